@@ -1,0 +1,120 @@
+// Graph IR: a mutable SSA graph of operators on values. List order is topological order. Passes edit through the verbs
+// of Graph; nothing else changes producers and users. Deep graphs are walked with loops, never by recursion.
+#pragma once
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/tensor_fn.h"
+#include "ir/types.h"
+#include "support/text.h"
+
+namespace tc {
+
+class Graph;
+struct Node;
+
+/// One SSA value: an input of the graph, a constant, or an output of a node. Owned by its graph.
+struct Value {
+  int id = 0;  // dense, in order of creation
+  ModelText name;
+  ValueType type;
+  Node* producer = nullptr;  // null for inputs and constants
+  int index = 0;             // which output of the producer
+  std::vector<Node*> users;  // one entry per use
+  Constant constant;         // set for constants
+  bool is_constant() const { return constant != nullptr; }
+};
+
+/// std::monostate: an optional attribute without a default that is not given.
+using Attr = std::variant<std::monostate, int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
+                          std::vector<std::string>, Constant>;
+using Attrs = std::map<std::string, Attr>;
+
+/// One application of an operator. Regions (bodies of If, Loop, Scan) are closed: the outer values that a body reads are
+/// appended to `inputs`, and the body has one input for each, after those that the operator itself feeds.
+///   If:   inputs = cond, captures...                 both regions: inputs = captures
+///   Loop: inputs = M, cond, states..., captures...   region: inputs = iteration, cond, states..., captures...
+///   Scan: inputs = states..., scanned..., captures...region: inputs = states..., slices..., captures...
+struct Node {
+  int id = 0;
+  ModelText name;
+  std::string domain;  // "" is ai.onnx; "tc" holds our own
+  std::string op;
+  Attrs attrs;
+  std::vector<Value*> inputs;   // null: an optional input that is absent
+  std::vector<Value*> outputs;  // null: an output nobody asked for
+  std::vector<std::unique_ptr<Graph>> regions;
+  int captures = 0;                // how many trailing inputs are captures
+  std::vector<ModelText> origins;  // names of the model's nodes that this node stands for, in order
+  std::shared_ptr<const TensorFn> fn;  // the meaning; cached by tensor_fn(), the definition itself for "tc.fused"
+  std::list<std::unique_ptr<Node>>::iterator self;
+
+  int64_t attr_int(const std::string& name, int64_t otherwise) const;
+  float attr_float(const std::string& name, float otherwise) const;
+  std::string attr_string(const std::string& name, const std::string& otherwise) const;
+  std::vector<int64_t> attr_ints(const std::string& name, const std::vector<int64_t>& otherwise = {}) const;
+  bool is(std::string_view op_name) const { return op == op_name && domain.empty(); }
+};
+
+class Graph {
+ public:
+  explicit Graph(ModelText name = {}) : name_(std::move(name)) {}
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+
+  const ModelText& name() const { return name_; }
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  size_t num_nodes() const { return nodes_.size(); }
+
+  Value* add_input(ModelText name, ValueType type);
+  Value* add_constant(ModelText name, Constant data);
+  void set_outputs(std::vector<Value*> values);
+  /// Replaces output k of the graph only.
+  void set_output(size_t k, Value* v);
+
+  /// Adds a node before `before` (null: at the end) with fresh outputs named output_names (an empty name: output absent
+  /// unless it is the first). Types of the outputs are unset; see infer_types().
+  Node* insert(Node* before, std::string op, std::vector<Value*> inputs, std::vector<ModelText> output_names,
+               Attrs attrs = {}, std::string domain = "");
+  Node* append(std::string op, std::vector<Value*> inputs, std::vector<ModelText> output_names, Attrs attrs = {},
+               std::string domain = "") {
+    return insert(nullptr, std::move(op), std::move(inputs), std::move(output_names), std::move(attrs), std::move(domain));
+  }
+  /// The node must have no used outputs.
+  void erase(Node* n);
+  void set_input(Node* n, size_t i, Value* v);
+  void add_node_input(Node* n, Value* v);
+  /// Every use of `from` (users and graph outputs) becomes `to`.
+  void replace_uses(Value* from, Value* to);
+  void set_type(Value* v, ValueType t);
+  void move_before(Node* n, Node* before);
+  /// Deep copy, regions included; constants shared.
+  Graph clone() const;
+  /// Is v an output of the graph?
+  bool is_output(const Value* v) const;
+  /// Removes constants without users.
+  void drop_unused_constants();
+  const std::list<std::unique_ptr<Value>>& values() const { return values_; }
+
+ private:
+  Value* new_value(ModelText name, ValueType type);
+  void drop_use(Value* v, Node* n);
+
+  ModelText name_;
+  std::list<std::unique_ptr<Value>> values_;
+  std::list<std::unique_ptr<Node>> nodes_;
+  std::vector<Value*> inputs_, outputs_;
+  int next_value_ = 0, next_node_ = 0;
+};
+
+/// The graph as text, one node a line; what pass tests show and --print-ir-after prints.
+///   %y: f32[1,64,54,54] = Conv(%x, %w) {group = 1}   # "conv1"
+std::string to_text(const Graph& g);
+
+}  // namespace tc

@@ -1,0 +1,30 @@
+// Runs Loop IR and TensorFns on the host: constant folding, weight packing, the oracle of tests. Integer results are
+// exact; f32 arithmetic is IEEE single without contraction; functions are computed in double and rounded, so folded
+// bytes are the same on every host. Nests are compiled to a flat program over strips of lanes.
+#pragma once
+#include "ir/tensor_fn.h"
+
+namespace tc {
+
+struct RunOptions {
+  int vl = 4;                        // lanes of a scalable vector
+  int64_t max_steps = INT64_MAX;     // scalar operations; more throws Error TC0502 (limit)
+  bool check_races = false;          // GPU loops: two accesses of one cell without a barrier throw InternalError
+};
+
+/// Arguments bind buffers to memory in row-major order (strides of the BufferDef are honoured).
+struct Binding {
+  Buffer buffer;
+  uint8_t* bytes;
+};
+/// Runs `s`; status receives 1 if an Index was out of range. Out-of-bounds accesses throw InternalError.
+void run(const Stmt& s, const std::vector<Binding>& bindings, const RunOptions& o = {}, int* status = nullptr);
+
+/// Evaluates fn on constants (one per fn.inputs).
+std::vector<Constant> evaluate(const TensorFn& fn, const std::vector<Constant>& inputs, const RunOptions& o = {});
+
+/// One scalar application on constants, the fold function of the op table. Integers wrap as their dtype does.
+double fold_float(Op op, DType t, double a, double b);
+int64_t fold_int(Op op, DType t, int64_t a, int64_t b);
+
+}  // namespace tc

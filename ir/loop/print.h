@@ -1,0 +1,13 @@
+// Loop IR as text: what tests show and --print-ir-after prints. Deterministic; variables of one name are told apart by
+// a suffix in order of appearance.
+#pragma once
+#include <string>
+
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+std::string to_text(const Expr& e);
+std::string to_text(const Stmt& s, int indent = 0);
+
+}  // namespace tc

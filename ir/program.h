@@ -1,0 +1,107 @@
+// Program: everything that the emitters print, decided. Kernels in printable Loop IR, the executor's steps, the arena
+// plan, the weights. Printers decide nothing.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/loop/ir.h"
+#include "ir/types.h"
+#include "support/text.h"
+
+namespace tc {
+
+/// A parameter of a kernel. Its buffer is free in the body.
+struct Param {
+  enum class Role { Input, Weight, Output, Scratch, Status } role;
+  Buffer buffer;      // name is unique in the kernel
+  std::string layout;  // words for the head comment: "channels last", "packed: n block, k, n in block"
+};
+
+struct Kernel {
+  std::string name;             // the signature, without the model's prefix
+  std::vector<Param> params;    // inputs, weights, outputs, scratch, status
+  Stmt body;                    // printable form; at most one outermost Parallel loop = the chunks
+  int64_t chunks = 1;           // extent of the Parallel loop
+  int64_t scratch_bytes = 0;    // per chunk
+  std::string formula;          // "y[h][w][oc] = max(0, bias[oc] + sum(...) ...)", may have several lines
+  std::string summary;          // one sentence: what it computes
+  std::string schedule;         // one sentence: how it was scheduled
+  std::vector<std::string> schedule_steps;  // the primitives that were applied, for manifest and --dump-ir
+  bool can_fail = false;        // has a Status parameter
+};
+
+/// Where an argument of a call lives.
+struct Operand {
+  enum class Kind { Input, Output, Slot, Weight, Scratch, Status } kind;
+  int index = 0;  // into Program::inputs / outputs / slots / weights
+};
+
+struct Step;
+struct Call {
+  int kernel = 0;
+  std::vector<Operand> operands;   // one per parameter
+  std::vector<ModelText> origins;  // the model's nodes
+  std::string note;                // our own words, when there is no origin
+};
+struct CopyStep {
+  Operand from, to;
+  int64_t bytes = 0;
+  std::vector<ModelText> origins;
+};
+struct IfStep {
+  Operand condition;  // a bool tensor of one element
+  std::vector<Step> then, otherwise;
+  std::vector<ModelText> origins;
+};
+struct LoopStep {  // for (i = 0; i < trip && condition; i++) body; trip < 0 or no operand: unlimited
+  std::optional<Operand> trip, condition, iteration;  // I64, bool, I64 slots of one element
+  std::vector<Step> body;
+  std::vector<ModelText> origins;
+};
+struct Step {
+  std::variant<Call, CopyStep, IfStep, LoopStep> kind;
+};
+
+/// A tensor in the arena.
+struct Slot {
+  ModelText name;
+  std::string suffix;  // our own word when the slot is not the model's tensor itself: "padded"
+  DType dtype;
+  Dims dims;
+  int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of 64
+  int first = 0, last = 0;         // steps (in print order) of first write and last read
+  int alias_of = -1;               // same memory as another slot (views)
+};
+
+struct Weight {
+  ModelText name;
+  std::string suffix;  // "packed"
+  Constant data;       // as stored, physical layout
+  std::string layout;  // words
+  int64_t offset = 0;  // bytes from the start of the blob, a multiple of 64; the header takes the first 64
+};
+
+struct IoTensor {
+  ModelText name;
+  DType dtype;
+  Dims dims;
+};
+
+struct Program {
+  std::string name;     // C identifier, the prefix
+  ModelText title;      // the model's own name
+  std::vector<IoTensor> inputs, outputs;
+  std::vector<Kernel> kernels;  // distinct, in order of first call
+  std::vector<Step> steps;
+  std::vector<Slot> slots;
+  std::vector<Weight> weights;
+  int64_t arena_bytes = 0;      // slots
+  int64_t scratch_offset = 0, scratch_bytes = 0;  // per-chunk scratch of the largest kernel, all chunks
+  int64_t workspace_bytes = 0;  // arena, scratch and status
+  int64_t weights_bytes = 64;   // header included
+  int64_t naive_bytes = 0, lower_bound_bytes = 0;  // what no reuse would take; largest live set
+  std::string cpu, march;       // of --cpu
+  int64_t macs = 0, params = 0;
+};
+
+}  // namespace tc

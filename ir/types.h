@@ -1,0 +1,83 @@
+// Types of values: tensors with static, bounded or symbolic sizes, sequences, optionals.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "support/error.h"
+
+namespace tc {
+
+/// One size. Constant when `symbol` is empty; else a run-time size of that name, at most `value` (-1: no bound known).
+struct Dim {
+  int64_t value = -1;
+  std::string symbol;
+
+  Dim() = default;
+  Dim(int64_t v) : value(v) {}  // NOLINT: sizes are written as numbers
+  static Dim symbolic(std::string name, int64_t bound = -1) {
+    Dim d(bound);
+    d.symbol = std::move(name);
+    return d;
+  }
+  bool is_const() const { return symbol.empty() && value >= 0; }
+  bool operator==(const Dim&) const = default;
+};
+using Shape = std::vector<Dim>;
+using Dims = std::vector<int64_t>;  // all constant
+
+bool is_static(const Shape& s);
+/// The sizes as numbers; throws InternalError if one is not constant (ask is_static first).
+Dims static_dims(const Shape& s);
+Shape to_shape(const Dims& d);
+/// Product, 64-bit checked. 1 for rank 0.
+int64_t num_elements(const Dims& d);
+std::string to_text(const Shape& s);  // "1x3x224x224", "scalar" for rank 0
+
+struct ValueType {
+  enum class Kind { None, Tensor, Sequence, Optional } kind = Kind::None;
+  DType dtype = DType::Undefined;  // Tensor
+  Shape shape;                     // Tensor
+  bool has_rank = true;            // Tensor: false when nothing is known of the shape
+  std::shared_ptr<const ValueType> element;  // Sequence, Optional
+
+  static ValueType tensor(DType t, Shape s) { return {Kind::Tensor, t, std::move(s), true, nullptr}; }
+  bool is_tensor() const { return kind == Kind::Tensor; }
+  bool is_static_tensor() const { return is_tensor() && has_rank && is_static(shape); }
+  bool operator==(const ValueType& o) const;
+};
+std::string to_text(const ValueType& t);  // "f32[1,3,224,224]"
+
+/// A constant tensor: immutable, shared. Layout: row-major, one element per info(dtype).bytes bytes (sub-byte types are
+/// unpacked to one byte each, little endian). Strings live in `strings`.
+struct TensorData {
+  DType dtype = DType::Undefined;
+  Dims dims;
+  std::shared_ptr<const uint8_t> bytes;  // may point into a mapped file; alive as long as this pointer
+  size_t num_bytes = 0;
+  std::vector<std::string> strings;
+
+  int64_t size() const { return num_elements(dims); }
+  template <class T>
+  const T* as() const { return reinterpret_cast<const T*>(bytes.get()); }
+  /// Element i as double / int64 whatever the type (narrow floats widened).
+  double as_double(int64_t i) const;
+  int64_t as_int(int64_t i) const;
+  std::vector<int64_t> as_ints() const;
+};
+using Constant = std::shared_ptr<const TensorData>;
+
+/// Owns a fresh zeroed buffer; `fill` the bytes through the returned pointer before sharing it.
+struct MutableTensor {
+  TensorData data;
+  uint8_t* bytes = nullptr;
+  template <class T>
+  T* as() { return reinterpret_cast<T*>(bytes); }
+};
+MutableTensor new_tensor(DType t, Dims dims);
+Constant make_constant(DType t, Dims dims, const void* bytes);
+Constant int64_constant(const std::vector<int64_t>& v);  // rank 1
+Constant scalar_constant(DType t, double v);             // rank 0
+
+}  // namespace tc

@@ -1,0 +1,49 @@
+// Graph passes: a pass has one name in file, function, flag, docs and test. The pipeline is a table (pipeline.h).
+#pragma once
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "support/error.h"
+#include "templates/cpu/cpu_model.h"
+
+namespace tc {
+
+struct Target {
+  enum class Kind { C, Cuda } kind = Kind::C;
+  CpuModel cpu;  // the row of --cpu
+};
+
+struct Options {
+  int opt_level = 2;
+  bool strict_fp = false;            // --fp strict: no Winograd, no reassociation across a definition's order
+  std::set<std::string> disabled;    // --disable-pass
+  std::set<std::string> print_after; // --print-ir-after
+  std::string dump_dir;              // --dump-ir
+  bool time_passes = false, verify_each = false;
+  int64_t fold_limit_bytes = int64_t(1) << 20;  // a folded constant may be this large, or twice its inputs
+};
+
+struct PassContext {
+  Target target;
+  Options options;
+  Diagnostics* diagnostics = nullptr;
+};
+
+struct PassInfo {
+  std::string_view name;
+  int opt_level;  // runs at this -O and above
+  void (*run)(Graph&, PassContext&);
+  std::string_view summary;  // one line for `tc-emit passes` and the docs
+};
+
+/// Runs a list: honours opt level and disabled passes, prints, times and verifies as asked. Output goes to `log`.
+void run_passes(const std::vector<PassInfo>& list, Graph& g, PassContext& cx, std::string& log);
+
+/// The pipeline's lists (pipeline.cc).
+const std::vector<PassInfo>& graph_passes();
+
+}  // namespace tc

@@ -1,0 +1,30 @@
+// The cost model's parameters: one row per microarchitecture (--cpu). Tiles are chosen from these numbers alone, so the
+// same command prints the same text on every machine.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tc {
+
+struct CpuModel {
+  std::string_view name;        // "znver4"
+  std::string_view march;       // for the emitted build files, empty: none
+  int vector_lanes = 8;         // f32 lanes that TC_VL will have
+  int vector_registers = 16;
+  double fma_per_cycle = 2;     // vector FMAs of the full width
+  double loads_per_cycle = 2;   // vector loads
+  int fma_latency = 4;
+  int l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 16 << 20;
+  int l1_ways = 8;
+  double l2_gbs = 100, l3_gbs = 60, dram_gbs = 20;  // read bandwidth of one core
+  double ghz = 3.0;
+};
+
+const std::vector<CpuModel>& cpu_models();
+/// Null if the name is unknown; "native" is resolved by the command line first.
+const CpuModel* find_cpu(std::string_view name);
+/// The row that describes this machine.
+const CpuModel& native_cpu();
+
+}  // namespace tc
