@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit */
+/* One vector type, tc_vf, of TC_VL floats. The same kernels compile with 16 lanes (AVX-512), 8 (AVX), 4 (SSE, NEON)
+ * or, for any C99 compiler, with TC_VL=1, where tc_vf is float and this file is strict ISO C.
+ *
+ *   tc_vf  floats      + - * / with vectors and with scalars
+ *   tc_vi  int32_t     the bits of a tc_vf, lane by lane
+ *   tc_vm  a mask      all bits of a lane set, or none; from tc_lt and its like, for tc_sel
+ *
+ * Elementwise functions give the same result for every TC_VL, but for the contraction of a * b + c, which the compiler's
+ * flags decide. Horizontal sums add in a fixed tree, which depends on TC_VL. */
+#ifndef TC_SIMD_H
+#define TC_SIMD_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef TC_VL
+#  if !defined(__GNUC__)
+#    define TC_VL 1
+#  elif defined(__AVX512F__)
+#    define TC_VL 16
+#  elif defined(__AVX__)
+#    define TC_VL 8
+#  else
+#    define TC_VL 4
+#  endif
+#endif
+
+#define TC_VECTORS(n) (((n) + TC_VL - 1) / TC_VL)  /* vectors that hold n floats */
+
+#ifndef TC_RESTRICT
+#  if defined(__GNUC__) || defined(_MSC_VER)
+#    define TC_RESTRICT __restrict
+#  elif defined(__cplusplus)
+#    define TC_RESTRICT
+#  else
+#    define TC_RESTRICT restrict
+#  endif
+#endif
+
+#if defined(__clang__)
+#  define TC_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#  define TC_UNROLL _Pragma("GCC unroll 64")
+#else
+#  define TC_UNROLL
+#endif
+
+#if defined(__GNUC__)
+#  define TC_INLINE static inline __attribute__((always_inline, unused))
+#  define TC_PREFETCH(p) __builtin_prefetch(p)
+#else
+#  define TC_INLINE static inline
+#  define TC_PREFETCH(p) ((void)(p))
+#endif
+
+#if TC_VL > 1
+
+typedef float    tc_vf __attribute__((vector_size(4 * TC_VL)));
+typedef int32_t  tc_vi __attribute__((vector_size(4 * TC_VL)));
+typedef uint32_t tc_vu __attribute__((vector_size(4 * TC_VL)));
+typedef tc_vi    tc_vm;
+typedef float    tc_vf_unaligned __attribute__((vector_size(4 * TC_VL), aligned(4), may_alias));
+
+TC_INLINE tc_vf tc_load(const float *p) { return *(const tc_vf_unaligned *)p; }
+TC_INLINE void  tc_store(float *p, tc_vf v) { *(tc_vf_unaligned *)p = v; }
+TC_INLINE tc_vf tc_set(float x) { const tc_vf zero = {0}; return x - zero; }  /* x - 0 keeps -0.0 */
+TC_INLINE tc_vi tc_bits(tc_vf x) { return (tc_vi)x; }
+TC_INLINE tc_vf tc_from_bits(tc_vi i) { return (tc_vf)i; }
+
+TC_INLINE tc_vm tc_lt(tc_vf a, tc_vf b) { return a < b; }
+TC_INLINE tc_vm tc_le(tc_vf a, tc_vf b) { return a <= b; }
+TC_INLINE tc_vm tc_eq(tc_vf a, tc_vf b) { return a == b; }
+TC_INLINE tc_vm tc_ne(tc_vf a, tc_vf b) { return a != b; }
+TC_INLINE tc_vf tc_sel(tc_vm m, tc_vf a, tc_vf b) { return (tc_vf)(((tc_vi)a & m) | ((tc_vi)b & ~m)); }
+
+/* One lane: for what must go lane by lane. */
+TC_INLINE float tc_get(tc_vf v, int lane) { return v[lane]; }
+TC_INLINE tc_vf tc_put(tc_vf v, int lane, float x) { v[lane] = x; return v; }
+
+#else
+
+typedef float    tc_vf;
+typedef int32_t  tc_vi;
+typedef uint32_t tc_vu;
+typedef int32_t  tc_vm;
+
+TC_INLINE tc_vf tc_load(const float *p) { return *p; }
+TC_INLINE void  tc_store(float *p, tc_vf v) { *p = v; }
+TC_INLINE tc_vf tc_set(float x) { return x; }
+TC_INLINE tc_vi tc_bits(tc_vf x) { tc_vi i; memcpy(&i, &x, 4); return i; }
+TC_INLINE tc_vf tc_from_bits(tc_vi i) { tc_vf x; memcpy(&x, &i, 4); return x; }
+
+TC_INLINE tc_vm tc_lt(tc_vf a, tc_vf b) { return -(a < b); }
+TC_INLINE tc_vm tc_le(tc_vf a, tc_vf b) { return -(a <= b); }
+TC_INLINE tc_vm tc_eq(tc_vf a, tc_vf b) { return -(a == b); }
+TC_INLINE tc_vm tc_ne(tc_vf a, tc_vf b) { return -(a != b); }
+TC_INLINE tc_vf tc_sel(tc_vm m, tc_vf a, tc_vf b) { return m ? a : b; }
+
+TC_INLINE float tc_get(tc_vf v, int lane) { (void)lane; return v; }
+TC_INLINE tc_vf tc_put(tc_vf v, int lane, float x) { (void)v; (void)lane; return x; }
+
+#endif
+
+TC_INLINE tc_vf tc_zero(void) { return tc_set(0.0f); }
+
+/* Comparisons are false where a or b is NaN, tc_ne is true. tc_sel(m, a, b): a where m is set, else b. */
+TC_INLINE tc_vm tc_gt(tc_vf a, tc_vf b) { return tc_lt(b, a); }
+TC_INLINE tc_vm tc_ge(tc_vf a, tc_vf b) { return tc_le(b, a); }
+TC_INLINE tc_vm tc_isnan(tc_vf a) { return tc_ne(a, a); }
+TC_INLINE tc_vm tc_and(tc_vm a, tc_vm b) { return a & b; }
+TC_INLINE tc_vm tc_or(tc_vm a, tc_vm b) { return a | b; }
+TC_INLINE tc_vm tc_xor(tc_vm a, tc_vm b) { return a ^ b; }
+TC_INLINE tc_vm tc_not(tc_vm a) { return ~a; }
+
+/* Max and min as in NumPy: NaN in x stays NaN; the bound is not NaN. */
+TC_INLINE tc_vf tc_max(tc_vf x, tc_vf bound) { return tc_sel(tc_lt(x, bound), bound, x); }
+TC_INLINE tc_vf tc_min(tc_vf x, tc_vf bound) { return tc_sel(tc_lt(bound, x), bound, x); }
+/* The same for any two values: NaN in either stays NaN. */
+TC_INLINE tc_vf tc_max2(tc_vf a, tc_vf b) { return tc_sel(tc_or(tc_lt(a, b), tc_isnan(b)), b, a); }
+TC_INLINE tc_vf tc_min2(tc_vf a, tc_vf b) { return tc_sel(tc_or(tc_lt(b, a), tc_isnan(b)), b, a); }
+
+TC_INLINE tc_vf tc_neg(tc_vf x) { return -x; }
+TC_INLINE tc_vf tc_abs(tc_vf x) { return tc_from_bits(tc_bits(x) & 0x7fffffff); }
+TC_INLINE tc_vf tc_copysign(tc_vf x, tc_vf s) { return tc_from_bits((tc_bits(x) & 0x7fffffff) | (tc_bits(s) & INT32_MIN)); }
+/* -1, 0 or 1; NaN stays NaN */
+TC_INLINE tc_vf tc_sign(tc_vf x) { return tc_sel(tc_eq(tc_abs(x), tc_zero()), tc_zero(), tc_sel(tc_isnan(x), x, tc_copysign(tc_set(1.0f), x))); }
+TC_INLINE tc_vf tc_rcp(tc_vf x) { return 1.0f / x; }  /* correctly rounded */
+
+/* To an integer, ties to even: adding 1.5 * 2^23 rounds away the fraction. From 2^23 on every float is an integer. */
+TC_INLINE tc_vf tc_round(tc_vf x)
+{
+  const tc_vf r = tc_copysign(tc_abs(x) + 8388608.0f - 8388608.0f, x);
+  return tc_sel(tc_lt(tc_abs(x), tc_set(8388608.0f)), r, x);
+}
+TC_INLINE tc_vf tc_floor(tc_vf x) { const tc_vf r = tc_round(x); return tc_copysign(r - tc_sel(tc_lt(x, r), tc_set(1.0f), tc_zero()), x); }
+TC_INLINE tc_vf tc_ceil(tc_vf x) { return -tc_floor(-x); }
+TC_INLINE tc_vf tc_trunc(tc_vf x) { return tc_copysign(tc_floor(tc_abs(x)), x); }
+
+/* Lanes that do not lie side by side: p[0], p[stride], ...; p[index[0]], p[index[1]], ... */
+TC_INLINE tc_vf tc_load_stride(const float *p, ptrdiff_t stride)
+{
+  tc_vf v = tc_zero();
+  TC_UNROLL for (int l = 0; l < TC_VL; l++) v = tc_put(v, l, p[l * stride]);
+  return v;
+}
+TC_INLINE void tc_store_stride(float *p, ptrdiff_t stride, tc_vf v)
+{
+  TC_UNROLL for (int l = 0; l < TC_VL; l++) p[l * stride] = tc_get(v, l);
+}
+TC_INLINE tc_vf tc_gather(const float *p, const int32_t *index)
+{
+  tc_vf v = tc_zero();
+  TC_UNROLL for (int l = 0; l < TC_VL; l++) v = tc_put(v, l, p[index[l]]);
+  return v;
+}
+
+/* Over the lanes, as a tree: lane l meets lane l + TC_VL / 2, then l + TC_VL / 4, ... */
+TC_INLINE float tc_hsum(tc_vf v)
+{
+  float t[TC_VL];
+  tc_store(t, v);
+  TC_UNROLL for (int w = TC_VL / 2; w > 0; w /= 2)
+    TC_UNROLL for (int l = 0; l < w; l++) t[l] = t[l] + t[l + w];
+  return t[0];
+}
+TC_INLINE float tc_hprod(tc_vf v)
+{
+  float t[TC_VL];
+  tc_store(t, v);
+  TC_UNROLL for (int w = TC_VL / 2; w > 0; w /= 2)
+    TC_UNROLL for (int l = 0; l < w; l++) t[l] = t[l] * t[l + w];
+  return t[0];
+}
+TC_INLINE float tc_hmax(tc_vf v)  /* NaN in any lane gives NaN */
+{
+  float t[TC_VL];
+  tc_store(t, v);
+  TC_UNROLL for (int w = TC_VL / 2; w > 0; w /= 2)
+    TC_UNROLL for (int l = 0; l < w; l++) t[l] = t[l] < t[l + w] || t[l + w] != t[l + w] ? t[l + w] : t[l];
+  return t[0];
+}
+TC_INLINE float tc_hmin(tc_vf v)
+{
+  float t[TC_VL];
+  tc_store(t, v);
+  TC_UNROLL for (int w = TC_VL / 2; w > 0; w /= 2)
+    TC_UNROLL for (int l = 0; l < w; l++) t[l] = t[l] > t[l + w] || t[l + w] != t[l + w] ? t[l + w] : t[l];
+  return t[0];
+}
+TC_INLINE int tc_any(tc_vm m)
+{
+  int32_t t[TC_VL], any = 0;
+  memcpy(t, &m, sizeof t);
+  TC_UNROLL for (int l = 0; l < TC_VL; l++) any |= t[l];
+  return any != 0;
+}
+
+#endif
