@@ -19,14 +19,17 @@ struct Node;
 
 /// One SSA value: an input of the graph, a constant, or an output of a node. Owned by its graph.
 struct Value {
-  int id = 0;  // dense, in order of creation
+  int id = 0;  // in order of creation, below Graph::value_ids()
   ModelText name;
   ValueType type;
   Node* producer = nullptr;  // null for inputs and constants
   int index = 0;             // which output of the producer
-  std::vector<Node*> users;  // one entry per use
+  std::vector<Node*> users;  // one entry per use by a node
+  int output_uses = 0;       // how many outputs of the graph it is
   Constant constant;         // set for constants
+  std::list<std::unique_ptr<Value>>::iterator self;
   bool is_constant() const { return constant != nullptr; }
+  bool is_used() const { return !users.empty() || output_uses > 0; }
 };
 
 /// std::monostate: an optional attribute without a default that is not given.
@@ -34,8 +37,8 @@ using Attr = std::variant<std::monostate, int64_t, float, std::string, std::vect
                           std::vector<std::string>, Constant>;
 using Attrs = std::map<std::string, Attr>;
 
-/// One application of an operator. Regions (bodies of If, Loop, Scan) are closed: the outer values that a body reads are
-/// appended to `inputs`, and the body has one input for each, after those that the operator itself feeds.
+/// One application of an operator. Regions (bodies of If, Loop, Scan) are closed: the outer values that a body reads
+/// are appended to `inputs`, and the body has one input for each, after those that the operator itself feeds.
 ///   If:   inputs = cond, captures...                 both regions: inputs = captures
 ///   Loop: inputs = M, cond, states..., captures...   region: inputs = iteration, cond, states..., captures...
 ///   Scan: inputs = states..., scanned..., captures...region: inputs = states..., slices..., captures...
@@ -50,7 +53,9 @@ struct Node {
   std::vector<std::unique_ptr<Graph>> regions;
   int captures = 0;                // how many trailing inputs are captures
   std::vector<ModelText> origins;  // names of the model's nodes that this node stands for, in order
-  std::shared_ptr<const TensorFn> fn;  // the meaning; cached by tensor_fn(), the definition itself for "tc.fused"
+  /// The meaning; cached by tensor_fn(), the definition itself for "tc.fused". Graph's verbs reset it when an operand
+  /// changes; who edits `attrs` of a node resets it too.
+  std::shared_ptr<const TensorFn> fn;
   std::list<std::unique_ptr<Node>>::iterator self;
 
   int64_t attr_int(const std::string& name, int64_t otherwise) const;
@@ -84,10 +89,13 @@ class Graph {
                Attrs attrs = {}, std::string domain = "");
   Node* append(std::string op, std::vector<Value*> inputs, std::vector<ModelText> output_names, Attrs attrs = {},
                std::string domain = "") {
-    return insert(nullptr, std::move(op), std::move(inputs), std::move(output_names), std::move(attrs), std::move(domain));
+    return insert(nullptr, std::move(op), std::move(inputs), std::move(output_names), std::move(attrs),
+                  std::move(domain));
   }
-  /// The node must have no used outputs.
+  /// The node must have no used outputs; they go with it.
   void erase(Node* n);
+  /// Erases an output that nobody uses; its place in n->outputs becomes null.
+  void drop_output(Node* n, size_t k);
   void set_input(Node* n, size_t i, Value* v);
   void add_node_input(Node* n, Value* v);
   /// Every use of `from` (users and graph outputs) becomes `to`.
@@ -97,14 +105,19 @@ class Graph {
   /// Deep copy, regions included; constants shared.
   Graph clone() const;
   /// Is v an output of the graph?
-  bool is_output(const Value* v) const;
+  bool is_output(const Value* v) const { return v->output_uses > 0; }
   /// Removes constants without users.
   void drop_unused_constants();
   const std::list<std::unique_ptr<Value>>& values() const { return values_; }
+  /// All ids are below these: sizes of tables indexed by id.
+  int value_ids() const { return next_value_; }
+  int node_ids() const { return next_node_; }
 
  private:
   Value* new_value(ModelText name, ValueType type);
+  void add_use(Value* v, Node* n);
   void drop_use(Value* v, Node* n);
+  void erase_value(Value* v);
 
   ModelText name_;
   std::list<std::unique_ptr<Value>> values_;
@@ -113,8 +126,12 @@ class Graph {
   int next_value_ = 0, next_node_ = 0;
 };
 
-/// The graph as text, one node a line; what pass tests show and --print-ir-after prints.
-///   %y: f32[1,64,54,54] = Conv(%x, %w) {group = 1}   # "conv1"
+/// The graph as text, one node a line; what pass tests show and --print-ir-after prints. Constants of up to 8 elements
+/// show their values, and the stages of a fused node follow it.
+///   graph net(%x: f32[1,3,56,56]) -> (%y) {
+///     %w: f32[64,3,3,3] = const
+///     %y: f32[1,64,54,54] = Conv(%x, %w) {group = 1}  # "conv1"
+///   }
 std::string to_text(const Graph& g);
 
 }  // namespace tc
