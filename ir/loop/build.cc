@@ -1,0 +1,238 @@
+#include "ir/loop/build.h"
+
+#include <cmath>
+#include <limits>
+
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+template <class K>
+Expr make(DType t, bool vector, K kind) {
+  return Expr(std::make_shared<const ExprNode>(ExprNode{t, vector, std::move(kind)}));
+}
+template <class K>
+Stmt make(K kind) {
+  return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(kind)}));
+}
+
+bool is_index_type(const Expr& e) { return e->dtype == DType::I64 && !e->vector; }
+
+std::optional<int64_t> fold_index(Op op, int64_t a, int64_t b) {
+  auto floor_quotient = [](int64_t x, int64_t y) { return x / y - ((x % y != 0 && (x < 0) != (y < 0)) ? 1 : 0); };
+  int64_t r = 0;
+  switch (op) {
+    case Op::Add: return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional(r);
+    case Op::Sub: return __builtin_sub_overflow(a, b, &r) ? std::nullopt : std::optional(r);
+    case Op::Mul: return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional(r);
+    case Op::Div: return b == 0 || b == -1 ? std::nullopt : std::optional(a / b);
+    case Op::Mod: return b == 0 || b == -1 ? std::nullopt : std::optional(a % b);
+    case Op::FloorDiv: return b <= 0 ? std::nullopt : std::optional(floor_quotient(a, b));
+    case Op::FloorMod: return b <= 0 ? std::nullopt : std::optional(a - floor_quotient(a, b) * b);
+    case Op::Min: return std::min(a, b);
+    case Op::Max: return std::max(a, b);
+    case Op::Eq: return a == b;
+    case Op::Ne: return a != b;
+    case Op::Lt: return a < b;
+    case Op::Le: return a <= b;
+    case Op::Gt: return a > b;
+    case Op::Ge: return a >= b;
+    default: return std::nullopt;
+  }
+}
+
+// x + 0, x - 0, x * 1, x * 0, x / 1 on I64 scalars; and/or/select of constants. Null: no identity applies.
+Expr fold_identity(Op op, const Expr& a, const Expr& b) {
+  if (op == Op::And) {
+    if (const auto c = as_const_int(a)) return *c != 0 ? b : a;
+    if (const auto c = as_const_int(b)) return *c != 0 ? a : b;
+  }
+  if (op == Op::Or) {
+    if (const auto c = as_const_int(a)) return *c != 0 ? a : b;
+    if (const auto c = as_const_int(b)) return *c != 0 ? b : a;
+  }
+  if (!is_index_type(a) || !is_index_type(b)) return {};
+  switch (op) {
+    case Op::Add:
+      if (is_const(a, 0)) return b;
+      if (is_const(b, 0)) return a;
+      break;
+    case Op::Sub:
+      if (is_const(b, 0)) return a;
+      if (a.same_as(b)) return 0;
+      break;
+    case Op::Mul:
+      if (is_const(a, 0) || is_const(b, 0)) return 0;
+      if (is_const(a, 1)) return b;
+      if (is_const(b, 1)) return a;
+      break;
+    case Op::Div:
+    case Op::FloorDiv:
+      if (is_const(b, 1)) return a;
+      break;
+    case Op::Mod:
+    case Op::FloorMod:
+      if (is_const(b, 1)) return 0;
+      break;
+    default: break;
+  }
+  return {};
+}
+
+DType result_type(Op op, const Exprs& args) { return info(op).compares ? DType::Bool : args[0]->dtype; }
+
+}  // namespace
+
+Expr::Expr(int64_t v) : Expr(make_int(DType::I64, v)) {}
+Expr::Expr(const Dim& d) {
+  check(d.is_const(), "a symbolic size needs its variable");
+  *this = make_int(DType::I64, d.value);
+}
+Expr::Expr(const Var& v) : Expr(make(v->dtype, false, VarRef{v})) {}
+
+Var make_var(std::string name, DType dtype) { return std::make_shared<const VarDef>(VarDef{std::move(name), dtype}); }
+Buffer make_buffer(std::string name, DType dtype, Shape shape, Scope scope) {
+  return std::make_shared<const BufferDef>(BufferDef{std::move(name), dtype, std::move(shape), {}, 0, scope});
+}
+
+Expr make_int(DType t, int64_t v) { return make(t, false, IntImm{v}); }
+Expr make_float(DType t, double v) { return make(t, false, FloatImm{v}); }
+Expr make_const(DType t, double v) {
+  if (t == DType::F32) return make_float(t, double(float(v)));
+  if (t == DType::F64) return make_float(t, v);
+  if (is_narrow_float(t)) return make_float(t, narrow_float_to_double(t, double_to_narrow_float(t, v)));
+  if (t == DType::U64 && v >= 9.2233720368547758e18) return make_int(t, int64_t(uint64_t(v)));
+  return make_int(t, int64_t(v));
+}
+
+Expr lowest(DType t) {
+  if (is_float(t)) return make_float(t, -std::numeric_limits<double>::infinity());
+  if (!is_signed_int(t)) return make_int(t, 0);
+  const int bits = info(t).bits;
+  return make_int(t, bits == 64 ? INT64_MIN : -(int64_t(1) << (bits - 1)));
+}
+Expr highest(DType t) {
+  if (is_float(t)) return make_float(t, std::numeric_limits<double>::infinity());
+  const int bits = info(t).bits;
+  if (t == DType::Bool) return make_int(t, 1);
+  if (is_signed_int(t)) return make_int(t, bits == 64 ? INT64_MAX : (int64_t(1) << (bits - 1)) - 1);
+  return make_int(t, bits == 64 ? -1 : (int64_t(1) << bits) - 1);
+}
+Expr zero(DType t) { return is_float(t) ? make_float(t, 0) : make_int(t, 0); }
+
+Expr apply(Op op, Exprs args) {
+  const OpInfo& row = info(op);
+  check(int(args.size()) == row.arity, "operand count");
+  for (const Expr& a : args) check(bool(a), "null operand");
+  bool vector = args[0]->vector;
+  if (row.arity == 2) {
+    Expr &a = args[0], &b = args[1];
+    const bool mixed = op == Op::Shl || op == Op::Shr || op == Op::Pow;
+    if (!mixed && a->dtype != b->dtype)
+      throw InternalError("operands of " + std::string(row.name) + " are " + std::string(info(a->dtype).name) + " and " +
+                          std::string(info(b->dtype).name));
+    if (is_index_type(a) && is_index_type(b)) {
+      const auto x = as_const_int(a), y = as_const_int(b);
+      if (x && y)
+        if (const auto r = fold_index(op, *x, *y)) return make_int(row.compares ? DType::Bool : DType::I64, *r);
+    }
+    if (Expr e = fold_identity(op, a, b)) return e;
+    if (a->vector != b->vector) (a->vector ? b : a) = broadcast(a->vector ? b : a);
+    vector = args[0]->vector;
+  }
+  if (op == Op::Not)
+    if (const auto c = as_const_int(args[0])) return make_int(DType::Bool, *c == 0);
+  if (op == Op::Neg && as_const_int(args[0]) && args[0]->dtype == DType::I64 && *as_const_int(args[0]) != INT64_MIN)
+    return make_int(DType::I64, -*as_const_int(args[0]));
+  if (op == Op::ReduceAdd || op == Op::ReduceMax || op == Op::ReduceMin) vector = false;
+  const DType t = result_type(op, args);
+  return make(t, vector, Apply{op, std::move(args)});
+}
+
+Expr select(Expr condition, Expr yes, Expr no) {
+  check(condition->dtype == DType::Bool && yes->dtype == no->dtype, "select: types");
+  if (const auto c = as_const_int(condition)) return *c != 0 ? yes : no;
+  if (yes.same_as(no)) return yes;
+  const bool vector = condition->vector || yes->vector || no->vector;
+  if (vector && !yes->vector) yes = broadcast(yes);
+  if (vector && !no->vector) no = broadcast(no);
+  const DType t = yes->dtype;
+  return make(t, vector, Select{std::move(condition), std::move(yes), std::move(no)});
+}
+
+Expr cast(DType t, Expr e, bool saturate) {
+  if (e->dtype == t) return e;
+  if (const auto i = as_const_int(e); i && is_int(t) && info(t).bits == 64 && e->dtype != DType::U64) return make_int(t, *i);
+  if (const auto i = as_const_int(e); i && t == DType::Bool) return make_int(t, *i != 0);
+  const bool vector = e->vector;
+  return make(t, vector, Cast{std::move(e), saturate});
+}
+
+Expr bitcast(DType t, Expr e) {
+  if (e->dtype == t) return e;
+  const bool vector = e->vector;
+  return make(t, vector, Bitcast{std::move(e)});
+}
+
+Expr load(Buffer b, Exprs index) {
+  check(b && index.size() == b->shape.size(), "load: rank of the index");
+  bool vector = false;
+  for (const Expr& i : index) vector = vector || i->vector;
+  const DType t = b->dtype;
+  return make(t, vector, Load{std::move(b), std::move(index)});
+}
+
+Expr ramp(Expr base) { return make(DType::I64, true, Ramp{std::move(base)}); }
+Expr broadcast(Expr e) {
+  const DType t = e->dtype;
+  return e->vector ? e : make(t, true, Broadcast{std::move(e)});
+}
+Expr lanes() { return make(DType::I64, false, Lanes{}); }
+Expr partial(Expr value, Expr count) {
+  const DType t = value->dtype;
+  return make(t, true, Partial{std::move(value), std::move(count)});
+}
+
+Stmt store(Buffer b, Exprs index, Expr value, std::optional<Op> reduce, Expr count) {
+  check(b && index.size() == b->shape.size(), "store: rank of the index");
+  check(value->dtype == b->dtype, "store: dtype of the value");
+  return make(Store{std::move(b), std::move(index), std::move(value), reduce, std::move(count)});
+}
+Stmt loop(Var v, Expr extent, Stmt body, ForKind kind, Expr begin) {
+  return make(For{std::move(v), std::move(begin), std::move(extent), kind, std::move(body)});
+}
+Stmt while_loop(Expr condition, Stmt body) { return make(While{std::move(condition), std::move(body)}); }
+Stmt if_then(Expr condition, Stmt then, Stmt otherwise) {
+  if (const auto c = as_const_int(condition)) return *c != 0 ? then : otherwise;
+  return make(If{std::move(condition), std::move(then), std::move(otherwise)});
+}
+Stmt let(Var v, Expr value, Stmt body) { return make(Let{std::move(v), std::move(value), std::move(body)}); }
+Stmt alloc(Buffer b, Stmt body) { return make(Alloc{std::move(b), std::move(body)}); }
+Stmt seq(Stmts list) {
+  Stmts flat;
+  for (Stmt& s : list) {
+    if (!s) continue;
+    if (const Seq* q = as<Seq>(s)) flat.insert(flat.end(), q->list.begin(), q->list.end());
+    else flat.push_back(std::move(s));
+  }
+  if (flat.empty()) return {};
+  if (flat.size() == 1) return flat[0];
+  return make(Seq{std::move(flat)});
+}
+Stmt barrier(Scope s) { return make(Barrier{s}); }
+Stmt prefetch(Buffer b, Exprs index) { return make(Prefetch{std::move(b), std::move(index)}); }
+Stmt comment(std::string text, Stmt body) { return make(Comment{std::move(text), std::move(body)}); }
+
+std::optional<int64_t> as_const_int(const Expr& e) {
+  const IntImm* i = as<IntImm>(e);
+  return i ? std::optional(i->value) : std::nullopt;
+}
+bool is_const(const Expr& e, int64_t v) { return as_const_int(e) == v; }
+std::optional<double> as_const_number(const Expr& e) {
+  if (const IntImm* i = as<IntImm>(e)) return double(i->value);
+  if (const FloatImm* f = as<FloatImm>(e)) return f->value;
+  return std::nullopt;
+}
+
+}  // namespace tc

@@ -1,0 +1,135 @@
+#include "ir/types.h"
+
+#include <cstring>
+
+#include "support/text.h"
+
+namespace tc {
+
+bool is_static(const Shape& s) {
+  for (const Dim& d : s)
+    if (!d.is_const()) return false;
+  return true;
+}
+
+Dims static_dims(const Shape& s) {
+  Dims d;
+  for (const Dim& x : s) {
+    check(x.is_const(), "a size is not constant");
+    d.push_back(x.value);
+  }
+  return d;
+}
+
+Shape to_shape(const Dims& d) { return Shape(d.begin(), d.end()); }
+
+int64_t num_elements(const Dims& d) {
+  int64_t n = 1;
+  for (const int64_t x : d)
+    if (x == 0) return 0;
+  for (const int64_t x : d) n = checked_mul(n, x);
+  return n;
+}
+
+std::string to_text(const Shape& s) {
+  if (s.empty()) return "scalar";
+  std::vector<std::string> parts;
+  for (const Dim& d : s) parts.push_back(!d.symbol.empty() ? printable(d.symbol) : d.value < 0 ? "?" : to_text(d.value));
+  return join(parts, "x");
+}
+
+bool ValueType::operator==(const ValueType& o) const {
+  if (kind != o.kind || dtype != o.dtype || shape != o.shape || has_rank != o.has_rank) return false;
+  if (!element || !o.element) return !element && !o.element;
+  return *element == *o.element;
+}
+
+std::string to_text(const ValueType& t) {
+  switch (t.kind) {
+    case ValueType::Kind::None: return "?";
+    case ValueType::Kind::Sequence: return "seq(" + (t.element ? to_text(*t.element) : "?") + ")";
+    case ValueType::Kind::Optional: return "optional(" + (t.element ? to_text(*t.element) : "?") + ")";
+    case ValueType::Kind::Tensor: break;
+  }
+  std::string s = std::string(info(t.dtype).name) + "[";
+  if (!t.has_rank) return s + "...]";
+  for (size_t i = 0; i < t.shape.size(); i++) s += (i > 0 ? "," : "") + to_text(Shape{t.shape[i]});
+  return s + "]";
+}
+
+double TensorData::as_double(int64_t i) const {
+  switch (dtype) {
+    case DType::F32: return double(as<float>()[i]);
+    case DType::F64: return as<double>()[i];
+    case DType::F16:
+    case DType::BF16: return narrow_float_to_double(dtype, as<uint16_t>()[i]);
+    default: break;
+  }
+  if (is_narrow_float(dtype)) return narrow_float_to_double(dtype, as<uint8_t>()[i]);
+  if (dtype == DType::U64) return double(as<uint64_t>()[i]);
+  return double(as_int(i));
+}
+
+int64_t TensorData::as_int(int64_t i) const {
+  switch (dtype) {
+    case DType::I64:
+    case DType::U64: return as<int64_t>()[i];
+    case DType::I32: return as<int32_t>()[i];
+    case DType::U32: return as<uint32_t>()[i];
+    case DType::I16: return as<int16_t>()[i];
+    case DType::U16: return as<uint16_t>()[i];
+    case DType::I8:
+    case DType::I4:
+    case DType::I2: return as<int8_t>()[i];
+    case DType::U8:
+    case DType::U4:
+    case DType::U2:
+    case DType::Bool: return as<uint8_t>()[i];
+    default: break;
+  }
+  check(is_float(dtype), "as_int of a tensor without numbers");
+  return static_cast<int64_t>(as_double(i));
+}
+
+std::vector<int64_t> TensorData::as_ints() const {
+  std::vector<int64_t> v;
+  for (int64_t i = 0; i < size(); i++) v.push_back(as_int(i));
+  return v;
+}
+
+MutableTensor new_tensor(DType t, Dims dims) {
+  const int64_t n = checked_mul(num_elements(dims), info(t).bytes);
+  std::shared_ptr<uint8_t> p(new uint8_t[size_t(n) + 64](), std::default_delete<uint8_t[]>());
+  MutableTensor m;
+  m.bytes = p.get();
+  m.data = TensorData{t, std::move(dims), p, size_t(n), {}};
+  return m;
+}
+
+Constant make_constant(DType t, Dims dims, const void* bytes) {
+  MutableTensor m = new_tensor(t, std::move(dims));
+  if (m.data.num_bytes > 0) std::memcpy(m.bytes, bytes, m.data.num_bytes);
+  return std::make_shared<TensorData>(std::move(m.data));
+}
+
+Constant int64_constant(const std::vector<int64_t>& v) { return make_constant(DType::I64, {int64_t(v.size())}, v.data()); }
+
+Constant scalar_constant(DType t, double v) {
+  MutableTensor m = new_tensor(t, {});
+  switch (t) {
+    case DType::F32: *m.as<float>() = float(v); break;
+    case DType::F64: *m.as<double>() = v; break;
+    case DType::F16:
+    case DType::BF16: *m.as<uint16_t>() = double_to_narrow_float(t, v); break;
+    default:
+      if (is_narrow_float(t)) {
+        *m.as<uint8_t>() = uint8_t(double_to_narrow_float(t, v));
+      } else {
+        const auto i = static_cast<int64_t>(v);
+        std::memcpy(m.bytes, &i, size_t(info(t).bytes));  // little endian hosts
+      }
+  }
+  return std::make_shared<TensorData>(std::move(m.data));
+}
+
+}  // namespace tc
