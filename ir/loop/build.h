@@ -49,7 +49,8 @@ inline Expr operator>(Expr a, Expr b) { return apply(Op::Gt, {std::move(a), std:
 inline Expr operator>=(Expr a, Expr b) { return apply(Op::Ge, {std::move(a), std::move(b)}); }
 inline Expr operator&&(Expr a, Expr b) { return apply(Op::And, {std::move(a), std::move(b)}); }
 inline Expr operator||(Expr a, Expr b) { return apply(Op::Or, {std::move(a), std::move(b)}); }
-inline Expr operator!(Expr a) { return apply(Op::Not, {std::move(a)}); }
+/// Not an operator: `!e` asks whether the handle is null.
+inline Expr logical_not(Expr a) { return apply(Op::Not, {std::move(a)}); }
 inline Expr eq(Expr a, Expr b) { return apply(Op::Eq, {std::move(a), std::move(b)}); }
 inline Expr ne(Expr a, Expr b) { return apply(Op::Ne, {std::move(a), std::move(b)}); }
 inline Expr min(Expr a, Expr b) { return apply(Op::Min, {std::move(a), std::move(b)}); }

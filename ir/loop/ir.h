@@ -59,6 +59,7 @@ class Expr {
   explicit Expr(std::shared_ptr<const ExprNode> p) : p_(std::move(p)) {}
   Expr(int64_t v);  // NOLINT: I64 constant
   Expr(int v) : Expr(int64_t(v)) {}  // NOLINT
+  Expr(bool) = delete;               // a C++ condition is no expression
   Expr(const Dim& d);  // NOLINT: its constant, or the variable of its symbol
   Expr(const Var& v);  // NOLINT
   explicit operator bool() const { return p_ != nullptr; }
