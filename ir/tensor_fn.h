@@ -44,6 +44,7 @@ struct TensorFn {
   std::vector<Buffer> inputs;   // one per operand that is read, in operand order
   std::vector<Stage> stages;    // topological
   std::vector<Buffer> outputs;  // each an output of a stage, or an input (identity)
+  std::vector<int> operands = {};  // the node's operand behind each input; empty: 0, 1, 2, ...
 };
 
 /// "x: f32[1,3], y: ...\n conv2d[n, oc] = sum(ic) x[...] * ..." : one line a stage.

@@ -48,15 +48,13 @@ class OpBuilder {
   int num_outputs() const { return int(node_.outputs.size()); }
   bool wants(int k) const { return k < num_outputs() && node_.outputs[size_t(k)] != nullptr; }
 
+  /// Given on the node. The getters below fall back on the default of the operator's row, then on `otherwise`.
   bool has_attr(const std::string& name) const;
-  int64_t attr_int(const std::string& name, int64_t otherwise = 0) const { return node_.attr_int(name, otherwise); }
-  float attr_float(const std::string& name, float otherwise = 0) const { return node_.attr_float(name, otherwise); }
-  std::string attr_string(const std::string& name, const std::string& otherwise = "") const {
-    return node_.attr_string(name, otherwise);
-  }
-  std::vector<int64_t> attr_ints(const std::string& name, const std::vector<int64_t>& otherwise = {}) const {
-    return node_.attr_ints(name, otherwise);
-  }
+  int64_t attr_int(const std::string& name, int64_t otherwise = 0) const;
+  float attr_float(const std::string& name, float otherwise = 0) const;
+  std::string attr_string(const std::string& name, const std::string& otherwise = "") const;
+  std::vector<int64_t> attr_ints(const std::string& name, const std::vector<int64_t>& otherwise = {}) const;
+  std::vector<float> attr_floats(const std::string& name, const std::vector<float>& otherwise = {}) const;
   /// An axis attribute or value made non-negative; rejects what is outside [-rank, rank).
   int axis(int64_t value, int rank) const;
 
@@ -92,9 +90,13 @@ class OpBuilder {
   TensorFn take();
 
  private:
+  template <class T>
+  const T* find_attr(const std::string& name) const;
+  void add(Stage s);
+  std::vector<Axis> make_axes(const Dims& shape, const std::vector<std::string>& names, bool reduced) const;
+
   const Node& node_;
   std::vector<Buffer> buffers_;  // one per operand, null where absent
-  std::vector<bool> used_;
   std::vector<Stage> stages_;
   std::vector<Buffer> outputs_;
   int scan_ = -1, scans_ = 0;
@@ -107,13 +109,14 @@ struct AttrSpec {
 
 struct OpRow {
   std::string_view name;
-  int since;                    // opset version of the definition that this row implements, the newest one
+  int since;  // opset version of the definition that this row implements, the newest one
   std::vector<AttrSpec> attrs;
   std::function<void(OpBuilder&)> define;  // null: control flow or a row that only expands
   std::string_view domain = "";
   /// Rewrites the node into simpler operators; returns false to keep it.
   std::function<bool(Graph&, Node*)> expand = {};
-  std::string_view label = "";  // word for kernel names; empty: the snake_case of name
+  std::string_view label = "";     // word for kernel names; empty: the snake_case of name
+  std::string_view operands = "";  // names of the operands in kernels, "x w b"; the last one repeats (variadic)
 };
 
 using OpFamily = std::vector<OpRow>;

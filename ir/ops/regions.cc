@@ -1,0 +1,156 @@
+// Types of If, Loop and Scan: operand types flow into the bodies, the bodies' output types flow out.
+#include "ir/ops/regions.h"
+
+#include "ir/ops/op.h"
+
+namespace tc {
+namespace {
+
+[[noreturn]] void raise(const Node& n, const char* code, ExitCode exit, const std::string& why) {
+  Diagnostic d{code, exit, {}, why, {}, false};
+  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
+  d.loc.op = n.op;
+  throw Error(std::move(d));
+}
+
+void require(const Node& n, bool ok, const std::string& why) {
+  if (!ok) raise(n, "TC0201", ExitCode::Rejected, why);
+}
+
+void infer_body(Graph& body) {
+  for (const auto& n : body.nodes()) infer_types(body, *n);
+}
+
+/// What is known of a value that has one of two types.
+ValueType join_types(const Node& n, const ValueType& a, const ValueType& b) {
+  if (a == b) return a;
+  require(n, a.kind == b.kind && a.dtype == b.dtype, "the two branches give " + to_text(a) + " and " + to_text(b));
+  if (!a.is_tensor()) return a;
+  ValueType t = a;
+  if (!a.has_rank || !b.has_rank || a.shape.size() != b.shape.size()) {
+    t.has_rank = false;
+    t.shape.clear();
+    return t;
+  }
+  for (size_t d = 0; d < t.shape.size(); d++)
+    if (!(a.shape[d] == b.shape[d])) t.shape[d] = Dim();
+  return t;
+}
+
+/// The value at the start of a chain of Identity nodes.
+const Value* origin(const Value* v) {
+  while (v->producer && v->producer->is("Identity")) v = v->producer->inputs[0];
+  return v;
+}
+
+bool is_true(const Value* v) { return v->is_constant() && v->constant->size() == 1 && v->constant->as_int(0) != 0; }
+
+void infer_if(Graph& g, Node& n) {
+  require(n, n.regions.size() == 2 && n.captures + 1 == int(n.inputs.size()), "If takes a condition and two branches");
+  for (const auto& r : n.regions) {
+    require(n, r->inputs().size() == size_t(n.captures) && r->outputs().size() == n.outputs.size(),
+            "a branch does not give one value for each output");
+    for (size_t i = 0; i < r->inputs().size(); i++) r->set_type(r->inputs()[i], n.inputs[i + 1]->type);
+    infer_body(*r);
+  }
+  for (size_t k = 0; k < n.outputs.size(); k++)
+    if (n.outputs[k])
+      g.set_type(n.outputs[k], join_types(n, n.regions[0]->outputs()[k]->type, n.regions[1]->outputs()[k]->type));
+}
+
+/// How often the loop runs: constant if nothing at run time can end it early.
+Dim trip_count(const Node& n, const Graph& body) {
+  const int64_t bound =
+      n.inputs[0] && n.inputs[0]->is_constant() ? std::max<int64_t>(0, n.inputs[0]->constant->as_int(0)) : -1;
+  const Value* next = origin(body.outputs()[0]);
+  const bool starts = !n.inputs[1] || is_true(n.inputs[1]);
+  const bool goes_on = is_true(next) || next == body.inputs()[1];
+  if (bound >= 0 && starts && goes_on) return Dim(bound);
+  return Dim::symbolic("trips_" + to_text(int64_t(n.id)), bound);
+}
+
+void infer_loop(Graph& g, Node& n) {
+  const int states = int(n.inputs.size()) - 2 - n.captures;
+  require(n, n.regions.size() == 1 && states >= 0, "Loop takes a trip count, a condition and its states");
+  Graph& body = *n.regions[0];
+  const auto& in = body.inputs();
+  require(n,
+          in.size() == n.inputs.size() && int(body.outputs().size()) == 1 + int(n.outputs.size()) &&
+              int(n.outputs.size()) >= states,
+          "the body's inputs and outputs do not fit the loop's");
+  body.set_type(in[0], ValueType::tensor(DType::I64, {}));
+  body.set_type(in[1], ValueType::tensor(DType::Bool, {}));
+  for (size_t i = 2; i < in.size(); i++) body.set_type(in[i], n.inputs[i]->type);
+  infer_body(body);
+  for (int s = 0; s < states; s++) {
+    const ValueType &before = in[size_t(2 + s)]->type, &after = body.outputs()[size_t(1 + s)]->type;
+    require(n, before.kind == after.kind && before.dtype == after.dtype,
+            "a state of type " + to_text(before) + " becomes " + to_text(after));
+    if (!(before == after))
+      raise(
+          n, "TC0301", ExitCode::Unsupported,
+          "a state's shape changes from one iteration to the next: " + to_text(before) + " becomes " + to_text(after));
+    if (n.outputs[size_t(s)]) g.set_type(n.outputs[size_t(s)], after);
+  }
+  const Dim trips = trip_count(n, body);
+  for (size_t k = size_t(states); k < n.outputs.size(); k++) {
+    if (!n.outputs[k]) continue;
+    ValueType t = body.outputs()[1 + k]->type;
+    if (t.has_rank) t.shape.insert(t.shape.begin(), trips);
+    g.set_type(n.outputs[k], t);
+  }
+}
+
+int64_t scan_axis(const Node& n, const std::string& attr, size_t k, size_t rank) {
+  const std::vector<int64_t> axes = n.attr_ints(attr);
+  int64_t a = k < axes.size() ? axes[k] : 0;
+  require(n, a >= -int64_t(rank) && a < int64_t(rank), attr + " is out of range");
+  return a < 0 ? a + int64_t(rank) : a;
+}
+
+void infer_scan(Graph& g, Node& n) {
+  const int64_t scanned = n.attr_int("num_scan_inputs", 0);
+  const int64_t states = int64_t(n.inputs.size()) - n.captures - scanned;
+  require(n, n.regions.size() == 1 && scanned >= 1 && states >= 0, "num_scan_inputs does not fit the inputs");
+  Graph& body = *n.regions[0];
+  const auto& in = body.inputs();
+  require(
+      n,
+      in.size() == n.inputs.size() && body.outputs().size() == n.outputs.size() && int64_t(n.outputs.size()) >= states,
+      "the body's inputs and outputs do not fit the scan's");
+  Dim length;
+  for (size_t i = 0; i < in.size(); i++) {
+    ValueType t = n.inputs[i]->type;
+    if (int64_t(i) >= states && int64_t(i) < states + scanned) {
+      require(n, t.is_tensor() && t.has_rank && !t.shape.empty(), "a scanned input needs an axis to scan");
+      const int64_t a = scan_axis(n, "scan_input_axes", i - size_t(states), t.shape.size());
+      const Dim d = t.shape[size_t(a)];
+      require(n, !length.is_const() || !d.is_const() || length == d, "the scanned inputs have different lengths");
+      if (!length.is_const()) length = d;
+      t.shape.erase(t.shape.begin() + a);
+    }
+    body.set_type(in[i], t);
+  }
+  infer_body(body);
+  for (size_t k = 0; k < n.outputs.size(); k++) {
+    ValueType t = body.outputs()[k]->type;
+    if (int64_t(k) < states) {
+      require(n, t == in[k]->type, "a state of type " + to_text(in[k]->type) + " becomes " + to_text(t));
+    } else if (t.has_rank) {
+      const int64_t a = scan_axis(n, "scan_output_axes", k - size_t(states), t.shape.size() + 1);
+      t.shape.insert(t.shape.begin() + a, length);
+    }
+    if (n.outputs[k]) g.set_type(n.outputs[k], t);
+  }
+}
+
+}  // namespace
+
+void infer_region_types(Graph& g, Node& n) {
+  if (n.is("If")) return infer_if(g, n);
+  if (n.is("Loop")) return infer_loop(g, n);
+  if (n.is("Scan")) return infer_scan(g, n);
+  raise(n, "TC0300", ExitCode::Unsupported, "this operator is not supported");
+}
+
+}  // namespace tc

@@ -1,0 +1,7 @@
+#include "ir/ops/families.h"
+
+namespace tc {
+
+OpFamily window_ops() { return {}; }
+
+}  // namespace tc
