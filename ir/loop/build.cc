@@ -209,6 +209,9 @@ Stmt if_then(Expr condition, Stmt then, Stmt otherwise) {
 }
 Stmt let(Var v, Expr value, Stmt body) { return make(Let{std::move(v), std::move(value), std::move(body)}); }
 Stmt alloc(Buffer b, Stmt body) { return make(Alloc{std::move(b), std::move(body)}); }
+Stmt alias(Buffer view, Buffer base, Expr offset, Stmt body) {
+  return make(Alias{std::move(view), std::move(base), std::move(offset), std::move(body)});
+}
 Stmt seq(Stmts list) {
   Stmts flat;
   for (Stmt& s : list) {

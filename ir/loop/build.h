@@ -33,6 +33,7 @@ Stmt while_loop(Expr condition, Stmt body);
 Stmt if_then(Expr condition, Stmt then, Stmt otherwise = {});
 Stmt let(Var v, Expr value, Stmt body);
 Stmt alloc(Buffer b, Stmt body);
+Stmt alias(Buffer view, Buffer base, Expr offset, Stmt body);
 Stmt seq(Stmts list);  // flattens, drops nulls; one statement stays itself
 Stmt barrier(Scope s);
 Stmt prefetch(Buffer b, Exprs index);

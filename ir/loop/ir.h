@@ -4,6 +4,9 @@
 // Vectors are scalable: a vector has "VL" lanes, a number that the emitted text fixes when it is compiled (TC_VL). The
 // interpreter runs it with any VL. A loop of kind Vector is scalar inside until vectorize_loops rewrites it.
 //
+// Alias appears in flattened form only (all buffers but Register ones have rank 1): a hoisted base pointer, or scratch
+// memory cut into buffers. `offset` counts elements of `base`.
+//
 // Integer expressions that index (loop variables, extents) are I64; the printer narrows them.
 #pragma once
 #include <cstdint>
@@ -126,6 +129,7 @@ struct While { Expr condition; Stmt body; };
 struct If { Expr condition; Stmt then, otherwise; };                    // otherwise may be null
 struct Let { Var var; Expr value; Stmt body; };
 struct Alloc { Buffer buffer; Stmt body; };                             // not initialised
+struct Alias { Buffer view, base; Expr offset; Stmt body; };            // view: base's memory from element `offset` on
 struct Seq { Stmts list; };
 struct Barrier { Scope scope; };                                        // all threads of a block
 struct Prefetch { Buffer buffer; Exprs index; };
@@ -134,7 +138,7 @@ struct Launch { std::string kernel; Exprs grid, block; std::vector<Buffer> buffe
 struct Comment { std::string text; Stmt body; };                        // a line above the body; our own words only
 
 struct StmtNode {
-  std::variant<Store, For, While, If, Let, Alloc, Seq, Barrier, Prefetch, Intrin, Launch, Comment> kind;
+  std::variant<Store, For, While, If, Let, Alloc, Alias, Seq, Barrier, Prefetch, Intrin, Launch, Comment> kind;
 };
 
 template <class... F>

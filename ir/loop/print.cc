@@ -70,6 +70,11 @@ class Printer {
                            to_text(ValueType::tensor(k.buffer->dtype, k.buffer->shape)) + " " + std::string(word(k.buffer->scope)));
           stmt(k.body, indent);
         },
+        [&](const Alias& k) {
+          const std::string base = name(k.base.get(), k.base->name) + "[" + expr(k.offset) + "]";
+          line(indent, "alias " + name(k.view.get(), k.view->name) + ": " + std::string(info(k.view->dtype).name) + " = &" + base);
+          stmt(k.body, indent);
+        },
         [&](const Seq& k) {
           for (const Stmt& x : k.list) stmt(x, indent);
         },

@@ -138,6 +138,14 @@ class Rewriter {
           if (!body) return Stmt();
           return body.same_as(k.body) && b == k.buffer ? s : with(Alloc{b, body});
         },
+        [&](const Alias& k) {
+          const Stmt body = stmt(k.body);
+          const Expr offset = expr(k.offset);
+          const Buffer v = buffer(k.view), b = buffer(k.base);
+          if (!body) return Stmt();
+          const bool same = body.same_as(k.body) && offset.same_as(k.offset) && v == k.view && b == k.base;
+          return same ? s : with(Alias{v, b, offset, body});
+        },
         [&](const Seq& k) {
           Stmts list;
           bool changed = false;
@@ -223,7 +231,7 @@ void walk(const Stmt& s, const std::function<bool(const Stmt&)>& fs, const std::
       [&](const While& k) { expr(k.condition), stmt(k.body); },
       [&](const If& k) { expr(k.condition), stmt(k.then), stmt(k.otherwise); },
       [&](const Let& k) { expr(k.value), stmt(k.body); }, [&](const Alloc& k) { stmt(k.body); },
-      [&](const Seq& k) { for (const Stmt& c : k.list) stmt(c); }, [](const Barrier&) {},
+      [&](const Alias& k) { expr(k.offset), stmt(k.body); }, [&](const Seq& k) { for (const Stmt& c : k.list) stmt(c); }, [](const Barrier&) {},
       [&](const Prefetch& k) { exprs(k.index); }, [&](const Intrin& k) { exprs(k.args); },
       [&](const Launch& k) { exprs(k.grid), exprs(k.block), exprs(k.args); }, [&](const Comment& k) { stmt(k.body); });
 }
