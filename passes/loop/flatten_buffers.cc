@@ -1,0 +1,86 @@
+// flatten_buffers: y[h, w, c] of a [8,8,16] buffer becomes y[(h * 8 + w) * 16 + c].
+//
+// What emitted C and CUDA can say without nested array types: one pointer and one index, strides and offset of the
+// buffer applied. Horner's form is kept for row-major buffers, since it shows the shape to the reader.
+// Needs: static shapes. Leaves: rank 1 everywhere but in Register buffers, which are printed as local arrays.
+#include "passes/loop/flatten_buffers.h"
+
+#include "ir/loop/build.h"
+
+namespace tc {
+namespace {
+
+bool is_register(const Buffer& b) { return b->scope == Scope::Register; }
+
+// The scalar linear index; a Ramp in the last place is handled by the caller.
+Expr linear(const BufferDef& b, const Exprs& index) {
+  Expr e = b.offset;
+  if (b.strides.empty()) {
+    Expr h = 0;
+    for (size_t i = 0; i < index.size(); i++) h = h * Expr(b.shape[i]) + index[i];
+    return b.offset == 0 ? h : h + e;
+  }
+  Expr sum = 0;
+  for (size_t i = 0; i < index.size(); i++) sum = sum + index[i] * Expr(b.strides[i]);
+  return b.offset == 0 ? sum : sum + e;
+}
+
+class Flattener {
+ public:
+  explicit Flattener(BufferMap& flat) : flat_(flat) {}
+
+  Buffer twin(const Buffer& b) {
+    Buffer& f = flat_[b.get()];
+    if (!f) {
+      auto d = std::make_shared<BufferDef>(*b);
+      d->shape = {num_elements(static_dims(b->shape))};
+      d->strides.clear();
+      d->offset = 0;
+      f = d;
+      keep_.push_back(b);
+      flat_[f.get()] = f;
+    }
+    return f;
+  }
+
+  Exprs index(const Buffer& b, Exprs index) {
+    if (!index.empty() && as<Ramp>(index.back())) {
+      check(b->strides.empty() || b->strides.back() == 1, "a vector access needs a unit stride");
+      index.back() = as<Ramp>(index.back())->base;
+      return {ramp(linear(*b, index))};
+    }
+    return {linear(*b, index)};
+  }
+
+  bool is_flat(const Buffer& b) const {
+    const auto it = flat_.find(b.get());
+    return it != flat_.end() && it->second == b;
+  }
+
+ private:
+  BufferMap& flat_;
+  std::vector<Buffer> keep_;
+};
+
+}  // namespace
+
+Stmt flatten_buffers(const Stmt& s, BufferMap& flat) {
+  Flattener f(flat);
+  auto on_expr = [&](const Expr& e) -> Expr {
+    const Load* l = as<Load>(e);
+    if (!l || is_register(l->buffer) || f.is_flat(l->buffer)) return {};
+    return load(f.twin(l->buffer), f.index(l->buffer, l->index));
+  };
+  auto on_stmt = [&](const Stmt& x) -> Stmt {
+    if (const Store* k = as<Store>(x); k && !is_register(k->buffer) && !f.is_flat(k->buffer))
+      return store(f.twin(k->buffer), f.index(k->buffer, k->index), k->value, k->reduce, k->count);
+    if (const Prefetch* k = as<Prefetch>(x); k && !f.is_flat(k->buffer))
+      return prefetch(f.twin(k->buffer), f.index(k->buffer, k->index));
+    if (const Alloc* k = as<Alloc>(x); k && !is_register(k->buffer) && !f.is_flat(k->buffer))
+      return alloc(f.twin(k->buffer), k->body);
+    return {};
+  };
+  return rewrite(s, on_expr, on_stmt);
+}
+
+}  // namespace tc
