@@ -1,5 +1,6 @@
 // Simplifies integer index expressions with known ranges of their variables: affine normal form, div/mod of affine
-// forms, min/max/comparisons/selects that the ranges decide. Float expressions are only folded where bits stay the same.
+// forms, min/max/comparisons/selects that the ranges decide. Float expressions are only folded where bits stay the
+// same.
 #pragma once
 #include <map>
 
