@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compares every function of tc_math.h with double libm, on a stride over all 2^32 floats, and its special values with
+ * float libm exactly. argv[1] is the stride (default 433: 10^7 floats); -v prints the largest errors. */
+#include "templates/text/tc_math.h"
+#include "templates/text/tc_tail.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+  const char *name;
+  void (*f)(const float *x, float *y);
+  double (*reference)(double x);
+  double ulp;       /* the largest error allowed, in ulp of the result */
+  double absolute;  /* or this absolute error */
+  float  limit;     /* |x| up to here */
+} function;
+
+#define VECTOR(name, expression) static void name(const float *p, float *y) { const tc_vf x = tc_load(p); tc_store(y, expression); }
+VECTOR(v_exp, tc_exp(x))
+VECTOR(v_expm1, tc_expm1(x))
+VECTOR(v_log, tc_log(x))
+VECTOR(v_log1p, tc_log1p(x))
+VECTOR(v_tanh, tc_tanh(x))
+VECTOR(v_erf, tc_erf(x))
+VECTOR(v_sigmoid, tc_sigmoid(x))
+VECTOR(v_silu, tc_silu(x))
+VECTOR(v_softplus, tc_softplus(x))
+VECTOR(v_gelu, tc_gelu(x))
+VECTOR(v_gelu_tanh, tc_gelu_tanh(x))
+VECTOR(v_sin, tc_sin(x))
+VECTOR(v_cos, tc_cos(x))
+VECTOR(v_sqrt, tc_sqrt(x))
+VECTOR(v_rsqrt, tc_rsqrt(x))
+VECTOR(v_rcp, tc_rcp(x))
+VECTOR(v_round, tc_round(x))
+VECTOR(v_floor, tc_floor(x))
+VECTOR(v_ceil, tc_ceil(x))
+VECTOR(v_trunc, tc_trunc(x))
+VECTOR(v_abs, tc_abs(x))
+VECTOR(v_acos, TC_LANES(acosf, x))
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double silu(double x) { return x / (1 + exp(-x)); }
+static double softplus(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
+static double gelu(double x) { return 0.5 * x * (1 + erf(x * 0.70710678118654752440)); }
+static double gelu_tanh(double x) { return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x))); }
+static double rsqrt(double x) { return 1 / sqrt(x); }
+static double rcp(double x) { return 1 / x; }
+
+static const function kFunctions[] = {
+  {"exp", v_exp, exp, 1.0, 0, INFINITY},
+  {"expm1", v_expm1, expm1, 2.0, 0, INFINITY},
+  {"log", v_log, log, 1.0, 0, INFINITY},
+  {"log1p", v_log1p, log1p, 2.0, 0, INFINITY},
+  {"tanh", v_tanh, tanh, 6.0, 0, INFINITY},
+  {"erf", v_erf, erf, 7.0, 0, INFINITY},
+  {"sigmoid", v_sigmoid, sigmoid, 2.5, 1e-38, INFINITY},
+  {"silu", v_silu, silu, 3.0, 2e-36, INFINITY},
+  {"softplus", v_softplus, softplus, 2.0, 0, INFINITY},
+  {"gelu", v_gelu, gelu, 8.0, 1.5e-6, INFINITY},
+  {"gelu_tanh", v_gelu_tanh, gelu_tanh, 8.0, 1.5e-6, 1e12f},
+  {"sin", v_sin, sin, 2.5, 0, INFINITY},
+  {"cos", v_cos, cos, 2.5, 0, INFINITY},
+  {"sqrt", v_sqrt, sqrt, 0.5, 0, INFINITY},
+  {"rsqrt", v_rsqrt, rsqrt, 1.5, 0, INFINITY},
+  {"rcp", v_rcp, rcp, 0.5, 0, INFINITY},
+  {"round", v_round, nearbyint, 0, 0, INFINITY},
+  {"floor", v_floor, floor, 0, 0, INFINITY},
+  {"ceil", v_ceil, ceil, 0, 0, INFINITY},
+  {"trunc", v_trunc, trunc, 0, 0, INFINITY},
+  {"abs", v_abs, fabs, 0, 0, INFINITY},
+  {"acos", v_acos, acos, 1.5, 0, INFINITY},
+};
+
+static float from_bits(uint32_t bits) { float x; memcpy(&x, &bits, 4); return x; }
+
+/* |y - expected| in ulp of expected; 0 if both are the same infinity, NaN, or zero of the same sign */
+static double ulp_error(float y, double expected)
+{
+  if (isnan(expected)) return isnan(y) ? 0 : INFINITY;
+  if (isnan(y)) return INFINITY;
+  const float nearest = (float)expected;
+  if (isinf(nearest) || isinf(y)) return nearest == y ? 0 : INFINITY;
+  if (expected == 0) return y == 0 && !signbit(y) == !signbit(expected) ? 0 : INFINITY;
+  int exponent;
+  frexp(expected, &exponent);
+  return fabs((double)y - expected) / ldexp(1.0, exponent - 24 > -149 ? exponent - 24 : -149);
+}
+
+static int check(const function *f, const float *x, double *worst, double *worst_absolute, int quiet)
+{
+  float y[TC_VL];
+  int bad = 0;
+  f->f(x, y);
+  for (int l = 0; l < TC_VL; l++) {
+    if (fabsf(x[l]) > f->limit) continue;
+    const double expected = f->reference((double)x[l]), error = ulp_error(y[l], expected);
+    const double absolute = error == 0 ? 0 : fabs((double)y[l] - expected);
+    if (error > *worst) *worst = error;
+    if (error > f->ulp && absolute > *worst_absolute) *worst_absolute = absolute;
+    if (error > f->ulp && !(f->absolute > 0 && absolute <= f->absolute)) {
+      if (!quiet && !bad) printf("%s(%.9g) = %.9g, expected %.9g\n", f->name, (double)x[l], (double)y[l], expected);
+      bad++;
+    }
+  }
+  return bad;
+}
+
+static int check_tails(void)
+{
+  int bad = 0;
+  for (int n = -1; n <= TC_VL + 1; n++) {
+    const int kept = n < 0 ? 0 : n > TC_VL ? TC_VL : n;
+    float *exact = (float *)malloc((size_t)kept * 4 + 1), out[TC_VL + 1], lanes[TC_VL];  /* the sanitizer sees what lies beyond */
+    for (int i = 0; i < kept; i++) exact[i] = (float)(i + 1);
+    for (int i = 0; i <= TC_VL; i++) out[i] = -1.0f;
+    tc_store(lanes, tc_load_n_or(exact, n, 7.0f));
+    for (int i = 0; i < TC_VL; i++) bad += lanes[i] != (i < kept ? (float)(i + 1) : 7.0f);
+    tc_store(lanes, tc_load_n(exact, n));
+    for (int i = 0; i < TC_VL; i++) bad += lanes[i] != (i < kept ? (float)(i + 1) : 0.0f);
+    tc_store_n(out, tc_load_n(exact, n), n);
+    for (int i = 0; i <= TC_VL; i++) bad += out[i] != (i < kept ? (float)(i + 1) : -1.0f);
+    tc_store_n(exact, tc_load_n(exact, n), n);
+    free(exact);
+  }
+  if (bad) printf("tails: %d wrong\n", bad);
+  return bad;
+}
+
+static int check_lanes(void)
+{
+  float a[TC_VL], b[TC_VL], y[TC_VL], strided[TC_VL * 3];
+  int32_t index[TC_VL];
+  int bad = 0;
+  float sum = 0;
+  for (int l = 0; l < TC_VL; l++) { a[l] = (float)(l + 1); b[l] = (float)(TC_VL - l); index[l] = 3 * (TC_VL - 1 - l); sum += a[l]; }
+  for (int i = 0; i < TC_VL * 3; i++) strided[i] = (float)i;
+  bad += tc_hsum(tc_load(a)) != sum || tc_hmax(tc_load(b)) != (float)TC_VL || tc_hmin(tc_load(b)) != 1.0f;
+  tc_store(y, tc_load_stride(strided, 3));
+  for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)(3 * l);
+  tc_store(y, tc_gather(strided, index));
+  for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)index[l];
+  for (int l = 0; l < TC_VL; l++) {
+    b[l] = NAN;
+    bad += !isnan(tc_hmax(tc_load(b))) || !isnan(tc_hmin(tc_load(b)));
+    tc_store(y, tc_max2(tc_load(a), tc_load(b)));
+    bad += !isnan(y[l]);
+    tc_store(y, tc_min2(tc_load(b), tc_load(a)));
+    bad += !isnan(y[l]);
+    tc_store(y, tc_max(tc_load(b), tc_zero()));
+    bad += !isnan(y[l]);
+    tc_store(y, tc_sign(tc_load(b)));
+    bad += !isnan(y[l]);
+    b[l] = -2.0f;
+    tc_store(y, tc_max2(tc_load(a), tc_load(b)));
+    bad += y[l] != a[l];
+    tc_store(y, tc_min(tc_load(a), tc_set(1.5f)));
+    bad += y[l] != (l == 0 ? 1.0f : 1.5f);
+    tc_store(y, tc_sign(tc_load(b)));
+    bad += y[l] != -1.0f;
+  }
+  if (bad) printf("lanes: %d wrong\n", bad);
+  return bad;
+}
+
+int main(int argc, char **argv)
+{
+  const int verbose = argc > 2 && strcmp(argv[2], "-v") == 0;
+  const uint32_t stride = argc > 1 ? (uint32_t)atoi(argv[1]) : 433;
+  static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-45f, 1.17549435e-38f, 3.40282347e38f,
+                                  -3.40282347e38f, 88.7228317f, 88.7228394f, -87.33655f, -103.972076f, -103.97208f, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 8388607.5f, -8388609.0f, 8388608.0f};
+  int failed = check_tails() != 0 || check_lanes() != 0;
+  for (size_t i = 0; i < sizeof kFunctions / sizeof kFunctions[0]; i++) {
+    const function *f = &kFunctions[i];
+    double worst = 0, worst_absolute = 0;
+    int bad = 0;
+    float x[TC_VL];
+    for (size_t s = 0; s < sizeof special / sizeof special[0]; s++) {
+      for (int l = 0; l < TC_VL; l++) x[l] = special[s];
+      bad += check(f, x, &worst, &worst_absolute, bad > 3);
+    }
+    for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += (uint64_t)stride * TC_VL) {
+      for (int l = 0; l < TC_VL; l++) x[l] = from_bits((uint32_t)(bits + (uint64_t)stride * (uint64_t)l));
+      bad += check(f, x, &worst, &worst_absolute, bad > 3);
+    }
+    if (verbose || bad) printf("TC_VL %2d  %-10s %9.3f ulp  %9.2g beyond it  %s\n", TC_VL, f->name, worst, worst_absolute, bad ? "FAIL" : "ok");
+    failed |= bad != 0;
+  }
+  if (!failed) printf("ok\n");
+  return failed;
+}
