@@ -19,10 +19,10 @@ struct Target {
 
 struct Options {
   int opt_level = 2;
-  bool strict_fp = false;            // --fp strict: no Winograd, no reassociation across a definition's order
-  std::set<std::string> disabled;    // --disable-pass
-  std::set<std::string> print_after; // --print-ir-after
-  std::string dump_dir;              // --dump-ir
+  bool strict_fp = false;             // --fp strict: no Winograd, no reassociation across a definition's order
+  std::set<std::string> disabled;     // --disable-pass
+  std::set<std::string> print_after;  // --print-ir-after; "all" stands for every pass
+  std::string dump_dir;               // --dump-ir
   bool time_passes = false, verify_each = false;
   int64_t fold_limit_bytes = int64_t(1) << 20;  // a folded constant may be this large, or twice its inputs
 };
@@ -40,8 +40,13 @@ struct PassInfo {
   std::string_view summary;  // one line for `tc-emit passes` and the docs
 };
 
-/// Runs a list: honours opt level and disabled passes, prints, times and verifies as asked. Output goes to `log`.
+/// Runs a list: honours opt level and disabled passes, prints, times and verifies as asked. Output goes to `log`. Stops
+/// after a pass that added an error to cx.diagnostics. A defect (InternalError) is rethrown with the name of the pass;
+/// a dump that cannot be written throws Error TC0601.
 void run_passes(const std::vector<PassInfo>& list, Graph& g, PassContext& cx, std::string& log);
+
+/// Throws Error TC0603 (usage) listing the passes if an option names one that the list does not have.
+void check_pass_names(const std::vector<PassInfo>& list, const Options& o);
 
 /// The pipeline's lists (pipeline.cc).
 const std::vector<PassInfo>& graph_passes();
