@@ -145,6 +145,20 @@ void Graph::add_node_input(Node* n, Value* v) {
   forget_fn(*n);
 }
 
+void Graph::erase_node_input(Node* n, size_t i) {
+  check(i < n->inputs.size(), "erase_node_input: no such input");
+  drop_use(n->inputs[i], n);
+  n->inputs.erase(n->inputs.begin() + int64_t(i));
+  forget_fn(*n);
+}
+
+void Graph::erase_input(size_t k) {
+  check(k < inputs_.size(), "erase_input: no such input");
+  Value* v = inputs_[k];
+  inputs_.erase(inputs_.begin() + int64_t(k));
+  erase_value(v);
+}
+
 void Graph::replace_uses(Value* from, Value* to) {
   check(to != nullptr, "replace_uses by nothing");
   if (from == to) return;

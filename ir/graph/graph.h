@@ -98,6 +98,10 @@ class Graph {
   void drop_output(Node* n, size_t k);
   void set_input(Node* n, size_t i, Value* v);
   void add_node_input(Node* n, Value* v);
+  /// Removes operand i; later ones move up.
+  void erase_node_input(Node* n, size_t i);
+  /// Removes input k of the graph, which nobody may use; later ones move up.
+  void erase_input(size_t k);
   /// Every use of `from` (users and graph outputs) becomes `to`.
   void replace_uses(Value* from, Value* to);
   void set_type(Value* v, ValueType t);

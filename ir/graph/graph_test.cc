@@ -84,6 +84,18 @@ TEST(Graph, DropOutputLeavesAHole) {
   EXPECT_THROW(g.drop_output(n, 0), InternalError);
 }
 
+TEST(Graph, ErasingInputsMovesLaterOnesUp) {
+  Graph g;
+  Value* x = g.add_input(ModelText("x"), f32({4}));
+  Value* y = g.add_input(ModelText("y"), f32({4}));
+  Node* n = g.append("Add", {x, y}, {ModelText("z")});
+  EXPECT_THROW(g.erase_input(0), InternalError);
+  g.erase_node_input(n, 0);
+  g.erase_input(0);
+  EXPECT_EQ(n->inputs, (std::vector<Value*>{y}));
+  EXPECT_EQ(g.inputs(), (std::vector<Value*>{y}));
+}
+
 TEST(Graph, CloneIsDeepAndKeepsIdsAndConstants) {
   Graph g = chain(3);
   Value* c = g.add_constant(ModelText("c"), int64_constant({1, 2}));

@@ -1,0 +1,166 @@
+#include "ir/graph/evaluate.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/ops/op.h"
+
+namespace tc {
+
+namespace {
+
+using Values = std::vector<Constant>;
+
+[[noreturn]] void unsupported(const Node& n, const std::string& why) {
+  Diagnostic d{"TC0310", ExitCode::Unsupported, {}, why, {}, false};
+  d.loc.node = n.name.raw();
+  d.loc.op = n.op;
+  throw Error(std::move(d));
+}
+
+/// The slice `at` of axis `axis`, that axis removed.
+Constant slice(const TensorData& t, size_t axis, int64_t at) {
+  Dims dims = t.dims;
+  dims.erase(dims.begin() + int64_t(axis));
+  const size_t e = size_t(info(t.dtype).bytes);
+  const size_t inner = e * size_t(num_elements(Dims(t.dims.begin() + int64_t(axis) + 1, t.dims.end())));
+  const size_t outer = size_t(num_elements(Dims(t.dims.begin(), t.dims.begin() + int64_t(axis))));
+  MutableTensor m = new_tensor(t.dtype, dims);
+  for (size_t o = 0; o < outer; ++o)
+    std::memcpy(m.bytes + o * inner, t.bytes.get() + (o * size_t(t.dims[axis]) + size_t(at)) * inner, inner);
+  return std::make_shared<TensorData>(std::move(m.data));
+}
+
+/// Joins equal tensors of `element` type along a new axis.
+Constant stack(const Values& parts, const ValueType& element, size_t axis) {
+  Dims one = static_dims(element.shape), dims = one;
+  dims.insert(dims.begin() + int64_t(axis), int64_t(parts.size()));
+  const size_t inner =
+      size_t(info(element.dtype).bytes) * size_t(num_elements(Dims(one.begin() + int64_t(axis), one.end())));
+  const size_t outer = size_t(num_elements(Dims(one.begin(), one.begin() + int64_t(axis))));
+  MutableTensor m = new_tensor(element.dtype, dims);
+  for (size_t o = 0; o < outer; ++o)
+    for (size_t k = 0; k < parts.size(); ++k)
+      std::memcpy(m.bytes + (o * parts.size() + k) * inner, parts[k]->bytes.get() + o * inner, inner);
+  return std::make_shared<TensorData>(std::move(m.data));
+}
+
+class GraphRun {
+ public:
+  GraphRun(const Graph& g, const RunOptions& o) : g_(g), options_(o), values_(size_t(g.value_ids())) {}
+
+  Values run(const Values& inputs) {
+    check(inputs.size() == g_.inputs().size(), "evaluate: as many tensors as the graph has inputs");
+    std::vector<int> uses(values_.size(), 0);
+    for (const auto& v : g_.values()) {
+      uses[size_t(v->id)] = int(v->users.size()) + v->output_uses;
+      if (v->is_constant()) at(v.get()) = v->constant;
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) at(g_.inputs()[i]) = inputs[i];
+    for (const auto& n : g_.nodes()) {
+      run_node(*n);
+      for (const Value* v : n->inputs)
+        if (v && --uses[size_t(v->id)] == 0) at(v) = nullptr;
+    }
+    Values out;
+    for (const Value* v : g_.outputs()) out.push_back(at(v));
+    return out;
+  }
+
+ private:
+  Constant& at(const Value* v) { return values_[size_t(v->id)]; }
+
+  Values operands(const Node& n, size_t begin = 0) {
+    Values list;
+    for (size_t i = begin; i < n.inputs.size(); ++i) list.push_back(n.inputs[i] ? at(n.inputs[i]) : nullptr);
+    return list;
+  }
+
+  void finish(const Node& n, const Values& results) {
+    for (size_t k = 0; k < n.outputs.size(); ++k)
+      if (n.outputs[k]) at(n.outputs[k]) = results.at(k);
+  }
+
+  void run_node(Node& n) {
+    if (n.is("If")) return run_if(n);
+    if (n.is("Loop")) return run_loop(n);
+    if (n.is("Scan")) return run_scan(n);
+    for (const Value* v : n.outputs)
+      if (v && !v->type.is_static_tensor()) unsupported(n, "its result is not a tensor of known sizes");
+    Values args;
+    const TensorFn& fn = tensor_fn(n);
+    for (int i : fn_operands(n)) args.push_back(at(n.inputs[size_t(i)]));
+    const Values results = evaluate(fn, args, options_);
+    for (size_t k = 0, r = 0; k < n.outputs.size(); ++k)
+      if (n.outputs[k]) at(n.outputs[k]) = results.at(r++);
+  }
+
+  void run_if(const Node& n) {
+    check(n.regions.size() == 2, "If has two regions");
+    const bool yes = at(n.inputs[0])->as_int(0) != 0;
+    finish(n, GraphRun(*n.regions[yes ? 0 : 1], options_).run(operands(n, 1)));
+  }
+
+  void run_loop(const Node& n) {
+    const Graph& body = *n.regions.at(0);
+    const size_t states = n.inputs.size() - 2 - size_t(n.captures);
+    const int64_t trips = n.inputs[0] ? at(n.inputs[0])->as_int(0) : INT64_MAX;
+    bool go = !n.inputs[1] || at(n.inputs[1])->as_int(0) != 0;
+    Values args = operands(n, 2);
+    std::vector<Values> scanned(body.outputs().size() - 1 - states);
+    for (int64_t i = 0; i < trips && go; ++i) {
+      Values in = {scalar_constant(DType::I64, double(i)), scalar_constant(DType::Bool, 1)};
+      in.insert(in.end(), args.begin(), args.end());
+      const Values out = GraphRun(body, options_).run(in);
+      go = out[0]->as_int(0) != 0;
+      std::copy_n(out.begin() + 1, states, args.begin());
+      for (size_t k = 0; k < scanned.size(); ++k) scanned[k].push_back(out[1 + states + k]);
+    }
+    Values results(args.begin(), args.begin() + int64_t(states));
+    for (size_t k = 0; k < scanned.size(); ++k)
+      results.push_back(stack(scanned[k], body.outputs()[1 + states + k]->type, 0));
+    finish(n, results);
+  }
+
+  void run_scan(const Node& n) {
+    const Graph& body = *n.regions.at(0);
+    const size_t scans = size_t(n.attr_int("num_scan_inputs", 0));
+    const size_t states = n.inputs.size() - scans - size_t(n.captures), outs = body.outputs().size() - states;
+    const auto in_axes = n.attr_ints("scan_input_axes", std::vector<int64_t>(scans, 0));
+    const auto in_back = n.attr_ints("scan_input_directions", std::vector<int64_t>(scans, 0));
+    const auto out_axes = n.attr_ints("scan_output_axes", std::vector<int64_t>(outs, 0));
+    const auto out_back = n.attr_ints("scan_output_directions", std::vector<int64_t>(outs, 0));
+    auto axis = [](int64_t a, size_t rank) { return size_t(a < 0 ? a + int64_t(rank) : a); };
+
+    Values args = operands(n);
+    const Values whole(args.begin() + int64_t(states), args.begin() + int64_t(states + scans));
+    const int64_t trips = scans ? whole[0]->dims.at(axis(in_axes[0], whole[0]->dims.size())) : 0;
+    std::vector<Values> scanned(outs);
+    for (int64_t i = 0; i < trips; ++i) {
+      for (size_t k = 0; k < scans; ++k)
+        args[states + k] = slice(*whole[k], axis(in_axes[k], whole[k]->dims.size()), in_back[k] ? trips - 1 - i : i);
+      const Values out = GraphRun(body, options_).run(args);
+      std::copy_n(out.begin(), states, args.begin());
+      for (size_t k = 0; k < outs; ++k) scanned[k].push_back(out[states + k]);
+    }
+    Values results(args.begin(), args.begin() + int64_t(states));
+    for (size_t k = 0; k < outs; ++k) {
+      if (out_back[k]) std::reverse(scanned[k].begin(), scanned[k].end());
+      const ValueType& element = body.outputs()[states + k]->type;
+      results.push_back(stack(scanned[k], element, axis(out_axes[k], element.shape.size() + 1)));
+    }
+    finish(n, results);
+  }
+
+  const Graph& g_;
+  RunOptions options_;
+  Values values_;  // by id
+};
+
+}  // namespace
+
+std::vector<Constant> evaluate(const Graph& g, const std::vector<Constant>& inputs, const RunOptions& o) {
+  return GraphRun(g, o).run(inputs);
+}
+
+}  // namespace tc

@@ -1,0 +1,155 @@
+// Gives every value its type and turns the shape arithmetic of exporters into constants, in one sweep: each needs the
+// other. Types follow from the operators' meanings; what reads constants only (or nothing, like Shape of a value whose
+// sizes are known) and is small is evaluated on the spot, so that Reshape, Expand, Slice and Resize get constant
+// operands.
+//   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
+// An If with a constant condition becomes the branch it takes. Constants that a body captures move into the body.
+//
+// Needs: inputs of the graph have types. Leaves: all values have types. Problems of all nodes are collected in
+// cx.diagnostics; what depends on a node with a problem is not looked at.
+#include "ir/ops/op.h"
+#include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+
+namespace {
+
+/// Shapes, axes, scales, position ids: anything larger waits for fold_constant.
+constexpr int64_t kSmallBytes = 64 << 10;
+
+Diagnostic problem(const Node& n, std::string why) {
+  Diagnostic d{"TC0302", ExitCode::Unsupported, {}, std::move(why), {}, false};
+  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
+  d.loc.op = n.op;
+  return d;
+}
+
+class Sweep {
+ public:
+  explicit Sweep(PassContext& cx) : cx_(cx) {}
+
+  void graph(Graph& g) {
+    for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+      Node* n = it->get();
+      ++it;
+      if (!inputs_known(*n)) continue;
+      if (n->is("If") && n->inputs.at(0)->constant) {
+        it = take_branch(g, n);
+        continue;
+      }
+      try {
+        node(g, n);
+      } catch (const Error& e) {
+        if (!cx_.diagnostics) throw;
+        cx_.diagnostics->add(e.diagnostic());
+      }
+    }
+  }
+
+ private:
+  static bool inputs_known(const Node& n) {
+    for (const Value* v : n.inputs)
+      if (v && v->type.kind == ValueType::Kind::None) return false;
+    return true;
+  }
+
+  void node(Graph& g, Node* n) {
+    if (!n->regions.empty()) regions(g, n);
+    infer_types(g, *n);
+    if (n->regions.empty()) fold_node(g, n, kSmallBytes);
+  }
+
+  /// Replaces an If by the nodes of one branch; returns the first of them, which the sweep has still to see.
+  std::list<std::unique_ptr<Node>>::const_iterator take_branch(Graph& g, Node* n) {
+    const bool yes = n->inputs[0]->constant->as_int(0) != 0;
+    auto before = n->self;
+    const bool first = before == g.nodes().begin();
+    if (!first) --before;
+    const auto results = inline_graph(g, n, *n->regions.at(yes ? 0 : 1), {n->inputs.begin() + 1, n->inputs.end()});
+    for (size_t k = 0; k < n->outputs.size(); ++k)
+      if (n->outputs[k]) replace_value(g, n, n->outputs[k], results.at(k));
+    auto next = first ? g.nodes().begin() : std::next(std::list<std::unique_ptr<Node>>::const_iterator(before));
+    if (next == std::list<std::unique_ptr<Node>>::const_iterator(n->self)) ++next;
+    g.erase(n);
+    return next;
+  }
+
+  void regions(Graph& g, Node* n) {
+    const size_t own = n->inputs.size() - size_t(n->captures);
+    bind_inputs(*n, own);
+    sink_constants(g, n, own);
+    for (const auto& r : n->regions) graph(*r);
+    check_states(*n);
+  }
+
+  /// Where the bodies' inputs for captures begin.
+  static size_t first_capture(const Node& n, const Graph& body) { return body.inputs().size() - size_t(n.captures); }
+
+  /// Types of the operands become types of the bodies' inputs.
+  void bind_inputs(const Node& n, size_t own) {
+    for (const auto& r : n.regions) {
+      Graph& body = *r;
+      const auto& in = body.inputs();
+      for (size_t k = 0; k < size_t(n.captures); ++k)
+        body.set_type(in[first_capture(n, body) + k], n.inputs[own + k]->type);
+      if (n.is("Loop")) {
+        body.set_type(in.at(0), ValueType::tensor(DType::I64, {}));
+        body.set_type(in.at(1), ValueType::tensor(DType::Bool, {}));
+        for (size_t k = 2; k < own; ++k) body.set_type(in.at(k), n.inputs[k]->type);
+      } else if (n.is("Scan")) {
+        const size_t scans = size_t(n.attr_int("num_scan_inputs", 0)), states = own - scans;
+        const auto axes = n.attr_ints("scan_input_axes", std::vector<int64_t>(scans, 0));
+        for (size_t k = 0; k < own; ++k) {
+          ValueType t = n.inputs[k]->type;
+          if (k >= states) {
+            const int64_t rank = int64_t(t.shape.size()), axis = axes.at(k - states);
+            if (axis < -rank || axis >= rank) throw Error(problem(n, "a scan axis is outside of its input's rank"));
+            t.shape.erase(t.shape.begin() + (axis < 0 ? axis + rank : axis));
+          }
+          body.set_type(in.at(k), t);
+        }
+      }
+    }
+  }
+
+  /// A captured constant is the same in every run of a body: the body gets its own.
+  void sink_constants(Graph& g, Node* n, size_t own) {
+    for (size_t k = size_t(n->captures); k-- > 0;) {
+      const Constant c = n->inputs[own + k]->constant;
+      if (!c) continue;
+      for (const auto& r : n->regions) {
+        const size_t at = first_capture(*n, *r) + k;
+        Value* in = r->inputs()[at];
+        if (in->is_used()) r->replace_uses(in, r->add_constant(in->name, c));
+        r->erase_input(at);
+      }
+      g.erase_node_input(n, own + k);
+      --n->captures;
+    }
+  }
+
+  /// A state has one type in all iterations.
+  void check_states(const Node& n) {
+    const bool is_loop = n.is("Loop");
+    if (!is_loop && !n.is("Scan")) return;
+    const Graph& body = *n.regions.at(0);
+    const size_t in = is_loop ? 2 : 0, out = is_loop ? 1 : 0;
+    const size_t states =
+        n.inputs.size() - size_t(n.captures) - in - size_t(is_loop ? 0 : n.attr_int("num_scan_inputs", 0));
+    for (size_t k = 0; k < states; ++k) {
+      const ValueType &a = body.inputs().at(in + k)->type, &b = body.outputs().at(out + k)->type;
+      if (b.kind == ValueType::Kind::None || a == b) continue;
+      throw Error(problem(n, "state " + to_text(int64_t(k)) + " changes its type from " + to_text(a) + " to " +
+                                 to_text(b) + " in an iteration; sizes must stay the same"));
+    }
+  }
+
+  PassContext& cx_;
+};
+
+}  // namespace
+
+void dynamic_to_static(Graph& g, PassContext& cx) { Sweep(cx).graph(g); }
+
+}  // namespace tc

@@ -1,0 +1,39 @@
+// Evaluates what depends on constants only, with the interpreter, so that it is the same on every host.
+//   s = Sqrt(var)  t = Div(scale, s)  y = Mul(x, t)   ->   t = const   y = Mul(x, t)
+// A result may take options.fold_limit_bytes, or twice the bytes of the constants that it reads: a table that a formula
+// makes from nothing stays a formula, weights are always prepared. Random operators are left alone.
+//
+// Needs: types. Leaves: no node whose operands are all constant, but those over the budget.
+#include <algorithm>
+
+#include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+
+namespace {
+
+int64_t constant_bytes(const Node& n) {
+  int64_t bytes = 0;
+  for (const Value* v : n.inputs)
+    if (v && v->constant) bytes = checked_add(bytes, int64_t(v->constant->num_bytes));
+  return bytes;
+}
+
+bool any_constant(const Node& n) {
+  return std::any_of(n.inputs.begin(), n.inputs.end(), [](const Value* v) { return v && v->constant; });
+}
+
+}  // namespace
+
+void fold_constant(Graph& g, PassContext& cx) {
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) fold_constant(*r, cx);
+    if (!any_constant(*n)) continue;
+    fold_node(g, n, std::max(cx.options.fold_limit_bytes, 2 * constant_bytes(*n)));
+  }
+  g.drop_unused_constants();
+}
+
+}  // namespace tc

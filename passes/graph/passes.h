@@ -1,0 +1,14 @@
+// The graph passes; each file tells its story. pipeline.cc lists them in order.
+#pragma once
+#include "passes/pass.h"
+
+namespace tc {
+
+void dynamic_to_static(Graph& g, PassContext& cx);
+void fold_constant(Graph& g, PassContext& cx);
+void dead_code(Graph& g, PassContext& cx);
+void eliminate_common_subexpr(Graph& g, PassContext& cx);
+void simplify_inference(Graph& g, PassContext& cx);
+void eliminate_identity(Graph& g, PassContext& cx);
+
+}  // namespace tc

@@ -1,0 +1,176 @@
+#include "passes/graph/rewrite.h"
+
+#include <algorithm>
+
+#include "ir/interpreter.h"
+#include "ir/ops/op.h"
+
+namespace tc {
+
+namespace {
+
+/// A fold may take this many scalar operations: a fraction of a second.
+constexpr int64_t kFoldSteps = int64_t(1) << 28;
+
+bool is_numeric(DType t) { return is_float(t) || is_int(t) || t == DType::Bool; }
+
+}  // namespace
+
+std::optional<double> scalar_of(const Value* v) {
+  if (!v || !v->constant || !is_numeric(v->constant->dtype) || v->constant->size() != 1) return std::nullopt;
+  return v->constant->as_double(0);
+}
+
+bool is_scalar(const Value* v, double number) {
+  const auto s = scalar_of(v);
+  return s && *s == number;
+}
+
+std::optional<std::vector<int64_t>> ints_of(const Value* v) {
+  if (!v || !v->constant || !is_int(v->constant->dtype)) return std::nullopt;
+  return v->constant->as_ints();
+}
+
+Node* only_user(const Value* v) { return v->users.size() == 1 && v->output_uses == 0 ? v->users[0] : nullptr; }
+
+Node* made_by(const Value* v, std::string_view op) {
+  return v && v->producer && v->index == 0 && v->producer->is(op) ? v->producer : nullptr;
+}
+
+int rank_of(const Value* v) { return int(v->type.shape.size()); }
+Dims dims_of(const Value* v) { return static_dims(v->type.shape); }
+
+ModelText derived(const ModelText& base, std::string_view suffix) {
+  return ModelText(base.raw() + std::string(suffix));
+}
+
+Value* add_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs, ModelText name, Attrs attrs) {
+  Node* n = g.insert(before, std::move(op), std::move(inputs), {std::move(name)}, std::move(attrs));
+  if (before) {
+    n->name = before->name;
+    n->origins = before->origins;
+  }
+  infer_types(g, *n);
+  return n->outputs[0];
+}
+
+void add_origins(std::vector<ModelText>& to, const std::vector<ModelText>& from) {
+  for (const ModelText& t : from)
+    if (std::find(to.begin(), to.end(), t) == to.end()) to.push_back(t);
+}
+
+bool forward(Graph& g, Value* from, Value* to) {
+  if (g.is_output(from)) {
+    if (!to->producer || g.is_output(to)) return false;
+    to->name = from->name;
+  }
+  g.replace_uses(from, to);
+  return true;
+}
+
+void replace_value(Graph& g, Node* at, Value* from, Value* to) {
+  if (forward(g, from, to)) return;
+  Node* copy = g.insert(at, "Identity", {to}, {from->name});
+  copy->name = at->name;
+  copy->origins = at->origins;
+  g.set_type(copy->outputs[0], from->type);
+  g.replace_uses(from, copy->outputs[0]);
+}
+
+void replace_node(Graph& g, Node* n, Value* v) {
+  if (v->producer) add_origins(v->producer->origins, n->origins);
+  replace_value(g, n, n->outputs[0], v);
+  erase_unused(g, n);
+}
+
+void erase_unused(Graph& g, Node* n) {
+  std::vector<Node*> work = {n};
+  while (!work.empty()) {
+    Node* m = work.back();
+    work.pop_back();
+    // A producer of several operands is listed once: it is pushed only when its last use goes.
+    std::vector<Value*> inputs = m->inputs;
+    std::sort(inputs.begin(), inputs.end(), [](const Value* a, const Value* b) { return a && (!b || a->id < b->id); });
+    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    g.erase(m);
+    std::vector<Node*> dead;
+    for (Value* v : inputs)
+      if (v && v->producer && std::find(dead.begin(), dead.end(), v->producer) == dead.end() &&
+          std::none_of(v->producer->outputs.begin(), v->producer->outputs.end(),
+                       [](const Value* o) { return o && o->is_used(); }))
+        dead.push_back(v->producer);
+    work.insert(work.end(), dead.begin(), dead.end());
+  }
+}
+
+std::vector<Value*> inline_graph(Graph& g, Node* at, const Graph& body, const std::vector<Value*>& args) {
+  check(args.size() == body.inputs().size(), "inline_graph: one argument per input");
+  std::vector<Value*> twin(size_t(body.value_ids()), nullptr);
+  auto map = [&](const Value* v) { return v ? twin[size_t(v->id)] : nullptr; };
+  for (size_t i = 0; i < args.size(); ++i) twin[size_t(body.inputs()[i]->id)] = args[i];
+  for (const auto& v : body.values())
+    if (v->is_constant()) twin[size_t(v->id)] = g.add_constant(v->name, v->constant);
+  for (const auto& n : body.nodes()) {
+    std::vector<Value*> inputs;
+    std::vector<ModelText> names;
+    for (const Value* v : n->inputs) inputs.push_back(map(v));
+    for (const Value* v : n->outputs) names.push_back(v ? v->name : ModelText());
+    Node* c = g.insert(at, n->op, std::move(inputs), std::move(names), n->attrs, n->domain);
+    c->name = n->name;
+    c->captures = n->captures;
+    c->origins = n->origins;
+    for (const auto& r : n->regions) c->regions.push_back(std::make_unique<Graph>(r->clone()));
+    for (size_t k = 0; k < n->outputs.size(); ++k) {
+      if (!n->outputs[k]) {
+        if (c->outputs[k]) g.drop_output(c, k);
+        continue;
+      }
+      twin[size_t(n->outputs[k]->id)] = c->outputs[k];
+      g.set_type(c->outputs[k], n->outputs[k]->type);
+    }
+  }
+  std::vector<Value*> results;
+  for (const Value* v : body.outputs()) results.push_back(map(v));
+  return results;
+}
+
+bool is_random(const Node& n) {
+  return n.op.starts_with("Random") || n.op == "Bernoulli" || n.op == "Multinomial" ||
+         (n.op == "Dropout" && n.inputs.size() > 2 && n.inputs[2] && !is_scalar(n.inputs[2], 0));
+}
+
+bool fold_node(Graph& g, Node* n, int64_t max_bytes) {
+  if (!n->regions.empty() || is_random(*n)) return false;
+  int64_t bytes = 0;
+  for (const Value* v : n->outputs) {
+    if (!v) continue;
+    if (!v->type.is_static_tensor() || info(v->type.dtype).bytes == 0) return false;
+    bytes = checked_add(bytes, checked_mul(num_elements(dims_of(v)), info(v->type.dtype).bytes));
+  }
+  if (bytes > max_bytes) return false;
+  const TensorFn& fn = tensor_fn(*n);
+  std::vector<Constant> args;
+  for (int i : fn_operands(*n)) {
+    const Value* v = n->inputs[size_t(i)];
+    if (!v->constant) return false;
+    args.push_back(v->constant);
+  }
+  std::vector<Constant> results;
+  try {
+    RunOptions o;
+    o.max_steps = kFoldSteps;
+    results = evaluate(fn, args, o);
+  } catch (const Error& e) {
+    if (e.diagnostic().code == "TC0502") return false;  // too much work: it stays in the program
+    throw;
+  }
+  for (size_t k = 0, r = 0; k < n->outputs.size(); ++k) {
+    if (!n->outputs[k]) continue;
+    Value* c = g.add_constant(n->outputs[k]->name, results.at(r++));
+    g.replace_uses(n->outputs[k], c);
+  }
+  g.erase(n);
+  return true;
+}
+
+}  // namespace tc

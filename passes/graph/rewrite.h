@@ -1,0 +1,52 @@
+// What graph passes share: small questions about values and the moves that keep names, types and origins right.
+#pragma once
+#include <optional>
+
+#include "passes/pass.h"
+
+namespace tc {
+
+/// The number of a constant of one element (any rank, numeric), else nullopt.
+std::optional<double> scalar_of(const Value* v);
+/// Is `v` a constant of one element that equals `number`?
+bool is_scalar(const Value* v, double number);
+/// The integers of an integer constant, else nullopt.
+std::optional<std::vector<int64_t>> ints_of(const Value* v);
+/// The only user of v, null if it has several uses or is an output of the graph.
+Node* only_user(const Value* v);
+/// The producer if it is that operator of ai.onnx and v its first output, else null.
+Node* made_by(const Value* v, std::string_view op);
+int rank_of(const Value* v);
+Dims dims_of(const Value* v);
+
+/// "conv1_out" + "_bias": the name of a value that a pass adds beside one of the model's.
+ModelText derived(const ModelText& base, std::string_view suffix);
+
+/// Inserts a node of one output before `before` and infers its type. It stands for the origins of `before`.
+Value* add_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs, ModelText name, Attrs attrs = {});
+/// Appends `from` to `to` without repeating a name.
+void add_origins(std::vector<ModelText>& to, const std::vector<ModelText>& from);
+
+/// Lets `to` take the place of `from` everywhere. The outputs of the model keep their names: when `from` is one, `to`
+/// takes its name, or, where that cannot be (an input, a constant, another output), nothing changes and the result is
+/// false.
+bool forward(Graph& g, Value* from, Value* to);
+/// forward(), with an Identity before `at` where a name has to be kept. `from` is unused afterwards.
+void replace_value(Graph& g, Node* at, Value* from, Value* to);
+/// Replaces the first output of n by v, which takes over n's origins and (if fresh) its name; erases n and what only n
+/// needed. n's other outputs must be unused.
+void replace_node(Graph& g, Node* n, Value* v);
+
+/// Erases n and then every producer that nobody uses any more.
+void erase_unused(Graph& g, Node* n);
+
+/// Copies the nodes of `body` before `at`, with `args` for its inputs; returns the values of its outputs.
+std::vector<Value*> inline_graph(Graph& g, Node* at, const Graph& body, const std::vector<Value*>& args);
+
+/// Random operators must not be evaluated when the model is compiled.
+bool is_random(const Node& n);
+/// Evaluates a node whose meaning reads constants only (none at all for Shape) and replaces its results by constants,
+/// if these take at most `max_bytes` and the work is bounded. Types must be inferred. Erases the node when it did.
+bool fold_node(Graph& g, Node* n, int64_t max_bytes);
+
+}  // namespace tc

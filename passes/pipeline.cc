@@ -1,0 +1,18 @@
+// The pipelines: tables whose order is the way of a model through the compiler.
+#include "passes/graph/passes.h"
+
+namespace tc {
+
+const std::vector<PassInfo>& graph_passes() {
+  static const std::vector<PassInfo> list = {
+      {"dynamic_to_static", 0, dynamic_to_static, "infers types and evaluates shape arithmetic"},
+      {"dead_code", 0, dead_code, "removes what no output needs"},
+      {"eliminate_identity", 1, eliminate_identity, "removes nodes that copy their operand"},
+      {"simplify_inference", 1, simplify_inference, "turns batch normalisation into a multiplication and an addition"},
+      {"fold_constant", 1, fold_constant, "evaluates what depends on constants only"},
+      {"eliminate_common_subexpr", 1, eliminate_common_subexpr, "computes equal things once"},
+  };
+  return list;
+}
+
+}  // namespace tc
