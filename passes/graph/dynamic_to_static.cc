@@ -55,7 +55,9 @@ class Sweep {
   }
 
   void node(Graph& g, Node* n) {
+    const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
     if (!n->regions.empty()) regions(g, n);
+    if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
     infer_types(g, *n);
     if (n->regions.empty()) fold_node(g, n, kSmallBytes);
   }
@@ -80,7 +82,6 @@ class Sweep {
     bind_inputs(*n, own);
     sink_constants(g, n, own);
     for (const auto& r : n->regions) graph(*r);
-    check_states(*n);
   }
 
   /// Where the bodies' inputs for captures begin.
@@ -126,22 +127,6 @@ class Sweep {
       }
       g.erase_node_input(n, own + k);
       --n->captures;
-    }
-  }
-
-  /// A state has one type in all iterations.
-  void check_states(const Node& n) {
-    const bool is_loop = n.is("Loop");
-    if (!is_loop && !n.is("Scan")) return;
-    const Graph& body = *n.regions.at(0);
-    const size_t in = is_loop ? 2 : 0, out = is_loop ? 1 : 0;
-    const size_t states =
-        n.inputs.size() - size_t(n.captures) - in - size_t(is_loop ? 0 : n.attr_int("num_scan_inputs", 0));
-    for (size_t k = 0; k < states; ++k) {
-      const ValueType &a = body.inputs().at(in + k)->type, &b = body.outputs().at(out + k)->type;
-      if (b.kind == ValueType::Kind::None || a == b) continue;
-      throw Error(problem(n, "state " + to_text(int64_t(k)) + " changes its type from " + to_text(a) + " to " +
-                                 to_text(b) + " in an iteration; sizes must stay the same"));
     }
   }
 
