@@ -43,6 +43,12 @@ class StmtSimplifier {
           Stmt body = run(k.body);
           return !body ? Stmt() : body.same_as(k.body) ? s : alloc(k.buffer, body);
         },
+        [&](const Alias& k) {
+          const Expr offset = exprs_.expr(k.offset);
+          Stmt body = run(k.body);
+          if (!body) return Stmt();
+          return offset.same_as(k.offset) && body.same_as(k.body) ? s : alias(k.view, k.base, offset, body);
+        },
         [&](const Seq& k) {
           Stmts list;
           bool changed = false;
