@@ -154,9 +154,8 @@ void Graph::erase_node_input(Node* n, size_t i) {
 
 void Graph::erase_input(size_t k) {
   check(k < inputs_.size(), "erase_input: no such input");
-  Value* v = inputs_[k];
+  erase_value(inputs_[k]);
   inputs_.erase(inputs_.begin() + int64_t(k));
-  erase_value(v);
 }
 
 void Graph::replace_uses(Value* from, Value* to) {
