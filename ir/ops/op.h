@@ -112,11 +112,14 @@ struct OpRow {
   int since;  // opset version of the definition that this row implements, the newest one
   std::vector<AttrSpec> attrs;
   std::function<void(OpBuilder&)> define;  // null: control flow or a row that only expands
+  std::string_view operands = "";          // names of the operands in kernels, "x w b"; the last one repeats (variadic)
+  std::string_view label = "";             // word for kernel names; empty: the snake_case of name
   std::string_view domain = "";
   /// Rewrites the node into simpler operators; returns false to keep it.
   std::function<bool(Graph&, Node*)> expand = {};
-  std::string_view label = "";     // word for kernel names; empty: the snake_case of name
-  std::string_view operands = "";  // names of the operands in kernels, "x w b"; the last one repeats (variadic)
+};
+std::string_view label = "";     // word for kernel names; empty: the snake_case of name
+std::string_view operands = "";  // names of the operands in kernels, "x w b"; the last one repeats (variadic)
 };
 
 using OpFamily = std::vector<OpRow>;

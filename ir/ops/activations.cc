@@ -1,0 +1,120 @@
+// Activations: one formula a row.
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+Expr sigmoid(const Expr& x) { return apply(Op::Sigmoid, {x}); }
+Expr expm1(const Expr& x) { return apply(Op::Expm1, {x}); }
+Expr erf(const Expr& x) { return apply(Op::Erf, {x}); }
+
+/// log(1 + exp(x)) without overflow.
+Expr softplus(const Expr& x) { return max(x, num(x, 0)) + apply(Op::Log1p, {exp(-abs(x))}); }
+
+Expr gelu(OpBuilder& b, const Expr& x) {
+  const std::string form = b.attr_string("approximate", "none");
+  if (form != "none" && form != "tanh") b.reject("attribute approximate must be none or tanh");
+  const Expr half = num(x, 0.5), one = num(x, 1);
+  if (form == "none") return half * x * (one + erf(x * num(x, 0.70710678118654752)));
+  return half * x * (one + tanh(num(x, 0.79788456080286536) * (x + num(x, 0.044715) * x * x * x)));
+}
+
+Expr shrink(OpBuilder& b, const Expr& x) {
+  const Expr lambd = num(x, double(b.attr_float("lambd"))), bias = num(x, double(b.attr_float("bias")));
+  const Expr low = is_float(x->dtype) || is_signed_int(x->dtype) ? x < -lambd : make_int(DType::Bool, 0);
+  return select(low, x + bias, select(x > lambd, x - bias, num(x, 0)));
+}
+
+Expr selu(OpBuilder& b, const Expr& x) {
+  const Expr alpha = num(x, double(b.attr_float("alpha"))), gamma = num(x, double(b.attr_float("gamma")));
+  return gamma * select(x <= num(x, 0), alpha * expm1(x), x);
+}
+
+Expr celu(OpBuilder& b, const Expr& x) {
+  const Expr alpha = num(x, double(b.attr_float("alpha")));
+  return max(num(x, 0), x) + min(num(x, 0), alpha * expm1(x / alpha));
+}
+
+Expr hard_sigmoid(OpBuilder& b, const Expr& x) {
+  const Expr alpha = num(x, double(b.attr_float("alpha"))), beta = num(x, double(b.attr_float("beta")));
+  return max(num(x, 0), min(num(x, 1), alpha * x + beta));
+}
+
+Expr hard_swish(const Expr& x) { return x * max(num(x, 0), min(num(x, 1), x * num(x, 1.0 / 6) + num(x, 0.5))); }
+
+Expr swish(OpBuilder& b, const Expr& x) {
+  const double alpha = double(b.attr_float("alpha"));
+  return x * sigmoid(alpha == 1 ? x : num(x, alpha) * x);
+}
+
+/// The slope broadcasts to the input, never the other way round.
+void define_prelu(OpBuilder& b) {
+  const Tensor x = b.in(0), slope = b.in(1);
+  if (slope.dtype() != x.dtype()) b.reject("the slope has another type than the input", 1);
+  if (broadcast_dims(b, {x, slope}) != x.dims()) b.reject("the slope does not broadcast to the input's shape", 1);
+  b.output(0, b.compute("prelu", x.dtype(), x.dims(), [&](const Exprs& i) {
+    const Expr e = widen(x(i));
+    const bool can_be_negative = is_float(x.dtype()) || is_signed_int(x.dtype());
+    if (!can_be_negative) return x(i);
+    return cast(x.dtype(), select(e < num(e, 0), e * widen(slope.broadcast_at(i)), e));
+  }));
+}
+
+/// Inference, and training with nothing to drop. Real training dropout has no defined result.
+void define_dropout(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const Constant training = b.constant(2), ratio = b.constant(1);
+  if (b.has(2) && !training) b.unsupported("training_mode must be known when the model is compiled", 2);
+  if (training && training->as_int(0) != 0) {
+    if (b.has(1) && !ratio) b.unsupported("the ratio must be known when the model is compiled", 1);
+    if (!ratio || ratio->as_double(0) != 0) b.unsupported("training: random dropout cannot be compiled");
+  }
+  b.output(0, x);
+  if (b.wants(1))
+    b.output(1, b.compute("mask", DType::Bool, x.dims(), [](const Exprs&) { return make_int(DType::Bool, 1); }));
+}
+
+void define_swiglu(OpBuilder& b) {
+  const Tensor gate = b.in(0), value = b.in(1);
+  if (gate.dims() != value.dims() || gate.dtype() != value.dtype())
+    b.reject("both inputs must have one shape and type", 1);
+  b.output(0, b.compute("swiglu", gate.dtype(), gate.dims(), [&](const Exprs& i) {
+    return cast(gate.dtype(), swish(b, widen(gate(i))) * widen(value(i)));
+  }));
+}
+
+}  // namespace
+
+OpFamily activation_ops() {
+  return {
+      {"Relu", 14, {}, elementwise([](Expr x) { return max(x, num(x, 0)); })},
+      {"Sigmoid", 13, {}, elementwise(sigmoid)},
+      {"Tanh", 13, {}, elementwise([](Expr x) { return tanh(x); })},
+      {"Softplus", 22, {}, elementwise(softplus)},
+      {"Softsign", 22, {}, elementwise([](Expr x) { return x / (num(x, 1) + abs(x)); })},
+      {"Mish", 22, {}, elementwise([](Expr x) { return x * tanh(softplus(x)); })},
+      {"Gelu", 20, {{"approximate", std::string("none")}}, elementwise(gelu)},
+      {"Elu", 22, {{"alpha", 1.0f}}, elementwise([](OpBuilder& b, Expr x) {
+         return select(x < num(x, 0), num(x, double(b.attr_float("alpha"))) * expm1(x), x);
+       })},
+      {"Selu", 22, {{"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f}}, elementwise(selu)},
+      {"Celu", 28, {{"alpha", 1.0f}}, elementwise(celu)},
+      {"LeakyRelu", 16, {{"alpha", 0.01f}}, elementwise([](OpBuilder& b, Expr x) {
+         return select(x < num(x, 0), num(x, double(b.attr_float("alpha"))) * x, x);
+       })},
+      {"PRelu", 16, {}, define_prelu, "x slope", "prelu"},
+      {"ThresholdedRelu", 22, {{"alpha", 1.0f}}, elementwise([](OpBuilder& b, Expr x) {
+         return select(x > num(x, double(b.attr_float("alpha"))), x, num(x, 0));
+       })},
+      {"Shrink", 9, {{"bias", 0.0f}, {"lambd", 0.5f}}, elementwise(shrink)},
+      {"HardSigmoid", 22, {{"alpha", 0.2f}, {"beta", 0.5f}}, elementwise(hard_sigmoid)},
+      {"HardSwish", 22, {}, elementwise(hard_swish)},
+      {"Swish", 24, {{"alpha", 1.0f}}, elementwise(swish)},
+      {"SwiGLU", 28, {{"alpha", 1.0f}}, define_swiglu, "gate value", "swiglu"},
+      {"Identity", 25, {}, [](OpBuilder& b) { b.output(0, b.in(0)); }},
+      {"Dropout", 22, {{"seed", {}}}, define_dropout, "x"},
+  };
+}
+
+}  // namespace tc

@@ -1,0 +1,172 @@
+#include "ir/ops/helpers.h"
+
+#include <algorithm>
+
+namespace tc {
+
+DType compute_type(DType t) { return is_narrow_float(t) ? DType::F32 : t; }
+
+Expr widen(Expr e) {
+  const DType t = compute_type(e->dtype);
+  return cast(t, std::move(e));
+}
+
+std::string word(const OpBuilder& b) {
+  const OpRow* row = find_op(b.node().domain, b.node().op);
+  if (row && !row->label.empty()) return std::string(row->label);
+  auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const std::string& op = b.node().op;
+  std::string w;
+  for (size_t i = 0; i < op.size(); i++) {
+    const bool starts = upper(op[i]) && i > 0 && (!upper(op[i - 1]) || (i + 1 < op.size() && !upper(op[i + 1])));
+    if (starts) w += '_';
+    w += upper(op[i]) ? char(op[i] - 'A' + 'a') : op[i];
+  }
+  return w;
+}
+
+Dims broadcast_dims(const OpBuilder& b, const std::vector<Tensor>& tensors) {
+  Dims result;
+  for (const Tensor& t : tensors) {
+    const Dims d = t.dims();
+    if (d.size() > result.size()) result.insert(result.begin(), d.size() - result.size(), 1);
+    const size_t first = result.size() - d.size();
+    for (size_t k = 0; k < d.size(); k++) {
+      int64_t& r = result[first + k];
+      if (r == 1)
+        r = d[k];
+      else if (d[k] != 1 && d[k] != r)
+        b.reject("shapes do not broadcast: sizes " + to_text(r) + " and " + to_text(d[k]) + " meet");
+    }
+  }
+  return result;
+}
+
+std::vector<Tensor> operands(OpBuilder& b) {
+  std::vector<Tensor> list;
+  for (int i = 0; i < b.num_inputs(); i++)
+    if (b.has(i)) list.push_back(b.in(i));
+  if (list.empty()) b.reject("at least one input is needed");
+  return list;
+}
+
+void require_number(const OpBuilder& b, DType t, int input) {
+  if (!is_float(t) && !is_int(t)) b.reject("numbers are needed here, not " + std::string(info(t).onnx_name), input);
+}
+
+namespace {
+
+void define_unary(OpBuilder& b, bool gives_bool, const std::function<Expr(Expr)>& f) {
+  const Tensor x = b.in(0);
+  const DType t = gives_bool ? DType::Bool : x.dtype();
+  b.output(0, b.compute(word(b), t, x.dims(), [&](const Exprs& i) { return cast(t, f(widen(x(i)))); }));
+}
+
+void define_binary(OpBuilder& b, bool gives_bool, const std::function<Expr(Expr, Expr)>& f) {
+  const Tensor x = b.in(0), y = b.in(1);
+  if (x.dtype() != y.dtype())
+    b.reject("the inputs have different types, " + std::string(info(x.dtype()).onnx_name) + " and " +
+             std::string(info(y.dtype()).onnx_name));
+  const DType t = gives_bool ? DType::Bool : x.dtype();
+  b.output(0, b.compute(word(b), t, broadcast_dims(b, {x, y}), [&](const Exprs& i) {
+    return cast(t, f(widen(x.broadcast_at(i)), widen(y.broadcast_at(i))));
+  }));
+}
+
+}  // namespace
+
+Define elementwise(std::function<Expr(Expr)> f) {
+  return [f](OpBuilder& b) { define_unary(b, false, f); };
+}
+Define elementwise(std::function<Expr(OpBuilder&, Expr)> f) {
+  return [f](OpBuilder& b) { define_unary(b, false, [&](Expr x) { return f(b, std::move(x)); }); };
+}
+Define elementwise(std::function<Expr(Expr, Expr)> f) {
+  return [f](OpBuilder& b) { define_binary(b, false, f); };
+}
+Define elementwise(std::function<Expr(OpBuilder&, Expr, Expr)> f) {
+  return
+      [f](OpBuilder& b) { define_binary(b, false, [&](Expr x, Expr y) { return f(b, std::move(x), std::move(y)); }); };
+}
+Define predicate(std::function<Expr(Expr)> f) {
+  return [f](OpBuilder& b) { define_unary(b, true, f); };
+}
+Define predicate(std::function<Expr(Expr, Expr)> f) {
+  return [f](OpBuilder& b) { define_binary(b, true, f); };
+}
+
+Expr linear_index(const Exprs& index, const Dims& dims) {
+  Expr linear = 0;
+  for (size_t d = 0; d < dims.size(); d++) linear = dims[d] == 1 ? linear : linear * Expr(dims[d]) + index[d];
+  return linear;
+}
+
+Exprs delinearize(const Expr& linear, const Dims& dims) {
+  Exprs index(dims.size(), Expr(0));
+  Expr rest = linear;
+  size_t first = 0;  // the outermost axis that is longer than 1 needs no modulo
+  while (first < dims.size() && dims[first] == 1) first++;
+  for (size_t d = dims.size(); d-- > first;) {
+    if (dims[d] <= 1) continue;
+    index[d] = d == first ? rest : floor_mod(rest, dims[d]);
+    rest = floor_div(rest, dims[d]);
+  }
+  return index;
+}
+
+Exprs reshape_index(const Exprs& index, const Dims& to, const Dims& from) {
+  Exprs at(from.size(), Expr(0));
+  if (num_elements(from) == 0) return at;
+  size_t t = 0, f = 0;
+  while (t < to.size() || f < from.size()) {
+    // The shortest groups of neighbouring axes, one of each shape, with equally many elements.
+    const size_t t0 = t, f0 = f;
+    int64_t n_to = t < to.size() ? to[t++] : 1, n_from = f < from.size() ? from[f++] : 1;
+    while (n_to != n_from) {
+      if (n_to < n_from)
+        n_to *= to[t++];
+      else
+        n_from *= from[f++];
+    }
+    const Dims sub_to(to.begin() + int64_t(t0), to.begin() + int64_t(t));
+    const Dims sub_from(from.begin() + int64_t(f0), from.begin() + int64_t(f));
+    const Exprs sub_index(index.begin() + int64_t(t0), index.begin() + int64_t(t));
+    const Exprs part = delinearize(linear_index(sub_index, sub_to), sub_from);
+    std::copy(part.begin(), part.end(), at.begin() + int64_t(f0));
+  }
+  return at;
+}
+
+Exprs with_axis(Exprs index, int axis, Expr value) {
+  index.at(size_t(axis)) = std::move(value);
+  return index;
+}
+
+Exprs insert_axis(Exprs index, int axis, Expr value) {
+  index.insert(index.begin() + axis, std::move(value));
+  return index;
+}
+
+Exprs remove_axis(Exprs index, int axis) {
+  index.erase(index.begin() + axis);
+  return index;
+}
+
+Dims without_axis(Dims dims, int axis) {
+  dims.erase(dims.begin() + axis);
+  return dims;
+}
+
+Exprs concat(Exprs a, const Exprs& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Tensor convert(OpBuilder& b, const Tensor& x, DType t, const std::string& name) {
+  if (x.dtype() == t) return x;
+  return b.compute(name, t, x.dims(), [&](const Exprs& i) { return cast(t, x(i)); });
+}
+
+Expr checked_index(Expr value, int64_t n) { return apply(Op::Index, {cast(DType::I64, std::move(value)), Expr(n)}); }
+
+}  // namespace tc

@@ -1,0 +1,63 @@
+// What the families share: types of arithmetic, broadcasting, and formulas turned into define() functions.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/ops/op.h"
+
+namespace tc {
+
+using Define = std::function<void(OpBuilder&)>;
+
+/// The type that arithmetic on t runs in: f32 for the narrow floats, else t itself.
+DType compute_type(DType t);
+/// `e` in its compute type.
+Expr widen(Expr e);
+/// A number of the type of `e`.
+inline Expr num(const Expr& e, double v) { return make_const(e->dtype, v); }
+
+/// The word for stage and kernel names: the row's label, else the operator's name in snake_case.
+std::string word(const OpBuilder& b);
+
+/// NumPy broadcasting of all shapes; rejects sizes that do not fit.
+Dims broadcast_dims(const OpBuilder& b, const std::vector<Tensor>& tensors);
+/// Every operand that is present, in order.
+std::vector<Tensor> operands(OpBuilder& b);
+/// Rejects unless `t` is one of the numeric (not bool) types.
+void require_number(const OpBuilder& b, DType t, int input = 0);
+
+/// y = f(x), elementwise, in x's compute type; the result has x's type.
+Define elementwise(std::function<Expr(Expr)> f);
+/// The same with access to the attributes.
+Define elementwise(std::function<Expr(OpBuilder&, Expr)> f);
+/// y = f(a, b), broadcast; both of one type, which the result has.
+Define elementwise(std::function<Expr(Expr, Expr)> f);
+Define elementwise(std::function<Expr(OpBuilder&, Expr, Expr)> f);
+/// y = f(x) or f(a, b) where f gives a bool.
+Define predicate(std::function<Expr(Expr)> f);
+Define predicate(std::function<Expr(Expr, Expr)> f);
+
+/// Row-major number of the element at `index`.
+Expr linear_index(const Exprs& index, const Dims& dims);
+/// The index of element number `linear`; the parts stay within the sizes as long as `linear` does.
+Exprs delinearize(const Expr& linear, const Dims& dims);
+/// The index into `from` of the element that `index` names in `to`, both row-major with equally many elements. Axes
+/// that correspond keep their index, so that only those that are split or merged need arithmetic.
+Exprs reshape_index(const Exprs& index, const Dims& to, const Dims& from);
+
+/// index with `value` put in the place of element `axis`.
+Exprs with_axis(Exprs index, int axis, Expr value);
+Exprs insert_axis(Exprs index, int axis, Expr value);
+Exprs remove_axis(Exprs index, int axis);
+Dims without_axis(Dims dims, int axis);
+/// a and b, one after the other.
+Exprs concat(Exprs a, const Exprs& b);
+
+/// x in type t: a compute stage, or x itself.
+Tensor convert(OpBuilder& b, const Tensor& x, DType t, const std::string& name);
+
+/// An integer operand as I64 expression with Index's range check against n.
+Expr checked_index(Expr value, int64_t n);
+
+}  // namespace tc
