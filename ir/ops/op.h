@@ -118,9 +118,6 @@ struct OpRow {
   /// Rewrites the node into simpler operators; returns false to keep it.
   std::function<bool(Graph&, Node*)> expand = {};
 };
-std::string_view label = "";     // word for kernel names; empty: the snake_case of name
-std::string_view operands = "";  // names of the operands in kernels, "x w b"; the last one repeats (variadic)
-};
 
 using OpFamily = std::vector<OpRow>;
 
