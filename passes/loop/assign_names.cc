@@ -18,25 +18,25 @@ class Namer {
     return visit(
         s, [&](const Store&) { return s; },
         [&](const For& k) {
-          const Bound<Var> b(*this, k.var->name);
-          const Var v = make_var(b.name, k.var->dtype);
+          const Block block(*this);
+          const Var v = make_var(bind(k.var->name), k.var->dtype);
           return loop(v, k.extent, stmt(renamed(k.body, k.var, v)), k.kind, k.begin);
         },
-        [&](const While& k) { return while_loop(k.condition, stmt(k.body)); },
-        [&](const If& k) { return if_then(k.condition, stmt(k.then), stmt(k.otherwise)); },
+        [&](const While& k) {
+          const Block block(*this);
+          return while_loop(k.condition, stmt(k.body));
+        },
+        [&](const If& k) { return if_then(k.condition, in_block(k.then), in_block(k.otherwise)); },
         [&](const Let& k) {
-          const Bound<Var> b(*this, k.var->name);
-          const Var v = make_var(b.name, k.var->dtype);
+          const Var v = make_var(bind(k.var->name), k.var->dtype);
           return let(v, k.value, stmt(renamed(k.body, k.var, v)));
         },
         [&](const Alloc& k) {
-          const Bound<Buffer> b(*this, k.buffer->name);
-          const Buffer n = with_name(k.buffer, b.name);
+          const Buffer n = with_name(k.buffer, bind(k.buffer->name));
           return alloc(n, stmt(substitute_buffers(k.body, {{k.buffer.get(), n}})));
         },
         [&](const Alias& k) {
-          const Bound<Buffer> b(*this, k.view->name);
-          const Buffer n = with_name(k.view, b.name);
+          const Buffer n = with_name(k.view, bind(k.view->name));
           return alias(n, k.base, k.offset, stmt(substitute_buffers(k.body, {{k.view.get(), n}})));
         },
         [&](const Seq& k) {
@@ -49,17 +49,27 @@ class Namer {
   }
 
  private:
-  // A name taken for as long as its scope is open.
-  template <class T>
-  struct Bound {
-    Bound(Namer& n, const std::string& hint) : namer(n), name(n.fresh(hint)) { namer.taken_.insert(name); }
-    ~Bound() { namer.taken_.erase(name); }
-    Bound(const Bound&) = delete;
-    Bound& operator=(const Bound&) = delete;
+  // Declarations stay visible to the end of the C block that holds them.
+  struct Block {
+    explicit Block(Namer& n) : namer(n), mark(n.bound_.size()) {}
+    ~Block() {
+      for (; namer.bound_.size() > mark; namer.bound_.pop_back()) namer.taken_.erase(namer.bound_.back());
+    }
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
     Namer& namer;
-    std::string name;
+    size_t mark;
   };
 
+  Stmt in_block(const Stmt& s) {
+    const Block block(*this);
+    return stmt(s);
+  }
+  std::string bind(const std::string& hint) {
+    bound_.push_back(fresh(hint));
+    taken_.insert(bound_.back());
+    return bound_.back();
+  }
   std::string fresh(const std::string& hint) const {
     const std::string base = make_identifier(hint, 40);
     std::string n = base;
@@ -74,6 +84,7 @@ class Namer {
   }
 
   std::set<std::string> taken_;
+  std::vector<std::string> bound_;
 };
 
 }  // namespace

@@ -1,0 +1,247 @@
+#include "emit_c/expr.h"
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+std::string parens(std::string s, bool needed) { return needed ? "(" + std::move(s) + ")" : s; }
+
+// Numbers from memory may be anything; what Index has checked may not.
+bool loads_data(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    found |= as<Load>(x) != nullptr;
+    const Apply* k = as<Apply>(x);
+    return !found && !(k && k->op == Op::Index);
+  });
+  return found;
+}
+
+std::string helper(std::string_view op, DType t) { return "tc_" + std::string(op) + "_" + std::string(info(t).name); }
+
+// v of v * VL; the index of a vector in a Register buffer counts vectors.
+Expr in_vectors(const Expr& e) {
+  if (is_const(e, 0)) return e;
+  if (const Apply* k = as<Apply>(e)) {
+    if (k->op == Op::Mul && as<Lanes>(k->args[1])) return k->args[0];
+    if (k->op == Op::Mul && as<Lanes>(k->args[0])) return k->args[1];
+    if (k->op == Op::Add) return in_vectors(k->args[0]) + in_vectors(k->args[1]);
+  }
+  if (as<Lanes>(e)) return 1;
+  throw InternalError("a vector in registers sits at a multiple of VL");
+}
+
+}  // namespace
+
+bool holds_vectors(const Stmt& scope, const Buffer& b) {
+  bool found = false;
+  auto is_ramp = [](const Exprs& index) { return !index.empty() && as<Ramp>(index.back()) != nullptr; };
+  walk(
+      scope,
+      [&](const Stmt& s) {
+        if (const Store* k = as<Store>(s)) found |= k->buffer == b && (is_ramp(k->index) || k->value->vector);
+        return !found;
+      },
+      [&](const Expr& e) {
+        if (const Load* k = as<Load>(e)) found |= k->buffer == b && is_ramp(k->index);
+        return !found;
+      });
+  return found;
+}
+
+std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
+  return visit(
+      e,
+      [&](const IntImm& k) -> std::string {
+        if (c == Context::Index || e->dtype == DType::Bool) return to_text(k.value);
+        return c_literal_int(k.value, info(e->dtype).bytes * 8, is_signed_int(e->dtype));
+      },
+      [&](const FloatImm& k) {
+        std::string s = e->dtype == DType::F64 ? c_literal(k.value) : c_literal(float(k.value));
+        if (s.find("NAN") != std::string::npos || s.find("INF") != std::string::npos) needs_.math = true;
+        return parens(s, parent > 12 && s[0] == '-');
+      },
+      [&](const VarRef& k) {
+        return c == Context::Value && e->dtype == DType::I64 && parent >= 11 ? "(int64_t)" + k.var->name : k.var->name;
+      },
+      [&](const Lanes&) { return std::string("TC_VL"); }, [&](const Apply& k) { return apply(e, k, parent, c); },
+      [&](const Select& k) {
+        if (k.condition->vector) return "tc_sel(" + vector_operand(k.condition) + ", " + vector_operand(k.yes) + ", " + vector_operand(k.no) + ")";
+        const std::string s = print(k.condition, 4, Context::Index) + " ? " + (e->vector ? vector_operand(k.yes) : print(k.yes, 4, c)) + " : " +
+                              (e->vector ? vector_operand(k.no) : print(k.no, 3, c));
+        return parens(s, parent > 3);
+      },
+      [&](const Cast& k) { return conversion(e, k); },
+      [&](const Bitcast& k) {
+        needs_.scalar = true;
+        return "tc_bits_" + std::string(info(k.value->dtype).name) + "_" + std::string(info(e->dtype).name) + "(" + print(k.value, 0, c) + ")";
+      },
+      [&](const Load& k) { return element(k.buffer, k.index); },
+      [&](const Ramp&) -> std::string { throw InternalError("a ramp stands in an index only"); },
+      [&](const Broadcast& k) { return print(k.value, parent, c); },
+      [&](const Partial& k) {
+        const Load* l = as<Load>(k.value);
+        check(l && l->index.size() == 1 && as<Ramp>(l->index[0]), "Partial wraps a vector load");
+        needs_.tails = true;
+        return "tc_load_n(" + pointer(l->buffer, as<Ramp>(l->index[0])->base) + ", " + index(k.count) + ")";
+      },
+      [&](const Shuffle&) -> std::string { throw InternalError("no C text for shuffle"); });
+}
+
+std::string ExprPrinter::vector_operand(const Expr& e) {
+  const Expr v = as<Broadcast>(e) ? as<Broadcast>(e)->value : e;
+  return v->vector ? print(v, 0, Context::Value) : "tc_set(" + print(v, 0, Context::Value) + ")";
+}
+
+std::string ExprPrinter::call(std::string_view f, const Exprs& args, Context c) {
+  std::string s = std::string(f) + "(";
+  for (size_t i = 0; i < args.size(); i++) s += (i > 0 ? ", " : "") + print(args[i], 0, c);
+  return s + ")";
+}
+
+std::string ExprPrinter::infix(const Apply& k, int parent, Context c) {
+  const OpInfo& row = info(k.op);
+  if (row.arity == 1) {
+    std::string operand = print(k.args[0], row.precedence, c);
+    if (k.op == Op::Neg && operand[0] == '-') operand = "(" + operand + ")";
+    return parens(std::string(row.c_infix) + operand, row.precedence < parent);
+  }
+  // a - (b + c), a / (b * c), and gcc's wish for parentheses between && and ||, & and +
+  const bool mixed = row.precedence <= 9;
+  const int left = mixed ? 11 : row.precedence, right = mixed ? 11 : row.precedence + 1;
+  const bool same_left = mixed && as<Apply>(k.args[0]) && as<Apply>(k.args[0])->op == k.op;
+  std::string s = print(k.args[0], same_left ? row.precedence : left, c);
+  s += " " + std::string(row.c_infix) + " " + print(k.args[1], right, c);
+  return parens(s, row.precedence < parent);
+}
+
+std::string ExprPrinter::lane_count(const Expr& e, int parent, Context c) {
+  const Apply* k = as<Apply>(e);
+  if (!k || (k->op != Op::FloorDiv && k->op != Op::Div) || !as<Lanes>(k->args[1])) return "";
+  if (const auto n = as_const_int(k->args[0])) return parens(to_text(*n) + " / TC_VL", parent > 12);
+  // (n + VL - 1) / VL in any order of the sum
+  const auto a = affine_in(k->args[0], {});
+  const Apply* sum = as<Apply>(k->args[0]);
+  auto strip = [](const Expr& x, bool& lanes, bool& one, auto& self) -> Expr {
+    if (as<Lanes>(x) && !lanes) { lanes = true; return 0; }
+    if (is_const(x, -1) && !one) { one = true; return 0; }
+    const Apply* p = as<Apply>(x);
+    if (p && p->op == Op::Add) {
+      const Expr l = self(p->args[0], lanes, one, self), r = self(p->args[1], lanes, one, self);
+      return l + r;
+    }
+    if (p && p->op == Op::Sub && is_const(p->args[1], 1) && !one) {
+      one = true;
+      return self(p->args[0], lanes, one, self);
+    }
+    return x;
+  };
+  bool lanes = false, one = false;
+  if (!sum || !a) return "";
+  const Expr n = strip(k->args[0], lanes, one, strip);
+  return lanes && one ? "TC_VECTORS(" + print(n, 0, c) + ")" : "";
+}
+
+std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Context c) {
+  const OpInfo& row = info(k.op);
+  const DType t = k.args[0]->dtype;
+  if (k.op == Op::ReduceAdd || k.op == Op::ReduceMax || k.op == Op::ReduceMin)
+    return std::string(row.c_vector) + "(" + vector_operand(k.args[0]) + ")";
+  if (e->vector) return vector_apply(k, parent);
+  if (k.op == Op::Index) {
+    needs_.scalar = true;
+    return "tc_index(" + print(k.args[0], 0, Context::Value) + ", " + print(k.args[1], 0, c) + ", status)";
+  }
+  if (k.op == Op::And || k.op == Op::Or || k.op == Op::Not) return infix(k, parent, c);
+  if (row.compares && !row.c_infix.empty()) return infix(k, parent, c);
+  if (is_int(t) || t == DType::Bool) return integer_apply(e, k, parent, c);
+  if (!row.c_infix.empty()) return infix(k, parent, c);
+  const std::string_view f = t == DType::F64 ? row.c_f64 : row.c_f32;
+  if (f.empty()) {
+    needs_.scalar = true;
+    return call(helper(row.name, t), k.args, c);
+  }
+  needs_.math = true;
+  return call(f, k.args, c);
+}
+
+std::string ExprPrinter::vector_apply(const Apply& k, int parent) {
+  const OpInfo& row = info(k.op);
+  const bool arithmetic = k.op == Op::Add || k.op == Op::Sub || k.op == Op::Mul || k.op == Op::Div || k.op == Op::Neg;
+  if (arithmetic) {
+    const bool both_scalar = row.arity == 2 && as<Broadcast>(k.args[0]) && as<Broadcast>(k.args[1]);
+    return both_scalar ? "tc_set(" + infix(k, 0, Context::Value) + ")" : infix(k, parent, Context::Value);
+  }
+  std::string f(row.c_vector);
+  if (row.compares && f.empty()) f = "tc_" + std::string(row.name);
+  check(!f.empty(), "an operation without a vector form in a vector expression");
+  const bool simple = k.op == Op::Abs || k.op == Op::Sign || k.op == Op::Min || k.op == Op::Max || k.op == Op::Floor ||
+                      k.op == Op::Ceil || k.op == Op::Round || k.op == Op::Trunc || row.compares;
+  if (!simple) needs_.vector_math = true;
+  // a bound that is a number cannot be NaN
+  if ((k.op == Op::Min || k.op == Op::Max) && as<Broadcast>(k.args[1]) && as<FloatImm>(as<Broadcast>(k.args[1])->value))
+    f.pop_back();
+  std::string s = f + "(";
+  for (size_t i = 0; i < k.args.size(); i++) s += (i > 0 ? ", " : "") + vector_operand(k.args[i]);
+  return s + ")";
+}
+
+std::string ExprPrinter::integer_apply(const Expr& e, const Apply& k, int parent, Context c) {
+  const OpInfo& row = info(k.op);
+  const DType t = k.args[0]->dtype;
+  if (std::string s = lane_count(e, parent, c); !s.empty()) return s;
+  const bool plain = t == DType::I64 && !loads_data(e);
+  const bool exact = k.op == Op::Add || k.op == Op::Sub || k.op == Op::Mul || k.op == Op::Neg;
+  if (plain && (exact || ((k.op == Op::Div || k.op == Op::Mod) && as_const_int(k.args[1]).value_or(0) > 0))) {
+    if (k.op != Op::Mod) return infix(k, parent, c);
+    return parens(print(k.args[0], 12, c) + " % " + print(k.args[1], 13, c), parent > 12);
+  }
+  if (k.op == Op::BitAnd || k.op == Op::BitOr || k.op == Op::BitXor) {
+    const std::string s = infix(k, 0, c);
+    return "(" + std::string(info(t).c_type) + ")(" + s + ")";
+  }
+  needs_.scalar = true;
+  return call(helper(row.name, t == DType::Bool ? DType::U8 : t), k.args, c);
+}
+
+std::string ExprPrinter::conversion(const Expr& e, const Cast& k) {
+  const DType from = k.value->dtype, to = e->dtype;
+  if (is_narrow_float(from) || is_narrow_float(to)) {
+    needs_.types = true;
+    const std::string f = is_narrow_float(to) ? "tc_f32_to_" + std::string(info(to).name) + (k.saturate || info(to).bits > 8 ? "" : "_wrap")
+                                              : "tc_" + std::string(info(from).name) + "_to_f32";
+    return f + "(" + print(k.value, 0, Context::Value) + ")";
+  }
+  if (to == DType::Bool) return "(" + print(k.value, 10, Context::Value) + " != 0)";
+  if (is_float(from) && is_int(to)) {
+    needs_.scalar = true;
+    return "tc_" + std::string(info(from).name) + "_to_" + std::string(info(to).name) + "(" + print(k.value, 0, Context::Value) + ")";
+  }
+  if (is_int(to) && info(to).bits < 8) {
+    needs_.scalar = true;
+    return "tc_wrap_" + std::string(info(to).name) + "(" + print(k.value, 0, Context::Value) + ")";
+  }
+  return "(" + std::string(info(to).c_type) + ")" + print(k.value, 13, Context::Value);
+}
+
+std::string ExprPrinter::pointer(const Buffer& b, const Expr& i) {
+  return is_const(i, 0) ? b->name : b->name + " + " + index(i, 11);
+}
+
+std::string ExprPrinter::register_element(const Buffer& b, const Exprs& index_list) {
+  std::string s = b->name;
+  for (const Expr& i : index_list) s += "[" + index(as<Ramp>(i) ? in_vectors(as<Ramp>(i)->base) : i) + "]";
+  return s;
+}
+
+std::string ExprPrinter::element(const Buffer& b, const Exprs& index_list) {
+  if (b->scope == Scope::Register) return register_element(b, index_list);
+  check(index_list.size() == 1, "buffers are flat when they are printed");
+  if (const Ramp* r = as<Ramp>(index_list[0])) return "tc_load(" + pointer(b, r->base) + ")";
+  return b->name + "[" + index(index_list[0]) + "]";
+}
+
+}  // namespace tc

@@ -1,0 +1,53 @@
+// Loop IR expressions as C.
+#pragma once
+#include <set>
+#include <string>
+
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+/// What the printed text needs to be included.
+struct Needs {
+  bool math = false;          // <math.h>
+  bool vector_math = false;   // tc_math.h
+  bool tails = false;         // tc_tail.h
+  bool scalar = false;        // tc_scalar.h: defined integer arithmetic, min/max, casts
+  bool types = false;         // tc_types.h: narrow floats
+  bool parallel = false;      // tc_parallel.h
+};
+
+class ExprPrinter {
+ public:
+  explicit ExprPrinter(Needs& needs) : needs_(needs) {}
+
+  /// A value (not an index): integer arithmetic wraps as its dtype does.
+  std::string value(const Expr& e) { return print(e, 0, Context::Value); }
+  /// An index, extent or condition on them: plain int arithmetic.
+  std::string index(const Expr& e, int parent = 0) { return print(e, parent, Context::Index); }
+  /// "x[i * 4 + j]", for a vector "tc_load(x + i * 4)".
+  std::string element(const Buffer& b, const Exprs& index);
+  /// "x + i * 4"
+  std::string pointer(const Buffer& b, const Expr& index);
+  /// "acc[i][v]" of a Register buffer.
+  std::string register_element(const Buffer& b, const Exprs& index);
+
+ private:
+  enum class Context { Value, Index };
+  std::string print(const Expr& e, int parent, Context c);
+  std::string apply(const Expr& e, const Apply& k, int parent, Context c);
+  std::string vector_apply(const Apply& k, int parent);
+  std::string integer_apply(const Expr& e, const Apply& k, int parent, Context c);
+  std::string call(std::string_view f, const Exprs& args, Context c);
+  std::string infix(const Apply& k, int parent, Context c);
+  std::string conversion(const Expr& e, const Cast& k);
+  std::string vector_operand(const Expr& e);  // a Broadcast as tc_set(...)
+  std::string lane_count(const Expr& e, int parent, Context c);
+
+  Needs& needs_;
+};
+
+/// Does the buffer hold vectors (tc_vf)? Only Register buffers that are accessed with a Ramp do.
+bool holds_vectors(const Stmt& scope, const Buffer& b);
+
+}  // namespace tc

@@ -1,0 +1,183 @@
+#include "emit_c/stmt.h"
+
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+bool is_single(const Stmt& s) { return as<Store>(s) || as<For>(s) || as<Prefetch>(s); }
+
+std::string c_type(const Expr& e) {
+  if (e->vector) return e->dtype == DType::Bool ? "tc_vm" : "tc_vf";
+  if (e->dtype == DType::Bool) return "int";
+  return std::string(info(e->dtype).c_type);
+}
+
+bool is_vector_access(const Store& k) {
+  return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back()));
+}
+
+}  // namespace
+
+void StmtPrinter::print(const Stmt& s) {
+  if (!s) return;
+  visit(
+      s, [&](const Store& k) { store(k); }, [&](const For& k) { print_for(k); },
+      [&](const While& k) { print_block("while (" + expr_.value(k.condition) + ")", k.body); },
+      [&](const If& k) {
+        print_block("if (" + expr_.value(k.condition) + ")", k.then);
+        if (k.otherwise) print_block("else", k.otherwise);
+      },
+      [&](const Let& k) {
+        declare(k);
+        around_.push_back(s);
+        print(k.body);
+        around_.pop_back();
+      },
+      [&](const Alloc& k) { print_alloc(k); },
+      [&](const Alias& k) {
+        declare(k);
+        around_.push_back(s);
+        print(k.body);
+        around_.pop_back();
+      },
+      [&](const Seq& k) {
+        for (const Stmt& x : k.list) print(x);
+      },
+      [&](const Barrier&) { throw InternalError("no barrier on a CPU"); },
+      [&](const Prefetch& k) { out_.line("TC_PREFETCH(" + expr_.pointer(k.buffer, k.index.at(0)) + ");"); },
+      [&](const Intrin& k) { throw InternalError("no C text for the instruction " + k.name); },
+      [&](const Launch& k) { throw InternalError("no launch on a CPU: " + k.kernel); },
+      [&](const Comment& k) {
+        out_.line("/* " + k.text + " */");
+        print(k.body);
+      });
+}
+
+void StmtPrinter::declare(const Let& k) {
+  out_.line("const " + c_type(k.value) + " " + k.var->name + " = " + expr_.value(k.value) + ";");
+}
+
+void StmtPrinter::declare(const Alias& k) {
+  const std::string type(info(k.view->dtype).c_type);
+  bool written = false;
+  walk(k.body, [&](const Stmt& s) {
+    if (const Store* st = as<Store>(s)) written |= st->buffer == k.view;
+    if (const Alias* a = as<Alias>(s)) written |= a->base == k.view;  // may be written through
+    return !written;
+  });
+  const std::string pointer = (written ? "" : "const ") + type + " *";
+  std::string value = expr_.pointer(k.base, k.offset);
+  if (k.view->dtype != k.base->dtype) value = "(" + pointer + ")(" + (written ? "" : "const ") + "void *)(" + value + ")";
+  out_.line(pointer + k.view->name + " = " + value + ";");
+}
+
+void StmtPrinter::print_block(const std::string& head, const Stmt& body) {
+  loop_depth_++;
+  if (is_single(body)) {
+    out_.line(head);
+    out_.indent();
+    print(body);
+    out_.dedent();
+  } else {
+    out_.line(head + " {");
+    out_.indent();
+    print(body);
+    out_.dedent();
+    out_.line("}");
+  }
+  loop_depth_--;
+}
+
+void StmtPrinter::print_for(const For& k) {
+  if (k.kind == ForKind::Parallel && loop_depth_ == 0) {
+    parts.push_back({k, around_});
+    std::string call = part_call;
+    auto fill = [&](std::string_view hole, const std::string& text) {
+      if (const size_t at = call.find(hole); at != std::string::npos) call.replace(at, hole.size(), text);
+    };
+    fill("{part}", "part" + (parts.size() > 1 ? to_text(int64_t(parts.size())) : ""));
+    fill("{chunks}", expr_.index(k.extent));
+    needs_.parallel = true;
+    out_.line(call);
+    return;
+  }
+  const std::string type = wide_ ? "int64_t " : "int ", v = k.var->name;
+  const std::string head = "for (" + type + v + " = " + expr_.index(k.begin) + "; " + v + " < " + expr_.index(k.begin + k.extent, 10) + "; " + v + "++)";
+  print_block(k.kind == ForKind::Unroll ? "TC_UNROLL " + head : head, k.body);
+}
+
+void StmtPrinter::print_alloc(const Alloc& k) {
+  const Buffer& b = k.buffer;
+  const bool vectors = b->scope == Scope::Register && holds_vectors(k.body, b);
+  if (vectors) vector_buffers_.push_back(b.get());
+  std::string s = (vectors ? "tc_vf" : std::string(info(b->dtype).c_type)) + " " + b->name;
+  const Dims dims = static_dims(b->shape);
+  for (size_t i = 0; i < dims.size(); i++) {
+    const bool last = vectors && i + 1 == dims.size();
+    const std::string n = to_text(dims[i]);
+    s += !last ? "[" + n + "]" : dims[i] % 16 == 0 ? "[" + n + " / TC_VL]" : "[TC_VECTORS(" + n + ")]";
+  }
+  // the first store of a scalar is its initial value
+  const Seq* q = as<Seq>(k.body);
+  const Store* first = q ? as<Store>(q->list[0]) : as<Store>(k.body);
+  if (dims.empty() && first && first->buffer == b && !first->reduce) {
+    out_.line(s + " = " + value_of(*first) + ";");
+    if (q)
+      for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
+  } else {
+    out_.line(s + ";");
+    print(k.body);
+  }
+  if (vectors) vector_buffers_.pop_back();
+}
+
+std::string StmtPrinter::value_of(const Store& k) {
+  const std::string v = expr_.value(k.value);
+  const bool small = info(k.buffer->dtype).bytes < 4 && k.buffer->dtype != DType::Bool;
+  return small && !as<Load>(k.value) && !as<IntImm>(k.value) && !as<Cast>(k.value)
+             ? "(" + std::string(info(k.buffer->dtype).c_type) + ")(" + v + ")"
+             : v;
+}
+
+void StmtPrinter::operator_store(const Store& k, const std::string& target) {
+  const Op op = *k.reduce;
+  const DType t = k.buffer->dtype;
+  const bool infix = (op == Op::Add || op == Op::Sub || op == Op::Mul) && (is_float(t) || k.value->vector);
+  if (infix) return out_.line(target + " " + std::string(info(op).c_infix) + "= " + expr_.value(k.value) + ";");
+  // everything else through the expression printer, which knows wrapping, min and max
+  const Expr old = load(k.buffer, k.index);
+  Store plain = k;
+  plain.value = apply(op, {old, k.value});
+  plain.reduce.reset();
+  out_.line(target + " = " + value_of(plain) + ";");
+}
+
+void StmtPrinter::vector_store(const Store& k) {
+  const Ramp* r = as<Ramp>(k.index.back());
+  check(r != nullptr, "a vector is stored at a ramp");
+  Expr v = k.value;
+  if (k.reduce) v = apply(*k.reduce, {k.count ? partial(load(k.buffer, k.index), k.count) : load(k.buffer, k.index), v});
+  const Broadcast* same = as<Broadcast>(v);
+  std::string text = same ? "tc_set(" + expr_.value(same->value) + ")" : v->vector ? expr_.value(v) : "tc_set(" + expr_.value(v) + ")";
+  if (k.count) needs_.tails = true;
+  const std::string p = expr_.pointer(k.buffer, r->base);
+  out_.line(k.count ? "tc_store_n(" + p + ", " + text + ", " + expr_.index(k.count) + ");" : "tc_store(" + p + ", " + text + ");");
+}
+
+void StmtPrinter::store(const Store& k) {
+  if (k.buffer->scope != Scope::Register && is_vector_access(k)) return vector_store(k);
+  const std::string target = expr_.element(k.buffer, k.index);
+  if (k.reduce) return operator_store(k, target);
+  const Broadcast* same = as<Broadcast>(k.value);
+  const bool vectors = k.buffer->scope == Scope::Register &&
+                       std::find(vector_buffers_.begin(), vector_buffers_.end(), k.buffer.get()) != vector_buffers_.end();
+  if (same || (vectors && !k.value->vector)) return out_.line(target + " = tc_set(" + expr_.value(same ? same->value : k.value) + ");");
+  out_.line(target + " = " + value_of(k) + ";");
+}
+
+}  // namespace tc

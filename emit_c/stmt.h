@@ -1,0 +1,49 @@
+// Loop IR statements as C.
+#pragma once
+#include <vector>
+
+#include "emit_c/expr.h"
+#include "emit_c/source_writer.h"
+
+namespace tc {
+
+/// A parallel loop found at the top of a body: it becomes a function of its own.
+struct Part {
+  For loop;
+  std::vector<Stmt> around;  // the Alias and Let statements whose names it may use, outermost first
+};
+
+class StmtPrinter {
+ public:
+  /// `wide`: loop variables are int64_t. Parallel loops outside of any loop are appended to `parts` and printed through
+  /// `call_part(index)`, which gives the line of C that runs them; inner ones are plain loops.
+  StmtPrinter(SourceWriter& out, Needs& needs, bool wide) : out_(out), expr_(needs), needs_(needs), wide_(wide) {}
+
+  void print(const Stmt& s);
+  /// What follows is inside a loop: parallel loops in it are plain.
+  void enter_loop() { loop_depth_++; }
+  std::vector<Part> parts;
+  std::string part_call;  // "tc_parallel_for({part}, &args, {chunks});" with the two holes
+
+  void declare(const Alias& k);
+  void declare(const Let& k);
+
+ private:
+  void operator_store(const Store& k, const std::string& target);
+  void store(const Store& k);
+  void vector_store(const Store& k);
+  void print_for(const For& k);
+  void print_alloc(const Alloc& k);
+  void print_block(const std::string& head, const Stmt& body);
+  std::string value_of(const Store& k);
+
+  SourceWriter& out_;
+  ExprPrinter expr_;
+  Needs& needs_;
+  bool wide_;
+  int loop_depth_ = 0;
+  std::vector<Stmt> around_;
+  std::vector<const BufferDef*> vector_buffers_;
+};
+
+}  // namespace tc
