@@ -3,7 +3,7 @@
 
 torch is used on the CPU only, to export models, but its wheel names libcudart, libcublas and others as needed; together
 they are several gigabytes. For each missing one this script builds a small library, beside torch's own, that defines
-the functions torch wants from it. Each answers 999, CUDA's "unknown error", so that torch finds no device.
+the functions torch wants from it. Each answers 100, CUDA's "no device", or a word where a text is asked for.
 
 usage: stub_libraries.py SITE_PACKAGES
 """
@@ -49,8 +49,9 @@ def build_stub(path, functions_by_version, scratch):
     """Compiles the library `path`, whose functions carry the versions that callers ask for."""
     source, versions = scratch / "stub.c", scratch / "stub.map"
     names = [name for functions in functions_by_version.values() for name in functions]
-    source.write_text("int tc_no_cuda(void) { return 999; }\n" +
-                      "".join(f"int {name}(void) {{ return 999; }}\n" for name in names))
+    source.write_text("int tc_no_cuda(void) { return 100; }\n" + "".join(
+        f'const char *{name}(void) {{ return "no CUDA"; }}\n' if name.endswith(("String", "ErrorName")) else
+        f"int {name}(void) {{ return 100; }}\n" for name in names))
     command = ["gcc", "-w", "-fno-builtin", "-shared", "-fPIC", f"-Wl,-soname,{path.name}", "-o", str(path), str(source)]
     if any(functions_by_version):
         versions.write_text("".join(f"{version} {{ global: {'; '.join(functions)}; }};\n"

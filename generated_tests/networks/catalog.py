@@ -1,0 +1,45 @@
+"""The table of real networks: what each is, how it is exported, and the flags that bind its symbolic sizes."""
+import dataclasses
+
+import builders
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    name: str
+    build: object  # () -> builders.Built
+    exporter: str  # "old": TorchScript; "new": torch.export; "functions": the new one, then outlined; "": ready made
+    flags: tuple = ()  # for tc-emit: --dim and --input-shape
+    seed: int = 0
+
+
+def torchvision(name):
+    return lambda: builders.torchvision_network(name)
+
+
+MINILM_DIMS = ("--dim", "batch=2", "--dim", "sequence=24")
+DETECTOR_DIMS = ("--dim", "p2o.DynamicDimension.0=1", "--dim", "p2o.DynamicDimension.1=192", "--dim",
+                 "p2o.DynamicDimension.2=320")
+
+NETWORKS = (
+    Network("resnet50", torchvision("resnet50"), "old"),
+    Network("resnet50_new", torchvision("resnet50"), "new"),
+    Network("mobilenet_v2", torchvision("mobilenet_v2"), "old"),
+    Network("mobilenet_v2_new", torchvision("mobilenet_v2"), "new"),
+    Network("efficientnet_b0", torchvision("efficientnet_b0"), "old"),
+    Network("efficientnet_b0_new", torchvision("efficientnet_b0"), "new"),
+    Network("vit_b_16", torchvision("vit_b_16"), "old"),
+    Network("vit_b_16_new", torchvision("vit_b_16"), "new"),
+    Network("bert_base", builders.bert_base, "old"),
+    Network("bert_base_new", builders.bert_base, "new"),
+    Network("bert_base_functions", builders.bert_base, "functions"),
+    Network("lstm_tagger", lambda: builders.tagger("LSTM"), "old"),
+    Network("lstm_tagger_new", lambda: builders.tagger("LSTM"), "new"),
+    Network("gru_tagger", lambda: builders.tagger("GRU"), "old"),
+    Network("gru_tagger_new", lambda: builders.tagger("GRU"), "new"),
+    Network("ppocr_det", lambda: builders.ppocr("det"), "", DETECTOR_DIMS),
+    Network("ppocr_rec", lambda: builders.ppocr("rec"), "", ("--input-shape", "x=1x3x48x320")),
+    Network("ppocr_cls", lambda: builders.ppocr("cls"), "", ("--input-shape", "x=1x3x48x192")),
+    Network("minilm", builders.minilm, "old", MINILM_DIMS),
+    Network("minilm_new", builders.minilm, "new", MINILM_DIMS),
+)
