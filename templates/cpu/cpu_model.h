@@ -8,12 +8,12 @@
 namespace tc {
 
 struct CpuModel {
-  std::string_view name;        // "znver4"
-  std::string_view march;       // for the emitted build files, empty: none
-  int vector_lanes = 8;         // f32 lanes that TC_VL will have
+  std::string_view name;   // "znver4"
+  std::string_view march;  // for the emitted build files, empty: none
+  int vector_lanes = 8;    // f32 lanes that TC_VL will have
   int vector_registers = 16;
-  double fma_per_cycle = 2;     // vector FMAs of the full width
-  double loads_per_cycle = 2;   // vector loads
+  double fma_per_cycle = 2;    // vector FMAs of the full width
+  double loads_per_cycle = 2;  // vector loads
   int fma_latency = 4;
   int l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 16 << 20;
   int l1_ways = 8;

@@ -1,0 +1,419 @@
+#include "templates/cpu/canonical.h"
+
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
+
+namespace tc {
+namespace {
+
+// Inlines Compute stages into what reads them. One load node, or one buffer read at the same variables, is replaced by
+// one node: shared sub-expressions stay shared.
+class Inliner {
+ public:
+  explicit Inliner(const TensorFn& fn) : fn_(fn) {}
+
+  Expr operator()(const Expr& e) {
+    return rewrite(e, [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      const Stage* s = l ? producer(fn_, l->buffer) : nullptr;
+      if (!s || s->kind != Stage::Kind::Compute || s->scan >= 0) return {};
+      return at(*s, l->index);
+    });
+  }
+
+ private:
+  using Key = std::pair<const Stage*, std::vector<const void*>>;
+
+  Expr at(const Stage& s, const Exprs& index) {
+    Key key{&s, {}};
+    for (const Expr& i : index) {
+      const VarRef* v = as<VarRef>(i);
+      key.second.push_back(v ? static_cast<const void*>(v->var.get()) : i.get());
+      keep_.push_back(i);
+    }
+    if (const auto it = memo_.find(key); it != memo_.end()) return it->second;
+    VarMap to;
+    for (size_t d = 0; d < index.size(); d++) to[s.axes[d].var.get()] = index[d];
+    return memo_[key] = substitute(body(s), to);
+  }
+
+  Expr body(const Stage& s) {
+    if (const auto it = bodies_.find(&s); it != bodies_.end()) return it->second;
+    return bodies_[&s] = (*this)(s.values[0]);
+  }
+
+  const TensorFn& fn_;
+  std::map<Key, Expr> memo_;  // looked up only
+  std::map<const Stage*, Expr> bodies_;
+  Exprs keep_;
+};
+
+// The number of nodes met when every path is walked: what a tree without sharing would cost.
+int64_t tree_size(const Expr& e, std::map<const ExprNode*, int64_t>& memo) {
+  constexpr int64_t kMany = 1 << 20;
+  if (const auto it = memo.find(e.get()); it != memo.end()) return it->second;
+  int64_t n = 1;
+  bool root = true;
+  walk(e, [&](const Expr& x) {
+    if (root) return !(root = false);
+    n = std::min(kMany, n + tree_size(x, memo));
+    return false;
+  });
+  return memo[e.get()] = n;
+}
+
+bool plain_static(const TensorFn& fn) {
+  auto fixed = [](const Buffer& b) { return is_static(b->shape); };
+  if (fn.outputs.size() != 1 || !std::all_of(fn.inputs.begin(), fn.inputs.end(), fixed)) return false;
+  for (const Stage& s : fn.stages) {
+    if (s.kind == Stage::Kind::Nest || s.scan >= 0 || s.outputs.size() != 1 || !fixed(s.outputs[0])) return false;
+    if (s.kind == Stage::Kind::Reduce && !s.combiner.op) return false;
+  }
+  return true;
+}
+
+Ranges ranges_of(const std::vector<Axis>& axes, const std::vector<Axis>& raxes) {
+  Ranges r;
+  for (const auto* l : {&axes, &raxes})
+    for (const Axis& a : *l) r[a.var.get()] = {0, a.extent.value - 1};
+  return r;
+}
+
+Expr flat_index(const Buffer& b, const Exprs& index) {
+  const Dims dims = static_dims(b->shape);
+  std::vector<int64_t> strides = b->strides;
+  if (strides.empty()) {
+    strides.assign(dims.size(), 1);
+    for (size_t d = dims.size(); d > 1; d--) strides[d - 2] = strides[d - 1] * dims[d - 1];
+  }
+  Expr e = b->offset;
+  for (size_t d = 0; d < dims.size(); d++)
+    if (dims[d] != 1) e = e + index[d] * Expr(strides[d]);
+  return e;
+}
+
+int64_t span(const Buffer& b) {
+  const Dims dims = static_dims(b->shape);
+  if (b->strides.empty()) return b->offset + num_elements(dims);
+  int64_t last = b->offset;
+  for (size_t d = 0; d < dims.size(); d++) last += (dims[d] - 1) * b->strides[d];
+  return last + 1;
+}
+
+Buffer flat_view(const Buffer& b) { return make_buffer(b->name, b->dtype, {Dim(span(b))}, b->scope); }
+
+// `x` padded: out[i] = inside ? x[i - begin] : constant, as the last stage. The stage's source then is the real result.
+struct Padded {
+  Buffer source;
+  Border border;
+};
+std::optional<Padded> trailing_pad(const TensorFn& fn) {
+  const Stage& s = fn.stages.back();
+  if (s.kind != Stage::Kind::Compute || s.outputs[0] != fn.outputs[0]) return {};
+  const Select* k = as<Select>(s.values[0]);
+  const Load* l = k ? as<Load>(k->yes) : nullptr;
+  if (!l || !as_const_number(k->no) || !producer(fn, l->buffer)) return {};
+  Padded p{l->buffer, {static_dims(s.outputs[0]->shape), {}, static_dims(l->buffer->shape), k->no}};
+  if (l->index.size() != s.axes.size()) return {};
+  for (size_t d = 0; d < s.axes.size(); d++) {
+    if (is_const(l->index[d], 0) && p.border.dims[d] == 1) {
+      p.border.begin.push_back(0);
+      continue;
+    }
+    const auto a = affine_in(l->index[d], {s.axes[d].var});
+    const auto rest = a ? as_const_int(a->rest) : std::nullopt;
+    if (!rest || a->coefficients[0] != 1) return {};
+    p.border.begin.push_back(-*rest);
+    if (p.border.begin[d] < 0 || p.border.begin[d] + p.border.interior[d] > p.border.dims[d]) return {};
+  }
+  // The condition must say just that: it holds in the interior's corners, and there alone.
+  for (size_t d = 0; d < s.axes.size(); d++)
+    for (int64_t at : {p.border.begin[d] - 1, p.border.begin[d], p.border.begin[d] + p.border.interior[d] - 1,
+                       p.border.begin[d] + p.border.interior[d]}) {
+      if (at < 0 || at >= p.border.dims[d]) continue;
+      VarMap to;
+      for (size_t o = 0; o < s.axes.size(); o++) to[s.axes[o].var.get()] = Expr(o == d ? at : p.border.begin[o]);
+      const auto holds = as_const_int(simplify(substitute(k->condition, to)));
+      const bool inside = at >= p.border.begin[d] && at < p.border.begin[d] + p.border.interior[d];
+      if (!holds || (*holds != 0) != inside) return {};
+    }
+  return p;
+}
+
+// The only reduction stage that `e` reads, and whether all its reads are at one index.
+struct ReductionUse {
+  const Stage* stage = nullptr;
+  const Load* load = nullptr;
+  bool many = false;
+};
+ReductionUse reduction_read(const TensorFn& fn, const Expr& e) {
+  ReductionUse r;
+  for (const Load* l : loads_of(e)) {
+    const Stage* s = producer(fn, l->buffer);
+    if (!s) continue;
+    if (!r.load) {
+      r.stage = s;
+      r.load = l;
+      continue;
+    }
+    bool same = s == r.stage;
+    for (size_t d = 0; same && d < l->index.size(); d++) same = structurally_equal(l->index[d], r.load->index[d]);
+    r.many = r.many || !same;
+  }
+  return r;
+}
+
+bool reads_stages(const TensorFn& fn, const Expr& e) {
+  for (const Load* l : loads_of(e))
+    if (producer(fn, l->buffer)) return true;
+  return false;
+}
+
+// Splits an axis v wherever floor(v / c) or v mod c is taken of it: v = outer * c + inner (the groups of a
+// convolution).
+void split_divided_axes(Canonical& c) {
+  for (size_t i = 0; i < c.axes.size(); i++) {
+    const Axis a = c.axes[i];
+    int64_t by = 0;
+    auto look = [&](const Expr& e) {
+      walk(e, [&](const Expr& x) {
+        const Apply* k = as<Apply>(x);
+        const VarRef* v = k && (k->op == Op::FloorDiv || k->op == Op::FloorMod) ? as<VarRef>(k->args[0]) : nullptr;
+        const auto n = v && v->var == a.var ? as_const_int(k->args[1]) : std::nullopt;
+        if (n && *n > 1 && a.extent.value % *n == 0 && *n < a.extent.value) by = by == 0 || by == *n ? *n : -1;
+        return true;
+      });
+    };
+    if (c.value) look(c.value);
+    look(c.epilogue);
+    if (by <= 0) continue;
+    const Axis outer{make_var(a.var->name + "_o"), Dim(a.extent.value / by)},
+        inner{make_var(a.var->name + "_i"), Dim(by)};
+    const VarMap to{{a.var.get(), Expr(outer.var) * Expr(by) + Expr(inner.var)}};
+    const Expr at = to.begin()->second;
+    for (Expr* e : {&c.value, &c.init, &c.epilogue, &c.out_index})
+      if (*e) *e = substitute(*e, to);
+    c.axes[i] = outer;
+    c.axes.insert(c.axes.begin() + std::ptrdiff_t(i) + 1, inner);
+    i++;
+  }
+}
+
+}  // namespace
+
+int64_t Offset::of(const Var& v) const {
+  const auto it = coefficient.find(v.get());
+  return it == coefficient.end() ? 0 : it->second;
+}
+
+std::vector<Var> vars_of(const std::vector<Axis>& axes) {
+  std::vector<Var> v;
+  for (const Axis& a : axes) v.push_back(a.var);
+  return v;
+}
+
+int64_t points(const std::vector<Axis>& axes) {
+  int64_t n = 1;
+  for (const Axis& a : axes) n = checked_mul(n, a.extent.value);
+  return n;
+}
+
+std::vector<const Load*> loads_of(const Expr& e, const Buffer& except) {
+  std::vector<const Load*> list;
+  std::map<const ExprNode*, bool> seen;
+  if (e)
+    walk(e, [&](const Expr& x) {
+      if (seen[x.get()]) return false;
+      seen[x.get()] = true;
+      const Load* l = as<Load>(x);
+      if (l && l->buffer != except) list.push_back(l);
+      return true;
+    });
+  return list;
+}
+
+bool uses_as_value(const Expr& e, const Var& v) {
+  bool used = false;
+  std::map<const ExprNode*, bool> seen;
+  walk(e, [&](const Expr& x) {
+    if (used || as<Load>(x) || seen[x.get()]) return false;
+    seen[x.get()] = true;
+    const VarRef* r = as<VarRef>(x);
+    used = used || (r && r->var == v);
+    return true;
+  });
+  return used;
+}
+
+std::optional<Offset> offset_of(const Expr& index, const std::vector<Var>& vars) {
+  const auto a = affine_in(index, vars);
+  const auto rest = a ? as_const_int(a->rest) : std::nullopt;
+  if (!rest) return {};
+  Offset o{*rest, {}};
+  for (size_t i = 0; i < vars.size(); i++)
+    if (a->coefficients[i] != 0) o.coefficient[vars[i].get()] = a->coefficients[i];
+  return o;
+}
+
+Expr offset_expr(const Offset& o, const std::vector<std::pair<Var, Expr>>& at) {
+  std::vector<std::pair<int64_t, Expr>> terms;
+  for (const auto& [v, e] : at)
+    if (o.of(v) != 0) terms.push_back({o.of(v), e});
+  std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  Expr sum = 0;
+  for (const auto& [c, e] : terms) sum = sum + e * Expr(c);
+  return sum + Expr(o.constant);
+}
+
+void merge_axes(std::vector<Axis>& axes, std::vector<Expr*> values, std::vector<Expr*> indices) {
+  auto mergeable = [](const Expr& index, const Axis& a, const Axis& b) {
+    const auto f = affine_in(index, {a.var, b.var});
+    return f && f->coefficients[0] == f->coefficients[1] * b.extent.value;
+  };
+  for (size_t i = axes.size(); i-- > 1;) {
+    const Axis a = axes[i - 1], b = axes[i];
+    bool ok = true;
+    for (const Expr* e : values) {
+      ok = ok && !uses_as_value(*e, a.var) && !uses_as_value(*e, b.var);
+      for (const Load* l : loads_of(*e))
+        for (const Expr& index : l->index) ok = ok && mergeable(index, a, b);
+    }
+    for (const Expr* e : indices) ok = ok && mergeable(*e, a, b);
+    if (!ok) continue;
+    const Axis m{make_var(a.var->name + b.var->name), Dim(a.extent.value * b.extent.value)};
+    auto merged = [&](const Expr& index) {
+      const auto f = affine_in(index, {a.var, b.var});
+      return f->coefficients[1] == 0 ? f->rest : f->rest + Expr(m.var) * Expr(f->coefficients[1]);
+    };
+    for (Expr* e : values)
+      *e = rewrite(*e, [&](const Expr& x) -> Expr {
+        const Load* l = as<Load>(x);
+        return l && l->index.size() == 1 ? load(l->buffer, {merged(l->index[0])}) : Expr();
+      });
+    for (Expr* e : indices) *e = merged(*e);
+    axes[i - 1] = m;
+    axes.erase(axes.begin() + std::ptrdiff_t(i));
+  }
+}
+
+std::optional<Canonical> canonicalize(const TensorFn& fn) {
+  if (fn.stages.empty() || !plain_static(fn)) return {};
+  Canonical c;
+  c.originals = fn.inputs;
+  const auto padded = trailing_pad(fn);
+  const Buffer result = padded ? padded->source : fn.outputs[0];
+  const Stage* last = producer(fn, result);
+  if (!last) return {};
+  if (padded) c.border = padded->border;
+
+  // The epilogue over the axes of the result, the reduction over the same axes.
+  Inliner inlined(fn);
+  c.axes = last->axes;
+  c.name = last->name;
+  c.reduced = make_buffer("acc", last->outputs[0]->dtype, {}, Scope::Register);
+  const Stage* reduce = last->kind == Stage::Kind::Reduce ? last : nullptr;
+  Expr e;
+  if (reduce) {
+    e = load(c.reduced, {});
+  } else {
+    e = inlined(last->values[0]);
+    std::map<const ExprNode*, int64_t> memo;
+    if (tree_size(e, memo) > 4000) return {};
+    const ReductionUse use = reduction_read(fn, e);
+    if (use.many) return {};
+    reduce = use.stage;
+    if (reduce) c.reduced = make_buffer("acc", reduce->outputs[0]->dtype, {}, Scope::Register);
+    if (reduce) {
+      const Expr acc = load(c.reduced, {});
+      e = rewrite(e, [&](const Expr& x) -> Expr {
+        const Load* l = as<Load>(x);
+        return l && l->buffer == reduce->outputs[0] ? acc : Expr();
+      });
+    }
+    VarMap to;
+    for (size_t d = 0; reduce && d < reduce->axes.size(); d++) to[reduce->axes[d].var.get()] = use.load->index[d];
+    if (reduce) {
+      // Every point of the reduction feeds one point of the result: its index is a permutation of the result's axes.
+      int64_t covered = 1;
+      std::map<const VarDef*, bool> seen;
+      for (const Expr& i : use.load->index) {
+        const VarRef* v = as<VarRef>(i);
+        if (!v && !is_const(i, 0)) return {};
+        if (v && seen[v->var.get()]) return {};
+        if (v) seen[v->var.get()] = true;
+        for (const Axis& a : c.axes)
+          if (v && a.var == v->var) covered *= a.extent.value;
+      }
+      if (covered != points(c.axes)) return {};
+      c.value = substitute(inlined(reduce->values[0]), to);
+      c.init = substitute(inlined(reduce->init[0]), to);
+    }
+  }
+  if (reduce) {
+    if (last == reduce) c.value = inlined(reduce->values[0]), c.init = inlined(reduce->init[0]);
+    c.raxes = reduce->raxes;
+    c.combine = *reduce->combiner.op;
+    c.name = reduce->name;
+    if (reads_stages(fn, c.value) || reads_stages(fn, c.init)) return {};
+  }
+  c.epilogue = e;
+  for (const Load* l : loads_of(c.epilogue, c.reduced))
+    if (producer(fn, l->buffer)) return {};
+
+  // Flat views, axes of one trip gone.
+  Exprs out;
+  for (size_t d = 0; d < last->axes.size(); d++)
+    out.push_back(Expr(last->axes[d].var) + Expr(padded ? padded->border.begin[d] : 0));
+  BufferMap views;
+  for (const Buffer& b : fn.inputs) {
+    c.inputs.push_back(flat_view(b));
+    views[b.get()] = c.inputs.back();
+  }
+  c.out = flat_view(fn.outputs[0]);
+  c.out_index = flat_index(fn.outputs[0], out);
+  VarMap once;
+  for (auto* l : {&c.axes, &c.raxes}) {
+    for (const Axis& a : *l)
+      if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
+    std::erase_if(*l, [](const Axis& a) { return a.extent == Dim(1); });
+  }
+  for (Expr* x : {&c.value, &c.init, &c.epilogue, &c.out_index})
+    if (*x) *x = substitute(*x, once);
+  split_divided_axes(c);
+  const Ranges ranges = ranges_of(c.axes, c.raxes);
+  c.shaped_value = c.value ? simplify(c.value, ranges) : Expr();
+  for (Expr* x : {&c.value, &c.init, &c.epilogue})
+    if (*x)
+      *x = rewrite(*x, [&](const Expr& node) -> Expr {
+        const Load* l = as<Load>(node);
+        if (!l || !views.contains(l->buffer.get())) return {};
+        return load(views[l->buffer.get()], {simplify(flat_index(l->buffer, l->index), ranges)});
+      });
+  c.out_index = simplify(c.out_index, ranges);
+  return c;
+}
+
+void bind_operands(Scheduled& s, const Canonical& c) {
+  std::map<const BufferDef*, bool> read;
+  walk(
+      s.body,
+      [&](const Stmt& x) {
+        if (const Alias* a = as<Alias>(x)) read[a->base.get()] = true;
+        return true;
+      },
+      [&](const Expr& x) {
+        if (const Load* l = as<Load>(x)) read[l->buffer.get()] = true;
+        return true;
+      });
+  for (size_t i = 0; i < c.inputs.size(); i++)
+    if (read[c.inputs[i].get()]) {
+      s.inputs.push_back(c.inputs[i]);
+      s.input_index.push_back(int(i));
+    }
+  s.outputs = {c.out};
+}
+
+}  // namespace tc

@@ -1,0 +1,40 @@
+// Sums of products: y[outer, rows, n] = epilogue(sum(k) p[outer, rows, k] * q[outer, k, n]).
+#pragma once
+#include "templates/cpu/template.h"
+#include "templates/cpu/tile.h"
+
+namespace tc {
+
+/// The axes of a sum of products, by which factor walks them; extents are merged as far as memory allows.
+struct Contraction {
+  Canonical c;  // value is unused after matching
+  Buffer p;     // left factor: one load, a scalar in the tile
+  Offset p_at;
+  std::vector<Axis> outer;  // in q, maybe in p: batches, groups
+  std::vector<Axis> rows;   // in p only; the last one is tiled
+  Axis n;                   // in q only, unit stride in the result: the vector axis
+  std::vector<Axis> k;      // summed, in p's memory order
+  Expr start;               // joins first: over n and outer (a bias, or zero)
+  // q, repacked at compile time, repacked per outer point at run time, or read as it lies (unit stride along n)
+  enum class Right { Packed, Repacked, Direct } right = Right::Direct;
+  Buffer q;  // Direct, Repacked: the buffer
+  Offset q_at;
+  // Packed: the definition before axes were merged
+  Expr q_value;
+  std::vector<Axis> q_outer, q_k;
+};
+
+std::optional<Contraction> match_contraction(const TemplateArgs& a);
+
+/// The loops. `tile` must fit; `row_blocks` cuts the rows of a panel into that many chunks.
+struct ContractionPlan {
+  Tile tile;
+  int64_t panels = 1;      // ceil(n / columns)
+  int64_t row_blocks = 1;  // chunks per panel
+  int64_t unroll_k = 1;    // > 1: rows is empty; so many partial sums
+  bool prefetch = false;   // the next panel, while the first tiles of this one run
+  bool parallel = false;
+};
+ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o);
+
+}  // namespace tc

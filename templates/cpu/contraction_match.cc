@@ -1,0 +1,173 @@
+// Recognises sums of products and classifies their axes by arithmetic on load offsets.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
+#include "templates/cpu/contraction.h"
+#include "templates/cpu/lanes.h"
+
+namespace tc {
+namespace {
+
+bool reads_axis(const Expr& e, const Var& v) {
+  for (const Load* l : loads_of(e))
+    for (const Expr& i : l->index)
+      if (uses_var(i, v)) return true;
+  return false;
+}
+
+bool is_constant(const Expr& e, const TemplateArgs& a) {
+  for (const Load* l : loads_of(e)) {
+    bool known = false;
+    for (size_t i = 0; i < a.fn.inputs.size(); i++)
+      known = known || (a.constant_input[i] && (l->buffer == a.fn.inputs[i] || l->buffer == a.canonical->inputs[i]));
+    if (!known) return false;
+  }
+  return true;
+}
+
+std::vector<Var> all_vars(const Canonical& c) {
+  std::vector<Var> v = vars_of(c.axes);
+  for (const Axis& r : c.raxes) v.push_back(r.var);
+  return v;
+}
+
+// The axis of unit stride in the result.
+std::optional<Axis> vector_axis(const Canonical& c) {
+  const auto at = offset_of(c.out_index, vars_of(c.axes));
+  if (!at) return {};
+  for (const Axis& a : c.axes)
+    if (at->of(a.var) == 1) return a;
+  return {};
+}
+
+int64_t uses_of(const Expr& e, const ExprNode* node) {
+  int64_t n = 0;
+  walk(e, [&](const Expr& x) {
+    n += x.get() == node;
+    return n < 3;
+  });
+  return n;
+}
+
+// epilogue = f(sum + bias[n]): the sum may start from the bias.
+void start_from_bias(Contraction& m) {
+  const Expr acc = [&] {
+    Expr found;
+    walk(m.c.epilogue, [&](const Expr& x) {
+      if (const Load* l = as<Load>(x); l && l->buffer == m.c.reduced) found = x;
+      return !found;
+    });
+    return found;
+  }();
+  if (!acc || uses_of(m.c.epilogue, acc.get()) != 1) return;
+  Expr bias, sum;
+  walk(m.c.epilogue, [&](const Expr& x) {
+    const Apply* k = as<Apply>(x);
+    if (k && k->op == Op::Add && (k->args[0].same_as(acc) || k->args[1].same_as(acc))) {
+      sum = x;
+      bias = k->args[0].same_as(acc) ? k->args[1] : k->args[0];
+    }
+    return !sum;
+  });
+  if (!sum || uses_of(m.c.epilogue, sum.get()) != 1 || !as_const_number(m.start) || *as_const_number(m.start) != 0)
+    return;
+  for (const Axis& r : m.rows)
+    if (uses_var(bias, r.var)) return;
+  m.start = bias;
+  m.c.epilogue = rewrite(m.c.epilogue, [&](const Expr& x) { return x.same_as(sum) ? acc : Expr(); });
+}
+
+// The factor at the same place of the product before buffers were made flat.
+Expr shaped_factor(const Canonical& c, bool second) {
+  const Apply* k = as<Apply>(c.shaped_value);
+  return k && k->op == Op::Mul ? k->args[second ? 1 : 0] : Expr();
+}
+
+struct Factors {
+  Expr p, q, q_shaped;
+};
+std::optional<Factors> factors(const Canonical& c, const Axis& n) {
+  const Apply* k = as<Apply>(c.value);
+  if (!k || k->op != Op::Mul) return {};
+  const bool first = reads_axis(k->args[0], n.var), second = reads_axis(k->args[1], n.var);
+  if (first == second) return {};
+  return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second)};
+}
+
+void sort_by_stride(std::vector<Axis>& axes, const Offset& at) {
+  std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) { return at.of(a.var) > at.of(b.var); });
+}
+
+bool all_f32(const Expr& e) {
+  for (const Load* l : loads_of(e))
+    if (l->buffer->dtype != DType::F32) return false;
+  return e->dtype == DType::F32;
+}
+
+}  // namespace
+
+std::optional<Contraction> match_contraction(const TemplateArgs& a) {
+  if (!a.canonical || !a.canonical->value) return {};
+  const Canonical& c = *a.canonical;
+  if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != DType::F32 || !all_f32(c.value)) return {};
+  const auto n = vector_axis(c);
+  if (!n || n->extent.value < 4) return {};
+  const auto f = factors(c, *n);
+  if (!f || !as<Load>(f->p)) return {};
+  const auto p_at = offset_of(as<Load>(f->p)->index[0], all_vars(c));
+  if (!p_at) return {};
+
+  Contraction m;
+  m.c = c;
+  m.p = as<Load>(f->p)->buffer;
+  m.n = *n;
+  m.start = c.init;
+  for (const Axis& x : c.axes) {
+    if (x.var == n->var) continue;
+    if (reads_axis(f->q, x.var))
+      m.outer.push_back(x);
+    else if (p_at->of(x.var) != 0)
+      m.rows.push_back(x);
+    else
+      return {};
+  }
+  m.k = c.raxes;
+  if (!a.options.strict_fp) sort_by_stride(m.k, *p_at);
+  if (!has_vector_form(m.c.epilogue, n->var) || !has_vector_form(m.start, n->var)) return {};
+  if (!a.options.strict_fp) start_from_bias(m);
+
+  Expr p_index = as<Load>(f->p)->index[0], q_index = 0;
+  if (bool(f->q_shaped) && is_constant(f->q, a)) {
+    m.right = Contraction::Right::Packed;
+    m.q_value = f->q_shaped;
+    for (const Axis& x : m.outer)
+      if (reads_axis(f->q, x.var)) m.q_outer.push_back(x);
+    m.q_k = m.k;
+  } else {
+    const Load* q = as<Load>(f->q);
+    const auto q_at = q ? offset_of(q->index[0], all_vars(c)) : std::nullopt;
+    if (!q_at) return {};
+    m.right = q_at->of(n->var) == 1 ? Contraction::Right::Direct : Contraction::Right::Repacked;
+    m.q = q->buffer;
+    q_index = q->index[0];
+  }
+  std::vector<Expr*> values = {&m.c.epilogue, &m.start}, indices = {&p_index, &m.c.out_index};
+  if (m.q) indices.push_back(&q_index);
+  merge_axes(m.rows, values, indices);
+  if (m.right != Contraction::Right::Packed) merge_axes(m.outer, values, indices);
+  std::vector<Expr*> summed = {&p_index};
+  if (m.q) summed.push_back(&q_index);
+  merge_axes(m.k, {}, summed);
+
+  std::vector<Var> vars = {n->var};
+  for (const auto* l : {&m.outer, &m.rows, &m.k})
+    for (const Axis& x : *l) vars.push_back(x.var);
+  m.p_at = *offset_of(p_index, vars);
+  m.q_at = *offset_of(q_index, vars);
+  if (!m.rows.empty() && !offset_of(m.c.out_index, vars)) return {};
+  return m;
+}
+
+}  // namespace tc

@@ -1,0 +1,149 @@
+#include "templates/cpu/lanes.h"
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+
+namespace tc {
+namespace {
+
+bool depends_on_lane(const Expr& e, const Var& lane) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const VarRef* v = as<VarRef>(x);
+    const Load* l = as<Load>(x);
+    found = found || (v && v->var == lane) || (l && l->index.empty());
+    return !found;
+  });
+  return found;
+}
+
+bool op_has_vector_form(Op op, DType operand) {
+  switch (op) {
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Div:
+    case Op::Neg:
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::Eq:
+    case Op::Ne:
+      return operand == DType::F32;
+    case Op::And:
+    case Op::Or:
+    case Op::Not:
+      return operand == DType::Bool;
+    case Op::ReduceAdd:
+    case Op::ReduceMax:
+    case Op::ReduceMin:
+    case Op::Index:
+      return false;
+    default:
+      return operand == DType::F32 && !info(op).c_vector.empty();
+  }
+}
+
+class VectorForm {
+ public:
+  explicit VectorForm(const LanePoint& p) : p_(p) {}
+
+  Expr operator()(const Expr& e) {
+    if (const auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
+    const Expr r = make(e);
+    memo_[e.get()] = r;
+    return r;
+  }
+
+ private:
+  Expr make(const Expr& e) {
+    return visit(
+        e, [&](const IntImm&) { return e; }, [&](const FloatImm&) { return e; }, [&](const Lanes&) { return e; },
+        [&](const VarRef&) { return index_at(e, p_.at); },
+        [&](const Apply& k) {
+          Exprs args;
+          for (const Expr& a : k.args) args.push_back((*this)(a));
+          return apply(k.op, std::move(args));
+        },
+        [&](const Select& k) { return select((*this)(k.condition), (*this)(k.yes), (*this)(k.no)); },
+        [&](const Cast& k) { return cast(e->dtype, (*this)(k.value), k.saturate); },
+        [&](const Bitcast& k) { return bitcast(e->dtype, (*this)(k.value)); },
+        [&](const Load& k) { return element(k); }, [&](const Ramp&) { return refuse(); },
+        [&](const Broadcast&) { return refuse(); }, [&](const Partial&) { return refuse(); },
+        [&](const Shuffle&) { return refuse(); });
+  }
+
+  Expr refuse() { throw InternalError("a vector inside a scalar definition"); }
+
+  Expr element(const Load& k) {
+    if (k.index.empty()) return p_.acc;
+    check(k.index.size() == 1, "templates see flat buffers");
+    if (!p_.lane || !uses_var(k.index[0], p_.lane)) return load(k.buffer, {index_at(k.index[0], p_.at)});
+    auto at = p_.at;
+    at.push_back({p_.lane, p_.base});
+    const Expr v = load(k.buffer, {ramp(index_at(k.index[0], at))});
+    return p_.count ? partial(v, p_.count) : v;
+  }
+
+  const LanePoint& p_;
+  std::map<const ExprNode*, Expr> memo_;  // looked up only
+};
+
+}  // namespace
+
+bool has_vector_form(const Expr& e, const Var& lane) {
+  if (!depends_on_lane(e, lane)) return true;
+  if (const Apply* k = as<Apply>(e)) {
+    for (const Expr& a : k->args)
+      if (!has_vector_form(a, lane)) return false;
+    return op_has_vector_form(k->op, k->args[0]->dtype);
+  }
+  if (const Select* k = as<Select>(e))
+    return e->dtype == DType::F32 && has_vector_form(k->condition, lane) && has_vector_form(k->yes, lane) &&
+           has_vector_form(k->no, lane);
+  if (const Load* k = as<Load>(e)) {
+    if (k->index.empty()) return e->dtype == DType::F32;
+    const auto f = k->index.size() == 1 ? affine_in(k->index[0], {lane}) : std::nullopt;
+    return f && f->coefficients[0] == 1 && e->dtype == DType::F32;
+  }
+  return false;
+}
+
+Expr vector_form(const Expr& e, const LanePoint& p) { return VectorForm(p)(e); }
+
+Expr scalar_form(const Expr& e, const std::vector<std::pair<Var, Expr>>& at, const Expr& acc) {
+  return VectorForm({at, nullptr, {}, {}, acc})(e);
+}
+
+Expr index_at(const Expr& index, const std::vector<std::pair<Var, Expr>>& at) {
+  std::vector<Var> vars;
+  VarMap map;
+  for (const auto& [v, e] : at) {
+    vars.push_back(v);
+    map[v.get()] = e;
+  }
+  if (const auto o = offset_of(index, vars)) return offset_expr(*o, at);
+  return substitute(index, map);
+}
+
+Stmt store_lanes(const Buffer& out, const Expr& index, const Expr& value, const LanePoint& p) {
+  auto at = p.at;
+  at.push_back({p.lane, p.base});
+  Expr v = vector_form(value, p);
+  return store(out, {ramp(index_at(index, at))}, broadcast(v), std::nullopt, p.count);
+}
+
+Expr vectors(int64_t n) { return n % kMaxLanes == 0 ? Expr(n) / lanes() : (Expr(n) + lanes() - Expr(1)) / lanes(); }
+
+Stmt over_lanes(const std::string& var, int64_t n, const std::function<Stmt(const Expr&, const Expr&)>& body) {
+  const Var v = make_var(var);
+  Stmts list = {loop(v, Expr(n) / lanes(), body(Expr(v) * lanes(), {}))};
+  if (n % kMaxLanes != 0) {
+    const Expr done = Expr(n) / lanes() * lanes();
+    list.push_back(body(done, Expr(n) - done));
+  }
+  return seq(list);
+}
+
+}  // namespace tc

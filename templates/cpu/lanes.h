@@ -1,0 +1,43 @@
+// Vector forms: what a pointwise expression looks like when one axis of it runs over the lanes of vectors.
+#pragma once
+#include <functional>
+
+#include "templates/cpu/canonical.h"
+
+namespace tc {
+
+/// Whether `e` (f32) can be computed for neighbouring values of `lane` at once: loads step by 0 or 1 along it, and
+/// every operation that depends on it has a vector function. Loads of rank 0 (accumulators) count as vectors.
+bool has_vector_form(const Expr& e, const Var& lane);
+
+/// Where a vector form is evaluated: lane = base .. base + VL - 1, the other axes at scalars.
+struct LanePoint {
+  std::vector<std::pair<Var, Expr>> at;
+  Var lane;
+  Expr base;
+  Expr count;  // only so many lanes exist; null: all
+  Expr acc;    // stands for the load of the reduced value (rank 0)
+};
+/// A vector, or a scalar where `e` does not depend on the lane.
+Expr vector_form(const Expr& e, const LanePoint& p);
+/// `e` at scalar points; `acc` as above.
+Expr scalar_form(const Expr& e, const std::vector<std::pair<Var, Expr>>& at, const Expr& acc = {});
+
+/// Stores vector_form(value) to `out[index]`, of which index is affine with coefficient 1 in the lane.
+Stmt store_lanes(const Buffer& out, const Expr& index, const Expr& value, const LanePoint& p);
+
+/// An index with the axes replaced; larger strides first where it is affine.
+Expr index_at(const Expr& index, const std::vector<std::pair<Var, Expr>>& at);
+
+/// ceil(n / VL): a count of vectors.
+Expr vectors(int64_t n);
+
+/// Runs `body(offset, count)` over 0 .. n - 1 in steps of VL; count is null for whole vectors. Up to two statements:
+/// the loop, and one partial vector where VL may not divide n.
+Stmt over_lanes(const std::string& var, int64_t n,
+                const std::function<Stmt(const Expr& offset, const Expr& count)>& body);
+
+/// Lanes never exceed this number; what is a multiple of it needs no partial vectors.
+inline constexpr int64_t kMaxLanes = 16;
+
+}  // namespace tc

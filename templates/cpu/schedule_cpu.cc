@@ -1,0 +1,29 @@
+#include "templates/cpu/schedule_cpu.h"
+
+#include "templates/cpu/template.h"
+
+namespace tc {
+namespace {
+
+// In order; the first that knows the shape of the computation builds the loops.
+constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
+    schedule_contraction,  // sums of products: matrix products and convolutions
+    schedule_window,       // reductions whose results lie side by side: pooling, depthwise convolutions
+    schedule_rows,         // reductions along the memory's order: softmax, normalisation
+    schedule_elementwise,  // no reduction
+    schedule_naive,        // everything
+};
+
+}  // namespace
+
+Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
+                       const ScheduleOptions& options) {
+  check(constant_input.size() == fn.inputs.size(), "one flag per input");
+  const std::optional<Canonical> canonical = canonicalize(fn);
+  const TemplateArgs args{fn, canonical ? &*canonical : nullptr, constant_input, cpu, options};
+  for (const auto& make : kTemplates)
+    if (auto s = make(args)) return std::move(*s);
+  throw InternalError("no schedule for " + to_text(fn));
+}
+
+}  // namespace tc

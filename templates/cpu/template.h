@@ -1,0 +1,29 @@
+// The schedule templates of a CPU, one file each. A template looks at the canonical form of a function and either
+// returns its loops or nothing, when the computation has another shape.
+#pragma once
+#include "templates/cpu/canonical.h"
+#include "templates/cpu/cpu_model.h"
+
+namespace tc {
+
+struct TemplateArgs {
+  const TensorFn& fn;
+  const Canonical* canonical;  // null: the function has no canonical form
+  const std::vector<bool>& constant_input;
+  const CpuModel& cpu;
+  const ScheduleOptions& options;
+};
+
+std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
+std::optional<Scheduled> schedule_window(const TemplateArgs& a);
+std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
+std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
+std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
+
+/// Fills the border around the interior that a template stores; null if there is none.
+Stmt fill_border(const Canonical& c);
+
+/// Fewer scalar operations than this are not worth waking a second thread.
+inline constexpr int64_t kParallelThreshold = 1 << 15;
+
+}  // namespace tc

@@ -1,0 +1,46 @@
+#include "templates/cpu/tile.h"
+
+#include <algorithm>
+
+namespace tc {
+namespace {
+
+int vectors_of(const CpuModel& cpu, int columns) { return std::max(1, columns / cpu.vector_lanes); }
+
+// Rows that lie a multiple of 4096 bytes apart fall into one set of the first-level cache.
+int most_rows(const CpuModel& cpu, int64_t stride) { return stride * 4 % 4096 == 0 ? std::min(cpu.l1_ways, 10) : 14; }
+
+}  // namespace
+
+bool fits_registers(const CpuModel& cpu, int rows, int columns) {
+  const int nv = vectors_of(cpu, columns);
+  return rows * nv + nv + 1 <= cpu.vector_registers;
+}
+
+double cycles_per_step(const CpuModel& cpu, int rows, int columns) {
+  const double nv = vectors_of(cpu, columns);
+  return std::max({rows * nv / cpu.fma_per_cycle, nv / cpu.loads_per_cycle + rows * 0.5, double(cpu.fma_latency)});
+}
+
+Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride) {
+  Tile best;
+  double least = 0;
+  for (int columns = 96; columns >= 16; columns -= 16) {
+    const double panels = double((n + columns - 1) / columns);
+    for (int rows = 1; rows <= most_rows(cpu, stride); rows++) {
+      if (!fits_registers(cpu, rows, columns)) continue;
+      const double whole = double(m / rows), tiles = double((m + rows - 1) / rows);
+      double cost = whole * cycles_per_step(cpu, rows, columns);
+      if (m % rows != 0) cost += cycles_per_step(cpu, int(m % rows), columns);
+      cost = panels * (cost + 0.5 * tiles);                          // half a cycle of loop control
+      cost *= 1 + 0.002 * vectors_of(cpu, columns) - 0.0005 * rows;  // of equals, the taller one
+      if (least == 0 || cost < least) {
+        least = cost;
+        best = {rows, columns};
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace tc

@@ -1,0 +1,24 @@
+// Register tiles of sums of products, chosen in closed form from a CPU's row.
+#pragma once
+#include <cstdint>
+
+#include "templates/cpu/cpu_model.h"
+
+namespace tc {
+
+struct Tile {
+  int rows = 1;      // MR
+  int columns = 16;  // NR, floats: a multiple of 16, so that every vector length divides it
+};
+
+/// Vectors of accumulators, one row of the panel and one broadcast must fit: rows * nv + nv + 1 <= registers.
+bool fits_registers(const CpuModel& cpu, int rows, int columns);
+
+/// Cycles of one k step of a tile: FMA ports, load ports (a panel vector each, half a port per broadcast), latency.
+double cycles_per_step(const CpuModel& cpu, int rows, int columns);
+
+/// The cheapest tile for an m x n result whose rows of the left operand lie `stride` floats apart. Every row run of m
+/// is cut into full tiles and one smaller tail; every panel is computed in full.
+Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
+
+}  // namespace tc
