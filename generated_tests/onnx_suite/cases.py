@@ -1,0 +1,101 @@
+"""The models of ONNX's backend suite, as the `onnx` wheel ships them, with the inputs and the expected outputs of each."""
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.backend.test
+from onnx import numpy_helper
+
+FOLDERS = ("node", "simple", "pytorch-converted", "pytorch-operator", "light")
+# ONNX stores what its own random generator drew. Another generator is as right, so only shape and type can be compared.
+RANDOM = re.compile(r"test_bernoulli|test_training_dropout(?!.*zero_ratio)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    folder: str
+    name: str
+    model: Path
+    data: Path  # folder with input_0.pb ...; for light models, the file with the one output
+
+    @property
+    def label(self):
+        return f"{self.folder}/{self.name}"
+
+    @property
+    def random(self):
+        return bool(RANDOM.match(self.name))
+
+
+def all_cases():
+    """Every case, in the order of folders above and of names within each."""
+    root = Path(onnx.backend.test.__file__).parent / "data"
+    cases = []
+    for folder in FOLDERS:
+        if folder == "light":
+            for model in sorted((root / folder).glob("*.onnx")):
+                cases.append(Case(folder, model.stem, model, model.with_name(f"{model.stem}_output_0.pb")))
+            continue
+        for model in sorted((root / folder).glob("*/model.onnx")):
+            sets = sorted(model.parent.glob("test_data_set_*"))
+            assert len(sets) == 1, f"{model}: {len(sets)} data sets"
+            cases.append(Case(folder, model.parent.name, model, sets[0]))
+    return cases
+
+
+def read_value(path, type_proto):
+    """A stored value: an array, a list of values for a sequence, None for an empty optional."""
+    raw = path.read_bytes()
+    kind = type_proto.WhichOneof("value")
+    if kind == "sequence_type":
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(raw))
+    if kind == "optional_type":
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(raw))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(raw))
+
+
+def outputs_of(model):
+    """[(name, TypeProto)] of the model's outputs."""
+    return [(value.name, value.type) for value in model.graph.output]
+
+
+def inputs_of(model):
+    """[(name, TypeProto)] of the inputs that a caller has to give."""
+    constants = {value.name for value in model.graph.initializer}
+    return [(value.name, value.type) for value in model.graph.input if value.name not in constants]
+
+
+def expected_outputs(case, model):
+    """The stored outputs, one for each output of the model."""
+    if case.folder == "light":
+        return [read_value(case.data, model.graph.output[0].type)]
+    return [read_value(case.data / f"output_{i}.pb", t) for i, (_, t) in enumerate(outputs_of(model))]
+
+
+def write_inputs(case, model, folder):
+    """Makes sure that the inputs lie in some folder as input_0.pb or input_0.npy ..., and returns that folder."""
+    if case.folder != "light":
+        return case.data
+    folder.mkdir()
+    for index, (_, kind) in enumerate(inputs_of(model)):
+        shape = [dim.dim_value for dim in kind.tensor_type.shape.dim]
+        size = int(np.prod(shape))
+        ramp = (np.arange(size).astype(np.float32) / size).reshape(shape)
+        np.save(folder / f"input_{index}.npy", ramp)
+    return folder
+
+
+def shape_flags(case, model):
+    """Flags that bind open sizes of the inputs to those of the stored values."""
+    flags = []
+    for index, (name, kind) in enumerate(inputs_of(model)):
+        if not kind.HasField("tensor_type"):
+            continue
+        tensor = kind.tensor_type
+        if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim):
+            continue
+        value = read_value(case.data / f"input_{index}.pb", kind)
+        flags += ["--input-shape", f"{name}={'x'.join(map(str, value.shape))}"]
+    return flags

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Tests of the harness: that it can fail. Run it with `scripts/python_env base`."""
+import tempfile
+import unittest
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+import cases
+import compare
+import report
+import run
+
+
+class Difference(unittest.TestCase):
+    one = np.ones((2, 3), np.float32)
+
+    def test_equal_values_pass(self):
+        self.assertEqual(compare.difference(self.one, self.one * (1 + 5e-4)), "")
+        self.assertEqual(compare.difference(np.float32([np.nan, np.inf]), np.float32([np.nan, np.inf])), "")
+
+    def test_other_shape_type_or_number_fails(self):
+        self.assertIn("shape", compare.difference(self.one.ravel(), self.one))
+        self.assertIn("type", compare.difference(self.one.astype(np.float64), self.one))
+        self.assertIn("first [0]", compare.difference(self.one * 1.01, self.one))
+        self.assertIn("differ", compare.difference(np.float32([np.nan]), np.float32([0])))
+
+    def test_shapes_only_looks_at_no_number(self):
+        self.assertEqual(compare.difference(self.one * 9, self.one, shapes_only=True), "")
+        self.assertIn("shape", compare.difference(self.one[:1], self.one, shapes_only=True))
+
+    def test_sequences_strings_and_optionals(self):
+        self.assertEqual(compare.difference([self.one], [self.one]), "")
+        self.assertIn("sequence of 1", compare.difference([self.one], [self.one, self.one]))
+        self.assertIn("element 1", compare.difference([self.one, self.one + 1], [self.one, self.one]))
+        self.assertIn("empty optional", compare.difference(self.one, None))
+        self.assertIn("strings", compare.difference(np.array(["a"]), np.array([b"b"], object)))
+
+
+class ReadOutput(unittest.TestCase):
+    def read(self, stored, elem_type):
+        kind = helper.make_tensor_type_proto(elem_type, None)
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(Path(folder) / "output_0.npy", stored)
+            return compare.read_output(Path(folder), 0, kind)
+
+    def test_types_that_numpy_cannot_name(self):
+        value = np.float32([1.5, -2]).astype(ml_dtypes.bfloat16)
+        self.assertEqual(self.read(value.view(np.uint16), TensorProto.BFLOAT16).tolist(), value.tolist())
+        self.assertEqual(self.read(np.int8([-8, 7, 3]), TensorProto.INT4).tolist(), [-8, 7, 3])
+
+    def test_packed_elements(self):
+        raw = np.array([0x8F, 0x07], np.uint8)
+        self.assertEqual(compare.unpack(raw, np.dtype(ml_dtypes.int4), 3).tolist(), [-1, -8, 7])
+        self.assertEqual(compare.unpack(raw, np.dtype(ml_dtypes.uint4), 3).tolist(), [15, 8, 7])
+
+
+class Suite(unittest.TestCase):
+    def test_the_suite_is_whole(self):
+        found = cases.all_cases()
+        self.assertEqual(len(found), 1914)
+        self.assertEqual(len({case.label for case in found}), 1914)
+        self.assertEqual(sum(case.random for case in found), 10)
+
+    def test_open_sizes_are_bound(self):
+        case = next(c for c in cases.all_cases() if c.name == "test_sequence_map_identity_1_sequence_1_tensor")
+        flags = cases.shape_flags(case, onnx.load(case.model))
+        self.assertEqual(flags[0], "--input-shape")
+        self.assertRegex(flags[1], r"^x1=\d+$")
+
+
+class Report(unittest.TestCase):
+    def test_what_passed_once_is_missed_when_it_is_refused(self):
+        case = cases.Case("node", "test_x", Path("m"), Path("d"))
+        with tempfile.TemporaryDirectory() as folder:
+            document = Path(folder) / "suite.md"
+            document.write_text(report.markdown([run.Result(case, "passed")]))
+            self.assertEqual(report.lost([run.Result(case, "passed")], document), [])
+            self.assertEqual(report.lost([run.Result(case, "refused", "a|b")], document), ["node/test_x"])
+
+    def test_the_reason_names_no_path(self):
+        text = 'error[TC3107] /tmp/a/model.onnx: node "n": no | row\n  note: more\n'
+        self.assertEqual(report.reason_of(text), 'TC3107 node "n": no | row')
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,45 @@
+"""The table of docs/onnx_suite.md: written from results, and read back as a baseline."""
+import collections
+import re
+
+ROW = re.compile(r"\| `([^`]+)` \| (passed|refused|wrong) \| (.*) \|$")
+
+
+def reason_of(output):
+    """The first diagnostic of tc-emit, without the path of the model, short enough for a table."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith("error") or ": error" in line] or lines or ["(no message)"]
+    text = re.sub(r"\S*/(\S+\.onnx)", r"\1", told[0])
+    text = re.sub(r"^error(\[TC\d+\])? ?(\S+\.onnx: )?", lambda m: (m[1] or "").strip("[]") + " " if m[1] else "", text)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def escape(text):
+    """Text that stays in one cell of a Markdown table."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def markdown(results):
+    """The whole document, the same for the same results: no times, no paths."""
+    counts = collections.Counter((result.case.folder, result.status) for result in results)
+    folders = list(dict.fromkeys(result.case.folder for result in results))
+    lines = ["# ONNX's backend suite", "",
+             "Written by `generated_tests/onnx_suite/run.py --report`; do not edit. Every model of the suite in the `onnx`",
+             "1.22.0 wheel is emitted as C, compiled with `gcc -std=gnu11 -O1 -Wall -Wextra -Werror`, run on its stored inputs",
+             "and compared with its stored outputs: types and shapes exactly, numbers to rtol 1e-3 and atol 1e-7, as ONNX's own",
+             "runner does. *Refused* means that tc-emit said why and wrote nothing. Outputs of random operators are compared by",
+             "shape and type only.", "", "| folder | models | passed | refused | wrong |", "|---|---|---|---|---|"]
+    for folder in [*folders, "all"]:
+        row = [sum(n for (f, s), n in counts.items() if folder in (f, "all") and status in (s, "all"))
+               for status in ("all", "passed", "refused", "wrong")]
+        lines.append(f"| {folder} | " + " | ".join(map(str, row)) + " |")
+    lines += ["", "| model | result | reason |", "|---|---|---|"]
+    lines += [f"| `{result.case.label}` | {result.status} | {escape(result.reason)} |" for result in results]
+    return "\n".join(lines) + "\n"
+
+
+def lost(results, baseline):
+    """Labels of the models that passed in the earlier document `baseline` and do not in `results`."""
+    rows = (ROW.match(line) for line in baseline.read_text().splitlines())
+    passed = {row[1] for row in rows if row and row[2] == "passed"}
+    return [result.case.label for result in results if result.case.label in passed and result.status == "refused"]

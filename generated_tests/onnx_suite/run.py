@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Runs ONNX's backend suite: every model is emitted as C, compiled with warnings as errors, run and compared.
+
+usage: run.py [--tool build/tc-emit] [--jobs N] [--only REGEX] [--shard I/N] [--work DIR] [--keep] [--verbose]
+              [--results FILE] [--report FILE] [--baseline FILE]     (run it with `scripts/python_env base`)
+
+A model is `passed`, `refused` (tc-emit said why, with exit code 1, 3 or 5), or `wrong`: tc-emit crashed or hung, the C
+does not compile, the program fails or its numbers differ. The last line reads 'N passed, N failed, N refused'; the exit
+code is 0 if nothing failed. --baseline FILE is an earlier --report; a model that passed in it and does not now is a
+failure too. --report writes the table of docs/onnx_suite.md, --results the same as JSON with times.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import onnx
+
+import cases as suite
+import compare
+import report
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REFUSED = (1, 3, 5)  # exit codes of tc-emit: rejected, unsupported, over a limit
+CFLAGS = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
+SECONDS = {"emit": 120, "compile": 180, "run": 60}
+
+
+@dataclasses.dataclass
+class Result:
+    case: suite.Case
+    status: str  # passed, refused or wrong
+    reason: str = ""
+    seconds: dict = dataclasses.field(default_factory=dict)
+
+
+class Failed(Exception):
+    """A case is wrong; the text says in what."""
+
+
+def call(step, command, seconds, **options):
+    """Runs a command; adds its wall time to `seconds[step]`; a hang is a failure."""
+    start = time.monotonic()
+    try:
+        return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=SECONDS[step], text=True, errors="replace", **options)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{step}: no end after {SECONDS[step]} s") from None
+    finally:
+        seconds[step] = seconds.get(step, 0) + time.monotonic() - start
+
+
+def first_line(text, pattern=r"error"):
+    """The first line of a tool's output that tells an error, without the place it names."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if re.search(pattern, line)]
+    return (told or lines or ["(no message)"])[0]
+
+
+def compile_package(package, program, seconds):
+    """Compiles and links every C and assembler file of a package."""
+    sources = sorted(path for path in package.rglob("*") if path.suffix in (".c", ".S"))
+    result = call("compile", ["gcc", *CFLAGS, f"-I{package}", "-o", program, *sources, "-lm"], seconds, cwd=package)
+    if result.returncode:
+        raise Failed("compile: " + first_line(result.stdout, r"error:|warning:|undefined"))
+
+
+def check_outputs(case, model, folder):
+    """Compares the outputs in `folder`; raises Failed on the first that differs."""
+    for index, ((name, kind), expected) in enumerate(zip(suite.outputs_of(model), suite.expected_outputs(case, model))):
+        try:
+            actual = compare.read_output(folder, index, kind)
+        except (OSError, ValueError) as error:
+            raise Failed(f"output {name} was not written: {error}") from None
+        told = compare.difference(actual, expected, case.random)
+        if told:
+            raise Failed(f"output {name}: {told}")
+
+
+def run_case(case, options, work, seconds):
+    """Emits, compiles, runs and compares one case; returns (status, reason); raises Failed where it is wrong."""
+    model = onnx.load(case.model)
+    package, program, outputs = work / "package", work / "program", work / "outputs"
+    emitted = call("emit", [options.tool, case.model, "-o", package, "--name", "m", "--target", "c", "--cpu", "generic",
+                            *suite.shape_flags(case, model), *options.emit_flags], seconds)
+    if emitted.returncode in REFUSED:
+        return "refused", report.reason_of(emitted.stdout)
+    if emitted.returncode:
+        raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
+    compile_package(package, program, seconds)
+    outputs.mkdir()
+    ran = call("run", [program, "--inputs", suite.write_inputs(case, model, work / "inputs"), "--outputs", outputs], seconds,
+               cwd=package)
+    if ran.returncode:
+        raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout)}")
+    check_outputs(case, model, outputs)
+    return "passed", "shapes and types only" if case.random else ""
+
+
+def work_on(case, options, scratch):
+    """Runs one case in a folder of its own; never raises for what the case does."""
+    work = Path(scratch) / case.folder / case.name
+    work.mkdir(parents=True)
+    seconds = {}
+    try:
+        status, reason = run_case(case, options, work, seconds)
+    except Failed as failure:
+        status, reason = "wrong", str(failure)
+    if not options.keep:
+        shutil.rmtree(work)
+    if status == "wrong" or options.verbose:
+        print(f"{status} {case.label}: {reason}", flush=True)
+    return Result(case, status, reason, seconds)
+
+
+def chosen_cases(options):
+    """The cases that --only and --shard leave."""
+    cases = [case for case in suite.all_cases() if re.search(options.only, case.label)]
+    part, parts = map(int, options.shard.split("/"))
+    return cases[part - 1::parts]
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only", default="", help="run the cases whose folder/name this finds")
+    parser.add_argument("--shard", default="1/1", help="run part I of N")
+    parser.add_argument("--work", type=Path, help="where packages are written (a memory file system if there is one)")
+    parser.add_argument("--keep", action="store_true", help="leave the packages in --work")
+    parser.add_argument("--verbose", action="store_true", help="a line for every model")
+    parser.add_argument("--emit-flags", type=str.split, default=[], help="more flags for tc-emit")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--baseline", type=Path)
+    options = parser.parse_args()
+    options.tool = options.tool.resolve()
+    if not options.tool.exists():
+        parser.error(f"there is no {options.tool}; build it first")
+    return options
+
+
+def summarise(results, options, wall):
+    """Writes the files asked for, prints the summary and returns the exit code."""
+    wrong = [result for result in results if result.status == "wrong"]
+    lost = report.lost(results, options.baseline) if options.baseline else []
+    for label in lost:
+        print(f"lost {label}: passed in {options.baseline.name}, does not now")
+    if options.report:
+        options.report.write_text(report.markdown(results))
+    if options.results:
+        rows = [{"case": r.case.label, "status": r.status, "reason": r.reason, "seconds": r.seconds} for r in results]
+        options.results.write_text(json.dumps(rows, indent=0) + "\n")
+    steps = {step: sum(result.seconds.get(step, 0) for result in results) for step in SECONDS}
+    print(f"{wall:.0f} s; summed over {options.jobs} jobs: " + ", ".join(f"{k} {v:.0f} s" for k, v in steps.items()))
+    passed, refused = (sum(result.status == status for result in results) for status in ("passed", "refused"))
+    failed = len({result.case.label for result in wrong} | set(lost))
+    print(f"{passed} passed, {failed} failed, {refused} refused")
+    return 1 if failed or not results else 0
+
+
+def main():
+    options = parse_options()
+    base = options.work or (Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None)
+    if options.work:
+        options.work.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
+        scratch = options.work if options.keep and options.work else temporary
+        results = list(pool.map(lambda case: work_on(case, options, scratch), chosen_cases(options)))
+    sys.exit(summarise(results, options, time.monotonic() - start))
+
+
+if __name__ == "__main__":
+    main()
