@@ -162,6 +162,49 @@ Exprs concat(Exprs a, const Exprs& b) {
   return a;
 }
 
+Exprs Reduction::at(const Exprs& i, const Exprs& r) const {
+  Exprs index;
+  size_t next_i = 0, next_r = 0;
+  for (bool reduced : over) {
+    index.push_back(reduced ? r[next_r++] : i[next_i]);
+    if (!reduced || keepdims) next_i++;
+  }
+  return index;
+}
+
+Exprs Reduction::result_at(const Exprs& input) const {
+  Exprs index;
+  for (size_t d = 0; d < over.size(); d++) {
+    if (!over[d])
+      index.push_back(input[d]);
+    else if (keepdims)
+      index.emplace_back(0);
+  }
+  return index;
+}
+
+Reduction reduction_over(const OpBuilder& b, const Dims& dims, const std::vector<int64_t>& axes, bool keepdims) {
+  Reduction result;
+  result.keepdims = keepdims;
+  result.over.assign(dims.size(), false);
+  for (int64_t a : axes) {
+    const auto d = size_t(b.axis(a, int(dims.size())));
+    if (result.over[d]) b.reject("axis " + to_text(a) + " is given twice");
+    result.over[d] = true;
+  }
+  for (size_t d = 0; d < dims.size(); d++) {
+    if (result.over[d]) result.raxes.push_back(dims[d]);
+    if (!result.over[d] || keepdims) result.out.push_back(result.over[d] ? 1 : dims[d]);
+  }
+  return result;
+}
+
+Tensor reduce_over(OpBuilder& b, const std::string& name, Op op, DType t, const Reduction& over,
+                   const OpBuilder::Point& f) {
+  if (over.raxes.empty()) return b.compute(name, t, over.out, [&](const Exprs& i) { return f(over.at(i, {})); });
+  return b.reduce(name, op, t, over.out, over.raxes, [&](const Exprs& i, const Exprs& r) { return f(over.at(i, r)); });
+}
+
 Tensor convert(OpBuilder& b, const Tensor& x, DType t, const std::string& name) {
   if (x.dtype() == t) return x;
   return b.compute(name, t, x.dims(), [&](const Exprs& i) { return cast(t, x(i)); });

@@ -54,6 +54,23 @@ Dims without_axis(Dims dims, int axis);
 /// a and b, one after the other.
 Exprs concat(Exprs a, const Exprs& b);
 
+/// Axes of a tensor that a reduction runs over, and the shapes that follow.
+struct Reduction {
+  std::vector<bool> over;  // per axis of the input
+  Dims out, raxes;         // shape of the result, sizes of the reduced axes
+  bool keepdims = true;    // the result has the input's rank, with size 1 in the reduced axes
+
+  /// The input's index from the result's index i and the reduction's index r.
+  Exprs at(const Exprs& i, const Exprs& r) const;
+  /// The result's index that belongs to an index of the input.
+  Exprs result_at(const Exprs& input) const;
+};
+/// Duplicate axes and axes out of range are rejected.
+Reduction reduction_over(const OpBuilder& b, const Dims& dims, const std::vector<int64_t>& axes, bool keepdims);
+/// A reduce stage, or a compute stage where no axis is reduced.
+Tensor reduce_over(OpBuilder& b, const std::string& name, Op op, DType t, const Reduction& over,
+                   const OpBuilder::Point& f);
+
 /// x in type t: a compute stage, or x itself.
 Tensor convert(OpBuilder& b, const Tensor& x, DType t, const std::string& name);
 

@@ -12,4 +12,7 @@ OpFamily loss_ops();        // reduction
 OpFamily gather_ops();      // movement
 OpFamily signal_ops();      // generator
 
+/// The index (I64) of the largest or smallest element along `axis`: the first one, or the last one with `last`.
+Tensor arg_extremum(OpBuilder& b, const Tensor& x, int axis, bool keepdims, bool largest, bool last);
+
 }  // namespace tc

@@ -1,0 +1,64 @@
+// Softmax and its relatives, in the stable form: the largest element of the axis is taken out first.
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+struct Shifted {
+  Reduction over;
+  Tensor largest;
+};
+
+Shifted largest_of(OpBuilder& b, const Tensor& x) {
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const Reduction over = reduction_over(b, x.dims(), {axis}, false);
+  return {over,
+          reduce_over(b, "max", Op::Max, compute_type(x.dtype()), over, [&](const Exprs& at) { return widen(x(at)); })};
+}
+
+void define_softmax(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const DType t = compute_type(x.dtype());
+  const auto [over, largest] = largest_of(b, x);
+  const Tensor e =
+      b.compute("exp", t, x.dims(), [&](const Exprs& i) { return exp(widen(x(i)) - largest(over.result_at(i))); });
+  const Tensor sum = reduce_over(b, "sum", Op::Add, t, over, [&](const Exprs& at) { return e(at); });
+  b.output(0, b.compute("softmax", x.dtype(), x.dims(),
+                        [&](const Exprs& i) { return cast(x.dtype(), e(i) / sum(over.result_at(i))); }));
+}
+
+void define_log_softmax(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const DType t = compute_type(x.dtype());
+  const auto [over, largest] = largest_of(b, x);
+  auto shifted = [&](const Exprs& i) { return widen(x(i)) - largest(over.result_at(i)); };
+  const Tensor sum = reduce_over(b, "sum", Op::Add, t, over, [&](const Exprs& at) { return exp(shifted(at)); });
+  b.output(0, b.compute("log_softmax", x.dtype(), x.dims(),
+                        [&](const Exprs& i) { return cast(x.dtype(), shifted(i) - log(sum(over.result_at(i)))); }));
+}
+
+/// 1 at the first of the largest elements, 0 elsewhere.
+void define_hardmax(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const Reduction over = reduction_over(b, x.dims(), {axis}, false);
+  const Tensor first = arg_extremum(b, x, axis, false, true, false);
+  b.output(0, b.compute("hardmax", x.dtype(), x.dims(), [&](const Exprs& i) {
+    const Expr hit = eq(first(over.result_at(i)), i[size_t(axis)]);
+    return select(hit, make_const(x.dtype(), 1), zero(x.dtype()));
+  }));
+}
+
+}  // namespace
+
+OpFamily softmax_ops() {
+  const std::vector<AttrSpec> attrs = {{"axis", int64_t(-1)}};
+  return {
+      {"Softmax", 13, attrs, define_softmax},
+      {"LogSoftmax", 13, attrs, define_log_softmax},
+      {"Hardmax", 13, attrs, define_hardmax},
+  };
+}
+
+}  // namespace tc
