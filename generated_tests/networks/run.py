@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Emits, compiles and runs the real networks and compares them with ONNX Runtime.
+
+usage: run.py [--tool build/tc-emit] [--cpu native] [--cache DIR] [--work DIR] [--emit-flags "..."] [--json FILE] [NAME ...]
+                                                                               (run it with `scripts/python_env nets`)
+
+For every network, one line: the largest relative error norm(difference) / norm(reference) over its outputs, which must
+be below 1e-5; whether the largest element of each row is the same one; seconds and peak memory of tc-emit; seconds of the
+C compiler. The last line reads 'N passed, N failed'; the exit code is 0 if all passed. What is not in the cache yet is
+exported first (see export.py).
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import export
+from catalog import NETWORKS
+
+ROOT = export.HERE.parent.parent
+MAX_ERROR = 1e-5
+
+
+def timed(command, log, **options):
+    """Runs a command, its output to the file `log`; returns (exit code, seconds, peak memory in MiB)."""
+    start = time.monotonic()
+    with open(log, "w") as out:
+        child = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=out, stderr=out, **options)
+        _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return child.returncode, time.monotonic() - start, usage.ru_maxrss / 1024
+
+
+def relative_error(actual, reference):
+    """norm(actual - reference) / norm(reference) in double precision; infinite if the shape or type differs."""
+    if actual.shape != reference.shape or actual.dtype != reference.dtype:
+        return float("inf")
+    wide = reference.astype(np.float64)
+    error = np.linalg.norm(actual.astype(np.float64) - wide) / max(np.linalg.norm(wide), 1e-30)
+    return float(error) if np.isfinite(error) else float("inf")
+
+
+def same_choice(actual, reference):
+    """Whether each row has its largest element in the same place, but for rows whose two largest are equal to 1e-5."""
+    if actual.shape != reference.shape or reference.ndim == 0 or reference.shape[-1] < 2:
+        return actual.shape == reference.shape
+    rows, wanted = (value.reshape(-1, value.shape[-1]) for value in (actual, reference))
+    chosen = wanted[np.arange(len(wanted)), rows.argmax(-1)]  # what the reference says of the element we chose
+    return bool((wanted.max(-1) - chosen <= 1e-5 * np.abs(wanted).max(-1)).all())
+
+
+def tail(log):
+    """The end of a log, as one line."""
+    text = [line.strip() for line in Path(log).read_text(errors="replace").splitlines() if line.strip()]
+    told = [line for line in text if "error" in line] or text[-1:] or ["(no message)"]
+    return told[0][:300]
+
+
+def emit_and_build(network, model, work, options):
+    """Emits and compiles one network; returns {"program", "emit_s", "emit_mib", "compile_s"} or {"failure"}."""
+    package, log = work / "package", work / "log"
+    command = [options.tool, model, "-o", package, "--name", network.name, "--target", "c", "--cpu", options.cpu,
+               *network.flags, *options.emit_flags]
+    code, emit_seconds, emit_mib = timed(command, log)
+    if code:
+        return {"failure": f"tc-emit ended with {code}: {tail(log)}"}
+    code, compile_seconds, _ = timed(["make", "-C", package, f"-j{os.cpu_count()}"], log)
+    if code:
+        return {"failure": f"make ended with {code}: {tail(log)}"}
+    return {"program": package / network.name, "emit_s": emit_seconds, "emit_mib": emit_mib, "compile_s": compile_seconds}
+
+
+def check(network, folder, work, options):
+    """Runs one network; returns a row of the report: {"name", "passed", ...}."""
+    built = emit_and_build(network, folder / "model.onnx", work, options)
+    row = {"name": network.name, "passed": False, **{k: v for k, v in built.items() if k != "program"}}
+    if "failure" in built:
+        return row
+    outputs, log = work / "outputs", work / "log"
+    outputs.mkdir()
+    code, row["run_s"], row["run_mib"] = timed([built["program"], "--inputs", folder / "inputs", "--outputs", outputs], log)
+    if code:
+        return {**row, "failure": f"the program ended with {code}: {tail(log)}"}
+    errors, same = [], True
+    for reference_path in sorted((folder / "outputs").glob("output_*.npy")):
+        if not (outputs / reference_path.name).exists():
+            return {**row, "failure": f"{reference_path.name} was not written"}
+        reference, actual = np.load(reference_path), np.load(outputs / reference_path.name)
+        errors.append(relative_error(actual, reference))
+        same = same and same_choice(actual, reference)
+    row.update(errors=errors, same_choice=same, passed=max(errors) < MAX_ERROR and same)
+    return row
+
+
+def line_of(row):
+    """One line of text for one network."""
+    verdict = "passed" if row["passed"] else "FAILED"
+    if "failure" in row:
+        return f"{verdict} {row['name']:22} {row['failure']}"
+    return (f"{verdict} {row['name']:22} error {max(row['errors']):.2e}  largest {'same' if row['same_choice'] else 'OTHER'}"
+            f"  tc-emit {row['emit_s']:6.2f} s {row['emit_mib']:6.0f} MiB  make {row['compile_s']:6.2f} s"
+            f"  run {row['run_mib']:5.0f} MiB")
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--cpu", default="native")
+    parser.add_argument("--cache", type=Path, default=export.default_cache())
+    parser.add_argument("--work", type=Path, help="keep the packages in this folder")
+    parser.add_argument("--emit-flags", type=str.split, default=[], help="more flags for tc-emit")
+    parser.add_argument("--json", type=Path, help="write the rows to this file, too")
+    parser.add_argument("names", nargs="*", help="networks; all of them without a name")
+    options = parser.parse_args()
+    unknown = sorted(set(options.names) - {network.name for network in NETWORKS})
+    if unknown:
+        parser.error(f"unknown network {', '.join(unknown)}")
+    options.tool = options.tool.resolve()
+    if not options.tool.exists():
+        parser.error(f"there is no {options.tool}; build it first")
+    return options
+
+
+def main():
+    options = parse_options()
+    chosen = [network for network in NETWORKS if not options.names or network.name in options.names]
+    missing = [network.name for network in chosen if not (options.cache / network.name / "case.json").exists()]
+    if missing:  # in a process of its own: torch's memory would count as that of the tools
+        subprocess.run([sys.executable, export.HERE / "export.py", "--cache", options.cache, *missing], check=True)
+    rows = []
+    for network in chosen:
+        with tempfile.TemporaryDirectory() as scratch:
+            work = options.work / network.name if options.work else Path(scratch)
+            if options.work:
+                shutil.rmtree(work, ignore_errors=True)
+                work.mkdir(parents=True)
+            rows.append(check(network, options.cache / network.name, work, options))
+        print(line_of(rows[-1]), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1, default=str) + "\n")
+    passed = sum(row["passed"] for row in rows)
+    print(f"{passed} passed, {len(rows) - passed} failed")
+    sys.exit(0 if rows and passed == len(rows) else 1)
+
+
+if __name__ == "__main__":
+    main()
