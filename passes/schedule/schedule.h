@@ -18,13 +18,15 @@ class ScheduleError : public std::logic_error {
 struct Scheduled {
   TensorFn prologue;  // stages that depend on constants only (packed weights): evaluated at compile time.
                       // prologue.inputs are among the function's constant operands, prologue.outputs become weights
-  std::vector<Buffer> packed;                 // what the body reads: prologue.outputs[i] or a flat view of it
   std::vector<std::string> prologue_layouts;  // words per prologue output
-  // Operands that the body reads. inputs[i] is fn.inputs[input_index[i]] itself or a flat view of it: a buffer of
-  // rank 1 that stands for the same memory. So is outputs[k] for fn.outputs[k].
-  std::vector<Buffer> inputs;
+  std::vector<Buffer> inputs;    // operands that the body reads: fn.inputs[input_index[i]]
   std::vector<int> input_index;
-  std::vector<Buffer> outputs;
+  std::vector<Buffer> outputs;   // fn.outputs, in order
+  // Buffers of rank 1 in the body that stand for the memory of an input, an output or a prologue output.
+  struct View {
+    Buffer flat, of;
+  };
+  std::vector<View> views;
   std::vector<Buffer> scratch;     // Workspace buffers, per chunk
   Stmt body;                       // printable Loop IR over inputs, prologue.outputs, outputs, scratch
   std::string words;               // "one row of 8 pixels by 16 channels in registers; r, s reduced outside"

@@ -303,6 +303,7 @@ std::optional<Canonical> canonicalize(const TensorFn& fn) {
   if (fn.stages.empty() || !plain_static(fn)) return {};
   Canonical c;
   c.originals = fn.inputs;
+  c.original_out = fn.outputs[0];
   const auto padded = trailing_pad(fn);
   const Buffer result = padded ? padded->source : fn.outputs[0];
   const Stage* last = producer(fn, result);
@@ -410,10 +411,12 @@ void bind_operands(Scheduled& s, const Canonical& c) {
       });
   for (size_t i = 0; i < c.inputs.size(); i++)
     if (read[c.inputs[i].get()]) {
-      s.inputs.push_back(c.inputs[i]);
+      s.inputs.push_back(c.originals[i]);
       s.input_index.push_back(int(i));
+      s.views.push_back({c.inputs[i], c.originals[i]});
     }
-  s.outputs = {c.out};
+  s.outputs = {c.original_out};
+  s.views.push_back({c.out, c.original_out});
 }
 
 }  // namespace tc

@@ -74,7 +74,7 @@ class Builder {
     s.prologue_layouts = {words + m_.n.var->name + " in block"};
     s.prologue.stages = {std::move(stage)};
     packed_ = make_buffer(name, DType::F32, {Dim(points(s.prologue.stages[0].axes))});
-    s.packed = {packed_};
+    s.views.push_back({packed_, s.prologue.outputs[0]});
   }
 
   // --- chunks: outer axes, panels, row blocks, in this order
