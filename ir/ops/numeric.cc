@@ -1,0 +1,15 @@
+#include "ir/ops/numeric.h"
+
+namespace tc {
+
+bool is_zero_constant(const OpBuilder& op, int i) {
+  const Constant c = op.constant(i);
+  if (!c) return false;
+  for (size_t b = 0; b < c->num_bytes; b++)
+    if (c->bytes.get()[b] != 0) return false;
+  return true;
+}
+
+Expr only_element(const Tensor& t) { return t(Exprs(size_t(t.rank()), Expr(0))); }
+
+}  // namespace tc

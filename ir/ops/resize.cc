@@ -1,0 +1,277 @@
+// Resize and Upsample. Nearest is one gather over all axes; linear and cubic are separable, so every resized axis is a
+// stage of its own: y[.., o, ..] = sum over taps of weight(o, tap) * x[.., position(o) + tap, ..].
+#include "ir/ops/resize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/ops/numeric.h"
+#include "ir/ops/spatial.h"
+#include "ir/ops/window.h"
+
+namespace tc {
+namespace {
+
+struct Plan {
+  std::vector<ResizeAxis> axes;  // one per axis of the input
+  ResizeRules rules;
+  Dims out;
+};
+
+std::vector<double> const_doubles(const OpBuilder& op, int i) {
+  const Constant c = op.constant(i);
+  if (!c) op.unsupported("this input must be known when the model is compiled, since it decides the output's shape", i);
+  std::vector<double> v;
+  for (int64_t k = 0; k < c->size(); k++) v.push_back(c->as_double(k));
+  return v;
+}
+
+bool given(OpBuilder& op, int i) { return op.has(i) && num_elements(op.in(i).dims()) > 0; }
+
+/// Sets scale and out of the axes listed in `which` from scales or sizes.
+void size_axes(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<int>& which, const std::string& policy) {
+  const bool by_scale = given(op, 2), by_size = given(op, 3);
+  if (by_scale == by_size) op.reject("exactly one of scales and sizes must be given");
+  if (by_scale) {
+    const std::vector<double> scales = const_doubles(op, 2);
+    if (scales.size() != which.size()) op.reject("scales must have one value per resized axis", 2);
+    for (size_t k = 0; k < which.size(); k++) {
+      ResizeAxis& a = axes[size_t(which[k])];
+      a.scale = scales[k];
+      if (!(a.scale > 0) || a.scale * double(a.in) > 2e9)
+        op.reject("a scale must be positive and give a size below 2^31", 2);
+      // The product of the f32 scale and the size, rounded down as ONNX says.
+      a.out = int64_t(std::floor(a.scale * double(a.in)));
+    }
+    return;
+  }
+  const std::vector<int64_t> sizes = op.const_ints(3);
+  if (sizes.size() != which.size()) op.reject("sizes must have one value per resized axis", 3);
+  for (size_t k = 0; k < which.size(); k++) {
+    ResizeAxis& a = axes[size_t(which[k])];
+    if (sizes[k] < 0 || a.in == 0) op.reject("a size must not be negative, and the input must not be empty", 3);
+    a.out = sizes[k];
+    a.scale = double(a.out) / double(a.in);
+  }
+  if (policy == "stretch" || which.empty()) return;
+  if (policy != "not_larger" && policy != "not_smaller")
+    op.reject("keep_aspect_ratio_policy must be stretch, not_larger or not_smaller");
+  double scale = axes[size_t(which[0])].scale;
+  for (int w : which)
+    scale = policy == "not_larger" ? std::min(scale, axes[size_t(w)].scale) : std::max(scale, axes[size_t(w)].scale);
+  for (int w : which) {
+    ResizeAxis& a = axes[size_t(w)];
+    a.scale = scale;
+    a.out = int64_t(std::floor(scale * double(a.in) + 0.5));
+  }
+}
+
+/// tf_crop_and_resize: the region of interest is [start, end] in units of the axis' length.
+void set_crop(OpBuilder& op, ResizeAxis& a, size_t start, size_t end, double length) {
+  const bool single = length == 1;
+  a.source.div = single ? 1 : length - 1;
+  const double last = double(a.in - 1);
+  if (const Constant c = op.constant(1)) {
+    const double from = c->as_double(int64_t(start)), to = c->as_double(int64_t(end));
+    a.source.mul = single ? 0 : (to - from) * last;
+    a.source.post = from * last + (single ? (to - from) * last / 2 : 0);
+    a.identity = a.identity && from == 0 && to == 1;
+    return;
+  }
+  const Tensor roi = op.in(1);
+  const Expr from = cast(DType::F64, roi({int64_t(start)})), to = cast(DType::F64, roi({int64_t(end)}));
+  const Expr factor = make_float(DType::F64, last);
+  a.source.mul_expr = single ? make_float(DType::F64, 0) : (to - from) * factor;
+  a.source.post_expr = single ? from * factor + (to - from) * factor / make_float(DType::F64, 2) : from * factor;
+  a.identity = false;
+}
+
+void set_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, size_t roi_start, size_t roi_end) {
+  const double length = a.scale * double(a.in);  // of the resized axis, not rounded
+  a.identity = a.out == a.in && std::abs(a.scale - 1) < 1e-9;
+  Coordinate& c = a.source;
+  if (mode == "half_pixel" || (mode == "pytorch_half_pixel" && length != 1)) {
+    c = {0.5, 1, a.scale, -0.5, {}, {}};
+  } else if (mode == "pytorch_half_pixel") {
+    c = {0, 0, 1, -0.5, {}, {}};
+  } else if (mode == "half_pixel_symmetric") {
+    c = {0.5, 1, a.scale, double(a.in) / 2 * (1 - double(a.out) / length) - 0.5, {}, {}};
+  } else if (mode == "asymmetric") {
+    c = {0, 1, a.scale, 0, {}, {}};
+  } else if (mode == "align_corners") {
+    c = {0, length == 1 ? 0 : double(a.in - 1), length == 1 ? 1 : length - 1, 0, {}, {}};
+  } else if (mode == "tf_crop_and_resize") {
+    set_crop(op, a, roi_start, roi_end, length);
+  } else {
+    op.reject("coordinate_transformation_mode \"" + printable(mode) + "\" is none of ONNX's");
+  }
+}
+
+ResizeMode parse_mode(const OpBuilder& op) {
+  const std::string m = op.attr_string("mode", "nearest");
+  if (m == "nearest") return ResizeMode::Nearest;
+  if (m == "linear" || m == "bilinear") return ResizeMode::Linear;
+  if (m == "cubic") return ResizeMode::Cubic;
+  op.reject("mode must be nearest, linear or cubic");
+}
+
+Plan read_plan(OpBuilder& op) {
+  const Tensor x = op.in(0);
+  Plan p;
+  p.rules.mode = parse_mode(op);
+  p.rules.nearest = op.attr_string("nearest_mode", "round_prefer_floor");
+  for (const char* known : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", ""})
+    if (p.rules.nearest == known)
+      break;
+    else if (!*known)
+      op.reject("nearest_mode must be round_prefer_floor, round_prefer_ceil, floor or ceil");
+  p.rules.cubic_a = double(op.attr_float("cubic_coeff_a", -0.75f));
+  p.rules.antialias = op.attr_int("antialias", 0) != 0;
+  if (p.rules.antialias && p.rules.mode == ResizeMode::Nearest) op.reject("antialias needs mode linear or cubic");
+  p.rules.exclude_outside = op.attr_int("exclude_outside", 0) != 0;
+  p.rules.extrapolation_value = double(op.attr_float("extrapolation_value", 0));
+  for (int k = 0; k < x.rank(); k++) {
+    ResizeAxis a;
+    a.axis = k;
+    a.in = a.out = x.dim(k);
+    a.identity = true;
+    p.axes.push_back(a);
+  }
+  std::vector<int> which;
+  for (int64_t a : op.attr_ints("axes")) which.push_back(op.axis(a, x.rank()));
+  if (which.empty())
+    for (int k = 0; k < x.rank(); k++) which.push_back(k);
+  for (size_t k = 0; k < which.size(); k++)
+    if (std::count(which.begin(), which.end(), which[k]) != 1) op.reject("axes holds an axis twice");
+  size_axes(op, p.axes, which, op.attr_string("keep_aspect_ratio_policy", "stretch"));
+  const std::string mode = op.attr_string("coordinate_transformation_mode", "half_pixel");
+  p.rules.extrapolate = mode == "tf_crop_and_resize";
+  if (p.rules.extrapolate && (!given(op, 1) || op.in(1).dims() != Dims{2 * int64_t(which.size())}))
+    op.reject("tf_crop_and_resize needs a roi with two values per resized axis", 1);
+  for (size_t k = 0; k < which.size(); k++) set_coordinate(op, p.axes[size_t(which[k])], mode, k, which.size() + k);
+  for (const ResizeAxis& a : p.axes) p.out.push_back(a.out);
+  return p;
+}
+
+std::vector<std::string> axis_names(size_t rank) {
+  if (rank < 3 || rank > 5) return {};
+  std::vector<std::string> names = {"n", "c"};
+  for (std::string& s : spatial_names("o", rank - 2)) names.push_back(std::move(s));
+  return names;
+}
+
+std::string axis_word(const ResizeAxis& a, size_t rank) {
+  if (rank < 3 || rank > 5 || a.axis < 2) return to_text(int64_t(a.axis));
+  return spatial_names("", rank - 2)[size_t(a.axis) - 2];
+}
+
+/// `value` where the source position lies inside of the input, else the extrapolation value.
+Expr or_extrapolated(const Plan& p, const ResizeAxis& a, const Expr& o, const Expr& value) {
+  if (!p.rules.extrapolate) return value;
+  const Expr x = a.source.at(o);
+  const Expr inside = x >= make_float(DType::F64, 0) && x <= make_float(DType::F64, double(a.in - 1));
+  return select(inside, value, make_const(value->dtype, p.rules.extrapolation_value));
+}
+
+Tensor resize_nearest(OpBuilder& op, const Plan& p) {
+  const Tensor x = op.in(0);
+  std::vector<AxisTaps> taps;
+  for (const ResizeAxis& a : p.axes)
+    taps.push_back(a.identity ? AxisTaps{} : axis_taps(op, a, p.rules, x.dtype(), axis_word(a, p.axes.size())));
+  return op.compute(
+      "resize_nearest", x.dtype(), p.out,
+      [&](const Exprs& i) {
+        Exprs at = i;
+        for (size_t k = 0; k < i.size(); k++)
+          if (!p.axes[k].identity) at[k] = taps[k].clamped(taps[k].first(i[k]), p.axes[k].in);
+        Expr v = x(at);
+        for (size_t k = 0; k < i.size(); k++)
+          if (!p.axes[k].identity) v = or_extrapolated(p, p.axes[k], i[k], v);
+        return v;
+      },
+      axis_names(p.out.size()));
+}
+
+Tensor resize_axis(OpBuilder& op, const Plan& p, const ResizeAxis& a, const Tensor& x, DType t) {
+  const size_t rank = p.axes.size(), k = size_t(a.axis);
+  const AxisTaps taps = axis_taps(op, a, p.rules, t, axis_word(a, rank));
+  auto term = [&](const Exprs& i, const Expr& tap) {
+    Exprs at = i;
+    at[k] = taps.clamped(taps.first(i[k]) + tap, a.in);
+    return cast(t, x(at)) * taps.weight(i[k], tap);
+  };
+  Dims shape = x.dims();
+  shape[k] = a.out;
+  const std::string name =
+      std::string("resize_") + (p.rules.mode == ResizeMode::Linear ? "linear_" : "cubic_") + axis_word(a, rank);
+  if (taps.taps <= 4)
+    return op.compute(
+        name, t, shape,
+        [&](const Exprs& i) {
+          Expr sum = term(i, Expr(0));
+          for (int64_t tap = 1; tap < taps.taps; tap++) sum = sum + term(i, Expr(tap));
+          return or_extrapolated(p, a, i[k], sum);
+        },
+        axis_names(rank));
+  const Tensor sum = op.reduce(
+      name, Op::Add, t, shape, {taps.taps}, [&](const Exprs& i, const Exprs& r) { return term(i, r[0]); },
+      axis_names(rank));
+  if (!p.rules.extrapolate) return sum;
+  return op.compute(
+      "crop", t, shape, [&](const Exprs& i) { return or_extrapolated(p, a, i[k], sum(i)); }, axis_names(rank));
+}
+
+/// The blended value as the result's type: integers round to the nearest and saturate.
+Tensor rounded(OpBuilder& op, const Tensor& y, DType t) {
+  if (y.dtype() == t || is_float(t)) return convert(op, y, t, "cast");
+  const DType wide = y.dtype();
+  // 64-bit limits round up to a power of two in f64; the largest double below keeps the cast defined.
+  const double low = double(*as_const_int(lowest(t)));
+  const double high = info(t).bits == 64 ? (is_signed_int(t) ? 9223372036854774784.0 : 18446744073709549568.0)
+                                         : double(*as_const_int(highest(t)));
+  return op.compute("y", t, y.dims(), [&](const Exprs& i) {
+    return cast(t, min(max(apply(Op::Round, {y(i)}), make_const(wide, low)), make_const(wide, high)));
+  });
+}
+
+void resize(OpBuilder& op, const Plan& p) {
+  const Tensor x = op.in(0);
+  if (is_complex(x.dtype()) || x.dtype() == DType::String) op.unsupported("resizing tensors of this type", 0);
+  for (const ResizeAxis& a : p.axes)
+    if (a.in == 0 && a.out != 0) op.reject("an empty axis cannot be resized", 0);
+  if (p.rules.mode == ResizeMode::Nearest) return op.output(0, resize_nearest(op, p));
+  const DType t = is_float(x.dtype()) ? compute_type(x.dtype()) : info(x.dtype()).bits >= 32 ? DType::F64 : DType::F32;
+  Tensor y = x;
+  bool copied = false;
+  for (const ResizeAxis& a : p.axes)
+    if (!a.identity) y = resize_axis(op, p, a, y, t), copied = true;
+  op.output(0, copied ? rounded(op, y, x.dtype()) : x);
+}
+
+}  // namespace
+
+void define_resize(OpBuilder& op) { resize(op, read_plan(op)); }
+
+void define_upsample(OpBuilder& op) {
+  const Tensor x = op.in(0);
+  Plan p;
+  p.rules.mode = parse_mode(op);
+  p.rules.nearest = "floor";
+  const std::vector<double> scales = const_doubles(op, 1);
+  if (int(scales.size()) != x.rank()) op.reject("scales must have one value per axis", 1);
+  for (int k = 0; k < x.rank(); k++) {
+    ResizeAxis a;
+    a.axis = k;
+    a.in = x.dim(k);
+    a.scale = scales[size_t(k)];
+    if (!(a.scale > 0) || a.scale * double(a.in) > 2e9)
+      op.reject("a scale must be positive and give a size below 2^31", 1);
+    a.out = int64_t(std::floor(a.scale * double(a.in)));
+    set_coordinate(op, a, "asymmetric", 0, 0);
+    p.axes.push_back(a);
+    p.out.push_back(a.out);
+  }
+  resize(op, p);
+}
+
+}  // namespace tc

@@ -1,0 +1,57 @@
+// One axis of a Resize: where an output position lies in the input, and which elements it blends with which weights.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/ops/op.h"
+
+namespace tc {
+
+/// The source coordinate of output o is (o + pre) * mul / div + post, computed in f64.
+struct Coordinate {
+  double pre = 0, mul = 1, div = 1, post = 0;
+  Expr mul_expr, post_expr;  // replace mul and post when they are not known at compile time
+  bool is_constant() const { return !mul_expr; }
+  double at(int64_t o) const { return (double(o) + pre) * mul / div + post; }
+  Expr at(const Expr& o) const;
+};
+
+enum class ResizeMode { Nearest, Linear, Cubic };
+
+struct ResizeAxis {
+  int axis = 0;
+  int64_t in = 0, out = 0;
+  double scale = 1;
+  Coordinate source;
+  bool identity = false;
+};
+
+struct ResizeRules {
+  ResizeMode mode = ResizeMode::Nearest;
+  std::string nearest = "round_prefer_floor";
+  double cubic_a = -0.75;
+  bool antialias = false, exclude_outside = false;
+  bool extrapolate = false;  // positions outside of the input give extrapolation_value
+  double extrapolation_value = 0;
+};
+
+/// floor((o * p + r) / q) for every o of a table, found by fitting.
+struct FloorForm {
+  int64_t p = 1, r = 0, q = 1;
+};
+/// The form with a small slope denominator that gives exactly `table`; `slope` is the wanted p / q.
+std::optional<FloorForm> fit_floor_form(const std::vector<int64_t>& table, double slope);
+
+/// What one output position reads: elements first .. first + taps - 1 (clamped to the input by the reader).
+struct AxisTaps {
+  int64_t taps = 1;
+  std::function<Expr(const Expr& o)> first;                    // I64, not clamped
+  std::function<Expr(const Expr& o, const Expr& tap)> weight;  // of type `t`; null for nearest
+  Expr clamped(const Expr& at, int64_t extent) const;
+  int64_t lowest = 0, highest = 0;  // range of what `first` gives, plus the taps
+};
+/// May add small stages (tables of positions and weights) where no closed form fits.
+AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules, DType t, const std::string& name);
+
+}  // namespace tc
