@@ -15,6 +15,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 import warnings
@@ -124,6 +125,13 @@ def prepare(networks, cache, report=print):
         gc.collect()
         report(f"made {network.name} in {time.monotonic() - start:.1f} s", flush=True)
     return folders
+
+
+def make_missing(names, cache):
+    """Runs this script for those networks that `cache` lacks, in a process of its own: torch stays out of the caller's."""
+    missing = [name for name in names if not (cache / name / "case.json").exists()]
+    if missing:
+        subprocess.run([sys.executable, HERE / "export.py", "--cache", cache, *missing], check=True)
 
 
 def main():

@@ -4,25 +4,25 @@ import unittest
 
 import numpy as np
 
-import run
+import judge
 
 
 class Judges(unittest.TestCase):
     reference = np.float32([[1, 2, 4], [3, 1, 0]])
 
     def test_error_is_relative_to_the_norm(self):
-        self.assertAlmostEqual(run.relative_error(self.reference * np.float32(1.001), self.reference), 1e-3, places=6)
-        self.assertEqual(run.relative_error(self.reference, self.reference), 0)
+        self.assertAlmostEqual(judge.relative_error(self.reference * np.float32(1.001), self.reference), 1e-3, places=6)
+        self.assertEqual(judge.relative_error(self.reference, self.reference), 0)
 
     def test_other_shape_type_or_nan_is_infinitely_wrong(self):
         for value in (self.reference[:1], self.reference.astype(np.float64), self.reference * np.float32(np.nan)):
-            self.assertEqual(run.relative_error(value, self.reference), float("inf"))
+            self.assertEqual(judge.relative_error(value, self.reference), float("inf"))
 
     def test_choice(self):
-        self.assertTrue(run.same_choice(self.reference + 1, self.reference))
-        self.assertFalse(run.same_choice(self.reference[:, ::-1], self.reference))
+        self.assertTrue(judge.same_choice(self.reference + 1, self.reference))
+        self.assertFalse(judge.same_choice(self.reference[:, ::-1], self.reference))
         tie = np.float32([[1, 1.000001, 0]])
-        self.assertTrue(run.same_choice(np.float32([[1.000001, 1, 0]]), tie))
+        self.assertTrue(judge.same_choice(np.float32([[1.000001, 1, 0]]), tie))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np
 
 import export
 from catalog import NETWORKS
+from judge import relative_error, same_choice
 
 ROOT = export.HERE.parent.parent
 MAX_ERROR = 1e-5
@@ -36,24 +37,6 @@ def timed(command, log, **options):
         _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     return child.returncode, time.monotonic() - start, usage.ru_maxrss / 1024
-
-
-def relative_error(actual, reference):
-    """norm(actual - reference) / norm(reference) in double precision; infinite if the shape or type differs."""
-    if actual.shape != reference.shape or actual.dtype != reference.dtype:
-        return float("inf")
-    wide = reference.astype(np.float64)
-    error = np.linalg.norm(actual.astype(np.float64) - wide) / max(np.linalg.norm(wide), 1e-30)
-    return float(error) if np.isfinite(error) else float("inf")
-
-
-def same_choice(actual, reference):
-    """Whether each row has its largest element in the same place, but for rows whose two largest are equal to 1e-5."""
-    if actual.shape != reference.shape or reference.ndim == 0 or reference.shape[-1] < 2:
-        return actual.shape == reference.shape
-    rows, wanted = (value.reshape(-1, value.shape[-1]) for value in (actual, reference))
-    chosen = wanted[np.arange(len(wanted)), rows.argmax(-1)]  # what the reference says of the element we chose
-    return bool((wanted.max(-1) - chosen <= 1e-5 * np.abs(wanted).max(-1)).all())
 
 
 def tail(log):
@@ -131,9 +114,7 @@ def parse_options():
 def main():
     options = parse_options()
     chosen = [network for network in NETWORKS if not options.names or network.name in options.names]
-    missing = [network.name for network in chosen if not (options.cache / network.name / "case.json").exists()]
-    if missing:  # in a process of its own: torch's memory would count as that of the tools
-        subprocess.run([sys.executable, export.HERE / "export.py", "--cache", options.cache, *missing], check=True)
+    export.make_missing([network.name for network in chosen], options.cache)
     rows = []
     for network in chosen:
         with tempfile.TemporaryDirectory() as scratch:

@@ -1,0 +1,35 @@
+"""What a benchmark has to know about its machine: the processor, and whether anything else was running."""
+import os
+import subprocess
+import time
+
+
+def processor():
+    """The processor's name, with the instruction sets that matter and the number of cores seen."""
+    with open("/proc/cpuinfo") as info:
+        fields = dict(line.split(":", 1) for line in info if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    flags = fields.get("flags", "").split()
+    sets = [name for name in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_vp2intersect", "amx_tile") if name in flags]
+    family = f"family {fields.get('cpu family', '?')} model {fields.get('model', '?')}"
+    return f"{fields.get('model name', 'unknown')} ({family}; {' '.join(sets)}), {os.cpu_count()} cores"
+
+
+def busy_seconds():
+    """Seconds that all cores together have spent on anything but idling and waiting, since boot."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _, _, irq, soft, steal = map(int, stat.readline().split()[1:9])
+    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def run_pinned(command, cores):
+    """Runs a command on the first `cores` cores; returns (exit code, its output, cores that others kept busy meanwhile)."""
+    wanted = set(sorted(os.sched_getaffinity(0))[:cores])
+    before, start = busy_seconds(), time.monotonic()
+    child = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, preexec_fn=lambda: os.sched_setaffinity(0, wanted))
+    output = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    others = busy_seconds() - before - usage.ru_utime - usage.ru_stime
+    return child.returncode, output, max(0.0, others / (time.monotonic() - start))

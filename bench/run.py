@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Compares emitted programs with ONNX Runtime and OpenVINO on the same cores of this machine.
+
+usage: run.py [--tool build/tc-emit] [--cpu native] [--cc gcc] [--threads 1,2] [--rounds 5] [--seconds 2]
+              [--packages DIR] [--json FILE] [NETWORK ...]                     (run it with `scripts/python_env nets`)
+
+Every figure is the median over the rounds of the median of a round. In a round the engines take turns, each in a process
+of its own, pinned to as many cores as it has threads. Before anything is timed, each engine's outputs are compared with
+the stored ones. While an engine runs, the processor time that anything else takes is measured; a run beside which
+others kept more than 5 % of a core busy is named, for its figures are not worth much.
+"""
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import machine
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "generated_tests" / "networks"))
+import export  # noqa: E402
+from catalog import NETWORKS  # noqa: E402
+from judge import relative_error  # noqa: E402
+
+HEADLINE = ("resnet50", "bert_base", "mobilenet_v2")  # the geometric mean is over these
+BESIDE = ("efficientnet_b0", "vit_b_16")
+ENGINES = ("onnxruntime", "openvino", "tc-emit")
+MAX_ERROR = 1e-4  # relative, of any engine; beyond this it computes something else and its time means nothing
+MAX_OTHERS = 0.05  # cores
+
+
+def build(network, model, package, options):
+    """Emits and compiles one network; returns the program."""
+    shutil.rmtree(package, ignore_errors=True)
+    emit = [options.tool, model, "-o", package, "--name", network.name, "--target", "c", "--cpu", options.cpu,
+            *network.flags, *options.emit_flags]
+    for command in (emit, ["make", "-C", package, f"-j{os.cpu_count()}", f"CC={options.cc}"]):
+        result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        if result.returncode:
+            sys.exit(f"{network.name}: {command[0]} ended with {result.returncode}\n{result.stderr[-2000:]}")
+    return package / network.name
+
+
+def command_of(engine, program, folder, threads, seconds):
+    """The command that times an engine on a network's stored inputs."""
+    if engine == "tc-emit":
+        return [program, "--inputs", folder / "inputs", "--threads", threads, "--bench", seconds, "--json"]
+    return [sys.executable, ROOT / "bench" / "peer.py", engine, folder / "model.onnx", folder / "inputs", "--threads", threads,
+            "--seconds", seconds]
+
+
+def check_outputs(engine, program, folder):
+    """The largest relative error of an engine's outputs."""
+    with tempfile.TemporaryDirectory() as outputs:
+        command = command_of(engine, program, folder, 1, 0.01) + ["--outputs", outputs]
+        code, text, _ = machine.run_pinned(command, 1)
+        if code:
+            sys.exit(f"{engine} ended with {code}: {text[-2000:]}")
+        stored = sorted((folder / "outputs").glob("output_*.npy"))
+        return max(relative_error(np.load(Path(outputs) / path.name), np.load(path)) for path in stored)
+
+
+def time_network(network, program, folder, threads, options, disturbed):
+    """{engine: median ms}; appends to `disturbed` what others disturbed."""
+    medians = {engine: [] for engine in ENGINES}
+    for turn in range(options.rounds):
+        order = ENGINES[turn % 3:] + ENGINES[:turn % 3]  # nobody always follows the same neighbour
+        for engine in order:
+            command = command_of(engine, program, folder, threads, options.seconds)
+            code, text, others = machine.run_pinned(command, threads)
+            if code:
+                sys.exit(f"{engine} on {network.name} ended with {code}: {text[-2000:]}")
+            medians[engine].append(json.loads(text.strip().splitlines()[-1])["median_ms"])
+            if others > MAX_OTHERS:
+                disturbed.append(f"{network.name} {engine} {threads} threads: others kept {others:.2f} cores busy")
+    return {engine: statistics.median(values) for engine, values in medians.items()}
+
+
+def ratio(row):
+    """Our time over the faster peer's."""
+    return row["ms"]["tc-emit"] / min(row["ms"]["onnxruntime"], row["ms"]["openvino"])
+
+
+def table(rows, threads):
+    """The report's text: a line a network, then the geometric mean for each number of threads."""
+    lines = [f"{'network':18}{'threads':>8}{'ORT ms':>10}{'OpenVINO':>10}{'tc-emit':>10}{'ratio':>8}"]
+    for row in rows:
+        ms = row["ms"]
+        lines.append(f"{row['network']:18}{row['threads']:8}{ms['onnxruntime']:10.2f}{ms['openvino']:10.2f}"
+                     f"{ms['tc-emit']:10.2f}{ratio(row):8.3f}")
+    for count in threads:
+        ratios = [ratio(row) for row in rows if row["threads"] == count and row["network"] in HEADLINE]
+        if len(ratios) == len(HEADLINE):
+            mean = math.exp(statistics.fmean(map(math.log, ratios)))
+            lines.append(f"geometric mean of {', '.join(HEADLINE)}, {count} threads: {mean:.3f} of the faster peer's time")
+    return "\n".join(lines)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--cpu", default="native")
+    parser.add_argument("--cc", default="gcc")
+    parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of measuring, for one engine in one round")
+    parser.add_argument("--cache", type=Path, default=export.default_cache())
+    parser.add_argument("--packages", type=Path, help="keep the emitted packages in this folder")
+    parser.add_argument("--emit-flags", type=str.split, default=[], help="more flags for tc-emit")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("networks", nargs="*", default=[*HEADLINE, *BESIDE])
+    options = parser.parse_args()
+    unknown = sorted(set(options.networks) - {network.name for network in NETWORKS})
+    if unknown:
+        parser.error(f"unknown network {', '.join(unknown)}")
+    options.tool = options.tool.resolve()
+    return options
+
+
+def main():
+    options = parse_options()
+    by_name = {network.name: network for network in NETWORKS}
+    export.make_missing(options.networks, options.cache)
+    print(machine.processor(), flush=True)
+    rows, disturbed = [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in options.networks:
+            folder = options.cache / name
+            program = build(by_name[name], folder / "model.onnx", (options.packages or Path(scratch)) / name, options)
+            errors = {engine: check_outputs(engine, program, folder) for engine in ENGINES}
+            told = ", ".join(f"{engine} {error:.1e}" for engine, error in errors.items())
+            print(f"{name}: relative error {told}", flush=True)
+            if max(errors.values()) > MAX_ERROR:
+                sys.exit(f"{name}: the engines do not compute the same")
+            for threads in options.threads:
+                ms = time_network(by_name[name], program, folder, threads, options, disturbed)
+                rows.append({"network": name, "threads": threads, "ms": ms, "errors": errors})
+    print(table(rows, options.threads))
+    print("the machine was idle otherwise" if not disturbed else "NOT IDLE: figures are disturbed\n  " + "\n  ".join(disturbed))
+    if options.json:
+        report = {"processor": machine.processor(), "cpu_flag": options.cpu, "cc": options.cc, "rounds": options.rounds,
+                  "seconds": options.seconds, "rows": rows, "disturbed": disturbed}
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
