@@ -11,6 +11,8 @@ const std::vector<PassInfo>& graph_passes() {
       {"simplify_inference", 1, simplify_inference, "turns batch normalisation into a multiplication and an addition"},
       {"fold_constant", 1, fold_constant, "evaluates what depends on constants only"},
       {"eliminate_common_subexpr", 1, eliminate_common_subexpr, "computes equal things once"},
+      {"to_functions", 0, to_functions, "replaces operators by their meanings, the only thing known from here on"},
+      {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
   };
   return list;
 }

@@ -1,7 +1,299 @@
+// Operators that only move elements. Views (Reshape and its kin) keep the row-major order; the rest are index formulas.
+// Gather and scatter operators stand in gather.cc and scatter.cc.
+#include <algorithm>
+
 #include "ir/ops/families.h"
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
 
 namespace tc {
+namespace {
 
-OpFamily movement_ops() { return {}; }
+/// Output 0 is x in another shape with equally many elements.
+void view(OpBuilder& b, const Tensor& x, const Dims& dims) {
+  if (dims == x.dims()) return b.output(0, x);
+  b.output(0, b.compute(word(b), x.dtype(), dims, [&](const Exprs& i) { return x(reshape_index(i, dims, x.dims())); }));
+}
+
+/// 0 copies the input's size (unless allowzero), one -1 takes what is left.
+void define_reshape(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  Dims dims = b.const_ints(1);
+  const Dims from = x.dims();
+  int64_t known = 1, open = -1;
+  for (size_t d = 0; d < dims.size(); d++) {
+    if (dims[d] == 0 && b.attr_int("allowzero") == 0) {
+      if (d >= from.size()) b.reject("a 0 in the shape copies a size that the input does not have", 1);
+      dims[d] = from[d];
+    }
+    if (dims[d] < -1 || (dims[d] == -1 && open >= 0)) b.reject("the shape may hold sizes and one -1", 1);
+    if (dims[d] == -1)
+      open = int64_t(d);
+    else
+      known = checked_mul(known, dims[d]);
+  }
+  const int64_t total = num_elements(from);
+  if (open >= 0) {
+    if (known == 0 || total % known != 0) b.reject("no size fits in the place of -1", 1);
+    dims[size_t(open)] = total / known;
+    known = total;
+  }
+  if (known != total) b.reject("the shape holds " + to_text(known) + " elements, the input " + to_text(total), 1);
+  view(b, x, dims);
+}
+
+void define_flatten(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const int64_t axis = b.attr_int("axis"), rank = x.rank();
+  if (axis < -rank || axis > rank)
+    b.reject("axis is " + to_text(axis) + " but must lie in " + to_text(-rank) + ".." + to_text(rank));
+  const Dims d = x.dims();
+  const auto cut = d.begin() + (axis < 0 ? axis + rank : axis);
+  view(b, x, {num_elements(Dims(d.begin(), cut)), num_elements(Dims(cut, d.end()))});
+}
+
+std::vector<bool> flags_of(const OpBuilder& b, const std::vector<int64_t>& axes, int rank) {
+  std::vector<bool> flags(static_cast<size_t>(rank), false);
+  for (int64_t a : axes) {
+    const auto d = size_t(b.axis(a, rank));
+    if (flags[d]) b.reject("axis " + to_text(a) + " is given twice", 1);
+    flags[d] = true;
+  }
+  return flags;
+}
+
+void define_squeeze(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const std::vector<bool> named = flags_of(b, b.has(1) ? b.const_ints(1) : std::vector<int64_t>{}, x.rank());
+  Dims dims;
+  for (size_t d = 0; d < named.size(); d++) {
+    const int64_t size = x.dim(int(d));
+    const bool drop = b.has(1) ? bool(named[d]) : size == 1;
+    if (drop && size != 1)
+      b.reject("axis " + to_text(int64_t(d)) + " has size " + to_text(size) + " and cannot be squeezed", 0);
+    if (!drop) dims.push_back(size);
+  }
+  view(b, x, dims);
+}
+
+void define_unsqueeze(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const std::vector<int64_t> axes = b.const_ints(1);
+  const std::vector<bool> fresh = flags_of(b, axes, x.rank() + int(axes.size()));
+  Dims dims;
+  int next = 0;
+  for (bool f : fresh) dims.push_back(f ? 1 : x.dim(next++));
+  view(b, x, dims);
+}
+
+void define_transpose(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const auto rank = size_t(x.rank());
+  std::vector<int64_t> perm = b.attr_ints("perm");
+  if (!b.has_attr("perm"))
+    for (size_t d = rank; d-- > 0;) perm.push_back(int64_t(d));
+  std::vector<bool> seen(rank, false);
+  bool valid = perm.size() == rank;
+  for (int64_t p : perm) {
+    valid = valid && p >= 0 && p < int64_t(rank) && !seen[size_t(p)];
+    if (valid) seen[size_t(p)] = true;
+  }
+  if (!valid) b.reject("attribute perm is no permutation of the axes");
+  Dims dims;
+  for (int64_t p : perm) dims.push_back(x.dim(int(p)));
+  if (std::is_sorted(perm.begin(), perm.end())) return b.output(0, x);
+  b.output(0, b.compute("transpose", x.dtype(), dims, [&](const Exprs& i) {
+    Exprs at(rank);
+    for (size_t d = 0; d < rank; d++) at[size_t(perm[d])] = i[d];
+    return x(at);
+  }));
+}
+
+void define_expand(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const Tensor shape(make_buffer("shape", DType::I64, to_shape(b.const_ints(1))));
+  for (int64_t d : shape.dims())
+    if (d < 0) b.reject("the shape holds a negative size", 1);
+  const Dims dims = broadcast_dims(b, {x, shape});
+  if (dims == x.dims()) return b.output(0, x);
+  b.output(0, b.compute("expand", x.dtype(), dims, [&](const Exprs& i) { return x.broadcast_at(i); }));
+}
+
+void define_tile(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const std::vector<int64_t> repeats = b.const_ints(1);
+  if (int(repeats.size()) != x.rank()) b.reject("one repeat per axis is needed", 1);
+  Dims dims = x.dims();
+  for (size_t d = 0; d < dims.size(); d++) {
+    if (repeats[d] < 0) b.reject("a repeat is negative", 1);
+    dims[d] = checked_mul(dims[d], repeats[d]);
+  }
+  if (dims == x.dims()) return b.output(0, x);
+  b.output(0, b.compute("tile", x.dtype(), dims, [&](Exprs i) {
+    for (size_t d = 0; d < i.size(); d++)
+      if (repeats[d] != 1) i[d] = x.dim(int(d)) == 1 ? Expr(0) : floor_mod(i[d], x.dim(int(d)));
+    return x(i);
+  }));
+}
+
+/// The part that holds position `p`, chosen by halving, so that many parts give a shallow expression.
+Expr choose_part(const std::vector<Tensor>& parts, const std::vector<int64_t>& begins, size_t first, size_t last,
+                 const Exprs& i, int axis) {
+  if (first + 1 == last) return parts[first](with_axis(i, axis, i[size_t(axis)] - Expr(begins[first])));
+  const size_t middle = (first + last) / 2;
+  return select(i[size_t(axis)] < Expr(begins[middle]), choose_part(parts, begins, first, middle, i, axis),
+                choose_part(parts, begins, middle, last, i, axis));
+}
+
+void define_concat(OpBuilder& b) {
+  const std::vector<Tensor> all = operands(b);
+  const int axis = b.axis(b.attr_int("axis"), all[0].rank());
+  Dims dims = all[0].dims();
+  dims[size_t(axis)] = 0;
+  std::vector<Tensor> parts;
+  std::vector<int64_t> begins;
+  for (const Tensor& x : all) {
+    if (x.rank() != all[0].rank() || x.dtype() != all[0].dtype() ||
+        without_axis(x.dims(), axis) != without_axis(dims, axis))
+      b.reject("the inputs differ in type or in sizes other than that of the axis");
+    if (x.dim(axis) == 0) continue;
+    begins.push_back(dims[size_t(axis)]);
+    parts.push_back(x);
+    dims[size_t(axis)] = checked_add(dims[size_t(axis)], x.dim(axis));
+  }
+  if (parts.size() <= 1) return b.output(0, parts.empty() ? all[0] : parts[0]);
+  b.output(0, b.compute("concat", all[0].dtype(), dims,
+                        [&](const Exprs& i) { return choose_part(parts, begins, 0, parts.size(), i, axis); }));
+}
+
+void define_split(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const int64_t n = x.dim(axis), count = b.num_outputs();
+  std::vector<int64_t> sizes;
+  if (b.has(1)) {
+    sizes = b.const_ints(1);
+    int64_t total = 0;
+    for (int64_t s : sizes) total = s < 0 ? -1 : total < 0 ? -1 : checked_add(total, s);
+    if (int64_t(sizes.size()) != count || total != n) b.reject("the sizes do not fit the axis and the outputs", 1);
+  } else {
+    if (b.has_attr("num_outputs") && b.attr_int("num_outputs") != count)
+      b.reject("num_outputs is not the number of outputs");
+    const int64_t each = (n + count - 1) / count;
+    for (int64_t k = 0; k < count; k++) sizes.push_back(std::clamp<int64_t>(n - k * each, 0, each));
+  }
+  int64_t begin = 0;
+  for (size_t k = 0; k < sizes.size(); begin += sizes[k++]) {
+    Dims dims = x.dims();
+    dims[size_t(axis)] = sizes[k];
+    b.output(int(k), b.compute("split", x.dtype(), dims,
+                               [&](const Exprs& i) { return x(with_axis(i, axis, i[size_t(axis)] + Expr(begin))); }));
+  }
+}
+
+struct AxisSlice {
+  int64_t start = 0, step = 1, size = 0;
+};
+
+/// Python's rules: negative positions count from the end, positions outside are moved to the border.
+AxisSlice slice_of(int64_t n, int64_t start, int64_t end, int64_t step) {
+  auto normal = [&](int64_t p, int64_t low, int64_t high) {
+    if (p < 0) p = p < -n ? low : p + n;
+    return std::clamp(p, low, high);
+  };
+  if (step > 0) {
+    const int64_t s = normal(start, 0, n), e = normal(end, 0, n);
+    return {s, step, e > s ? (e - s - 1) / step + 1 : 0};
+  }
+  if (n == 0) return {0, step, 0};
+  const int64_t s = normal(start, 0, n - 1), e = end < -n ? -1 : normal(end, -1, n - 1);
+  const uint64_t width = uint64_t(0) - uint64_t(step);
+  return {s, step, s > e ? int64_t(uint64_t(s - e - 1) / width) + 1 : 0};
+}
+
+void define_slice(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const std::vector<int64_t> starts = b.const_ints(1), ends = b.const_ints(2);
+  std::vector<int64_t> axes = b.has(3) ? b.const_ints(3) : std::vector<int64_t>{};
+  const std::vector<int64_t> steps = b.has(4) ? b.const_ints(4) : std::vector<int64_t>(starts.size(), 1);
+  if (!b.has(3))
+    for (size_t k = 0; k < starts.size(); k++) axes.push_back(int64_t(k));
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+    b.reject("starts, ends, axes and steps differ in length", 1);
+  flags_of(b, axes, x.rank());
+  Dims dims = x.dims();
+  std::vector<AxisSlice> slices;
+  for (int64_t d : dims) slices.push_back({0, 1, d});
+  for (size_t k = 0; k < axes.size(); k++) {
+    if (steps[k] == 0) b.reject("a step is 0", 4);
+    const auto d = size_t(b.axis(axes[k], x.rank()));
+    slices[d] = slice_of(dims[d], starts[k], ends[k], steps[k]);
+  }
+  bool whole = true;
+  for (size_t d = 0; d < dims.size(); d++) {
+    whole = whole && slices[d].size == dims[d] && (slices[d].step == 1 || dims[d] <= 1);
+    dims[d] = slices[d].size;
+    if (slices[d].size <= 1) slices[d].step = 1;  // extreme steps must not reach the index arithmetic
+  }
+  if (whole) return b.output(0, x);
+  b.output(0, b.compute("slice", x.dtype(), dims, [&](Exprs i) {
+    for (size_t d = 0; d < i.size(); d++) i[d] = i[d] * Expr(slices[d].step) + Expr(slices[d].start);
+    return x(i);
+  }));
+}
+
+void define_depth_to_space(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const int64_t s = b.attr_int("blocksize");
+  const std::string mode = b.attr_string("mode");
+  if (mode != "DCR" && mode != "CRD") b.reject("attribute mode must be DCR or CRD");
+  if (x.rank() != 4 || s < 1 || x.dim(1) % checked_mul(s, s) != 0)
+    b.reject("the input must have 4 axes and a channel count that blocksize^2 divides", 0);
+  const int64_t c = x.dim(1) / (s * s);
+  b.output(0, b.compute("depth_to_space", x.dtype(), {x.dim(0), c, x.dim(2) * s, x.dim(3) * s}, [&](const Exprs& i) {
+    const Expr part = floor_mod(i[2], s) * s + floor_mod(i[3], s);
+    const Expr channel = mode == "DCR" ? part * c + i[1] : i[1] * (s * s) + part;
+    return x({i[0], channel, floor_div(i[2], s), floor_div(i[3], s)});
+  }));
+}
+
+void define_space_to_depth(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const int64_t s = b.attr_int("blocksize");
+  const std::string mode = b.attr_string("mode");
+  if (mode != "DCR" && mode != "CRD") b.reject("attribute mode must be DCR or CRD");
+  if (x.rank() != 4 || s < 1 || x.dim(2) % s != 0 || x.dim(3) % s != 0)
+    b.reject("the input must have 4 axes, the last two divisible by blocksize", 0);
+  const int64_t c = x.dim(1);
+  const Dims dims = {x.dim(0), checked_mul(c, checked_mul(s, s)), x.dim(2) / s, x.dim(3) / s};
+  b.output(0, b.compute("space_to_depth", x.dtype(), dims, [&](const Exprs& i) {
+    const bool dcr = mode == "DCR";
+    const Expr part = dcr ? floor_div(i[1], c) : floor_mod(i[1], s * s);
+    const Expr channel = dcr ? floor_mod(i[1], c) : floor_div(i[1], s * s);
+    return x({i[0], channel, i[2] * s + floor_div(part, s), i[3] * s + floor_mod(part, s)});
+  }));
+}
+
+}  // namespace
+
+OpFamily movement_ops() {
+  OpFamily rows = {
+      {"Reshape", 25, {{"allowzero", int64_t(0)}}, define_reshape, "x shape"},
+      {"Flatten", 25, {{"axis", int64_t(1)}}, define_flatten},
+      {"Squeeze", 25, {}, define_squeeze, "x axes"},
+      {"Unsqueeze", 25, {}, define_unsqueeze, "x axes"},
+      {"Transpose", 25, {{"perm", {}}}, define_transpose},
+      {"Expand", 13, {}, define_expand, "x shape"},
+      {"Tile", 13, {}, define_tile, "x repeats"},
+      {"Concat", 13, {{"axis", {}}}, define_concat},
+      {"Split", 18, {{"axis", int64_t(0)}, {"num_outputs", {}}}, define_split, "x sizes"},
+      {"Slice", 13, {}, define_slice, "x starts ends axes steps"},
+      {"DepthToSpace", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}}, define_depth_to_space},
+      {"SpaceToDepth", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}}, define_space_to_depth},
+  };
+  for (OpFamily part : {pad_ops(), gather_ops(), scatter_ops()})
+    for (OpRow& row : part) rows.push_back(std::move(row));
+  return rows;
+}
 
 }  // namespace tc

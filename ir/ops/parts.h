@@ -9,7 +9,9 @@ OpFamily cast_ops();        // elementwise
 OpFamily softmax_ops();     // reduction
 OpFamily search_ops();      // reduction: ArgMax, ArgMin, TopK
 OpFamily loss_ops();        // reduction
+OpFamily pad_ops();         // movement
 OpFamily gather_ops();      // movement
+OpFamily scatter_ops();     // movement
 OpFamily signal_ops();      // generator
 
 /// The index (I64) of the largest or smallest element along `axis`: the first one, or the last one with `last`.

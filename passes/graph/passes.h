@@ -10,5 +10,7 @@ void dead_code(Graph& g, PassContext& cx);
 void eliminate_common_subexpr(Graph& g, PassContext& cx);
 void simplify_inference(Graph& g, PassContext& cx);
 void eliminate_identity(Graph& g, PassContext& cx);
+void to_functions(Graph& g, PassContext& cx);
+void fuse_ops(Graph& g, PassContext& cx);
 
 }  // namespace tc

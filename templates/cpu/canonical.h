@@ -36,7 +36,7 @@ struct Canonical {
   Expr init;       // joins first; over axes
   Buffer reduced;  // rank 0: its load in `epilogue` stands for the reduced value
   Expr epilogue;   // over axes
-  Buffer out;      // flat
+  Buffer out, original_out;  // flat, and fn.outputs[0]
   Expr out_index;  // over axes, affine
   std::optional<Border> border;
   std::vector<Buffer> inputs;     // flat views of all inputs of the function

@@ -1,0 +1,162 @@
+// Operators that read where other tensors say. Indexes known only at run time are range-checked.
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+void require_indices(const OpBuilder& b, const Tensor& indices, int input) {
+  if (!is_int(indices.dtype())) b.reject("indices must be integers", input);
+}
+
+void define_gather(OpBuilder& b) {
+  const Tensor x = b.in(0), indices = b.in(1);
+  require_indices(b, indices, 1);
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const int64_t n = x.dim(axis);
+  const Dims d = x.dims(), inner = indices.dims();
+  Dims dims(d.begin(), d.begin() + axis);
+  dims.insert(dims.end(), inner.begin(), inner.end());
+  dims.insert(dims.end(), d.begin() + axis + 1, d.end());
+  // A single known index makes it a slice.
+  Expr known;
+  if (const Constant c = b.constant(1); c && c->size() == 1) {
+    const int64_t k = c->as_int(0);
+    if (k < -n || k >= n)
+      b.reject("index " + to_text(k) + " is outside of an axis with " + to_text(n) + " elements", 1);
+    known = Expr(k < 0 ? k + n : k);
+  }
+  b.output(0, b.compute("gather", x.dtype(), dims, [&](const Exprs& i) {
+    const auto first = i.begin() + axis, last = first + indices.rank();
+    Exprs at(i.begin(), first);
+    at.push_back(known ? known : checked_index(indices(Exprs(first, last)), n));
+    at.insert(at.end(), last, i.end());
+    return x(at);
+  }));
+}
+
+void define_gather_elements(OpBuilder& b) {
+  const Tensor x = b.in(0), indices = b.in(1);
+  require_indices(b, indices, 1);
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  if (indices.rank() != x.rank()) b.reject("the indices must have the rank of the data", 1);
+  for (int d = 0; d < x.rank(); d++)
+    if (d != axis && indices.dim(d) > x.dim(d))
+      b.reject("the indices are longer than the data on axis " + to_text(int64_t(d)), 1);
+  b.output(0, b.compute("gather_elements", x.dtype(), indices.dims(),
+                        [&](const Exprs& i) { return x(with_axis(i, axis, checked_index(indices(i), x.dim(axis)))); }));
+}
+
+void define_gather_nd(OpBuilder& b) {
+  const Tensor x = b.in(0), indices = b.in(1);
+  require_indices(b, indices, 1);
+  const int64_t batch = b.attr_int("batch_dims");
+  if (indices.rank() < 1 || batch < 0 || batch >= indices.rank() || batch > x.rank())
+    b.reject("batch_dims does not fit the ranks");
+  const int64_t k = indices.dim(-1);
+  if (k + batch > x.rank()) b.reject("the index tuples are longer than the data has axes", 1);
+  for (int d = 0; d < int(batch); d++)
+    if (indices.dim(d) != x.dim(d)) b.reject("the batch axes of data and indices differ", 1);
+  const Dims d = x.dims(), outer = indices.dims();
+  Dims dims(outer.begin(), outer.end() - 1);
+  dims.insert(dims.end(), d.begin() + batch + k, d.end());
+  b.output(0, b.compute("gather_nd", x.dtype(), dims, [&](const Exprs& i) {
+    const Exprs place(i.begin(), i.begin() + indices.rank() - 1);
+    Exprs at(i.begin(), i.begin() + batch);
+    for (int64_t c = 0; c < k; c++)
+      at.push_back(checked_index(indices(concat(place, {Expr(c)})), x.dim(int(batch + c))));
+    at.insert(at.end(), i.begin() + indices.rank() - 1, i.end());
+    return x(at);
+  }));
+}
+
+/// The first sequence_lens[b] elements of each sequence in reverse, the rest as they are.
+void define_reverse_sequence(OpBuilder& b) {
+  const Tensor x = b.in(0), lengths = b.in(1);
+  require_indices(b, lengths, 1);
+  const int time = b.axis(b.attr_int("time_axis"), x.rank()), batch = b.axis(b.attr_int("batch_axis"), x.rank());
+  if (time == batch) b.reject("time_axis and batch_axis are the same");
+  if (lengths.dims() != Dims{x.dim(batch)}) b.reject("one length per sequence is needed", 1);
+  b.output(0, b.compute("reverse_sequence", x.dtype(), x.dims(), [&](const Exprs& i) {
+    const Expr t = i[size_t(time)], length = cast(DType::I64, lengths({i[size_t(batch)]}));
+    return x(with_axis(i, time, select(t < length, checked_index(length - 1 - t, x.dim(time)), t)));
+  }));
+}
+
+/// Rows where a condition that is known when the model is compiled holds.
+void define_compress(OpBuilder& b) {
+  Tensor x = b.in(0);
+  const Tensor condition = b.in(1);
+  if (condition.dtype() != DType::Bool || condition.rank() != 1) b.reject("the condition must be a list of bool", 1);
+  const std::vector<int64_t> chosen = b.const_ints(1);
+  int axis = 0;
+  if (b.has_attr("axis"))
+    axis = b.axis(b.attr_int("axis"), x.rank());
+  else if (x.rank() != 1) {
+    const Dims flat = {num_elements(x.dims())}, from = x.dims();
+    const Tensor whole = x;
+    x = b.compute("flat", x.dtype(), flat, [&](const Exprs& i) { return whole(reshape_index(i, flat, from)); });
+  }
+  if (int64_t(chosen.size()) > x.dim(axis)) b.reject("the condition is longer than the axis", 1);
+  Dims dims = x.dims();
+  dims[size_t(axis)] = 0;
+  for (int64_t c : chosen) dims[size_t(axis)] += c != 0 ? 1 : 0;
+  const auto y =
+      b.nest("compress", {ValueType::tensor(x.dtype(), to_shape(dims))}, [&](const std::vector<Buffer>& out) {
+        const Buffer next = make_buffer("next", DType::I64, {Dim(1)}, Scope::Stack);
+        std::vector<Var> vars;
+        for (size_t d = 0; d < dims.size(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
+        const Exprs i(vars.begin(), vars.end());
+        Stmt copy = store(out[0], with_axis(i, axis, load(next, {0})), x(i));
+        for (size_t d = dims.size(); d-- > 0;)
+          if (int(d) != axis) copy = loop(vars[d], x.dim(int(d)), copy);
+        const Stmt step = if_then(condition({i[size_t(axis)]}), seq({copy, store(next, {0}, load(next, {0}) + 1)}));
+        return alloc(next, seq({store(next, {0}, 0), loop(vars[size_t(axis)], int64_t(chosen.size()), step)}));
+      });
+  b.output(0, y[0]);
+}
+
+/// Indices of the elements that are not zero, of an input that is known when the model is compiled.
+void define_non_zero(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const Constant c = b.constant(0);
+  if (!c) b.unsupported("the result's size depends on values that are known only when the model runs", 0);
+  int64_t count = 0;
+  for (int64_t k = 0; k < c->size(); k++) count += c->as_double(k) != 0 ? 1 : 0;
+  const Dims dims = {x.rank(), count};
+  const auto y =
+      b.nest("nonzero", {ValueType::tensor(DType::I64, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
+        const Buffer next = make_buffer("next", DType::I64, {Dim(1)}, Scope::Stack);
+        std::vector<Var> vars;
+        for (int d = 0; d < x.rank(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
+        const Exprs i(vars.begin(), vars.end());
+        Stmts found;
+        for (size_t d = 0; d < i.size(); d++) found.push_back(store(out[0], {Expr(int64_t(d)), load(next, {0})}, i[d]));
+        found.push_back(store(next, {0}, load(next, {0}) + 1));
+        const Expr e = widen(x(i));
+        Stmt body = if_then(x.dtype() == DType::Bool ? e : ne(e, zero(e->dtype)), seq(found));
+        for (size_t d = vars.size(); d-- > 0;) body = loop(vars[d], x.dim(int(d)), body);
+        return alloc(next, seq({store(next, {0}, 0), body}));
+      });
+  b.output(0, y[0]);
+}
+
+}  // namespace
+
+OpFamily gather_ops() {
+  const std::vector<AttrSpec> axis = {{"axis", int64_t(0)}};
+  return {
+      {"Gather", 13, axis, define_gather, "x indices"},
+      {"GatherElements", 13, axis, define_gather_elements, "x indices"},
+      {"GatherND", 13, {{"batch_dims", int64_t(0)}}, define_gather_nd, "x indices", "gather_nd"},
+      {"ReverseSequence",
+       28,
+       {{"batch_axis", int64_t(1)}, {"time_axis", int64_t(0)}},
+       define_reverse_sequence,
+       "x lengths"},
+      {"Compress", 28, {{"axis", {}}}, define_compress, "x condition"},
+      {"NonZero", 13, {}, define_non_zero, "x", "nonzero"},
+  };
+}
+
+}  // namespace tc

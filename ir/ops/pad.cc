@@ -1,0 +1,85 @@
+// Pad: each output position names a position on the input's axes, or the constant.
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+/// Position j of an axis of n elements, mirrored at its first and last element as often as needed.
+Expr reflect(const Expr& j, int64_t n) {
+  if (n == 1) return 0;
+  const Expr m = floor_mod(j, 2 * (n - 1));
+  return min(m, Expr(2 * (n - 1)) - m);
+}
+
+struct Pads {
+  Dims before, dims;  // per axis of the input: elements in front, size of the result
+};
+
+Pads pads_of(OpBuilder& b, const Tensor& x) {
+  const auto rank = size_t(x.rank());
+  const std::vector<int64_t> pads = b.const_ints(1);
+  std::vector<int64_t> axes;
+  if (b.has(3))
+    axes = b.const_ints(3);
+  else
+    for (size_t d = 0; d < rank; d++) axes.push_back(int64_t(d));
+  if (pads.size() != 2 * axes.size()) b.reject("two pads per axis are needed", 1);
+  Pads p{Dims(rank, 0), x.dims()};
+  std::vector<bool> seen(rank, false);
+  for (size_t k = 0; k < axes.size(); k++) {
+    const auto d = size_t(b.axis(axes[k], int(rank)));
+    if (seen[d]) b.reject("axis " + to_text(axes[k]) + " is given twice", 3);
+    seen[d] = true;
+    p.before[d] = pads[k];
+    p.dims[d] = checked_add(p.dims[d], checked_add(pads[k], pads[k + axes.size()]));
+    if (p.dims[d] < 0) b.reject("negative pads take away more than the axis has", 1);
+  }
+  return p;
+}
+
+void define_pad(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const std::string mode = b.attr_string("mode");
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+    b.reject("attribute mode must be constant, edge, reflect or wrap");
+  const Pads p = pads_of(b, x);
+  if (p.dims == x.dims() && p.before == Dims(p.dims.size(), 0)) return b.output(0, x);
+  if (mode != "constant" && num_elements(x.dims()) == 0 && num_elements(p.dims) != 0)
+    b.reject("an empty input has no elements to pad with", 0);
+  Expr fill = zero(x.dtype());
+  if (mode == "constant" && b.has(2)) {
+    const Tensor value = b.in(2);
+    if (value.dtype() != x.dtype() || num_elements(value.dims()) != 1)
+      b.reject("the constant must be one number of the input's type", 2);
+    fill = value(Exprs(size_t(value.rank()), Expr(0)));
+  }
+  b.output(0, b.compute("pad", x.dtype(), p.dims, [&](const Exprs& i) {
+    Exprs at;
+    Expr inside = make_int(DType::Bool, 1);
+    for (size_t d = 0; d < i.size(); d++) {
+      const int64_t n = x.dim(int(d)), after = p.dims[d] - n - p.before[d];
+      const Expr j = i[d] - Expr(p.before[d]);
+      if (p.before[d] <= 0 && after <= 0)
+        at.push_back(j);
+      else if (mode == "edge")
+        at.push_back(max(Expr(0), min(j, Expr(n - 1))));
+      else if (mode == "reflect")
+        at.push_back(reflect(j, n));
+      else if (mode == "wrap")
+        at.push_back(floor_mod(j, n));
+      else {
+        at.push_back(j);
+        if (p.before[d] > 0) inside = inside && j >= Expr(0);
+        if (after > 0) inside = inside && j < Expr(n);
+      }
+    }
+    return select(inside, x(at), fill);
+  }));
+}
+
+}  // namespace
+
+OpFamily pad_ops() { return {{"Pad", 25, {{"mode", std::string("constant")}}, define_pad, "x pads value axes"}}; }
+
+}  // namespace tc

@@ -1,0 +1,122 @@
+// Operators that write where other tensors say: a copy of the data, then one update after the other, in order.
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+std::optional<Op> reduction_of(const OpBuilder& b) {
+  const std::string how = b.attr_string("reduction", "none");
+  if (how == "none") return std::nullopt;
+  if (how == "add") return Op::Add;
+  if (how == "mul") return Op::Mul;
+  if (how == "max") return Op::Max;
+  if (how == "min") return Op::Min;
+  b.reject("attribute reduction must be none, add, mul, max or min");
+}
+
+Stmt update(const Buffer& y, const Exprs& at, const Expr& value, std::optional<Op> op) {
+  if (!op || !is_narrow_float(y->dtype)) return store(y, at, value, op);
+  return store(y, at, cast(y->dtype, apply(*op, {widen(load(y, at)), widen(value)})));
+}
+
+std::vector<Var> loop_vars(const Dims& dims) {
+  std::vector<Var> vars;
+  for (size_t d = 0; d < dims.size(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
+  return vars;
+}
+
+Stmt loops(const std::vector<Var>& vars, const Dims& dims, Stmt body) {
+  for (size_t d = dims.size(); d-- > 0;) body = loop(vars[d], dims[d], body);
+  return body;
+}
+
+/// Output 0: the data, changed by `body` in a loop over `dims`.
+void scatter(OpBuilder& b, const Tensor& data, const Dims& dims,
+             const std::function<Stmt(const Buffer& y, const Exprs& i)>& body) {
+  const auto y =
+      b.nest(word(b), {ValueType::tensor(data.dtype(), data.buffer()->shape)}, [&](const std::vector<Buffer>& out) {
+        const std::vector<Var> copied = loop_vars(data.dims()), vars = loop_vars(dims);
+        const Exprs at(copied.begin(), copied.end());
+        const Stmt copy = loops(copied, data.dims(), store(out[0], at, data(at)));
+        return seq({copy, loops(vars, dims, body(out[0], Exprs(vars.begin(), vars.end())))});
+      });
+  b.output(0, y[0]);
+}
+
+void define_scatter_elements(OpBuilder& b) {
+  const Tensor data = b.in(0), indices = b.in(1), updates = b.in(2);
+  const std::optional<Op> op = reduction_of(b);
+  const int axis = b.axis(b.attr_int("axis"), data.rank());
+  if (!is_int(indices.dtype())) b.reject("indices must be integers", 1);
+  if (updates.dtype() != data.dtype() || updates.dims() != indices.dims() || indices.rank() != data.rank())
+    b.reject("the updates must have the type of the data and the shape of the indices", 2);
+  for (int d = 0; d < data.rank(); d++)
+    if (d != axis && indices.dim(d) > data.dim(d))
+      b.reject("the indices are longer than the data on axis " + to_text(int64_t(d)), 1);
+  scatter(b, data, indices.dims(), [&](const Buffer& y, const Exprs& i) {
+    return update(y, with_axis(i, axis, checked_index(indices(i), data.dim(axis))), updates(i), op);
+  });
+}
+
+void define_scatter_nd(OpBuilder& b) {
+  const Tensor data = b.in(0), indices = b.in(1), updates = b.in(2);
+  const std::optional<Op> op = reduction_of(b);
+  if (!is_int(indices.dtype())) b.reject("indices must be integers", 1);
+  if (indices.rank() < 1 || indices.dim(-1) > data.rank())
+    b.reject("the index tuples are longer than the data has axes", 1);
+  const int64_t k = indices.dim(-1);
+  const Dims d = data.dims(), outer = indices.dims();
+  Dims dims(outer.begin(), outer.end() - 1);
+  dims.insert(dims.end(), d.begin() + k, d.end());
+  if (updates.dtype() != data.dtype() || updates.dims() != dims)
+    b.reject("the updates' type or shape does not fit data and indices", 2);
+  scatter(b, data, dims, [&](const Buffer& y, const Exprs& i) {
+    const Exprs place(i.begin(), i.begin() + indices.rank() - 1);
+    Exprs at;
+    for (int64_t c = 0; c < k; c++) at.push_back(checked_index(indices(concat(place, {Expr(c)})), data.dim(int(c))));
+    at.insert(at.end(), i.begin() + indices.rank() - 1, i.end());
+    return update(y, at, updates(i), op);
+  });
+}
+
+/// A cache with `update` written at a position per sequence. Said from the result's side, so that it fuses.
+void define_tensor_scatter(OpBuilder& b) {
+  const Tensor cache = b.in(0), news = b.in(1);
+  const int axis = b.axis(b.attr_int("axis"), cache.rank());
+  const std::string mode = b.attr_string("mode");
+  if (mode != "linear" && mode != "circular") b.reject("attribute mode must be linear or circular");
+  if (axis == 0) b.reject("axis 0 is the batch and cannot be written along");
+  if (news.rank() != cache.rank() || news.dtype() != cache.dtype() ||
+      without_axis(news.dims(), axis) != without_axis(cache.dims(), axis) || news.dim(axis) > cache.dim(axis))
+    b.reject("the update does not fit the cache", 1);
+  const Tensor start = b.has(2) ? b.in(2) : Tensor();
+  if (start && start.dims() != Dims{cache.dim(0)}) b.reject("one write index per sequence is needed", 2);
+  const int64_t n = cache.dim(axis), written = news.dim(axis);
+  b.output(0, b.compute("tensor_scatter", cache.dtype(), cache.dims(), [&](const Exprs& i) {
+    Expr first = start ? cast(DType::I64, start({i[0]})) : Expr(0);
+    if (start && mode == "linear") first = checked_index(first, n - written + 1);
+    Expr k = i[size_t(axis)] - first;
+    if (mode == "circular") k = floor_mod(k, n);
+    const Expr hit = mode == "circular" ? k < Expr(written) : k >= Expr(0) && k < Expr(written);
+    return select(hit, news(with_axis(i, axis, k)), cache(i));
+  }));
+}
+
+}  // namespace
+
+OpFamily scatter_ops() {
+  const std::vector<AttrSpec> attrs = {{"axis", int64_t(0)}, {"reduction", std::string("none")}};
+  return {
+      {"ScatterElements", 18, attrs, define_scatter_elements, "data indices updates"},
+      {"Scatter", 11, {{"axis", int64_t(0)}}, define_scatter_elements, "data indices updates", "scatter_elements"},
+      {"ScatterND", 18, {{"reduction", std::string("none")}}, define_scatter_nd, "data indices updates", "scatter_nd"},
+      {"TensorScatter",
+       24,
+       {{"axis", int64_t(-2)}, {"mode", std::string("linear")}},
+       define_tensor_scatter,
+       "cache update write_indices"},
+  };
+}
+
+}  // namespace tc

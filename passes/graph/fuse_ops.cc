@@ -1,0 +1,178 @@
+// Joins nodes into kernels, so that values between them stay in registers or caches.
+//   c = tc.fused(x, w, b)  conv2d            y = tc.fused(x, w, b, r)  conv2d[n, oc, h, w] = ...
+//   s = tc.fused(c, r)     add         ->                              add[n, oc, h, w] = conv2d[...] + r[...]
+//   y = tc.fused(s)        relu                                        relu[n, oc, h, w] = max(add[...], 0)
+// Which nodes join is decided edge by edge, in list order, from what the stages look like:
+//   - a contraction or a window takes the elementwise work after it, then a final Pad;
+//   - elementwise work on one shape joins; so do the moves (Transpose, Slice) of values nobody else reads;
+//   - reductions over rows join with the elementwise work before and after them (softmax, normalisations);
+//   - a contraction reads an operand through a move, if the index stays affine.
+// A value that is read outside of its group becomes an output of it. No join makes a cycle. Long groups are cut at
+// nodes whose definitions have locally the smallest hash, so that an insertion moves no other cut.
+//
+// Needs: to_functions. Leaves: the same kinds of nodes, fewer of them, in a topological order near the old one.
+#include <algorithm>
+#include <queue>
+
+#include "passes/graph/groups.h"
+#include "passes/graph/join.h"
+#include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+
+namespace {
+
+constexpr size_t kLongGroup = 40;   // nodes; a longer group is cut
+constexpr size_t kCutWindow = 8;    // a cut has the smallest hash of this many nodes on each side
+constexpr size_t kLongestRun = 64;  // between two cuts; only runs of equal nodes come near
+
+int64_t elements(const Value* v) { return num_elements(dims_of(v)); }
+
+/// Does `n` compute element i of its result from element i of v (and anything of its other operands)?
+bool is_pointwise_in(const Node* n, const Value* v) { return dims_of(v) == dims_of(n->outputs[0]); }
+
+class Fusion {
+ public:
+  explicit Fusion(Graph& g) : g_(g), groups_(g) {}
+
+  void run() {
+    for (const auto& owned : g_.nodes()) visit(owned.get());
+    std::vector<std::vector<Node*>> runs;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      Group& group = groups_[int(i)];
+      if (group.nodes.size() > 1) cut(group.nodes, runs);
+    }
+    for (const auto& nodes : runs)
+      if (nodes.size() > 1) join_nodes(g_, nodes);
+    sort_nodes(g_);
+  }
+
+ private:
+  /// Offers n to the groups of its operands: contractions first, then the one produced last.
+  void visit(Node* n) {
+    if (groups_.traits(n).kind == GroupKind::Opaque) return;
+    std::vector<Value*> operands;
+    for (Value* v : n->inputs)
+      if (v->producer && std::find(operands.begin(), operands.end(), v) == operands.end()) operands.push_back(v);
+    auto rank = [&](const Value* v) {
+      const GroupKind k = groups_[groups_.group_of(v->producer)].kind;
+      return std::pair(k == GroupKind::Contraction                      ? 0
+                       : k == GroupKind::Rows || k == GroupKind::Window ? 1
+                                                                        : 2,
+                       -groups_.position(v->producer));
+    };
+    std::stable_sort(operands.begin(), operands.end(),
+                     [&](const Value* a, const Value* b) { return rank(a) < rank(b); });
+    for (Value* v : operands) {
+      const int a = groups_.group_of(v->producer), b = groups_.group_of(n);
+      if (a == b || !fits(a, b, n, v) || !groups_.can_join(a, b)) continue;
+      settle(a, b, n);
+    }
+  }
+
+  /// Joins and says what the result is.
+  void settle(int a, int b, const Node* n) {
+    const GroupKind from = groups_[a].kind, to = groups_[b].kind;
+    const Dims domain = groups_[a].domain;
+    Group& g = groups_[groups_.join(a, b)];
+    const bool anchored = from == GroupKind::Contraction || from == GroupKind::Window || from == GroupKind::Rows;
+    if (groups_.traits(n).kind == GroupKind::Pad && anchored) g.closed = true;
+    if (anchored && to != GroupKind::Contraction) {
+      g.kind = from;
+      g.domain = domain;
+    } else if (to == GroupKind::Move || to == GroupKind::Pad) {
+      // Only moves of moves can still be read through by a contraction.
+      g.kind = from == GroupKind::Move && to == GroupKind::Move ? GroupKind::Move : GroupKind::Elementwise;
+    }
+  }
+
+  bool fits(int a, int b, const Node* n, const Value* v) {
+    const Group &p = groups_[a], &q = groups_[b];
+    if (p.closed || p.kind == GroupKind::Opaque || p.kind == GroupKind::Pad) return false;
+    const bool private_value = groups_.used_only_by(v, b);
+    switch (groups_.traits(n).kind) {
+      case GroupKind::Elementwise:
+        return fits_elementwise(p, q, n, v, private_value);
+      case GroupKind::Move:
+        return private_value && elements(n->outputs[0]) <= elements(v) &&
+               (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move);
+      case GroupKind::Pad:
+        return private_value && p.kind != GroupKind::Move;
+      case GroupKind::Rows:
+        return fits_rows(p, n, v, private_value);
+      case GroupKind::Contraction:
+        return private_value && is_affine_move(p);
+      case GroupKind::Window:
+      case GroupKind::Opaque:
+        return false;
+    }
+    return false;
+  }
+
+  bool fits_elementwise(const Group& p, const Group& q, const Node* n, const Value* v, bool private_value) {
+    const bool anchored = q.kind != GroupKind::Elementwise;  // n has found its contraction or rows already
+    switch (p.kind) {
+      case GroupKind::Elementwise:
+        return is_pointwise_in(n, v) && (!anchored || private_value);
+      case GroupKind::Move:
+        return private_value && elements(v) <= elements(n->outputs[0]);
+      case GroupKind::Contraction:
+      case GroupKind::Window:
+        return !anchored && is_pointwise_in(n, v);
+      case GroupKind::Rows:
+        if (anchored && (q.kind != GroupKind::Rows || q.domain != p.domain)) return false;
+        return is_pointwise_in(n, v) || dims_of(n->outputs[0]) == p.domain;
+      case GroupKind::Pad:
+      case GroupKind::Opaque:
+        return false;
+    }
+    return false;
+  }
+
+  bool fits_rows(const Group& p, const Node* n, const Value* v, bool private_value) {
+    const Dims& domain = groups_.traits(n).domain;
+    if (dims_of(v) != domain) return false;
+    if (p.kind == GroupKind::Rows) return p.domain == domain;
+    return p.kind == GroupKind::Elementwise || (p.kind == GroupKind::Move && private_value);
+  }
+
+  bool is_affine_move(const Group& p) {
+    return p.kind == GroupKind::Move &&
+           std::all_of(p.nodes.begin(), p.nodes.end(), [&](const Node* n) { return groups_.traits(n).affine; });
+  }
+
+  /// Parts of a group in order; cut after nodes whose definitions hash to a local minimum.
+  static void cut(const std::vector<Node*>& nodes, std::vector<std::vector<Node*>>& runs) {
+    if (nodes.size() <= kLongGroup) {
+      runs.push_back(nodes);
+      return;
+    }
+    std::vector<uint64_t> hash;
+    for (const Node* n : nodes) hash.push_back(hash_text(to_text(*n->fn)));
+    auto is_cut = [&](size_t i) {
+      if (i < kCutWindow || i + kCutWindow >= nodes.size()) return false;
+      for (size_t j = i - kCutWindow; j <= i + kCutWindow; ++j)
+        if (j != i && hash[j] <= hash[i]) return false;
+      return true;
+    };
+    runs.emplace_back();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      runs.back().push_back(nodes[i]);
+      if (i + 1 < nodes.size() && (is_cut(i) || runs.back().size() >= kLongestRun)) runs.emplace_back();
+    }
+  }
+
+  Graph& g_;
+  Groups groups_;
+};
+
+}  // namespace
+
+void fuse_ops(Graph& g, PassContext& cx) {
+  for (const auto& n : g.nodes())
+    for (const auto& r : n->regions) fuse_ops(*r, cx);
+  Fusion(g).run();
+}
+
+}  // namespace tc

@@ -1,0 +1,180 @@
+#include "passes/graph/groups.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/loop/visit.h"
+
+namespace tc {
+
+namespace {
+
+/// Edges that one search for a cycle may look at. More means that the two groups are far apart, where joining them
+/// would keep values alive for long anyway.
+constexpr int kSearchedEdges = 512;
+
+bool is_single_load(const Expr& e) { return as<Load>(e) != nullptr; }
+
+/// condition ? x[...] : constant
+bool is_padded_load(const Expr& e) {
+  const Select* s = as<Select>(e);
+  if (!s) return false;
+  const auto is_constant = [](const Expr& x) { return as<FloatImm>(x) || as<IntImm>(x); };
+  return (as<Load>(s->yes) && is_constant(s->no)) || (as<Load>(s->no) && is_constant(s->yes));
+}
+
+std::vector<Var> vars_of(const std::vector<Axis>& axes) {
+  std::vector<Var> v;
+  for (const Axis& a : axes) v.push_back(a.var);
+  return v;
+}
+
+bool is_affine_load(const Stage& s) {
+  const Load* l = as<Load>(s.values[0]);
+  const std::vector<Var> vars = vars_of(s.axes);
+  return l &&
+         std::all_of(l->index.begin(), l->index.end(), [&](const Expr& e) { return affine_in(e, vars).has_value(); });
+}
+
+/// The shape whose every element a reduction reads once through plain indices, empty if there is none.
+Dims row_domain(const TensorFn& fn) {
+  Dims domain;
+  for (const Stage& s : fn.stages) {
+    if (s.kind != Stage::Kind::Reduce) continue;
+    std::vector<Var> vars = vars_of(s.axes);
+    for (const Axis& a : s.raxes) vars.push_back(a.var);
+    int64_t volume = 1;
+    for (const auto* axes : {&s.axes, &s.raxes})
+      for (const Axis& a : *axes) {
+        if (!a.extent.is_const()) return {};
+        volume = checked_mul(volume, a.extent.value);
+      }
+    bool found = false;
+    for (const Expr& value : s.values)
+      walk(value, [&](const Expr& e) {
+        const Load* l = as<Load>(e);
+        if (!l || !is_static(l->buffer->shape)) return true;
+        const Dims d = static_dims(l->buffer->shape);
+        const bool plain =
+            std::all_of(l->index.begin(), l->index.end(), [](const Expr& x) { return as<VarRef>(x) || as<IntImm>(x); });
+        if (!plain || num_elements(d) != volume) return true;
+        found = found || domain.empty() || domain == d;
+        if (domain.empty()) domain = d;
+        return true;
+      });
+    if (!found) return {};
+  }
+  return domain;
+}
+
+GroupKind move_kind(const TensorFn& fn) {
+  if (fn.stages.size() != 1) return GroupKind::Opaque;
+  const Expr& e = fn.stages[0].values[0];
+  if (is_single_load(e)) return GroupKind::Move;
+  return is_padded_load(e) ? GroupKind::Pad : GroupKind::Opaque;
+}
+
+}  // namespace
+
+NodeTraits traits_of(const Node& n) {
+  NodeTraits t;
+  if (n.domain != "tc" || n.op != "fused" || !n.fn) return t;
+  const TensorFn& fn = *n.fn;
+  if (fn.outputs.empty() || !is_static(fn.outputs[0]->shape)) return t;
+  t.domain = static_dims(fn.outputs[0]->shape);
+  switch (pattern_of(fn)) {
+    case Pattern::View:
+    case Pattern::Elementwise:
+    case Pattern::Broadcast:
+      t.kind = GroupKind::Elementwise;
+      break;
+    case Pattern::Injective:
+      t.kind = move_kind(fn);
+      break;
+    case Pattern::Reduction: {
+      const Dims rows = row_domain(fn);
+      t.kind = rows.empty() ? GroupKind::Window : GroupKind::Rows;
+      if (!rows.empty()) t.domain = rows;
+      break;
+    }
+    case Pattern::Contraction:
+      t.kind = GroupKind::Contraction;
+      break;
+    case Pattern::Opaque:
+      break;
+  }
+  t.affine = t.kind == GroupKind::Move && is_affine_load(fn.stages[0]);
+  return t;
+}
+
+Groups::Groups(const Graph& g) : position_(size_t(g.node_ids()), -1) {
+  for (const auto& owned : g.nodes()) {
+    const int at = int(parent_.size());
+    position_[size_t(owned->id)] = at;
+    parent_.push_back(at);
+    traits_.push_back(traits_of(*owned));
+    Group group;
+    group.kind = traits_.back().kind;
+    group.domain = traits_.back().domain;
+    group.nodes = {owned.get()};
+    group.first = group.last = at;
+    groups_.push_back(std::move(group));
+  }
+}
+
+int Groups::find(int i) {
+  while (parent_[size_t(i)] != i) i = parent_[size_t(i)] = parent_[size_t(parent_[size_t(i)])];
+  return i;
+}
+
+bool Groups::used_only_by(const Value* v, int g) {
+  return v->output_uses == 0 &&
+         std::all_of(v->users.begin(), v->users.end(), [&](const Node* n) { return group_of(n) == g; });
+}
+
+bool Groups::can_join(int a, int b) {
+  const int earliest = groups_[size_t(a)].first;
+  std::set<int> seen = {b};
+  std::vector<int> work = {b};
+  int edges = 0;
+  while (!work.empty()) {
+    const int at = work.back();
+    work.pop_back();
+    for (const Node* n : groups_[size_t(at)].nodes)
+      for (const Value* v : n->inputs) {
+        if (!v || !v->producer) continue;
+        if (++edges > kSearchedEdges) return false;
+        const int from = group_of(v->producer);
+        if (from == a) {
+          if (at != b) return false;
+          continue;
+        }
+        // Nothing that ends before a begins can depend on it.
+        if (groups_[size_t(from)].last < earliest || !seen.insert(from).second) continue;
+        work.push_back(from);
+      }
+  }
+  return true;
+}
+
+int Groups::join(int a, int b) {
+  // The larger list is kept, so that a long chain is moved once, not once a node.
+  const int keep = groups_[size_t(a)].nodes.size() > groups_[size_t(b)].nodes.size() ? a : b, gone = keep == a ? b : a;
+  Group &k = groups_[size_t(keep)], &l = groups_[size_t(gone)];
+  k.kind = groups_[size_t(b)].kind;
+  k.domain = groups_[size_t(b)].domain;
+  k.closed = groups_[size_t(b)].closed;
+  const auto before = [&](const Node* x, const Node* y) { return position(x) < position(y); };
+  const auto middle = int64_t(k.nodes.size());
+  k.nodes.insert(k.nodes.end(), l.nodes.begin(), l.nodes.end());
+  if (!before(k.nodes[size_t(middle) - 1], k.nodes[size_t(middle)]))
+    std::inplace_merge(k.nodes.begin(), k.nodes.begin() + middle, k.nodes.end(), before);
+  k.first = std::min(k.first, l.first);
+  k.last = std::max(k.last, l.last);
+  l.nodes.clear();
+  l.nodes.shrink_to_fit();
+  parent_[size_t(gone)] = keep;
+  return keep;
+}
+
+}  // namespace tc

@@ -1,0 +1,157 @@
+// Replaces every operator by its meaning: a node "tc.fused" whose `fn` is its TensorFn. From here on the compiler knows
+// no operators, only stages of tensor expressions.
+//   y = Mul(x, c)  (c = 0.5, a scalar)   ->   y = tc.fused(x)   mul[i] = x[i] * 0.5
+//   y = Flatten(x)                       ->   y = Reshape(x, [1, 64])
+// Operands that the meaning does not read disappear, one that is read twice is one input, and constants of one element
+// become literals. What moves no data stays a Reshape, which costs nothing when the two tensors share their memory.
+//
+// Needs: types. Leaves: tc.fused, Reshape, Identity and control flow; every output of the graph has a producer of its
+// own.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "ir/ops/op.h"
+#include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+
+namespace {
+
+Expr literal(const TensorData& t) {
+  return is_float(t.dtype) ? make_float(t.dtype, t.as_double(0)) : make_int(t.dtype, t.as_int(0));
+}
+
+/// How operands change: a buffer that another one replaces, or a literal for each of its loads.
+struct OperandMap {
+  BufferMap buffers;
+  std::map<const BufferDef*, Expr> literals;  // looked up only
+
+  Expr operator()(const Expr& e) const {
+    if (!e) return e;
+    const Expr replaced = rewrite(e, [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      if (!l) return {};
+      auto it = literals.find(l->buffer.get());
+      return it == literals.end() ? Expr() : it->second;
+    });
+    return substitute_buffers(replaced, buffers);
+  }
+};
+
+void apply_to(const OperandMap& map, TensorFn& fn) {
+  for (Stage& s : fn.stages) {
+    for (Exprs* list : {&s.values, &s.init, &s.combiner.result})
+      for (Expr& e : *list) e = map(e);
+    if (!s.nest) continue;
+    s.nest = rewrite(s.nest, [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      auto it = l ? map.literals.find(l->buffer.get()) : map.literals.end();
+      return it == map.literals.end() ? Expr() : it->second;
+    });
+    s.nest = substitute_buffers(s.nest, map.buffers);
+  }
+}
+
+bool reads_as_literal(const TensorFn& fn, const Buffer& b, const Value& v) {
+  if (!scalar_of(&v)) return false;
+  // An output of the function needs memory, and a nest may name a buffer outside of expressions.
+  return std::find(fn.outputs.begin(), fn.outputs.end(), b) == fn.outputs.end() &&
+         std::none_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return bool(s.nest); });
+}
+
+/// The function of a node with its operands: each once, constants of one element as literals.
+std::pair<TensorFn, std::vector<Value*>> bind_operands(Node& n) {
+  const TensorFn& meaning = tensor_fn(n);
+  const std::vector<int> operands = fn_operands(n);
+  TensorFn fn;
+  fn.stages = meaning.stages;
+  fn.outputs = meaning.outputs;
+  std::vector<Value*> values;
+  OperandMap map;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Value* v = n.inputs[size_t(operands[i])];
+    const Buffer& b = meaning.inputs[i];
+    if (reads_as_literal(meaning, b, *v)) {
+      map.literals[b.get()] = literal(*v->constant);
+      continue;
+    }
+    auto twin = std::find(values.begin(), values.end(), v);
+    if (twin != values.end()) {
+      map.buffers[b.get()] = fn.inputs[size_t(twin - values.begin())];
+      continue;
+    }
+    values.push_back(v);
+    fn.inputs.push_back(b);
+  }
+  if (map.literals.empty() && map.buffers.empty()) return {std::move(fn), std::move(values)};
+  apply_to(map, fn);
+  for (Buffer& b : fn.outputs)
+    if (auto it = map.buffers.find(b.get()); it != map.buffers.end()) b = it->second;
+  return {std::move(fn), std::move(values)};
+}
+
+void to_reshape(Graph& g, Node* n, Value* from) {
+  if (n->is("Reshape")) return;
+  Value* y = n->outputs[0];
+  Value* shape = g.add_constant(derived(y->name, "_shape"), int64_constant(dims_of(y)));
+  Node* r = g.insert(n, "Reshape", {from, shape}, {y->name});
+  r->name = n->name;
+  r->origins = n->origins;
+  g.set_type(r->outputs[0], y->type);
+  g.replace_uses(y, r->outputs[0]);
+  g.erase(n);
+}
+
+void to_fused(Graph& g, Node* n) {
+  const bool typed = std::all_of(n->outputs.begin(), n->outputs.end(),
+                                 [](const Value* v) { return !v || v->type.is_static_tensor(); });
+  if (!typed || (n->domain == "tc" && n->op == "fused")) return;
+  auto [fn, values] = bind_operands(*n);
+  if (values.size() == 1 && fn.outputs.size() == 1 && pattern_of(fn) == Pattern::View)
+    return to_reshape(g, n, values[0]);
+  std::vector<ModelText> names;
+  for (const Value* v : n->outputs)
+    if (v) names.push_back(v->name);
+  Node* f = g.insert(n, "fused", std::move(values), std::move(names), {}, "tc");
+  f->name = n->name;
+  f->origins = n->origins;
+  f->fn = std::make_shared<const TensorFn>(std::move(fn));
+  size_t k = 0;
+  for (Value* v : n->outputs) {
+    if (!v) continue;
+    g.set_type(f->outputs[k], v->type);
+    g.replace_uses(v, f->outputs[k++]);
+  }
+  g.erase(n);
+}
+
+/// An output that is an input, a constant or another output gets an Identity: a copy is its producer.
+void own_outputs(Graph& g) {
+  std::vector<bool> taken(size_t(g.value_ids()), false);
+  for (size_t k = 0; k < g.outputs().size(); ++k) {
+    Value* v = g.outputs()[k];
+    if (v->producer && !taken[size_t(v->id)]) {
+      taken[size_t(v->id)] = true;
+      continue;
+    }
+    Node* copy = g.append("Identity", {v}, {v->name});
+    g.set_type(copy->outputs[0], v->type);
+    g.set_output(k, copy->outputs[0]);
+  }
+}
+
+}  // namespace
+
+void to_functions(Graph& g, PassContext& cx) {
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) to_functions(*r, cx);
+    if (n->regions.empty() && !n->is("Identity")) to_fused(g, n);
+  }
+  own_outputs(g);
+  g.drop_unused_constants();
+}
+
+}  // namespace tc

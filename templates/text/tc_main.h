@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit */
+/* The program around a model: main.c describes the model in a tc_model and calls tc_main. */
+#ifndef TC_MAIN_H
+#define TC_MAIN_H
+#include "tc_files.h"
+#include "tc_report.h"
+#include <time.h>
+#ifdef _OPENMP
+#  include <omp.h>
+#endif
+
+typedef struct {
+  const char       *name;
+  int               inputs, outputs;
+  const tc_io_info *input, *output;
+  int               lanes, built_lanes;  /* floats of a vector: as scheduled, and as compiled; 0: does not apply */
+  void             *instance;
+  int (*open)(void *instance);  /* 0, or a status for message() */
+  int (*run)(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims);
+  void (*close)(void *instance);
+  const char *(*message)(int status);
+} tc_model;
+
+typedef struct {
+  const char *inputs, *outputs, *expect;
+  uint64_t    seed;
+  double      rtol, atol, bench;
+  int64_t     top;
+  int         threads, json, help;
+} tc_options;
+
+TC_IO void tc_usage(const tc_model *m)
+{
+  char text[512];
+  printf("usage: %s [options]\n"
+         "  --inputs DIR     read input_0, input_1, ... or inputs by name, .npy or .pb; or one .npz file\n"
+         "  --seed N         without --inputs: numbers from this seed (default 0)\n"
+         "  --outputs DIR    write output_0.npy, ... (.pb where NumPy has no such type)\n"
+         "  --expect DIR     compare with output_0, ... of DIR; exit code 1 if any differs\n"
+         "  --rtol R         relative tolerance of --expect (default 1e-3)\n"
+         "  --atol A         absolute tolerance of --expect (default 1e-7)\n"
+         "  --top K          print the K largest values of each output's last axis\n"
+         "  --bench SECONDS  time runs\n"
+         "  --threads N      threads of a build with OpenMP\n"
+         "  --json           end with one line of JSON\n",
+         m->name);
+  for (int k = 0; k < m->inputs; k++) printf("input  %d \"%s\" %s\n", k, m->input[k].name, tc_describe(text, sizeof text, m->input[k].dtype, m->input[k].rank, m->input[k].dims));
+  for (int k = 0; k < m->outputs; k++) printf("output %d \"%s\" %s\n", k, m->output[k].name, tc_describe(text, sizeof text, m->output[k].dtype, m->output[k].rank, m->output[k].dims));
+}
+
+/* A number that is the whole of a text and not negative. */
+TC_IO int tc_number(const char *option, const char *text, double *value)
+{
+  char *end;
+  *value = strtod(text, &end);
+  return end != text && *end == '\0' && *value >= 0 && *value <= 1e15 ? 0 : tc_fail("%s needs a number, not \"%s\"", option, text);
+}
+
+TC_IO int tc_parse_options(tc_options *o, int argc, char **argv)
+{
+  for (int i = 1; i < argc; i++) {
+    const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
+    double number = 0;
+    if (strcmp(a, "--json") == 0) { o->json = 1; continue; }
+    if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) { o->help = 1; continue; }
+    if (strcmp(a, "--inputs") != 0 && strcmp(a, "--outputs") != 0 && strcmp(a, "--expect") != 0 && strcmp(a, "--seed") != 0 && strcmp(a, "--rtol") != 0 &&
+        strcmp(a, "--atol") != 0 && strcmp(a, "--top") != 0 && strcmp(a, "--bench") != 0 && strcmp(a, "--threads") != 0)
+      return tc_fail("unknown option %s; see --help", a);
+    if (v == NULL) return tc_fail("%s needs a value", a);
+    i++;
+    if (strcmp(a, "--inputs") == 0) o->inputs = v;
+    else if (strcmp(a, "--outputs") == 0) o->outputs = v;
+    else if (strcmp(a, "--expect") == 0) o->expect = v;
+    else if (tc_number(a, v, &number)) return 1;
+    else if (strcmp(a, "--seed") == 0) o->seed = (uint64_t)number;
+    else if (strcmp(a, "--rtol") == 0) o->rtol = number;
+    else if (strcmp(a, "--atol") == 0) o->atol = number;
+    else if (strcmp(a, "--top") == 0) o->top = (int64_t)number;
+    else if (strcmp(a, "--bench") == 0) o->bench = number;
+    else o->threads = number < 4096 ? (int)number : 4096;
+  }
+  return 0;
+}
+
+/* --- tensors of one run. Outputs start with the model's (largest) dims; run() may write smaller ones. */
+typedef struct {
+  tc_tensor   *in, *out;
+  const void **in_data;
+  void       **out_data;
+  int64_t    **out_dims;
+} tc_run_data;
+
+TC_IO void tc_tensor_of(tc_tensor *t, const tc_io_info *info)
+{
+  t->dtype = info->dtype;
+  t->rank = info->rank;
+  if (info->rank > 0) memcpy(t->dims, info->dims, (size_t)info->rank * sizeof *info->dims);
+  t->data = tc_allocate(tc_bytes(t));
+}
+
+TC_IO int tc_prepare(const tc_model *m, const tc_options *o, tc_run_data *d)
+{
+  tc_source source = {NULL, NULL, 0};
+  int bad = 0;
+  d->in = (tc_tensor *)tc_allocate((size_t)m->inputs * sizeof *d->in);
+  d->out = (tc_tensor *)tc_allocate((size_t)m->outputs * sizeof *d->out);
+  d->in_data = (const void **)tc_allocate((size_t)m->inputs * sizeof *d->in_data);
+  d->out_data = (void **)tc_allocate((size_t)m->outputs * sizeof *d->out_data);
+  d->out_dims = (int64_t **)tc_allocate((size_t)m->outputs * sizeof *d->out_dims);
+  if (o->inputs != NULL) bad = tc_source_open(&source, o->inputs) || tc_source_has_more(&source, "input", m->inputs);
+  for (int k = 0; k < m->inputs && !bad; k++) {
+    if (o->inputs != NULL) {
+      bad = tc_source_read(&source, "input", k, &m->input[k], m->input[k].dims, &d->in[k]);
+    } else {
+      tc_tensor_of(&d->in[k], &m->input[k]);
+      tc_seeded(&d->in[k], o->seed, k);
+    }
+    d->in_data[k] = d->in[k].data;
+  }
+  for (int k = 0; k < m->outputs && !bad; k++) {
+    tc_tensor_of(&d->out[k], &m->output[k]);
+    d->out_data[k] = d->out[k].data;
+    d->out_dims[k] = d->out[k].dims;
+  }
+  free(source.archive);
+  return bad;
+}
+
+TC_IO void tc_release(const tc_model *m, tc_run_data *d)
+{
+  for (int k = 0; d->in != NULL && k < m->inputs; k++) free(d->in[k].data);
+  for (int k = 0; d->out != NULL && k < m->outputs; k++) free(d->out[k].data);
+  free(d->in);
+  free(d->out);
+  free(d->in_data);
+  free(d->out_data);
+  free(d->out_dims);
+}
+
+TC_IO int tc_run(const tc_model *m, tc_run_data *d)
+{
+  const int status = m->run(m->instance, d->in_data, d->out_data, d->out_dims);
+  return status == 0 ? 0 : tc_fail("run: %s", m->message(status));
+}
+
+/* --- time */
+TC_IO double tc_now(void)
+{
+#if defined(CLOCK_MONOTONIC)
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+#elif defined(TIME_UTC)
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+#else
+  return (double)clock() / CLOCKS_PER_SEC;
+#endif
+}
+
+TC_IO int tc_by_value(const void *a, const void *b)
+{
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Warms up for a tenth of the time (one run at least), then runs until the time is over. Percentiles by nearest rank. */
+TC_IO int tc_bench(const tc_model *m, const tc_options *o, tc_run_data *d)
+{
+  size_t room = 1024, n = 0;
+  double *ms = (double *)tc_allocate(room * sizeof *ms), start = tc_now(), before, after;
+  int bad = 0;
+  if (m->lanes > m->built_lanes && m->built_lanes > 0)
+    printf("note: scheduled for vectors of %d floats, compiled for %d; see TC_ARCH in the Makefile\n", m->lanes, m->built_lanes);
+  do bad = tc_run(m, d);
+  while (!bad && tc_now() - start < o->bench / 10);
+  start = before = tc_now();
+  while (!bad && (n == 0 || before - start < o->bench)) {
+    bad = tc_run(m, d);
+    after = tc_now();
+    if (n == room) {
+      double *larger = (double *)tc_allocate(2 * room * sizeof *ms);
+      memcpy(larger, ms, n * sizeof *ms);
+      free(ms);
+      ms = larger;
+      room *= 2;
+    }
+    ms[n++] = (after - before) * 1e3;
+    before = tc_now();
+  }
+  if (!bad) {
+    const char *form = o->json ? "{\"runs\":%zu,\"min_ms\":%.6g,\"median_ms\":%.6g,\"p95_ms\":%.6g,\"p99_ms\":%.6g}\n"
+                               : "runs %zu  min %.6g ms  median %.6g ms  p95 %.6g ms  p99 %.6g ms\n";
+    qsort(ms, n, sizeof *ms, tc_by_value);
+    printf(form, n, ms[0], ms[(n - 1) / 2], ms[(n * 95 + 99) / 100 - 1], ms[(n * 99 + 99) / 100 - 1]);
+  }
+  free(ms);
+  return bad;
+}
+
+TC_IO int tc_expect(const tc_model *m, const tc_options *o, const tc_run_data *d)
+{
+  tc_source source;
+  int differ = 0, bad = tc_source_open(&source, o->expect) || tc_source_has_more(&source, "output", m->outputs);
+  for (int k = 0; k < m->outputs && !bad; k++) {
+    tc_tensor expected;
+    bad = tc_source_read(&source, "output", k, &m->output[k], d->out[k].dims, &expected);
+    if (!bad) differ |= tc_compare(m->output[k].name, &d->out[k], &expected, o->rtol, o->atol);
+    if (!bad) free(expected.data);
+  }
+  free(source.archive);
+  return bad || differ;
+}
+
+/* Everything after the run; returns the exit code. */
+TC_IO int tc_use_outputs(const tc_model *m, const tc_options *o, tc_run_data *d)
+{
+  int bad = 0;
+  for (int k = 0; k < m->outputs && !bad; k++) {
+    if (o->outputs != NULL) bad = tc_save(o->outputs, "output", k, &d->out[k]);
+    if (o->top > 0) tc_top(m->output[k].name, &d->out[k], o->top);
+    if (o->outputs == NULL && o->top == 0 && o->expect == NULL && o->bench <= 0) tc_summary(m->output[k].name, &d->out[k]);
+  }
+  if (!bad && o->expect != NULL) bad = tc_expect(m, o, d);
+  if (o->bench > 0 && !bad) return tc_bench(m, o, d);
+  if (o->json) printf("{\"status\":\"%s\"}\n", bad ? "fail" : "ok");
+  return bad;
+}
+
+TC_IO int tc_main(const tc_model *m, int argc, char **argv)
+{
+  tc_options o = {NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0};
+  tc_run_data d = {NULL, NULL, NULL, NULL, NULL};
+  int bad = tc_parse_options(&o, argc, argv), status;
+  if (bad) return 2;
+  if (o.help) {
+    tc_usage(m);
+    return 0;
+  }
+#ifdef _OPENMP
+  if (o.threads > 0) omp_set_num_threads(o.threads);
+#else
+  if (o.threads > 1) fputs("note: built without OpenMP, runs on one thread\n", stderr);
+#endif
+  status = m->open(m->instance);
+  if (status != 0) return tc_fail("init: %s", m->message(status));
+  bad = tc_prepare(m, &o, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
+  m->close(m->instance);
+  tc_release(m, &d);
+  return bad;
+}
+
+#endif
