@@ -162,6 +162,19 @@ TC_INLINE tc_vf tc_cos(tc_vf x)
   if (tc_any(tc_not(tc_le(tc_abs(x), tc_set(12000.0f))))) return TC_LANES(cosf, x);
   return tc_sin_quadrant(x, 1u);
 }
+
+/* The rest is libm, lane by lane. */
+TC_INLINE tc_vf tc_tan(tc_vf x) { return TC_LANES(tanf, x); }
+TC_INLINE tc_vf tc_asin(tc_vf x) { return TC_LANES(asinf, x); }
+TC_INLINE tc_vf tc_acos(tc_vf x) { return TC_LANES(acosf, x); }
+TC_INLINE tc_vf tc_atan(tc_vf x) { return TC_LANES(atanf, x); }
+TC_INLINE tc_vf tc_sinh(tc_vf x) { return TC_LANES(sinhf, x); }
+TC_INLINE tc_vf tc_cosh(tc_vf x) { return TC_LANES(coshf, x); }
+TC_INLINE tc_vf tc_asinh(tc_vf x) { return TC_LANES(asinhf, x); }
+TC_INLINE tc_vf tc_acosh(tc_vf x) { return TC_LANES(acoshf, x); }
+TC_INLINE tc_vf tc_atanh(tc_vf x) { return TC_LANES(atanhf, x); }
 TC_INLINE tc_vf tc_pow(tc_vf x, tc_vf y) { return TC_LANES2(powf, x, y); }
+TC_INLINE tc_vf tc_atan2(tc_vf y, tc_vf x) { return TC_LANES2(atan2f, y, x); }
+TC_INLINE tc_vf tc_mod(tc_vf x, tc_vf y) { return TC_LANES2(fmodf, x, y); }  /* sign of x */
 
 #endif

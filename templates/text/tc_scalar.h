@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit */
 /* Scalar operations that C leaves undefined or has no word for, as tc_OP_TYPE, and conversions, as tc_TO_from_FROM.
- * TYPE is i8 i16 i32 i64 u8 u16 u32 u64 f32 f64.
+ * TYPE is i2 i4 i8 i16 i32 i64 u2 u4 u8 u16 u32 u64 f32 f64.
  *
  * Integers wrap around. x / 0 and x mod 0 are 0. A shift by less than 0 or by the width or more gives 0. A negative power
  * is the whole part of the quotient: 0, but for the bases 1 and -1. */
@@ -8,6 +8,7 @@
 #define TC_SCALAR_H
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__GNUC__)
 #  define TC_SCALAR static inline __attribute__((unused))
@@ -23,6 +24,7 @@
   TC_SCALAR T tc_neg_##N(T a) { return (T)((U)0 - (U)a); }                                                       \
   TC_SCALAR T tc_min_##N(T a, T b) { return b < a ? b : a; }                                                     \
   TC_SCALAR T tc_max_##N(T a, T b) { return a < b ? b : a; }                                                     \
+  TC_SCALAR T tc_bit_not_##N(T a) { return (T)~(U)a; }                                                           \
   TC_SCALAR T tc_shl_##N(T a, T by) { return (uint64_t)by < BITS ? (T)((U)a << by) : (T)0; }                     \
   TC_SCALAR T tc_shr_##N(T a, T by) { return (uint64_t)by < BITS ? (T)(a >> by) : (T)0; }                        \
   /* by squaring; the exponent is not negative */                                                                \
@@ -77,11 +79,47 @@ TC_UNSIGNED(u16, uint16_t, uint32_t, 16)
 TC_UNSIGNED(u32, uint32_t, uint32_t, 32)
 TC_UNSIGNED(u64, uint64_t, uint64_t, 64)
 
-/* Low bits of an integer, as the four and two bit types store them: one element a byte. */
+/* Types of four and two bits, one element a byte: the low bits of an integer, and the same operations. */
 TC_SCALAR int8_t  tc_i4_wrap(int64_t a) { return (int8_t)((int)((uint64_t)(a + 8) & 15) - 8); }
 TC_SCALAR uint8_t tc_u4_wrap(int64_t a) { return (uint8_t)(a & 15); }
 TC_SCALAR int8_t  tc_i2_wrap(int64_t a) { return (int8_t)((int)((uint64_t)(a + 2) & 3) - 2); }
 TC_SCALAR uint8_t tc_u2_wrap(int64_t a) { return (uint8_t)(a & 3); }
+
+#define TC_PART_UNARY(OP, N, T, WHOLE)  TC_SCALAR T tc_##OP##_##N(T a) { return tc_##N##_wrap(tc_##OP##_##WHOLE(a)); }
+#define TC_PART_BINARY(OP, N, T, WHOLE) TC_SCALAR T tc_##OP##_##N(T a, T b) { return tc_##N##_wrap(tc_##OP##_##WHOLE(a, b)); }
+#define TC_PART_OF_BYTE(N, T, WHOLE, BITS)                                                                       \
+  TC_PART_UNARY(neg, N, T, WHOLE) TC_PART_UNARY(abs, N, T, WHOLE) TC_PART_UNARY(sign, N, T, WHOLE)               \
+  TC_PART_UNARY(bit_not, N, T, WHOLE) TC_PART_BINARY(add, N, T, WHOLE) TC_PART_BINARY(sub, N, T, WHOLE)          \
+  TC_PART_BINARY(mul, N, T, WHOLE) TC_PART_BINARY(div, N, T, WHOLE) TC_PART_BINARY(mod, N, T, WHOLE)             \
+  TC_PART_BINARY(floor_div, N, T, WHOLE) TC_PART_BINARY(floor_mod, N, T, WHOLE) TC_PART_BINARY(min, N, T, WHOLE) \
+  TC_PART_BINARY(max, N, T, WHOLE) TC_PART_BINARY(pow, N, T, WHOLE)                                              \
+  TC_SCALAR T tc_shl_##N(T a, T by) { return (uint64_t)by < BITS ? tc_##N##_wrap(tc_shl_##WHOLE(a, by)) : (T)0; } \
+  TC_SCALAR T tc_shr_##N(T a, T by) { return (uint64_t)by < BITS ? tc_##N##_wrap(tc_shr_##WHOLE(a, by)) : (T)0; }
+
+TC_PART_OF_BYTE(i4, int8_t, i8, 4)
+TC_PART_OF_BYTE(u4, uint8_t, u8, 4)
+TC_PART_OF_BYTE(i2, int8_t, i8, 2)
+TC_PART_OF_BYTE(u2, uint8_t, u8, 2)
+
+/* The bits of a value as another type of the same size. */
+#define TC_BITS(FROM, F, TO, T)                                                                                  \
+  TC_SCALAR T tc_bits_##FROM##_##TO(F x) { T y; memcpy(&y, &x, sizeof y); return y; }
+TC_BITS(f32, float, i32, int32_t)
+TC_BITS(f32, float, u32, uint32_t)
+TC_BITS(i32, int32_t, f32, float)
+TC_BITS(u32, uint32_t, f32, float)
+TC_BITS(f64, double, i64, int64_t)
+TC_BITS(f64, double, u64, uint64_t)
+TC_BITS(i64, int64_t, f64, double)
+TC_BITS(u64, uint64_t, f64, double)
+TC_BITS(i8, int8_t, u8, uint8_t)
+TC_BITS(u8, uint8_t, i8, int8_t)
+TC_BITS(i16, int16_t, u16, uint16_t)
+TC_BITS(u16, uint16_t, i16, int16_t)
+TC_BITS(i32, int32_t, u32, uint32_t)
+TC_BITS(u32, uint32_t, i32, int32_t)
+TC_BITS(i64, int64_t, u64, uint64_t)
+TC_BITS(u64, uint64_t, i64, int64_t)
 
 /* Max and min give NaN if either is NaN, as in NumPy; sign keeps NaN and gives 0 for both zeros. */
 #define TC_FLOAT(N, T, S)                                                                                        \

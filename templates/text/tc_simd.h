@@ -108,6 +108,7 @@ TC_INLINE tc_vf tc_zero(void) { return tc_set(0.0f); }
 TC_INLINE tc_vm tc_gt(tc_vf a, tc_vf b) { return tc_lt(b, a); }
 TC_INLINE tc_vm tc_ge(tc_vf a, tc_vf b) { return tc_le(b, a); }
 TC_INLINE tc_vm tc_isnan(tc_vf a) { return tc_ne(a, a); }
+TC_INLINE tc_vm tc_isinf(tc_vf a) { return tc_gt(tc_abs(a), tc_set(3.40282347e38f)); }
 TC_INLINE tc_vm tc_and(tc_vm a, tc_vm b) { return a & b; }
 TC_INLINE tc_vm tc_or(tc_vm a, tc_vm b) { return a | b; }
 TC_INLINE tc_vm tc_xor(tc_vm a, tc_vm b) { return a ^ b; }

@@ -1,12 +1,16 @@
 // The scalar support text, compiled as C++ beside the compiler's own definitions of the same conversions.
+#include "templates/text.h"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
 #include "ir/dtype.h"
+#include "support/error.h"
 #include "templates/text/tc_rt.h"
 #include "templates/text/tc_scalar.h"
 #include "templates/text/tc_types.h"
@@ -171,6 +175,24 @@ TEST(TextRt, WeightsAreMatched) {
   EXPECT_TRUE(tc_weights_intact(blob.data()));
   blob[100] = 8;
   EXPECT_FALSE(tc_weights_intact(blob.data()));
+}
+
+TEST(Text, FilesAreEmbedded) {
+  EXPECT_TRUE(support_text("tc_simd.h").starts_with("/* SPDX-License-Identifier: 0BSD"));
+  EXPECT_THROW(support_text("tc_none.h"), InternalError);
+}
+
+TEST(Text, IncludedFilesComeAlong) {
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(with_included({"tc_tail.h", "tc_math.h"}), (Names{"tc_math.h", "tc_simd.h", "tc_tail.h"}));
+  const Names all = with_included({"tc_main.h"});
+  EXPECT_NE(std::find(all.begin(), all.end(), "tc_types.h"), all.end());
+}
+
+TEST(Text, TemplatesAreFilled) {
+  EXPECT_EQ(fill_template("a {{x}} ${{{x}}_f}\n{{y}}\nb", {{"x", "1"}, {"y", ""}}), "a 1 ${1_f}\nb");
+  EXPECT_THROW(fill_template("{{x}}", {}), InternalError);
+  EXPECT_THROW(fill_template("{{x}}", {{"x", "1"}, {"y", "2"}}), InternalError);
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+# tc_embed_text(OUT FILE...): writes OUT, a C++ source that holds each file as a raw string, in the table that
+# templates/text.cc reads. Runs when CMake configures, again whenever a file changes.
+function(tc_embed_text out)
+  set(rows "")
+  foreach(file IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    get_filename_component(name "${file}" NAME)
+    file(READ "${file}" text)
+    string(APPEND rows "    {\"${name}\",\n     R\"tc_text(${text})tc_text\"},\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${out}" CONTENT [=[// Written by cmake/embed_text.cmake from the files of templates/text/.
+#include "templates/text.h"
+
+namespace tc {
+
+const std::vector<SupportFile>& support_files() {
+  static const std::vector<SupportFile> files = {
+@rows@  };
+  return files;
+}
+
+}  // namespace tc
+]=] @ONLY)
+endfunction()
