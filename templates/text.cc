@@ -20,10 +20,6 @@ std::vector<std::string_view> included(std::string_view text) {
   return names;
 }
 
-bool stands_alone(std::string_view text, size_t begin, size_t end) {
-  return (begin == 0 || text[begin - 1] == '\n') && end < text.size() && text[end] == '\n';
-}
-
 }  // namespace
 
 std::string_view support_text(std::string_view name) {
@@ -43,29 +39,6 @@ std::vector<std::string_view> with_included(const std::vector<std::string_view>&
   }
   std::sort(all.begin(), all.end());
   return all;
-}
-
-std::string fill_template(std::string_view text, const std::vector<std::pair<std::string_view, std::string>>& holes) {
-  std::string out;
-  std::vector<bool> used(holes.size());
-  size_t at = 0;
-  for (size_t open = text.find("{{"); open != std::string_view::npos; open = text.find("{{", at)) {
-    // "${{{name}}_flags}" of CMake: the hole is the innermost pair
-    while (text.substr(open + 1, 2) == "{{") open++;
-    const size_t close = text.find("}}", open);
-    check(close != std::string_view::npos, "a hole of a template is not closed");
-    const std::string_view name = text.substr(open + 2, close - open - 2);
-    const auto hole = std::find_if(holes.begin(), holes.end(), [&](const auto& h) { return h.first == name; });
-    check(hole != holes.end(), "no value for the hole " + std::string(name));
-    used[size_t(hole - holes.begin())] = true;
-    out += text.substr(at, open - at);
-    out += hole->second;
-    at = close + 2;
-    if (hole->second.empty() && stands_alone(text, open, at)) at++;
-  }
-  for (size_t i = 0; i < holes.size(); i++) check(used[i], "no hole for the value " + std::string(holes[i].first));
-  out += text.substr(at);
-  return out;
 }
 
 }  // namespace tc

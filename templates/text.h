@@ -1,9 +1,8 @@
-// The support text that is copied into emitted packages, and the whole-file templates (*.in). templates/text/README.md
+// The support text that is copied into emitted packages, and the whole-file templates (*.in), which emit_c fills. templates/text/README.md
 // lists the files, what each one needs and the holes of the templates.
 #pragma once
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tc {
@@ -21,10 +20,5 @@ std::string_view support_text(std::string_view name);
 
 /// `names` and the support files that these include, by name, each once.
 std::vector<std::string_view> with_included(const std::vector<std::string_view>& names);
-
-/// A template with each {{hole}} replaced by its value. A hole that stands alone on its line and whose value is empty
-/// takes the line with it. An InternalError if a hole has no value or a value no hole. Values are inserted as they are:
-/// text of a model comes through an escaper.
-std::string fill_template(std::string_view text, const std::vector<std::pair<std::string_view, std::string>>& holes);
 
 }  // namespace tc

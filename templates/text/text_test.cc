@@ -189,11 +189,5 @@ TEST(Text, IncludedFilesComeAlong) {
   EXPECT_NE(std::find(all.begin(), all.end(), "tc_types.h"), all.end());
 }
 
-TEST(Text, TemplatesAreFilled) {
-  EXPECT_EQ(fill_template("a {{x}} ${{{x}}_f}\n{{y}}\nb", {{"x", "1"}, {"y", ""}}), "a 1 ${1_f}\nb");
-  EXPECT_THROW(fill_template("{{x}}", {}), InternalError);
-  EXPECT_THROW(fill_template("{{x}}", {{"x", "1"}, {"y", "2"}}), InternalError);
-}
-
 }  // namespace
 }  // namespace tc
