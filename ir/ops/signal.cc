@@ -1,0 +1,183 @@
+// Signal processing: windows, mel filters, Fourier transforms. Everything is computed in f64: the transforms' sums
+// cancel, and single precision would show.
+#include <algorithm>
+
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+constexpr double kTau = 6.283185307179586476925;
+
+Expr f64(double v) { return make_float(DType::F64, v); }
+Expr f64(Expr e) { return cast(DType::F64, std::move(e)); }
+Expr cosine(Expr e) { return apply(Op::Cos, {std::move(e)}); }
+Expr sine(Expr e) { return apply(Op::Sin, {std::move(e)}); }
+
+DType output_type(OpBuilder& b) {
+  const int64_t t = b.attr_int("output_datatype");
+  if (t <= 0 || t > int64_t(DType::I2) || (!is_float(DType(t)) && !is_int(DType(t))))
+    b.reject("attribute output_datatype names no numeric type");
+  return static_cast<DType>(t);
+}
+
+/// a0 - a1 cos(2 pi k / n) + a2 cos(4 pi k / n); n is the size, or one less for a symmetric window.
+Define window(double a0, double a1, double a2) {
+  return [=](OpBuilder& b) {
+    const int64_t size = b.const_int(0);
+    const int64_t n = std::max<int64_t>(1, b.attr_int("periodic") != 0 ? size : size - 1);
+    const DType t = output_type(b);
+    b.output(0, b.compute(word(b), t, {size}, [&](const Exprs& i) {
+      const Expr angle = f64(i[0]) * f64(kTau / double(n));
+      Expr w = f64(a0) - f64(a1) * cosine(angle);
+      if (a2 != 0) w = w + f64(a2) * cosine(f64(2) * angle);
+      return cast(t, w);
+    }));
+  };
+}
+
+/// A triangle per mel band between the spectrogram bins of its left edge, its centre and its right edge.
+void define_mel_weight_matrix(OpBuilder& b) {
+  const int64_t bands = b.const_int(0), length = b.const_int(1), rate = b.const_int(2);
+  if (bands < 0 || length < 0 || rate <= 0) b.reject("bands, length and rate must be positive");
+  auto number = [&](int k) {
+    const Tensor t = b.in(k);
+    if (num_elements(t.dims()) != 1) b.reject("a single number is needed", k);
+    return f64(t(Exprs(size_t(t.rank()), Expr(0))));
+  };
+  auto mel = [](const Expr& hertz) { return f64(2595 / 2.302585092994045684) * apply(Op::Log1p, {hertz / f64(700)}); };
+  const Expr low = mel(number(3)), high = mel(number(4));
+  const Tensor edges = b.compute("edge", DType::I64, {bands + 2}, [&](const Exprs& i) {
+    const Expr m = f64(i[0]) * ((high - low) / f64(double(bands + 2))) + low;
+    const Expr hertz = f64(700) * apply(Op::Expm1, {m * f64(2.302585092994045684 / 2595)});
+    return cast(DType::I64, apply(Op::Floor, {f64(double(length + 1)) * hertz / f64(double(rate))}));
+  });
+  const DType t = output_type(b);
+  b.output(0, b.compute("mel_weight_matrix", t, {length / 2 + 1, bands}, [&](const Exprs& i) {
+    const Expr j = i[0], left = edges({i[1]}), centre = edges({i[1] + 1}), right = edges({i[1] + 2});
+    const Expr rising = f64(j - left) / f64(centre - left), falling = f64(right - j) / f64(right - centre);
+    const Expr spike = select(eq(j, centre), f64(1), f64(0));
+    const Expr rise = select(j >= left && j <= centre, rising, f64(0));
+    return cast(t, select(j >= centre && j < right, falling, select(eq(left, centre), spike, rise)));
+  }));
+}
+
+/// cos and sin of 2 pi k / n for k in [0, n).
+struct Circle {
+  Tensor cos, sin;
+  int64_t n;
+};
+
+Circle circle(OpBuilder& b, int64_t n) {
+  auto angle = [&](const Exprs& i) { return f64(i[0]) * f64(kTau / double(n)); };
+  return {b.compute("cos", DType::F64, {n}, [&](const Exprs& i) { return cosine(angle(i)); }),
+          b.compute("sin", DType::F64, {n}, [&](const Exprs& i) { return sine(angle(i)); }), n};
+}
+
+struct Complex {
+  Expr re, im;
+};
+
+/// Component `part` (0: real, 1: imaginary) of x * exp(-+ 2 pi i k m / n).
+Expr rotate(const Circle& c, const Complex& x, const Expr& k, const Expr& m, const Expr& part, bool inverse) {
+  const Expr place = floor_mod(k * m, c.n);
+  const Expr cos = c.cos({place}), sin = inverse ? -c.sin({place}) : c.sin({place});
+  return select(eq(part, 0), x.re * cos + x.im * sin, x.im * cos - x.re * sin);
+}
+
+struct Transform {
+  int axis;
+  int64_t n, used;  // length of the transform; elements that enter it, the rest are 0
+  bool inverse, onesided;
+};
+
+Transform transform_of(OpBuilder& b, const Tensor& x) {
+  if (x.rank() < 2 || (x.dim(-1) != 1 && x.dim(-1) != 2))
+    b.reject("the last axis must hold the real part, or the real and the imaginary part", 0);
+  Transform t{};
+  t.axis = b.axis(b.has(2) ? b.const_int(2) : -2, x.rank());
+  if (t.axis == x.rank() - 1) b.reject("the axis of the complex parts cannot be transformed", 2);
+  t.inverse = b.attr_int("inverse") != 0;
+  t.onesided = b.attr_int("onesided") != 0;
+  const int64_t have = x.dim(t.axis);
+  t.n = b.has(1) ? b.const_int(1) : t.inverse && t.onesided ? 2 * (have - 1) : have;
+  if (t.n < 1) b.reject("the length of the transform must be positive", 1);
+  t.used = std::min(have, t.inverse && t.onesided ? t.n / 2 + 1 : t.n);
+  return t;
+}
+
+/// The full real signal of a one-sided spectrum: every bin but the first and (n even) the middle one stands for two.
+Tensor inverse_real(OpBuilder& b, const Tensor& x, const Transform& t, const Circle& c, const Dims& dims) {
+  return b.reduce("dft", Op::Add, DType::F64, dims, {t.used}, [&](const Exprs& i, const Exprs& r) {
+    const Exprs at = with_axis(i, t.axis, r[0]);
+    const int last = x.rank() - 1;
+    const Complex e{f64(x(with_axis(at, last, 0))), x.dim(-1) == 2 ? f64(x(with_axis(at, last, 1))) : f64(0)};
+    const Expr term = rotate(c, e, i[size_t(t.axis)], r[0], 0, true);
+    return select(eq(r[0], 0) || eq(r[0] * 2, Expr(t.n)), term, f64(2) * term);
+  });
+}
+
+void define_dft(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const Transform t = transform_of(b, x);
+  const Circle c = circle(b, t.n);
+  const int last = x.rank() - 1;
+  const bool real = t.inverse && t.onesided;
+  Dims dims = x.dims();
+  dims[size_t(t.axis)] = t.onesided && !t.inverse ? t.n / 2 + 1 : t.n;
+  dims[size_t(last)] = real ? 1 : 2;
+  const Tensor sum =
+      real
+          ? inverse_real(b, x, t, c, dims)
+          : b.reduce("dft", Op::Add, DType::F64, dims, {t.used}, [&](const Exprs& i, const Exprs& r) {
+              const Exprs at = with_axis(i, t.axis, r[0]);
+              const Complex e{f64(x(with_axis(at, last, 0))), x.dim(-1) == 2 ? f64(x(with_axis(at, last, 1))) : f64(0)};
+              return rotate(c, e, i[size_t(t.axis)], r[0], i[size_t(last)], t.inverse);
+            });
+  b.output(0, b.compute("dft", x.dtype(), dims, [&](const Exprs& i) {
+    return cast(x.dtype(), t.inverse ? sum(i) / f64(double(t.n)) : sum(i));
+  }));
+}
+
+/// y[batch, frame, k, part]: the transform of the windowed frame.
+void define_stft(OpBuilder& b) {
+  const Tensor x = b.in(0), window = b.has(2) ? b.in(2) : Tensor();
+  if (x.rank() != 3 || (x.dim(2) != 1 && x.dim(2) != 2))
+    b.reject("the signal must have the shape [batch, length, 1 or 2]", 0);
+  const int64_t step = b.const_int(1);
+  if (window && window.rank() != 1) b.reject("the window must have one axis", 2);
+  const int64_t n = b.has(3) ? b.const_int(3) : window ? window.dim(0) : x.dim(1);
+  if (step < 1 || n < 1 || n > x.dim(1)) b.reject("frame_step and frame_length must be positive and fit the signal", 1);
+  if (window && window.dim(0) != n) b.reject("the window's length is not the frame's", 2);
+  const int64_t bins = b.attr_int("onesided") != 0 ? n / 2 + 1 : n;
+  const Dims dims = {x.dim(0), (x.dim(1) - n) / step + 1, bins, 2};
+  const Circle c = circle(b, n);
+  const Tensor sum = b.reduce("stft", Op::Add, DType::F64, dims, {n}, [&](const Exprs& i, const Exprs& r) {
+    const Expr weight = window ? f64(window({r[0]})) : f64(1);
+    const Expr at = i[1] * step + r[0];
+    const Complex e{weight * f64(x({i[0], at, 0})), x.dim(2) == 2 ? weight * f64(x({i[0], at, 1})) : f64(0)};
+    return rotate(c, e, i[2], r[0], i[3], false);
+  });
+  b.output(0, convert(b, sum, x.dtype(), "stft"));
+}
+
+}  // namespace
+
+OpFamily signal_ops() {
+  const std::vector<AttrSpec> attrs = {{"output_datatype", int64_t(1)}, {"periodic", int64_t(1)}};
+  return {
+      {"HannWindow", 17, attrs, window(0.5, 0.5, 0), "size"},
+      {"HammingWindow", 17, attrs, window(25.0 / 46, 21.0 / 46, 0), "size"},
+      {"BlackmanWindow", 17, attrs, window(0.42, 0.5, 0.08), "size"},
+      {"MelWeightMatrix",
+       17,
+       {{"output_datatype", int64_t(1)}},
+       define_mel_weight_matrix,
+       "bands length rate low high"},
+      {"DFT", 20, {{"inverse", int64_t(0)}, {"onesided", int64_t(0)}}, define_dft, "x length axis"},
+      {"STFT", 17, {{"onesided", int64_t(1)}}, define_stft, "x step window length"},
+  };
+}
+
+}  // namespace tc
