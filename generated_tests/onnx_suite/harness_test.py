@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the harness: that it can fail. Run it with `scripts/python_env base`."""
+import shutil
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -13,6 +15,7 @@ import cases
 import compare
 import report
 import run
+import toolchain
 
 
 class Difference(unittest.TestCase):
@@ -70,6 +73,58 @@ class Suite(unittest.TestCase):
         flags = cases.shape_flags(case, onnx.load(case.model))
         self.assertEqual(flags[0], "--input-shape")
         self.assertRegex(flags[1], r"^x1=\d+$")
+
+
+MAIN = """#include "tc_main.h"
+#include <string.h>
+static const int64_t dims[] = {3};
+static const tc_io_info info[] = {{"x", TC_FLOAT, 1, dims}};
+static int open_model(void *m) { (void)m; return 0; }
+static int run_model(void *m, const void *const *in, void *const *out, int64_t *const *out_dims)
+{
+  (void)m;
+  (void)out_dims;
+  memcpy(out[0], in[0], 12);
+  return 0;
+}
+static void close_model(void *m) { (void)m; }
+static const char *message(int status) { (void)status; return "?"; }
+int main(int argc, char **argv)
+{
+  const tc_model model = {"copy", 1, 1, info, info, 0, 0, NULL, open_model, run_model, close_model, message};
+  return tc_main(&model, argc, argv);
+}
+"""
+
+
+class Tools(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.package = self.folder / "package"
+        self.package.mkdir()
+        self.tools = toolchain.Toolchain(self.folder)
+        for name, text in self.tools.texts.items():
+            (self.package / name).write_bytes(text)
+        (self.package / "main.c").write_text(MAIN)
+
+    def build_and_run(self):
+        """The number of compiler calls, and what the program makes of [1, 2, 3]."""
+        commands = self.tools.commands(self.package, self.folder / "program")
+        for command in commands:
+            subprocess.run(command, check=True)
+        np.save(self.package / "input_0.npy", np.float32([1, 2, 3]))
+        subprocess.run([self.folder / "program", "--inputs", self.package, "--outputs", self.package], check=True,
+                       capture_output=True)
+        return len(commands), np.load(self.package / "output_0.npy").tolist()
+
+    def test_the_program_around_a_model_is_compiled_once(self):
+        self.assertEqual(self.build_and_run(), (2, [1, 2, 3]))
+
+    def test_other_text_is_compiled_whole(self):
+        with open(self.package / "tc_io.h", "a") as text:
+            text.write("/* changed */\n")
+        self.assertEqual(self.build_and_run(), (1, [1, 2, 3]))
 
 
 class Report(unittest.TestCase):

@@ -27,10 +27,10 @@ import onnx
 import cases as suite
 import compare
 import report
+from toolchain import Toolchain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REFUSED = (1, 3, 5)  # exit codes of tc-emit: rejected, unsupported, over a limit
-CFLAGS = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
 SECONDS = {"emit": 120, "compile": 180, "run": 60}
 
 
@@ -65,12 +65,12 @@ def first_line(text, pattern=r"error"):
     return (told or lines or ["(no message)"])[0]
 
 
-def compile_package(package, program, seconds):
+def compile_package(package, program, tools, seconds):
     """Compiles and links every C and assembler file of a package."""
-    sources = sorted(path for path in package.rglob("*") if path.suffix in (".c", ".S"))
-    result = call("compile", ["gcc", *CFLAGS, f"-I{package}", "-o", program, *sources, "-lm"], seconds, cwd=package)
-    if result.returncode:
-        raise Failed("compile: " + first_line(result.stdout, r"error:|warning:|undefined"))
+    for command in tools.commands(package, program):
+        result = call("compile", command, seconds, cwd=package)
+        if result.returncode:
+            raise Failed("compile: " + first_line(result.stdout, r"error:|warning:|undefined"))
 
 
 def check_outputs(case, model, folder):
@@ -85,7 +85,7 @@ def check_outputs(case, model, folder):
             raise Failed(f"output {name}: {told}")
 
 
-def run_case(case, options, work, seconds):
+def run_case(case, options, tools, work, seconds):
     """Emits, compiles, runs and compares one case; returns (status, reason); raises Failed where it is wrong."""
     model = onnx.load(case.model)
     package, program, outputs = work / "package", work / "program", work / "outputs"
@@ -95,7 +95,7 @@ def run_case(case, options, work, seconds):
         return "refused", report.reason_of(emitted.stdout)
     if emitted.returncode:
         raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
-    compile_package(package, program, seconds)
+    compile_package(package, program, tools, seconds)
     outputs.mkdir()
     ran = call("run", [program, "--inputs", suite.write_inputs(case, model, work / "inputs"), "--outputs", outputs], seconds,
                cwd=package)
@@ -105,13 +105,13 @@ def run_case(case, options, work, seconds):
     return "passed", "shapes and types only" if case.random else ""
 
 
-def work_on(case, options, scratch):
+def work_on(case, options, tools, scratch):
     """Runs one case in a folder of its own; never raises for what the case does."""
     work = Path(scratch) / case.folder / case.name
     work.mkdir(parents=True)
     seconds = {}
     try:
-        status, reason = run_case(case, options, work, seconds)
+        status, reason = run_case(case, options, tools, work, seconds)
     except Failed as failure:
         status, reason = "wrong", str(failure)
     if not options.keep:
@@ -175,7 +175,8 @@ def main():
     start = time.monotonic()
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
         scratch = options.work if options.keep and options.work else temporary
-        results = list(pool.map(lambda case: work_on(case, options, scratch), chosen_cases(options)))
+        tools = Toolchain(Path(temporary))
+        results = list(pool.map(lambda case: work_on(case, options, tools, scratch), chosen_cases(options)))
     sys.exit(summarise(results, options, time.monotonic() - start))
 
 
