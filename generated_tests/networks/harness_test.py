@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what judges the networks: that it can fail. Run it with `scripts/python_env nets`."""
+"""Tests of what judges the networks: that it can fail. Run it with `scripts/python_env base`."""
 import unittest
 
 import numpy as np

@@ -9,7 +9,8 @@ import onnx.backend.test
 from onnx import numpy_helper
 
 FOLDERS = ("node", "simple", "pytorch-converted", "pytorch-operator", "light")
-# ONNX stores what its own random generator drew. Another generator is as right, so only shape and type can be compared.
+# ONNX stores what its own random generator drew. Another generator is as right: shape and type have to be equal, and the
+# elements have to be possible ones.
 RANDOM = re.compile(r"test_bernoulli|test_training_dropout(?!.*zero_ratio)")
 
 
@@ -72,6 +73,11 @@ def expected_outputs(case, model):
     if case.folder == "light":
         return [read_value(case.data, model.graph.output[0].type)]
     return [read_value(case.data / f"output_{i}.pb", t) for i, (_, t) in enumerate(outputs_of(model))]
+
+
+def stored_inputs(case, model):
+    """The stored inputs of a case that is not in light/."""
+    return [read_value(case.data / f"input_{index}.pb", kind) for index, (_, kind) in enumerate(inputs_of(model))]
 
 
 def write_inputs(case, model, folder):

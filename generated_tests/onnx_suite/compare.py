@@ -74,3 +74,23 @@ def number_difference(actual, expected):
         return ""
     worst = int(np.argmax(~close))
     return f"{int((~close).sum())} of {close.size} elements differ, first [{worst}]: {a[worst]:.9g} instead of {e[worst]:.9g}"
+
+
+def random_difference(op_type, inputs, outputs):
+    """"" if `outputs` are what a random operator may give for `inputs`, or why not.
+
+    Which elements it draws is its own affair; what a drawn element looks like is not.
+    """
+    if op_type == "Bernoulli":
+        chance, drawn = (np.asarray(value, np.float64) for value in (inputs[0], outputs[0]))
+        if not np.isin(drawn, (0, 1)).all():
+            return "an element is neither 0 nor 1"
+        return "an impossible element was drawn" if ((chance <= 0) & (drawn == 1) | (chance >= 1) & (drawn == 0)).any() else ""
+    if op_type == "Dropout":
+        ratio = float(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else 0.5
+        given, result = (np.asarray(value, np.float64) for value in (inputs[0], outputs[0]))
+        kept = np.asarray(outputs[1]) if len(outputs) > 1 else result != 0
+        if not np.allclose(result, np.where(kept, given / (1 - ratio), 0), rtol=RTOL, atol=ATOL):
+            return "an element is neither dropped nor scaled"
+        return "" if 0 < kept.sum() < kept.size else "all elements were kept, or none"
+    return ""

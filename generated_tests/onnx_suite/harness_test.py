@@ -43,6 +43,22 @@ class Difference(unittest.TestCase):
         self.assertIn("strings", compare.difference(np.array(["a"]), np.array([b"b"], object)))
 
 
+class Random(unittest.TestCase):
+    def test_bernoulli(self):
+        chance = np.float32([0, 0.5, 1])
+        self.assertEqual(compare.random_difference("Bernoulli", [chance], [np.float32([0, 1, 1])]), "")
+        self.assertIn("neither", compare.random_difference("Bernoulli", [chance], [np.float32([0, 0.5, 1])]))
+        self.assertIn("impossible", compare.random_difference("Bernoulli", [chance], [np.float32([1, 0, 1])]))
+
+    def test_dropout(self):
+        given, ratio = np.float32([1, 2, 3]), np.float32(0.75)
+        self.assertEqual(compare.random_difference("Dropout", [given, ratio], [np.float32([4, 0, 12])]), "")
+        self.assertIn("scaled", compare.random_difference("Dropout", [given, ratio], [np.float32([1, 0, 3])]))
+        self.assertIn("none", compare.random_difference("Dropout", [given, ratio], [given * 4]))
+        mask = np.array([True, True, False])
+        self.assertIn("scaled", compare.random_difference("Dropout", [given, ratio], [np.float32([4, 0, 12]), mask]))
+
+
 class ReadOutput(unittest.TestCase):
     def read(self, stored, elem_type):
         kind = helper.make_tensor_type_proto(elem_type, None)
