@@ -1,0 +1,134 @@
+// How an element lies in memory and in a register, type by type.
+#pragma once
+#include <bit>
+#include <cstdint>
+
+#include "ir/dtype.h"
+
+namespace tc::interp {
+
+inline float half_to_float(uint16_t h) {
+  uint32_t sign = uint32_t(h & 0x8000) << 16, rest = h & 0x7fff;
+  if (rest >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (rest & 0x3ff) << 13);
+  if (rest >= 0x400) return std::bit_cast<float>(sign | ((rest << 13) + 0x38000000));
+  float tiny = float(rest) * 0x1p-24f;
+  return sign ? -tiny : tiny;
+}
+
+inline uint16_t float_to_half(float f) {
+  uint32_t u = std::bit_cast<uint32_t>(f);
+  auto sign = uint16_t(u >> 16 & 0x8000);
+  u &= 0x7fffffff;
+  if (u > 0x7f800000) return sign | 0x7e00;
+  if (u >= 0x477ff000) return sign | 0x7c00;  // 65520 and more rounds to infinity
+  if (u < 0x38800000)                         // subnormal: one ulp of 0.5 is their unit
+    return uint16_t(sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(u) + 0.5f) - 0x3f000000));
+  u += 0xfff + (u >> 13 & 1);  // to nearest, ties to even
+  return uint16_t(sign | (u - 0x38000000) >> 13);
+}
+
+inline float bfloat_to_float(uint16_t h) { return std::bit_cast<float>(uint32_t(h) << 16); }
+
+inline uint16_t float_to_bfloat(float f) {
+  uint32_t u = std::bit_cast<uint32_t>(f);
+  if (f != f) return uint16_t((u >> 16 & 0x8000) | 0x7fc0);
+  return uint16_t((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+/// Storage type S, register type R, reading and writing one element.
+template <DType t>
+struct Cell;
+
+template <class Storage, class Register>
+struct PlainCell {
+  using S = Storage;
+  using R = Register;
+  static R get(S v) { return R(v); }
+  static S put(R v) { return S(v); }
+};
+template <>
+struct Cell<DType::F32> : PlainCell<float, float> {};
+template <>
+struct Cell<DType::F64> : PlainCell<double, double> {};
+template <>
+struct Cell<DType::I8> : PlainCell<int8_t, int64_t> {};
+template <>
+struct Cell<DType::I4> : PlainCell<int8_t, int64_t> {};
+template <>
+struct Cell<DType::I2> : PlainCell<int8_t, int64_t> {};
+template <>
+struct Cell<DType::U8> : PlainCell<uint8_t, int64_t> {};
+template <>
+struct Cell<DType::U4> : PlainCell<uint8_t, int64_t> {};
+template <>
+struct Cell<DType::U2> : PlainCell<uint8_t, int64_t> {};
+template <>
+struct Cell<DType::I16> : PlainCell<int16_t, int64_t> {};
+template <>
+struct Cell<DType::U16> : PlainCell<uint16_t, int64_t> {};
+template <>
+struct Cell<DType::I32> : PlainCell<int32_t, int64_t> {};
+template <>
+struct Cell<DType::U32> : PlainCell<uint32_t, int64_t> {};
+template <>
+struct Cell<DType::I64> : PlainCell<int64_t, int64_t> {};
+template <>
+struct Cell<DType::U64> : PlainCell<uint64_t, uint64_t> {};
+template <>
+struct Cell<DType::Bool> {
+  using S = uint8_t;
+  using R = int64_t;
+  static R get(S v) { return v != 0; }
+  static S put(R v) { return v != 0; }
+};
+template <>
+struct Cell<DType::F16> {
+  using S = uint16_t;
+  using R = float;
+  static R get(S v) { return half_to_float(v); }
+  static S put(R v) { return float_to_half(v); }
+};
+template <>
+struct Cell<DType::BF16> {
+  using S = uint16_t;
+  using R = float;
+  static R get(S v) { return bfloat_to_float(v); }
+  static S put(R v) { return float_to_bfloat(v); }
+};
+template <DType t>
+struct SmallFloatCell {
+  using S = uint8_t;
+  using R = float;
+  static R get(S v) { return float(narrow_float_to_double(t, v)); }
+  static S put(R v) { return S(double_to_narrow_float(t, double(v))); }
+};
+template <>
+struct Cell<DType::F8E4M3FN> : SmallFloatCell<DType::F8E4M3FN> {};
+template <>
+struct Cell<DType::F8E4M3FNUZ> : SmallFloatCell<DType::F8E4M3FNUZ> {};
+template <>
+struct Cell<DType::F8E5M2> : SmallFloatCell<DType::F8E5M2> {};
+template <>
+struct Cell<DType::F8E5M2FNUZ> : SmallFloatCell<DType::F8E5M2FNUZ> {};
+template <>
+struct Cell<DType::F4E2M1> : SmallFloatCell<DType::F4E2M1> {};
+template <>
+struct Cell<DType::F8E8M0> : SmallFloatCell<DType::F8E8M0> {};
+
+/// f.template operator()<Cell>() for the cell of a type that is known when it runs.
+template <class F>
+auto with_cell(DType t, F f) {
+  switch (t) {
+#define TC_CASE(T) \
+  case DType::T:   \
+    return f.template operator()<Cell<DType::T>>();
+    TC_CASE(F32)
+    TC_CASE(F64) TC_CASE(F16) TC_CASE(BF16) TC_CASE(F8E4M3FN) TC_CASE(F8E4M3FNUZ) TC_CASE(F8E5M2) TC_CASE(F8E5M2FNUZ)
+        TC_CASE(F4E2M1) TC_CASE(F8E8M0) TC_CASE(I8) TC_CASE(U8) TC_CASE(I16) TC_CASE(U16) TC_CASE(I32) TC_CASE(U32)
+            TC_CASE(I64) TC_CASE(U64) TC_CASE(Bool) TC_CASE(I4) TC_CASE(U4) TC_CASE(I2) TC_CASE(U2)
+#undef TC_CASE
+                default : return decltype(f.template operator()<Cell<DType::F32>>())();
+  }
+}
+
+}  // namespace tc::interp

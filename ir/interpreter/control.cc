@@ -1,0 +1,170 @@
+// Loops, masks, local buffers and barriers of the machine, and its race checker.
+#include <cstring>
+
+#include "ir/interpreter/machine.h"
+#include "support/text.h"
+
+namespace tc::interp {
+
+Machine::Machine(Program& p, const RunOptions& o) : program(p), options(o), arena((p.image.size() + 7) / 8) {
+  regs = reinterpret_cast<uint8_t*>(arena.data());
+  if (!p.image.empty()) std::memcpy(regs, p.image.data(), p.image.size());
+}
+
+void Machine::run() {
+  const std::vector<Instr>& code = program.code;
+  while (pc < code.size()) {
+    const Instr& i = code[pc++];
+    i.fn(*this, i);
+  }
+}
+
+void Machine::out_of_steps() const {
+  throw Error("TC0502", ExitCode::Limit, "evaluation takes more than " + to_text(options.max_steps) + " operations");
+}
+
+void jump(Machine& m, const Instr& i) {
+  m.check_steps();
+  m.pc = size_t(i.aux);
+}
+
+void jump_if_zero(Machine& m, const Instr& i) {
+  ++m.steps;
+  if (*m.reg<int64_t>(i.a) == 0) m.pc = size_t(i.aux);
+}
+
+void jump_if_nonzero(Machine& m, const Instr& i) {
+  ++m.steps;
+  if (*m.reg<int64_t>(i.a) != 0) m.pc = size_t(i.aux);
+}
+
+void for_begin(Machine& m, const Instr& i) {
+  int64_t begin = *m.reg<int64_t>(i.dst), extent = *m.reg<int64_t>(i.a);
+  *m.reg<int64_t>(i.b) = begin + extent;
+  ++m.steps;
+  if (extent <= 0) m.pc = size_t(i.aux);
+}
+
+void for_next(Machine& m, const Instr& i) {
+  ++m.steps;
+  m.check_steps();
+  if (++*m.reg<int64_t>(i.dst) < *m.reg<int64_t>(i.b)) m.pc = size_t(i.aux);
+}
+
+void lanes_begin(Machine& m, const Instr& i) {
+  int64_t base = *m.reg<int64_t>(i.dst), end = *m.reg<int64_t>(i.b);
+  m.lanes = int(std::min<int64_t>(m.program.strip, end - base));
+  int64_t* v = m.reg<int64_t>(i.a);
+  for (int k = 0; k < m.lanes; ++k) v[k] = base + k;
+}
+
+void lanes_next(Machine& m, const Instr& i) {
+  m.check_steps();
+  int64_t& base = *m.reg<int64_t>(i.dst);
+  base += m.lanes;
+  m.lanes = 1;
+  if (base < *m.reg<int64_t>(i.b)) m.pc = size_t(i.aux);
+}
+
+void lanes_set(Machine& m, const Instr& i) { m.lanes = i.aux; }
+
+void thread_ids(Machine& m, const Instr& i) {
+  int64_t* d = m.reg<int64_t>(i.dst);
+  for (int k = 0; k < m.lanes; ++k) d[k] = k / i.a % i.b;
+}
+
+void mask_push(Machine& m, const Instr& i) {
+  const int64_t* c = m.reg<int64_t>(i.a);
+  m.steps += m.lanes;
+  if (m.depth == m.masks.size()) m.masks.emplace_back();
+  Machine::SavedMask& entry = m.masks[m.depth];
+  entry.own.resize(size_t(m.lanes));
+  int left = 0;
+  for (int l = 0; l < m.lanes; ++l) {
+    bool on = m.active(l) && (c[i.a_step ? l : 0] != 0) == (i.b == 0);
+    entry.own[size_t(l)] = on;
+    left += on;
+  }
+  if (left == 0) {
+    m.pc = size_t(i.aux);
+    return;
+  }
+  entry.mask = m.mask;
+  if (left < m.lanes) m.mask = entry.own.data();
+  ++m.depth;
+}
+
+void mask_pop(Machine& m, const Instr&) { m.mask = m.masks[--m.depth].mask; }
+
+void alloc_local(Machine& m, const Instr& i) {
+  constexpr int64_t kLimit = int64_t(1) << 34;
+  BufferSlot& s = m.program.buffers[size_t(i.aux)];
+  int64_t copies = s.sharing == Sharing::Lane   ? m.program.strip
+                   : s.sharing == Sharing::Warp ? (m.program.strip + 31) / 32
+                                                : 1;
+  int64_t bytes = checked_mul(checked_mul(s.elements, copies), info(s.buffer->dtype).bytes);
+  if (bytes > kLimit)
+    throw Error("TC0502", ExitCode::Limit, "evaluation needs a temporary of " + to_text(bytes) + " bytes");
+  s.local.resize(size_t(bytes) + 8);
+  s.bytes = s.local.data();
+  // Not a number, or a number that stands out: who reads it before writing it is wrong.
+  std::memset(s.bytes, is_float(s.buffer->dtype) ? 0xff : 0xa5, size_t(bytes));
+  m.steps += bytes / 64;
+  m.check_steps();
+  if (s.tracked) s.cells.assign(size_t(s.elements), {});
+}
+
+void alias_op(Machine& m, const Instr& i) {
+  BufferSlot &view = m.program.buffers[size_t(i.aux)], &base = m.program.buffers[size_t(i.b)];
+  int64_t unit = info(base.buffer->dtype).bytes, start = *m.reg<int64_t>(i.a) * unit;
+  int64_t end = start + view.elements * info(view.buffer->dtype).bytes;
+  check(start >= 0 && end <= base.elements * unit, "a view reaches out of its buffer");
+  view.bytes = base.bytes + start;
+}
+
+void barrier_op(Machine& m, const Instr&) {
+  check(m.mask == nullptr, "a barrier is not reached by every thread of its block");
+  ++m.epoch;
+}
+
+void next_block(Machine& m, const Instr&) {
+  ++m.block;
+  ++m.epoch;
+}
+
+void next_launch(Machine& m, const Instr&) {
+  ++m.launch;
+  m.block = 0;
+}
+
+void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write) {
+  if (s.launch != m.launch) {
+    s.cells.assign(size_t(std::max<int64_t>(s.elements, address + 1)), {});
+    s.launch = m.launch;
+  }
+  if (size_t(address) >= s.cells.size()) s.cells.resize(size_t(address) + 1);
+  BufferSlot::Cell& cell = s.cells[size_t(address)];
+  int64_t block_threads = int64_t(1) << 20, thread = m.block * block_threads + lane;
+  // Nothing orders the blocks of one launch; barriers order the threads of a block.
+  auto clash = [&](int64_t other, int64_t epoch) {
+    return other >= 0 && other != thread && (epoch == m.epoch || other / block_threads != m.block);
+  };
+  bool race = clash(cell.writer, cell.write_epoch);
+  if (write) race |= clash(cell.reader, cell.read_epoch) || (cell.many_readers && cell.read_epoch == m.epoch);
+  if (race) {
+    throw InternalError("race on cell " + to_text(address) + " of buffer \"" + printable(s.buffer->name) +
+                        "\": thread " + to_text(int64_t(lane)) + " and another of loop " + m.program.thread_loop +
+                        " meet without a barrier");
+  }
+  if (write) {
+    cell.writer = thread;
+    cell.write_epoch = m.epoch;
+  } else {
+    cell.many_readers =
+        cell.read_epoch == m.epoch && (cell.many_readers || (cell.reader >= 0 && cell.reader != thread));
+    cell.reader = thread;
+    cell.read_epoch = m.epoch;
+  }
+}
+
+}  // namespace tc::interp
