@@ -108,7 +108,6 @@ TC_INLINE tc_vf tc_zero(void) { return tc_set(0.0f); }
 TC_INLINE tc_vm tc_gt(tc_vf a, tc_vf b) { return tc_lt(b, a); }
 TC_INLINE tc_vm tc_ge(tc_vf a, tc_vf b) { return tc_le(b, a); }
 TC_INLINE tc_vm tc_isnan(tc_vf a) { return tc_ne(a, a); }
-TC_INLINE tc_vm tc_isinf(tc_vf a) { return tc_gt(tc_abs(a), tc_set(3.40282347e38f)); }
 TC_INLINE tc_vm tc_and(tc_vm a, tc_vm b) { return a & b; }
 TC_INLINE tc_vm tc_or(tc_vm a, tc_vm b) { return a | b; }
 TC_INLINE tc_vm tc_xor(tc_vm a, tc_vm b) { return a ^ b; }
@@ -123,6 +122,7 @@ TC_INLINE tc_vf tc_min2(tc_vf a, tc_vf b) { return tc_sel(tc_or(tc_lt(b, a), tc_
 
 TC_INLINE tc_vf tc_neg(tc_vf x) { return -x; }
 TC_INLINE tc_vf tc_abs(tc_vf x) { return tc_from_bits(tc_bits(x) & 0x7fffffff); }
+TC_INLINE tc_vm tc_isinf(tc_vf x) { return tc_gt(tc_abs(x), tc_set(3.40282347e38f)); }
 TC_INLINE tc_vf tc_copysign(tc_vf x, tc_vf s) { return tc_from_bits((tc_bits(x) & 0x7fffffff) | (tc_bits(s) & INT32_MIN)); }
 /* -1, 0 or 1; NaN stays NaN */
 TC_INLINE tc_vf tc_sign(tc_vf x) { return tc_sel(tc_eq(tc_abs(x), tc_zero()), tc_zero(), tc_sel(tc_isnan(x), x, tc_copysign(tc_set(1.0f), x))); }
