@@ -43,7 +43,9 @@ class Fusion {
       Group& group = groups_[int(i)];
       if (group.nodes.size() > 1) cut(group.nodes, runs);
     }
-    for (const auto& nodes : runs)
+    std::vector<std::vector<Node*>> kernels;
+    for (const auto& nodes : runs) give_back(nodes, kernels);
+    for (const auto& nodes : kernels)
       if (nodes.size() > 1) join_nodes(g_, nodes);
     sort_nodes(g_);
   }
@@ -161,6 +163,55 @@ class Fusion {
       runs.back().push_back(nodes[i]);
       if (i + 1 < nodes.size() && (is_cut(i) || runs.back().size() >= kLongestRun)) runs.emplace_back();
     }
+  }
+
+  static int outputs_of(const std::vector<Node*>& nodes) {
+    int count = 0;
+    auto inside = [&](const Node* u) { return std::find(nodes.begin(), nodes.end(), u) != nodes.end(); };
+    for (const Node* n : nodes)
+      for (const Value* v : n->outputs)
+        count += v->output_uses > 0 || !std::all_of(v->users.begin(), v->users.end(), inside);
+    return count;
+  }
+
+  /// A run with a contraction or window ends where it has one output; the rest is elementwise work of its own.
+  void give_back(std::vector<Node*> nodes, std::vector<std::vector<Node*>>& kernels) {
+    auto is_anchor = [&](const Node* n) {
+      const GroupKind k = groups_.traits(n).kind;
+      return k == GroupKind::Contraction || k == GroupKind::Window;
+    };
+    const auto anchor = std::find_if(nodes.begin(), nodes.end(), is_anchor);
+    std::vector<Node*> rest;
+    if (anchor != nodes.end()) {
+      const size_t least = size_t(anchor - nodes.begin()) + 1;
+      while (nodes.size() > least && outputs_of(nodes) > 1) {
+        rest.insert(rest.begin(), nodes.back());
+        nodes.pop_back();
+      }
+    }
+    // What is left of the operands' own work may have lost its tie to the contraction.
+    if (outputs_of(nodes) > 1 && !rest.empty())
+      for (auto& part : connected(nodes)) kernels.push_back(std::move(part));
+    else
+      kernels.push_back(std::move(nodes));
+    for (auto& part : connected(rest)) kernels.push_back(std::move(part));
+  }
+
+  /// The parts of `nodes` (in list order) that values connect.
+  static std::vector<std::vector<Node*>> connected(const std::vector<Node*>& nodes) {
+    std::vector<size_t> part(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      part[i] = i;
+      for (size_t j = 0; j < i; ++j)
+        for (const Value* v : nodes[i]->inputs)
+          if (v->producer == nodes[j] && part[j] != part[i])
+            std::replace(part.begin(), part.begin() + int64_t(i) + 1, std::max(part[i], part[j]),
+                         std::min(part[i], part[j]));
+    }
+    std::vector<std::vector<Node*>> parts(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) parts[part[i]].push_back(nodes[i]);
+    std::erase_if(parts, [](const auto& p) { return p.empty(); });
+    return parts;
   }
 
   Graph& g_;

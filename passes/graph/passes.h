@@ -10,6 +10,10 @@ void dead_code(Graph& g, PassContext& cx);
 void eliminate_common_subexpr(Graph& g, PassContext& cx);
 void simplify_inference(Graph& g, PassContext& cx);
 void eliminate_identity(Graph& g, PassContext& cx);
+void canonicalize_ops(Graph& g, PassContext& cx);
+void recognize_idioms(Graph& g, PassContext& cx);
+void simplify_expr(Graph& g, PassContext& cx);
+void fold_scale_axis(Graph& g, PassContext& cx);
 void to_functions(Graph& g, PassContext& cx);
 void fuse_ops(Graph& g, PassContext& cx);
 

@@ -1,0 +1,182 @@
+// Finds operators that exporters spell out in smaller ones. The kernel gets the name that a reader expects, and the
+// definition that its schedule knows.
+//   x * 0.5 * (1 + erf(x / sqrt(2)))                               ->   Gelu(x)
+//   x * 0.5 * (1 + tanh(0.79788 * (x + 0.044715 * x * x * x)))     ->   Gelu(x) {approximate = "tanh"}
+//   x * sigmoid(x)                                                 ->   Swish(x)
+//   x * clip(x + 3, 0, 6) / 6,   x * HardSigmoid(x)                ->   HardSwish(x)
+//   d = x - mean(x),  d / sqrt(mean(d * d) + e) * scale + b        ->   LayerNormalization(x, scale, b)
+// Nothing is recognised under strict_fp: the order of the products would change.
+//
+// Needs: types, and CSE, so that equal operands are one value. Leaves: the operators on the right.
+#include <algorithm>
+#include <cmath>
+
+#include "passes/graph/match.h"
+#include "passes/graph/passes.h"
+
+namespace tc {
+
+namespace {
+
+bool near(double a, double b) { return std::abs(a - b) <= 1e-4 * std::abs(b); }
+
+void replace_by(Graph& g, Node* n, const char* op, std::vector<Value*> in, Attrs attrs = {}) {
+  replace_node(g, n, add_op(g, n, op, std::move(in), n->outputs[0]->name, std::move(attrs)));
+}
+
+/// v = x * c: returns c.
+std::optional<double> multiple_of(Value* v, const Value* x) {
+  const Product p = product_of(v);
+  if (p.factors.size() != 1 || p.factors[0] != x) return std::nullopt;
+  return p.scale;
+}
+
+/// v = 1 + f(u): returns u.
+Value* one_plus(const Value* v, const char* function) {
+  const Node* add = made_by(v, "Add");
+  const Node* f = made_by(other_operand(add, [](const Value* o) { return is_scalar(o, 1); }), function);
+  return f ? f->inputs[0] : nullptr;
+}
+
+/// v = 0.79788 * (x + 0.044715 * x^3)
+bool is_tanh_argument(Value* v, const Value* x) {
+  const Product p = product_of(v);
+  if (p.factors.size() != 1 || !near(p.scale, 0.7978845608)) return false;
+  const Node* add = made_by(p.factors[0], "Add");
+  Value* cubic = other_operand(add, [&](const Value* o) { return o == x; });
+  if (!cubic) return false;
+  const Product q = product_of(cubic);
+  return q.factors.size() == 3 && near(q.scale, 0.044715) &&
+         std::all_of(q.factors.begin(), q.factors.end(), [&](const Value* f) { return f == x; });
+}
+
+bool gelu(Graph& g, Node* n) {
+  if (!n->is("Mul")) return false;
+  const Product p = product_of(n->outputs[0]);
+  if (p.factors.size() != 2 || !near(p.scale, 0.5)) return false;
+  for (int k = 0; k < 2; ++k) {
+    Value *x = p.factors[size_t(k)], *bell = p.factors[size_t(1 - k)];
+    if (x->type != n->outputs[0]->type) continue;
+    if (Value* u = one_plus(bell, "Erf")) {
+      const auto c = multiple_of(u, x);
+      if (!c || !near(*c, 0.7071067812)) continue;
+      replace_by(g, n, "Gelu", {x});
+      return true;
+    }
+    if (Value* u = one_plus(bell, "Tanh"); u && is_tanh_argument(u, x)) {
+      replace_by(g, n, "Gelu", {x}, {{"approximate", std::string("tanh")}});
+      return true;
+    }
+  }
+  return false;
+}
+
+bool swish(Graph& g, Node* n) {
+  if (!n->is("Mul")) return false;
+  for (int k = 0; k < 2; ++k) {
+    Value* x = n->inputs[size_t(k)];
+    const Value* gate = n->inputs[size_t(1 - k)];
+    if (const Node* s = made_by(gate, "Sigmoid"); s && s->inputs[0] == x) {
+      replace_by(g, n, "Swish", {x});
+      return true;
+    }
+    const Node* h = made_by(gate, "HardSigmoid");
+    if (h && h->inputs[0] == x && near(double(h->attr_float("alpha", 0.2f)), 1.0 / 6) &&
+        h->attr_float("beta", 0.5f) == 0.5f) {
+      replace_by(g, n, "HardSwish", {x});
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_clip_0_6(const Node* clip) {
+  return clip && clip->inputs.size() == 3 && is_scalar(clip->inputs[1], 0) && is_scalar(clip->inputs[2], 6);
+}
+
+bool hard_swish(Graph& g, Node* n) {
+  if (!n->is("Mul") && !n->is("Div")) return false;
+  const Product p = product_of(n->outputs[0]);
+  if (p.factors.size() != 2 || !near(p.scale, 1.0 / 6)) return false;
+  for (int k = 0; k < 2; ++k) {
+    Value* x = p.factors[size_t(k)];
+    const Node* clip = made_by(p.factors[size_t(1 - k)], "Clip");
+    if (!is_clip_0_6(clip)) continue;
+    if (other_operand(made_by(clip->inputs[0], "Add"), [](const Value* o) { return is_scalar(o, 3); }) != x) continue;
+    replace_by(g, n, "HardSwish", {x});
+    return true;
+  }
+  return false;
+}
+
+/// The axes of a ReduceMean that keeps its dimensions, if they are the last ones; returns the first.
+std::optional<int64_t> trailing_mean(const Node* mean) {
+  if (!mean || mean->attr_int("keepdims", 1) == 0 || mean->inputs.size() < 2) return std::nullopt;
+  auto axes = ints_of(mean->inputs[1]);
+  if (!axes || axes->empty()) return std::nullopt;
+  const int64_t rank = rank_of(mean->inputs[0]);
+  for (int64_t& a : *axes) a += a < 0 ? rank : 0;
+  std::sort(axes->begin(), axes->end());
+  for (size_t i = 0; i < axes->size(); ++i)
+    if ((*axes)[i] != rank - int64_t(axes->size()) + int64_t(i)) return std::nullopt;
+  return axes->front();
+}
+
+/// quotient = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon)
+struct Normalized {
+  Value* x;
+  int64_t axis;
+  double epsilon;
+};
+std::optional<Normalized> normalized(const Value* quotient) {
+  const Node* div = made_by(quotient, "Div");
+  if (!div) return std::nullopt;
+  Value* d = div->inputs[0];
+  const Node* sub = made_by(d, "Sub");
+  const Node* mean = sub ? made_by(sub->inputs[1], "ReduceMean") : nullptr;
+  const auto axis = trailing_mean(mean);
+  if (!axis || mean->inputs[0] != sub->inputs[0]) return std::nullopt;
+  const Node* root = made_by(div->inputs[1], "Sqrt");
+  const Node* add = root ? made_by(root->inputs[0], "Add") : nullptr;
+  const Value* epsilon = nullptr;
+  Value* variance = other_operand(add, [&](const Value* o) { return scalar_of(o) ? (epsilon = o) != nullptr : false; });
+  const Node* squares = variance ? made_by(variance, "ReduceMean") : nullptr;
+  if (!squares || trailing_mean(squares) != axis) return std::nullopt;
+  const Product p = product_of(squares->inputs[0]);
+  if (p.scale != 1 || p.factors.size() != 2 || p.factors[0] != d || p.factors[1] != d) return std::nullopt;
+  return Normalized{sub->inputs[0], *axis, *scalar_of(epsilon)};
+}
+
+bool layer_norm(Graph& g, Node* n) {
+  if (!n->is("Add")) return false;
+  for (int k = 0; k < 2; ++k) {
+    Value* b = n->inputs[size_t(k)];
+    const Node* mul = made_by(n->inputs[size_t(1 - k)], "Mul");
+    if (!mul || !only_user(mul->outputs[0])) continue;
+    for (int j = 0; j < 2; ++j) {
+      Value* scale = mul->inputs[size_t(j)];
+      const auto norm = normalized(mul->inputs[size_t(1 - j)]);
+      if (!norm || !is_float(norm->x->type.dtype)) continue;
+      const Shape tail(norm->x->type.shape.begin() + norm->axis, norm->x->type.shape.end());
+      if (scale->type.shape != tail || b->type.shape != tail) continue;
+      replace_by(g, n, "LayerNormalization", {norm->x, scale, b},
+                 {{"axis", norm->axis}, {"epsilon", float(norm->epsilon)}});
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void recognize_idioms(Graph& g, PassContext& cx) {
+  if (cx.options.strict_fp) return;
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) recognize_idioms(*r, cx);
+    if (n->outputs.size() != 1 || !n->outputs[0] || !is_float(n->outputs[0]->type.dtype)) continue;
+    (void)(gelu(g, n) || swish(g, n) || hard_swish(g, n) || layer_norm(g, n));
+  }
+}
+
+}  // namespace tc

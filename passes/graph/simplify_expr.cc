@@ -1,0 +1,200 @@
+// Algebra on single operators and pairs of them.
+//   x * 1, x / 1, x ^ 1, x + 0, --x, Relu(Relu(x))     ->   x, x, x, x, x, Relu(x)
+//   x ^ 2, x ^ 3, x ^ -1                               ->   x * x, x * x * x, Reciprocal(x)
+//   (x * c1) * c2, (x + c1) + c2                       ->   x * (c1 * c2), x + (c1 + c2)      c1, c2 constants
+//   Transpose(Transpose(x)), Reshape(Reshape(x))       ->   one of them
+//   Cast(Cast(x)), where the inner one loses nothing   ->   one Cast
+//   f(Expand(x), y), where y has the full shape        ->   f(x, y)
+// Rules that move a rounding (x ^ 3, the pairs of constants) are left out under strict_fp, and so is x + 0, which turns
+// -0 into 0.
+//
+// Needs: types. Leaves: none of the forms on the left; new constants are folded by fold_constant.
+#include <numeric>
+
+#include "passes/graph/match.h"
+#include "passes/graph/passes.h"
+
+namespace tc {
+
+namespace {
+
+bool same_type(const Value* a, const Value* b) { return a->type == b->type; }
+
+/// x op c leaves x as it is.
+bool is_neutral(const Node& n, bool strict) {
+  const bool mul = n.is("Mul"), add = n.is("Add");
+  if ((mul || add) && n.inputs[1]) {
+    for (size_t k = 0; k < 2; ++k)
+      if (is_scalar(n.inputs[1 - k], mul ? 1 : 0) && same_type(n.inputs[k], n.outputs[0]))
+        return mul || !strict || !is_float(n.outputs[0]->type.dtype);
+    return false;
+  }
+  if (n.is("Div") || n.is("Pow")) return is_scalar(n.inputs[1], 1) && same_type(n.inputs[0], n.outputs[0]);
+  return n.is("Sub") && is_scalar(n.inputs[1], 0) && same_type(n.inputs[0], n.outputs[0]);
+}
+
+bool neutral(Graph& g, Node* n, bool strict) {
+  if (!is_neutral(*n, strict)) return false;
+  Value* x = n->inputs[0];
+  if ((n->is("Mul") || n->is("Add")) && (!same_type(x, n->outputs[0]) || is_scalar(x, n->is("Mul") ? 1 : 0)))
+    x = n->inputs[1];
+  replace_node(g, n, x);
+  return true;
+}
+
+bool power(Graph& g, Node* n, bool strict) {
+  if (!n->is("Pow") || !is_float(n->outputs[0]->type.dtype) || !same_type(n->inputs[0], n->outputs[0])) return false;
+  const auto e = scalar_of(n->inputs[1]);
+  Value* x = n->inputs[0];
+  const ModelText base = n->outputs[0]->name;
+  if (!e) return false;
+  if (*e == 2)
+    replace_node(g, n, add_op(g, n, "Mul", {x, x}, base));
+  else if (*e == 3 && !strict)
+    replace_node(g, n, add_op(g, n, "Mul", {add_op(g, n, "Mul", {x, x}, derived(base, "_square")), x}, base));
+  else if (*e == -1)
+    replace_node(g, n, add_op(g, n, "Reciprocal", {x}, base));
+  else
+    return false;
+  return true;
+}
+
+/// f(f(x)) = x for Neg and Not, f(x) for Relu, Abs and the roundings.
+bool repeated(Graph& g, Node* n) {
+  const Node* inner = n->inputs.empty() || !n->inputs[0] ? nullptr : made_by(n->inputs[0], n->op);
+  if (!inner || !n->domain.empty()) return false;
+  if (n->op == "Neg" || n->op == "Not")
+    replace_node(g, n, inner->inputs[0]);
+  else if (n->op == "Relu" || n->op == "Abs" || n->op == "Floor" || n->op == "Ceil" || n->op == "Round")
+    replace_node(g, n, inner->outputs[0]);
+  else
+    return false;
+  return true;
+}
+
+/// (x op c1) op c2 -> x op (c1 op c2)
+bool constants_meet(Graph& g, Node* n, bool strict) {
+  if (!n->is("Mul") && !n->is("Add")) return false;
+  if (strict && is_float(n->outputs[0]->type.dtype)) return false;
+  auto is_constant = [](const Value* v) { return v->constant != nullptr; };
+  Value* inner_value = other_operand(n, is_constant);
+  if (!inner_value || !only_user(inner_value)) return false;
+  const Node* inner = made_by(inner_value, n->op);
+  Value* x = other_operand(inner, is_constant);
+  if (!x || x->constant || !same_type(x, n->outputs[0])) return false;
+  Value* c1 = inner->inputs[0] == x ? inner->inputs[1] : inner->inputs[0];
+  Value* c2 = n->inputs[0] == inner_value ? n->inputs[1] : n->inputs[0];
+  const ModelText base = n->outputs[0]->name;
+  Value* c = add_op(g, n, n->op, {c1, c2}, derived(base, "_constant"));
+  replace_node(g, n, add_op(g, n, n->op, {x, c}, base));
+  return true;
+}
+
+std::vector<int64_t> permutation(const Node& n) {
+  const size_t rank = n.inputs[0]->type.shape.size();
+  std::vector<int64_t> reversed(rank);
+  for (size_t d = 0; d < rank; ++d) reversed[d] = int64_t(rank - 1 - d);
+  return n.attr_ints("perm", reversed);
+}
+
+bool transposes_meet(Graph& g, Node* n) {
+  if (!n->is("Transpose")) return false;
+  const Node* inner = made_by(n->inputs[0], "Transpose");
+  if (!inner) return false;
+  const auto first = permutation(*inner), second = permutation(*n);
+  std::vector<int64_t> both;
+  bool identity = true;
+  for (size_t d = 0; d < second.size(); ++d) {
+    both.push_back(first.at(size_t(second[d])));
+    identity = identity && both.back() == int64_t(d);
+  }
+  Value* x = inner->inputs[0];
+  replace_node(g, n, identity ? x : add_op(g, n, "Transpose", {x}, n->outputs[0]->name, {{"perm", both}}));
+  return true;
+}
+
+bool reshapes_meet(Graph& g, Node* n) {
+  if (!n->is("Reshape")) return false;
+  const Node* inner = made_by(n->inputs[0], "Reshape");
+  Value* x = inner ? inner->inputs[0] : nullptr;
+  if (!x) return false;
+  if (same_type(x, n->outputs[0])) {
+    replace_node(g, n, x);
+    return true;
+  }
+  // The outer shape may hold 0 or -1, which mean sizes of the inner result.
+  Value* shape = g.add_constant(derived(n->outputs[0]->name, "_shape"), int64_constant(dims_of(n->outputs[0])));
+  replace_node(g, n, add_op(g, n, "Reshape", {x, shape}, n->outputs[0]->name));
+  return true;
+}
+
+/// Can every value of type `a` be held exactly by `b`?
+bool widens(DType a, DType b) {
+  if (a == b) return true;
+  const DTypeInfo &x = info(a), &y = info(b);
+  if (a == DType::Bool) return y.is_float || y.is_signed_int || y.is_unsigned_int;
+  if (x.is_unsigned_int)
+    return (y.is_unsigned_int && y.bits >= x.bits) || (y.is_signed_int && y.bits > x.bits) ||
+           (b == DType::F64 && x.bits <= 32) || (b == DType::F32 && x.bits <= 16);
+  if (x.is_signed_int)
+    return (y.is_signed_int && y.bits >= x.bits) || (b == DType::F64 && x.bits <= 32) ||
+           (b == DType::F32 && x.bits <= 16);
+  if (x.is_float) return b == DType::F64 || (b == DType::F32 && is_narrow_float(a));
+  return false;
+}
+
+bool casts_meet(Graph& g, Node* n) {
+  if (!n->is("Cast")) return false;
+  const Node* inner = made_by(n->inputs[0], "Cast");
+  if (!inner || !widens(inner->inputs[0]->type.dtype, n->inputs[0]->type.dtype)) return false;
+  Value* x = inner->inputs[0];
+  replace_node(g, n, same_type(x, n->outputs[0]) ? x : add_op(g, n, "Cast", {x}, n->outputs[0]->name, n->attrs));
+  return true;
+}
+
+bool broadcasts(const Node& n) {
+  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Where", "Equal", "Less", "Greater", "LessOrEqual",
+                         "GreaterOrEqual", "And", "Or", "Xor", "PRelu"})
+    if (n.is(op)) return true;
+  return false;
+}
+
+/// Operands that an Expand has made large, though another operand gives the size.
+bool drop_expand(Graph& g, Node* n) {
+  if (!broadcasts(*n)) return false;
+  bool changed = false;
+  for (size_t k = 0; k < n->inputs.size(); ++k) {
+    Node* expand = made_by(n->inputs[k], "Expand");
+    if (!expand || (n->is("PRelu") && k == 0)) continue;
+    bool sized = false;
+    for (size_t j = 0; j < n->inputs.size(); ++j)
+      sized = sized || (j != k && n->inputs[j]->type.shape == n->outputs[0]->type.shape);
+    if (!sized) continue;
+    g.set_input(n, k, expand->inputs[0]);
+    if (!expand->outputs[0]->is_used()) erase_unused(g, expand);
+    changed = true;
+  }
+  return changed;
+}
+
+bool typed(const Node& n) {
+  for (const auto* list : {&n.inputs, &n.outputs})
+    for (const Value* v : *list)
+      if (v && !v->type.is_static_tensor()) return false;
+  return n.outputs.size() == 1 && n.outputs[0] && n.regions.empty() && n.domain.empty();
+}
+
+}  // namespace
+
+void simplify_expr(Graph& g, PassContext& cx) {
+  const bool strict = cx.options.strict_fp;
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) simplify_expr(*r, cx);
+    if (!typed(*n)) continue;
+    (void)(neutral(g, n, strict) || power(g, n, strict) || repeated(g, n) || constants_meet(g, n, strict) ||
+           transposes_meet(g, n) || reshapes_meet(g, n) || casts_meet(g, n) || drop_expand(g, n));
+  }
+}
+
+}  // namespace tc
