@@ -1,0 +1,50 @@
+#include "ir/ops/operator_table.h"
+
+#include "ir/ops/op.h"
+
+namespace tc {
+namespace {
+
+std::string default_text(const Attr& a) {
+  auto list = [](const auto& values) {
+    std::vector<std::string> parts;
+    for (const auto& v : values) parts.push_back(to_text(v));
+    return "[" + join(parts, ", ") + "]";
+  };
+  if (auto* i = std::get_if<int64_t>(&a)) return to_text(*i);
+  if (auto* f = std::get_if<float>(&a)) return to_text(*f);
+  if (auto* s = std::get_if<std::string>(&a)) return *s;
+  if (auto* l = std::get_if<std::vector<int64_t>>(&a)) return list(*l);
+  if (auto* l = std::get_if<std::vector<float>>(&a)) return list(*l);
+  if (auto* l = std::get_if<std::vector<std::string>>(&a)) return "[" + join(*l, ", ") + "]";
+  return "";
+}
+
+std::string attributes(const OpRow& row) {
+  std::vector<std::string> parts;
+  for (const AttrSpec& a : row.attrs) {
+    const std::string value = default_text(a.otherwise);
+    parts.push_back("`" + a.name + (value.empty() ? "" : " = " + value) + "`");
+  }
+  return join(parts, ", ");
+}
+
+std::string note(const OpRow& row) {
+  if (row.domain == "tc") return "inserted by passes";
+  if (row.expand && !row.define) return "rewritten into simpler operators";
+  if (row.expand) return "may be rewritten into simpler operators";
+  if (!row.define) return "control flow: bodies are compiled, the executor runs them";
+  return "";
+}
+
+}  // namespace
+
+std::string operator_table() {
+  std::string text = "| domain | operator | since | attributes | notes |\n|---|---|---|---|---|\n";
+  for (const OpRow* row : all_ops())
+    text += "| " + std::string(row->domain.empty() ? "ai.onnx" : row->domain) + " | " + std::string(row->name) + " | " +
+            to_text(int64_t(row->since)) + " | " + attributes(*row) + " | " + note(*row) + " |\n";
+  return text;
+}
+
+}  // namespace tc
