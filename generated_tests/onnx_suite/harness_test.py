@@ -119,7 +119,7 @@ class Tools(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.package = self.folder / "package"
         self.package.mkdir()
-        self.tools = toolchain.Toolchain(self.folder)
+        self.tools = toolchain.Toolchain(self.folder, run.FLAGS)
         for name, text in self.tools.texts.items():
             (self.package / name).write_bytes(text)
         (self.package / "main.c").write_text(MAIN)
@@ -154,7 +154,7 @@ class Report(unittest.TestCase):
 
     def test_the_reason_names_no_path(self):
         text = 'error[TC3107] /tmp/a/model.onnx: node "n": no | row\n  note: more\n'
-        self.assertEqual(report.reason_of(text), 'TC3107 node "n": no | row')
+        self.assertEqual(toolchain.refusal(text), 'TC3107 node "n": no | row')
 
 
 if __name__ == "__main__":

@@ -5,15 +5,6 @@ import re
 ROW = re.compile(r"\| `([^`]+)` \| (passed|refused|wrong) \| (.*) \|$")
 
 
-def reason_of(output):
-    """The first diagnostic of tc-emit, without the path of the model, short enough for a table."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith("error") or ": error" in line] or lines or ["(no message)"]
-    text = re.sub(r"\S*/(\S+\.onnx)", r"\1", told[0])
-    text = re.sub(r"^error(\[TC\d+\])? ?(\S+\.onnx: )?", lambda m: (m[1] or "").strip("[]") + " " if m[1] else "", text)
-    return text if len(text) <= 160 else text[:157] + "..."
-
-
 def escape(text):
     """Text that stays in one cell of a Markdown table."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

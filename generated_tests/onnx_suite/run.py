@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,11 +26,12 @@ import onnx
 import cases as suite
 import compare
 import report
-from toolchain import Toolchain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-REFUSED = (1, 3, 5)  # exit codes of tc-emit: rejected, unsupported, over a limit
-SECONDS = {"emit": 120, "compile": 180, "run": 60}
+sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
+from toolchain import REFUSED, SECONDS, Failed, Toolchain, call, first_line, refusal  # noqa: E402
+
+FLAGS = ["-O1", "-ffp-contract=off"]
 
 
 @dataclasses.dataclass
@@ -40,37 +40,6 @@ class Result:
     status: str  # passed, refused or wrong
     reason: str = ""
     seconds: dict = dataclasses.field(default_factory=dict)
-
-
-class Failed(Exception):
-    """A case is wrong; the text says in what."""
-
-
-def call(step, command, seconds, **options):
-    """Runs a command; adds its wall time to `seconds[step]`; a hang is a failure."""
-    start = time.monotonic()
-    try:
-        return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=SECONDS[step], text=True, errors="replace", **options)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{step}: no end after {SECONDS[step]} s") from None
-    finally:
-        seconds[step] = seconds.get(step, 0) + time.monotonic() - start
-
-
-def first_line(text, pattern=r"error"):
-    """The first line of a tool's output that tells an error, without the place it names."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if re.search(pattern, line)]
-    return (told or lines or ["(no message)"])[0]
-
-
-def compile_package(package, program, tools, seconds):
-    """Compiles and links every C and assembler file of a package."""
-    for command in tools.commands(package, program):
-        result = call("compile", command, seconds, cwd=package)
-        if result.returncode:
-            raise Failed("compile: " + first_line(result.stdout, r"error:|warning:|undefined"))
 
 
 def check_outputs(case, model, folder):
@@ -98,10 +67,10 @@ def run_case(case, options, tools, work, seconds):
     emitted = call("emit", [options.tool, case.model, "-o", package, "--name", "m", "--target", "c", "--cpu", "generic",
                             *suite.shape_flags(case, model), *options.emit_flags], seconds)
     if emitted.returncode in REFUSED:
-        return "refused", report.reason_of(emitted.stdout)
+        return "refused", refusal(emitted.stdout)
     if emitted.returncode:
         raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
-    compile_package(package, program, tools, seconds)
+    tools.build(package, program, seconds)
     outputs.mkdir()
     ran = call("run", [program, "--inputs", suite.write_inputs(case, model, work / "inputs"), "--outputs", outputs], seconds,
                cwd=package)
@@ -181,7 +150,7 @@ def main():
     start = time.monotonic()
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
         scratch = options.work if options.keep and options.work else temporary
-        tools = Toolchain(Path(temporary))
+        tools = Toolchain(Path(temporary), FLAGS)
         results = list(pool.map(lambda case: work_on(case, options, tools, scratch), chosen_cases(options)))
     sys.exit(summarise(results, options, time.monotonic() - start))
 

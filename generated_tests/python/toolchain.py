@@ -6,10 +6,13 @@ sees their declarations instead. A package whose copy of that text is not the re
 """
 import re
 import subprocess
+import time
 from pathlib import Path
 
 TEXTS = Path(__file__).resolve().parent.parent.parent / "templates" / "text"
-CFLAGS = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
+WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+REFUSED = (1, 3, 5)  # exit codes of tc-emit: rejected, unsupported, over a limit
+SECONDS = {"emit": 120, "compile": 180, "run": 60}  # that a step may take
 
 PROGRAM = """#define tc_main tc_main_here
 #include "tc_main.h"
@@ -17,6 +20,38 @@ PROGRAM = """#define tc_main tc_main_here
 int tc_main(const tc_model *m, int argc, char **argv);
 int tc_main(const tc_model *m, int argc, char **argv) { return tc_main_here(m, argc, argv); }
 """
+
+
+class Failed(Exception):
+    """A case is wrong; the text says in what."""
+
+
+def call(step, command, seconds, **options):
+    """Runs a command; adds its wall time to `seconds[step]`; a hang is a failure. Its output has both streams."""
+    start = time.monotonic()
+    try:
+        return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=SECONDS[step], text=True, errors="replace", **options)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{step}: no end after {SECONDS[step]} s") from None
+    finally:
+        seconds[step] = seconds.get(step, 0) + time.monotonic() - start
+
+
+def first_line(text, pattern=r"error"):
+    """The first line of a tool's output that tells an error; otherwise its first line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if re.search(pattern, line)]
+    return (told or lines or ["(no message)"])[0]
+
+
+def refusal(output):
+    """The first diagnostic of tc-emit, without the path of the model, short enough for a table."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith("error") or ": error" in line] or lines or ["(no message)"]
+    text = re.sub(r"\S*/(\S+\.onnx)", r"\1", told[0])
+    text = re.sub(r"^error(\[TC\d+\])? ?(\S+\.onnx: )?", lambda m: (m[1] or "").strip("[]") + " " if m[1] else "", text)
+    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def declarations(text):
@@ -39,23 +74,31 @@ def texts_of_program(folder):
 class Toolchain:
     """Holds what is compiled once; lives in `folder`. Safe to use from several threads."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, flags):
         self.texts = texts_of_program(TEXTS)
+        self.base = ["gcc", "-pipe", *WARNINGS, *flags]
         self.declarations, self.program = folder / "tc_main_declarations.h", folder / "tc_main.o"
         self.declarations.write_text(declarations(self.texts["tc_main.h"].decode()))
         source = folder / "tc_main.c"
         source.write_text(PROGRAM)
-        subprocess.run(["gcc", *CFLAGS, f"-I{TEXTS}", "-c", source, "-o", self.program], check=True)
+        subprocess.run([*self.base, f"-I{TEXTS}", "-c", source, "-o", self.program], check=True)
 
     def commands(self, package, program):
-        """The commands that make `program` of a package, one after the other."""
+        """The commands that make `program` of a package, one after the other, to be run in the package's folder."""
         sources = sorted(path for path in package.rglob("*") if path.suffix in (".c", ".S"))
         main = package / "main.c"
         same = main in sources and all((package / name).exists() and (package / name).read_bytes() == text
                                        for name, text in self.texts.items())
-        base = ["gcc", "-pipe", *CFLAGS, f"-I{package}"]
+        base = [*self.base, f"-I{package}"]
         if not same:
             return [[*base, *sources, "-lm", "-o", program]]
         sources.remove(main)
         shared = [*base, "-DTC_MAIN_H", "-include", self.declarations, "-c", main, "-o", package / "main.o"]
         return [shared, [*base, *sources, package / "main.o", self.program, "-lm", "-o", program]]
+
+    def build(self, package, program, seconds):
+        """Compiles and links every C and assembler file of a package; raises Failed with the compiler's first complaint."""
+        for command in self.commands(package, program):
+            result = call("compile", command, seconds, cwd=package)
+            if result.returncode:
+                raise Failed("compile: " + first_line(result.stdout, r"error:|warning:|undefined"))

@@ -1,0 +1,217 @@
+"""Small models with sizes that ONNX's own suite never has: odd channels, tails of tiles and vectors, uneven windows.
+
+A case is the text of a graph's body, the inputs and the constants with their shapes; numbers are seeded by the case's name.
+"""
+import dataclasses
+import zlib
+
+import numpy as np
+import onnx
+import onnx.parser
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 21
+NAMES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.int64): "int64",
+         np.dtype(np.int32): "int32", np.dtype(np.int8): "int8", np.dtype(np.uint8): "uint8", np.dtype(bool): "bool",
+         np.dtype(np.float16): "float16"}
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    body: str  # ONNX text; the last value defined is the output, unless `outputs` names others
+    inputs: dict  # name -> shape (float32 numbers) or array
+    weights: dict = dataclasses.field(default_factory=dict)
+    outputs: tuple = ("y",)
+
+    def arrays(self, shapes):
+        """{name: array}: shapes become seeded numbers, of a size that keeps sums near one."""
+        result = {}
+        for name, value in shapes.items():
+            if isinstance(value, tuple):
+                rng = np.random.default_rng(zlib.crc32(f"{self.name}/{name}".encode()))
+                scale = 1.0 if shapes is self.inputs or len(value) < 2 else np.sqrt(2.0 / np.prod(value[1:]))
+                value = (rng.standard_normal(value) * scale).astype(np.float32)
+            result[name] = np.asarray(value)
+        return result
+
+    def model(self, output_types):
+        """The ONNX model; `output_types` are [(dtype, shape)] of its outputs, or None while they are not known."""
+        inputs, weights = self.arrays(self.inputs), self.arrays(self.weights)
+        heads = [f"{NAMES[a.dtype]}{list(a.shape) or ''} {n}" for n, a in inputs.items()]
+        graph = onnx.parser.parse_graph(f"{self.name} ({', '.join(heads)}) => ({', '.join('float[1] ' + o for o in self.outputs)})"
+                                        f" {{ {self.body} }}")
+        graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
+        for index, value in enumerate(graph.output):
+            dtype, shape = output_types[index] if output_types else (np.dtype(np.float32), None)
+            value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(dtype), shape))
+            if not output_types:
+                value.ClearField("type")
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def conv_cases():
+    """Convolutions: channels about the sizes of vectors and tiles, every kind of window."""
+    for c, m, h, w in ((3, 17, 19, 23), (16, 33, 7, 7), (33, 16, 14, 5), (64, 64, 9, 9), (1, 1, 5, 40), (5, 100, 1, 1)):
+        for k in (1, 3):
+            yield Case(f"conv{k}_{c}_{m}_{h}x{w}", f"y = Conv <pads = [{k//2},{k//2},{k//2},{k//2}]> (x, w, b)",
+                       {"x": (1, c, h, w)}, {"w": (m, c, k, k), "b": (m,)})
+    windows = {"s2": ("strides = [2,2], pads = [1,1,1,1]", 3), "d2": ("dilations = [2,2], pads = [2,2,2,2]", 3),
+               "uneven": ("pads = [0,2,1,0], strides = [1,3]", 4), "same": ('auto_pad = "SAME_UPPER", strides = [2,2]', 5),
+               "k7s2": ("strides = [2,2], pads = [3,3,3,3]", 7), "wide_pad": ("pads = [4,4,4,4]", 3)}
+    for name, (attributes, k) in windows.items():
+        yield Case(f"conv_{name}", f"y = Conv <{attributes}> (x, w, b)", {"x": (2, 6, 21, 18)}, {"w": (20, 6, k, k), "b": (20,)})
+    for groups, c, m in ((4, 12, 20), (3, 51, 6), (2, 64, 32)):
+        yield Case(f"conv_g{groups}_{c}_{m}", f"y = Conv <group = {groups}, pads = [1,1,1,1]> (x, w)", {"x": (1, c, 11, 10)},
+                   {"w": (m, c // groups, 3, 3)})
+    for c in (3, 16, 35, 96):
+        for stride, k in ((1, 3), (2, 3), (1, 5)):
+            yield Case(f"depthwise_{c}_s{stride}k{k}",
+                       f"t = Conv <group = {c}, pads = [{k//2},{k//2},{k//2},{k//2}], strides = [{stride},{stride}]> (x, w, b)\n"
+                       "y = Clip (t, lo, hi)", {"x": (1, c, 15, 13)}, {"w": (c, 1, k, k), "b": (c,), "lo": np.float32(0), "hi": np.float32(6)})
+    yield Case("conv1d", "y = Conv <pads = [2,1], strides = [2]> (x, w)", {"x": (3, 7, 50)}, {"w": (9, 7, 4)})
+    yield Case("conv3d", "y = Conv <pads = [1,0,1,1,0,1]> (x, w)", {"x": (1, 4, 5, 6, 7)}, {"w": (6, 4, 3, 2, 3)})
+    yield Case("conv_transpose", "y = ConvTranspose <strides = [2,2], pads = [1,1,1,1], output_padding = [1,1]> (x, w, b)",
+               {"x": (1, 19, 9, 11)}, {"w": (19, 13, 3, 3), "b": (13,)})
+    yield Case("conv_transpose_k2", "y = ConvTranspose <strides = [2,2]> (x, w, b)", {"x": (1, 24, 10, 12)},
+               {"w": (24, 24, 2, 2), "b": (24,)})
+    yield Case("conv_bn_relu", "c = Conv <pads = [1,1,1,1]> (x, w)\n n = BatchNormalization (c, s, b, m, v)\n y = Relu (n)",
+               {"x": (1, 9, 12, 12)}, {"w": (22, 9, 3, 3), "s": (22,), "b": (22,), "m": (22,), "v": np.linspace(0.5, 2, 22, dtype=np.float32)})
+    yield Case("residual", "c = Conv <pads = [1,1,1,1]> (x, w, b)\n r = Relu (c)\n d = Conv <pads = [1,1,1,1]> (r, u, b)\n"
+               "a = Add (d, x)\n y = Relu (a)", {"x": (1, 18, 10, 10)}, {"w": (18, 18, 3, 3), "u": (18, 18, 3, 3), "b": (18,)})
+    yield Case("squeeze_excite", "p = GlobalAveragePool (x)\n a = Conv (p, w, b)\n s = Sigmoid (a)\n m = Mul (s, a)\n"
+               "e = Conv (m, u, c)\n g = Sigmoid (e)\n y = Mul (x, g)", {"x": (1, 40, 9, 9)},
+               {"w": (10, 40, 1, 1), "b": (10,), "u": (40, 10, 1, 1), "c": (40,)})
+    yield Case("conv_dynamic_weights", "y = Conv <pads = [1,1,1,1]> (x, w)", {"x": (1, 5, 9, 9), "w": (7, 5, 3, 3)})
+
+
+def matmul_cases():
+    """Matrix products: rows, columns and depths beside the tiles' sizes, batches, transposes, constants on either side."""
+    for m, k, n in ((1, 64, 100), (7, 33, 65), (17, 100, 1), (64, 48, 96), (15, 1, 31), (130, 257, 70), (3, 1000, 3)):
+        yield Case(f"matmul_{m}x{k}x{n}", "y = MatMul (x, w)", {"x": (m, k)}, {"w": (k, n)})
+        yield Case(f"matmul_both_{m}x{k}x{n}", "y = MatMul (x, z)", {"x": (m, k), "z": (k, n)})
+    for left, right in (((2, 3, 5, 7), (7, 9)), ((4, 1, 6, 8), (3, 8, 5)), ((7,), (7, 6)), ((5, 7), (7,)), ((2, 5, 7), (2, 7, 33))):
+        name = "_".join("x".join(map(str, shape)) for shape in (left, right))
+        yield Case(f"matmul_batch_{name}", "y = MatMul (x, z)", {"x": left, "z": right})
+    yield Case("matmul_constant_left", "y = MatMul (w, x)", {"x": (2, 37, 11)}, {"w": (29, 37)})
+    for a, b in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        yield Case(f"gemm_{a}{b}", f"y = Gemm <transA = {a}, transB = {b}, alpha = 0.5, beta = 2.0> (x, w, c)",
+                   {"x": (37, 21) if a else (21, 37)}, {"w": (50, 37) if b else (37, 50), "c": (50,)})
+    yield Case("gemm_column_bias", "y = Gemm (x, w, c)", {"x": (9, 20)}, {"w": (20, 33), "c": (9, 1)})
+    yield Case("dense_gelu", "m = MatMul (x, w)\n a = Add (m, b)\n y = Gelu (a)", {"x": (2, 13, 40)}, {"w": (40, 77), "b": (77,)})
+    yield Case("einsum", 'y = Einsum <equation = "bhid,bhjd->bhij"> (x, z)', {"x": (2, 3, 10, 17), "z": (2, 3, 9, 17)})
+    yield Case("attention", "s = MatMul (q, k)\n d = Mul (s, f)\n m = Add (d, mask)\n p = Softmax <axis = -1> (m)\n y = MatMul (p, v)",
+               {"q": (2, 3, 19, 24), "k": (2, 3, 24, 19), "v": (2, 3, 19, 24)},
+               {"f": np.float32(24 ** -0.5), "mask": np.where(np.arange(19) < 15, 0, -1e4).astype(np.float32)[None, None, None]})
+    yield Case("two_dense_same_input", "a = MatMul (x, w)\n b = MatMul (x, u)\n y = Mul (a, b)", {"x": (11, 30)},
+               {"w": (30, 21), "u": (30, 21)})
+
+
+def window_cases():
+    """Pooling and resizing."""
+    for kind in ("MaxPool", "AveragePool"):
+        for name, attributes in {"k3s2p1": "kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]", "ceil": "kernel_shape = [2,2], strides = [2,2], ceil_mode = 1",
+                                 "uneven": "kernel_shape = [3,2], pads = [1,0,0,1]", "row": "kernel_shape = [1,5]"}.items():
+            yield Case(f"{kind.lower()}_{name}", f"y = {kind} <{attributes}> (x)", {"x": (2, 19, 13, 17)})
+    yield Case("average_counting_pads", "y = AveragePool <kernel_shape = [3,3], pads = [1,1,1,1], count_include_pad = 1> (x)", {"x": (1, 5, 9, 9)})
+    yield Case("max_pool_indices", "y, i = MaxPool <kernel_shape = [2,3], strides = [2,2]> (x)", {"x": (1, 3, 10, 11)}, outputs=("y", "i"))
+    yield Case("global_max", "y = GlobalMaxPool (x)", {"x": (2, 21, 6, 7)})
+    for mode, transform in (("nearest", "asymmetric"), ("linear", "half_pixel"), ("linear", "align_corners"), ("cubic", "half_pixel")):
+        near = ', nearest_mode = "floor"' if mode == "nearest" else ""
+        yield Case(f"resize_{mode}_{transform}", f'y = Resize <mode = "{mode}", coordinate_transformation_mode = "{transform}"{near}> (x, , scales)',
+                   {"x": (1, 5, 9, 7)}, {"scales": np.float32([1, 1, 2, 3])})
+    yield Case("pad_reflect", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 3, 0, 0, 1, 4)})
+    yield Case("pad_negative", "y = Pad (x, p, v)", {"x": (4, 9)}, {"p": ints(-1, 2, 1, -3), "v": np.float32(1.5)})
+
+
+def row_cases():
+    """Reductions, normalisations, softmax: rows that do not fill vectors, axes in the middle."""
+    near_one = np.random.default_rng(6).uniform(0.9, 1.1, (7, 19, 37)).astype(np.float32)
+    for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare"):
+        for name, axes in {"last": ints(-1), "middle": ints(1), "first": ints(0), "two": ints(0, 2)}.items():
+            yield Case(f"{op.lower()}_{name}", f"y = {op} <keepdims = 0> (x, axes)", {"x": near_one if op == "ReduceProd" else (7, 19, 37)}, {"axes": axes})
+    for axis in (0, 1, 2):
+        yield Case(f"softmax_{axis}", f"y = Softmax <axis = {axis}> (x)", {"x": (6, 33, 19)})
+        yield Case(f"argmax_{axis}", f"y = ArgMax <axis = {axis}> (x)", {"x": (6, 33, 19)})
+    yield Case("log_softmax", "y = LogSoftmax (x)", {"x": (5, 101)})
+    for n in (1, 16, 37, 768):
+        yield Case(f"layer_norm_{n}", "y = LayerNormalization (x, s, b)", {"x": (2, 9, n)}, {"s": (n,), "b": (n,)})
+    yield Case("layer_norm_two_axes", "y = LayerNormalization <axis = 1> (x, s)", {"x": (3, 9, 11)}, {"s": (9, 11)})
+    yield Case("instance_norm", "y = InstanceNormalization (x, s, b)", {"x": (2, 13, 9, 9)}, {"s": (13,), "b": (13,)})
+    yield Case("cumsum", "y = CumSum (x, a)", {"x": (5, 23)}, {"a": np.int64(1)})
+    yield Case("topk", "y, i = TopK <largest = 1> (x, k)", {"x": (4, 41)}, {"k": ints(5)}, outputs=("y", "i"))
+    yield Case("lrn", "y = LRN <size = 5> (x)", {"x": (1, 12, 5, 5)})
+
+
+def move_cases():
+    """Operators that move elements."""
+    for name, perm in {"0231": (0, 2, 3, 1), "0312": (0, 3, 1, 2), "3210": (3, 2, 1, 0), "0213": (0, 2, 1, 3)}.items():
+        yield Case(f"transpose_{name}", f"y = Transpose <perm = [{','.join(map(str, perm))}]> (x)", {"x": (2, 17, 9, 33)})
+    yield Case("concat_middle", "y = Concat <axis = 1> (x, z, x)", {"x": (3, 5, 7), "z": (3, 9, 7)})
+    yield Case("split_uneven", "a, b = Split <axis = 2> (x, s)\n y = Concat <axis = 2> (b, a)", {"x": (3, 4, 11)}, {"s": ints(4, 7)})
+    yield Case("slice_backwards", "y = Slice (x, s, e, a, t)", {"x": (9, 21)}, {"s": ints(8, 19), "e": ints(0, 2), "a": ints(0, 1), "t": ints(-2, -3)})
+    yield Case("gather_rows", "y = Gather (w, i)", {"i": np.array([[3, 0, 99], [-1, 7, 50]], np.int64)}, {"w": (100, 37)})
+    yield Case("gather_axis1", "y = Gather <axis = 1> (x, i)", {"x": (4, 9, 13)}, {"i": ints(8, -9, 3)})
+    yield Case("gather_elements", "y = GatherElements <axis = 1> (x, i)", {"x": (4, 9), "i": np.arange(12, dtype=np.int64).reshape(4, 3) % 9})
+    yield Case("scatter_nd", "y = ScatterND (x, i, u)", {"x": (9, 5), "u": (3, 5)}, {"i": np.array([[1], [4], [8]], np.int64)})
+    yield Case("expand_add", "e = Expand (z, s)\n y = Add (x, e)", {"x": (2, 7, 19), "z": (7, 1)}, {"s": ints(2, 7, 19)})
+    yield Case("depth_to_space", "y = DepthToSpace <blocksize = 3> (x)", {"x": (1, 27, 5, 4)})
+    yield Case("tile", "y = Tile (x, r)", {"x": (3, 5)}, {"r": ints(2, 3)})
+    yield Case("reshape_chain", "a = Reshape (x, s)\n b = Transpose <perm = [0,2,1,3]> (a)\n y = Reshape (b, t)", {"x": (2, 12, 35)},
+               {"s": ints(2, 12, 5, 7), "t": ints(2, 5, 84)})
+    yield Case("shuffle_channels", "a = Reshape (x, s)\n b = Transpose <perm = [0,2,1,3,4]> (a)\n y = Reshape (b, t)", {"x": (1, 24, 7, 7)},
+               {"s": ints(1, 3, 8, 7, 7), "t": ints(1, 24, 7, 7)})
+
+
+def elementwise_cases():
+    """Elementwise operators on sizes that leave tails, and every kind of broadcast."""
+    for op in ("Exp", "Tanh", "Sigmoid", "Erf", "Gelu", "Softplus", "Sin", "Cos", "Atan", "HardSwish", "Elu", "Selu", "Mish", "Round",
+               "Floor", "Abs", "Neg", "Softsign", "Sinh", "Asinh"):
+        yield Case(f"{op.lower()}_1003", f"y = {op} (x)", {"x": (17, 59)})
+    for op in ("Log", "Sqrt", "Reciprocal"):
+        yield Case(f"{op.lower()}_1003", f"a = Abs (x)\n b = Add (a, c)\n y = {op} (b)", {"x": (17, 59)}, {"c": np.float32(0.1)})
+    for op in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
+        for name, (a, b) in {"row": ((5, 37), (37,)), "column": ((5, 37), (5, 1)), "outer": ((9, 1), (1, 23)), "scalar": ((41,), ()),
+                             "deep": ((2, 1, 7, 1), (3, 1, 11))}.items():
+            yield Case(f"{op.lower()}_{name}", f"y = {op} (x, z)", {"x": a, "z": b})
+    yield Case("pow_square", "y = Pow (x, e)", {"x": (7, 13)}, {"e": np.float32(2)})
+    yield Case("where", "c = Greater (x, z)\n y = Where (c, x, z)", {"x": (7, 13), "z": (13,)})
+    yield Case("int_arithmetic", "a = Mul (x, z)\n b = Sub (a, x)\n y = Mod (b, m)", {"x": np.arange(-30, 33, dtype=np.int32).reshape(7, 9), "z": np.arange(9, dtype=np.int32)},
+               {"m": np.int32(7)})
+    yield Case("cast_to_int", "y = Cast <to = 6> (x)", {"x": (37,)})
+    yield Case("half", "a = Cast <to = 10> (x)\n b = Mul (a, a)\n y = Cast <to = 1> (b)", {"x": (61,)})
+    yield Case("long_chain", "\n".join(f"t{i + 1} = {op} (t{i}{', c' if op in ('Mul', 'Add') else ''})" for i, op in
+                                        enumerate(["Mul", "Tanh", "Add", "Sigmoid", "Mul", "Exp", "Add", "Neg"] * 4)) + "\ny = Identity (t32)",
+               {"t0": (19, 21)}, {"c": np.float32(0.3)})
+
+
+def other_cases():
+    """Recurrent operators, quantised ones, and graphs with regions."""
+    for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        for direction, d in (("forward", 1), ("bidirectional", 2)):
+            yield Case(f"{kind.lower()}_{direction}", f'y, h = {kind} <hidden_size = 21, direction = "{direction}"> (x, w, r, b)', {"x": (9, 3, 13)},
+                       {"w": (d, gates * 21, 13), "r": (d, gates * 21, 21), "b": (d, 2 * gates * 21)}, outputs=("y", "h"))
+    yield Case("gru_linear_before_reset", "y = GRU <hidden_size = 10, linear_before_reset = 1> (x, w, r, b)", {"x": (5, 2, 7)},
+               {"w": (1, 30, 7), "r": (1, 30, 10), "b": (1, 60)})
+    yield Case("quantize_dequantize", "q = QuantizeLinear (x, s, z)\n y = DequantizeLinear (q, s, z)", {"x": (9, 33)},
+               {"s": np.float32(0.03), "z": np.uint8(128)})
+    yield Case("quantize_channels", "q = QuantizeLinear <axis = 1> (x, s, z)\n y = DequantizeLinear <axis = 1> (q, s, z)", {"x": (2, 5, 17)},
+               {"s": np.linspace(0.01, 0.05, 5, dtype=np.float32), "z": np.arange(-2, 3, dtype=np.int8)})
+    rng = np.random.default_rng(5)
+    yield Case("matmul_integer", "y = MatMulInteger (x, w, a, b)", {"x": rng.integers(0, 255, (19, 67)).astype(np.uint8)},
+               {"w": rng.integers(-127, 127, (67, 35)).astype(np.int8), "a": np.uint8(120), "b": np.int8(3)})
+    yield Case("double_matmul", "y = MatMul (x, w)", {"x": rng.standard_normal((13, 29))}, {"w": rng.standard_normal((29, 17))})
+    yield Case("two_outputs", "y = Relu (x)\n z = MatMul (y, w)", {"x": (9, 20)}, {"w": (20, 31)}, outputs=("y", "z"))
+    yield Case("input_is_output", "y = Identity (x)", {"x": (5, 3)})
+
+
+def all_cases():
+    """Every case; names are distinct."""
+    cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, other_cases)
+             for case in family()]
+    assert len({case.name for case in cases}) == len(cases)
+    return cases

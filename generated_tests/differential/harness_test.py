@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Tests of what judges the differential cases: that it can fail. Run it with `scripts/python_env base`."""
+import unittest
+
+import numpy as np
+
+import cases
+import run
+
+
+class Difference(unittest.TestCase):
+    def test_floats(self):
+        one = np.ones((3, 4), np.float32)
+        self.assertEqual(run.difference(one * np.float32(1 + 1e-6), one), "")
+        self.assertIn("relative error", run.difference(one * np.float32(1.0001), one))
+        spike = np.zeros(100000, np.float32)
+        spike[7] = 2e-4
+        self.assertIn("at worst", run.difference(spike + 1, np.ones_like(spike)))
+        self.assertIn("instead of", run.difference(one.T, one))
+        self.assertIn("nan", run.difference(one * np.float32(np.nan), one))
+
+    def test_infinities_agree_with_themselves(self):
+        value = np.float32([np.inf, 1])
+        self.assertEqual(run.difference(value, value), "")
+
+    def test_integers_are_equal(self):
+        self.assertIn("1 of 2", run.difference(np.int32([1, 2]), np.int32([1, 3])))
+
+
+class Cases(unittest.TestCase):
+    def test_every_reference_says_something(self):
+        for case in cases.all_cases():
+            _, _, outputs = run.reference(case)
+            for value in outputs:
+                self.assertGreater(value.size, 0, case.name)
+                if value.dtype.kind == "f":
+                    self.assertTrue(np.isfinite(value).all() and value.any(), case.name)
+
+
+if __name__ == "__main__":
+    unittest.main()

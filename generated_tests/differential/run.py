@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Emits small models of awkward sizes, compiles and runs them, and compares them with ONNX Runtime.
+
+usage: run.py [--tool build/tc-emit] [--cpus generic,x86-64-v3,native] [--sanitize] [--only REGEX] [--jobs N] [--keep DIR]
+                                                                               (run it with `scripts/python_env base`)
+
+Each model is emitted once for each of --cpus that this machine can run, compiled with warnings as errors and that
+processor's instructions, and run on seeded inputs. Floats agree if the difference is below 1e-5 of the reference in norm
+and below 1e-4 of its largest element everywhere; anything else has to be equal. --sanitize compiles with gcc's address and
+undefined-behaviour checks. A refused model fails: every operator here is a common one. The last line reads 'N passed,
+N failed'; the exit code is 0 if all passed.
+"""
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import cases
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
+from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
+
+MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"]}
+NEEDS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
+SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def reference(case):
+    """(model with typed outputs, inputs, ONNX Runtime's outputs)."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    inputs = case.arrays(case.inputs)
+    session = onnxruntime.InferenceSession(case.model(None).SerializeToString(), options, providers=["CPUExecutionProvider"])
+    outputs = session.run(list(case.outputs), inputs)
+    model = case.model([(value.dtype, value.shape) for value in outputs])
+    onnx.checker.check_model(model)
+    return model, inputs, outputs
+
+
+def difference(actual, expected):
+    """"" if the arrays agree, or what differs."""
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return f"{actual.dtype} {list(actual.shape)} instead of {expected.dtype} {list(expected.shape)}"
+    if expected.dtype.kind != "f":
+        wrong = int((actual != expected).sum())
+        return f"{wrong} of {expected.size} elements differ" if wrong else ""
+    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        gap = np.where(a == e, 0, np.abs(a - e))
+    norm = np.linalg.norm(gap) / max(np.linalg.norm(e), 1e-30)
+    worst = gap.max(initial=0) / max(np.abs(e).max(initial=0), 1e-30)
+    return "" if norm < 1e-5 and worst < 1e-4 else f"relative error {norm:.2e} in norm, {worst:.2e} at worst"
+
+
+def run_case(case, cpu, tools, options, work):
+    """Runs one case for one processor; raises Failed."""
+    model, inputs, expected = reference(case)
+    onnx.save(model, work / "model.onnx")
+    for index, value in enumerate(inputs.values()):
+        np.save(work / f"input_{index}.npy", value)
+    package, program, seconds = work / "package", work / "program", {}
+    emitted = call("emit", [options.tool, work / "model.onnx", "-o", package, "--name", "m", "--target", "c", "--cpu", cpu], seconds)
+    if emitted.returncode in REFUSED:
+        raise Failed(f"refused: {refusal(emitted.stdout)}")
+    if emitted.returncode:
+        raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
+    tools.build(package, program, seconds)
+    ran = call("run", [program, "--inputs", work, "--outputs", work], seconds, cwd=package)
+    if ran.returncode:
+        raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout, 'ERROR|error')}")
+    for index, (name, value) in enumerate(zip(case.outputs, expected)):
+        told = difference(np.load(work / f"output_{index}.npy"), value)
+        if told:
+            raise Failed(f"output {name}: {told}")
+
+
+def work_on(case, cpu, tools, options, scratch):
+    """Runs one case; returns whether it passed, after a line that says why it did not."""
+    work = scratch / cpu / case.name
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    try:
+        run_case(case, cpu, tools, options, work)
+        return True
+    except (Failed, OSError) as failure:
+        print(f"FAILED {case.name} ({cpu}): {failure}", flush=True)
+        return False
+    finally:
+        if not options.keep:
+            shutil.rmtree(work)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--cpus", type=lambda text: text.split(","), default=["generic", "x86-64-v3", "native"])
+    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep", type=Path, help="leave everything in this folder")
+    options = parser.parse_args()
+    options.tool = options.tool.resolve()
+    flags = next((line.split() for line in open("/proc/cpuinfo") if line.startswith("flags")), [])
+    options.cpus = [cpu for cpu in options.cpus if NEEDS.get(cpu, "fpu") in flags]
+    return options
+
+
+def main():
+    options = parse_options()
+    chosen = [case for case in cases.all_cases() if re.search(options.only, case.name)]
+    base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
+        scratch = options.keep or Path(temporary)
+        for cpu in options.cpus:
+            folder = Path(temporary) / f"tools-{cpu}"
+            folder.mkdir()
+            tools = Toolchain(folder, [*(SANITIZE if options.sanitize else ["-O2"]), "-ffp-contract=fast", *MARCH[cpu]])
+            results = list(pool.map(lambda case: work_on(case, cpu, tools, options, scratch), chosen))
+            print(f"{cpu}: {sum(results)} of {len(results)} passed", flush=True)
+            passed, failed = passed + sum(results), failed + len(results) - sum(results)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(0 if passed and not failed else 1)
+
+
+if __name__ == "__main__":
+    main()
