@@ -1,6 +1,7 @@
 #include "emit_c/expr.h"
 
 #include "ir/loop/build.h"
+#include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -122,27 +123,12 @@ std::string ExprPrinter::lane_count(const Expr& e, int parent, Context c) {
   const Apply* k = as<Apply>(e);
   if (!k || (k->op != Op::FloorDiv && k->op != Op::Div) || !as<Lanes>(k->args[1])) return "";
   if (const auto n = as_const_int(k->args[0])) return parens(to_text(*n) + " / TC_VL", parent > 12);
-  // (n + VL - 1) / VL in any order of the sum
-  const auto a = affine_in(k->args[0], {});
-  const Apply* sum = as<Apply>(k->args[0]);
-  auto strip = [](const Expr& x, bool& lanes, bool& one, auto& self) -> Expr {
-    if (as<Lanes>(x) && !lanes) { lanes = true; return 0; }
-    if (is_const(x, -1) && !one) { one = true; return 0; }
-    const Apply* p = as<Apply>(x);
-    if (p && p->op == Op::Add) {
-      const Expr l = self(p->args[0], lanes, one, self), r = self(p->args[1], lanes, one, self);
-      return l + r;
-    }
-    if (p && p->op == Op::Sub && is_const(p->args[1], 1) && !one) {
-      one = true;
-      return self(p->args[0], lanes, one, self);
-    }
-    return x;
-  };
-  bool lanes = false, one = false;
-  if (!sum || !a) return "";
-  const Expr n = strip(k->args[0], lanes, one, strip);
-  return lanes && one ? "TC_VECTORS(" + print(n, 0, c) + ")" : "";
+  // (n + VL - 1) / VL
+  Linear n = linear_form(k->args[0]);
+  std::erase_if(n.terms, [](const Linear::Term& t) { return as<Lanes>(t.atom) && t.coefficient == 1; });
+  if (n.terms.size() + 1 != linear_form(k->args[0]).terms.size()) return "";
+  n.constant++;
+  return "TC_VECTORS(" + print(to_expr(n), 0, c) + ")";
 }
 
 std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Context c) {

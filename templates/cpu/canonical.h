@@ -33,11 +33,11 @@ struct Canonical {
   Expr value;               // what is reduced, over axes and raxes; null: no reduction
   Expr shaped_value;        // the same before buffers were made flat: reads fn.inputs
   Op combine = Op::Add;
-  Expr init;       // joins first; over axes
-  Buffer reduced;  // rank 0: its load in `epilogue` stands for the reduced value
-  Expr epilogue;   // over axes
+  Expr init;                 // joins first; over axes
+  Buffer reduced;            // rank 0: its load in `epilogue` stands for the reduced value
+  Expr epilogue;             // over axes
   Buffer out, original_out;  // flat, and fn.outputs[0]
-  Expr out_index;  // over axes, affine
+  Expr out_index;            // over axes, affine
   std::optional<Border> border;
   std::vector<Buffer> inputs;     // flat views of all inputs of the function
   std::vector<Buffer> originals;  // fn.inputs

@@ -79,7 +79,7 @@ class Builder {
 
   // --- chunks: outer axes, panels, row blocks, in this order
   Stmt chunks() {
-    const Var chunk = make_var("chunk");
+    const Var chunk = make_var("part");
     const bool per_panel = m_.right != Contraction::Right::Repacked;
     const int64_t inner = per_panel ? plan_.panels * plan_.row_blocks : 1;
     const int64_t total = points(m_.outer) * inner;

@@ -47,7 +47,7 @@ Stmt flat(const Canonical& c, bool vector) {
       size = s;
       break;
     }
-  const Var chunk = make_var("chunk");
+  const Var chunk = make_var("part");
   return seq({loop(chunk, n / size, strip(c, {}, Expr(chunk) * Expr(size), size, vector), ForKind::Parallel),
               n % size == 0 ? Stmt() : strip(c, {}, n / size * size, n % size, vector)});
 }
