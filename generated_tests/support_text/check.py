@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the support text in every mode it promises and runs it: warnings, math functions, and the program around a model
+(main.c.in, Makefile.in, CMakeLists.txt.in) with a model that copies its inputs, fed by NumPy and ONNX.
+
+    check.py [--stride N] [modes] [math] [program] [fuzz]       needs numpy, ml_dtypes, onnx
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXT = ROOT / "templates" / "text"
+WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror".split()
+C_STANDARDS = ["-std=c99", "-std=c11"]
+X86 = platform.machine() in ("x86_64", "AMD64")
+MACHINES = ["", "-DTC_VL=1"] + (["-march=x86-64-v3", "-march=x86-64-v4", "-DTC_VL=1 -march=x86-64-v3"] if X86 else [])
+DTYPES = [
+    ("FLOAT", "float"), ("UINT8", "uint8_t"), ("INT8", "int8_t"), ("UINT16", "uint16_t"), ("INT16", "int16_t"), ("INT32", "int32_t"),
+    ("INT64", "int64_t"), ("BOOL", "uint8_t"), ("FLOAT16", "uint16_t"), ("DOUBLE", "double"), ("UINT32", "uint32_t"), ("UINT64", "uint64_t"),
+    ("COMPLEX64", "float"), ("COMPLEX128", "double"), ("BFLOAT16", "uint16_t"), ("FLOAT8E4M3FN", "uint8_t"), ("FLOAT8E4M3FNUZ", "uint8_t"),
+    ("FLOAT8E5M2", "uint8_t"), ("FLOAT8E5M2FNUZ", "uint8_t"), ("UINT4", "uint8_t"), ("INT4", "int8_t"), ("FLOAT4E2M1", "uint8_t"), ("FLOAT8E8M0", "uint8_t"),
+]
+DIMS = [3, 5]
+
+
+def compilers(cxx):
+    return [c for c in (("g++", "clang++") if cxx else ("gcc", "clang")) if shutil.which(c)]
+
+
+def call(command, **more):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
+
+
+def must(command, **more):
+    done = call(command, **more)
+    if done.returncode != 0:
+        sys.exit(f"FAILED: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def check_modes(work, _):
+    """Every header by itself, and every function of it (math_test.c uses the vector ones), without a warning."""
+    source = work / "all.c"
+    names = sorted(p.name for p in TEXT.glob("tc_*.h"))
+    alone = []
+    for name in names:
+        one = work / f"one_{name}.c"
+        one.write_text(f'#include "{name}"\nextern int tc_nothing;\n')
+        alone.append(one)
+    source.write_text("#define _POSIX_C_SOURCE 199309L\n" + "".join(f'#include "{n}"\n' for n in names) + "extern int tc_nothing;\n")
+    tests = pathlib.Path(__file__).with_name("math_test.c")
+    for machine in MACHINES:
+        for cxx in (False, True):
+            for compiler in compilers(cxx):
+                for standard in ["-std=c++17"] if cxx else C_STANDARDS:
+                    flags = [compiler, standard, "-x", "c++" if cxx else "c", *WARNINGS, *machine.split(), "-O1", f"-I{TEXT}", f"-I{ROOT}", "-c", "-o", "/dev/null"]
+                    for file in [source, tests, *(alone if machine == "" else [])]:
+                        must([*flags, file])
+
+
+def check_math(work, stride):
+    for machine in ["-march=native -ffp-contract=fast", "-march=native -ffp-contract=off", "-march=native -DTC_VL=8 -ffp-contract=fast" if X86 else "-O3", "-DTC_VL=1 -ffp-contract=off", ""]:
+        for compiler in compilers(False):
+            program = work / "math"
+            must([compiler, "-std=gnu11", "-O2", *machine.split(), f"-I{ROOT}", pathlib.Path(__file__).with_name("math_test.c"), "-o", program, "-lm"])
+            must([program, str(stride)])
+    program = work / "math_asan"
+    must(["gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-march=native", f"-I{ROOT}",
+          pathlib.Path(__file__).with_name("math_test.c"), "-o", program, "-lm"])
+    must([program, str(stride * 101)])
+
+
+def fill(name, holes):
+    text = (TEXT / name).read_text()
+    for hole, value in holes.items():
+        text = text.replace("{{" + hole + "}}", value)
+    assert "{{" not in text.replace("${{", "") or name == "CMakeLists.txt.in", name
+    return text
+
+
+def write_package(out):
+    """A package whose model copies each input to the output of the same number."""
+    out.mkdir()
+    (out / "kernels").mkdir()
+    for p in TEXT.glob("tc_*.h"):
+        shutil.copy(p, out)
+    fields = "".join(f"  {{const}}{c} *t{i};\n" for i, (_, c) in enumerate(DTYPES))
+    (out / "echo.h").write_text(
+        "#ifndef ECHO_H\n#define ECHO_H\n#include <stddef.h>\n#include <stdint.h>\n"
+        "typedef enum { ECHO_OK = 0, ECHO_E_WEIGHTS = 3 } echo_status;\ntypedef struct { int nothing; } echo;\n"
+        "typedef struct {\n" + fields.replace("{const}", "const ") + "} echo_inputs;\ntypedef struct {\n" + fields.replace("{const}", "") + "} echo_outputs;\n"
+        "echo_status echo_init(echo *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);\n"
+        "echo_status echo_run(const echo *m, const echo_inputs *in, const echo_outputs *out);\nvoid echo_free(echo *m);\n"
+        "const void *echo_weights(void);\nint echo_check_weights(const void *weights);\nconst char *echo_strerror(echo_status s);\n#endif\n")
+    copies = "".join(f"  memcpy(out->t{i}, in->t{i}, 15 * sizeof *in->t{i}{' * 2' if 'COMPLEX' in n else ''});\n" for i, (n, _) in enumerate(DTYPES))
+    (out / "echo.c").write_text(
+        '#include "echo.h"\n#include <string.h>\nextern const unsigned char echo_weights_blob[];\nvoid echo_copy(const echo_inputs *in, const echo_outputs *out);\n'
+        "echo_status echo_init(echo *m, const void *w, size_t n, void *p, size_t k) { (void)w; (void)n; (void)p; (void)k; m->nothing = 0; return ECHO_OK; }\n"
+        "echo_status echo_run(const echo *m, const echo_inputs *in, const echo_outputs *out) { (void)m; echo_copy(in, out); return ECHO_OK; }\n"
+        "void echo_free(echo *m) { (void)m; }\nconst void *echo_weights(void) { return echo_weights_blob; }\n"
+        "int echo_check_weights(const void *w) { return memcmp(w, \"weights\", 7) == 0; }\nconst char *echo_strerror(echo_status s) { return s ? \"no\" : \"ok\"; }\n")
+    (out / "kernels" / "copy.c").write_text('#include "../echo.h"\n#include <string.h>\nvoid echo_copy(const echo_inputs *in, const echo_outputs *out);\n'
+                                            "void echo_copy(const echo_inputs *in, const echo_outputs *out)\n{\n" + copies + "}\n")
+    (out / "echo_weights.bin").write_bytes(b"weights")
+    (out / "echo_weights.S").write_text("  .section .rodata\n  .globl echo_weights_blob\necho_weights_blob:\n  .incbin \"echo_weights.bin\"\n  .section .note.GNU-stack,\"\",%progbits\n")
+    rows = ",\n".join(f'  {{"x/{n.lower()}", TC_{n}, 2, dims}}' for n, _ in DTYPES)
+    holes = {
+        "name": "echo", "NAME": "ECHO", "includes": '#include "tc_simd.h"', "dims": "static const int64_t dims[] = {3, 5};", "inputs": rows, "outputs": rows,
+        "input_args": "\n".join(f"  i.t{i} = (const {c} *)in[{i}];" for i, (_, c) in enumerate(DTYPES)),
+        "output_args": "\n".join(f"  o.t{i} = ({c} *)out[{i}];" for i, (_, c) in enumerate(DTYPES)),
+        "n_inputs": str(len(DTYPES)), "n_outputs": str(len(DTYPES)), "lanes": "16", "built_lanes": "TC_VL",
+    }
+    (out / "main.c").write_text(fill("main.c.in", holes))
+    build = {"name": "echo", "march_flags": "-march=x86-64-v3", "objects": "  echo.o \\\n  kernels/copy.o \\\n  echo_weights.o", "sources": "  echo.c\n  kernels/copy.c"}
+    (out / "Makefile").write_text(fill("Makefile.in", build))
+    (out / "CMakeLists.txt").write_text(fill("CMakeLists.txt.in", build))
+
+
+def onnx_type(name):
+    import onnx
+    return getattr(onnx.TensorProto, name)
+
+
+def samples(seed):
+    """One array of each type, with special values."""
+    import ml_dtypes
+    import numpy as np
+    import onnx
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for name, _ in DTYPES:
+        t = onnx.helper.tensor_dtype_to_np_dtype(onnx_type(name))
+        if name.startswith("COMPLEX"):
+            a = (rng.normal(size=DIMS) + 1j * rng.normal(size=DIMS)).astype(t)
+        elif "INT" in name:
+            info = ml_dtypes.iinfo(t)
+            a = np.array([int(info.min) + int(rng.integers(0, 2**62)) % (int(info.max) - int(info.min) + 1) for _ in range(15)], dtype=object).reshape(DIMS).astype(t)
+        elif name == "BOOL":
+            a = rng.integers(0, 2, DIMS).astype(t)
+        else:
+            a = np.abs(rng.normal(size=DIMS) * 3).astype(t) if name == "FLOAT8E8M0" else (rng.normal(size=DIMS) * 3).astype(t)
+            if name in ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16"):
+                a[0, :3] = [np.inf, np.nan, -0.0]
+        arrays.append(a)
+    return arrays
+
+
+def proto(array, name, typed):
+    """A TensorProto: raw data, or the typed field of its type."""
+    import numpy as np
+    import onnx
+    from onnx import numpy_helper
+    t = numpy_helper.from_array(array)
+    assert t.data_type == onnx_type(name)
+    if not typed:
+        return t
+    raw, bits = t.raw_data, {"UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4}.get(name, 0)
+    t.ClearField("raw_data")
+    flat = array.reshape(-1)
+    if name in ("FLOAT", "COMPLEX64"):
+        t.float_data.extend(flat.view(np.float32).tolist())
+    elif name in ("DOUBLE", "COMPLEX128"):
+        t.double_data.extend(flat.view(np.float64).tolist())
+    elif name == "INT64":
+        t.int64_data.extend(flat.tolist())
+    elif name in ("UINT32", "UINT64"):
+        t.uint64_data.extend(flat.tolist())
+    elif bits:
+        t.int32_data.extend(raw)
+    elif array.dtype.itemsize == 2 and name not in ("INT16", "UINT16"):
+        t.int32_data.extend(flat.view(np.uint16).tolist())
+    elif "FLOAT8" in name:
+        t.int32_data.extend(flat.view(np.uint8).tolist())
+    else:
+        t.int32_data.extend(int(v) for v in flat)
+    return t
+
+
+def read_back(folder, k):
+    import numpy as np
+    import onnx
+    from onnx import numpy_helper
+    npy, pb = folder / f"output_{k}.npy", folder / f"output_{k}.pb"
+    if npy.exists():
+        return np.load(npy)
+    t = onnx.TensorProto()
+    t.ParseFromString(pb.read_bytes())
+    return numpy_helper.to_array(t)
+
+
+def build_package(work):
+    out = work / "echo"
+    write_package(out)
+    must(["make", "-C", out, "-j2", "CFLAGS=-O1 -Wall -Wextra -Werror -std=c99"])
+    must(["make", "-C", out, "clean"])
+    must(["make", "-C", out, "CC=clang" if shutil.which("clang") else "CC=gcc", "TC_ARCH=", "TC_OPENMP="])
+    (work / "app").mkdir()
+    (work / "app" / "app.c").write_text('#include "echo.h"\nint main(void) { return echo_check_weights(echo_weights()) ? 0 : 1; }\n')
+    (work / "app" / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.13)\nproject(app C)\nadd_subdirectory(../echo echo)\nadd_executable(app app.c)\n"
+                                                 "target_link_libraries(app PRIVATE echo::echo)\n")
+    must(["cmake", "-S", work / "app", "-B", work / "app" / "b"])
+    must(["cmake", "--build", work / "app" / "b"])
+    must([work / "app" / "b" / "app"])
+    must(["cmake", "-S", out, "-B", work / "b"])
+    must(["cmake", "--build", work / "b"])
+    return work / "b" / "echo"
+
+
+def write_inputs(work, arrays):
+    """The same arrays in each way the program reads."""
+    import numpy as np
+    forms = {}
+    for form in ("raw", "typed", "mixed", "named"):
+        folder = forms[form] = work / form
+        folder.mkdir()
+        for k, (a, (name, _)) in enumerate(zip(arrays, DTYPES)):
+            stem = f"x_{name.lower()}" if form == "named" else f"input_{k}"
+            if form == "mixed" and a.dtype.isbuiltin == 1:
+                kind = k % 3
+                np.save(folder / stem, np.asfortranarray(a) if kind == 0 else a.astype(a.dtype.newbyteorder(">")) if kind == 1 else a)
+            else:
+                (folder / f"{stem}.pb").write_bytes(proto(a, name, form == "typed").SerializeToString())
+    return forms
+
+
+def check_program(work, _):
+    import numpy as np
+    program = build_package(work)
+    arrays = samples(1)
+    for form, folder in write_inputs(work, arrays).items():
+        out = work / f"out_{form}"
+        must([program, "--inputs", folder, "--outputs", out])
+        for k, a in enumerate(arrays):
+            got = read_back(out, k)
+            assert got.dtype == a.dtype and got.tobytes() == a.tobytes(), (form, DTYPES[k], got, a)
+        must([program, "--inputs", folder, "--expect", out])
+    check_failures(work, program, arrays)
+    line = must([program, "--bench", "0.05", "--json"]).splitlines()[-1]
+    assert set(json.loads(line)) == {"runs", "min_ms", "median_ms", "p95_ms", "p99_ms"}, line
+    assert must([program, "--seed", "3"]) == must([program, "--seed", "3", "--threads", "2"]) != must([program, "--seed", "4"])
+    assert "row 2:" in must([program, "--top", "3"])
+
+
+def check_failures(work, program, arrays):
+    """Each wrong input is refused, with the words that name it."""
+    import numpy as np
+
+    def refused(words, *arguments):
+        done = call([program, *arguments])
+        assert done.returncode != 0 and words in done.stderr + done.stdout, (words, done)
+
+    bad = work / "bad"
+    shutil.copytree(work / "raw", bad)
+    refused("unknown option", "--frobnicate")
+    refused("needs a number", "--bench", "x")
+    refused("has neither input_0", "--inputs", work)
+    np.save(bad / "input_0.npy", np.zeros((5, 3), np.float32))
+    refused("float [3, 5], the file has float [5, 3]", "--inputs", bad)
+    np.save(bad / "input_0.npy", np.zeros((3, 5), np.float64))
+    refused("the file has double", "--inputs", bad)
+    (bad / "input_0.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff")
+    refused("not a .npy file", "--inputs", bad)
+    np.save(bad / "input_0.npy", arrays[0])
+    shutil.copy(bad / "input_0.npy", bad / f"input_{len(DTYPES)}.npy")
+    refused(f"the model has {len(DTYPES)} inputs", "--inputs", bad)
+    expect = work / "out_raw"
+    a = np.load(expect / "output_0.npy")
+    a[2, 2] += 1
+    np.save(expect / "output_0.npy", a)
+    refused("FAIL", "--inputs", work / "raw", "--expect", expect)
+
+
+def check_fuzz(work, _):
+    """Broken files are refused without a fault: the parsers alone, under sanitizers; and archives of both kinds."""
+    import numpy as np
+    source = work / "parse.c"
+    source.write_text('#include "tc_files.h"\nint main(int argc, char **argv)\n{\n  tc_source s;\n  tc_tensor t;\n  int r;\n  if (argc != 3 || tc_source_open(&s, argv[1])) return 3;\n'
+                      "  t.data = NULL;\n  r = tc_source_try(&s, argv[2], &t);\n  if (r == 0) fwrite(t.data, 1, tc_bytes(&t), stdout);\n  free(t.data);\n  free(s.archive);\n  return r < 0 ? 2 : r;\n}\n")
+    program = work / "parse"
+    must(["gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{TEXT}", source, "-o", program])
+    rng = np.random.default_rng(2)
+    arrays = {"a": rng.integers(0, 3, (40, 50)).astype(np.int64), "b": rng.normal(size=1000).astype(np.float32), "c": np.zeros((300, 300), np.int8), "d": np.float64(3)}
+    for name, save in (("stored", np.savez), ("deflated", np.savez_compressed)):
+        save(work / f"{name}.npz", **arrays)
+        for key, a in arrays.items():
+            done = subprocess.run([program, work / f"{name}.npz", key], capture_output=True)
+            assert done.returncode == 0 and done.stdout == a.tobytes(), (name, key, done.stderr)
+    seeds = [(work / "stored.npz").read_bytes(), (work / "deflated.npz").read_bytes()]
+    folder = work / "fuzz"
+    folder.mkdir()
+    np.save(folder / "x.npy", arrays["d"])
+    small = [(folder / "x.npy").read_bytes()] + [proto(a, n, typed).SerializeToString() for a, (n, _) in zip(samples(3), DTYPES) for typed in (False, True)]
+    (folder / "x.npy").unlink()
+    random.seed(4)
+    for i in range(400):
+        data = bytearray(random.choice(seeds if i % 2 else small))
+        for _ in range(random.choice([0, 1, 2, 8])):
+            data[random.randrange(len(data))] = random.choice([0, 1, 127, 128, 255, random.randrange(256)])
+        if random.random() < 0.3:
+            data = data[: random.randrange(len(data))]
+        archive, npy = i % 2 == 1, data[:6] == b"\x93NUMPY"
+        file = work / "fuzz.npz" if archive else folder / ("x.npy" if npy else "x.pb")
+        file.write_bytes(data)
+        done = subprocess.run([program, file if archive else folder, random.choice("abcd") if archive else "x"], capture_output=True, timeout=60)
+        assert done.returncode in (0, 1, 2) and b"Sanitizer" not in done.stderr and b"runtime error" not in done.stderr, done.stderr.decode(errors="replace")
+        file.unlink()
+
+
+def main():
+    checks = {"modes": check_modes, "math": check_math, "program": check_program, "fuzz": check_fuzz}
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--stride", type=int, default=4337)
+    parser.add_argument("checks", nargs="*", default=[], help=" ".join(checks))
+    options = parser.parse_args()
+    for name in options.checks or list(checks):
+        with tempfile.TemporaryDirectory() as work:
+            checks[name](pathlib.Path(work), options.stride)
+        print(f"{name}: ok", flush=True)
+
+
+if __name__ == "__main__":
+    os.environ.pop("MAKEFLAGS", None)
+    main()
