@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit */
-/* Functions of vectors of floats. Errors are in units in the last place (ulp), the largest over all 2^32 floats (or over
- * the range that is named), with and without contraction to fused multiply-adds, TC_VL = 1 to 16. Zeros, infinities, NaN
- * and denormals are as in C's Annex F unless a comment says otherwise. fit_math.py of tc-emit derives the coefficients. */
+/* Functions of vectors of floats. Errors are bounds in units in the last place (ulp), above the largest found among 10^7
+ * floats spread over all of them, with and without contraction to fused multiply-adds, TC_VL = 1 to 16. Zeros, infinities,
+ * NaN and denormals are as in C's Annex F unless a comment says otherwise. fit_math.py of tc-emit derives the coefficients. */
 #ifndef TC_MATH_H
 #define TC_MATH_H
 #include "tc_simd.h"
