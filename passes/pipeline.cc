@@ -7,10 +7,14 @@ const std::vector<PassInfo>& graph_passes() {
   static const std::vector<PassInfo> list = {
       {"dynamic_to_static", 0, dynamic_to_static, "infers types and evaluates shape arithmetic"},
       {"dead_code", 0, dead_code, "removes what no output needs"},
-      {"eliminate_identity", 1, eliminate_identity, "removes nodes that copy their operand"},
       {"simplify_inference", 1, simplify_inference, "turns batch normalisation into a multiplication and an addition"},
-      {"fold_constant", 1, fold_constant, "evaluates what depends on constants only"},
+      {"eliminate_identity", 1, eliminate_identity, "removes nodes that copy their operand"},
+      // Equal operands are one value from here on; the patterns of the next two compare values.
       {"eliminate_common_subexpr", 1, eliminate_common_subexpr, "computes equal things once"},
+      {"recognize_idioms", 1, recognize_idioms, "finds operators that exporters spell out in smaller ones"},
+      {"canonicalize_ops", 1, canonicalize_ops, "writes operators that say the same thing in one way"},
+      {"simplify_expr", 1, simplify_expr, "applies algebra to operators and pairs of them"},
+      {"fold_constant", 1, fold_constant, "evaluates what depends on constants only"},
       {"to_functions", 0, to_functions, "replaces operators by their meanings, the only thing known from here on"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
   };

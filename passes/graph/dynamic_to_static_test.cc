@@ -1,0 +1,113 @@
+#include "passes/graph/passes.h"
+#include "passes/graph/test_graph.h"
+
+namespace tc {
+namespace {
+
+/// Nodes without types, as an importer makes them.
+Value* raw(TestGraph& t, const std::string& name, const std::string& op, std::vector<Value*> in, Attrs attrs = {}) {
+  return t.g.append(op, std::move(in), {ModelText(name)}, std::move(attrs))->outputs[0];
+}
+
+void run(Graph& g, Diagnostics* d = nullptr) {
+  PassContext cx;
+  cx.diagnostics = d;
+  dynamic_to_static(g, cx);
+}
+
+TEST(DynamicToStatic, EvaluatesTheShapeArithmeticOfExporters) {
+  TestGraph t;
+  Value* x = t.in("x", {2, 3, 4});
+  Value* s = raw(t, "s", "Shape", {x});
+  Value* b = raw(t, "b", "Gather", {s, t.scalar("zero", 0, DType::I64)});
+  Value* u = raw(t, "u", "Unsqueeze", {b, t.ints("axes", {0})});
+  Value* c = raw(t, "c", "Concat", {u, t.ints("minus", {-1})}, {{"axis", int64_t(0)}});
+  Value* y = raw(t, "y", "Reshape", {x, c});
+  Graph g = t.out({y});
+  run(g);
+  EXPECT_EQ(ops_of(g), "Reshape");
+  EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[2,12]");
+  EXPECT_EQ(g.nodes().front()->inputs[1]->constant->as_ints(), (std::vector<int64_t>{2, -1}));
+}
+
+TEST(DynamicToStatic, ConstantOfShapeAndRangeFollow) {
+  TestGraph t;
+  Value* x = t.in("x", {5, 3});
+  Value* s = raw(t, "s", "Shape", {x});
+  Value* n = raw(t, "n", "Gather", {s, t.scalar("zero", 0, DType::I64)});
+  Value* r = raw(t, "r", "Range", {t.scalar("from", 0, DType::I64), n, t.scalar("step", 1, DType::I64)});
+  Value* y = raw(t, "y", "Gather", {x, r});
+  Graph g = t.out({y});
+  run(g);
+  EXPECT_EQ(ops_of(g), "Gather");
+  EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[5,3]");
+}
+
+std::unique_ptr<Graph> branch(const char* op) {
+  auto g = std::make_unique<Graph>();
+  Value* x = g->add_input(ModelText("bx"), {});
+  Value* y = g->append(op, {x}, {ModelText(std::string("by_") + op)})->outputs[0];
+  g->set_outputs({y});
+  return g;
+}
+
+Graph conditional(TestGraph& t, Value* condition) {
+  Value* x = t.in("x", {3});
+  Node* n = t.g.append("If", {condition, x}, {ModelText("y")});
+  n->captures = 1;
+  n->regions.push_back(branch("Relu"));
+  n->regions.push_back(branch("Neg"));
+  return t.out({n->outputs[0]});
+}
+
+TEST(DynamicToStatic, AnIfWithAConstantConditionBecomesItsBranch) {
+  for (const bool yes : {true, false}) {
+    TestGraph t;
+    Graph g = conditional(t, t.scalar("c", yes, DType::Bool));
+    run(g);
+    EXPECT_EQ(ops_of(g), yes ? "Relu" : "Neg");
+    EXPECT_EQ(g.outputs()[0]->name, ModelText("y"));
+    EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[3]");
+  }
+}
+
+TEST(DynamicToStatic, BodiesGetTypesAndTheirOwnConstants) {
+  TestGraph t;
+  Value* c = t.in("c", {}, DType::Bool);
+  Value* k = t.scalar("k", 2);
+  Node* n = t.g.append("If", {c, t.in("x", {3}), k}, {ModelText("y")});
+  n->captures = 2;
+  for (const char* op : {"Add", "Mul"}) {
+    auto g = std::make_unique<Graph>();
+    Value* x = g->add_input(ModelText("bx"), {});
+    Value* y = g->add_input(ModelText("bk"), {});
+    g->set_outputs({g->append(op, {x, y}, {ModelText("by")})->outputs[0]});
+    n->regions.push_back(std::move(g));
+  }
+  Graph g = t.out({n->outputs[0]});
+  run(g);
+  EXPECT_EQ(n->captures, 1);
+  EXPECT_EQ(n->inputs.size(), 2u);
+  for (const auto& r : n->regions) {
+    EXPECT_EQ(r->inputs().size(), 1u);
+    EXPECT_TRUE(r->nodes().front()->inputs[1]->is_constant());
+  }
+  EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[3]");
+}
+
+TEST(DynamicToStatic, CollectsTheProblemsOfAllNodes) {
+  TestGraph t;
+  Value* x = t.in("x", {2, 3});
+  Value* a = raw(t, "a", "NoSuchOperator", {x});
+  Value* b = raw(t, "b", "Relu", {a});
+  Value* c = raw(t, "c", "Reshape", {x, t.ints("five", {5})});
+  Graph g = t.out({b, c});
+  Diagnostics d;
+  run(g, &d);
+  ASSERT_EQ(d.list().size(), 2u);
+  EXPECT_EQ(d.list()[0].loc.op, "NoSuchOperator");
+  EXPECT_EQ(d.list()[1].loc.op, "Reshape");
+}
+
+}  // namespace
+}  // namespace tc
