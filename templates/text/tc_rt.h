@@ -26,10 +26,16 @@ static inline int tc_weights_match(const void *weights, size_t bytes, uint64_t l
   return memcmp(h.magic, "TCWEIGHT", 8) == 0 && h.byte_order == UINT32_C(0x01020304) && h.version == 1 && h.bytes == bytes && h.layout == layout;
 }
 
-static inline uint64_t tc_read_le(const unsigned char *p, int bytes)
+static inline uint64_t tc_read_le8(const unsigned char *p)
 {
-  uint64_t v = 0;
-  for (int i = bytes - 1; i >= 0; i--) v = v << 8 | p[i];
+  const uint16_t one = 1;
+  unsigned char low;
+  uint64_t v;
+  memcpy(&low, &one, 1);
+  memcpy(&v, p, 8);
+  if (low == 1) return v;
+  v = 0;
+  for (int i = 7; i >= 0; i--) v = v << 8 | p[i];
   return v;
 }
 static inline uint64_t tc_rotate(uint64_t x, int by) { return x << by | x >> (64 - by); }
@@ -44,13 +50,13 @@ static inline uint64_t tc_xxh64(const void *data, size_t bytes)
   if (bytes >= 32) {
     uint64_t lane[4] = {p1 + p2, p2, 0, 0 - p1};
     for (; end - p >= 32; p += 32)
-      for (int i = 0; i < 4; i++) lane[i] = tc_rotate(lane[i] + tc_read_le(p + 8 * i, 8) * p2, 31) * p1;
+      for (int i = 0; i < 4; i++) lane[i] = tc_rotate(lane[i] + tc_read_le8(p + 8 * i) * p2, 31) * p1;
     h = tc_rotate(lane[0], 1) + tc_rotate(lane[1], 7) + tc_rotate(lane[2], 12) + tc_rotate(lane[3], 18);
     for (int i = 0; i < 4; i++) h = (h ^ tc_rotate(lane[i] * p2, 31) * p1) * p1 + p4;
   }
   h += bytes;
-  for (; end - p >= 8; p += 8) h = tc_rotate(h ^ tc_rotate(tc_read_le(p, 8) * p2, 31) * p1, 27) * p1 + p4;
-  for (; end - p >= 4; p += 4) h = tc_rotate(h ^ tc_read_le(p, 4) * p1, 23) * p2 + p3;
+  for (; end - p >= 8; p += 8) h = tc_rotate(h ^ tc_rotate(tc_read_le8(p) * p2, 31) * p1, 27) * p1 + p4;
+  for (; end - p >= 4; p += 4) h = tc_rotate(h ^ (p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24) * p1, 23) * p2 + p3;
   for (; p < end; p++) h = tc_rotate(h ^ *p * p5, 11) * p1;
   h = (h ^ h >> 33) * p2;
   h = (h ^ h >> 29) * p3;

@@ -156,39 +156,50 @@ TC_INLINE tc_vf tc_gather(const float *p, const int32_t *index)
   return v;
 }
 
-/* Over the lanes, as a tree: lane l meets lane l + TC_VL / 2, then l + TC_VL / 4, ... */
-TC_INLINE float tc_hsum(tc_vf v)
-{
-  float t[TC_VL];
-  tc_store(t, v);
-  TC_UNROLL for (int w = TC_VL / 2; w > 0; w /= 2)
-    TC_UNROLL for (int l = 0; l < w; l++) t[l] = t[l] + t[l + w];
-  return t[0];
-}
-TC_INLINE float tc_hprod(tc_vf v)
-{
-  float t[TC_VL];
-  tc_store(t, v);
-  TC_UNROLL for (int w = TC_VL / 2; w > 0; w /= 2)
-    TC_UNROLL for (int l = 0; l < w; l++) t[l] = t[l] * t[l + w];
-  return t[0];
-}
-TC_INLINE float tc_hmax(tc_vf v)  /* NaN in any lane gives NaN */
-{
-  float t[TC_VL];
-  tc_store(t, v);
-  TC_UNROLL for (int w = TC_VL / 2; w > 0; w /= 2)
-    TC_UNROLL for (int l = 0; l < w; l++) t[l] = t[l] < t[l + w] || t[l + w] != t[l + w] ? t[l + w] : t[l];
-  return t[0];
-}
-TC_INLINE float tc_hmin(tc_vf v)
-{
-  float t[TC_VL];
-  tc_store(t, v);
-  TC_UNROLL for (int w = TC_VL / 2; w > 0; w /= 2)
-    TC_UNROLL for (int l = 0; l < w; l++) t[l] = t[l] > t[l + w] || t[l + w] != t[l + w] ? t[l + w] : t[l];
-  return t[0];
-}
+/* Over the lanes, as a tree: lane l meets lane l + TC_VL / 2, then l + TC_VL / 4, ... Max and min give NaN if any lane is. */
+#if TC_VL > 1
+
+typedef float   tc_v4f __attribute__((vector_size(16)));
+typedef int32_t tc_v4i __attribute__((vector_size(16)));
+
+#  if defined(__clang__)
+TC_INLINE tc_v4f tc_swap_halves(tc_v4f v) { return __builtin_shufflevector(v, v, 2, 3, 0, 1); }
+TC_INLINE tc_v4f tc_swap_pairs(tc_v4f v) { return __builtin_shufflevector(v, v, 1, 0, 3, 2); }
+#  else
+TC_INLINE tc_v4f tc_swap_halves(tc_v4f v) { const tc_v4i lanes = {2, 3, 0, 1}; return __builtin_shuffle(v, lanes); }
+TC_INLINE tc_v4f tc_swap_pairs(tc_v4f v) { const tc_v4i lanes = {1, 0, 3, 2}; return __builtin_shuffle(v, lanes); }
+#  endif
+
+TC_INLINE tc_v4f tc_sum4(tc_v4f a, tc_v4f b) { return a + b; }
+TC_INLINE tc_v4f tc_prod4(tc_v4f a, tc_v4f b) { return a * b; }
+TC_INLINE tc_v4f tc_max4(tc_v4f a, tc_v4f b) { const tc_v4i m = (b > a) | (b != b); return (tc_v4f)(((tc_v4i)b & m) | ((tc_v4i)a & ~m)); }
+TC_INLINE tc_v4f tc_min4(tc_v4f a, tc_v4f b) { const tc_v4i m = (b < a) | (b != b); return (tc_v4f)(((tc_v4i)b & m) | ((tc_v4i)a & ~m)); }
+
+#  define TC_HORIZONTAL(name, of_two)                                                        \
+    TC_INLINE float name(tc_vf v)                                                            \
+    {                                                                                        \
+      tc_v4f q[TC_VL / 4];                                                                   \
+      memcpy(q, &v, sizeof v);                                                               \
+      TC_UNROLL for (int w = TC_VL / 8; w > 0; w /= 2)                                       \
+        TC_UNROLL for (int i = 0; i < w; i++) q[i] = of_two(q[i], q[i + w]);                 \
+      q[0] = of_two(q[0], tc_swap_halves(q[0]));                                             \
+      q[0] = of_two(q[0], tc_swap_pairs(q[0]));                                              \
+      return q[0][0];                                                                        \
+    }
+TC_HORIZONTAL(tc_hsum, tc_sum4)
+TC_HORIZONTAL(tc_hprod, tc_prod4)
+TC_HORIZONTAL(tc_hmax, tc_max4)
+TC_HORIZONTAL(tc_hmin, tc_min4)
+
+#else
+
+TC_INLINE float tc_hsum(tc_vf v) { return v; }
+TC_INLINE float tc_hprod(tc_vf v) { return v; }
+TC_INLINE float tc_hmax(tc_vf v) { return v; }
+TC_INLINE float tc_hmin(tc_vf v) { return v; }
+
+#endif
+
 TC_INLINE int tc_any(tc_vm m)
 {
   int32_t t[TC_VL], any = 0;
