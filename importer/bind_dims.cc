@@ -1,0 +1,175 @@
+// Step 4: every size of every input becomes a number. A symbolic size gets its value from --dim NAME=K, from
+// --dim INPUT:AXIS=K or from --input-shape INPUT=AxBxC, and then has that value wherever its name stands in the model.
+//
+//   input x: float[batch, 3, H, W]  with  --dim batch=1 --input-shape x=1x3x224x224   ->   float[1, 3, 224, 224]
+//
+// Leaves: the main graph's inputs with constant sizes; outputs and bodies with the same names replaced.
+#include <algorithm>
+
+#include "importer/context.h"
+
+namespace tc::importer {
+
+namespace {
+
+using Dimension = onnx::TensorShapeProto::Dimension;
+
+class DimBinder {
+ public:
+  DimBinder(Context& c, onnx::ModelProto& m) : c_(c), model_(m) {
+    for (const auto& t : m.graph().initializer()) initialized_.insert(t.name());
+  }
+
+  void run() {
+    for (const auto& v : model_.graph().input()) collect_symbols(v.type());
+    for (auto& v : *model_.mutable_graph()->mutable_input())
+      if (is_open(v)) apply_shapes(v);
+    for (const auto& [name, value] : c_.options.dims)
+      if (name.find(':') == std::string::npos) bind(name, value, "--dim " + printable(name));
+    for (auto& v : *model_.mutable_graph()->mutable_input())
+      if (is_open(v)) finish(v);
+    report_unused();
+    for_each_graph(*model_.mutable_graph(), [&](onnx::GraphProto& g) {
+      for (auto& v : *g.mutable_input()) replace(*v.mutable_type());
+      for (auto& v : *g.mutable_output()) replace(*v.mutable_type());
+      for (auto& v : *g.mutable_value_info()) replace(*v.mutable_type());
+    });
+  }
+
+ private:
+  /// Inputs with sizes to bind: tensors without a default value.
+  bool is_open(const onnx::ValueInfoProto& v) const {
+    return v.type().has_tensor_type() && !initialized_.count(v.name());
+  }
+
+  void collect_symbols(const onnx::TypeProto& type) {
+    const onnx::TypeProto* t = &type;
+    while (t->has_sequence_type() || t->has_optional_type())
+      t = t->has_sequence_type() ? &t->sequence_type().elem_type() : &t->optional_type().elem_type();
+    for (const auto& d : t->tensor_type().shape().dim())
+      if (!d.dim_param().empty()) symbols_.insert(d.dim_param());
+  }
+
+  void bind(const std::string& symbol, int64_t value, const std::string& by) {
+    if (value < 0) return c_.error("TC0152", ExitCode::Usage, nullptr, by + ": a size cannot be negative");
+    const auto [it, added] = sizes_.emplace(symbol, value);
+    if (!added && it->second != value)
+      c_.error("TC0152", ExitCode::Usage, nullptr,
+               by + "=" + to_text(value) + ": dimension " + quoted(symbol) + " is already " + to_text(it->second));
+  }
+
+  /// Gives `d` the value that the command line states for it.
+  void set(const onnx::ValueInfoProto& v, Dimension& d, int axis, int64_t value, const std::string& by) {
+    if (value < 0) return c_.error("TC0152", ExitCode::Usage, nullptr, by + ": a size cannot be negative");
+    if (d.has_dim_value() && d.dim_value() >= 0 && d.dim_value() != value)
+      return c_.error("TC0152", ExitCode::Usage, nullptr,
+                      by + "=" + to_text(value) + ": the model fixes axis " + to_text(int64_t(axis)) + " of input " +
+                          quoted(v.name()) + " to " + to_text(d.dim_value()));
+    if (!d.dim_param().empty()) bind(d.dim_param(), value, by);
+    d.set_dim_value(value);
+  }
+
+  void apply_shapes(onnx::ValueInfoProto& v) {
+    auto& tensor = *v.mutable_type()->mutable_tensor_type();
+    if (const auto it = c_.options.input_shapes.find(v.name()); it != c_.options.input_shapes.end()) {
+      used_.insert(v.name());
+      const std::string by = "--input-shape " + printable(v.name());
+      const bool had_rank = tensor.has_shape();
+      auto& shape = *tensor.mutable_shape();
+      if (had_rank && shape.dim_size() != int(it->second.size())) {
+        c_.error("TC0152", ExitCode::Usage, nullptr,
+                 by + " has " + to_text(int64_t(it->second.size())) + " sizes, the input has rank " +
+                     to_text(int64_t(shape.dim_size())));
+      } else {
+        while (shape.dim_size() < int(it->second.size())) shape.add_dim();
+        for (int k = 0; k < shape.dim_size(); ++k) set(v, *shape.mutable_dim(k), k, it->second[size_t(k)], by);
+      }
+    }
+    for (int k = 0; k < tensor.shape().dim_size(); ++k) {
+      const std::string key = v.name() + ":" + to_text(int64_t(k));
+      if (const auto it = c_.options.dims.find(key); it != c_.options.dims.end()) {
+        used_.insert(key);
+        set(v, *tensor.mutable_shape()->mutable_dim(k), k, it->second, "--dim " + printable(key));
+      }
+    }
+  }
+
+  void finish(onnx::ValueInfoProto& v) {
+    auto& tensor = *v.mutable_type()->mutable_tensor_type();
+    const std::string who = "input " + quoted(v.name());
+    const std::string flag = "--input-shape " + printable(v.name()) + "=";
+    if (!tensor.has_shape())
+      return c_.reject("TC0150", nullptr, who + " has no shape",
+                       {"give it one: " + flag + "1x3x224x224 (for example)"});
+    Dims dims;
+    bool open = false;
+    for (int k = 0; k < tensor.shape().dim_size(); ++k) {
+      Dimension& d = *tensor.mutable_shape()->mutable_dim(k);
+      const std::string symbol = d.dim_param();
+      if (const auto it = sizes_.find(symbol); !symbol.empty() && it != sizes_.end()) d.set_dim_value(it->second);
+      if (d.has_dim_value() && d.dim_value() >= 0) {
+        dims.push_back(d.dim_value());
+        continue;
+      }
+      open = true;
+      const std::string what = d.has_dim_value() ? "the size " + to_text(d.dim_value())
+                               : symbol.empty()  ? std::string("no size")
+                                                 : "the symbolic size " + quoted(symbol);
+      const std::string name = symbol.empty() ? printable(v.name()) + ":" + to_text(int64_t(k)) : printable(symbol);
+      c_.reject("TC0150", nullptr,
+                who + " has " + what + " on axis " + to_text(int64_t(k)) + "; code is made for fixed sizes",
+                {"give it one: --dim " + name + "=1 (for example)"});
+    }
+    if (!open) check_size(who, tensor.elem_type(), dims);
+  }
+
+  void check_size(const std::string& who, int type, const Dims& dims) {
+    try {
+      checked_mul(num_elements(dims), std::max(1, info(DType(type)).bytes));
+    } catch (const Error&) {
+      c_.error("TC0501", ExitCode::Limit, nullptr, who + ": its size in bytes does not fit in 64 bits");
+    }
+  }
+
+  void report_unused() {
+    std::vector<std::string> known;
+    for (const std::string& s : symbols_) known.push_back(printable(s));
+    const std::string have =
+        known.empty() ? "the model has no symbolic dimensions" : "the model has: " + join(known, ", ");
+    for (const auto& [name, value] : c_.options.dims)
+      if (!used_.count(name) && !symbols_.count(name))
+        c_.error("TC0151", ExitCode::Usage, nullptr, "--dim " + printable(name) + " names no dimension of an input",
+                 {have});
+    std::vector<std::string> inputs;
+    for (const auto& v : model_.graph().input())
+      if (is_open(v)) inputs.push_back(printable(v.name()));
+    for (const auto& [name, shape] : c_.options.input_shapes)
+      if (!used_.count(name))
+        c_.error("TC0151", ExitCode::Usage, nullptr, "--input-shape " + printable(name) + " names no tensor input",
+                 {"the model has: " + join(inputs, ", ")});
+  }
+
+  void replace(onnx::TypeProto& type) {
+    onnx::TypeProto* t = &type;
+    while (t->has_sequence_type() || t->has_optional_type())
+      t = t->has_sequence_type() ? t->mutable_sequence_type()->mutable_elem_type()
+                                 : t->mutable_optional_type()->mutable_elem_type();
+    if (!t->has_tensor_type() || !t->tensor_type().has_shape()) return;
+    for (auto& d : *t->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
+      if (d.has_dim_value() && d.dim_value() < 0) d.clear_value();
+      if (d.dim_param().empty()) continue;
+      if (const auto it = sizes_.find(d.dim_param()); it != sizes_.end()) d.set_dim_value(it->second);
+    }
+  }
+
+  Context& c_;
+  onnx::ModelProto& model_;
+  std::set<std::string> initialized_, used_, symbols_;
+  std::map<std::string, int64_t> sizes_;
+};
+
+}  // namespace
+
+void bind_dims(Context& c, onnx::ModelProto& m) { DimBinder(c, m).run(); }
+
+}  // namespace tc::importer

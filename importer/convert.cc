@@ -1,0 +1,172 @@
+// Step 6: graph and bodies are converted to the newest operator set by ONNX's own converter, so that one version of
+// every operator has to be defined here. Shapes are inferred before (several adapters look at them), and what the
+// converter is known to get wrong is put right: PRelu before version 7, Scan of version 8 (convert_fixes.cc).
+//
+// Needs: weights stored away (tensors.h), calls inlined. Leaves: a model at newest_opset() with the types that ONNX
+// infers.
+#include <onnx/defs/schema.h>
+#include <onnx/shape_inference/implementation.h>
+#include <onnx/version_converter/convert.h>
+
+#include "importer/convert_fixes.h"
+
+namespace tc::importer {
+
+namespace {
+
+/// IR version that conversion works with: adapters add initializers that are no inputs, older versions do not allow
+/// that.
+constexpr int64_t kIrVersion = 10;
+
+const onnx::OpSchema* schema_of(const onnx::ModelProto& m, const onnx::NodeProto& n) {
+  const std::string domain = domain_of(n.domain());
+  return onnx::OpSchemaRegistry::Schema(n.op_type(), int(opset_of(m.opset_import(), domain)), domain);
+}
+
+/// Initializers that are listed as inputs become plain constants; stale types go, but for outputs of operators that
+/// ONNX knows nothing about, where the model's word is all there is.
+void tidy(onnx::ModelProto& m) {
+  m.set_ir_version(std::max<int64_t>(m.ir_version(), kIrVersion));
+  for_each_graph(*m.mutable_graph(), [&](onnx::GraphProto& g) {
+    std::unordered_set<std::string> initializers, foreign;
+    for (const auto& t : g.initializer()) initializers.insert(t.name());
+    google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> inputs, infos;
+    for (auto& v : *g.mutable_input())
+      if (!initializers.count(v.name())) *inputs.Add() = std::move(v);
+    g.mutable_input()->Swap(&inputs);
+    for (const auto& n : g.node())
+      if (!schema_of(m, n)) foreign.insert(n.output().begin(), n.output().end());
+    for (auto& v : *g.mutable_value_info())
+      if (foreign.count(v.name())) *infos.Add() = std::move(v);
+    g.mutable_value_info()->Swap(&infos);
+  });
+}
+
+/// Runs ONNX's inference on a copy; false and the reason if it throws.
+bool try_infer(onnx::ModelProto& m, std::string& why) {
+  onnx::ModelProto copy = m;
+  try {
+    const onnx::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
+    onnx::shape_inference::InferShapes(copy, onnx::OpSchemaRegistry::Instance(), options);
+  } catch (const std::exception& e) {
+    why = e.what();
+    return false;
+  }
+  m = std::move(copy);
+  return true;
+}
+
+/// Every operator of the default set has a schema in the version that the model uses; the converter gives up otherwise.
+bool all_known(const onnx::ModelProto& m) {
+  bool known = true;
+  for_each_graph(const_cast<onnx::GraphProto&>(m.graph()), [&](onnx::GraphProto& g) {
+    for (const auto& n : g.node()) known = known && (!domain_of(n.domain()).empty() || schema_of(m, n));
+  });
+  return known;
+}
+
+void set_default_opset(onnx::ModelProto& m, int64_t version) {
+  for (auto& o : *m.mutable_opset_import())
+    if (domain_of(o.domain()).empty()) return o.set_version(version);
+  m.add_opset_import()->set_version(version);
+}
+
+/// The declared types of inputs and outputs, which adapters may have changed on their way.
+void restore_ports(const onnx::GraphProto& from, onnx::GraphProto& to) {
+  *to.mutable_input() = from.input();
+  *to.mutable_output() = from.output();
+  *to.mutable_value_info() = from.value_info();
+  to.set_name(from.name());
+}
+
+bool run_converter(Context& c, onnx::ModelProto& m) {
+  onnx::ModelProto converted;
+  try {
+    converted = onnx::version_conversion::ConvertVersion(m, newest_opset());
+  } catch (const std::exception& e) {
+    c.error("TC0160", ExitCode::Unsupported, nullptr,
+            "the model cannot be converted from opset " + to_text(opset_of(m.opset_import(), "")) + " to " +
+                to_text(int64_t(newest_opset())) + ": " + first_line(e.what()),
+            {"export the model with a newer opset_version"});
+    return false;
+  }
+  if (opset_of(converted.opset_import(), "") != newest_opset()) {
+    c.error("TC0160", ExitCode::Unsupported, nullptr, "the model cannot be converted to the newest operator set");
+    return false;
+  }
+  restore_ports(m.graph(), *converted.mutable_graph());
+  m.mutable_graph()->Swap(converted.mutable_graph());
+  set_default_opset(m, newest_opset());
+  return true;
+}
+
+}  // namespace
+
+void infer_shapes(Context& c, onnx::ModelProto& m) {
+  std::string why;
+  if (try_infer(m, why)) return;
+  // Declared shapes of outputs are often stale; they are not needed.
+  onnx::ModelProto bare = m;
+  for_each_graph(*bare.mutable_graph(), [&](onnx::GraphProto& g) {
+    g.clear_value_info();
+    for (auto& v : *g.mutable_output())
+      if (v.type().has_tensor_type()) v.mutable_type()->mutable_tensor_type()->clear_shape();
+  });
+  std::string second;
+  if (try_infer(bare, second)) {
+    c.warn("TC0162", nullptr,
+           "declared shapes of the model contradict its operators and are not used: " + first_line(why));
+    m = std::move(bare);
+    return;
+  }
+  c.reject("TC0161", nullptr, "the types of the model contradict each other: " + first_line(second));
+}
+
+void materialise_defaults(onnx::ModelProto& m) {
+  for_each_graph(*m.mutable_graph(), [&](onnx::GraphProto& g) {
+    for (auto& n : *g.mutable_node()) {
+      const onnx::OpSchema* schema = schema_of(m, n);
+      if (!schema) continue;
+      std::set<std::string> given;
+      for (const auto& a : n.attribute()) given.insert(a.name());
+      const std::map<std::string, onnx::OpSchema::Attribute> sorted(schema->attributes().begin(),
+                                                                    schema->attributes().end());
+      for (const auto& [name, spec] : sorted)
+        if (!given.count(name) && spec.default_value.type() != onnx::AttributeProto::UNDEFINED) {
+          *n.add_attribute() = spec.default_value;
+          n.mutable_attribute(n.attribute_size() - 1)->set_name(name);
+        }
+    }
+  });
+}
+
+bool convert_to_newest(Context& c, onnx::ModelProto& m) {
+  const int before = c.errors;
+  tidy(m);
+  if (!all_known(m)) return false;
+  const int64_t version = opset_of(m.opset_import(), "");
+  if (version == 0) set_default_opset(m, newest_opset());
+  infer_shapes(c, m);
+  if (c.errors != before) return false;
+  if (version > 0 && version < newest_opset()) {
+    if (version < 7) fix_prelu_slopes(m);
+    Scan8 scans;
+    if (version <= 8 && !scans.collect(c, *m.mutable_graph())) return false;
+    if (!run_converter(c, m)) return false;
+    scans.batch(*m.mutable_graph());
+  }
+  materialise_defaults(m);
+  infer_shapes(c, m);
+  return c.errors == before;
+}
+
+}  // namespace tc::importer
+
+namespace tc {
+
+int newest_opset() {
+  static const int version = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
+  return version;
+}
+
+}  // namespace tc

@@ -1,0 +1,102 @@
+#include "importer/convert_fixes.h"
+
+#include "importer/types.h"
+
+namespace tc::importer {
+
+namespace {
+
+/// The depth of the recursion is that of the bodies, which is limited.
+void fix_prelu_in(onnx::GraphProto& g, const TypeScope* outer, UniqueNames& names) {
+  const TypeScope scope(g, outer);
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> out;
+  for (auto& n : *g.mutable_node()) {
+    for (onnx::GraphProto* body : mutable_bodies_of(n)) fix_prelu_in(*body, &scope, names);
+    const bool is_prelu = n.op_type() == "PRelu" && domain_of(n.domain()).empty() && n.input_size() == 2;
+    const onnx::TypeProto* slope = is_prelu ? scope.type(n.input(1)) : nullptr;
+    const int rank = is_prelu ? rank_of(scope.type(n.input(0))) : -1;
+    if (rank > 2 && rank_of(slope) == 1 && slope->tensor_type().shape().dim(0).dim_value() != 1) {
+      onnx::NodeProto& unsqueeze = *out.Add();
+      unsqueeze.set_op_type("Unsqueeze");
+      unsqueeze.set_name(n.name().empty() ? "" : n.name() + "/slope");
+      unsqueeze.add_input(n.input(1));
+      unsqueeze.add_output(names.make(n.input(1) + "/unsqueezed"));
+      auto* axes = unsqueeze.add_attribute();
+      axes->set_name("axes");
+      axes->set_type(onnx::AttributeProto::INTS);
+      for (int k = 1; k < rank - 1; ++k) axes->add_ints(k);
+      n.set_input(1, unsqueeze.output(0));
+    }
+    *out.Add() = n;  // a copy: `scope` points into the old nodes
+  }
+  g.mutable_node()->Swap(&out);
+}
+
+bool is_scan(const onnx::NodeProto& n) { return n.op_type() == "Scan" && domain_of(n.domain()).empty(); }
+
+std::string first_output(const onnx::NodeProto& n) {
+  for (const auto& o : n.output())
+    if (!o.empty()) return o;
+  return "";
+}
+
+}  // namespace
+
+void fix_prelu_slopes(onnx::ModelProto& m) {
+  UniqueNames names;
+  names.add_graph(*m.mutable_graph());
+  fix_prelu_in(*m.mutable_graph(), nullptr, names);
+}
+
+bool Scan8::collect(Context& c, onnx::GraphProto& root) {
+  bool ok = true;
+  for_each_graph(root, [&](onnx::GraphProto& g) {
+    for (const auto& n : g.node()) {
+      if (!is_scan(n)) continue;
+      outputs_.insert(first_output(n));
+      if (n.input_size() > 0 && !n.input(0).empty()) {
+        c.error("TC0160", ExitCode::Unsupported, &n, "Scan of opset 8 with sequence lengths is not supported",
+                {"export the model with opset_version=9 or newer"});
+        ok = false;
+      }
+    }
+  });
+  return ok;
+}
+
+void Scan8::batch(onnx::GraphProto& root) {
+  if (outputs_.empty()) return;
+  UniqueNames names;
+  names.add_graph(root);
+  std::vector<onnx::NodeProto*> scans;
+  for_each_graph(root, [&](onnx::GraphProto& g) {
+    for (auto& n : *g.mutable_node())
+      if (is_scan(n) && outputs_.count(first_output(n))) scans.push_back(&n);
+  });
+  // Inner ones first: wrapping an outer one moves it.
+  for (size_t i = scans.size(); i-- > 0;) {
+    onnx::NodeProto& n = *scans[i];
+    onnx::NodeProto outer;
+    outer.set_op_type("Scan");
+    outer.set_name(n.name());
+    *outer.mutable_input() = n.input();
+    *outer.mutable_output() = n.output();
+    auto* count = outer.add_attribute();
+    count->set_name("num_scan_inputs");
+    count->set_type(onnx::AttributeProto::INT);
+    count->set_i(n.input_size());
+    auto* body = outer.add_attribute();
+    body->set_name("body");
+    body->set_type(onnx::AttributeProto::GRAPH);
+    onnx::GraphProto& g = *body->mutable_g();
+    g.set_name("batch");
+    onnx::NodeProto& inner = *g.add_node();
+    inner = n;
+    for (auto& name : *inner.mutable_input()) g.add_input()->set_name(name = names.make(name + "/batch"));
+    for (auto& name : *inner.mutable_output())
+      g.add_output()->set_name(name = names.make((name.empty() ? "unused" : name) + "/batch"));
+    n = std::move(outer);
+  }
+}
+
+}  // namespace tc::importer

@@ -1,0 +1,24 @@
+// What ONNX's version converter gets wrong. Internal to importer/.
+#pragma once
+#include "importer/scope.h"
+
+namespace tc::importer {
+
+/// PRelu before version 7 applies a slope of shape [C] along axis 1; later versions broadcast it along the last axis. A
+/// slope gets an Unsqueeze to [C,1,...] where the rank of the data asks for it. Types must have been inferred.
+void fix_prelu_slopes(onnx::ModelProto& m);
+
+/// Scan of version 8 has a batch axis in front of every operand; later versions have none. The converter only drops the
+/// operand for sequence lengths. The Scan goes into the body of another one, which runs over the batch axis.
+class Scan8 {
+ public:
+  /// Before conversion: remembers the Scan nodes. Reports those with sequence lengths and returns false.
+  bool collect(Context& c, onnx::GraphProto& g);
+  /// After conversion.
+  void batch(onnx::GraphProto& g);
+
+ private:
+  std::set<std::string> outputs_;  // the first output of each Scan
+};
+
+}  // namespace tc::importer

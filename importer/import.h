@@ -1,0 +1,57 @@
+// ONNX -> Graph. The only interface of this folder: no ONNX or protobuf header is seen through it.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "support/error.h"
+
+namespace tc {
+
+struct ImportOptions {
+  /// Sizes of symbolic dimensions: "batch" -> 1 (every dimension of that name) or "input:2" -> 8 (one axis of an
+  /// input).
+  std::map<std::string, int64_t> dims = {};
+  /// Whole shapes of inputs; they win over what the model declares.
+  std::map<std::string, std::vector<int64_t>> input_shapes = {};
+  /// Name of the graph; empty: the model's own.
+  std::string name = {};
+  /// Which operators need no expansion. Null: those with a row in the operator table (find_op).
+  std::function<bool(std::string_view domain, std::string_view op)> has_row = {};
+
+  // Limits. What exceeds one is refused with exit code 5, never a crash.
+  int64_t max_tensor_bytes = int64_t(16) << 30;  // all constants together, in memory
+  int64_t max_nodes = 1'000'000;                 // after functions are inlined and expanded
+};
+
+/// Reads a model: ".onnxtxt" is ONNX's text syntax, anything else a binary model. External data is read from files
+/// below the model's folder only. The result is checked, free of model-local functions, converted to the newest
+/// operator set, and its operators all have rows; input sizes are constant, other types are recorded where ONNX's
+/// inference knows them.
+///
+/// Initializers (also those that are listed as inputs, whose default becomes their value) and Constant nodes are
+/// constants. Every problem of the model goes to `problems`, as many as can be found in one run; when there is an error
+/// the returned graph is empty. Nothing is thrown but InternalError.
+Graph import_model(const std::string& path, const ImportOptions& options, Diagnostics& problems);
+
+/// What a model declares, before anything is bound: for `info` and for messages.
+struct ModelFacts {
+  struct Port {
+    ModelText name;
+    ValueType type;  // symbolic sizes keep their names
+  };
+  std::vector<Port> inputs, outputs;
+  std::map<std::string, int64_t> opsets;     // domain -> version
+  std::map<std::string, int64_t> operators;  // "domain::Op" or "Op" -> count, bodies and functions included
+  int64_t ir_version = 0, parameters = 0;
+  ModelText graph_name, producer;
+};
+ModelFacts read_facts(const std::string& path, Diagnostics& problems);
+
+/// The newest version of the default operator set that models are converted to.
+int newest_opset();
+
+}  // namespace tc
