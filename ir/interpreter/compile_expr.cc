@@ -295,7 +295,21 @@ Operand Compiler::lazy(const Expr& e, const Expr& condition, const Expr& yes, co
     Operand y = expr(yes), n = expr(no);
     return blend(c, y, n);
   }
+  if (c.varying && may_fault(yes) != may_fault(no)) return guarded(c, yes, no);
   return branches(e, c, yes, no);
+}
+
+// One side only may fault: it is evaluated where it is taken, the other one everywhere.
+Operand Compiler::guarded(const Operand& c, const Expr& yes, const Expr& no) {
+  bool first = may_fault(yes);
+  Operand safe = expr(first ? no : yes);
+  size_t mark = memo_.order.size();
+  size_t skip = emit_jump(&mask_push, c.reg, true, first ? 0 : 1);
+  Operand risky = expr(first ? yes : no);
+  emit_jump(&mask_pop);
+  land(skip);
+  forget(mark);
+  return first ? blend(c, risky, safe) : blend(c, safe, risky);
 }
 
 // Each side is evaluated only for the lanes that take it, then moved into the result.

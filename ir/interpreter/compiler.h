@@ -43,6 +43,7 @@ class Compiler {
   Operand application(const Expr& e, const Apply& a);
   Operand lazy(const Expr& e, const Expr& condition, const Expr& yes, const Expr& no);
   Operand branches(const Expr& e, const Operand& c, const Expr& yes, const Expr& no);
+  Operand guarded(const Operand& c, const Expr& yes, const Expr& no);
   Operand blend(const Operand& c, Operand yes, Operand no, int32_t into = -1);
   Operand mixed_pow(const Operand& x, const Operand& y, DType result);
   Operand cast(const Expr& e, const Cast& c);

@@ -79,12 +79,16 @@ void mask_push(Machine& m, const Instr& i) {
   if (m.depth == m.masks.size()) m.masks.emplace_back();
   Machine::SavedMask& entry = m.masks[m.depth];
   entry.own.resize(size_t(m.lanes));
+  uint8_t* own = entry.own.data();
+  uint8_t invert = i.b ? 1 : 0;
+  if (!i.a_step)
+    std::memset(own, (c[0] != 0) ^ invert, entry.own.size());
+  else
+    for (int l = 0; l < m.lanes; ++l) own[l] = uint8_t(c[l] != 0) ^ invert;
   int left = 0;
-  for (int l = 0; l < m.lanes; ++l) {
-    bool on = m.active(l) && (c[i.a_step ? l : 0] != 0) == (i.b == 0);
-    entry.own[size_t(l)] = on;
-    left += on;
-  }
+  if (m.mask)
+    for (int l = 0; l < m.lanes; ++l) own[l] &= m.mask[l];
+  for (int l = 0; l < m.lanes; ++l) left += own[l];
   if (left == 0) {
     m.pc = size_t(i.aux);
     return;

@@ -138,6 +138,7 @@ struct Machine {
 /// m.addresses. Checks bounds, masks and counts.
 struct Strided {
   int64_t offset = 0, lane_step = 0, vector_step = 0;
+  const uint8_t* mask = nullptr;  // null: every lane takes part
 };
 bool resolve(Machine& m, const Access& x, int lanes, int width, Strided& out);
 

@@ -22,19 +22,19 @@ int64_t scale(const Machine& m, const BufferSlot& s) {
   return s.sharing == Sharing::Lane ? m.program.strip : s.sharing == Sharing::Warp ? (m.program.strip + 31) / 32 : 1;
 }
 
-bool resolve_strided(Machine& m, const BufferSlot& s, const Access& x, int lanes, int width, Strided& out) {
+// The lanes first .. last are those that matter: an affine index is monotonic in the lane.
+void resolve_strided(Machine& m, const BufferSlot& s, const Access& x, int first, int last, int width, Strided& out) {
   int64_t offset = s.buffer->offset;
   for (size_t d = 0; d < x.dims.size(); ++d) {
     const AccessDim& dim = x.dims[d];
-    int64_t base = m.eval(dim.base), last = dim.lane_step * (lanes - 1), last_v = dim.vector_step * (width - 1);
-    check_bounds(s, x, d, base + std::min<int64_t>(0, last), base + std::max<int64_t>(0, last) + last_v);
+    int64_t base = m.eval(dim.base), a = base + dim.lane_step * first, b = base + dim.lane_step * last;
+    check_bounds(s, x, d, std::min(a, b), std::max(a, b) + dim.vector_step * (width - 1));
     offset += base * dim.stride;
     out.lane_step += dim.lane_step * dim.stride;
     out.vector_step += dim.vector_step * dim.stride;
   }
   int64_t n = scale(m, s);
-  out = {offset * n, out.lane_step * n + (s.sharing == Sharing::Lane), out.vector_step * n};
-  return true;
+  out = {offset * n, out.lane_step * n + (s.sharing == Sharing::Lane), out.vector_step * n, nullptr};
 }
 
 // One cell: lane l, vector lane v.
@@ -69,7 +69,9 @@ void load(Machine& m, const Instr& i) {
     return;
   }
   p += s.offset;
-  if (i.width == 1 && s.lane_step == 1) {
+  if (s.mask) {
+    for (int k = 0; k < n; ++k) d[k] = s.mask[k] ? C::get(p[k * s.lane_step]) : R(0);
+  } else if (i.width == 1 && s.lane_step == 1) {
     for (int k = 0; k < n; ++k) d[k] = C::get(p[k]);
   } else if (i.width == 1) {
     for (int k = 0; k < n; ++k) d[k] = C::get(p[k * s.lane_step]);
@@ -95,7 +97,10 @@ void store(Machine& m, const Instr& i) {
     return;
   }
   p += s.offset;
-  if (i.width == 1 && s.lane_step == 1 && step == 1) {
+  if (s.mask) {
+    for (int k = 0; k < n; ++k)
+      if (s.mask[k]) p[k * s.lane_step] = C::put(a[k * step]);
+  } else if (i.width == 1 && s.lane_step == 1 && step == 1) {
     for (int k = 0; k < n; ++k) p[k] = C::put(a[k]);
   } else if (i.width == 1) {
     for (int k = 0; k < n; ++k) p[k * s.lane_step] = C::put(a[k * step]);
@@ -123,7 +128,10 @@ void reduce_with(Machine& m, const Instr& i, F f) {
     return;
   }
   p += s.offset;
-  if (i.width == 1 && s.lane_step == 0) {
+  if (s.mask) {
+    for (int k = 0; k < n; ++k)
+      if (s.mask[k]) join(p[k * s.lane_step], a[k * step]);
+  } else if (i.width == 1 && s.lane_step == 0) {
     S cell = *p;
     for (int k = 0; k < n; ++k) join(cell, a[k * step]);
     *p = cell;
@@ -182,8 +190,19 @@ bool resolve(Machine& m, const Access& x, int lanes, int width, Strided& out) {
   BufferSlot& s = m.program.buffers[size_t(x.buffer)];
   check(s.bytes != nullptr || s.elements == 0, "a buffer is used outside of its Alloc");
   bool masked = m.mask && lanes > 1;
-  if (x.affine && !masked && x.count < 0 && !s.tracked && s.sharing != Sharing::Warp)
-    return resolve_strided(m, s, x, lanes, width, out);
+  bool strided = x.affine && x.count < 0 && !s.tracked && s.sharing != Sharing::Warp;
+  if (strided && !masked) {
+    resolve_strided(m, s, x, 0, lanes - 1, width, out);
+    return true;
+  }
+  if (strided && width == 1) {
+    int first = 0, last = lanes - 1;
+    while (!m.mask[first]) ++first;  // a mask has an active lane
+    while (!m.mask[last]) --last;
+    resolve_strided(m, s, x, first, last, 1, out);
+    out.mask = m.mask;
+    return true;
+  }
   m.addresses.assign(size_t(lanes) * size_t(width), -1);
   for (int l = 0; l < lanes; ++l) {
     if (masked && !m.mask[l]) continue;
