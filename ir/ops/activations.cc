@@ -61,18 +61,36 @@ void define_prelu(OpBuilder& b) {
   }));
 }
 
-/// Inference, and training with nothing to drop. Real training dropout has no defined result.
+/// Inference passes its input on. Training keeps an element with probability 1 - ratio and scales what it keeps.
 void define_dropout(OpBuilder& b) {
   const Tensor x = b.in(0);
-  const Constant training = b.constant(2), ratio = b.constant(1);
+  const Constant training = b.constant(2);
   if (b.has(2) && !training) b.unsupported("training_mode must be known when the model is compiled", 2);
-  if (training && training->as_int(0) != 0) {
-    if (b.has(1) && !ratio) b.unsupported("the ratio must be known when the model is compiled", 1);
-    if (!ratio || ratio->as_double(0) != 0) b.unsupported("training: random dropout cannot be compiled");
-  }
-  b.output(0, x);
-  if (b.wants(1))
+  if (!training || training->as_int(0) == 0) {
+    b.output(0, x);
     b.output(1, b.compute("mask", DType::Bool, x.dims(), [](const Exprs&) { return make_int(DType::Bool, 1); }));
+    return;
+  }
+  Expr ratio = make_float(DType::F64, 0.5);
+  if (b.has(1)) {
+    const Tensor r = b.in(1);
+    if (num_elements(r.dims()) != 1) b.reject("the ratio must be a scalar", 1);
+    ratio = cast(DType::F64, r(Exprs(size_t(r.rank()), Expr(0))));
+  }
+  const Tensor mask =
+      b.compute("mask", DType::Bool, x.dims(), [&](const Exprs& i) { return uniform_random(b, i, x.dims()) >= ratio; });
+  b.output(0, b.compute("dropout", x.dtype(), x.dims(), [&](const Exprs& i) {
+    const Expr e = widen(x(i)), scale = cast(e->dtype, make_float(DType::F64, 1) / (make_float(DType::F64, 1) - ratio));
+    return cast(x.dtype(), select(mask(i), e * scale, zero(e->dtype)));
+  }));
+  b.output(1, mask);
+}
+
+void define_has_element(OpBuilder& b) {
+  if (b.has(0) && b.node().inputs[0]->type.kind == ValueType::Kind::Optional)
+    b.unsupported("an optional that is filled or empty only when the model runs cannot be compiled", 0);
+  const int64_t present = b.has(0) ? 1 : 0;
+  b.output(0, b.compute("has_element", DType::Bool, {}, [&](const Exprs&) { return make_int(DType::Bool, present); }));
 }
 
 void define_swiglu(OpBuilder& b) {
@@ -113,7 +131,9 @@ OpFamily activation_ops() {
       {"Swish", 24, {{"alpha", 1.0f}}, elementwise(swish)},
       {"SwiGLU", 28, {{"alpha", 1.0f}}, define_swiglu, "gate value", "swiglu"},
       {"Identity", 25, {}, [](OpBuilder& b) { b.output(0, b.in(0)); }},
-      {"Dropout", 22, {{"seed", {}}}, define_dropout, "x"},
+      {"Dropout", 22, {{"seed", {}}}, define_dropout, "x ratio training"},
+      {"OptionalHasElement", 28, {}, define_has_element},
+      {"OptionalGetElement", 28, {}, [](OpBuilder& b) { b.output(0, b.in(0)); }},
   };
 }
 

@@ -50,7 +50,10 @@ void define_conversion(OpBuilder& b, DType t, const std::string& name) {
   const bool saturate = b.attr_int("saturate", 1) != 0;
   b.output(0, b.compute(name, t, x.dims(), [&](const Exprs& i) {
     const Expr e = x(i);
-    return t == DType::F8E8M0 ? to_e8m0(b, e, saturate) : cast(t, e, saturate);
+    if (t == DType::F8E8M0) return to_e8m0(b, e, saturate);
+    // Integers below a byte wrap also when a float does not fit, where Loop IR's cast would take the nearest.
+    const bool wraps = is_int(t) && info(t).bits < 8 && is_float(x.dtype());
+    return cast(t, wraps ? cast(DType::I32, e) : e, saturate);
   }));
 }
 

@@ -177,7 +177,7 @@ OpFamily elementwise_ops() {
       {"Clip", 13, {}, define_clip, "x lo hi"},
       {"Where", 16, {}, define_where, "condition x y"},
   };
-  for (OpFamily part : {activation_ops(), cast_ops()})
+  for (OpFamily part : {activation_ops(), cast_ops(), training_ops()})
     for (OpRow& row : part) rows.push_back(std::move(row));
   return rows;
 }

@@ -10,6 +10,8 @@ OpFamily softmax_ops();      // reduction
 OpFamily search_ops();       // reduction: ArgMax, ArgMin, TopK
 OpFamily loss_ops();         // reduction
 OpFamily determinant_ops();  // reduction
+OpFamily training_ops();     // elementwise: optimiser steps
+OpFamily text_ops();         // reduction: n-gram counts
 OpFamily pad_ops();          // movement
 OpFamily gather_ops();       // movement
 OpFamily scatter_ops();      // movement
@@ -18,5 +20,9 @@ OpFamily random_ops();       // generator
 
 /// The index (I64) of the largest or smallest element along `axis`: the first one, or the last one with `last`.
 Tensor arg_extremum(OpBuilder& b, const Tensor& x, int axis, bool keepdims, bool largest, bool last);
+
+/// Random number `stream` of the element at `index` of a tensor with `dims`, uniform in (0, 1): an f64 that depends on
+/// the node's seed (its output's name without one) and on nothing else.
+Expr uniform_random(const OpBuilder& b, const Exprs& index, const Dims& dims, uint32_t stream = 0);
 
 }  // namespace tc

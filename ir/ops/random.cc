@@ -12,7 +12,10 @@ Expr u32(uint32_t v) { return make_int(DType::U32, int64_t(v)); }
 Expr f64(double v) { return make_float(DType::F64, v); }
 
 uint32_t seed_of(const OpBuilder& b) {
-  if (b.has_attr("seed")) return std::bit_cast<uint32_t>(b.attr_float("seed"));
+  if (auto it = b.node().attrs.find("seed"); it != b.node().attrs.end()) {
+    if (const float* f = std::get_if<float>(&it->second)) return std::bit_cast<uint32_t>(*f);
+    if (const int64_t* i = std::get_if<int64_t>(&it->second)) return uint32_t(*i);
+  }
   const std::string& name = b.node().outputs.at(0) ? b.node().outputs[0]->name.raw() : b.node().name.raw();
   return uint32_t(hash_text(name));
 }
@@ -23,15 +26,6 @@ Expr mix(Expr x) {
   x = shifted(x, 16) * u32(0x7feb352d);
   x = shifted(x, 15) * u32(0x846ca68b);
   return shifted(x, 16);
-}
-
-/// Number `stream` of the element at `index`, uniform in (0, 1): an f64.
-Expr uniform(uint32_t seed, const Exprs& index, const Dims& dims, uint32_t stream) {
-  const Expr element = linear_index(index, dims);
-  const Expr low = cast(DType::U32, element), high = cast(DType::U32, floor_div(element, int64_t(1) << 32));
-  Expr h = mix(apply(Op::BitXor, {low, u32(seed)}));
-  h = mix(apply(Op::BitXor, {h, high + u32(0x9e3779b9u * (stream + 1))}));
-  return (cast(DType::F64, h) + f64(0.5)) * f64(0x1p-32);
 }
 
 struct Target {
@@ -56,9 +50,8 @@ Define random_uniform(bool like) {
   return [like](OpBuilder& b) {
     const Target r = target_of(b, like, DType::F32);
     const double low = double(b.attr_float("low")), high = double(b.attr_float("high"));
-    const uint32_t seed = seed_of(b);
     b.output(0, b.compute("random_uniform", r.t, r.dims, [&](const Exprs& i) {
-      return cast(r.t, f64(low) + f64(high - low) * uniform(seed, i, r.dims, 0));
+      return cast(r.t, f64(low) + f64(high - low) * uniform_random(b, i, r.dims, 0));
     }));
   };
 }
@@ -68,10 +61,9 @@ Define random_normal(bool like) {
   return [like](OpBuilder& b) {
     const Target r = target_of(b, like, DType::F32);
     const double mean = double(b.attr_float("mean")), scale = double(b.attr_float("scale"));
-    const uint32_t seed = seed_of(b);
     b.output(0, b.compute("random_normal", r.t, r.dims, [&](const Exprs& i) {
-      const Expr radius = sqrt(f64(-2) * log(uniform(seed, i, r.dims, 0)));
-      const Expr angle = f64(6.283185307179586476925) * uniform(seed, i, r.dims, 1);
+      const Expr radius = sqrt(f64(-2) * log(uniform_random(b, i, r.dims, 0)));
+      const Expr angle = f64(6.283185307179586476925) * uniform_random(b, i, r.dims, 1);
       return cast(r.t, f64(mean) + f64(scale) * radius * apply(Op::Cos, {angle}));
     }));
   };
@@ -80,9 +72,8 @@ Define random_normal(bool like) {
 void define_bernoulli(OpBuilder& b) {
   const Tensor p = b.in(0);
   const Target r = target_of(b, true, p.dtype());
-  const uint32_t seed = seed_of(b);
   b.output(0, b.compute("bernoulli", r.t, r.dims, [&](const Exprs& i) {
-    return cast(r.t, uniform(seed, i, r.dims, 0) < cast(DType::F64, p(i)));
+    return cast(r.t, uniform_random(b, i, r.dims, 0) < cast(DType::F64, p(i)));
   }));
 }
 
@@ -95,15 +86,22 @@ void define_multinomial(OpBuilder& b) {
   if (samples < 0) b.reject("attribute sample_size is negative");
   const auto t = static_cast<DType>(b.attr_int("dtype"));
   if (t != DType::I32 && t != DType::I64) b.reject("attribute dtype must be int32 or int64");
-  const uint32_t seed = seed_of(b);
   const Dims all = {x.dim(0), samples, classes};
   const Tensor score = b.compute("score", DType::F64, all, [&](const Exprs& i) {
-    return cast(DType::F64, x({i[0], i[2]})) - log(-log(uniform(seed, i, all, 0)));
+    return cast(DType::F64, x({i[0], i[2]})) - log(-log(uniform_random(b, i, all, 0)));
   });
   b.output(0, convert(b, arg_extremum(b, score, 2, false, true, false), t, "multinomial"));
 }
 
 }  // namespace
+
+Expr uniform_random(const OpBuilder& b, const Exprs& index, const Dims& dims, uint32_t stream) {
+  const Expr element = linear_index(index, dims);
+  const Expr low = cast(DType::U32, element), high = cast(DType::U32, floor_div(element, int64_t(1) << 32));
+  Expr h = mix(apply(Op::BitXor, {low, u32(seed_of(b))}));
+  h = mix(apply(Op::BitXor, {h, high + u32(0x9e3779b9u * (stream + 1))}));
+  return (cast(DType::F64, h) + f64(0.5)) * f64(0x1p-32);
+}
 
 OpFamily random_ops() {
   const std::vector<AttrSpec> uniform_attrs = {

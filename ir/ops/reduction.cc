@@ -158,7 +158,7 @@ OpFamily reduction_ops() {
       {"CumProd", 26, scan, cumulative(Op::Mul, 1), "x axis", "cumprod"},
       {"LpNormalization", 22, {{"axis", int64_t(-1)}, {"p", int64_t(2)}}, define_lp_normalization},
   };
-  for (OpFamily part : {softmax_ops(), search_ops(), loss_ops(), determinant_ops()})
+  for (OpFamily part : {softmax_ops(), search_ops(), loss_ops(), determinant_ops(), text_ops()})
     for (OpRow& row : part) rows.push_back(std::move(row));
   return rows;
 }

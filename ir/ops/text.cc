@@ -1,0 +1,123 @@
+// Counting of token sequences, and the vector operators of ai.onnx.ml that are formulas.
+#include <algorithm>
+
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+constexpr size_t kMaxGrams = 4096;  // each one is a loop of its own in the emitted text
+
+struct Gram {
+  std::vector<int64_t> tokens;
+  int64_t place;  // index in the output
+};
+
+std::vector<Gram> grams_of(OpBuilder& b) {
+  const std::vector<int64_t> pool = b.attr_ints("pool_int64s"), starts = b.attr_ints("ngram_counts"),
+                             places = b.attr_ints("ngram_indexes");
+  const int64_t shortest = b.attr_int("min_gram_length"), longest = b.attr_int("max_gram_length");
+  std::vector<Gram> grams;
+  size_t next = 0;  // number of the n-gram over all lengths
+  for (size_t k = 0; k < starts.size(); k++) {
+    const int64_t length = int64_t(k) + 1, begin = starts[k];
+    const int64_t end = k + 1 < starts.size() ? starts[k + 1] : int64_t(pool.size());
+    if (begin < 0 || end < begin || end > int64_t(pool.size()))
+      b.reject("attribute ngram_counts does not fit the pool");
+    for (int64_t at = begin; at + length <= end; at += length, next++) {
+      if (next >= places.size() || places[next] < 0) b.reject("attribute ngram_indexes does not fit the pool");
+      if (length >= shortest && length <= longest)
+        grams.push_back({{pool.begin() + at, pool.begin() + at + length}, places[next]});
+    }
+  }
+  return grams;
+}
+
+/// y[row, place] += 1 for each place where the gram's tokens stand `distance` apart.
+Stmt count_gram(const Tensor& x, const Buffer& y, const Gram& gram, const Exprs& row, int64_t max_skip) {
+  const auto length = int64_t(gram.tokens.size()), n = x.dim(-1);
+  Stmts list;
+  for (int64_t distance = 1; distance <= (length == 1 ? 1 : max_skip + 1); distance++) {
+    const int64_t room = n - distance * (length - 1);
+    if (room <= 0) break;
+    const Var start = make_var("start");
+    Expr hit = make_int(DType::Bool, 1);
+    for (int64_t k = 0; k < length; k++)
+      hit =
+          hit && eq(cast(DType::I64, x(concat(row, {Expr(start) + Expr(k * distance)}))), Expr(gram.tokens[size_t(k)]));
+    const Stmt add = store(y, concat(row, {Expr(gram.place)}), make_float(DType::F32, 1), Op::Add);
+    list.push_back(loop(start, room, if_then(hit, add)));
+  }
+  return seq(list);
+}
+
+void define_tf_idf(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  if (!is_int(x.dtype()) || x.rank() < 1 || x.rank() > 2) b.reject("the tokens must be integers on one or two axes", 0);
+  const std::string mode = b.attr_string("mode");
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF") b.reject("attribute mode must be TF, IDF or TFIDF");
+  const std::vector<int64_t> places = b.attr_ints("ngram_indexes");
+  if (places.empty()) b.reject("attribute ngram_indexes is empty");
+  const std::vector<Gram> grams = grams_of(b);
+  if (grams.size() > kMaxGrams) b.unsupported("more than " + to_text(int64_t(kMaxGrams)) + " n-grams");
+  const std::vector<float> weights = b.attr_floats("weights");
+  const int64_t size = checked_add(*std::max_element(places.begin(), places.end()), 1),
+                max_skip = b.attr_int("max_skip_count");
+  if (max_skip < 0 || max_skip > x.dim(-1)) b.reject("attribute max_skip_count does not fit the input");
+  if (!weights.empty() && int64_t(weights.size()) < size) b.reject("attribute weights is too short");
+  Dims dims = x.dims();
+  dims.back() = size;
+  const auto counts =
+      b.nest("tf_idf", {ValueType::tensor(DType::F32, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
+        const Var r = make_var("row"), c = make_var("col");
+        const Exprs row = x.rank() == 2 ? Exprs{r} : Exprs{};
+        Stmts body = {loop(c, size, store(out[0], concat(row, {Expr(c)}), make_float(DType::F32, 0)))};
+        for (const Gram& g : grams) body.push_back(count_gram(x, out[0], g, row, max_skip));
+        return x.rank() == 2 ? loop(r, x.dim(0), seq(body)) : seq(body);
+      });
+  if (mode == "TF") return b.output(0, counts[0]);
+  b.output(0, b.compute("tf_idf", DType::F32, dims, [&](const Exprs& i) {
+    Expr weight = make_float(DType::F32, 1);
+    for (size_t k = weights.size(); k-- > 0;)
+      if (double(weights[k]) != 1)
+        weight = select(eq(i.back(), Expr(int64_t(k))), make_float(DType::F32, double(weights[k])), weight);
+    const Expr n = counts[0](i);
+    return mode == "TFIDF" ? weight * n : select(n > num(n, 0), weight, num(n, 0));
+  }));
+}
+
+Expr binarize(OpBuilder& b, const Expr& x) {
+  return select(x > num(x, double(b.attr_float("threshold"))), num(x, 1), num(x, 0));
+}
+
+/// Columns of the last axis, by number.
+void define_feature_extractor(OpBuilder& b) {
+  const Tensor x = b.in(0), indices = b.in(1);
+  if (!is_int(indices.dtype())) b.reject("indices must be integers", 1);
+  if (x.rank() < 1) b.reject("the input needs at least one axis", 0);
+  const int64_t n = num_elements(indices.dims());
+  Dims dims = x.dims();
+  dims.back() = n;
+  if (dims.size() == 1) dims.insert(dims.begin(), 1);
+  b.output(0, b.compute("feature_extractor", x.dtype(), dims, [&](const Exprs& i) {
+    Exprs at(i.end() - x.rank(), i.end());
+    at.back() = checked_index(indices(reshape_index({i.back()}, {n}, indices.dims())), x.dim(-1));
+    return x(at);
+  }));
+}
+
+}  // namespace
+
+OpFamily text_ops() {
+  const std::vector<AttrSpec> grams = {
+      {"max_gram_length", {}}, {"max_skip_count", {}}, {"min_gram_length", {}}, {"mode", {}},   {"ngram_counts", {}},
+      {"ngram_indexes", {}},   {"pool_int64s", {}},    {"pool_strings", {}},    {"weights", {}}};
+  return {
+      {"TfIdfVectorizer", 9, grams, define_tf_idf, "x", "tf_idf"},
+      {"Binarizer", 1, {{"threshold", 0.0f}}, elementwise(binarize), "x", "binarizer", "ai.onnx.ml"},
+      {"ArrayFeatureExtractor", 1, {}, define_feature_extractor, "x indices", "feature_extractor", "ai.onnx.ml"},
+  };
+}
+
+}  // namespace tc
