@@ -3,7 +3,7 @@
 """Compiles the support text in every mode it promises and runs it: warnings, math functions, and the program around a model
 (main.c.in, Makefile.in, CMakeLists.txt.in) with a model that copies its inputs, fed by NumPy and ONNX.
 
-    check.py [--stride N] [modes] [math] [program] [fuzz]       needs numpy, ml_dtypes, onnx
+    check.py [--stride N] [modes] [math] [parallel] [program] [archive] [fuzz]       needs numpy, ml_dtypes, onnx
 """
 import argparse
 import json
@@ -19,6 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXT = ROOT / "templates" / "text"
 WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror".split()
+MORE_WARNINGS = "-Wcast-align -Wdouble-promotion -Wvla -Wpointer-arith".split()
 C_STANDARDS = ["-std=c99", "-std=c11"]
 X86 = platform.machine() in ("x86_64", "AMD64")
 MACHINES = ["", "-DTC_VL=1"] + (["-march=x86-64-v3", "-march=x86-64-v4", "-DTC_VL=1 -march=x86-64-v3"] if X86 else [])
@@ -63,7 +64,7 @@ def check_modes(work, _):
                 for standard in ["-std=c++17"] if cxx else C_STANDARDS:
                     flags = [compiler, standard, "-x", "c++" if cxx else "c", *WARNINGS, *machine.split(), "-O1", f"-I{TEXT}", f"-I{ROOT}", "-c", "-o", "/dev/null"]
                     for file in [source, tests, *(alone if machine == "" else [])]:
-                        must([*flags, file])
+                        must([*flags, *([] if file == tests else MORE_WARNINGS), file])
 
 
 def check_math(work, stride):
@@ -76,6 +77,25 @@ def check_math(work, stride):
     must(["gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-march=native", f"-I{ROOT}",
           pathlib.Path(__file__).with_name("math_test.c"), "-o", program, "-lm"])
     must([program, str(stride * 101)])
+
+
+def check_parallel(work, _):
+    """Each chunk runs once: in a loop, by OpenMP with any number of threads, in the user's pool."""
+    (work / "pool.h").write_text("static int pool_calls;\nstatic void pool(void (*part)(const void *, int), const void *args, int chunks)\n"
+                                 "{\n  pool_calls++;\n  while (chunks-- > 0) part(args, chunks);\n}\n#define TC_PARALLEL_FOR(part, args, chunks) pool(part, args, chunks)\n")
+    source = work / "parallel.c"
+    source.write_text('#include "tc_parallel.h"\n#include <stdio.h>\ntypedef struct { int *ran; } arguments;\n'
+                      "static void part(const void *args, int chunk) { ((const arguments *)args)->ran[chunk] += chunk + 1; }\n"
+                      "int main(void)\n{\n  int ran[37] = {0}, bad = 0;\n  const arguments a = {ran};\n  TC_PARALLEL_FOR(part, &a, 37);\n  TC_PARALLEL_FOR(part, &a, 0);\n"
+                      "  for (int i = 0; i < 37; i++) bad += ran[i] != i + 1;\n#ifdef POOL\n  bad += pool_calls != 2;\n#endif\n  return bad;\n}\n")
+    for compiler in compilers(False):
+        program = work / "parallel"
+        for flags in [[], ["-fopenmp"], ["-DPOOL", "-include", work / "pool.h"]]:
+            if call([compiler, *flags, "-x", "c", "/dev/null", "-fsyntax-only"]).returncode != 0:
+                continue  # no OpenMP
+            must([compiler, "-std=c99", *WARNINGS, "-O2", *flags, f"-I{TEXT}", source, "-o", program])
+            for threads in ("1", "2", "5"):
+                must([program], env={**os.environ, "OMP_NUM_THREADS": threads})
 
 
 def fill(name, holes):
@@ -278,6 +298,52 @@ def check_failures(work, program, arrays):
     refused("FAIL", "--inputs", work / "raw", "--expect", expect)
 
 
+# y = a * b, of which only the first row counts: an output of dynamic size.
+SCALE = r"""
+#define _POSIX_C_SOURCE 199309L
+#include "tc_main.h"
+static const int64_t dims[] = {2, 3};
+static const tc_io_info in[] = {{"a", TC_FLOAT, 2, dims}, {"b", TC_INT64, 0, NULL}}, out[] = {{"y", TC_FLOAT, 2, dims}};
+static int open_model(void *m) { (void)m; return 0; }
+static void close_model(void *m) { (void)m; }
+static const char *message(int s) { return s == 4 ? "out of range" : "?"; }
+static int run(void *m, const void *const *x, void *const *y, int64_t *const *y_dims)
+{
+  const int64_t b = *(const int64_t *)x[1];
+  (void)m;
+  for (int k = 0; k < 6; k++) ((float *)y[0])[k] = ((const float *)x[0])[k] * (float)b;
+  y_dims[0][0] = 1;
+  return b < 0 ? 4 : 0;
+}
+int main(int c, char **v)
+{
+  tc_model m = {"scale", 2, 1, in, out, 16, 4, NULL, open_model, run, close_model, message};
+  return tc_main(&m, c, v);
+}
+"""
+
+
+def check_archive(work, _):
+    import numpy as np
+    source, program = work / "scale.c", work / "scale"
+    source.write_text(SCALE)
+    must(["gcc", "-std=c99", *WARNINGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{TEXT}", source, "-o", program])
+    a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.savez(work / "right.npz", input_0=a, input_1=np.int64(3), output_0=a[:1] * 3)
+    np.savez_compressed(work / "named.npz", a=a, b=np.int64(3), output_0=a[:1] * 3)
+    np.savez(work / "wrong.npz", input_0=a, input_1=np.int64(3), output_0=a[:1] * 3 + 1)
+    np.savez(work / "more.npz", a=a, b=np.int64(2), c=a)
+    np.savez(work / "negative.npz", a=a, b=np.int64(-1))
+    for name in ("right", "named"):
+        assert "PASS" in must([program, "--inputs", work / f"{name}.npz", "--expect", work / "right.npz"])
+    must([program, "--inputs", work / "right.npz", "--outputs", work / "out"])
+    assert np.array_equal(np.load(work / "out" / "output_0.npy"), a[:1] * 3)
+    assert "note: scheduled for vectors of 16 floats, compiled for 4" in must([program, "--bench", "0.01"])
+    for arguments, words in [(["right", "--expect", work / "wrong.npz"], "3 of 3 differ"), (["more"], "holds 3 arrays"), (["negative"], "out of range"), (["none"], "cannot read")]:
+        done = call([program, "--inputs", work / f"{arguments[0]}.npz", *arguments[1:]])
+        assert done.returncode == 1 and words in done.stdout + done.stderr, (words, done)
+
+
 def check_fuzz(work, _):
     """Broken files are refused without a fault: the parsers alone, under sanitizers; and archives of both kinds."""
     import numpy as np
@@ -315,7 +381,7 @@ def check_fuzz(work, _):
 
 
 def main():
-    checks = {"modes": check_modes, "math": check_math, "program": check_program, "fuzz": check_fuzz}
+    checks = {"modes": check_modes, "math": check_math, "parallel": check_parallel, "program": check_program, "archive": check_archive, "fuzz": check_fuzz}
     parser = argparse.ArgumentParser()
     parser.add_argument("--stride", type=int, default=4337)
     parser.add_argument("checks", nargs="*", default=[], help=" ".join(checks))

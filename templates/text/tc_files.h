@@ -103,10 +103,8 @@ TC_IO int tc_source_has_more(const tc_source *s, const char *kind, int count)
   tc_tensor t;
   size_t entries = 0;
   int result;
-  if (s->archive != NULL) {
-    tc_zip_find(s->archive, s->size, "", &entries);
-    return entries > (size_t)count ? tc_fail("%s holds %zu arrays, the model has %d %ss", s->path, entries, count, kind) : 0;
-  }
+  if (s->archive != NULL && tc_zip_find(s->archive, s->size, kind[0] == 'i' ? "output_0.npy" : "input_0.npy", &entries) == NULL && entries > (size_t)count)
+    return tc_fail("%s holds %zu arrays, the model has %d %ss", s->path, entries, count, kind);
   snprintf(stem, sizeof stem, "%s_%d", kind, count);
   t.data = NULL;
   result = tc_source_try(s, stem, &t);

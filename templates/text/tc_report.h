@@ -58,7 +58,7 @@ TC_IO void tc_summary(const char *name, const tc_tensor *t)
 {
   char text[512];
   const int64_t n = tc_numbers(t);
-  double least = INFINITY, most = -INFINITY, sum = 0;
+  double least = (double)INFINITY, most = -(double)INFINITY, sum = 0;
   int64_t nans = 0;
   for (int64_t i = 0; i < n; i++) {
     const double v = tc_value(t, i);
