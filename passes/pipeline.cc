@@ -15,6 +15,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"canonicalize_ops", 1, canonicalize_ops, "writes operators that say the same thing in one way"},
       {"simplify_expr", 1, simplify_expr, "applies algebra to operators and pairs of them"},
       {"fold_constant", 1, fold_constant, "evaluates what depends on constants only"},
+      {"fold_scale_axis", 1, fold_scale_axis, "folds constants per channel into weights"},
       {"to_functions", 0, to_functions, "replaces operators by their meanings, the only thing known from here on"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
   };

@@ -18,14 +18,14 @@ namespace tc {
 
 namespace {
 
-/// Operators inserted before `n` for the constants' new values.
+/// New values of constants, computed at once; where an operand is none after all, by operators before `n`.
 struct Constants {
   Graph& g;
   Node* n;
   ModelText base;
 
   Value* op(const char* name, std::vector<Value*> in, std::string_view suffix) const {
-    return add_op(g, n, name, std::move(in), derived(base, suffix));
+    return constant_op(g, n, name, std::move(in), derived(base, suffix));
   }
   Value* reshape(Value* v, const Dims& dims, std::string_view suffix) const {
     if (dims_of(v) == dims) return v;
@@ -131,7 +131,9 @@ bool after_matmul(Graph& g, Node* n) {
   Value* w = k.op("Mul", {m->inputs[1], k.reshape(row, {1, columns}, "_scales")}, "_scaled");
   Value* product = add_op(g, n, "MatMul", {m->inputs[0], w}, inner->name);
   product->producer->origins = m->origins;
-  replace_node(g, n, add_op(g, n, "Add", {product, k.op("Mul", {t, s}, "_shift")}, n->outputs[0]->name));
+  Value* sum = add_op(g, n, "Add", {product, k.op("Mul", {t, s}, "_shift")}, n->outputs[0]->name);
+  sum->producer->origins = add->origins;
+  replace_node(g, n, sum);
   return true;
 }
 

@@ -139,38 +139,53 @@ bool is_random(const Node& n) {
          (n.op == "Dropout" && n.inputs.size() > 2 && n.inputs[2] && !is_scalar(n.inputs[2], 0));
 }
 
-bool fold_node(Graph& g, Node* n, int64_t max_bytes) {
-  if (!n->regions.empty() || is_random(*n)) return false;
+namespace {
+
+/// The results of a node that reads constants only, nothing if that is not so or takes too much.
+std::vector<Constant> evaluate_node(Node& n, int64_t max_bytes) {
+  if (!n.regions.empty() || is_random(n)) return {};
   int64_t bytes = 0;
-  for (const Value* v : n->outputs) {
+  for (const Value* v : n.outputs) {
     if (!v) continue;
-    if (!v->type.is_static_tensor() || info(v->type.dtype).bytes == 0) return false;
+    if (!v->type.is_static_tensor() || info(v->type.dtype).bytes == 0) return {};
     bytes = checked_add(bytes, checked_mul(num_elements(dims_of(v)), info(v->type.dtype).bytes));
   }
-  if (bytes > max_bytes) return false;
-  const TensorFn& fn = tensor_fn(*n);
+  if (bytes > max_bytes) return {};
+  const TensorFn& fn = tensor_fn(n);
   std::vector<Constant> args;
-  for (int i : fn_operands(*n)) {
-    const Value* v = n->inputs[size_t(i)];
-    if (!v->constant) return false;
+  for (int i : fn_operands(n)) {
+    const Value* v = n.inputs[size_t(i)];
+    if (!v->constant) return {};
     args.push_back(v->constant);
   }
-  std::vector<Constant> results;
   try {
     RunOptions o;
     o.max_steps = kFoldSteps;
-    results = evaluate(fn, args, o);
+    return evaluate(fn, args, o);
   } catch (const Error& e) {
-    if (e.diagnostic().code == "TC0502") return false;  // too much work: it stays in the program
+    if (e.diagnostic().code == "TC0502") return {};  // too much work: it stays in the program
     throw;
   }
-  for (size_t k = 0, r = 0; k < n->outputs.size(); ++k) {
-    if (!n->outputs[k]) continue;
-    Value* c = g.add_constant(n->outputs[k]->name, results.at(r++));
-    g.replace_uses(n->outputs[k], c);
-  }
+}
+
+}  // namespace
+
+bool fold_node(Graph& g, Node* n, int64_t max_bytes) {
+  const std::vector<Constant> results = evaluate_node(*n, max_bytes);
+  if (results.empty()) return false;
+  for (size_t k = 0, r = 0; k < n->outputs.size(); ++k)
+    if (n->outputs[k]) g.replace_uses(n->outputs[k], g.add_constant(n->outputs[k]->name, results.at(r++)));
   g.erase(n);
   return true;
+}
+
+Value* constant_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs, ModelText name, Attrs attrs) {
+  Value* v = add_op(g, before, std::move(op), std::move(inputs), std::move(name), std::move(attrs));
+  const std::vector<Constant> results = evaluate_node(*v->producer, INT64_MAX);
+  if (results.empty()) return v;
+  Value* c = g.add_constant(v->name, results[0]);
+  g.erase(v->producer);
+  return c;
 }
 
 }  // namespace tc

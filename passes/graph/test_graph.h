@@ -6,6 +6,7 @@
 
 #include "ir/graph/evaluate.h"
 #include "ir/ops/op.h"
+#include "ir/verify.h"
 #include "passes/pass.h"
 
 namespace tc {
@@ -114,7 +115,10 @@ inline Graph after_passes(const Graph& before, const std::vector<void (*)(Graph&
                           double tolerance = 0) {
   Graph g = before.clone();
   PassContext cx;
-  for (auto* pass : passes) pass(g, cx);
+  for (auto* pass : passes) {
+    pass(g, cx);
+    verify(g);
+  }
   expect_same(before, g, 7, tolerance);
   return g;
 }
