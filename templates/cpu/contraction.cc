@@ -27,8 +27,6 @@ using Point = std::vector<std::pair<Var, Expr>>;
 constexpr int64_t kPrefetchBytes = 100 << 10;  // smaller weights stay in the second-level cache
 constexpr int64_t kLine = 16;                  // floats
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 class Builder {
  public:
   Builder(const Contraction& m, const ContractionPlan& plan) : m_(m), plan_(plan), columns_(plan.tile.columns) {
@@ -51,30 +49,15 @@ class Builder {
     const Expr at = Expr(panel) * Expr(columns_) + Expr(column);
     Expr value = substitute(m_.q_value, {{m_.n.var.get(), at}});
     if (m_.n.extent.value % columns_ != 0) value = select(at < Expr(m_.n.extent), value, make_float(DType::F32, 0));
-    Stage stage;
-    stage.name = "packed";
-    stage.axes = m_.q_outer;
-    stage.axes.push_back({panel, Dim(plan_.panels)});
-    stage.axes.insert(stage.axes.end(), m_.q_k.begin(), m_.q_k.end());
-    stage.axes.push_back({column, Dim(columns_)});
-    stage.values = {value};
-    Shape shape;
-    for (const Axis& a : stage.axes) shape.push_back(a.extent);
-    const auto loads = loads_of(m_.q_value);
-    const std::string name = loads.empty() ? "weight" : loads[0]->buffer->name;
-    stage.outputs = {make_buffer(name, DType::F32, shape)};
-    for (const Buffer& b : m_.c.originals)
-      if (std::any_of(loads.begin(), loads.end(), [&](const Load* l) { return l->buffer == b; }))
-        s.prologue.inputs.push_back(b);
-    s.prologue.outputs = stage.outputs;
+    std::vector<Axis> axes = m_.q_outer;
+    axes.push_back({panel, Dim(plan_.panels)});
+    axes.insert(axes.end(), m_.q_k.begin(), m_.q_k.end());
+    axes.push_back({column, Dim(columns_)});
     std::string words = "packed: ";
-    for (size_t i = 0; i < m_.q_outer.size(); i++) words += m_.q_outer[i].var->name + ", ";
+    for (const Axis& a : m_.q_outer) words += a.var->name + ", ";
     words += m_.n.var->name + " block, ";
     for (const Axis& a : m_.q_k) words += a.var->name + ", ";
-    s.prologue_layouts = {words + m_.n.var->name + " in block"};
-    s.prologue.stages = {std::move(stage)};
-    packed_ = make_buffer(name, DType::F32, {Dim(points(s.prologue.stages[0].axes))});
-    s.views.push_back({packed_, s.prologue.outputs[0]});
+    packed_ = add_packed(s, m_.c, std::move(axes), value, words + m_.n.var->name + " in block");
   }
 
   // --- chunks: outer axes, panels, row blocks, in this order
@@ -353,18 +336,6 @@ class Builder {
   Point at_;   // outer axes and row loops around the tile
   Expr panel_, next_panel_, prefetch_;
 };
-
-// Chunks per panel so that two threads, and more, get equal shares.
-int64_t choose_row_blocks(int64_t chunks, int64_t runs) {
-  if (chunks >= 16 || (chunks >= 8 && chunks % 2 == 0)) return 1;
-  int64_t best = 1;
-  for (int64_t b = 1; b <= std::min<int64_t>(runs, 16); b++) {
-    if (runs % b != 0 && runs < 4 * b) continue;  // uneven shares
-    best = b;
-    if (chunks * b >= 8 && chunks * b % 2 == 0) break;
-  }
-  return best;
-}
 
 std::string describe(const Contraction& m, const ContractionPlan& p) {
   std::string s;

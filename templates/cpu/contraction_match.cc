@@ -17,16 +17,6 @@ bool reads_axis(const Expr& e, const Var& v) {
   return false;
 }
 
-bool is_constant(const Expr& e, const TemplateArgs& a) {
-  for (const Load* l : loads_of(e)) {
-    bool known = false;
-    for (size_t i = 0; i < a.fn.inputs.size(); i++)
-      known = known || (a.constant_input[i] && (l->buffer == a.fn.inputs[i] || l->buffer == a.canonical->inputs[i]));
-    if (!known) return false;
-  }
-  return true;
-}
-
 std::vector<Var> all_vars(const Canonical& c) {
   std::vector<Var> v = vars_of(c.axes);
   for (const Axis& r : c.raxes) v.push_back(r.var);

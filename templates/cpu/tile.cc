@@ -43,4 +43,15 @@ Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride) {
   return best;
 }
 
+int64_t choose_row_blocks(int64_t chunks, int64_t runs) {
+  if (chunks >= 16 || (chunks >= 8 && chunks % 2 == 0)) return 1;
+  int64_t best = 1;
+  for (int64_t b = 1; b <= std::min<int64_t>(runs, 16); b++) {
+    if (runs % b != 0 && runs < 4 * b) continue;  // uneven shares
+    best = b;
+    if (chunks * b >= 8 && chunks * b % 2 == 0) break;
+  }
+  return best;
+}
+
 }  // namespace tc

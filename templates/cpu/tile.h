@@ -21,4 +21,10 @@ double cycles_per_step(const CpuModel& cpu, int rows, int columns);
 /// is cut into full tiles and one smaller tail; every panel is computed in full.
 Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
 
+/// Into how many blocks a chunk of `runs` equal runs is cut, so that two threads, and more, get equal shares of
+/// chunks * blocks pieces; 1 where there are chunks enough.
+int64_t choose_row_blocks(int64_t chunks, int64_t runs);
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 }  // namespace tc

@@ -1,7 +1,281 @@
+// Reductions whose results lie side by side in memory: pooling, depthwise convolutions, means over all pixels.
+//
+//   for block of columns, block of rows:             chunks for threads
+//     w[taps] = weights of these columns             where the definition has some, and they fit into registers
+//     for rows, PX at a time:
+//       acc[PX][v] = start
+//       for taps: acc[i][v] = combine(acc[i][v], value)   unrolled, so that a pixel read by several taps is loaded once
+//       y[row i, v] = epilogue(acc[i][v])
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+#include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
+#include "templates/cpu/tile.h"
 
 namespace tc {
+namespace {
 
-std::optional<Scheduled> schedule_window(const TemplateArgs&) { return {}; }
+using Point = std::vector<std::pair<Var, Expr>>;
+
+struct Window {
+  Canonical c;
+  std::vector<Axis> rows;  // all but the vector axis; the last one is tiled
+  Axis n;
+  Expr weight;  // the load that depends on taps and columns only; null: none
+  int64_t pixels = 1, columns = 16, row_blocks = 1;
+  size_t unrolled = 0;  // so many of the innermost taps' loops
+  Scheduled s;          // with the packed weights
+  bool parallel = false;
+};
+
+std::optional<Axis> unit_axis(const Canonical& c) {
+  for (const Axis& a : c.axes) {
+    const auto f = affine_in(c.out_index, {a.var});
+    if (f && f->coefficients[0] == 1) return a;
+  }
+  return {};
+}
+
+// A load of the product that no row moves.
+Expr row_invariant_load(const Window& w) {
+  const Apply* k = as<Apply>(w.c.value);
+  if (!k || k->op != Op::Mul) return {};
+  for (const Expr& e : k->args) {
+    const Load* l = as<Load>(e);
+    if (!l || !uses_var(e, w.n.var)) continue;
+    bool moves = false;
+    for (const Axis& r : w.rows) moves = moves || uses_var(e, r.var);
+    if (!moves) return e;
+  }
+  return {};
+}
+
+// A constant factor that no row moves and that vectors cannot read as it lies: packed as [taps][columns].
+void pack_weights(Window& w, const TemplateArgs& a) {
+  const Apply *k = as<Apply>(w.c.value), *shaped = as<Apply>(w.c.shaped_value);
+  if (!k || k->op != Op::Mul || !shaped || shaped->op != Op::Mul) return;
+  for (size_t i = 0; i < 2; i++) {
+    const Expr e = k->args[i];
+    bool moves = !uses_var(e, w.n.var) || has_vector_form(e, w.n.var) || !is_constant(e, a);
+    for (const Axis& r : w.rows) moves = moves || uses_var(e, r.var);
+    if (moves) continue;
+    std::vector<Axis> axes = w.c.raxes;
+    axes.push_back(w.n);
+    std::string words = "packed: ";
+    for (const Axis& x : axes) words += (x.var == axes[0].var ? "" : ", ") + x.var->name;
+    const Buffer packed = add_packed(w.s, w.c, axes, shaped->args[i], words);
+    Expr index = 0;
+    for (const Axis& x : axes) index = index * Expr(x.extent) + Expr(x.var);
+    const Expr read = load(packed, {index}), other = k->args[1 - i];
+    w.c.value = i == 0 ? read * other : other * read;
+    return;
+  }
+}
+
+std::optional<Window> match(const TemplateArgs& a) {
+  if (!a.canonical || !a.canonical->value) return {};
+  Window w;
+  w.c = *a.canonical;
+  const Op op = w.c.combine;
+  if (w.c.out->dtype != DType::F32 || w.c.value->dtype != DType::F32) return {};
+  if (op != Op::Add && op != Op::Max && op != Op::Min && op != Op::Mul) return {};
+  const auto n = unit_axis(w.c);
+  if (!n || n->extent.value < 4 || !uses_var(w.c.value, n->var)) return {};
+  w.n = *n;
+  for (const Axis& x : w.c.axes)
+    if (x.var != n->var) w.rows.push_back(x);
+  pack_weights(w, a);
+  if (!has_vector_form(w.c.value, n->var) || !has_vector_form(w.c.epilogue, n->var)) return {};
+  if (!has_vector_form(w.c.init, n->var)) return {};
+  merge_axes(w.rows, {&w.c.value, &w.c.epilogue, &w.c.init}, {&w.c.out_index});
+  merge_axes(w.c.raxes, {&w.c.value}, {});
+  return w;
+}
+
+void plan(Window& w, const CpuModel& cpu) {
+  const int64_t n = w.n.extent.value, taps = points(w.c.raxes);
+  w.weight = row_invariant_load(w);
+  const int64_t per_row = std::max<int64_t>(1, 16 / cpu.vector_lanes);
+  if (bool(w.weight) && (taps > 9 || (taps + 4) * per_row > cpu.vector_registers)) w.weight = {};
+  w.columns = w.weight ? 16 : std::min<int64_t>(ceil_div(n, 16) * 16, std::max(64, 4 * cpu.vector_lanes));
+  const int64_t vectors = std::max<int64_t>(1, w.columns / cpu.vector_lanes);
+  const int64_t room = (cpu.vector_registers - 4) / vectors - (w.weight ? taps : 0);
+  const int64_t limit = std::clamp<int64_t>(std::min(room, 16 / vectors), 1, 8);
+  const int64_t tiled = w.rows.empty() ? 1 : w.rows.back().extent.value;
+  w.pixels = std::min(limit, tiled);
+  for (int64_t p = w.pixels; p * 2 > w.pixels; p--)
+    if (tiled % p == 0) {
+      w.pixels = p;
+      break;
+    }
+  int64_t copies = w.pixels;
+  for (size_t i = w.c.raxes.size(); i-- > 0 && copies * w.c.raxes[i].extent.value <= 72;) {
+    copies *= w.c.raxes[i].extent.value;
+    w.unrolled++;
+  }
+  const int64_t work = points(w.rows) * n * taps;
+  w.parallel = work >= kParallelThreshold;
+  if (w.parallel && !w.rows.empty())
+    w.row_blocks =
+        choose_row_blocks(ceil_div(n, w.columns), w.rows.size() > 1 ? w.rows[0].extent.value : tiled / w.pixels);
+}
+
+class Builder {
+ public:
+  explicit Builder(const Window& w) : w_(w) {}
+
+  Stmt build() {
+    const int64_t blocks = ceil_div(w_.n.extent.value, w_.columns), total = blocks * w_.row_blocks;
+    const std::string column_name = w_.n.var->name + "_o";
+    const bool both = blocks > 1 && w_.row_blocks > 1;
+    const Var part = make_var(both ? "part" : blocks > 1 ? column_name : "rows");
+    const Var columns = both ? make_var(column_name) : part, row_block = both ? make_var("rows") : part;
+    base_ = blocks > 1 ? Expr(columns) * Expr(w_.columns) : Expr(0);
+    if (w_.row_blocks > 1) block_ = Expr(row_block);
+    Stmt body = rows();
+    if (w_.weight) body = with_weights(body);
+    if (total == 1) return body;
+    if (both) {
+      body = let(row_block, apply(Op::Mod, {Expr(part), Expr(w_.row_blocks)}), body);
+      body = let(columns, Expr(part) / Expr(w_.row_blocks), body);
+    }
+    return loop(part, total, body, w_.parallel ? ForKind::Parallel : ForKind::Serial);
+  }
+
+ private:
+  LanePoint at(const Point& p, const Var& v, const Expr& acc = {}) const {
+    const Expr lane = base_ + Expr(v) * lanes();
+    return {p, w_.n.var, lane, w_.n.extent.value % w_.columns == 0 ? Expr() : Expr(w_.n.extent) - lane, acc};
+  }
+  Expr used_vectors() const { return vectors(w_.n.extent.value < w_.columns ? w_.n.extent.value : w_.columns); }
+  Stmt over_vectors(const std::function<Stmt(const Var& v)>& body) const {
+    const Var v = make_var("v");
+    return loop(v, used_vectors(), body(v), ForKind::Unroll);
+  }
+  Stmt over_tile(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body) const {
+    const Var i = make_var("i");
+    if (height == 1) return over_vectors([&](const Var& v) { return body(0, v); });
+    return loop(i, height, over_vectors([&](const Var& v) { return body(Expr(i), v); }), ForKind::Unroll);
+  }
+
+  // The number of a tap, and its loops around `body`.
+  Expr tap_index(const Point& taps) const {
+    Expr e = 0;
+    for (size_t i = 0; i < taps.size(); i++) e = e * Expr(w_.c.raxes[i].extent) + taps[i].second;
+    return e;
+  }
+  Point tap_vars() const {
+    Point p;
+    for (const Axis& a : w_.c.raxes) p.push_back({a.var, Expr(make_var(a.var->name))});
+    return p;
+  }
+  Stmt tap_loops(const Point& taps, Stmt body, size_t unrolled) const {
+    for (size_t i = taps.size(); i-- > 0;) {
+      const bool unroll = taps.size() - i <= unrolled;
+      body =
+          loop(as<VarRef>(taps[i].second)->var, w_.c.raxes[i].extent, body, unroll ? ForKind::Unroll : ForKind::Serial);
+    }
+    return body;
+  }
+
+  Stmt with_weights(const Stmt& body) {
+    const Point taps = tap_vars();
+    const Stmt fill = tap_loops(
+        taps, over_vectors([&](const Var& v) {
+          return store(weights(), {tap_index(taps), ramp(Expr(v) * lanes())}, vector_form(w_.weight, at(taps, v)));
+        }),
+        taps.size());
+    return alloc(weights(), seq({fill, body}));
+  }
+
+  Buffer weights() {
+    if (!weights_)
+      weights_ = make_buffer("taps", DType::F32, {Dim(points(w_.c.raxes)), Dim(w_.columns)}, Scope::Register);
+    return weights_;
+  }
+
+  Stmt rows() {
+    if (w_.rows.empty()) return tile({}, 1, {});
+    const Axis& tiled = w_.rows.back();
+    const int64_t px = w_.pixels, whole = tiled.extent.value / px, rest = tiled.extent.value % px;
+    const bool flat = w_.rows.size() == 1;
+    const int64_t count = flat ? whole : w_.rows[0].extent.value, blocks = w_.row_blocks;
+    Expr begin = 0, extent = count;
+    if (block_) {
+      begin = count % blocks == 0 ? block_ * Expr(count / blocks) : block_ * Expr(count) / Expr(blocks);
+      extent = count % blocks == 0 ? Expr(count / blocks) : (block_ + Expr(1)) * Expr(count) / Expr(blocks) - begin;
+    }
+    Point outer;
+    for (size_t i = 0; i + 1 < w_.rows.size(); i++)
+      outer.push_back({w_.rows[i].var, Expr(make_var(w_.rows[i].var->name))});
+    const Var t = make_var(tiled.var->name + "_o");
+    Stmt full = loop(t, flat ? extent : Expr(whole), tile(outer, px, Expr(t) * Expr(px)), ForKind::Serial,
+                     flat ? begin : Expr(0));
+    Stmt tail = rest > 0 ? tile(outer, rest, Expr(whole * px)) : Stmt();
+    if (tail && flat && bool(block_)) tail = if_then(eq(block_, Expr(blocks - 1)), tail);
+    Stmt body = seq({full, tail});
+    for (size_t i = outer.size(); i-- > 0;)
+      body = loop(as<VarRef>(outer[i].second)->var, i == 0 ? extent : Expr(w_.rows[i].extent), body, ForKind::Serial,
+                  i == 0 ? begin : Expr(0));
+    return body;
+  }
+
+  Stmt tile(const Point& outer, int64_t height, const Expr& row) {
+    const Buffer acc = make_buffer("acc", DType::F32, {Dim(height), Dim(w_.columns)}, Scope::Register);
+    auto point = [&](const Expr& i) {
+      Point p = outer;
+      if (!w_.rows.empty()) p.push_back({w_.rows.back().var, row + i});
+      return p;
+    };
+    auto cell = [&](const Expr& i, const Var& v) { return Exprs{i, ramp(Expr(v) * lanes())}; };
+    const Stmt start = over_tile(height, [&](const Expr& i, const Var& v) {
+      return store(acc, cell(i, v), broadcast(vector_form(w_.c.init, at(point(i), v))));
+    });
+    const Point taps = tap_vars();
+    const Stmt sum = tap_loops(taps,
+                               over_tile(height,
+                                         [&](const Expr& i, const Var& v) {
+                                           Point p = point(i);
+                                           p.insert(p.end(), taps.begin(), taps.end());
+                                           return store(acc, cell(i, v), broadcast(value(p, taps, v)), w_.c.combine);
+                                         }),
+                               w_.unrolled);
+    const Stmt finish = over_tile(height, [&](const Expr& i, const Var& v) {
+      return store_lanes(w_.c.out, w_.c.out_index, w_.c.epilogue, at(point(i), v, load(acc, cell(i, v))));
+    });
+    return alloc(acc, seq({start, sum, finish}));
+  }
+
+  Expr value(const Point& p, const Point& taps, const Var& v) {
+    if (!w_.weight) return vector_form(w_.c.value, at(p, v));
+    const Apply* k = as<Apply>(w_.c.value);
+    const bool first = k->args[0].same_as(w_.weight);
+    const Expr kept = load(weights(), {tap_index(taps), ramp(Expr(v) * lanes())});
+    return vector_form(k->args[first ? 1 : 0], at(p, v)) * kept;
+  }
+
+  const Window& w_;
+  Expr base_, block_;  // first column; row block, null: one
+  Buffer weights_;
+};
+
+}  // namespace
+
+std::optional<Scheduled> schedule_window(const TemplateArgs& a) {
+  auto w = match(a);
+  if (!w) return {};
+  plan(*w, a.cpu);
+  Scheduled s = std::move(w->s);
+  s.body = seq({fill_border(w->c), Builder(*w).build()});
+  bind_operands(s, w->c);
+  s.family = "window";
+  s.words = to_text(w->pixels) + " results by " + to_text(w->columns) + " columns in registers";
+  if (w->weight) s.words += ", and the weights of these columns";
+  if (w->row_blocks > 1) s.words += "; rows in " + to_text(w->row_blocks) + " chunks";
+  return s;
+}
 
 }  // namespace tc

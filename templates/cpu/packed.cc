@@ -1,0 +1,43 @@
+// Constant operands in the order in which the loops read them, computed before the model runs.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "templates/cpu/template.h"
+
+namespace tc {
+
+bool is_constant(const Expr& e, const TemplateArgs& a) {
+  for (const Load* l : loads_of(e)) {
+    bool known = false;
+    for (size_t i = 0; i < a.fn.inputs.size(); i++)
+      known = known || (a.constant_input[i] && (l->buffer == a.fn.inputs[i] || l->buffer == a.canonical->inputs[i]));
+    if (!known) return false;
+  }
+  return true;
+}
+
+Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, const Expr& value, std::string layout) {
+  Stage stage;
+  stage.name = "packed";
+  stage.axes = std::move(axes);
+  stage.values = {value};
+  const auto loads = loads_of(value);
+  const std::string name = loads.empty() ? "weight" : loads[0]->buffer->name;
+  Shape shape;
+  for (const Axis& a : stage.axes) shape.push_back(a.extent);
+  const Buffer out = make_buffer(name, value->dtype, std::move(shape));
+  const Buffer flat = make_buffer(name, value->dtype, {Dim(points(stage.axes))});
+  stage.outputs = {out};
+  for (const Buffer& b : c.originals) {
+    const bool read = std::any_of(loads.begin(), loads.end(), [&](const Load* l) { return l->buffer == b; });
+    const auto& have = s.prologue.inputs;
+    if (read && std::find(have.begin(), have.end(), b) == have.end()) s.prologue.inputs.push_back(b);
+  }
+  s.prologue.stages.push_back(std::move(stage));
+  s.prologue.outputs.push_back(out);
+  s.prologue_layouts.push_back(std::move(layout));
+  s.views.push_back({flat, out});
+  return flat;
+}
+
+}  // namespace tc
