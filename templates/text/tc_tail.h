@@ -23,9 +23,31 @@ TC_INLINE tc_vm tc_first(int n)
 }
 TC_INLINE tc_vf tc_load_n_or(const float *p, int n, float fill)
 {
+  if (n >= 8) return tc_load(p);
   return tc_sel(tc_first(n), (tc_vf)_mm256_maskload_ps(p, (__m256i)tc_first(n)), tc_set(fill));
 }
-TC_INLINE void tc_store_n(float *p, tc_vf v, int n) { _mm256_maskstore_ps(p, (__m256i)tc_first(n), (__m256)v); }
+/* In parts of 4, 2 and 1: a masked store is slow on many processors. */
+TC_INLINE void tc_store_n(float *p, tc_vf v, int n)
+{
+  tc_v4f q[2];
+  memcpy(q, &v, sizeof v);
+  if (n >= 8) {
+    tc_store(p, v);
+    return;
+  }
+  if (n <= 0) return;
+  if (n & 4) {
+    memcpy(p, &q[0], 16);
+    p += 4;
+    q[0] = q[1];
+  }
+  if (n & 2) {
+    memcpy(p, &q[0], 8);
+    p += 2;
+    q[0] = tc_swap_halves(q[0]);
+  }
+  if (n & 1) *p = q[0][0];
+}
 
 #else
 
