@@ -1,0 +1,9 @@
+#pragma once
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+/// Floor divisions of provably non-negative indices become C's / and %.
+Stmt lower_index_math(const Stmt& s);
+
+}  // namespace tc

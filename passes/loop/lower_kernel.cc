@@ -1,0 +1,90 @@
+// lower_kernel: the loop passes that turn a schedule into printable form, one after the other.
+#include "passes/loop/lower_kernel.h"
+
+#include <set>
+
+#include "ir/loop/build.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
+#include "passes/loop/assign_names.h"
+#include "passes/loop/flatten_buffers.h"
+#include "passes/loop/hoist_pointers.h"
+#include "passes/loop/lower_index_math.h"
+#include "passes/loop/place_scratch.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+Buffer with_name(const Buffer& b, std::string name) {
+  auto d = std::make_shared<BufferDef>(*b);
+  d->name = std::move(name);
+  return d;
+}
+
+bool raises_status(const Stmt& s) {
+  bool found = false;
+  walk(s, [&](const Stmt&) { return !found; },
+       [&](const Expr& e) {
+         const Apply* k = as<Apply>(e);
+         found |= k && k->op == Op::Index;
+         return !found;
+       });
+  return found;
+}
+
+// Unique parameter names, in order.
+class ParamNames {
+ public:
+  std::string take(const std::string& hint) {
+    const std::string base = make_identifier(hint, 30);
+    std::string n = base;
+    for (int64_t k = 2; taken.count(n) != 0; k++) n = base + to_text(k);
+    taken.insert(n);
+    return n;
+  }
+  std::set<std::string> taken{"status", "scratch", "arguments", "a", "chunk"};
+};
+
+}  // namespace
+
+Kernel lower_kernel(const Scheduled& s) {
+  Kernel k;
+  ParamNames names;
+  BufferMap renamed;
+  auto add = [&](Param::Role role, const Buffer& b, std::string layout) {
+    if (renamed.count(b.get()) != 0) return;
+    const Buffer n = with_name(b, names.take(b->name));
+    renamed[b.get()] = n;
+    k.params.push_back({role, n, std::move(layout)});
+  };
+  for (const Buffer& b : s.inputs) add(Param::Role::Input, b, "");
+  for (size_t i = 0; i < s.prologue.outputs.size(); i++)
+    add(Param::Role::Weight, s.prologue.outputs[i], i < s.prologue_layouts.size() ? s.prologue_layouts[i] : "");
+  for (const Buffer& b : s.outputs) add(Param::Role::Output, b, "");
+
+  Stmt body = substitute_buffers(s.body, renamed);
+  for (size_t i = s.scratch.size(); i > 0; i--) body = alloc(s.scratch[i - 1], body);
+  body = simplify(body);
+  BufferMap flat;
+  body = flatten_buffers(body, flat);
+  body = hoist_pointers(body);
+  PlacedScratch placed = place_scratch(body);
+  body = lower_index_math(placed.body);
+  k.scratch_bytes = placed.bytes;
+  k.can_fail = raises_status(body);
+  body = assign_names(body, names.taken);
+
+  // parameters are what the flat body reads, described by their many-dimensional shape
+  BufferMap parameters;
+  for (const Param& p : k.params)
+    if (const auto it = flat.find(p.buffer.get()); it != flat.end()) parameters[it->second.get()] = p.buffer;
+  k.body = substitute_buffers(body, parameters);
+  if (placed.scratch) k.params.push_back({Param::Role::Scratch, placed.scratch, ""});
+  if (k.can_fail) k.params.push_back({Param::Role::Status, make_buffer("status", DType::I32, {1}), ""});
+  k.schedule = s.words;
+  k.schedule_steps = s.steps;
+  return k;
+}
+
+}  // namespace tc

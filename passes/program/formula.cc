@@ -1,0 +1,134 @@
+#include "passes/program/formula.h"
+
+#include <map>
+
+#include "ir/loop/build.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+constexpr size_t kLineLimit = 400;
+constexpr size_t kMaxLines = 12;
+
+class Formula {
+ public:
+  explicit Formula(const TensorFn& fn) : fn_(fn) {
+    for (const Stage& s : fn.stages) {
+      for (const Expr& v : s.values)
+        walk(v, [&](const Expr& e) {
+          if (const Load* l = as<Load>(e)) reads_[l->buffer.get()]++;
+          return true;
+        });
+      for (const Axis& a : s.axes) ranges_[a.var.get()] = {0, std::max<int64_t>(a.extent.value - 1, 0)};
+      for (const Axis& a : s.raxes) ranges_[a.var.get()] = {0, std::max<int64_t>(a.extent.value - 1, 0)};
+    }
+  }
+
+  std::string text() {
+    std::vector<std::string> lines;
+    for (const Stage& s : fn_.stages)
+      if (!in_place(s)) lines.push_back(stage_line(s));
+    if (lines.size() > kMaxLines) {
+      lines.resize(kMaxLines - 1);
+      lines.push_back("...");
+    }
+    return join(lines, "\n");
+  }
+
+ private:
+  bool is_result(const Stage& s) const {
+    for (const Buffer& o : fn_.outputs)
+      for (const Buffer& b : s.outputs)
+        if (o == b) return true;
+    return false;
+  }
+  bool in_place(const Stage& s) const {
+    if (s.kind == Stage::Kind::Nest || s.outputs.size() != 1 || s.scan >= 0 || is_result(s)) return false;
+    const auto it = reads_.find(s.outputs[0].get());
+    return it == reads_.end() || it->second <= 1;
+  }
+
+  std::string point(const Buffer& b, const Exprs& index) {
+    std::string s = b->name;
+    for (size_t i = 0; i < index.size(); i++) {
+      if (b->shape[i] == Dim(1) && index.size() > 1) continue;  // axes of size 1 say nothing
+      s += "[" + expr(simplify(index[i], ranges_), 0) + "]";
+    }
+    return s;
+  }
+
+  std::string stage_line(const Stage& s) {
+    if (s.kind == Stage::Kind::Nest) return (s.outputs.empty() ? std::string("y") : s.outputs[0]->name) + " = " + s.name + "(...)";
+    Exprs index;
+    for (const Axis& a : s.axes) index.push_back(Expr(a.var));
+    std::string line = point(s.outputs[0], index) + " = " + value(s);
+    return line.size() > kLineLimit ? line.substr(0, kLineLimit) + " ..." : line;
+  }
+
+  std::string value(const Stage& s) {
+    if (s.kind == Stage::Kind::Compute) return expr(s.values[0], 0);
+    if (!s.combiner.op) return s.name + "(...)";
+    std::vector<std::string> axes;
+    for (const Axis& a : s.raxes) axes.push_back(a.var->name);
+    const Op op = *s.combiner.op;
+    const std::string word = op == Op::Add ? "sum" : op == Op::Mul ? "product" : std::string(info(op).name);
+    return word + "(" + join(axes, ", ") + ") " + expr(s.values[0], 12);
+  }
+
+  std::string expr(const Expr& e, int parent) {
+    if (budget_ == 0) return "...";
+    budget_--;
+    return visit(
+        e, [&](const IntImm& k) { return to_text(k.value); },
+        [&](const FloatImm& k) { return e->dtype == DType::F64 ? to_text(k.value) : to_text(float(k.value)); },
+        [&](const VarRef& k) { return k.var->name; }, [&](const Lanes&) { return std::string("VL"); },
+        [&](const Apply& k) { return application(k, parent); },
+        [&](const Select& k) {
+          const std::string s = expr(k.condition, 4) + " ? " + expr(k.yes, 4) + " : " + expr(k.no, 3);
+          return parent > 3 ? "(" + s + ")" : s;
+        },
+        [&](const Cast& k) { return std::string(info(e->dtype).name) + "(" + expr(k.value, 0) + ")"; },
+        [&](const Bitcast& k) { return expr(k.value, parent); }, [&](const Load& k) { return read(k, parent); },
+        [&](const Ramp& k) { return expr(k.base, parent); }, [&](const Broadcast& k) { return expr(k.value, parent); },
+        [&](const Partial& k) { return expr(k.value, parent); }, [&](const Shuffle& k) { return expr(k.value, parent); });
+  }
+
+  std::string application(const Apply& k, int parent) {
+    const OpInfo& row = info(k.op);
+    if (k.op == Op::Index) return expr(k.args[0], parent);
+    if (row.c_infix.empty()) {
+      std::vector<std::string> args;
+      for (const Expr& a : k.args) args.push_back(expr(a, 0));
+      return std::string(row.name) + "(" + join(args, ", ") + ")";
+    }
+    if (row.arity == 1) return std::string(row.c_infix) + expr(k.args[0], row.precedence);
+    const std::string s = expr(k.args[0], row.precedence) + " " + std::string(row.c_infix) + " " + expr(k.args[1], row.precedence + 1);
+    return row.precedence < parent ? "(" + s + ")" : s;
+  }
+
+  std::string read(const Load& k, int parent) {
+    const Stage* s = producer(fn_, k.buffer);
+    if (!s || !in_place(*s)) return point(k.buffer, k.index);
+    Stage at = *s;
+    VarMap vars;
+    for (size_t i = 0; i < s->axes.size(); i++) vars[s->axes[i].var.get()] = k.index[i];
+    at.values[0] = substitute(s->values[0], vars);
+    const bool sum = at.kind == Stage::Kind::Reduce;
+    if (sum) return parent > 11 ? "(" + value(at) + ")" : value(at);
+    return expr(at.values[0], parent);
+  }
+
+  const TensorFn& fn_;
+  std::map<const BufferDef*, int> reads_;
+  Ranges ranges_;
+  int budget_ = 400;
+};
+
+}  // namespace
+
+std::string formula(const TensorFn& fn) { return Formula(fn).text(); }
+
+}  // namespace tc

@@ -1,0 +1,63 @@
+#include "passes/program/kernel_name.h"
+
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+std::string sizes(const Dims& dims) {
+  std::vector<std::string> parts;
+  for (const int64_t d : dims)
+    if (d != 1) parts.push_back(to_text(d));
+  return parts.empty() ? "1" : join(parts, "x");
+}
+
+// "k3x3" of a window: the reduction axes named kh, kw, ...
+std::string window(const TensorFn& fn) {
+  std::vector<std::string> k;
+  for (const Stage& s : fn.stages)
+    if (s.kind == Stage::Kind::Reduce && k.empty())
+      for (const Axis& a : s.raxes)
+        if (a.var->name.starts_with("k") && a.var->name.size() == 2 && a.extent.value > 0) k.push_back(to_text(a.extent.value));
+  if (k.empty()) return "";
+  bool square = true;
+  for (const std::string& x : k) square = square && x == k[0];
+  return "_k" + (square ? k[0] : join(k, "x"));
+}
+
+}  // namespace
+
+std::vector<std::string> stage_words(const TensorFn& fn) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < fn.stages.size();) {
+    size_t n = 1;
+    while (i + n < fn.stages.size() && fn.stages[i + n].name == fn.stages[i].name) n++;
+    words.push_back(fn.stages[i].name + (n > 1 ? "_x" + to_text(int64_t(n)) : ""));
+    i += n;
+  }
+  return words;
+}
+
+std::string kernel_name(const TensorFn& fn, const std::string& key) {
+  std::string words = make_identifier(join(stage_words(fn), "_"), 200);
+  for (char& c : words)
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  const Buffer& y = fn.outputs.at(0);
+  const DType t = y->dtype;
+  std::string tail;
+  if (!fn.inputs.empty()) tail += "_" + sizes(static_dims(fn.inputs[0]->shape));
+  const std::string out = sizes(static_dims(y->shape));
+  if (fn.inputs.empty() || out != sizes(static_dims(fn.inputs[0]->shape))) tail += "_" + out;
+  tail += window(fn);
+  if (t != DType::F32) tail += "_" + std::string(info(t).name);
+  tail += "_" + hex(hash_text(key) >> 16, 4);
+  const size_t room = tail.size() < 40 ? 63 - tail.size() : 23;
+  if (words.size() > room) {
+    words = words.substr(0, room);
+    while (!words.empty() && words.back() == '_') words.pop_back();
+  }
+  std::string name = words + tail;
+  return name.size() <= 63 ? name : name.substr(0, 58) + "_" + hex(hash_text(key) >> 16, 4);
+}
+
+}  // namespace tc
