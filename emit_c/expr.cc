@@ -138,7 +138,7 @@ std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Contex
     return std::string(row.c_vector) + "(" + vector_operand(k.args[0]) + ")";
   if (e->vector) return vector_apply(k, parent);
   if (k.op == Op::Index) {
-    needs_.scalar = true;
+    needs_.runtime = true;
     return "tc_index(" + print(k.args[0], 0, Context::Value) + ", " + print(k.args[1], 0, c) + ", status)";
   }
   if (k.op == Op::And || k.op == Op::Or || k.op == Op::Not) return infix(k, parent, c);
@@ -195,20 +195,23 @@ std::string ExprPrinter::integer_apply(const Expr& e, const Apply& k, int parent
 
 std::string ExprPrinter::conversion(const Expr& e, const Cast& k) {
   const DType from = k.value->dtype, to = e->dtype;
+  const std::string f = "tc_" + std::string(info(to).name) + "_from_" + std::string(info(from).name) + "(";
+  const std::string plain = print(k.value, 0, Context::Value);
   if (is_narrow_float(from) || is_narrow_float(to)) {
+    check(from == DType::F32 || to == DType::F32, "narrow floats are converted through f32");
     needs_.types = true;
-    const std::string f = is_narrow_float(to) ? "tc_f32_to_" + std::string(info(to).name) + (k.saturate || info(to).bits > 8 ? "" : "_wrap")
-                                              : "tc_" + std::string(info(from).name) + "_to_f32";
-    return f + "(" + print(k.value, 0, Context::Value) + ")";
+    const bool f8 = info(to).bits == 8 && to != DType::F8E8M0;
+    return f + plain + (f8 ? (k.saturate ? ", 1)" : ", 0)") : ")");
   }
   if (to == DType::Bool) return "(" + print(k.value, 10, Context::Value) + " != 0)";
-  if (is_float(from) && is_int(to)) {
-    needs_.scalar = true;
-    return "tc_" + std::string(info(from).name) + "_to_" + std::string(info(to).name) + "(" + print(k.value, 0, Context::Value) + ")";
-  }
   if (is_int(to) && info(to).bits < 8) {
     needs_.scalar = true;
-    return "tc_wrap_" + std::string(info(to).name) + "(" + print(k.value, 0, Context::Value) + ")";
+    const std::string whole = is_float(from) ? "tc_i64_from_" + std::string(info(from).name) + "(" + plain + ")" : plain;
+    return "tc_" + std::string(info(to).name) + "_wrap(" + whole + ")";
+  }
+  if (is_float(from) && is_int(to)) {
+    needs_.scalar = true;
+    return f + plain + ")";
   }
   return "(" + std::string(info(to).c_type) + ")" + print(k.value, 13, Context::Value);
 }

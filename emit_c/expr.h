@@ -13,6 +13,7 @@ struct Needs {
   bool vector_math = false;   // tc_math.h
   bool tails = false;         // tc_tail.h
   bool scalar = false;        // tc_scalar.h: defined integer arithmetic, min/max, casts
+  bool runtime = false;       // tc_rt.h: checked indexes
   bool types = false;         // tc_types.h: narrow floats
   bool parallel = false;      // tc_parallel.h
 };

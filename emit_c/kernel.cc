@@ -10,7 +10,7 @@ namespace {
 bool is_written(Param::Role r) { return r == Param::Role::Output || r == Param::Role::Scratch; }
 
 std::string parameter(const Param& p, bool restricted) {
-  if (p.role == Param::Role::Status) return "int *status";
+  if (p.role == Param::Role::Status) return "int32_t *status";
   if (p.role == Param::Role::Scratch) return "unsigned char *scratch";
   const std::string type = (is_written(p.role) ? "" : "const ") + std::string(info(p.buffer->dtype).c_type) + " *";
   return type + (restricted ? "TC_RESTRICT " : "") + p.buffer->name;
@@ -73,7 +73,7 @@ KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::s
   SourceWriter inner;  // the function's own body
   inner.indent();
   StmtPrinter printer(inner, t.needs, wide);
-  printer.part_call = "tc_parallel_for(" + full + "_{part}, &arguments, {chunks});";
+  printer.part_call = "TC_PARALLEL_FOR(" + full + "_{part}, &arguments, {chunks});";
   printer.print(k.body);
 
   SourceWriter out;
@@ -170,6 +170,7 @@ KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::s
 std::string include_lines(const Needs& n, const std::string& dir) {
   std::string s;
   if (n.parallel) s += "#include \"" + dir + "tc_parallel.h\"\n";
+  if (n.runtime) s += "#include \"" + dir + "tc_rt.h\"\n";
   if (n.scalar) s += "#include \"" + dir + "tc_scalar.h\"\n";
   if (n.tails) s += "#include \"" + dir + "tc_tail.h\"\n";
   if (n.vector_math) s += "#include \"" + dir + "tc_math.h\"\n";

@@ -1,0 +1,25 @@
+// Writing a package: everything is rendered first, files are replaced atomically and only if their bytes change, the
+// manifest goes last, and files that an earlier manifest lists and this one does not are removed.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tc {
+
+struct OutputFile {
+  std::string path;  // relative, with '/', made of our own words only
+  std::string bytes;
+};
+
+struct WriteReport {
+  std::vector<std::string> written, unchanged, removed;
+};
+
+/// Writes `files` below `dir`; the one named manifest.json goes last. Throws Error TC06xx (Io) and leaves the old files
+/// where a file cannot be written.
+WriteReport write_package(const std::string& dir, const std::vector<OutputFile>& files);
+
+/// Files that differ from what is in `dir`, as "missing NAME", "differs NAME" or "stale NAME". Empty: up to date.
+std::vector<std::string> compare_package(const std::string& dir, const std::vector<OutputFile>& files);
+
+}  // namespace tc
