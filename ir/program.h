@@ -101,6 +101,7 @@ struct Program {
   int64_t weights_bytes = 64;   // header included
   int64_t naive_bytes = 0, lower_bound_bytes = 0;  // what no reuse would take; largest live set
   std::string cpu, march;       // of --cpu
+  int lanes = 0;                // f32 lanes that it was scheduled for
   int64_t macs = 0, params = 0;
 };
 

@@ -37,6 +37,7 @@ class ProgramBuilder {
     p_.name = std::move(name);
     p_.cpu = std::string(cx.target.cpu.name);
     p_.march = std::string(cx.target.cpu.march);
+    p_.lanes = cx.target.cpu.vector_lanes;
   }
 
   Program take(Graph& g) {

@@ -1,0 +1,186 @@
+#include "emit_c/executor.h"
+
+#include "emit_c/source_writer.h"
+
+namespace tc {
+namespace {
+
+constexpr size_t kSegment = 256;  // calls in one function; longer lists are cut
+
+class Executor {
+ public:
+  Executor(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
+
+  std::string run_function() {
+    const bool cut = p_.steps.size() > 2 * kSegment;
+    if (cut) {
+      for (size_t i = 0; i < p_.steps.size(); i += kSegment) segment(i);
+    }
+    out_.line("/* The graph, one kernel a line, in the order of the model. */");
+    out_.line(n_.lower + "_status " + n_.lower + "_run(const " + n_.lower + " *m, const " + n_.lower + "_inputs *in, const " + n_.lower + "_outputs *out)");
+    out_.line("{");
+    out_.indent();
+    arguments_check();
+    if (can_fail()) out_.line("*STATUS = 0;");
+    out_.blank();
+    if (cut) {
+      for (size_t i = 0; i < p_.steps.size(); i += kSegment)
+        out_.line(n_.lower + "_steps_" + to_text(int64_t(i / kSegment + 1)) + "(m, in, out);");
+    } else {
+      for (const Step& s : p_.steps) step(s);
+    }
+    out_.line(can_fail() ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;" : "return " + n_.upper + "_OK;");
+    out_.dedent();
+    out_.line("}");
+    return out_.take();
+  }
+
+  bool can_fail() const {
+    for (const Kernel& k : p_.kernels)
+      if (k.can_fail) return true;
+    return false;
+  }
+
+ private:
+  void segment(size_t from) {
+    out_.line("static void " + n_.lower + "_steps_" + to_text(int64_t(from / kSegment + 1)) + "(const " + n_.lower + " *m, const " + n_.lower +
+              "_inputs *in, const " + n_.lower + "_outputs *out)");
+    out_.line("{");
+    out_.indent();
+    out_.line("(void)m, (void)in, (void)out;");
+    for (size_t i = from; i < std::min(from + kSegment, p_.steps.size()); i++) step(p_.steps[i]);
+    out_.dedent();
+    out_.line("}");
+    out_.blank();
+  }
+
+  void arguments_check() {
+    std::string s = "if (!m || !in || !out";
+    for (size_t i = 0; i < p_.inputs.size(); i++)
+      if (num_elements(p_.inputs[i].dims) > 0) s += " || !in->" + n_.inputs[i];
+    for (size_t i = 0; i < p_.outputs.size(); i++)
+      if (num_elements(p_.outputs[i].dims) > 0) s += " || !out->" + n_.outputs[i];
+    out_.line(s + ") return " + n_.upper + "_E_ARG;");
+  }
+
+  std::string access(const std::string& macro, const std::string& name, DType t) const {
+    if (t == DType::F32) return macro + "(" + name + ")";
+    return macro + "_AS(" + std::string(info(t).c_type) + ", " + name + ")";
+  }
+
+  std::string operand(const Operand& o) const {
+    switch (o.kind) {
+      case Operand::Kind::Input: return "in->" + n_.inputs[size_t(o.index)];
+      case Operand::Kind::Output: return "out->" + n_.outputs[size_t(o.index)];
+      case Operand::Kind::Slot: return access("AT", n_.slots[size_t(o.index)], p_.slots[size_t(o.index)].dtype);
+      case Operand::Kind::Weight: return access("WEIGHT", n_.weights[size_t(o.index)], p_.weights[size_t(o.index)].data->dtype);
+      case Operand::Kind::Scratch: return "SCRATCH";
+      case Operand::Kind::Status: return "STATUS";
+    }
+    return "?";
+  }
+
+  void origins(const std::vector<ModelText>& names, const std::string& note) {
+    std::vector<std::string> parts;
+    for (const ModelText& t : names)
+      if (!t.empty() && parts.size() < 12) parts.push_back("\"" + comment_text(t, 80) + "\"");
+    if (names.size() > 12) parts.push_back("... (" + to_text(int64_t(names.size())) + " nodes)");
+    if (!note.empty()) parts.push_back(note);
+    if (parts.empty()) return;
+    // broken by hand: a comment is not wrapped by the writer
+    std::string line = "/* ";
+    for (size_t i = 0; i < parts.size(); i++) {
+      const std::string piece = parts[i] + (i + 1 < parts.size() ? ", " : "");
+      if (line.size() + piece.size() > 112 && line.size() > 3) {
+        while (line.back() == ' ') line.pop_back();
+        out_.line(line);
+        line = " * ";
+      }
+      line += piece;
+    }
+    out_.line(line + " */");
+  }
+
+  void step(const Step& s) {
+    std::visit([&](const auto& k) { print(k); }, s.kind);
+  }
+  void print(const Call& c) {
+    origins(c.origins, c.note);
+    std::vector<std::string> args;
+    for (const Operand& o : c.operands) args.push_back(operand(o));
+    out_.line(n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + ");");
+  }
+  void print(const CopyStep& c) {
+    origins(c.origins, "");
+    out_.line("memcpy(" + operand(c.to) + ", " + operand(c.from) + ", " + to_text(c.bytes) + ");");
+  }
+  void print(const IfStep& c) {
+    origins(c.origins, "");
+    out_.line("if (*" + operand(c.condition) + ") {");
+    block(c.then);
+    if (!c.otherwise.empty()) {
+      out_.line("} else {");
+      block(c.otherwise);
+    }
+    out_.line("}");
+  }
+  void print(const LoopStep&) { throw InternalError("loops of the executor have no text yet"); }
+  void block(const std::vector<Step>& steps) {
+    out_.indent();
+    for (const Step& s : steps) step(s);
+    out_.dedent();
+  }
+
+  const Program& p_;
+  const ProgramNames& n_;
+  SourceWriter out_;
+};
+
+std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
+  const std::string &x = n.lower, &u = n.upper;
+  std::string s;
+  s += x + "_status " + x + "_init(" + x + " *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes)\n{\n";
+  s += "  if (!m || (workspace && workspace_bytes < " + u + "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
+  s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
+  s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u + "_E_ALIGN;\n";
+  s += "  if (weights_bytes != " + u + "_WEIGHTS_BYTES || !tc_weights_match(weights, weights_bytes, UINT64_C(0x" + hex(layout_id, 16) + "))) return " + u + "_E_WEIGHTS;\n";
+  s += "  m->weights = (const unsigned char *)weights;\n  m->workspace = (unsigned char *)workspace;\n  m->allocated = NULL;\n  m->device = NULL;\n";
+  s += "  if (!workspace) {\n    m->allocated = malloc(" + u + "_WORKSPACE_BYTES + " + u + "_ALIGN);\n    if (!m->allocated) return " + u + "_E_MEMORY;\n";
+  s += "    m->workspace = (unsigned char *)m->allocated + (" + u + "_ALIGN - (uintptr_t)m->allocated % " + u + "_ALIGN);\n  }\n";
+  s += "  return " + u + "_OK;\n}\n\n";
+  s += "void " + x + "_free(" + x + " *m)\n{\n  if (!m) return;\n  free(m->allocated);\n  m->allocated = NULL;\n  m->workspace = NULL;\n}\n\n";
+  s += "int " + x + "_check_weights(const void *weights) { return weights != NULL && tc_weights_intact(weights); }\n\n";
+  s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
+  const std::pair<const char*, std::string> rows[] = {
+      {"OK", "ok"}, {"E_ARG", "a pointer is null or the workspace is too small"},
+      {"E_ALIGN", "workspace or weights are not aligned to " + u + "_ALIGN"}, {"E_WEIGHTS", "these weights do not belong to this code"},
+      {"E_RANGE", "an index in the input data is out of range"}, {"E_MEMORY", "no memory for the workspace"},
+      {"E_DEVICE", "a call to the device failed"}};
+  for (const auto& [code, words] : rows) s += "    case " + u + "_" + code + ": return \"" + words + "\";\n";
+  return s + "  }\n  return \"unknown status\";\n}\n";
+}
+
+}  // namespace
+
+uint64_t weights_layout_id(const Program& p) {
+  std::string text;
+  for (const Weight& w : p.weights)
+    text += to_text(ValueType::tensor(w.data->dtype, to_shape(w.data->dims))) + w.suffix + w.layout + "@" + to_text(w.offset) + "\n";
+  for (const Kernel& k : p.kernels) text += k.name + "\n";
+  return hash_text(text);
+}
+
+std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
+  const std::string &x = n.lower, &u = n.upper;
+  std::string s = std::string(kLicenseLine) + "\n#include \"" + x + ".h\"\n#include \"" + x + "_kernels.h\"\n#include \"" + x + "_plan.h\"\n#include \"tc_rt.h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
+  s += "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x + "_weights_blob[];\n#else\nextern const unsigned char " + x + "_weights_blob[];\n#endif\n\n";
+  s += "const void *" + x + "_weights(void) { return " + x + "_weights_blob; }\n\n";
+  s += "#define WEIGHT_AS(type, name) ((const type *)(const void *)(m->weights + " + u + "_W_##name))\n";
+  s += "#define AT_AS(type, name)     ((type *)(void *)(m->workspace + " + u + "_AT_##name))\n";
+  s += "#define WEIGHT(name)          WEIGHT_AS(float, name)\n#define AT(name)              AT_AS(float, name)\n";
+  s += "#define SCRATCH               (m->workspace + " + u + "_AT_SCRATCH)\n#define STATUS                AT_AS(int32_t, STATUS)\n\n";
+  Executor e(p, n);
+  return s + e.run_function() + "\n" + life_cycle(n, layout_id);
+}
+
+}  // namespace tc

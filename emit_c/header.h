@@ -1,0 +1,13 @@
+// The headers of a package: NAME.h (the API), NAME_plan.h (where tensors live), NAME_kernels.h (prototypes).
+#pragma once
+#include "emit_c/kernel.h"
+#include "emit_c/names.h"
+#include "emit_c/source_writer.h"
+
+namespace tc {
+
+std::string api_header(const Program& p, const ProgramNames& n);
+std::string plan_header(const Program& p, const ProgramNames& n);
+std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n);
+
+}  // namespace tc

@@ -1,0 +1,17 @@
+// The C names of a program's values: one table per scope, made once, used by every file of the package.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace tc {
+
+struct ProgramNames {
+  explicit ProgramNames(const Program& p);
+  std::vector<std::string> inputs, outputs;  // fields of the structs
+  std::vector<std::string> slots, weights;   // after NAME_AT_ and NAME_W_
+  std::string lower, upper;                  // "digits", "DIGITS"
+};
+
+}  // namespace tc

@@ -1,0 +1,140 @@
+#include "emit_c/package.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "emit_c/executor.h"
+#include "emit_c/header.h"
+#include "emit_c/main_source.h"
+#include "emit_c/single_file.h"
+#include "support/xxh64.h"
+#include "templates/text.h"
+
+namespace tc {
+namespace {
+
+std::string weights_assembly(const std::string& x) {
+  std::string s = std::string(kLicenseLine) + "\n";
+  s += "#if defined(__APPLE__)\n  .const_data\n  .globl _" + x + "_weights_blob\n  .balign 64\n_" + x + "_weights_blob:\n#else\n";
+  s += "  .section .rodata\n  .globl " + x + "_weights_blob\n  .hidden " + x + "_weights_blob\n  .balign 64\n" + x + "_weights_blob:\n#endif\n";
+  s += "  .incbin \"" + x + "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
+  return s;
+}
+
+// Fills {{hole}} in a whole-file template.
+std::string fill(std::string_view text, const std::vector<std::pair<std::string, std::string>>& holes) {
+  std::string s(text);
+  for (const auto& [hole, value] : holes) {
+    const std::string mark = "{{" + hole + "}}";
+    for (size_t at = 0; (at = s.find(mark, at)) != std::string::npos; at += value.size()) s.replace(at, mark.size(), value);
+  }
+  check(s.find("{{") == std::string::npos, "a template has a hole that nothing fills");
+  return s;
+}
+
+nlohmann::ordered_json shape_json(const Dims& d) {
+  nlohmann::ordered_json j = nlohmann::ordered_json::array();
+  for (const int64_t v : d) j.push_back(v);
+  return j;
+}
+
+// JSON text may not hold bytes that are no UTF-8.
+std::string json_text(const ModelText& t) { return nlohmann::json::parse(json_string(t.raw())).get<std::string>(); }
+
+std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id) {
+  nlohmann::ordered_json j;
+  j["generator"] = "tc-emit";
+  j["format"] = 1;
+  j["name"] = p.name;
+  j["target"] = "c";
+  j["cpu"] = p.cpu;
+  j["layout_id"] = hex(layout_id, 16);
+  j["memory"] = {{"workspace_bytes", p.workspace_bytes}, {"tensors_bytes", p.arena_bytes}, {"tensors_without_reuse_bytes", p.naive_bytes},
+                 {"largest_live_set_bytes", p.lower_bound_bytes}, {"scratch_bytes", p.scratch_bytes}, {"weights_bytes", p.weights_bytes}};
+  auto ports = [](const std::vector<IoTensor>& list) {
+    nlohmann::ordered_json a = nlohmann::ordered_json::array();
+    for (const IoTensor& t : list)
+      a.push_back({{"name", json_text(t.name)}, {"dtype", std::string(info(t.dtype).onnx_name)}, {"shape", shape_json(t.dims)}});
+    return a;
+  };
+  j["inputs"] = ports(p.inputs);
+  j["outputs"] = ports(p.outputs);
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  for (const Kernel& k : p.kernels) kernels.push_back({{"name", k.name}, {"schedule", k.schedule}, {"steps", k.schedule_steps}});
+  j["kernels"] = std::move(kernels);
+  nlohmann::ordered_json names = nlohmann::ordered_json::array();
+  for (const OutputFile& f : files) names.push_back(f.path);
+  names.push_back("manifest.json");
+  j["files"] = std::move(names);
+  return j.dump(1) + "\n";
+}
+
+// Support files that others include.
+void close_over(std::set<std::string>& files) {
+  auto has = [&](const char* f) { return files.count(f) != 0; };
+  if (has("tc_main.h"))
+    for (const char* f : {"tc_files.h", "tc_report.h", "tc_io.h", "tc_npy.h", "tc_npz.h", "tc_pb.h", "tc_types.h"}) files.insert(f);
+  if (has("tc_math.h") || has("tc_tail.h")) files.insert("tc_simd.h");
+}
+
+}  // namespace
+
+std::string weights_blob(const Program& p, uint64_t layout_id) {
+  std::string blob(size_t(p.weights_bytes), '\0');
+  for (const Weight& w : p.weights)
+    if (w.data->num_bytes > 0) std::memcpy(blob.data() + w.offset, w.data->bytes.get(), w.data->num_bytes);
+  const uint32_t order = 0x01020304, version = 1;
+  const uint64_t bytes = blob.size(), content = xxh64(blob.data() + 64, blob.size() - 64);
+  std::memcpy(blob.data(), "TCWEIGHT", 8);
+  std::memcpy(blob.data() + 8, &order, 4);
+  std::memcpy(blob.data() + 12, &version, 4);
+  std::memcpy(blob.data() + 16, &bytes, 8);
+  std::memcpy(blob.data() + 24, &layout_id, 8);
+  std::memcpy(blob.data() + 32, &content, 8);
+  return blob;
+}
+
+std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
+  const ProgramNames n(p);
+  const std::string& x = n.lower;
+  const uint64_t layout_id = weights_layout_id(p);
+  std::vector<OutputFile> files;
+  std::set<std::string> support{"tc_simd.h", "tc_rt.h", "tc_main.h"};
+  std::vector<KernelText> kernels;
+  std::string kernel_files;
+  for (const Kernel& k : p.kernels) {
+    kernels.push_back(print_kernel(k, x, p.cpu));
+    const Needs& needs = kernels.back().needs;
+    if (needs.vector_math) support.insert("tc_math.h");
+    if (needs.tails) support.insert("tc_tail.h");
+    if (needs.scalar) support.insert("tc_scalar.h");
+    if (needs.types) support.insert("tc_types.h");
+    if (needs.parallel) support.insert("tc_parallel.h");
+  }
+  files.push_back({x + ".h", api_header(p, n)});
+  const std::string executor = executor_source(p, n, layout_id);
+  if (o.single_file) {
+    files.push_back({x + ".c", single_file(p, n, executor, plan_header(p, n), kernels, support)});
+  } else {
+    files.push_back({x + ".c", executor});
+    files.push_back({x + "_plan.h", plan_header(p, n)});
+    files.push_back({x + "_kernels.h", kernels_header(kernels, n)});
+    for (size_t i = 0; i < kernels.size(); i++) {
+      files.push_back({"kernels/" + p.kernels[i].name + ".c", kernel_file(kernels[i], x)});
+      kernel_files += " kernels/" + p.kernels[i].name + ".c";
+    }
+  }
+  files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
+  files.push_back({x + "_weights.S", weights_assembly(x)});
+  files.push_back({"main.c", main_source(p, n)});
+  close_over(support);
+  for (const std::string& f : support) files.push_back({f, std::string(support_text(f))});
+  const std::vector<std::pair<std::string, std::string>> holes = {{"name", x}, {"NAME", n.upper}, {"kernels", kernel_files}, {"march", p.march}, {"cpu", p.cpu}};
+  files.push_back({"Makefile", fill(support_text("Makefile.in"), holes)});
+  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists.txt.in"), holes)});
+  files.push_back({"manifest.json", manifest(p, files, layout_id)});
+  return files;
+}
+
+}  // namespace tc

@@ -1,0 +1,17 @@
+// A whole package of C: every file of out/, rendered.
+#pragma once
+#include "ir/program.h"
+#include "support/output_dir.h"
+
+namespace tc {
+
+struct PackageOptions {
+  bool single_file = false;  // one NAME.c instead of kernels/*.c
+};
+
+std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o);
+
+/// The weights blob: header, then every constant at its offset.
+std::string weights_blob(const Program& p, uint64_t layout_id);
+
+}  // namespace tc

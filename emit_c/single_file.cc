@@ -1,0 +1,51 @@
+#include "emit_c/single_file.h"
+
+#include "templates/text.h"
+
+namespace tc {
+namespace {
+
+// Drops the license line and the includes of files that stand in the same text.
+std::string without_includes(const std::string& text) {
+  std::string s;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    const std::string_view line(text.data() + at, (end == std::string::npos ? text.size() : end) - at);
+    if (!line.starts_with("#include \"") && !line.starts_with("/* SPDX-License-Identifier")) {
+      s.append(line);
+      s += '\n';
+    }
+    at = end == std::string::npos ? text.size() : end + 1;
+  }
+  return s;
+}
+
+}  // namespace
+
+std::string single_file(const Program& p, const ProgramNames& n, const std::string& executor, const std::string& plan,
+                        const std::vector<KernelText>& kernels, std::set<std::string>& support) {
+  std::string s = std::string(kLicenseLine) + "\n#include \"" + n.lower + ".h\"\n\n";
+  Needs all;
+  for (const KernelText& k : kernels) all.math = all.math || k.needs.math;
+  // in the order in which they include each other
+  for (const char* f : {"tc_simd.h", "tc_tail.h", "tc_math.h", "tc_rt.h", "tc_scalar.h", "tc_types.h", "tc_parallel.h"})
+    if (support.count(f) != 0) s += without_includes(std::string(support_text(f))) + "\n";
+  for (const char* f : {"tc_tail.h", "tc_math.h", "tc_scalar.h", "tc_parallel.h"}) support.erase(f);
+  if (all.math) s += "#include <math.h>\n";
+  s += without_includes(plan) + "\n";
+  for (const KernelText& k : kernels) {
+    std::string body = k.body;
+    const size_t at = body.rfind(k.prototype + "\n{");
+    SourceWriter wrapped;  // the definition may have been wrapped at commas
+    wrapped.line(k.prototype);
+    const std::string head = wrapped.text();
+    const size_t found = at != std::string::npos ? at : body.rfind(head);
+    check(found != std::string::npos, "a kernel's text holds its prototype");
+    body.insert(found, "static ");
+    s += body + "\n";
+  }
+  (void)p;
+  return s + without_includes(executor);
+}
+
+}  // namespace tc
