@@ -139,17 +139,20 @@ class Executor {
 std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
   const std::string &x = n.lower, &u = n.upper;
   std::string s;
+  s += "static int fits(const void *weights, size_t bytes)\n{\n  return bytes == " + u + "_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x" +
+       hex(layout_id, 16) + "));\n}\n\n";
   s += x + "_status " + x + "_init(" + x + " *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes)\n{\n";
   s += "  if (!m || (workspace && workspace_bytes < " + u + "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
   s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
   s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u + "_E_ALIGN;\n";
-  s += "  if (weights_bytes != " + u + "_WEIGHTS_BYTES || !tc_weights_match(weights, weights_bytes, UINT64_C(0x" + hex(layout_id, 16) + "))) return " + u + "_E_WEIGHTS;\n";
+  s += "  if (!fits(weights, weights_bytes)) return " + u + "_E_WEIGHTS;\n";
   s += "  m->weights = (const unsigned char *)weights;\n  m->workspace = (unsigned char *)workspace;\n  m->allocated = NULL;\n  m->device = NULL;\n";
   s += "  if (!workspace) {\n    m->allocated = malloc(" + u + "_WORKSPACE_BYTES + " + u + "_ALIGN);\n    if (!m->allocated) return " + u + "_E_MEMORY;\n";
   s += "    m->workspace = (unsigned char *)m->allocated + (" + u + "_ALIGN - (uintptr_t)m->allocated % " + u + "_ALIGN);\n  }\n";
   s += "  return " + u + "_OK;\n}\n\n";
   s += "void " + x + "_free(" + x + " *m)\n{\n  if (!m) return;\n  free(m->allocated);\n  m->allocated = NULL;\n  m->workspace = NULL;\n}\n\n";
-  s += "int " + x + "_check_weights(const void *weights) { return weights != NULL && tc_weights_intact(weights); }\n\n";
+  s += x + "_status " + x + "_check_weights(const void *weights, size_t weights_bytes)\n{\n";
+  s += "  return weights && fits(weights, weights_bytes) && tc_weights_intact(weights) ? " + u + "_OK : " + u + "_E_WEIGHTS;\n}\n\n";
   s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
   const std::pair<const char*, std::string> rows[] = {
       {"OK", "ok"}, {"E_ARG", "a pointer is null or the workspace is too small"},

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "emit_c/executor.h"
+#include "emit_c/fill.h"
 #include "emit_c/header.h"
 #include "emit_c/main_source.h"
 #include "emit_c/single_file.h"
@@ -19,17 +20,6 @@ std::string weights_assembly(const std::string& x) {
   s += "#if defined(__APPLE__)\n  .const_data\n  .globl _" + x + "_weights_blob\n  .balign 64\n_" + x + "_weights_blob:\n#else\n";
   s += "  .section .rodata\n  .globl " + x + "_weights_blob\n  .hidden " + x + "_weights_blob\n  .balign 64\n" + x + "_weights_blob:\n#endif\n";
   s += "  .incbin \"" + x + "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
-  return s;
-}
-
-// Fills {{hole}} in a whole-file template.
-std::string fill(std::string_view text, const std::vector<std::pair<std::string, std::string>>& holes) {
-  std::string s(text);
-  for (const auto& [hole, value] : holes) {
-    const std::string mark = "{{" + hole + "}}";
-    for (size_t at = 0; (at = s.find(mark, at)) != std::string::npos; at += value.size()) s.replace(at, mark.size(), value);
-  }
-  check(s.find("{{") == std::string::npos, "a template has a hole that nothing fills");
   return s;
 }
 
@@ -70,14 +60,6 @@ std::string manifest(const Program& p, const std::vector<OutputFile>& files, uin
   return j.dump(1) + "\n";
 }
 
-// Support files that others include.
-void close_over(std::set<std::string>& files) {
-  auto has = [&](const char* f) { return files.count(f) != 0; };
-  if (has("tc_main.h"))
-    for (const char* f : {"tc_files.h", "tc_report.h", "tc_io.h", "tc_npy.h", "tc_npz.h", "tc_pb.h", "tc_types.h"}) files.insert(f);
-  if (has("tc_math.h") || has("tc_tail.h")) files.insert("tc_simd.h");
-}
-
 }  // namespace
 
 std::string weights_blob(const Program& p, uint64_t layout_id) {
@@ -102,7 +84,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   std::vector<OutputFile> files;
   std::set<std::string> support{"tc_simd.h", "tc_rt.h", "tc_main.h"};
   std::vector<KernelText> kernels;
-  std::string kernel_files;
+  std::string sources = "  " + x + ".c", objects = "  " + x + ".o \\\n";
   for (const Kernel& k : p.kernels) {
     kernels.push_back(print_kernel(k, x, p.cpu));
     const Needs& needs = kernels.back().needs;
@@ -122,15 +104,18 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
     files.push_back({x + "_kernels.h", kernels_header(kernels, n)});
     for (size_t i = 0; i < kernels.size(); i++) {
       files.push_back({"kernels/" + p.kernels[i].name + ".c", kernel_file(kernels[i], x)});
-      kernel_files += " kernels/" + p.kernels[i].name + ".c";
+      sources += "\n  kernels/" + p.kernels[i].name + ".c";
+      objects += "  kernels/" + p.kernels[i].name + ".o \\\n";
     }
   }
   files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
   files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
-  close_over(support);
-  for (const std::string& f : support) files.push_back({f, std::string(support_text(f))});
-  const std::vector<std::pair<std::string, std::string>> holes = {{"name", x}, {"NAME", n.upper}, {"kernels", kernel_files}, {"march", p.march}, {"cpu", p.cpu}};
+  const std::vector<std::string_view> wanted(support.begin(), support.end());
+  for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), std::string(support_text(f))});
+  const std::string march = p.march.empty() ? "" : "-march=" + p.march;
+  objects += "  " + x + "_weights.o";
+  const std::vector<Hole> holes = {{"name", x}, {"march_flags", march}, {"sources", sources}, {"objects", objects}};
   files.push_back({"Makefile", fill(support_text("Makefile.in"), holes)});
   files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists.txt.in"), holes)});
   files.push_back({"manifest.json", manifest(p, files, layout_id)});
