@@ -1,0 +1,108 @@
+#include "cli/commands.h"
+
+#include <unistd.h>
+
+#include "emit_c/package.h"
+#include "ir/ops/op.h"
+
+namespace tc {
+namespace {
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n <= 0) return;
+    text.remove_prefix(size_t(n));
+  }
+}
+
+std::string bytes_text(int64_t n) {
+  if (n < 10 * 1024) return to_text(n) + " B";
+  const double v = n < (10 << 20) ? double(n) / 1024 : double(n) / (1 << 20);
+  const int64_t tenths = int64_t(v * 10 + 0.5);
+  return to_text(tenths / 10) + "." + to_text(tenths % 10) + (n < (10 << 20) ? " KiB" : " MiB");
+}
+
+void need_model(const CommandLine& c) {
+  if (c.model.empty())
+    throw Error(Diagnostic{"TC0101", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
+}
+
+std::string summary(const CommandLine& c, const Program& p, const WriteReport& w) {
+  std::string s = p.name + ": " + to_text(int64_t(p.steps.size())) + " steps, " + to_text(int64_t(p.kernels.size())) + " distinct kernels\n";
+  s += "memory    workspace " + bytes_text(p.workspace_bytes) + " (tensors " + bytes_text(p.arena_bytes) + ", without reuse " + bytes_text(p.naive_bytes) +
+       "), weights " + bytes_text(p.weights_bytes) + "\n";
+  s += "wrote     " + printable(c.out) + ": " + to_text(int64_t(w.written.size())) + " files, " + to_text(int64_t(w.unchanged.size())) + " unchanged";
+  if (!w.removed.empty()) s += ", " + to_text(int64_t(w.removed.size())) + " removed";
+  return s + "\nnext      make -C " + printable(c.out) + " && " + printable(c.out) + (c.out.ends_with("/") ? "" : "/") + p.name + "\n";
+}
+
+}  // namespace
+
+void print_out(std::string_view text) { write_all(1, text); }
+void print_err(std::string_view text) { write_all(2, text); }
+
+ExitCode report(const Diagnostics& d) {
+  for (const Diagnostic& x : d.list()) print_err(x.render() + "\n");
+  return d.exit_code();
+}
+
+ExitCode emit_command(const CommandLine& c) {
+  need_model(c);
+  if (c.out.empty())
+    throw Error(Diagnostic{"TC0101", ExitCode::Usage, {}, "no output folder given", {"add -o DIR"}, false});
+  if (c.native) print_err("--cpu native is " + std::string(c.request.target.cpu.name) + "\n");
+  Diagnostics problems;
+  const Compilation r = compile(c.request, problems);
+  print_err(r.log);
+  if (const ExitCode e = report(problems); e != ExitCode::Ok) {
+    print_err("nothing was written\n");
+    return e;
+  }
+  const std::vector<OutputFile> files = c_package(r.program, PackageOptions{c.single_file});
+  if (c.check) {
+    const std::vector<std::string> differences = compare_package(c.out, files);
+    for (const std::string& d : differences) print_out(d + "\n");
+    return differences.empty() ? ExitCode::Ok : ExitCode::Mismatch;
+  }
+  const WriteReport w = write_package(c.out, files);
+  if (!c.quiet) print_out(summary(c, r.program, w));
+  return ExitCode::Ok;
+}
+
+ExitCode check_command(const CommandLine& c) {
+  need_model(c);
+  Diagnostics problems;
+  const Compilation r = compile(c.request, problems);
+  if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
+  print_out(printable(c.model) + ": every node is supported\n");
+  return ExitCode::Ok;
+}
+
+ExitCode passes_command(const CommandLine&) {
+  std::string s;
+  for (const PassInfo& p : graph_passes())
+    s += std::string(p.name) + std::string(p.name.size() < 28 ? 28 - p.name.size() : 1, ' ') + "-O" + to_text(int64_t(p.opt_level)) + "  " + std::string(p.summary) + "\n";
+  print_out(s);
+  return ExitCode::Ok;
+}
+
+ExitCode run_command(const CommandLine& c) {
+  if (c.version) {
+    print_out("tc-emit 0.1.0, operator set " + to_text(int64_t(newest_opset())) + "\n");
+    return ExitCode::Ok;
+  }
+  if (c.help) {
+    print_out(help_text(c.command == "emit" ? "" : c.command));
+    return ExitCode::Ok;
+  }
+  if (c.command == "check") return check_command(c);
+  if (c.command == "info") return info_command(c);
+  if (c.command == "ops") return ops_command(c);
+  if (c.command == "passes") return passes_command(c);
+  if (c.command == "verify") return verify_command(c);
+  if (c.command == "bench") return bench_command(c);
+  return emit_command(c);
+}
+
+}  // namespace tc

@@ -1,0 +1,23 @@
+// The subcommands. Each returns the process's exit code; results go to stdout, messages to stderr.
+#pragma once
+#include "cli/options.h"
+
+namespace tc {
+
+ExitCode run_command(const CommandLine& c);
+
+ExitCode emit_command(const CommandLine& c);
+ExitCode check_command(const CommandLine& c);
+ExitCode info_command(const CommandLine& c);
+ExitCode ops_command(const CommandLine& c);
+ExitCode passes_command(const CommandLine& c);
+ExitCode verify_command(const CommandLine& c);
+ExitCode bench_command(const CommandLine& c);
+
+/// Prints every diagnostic to stderr and gives the exit code.
+ExitCode report(const Diagnostics& d);
+
+void print_out(std::string_view text);
+void print_err(std::string_view text);
+
+}  // namespace tc

@@ -1,0 +1,34 @@
+#include "cli/driver.h"
+
+#include "passes/program/build_program.h"
+
+namespace tc {
+
+std::string default_name(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  std::string base = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (const size_t dot = base.find_last_of('.'); dot != std::string::npos && dot > 0) base.resize(dot);
+  std::string name = make_identifier(base, 40);
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  return name;
+}
+
+Compilation compile(const CompileRequest& r, Diagnostics& problems) {
+  Compilation c;
+  PassContext cx{r.target, r.options, &problems};
+  try {
+    c.graph = import_model(r.model, r.import, problems);
+    if (problems.has_errors()) return c;
+    run_passes(graph_passes(), c.graph, cx, c.log);
+    if (problems.has_errors()) return c;
+    c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx);
+  } catch (const Error& e) {
+    Diagnostic d = e.diagnostic();
+    if (d.loc.file.empty()) d.loc.file = r.model;
+    problems.add(std::move(d));
+  }
+  return c;
+}
+
+}  // namespace tc

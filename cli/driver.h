@@ -1,0 +1,32 @@
+// The way of a model through the compiler: one function, one screen.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "importer/import.h"
+#include "ir/program.h"
+#include "passes/pass.h"
+
+namespace tc {
+
+struct Compilation {
+  Graph graph;      // after the passes
+  Program program;
+  std::string log;  // what --print-ir-after and --time-passes say
+};
+
+struct CompileRequest {
+  std::string model;        // path
+  std::string name;         // C identifier; empty: from the path
+  ImportOptions import;
+  Target target;
+  Options options;
+};
+
+/// Imports, optimises, fuses, schedules, plans. Problems of the model go to `problems`; then the result is empty.
+Compilation compile(const CompileRequest& r, Diagnostics& problems);
+
+/// "resnet50" from "models/ResNet-50.onnx": the file's name made an identifier.
+std::string default_name(const std::string& path);
+
+}  // namespace tc

@@ -1,0 +1,255 @@
+#include "cli/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+namespace tc {
+namespace {
+
+struct Option {
+  std::string_view flag, value, help;  // value: its placeholder, empty for a switch
+  void (*apply)(CommandLine&, const std::string&);
+};
+
+[[noreturn]] void usage(const std::string& message) {
+  throw Error(Diagnostic{"TC0101", ExitCode::Usage, {}, message, {"tc-emit --help lists commands and options"}, false});
+}
+
+int64_t integer(std::string_view what, std::string_view text) {
+  int64_t v = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size()) usage(std::string(what) + " needs a whole number, not '" + printable(text) + "'");
+  return v;
+}
+
+double number(std::string_view what, std::string_view text) {
+  double v = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size() || !(v >= 0)) usage(std::string(what) + " needs a number, not '" + printable(text) + "'");
+  return v;
+}
+
+std::pair<std::string, std::string> key_value(std::string_view what, const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) usage(std::string(what) + " needs NAME=VALUE, not '" + printable(text) + "'");
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+void set_dim(CommandLine& c, const std::string& v) {
+  const auto [name, size] = key_value("--dim", v);
+  const int64_t n = integer("--dim", size);
+  if (n < 0) usage("--dim needs a size of at least 0, not " + to_text(n));
+  c.request.import.dims[name] = n;
+}
+
+void set_shape(CommandLine& c, const std::string& v) {
+  const auto [name, sizes] = key_value("--input-shape", v);
+  std::vector<int64_t> dims;
+  for (size_t at = 0; at <= sizes.size() && !sizes.empty();) {
+    const size_t end = std::min(sizes.find('x', at), sizes.size());
+    dims.push_back(integer("--input-shape", std::string_view(sizes).substr(at, end - at)));
+    if (dims.back() < 0) usage("--input-shape needs sizes of at least 0");
+    at = end + 1;
+  }
+  c.request.import.input_shapes[name] = dims;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); j++) {
+      const size_t up = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+  std::string_view best;
+  size_t distance = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string_view k : known)
+    if (const size_t d = edit_distance(word, k); d < distance) {
+      distance = d;
+      best = k;
+    }
+  return best.empty() ? "" : "; did you mean '" + std::string(best) + "'?";
+}
+
+void set_cpu(CommandLine& c, const std::string& v) {
+  const CpuModel* row = v == "native" ? &native_cpu() : find_cpu(v);
+  if (!row) {
+    std::vector<std::string_view> names{"native"};
+    for (const CpuModel& m : cpu_models()) names.push_back(m.name);
+    std::string list;
+    for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
+    usage("unknown --cpu '" + printable(v) + "'" + did_you_mean(v, names) + " Known: " + list);
+  }
+  c.request.target.cpu = *row;
+  c.native = v == "native";
+}
+
+void set_target(CommandLine& c, const std::string& v) {
+  if (v == "c") c.request.target.kind = Target::Kind::C;
+  else if (v == "cuda") throw Error("TC0102", ExitCode::Unsupported, "--target cuda is not supported yet; --target c is");
+  else usage("unknown --target '" + printable(v) + "'" + did_you_mean(v, {"c", "cuda"}));
+}
+
+void set_fp(CommandLine& c, const std::string& v) {
+  if (v != "strict" && v != "fast") usage("--fp is strict or fast, not '" + printable(v) + "'");
+  c.request.options.strict_fp = v == "strict";
+}
+
+void set_name(CommandLine& c, const std::string& v) {
+  if (make_identifier(v, 40) != v) usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
+  c.request.name = v;
+}
+
+void set_level(CommandLine& c, const std::string& v) { c.request.options.opt_level = int(integer("-O", v)); }
+
+void disable_pass(CommandLine& c, const std::string& v) {
+  std::vector<std::string_view> names;
+  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+  if (std::find(names.begin(), names.end(), v) == names.end()) usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names));
+  c.request.options.disabled.insert(v);
+}
+
+void print_after(CommandLine& c, const std::string& v) {
+  std::vector<std::string_view> names{"all"};
+  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+  if (std::find(names.begin(), names.end(), v) == names.end()) usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names));
+  c.request.options.print_after.insert(v);
+}
+
+const std::vector<Option>& options() {
+  static const std::vector<Option> table = {
+      {"-o", "DIR", "where the package goes", [](CommandLine& c, const std::string& v) { c.out = v; }},
+      {"--target", "c|cuda", "what to print (default c)", set_target},
+      {"--cpu", "NAME", "schedule for generic (default), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native", set_cpu},
+      {"--name", "NAME", "prefix of every symbol (default: the model's file name)", set_name},
+      {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", set_dim},
+      {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", set_shape},
+      {"--single-file", "", "one NAME.c instead of a file per kernel", [](CommandLine& c, const std::string&) { c.single_file = true; }},
+      {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", set_fp},
+      {"-O", "0..3", "optimisation level of the graph passes (default 2)", set_level},
+      {"--disable-pass", "PASS", "leave a pass out; may be repeated", disable_pass},
+      {"--print-ir-after", "PASS", "print the graph after a pass, or after all", print_after},
+      {"--dump-ir", "DIR", "write the graph after every pass into a folder", [](CommandLine& c, const std::string& v) { c.request.options.dump_dir = v; }},
+      {"--time-passes", "", "say how long each pass took", [](CommandLine& c, const std::string&) { c.request.options.time_passes = true; }},
+      {"--verify-each", "", "check the graph's invariants after every pass", [](CommandLine& c, const std::string&) { c.request.options.verify_each = true; }},
+      {"--check", "", "write nothing; exit code 4 if DIR is not what would be written", [](CommandLine& c, const std::string&) { c.check = true; }},
+      {"--against", "onnxruntime|interpreter", "verify: what to compare with", [](CommandLine& c, const std::string& v) { c.against = v; }},
+      {"--seed", "N", "verify, bench: seed of generated inputs", [](CommandLine& c, const std::string& v) { c.seed = uint64_t(integer("--seed", v)); }},
+      {"--seconds", "S", "bench: how long to run (default 2)", [](CommandLine& c, const std::string& v) { c.seconds = number("--seconds", v); }},
+      {"--threads", "N", "bench: threads", [](CommandLine& c, const std::string& v) { c.threads = int(integer("--threads", v)); }},
+      {"--json", "", "ops, info, bench: JSON instead of a table", [](CommandLine& c, const std::string&) { c.json = true; }},
+      {"--quiet", "", "no summary", [](CommandLine& c, const std::string&) { c.quiet = true; }},
+      {"--help", "", "this text", [](CommandLine& c, const std::string&) { c.help = true; }},
+      {"--version", "", "version of tc-emit and of the operator set", [](CommandLine& c, const std::string&) { c.version = true; }},
+  };
+  return table;
+}
+
+struct Command {
+  std::string_view name, summary, examples;
+};
+constexpr Command kCommands[] = {
+    {"emit", "print a model as source (the default)",
+     "  tc-emit model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim batch=1 resnet50.onnx -o out/\n  tc-emit --check model.onnx -o third_party/model/\n"},
+    {"check", "import only: list every node that is not supported", "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},
+    {"info", "inputs, outputs, operators, multiplications, parameters", "  tc-emit info model.onnx\n  tc-emit info --json model.onnx\n"},
+    {"ops", "the operators that are supported", "  tc-emit ops\n"},
+    {"passes", "the passes in the order in which they run", "  tc-emit passes\n"},
+    {"verify", "emit, build, run, and compare with ONNX Runtime or the interpreter",
+     "  tc-emit verify model.onnx\n  tc-emit verify --against interpreter --seed 7 model.onnx\n"},
+    {"bench", "emit, build and time", "  tc-emit bench --cpu native --seconds 5 model.onnx\n"},
+};
+
+// "-O2" and "--dim=K" in two parts.
+bool split_flag(const std::string& arg, std::string& flag, std::string& value) {
+  if (arg.size() > 2 && arg.starts_with("-O")) {
+    flag = "-O";
+    value = arg.substr(2);
+    return true;
+  }
+  if (!arg.starts_with("--")) return false;
+  const size_t at = arg.find('=');
+  if (at == std::string::npos) return false;
+  flag = arg.substr(0, at);
+  value = arg.substr(at + 1);
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names;
+  for (const Command& c : kCommands) names.push_back(c.name);
+  return names;
+}
+
+CommandLine parse_command_line(const std::vector<std::string>& args) {
+  CommandLine c;
+  c.request.target.cpu = *find_cpu("generic");
+  bool command_given = false, only_positional = false;
+  for (size_t i = 0; i < args.size(); i++) {
+    const std::string& a = args[i];
+    if (only_positional || a.empty() || a[0] != '-' || a == "-") {
+      const std::vector<std::string_view> names = command_names();
+      if (!command_given && c.model.empty() && std::find(names.begin(), names.end(), a) != names.end()) {
+        c.command = a;
+        command_given = true;
+      } else if (c.model.empty()) {
+        c.model = a;
+      } else {
+        usage("more than one model: '" + printable(c.model) + "' and '" + printable(a) + "'");
+      }
+      continue;
+    }
+    if (a == "--") {
+      only_positional = true;
+      continue;
+    }
+    std::string flag = a, value;
+    const bool joined = split_flag(a, flag, value);
+    if (flag == "-h") flag = "--help";
+    const Option* found = nullptr;
+    std::vector<std::string_view> flags;
+    for (const Option& o : options()) {
+      flags.push_back(o.flag);
+      if (o.flag == flag) found = &o;
+    }
+    if (!found) usage("unknown option '" + printable(flag) + "'" + did_you_mean(flag, flags));
+    if (found->value.empty() && joined) usage("option '" + flag + "' takes no value");
+    if (!found->value.empty() && !joined) {
+      if (i + 1 >= args.size()) usage("option '" + flag + "' needs " + std::string(found->value));
+      value = args[++i];
+    }
+    found->apply(c, value);
+  }
+  c.request.model = c.model;
+  return c;
+}
+
+std::string help_text(std::string_view command) {
+  std::string s;
+  for (const Command& c : kCommands)
+    if (command.empty() ? c.name == "emit" : c.name == command) s += std::string(c.examples);
+  s = "examples:\n" + s + "\nusage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]\n\ncommands:\n";
+  for (const Command& c : kCommands) s += "  " + std::string(c.name) + std::string(10 - c.name.size(), ' ') + std::string(c.summary) + "\n";
+  s += "\noptions:\n";
+  for (const Option& o : options()) {
+    std::string left = std::string(o.flag) + (o.value.empty() ? "" : " " + std::string(o.value));
+    left += std::string(left.size() < 26 ? 26 - left.size() : 1, ' ');
+    s += "  " + left + std::string(o.help) + "\n";
+  }
+  s += "\nexit codes: 0 done, 1 model rejected, 2 usage, 3 unsupported, 4 mismatch, 5 limit, 6 file, 7 external tool, 70 defect of tc-emit\n";
+  return s;
+}
+
+}  // namespace tc

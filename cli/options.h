@@ -1,0 +1,33 @@
+// The command line: one table of options serves parsing, help and "did you mean".
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/driver.h"
+
+namespace tc {
+
+struct CommandLine {
+  std::string command = "emit";
+  CompileRequest request;
+  std::string model, out;          // positional model, -o
+  bool help = false, version = false;
+  bool single_file = false, check = false, quiet = false, json = false;
+  std::string against;             // verify: onnxruntime | interpreter; empty: what is there
+  uint64_t seed = 0;
+  double seconds = 2;              // bench
+  int threads = 0;
+  bool native = false;             // --cpu native was asked for
+};
+
+/// Throws Error TC0101.. (Usage) naming the option and the nearest one that exists.
+CommandLine parse_command_line(const std::vector<std::string>& args);
+
+/// Help of a command; of the whole tool for "".
+std::string help_text(std::string_view command);
+
+/// Names of the subcommands in the order of help.
+std::vector<std::string_view> command_names();
+
+}  // namespace tc
