@@ -1,0 +1,60 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "ir/ops/operator_table.h"
+
+namespace tc {
+namespace {
+
+std::string json_name(const ModelText& t) { return nlohmann::json::parse(json_string(t.raw())).get<std::string>(); }
+
+std::string as_json(const ModelFacts& f) {
+  nlohmann::ordered_json j;
+  j["graph"] = json_name(f.graph_name);
+  j["producer"] = json_name(f.producer);
+  j["ir_version"] = f.ir_version;
+  j["opsets"] = nlohmann::ordered_json::object();
+  for (const auto& [domain, version] : f.opsets) j["opsets"][json_name(ModelText(domain.empty() ? "ai.onnx" : domain))] = version;
+  j["parameters"] = f.parameters;
+  auto ports = [](const std::vector<ModelFacts::Port>& list) {
+    nlohmann::ordered_json a = nlohmann::ordered_json::array();
+    for (const auto& p : list) a.push_back({{"name", json_name(p.name)}, {"type", to_text(p.type)}});
+    return a;
+  };
+  j["inputs"] = ports(f.inputs);
+  j["outputs"] = ports(f.outputs);
+  j["operators"] = nlohmann::ordered_json::object();
+  for (const auto& [op, count] : f.operators) j["operators"][json_name(ModelText(op))] = count;
+  return j.dump(1) + "\n";
+}
+
+std::string as_table(const ModelFacts& f) {
+  std::string s = "graph       \"" + printable(f.graph_name.raw()) + "\"";
+  if (!f.producer.empty()) s += " by \"" + printable(f.producer.raw()) + "\"";
+  s += "\nopset      ";
+  for (const auto& [domain, version] : f.opsets) s += " " + (domain.empty() ? std::string("ai.onnx") : printable(domain)) + " " + to_text(version);
+  s += "\nparameters  " + to_text(f.parameters) + "\n";
+  for (const auto& p : f.inputs) s += "input       \"" + printable(p.name.raw()) + "\" " + to_text(p.type) + "\n";
+  for (const auto& p : f.outputs) s += "output      \"" + printable(p.name.raw()) + "\" " + to_text(p.type) + "\n";
+  s += "operators  ";
+  for (const auto& [op, count] : f.operators) s += " " + to_text(count) + " " + printable(op);
+  return s + "\n";
+}
+
+}  // namespace
+
+ExitCode info_command(const CommandLine& c) {
+  if (c.model.empty()) throw Error("TC0101", ExitCode::Usage, "no model given");
+  Diagnostics problems;
+  const ModelFacts f = read_facts(c.model, problems);
+  if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
+  print_out(c.json ? as_json(f) : as_table(f));
+  return ExitCode::Ok;
+}
+
+ExitCode ops_command(const CommandLine&) {
+  print_out(operator_table());
+  return ExitCode::Ok;
+}
+
+}  // namespace tc

@@ -1,0 +1,28 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tc {
+
+struct ProcessResult {
+  int status = -1;     // exit code, 128 + signal, -1: could not be started
+  std::string output;  // stdout, and stderr when it was asked for
+};
+
+/// Runs a program found on PATH with exactly these arguments; no shell is involved.
+ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr);
+
+/// A fresh private folder that is removed with everything in it.
+class TemporaryDir {
+ public:
+  TemporaryDir();
+  ~TemporaryDir();
+  TemporaryDir(const TemporaryDir&) = delete;
+  TemporaryDir& operator=(const TemporaryDir&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tc

@@ -1,0 +1,127 @@
+// verify and bench: emit into a temporary folder, build with make, run.
+#include <filesystem>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "cli/process.h"
+#include "emit_c/package.h"
+#include "ir/graph/evaluate.h"
+#include "passes/pass.h"
+
+namespace tc {
+namespace {
+
+// The reference of verify: ONNX Runtime's answers for the inputs that the emitted program has written.
+constexpr std::string_view kReferenceScript = R"(import sys, numpy as np, onnxruntime as ort
+model, folder = sys.argv[1:3]
+o = ort.SessionOptions(); o.log_severity_level = 4
+s = ort.InferenceSession(model, o, providers=['CPUExecutionProvider'])
+feed = {}
+for k, i in enumerate(s.get_inputs()):
+    feed[i.name] = np.load('%s/input_%d.npy' % (folder, k))
+for k, y in enumerate(s.run(None, feed)):
+    np.save('%s/output_%d.npy' % (folder, k), y)
+)";
+
+[[noreturn]] void tool_failed(const std::string& what, const ProcessResult& r) {
+  throw Error(Diagnostic{"TC0701", ExitCode::Tool, {}, what + (r.status < 0 ? " could not be started" : " failed with exit code " + to_text(int64_t(r.status))),
+                         {printable(r.output, 4000)}, false});
+}
+
+void save_npy(const std::string& path, const TensorData& t) {
+  const DTypeInfo& i = info(t.dtype);
+  const char kind = t.dtype == DType::Bool ? 'b' : i.is_float ? 'f' : i.is_signed_int ? 'i' : 'u';
+  std::string shape;
+  for (const int64_t d : t.dims) shape += to_text(d) + ",";
+  std::string head = std::string("{'descr': '") + (i.bytes == 1 ? "|" : "<") + kind + to_text(int64_t(i.bytes)) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  while ((head.size() + 11) % 64 != 0) head += ' ';
+  head += '\n';
+  std::ofstream f(path, std::ios::binary);
+  f << std::string("\x93NUMPY\x01\x00", 8) << char(head.size() & 255) << char(head.size() >> 8) << head;
+  f.write(reinterpret_cast<const char*>(t.bytes.get()), std::streamsize(t.num_bytes));
+  if (!f) throw Error("TC0601", ExitCode::Io, "cannot write " + printable(path));
+}
+
+// Inputs that suit the types: floats around zero, small non-negative integers.
+Constant seeded_input(const IoTensor& t, uint64_t seed) {
+  MutableTensor m = new_tensor(t.dtype, t.dims);
+  uint64_t state = seed * 0x9e3779b97f4a7c15u + 0x1234567u;
+  const int64_t n = num_elements(t.dims);
+  for (int64_t i = 0; i < n; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const double unit = double(state >> 11) / double(uint64_t(1) << 53);
+    const double v = is_float(t.dtype) ? unit * 2 - 1 : t.dtype == DType::Bool ? (unit < 0.5 ? 0 : 1) : double(int64_t(unit * 2));
+    const Constant one = scalar_constant(t.dtype, v);
+    std::copy_n(one->bytes.get(), info(t.dtype).bytes, m.bytes + i * info(t.dtype).bytes);
+  }
+  return std::make_shared<TensorData>(std::move(m.data));
+}
+
+struct Built {
+  Compilation compilation;
+  std::string program;
+};
+
+// Emits and builds into `dir`.
+Built build(const CommandLine& c, const std::string& dir, Diagnostics& problems) {
+  Built b;
+  b.compilation = compile(c.request, problems);
+  if (problems.has_errors()) return b;
+  write_package(dir, c_package(b.compilation.program, PackageOptions{c.single_file}));
+  const ProcessResult r = run_process({"make", "-s", "-C", dir}, true);
+  if (r.status != 0) tool_failed("make", r);
+  b.program = dir + "/" + b.compilation.program.name;
+  return b;
+}
+
+bool has_onnxruntime() { return run_process({"python3", "-c", "import onnxruntime"}, true).status == 0; }
+
+}  // namespace
+
+ExitCode verify_command(const CommandLine& c) {
+  if (c.model.empty()) throw Error("TC0101", ExitCode::Usage, "no model given");
+  if (!c.against.empty() && c.against != "onnxruntime" && c.against != "interpreter")
+    throw Error("TC0101", ExitCode::Usage, "--against is onnxruntime or interpreter, not '" + printable(c.against) + "'");
+  const TemporaryDir dir;
+  Diagnostics problems;
+  const Built b = build(c, dir.path() + "/out", problems);
+  if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
+  const std::string io = dir.path() + "/io";
+  std::filesystem::create_directory(io);
+  std::vector<Constant> inputs;
+  for (size_t k = 0; k < b.compilation.program.inputs.size(); k++) {
+    inputs.push_back(seeded_input(b.compilation.program.inputs[k], c.seed + k));
+    save_npy(io + "/input_" + to_text(int64_t(k)) + ".npy", *inputs.back());
+  }
+  const bool ort = c.against == "onnxruntime" || (c.against.empty() && has_onnxruntime());
+  if (ort) {
+    const ProcessResult r = run_process({"python3", "-c", std::string(kReferenceScript), c.model, io}, true);
+    if (r.status != 0) tool_failed("ONNX Runtime", r);
+  } else {
+    Graph plain = import_model(c.model, c.request.import, problems);
+    const std::vector<Constant> outputs = evaluate(plain, inputs);
+    for (size_t k = 0; k < outputs.size(); k++) save_npy(io + "/output_" + to_text(int64_t(k)) + ".npy", *outputs[k]);
+  }
+  print_out(std::string("against ") + (ort ? "ONNX Runtime" : "the interpreter") + ", seed " + to_text(int64_t(c.seed)) + "\n");
+  const ProcessResult r = run_process({b.program, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-5"}, true);
+  print_out(r.output);
+  if (r.status != 0 && r.output.find("FAIL") == std::string::npos) tool_failed("the emitted program", r);
+  return r.status == 0 ? ExitCode::Ok : ExitCode::Mismatch;
+}
+
+ExitCode bench_command(const CommandLine& c) {
+  if (c.model.empty()) throw Error("TC0101", ExitCode::Usage, "no model given");
+  const TemporaryDir dir;
+  Diagnostics problems;
+  const Built b = build(c, dir.path() + "/out", problems);
+  if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
+  std::vector<std::string> argv{b.program, "--bench", to_text(c.seconds), "--seed", to_text(int64_t(c.seed))};
+  if (c.threads > 0) argv.insert(argv.end(), {"--threads", to_text(int64_t(c.threads))});
+  if (c.json) argv.push_back("--json");
+  const ProcessResult r = run_process(argv, true);
+  if (r.status != 0) tool_failed("the emitted program", r);
+  print_out(r.output);
+  return ExitCode::Ok;
+}
+
+}  // namespace tc
