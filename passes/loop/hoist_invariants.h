@@ -1,0 +1,10 @@
+#pragma once
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+/// What a loop computes anew in every turn, though it does not change, moves in front of the loop, as a Let. Only what
+/// is evaluated in every turn of a loop that runs at least once, or cannot fault. Bits stay the same.
+Stmt hoist_invariants(const Stmt& s);
+
+}  // namespace tc
