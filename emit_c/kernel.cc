@@ -41,12 +41,12 @@ void head_comment(SourceWriter& out, const Kernel& k, const std::string& cpu) {
   for (const Param& p : k.params) {
     if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
     name_width = std::max(name_width, p.buffer->name.size());
-    dims_width = std::max(dims_width, brackets(static_dims(p.buffer->shape)).size());
+    dims_width = std::max(dims_width, brackets(p.dims).size());
   }
   for (const Param& p : k.params) {
     if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
     std::string s = "  " + p.buffer->name + std::string(name_width - p.buffer->name.size() + 2, ' ');
-    const std::string dims = brackets(static_dims(p.buffer->shape));
+    const std::string dims = brackets(p.dims);
     const std::string type = p.buffer->dtype == DType::F32 ? "" : std::string(info(p.buffer->dtype).name);
     const std::string words = type.empty() || p.layout.empty() ? type + p.layout : type + ", " + p.layout;
     s += words.empty() ? dims : dims + std::string(dims_width - dims.size() + 3, ' ') + words;
@@ -66,7 +66,7 @@ KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::s
   bool wide = false;
   for (const Param& p : k.params) {
     params.push_back(parameter(p, p.role != Param::Role::Status && p.role != Param::Role::Scratch));
-    wide = wide || num_elements(static_dims(p.buffer->shape)) > INT32_MAX / 2;
+    wide = wide || num_elements(p.dims) > INT32_MAX / 2;
   }
   t.prototype = "void " + full + "(" + arguments(params) + ")";
 

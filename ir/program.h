@@ -13,7 +13,8 @@ namespace tc {
 /// A parameter of a kernel. Its buffer is free in the body.
 struct Param {
   enum class Role { Input, Weight, Output, Scratch, Status } role;
-  Buffer buffer;      // name is unique in the kernel
+  Buffer buffer;      // flat, as the body reads it; its name is unique in the kernel
+  Dims dims;          // its shape, for the reader
   std::string layout;  // words for the head comment: "channels last", "packed: n block, k, n in block"
 };
 

@@ -56,7 +56,7 @@ Kernel lower_kernel(const Scheduled& s) {
     if (renamed.count(b.get()) != 0) return;
     const Buffer n = with_name(b, names.take(b->name));
     renamed[b.get()] = n;
-    k.params.push_back({role, n, std::move(layout)});
+    k.params.push_back({role, n, static_dims(b->shape), std::move(layout)});
   };
   for (const Buffer& b : s.inputs) add(Param::Role::Input, b, "");
   for (size_t i = 0; i < s.prologue.outputs.size(); i++)
@@ -75,13 +75,11 @@ Kernel lower_kernel(const Scheduled& s) {
   k.can_fail = raises_status(body);
   body = assign_names(body, names.taken);
 
-  // parameters are what the flat body reads, described by their many-dimensional shape
-  BufferMap parameters;
-  for (const Param& p : k.params)
-    if (const auto it = flat.find(p.buffer.get()); it != flat.end()) parameters[it->second.get()] = p.buffer;
-  k.body = substitute_buffers(body, parameters);
-  if (placed.scratch) k.params.push_back({Param::Role::Scratch, placed.scratch, ""});
-  if (k.can_fail) k.params.push_back({Param::Role::Status, make_buffer("status", DType::I32, {1}), ""});
+  for (Param& p : k.params)
+    if (const auto it = flat.find(p.buffer.get()); it != flat.end()) p.buffer = it->second;
+  k.body = body;
+  if (placed.scratch) k.params.push_back({Param::Role::Scratch, placed.scratch, {}, ""});
+  if (k.can_fail) k.params.push_back({Param::Role::Status, make_buffer("status", DType::I32, {1}), {}, ""});
   k.schedule = s.words;
   k.schedule_steps = s.steps;
   return k;

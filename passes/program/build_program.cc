@@ -273,7 +273,7 @@ class ProgramBuilder {
     c.prologue = s.prologue;
     Kernel k = lower_kernel(s);
     std::string kernel_key = to_text(k.body);
-    for (const Param& p : k.params) kernel_key += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, p.buffer->shape)) + ";";
+    for (const Param& p : k.params) kernel_key += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
     if (const auto it = kernels_.find(kernel_key); it != kernels_.end()) {
       c.kernel = it->second;
       return compiled_[key] = std::move(c);
