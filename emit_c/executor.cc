@@ -151,8 +151,8 @@ std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
   s += "    m->workspace = (unsigned char *)m->allocated + (" + u + "_ALIGN - (uintptr_t)m->allocated % " + u + "_ALIGN);\n  }\n";
   s += "  return " + u + "_OK;\n}\n\n";
   s += "void " + x + "_free(" + x + " *m)\n{\n  if (!m) return;\n  free(m->allocated);\n  m->allocated = NULL;\n  m->workspace = NULL;\n}\n\n";
-  s += x + "_status " + x + "_check_weights(const void *weights, size_t weights_bytes)\n{\n";
-  s += "  return weights && fits(weights, weights_bytes) && tc_weights_intact(weights) ? " + u + "_OK : " + u + "_E_WEIGHTS;\n}\n\n";
+  s += "int " + x + "_check_weights(const void *weights)\n{\n";
+  s += "  return weights && fits(weights, " + u + "_WEIGHTS_BYTES) && tc_weights_intact(weights);\n}\n\n";
   s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
   const std::pair<const char*, std::string> rows[] = {
       {"OK", "ok"}, {"E_ARG", "a pointer is null or the workspace is too small"},

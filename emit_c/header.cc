@@ -62,7 +62,7 @@ std::string api_header(const Program& p, const ProgramNames& n) {
   s += x + "_status " + x + "_run(const " + x + " *m, const " + x + "_inputs *in, const " + x + "_outputs *out);\n";
   s += "void " + x + "_free(" + x + " *m);\n";
   s += "const void *" + x + "_weights(void);                  /* the weights linked in with " + x + "_weights.S */\n";
-  s += x + "_status " + x + "_check_weights(const void *weights, size_t weights_bytes);  /* their content hash, too */\n";
+  s += "int " + x + "_check_weights(const void *weights);     /* 1 if they fit, and their content hash is right */\n";
   s += "const char *" + x + "_strerror(" + x + "_status s);\n";
   return s + std::string(kExternClose);
 }

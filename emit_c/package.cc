@@ -113,7 +113,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   files.push_back({"main.c", main_source(p, n)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), std::string(support_text(f))});
-  const std::string march = p.march.empty() ? "" : "-march=" + p.march;
+  const std::string march = p.march.empty() ? "" : "-march=" + p.march + (p.lanes >= 16 ? " -mprefer-vector-width=512" : "");
   objects += "  " + x + "_weights.o";
   const std::vector<Hole> holes = {{"name", x}, {"march_flags", march}, {"sources", sources}, {"objects", objects}};
   files.push_back({"Makefile", fill(support_text("Makefile.in"), holes)});

@@ -63,6 +63,14 @@ Kernel lower_kernel(const Scheduled& s) {
     add(Param::Role::Weight, s.prologue.outputs[i], i < s.prologue_layouts.size() ? s.prologue_layouts[i] : "");
   for (const Buffer& b : s.outputs) add(Param::Role::Output, b, "");
 
+  // A view is a flat buffer that stands for a parameter's memory.
+  BufferMap view_of;
+  for (const auto& [view, original] : s.views) {
+    const auto it = renamed.find(original.get());
+    check(it != renamed.end(), "a view of a parameter");
+    view_of[it->second.get()] = renamed[view.get()] = with_name(view, it->second->name);
+  }
+
   Stmt body = substitute_buffers(s.body, renamed);
   for (size_t i = s.scratch.size(); i > 0; i--) body = alloc(s.scratch[i - 1], body);
   body = simplify(body);
@@ -75,9 +83,15 @@ Kernel lower_kernel(const Scheduled& s) {
   k.can_fail = raises_status(body);
   body = assign_names(body, names.taken);
 
-  for (Param& p : k.params)
-    if (const auto it = flat.find(p.buffer.get()); it != flat.end()) p.buffer = it->second;
-  k.body = body;
+  BufferMap merged;
+  for (Param& p : k.params) {
+    const auto direct = flat.find(p.buffer.get()), view = view_of.find(p.buffer.get());
+    const auto viewed = view == view_of.end() ? flat.end() : flat.find(view->second.get());
+    if (direct != flat.end() && viewed != flat.end()) merged[viewed->second.get()] = direct->second;
+    if (direct != flat.end()) p.buffer = direct->second;
+    else if (viewed != flat.end()) p.buffer = viewed->second;
+  }
+  k.body = substitute_buffers(body, merged);
   if (placed.scratch) k.params.push_back({Param::Role::Scratch, placed.scratch, {}, ""});
   if (k.can_fail) k.params.push_back({Param::Role::Status, make_buffer("status", DType::I32, {1}), {}, ""});
   k.schedule = s.words;
