@@ -21,6 +21,11 @@ class DimBinder {
   }
 
   void run() {
+    // Some exporters write "?" for a size that has no name.
+    for (auto& v : *model_.mutable_graph()->mutable_input())
+      if (v.type().has_tensor_type() && v.type().tensor_type().has_shape())
+        for (auto& d : *v.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+          if (d.dim_param() == "?") d.clear_value();
     for (const auto& v : model_.graph().input()) collect_symbols(v.type());
     for (auto& v : *model_.mutable_graph()->mutable_input())
       if (is_open(v)) apply_shapes(v);

@@ -29,9 +29,13 @@ bool Context::has_row(std::string_view domain, std::string_view op) const {
   return options.has_row ? options.has_row(domain, op) : find_op(domain, op) != nullptr;
 }
 
-void Context::add(Diagnostic d) {
+std::string Context::file_name() const {
   const size_t slash = path.rfind('/');
-  d.loc.file = slash == std::string::npos ? path : path.substr(slash + 1);
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+void Context::add(Diagnostic d) {
+  d.loc.file = file_name();
   // Two steps may find the same problem (the body of a function that is called twice, say): it is told once.
   if (!seen_.insert({d.code + d.message, d.loc.node}).second) return;
   if (!d.warning && ++errors > kMaxProblems) return;
@@ -73,6 +77,7 @@ bool Context::charge_nodes(int64_t n, const onnx::NodeProto* node) {
 void Context::close() {
   if (errors <= kMaxProblems) return;
   Diagnostic d{"TC0199", ExitCode::Rejected, {}, to_text(int64_t(errors - kMaxProblems)) + " more problems", {}, false};
+  d.loc.file = file_name();
   problems_.add(std::move(d));
 }
 

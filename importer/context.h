@@ -69,6 +69,7 @@ struct Context {
 
  private:
   void add(Diagnostic d);
+  std::string file_name() const;
   Diagnostics& problems_;
   std::set<std::pair<std::string, std::string>> seen_;
   bool nodes_reported_ = false;

@@ -49,12 +49,13 @@ class Expander {
     Nodes out;
     bool changed = false;
     for (auto& n : *g.mutable_node()) {
-      for (onnx::GraphProto* body : mutable_bodies_of(n))
-        if (!run(*body, &scope)) return false;
+      // The node itself before its bodies: a definition may put a body in its own place, as it was written.
       Nodes made;
       bool replaced = false;
       if (!expand(n, scope, made, replaced)) return false;
       if (!replaced) {
+        for (onnx::GraphProto* body : mutable_bodies_of(n))
+          if (!run(*body, &scope)) return false;
         *out.Add() = n;  // a copy: `scope` points into the old nodes
         continue;
       }
@@ -108,7 +109,9 @@ class Expander {
                "its definition by other operators cannot be built: " + first_line(e.what()));
       return false;
     }
-    if (version > 0 && opset_of(f.opset_import(), "") == 0) f.add_opset_import()->set_version(version);
+    // Definitions of other domains do not say which default operator set they use: it is that of the model.
+    if (version > 0 && opset_of(f.opset_import(), "") == 0)
+      f.add_opset_import()->set_version(domain_of(n.domain()).empty() ? version : newest_opset());
     return version > 0;
   }
 

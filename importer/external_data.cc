@@ -114,7 +114,7 @@ bool ExternalData::locate(const onnx::TensorProto& t, int64_t expected, Range& r
   }
   if (offset > f.size || length > f.size - offset) {
     context_.reject("TC0132", nullptr,
-                    who + "bytes " + to_text(offset) + " to " + to_text(checked_add(offset, length)) +
+                    who + to_text(length) + " bytes at offset " + to_text(offset) +
                         " lie outside of its data file, which has " + to_text(f.size));
     return false;
   }

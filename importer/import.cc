@@ -2,6 +2,8 @@
 // that can still be said about the model has been said.
 #include "importer/import.h"
 
+#include <google/protobuf/stubs/logging.h>
+
 #include <new>
 
 #include "importer/context.h"
@@ -11,6 +13,16 @@ namespace tc {
 namespace {
 
 using namespace importer;
+
+/// protobuf prints complaints about texts to stderr; while this lives it does not.
+class QuietProtobuf {
+ public:
+  QuietProtobuf() : before_(google::protobuf::SetLogHandler(nullptr)) {}
+  ~QuietProtobuf() { google::protobuf::SetLogHandler(before_); }
+
+ private:
+  google::protobuf::LogHandler* before_;
+};
 
 /// Fills `m` up to the point where it is a Graph in ONNX's words; false if a problem was found.
 bool prepare(Context& c, onnx::ModelProto& m) {
@@ -32,6 +44,7 @@ bool prepare(Context& c, onnx::ModelProto& m) {
 }  // namespace
 
 Graph import_model(const std::string& path, const ImportOptions& options, Diagnostics& problems) {
+  const QuietProtobuf quiet;
   Context c(path, options, problems);
   Graph graph;
   try {
@@ -54,6 +67,7 @@ Graph import_model(const std::string& path, const ImportOptions& options, Diagno
 }
 
 ModelFacts read_facts(const std::string& path, Diagnostics& problems) {
+  const QuietProtobuf quiet;
   const ImportOptions options;
   Context c(path, options, problems);
   ModelFacts facts;

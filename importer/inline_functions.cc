@@ -26,38 +26,50 @@ const onnx::FunctionProto* FunctionTable::find(const onnx::NodeProto& n) const {
 
 namespace {
 
-/// Functions that the nodes of `f` call, bodies included.
-std::vector<const onnx::FunctionProto*> callees(const onnx::FunctionProto& f, const FunctionTable& table) {
-  std::vector<const onnx::FunctionProto*> out;
+/// What some nodes call, bodies included, and what they cost: attributes can be large, so a node counts more than once
+/// if it takes more than a kilobyte.
+struct Calls {
+  std::vector<const onnx::FunctionProto*> callees;
+  int64_t cost = 0;
+};
+
+Calls calls_of(const Nodes& nodes, const FunctionTable& table) {
+  Calls out;
   std::vector<const onnx::NodeProto*> work;
-  for (const auto& n : f.node()) work.push_back(&n);
+  for (const auto& n : nodes) {
+    work.push_back(&n);
+    out.cost += int64_t(n.ByteSizeLong() / 1024);
+  }
   for (size_t i = 0; i < work.size(); ++i) {
-    if (const auto* callee = table.find(*work[i])) out.push_back(callee);
+    ++out.cost;
+    if (const auto* callee = table.find(*work[i])) out.callees.push_back(callee);
     for (const onnx::GraphProto* body : bodies_of(*work[i]))
       for (const auto& n : body->node()) work.push_back(&n);
   }
   return out;
 }
 
-/// Depth of the calls below every function, by a depth-first walk with its own stack. Reports recursion and calls that
-/// nest too deep.
+/// Depth of the calls below every function and the size of what they become, by a depth-first walk with its own stack.
+/// Reports recursion, calls that nest too deep, and a model that would grow too large, before anything is copied.
 bool check_calls(Context& c, const onnx::ModelProto& m, const FunctionTable& table) {
   enum class State { New, Open, Done };
   struct Frame {
     const onnx::FunctionProto* f;
-    std::vector<const onnx::FunctionProto*> next;
+    Calls calls;
     size_t at = 0;
   };
   std::map<const onnx::FunctionProto*, State> state;  // looked up only, never iterated
   std::map<const onnx::FunctionProto*, int> depth;
+  std::map<const onnx::FunctionProto*, int64_t> cost;
+  const int64_t enough = c.options.max_nodes + 1;  // sums stop here
   for (const auto& root : m.functions()) {
     if (state[&root] != State::New) continue;
-    std::vector<Frame> stack{{&root, callees(root, table)}};
+    std::vector<Frame> stack{{&root, calls_of(root.node(), table)}};
     state[&root] = State::Open;
     while (!stack.empty()) {
       Frame& top = stack.back();
-      if (top.at < top.next.size()) {
-        const onnx::FunctionProto* callee = top.next[top.at++];
+      if (top.at < top.calls.callees.size()) {
+        const onnx::FunctionProto* callee = top.calls.callees[top.at++];
         if (state[callee] == State::Open) {
           c.reject("TC0141", nullptr,
                    "function " + quoted(callee->name()) + " calls itself, directly or through others");
@@ -65,13 +77,18 @@ bool check_calls(Context& c, const onnx::ModelProto& m, const FunctionTable& tab
         }
         if (state[callee] == State::New) {
           state[callee] = State::Open;
-          stack.push_back({callee, callees(*callee, table)});
+          stack.push_back({callee, calls_of(callee->node(), table)});
         }
         continue;
       }
       int below = 0;
-      for (const auto* callee : top.next) below = std::max(below, depth[callee]);
+      int64_t total = top.calls.cost;
+      for (const auto* callee : top.calls.callees) {
+        below = std::max(below, depth[callee]);
+        total = std::min(enough, total + cost[callee]);
+      }
       depth[top.f] = below + 1;
+      cost[top.f] = total;
       state[top.f] = State::Done;
       if (below + 1 > kMaxCallDepth) {
         c.error("TC0142", ExitCode::Limit, nullptr,
@@ -81,7 +98,9 @@ bool check_calls(Context& c, const onnx::ModelProto& m, const FunctionTable& tab
       stack.pop_back();
     }
   }
-  return true;
+  int64_t total = 0;
+  for (const auto* callee : calls_of(m.graph().node(), table).callees) total = std::min(enough, total + cost[callee]);
+  return c.charge_nodes(total, nullptr);
 }
 
 class Inliner {
@@ -91,7 +110,7 @@ class Inliner {
     opset_ = opset_of(m.opset_import(), "");
   }
 
-  /// False once the limit of nodes is passed. Recursion: into bodies (limited) and calls (limited).
+  /// False after a bad call. Recursion: into bodies (limited) and calls (limited).
   bool run(Nodes& nodes) {
     Nodes out;
     for (auto& n : nodes) {
@@ -104,10 +123,7 @@ class Inliner {
       }
       import_domains(*f);
       Nodes body = instantiate(*f, n, {&names_, call_prefix(n)});
-      // Attributes can be large: a node counts more than once if it takes more than a kilobyte.
-      int64_t cost = 0;
-      for (const auto& b : body) cost += 1 + int64_t(b.ByteSizeLong() / 1024);
-      if (!c_.charge_nodes(cost, &n) || !run(body)) return false;
+      if (!run(body)) return false;
       for (auto& b : body) *out.Add() = std::move(b);
     }
     nodes.Swap(&out);

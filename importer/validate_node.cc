@@ -132,7 +132,15 @@ void check_schema(Context& c, const onnx::NodeProto& n, const NodeRules& rules) 
     return;
   }
   const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(n.op_type(), int(version), domain);
-  if (!schema) return;  // unknown operators are reported all together, see report_unsupported()
+  if (!schema) {
+    // Operators that no version knows are reported all together, see report_unsupported().
+    const onnx::OpSchema* newest = onnx::OpSchemaRegistry::Schema(n.op_type(), domain);
+    if (newest)
+      c.reject("TC0118", &n,
+               "opset " + to_text(version) + " has no operator " + printable(n.op_type(), 80) + "; it came later",
+               {"state the opset that the model was written for"});
+    return;
+  }
   try {
     schema->Verify(n);
   } catch (const std::exception& e) {
