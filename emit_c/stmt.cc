@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -107,7 +108,7 @@ void StmtPrinter::print_for(const For& k) {
     return;
   }
   const std::string type = wide_ ? "int64_t " : "int ", v = k.var->name;
-  const std::string head = "for (" + type + v + " = " + expr_.index(k.begin) + "; " + v + " < " + expr_.index(k.begin + k.extent, 10) + "; " + v + "++)";
+  const std::string head = "for (" + type + v + " = " + expr_.index(k.begin) + "; " + v + " < " + expr_.index(simplify(k.begin + k.extent), 10) + "; " + v + "++)";
   print_block(k.kind == ForKind::Unroll ? "TC_UNROLL " + head : head, k.body);
 }
 

@@ -320,11 +320,28 @@ class Builder {
   }
 
   Stmt finish(const Buffer& acc, int64_t mr, const Expr& row) {
-    return tile_loops(mr, [&](const Expr& i, const Var& v) {
-      LanePoint p{at_, m_.n.var, lane_base(v), lane_count(v), load(acc, {i, ramp(column(v))})};
+    auto point = [&](const Expr& i, const Var& v, const Expr& sum) {
+      LanePoint p{at_, m_.n.var, lane_base(v), lane_count(v), sum};
       if (!m_.rows.empty()) p.at.push_back({m_.rows.back().var, row + i});
-      return store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
+      return p;
+    };
+    const bool two_steps = is_costly(m_.c.epilogue) && mr > 1;
+    const Expr plain = load(m_.c.reduced, {});
+    const Stmt out = tile_loops(mr, [&](const Expr& i, const Var& v) {
+      const LanePoint p = point(i, v, load(acc, {i, ramp(column(v))}));
+      return store_lanes(m_.c.out, m_.c.out_index, two_steps ? plain : m_.c.epilogue, p);
     });
+    if (!two_steps) return out;
+    // A long epilogue in the unrolled tile would push the sums out of their registers: it works on what was stored.
+    const Var i = make_var("i"), v = make_var("v");
+    LanePoint p = point(Expr(i), v, {});
+    auto at = p.at;
+    at.push_back({p.lane, p.base});
+    p.acc = load(m_.c.out, {ramp(index_at(m_.c.out_index, at))});
+    if (p.count) p.acc = partial(p.acc, p.count);
+    const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
+    const Stmt again = store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
+    return seq({out, loop(i, mr, loop(v, vectors(used), again))});
   }
 
   const Contraction& m_;

@@ -32,13 +32,13 @@ std::optional<Axis> vector_axis(const Canonical& c) {
   return {};
 }
 
-int64_t uses_of(const Expr& e, const ExprNode* node) {
-  int64_t n = 0;
+bool contains(const Expr& e, const Expr& node) {
+  bool found = false;
   walk(e, [&](const Expr& x) {
-    n += x.get() == node;
-    return n < 3;
+    found = found || x.same_as(node);
+    return !found;
   });
-  return n;
+  return found;
 }
 
 // epilogue = f(sum + bias[n]): the sum may start from the bias.
@@ -51,7 +51,7 @@ void start_from_bias(Contraction& m) {
     });
     return found;
   }();
-  if (!acc || uses_of(m.c.epilogue, acc.get()) != 1) return;
+  if (!acc || !as_const_number(m.start) || *as_const_number(m.start) != 0) return;
   Expr bias, sum;
   walk(m.c.epilogue, [&](const Expr& x) {
     const Apply* k = as<Apply>(x);
@@ -61,12 +61,14 @@ void start_from_bias(Contraction& m) {
     }
     return !sum;
   });
-  if (!sum || uses_of(m.c.epilogue, sum.get()) != 1 || !as_const_number(m.start) || *as_const_number(m.start) != 0)
-    return;
+  if (!sum || contains(bias, acc)) return;
   for (const Axis& r : m.rows)
     if (uses_var(bias, r.var)) return;
+  const Expr biased = load(m.c.reduced, {});
+  const Expr epilogue = rewrite(m.c.epilogue, [&](const Expr& x) { return x.same_as(sum) ? biased : Expr(); });
+  if (contains(epilogue, acc)) return;
   m.start = bias;
-  m.c.epilogue = rewrite(m.c.epilogue, [&](const Expr& x) { return x.same_as(sum) ? acc : Expr(); });
+  m.c.epilogue = epilogue;
 }
 
 // The factor at the same place of the product before buffers were made flat.

@@ -110,6 +110,16 @@ bool has_vector_form(const Expr& e, const Var& lane) {
   return false;
 }
 
+bool is_costly(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const Apply* k = as<Apply>(x);
+    if (k && info(k->op).precedence == 0 && k->op != Op::Min && k->op != Op::Max && k->op != Op::Abs) found = true;
+    return !found && !as<Load>(x);
+  });
+  return found;
+}
+
 Expr vector_form(const Expr& e, const LanePoint& p) { return VectorForm(p)(e); }
 
 Expr scalar_form(const Expr& e, const std::vector<std::pair<Var, Expr>>& at, const Expr& acc) {

@@ -10,6 +10,9 @@ namespace tc {
 /// every operation that depends on it has a vector function. Loads of rank 0 (accumulators) count as vectors.
 bool has_vector_form(const Expr& e, const Var& lane);
 
+/// Calls a function that is more than a few instructions (exp, erf, sqrt, a rounding).
+bool is_costly(const Expr& e);
+
 /// Where a vector form is evaluated: lane = base .. base + VL - 1, the other axes at scalars.
 struct LanePoint {
   std::vector<std::pair<Var, Expr>> at;

@@ -44,16 +44,6 @@ std::vector<int64_t> sizes(const std::vector<Axis>& axes) {
   return v;
 }
 
-bool is_costly(const Expr& e) {
-  bool found = false;
-  walk(e, [&](const Expr& x) {
-    const Apply* k = as<Apply>(x);
-    if (k && info(k->op).precedence == 0 && k->op != Op::Min && k->op != Op::Max && k->op != Op::Abs) found = true;
-    return !found && !as<Load>(x);
-  });
-  return found;
-}
-
 class Matcher {
  public:
   explicit Matcher(const TemplateArgs& a) : fn_(a.fn) {}
