@@ -64,9 +64,8 @@ void define_prelu(OpBuilder& b) {
 /// Inference passes its input on. Training keeps an element with probability 1 - ratio and scales what it keeps.
 void define_dropout(OpBuilder& b) {
   const Tensor x = b.in(0);
-  const Constant training = b.constant(2);
-  if (b.has(2) && !training) b.unsupported("training_mode must be known when the model is compiled", 2);
-  if (!training || training->as_int(0) == 0) {
+  const Constant known = b.constant(2);
+  if (!b.has(2) || (known && known->as_int(0) == 0)) {
     b.output(0, x);
     b.output(1, b.compute("mask", DType::Bool, x.dims(), [](const Exprs&) { return make_int(DType::Bool, 1); }));
     return;
@@ -77,11 +76,19 @@ void define_dropout(OpBuilder& b) {
     if (num_elements(r.dims()) != 1) b.reject("the ratio must be a scalar", 1);
     ratio = cast(DType::F64, r(Exprs(size_t(r.rank()), Expr(0))));
   }
-  const Tensor mask =
-      b.compute("mask", DType::Bool, x.dims(), [&](const Exprs& i) { return uniform_random(b, i, x.dims()) >= ratio; });
+  Expr training = make_int(DType::Bool, 1);
+  if (!known) {
+    const Tensor t = b.in(2);
+    if (t.dtype() != DType::Bool || num_elements(t.dims()) != 1) b.reject("training_mode must be one bool", 2);
+    training = t(Exprs(size_t(t.rank()), Expr(0)));
+  }
+  const Tensor mask = b.compute("mask", DType::Bool, x.dims(), [&](const Exprs& i) {
+    return select(training, uniform_random(b, i, x.dims()) >= ratio, make_int(DType::Bool, 1));
+  });
   b.output(0, b.compute("dropout", x.dtype(), x.dims(), [&](const Exprs& i) {
     const Expr e = widen(x(i)), scale = cast(e->dtype, make_float(DType::F64, 1) / (make_float(DType::F64, 1) - ratio));
-    return cast(x.dtype(), select(mask(i), e * scale, zero(e->dtype)));
+    const Expr dropped = select(mask(i), e * scale, zero(e->dtype));
+    return cast(x.dtype(), select(training, dropped, e));
   }));
   b.output(1, mask);
 }

@@ -41,7 +41,20 @@ int64_t range_length(OpBuilder& b, const TensorData& start, const TensorData& li
   return int64_t(n);
 }
 
+/// Bounds that are known only at run time: the length is the declared one.
+void run_time_range(OpBuilder& b) {
+  const Dims dims = b.declared_dims(0, 1);
+  if (dims.size() != 1) b.reject("the result has one axis");
+  const Tensor start = b.in(0), delta = b.in(2);
+  const DType t = start.dtype(), c = compute_type(t);
+  if (delta.dtype() != t || (!is_float(t) && !is_int(t))) b.reject("the inputs must be numbers of one type");
+  auto number = [](const Tensor& x) { return widen(x(Exprs(size_t(x.rank()), Expr(0)))); };
+  b.output(0, b.compute("range", t, dims,
+                        [&](const Exprs& i) { return cast(t, number(start) + cast(c, i[0]) * number(delta)); }));
+}
+
 void define_range(OpBuilder& b) {
+  if (!b.known(0) || !b.known(1) || !b.known(2)) return run_time_range(b);
   const Constant start = known_number(b, 0), limit = known_number(b, 1), delta = known_number(b, 2);
   const DType t = start->dtype;
   if (limit->dtype != t || delta->dtype != t || (!is_float(t) && !is_int(t)))
@@ -62,7 +75,7 @@ void define_constant_of_shape(OpBuilder& b) {
       b.unsupported("a fill of type " + std::string(info((*c)->dtype).onnx_name) + " cannot be compiled");
     value = literal(**c, 0);
   }
-  const Dims dims = b.const_ints(0);
+  const Dims dims = b.known(0) ? Dims(b.const_ints(0)) : b.declared_dims(0, 0);
   b.output(0, b.compute("constant_of_shape", value->dtype, dims, [&](const Exprs&) { return value; }));
 }
 
@@ -87,11 +100,18 @@ void define_eye_like(OpBuilder& b) {
 /// values = {off, on}; indices count from the end when negative, and hit nothing outside.
 void define_one_hot(OpBuilder& b) {
   const Tensor indices = b.in(0), values = b.in(2);
-  const Constant known = known_number(b, 1);
-  const int64_t depth = is_float(known->dtype) ? int64_t(known->as_double(0)) : known->as_int(0);
-  if (depth < 0) b.reject("the depth is negative", 1);
   if (values.dims() != Dims{2}) b.reject("two values are needed, off and on", 2);
   const int axis = b.axis(b.attr_int("axis"), indices.rank() + 1);
+  int64_t depth = 0;
+  if (b.known(1)) {
+    const Constant known = known_number(b, 1);
+    depth = is_float(known->dtype) ? int64_t(known->as_double(0)) : known->as_int(0);
+  } else {
+    const Dims declared = b.declared_dims(0, 1);
+    if (int(declared.size()) != indices.rank() + 1) b.reject("the declared shape does not fit the indices", 1);
+    depth = declared[size_t(axis)];
+  }
+  if (depth < 0) b.reject("the depth is negative", 1);
   Dims dims = indices.dims();
   dims.insert(dims.begin() + axis, depth);
   b.output(0, b.compute("one_hot", values.dtype(), dims, [&](const Exprs& i) {

@@ -205,6 +205,34 @@ Tensor reduce_over(OpBuilder& b, const std::string& name, Op op, DType t, const 
   return b.reduce(name, op, t, over.out, over.raxes, [&](const Exprs& i, const Exprs& r) { return f(over.at(i, r)); });
 }
 
+Expr element(OpBuilder& b, int input, int64_t k) {
+  if (b.constant(input)) return Expr(b.const_ints(input).at(size_t(k)));
+  const Tensor t = b.in(input);
+  if (!is_int(t.dtype())) b.reject("integers are needed here", input);
+  if (t.rank() > 1 || k >= num_elements(t.dims())) b.reject("this input has too few elements or too many axes", input);
+  return cast(DType::I64, t.rank() == 0 ? t({}) : t({Expr(k)}));
+}
+
+int64_t length_of(OpBuilder& b, int input) {
+  const Tensor t = b.in(input);
+  if (t.rank() > 1) b.reject("a list is needed here", input);
+  return num_elements(t.dims());
+}
+
+Expr run_time_axis(const Expr& axis, int rank) { return select(axis < Expr(0), axis + Expr(rank), axis); }
+
+Expr out_of_range(DType t) { return cast(t, apply(Op::Index, {Expr(1), Expr(1)})); }
+
+Tensor choose(OpBuilder& b, const std::string& name, const std::vector<Candidate>& candidates) {
+  check(!candidates.empty(), "choose: no candidates");
+  const Tensor& first = candidates[0].result;
+  return b.compute(name, first.dtype(), first.dims(), [&](const Exprs& i) {
+    Expr e = out_of_range(first.dtype());
+    for (size_t k = candidates.size(); k-- > 0;) e = select(candidates[k].condition, candidates[k].result(i), e);
+    return e;
+  });
+}
+
 Tensor convert(OpBuilder& b, const Tensor& x, DType t, const std::string& name) {
   if (x.dtype() == t) return x;
   return b.compute(name, t, x.dims(), [&](const Exprs& i) { return cast(t, x(i)); });

@@ -74,6 +74,23 @@ Tensor reduce_over(OpBuilder& b, const std::string& name, Op op, DType t, const 
 /// x in type t: a compute stage, or x itself.
 Tensor convert(OpBuilder& b, const Tensor& x, DType t, const std::string& name);
 
+/// Element k of an integer operand of rank 0 or 1, as I64; a literal where it is known.
+Expr element(OpBuilder& b, int input, int64_t k = 0);
+/// How many elements an operand of rank 0 or 1 has.
+int64_t length_of(OpBuilder& b, int input);
+/// An axis read at run time, counted from the front.
+Expr run_time_axis(const Expr& axis, int rank);
+/// A value of type t whose evaluation raises the status E_RANGE: for what the model's declared shapes rule out.
+Expr out_of_range(DType t);
+
+/// One of several meanings, chosen when the model runs.
+struct Candidate {
+  Expr condition;  // bool; reads operands at constant places only
+  Tensor result;
+};
+/// The result of the first candidate whose condition holds; E_RANGE if none does. All results have one shape and type.
+Tensor choose(OpBuilder& b, const std::string& name, const std::vector<Candidate>& candidates);
+
 /// An integer operand as I64 expression with Index's range check against n.
 Expr checked_index(Expr value, int64_t n);
 

@@ -15,9 +15,18 @@ void view(OpBuilder& b, const Tensor& x, const Dims& dims) {
   b.output(0, b.compute(word(b), x.dtype(), dims, [&](const Exprs& i) { return x(reshape_index(i, dims, x.dims())); }));
 }
 
+/// A view whose shape is known only at run time: what the model declares is what it must be.
+void declared_view(OpBuilder& b, const Tensor& x) {
+  const Dims dims = b.declared_dims(0, 1);
+  if (num_elements(dims) != num_elements(x.dims()))
+    b.reject("the declared shape does not hold the input's elements", 1);
+  view(b, x, dims);
+}
+
 /// 0 copies the input's size (unless allowzero), one -1 takes what is left.
 void define_reshape(OpBuilder& b) {
   const Tensor x = b.in(0);
+  if (!b.known(1)) return declared_view(b, x);
   Dims dims = b.const_ints(1);
   const Dims from = x.dims();
   int64_t known = 1, open = -1;
@@ -64,6 +73,7 @@ std::vector<bool> flags_of(const OpBuilder& b, const std::vector<int64_t>& axes,
 
 void define_squeeze(OpBuilder& b) {
   const Tensor x = b.in(0);
+  if (!b.known(1)) return declared_view(b, x);
   const std::vector<bool> named = flags_of(b, b.has(1) ? b.const_ints(1) : std::vector<int64_t>{}, x.rank());
   Dims dims;
   for (size_t d = 0; d < named.size(); d++) {
@@ -78,6 +88,7 @@ void define_squeeze(OpBuilder& b) {
 
 void define_unsqueeze(OpBuilder& b) {
   const Tensor x = b.in(0);
+  if (!b.known(1)) return declared_view(b, x);
   const std::vector<int64_t> axes = b.const_ints(1);
   const std::vector<bool> fresh = flags_of(b, axes, x.rank() + int(axes.size()));
   Dims dims;
@@ -111,7 +122,7 @@ void define_transpose(OpBuilder& b) {
 
 void define_expand(OpBuilder& b) {
   const Tensor x = b.in(0);
-  const Tensor shape(make_buffer("shape", DType::I64, to_shape(b.const_ints(1))));
+  const Tensor shape(make_buffer("shape", DType::I64, to_shape(b.known(1) ? b.const_ints(1) : b.declared_dims(0, 1))));
   for (int64_t d : shape.dims())
     if (d < 0) b.reject("the shape holds a negative size", 1);
   const Dims dims = broadcast_dims(b, {x, shape});
@@ -121,7 +132,18 @@ void define_expand(OpBuilder& b) {
 
 void define_tile(OpBuilder& b) {
   const Tensor x = b.in(0);
-  const std::vector<int64_t> repeats = b.const_ints(1);
+  std::vector<int64_t> repeats;
+  if (b.known(1))
+    repeats = b.const_ints(1);
+  else {
+    const Dims declared = b.declared_dims(0, 1);
+    for (size_t d = 0; d < declared.size() && int(d) < x.rank(); d++) {
+      const int64_t n = x.dim(int(d));
+      if (n == 0 ? declared[d] != 0 : declared[d] % n != 0)
+        b.reject("the declared shape is no multiple of the input's", 1);
+      repeats.push_back(n == 0 ? 1 : declared[d] / n);
+    }
+  }
   if (int(repeats.size()) != x.rank()) b.reject("one repeat per axis is needed", 1);
   Dims dims = x.dims();
   for (size_t d = 0; d < dims.size(); d++) {
@@ -172,7 +194,14 @@ void define_split(OpBuilder& b) {
   const int64_t n = x.dim(axis), count = b.num_outputs();
   std::vector<int64_t> sizes;
   if (b.has(1)) {
-    sizes = b.const_ints(1);
+    if (b.known(1))
+      sizes = b.const_ints(1);
+    else
+      for (int k = 0; k < int(count); k++) {
+        const Dims declared = b.declared_dims(k, 1);
+        if (int(declared.size()) != x.rank()) b.reject("an output's declared shape does not fit the input", 1);
+        sizes.push_back(declared[size_t(axis)]);
+      }
     int64_t total = 0;
     for (int64_t s : sizes) total = s < 0 ? -1 : total < 0 ? -1 : checked_add(total, s);
     if (int64_t(sizes.size()) != count || total != n) b.reject("the sizes do not fit the axis and the outputs", 1);
@@ -211,8 +240,43 @@ AxisSlice slice_of(int64_t n, int64_t start, int64_t end, int64_t step) {
   return {s, step, s > e ? int64_t(uint64_t(s - e - 1) / width) + 1 : 0};
 }
 
+/// Start and step of every axis from lists that are known only at run time; the sizes are the declared ones.
+void run_time_slice(OpBuilder& b, const Tensor& x) {
+  const int64_t count = length_of(b, 1);
+  for (int k = 2; k <= 4; k++)
+    if (b.has(k) && length_of(b, k) != count) b.reject("starts, ends, axes and steps differ in length", k);
+  const Dims dims = b.declared_dims(0, 1);
+  if (int(dims.size()) != x.rank()) b.reject("the declared shape does not fit the input", 1);
+  const int rank = x.rank();
+  auto per_axis = [&](const std::string& name, int64_t otherwise,
+                      const std::function<Expr(int64_t k, const Expr& n)>& f) {
+    return b.compute(name, DType::I64, {rank}, [&](const Exprs& i) {
+      Expr n = rank > 0 ? Expr(x.dim(rank - 1)) : Expr(0);
+      for (int d = rank - 1; d-- > 0;) n = select(eq(i[0], Expr(d)), Expr(x.dim(d)), n);
+      Expr e = otherwise;
+      for (int64_t k = count; k-- > 0;) {
+        const Expr axis = b.has(3) ? run_time_axis(element(b, 3, k), rank) : Expr(k);
+        e = select(eq(axis, i[0]), f(k, n), e);
+      }
+      return e;
+    });
+  };
+  auto step_of = [&](int64_t k) { return b.has(4) ? element(b, 4, k) : Expr(1); };
+  const Tensor step = per_axis("step", 1, [&](int64_t k, const Expr&) { return step_of(k); });
+  const Tensor start = per_axis("start", 0, [&](int64_t k, const Expr& n) {
+    const Expr given = element(b, 1, k), from_front = select(given < Expr(0), given + n, given);
+    return max(Expr(0), min(from_front, select(step_of(k) < Expr(0), n - 1, n)));
+  });
+  b.output(0, b.compute("slice", x.dtype(), dims, [&](Exprs i) {
+    for (int d = 0; d < rank; d++)
+      i[size_t(d)] = checked_index(i[size_t(d)] * step({Expr(d)}) + start({Expr(d)}), x.dim(d));
+    return x(i);
+  }));
+}
+
 void define_slice(OpBuilder& b) {
   const Tensor x = b.in(0);
+  if (!b.known(1) || !b.known(2) || !b.known(3) || !b.known(4)) return run_time_slice(b, x);
   const std::vector<int64_t> starts = b.const_ints(1), ends = b.const_ints(2);
   std::vector<int64_t> axes = b.has(3) ? b.const_ints(3) : std::vector<int64_t>{};
   const std::vector<int64_t> steps = b.has(4) ? b.const_ints(4) : std::vector<int64_t>(starts.size(), 1);

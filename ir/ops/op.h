@@ -45,6 +45,11 @@ class OpBuilder {
   /// The integers of an operand that must be known at compile time (axes, shapes, pads); refuses by name otherwise.
   std::vector<int64_t> const_ints(int i) const;
   int64_t const_int(int i) const { return const_ints(i).at(0); }
+  /// Is this operand absent or known at compile time?
+  bool known(int i) const { return !has(i) || constant(i) != nullptr; }
+  /// The sizes that the model declares for output k: what an operand's values would say if they were known. Refuses,
+  /// naming operand `input`, where nothing is declared.
+  Dims declared_dims(int k, int input) const;
   int num_outputs() const { return int(node_.outputs.size()); }
   bool wants(int k) const { return k < num_outputs() && node_.outputs[size_t(k)] != nullptr; }
 

@@ -100,6 +100,13 @@ std::vector<int64_t> OpBuilder::const_ints(int i) const {
   return c->as_ints();
 }
 
+Dims OpBuilder::declared_dims(int k, int input) const {
+  if (wants(k) && node_.outputs[size_t(k)]->type.is_static_tensor())
+    return static_dims(node_.outputs[size_t(k)]->type.shape);
+  unsupported("this input must be known when the model is compiled, or the model must declare the result's shape",
+              input);
+}
+
 template <class T>
 const T* OpBuilder::find_attr(const std::string& name) const {
   if (auto it = node_.attrs.find(name); it != node_.attrs.end() && it->second.index() != 0) {

@@ -13,10 +13,30 @@ Expr reflect(const Expr& j, int64_t n) {
 }
 
 struct Pads {
-  Dims before, dims;  // per axis of the input: elements in front, size of the result
+  Exprs before;  // per axis of the input: elements in front
+  Dims dims;     // size of the result
+  bool known;    // the pads are literals
 };
 
+/// Pads that are known only at run time: the sizes are the declared ones.
+Pads run_time_pads(OpBuilder& b, const Tensor& x) {
+  Pads p{{}, b.declared_dims(0, 1), false};
+  if (int(p.dims.size()) != x.rank()) b.reject("the declared shape does not fit the input", 1);
+  const int64_t count = b.has(3) ? length_of(b, 3) : x.rank();
+  if (length_of(b, 1) != 2 * count) b.reject("two pads per axis are needed", 1);
+  for (int d = 0; d < x.rank(); d++) {
+    Expr before = 0;
+    for (int64_t k = 0; k < count; k++) {
+      const Expr axis = b.has(3) ? run_time_axis(element(b, 3, k), x.rank()) : Expr(k);
+      before = select(eq(axis, Expr(d)), element(b, 1, k), before);
+    }
+    p.before.push_back(before);
+  }
+  return p;
+}
+
 Pads pads_of(OpBuilder& b, const Tensor& x) {
+  if (!b.known(1) || !b.known(3)) return run_time_pads(b, x);
   const auto rank = size_t(x.rank());
   const std::vector<int64_t> pads = b.const_ints(1);
   std::vector<int64_t> axes;
@@ -25,13 +45,13 @@ Pads pads_of(OpBuilder& b, const Tensor& x) {
   else
     for (size_t d = 0; d < rank; d++) axes.push_back(int64_t(d));
   if (pads.size() != 2 * axes.size()) b.reject("two pads per axis are needed", 1);
-  Pads p{Dims(rank, 0), x.dims()};
+  Pads p{Exprs(rank, Expr(0)), x.dims(), true};
   std::vector<bool> seen(rank, false);
   for (size_t k = 0; k < axes.size(); k++) {
     const auto d = size_t(b.axis(axes[k], int(rank)));
     if (seen[d]) b.reject("axis " + to_text(axes[k]) + " is given twice", 3);
     seen[d] = true;
-    p.before[d] = pads[k];
+    p.before[d] = Expr(pads[k]);
     p.dims[d] = checked_add(p.dims[d], checked_add(pads[k], pads[k + axes.size()]));
     if (p.dims[d] < 0) b.reject("negative pads take away more than the axis has", 1);
   }
@@ -44,7 +64,9 @@ void define_pad(OpBuilder& b) {
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
     b.reject("attribute mode must be constant, edge, reflect or wrap");
   const Pads p = pads_of(b, x);
-  if (p.dims == x.dims() && p.before == Dims(p.dims.size(), 0)) return b.output(0, x);
+  bool whole = p.dims == x.dims();
+  for (const Expr& e : p.before) whole = whole && is_const(e, 0);
+  if (whole) return b.output(0, x);
   if (mode != "constant" && num_elements(x.dims()) == 0 && num_elements(p.dims) != 0)
     b.reject("an empty input has no elements to pad with", 0);
   Expr fill = zero(x.dtype());
@@ -58,9 +80,10 @@ void define_pad(OpBuilder& b) {
     Exprs at;
     Expr inside = make_int(DType::Bool, 1);
     for (size_t d = 0; d < i.size(); d++) {
-      const int64_t n = x.dim(int(d)), after = p.dims[d] - n - p.before[d];
-      const Expr j = i[d] - Expr(p.before[d]);
-      if (p.before[d] <= 0 && after <= 0)
+      const int64_t n = x.dim(int(d)), before = as_const_int(p.before[d]).value_or(INT64_MAX);
+      const bool front = before > 0, back = !p.known || p.dims[d] - n - before > 0;
+      const Expr j = i[d] - p.before[d];
+      if (!front && !back)
         at.push_back(j);
       else if (mode == "edge")
         at.push_back(max(Expr(0), min(j, Expr(n - 1))));
@@ -70,8 +93,8 @@ void define_pad(OpBuilder& b) {
         at.push_back(floor_mod(j, n));
       else {
         at.push_back(j);
-        if (p.before[d] > 0) inside = inside && j >= Expr(0);
-        if (after > 0) inside = inside && j < Expr(n);
+        if (front) inside = inside && j >= Expr(0);
+        if (back) inside = inside && j < Expr(n);
       }
     }
     return select(inside, x(at), fill);

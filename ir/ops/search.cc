@@ -46,11 +46,18 @@ Stmt top_k_row(const Tensor& x, const Buffer& values, const Buffer& indices, con
   return loop(j, n, alloc(place, seq({store(place, {0}, min(Expr(j), Expr(k))), search, put})));
 }
 
+/// A K that is known only at run time must be what the model declares.
+int64_t declared_k(OpBuilder& b, int axis, int rank) {
+  const Dims dims = b.declared_dims(0, 1);
+  if (int(dims.size()) != rank) b.reject("the declared shape does not fit the input", 1);
+  return dims[size_t(axis)];
+}
+
 void define_top_k(OpBuilder& b) {
   const Tensor x = b.in(0);
   require_number(b, x.dtype());
   const int axis = b.axis(b.attr_int("axis"), x.rank());
-  const int64_t k = b.const_int(1);
+  const int64_t k = b.known(1) ? b.const_int(1) : declared_k(b, axis, x.rank());
   if (k < 0 || k > x.dim(axis))
     b.reject("K is " + to_text(k) + " but the axis has " + to_text(x.dim(axis)) + " elements", 1);
   Dims dims = x.dims();

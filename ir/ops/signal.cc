@@ -22,10 +22,17 @@ DType output_type(OpBuilder& b) {
   return static_cast<DType>(t);
 }
 
+/// A size that is known only at run time must be what the model declares.
+int64_t declared_size(OpBuilder& b) {
+  const Dims dims = b.declared_dims(0, 0);
+  if (dims.size() != 1) b.reject("the result has one axis");
+  return dims[0];
+}
+
 /// a0 - a1 cos(2 pi k / n) + a2 cos(4 pi k / n); n is the size, or one less for a symmetric window.
 Define window(double a0, double a1, double a2) {
   return [=](OpBuilder& b) {
-    const int64_t size = b.const_int(0);
+    const int64_t size = b.known(0) ? b.const_int(0) : declared_size(b);
     const int64_t n = std::max<int64_t>(1, b.attr_int("periodic") != 0 ? size : size - 1);
     const DType t = output_type(b);
     b.output(0, b.compute(word(b), t, {size}, [&](const Exprs& i) {
@@ -39,8 +46,10 @@ Define window(double a0, double a1, double a2) {
 
 /// A triangle per mel band between the spectrogram bins of its left edge, its centre and its right edge.
 void define_mel_weight_matrix(OpBuilder& b) {
-  const int64_t bands = b.const_int(0), length = b.const_int(1), rate = b.const_int(2);
-  if (bands < 0 || length < 0 || rate <= 0) b.reject("bands, length and rate must be positive");
+  const Dims dims = b.known(0) && b.known(1) ? Dims{b.const_int(1) / 2 + 1, b.const_int(0)} : b.declared_dims(0, 0);
+  if (dims.size() != 2 || dims[0] < 1 || dims[1] < 0) b.reject("bands and length must be positive");
+  const int64_t bands = dims[1];
+  const Expr length = f64(element(b, 1)), rate = f64(element(b, 2));
   auto number = [&](int k) {
     const Tensor t = b.in(k);
     if (num_elements(t.dims()) != 1) b.reject("a single number is needed", k);
@@ -51,10 +60,10 @@ void define_mel_weight_matrix(OpBuilder& b) {
   const Tensor edges = b.compute("edge", DType::I64, {bands + 2}, [&](const Exprs& i) {
     const Expr m = f64(i[0]) * ((high - low) / f64(double(bands + 2))) + low;
     const Expr hertz = f64(700) * apply(Op::Expm1, {m * f64(2.302585092994045684 / 2595)});
-    return cast(DType::I64, apply(Op::Floor, {f64(double(length + 1)) * hertz / f64(double(rate))}));
+    return cast(DType::I64, apply(Op::Floor, {(length + f64(1)) * hertz / rate}));
   });
   const DType t = output_type(b);
-  b.output(0, b.compute("mel_weight_matrix", t, {length / 2 + 1, bands}, [&](const Exprs& i) {
+  b.output(0, b.compute("mel_weight_matrix", t, dims, [&](const Exprs& i) {
     const Expr j = i[0], left = edges({i[1]}), centre = edges({i[1] + 1}), right = edges({i[1] + 2});
     const Expr rising = f64(j - left) / f64(centre - left), falling = f64(right - j) / f64(right - centre);
     const Expr spike = select(eq(j, centre), f64(1), f64(0));
