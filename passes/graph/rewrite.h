@@ -49,6 +49,7 @@ bool is_random(const Node& n);
 /// if these take at most `max_bytes` and the work is bounded. Types must be inferred. Erases the node when it did.
 bool fold_node(Graph& g, Node* n, int64_t max_bytes);
 /// add_op(), or, when all operands are constant, the constant that it gives.
-Value* constant_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs, ModelText name, Attrs attrs = {});
+Value* constant_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs, ModelText name,
+                   Attrs attrs = {});
 
 }  // namespace tc

@@ -1,0 +1,74 @@
+// Puts the channels last in convolutional parts of the model, where neighbouring channels fill the lanes of vectors and
+// the rows of matrix products. Each convolution works on channels-last tensors; operators after it follow as long as
+// they can, so that transpositions stay at the borders only.
+//   x [1,3,8,8]  c = Conv(x, w)  r = Relu(c)  y = MaxPool(r)   ->   t = Transpose(x)
+//                                                                   c = Conv(t, w) {data_layout = "NHWC"}
+//                                                                   r = Relu(c)  p = MaxPool(r) {NHWC}  y =
+//                                                                   Transpose(p)
+// A flattening before a constant matrix moves the rows of the matrix instead; one of [N, C, 1, 1] moves nothing.
+// Weights keep their order [oc, ic, k...]: the schedule packs them.
+//
+// Needs: types, canonicalize_ops (Reshape is the only reshaping operator), folded constants. Leaves: every Conv and
+// ConvTranspose of floats with data_layout = "NHWC".
+#include "passes/graph/layout.h"
+#include "passes/graph/passes.h"
+
+namespace tc {
+
+namespace {
+
+bool typed(const Node& n) {
+  for (const auto* list : {&n.inputs, &n.outputs})
+    for (const Value* v : *list)
+      if (v && !v->type.is_static_tensor()) return false;
+  return n.regions.empty() && n.domain.empty();
+}
+
+bool is_convolution(const Node& n) {
+  return (n.is("Conv") || n.is("ConvTranspose")) && n.attr_string("data_layout", "NCHW") == "NCHW" &&
+         is_float(n.outputs[0]->type.dtype);
+}
+
+void convolution(Layouts& l, Node* n) {
+  Attrs attrs = n->attrs;
+  attrs["data_layout"] = std::string("NHWC");
+  std::vector<Value*> in = n->inputs;
+  in[0] = l.last(in[0], n);
+  l.replace(n, add_op(l.graph(), n, n->op, std::move(in), Layouts::name_for(n), std::move(attrs)));
+}
+
+bool reads_native(const Layouts& l, const Node& n) {
+  for (const Value* v : n.inputs)
+    if (l.native(v)) return true;
+  return false;
+}
+
+/// Transposes back that nobody needed.
+void drop_unused(Graph& g) {
+  for (auto it = g.nodes().end(); it != g.nodes().begin();) {
+    Node* n = std::prev(it)->get();
+    if (n->is("Transpose") && !n->outputs[0]->is_used())
+      g.erase(n);
+    else
+      --it;
+  }
+  g.drop_unused_constants();
+}
+
+}  // namespace
+
+void convert_layout(Graph& g, PassContext& cx) {
+  Layouts l(g);
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) convert_layout(*r, cx);
+    if (!typed(*n)) continue;
+    if (is_convolution(*n))
+      convolution(l, n);
+    else if (reads_native(l, *n))
+      (void)follow_layout(l, n);
+  }
+  drop_unused(g);
+}
+
+}  // namespace tc

@@ -1,0 +1,68 @@
+#include "passes/graph/layout.h"
+
+namespace tc {
+
+std::vector<int64_t> to_channels_last(int rank) {
+  std::vector<int64_t> perm = {0};
+  for (int d = 2; d < rank; ++d) perm.push_back(d);
+  perm.push_back(1);
+  return perm;
+}
+
+std::vector<int64_t> to_channels_first(int rank) {
+  std::vector<int64_t> perm = {0, rank - 1};
+  for (int d = 1; d + 1 < rank; ++d) perm.push_back(d);
+  return perm;
+}
+
+int64_t axis_in_last(int64_t axis, int rank) {
+  if (axis < 0) axis += rank;
+  return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
+}
+
+Value* Layouts::native(const Value* v) const {
+  return v && size_t(v->id) < native_.size() ? native_[size_t(v->id)] : nullptr;
+}
+
+Value* Layouts::transpose(Value* v, const std::vector<int64_t>& perm, ModelText name, Node* at) {
+  return constant_op(g_, at, "Transpose", {v}, std::move(name), {{"perm", perm}});
+}
+
+Value* Layouts::last(Value* v, Node* at) {
+  if (Value* n = native(v)) return n;
+  if (size_t(v->id) < last_.size() && last_[size_t(v->id)]) return last_[size_t(v->id)];
+  Value* t = transpose(v, to_channels_last(rank_of(v)), derived(v->name, "_nhwc"), at);
+  last_.resize(std::max(last_.size(), size_t(v->id) + 1));
+  last_[size_t(v->id)] = t;
+  return t;
+}
+
+Value* Layouts::broadcast_last(Value* v, int rank, Node* at) {
+  const Dims d = dims_of(v);
+  if (num_elements(d) == 1 && int(d.size()) <= rank) return v;
+  if (int(d.size()) == rank) return last(v, at);
+  Dims full(size_t(rank) - d.size(), 1);
+  full.insert(full.end(), d.begin(), d.end());
+  Value* shape = g_.add_constant(derived(v->name, "_full_shape"), int64_constant(full));
+  Value* wide = constant_op(g_, at, "Reshape", {v, shape}, derived(v->name, "_full"));
+  return transpose(wide, to_channels_last(rank), derived(v->name, "_nhwc"), at);
+}
+
+ModelText Layouts::name_for(const Node* n) {
+  const Value* v = n->outputs[0];
+  return v->output_uses > 0 ? derived(v->name, "_nhwc") : v->name;
+}
+
+void Layouts::replace(Node* n, Value* y) {
+  Value* v = n->outputs[0];
+  y->producer->name = n->name;
+  y->producer->origins = n->origins;
+  const bool is_output = v->output_uses > 0;
+  Value* t = transpose(y, to_channels_first(rank_of(y)), is_output ? v->name : derived(v->name, "_nchw"), n);
+  native_.resize(size_t(g_.value_ids()));
+  native_[size_t(t->id)] = y;
+  g_.replace_uses(v, t);
+  g_.erase(n);
+}
+
+}  // namespace tc
