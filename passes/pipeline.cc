@@ -16,6 +16,11 @@ const std::vector<PassInfo>& graph_passes() {
       {"simplify_expr", 1, simplify_expr, "applies algebra to operators and pairs of them"},
       {"fold_constant", 1, fold_constant, "evaluates what depends on constants only"},
       {"fold_scale_axis", 1, fold_scale_axis, "folds constants per channel into weights"},
+      {"convert_layout", 1, convert_layout, "puts channels last around convolutions"},
+      {"explicit_pad", 1, explicit_pad, "gives padding a node of its own"},
+      {"simplify_expr", 1, simplify_expr, "lets the transpositions and reshapes of the last two meet"},
+      {"fold_constant", 1, fold_constant, "evaluates what they made of constants"},
+      {"eliminate_identity", 1, eliminate_identity, "removes what copies now"},
       {"to_functions", 0, to_functions, "replaces operators by their meanings, the only thing known from here on"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
   };

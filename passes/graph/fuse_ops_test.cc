@@ -57,6 +57,86 @@ TEST(FuseOps, ABroadcastOperandIsNotRecomputed) {
   EXPECT_EQ(kernels_of(after_passes(t.out({b}), kFuse, 1e-6)), "exp add");
 }
 
+TEST(FuseOps, AConvolutionTakesItsEpilogueAndTheNextPad) {
+  TestGraph t;
+  Value* x = t.in("x", {1, 3, 5, 5});
+  Attrs pads = {{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+  Value* c = t.op("c", "Conv", {x, t.weight("w", {4, 3, 3, 3}), t.weight("b", {4})}, pads);
+  Value* r = t.op("r", "Relu", {c});
+  Value* d = t.op("d", "Conv", {r, t.weight("v", {4, 4, 3, 3})}, pads);
+  Value* y = t.op("y", "Relu", {t.op("s", "Add", {d, t.op("e", "Conv", {x, t.weight("u", {4, 3, 1, 1})})})});
+  const Graph g = after_passes(t.out({y}), {explicit_pad, to_functions, fuse_ops});
+  EXPECT_EQ(kernels_of(g), "pad conv2d+bias+relu+pad conv2d conv2d+add+relu");
+}
+
+TEST(FuseOps, ASharedResultIsNotPaddedInPlace) {
+  TestGraph t;
+  Value* x = t.in("x", {1, 4, 5, 5});
+  Value* c = t.op("c", "Conv", {x, t.weight("w", {4, 4, 1, 1})});
+  Value* p = t.op("p", "Pad", {c, t.ints("pads", {0, 0, 1, 1, 0, 0, 1, 1})});
+  EXPECT_EQ(kernels_of(after_passes(t.out({p, c}), kFuse)), "conv2d pad");
+}
+
+TEST(FuseOps, AContractionHasOneOutput) {
+  TestGraph t;
+  Value* m = t.op("m", "MatMul", {t.in("x", {2, 4}), t.weight("w", {4, 5})});
+  Value* a = t.op("a", "Relu", {m});
+  Value* b = t.op("b", "Neg", {a});
+  Value* s = t.op("s", "Mul", {a, t.op("g", "Abs", {a})});
+  const Graph g = after_passes(t.out({t.op("y", "MatMul", {a, t.weight("v", {5, 5})}), b, s}), kFuse);
+  EXPECT_EQ(kernels_of(g), "matmul+relu neg abs+mul matmul");
+}
+
+TEST(FuseOps, SwishOfAContraction) {
+  TestGraph t;
+  Value* m = t.op("m", "MatMul", {t.in("x", {2, 4}), t.weight("w", {4, 5})});
+  Value* y = t.op("y", "Mul", {m, t.op("s", "Sigmoid", {m})});
+  EXPECT_EQ(kernels_of(after_passes(t.out({y}), kFuse)), "matmul+sigmoid+mul");
+}
+
+TEST(FuseOps, RowsTakeTheWorkAroundThem) {
+  TestGraph t;
+  Value* x = t.in("x", {3, 8});
+  Value* a = t.op("a", "Add", {x, t.in("r", {3, 8})});
+  Value* m = t.op("m", "ReduceMax", {a, t.ints("axes", {1})});
+  Value* e = t.op("e", "Exp", {t.op("d", "Sub", {a, m})});
+  Value* s = t.op("s", "ReduceSum", {e, t.ints("axes2", {1})});
+  Value* y = t.op("y", "Div", {e, s});
+  EXPECT_EQ(kernels_of(after_passes(t.out({y}), kFuse, 1e-6)), "add+reduce_max+sub+exp+reduce_sum+div");
+}
+
+TEST(FuseOps, RowsOfOtherAxesStayApart) {
+  TestGraph t;
+  Value* x = t.in("x", {3, 8});
+  Value* a = t.op("a", "ReduceSum", {x, t.ints("axes", {1})});
+  Value* b = t.op("b", "ReduceSum", {t.op("q", "Mul", {x, a}), t.ints("axes2", {0})});
+  EXPECT_EQ(kernels_of(after_passes(t.out({b}), kFuse)), "reduce_sum+mul reduce_sum");
+}
+
+TEST(FuseOps, APoolReadsItsOperandOnce) {
+  TestGraph t;
+  Value* r = t.op("r", "Exp", {t.in("x", {1, 2, 6, 6})});
+  Value* p = t.op("p", "MaxPool", {r}, {{"kernel_shape", std::vector<int64_t>{3, 3}}});
+  EXPECT_EQ(kernels_of(after_passes(t.out({t.op("y", "Neg", {p})}), kFuse, 1e-6)), "exp max_pool+neg");
+}
+
+TEST(FuseOps, ContractionsReadThroughTranspositions) {
+  TestGraph t;
+  Value* k = t.op("k", "Transpose", {t.in("x", {2, 5, 4})}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+  Value* y = t.op("y", "MatMul", {t.in("q", {2, 3, 4}), k});
+  EXPECT_EQ(kernels_of(after_passes(t.out({y}), kFuse)), "transpose+matmul");
+}
+
+TEST(FuseOps, NoJoinMakesACycle) {
+  // s needs a, and m needs a; s joined with a would be computed before m, which it reads too.
+  TestGraph t;
+  Value* a = t.op("a", "Relu", {t.in("x", {4, 4})});
+  Value* m = t.op("m", "MatMul", {a, t.weight("w", {4, 4})});
+  Value* n = t.op("n", "MatMul", {m, t.weight("v", {4, 4})});
+  Value* s = t.op("s", "Add", {a, n});
+  EXPECT_EQ(kernels_of(after_passes(t.out({s}), kFuse)), "relu matmul matmul+add");
+}
+
 TEST(FuseOps, LongChainsAreCutByContent) {
   auto chain = [](int extra_at) {
     TestGraph t;

@@ -1,0 +1,131 @@
+// Gives padding a node of its own, so that the kernel before a convolution can write the border of its result and the
+// convolution's loops need no tests.
+//   y = Conv(x, w) {pads = [1, 1, 1, 1]}   ->   p = Pad(x, [0, 0, 1, 1, 0, 0, 1, 1])   y = Conv(p, w)
+//   y = MaxPool(x) {pads = [1, 1, 1, 1]}   ->   the same with -infinity
+// Consumers of one value with equal pads share one Pad. What rounding up (ceil_mode) lets hang over the end of a
+// MaxPool is padding too. Integers, ConvTranspose, positions of maxima and averages that do not count the padding stay.
+//
+// Needs: types; convert_layout before it, which then has fewer operators to move. Leaves: Conv and MaxPool of floats
+// without pads.
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "ir/ops/op.h"
+#include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+
+namespace {
+
+struct Pads {
+  Dims begin, end;  // per spatial axis
+  bool any() const {
+    for (size_t d = 0; d < begin.size(); ++d)
+      if (begin[d] != 0 || end[d] != 0) return true;
+    return false;
+  }
+};
+
+bool channels_last(const Node& n) { return n.attr_string("data_layout", "NCHW") == "NHWC"; }
+
+Dims spatial_of(const Node& n, const Value* v) {
+  const Dims d = dims_of(v);
+  return channels_last(n) ? Dims(d.begin() + 1, d.end() - 1) : Dims(d.begin() + 2, d.end());
+}
+
+Dims kernel_of(const Node& n) {
+  if (!n.is("Conv")) return n.attr_ints("kernel_shape");
+  const Dims w = dims_of(n.inputs[1]);
+  return Dims(w.begin() + 2, w.end());
+}
+
+/// What the windows reach beyond the input: derived from the sizes, so that auto_pad and ceil_mode are covered.
+std::optional<Pads> pads_of(const Node& n) {
+  const Dims in = spatial_of(n, n.inputs[0]), out = spatial_of(n, n.outputs[0]), kernel = kernel_of(n);
+  const size_t rank = in.size();
+  const Dims ones(rank, 1), strides = n.attr_ints("strides", ones), dilations = n.attr_ints("dilations", ones);
+  const std::string auto_pad = n.attr_string("auto_pad", "NOTSET");
+  const Dims given = n.attr_ints("pads", Dims(2 * rank, 0));
+  Pads p;
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t reach = (out[d] - 1) * strides[d] + (kernel[d] - 1) * dilations[d] + 1;
+    const int64_t total = std::max<int64_t>(0, reach - in[d]);
+    int64_t begin = given[d];
+    if (auto_pad == "SAME_UPPER")
+      begin = total / 2;
+    else if (auto_pad == "SAME_LOWER")
+      begin = total - total / 2;
+    else if (auto_pad == "VALID")
+      begin = 0;
+    if (begin < 0) return std::nullopt;  // negative pads cut: rare enough to stay
+    p.begin.push_back(begin);
+    p.end.push_back(std::max<int64_t>(0, reach - in[d] - begin));
+  }
+  return p;
+}
+
+bool is_candidate(const Node& n) {
+  if (!n.domain.empty() || n.outputs.empty() || !n.outputs[0] || !n.outputs[0]->type.is_static_tensor()) return false;
+  if (!n.inputs[0] || !n.inputs[0]->type.is_static_tensor() || !is_float(n.inputs[0]->type.dtype)) return false;
+  if (n.is("MaxPool")) return n.outputs.size() < 2 || !n.outputs[1];
+  if (n.is("AveragePool")) return n.attr_int("count_include_pad", 0) != 0 && n.attr_int("ceil_mode", 0) == 0;
+  return n.is("Conv") && n.inputs[1]->type.is_static_tensor();
+}
+
+/// "_pad1", "_pad0_1_2_1": two Pads of one value differ in their names.
+std::string suffix_of(const Pads& p, bool infinite) {
+  Dims all = p.begin;
+  all.insert(all.end(), p.end.begin(), p.end.end());
+  std::string s = "_pad" + to_text(all[0]);
+  for (size_t i = 1; i < all.size(); ++i)
+    if (!std::equal(all.begin() + 1, all.end(), all.begin())) s += "_" + to_text(all[i]);
+  return s + (infinite ? "_inf" : "");
+}
+
+Value* padded(Graph& g, Node* n, const Pads& p, bool infinite) {
+  Value* x = n->inputs[0];
+  const Dims zero(channels_last(*n) ? 1 : 2, 0);
+  std::vector<int64_t> list;
+  for (const Dims* side : {&p.begin, &p.end}) {
+    list.insert(list.end(), zero.begin(), zero.end());
+    list.insert(list.end(), side->begin(), side->end());
+    if (channels_last(*n)) list.push_back(0);
+  }
+  const ModelText name = derived(x->name, suffix_of(p, infinite));
+  Value* pads = g.add_constant(derived(name, "_pads"), int64_constant(list));
+  const double value = infinite ? -std::numeric_limits<double>::infinity() : 0;
+  Value* fill = g.add_constant(derived(name, "_value"), scalar_constant(x->type.dtype, value));
+  return add_op(g, n, "Pad", {x, pads, fill}, name, {{"mode", std::string("constant")}});
+}
+
+void drop_pads(Node* n) {
+  n->attrs.erase("pads");
+  n->attrs.erase("auto_pad");
+  n->attrs.erase("ceil_mode");
+  n->fn = nullptr;
+}
+
+}  // namespace
+
+void explicit_pad(Graph& g, PassContext& cx) {
+  std::map<std::pair<int, std::string>, Value*> made;  // by value and suffix; looked up only
+  for (const auto& owned : g.nodes()) {
+    Node* n = owned.get();
+    for (const auto& r : n->regions) explicit_pad(*r, cx);
+    if (!is_candidate(*n)) continue;
+    const auto pads = pads_of(*n);
+    if (!pads || !pads->any()) continue;
+    const ValueType result = n->outputs[0]->type;
+    const bool infinite = n->is("MaxPool");
+    Value*& p = made[{n->inputs[0]->id, suffix_of(*pads, infinite) + (channels_last(*n) ? "l" : "f")}];
+    if (!p) p = padded(g, n, *pads, infinite);
+    g.set_input(n, 0, p);
+    drop_pads(n);
+    infer_types(g, *n);
+    check(n->outputs[0]->type == result, "explicit_pad changed the size of a result");
+  }
+}
+
+}  // namespace tc
