@@ -76,13 +76,14 @@ class Fusion {
   /// Joins and says what the result is.
   void settle(int a, int b, const Node* n) {
     const GroupKind from = groups_[a].kind, to = groups_[b].kind;
-    const Dims domain = groups_[a].domain;
+    const Dims domain = groups_[a].domain, reduced = groups_[a].reduced;
     Group& g = groups_[groups_.join(a, b)];
     const bool anchored = from == GroupKind::Contraction || from == GroupKind::Window || from == GroupKind::Rows;
     if (groups_.traits(n).kind == GroupKind::Pad && anchored) g.closed = true;
     if (anchored && to != GroupKind::Contraction) {
       g.kind = from;
       g.domain = domain;
+      g.reduced = reduced;
     } else if (to == GroupKind::Move || to == GroupKind::Pad) {
       // Only moves of moves can still be read through by a contraction.
       g.kind = from == GroupKind::Move && to == GroupKind::Move ? GroupKind::Move : GroupKind::Elementwise;
@@ -123,7 +124,7 @@ class Fusion {
       case GroupKind::Window:
         return !anchored && is_pointwise_in(n, v);
       case GroupKind::Rows:
-        if (anchored && (q.kind != GroupKind::Rows || q.domain != p.domain)) return false;
+        if (anchored && (q.kind != GroupKind::Rows || q.domain != p.domain || q.reduced != p.reduced)) return false;
         return is_pointwise_in(n, v) || dims_of(n->outputs[0]) == p.domain;
       case GroupKind::Pad:
       case GroupKind::Opaque:
@@ -135,7 +136,7 @@ class Fusion {
   bool fits_rows(const Group& p, const Node* n, const Value* v, bool private_value) {
     const Dims& domain = groups_.traits(n).domain;
     if (dims_of(v) != domain) return false;
-    if (p.kind == GroupKind::Rows) return p.domain == domain;
+    if (p.kind == GroupKind::Rows) return p.domain == domain && p.reduced == groups_.traits(n).reduced;
     return p.kind == GroupKind::Elementwise || (p.kind == GroupKind::Move && private_value);
   }
 

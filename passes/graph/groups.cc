@@ -36,35 +36,49 @@ bool is_affine_load(const Stage& s) {
          std::all_of(l->index.begin(), l->index.end(), [&](const Expr& e) { return affine_in(e, vars).has_value(); });
 }
 
-/// The shape whose every element a reduction reads once through plain indices, empty if there is none.
-Dims row_domain(const TensorFn& fn) {
-  Dims domain;
+struct Rows {
+  Dims domain, reduced;
+  bool operator==(const Rows&) const = default;
+};
+
+/// The load's buffer and reduced axes if it walks every element once through plain indices.
+std::optional<Rows> rows_of(const Load& l, const Stage& s, int64_t volume) {
+  if (!is_static(l.buffer->shape)) return std::nullopt;
+  Rows r{static_dims(l.buffer->shape), {}};
+  if (num_elements(r.domain) != volume) return std::nullopt;
+  for (size_t d = 0; d < l.index.size(); ++d) {
+    const VarRef* v = as<VarRef>(l.index[d]);
+    if (!v && !as<IntImm>(l.index[d])) return std::nullopt;
+    if (v && std::any_of(s.raxes.begin(), s.raxes.end(), [&](const Axis& a) { return a.var == v->var; }))
+      r.reduced.push_back(int64_t(d));
+  }
+  return r;
+}
+
+/// What all reductions of the function have in common, if each reads a tensor of that shape once.
+std::optional<Rows> common_rows(const TensorFn& fn) {
+  std::optional<Rows> common;
   for (const Stage& s : fn.stages) {
     if (s.kind != Stage::Kind::Reduce) continue;
-    std::vector<Var> vars = vars_of(s.axes);
-    for (const Axis& a : s.raxes) vars.push_back(a.var);
     int64_t volume = 1;
     for (const auto* axes : {&s.axes, &s.raxes})
       for (const Axis& a : *axes) {
-        if (!a.extent.is_const()) return {};
+        if (!a.extent.is_const()) return std::nullopt;
         volume = checked_mul(volume, a.extent.value);
       }
     bool found = false;
     for (const Expr& value : s.values)
       walk(value, [&](const Expr& e) {
         const Load* l = as<Load>(e);
-        if (!l || !is_static(l->buffer->shape)) return true;
-        const Dims d = static_dims(l->buffer->shape);
-        const bool plain =
-            std::all_of(l->index.begin(), l->index.end(), [](const Expr& x) { return as<VarRef>(x) || as<IntImm>(x); });
-        if (!plain || num_elements(d) != volume) return true;
-        found = found || domain.empty() || domain == d;
-        if (domain.empty()) domain = d;
+        const auto rows = l ? rows_of(*l, s, volume) : std::nullopt;
+        if (!rows) return true;
+        if (!common) common = rows;
+        found = found || rows == common;
         return true;
       });
-    if (!found) return {};
+    if (!found) return std::nullopt;
   }
-  return domain;
+  return common;
 }
 
 GroupKind move_kind(const TensorFn& fn) {
@@ -92,9 +106,12 @@ NodeTraits traits_of(const Node& n) {
       t.kind = move_kind(fn);
       break;
     case Pattern::Reduction: {
-      const Dims rows = row_domain(fn);
-      t.kind = rows.empty() ? GroupKind::Window : GroupKind::Rows;
-      if (!rows.empty()) t.domain = rows;
+      const auto rows = common_rows(fn);
+      t.kind = rows ? GroupKind::Rows : GroupKind::Window;
+      if (rows) {
+        t.domain = rows->domain;
+        t.reduced = rows->reduced;
+      }
       break;
     }
     case Pattern::Contraction:
@@ -116,6 +133,7 @@ Groups::Groups(const Graph& g) : position_(size_t(g.node_ids()), -1) {
     Group group;
     group.kind = traits_.back().kind;
     group.domain = traits_.back().domain;
+    group.reduced = traits_.back().reduced;
     group.nodes = {owned.get()};
     group.first = group.last = at;
     groups_.push_back(std::move(group));
@@ -163,6 +181,7 @@ int Groups::join(int a, int b) {
   Group &k = groups_[size_t(keep)], &l = groups_[size_t(gone)];
   k.kind = groups_[size_t(b)].kind;
   k.domain = groups_[size_t(b)].domain;
+  k.reduced = groups_[size_t(b)].reduced;
   k.closed = groups_[size_t(b)].closed;
   const auto before = [&](const Node* x, const Node* y) { return position(x) < position(y); };
   const auto middle = int64_t(k.nodes.size());

@@ -21,6 +21,7 @@ enum class GroupKind {
 struct Group {
   GroupKind kind = GroupKind::Opaque;
   Dims domain;               // Rows: what is reduced; else the shape of the results
+  Dims reduced;              // Rows: the axes of the domain that are
   std::vector<Node*> nodes;  // in list order
   bool closed = false;       // a final Pad or the like: no consumer joins
   int first = 0, last = 0;   // positions of nodes in the graph
@@ -29,8 +30,8 @@ struct Group {
 /// How one fused node reads and writes; derived from its stages.
 struct NodeTraits {
   GroupKind kind = GroupKind::Opaque;
-  Dims domain;          // as in Group
-  bool affine = false;  // Move: every index is a sum of axes times constants
+  Dims domain, reduced;  // as in Group
+  bool affine = false;   // Move: every index is a sum of axes times constants
 };
 NodeTraits traits_of(const Node& n);
 
@@ -49,7 +50,7 @@ class Groups {
   /// May group a, which feeds group b, become one with it? Not if a way from a to b leads through a third group, or if
   /// finding that out would take too long.
   bool can_join(int a, int b);
-  /// Returns the number of the joint group; its kind and domain are b's.
+  /// Returns the number of the joint group; its kind, domain and reduced axes are b's.
   int join(int a, int b);
 
  private:
