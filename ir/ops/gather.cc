@@ -83,64 +83,6 @@ void define_reverse_sequence(OpBuilder& b) {
   }));
 }
 
-/// Rows where a condition that is known when the model is compiled holds.
-void define_compress(OpBuilder& b) {
-  Tensor x = b.in(0);
-  const Tensor condition = b.in(1);
-  if (condition.dtype() != DType::Bool || condition.rank() != 1) b.reject("the condition must be a list of bool", 1);
-  const std::vector<int64_t> chosen = b.const_ints(1);
-  int axis = 0;
-  if (b.has_attr("axis"))
-    axis = b.axis(b.attr_int("axis"), x.rank());
-  else if (x.rank() != 1) {
-    const Dims flat = {num_elements(x.dims())}, from = x.dims();
-    const Tensor whole = x;
-    x = b.compute("flat", x.dtype(), flat, [&](const Exprs& i) { return whole(reshape_index(i, flat, from)); });
-  }
-  if (int64_t(chosen.size()) > x.dim(axis)) b.reject("the condition is longer than the axis", 1);
-  Dims dims = x.dims();
-  dims[size_t(axis)] = 0;
-  for (int64_t c : chosen) dims[size_t(axis)] += c != 0 ? 1 : 0;
-  const auto y =
-      b.nest("compress", {ValueType::tensor(x.dtype(), to_shape(dims))}, [&](const std::vector<Buffer>& out) {
-        const Buffer next = make_buffer("next", DType::I64, {Dim(1)}, Scope::Stack);
-        std::vector<Var> vars;
-        for (size_t d = 0; d < dims.size(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
-        const Exprs i(vars.begin(), vars.end());
-        Stmt copy = store(out[0], with_axis(i, axis, load(next, {0})), x(i));
-        for (size_t d = dims.size(); d-- > 0;)
-          if (int(d) != axis) copy = loop(vars[d], x.dim(int(d)), copy);
-        const Stmt step = if_then(condition({i[size_t(axis)]}), seq({copy, store(next, {0}, load(next, {0}) + 1)}));
-        return alloc(next, seq({store(next, {0}, 0), loop(vars[size_t(axis)], int64_t(chosen.size()), step)}));
-      });
-  b.output(0, y[0]);
-}
-
-/// Indices of the elements that are not zero, of an input that is known when the model is compiled.
-void define_non_zero(OpBuilder& b) {
-  const Tensor x = b.in(0);
-  const Constant c = b.constant(0);
-  if (!c) b.unsupported("the result's size depends on values that are known only when the model runs", 0);
-  int64_t count = 0;
-  for (int64_t k = 0; k < c->size(); k++) count += c->as_double(k) != 0 ? 1 : 0;
-  const Dims dims = {x.rank(), count};
-  const auto y =
-      b.nest("nonzero", {ValueType::tensor(DType::I64, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
-        const Buffer next = make_buffer("next", DType::I64, {Dim(1)}, Scope::Stack);
-        std::vector<Var> vars;
-        for (int d = 0; d < x.rank(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
-        const Exprs i(vars.begin(), vars.end());
-        Stmts found;
-        for (size_t d = 0; d < i.size(); d++) found.push_back(store(out[0], {Expr(int64_t(d)), load(next, {0})}, i[d]));
-        found.push_back(store(next, {0}, load(next, {0}) + 1));
-        const Expr e = widen(x(i));
-        Stmt body = if_then(x.dtype() == DType::Bool ? e : ne(e, zero(e->dtype)), seq(found));
-        for (size_t d = vars.size(); d-- > 0;) body = loop(vars[d], x.dim(int(d)), body);
-        return alloc(next, seq({store(next, {0}, 0), body}));
-      });
-  b.output(0, y[0]);
-}
-
 }  // namespace
 
 OpFamily gather_ops() {
@@ -154,8 +96,6 @@ OpFamily gather_ops() {
        {{"batch_axis", int64_t(1)}, {"time_axis", int64_t(0)}},
        define_reverse_sequence,
        "x lengths"},
-      {"Compress", 28, {{"axis", {}}}, define_compress, "x condition"},
-      {"NonZero", 13, {}, define_non_zero, "x", "nonzero"},
   };
 }
 

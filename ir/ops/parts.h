@@ -14,6 +14,7 @@ OpFamily training_ops();     // elementwise: optimiser steps
 OpFamily text_ops();         // reduction: n-gram counts
 OpFamily pad_ops();          // movement
 OpFamily gather_ops();       // movement
+OpFamily select_ops();       // movement: sizes that depend on values
 OpFamily scatter_ops();      // movement
 OpFamily signal_ops();       // generator
 OpFamily random_ops();       // generator

@@ -101,12 +101,9 @@ struct Transform {
   bool inverse, onesided;
 };
 
-Transform transform_of(OpBuilder& b, const Tensor& x) {
-  if (x.rank() < 2 || (x.dim(-1) != 1 && x.dim(-1) != 2))
-    b.reject("the last axis must hold the real part, or the real and the imaginary part", 0);
+Transform transform_of(OpBuilder& b, const Tensor& x, int axis) {
   Transform t{};
-  t.axis = b.axis(b.has(2) ? b.const_int(2) : -2, x.rank());
-  if (t.axis == x.rank() - 1) b.reject("the axis of the complex parts cannot be transformed", 2);
+  t.axis = axis;
   t.inverse = b.attr_int("inverse") != 0;
   t.onesided = b.attr_int("onesided") != 0;
   const int64_t have = x.dim(t.axis);
@@ -114,6 +111,14 @@ Transform transform_of(OpBuilder& b, const Tensor& x) {
   if (t.n < 1) b.reject("the length of the transform must be positive", 1);
   t.used = std::min(have, t.inverse && t.onesided ? t.n / 2 + 1 : t.n);
   return t;
+}
+
+/// Shape of the result.
+Dims transformed(const Tensor& x, const Transform& t) {
+  Dims dims = x.dims();
+  dims[size_t(t.axis)] = t.onesided && !t.inverse ? t.n / 2 + 1 : t.n;
+  dims.back() = t.inverse && t.onesided ? 1 : 2;
+  return dims;
 }
 
 /// The full real signal of a one-sided spectrum: every bin but the first and (n even) the middle one stands for two.
@@ -127,48 +132,96 @@ Tensor inverse_real(OpBuilder& b, const Tensor& x, const Transform& t, const Cir
   });
 }
 
-void define_dft(OpBuilder& b) {
-  const Tensor x = b.in(0);
-  const Transform t = transform_of(b, x);
+Tensor dft(OpBuilder& b, const Tensor& x, const Transform& t) {
   const Circle c = circle(b, t.n);
   const int last = x.rank() - 1;
-  const bool real = t.inverse && t.onesided;
-  Dims dims = x.dims();
-  dims[size_t(t.axis)] = t.onesided && !t.inverse ? t.n / 2 + 1 : t.n;
-  dims[size_t(last)] = real ? 1 : 2;
-  const Tensor sum =
-      real
-          ? inverse_real(b, x, t, c, dims)
-          : b.reduce("dft", Op::Add, DType::F64, dims, {t.used}, [&](const Exprs& i, const Exprs& r) {
-              const Exprs at = with_axis(i, t.axis, r[0]);
-              const Complex e{f64(x(with_axis(at, last, 0))), x.dim(-1) == 2 ? f64(x(with_axis(at, last, 1))) : f64(0)};
-              return rotate(c, e, i[size_t(t.axis)], r[0], i[size_t(last)], t.inverse);
-            });
-  b.output(0, b.compute("dft", x.dtype(), dims, [&](const Exprs& i) {
-    return cast(x.dtype(), t.inverse ? sum(i) / f64(double(t.n)) : sum(i));
-  }));
+  const Dims dims = transformed(x, t);
+  auto term = [&](const Exprs& i, const Exprs& r) {
+    const Exprs at = with_axis(i, t.axis, r[0]);
+    const Complex e{f64(x(with_axis(at, last, 0))), x.dim(-1) == 2 ? f64(x(with_axis(at, last, 1))) : f64(0)};
+    return rotate(c, e, i[size_t(t.axis)], r[0], i[size_t(last)], t.inverse);
+  };
+  const Tensor sum = t.inverse && t.onesided ? inverse_real(b, x, t, c, dims)
+                                             : b.reduce("dft", Op::Add, DType::F64, dims, {t.used}, term);
+  return b.compute("dft", x.dtype(), dims,
+                   [&](const Exprs& i) { return cast(x.dtype(), t.inverse ? sum(i) / f64(double(t.n)) : sum(i)); });
 }
 
-/// y[batch, frame, k, part]: the transform of the windowed frame.
+/// An axis that is known only at run time chooses among those that give the declared shape.
+void define_dft(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  if (x.rank() < 2 || (x.dim(-1) != 1 && x.dim(-1) != 2))
+    b.reject("the last axis must hold the real part, or the real and the imaginary part", 0);
+  if (b.known(2)) {
+    const int axis = b.axis(b.has(2) ? b.const_int(2) : -2, x.rank());
+    if (axis == x.rank() - 1) b.reject("the axis of the complex parts cannot be transformed", 2);
+    return b.output(0, dft(b, x, transform_of(b, x, axis)));
+  }
+  const Dims declared = b.declared_dims(0, 2);
+  std::vector<Candidate> candidates;
+  for (int a = 0; a + 1 < x.rank(); a++) {
+    if (!b.has(1) && x.dim(a) < (b.attr_int("inverse") != 0 && b.attr_int("onesided") != 0 ? 2 : 1)) continue;
+    const Transform t = transform_of(b, x, a);
+    if (transformed(x, t) == declared)
+      candidates.push_back({eq(run_time_axis(element(b, 2), x.rank()), Expr(a)), dft(b, x, t)});
+  }
+  if (candidates.empty()) b.reject("no axis gives the declared shape", 2);
+  b.output(0, choose(b, "dft", candidates));
+}
+
+/// y[batch, frame, k, part]: the transform of the windowed frames of n elements.
+Tensor stft(OpBuilder& b, const Tensor& x, const Tensor& window, const Expr& step, int64_t n, const Dims& dims) {
+  const Circle c = circle(b, n);
+  const bool known = as_const_int(step).has_value();
+  const Tensor sum = b.reduce("stft", Op::Add, DType::F64, dims, {n}, [&](const Exprs& i, const Exprs& r) {
+    const Expr weight = window ? f64(window({r[0]})) : f64(1);
+    const Expr place = i[1] * step + r[0], at = known ? place : max(Expr(0), min(place, Expr(x.dim(1) - 1)));
+    const Complex e{weight * f64(x({i[0], at, 0})), x.dim(2) == 2 ? weight * f64(x({i[0], at, 1})) : f64(0)};
+    return rotate(c, e, i[2], r[0], i[3], false);
+  });
+  return convert(b, sum, x.dtype(), "stft");
+}
+
+/// A frame length that is known only at run time is one of two that give the declared number of bins.
 void define_stft(OpBuilder& b) {
   const Tensor x = b.in(0), window = b.has(2) ? b.in(2) : Tensor();
   if (x.rank() != 3 || (x.dim(2) != 1 && x.dim(2) != 2))
     b.reject("the signal must have the shape [batch, length, 1 or 2]", 0);
-  const int64_t step = b.const_int(1);
   if (window && window.rank() != 1) b.reject("the window must have one axis", 2);
-  const int64_t n = b.has(3) ? b.const_int(3) : window ? window.dim(0) : x.dim(1);
-  if (step < 1 || n < 1 || n > x.dim(1)) b.reject("frame_step and frame_length must be positive and fit the signal", 1);
-  if (window && window.dim(0) != n) b.reject("the window's length is not the frame's", 2);
-  const int64_t bins = b.attr_int("onesided") != 0 ? n / 2 + 1 : n;
-  const Dims dims = {x.dim(0), (x.dim(1) - n) / step + 1, bins, 2};
-  const Circle c = circle(b, n);
-  const Tensor sum = b.reduce("stft", Op::Add, DType::F64, dims, {n}, [&](const Exprs& i, const Exprs& r) {
-    const Expr weight = window ? f64(window({r[0]})) : f64(1);
-    const Expr at = i[1] * step + r[0];
-    const Complex e{weight * f64(x({i[0], at, 0})), x.dim(2) == 2 ? weight * f64(x({i[0], at, 1})) : f64(0)};
-    return rotate(c, e, i[2], r[0], i[3], false);
-  });
-  b.output(0, convert(b, sum, x.dtype(), "stft"));
+  const bool onesided = b.attr_int("onesided") != 0;
+  std::vector<int64_t> lengths;
+  if (b.has(3) && b.known(3))
+    lengths = {b.const_int(3)};
+  else if (window || !b.has(3))
+    lengths = {window ? window.dim(0) : x.dim(1)};
+  else if (const Dims d = b.declared_dims(0, 3); d.size() == 4 && d[2] > 0) {
+    if (onesided)
+      lengths = {2 * d[2] - 1, 2 * d[2] - 2};
+    else
+      lengths = {d[2]};
+  }
+  const Expr step = element(b, 1);
+  std::vector<Candidate> candidates;
+  for (int64_t n : lengths) {
+    if (n < 1 || n > x.dim(1) || (window && window.dim(0) != n)) continue;
+    Dims dims;
+    if (const auto s = as_const_int(step)) {
+      if (*s < 1) b.reject("frame_step must be positive", 1);
+      dims = {x.dim(0), (x.dim(1) - n) / *s + 1, onesided ? n / 2 + 1 : n, 2};
+    } else {
+      dims = b.declared_dims(0, 1);
+      if (dims.size() != 4 || dims[0] != x.dim(0) || dims[2] != (onesided ? n / 2 + 1 : n) || dims[3] != 2)
+        b.reject("the declared shape does not fit the signal", 1);
+    }
+    // A step that is known only at run time must keep the last frame inside of the signal.
+    const Expr fits = as_const_int(step) ? make_int(DType::Bool, 1)
+                                         : step >= Expr(1) && step <= Expr(x.dim(1)) &&
+                                               step * Expr(dims[1] - 1) + Expr(n) <= Expr(x.dim(1));
+    const Expr chosen = b.known(3) ? fits : eq(element(b, 3), Expr(n)) && fits;
+    candidates.push_back({chosen, stft(b, x, window, step, n, dims)});
+  }
+  if (candidates.empty()) b.reject("no frame length fits signal, window and declared shape", 3);
+  b.output(0, is_const(candidates[0].condition, 1) ? candidates[0].result : choose(b, "stft", candidates));
 }
 
 }  // namespace

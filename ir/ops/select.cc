@@ -1,0 +1,219 @@
+// Operators whose result's size depends on values: Compress, NonZero, Unique. The size comes from values that are known
+// when the model is compiled, or else from the shape that the model declares; values that need another size raise
+// E_RANGE.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "ir/ops/helpers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+Buffer counter(const std::string& name) { return make_buffer(name, DType::I64, {Dim(1)}, Scope::Stack); }
+Expr value_of(const Buffer& c) { return load(c, {0}); }
+Stmt set(const Buffer& c, const Expr& e) { return store(c, {0}, e); }
+Stmt increment(const Buffer& c) { return set(c, value_of(c) + 1); }
+
+/// Raises E_RANGE unless the counter ended at `count`.
+Stmt must_be(const Buffer& c, int64_t count) {
+  return if_then(ne(value_of(c), Expr(count)), set(c, out_of_range(DType::I64)));
+}
+
+std::vector<Var> loop_vars(int rank) {
+  std::vector<Var> vars;
+  for (int d = 0; d < rank; d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
+  return vars;
+}
+
+/// Rows along an axis (or elements of the flattened input) where the condition holds.
+void define_compress(OpBuilder& b) {
+  Tensor x = b.in(0);
+  const Tensor condition = b.in(1);
+  if (condition.dtype() != DType::Bool || condition.rank() != 1) b.reject("the condition must be a list of bool", 1);
+  int axis = 0;
+  if (b.has_attr("axis")) {
+    axis = b.axis(b.attr_int("axis"), x.rank());
+  } else if (x.rank() != 1) {
+    const Dims flat = {num_elements(x.dims())}, from = x.dims();
+    const Tensor whole = x;
+    x = b.compute("flat", x.dtype(), flat, [&](const Exprs& i) { return whole(reshape_index(i, flat, from)); });
+  }
+  if (condition.dim(0) > x.dim(axis)) b.reject("the condition is longer than the axis", 1);
+  Dims dims = x.dims();
+  if (b.known(1)) {
+    const std::vector<int64_t> chosen = b.const_ints(1);
+    dims[size_t(axis)] = std::count_if(chosen.begin(), chosen.end(), [](int64_t c) { return c != 0; });
+  } else {
+    dims = b.declared_dims(0, 1);
+    if (int(dims.size()) != x.rank() || without_axis(dims, axis) != without_axis(x.dims(), axis))
+      b.reject("the declared shape does not fit the input", 1);
+  }
+  const int64_t count = dims[size_t(axis)];
+  const auto y =
+      b.nest("compress", {ValueType::tensor(x.dtype(), to_shape(dims))}, [&](const std::vector<Buffer>& out) {
+        const Buffer next = counter("next");
+        const std::vector<Var> vars = loop_vars(x.rank());
+        const Exprs i(vars.begin(), vars.end());
+        Stmt copy = store(out[0], with_axis(i, axis, value_of(next)), x(i));
+        for (size_t d = dims.size(); d-- > 0;)
+          if (int(d) != axis) copy = loop(vars[d], x.dim(int(d)), copy);
+        const Stmt step =
+            if_then(condition({i[size_t(axis)]}), seq({if_then(value_of(next) < Expr(count), copy), increment(next)}));
+        return alloc(next, seq({set(next, 0), loop(vars[size_t(axis)], condition.dim(0), step), must_be(next, count)}));
+      });
+  b.output(0, y[0]);
+}
+
+/// Indices of the elements that are not zero, one row per axis.
+void define_non_zero(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  Dims dims = {x.rank(), 0};
+  if (const Constant c = b.constant(0)) {
+    for (int64_t k = 0; k < c->size(); k++) dims[1] += c->as_double(k) != 0 ? 1 : 0;
+  } else {
+    dims = b.declared_dims(0, 0);
+    if (dims.size() != 2 || dims[0] != x.rank()) b.reject("the declared shape does not fit the input", 0);
+  }
+  const auto y =
+      b.nest("nonzero", {ValueType::tensor(DType::I64, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
+        const Buffer next = counter("next");
+        const std::vector<Var> vars = loop_vars(x.rank());
+        const Exprs i(vars.begin(), vars.end());
+        Stmts found;
+        for (size_t d = 0; d < i.size(); d++) found.push_back(store(out[0], {Expr(int64_t(d)), value_of(next)}, i[d]));
+        const Expr e = widen(x(i));
+        Stmt body = if_then(x.dtype() == DType::Bool ? e : ne(e, zero(e->dtype)),
+                            seq({if_then(value_of(next) < Expr(dims[1]), seq(found)), increment(next)}));
+        for (size_t d = vars.size(); d-- > 0;) body = loop(vars[d], x.dim(int(d)), body);
+        return alloc(next, seq({set(next, 0), body, must_be(next, dims[1])}));
+      });
+  b.output(0, y[0]);
+}
+
+/// x as rows: [number of rows, elements of a row]; a row is a slice along the axis, or one element.
+Tensor rows_of(OpBuilder& b, const Tensor& x) {
+  if (!b.has_attr("axis")) {
+    const Dims flat = {num_elements(x.dims()), 1}, from = x.dims();
+    return b.compute("rows", x.dtype(), flat, [&](const Exprs& i) { return x(reshape_index(i, flat, from)); });
+  }
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const Dims rest = without_axis(x.dims(), axis);
+  return b.compute("rows", x.dtype(), {x.dim(axis), num_elements(rest)},
+                   [&](const Exprs& i) { return x(insert_axis(delinearize(i[1], rest), axis, i[0])); });
+}
+
+/// -1, 0 or 1; NaN equals itself and comes after all numbers.
+Expr compare(const Expr& a, const Expr& b) {
+  if (a->dtype == DType::Bool) return select(eq(a, b), Expr(0), select(a, Expr(1), Expr(-1)));
+  const Expr plain = select(a < b, Expr(-1), select(a > b, Expr(1), Expr(0)));
+  if (!is_float(a->dtype)) return plain;
+  const Expr a_nan = apply(Op::IsNan, {a}), b_nan = apply(Op::IsNan, {b});
+  return select(a_nan, select(b_nan, Expr(0), Expr(1)), select(b_nan, Expr(-1), plain));
+}
+
+/// order = how row p compares with row q, element by element.
+Stmt compare_rows(const Tensor& rows, const Buffer& order, const Expr& p, const Expr& q) {
+  const Var e = make_var("e");
+  const Expr sign = compare(widen(rows({p, e})), widen(rows({q, e})));
+  return seq({set(order, 0), loop(e, rows.dim(1), if_then(eq(value_of(order), 0), set(order, sign)))});
+}
+
+/// A number that two elements share exactly when compare() calls them equal.
+int64_t key_of(const TensorData& x, int64_t at) {
+  if (!is_float(x.dtype)) return x.as_int(at);
+  const double v = x.as_double(at);
+  if (std::isnan(v)) return INT64_MAX;
+  return v == 0 ? 0 : std::bit_cast<int64_t>(v);
+}
+
+/// How many rows differ, for an input that is known when the model is compiled.
+int64_t distinct_rows(const TensorData& x, bool by_axis, int axis) {
+  const auto middle = x.dims.begin() + axis;
+  const int64_t outer = by_axis ? num_elements(Dims(x.dims.begin(), middle)) : 1;
+  const int64_t inner = by_axis ? num_elements(Dims(middle + 1, x.dims.end())) : 1;
+  const int64_t n = by_axis ? *middle : x.size();
+  std::vector<std::vector<int64_t>> rows(static_cast<size_t>(n));
+  for (int64_t r = 0; r < n; r++)
+    for (int64_t o = 0; o < outer; o++)
+      for (int64_t k = 0; k < inner; k++) rows[size_t(r)].push_back(key_of(x, (o * n + r) * inner + k));
+  std::sort(rows.begin(), rows.end());
+  return std::unique(rows.begin(), rows.end()) - rows.begin();
+}
+
+struct UniqueLists {
+  Buffer first, inverse, counts;  // per distinct row: first occurrence, how often; per row: its place
+};
+
+/// Inserts row after row into the list of distinct rows: sorted, or in order of appearance.
+Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool sorted) {
+  const Buffer used = counter("used"), place = counter("place"), order = counter("order");
+  const Var r = make_var("r"), q = make_var("q"), s = make_var("s");
+  const Expr p = value_of(place);
+  auto compare_at_place = [&] { return if_then(p < value_of(used), compare_rows(rows, order, load(u.first, {p}), r)); };
+  // `order` is what the row at `place` says: beyond the end of the list it is 1, "larger".
+  const Expr passes = sorted ? eq(value_of(order), -1) : ne(value_of(order), 0) && p < value_of(used);
+  const Stmt search = seq({set(place, 0), set(order, 1), compare_at_place(),
+                           while_loop(passes, seq({increment(place), set(order, 1), compare_at_place()}))});
+  const Expr from = value_of(used) - 1 - Expr(s);
+  const Stmt shift = loop(
+      s, value_of(used) - p,
+      seq({store(u.first, {from + 1}, load(u.first, {from})), store(u.counts, {from + 1}, load(u.counts, {from}))}));
+  const Stmt insert =
+      seq({if_then(value_of(used) < Expr(count), seq({shift, store(u.first, {p}, r), store(u.counts, {p}, 1)})),
+           increment(used)});
+  const Stmt found = store(u.counts, {p}, load(u.counts, {p}) + 1);
+  const Stmt fill =
+      loop(r, rows.dim(0),
+           if_then(value_of(used) <= Expr(count), seq({search, if_then(eq(value_of(order), 0), found, insert)})));
+  const Stmt number = loop(q, rows.dim(0),
+                           seq({set(place, 0), compare_rows(rows, order, load(u.first, {0}), q),
+                                while_loop(ne(value_of(order), 0) && p < Expr(count - 1),
+                                           seq({increment(place), compare_rows(rows, order, load(u.first, {p}), q)})),
+                                store(u.inverse, {q}, p)}));
+  const Stmt all = seq({set(used, 0), fill, must_be(used, count), count > 0 ? number : Stmt()});
+  return alloc(used, alloc(place, alloc(order, all)));
+}
+
+void define_unique(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const bool by_axis = b.has_attr("axis");
+  const int axis = by_axis ? b.axis(b.attr_int("axis"), x.rank()) : 0;
+  int64_t count = 0;
+  Dims dims = by_axis ? x.dims() : Dims{0};
+  if (b.constant(0)) {
+    count = distinct_rows(*b.constant(0), by_axis, axis);
+  } else {
+    const Dims declared = b.declared_dims(0, 0);
+    if (declared.size() != dims.size()) b.reject("the declared shape does not fit the input", 0);
+    count = declared[size_t(axis)];
+  }
+  dims[size_t(axis)] = count;
+  const Tensor rows = rows_of(b, x);
+  if ((count == 0) != (rows.dim(0) == 0) || count > rows.dim(0))
+    b.reject("the declared shape does not fit the input", 0);
+  const ValueType list = ValueType::tensor(DType::I64, to_shape({count}));
+  const auto u = b.nest("unique", {list, ValueType::tensor(DType::I64, to_shape({rows.dim(0)})), list},
+                        [&](const std::vector<Buffer>& out) {
+                          return fill_lists(rows, {out[0], out[1], out[2]}, count, b.attr_int("sorted") != 0);
+                        });
+  b.output(0, b.compute("unique", x.dtype(), dims, [&](const Exprs& i) {
+    const Expr row = u[0]({i[size_t(axis)]});
+    if (by_axis) return x(with_axis(i, axis, row));
+    return rows({row, Expr(0)});
+  }));
+  for (int k = 0; k < 3; k++) b.output(k + 1, u[size_t(k)]);
+}
+
+}  // namespace
+
+OpFamily select_ops() {
+  return {
+      {"Compress", 28, {{"axis", {}}}, define_compress, "x condition"},
+      {"NonZero", 13, {}, define_non_zero, "x", "nonzero"},
+      {"Unique", 28, {{"axis", {}}, {"sorted", int64_t(1)}}, define_unique},
+  };
+}
+
+}  // namespace tc
