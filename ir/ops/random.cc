@@ -104,15 +104,19 @@ Expr uniform_random(const OpBuilder& b, const Exprs& index, const Dims& dims, ui
 }
 
 OpFamily random_ops() {
-  const std::vector<AttrSpec> uniform_attrs = {
-      {"dtype", {}}, {"high", 1.0f}, {"low", 0.0f}, {"seed", {}}, {"shape", {}}};
-  const std::vector<AttrSpec> normal_attrs = {
-      {"dtype", {}}, {"mean", 0.0f}, {"scale", 1.0f}, {"seed", {}}, {"shape", {}}};
+  // The "Like" forms take shape and type from their operand; the others have a shape, and float where nothing is said.
+  const std::vector<AttrSpec> uniform_like = {{"dtype", {}}, {"high", 1.0f}, {"low", 0.0f}, {"seed", {}}};
+  const std::vector<AttrSpec> normal_like = {{"dtype", {}}, {"mean", 0.0f}, {"scale", 1.0f}, {"seed", {}}};
+  auto with_shape = [](std::vector<AttrSpec> attrs) {
+    attrs[0].otherwise = int64_t(DType::F32);
+    attrs.push_back({"shape", {}});
+    return attrs;
+  };
   return {
-      {"RandomUniform", 22, uniform_attrs, random_uniform(false)},
-      {"RandomUniformLike", 22, uniform_attrs, random_uniform(true), "x", "random_uniform"},
-      {"RandomNormal", 22, normal_attrs, random_normal(false)},
-      {"RandomNormalLike", 22, normal_attrs, random_normal(true), "x", "random_normal"},
+      {"RandomUniform", 22, with_shape(uniform_like), random_uniform(false)},
+      {"RandomUniformLike", 22, uniform_like, random_uniform(true), "x", "random_uniform"},
+      {"RandomNormal", 22, with_shape(normal_like), random_normal(false)},
+      {"RandomNormalLike", 22, normal_like, random_normal(true), "x", "random_normal"},
       {"Bernoulli", 22, {{"dtype", {}}, {"seed", {}}}, define_bernoulli, "p"},
       {"Multinomial", 22, {{"dtype", int64_t(6)}, {"sample_size", int64_t(1)}, {"seed", {}}}, define_multinomial},
   };
