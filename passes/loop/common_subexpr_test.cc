@@ -102,6 +102,15 @@ TEST(CommonSubexpr, AffineIndicesStay) {
   EXPECT_TRUE(common_subexpr(s).same_as(s));
 }
 
+TEST(CommonSubexpr, IndicesWithDivisionsGetNames) {
+  Buffer x = f32s("x", 10), y = f32s("y", 10);
+  Expr whole = floor_div(10, lanes()) * lanes(), left = Expr(10) - whole;
+  EXPECT_EQ(text(store(y, {ramp(whole)}, partial(load(x, {ramp(whole)}), left), std::nullopt, left), {x, y}),
+            "let whole = floor_div(10, VL) * VL\n"
+            "let left = 10 - whole\n"
+            "y[whole:VL] = first(left, x[whole:VL])  (first left)\n");
+}
+
 TEST(CommonSubexpr, Vectors) {
   Buffer x = f32s("x"), y = f32s("y");
   Var i = make_var("i");

@@ -14,6 +14,16 @@ int64_t bits_of(double v) {
   return b;
 }
 
+bool divides(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    auto* a = as<Apply>(x);
+    found |= a && (a->op == Op::Div || a->op == Op::FloorDiv || a->op == Op::Mod || a->op == Op::FloorMod);
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace
 
 Exprs operands_of(const Expr& e) {
@@ -133,7 +143,8 @@ bool is_worth_binding(const Expr& e) {
   if (as<Apply>(e)) {
     if (e->dtype != DType::I64 || e->vector) return true;
     Op op = as<Apply>(e)->op;
-    return op != Op::Add && op != Op::Sub && op != Op::Mul && op != Op::Neg;
+    bool affine = op == Op::Add || op == Op::Sub || op == Op::Mul || op == Op::Neg;
+    return !affine || divides(e);
   }
   if (auto* l = as<Load>(e)) return l->buffer->scope != Scope::Register;
   return as<Select>(e) || as<Cast>(e) || as<Partial>(e) || as<Shuffle>(e) || as<Bitcast>(e);
@@ -149,13 +160,14 @@ std::string binding_name(const Expr& e) {
   if (as<Select>(e)) return "picked";
   auto* a = as<Apply>(e);
   if (!a) return "v";
+  bool index = e->dtype == DType::I64;
   switch (a->op) {
     case Op::Add:
-      return "sum";
+      return index ? "at" : "sum";
     case Op::Sub:
-      return "diff";
+      return index ? "left" : "diff";
     case Op::Mul:
-      return "prod";
+      return index ? "whole" : "prod";
     case Op::Div:
     case Op::FloorDiv:
       return "quot";

@@ -45,7 +45,7 @@ class ExprNumbers {
 
 bool has_views(const Stmt& s);
 
-/// Worth a name: something that costs more than reading a variable. Affine index arithmetic is not.
+/// Worth a name: something that costs more than reading a variable. Affine index arithmetic without divisions is not.
 bool is_worth_binding(const Expr& e);
 
 /// A short name for what `e` computes: "sum", "exp_v", the buffer of a load.
