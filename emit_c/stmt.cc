@@ -12,6 +12,16 @@ namespace {
 
 bool is_single(const Stmt& s) { return as<Store>(s) || as<For>(s) || as<Prefetch>(s); }
 
+// Arithmetic on loop variables and sizes, as loop variables are: no tensor's data in it.
+bool is_index(const Expr& e) {
+  bool index = e->dtype == DType::I64 && !e->vector;
+  walk(e, [&](const Expr& x) {
+    index = index && !as<Load>(x) && !as<Cast>(x) && !as<Bitcast>(x);
+    return index;
+  });
+  return index;
+}
+
 std::string c_type(const Expr& e) {
   if (e->vector) return e->dtype == DType::Bool ? "tc_vm" : "tc_vf";
   if (e->dtype == DType::Bool) return "int";
@@ -60,6 +70,10 @@ void StmtPrinter::print(const Stmt& s) {
 }
 
 void StmtPrinter::declare(const Let& k) {
+  if (is_index(k.value)) {
+    out_.line(std::string("const ") + (wide_ ? "int64_t " : "int ") + k.var->name + " = " + expr_.index(k.value) + ";");
+    return;
+  }
   out_.line("const " + c_type(k.value) + " " + k.var->name + " = " + expr_.value(k.value) + ";");
 }
 

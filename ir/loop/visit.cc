@@ -14,6 +14,10 @@ Expr with(const Expr& e, K kind) {
   return Expr(std::make_shared<const ExprNode>(ExprNode{e->dtype, e->vector, std::move(kind)}));
 }
 template <class K>
+Expr with(const Expr& e, bool vector, K kind) {
+  return Expr(std::make_shared<const ExprNode>(ExprNode{e->dtype, vector, std::move(kind)}));
+}
+template <class K>
 Stmt with(K kind) {
   return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(kind)}));
 }
@@ -242,7 +246,9 @@ ExprFn replace_vars(const VarMap& vars) {
     const VarRef* v = as<VarRef>(e);
     if (!v) return Expr();
     const auto it = vars.find(v->var.get());
-    return it == vars.end() ? Expr() : it->second;
+    if (it == vars.end()) return Expr();
+    const VarRef* to = as<VarRef>(it->second);  // another name for a vector is a vector
+    return to && e->vector && !it->second->vector ? with(it->second, true, VarRef{to->var}) : it->second;
   };
 }
 BufferFn replace_buffers(const BufferMap& buffers) {

@@ -2,7 +2,8 @@
 //   y[i] = x[i] * sigmoid(x[i])        becomes   let x_v = x[i]
 //                                                y[i] = x_v * sigmoid(x_v)
 // Loads count as equal while no store to their buffer lies between them. An expression that only untaken sides of
-// selects hold is bound only if it cannot fault. Affine index arithmetic is left to the compiler. Names are hints:
+// selects hold is bound only if it cannot fault. Affine index arithmetic is left to the
+// compiler, but for sums that are compared. Names are hints:
 // assign_names makes them unique.
 #include "passes/loop/common_subexpr.h"
 
@@ -105,6 +106,7 @@ class Block {
   void count_uses() {
     uses_.assign(size_t(numbers_.size()), 0);
     certain_.assign(size_t(numbers_.size()), false);
+    tested_.assign(size_t(numbers_.size()), false);
     std::vector<bool> seen(uses_.size(), false);
     for (const Item& item : items_)
       for (int n : item.numbers) {
@@ -115,6 +117,7 @@ class Block {
     // Children have smaller numbers than their parents.
     for (int n = numbers_.size(); n-- > 0;) {
       const auto& node = numbers_.node(n);
+      mark_tested(node);
       for (size_t c = 0; c < node.children.size(); ++c)
         if (certain_[size_t(n)] && !node.lazy[c]) certain_[size_t(node.children[c])] = true;
     }
@@ -136,7 +139,20 @@ class Block {
 
   bool wants_binding(int n) const {
     const auto& node = numbers_.node(n);
-    return uses_[size_t(n)] > 1 && is_worth_binding(node.e) && (certain_[size_t(n)] || !node.may_fault);
+    bool worth = is_worth_binding(node.e) || tested_[size_t(n)];
+    return uses_[size_t(n)] > 1 && worth && (certain_[size_t(n)] || !node.may_fault);
+  }
+
+  // Sums that are compared: what a test asks about reads better with a name.
+  void mark_tested(const ExprNumbers::Node& node) {
+    auto* a = as<Apply>(node.e);
+    if (!a || !info(a->op).compares || node.children.size() != 2) return;
+    for (int c : node.children) {
+      const Expr& e = numbers_.node(c).e;
+      auto* sum = as<Apply>(e);
+      tested_[size_t(c)] =
+          tested_[size_t(c)] || (sum && e->dtype == DType::I64 && (sum->op == Op::Add || sum->op == Op::Sub));
+    }
   }
 
   // The expression over what is bound; binds what is used again, operands first.
@@ -183,7 +199,7 @@ class Block {
   std::vector<Item> items_;
   ExprNumbers numbers_;
   std::vector<int> uses_;
-  std::vector<bool> certain_;
+  std::vector<bool> certain_, tested_;
   std::map<int, Expr> bound_;
   bool views_, numbered_ = false;
 };

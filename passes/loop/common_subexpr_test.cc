@@ -111,6 +111,16 @@ TEST(CommonSubexpr, IndicesWithDivisionsGetNames) {
             "y[whole:VL] = first(left, x[whole:VL])  (first left)\n");
 }
 
+TEST(CommonSubexpr, WhatIsTestedGetsAName) {
+  Buffer x = f32s("x", 16), y = f32s("y", 16);
+  Var oh = make_var("oh");
+  Expr at = Expr(oh) - 1;
+  EXPECT_EQ(text(loop(oh, 16, store(y, {oh}, select((at >= 0) && (at < 15), load(x, {at}), f32(0)))), {x, y}),
+            "for oh in 0 .. +16:\n"
+            "  let ih = oh - 1\n"
+            "  y[oh] = select(ih >= 0 && ih < 15, x[ih], 0.0f)\n");
+}
+
 TEST(CommonSubexpr, Vectors) {
   Buffer x = f32s("x"), y = f32s("y");
   Var i = make_var("i");

@@ -150,6 +150,20 @@ bool is_worth_binding(const Expr& e) {
   return as<Select>(e) || as<Cast>(e) || as<Partial>(e) || as<Shuffle>(e) || as<Bitcast>(e);
 }
 
+namespace {
+// "ih" for a sum over "oh": where an output's position reads its input.
+std::string index_name(const Expr& e) {
+  std::string name = "at";
+  walk(e, [&](const Expr& x) {
+    auto* v = as<VarRef>(x);
+    bool output = v && v->var->name.size() == 2 && v->var->name[0] == 'o';
+    if (output && name == "at") name = std::string("i") + v->var->name[1];
+    return true;
+  });
+  return name;
+}
+}  // namespace
+
 std::string binding_name(const Expr& e) {
   if (auto* l = as<Load>(e)) return l->buffer->name + "_v";
   if (auto* p = as<Partial>(e)) return binding_name(p->value);
@@ -163,9 +177,9 @@ std::string binding_name(const Expr& e) {
   bool index = e->dtype == DType::I64;
   switch (a->op) {
     case Op::Add:
-      return index ? "at" : "sum";
+      return index ? index_name(e) : "sum";
     case Op::Sub:
-      return index ? "left" : "diff";
+      return !index ? "diff" : as<IntImm>(a->args[0]) ? "left" : index_name(e);
     case Op::Mul:
       return index ? "whole" : "prod";
     case Op::Div:

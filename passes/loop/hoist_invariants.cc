@@ -59,7 +59,9 @@ class Hoister {
           return changed ? store(k.buffer, std::move(index), value, k.reduce, k.count) : s;
         },
         [&](const Let& k) {
-          Expr value = expr(k.value, runs_);
+          Expr value = named(k) ? moved(k.value, k.var->name) : expr(k.value, runs_);
+          // The whole value has moved: its name inside becomes the one in front.
+          if (as<VarRef>(value) && !value.same_as(k.value)) return turn(substitute(k.body, {{k.var.get(), value}}));
           Stmt body = turn(k.body);
           return value.same_as(k.value) && body.same_as(k.body) ? s : let(k.var, value, body);
         },
@@ -92,12 +94,18 @@ class Hoister {
   }
 
  private:
+  // What has a name is worth moving, whatever it is.
+  bool named(const Let& k) {
+    bool safe = runs_ || !numbers_.node(numbers_.number(k.value)).may_fault;
+    return !as<VarRef>(k.value) && !as_const_number(k.value) && safe && is_invariant(k.value);
+  }
+
   // `certain`: evaluated in every turn.
   Expr expr(const Expr& e, bool certain) {
     if (!e) return e;
     const auto& node = numbers_.node(numbers_.number(e));
     bool lazy = std::find(node.lazy.begin(), node.lazy.end(), true) != node.lazy.end();
-    if (is_worth_moving(e) && is_invariant(e) && (certain || !node.may_fault)) return moved(e);
+    if (is_worth_moving(e) && is_invariant(e) && (certain || !node.may_fault)) return moved(e, binding_name(e));
     std::vector<bool> lazy_operands = lazy ? node.lazy : std::vector<bool>();
     Exprs operands = operands_of(e);
     for (size_t i = 0; i < operands.size(); ++i)
@@ -105,10 +113,10 @@ class Hoister {
     return with_operands(e, operands);
   }
 
-  Expr moved(const Expr& e) {
+  Expr moved(const Expr& e, const std::string& name) {
     int n = numbers_.number(e);
     if (auto it = bound_.find(n); it != bound_.end()) return it->second;
-    Var v = make_var(binding_name(e), e->dtype);
+    Var v = make_var(name, e->dtype);
     lets_.push_back({v, e});
     return bound_[n] = reference(v, e);
   }

@@ -27,9 +27,20 @@ TEST(HoistInvariants, OutOfBothLoopsAsFarAsItGoes) {
             "let exp_v = exp(all[0])\n"
             "for m in 0 .. +4:\n"
             "  let quot = 1.0f / scale[m]\n"
-            "  let exp_v_2 = exp_v\n"
             "  for k in 0 .. +64:\n"
-            "    y[m, k] = x[m, k] * quot + exp_v_2\n");
+            "    y[m, k] = x[m, k] * quot + exp_v\n");
+}
+
+TEST(HoistInvariants, ChainsOfLetsMoveTogether) {
+  Buffer x = f32s("x", {4}), y = f32s("y", {64});
+  Var k = make_var("k"), a = make_var("a", DType::F32), b = make_var("b", DType::F32);
+  Stmt s = loop(k, 64, let(a, exp(load(x, {0})), let(b, Expr(a) * Expr(a), store(y, {k}, Expr(a) + Expr(b)))));
+  EXPECT_EQ(text(s, {x, y}),
+            "let a = exp(x[0])\n"
+            "let b = a * a\n"
+            "let sum = a + b\n"
+            "for k in 0 .. +64:\n"
+            "  y[k] = sum\n");
 }
 
 TEST(HoistInvariants, StoredBuffersAndUntakenSidesStay) {

@@ -7,9 +7,12 @@
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "passes/loop/assign_names.h"
+#include "passes/loop/common_subexpr.h"
 #include "passes/loop/flatten_buffers.h"
+#include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/lower_index_math.h"
+#include "passes/loop/narrow_types.h"
 #include "passes/loop/place_scratch.h"
 #include "support/text.h"
 
@@ -73,7 +76,8 @@ Kernel lower_kernel(const Scheduled& s) {
 
   Stmt body = substitute_buffers(s.body, renamed);
   for (size_t i = s.scratch.size(); i > 0; i--) body = alloc(s.scratch[i - 1], body);
-  body = simplify(body);
+  body = lower_narrow_types(simplify(body));
+  body = simplify(hoist_invariants(common_subexpr(body)));
   BufferMap flat;
   body = flatten_buffers(body, flat);
   body = hoist_pointers(body);
