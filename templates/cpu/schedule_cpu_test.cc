@@ -1,0 +1,138 @@
+// Every template equals the plain loops: bit for bit, on integers small enough that the order of sums does not matter.
+#include "templates/cpu/schedule_cpu.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/interpreter.h"
+#include "ir/loop/print.h"
+#include "ir/verify.h"
+#include "templates/cpu/test_functions.h"
+#include "templates/cpu/tile.h"
+
+namespace tc {
+namespace {
+
+using namespace tc::testing;
+
+Constant small_integers(const Dims& dims, uint32_t seed) {
+  MutableTensor t = new_tensor(DType::F32, dims);
+  for (int64_t i = 0; i < num_elements(dims); i++) {
+    seed = seed * 1664525u + 1013904223u;
+    t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
+  }
+  return std::make_shared<const TensorData>(std::move(t.data));
+}
+
+std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, const std::vector<Constant>& in, int vl) {
+  std::vector<Constant> packed_from;
+  for (const Buffer& b : s.prologue.inputs)
+    packed_from.push_back(in[size_t(std::find(fn.inputs.begin(), fn.inputs.end(), b) - fn.inputs.begin())]);
+  const std::vector<Constant> packed =
+      s.prologue.stages.empty() ? std::vector<Constant>() : evaluate(s.prologue, packed_from);
+  std::vector<float> out(size_t(num_elements(static_dims(fn.outputs[0]->shape))), -77.0f);
+  auto memory = [&](const Buffer& b) -> uint8_t* {
+    for (size_t i = 0; i < fn.inputs.size(); i++)
+      if (fn.inputs[i] == b) return const_cast<uint8_t*>(in[i]->bytes.get());
+    for (size_t i = 0; i < packed.size(); i++)
+      if (s.prologue.outputs[i] == b) return const_cast<uint8_t*>(packed[i]->bytes.get());
+    return reinterpret_cast<uint8_t*>(out.data());
+  };
+  std::vector<Binding> bindings;
+  for (const auto& [view, of] : s.views) bindings.push_back({view, memory(of)});
+  for (const Buffer& b : s.inputs) bindings.push_back({b, memory(b)});
+  for (const Buffer& b : s.outputs) bindings.push_back({b, memory(b)});
+  RunOptions o;
+  o.vl = vl;
+  run(s.body, bindings, o);
+  return out;
+}
+
+// The scheduled text gives what the definition says, whatever the number of lanes.
+void expect_equal(const TestFunction& f, const std::string& family, const char* cpu = "x86-64-v4") {
+  std::vector<Constant> in;
+  for (size_t i = 0; i < f.fn.inputs.size(); i++)
+    in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
+  const Constant expected = evaluate(f.fn, in)[0];
+  const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu(cpu));
+  EXPECT_EQ(s.family, family);
+  for (const int vl : {1, 4, 8, 16}) {
+    const std::vector<float> got = run_scheduled(s, f.fn, in, vl);
+    ASSERT_EQ(std::memcmp(got.data(), expected->bytes.get(), expected->num_bytes), 0)
+        << cpu << ", " << vl << " lanes\n"
+        << to_text(f.fn) << to_text(s.body);
+  }
+}
+
+TEST(ScheduleCpu, ConvolutionsWithTailsEverywhere) {
+  expect_equal(convolution({.h = 7, .w = 5, .c = 19, .oc = 37, .kernel = 1}), "matmul");
+  expect_equal(convolution({.h = 10, .w = 13, .c = 5, .oc = 33, .residual = true}), "matmul");
+  expect_equal(convolution({.h = 19, .w = 17, .c = 6, .oc = 20, .stride = 2, .dilation = 2, .border = 1}), "matmul");
+  expect_equal(convolution({.h = 9, .w = 9, .c = 12, .oc = 24, .groups = 3}), "matmul");
+  expect_equal(convolution({.h = 8, .w = 8, .c = 16, .oc = 24, .kernel = 1, .residual = true, .border = 2}), "matmul");
+}
+
+TEST(ScheduleCpu, EveryCpuHasTilesThatFit) {
+  for (const CpuModel& cpu : cpu_models()) {
+    expect_equal(convolution({.h = 9, .w = 11, .c = 8, .oc = 40}), "matmul", std::string(cpu.name).c_str());
+    expect_equal(convolution({.h = 12, .w = 9, .c = 20, .oc = 20, .groups = 20}), "window",
+                 std::string(cpu.name).c_str());
+  }
+}
+
+TEST(ScheduleCpu, ManyChunksCoverAllRows) {
+  expect_equal(convolution({.h = 33, .w = 31, .c = 8, .oc = 24, .kernel = 1}), "matmul");
+  expect_equal(convolution({.h = 25, .w = 30, .c = 8, .oc = 24}), "matmul");
+}
+
+TEST(ScheduleCpu, DepthwiseConvolutions) {
+  expect_equal(convolution({.h = 12, .w = 11, .c = 21, .oc = 21, .groups = 21}), "window");
+  expect_equal(convolution({.h = 12, .w = 15, .c = 32, .oc = 32, .stride = 2, .groups = 32, .border = 1}), "window");
+}
+
+TEST(ScheduleCpu, Products) {
+  expect_equal(product(1, 23, 70, 31, false, true), "matmul");
+  expect_equal(product(1, 1, 100, 37, false, true), "matrix_vector");
+  expect_equal(product(3, 17, 20, 9, false, false), "matmul");
+  expect_equal(product(3, 17, 45, 9, true, false), "matmul");
+  expect_equal(product(2, 5, 40, 8, true, true), "matmul");
+}
+
+TEST(ScheduleCpu, Pools) {
+  expect_equal(pool(Op::Max, 11, 13, 20, 3, 2), "window");
+  expect_equal(pool(Op::Add, 7, 7, 70, 7, 1), "window");
+}
+
+TEST(ScheduleCpu, Rows) {
+  expect_equal(row_statistics(7, 45), "rows");
+  expect_equal(row_statistics(40, 64), "rows");
+  expect_equal(row_statistics(3, 320), "rows");
+}
+
+TEST(ScheduleCpu, ElementwiseTails) {
+  for (const int64_t n : {7, 100, 20000, 40001}) {
+    FunctionBuilder b;
+    const Buffer x = b.input("x", {n}), y = b.input("y", {n});
+    expect_equal(b.take(b.compute("add", {n}, [&](const Exprs& i) { return load(x, i) + load(y, i); })), "elementwise");
+  }
+}
+
+TEST(ScheduleCpu, StrictKeepsTheOrderOfSums) {
+  const TestFunction f = row_statistics(4, 64);
+  EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("generic"), {.strict_fp = true}).family, "naive");
+}
+
+TEST(Tile, FitsTheRegisters) {
+  for (const CpuModel& cpu : cpu_models())
+    for (const int64_t m : {1, 7, 14, 49, 196, 3136})
+      for (const int64_t n : {16, 24, 64, 256, 1000}) {
+        const Tile t = choose_tile(cpu, m, n, 1024);
+        EXPECT_TRUE(fits_registers(cpu, t.rows, t.columns)) << cpu.name << " " << m << " " << n;
+        EXPECT_LE(t.rows, 10);  // rows that share a set of the cache
+      }
+}
+
+}  // namespace
+}  // namespace tc
