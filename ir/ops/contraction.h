@@ -4,6 +4,9 @@
 
 namespace tc {
 
+/// Conv with its bias, in the compute type.
+Tensor conv(OpBuilder& op);
+
 void define_matmul(OpBuilder& op);
 void define_gemm(OpBuilder& op);
 void define_matmul_integer(OpBuilder& op);

@@ -111,7 +111,7 @@ void check_bias(OpBuilder& op, const Conv& c, int input) {
 
 }  // namespace
 
-void define_conv(OpBuilder& op) {
+Tensor conv(OpBuilder& op) {
   const Conv c = read_conv(op, 0, 1);
   const DType t = c.x.dtype(), wide = compute_type(t);
   Tensor y = sum_of_products(
@@ -125,8 +125,10 @@ void define_conv(OpBuilder& op) {
         "bias", wide, c.dims(), [&, y](const Exprs& i) { return y(i) + widen(b({c.layout.channel(i)})); },
         c.layout.names("oc", "o", c.window.rank()));
   }
-  op.output(0, convert(op, y, t, "cast"));
+  return y;
 }
+
+void define_conv(OpBuilder& op) { op.output(0, convert(op, conv(op), op.in(0).dtype(), "cast")); }
 
 void define_conv_integer(OpBuilder& op) { op.output(0, integer_conv(op, read_conv(op, 0, 1), 2, 3)); }
 

@@ -14,6 +14,7 @@ OpFamily normalization_ops();  // Batch/Layer/Instance/Group/RMS normalisation, 
 OpFamily recurrent_ops();      // LSTM, GRU, RNN
 OpFamily attention_ops();      // Attention, RotaryEmbedding
 OpFamily quantization_ops();   // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, QLinear*
+OpFamily microsoft_ops();      // domain com.microsoft: what ONNX Runtime's tools write
 OpFamily control_ops();        // If, Loop, Scan, Identity
 OpFamily internal_ops();       // domain "tc": what passes insert (fused, packed layouts)
 

@@ -1,23 +1,19 @@
 // Normalisations. Statistics are taken in two passes (the mean, then the mean of the squared differences), in f32 for
 // narrow types; they are stages of their own, so that constant ones can be folded.
+#include "ir/ops/normalization.h"
+
 #include "ir/ops/families.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/spatial.h"
 
 namespace tc {
-namespace {
 
 Expr reciprocal_root(const Expr& variance, float epsilon) {
   const DType t = variance->dtype;
   return make_const(t, 1) / sqrt(variance + parameter(t, epsilon));
 }
 
-/// Mean and variance (of the whole population) over the reduced axes; `element` reads x as the wide type.
-struct Moments {
-  Tensor mean, variance;
-};
-using Element = OpBuilder::ReducePoint;
-Moments moments(OpBuilder& op, DType t, const Dims& shape, const Dims& reduced, const Element& element,
+Moments moments(OpBuilder& op, DType t, const Dims& shape, const Dims& reduced, const OpBuilder::ReducePoint& element,
                 const std::vector<std::string>& names) {
   const Expr count = make_const(t, double(num_elements(reduced)));
   const Tensor sum = op.reduce("sum", Op::Add, t, shape, reduced, element, names);
@@ -34,6 +30,8 @@ Moments moments(OpBuilder& op, DType t, const Dims& shape, const Dims& reduced, 
       "variance", t, shape, [&](const Exprs& i) { return squares(i) / count; }, names);
   return {mean, variance};
 }
+
+namespace {
 
 void check_channels(OpBuilder& op, int input, int64_t channels) {
   if (op.in(input).dims() != Dims{channels})

@@ -19,6 +19,14 @@ OpFamily scatter_ops();      // movement
 OpFamily signal_ops();       // generator
 OpFamily random_ops();       // generator
 
+OpFamily qlinear_ops();  // microsoft: quantised operators
+
+/// x quantised by its own range, as DynamicQuantizeLinear does: u8 values, an f32 scale and a u8 zero point (rank 0).
+struct DynamicQuantization {
+  Tensor y, scale, zero_point;
+};
+DynamicQuantization dynamic_quantization(OpBuilder& op, const Tensor& x);
+
 /// The index (I64) of the largest or smallest element along `axis`: the first one, or the last one with `last`.
 Tensor arg_extremum(OpBuilder& b, const Tensor& x, int axis, bool keepdims, bool largest, bool last);
 

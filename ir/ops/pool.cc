@@ -20,10 +20,8 @@ struct Pool {
   }
 };
 
-Pool read_operand(OpBuilder& op) {
-  Pool p;
-  p.layout = layout_of(op);
-  p.x = op.in(0);
+Pool read_operand(OpBuilder& op, const Tensor& x, Layout layout) {
+  Pool p{layout, x, 0, 0, {}};
   const Dims d = p.x.dims();
   if (d.size() < 3) op.reject("the input must have a batch axis, a channel axis and at least one spatial axis", 0);
   p.batch = d[0];
@@ -31,8 +29,8 @@ Pool read_operand(OpBuilder& op) {
   return p;
 }
 
-Pool read_pool(OpBuilder& op) {
-  Pool p = read_operand(op);
+Pool read_pool(OpBuilder& op, const Tensor& x, Layout layout) {
+  Pool p = read_operand(op, x, layout);
   const Dims in = p.layout.spatial(p.x.dims());
   if (op.attr_ints("kernel_shape").empty()) op.reject("attribute kernel_shape is missing");
   p.window = make_window(op, in, spatial_attr(op, "kernel_shape", in.size(), 1, 1), op.attr_int("ceil_mode") != 0);
@@ -40,8 +38,8 @@ Pool read_pool(OpBuilder& op) {
 }
 
 /// A pool whose window is the whole input.
-Pool read_global(OpBuilder& op) {
-  Pool p = read_operand(op);
+Pool read_global(OpBuilder& op, const Tensor& x, Layout layout) {
+  Pool p = read_operand(op, x, layout);
   const Dims in = p.layout.spatial(p.x.dims()), ones(in.size(), 1), zeros(in.size(), 0);
   p.window = Window{in, in, ones, ones, zeros, zeros, ones};
   return p;
@@ -72,20 +70,19 @@ Expr count_taps(const Window& w, size_t axis, const Expr& o, bool padding_counts
   return high - low;
 }
 
-void average(OpBuilder& op, const Pool& p, bool padding_counts) {
+Tensor average(OpBuilder& op, const Pool& p, bool padding_counts) {
   const DType t = p.x.dtype(), wide = compute_type(t);
   const Tensor sum = pooled(op, p, "avg_pool", Op::Add, wide, zero(wide), widen);
-  op.output(0, op.compute(
-                   "average", t, p.dims(),
-                   [&](const Exprs& i) {
-                     const Exprs o = p.layout.spatial(i);
-                     Expr count = 1;
-                     for (size_t d = 0; d < p.window.rank(); d++)
-                       count = count * count_taps(p.window, d, o[d], padding_counts);
-                     const auto fixed = as_const_int(count);
-                     return cast(t, sum(i) / (fixed ? make_const(wide, double(*fixed)) : cast(wide, count)));
-                   },
-                   p.names()));
+  return op.compute(
+      "average", t, p.dims(),
+      [&](const Exprs& i) {
+        const Exprs o = p.layout.spatial(i);
+        Expr count = 1;
+        for (size_t d = 0; d < p.window.rank(); d++) count = count * count_taps(p.window, d, o[d], padding_counts);
+        const auto fixed = as_const_int(count);
+        return cast(t, sum(i) / (fixed ? make_const(wide, double(*fixed)) : cast(wide, count)));
+      },
+      p.names());
 }
 
 void lp_norm(OpBuilder& op, const Pool& p) {
@@ -154,17 +151,22 @@ void maximum_with_indices(OpBuilder& op, const Pool& p) {
 }  // namespace
 
 void define_max_pool(OpBuilder& op) {
-  const Pool p = read_pool(op);
+  const Pool p = read_pool(op, op.in(0), layout_of(op));
   if (op.wants(1))
     maximum_with_indices(op, p);
   else
     maximum(op, p);
 }
 
-void define_average_pool(OpBuilder& op) { average(op, read_pool(op), op.attr_int("count_include_pad", 0) != 0); }
-void define_lp_pool(OpBuilder& op) { lp_norm(op, read_pool(op)); }
-void define_global_average_pool(OpBuilder& op) { average(op, read_global(op), false); }
-void define_global_max_pool(OpBuilder& op) { maximum(op, read_global(op)); }
-void define_global_lp_pool(OpBuilder& op) { lp_norm(op, read_global(op)); }
+Tensor average_pool(OpBuilder& op, const Tensor& x, const Layout& layout, bool global) {
+  if (global) return average(op, read_global(op, x, layout), false);
+  return average(op, read_pool(op, x, layout), op.attr_int("count_include_pad", 0) != 0);
+}
+
+void define_average_pool(OpBuilder& op) { op.output(0, average_pool(op, op.in(0), layout_of(op), false)); }
+void define_lp_pool(OpBuilder& op) { lp_norm(op, read_pool(op, op.in(0), layout_of(op))); }
+void define_global_average_pool(OpBuilder& op) { op.output(0, average_pool(op, op.in(0), layout_of(op), true)); }
+void define_global_max_pool(OpBuilder& op) { maximum(op, read_global(op, op.in(0), layout_of(op))); }
+void define_global_lp_pool(OpBuilder& op) { lp_norm(op, read_global(op, op.in(0), layout_of(op))); }
 
 }  // namespace tc

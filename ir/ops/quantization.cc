@@ -1,6 +1,7 @@
 // Quantisation to integers and narrow floats, and back: per tensor, per axis or per block.
 #include "ir/ops/families.h"
 #include "ir/ops/numeric.h"
+#include "ir/ops/parts.h"
 
 namespace tc {
 namespace {
@@ -102,7 +103,15 @@ void define_dequantize(OpBuilder& op) {
 }
 
 void define_dynamic_quantize(OpBuilder& op) {
-  const Tensor x = op.in(0);
+  const DynamicQuantization q = dynamic_quantization(op, op.in(0));
+  op.output(0, q.y);
+  op.output(1, q.scale);
+  op.output(2, q.zero_point);
+}
+
+}  // namespace
+
+DynamicQuantization dynamic_quantization(OpBuilder& op, const Tensor& x) {
   const DType f = DType::F32;
   // Both limits start at zero, which the range always holds.
   auto limit = [&](const std::string& name, Op join) {
@@ -118,13 +127,10 @@ void define_dynamic_quantize(OpBuilder& op) {
   const Tensor zero_point = op.compute("zero_point", DType::U8, {}, [&](const Exprs&) {
     return to_integer(min(max(zero(f) - low({}) / scale({}), zero(f)), top), {}, DType::U8);
   });
-  op.output(0, op.compute("quantize", DType::U8, x.dims(),
-                          [&](const Exprs& i) { return to_integer(x(i) / scale({}), zero_point({}), DType::U8); }));
-  op.output(1, scale);
-  op.output(2, zero_point);
+  const Tensor y = op.compute("quantize", DType::U8, x.dims(),
+                              [&](const Exprs& i) { return to_integer(x(i) / scale({}), zero_point({}), DType::U8); });
+  return {y, scale, zero_point};
 }
-
-}  // namespace
 
 OpFamily quantization_ops() {
   const AttrSpec axis = int_attr("axis", 1), block = int_attr("block_size", 0), type = int_attr("output_dtype", 0);

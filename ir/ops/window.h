@@ -1,9 +1,12 @@
 // The definitions behind window_ops(): pooling, resampling and unfolding.
 #pragma once
 #include "ir/ops/op.h"
+#include "ir/ops/spatial.h"
 
 namespace tc {
 
+/// The mean of the taps, by the attributes of AveragePool, or of the whole image.
+Tensor average_pool(OpBuilder& op, const Tensor& x, const Layout& layout, bool global);
 void define_max_pool(OpBuilder& op);
 void define_average_pool(OpBuilder& op);
 void define_lp_pool(OpBuilder& op);
