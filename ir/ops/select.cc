@@ -172,7 +172,10 @@ Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool so
                                 while_loop(ne(value_of(order), 0) && p < Expr(count - 1),
                                            seq({increment(place), compare_rows(rows, order, load(u.first, {p}), q)})),
                                 store(u.inverse, {q}, p)}));
-  const Stmt all = seq({set(used, 0), fill, must_be(used, count), count > 0 ? number : Stmt()});
+  // Rows that are declared but do not come must not leave wild indexes behind.
+  const Var c = make_var("c");
+  const Stmt clear = loop(c, count, seq({store(u.first, {c}, 0), store(u.counts, {c}, 0)}));
+  const Stmt all = seq({set(used, 0), clear, fill, must_be(used, count), count > 0 ? number : Stmt()});
   return alloc(used, alloc(place, alloc(order, all)));
 }
 
