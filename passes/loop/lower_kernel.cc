@@ -13,6 +13,7 @@
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/lower_index_math.h"
 #include "passes/loop/narrow_types.h"
+#include "passes/loop/partition_loops.h"
 #include "passes/loop/place_scratch.h"
 #include "support/text.h"
 
@@ -76,7 +77,7 @@ Kernel lower_kernel(const Scheduled& s) {
 
   Stmt body = substitute_buffers(s.body, renamed);
   for (size_t i = s.scratch.size(); i > 0; i--) body = alloc(s.scratch[i - 1], body);
-  body = lower_narrow_types(simplify(body));
+  body = lower_narrow_types(partition_loops(body));
   body = simplify(hoist_invariants(common_subexpr(body)));
   BufferMap flat;
   body = flatten_buffers(body, flat);

@@ -18,6 +18,7 @@ namespace tc {
 namespace {
 
 constexpr size_t kMaxParts = 4;  // of one loop
+constexpr int kMaxBody = 300;    // expressions of a body that is copied
 constexpr int kMaxCopies = 16;   // of an innermost body, by nested cuts
 
 struct Bounds {
@@ -68,6 +69,12 @@ void cuts_of(const Expr& root, const Var& v, Bounds b, std::vector<int64_t>& cut
     if ((a->op == Op::Min || a->op == Op::Max) && inside(negative)) add(not_positive);
     return true;
   });
+}
+
+int size_of(const Stmt& s) {
+  int n = 0;
+  walk(s, {}, [&](const Expr&) { return ++n <= kMaxBody; });
+  return n;
 }
 
 class Partitioner {
@@ -128,7 +135,8 @@ class Partitioner {
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    if (cuts.empty() || cuts.size() >= kMaxParts || copies_ * int(cuts.size() + 1) > kMaxCopies)
+    if (cuts.empty() || size_of(k.body) > kMaxBody || cuts.size() >= kMaxParts ||
+        copies_ * int(cuts.size() + 1) > kMaxCopies)
       return whole(s, k, ranges);
     Stmts parts;
     Partitioner inner(copies_ * int(cuts.size() + 1));
