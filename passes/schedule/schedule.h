@@ -36,6 +36,7 @@ struct Scheduled {
 
 struct ScheduleOptions {
   bool strict_fp = false;  // the order of the definition: one accumulator per sum, no Winograd
+  bool winograd = true;    // transformed 3 x 3 convolutions: as exact as the direct sums, but other roundings
 };
 
 }  // namespace tc

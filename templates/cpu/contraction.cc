@@ -33,13 +33,9 @@ class Builder {
     steps_ = points(m.k);
   }
 
-  Scheduled build() {
-    Scheduled s;
+  Stmt build(Scheduled& s) {
     if (m_.right == Contraction::Right::Packed) pack(s);
-    s.body = seq({fill_border(m_.c), chunks()});
-    bind_operands(s, m_.c);
-    s.family = m_.rows.empty() ? "matrix_vector" : "matmul";
-    return s;
+    return chunks();
   }
 
  private:
@@ -393,11 +389,18 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
   return p;
 }
 
+Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Scheduled& s) {
+  return Builder(m, plan).build(s);
+}
+
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   const auto m = match_contraction(a);
   if (!m) return {};
   const ContractionPlan plan = plan_contraction(*m, a.cpu, a.options);
-  Scheduled s = Builder(*m, plan).build();
+  Scheduled s;
+  s.body = seq({fill_border(m->c), contraction_loops(*m, plan, s)});
+  bind_operands(s, m->c);
+  s.family = m->rows.empty() ? "matrix_vector" : "matmul";
   s.words = describe(*m, plan);
   return s;
 }

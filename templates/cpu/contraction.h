@@ -35,6 +35,8 @@ struct ContractionPlan {
   bool prefetch = false;   // the next panel, while the first tiles of this one run
   bool parallel = false;
 };
+/// Adds the packed right factor to s.prologue and s.views.
+Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Scheduled& s);
 ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o);
 
 }  // namespace tc

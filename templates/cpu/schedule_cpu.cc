@@ -7,6 +7,7 @@ namespace {
 
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
+    schedule_winograd,     // 3 x 3 convolutions of stride 1, with fewer multiplications
     schedule_contraction,  // sums of products: matrix products and convolutions
     schedule_window,       // reductions whose results lie side by side: pooling, depthwise convolutions
     schedule_rows,         // reductions along the memory's order: softmax, normalisation

@@ -17,11 +17,11 @@ namespace {
 
 using namespace tc::testing;
 
-Constant small_integers(const Dims& dims, uint32_t seed) {
+Constant small_integers(const Dims& dims, uint32_t seed, int factor = 1) {
   MutableTensor t = new_tensor(DType::F32, dims);
   for (int64_t i = 0; i < num_elements(dims); i++) {
     seed = seed * 1664525u + 1013904223u;
-    t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
+    t.as<float>()[i] = float((int(seed >> 24) % 7 - 3) * factor);
   }
   return std::make_shared<const TensorData>(std::move(t.data));
 }
@@ -51,9 +51,9 @@ std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, const s
 }
 
 // The scheduled text gives what the definition says, whatever the number of lanes.
-void expect_equal(const TestFunction& f, const std::string& family, const char* cpu = "x86-64-v4") {
-  std::vector<Constant> in;
-  for (size_t i = 0; i < f.fn.inputs.size(); i++)
+void expect_equal(const TestFunction& f, const std::string& family, const char* cpu = "x86-64-v4",
+                  std::vector<Constant> in = {}) {
+  for (size_t i = in.size(); i < f.fn.inputs.size(); i++)
     in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
   const Constant expected = evaluate(f.fn, in)[0];
   const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu(cpu));
@@ -116,6 +116,21 @@ TEST(ScheduleCpu, ElementwiseTails) {
     FunctionBuilder b;
     const Buffer x = b.input("x", {n}), y = b.input("y", {n});
     expect_equal(b.take(b.compute("add", {n}, [&](const Exprs& i) { return load(x, i) + load(y, i); })), "elementwise");
+  }
+}
+
+// Winograd divides weights by 6 and 24: other roundings, so multiples of 24 and 4 keep the transforms exact.
+TEST(ScheduleCpu, Winograd) {
+  const ConvShape shapes[] = {{.h = 14, .w = 14, .c = 32, .oc = 48, .residual = true},  // tiles fit
+                              {.h = 16, .w = 19, .c = 48, .oc = 32, .border = 1},       // cut on both sides
+                              {.h = 9, .w = 10, .c = 32, .oc = 32}};                    // 2 x 2
+  for (const ConvShape& shape : shapes) {
+    const TestFunction f = convolution(shape);
+    std::vector<Constant> in;
+    for (size_t i = 0; i < f.fn.inputs.size(); i++)
+      in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1), i == 1 ? 576 : 1));
+    expect_equal(f, "winograd", "x86-64-v4", in);
+    EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("generic"), {.strict_fp = true}).family, "matmul");
   }
 }
 

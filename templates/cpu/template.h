@@ -14,6 +14,7 @@ struct TemplateArgs {
   const ScheduleOptions& options;
 };
 
+std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window(const TemplateArgs& a);
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);

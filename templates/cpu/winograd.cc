@@ -1,0 +1,313 @@
+// Winograd's minimal filtering for 3 x 3 convolutions of stride 1: tiles of m x m results from T x T inputs, T = m + 2.
+//
+//   V[a, b, tile, ic] = sum over the tile's T x T inputs    (B^T d B)         additions and small factors
+//   U[a, b, oc, ic]   = sum over the 3 x 3 weights          (G w G^T)         at compile time, in double
+//   M[a, b, tile, oc] = sum(ic) V * U                       T^2 matrix products, the register tiles of contraction.cc
+//   y[oh, ow, oc]     = epilogue(sum over a, b of M         (A^T M A))
+//
+// m = 4 takes 2.25 multiplications per result instead of 9, m = 2 takes 4. The constants are those of A. Lavin and S.
+// Gray, Fast Algorithms for Convolutional Neural Networks (2016). Errors are about those of the direct sum, but the
+// roundings differ: not used under strict floating point. Inputs beyond the edge of the tensor count as zero, results
+// are dropped.
+#include <array>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+#include "templates/cpu/contraction.h"
+#include "templates/cpu/lanes.h"
+
+namespace tc {
+namespace {
+
+using Point = std::vector<std::pair<Var, Expr>>;
+using Row = std::vector<double>;
+
+struct Transform {
+  int64_t m = 4;
+  std::vector<Row> bt, g, at;  // T x T, T x 3, m x T
+  int64_t size() const { return m + 2; }
+};
+
+const Transform& transform(int64_t m) {
+  static const Transform f2{2,
+                            {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+                            {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+                            {{1, 1, 1, 0}, {0, 1, -1, -1}}};
+  static const Transform f4{4,
+                            {{4, 0, -5, 0, 1, 0},
+                             {0, -4, -4, 1, 1, 0},
+                             {0, 4, -4, -1, 1, 0},
+                             {0, -2, -1, 2, 1, 0},
+                             {0, 2, -1, -2, 1, 0},
+                             {0, 4, 0, -5, 0, 1}},
+                            {{0.25, 0, 0},
+                             {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+                             {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                             {1.0 / 24, 1.0 / 12, 1.0 / 6},
+                             {1.0 / 24, -1.0 / 12, 1.0 / 6},
+                             {0, 0, 1}},
+                            {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}};
+  return m == 2 ? f2 : f4;
+}
+
+// sum(row[i] * x[i]), written with as few factors as possible.
+Expr combination(const Row& row, const Exprs& x) {
+  Expr sum;
+  auto add = [&](const Expr& term, bool negative) {
+    if (!sum)
+      sum = negative ? -term : term;
+    else
+      sum = negative ? sum - term : sum + term;
+  };
+  for (const bool negative : {false, true})  // a sum that starts with a minus reads badly
+    for (size_t i = 0; i < row.size(); i++) {
+      if (row[i] == 0 || (row[i] < 0) != negative) continue;
+      const double f = std::abs(row[i]);
+      add(f == 1 ? x[i] : x[i] * make_float(x[i]->dtype, f), negative);
+    }
+  return sum;
+}
+
+struct Shape {
+  Contraction m;
+  Axis oh, ow, kh, kw, ic;
+  int64_t in_h, in_w;  // rows and columns of the input that exist
+};
+
+// Two row axes, and windows of 3 x 3 that move by one. `k` of a contraction is merged: (kh, kw and ic).
+std::optional<Shape> match(const TemplateArgs& a) {
+  auto c = match_contraction(a);
+  if (!c || c->right != Contraction::Right::Packed || !c->outer.empty() || c->rows.size() != 2 || c->q_k.size() != 3)
+    return {};
+  Shape s{.m = *c,
+          .oh = c->rows[0],
+          .ow = c->rows[1],
+          .kh = c->q_k[0],
+          .kw = c->q_k[1],
+          .ic = c->q_k[2],
+          .in_h = 0,
+          .in_w = 0};
+  if (c->k.size() != 2 || s.kh.extent != Dim(3) || s.kw.extent != Dim(3) || c->k[0].var != s.kh.var) return {};
+  const int64_t channels = s.ic.extent.value, line = c->p_at.of(s.oh.var);
+  if (c->p_at.of(s.ow.var) != channels || c->p_at.of(c->k[1].var) != 1 || c->p_at.of(s.kh.var) != line) return {};
+  if (channels % kMaxLanes != 0 || c->n.extent.value % kMaxLanes != 0 || channels < 32 || c->n.extent.value < 32)
+    return {};
+  if (line % channels != 0 || c->p_at.constant != 0) return {};
+  s.in_w = line / channels;
+  s.in_h = s.oh.extent.value + 2;
+  return s;
+}
+
+class Builder {
+ public:
+  Builder(const Shape& s, const TemplateArgs& a, int64_t m) : s_(s), a_(a), t_(transform(m)) {
+    const int64_t size = t_.size();
+    tiles_h_ = ceil_div(s.oh.extent.value, m);
+    tiles_w_ = ceil_div(s.ow.extent.value, m);
+    tiles_ = tiles_h_ * tiles_w_;
+    ic_ = s.ic.extent.value;
+    oc_ = s.m.n.extent.value;
+    v_ = make_buffer("tiles", DType::F32, {Dim(size * size * tiles_ * ic_)}, Scope::Workspace);
+    sums_ = make_buffer("sums", DType::F32, {Dim(size * size * tiles_ * oc_)}, Scope::Workspace);
+  }
+
+  Scheduled build() {
+    Scheduled s;
+    const Stmt in = comment("input tiles, transformed",
+                            over_tiles(ic_, [&](const Point& at, const Var& v) { return input_tile(at, v); }));
+    const Stmt products = comment("a matrix product for each place in a tile", multiply(s));
+    const Stmt out = comment("results from the products",
+                             over_tiles(oc_, [&](const Point& at, const Var& v) { return output_tile(at, v); }));
+    s.body = alloc(v_, alloc(sums_, seq({fill_border(s_.m.c), in, products, out})));
+    bind_operands(s, s_.m.c);
+    s.family = "winograd";
+    s.words = "Winograd, " + to_text(t_.m) + " x " + to_text(t_.m) + " results from " + to_text(t_.size()) + " x " +
+              to_text(t_.size()) + " inputs; " + product_words_;
+    return s;
+  }
+
+ private:
+  // Tiles row by row; the rows of tiles are shared among threads. The point holds (row, column) of the tile.
+  Stmt over_tiles(int64_t channels, const std::function<Stmt(const Point&, const Var& v)>& body) {
+    const Var h = make_var("tile_h"), w = make_var("tile_w"), v = make_var("v");
+    const Stmt inner = loop(v, Expr(channels) / lanes(), body({{h, Expr(h)}, {w, Expr(w)}}, v));
+    return loop(h, tiles_h_, loop(w, tiles_w_, inner), ForKind::Parallel);
+  }
+
+  // Element `index` of a Register array of vectors.
+  static Exprs cell(const Expr& i, const Expr& j) { return {i, j, ramp(Expr(0))}; }
+  Buffer square(const std::string& name, int64_t h, int64_t w) const {
+    return make_buffer(name, DType::F32, {Dim(h), Dim(w), Dim(kMaxLanes)}, Scope::Register);
+  }
+  static Exprs row_of(const Buffer& b, const Expr& i, int64_t n, bool transposed) {
+    Exprs x;
+    for (int64_t j = 0; j < n; j++) x.push_back(load(b, transposed ? cell(Expr(j), i) : cell(i, Expr(j))));
+    return x;
+  }
+  static Stmt unrolled(const std::string& name, int64_t n, const std::function<Stmt(const Expr&)>& body) {
+    const Var i = make_var(name);
+    return loop(i, n, body(Expr(i)), ForKind::Unroll);
+  }
+
+  Stmt input_tile(const Point& at, const Var& v) {
+    const int64_t size = t_.size();
+    const Buffer d = square("d", size, size), r = square("r", size, size);
+    const Expr h = at[0].second * Expr(t_.m), w = at[1].second * Expr(t_.m);
+    const bool cut_h = tiles_h_ * t_.m + 2 > s_.in_h, cut_w = tiles_w_ * t_.m + 2 > s_.in_w;
+    const Stmt read = unrolled("i", size, [&](const Expr& i) {
+      return unrolled("j", size, [&](const Expr& j) {
+        const Expr index = ((h + i) * Expr(s_.in_w) + w + j) * Expr(ic_) + Expr(v) * lanes();
+        Expr x = load(s_.m.p, {ramp(index)});
+        Expr inside = make_int(DType::Bool, 1);
+        if (cut_h) inside = inside && h + i < Expr(s_.in_h);
+        if (cut_w) inside = inside && w + j < Expr(s_.in_w);
+        if (cut_h || cut_w) x = select(inside, x, broadcast(make_float(DType::F32, 0)));
+        return store(d, cell(i, j), x);
+      });
+    });
+    const Stmt rows = unrolled("i", size, [&](const Expr& i) {
+      Stmts list;
+      for (int64_t b = 0; b < size; b++)
+        list.push_back(store(r, cell(i, Expr(b)), combination(t_.bt[size_t(b)], row_of(d, i, size, false))));
+      return seq(list);
+    });
+    const Stmt columns = unrolled("j", size, [&](const Expr& j) {
+      Stmts list;
+      for (int64_t b = 0; b < size; b++)
+        list.push_back(
+            store(v_, {ramp(place(Expr(b), j, at, ic_, v))}, combination(t_.bt[size_t(b)], row_of(r, j, size, true))));
+      return seq(list);
+    });
+    return alloc(d, alloc(r, seq({read, rows, columns})));
+  }
+
+  // Where place (a, b) of a tile lies in `tiles` and `sums`.
+  Expr place(const Expr& a, const Expr& b, const Point& at, int64_t channels, const Var& v) const {
+    const Expr tile = at[0].second * Expr(tiles_w_) + at[1].second;
+    return (a * Expr(t_.size()) + b) * Expr(tiles_ * channels) + tile * Expr(channels) + Expr(v) * lanes();
+  }
+
+  Stmt output_tile(const Point& at, const Var& v) {
+    const int64_t size = t_.size(), m = t_.m;
+    const Buffer r = square("r", m, size), d = square("d", size, size);
+    const Stmt read = unrolled("i", size, [&](const Expr& i) {
+      return unrolled(
+          "j", size, [&](const Expr& j) { return store(d, cell(i, j), load(sums_, {ramp(place(i, j, at, oc_, v))})); });
+    });
+    const Stmt columns = unrolled("j", size, [&](const Expr& j) {
+      Stmts list;
+      for (int64_t i = 0; i < m; i++)
+        list.push_back(store(r, cell(Expr(i), j), combination(t_.at[size_t(i)], row_of(d, j, size, true))));
+      return seq(list);
+    });
+    const Stmt rows = unrolled("i", m, [&](const Expr& i) {
+      Stmts list;
+      for (int64_t j = 0; j < m; j++)
+        list.push_back(result(at, i, j, combination(t_.at[size_t(j)], row_of(r, i, size, false)), v));
+      return seq(list);
+    });
+    return alloc(d, alloc(r, seq({read, columns, rows})));
+  }
+
+  Stmt result(const Point& at, const Expr& i, int64_t j, Expr sum, const Var& v) {
+    const Expr oh = at[0].second * Expr(t_.m) + i, ow = at[1].second * Expr(t_.m) + Expr(j);
+    LanePoint p{{{s_.oh.var, oh}, {s_.ow.var, ow}}, s_.m.n.var, Expr(v) * lanes(), {}, {}};
+    const auto start = as_const_number(s_.m.start);
+    if (!start || *start != 0) sum = sum + vector_form(s_.m.start, p);
+    p.acc = sum;
+    Stmt s = store_lanes(s_.m.c.out, s_.m.c.out_index, s_.m.c.epilogue, p);
+    if (s_.ow.extent.value % t_.m > 0 && j >= s_.ow.extent.value % t_.m) s = if_then(ow < Expr(s_.ow.extent), s);
+    return s_.oh.extent.value % t_.m > 0 ? if_then(oh < Expr(s_.oh.extent), s) : s;
+  }
+
+  // The products as a contraction: outer axes (a, b), rows of tiles, columns oc, sum over ic.
+  Stmt multiply(Scheduled& s) {
+    const int64_t size = t_.size();
+    const Axis a{make_var("a"), Dim(size)}, b{make_var("b"), Dim(size)}, tile{make_var("tile"), Dim(tiles_)};
+    Contraction c;
+    c.c = s_.m.c;
+    c.c.out = sums_;
+    c.c.epilogue = load(c.c.reduced, {});
+    auto offset = [&](const Axis& channel, int64_t channels) {
+      Offset o;
+      o.coefficient = {{a.var.get(), size * tiles_ * channels},
+                       {b.var.get(), tiles_ * channels},
+                       {tile.var.get(), channels},
+                       {channel.var.get(), 1}};
+      return o;
+    };
+    const Axis ic{make_var("ic"), s_.ic.extent}, oc{make_var("oc"), s_.m.n.extent};
+    c.c.out_index =
+        offset_expr(offset(oc, oc_),
+                    {{a.var, Expr(a.var)}, {b.var, Expr(b.var)}, {tile.var, Expr(tile.var)}, {oc.var, Expr(oc.var)}});
+    c.p = v_;
+    c.p_at = offset(ic, ic_);
+    c.outer = c.q_outer = {a, b};
+    c.rows = {tile};
+    c.n = oc;
+    c.k = c.q_k = {ic};
+    c.start = make_float(DType::F32, 0);
+    c.right = Contraction::Right::Packed;
+    c.q_value = weights(s, a, b, ic, oc);
+    const ContractionPlan plan = plan_contraction(c, a_.cpu, a_.options);
+    product_words_ = "products of " + to_text(int64_t(plan.tile.rows)) + " tiles by " +
+                     to_text(int64_t(plan.tile.columns)) + " channels in registers";
+    return contraction_loops(c, plan, s);
+  }
+
+  // sum(r) g[a][r] * x(r), a chosen by an axis.
+  Expr chosen(const Axis& a, const std::function<Expr(int64_t r)>& x) const {
+    const Exprs taps{x(0), x(1), x(2)};
+    Expr e = combination(t_.g.back(), taps);
+    for (size_t i = t_.g.size() - 1; i-- > 0;)
+      e = select(eq(Expr(a.var), Expr(int64_t(i))), combination(t_.g[i], taps), e);
+    return e;
+  }
+
+  // U over (a, b, ic, oc), in double until the last step: one stage for the rows, the caller's for the columns.
+  Expr weights(Scheduled& s, const Axis& a, const Axis& b, const Axis& ic, const Axis& oc) {
+    const Axis sa{make_var("a"), a.extent}, ss{make_var("s"), Dim(3)}, si{make_var("ic"), ic.extent},
+        so{make_var("oc"), oc.extent};
+    auto weight = [&](int64_t r) {
+      return cast(DType::F64, substitute(s_.m.q_value, {{s_.kh.var.get(), Expr(r)},
+                                                        {s_.kw.var.get(), Expr(ss.var)},
+                                                        {s_.ic.var.get(), Expr(si.var)},
+                                                        {s_.m.n.var.get(), Expr(so.var)}}));
+    };
+    Stage stage;
+    stage.name = "rows_of_weights";
+    stage.axes = {sa, ss, so, si};
+    stage.values = {chosen(sa, weight)};
+    const Buffer half = make_buffer("weight", DType::F64, {sa.extent, ss.extent, so.extent, si.extent});
+    stage.outputs = {half};
+    for (const Buffer& x : s_.m.c.originals)
+      for (const Load* l : loads_of(s_.m.q_value))
+        if (l->buffer == x && (s.prologue.inputs.empty() || s.prologue.inputs.back() != x))
+          s.prologue.inputs.push_back(x);
+    s.prologue.stages.push_back(std::move(stage));
+    return cast(DType::F32, chosen(b, [&](int64_t r) {
+                  return load(half, {Expr(a.var), Expr(r), Expr(oc.var), Expr(ic.var)});
+                }));
+  }
+
+  const Shape& s_;
+  const TemplateArgs& a_;
+  const Transform& t_;
+  int64_t tiles_h_, tiles_w_, tiles_, ic_, oc_;
+  Buffer v_, sums_;
+  std::string product_words_;
+};
+
+}  // namespace
+
+std::optional<Scheduled> schedule_winograd(const TemplateArgs& a) {
+  if (a.options.strict_fp || !a.options.winograd) return {};
+  const auto s = match(a);
+  if (!s) return {};
+  const int64_t least = std::min(s->oh.extent.value, s->ow.extent.value);
+  if (least < 7) return {};
+  return Builder(*s, a, least >= 12 ? 4 : 2).build();
+}
+
+}  // namespace tc
