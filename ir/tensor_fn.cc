@@ -195,15 +195,19 @@ bool is_product_of_loads(const Expr& e) {
       else return x;
     }
   };
-  auto is_operand = [&](const Expr& x) {
+  auto operand = [&](const Expr& x) -> const Load* {
     const Expr s = strip(x);
-    if (as<Load>(s)) return true;
+    if (const Load* l = as<Load>(s)) return l;
     const Apply* a = as<Apply>(s);  // a zero point taken off: x - zero
-    return a && a->op == Op::Sub && as<Load>(strip(a->args[0]));
+    return a && a->op == Op::Sub ? as<Load>(strip(a->args[0])) : nullptr;
   };
   const Expr x = strip(e);
   const Apply* k = as<Apply>(x);
-  return k && k->op == Op::Mul && is_operand(k->args[0]) && is_operand(k->args[1]);
+  if (!k || k->op != Op::Mul) return false;
+  const Load *a = operand(k->args[0]), *b = operand(k->args[1]);
+  if (!a || !b) return false;
+  // A square is a reduction of one tensor: variances, norms.
+  return a->buffer != b->buffer || !structurally_equal(strip(k->args[0]), strip(k->args[1]));
 }
 
 }  // namespace

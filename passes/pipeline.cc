@@ -22,6 +22,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"fold_constant", 1, fold_constant, "evaluates what they made of constants"},
       {"eliminate_identity", 1, eliminate_identity, "removes what copies now"},
       {"to_functions", 0, to_functions, "replaces operators by their meanings, the only thing known from here on"},
+      {"compose_moves", 1, compose_moves, "makes one move of several"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
   };
   return list;

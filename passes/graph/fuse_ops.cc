@@ -3,12 +3,13 @@
 //   s = tc.fused(c, r)     add         ->                              add[n, oc, h, w] = conv2d[...] + r[...]
 //   y = tc.fused(s)        relu                                        relu[n, oc, h, w] = max(add[...], 0)
 // Which nodes join is decided edge by edge, in list order, from what the stages look like:
-//   - a contraction or a window takes the elementwise work after it, then a final Pad;
+//   - a contraction or a window takes the elementwise work after it, then a final Pad or (contractions) a Transpose;
 //   - elementwise work on one shape joins; so do the moves (Transpose, Slice) of values nobody else reads;
 //   - reductions over rows join with the elementwise work before and after them (softmax, normalisations);
 //   - a contraction reads an operand through a move, if the index stays affine.
-// A value that is read outside of its group becomes an output of it. No join makes a cycle. Long groups are cut at
-// nodes whose definitions have locally the smallest hash, so that an insertion moves no other cut.
+// Schedules know functions of one output: a group whose values are read outside in several places is cut into parts that
+// have one each. No join makes a cycle. Long groups are cut at nodes whose definitions have locally the smallest hash, so
+// that an insertion moves no other cut.
 //
 // Needs: to_functions. Leaves: the same kinds of nodes, fewer of them, in a topological order near the old one.
 #include <algorithm>
@@ -69,17 +70,17 @@ class Fusion {
     for (Value* v : operands) {
       const int a = groups_.group_of(v->producer), b = groups_.group_of(n);
       if (a == b || !fits(a, b, n, v) || !groups_.can_join(a, b)) continue;
-      settle(a, b, n);
+      settle(a, b);
     }
   }
 
   /// Joins and says what the result is.
-  void settle(int a, int b, const Node* n) {
+  void settle(int a, int b) {
     const GroupKind from = groups_[a].kind, to = groups_[b].kind;
     const Dims domain = groups_[a].domain, reduced = groups_[a].reduced;
     Group& g = groups_[groups_.join(a, b)];
     const bool anchored = from == GroupKind::Contraction || from == GroupKind::Window || from == GroupKind::Rows;
-    if (groups_.traits(n).kind == GroupKind::Pad && anchored) g.closed = true;
+    if (anchored && (to == GroupKind::Move || to == GroupKind::Pad)) g.closed = true;
     if (anchored && to != GroupKind::Contraction) {
       g.kind = from;
       g.domain = domain;
@@ -98,10 +99,11 @@ class Fusion {
       case GroupKind::Elementwise:
         return fits_elementwise(p, q, n, v, private_value);
       case GroupKind::Move:
-        return private_value && elements(n->outputs[0]) <= elements(v) &&
-               (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move);
+        if (!private_value || elements(n->outputs[0]) > elements(v)) return false;
+        return p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move ||
+               (p.kind == GroupKind::Contraction && groups_.traits(n).permutes);
       case GroupKind::Pad:
-        return private_value && p.kind != GroupKind::Move;
+        return private_value;
       case GroupKind::Rows:
         return fits_rows(p, n, v, private_value);
       case GroupKind::Contraction:
@@ -137,7 +139,7 @@ class Fusion {
     const Dims& domain = groups_.traits(n).domain;
     if (dims_of(v) != domain) return false;
     if (p.kind == GroupKind::Rows) return p.domain == domain && p.reduced == groups_.traits(n).reduced;
-    return p.kind == GroupKind::Elementwise || (p.kind == GroupKind::Move && private_value);
+    return private_value && (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move);
   }
 
   bool is_affine_move(const Group& p) {
@@ -175,27 +177,32 @@ class Fusion {
     return count;
   }
 
-  /// A run with a contraction or window ends where it has one output; the rest is elementwise work of its own.
+  /// Cuts a run where it has one output, the form that schedules know; a contraction, window or rows stay in the first
+  /// part. Parts are cut again.
   void give_back(std::vector<Node*> nodes, std::vector<std::vector<Node*>>& kernels) {
-    auto is_anchor = [&](const Node* n) {
-      const GroupKind k = groups_.traits(n).kind;
-      return k == GroupKind::Contraction || k == GroupKind::Window;
-    };
-    const auto anchor = std::find_if(nodes.begin(), nodes.end(), is_anchor);
+    size_t least = 1;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const GroupKind k = groups_.traits(nodes[i]).kind;
+      if (k == GroupKind::Contraction || k == GroupKind::Window || k == GroupKind::Rows) least = i + 1;
+    }
     std::vector<Node*> rest;
-    if (anchor != nodes.end()) {
-      const size_t least = size_t(anchor - nodes.begin()) + 1;
-      while (nodes.size() > least && outputs_of(nodes) > 1) {
+    while (nodes.size() > least && outputs_of(nodes) > 1) {
+      rest.insert(rest.begin(), nodes.back());
+      nodes.pop_back();
+    }
+    if (nodes.size() > 1 && outputs_of(nodes) > 1) {
+      // Work on the operands that only the rest tied to the contraction, or rows that need several outputs.
+      auto parts = connected(nodes);
+      if (parts.size() == 1) {
         rest.insert(rest.begin(), nodes.back());
         nodes.pop_back();
+        parts = connected(nodes);
       }
-    }
-    // What is left of the operands' own work may have lost its tie to the contraction.
-    if (outputs_of(nodes) > 1 && !rest.empty())
-      for (auto& part : connected(nodes)) kernels.push_back(std::move(part));
-    else
+      for (auto& part : parts) give_back(std::move(part), kernels);
+    } else {
       kernels.push_back(std::move(nodes));
-    for (auto& part : connected(rest)) kernels.push_back(std::move(part));
+    }
+    for (auto& part : connected(rest)) give_back(std::move(part), kernels);
   }
 
   /// The parts of `nodes` (in list order) that values connect.

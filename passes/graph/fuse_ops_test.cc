@@ -41,13 +41,26 @@ TEST(FuseOps, JoinsAChain) {
   EXPECT_EQ(n.outputs[0]->name, ModelText("c"));
 }
 
-TEST(FuseOps, AValueReadOutsideIsAnOutput) {
+TEST(FuseOps, AKernelHasOneOutput) {
   TestGraph t;
   Value* a = t.op("a", "Relu", {t.in("x", {4})});
-  Value* b = t.op("b", "Neg", {a});
-  const Graph g = after_passes(t.out({a, b}), kFuse);
-  EXPECT_EQ(kernels_of(g), "relu+neg");
-  EXPECT_EQ(g.nodes().front()->outputs.size(), 2u);
+  Value* b = t.op("b", "Abs", {t.op("n", "Neg", {a})});
+  EXPECT_EQ(kernels_of(after_passes(t.out({a, b}), kFuse)), "relu neg+abs");
+}
+
+TEST(FuseOps, AContractionWritesItsResultPermuted) {
+  TestGraph t;
+  Value* m = t.op("m", "MatMul", {t.in("x", {3, 2, 4}), t.in("w", {3, 4, 5})});
+  Value* y = t.op("y", "Transpose", {t.op("r", "Relu", {m})}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
+  EXPECT_EQ(kernels_of(after_passes(t.out({y}), kFuse)), "matmul+relu+transpose");
+}
+
+TEST(FuseOps, AVarianceIsNoContraction) {
+  TestGraph t;
+  Value* x = t.op("s", "Add", {t.in("x", {3, 8}), t.in("r", {3, 8})});
+  Value* y = t.op("y", "LayerNormalization", {x, t.weight("scale", {8}), t.weight("b", {8})});
+  const Graph g = after_passes(t.out({t.op("z", "Relu", {y})}), kFuse, 1e-5);
+  EXPECT_EQ(g.num_nodes(), 1u) << kernels_of(g);
 }
 
 TEST(FuseOps, ABroadcastOperandIsNotRecomputed) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -53,6 +54,16 @@ std::optional<Rows> rows_of(const Load& l, const Stage& s, int64_t volume) {
       r.reduced.push_back(int64_t(d));
   }
   return r;
+}
+
+/// Is every axis an index by itself, and every element read?
+bool is_permutation(const Stage& s) {
+  const Load* l = as<Load>(s.values[0]);
+  if (!l || !is_static(l->buffer->shape)) return false;
+  int64_t volume = 1;
+  for (const Axis& a : s.axes) volume = checked_mul(volume, a.extent.value);
+  return volume == num_elements(static_dims(l->buffer->shape)) &&
+         std::all_of(l->index.begin(), l->index.end(), [](const Expr& e) { return as<VarRef>(e) || is_const(e, 0); });
 }
 
 /// What all reductions of the function have in common, if each reads a tensor of that shape once.
@@ -121,6 +132,7 @@ NodeTraits traits_of(const Node& n) {
       break;
   }
   t.affine = t.kind == GroupKind::Move && is_affine_load(fn.stages[0]);
+  t.permutes = t.kind == GroupKind::Move && is_permutation(fn.stages[0]);
   return t;
 }
 

@@ -17,6 +17,7 @@ void fold_scale_axis(Graph& g, PassContext& cx);
 void convert_layout(Graph& g, PassContext& cx);
 void explicit_pad(Graph& g, PassContext& cx);
 void to_functions(Graph& g, PassContext& cx);
+void compose_moves(Graph& g, PassContext& cx);
 void fuse_ops(Graph& g, PassContext& cx);
 
 }  // namespace tc

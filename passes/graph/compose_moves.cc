@@ -1,0 +1,148 @@
+// Makes one move of several. A move copies each element of its result from one place of its operand; two moves in a row
+// are one move whose index is the composition, if that stays a sum of axes times constants.
+//   q = Reshape(x, [1, 128, 12, 64])   t = transpose(q)   s = slice(t)   ->   s = tc.fused(x)   slice[i, j, k] = x[...]
+// A move of a move reads the first operand, so the moves between are dropped once nobody else reads them; a contraction
+// then reads its operand where the kernel before has put it (fuse_ops). What moves nothing becomes a Reshape.
+//
+// Needs: to_functions. Leaves: no affine move of a move.
+#include "ir/loop/build.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
+#include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+
+namespace {
+
+/// result[axes] = operand[index]
+struct Move {
+  Value* operand = nullptr;
+  std::vector<Axis> axes;
+  Exprs index;
+  std::string name;
+};
+
+Expr linear(const Exprs& index, const Dims& dims) {
+  Expr e = 0;
+  for (size_t d = 0; d < dims.size(); ++d) e = e * Expr(dims[d]) + index[d];
+  return e;
+}
+
+Ranges ranges_of(const std::vector<Axis>& axes) {
+  Ranges r;
+  for (const Axis& a : axes) r[a.var.get()] = {0, std::max<int64_t>(0, a.extent.value - 1)};
+  return r;
+}
+
+Exprs vars_of(const std::vector<Axis>& axes) {
+  Exprs v;
+  for (const Axis& a : axes) v.emplace_back(a.var);
+  return v;
+}
+
+/// Element `at` (in row-major order) of a tensor of these dims.
+Exprs delinearized(Expr at, const Dims& dims, const Ranges& ranges) {
+  Exprs index(dims.size());
+  for (size_t d = dims.size(); d-- > 0;) {
+    index[d] = d == 0 ? simplify(at, ranges) : simplify(floor_mod(at, dims[d]), ranges);
+    at = simplify(floor_div(at, dims[d]), ranges);
+  }
+  return index;
+}
+
+std::optional<Move> move_of(const Node& n) {
+  if (n.outputs.size() != 1 || !n.outputs[0]->type.is_static_tensor()) return std::nullopt;
+  if (num_elements(dims_of(n.outputs[0])) == 0) return std::nullopt;
+  Move m;
+  if (n.is("Reshape")) {
+    m.operand = n.inputs[0];
+    for (int64_t d : dims_of(n.outputs[0])) m.axes.push_back({make_var("i" + to_text(int64_t(m.axes.size()))), Dim(d)});
+    m.index = delinearized(linear(vars_of(m.axes), dims_of(n.outputs[0])), dims_of(m.operand), ranges_of(m.axes));
+    return m;
+  }
+  if (n.domain != "tc" || n.op != "fused" || n.fn->stages.size() != 1 || n.fn->inputs.size() != 1) return std::nullopt;
+  const Stage& s = n.fn->stages[0];
+  const Load* l = s.kind == Stage::Kind::Compute && s.scan < 0 ? as<Load>(s.values[0]) : nullptr;
+  if (!l || l->buffer != n.fn->inputs[0] || n.fn->outputs[0] != s.outputs[0]) return std::nullopt;
+  m.operand = n.inputs[0];
+  m.axes = s.axes;
+  m.index = l->index;
+  m.name = s.name;
+  return m;
+}
+
+bool is_affine(const Move& m) {
+  std::vector<Var> vars;
+  for (const Axis& a : m.axes) vars.push_back(a.var);
+  for (const Expr& e : m.index)
+    if (const auto a = affine_in(e, vars); !a || !as_const_int(a->rest)) return false;
+  return true;
+}
+
+/// outer after inner: result[axes of outer] = inner's operand[...]
+Move composed(const Move& outer, const Move& inner) {
+  Move m = outer;
+  m.operand = inner.operand;
+  m.index.clear();
+  VarMap at;
+  for (size_t d = 0; d < inner.axes.size(); ++d) at[inner.axes[d].var.get()] = outer.index[d];
+  const Ranges ranges = ranges_of(outer.axes);
+  for (const Expr& e : inner.index) m.index.push_back(simplify(substitute(e, at), ranges));
+  if (m.name.empty()) m.name = inner.name;
+  return m;
+}
+
+bool moves_nothing(const Move& m, const Dims& result) {
+  const Dims from = dims_of(m.operand);
+  if (num_elements(from) != num_elements(result)) return false;
+  return is_const(simplify(linear(m.index, from) - linear(vars_of(m.axes), result), ranges_of(m.axes)), 0);
+}
+
+std::shared_ptr<const TensorFn> function_of(const Move& m, const ValueType& result) {
+  TensorFn fn;
+  fn.inputs = {make_buffer("x", result.dtype, m.operand->type.shape)};
+  Stage s;
+  s.name = m.name;
+  s.axes = m.axes;
+  s.values = {load(fn.inputs[0], m.index)};
+  s.outputs = {make_buffer(m.name, result.dtype, result.shape)};
+  fn.outputs = s.outputs;
+  fn.stages = {std::move(s)};
+  return std::make_shared<const TensorFn>(instantiate(fn, fn.inputs));
+}
+
+void replace_by(Graph& g, Node* n, const Move& m) {
+  Value* y = n->outputs[0];
+  Node* r = nullptr;
+  if (moves_nothing(m, dims_of(y))) {
+    Value* shape = g.add_constant(derived(y->name, "_shape"), int64_constant(dims_of(y)));
+    r = g.insert(n, "Reshape", {m.operand, shape}, {y->name});
+  } else {
+    r = g.insert(n, "fused", {m.operand}, {y->name}, {}, "tc");
+    r->fn = function_of(m, y->type);
+  }
+  r->name = n->name;
+  add_origins(r->origins, n->inputs[0]->producer->origins);
+  add_origins(r->origins, n->origins);
+  g.set_type(r->outputs[0], y->type);
+  g.replace_uses(y, r->outputs[0]);
+  erase_unused(g, n);
+}
+
+}  // namespace
+
+void compose_moves(Graph& g, PassContext& cx) {
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) compose_moves(*r, cx);
+    const auto outer = move_of(*n);
+    const Node* producer = outer ? outer->operand->producer : nullptr;
+    const auto inner = producer ? move_of(*producer) : std::nullopt;
+    if (!inner || inner->operand->type.dtype != n->outputs[0]->type.dtype) continue;
+    if (const Move m = composed(*outer, *inner); is_affine(m)) replace_by(g, n, m);
+  }
+  g.drop_unused_constants();
+}
+
+}  // namespace tc
