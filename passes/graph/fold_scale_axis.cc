@@ -6,6 +6,7 @@
 //              fits
 //   forward:   y = Conv(Mul(x, s), w)         ->   y = Conv(x, w * s)             s per input channel
 //              y = MatMul(Mul(x, s), w)       ->   y = MatMul(x, s * w)
+//              y = MatMul(Mul(a, c), b)       ->   y = Mul(MatMul(a, b), c)      c a scalar, a and b computed
 // w, b, s, t are constants and the value between the two nodes has no other use. Padding is zero, and zero scaled is
 // zero, so forward holds for padded convolutions too. Not under strict_fp: the roundings move.
 //
@@ -137,6 +138,34 @@ bool after_matmul(Graph& g, Node* n) {
   return true;
 }
 
+/// MatMul(x * c, y) -> MatMul(x, y) * c for a scalar c: one factor after the product, where it costs no kernel.
+bool scalar_before_matmul(Graph& g, Node* n) {
+  if (!n->is("MatMul") || n->inputs[0]->constant || n->inputs[1]->constant) return false;
+  double factor = 1;
+  std::vector<Node*> gone;
+  for (size_t k = 0; k < 2; ++k) {
+    Value* v = n->inputs[k];
+    const Node* mul = only_user(v) ? made_by(v, "Mul") : nullptr;
+    Value* x = other_operand(mul, [](const Value* o) { return scalar_of(o).has_value(); });
+    if (!x || x->type != v->type) continue;
+    factor *= *scalar_of(mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0]);
+    gone.push_back(v->producer);
+    g.set_input(n, k, x);
+  }
+  if (gone.empty()) return false;
+  Value* y = n->outputs[0];
+  Value* product = add_op(g, n, "MatMul", n->inputs, derived(y->name, "_unscaled"));
+  for (Node* m : gone) {
+    add_origins(product->producer->origins, m->origins);
+    erase_unused(g, m);
+  }
+  Value* c = g.add_constant(derived(y->name, "_scale"), scalar_constant(y->type.dtype, factor));
+  Value* scaled = add_op(g, n, "Mul", {product, c}, y->name);
+  scaled->producer->origins.clear();
+  replace_node(g, n, scaled);
+  return true;
+}
+
 bool before_contraction(Graph& g, Node* n) {
   const bool conv = n->is("Conv");
   if (!conv && !n->is("MatMul")) return false;
@@ -175,7 +204,7 @@ void fold_scale_axis(Graph& g, PassContext& cx) {
     if (n->is("Mul") || n->is("Add"))
       (void)(after_conv(g, n) || after_matmul(g, n));
     else
-      (void)before_contraction(g, n);
+      (void)(before_contraction(g, n) || scalar_before_matmul(g, n));
   }
 }
 

@@ -56,6 +56,14 @@ TEST(FoldScaleAxis, ScalesBeforeTheContraction) {
   EXPECT_EQ(ops_of(after_passes(t.out({y, z}), {fold_scale_axis}, 1e-6)), "Conv MatMul");
 }
 
+TEST(FoldScaleAxis, ScalarsMoveBehindAProductOfComputedMatrices) {
+  TestGraph t;
+  Value* q = t.op("qs", "Mul", {t.in("q", {2, 3, 4}), t.scalar("c1", 0.5)});
+  Value* k = t.op("ks", "Mul", {t.scalar("c2", 2), t.in("k", {2, 4, 5})});
+  const Graph g = after_passes(t.out({t.op("y", "MatMul", {q, k})}), {fold_scale_axis}, 1e-6);
+  EXPECT_EQ(ops_of(g), "MatMul Mul");
+}
+
 TEST(FoldScaleAxis, StrictKeepsTheModelsOrder) {
   TestGraph t;
   Value* c = t.op("c", "Conv", {t.in("x", {1, 3, 4, 4}), t.weight("w", {4, 3, 1, 1})});

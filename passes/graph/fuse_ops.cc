@@ -7,9 +7,9 @@
 //   - elementwise work on one shape joins; so do the moves (Transpose, Slice) of values nobody else reads;
 //   - reductions over rows join with the elementwise work before and after them (softmax, normalisations);
 //   - a contraction reads an operand through a move, if the index stays affine.
-// Schedules know functions of one output: a group whose values are read outside in several places is cut into parts that
-// have one each. No join makes a cycle. Long groups are cut at nodes whose definitions have locally the smallest hash, so
-// that an insertion moves no other cut.
+// Schedules know functions of one output: a group whose values are read outside in several places is cut into parts
+// that have one each. No join makes a cycle. Long groups are cut at nodes whose definitions have locally the smallest
+// hash, so that an insertion moves no other cut.
 //
 // Needs: to_functions. Leaves: the same kinds of nodes, fewer of them, in a topological order near the old one.
 #include <algorithm>
@@ -139,7 +139,12 @@ class Fusion {
     const Dims& domain = groups_.traits(n).domain;
     if (dims_of(v) != domain) return false;
     if (p.kind == GroupKind::Rows) return p.domain == domain && p.reduced == groups_.traits(n).reduced;
-    return private_value && (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move);
+    if (!private_value || (p.kind != GroupKind::Elementwise && p.kind != GroupKind::Move)) return false;
+    // Rows are read as vectors: no gathers by index tensors inside.
+    return std::all_of(p.nodes.begin(), p.nodes.end(), [&](const Node* m) {
+      const NodeTraits& t = groups_.traits(m);
+      return t.kind == GroupKind::Elementwise || (t.kind == GroupKind::Move && t.affine);
+    });
   }
 
   bool is_affine_move(const Group& p) {
