@@ -9,9 +9,10 @@ root=$(cd "$here/../.." && pwd)
 tool=${1:-$root/build/tc-emit}
 out=${2:-$root/build/demo_digits}
 
-echo "+ tc-emit examples/digits/digits.onnx -o $(basename "$out")"
+shown=${out#"$PWD"/}
+echo "+ tc-emit examples/digits/digits.onnx -o $shown"
 "$tool" "$here/digits.onnx" --name digits -o "$out"
-echo "+ make -C $(basename "$out")"
+echo "+ make -s -C $shown"
 make -s -C "$out"
 echo
 for digit in 3 5 8; do
