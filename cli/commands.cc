@@ -23,16 +23,18 @@ std::string bytes_text(int64_t n) {
   return to_text(tenths / 10) + "." + to_text(tenths % 10) + (n < (10 << 20) ? " KiB" : " MiB");
 }
 
+std::string count_text(size_t n, const std::string& word) { return to_text(int64_t(n)) + " " + word + (n == 1 ? "" : "s"); }
+
 void need_model(const CommandLine& c) {
   if (c.model.empty())
     throw Error(Diagnostic{"TC0101", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
 }
 
 std::string summary(const CommandLine& c, const Program& p, const WriteReport& w) {
-  std::string s = p.name + ": " + to_text(int64_t(p.steps.size())) + " steps, " + to_text(int64_t(p.kernels.size())) + " distinct kernels\n";
+  std::string s = p.name + ": " + count_text(p.steps.size(), "step") + ", " + count_text(p.kernels.size(), "distinct kernel") + "\n";
   s += "memory    workspace " + bytes_text(p.workspace_bytes) + " (tensors " + bytes_text(p.arena_bytes) + ", without reuse " + bytes_text(p.naive_bytes) +
        "), weights " + bytes_text(p.weights_bytes) + "\n";
-  s += "wrote     " + printable(c.out) + ": " + to_text(int64_t(w.written.size())) + " files, " + to_text(int64_t(w.unchanged.size())) + " unchanged";
+  s += "wrote     " + printable(c.out) + ": " + count_text(w.written.size(), "file") + ", " + to_text(int64_t(w.unchanged.size())) + " unchanged";
   if (!w.removed.empty()) s += ", " + to_text(int64_t(w.removed.size())) + " removed";
   return s + "\nnext      make -C " + printable(c.out) + " && " + printable(c.out) + (c.out.ends_with("/") ? "" : "/") + p.name + "\n";
 }

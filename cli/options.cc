@@ -88,7 +88,8 @@ void set_cpu(CommandLine& c, const std::string& v) {
     for (const CpuModel& m : cpu_models()) names.push_back(m.name);
     std::string list;
     for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
-    usage("unknown --cpu '" + printable(v) + "'" + did_you_mean(v, names) + " Known: " + list);
+    const std::string guess = did_you_mean(v, names);
+    usage("unknown --cpu '" + printable(v) + "'" + guess + (guess.empty() ? "; known: " : " Known: ") + list);
   }
   c.request.target.cpu = *row;
   c.native = v == "native";
@@ -110,7 +111,11 @@ void set_name(CommandLine& c, const std::string& v) {
   c.request.name = v;
 }
 
-void set_level(CommandLine& c, const std::string& v) { c.request.options.opt_level = int(integer("-O", v)); }
+void set_level(CommandLine& c, const std::string& v) {
+  const int64_t level = integer("-O", v);
+  if (level < 0 || level > 3) usage("-O needs 0 to 3, not " + to_text(level));
+  c.request.options.opt_level = int(level);
+}
 
 void disable_pass(CommandLine& c, const std::string& v) {
   std::vector<std::string_view> names;
@@ -147,7 +152,7 @@ const std::vector<Option>& options() {
       {"--seed", "N", "verify, bench: seed of generated inputs", [](CommandLine& c, const std::string& v) { c.seed = uint64_t(integer("--seed", v)); }},
       {"--seconds", "S", "bench: how long to run (default 2)", [](CommandLine& c, const std::string& v) { c.seconds = number("--seconds", v); }},
       {"--threads", "N", "bench: threads", [](CommandLine& c, const std::string& v) { c.threads = int(integer("--threads", v)); }},
-      {"--json", "", "ops, info, bench: JSON instead of a table", [](CommandLine& c, const std::string&) { c.json = true; }},
+      {"--json", "", "info, bench: JSON instead of a table", [](CommandLine& c, const std::string&) { c.json = true; }},
       {"--quiet", "", "no summary", [](CommandLine& c, const std::string&) { c.quiet = true; }},
       {"--help", "", "this text", [](CommandLine& c, const std::string&) { c.help = true; }},
       {"--version", "", "version of tc-emit and of the operator set", [](CommandLine& c, const std::string&) { c.version = true; }},
@@ -161,8 +166,8 @@ struct Command {
 constexpr Command kCommands[] = {
     {"emit", "print a model as source (the default)",
      "  tc-emit model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim batch=1 resnet50.onnx -o out/\n  tc-emit --check model.onnx -o third_party/model/\n"},
-    {"check", "import only: list every node that is not supported", "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},
-    {"info", "inputs, outputs, operators, multiplications, parameters", "  tc-emit info model.onnx\n  tc-emit info --json model.onnx\n"},
+    {"check", "compile and write nothing: list every problem", "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},
+    {"info", "inputs, outputs, operators, parameters", "  tc-emit info model.onnx\n  tc-emit info --json model.onnx\n"},
     {"ops", "the operators that are supported", "  tc-emit ops\n"},
     {"passes", "the passes in the order in which they run", "  tc-emit passes\n"},
     {"verify", "emit, build, run, and compare with ONNX Runtime or the interpreter",

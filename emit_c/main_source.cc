@@ -49,7 +49,7 @@ std::string main_source(const Program& p, const ProgramNames& n) {
                {"inputs", rows("input", p.inputs)},
                {"outputs", rows("output", p.outputs)},
                {"input_args", arguments("i", "in", p.inputs, n.inputs, true)},
-               {"output_args", arguments("o", "out", p.outputs, n.outputs, false) + "\n  (void)out_dims;"},
+               {"output_args", arguments("o", "out", p.outputs, n.outputs, false)},
                {"n_inputs", to_text(int64_t(p.inputs.size()))},
                {"n_outputs", to_text(int64_t(p.outputs.size()))},
                {"lanes", to_text(int64_t(p.lanes))},

@@ -25,6 +25,8 @@ std::string without_includes(const std::string& text) {
 std::string single_file(const Program& p, const ProgramNames& n, const std::string& executor, const std::string& plan,
                         const std::vector<KernelText>& kernels, std::set<std::string>& support) {
   std::string s = std::string(kLicenseLine) + "\n#include \"" + n.lower + ".h\"\n\n";
+  // clang warns of unused inline functions in a file that is compiled; not every model needs all of the support text
+  s += "#ifdef __clang__\n#  pragma clang diagnostic ignored \"-Wunused-function\"\n#endif\n\n";
   Needs all;
   for (const KernelText& k : kernels) all.math = all.math || k.needs.math;
   // in the order in which they include each other

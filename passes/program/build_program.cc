@@ -143,7 +143,7 @@ class ProgramBuilder {
       if (n->domain.empty() && n->op == "If") add_if(*n, steps);
       else if (!n->regions.empty())
         throw Error({"TC3103", ExitCode::Unsupported, {"", n->name.raw(), n->op, "", -1},
-                     "run-time loops are not supported", {"loops with a constant trip count are unrolled by the importer"}, false});
+                     "run-time loops are not supported", {"export the model with the loop unrolled"}, false});
       else add_call(*n, steps);
     }
   }
