@@ -77,6 +77,8 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
       },
       [&](const Cast& k) { return conversion(e, k); },
       [&](const Bitcast& k) {
+        // Stored alike: the narrow floats are kept as their bits.
+        if (info(k.value->dtype).c_type == info(e->dtype).c_type) return print(k.value, parent, c);
         needs_.scalar = true;
         return "tc_bits_" + std::string(info(k.value->dtype).name) + "_" + std::string(info(e->dtype).name) + "(" + print(k.value, 0, c) + ")";
       },
