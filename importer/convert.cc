@@ -79,6 +79,66 @@ void restore_ports(const onnx::GraphProto& from, onnx::GraphProto& to) {
   to.set_name(from.name());
 }
 
+/// What the model declares of its outputs is set aside while types are inferred, because ONNX's inference lets it pass
+/// when it contradicts the operators, and comes back where nothing better is known.
+class DeclaredOutputs {
+ public:
+  explicit DeclaredOutputs(onnx::ModelProto& m) : declared_(m.graph().output()) {
+    std::unordered_set<std::string> known;
+    for (const auto& n : m.graph().node())
+      if (schema_of(m, n)) known.insert(n.output().begin(), n.output().end());
+    for (auto& v : *m.mutable_graph()->mutable_output())
+      if (known.count(v.name()) && v.type().has_tensor_type()) v.clear_type();
+  }
+
+  /// Compares and completes the inferred types.
+  void settle(Context& c, onnx::ModelProto& m) const {
+    auto& outputs = *m.mutable_graph()->mutable_output();
+    check(outputs.size() == declared_.size(), "conversion changed the number of outputs");
+    for (int k = 0; k < outputs.size(); ++k) {
+      const auto& before = declared_[k];
+      auto& now = outputs[k];
+      if (now.type().value_case() == onnx::TypeProto::VALUE_NOT_SET) *now.mutable_type() = before.type();
+      if (!before.type().has_tensor_type()) continue;
+      const auto& declared = before.type().tensor_type();
+      const std::string who = "output " + quoted(before.name());
+      if (!now.type().has_tensor_type() ||
+          (declared.elem_type() != 0 && declared.elem_type() != now.type().tensor_type().elem_type())) {
+        c.reject("TC0161", nullptr,
+                 who + " is declared as " + to_text(value_type(before.type())) + ", but its node makes " +
+                     to_text(value_type(now.type())));
+        continue;
+      }
+      complete(c, who, before.type(), *now.mutable_type());
+    }
+  }
+
+ private:
+  static void complete(Context& c, const std::string& who, const onnx::TypeProto& before, onnx::TypeProto& now) {
+    const auto& declared = before.tensor_type();
+    auto& tensor = *now.mutable_tensor_type();
+    if (!declared.has_shape()) return;
+    if (!tensor.has_shape()) {
+      *tensor.mutable_shape() = declared.shape();
+      return;
+    }
+    bool differs = declared.shape().dim_size() != tensor.shape().dim_size();
+    for (int i = 0; !differs && i < declared.shape().dim_size(); ++i) {
+      const auto& theirs = declared.shape().dim(i);
+      auto& ours = *tensor.mutable_shape()->mutable_dim(i);
+      if (!theirs.has_dim_value()) continue;
+      if (!ours.has_dim_value()) ours.set_dim_value(theirs.dim_value());
+      differs = ours.dim_value() != theirs.dim_value();
+    }
+    if (differs)
+      c.warn(
+          "TC0162", nullptr,
+          who + " is declared as " + to_text(value_type(before)) + ", but its node makes " + to_text(value_type(now)));
+  }
+
+  google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> declared_;
+};
+
 bool run_converter(Context& c, onnx::ModelProto& m) {
   onnx::ModelProto converted;
   try {
@@ -144,6 +204,7 @@ bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   const int before = c.errors;
   tidy(m);
   if (!all_known(m)) return false;
+  const DeclaredOutputs outputs(m);
   const int64_t version = opset_of(m.opset_import(), "");
   if (version == 0) set_default_opset(m, newest_opset());
   infer_shapes(c, m);
@@ -157,6 +218,7 @@ bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   }
   materialise_defaults(m);
   infer_shapes(c, m);
+  outputs.settle(c, m);
   return c.errors == before;
 }
 

@@ -172,6 +172,35 @@ TEST(Hostile, Headers) {
   expect_refused({"opset 0", "", "TC0106"}, header(8, R"("" : 0)") + body);
 }
 
+TEST(Hostile, Functions) {
+  const std::string twice = "\n<domain: \"my\", opset_import: [\"\" : 13]>\nf (a) => (b) { b = Neg(a) }";
+  const std::string opsets = R"("" : 13, "my" : 1)";
+  const std::string call = "g (float[2] x) => (float[2] y) { y = my.f(x) }";
+  expect_refused({"function twice", "", "TC0140"}, header(8, opsets) + call + twice + twice);
+  expect_refused({"too many operands of a call", "", "TC0143"},
+                 header(8, opsets) + "g (float[2] x) => (float[2] y) { y = my.f(x, x) }" + twice);
+  expect_refused(
+      {"body reads what is not there", "", "TC0111"},
+      header(8, opsets) + call + "\n<domain: \"my\", opset_import: [\"\" : 13]>\nf (a) => (b) { b = Neg(c) }");
+}
+
+TEST(Hostile, Conversion) {
+  expect_refused(
+      {"Scan of opset 8 with lengths", "", "TC0160", ExitCode::Unsupported, "sequence lengths"},
+      header(3, R"("" : 8)") + R"(g (int64[2] n, float[2,3] s, float[2,5,3] x) => (float[2,3] last, float[2,5,3] all) {
+  last, all = Scan <num_scan_inputs = 1, body = b (float[3] a, float[3] v) => (float[3] m, float[3] o)
+    { m = Add(a, v)  o = Identity(m) }> (n, s, x) })");
+}
+
+TEST(Hostile, ContradictingTypes) {
+  expect_refused({"output of another element type", "", "TC0161"},
+                 header() + "g (float[2] x) => (int64[2] y) { y = Neg(x) }");
+  const Imported m = import_text(header() + "g (float[2] x) => (float[3] y) { y = Neg(x) }");
+  EXPECT_EQ(m.exit, ExitCode::Ok) << m.problems;
+  EXPECT_NE(m.problems.find("warning[TC0162]"), std::string::npos) << m.problems;
+  EXPECT_EQ(to_text(m.graph.outputs()[0]->type), "f32[2]");
+}
+
 TEST(Hostile, AllProblemsAreToldInOneRun) {
   const Imported m = import_text(header() + R"(g (float[2] x, float[N] z) => (float[2] y)
 <float[3] w = {1}>

@@ -119,6 +119,26 @@ TEST(Binary, NegativeDimsAndUnknownTypes) {
   expect_refused(m, "TC0123");
 }
 
+TEST(Binary, NodesAndAttributesThatMissTheirParts) {
+  onnx::ModelProto m = add_model(3);
+  m.mutable_graph()->mutable_node(0)->clear_op_type();
+  expect_refused(m, "TC0115");
+  m = add_model(3);
+  auto& a = *m.mutable_graph()->mutable_node(0)->add_attribute();
+  a.set_name("axis");
+  expect_refused(m, "TC0116");  // neither type nor value
+  a.set_type(onnx::AttributeProto::INT);
+  expect_refused(m, "TC0116");  // no value
+  a.set_f(1);
+  expect_refused(m, "TC0116");  // a value of another type
+  m = add_model(3);
+  m.clear_graph();
+  expect_refused(m, "TC0106");
+  m = add_model(3);
+  m.clear_opset_import();
+  expect_refused(m, "TC0106");
+}
+
 TEST(Binary, SparseTensors) {
   auto sparse = [](std::vector<int64_t> indices, int64_t size) {
     onnx::ModelProto m = add_model(5);
