@@ -45,7 +45,17 @@ void size_axes(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<i
     }
     return;
   }
-  const std::vector<int64_t> sizes = op.const_ints(3);
+  std::vector<int64_t> sizes;
+  if (op.known(3)) {
+    sizes = op.const_ints(3);
+  } else {
+    // Sizes that are known only at run time must be the declared ones; under another policy these are no longer the
+    // sizes.
+    if (policy != "stretch") op.unsupported("this input must be known when the model is compiled", 3);
+    const Dims declared = op.declared_dims(0, 3);
+    if (declared.size() != axes.size()) op.reject("the declared shape does not fit the input", 3);
+    for (int w : which) sizes.push_back(declared[size_t(w)]);
+  }
   if (sizes.size() != which.size()) op.reject("sizes must have one value per resized axis", 3);
   for (size_t k = 0; k < which.size(); k++) {
     ResizeAxis& a = axes[size_t(which[k])];

@@ -145,9 +145,18 @@ void define_grid_sample(OpBuilder& op) {
                 names));
 }
 
+/// [N, C, spatial sizes...] from the declared shape [N, spatial sizes..., axes]; C plays no part.
+std::vector<int64_t> declared_grid_size(const OpBuilder& op) {
+  const Dims grid = op.declared_dims(0, 1);
+  if (grid.size() < 3) op.reject("the declared shape must be [N, spatial sizes..., axes]", 1);
+  std::vector<int64_t> size = {grid[0], 1};
+  size.insert(size.end(), grid.begin() + 1, grid.end() - 1);
+  return size;
+}
+
 void define_affine_grid(OpBuilder& op) {
   const Tensor theta = op.in(0);
-  const std::vector<int64_t> size = op.const_ints(1);
+  const std::vector<int64_t> size = op.known(1) ? op.const_ints(1) : declared_grid_size(op);
   if (size.size() < 3) op.reject("size must be [N, C, spatial sizes...]", 1);
   const size_t rank = size.size() - 2;
   if (theta.dims() != Dims{size[0], int64_t(rank), int64_t(rank) + 1})

@@ -19,7 +19,7 @@ void define_max_unpool(OpBuilder& op) {
   for (size_t k = 0; k < rank; k++)
     inferred.push_back((d[k + 2] - 1) * strides[k] - pads[k] - pads[rank + k] + kernel[k]);
   // The indices count in the inferred shape; a larger output_shape adds zeros at the end.
-  const Dims out = op.has(2) ? op.const_ints(2) : inferred;
+  const Dims out = op.known(2) ? (op.has(2) ? Dims(op.const_ints(2)) : inferred) : op.declared_dims(0, 2);
   if (out.size() != d.size()) op.reject("output_shape must have one value per axis of the input", 2);
   for (size_t k = 0; k < out.size(); k++)
     if (out[k] < inferred[k]) op.reject("output_shape is smaller than what the input needs", 2);
