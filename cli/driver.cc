@@ -16,18 +16,21 @@ std::string default_name(const std::string& path) {
 
 Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   Compilation c;
-  PassContext cx{r.target, r.options, &problems};
+  Diagnostics found;  // by passes, which know no file
+  PassContext cx{r.target, r.options, &found};
+  auto add = [&](Diagnostic d) {
+    if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);
+    problems.add(std::move(d));
+  };
   try {
     c.graph = import_model(r.model, r.import, problems);
     if (problems.has_errors()) return c;
     run_passes(graph_passes(), c.graph, cx, c.log);
-    if (problems.has_errors()) return c;
-    c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx);
+    if (!found.has_errors()) c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx);
   } catch (const Error& e) {
-    Diagnostic d = e.diagnostic();
-    if (d.loc.file.empty()) d.loc.file = r.model;
-    problems.add(std::move(d));
+    found.add(e.diagnostic());
   }
+  for (const Diagnostic& d : found.list()) add(d);
   return c;
 }
 
