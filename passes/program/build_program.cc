@@ -14,6 +14,7 @@
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 #include "passes/loop/lower_kernel.h"
+#include "passes/program/own_outputs.h"
 #include "passes/program/formula.h"
 #include "passes/program/kernel_name.h"
 #include "passes/program/plan_memory.h"
@@ -256,8 +257,9 @@ class ProgramBuilder {
     return {Operand::Kind::Slot, int(p_.slots.size()) - 1};
   }
 
-  const Compiled& compile(const TensorFn& fn, const std::vector<bool>& constant, const std::string& key, const Node& n) {
+  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::string& key, const Node& n) {
     if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
+    const TensorFn fn = own_outputs(meaning);
     for (const Buffer& b : fn.outputs)
       if (info(b->dtype).bytes == 0)
         throw Error({"TC3104", ExitCode::Unsupported, {"", n.name.raw(), n.op, "", -1}, "strings are not supported in kernels", {}, false});
