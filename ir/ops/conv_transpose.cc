@@ -1,5 +1,5 @@
 // ConvTranspose, as a sum over the inputs that reach an output: y[o] takes x[i] * w[k] where i * stride + k * dilation
-// - pad = o. DeformConv: a convolution of samples taken at learned offsets.
+// - pad = o.
 #include "ir/ops/contraction.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/spatial.h"
@@ -24,7 +24,8 @@ Transposed transposed_window(OpBuilder& op, const Dims& in, const Dims& kernel) 
   if (shape.size() == rank + 2) shape.erase(shape.begin(), shape.begin() + 2);  // some models give N and C as well
   if (!shape.empty() && shape.size() != rank) op.reject("output_shape must have one value per spatial axis");
   for (size_t d = 0; d < rank; d++) {
-    const int64_t full = t.strides[d] * (in[d] - 1) + extra[d] + (kernel[d] - 1) * t.dilations[d] + 1;
+    const int64_t extent = checked_mul(kernel[d] - 1, t.dilations[d]) + 1;
+    const int64_t full = checked_add(checked_mul(t.strides[d], in[d] - 1), checked_add(extra[d], extent));
     if (!shape.empty() || same) {
       t.out[d] = shape.empty() ? in[d] * t.strides[d] : shape[d];
       const int64_t total = std::max<int64_t>(0, full - t.out[d]);
@@ -37,30 +38,6 @@ Transposed transposed_window(OpBuilder& op, const Dims& in, const Dims& kernel) 
     if (t.out[d] < 0) op.reject("the pads leave no output");
   }
   return t;
-}
-
-/// x[floor]*(1-f) + x[floor+1]*f in every axis, with zeros outside of the input.
-Expr interpolate_zero_padded(const Tensor& x, const Exprs& leading, const Exprs& at, const Dims& extents) {
-  const DType t = compute_type(x.dtype());
-  Exprs index = leading;
-  std::function<Expr(size_t)> corner = [&](size_t d) -> Expr {
-    if (d == at.size()) {
-      Expr inside = make_int(DType::Bool, 1);
-      for (size_t k = 0; k < at.size(); k++) {
-        const Expr& p = index[leading.size() + k];
-        inside = inside && p >= 0 && p < extents[k];
-      }
-      return widen(select(inside, x(index), zero(x.dtype())));
-    }
-    const Expr low = apply(Op::Floor, {at[d]}), low_index = cast(DType::I64, low), weight = at[d] - low;
-    index.push_back(low_index);
-    const Expr a = corner(d + 1);
-    index.back() = low_index + 1;
-    const Expr b = corner(d + 1);
-    index.pop_back();
-    return a * (make_const(t, 1) - weight) + b * weight;
-  };
-  return corner(0);
 }
 
 }  // namespace
@@ -110,80 +87,6 @@ void define_conv_transpose(OpBuilder& op) {
     if (b.dims() != Dims{out_channels}) op.reject("the bias must have " + to_text(out_channels) + " values", 2);
     y = op.compute(
         "bias", wide, y.dims(), [&, y](const Exprs& i) { return y(i) + widen(b({layout.channel(i)})); }, names);
-  }
-  op.output(0, convert(op, y, x.dtype(), "cast"));
-}
-
-void define_deform_conv(OpBuilder& op) {
-  const Tensor x = op.in(0), w = op.in(1), offset = op.in(2);
-  const Dims dx = x.dims(), dw = w.dims();
-  const size_t rank = dx.size() < 3 ? 0 : dx.size() - 2;
-  if (rank == 0 || dw.size() != dx.size()) op.reject("the input and the weights must have one rank, at least 3", 1);
-  if (offset.dims().size() != dx.size()) op.reject("the offsets must have the rank of the input", 2);
-  const int64_t groups = op.attr_int("group", 1), offset_groups = op.attr_int("offset_group", 1);
-  const Dims kernel(dw.begin() + 2, dw.end());
-  const int64_t taps = num_elements(kernel);
-  if (groups < 1 || dw[0] % groups != 0 || dw[1] * groups != dx[1]) op.reject("the channels do not fit the groups", 1);
-  if (offset_groups < 1 || dx[1] % offset_groups != 0) op.reject("offset_group does not divide the input channels");
-  const Window win = make_window(op, Dims(dx.begin() + 2, dx.end()), kernel);
-  Dims expected = {dx[0], offset_groups * taps * int64_t(rank)};
-  expected.insert(expected.end(), win.out.begin(), win.out.end());
-  if (offset.dims() != expected) op.reject("the offsets have another shape than the kernel and the output ask for", 2);
-  expected[1] = offset_groups * taps;
-  const bool masked = op.has(4);
-  if (masked && op.in(4).dims() != expected)
-    op.reject("the mask has another shape than the kernel and the output ask for", 4);
-  const int64_t per_offset_group = dx[1] / offset_groups, in_per_group = dw[1], out_per_group = dw[0] / groups;
-  const DType wide = compute_type(x.dtype());
-
-  // sampled[n, c, k..., o...]: what every tap sees
-  Dims sampled_dims = {dx[0], dx[1]};
-  sampled_dims.insert(sampled_dims.end(), kernel.begin(), kernel.end());
-  sampled_dims.insert(sampled_dims.end(), win.out.begin(), win.out.end());
-  std::vector<std::string> names = {"n", "c"};
-  for (std::string& s : spatial_names("k", rank)) names.push_back(std::move(s));
-  for (std::string& s : spatial_names("o", rank)) names.push_back(std::move(s));
-  const Tensor sampled = op.compute(
-      "sampled", wide, sampled_dims,
-      [&](const Exprs& i) {
-        const Exprs k(i.begin() + 2, i.begin() + 2 + std::ptrdiff_t(rank)),
-            o(i.begin() + 2 + std::ptrdiff_t(rank), i.end());
-        const Expr tap =
-            (offset_groups == 1 ? Expr(0) : floor_div(i[1], per_offset_group)) * taps + linear_index(k, kernel);
-        Exprs at;
-        for (size_t d = 0; d < rank; d++) {
-          Exprs oi = {i[0], tap * int64_t(rank) + int64_t(d)};
-          oi.insert(oi.end(), o.begin(), o.end());
-          at.push_back(cast(wide, win.position(d, o[d], k[d])) + widen(offset(oi)));
-        }
-        const Expr v = interpolate_zero_padded(x, {i[0], i[1]}, at, win.in);
-        if (!masked) return v;
-        Exprs mi = {i[0], tap};
-        mi.insert(mi.end(), o.begin(), o.end());
-        return v * widen(op.in(4)(mi));
-      },
-      names);
-  Dims out = {dx[0], dw[0]}, reduced = {in_per_group};
-  out.insert(out.end(), win.out.begin(), win.out.end());
-  reduced.insert(reduced.end(), kernel.begin(), kernel.end());
-  std::vector<std::string> all = {"n", "oc"};
-  for (std::string& s : spatial_names("o", rank)) all.push_back(std::move(s));
-  all.push_back("ic");
-  for (std::string& s : spatial_names("k", rank)) all.push_back(std::move(s));
-  Tensor y = op.reduce(
-      "deform_conv", Op::Add, wide, out, reduced,
-      [&](const Exprs& i, const Exprs& r) {
-        Exprs si = {i[0], groups == 1 ? r[0] : floor_div(i[1], out_per_group) * in_per_group + r[0]}, wi = {i[1], r[0]};
-        si.insert(si.end(), r.begin() + 1, r.end());
-        si.insert(si.end(), i.begin() + 2, i.end());
-        wi.insert(wi.end(), r.begin() + 1, r.end());
-        return sampled(si) * widen(w(wi));
-      },
-      all);
-  if (op.has(3)) {
-    const Tensor b = op.in(3);
-    if (b.dims() != Dims{dw[0]}) op.reject("the bias must have one value per output channel", 3);
-    y = op.compute("bias", wide, out, [&, y](const Exprs& i) { return y(i) + widen(b({i[1]})); });
   }
   op.output(0, convert(op, y, x.dtype(), "cast"));
 }

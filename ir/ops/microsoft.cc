@@ -1,6 +1,5 @@
-// Operators of domain com.microsoft that ONNX Runtime's optimisers and exporters write, and
-// SimplifiedLayerNormalization, which they put into the default domain. Each means what ONNX Runtime's documentation of
-// its contrib operators says.
+// Operators of domain com.microsoft that ONNX Runtime's optimisers and exporters write. Each means what ONNX Runtime's
+// documentation of its contrib operators says.
 #include <cmath>
 
 #include "ir/ops/contraction.h"
@@ -145,14 +144,6 @@ Define skip_normalization(bool center) {
   };
 }
 
-void define_simplified_layer_normalization(OpBuilder& op) {
-  const Tensor x = op.in(0);
-  if (x.rank() < 1 || op.axis(op.attr_int("axis", -1), x.rank()) != x.rank() - 1)
-    op.unsupported("a normalisation over more than the last axis");
-  const Tensor wide = convert(op, x, compute_type(x.dtype()), "cast");
-  normalize_last(op, wide, false, 1, -1, op.in(1).dtype());
-}
-
 }  // namespace
 
 OpFamily microsoft_ops() {
@@ -190,12 +181,6 @@ OpFamily microsoft_ops() {
        "x skip scale x_bias",
        "skip_rms_norm",
        ms},
-      {"SimplifiedLayerNormalization",
-       1,
-       {int_attr("axis", -1), float_attr("epsilon", 1e-5f), int_attr("stash_type", 1)},
-       define_simplified_layer_normalization,
-       "x scale",
-       "rms_norm"},
   };
   for (OpRow& row : qlinear_ops()) rows.push_back(std::move(row));
   for (OpRow& row : quantization_ops()) {

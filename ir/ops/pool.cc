@@ -70,19 +70,31 @@ Expr count_taps(const Window& w, size_t axis, const Expr& o, bool padding_counts
   return high - low;
 }
 
+/// How many taps each output averages: a number where all agree, else read from a small table over the output's
+/// positions.
+OpBuilder::Point tap_count(OpBuilder& op, const Pool& p, bool padding_counts, DType t) {
+  auto count = [&](const Exprs& o) {
+    Expr n = 1;
+    for (size_t d = 0; d < p.window.rank(); d++) n = n * count_taps(p.window, d, o[d], padding_counts);
+    return n;
+  };
+  const Exprs first(p.window.rank(), Expr(make_var("o")));
+  if (const auto fixed = as_const_int(count(first))) {
+    const Expr n = make_const(t, double(*fixed));
+    return [n](const Exprs&) { return n; };
+  }
+  const Tensor table = op.compute(
+      "tap_count", t, p.window.out, [&](const Exprs& o) { return cast(t, count(o)); },
+      spatial_names("o", p.window.rank()));
+  return [table](const Exprs& o) { return table(o); };
+}
+
 Tensor average(OpBuilder& op, const Pool& p, bool padding_counts) {
   const DType t = p.x.dtype(), wide = compute_type(t);
   const Tensor sum = pooled(op, p, "avg_pool", Op::Add, wide, zero(wide), widen);
+  const OpBuilder::Point count = tap_count(op, p, padding_counts, wide);
   return op.compute(
-      "average", t, p.dims(),
-      [&](const Exprs& i) {
-        const Exprs o = p.layout.spatial(i);
-        Expr count = 1;
-        for (size_t d = 0; d < p.window.rank(); d++) count = count * count_taps(p.window, d, o[d], padding_counts);
-        const auto fixed = as_const_int(count);
-        return cast(t, sum(i) / (fixed ? make_const(wide, double(*fixed)) : cast(wide, count)));
-      },
-      p.names());
+      "average", t, p.dims(), [&](const Exprs& i) { return cast(t, sum(i) / count(p.layout.spatial(i))); }, p.names());
 }
 
 void lp_norm(OpBuilder& op, const Pool& p) {

@@ -10,6 +10,8 @@ namespace tc {
 namespace {
 
 constexpr int64_t kLongestPeriod = 4;
+/// Longer axes are not searched for closed forms.
+constexpr int64_t kLongestTable = 1 << 16;
 
 Expr f64(double v) { return make_float(DType::F64, v); }
 
@@ -179,7 +181,8 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
   taps.lowest = INT64_MIN;
   taps.highest = INT64_MAX;
   std::optional<FloorForm> form;
-  if (a.source.is_constant()) {
+  const bool examined = a.source.is_constant() && a.out <= kLongestTable;
+  if (examined) {
     std::vector<int64_t> table;
     for (int64_t o = 0; o < a.out; o++) {
       const double x = a.source.at(o);
@@ -204,9 +207,9 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
     taps.first = [table](const Expr& o) { return table({o}); };
   }
   if (nearest) return taps;
-  if (a.source.is_constant()) {
+  if (examined && s.taps <= 4) {
     const std::vector<double> w = weight_table(a, rules, s);
-    if (const int64_t period = period_of(w, s.taps, t); period > 0 && s.taps <= 4) {
+    if (const int64_t period = period_of(w, s.taps, t); period > 0) {
       taps.weight = [w, period, n = s.taps, t](const Expr& o, const Expr& tap) {
         return choose(floor_mod(o, Expr(period)), period, [&](int64_t phase) {
           return choose(tap, n, [&](int64_t r) { return make_const(t, w[size_t(phase * n + r)]); });

@@ -115,6 +115,7 @@ void define_grid_sample(OpBuilder& op) {
   for (int64_t d : s.in)
     if (d == 0) op.reject("an empty image cannot be sampled", 0);
   const size_t rank = s.in.size();
+  if (rank > (cubic ? 3 : 5)) op.unsupported("sampling over so many spatial axes", 0);
   const Dims out_spatial(dg.begin() + 1, dg.end() - 1);
   Dims coordinate_dims = {dx[0]}, out = {dx[0], dx[1]};
   coordinate_dims.insert(coordinate_dims.end(), out_spatial.begin(), out_spatial.end());

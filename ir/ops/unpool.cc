@@ -17,7 +17,7 @@ void define_max_unpool(OpBuilder& op) {
   const Dims pads = spatial_attr(op, "pads", 2 * rank, 0, 0);
   Dims inferred = {d[0], d[1]};
   for (size_t k = 0; k < rank; k++)
-    inferred.push_back((d[k + 2] - 1) * strides[k] - pads[k] - pads[rank + k] + kernel[k]);
+    inferred.push_back(checked_mul(d[k + 2] - 1, strides[k]) - pads[k] - pads[rank + k] + kernel[k]);
   // The indices count in the inferred shape; a larger output_shape adds zeros at the end.
   const Dims out = op.known(2) ? (op.has(2) ? Dims(op.const_ints(2)) : inferred) : op.declared_dims(0, 2);
   if (out.size() != d.size()) op.reject("output_shape must have one value per axis of the input", 2);

@@ -162,6 +162,18 @@ TEST(Resize, FitsFloorForms) {
   EXPECT_FALSE(fit_floor_form(table, 3.0 / 7));
 }
 
+TEST(Resize, LongAxesTakeTablesAndHugeOnesAreRefused) {
+  const Constant x = f32({1, 2}, {1, 3});
+  const Attrs a = {
+      {"mode", str("linear")}, {"axes", Ints{1}}, {"coordinate_transformation_mode", str("align_corners")}};
+  const auto y = values(run_op({"Resize", {x, nullptr, nullptr, int64_constant({70001})}, a})[0]);
+  EXPECT_EQ(y[0], 1);
+  EXPECT_NEAR(y[35000], 2, 1e-6);
+  EXPECT_NEAR(y[70000], 3, 1e-6);
+  EXPECT_EQ(op_error({"Resize", {x, nullptr, nullptr, int64_constant({int64_t(1) << 40})}, a}),
+            "a size must lie in 0..2^31-1, and the input must not be empty");
+}
+
 TEST(GridSample, TheIdentityGridGivesTheImage) {
   const Constant x = random_tensor(DType::F32, {1, 2, 3, 4}, 1);
   const Constant theta = f32({1, 2, 3}, {1, 0, 0, 0, 1, 0});
