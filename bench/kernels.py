@@ -10,6 +10,7 @@ so that kernels of a microsecond look slower than they are. Needs no Python pack
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,16 @@ def run_timed(program, package, options):
                 [(names.get(int(address, 16), address), int(calls), float(ns)) for address, calls, ns in rows])
 
 
+def merge_parts(rows):
+    """The rows with each kernel's parallel parts added to the kernel; its calls are its own."""
+    merged = {}
+    for name, calls, ns in rows:
+        kernel = re.sub(r"_part\d*$", "", name)
+        before = merged.get(kernel, (0, 0.0))
+        merged[kernel] = (before[0] + (calls if kernel == name else 0), before[1] + ns)
+    return [(name, calls, ns) for name, (calls, ns) in merged.items()]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("package", type=Path)
@@ -67,6 +78,7 @@ def main():
         told, rows = run_timed(program, package, options)
     executor = json.loads((package / "manifest.json").read_text()).get("name", package.name) + "_run"
     runs = next((calls for name, calls, _ in rows if name == executor), told["runs"])
+    rows = merge_parts(rows)
     total = sum(ns for _, _, ns in rows)
     print(f"{told['median_ms']:.3f} ms a run, {runs} runs\n{'us a run':>10}{'share':>8}{'calls':>7}  function")
     for name, calls, ns in sorted(rows, key=lambda row: (-row[2], row[0]))[:options.rows]:
