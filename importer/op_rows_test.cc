@@ -20,6 +20,7 @@ bool is_onnx_domain(std::string_view domain) { return domain.empty() || domain.s
 TEST(OpRows, DefineTheNewestVersion) {
   for (const OpRow* row : all_ops()) {
     if (!is_onnx_domain(row->domain)) continue;
+    if (row->name == "SimplifiedLayerNormalization") continue;  // exporters put this one into ONNX's domain
     const onnx::OpSchema* schema = schema_of(*row);
     ASSERT_NE(schema, nullptr) << row->name << ": ONNX has no such operator";
     EXPECT_EQ(row->since, schema->since_version()) << row->name << ": the row defines an older version";
