@@ -175,8 +175,24 @@ std::vector<Axis> OpBuilder::make_axes(const Dims& shape, const std::vector<std:
   return axes;
 }
 
+namespace {
+/// A stage without work reads nothing: an empty reduction is its identity, an empty result needs no value.
+void drop_empty_work(Stage& s) {
+  auto empty = [](const std::vector<Axis>& axes) {
+    return std::any_of(axes.begin(), axes.end(), [](const Axis& a) { return a.extent == Dim(0); });
+  };
+  if (s.kind == Stage::Kind::Nest || s.scan >= 0 || s.outputs.size() != 1 || !(empty(s.axes) || empty(s.raxes))) return;
+  s.values = {s.kind == Stage::Kind::Reduce ? s.init[0] : zero(s.outputs[0]->dtype)};
+  s.kind = Stage::Kind::Compute;
+  s.raxes.clear();
+  s.init.clear();
+  s.combiner = {};
+}
+}  // namespace
+
 void OpBuilder::add(Stage s) {
   s.scan = scan_;
+  drop_empty_work(s);
   stages_.push_back(std::move(s));
 }
 
