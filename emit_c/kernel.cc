@@ -55,6 +55,24 @@ void head_comment(SourceWriter& out, const Kernel& k, const std::string& cpu) {
   out.line(" * Schedule (" + cpu + "): " + k.schedule + " */");
 }
 
+// The status word has no accesses of its own: Index raises it.
+bool uses(const Stmt& s, const Buffer& b) {
+  bool found = b->name == "status";
+  walk(
+      s,
+      [&](const Stmt& x) {
+        if (auto* k = as<Store>(x)) found |= k->buffer == b;
+        if (auto* k = as<Alias>(x)) found |= k->base == b;
+        if (auto* k = as<Prefetch>(x)) found |= k->buffer == b;
+        return !found;
+      },
+      [&](const Expr& e) {
+        if (auto* l = as<Load>(e)) found |= l->buffer == b;
+        return !found;
+      });
+  return found;
+}
+
 std::string arguments(const std::vector<std::string>& list) { return list.empty() ? "void" : join(list, ", "); }
 
 }  // namespace
@@ -74,6 +92,8 @@ KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::s
   inner.indent();
   StmtPrinter printer(inner, t.needs, wide);
   printer.part_call = "TC_PARALLEL_FOR(" + full + "_{part}, &arguments, {chunks});";
+  for (const Param& p : k.params)
+    if (!uses(k.body, p.buffer)) inner.line("(void)" + p.buffer->name + ";");  // of a result without elements
   printer.print(k.body);
 
   SourceWriter out;

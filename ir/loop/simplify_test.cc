@@ -215,6 +215,13 @@ TEST(SimplifyStmt, UsesConditionsAndLets) {
             "    y[46] = 1.0f\n");
 }
 
+TEST(SimplifyStmt, DropsBuffersThatNobodyUses) {
+  Buffer y = make_buffer("y", DType::F32, {Dim(64)}), t = make_buffer("t", DType::F32, {Dim(4)}, Scope::Stack);
+  Var i = make_var("i");
+  Stmt keep = store(y, {0}, make_float(DType::F32, 1));
+  EXPECT_EQ(to_text(simplify(alloc(t, seq({loop(i, 0, store(t, {i}, make_float(DType::F32, 1))), keep})))), "y[0] = 1.0f\n");
+}
+
 TEST(SimplifyStmt, KeepsWhatIsClean) {
   Buffer y = make_buffer("y", DType::F32, {Dim(64)});
   Var i = make_var("i");
