@@ -53,6 +53,26 @@ bool holds_vectors(const Stmt& scope, const Buffer& b) {
   return found;
 }
 
+bool holds_single_vectors(const Stmt& scope, const Buffer& b) {
+  bool single = !b->shape.empty();
+  auto look = [&](const Buffer& x, const Exprs& index) {
+    if (x != b) return;
+    const Ramp* r = index.empty() ? nullptr : as<Ramp>(index.back());
+    single = single && r && is_const(r->base, 0);
+  };
+  walk(
+      scope,
+      [&](const Stmt& s) {
+        if (const Store* k = as<Store>(s)) look(k->buffer, k->index);
+        return single;
+      },
+      [&](const Expr& e) {
+        if (const Load* k = as<Load>(e)) look(k->buffer, k->index);
+        return single;
+      });
+  return single;
+}
+
 std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
   return visit(
       e,
@@ -224,7 +244,8 @@ std::string ExprPrinter::pointer(const Buffer& b, const Expr& i) {
 
 std::string ExprPrinter::register_element(const Buffer& b, const Exprs& index_list) {
   std::string s = b->name;
-  for (const Expr& i : index_list) s += "[" + index(as<Ramp>(i) ? in_vectors(as<Ramp>(i)->base) : i) + "]";
+  const size_t count = index_list.size() - (single_vectors.count(b.get()) != 0 ? 1 : 0);
+  for (const Expr& i : Exprs(index_list.begin(), index_list.begin() + std::ptrdiff_t(count))) s += "[" + index(as<Ramp>(i) ? in_vectors(as<Ramp>(i)->base) : i) + "]";
   return s;
 }
 

@@ -32,6 +32,8 @@ class ExprPrinter {
   std::string pointer(const Buffer& b, const Expr& index);
   /// "acc[i][v]" of a Register buffer.
   std::string register_element(const Buffer& b, const Exprs& index);
+  /// Buffers whose last axis is a single vector: printed without a subscript for it.
+  std::set<const BufferDef*> single_vectors;
 
  private:
   enum class Context { Value, Index };
@@ -50,5 +52,7 @@ class ExprPrinter {
 
 /// Does the buffer hold vectors (tc_vf)? Only Register buffers that are accessed with a Ramp do.
 bool holds_vectors(const Stmt& scope, const Buffer& b);
+/// Is only vector 0 of its last axis used?
+bool holds_single_vectors(const Stmt& scope, const Buffer& b);
 
 }  // namespace tc

@@ -129,11 +129,14 @@ void StmtPrinter::print_for(const For& k) {
 void StmtPrinter::print_alloc(const Alloc& k) {
   const Buffer& b = k.buffer;
   const bool vectors = b->scope == Scope::Register && holds_vectors(k.body, b);
+  const bool single = vectors && holds_single_vectors(k.body, b);
   if (vectors) vector_buffers_.push_back(b.get());
+  if (single) expr_.single_vectors.insert(b.get());
   std::string s = (vectors ? "tc_vf" : std::string(info(b->dtype).c_type)) + " " + b->name;
   const Dims dims = static_dims(b->shape);
   for (size_t i = 0; i < dims.size(); i++) {
     const bool last = vectors && i + 1 == dims.size();
+    if (last && single) break;
     const std::string n = to_text(dims[i]);
     s += !last ? "[" + n + "]" : dims[i] % 16 == 0 ? "[" + n + " / TC_VL]" : "[TC_VECTORS(" + n + ")]";
   }

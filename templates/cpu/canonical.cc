@@ -115,7 +115,7 @@ std::optional<Padded> trailing_pad(const TensorFn& fn) {
   if (s.kind != Stage::Kind::Compute || s.outputs[0] != fn.outputs[0]) return {};
   const Select* k = as<Select>(s.values[0]);
   const Load* l = k ? as<Load>(k->yes) : nullptr;
-  if (!l || !as_const_number(k->no) || !producer(fn, l->buffer)) return {};
+  if (!l || !as_const_number(k->no)) return {};
   Padded p{l->buffer, {static_dims(s.outputs[0]->shape), {}, static_dims(l->buffer->shape), k->no}};
   if (l->index.size() != s.axes.size()) return {};
   for (size_t d = 0; d < s.axes.size(); d++) {
@@ -141,6 +141,20 @@ std::optional<Padded> trailing_pad(const TensorFn& fn) {
       if (!holds || (*holds != 0) != inside) return {};
     }
   return p;
+}
+
+// What reads every element of an operand as it is.
+Stage copy_of(const Buffer& b) {
+  Stage s;
+  s.name = b->name;
+  Exprs at;
+  for (const Dim& d : b->shape) {
+    s.axes.push_back({make_var("i" + std::to_string(s.axes.size())), d});
+    at.push_back(Expr(s.axes.back().var));
+  }
+  s.values = {load(b, at)};
+  s.outputs = {b};
+  return s;
 }
 
 // The only reduction stage that `e` reads, and whether all its reads are at one index.
@@ -306,7 +320,9 @@ std::optional<Canonical> canonicalize(const TensorFn& fn) {
   c.original_out = fn.outputs[0];
   const auto padded = trailing_pad(fn);
   const Buffer result = padded ? padded->source : fn.outputs[0];
+  const Stage copy = padded ? copy_of(result) : Stage();
   const Stage* last = producer(fn, result);
+  if (!last && padded) last = &copy;
   if (!last) return {};
   if (padded) c.border = padded->border;
 

@@ -205,7 +205,8 @@ class Builder {
       Stmts list;
       for (int64_t j = 0; j < m; j++)
         list.push_back(result(at, i, j, combination(t_.at[size_t(j)], row_of(r, i, size, false)), v));
-      return seq(list);
+      const bool cut = s_.oh.extent.value % m > 0;
+      return cut ? if_then(at[0].second * Expr(m) + i < Expr(s_.oh.extent), seq(list)) : seq(list);
     });
     return alloc(d, alloc(r, seq({read, columns, rows})));
   }
@@ -217,8 +218,8 @@ class Builder {
     if (!start || *start != 0) sum = sum + vector_form(s_.m.start, p);
     p.acc = sum;
     Stmt s = store_lanes(s_.m.c.out, s_.m.c.out_index, s_.m.c.epilogue, p);
-    if (s_.ow.extent.value % t_.m > 0 && j >= s_.ow.extent.value % t_.m) s = if_then(ow < Expr(s_.ow.extent), s);
-    return s_.oh.extent.value % t_.m > 0 ? if_then(oh < Expr(s_.oh.extent), s) : s;
+    const int64_t rest = s_.ow.extent.value % t_.m;
+    return rest > 0 && j >= rest ? if_then(ow < Expr(s_.ow.extent), s) : s;
   }
 
   // The products as a contraction: outer axes (a, b), rows of tiles, columns oc, sum over ic.
