@@ -16,6 +16,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"simplify_expr", 1, simplify_expr, "applies algebra to operators and pairs of them"},
       {"fold_constant", 1, fold_constant, "evaluates what depends on constants only"},
       {"fold_scale_axis", 1, fold_scale_axis, "folds constants per channel into weights"},
+      {"combine_parallel_dense", 2, combine_parallel_dense, "makes one matrix product of several of the same operand"},
       {"convert_layout", 1, convert_layout, "puts channels last around convolutions"},
       {"explicit_pad", 1, explicit_pad, "gives padding a node of its own"},
       {"simplify_expr", 1, simplify_expr, "lets the transpositions and reshapes of the last two meet"},

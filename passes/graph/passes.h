@@ -14,6 +14,7 @@ void canonicalize_ops(Graph& g, PassContext& cx);
 void recognize_idioms(Graph& g, PassContext& cx);
 void simplify_expr(Graph& g, PassContext& cx);
 void fold_scale_axis(Graph& g, PassContext& cx);
+void combine_parallel_dense(Graph& g, PassContext& cx);
 void convert_layout(Graph& g, PassContext& cx);
 void explicit_pad(Graph& g, PassContext& cx);
 void to_functions(Graph& g, PassContext& cx);
