@@ -6,6 +6,7 @@
 #include "cli/process.h"
 #include "emit_c/package.h"
 #include "ir/graph/evaluate.h"
+#include "passes/graph/passes.h"
 #include "passes/pass.h"
 
 namespace tc {
@@ -24,8 +25,13 @@ for k, y in enumerate(s.run(None, feed)):
 )";
 
 [[noreturn]] void tool_failed(const std::string& what, const ProcessResult& r) {
-  throw Error(Diagnostic{"TC0701", ExitCode::Tool, {}, what + (r.status < 0 ? " could not be started" : " failed with exit code " + to_text(int64_t(r.status))),
-                         {printable(r.output, 4000)}, false});
+  throw Error(Diagnostic{
+      "TC0701",
+      ExitCode::Tool,
+      {},
+      what + (r.status < 0 ? " could not be started" : " failed with exit code " + to_text(int64_t(r.status))),
+      {printable(r.output, 4000)},
+      false});
 }
 
 void save_npy(const std::string& path, const TensorData& t) {
@@ -33,7 +39,8 @@ void save_npy(const std::string& path, const TensorData& t) {
   const char kind = t.dtype == DType::Bool ? 'b' : i.is_float ? 'f' : i.is_signed_int ? 'i' : 'u';
   std::string shape;
   for (const int64_t d : t.dims) shape += to_text(d) + ",";
-  std::string head = std::string("{'descr': '") + (i.bytes == 1 ? "|" : "<") + kind + to_text(int64_t(i.bytes)) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string head = std::string("{'descr': '") + (i.bytes == 1 ? "|" : "<") + kind + to_text(int64_t(i.bytes)) +
+                     "', 'fortran_order': False, 'shape': (" + shape + "), }";
   while ((head.size() + 11) % 64 != 0) head += ' ';
   head += '\n';
   std::ofstream f(path, std::ios::binary);
@@ -50,7 +57,9 @@ Constant seeded_input(const IoTensor& t, uint64_t seed) {
   for (int64_t i = 0; i < n; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const double unit = double(state >> 11) / double(uint64_t(1) << 53);
-    const double v = is_float(t.dtype) ? unit * 2 - 1 : t.dtype == DType::Bool ? (unit < 0.5 ? 0 : 1) : double(int64_t(unit * 2));
+    const double v = is_float(t.dtype)        ? unit * 2 - 1
+                     : t.dtype == DType::Bool ? (unit < 0.5 ? 0 : 1)
+                                              : double(int64_t(unit * 2));
     const Constant one = scalar_constant(t.dtype, v);
     std::copy_n(one->bytes.get(), info(t.dtype).bytes, m.bytes + i * info(t.dtype).bytes);
   }
@@ -81,7 +90,8 @@ bool has_onnxruntime() { return run_process({"python3", "-c", "import onnxruntim
 ExitCode verify_command(const CommandLine& c) {
   if (c.model.empty()) throw Error("TC0101", ExitCode::Usage, "no model given");
   if (!c.against.empty() && c.against != "onnxruntime" && c.against != "interpreter")
-    throw Error("TC0101", ExitCode::Usage, "--against is onnxruntime or interpreter, not '" + printable(c.against) + "'");
+    throw Error("TC0101", ExitCode::Usage,
+                "--against is onnxruntime or interpreter, not '" + printable(c.against) + "'");
   const TemporaryDir dir;
   Diagnostics problems;
   const Built b = build(c, dir.path() + "/out", problems);
@@ -99,11 +109,15 @@ ExitCode verify_command(const CommandLine& c) {
     if (r.status != 0) tool_failed("ONNX Runtime", r);
   } else {
     Graph plain = import_model(c.model, c.request.import, problems);
+    PassContext cx;
+    dynamic_to_static(plain, cx);  // the interpreter runs static shapes
     const std::vector<Constant> outputs = evaluate(plain, inputs);
     for (size_t k = 0; k < outputs.size(); k++) save_npy(io + "/output_" + to_text(int64_t(k)) + ".npy", *outputs[k]);
   }
-  print_out(std::string("against ") + (ort ? "ONNX Runtime" : "the interpreter") + ", seed " + to_text(int64_t(c.seed)) + "\n");
-  const ProcessResult r = run_process({b.program, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-5"}, true);
+  print_out(std::string("against ") + (ort ? "ONNX Runtime" : "the interpreter") + ", seed " +
+            to_text(int64_t(c.seed)) + "\n");
+  const ProcessResult r =
+      run_process({b.program, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-5"}, true);
   print_out(r.output);
   if (r.status != 0 && r.output.find("FAIL") == std::string::npos) tool_failed("the emitted program", r);
   return r.status == 0 ? ExitCode::Ok : ExitCode::Mismatch;
