@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "emit_c/package.h"
 #include "ir/ops/op.h"
 
@@ -30,13 +32,25 @@ void need_model(const CommandLine& c) {
     throw Error(Diagnostic{"TC0101", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
 }
 
+// A path as a word of the shell.
+std::string shell_word(const std::string& path) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+:,@%").find(c) != std::string_view::npos;
+  };
+  if (std::all_of(path.begin(), path.end(), plain)) return path;
+  std::string s = "'";
+  for (const char c : path) s += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return printable(s + "'");
+}
+
 std::string summary(const CommandLine& c, const Program& p, const WriteReport& w) {
   std::string s = p.name + ": " + count_text(p.steps.size(), "step") + ", " + count_text(p.kernels.size(), "distinct kernel") + "\n";
   s += "memory    workspace " + bytes_text(p.workspace_bytes) + " (tensors " + bytes_text(p.arena_bytes) + ", without reuse " + bytes_text(p.naive_bytes) +
        "), weights " + bytes_text(p.weights_bytes) + "\n";
   s += "wrote     " + printable(c.out) + ": " + count_text(w.written.size(), "file") + ", " + to_text(int64_t(w.unchanged.size())) + " unchanged";
   if (!w.removed.empty()) s += ", " + to_text(int64_t(w.removed.size())) + " removed";
-  return s + "\nnext      make -C " + printable(c.out) + " && " + printable(c.out) + (c.out.ends_with("/") ? "" : "/") + p.name + "\n";
+  return s + "\nnext      make -C " + shell_word(c.out) + " && " + shell_word(c.out + (c.out.ends_with("/") ? "" : "/") + p.name) + "\n";
 }
 
 }  // namespace
