@@ -30,6 +30,21 @@ TEST(DynamicToStatic, EvaluatesTheShapeArithmeticOfExporters) {
   EXPECT_EQ(g.nodes().front()->inputs[1]->constant->as_ints(), (std::vector<int64_t>{2, -1}));
 }
 
+TEST(DynamicToStatic, DeclaredShapesReachOperandsOfElementwiseFunctions) {
+  TestGraph t;
+  Value* x = t.in("x", {3, 2, 2});
+  Value* axes = t.in("axes", {1}, DType::I64);
+  Value* s = raw(t, "s", "ReduceSum", {x, axes});
+  Value* y = raw(t, "y", "Sqrt", {s});
+  ValueType open = type_of(DType::F32, {});
+  open.has_rank = false;
+  t.g.set_type(s, open);
+  t.g.set_type(y, type_of(DType::F32, {3, 1, 2}));
+  Graph g = t.out({y});
+  run(g);
+  EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[3,1,2]");
+}
+
 TEST(DynamicToStatic, ConstantOfShapeAndRangeFollow) {
   TestGraph t;
   Value* x = t.in("x", {5, 3});

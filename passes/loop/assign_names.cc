@@ -70,16 +70,10 @@ class Namer {
     taken_.insert(bound_.back());
     return bound_.back();
   }
-  /// A local variable of that name would hide a function that expressions call.
-  static bool is_function(const std::string& name) {
-    for (int op = 0; op < kOpCount; op++)
-      if (info(Op(op)).c_f32 == name || info(Op(op)).c_f64 == name) return true;
-    return false;
-  }
   std::string fresh(const std::string& hint) const {
     const std::string base = make_identifier(hint, 40);
     std::string n = base;
-    for (int64_t k = 2; taken_.count(n) != 0 || is_function(n); k++) n = base + "_" + to_text(k);
+    for (int64_t k = 2; taken_.count(n) != 0 || is_function_name(n); k++) n = base + "_" + to_text(k);
     return n;
   }
   static Stmt renamed(const Stmt& body, const Var& from, const Var& to) { return substitute(body, {{from.get(), Expr(to)}}); }
@@ -94,6 +88,12 @@ class Namer {
 };
 
 }  // namespace
+
+bool is_function_name(const std::string& name) {
+  for (int op = 0; op < kOpCount; op++)
+    if (info(Op(op)).c_f32 == name || info(Op(op)).c_f64 == name) return true;
+  return false;
+}
 
 Stmt assign_names(const Stmt& s, std::set<std::string> taken) { return Namer(std::move(taken)).stmt(s); }
 

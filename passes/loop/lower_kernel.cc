@@ -43,7 +43,7 @@ class ParamNames {
   std::string take(const std::string& hint) {
     const std::string base = make_identifier(hint, 30);
     std::string n = base;
-    for (int64_t k = 2; taken.count(n) != 0; k++) n = base + to_text(k);
+    for (int64_t k = 2; taken.count(n) != 0 || is_function_name(n); k++) n = base + to_text(k);
     taken.insert(n);
     return n;
   }
