@@ -27,6 +27,18 @@ const onnx::OpSchema* schema_of(const onnx::ModelProto& m, const onnx::NodeProto
 /// ONNX knows nothing about, where the model's word is all there is.
 void tidy(onnx::ModelProto& m) {
   m.set_ir_version(std::max<int64_t>(m.ir_version(), kIrVersion));
+  // Operators that have rows are taken from domains that the model forgot to import; inference insists on an import.
+  std::set<std::string> missing;
+  for_each_graph(*m.mutable_graph(), [&](onnx::GraphProto& g) {
+    for (const auto& n : g.node())
+      if (opset_of(m.opset_import(), domain_of(n.domain())) == 0) missing.insert(domain_of(n.domain()));
+  });
+  for (const std::string& domain : missing) {
+    if (domain.empty()) continue;
+    auto* o = m.add_opset_import();
+    o->set_domain(domain);
+    o->set_version(1);
+  }
   for_each_graph(*m.mutable_graph(), [&](onnx::GraphProto& g) {
     std::unordered_set<std::string> initializers, foreign;
     for (const auto& t : g.initializer()) initializers.insert(t.name());
@@ -202,6 +214,7 @@ void materialise_defaults(onnx::ModelProto& m) {
 
 bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   const int before = c.errors;
+  hide_simplified_norms(m);
   tidy(m);
   if (!all_known(m)) return false;
   const DeclaredOutputs outputs(m);
@@ -216,6 +229,7 @@ bool convert_to_newest(Context& c, onnx::ModelProto& m) {
     if (!run_converter(c, m)) return false;
     scans.batch(*m.mutable_graph());
   }
+  show_simplified_norms(m);
   materialise_defaults(m);
   infer_shapes(c, m);
   outputs.settle(c, m);

@@ -34,6 +34,9 @@ void fix_prelu_in(onnx::GraphProto& g, const TypeScope* outer, UniqueNames& name
 
 bool is_scan(const onnx::NodeProto& n) { return n.op_type() == "Scan" && domain_of(n.domain()).empty(); }
 
+constexpr const char* kSimplifiedNorm = "SimplifiedLayerNormalization";
+constexpr const char* kHiddenDomain = "com.microsoft";
+
 std::string first_output(const onnx::NodeProto& n) {
   for (const auto& o : n.output())
     if (!o.empty()) return o;
@@ -46,6 +49,24 @@ void fix_prelu_slopes(onnx::ModelProto& m) {
   UniqueNames names;
   names.add_graph(*m.mutable_graph());
   fix_prelu_in(*m.mutable_graph(), nullptr, names);
+}
+
+void hide_simplified_norms(onnx::ModelProto& m) {
+  for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
+    for (auto& n : *g.mutable_node())
+      if (n.op_type() == kSimplifiedNorm && domain_of(n.domain()).empty()) n.set_domain(kHiddenDomain);
+  });
+}
+
+void show_simplified_norms(onnx::ModelProto& m) {
+  for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
+    for (auto& n : *g.mutable_node())
+      // A second output, the inverse deviation, has no counterpart: such a node stays and is reported.
+      if (n.op_type() == kSimplifiedNorm && n.domain() == kHiddenDomain && n.output_size() == 1) {
+        n.set_op_type("RMSNormalization");
+        n.clear_domain();
+      }
+  });
 }
 
 bool Scan8::collect(Context& c, onnx::GraphProto& root) {

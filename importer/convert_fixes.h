@@ -8,6 +8,11 @@ namespace tc::importer {
 /// slope gets an Unsqueeze to [C,1,...] where the rank of the data asks for it. Types must have been inferred.
 void fix_prelu_slopes(onnx::ModelProto& m);
 
+/// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it.
+/// It waits in another domain while the converter runs, and is RMSNormalization afterwards.
+void hide_simplified_norms(onnx::ModelProto& m);
+void show_simplified_norms(onnx::ModelProto& m);
+
 /// Scan of version 8 has a batch axis in front of every operand; later versions have none. The converter only drops the
 /// operand for sequence lengths. The Scan goes into the body of another one, which runs over the batch axis.
 class Scan8 {

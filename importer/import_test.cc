@@ -96,6 +96,18 @@ net (float[2,3] s, float[2,5,3] x) => (float[2,3] last, float[2,5,3] all) {
   EXPECT_EQ(to_text(inner.inputs[1]->type), "f32[5,3]");
 }
 
+TEST(Import, OnnxRuntimesRmsNormalization) {
+  const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 14]>
+net (float[2,3] x, float[3] s) => (float[2,3] y) {
+  y = SimplifiedLayerNormalization <axis = -1, epsilon = 0.001, stash_type = 1> (x, s)
+})");
+  ASSERT_EQ(m.problems, "");
+  const Node& norm = *m.graph.nodes().front();
+  EXPECT_TRUE(norm.is("RMSNormalization"));
+  EXPECT_EQ(norm.attr_float("epsilon", 0), 0.001f);
+  EXPECT_EQ(to_text(norm.outputs[0]->type), "f32[2,3]");
+}
+
 TEST(Import, BodiesAreClosedOverWhatTheyRead) {
   const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 17]>
 net (bool c, float[3] x) => (float[3] y)
