@@ -84,7 +84,7 @@ Tensor OpBuilder::in(int i) {
   if (!has(i)) reject("input " + to_text(int64_t(i)) + " is missing", i);
   if (!buffers_[size_t(i)]) {
     const ValueType& t = node_.inputs[size_t(i)]->type;
-    if (!t.is_tensor()) reject("this input must be a tensor, not a " + to_text(t), i);
+    if (!t.is_tensor()) unsupported("only tensors can be compiled here, not a " + to_text(t), i);
     unsupported("the element type or the sizes of this input cannot be compiled: " + to_text(t), i);
   }
   return Tensor(buffers_[size_t(i)]);
