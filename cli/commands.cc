@@ -29,7 +29,7 @@ std::string count_text(size_t n, const std::string& word) { return to_text(int64
 
 void need_model(const CommandLine& c) {
   if (c.model.empty())
-    throw Error(Diagnostic{"TC0101", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
+    throw Error(Diagnostic{"TC0001", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
 }
 
 // A path as a word of the shell.
@@ -66,7 +66,7 @@ ExitCode report(const Diagnostics& d) {
 ExitCode emit_command(const CommandLine& c) {
   need_model(c);
   if (c.out.empty())
-    throw Error(Diagnostic{"TC0101", ExitCode::Usage, {}, "no output folder given", {"add -o DIR"}, false});
+    throw Error(Diagnostic{"TC0001", ExitCode::Usage, {}, "no output folder given", {"add -o DIR"}, false});
   if (c.native) print_err("--cpu native is " + std::string(c.request.target.cpu.name) + "\n");
   Diagnostics problems;
   const Compilation r = compile(c.request, problems);

@@ -44,7 +44,7 @@ std::string as_table(const ModelFacts& f) {
 }  // namespace
 
 ExitCode info_command(const CommandLine& c) {
-  if (c.model.empty()) throw Error("TC0101", ExitCode::Usage, "no model given");
+  if (c.model.empty()) throw Error("TC0001", ExitCode::Usage, "no model given");
   Diagnostics problems;
   const ModelFacts f = read_facts(c.model, problems);
   if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;

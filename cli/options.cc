@@ -13,7 +13,7 @@ struct Option {
 };
 
 [[noreturn]] void usage(const std::string& message) {
-  throw Error(Diagnostic{"TC0101", ExitCode::Usage, {}, message, {"tc-emit --help lists commands and options"}, false});
+  throw Error(Diagnostic{"TC0001", ExitCode::Usage, {}, message, {"tc-emit --help lists commands and options"}, false});
 }
 
 int64_t integer(std::string_view what, std::string_view text) {
@@ -97,7 +97,7 @@ void set_cpu(CommandLine& c, const std::string& v) {
 
 void set_target(CommandLine& c, const std::string& v) {
   if (v == "c") c.request.target.kind = Target::Kind::C;
-  else if (v == "cuda") throw Error("TC0102", ExitCode::Unsupported, "--target cuda is not supported yet; --target c is");
+  else if (v == "cuda") throw Error("TC0002", ExitCode::Unsupported, "--target cuda is not supported yet; --target c is");
   else usage("unknown --target '" + printable(v) + "'" + did_you_mean(v, {"c", "cuda"}));
 }
 

@@ -88,9 +88,9 @@ bool has_onnxruntime() { return run_process({"python3", "-c", "import onnxruntim
 }  // namespace
 
 ExitCode verify_command(const CommandLine& c) {
-  if (c.model.empty()) throw Error("TC0101", ExitCode::Usage, "no model given");
+  if (c.model.empty()) throw Error("TC0001", ExitCode::Usage, "no model given");
   if (!c.against.empty() && c.against != "onnxruntime" && c.against != "interpreter")
-    throw Error("TC0101", ExitCode::Usage,
+    throw Error("TC0001", ExitCode::Usage,
                 "--against is onnxruntime or interpreter, not '" + printable(c.against) + "'");
   const TemporaryDir dir;
   Diagnostics problems;
@@ -124,7 +124,7 @@ ExitCode verify_command(const CommandLine& c) {
 }
 
 ExitCode bench_command(const CommandLine& c) {
-  if (c.model.empty()) throw Error("TC0101", ExitCode::Usage, "no model given");
+  if (c.model.empty()) throw Error("TC0001", ExitCode::Usage, "no model given");
   const TemporaryDir dir;
   Diagnostics problems;
   const Built b = build(c, dir.path() + "/out", problems);
