@@ -216,6 +216,86 @@ void split_divided_axes(Canonical& c) {
   }
 }
 
+// Every point of the reduction feeds one point of the result: `index`, at which the result reads it, is a permutation
+// of the result's axes.
+bool is_permutation(const Exprs& index, const std::vector<Axis>& axes) {
+  int64_t covered = 1;
+  std::vector<const VarDef*> seen;
+  for (const Expr& i : index) {
+    if (is_const(i, 0)) continue;
+    const VarRef* v = as<VarRef>(i);
+    if (!v || std::find(seen.begin(), seen.end(), v->var.get()) != seen.end()) return false;
+    seen.push_back(v->var.get());
+    for (const Axis& a : axes)
+      if (a.var == v->var) covered *= a.extent.value;
+  }
+  return covered == points(axes);
+}
+
+// The epilogue over the axes of the result, and the reduction over the same axes; false if there are several.
+bool take_values(const TensorFn& fn, const Stage& last, Canonical& c) {
+  constexpr int64_t kLargest = 4000;  // nodes, shared ones counted each time: what would be printed
+  Inliner inlined(fn);
+  const Stage* reduce = last.kind == Stage::Kind::Reduce ? &last : nullptr;
+  VarMap to;
+  if (!reduce) {
+    c.epilogue = inlined(last.values[0]);
+    std::map<const ExprNode*, int64_t> memo;
+    if (tree_size(c.epilogue, memo) > kLargest) return false;
+    const ReductionUse use = reduction_read(fn, c.epilogue);
+    if (use.many) return false;
+    reduce = use.stage;
+    if (!reduce) return !reads_stages(fn, c.epilogue);
+    if (!is_permutation(use.load->index, c.axes)) return false;
+    for (size_t d = 0; d < reduce->axes.size(); d++) to[reduce->axes[d].var.get()] = use.load->index[d];
+  }
+  c.reduced = make_buffer("acc", reduce->outputs[0]->dtype, {}, Scope::Register);
+  const Expr acc = load(c.reduced, {});
+  if (reduce == &last) c.epilogue = acc;
+  c.epilogue = rewrite(c.epilogue, [&](const Expr& x) -> Expr {
+    const Load* l = as<Load>(x);
+    return l && l->buffer == reduce->outputs[0] ? acc : Expr();
+  });
+  c.value = substitute(inlined(reduce->values[0]), to);
+  c.init = substitute(inlined(reduce->init[0]), to);
+  c.raxes = reduce->raxes;
+  c.combine = *reduce->combiner.op;
+  c.name = reduce->name;
+  return !reads_stages(fn, c.value) && !reads_stages(fn, c.init) && !reads_stages(fn, c.epilogue);
+}
+
+void drop_single_trips(Canonical& c) {
+  VarMap once;
+  for (auto* l : {&c.axes, &c.raxes}) {
+    for (const Axis& a : *l)
+      if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
+    std::erase_if(*l, [](const Axis& a) { return a.extent == Dim(1); });
+  }
+  for (Expr* x : {&c.value, &c.init, &c.epilogue, &c.out_index})
+    if (*x) *x = substitute(*x, once);
+}
+
+// Loads of the operands become loads of their flat views.
+void make_flat(const TensorFn& fn, Canonical& c) {
+  BufferMap views;
+  for (const Buffer& b : fn.inputs) {
+    c.inputs.push_back(flat_view(b));
+    views[b.get()] = c.inputs.back();
+  }
+  c.out = flat_view(fn.outputs[0]);
+  const Ranges ranges = ranges_of(c.axes, c.raxes);
+  c.shaped_value = c.value ? simplify(c.value, ranges) : Expr();
+  c.out_index = simplify(c.out_index, ranges);
+  for (Expr* x : {&c.value, &c.init, &c.epilogue}) {
+    if (!*x) continue;
+    *x = rewrite(*x, [&](const Expr& node) -> Expr {
+      const Load* l = as<Load>(node);
+      if (!l || !views.contains(l->buffer.get())) return {};
+      return load(views[l->buffer.get()], {simplify(flat_index(l->buffer, l->index), ranges)});
+    });
+  }
+}
+
 }  // namespace
 
 int64_t Offset::of(const Var& v) const {
@@ -315,101 +395,29 @@ void merge_axes(std::vector<Axis>& axes, std::vector<Expr*> values, std::vector<
 
 std::optional<Canonical> canonicalize(const TensorFn& fn) {
   if (fn.stages.empty() || !plain_static(fn)) return {};
-  Canonical c;
-  c.originals = fn.inputs;
-  c.original_out = fn.outputs[0];
   const auto padded = trailing_pad(fn);
   const Buffer result = padded ? padded->source : fn.outputs[0];
   const Stage copy = padded ? copy_of(result) : Stage();
   const Stage* last = producer(fn, result);
   if (!last && padded) last = &copy;
   if (!last) return {};
-  if (padded) c.border = padded->border;
 
-  // The epilogue over the axes of the result, the reduction over the same axes.
-  Inliner inlined(fn);
+  Canonical c;
+  c.originals = fn.inputs;
+  c.original_out = fn.outputs[0];
   c.axes = last->axes;
   c.name = last->name;
-  c.reduced = make_buffer("acc", last->outputs[0]->dtype, {}, Scope::Register);
-  const Stage* reduce = last->kind == Stage::Kind::Reduce ? last : nullptr;
-  Expr e;
-  if (reduce) {
-    e = load(c.reduced, {});
-  } else {
-    e = inlined(last->values[0]);
-    std::map<const ExprNode*, int64_t> memo;
-    if (tree_size(e, memo) > 4000) return {};
-    const ReductionUse use = reduction_read(fn, e);
-    if (use.many) return {};
-    reduce = use.stage;
-    if (reduce) c.reduced = make_buffer("acc", reduce->outputs[0]->dtype, {}, Scope::Register);
-    if (reduce) {
-      const Expr acc = load(c.reduced, {});
-      e = rewrite(e, [&](const Expr& x) -> Expr {
-        const Load* l = as<Load>(x);
-        return l && l->buffer == reduce->outputs[0] ? acc : Expr();
-      });
-    }
-    VarMap to;
-    for (size_t d = 0; reduce && d < reduce->axes.size(); d++) to[reduce->axes[d].var.get()] = use.load->index[d];
-    if (reduce) {
-      // Every point of the reduction feeds one point of the result: its index is a permutation of the result's axes.
-      int64_t covered = 1;
-      std::map<const VarDef*, bool> seen;
-      for (const Expr& i : use.load->index) {
-        const VarRef* v = as<VarRef>(i);
-        if (!v && !is_const(i, 0)) return {};
-        if (v && seen[v->var.get()]) return {};
-        if (v) seen[v->var.get()] = true;
-        for (const Axis& a : c.axes)
-          if (v && a.var == v->var) covered *= a.extent.value;
-      }
-      if (covered != points(c.axes)) return {};
-      c.value = substitute(inlined(reduce->values[0]), to);
-      c.init = substitute(inlined(reduce->init[0]), to);
-    }
+  Exprs at;
+  for (const Axis& a : last->axes) at.push_back(Expr(a.var));
+  if (padded) {
+    c.border = padded->border;
+    for (size_t d = 0; d < at.size(); d++) at[d] = at[d] + Expr(padded->border.begin[d]);
   }
-  if (reduce) {
-    if (last == reduce) c.value = inlined(reduce->values[0]), c.init = inlined(reduce->init[0]);
-    c.raxes = reduce->raxes;
-    c.combine = *reduce->combiner.op;
-    c.name = reduce->name;
-    if (reads_stages(fn, c.value) || reads_stages(fn, c.init)) return {};
-  }
-  c.epilogue = e;
-  for (const Load* l : loads_of(c.epilogue, c.reduced))
-    if (producer(fn, l->buffer)) return {};
-
-  // Flat views, axes of one trip gone.
-  Exprs out;
-  for (size_t d = 0; d < last->axes.size(); d++)
-    out.push_back(Expr(last->axes[d].var) + Expr(padded ? padded->border.begin[d] : 0));
-  BufferMap views;
-  for (const Buffer& b : fn.inputs) {
-    c.inputs.push_back(flat_view(b));
-    views[b.get()] = c.inputs.back();
-  }
-  c.out = flat_view(fn.outputs[0]);
-  c.out_index = flat_index(fn.outputs[0], out);
-  VarMap once;
-  for (auto* l : {&c.axes, &c.raxes}) {
-    for (const Axis& a : *l)
-      if (a.extent == Dim(1)) once[a.var.get()] = Expr(0);
-    std::erase_if(*l, [](const Axis& a) { return a.extent == Dim(1); });
-  }
-  for (Expr* x : {&c.value, &c.init, &c.epilogue, &c.out_index})
-    if (*x) *x = substitute(*x, once);
+  c.out_index = flat_index(fn.outputs[0], at);
+  if (!take_values(fn, *last, c)) return {};
+  drop_single_trips(c);
   split_divided_axes(c);
-  const Ranges ranges = ranges_of(c.axes, c.raxes);
-  c.shaped_value = c.value ? simplify(c.value, ranges) : Expr();
-  for (Expr* x : {&c.value, &c.init, &c.epilogue})
-    if (*x)
-      *x = rewrite(*x, [&](const Expr& node) -> Expr {
-        const Load* l = as<Load>(node);
-        if (!l || !views.contains(l->buffer.get())) return {};
-        return load(views[l->buffer.get()], {simplify(flat_index(l->buffer, l->index), ranges)});
-      });
-  c.out_index = simplify(c.out_index, ranges);
+  make_flat(fn, c);
   return c;
 }
 

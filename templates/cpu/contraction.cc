@@ -350,6 +350,23 @@ class Builder {
   Expr panel_, next_panel_, prefetch_;
 };
 
+// What was done to the loops of the definition, for the manifest.
+std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
+  const std::string n = m.n.var->name, columns = to_text(int64_t(p.tile.columns));
+  std::vector<std::string> list;
+  if (m.right != Contraction::Right::Direct) list.push_back("cache_read(right factor, panels of " + columns + ")");
+  list.push_back("split(" + n + ", " + columns + ")");
+  if (!m.rows.empty()) list.push_back("split(" + m.rows.back().var->name + ", " + to_text(int64_t(p.tile.rows)) + ")");
+  if (p.unroll_k > 1) list.push_back("rfactor(" + m.k[0].var->name + ", " + to_text(p.unroll_k) + ")");
+  list.push_back("reorder(panels, rows, sum, tile)");
+  list.push_back("cache_write(acc, registers)");
+  list.push_back("unroll(rows of the tile)");
+  list.push_back("vectorize(" + n + "_i)");
+  if (p.prefetch) list.push_back("prefetch(next panel)");
+  if (p.parallel) list.push_back("parallel(panels" + std::string(p.row_blocks > 1 ? ", row blocks)" : ")"));
+  return list;
+}
+
 std::string describe(const Contraction& m, const ContractionPlan& p) {
   std::string s;
   const std::string n = to_text(int64_t(p.tile.columns)), name = m.n.var->name;
@@ -402,6 +419,7 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   bind_operands(s, m->c);
   s.family = m->rows.empty() ? "matrix_vector" : "matmul";
   s.words = describe(*m, plan);
+  s.steps = steps(*m, plan);
   return s;
 }
 

@@ -98,6 +98,7 @@ TEST(ScheduleCpu, Products) {
   expect_equal(product(3, 17, 20, 9, false, false), "matmul");
   expect_equal(product(3, 17, 45, 9, true, false), "matmul");
   expect_equal(product(2, 5, 40, 8, true, true), "matmul");
+  expect_equal(product(1, 1, 40, 50, true, false), "rows");  // scalar products
 }
 
 TEST(ScheduleCpu, Pools) {
@@ -132,6 +133,34 @@ TEST(ScheduleCpu, Winograd) {
     expect_equal(f, "winograd", "x86-64-v4", in);
     EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("generic"), {.strict_fp = true}).family, "matmul");
   }
+}
+
+TEST(ScheduleCpu, PadsCopyTheirInterior) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {2, 5, 6, 3});
+  const Buffer y = b.compute("pad", {2, 8, 7, 3}, [&](const Exprs& i) {
+    const Expr inside = i[1] >= Expr(1) && i[1] < Expr(6) && i[2] >= Expr(1);
+    return select(inside, load(x, {i[0], i[1] - Expr(1), i[2] - Expr(1), i[3]}), make_float(DType::F32, -1));
+  });
+  expect_equal(b.take(y), "elementwise");
+}
+
+TEST(ScheduleCpu, BroadcastsAndMoves) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {4, 33, 20}), s = b.input("s", {20});
+  const Buffer y = b.compute("add", {4, 33, 20}, [&](const Exprs& i) { return load(x, i) + load(s, {i[2]}); });
+  expect_equal(b.take(b.compute("transpose", {33, 4, 20},
+                                [&](const Exprs& i) {
+                                  return load(y, {i[1], i[0], i[2]});
+                                })),
+               "elementwise");
+  FunctionBuilder t;
+  const Buffer a = t.input("a", {17, 29});
+  expect_equal(t.take(t.compute("transpose", {29, 17},
+                                [&](const Exprs& i) {
+                                  return load(a, {i[1], i[0]});
+                                })),
+               "elementwise");
 }
 
 TEST(ScheduleCpu, StrictKeepsTheOrderOfSums) {
