@@ -79,15 +79,23 @@ ModelFacts read_facts(const std::string& path, Diagnostics& problems) {
   facts.producer = ModelText(m.producer_name());
   for (const auto& o : m.opset_import()) facts.opsets[domain_of(o.domain())] = o.version();
   std::set<std::string> initializers;
+  // Some exporters write weights as Constant nodes.
+  auto count = [&](const onnx::TensorProto& t) {
+    int64_t size = 1;
+    for (const int64_t d : t.dims())
+      if (__builtin_mul_overflow(size, d, &size) || size < 0) size = 0;
+    if (__builtin_add_overflow(facts.parameters, size, &facts.parameters)) facts.parameters = 0;
+  };
   for_each_graph(*m.mutable_graph(), [&](onnx::GraphProto& inner) {
-    for (const auto& n : inner.node())
+    for (const auto& n : inner.node()) {
       ++facts.operators[domain_of(n.domain()).empty() ? n.op_type() : n.domain() + "::" + n.op_type()];
+      if (n.op_type() == "Constant" && domain_of(n.domain()).empty())
+        for (const auto& a : n.attribute())
+          if (a.has_t()) count(a.t());
+    }
     for (const auto& t : inner.initializer()) {
       initializers.insert(t.name());
-      int64_t size = 1;
-      for (const int64_t d : t.dims())
-        if (__builtin_mul_overflow(size, d, &size) || size < 0) size = 0;
-      if (__builtin_add_overflow(facts.parameters, size, &facts.parameters)) facts.parameters = 0;
+      count(t);
     }
   });
   auto port = [](const onnx::ValueInfoProto& v) {

@@ -250,6 +250,15 @@ net (float[2,2] x) => (float d, float[2,2] y) {
   EXPECT_EQ(m.graph.num_nodes(), 0u);
 }
 
+TEST(ReadFacts, CountsWeightsInConstantNodes) {
+  const importer_testing::TestFolder folder;
+  Diagnostics problems;
+  const ModelFacts f = read_facts(folder.write("m.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
+net (float[3] x) => (float[3] y) { w = Constant <value = float[3] {1,2,3}> ()  y = Add(x, w) })"),
+                                  problems);
+  EXPECT_EQ(f.parameters, 3);
+}
+
 TEST(ReadFacts, TellsWhatAModelDeclares) {
   const importer_testing::TestFolder folder;
   Diagnostics problems;
