@@ -29,11 +29,13 @@ class Rewriter {
 
   Expr expr(const Expr& e) {
     if (!e) return e;
-    if (const auto it = memo_.find(e.get()); it != memo_.end()) return it->second.second;
+    const bool memoise = !as<IntImm>(e) && !as<FloatImm>(e) && !as<VarRef>(e) && !as<Lanes>(e);
+    if (memoise)
+      if (const auto it = memo_.find(e.get()); it != memo_.end()) return it->second.second;
     Expr r = children(e);
     if (fe_)
       if (Expr f = fe_(r)) r = f;
-    memo_[e.get()] = {e, r};  // keeps the key alive
+    if (memoise) memo_[e.get()] = {e, r};  // keeps the key alive
     return r;
   }
 

@@ -16,36 +16,44 @@ class Namer {
   Stmt stmt(const Stmt& s) {
     if (!s) return s;
     return visit(
-        s, [&](const Store&) { return s; },
+        s, [&](const Store&) { return leaf(s); },
         [&](const For& k) {
           const Block block(*this);
-          const Var v = make_var(bind(k.var->name), k.var->dtype);
-          return loop(v, k.extent, stmt(renamed(k.body, k.var, v)), k.kind, k.begin);
+          const Expr begin = expr(k.begin), extent = expr(k.extent);
+          const Var v = bind(k.var, false);
+          return loop(v, extent, stmt(k.body), k.kind, begin);
         },
         [&](const While& k) {
           const Block block(*this);
-          return while_loop(k.condition, stmt(k.body));
+          const Expr c = expr(k.condition);
+          return while_loop(c, stmt(k.body));
         },
-        [&](const If& k) { return if_then(k.condition, in_block(k.then), in_block(k.otherwise)); },
+        [&](const If& k) {
+          const Expr c = expr(k.condition);
+          const Stmt yes = in_block(k.then);
+          return if_then(c, yes, in_block(k.otherwise));
+        },
         [&](const Let& k) {
-          const Var v = make_var(bind(k.var->name), k.var->dtype);
-          return let(v, k.value, stmt(renamed(k.body, k.var, v)));
+          const Expr value = expr(k.value);
+          const Var v = bind(k.var, value->vector);
+          return let(v, value, stmt(k.body));
         },
         [&](const Alloc& k) {
-          const Buffer n = with_name(k.buffer, bind(k.buffer->name));
-          return alloc(n, stmt(substitute_buffers(k.body, {{k.buffer.get(), n}})));
+          const Buffer b = bind(k.buffer);
+          return alloc(b, stmt(k.body));
         },
         [&](const Alias& k) {
-          const Buffer n = with_name(k.view, bind(k.view->name));
-          return alias(n, k.base, k.offset, stmt(substitute_buffers(k.body, {{k.view.get(), n}})));
+          const Expr offset = expr(k.offset);
+          const Buffer base = buffer(k.base), view = bind(k.view);
+          return alias(view, base, offset, stmt(k.body));
         },
         [&](const Seq& k) {
           Stmts list;
           for (const Stmt& x : k.list) list.push_back(stmt(x));
           return seq(std::move(list));
         },
-        [&](const Barrier&) { return s; }, [&](const Prefetch&) { return s; }, [&](const Intrin&) { return s; },
-        [&](const Launch&) { return s; }, [&](const Comment& k) { return comment(k.text, stmt(k.body)); });
+        [&](const Barrier&) { return s; }, [&](const Prefetch&) { return leaf(s); }, [&](const Intrin&) { return leaf(s); },
+        [&](const Launch&) { return leaf(s); }, [&](const Comment& k) { return comment(k.text, stmt(k.body)); });
   }
 
  private:
@@ -70,19 +78,34 @@ class Namer {
     taken_.insert(bound_.back());
     return bound_.back();
   }
-  std::string fresh(const std::string& hint) const {
-    const std::string base = make_identifier(hint, 40);
-    std::string n = base;
-    for (int64_t k = 2; taken_.count(n) != 0 || is_function_name(n); k++) n = base + "_" + to_text(k);
+  // A variable bound to a vector is a vector.
+  Var bind(const Var& v, bool vector) {
+    const Var n = make_var(bind(v->name), v->dtype);
+    vars_[v.get()] = Expr(std::make_shared<const ExprNode>(ExprNode{v->dtype, vector, VarRef{n}}));
     return n;
   }
-  static Stmt renamed(const Stmt& body, const Var& from, const Var& to) { return substitute(body, {{from.get(), Expr(to)}}); }
-  static Buffer with_name(const Buffer& b, const std::string& name) {
+  Buffer bind(const Buffer& b) {
     auto d = std::make_shared<BufferDef>(*b);
-    d->name = name;
-    return d;
+    d->name = bind(b->name);
+    return buffers_[b.get()] = d;
   }
 
+  // What is read or written is renamed by what is bound around it; one walk over each statement.
+  Expr expr(const Expr& e) const { return substitute_buffers(substitute(e, vars_), buffers_); }
+  Stmt leaf(const Stmt& s) const { return substitute_buffers(substitute(s, vars_), buffers_); }
+  Buffer buffer(const Buffer& b) const {
+    const auto it = buffers_.find(b.get());
+    return it == buffers_.end() ? b : it->second;
+  }
+
+  std::string fresh(const std::string& hint) const {
+    const std::string base = value_name(hint);
+    std::string n = base;
+    for (int64_t k = 2; taken_.count(n) != 0; k++) n = base + "_" + to_text(k);
+    return n;
+  }
+  VarMap vars_;
+  BufferMap buffers_;
   std::set<std::string> taken_;
   std::vector<std::string> bound_;
 };
@@ -90,9 +113,18 @@ class Namer {
 }  // namespace
 
 bool is_function_name(const std::string& name) {
-  for (int op = 0; op < kOpCount; op++)
-    if (info(Op(op)).c_f32 == name || info(Op(op)).c_f64 == name) return true;
+  for (int op = 0; op < kOpCount; op++) {
+    const OpInfo& row = info(Op(op));
+    if (name == row.c_f32 || name == row.c_f64 || name == row.name) return true;
+  }
+  for (const std::string_view f : {"memcpy", "malloc", "free", "y0", "y1", "j0", "j1", "gamma"})
+    if (name == f) return true;
   return false;
+}
+
+std::string value_name(const std::string& hint) {
+  const std::string name = make_identifier(hint, 40);
+  return is_function_name(name) ? name + "_v" : name;
 }
 
 Stmt assign_names(const Stmt& s, std::set<std::string> taken) { return Namer(std::move(taken)).stmt(s); }

@@ -13,4 +13,7 @@ bool is_function_name(const std::string& name);
 /// `taken`: the kernel's parameters and whatever else may not be used.
 Stmt assign_names(const Stmt& s, std::set<std::string> taken);
 
+/// A C identifier from a hint that hides no function of the C library that kernels call: "exp" becomes "exp_v".
+std::string value_name(const std::string& hint);
+
 }  // namespace tc

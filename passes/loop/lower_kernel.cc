@@ -14,6 +14,7 @@
 #include "passes/loop/lower_index_math.h"
 #include "passes/loop/narrow_types.h"
 #include "passes/loop/partition_loops.h"
+#include "passes/loop/name_values.h"
 #include "passes/loop/place_scratch.h"
 #include "support/text.h"
 
@@ -41,9 +42,9 @@ bool raises_status(const Stmt& s) {
 class ParamNames {
  public:
   std::string take(const std::string& hint) {
-    const std::string base = make_identifier(hint, 30);
+    const std::string base = value_name(hint);
     std::string n = base;
-    for (int64_t k = 2; taken.count(n) != 0 || is_function_name(n); k++) n = base + to_text(k);
+    for (int64_t k = 2; taken.count(n) != 0; k++) n = base + to_text(k);
     taken.insert(n);
     return n;
   }
@@ -83,7 +84,7 @@ Kernel lower_kernel(const Scheduled& s) {
   body = flatten_buffers(body, flat);
   body = hoist_pointers(body);
   PlacedScratch placed = place_scratch(body);
-  body = lower_index_math(placed.body);
+  body = name_values(lower_index_math(placed.body));
   k.scratch_bytes = placed.bytes;
   k.can_fail = raises_status(body);
   body = assign_names(body, names.taken);
