@@ -90,6 +90,7 @@ ExitCode check_command(const CommandLine& c) {
   need_model(c);
   Diagnostics problems;
   const Compilation r = compile(c.request, problems);
+  print_err(r.log);
   if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
   print_out(printable(c.model) + ": every node is supported\n");
   return ExitCode::Ok;

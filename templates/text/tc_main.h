@@ -172,7 +172,7 @@ TC_IO int tc_bench(const tc_model *m, const tc_options *o, tc_run_data *d)
   double *ms = (double *)tc_allocate(room * sizeof *ms), start = tc_now(), before, after;
   int bad = 0;
   if (m->lanes > m->built_lanes && m->built_lanes > 0)
-    printf("note: scheduled for vectors of %d floats, compiled for %d; see TC_ARCH in the Makefile\n", m->lanes, m->built_lanes);
+    fprintf(stderr, "note: scheduled for vectors of %d floats, compiled for %d; see TC_ARCH in the Makefile\n", m->lanes, m->built_lanes);
   do bad = tc_run(m, d);
   while (!bad && tc_now() - start < o->bench / 10);
   start = before = tc_now();
