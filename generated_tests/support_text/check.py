@@ -338,7 +338,7 @@ def check_archive(work, _):
         assert "PASS" in must([program, "--inputs", work / f"{name}.npz", "--expect", work / "right.npz"])
     must([program, "--inputs", work / "right.npz", "--outputs", work / "out"])
     assert np.array_equal(np.load(work / "out" / "output_0.npy"), a[:1] * 3)
-    assert "note: scheduled for vectors of 16 floats, compiled for 4" in must([program, "--bench", "0.01"])
+    assert "note: scheduled for vectors of 16 floats, compiled for 4" in call([program, "--bench", "0.01"]).stderr
     for arguments, words in [(["right", "--expect", work / "wrong.npz"], "3 of 3 differ"), (["more"], "holds 3 arrays"), (["negative"], "out of range"), (["none"], "cannot read")]:
         done = call([program, "--inputs", work / f"{arguments[0]}.npz", *arguments[1:]])
         assert done.returncode == 1 and words in done.stdout + done.stderr, (words, done)
