@@ -12,6 +12,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_window,       // reductions whose results lie side by side: pooling, depthwise convolutions
     schedule_rows,         // reductions along the memory's order: softmax, normalisation
     schedule_elementwise,  // no reduction
+    schedule_stages,       // several of these, one after the other
     schedule_naive,        // everything
 };
 
