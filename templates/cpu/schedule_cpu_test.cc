@@ -176,6 +176,19 @@ TEST(ScheduleCpu, StageByStage) {
                                   return load(y, i) + load(h, {i[0], i[1]});
                                 })),
                "stages");
+  // An operand that two stages read has one view.
+  FunctionBuilder c;
+  const Buffer a = c.input("a", {9, 12});
+  const Buffer r = c.reduce("rows", Op::Add, {9}, {12}, [&](const Exprs& i, const Exprs& k) {
+    return load(a, {i[0], k[0]});
+  });
+  const Buffer q = c.reduce("columns", Op::Add, {12}, {9}, [&](const Exprs& i, const Exprs& k) {
+    return load(a, {k[0], i[0]});
+  });
+  const TestFunction f =
+      c.take(c.compute("y", {9, 12}, [&](const Exprs& i) { return load(r, {i[0]}) * load(q, {i[1]}); }));
+  expect_equal(f, "stages");
+  EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("generic")).views.size(), 2u);
 }
 
 TEST(ScheduleCpu, StrictKeepsTheOrderOfSums) {

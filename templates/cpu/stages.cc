@@ -99,10 +99,8 @@ class Joiner {
         if (const auto it = flat.find(b.get()); it != flat.end()) part.views.push_back({it->second, b});
     BufferMap between;
     for (const auto& [view, of] : part.views) {
-      if (holds(a_.fn.inputs, of) || holds(a_.fn.outputs, of) || holds(part.prologue.outputs, of))
-        s_.views.push_back({view, of});
-      else
-        between[view.get()] = memory(of);
+      const bool outside = holds(a_.fn.inputs, of) || holds(a_.fn.outputs, of) || holds(part.prologue.outputs, of);
+      between[view.get()] = outside ? the_view(view, of) : memory(of);
     }
     bodies_.push_back(substitute_buffers(body, between));
     for (const Buffer& b : part.inputs)
@@ -117,6 +115,14 @@ class Joiner {
     append(s_.prologue_layouts, part.prologue_layouts);
     append(s_.steps, part.steps);
     if (words_.find(part.family) == std::string::npos) words_ += (words_.empty() ? "" : ", ") + part.family;
+  }
+
+  // All parts read an operand through one view.
+  Buffer the_view(const Buffer& view, const Buffer& of) {
+    for (const auto& v : s_.views)
+      if (v.of == of) return v.flat;
+    s_.views.push_back({view, of});
+    return view;
   }
 
   Buffer memory(const Buffer& b) {
