@@ -32,6 +32,25 @@ bool is_vector_access(const Store& k) {
   return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back()));
 }
 
+// Is `view` used by what stays in this function? Parallel loops become functions that declare it themselves.
+bool used_outside_parts(const Stmt& body, const Buffer& view) {
+  bool used = false;
+  walk(
+      body,
+      [&](const Stmt& s) {
+        if (const For* f = as<For>(s); f && f->kind == ForKind::Parallel) return false;
+        if (const Store* k = as<Store>(s)) used |= k->buffer == view;
+        if (const Alias* k = as<Alias>(s)) used |= k->base == view;
+        if (const Prefetch* k = as<Prefetch>(s)) used |= k->buffer == view;
+        return !used;
+      },
+      [&](const Expr& e) {
+        if (const Load* k = as<Load>(e)) used |= k->buffer == view;
+        return !used;
+      });
+  return used;
+}
+
 }  // namespace
 
 void StmtPrinter::print(const Stmt& s) {
@@ -51,7 +70,7 @@ void StmtPrinter::print(const Stmt& s) {
       },
       [&](const Alloc& k) { print_alloc(k); },
       [&](const Alias& k) {
-        declare(k);
+        if (loop_depth_ > 0 || used_outside_parts(k.body, k.view)) declare(k);
         around_.push_back(s);
         print(k.body);
         around_.pop_back();
