@@ -133,7 +133,7 @@ class Builder {
   // --- rows of one panel
   Stmt panel_rows(const Expr& panel, const Var& chunk) {
     panel_ = panel;
-    if (plan_.prefetch && chunk)
+    if (plan_.prefetch > 0 && chunk)
       next_panel_ = min((Expr(chunk) + Expr(1)) / Expr(plan_.row_blocks), Expr(plan_.panels - 1));
     if (m_.rows.empty()) return tile(1, {});
     const Axis& tiled = m_.rows.back();
@@ -184,17 +184,13 @@ class Builder {
     return body;
   }
 
-  // The first tiles of a panel fetch the lines of the next one, one line a k step.
+  // The tiles of a panel share the work of fetching the next one: each k step asks for the next few floats.
   template <class F>
   Stmt with_prefetch(const Expr& index, const F& make) {
-    if (!next_panel_) return make();
-    const Var fetch = make_var("next");
-    prefetch_ = Expr(fetch);
+    if (next_panel_) prefetch_ = next_panel_ * Expr(steps_ * columns_) + index * Expr(steps_ * plan_.prefetch);
     const Stmt body = make();
     prefetch_ = {};
-    const int64_t share = steps_ * kLine;
-    const Expr from = next_panel_ * Expr(steps_ * columns_) + index * Expr(share);
-    return let(fetch, select(index < Expr(columns_ / kLine), from, Expr(0)), body);
+    return body;
   }
 
   // --- one tile of `mr` rows from `row` on
@@ -252,7 +248,7 @@ class Builder {
                      left * right(kk + (unrolled ? i : Expr(0)), where, unrolled ? i : Expr(0), v), Op::Add);
       });
       Stmt fetch;
-      if (prefetch_) fetch = prefetch(packed_, {prefetch_ + kk * Expr(kLine)});
+      if (prefetch_) fetch = prefetch(packed_, {prefetch_ + kk * Expr(plan_.prefetch)});
       return seq({fetch, update});
     };
     Stmt body;
@@ -362,7 +358,7 @@ std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
   list.push_back("cache_write(acc, registers)");
   list.push_back("unroll(rows of the tile)");
   list.push_back("vectorize(" + n + "_i)");
-  if (p.prefetch) list.push_back("prefetch(next panel)");
+  if (p.prefetch > 0) list.push_back("prefetch(next panel)");
   if (p.parallel) list.push_back("parallel(panels" + std::string(p.row_blocks > 1 ? ", row blocks)" : ")"));
   return list;
 }
@@ -379,7 +375,7 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
   if (m.right == Contraction::Right::Packed) s += "; weights in panels, read once";
   if (m.right == Contraction::Right::Repacked) s += "; " + m.q->name + " copied to panels first";
   if (p.row_blocks > 1) s += "; each panel's rows in " + to_text(p.row_blocks) + " chunks";
-  if (p.prefetch) s += "; the next panel is fetched ahead";
+  if (p.prefetch > 0) s += "; the next panel is fetched ahead";
   return s;
 }
 
@@ -401,8 +397,9 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
   if (p.parallel && !m.rows.empty() && m.right != Contraction::Right::Repacked)
     p.row_blocks = choose_row_blocks(points(m.outer) * p.panels, runs);
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
-  p.prefetch = m.right == Contraction::Right::Packed && m.outer.empty() && !m.rows.empty() && tiles >= 6 &&
-               p.panels > 1 && points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes;
+  const bool ahead = m.right == Contraction::Right::Packed && m.outer.empty() && !m.rows.empty() && p.panels > 1 &&
+                     points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes;
+  if (ahead && tiles >= 2) p.prefetch = p.tile.columns / tiles;
   return p;
 }
 

@@ -32,7 +32,7 @@ struct ContractionPlan {
   int64_t panels = 1;      // ceil(n / columns)
   int64_t row_blocks = 1;  // chunks per panel
   int64_t unroll_k = 1;    // > 1: rows is empty; so many partial sums
-  bool prefetch = false;   // the next panel, while the first tiles of this one run
+  int64_t prefetch = 0;    // floats of the next panel that a k step fetches ahead; 0: none
   bool parallel = false;
 };
 /// Adds the packed right factor to s.prologue and s.views.
