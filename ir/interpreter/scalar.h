@@ -2,7 +2,7 @@
 //
 // Floats: f32 arithmetic is IEEE single, functions are computed in double and rounded once. Narrow floats compute as
 // f32. Integers wrap as their type does; division and remainder by zero give 0; shifts by the width or more (or a
-// negative amount) give 0. A float becomes an integer by truncation; NaN gives 0, what is out of range the nearest end.
+// negative amount) give 0. A float becomes an integer by truncation; float_to_int says what NaN and overflow give.
 #pragma once
 #include <cmath>
 #include <cstdint>
