@@ -1,0 +1,247 @@
+"""What a package promises beside right numbers: clean under every compiler and standard, no hidden state, the same bytes
+everywhere, small diffs, quick on long graphs. Every check prints one line; the last line counts them."""
+
+import difflib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import models
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOL = ROOT / "build" / "tc-emit"
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+passed, failed = 0, 0
+
+
+def check(name, ok, detail=""):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    print(("ok    " if ok else "FAIL  ") + name + (f": {detail}" if detail else ""), flush=True)
+    return ok
+
+
+def run(*command, cwd=None, env=None):
+    return subprocess.run([str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def emit(model, out, *flags, cwd=None, env=None):
+    result = run(TOOL, "--quiet", *flags, model, "-o", out, cwd=cwd, env=env)
+    if result.returncode != 0:
+        check(f"emit {model.name}", False, result.stderr.strip())
+    return out
+
+
+def text_of(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def sources(folder):
+    return sorted(folder.glob("*.c")) + sorted(folder.glob("kernels/*.c"))
+
+
+def reference(model, folder, seed=0):
+    """Writes inputs and ONNX Runtime's outputs for `model` into `folder`."""
+    folder.mkdir()
+    rng = np.random.RandomState(seed)
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    feed = {}
+    for k, i in enumerate(session.get_inputs()):
+        value = rng.randint(0, 10, i.shape).astype(np.int64) if "int64" in i.type else rng.standard_normal(i.shape).astype(np.float32)
+        feed[i.name] = value
+        np.save(folder / f"input_{k}.npy", value)
+    for k, y in enumerate(session.run(None, feed)):
+        np.save(folder / f"output_{k}.npy", y)
+    return folder
+
+
+def compiles_clean(package, name):
+    """gcc and clang, C99, C11 and C++17, vectors and plain C: each file by itself, warnings are errors."""
+    modes = [("c99", "c", []), ("c11", "c", []), ("c99 TC_VL=1", "c", ["-DTC_VL=1"]), ("c++17", "c++", [])]
+    for compiler in ("gcc", "clang"):
+        for label, language, extra in modes:
+            standard = "-std=" + label.split()[0]
+            bad = []
+            for source in sources(package):
+                result = run(compiler, "-x", language, standard, *WARNINGS, *extra, "-I", package, "-fsyntax-only" if language == "c++" else "-O1",
+                             *([] if language == "c++" else ["-c", "-o", os.devnull]), source)
+                if result.returncode != 0:
+                    bad.append(f"{source.name}: {result.stderr.strip().splitlines()[0]}")
+            check(f"{name} is clean: {compiler} {label}", not bad, bad[0] if bad else "")
+
+
+def runs_sanitized(package, name, io):
+    """AddressSanitizer and UndefinedBehaviorSanitizer, every vector width."""
+    for compiler in ("gcc", "clang"):
+        for lanes in ([], ["-DTC_VL=1"], ["-DTC_VL=4"]):
+            program = package / f"sanitized_{compiler}"
+            built = run(compiler, "-std=gnu11", *SANITIZE, *lanes, "-I.", *[s.relative_to(package) for s in sources(package)],
+                        next(package.glob("*_weights.S")).name, "-lm", "-o", program, cwd=package)
+            label = f"{name} under sanitizers: {compiler} {' '.join(lanes) or 'default lanes'}"
+            if built.returncode != 0:
+                check(label, False, built.stderr.strip()[:300])
+                continue
+            result = run(program, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-5")
+            check(label, result.returncode == 0, (result.stdout + result.stderr).strip()[-300:] if result.returncode else "")
+            program.unlink()
+
+
+TWO_MODELS = r"""
+#include "a.h"
+#include "b.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+static float x[1 * 3 * 14 * 14], first[2][11], later[2][11];
+static int bad;
+static void *work(void *which)
+{
+  const int k = *(const int *)which;
+  if (k == 0) {
+    a m; a_inputs in = {x}; a_outputs out = {later[0]};
+    if (a_init(&m, NULL, 0, NULL, 0) != A_OK) { bad = 1; return NULL; }
+    for (int i = 0; i < 200; i++) if (a_run(&m, &in, &out) != A_OK || memcmp(later[0], first[0], sizeof first[0]) != 0) bad = 1;
+    a_free(&m);
+  } else {
+    b m; b_inputs in = {x}; b_outputs out = {later[1]};
+    if (b_init(&m, NULL, 0, NULL, 0) != B_OK) { bad = 1; return NULL; }
+    for (int i = 0; i < 200; i++) if (b_run(&m, &in, &out) != B_OK || memcmp(later[1], first[1], sizeof first[1]) != 0) bad = 1;
+    b_free(&m);
+  }
+  return NULL;
+}
+int main(void)
+{
+  pthread_t t[2];
+  int k[2] = {0, 1};
+  a ma; b mb;
+  a_inputs ia = {x}; b_inputs ib = {x};
+  a_outputs oa = {first[0]}; b_outputs ob = {first[1]};
+  for (int i = 0; i < 588; i++) x[i] = (float)(i % 17) / 17.0f - 0.5f;
+  if (a_init(&ma, NULL, 0, NULL, 0) || b_init(&mb, NULL, 0, NULL, 0) || a_run(&ma, &ia, &oa) || b_run(&mb, &ib, &ob)) return 2;
+  if (a_init(&ma, (const char *)a_weights() + 64, A_WEIGHTS_BYTES, NULL, 0) != A_E_WEIGHTS) return 3;
+  if (b_init(&mb, a_weights(), A_WEIGHTS_BYTES, NULL, 0) == B_OK && memcmp(first[0], first[1], sizeof first[0]) == 0) return 4;
+  if (a_run(NULL, &ia, &oa) != A_E_ARG) return 5;
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], NULL, work, &k[i]);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+  puts(bad ? "differs" : "same");
+  return bad;
+}
+"""
+
+
+def two_models_link(tmp, model_a, model_b):
+    for name, model in (("a", model_a), ("b", model_b)):
+        emit(model, tmp / "two" / name, "--name", name)
+    (tmp / "two" / "main.c").write_text(TWO_MODELS)
+    files = [s for n in "ab" for s in sources(tmp / "two" / n) if s.name != "main.c"]
+    command = ["gcc", "-std=gnu11", "-g", "-O1", "-fsanitize=thread", "-Itwo/a", "-Itwo/b", "two/main.c", *files]
+    command += ["-Wa,-Itwo/a,-Itwo/b", "two/a/a_weights.S", "two/b/b_weights.S", "-lm", "-lpthread", "-o", "two/program"]
+    built = run(*command, cwd=tmp)
+    if check("two models link into one program", built.returncode == 0, built.stderr.strip()[:300]):
+        result = run(tmp / "two" / "program")
+        check("two instances in two threads, no race", result.returncode == 0 and "WARNING: ThreadSanitizer" not in result.stderr,
+              f"exit code {result.returncode} {result.stderr[:300]}" if result.returncode else "")
+
+
+def symbols_are_prefixed(package, name):
+    objects = []
+    for source in sources(package):
+        if source.name == "main.c":
+            continue
+        target = package / (source.stem + ".sym.o")
+        run("gcc", "-O1", "-I", package, "-c", source, "-o", target)
+        objects.append(target)
+    listed = run("nm", "--defined-only", "--extern-only", *objects).stdout
+    wrong = sorted({l.split()[2] for l in listed.splitlines() if len(l.split()) == 3 and not l.split()[2].startswith(name + "_")})
+    undefined = run("nm", "--undefined-only", *objects).stdout
+    forbidden = sorted({l.split()[-1] for l in undefined.splitlines() if l.split() and l.split()[-1] in ("printf", "exit", "abort", "fopen")})
+    check("every symbol has the model's prefix", objects and not wrong and not forbidden, ", ".join(wrong + forbidden))
+    for target in objects:
+        target.unlink()
+
+
+def same_bytes_everywhere(tmp, model):
+    first = text_of(emit(model, tmp / "bytes1", "--name", "m"))
+    elsewhere = tmp / "somewhere else"
+    elsewhere.mkdir()
+    env = {**os.environ, "LC_ALL": "de_DE.UTF-8", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Tokyo"}
+    second = text_of(emit(model, tmp / "bytes2", "--name", "m", cwd=elsewhere, env=env))
+    check("the same bytes from another folder, under another locale", first == second and len(first) > 5)
+    third = emit(model, tmp / "bytes1", "--name", "m")
+    check("--check agrees with what was written", run(TOOL, "--check", "--name", "m", model, "-o", third).returncode == 0)
+    (third / "m.c").write_text((third / "m.c").read_text() + "\n")
+    changed = run(TOOL, "--check", "--name", "m", model, "-o", third)
+    check("--check finds an edited file", changed.returncode == 4 and "m.c" in changed.stdout)
+
+
+def changed_lines(a, b):
+    """Lines of C and headers that differ; a renamed kernel file counts by its content."""
+    def joined(folder):
+        return [l for name, data in sorted(text_of(folder).items()) if name.endswith((".c", ".h")) and not name.startswith("tc_")
+                for l in data.decode().splitlines()]
+    matcher = difflib.SequenceMatcher(None, joined(a), joined(b), autojunk=False)
+    return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal")
+
+
+def diffs_are_small(tmp):
+    before = emit(models.chain(tmp / "before.onnx", 200), tmp / "before", "--name", "m")
+    worst = 0
+    for place in (20, 100, 170):
+        after = emit(models.chain(tmp / f"after{place}.onnx", 200, inserted=place), tmp / f"after{place}", "--name", "m")
+        worst = max(worst, changed_lines(before, after))
+    check("a node inserted into a chain of 200 changes at most 40 lines", 0 < worst <= 40, f"worst of three places: {worst}")
+    one = text_of(emit(models.cnn(tmp / "seed1.onnx", 1), tmp / "seed1", "--name", "m"))
+    two = text_of(emit(models.cnn(tmp / "seed2.onnx", 2), tmp / "seed2", "--name", "m"))
+    differ = sorted(n for n in one if one[n] != two.get(n))
+    check("new weights change no line of C", differ == ["m_weights.bin"], ", ".join(differ))
+
+
+def long_chains_are_quick(tmp):
+    model = models.chain(tmp / "long.onnx", 20000)
+    start = time.monotonic()
+    package = emit(model, tmp / "long", "--name", "m")
+    # Twice the goal of 2 s: a shared machine may be at half speed.
+    seconds = time.monotonic() - start
+    check("20,000 nodes are emitted in at most 4 s", seconds <= 4, f"{seconds:.1f} s")
+    start = time.monotonic()
+    built = run("make", "-j2", "-s", "-C", package, "CFLAGS=-O2")
+    seconds = time.monotonic() - start
+    check("and compiled at -O2 in at most 60 s", built.returncode == 0 and seconds <= 60, f"{seconds:.1f} s")
+    limited = run("bash", "-c", f"ulimit -s 512; exec '{TOOL}' --quiet --name m '{model}' -o '{tmp / 'limited'}'")
+    check("no deep recursion: a stack of 512 KiB is enough", limited.returncode == 0, limited.stderr[-200:])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        tmp = pathlib.Path(folder)
+        cnn, typed = models.cnn(tmp / "cnn.onnx"), models.mixed_types(tmp / "typed.onnx")
+        for model in (cnn, typed):
+            for flags in ([], ["--single-file"], ["--cpu", "x86-64-v4"]):
+                label = " ".join([model.stem, *flags])
+                package = emit(model, tmp / label.replace(" ", "_"), *flags)
+                if "x86-64-v4" in flags:
+                    continue
+                compiles_clean(package, label)
+            runs_sanitized(tmp / model.stem, model.stem, reference(model, tmp / (model.stem + "_io")))
+        symbols_are_prefixed(tmp / "cnn", "cnn")
+        two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5))
+        same_bytes_everywhere(tmp, cnn)
+        diffs_are_small(tmp)
+        long_chains_are_quick(tmp)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
