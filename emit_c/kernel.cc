@@ -31,7 +31,8 @@ void head_comment(SourceWriter& out, const Kernel& k, const std::string& cpu) {
     out.line((first ? "/* " : " * ") + s);
     first = false;
   };
-  for (size_t at; (at = k.formula.find('\n', from)) != std::string::npos; from = at + 1) line(k.formula.substr(from, at - from));
+  for (size_t at; (at = k.formula.find('\n', from)) != std::string::npos; from = at + 1)
+    line(k.formula.substr(from, at - from));
   if (from < k.formula.size()) line(k.formula.substr(from));
   if (!k.summary.empty()) {
     if (!first) out.line(" *");
@@ -114,7 +115,7 @@ KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::s
     out.line("static void " + name + "(const void *arguments, int " + (shifted ? "chunk" : v) + ")");
     out.line("{");
     out.indent();
-    out.line("const " + full + "_arguments *const a = (const " + full + "_arguments *)arguments;");
+    out.line("const " + full + "_arguments *const args = (const " + full + "_arguments *)arguments;");
     SourceWriter text;
     text.indent();
     StmtPrinter body(text, t.needs, wide);
@@ -154,7 +155,11 @@ KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::s
       const bool status = p.role == Param::Role::Status;
       if (!status && used.count(p.buffer.get()) == 0) continue;
       if (status && !k.can_fail) continue;
-      out.line(parameter(p, !status && p.role != Param::Role::Scratch) + " = a->" + (status ? "status" : p.role == Param::Role::Scratch ? "scratch" : p.buffer->name) + ";");
+      out.line(parameter(p, !status && p.role != Param::Role::Scratch) + " = args->" +
+               (status                           ? "status"
+                : p.role == Param::Role::Scratch ? "scratch"
+                                                 : p.buffer->name) +
+               ";");
     }
     if (shifted) out.line("const int " + v + " = chunk + " + ExprPrinter(t.needs).index(part.loop.begin) + ";");
     for (const Stmt* w : around) {
@@ -177,7 +182,10 @@ KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::s
   out.indent();
   if (!printer.parts.empty()) {
     std::vector<std::string> names;
-    for (const Param& p : k.params) names.push_back(p.role == Param::Role::Status ? "status" : p.role == Param::Role::Scratch ? "scratch" : p.buffer->name);
+    for (const Param& p : k.params)
+      names.push_back(p.role == Param::Role::Status    ? "status"
+                      : p.role == Param::Role::Scratch ? "scratch"
+                                                       : p.buffer->name);
     out.line("const " + full + "_arguments arguments = {" + join(names, ", ") + "};");
   }
   out.raw_block(inner.text());
@@ -200,7 +208,8 @@ std::string include_lines(const Needs& n, const std::string& dir) {
 }
 
 std::string kernel_file(const KernelText& t, const std::string& prefix) {
-  return std::string(kLicenseLine) + "\n#include \"../" + prefix + "_kernels.h\"\n" + include_lines(t.needs, "../") + "\n" + t.body;
+  return std::string(kLicenseLine) + "\n#include \"../" + prefix + "_kernels.h\"\n" + include_lines(t.needs, "../") +
+         "\n" + t.body;
 }
 
 }  // namespace tc

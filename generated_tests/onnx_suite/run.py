@@ -50,7 +50,7 @@ def check_outputs(case, model, folder):
             written.append(compare.read_output(folder, index, kind))
         except (OSError, ValueError) as error:
             raise Failed(f"output {name} was not written: {error}") from None
-        told = compare.difference(written[-1], expected, case.random)
+        told = compare.difference(written[-1], expected, case.random, compare.stored_noise(model))
         if told:
             raise Failed(f"output {name}: {told}")
     if case.random:

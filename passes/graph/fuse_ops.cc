@@ -24,9 +24,10 @@ namespace tc {
 
 namespace {
 
-constexpr size_t kLongGroup = 40;   // nodes; a longer group is cut
-constexpr size_t kCutWindow = 8;    // a cut has the smallest hash of this many nodes on each side
-constexpr size_t kLongestRun = 64;  // between two cuts; only runs of equal nodes come near
+constexpr size_t kLongGroup = 24;   // nodes; a longer group is cut
+constexpr size_t kCutWindow = 6;    // a cut has the smallest hash of this many nodes on each side
+constexpr size_t kCutWords = 4;     // nodes that a hash covers: few kinds of nodes repeat, sequences of them hardly
+constexpr size_t kLongestRun = 32;  // between two cuts; only runs of equal nodes come near
 
 int64_t elements(const Value* v) { return num_elements(dims_of(v)); }
 
@@ -158,8 +159,12 @@ class Fusion {
       runs.push_back(nodes);
       return;
     }
-    std::vector<uint64_t> hash;
-    for (const Node* n : nodes) hash.push_back(hash_text(to_text(*n->fn)));
+    std::vector<uint64_t> one, hash;
+    for (const Node* n : nodes) one.push_back(hash_text(to_text(*n->fn)));
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      hash.push_back(one[i]);
+      for (size_t k = 1; k < kCutWords && k <= i; ++k) hash[i] = hash_text(hex(one[i - k], 16), hash[i]);
+    }
     auto is_cut = [&](size_t i) {
       if (i < kCutWindow || i + kCutWindow >= nodes.size()) return false;
       for (size_t j = i - kCutWindow; j <= i + kCutWindow; ++j)

@@ -1,5 +1,5 @@
-// assign_names: hints become names. Loops beside each other may share a name, as a person would write them; a name that is
-// visible already takes _2, _3. Runs last: passes may copy statements freely before it.
+// assign_names: hints become names. Loops beside each other may share a name, as a person would write them; a name that
+// is visible already takes _2, _3. Runs last: passes may copy statements freely before it.
 #include "passes/loop/assign_names.h"
 
 #include "ir/loop/build.h"
@@ -52,8 +52,9 @@ class Namer {
           for (const Stmt& x : k.list) list.push_back(stmt(x));
           return seq(std::move(list));
         },
-        [&](const Barrier&) { return s; }, [&](const Prefetch&) { return leaf(s); }, [&](const Intrin&) { return leaf(s); },
-        [&](const Launch&) { return leaf(s); }, [&](const Comment& k) { return comment(k.text, stmt(k.body)); });
+        [&](const Barrier&) { return s; }, [&](const Prefetch&) { return leaf(s); },
+        [&](const Intrin&) { return leaf(s); }, [&](const Launch&) { return leaf(s); },
+        [&](const Comment& k) { return comment(k.text, stmt(k.body)); });
   }
 
  private:
@@ -115,7 +116,7 @@ class Namer {
 bool is_function_name(const std::string& name) {
   for (int op = 0; op < kOpCount; op++) {
     const OpInfo& row = info(Op(op));
-    if (name == row.c_f32 || name == row.c_f64 || name == row.name) return true;
+    if (name == row.c_f32 || name == row.c_f64) return true;
   }
   for (const std::string_view f : {"memcpy", "malloc", "free", "y0", "y1", "j0", "j1", "gamma"})
     if (name == f) return true;

@@ -12,9 +12,9 @@
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/lower_index_math.h"
+#include "passes/loop/name_values.h"
 #include "passes/loop/narrow_types.h"
 #include "passes/loop/partition_loops.h"
-#include "passes/loop/name_values.h"
 #include "passes/loop/place_scratch.h"
 #include "support/text.h"
 
@@ -29,12 +29,13 @@ Buffer with_name(const Buffer& b, std::string name) {
 
 bool raises_status(const Stmt& s) {
   bool found = false;
-  walk(s, [&](const Stmt&) { return !found; },
-       [&](const Expr& e) {
-         const Apply* k = as<Apply>(e);
-         found |= k && k->op == Op::Index;
-         return !found;
-       });
+  walk(
+      s, [&](const Stmt&) { return !found; },
+      [&](const Expr& e) {
+        const Apply* k = as<Apply>(e);
+        found |= k && k->op == Op::Index;
+        return !found;
+      });
   return found;
 }
 
@@ -48,7 +49,7 @@ class ParamNames {
     taken.insert(n);
     return n;
   }
-  std::set<std::string> taken{"status", "scratch", "arguments", "a", "chunk"};
+  std::set<std::string> taken{"status", "scratch", "arguments", "args", "chunk"};
 };
 
 }  // namespace
@@ -94,8 +95,10 @@ Kernel lower_kernel(const Scheduled& s) {
     const auto direct = flat.find(p.buffer.get()), view = view_of.find(p.buffer.get());
     const auto viewed = view == view_of.end() ? flat.end() : flat.find(view->second.get());
     if (direct != flat.end() && viewed != flat.end()) merged[viewed->second.get()] = direct->second;
-    if (direct != flat.end()) p.buffer = direct->second;
-    else if (viewed != flat.end()) p.buffer = viewed->second;
+    if (direct != flat.end())
+      p.buffer = direct->second;
+    else if (viewed != flat.end())
+      p.buffer = viewed->second;
   }
   k.body = substitute_buffers(body, merged);
   if (placed.scratch) k.params.push_back({Param::Role::Scratch, placed.scratch, {}, ""});

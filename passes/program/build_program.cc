@@ -1,8 +1,8 @@
 // build_program: from a graph of fused functions to a Program that can be printed.
 //
-// Every distinct function is scheduled and lowered once; nodes that mean the same share a kernel. Values become operands:
-// the user's inputs and outputs, weights, or slots of the arena; views share their operand's memory. Scheduled prologues
-// (packed weights) are evaluated here, so packed constants are what the weights blob holds.
+// Every distinct function is scheduled and lowered once; nodes that mean the same share a kernel. Values become
+// operands: the user's inputs and outputs, weights, or slots of the arena; views share their operand's memory.
+// Scheduled prologues (packed weights) are evaluated here, so packed constants are what the weights blob holds.
 #include "passes/program/build_program.h"
 
 #include <map>
@@ -13,10 +13,11 @@
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "passes/loop/assign_names.h"
 #include "passes/loop/lower_kernel.h"
-#include "passes/program/own_outputs.h"
 #include "passes/program/formula.h"
 #include "passes/program/kernel_name.h"
+#include "passes/program/own_outputs.h"
 #include "passes/program/plan_memory.h"
 #include "templates/cpu/schedule_cpu.h"
 
@@ -59,9 +60,12 @@ class ProgramBuilder {
  private:
   static IoTensor io_tensor(const Value& v) {
     if (!v.type.is_static_tensor() || info(v.type.dtype).bytes == 0)
-      throw Error({"TC3102", ExitCode::Unsupported, {"", "", "", v.name.raw(), -1},
+      throw Error({"TC3102",
+                   ExitCode::Unsupported,
+                   {"", "", "", v.name.raw(), -1},
                    "a model input or output of type " + to_text(v.type) + " is not supported",
-                   {"only tensors of numbers with static sizes can be passed; bind sizes with --dim"}, false});
+                   {"only tensors of numbers with static sizes can be passed; bind sizes with --dim"},
+                   false});
     return {v.name, v.type.dtype, static_dims(v.type.shape)};
   }
 
@@ -141,11 +145,17 @@ class ProgramBuilder {
     for (const auto& n : g.nodes()) {
       step_++;
       if (n->domain.empty() && is_view(*n)) continue;
-      if (n->domain.empty() && n->op == "If") add_if(*n, steps);
+      if (n->domain.empty() && n->op == "If")
+        add_if(*n, steps);
       else if (!n->regions.empty())
-        throw Error({"TC3103", ExitCode::Unsupported, {"", n->name.raw(), n->op, "", -1},
-                     "run-time loops are not supported", {"export the model with the loop unrolled"}, false});
-      else add_call(*n, steps);
+        throw Error({"TC3103",
+                     ExitCode::Unsupported,
+                     {"", n->name.raw(), n->op, "", -1},
+                     "run-time loops are not supported",
+                     {"export the model with the loop unrolled"},
+                     false});
+      else
+        add_call(*n, steps);
     }
   }
 
@@ -174,7 +184,8 @@ class ProgramBuilder {
       for (size_t i = 0; i < body.inputs().size(); i++) place_[body.inputs()[i]] = captured.at(i);
       add_nodes(body, branch);
       for (size_t k = 0; k < results.size(); k++)
-        if (results[k].index >= 0) add_copy(branch, operand_of(body.outputs()[k]), results[k], byte_size(*n.outputs[k]));
+        if (results[k].index >= 0)
+          add_copy(branch, operand_of(body.outputs()[k]), results[k], byte_size(*n.outputs[k]));
     }
     step_++;
     for (const Operand& o : results)
@@ -215,11 +226,29 @@ class ProgramBuilder {
     return r;
   }
 
+  // Operands get names of their own, which parameters and the formula share.
+  static TensorFn with_own_names(const TensorFn& fn) {
+    std::set<std::string> taken{"status", "scratch", "arguments", "args", "chunk"};
+    for (const Buffer& b : fn.outputs) taken.insert(value_name(b->name));
+    std::vector<Buffer> inputs;
+    bool changed = false;
+    for (const Buffer& b : fn.inputs) {
+      const std::string base = value_name(b->name);
+      std::string name = base;
+      for (int64_t k = 2; !taken.insert(name).second; k++) name = base + to_text(k);
+      auto d = std::make_shared<BufferDef>(*b);
+      d->name = name;
+      changed = changed || name != b->name;
+      inputs.push_back(std::move(d));
+    }
+    return changed ? instantiate(fn, inputs) : fn;
+  }
+
   void add_call(Node& n, std::vector<Step>& steps) {
     const TensorFn& whole = tensor_fn(n);
     std::vector<const Value*> operands;
     for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
-    const TensorFn fn = bake_scalars(whole, operands);
+    const TensorFn fn = with_own_names(bake_scalars(whole, operands));
     std::vector<bool> constant;
     std::string key = to_text(fn) + "constant";
     for (const Value* v : operands) {
@@ -233,11 +262,21 @@ class ProgramBuilder {
     size_t next_input = 0, next_weight = 0, next_output = 0;
     for (const Param& p : p_.kernels[size_t(c.kernel)].params) {
       switch (p.role) {
-        case Param::Role::Input: call.operands.push_back(operand_of(operands[size_t(c.input_index[next_input++])])); break;
-        case Param::Role::Weight: call.operands.push_back({Operand::Kind::Weight, packed(c, operands, next_weight++)}); break;
-        case Param::Role::Output: call.operands.push_back(output_operand(n, whole, next_output++)); break;
-        case Param::Role::Scratch: call.operands.push_back({Operand::Kind::Scratch, 0}); break;
-        case Param::Role::Status: call.operands.push_back({Operand::Kind::Status, 0}); break;
+        case Param::Role::Input:
+          call.operands.push_back(operand_of(operands[size_t(c.input_index[next_input++])]));
+          break;
+        case Param::Role::Weight:
+          call.operands.push_back({Operand::Kind::Weight, packed(c, operands, next_weight++)});
+          break;
+        case Param::Role::Output:
+          call.operands.push_back(output_operand(n, whole, next_output++));
+          break;
+        case Param::Role::Scratch:
+          call.operands.push_back({Operand::Kind::Scratch, 0});
+          break;
+        case Param::Role::Status:
+          call.operands.push_back({Operand::Kind::Status, 0});
+          break;
       }
     }
     steps.push_back({std::move(call)});
@@ -257,12 +296,18 @@ class ProgramBuilder {
     return {Operand::Kind::Slot, int(p_.slots.size()) - 1};
   }
 
-  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::string& key, const Node& n) {
+  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::string& key,
+                          const Node& n) {
     if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
     const TensorFn fn = own_outputs(meaning);
     for (const Buffer& b : fn.outputs)
       if (info(b->dtype).bytes == 0)
-        throw Error({"TC3104", ExitCode::Unsupported, {"", n.name.raw(), n.op, "", -1}, "strings are not supported in kernels", {}, false});
+        throw Error({"TC3104",
+                     ExitCode::Unsupported,
+                     {"", n.name.raw(), n.op, "", -1},
+                     "strings are not supported in kernels",
+                     {},
+                     false});
     Scheduled s = schedule_cpu(fn, constant, cx_.target.cpu, ScheduleOptions{cx_.options.strict_fp});
     Compiled c;
     c.input_index = s.input_index;
@@ -275,7 +320,8 @@ class ProgramBuilder {
     c.prologue = s.prologue;
     Kernel k = lower_kernel(s);
     std::string kernel_key = to_text(k.body);
-    for (const Param& p : k.params) kernel_key += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
+    for (const Param& p : k.params)
+      kernel_key += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
     if (const auto it = kernels_.find(kernel_key); it != kernels_.end()) {
       c.kernel = it->second;
       return compiled_[key] = std::move(c);
