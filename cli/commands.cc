@@ -25,11 +25,14 @@ std::string bytes_text(int64_t n) {
   return to_text(tenths / 10) + "." + to_text(tenths % 10) + (n < (10 << 20) ? " KiB" : " MiB");
 }
 
-std::string count_text(size_t n, const std::string& word) { return to_text(int64_t(n)) + " " + word + (n == 1 ? "" : "s"); }
+std::string count_text(size_t n, const std::string& word) {
+  return to_text(int64_t(n)) + " " + word + (n == 1 ? "" : "s");
+}
 
 void need_model(const CommandLine& c) {
   if (c.model.empty())
-    throw Error(Diagnostic{"TC0001", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
+    throw Error(Diagnostic{
+        "TC0001", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
 }
 
 // A path as a word of the shell.
@@ -45,12 +48,15 @@ std::string shell_word(const std::string& path) {
 }
 
 std::string summary(const CommandLine& c, const Program& p, const WriteReport& w) {
-  std::string s = p.name + ": " + count_text(p.steps.size(), "step") + ", " + count_text(p.kernels.size(), "distinct kernel") + "\n";
-  s += "memory    workspace " + bytes_text(p.workspace_bytes) + " (tensors " + bytes_text(p.arena_bytes) + ", without reuse " + bytes_text(p.naive_bytes) +
-       "), weights " + bytes_text(p.weights_bytes) + "\n";
-  s += "wrote     " + printable(c.out) + ": " + count_text(w.written.size(), "file") + ", " + to_text(int64_t(w.unchanged.size())) + " unchanged";
+  std::string s = p.name + ": " + count_text(p.steps.size(), "step") + ", " +
+                  count_text(p.kernels.size(), "distinct kernel") + "\n";
+  s += "memory    workspace " + bytes_text(p.workspace_bytes) + " (tensors " + bytes_text(p.arena_bytes) +
+       ", without reuse " + bytes_text(p.naive_bytes) + "), weights " + bytes_text(p.weights_bytes) + "\n";
+  s += "wrote     " + printable(c.out) + ": " + count_text(w.written.size(), "file") + ", " +
+       to_text(int64_t(w.unchanged.size())) + " unchanged";
   if (!w.removed.empty()) s += ", " + to_text(int64_t(w.removed.size())) + " removed";
-  return s + "\nnext      make -C " + shell_word(c.out) + " && " + shell_word(c.out + (c.out.ends_with("/") ? "" : "/") + p.name) + "\n";
+  return s + "\nnext      make -C " + shell_word(c.out) + " && " +
+         shell_word(c.out + (c.out.ends_with("/") ? "" : "/") + p.name) + "\n";
 }
 
 }  // namespace
@@ -99,7 +105,8 @@ ExitCode check_command(const CommandLine& c) {
 ExitCode passes_command(const CommandLine&) {
   std::string s;
   for (const PassInfo& p : graph_passes())
-    s += std::string(p.name) + std::string(p.name.size() < 28 ? 28 - p.name.size() : 1, ' ') + "-O" + to_text(int64_t(p.opt_level)) + "  " + std::string(p.summary) + "\n";
+    s += std::string(p.name) + std::string(p.name.size() < 28 ? 28 - p.name.size() : 1, ' ') + "-O" +
+         to_text(int64_t(p.opt_level)) + "  " + std::string(p.summary) + "\n";
   print_out(s);
   return ExitCode::Ok;
 }

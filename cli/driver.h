@@ -10,14 +10,14 @@
 namespace tc {
 
 struct Compilation {
-  Graph graph;      // after the passes
+  Graph graph;  // after the passes
   Program program;
   std::string log;  // what --print-ir-after and --time-passes say
 };
 
 struct CompileRequest {
-  std::string model;        // path
-  std::string name;         // C identifier; empty: from the path
+  std::string model;  // path
+  std::string name;   // C identifier; empty: from the path
   ImportOptions import;
   Target target;
   Options options;

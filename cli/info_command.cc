@@ -14,7 +14,8 @@ std::string as_json(const ModelFacts& f) {
   j["producer"] = json_name(f.producer);
   j["ir_version"] = f.ir_version;
   j["opsets"] = nlohmann::ordered_json::object();
-  for (const auto& [domain, version] : f.opsets) j["opsets"][json_name(ModelText(domain.empty() ? "ai.onnx" : domain))] = version;
+  for (const auto& [domain, version] : f.opsets)
+    j["opsets"][json_name(ModelText(domain.empty() ? "ai.onnx" : domain))] = version;
   j["parameters"] = f.parameters;
   auto ports = [](const std::vector<ModelFacts::Port>& list) {
     nlohmann::ordered_json a = nlohmann::ordered_json::array();
@@ -32,7 +33,8 @@ std::string as_table(const ModelFacts& f) {
   std::string s = "graph       \"" + printable(f.graph_name.raw()) + "\"";
   if (!f.producer.empty()) s += " by \"" + printable(f.producer.raw()) + "\"";
   s += "\nopset      ";
-  for (const auto& [domain, version] : f.opsets) s += " " + (domain.empty() ? std::string("ai.onnx") : printable(domain)) + " " + to_text(version);
+  for (const auto& [domain, version] : f.opsets)
+    s += " " + (domain.empty() ? std::string("ai.onnx") : printable(domain)) + " " + to_text(version);
   s += "\nparameters  " + to_text(f.parameters) + "\n";
   for (const auto& p : f.inputs) s += "input       \"" + printable(p.name.raw()) + "\" " + to_text(p.type) + "\n";
   for (const auto& p : f.outputs) s += "output      \"" + printable(p.name.raw()) + "\" " + to_text(p.type) + "\n";

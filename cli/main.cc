@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
     print_err("tc-emit: error[TC0503]: out of memory\n  note: the model needs more memory than there is\n");
     return int(ExitCode::Limit);
   } catch (const std::exception& e) {
-    print_err("tc-emit: internal error: " + printable(e.what(), 2000) + "\n  note: this is a defect of tc-emit; please report it with the model\n");
+    print_err("tc-emit: internal error: " + printable(e.what(), 2000) +
+              "\n  note: this is a defect of tc-emit; please report it with the model\n");
     return int(ExitCode::Internal);
   }
 }

@@ -19,14 +19,16 @@ struct Option {
 int64_t integer(std::string_view what, std::string_view text) {
   int64_t v = 0;
   const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (r.ec != std::errc() || r.ptr != text.data() + text.size()) usage(std::string(what) + " needs a whole number, not '" + printable(text) + "'");
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size())
+    usage(std::string(what) + " needs a whole number, not '" + printable(text) + "'");
   return v;
 }
 
 double number(std::string_view what, std::string_view text) {
   double v = 0;
   const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (r.ec != std::errc() || r.ptr != text.data() + text.size() || !(v >= 0)) usage(std::string(what) + " needs a number, not '" + printable(text) + "'");
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size() || !(v >= 0))
+    usage(std::string(what) + " needs a number, not '" + printable(text) + "'");
   return v;
 }
 
@@ -96,9 +98,12 @@ void set_cpu(CommandLine& c, const std::string& v) {
 }
 
 void set_target(CommandLine& c, const std::string& v) {
-  if (v == "c") c.request.target.kind = Target::Kind::C;
-  else if (v == "cuda") throw Error("TC0002", ExitCode::Unsupported, "--target cuda is not supported yet; --target c is");
-  else usage("unknown --target '" + printable(v) + "'" + did_you_mean(v, {"c", "cuda"}));
+  if (v == "c")
+    c.request.target.kind = Target::Kind::C;
+  else if (v == "cuda")
+    throw Error("TC0002", ExitCode::Unsupported, "--target cuda is not supported yet; --target c is");
+  else
+    usage("unknown --target '" + printable(v) + "'" + did_you_mean(v, {"c", "cuda"}));
 }
 
 void set_fp(CommandLine& c, const std::string& v) {
@@ -107,7 +112,8 @@ void set_fp(CommandLine& c, const std::string& v) {
 }
 
 void set_name(CommandLine& c, const std::string& v) {
-  if (make_identifier(v, 40) != v) usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
+  if (make_identifier(v, 40) != v)
+    usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
   c.request.name = v;
 }
 
@@ -120,14 +126,16 @@ void set_level(CommandLine& c, const std::string& v) {
 void disable_pass(CommandLine& c, const std::string& v) {
   std::vector<std::string_view> names;
   for (const PassInfo& p : graph_passes()) names.push_back(p.name);
-  if (std::find(names.begin(), names.end(), v) == names.end()) usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names));
+  if (std::find(names.begin(), names.end(), v) == names.end())
+    usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names));
   c.request.options.disabled.insert(v);
 }
 
 void print_after(CommandLine& c, const std::string& v) {
   std::vector<std::string_view> names{"all"};
   for (const PassInfo& p : graph_passes()) names.push_back(p.name);
-  if (std::find(names.begin(), names.end(), v) == names.end()) usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names));
+  if (std::find(names.begin(), names.end(), v) == names.end())
+    usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names));
   c.request.options.print_after.insert(v);
 }
 
@@ -135,27 +143,38 @@ const std::vector<Option>& options() {
   static const std::vector<Option> table = {
       {"-o", "DIR", "where the package goes", [](CommandLine& c, const std::string& v) { c.out = v; }},
       {"--target", "c|cuda", "what to print (default c)", set_target},
-      {"--cpu", "NAME", "schedule for generic (default), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native", set_cpu},
+      {"--cpu", "NAME", "schedule for generic (default), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native",
+       set_cpu},
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", set_name},
       {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", set_dim},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", set_shape},
-      {"--single-file", "", "one NAME.c instead of a file per kernel", [](CommandLine& c, const std::string&) { c.single_file = true; }},
+      {"--single-file", "", "one NAME.c instead of a file per kernel",
+       [](CommandLine& c, const std::string&) { c.single_file = true; }},
       {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", set_fp},
       {"-O", "0..3", "optimisation level of the graph passes (default 2)", set_level},
       {"--disable-pass", "PASS", "leave a pass out; may be repeated", disable_pass},
       {"--print-ir-after", "PASS", "print the graph after a pass, or after all", print_after},
-      {"--dump-ir", "DIR", "write the graph after every pass into a folder", [](CommandLine& c, const std::string& v) { c.request.options.dump_dir = v; }},
-      {"--time-passes", "", "say how long each pass took", [](CommandLine& c, const std::string&) { c.request.options.time_passes = true; }},
-      {"--verify-each", "", "check the graph's invariants after every pass", [](CommandLine& c, const std::string&) { c.request.options.verify_each = true; }},
-      {"--check", "", "write nothing; exit code 4 if DIR is not what would be written", [](CommandLine& c, const std::string&) { c.check = true; }},
-      {"--against", "onnxruntime|interpreter", "verify: what to compare with", [](CommandLine& c, const std::string& v) { c.against = v; }},
-      {"--seed", "N", "verify, bench: seed of generated inputs", [](CommandLine& c, const std::string& v) { c.seed = uint64_t(integer("--seed", v)); }},
-      {"--seconds", "S", "bench: how long to run (default 2)", [](CommandLine& c, const std::string& v) { c.seconds = number("--seconds", v); }},
-      {"--threads", "N", "bench: threads", [](CommandLine& c, const std::string& v) { c.threads = int(integer("--threads", v)); }},
+      {"--dump-ir", "DIR", "write the graph after every pass into a folder",
+       [](CommandLine& c, const std::string& v) { c.request.options.dump_dir = v; }},
+      {"--time-passes", "", "say how long each pass took",
+       [](CommandLine& c, const std::string&) { c.request.options.time_passes = true; }},
+      {"--verify-each", "", "check the graph's invariants after every pass",
+       [](CommandLine& c, const std::string&) { c.request.options.verify_each = true; }},
+      {"--check", "", "write nothing; exit code 4 if DIR is not what would be written",
+       [](CommandLine& c, const std::string&) { c.check = true; }},
+      {"--against", "onnxruntime|interpreter", "verify: what to compare with",
+       [](CommandLine& c, const std::string& v) { c.against = v; }},
+      {"--seed", "N", "verify, bench: seed of generated inputs",
+       [](CommandLine& c, const std::string& v) { c.seed = uint64_t(integer("--seed", v)); }},
+      {"--seconds", "S", "bench: how long to run (default 2)",
+       [](CommandLine& c, const std::string& v) { c.seconds = number("--seconds", v); }},
+      {"--threads", "N", "bench: threads",
+       [](CommandLine& c, const std::string& v) { c.threads = int(integer("--threads", v)); }},
       {"--json", "", "info, bench: JSON instead of a table", [](CommandLine& c, const std::string&) { c.json = true; }},
       {"--quiet", "", "no summary", [](CommandLine& c, const std::string&) { c.quiet = true; }},
       {"--help", "", "this text", [](CommandLine& c, const std::string&) { c.help = true; }},
-      {"--version", "", "version of tc-emit and of the operator set", [](CommandLine& c, const std::string&) { c.version = true; }},
+      {"--version", "", "version of tc-emit and of the operator set",
+       [](CommandLine& c, const std::string&) { c.version = true; }},
   };
   return table;
 }
@@ -165,8 +184,10 @@ struct Command {
 };
 constexpr Command kCommands[] = {
     {"emit", "print a model as source (the default)",
-     "  tc-emit model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim batch=1 resnet50.onnx -o out/\n  tc-emit --check model.onnx -o third_party/model/\n"},
-    {"check", "compile and write nothing: list every problem", "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},
+     "  tc-emit model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim batch=1 resnet50.onnx -o out/\n  tc-emit --check "
+     "model.onnx -o third_party/model/\n"},
+    {"check", "compile and write nothing: list every problem",
+     "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},
     {"info", "inputs, outputs, operators, parameters", "  tc-emit info model.onnx\n  tc-emit info --json model.onnx\n"},
     {"ops", "the operators that are supported", "  tc-emit ops\n"},
     {"passes", "the passes in the order in which they run", "  tc-emit passes\n"},
@@ -246,14 +267,16 @@ std::string help_text(std::string_view command) {
   for (const Command& c : kCommands)
     if (command.empty() ? c.name == "emit" : c.name == command) s += std::string(c.examples);
   s = "examples:\n" + s + "\nusage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]\n\ncommands:\n";
-  for (const Command& c : kCommands) s += "  " + std::string(c.name) + std::string(10 - c.name.size(), ' ') + std::string(c.summary) + "\n";
+  for (const Command& c : kCommands)
+    s += "  " + std::string(c.name) + std::string(10 - c.name.size(), ' ') + std::string(c.summary) + "\n";
   s += "\noptions:\n";
   for (const Option& o : options()) {
     std::string left = std::string(o.flag) + (o.value.empty() ? "" : " " + std::string(o.value));
     left += std::string(left.size() < 26 ? 26 - left.size() : 1, ' ');
     s += "  " + left + std::string(o.help) + "\n";
   }
-  s += "\nexit codes: 0 done, 1 model rejected, 2 usage, 3 unsupported, 4 mismatch, 5 limit, 6 file, 7 external tool, 70 defect of tc-emit\n";
+  s += "\nexit codes: 0 done, 1 model rejected, 2 usage, 3 unsupported, 4 mismatch, 5 limit, 6 file, 7 external tool, "
+       "70 defect of tc-emit\n";
   return s;
 }
 

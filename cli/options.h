@@ -11,14 +11,14 @@ namespace tc {
 struct CommandLine {
   std::string command = "emit";
   CompileRequest request;
-  std::string model, out;          // positional model, -o
+  std::string model, out;  // positional model, -o
   bool help = false, version = false;
   bool single_file = false, check = false, quiet = false, json = false;
-  std::string against;             // verify: onnxruntime | interpreter; empty: what is there
+  std::string against;  // verify: onnxruntime | interpreter; empty: what is there
   uint64_t seed = 0;
-  double seconds = 2;              // bench
+  double seconds = 2;  // bench
   int threads = 0;
-  bool native = false;             // --cpu native was asked for
+  bool native = false;  // --cpu native was asked for
 };
 
 /// Throws Error TC0101.. (Usage) naming the option and the nearest one that exists.

@@ -23,6 +23,7 @@ class Case:
     inputs: dict  # name -> shape (float32 numbers) or array
     weights: dict = dataclasses.field(default_factory=dict)
     outputs: tuple = ("y",)
+    bar: float = 1e-5  # of the relative error in norm; at worst ten times as much
 
     def arrays(self, shapes):
         """{name: array}: shapes become seeded numbers, of a size that keeps sums near one."""
@@ -183,7 +184,8 @@ def elementwise_cases():
     yield Case("int_arithmetic", "a = Mul (x, z)\n b = Sub (a, x)\n y = Mod (b, m)", {"x": np.arange(-30, 33, dtype=np.int32).reshape(7, 9), "z": np.arange(9, dtype=np.int32)},
                {"m": np.int32(7)})
     yield Case("cast_to_int", "y = Cast <to = 6> (x)", {"x": (37,)})
-    yield Case("half", "a = Cast <to = 10> (x)\n b = Mul (a, a)\n y = Cast <to = 1> (b)", {"x": (61,)})
+    yield Case("half", "a = Cast <to = 10> (x)\n b = Mul (a, a)\n y = Cast <to = 1> (b)", {"x": (61,)},
+               bar=1e-3)  # a fused chain computes float16 as float32 and rounds when it stores
     yield Case("long_chain", "\n".join(f"t{i + 1} = {op} (t{i}{', c' if op in ('Mul', 'Add') else ''})" for i, op in
                                         enumerate(["Mul", "Tanh", "Add", "Sigmoid", "Mul", "Exp", "Add", "Neg"] * 4)) + "\ny = Identity (t32)",
                {"t0": (19, 21)}, {"c": np.float32(0.3)})

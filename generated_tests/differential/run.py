@@ -47,7 +47,7 @@ def reference(case):
     return model, inputs, outputs
 
 
-def difference(actual, expected):
+def difference(actual, expected, bar=1e-5):
     """"" if the arrays agree, or what differs."""
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return f"{actual.dtype} {list(actual.shape)} instead of {expected.dtype} {list(expected.shape)}"
@@ -59,7 +59,7 @@ def difference(actual, expected):
         gap = np.where(a == e, 0, np.abs(a - e))
     norm = np.linalg.norm(gap) / max(np.linalg.norm(e), 1e-30)
     worst = gap.max(initial=0) / max(np.abs(e).max(initial=0), 1e-30)
-    return "" if norm < 1e-5 and worst < 1e-4 else f"relative error {norm:.2e} in norm, {worst:.2e} at worst"
+    return "" if norm < bar and worst < 10 * bar else f"relative error {norm:.2e} in norm, {worst:.2e} at worst"
 
 
 def run_case(case, cpu, tools, options, work):
@@ -79,7 +79,7 @@ def run_case(case, cpu, tools, options, work):
     if ran.returncode:
         raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout, 'ERROR|error')}")
     for index, (name, value) in enumerate(zip(case.outputs, expected)):
-        told = difference(np.load(work / f"output_{index}.npy"), value)
+        told = difference(np.load(work / f"output_{index}.npy"), value, case.bar)
         if told:
             raise Failed(f"output {name}: {told}")
 

@@ -17,6 +17,7 @@
 #include "passes/loop/lower_kernel.h"
 #include "passes/program/formula.h"
 #include "passes/program/kernel_name.h"
+#include "passes/program/name_axes.h"
 #include "passes/program/own_outputs.h"
 #include "passes/program/plan_memory.h"
 #include "templates/cpu/schedule_cpu.h"
@@ -248,7 +249,7 @@ class ProgramBuilder {
     const TensorFn& whole = tensor_fn(n);
     std::vector<const Value*> operands;
     for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
-    const TensorFn fn = with_own_names(bake_scalars(whole, operands));
+    const TensorFn fn = name_axes(with_own_names(bake_scalars(whole, operands)));
     std::vector<bool> constant;
     std::string key = to_text(fn) + "constant";
     for (const Value* v : operands) {
