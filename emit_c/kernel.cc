@@ -1,6 +1,9 @@
 #include "emit_c/kernel.h"
 
+#include <set>
+
 #include "emit_c/stmt.h"
+#include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -76,123 +79,153 @@ bool uses(const Stmt& s, const Buffer& b) {
 
 std::string arguments(const std::vector<std::string>& list) { return list.empty() ? "void" : join(list, ", "); }
 
+std::string name_of(const Param& p) {
+  return p.role == Param::Role::Status ? "status" : p.role == Param::Role::Scratch ? "scratch" : p.buffer->name;
+}
+
+// What a part function names of what surrounds it.
+struct Uses {
+  std::set<const BufferDef*> buffers;  // looked up only
+  std::set<const VarDef*> vars;
+  bool status = false;
+
+  void add(const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      if (const Load* l = as<Load>(x)) buffers.insert(l->buffer.get());
+      if (const VarRef* v = as<VarRef>(x)) vars.insert(v->var.get());
+      if (const Apply* k = as<Apply>(x)) status = status || k->op == Op::Index;
+      return true;
+    });
+  }
+  void add(const Stmt& s) {
+    walk(
+        s,
+        [&](const Stmt& x) {
+          if (const Store* k = as<Store>(x)) buffers.insert(k->buffer.get());
+          if (const Alias* k = as<Alias>(x)) buffers.insert(k->base.get());
+          if (const Prefetch* k = as<Prefetch>(x)) buffers.insert(k->buffer.get());
+          return true;
+        },
+        [&](const Expr& e) {
+          add(e);
+          return false;
+        });
+  }
+};
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const Kernel& k, const std::string& prefix) : k_(k), full_(prefix + "_" + k.name) {
+    for (const Param& p : k.params) wide_ = wide_ || num_elements(p.dims) > INT32_MAX / 2;
+  }
+
+  KernelText print(const std::string& cpu) {
+    std::vector<std::string> params;
+    for (const Param& p : k_.params) params.push_back(parameter(p, is_restricted(p)));
+    text_.prototype = "void " + full_ + "(" + arguments(params) + ")";
+    SourceWriter inner;  // the function's own body; it finds the parts, which are printed before it
+    inner.indent();
+    StmtPrinter printer(inner, text_.needs, wide_);
+    printer.part_call = "TC_PARALLEL_FOR(" + full_ + "_{part}, &arguments, {chunks});";
+    for (const Param& p : k_.params)
+      if (!uses(k_.body, p.buffer)) inner.line("(void)" + p.buffer->name + ";");  // of a result without elements
+    printer.print(k_.body);
+    head_comment(out_, k_, cpu);
+    if (!printer.parts.empty()) arguments_type();
+    for (size_t i = 0; i < printer.parts.size(); i++) part(printer.parts[i], i);
+    out_.line(text_.prototype);
+    open();
+    if (!printer.parts.empty()) {
+      std::vector<std::string> names;
+      for (const Param& p : k_.params) names.push_back(name_of(p));
+      out_.line("const " + full_ + "_arguments arguments = {" + join(names, ", ") + "};");
+    }
+    out_.raw_block(inner.text());
+    close();
+    text_.body = out_.take();
+    return std::move(text_);
+  }
+
+ private:
+  static bool is_restricted(const Param& p) { return p.role != Param::Role::Status && p.role != Param::Role::Scratch; }
+
+  void open() {
+    out_.line("{");
+    out_.indent();
+  }
+  void close() {
+    out_.dedent();
+    out_.line("}");
+  }
+
+  void arguments_type() {
+    out_.line("typedef struct {");
+    out_.indent();
+    for (const Param& p : k_.params) out_.line(parameter(p, false) + ";");
+    out_.dedent();
+    out_.line("} " + full_ + "_arguments;");
+    out_.blank();
+  }
+
+  // The Alias and Let statements around a part that it needs, outermost first. `used` grows by what these name.
+  static std::vector<Stmt> needed(const Part& part, Uses& used) {
+    std::vector<Stmt> list;
+    for (size_t n = part.around.size(); n > 0; n--) {
+      const Stmt& s = part.around[n - 1];
+      if (const Alias* k = as<Alias>(s)) {
+        if (used.buffers.count(k->view.get()) == 0) continue;
+        used.buffers.insert(k->base.get());
+        used.add(k->offset);
+      } else if (const Let* k = as<Let>(s)) {
+        if (used.vars.count(k->var.get()) == 0) continue;
+        used.add(k->value);
+      }
+      list.insert(list.begin(), s);
+    }
+    return list;
+  }
+
+  void part(const Part& part, size_t index) {
+    const std::string v = part.loop.var->name;
+    const bool shifted = !is_const(part.loop.begin, 0);
+    out_.line("static void " + full_ + "_part" + (index > 0 ? to_text(int64_t(index + 1)) : "") +
+              "(const void *arguments, int " + (shifted ? "chunk" : v) + ")");
+    open();
+    Uses used;
+    used.add(part.loop.body);
+    used.add(part.loop.begin);
+    const std::vector<Stmt> around = needed(part, used);
+    out_.line("const " + full_ + "_arguments *const args = (const " + full_ + "_arguments *)arguments;");
+    for (const Param& p : k_.params)
+      if (p.role == Param::Role::Status ? used.status : used.buffers.count(p.buffer.get()) != 0)
+        out_.line(parameter(p, is_restricted(p)) + " = args->" + name_of(p) + ";");
+    if (shifted) out_.line("const int " + v + " = chunk + " + ExprPrinter(text_.needs).index(part.loop.begin) + ";");
+    StmtPrinter body(out_, text_.needs, wide_);
+    for (const Stmt& s : around) {
+      if (const Let* k = as<Let>(s)) body.declare(*k);
+      if (const Alias* k = as<Alias>(s)) {
+        Alias here = *k;
+        here.body = part.loop.body;  // constness is decided by what this part does with it
+        body.declare(here);
+      }
+    }
+    body.enter_loop();
+    body.print(part.loop.body);
+    close();
+    out_.blank();
+  }
+
+  const Kernel& k_;
+  std::string full_;
+  bool wide_ = false;
+  SourceWriter out_;
+  KernelText text_;
+};
+
 }  // namespace
 
 KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::string& cpu) {
-  KernelText t;
-  const std::string full = prefix + "_" + k.name;
-  std::vector<std::string> params;
-  bool wide = false;
-  for (const Param& p : k.params) {
-    params.push_back(parameter(p, p.role != Param::Role::Status && p.role != Param::Role::Scratch));
-    wide = wide || num_elements(p.dims) > INT32_MAX / 2;
-  }
-  t.prototype = "void " + full + "(" + arguments(params) + ")";
-
-  SourceWriter inner;  // the function's own body
-  inner.indent();
-  StmtPrinter printer(inner, t.needs, wide);
-  printer.part_call = "TC_PARALLEL_FOR(" + full + "_{part}, &arguments, {chunks});";
-  for (const Param& p : k.params)
-    if (!uses(k.body, p.buffer)) inner.line("(void)" + p.buffer->name + ";");  // of a result without elements
-  printer.print(k.body);
-
-  SourceWriter out;
-  head_comment(out, k, cpu);
-  if (!printer.parts.empty()) {
-    out.line("typedef struct {");
-    out.indent();
-    for (const Param& p : k.params) out.line(parameter(p, false) + ";");
-    out.dedent();
-    out.line("} " + full + "_arguments;");
-    out.blank();
-  }
-  for (size_t i = 0; i < printer.parts.size(); i++) {
-    const Part& part = printer.parts[i];
-    const std::string name = full + "_part" + (i > 0 ? to_text(int64_t(i + 1)) : "");
-    const std::string v = part.loop.var->name;
-    const bool shifted = as<IntImm>(part.loop.begin) == nullptr || as<IntImm>(part.loop.begin)->value != 0;
-    out.line("static void " + name + "(const void *arguments, int " + (shifted ? "chunk" : v) + ")");
-    out.line("{");
-    out.indent();
-    out.line("const " + full + "_arguments *const args = (const " + full + "_arguments *)arguments;");
-    SourceWriter text;
-    text.indent();
-    StmtPrinter body(text, t.needs, wide);
-    body.part_call = "nested";
-    Stmt s = part.loop.body;
-    std::set<const BufferDef*> used;  // looked up only
-    auto use = [&](const Buffer& b) { used.insert(b.get()); };
-    auto collect = [&](const Stmt& root) {
-      walk(
-          root,
-          [&](const Stmt& x) {
-            if (const Store* st = as<Store>(x)) use(st->buffer);
-            if (const Alias* al = as<Alias>(x)) use(al->base);
-            if (const Prefetch* pf = as<Prefetch>(x)) use(pf->buffer);
-            return true;
-          },
-          [&](const Expr& e) {
-            if (const Load* l = as<Load>(e)) use(l->buffer);
-            return true;
-          });
-    };
-    collect(s);
-    std::vector<const Stmt*> around;
-    for (size_t n = part.around.size(); n > 0; n--) {
-      const Alias* al = as<Alias>(part.around[n - 1]);
-      if (al && used.count(al->view.get()) == 0) continue;
-      if (al) use(al->base);
-      if (const Let* l = as<Let>(part.around[n - 1])) {
-        bool wanted = uses_var(s, l->var);
-        for (const Stmt* w : around)
-          if (const Alias* wa = as<Alias>(*w)) wanted = wanted || uses_var(wa->offset, l->var);
-        if (!wanted) continue;
-      }
-      around.insert(around.begin(), &part.around[n - 1]);
-    }
-    for (const Param& p : k.params) {
-      const bool status = p.role == Param::Role::Status;
-      if (!status && used.count(p.buffer.get()) == 0) continue;
-      if (status && !k.can_fail) continue;
-      out.line(parameter(p, !status && p.role != Param::Role::Scratch) + " = args->" +
-               (status                           ? "status"
-                : p.role == Param::Role::Scratch ? "scratch"
-                                                 : p.buffer->name) +
-               ";");
-    }
-    if (shifted) out.line("const int " + v + " = chunk + " + ExprPrinter(t.needs).index(part.loop.begin) + ";");
-    for (const Stmt* w : around) {
-      if (const Alias* al = as<Alias>(*w)) {
-        Alias narrowed = *al;
-        narrowed.body = s;
-        StmtPrinter(out, t.needs, wide).declare(narrowed);
-      }
-      if (const Let* l = as<Let>(*w)) StmtPrinter(out, t.needs, wide).declare(*l);
-    }
-    body.enter_loop();
-    body.print(s);
-    out.raw_block(text.text());
-    out.dedent();
-    out.line("}");
-    out.blank();
-  }
-  out.line(t.prototype);
-  out.line("{");
-  out.indent();
-  if (!printer.parts.empty()) {
-    std::vector<std::string> names;
-    for (const Param& p : k.params)
-      names.push_back(p.role == Param::Role::Status    ? "status"
-                      : p.role == Param::Role::Scratch ? "scratch"
-                                                       : p.buffer->name);
-    out.line("const " + full + "_arguments arguments = {" + join(names, ", ") + "};");
-  }
-  out.raw_block(inner.text());
-  out.dedent();
-  out.line("}");
-  t.body = out.take();
-  return t;
+  return KernelPrinter(k, prefix).print(cpu);
 }
 
 std::string include_lines(const Needs& n, const std::string& dir) {

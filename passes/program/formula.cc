@@ -1,6 +1,7 @@
 #include "passes/program/formula.h"
 
 #include <map>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
@@ -39,6 +40,16 @@ class Formula {
   }
 
  private:
+  // Two axes of one hint, or an axis and an operand, get different names.
+  std::string name(const Var& v) {
+    std::string& n = names_[v.get()];
+    if (n.empty()) {
+      n = v->name;
+      for (int64_t k = 2; !taken_.insert(n).second; k++) n = v->name + to_text(k);
+    }
+    return n;
+  }
+
   bool is_result(const Stage& s) const {
     for (const Buffer& o : fn_.outputs)
       for (const Buffer& b : s.outputs)
@@ -61,7 +72,11 @@ class Formula {
   }
 
   std::string stage_line(const Stage& s) {
-    if (s.kind == Stage::Kind::Nest) return (s.outputs.empty() ? std::string("y") : s.outputs[0]->name) + " = " + s.name + "(...)";
+    if (s.kind == Stage::Kind::Nest)
+      return (s.outputs.empty() ? std::string("y") : s.outputs[0]->name) + " = " + s.name + "(...)";
+    names_.clear();
+    taken_.clear();
+    for (const Buffer& b : fn_.inputs) taken_.insert(b->name);
     Exprs index;
     for (const Axis& a : s.axes) index.push_back(Expr(a.var));
     std::string line = point(s.outputs[0], index) + " = " + value(s);
@@ -72,7 +87,7 @@ class Formula {
     if (s.kind == Stage::Kind::Compute) return expr(s.values[0], 0);
     if (!s.combiner.op) return s.name + "(...)";
     std::vector<std::string> axes;
-    for (const Axis& a : s.raxes) axes.push_back(a.var->name);
+    for (const Axis& a : s.raxes) axes.push_back(name(a.var));
     const Op op = *s.combiner.op;
     const std::string word = op == Op::Add ? "sum" : op == Op::Mul ? "product" : std::string(info(op).name);
     return word + "(" + join(axes, ", ") + ") " + expr(s.values[0], 12);
@@ -84,7 +99,7 @@ class Formula {
     return visit(
         e, [&](const IntImm& k) { return to_text(k.value); },
         [&](const FloatImm& k) { return e->dtype == DType::F64 ? to_text(k.value) : to_text(float(k.value)); },
-        [&](const VarRef& k) { return k.var->name; }, [&](const Lanes&) { return std::string("VL"); },
+        [&](const VarRef& k) { return name(k.var); }, [&](const Lanes&) { return std::string("VL"); },
         [&](const Apply& k) { return application(k, parent); },
         [&](const Select& k) {
           const std::string s = expr(k.condition, 4) + " ? " + expr(k.yes, 4) + " : " + expr(k.no, 3);
@@ -93,7 +108,8 @@ class Formula {
         [&](const Cast& k) { return std::string(info(e->dtype).name) + "(" + expr(k.value, 0) + ")"; },
         [&](const Bitcast& k) { return expr(k.value, parent); }, [&](const Load& k) { return read(k, parent); },
         [&](const Ramp& k) { return expr(k.base, parent); }, [&](const Broadcast& k) { return expr(k.value, parent); },
-        [&](const Partial& k) { return expr(k.value, parent); }, [&](const Shuffle& k) { return expr(k.value, parent); });
+        [&](const Partial& k) { return expr(k.value, parent); },
+        [&](const Shuffle& k) { return expr(k.value, parent); });
   }
 
   std::string application(const Apply& k, int parent) {
@@ -105,7 +121,8 @@ class Formula {
       return std::string(row.name) + "(" + join(args, ", ") + ")";
     }
     if (row.arity == 1) return std::string(row.c_infix) + expr(k.args[0], row.precedence);
-    const std::string s = expr(k.args[0], row.precedence) + " " + std::string(row.c_infix) + " " + expr(k.args[1], row.precedence + 1);
+    const std::string s =
+        expr(k.args[0], row.precedence) + " " + std::string(row.c_infix) + " " + expr(k.args[1], row.precedence + 1);
     return row.precedence < parent ? "(" + s + ")" : s;
   }
 
@@ -124,6 +141,8 @@ class Formula {
   const TensorFn& fn_;
   std::map<const BufferDef*, int> reads_;
   Ranges ranges_;
+  std::map<const VarDef*, std::string> names_;  // looked up only
+  std::set<std::string> taken_;
   int budget_ = 400;
 };
 

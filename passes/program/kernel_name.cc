@@ -18,7 +18,8 @@ std::string window(const TensorFn& fn) {
   for (const Stage& s : fn.stages)
     if (s.kind == Stage::Kind::Reduce && k.empty())
       for (const Axis& a : s.raxes)
-        if (a.var->name.starts_with("k") && a.var->name.size() == 2 && a.extent.value > 0) k.push_back(to_text(a.extent.value));
+        if (a.var->name.starts_with("k") && a.var->name.size() == 2 && a.extent.value > 0)
+          k.push_back(to_text(a.extent.value));
   if (k.empty()) return "";
   bool square = true;
   for (const std::string& x : k) square = square && x == k[0];

@@ -47,7 +47,7 @@ TensorFn name_axes(const TensorFn& fn) {
     if (model) {
       VarMap renamed;
       for (size_t i = 0; i < s.axes.size(); i++) {
-        if (!is_generic(s.axes[i]) || is_generic(model->axes[i])) continue;
+        if (!is_generic(s.axes[i])) continue;
         const Var v = make_var(model->axes[i].var->name, s.axes[i].var->dtype);
         renamed[s.axes[i].var.get()] = Expr(v);
         s.axes[i].var = v;

@@ -21,7 +21,8 @@ bool alive_together(const Slot& a, const Slot& b) { return a.first <= b.last && 
 
 void place_by_size(std::vector<Slot>& slots, const std::vector<int>& roots) {
   std::vector<int> order = roots, placed;
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return slots[size_t(a)].bytes > slots[size_t(b)].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return slots[size_t(a)].bytes > slots[size_t(b)].bytes; });
   for (const int i : order) {
     Slot& s = slots[size_t(i)];
     int64_t at = 0;
@@ -32,7 +33,8 @@ void place_by_size(std::vector<Slot>& slots, const std::vector<int>& roots) {
       at = std::max(at, o.offset + aligned(o.bytes));
     }
     s.offset = at;
-    const auto where = std::upper_bound(placed.begin(), placed.end(), at, [&](int64_t v, int j) { return v < slots[size_t(j)].offset; });
+    const auto where = std::upper_bound(placed.begin(), placed.end(), at,
+                                        [&](int64_t v, int j) { return v < slots[size_t(j)].offset; });
     placed.insert(where, i);
   }
 }
@@ -40,7 +42,8 @@ void place_by_size(std::vector<Slot>& slots, const std::vector<int>& roots) {
 // First fit in order of first use, with a list of free ranges.
 void place_by_time(std::vector<Slot>& slots, const std::vector<int>& roots) {
   std::vector<int> order = roots;
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return slots[size_t(a)].first < slots[size_t(b)].first; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return slots[size_t(a)].first < slots[size_t(b)].first; });
   std::map<int64_t, int64_t> free{{0, INT64_MAX / 2}};  // offset -> bytes
   std::multimap<int, int> ends;                         // last step -> slot
   auto release = [&](int64_t at, int64_t bytes) {
