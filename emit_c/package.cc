@@ -8,6 +8,7 @@
 #include "emit_c/fill.h"
 #include "emit_c/header.h"
 #include "emit_c/main_source.h"
+#include "emit_c/readme.h"
 #include "emit_c/single_file.h"
 #include "support/xxh64.h"
 #include "templates/text.h"
@@ -118,6 +119,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   const std::vector<Hole> holes = {{"name", x}, {"march_flags", march}, {"sources", sources}, {"objects", objects}};
   files.push_back({"Makefile", fill(support_text("Makefile.in"), holes)});
   files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists.txt.in"), holes)});
+  files.push_back({"README.md", package_readme(p, n)});
   files.push_back({"manifest.json", manifest(p, files, layout_id)});
   return files;
 }

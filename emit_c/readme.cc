@@ -1,0 +1,48 @@
+#include "emit_c/readme.h"
+
+#include "emit_c/fill.h"
+#include "templates/text.h"
+
+namespace tc {
+namespace {
+
+// Model text as Markdown code: printable ASCII without the one character that ends it.
+std::string code(const ModelText& t) {
+  std::string s = comment_text(t);
+  for (char& c : s)
+    if (c == '`') c = '\'';
+  return "`" + s + "`";
+}
+
+std::string list(const std::string& kind, const std::vector<IoTensor>& tensors, const std::vector<std::string>& names) {
+  std::string s;
+  for (size_t i = 0; i < tensors.size(); i++)
+    s += "- " + kind + " " + code(tensors[i].name) + ": " + std::string(info(tensors[i].dtype).onnx_name) + " " +
+         to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`\n";
+  return s;
+}
+
+std::string assignments(const std::string& object, const std::vector<std::string>& names) {
+  std::string s;
+  for (const std::string& n : names) s += object + "." + n + " = my_" + n + ";\n";
+  return s;
+}
+
+}  // namespace
+
+std::string package_readme(const Program& p, const ProgramNames& n) {
+  std::string run = assignments("in", p.inputs.empty() ? std::vector<std::string>() : n.inputs) + assignments("out", n.outputs);
+  if (!run.empty()) run.pop_back();
+  std::string tensors = list("input", p.inputs, n.inputs) + list("output", p.outputs, n.outputs);
+  if (!tensors.empty()) tensors.pop_back();
+  const std::string note = p.march.empty() ? "It was scheduled for any processor; -march flags of yours may still widen its vectors."
+                                           : "It was scheduled for `" + p.cpu + "` and is compiled with `-march=" + p.march + "`.";
+  return fill(support_text("README.md.in"), {{"name", n.lower},
+                                             {"NAME", n.upper},
+                                             {"title", p.title.empty() ? "An ONNX model" : "The ONNX model " + code(p.title)},
+                                             {"tensors", tensors},
+                                             {"run", run},
+                                             {"flags_note", note}});
+}
+
+}  // namespace tc

@@ -1,0 +1,9 @@
+#pragma once
+#include "emit_c/names.h"
+
+namespace tc {
+
+/// README.md of a package: what the model takes and gives, how to build and to call it.
+std::string package_readme(const Program& p, const ProgramNames& n);
+
+}  // namespace tc
