@@ -1,9 +1,36 @@
 #include "passes/program/kernel_name.h"
 
+#include <algorithm>
+
 #include "support/text.h"
 
 namespace tc {
 namespace {
+
+// Operators of several stages: the last one names them, the ones before it say nothing more to a reader of names.
+struct Steps {
+  std::string_view last;
+  std::vector<std::string_view> inner;
+};
+
+const Steps* steps_of(std::string_view name) {
+  static const std::vector<Steps> table = {
+      {"softmax", {"max", "exp", "sum"}},
+      {"log_softmax", {"max", "shift", "exp", "sum", "log_sum_exp"}},
+      {"layer_norm", {"sum", "mean", "squared_deviation", "variance", "inv_std_dev"}},
+      {"rms_norm", {"sum", "sum_of_squares", "mean", "inv_rms"}},
+      {"instance_norm", {"sum", "mean", "squared_deviation", "variance", "inv_std_dev"}},
+      {"group_norm", {"sum", "mean", "squared_deviation", "variance", "inv_std_dev"}},
+      {"reduce_mean", {"sum"}},
+  };
+  for (const Steps& s : table)
+    if (s.last == name) return &s;
+  return nullptr;
+}
+
+bool contains(const std::vector<std::string_view>& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
 
 std::string sizes(const Dims& dims) {
   std::vector<std::string> parts;
@@ -29,11 +56,17 @@ std::string window(const TensorFn& fn) {
 }  // namespace
 
 std::vector<std::string> stage_words(const TensorFn& fn) {
+  std::vector<std::string> names;
+  for (const Stage& s : fn.stages) {
+    if (const Steps* known = steps_of(s.name))
+      while (!names.empty() && contains(known->inner, names.back())) names.pop_back();
+    names.push_back(s.name);
+  }
   std::vector<std::string> words;
-  for (size_t i = 0; i < fn.stages.size();) {
+  for (size_t i = 0; i < names.size();) {
     size_t n = 1;
-    while (i + n < fn.stages.size() && fn.stages[i + n].name == fn.stages[i].name) n++;
-    words.push_back(fn.stages[i].name + (n > 1 ? "_x" + to_text(int64_t(n)) : ""));
+    while (i + n < names.size() && names[i + n] == names[i]) n++;
+    words.push_back(names[i] + (n > 1 ? "_x" + to_text(int64_t(n)) : ""));
     i += n;
   }
   return words;
