@@ -21,14 +21,14 @@ def weights(rng, name, *shape):
     return numpy_helper.from_array((rng.standard_normal(shape) * 0.2).astype(np.float32), name)
 
 
-def chain(path, length, inserted=None, mixed=True):
-    """A chain of elementwise nodes; `inserted` puts one node more behind that position."""
+def chain(path, length, inserted=None, period=None):
+    """A chain of elementwise nodes, random or repeating after `period`; `inserted` puts one node more behind that position."""
     rng = np.random.RandomState(1)
+    pick = [CHAIN_OPS[rng.randint(len(CHAIN_OPS))] for _ in range(period or length)]
     nodes, current = [], "x"
     for i in range(length):
         out = f"v{i}" if i < length - 1 else "y"
-        op = CHAIN_OPS[rng.randint(len(CHAIN_OPS))] if mixed else "Sigmoid"
-        nodes.append(helper.make_node(op, [current], [out], name=f"n{i}"))
+        nodes.append(helper.make_node(pick[i % len(pick)], [current], [out], name=f"n{i}"))
         current = out
         if inserted == i:
             nodes.append(helper.make_node("Cos", [current], ["inserted"], name="inserted"))
