@@ -1,6 +1,5 @@
-// Schedules: checked rewrites of loop nests. A Schedule starts from a TensorFn's stages and moves, splits and binds
-// loops; each step is checked and refused with a reason (ScheduleError shows the loop). Loops are named by their axis,
-// and split adds _o / _i, so names survive earlier steps.
+// What a schedule is: the loops that compute a fused function, with what was decided for them. The templates of
+// templates/cpu make them from the function's canonical form; the rest of the compiler sees only this result.
 #pragma once
 #include <string>
 #include <vector>
