@@ -94,7 +94,7 @@ class ProgramBuilder {
       if (direct_.count(k) != 0) continue;
       const Value* v = g.outputs()[k];
       const int64_t bytes = byte_size(*v);
-      if (bytes > 0) add_copy(p_.steps, operand_of(v), {Operand::Kind::Output, int(k)}, bytes);
+      add_copy(p_.steps, operand_of(v), {Operand::Kind::Output, int(k)}, bytes);
     }
   }
 
@@ -160,7 +160,9 @@ class ProgramBuilder {
     }
   }
 
+  // Tensors without elements may be null pointers: nothing is copied.
   void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes) {
+    if (bytes == 0) return;
     CopyStep c;
     c.from = from;
     c.to = to;
