@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/progress.h"
 #include "emit_c/package.h"
 #include "ir/ops/op.h"
 
@@ -29,6 +30,18 @@ std::string count_text(size_t n, const std::string& word) {
   return to_text(int64_t(n)) + " " + word + (n == 1 ? "" : "s");
 }
 
+// "4.1 G", "810 k ", "12 ": three digits are enough to compare by.
+std::string count_with_unit(int64_t n) {
+  constexpr std::string_view kUnits[] = {"", "k", "M", "G", "T", "P", "E"};
+  size_t unit = 0;
+  double v = double(n);
+  for (; v >= 999.5 && unit < 6; unit++) v /= 1000;
+  const int64_t tenths = int64_t(v * 10 + 0.5);
+  const bool fraction = unit > 0 && tenths < 1000;
+  return to_text(fraction ? tenths / 10 : int64_t(v + 0.5)) + (fraction ? "." + to_text(tenths % 10) : "") + " " +
+         std::string(kUnits[unit]);
+}
+
 void need_model(const CommandLine& c) {
   if (c.model.empty())
     throw Error(Diagnostic{
@@ -49,7 +62,7 @@ std::string shell_word(const std::string& path) {
 
 std::string summary(const CommandLine& c, const Program& p, const WriteReport& w) {
   std::string s = p.name + ": " + count_text(p.steps.size(), "step") + ", " +
-                  count_text(p.kernels.size(), "distinct kernel") + "\n";
+                  count_text(p.kernels.size(), "distinct kernel") + ", " + count_with_unit(p.macs) + "MACs\n";
   s += "memory    workspace " + bytes_text(p.workspace_bytes) + " (tensors " + bytes_text(p.arena_bytes) +
        ", without reuse " + bytes_text(p.naive_bytes) + "), weights " + bytes_text(p.weights_bytes) + "\n";
   s += "wrote     " + printable(c.out) + ": " + count_text(w.written.size(), "file") + ", " +
@@ -111,7 +124,7 @@ ExitCode passes_command(const CommandLine&) {
   return ExitCode::Ok;
 }
 
-ExitCode run_command(const CommandLine& c) {
+ExitCode run_command(CommandLine c) {
   if (c.version) {
     print_out("tc-emit 0.1.0, operator set " + to_text(int64_t(newest_opset())) + "\n");
     return ExitCode::Ok;
@@ -120,6 +133,10 @@ ExitCode run_command(const CommandLine& c) {
     print_out(help_text(c.command == "emit" ? "" : c.command));
     return ExitCode::Ok;
   }
+  ProgressLine line(printable(c.model.substr(c.model.find_last_of('/') + 1), 40), !c.quiet && stderr_is_terminal());
+  c.request.progress = [&](const std::string& what) { line.show(what); };
+  if (c.command == "help") return help_command(c);
+  if (c.command == "explain") return explain_command(c);
   if (c.command == "check") return check_command(c);
   if (c.command == "info") return info_command(c);
   if (c.command == "ops") return ops_command(c);

@@ -4,7 +4,7 @@
 
 namespace tc {
 
-ExitCode run_command(const CommandLine& c);
+ExitCode run_command(CommandLine c);
 
 ExitCode emit_command(const CommandLine& c);
 ExitCode check_command(const CommandLine& c);
@@ -13,6 +13,8 @@ ExitCode ops_command(const CommandLine& c);
 ExitCode passes_command(const CommandLine& c);
 ExitCode verify_command(const CommandLine& c);
 ExitCode bench_command(const CommandLine& c);
+ExitCode help_command(const CommandLine& c);
+ExitCode explain_command(const CommandLine& c);
 
 /// Prints every diagnostic to stderr and gives the exit code.
 ExitCode report(const Diagnostics& d);

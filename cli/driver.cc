@@ -17,19 +17,27 @@ std::string default_name(const std::string& path) {
 Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   Compilation c;
   Diagnostics found;  // by passes, which know no file
-  PassContext cx{r.target, r.options, &found};
+  PassContext cx{r.target, r.options, &found, r.progress};
   auto add = [&](Diagnostic d) {
     if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);
     problems.add(std::move(d));
   };
+  const auto say = [&](const std::string& what) {
+    if (r.progress) r.progress(what);
+  };
   try {
+    say("import");
     c.graph = import_model(r.model, r.import, problems);
-    if (problems.has_errors()) return c;
+    if (problems.has_errors()) {
+      say("");
+      return c;
+    }
     run_passes(graph_passes(), c.graph, cx, c.log);
     if (!found.has_errors()) c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx);
   } catch (const Error& e) {
     found.add(e.diagnostic());
   }
+  say("");
   for (const Diagnostic& d : found.list()) add(d);
   return c;
 }

@@ -1,5 +1,6 @@
 // The way of a model through the compiler: one function, one screen.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct CompileRequest {
   ImportOptions import;
   Target target;
   Options options;
+  std::function<void(const std::string&)> progress = {};  // told what is being done, "" at the end
 };
 
 /// Imports, optimises, fuses, schedules, plans. Problems of the model go to `problems`; then the result is empty.

@@ -1,14 +1,39 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "ir/graph/macs.h"
 #include "ir/ops/operator_table.h"
+#include "passes/graph/passes.h"
 
 namespace tc {
 namespace {
 
 std::string json_name(const ModelText& t) { return nlohmann::json::parse(json_string(t.raw())).get<std::string>(); }
 
-std::string as_json(const ModelFacts& f) {
+/// Multiply-accumulates need the sizes of all values, so the model is imported; where that fails, they are not known
+/// and the reason is kept.
+struct Work {
+  std::optional<int64_t> macs;
+  std::string why_not;
+};
+
+Work work_of(const CommandLine& c) {
+  Diagnostics problems;
+  PassContext cx{c.request.target, c.request.options, &problems};
+  try {
+    Graph g = import_model(c.model, c.request.import, problems);
+    if (!problems.has_errors()) dynamic_to_static(g, cx);
+    if (!problems.has_errors()) dead_code(g, cx);
+    if (!problems.has_errors()) return {multiply_accumulates(g), ""};
+  } catch (const Error& e) {
+    problems.add(e.diagnostic());
+  }
+  for (const Diagnostic& d : problems.list())
+    if (!d.warning) return {std::nullopt, "unknown (" + d.code + ": " + printable(d.message) + ")"};
+  return {};
+}
+
+std::string as_json(const ModelFacts& f, const Work& work) {
   nlohmann::ordered_json j;
   j["graph"] = json_name(f.graph_name);
   j["producer"] = json_name(f.producer);
@@ -17,6 +42,7 @@ std::string as_json(const ModelFacts& f) {
   for (const auto& [domain, version] : f.opsets)
     j["opsets"][json_name(ModelText(domain.empty() ? "ai.onnx" : domain))] = version;
   j["parameters"] = f.parameters;
+  j["macs"] = work.macs ? nlohmann::ordered_json(*work.macs) : nlohmann::ordered_json();
   auto ports = [](const std::vector<ModelFacts::Port>& list) {
     nlohmann::ordered_json a = nlohmann::ordered_json::array();
     for (const auto& p : list) a.push_back({{"name", json_name(p.name)}, {"type", to_text(p.type)}});
@@ -29,13 +55,14 @@ std::string as_json(const ModelFacts& f) {
   return j.dump(1) + "\n";
 }
 
-std::string as_table(const ModelFacts& f) {
+std::string as_table(const ModelFacts& f, const Work& work) {
   std::string s = "graph       \"" + printable(f.graph_name.raw()) + "\"";
   if (!f.producer.empty()) s += " by \"" + printable(f.producer.raw()) + "\"";
   s += "\nopset      ";
   for (const auto& [domain, version] : f.opsets)
     s += " " + (domain.empty() ? std::string("ai.onnx") : printable(domain)) + " " + to_text(version);
   s += "\nparameters  " + to_text(f.parameters) + "\n";
+  s += "MACs        " + (work.macs ? to_text(*work.macs) : work.why_not) + "\n";
   for (const auto& p : f.inputs) s += "input       \"" + printable(p.name.raw()) + "\" " + to_text(p.type) + "\n";
   for (const auto& p : f.outputs) s += "output      \"" + printable(p.name.raw()) + "\" " + to_text(p.type) + "\n";
   s += "operators  ";
@@ -50,12 +77,13 @@ ExitCode info_command(const CommandLine& c) {
   Diagnostics problems;
   const ModelFacts f = read_facts(c.model, problems);
   if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
-  print_out(c.json ? as_json(f) : as_table(f));
+  const Work work = work_of(c);
+  print_out(c.json ? as_json(f, work) : as_table(f, work));
   return ExitCode::Ok;
 }
 
-ExitCode ops_command(const CommandLine&) {
-  print_out(operator_table());
+ExitCode ops_command(const CommandLine& c) {
+  print_out(c.json ? operator_json() : operator_table());
   return ExitCode::Ok;
 }
 

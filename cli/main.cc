@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     print_err("tc-emit: " + e.diagnostic().render() + "\n");
     return int(e.diagnostic().exit);
   } catch (const std::bad_alloc&) {
-    print_err("tc-emit: error[TC0503]: out of memory\n  note: the model needs more memory than there is\n");
+    print_err("tc-emit: error[TC0501]: out of memory\n  note: the model needs more memory than there is\n");
     return int(ExitCode::Limit);
   } catch (const std::exception& e) {
     print_err("tc-emit: internal error: " + printable(e.what(), 2000) +

@@ -24,6 +24,12 @@ int64_t integer(std::string_view what, std::string_view text) {
   return v;
 }
 
+int64_t limit(std::string_view what, std::string_view text, int64_t most) {
+  const int64_t v = integer(what, text);
+  if (v < 1 || v > most) usage(std::string(what) + " needs a number from 1 to " + to_text(most));
+  return v;
+}
+
 double number(std::string_view what, std::string_view text) {
   double v = 0;
   const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
@@ -160,6 +166,12 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string&) { c.request.options.time_passes = true; }},
       {"--verify-each", "", "check the graph's invariants after every pass",
        [](CommandLine& c, const std::string&) { c.request.options.verify_each = true; }},
+      {"--limit-memory", "MIB", "how much the model's constants may take (default 16384)",
+       [](CommandLine& c, const std::string& v) {
+         c.request.import.max_tensor_bytes = limit("--limit-memory", v, INT64_MAX >> 20) << 20;
+       }},
+      {"--limit-nodes", "N", "how many nodes the model may have once functions are expanded (default 1000000)",
+       [](CommandLine& c, const std::string& v) { c.request.import.max_nodes = limit("--limit-nodes", v, INT64_MAX); }},
       {"--check", "", "write nothing; exit code 4 if DIR is not what would be written",
        [](CommandLine& c, const std::string&) { c.check = true; }},
       {"--against", "onnxruntime|interpreter", "verify: what to compare with",
@@ -170,7 +182,8 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.seconds = number("--seconds", v); }},
       {"--threads", "N", "bench: threads",
        [](CommandLine& c, const std::string& v) { c.threads = int(integer("--threads", v)); }},
-      {"--json", "", "info, bench: JSON instead of a table", [](CommandLine& c, const std::string&) { c.json = true; }},
+      {"--json", "", "info, ops, bench: JSON instead of a table",
+       [](CommandLine& c, const std::string&) { c.json = true; }},
       {"--quiet", "", "no summary", [](CommandLine& c, const std::string&) { c.quiet = true; }},
       {"--help", "", "this text", [](CommandLine& c, const std::string&) { c.help = true; }},
       {"--version", "", "version of tc-emit and of the operator set",
@@ -188,12 +201,15 @@ constexpr Command kCommands[] = {
      "model.onnx -o third_party/model/\n"},
     {"check", "compile and write nothing: list every problem",
      "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},
-    {"info", "inputs, outputs, operators, parameters", "  tc-emit info model.onnx\n  tc-emit info --json model.onnx\n"},
-    {"ops", "the operators that are supported", "  tc-emit ops\n"},
+    {"info", "inputs, outputs, operators, parameters, multiply-accumulates",
+     "  tc-emit info model.onnx\n  tc-emit info --json --dim batch=1 model.onnx\n"},
+    {"ops", "the operators that are supported", "  tc-emit ops\n  tc-emit ops --json\n"},
     {"passes", "the passes in the order in which they run", "  tc-emit passes\n"},
     {"verify", "emit, build, run, and compare with ONNX Runtime or the interpreter",
      "  tc-emit verify model.onnx\n  tc-emit verify --against interpreter --seed 7 model.onnx\n"},
     {"bench", "emit, build and time", "  tc-emit bench --cpu native --seconds 5 model.onnx\n"},
+    {"explain", "what the code of a message means", "  tc-emit explain TC0301\n"},
+    {"help", "this text, or that of a command", "  tc-emit help verify\n"},
 };
 
 // "-O2" and "--dim=K" in two parts.

@@ -22,3 +22,19 @@ const std::vector<SupportFile>& support_files() {
 }  // namespace tc
 ]=] @ONLY)
 endfunction()
+
+# tc_embed_page(OUT FILE HEADER FUNCTION): writes OUT, a C++ source with the function, declared in HEADER, that returns
+# the text of the file.
+function(tc_embed_page out file header function)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
+  file(READ "${PROJECT_SOURCE_DIR}/${file}" text)
+  file(CONFIGURE OUTPUT "${out}" CONTENT [=[// Written by cmake/embed_text.cmake from @file@.
+#include "@header@"
+
+namespace tc {
+
+std::string_view @function@() { return R"tc_text(@text@)tc_text"; }
+
+}  // namespace tc
+]=] @ONLY)
+endfunction()

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "importer/context.h"
 #include "importer/wire.h"
@@ -29,11 +31,12 @@ bool open_model(Context& c, int64_t& size) {
   c.file = File(open(c.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat st = {};
   if (!c.file.ok() || fstat(c.file.fd(), &st) != 0) {
-    c.error("TC0101", ExitCode::Io, nullptr, "cannot open the model");
+    c.error("TC0101", ExitCode::Io, nullptr, std::string("cannot open the model: ") + std::strerror(errno));
     return false;
   }
   if (!S_ISREG(st.st_mode)) {
-    c.error("TC0101", ExitCode::Io, nullptr, "the model is not a regular file");
+    c.error("TC0101", ExitCode::Io, nullptr,
+            std::string("the model is ") + (S_ISDIR(st.st_mode) ? "a folder" : "not a regular file"));
     return false;
   }
   size = st.st_size;

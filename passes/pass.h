@@ -31,6 +31,7 @@ struct PassContext {
   Target target;
   Options options;
   Diagnostics* diagnostics = nullptr;
+  std::function<void(const std::string&)> progress = {};  // told what is being done; empty: nobody listens
 };
 
 struct PassInfo {

@@ -54,6 +54,7 @@ void run_passes(const std::vector<PassInfo>& list, Graph& g, PassContext& cx, st
     const std::string name(p.name);
     if (p.opt_level > o.opt_level || o.disabled.count(name)) continue;
     const auto start = Clock::now();
+    if (cx.progress) cx.progress(name);
     run_one(p, g, cx);
     if (o.time_passes)
       log += padded(name, 28) + padded(milliseconds(Clock::now() - start), 14) + to_text(int64_t(g.num_nodes())) +

@@ -1,5 +1,7 @@
 #include "ir/ops/operator_table.h"
 
+#include <nlohmann/json.hpp>
+
 #include "ir/ops/op.h"
 
 namespace tc {
@@ -18,6 +20,17 @@ std::string default_text(const Attr& a) {
   if (auto* l = std::get_if<std::vector<float>>(&a)) return list(*l);
   if (auto* l = std::get_if<std::vector<std::string>>(&a)) return "[" + join(*l, ", ") + "]";
   return "";
+}
+
+/// null: the attribute has no default.
+nlohmann::ordered_json default_json(const Attr& a) {
+  if (auto* i = std::get_if<int64_t>(&a)) return *i;
+  if (auto* f = std::get_if<float>(&a)) return nlohmann::ordered_json::parse(to_text(*f));
+  if (auto* s = std::get_if<std::string>(&a)) return *s;
+  if (auto* l = std::get_if<std::vector<int64_t>>(&a)) return *l;
+  if (auto* l = std::get_if<std::vector<float>>(&a)) return *l;
+  if (auto* l = std::get_if<std::vector<std::string>>(&a)) return *l;
+  return nullptr;
 }
 
 std::string attributes(const OpRow& row) {
@@ -45,6 +58,21 @@ std::string operator_table() {
     text += "| " + std::string(row->domain.empty() ? "ai.onnx" : row->domain) + " | " + std::string(row->name) + " | " +
             to_text(int64_t(row->since)) + " | " + attributes(*row) + " | " + note(*row) + " |\n";
   return text;
+}
+
+std::string operator_json() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const OpRow* row : all_ops()) {
+    nlohmann::ordered_json j;
+    j["domain"] = row->domain.empty() ? "ai.onnx" : row->domain;
+    j["operator"] = row->name;
+    j["since"] = row->since;
+    j["attributes"] = nlohmann::ordered_json::object();
+    for (const AttrSpec& a : row->attrs) j["attributes"][a.name] = default_json(a.otherwise);
+    j["note"] = note(*row);
+    list.push_back(std::move(j));
+  }
+  return list.dump(1) + "\n";
 }
 
 }  // namespace tc

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "ir/graph/macs.h"
 #include "ir/interpreter.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
@@ -45,6 +46,8 @@ class ProgramBuilder {
 
   Program take(Graph& g) {
     p_.title = g.name();
+    p_.macs = multiply_accumulates(g);
+    nodes_ = g.num_nodes();
     for (size_t i = 0; i < g.inputs().size(); i++) {
       const Value* v = g.inputs()[i];
       p_.inputs.push_back(io_tensor(*v));
@@ -145,6 +148,7 @@ class ProgramBuilder {
   void add_nodes(Graph& g, std::vector<Step>& steps) {
     for (const auto& n : g.nodes()) {
       step_++;
+      if (cx_.progress) cx_.progress("kernels " + to_text(int64_t(step_)) + "/" + to_text(int64_t(nodes_)));
       if (n->domain.empty() && is_view(*n)) continue;
       if (n->domain.empty() && n->op == "If")
         add_if(*n, steps);
@@ -400,6 +404,7 @@ class ProgramBuilder {
   PassContext& cx_;
   Program p_;
   int step_ = 0;
+  size_t nodes_ = 0;  // of the outermost graph
   std::map<const Value*, Operand> place_;  // looked up only
   std::set<size_t> direct_;
   std::map<std::string, Compiled> compiled_;
