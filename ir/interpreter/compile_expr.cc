@@ -3,6 +3,7 @@
 #include "ir/interpreter/compiler.h"
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -18,24 +19,6 @@ bool may_fault(const Expr& e) {
     return !found;
   });
   return found;
-}
-
-bool may_leave_type(Op op) {
-  switch (op) {
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Neg:
-    case Op::Abs:
-    case Op::Div:
-    case Op::FloorDiv:
-    case Op::Pow:
-    case Op::BitNot:
-    case Op::Shl:
-      return true;
-    default:
-      return false;
-  }
 }
 
 }  // namespace

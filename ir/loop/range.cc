@@ -3,6 +3,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/op_rules.h"
 
 namespace tc {
 namespace {
@@ -166,29 +167,12 @@ void narrow(Ranges& ranges, const Var& v, Range by) {
   if (r.min <= r.max) ranges[v.get()] = r;  // an empty range is dead code, which nobody runs
 }
 
-Op negate(Op op) {
-  switch (op) {
-    case Op::Lt:
-      return Op::Ge;
-    case Op::Le:
-      return Op::Gt;
-    case Op::Gt:
-      return Op::Le;
-    case Op::Ge:
-      return Op::Lt;
-    case Op::Eq:
-      return Op::Ne;
-    default:
-      return Op::Eq;
-  }
-}
-
 // coefficient * v + constant <op> 0
 void assume_term(Ranges& ranges, const Var& v, int64_t c, int64_t constant, Op op) {
   if (infinite(constant) || c == kMin) return;
   if (c < 0) {
     c = -c, constant = -constant;
-    op = op == Op::Lt ? Op::Gt : op == Op::Le ? Op::Ge : op == Op::Gt ? Op::Lt : op == Op::Ge ? Op::Le : op;
+    op = mirrored(op);
   }
   int64_t below = floor_div_int(-constant, c),
           above = -floor_div_int(constant, c);  // floor and ceiling of -constant / c
@@ -246,7 +230,7 @@ void assume(Ranges& ranges, const Expr& condition, bool holds) {
   difference.add(linear_form(a->args[1]), -1);
   if (difference.terms.size() != 1) return;
   if (auto* v = as<VarRef>(difference.terms[0].atom)) {
-    Op op = holds ? a->op : negate(a->op);
+    Op op = holds ? a->op : opposite(a->op);
     assume_term(ranges, v->var, difference.terms[0].coefficient, difference.constant, op);
   }
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/loop/build.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -18,39 +19,6 @@ Expr truth(bool b) { return make_int(DType::Bool, b); }
 template <class K>
 Expr make(const Expr& like, K kind) {
   return Expr(std::make_shared<const ExprNode>(ExprNode{like->dtype, like->vector, std::move(kind)}));
-}
-
-// The comparison that holds exactly when `op` does not (integers).
-Op opposite(Op op) {
-  switch (op) {
-    case Op::Lt:
-      return Op::Ge;
-    case Op::Le:
-      return Op::Gt;
-    case Op::Gt:
-      return Op::Le;
-    case Op::Ge:
-      return Op::Lt;
-    case Op::Eq:
-      return Op::Ne;
-    default:
-      return Op::Eq;
-  }
-}
-
-Op mirrored(Op op) {
-  switch (op) {
-    case Op::Lt:
-      return Op::Gt;
-    case Op::Le:
-      return Op::Ge;
-    case Op::Gt:
-      return Op::Lt;
-    case Op::Ge:
-      return Op::Le;
-    default:
-      return op;
-  }
 }
 
 // `r` holds left - right; nullopt if it does not decide.

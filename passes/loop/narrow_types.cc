@@ -8,6 +8,7 @@
 #include <map>
 
 #include "ir/loop/build.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -15,24 +16,6 @@ namespace {
 
 bool is_small_int(DType t) { return is_int(t) && info(t).bits < 8; }
 bool is_narrow(DType t) { return is_narrow_float(t) || is_small_int(t); }
-
-bool may_leave_range(Op op) {
-  switch (op) {
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Neg:
-    case Op::Abs:
-    case Op::Div:
-    case Op::FloorDiv:
-    case Op::Pow:
-    case Op::BitNot:
-    case Op::Shl:
-      return true;
-    default:
-      return false;
-  }
-}
 
 class NarrowTypes {
  public:
@@ -147,7 +130,7 @@ class NarrowTypes {
           Exprs args;
           if (!all(k.args, args)) return e;
           Expr r = apply(k.op, std::move(args));
-          return is_small_int(t) && may_leave_range(k.op) ? cast(wide, cast(t, r)) : r;
+          return is_small_int(t) && may_leave_type(k.op) ? cast(wide, cast(t, r)) : r;
         },
         [&](const Select& k) {
           Expr c = expr(k.condition), y = expr(k.yes), n = expr(k.no);

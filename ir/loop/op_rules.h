@@ -1,0 +1,14 @@
+// Facts of scalar operations that several parts of the compiler rely on.
+#pragma once
+#include "ir/loop/op.h"
+
+namespace tc {
+
+/// The comparison that holds exactly when `op` does not. Of integers: with NaN, neither may hold.
+Op opposite(Op op);
+/// The comparison with its operands exchanged: a < b is b > a.
+Op mirrored(Op op);
+/// May the exact result on integers of a type lie outside of the type? Who computes in a wider one then wraps it.
+bool may_leave_type(Op op);
+
+}  // namespace tc
