@@ -8,11 +8,6 @@
 
 namespace tc {
 
-class ScheduleError : public std::logic_error {
- public:
-  using std::logic_error::logic_error;
-};
-
 /// How a kernel computes a fused function: the result of a template.
 struct Scheduled {
   TensorFn prologue;  // stages that depend on constants only (packed weights): evaluated at compile time.

@@ -1,0 +1,117 @@
+// How a loop runs: unroll, vectorize, parallel, bind.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "passes/schedule/step.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kMaxUnroll = 1024;        // iterations of one loop
+constexpr int64_t kMaxBlockThreads = 1024;  // CUDA
+constexpr int64_t kMaxGridX = (int64_t(1) << 31) - 1, kMaxGridYz = 65535, kMaxThreadsZ = 64;
+
+std::string quoted(const For& f) { return "loop " + f.var->name; }
+
+Stmt of_kind(const For& f, ForKind kind, Expr begin, Stmt body) {
+  return loop(f.var, f.extent, std::move(body), kind, std::move(begin));
+}
+
+void require_serial(const Step& step, const LoopSite& at) {
+  step.require(at.loop->kind == ForKind::Serial,
+               quoted(*at.loop) + " is " + std::string(kind_name(at.loop->kind)) + " already", at.stmt);
+}
+
+template <class F>
+const For* find_kind(const std::vector<const For*>& loops, F wanted) {
+  const auto it = std::find_if(loops.begin(), loops.end(), [&](const For* f) { return wanted(f->kind); });
+  return it == loops.end() ? nullptr : *it;
+}
+
+int64_t limit_of(ForKind k) {
+  if (k == ForKind::BlockX) return kMaxGridX;
+  if (is_block(k)) return kMaxGridYz;
+  return k == ForKind::ThreadZ ? kMaxThreadsZ : kMaxBlockThreads;
+}
+
+}  // namespace
+
+// The compiler repeats the body: TC_UNROLL in C.
+//   for i in 0 .. +4: B   ->   unroll i in 0 .. +4: B
+// Refused: an extent that is no constant up to 1024.
+void Schedule::unroll(const Var& v) {
+  Step step(*this, "unroll", {v->name});
+  const LoopSite at = step.find(v);
+  require_serial(step, at);
+  const auto n = as_const_int(at.loop->extent);
+  step.require(n && *n <= kMaxUnroll, "the extent is no constant up to " + to_text(kMaxUnroll), at.stmt);
+  step.done(replace_stmt(body_, at.stmt.get(), of_kind(*at.loop, ForKind::Unroll, at.loop->begin, at.loop->body)));
+}
+
+// The iterations are lanes of vectors.
+//   for i in 0 .. +64: B   ->   vector i in 0 .. +64: B
+// Refused: iterations that depend on each other or carry a reduction; a loop that contains another loop which is no
+// plain one.
+void Schedule::vectorize(const Var& v) {
+  Step step(*this, "vectorize", {v->name});
+  const LoopSite at = step.find(v);
+  require_serial(step, at);
+  const For* inside =
+      find_kind(loops_in(at.loop->body), [](ForKind k) { return k != ForKind::Serial && k != ForKind::Unroll; });
+  step.require(!inside, inside ? quoted(*inside) + " inside is " + std::string(kind_name(inside->kind)) : "", at.stmt);
+  step.require_independent(at);
+  step.done(replace_stmt(body_, at.stmt.get(), of_kind(*at.loop, ForKind::Vector, at.loop->begin, at.loop->body)));
+}
+
+// The iterations are shared among threads of the CPU.
+//   for i: B   ->   parallel i: B
+// Refused: iterations that depend on each other or carry a reduction; a parallel or GPU loop around or inside.
+void Schedule::parallel(const Var& v) {
+  Step step(*this, "parallel", {v->name});
+  const LoopSite at = step.find(v);
+  require_serial(step, at);
+  auto other = [](ForKind k) { return k == ForKind::Parallel || is_gpu(k); };
+  const For* around = find_kind(at.outer, other);
+  const For* inside = find_kind(loops_in(at.loop->body), other);
+  const For* clash = around ? around : inside;
+  step.require(!clash, clash ? quoted(*clash) + " is " + std::string(kind_name(clash->kind)) : "", at.stmt);
+  step.require_independent(at);
+  step.done(replace_stmt(body_, at.stmt.get(), of_kind(*at.loop, ForKind::Parallel, at.loop->begin, at.loop->body)));
+}
+
+// The iterations are blocks of a grid or threads of a block.
+//   for i in 2 .. +256: B(i)   ->   thread.x i in 0 .. +256: B(i + 2)
+// Refused: a kind that is none of BlockX .. ThreadZ; iterations that depend on each other or carry a reduction; an
+// extent that is no constant, below 1 or above the limit of CUDA; another loop of the same kind around or inside;
+// blocks inside anything but blocks; threads inside a parallel loop.
+void Schedule::bind(const Var& v, ForKind kind) {
+  Step step(*this, "bind", {v->name, std::string(kind_name(kind))});
+  const LoopSite at = step.find(v);
+  step.require(is_gpu(kind), "not a kind of a GPU", at.stmt);
+  require_serial(step, at);
+  const auto n = as_const_int(at.loop->extent);
+  step.require(n.has_value(), "the extent is no constant", at.stmt);
+  step.require(*n >= 1 && *n <= limit_of(kind), "the extent is not in 1 .. " + to_text(limit_of(kind)), at.stmt);
+  std::vector<const For*> others = loops_in(at.loop->body);
+  const bool any_block_inside = find_kind(others, is_block) != nullptr;
+  others.insert(others.end(), at.outer.begin(), at.outer.end());
+  const For* same = find_kind(others, [&](ForKind k) { return k == kind; });
+  step.require(!same, same ? quoted(*same) + " is " + std::string(kind_name(kind)) + " too" : "", at.stmt);
+  const For* cpu = find_kind(others, [](ForKind k) { return k == ForKind::Parallel || k == ForKind::Vector; });
+  step.require(!cpu, cpu ? quoted(*cpu) + " is " + std::string(kind_name(cpu->kind)) : "", at.stmt);
+  step.require(!(is_thread(kind) && any_block_inside), "a loop of blocks stands inside", at.stmt);
+  step.require(!(is_block(kind) && find_kind(at.outer, is_thread)), "a loop of threads stands around", at.stmt);
+  int64_t threads = is_thread(kind) ? *n : 1;
+  for (const For* f : others)
+    if (is_thread(f->kind)) threads *= *as_const_int(f->extent);
+  step.require(threads <= kMaxBlockThreads || !is_thread(kind),
+               "a block would have " + to_text(threads) + " threads, more than " + to_text(kMaxBlockThreads), at.stmt);
+  step.require_independent(at);
+  const Expr begin = at.loop->begin;
+  const Stmt body = is_const(begin, 0) ? at.loop->body : substitute(at.loop->body, {{v.get(), begin + Expr(v)}});
+  step.done(replace_stmt(body_, at.stmt.get(), of_kind(*at.loop, kind, 0, body)));
+}
+
+}  // namespace tc

@@ -1,0 +1,198 @@
+// split, fuse, reorder, tile, unroll, vectorize, parallel, bind.
+#include "passes/schedule/test_schedules.h"
+
+namespace tc {
+namespace {
+
+using namespace tc::testing;
+
+TEST(ScheduleLoops, SplitGuardsTheTail) {
+  const TensorFn fn = twice(2, 10);
+  Schedule s(fn);
+  const auto [o, i] = s.split(s.loops()[1], 4);
+  EXPECT_EQ(to_text(s.body()),
+            "for i0 in 0 .. +2:\n"
+            "  for i1_o in 0 .. +3:\n"
+            "    for i1_i in 0 .. +4:\n"
+            "      if i1_o * 4 + i1_i < 10:\n"
+            "        add[i0, i1_o * 4 + i1_i] = x[i0, i1_o * 4 + i1_i] + x[i0, i1_o * 4 + i1_i]\n");
+  EXPECT_EQ(s.steps(), std::vector<std::string>{"split(i1, 4, guard) -> i1_o, i1_i"});
+  expect_same(fn, s.body());
+}
+
+TEST(ScheduleLoops, SplitByADivisorHasNoGuard) {
+  const TensorFn fn = twice(1, 8);
+  Schedule s(fn);
+  s.split(s.loops()[1], 4);
+  EXPECT_EQ(to_text(s.body()).find("if"), std::string::npos);
+  expect_same(fn, s.body());
+}
+
+TEST(ScheduleLoops, SplitEndsEarlier) {
+  const TensorFn fn = twice(1, 10);
+  Schedule s(fn);
+  s.split(s.loops()[1], 4, Tail::Min);
+  EXPECT_EQ(to_text(s.body()),
+            "for i0 in 0 .. +1:\n"
+            "  for i1_o in 0 .. +3:\n"
+            "    for i1_i in 0 .. +min(4, 10 - i1_o * 4):\n"
+            "      add[i0, i1_o * 4 + i1_i] = x[i0, i1_o * 4 + i1_i] + x[i0, i1_o * 4 + i1_i]\n");
+  expect_same(fn, s.body());
+}
+
+TEST(ScheduleLoops, FuseDivides) {
+  const TensorFn fn = twice(4, 6);
+  Schedule s(fn);
+  const Var v = s.fuse(s.loops());
+  EXPECT_EQ(to_text(s.body()),
+            "for i0_i1 in 0 .. +24:\n"
+            "  add[floor_div(i0_i1, 6), floor_mod(i0_i1, 6)] = x[floor_div(i0_i1, 6), floor_mod(i0_i1, 6)] + "
+            "x[floor_div(i0_i1, 6), floor_mod(i0_i1, 6)]\n");
+  s.parallel(v);
+  expect_same(fn, s.body());
+}
+
+TEST(ScheduleLoops, FuseRefusesWhatIsNotRightInside) {
+  Schedule s(row_sums(3, 4));
+  const auto loops = s.loops();
+  EXPECT_EQ(refusal([&] { s.fuse(loops[0], loops[1]); }),
+            "fuse(i0, r0): loop r0 is not the only statement of loop i0\n"
+            "  for i0 in 0 .. +3:\n"
+            "    alloc acc: f32[] register\n"
+            "    acc[] = 0.0f\n"
+            "    for r0 in 0 .. +4:\n"
+            "      acc[] += x[i0, r0]\n"
+            "    sum[i0] = acc[]\n");
+  EXPECT_TRUE(s.steps().empty());
+}
+
+TEST(ScheduleLoops, ReorderMovesGuardsInside) {
+  const TensorFn fn = twice(3, 10);
+  Schedule s(fn);
+  const auto t = s.tile(s.loops()[0], s.loops()[1], 2, 4);
+  EXPECT_EQ(to_text(s.body()),
+            "for i0_o in 0 .. +2:\n"
+            "  for i1_o in 0 .. +3:\n"
+            "    for i0_i in 0 .. +2:\n"
+            "      for i1_i in 0 .. +4:\n"
+            "        if i0_o * 2 + i0_i < 3:\n"
+            "          if i1_o * 4 + i1_i < 10:\n"
+            "            add[i0_o * 2 + i0_i, i1_o * 4 + i1_i] = x[i0_o * 2 + i0_i, i1_o * 4 + i1_i] + "
+            "x[i0_o * 2 + i0_i, i1_o * 4 + i1_i]\n");
+  expect_same(fn, s.body());
+  s.parallel(t[0]), s.unroll(t[3]);
+  expect_same(fn, s.body());
+}
+
+TEST(ScheduleLoops, ReorderKeepsBoundsVisible) {
+  Schedule s(twice(1, 10));
+  const auto [o, i] = s.split(s.loops()[1], 4, Tail::Min);
+  EXPECT_NE(refusal([&, o = o, i = i] {
+              s.reorder({i, o});
+            }).find("the bounds of loop i1_i depend on a loop that would stand inside it"),
+            std::string::npos);
+}
+
+// The order of a float sum is kept under strict_fp.
+TEST(ScheduleLoops, ReorderOfTwoReductions) {
+  const Buffer x = make_buffer("x", DType::F32, {4, 5}), y = make_buffer("y", DType::F32, {1});
+  const Var i = make_var("i"), j = make_var("j");
+  const Stmt sum = loop(i, 4, loop(j, 5, store(y, {0}, load(x, {i, j}), Op::Add)));
+  Schedule strict(sum, {.strict_fp = true}), free(sum);
+  EXPECT_NE(refusal([&] { strict.reorder({j, i}); }).find("loops i and j both carry dependences"), std::string::npos);
+  free.reorder({j, i});
+  EXPECT_EQ(free.loops(), (std::vector<Var>{j, i}));
+}
+
+// a[i + 1, j - 1] after a[i, j]: swapping would read before it is written.
+TEST(ScheduleLoops, ReorderRefusesSkewedDependences) {
+  const Buffer a = make_buffer("a", DType::F32, {8, 8});
+  const Var i = make_var("i"), j = make_var("j");
+  const Stmt s = loop(i, 7, loop(j, 7, store(a, {Expr(i) + 1, j}, load(a, {i, Expr(j) + 1})), ForKind::Serial));
+  Schedule sc(s);
+  EXPECT_NE(refusal([&] { sc.reorder({j, i}); }).find("both carry dependences"), std::string::npos);
+  EXPECT_NE(refusal([&] { sc.parallel(i); }), "");
+  sc.parallel(j);  // row i is complete before row i + 1 begins
+}
+
+TEST(ScheduleLoops, ParallelRefusesReductionsAndDependences) {
+  Schedule s(row_sums(3, 4));
+  const auto loops = s.loops();
+  const std::string why = refusal([&] { s.parallel(loops[1]); });
+  EXPECT_EQ(why,
+            "parallel(r0): loop r0 carries a reduction: it joins into acc[]\n"
+            "  for r0 in 0 .. +4:\n"
+            "    acc[] += x[i0, r0]\n");
+  EXPECT_NE(refusal([&] { s.vectorize(loops[1]); }).find("carries a reduction"), std::string::npos);
+  EXPECT_NE(refusal([&] { s.bind(loops[1], ForKind::ThreadX); }).find("carries a reduction"), std::string::npos);
+  s.parallel(loops[0]);
+  EXPECT_NE(refusal([&] { s.parallel(loops[0]); }).find("is parallel already"), std::string::npos);
+  const Buffer a = make_buffer("a", DType::F32, {9});
+  const Var i = make_var("i");
+  Schedule past(loop(i, 8, store(a, {Expr(i) + 1}, load(a, {i}))));
+  EXPECT_EQ(refusal([&] { past.parallel(i); }),
+            "parallel(i): iterations of loop i may depend on each other: it reads a[i] and writes a[i + 1]\n"
+            "  for i in 0 .. +8:\n"
+            "    a[i + 1] = a[i]\n");
+}
+
+TEST(ScheduleLoops, ScattersAreNotUnderstood) {
+  const Buffer a = make_buffer("a", DType::F32, {9}), at = make_buffer("at", DType::I64, {8});
+  const Var i = make_var("i");
+  Schedule s(loop(i, 8, store(a, {load(at, {i})}, make_float(DType::F32, 1))));
+  EXPECT_NE(refusal([&] { s.parallel(i); }).find("it writes a[at[i]] more than once"), std::string::npos);
+}
+
+TEST(ScheduleLoops, BindMakesOneLaunch) {
+  for (const Dims& d : {Dims{7, 11}, Dims{1, 1}, Dims{16, 32}}) {
+    const TensorFn fn = twice(d[0], d[1]);
+    Schedule s(fn);
+    const auto [block, thread] = s.split(s.fuse(s.loops()), 256);
+    s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
+    expect_same(fn, s.body());
+    EXPECT_EQ(s.loop_of(block).kind, ForKind::BlockX);
+    EXPECT_NE(refusal([&, b = block] { s.bind(b, ForKind::BlockX); }).find("is block.x already"), std::string::npos);
+  }
+}
+
+TEST(ScheduleLoops, BindKeepsTheLimits) {
+  Schedule s(twice(4, 2048));
+  const auto loops = s.loops();
+  EXPECT_NE(refusal([&] { s.bind(loops[1], ForKind::ThreadX); }).find("the extent is not in 1 .. 1024"),
+            std::string::npos);
+  s.bind(loops[0], ForKind::ThreadX);
+  EXPECT_NE(refusal([&] { s.bind(loops[1], ForKind::BlockX); }).find("a loop of threads stands around"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { s.bind(loops[1], ForKind::Unroll); }).find("not a kind of a GPU"), std::string::npos);
+  const Buffer a = make_buffer("a", DType::F32, {9});
+  const Var i = make_var("i");
+  Schedule shifted(loop(i, 8, store(a, {i}, make_float(DType::F32, 1)), ForKind::Serial, 1));
+  shifted.bind(i, ForKind::ThreadX);
+  EXPECT_EQ(to_text(shifted.body()), "thread.x i in 0 .. +8:\n  a[1 + i] = 1.0f\n");
+}
+
+TEST(ScheduleLoops, UnrollRefusesLongLoops) {
+  Schedule s(twice(2, 5000));
+  EXPECT_NE(refusal([&] { s.unroll(s.loops()[1]); }).find("no constant up to 1024"), std::string::npos);
+  s.unroll(s.loops()[0]);
+  EXPECT_EQ(s.steps(), std::vector<std::string>{"unroll(i0)"});
+}
+
+TEST(ScheduleLoops, StagesAreFoundByName) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {4, 6});
+  const Buffer sum = b.reduce("sum", Op::Add, {4}, {6}, [&](const Exprs& i, const Exprs& r) {
+    return load(x, {i[0], r[0]});
+  });
+  const TensorFn fn = b.take(b.compute("y", {4, 6}, [&](const Exprs& i) { return load(x, i) * load(sum, {i[0]}); })).fn;
+  Schedule s(fn);
+  EXPECT_EQ(s.buffer("sum")->scope, Scope::Workspace);
+  EXPECT_EQ(s.buffer("y"), fn.outputs[0]);
+  EXPECT_EQ(s.loops(s.buffer("sum")).size(), 1u);
+  EXPECT_EQ(s.reduction_loops(s.buffer("sum")), std::vector<Var>{fn.stages[0].raxes[0].var});
+  EXPECT_EQ(s.loops(s.buffer("y")).size(), 2u);
+  EXPECT_THROW(s.buffer("z"), ScheduleError);
+}
+
+}  // namespace
+}  // namespace tc

@@ -1,0 +1,90 @@
+// Schedule primitives: checked rewrites of a loop nest.
+//
+//   Schedule s(fn);                                  the plain loops of a function
+//   const Var all = s.fuse(s.loops(s.buffer("add")));
+//   const auto [block, thread] = s.split(all, 256);
+//   s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
+//
+// A Schedule is a value over an immutable statement: a copy costs nothing, and a step that is refused leaves it as it
+// was. Loops are named by their variable, results by their buffer. Every step is checked: it keeps what the statement
+// computes (sums of floats may be joined in another order where a primitive says so, never under strict_fp) or throws
+// ScheduleError. What the analysis does not understand is refused. Steps that were taken can be read in steps().
+// docs/schedule-primitives.md lists them with what they refuse.
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/loop/ir.h"
+#include "ir/tensor_fn.h"
+#include "passes/schedule/schedule.h"
+
+namespace tc {
+
+/// A step that would change what is computed, or that does not fit the loops. The message names the step, says why and
+/// shows the loop.
+class ScheduleError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+/// What split does with the last, partial piece.
+enum class Tail {
+  Guard,  // all pieces are full, an `if` skips what lies behind the end; no `if` where the factor divides the extent
+  Min,    // the inner loop ends earlier: extent min(factor, rest), which partition_loops turns into constants
+};
+
+class Schedule {
+ public:
+  /// The plain loops of `fn` (lower_naive): a nest per stage, in order, temporaries in Workspace. Loops keep the
+  /// variables of the stages' axes; a variable that serves twice is replaced at its second place.
+  explicit Schedule(const TensorFn& fn, const ScheduleOptions& options = {});
+  /// Any statement. Variables and buffers that are bound twice are replaced at their second place.
+  explicit Schedule(const Stmt& body, const ScheduleOptions& options = {});
+
+  const Stmt& body() const { return body_; }
+  /// The steps in order, readable: "split(i, 256) -> i_o, i_i".
+  const std::vector<std::string>& steps() const { return steps_; }
+
+  // --- what there is
+  /// The buffer that a stage fills: an output of the function or the temporary that stands for its result.
+  /// `result` counts the stage's outputs. Throws ScheduleError if no stage has the name.
+  Buffer buffer(const std::string& stage, size_t result = 0) const;
+  /// All loops, in order of appearance.
+  std::vector<Var> loops() const;
+  /// The loops around the last store to `b`, outermost first: for the result of a reduction those of its axes.
+  std::vector<Var> loops(const Buffer& b) const;
+  /// The loops of the first nest that joins values into a cell (`x += ...`) of the nest that fills `b`, outermost
+  /// first, without those around the store to `b` itself: the axes of a reduction.
+  std::vector<Var> reduction_loops(const Buffer& b) const;
+  /// The loop of `v` as it is now; throws ScheduleError if there is none.
+  const For& loop_of(const Var& v) const;
+
+  // --- the shape of loops (loops.cc)
+  std::pair<Var, Var> split(const Var& v, int64_t factor, Tail tail = Tail::Guard);
+  Var fuse(const Var& outer, const Var& inner);
+  Var fuse(const std::vector<Var>& loops);
+  void reorder(const std::vector<Var>& order);
+  /// split both, then outer, outer, inner, inner. Returns them in this order.
+  std::vector<Var> tile(const Var& a, const Var& b, int64_t factor_a, int64_t factor_b, Tail tail = Tail::Guard);
+
+  // --- how loops run (kinds.cc)
+  void unroll(const Var& v);
+  void vectorize(const Var& v);
+  void parallel(const Var& v);
+  void bind(const Var& v, ForKind kind);
+
+ private:
+  friend class Step;
+  Stmt body_;
+  ScheduleOptions options_;
+  std::vector<std::string> steps_;
+  struct Result {
+    std::string stage;
+    std::vector<Buffer> buffers;
+  };
+  std::vector<Result> results_;
+};
+
+}  // namespace tc

@@ -1,0 +1,38 @@
+// One step of a Schedule while it is being checked: the message of a refusal, and the record when it is done.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "passes/schedule/dependence.h"
+#include "passes/schedule/nest.h"
+#include "passes/schedule/primitives.h"
+
+namespace tc {
+
+class Step {
+ public:
+  /// `name`: of the primitive; `args`: what stands between the parentheses of the trace.
+  Step(Schedule& s, std::string name, const std::vector<std::string>& args);
+
+  const Stmt& body() const { return s_.body_; }
+  bool strict_fp() const { return s_.options_.strict_fp; }
+
+  /// The loop of `v`; refuses if there is none.
+  LoopSite find(const Var& v) const;
+  /// Throws ScheduleError: "split(i, 0): the factor is 0\n<where as text>". `where` may be null.
+  [[noreturn]] void refuse(const std::string& why, const Stmt& where = {}) const;
+  void require(bool ok, const std::string& why, const Stmt& where = {}) const {
+    if (!ok) refuse(why, where);
+  }
+  /// Refuses unless the iterations of the loop are independent of each other.
+  void require_independent(const LoopSite& site) const;
+
+  /// The step is taken: the new body, and the words behind "->".
+  void done(Stmt body, const std::vector<std::string>& results = {});
+
+ private:
+  Schedule& s_;
+  std::string text_;
+};
+
+}  // namespace tc

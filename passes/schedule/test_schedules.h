@@ -1,0 +1,80 @@
+// What the tests of schedule primitives share: small functions, the text of a body, refusals, and equality with the
+// definition on small integers, bit for bit.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "ir/interpreter.h"
+#include "ir/loop/build.h"
+#include "ir/loop/print.h"
+#include "ir/verify.h"
+#include "passes/schedule/primitives.h"
+#include "templates/cpu/test_functions.h"
+
+namespace tc::testing {
+
+inline Constant few_integers(const Dims& dims, uint32_t seed) {
+  MutableTensor t = new_tensor(DType::F32, dims);
+  for (int64_t i = 0; i < num_elements(dims); i++) {
+    seed = seed * 1664525u + 1013904223u;
+    t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
+  }
+  return std::make_shared<const TensorData>(std::move(t.data));
+}
+
+/// The body runs to the bytes that the definition gives.
+inline void expect_same(const TensorFn& fn, const Stmt& body, const std::string& what = "") {
+  std::vector<Constant> in;
+  std::vector<Binding> bindings;
+  std::vector<Buffer> buffers = fn.inputs;
+  buffers.insert(buffers.end(), fn.outputs.begin(), fn.outputs.end());
+  ASSERT_NO_THROW(verify(body, buffers)) << what << "\n" << to_text(body);
+  for (const Buffer& b : fn.inputs) {
+    in.push_back(few_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
+    bindings.push_back({b, const_cast<uint8_t*>(in.back()->bytes.get())});
+  }
+  const std::vector<Constant> expected = evaluate(fn, in);
+  std::vector<std::vector<float>> out;
+  for (const Buffer& b : fn.outputs) out.emplace_back(size_t(num_elements(static_dims(b->shape))) + 1, -77.0f);
+  for (size_t i = 0; i < out.size(); i++)
+    bindings.push_back({fn.outputs[i], reinterpret_cast<uint8_t*>(out[i].data())});
+  RunOptions o;
+  o.check_races = true;
+  ASSERT_NO_THROW(run(body, bindings, o)) << what << "\n" << to_text(body);
+  for (size_t i = 0; i < out.size(); i++)
+    ASSERT_EQ(std::memcmp(out[i].data(), expected[i]->bytes.get(), expected[i]->num_bytes), 0)
+        << what << "\n"
+        << to_text(fn) << to_text(body);
+}
+
+/// The message of the refusal; empty if the step was taken.
+inline std::string refusal(const std::function<void()>& step) {
+  try {
+    step();
+  } catch (const ScheduleError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// y[i, j] = x[i, j] + x[i, j]
+inline TensorFn twice(int64_t rows, int64_t columns) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {rows, columns});
+  return b.take(b.compute("add", {rows, columns}, [&](const Exprs& i) { return load(x, i) + load(x, i); })).fn;
+}
+
+/// y[i] = sum over k of x[i, k]
+inline TensorFn row_sums(int64_t rows, int64_t columns) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {rows, columns});
+  return b
+      .take(b.reduce("sum", Op::Add, {rows}, {columns},
+                     [&](const Exprs& i, const Exprs& r) {
+                       return load(x, {i[0], r[0]});
+                     }))
+      .fn;
+}
+
+}  // namespace tc::testing
