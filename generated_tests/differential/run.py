@@ -27,6 +27,7 @@ import cases
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
+from agreement import difference  # noqa: E402
 from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
 MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"]}
@@ -45,21 +46,6 @@ def reference(case):
     model = case.model([(value.dtype, value.shape) for value in outputs])
     onnx.checker.check_model(model)
     return model, inputs, outputs
-
-
-def difference(actual, expected, bar=1e-5):
-    """"" if the arrays agree, or what differs."""
-    if actual.shape != expected.shape or actual.dtype != expected.dtype:
-        return f"{actual.dtype} {list(actual.shape)} instead of {expected.dtype} {list(expected.shape)}"
-    if expected.dtype.kind != "f":
-        wrong = int((actual != expected).sum())
-        return f"{wrong} of {expected.size} elements differ" if wrong else ""
-    a, e = actual.astype(np.float64), expected.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        gap = np.where(a == e, 0, np.abs(a - e))
-    norm = np.linalg.norm(gap) / max(np.linalg.norm(e), 1e-30)
-    worst = gap.max(initial=0) / max(np.abs(e).max(initial=0), 1e-30)
-    return "" if norm < bar and worst < 10 * bar else f"relative error {norm:.2e} in norm, {worst:.2e} at worst"
 
 
 def run_case(case, cpu, tools, options, work):

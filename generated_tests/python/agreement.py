@@ -1,0 +1,17 @@
+"""Do two arrays agree? The bar of the drivers that compare with ONNX Runtime."""
+import numpy as np
+
+
+def difference(actual, expected, bar=1e-5):
+    """"" if the arrays agree, or what differs."""
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return f"{actual.dtype} {list(actual.shape)} instead of {expected.dtype} {list(expected.shape)}"
+    if expected.dtype.kind != "f":
+        wrong = int((actual != expected).sum())
+        return f"{wrong} of {expected.size} elements differ" if wrong else ""
+    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        gap = np.where(a == e, 0, np.abs(a - e))
+    norm = np.linalg.norm(gap) / max(np.linalg.norm(e), 1e-30)
+    worst = gap.max(initial=0) / max(np.abs(e).max(initial=0), 1e-30)
+    return "" if norm < bar and worst < 10 * bar else f"relative error {norm:.2e} in norm, {worst:.2e} at worst"
