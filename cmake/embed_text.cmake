@@ -1,10 +1,10 @@
-# tc_embed_text(OUT FILE...): writes OUT, a C++ source that holds each file as a raw string, in the table that
-# templates/text.cc reads. Runs when CMake configures, again whenever a file changes.
-function(tc_embed_text out)
+# tc_embed_text(OUT FOLDER FILE...): writes OUT, a C++ source that holds each file as a raw string, in the table that
+# templates/text.cc reads, named by its path inside the folder. Runs when CMake configures, again whenever a file changes.
+function(tc_embed_text out folder)
   set(rows "")
   foreach(file IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
-    get_filename_component(name "${file}" NAME)
+    file(RELATIVE_PATH name "${folder}" "${file}")
     file(READ "${file}" text)
     string(APPEND rows "    {\"${name}\",\n     R\"tc_text(${text})tc_text\"},\n")
   endforeach()

@@ -28,6 +28,14 @@ std::string_view support_text(std::string_view name) {
   throw InternalError("no support text " + std::string(name));
 }
 
+std::vector<std::string_view> support_folder(std::string_view folder) {
+  std::vector<std::string_view> names;
+  for (const SupportFile& f : support_files())
+    if (f.name.starts_with(folder)) names.push_back(f.name);
+  check(!names.empty(), "no support text below the folder");
+  return names;
+}
+
 std::vector<std::string_view> with_included(const std::vector<std::string_view>& names) {
   std::vector<std::string_view> all, open = names;
   while (!open.empty()) {

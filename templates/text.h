@@ -8,7 +8,7 @@
 namespace tc {
 
 struct SupportFile {
-  std::string_view name;  // "tc_simd.h", "main.c.in"
+  std::string_view name;  // "tc_simd.h", "main.c.in", "cuda_on_cpu/cuda_on_cpu.h"
   std::string_view text;
 };
 
@@ -20,5 +20,8 @@ std::string_view support_text(std::string_view name);
 
 /// `names` and the support files that these include, by name, each once.
 std::vector<std::string_view> with_included(const std::vector<std::string_view>& names);
+
+/// The names of all support files below `folder`, which ends in '/': "cuda_on_cpu/".
+std::vector<std::string_view> support_folder(std::string_view folder);
 
 }  // namespace tc

@@ -2,9 +2,10 @@
 /* The weights blob and its checks; indexes that come from data. */
 #ifndef TC_RT_H
 #define TC_RT_H
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#if !defined(__CUDACC_RTC__)  /* NVRTC has no system headers: tc_cuda.h, included before, names the types */
+#  include <stddef.h>
+#  include <stdint.h>
+#  include <string.h>
 
 /* First 64 bytes of a weights blob. */
 typedef struct {
@@ -71,9 +72,17 @@ static inline int tc_weights_intact(const void *weights)
   return tc_xxh64((const unsigned char *)weights + sizeof h, (size_t)h.bytes - sizeof h) == h.content;
 }
 
+#endif /* not NVRTC: the rest is for device code, too */
+
+#if defined(__CUDACC__)
+#  define TC_RT static __host__ __device__ inline
+#else
+#  define TC_RT static inline
+#endif
+
 /* An index that comes from data: negative ones count from the end. One that is out of range raises *status, which run()
  * then reports, and gives 0, so that nothing outside the tensor is touched. */
-static inline int64_t tc_index(int64_t i, int64_t extent, int32_t *status)
+TC_RT int64_t tc_index(int64_t i, int64_t extent, int32_t *status)
 {
   if (i < 0) i += extent;
   if (i >= 0 && i < extent) return i;

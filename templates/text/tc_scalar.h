@@ -6,11 +6,15 @@
  * is the whole part of the quotient: 0, but for the bases 1 and -1. */
 #ifndef TC_SCALAR_H
 #define TC_SCALAR_H
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#if !defined(__CUDACC_RTC__)  /* NVRTC has no system headers: tc_cuda.h, included before, names the types */
+#  include <math.h>
+#  include <stdint.h>
+#  include <string.h>
+#endif
 
-#if defined(__GNUC__)
+#if defined(__CUDACC__)
+#  define TC_SCALAR static __host__ __device__ inline
+#elif defined(__GNUC__)
 #  define TC_SCALAR static inline __attribute__((unused))
 #else
 #  define TC_SCALAR static inline
@@ -132,7 +136,7 @@ TC_BITS(u64, uint64_t, i64, int64_t)
   TC_SCALAR T tc_floor_mod_##N(T a, T b)                                                                         \
   {                                                                                                              \
     const T r = fmod##S(a, b);                                                                                   \
-    if (r == 0) return copysign##S(0, b);                                                                        \
+    if (r == 0) return copysign##S((T)0, b);                                                                       \
     return (r < 0) != (b < 0) ? r + b : r;                                                                       \
   }
 

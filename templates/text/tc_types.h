@@ -4,10 +4,14 @@
  * `saturate` chooses what overflow and infinity give: the largest value, or infinity (NaN where there is none). */
 #ifndef TC_TYPES_H
 #define TC_TYPES_H
-#include <stdint.h>
-#include <string.h>
+#if !defined(__CUDACC_RTC__)  /* NVRTC has no system headers: tc_cuda.h, included before, names the types */
+#  include <stdint.h>
+#  include <string.h>
+#endif
 
-#if defined(__GNUC__)
+#if defined(__CUDACC__)
+#  define TC_TYPE static __host__ __device__ inline
+#elif defined(__GNUC__)
 #  define TC_TYPE static inline __attribute__((unused))
 #else
 #  define TC_TYPE static inline

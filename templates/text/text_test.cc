@@ -182,6 +182,14 @@ TEST(Text, FilesAreEmbedded) {
   EXPECT_THROW(support_text("tc_none.h"), InternalError);
 }
 
+TEST(Text, FoldersAreEmbedded) {
+  const std::vector<std::string_view> names = support_folder("cuda_on_cpu/");
+  EXPECT_NE(std::find(names.begin(), names.end(), "cuda_on_cpu/cuda_runtime.h"), names.end());
+  for (const std::string_view name : names)
+    EXPECT_NE(support_text(name).substr(0, 40).find("SPDX-License-Identifier: 0BSD"), std::string_view::npos) << name;
+  EXPECT_THROW(support_folder("none/"), InternalError);
+}
+
 TEST(Text, IncludedFilesComeAlong) {
   using Names = std::vector<std::string_view>;
   EXPECT_EQ(with_included({"tc_tail.h", "tc_math.h"}), (Names{"tc_math.h", "tc_simd.h", "tc_tail.h"}));

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit
+// tc_cuda.h on a CPU; that file says what each function does. Beyond it: copies of tc_cp_async happen as late as they may,
+// at the wait, so that one that is missing leaves the poison in shared memory; sums of tc_mma are exact, rounded once.
+#ifndef TC_CUDA_ON_CPU_TC_H
+#define TC_CUDA_ON_CPU_TC_H
+#include "cuda_on_cpu.h"
+#include "cuda_on_cpu_api.h"
+
+#define tc_launch(kernel, ...) (tc_cpu::launch_named<kernel>(#kernel, __VA_ARGS__))
+
+namespace tc_cpu {
+template <auto Kernel, class... A>
+cudaError_t launch_named(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... arguments)
+{
+  const Launch launch = {name, grid, block, shared_bytes, stream, __start_tc_cuda_shared, __stop_tc_cuda_shared};
+  const cudaError_t e = launch_kernel<Kernel>(launch, Kernel, arguments...);
+  return e != cudaSuccess ? e : cudaGetLastError();
+}
+
+void cp_async(void *shared, const void *global, int bytes, bool valid, const char *file, int line);
+void cp_async_commit();
+void cp_async_wait(int pending);
+void ldmatrix(uint32_t *to, const void *row, int matrices, bool transposed, const char *file, int line);
+void mma_f16(float c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
+void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
+void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
+void mma_s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
+}  // namespace tc_cpu
+
+inline unsigned char *tc_dynamic_shared() { return tc_cpu::now.dynamic_shared; }
+
+namespace tc_cpu {
+struct alignas(16) Vector16 {  // may alias anything
+  uint64_t low, high;
+} __attribute__((may_alias));
+}  // namespace tc_cpu
+#define TC_VECTOR_16(LOAD, STORE, T, N)                            \
+  inline void LOAD(T to[N], const T *p, TC_CUDA_HERE)              \
+  {                                                                \
+    tc_cpu::check_aligned(p, 16, file, line);                      \
+    const tc_cpu::Vector16 v = *(const tc_cpu::Vector16 *)p;       \
+    memcpy(to, &v, 16);                                            \
+  }                                                                \
+  inline void STORE(T *p, const T from[N], TC_CUDA_HERE)           \
+  {                                                                \
+    tc_cpu::Vector16 v;                                            \
+    tc_cpu::check_aligned(p, 16, file, line);                      \
+    memcpy(&v, from, 16);                                          \
+    *(tc_cpu::Vector16 *)p = v;                                    \
+  }
+TC_VECTOR_16(tc_load4, tc_store4, float, 4)
+TC_VECTOR_16(tc_load4, tc_store4, int32_t, 4)
+TC_VECTOR_16(tc_load4, tc_store4, uint32_t, 4)
+TC_VECTOR_16(tc_load2, tc_store2, double, 2)
+TC_VECTOR_16(tc_load2, tc_store2, int64_t, 2)
+TC_VECTOR_16(tc_load8, tc_store8, uint16_t, 8)
+TC_VECTOR_16(tc_load8, tc_store8, int16_t, 8)
+TC_VECTOR_16(tc_load16, tc_store16, int8_t, 16)
+TC_VECTOR_16(tc_load16, tc_store16, uint8_t, 16)
+#undef TC_VECTOR_16
+
+template <class T>
+T tc_shuffle_xor(T x, int by, TC_CUDA_HERE) { return __shfl_xor_sync(~0u, x, by, 32, file, line); }
+template <class T>
+T tc_shuffle_down(T x, int by, TC_CUDA_HERE) { return __shfl_down_sync(~0u, x, by, 32, file, line); }
+template <class T>
+T tc_shuffle_idx(T x, int lane, TC_CUDA_HERE) { return __shfl_sync(~0u, x, lane, 32, file, line); }
+inline uint32_t tc_ballot(bool x, TC_CUDA_HERE) { return tc_cpu::ballot(~0u, x, file, line); }
+inline bool tc_any(bool x, TC_CUDA_HERE) { return tc_cpu::ballot(~0u, x, file, line) != 0; }
+inline bool tc_all(bool x, TC_CUDA_HERE) { return tc_cpu::ballot(~0u, !x, file, line) == 0; }
+
+inline void tc_cp_async4(void *s, const void *g, bool valid = true, TC_CUDA_HERE) { tc_cpu::cp_async(s, g, 4, valid, file, line); }
+inline void tc_cp_async8(void *s, const void *g, bool valid = true, TC_CUDA_HERE) { tc_cpu::cp_async(s, g, 8, valid, file, line); }
+inline void tc_cp_async16(void *s, const void *g, bool valid = true, TC_CUDA_HERE) { tc_cpu::cp_async(s, g, 16, valid, file, line); }
+inline void tc_cp_async_commit() { tc_cpu::cp_async_commit(); }
+template <int Pending>
+void tc_cp_async_wait() { tc_cpu::cp_async_wait(Pending); }
+
+inline void tc_ldmatrix_x4(uint32_t to[4], const void *row, TC_CUDA_HERE) { tc_cpu::ldmatrix(to, row, 4, false, file, line); }
+inline void tc_ldmatrix_x4_trans(uint32_t to[4], const void *row, TC_CUDA_HERE) { tc_cpu::ldmatrix(to, row, 4, true, file, line); }
+inline void tc_ldmatrix_x2(uint32_t to[2], const void *row, TC_CUDA_HERE) { tc_cpu::ldmatrix(to, row, 2, false, file, line); }
+inline void tc_ldmatrix_x2_trans(uint32_t to[2], const void *row, TC_CUDA_HERE) { tc_cpu::ldmatrix(to, row, 2, true, file, line); }
+
+inline void tc_mma_f16_k16(float c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_f16(c, a, b, file, line); }
+inline void tc_mma_bf16_k16(float c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_bf16(c, a, b, file, line); }
+inline void tc_mma_tf32_k8(float c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_tf32(c, a, b, file, line); }
+inline void tc_mma_s8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_s8(c, a, b, file, line); }
+
+#endif

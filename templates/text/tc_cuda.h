@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit */
+/* What emitted CUDA code needs beside the language: launches, and one function per machine instruction that CUDA C++ has
+ * no name for. Needs sm_75; where a machine lacks an instruction, the function does the same with older ones. Comes before
+ * the other tc_*.h. A build with TC_CUDA_ON_CPU takes all of this from the folder cuda_on_cpu/ instead.
+ *
+ * Kernels for NVRTC: device code above, host code below an #ifndef __CUDACC_RTC__. */
+#ifndef TC_CUDA_H
+#define TC_CUDA_H
+
+#if defined(__CUDACC_RTC__) /* no system headers */
+typedef signed char        int8_t;
+typedef short              int16_t;
+typedef int                int32_t;
+typedef long long          int64_t;
+typedef unsigned char      uint8_t;
+typedef unsigned short     uint16_t;
+typedef unsigned int       uint32_t;
+typedef unsigned long long uint64_t;
+#  define INT32_MIN (-2147483647 - 1)
+#  define INT64_MIN (-9223372036854775807LL - 1)
+#  define INFINITY  __int_as_float(0x7f800000)
+#  define NAN       __int_as_float(0x7fffffff)
+#else
+#  include <cuda_runtime.h>
+#  include <math.h>
+#  include <stddef.h>
+#  include <stdint.h>
+#  include <string.h>
+#endif
+
+#if defined(TC_CUDA_ON_CPU)
+#  include "cuda_on_cpu_tc.h"
+#else
+
+#define TC_DEVICE static __device__ __forceinline__
+
+/* --- launches: tc_launch(kernel, grid, block, shared_bytes, stream, arguments ...) starts a kernel and returns what
+ * cudaGetLastError() says. kernel is the name of a __global__ function; shared_bytes are those of tc_dynamic_shared(). */
+#if !defined(__CUDACC_RTC__)
+template <class... P, class... A>
+static inline cudaError_t tc_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... arguments)
+{
+  if (shared_bytes > 48 * 1024) {  /* more than every machine has must be asked for */
+    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+    if (e != cudaSuccess) return e;
+  }
+  kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
+  return cudaGetLastError();
+}
+#endif
+
+/* The block's shared memory of the size given to tc_launch, on 128 bytes; its content is undefined when the block begins. */
+TC_DEVICE unsigned char *tc_dynamic_shared(void)
+{
+  extern __shared__ __align__(128) unsigned char tc_shared_bytes[];
+  return tc_shared_bytes;
+}
+
+/* --- vectors of 16 bytes: p is on 16 bytes */
+#define TC_VECTOR_16(LOAD, STORE, T, N)                                                                                     \
+  TC_DEVICE void LOAD(T to[N], const T *p) { const uint4 v = *reinterpret_cast<const uint4 *>(p); memcpy(to, &v, 16); }     \
+  TC_DEVICE void STORE(T *p, const T from[N]) { uint4 v; memcpy(&v, from, 16); *reinterpret_cast<uint4 *>(p) = v; }
+TC_VECTOR_16(tc_load4, tc_store4, float, 4)
+TC_VECTOR_16(tc_load4, tc_store4, int32_t, 4)
+TC_VECTOR_16(tc_load4, tc_store4, uint32_t, 4)
+TC_VECTOR_16(tc_load2, tc_store2, double, 2)
+TC_VECTOR_16(tc_load2, tc_store2, int64_t, 2)
+TC_VECTOR_16(tc_load8, tc_store8, uint16_t, 8) /* f16, bf16 */
+TC_VECTOR_16(tc_load8, tc_store8, int16_t, 8)
+TC_VECTOR_16(tc_load16, tc_store16, int8_t, 16)
+TC_VECTOR_16(tc_load16, tc_store16, uint8_t, 16)
+#undef TC_VECTOR_16
+
+/* --- exchange inside a warp: all 32 lanes call; T is a type of 4 or 8 bytes */
+template <class T>
+TC_DEVICE T tc_shuffle_xor(T x, int by) { return __shfl_xor_sync(0xffffffffu, x, by); } /* x of lane ^ by */
+template <class T>
+TC_DEVICE T tc_shuffle_down(T x, int by) { return __shfl_down_sync(0xffffffffu, x, (unsigned)by); } /* x of lane + by, the own one past the end */
+template <class T>
+TC_DEVICE T tc_shuffle_idx(T x, int lane) { return __shfl_sync(0xffffffffu, x, lane); } /* x of a lane */
+TC_DEVICE uint32_t tc_ballot(bool x) { return __ballot_sync(0xffffffffu, x); } /* bit l: x of lane l */
+TC_DEVICE bool tc_any(bool x) { return __any_sync(0xffffffffu, x) != 0; }
+TC_DEVICE bool tc_all(bool x) { return __all_sync(0xffffffffu, x) != 0; }
+
+/* --- copies from global to shared memory that do not pass through registers. Both sides are on the size of the copy; what
+ * is not valid is filled with zeros, and its address not read. The thread sees its copies after tc_cp_async_wait, others
+ * after a barrier behind that. Below sm_80 they happen at once. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#  define TC_CP_ASYNC(NAME, KIND, BYTES, WORD)                                                                              \
+    TC_DEVICE void NAME(void *shared, const void *global, bool valid = true)                                                \
+    {                                                                                                                       \
+      const unsigned to = (unsigned)__cvta_generic_to_shared(shared);                                                       \
+      asm volatile("cp.async." KIND ".shared.global [%0], [%1], " #BYTES ", %2;\n" ::"r"(to), "l"(global), "r"(valid ? BYTES : 0) : "memory"); \
+    }
+TC_DEVICE void tc_cp_async_commit(void) { asm volatile("cp.async.commit_group;\n" ::: "memory"); } /* ends a group */
+template <int Pending>
+TC_DEVICE void tc_cp_async_wait(void) { asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending) : "memory"); } /* for all but the newest groups */
+#else
+#  define TC_CP_ASYNC(NAME, KIND, BYTES, WORD)                                                                              \
+    TC_DEVICE void NAME(void *shared, const void *global, bool valid = true)                                                \
+    {                                                                                                                       \
+      WORD v;                                                                                                               \
+      memset(&v, 0, BYTES);                                                                                                 \
+      if (valid) v = *static_cast<const WORD *>(global);                                                                    \
+      *static_cast<WORD *>(shared) = v;                                                                                     \
+    }
+TC_DEVICE void tc_cp_async_commit(void) {}
+template <int Pending>
+TC_DEVICE void tc_cp_async_wait(void) {}
+#endif
+TC_CP_ASYNC(tc_cp_async4, "ca", 4, uint32_t)
+TC_CP_ASYNC(tc_cp_async8, "ca", 8, uint2)
+TC_CP_ASYNC(tc_cp_async16, "cg", 16, uint4)
+#undef TC_CP_ASYNC
+
+/* --- matrices of 8 x 8 elements of 16 bits from shared memory: lane 8 i + r passes the address, on 16 bytes, of row r of
+ * matrix i, and gets of each matrix i the word to[i]: elements 2 (lane % 4) and the next of row lane / 4; from the
+ * transposed matrix with _trans. The x2 forms take the addresses of lanes 0 to 15. */
+#define TC_LDMATRIX(NAME, FORM, N, REGISTERS, SOURCE, ...)                                                                  \
+  TC_DEVICE void NAME(uint32_t to[N], const void *row)                                                                      \
+  {                                                                                                                         \
+    const unsigned from = (unsigned)__cvta_generic_to_shared(row);                                                          \
+    asm volatile("ldmatrix.sync.aligned.m8n8." FORM ".shared.b16 {" REGISTERS "}, [" SOURCE "];\n" : __VA_ARGS__ : "r"(from) : "memory"); \
+  }
+TC_LDMATRIX(tc_ldmatrix_x4, "x4", 4, "%0,%1,%2,%3", "%4", "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]))
+TC_LDMATRIX(tc_ldmatrix_x4_trans, "x4.trans", 4, "%0,%1,%2,%3", "%4", "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]))
+TC_LDMATRIX(tc_ldmatrix_x2, "x2", 2, "%0,%1", "%2", "=r"(to[0]), "=r"(to[1]))
+TC_LDMATRIX(tc_ldmatrix_x2_trans, "x2.trans", 2, "%0,%1", "%2", "=r"(to[0]), "=r"(to[1]))
+#undef TC_LDMATRIX
+
+/* --- c += a b for one tile of a warp, on tensor cores: a is 16 x K, b is K x 8, c is 16 x 8. With g = lane / 4, t = lane
+ * % 4 and words of E elements (E = 1 for tf32, 2 for f16 and bf16, 4 for int8; K = 8 E):
+ *   a[0] row g, elements t E ...; a[1] row g + 8; a[2], a[3] the same rows, elements (t + 4) E ...
+ *   b[0] column g, elements t E ...; b[1] elements (t + 4) E ...
+ *   c[0], c[1] row g, columns 2 t and 2 t + 1; c[2], c[3] row g + 8
+ * On sm_75, bf16 and tf32 are slow: there are no tensor cores for them. */
+#define TC_MMA(NAME, T, C, INSTRUCTION)                                                                                     \
+  TC_DEVICE void NAME(T c[4], const uint32_t a[4], const uint32_t b[2])                                                     \
+  {                                                                                                                         \
+    asm volatile("mma.sync.aligned." INSTRUCTION " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"                 \
+                 : "+" C(c[0]), "+" C(c[1]), "+" C(c[2]), "+" C(c[3])                                                       \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                       \
+  }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+TC_MMA(tc_mma_f16_k16, float, "f", "m16n8k16.row.col.f32.f16.f16.f32")
+TC_MMA(tc_mma_bf16_k16, float, "f", "m16n8k16.row.col.f32.bf16.bf16.f32")
+TC_MMA(tc_mma_tf32_k8, float, "f", "m16n8k8.row.col.f32.tf32.tf32.f32")
+TC_MMA(tc_mma_s8_k32, int32_t, "r", "m16n8k32.row.col.s32.s8.s8.s32")
+#else
+TC_DEVICE void tc_mma_f16_k16(float c[4], const uint32_t a[4], const uint32_t b[2]) /* in two steps of half the depth */
+{
+#pragma unroll
+  for (int k = 0; k < 2; k++)
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};\n"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[2 * k]), "r"(a[2 * k + 1]), "r"(b[k]));
+}
+TC_DEVICE void tc_mma_s8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2]) /* in four steps of 8 x 8 x 16 */
+{
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};\n"
+                 : "+r"(c[i % 2 * 2]), "+r"(c[i % 2 * 2 + 1])
+                 : "r"(a[i]), "r"(b[i / 2]));
+}
+/* bf16 and tf32 without tensor cores: words come from the lanes that have them */
+#define TC_MMA_BY_SHUFFLES(NAME, PRODUCT)                                                                                   \
+  TC_DEVICE void NAME(float c[4], const uint32_t a[4], const uint32_t b[2])                                                 \
+  {                                                                                                                         \
+    const int lane = (int)(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;                       \
+    _Pragma("unroll") for (int i = 0; i < 8; i++) {                                                                         \
+      const uint32_t a0 = tc_shuffle_idx(a[i / 4 * 2], lane / 4 * 4 + i % 4), a1 = tc_shuffle_idx(a[i / 4 * 2 + 1], lane / 4 * 4 + i % 4); \
+      const uint32_t b0 = tc_shuffle_idx(b[i / 4], lane % 4 * 8 + i % 4), b1 = tc_shuffle_idx(b[i / 4], lane % 4 * 8 + 4 + i % 4);         \
+      c[0] += PRODUCT(a0, b0);                                                                                              \
+      c[1] += PRODUCT(a0, b1);                                                                                              \
+      c[2] += PRODUCT(a1, b0);                                                                                              \
+      c[3] += PRODUCT(a1, b1);                                                                                              \
+    }                                                                                                                       \
+  }
+#define TC_PRODUCT_BF16(x, y) (__uint_as_float(x << 16) * __uint_as_float(y << 16) + __uint_as_float(x & 0xffff0000u) * __uint_as_float(y & 0xffff0000u))
+#define TC_PRODUCT_TF32(x, y) (__uint_as_float(x & 0xffffe000u) * __uint_as_float(y & 0xffffe000u))
+TC_MMA_BY_SHUFFLES(tc_mma_bf16_k16, TC_PRODUCT_BF16)
+TC_MMA_BY_SHUFFLES(tc_mma_tf32_k8, TC_PRODUCT_TF32)
+#undef TC_PRODUCT_TF32
+#undef TC_PRODUCT_BF16
+#undef TC_MMA_BY_SHUFFLES
+#endif
+#undef TC_MMA
+
+#undef TC_DEVICE
+#endif
+#endif
