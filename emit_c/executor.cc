@@ -80,42 +80,21 @@ class Executor {
     return "?";
   }
 
-  void origins(const std::vector<ModelText>& names, const std::string& note) {
-    std::vector<std::string> parts;
-    for (const ModelText& t : names)
-      if (!t.empty() && parts.size() < 12) parts.push_back("\"" + comment_text(t, 80) + "\"");
-    if (names.size() > 12) parts.push_back("... (" + to_text(int64_t(names.size())) + " nodes)");
-    if (!note.empty()) parts.push_back(note);
-    if (parts.empty()) return;
-    // broken by hand: a comment is not wrapped by the writer
-    std::string line = "/* ";
-    for (size_t i = 0; i < parts.size(); i++) {
-      const std::string piece = parts[i] + (i + 1 < parts.size() ? ", " : "");
-      if (line.size() + piece.size() > 112 && line.size() > 3) {
-        while (line.back() == ' ') line.pop_back();
-        out_.line(line);
-        line = " * ";
-      }
-      line += piece;
-    }
-    out_.line(line + " */");
-  }
-
   void step(const Step& s) {
     std::visit([&](const auto& k) { print(k); }, s.kind);
   }
   void print(const Call& c) {
-    origins(c.origins, c.note);
+    print_origins(out_, c.origins, c.note);
     std::vector<std::string> args;
     for (const Operand& o : c.operands) args.push_back(operand(o));
     out_.line(n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + ");");
   }
   void print(const CopyStep& c) {
-    origins(c.origins, "");
+    print_origins(out_, c.origins, "");
     out_.line("memcpy(" + operand(c.to) + ", " + operand(c.from) + ", " + to_text(c.bytes) + ");");
   }
   void print(const IfStep& c) {
-    origins(c.origins, "");
+    print_origins(out_, c.origins, "");
     out_.line("if (*" + operand(c.condition) + ") {");
     block(c.then);
     if (!c.otherwise.empty()) {
@@ -136,6 +115,43 @@ class Executor {
   SourceWriter out_;
 };
 
+}  // namespace
+
+void print_origins(SourceWriter& out, const std::vector<ModelText>& names, const std::string& note) {
+  std::vector<std::string> parts;
+  for (const ModelText& t : names)
+    if (!t.empty() && parts.size() < 12) parts.push_back("\"" + comment_text(t, 80) + "\"");
+  if (names.size() > 12) parts.push_back("... (" + to_text(int64_t(names.size())) + " nodes)");
+  if (!note.empty()) parts.push_back(note);
+  if (parts.empty()) return;
+  // broken by hand: a comment is not wrapped by the writer
+  std::string line = "/* ";
+  for (size_t i = 0; i < parts.size(); i++) {
+    const std::string piece = parts[i] + (i + 1 < parts.size() ? ", " : "");
+    if (line.size() + piece.size() > 112 && line.size() > 3) {
+      while (line.back() == ' ') line.pop_back();
+      out.line(line);
+      line = " * ";
+    }
+    line += piece;
+  }
+  out.line(line + " */");
+}
+
+std::string strerror_rows(const ProgramNames& n) {
+  const std::string& u = n.upper;
+  std::string s;
+  const std::pair<const char*, std::string> rows[] = {
+      {"OK", "ok"}, {"E_ARG", "a pointer is null or the workspace is too small"},
+      {"E_ALIGN", "workspace or weights are not aligned to " + u + "_ALIGN"}, {"E_WEIGHTS", "these weights do not belong to this code"},
+      {"E_RANGE", "an index in the input data is out of range"}, {"E_MEMORY", "no memory for the workspace"},
+      {"E_DEVICE", "a call to the device failed"}};
+  for (const auto& [code, words] : rows) s += "    case " + u + "_" + code + ": return \"" + words + "\";\n";
+  return s;
+}
+
+namespace {
+
 std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
   const std::string &x = n.lower, &u = n.upper;
   std::string s;
@@ -154,12 +170,7 @@ std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
   s += "int " + x + "_check_weights(const void *weights)\n{\n";
   s += "  return weights && fits(weights, " + u + "_WEIGHTS_BYTES) && tc_weights_intact(weights);\n}\n\n";
   s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
-  const std::pair<const char*, std::string> rows[] = {
-      {"OK", "ok"}, {"E_ARG", "a pointer is null or the workspace is too small"},
-      {"E_ALIGN", "workspace or weights are not aligned to " + u + "_ALIGN"}, {"E_WEIGHTS", "these weights do not belong to this code"},
-      {"E_RANGE", "an index in the input data is out of range"}, {"E_MEMORY", "no memory for the workspace"},
-      {"E_DEVICE", "a call to the device failed"}};
-  for (const auto& [code, words] : rows) s += "    case " + u + "_" + code + ": return \"" + words + "\";\n";
+  s += strerror_rows(n);
   return s + "  }\n  return \"unknown status\";\n}\n";
 }
 

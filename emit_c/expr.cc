@@ -250,7 +250,7 @@ std::string ExprPrinter::register_element(const Buffer& b, const Exprs& index_li
 }
 
 std::string ExprPrinter::element(const Buffer& b, const Exprs& index_list) {
-  if (b->scope == Scope::Register) return register_element(b, index_list);
+  if (b->scope == Scope::Register || b->scope == Scope::Shared) return register_element(b, index_list);
   check(index_list.size() == 1, "buffers are flat when they are printed");
   if (const Ramp* r = as<Ramp>(index_list[0])) return "tc_load(" + pointer(b, r->base) + ")";
   return b->name + "[" + index(index_list[0]) + "]";

@@ -69,7 +69,7 @@ std::string api_header(const Program& p, const ProgramNames& n) {
 
 std::string plan_header(const Program& p, const ProgramNames& n) {
   std::string s = std::string(kLicenseLine) + "\n";
-  s += "/* Where the tensors live. Offsets count bytes; every tensor starts on 64. */\n" + guard_open(n.upper + "_PLAN_H") + "\n";
+  s += "/* Where the tensors live. Offsets count bytes; every tensor starts on " + to_text(p.align) + ". */\n" + guard_open(n.upper + "_PLAN_H") + "\n";
   size_t width = 8;
   for (const std::string& x : n.slots) width = std::max(width, x.size());
   for (const std::string& x : n.weights) width = std::max(width, x.size());

@@ -25,40 +25,6 @@ std::string brackets(const Dims& dims) {
   return s.empty() ? "scalar" : s;
 }
 
-// The head comment: formula, what it computes, shapes and layouts, schedule.
-void head_comment(SourceWriter& out, const Kernel& k, const std::string& cpu) {
-  std::string text;
-  size_t from = 0;
-  bool first = true;
-  auto line = [&](const std::string& s) {
-    out.line((first ? "/* " : " * ") + s);
-    first = false;
-  };
-  for (size_t at; (at = k.formula.find('\n', from)) != std::string::npos; from = at + 1)
-    line(k.formula.substr(from, at - from));
-  if (from < k.formula.size()) line(k.formula.substr(from));
-  if (!k.summary.empty()) {
-    if (!first) out.line(" *");
-    line(k.summary);
-  }
-  size_t name_width = 0, dims_width = 0;
-  for (const Param& p : k.params) {
-    if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
-    name_width = std::max(name_width, p.buffer->name.size());
-    dims_width = std::max(dims_width, brackets(p.dims).size());
-  }
-  for (const Param& p : k.params) {
-    if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
-    std::string s = "  " + p.buffer->name + std::string(name_width - p.buffer->name.size() + 2, ' ');
-    const std::string dims = brackets(p.dims);
-    const std::string type = p.buffer->dtype == DType::F32 ? "" : std::string(info(p.buffer->dtype).name);
-    const std::string words = type.empty() || p.layout.empty() ? type + p.layout : type + ", " + p.layout;
-    s += words.empty() ? dims : dims + std::string(dims_width - dims.size() + 3, ' ') + words;
-    line(s);
-  }
-  out.line(" * Schedule (" + cpu + "): " + k.schedule + " */");
-}
-
 // The status word has no accesses of its own: Index raises it.
 bool uses(const Stmt& s, const Buffer& b) {
   bool found = b->name == "status";
@@ -130,7 +96,7 @@ class KernelPrinter {
     for (const Param& p : k_.params)
       if (!uses(k_.body, p.buffer)) inner.line("(void)" + p.buffer->name + ";");  // of a result without elements
     printer.print(k_.body);
-    head_comment(out_, k_, cpu);
+    print_head_comment(out_, k_, cpu);
     if (!printer.parts.empty()) arguments_type();
     for (size_t i = 0; i < printer.parts.size(); i++) part(printer.parts[i], i);
     out_.line(text_.prototype);
@@ -223,6 +189,39 @@ class KernelPrinter {
 };
 
 }  // namespace
+
+void print_head_comment(SourceWriter& out, const Kernel& k, const std::string& target) {
+  std::string text;
+  size_t from = 0;
+  bool first = true;
+  auto line = [&](const std::string& s) {
+    out.line((first ? "/* " : " * ") + s);
+    first = false;
+  };
+  for (size_t at; (at = k.formula.find('\n', from)) != std::string::npos; from = at + 1)
+    line(k.formula.substr(from, at - from));
+  if (from < k.formula.size()) line(k.formula.substr(from));
+  if (!k.summary.empty()) {
+    if (!first) out.line(" *");
+    line(k.summary);
+  }
+  size_t name_width = 0, dims_width = 0;
+  for (const Param& p : k.params) {
+    if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
+    name_width = std::max(name_width, p.buffer->name.size());
+    dims_width = std::max(dims_width, brackets(p.dims).size());
+  }
+  for (const Param& p : k.params) {
+    if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
+    std::string s = "  " + p.buffer->name + std::string(name_width - p.buffer->name.size() + 2, ' ');
+    const std::string dims = brackets(p.dims);
+    const std::string type = p.buffer->dtype == DType::F32 ? "" : std::string(info(p.buffer->dtype).name);
+    const std::string words = type.empty() || p.layout.empty() ? type + p.layout : type + ", " + p.layout;
+    s += words.empty() ? dims : dims + std::string(dims_width - dims.size() + 3, ' ') + words;
+    line(s);
+  }
+  out.line(" * Schedule (" + target + "): " + k.schedule + " */");
+}
 
 KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::string& cpu) {
   return KernelPrinter(k, prefix).print(cpu);

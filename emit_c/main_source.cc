@@ -44,7 +44,7 @@ std::string main_source(const Program& p, const ProgramNames& n) {
   return fill(support_text("main.c.in"),
               {{"name", n.lower},
                {"NAME", n.upper},
-               {"includes", "#include \"tc_simd.h\"\n"},
+               {"includes", p.lanes > 0 ? "#include \"tc_simd.h\"\n" : ""},
                {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
                {"inputs", rows("input", p.inputs)},
                {"outputs", rows("output", p.outputs)},
@@ -53,7 +53,7 @@ std::string main_source(const Program& p, const ProgramNames& n) {
                {"n_inputs", to_text(int64_t(p.inputs.size()))},
                {"n_outputs", to_text(int64_t(p.outputs.size()))},
                {"lanes", to_text(int64_t(p.lanes))},
-               {"built_lanes", "TC_VL"}});
+               {"built_lanes", p.lanes > 0 ? "TC_VL" : "0"}});
 }
 
 }  // namespace tc

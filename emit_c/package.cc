@@ -16,14 +16,6 @@
 namespace tc {
 namespace {
 
-std::string weights_assembly(const std::string& x) {
-  std::string s = std::string(kLicenseLine) + "\n";
-  s += "#if defined(__APPLE__)\n  .const_data\n  .globl _" + x + "_weights_blob\n  .balign 64\n_" + x + "_weights_blob:\n#else\n";
-  s += "  .section .rodata\n  .globl " + x + "_weights_blob\n  .hidden " + x + "_weights_blob\n  .balign 64\n" + x + "_weights_blob:\n#endif\n";
-  s += "  .incbin \"" + x + "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
-  return s;
-}
-
 nlohmann::ordered_json shape_json(const Dims& d) {
   nlohmann::ordered_json j = nlohmann::ordered_json::array();
   for (const int64_t v : d) j.push_back(v);
@@ -33,13 +25,23 @@ nlohmann::ordered_json shape_json(const Dims& d) {
 // JSON text may not hold bytes that are no UTF-8.
 std::string json_text(const ModelText& t) { return nlohmann::json::parse(json_string(t.raw())).get<std::string>(); }
 
-std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id) {
+}  // namespace
+
+std::string weights_assembly(const std::string& x) {
+  std::string s = std::string(kLicenseLine) + "\n";
+  s += "#if defined(__APPLE__)\n  .const_data\n  .globl _" + x + "_weights_blob\n  .balign 64\n_" + x + "_weights_blob:\n#else\n";
+  s += "  .section .rodata\n  .globl " + x + "_weights_blob\n  .hidden " + x + "_weights_blob\n  .balign 64\n" + x + "_weights_blob:\n#endif\n";
+  s += "  .incbin \"" + x + "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
+  return s;
+}
+
+std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id, const std::string& target) {
   nlohmann::ordered_json j;
   j["generator"] = "tc-emit";
   j["format"] = 1;
   j["name"] = p.name;
-  j["target"] = "c";
-  j["cpu"] = p.cpu;
+  j["target"] = target;
+  j[target == "c" ? "cpu" : "arch"] = p.cpu;
   j["layout_id"] = hex(layout_id, 16);
   j["memory"] = {{"workspace_bytes", p.workspace_bytes}, {"tensors_bytes", p.arena_bytes}, {"tensors_without_reuse_bytes", p.naive_bytes},
                  {"largest_live_set_bytes", p.lower_bound_bytes}, {"scratch_bytes", p.scratch_bytes}, {"weights_bytes", p.weights_bytes}};
@@ -60,8 +62,6 @@ std::string manifest(const Program& p, const std::vector<OutputFile>& files, uin
   j["files"] = std::move(names);
   return j.dump(1) + "\n";
 }
-
-}  // namespace
 
 std::string weights_blob(const Program& p, uint64_t layout_id) {
   std::string blob(size_t(p.weights_bytes), '\0');
@@ -120,7 +120,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   files.push_back({"Makefile", fill(support_text("Makefile.in"), holes)});
   files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists.txt.in"), holes)});
   files.push_back({"README.md", package_readme(p, n)});
-  files.push_back({"manifest.json", manifest(p, files, layout_id)});
+  files.push_back({"manifest.json", manifest(p, files, layout_id, "c")});
   return files;
 }
 

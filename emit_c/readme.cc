@@ -28,21 +28,29 @@ std::string assignments(const std::string& object, const std::vector<std::string
   return s;
 }
 
-}  // namespace
-
-std::string package_readme(const Program& p, const ProgramNames& n) {
+std::string filled(std::string_view text, const Program& p, const ProgramNames& n, const std::string& note) {
   std::string run = assignments("in", p.inputs.empty() ? std::vector<std::string>() : n.inputs) + assignments("out", n.outputs);
   if (!run.empty()) run.pop_back();
   std::string tensors = list("input", p.inputs, n.inputs) + list("output", p.outputs, n.outputs);
   if (!tensors.empty()) tensors.pop_back();
+  return fill(text, {{"name", n.lower},
+                     {"NAME", n.upper},
+                     {"title", p.title.empty() ? "An ONNX model" : "The ONNX model " + code(p.title)},
+                     {"tensors", tensors},
+                     {"run", run},
+                     {"flags_note", note}});
+}
+
+}  // namespace
+
+std::string package_readme(const Program& p, const ProgramNames& n) {
   const std::string note = p.march.empty() ? "It was scheduled for any processor; -march flags of yours may still widen its vectors."
                                            : "It was scheduled for `" + p.cpu + "` and is compiled with `-march=" + p.march + "`.";
-  return fill(support_text("README.md.in"), {{"name", n.lower},
-                                             {"NAME", n.upper},
-                                             {"title", p.title.empty() ? "An ONNX model" : "The ONNX model " + code(p.title)},
-                                             {"tensors", tensors},
-                                             {"run", run},
-                                             {"flags_note", note}});
+  return filled(support_text("README.md.in"), p, n, note);
+}
+
+std::string cuda_package_readme(const Program& p, const ProgramNames& n) {
+  return filled(support_text("README_cuda.md.in"), p, n, "It was scheduled for `" + p.cpu + "`.");
 }
 
 }  // namespace tc

@@ -5,5 +5,6 @@ namespace tc {
 
 /// README.md of a package: what the model takes and gives, how to build and to call it.
 std::string package_readme(const Program& p, const ProgramNames& n);
+std::string cuda_package_readme(const Program& p, const ProgramNames& n);
 
 }  // namespace tc

@@ -78,14 +78,21 @@ void StmtPrinter::print(const Stmt& s) {
       [&](const Seq& k) {
         for (const Stmt& x : k.list) print(x);
       },
-      [&](const Barrier&) { throw InternalError("no barrier on a CPU"); },
-      [&](const Prefetch& k) { out_.line("TC_PREFETCH(" + expr_.pointer(k.buffer, k.index.at(0)) + ");"); },
-      [&](const Intrin& k) { throw InternalError("no C text for the instruction " + k.name); },
+      [&](const Barrier& k) { print_barrier(k); }, [&](const Prefetch& k) { print_prefetch(k); },
+      [&](const Intrin& k) { print_intrin(k); },
       [&](const Launch& k) { throw InternalError("no launch on a CPU: " + k.kernel); },
       [&](const Comment& k) {
         out_.line("/* " + k.text + " */");
         print(k.body);
       });
+}
+
+void StmtPrinter::print_barrier(const Barrier&) { throw InternalError("no barrier on a CPU"); }
+
+void StmtPrinter::print_intrin(const Intrin& k) { throw InternalError("no C text for the instruction " + k.name); }
+
+void StmtPrinter::print_prefetch(const Prefetch& k) {
+  out_.line("TC_PREFETCH(" + expr_.pointer(k.buffer, k.index.at(0)) + ");");
 }
 
 void StmtPrinter::declare(const Let& k) {
@@ -140,9 +147,12 @@ void StmtPrinter::print_for(const For& k) {
     out_.line(call);
     return;
   }
+  print_block(k.kind == ForKind::Unroll ? "TC_UNROLL " + loop_head(k) : loop_head(k), k.body);
+}
+
+std::string StmtPrinter::loop_head(const For& k) {
   const std::string type = wide_ ? "int64_t " : "int ", v = k.var->name;
-  const std::string head = "for (" + type + v + " = " + expr_.index(k.begin) + "; " + v + " < " + expr_.index(simplify(k.begin + k.extent), 10) + "; " + v + "++)";
-  print_block(k.kind == ForKind::Unroll ? "TC_UNROLL " + head : head, k.body);
+  return "for (" + type + v + " = " + expr_.index(k.begin) + "; " + v + " < " + expr_.index(simplify(k.begin + k.extent), 10) + "; " + v + "++)";
 }
 
 void StmtPrinter::print_alloc(const Alloc& k) {

@@ -18,6 +18,9 @@ class StmtPrinter {
   /// `wide`: loop variables are int64_t. Parallel loops outside of any loop are appended to `parts` and printed through
   /// `call_part(index)`, which gives the line of C that runs them; inner ones are plain loops.
   StmtPrinter(SourceWriter& out, Needs& needs, bool wide) : out_(out), expr_(needs), needs_(needs), wide_(wide) {}
+  virtual ~StmtPrinter() = default;
+  StmtPrinter(const StmtPrinter&) = delete;
+  StmtPrinter& operator=(const StmtPrinter&) = delete;
 
   void print(const Stmt& s);
   /// What follows is inside a loop: parallel loops in it are plain.
@@ -28,18 +31,28 @@ class StmtPrinter {
   void declare(const Alias& k);
   void declare(const Let& k);
 
+ protected:
+  // What another language spells otherwise.
+  virtual void print_for(const For& k);
+  virtual void print_alloc(const Alloc& k);
+  virtual void print_barrier(const Barrier& k);
+  virtual void print_intrin(const Intrin& k);
+  virtual void print_prefetch(const Prefetch& k);
+
+  void print_block(const std::string& head, const Stmt& body);
+  /// "const int i = 0; i < 8; i++" without the keyword.
+  std::string loop_head(const For& k);
+  bool wide() const { return wide_; }
+  SourceWriter& out_;
+  ExprPrinter expr_;
+  Needs& needs_;
+
  private:
   void operator_store(const Store& k, const std::string& target);
   void store(const Store& k);
   void vector_store(const Store& k);
-  void print_for(const For& k);
-  void print_alloc(const Alloc& k);
-  void print_block(const std::string& head, const Stmt& body);
   std::string value_of(const Store& k);
 
-  SourceWriter& out_;
-  ExprPrinter expr_;
-  Needs& needs_;
   bool wide_;
   int loop_depth_ = 0;
   std::vector<Stmt> around_;

@@ -18,10 +18,20 @@ struct Param {
   std::string layout;  // words for the head comment: "channels last", "packed: n block, k, n in block"
 };
 
+/// CUDA: a __global__ function. Its body is one nest of Block and Thread loops, whose extents are the launch's.
+struct DeviceFunction {
+  std::string name;             // after the kernel's name: "kernel", "kernel2"
+  std::vector<Buffer> params;   // in the order of the Launch's buffers
+  Stmt body;
+  int64_t threads = 1;          // of a block
+};
+
 struct Kernel {
   std::string name;             // the signature, without the model's prefix
   std::vector<Param> params;    // inputs, weights, outputs, scratch, status
-  Stmt body;                    // printable form; at most one outermost Parallel loop = the chunks
+  Stmt body;                    // printable form. C: at most one outermost Parallel loop = the chunks.
+                                // CUDA: the host's part, Aliases of scratch memory and Launches
+  std::vector<DeviceFunction> device;  // CUDA only, by Launch::kernel
   int64_t chunks = 1;           // extent of the Parallel loop
   int64_t scratch_bytes = 0;    // per chunk
   std::string formula;          // "y[h][w][oc] = max(0, bias[oc] + sum(...) ...)", may have several lines
@@ -69,7 +79,7 @@ struct Slot {
   std::string suffix;  // our own word when the slot is not the model's tensor itself: "padded"
   DType dtype;
   Dims dims;
-  int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of 64
+  int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of Program::align
   int first = 0, last = 0;         // steps (in print order) of first write and last read
   int alias_of = -1;               // same memory as another slot (views)
 };
@@ -79,7 +89,7 @@ struct Weight {
   std::string suffix;  // "packed"
   Constant data;       // as stored, physical layout
   std::string layout;  // words
-  int64_t offset = 0;  // bytes from the start of the blob, a multiple of 64; the header takes the first 64
+  int64_t offset = 0;  // bytes from the start of the blob, a multiple of Program::align; the header takes the first 64
 };
 
 struct IoTensor {
@@ -101,8 +111,9 @@ struct Program {
   int64_t workspace_bytes = 0;  // arena, scratch and status
   int64_t weights_bytes = 64;   // header included
   int64_t naive_bytes = 0, lower_bound_bytes = 0;  // what no reuse would take; largest live set
-  std::string cpu, march;       // of --cpu
-  int lanes = 0;                // f32 lanes that it was scheduled for
+  std::string cpu, march;       // of --cpu; CUDA: cpu is the name of --arch
+  int lanes = 0;                // f32 lanes that it was scheduled for; CUDA: 0
+  int64_t align = 64;           // of tensors in the arena and in the blob of weights
   int64_t macs = 0, params = 0;
 };
 

@@ -9,12 +9,15 @@
 #include "ir/graph/graph.h"
 #include "support/error.h"
 #include "templates/cpu/cpu_model.h"
+#include "templates/cuda/cuda_model.h"
 
 namespace tc {
 
 struct Target {
   enum class Kind { C, Cuda } kind = Kind::C;
-  CpuModel cpu;  // the row of --cpu
+  CpuModel cpu;   // the row of --cpu
+  CudaModel gpu;  // the row of --arch
+  bool is_cuda() const { return kind == Kind::Cuda; }
 };
 
 struct Options {

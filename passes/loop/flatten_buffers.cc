@@ -2,15 +2,17 @@
 //
 // What emitted C and CUDA can say without nested array types: one pointer and one index, strides and offset of the
 // buffer applied. Horner's form is kept for row-major buffers, since it shows the shape to the reader.
-// Needs: static shapes. Leaves: rank 1 everywhere but in Register buffers, which are printed as local arrays.
+// Needs: static shapes. Leaves: rank 1 everywhere but in Register and Shared buffers, which are printed as arrays.
 #include "passes/loop/flatten_buffers.h"
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 
 namespace tc {
 namespace {
 
-bool is_register(const Buffer& b) { return b->scope == Scope::Register; }
+// Local arrays of the text keep their shape.
+bool keeps_shape(const Buffer& b) { return b->scope == Scope::Register || b->scope == Scope::Shared || b->scope == Scope::Warp; }
 
 // The scalar linear index; a Ramp in the last place is handled by the caller.
 Expr linear(const BufferDef& b, const Exprs& index) {
@@ -52,6 +54,18 @@ class Flattener {
     return {linear(*b, index)};
   }
 
+  Stmt instruction(const Intrin& k) {
+    IntrinCall c = parse(k);
+    bool changed = false;
+    for (IntrinOperand& o : c.operands) {
+      if (o.buffer->scope != Scope::Global && o.buffer->scope != Scope::Workspace) continue;
+      if (is_flat(o.buffer)) continue;
+      o = {twin(o.buffer), index(o.buffer, o.index)};
+      changed = true;
+    }
+    return changed ? intrin(k.name, c.operands, c.scalars) : Stmt();
+  }
+
   bool is_flat(const Buffer& b) const {
     const auto it = flat_.find(b.get());
     return it != flat_.end() && it->second == b;
@@ -68,16 +82,17 @@ Stmt flatten_buffers(const Stmt& s, BufferMap& flat) {
   Flattener f(flat);
   auto on_expr = [&](const Expr& e) -> Expr {
     const Load* l = as<Load>(e);
-    if (!l || is_register(l->buffer) || f.is_flat(l->buffer)) return {};
+    if (!l || keeps_shape(l->buffer) || f.is_flat(l->buffer)) return {};
     return load(f.twin(l->buffer), f.index(l->buffer, l->index));
   };
   auto on_stmt = [&](const Stmt& x) -> Stmt {
-    if (const Store* k = as<Store>(x); k && !is_register(k->buffer) && !f.is_flat(k->buffer))
+    if (const Store* k = as<Store>(x); k && !keeps_shape(k->buffer) && !f.is_flat(k->buffer))
       return store(f.twin(k->buffer), f.index(k->buffer, k->index), k->value, k->reduce, k->count);
     if (const Prefetch* k = as<Prefetch>(x); k && !f.is_flat(k->buffer))
       return prefetch(f.twin(k->buffer), f.index(k->buffer, k->index));
-    if (const Alloc* k = as<Alloc>(x); k && !is_register(k->buffer) && !f.is_flat(k->buffer))
+    if (const Alloc* k = as<Alloc>(x); k && !keeps_shape(k->buffer) && !f.is_flat(k->buffer))
       return alloc(f.twin(k->buffer), k->body);
+    if (const Intrin* k = as<Intrin>(x)) return f.instruction(*k);
     return {};
   };
   return rewrite(s, on_expr, on_stmt);

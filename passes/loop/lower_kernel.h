@@ -7,5 +7,8 @@ namespace tc {
 /// A scheduled function in printable form: body, parameters and scratch are set; name and words are the caller's.
 /// Parameters: inputs, prologue outputs (weights), outputs, scratch, status.
 Kernel lower_kernel(const Scheduled& s);
+/// The same for a GPU: the body is the host's part, the functions of the device are beside it. `s` is of the form that
+/// templates/cuda/template.h describes.
+Kernel lower_cuda_kernel(const Scheduled& s);
 
 }  // namespace tc

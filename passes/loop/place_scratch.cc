@@ -16,10 +16,10 @@ namespace tc {
 namespace {
 
 constexpr int64_t kStackLimit = 4096;
-constexpr int64_t kAlign = 64;
 
 class Placer {
  public:
+  explicit Placer(int64_t align) : align_(align) {}
   Buffer scratch = make_buffer("scratch", DType::U8, {0});
   int64_t total = 0;
 
@@ -77,19 +77,21 @@ class Placer {
   Stmt place(const Stmt& s, const Alloc& k) {
     const Buffer& b = k.buffer;
     const int64_t bytes = checked_mul(num_elements(static_dims(b->shape)), info(b->dtype).bytes);
-    const bool local = b->scope == Scope::Register || (b->scope == Scope::Stack && bytes <= kStackLimit);
+    const bool local = b->scope == Scope::Register || b->scope == Scope::Shared || b->scope == Scope::Warp ||
+                       (b->scope == Scope::Stack && bytes <= kStackLimit);
     if (local) {
       const Stmt body = stmt(k.body);
       return body.same_as(k.body) ? s : alloc(b, body);
     }
     const int64_t at = total;
-    total = checked_add(total, (bytes + kAlign - 1) / kAlign * kAlign);
+    total = checked_add(total, (bytes + align_ - 1) / align_ * align_);
     const Stmt body = stmt(k.body);
     if (pending_.empty()) return alias(b, scratch, at, body);
     pending_.back().push_back({b, at});
     return alloc(b, body);
   }
 
+  int64_t align_;
   Var chunk_;
   Expr begin_;
   std::vector<std::vector<std::pair<Buffer, int64_t>>> pending_;
@@ -97,8 +99,8 @@ class Placer {
 
 }  // namespace
 
-PlacedScratch place_scratch(const Stmt& s) {
-  Placer p;
+PlacedScratch place_scratch(const Stmt& s, int64_t align) {
+  Placer p(align);
   PlacedScratch r;
   r.body = p.stmt(s);
   r.bytes = p.total;

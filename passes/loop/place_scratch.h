@@ -10,7 +10,7 @@ struct PlacedScratch {
 };
 
 /// Workspace and large Stack buffers become Aliases into one scratch parameter. Buffers inside a Parallel loop get one
-/// copy per chunk.
-PlacedScratch place_scratch(const Stmt& s);
+/// copy per chunk. `align`: bytes.
+PlacedScratch place_scratch(const Stmt& s, int64_t align);
 
 }  // namespace tc

@@ -22,6 +22,7 @@
 #include "passes/program/own_outputs.h"
 #include "passes/program/plan_memory.h"
 #include "templates/cpu/schedule_cpu.h"
+#include "templates/cuda/schedule_cuda.h"
 
 namespace tc {
 namespace {
@@ -39,6 +40,11 @@ class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, PassContext& cx) : cx_(cx) {
     p_.name = std::move(name);
+    if (cx.target.is_cuda()) {
+      p_.cpu = std::string(cx.target.gpu.name);
+      p_.align = 256;
+      return;
+    }
     p_.cpu = std::string(cx.target.cpu.name);
     p_.march = std::string(cx.target.cpu.march);
     p_.lanes = cx.target.cpu.vector_lanes;
@@ -315,7 +321,9 @@ class ProgramBuilder {
                      "strings are not supported in kernels",
                      {},
                      false});
-    Scheduled s = schedule_cpu(fn, constant, cx_.target.cpu, ScheduleOptions{cx_.options.strict_fp});
+    const Target& target = cx_.target;
+    const ScheduleOptions o{cx_.options.strict_fp};
+    const Scheduled s = target.is_cuda() ? schedule_cuda(fn, constant, target.gpu, o) : schedule_cpu(fn, constant, target.cpu, o);
     Compiled c;
     c.input_index = s.input_index;
     for (const Buffer& b : s.prologue.inputs) {
@@ -325,8 +333,9 @@ class ProgramBuilder {
     }
     c.prologue_key = to_text(s.prologue);
     c.prologue = s.prologue;
-    Kernel k = lower_kernel(s);
+    Kernel k = target.is_cuda() ? lower_cuda_kernel(s) : lower_kernel(s);
     std::string kernel_key = to_text(k.body);
+    for (const DeviceFunction& f : k.device) kernel_key += to_text(f.body);
     for (const Param& p : k.params)
       kernel_key += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
     if (const auto it = kernels_.find(kernel_key); it != kernels_.end()) {
@@ -391,14 +400,15 @@ class ProgramBuilder {
 
   void finish() {
     plan_memory(p_);
+    p_.weights_bytes = p_.align;  // of which the header takes 64
     for (Weight& w : p_.weights) {
       w.offset = p_.weights_bytes;
-      p_.weights_bytes = checked_add(p_.weights_bytes, (int64_t(w.data->num_bytes) + 63) / 64 * 64);
+      p_.weights_bytes = checked_add(p_.weights_bytes, (int64_t(w.data->num_bytes) + p_.align - 1) / p_.align * p_.align);
       p_.params += w.data->size();
     }
     for (const Kernel& k : p_.kernels) p_.scratch_bytes = std::max(p_.scratch_bytes, k.scratch_bytes);
     p_.scratch_offset = p_.arena_bytes;
-    p_.workspace_bytes = p_.arena_bytes + p_.scratch_bytes + 64;  // the status word takes the last 64 bytes
+    p_.workspace_bytes = p_.arena_bytes + p_.scratch_bytes + p_.align;  // the status word begins the last 64 bytes
   }
 
   PassContext& cx_;

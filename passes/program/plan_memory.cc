@@ -12,14 +12,17 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kAlign = 64;
 constexpr size_t kPairwiseLimit = 4000;
-
-int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 bool alive_together(const Slot& a, const Slot& b) { return a.first <= b.last && b.first <= a.last; }
 
-void place_by_size(std::vector<Slot>& slots, const std::vector<int>& roots) {
+// Rounds sizes up, so that every tensor starts on `to` bytes.
+struct Align {
+  int64_t to;
+  int64_t operator()(int64_t n) const { return (n + to - 1) / to * to; }
+};
+
+void place_by_size(std::vector<Slot>& slots, const std::vector<int>& roots, Align aligned) {
   std::vector<int> order = roots, placed;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return slots[size_t(a)].bytes > slots[size_t(b)].bytes; });
@@ -40,7 +43,7 @@ void place_by_size(std::vector<Slot>& slots, const std::vector<int>& roots) {
 }
 
 // First fit in order of first use, with a list of free ranges.
-void place_by_time(std::vector<Slot>& slots, const std::vector<int>& roots) {
+void place_by_time(std::vector<Slot>& slots, const std::vector<int>& roots, Align aligned) {
   std::vector<int> order = roots;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return slots[size_t(a)].first < slots[size_t(b)].first; });
@@ -82,7 +85,7 @@ void place_by_time(std::vector<Slot>& slots, const std::vector<int>& roots) {
   }
 }
 
-int64_t largest_live_set(const std::vector<Slot>& slots, const std::vector<int>& roots) {
+int64_t largest_live_set(const std::vector<Slot>& slots, const std::vector<int>& roots, Align aligned) {
   std::map<int, int64_t> change;
   for (const int i : roots) {
     change[slots[size_t(i)].first] += aligned(slots[size_t(i)].bytes);
@@ -96,6 +99,7 @@ int64_t largest_live_set(const std::vector<Slot>& slots, const std::vector<int>&
 }  // namespace
 
 void plan_memory(Program& p) {
+  const Align aligned{p.align};
   std::vector<int> roots;
   for (size_t i = 0; i < p.slots.size(); i++) {
     Slot& s = p.slots[i];
@@ -108,12 +112,12 @@ void plan_memory(Program& p) {
       p.naive_bytes = checked_add(p.naive_bytes, aligned(s.bytes));
     }
   }
-  (roots.size() <= kPairwiseLimit ? place_by_size : place_by_time)(p.slots, roots);
+  (roots.size() <= kPairwiseLimit ? place_by_size : place_by_time)(p.slots, roots, aligned);
   for (Slot& s : p.slots) {
     if (s.alias_of >= 0) s.offset = p.slots[size_t(s.alias_of)].offset;
     p.arena_bytes = std::max(p.arena_bytes, checked_add(s.offset, aligned(s.bytes)));
   }
-  p.lower_bound_bytes = largest_live_set(p.slots, roots);
+  p.lower_bound_bytes = largest_live_set(p.slots, roots, aligned);
 }
 
 }  // namespace tc

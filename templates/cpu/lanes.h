@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "templates/cpu/canonical.h"
+#include "templates/canonical.h"
 
 namespace tc {
 

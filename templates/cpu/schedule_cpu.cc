@@ -1,9 +1,16 @@
 #include "templates/cpu/schedule_cpu.h"
 
 #include "templates/cpu/template.h"
+#include "templates/join_stages.h"
 
 namespace tc {
 namespace {
+
+// Each part by the template that fits it.
+std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
+  auto part = [&](const TensorFn& fn, const std::vector<bool>& constant) { return schedule_cpu(fn, constant, a.cpu, a.options); };
+  return join_stages(a.fn, a.constant_input, part, false);
+}
 
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {

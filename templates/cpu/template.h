@@ -1,7 +1,7 @@
 // The schedule templates of a CPU, one file each. A template looks at the canonical form of a function and either
 // returns its loops or nothing, when the computation has another shape.
 #pragma once
-#include "templates/cpu/canonical.h"
+#include "templates/canonical.h"
 #include "templates/cpu/cpu_model.h"
 
 namespace tc {
@@ -19,7 +19,6 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window(const TemplateArgs& a);
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
-std::optional<Scheduled> schedule_stages(const TemplateArgs& a);
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 
 /// Whether all loads of `e`, which may read fn.inputs or their flat views, are of operands known at compile time.

@@ -1,12 +1,11 @@
-// Functions of several stages that no template knows as a whole: stage after stage, each by the template that fits it,
-// with the values between them in scratch memory. Stages that advance together (scans) stay one group of plain loops.
+#include "templates/join_stages.h"
+
 #include <algorithm>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "passes/loop/flatten_buffers.h"
-#include "templates/cpu/schedule_cpu.h"
-#include "templates/cpu/template.h"
+#include "templates/canonical.h"
 
 namespace tc {
 namespace {
@@ -38,10 +37,11 @@ std::vector<Buffer> reads(const Stage& s) {
 
 class Joiner {
  public:
-  explicit Joiner(const TemplateArgs& a) : a_(a) {}
+  Joiner(const TensorFn& fn, const std::vector<bool>& constant_input, const SchedulePart& schedule)
+      : fn_(fn), constant_input_(constant_input), schedule_(schedule) {}
 
   Scheduled run() {
-    const auto& stages = a_.fn.stages;
+    const auto& stages = fn_.stages;
     for (size_t i = 0; i < stages.size();) {
       size_t end = i + 1;
       while (stages[i].scan >= 0 && end < stages.size() && stages[end].scan == stages[i].scan) end++;
@@ -51,7 +51,7 @@ class Joiner {
     Stmt body = seq(bodies_);
     for (const Buffer& b : between_) body = alloc(memory_.at(b.get()), body);
     s_.body = body;
-    s_.outputs = a_.fn.outputs;
+    s_.outputs = fn_.outputs;
     s_.family = "stages";
     s_.words = "stage by stage: " + words_;
     return std::move(s_);
@@ -60,16 +60,16 @@ class Joiner {
  private:
   // The function of stages [begin, end).
   TensorFn part(size_t begin, size_t end) const {
-    const auto& stages = a_.fn.stages;
+    const auto& stages = fn_.stages;
     TensorFn f;
     f.stages.assign(stages.begin() + std::ptrdiff_t(begin), stages.begin() + std::ptrdiff_t(end));
     std::vector<Buffer> made;
     for (const Stage& s : f.stages) made.insert(made.end(), s.outputs.begin(), s.outputs.end());
     for (const Stage& s : f.stages)
       for (const Buffer& b : reads(s))
-        if (!holds(made, b) && (holds(a_.fn.inputs, b) || producer(a_.fn, b))) add_once(f.inputs, b);
+        if (!holds(made, b) && (holds(fn_.inputs, b) || producer(fn_, b))) add_once(f.inputs, b);
     for (const Buffer& b : made) {
-      bool needed = holds(a_.fn.outputs, b);
+      bool needed = holds(fn_.outputs, b);
       for (size_t i = 0; i < stages.size(); i++)
         if (i < begin || i >= end) needed = needed || holds(reads(stages[i]), b);
       if (needed) f.outputs.push_back(b);
@@ -82,10 +82,10 @@ class Joiner {
     if (f.outputs.empty()) return;
     std::vector<bool> constant;
     for (const Buffer& b : f.inputs) {
-      const auto at = std::find(a_.fn.inputs.begin(), a_.fn.inputs.end(), b);
-      constant.push_back(at != a_.fn.inputs.end() && a_.constant_input[size_t(at - a_.fn.inputs.begin())]);
+      const auto at = std::find(fn_.inputs.begin(), fn_.inputs.end(), b);
+      constant.push_back(at != fn_.inputs.end() && constant_input_[size_t(at - fn_.inputs.begin())]);
     }
-    join(schedule_cpu(f, constant, a_.cpu, a_.options), f);
+    join(schedule_(f, constant), f);
   }
 
   void join(Scheduled part, const TensorFn& f) {
@@ -99,14 +99,14 @@ class Joiner {
         if (const auto it = flat.find(b.get()); it != flat.end()) part.views.push_back({it->second, b});
     BufferMap between;
     for (const auto& [view, of] : part.views) {
-      const bool outside = holds(a_.fn.inputs, of) || holds(a_.fn.outputs, of) || holds(part.prologue.outputs, of);
+      const bool outside = holds(fn_.inputs, of) || holds(fn_.outputs, of) || holds(part.prologue.outputs, of);
       between[view.get()] = outside ? the_view(view, of) : memory(of);
     }
     bodies_.push_back(substitute_buffers(body, between));
     for (const Buffer& b : part.inputs)
-      if (holds(a_.fn.inputs, b) && !holds(s_.inputs, b)) {
+      if (holds(fn_.inputs, b) && !holds(s_.inputs, b)) {
         s_.inputs.push_back(b);
-        s_.input_index.push_back(int(std::find(a_.fn.inputs.begin(), a_.fn.inputs.end(), b) - a_.fn.inputs.begin()));
+        s_.input_index.push_back(int(std::find(fn_.inputs.begin(), fn_.inputs.end(), b) - fn_.inputs.begin()));
       }
     auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     for (const Buffer& b : part.prologue.inputs) add_once(s_.prologue.inputs, b);
@@ -134,7 +134,9 @@ class Joiner {
     return m;
   }
 
-  const TemplateArgs& a_;
+  const TensorFn& fn_;
+  const std::vector<bool>& constant_input_;
+  const SchedulePart& schedule_;
   Scheduled s_;
   Stmts bodies_;
   std::string words_;
@@ -144,22 +146,23 @@ class Joiner {
 
 }  // namespace
 
-std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
-  if (a.fn.stages.size() < 2) return {};
-  for (const auto* l : {&a.fn.inputs, &a.fn.outputs})
+std::optional<Scheduled> join_stages(const TensorFn& fn, const std::vector<bool>& constant_input, const SchedulePart& part,
+                                     bool nests) {
+  if (fn.stages.size() < 2) return {};
+  for (const auto* l : {&fn.inputs, &fn.outputs})
     for (const Buffer& b : *l)
       if (!is_static(b->shape) || !b->strides.empty() || b->offset != 0) return {};
-  for (const Buffer& b : a.fn.outputs)
-    if (!producer(a.fn, b)) return {};
-  bool one_scan = a.fn.stages[0].scan >= 0;
-  for (const Stage& s : a.fn.stages) {
-    if (s.kind == Stage::Kind::Nest) return {};
+  for (const Buffer& b : fn.outputs)
+    if (!producer(fn, b)) return {};
+  bool one_scan = fn.stages[0].scan >= 0;
+  for (const Stage& s : fn.stages) {
+    if (s.kind == Stage::Kind::Nest && !nests) return {};
     for (const Buffer& b : s.outputs)
       if (!is_static(b->shape) || !b->strides.empty()) return {};
-    one_scan = one_scan && s.scan == a.fn.stages[0].scan;
+    one_scan = one_scan && s.scan == fn.stages[0].scan;
   }
   if (one_scan) return {};
-  return Joiner(a).run();
+  return Joiner(fn, constant_input, part).run();
 }
 
 }  // namespace tc

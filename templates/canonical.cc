@@ -1,4 +1,4 @@
-#include "templates/cpu/canonical.h"
+#include "templates/canonical.h"
 
 #include <algorithm>
 

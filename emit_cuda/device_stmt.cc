@@ -1,0 +1,64 @@
+#include "emit_cuda/device_stmt.h"
+
+#include "ir/loop/intrin.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+std::string_view index_word(ForKind k) {
+  switch (k) {
+    case ForKind::BlockX: return "blockIdx.x";
+    case ForKind::BlockY: return "blockIdx.y";
+    case ForKind::BlockZ: return "blockIdx.z";
+    case ForKind::ThreadX: return "threadIdx.x";
+    case ForKind::ThreadY: return "threadIdx.y";
+    case ForKind::ThreadZ: return "threadIdx.z";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+void DeviceStmtPrinter::print_for(const For& k) {
+  const std::string word(index_word(k.kind));
+  if (word.empty()) {
+    if (k.kind == ForKind::Unroll) out_.line("#pragma unroll");
+    return print_block(loop_head(k), k.body);
+  }
+  out_.line(std::string("const ") + (wide() ? "int64_t " : "int ") + k.var->name + " = (int)" + word + ";");
+  print(k.body);
+}
+
+void DeviceStmtPrinter::print_alloc(const Alloc& k) {
+  if (k.buffer->scope != Scope::Shared) return StmtPrinter::print_alloc(k);
+  std::string s = "__shared__ __align__(16) " + std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name;
+  for (const int64_t d : static_dims(k.buffer->shape)) s += "[" + to_text(d) + "]";
+  out_.line(s + ";");
+  print(k.body);
+}
+
+void DeviceStmtPrinter::print_barrier(const Barrier& k) {
+  out_.line(k.scope == Scope::Warp ? "__syncwarp();" : "__syncthreads();");
+}
+
+// "tc_cp_async16(&tile[k][0], x + k * 64);": where the operands begin, then the scalars.
+void DeviceStmtPrinter::print_intrin(const Intrin& k) {
+  const IntrinCall call = parse(k);
+  std::vector<std::string> args;
+  for (const IntrinOperand& o : call.operands) {
+    const bool array = o.buffer->scope == Scope::Register || o.buffer->scope == Scope::Stack;
+    if (array && !o.buffer->shape.empty())
+      args.push_back(expr_.register_element(o.buffer, o.index));
+    else if (o.buffer->scope == Scope::Global)
+      args.push_back(expr_.pointer(o.buffer, o.index.at(0)));
+    else
+      args.push_back("&" + expr_.register_element(o.buffer, o.index));
+  }
+  for (const Expr& e : call.scalars) args.push_back(e->dtype == DType::I64 ? expr_.index(e) : expr_.value(e));
+  out_.line("tc_" + k.name + "(" + join(args, ", ") + ");");
+}
+
+void DeviceStmtPrinter::print_prefetch(const Prefetch&) {}
+
+}  // namespace tc

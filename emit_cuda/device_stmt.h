@@ -1,0 +1,19 @@
+// Statements of a function of the device: Loop IR as CUDA C++.
+#pragma once
+#include "emit_c/stmt.h"
+
+namespace tc {
+
+class DeviceStmtPrinter : public StmtPrinter {
+ public:
+  using StmtPrinter::StmtPrinter;
+
+ protected:
+  void print_for(const For& k) override;
+  void print_alloc(const Alloc& k) override;
+  void print_barrier(const Barrier& k) override;
+  void print_intrin(const Intrin& k) override;
+  void print_prefetch(const Prefetch& k) override;
+};
+
+}  // namespace tc

@@ -1,0 +1,13 @@
+// NAME.cu: the graph as calls of kernels, the instance's memory on the device, capture and replay. NAME_cuda.h: what the
+// CUDA build offers beside NAME.h.
+#pragma once
+#include <string>
+
+#include "emit_c/names.h"
+
+namespace tc {
+
+std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id);
+std::string cuda_header(const ProgramNames& n);
+
+}  // namespace tc

@@ -1,0 +1,179 @@
+#include "emit_cuda/kernel.h"
+
+#include "emit_cuda/device_stmt.h"
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+bool writes(const Stmt& s, const Buffer& b) {
+  bool found = false;
+  walk(s, [&](const Stmt& x) {
+    if (const Store* k = as<Store>(x)) found |= k->buffer == b;
+    if (const Alias* k = as<Alias>(x)) found |= k->base == b && writes(k->body, k->view);
+    if (const Intrin* k = as<Intrin>(x)) found |= !k->buffers.empty() && k->buffers[0] == b;
+    return !found;
+  });
+  return found;
+}
+
+class CudaKernelPrinter {
+ public:
+  CudaKernelPrinter(const Kernel& k, const std::string& prefix) : k_(k), full_(prefix + "_" + k.name) {
+    for (const Param& p : k.params) wide_ = wide_ || num_elements(p.dims) > INT32_MAX / 2;
+  }
+
+  KernelText print(const std::string& arch) {
+    print_head_comment(out_, k_, arch);
+    for (const DeviceFunction& f : k_.device) device_function(f);
+    text_.prototype = "cudaError_t " + full_ + "(" + host_parameters() + ")";
+    text_.body = out_.take();
+    host_function();
+    text_.host = out_.take();
+    return std::move(text_);
+  }
+
+ private:
+  static std::string pointer(const Buffer& b, bool constant) {
+    return (constant ? "const " : "") + std::string(info(b->dtype).c_type) + " *";
+  }
+
+  void device_function(const DeviceFunction& f) {
+    std::vector<std::string> params;
+    for (const Buffer& b : f.params) params.push_back(pointer(b, !writes(f.body, b)) + "__restrict__ " + b->name);
+    if (raises_status(f)) params.push_back("int32_t *status");
+    out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + ")");
+    out_.line(full_ + "_" + f.name + "(" + join(params, ", ") + ")");
+    open();
+    DeviceStmtPrinter body(out_, text_.needs, wide_);
+    body.print(f.body);
+    close();
+    out_.blank();
+  }
+
+  static bool raises_status(const DeviceFunction& f) {
+    bool found = false;
+    walk(
+        f.body, [&](const Stmt&) { return !found; },
+        [&](const Expr& e) {
+          const Apply* k = as<Apply>(e);
+          found |= k && k->op == Op::Index;
+          return !found;
+        });
+    return found;
+  }
+
+  std::string host_parameters() const {
+    std::vector<std::string> params;
+    for (const Param& p : k_.params) {
+      const bool written = p.role == Param::Role::Output || p.role == Param::Role::Scratch;
+      if (p.role == Param::Role::Status)
+        params.push_back("int32_t *status");
+      else if (p.role == Param::Role::Scratch)
+        params.push_back("unsigned char *scratch");
+      else
+        params.push_back(pointer(p.buffer, !written) + p.buffer->name);
+    }
+    params.push_back("cudaStream_t stream");
+    return join(params, ", ");
+  }
+
+  static std::string size(const Exprs& xyz) {
+    size_t n = 3;
+    while (n > 1 && is_const(xyz[n - 1], 1)) n--;
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < n; i++) parts.push_back(to_text(*as_const_int(xyz[i])));
+    return "dim3(" + join(parts, ", ") + ")";
+  }
+
+  std::string launch(const Launch& l) const {
+    std::vector<std::string> args{full_ + "_" + l.kernel, size(l.grid), size(l.block), "0", "stream"};
+    const DeviceFunction* f = nullptr;
+    for (const DeviceFunction& d : k_.device)
+      if (d.name == l.kernel) f = &d;
+    check(f != nullptr, "a launch has a function");
+    for (const Buffer& b : l.buffers) args.push_back(b->name);
+    if (raises_status(*f)) args.push_back("status");
+    return "tc_launch(" + join(args, ", ") + ")";
+  }
+
+  // Aliases of scratch memory and launches, in order. The first error ends the list.
+  void host_body(const Stmt& s, size_t& launches) {
+    if (!s) return;
+    if (const Seq* q = as<Seq>(s)) {
+      for (const Stmt& x : q->list) host_body(x, launches);
+    } else if (const Comment* c = as<Comment>(s)) {
+      out_.line("/* " + c->text + " */");
+      host_body(c->body, launches);
+    } else if (const Alias* a = as<Alias>(s)) {
+      const std::string type = std::string(info(a->view->dtype).c_type) + " *";
+      const auto at = as_const_int(a->offset);
+      check(at.has_value(), "scratch memory is cut at constants");
+      out_.line(type + "const " + a->view->name + " = (" + type + ")(void *)(" + a->base->name +
+                (*at == 0 ? ")" : " + " + to_text(*at) + ")") + ";");
+      host_body(a->body, launches);
+    } else {
+      const Launch* l = as<Launch>(s);
+      check(l != nullptr, "the host's part holds launches and views of scratch memory");
+      const bool only = k_.device.size() == 1;
+      out_.line((only ? "return " : launches == 0 ? "cudaError_t e = " : "if (e == cudaSuccess) e = ") + launch(*l) + ";");
+      launches++;
+    }
+  }
+
+  void host_function() {
+    out_.line(text_.prototype);
+    open();
+    for (const Param& p : k_.params)
+      if (!passed(p)) out_.line("(void)" + (p.role == Param::Role::Scratch ? "scratch" : p.buffer->name) + ";");
+    size_t launches = 0;
+    host_body(k_.body, launches);
+    if (launches == 0) out_.line("(void)stream;");
+    if (launches != 1) out_.line(launches == 0 ? "return cudaSuccess;" : "return e;");
+    close();
+  }
+
+  bool passed(const Param& p) const {
+    if (p.role == Param::Role::Status) return true;
+    bool found = false;
+    walk(k_.body, [&](const Stmt& s) {
+      if (const Launch* l = as<Launch>(s))
+        for (const Buffer& b : l->buffers) found |= b == p.buffer;
+      if (const Alias* a = as<Alias>(s)) found |= a->base == p.buffer;
+      return !found;
+    });
+    return found;
+  }
+
+  void open() {
+    out_.line("{");
+    out_.indent();
+  }
+  void close() {
+    out_.dedent();
+    out_.line("}");
+  }
+
+  const Kernel& k_;
+  std::string full_;
+  bool wide_ = false;
+  SourceWriter out_;
+  KernelText text_;
+};
+
+}  // namespace
+
+KernelText print_cuda_kernel(const Kernel& k, const std::string& prefix, const std::string& arch) {
+  return CudaKernelPrinter(k, prefix).print(arch);
+}
+
+std::string cuda_kernel_file(const KernelText& t, const std::string& prefix) {
+  Needs needs = t.needs;
+  needs.math = needs.parallel = false;  // tc_cuda.h has the functions
+  return std::string(kLicenseLine) + "\n#include \"../tc_cuda.h\"\n" + include_lines(needs, "../") + "\n" + t.body +
+         "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n\n" + t.host + "#endif\n";
+}
+
+}  // namespace tc

@@ -1,0 +1,16 @@
+// One kernel as CUDA C++: its functions of the device, and the function of the host that launches them.
+#pragma once
+#include <string>
+
+#include "emit_c/kernel.h"
+
+namespace tc {
+
+/// `prefix`: the model's identifier. Throws InternalError if the kernel is not in the form that lower_cuda_kernel leaves.
+KernelText print_cuda_kernel(const Kernel& k, const std::string& prefix, const std::string& arch);
+
+/// A whole .cu file: license line, includes, functions of the device; what only the host compiles is guarded, so that
+/// NVRTC takes the text as it is.
+std::string cuda_kernel_file(const KernelText& t, const std::string& prefix);
+
+}  // namespace tc

@@ -1,0 +1,66 @@
+#include "emit_cuda/package.h"
+
+#include <set>
+
+#include "emit_c/executor.h"
+#include "emit_c/fill.h"
+#include "emit_c/header.h"
+#include "emit_c/main_source.h"
+#include "emit_c/readme.h"
+#include "emit_cuda/executor.h"
+#include "emit_cuda/kernel.h"
+#include "templates/text.h"
+
+namespace tc {
+namespace {
+
+std::string device_kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n) {
+  SourceWriter out;
+  for (const KernelText& k : kernels) out.line(k.prototype + ";");
+  const std::string guard = n.upper + "_KERNELS_CUH";
+  return std::string(kLicenseLine) + "\n#ifndef " + guard + "\n#define " + guard + "\n#include \"tc_cuda.h\"\n\n" + out.text() + "\n#endif\n";
+}
+
+void add_support(std::set<std::string>& support, const Needs& needs) {
+  if (needs.runtime) support.insert("tc_rt.h");
+  if (needs.scalar) support.insert("tc_scalar.h");
+  if (needs.types) support.insert("tc_types.h");
+}
+
+}  // namespace
+
+std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions&) {
+  const ProgramNames n(p);
+  const std::string& x = n.lower;
+  const uint64_t layout_id = weights_layout_id(p);
+  std::vector<OutputFile> files;
+  std::set<std::string> support{"tc_cuda.h", "tc_rt.h", "tc_main.h"};
+  std::vector<KernelText> kernels;
+  std::string sources = "  " + x + ".cu";
+  for (const Kernel& k : p.kernels) {
+    kernels.push_back(print_cuda_kernel(k, x, p.cpu));
+    add_support(support, kernels.back().needs);
+  }
+  files.push_back({x + ".h", api_header(p, n)});
+  files.push_back({x + "_cuda.h", cuda_header(n)});
+  files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id)});
+  files.push_back({x + "_plan.h", plan_header(p, n)});
+  files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n)});
+  for (size_t i = 0; i < kernels.size(); i++) {
+    files.push_back({"kernels/" + p.kernels[i].name + ".cu", cuda_kernel_file(kernels[i], x)});
+    sources += "\n  kernels/" + p.kernels[i].name + ".cu";
+  }
+  files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
+  files.push_back({x + "_weights.S", weights_assembly(x)});
+  files.push_back({"main.c", main_source(p, n)});
+  const std::vector<std::string_view> wanted(support.begin(), support.end());
+  for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), std::string(support_text(f))});
+  for (const SupportFile& f : support_files())
+    if (f.name.starts_with("cuda_on_cpu/")) files.push_back({std::string(f.name), std::string(f.text)});
+  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"), {{"name", x}, {"sources", sources}})});
+  files.push_back({"README.md", cuda_package_readme(p, n)});
+  files.push_back({"manifest.json", manifest(p, files, layout_id, "cuda")});
+  return files;
+}
+
+}  // namespace tc

@@ -1,0 +1,39 @@
+#include "ir/loop/intrin.h"
+
+#include "support/error.h"
+
+namespace tc {
+namespace {
+
+size_t index_count(const BufferDef& b) {
+  const bool array = b.scope == Scope::Register || b.scope == Scope::Stack;
+  return b.shape.size() - (array && !b.shape.empty() ? 1 : 0);
+}
+
+}  // namespace
+
+IntrinCall parse(const Intrin& k) {
+  IntrinCall c;
+  size_t at = 0;
+  for (const Buffer& b : k.buffers) {
+    const size_t n = index_count(*b);
+    check(at + n <= k.args.size(), "an index for every operand of an instruction");
+    c.operands.push_back({b, Exprs(k.args.begin() + std::ptrdiff_t(at), k.args.begin() + std::ptrdiff_t(at + n))});
+    at += n;
+  }
+  c.scalars.assign(k.args.begin() + std::ptrdiff_t(at), k.args.end());
+  return c;
+}
+
+Stmt intrin(std::string name, const std::vector<IntrinOperand>& operands, const Exprs& scalars) {
+  Intrin k{std::move(name), {}, {}};
+  for (const IntrinOperand& o : operands) {
+    check(o.index.size() == index_count(*o.buffer), "the index of an operand");
+    k.buffers.push_back(o.buffer);
+    k.args.insert(k.args.end(), o.index.begin(), o.index.end());
+  }
+  k.args.insert(k.args.end(), scalars.begin(), scalars.end());
+  return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(k)}));
+}
+
+}  // namespace tc

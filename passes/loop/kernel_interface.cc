@@ -1,0 +1,83 @@
+#include "passes/loop/kernel_interface.h"
+
+#include "ir/loop/build.h"
+#include "passes/loop/assign_names.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+Buffer with_name(const Buffer& b, std::string name) {
+  auto d = std::make_shared<BufferDef>(*b);
+  d->name = std::move(name);
+  return d;
+}
+
+}  // namespace
+
+bool raises_status(const Stmt& s) {
+  bool found = false;
+  walk(
+      s, [&](const Stmt&) { return !found; },
+      [&](const Expr& e) {
+        const Apply* k = as<Apply>(e);
+        found |= k && k->op == Op::Index;
+        return !found;
+      });
+  return found;
+}
+
+std::string KernelInterface::take(const std::string& hint) {
+  const std::string base = value_name(hint);
+  std::string n = base;
+  for (int64_t k = 2; taken_.count(n) != 0; k++) n = base + to_text(k);
+  taken_.insert(n);
+  return n;
+}
+
+void KernelInterface::add(Param::Role role, const Buffer& b, std::string layout) {
+  if (renamed_.count(b.get()) != 0) return;
+  const Buffer n = with_name(b, take(b->name));
+  renamed_[b.get()] = n;
+  params_.push_back({role, n, static_dims(b->shape), std::move(layout)});
+}
+
+KernelInterface::KernelInterface(const Scheduled& s) : s_(s) {
+  for (const Buffer& b : s.inputs) add(Param::Role::Input, b, "");
+  for (size_t i = 0; i < s.prologue.outputs.size(); i++)
+    add(Param::Role::Weight, s.prologue.outputs[i], i < s.prologue_layouts.size() ? s.prologue_layouts[i] : "");
+  for (const Buffer& b : s.outputs) add(Param::Role::Output, b, "");
+  // A view is a flat buffer that stands for a parameter's memory.
+  for (const auto& [view, original] : s.views) {
+    const auto it = renamed_.find(original.get());
+    check(it != renamed_.end(), "a view of a parameter");
+    view_of_[it->second.get()] = renamed_[view.get()] = with_name(view, it->second->name);
+  }
+  body_ = substitute_buffers(s.body, renamed_);
+  for (size_t i = s.scratch.size(); i > 0; i--) body_ = alloc(s.scratch[i - 1], body_);
+}
+
+BufferMap KernelInterface::flatten(const BufferMap& flat) {
+  BufferMap merged;
+  for (Param& p : params_) {
+    const auto direct = flat.find(p.buffer.get());
+    const auto view = view_of_.find(p.buffer.get());
+    const auto viewed = view == view_of_.end() ? flat.end() : flat.find(view->second.get());
+    if (direct != flat.end() && viewed != flat.end()) merged[viewed->second.get()] = direct->second;
+    if (direct != flat.end())
+      p.buffer = direct->second;
+    else if (viewed != flat.end())
+      p.buffer = viewed->second;
+  }
+  return merged;
+}
+
+void KernelInterface::finish(Kernel& k, const Buffer& scratch) const {
+  k.params = params_;
+  if (scratch) k.params.push_back({Param::Role::Scratch, scratch, {}, ""});
+  if (k.can_fail) k.params.push_back({Param::Role::Status, make_buffer("status", DType::I32, {1}), {}, ""});
+  k.schedule = s_.words;
+  k.schedule_steps = s_.steps;
+}
+
+}  // namespace tc

@@ -1,0 +1,132 @@
+// split_host_device: every nest of block and thread loops becomes a function of the device.
+//
+//   alias t = &scratch[0]                          host:    alias t = &scratch[0]
+//   block.x b in 0 .. +8:                                   launch kernel<<<8, 256>>>(x, t)
+//     thread.x i in 0 .. +256: t[..] = x[..]  ->            launch kernel2<<<1, 1>>>(t, y)
+//   y[0] = t[0]                                    kernel:  block.x b .. thread.x i: t[..] = x[..]
+//                                                  kernel2: y[0] = t[0]
+//
+// What stands outside of such a nest runs in a single thread; neighbours of that kind share a function. The parameters of
+// a function are the buffers that are free in its body, in order of appearance.
+#include "passes/loop/split_host_device.h"
+
+#include <set>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+bool on_device(ForKind k) { return k >= ForKind::BlockX; }
+
+bool has_device_loops(const Stmt& s) {
+  bool found = false;
+  walk(s, [&](const Stmt& x) {
+    const For* f = as<For>(x);
+    found = found || (f && on_device(f->kind));
+    return !found;
+  });
+  return found;
+}
+
+// The buffers that are free in a statement.
+class FreeBuffers {
+ public:
+  explicit FreeBuffers(const Stmt& s) {
+    walk(
+        s,
+        [&](const Stmt& x) {
+          if (const Alloc* k = as<Alloc>(x)) bound_.insert(k->buffer.get());
+          if (const Alias* k = as<Alias>(x)) bound_.insert(k->view.get()), add(k->base);
+          if (const Store* k = as<Store>(x)) add(k->buffer);
+          if (const Prefetch* k = as<Prefetch>(x)) add(k->buffer);
+          if (const Intrin* k = as<Intrin>(x))
+            for (const Buffer& b : k->buffers) add(b);
+          return true;
+        },
+        [&](const Expr& e) {
+          if (const Load* l = as<Load>(e)) add(l->buffer);
+          return true;
+        });
+  }
+  std::vector<Buffer> list() const {
+    std::vector<Buffer> free;
+    for (const Buffer& b : seen_)
+      if (bound_.count(b.get()) == 0) free.push_back(b);
+    return free;
+  }
+
+ private:
+  void add(const Buffer& b) {
+    if (known_.insert(b.get()).second) seen_.push_back(b);
+  }
+  std::vector<Buffer> seen_;
+  std::set<const BufferDef*> known_, bound_;  // looked up only
+};
+
+class Splitter {
+ public:
+  std::vector<DeviceFunction> device;
+
+  Stmt host(const Stmt& s) {
+    if (!s) return s;
+    if (const Alias* k = as<Alias>(s)) return alias(k->view, k->base, k->offset, host(k->body));
+    if (const Comment* k = as<Comment>(s)) return comment(k->text, host(k->body));
+    if (const Seq* k = as<Seq>(s)) return host_list(k->list);
+    return launch(s);
+  }
+
+ private:
+  Stmt host_list(const Stmts& list) {
+    Stmts out, single;
+    auto flush = [&] {
+      if (!single.empty()) out.push_back(launch(seq(std::move(single))));
+      single.clear();
+    };
+    for (const Stmt& x : list) {
+      if (!has_device_loops(x) && !as<Alias>(x) && !as<Comment>(x)) {
+        single.push_back(x);
+        continue;
+      }
+      flush();
+      out.push_back(host(x));
+    }
+    flush();
+    return seq(std::move(out));
+  }
+
+  Stmt launch(const Stmt& s) {
+    Launch l{"kernel" + (device.empty() ? std::string() : to_text(int64_t(device.size() + 1))), {1, 1, 1}, {1, 1, 1}, {}, {}};
+    int64_t threads = 1;
+    bool legal = true;
+    walk(s, [&](const Stmt& x) {
+      const For* f = as<For>(x);
+      if (!f || !on_device(f->kind)) return true;
+      const bool thread = f->kind >= ForKind::ThreadX;
+      Exprs& sizes = thread ? l.block : l.grid;
+      const auto n = as_const_int(f->extent);
+      Expr& size = sizes[size_t(f->kind) - size_t(thread ? ForKind::ThreadX : ForKind::BlockX)];
+      legal = legal && n && is_const(f->begin, 0) && is_const(size, 1);
+      size = f->extent;
+      if (thread && n) threads *= *n;
+      return true;
+    });
+    check(legal, "a launch is one nest of block and thread loops of constant sizes");
+    check(!has_device_loops(s) || as<For>(s), "the loops of blocks and threads are outermost");
+    l.buffers = FreeBuffers(s).list();
+    device.push_back({l.kernel, l.buffers, s, threads});
+    return Stmt(std::make_shared<const StmtNode>(StmtNode{l}));
+  }
+};
+
+}  // namespace
+
+SplitFunction split_host_device(const Stmt& s) {
+  Splitter splitter;
+  const Stmt host = splitter.host(s);
+  return {host, std::move(splitter.device)};
+}
+
+}  // namespace tc

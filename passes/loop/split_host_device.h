@@ -1,0 +1,17 @@
+#pragma once
+#include <vector>
+
+#include "ir/program.h"
+
+namespace tc {
+
+struct SplitFunction {
+  Stmt host;                           // Aliases and Launches
+  std::vector<DeviceFunction> device;  // by Launch::kernel
+};
+
+/// Cuts the body of a CUDA schedule into functions of the device and the host's part, which launches them. Needs flat
+/// buffers and scratch memory placed. Throws InternalError for control flow around launches.
+SplitFunction split_host_device(const Stmt& s);
+
+}  // namespace tc

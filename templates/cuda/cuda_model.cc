@@ -1,0 +1,24 @@
+#include "templates/cuda/cuda_model.h"
+
+namespace tc {
+
+const std::vector<CudaModel>& cuda_models() {
+  static const std::vector<CudaModel> rows = {
+      {"sm_75", 40, 64 << 10, 64 << 10, 65536, 1024, 8.1, 65, 320, false},
+      {"sm_80", 108, 163 << 10, 164 << 10, 65536, 2048, 19.5, 312, 1555, true},
+      {"sm_86", 82, 99 << 10, 100 << 10, 65536, 1536, 35.6, 142, 936, true},
+      {"sm_89", 128, 99 << 10, 100 << 10, 65536, 1536, 82.6, 330, 1008, true},
+      {"sm_90", 132, 227 << 10, 228 << 10, 65536, 2048, 67, 989, 3350, true},
+      {"sm_100", 148, 227 << 10, 228 << 10, 65536, 2048, 80, 2250, 8000, true},
+      {"sm_120", 170, 99 << 10, 100 << 10, 65536, 1536, 105, 419, 1792, true},
+  };
+  return rows;
+}
+
+const CudaModel* find_arch(std::string_view name) {
+  for (const CudaModel& m : cuda_models())
+    if (m.name == name) return &m;
+  return nullptr;
+}
+
+}  // namespace tc

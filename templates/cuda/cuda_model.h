@@ -1,0 +1,25 @@
+// The GPU cost model's parameters: one row per architecture (--arch). Tiles and launch bounds are chosen from these
+// numbers alone, so the same command prints the same text on every machine.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace tc {
+
+struct CudaModel {
+  std::string_view name = "sm_80";
+  int multiprocessors = 108;
+  int64_t shared_bytes = 163 << 10;        // of one block at most, beyond 48 KiB by request
+  int64_t shared_per_sm = 164 << 10;       // of all resident blocks
+  int registers_per_sm = 65536;            // 32-bit
+  int threads_per_sm = 2048;
+  double fp32_tflops = 19.5, tensor_tflops = 312, dram_gbs = 1555;  // f16 with f32 sums; datasheet figures
+  bool async_copy = true;                  // cp.async, from sm_80 on
+};
+
+const std::vector<CudaModel>& cuda_models();
+/// Null if the name is unknown.
+const CudaModel* find_arch(std::string_view name);
+
+}  // namespace tc

@@ -1,0 +1,85 @@
+// Points spread over a grid: one thread a point, in memory's order, so that neighbouring threads touch neighbouring
+// elements.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "templates/cuda/template.h"
+
+namespace tc {
+namespace {
+
+// `body` at point `i` of the row-major order of `axes`.
+Stmt at_point(const std::vector<Axis>& axes, const Stmt& body, const Expr& i) {
+  VarMap at;
+  std::vector<std::pair<Var, Expr>> lets;
+  int64_t stride = 1;
+  for (size_t k = axes.size(); k-- > 0;) {
+    const int64_t n = axes[k].extent.value;
+    const Expr quotient = floor_div(i, stride);
+    const bool outermost = std::all_of(axes.begin(), axes.begin() + std::ptrdiff_t(k), [](const Axis& a) { return a.extent.value == 1; });
+    if (n == 1)
+      at[axes[k].var.get()] = 0;
+    else
+      lets.push_back({axes[k].var, outermost ? quotient : floor_mod(quotient, n)});
+    stride *= n;
+  }
+  Stmt s = at.empty() ? body : substitute(body, at);
+  for (const auto& [var, value] : lets) s = let(var, value, s);
+  return s;
+}
+
+}  // namespace
+
+Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body) {
+  const int64_t n = points(axes);
+  if (n == 0) return {};
+  if (n == 1) return at_point(axes, body, 0);
+  const int64_t threads = std::min(kBlockThreads, (n + 31) / 32 * 32), blocks = (n + threads - 1) / threads;
+  const Var block = make_var("block"), thread = make_var("thread"), i = make_var("i");
+  Stmt s = at_point(axes, body, Expr(i));
+  if (n % threads != 0) s = if_then(Expr(i) < Expr(n), s);
+  s = let(i, Expr(block) * Expr(threads) + Expr(thread), s);
+  return loop(block, blocks, loop(thread, threads, s, ForKind::ThreadX), ForKind::BlockX);
+}
+
+Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var& thread, int64_t threads) {
+  const int64_t n = points(axes);
+  if (n == 0) return {};
+  const Var turn = make_var("turn"), i = make_var("i");
+  Stmt s = at_point(axes, body, Expr(i));
+  if (n % threads != 0) s = if_then(Expr(i) < Expr(n), s);
+  const int64_t turns = (n + threads - 1) / threads;
+  return loop(turn, turns, let(i, Expr(turn) * Expr(threads) + Expr(thread), s));
+}
+
+Stmt border_launch(const Canonical& c) {
+  if (!c.border) return {};
+  const Border& b = *c.border;
+  std::vector<Axis> axes;
+  Expr inside, index = 0;
+  for (size_t d = 0; d < b.dims.size(); d++) {
+    const Var v = make_var("d" + std::to_string(d));
+    axes.push_back({v, Dim(b.dims[d])});
+    index = index * Expr(b.dims[d]) + Expr(v);
+    const int64_t end = b.begin[d] + b.interior[d];
+    auto also = [&](const Expr& e) { inside = inside ? inside && e : e; };
+    if (b.begin[d] > 0) also(Expr(v) >= Expr(b.begin[d]));
+    if (end < b.dims[d]) also(Expr(v) < Expr(end));
+  }
+  if (!inside) return {};
+  const Stmt fill = if_then(logical_not(inside), store(c.out, {index}, b.value));
+  return comment("the border", thread_per_point(axes, fill));
+}
+
+Scheduled with_operands(const TensorFn& fn, std::string family, std::string words) {
+  Scheduled s;
+  s.inputs = fn.inputs;
+  for (size_t i = 0; i < s.inputs.size(); i++) s.input_index.push_back(int(i));
+  s.outputs = fn.outputs;
+  s.family = std::move(family);
+  s.words = std::move(words);
+  return s;
+}
+
+}  // namespace tc

@@ -1,0 +1,235 @@
+// What has no canonical form. A formula gets a thread per result; stages that advance together, a block that goes
+// through the steps with a barrier after every stage; loops that no formula says run in a single thread, unless their
+// turns are independent.
+#include <algorithm>
+#include <set>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "templates/cuda/template.h"
+
+namespace tc {
+namespace {
+
+// Takes the loops over `axes` off a nest: what is left is the code at a point.
+Stmt without_loops(Stmt s, const std::vector<Axis>& axes, size_t from) {
+  for (size_t k = from; k < axes.size(); k++) {
+    const For* f = as<For>(s);
+    check(f && f->var == axes[k].var, "the plain loops of a stage are its axes");
+    s = f->body;
+  }
+  return s;
+}
+
+// Around the plain loops: the temporaries.
+Stmt inside_allocs(Stmt s, std::vector<Buffer>& allocs) {
+  while (const Alloc* a = as<Alloc>(s)) {
+    allocs.push_back(a->buffer);
+    s = a->body;
+  }
+  return s;
+}
+
+Stmt with_allocs(Stmt s, const std::vector<Buffer>& allocs) {
+  for (size_t i = allocs.size(); i > 0; i--) s = alloc(allocs[i - 1], s);
+  return s;
+}
+
+bool defines(const std::vector<Stage>& stages, const Buffer& b) {
+  for (const Stage& s : stages)
+    if (std::find(s.outputs.begin(), s.outputs.end(), b) != s.outputs.end()) return true;
+  return false;
+}
+
+// Does every access of the group's own values, along axis k, stay at the point itself?
+bool is_pointwise(const TensorFn& fn, size_t k) {
+  for (const Stage& s : fn.stages) {
+    if (k >= s.axes.size() || s.axes[k].extent.value != fn.stages[0].axes[k].extent.value) return false;
+    bool own = true;
+    auto look = [&](const Expr& e) {
+      walk(e, [&](const Expr& x) {
+        const Load* l = as<Load>(x);
+        if (!l || !defines(fn.stages, l->buffer)) return true;
+        const VarRef* v = k < l->index.size() ? as<VarRef>(l->index[k]) : nullptr;
+        own = own && v && v->var == s.axes[k].var;
+        return own;
+      });
+    };
+    for (const Expr& e : s.values) look(e);
+    for (const Expr& e : s.init) look(e);
+    if (!own) return false;
+  }
+  return true;
+}
+
+// The group's stages at one step, their axes of `shared` renamed to the first stage's, the others over the threads.
+struct ScanParts {
+  const TensorFn& fn;
+  std::vector<size_t> shared;  // axes that are the same in all stages, and never read across
+  std::vector<Axis> rest(const Stage& s) const {
+    std::vector<Axis> list;
+    for (size_t k = 1; k < s.axes.size(); k++)
+      if (std::find(shared.begin(), shared.end(), k) == shared.end()) list.push_back(s.axes[k]);
+    return list;
+  }
+  std::vector<Axis> outer() const {
+    std::vector<Axis> list;
+    for (const size_t k : shared) list.push_back(fn.stages[0].axes[k]);
+    return list;
+  }
+  Stmt point(const Stage& s, const Stmt& nest) const {
+    VarMap same;
+    for (const size_t k : shared) same[s.axes[k].var.get()] = Expr(fn.stages[0].axes[k].var);
+    return substitute(without_loops(nest, s.axes, 1), same);
+  }
+};
+
+// May the turns of this loop run at the same time? Every buffer that is stored, but those that a turn allocates, is
+// accessed at one place of its index by the loop's variable itself.
+bool has_independent_turns(const For& f) {
+  std::set<const BufferDef*> local, stored;  // looked up only
+  std::map<const BufferDef*, std::vector<const Exprs*>> accesses;
+  walk(
+      f.body,
+      [&](const Stmt& s) {
+        if (const Alloc* a = as<Alloc>(s)) local.insert(a->buffer.get());
+        if (const Store* k = as<Store>(s)) {
+          stored.insert(k->buffer.get());
+          accesses[k->buffer.get()].push_back(&k->index);
+        }
+        return true;
+      },
+      [&](const Expr& e) {
+        if (const Load* l = as<Load>(e)) accesses[l->buffer.get()].push_back(&l->index);
+        return true;
+      });
+  for (const auto& [buffer, list] : accesses) {
+    if (local.count(buffer) != 0 || stored.count(buffer) == 0) continue;
+    bool separate = false;
+    for (size_t k = 0; k < buffer->shape.size() && !separate; k++)
+      separate = std::all_of(list.begin(), list.end(), [&](const Exprs* index) {
+        const VarRef* v = k < index->size() ? as<VarRef>((*index)[k]) : nullptr;
+        return v && v->var == f.var;
+      });
+    if (!separate) return false;
+  }
+  return true;
+}
+
+constexpr int64_t kLocalBytes = 1024;  // of a thread's own arrays
+
+bool fits_a_thread(const Stmt& s) {
+  bool fits = true;
+  walk(s, [&](const Stmt& x) {
+    if (const Alloc* a = as<Alloc>(x)) fits = fits && num_elements(static_dims(a->buffer->shape)) * info(a->buffer->dtype).bytes <= kLocalBytes;
+    return fits;
+  });
+  return fits;
+}
+
+Stmt with_local_arrays(const Stmt& s) {
+  BufferMap local;
+  walk(s, [&](const Stmt& x) {
+    if (const Alloc* a = as<Alloc>(x); a && a->buffer->scope == Scope::Workspace) {
+      auto d = std::make_shared<BufferDef>(*a->buffer);
+      d->scope = Scope::Stack;
+      local[a->buffer.get()] = d;
+    }
+    return true;
+  });
+  return local.empty() ? s : substitute_buffers(s, local);
+}
+
+// Independent turns get a thread each; the rest runs in one thread.
+Stmt launches(const Stmt& s) {
+  if (const Seq* q = as<Seq>(s)) {
+    Stmts list;
+    for (const Stmt& x : q->list) list.push_back(launches(x));
+    return seq(std::move(list));
+  }
+  if (const Alloc* a = as<Alloc>(s)) return alloc(a->buffer, launches(a->body));
+  if (const Comment* c = as<Comment>(s)) return comment(c->text, launches(c->body));
+  std::vector<Axis> axes;
+  Stmt body = s;
+  while (const For* f = as<For>(body)) {
+    const auto extent = as_const_int(f->extent);
+    if (!extent || !is_const(f->begin, 0) || f->kind == ForKind::Vector || !has_independent_turns(*f)) break;
+    axes.push_back({f->var, Dim(*extent)});
+    body = f->body;
+  }
+  if (axes.empty() || !fits_a_thread(body)) return s;
+  return thread_per_point(axes, with_local_arrays(body));
+}
+
+}  // namespace
+
+std::optional<Scheduled> cuda_stage(const CudaArgs& a) {
+  if (a.fn.stages.size() != 1 || a.fn.stages[0].kind == Stage::Kind::Nest || a.fn.stages[0].scan >= 0) return {};
+  const Stage& stage = a.fn.stages[0];
+  std::vector<Buffer> allocs;
+  const Stmt nest = inside_allocs(lower_naive(a.fn), allocs);
+  Scheduled s = with_operands(a.fn, "per_result", "a thread per result, which reduces in the order of the definition");
+  s.body = with_allocs(thread_per_point(stage.axes, without_loops(nest, stage.axes, 0)), allocs);
+  return s;
+}
+
+std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
+  if (a.fn.stages.empty() || a.fn.stages[0].scan < 0) return {};
+  for (const Stage& s : a.fn.stages)
+    if (s.scan != a.fn.stages[0].scan) return {};
+  std::vector<Buffer> allocs;
+  const Stmt nest = inside_allocs(lower_naive(a.fn), allocs);
+  const For* steps = as<For>(nest);
+  check(steps != nullptr, "a scan is a loop over its steps");
+  const Seq* group = as<Seq>(steps->body);
+  ScanParts parts{a.fn, {}};
+  for (size_t k = 1; k < a.fn.stages[0].axes.size(); k++)
+    if (is_pointwise(a.fn, k)) parts.shared.push_back(k);
+  int64_t most = 1;
+  bool scalar = true;  // a step is one point: no thread waits for another
+  for (const Stage& s : a.fn.stages) {
+    most = std::max(most, points(parts.rest(s)));
+    scalar = scalar && parts.rest(s).empty();
+  }
+  const int64_t threads = std::min<int64_t>(1024, (most + 31) / 32 * 32);
+  const Var thread = make_var("thread"), block = make_var("block");
+  Stmts step;
+  for (size_t i = 0; i < a.fn.stages.size(); i++) {
+    const Stage& s = a.fn.stages[i];
+    const Stmt point = parts.point(s, group ? group->list.at(i) : steps->body);
+    if (scalar) {
+      step.push_back(point);
+      continue;
+    }
+    step.push_back(points_by_thread(parts.rest(s), point, thread, threads));
+    step.push_back(barrier(Scope::Global));
+  }
+  const Stmt body = loop(steps->var, steps->extent, seq(step), steps->kind, steps->begin);
+  Scheduled s = with_operands(a.fn, "scan",
+                              scalar ? "a thread per sequence, which goes through the steps"
+                                     : "a block per sequence, which goes through the steps; threads share a step's values");
+  if (scalar) {
+    s.body = with_allocs(thread_per_point(parts.outer(), body), allocs);
+    return s;
+  }
+  // One block per point of the axes that never meet.
+  Stmt launch = loop(thread, threads, body, ForKind::ThreadX);
+  const std::vector<Axis> outer = parts.outer();
+  VarMap at;
+  int64_t stride = 1;
+  for (size_t k = outer.size(); k-- > 0;) {
+    at[outer[k].var.get()] = floor_mod(floor_div(Expr(block), stride), outer[k].extent.value);
+    stride *= outer[k].extent.value;
+  }
+  if (stride == 0) return s;
+  s.body = with_allocs(loop(block, stride, substitute(launch, at), ForKind::BlockX), allocs);
+  return s;
+}
+
+std::optional<Scheduled> cuda_nest(const CudaArgs& a) {
+  Scheduled s = with_operands(a.fn, "nest", "independent turns of a loop in a thread each, the rest in one thread");
+  s.body = launches(lower_naive(a.fn));
+  return s;
+}
+
+}  // namespace tc

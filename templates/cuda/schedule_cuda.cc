@@ -1,0 +1,39 @@
+#include "templates/cuda/schedule_cuda.h"
+
+#include "templates/cuda/template.h"
+#include "templates/join_stages.h"
+
+namespace tc {
+namespace {
+
+// Each part by the template that fits it.
+std::optional<Scheduled> cuda_stages(const CudaArgs& a) {
+  auto part = [&](const TensorFn& fn, const std::vector<bool>& constant) {
+    return schedule_cuda(fn, constant, a.gpu, a.options);
+  };
+  return join_stages(a.fn, a.constant_input, part, true);
+}
+
+// In order; the first that knows the shape of the computation builds the loops.
+constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
+    cuda_elementwise,  // no reduction
+    cuda_per_result,   // one reduction, its epilogue: a thread per result
+    cuda_scan,         // stages that advance together
+    cuda_stages,       // several of these, one after the other
+    cuda_stage,        // any other formula: a thread per result
+    cuda_nest,         // loops that no formula says
+};
+
+}  // namespace
+
+Scheduled schedule_cuda(const TensorFn& fn, const std::vector<bool>& constant_input, const CudaModel& gpu,
+                        const ScheduleOptions& options) {
+  check(constant_input.size() == fn.inputs.size(), "one flag per input");
+  const std::optional<Canonical> canonical = canonicalize(fn);
+  const CudaArgs args{fn, canonical ? &*canonical : nullptr, constant_input, gpu, options};
+  for (const auto& make : kTemplates)
+    if (auto s = make(args)) return std::move(*s);
+  throw InternalError("no schedule for " + to_text(fn));
+}
+
+}  // namespace tc

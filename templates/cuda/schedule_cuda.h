@@ -1,0 +1,13 @@
+// Schedules of fused functions for a GPU.
+#pragma once
+#include "passes/schedule/schedule.h"
+#include "templates/cuda/cuda_model.h"
+
+namespace tc {
+
+/// The loops of `fn` in the form that templates/cuda/template.h describes. `constant_input`: one flag per fn.inputs, known
+/// at compile time. Every function has a schedule.
+Scheduled schedule_cuda(const TensorFn& fn, const std::vector<bool>& constant_input, const CudaModel& gpu,
+                        const ScheduleOptions& options = {});
+
+}  // namespace tc

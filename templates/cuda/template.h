@@ -1,0 +1,44 @@
+// The schedule templates of a GPU, one file each. A template looks at a function, or at its canonical form, and either
+// returns its loops or nothing, when the computation has another shape.
+//
+// The body of a CUDA schedule is a sequence of launches, each one nest: Block loops outermost, inside them the Allocs of
+// Shared buffers, inside them Thread loops, inside them the code of a thread with its Barriers. Block and Thread loops
+// have constant extents and begin at 0; an axis occurs once in a nest. Launches run one after the other: what one
+// stores, the next may read. Memory between launches is an Alloc of scope Workspace around them. A statement outside of
+// any nest runs in a single thread.
+#pragma once
+#include "passes/schedule/schedule.h"
+#include "templates/canonical.h"
+#include "templates/cuda/cuda_model.h"
+
+namespace tc {
+
+struct CudaArgs {
+  const TensorFn& fn;
+  const Canonical* canonical;  // null: the function has no canonical form
+  const std::vector<bool>& constant_input;
+  const CudaModel& gpu;
+  const ScheduleOptions& options;
+};
+
+std::optional<Scheduled> cuda_elementwise(const CudaArgs& a);
+std::optional<Scheduled> cuda_per_result(const CudaArgs& a);
+std::optional<Scheduled> cuda_stage(const CudaArgs& a);
+std::optional<Scheduled> cuda_scan(const CudaArgs& a);
+std::optional<Scheduled> cuda_nest(const CudaArgs& a);
+
+/// Threads of a block where nothing else is known.
+inline constexpr int64_t kBlockThreads = 256;
+
+/// A launch with one thread per point of `axes`; `body` is the code at a point. Null if there is no point.
+Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body);
+/// The same points, shared by the `threads` threads of a block; `thread` is the index of a thread.
+Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var& thread, int64_t threads);
+
+/// A launch that fills the border around the interior that a template stores; null if there is none.
+Stmt border_launch(const Canonical& c);
+
+/// All operands of the function, as they are.
+Scheduled with_operands(const TensorFn& fn, std::string family, std::string words);
+
+}  // namespace tc
