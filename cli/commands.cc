@@ -6,6 +6,7 @@
 
 #include "cli/progress.h"
 #include "emit_c/package.h"
+#include "emit_cuda/package.h"
 #include "ir/ops/op.h"
 
 namespace tc {
@@ -68,8 +69,11 @@ std::string summary(const CommandLine& c, const Program& p, const WriteReport& w
   s += "wrote     " + printable(c.out) + ": " + count_text(w.written.size(), "file") + ", " +
        to_text(int64_t(w.unchanged.size())) + " unchanged";
   if (!w.removed.empty()) s += ", " + to_text(int64_t(w.removed.size())) + " removed";
-  return s + "\nnext      make -C " + shell_word(c.out) + " && " +
-         shell_word(c.out + (c.out.ends_with("/") ? "" : "/") + p.name) + "\n";
+  const std::string dir = c.out + (c.out.ends_with("/") ? "" : "/");
+  if (c.request.target.is_cuda())
+    return s + "\nnext      cmake -S " + shell_word(c.out) + " -B " + shell_word(dir + "build") + " && cmake --build " +
+           shell_word(dir + "build") + " && " + shell_word(dir + "build/" + p.name) + "\n";
+  return s + "\nnext      make -C " + shell_word(c.out) + " && " + shell_word(dir + p.name) + "\n";
 }
 
 }  // namespace
@@ -80,6 +84,11 @@ void print_err(std::string_view text) { write_all(2, text); }
 ExitCode report(const Diagnostics& d) {
   for (const Diagnostic& x : d.list()) print_err(x.render() + "\n");
   return d.exit_code();
+}
+
+std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
+  const PackageOptions o{c.single_file};
+  return c.request.target.is_cuda() ? cuda_package(p, o) : c_package(p, o);
 }
 
 ExitCode emit_command(const CommandLine& c) {
@@ -94,7 +103,7 @@ ExitCode emit_command(const CommandLine& c) {
     print_err("nothing was written\n");
     return e;
   }
-  const std::vector<OutputFile> files = c_package(r.program, PackageOptions{c.single_file});
+  const std::vector<OutputFile> files = package_of(r.program, c);
   if (c.check) {
     const std::vector<std::string> differences = compare_package(c.out, files);
     for (const std::string& d : differences) print_out(d + "\n");

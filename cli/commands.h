@@ -1,6 +1,7 @@
 // The subcommands. Each returns the process's exit code; results go to stdout, messages to stderr.
 #pragma once
 #include "cli/options.h"
+#include "support/output_dir.h"
 
 namespace tc {
 
@@ -15,6 +16,9 @@ ExitCode verify_command(const CommandLine& c);
 ExitCode bench_command(const CommandLine& c);
 ExitCode help_command(const CommandLine& c);
 ExitCode explain_command(const CommandLine& c);
+
+/// The files that the command line asks for: the package of its target.
+std::vector<OutputFile> package_of(const Program& p, const CommandLine& c);
 
 /// Prints every diagnostic to stderr and gives the exit code.
 ExitCode report(const Diagnostics& d);

@@ -103,11 +103,23 @@ void set_cpu(CommandLine& c, const std::string& v) {
   c.native = v == "native";
 }
 
+void set_arch(CommandLine& c, const std::string& v) {
+  const CudaModel* row = find_arch(v);
+  if (!row) {
+    std::vector<std::string_view> names;
+    for (const CudaModel& m : cuda_models()) names.push_back(m.name);
+    std::string list;
+    for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
+    usage("unknown --arch '" + printable(v) + "'; known: " + list);
+  }
+  c.request.target.gpu = *row;
+}
+
 void set_target(CommandLine& c, const std::string& v) {
   if (v == "c")
     c.request.target.kind = Target::Kind::C;
   else if (v == "cuda")
-    throw Error("TC0002", ExitCode::Unsupported, "--target cuda is not supported yet; --target c is");
+    c.request.target.kind = Target::Kind::Cuda;
   else
     usage("unknown --target '" + printable(v) + "'" + did_you_mean(v, {"c", "cuda"}));
 }
@@ -151,6 +163,7 @@ const std::vector<Option>& options() {
       {"--target", "c|cuda", "what to print (default c)", set_target},
       {"--cpu", "NAME", "schedule for generic (default), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native",
        set_cpu},
+      {"--arch", "NAME", "CUDA: schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", set_arch},
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", set_name},
       {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", set_dim},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", set_shape},
@@ -197,7 +210,7 @@ struct Command {
 };
 constexpr Command kCommands[] = {
     {"emit", "print a model as source (the default)",
-     "  tc-emit model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim batch=1 resnet50.onnx -o out/\n  tc-emit --check "
+     "  tc-emit model.onnx -o out/\n  tc-emit --target cuda model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim batch=1 resnet50.onnx -o out/\n  tc-emit --check "
      "model.onnx -o third_party/model/\n"},
     {"check", "compile and write nothing: list every problem",
      "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},

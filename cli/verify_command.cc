@@ -76,10 +76,23 @@ Built build(const CommandLine& c, const std::string& dir, Diagnostics& problems)
   Built b;
   b.compilation = compile(c.request, problems);
   if (problems.has_errors()) return b;
-  write_package(dir, c_package(b.compilation.program, PackageOptions{c.single_file}));
-  const ProcessResult r = run_process({"make", "-s", "-C", dir}, true);
-  if (r.status != 0) tool_failed("make", r);
+  write_package(dir, package_of(b.compilation.program, c));
   b.program = dir + "/" + b.compilation.program.name;
+  if (!c.request.target.is_cuda()) {
+    const ProcessResult r = run_process({"make", "-s", "-C", dir}, true);
+    if (r.status != 0) tool_failed("make", r);
+    return b;
+  }
+  // A GPU if there is one, else the emulation that the package carries.
+  const bool gpu = std::filesystem::exists("/dev/nvidia0") && run_process({"nvcc", "--version"}, true).status == 0;
+  print_out(gpu ? "on the GPU\n" : "on the CPU, through the package's cuda_on_cpu\n");
+  std::vector<std::string> configure{"cmake", "-S", dir, "-B", dir + "/build"};
+  configure.push_back(gpu ? "-DCMAKE_CUDA_ARCHITECTURES=native" : "-DTC_CUDA_ON_CPU=ON");
+  for (const std::vector<std::string>& command : {configure, {"cmake", "--build", dir + "/build", "--parallel", "2"}}) {
+    const ProcessResult r = run_process(command, true);
+    if (r.status != 0) tool_failed("cmake", r);
+  }
+  b.program = dir + "/build/" + b.compilation.program.name;
   return b;
 }
 

@@ -5,6 +5,7 @@
 // Consumers of one value with equal pads share one Pad. What rounding up (ceil_mode) lets hang over the end of a
 // MaxPool is padding too. Integers, ConvTranspose, positions of maxima and averages that do not count the padding stay.
 //
+// Not for a GPU: there, a thread asks for the border once per load, and a kernel that only pads is a launch.
 // Needs: types; convert_layout before it, which then has fewer operators to move. Leaves: Conv and MaxPool of floats
 // without pads.
 #include <cmath>
@@ -110,6 +111,7 @@ void drop_pads(Node* n) {
 }  // namespace
 
 void explicit_pad(Graph& g, PassContext& cx) {
+  if (cx.target.is_cuda()) return;
   std::map<std::pair<int, std::string>, Value*> made;  // by value and suffix; looked up only
   for (const auto& owned : g.nodes()) {
     Node* n = owned.get();
