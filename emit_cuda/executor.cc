@@ -24,7 +24,7 @@ class Segments {
     std::string list;
     for (size_t i = 0; i < count_; i++) list += (i > 0 ? ", " : "") + std::string("segment_") + to_text(int64_t(i));
     return out_.text() + "constexpr int segment_count = " + to_text(int64_t(count_)) +
-           ";\nconstexpr segment_function *segments[segment_count] = {" + list + "};\n\n";
+           ";\nconstexpr segment_function *segments[segment_count] = {" + list + "};\n";
   }
 
   /// The body of execute(): runs the segments and takes the decisions between them.

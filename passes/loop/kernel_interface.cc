@@ -57,6 +57,26 @@ KernelInterface::KernelInterface(const Scheduled& s) : s_(s) {
   for (size_t i = s.scratch.size(); i > 0; i--) body_ = alloc(s.scratch[i - 1], body_);
 }
 
+std::vector<Buffer> KernelInterface::buffers() const {
+  std::vector<Buffer> list;
+  for (const Param& p : params_) list.push_back(p.buffer);
+  return list;
+}
+
+Stmt KernelInterface::name_views(const Stmt& s, BufferMap& flat) {
+  if (const Alias* k = as<Alias>(s)) {
+    const Buffer view = with_name(k->view, take(k->view->name));
+    flat[view.get()] = view;
+    return alias(view, k->base, k->offset, name_views(substitute_buffers(k->body, {{k->view.get(), view}}), flat));
+  }
+  if (const Comment* k = as<Comment>(s)) return comment(k->text, name_views(k->body, flat));
+  const Seq* k = as<Seq>(s);
+  if (!k) return s;
+  Stmts list;
+  for (const Stmt& x : k->list) list.push_back(name_views(x, flat));
+  return seq(std::move(list));
+}
+
 BufferMap KernelInterface::flatten(const BufferMap& flat) {
   BufferMap merged;
   for (Param& p : params_) {

@@ -17,6 +17,10 @@ class KernelInterface {
   /// The schedule's body over the named parameters, its scratch buffers allocated around it.
   const Stmt& body() const { return body_; }
   const std::set<std::string>& names() const { return taken_; }
+  /// The parameters' buffers, in order.
+  std::vector<Buffer> buffers() const;
+  /// Scratch memory of the host's part gets names of its own, which functions of the device take over; `flat` learns them.
+  Stmt name_views(const Stmt& s, BufferMap& flat);
 
   /// After flatten_buffers has filled `flat`: every parameter and its views become one flat buffer, the parameter. What
   /// is returned replaces the others in the body.

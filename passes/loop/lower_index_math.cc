@@ -9,9 +9,12 @@
 namespace tc {
 namespace {
 
-Ranges loop_ranges(const Stmt& s) {
+// Of loop variables and of named indexes.
+Ranges index_ranges(const Stmt& s) {
   Ranges ranges;
   walk(s, [&](const Stmt& x) {
+    if (const Let* l = as<Let>(x); l && l->value->dtype == DType::I64 && !l->value->vector)
+      if (const auto r = range_of(l->value, ranges)) ranges[l->var.get()] = *r;
     const For* f = as<For>(x);
     if (!f) return true;
     const auto begin = range_of(f->begin, ranges), extent = range_of(f->extent, ranges);
@@ -25,7 +28,7 @@ Ranges loop_ranges(const Stmt& s) {
 }  // namespace
 
 Stmt lower_index_math(const Stmt& s) {
-  const Ranges ranges = loop_ranges(s);
+  const Ranges ranges = index_ranges(s);
   return rewrite(s, [&](const Expr& e) -> Expr {
     const Apply* k = as<Apply>(e);
     if (!k || (k->op != Op::FloorDiv && k->op != Op::FloorMod) || e->dtype != DType::I64) return {};

@@ -50,14 +50,14 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
   BufferMap flat;
   const Stmt whole = flatten_buffers(simplify(io.body()), flat);
   PlacedScratch placed = place_scratch(substitute_buffers(whole, io.flatten(flat)), kCudaScratchAlign);
-  SplitFunction split = split_host_device(placed.body);
+  SplitFunction split = split_host_device(io.name_views(placed.body, flat), io.buffers());
   for (DeviceFunction& f : split.device) {
     const Stmt body = name_values(lower_index_math(shared_work(f.body, flat)));
     k.can_fail = k.can_fail || raises_status(body);
     f.body = assign_names(body, io.names());
   }
   k.scratch_bytes = placed.bytes;
-  k.body = assign_names(split.host, io.names());
+  k.body = split.host;
   k.device = std::move(split.device);
   io.finish(k, placed.scratch);
   return k;

@@ -7,7 +7,8 @@
 //                                                  kernel2: y[0] = t[0]
 //
 // What stands outside of such a nest runs in a single thread; neighbours of that kind share a function. The parameters of
-// a function are the buffers that are free in its body, in order of appearance.
+// a function are the buffers that are free in its body: those of the kernel in their order, then scratch memory in order
+// of appearance.
 #include "passes/loop/split_host_device.h"
 
 #include <set>
@@ -51,10 +52,14 @@ class FreeBuffers {
           return true;
         });
   }
-  std::vector<Buffer> list() const {
+  /// Those of `first` in their order, then the others.
+  std::vector<Buffer> list(const std::vector<Buffer>& first) const {
     std::vector<Buffer> free;
+    std::set<const BufferDef*> listed = bound_;
+    for (const Buffer& b : first)
+      if (known_.count(b.get()) != 0 && listed.insert(b.get()).second) free.push_back(b);
     for (const Buffer& b : seen_)
-      if (bound_.count(b.get()) == 0) free.push_back(b);
+      if (listed.insert(b.get()).second) free.push_back(b);
     return free;
   }
 
@@ -68,6 +73,7 @@ class FreeBuffers {
 
 class Splitter {
  public:
+  explicit Splitter(const std::vector<Buffer>& params) : params_(params) {}
   std::vector<DeviceFunction> device;
 
   Stmt host(const Stmt& s) {
@@ -115,16 +121,18 @@ class Splitter {
     });
     check(legal, "a launch is one nest of block and thread loops of constant sizes");
     check(!has_device_loops(s) || as<For>(s), "the loops of blocks and threads are outermost");
-    l.buffers = FreeBuffers(s).list();
+    l.buffers = FreeBuffers(s).list(params_);
     device.push_back({l.kernel, l.buffers, s, threads});
     return Stmt(std::make_shared<const StmtNode>(StmtNode{l}));
   }
+
+  const std::vector<Buffer>& params_;
 };
 
 }  // namespace
 
-SplitFunction split_host_device(const Stmt& s) {
-  Splitter splitter;
+SplitFunction split_host_device(const Stmt& s, const std::vector<Buffer>& params) {
+  Splitter splitter(params);
   const Stmt host = splitter.host(s);
   return {host, std::move(splitter.device)};
 }
