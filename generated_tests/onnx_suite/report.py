@@ -10,13 +10,15 @@ def escape(text):
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
-def markdown(results):
+def markdown(results, target="c"):
     """The whole document, the same for the same results: no times, no paths."""
     counts = collections.Counter((result.case.folder, result.status) for result in results)
     folders = list(dict.fromkeys(result.case.folder for result in results))
-    lines = ["# ONNX's backend suite", "",
-             "Written by `generated_tests/onnx_suite/run.py --report`; do not edit. Every model of the suite in the `onnx`",
-             "1.22.0 wheel is emitted as C, compiled with `gcc -std=gnu11 -O1 -Wall -Wextra -Werror`, run on its stored inputs",
+    how = {"c": ["1.22.0 wheel is emitted as C, compiled with `gcc -std=gnu11 -O1 -Wall -Wextra -Werror`, run on its stored inputs"],
+           "cuda": ["1.22.0 wheel is emitted as CUDA (`--target cuda`), compiled unchanged with `g++ -std=gnu++17 -O1 -Wall -Wextra",
+                    "-Werror` through the package's `cuda_on_cpu/`, run there on its stored inputs"]}[target]
+    lines = ["# ONNX's backend suite" + (", as CUDA on a CPU" if target == "cuda" else ""), "",
+             "Written by `generated_tests/onnx_suite/run.py --report`; do not edit. Every model of the suite in the `onnx`", *how,
              "and compared with its stored outputs: types and shapes exactly, numbers to rtol 1e-3 and atol 1e-7, as ONNX's own",
              "runner does (1e-6 for DFT, whose stored values carry single precision noise). *Refused* means that tc-emit said why and wrote nothing. Random operators are judged by shape and type,",
              "and each element by whether it is a possible one.", "", "| folder | models | passed | refused | wrong |", "|---|---|---|---|---|"]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs ONNX's backend suite: every model is emitted as C, compiled with warnings as errors, run and compared.
+With --target cuda it is emitted as CUDA, compiled by the C++ compiler and run on the CPU.
 
-usage: run.py [--tool build/tc-emit] [--jobs N] [--only REGEX] [--shard I/N] [--work DIR] [--keep] [--verbose]
+usage: run.py [--target c|cuda] [--tool build/tc-emit] [--jobs N] [--only REGEX] [--shard I/N] [--work DIR] [--keep] [--verbose]
               [--results FILE] [--report FILE] [--baseline FILE]     (run it with `scripts/python_env base`)
 
 A model is `passed`, `refused` (tc-emit said why, with exit code 1, 3 or 5), or `wrong`: tc-emit crashed or hung, the C
@@ -29,7 +30,7 @@ import report
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
-from toolchain import REFUSED, SECONDS, Failed, Toolchain, call, first_line, refusal  # noqa: E402
+from toolchain import REFUSED, SECONDS, Failed, CudaToolchain, Toolchain, call, first_line, refusal  # noqa: E402
 
 FLAGS = ["-O1", "-ffp-contract=off"]
 
@@ -64,7 +65,7 @@ def run_case(case, options, tools, work, seconds):
     """Emits, compiles, runs and compares one case; returns (status, reason); raises Failed where it is wrong."""
     model = onnx.load(case.model)
     package, program, outputs = work / "package", work / "program", work / "outputs"
-    emitted = call("emit", [options.tool, case.model, "-o", package, "--name", "m", "--target", "c", "--cpu", "generic",
+    emitted = call("emit", [options.tool, case.model, "-o", package, "--name", "m", "--target", options.target,
                             *suite.shape_flags(case, model), *options.emit_flags], seconds)
     if emitted.returncode in REFUSED:
         return "refused", refusal(emitted.stdout)
@@ -106,6 +107,7 @@ def chosen_cases(options):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--target", choices=["c", "cuda"], default="c")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="run the cases whose folder/name this finds")
     parser.add_argument("--shard", default="1/1", help="run part I of N")
@@ -130,7 +132,7 @@ def summarise(results, options, wall):
     for label in lost:
         print(f"lost {label}: passed in {options.baseline.name}, does not now")
     if options.report:
-        options.report.write_text(report.markdown(results))
+        options.report.write_text(report.markdown(results, options.target))
     if options.results:
         rows = [{"case": r.case.label, "status": r.status, "reason": r.reason, "seconds": r.seconds} for r in results]
         options.results.write_text(json.dumps(rows, indent=0) + "\n")
@@ -150,7 +152,7 @@ def main():
     start = time.monotonic()
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
         scratch = options.work if options.keep and options.work else temporary
-        tools = Toolchain(Path(temporary), FLAGS)
+        tools = (CudaToolchain if options.target == "cuda" else Toolchain)(Path(temporary), FLAGS)
         results = list(pool.map(lambda case: work_on(case, options, tools, scratch), chosen_cases(options)))
     sys.exit(summarise(results, options, time.monotonic() - start))
 

@@ -102,3 +102,31 @@ class Toolchain:
             result = call("compile", command, seconds, cwd=package)
             if result.returncode:
                 raise Failed("compile: " + first_line(result.stdout, r"error:|warning:|undefined"))
+
+
+class CudaToolchain(Toolchain):
+    """Builds CUDA packages with the C++ compiler, through the headers that they carry. What runs CUDA on a CPU is compiled
+    once, and the .cu files of a package are one translation unit, so that their headers are read once."""
+
+    ON_CPU = TEXTS / "cuda_on_cpu"
+
+    def __init__(self, folder, flags):
+        super().__init__(folder, flags)
+        self.cxx = ["g++", "-pipe", "-std=gnu++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fno-strict-aliasing", *flags]
+        self.on_cpu = {path.name: path.read_bytes() for path in self.ON_CPU.iterdir() if path.is_file()}
+        self.objects = []
+        for source in sorted(self.ON_CPU.glob("*.cc")):
+            if "check" not in source.name:
+                self.objects.append(folder / (source.stem + ".o"))
+                subprocess.run([*self.cxx, "-O2", f"-I{TEXTS}", f"-I{self.ON_CPU}", "-c", source, "-o", self.objects[-1]], check=True)
+
+    def commands(self, package, program):
+        for name, text in {**self.texts, **{"cuda_on_cpu/" + name: text for name, text in self.on_cpu.items()}}.items():
+            if (package / name).read_bytes() != text:
+                raise Failed(f"{name} of the package is not the repository's")
+        sources = sorted(path.relative_to(package) for path in package.rglob("*.cu"))
+        (package / "all.cc").write_text("".join(f'#include "{path}"\n' for path in sources))
+        weights = sorted(package.glob("*.S"))
+        return [[*self.base, f"-I{package}", "-DTC_MAIN_H", "-include", self.declarations, "-c", package / "main.c", "-o", package / "main.o"],
+                [*self.cxx, f"-I{package / 'cuda_on_cpu'}", f"-I{package}", "-c", package / "all.cc", "-o", package / "all.o"],
+                ["g++", package / "all.o", package / "main.o", *weights, self.program, *self.objects, "-lm", "-lpthread", "-o", program]]
