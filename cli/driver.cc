@@ -1,6 +1,7 @@
 #include "cli/driver.h"
 
 #include "passes/program/build_program.h"
+#include "support/reserved.h"
 
 namespace tc {
 
@@ -11,6 +12,7 @@ std::string default_name(const std::string& path) {
   std::string name = make_identifier(base, 40);
   for (char& c : name)
     if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  if (is_library_name(name)) name += "_model";
   return name;
 }
 

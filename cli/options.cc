@@ -4,6 +4,8 @@
 #include <charconv>
 #include <functional>
 
+#include "support/reserved.h"
+
 namespace tc {
 namespace {
 
@@ -132,6 +134,10 @@ void set_fp(CommandLine& c, const std::string& v) {
 void set_name(CommandLine& c, const std::string& v) {
   if (make_identifier(v, 40) != v)
     usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
+  std::string lower = v;
+  for (char& ch : lower)
+    if (ch >= 'A' && ch <= 'Z') ch = char(ch - 'A' + 'a');
+  if (is_library_name(lower)) usage("--name '" + v + "' is a name of the C library or of the emitted text; try '" + v + "_model'");
   c.request.name = v;
 }
 

@@ -1,0 +1,15 @@
+#include "support/reserved.h"
+
+#include <gtest/gtest.h>
+
+namespace tc {
+namespace {
+
+TEST(Reserved, NamesOfTheLibraryAreFound) {
+  for (const char* name : {"abort", "exp", "main", "yn", "fits", "signgam", "significand", "int8_t", "cudaMalloc"})
+    EXPECT_TRUE(is_library_name(name)) << name;
+  for (const char* name : {"digits", "resnet50", "expo", "m", ""}) EXPECT_FALSE(is_library_name(name)) << name;
+}
+
+}  // namespace
+}  // namespace tc
