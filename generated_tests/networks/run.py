@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Emits, compiles and runs the real networks and compares them with ONNX Runtime.
 
-usage: run.py [--tool build/tc-emit] [--cpu native] [--cache DIR] [--work DIR] [--emit-flags "..."] [--json FILE] [NAME ...]
+usage: run.py [--target c|cuda] [--tool build/tc-emit] [--cpu native] [--cache DIR] [--work DIR] [--emit-flags "..."] [--json FILE] [NAME ...]
                                                                                (run it with `scripts/python_env nets`)
 
 For every network, one line: the largest relative error norm(difference) / norm(reference) over its outputs, which must
 be below 1e-5; whether the largest element of each row is the same one; seconds and peak memory of tc-emit; seconds of the
 C compiler. The last line reads 'N passed, N failed'; the exit code is 0 if all passed. What is not in the cache yet is
 exported first (see export.py).
+With --target cuda the package is built by CMake for the CPU (TC_CUDA_ON_CPU).
 """
 import argparse
 import json
@@ -49,15 +50,21 @@ def tail(log):
 def emit_and_build(network, model, work, options):
     """Emits and compiles one network; returns {"program", "emit_s", "emit_mib", "compile_s"} or {"failure"}."""
     package, log = work / "package", work / "log"
-    command = [options.tool, model, "-o", package, "--name", network.name, "--target", "c", "--cpu", options.cpu,
-               *network.flags, *options.emit_flags]
+    cuda = options.target == "cuda"
+    command = [options.tool, model, "-o", package, "--name", network.name, "--target", options.target,
+               *([] if cuda else ["--cpu", options.cpu]), *network.flags, *options.emit_flags]
     code, emit_seconds, emit_mib = timed(command, log)
     if code:
         return {"failure": f"tc-emit ended with {code}: {tail(log)}"}
-    code, compile_seconds, _ = timed(["make", "-C", package, f"-j{os.cpu_count()}"], log)
+    binary = package / "build" if cuda else package
+    if cuda:
+        code, _, _ = timed(["cmake", "-S", package, "-B", binary, "-DTC_CUDA_ON_CPU=ON"], log)
+        if code:
+            return {"failure": f"cmake ended with {code}: {tail(log)}"}
+    code, compile_seconds, _ = timed(["make", "-C", binary, f"-j{os.cpu_count()}"], log)
     if code:
         return {"failure": f"make ended with {code}: {tail(log)}"}
-    return {"program": package / network.name, "emit_s": emit_seconds, "emit_mib": emit_mib, "compile_s": compile_seconds}
+    return {"program": binary / network.name, "emit_s": emit_seconds, "emit_mib": emit_mib, "compile_s": compile_seconds}
 
 
 def check(network, folder, work, options):
@@ -78,7 +85,7 @@ def check(network, folder, work, options):
         reference, actual = np.load(reference_path), np.load(outputs / reference_path.name)
         errors.append(relative_error(actual, reference))
         same = same and same_choice(actual, reference)
-    row.update(errors=errors, same_choice=same, passed=max(errors) < MAX_ERROR and same)
+    row.update(errors=errors, same_choice=same, passed=max(errors) < options.max_error and same)
     return row
 
 
@@ -89,12 +96,14 @@ def line_of(row):
         return f"{verdict} {row['name']:22} {row['failure']}"
     return (f"{verdict} {row['name']:22} error {max(row['errors']):.2e}  largest {'same' if row['same_choice'] else 'OTHER'}"
             f"  tc-emit {row['emit_s']:6.2f} s {row['emit_mib']:6.0f} MiB  make {row['compile_s']:6.2f} s"
-            f"  run {row['run_mib']:5.0f} MiB")
+            f"  run {row['run_s']:6.2f} s {row['run_mib']:5.0f} MiB")
 
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--target", choices=["c", "cuda"], default="c")
+    parser.add_argument("--max-error", type=float, default=MAX_ERROR, help="bound of the relative error (default 1e-5)")
     parser.add_argument("--cpu", default="native")
     parser.add_argument("--cache", type=Path, default=export.default_cache())
     parser.add_argument("--work", type=Path, help="keep the packages in this folder")
