@@ -52,7 +52,7 @@ std::string as_json(const ModelFacts& f, const Work& work) {
   j["outputs"] = ports(f.outputs);
   j["operators"] = nlohmann::ordered_json::object();
   for (const auto& [op, count] : f.operators) j["operators"][json_name(ModelText(op))] = count;
-  return j.dump(1) + "\n";
+  return j.dump(1, ' ', true) + "\n";
 }
 
 std::string as_table(const ModelFacts& f, const Work& work) {

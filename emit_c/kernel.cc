@@ -5,6 +5,7 @@
 #include "emit_c/stmt.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/index_width.h"
 #include "support/text.h"
 
 namespace tc {
@@ -81,9 +82,8 @@ struct Uses {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const Kernel& k, const std::string& prefix) : k_(k), full_(prefix + "_" + k.name) {
-    for (const Param& p : k.params) wide_ = wide_ || num_elements(p.dims) > INT32_MAX / 2;
-  }
+  KernelPrinter(const Kernel& k, const std::string& prefix)
+      : k_(k), full_(prefix + "_" + k.name), wide_(needs_wide_index(k)) {}
 
   KernelText print(const std::string& cpu) {
     std::vector<std::string> params;
@@ -153,7 +153,8 @@ class KernelPrinter {
 
   void part(const Part& part, size_t index) {
     const std::string v = part.loop.var->name;
-    const bool shifted = !is_const(part.loop.begin, 0);
+    // Chunks are counted in int; where their number is multiplied, it may have to be wider.
+    const bool shifted = !is_const(part.loop.begin, 0) || wide_;
     out_.line("static void " + full_ + "_part" + (index > 0 ? to_text(int64_t(index + 1)) : "") +
               "(const void *arguments, int " + (shifted ? "chunk" : v) + ")");
     open();
@@ -165,7 +166,8 @@ class KernelPrinter {
     for (const Param& p : k_.params)
       if (p.role == Param::Role::Status ? used.status : used.buffers.count(p.buffer.get()) != 0)
         out_.line(parameter(p, is_restricted(p)) + " = args->" + name_of(p) + ";");
-    if (shifted) out_.line("const int " + v + " = chunk + " + ExprPrinter(text_.needs).index(part.loop.begin) + ";");
+    if (shifted) out_.line(std::string("const ") + (wide_ ? "int64_t " : "int ") + v + " = chunk" +
+                         (is_const(part.loop.begin, 0) ? "" : " + " + ExprPrinter(text_.needs).index(part.loop.begin)) + ";");
     StmtPrinter body(out_, text_.needs, wide_);
     for (const Stmt& s : around) {
       if (const Let* k = as<Let>(s)) body.declare(*k);
@@ -183,7 +185,7 @@ class KernelPrinter {
 
   const Kernel& k_;
   std::string full_;
-  bool wide_ = false;
+  bool wide_;
   SourceWriter out_;
   KernelText text_;
 };

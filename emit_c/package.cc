@@ -60,7 +60,7 @@ std::string manifest(const Program& p, const std::vector<OutputFile>& files, uin
   for (const OutputFile& f : files) names.push_back(f.path);
   names.push_back("manifest.json");
   j["files"] = std::move(names);
-  return j.dump(1) + "\n";
+  return j.dump(1, ' ', true) + "\n";  // ASCII only: what a name shows is what it is
 }
 
 std::string weights_blob(const Program& p, uint64_t layout_id) {

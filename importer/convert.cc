@@ -9,6 +9,7 @@
 #include <onnx/version_converter/convert.h>
 
 #include "importer/convert_fixes.h"
+#include "importer/shape_registry.h"
 
 namespace tc::importer {
 
@@ -59,7 +60,8 @@ bool try_infer(onnx::ModelProto& m, std::string& why) {
   onnx::ModelProto copy = m;
   try {
     const onnx::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
-    onnx::shape_inference::InferShapes(copy, onnx::OpSchemaRegistry::Instance(), options);
+    const ShapeRegistry schemas;
+    onnx::shape_inference::InferShapes(copy, &schemas, options);
   } catch (const std::exception& e) {
     why = e.what();
     return false;

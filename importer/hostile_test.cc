@@ -248,6 +248,14 @@ std::string nested(int depth) {
   return header() + "g (bool c, float[2] x) => (float[2] " + result + ") { " + inner + " }";
 }
 
+/// ONNX's inference makes an object of each element of a vector that it takes for a shape (shape_registry.h).
+TEST(Hostile, LongVectorsAreNoShapes) {
+  const Imported m = import_text(header() + R"(g (int64[1] x) => (int64[n] y)
+<int64 a = {0}, int64 b = {100000000000000000}, int64 d = {1}> { r = Range(a, b, d)  y = Add(x, r) })");
+  EXPECT_EQ(m.exit, ExitCode::Ok) << m.problems;
+  EXPECT_EQ(to_text(m.graph.outputs()[0]->type), "i64[100000000000000000]");
+}
+
 TEST(Hostile, NestedBodies) {
   EXPECT_EQ(import_text(nested(31)).problems, "");
   EXPECT_EQ(import_text(nested(32)).problems, "");

@@ -3,6 +3,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
 #include "passes/loop/assign_names.h"
 #include "passes/loop/common_subexpr.h"
 #include "passes/loop/flatten_buffers.h"
@@ -28,13 +29,23 @@ Stmt shared_work(const Stmt& s, BufferMap& flat) {
   return hoist_pointers(flatten_buffers(body, flat));
 }
 
+// Chunks are counted in int (tc_parallel.h). Where there are more, no memory holds the tensor anyway: one thread.
+Stmt countable_chunks(const Stmt& body) {
+  return rewrite(body, {}, [](const Stmt& s) -> Stmt {
+    const For* f = as<For>(s);
+    if (!f || f->kind != ForKind::Parallel) return {};
+    const std::optional<int64_t> chunks = as_const_int(f->extent);
+    return chunks && *chunks > INT32_MAX ? loop(f->var, f->extent, f->body, ForKind::Serial, f->begin) : Stmt();
+  });
+}
+
 }  // namespace
 
 Kernel lower_kernel(const Scheduled& s) {
   KernelInterface io(s);
   Kernel k;
   BufferMap flat;
-  PlacedScratch placed = place_scratch(shared_work(io.body(), flat), kScratchAlign);
+  PlacedScratch placed = place_scratch(shared_work(countable_chunks(io.body()), flat), kScratchAlign);
   const Stmt body = name_values(lower_index_math(placed.body));
   k.scratch_bytes = placed.bytes;
   k.can_fail = raises_status(body);
