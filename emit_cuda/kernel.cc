@@ -3,6 +3,7 @@
 #include "emit_cuda/device_stmt.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/index_width.h"
 #include "support/text.h"
 
 namespace tc {
@@ -21,9 +22,8 @@ bool writes(const Stmt& s, const Buffer& b) {
 
 class CudaKernelPrinter {
  public:
-  CudaKernelPrinter(const Kernel& k, const std::string& prefix) : k_(k), full_(prefix + "_" + k.name) {
-    for (const Param& p : k.params) wide_ = wide_ || num_elements(p.dims) > INT32_MAX / 2;
-  }
+  CudaKernelPrinter(const Kernel& k, const std::string& prefix)
+      : k_(k), full_(prefix + "_" + k.name), wide_(needs_wide_index(k)) {}
 
   KernelText print(const std::string& arch) {
     print_head_comment(out_, k_, arch);
@@ -158,7 +158,7 @@ class CudaKernelPrinter {
 
   const Kernel& k_;
   std::string full_;
-  bool wide_ = false;
+  bool wide_;
   SourceWriter out_;
   KernelText text_;
 };
