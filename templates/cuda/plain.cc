@@ -140,6 +140,16 @@ Stmt with_local_arrays(const Stmt& s) {
   return local.empty() ? s : substitute_buffers(s, local);
 }
 
+Stmt launches(const Stmt& s);
+
+// What several launches share lies in memory that outlives them.
+Stmt alloc_between(const Alloc& a) {
+  auto d = std::make_shared<BufferDef>(*a.buffer);
+  d->scope = Scope::Workspace;
+  const Buffer b = d;
+  return alloc(b, launches(substitute_buffers(a.body, {{a.buffer.get(), b}})));
+}
+
 // Independent turns get a thread each; the rest runs in one thread.
 Stmt launches(const Stmt& s) {
   if (const Seq* q = as<Seq>(s)) {
@@ -147,7 +157,7 @@ Stmt launches(const Stmt& s) {
     for (const Stmt& x : q->list) list.push_back(launches(x));
     return seq(std::move(list));
   }
-  if (const Alloc* a = as<Alloc>(s)) return alloc(a->buffer, launches(a->body));
+  if (const Alloc* a = as<Alloc>(s)) return alloc_between(*a);
   if (const Comment* c = as<Comment>(s)) return comment(c->text, launches(c->body));
   std::vector<Axis> axes;
   Stmt body = s;

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""What a CUDA toolkit can say about emitted kernels without a GPU.
+
+usage: run.py [--tool build/tc-emit] [--cache DIR] [--arch 80,90] [NETWORK ...]     (run it with `scripts/python_env nets`)
+
+Every kernel of the test networks is compiled by nvcc with `-Werror all-warnings`; ptxas must report no spilled register and no
+local memory. The same text goes through NVRTC in process. One line per network and kind of check; the last line reads
+'N passed, N failed'. Without a toolkit one line says so, and nothing is judged.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "generated_tests" / "networks"))
+import export  # noqa: E402
+from catalog import NETWORKS  # noqa: E402
+from nvrtc import Nvrtc  # noqa: E402
+
+CHOSEN = ("resnet50", "mobilenet_v2", "efficientnet_b0", "vit_b_16", "bert_base", "lstm_tagger", "gru_tagger", "ppocr_det",
+          "ppocr_rec", "ppocr_cls", "minilm")
+# What tensor cores and asynchronous copies look like in PTX, by the options that promise them.
+PROMISES = {"tf32": ("mma.sync", "cp.async"), "fp16": ("mma.sync", "ldmatrix"), "bf16": ("mma.sync", "ldmatrix")}
+
+
+def emit(tool, network, model, package, flags=()):
+    """Emits a network as CUDA; raises CalledProcessError if tc-emit fails."""
+    subprocess.run([tool, "--quiet", "--target", "cuda", model, "-o", package, "--name", network.name, *network.flags, *flags],
+                   check=True, capture_output=True, text=True)
+
+
+def spills(report):
+    """{kernel: what ptxas complains of} from the output of -Xptxas -v."""
+    found, kernel = {}, "?"
+    for line in report.splitlines():
+        named = re.search(r"Compiling entry function '(\S+)' for '(\S+)'", line)
+        if named:
+            kernel = f"{named[1]} ({named[2]})"
+        used = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line)
+        if used and (int(used[2]) or int(used[3])):
+            found[kernel] = line.strip()
+    return found
+
+
+def unity(package):
+    """All kernels of a package in one source: the headers are read once."""
+    kernels = sorted((package / "kernels").glob("*.cu"))
+    (package / "all_kernels.cu").write_text("".join(f'#include "kernels/{kernel.name}"\n' for kernel in kernels))
+    return kernels
+
+
+def with_nvcc(package, archs):
+    """None if the kernels pass, else the first complaint."""
+    unity(package)
+    codes = [word for arch in archs for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
+    run = subprocess.run(["nvcc", *codes, "-std=c++17", "-Werror", "all-warnings", "-Xptxas", "-v", "-c", "all_kernels.cu", "-o",
+                          "all_kernels.o"], cwd=package, capture_output=True, text=True)
+    if run.returncode:
+        told = [line for line in (run.stdout + run.stderr).splitlines() if "error" in line or "warning" in line]
+        return (told or ["nvcc failed"])[0]
+    bad = spills(run.stdout + run.stderr)
+    if not re.search(r"Compiling entry function", run.stdout + run.stderr):
+        return "ptxas reported no kernel"
+    return f"{len(bad)} kernels spill, {next(iter(bad))}: {next(iter(bad.values()))}" if bad else None
+
+
+def with_nvrtc(nvrtc, package, arch):
+    """(None or the first complaint, PTX): each kernel file as it is, without system headers."""
+    headers = {f"../{path.name}": path.read_text() for path in package.glob("tc_*.h")}
+    headers.update({path.name: path.read_text() for path in package.glob("tc_*.h")})
+    code = []
+    for kernel in sorted((package / "kernels").glob("*.cu")):
+        succeeded, log, ptx = nvrtc.compile(kernel.read_text(), headers, arch)
+        if not succeeded:
+            told = [line for line in log.splitlines() if "error" in line]
+            return f"{kernel.name}: {(told or ['NVRTC failed'])[0]}", ""
+        code.append(ptx)
+    return None, "\n".join(code)
+
+
+def whole_program(tool, work):
+    """None if the example's package builds with CMake and nvcc, and its program says clearly that there is no GPU (or runs)."""
+    package, build = work / "digits", work / "digits_build"
+    subprocess.run([tool, "--quiet", "--target", "cuda", ROOT / "examples" / "digits" / "digits.onnx", "-o", package], check=True)
+    for command in (["cmake", "-S", package, "-B", build, "-DCMAKE_CUDA_ARCHITECTURES=80"], ["cmake", "--build", build]):
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode:
+            return (run.stdout + run.stderr).strip().splitlines()[-1]
+    run = subprocess.run([build / "digits", "--seed", "1"], capture_output=True, text=True)
+    if run.returncode and "cudaStreamCreateWithFlags" not in run.stderr:
+        return f"without a GPU the program ends with {run.returncode}: {run.stderr.strip()}"
+    return None
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--cache", type=Path, default=export.default_cache())
+    parser.add_argument("--arch", default="80,90")
+    parser.add_argument("--flags", type=str.split, default=[], help="more flags for tc-emit")
+    parser.add_argument("names", nargs="*", default=CHOSEN)
+    options = parser.parse_args()
+    options.tool = options.tool.resolve()
+    return options
+
+
+def main():
+    options = parse_options()
+    if Path("/usr/local/cuda/bin").exists():
+        os.environ["PATH"] += ":/usr/local/cuda/bin"
+    nvrtc = Nvrtc.find()
+    if not shutil.which("nvcc"):
+        print("no CUDA toolkit is installed: kernels are not compiled by nvcc or NVRTC here")
+        print("0 passed, 0 failed")
+        return 0
+    archs = options.arch.split(",")
+    chosen = [network for network in NETWORKS if network.name in options.names]
+    export.make_missing([network.name for network in chosen], options.cache)
+    counts = {True: 0, False: 0}
+
+    def judge(name, check, complaint):
+        counts[complaint is None] += 1
+        print(f"{'passed' if complaint is None else 'FAILED'} {name:18} {check}" + (f": {complaint}" if complaint else ""), flush=True)
+
+    with tempfile.TemporaryDirectory() as scratch:
+        judge("digits", "CMake with nvcc, an honest program", whole_program(options.tool, Path(scratch)))
+    for network in chosen:
+        with tempfile.TemporaryDirectory() as scratch:
+            package = Path(scratch) / "package"
+            try:
+                emit(options.tool, network, options.cache / network.name / "model.onnx", package, options.flags)
+            except subprocess.CalledProcessError as error:
+                judge(network.name, "tc-emit", (error.stderr or "failed").splitlines()[0])
+                continue
+            judge(network.name, f"nvcc, no spills, sm_{', sm_'.join(archs)}", with_nvcc(package, archs))
+            if nvrtc is None:
+                print("NVRTC is not installed: not judged")
+                continue
+            complaint, ptx = with_nvrtc(nvrtc, package, archs[0])
+            judge(network.name, "NVRTC", complaint)
+            for flag, instructions in PROMISES.items():
+                if flag in options.flags:
+                    for word in instructions:
+                        judge(network.name, f"{word} in PTX", None if word in ptx else "not there")
+    print(f"{counts[True]} passed, {counts[False]} failed")
+    return 1 if counts[False] or not counts[True] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
