@@ -92,6 +92,8 @@ const Checker *checker;
 
 namespace {
 
+constexpr size_t kMaxDynamic = 256 << 10;
+
 struct Operation {  // of some lanes of a warp; nobody waits if arrived is 0
   unsigned mask, arrived;
   const char *what, *file;
@@ -105,8 +107,6 @@ struct Machine {
   void *suspended[kMaxThreads];  // stack pointers
   void *launcher;
   void (*threads)(const void *);
-  int order[kMaxThreads];
-  uint3 index[kMaxThreads];
   int queue[kMaxThreads];  // a ring of the threads that can go on
   unsigned head, tail;
   bool at_barrier[kMaxThreads];
@@ -115,7 +115,7 @@ struct Machine {
   int barrier_line;
   Operation operations[kMaxWarps][32];
   int operations_used[kMaxWarps];
-  std::vector<unsigned char> dynamic;
+  char *dynamic = nullptr;  // shared memory, before a page that cannot be touched
   Random random{1};
   bool failed;
   std::string why;
@@ -130,7 +130,7 @@ Machine &machine()
 void set_thread(int t)
 {
   now.linear = t;
-  now.thread = machine().index[t];
+  now.thread = now.index[t];
 }
 void go_on(int t)
 {
@@ -155,8 +155,13 @@ void note_failure(std::string why)
 
 void shuffle_order()
 {
-  Machine &m = machine();
-  for (int i = now.count - 1; i > 0; i--) std::swap(m.order[i], m.order[m.random.next() % unsigned(i + 1)]);
+  for (int i = now.count - 1; i > 0; i--) std::swap(now.order[i], now.order[machine().random.next() % unsigned(i + 1)]);
+}
+
+void out_of_memory(const char *what)
+{
+  fprintf(stderr, "cuda_on_cpu: no memory for %s\n", what);
+  abort();
 }
 
 void fiber_main();
@@ -167,10 +172,7 @@ void *new_fiber()
   Machine &m = machine();
   if (m.free_stacks.empty()) {
     void *s = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (s == MAP_FAILED) {
-      fprintf(stderr, "cuda_on_cpu: no memory for a stack\n");
-      abort();
-    }
+    if (s == MAP_FAILED) out_of_memory("a stack");
     mprotect(s, 4096, PROT_NONE);
     m.stacks.push_back((char *)s);
     m.free_stacks.push_back((char *)s);
@@ -200,7 +202,10 @@ void *new_fiber()
 std::string deadlock()
 {
   Machine &m = machine();
-  std::string s = "deadlock: " + std::to_string(m.waiting) + " of " + std::to_string(now.live) + " threads wait in __syncthreads()";
+  std::string s = "deadlock";
+  if (m.waiting != 0)
+    s += ": " + std::to_string(m.waiting) + " of " + std::to_string(now.live) + " threads wait in __syncthreads() at " + m.barrier_file + ":" +
+         std::to_string(m.barrier_line);
   for (int w = 0; w < kMaxWarps; w++)
     for (int i = 0; i < m.operations_used[w]; i++) {
       const Operation &o = m.operations[w][i];
@@ -224,7 +229,7 @@ void release_barrier()
   ticks.barrier++;
   if (options().order == Options::kRandom) shuffle_order();
   for (int i = 0; i < now.count; i++) {
-    const int t = m.order[i];
+    const int t = now.order[i];
     if (m.at_barrier[t]) go_on(t);
     m.at_barrier[t] = false;
   }
@@ -341,13 +346,15 @@ void begin_launch(const Launch &l)
   now.count = (int)(l.block.x * l.block.y * l.block.z);
   for (int t = 0; t < now.count; t++) {
     const unsigned u = (unsigned)t;
-    m.index[t] = {u % l.block.x, u / l.block.x % l.block.y, u / (l.block.x * l.block.y)};
-    m.order[t] = options().order == Options::kReverse ? now.count - 1 - t : t;
+    now.index[t] = {u % l.block.x, u / l.block.x % l.block.y, u / (l.block.x * l.block.y)};
+    now.order[t] = options().order == Options::kReverse ? now.count - 1 - t : t;
   }
-  now.order = m.order;
-  now.index = m.index;
-  m.dynamic.resize(l.shared_bytes + 1024);
-  now.dynamic_shared = m.dynamic.data() + (0 - (uintptr_t)m.dynamic.data()) % 1024;
+  if (m.dynamic == nullptr) {
+    m.dynamic = (char *)mmap(nullptr, kMaxDynamic + 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m.dynamic == MAP_FAILED) out_of_memory("shared memory");
+    mprotect(m.dynamic + kMaxDynamic, 65536, PROT_NONE);
+  }
+  now.dynamic_shared = (unsigned char *)m.dynamic + kMaxDynamic - (l.shared_bytes + 127) / 128 * 128;
   m.failed = false;
   ticks.launch = ++ticks.barrier;
 }
@@ -372,7 +379,7 @@ const Options &options()
 bool run_grid(const Launch &l, void (*threads)(const void *), const void *args, size_t args_bytes)
 {
   Machine &m = machine();
-  running = {l.name, args, args_bytes, l.shared_begin, l.shared_end, l.shared_bytes, nullptr};
+  running = {l.name, args, args_bytes, l.constant_begin, l.constant_end, l.shared_begin, l.shared_end, l.shared_bytes, nullptr};
   m.threads = threads;
   begin_launch(l);
   catch_faults();
@@ -515,9 +522,17 @@ unsigned ballot(unsigned mask, bool vote, const char *file, int line)
   return v.all;
 }
 
-void atomic_hook(const void *p, size_t bytes, const char *file, int line)
+void copy16(void *to, const void *from) { memcpy(to, from, 16); }
+void checked_access(const void *p, size_t bytes, bool write, const char *file, int line)
 {
-  if (checker) checker->access(p, bytes, true, true, file, line);
+  if (checker && running.stack != nullptr) checker->access(p, bytes, write, false, file, line);
 }
+
+void atomic_hook(const void *p, void *old, size_t bytes, const char *file, int line)
+{
+  if (checker && running.stack != nullptr) checker->access(p, bytes, true, true, file, line);
+  memcpy(old, p, bytes);
+}
+void store_hidden(void *p, const void *from, size_t bytes) { memcpy(p, from, bytes); }
 
 }  // namespace tc_cpu

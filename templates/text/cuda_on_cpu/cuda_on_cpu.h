@@ -47,6 +47,8 @@ TC_CUDA_VECTOR(unsigned, uint, 4);
 
 extern "C" unsigned char __start_tc_cuda_shared[] __attribute__((weak, visibility("hidden")));
 extern "C" unsigned char __stop_tc_cuda_shared[] __attribute__((weak, visibility("hidden")));
+extern "C" const unsigned char __start_tc_cuda_constant[] __attribute__((weak, visibility("hidden")));
+extern "C" const unsigned char __stop_tc_cuda_constant[] __attribute__((weak, visibility("hidden")));
 
 enum cudaError_t : int;
 
@@ -60,8 +62,8 @@ struct Now {
   int started, count;  // threads begun, threads of the block
   int live;            // threads not at their end
   bool ready;          // a thread that waited can go on: nobody begins before it
-  const int *order;
-  const uint3 *index;  // threadIdx by linear number
+  int order[1024];    // in which threads begin
+  uint3 index[1024];  // threadIdx by linear number
   unsigned char *dynamic_shared;
 };
 extern Now now;
@@ -73,8 +75,10 @@ struct Launch {
   size_t shared_bytes;
   Stream *stream;
   unsigned char *shared_begin, *shared_end;  // __shared__ variables of the module
+  const unsigned char *constant_begin, *constant_end;
 };
-// Puts a launch into its stream. `threads` runs threads of a block until one of them waits; args are copied.
+// Puts a launch into its stream and returns what cudaGetLastError() says behind it. `threads` runs threads of a block
+// until one of them waits; args are copied.
 cudaError_t enqueue(const Launch &launch, void (*threads)(const void *args), const void *args, size_t bytes);
 
 inline bool begin_thread()
@@ -109,7 +113,10 @@ int barrier_count(int predicate, const char *file, int line);  // a barrier, and
 void warp_barrier(unsigned mask, const char *file, int line);
 uint64_t shuffle(unsigned mask, uint64_t value, int from_lane, const char *file, int line);
 unsigned ballot(unsigned mask, bool vote, const char *file, int line);
-void atomic_hook(const void *p, size_t bytes, const char *file, int line);
+void atomic_hook(const void *p, void *old, size_t bytes, const char *file, int line);  // checks, then loads
+void store_hidden(void *p, const void *from, size_t bytes);  // without checks
+void copy16(void *to, const void *from);                     // the same for 16 bytes
+void checked_access(const void *p, size_t bytes, bool write, const char *file, int line);
 [[noreturn]] void misaligned(const void *p, size_t bytes, const char *file, int line);
 
 inline void check_aligned(const void *p, size_t bytes, const char *file, int line)
@@ -134,11 +141,10 @@ inline int lane_near(int lane_wanted, int width) { return lane_wanted >= 0 && la
 template <class T, class F>
 T atomic_update(T *p, F f, const char *file, int line)
 {
-  atomic_hook(p, sizeof(T), file, line);
-  T old;
-  memcpy(&old, p, sizeof old);
-  const T next = f(old);
-  memcpy(p, &next, sizeof next);
+  T old, next;
+  atomic_hook(p, &old, sizeof(T), file, line);
+  next = f(old);
+  store_hidden(p, &next, sizeof(T));
   return old;
 }
 

@@ -22,6 +22,7 @@ struct Running {  // the launch whose blocks run
   const char *kernel;
   const void *args;
   size_t args_bytes;
+  const unsigned char *constant_begin, *constant_end;
   unsigned char *shared_begin, *shared_end;
   size_t dynamic_bytes;
   char *stack;  // of the running fiber; null outside kernels

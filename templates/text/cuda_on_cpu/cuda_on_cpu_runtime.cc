@@ -269,27 +269,30 @@ bool right_sides(const void *to, const void *from, cudaMemcpyKind kind)
          on_device(from) == (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice);
 }
 
+bool fits(const dim3 &grid, const dim3 &block)
+{
+  const bool some = grid.x >= 1 && grid.y >= 1 && grid.z >= 1 && block.x >= 1 && block.y >= 1 && block.z >= 1;
+  return some && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535 && block.x <= kMaxThreads && block.y <= kMaxThreads && block.z <= 64 &&
+         (size_t)block.x * block.y * block.z <= kMaxThreads;
+}
+
 }  // namespace
 
 cudaError_t enqueue(const Launch &launch, void (*threads)(const void *), const void *args, size_t bytes)
 {
   const Lock lock(device().lock);
   Stream *s = resolve(launch.stream);
-  const cudaError_t allowed = may_issue(s);
-  if (allowed != cudaSuccess) return result(allowed);
-  const dim3 &g = launch.grid, &b = launch.block;
-  const bool fits = g.x >= 1 && g.y >= 1 && g.z >= 1 && g.x <= 0x7fffffff && g.y <= 65535 && g.z <= 65535 && b.x >= 1 && b.y >= 1 && b.z >= 1 &&
-                    b.x <= kMaxThreads && b.y <= kMaxThreads && b.z <= 64 && (size_t)b.x * b.y * b.z <= kMaxThreads;
-  if (!fits) return result(cudaErrorInvalidConfiguration);
-  if (launch.shared_bytes > (227 << 10)) return result(cudaErrorInvalidValue);
+  const cudaError_t before = cudaGetLastError(), allowed = may_issue(s);
+  if (allowed != cudaSuccess) return allowed;
+  if (!fits(launch.grid, launch.block)) return cudaErrorInvalidConfiguration;
+  if (launch.shared_bytes > (227 << 10)) return cudaErrorInvalidValue;
   const std::vector<unsigned char> copy((const unsigned char *)args, (const unsigned char *)args + bytes);
   issue(s, [=] {
     alignas(64) unsigned char aligned[4096];
     memcpy(aligned, copy.data(), copy.size());
     if (!run_grid(launch, threads, aligned, copy.size())) device().broken = cudaErrorLaunchFailure;
   });
-  // A failed kernel shows at the next call that waits, as on a device.
-  return cudaSuccess;
+  return before;  // as cudaGetLastError() would; a kernel that fails shows in the calls after it
 }
 
 }  // namespace tc_cpu

@@ -12,9 +12,8 @@ namespace tc_cpu {
 template <auto Kernel, class... A>
 cudaError_t launch_named(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... arguments)
 {
-  const Launch launch = {name, grid, block, shared_bytes, stream, __start_tc_cuda_shared, __stop_tc_cuda_shared};
-  const cudaError_t e = launch_kernel<Kernel>(launch, Kernel, arguments...);
-  return e != cudaSuccess ? e : cudaGetLastError();
+  const Launch launch = {name, grid, block, shared_bytes, stream, __start_tc_cuda_shared, __stop_tc_cuda_shared, __start_tc_cuda_constant, __stop_tc_cuda_constant};
+  return launch_kernel<Kernel>(launch, Kernel, arguments...);
 }
 
 void cp_async(void *shared, const void *global, int bytes, bool valid, const char *file, int line);
@@ -30,24 +29,41 @@ void mma_s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *
 inline unsigned char *tc_dynamic_shared() { return tc_cpu::now.dynamic_shared; }
 
 namespace tc_cpu {
-struct alignas(16) Vector16 {  // may alias anything
+#if defined(TC_CUDA_CHECK)
+inline void load16(void *to, const void *p, const char *file, int line)
+{
+  check_aligned(p, 16, file, line);
+  checked_access(p, 16, false, file, line);
+  copy16(to, p);
+}
+inline void store16(void *p, const void *from, const char *file, int line)
+{
+  check_aligned(p, 16, file, line);
+  checked_access(p, 16, true, file, line);
+  copy16(p, from);
+}
+#else
+struct alignas(16) Vector16 {
   uint64_t low, high;
 } __attribute__((may_alias));
+inline void load16(void *to, const void *p, const char *file, int line)
+{
+  check_aligned(p, 16, file, line);
+  const Vector16 v = *(const Vector16 *)p;
+  memcpy(to, &v, 16);
+}
+inline void store16(void *p, const void *from, const char *file, int line)
+{
+  Vector16 v;
+  check_aligned(p, 16, file, line);
+  memcpy(&v, from, 16);
+  *(Vector16 *)p = v;
+}
+#endif
 }  // namespace tc_cpu
-#define TC_VECTOR_16(LOAD, STORE, T, N)                            \
-  inline void LOAD(T to[N], const T *p, TC_CUDA_HERE)              \
-  {                                                                \
-    tc_cpu::check_aligned(p, 16, file, line);                      \
-    const tc_cpu::Vector16 v = *(const tc_cpu::Vector16 *)p;       \
-    memcpy(to, &v, 16);                                            \
-  }                                                                \
-  inline void STORE(T *p, const T from[N], TC_CUDA_HERE)           \
-  {                                                                \
-    tc_cpu::Vector16 v;                                            \
-    tc_cpu::check_aligned(p, 16, file, line);                      \
-    memcpy(&v, from, 16);                                          \
-    *(tc_cpu::Vector16 *)p = v;                                    \
-  }
+#define TC_VECTOR_16(LOAD, STORE, T, N)                                                           \
+  inline void LOAD(T to[N], const T *p, TC_CUDA_HERE) { tc_cpu::load16(to, p, file, line); }      \
+  inline void STORE(T *p, const T from[N], TC_CUDA_HERE) { tc_cpu::store16(p, from, file, line); }
 TC_VECTOR_16(tc_load4, tc_store4, float, 4)
 TC_VECTOR_16(tc_load4, tc_store4, int32_t, 4)
 TC_VECTOR_16(tc_load4, tc_store4, uint32_t, 4)

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit
+// Checks of every memory access of kernels: the .cu files are compiled with -fsanitize=thread,alignment,bounds, whose
+// calls this file answers in place of libtsan and libubsan. Every byte of shared and of device memory has a cell that holds who wrote and who read it
+// last, and in which interval between barriers. Two accesses conflict if no barrier, end of a launch or (inside a warp)
+// __syncwarp() of the whole warp lies between: so races are found in one run, whatever order the threads ran in. Found
+// besides: reads of memory that nobody has written, accesses outside of allocations, of host memory and of the local
+// memory of other threads, and misaligned ones.
+//
+// Not known here: order by fences and flags. A program that found something ends with exit code 66.
+#include <fcntl.h>
+#include <link.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cuda_on_cpu_parts.h"
+
+extern char **environ;
+
+namespace tc_cpu {
+namespace {
+
+// `interval` is a number of Clock::barrier, 0 for never and 1 for the host; `warp` one of Clock::warp, cut off.
+struct Access {
+  uint32_t interval;
+  uint16_t who, warp;
+};
+enum : uint16_t {  // of `who` beside 0 ... 1023, a thread
+  kWarp = 0x1000,  // + number: several lanes of a warp
+  kBlock = 0x2000,  // threads of several warps
+  kBlocks = 0x2001,  // of several blocks
+  kAtomic = 0x4000,  // with any of these: by atomics
+};
+struct Cell {
+  Access write, read;
+};
+struct Region {
+  const char *start = nullptr;
+  size_t bytes = 0;
+  bool shared = false;
+  Cell *cells = nullptr;
+};
+
+struct Module {  // a segment of the program or of a library
+  std::string path;
+  uintptr_t base, start, end;
+  bool constant;
+};
+
+struct State {
+  std::map<const char *, Region> device;
+  Region fixed, dynamic;  // shared memory
+  Region *last = nullptr;
+  std::vector<Module> modules;
+  std::map<const void *, std::string> places;
+  std::map<std::string, int> seen;
+};
+State &state()
+{
+  static State *s = new State;  // accesses may come until the end
+  return *s;
+}
+
+Region make_region(const void *p, size_t bytes, bool shared)
+{
+  void *cells = mmap(nullptr, bytes * sizeof(Cell) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (cells == MAP_FAILED) {
+    fprintf(stderr, "cuda_on_cpu: no memory for checking %zu bytes\n", bytes);
+    abort();
+  }
+  return {(const char *)p, bytes, shared, (Cell *)cells};
+}
+void drop_region(Region &r)
+{
+  if (r.cells != nullptr) munmap(r.cells, r.bytes * sizeof(Cell) + 1);
+  r = Region();
+}
+bool holds(const Region &r, const char *p) { return p >= r.start && p < r.start + r.bytes; }
+
+Region *find(const char *p)
+{
+  State &s = state();
+  if (s.last != nullptr && holds(*s.last, p)) return s.last;
+  if (holds(s.fixed, p)) return s.last = &s.fixed;
+  if (holds(s.dynamic, p)) return s.last = &s.dynamic;
+  auto at = s.device.upper_bound(p);
+  if (at == s.device.begin()) return nullptr;
+  --at;
+  return holds(at->second, p) ? s.last = &at->second : nullptr;
+}
+
+// --- where code and constants are
+
+int add_module(dl_phdr_info *info, size_t, void *)
+{
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) &h = info->dlpi_phdr[i];
+    const bool relocated = h.p_type == PT_GNU_RELRO;
+    if (h.p_type != PT_LOAD && !relocated) continue;
+    const uintptr_t start = info->dlpi_addr + h.p_vaddr;
+    const char *name = info->dlpi_name != nullptr && info->dlpi_name[0] != 0 ? info->dlpi_name : "/proc/self/exe";
+    state().modules.push_back({name, (uintptr_t)info->dlpi_addr, start, start + h.p_memsz, relocated || (h.p_flags & PF_W) == 0});
+  }
+  return 0;
+}
+const Module *module_of(const void *p, bool constant)
+{
+  for (int attempt = 0; attempt < 2; attempt++) {
+    for (const Module &m : state().modules)
+      if ((uintptr_t)p >= m.start && (uintptr_t)p < m.end && (m.constant || !constant)) return &m;
+    if (attempt == 0) {
+      state().modules.clear();
+      dl_iterate_phdr(add_module, nullptr);
+    }
+  }
+  return nullptr;
+}
+
+// What addr2line -i says about a place in a module: lines "file:line", the innermost inlined call first.
+std::string addr2line(const Module &m, uintptr_t offset)
+{
+  char address[32], self[4096];
+  snprintf(address, sizeof address, "0x%zx", (size_t)offset);
+  std::string path = m.path;
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
+  if (path == "/proc/self/exe" && length > 0) path.assign(self, (size_t)length);
+  int ends[2];
+  if (pipe(ends) != 0) return "";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addclose(&actions, ends[0]);
+  char name[] = "addr2line", flags[] = "-ise";
+  char *arguments[] = {name, flags, &path[0], address, nullptr};
+  pid_t child;
+  const bool started = posix_spawnp(&child, name, &actions, nullptr, arguments, environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  char part[512];
+  for (ssize_t n; started && (n = read(ends[0], part, sizeof part)) > 0;) text.append(part, (size_t)n);
+  close(ends[0]);
+  if (started) waitpid(child, nullptr, 0);
+  return text;
+}
+
+// "file:line" of a call's return address; the module and an offset where nobody knows.
+std::string place_of(const void *pc)
+{
+  std::string &place = state().places[pc];
+  if (!place.empty()) return place;
+  const Module *m = module_of(pc, false);
+  if (m == nullptr) return place = "?";
+  const uintptr_t offset = (uintptr_t)pc - 1 - m->base;
+  const std::string text = addr2line(*m, offset);
+  for (size_t at = 0; at < text.size();) {  // the first line that is not of this folder's headers
+    const size_t end = text.find('\n', at) == std::string::npos ? text.size() : text.find('\n', at);
+    const std::string line = text.substr(at, text.find_first_of(" \n", at) - at);
+    at = end + 1;
+    if (line.compare(0, 2, "??") != 0 && line.compare(0, 11, "cuda_on_cpu") != 0) return place = line;
+  }
+  char unknown[64];
+  snprintf(unknown, sizeof unknown, "+0x%zx", (size_t)offset);
+  return place = m->path + unknown;
+}
+
+// --- reports
+
+struct Site {  // of an access: file and line where they are known, else the code
+  const char *file;
+  int line;
+  const void *pc;
+};
+
+std::string describe_other(const Access &a)
+{
+  const unsigned who = a.who & 0x3fffu;
+  const std::string how = (a.who & kAtomic) != 0 ? " (atomic)" : "";
+  if (a.interval < ticks.block) return "another block" + how;
+  if (who == kBlocks) return "several blocks" + how;
+  if (who == kBlock) return "several warps" + how;
+  if ((who & kWarp) != 0) return "several lanes of warp " + std::to_string(who & 31) + how;
+  return "thread " + std::to_string(who) + how;
+}
+
+__attribute__((noinline)) void report(const char *problem, const Region *r, const char *p, size_t bytes, bool write, const Access *other, const Site &site)
+{
+  const std::string place = site.file != nullptr ? std::string(site.file).substr(std::string(site.file).rfind('/') + 1) + ":" + std::to_string(site.line)
+                                                 : place_of(site.pc);
+  const std::string key = std::string(running.kernel) + ": " + problem + " at " + place;
+  if (state().seen[key]++ != 0) return;
+  fprintf(stderr, "cuda_on_cpu_check: %s: block (%u,%u,%u) thread %d", key.c_str(), now.block.x, now.block.y, now.block.z, now.linear);
+  if (bytes != 0) fprintf(stderr, " %s %zu bytes", write ? "writes" : "reads", bytes);
+  if (r != nullptr)
+    fprintf(stderr, " at byte %zd of %s memory of %zu bytes", p - r->start, r->shared ? "shared" : "device", r->bytes);
+  else
+    fprintf(stderr, " at %p", (const void *)p);
+  if (other != nullptr) fprintf(stderr, ", which %s touched", describe_other(*other).c_str());
+  fprintf(stderr, "\n");
+}
+
+// The memory that p has just left, for the message.
+const Region *nearest(const char *p)
+{
+  for (const Region *r : {&state().fixed, &state().dynamic})
+    if (r->bytes != 0 && p < r->start + r->bytes + 4096 && p + 4096 > r->start) return r;
+  auto at = state().device.upper_bound(p);
+  if (at != state().device.begin()) {
+    const Region &below = (--at)->second;
+    if (p < below.start + below.bytes + 65536) return &below;
+  }
+  at = state().device.upper_bound(p);
+  return at != state().device.end() && at->second.start - p < 65536 ? &at->second : nullptr;
+}
+
+// --- the rules
+
+// Whether nothing orders an earlier access before one that the running thread makes now.
+bool unordered(const Access &a, bool shared)
+{
+  if (a.interval < ticks.launch) return false;
+  const unsigned who = a.who & 0x3fffu;
+  if (who == kBlocks) return true;
+  if (a.interval < ticks.block) return !shared;
+  if (a.interval != ticks.barrier) return false;
+  if (who == kBlock) return true;
+  const bool lanes = (who & kWarp) != 0;
+  const unsigned warp = lanes ? who & 31 : who / 32;
+  if (!lanes && who == (unsigned)now.linear) return false;
+  return warp != (unsigned)now.linear / 32 || a.warp == (uint16_t)ticks.warp[warp];
+}
+
+// `a` and an access of the running thread that may run beside it.
+uint16_t together(const Access &a, uint16_t me)
+{
+  const unsigned who = a.who & 0x3fffu;
+  if (a.interval < ticks.launch) return me;
+  if (who == kBlocks || a.interval < ticks.block) return kBlocks;
+  if (a.interval != ticks.barrier || who == me) return me;
+  const unsigned warp = me / 32;
+  const bool same_warp = who != kBlock && ((who & kWarp) != 0 ? (who & 31) : who / 32) == warp;
+  if (!same_warp) return kBlock;
+  return a.warp == (uint16_t)ticks.warp[warp] ? (uint16_t)(kWarp | warp) : me;
+}
+
+void access_cell(Cell &c, const Region &r, const char *p, size_t bytes, bool write, bool atomic, const Site &site)
+{
+  const uint16_t me = (uint16_t)now.linear, flag = atomic ? kAtomic : 0;
+  const uint16_t warp = (uint16_t)ticks.warp[now.linear / 32];
+  const bool shared = r.shared;
+  if ((!write || atomic) && c.write.interval < (shared ? ticks.block : 1)) report("read of memory that nobody has written", &r, p, bytes, false, nullptr, site);
+  if (!(atomic && (c.write.who & kAtomic) != 0) && unordered(c.write, shared))
+    report(write ? "race (write after write)" : "race (read after write)", &r, p, bytes, write, &c.write, site);
+  if (!write) {
+    c.read = {ticks.barrier, shared && c.read.interval < ticks.block ? me : together(c.read, me), warp};
+    return;
+  }
+  if (unordered(c.read, shared)) report("race (write after read)", &r, p, bytes, true, &c.read, site);
+  const uint16_t who = atomic && (c.write.who & kAtomic) != 0 && !(shared && c.write.interval < ticks.block) ? together(c.write, me) : me;
+  c.write = {ticks.barrier, (uint16_t)(who | flag), warp};
+}
+
+// Code of a kernel runs on a fiber's stack; the same function on the host does not.
+bool in_kernel(const void *frame) { return running.stack != nullptr && (const char *)frame >= running.stack && (const char *)frame < running.stack + kStackBytes; }
+
+void access_outside(const char *p, size_t bytes, bool write, const Site &site)
+{
+  const char *state_begin = (const char *)&now, *args = (const char *)running.args;
+  if (!write && p >= args && p + bytes <= args + running.args_bytes) return;
+  if (p >= state_begin && p + bytes <= state_begin + sizeof now) return;
+  if (!write && p >= (const char *)running.constant_begin && p + bytes <= (const char *)running.constant_end) return;
+  if (!write && module_of(p, true) != nullptr) return;
+  if (on_fiber_stack(p)) return report("access to the local memory of another thread", nullptr, p, bytes, write, nullptr, site);
+  const Region *near = nearest(p);
+  report(near != nullptr ? "access outside of memory" : "access to memory that is not the device's", near, p, bytes, write, nullptr, site);
+}
+
+void access(const char *p, size_t bytes, bool write, bool atomic, const Site &site)
+{
+  if (p >= running.stack && p < running.stack + kStackBytes) return;  // its own
+  Region *r = find(p);
+  if (r == nullptr) return access_outside(p, bytes, write, site);
+  if (p + bytes > r->start + r->bytes) return report("access outside of memory", r, p, bytes, write, nullptr, site);
+  Cell *c = r->cells + (p - r->start);
+  for (size_t i = 0; i < bytes; i++) access_cell(c[i], *r, p, bytes, write, atomic, site);
+}
+
+void instrumented(const void *p, size_t bytes, bool write, const void *pc, const void *frame)
+{
+  if (in_kernel(frame)) access((const char *)p, bytes, write, false, {nullptr, 0, pc});
+}
+
+// --- what the emulation tells
+
+void block_begins()
+{
+  State &s = state();
+  const size_t fixed = (size_t)(running.shared_end - running.shared_begin);
+  if (s.fixed.start != (const char *)running.shared_begin || s.fixed.bytes != fixed) {
+    drop_region(s.fixed);
+    if (fixed != 0) s.fixed = make_region(running.shared_begin, fixed, true);
+  }
+  if (s.dynamic.start != (const char *)now.dynamic_shared || s.dynamic.bytes != running.dynamic_bytes) {
+    drop_region(s.dynamic);
+    if (running.dynamic_bytes != 0) s.dynamic = make_region(now.dynamic_shared, running.dynamic_bytes, true);
+  }
+}
+void memory(void *p, size_t bytes, bool allocated)
+{
+  State &s = state();
+  s.last = nullptr;
+  if (allocated) {
+    s.device[(const char *)p] = make_region(p, bytes, false);
+  } else {
+    drop_region(s.device[(const char *)p]);
+    s.device.erase((const char *)p);
+  }
+}
+void host_writes(void *p, size_t bytes)
+{
+  Region *r = find((const char *)p);
+  for (size_t i = 0; r != nullptr && i < bytes; i++) r->cells[(const char *)p - r->start + (ptrdiff_t)i].write = {1, 0, 0};
+}
+void told_access(const void *p, size_t bytes, bool write, bool atomic, const char *file, int line)
+{
+  access((const char *)p, bytes, write, atomic, {file, line, nullptr});
+}
+
+const Checker kChecker = {block_begins, memory, host_writes, told_access};
+struct Installed {
+  Installed() { checker = &kChecker; }
+  ~Installed()
+  {
+    fflush(nullptr);
+    if (state().seen.empty()) {
+      fprintf(stderr, "cuda_on_cpu_check: nothing found\n");
+    } else {
+      fprintf(stderr, "cuda_on_cpu_check: %zu problems found\n", state().seen.size());
+      _exit(66);
+    }
+  }
+} installed;
+
+}  // namespace
+}  // namespace tc_cpu
+
+extern "C" {
+#define TC_ACCESS(NAME, BYTES, WRITE) \
+  void NAME(void *p) { tc_cpu::instrumented(p, BYTES, WRITE, __builtin_return_address(0), __builtin_frame_address(0)); }
+#define TC_ACCESSES(N)                        \
+  TC_ACCESS(__tsan_read##N, N, false)           \
+  TC_ACCESS(__tsan_write##N, N, true)           \
+  TC_ACCESS(__tsan_unaligned_read##N, N, false) \
+  TC_ACCESS(__tsan_unaligned_write##N, N, true)
+TC_ACCESSES(1)
+TC_ACCESSES(2)
+TC_ACCESSES(4)
+TC_ACCESSES(8)
+TC_ACCESSES(16)
+void __tsan_read_range(void *p, size_t n) { tc_cpu::instrumented(p, n, false, __builtin_return_address(0), __builtin_frame_address(0)); }
+void __tsan_write_range(void *p, size_t n) { tc_cpu::instrumented(p, n, true, __builtin_return_address(0), __builtin_frame_address(0)); }
+void *__tsan_memcpy(void *to, const void *from, size_t n)
+{
+  __tsan_read_range((void *)from, n);
+  __tsan_write_range(to, n);
+  return memcpy(to, from, n);
+}
+void *__tsan_memmove(void *to, const void *from, size_t n)
+{
+  __tsan_read_range((void *)from, n);
+  __tsan_write_range(to, n);
+  return memmove(to, from, n);
+}
+void *__tsan_memset(void *p, int value, size_t n)
+{
+  __tsan_write_range(p, n);
+  return memset(p, value, n);
+}
+void __tsan_init() {}
+void __tsan_func_entry(void *) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void **, void *) {}
+void __tsan_vptr_read(void **) {}
+
+// What -fsanitize=alignment,bounds hands over begins with a place.
+struct tc_cuda_place {
+  const char *file;
+  uint32_t line, column;
+};
+void __ubsan_handle_type_mismatch_v1(void *data, uintptr_t p)
+{
+  const tc_cuda_place *place = (const tc_cuda_place *)data;
+  if (tc_cpu::in_kernel(__builtin_frame_address(0)))
+    tc_cpu::report("misaligned access", nullptr, (const char *)p, 0, false, nullptr, {place->file, (int)place->line, nullptr});
+}
+void __ubsan_handle_out_of_bounds(void *data, uintptr_t index)
+{
+  const tc_cuda_place *place = (const tc_cuda_place *)data;
+  if (tc_cpu::in_kernel(__builtin_frame_address(0)))
+    tc_cpu::report("index outside of an array", nullptr, (const char *)index, 0, false, nullptr, {place->file, (int)place->line, nullptr});
+}
+}
