@@ -24,6 +24,34 @@ void require_serial(const Step& step, const LoopSite& at) {
                quoted(*at.loop) + " is " + std::string(kind_name(at.loop->kind)) + " already", at.stmt);
 }
 
+// Registers and the stack belong to one thread, shared memory to one block: what is allocated outside the loop cannot
+// be used by the several that it makes.
+void require_private(const Step& step, const LoopSite& at, bool blocks) {
+  for (const Stmt& s : at.path) {
+    const Alloc* a = as<Alloc>(s);
+    if (!a) continue;
+    const Scope scope = a->buffer->scope;
+    const bool own = scope == Scope::Register || scope == Scope::Stack || (blocks && scope == Scope::Shared);
+    bool used = false;
+    for (const Access& x : accesses_of(at.loop->body).list) used = used || x.buffer == a->buffer;
+    step.require(!own || !used, "\"" + a->buffer->name + "\" outside is " + scope_name(scope) + " memory", at.stmt);
+  }
+}
+
+// Loops of blocks stand right inside each other, those of threads too: what stood between them would run once for every
+// index of the inner one.
+void require_adjacent(const Step& step, const LoopSite& at, bool (*same)(ForKind)) {
+  auto any = [&](const std::vector<const For*>& loops) {
+    return std::any_of(loops.begin(), loops.end(), [&](const For* f) { return same(f->kind); });
+  };
+  const For* above = at.path.empty() ? nullptr : as<For>(at.path.back());
+  const For* below = as<For>(at.loop->body);
+  step.require(!any(at.outer) || (above && same(above->kind)),
+               "it does not stand right inside the loop of its kind around", at.stmt);
+  step.require(!any(loops_in(at.loop->body)) || (below && same(below->kind)),
+               "the loop of its kind inside does not stand right inside", at.stmt);
+}
+
 template <class F>
 const For* find_kind(const std::vector<const For*>& loops, F wanted) {
   const auto it = std::find_if(loops.begin(), loops.end(), [&](const For* f) { return wanted(f->kind); });
@@ -67,7 +95,8 @@ void Schedule::vectorize(const Var& v) {
 
 // The iterations are shared among threads of the CPU.
 //   for i: B   ->   parallel i: B
-// Refused: iterations that depend on each other or carry a reduction; a parallel or GPU loop around or inside.
+// Refused: iterations that depend on each other or carry a reduction; a parallel or GPU loop around or inside;
+// registers or stack of outside used inside.
 void Schedule::parallel(const Var& v) {
   Step step(*this, "parallel", {v->name});
   const LoopSite at = step.find(v);
@@ -77,6 +106,7 @@ void Schedule::parallel(const Var& v) {
   const For* inside = find_kind(loops_in(at.loop->body), other);
   const For* clash = around ? around : inside;
   step.require(!clash, clash ? quoted(*clash) + " is " + std::string(kind_name(clash->kind)) : "", at.stmt);
+  require_private(step, at, false);
   step.require_independent(at);
   step.done(replace_stmt(body_, at.stmt.get(), of_kind(*at.loop, ForKind::Parallel, at.loop->begin, at.loop->body)));
 }
@@ -85,7 +115,8 @@ void Schedule::parallel(const Var& v) {
 //   for i in 2 .. +256: B(i)   ->   thread.x i in 0 .. +256: B(i + 2)
 // Refused: a kind that is none of BlockX .. ThreadZ; iterations that depend on each other or carry a reduction; an
 // extent that is no constant, below 1 or above the limit of CUDA; another loop of the same kind around or inside;
-// blocks inside anything but blocks; threads inside a parallel loop.
+// blocks inside threads; blocks, or threads, that do not stand right inside each other; a parallel loop or a loop of
+// vectors around or inside; registers, stack or, for blocks, shared memory of outside used inside; workspace inside.
 void Schedule::bind(const Var& v, ForKind kind) {
   Step step(*this, "bind", {v->name, std::string(kind_name(kind))});
   const LoopSite at = step.find(v);
@@ -108,6 +139,16 @@ void Schedule::bind(const Var& v, ForKind kind) {
     if (is_thread(f->kind)) threads *= *as_const_int(f->extent);
   step.require(threads <= kMaxBlockThreads || !is_thread(kind),
                "a block would have " + to_text(threads) + " threads, more than " + to_text(kMaxBlockThreads), at.stmt);
+  require_private(step, at, is_block(kind));
+  require_adjacent(step, at, is_block(kind) ? is_block : is_thread);
+  walk(at.loop->body, [&](const Stmt& s) {
+    const Alloc* a = as<Alloc>(s);
+    const bool fits = !a || a->buffer->scope == Scope::Register || a->buffer->scope == Scope::Stack ||
+                      (a->buffer->scope == Scope::Shared && is_block(kind));
+    step.require(fits, a ? "\"" + a->buffer->name + "\" inside is " + scope_name(a->buffer->scope) + " memory" : "",
+                 at.stmt);
+    return true;
+  });
   step.require_independent(at);
   const Expr begin = at.loop->begin;
   const Stmt body = is_const(begin, 0) ? at.loop->body : substitute(at.loop->body, {{v.get(), begin + Expr(v)}});

@@ -51,7 +51,10 @@ std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
   ranges[inner.get()] = {0, factor - 1};
   const Expr start = Expr(outer) * Expr(factor), offset = start + Expr(inner);
   Stmt body = substitute(f.body, {{v.get(), simplify(f.begin + offset, ranges)}});
-  if (!divides && tail == Tail::Guard) body = if_then(simplify(offset < f.extent, ranges), body);
+  step.require(bool(body), "the loop computes nothing", at.stmt);
+  const Expr guard = simplify(offset < f.extent, ranges);
+  if (!divides && tail == Tail::Guard && !is_const(guard, 0))
+    body = if_then(guard, body);  // false: no iteration at all
   Expr inner_extent = factor;
   if (!divides && tail == Tail::Min) inner_extent = simplify(min(Expr(factor), f.extent - start), ranges);
   body = loop(outer, pieces, loop(inner, inner_extent, body, f.kind), f.kind);
@@ -85,6 +88,7 @@ Var Schedule::fuse(const Var& outer, const Var& inner) {
   const Expr i = simplify(f.begin + floor_div(Expr(v), width), ranges);
   const Expr j = simplify(g->begin + floor_mod(Expr(v), width), ranges);
   const Stmt body = substitute(g->body, {{outer.get(), i}, {inner.get(), j}});
+  step.require(bool(body), "the loops compute nothing", at.stmt);
   step.done(replace_stmt(body_, at.stmt.get(), loop(v, count, body, f.kind)), names({v}));
   return v;
 }
@@ -101,8 +105,8 @@ Var Schedule::fuse(const std::vector<Var>& loops) {
 // together, others stay. Conditions between them move inside the innermost one.
 //   for i: for j: B   ->   for j: for i: B
 // Refused: loops that are not right inside each other; bounds that depend on a loop that would come to stand inside;
-// two loops that change places although both carry dependences (sums of floats in another order are accepted unless
-// strict_fp).
+// loops of a GPU; two loops that change places although both carry dependences (sums of floats in another order are
+// accepted unless strict_fp).
 void Schedule::reorder(const std::vector<Var>& order) {
   Step step(*this, "reorder", names(order));
   step.require(!order.empty(), "no loops are given", body_);
@@ -123,6 +127,8 @@ void Schedule::reorder(const std::vector<Var>& order) {
   for (const For* f : chain->loops) found += named(f->var);
   step.require(found == order.size(), "the loops are not right inside each other", top.stmt);
 
+  for (const For* f : chain->loops)
+    step.require(!is_gpu(f->kind), "loop " + f->var->name + " is " + std::string(kind_name(f->kind)), top.stmt);
   std::vector<const For*> loops;
   size_t next = 0;
   for (const For* f : chain->loops) {

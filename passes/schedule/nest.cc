@@ -164,7 +164,10 @@ Stmt replace_stmt(const Stmt& s, const StmtNode* what, const Stmt& by) {
   return s;
 }
 
-Stmt with_body(const For& f, Stmt body) { return loop(f.var, f.extent, std::move(body), f.kind, f.begin); }
+Stmt with_body(const For& f, Stmt body) {
+  if (!body) return {};
+  return loop(f.var, f.extent, std::move(body), f.kind, f.begin);
+}
 
 Stmt fresh_copy(const Stmt& s) { return Renamer(true).stmt(s); }
 Stmt bind_once(const Stmt& s) { return Renamer(false).stmt(s); }
@@ -218,6 +221,11 @@ std::vector<const For*> loops_in(const Stmt& s) {
 bool is_block(ForKind k) { return k == ForKind::BlockX || k == ForKind::BlockY || k == ForKind::BlockZ; }
 bool is_thread(ForKind k) { return k == ForKind::ThreadX || k == ForKind::ThreadY || k == ForKind::ThreadZ; }
 bool is_gpu(ForKind k) { return is_block(k) || is_thread(k); }
+
+std::string scope_name(Scope s) {
+  static constexpr const char* kNames[] = {"global", "workspace", "stack", "register", "shared", "warp"};
+  return kNames[size_t(s)];
+}
 
 std::string_view kind_name(ForKind k) {
   switch (k) {

@@ -28,7 +28,7 @@ Stmt replace_loop(const Stmt& body, const Var& v, const std::function<Stmt(const
 /// `body` with the statement `what` (by identity) replaced; null removes it, with the loops that are left empty.
 Stmt replace_stmt(const Stmt& body, const StmtNode* what, const Stmt& by);
 
-/// The loop `f` with another body.
+/// The loop `f` with another body; null if that is null.
 Stmt with_body(const For& f, Stmt body);
 
 /// A copy whose loop variables, lets and local buffers are new.
@@ -55,5 +55,6 @@ bool is_gpu(ForKind k);
 bool is_block(ForKind k);
 bool is_thread(ForKind k);
 std::string_view kind_name(ForKind k);  // "block.x"
+std::string scope_name(Scope s);        // "shared"
 
 }  // namespace tc

@@ -25,6 +25,46 @@ bool is_output(const TensorFn& fn, const Buffer& b) {
   return false;
 }
 
+bool is_allocated(const Stmt& s, const Buffer& b) {
+  bool found = false;
+  walk(s, [&](const Stmt& x) {
+    const Alloc* a = as<Alloc>(x);
+    found = found || (a && a->buffer == b);
+    return !found;
+  });
+  return found;
+}
+
+// A hint about a temporary that is gone, or not visible where the hint came to stand.
+const StmtNode* lost_prefetch(const Stmt& s, const Stmt& before, const Stmt& after, std::vector<Buffer>& visible) {
+  if (const Prefetch* k = as<Prefetch>(s)) {
+    for (const Buffer& b : visible)
+      if (b == k->buffer) return nullptr;
+    return is_allocated(before, k->buffer) || is_allocated(after, k->buffer) ? s.get() : nullptr;
+  }
+  auto inner = [&](const Stmt& x) { return x ? lost_prefetch(x, before, after, visible) : nullptr; };
+  if (const Alloc* k = as<Alloc>(s)) {
+    visible.push_back(k->buffer);
+    const StmtNode* lost = inner(k->body);
+    visible.pop_back();
+    return lost;
+  }
+  if (const Seq* k = as<Seq>(s)) {
+    for (const Stmt& x : k->list)
+      if (const StmtNode* lost = inner(x)) return lost;
+    return nullptr;
+  }
+  if (const For* k = as<For>(s)) return inner(k->body);
+  if (const Let* k = as<Let>(s)) return inner(k->body);
+  if (const While* k = as<While>(s)) return inner(k->body);
+  if (const Comment* k = as<Comment>(s)) return inner(k->body);
+  if (const If* k = as<If>(s)) {
+    const StmtNode* lost = inner(k->then);
+    return lost ? lost : inner(k->otherwise);
+  }
+  return nullptr;
+}
+
 // Loops around a store that `wanted` accepts, outermost first; of the last such store, or of the first.
 class StoreFinder {
  public:
@@ -166,7 +206,28 @@ void Step::require_independent(const LoopSite& site) const {
   refuse("iterations of loop " + name + " may depend on each other: it " + c.text, site.stmt);
 }
 
+void Step::require_place(const LoopSite& site, Scope scope) const {
+  const std::string name = "loop " + printable(site.loop->var->name);
+  require(site.loop->kind != ForKind::Vector, name + " is vector", site.stmt);
+  bool gpu = is_gpu(site.loop->kind);
+  for (const For* f : site.outer) gpu = gpu || is_gpu(f->kind);
+  for (const For* f : loops_in(site.loop->body))
+    require(!is_gpu(f->kind), name + " has GPU loops inside; this place is for what one thread does", site.stmt);
+  require(!gpu || scope == Scope::Register || scope == Scope::Stack,
+          "a thread of a GPU can have buffers in registers and on the stack only", site.stmt);
+  require(scope == Scope::Register || scope == Scope::Stack || scope == Scope::Workspace,
+          "the buffer can be in registers, on the stack or in the workspace", site.stmt);
+}
+
+void Step::rename_result(const Buffer& from, const Buffer& to) {
+  for (auto& r : s_.results_)
+    for (Buffer& b : r.buffers)
+      if (b == from) b = to;
+}
+
 void Step::done(Stmt body, const std::vector<std::string>& results) {
+  std::vector<Buffer> visible;
+  while (const StmtNode* lost = lost_prefetch(body, s_.body_, body, visible)) body = replace_stmt(body, lost, {});
   s_.body_ = std::move(body);
   s_.steps_.push_back(text_ + (results.empty() ? "" : " -> " + join(results, ", ")));
 }

@@ -18,6 +18,7 @@
 
 #include "ir/loop/ir.h"
 #include "ir/tensor_fn.h"
+#include "passes/schedule/intrinsic.h"
 #include "passes/schedule/schedule.h"
 
 namespace tc {
@@ -33,6 +34,12 @@ class ScheduleError : public std::logic_error {
 enum class Tail {
   Guard,  // all pieces are full, an `if` skips what lies behind the end; no `if` where the factor divides the extent
   Min,    // the inner loop ends earlier: extent min(factor, rest), which partition_loops turns into constants
+};
+
+/// How pad keeps additional iterations from doing anything.
+enum class PadWith {
+  Guard,     // an `if` around the body
+  Identity,  // the body joins the identity of its operation: `acc += i < n ? x[i] : 0`
 };
 
 class Schedule {
@@ -69,11 +76,40 @@ class Schedule {
   /// split both, then outer, outer, inner, inner. Returns them in this order.
   std::vector<Var> tile(const Var& a, const Var& b, int64_t factor_a, int64_t factor_b, Tail tail = Tail::Guard);
 
+  /// Cuts a loop of constant bounds at iterations; returns the loops of the pieces (cut.cc).
+  std::vector<Var> partition(const Var& v, const std::vector<int64_t>& at);
+  /// Makes the extent a multiple; what lies behind the end does nothing (cut.cc).
+  void pad(const Var& v, int64_t multiple, PadWith with = PadWith::Guard);
+
   // --- how loops run (kinds.cc)
   void unroll(const Var& v);
   void vectorize(const Var& v);
   void parallel(const Var& v);
   void bind(const Var& v, ForKind kind);
+
+  // --- where values are computed (place.cc)
+  void compute_inline(const Buffer& b);
+  Buffer compute_at(const Buffer& b, const Var& v, Scope scope = Scope::Workspace);
+  void reverse_compute_at(const Buffer& b, const Var& v);
+
+  // --- copies near their use (cache.cc), and when these are loaded (pipeline.cc)
+  Buffer cache_read(const Buffer& b, const Var& v, Scope scope);
+  Buffer cache_write(const Buffer& b, const Var& v, Scope scope);
+  std::vector<Buffer> pipeline(const std::vector<Buffer>& tiles, int64_t stages);
+  Buffer pipeline(const Buffer& tile, int64_t stages) { return pipeline(std::vector<Buffer>{tile}, stages)[0]; }
+  Buffer double_buffer(const Buffer& tile) { return pipeline(tile, 2); }
+
+  // --- reductions (reduction.cc)
+  Buffer rfactor(const Var& v, Scope scope = Scope::Register);
+  void decompose_reduction(const Var& v, Scope scope = Scope::Register);
+
+  // --- memory (storage.cc)
+  Buffer set_scope(const Buffer& b, Scope scope);
+  Buffer storage_align(const Buffer& b, size_t dimension, int64_t factor, int64_t offset = 0);
+  void prefetch(const Buffer& b, const Var& v, int64_t distance);
+
+  // --- instructions (tensorize.cc)
+  void tensorize(const Var& v, const Intrinsic& row);
 
  private:
   friend class Step;

@@ -13,9 +13,9 @@ struct Scheduled {
   TensorFn prologue;  // stages that depend on constants only (packed weights): evaluated at compile time.
                       // prologue.inputs are among the function's constant operands, prologue.outputs become weights
   std::vector<std::string> prologue_layouts;  // words per prologue output
-  std::vector<Buffer> inputs;    // operands that the body reads: fn.inputs[input_index[i]]
+  std::vector<Buffer> inputs;                 // operands that the body reads: fn.inputs[input_index[i]]
   std::vector<int> input_index;
-  std::vector<Buffer> outputs;   // fn.outputs, in order
+  std::vector<Buffer> outputs;  // fn.outputs, in order
   // Buffers of rank 1 in the body that stand for the memory of an input, an output or a prologue output.
   struct View {
     Buffer flat, of;

@@ -1,0 +1,188 @@
+// Copies of a part of a buffer near its use: cache_read, cache_write.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/linear.h"
+#include "ir/loop/visit.h"
+#include "passes/schedule/region.h"
+#include "passes/schedule/step.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+std::vector<Var> without(std::vector<Var> list, const Var& v) {
+  list.erase(std::remove(list.begin(), list.end(), v), list.end());
+  return list;
+}
+
+Ranges inside_of(const LoopSite& site) {
+  Ranges r = site.ranges;
+  r[site.loop->var.get()] = loop_range(*site.loop, site.ranges);
+  return r;
+}
+
+struct Axes {
+  std::vector<Var> vars;
+  Exprs at;
+};
+Axes axes_of(const Region& r) {
+  Axes a;
+  for (size_t d = 0; d < r.size.size(); d++) {
+    a.vars.push_back(make_var("c" + to_text(int64_t(d))));
+    a.at.push_back(Expr(a.vars.back()));
+  }
+  return a;
+}
+
+Stmt guarded(const Region& r, const Buffer& b, const Exprs& at, Stmt s) {
+  const Expr in = inside(r, b, at);
+  return in ? if_then(in, s) : s;
+}
+
+// tile[c] = b[begin + c], or the way back.
+Stmt copy_nest(const Region& r, const Buffer& b, const Buffer& tile, bool back) {
+  const Axes a = axes_of(r);
+  const Exprs there = place_in(r, a.at);
+  Stmt s = guarded(r, b, a.at, back ? store(b, there, load(tile, a.at)) : store(tile, a.at, load(b, there)));
+  for (size_t d = a.vars.size(); d-- > 0;) s = loop(a.vars[d], r.size[d], s);
+  return s;
+}
+
+// All threads of the block together: thread t copies elements t, t + threads, t + 2 * threads ... of the tile.
+Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std::vector<const For*>& threads) {
+  Expr id = 0;
+  int64_t all = 1;
+  for (const ForKind k : {ForKind::ThreadZ, ForKind::ThreadY, ForKind::ThreadX})
+    for (const For* f : threads)
+      if (f->kind == k) id = id * f->extent + Expr(f->var), all *= *as_const_int(f->extent);
+  int64_t total = 1;
+  for (const int64_t n : r.size) total *= n;
+  const Var step = make_var("copy");
+  const Expr element = Expr(step) * Expr(all) + id;
+  Exprs at(r.size.size());
+  Expr rest = element;
+  for (size_t d = r.size.size(); d-- > 0;) {
+    at[d] = d == 0 ? rest : floor_mod(rest, Expr(std::max<int64_t>(1, r.size[d])));
+    rest = floor_div(rest, Expr(std::max<int64_t>(1, r.size[d])));
+  }
+  Stmt s = guarded(r, b, at, store(tile, at, load(b, place_in(r, at))));
+  if (total % all != 0) s = if_then(element < Expr(total), s);
+  return loop(step, (total + all - 1) / all, s);
+}
+
+bool is_barrier(const Stmt& s) { return as<Barrier>(s) != nullptr; }
+
+// barrier; copy; barrier; use. A body that begins with shared copies between barriers takes one more between them,
+// unless they read the new tile.
+Stmt behind_barrier(const Buffer& tile, const Stmt& copy, const Stmt& use) {
+  const Seq* list = as<Seq>(use);
+  if (list && is_barrier(list->list[0]) && std::count_if(list->list.begin(), list->list.end(), is_barrier) == 2) {
+    Stmts all = list->list;
+    const auto second = std::find_if(all.begin() + 1, all.end(), is_barrier);
+    if (!touches(accesses_of(seq(Stmts(all.begin(), second))), tile, true, false)) {
+      all.insert(second, copy);
+      return seq(all);
+    }
+  }
+  return seq({barrier(Scope::Shared), copy, barrier(Scope::Shared), use});
+}
+
+}  // namespace
+
+// The part of `b` that one iteration reads is copied to a tile first. Returns the tile.
+//   for i: for j in 0 .. +4: y[i, j] = x[i * 4 + j]
+//   for i: { alloc t[4]; for c0 in 0 .. +4: t[c0] = x[i * 4 + c0]; for j in 0 .. +4: y[i, j] = t[j] }
+// A Shared tile holds what all threads of the block read; they copy it together, with a barrier before and after (one
+// pair for several tiles of the loop).
+// Refused: a buffer that the loop writes or does not read; reads in vectors; GPU loops inside the loop; a Shared tile
+// outside threads, of what every thread has for itself, or where not all threads come by; other scopes than registers,
+// stack and (CPU) workspace.
+Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
+  Step step(*this, "cache_read", {b->name, v->name, scope_name(scope)});
+  const LoopSite site = step.find(v);
+  step.require_place(site, scope == Scope::Shared ? Scope::Register : scope);
+  const Accesses all = accesses_of(site.stmt, site.ranges);
+  step.require(all.opaque.empty(), "there is " + all.opaque, site.stmt);
+  step.require(touches(all, b, true, false), "loop " + v->name + " does not read \"" + b->name + "\"", site.stmt);
+  step.require(!touches(all, b, false, true), "loop " + v->name + " writes \"" + b->name + "\"", site.stmt);
+  std::vector<Var> inner = without(all.bound, v);
+  std::vector<const For*> threads;
+  for (const For* f : site.outer)
+    if (is_thread(f->kind)) threads.push_back(f);
+  if (scope == Scope::Shared) {
+    step.require(b->scope != Scope::Register && b->scope != Scope::Stack,
+                 "every thread has its own \"" + b->name + "\"", site.stmt);
+    step.require(!threads.empty(), "a shared tile needs loops of threads around", site.stmt);
+    step.require(!is_thread(site.loop->kind), "all threads copy together: the place is inside the loops of threads",
+                 site.stmt);
+    for (const For* f : threads) inner.push_back(f->var);
+    bool uniform = true;
+    auto depends = [&](const Expr& e) {
+      for (const For* f : threads) uniform = uniform && !uses_var(e, f->var);
+      uniform = uniform && reads_nothing(e);
+    };
+    for (const Stmt& s : site.path) {
+      if (const If* k = as<If>(s)) depends(k->condition);
+      if (const For* k = as<For>(s); k && !is_gpu(k->kind)) depends(k->begin), depends(k->extent);
+      uniform = uniform && !as<Let>(s) && !as<While>(s);
+    }
+    depends(site.loop->begin), depends(site.loop->extent);
+    step.require(uniform, "not all threads of the block come by here", site.stmt);
+  }
+  const auto region = region_of(all.list, b, inner, inside_of(site));
+  step.require(region.has_value(), "\"" + b->name + "\" is read in vectors", site.stmt);
+
+  const Buffer tile = make_buffer(b->name + "_tile", b->dtype, to_shape(region->size), scope);
+  const Stmt use = redirect(site.loop->body, b, tile, region->begin);
+  if (scope != Scope::Shared) {
+    const Stmt body = alloc(tile, seq({copy_nest(*region, b, tile, false), use}));
+    step.done(replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges)),
+              {tile->name + ": " + to_text(tile->shape)});
+    return tile;
+  }
+  const Stmt copy = shared_copy(*region, b, tile, threads);
+  const Stmt body = behind_barrier(tile, copy, use);
+  Stmt all_of = replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges));
+  const LoopSite outermost = *find_loop(all_of, threads[0]->var);
+  all_of = replace_stmt(all_of, outermost.stmt.get(), alloc(tile, outermost.stmt));
+  step.done(all_of, {tile->name + ": " + to_text(tile->shape)});
+  return tile;
+}
+
+// The part of `b` that one iteration writes is built in a tile and copied out at the end; copied in first, if the
+// iteration begins with something else than filling it. Returns the tile.
+//   for i: for j in 0 .. +4: y[i * 4 + j] = x[j]
+//   for i: { alloc t[4]; for j in 0 .. +4: t[j] = x[j]; for c0 in 0 .. +4: y[i * 4 + c0] = t[c0] }
+// Refused: a buffer that the loop does not write; a part that one iteration does not fill completely; vectors; GPU
+// loops inside the loop; other scopes than registers, stack and (CPU) workspace.
+Buffer Schedule::cache_write(const Buffer& b, const Var& v, Scope scope) {
+  Step step(*this, "cache_write", {b->name, v->name, scope_name(scope)});
+  const LoopSite site = step.find(v);
+  step.require_place(site, scope);
+  const Accesses all = accesses_of(site.stmt, site.ranges);
+  step.require(all.opaque.empty(), "there is " + all.opaque, site.stmt);
+  step.require(!all.has_barrier, "there is a barrier", site.stmt);
+  step.require(touches(all, b, false, true), "loop " + v->name + " does not write \"" + b->name + "\"", site.stmt);
+  const auto region = region_of(all.list, b, without(all.bound, v), inside_of(site));
+  step.require(region.has_value(), "\"" + b->name + "\" is used in vectors", site.stmt);
+  step.require(fills(site.loop->body, b, *region, false),
+               "an iteration of " + v->name + " does not fill its part of \"" + b->name + "\" completely", site.stmt);
+  // What the first statement that uses the buffer does.
+  bool fills_first = false;
+  for (const Stmt& s : siblings_of(site.loop->body)) {
+    const Accesses here = accesses_of(s);
+    if (!touches(here, b, true, true)) continue;
+    fills_first = !touches(here, b, true, false) && fills(s, b, *region, true);
+    break;
+  }
+  const Buffer tile = make_buffer(b->name + "_tile", b->dtype, to_shape(region->size), scope);
+  const Stmt in = fills_first ? Stmt() : copy_nest(*region, b, tile, false);
+  const Stmt body =
+      alloc(tile, seq({in, redirect(site.loop->body, b, tile, region->begin), copy_nest(*region, b, tile, true)}));
+  step.done(replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges)),
+            {tile->name + ": " + to_text(tile->shape)});
+  return tile;
+}
+
+}  // namespace tc

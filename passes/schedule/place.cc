@@ -1,0 +1,276 @@
+// Where values are computed: compute_inline, compute_at, reverse_compute_at.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/linear.h"
+#include "ir/loop/visit.h"
+#include "passes/schedule/region.h"
+#include "passes/schedule/step.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+// A temporary, the statement that fills it, and those behind it.
+struct Producer {
+  Stmt alloc;
+  Stmt nest;
+  Stmts later;
+};
+
+Producer find_producer(const Step& step, const Buffer& b) {
+  Producer p;
+  const Alloc* a = find_alloc(step.body(), b, &p.alloc);
+  step.require(a, "\"" + b->name + "\" is no temporary of these loops", step.body());
+  for (const Stmt& s : siblings_of(a->body)) {
+    const Accesses all = accesses_of(s);
+    step.require(all.opaque.empty(), "there is " + all.opaque, s);
+    const bool writes = touches(all, b, false, true), reads = touches(all, b, true, false);
+    if (p.nest) p.later.push_back(s);
+    step.require(!writes || !p.nest, "\"" + b->name + "\" is filled in several places", step.body());
+    step.require(!reads || (p.nest && !writes), "\"" + b->name + "\" is read where it is filled, or before", s);
+    if (writes) p.nest = s;
+  }
+  step.require(bool(p.nest), "nothing fills \"" + b->name + "\"", step.body());
+  for (const Access& x : accesses_of(p.nest).list) {
+    Stmt scope;
+    if (x.buffer == b || !find_alloc(a->body, x.buffer, &scope)) continue;
+    step.require(!touches(accesses_of(replace_stmt(a->body, scope.get(), {})), b, true, false),
+                 "\"" + x.buffer->name + "\" does not exist where \"" + b->name + "\" is read", scope);
+  }
+  return p;
+}
+
+// The statement `nest` may run later, inside any of `later`.
+void require_same_operands(const Step& step, const Buffer& b, const Stmt& nest, const Stmts& later) {
+  const Accesses mine = accesses_of(nest);
+  for (const Access& a : mine.list)
+    step.require(!a.write || a.buffer == b, "the loops of \"" + b->name + "\" fill \"" + a.buffer->name + "\" too",
+                 nest);
+  for (const Stmt& s : later) {
+    const Accesses other = accesses_of(s);
+    for (const Access& a : mine.list)
+      step.require(a.buffer == b || !touches(other, a.buffer, false, true),
+                   "\"" + a.buffer->name + "\", which \"" + b->name + "\" reads, is overwritten later", s);
+  }
+}
+
+// The nest's own loops and memory may stand in the loop of `site`.
+void require_fits(const Step& step, const LoopSite& site, const Stmt& nest) {
+  bool gpu = is_gpu(site.loop->kind);
+  for (const For* f : site.outer) gpu = gpu || is_gpu(f->kind);
+  walk(nest, [&](const Stmt& s) {
+    const For* f = as<For>(s);
+    step.require(!f || (!is_gpu(f->kind) && f->kind != ForKind::Parallel),
+                 f ? "loop " + f->var->name + " is " + std::string(kind_name(f->kind)) : "", nest);
+    const Alloc* a = as<Alloc>(s);
+    step.require(!a || !gpu || a->buffer->scope == Scope::Register || a->buffer->scope == Scope::Stack,
+                 a ? "\"" + a->buffer->name + "\" is " + scope_name(a->buffer->scope) + " memory" : "", nest);
+    return true;
+  });
+}
+
+bool contains(const Stmt& s, const StmtNode* what) {
+  bool found = false;
+  walk(s, [&](const Stmt& x) {
+    found = found || x.get() == what;
+    return !found;
+  });
+  return found;
+}
+
+Stmt without_alloc(const Stmt& body, const Buffer& b) {
+  Stmt where;
+  const Alloc* a = find_alloc(body, b, &where);
+  return a ? replace_stmt(body, where.get(), a->body) : body;
+}
+
+// Loops over the region around the point of `n`, in the nest's own order; stores go to `to`.
+Stmt compute_region(const PlainNest& n, const Buffer& b, const Region& r,
+                    const std::function<Stmt(const Stmt&)>& point) {
+  std::vector<Var> vars;
+  Exprs at;
+  for (const Var& v : n.vars) {
+    vars.push_back(make_var(v->name));
+    at.push_back(Expr(vars.back()));
+  }
+  Stmt s = point(point_at(n, place_in(r, at)));
+  if (const Expr in = inside(r, b, at)) s = if_then(in, s);
+  for (size_t i = n.loops.size(); i-- > 0;) {
+    const size_t d = size_t(std::find(n.vars.begin(), n.vars.end(), n.loops[i]->var) - n.vars.begin());
+    s = loop(vars[d], r.size[d], s);
+  }
+  return s;
+}
+
+std::vector<Var> without(std::vector<Var> list, const Var& v) {
+  list.erase(std::remove(list.begin(), list.end(), v), list.end());
+  return list;
+}
+
+Ranges inside_of(const LoopSite& site) {
+  Ranges r = site.ranges;
+  r[site.loop->var.get()] = loop_range(*site.loop, site.ranges);
+  return r;
+}
+
+}  // namespace
+
+// A temporary that one formula fills is replaced by that formula where it is read.
+//   for i: t[i] = x[i] * 2; for j: y[j] = t[j + 1] + 1   ->   for j: y[j] = x[j + 1] * 2 + 1
+// Refused: an output; a buffer that a reduction fills or whose loops were changed; operands that are overwritten before
+// it is read.
+void Schedule::compute_inline(const Buffer& b) {
+  Step step(*this, "compute_inline", {b->name});
+  const Producer p = find_producer(step, b);
+  const auto nest = plain_nest(p.nest, b);
+  const Store* k = nest ? as<Store>(nest->point) : nullptr;
+  step.require(k && !k->reduce && !k->count, "\"" + b->name + "\" is not filled by one formula in plain loops", p.nest);
+  require_same_operands(step, b, p.nest, p.later);
+  auto formula = [&](const Expr& e) -> Expr {
+    const Load* l = as<Load>(e);
+    if (!l || l->buffer != b) return {};
+    VarMap at;
+    for (size_t d = 0; d < l->index.size(); d++) at[nest->vars[d].get()] = l->index[d];
+    return substitute(k->value, at);
+  };
+  for (const Stmt& s : p.later)
+    walk(
+        s, [](const Stmt&) { return true; },
+        [&](const Expr& e) {
+          step.require(!as<Load>(e) || as<Load>(e)->buffer != b || !e->vector, "it is read in vectors", s);
+          return true;
+        });
+  step.done(rewrite(without_alloc(replace_stmt(body_, p.nest.get(), {}), b), formula));
+}
+
+// A temporary is computed inside a loop of its reader, only the part that one iteration needs. Returns the part's
+// buffer.
+//   for i: t[i] = f(i); for j: for k in 0 .. +3: y[j] += t[j * 2 + k]
+//   for j: { alloc t[3]; for i in 0 .. +3: t[i] = f(j * 2 + i); for k in 0 .. +3: y[j] += t[k] }
+// Where the part may reach over the ends of the temporary, an `if` stands around its formula.
+// Refused: an output; loops that were changed; reads outside the loop; operands that are overwritten in between; a
+// place outside the loops of threads, other scopes than registers, stack and (CPU) workspace.
+Buffer Schedule::compute_at(const Buffer& b, const Var& v, Scope scope) {
+  Step step(*this, "compute_at", {b->name, v->name});
+  const Producer p = find_producer(step, b);
+  const auto nest = plain_nest(p.nest, b);
+  step.require(nest.has_value(), "the loops of \"" + b->name + "\" are not plain any more", p.nest);
+  const LoopSite site = step.find(v);
+  step.require_place(site, scope);
+  require_fits(step, site, p.nest);
+  step.require(std::any_of(p.later.begin(), p.later.end(), [&](const Stmt& s) { return contains(s, site.stmt.get()); }),
+               "loop " + v->name + " does not stand behind the loops of \"" + b->name + "\"", site.stmt);
+  require_same_operands(step, b, p.nest, p.later);
+  const Accesses all = accesses_of(site.stmt, site.ranges);
+  step.require(touches(all, b, true, false), "loop " + v->name + " does not read \"" + b->name + "\"", site.stmt);
+  step.require(!touches(accesses_of(replace_stmt(as<Alloc>(p.alloc)->body, site.stmt.get(), {})), b, true, false) &&
+                   reads_nothing(site.loop->begin) && reads_nothing(site.loop->extent),
+               "\"" + b->name + "\" is read outside loop " + v->name + " too", body_);
+  const auto region = region_of(all.list, b, without(all.bound, v), inside_of(site));
+  step.require(region.has_value(), "\"" + b->name + "\" is read in vectors", site.stmt);
+
+  const Buffer t = make_buffer(b->name, b->dtype, to_shape(region->size), scope);
+  const Stmt part = compute_region(*nest, b, *region, [&](const Stmt& s) { return redirect(s, b, t, region->begin); });
+  const Stmt body = alloc(t, seq({part, redirect(site.loop->body, b, t, region->begin)}));
+  Stmt all_of = replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges));
+  all_of = without_alloc(replace_stmt(all_of, p.nest.get(), {}), b);
+  step.rename_result(b, t);
+  step.done(all_of, {t->name + ": " + to_text(t->shape)});
+  return t;
+}
+
+// A result is computed inside a loop of what it reads, as soon as its operands are there.
+//   for i: for j: t[i, j] = ...; for p: for q: y[p, q] = t[p, q] + 1
+//   for i: { for j: t[i, j] = ...; for q: y[i, q] = t[i, q] + 1 }
+// Refused: loops that were changed; operands that are read at another place than [axes]; a loop, or one around it, that
+// carries a reduction of the operand; an operand, or a part of it, that the loop does not fill completely; other uses
+// of the buffers in between.
+void Schedule::reverse_compute_at(const Buffer& b, const Var& v) {
+  Step step(*this, "reverse_compute_at", {b->name, v->name});
+  const LoopSite site = step.find(v);
+  step.require_place(site, Scope::Register);
+  // The list in which the loop's nest stands, and the reader behind it.
+  const Stmts list = siblings_of(find_alloc(body_, b) ? Stmt(find_alloc(body_, b)->body) : body_);
+  size_t from = 0, to = 0;
+  for (size_t i = 0; i < list.size(); i++) {
+    if (contains(list[i], site.stmt.get())) from = i + 1;
+    if (touches(accesses_of(list[i]), b, false, true)) {
+      step.require(to == 0, "\"" + b->name + "\" is filled in several places", body_);
+      to = i + 1;
+    }
+  }
+  step.require(from != 0 && to > from, "\"" + b->name + "\" is not filled behind loop " + v->name, body_);
+  const Stmt& reader = list[to - 1];
+  const Stmt& nest = list[from - 1];
+  const auto plain = plain_nest(reader, b);
+  step.require(plain.has_value(), "the loops of \"" + b->name + "\" are not plain any more", reader);
+  require_fits(step, site, reader);
+  const Accesses reads = accesses_of(reader);
+  for (const Access& a : reads.list)
+    step.require(!a.write || a.buffer == b, "the loops of \"" + b->name + "\" fill \"" + a.buffer->name + "\" too",
+                 reader);
+  for (const Access& a : reads.list) {
+    Stmt scope;
+    step.require(!find_alloc(body_, a.buffer, &scope) || contains(scope, site.stmt.get()),
+                 "\"" + a.buffer->name + "\" does not exist in loop " + v->name, site.stmt);
+  }
+  const Accesses made = accesses_of(site.stmt, site.ranges);
+  for (size_t i = from - 1; i + 1 < to; i++) {
+    const Accesses between = accesses_of(list[i]);
+    step.require(between.opaque.empty(), "there is " + between.opaque, list[i]);
+    step.require(!touches(between, b, true, true), "\"" + b->name + "\" is used before", list[i]);
+    for (const Access& a : reads.list)
+      step.require(a.write || (i == from - 1 && touches(made, a.buffer, false, true)) ||
+                       !touches(between, a.buffer, false, true),
+                   "\"" + a.buffer->name + "\" is filled in between", list[i]);
+  }
+
+  Region r;  // of b
+  for (const Dim& d : b->shape) r.begin.push_back(0), r.size.push_back(d.value), r.in.push_back(true);
+  std::vector<bool> placed(b->shape.size(), false);
+  std::vector<Buffer> done_with;
+  for (const Access& a : reads.list) {
+    const Buffer& t = a.buffer;
+    if (a.write || !touches(made, t, false, true)) continue;
+    const auto box = region_of(made.list, t, without(made.bound, v), inside_of(site));
+    step.require(box.has_value(), "\"" + t->name + "\" is used in vectors", site.stmt);
+    for (size_t d = 0; d < a.index.size(); d++) {
+      if (is_const(a.index[d], 0) && t->shape[d] == Dim(1)) continue;
+      const VarRef* x = as<VarRef>(a.index[d]);
+      const auto axis =
+          std::find_if(plain->vars.begin(), plain->vars.end(), [&](const Var& w) { return x && w == x->var; });
+      step.require(axis != plain->vars.end(),
+                   "\"" + t->name + "\" is read at another place than that of \"" + b->name + "\"", reader);
+      const size_t k = size_t(axis - plain->vars.begin());
+      step.require(b->shape[k] == t->shape[d], "the axes of \"" + t->name + "\" and \"" + b->name + "\" differ",
+                   reader);
+      const bool same = placed[k] && r.size[k] == box->size[d] && same_atom(r.begin[k], box->begin[d]);
+      step.require(!placed[k] || same, "operands of \"" + b->name + "\" are filled in different parts", site.stmt);
+      r.begin[k] = box->begin[d], r.size[k] = box->size[d], r.in[k] = box->in[d], placed[k] = true;
+    }
+    if (std::find(done_with.begin(), done_with.end(), t) != done_with.end()) continue;
+    done_with.push_back(t);
+    step.require(fills(site.loop->body, t, *box, false),
+                 "an iteration of " + v->name + " does not fill its part of \"" + t->name + "\" completely", site.stmt);
+    Region whole;
+    for (const Dim& n : t->shape) whole.begin.push_back(0), whole.size.push_back(n.value);
+    step.require(
+        !touches(accesses_of(replace_stmt(body_, site.stmt.get(), {})), t, false, true) && fills(nest, t, whole, false),
+        "loop " + v->name + " does not fill all of \"" + t->name + "\"", nest);
+    std::vector<const For*> around = site.outer;
+    around.push_back(site.loop);
+    for (const For* f : around)
+      if (contains(nest, find_loop(body_, f->var)->stmt.get()))
+        for (const Conflict& c : conflicts(nest, f->var, {}))
+          step.require(c.buffer && c.buffer != t,
+                       "\"" + t->name + "\" is complete behind loop " + f->var->name + " only: it " + c.text, nest);
+  }
+  step.require(!done_with.empty(), "\"" + b->name + "\" reads nothing that loop " + v->name + " fills", reader);
+  const Stmt part = compute_region(*plain, b, r, [](const Stmt& s) { return s; });
+  Stmt body = replace_stmt(body_, reader.get(), {});
+  body = replace_stmt(body, site.stmt.get(), tidy(with_body(*site.loop, seq({site.loop->body, part})), site.ranges));
+  step.done(body);
+}
+
+}  // namespace tc

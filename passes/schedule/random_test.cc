@@ -1,0 +1,232 @@
+// Random functions under random steps: whatever is not refused keeps every bit of the result. Sizes are awkward on
+// purpose, 1 and 0 among them.
+#include <algorithm>
+#include <map>
+
+#include "ir/loop/visit.h"
+#include "passes/schedule/test_schedules.h"
+
+namespace tc {
+namespace {
+
+using namespace tc::testing;
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : state_(seed * 2654435761u + 12345) {}
+  int64_t below(int64_t n) {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return int64_t((state_ >> 33) % uint64_t(n));
+  }
+  int64_t size() {
+    static constexpr int64_t kSizes[] = {3, 5, 1, 8, 4, 7, 12, 2, 13, 0};
+    return kSizes[below(below(3) == 0 ? 10 : 9)];
+  }
+  template <class T>
+  const T& pick(const std::vector<T>& list) {
+    return list[size_t(below(int64_t(list.size())))];
+  }
+
+ private:
+  uint64_t state_;
+};
+
+Expr constant(double v) { return make_float(DType::F32, v); }
+
+TensorFn chain(Dice& d) {
+  FunctionBuilder b;
+  const Dims dims{d.size(), d.size()};
+  const Buffer x = b.input("x", dims), s = b.input("s", {dims[1]});
+  const Buffer t = b.compute("twice", dims, [&](const Exprs& i) { return load(x, i) * constant(2); });
+  const Buffer u = b.compute("shift", dims, [&](const Exprs& i) { return load(t, i) + load(s, {i[1]}); });
+  return b
+      .take(b.compute("turn", {dims[1], dims[0]},
+                      [&](const Exprs& i) {
+                        return load(u, {i[1], i[0]}) + load(t, {i[1], i[0]});
+                      }))
+      .fn;
+}
+
+TensorFn matmul(Dice& d) {
+  FunctionBuilder b;
+  const int64_t m = d.size(), n = d.size(), k = d.size();
+  const Buffer x = b.input("x", {m, k}), w = b.input("w", {k, n}), bias = b.input("bias", {n});
+  const Buffer y = b.reduce("matmul", Op::Add, {m, n}, {k}, [&](const Exprs& i, const Exprs& r) {
+    return load(x, {i[0], r[0]}) * load(w, {r[0], i[1]});
+  });
+  const Buffer z = b.compute("bias", {m, n}, [&](const Exprs& i) { return load(y, i) + load(bias, {i[1]}); });
+  return b.take(b.compute("relu", {m, n}, [&](const Exprs& i) { return max(load(z, i), constant(0)); })).fn;
+}
+
+TensorFn padded_conv(Dice& d) {
+  FunctionBuilder b;
+  const int64_t n = d.size() + 1, c = d.size(), oc = d.size();
+  const Buffer x = b.input("x", {n, c}), w = b.input("w", {oc, c, 3});
+  const Buffer p = b.compute("pad", {n + 2, c}, [&](const Exprs& i) {
+    return select(i[0] >= Expr(1) && i[0] < Expr(n + 1), load(x, {i[0] - Expr(1), i[1]}), constant(0));
+  });
+  const Buffer y = b.reduce("conv", Op::Add, {n, oc}, {3, c}, [&](const Exprs& i, const Exprs& r) {
+    return load(p, {i[0] + r[0], r[1]}) * load(w, {i[1], r[1], r[0]});
+  });
+  return b.take(b.compute("relu", {n, oc}, [&](const Exprs& i) { return max(load(y, i), constant(0)); })).fn;
+}
+
+TensorFn pooled(Dice& d) {
+  FunctionBuilder b;
+  const int64_t n = d.size() + 1;
+  const Buffer x = b.input("x", {2 * n + 1, 3});
+  const Buffer s = b.compute("scale", {2 * n + 1, 3}, [&](const Exprs& i) { return load(x, i) * constant(3); });
+  return b
+      .take(b.reduce("pool", Op::Max, {n, 3}, {3},
+                     [&](const Exprs& i, const Exprs& r) {
+                       return load(s, {i[0] * Expr(2) + r[0], i[1]});
+                     }))
+      .fn;
+}
+
+TensorFn random_function(Dice& d) {
+  switch (d.below(5)) {
+    case 0:
+      return chain(d);
+    case 1:
+      return matmul(d);
+    case 2:
+      return padded_conv(d);
+    case 3:
+      return pooled(d);
+    default:
+      return row_statistics(d.size(), d.size()).fn;
+  }
+}
+
+std::vector<Buffer> buffers_of(const TensorFn& fn, const Stmt& s) {
+  std::vector<Buffer> list = fn.inputs;
+  list.insert(list.end(), fn.outputs.begin(), fn.outputs.end());
+  walk(s, [&](const Stmt& x) {
+    if (const Alloc* a = as<Alloc>(x)) list.push_back(a->buffer);
+    return true;
+  });
+  return list;
+}
+
+// One step; the name of the primitive.
+std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
+  const std::vector<Var> loops = s.loops();
+  const std::vector<Buffer> buffers = buffers_of(fn, s.body());
+  if (loops.empty()) throw ScheduleError("no loops are left");
+  const Var v = d.pick(loops), w = d.pick(loops);
+  const Buffer b = d.pick(buffers);
+  const Scope scope = d.pick(std::vector<Scope>{Scope::Register, Scope::Stack, Scope::Workspace});
+  switch (d.below(gpu ? 22 : 20)) {
+    case 0:
+      return s.split(v, 1 + d.below(5), d.below(3) == 0 ? Tail::Min : Tail::Guard), "split";
+    case 1:
+      return s.fuse(v, w), "fuse";
+    case 2:
+    case 3:
+      return s.reorder({v, w}), "reorder";
+    case 4:
+      return s.tile(v, w, 1 + d.below(4), 1 + d.below(4)), "tile";
+    case 5:
+      return d.below(3) == 0 ? (s.unroll(v), "unroll") : (s.pad(v, 1 + d.below(6), PadWith(d.below(2))), "pad");
+    case 6:
+      return d.below(3) == 0 ? (s.vectorize(v), "vectorize") : (s.partition(v, {1 + d.below(4)}), "partition");
+    case 7:
+      return d.below(3) == 0 ? (s.parallel(v), "parallel") : (s.split(v, 1 + d.below(5)), "split");
+    case 8:
+      return s.compute_inline(b), "compute_inline";
+    case 9:
+    case 10:
+      return s.compute_at(b, v, scope), "compute_at";
+    case 11:
+    case 12:
+      return s.reverse_compute_at(b, v), "reverse_compute_at";
+    case 13:
+      return s.cache_read(b, v, scope), "cache_read";
+    case 14:
+      return s.cache_write(b, v, scope), "cache_write";
+    case 15:
+      return s.rfactor(v), "rfactor";
+    case 16:
+      return s.decompose_reduction(v), "decompose_reduction";
+    case 17:
+      return s.set_scope(b, Scope(d.below(6))), "set_scope";
+    case 18:
+      return d.below(2) ? (s.storage_align(b, 0, 4, d.below(4)), "storage_align")
+                        : (s.prefetch(b, v, 1 + d.below(3)), "prefetch");
+    case 19:
+      return s.pipeline(b, 2 + d.below(2)), "pipeline";
+    case 20:
+      return s.bind(v, d.below(2) ? ForKind::BlockX : ForKind::BlockY), "bind";
+    default:
+      return d.below(3) ? (s.cache_read(b, v, Scope::Shared), "cache_read shared")
+                        : (s.bind(v, d.below(2) ? ForKind::ThreadX : ForKind::ThreadY), "bind");
+  }
+}
+
+// The last nest as one launch, in one of three shapes, as far as its loops allow.
+void random_launch(Schedule& s, const TensorFn& fn, Dice& d, std::map<std::string, int>& taken) {
+  try {
+    const std::vector<Var> loops = s.loops(fn.outputs[0]);
+    const int64_t shape = d.below(3);
+    if (shape == 0 || loops.size() < 2) {
+      const auto [block, thread] = s.split(s.fuse(loops), 1 + d.below(9));
+      s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
+    } else if (shape == 1) {
+      s.bind(loops[0], ForKind::BlockX), s.bind(loops[1], ForKind::ThreadX);
+    } else {
+      const auto t = s.tile(loops[0], loops[1], 1 + d.below(4), 1 + d.below(4));
+      s.bind(t[0], ForKind::BlockY), s.bind(t[1], ForKind::BlockX), s.bind(t[2], ForKind::ThreadY),
+          s.bind(t[3], ForKind::ThreadX);
+    }
+    taken["bind"]++;
+  } catch (const ScheduleError&) {
+  }
+}
+
+void run_random(int from, int to, bool gpu, std::map<std::string, int>& taken) {
+  for (int seed = from; seed < to; seed++) {
+    Dice d{uint64_t(seed)};
+    const TensorFn fn = random_function(d);
+    Schedule s(fn);
+    std::string what = "seed " + std::to_string(seed) + "\n";
+    if (gpu) random_launch(s, fn, d, taken);
+    if (gpu && d.below(2)) {  // a reduction may be the last nest then
+      for (const Stage& stage : fn.stages) try {
+          s.compute_inline(s.buffer(stage.name));
+        } catch (const ScheduleError&) {
+        }
+    }
+    for (int k = 0; k < 60; k++) {
+      try {
+        const std::string name = random_step(s, fn, d, gpu);
+        taken[name]++;
+        what += s.steps().back() + "\n";
+      } catch (const ScheduleError&) {
+        continue;
+      }
+      ASSERT_NO_FATAL_FAILURE(expect_same(fn, s.body(), what));
+    }
+  }
+}
+
+TEST(ScheduleRandom, StepsKeepEveryBit) {
+  std::map<std::string, int> taken;
+  run_random(0, 300, false, taken);
+  for (const char* name : {"split",      "fuse",           "reorder",    "tile",
+                           "unroll",     "vectorize",      "parallel",   "partition",
+                           "pad",        "compute_inline", "compute_at", "reverse_compute_at",
+                           "cache_read", "cache_write",    "rfactor",    "decompose_reduction",
+                           "set_scope",  "storage_align",  "prefetch",   "pipeline"})
+    EXPECT_GE(taken[name], 5) << name;
+}
+
+TEST(ScheduleRandom, GpuLoopsHaveNoRaces) {
+  std::map<std::string, int> taken;
+  run_random(5000, 5300, true, taken);
+  EXPECT_GE(taken["bind"], 100);
+  EXPECT_GE(taken["cache_read shared"], 5);
+}
+
+}  // namespace
+}  // namespace tc
