@@ -106,8 +106,8 @@ void Schedule::parallel(const Var& v) {
   const For* inside = find_kind(loops_in(at.loop->body), other);
   const For* clash = around ? around : inside;
   step.require(!clash, clash ? quoted(*clash) + " is " + std::string(kind_name(clash->kind)) : "", at.stmt);
-  require_private(step, at, false);
   step.require_independent(at);
+  require_private(step, at, false);
   step.done(replace_stmt(body_, at.stmt.get(), of_kind(*at.loop, ForKind::Parallel, at.loop->begin, at.loop->body)));
 }
 
@@ -139,6 +139,7 @@ void Schedule::bind(const Var& v, ForKind kind) {
     if (is_thread(f->kind)) threads *= *as_const_int(f->extent);
   step.require(threads <= kMaxBlockThreads || !is_thread(kind),
                "a block would have " + to_text(threads) + " threads, more than " + to_text(kMaxBlockThreads), at.stmt);
+  step.require_independent(at);
   require_private(step, at, is_block(kind));
   require_adjacent(step, at, is_block(kind) ? is_block : is_thread);
   walk(at.loop->body, [&](const Stmt& s) {
@@ -149,7 +150,6 @@ void Schedule::bind(const Var& v, ForKind kind) {
                  at.stmt);
     return true;
   });
-  step.require_independent(at);
   const Expr begin = at.loop->begin;
   const Stmt body = is_const(begin, 0) ? at.loop->body : substitute(at.loop->body, {{v.get(), begin + Expr(v)}});
   step.done(replace_stmt(body_, at.stmt.get(), of_kind(*at.loop, kind, 0, body)));
