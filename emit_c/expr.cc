@@ -73,6 +73,17 @@ bool holds_single_vectors(const Stmt& scope, const Buffer& b) {
   return single;
 }
 
+std::string ExprPrinter::condition(const Expr& e) {
+  bool plain = !e->vector;
+  walk(e, [&](const Expr& x) {
+    const auto n = as_const_int(x);
+    plain = plain && (x->dtype == DType::I64 || x->dtype == DType::Bool) && !as<Load>(x) && !as<Cast>(x) &&
+            !as<Bitcast>(x) && (!n || (*n > INT32_MIN && *n < INT32_MAX));
+    return plain;
+  });
+  return plain ? index(e) : value(e);
+}
+
 std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
   return visit(
       e,

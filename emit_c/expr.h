@@ -26,6 +26,8 @@ class ExprPrinter {
   std::string value(const Expr& e) { return print(e, 0, Context::Value); }
   /// An index, extent or condition on them: plain int arithmetic.
   std::string index(const Expr& e, int parent = 0) { return print(e, parent, Context::Index); }
+  /// A test: plain int arithmetic where it is on loop variables and sizes alone.
+  std::string condition(const Expr& e);
   /// "x[i * 4 + j]", for a vector "tc_load(x + i * 4)".
   std::string element(const Buffer& b, const Exprs& index);
   /// "x + i * 4"

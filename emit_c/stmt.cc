@@ -10,7 +10,7 @@
 namespace tc {
 namespace {
 
-bool is_single(const Stmt& s) { return as<Store>(s) || as<For>(s) || as<Prefetch>(s); }
+bool is_single(const Stmt& s) { return as<Store>(s) || as<For>(s) || as<Prefetch>(s) || as<Intrin>(s); }
 
 // Arithmetic on loop variables and sizes, as loop variables are: no tensor's data in it.
 bool is_index(const Expr& e) {
@@ -59,7 +59,7 @@ void StmtPrinter::print(const Stmt& s) {
       s, [&](const Store& k) { store(k); }, [&](const For& k) { print_for(k); },
       [&](const While& k) { print_block("while (" + expr_.value(k.condition) + ")", k.body); },
       [&](const If& k) {
-        print_block("if (" + expr_.value(k.condition) + ")", k.then);
+        print_block("if (" + expr_.condition(k.condition) + ")", k.then);
         if (k.otherwise) print_block("else", k.otherwise);
       },
       [&](const Let& k) {

@@ -50,12 +50,16 @@ void DeviceStmtPrinter::print_intrin(const Intrin& k) {
     const bool array = o.buffer->scope == Scope::Register || o.buffer->scope == Scope::Stack;
     if (array && !o.buffer->shape.empty())
       args.push_back(expr_.register_element(o.buffer, o.index));
-    else if (o.buffer->scope == Scope::Global)
+    else if (o.buffer->scope == Scope::Global || o.buffer->scope == Scope::Workspace)
       args.push_back(expr_.pointer(o.buffer, o.index.at(0)));
     else
       args.push_back("&" + expr_.register_element(o.buffer, o.index));
   }
-  for (const Expr& e : call.scalars) args.push_back(e->dtype == DType::I64 ? expr_.index(e) : expr_.value(e));
+  if (k.name == "cp_async_wait") {  // the number is part of the instruction
+    out_.line("tc_cp_async_wait<" + expr_.index(call.scalars.at(0)) + ">();");
+    return;
+  }
+  for (const Expr& e : call.scalars) args.push_back(e->dtype == DType::I64 ? expr_.index(e) : expr_.condition(e));
   out_.line("tc_" + k.name + "(" + join(args, ", ") + ");");
 }
 

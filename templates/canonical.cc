@@ -427,6 +427,8 @@ void bind_operands(Scheduled& s, const Canonical& c) {
       s.body,
       [&](const Stmt& x) {
         if (const Alias* a = as<Alias>(x)) read[a->base.get()] = true;
+        if (const Intrin* k = as<Intrin>(x))
+          for (const Buffer& b : k->buffers) read[b.get()] = true;
         return true;
       },
       [&](const Expr& x) {

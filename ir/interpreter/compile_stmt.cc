@@ -1,5 +1,6 @@
 #include "ir/interpreter/compiler.h"
 #include "ir/loop/build.h"
+#include "ir/loop/expand_intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -56,7 +57,7 @@ void Compiler::stmt(const Stmt& s) {
         for (const Stmt& x : k.list) stmt(x);
       },
       [&](const Barrier&) { emit_jump(&barrier_op); }, [&](const Prefetch&) {},
-      [&](const Intrin& k) { throw InternalError("the interpreter does not know instruction " + k.name); },
+      [&](const Intrin& k) { stmt(expand_intrin(k)); },
       [&](const Launch& k) { throw InternalError("the interpreter does not know kernel " + k.kernel); },
       [&](const Comment& k) { stmt(k.body); });
   forget(0);

@@ -16,6 +16,7 @@
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/place_scratch.h"
 #include "passes/loop/split_host_device.h"
+#include "passes/loop/vectorize_loops.h"
 
 namespace tc {
 namespace {
@@ -59,7 +60,7 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
   KernelInterface io(s);
   Kernel k;
   BufferMap flat;
-  const Stmt whole = flatten_buffers(simplify(io.body()), flat);
+  const Stmt whole = vectorize_loops(flatten_buffers(simplify(io.body()), flat));
   PlacedScratch placed = place_scratch(substitute_buffers(whole, io.flatten(flat)), kCudaScratchAlign);
   SplitFunction split = split_host_device(io.name_views(placed.body, flat), io.buffers());
   for (DeviceFunction& f : split.device) {

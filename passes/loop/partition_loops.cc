@@ -5,7 +5,8 @@
 //                                                 for i in 0 .. +4:
 //                                                   y[i + 96] = ...
 // What is compared must depend on the loop's variable alone: c * v + k against 0. Parallel, vector and GPU loops stay
-// whole: their number of iterations is the schedule's. Leaves simplified statements.
+// whole: their number of iterations is the schedule's; so do loops with barriers, whose turns overlap on purpose. Leaves
+// simplified statements.
 #include "passes/loop/partition_loops.h"
 
 #include <algorithm>
@@ -77,6 +78,15 @@ int size_of(const Stmt& s) {
   return n;
 }
 
+bool has_barrier(const Stmt& s) {
+  bool found = false;
+  walk(s, [&](const Stmt& x) {
+    found |= as<Barrier>(x) != nullptr;
+    return !found;
+  });
+  return found;
+}
+
 class Partitioner {
  public:
   explicit Partitioner(int copies) : copies_(copies) {}
@@ -125,7 +135,7 @@ class Partitioner {
  private:
   Stmt for_(const Stmt& s, const For& k, const Ranges& ranges) {
     auto begin = as_const_int(k.begin), extent = as_const_int(k.extent);
-    bool may_cut = (k.kind == ForKind::Serial || k.kind == ForKind::Unroll) && begin && extent;
+    bool may_cut = (k.kind == ForKind::Serial || k.kind == ForKind::Unroll) && begin && extent && !has_barrier(k.body);
     std::vector<int64_t> cuts;
     if (may_cut) {
       walk(k.body, {}, [&](const Expr& e) {

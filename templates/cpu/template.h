@@ -3,6 +3,7 @@
 #pragma once
 #include "templates/canonical.h"
 #include "templates/cpu/cpu_model.h"
+#include "templates/packed.h"
 
 namespace tc {
 
@@ -22,12 +23,7 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 
 /// Whether all loads of `e`, which may read fn.inputs or their flat views, are of operands known at compile time.
-bool is_constant(const Expr& e, const TemplateArgs& a);
-
-/// The prologue that stores `value` (it reads fn.inputs) at every point of `axes`, row-major, and the flat view that
-/// the body reads. The buffer is named after the first operand that `value` reads. `layout`: words for the weight's
-/// comment.
-Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, const Expr& value, std::string layout);
+inline bool is_constant(const Expr& e, const TemplateArgs& a) { return is_constant(e, *a.canonical, a.constant_input); }
 
 /// Fills the border around the interior that a template stores; null if there is none.
 Stmt fill_border(const Canonical& c);

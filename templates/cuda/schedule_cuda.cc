@@ -17,6 +17,7 @@ std::optional<Scheduled> cuda_stages(const CudaArgs& a) {
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
     cuda_elementwise,  // no reduction
+    cuda_contraction,  // sums of products
     cuda_per_result,   // one reduction, its epilogue: a thread per result
     cuda_scan,         // stages that advance together
     cuda_stages,       // several of these, one after the other

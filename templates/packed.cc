@@ -1,16 +1,17 @@
 // Constant operands in the order in which the loops read them, computed before the model runs.
+#include "templates/packed.h"
+
 #include <algorithm>
 
 #include "ir/loop/build.h"
-#include "templates/cpu/template.h"
 
 namespace tc {
 
-bool is_constant(const Expr& e, const TemplateArgs& a) {
+bool is_constant(const Expr& e, const Canonical& c, const std::vector<bool>& constant_input) {
   for (const Load* l : loads_of(e)) {
     bool known = false;
-    for (size_t i = 0; i < a.fn.inputs.size(); i++)
-      known = known || (a.constant_input[i] && (l->buffer == a.fn.inputs[i] || l->buffer == a.canonical->inputs[i]));
+    for (size_t i = 0; i < c.inputs.size(); i++)
+      known = known || (constant_input[i] && (l->buffer == c.originals[i] || l->buffer == c.inputs[i]));
     if (!known) return false;
   }
   return true;

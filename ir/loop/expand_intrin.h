@@ -1,0 +1,14 @@
+// Instructions as the assignments that they stand for.
+#pragma once
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+/// What an instruction that copies memory does:
+///   load4(r, x[i]), store4(x[i], r)    four assignments; load2, load8, ... as many as they say
+///   cp_async4(t[..], x[i], valid)      t[..] = valid ? x[i] : 0, at once; cp_async8 and cp_async16 the bytes they say
+///   cp_async_commit, cp_async_wait     null: nothing
+/// Throws InternalError for others (the matrix instructions of a warp).
+Stmt expand_intrin(const Intrin& k);
+
+}  // namespace tc

@@ -1,0 +1,175 @@
+// vectorize_loops: memory is accessed 16 bytes at a time (CUDA).
+//
+//   vector j in 0 .. +4:                                alloc b_v[4], y_v[4]
+//     y[n + j] = max(acc[i, j] + b[n + j], 0)     ->      load4(b_v, b[n])
+//                                                         unroll j in 0 .. +4: y_v[j] = max(acc[i, j] + b_v[j], 0)
+//                                                         store4(y[n], y_v)
+//
+// A loop of kind Vector with as many turns as 16 bytes have elements, whose body stores to one place of global or
+// scratch memory that moves by one element a turn and begins at a multiple of 16 bytes, as it follows from the
+// coefficients of the index and from what the lets around say. Reads of the same form that are made in every turn are
+// gathered too; others stay. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs:
+// flattened buffers; runs before pointers are hoisted. Leaves: no loop of kind Vector.
+#include "passes/loop/vectorize_loops.h"
+
+#include <map>
+#include <numeric>
+
+#include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kBytes = 16;
+
+using Multiples = std::map<const VarDef*, int64_t>;  // looked up only: the variable is a multiple of this
+
+// A number of which `e` is a multiple; 0 is a multiple of all.
+int64_t multiple_of(const Expr& e, const Multiples& known) {
+  if (const auto n = as_const_int(e)) return std::abs(*n);
+  if (const VarRef* v = as<VarRef>(e)) {
+    const auto it = known.find(v->var.get());
+    return it == known.end() ? 1 : it->second;
+  }
+  const Apply* k = as<Apply>(e);
+  if (!k || k->args.size() != 2) return 1;
+  const int64_t a = multiple_of(k->args[0], known), b = multiple_of(k->args[1], known);
+  switch (k->op) {
+    case Op::Add:
+    case Op::Sub:
+      return std::gcd(a, b);
+    case Op::Mul:
+      return a * b < 1 << 20 ? a * b : std::max(a, b);
+    case Op::Mod:
+    case Op::FloorMod:
+      return as_const_int(k->args[1]) ? std::gcd(a, b) : 1;
+    case Op::Div:
+    case Op::FloorDiv:
+      return as_const_int(k->args[1]) && b > 0 && a % b == 0 ? a / b : 1;
+    default:
+      return 1;
+  }
+}
+
+class Vectorizer {
+ public:
+  Stmt stmt(const Stmt& s) {
+    if (!s) return s;
+    if (const Let* k = as<Let>(s)) {
+      multiples_[k->var.get()] = multiple_of(k->value, multiples_);
+      return let(k->var, k->value, stmt(k->body));
+    }
+    if (const For* k = as<For>(s)) {
+      if (k->kind == ForKind::Vector) return vector_loop(*k);
+      return loop(k->var, k->extent, stmt(k->body), k->kind, k->begin);
+    }
+    if (const Seq* k = as<Seq>(s)) {
+      Stmts list;
+      for (const Stmt& x : k->list) list.push_back(stmt(x));
+      return seq(std::move(list));
+    }
+    if (const If* k = as<If>(s)) return if_then(k->condition, stmt(k->then), stmt(k->otherwise));
+    if (const While* k = as<While>(s)) return while_loop(k->condition, stmt(k->body));
+    if (const Alloc* k = as<Alloc>(s)) return alloc(k->buffer, stmt(k->body));
+    if (const Alias* k = as<Alias>(s)) return alias(k->view, k->base, k->offset, stmt(k->body));
+    if (const Comment* k = as<Comment>(s)) return comment(k->text, stmt(k->body));
+    return s;
+  }
+
+ private:
+  static bool in_memory(const Buffer& b) { return b->scope == Scope::Global || b->scope == Scope::Workspace; }
+
+  // The index of the first turn, if `index` is that plus the loop's variable, on 16 bytes.
+  Expr first_of(const Buffer& b, const Exprs& index, const For& f) const {
+    const int64_t n = kBytes / std::max<int64_t>(1, info(b->dtype).bytes);
+    if (!in_memory(b) || index.size() != 1 || !is_const(f.extent, n) || info(b->dtype).bits < 8) return {};
+    const auto at = affine_in(index[0], {f.var});
+    if (!at || at->coefficients[0] != 1) return {};
+    const Expr first = simplify(at->rest + f.begin);
+    return multiple_of(first, multiples_) % n == 0 ? first : Expr();
+  }
+
+  Stmt vector_loop(const For& f) {
+    const Stmt unrolled = loop(f.var, f.extent, f.body, ForKind::Unroll, f.begin);
+    std::vector<std::pair<Var, Expr>> lets;
+    Stmt body = f.body;
+    while (const Let* k = as<Let>(body)) {
+      lets.push_back({k->var, k->value});
+      body = k->body;
+    }
+    const Store* out = as<Store>(body);
+    const Expr first = out && !out->reduce && !out->count ? first_of(out->buffer, out->index, f) : Expr();
+    if (!first) return unrolled;
+    const Expr lane = Expr(f.var) - f.begin;
+    gathered_.clear();
+    for (auto& [v, value] : lets) value = gather(value, f, lane, out->buffer);
+    const Expr value = gather(out->value, f, lane, out->buffer);
+    const Buffer result = array_like(out->buffer);
+    Stmt s = store(result, {lane}, value);
+    for (size_t i = lets.size(); i-- > 0;) s = let(lets[i].first, lets[i].second, s);
+    s = loop(f.var, f.extent, s, ForKind::Unroll, f.begin);
+    s = alloc(result, seq({s, intrin(instruction("store", result), {{out->buffer, {first}}, {result, {}}})}));
+    for (size_t i = gathered_.size(); i-- > 0;) {
+      const Gathered& g = gathered_[i];
+      s = alloc(g.array, seq({intrin(instruction("load", g.array), {{g.array, {}}, {g.from, {g.first}}}), s}));
+    }
+    return s;
+  }
+
+  // Reads that are made in every turn come from arrays.
+  Expr gather(const Expr& e, const For& f, const Expr& lane, const Buffer& out) {
+    if (const Load* l = as<Load>(e)) {
+      const Expr first = l->buffer == out ? Expr() : first_of(l->buffer, l->index, f);
+      return first ? load(array_of(l->buffer, first), {lane}) : e;
+    }
+    if (const Apply* k = as<Apply>(e)) {
+      if (k->op == Op::And || k->op == Op::Or || k->op == Op::Index) return e;
+      Exprs args;
+      bool changed = false;
+      for (const Expr& a : k->args) {
+        args.push_back(gather(a, f, lane, out));
+        changed |= !args.back().same_as(a);
+      }
+      return changed ? apply(k->op, std::move(args)) : e;
+    }
+    if (const Cast* k = as<Cast>(e)) {
+      const Expr v = gather(k->value, f, lane, out);
+      return v.same_as(k->value) ? e : cast(e->dtype, v, k->saturate);
+    }
+    if (const Select* k = as<Select>(e)) {  // its sides are read or not
+      const Expr c = gather(k->condition, f, lane, out);
+      return c.same_as(k->condition) ? e : select(c, k->yes, k->no);
+    }
+    return e;
+  }
+
+  struct Gathered {
+    Buffer array, from;
+    Expr first;
+  };
+  Buffer array_of(const Buffer& from, const Expr& first) {
+    for (const Gathered& g : gathered_)
+      if (g.from == from && structurally_equal(g.first, first)) return g.array;
+    gathered_.push_back({array_like(from), from, first});
+    return gathered_.back().array;
+  }
+  static Buffer array_like(const Buffer& b) {
+    return make_buffer(b->name + "_v", b->dtype, {Dim(kBytes / info(b->dtype).bytes)}, Scope::Register);
+  }
+  static std::string instruction(const std::string& word, const Buffer& array) {
+    return word + to_text(array->shape[0].value);
+  }
+
+  Multiples multiples_;
+  std::vector<Gathered> gathered_;
+};
+
+}  // namespace
+
+Stmt vectorize_loops(const Stmt& s) { return Vectorizer().stmt(s); }
+
+}  // namespace tc

@@ -1,0 +1,93 @@
+// Recognises sums of products and classifies their axes by what the factors read.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "templates/cuda/contraction.h"
+#include "templates/packed.h"
+
+namespace tc {
+namespace {
+
+bool all_f32(const Expr& e) {
+  for (const Load* l : loads_of(e))
+    if (l->buffer->dtype != DType::F32) return false;
+  return e->dtype == DType::F32;
+}
+
+// The axis of unit stride in the result; null if there is none.
+Var unit_axis(const Canonical& c) {
+  const auto at = offset_of(c.out_index, vars_of(c.axes));
+  if (at)
+    for (const Axis& a : c.axes)
+      if (at->of(a.var) == 1) return a.var;
+  return nullptr;
+}
+
+// Larger strides first, so that neighbours of the sum are neighbours in memory. Kept as it is where the factor is no
+// plain read.
+void sort_by_stride(std::vector<Axis>& axes, const Expr& factor) {
+  const auto loads = loads_of(factor);
+  if (loads.size() != 1) return;
+  const auto at = affine_in(loads[0]->index[0], vars_of(axes));
+  if (!at) return;
+  std::map<const VarDef*, int64_t> stride;  // looked up only
+  for (size_t i = 0; i < axes.size(); i++) stride[axes[i].var.get()] = at->coefficients[i];
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](const Axis& a, const Axis& b) { return stride[a.var.get()] > stride[b.var.get()]; });
+}
+
+bool has_axis(const std::vector<Axis>& axes, const Var& v) {
+  return std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return a.var == v; });
+}
+
+void classify(CudaContraction& m) {
+  for (const Axis& a : m.c.axes) {
+    const bool in_p = uses_var(m.p, a.var), in_q = uses_var(m.q, a.var);
+    (in_p && in_q ? m.batch : in_q ? m.n : m.m).push_back(a);
+  }
+}
+
+void merge(CudaContraction& m) {
+  std::vector<Expr*> values = {&m.p, &m.c.epilogue}, indices = {&m.c.out_index}, summed = {&m.p};
+  if (!m.packed) values.push_back(&m.q), summed.push_back(&m.q);
+  merge_axes(m.m, values, indices);
+  merge_axes(m.n, values, indices);
+  if (!m.packed) merge_axes(m.batch, values, indices);
+  merge_axes(m.k, summed, {});
+}
+
+}  // namespace
+
+std::optional<CudaContraction> match_cuda_contraction(const CudaArgs& a) {
+  if (!a.canonical || !a.canonical->value) return {};
+  const Canonical& c = *a.canonical;
+  const Apply *product = as<Apply>(c.value), *shaped = as<Apply>(c.shaped_value);
+  if (c.combine != Op::Add || !product || product->op != Op::Mul || !is_zero(c.init)) return {};
+  if (c.out->dtype != DType::F32 || c.reduced->dtype != DType::F32 || !all_f32(c.value)) return {};
+  CudaContraction m;
+  m.c = c;
+  // The right factor is the one that the result's neighbours read; where that says nothing, the known one.
+  const Var unit = unit_axis(c);
+  auto reads_unit = [&](size_t i) { return unit && uses_var(product->args[i], unit); };
+  bool swapped =
+      is_constant(product->args[0], c, a.constant_input) && !is_constant(product->args[1], c, a.constant_input);
+  if (reads_unit(0) != reads_unit(1)) swapped = reads_unit(0);
+  m.p = product->args[swapped ? 1 : 0];
+  m.q = product->args[swapped ? 0 : 1];
+  m.k = c.raxes;
+  classify(m);
+  if (m.columns() < 4 || m.depth() < 2 || (m.rows() < 2 && m.batches() > 1)) return {};
+  if (has_axis(m.batch, unit) && m.rows() * m.columns() < 256) return {};
+  if (!a.options.strict_fp) sort_by_stride(m.k, m.p);
+  if (shaped && shaped->op == Op::Mul && is_constant(m.q, c, a.constant_input)) {
+    m.packed = true;
+    m.q_shaped = shaped->args[swapped ? 0 : 1];
+    for (const Axis& x : m.batch) m.q_batch.push_back(x);
+    m.q_n = m.n;
+    m.q_k = m.k;
+  }
+  merge(m);
+  return m;
+}
+
+}  // namespace tc

@@ -1,0 +1,16 @@
+// Operands that are known at compile time, in the order in which the loops of a schedule read them.
+#pragma once
+#include "templates/canonical.h"
+
+namespace tc {
+
+/// Whether all loads of `e`, which may read the operands or their flat views, are of operands known at compile time;
+/// one flag per operand.
+bool is_constant(const Expr& e, const Canonical& c, const std::vector<bool>& constant_input);
+
+/// The prologue that stores `value` (it reads the operands) at every point of `axes`, row-major, and the flat view that
+/// the body reads. The buffer is named after the first operand that `value` reads. `layout`: words for the weight's
+/// comment.
+Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, const Expr& value, std::string layout);
+
+}  // namespace tc
