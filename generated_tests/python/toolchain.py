@@ -74,9 +74,9 @@ def texts_of_program(folder):
 class Toolchain:
     """Holds what is compiled once; lives in `folder`. Safe to use from several threads."""
 
-    def __init__(self, folder, flags):
+    def __init__(self, folder, flags, compiler="gcc"):
         self.texts = texts_of_program(TEXTS)
-        self.base = ["gcc", "-pipe", *WARNINGS, *flags]
+        self.base = [compiler, "-pipe", *WARNINGS, *flags]
         self.declarations, self.program = folder / "tc_main_declarations.h", folder / "tc_main.o"
         self.declarations.write_text(declarations(self.texts["tc_main.h"].decode()))
         source = folder / "tc_main.c"
