@@ -201,6 +201,17 @@ def check_cmake(results, work, compiler):
         results.add(f"cuda_on_cpu.cmake {compiler} TC_CUDA_CHECK={check}", problem)
 
 
+def check_ucontext(results, build, work):
+    """The fibers of machines that are neither x86-64 nor aarch64."""
+    part = work / "ucontext.o"
+    must([build.compiler, "-std=c++17", "-O2", *WARNINGS, "-DTC_CPU_UCONTEXT", "-c", EMULATION / "cuda_on_cpu_fiber.cc", "-o", part])
+    for source in SAMPLES:
+        if source.stem in ("reduction", "attention"):
+            objects = [p for p in build.parts if not p.stem.endswith("_fiber")]
+            must([build.compiler, *build.flags, "-xc++", source, "-xnone", *objects, part, "-pthread", "-o", work / "ucontext"])
+            results.add(f"{source.stem} with ucontext", wrong_sample(call([work / "ucontext"], TC_CUDA_ORDER="random:1")))
+
+
 def check_nvcc(results, work):
     """The same files for real machines."""
     nvcc = shutil.which("nvcc")
@@ -224,6 +235,7 @@ def main():
             check_cmake(results, work, plain.compiler)
         check_bugs_in_samples(results, builds[0], builds[1])
         check_api(results, builds[0])
+        check_ucontext(results, builds[0], work)
         check_nvcc(results, work)
     print(f"{results.passed} passed, {results.failed} failed")
     return 1 if results.failed else 0

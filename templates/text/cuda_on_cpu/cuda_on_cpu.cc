@@ -2,7 +2,6 @@
 // The scheduler: blocks, fibers, barriers and operations of warps. See cuda_on_cpu.h.
 #include "cuda_on_cpu_parts.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,76 +11,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-// --- fibers: tc_cpu_switch(&old, new) saves what a call preserves on the stack, its pointer in old, and goes on at new
-extern "C" void tc_cpu_switch(void **save, void *load);
-#if defined(__x86_64__)
-asm(R"(
-.text
-.weak tc_cpu_switch
-.type tc_cpu_switch,@function
-tc_cpu_switch:
-  push %rbp
-  push %rbx
-  push %r12
-  push %r13
-  push %r14
-  push %r15
-  mov %rsp,(%rdi)
-  mov %rsi,%rsp
-  pop %r15
-  pop %r14
-  pop %r13
-  pop %r12
-  pop %rbx
-  pop %rbp
-  ret
-.size tc_cpu_switch,.-tc_cpu_switch
-)");
-#elif defined(__aarch64__)
-asm(R"(
-.text
-.weak tc_cpu_switch
-.type tc_cpu_switch,%function
-tc_cpu_switch:
-  sub sp,sp,#176
-  stp x19,x20,[sp]
-  stp x21,x22,[sp,#16]
-  stp x23,x24,[sp,#32]
-  stp x25,x26,[sp,#48]
-  stp x27,x28,[sp,#64]
-  stp x29,x30,[sp,#80]
-  stp d8,d9,[sp,#96]
-  stp d10,d11,[sp,#112]
-  stp d12,d13,[sp,#128]
-  stp d14,d15,[sp,#144]
-  mov x9,sp
-  str x9,[x0]
-  mov sp,x1
-  ldp x19,x20,[sp]
-  ldp x21,x22,[sp,#16]
-  ldp x23,x24,[sp,#32]
-  ldp x25,x26,[sp,#48]
-  ldp x27,x28,[sp,#64]
-  ldp x29,x30,[sp,#80]
-  ldp d8,d9,[sp,#96]
-  ldp d10,d11,[sp,#112]
-  ldp d12,d13,[sp,#128]
-  ldp d14,d15,[sp,#144]
-  add sp,sp,#176
-  ret
-.size tc_cpu_switch,.-tc_cpu_switch
-)");
-#else
-#  define TC_CPU_UCONTEXT 1
-#  include <ucontext.h>
-extern "C" void tc_cpu_switch(void **save, void *load)
-{
-  ucontext_t here;  // lives on the stack that it suspends
-  *save = &here;
-  swapcontext(&here, (ucontext_t *)load);
-}
-#endif
 
 namespace tc_cpu {
 
@@ -102,7 +31,7 @@ struct Operation {  // of some lanes of a warp; nobody waits if arrived is 0
 };
 
 struct Machine {
-  std::vector<char *> stacks, free_stacks;
+  std::vector<char *> free_stacks;
   char *stack_of[kMaxThreads];
   void *suspended[kMaxThreads];  // stack pointers
   void *launcher;
@@ -116,7 +45,7 @@ struct Machine {
   Operation operations[kMaxWarps][32];
   int operations_used[kMaxWarps];
   char *dynamic = nullptr;  // shared memory, before a page that cannot be touched
-  Random random{1};
+  Random random{options().order_seed};
   bool failed;
   std::string why;
 };
@@ -158,45 +87,15 @@ void shuffle_order()
   for (int i = now.count - 1; i > 0; i--) std::swap(now.order[i], now.order[machine().random.next() % unsigned(i + 1)]);
 }
 
-void out_of_memory(const char *what)
-{
-  fprintf(stderr, "cuda_on_cpu: no memory for %s\n", what);
-  abort();
-}
-
 void fiber_main();
 
-// A stack whose first frame is fiber_main; stacks begin at different places, so that they do not share cache sets.
 void *new_fiber()
 {
   Machine &m = machine();
-  if (m.free_stacks.empty()) {
-    void *s = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (s == MAP_FAILED) out_of_memory("a stack");
-    mprotect(s, 4096, PROT_NONE);
-    m.stacks.push_back((char *)s);
-    m.free_stacks.push_back((char *)s);
-  }
+  if (m.free_stacks.empty()) m.free_stacks.push_back(new_stack());
   running.stack = m.free_stacks.back();
   m.free_stacks.pop_back();
-  char *top = running.stack + kStackBytes - (uintptr_t)running.stack / kStackBytes % 61 * 832 - 64;
-#if defined(TC_CPU_UCONTEXT)
-  ucontext_t *context = (ucontext_t *)(running.stack + 4096);
-  getcontext(context);
-  context->uc_stack.ss_sp = running.stack + 4096 + sizeof(ucontext_t) / 64 * 64 + 64;
-  context->uc_stack.ss_size = (size_t)(top - (char *)context->uc_stack.ss_sp);
-  context->uc_link = nullptr;
-  makecontext(context, fiber_main, 0);
-  return context;
-#elif defined(__x86_64__)
-  void **frame = (void **)top - 8;  // six registers, the address to return to, and the ABI's alignment
-  frame[6] = (void *)&fiber_main;
-  return frame;
-#else
-  void **frame = (void **)top - 24;
-  frame[11] = (void *)&fiber_main;  // x30
-  return frame;
-#endif
+  return first_frame(running.stack, fiber_main);
 }
 
 std::string deadlock()
@@ -287,7 +186,7 @@ void run_block()
   if (checker) checker->block_begins();
   run_next(&m.launcher);
   running.stack = nullptr;
-  if (m.failed) m.free_stacks = m.stacks;
+  if (m.failed) m.free_stacks = all_stacks();
 }
 
 void poison_shared(bool first)
@@ -297,45 +196,6 @@ void poison_shared(bool first)
   // The variables of all kernels of a package lie side by side; where they are many, once a launch has to do.
   if (fixed != 0 && (first || fixed <= 65536)) memset(running.shared_begin, 0xff, fixed);
   if (running.dynamic_bytes != 0) memset(now.dynamic_shared, 0xff, running.dynamic_bytes);
-}
-
-void read_order(const char *name, const char *last_word, Options::Order &order, uint64_t &seed)
-{
-  const char *value = getenv(name);
-  if (value == nullptr) return;
-  if (strcmp(value, last_word) == 0) order = Options::kReverse;
-  if (strncmp(value, "random:", 7) == 0) {
-    order = Options::kRandom;
-    seed = strtoull(value + 7, nullptr, 10);
-  }
-}
-
-// Says which thread touched unmapped memory, then lets the signal take its course.
-void on_fault(int number, siginfo_t *info, void *)
-{
-  if (running.stack != nullptr) {
-    char text[256];
-    const int n = snprintf(text, sizeof text, "cuda_on_cpu: kernel %s block (%u,%u,%u) thread (%u,%u,%u): access outside memory at %p\n",
-                           running.kernel, now.block.x, now.block.y, now.block.z, now.thread.x, now.thread.y, now.thread.z, info->si_addr);
-    if (n > 0 && fwrite(text, 1, (size_t)n, stderr) != 0) fflush(stderr);
-  }
-  signal(number, SIG_DFL);
-}
-
-void catch_faults()
-{
-  static thread_local bool done = false;
-  struct sigaction action = {}, old = {};
-  if (done) return;
-  done = true;
-  stack_t alternative = {};
-  alternative.ss_size = 65536;
-  alternative.ss_sp = malloc(alternative.ss_size);  // as long as the thread may fault
-  sigaltstack(&alternative, nullptr);
-  action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (int number : {SIGSEGV, SIGBUS})
-    if (sigaction(number, nullptr, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(number, &action, nullptr);
 }
 
 void begin_launch(const Launch &l)
@@ -361,21 +221,6 @@ void begin_launch(const Launch &l)
 
 }  // namespace
 
-const Options &options()
-{
-  static const Options read = [] {
-    Options o;
-    read_order("TC_CUDA_ORDER", "reverse", o.order, o.order_seed);
-    read_order("TC_CUDA_STREAM", "late", o.stream, o.stream_seed);
-    const char *poison = getenv("TC_CUDA_POISON"), *protect = getenv("TC_CUDA_PROTECT");
-    o.poison = poison == nullptr || *poison != '0';
-    o.protect = protect != nullptr && *protect == '1';
-    machine().random.state = o.order_seed;
-    return o;
-  }();
-  return read;
-}
-
 bool run_grid(const Launch &l, void (*threads)(const void *), const void *args, size_t args_bytes)
 {
   Machine &m = machine();
@@ -398,13 +243,6 @@ bool run_grid(const Launch &l, void (*threads)(const void *), const void *args, 
   }
   if (!m.failed) return true;
   fprintf(stderr, "cuda_on_cpu: kernel %s block (%u,%u,%u): %s\n", l.name, now.block.x, now.block.y, now.block.z, m.why.c_str());
-  return false;
-}
-
-bool on_fiber_stack(const void *p)
-{
-  for (const char *s : machine().stacks)
-    if ((const char *)p >= s && (const char *)p < s + kStackBytes) return true;
   return false;
 }
 

@@ -257,6 +257,10 @@ void access_cell(Cell &c, const Region &r, const char *p, size_t bytes, bool wri
   const uint16_t me = (uint16_t)now.linear, flag = atomic ? kAtomic : 0;
   const uint16_t warp = (uint16_t)ticks.warp[now.linear / 32];
   const bool shared = r.shared;
+  // Read before by this thread, or by so many that one more makes no difference, and not written since: as checked then.
+  if (!write && c.read.interval == ticks.barrier && (c.read.who == me || c.read.who == kBlock) && c.write.interval < ticks.barrier &&
+      (c.read.who == kBlock || c.read.warp == warp))
+    return;
   if ((!write || atomic) && c.write.interval < (shared ? ticks.block : 1)) report("read of memory that nobody has written", &r, p, bytes, false, nullptr, site);
   if (!(atomic && (c.write.who & kAtomic) != 0) && unordered(c.write, shared))
     report(write ? "race (write after write)" : "race (read after write)", &r, p, bytes, write, &c.write, site);

@@ -2,8 +2,13 @@
 // What the parts of the emulation share; no .cu file includes it.
 #ifndef TC_CUDA_ON_CPU_PARTS_H
 #define TC_CUDA_ON_CPU_PARTS_H
+#include <vector>
+
 #include "cuda_on_cpu.h"
 #include "cuda_on_cpu_api.h"
+
+// Saves what a call preserves on the stack, the stack pointer in *save, and goes on where `load` was saved.
+extern "C" void tc_cpu_switch(void **save, void *load);
 
 namespace tc_cpu {
 
@@ -29,6 +34,14 @@ struct Running {  // the launch whose blocks run
 };
 extern Running running;
 
+// --- fibers: a stack has kStackBytes, the lowest page of which cannot be touched
+char *new_stack();
+const std::vector<char *> &all_stacks();
+bool on_fiber_stack(const void *p);
+void *first_frame(char *stack, void (*entry)());  // to go on at: the begin of entry, which must not return
+void catch_faults();                              // of the calling thread: says which CUDA thread touched what
+[[noreturn]] void out_of_memory(const char *what);
+
 // Runs all blocks of a launch; false after a failure, which is then on stderr. One call at a time.
 bool run_grid(const Launch &launch, void (*threads)(const void *), const void *args, size_t args_bytes);
 
@@ -42,7 +55,6 @@ inline unsigned whole_warp()  // the lanes that exist
   const int left = now.count - now.linear / 32 * 32;
   return left < 32 ? (1u << left) - 1 : ~0u;
 }
-bool on_fiber_stack(const void *p);
 
 struct Options {
   enum Order { kForward, kReverse, kRandom };
