@@ -62,9 +62,13 @@ Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std
   const Expr element = Expr(step) * Expr(all) + id;
   Exprs at(r.size.size());
   Expr rest = element;
-  for (size_t d = r.size.size(); d-- > 0;) {
-    at[d] = d == 0 ? rest : floor_mod(rest, Expr(std::max<int64_t>(1, r.size[d])));
-    rest = floor_div(rest, Expr(std::max<int64_t>(1, r.size[d])));
+  // The outermost dimension with more than one index takes what is left; those around it have none.
+  size_t first = 0;
+  while (first + 1 < r.size.size() && r.size[first] == 1) at[first++] = 0;
+  for (size_t d = r.size.size(); d-- > first;) {
+    const Expr n = std::max<int64_t>(1, r.size[d]);
+    at[d] = d == first ? rest : floor_mod(rest, n);
+    rest = floor_div(rest, n);
   }
   Stmt s = guarded(r, b, at, store(tile, at, load(b, place_in(r, at))));
   if (total % all != 0) s = if_then(element < Expr(total), s);

@@ -1,0 +1,206 @@
+// cache_read, cache_write, pipeline.
+#include "ir/loop/visit.h"
+#include "passes/schedule/test_schedules.h"
+
+namespace tc {
+namespace {
+
+using namespace tc::testing;
+
+TensorFn matmul(int64_t m, int64_t n, int64_t k) { return product(1, m, n, k, false, false).fn; }
+
+TEST(ScheduleCache, ReadCopiesWhatOneIterationReads) {
+  const TensorFn fn = twice(2, 10);
+  Schedule s(fn);
+  const auto [o, i] = s.split(s.loops()[1], 4);
+  s.cache_read(fn.inputs[0], o, Scope::Register);
+  EXPECT_EQ(to_text(s.body()),
+            "for i0 in 0 .. +2:\n"
+            "  for i1_o in 0 .. +3:\n"
+            "    alloc x_tile: f32[1,4] register\n"
+            "    for c0 in 0 .. +1:\n"
+            "      for c1 in 0 .. +4:\n"
+            "        if i1_o * 4 + c1 < 10:\n"
+            "          x_tile[0, c1] = x[i0, i1_o * 4 + c1]\n"
+            "    for i1_i in 0 .. +4:\n"
+            "      if i1_o * 4 + i1_i < 10:\n"
+            "        add[i0, i1_o * 4 + i1_i] = x_tile[0, i1_i] + x_tile[0, i1_i]\n");
+  EXPECT_EQ(s.steps()[1], "cache_read(x, i1_o, register) -> x_tile: 1x4");
+  expect_same(fn, s.body());
+}
+
+TEST(ScheduleCache, ReadRefusesWhatTheLoopWrites) {
+  const Buffer a = make_buffer("a", DType::F32, {8, 8});
+  const Var i = make_var("i"), j = make_var("j");
+  Schedule s(loop(i, 7, loop(j, 8, store(a, {Expr(i) + 1, j}, load(a, {i, j})))));
+  EXPECT_EQ(refusal([&] { s.cache_read(a, i, Scope::Register); }),
+            "cache_read(a, i, register): loop i writes \"a\"\n"
+            "  for i in 0 .. +7:\n"
+            "    for j in 0 .. +8:\n"
+            "      a[i + 1, j] = a[i, j]\n");
+  EXPECT_NE(
+      refusal([&] { s.cache_read(make_buffer("b", DType::F32, {1}), i, Scope::Register); }).find("does not read \"b\""),
+      std::string::npos);
+  EXPECT_NE(refusal([&] { s.cache_read(a, i, Scope::Shared); }).find("every thread"), 0u);
+}
+
+TEST(ScheduleCache, WriteCopiesOut) {
+  const TensorFn fn = twice(2, 10);
+  Schedule s(fn);
+  const auto [o, i] = s.split(s.loops()[1], 4);
+  s.cache_write(fn.outputs[0], o, Scope::Register);
+  EXPECT_EQ(to_text(s.body()),
+            "for i0 in 0 .. +2:\n"
+            "  for i1_o in 0 .. +3:\n"
+            "    alloc add_tile: f32[1,4] register\n"
+            "    for i1_i in 0 .. +4:\n"
+            "      if i1_o * 4 + i1_i < 10:\n"
+            "        add_tile[0, i1_i] = x[i0, i1_o * 4 + i1_i] + x[i0, i1_o * 4 + i1_i]\n"
+            "    for c0 in 0 .. +1:\n"
+            "      for c1 in 0 .. +4:\n"
+            "        if i1_o * 4 + c1 < 10:\n"
+            "          add[i0, i1_o * 4 + c1] = add_tile[0, c1]\n");
+  expect_same(fn, s.body());
+}
+
+// The sums begin outside of the loop: the tile takes over what is there.
+TEST(ScheduleCache, WriteOfSumsCopiesInFirst) {
+  const Buffer x = make_buffer("x", DType::F32, {6, 4}), y = make_buffer("y", DType::F32, {4});
+  const Var k = make_var("k"), i = make_var("i");
+  Schedule s(loop(k, 6, loop(i, 4, store(y, {i}, load(x, {k, i}), Op::Add))));
+  s.cache_write(y, k, Scope::Register);
+  EXPECT_EQ(to_text(s.body()),
+            "for k in 0 .. +6:\n"
+            "  alloc y_tile: f32[4] register\n"
+            "  for c0 in 0 .. +4:\n"
+            "    y_tile[c0] = y[c0]\n"
+            "  for i in 0 .. +4:\n"
+            "    y_tile[i] += x[k, i]\n"
+            "  for c0_2 in 0 .. +4:\n"
+            "    y[c0_2] = y_tile[c0_2]\n");
+}
+
+TEST(ScheduleCache, WriteRefusesGaps) {
+  const Buffer x = make_buffer("x", DType::F32, {20}), y = make_buffer("y", DType::F32, {20});
+  const Var i = make_var("i"), j = make_var("j");
+  Schedule s(loop(i, 2, loop(j, 5, store(y, {Expr(i) * 10 + Expr(j) * 2}, load(x, {j})))));
+  EXPECT_EQ(refusal([&] { s.cache_write(y, i, Scope::Register); }),
+            "cache_write(y, i, register): an iteration of i does not fill its part of \"y\" completely\n"
+            "  for i in 0 .. +2:\n"
+            "    for j in 0 .. +5:\n"
+            "      y[i * 10 + j * 2] = x[j]\n");
+}
+
+// A block of a matrix product on a GPU: tiles of both operands in shared memory, loaded one step ahead.
+TEST(ScheduleCache, SharedTilesOfAMatrixProduct) {
+  for (const Dims& d : {Dims{32, 32, 24}, Dims{19, 21, 13}, Dims{1, 5, 1}}) {
+    const TensorFn fn = matmul(d[0], d[1], d[2]);
+    Schedule s(fn);
+    const Buffer y = s.buffer("matmul");
+    const auto l = s.loops(y);
+    const auto r = s.reduction_loops(y);
+    const auto [mo, mi] = s.split(l[1], 8);
+    const auto [no, ni] = s.split(l[2], 8);
+    const auto [ko, ki] = s.split(r[0], 4);
+    s.reorder({mo, no, mi, ni});
+    s.fuse(l[0], mo);
+    const auto now = s.loops(y);
+    s.bind(now[0], ForKind::BlockY), s.bind(now[1], ForKind::BlockX);
+    s.bind(now[2], ForKind::ThreadY), s.bind(now[3], ForKind::ThreadX);
+    if (d[0] != 32) {  // the guard of a tail stands between the threads and the loop: not all of them load
+      EXPECT_NE(refusal([&, ko = ko] {
+                  s.cache_read(fn.inputs[0], ko, Scope::Shared);
+                }).find("not all threads of the block come by here"),
+                std::string::npos);
+      continue;
+    }
+    const Buffer a = s.cache_read(fn.inputs[0], ko, Scope::Shared), b = s.cache_read(fn.inputs[1], ko, Scope::Shared);
+    expect_same(fn, s.body());
+    EXPECT_EQ(to_text(s.body()),
+              "block.y i0_i1_o in 0 .. +4:\n"
+              "  block.x i2_o in 0 .. +4:\n"
+              "    alloc a_tile: f32[1,8,4] shared\n"
+              "    alloc b_tile: f32[1,4,8] shared\n"
+              "    thread.y i1_i in 0 .. +8:\n"
+              "      thread.x i2_i in 0 .. +8:\n"
+              "        alloc acc: f32[] register\n"
+              "        acc[] = 0.0f\n"
+              "        for r0_o in 0 .. +6:\n"
+              "          barrier shared\n"
+              "          for copy in 0 .. +1:\n"
+              "            if i1_i * 8 + i2_i < 32:\n"
+              "              a_tile[0, i1_i * 2 + floor_div(i2_i, 4), floor_mod(i2_i, 4)] = a[0, i0_i1_o * 8 + i1_i * "
+              "2 + floor_div(i2_i, 4), r0_o * 4 + floor_mod(i2_i, 4)]\n"
+              "          for copy_2 in 0 .. +1:\n"
+              "            if i1_i * 8 + i2_i < 32:\n"
+              "              b_tile[0, i1_i, i2_i] = b[0, r0_o * 4 + i1_i, i2_o * 8 + i2_i]\n"
+              "          barrier shared\n"
+              "          for r0_i in 0 .. +4:\n"
+              "            acc[] += a_tile[0, i1_i, r0_i] * b_tile[0, r0_i, i2_i]\n"
+              "        matmul[0, i0_i1_o * 8 + i1_i, i2_o * 8 + i2_i] = acc[]\n");
+    Schedule ahead = s;
+    ahead.pipeline({a, b}, 2);
+    EXPECT_EQ(
+        to_text(ahead.body()),
+        "block.y i0_i1_o in 0 .. +4:\n"
+        "  block.x i2_o in 0 .. +4:\n"
+        "    alloc a_tile: f32[2,1,8,4] shared\n"
+        "    alloc b_tile: f32[2,1,4,8] shared\n"
+        "    thread.y i1_i in 0 .. +8:\n"
+        "      thread.x i2_i in 0 .. +8:\n"
+        "        alloc acc: f32[] register\n"
+        "        acc[] = 0.0f\n"
+        "        for copy in 0 .. +1:\n"
+        "          if i1_i * 8 + i2_i < 32:\n"
+        "            a_tile[0, 0, i1_i * 2 + floor_div(i2_i, 4), floor_mod(i2_i, 4)] = a[0, i0_i1_o * 8 + i1_i * 2 + "
+        "floor_div(i2_i, 4), floor_mod(i2_i, 4)]\n"
+        "        for copy_2 in 0 .. +1:\n"
+        "          if i1_i * 8 + i2_i < 32:\n"
+        "            b_tile[0, 0, i1_i, i2_i] = b[0, i1_i, i2_o * 8 + i2_i]\n"
+        "        for r0_o in 0 .. +6:\n"
+        "          barrier shared\n"
+        "          if r0_o + 1 < 6:\n"
+        "            for copy_3 in 0 .. +1:\n"
+        "              if i1_i * 8 + i2_i < 32:\n"
+        "                a_tile[floor_mod(r0_o + 1, 2), 0, i1_i * 2 + floor_div(i2_i, 4), floor_mod(i2_i, 4)] = a[0, "
+        "i0_i1_o * 8 + i1_i * 2 + floor_div(i2_i, 4), r0_o * 4 + floor_mod(i2_i, 4) + 4]\n"
+        "            for copy_4 in 0 .. +1:\n"
+        "              if i1_i * 8 + i2_i < 32:\n"
+        "                b_tile[floor_mod(r0_o + 1, 2), 0, i1_i, i2_i] = b[0, r0_o * 4 + i1_i + 4, i2_o * 8 + i2_i]\n"
+        "          for r0_i in 0 .. +4:\n"
+        "            acc[] += a_tile[floor_mod(r0_o, 2), 0, i1_i, r0_i] * b_tile[floor_mod(r0_o, 2), 0, r0_i, i2_i]\n"
+        "        matmul[0, i0_i1_o * 8 + i1_i, i2_o * 8 + i2_i] = acc[]\n");
+    expect_same(fn, ahead.body());
+    EXPECT_NE(refusal([&, a = a] { s.pipeline(a, 2); }).find("something else is loaded between the barriers"),
+              std::string::npos);
+    s.pipeline({b, a}, 4);
+    expect_same(fn, s.body());
+  }
+}
+
+TEST(ScheduleCache, PipelineOfAPrivateTile) {
+  const TensorFn fn = twice(3, 8);
+  Schedule s(fn);
+  const auto [o, i] = s.split(s.loops()[1], 4);
+  const Buffer tile = s.cache_read(fn.inputs[0], o, Scope::Register);
+  s.double_buffer(tile);
+  EXPECT_EQ(to_text(s.body()),
+            "for i0 in 0 .. +3:\n"
+            "  alloc x_tile: f32[2,1,4] register\n"
+            "  for c0 in 0 .. +1:\n"
+            "    for c1 in 0 .. +4:\n"
+            "      x_tile[0, 0, c1] = x[i0, c1]\n"
+            "  for i1_o in 0 .. +2:\n"
+            "    if i1_o + 1 < 2:\n"
+            "      for c0_2 in 0 .. +1:\n"
+            "        for c1_2 in 0 .. +4:\n"
+            "          x_tile[1, 0, c1_2] = x[i0, c1_2 + 4]\n"
+            "    for i1_i in 0 .. +4:\n"
+            "      add[i0, i1_o * 4 + i1_i] = x_tile[i1_o, 0, i1_i] + x_tile[i1_o, 0, i1_i]\n");
+  expect_same(fn, s.body());
+  EXPECT_NE(refusal([&] { s.pipeline(tile, 2); }).find("\"x_tile\" is not allocated here"), std::string::npos);
+  EXPECT_NE(refusal([&] { s.pipeline(tile, 1); }).find("fewer than 2 stages"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tc
