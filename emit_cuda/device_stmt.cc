@@ -1,5 +1,8 @@
 #include "emit_cuda/device_stmt.h"
 
+#include <cmath>
+
+#include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
 #include "support/text.h"
 
@@ -18,6 +21,23 @@ std::string_view index_word(ForKind k) {
   }
 }
 
+// unroll i: unroll j: b[i, j] = 0, over all of b
+bool sets_to_zero(Stmt s, const Buffer& b) {
+  std::vector<const For*> loops;
+  while (const For* f = as<For>(s)) {
+    loops.push_back(f);
+    s = f->body;
+  }
+  const Store* k = as<Store>(s);
+  if (!k || k->buffer != b || k->reduce || b->shape.empty() || k->index.size() != loops.size()) return false;
+  const auto zero = as_const_number(k->value);
+  for (size_t i = 0; i < loops.size(); i++) {
+    const VarRef* v = as<VarRef>(k->index[i]);
+    if (!v || v->var != loops[i]->var || !is_const(loops[i]->begin, 0) || !is_const(loops[i]->extent, b->shape[i].value)) return false;
+  }
+  return zero && *zero == 0 && !std::signbit(*zero);
+}
+
 }  // namespace
 
 void DeviceStmtPrinter::print_for(const For& k) {
@@ -31,6 +51,14 @@ void DeviceStmtPrinter::print_for(const For& k) {
 }
 
 void DeviceStmtPrinter::print_alloc(const Alloc& k) {
+  const Seq* q = as<Seq>(k.body);
+  if (k.buffer->scope == Scope::Register && q && sets_to_zero(q->list[0], k.buffer)) {
+    std::string s = std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name;
+    for (const int64_t d : static_dims(k.buffer->shape)) s += "[" + to_text(d) + "]";
+    out_.line(s + " = {};");
+    for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
+    return;
+  }
   if (k.buffer->scope != Scope::Shared) return StmtPrinter::print_alloc(k);
   std::string s = "__shared__ __align__(16) " + std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name;
   for (const int64_t d : static_dims(k.buffer->shape)) s += "[" + to_text(d) + "]";

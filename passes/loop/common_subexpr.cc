@@ -1,4 +1,4 @@
-// common_subexpr: within the statements of one block (stores and lets; loops inside are blocks of their own)
+// common_subexpr: within the statements of one block (stores, instructions and lets; loops inside are blocks of their own)
 //   y[i] = x[i] * sigmoid(x[i])        becomes   let x_v = x[i]
 //                                                y[i] = x_v * sigmoid(x_v)
 // Loads count as equal while no store to their buffer lies between them. An expression that only untaken sides of
@@ -40,6 +40,8 @@ void flatten(const Stmt& s, std::vector<Item>& items) {
     item.roots.push_back(k->value);
     if (k->count) item.roots.push_back(k->count);
     items.push_back(std::move(item));
+  } else if (auto* k = as<Intrin>(s)) {
+    items.push_back({s, nullptr, k->args, {}});
   } else {
     items.push_back({s, nullptr, {}, {}});
   }
@@ -72,6 +74,8 @@ class Block {
       for (int n : item.numbers) roots.push_back(rebuilt(n, bind));
       if (auto* k = as<Store>(item.s)) {
         scopes.back().push_back(store_with(item.s, *k, item, roots));
+      } else if (auto* k = as<Intrin>(item.s)) {
+        scopes.back().push_back(intrin_with(item.s, *k, roots));
       } else {
         scopes.back().push_back(inside(item.s, views_));
       }
@@ -196,6 +200,12 @@ class Block {
     return store(k.buffer, std::move(index), roots[k.index.size()], k.reduce, k.count ? roots.back() : Expr());
   }
 
+  static Stmt intrin_with(const Stmt& s, const Intrin& k, const Exprs& roots) {
+    bool same = true;
+    for (size_t i = 0; i < roots.size(); ++i) same &= roots[i].same_as(k.args[i]);
+    return same ? s : Stmt(std::make_shared<const StmtNode>(StmtNode{Intrin{k.name, roots, k.buffers}}));
+  }
+
   std::vector<Item> items_;
   ExprNumbers numbers_;
   std::vector<int> uses_;
@@ -215,7 +225,7 @@ Stmt block(const Stmt& s, bool views) {
     Stmts list;
     bool changed = false;
     for (const Stmt& x : q->list) {
-      list.push_back(as<Let>(x) || as<Store>(x) ? block(x, views) : inside(x, views));
+      list.push_back(as<Let>(x) || as<Store>(x) || as<Intrin>(x) ? block(x, views) : inside(x, views));
       changed |= !list.back().same_as(x);
     }
     return changed ? seq(std::move(list)) : s;
@@ -224,7 +234,7 @@ Stmt block(const Stmt& s, bool views) {
     Stmt body = block(l->body, views);
     return body.same_as(l->body) ? s : let(l->var, l->value, body);
   }
-  return as<Store>(s) ? s : inside(s, views);
+  return as<Store>(s) || as<Intrin>(s) ? s : inside(s, views);
 }
 
 // Statements that hold blocks.

@@ -3,7 +3,7 @@
 //     y[m, k] = x[m, k] * (1.0f / scale[m])  -> for k in 0 .. +64:
 //                                                 y[m, k] = x[m, k] * quot
 // Moves float expressions and loads, and index arithmetic with divisions; affine indices are left to the compiler,
-// which moves them by itself. GPU loops keep their bodies. Run common_subexpr and simplify afterwards.
+// which moves them by itself, and so are indices of unrolled loops alone, which are constants. GPU loops keep their bodies. Run common_subexpr and simplify afterwards.
 #include "passes/loop/hoist_invariants.h"
 
 #include <set>
@@ -39,7 +39,8 @@ Changes changes_in(const For& f) {
 
 class Hoister {
  public:
-  Hoister(const For& f, bool runs) : changes_(changes_in(f)), runs_(runs) {}
+  Hoister(const For& f, bool runs, const std::set<const VarDef*>& unrolled)
+      : changes_(changes_in(f)), runs_(runs), unrolled_(unrolled) {}
 
   // Rewrites what is evaluated in every turn; loops and branches inside are not looked into.
   Stmt turn(const Stmt& s) {
@@ -123,7 +124,18 @@ class Hoister {
 
   bool is_worth_moving(const Expr& e) const {
     return is_worth_binding(e) && !(as<Cast>(e) && as<VarRef>(as<Cast>(e)->value) && !is_float(e->dtype)) &&
-           e->dtype != DType::Bool;
+           e->dtype != DType::Bool && !becomes_constant(e);
+  }
+
+  bool becomes_constant(const Expr& e) const {
+    bool constant = e->dtype == DType::I64, indexed = false;
+    walk(e, [&](const Expr& x) {
+      const VarRef* v = as<VarRef>(x);
+      indexed |= v != nullptr;
+      constant = constant && !as<Load>(x) && (!v || unrolled_.contains(v->var.get()));
+      return constant;
+    });
+    return constant && indexed;
   }
 
   bool is_invariant(const Expr& e) {
@@ -138,6 +150,7 @@ class Hoister {
 
   Changes changes_;
   bool runs_;
+  const std::set<const VarDef*>& unrolled_;  // variables of unrolled loops: looked up only
   ExprNumbers numbers_;
   std::map<int, bool> invariant_;
   std::map<int, Expr> bound_;
@@ -147,12 +160,17 @@ class Hoister {
 bool runs_on_gpu(ForKind k) { return k >= ForKind::BlockX; }
 
 Stmt hoist(const Stmt& s) {
-  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
+  std::set<const VarDef*> unrolled;
+  walk(s, [&](const Stmt& x) {
+    if (auto* f = as<For>(x); f && f->kind == ForKind::Unroll) unrolled.insert(f->var.get());
+    return true;
+  });
+  return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     auto* f = as<For>(x);
     // The turns of a parallel loop run in other functions; their code keeps what it needs.
     if (!f || runs_on_gpu(f->kind) || f->kind == ForKind::Parallel) return {};
     auto trips = range_of(f->extent, {});
-    Hoister h(*f, trips && trips->min >= 1);
+    Hoister h(*f, trips && trips->min >= 1, unrolled);
     Stmt body = h.turn(f->body);
     if (body.same_as(f->body)) return {};
     return h.with_lets(loop(f->var, f->extent, body, f->kind, f->begin));

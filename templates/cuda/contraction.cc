@@ -22,11 +22,6 @@ constexpr int64_t kStages = 2;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-std::string operand_name(const Expr& e, const std::string& otherwise) {
-  const auto loads = loads_of(e);
-  return loads.empty() ? otherwise : loads[0]->buffer->name;
-}
-
 class SimtGemm {
  public:
   SimtGemm(const CudaContraction& m, const CudaPlan& plan) : m_(m), t_(plan.tile), plan_(plan) {}
@@ -35,7 +30,9 @@ class SimtGemm {
     const int64_t steps = plan_.splits * plan_.steps;
     z_ = std::make_unique<FlatPoint>(m_.batch, plan_.splits > 1 ? floor_div(Expr(group_), plan_.splits) : Expr(group_),
                                      "batch");
-    const TileCopy p = left(steps), q = right(steps, s);
+    const TileCopy p = tile_of(m_.p, m_.m, "row", block_m_, t_.rows, ceil_div(m_.rows(), t_.rows), steps, s);
+    const TileCopy q =
+        tile_of(m_.q, m_.n, "column", block_n_, t_.columns, ceil_div(m_.columns(), t_.columns), steps, s);
     Stmt thread_code = alloc(acc_, seq({clear(), sum(p, q), plan_.splits > 1 ? store_partial() : store_result()}));
     thread_code = z_->wrap(thread_code);
     Stmt launch =
@@ -55,32 +52,21 @@ class SimtGemm {
   int64_t across() const { return t_.columns / t_.tn; }
   Expr split() const { return floor_mod(Expr(group_), plan_.splits); }
 
-  TileCopy left(int64_t steps) {
+  TileCopy tile_of(const Factor& f, const std::vector<Axis>& axes, const std::string& place, const Var& block,
+                   int64_t size, int64_t tiles, int64_t steps, Scheduled& s) {
     TileCopy c;
-    c.value = m_.p;
-    c.d = m_.m;
-    c.d_name = "row";
-    c.d_begin = Expr(block_m_) * Expr(t_.rows);
-    c.d_tile = t_.rows;
-    return finish(c, steps, operand_name(m_.p, "a"));
-  }
-  TileCopy right(int64_t steps, Scheduled& s) {
-    TileCopy c;
-    c.d = m_.n;
-    c.d_name = "column";
-    c.d_begin = Expr(block_n_) * Expr(t_.columns);
-    c.d_tile = t_.columns;
-    if (m_.packed) {
-      c.packed = pack_columns(m_, t_, steps, s);
+    c.d = axes;
+    c.d_name = place;
+    c.d_begin = Expr(block) * Expr(size);
+    c.d_tile = size;
+    if (f.packed) {
+      c.packed = pack_factor(m_.c, f, size, t_.depth, steps, s);
       Expr matrix = 0;
-      for (const Axis& a : m_.q_batch) matrix = matrix * Expr(a.extent) + z_->at.at(a.var.get());
-      c.packed_tile = matrix * Expr(ceil_div(m_.columns(), t_.columns)) + Expr(block_n_);
+      for (const Axis& a : f.batch) matrix = matrix * Expr(a.extent) + z_->at.at(a.var.get());
+      c.packed_tile = matrix * Expr(tiles) + Expr(block);
     } else {
-      c.value = m_.q;
+      c.value = f.value;
     }
-    return finish(c, steps, operand_name(m_.q, "b"));
-  }
-  TileCopy finish(TileCopy c, int64_t steps, const std::string& name) {
     c.k = m_.k;
     c.batch = z_->at;
     c.k_tile = t_.depth;
@@ -90,7 +76,7 @@ class SimtGemm {
     // Rows that a copy turns by 90 degrees are padded, so that its words fall into different banks.
     const int64_t pad = copies_vectors(c) ? 0 : kVector;
     c.shared =
-        make_buffer(name + "_tile", DType::F32, {Dim(kStages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
+        make_buffer(f.name + "_tile", DType::F32, {Dim(kStages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
     return c;
   }
 
@@ -112,13 +98,14 @@ class SimtGemm {
     const Stmt products = if_then(Expr(step) > Expr(0), multiply(p.shared, q.shared, Expr(kStages - 1) - Expr(stage)));
     const Stmt turn = seq({intrin("cp_async_wait", {}, {Expr(0)}), barrier(Scope::Shared), copies,
                            intrin("cp_async_commit", {}), products});
-    return loop(step, plan_.steps + 1, let(stage, floor_mod(Expr(step), kStages), turn));
+    return comment("while a step's tiles are on their way, the step before it is multiplied",
+                   loop(step, plan_.steps + 1, let(stage, floor_mod(Expr(step), kStages), turn)));
   }
 
   // Reads four neighbours at a time; a thread's groups of four lie side by side with those of its neighbours.
   Stmt multiply(const Buffer& p, const Buffer& q, const Expr& stage) {
-    const Buffer a = make_buffer(operand_name(m_.p, "a") + "_k", DType::F32, fragment(t_.tm), Scope::Register),
-                 b = make_buffer(operand_name(m_.q, "b") + "_k", DType::F32, fragment(t_.tn), Scope::Register);
+    const Buffer a = make_buffer(m_.p.name + "_k", DType::F32, fragment(t_.tm), Scope::Register),
+                 b = make_buffer(m_.q.name + "_k", DType::F32, fragment(t_.tn), Scope::Register);
     const Var k = make_var("k");
     auto read = [&](const Buffer& to, const Buffer& from, int64_t part, int64_t whole, const Expr& t) {
       if (part == kVector) return intrin("load4", {{to, {}}, {from, {stage, k, t * Expr(kVector)}}});
@@ -161,27 +148,28 @@ class SimtGemm {
   }
 
   Stmt store_result() {
-    return comment("the epilogue", rows_and_columns([&](const VarMap& row, const Expr&, const Expr& column,
-                                                        const Expr& i, const Expr& j0) {
-                     const int64_t columns = m_.columns();
-                     const bool vector = !m_.n.empty() && m_.n.back().extent.value % kVector == 0;
-                     const Var j = make_var("j");
-                     const FlatPoint n(m_.n, vector ? column : column + Expr(j), "column");
-                     VarMap at = row;
-                     at.insert(z_->at.begin(), z_->at.end());
-                     at.insert(n.at.begin(), n.at.end());
-                     if (vector) at[m_.n.back().var.get()] = at[m_.n.back().var.get()] + Expr(j);
-                     const Expr acc = load(acc_, {i, j0 + Expr(j)});
-                     const Expr value = rewrite(substitute(m_.c.epilogue, at), [&](const Expr& e) -> Expr {
-                       const Load* l = as<Load>(e);
-                       return l && l->buffer == m_.c.reduced ? acc : Expr();
-                     });
-                     Stmt s = store(m_.c.out, {substitute(m_.c.out_index, at)}, value);
-                     if (vector) s = loop(j, kVector, s, ForKind::Vector);
-                     if (columns % t_.columns != 0) s = if_then(n.flat < Expr(columns), s);
-                     s = n.wrap(s);
-                     return vector ? s : loop(j, kVector, s, ForKind::Unroll);
-                   }));
+    return comment(
+        "the results of this thread",
+        rows_and_columns([&](const VarMap& row, const Expr&, const Expr& column, const Expr& i, const Expr& j0) {
+          const int64_t columns = m_.columns();
+          const bool vector = !m_.n.empty() && m_.n.back().extent.value % kVector == 0;
+          const Var j = make_var("j");
+          const FlatPoint n(m_.n, vector ? column : column + Expr(j), "column");
+          VarMap at = row;
+          at.insert(z_->at.begin(), z_->at.end());
+          at.insert(n.at.begin(), n.at.end());
+          if (vector) at[m_.n.back().var.get()] = at[m_.n.back().var.get()] + Expr(j);
+          const Expr acc = load(acc_, {i, j0 + Expr(j)});
+          const Expr value = rewrite(substitute(m_.c.epilogue, at), [&](const Expr& e) -> Expr {
+            const Load* l = as<Load>(e);
+            return l && l->buffer == m_.c.reduced ? acc : Expr();
+          });
+          Stmt s = store(m_.c.out, {substitute(m_.c.out_index, at)}, value);
+          if (vector) s = loop(j, kVector, s, ForKind::Vector);
+          if (columns % t_.columns != 0) s = if_then(n.flat < Expr(columns), s);
+          s = n.wrap(s);
+          return vector ? s : loop(j, kVector, s, ForKind::Unroll);
+        }));
   }
 
   // partial[split][batch][row][column]
@@ -226,7 +214,10 @@ class SimtGemm {
   const CudaContraction& m_;
   const CudaTile t_;
   const CudaPlan plan_;
-  const Var group_ = make_var("group"), block_m_ = make_var("block_m"), block_n_ = make_var("block_n");
+  const Var group_ = make_var(plan_.splits == 1  ? "batch"
+                              : m_.batch.empty() ? "part"
+                                                 : "group"),
+            block_m_ = make_var("block_m"), block_n_ = make_var("block_n");
   const Var thread_ = make_var("thread"), tx_ = make_var("tx"), ty_ = make_var("ty");
   const Buffer acc_ = make_buffer("acc", DType::F32, {Dim(t_.tm), Dim(t_.tn)}, Scope::Register);
   std::unique_ptr<FlatPoint> z_;
@@ -239,7 +230,7 @@ std::string describe(const CudaContraction& m, const CudaPlan& p) {
                   to_text(t.tn) + " a thread; the sum in steps of " + to_text(t.depth) +
                   " through shared memory, two at a time";
   if (p.splits > 1) s += "; " + to_text(p.splits) + " blocks share a sum";
-  if (m.packed) s += "; weights in tiles";
+  if (m.p.packed || m.q.packed) s += "; weights in tiles";
   return s;
 }
 

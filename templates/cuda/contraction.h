@@ -7,14 +7,20 @@
 
 namespace tc {
 
+/// One of the factors.
+struct Factor {
+  Expr value;           // over batch, rows or columns, and the sum's axes
+  bool packed = false;  // known at compile time: `value` is unused
+  Expr shaped;          // packed: the factor over the operands themselves, and over these axes, which are not merged
+  std::vector<Axis> batch, d, k;
+  std::string name;  // of the operand
+};
+
 /// The axes of a sum of products by which factor walks them, each list row-major; merged as far as memory allows.
 struct CudaContraction {
   Canonical c;  // value is unused after matching
-  Expr p, q;    // the factors, over the axes
+  Factor p, q;
   std::vector<Axis> batch, m, n, k;
-  bool packed = false;  // q is known at compile time
-  Expr q_shaped;        // packed: q over the operands themselves, and over these axes
-  std::vector<Axis> q_batch, q_n, q_k;
 
   int64_t batches() const { return points(batch); }
   int64_t rows() const { return points(m); }
@@ -73,7 +79,7 @@ Stmt copy_tile(const TileCopy& t, const Expr& stage, const Expr& step);
 /// May rows of four neighbours along `d` be copied at once?
 bool copies_vectors(const TileCopy& t);
 
-/// q in the order of TileCopy::packed, padded with zeros to whole tiles; `steps` of the tile's depth.
-Buffer pack_columns(const CudaContraction& m, const CudaTile& tile, int64_t steps, Scheduled& s);
+/// A factor in the order of TileCopy::packed, padded with zeros to whole tiles of d_tile by k_tile, `steps` of these.
+Buffer pack_factor(const Canonical& c, const Factor& f, int64_t d_tile, int64_t k_tile, int64_t steps, Scheduled& s);
 
 }  // namespace tc

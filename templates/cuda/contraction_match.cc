@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/linear.h"
 #include "templates/cuda/contraction.h"
 #include "templates/packed.h"
 
@@ -42,18 +43,51 @@ bool has_axis(const std::vector<Axis>& axes, const Var& v) {
 
 void classify(CudaContraction& m) {
   for (const Axis& a : m.c.axes) {
-    const bool in_p = uses_var(m.p, a.var), in_q = uses_var(m.q, a.var);
+    const bool in_p = uses_var(m.p.value, a.var), in_q = uses_var(m.q.value, a.var);
     (in_p && in_q ? m.batch : in_q ? m.n : m.m).push_back(a);
   }
 }
 
+// Larger strides first in every index, as one writes them.
+Expr by_stride(const Expr& index) {
+  Linear l = linear_form(index);
+  std::stable_sort(l.terms.begin(), l.terms.end(),
+                   [](const auto& a, const auto& b) { return a.coefficient > b.coefficient; });
+  return to_expr(l);
+}
+Expr loads_by_stride(const Expr& e) {
+  return rewrite(e, [](const Expr& x) -> Expr {
+    const Load* l = as<Load>(x);
+    return l && l->index.size() == 1 ? load(l->buffer, {by_stride(l->index[0])}) : Expr();
+  });
+}
+
 void merge(CudaContraction& m) {
-  std::vector<Expr*> values = {&m.p, &m.c.epilogue}, indices = {&m.c.out_index}, summed = {&m.p};
-  if (!m.packed) values.push_back(&m.q), summed.push_back(&m.q);
+  std::vector<Expr*> values = {&m.c.epilogue}, indices = {&m.c.out_index}, summed;
+  for (Factor* f : {&m.p, &m.q})
+    if (!f->packed) values.push_back(&f->value), summed.push_back(&f->value);
   merge_axes(m.m, values, indices);
   merge_axes(m.n, values, indices);
-  if (!m.packed) merge_axes(m.batch, values, indices);
+  if (!m.p.packed && !m.q.packed) merge_axes(m.batch, values, indices);
   merge_axes(m.k, summed, {});
+  for (Expr* e : values) *e = loads_by_stride(*e);
+  m.c.out_index = by_stride(m.c.out_index);
+}
+
+void keep_shape(Factor& f, const Expr& shaped, const CudaContraction& m, const std::vector<Axis>& d) {
+  f.packed = true;
+  f.shaped = shaped;
+  f.batch = m.batch;
+  f.d = d;
+  f.k = m.k;
+}
+
+Factor factor_of(const Expr& e, const std::string& otherwise) {
+  Factor f;
+  f.value = e;
+  const auto loads = loads_of(e);
+  f.name = loads.empty() ? otherwise : loads[0]->buffer->name;
+  return f;
 }
 
 }  // namespace
@@ -72,19 +106,20 @@ std::optional<CudaContraction> match_cuda_contraction(const CudaArgs& a) {
   bool swapped =
       is_constant(product->args[0], c, a.constant_input) && !is_constant(product->args[1], c, a.constant_input);
   if (reads_unit(0) != reads_unit(1)) swapped = reads_unit(0);
-  m.p = product->args[swapped ? 1 : 0];
-  m.q = product->args[swapped ? 0 : 1];
+  const size_t p = swapped ? 1 : 0;
+  m.p = factor_of(product->args[p], "a");
+  m.q = factor_of(product->args[1 - p], "b");
   m.k = c.raxes;
   classify(m);
   if (m.columns() < 4 || m.depth() < 2 || (m.rows() < 2 && m.batches() > 1)) return {};
   if (has_axis(m.batch, unit) && m.rows() * m.columns() < 256) return {};
-  if (!a.options.strict_fp) sort_by_stride(m.k, m.p);
-  if (shaped && shaped->op == Op::Mul && is_constant(m.q, c, a.constant_input)) {
-    m.packed = true;
-    m.q_shaped = shaped->args[swapped ? 0 : 1];
-    for (const Axis& x : m.batch) m.q_batch.push_back(x);
-    m.q_n = m.n;
-    m.q_k = m.k;
+  const bool known_p = is_constant(m.p.value, c, a.constant_input),
+             known_q = is_constant(m.q.value, c, a.constant_input);
+  if (known_p && known_q) return {};
+  if (!a.options.strict_fp) sort_by_stride(m.k, known_p ? m.q.value : m.p.value);
+  if (shaped && shaped->op == Op::Mul) {
+    if (known_p) keep_shape(m.p, shaped->args[p], m, m.m);
+    if (known_q) keep_shape(m.q, shaped->args[1 - p], m, m.n);
   }
   merge(m);
   return m;

@@ -28,7 +28,12 @@ Read read_of(const Expr& e) {
   return {};
 }
 
-Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : a && b; }
+// Joined from the left, as one writes it.
+Expr both(const Expr& a, const Expr& b) {
+  if (!a || !b) return a ? a : b;
+  const Apply* k = as<Apply>(b);
+  return k && k->op == Op::And ? both(both(a, k->args[0]), k->args[1]) : a && b;
+}
 
 int64_t stride_along(const Expr& value, const Var& v) {
   const Read r = read_of(value);
@@ -67,8 +72,10 @@ Stmt copy_packed(const TileCopy& t, const Expr& stage, const Expr& step) {
 }
 
 // One element, or four along d.
-Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Expr& k_in, const Expr& d_in,
+Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Expr& k_place, const Expr& d_place,
                 bool vector) {
+  const Var k_var = make_var("k"), d_var = make_var(t.d_name.substr(0, 1));
+  const Expr k_in(k_var), d_in(d_var);
   const int64_t depth = points(t.k), size = points(t.d);
   const FlatPoint d(t.d, t.d_begin + d_in, t.d_name), k(t.k, step * Expr(t.k_tile) + k_in, "depth");
   VarMap at = t.batch;
@@ -89,7 +96,17 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
     const Expr value = substitute(t.value, at);
     s = store(t.shared, to, valid ? select(valid, value, zero(value->dtype)) : value);
   }
-  return d.wrap(k.wrap(s));
+  return let(k_var, k_place, let(d_var, d_place, d.wrap(k.wrap(s))));
+}
+
+// The axes' values at place `flat` of their row-major order.
+void bind_flat(const std::vector<Axis>& axes, const Expr& flat, VarMap& at) {
+  int64_t stride = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const Expr quotient = floor_div(flat, stride);
+    at[axes[i].var.get()] = i == 0 ? quotient : floor_mod(quotient, axes[i].extent.value);
+    stride *= axes[i].extent.value;
+  }
 }
 
 }  // namespace
@@ -161,40 +178,32 @@ Stmt copy_tile(const TileCopy& t, const Expr& stage, const Expr& step) {
   });
 }
 
-Buffer pack_columns(const CudaContraction& m, const CudaTile& tile, int64_t steps, Scheduled& s) {
-  const int64_t columns = m.columns(), depth = m.depth(), tiles = (columns + tile.columns - 1) / tile.columns;
-  const Var panel = make_var("nb"), column = make_var("ni"), k = make_var("k");
-  const bool whole = depth == steps * tile.depth;
-  std::vector<Axis> axes = m.q_batch;
-  axes.push_back({panel, Dim(tiles)});
+Buffer pack_factor(const Canonical& c, const Factor& f, int64_t d_tile, int64_t k_tile, int64_t steps, Scheduled& s) {
+  const int64_t size = points(f.d), depth = points(f.k);
+  const Var tile = make_var("tile"), place = make_var("place"), k = make_var("k");
+  const bool whole = depth == steps * k_tile;
+  std::vector<Axis> axes = f.batch;
+  axes.push_back({tile, Dim((size + d_tile - 1) / d_tile)});
   if (whole)
-    axes.insert(axes.end(), m.q_k.begin(), m.q_k.end());
+    axes.insert(axes.end(), f.k.begin(), f.k.end());
   else
-    axes.push_back({k, Dim(steps * tile.depth)});
-  axes.push_back({column, Dim(tile.columns)});
-  auto bind = [](const std::vector<Axis>& list, const Expr& flat, VarMap& at) {
-    int64_t stride = 1;
-    for (size_t i = list.size(); i-- > 0;) {
-      const Expr quotient = floor_div(flat, stride);
-      at[list[i].var.get()] = i == 0 ? quotient : floor_mod(quotient, list[i].extent.value);
-      stride *= list[i].extent.value;
-    }
-  };
-  const Expr n = Expr(panel) * Expr(tile.columns) + Expr(column);
+    axes.push_back({k, Dim(steps * k_tile)});
+  axes.push_back({place, Dim(d_tile)});
+  const Expr d = Expr(tile) * Expr(d_tile) + Expr(place);
   VarMap at;
-  bind(m.q_n, n, at);
-  if (!whole) bind(m.q_k, Expr(k), at);
+  bind_flat(f.d, d, at);
+  if (!whole) bind_flat(f.k, Expr(k), at);
   Expr inside;
-  if (columns % tile.columns != 0) inside = n < Expr(columns);
+  if (size % d_tile != 0) inside = d < Expr(size);
   if (!whole) inside = both(inside, Expr(k) < Expr(depth));
-  Expr value = substitute(m.q_shaped, at);
+  Expr value = substitute(f.shaped, at);
   if (inside) value = select(inside, value, zero(value->dtype));
   std::string words = "packed: ";
-  for (const Axis& a : m.q_batch) words += a.var->name + ", ";
-  words += "tile of columns, ";
-  for (const Axis& a : m.q_k) words += a.var->name + ", ";
-  return add_packed(s, m.c, std::move(axes), value,
-                    words + "column in tile" + (inside ? "; zeros behind the ends" : ""));
+  for (const Axis& a : f.batch) words += a.var->name + ", ";
+  words += "tile, ";
+  for (const Axis& a : f.k) words += a.var->name + ", ";
+  for (const Axis& a : f.d) words += a.var->name + (&a == &f.d.back() ? "" : ", ");
+  return add_packed(s, c, std::move(axes), value, words + " in tile" + (inside ? "; zeros behind the ends" : ""));
 }
 
 }  // namespace tc
