@@ -177,11 +177,14 @@ void Compiler::masked_loop(const For& f, const Operand& begin, const Operand& ex
   land(leave);
 }
 
+// What follows a launch sees everything that it stored, also where it is no launch itself.
 void Compiler::block_loop(const For& f) {
+  const bool outermost = !in_blocks_;
   Restore blocks(in_blocks_);
-  if (!in_blocks_) emit_jump(&next_launch);
+  if (outermost) emit_jump(&next_launch);
   in_blocks_ = true;
   serial_loop(f);
+  if (outermost) emit_jump(&next_launch);
 }
 
 void Compiler::thread_loop(const For& f) {
@@ -206,7 +209,9 @@ void Compiler::thread_loop(const For& f) {
     emit_jump(&mask_pop);
     land(skip);
   }
-  if (outermost) program_.code[emit_jump(&lanes_set)].aux = 1;
+  if (!outermost) return;
+  program_.code[emit_jump(&lanes_set)].aux = 1;
+  if (!in_blocks_) emit_jump(&next_launch);
 }
 
 // All threads of a block are lanes; x runs fastest.

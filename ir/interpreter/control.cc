@@ -54,6 +54,7 @@ void for_next(Machine& m, const Instr& i) {
 void lanes_begin(Machine& m, const Instr& i) {
   int64_t base = *m.reg<int64_t>(i.dst), end = *m.reg<int64_t>(i.b);
   m.lanes = int(std::min<int64_t>(m.program.strip, end - base));
+  m.in_strip = true;
   int64_t* v = m.reg<int64_t>(i.a);
   for (int k = 0; k < m.lanes; ++k) v[k] = base + k;
 }
@@ -63,6 +64,7 @@ void lanes_next(Machine& m, const Instr& i) {
   int64_t& base = *m.reg<int64_t>(i.dst);
   base += m.lanes;
   m.lanes = 1;
+  m.in_strip = false;
   if (base < *m.reg<int64_t>(i.b)) m.pc = size_t(i.aux);
 }
 

@@ -95,6 +95,7 @@ struct Machine {
   uint8_t* regs = nullptr;
   size_t pc = 0;
   int lanes = 1;
+  bool in_strip = false;  // lanes are turns of a loop of one thread, not threads
   const uint8_t* mask = nullptr;  // per lane; null: all lanes are active
   struct SavedMask {
     const uint8_t* mask;

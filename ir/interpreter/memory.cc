@@ -209,7 +209,7 @@ bool resolve(Machine& m, const Access& x, int lanes, int width, Strided& out) {
     int64_t count = x.count < 0 ? width : m.reg<int64_t>(x.count)[x.count_varying ? l : 0];
     for (int v = 0; v < width && v < count; ++v) {
       int64_t at = address(m, s, x, l, v, width);
-      if (s.tracked) track(m, s, l, at, x.is_store);
+      if (s.tracked) track(m, s, m.in_strip ? 0 : l, at, x.is_store);
       m.addresses[size_t(l) * size_t(width) + size_t(v)] = at;
     }
   }

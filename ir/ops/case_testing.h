@@ -9,6 +9,7 @@
 
 #include "ir/interpreter.h"
 #include "ir/ops/op.h"
+#include "templates/cuda/test_schedule.h"
 
 namespace tc::case_testing {
 
@@ -66,7 +67,9 @@ inline Result run(const Call& c) {
   infer_types(g, *n);
   std::vector<Constant> args;
   for (int k : fn_operands(*n)) args.push_back(c.inputs[size_t(k)]);
-  return {evaluate(tensor_fn(*n), args), tensor_fn(*n)};
+  Result r{evaluate(tensor_fn(*n), args), tensor_fn(*n)};
+  testing::expect_cuda_schedule(r.fn, args, r.outputs);
+  return r;
 }
 
 inline std::vector<double> values(const Constant& c) {

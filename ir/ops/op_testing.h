@@ -9,6 +9,7 @@
 #include "ir/interpreter.h"
 #include "ir/ops/op.h"
 #include "ir/verify.h"
+#include "templates/cuda/test_schedule.h"
 
 namespace tc {
 
@@ -76,6 +77,7 @@ inline std::vector<Constant> run_op(const OpRun& r) {
     check(results[k]->dtype == n->outputs[k]->type.dtype, "result type");
     check(results[k]->dims == static_dims(n->outputs[k]->type.shape), "result shape");
   }
+  testing::expect_cuda_schedule(fn, args, results);
   return results;
 }
 

@@ -120,7 +120,8 @@ class Splitter {
       return true;
     });
     check(legal, "a launch is one nest of block and thread loops of constant sizes");
-    check(!has_device_loops(s) || as<For>(s), "the loops of blocks and threads are outermost");
+    const For* outermost = as<For>(s);
+    check(!has_device_loops(s) || (outermost && on_device(outermost->kind)), "the loops of blocks and threads are outermost");
     l.buffers = FreeBuffers(s).list(params_);
     device.push_back({l.kernel, l.buffers, s, threads});
     return Stmt(std::make_shared<const StmtNode>(StmtNode{l}));

@@ -1,0 +1,53 @@
+#include "passes/loop/split_host_device.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/loop/build.h"
+#include "ir/loop/print.h"
+
+namespace tc {
+namespace {
+
+struct Split {
+  Buffer x = make_buffer("x", DType::F32, {64}), y = make_buffer("y", DType::F32, {64});
+  Buffer t = make_buffer("t", DType::F32, {64}), scratch = make_buffer("scratch", DType::U8, {256});
+  Var b = make_var("b"), i = make_var("i");
+  Stmt nest(const Buffer& to, const Buffer& from) const {
+    const Expr at = Expr(b) * 32 + Expr(i);
+    return loop(b, 2, loop(i, 32, store(to, {at}, load(from, {at})), ForKind::ThreadX), ForKind::BlockX);
+  }
+};
+
+TEST(SplitHostDevice, EveryNestIsALaunch) {
+  const Split k;
+  const Stmt s = alias(k.t, k.scratch, 0, seq({k.nest(k.t, k.x), store(k.y, {0}, load(k.t, {1})), store(k.y, {1}, load(k.t, {0}))}));
+  const SplitFunction r = split_host_device(s, {k.x, k.y});
+  ASSERT_EQ(r.device.size(), 2u);
+  EXPECT_EQ(r.device[0].name, "kernel");
+  EXPECT_EQ(r.device[0].threads, 32);
+  EXPECT_EQ(r.device[0].params, (std::vector<Buffer>{k.x, k.t}));
+  // what is not bound runs in one thread; neighbours share a function; parameters of the kernel come first
+  EXPECT_EQ(r.device[1].name, "kernel2");
+  EXPECT_EQ(r.device[1].threads, 1);
+  EXPECT_EQ(r.device[1].params, (std::vector<Buffer>{k.y, k.t}));
+  const Alias* a = as<Alias>(r.host);
+  ASSERT_TRUE(a);
+  const Seq* launches = as<Seq>(a->body);
+  ASSERT_TRUE(launches && launches->list.size() == 2);
+  const Launch* first = as<Launch>(launches->list[0]);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(as_const_int(first->grid[0]), 2);
+  EXPECT_EQ(as_const_int(first->block[0]), 32);
+  EXPECT_EQ(as_const_int(first->block[1]), 1);
+}
+
+TEST(SplitHostDevice, LoopsAroundLaunchesAreRefused) {
+  const Split k;
+  EXPECT_THROW(split_host_device(loop(make_var("n"), 3, k.nest(k.y, k.x)), {k.x, k.y}), InternalError);
+  const Var j = make_var("j");
+  const Stmt twice = loop(j, 4, loop(k.i, 8, store(k.y, {k.i}, load(k.x, {j})), ForKind::ThreadX), ForKind::ThreadX);
+  EXPECT_THROW(split_host_device(twice, {k.x, k.y}), InternalError);
+}
+
+}  // namespace
+}  // namespace tc
