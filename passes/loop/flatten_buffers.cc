@@ -27,6 +27,15 @@ Expr linear(const BufferDef& b, const Exprs& index) {
   return b.offset == 0 ? sum : sum + e;
 }
 
+// Elements from the first to behind the last one, gaps between rows included.
+int64_t extent_of(const BufferDef& b) {
+  const Dims dims = static_dims(b.shape);
+  if (b.strides.empty() || num_elements(dims) == 0) return num_elements(dims);
+  int64_t last = b.offset;
+  for (size_t d = 0; d < dims.size(); d++) last = checked_add(last, checked_mul(dims[d] - 1, b.strides[d]));
+  return last + 1;
+}
+
 class Flattener {
  public:
   explicit Flattener(BufferMap& flat) : flat_(flat) {}
@@ -35,7 +44,7 @@ class Flattener {
     Buffer& f = flat_[b.get()];
     if (!f) {
       auto d = std::make_shared<BufferDef>(*b);
-      d->shape = {num_elements(static_dims(b->shape))};
+      d->shape = {extent_of(*b)};
       d->strides.clear();
       d->offset = 0;
       f = d;

@@ -178,6 +178,16 @@ TEST(ScheduleLoops, UnrollRefusesLongLoops) {
   EXPECT_EQ(s.steps(), std::vector<std::string>{"unroll(i0)"});
 }
 
+TEST(ScheduleLoops, AttemptsLeaveNothingHalfDone) {
+  Schedule s(row_sums(3, 8));
+  const Var i = s.loops()[0], k = s.loops()[1];
+  EXPECT_FALSE(s.attempt([&](Schedule& t) { t.split(i, 2), t.parallel(k); }));
+  EXPECT_TRUE(s.steps().empty());
+  EXPECT_EQ(s.loops(), (std::vector<Var>{i, k}));
+  EXPECT_TRUE(s.attempt([&](Schedule& t) { t.split(i, 2), t.unroll(k); }));
+  EXPECT_EQ(s.steps().size(), 2u);
+}
+
 TEST(ScheduleLoops, StagesAreFoundByName) {
   FunctionBuilder b;
   const Buffer x = b.input("x", {4, 6});
@@ -191,6 +201,7 @@ TEST(ScheduleLoops, StagesAreFoundByName) {
   EXPECT_EQ(s.loops(s.buffer("sum")).size(), 1u);
   EXPECT_EQ(s.reduction_loops(s.buffer("sum")), std::vector<Var>{fn.stages[0].raxes[0].var});
   EXPECT_EQ(s.loops(s.buffer("y")).size(), 2u);
+  EXPECT_EQ(s.buffer(fn.stages[0]), s.buffer("sum"));
   EXPECT_THROW(s.buffer("z"), ScheduleError);
 }
 

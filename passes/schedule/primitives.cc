@@ -121,7 +121,7 @@ Schedule::Schedule(const TensorFn& fn, const ScheduleOptions& options) : options
         at = a->body;
       }
   for (const Stage& s : fn.stages) {
-    Result r{s.name, {}};
+    Result r{s.name, s.outputs.at(0), {}};
     for (const Buffer& b : s.outputs) {
       r.buffers.push_back(is_output(fn, b) ? b : temporaries.back());
       if (!is_output(fn, b)) temporaries.pop_back();
@@ -137,6 +137,23 @@ Buffer Schedule::buffer(const std::string& stage, size_t result) const {
   for (const Result& r : results_)
     if (r.stage == stage && result < r.buffers.size()) return r.buffers[result];
   throw ScheduleError("no stage \"" + printable(stage) + "\" in\n" + excerpt(body_));
+}
+
+Buffer Schedule::buffer(const Stage& stage, size_t result) const {
+  for (const Result& r : results_)
+    if (r.original == stage.outputs.at(0) && result < r.buffers.size()) return r.buffers[result];
+  throw ScheduleError("stage \"" + printable(stage.name) + "\" is not one of\n" + excerpt(body_));
+}
+
+bool Schedule::attempt(const std::function<void(Schedule&)>& steps) {
+  Schedule s = *this;
+  try {
+    steps(s);
+  } catch (const ScheduleError&) {
+    return false;
+  }
+  *this = std::move(s);
+  return true;
 }
 
 std::vector<Var> Schedule::loops() const {

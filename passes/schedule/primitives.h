@@ -11,6 +11,7 @@
 // ScheduleError. What the analysis does not understand is refused. Steps that were taken can be read in steps().
 // docs/schedule-primitives.md lists them with what they refuse.
 #pragma once
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -54,10 +55,15 @@ class Schedule {
   /// The steps in order, readable: "split(i, 256) -> i_o, i_i".
   const std::vector<std::string>& steps() const { return steps_; }
 
+  /// Takes several steps or, if one of them is refused, none; returns whether they were taken.
+  bool attempt(const std::function<void(Schedule&)>& steps);
+
   // --- what there is
   /// The buffer that a stage fills: an output of the function or the temporary that stands for its result.
   /// `result` counts the stage's outputs. Throws ScheduleError if no stage has the name.
   Buffer buffer(const std::string& stage, size_t result = 0) const;
+  /// The same for a stage of the function, whatever its name.
+  Buffer buffer(const Stage& stage, size_t result = 0) const;
   /// All loops, in order of appearance.
   std::vector<Var> loops() const;
   /// The loops around the last store to `b`, outermost first: for the result of a reduction those of its axes.
@@ -118,6 +124,7 @@ class Schedule {
   std::vector<std::string> steps_;
   struct Result {
     std::string stage;
+    Buffer original;  // the stage's first output
     std::vector<Buffer> buffers;
   };
   std::vector<Result> results_;

@@ -1,5 +1,6 @@
 // set_scope, storage_align, prefetch, tensorize.
 #include "ir/loop/visit.h"
+#include "passes/loop/flatten_buffers.h"
 #include "passes/schedule/test_schedules.h"
 
 namespace tc {
@@ -42,6 +43,10 @@ TEST(ScheduleStorage, AlignChangesStrides) {
   EXPECT_EQ(t->strides, (std::vector<int64_t>{33, 1}));
   EXPECT_EQ(s.steps(), std::vector<std::string>{"storage_align(t, 0, 32, 1) -> stride 33"});
   expect_same(fn, s.body());
+  BufferMap flat;
+  const Stmt text = flatten_buffers(s.body(), flat);
+  EXPECT_EQ(static_dims(flat.at(t.get())->shape), (Dims{3 * 33 + 32}));
+  EXPECT_NE(to_text(text).find("alloc t: f32[131] workspace"), std::string::npos);
   EXPECT_NE(refusal([&] { s.storage_align(t, 1, 32, 1); }).find("there is no dimension behind it"), std::string::npos);
   EXPECT_NE(refusal([&] { s.storage_align(t, 0, 4, 4); }).find("the offset not below it"), std::string::npos);
 }
