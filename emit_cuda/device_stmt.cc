@@ -11,13 +11,20 @@ namespace {
 
 std::string_view index_word(ForKind k) {
   switch (k) {
-    case ForKind::BlockX: return "blockIdx.x";
-    case ForKind::BlockY: return "blockIdx.y";
-    case ForKind::BlockZ: return "blockIdx.z";
-    case ForKind::ThreadX: return "threadIdx.x";
-    case ForKind::ThreadY: return "threadIdx.y";
-    case ForKind::ThreadZ: return "threadIdx.z";
-    default: return "";
+    case ForKind::BlockX:
+      return "blockIdx.x";
+    case ForKind::BlockY:
+      return "blockIdx.y";
+    case ForKind::BlockZ:
+      return "blockIdx.z";
+    case ForKind::ThreadX:
+      return "threadIdx.x";
+    case ForKind::ThreadY:
+      return "threadIdx.y";
+    case ForKind::ThreadZ:
+      return "threadIdx.z";
+    default:
+      return "";
   }
 }
 
@@ -29,11 +36,14 @@ bool sets_to_zero(Stmt s, const Buffer& b) {
     s = f->body;
   }
   const Store* k = as<Store>(s);
-  if (!k || k->buffer != b || k->reduce || b->shape.empty() || k->index.size() != loops.size()) return false;
+  if (!k || k->buffer != b || k->reduce || b->shape.empty()) return false;
   const auto zero = as_const_number(k->value);
-  for (size_t i = 0; i < loops.size(); i++) {
+  size_t at = 0;
+  for (size_t i = 0; i < k->index.size(); i++) {
+    if (is_const(k->index[i], 0) && b->shape[i].value == 1) continue;
     const VarRef* v = as<VarRef>(k->index[i]);
-    if (!v || v->var != loops[i]->var || !is_const(loops[i]->begin, 0) || !is_const(loops[i]->extent, b->shape[i].value)) return false;
+    const For* f = at < loops.size() ? loops[at++] : nullptr;
+    if (!v || !f || v->var != f->var || !is_const(f->begin, 0) || !is_const(f->extent, b->shape[i].value)) return false;
   }
   return zero && *zero == 0 && !std::signbit(*zero);
 }

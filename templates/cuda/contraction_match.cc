@@ -106,11 +106,19 @@ std::optional<CudaContraction> match_cuda_contraction(const CudaArgs& a) {
   bool swapped =
       is_constant(product->args[0], c, a.constant_input) && !is_constant(product->args[1], c, a.constant_input);
   if (reads_unit(0) != reads_unit(1)) swapped = reads_unit(0);
-  const size_t p = swapped ? 1 : 0;
-  m.p = factor_of(product->args[p], "a");
-  m.q = factor_of(product->args[1 - p], "b");
   m.k = c.raxes;
-  classify(m);
+  auto assign = [&] {
+    m.p = factor_of(product->args[swapped ? 1 : 0], "a");
+    m.q = factor_of(product->args[swapped ? 0 : 1], "b");
+    m.batch.clear(), m.m.clear(), m.n.clear();
+    classify(m);
+  };
+  assign();
+  if (m.columns() < 4 && m.rows() > m.columns()) {  // too narrow a result
+    swapped = !swapped;
+    assign();
+  }
+  const size_t p = swapped ? 1 : 0;
   if (m.columns() < 4 || m.depth() < 2 || (m.rows() < 2 && m.batches() > 1)) return {};
   if (has_axis(m.batch, unit) && m.rows() * m.columns() < 256) return {};
   const bool known_p = is_constant(m.p.value, c, a.constant_input),

@@ -142,9 +142,15 @@ TEST(CudaContraction, Products) {
 }
 
 TEST(CudaContraction, FewRowsOrColumns) {
-  expect_equal(product(1, 1, 100, 300, false, true), "matmul");
+  expect_equal(product(1, 1, 1000, 300, false, true), "matrix_vector");
+  expect_equal(product(1, 1, 100, 300, true, true), "matrix_vector");
+  expect_equal(product(1, 5, 99, 130, true, true), "matrix_vector");
+  expect_equal(product(3, 2, 36, 70, false, false), "matrix_vector");
+  expect_equal(product(1, 8, 9, 1030, false, true), "matrix_vector");
+  expect_equal(product(1, 2, 100, 31, false, true), "matmul");
   expect_equal(product(1, 1, 100, 37, true, false), "matmul");
   expect_equal(product(1, 70, 1, 33, false, false), "matmul");
+  expect_equal(product(1, 70, 3, 33, false, false), "matmul");
   expect_equal(product(5, 3, 9, 33, false, false), "matmul");
   expect_equal(product(1, 9, 12, 1, false, false), "per_result");
 }

@@ -17,7 +17,8 @@ Stmt at_point(const std::vector<Axis>& axes, const Stmt& body, const Expr& i) {
   for (size_t k = axes.size(); k-- > 0;) {
     const int64_t n = axes[k].extent.value;
     const Expr quotient = floor_div(i, stride);
-    const bool outermost = std::all_of(axes.begin(), axes.begin() + std::ptrdiff_t(k), [](const Axis& a) { return a.extent.value == 1; });
+    const bool outermost =
+        std::all_of(axes.begin(), axes.begin() + std::ptrdiff_t(k), [](const Axis& a) { return a.extent.value == 1; });
     if (n == 1)
       at[axes[k].var.get()] = 0;
     else

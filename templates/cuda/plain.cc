@@ -121,7 +121,8 @@ constexpr int64_t kLocalBytes = 1024;  // of a thread's own arrays
 bool fits_a_thread(const Stmt& s) {
   bool fits = true;
   walk(s, [&](const Stmt& x) {
-    if (const Alloc* a = as<Alloc>(x)) fits = fits && num_elements(static_dims(a->buffer->shape)) * info(a->buffer->dtype).bytes <= kLocalBytes;
+    if (const Alloc* a = as<Alloc>(x))
+      fits = fits && num_elements(static_dims(a->buffer->shape)) * info(a->buffer->dtype).bytes <= kLocalBytes;
     return fits;
   });
   return fits;
@@ -215,9 +216,10 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
     step.push_back(barrier(Scope::Global));
   }
   const Stmt body = loop(steps->var, steps->extent, seq(step), steps->kind, steps->begin);
-  Scheduled s = with_operands(a.fn, "scan",
-                              scalar ? "a thread per sequence, which goes through the steps"
-                                     : "a block per sequence, which goes through the steps; threads share a step's values");
+  Scheduled s =
+      with_operands(a.fn, "scan",
+                    scalar ? "a thread per sequence, which goes through the steps"
+                           : "a block per sequence, which goes through the steps; threads share a step's values");
   if (scalar) {
     s.body = with_allocs(thread_per_point(parts.outer(), body), allocs);
     return s;

@@ -16,13 +16,14 @@ std::optional<Scheduled> cuda_stages(const CudaArgs& a) {
 
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
-    cuda_elementwise,  // no reduction
-    cuda_contraction,  // sums of products
-    cuda_per_result,   // one reduction, its epilogue: a thread per result
-    cuda_scan,         // stages that advance together
-    cuda_stages,       // several of these, one after the other
-    cuda_stage,        // any other formula: a thread per result
-    cuda_nest,         // loops that no formula says
+    cuda_elementwise,    // no reduction
+    cuda_matrix_vector,  // sums of products with few rows
+    cuda_contraction,    // sums of products
+    cuda_per_result,     // one reduction, its epilogue: a thread per result
+    cuda_scan,           // stages that advance together
+    cuda_stages,         // several of these, one after the other
+    cuda_stage,          // any other formula: a thread per result
+    cuda_nest,           // loops that no formula says
 };
 
 }  // namespace

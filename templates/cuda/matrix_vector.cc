@@ -1,0 +1,197 @@
+// Sums of products with few rows (a dense layer of one image): the other factor is read once, and that takes the time.
+//
+//   each thread, for four columns:              the threads of a block share the sum: one takes each depth'th part
+//     for its parts of the sum:
+//       w[0..3] = q[k][column ..]               16 bytes a read, a row of neighbouring threads together
+//       acc[row][j] += p[row][k] * w[j]
+//   sums[part][row][column] = acc, barrier, added up in two steps, in order
+//   y[row][column] = epilogue(sum)
+#include "ir/loop/intrin.h"
+#include "support/text.h"
+#include "templates/cuda/contraction.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kVector = 4;  // floats of 16 bytes
+constexpr int64_t kMaxRows = 8, kUnroll = 4, kThreads = 256;
+constexpr int64_t kAtOnce = 16;  // parts that one thread adds up
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Narrow enough to give every multiprocessor a block; parts enough to leave each a few turns.
+int64_t block_columns(const CudaContraction& m, const CudaModel& gpu) {
+  for (const int64_t width : {128, 64, 32, 16})
+    if (ceil_div(m.columns(), width) * m.batches() >= gpu.multiprocessors ||
+        kThreads / (width / kVector) * kUnroll > m.depth())
+      return width;
+  return 8;
+}
+
+class MatrixVector {
+ public:
+  MatrixVector(const CudaContraction& m, const CudaModel& gpu)
+      : m_(m), width_(block_columns(m, gpu)), quads_(width_ / kVector), parts_(kThreads / quads_), rows_(m.rows()) {}
+
+  Stmt build(Scheduled& s) {
+    const FlatPoint batch(m_.batch, Expr(group_), "batch");
+    batch_ = batch.at;
+    turns_ = ceil_div(m_.depth(), parts_ * kUnroll);
+    Stmt body = alloc(acc_, seq({clear(), comment("this thread's part of the sums of its four columns", products(s)),
+                                 store_parts()}));
+    body =
+        seq({body, barrier(Scope::Shared), comment("the parts added up, in order", seq({add_some(), store_result()}))});
+    body = let(quad_, floor_mod(Expr(thread_), quads_), let(part_, floor_div(Expr(thread_), quads_), batch.wrap(body)));
+    Stmt launch = alloc(sums_, loop(thread_, kThreads, body, ForKind::ThreadX));
+    launch = loop(block_, ceil_div(m_.columns(), width_), launch, ForKind::BlockX);
+    return loop(group_, m_.batches(), launch, ForKind::BlockY);
+  }
+
+  std::string words() const {
+    return to_text(width_) + " columns a block, four a thread; " + to_text(parts_) + " threads share a sum" +
+           (m_.q.packed ? "; weights in tiles" : "");
+  }
+
+ private:
+  Stmt over_rows(const std::function<Stmt(const Expr& row)>& body) const {
+    const Var r = make_var("r");
+    return loop(r, rows_, body(Expr(r)), ForKind::Unroll);
+  }
+  Stmt clear() const {
+    const Var j = make_var("j");
+    return over_rows([&](const Expr& r) {
+      return loop(j, kVector, store(acc_, {r, Expr(j)}, zero(DType::F32)), ForKind::Unroll);
+    });
+  }
+
+  Stmt products(Scheduled& s) {
+    const Var turn = make_var("turn"), u = make_var("u"), k_flat = make_var("k"), j = make_var("j");
+    const Buffer w = make_buffer(m_.q.name + "_v", DType::F32, {Dim(kVector)}, Scope::Register);
+    const FlatPoint k(m_.k, (Expr(turn) * Expr(kUnroll) + Expr(u)) * Expr(parts_) + Expr(part_), "depth");
+    VarMap at = batch_;
+    at.insert(k.at.begin(), k.at.end());
+    const Expr column = Expr(block_) * Expr(width_) + Expr(quad_) * Expr(kVector);
+    Stmt read;
+    if (m_.q.packed) {
+      const Buffer packed = pack_factor(m_.c, m_.q, width_, parts_ * kUnroll, turns_, s);
+      Expr tile = 0;
+      for (const Axis& a : m_.q.batch) tile = tile * Expr(a.extent) + batch_.at(a.var.get());
+      tile = tile * Expr(ceil_div(m_.columns(), width_)) + Expr(block_);
+      const Expr from = (tile * Expr(turns_ * parts_ * kUnroll) + k.flat) * Expr(width_) + Expr(quad_) * Expr(kVector);
+      read = intrin("load4", {{w, {}}, {packed, {from}}});
+    } else {
+      const FlatPoint n(m_.n, column, "column");
+      VarMap q_at = at;
+      q_at.insert(n.at.begin(), n.at.end());
+      const Load* l = as<Load>(m_.q.value);
+      read = n.wrap(intrin("load4", {{w, {}}, {l->buffer, {substitute(l->index[0], q_at)}}}));
+    }
+    const Stmt add = over_rows([&](const Expr& r) {
+      const FlatPoint row(m_.m, r, "row");
+      VarMap p_at = at;
+      p_at.insert(row.at.begin(), row.at.end());
+      const Var p = make_var(m_.p.name + "_k", DType::F32);
+      const Stmt one =
+          loop(j, kVector, store(acc_, {r, Expr(j)}, Expr(p) * load(w, {Expr(j)}), Op::Add), ForKind::Unroll);
+      return row.wrap(let(p, substitute(m_.p.value, p_at), one));
+    });
+    Stmt turn_code = alloc(w, seq({read, add}));
+    Expr valid;
+    if (m_.depth() != turns_ * parts_ * kUnroll) valid = k.flat < Expr(m_.depth());
+    if (!m_.q.packed && m_.columns() % width_ != 0) {
+      const Expr inside = column < Expr(m_.columns());
+      valid = valid ? valid && inside : inside;
+    }
+    if (valid) turn_code = if_then(valid, turn_code);
+    return loop(turn, turns_, loop(u, kUnroll, k.wrap(turn_code), ForKind::Unroll));
+  }
+
+  Stmt store_parts() const {
+    const Var j = make_var("j");
+    return over_rows([&](const Expr& r) {
+      return loop(j, kVector,
+                  store(sums_, {Expr(part_), r * Expr(width_) + Expr(quad_) * Expr(kVector) + Expr(j)},
+                        load(acc_, {r, Expr(j)})),
+                  ForKind::Unroll);
+    });
+  }
+
+  // sums[16 g] becomes the sum of sums[16 g .. 16 g + 15].
+  Stmt add_some() const {
+    if (parts_ <= kAtOnce) return {};
+    const int64_t results = rows_ * width_, count = parts_ / kAtOnce * results;
+    const Var i = make_var("i"), n = make_var("n"), first = make_var("first"), o = make_var("o");
+    Stmt s = store(sums_, {Expr(first), Expr(o)}, load(sums_, {Expr(first) + Expr(n), Expr(o)}), Op::Add);
+    s = loop(n, kAtOnce - 1, s, ForKind::Unroll, 1);
+    return seq({strided(i, count,
+                        [&](const Expr& e) {
+                          return let(first, floor_div(e, results) * Expr(kAtOnce), let(o, floor_mod(e, results), s));
+                        }),
+                barrier(Scope::Shared)});
+  }
+
+  Stmt store_result() const {
+    const int64_t groups = ceil_div(parts_, kAtOnce), step = parts_ <= kAtOnce ? 1 : kAtOnce,
+                  terms = parts_ <= kAtOnce ? parts_ : groups;
+    const Var i = make_var("i"), g = make_var("g"), o = make_var("o");
+    const Buffer sum = make_buffer(m_.c.name.empty() ? "sum" : m_.c.name, DType::F32, {}, Scope::Register);
+    return strided(i, rows_ * width_, [&](const Expr& e) {
+      const FlatPoint row(m_.m, floor_div(Expr(o), width_), "row"),
+          n(m_.n, Expr(block_) * Expr(width_) + floor_mod(Expr(o), width_), "column");
+      VarMap at = batch_;
+      at.insert(row.at.begin(), row.at.end());
+      at.insert(n.at.begin(), n.at.end());
+      const Expr value = substitute_buffers(substitute(m_.c.epilogue, at), {{m_.c.reduced.get(), sum}});
+      const Stmt add = store(sum, {}, load(sums_, {Expr(g) * Expr(step), Expr(o)}), Op::Add);
+      Stmt s = alloc(sum, seq({store(sum, {}, zero(DType::F32)), loop(g, terms, add, ForKind::Unroll),
+                               store(m_.c.out, {substitute(m_.c.out_index, at)}, value)}));
+      if (m_.columns() % width_ != 0) s = if_then(n.flat < Expr(m_.columns()), s);
+      return let(o, e, row.wrap(n.wrap(s)));
+    });
+  }
+
+  // `count` pieces shared by the threads.
+  Stmt strided(const Var& i, int64_t count, const std::function<Stmt(const Expr& e)>& body) const {
+    if (count <= kThreads) {
+      const Stmt s = body(Expr(thread_));
+      return count < kThreads ? if_then(Expr(thread_) < Expr(count), s) : s;
+    }
+    const Var e = make_var("e");
+    Stmt s = body(Expr(e));
+    if (count % kThreads != 0) s = if_then(Expr(e) < Expr(count), s);
+    return loop(i, ceil_div(count, kThreads), let(e, Expr(i) * Expr(kThreads) + Expr(thread_), s));
+  }
+
+  const CudaContraction& m_;
+  const int64_t width_, quads_, parts_, rows_;
+  int64_t turns_ = 1;
+  VarMap batch_;
+  const Var group_ = make_var("batch"), block_ = make_var("block"), thread_ = make_var("thread"),
+            quad_ = make_var("quad"), part_ = make_var("part");
+  const Buffer acc_ = make_buffer("acc", DType::F32, {Dim(rows_), Dim(kVector)}, Scope::Register);
+  const Buffer sums_ = make_buffer("sums", DType::F32, {Dim(parts_), Dim(rows_* width_)}, Scope::Shared);
+};
+
+}  // namespace
+
+std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a) {
+  const auto m = match_cuda_contraction(a);
+  if (!m || a.options.strict_fp || m->rows() > kMaxRows || m->depth() < 32 || m->batches() > 65535 || m->p.packed)
+    return {};
+  if (!m->q.packed) {
+    TileCopy q;
+    q.value = m->q.value;
+    q.d = m->n;
+    q.k = m->k;
+    if (!as<Load>(m->q.value) || !copies_vectors(q)) return {};
+  }
+  Scheduled s;
+  MatrixVector loops(*m, a.gpu);
+  s.body = seq({border_launch(m->c), loops.build(s)});
+  bind_operands(s, m->c);
+  s.family = "matrix_vector";
+  s.words = loops.words();
+  return s;
+}
+
+}  // namespace tc
