@@ -32,6 +32,14 @@ bool has_device_loops(const Stmt& s) {
   return found;
 }
 
+// A nest of block and thread loops. Where there is one block only, its shared memory is outermost.
+bool is_nest(const Stmt& s) {
+  if (const Alloc* a = as<Alloc>(s)) return is_nest(a->body);
+  if (const Comment* c = as<Comment>(s)) return is_nest(c->body);
+  const For* f = as<For>(s);
+  return f && on_device(f->kind);
+}
+
 // The buffers that are free in a statement.
 class FreeBuffers {
  public:
@@ -120,8 +128,7 @@ class Splitter {
       return true;
     });
     check(legal, "a launch is one nest of block and thread loops of constant sizes");
-    const For* outermost = as<For>(s);
-    check(!has_device_loops(s) || (outermost && on_device(outermost->kind)), "the loops of blocks and threads are outermost");
+    check(!has_device_loops(s) || is_nest(s), "the loops of blocks and threads are outermost");
     l.buffers = FreeBuffers(s).list(params_);
     device.push_back({l.kernel, l.buffers, s, threads});
     return Stmt(std::make_shared<const StmtNode>(StmtNode{l}));

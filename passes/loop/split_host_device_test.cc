@@ -41,6 +41,16 @@ TEST(SplitHostDevice, EveryNestIsALaunch) {
   EXPECT_EQ(as_const_int(first->block[1]), 1);
 }
 
+TEST(SplitHostDevice, ASingleBlockHoldsItsSharedMemory) {
+  const Split k;
+  const Buffer tile = make_buffer("tile", DType::F32, {32}, Scope::Shared);
+  const Stmt s = alloc(tile, loop(k.i, 32, store(k.y, {k.i}, load(k.x, {k.i})), ForKind::ThreadX));
+  const SplitFunction r = split_host_device(s, {k.x, k.y});
+  ASSERT_EQ(r.device.size(), 1u);
+  EXPECT_EQ(r.device[0].threads, 32);
+  EXPECT_EQ(r.device[0].params, (std::vector<Buffer>{k.x, k.y}));
+}
+
 TEST(SplitHostDevice, LoopsAroundLaunchesAreRefused) {
   const Split k;
   EXPECT_THROW(split_host_device(loop(make_var("n"), 3, k.nest(k.y, k.x)), {k.x, k.y}), InternalError);

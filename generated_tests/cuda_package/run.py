@@ -1,0 +1,147 @@
+"""What a CUDA package promises beside right numbers, on the CPU: the C target's API, so that the two can be swapped; several
+models and instances in one program; no race, no access out of bounds; the same bits in every order of blocks, threads and
+streams; the same bytes from everywhere. Every check prints one line; the last line counts them."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnxruntime
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "generated_tests" / "package"))
+import models  # noqa: E402
+
+TOOL = ROOT / "build" / "tc-emit"
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+passed, failed = 0, 0
+
+
+def check(name, ok, detail=""):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    print(("ok    " if ok else "FAIL  ") + name + (f": {detail}" if detail and not ok else ""), flush=True)
+    return ok
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
+
+
+def last_line(result):
+    lines = (result.stdout + result.stderr).strip().splitlines()
+    return next((line for line in lines if "error" in line), lines[-1] if lines else "no output")
+
+
+def emit(model, out, target, **options):
+    result = run(TOOL, "--quiet", "--target", target, model, "-o", out, **options)
+    if result.returncode:
+        check(f"emit {model.name} for {target}", False, last_line(result))
+    return out
+
+
+def build(package, folder, *flags):
+    for command in (["cmake", "-S", package, "-B", folder, "-DTC_CUDA_ON_CPU=ON", *flags], ["cmake", "--build", folder, "--parallel", "2"]):
+        result = run(*command)
+        if result.returncode:
+            check(f"build {package.name} {' '.join(flags)}", False, last_line(result))
+            return False
+    return True
+
+
+def reference(model, folder):
+    folder.mkdir()
+    rng = np.random.RandomState(0)
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    feed = {}
+    for k, i in enumerate(session.get_inputs()):
+        feed[i.name] = rng.randint(0, 10, i.shape).astype(np.int64) if "int64" in i.type else rng.standard_normal(i.shape).astype(np.float32)
+        np.save(folder / f"input_{k}.npy", feed[i.name])
+    for k, y in enumerate(session.run(None, feed)):
+        np.save(folder / f"output_{k}.npy", y)
+    return folder
+
+
+def swaps(work, digits, cnn):
+    """The same program with the C packages and with the CUDA packages."""
+    printed = {}
+    for target in ("c", "cuda"):
+        project = work / f"swap_{target}"
+        project.mkdir()
+        for model in (digits, cnn):
+            emit(model, project / model.stem, target)
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.18)\nproject(swap LANGUAGES C CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(Threads REQUIRED)\n"
+            f"add_subdirectory(digits)\nadd_subdirectory(cnn)\nadd_executable(swap {HERE / 'swap.cc'})\n"
+            "target_link_libraries(swap PRIVATE digits::digits cnn::cnn Threads::Threads)\n"
+            + ("target_compile_definitions(swap PRIVATE TC_PROGRAM_CUDA)\n" if target == "cuda" else ""))
+        if not build(project, work / f"swap_{target}_build"):
+            return
+        result = run(work / f"swap_{target}_build" / "swap", timeout=300)
+        check(f"two models, instances in threads, refusals: {target}", result.returncode == 0, last_line(result))
+        printed[target] = [float(line) for line in result.stdout.split() if line[0] in "-0123456789"]
+    check("C and CUDA give the same numbers", len(printed["c"]) == 21 and np.allclose(printed["c"], printed["cuda"], rtol=1e-4, atol=1e-6),
+          str(printed))
+
+
+def runs_right(work, model):
+    """Fast and checked builds against ONNX Runtime, in several orders."""
+    package, io = emit(model, work / f"{model.stem}_package", "cuda"), reference(model, work / f"{model.stem}_io")
+    fast, checked = work / f"{model.stem}_fast", work / f"{model.stem}_checked"
+    if build(package, fast):
+        outputs = {}
+        for order, stream in (("forward", "early"), ("reverse", "late"), ("random:5", "random:9")):
+            out = work / f"{model.stem}_{order.split(':')[0]}"
+            out.mkdir()
+            result = run(fast / model.stem, "--inputs", io, "--outputs", out, "--expect", io, "--rtol", "1e-3", "--atol", "1e-4",
+                         env={**os.environ, "TC_CUDA_ORDER": order, "TC_CUDA_STREAM": stream})
+            check(f"{model.stem}: {order} blocks and threads, {stream} streams", result.returncode == 0, last_line(result))
+            outputs[order] = [path.read_bytes() for path in sorted(out.glob("output_*"))]
+        check(f"{model.stem}: the same bits in every order", len(set(map(tuple, outputs.values()))) == 1)
+    if build(package, checked, "-DTC_CUDA_CHECK=ON"):
+        result = run(checked / model.stem, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-4")
+        check(f"{model.stem}: no race, no access out of bounds, nothing uninitialised", result.returncode == 0, last_line(result))
+
+
+def is_clean(work, model):
+    package = emit(model, work / f"{model.stem}_clean", "cuda")
+    for compiler in ("g++", "clang++"):
+        bad = []
+        for source in sorted(package.rglob("*.cu")):
+            result = run(compiler, "-xc++", "-std=c++17", *WARNINGS, "-Wno-unknown-pragmas", f"-I{package}", f"-I{package}/cuda_on_cpu",
+                         "-fsyntax-only", source)
+            if result.returncode:
+                bad.append(f"{source.name}: {last_line(result)}")
+        check(f"{model.stem} is clean: {compiler}", not bad, bad[0] if bad else "")
+
+
+def same_bytes(work, model):
+    def text(folder):
+        return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    (work / "elsewhere").mkdir()
+    one = text(emit(model, work / "bytes_one", "cuda"))
+    two = text(emit(model, work / "elsewhere" / "two", "cuda", cwd=work / "elsewhere", env={**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(work)}))
+    check("the same bytes from everywhere", one == two and len(one) > 10)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        digits = work / "digits.onnx"
+        digits.write_bytes((ROOT / "examples" / "digits" / "digits.onnx").read_bytes())
+        cnn = models.cnn(work / "cnn.onnx")
+        same_bytes(work, cnn)
+        is_clean(work, cnn)
+        for model in (cnn, models.mixed_types(work / "mixed.onnx")):
+            runs_right(work, model)
+        swaps(work, digits, cnn)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
