@@ -14,9 +14,8 @@ struct Intrinsic {
   Stmt semantics;
 };
 
-/// An Intrin's args are, operand by operand, the index of the tile's first element in the buffer (one expression per
-/// dimension of that buffer; the tile lies along its last dimensions). Writes the loops of every such instruction out,
-/// so that the interpreter can run them. Instructions that are not in `table` stay.
+/// Writes the loops of every instruction of `table` out, so that the interpreter can run them (ir/loop/intrin.h says
+/// how an Intrin names its operands; a tile lies along the last dimensions of its buffer). Other instructions stay.
 Stmt expand_intrinsics(const Stmt& s, const std::vector<Intrinsic>& table);
 
 }  // namespace tc

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/print.h"
 #include "ir/loop/simplify.h"
@@ -121,14 +122,16 @@ class Match {
   std::vector<Var> bound_;
 };
 
+bool is_thread_array(const Buffer& b) { return b->scope == Scope::Register || b->scope == Scope::Stack; }
+
 Stmt expanded(const Intrin& k, const Intrinsic& row) {
-  check(k.buffers.size() == row.operands.size(), "operands of an instruction");
+  const IntrinCall call = parse(k);
+  check(call.operands.size() == row.operands.size(), "operands of an instruction");
   Stmt s = fresh_copy(row.semantics);
-  size_t next = 0;
   for (size_t i = 0; i < row.operands.size(); i++) {
-    const Buffer &from = row.operands[i], &to = k.buffers[i];
-    const Exprs begin(k.args.begin() + std::ptrdiff_t(next), k.args.begin() + std::ptrdiff_t(next + to->shape.size()));
-    next += to->shape.size();
+    const Buffer &from = row.operands[i], &to = call.operands[i].buffer;
+    Exprs begin = call.operands[i].index;
+    if (is_thread_array(to)) begin.push_back(0);
     auto index = [&](const Exprs& own) {
       Exprs all = begin;
       for (size_t d = 0; d < own.size(); d++) {
@@ -154,24 +157,30 @@ Stmt expanded(const Intrin& k, const Intrinsic& row) {
 
 // Before and after, for a row dot4(c, a, b) with c[0] += a[k] * b[k] for k in 0 .. +4:
 //   for k in 0 .. +4: acc[i] += x[j + k] * w[k]   ->   dot4(i, j, 0, acc, x, w)
-// Refused: a nest that is not equal to the semantics of the row; loops that are unrolled, in vectors or bound.
+// Refused: a nest that is not equal to the semantics of the row; loops that are unrolled, in vectors or bound; a result
+// that is an operand, too; an operand in registers or on the stack that is not the array of the buffer's last axis.
 void Schedule::tensorize(const Var& v, const Intrinsic& row) {
   Step step(*this, "tensorize", {v->name, row.name});
   const LoopSite site = step.find(v);
   Match m(row);
   const bool same = m.stmt(site.stmt, row.semantics);
   step.require(same, "the loop does not compute what the instruction computes; " + m.why, site.stmt);
-  Intrin k{row.name, {}, {}};
+  const Accesses all = accesses_of(site.stmt);
+  std::vector<IntrinOperand> operands;
   for (const Place& p : m.places) {
     step.require(bool(p.buffer), "an operand of the instruction is not used by its semantics", site.stmt);
-    const bool written = touches(accesses_of(site.stmt), p.buffer, false, true);
     const auto uses =
         std::count_if(m.places.begin(), m.places.end(), [&](const Place& o) { return o.buffer == p.buffer; });
-    step.require(!written || uses == 1, "\"" + p.buffer->name + "\" is a result and an operand", site.stmt);
-    k.buffers.push_back(p.buffer);
-    k.args.insert(k.args.end(), p.begin.begin(), p.begin.end());
+    step.require(uses == 1 || !touches(all, p.buffer, false, true),
+                 "\"" + p.buffer->name + "\" is a result and an operand", site.stmt);
+    operands.push_back({p.buffer, p.begin});
+    if (!is_thread_array(p.buffer)) continue;
+    const size_t rank = row.operands[operands.size() - 1]->shape.size();
+    step.require(rank == 1 && !p.begin.empty() && is_const(p.begin.back(), 0),
+                 "the operand in \"" + p.buffer->name + "\" is not the array of its last axis", site.stmt);
+    operands.back().index.pop_back();
   }
-  step.done(replace_stmt(body_, site.stmt.get(), Stmt(std::make_shared<const StmtNode>(StmtNode{k}))));
+  step.done(replace_stmt(body_, site.stmt.get(), intrin(row.name, operands)));
 }
 
 Stmt expand_intrinsics(const Stmt& s, const std::vector<Intrinsic>& table) {
