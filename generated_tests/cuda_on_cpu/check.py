@@ -192,13 +192,13 @@ def check_cmake(results, work, compiler):
     for check in ("OFF", "ON"):
         build = folder / f"build {check}"
         try:
-            must(["cmake", "-S", folder, "-B", build, f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release", f"-DTC_CUDA_CHECK={check}"])
+            must(["cmake", "-S", folder, "-B", build, f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release", f"-DTC_CUDA_ON_CPU_CHECKED={check}"])
             must(["cmake", "--build", build])
             done = call([build / "sample"])
             problem = wrong_sample(done) or (None if ("nothing found" in done.stderr) == (check == "ON") else done.stderr)
         except RuntimeError as e:
             problem = str(e)
-        results.add(f"cuda_on_cpu.cmake {compiler} TC_CUDA_CHECK={check}", problem)
+        results.add(f"cuda_on_cpu.cmake {compiler} TC_CUDA_ON_CPU_CHECKED={check}", problem)
 
 
 def check_ucontext(results, build, work):
