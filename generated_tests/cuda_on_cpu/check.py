@@ -17,7 +17,7 @@ SAMPLES = sorted((HERE / "samples").glob("*.cu"))
 ORDERS = ["forward", "reverse", "random:1", "random:2"]
 STREAMS = ["early", "late", "random:1", "random:2"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
-CHECK_FLAGS = ["-O1", "-g", "-DTC_CUDA_CHECK=1", "-fsanitize=thread,alignment,bounds"]
+CHECK_FLAGS = ["-O3", "-g", "-DTC_CUDA_CHECK=1", "-fsanitize=thread,alignment,bounds"]
 
 # What is found without the checker, in every order: words of stderr.
 PLAIN = {

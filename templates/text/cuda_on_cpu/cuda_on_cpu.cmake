@@ -23,7 +23,7 @@ function(tc_cuda_on_cpu target)
   # -xc++: the compilers take the ending .cu for something else. Emitted text reads memory as other types than it was written.
   set(flags -xc++ -fno-strict-aliasing -Wno-unknown-pragmas)
   if(TC_CUDA_ON_CPU_CHECKED)
-    list(APPEND flags -O1 -g -DTC_CUDA_CHECK=1 -fsanitize=thread,alignment,bounds)  # without their libraries
+    list(APPEND flags -O3 -g -DTC_CUDA_CHECK=1 -fsanitize=thread,alignment,bounds)  # without their libraries
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       list(APPEND flags --param=tsan-instrument-func-entry-exit=0)
     endif()

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit
 // Checks of every memory access of kernels: the .cu files are compiled with -fsanitize=thread,alignment,bounds, whose
-// calls this file answers in place of libtsan and libubsan. Every byte of shared and of device memory has a cell that holds who wrote and who read it
-// last, and in which interval between barriers. Two accesses conflict if no barrier, end of a launch or (inside a warp)
-// __syncwarp() of the whole warp lies between: so races are found in one run, whatever order the threads ran in. Found
-// besides: reads of memory that nobody has written, accesses outside of allocations, of host memory and of the local
-// memory of other threads, and misaligned ones.
+// calls this file answers in place of libtsan and libubsan. Every word of shared and of device memory has a cell, and
+// every byte if bytes are accessed, that holds who wrote and who read it last, and in which interval between barriers. Two
+// accesses conflict if no barrier, end of a launch or (inside a warp) __syncwarp() of the whole warp lies between: so races
+// are found in one run, whatever order the threads ran in. Found besides: reads of memory that nobody has written, accesses
+// outside of allocations, of host memory and of the local memory of other threads, and misaligned ones.
 //
 // Not known here: order by fences and flags. A program that found something ends with exit code 66.
 #include <fcntl.h>
@@ -42,11 +42,13 @@ enum : uint16_t {  // of `who` beside 0 ... 1023, a thread
 struct Cell {
   Access write, read;
 };
+constexpr uint32_t kSplit = 0xffffffffu;  // write.interval of a word whose bytes have cells of their own
 struct Region {
   const char *start = nullptr;
   size_t bytes = 0;
   bool shared = false;
-  Cell *cells = nullptr;
+  Cell *words = nullptr;  // of 4 bytes
+  Cell *cells = nullptr;  // of bytes
 };
 
 struct Module {  // a segment of the program or of a library
@@ -58,7 +60,7 @@ struct Module {  // a segment of the program or of a library
 struct State {
   std::map<const char *, Region> device;
   Region fixed, dynamic;  // shared memory
-  Region *last = nullptr;
+  Region *last = nullptr;  // of device memory
   std::vector<Module> modules;
   std::map<const void *, std::string> places;
   std::map<std::string, int> seen;
@@ -69,18 +71,23 @@ State &state()
   return *s;
 }
 
+Cell *new_cells(size_t n)
+{
+  void *cells = mmap(nullptr, n * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (cells == MAP_FAILED) out_of_memory("the checks of memory accesses");
+  return (Cell *)cells;
+}
+size_t words_of(size_t bytes) { return bytes / 4 + 2; }
 Region make_region(const void *p, size_t bytes, bool shared)
 {
-  void *cells = mmap(nullptr, bytes * sizeof(Cell) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (cells == MAP_FAILED) {
-    fprintf(stderr, "cuda_on_cpu: no memory for checking %zu bytes\n", bytes);
-    abort();
-  }
-  return {(const char *)p, bytes, shared, (Cell *)cells};
+  return {(const char *)p, bytes, shared, new_cells(words_of(bytes)), new_cells(4 * words_of(bytes))};
 }
 void drop_region(Region &r)
 {
-  if (r.cells != nullptr) munmap(r.cells, r.bytes * sizeof(Cell) + 1);
+  if (r.words != nullptr) {
+    munmap(r.words, words_of(r.bytes) * sizeof(Cell));
+    munmap(r.cells, 4 * words_of(r.bytes) * sizeof(Cell));
+  }
   r = Region();
 }
 bool holds(const Region &r, const char *p) { return p >= r.start && p < r.start + r.bytes; }
@@ -88,9 +95,9 @@ bool holds(const Region &r, const char *p) { return p >= r.start && p < r.start 
 Region *find(const char *p)
 {
   State &s = state();
+  if (holds(s.fixed, p)) return &s.fixed;
+  if (holds(s.dynamic, p)) return &s.dynamic;
   if (s.last != nullptr && holds(*s.last, p)) return s.last;
-  if (holds(s.fixed, p)) return s.last = &s.fixed;
-  if (holds(s.dynamic, p)) return s.last = &s.dynamic;
   auto at = s.device.upper_bound(p);
   if (at == s.device.begin()) return nullptr;
   --at;
@@ -225,7 +232,7 @@ const Region *nearest(const char *p)
 // --- the rules
 
 // Whether nothing orders an earlier access before one that the running thread makes now.
-bool unordered(const Access &a, bool shared)
+inline bool unordered(const Access &a, bool shared)
 {
   if (a.interval < ticks.launch) return false;
   const unsigned who = a.who & 0x3fffu;
@@ -240,7 +247,7 @@ bool unordered(const Access &a, bool shared)
 }
 
 // `a` and an access of the running thread that may run beside it.
-uint16_t together(const Access &a, uint16_t me)
+inline uint16_t together(const Access &a, uint16_t me)
 {
   const unsigned who = a.who & 0x3fffu;
   if (a.interval < ticks.launch) return me;
@@ -252,7 +259,7 @@ uint16_t together(const Access &a, uint16_t me)
   return a.warp == (uint16_t)ticks.warp[warp] ? (uint16_t)(kWarp | warp) : me;
 }
 
-void access_cell(Cell &c, const Region &r, const char *p, size_t bytes, bool write, bool atomic, const Site &site)
+inline void access_cell(Cell &c, const Region &r, const char *p, size_t bytes, bool write, bool atomic, const Site &site)
 {
   const uint16_t me = (uint16_t)now.linear, flag = atomic ? kAtomic : 0;
   const uint16_t warp = (uint16_t)ticks.warp[now.linear / 32];
@@ -294,12 +301,26 @@ void access(const char *p, size_t bytes, bool write, bool atomic, const Site &si
   Region *r = find(p);
   if (r == nullptr) return access_outside(p, bytes, write, site);
   if (p + bytes > r->start + r->bytes) return report("access outside of memory", r, p, bytes, write, nullptr, site);
-  Cell *c = r->cells + (p - r->start);
-  for (size_t i = 0; i < bytes; i++) access_cell(c[i], *r, p, bytes, write, atomic, site);
+  const size_t from = (size_t)(p - r->start), to = from + bytes;
+  for (size_t w = from / 4; w < (to + 3) / 4; w++) {
+    Cell &word = r->words[w], *cells = r->cells + 4 * w;
+    if (from <= 4 * w && 4 * w + 4 <= to && word.write.interval != kSplit) {
+      access_cell(word, *r, p, bytes, write, atomic, site);
+      continue;
+    }
+    if (word.write.interval != kSplit) {
+      for (int i = 0; i < 4; i++) cells[i] = word;
+      word.write.interval = kSplit;
+    }
+    for (size_t i = 0; i < 4; i++)
+      if (4 * w + i >= from && 4 * w + i < to) access_cell(cells[i], *r, p, bytes, write, atomic, site);
+    if (memcmp(cells, cells + 1, 3 * sizeof(Cell)) == 0) word = cells[0];
+  }
 }
 
-void instrumented(const void *p, size_t bytes, bool write, const void *pc, const void *frame)
+inline void instrumented(const void *p, size_t bytes, bool write, const void *pc, const void *frame)
 {
+  if ((uintptr_t)p - (uintptr_t)running.stack < kStackBytes) return;  // its own local memory
   if (in_kernel(frame)) access((const char *)p, bytes, write, false, {nullptr, 0, pc});
 }
 
@@ -332,7 +353,20 @@ void memory(void *p, size_t bytes, bool allocated)
 void host_writes(void *p, size_t bytes)
 {
   Region *r = find((const char *)p);
-  for (size_t i = 0; r != nullptr && i < bytes; i++) r->cells[(const char *)p - r->start + (ptrdiff_t)i].write = {1, 0, 0};
+  if (r == nullptr) return;
+  const size_t from = (size_t)((const char *)p - r->start), to = from + bytes;
+  for (size_t w = from / 4; w < (to + 3) / 4; w++) {
+    Cell &word = r->words[w], *cells = r->cells + 4 * w;
+    if (from <= 4 * w && 4 * w + 4 <= to) {
+      word.write = {1, 0, 0};
+      continue;
+    }
+    if (word.write.interval != kSplit)
+      for (int i = 0; i < 4; i++) cells[i] = word;
+    word.write.interval = kSplit;
+    for (size_t i = 0; i < 4; i++)
+      if (4 * w + i >= from && 4 * w + i < to) cells[i].write = {1, 0, 0};
+  }
 }
 void told_access(const void *p, size_t bytes, bool write, bool atomic, const char *file, int line)
 {
