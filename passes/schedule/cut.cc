@@ -60,6 +60,7 @@ void Schedule::pad(const Var& v, int64_t multiple, PadWith with) {
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
   const auto extent = as_const_int(f.extent);
+  step.require_fixed_bounds(site);
   step.require(multiple >= 1, "the multiple is below 1", site.stmt);
   step.require(extent.has_value(), "the extent is no constant", site.stmt);
   step.require(f.kind == ForKind::Serial || f.kind == ForKind::Unroll,

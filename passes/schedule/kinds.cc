@@ -124,6 +124,7 @@ void Schedule::bind(const Var& v, ForKind kind) {
   require_serial(step, at);
   const auto n = as_const_int(at.loop->extent);
   step.require(n.has_value(), "the extent is no constant", at.stmt);
+  step.require_fixed_bounds(at);
   step.require(*n >= 1 && *n <= limit_of(kind), "the extent is not in 1 .. " + to_text(limit_of(kind)), at.stmt);
   std::vector<const For*> others = loops_in(at.loop->body);
   const bool any_block_inside = find_kind(others, is_block) != nullptr;

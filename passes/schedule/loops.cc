@@ -34,11 +34,12 @@ Stmt rebuild(const std::vector<const For*>& loops, const Exprs& conditions, Stmt
 //   for i in 0 .. +10: B(i)
 //   for i_o in 0 .. +3: for i_i in 0 .. +4: if i_o * 4 + i_i < 10: B(i_o * 4 + i_i)          Tail::Guard
 //   for i_o in 0 .. +3: for i_i in 0 .. +min(4, 10 - i_o * 4): B(i_o * 4 + i_i)              Tail::Min
-// Refused: a factor below 1; a loop that runs in parallel, in vectors or on a GPU already.
+// Refused: a factor below 1; a loop that runs in parallel, in vectors or on a GPU already; bounds that read memory.
 std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
   Step step(*this, "split", {v->name, to_text(factor), tail == Tail::Min ? "min" : "guard"});
   const LoopSite at = step.find(v);
   const For& f = *at.loop;
+  step.require_fixed_bounds(at);
   step.require(factor >= 1, "the factor is below 1", at.stmt);
   step.require(f.kind == ForKind::Serial || f.kind == ForKind::Unroll,
                "loop " + v->name + " is " + std::string(kind_name(f.kind)) + " already", at.stmt);
@@ -65,7 +66,7 @@ std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
 // Two loops, one right inside the other, become one.
 //   for i in 0 .. +4: for j in 0 .. +6: B(i, j)   ->   for i_j in 0 .. +24: B(i_j / 6, i_j % 6)
 // Refused: loops that are not right inside each other; an inner loop whose bounds depend on the outer one; loops of
-// different kinds.
+// different kinds; bounds that read memory.
 Var Schedule::fuse(const Var& outer, const Var& inner) {
   Step step(*this, "fuse", {outer->name, inner->name});
   const LoopSite at = step.find(outer);
@@ -73,6 +74,8 @@ Var Schedule::fuse(const Var& outer, const Var& inner) {
   const For* g = as<For>(f.body);
   step.require(g && g->var == inner, "loop " + inner->name + " is not the only statement of loop " + outer->name,
                at.stmt);
+  step.require_fixed_bounds(at);
+  step.require_fixed_bounds(step.find(inner));
   step.require(!uses_var(g->begin, outer) && !uses_var(g->extent, outer),
                "the bounds of loop " + inner->name + " depend on " + outer->name, at.stmt);
   step.require(f.kind == g->kind && !is_gpu(f.kind) && f.kind != ForKind::Vector,
@@ -105,8 +108,9 @@ Var Schedule::fuse(const std::vector<Var>& loops) {
 // together, others stay. Conditions between them move inside the innermost one.
 //   for i: for j: B   ->   for j: for i: B
 // Refused: loops that are not right inside each other; bounds that depend on a loop that would come to stand inside;
-// loops of a GPU; two loops that change places although both carry dependences (sums of floats in another order are
-// accepted unless strict_fp).
+// loops that are parallel, in
+// vectors or of a GPU; two loops that change places although both carry dependences (sums of floats in another order
+// are accepted unless strict_fp).
 void Schedule::reorder(const std::vector<Var>& order) {
   Step step(*this, "reorder", names(order));
   step.require(!order.empty(), "no loops are given", body_);
@@ -128,7 +132,8 @@ void Schedule::reorder(const std::vector<Var>& order) {
   step.require(found == order.size(), "the loops are not right inside each other", top.stmt);
 
   for (const For* f : chain->loops)
-    step.require(!is_gpu(f->kind), "loop " + f->var->name + " is " + std::string(kind_name(f->kind)), top.stmt);
+    step.require(f->kind == ForKind::Serial || f->kind == ForKind::Unroll,
+                 "loop " + f->var->name + " is " + std::string(kind_name(f->kind)), top.stmt);
   std::vector<const For*> loops;
   size_t next = 0;
   for (const For* f : chain->loops) {

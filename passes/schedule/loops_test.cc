@@ -84,6 +84,25 @@ TEST(ScheduleLoops, ReorderMovesGuardsInside) {
   expect_same(fn, s.body());
 }
 
+// The bounds are read once; a guard would read them in every iteration.
+TEST(ScheduleLoops, SplitAndFuseRefuseBoundsInMemory) {
+  const Buffer n = make_buffer("n", DType::I64, {1}), a = make_buffer("a", DType::I64, {64});
+  const Var i = make_var("i"), j = make_var("j");
+  Schedule s(loop(i, load(n, {0}), loop(j, 4, seq({store(a, {j}, 0), store(n, {0}, 1)}))));
+  EXPECT_NE(refusal([&] { s.split(i, 4); }).find("the bounds of loop i read memory"), std::string::npos);
+  EXPECT_NE(refusal([&] { s.fuse(i, j); }).find("the bounds of loop i read memory"), std::string::npos);
+  EXPECT_NE(refusal([&] { s.reorder({j, i}); }).find("both carry dependences"), std::string::npos);
+}
+
+// Within one k all cells differ; across k they meet: threads must not come to stand outside.
+TEST(ScheduleLoops, ReorderRefusesLoopsOfThreads) {
+  const Buffer x = make_buffer("x", DType::F32, {4, 8}), y = make_buffer("y", DType::F32, {16});
+  const Var k = make_var("k"), i = make_var("i");
+  Schedule s(loop(k, 4, loop(i, 8, store(y, {Expr(i) + Expr(k)}, load(x, {k, i}), Op::Add))));
+  s.parallel(i);
+  EXPECT_NE(refusal([&] { s.reorder({i, k}); }).find("loop i is parallel"), std::string::npos);
+}
+
 TEST(ScheduleLoops, ReorderKeepsBoundsVisible) {
   Schedule s(twice(1, 10));
   const auto [o, i] = s.split(s.loops()[1], 4, Tail::Min);

@@ -136,6 +136,7 @@ std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t
   step.require(!tiles.empty(), "no tile is given", body_);
   for (const Buffer& t : tiles) step.require(find_alloc(body_, t), "\"" + t->name + "\" is not allocated here", body_);
   const Loading l = take_apart(step, tiles);
+  step.require_fixed_bounds(l.site);
   require_separate(step, l, tiles);
   const For& f = *l.site.loop;
   std::vector<Buffer> rings;

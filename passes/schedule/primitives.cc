@@ -213,6 +213,11 @@ void Step::refuse(const std::string& why, const Stmt& where) const {
   throw ScheduleError(text_ + ": " + why + (where ? "\n" + excerpt(where) : ""));
 }
 
+void Step::require_fixed_bounds(const LoopSite& site) const {
+  require(reads_nothing(site.loop->begin) && reads_nothing(site.loop->extent),
+          "the bounds of loop " + printable(site.loop->var->name) + " read memory", site.stmt);
+}
+
 void Step::require_independent(const LoopSite& site) const {
   const std::vector<Conflict> found = conflicts(site.stmt, site.loop->var, site.ranges);
   if (found.empty()) return;
@@ -226,10 +231,14 @@ void Step::require_independent(const LoopSite& site) const {
 void Step::require_place(const LoopSite& site, Scope scope) const {
   const std::string name = "loop " + printable(site.loop->var->name);
   require(site.loop->kind != ForKind::Vector, name + " is vector", site.stmt);
-  bool gpu = is_gpu(site.loop->kind);
-  for (const For* f : site.outer) gpu = gpu || is_gpu(f->kind);
   for (const For* f : loops_in(site.loop->body))
     require(!is_gpu(f->kind), name + " has GPU loops inside; this place is for what one thread does", site.stmt);
+  require_scope(site, scope);
+}
+
+void Step::require_scope(const LoopSite& site, Scope scope) const {
+  bool gpu = is_gpu(site.loop->kind);
+  for (const For* f : site.outer) gpu = gpu || is_gpu(f->kind);
   require(!gpu || scope == Scope::Register || scope == Scope::Stack,
           "a thread of a GPU can have buffers in registers and on the stack only", site.stmt);
   require(scope == Scope::Register || scope == Scope::Stack || scope == Scope::Workspace,

@@ -40,6 +40,7 @@ Stmt reduction_nest(const LoopSite& site, const Store& k) {
 Buffer Schedule::rfactor(const Var& v, Scope scope) {
   Step step(*this, "rfactor", {v->name});
   const LoopSite site = step.find(v);
+  step.require_scope(site, scope);
   const auto extent = as_const_int(site.loop->extent);
   step.require(extent && *extent >= 1 && is_const(site.loop->begin, 0), "the bounds of the loop are no constants",
                site.stmt);
@@ -96,6 +97,7 @@ Buffer Schedule::rfactor(const Var& v, Scope scope) {
 void Schedule::decompose_reduction(const Var& v, Scope scope) {
   Step step(*this, "decompose_reduction", {v->name});
   const LoopSite site = step.find(v);
+  step.require_scope(site, scope);
   const auto chain = chain_of(site.stmt, nullptr);
   Stmt body = chain->body;
   std::vector<Buffer> accs;

@@ -24,11 +24,15 @@ class Step {
   void require(bool ok, const std::string& why, const Stmt& where = {}) const {
     if (!ok) refuse(why, where);
   }
+  /// Refuses bounds that read memory: they are evaluated once, before the first iteration.
+  void require_fixed_bounds(const LoopSite& site) const;
   /// Refuses unless the iterations of the loop are independent of each other.
   void require_independent(const LoopSite& site) const;
 
   /// Refuses a place where a buffer of that scope, filled by each thread for itself, must not stand.
   void require_place(const LoopSite& site, Scope scope) const;
+  /// Refuses memory that does not belong to one thread where a thread of a GPU would allocate it.
+  void require_scope(const LoopSite& site, Scope scope) const;
   /// The stage that made `from` now makes `to`.
   void rename_result(const Buffer& from, const Buffer& to);
   /// The step is taken: the new body, and the words behind "->".

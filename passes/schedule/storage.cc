@@ -54,17 +54,31 @@ class Around {
 
 int64_t elements_of(const Buffer& b) { return num_elements(static_dims(b->shape)); }
 
+// Instructions and views know how their buffers lie.
+void require_plain_uses(const Step& step, const Stmt& s, const Buffer& b) {
+  walk(s, [&](const Stmt& x) {
+    const Intrin* k = as<Intrin>(x);
+    const Alias* a = as<Alias>(x);
+    step.require(!k || std::find(k->buffers.begin(), k->buffers.end(), b) == k->buffers.end(), "an instruction uses it",
+                 x);
+    step.require(!a || a->base != b, "a view into it exists", x);
+    return true;
+  });
+}
+
 }  // namespace
 
 // A temporary moves to another kind of memory. Returns the buffer that takes its place.
 //   alloc t: f32[64] workspace   ->   alloc t: f32[64] stack
 // Refused: a buffer that is not allocated here; the stack for more than 4 KiB; registers or stack for what several
-// threads share; shared memory outside blocks or inside threads; workspace inside GPU loops; global and warp.
+// threads share; shared memory outside blocks or inside threads; workspace inside GPU loops; global and warp; a
+// buffer of instructions or views.
 Buffer Schedule::set_scope(const Buffer& b, Scope scope) {
   Step step(*this, "set_scope", {b->name, scope_name(scope)});
   Stmt where;
   const Alloc* a = find_alloc(body_, b, &where);
   step.require(a, "\"" + b->name + "\" is not allocated here", body_);
+  require_plain_uses(step, a->body, b);
   const std::vector<const For*> around = Around::of(body_, where.get()), inside = loops_in(a->body);
   const bool gpu_around = any(around, is_gpu), shared_by_loops = any(inside, is_gpu);
   const bool by_threads = shared_by_loops || any(inside, [](ForKind k) { return k == ForKind::Parallel; });
@@ -103,6 +117,7 @@ Buffer Schedule::storage_align(const Buffer& b, size_t dimension, int64_t factor
   Stmt where;
   const Alloc* a = find_alloc(body_, b, &where);
   step.require(a, "\"" + b->name + "\" is not allocated here", body_);
+  require_plain_uses(step, a->body, b);
   step.require(dimension + 1 < b->shape.size(), "there is no dimension behind it", where);
   step.require(factor >= 1 && offset >= 0 && offset < factor, "the factor is below 1 or the offset not below it",
                where);
