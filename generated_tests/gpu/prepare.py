@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Packs emitted networks, inputs and ONNX Runtime's results for a machine with a GPU.
+
+usage: prepare.py [--list default|small|large|kernels] [--tool build/tc-emit] [--bundle DIR] [--flags "..."] [NAME ...]
+                                                                               (run it with `scripts/python_env nets`)
+
+Writes bundle/NAME/{package/, io/input_K.npy, io/output_K.npy, item.json} and bundle/bundle.json. Weights are stored as
+NAME_weights.bin.xz.
+"""
+import argparse
+import json
+import lzma
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "generated_tests" / "networks"))
+import export  # noqa: E402
+from catalog import NETWORKS  # noqa: E402
+
+LISTS = {
+    "small": ["lstm_tagger", "gru_tagger", "ppocr_cls", "mobilenet_v2"],
+    "large": ["resnet50", "bert_base"],
+    "default": ["lstm_tagger", "gru_tagger", "mobilenet_v2", "efficientnet_b0", "resnet50", "bert_base"],
+    "kernels": ["matmul_4096", "add_relu_64m", "layer_norm_16m", "softmax_16m", "transpose_16m"],
+}
+LEVELS = 7  # on either side of zero
+
+
+def rounded(model):
+    """The weights of a model on 15 values a tensor; small tensors stay."""
+    for tensor in model.graph.initializer:
+        if tensor.data_type != TensorProto.FLOAT or np.prod(tensor.dims) < 4096:
+            continue
+        value = numpy_helper.to_array(tensor)
+        scale = max(float(np.abs(value).max()), 1e-30) / LEVELS
+        tensor.CopyFrom(numpy_helper.from_array((np.round(value / scale) * np.float32(scale)).astype(np.float32), tensor.name))
+    return model
+
+
+def kernel_model(name):
+    """A single operator on large tensors, to be timed: (model, whether its results are compared)."""
+    node, f32 = helper.make_node, TensorProto.FLOAT
+    m = 1 << 20
+    rows = {
+        "matmul_4096": ([node("MatMul", ["a", "b"], ["y"])], [("a", [4096, 4096]), ("b", [4096, 4096])], [4096, 4096]),
+        "add_relu_64m": ([node("Add", ["a", "b"], ["s"]), node("Relu", ["s"], ["y"])], [("a", [64 * m]), ("b", [64 * m])], [64 * m]),
+        "layer_norm_16m": ([node("LayerNormalization", ["a", "g"], ["y"])], [("a", [16 * 1024, 1024]), ("g", [1024])], [16 * 1024, 1024]),
+        "softmax_16m": ([node("Softmax", ["a"], ["y"])], [("a", [16 * 1024, 1024])], [16 * 1024, 1024]),
+        "transpose_16m": ([node("Transpose", ["a"], ["y"], perm=[1, 0])], [("a", [4096, 4096])], [4096, 4096]),
+    }
+    nodes, inputs, out = rows[name]
+    graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info(n, f32, s) for n, s in inputs],
+                              [helper.make_tensor_value_info("y", f32, out)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def reference(model_path, source, io):
+    """Copies the inputs and stores ONNX Runtime's outputs."""
+    session = onnxruntime.InferenceSession(str(model_path), providers=["CPUExecutionProvider"])
+    feed = {}
+    for k, port in enumerate(session.get_inputs()):
+        feed[port.name] = np.load(source / f"input_{k}.npy")
+        np.save(io / f"input_{k}.npy", feed[port.name])
+    for k, value in enumerate(session.run(None, feed)):
+        np.save(io / f"output_{k}.npy", value)
+
+
+def pack(name, options):
+    folder = options.bundle / name
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "io").mkdir(parents=True)
+    network = next((n for n in NETWORKS if n.name == name), None)
+    model_path = folder / "model.onnx"
+    if network:
+        onnx.save(rounded(onnx.load(options.cache / name / "model.onnx")), model_path)
+        reference(model_path, options.cache / name / "inputs", folder / "io")
+    else:
+        onnx.save(kernel_model(name), model_path)
+    flags = network.flags if network else ()
+    subprocess.run([options.tool, "--quiet", "--target", "cuda", *flags, *options.flags, "--name", name, model_path, "-o", folder / "package"],
+                   check=True)
+    model_path.unlink()
+    weights = folder / "package" / f"{name}_weights.bin"
+    weights.with_suffix(".bin.xz").write_bytes(lzma.compress(weights.read_bytes(), preset=1))
+    weights.unlink()
+    manifest = json.loads((folder / "package" / "manifest.json").read_text())
+    launches = sum(path.read_text().count("tc_launch(") for path in (folder / "package" / "kernels").glob("*.cu"))
+    item = {"name": name, "inputs": manifest["inputs"], "outputs": manifest["outputs"], "compare": bool(network), "launches": launches,
+            "flags": options.flags, "small": name in LISTS["small"]}
+    (folder / "item.json").write_text(json.dumps(item, indent=1) + "\n")
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", default="default", choices=list(LISTS))
+    parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--bundle", type=Path, default=HERE / "bundle")
+    parser.add_argument("--cache", type=Path, default=export.default_cache())
+    parser.add_argument("--flags", type=str.split, default=["--arch", "sm_90"])
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    names = options.names or LISTS[options.list]
+    export.make_missing([n.name for n in NETWORKS if n.name in names], options.cache)
+    options.bundle.mkdir(parents=True, exist_ok=True)
+    sizes = {name: pack(name, options) for name in names}
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    (options.bundle / "bundle.json").write_text(json.dumps({"commit": commit, "names": names}, indent=1) + "\n")
+    for name, size in sizes.items():
+        print(f"{name:20} {size / 2**20:7.1f} MiB")
+    print(f"{'all':20} {sum(sizes.values()) / 2**20:7.1f} MiB in {options.bundle}")
+
+
+if __name__ == "__main__":
+    main()
