@@ -100,7 +100,9 @@ void materialise_defaults(onnx::ModelProto& m);           // convert.cc
 bool expand_functions(Context& c, onnx::ModelProto& m);   // expand.cc
 /// Every node whose operator cannot be compiled, by name alone: works on models that did not get through conversion.
 void report_unsupported(Context& c, const onnx::ModelProto& m);  // expand.cc
-Graph to_graph(Context& c, const onnx::ModelProto& m);           // to_graph.cc
+/// Reports operands whose types the operator does not take together. `n` is of the newest operator set.
+void check_operand_types(Context& c, const onnx::NodeProto& n, const std::vector<Value*>& inputs);  // operand_types.cc
+Graph to_graph(Context& c, const onnx::ModelProto& m);                                              // to_graph.cc
 
 /// The value type of a TypeProto; reports nothing, Kind::None for what has no counterpart (map, opaque, sparse).
 ValueType value_type(const onnx::TypeProto& t);  // to_graph.cc

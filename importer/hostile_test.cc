@@ -71,6 +71,8 @@ const std::vector<Case>& cases() {
       {"attribute twice", "g (float[2] x) => (float[2] y) { y = Softmax <axis = 0, axis = 0> (x) }", "TC0116"},
       {"reference outside of a function", "g (float[2] x) => (float[2] y) { y = Softmax <axis: int = @a> (x) }",
        "TC0116"},
+      {"operands of two types", "g (float[2] x, int64[2] z) => (float[2] y) { [n] y = Add(x, z) }", "TC0119",
+       ExitCode::Rejected, "input 1 \"z\": it is of type int64, but input 0 is of type float"},
       {"axis 10^6", "g (float[2] x) => (float[2] y) { y = Softmax <axis = 1000000> (x) }", "TC0117", ExitCode::Rejected,
        "allowed -64..64"},
       {"stride 0",

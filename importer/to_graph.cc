@@ -97,6 +97,7 @@ class GraphBuilder {
     }
     std::vector<std::unique_ptr<Graph>> regions;
     const size_t operands = inputs.size();
+    check_operand_types(c_, n, inputs);
     if (!add_regions(n, graph, scope, inputs, regions)) return;
 
     std::vector<ModelText> outputs;

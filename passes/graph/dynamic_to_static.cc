@@ -114,11 +114,12 @@ class Sweep {
         for (size_t k = 2; k < own; ++k) body.set_type(in.at(k), n.inputs[k]->type);
       } else if (n.is("Scan")) {
         const size_t scans = size_t(n.attr_int("num_scan_inputs", 0)), states = own - scans;
-        const auto axes = n.attr_ints("scan_input_axes", std::vector<int64_t>(scans, 0));
+        if (scans > own) throw Error(problem(n, "num_scan_inputs is larger than the number of operands"));
+        const auto axes = n.attr_ints("scan_input_axes");
         for (size_t k = 0; k < own; ++k) {
           ValueType t = n.inputs[k]->type;
           if (k >= states) {
-            const int64_t rank = int64_t(t.shape.size()), axis = axes.at(k - states);
+            const int64_t rank = int64_t(t.shape.size()), axis = k - states < axes.size() ? axes[k - states] : 0;
             if (axis < -rank || axis >= rank) throw Error(problem(n, "a scan axis is outside of its input's rank"));
             t.shape.erase(t.shape.begin() + (axis < 0 ? axis + rank : axis));
           }

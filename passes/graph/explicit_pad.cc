@@ -42,13 +42,19 @@ Dims kernel_of(const Node& n) {
   return Dims(w.begin() + 2, w.end());
 }
 
+/// An attribute with one number per axis (pads: two); an empty list is as good as none, which is what the operators say.
+Dims numbers_of(const Node& n, const char* attr, size_t count, int64_t otherwise) {
+  const Dims given = n.attr_ints(attr);
+  return given.empty() ? Dims(count, otherwise) : given;
+}
+
 /// What the windows reach beyond the input: derived from the sizes, so that auto_pad and ceil_mode are covered.
 std::optional<Pads> pads_of(const Node& n) {
   const Dims in = spatial_of(n, n.inputs[0]), out = spatial_of(n, n.outputs[0]), kernel = kernel_of(n);
   const size_t rank = in.size();
-  const Dims ones(rank, 1), strides = n.attr_ints("strides", ones), dilations = n.attr_ints("dilations", ones);
+  const Dims strides = numbers_of(n, "strides", rank, 1), dilations = numbers_of(n, "dilations", rank, 1);
   const std::string auto_pad = n.attr_string("auto_pad", "NOTSET");
-  const Dims given = n.attr_ints("pads", Dims(2 * rank, 0));
+  const Dims given = numbers_of(n, "pads", 2 * rank, 0);
   Pads p;
   for (size_t d = 0; d < rank; ++d) {
     const int64_t reach = (out[d] - 1) * strides[d] + (kernel[d] - 1) * dilations[d] + 1;
@@ -60,7 +66,7 @@ std::optional<Pads> pads_of(const Node& n) {
       begin = total - total / 2;
     else if (auto_pad == "VALID")
       begin = 0;
-    if (begin < 0) return std::nullopt;  // negative pads cut: rare enough to stay
+    if (begin < 0 || given[rank + d] < 0) return std::nullopt;  // negative pads cut: rare enough to stay
     p.begin.push_back(begin);
     p.end.push_back(std::max<int64_t>(0, reach - in[d] - begin));
   }
