@@ -101,11 +101,11 @@ def code_of(text):
     return code
 
 
-def tokens(package, base):
-    """{file: code without comments, strings, and the names that the model gave}, for .c and .h files."""
+def tokens(package):
+    """{file: code without comments and with empty strings}, of the files that are not copied as they are."""
     found = {}
-    for path in sorted(package.rglob("*.[ch]")):
-        if path.name.startswith("tc_"):
+    for path in sorted(package.rglob("*")):
+        if path.suffix not in (".c", ".h", ".cu", ".cuh") or path.name.startswith("tc_"):
             continue
         code = code_of(path.read_text(encoding="ascii"))
         if re.search(r"[^\x20-\x7e\n\t]", code):
@@ -119,32 +119,43 @@ def shape_of(code):
     return re.sub(r"\b[A-Za-z_]\w*\b", "x", code)
 
 
-def accept(payload, options, emit, scratch):
-    """The model is compiled; the package builds under warnings; beyond comments and strings it is its twin's."""
-    packages = []
+def packages(payload, options, emit, scratch, flags):
+    """Where the packages of the model and of its harmless twin are."""
+    made = []
     for name, text, file in (("here", payload.text, payload.file), ("twin", "harmless", "model.onnx")):
-        folder = scratch / name
+        folder = scratch / (name + "".join(flags))
         folder.mkdir()
         model = cases.save(folder, model_with(text), file)
-        code, told = emit(options.tool, model, folder / "out", scale=options.scale)
+        code, told = emit(options.tool, model, folder / "out", flags, options.scale)
         if code:
             raise Failed(f"{name}: exit code {code}: {told[:500]}")
         if re.search(r"[^\x20-\x7e\n]", told):
             raise Failed(f"{name}: a message that is not printable: {told[:300]!r}")
-        packages.append(folder / "out")
-    here, twin = packages
+        made.append(folder / "out")
+    return made
+
+
+def compare(here, twin):
+    """Beyond comments and strings the package is its twin's."""
     for path in here.rglob("*"):
         if path.is_file() and path.suffix != ".bin" and re.search(rb"[^\x20-\x7e\n\t]", path.read_bytes()):
             raise Failed(f"{path.name} has bytes that are not printable ASCII")
-    mine, other = tokens(here, scratch), tokens(twin, scratch)
+    mine, other = tokens(here), tokens(twin)
     if sorted(mine) != sorted(other):
         raise Failed(f"other files than its harmless twin: {sorted(set(mine) ^ set(other))}")
     for name, code in mine.items():
         if shape_of(code) != shape_of(other[name]):
             raise Failed(f"{name} is other code than its harmless twin's")
     for name in ("Makefile", "CMakeLists.txt"):
-        if (here / name).read_text() != (twin / name).read_text():
+        if (twin / name).exists() and (here / name).read_text() != (twin / name).read_text():
             raise Failed(f"{name} is not its harmless twin's")
+
+
+def accept(payload, options, emit, scratch):
+    """The model is compiled, as C and as CUDA; the text is its harmless twin's; the C builds under warnings."""
+    compare(*packages(payload, options, emit, scratch, ("--target", "cuda")))
+    here, twin = packages(payload, options, emit, scratch, ())
+    compare(here, twin)
     for standard in ("c99", "gnu11"):  # c99 has trigraphs
         for source in sorted(here.rglob("*.c")):
             if source.name == "main.c" and standard == "c99":
