@@ -80,8 +80,16 @@ void DeviceStmtPrinter::print_barrier(const Barrier& k) {
   out_.line(k.scope == Scope::Warp ? "__syncwarp();" : "__syncthreads();");
 }
 
+// "sum = tc_warp_add(sum);": over a warp, or groups of so many of its lanes.
+void DeviceStmtPrinter::print_warp_reduction(const Intrin& k) {
+  const std::string value = expr_.register_element(k.buffers.at(0), {}), lanes = expr_.index(k.args.at(0));
+  const std::string op = k.name.substr(std::string_view("allreduce_").size());
+  out_.line(value + " = tc_warp_" + op + (lanes == "32" ? "" : "<" + lanes + ">") + "(" + value + ");");
+}
+
 // "tc_cp_async16(&tile[k][0], x + k * 64);": where the operands begin, then the scalars.
 void DeviceStmtPrinter::print_intrin(const Intrin& k) {
+  if (k.name.starts_with("allreduce_")) return print_warp_reduction(k);
   const IntrinCall call = parse(k);
   std::vector<std::string> args;
   for (const IntrinOperand& o : call.operands) {

@@ -57,10 +57,32 @@ void Compiler::stmt(const Stmt& s) {
         for (const Stmt& x : k.list) stmt(x);
       },
       [&](const Barrier&) { emit_jump(&barrier_op); }, [&](const Prefetch&) {},
-      [&](const Intrin& k) { stmt(expand_intrin(k)); },
+      [&](const Intrin& k) { k.name.starts_with("allreduce_") ? allreduce(k) : stmt(expand_intrin(k)); },
       [&](const Launch& k) { throw InternalError("the interpreter does not know kernel " + k.kernel); },
       [&](const Comment& k) { stmt(k.body); });
   forget(0);
+}
+
+// Every thread of a group combines its value with that of the thread across, then across a half, and so on.
+void Compiler::allreduce(const Intrin& k) {
+  const Buffer& value = k.buffers.at(0);
+  const auto group = as_const_int(k.args.at(0));
+  check(group && threads_.total() % *group == 0, "groups of threads divide the block");
+  const Op op = k.name == "allreduce_add"   ? Op::Add
+                : k.name == "allreduce_mul" ? Op::Mul
+                : k.name == "allreduce_max" ? Op::Max
+                                            : Op::Min;
+  const Class c = class_of(value->dtype);
+  Operand v = shaped(expr(tc::load(value, {})), true, false);
+  for (int64_t across = *group / 2; across > 0; across /= 2) {
+    const Operand other = new_operand(value->dtype, true, false);
+    Instr& i = emit(&lane_exchange, other);
+    i.a = v.reg, i.b = int32_t(across), i.aux = bytes_of(c);
+    v = binary_instr(binary_fn(op, c), v, other, value->dtype);
+    wrap(v);
+  }
+  const Var all = make_var("all", value->dtype);
+  with_variable(all, v, tc::store(value, {}, Expr(all)));
 }
 
 void Compiler::store(const Store& s) {

@@ -133,6 +133,14 @@ void barrier_op(Machine& m, const Instr&) {
   ++m.epoch;
 }
 
+void lane_exchange(Machine& m, const Instr& i) {
+  for (int l = 0; l < m.lanes; ++l) {
+    const int other = l ^ i.b;
+    check(other < m.lanes && m.active(l) == m.active(other), "threads that exchange values are not all there");
+    std::memcpy(m.regs + i.dst + l * i.aux, m.regs + i.a + other * i.aux, size_t(i.aux));
+  }
+}
+
 void next_block(Machine& m, const Instr&) {
   ++m.block;
   ++m.epoch;

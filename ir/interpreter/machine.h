@@ -185,6 +185,7 @@ void mask_pop(Machine& m, const Instr& i);
 void alloc_local(Machine& m, const Instr& i);  // aux: buffer
 void alias_op(Machine& m, const Instr& i);     // buffer aux = memory of buffer b from element a on
 void barrier_op(Machine& m, const Instr& i);
+void lane_exchange(Machine& m, const Instr& i);  // dst of lane l = a of lane l ^ b; aux: bytes of a number
 void next_block(Machine& m, const Instr& i);
 void next_launch(Machine& m, const Instr& i);
 void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write);

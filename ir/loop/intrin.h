@@ -3,6 +3,8 @@
 //   Global memory: as many indices as the buffer has axes (one, once it is flat);
 //   Shared memory: as many as it has axes;
 //   Register and Stack arrays: one less, since the operand is the array of the last axis.
+//
+// Beside those of tc_cuda.h there is allreduce_add (_mul, _max, _min): passes/loop/lower_thread_allreduce.h.
 #pragma once
 #include "ir/loop/ir.h"
 

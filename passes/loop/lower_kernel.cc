@@ -11,11 +11,13 @@
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/kernel_interface.h"
 #include "passes/loop/lower_index_math.h"
+#include "passes/loop/lower_thread_allreduce.h"
 #include "passes/loop/name_values.h"
 #include "passes/loop/narrow_types.h"
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/place_scratch.h"
 #include "passes/loop/split_host_device.h"
+#include "passes/loop/thread_sync.h"
 #include "passes/loop/vectorize_loops.h"
 
 namespace tc {
@@ -60,7 +62,8 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
   KernelInterface io(s);
   Kernel k;
   BufferMap flat;
-  const Stmt whole = vectorize_loops(flatten_buffers(simplify(io.body()), flat));
+  const Stmt threads = thread_sync(lower_thread_allreduce(simplify(io.body())));
+  const Stmt whole = vectorize_loops(flatten_buffers(threads, flat));
   PlacedScratch placed = place_scratch(substitute_buffers(whole, io.flatten(flat)), kCudaScratchAlign);
   SplitFunction split = split_host_device(io.name_views(placed.body, flat), io.buffers());
   for (DeviceFunction& f : split.device) {

@@ -189,4 +189,22 @@ TC_MMA_BY_SHUFFLES(tc_mma_tf32_k8, TC_PRODUCT_TF32)
 
 #undef TC_DEVICE
 #endif
+
+/* --- reductions over a warp, or over groups of Lanes neighbours: all lanes call, and all get the result. Of numbers and
+ * NaN, min and max are NaN. */
+#define TC_WARP_REDUCTION(NAME, COMBINED)                                                                                   \
+  template <int Lanes = 32, class T>                                                                                        \
+  static __device__ __forceinline__ T NAME(T x)                                                                             \
+  {                                                                                                                         \
+    _Pragma("unroll") for (int across = Lanes / 2; across > 0; across /= 2) {                                               \
+      const T y = tc_shuffle_xor(x, across);                                                                                \
+      x = COMBINED;                                                                                                         \
+    }                                                                                                                       \
+    return x;                                                                                                               \
+  }
+TC_WARP_REDUCTION(tc_warp_add, x + y)
+TC_WARP_REDUCTION(tc_warp_mul, x *y)
+TC_WARP_REDUCTION(tc_warp_max, x < y ? y : y <= x ? x : x + y)
+TC_WARP_REDUCTION(tc_warp_min, y < x ? y : x <= y ? x : x + y)
+#undef TC_WARP_REDUCTION
 #endif
