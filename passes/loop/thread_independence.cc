@@ -128,6 +128,17 @@ class Comparison {
                                                                 : std::min(kUnknown, n * std::abs(d.coefficient));
   }
 
+  static bool never_zero(const std::vector<Digit>& digits, int64_t constant) {
+    int64_t divisor = 0, low = constant, high = constant;
+    for (const Digit& d : digits) {
+      divisor = std::gcd(divisor, std::abs(d.coefficient));
+      const int64_t p = d.coefficient * d.range.min, q = d.coefficient * d.range.max;
+      low += std::min(p, q);
+      high += std::max(p, q);
+    }
+    return low > 0 || high < 0 || (divisor == 0 ? constant != 0 : constant % divisor != 0);
+  }
+
   // sum(digits) + constant == 0: the largest digit is 0 if the others cannot make up for one step of it.
   bool solve(std::vector<Digit> digits, int64_t constant) {
     std::erase_if(digits, [&](const Digit& d) {
@@ -135,25 +146,21 @@ class Comparison {
       if (zero && bool(d.same)) learn(d.same);
       return zero;
     });
-    int64_t divisor = 0, low = constant, high = constant;
-    for (const Digit& d : digits) {
-      divisor = std::gcd(divisor, std::abs(d.coefficient));
+    for (const Digit& d : digits)
       if (reach(d) >= kUnknown) return true;
-      const int64_t p = d.coefficient * d.range.min, q = d.coefficient * d.range.max;
-      low += std::min(p, q);
-      high += std::max(p, q);
-    }
-    if (low > 0 || high < 0 || (divisor == 0 ? constant != 0 : constant % divisor != 0)) return false;
+    if (never_zero(digits, constant)) return false;
     std::stable_sort(digits.begin(), digits.end(),
                      [](const Digit& x, const Digit& y) { return std::abs(x.coefficient) > std::abs(y.coefficient); });
-    for (size_t i = 0; i < digits.size();) {
-      size_t end = i + 1;
-      while (end < digits.size() && std::abs(digits[end].coefficient) == std::abs(digits[i].coefficient)) end++;
+    while (!digits.empty()) {
+      const auto end = std::find_if(digits.begin(), digits.end(), [&](const Digit& d) {
+        return std::abs(d.coefficient) != std::abs(digits[0].coefficient);
+      });
       int64_t rest = std::abs(constant);
-      for (size_t k = end; k < digits.size(); k++) rest += reach(digits[k]);
-      if (rest >= std::abs(digits[i].coefficient)) break;
-      if (end == i + 1 && bool(digits[i].same)) learn(digits[i].same);
-      i = end;
+      for (auto d = end; d != digits.end(); ++d) rest += reach(*d);
+      if (rest >= std::abs(digits[0].coefficient)) break;
+      if (end == digits.begin() + 1 && bool(digits[0].same)) learn(digits[0].same);
+      digits.erase(digits.begin(), end);
+      if (never_zero(digits, constant)) return false;
     }
     return true;
   }
