@@ -29,21 +29,32 @@ using BufferSet = std::set<const BufferDef*>;  // looked up only
 
 bool is_thread(ForKind k) { return k >= ForKind::ThreadX; }
 
-// What is stored by plain stores or instructions.
-BufferSet stored_in(const Stmt& s) {
-  BufferSet stored;
-  walk(s, [&](const Stmt& x) {
-    if (const Store* k = as<Store>(x)) stored.insert(k->buffer.get());
-    if (const Intrin* k = as<Intrin>(x))
-      if (!k->buffers.empty()) stored.insert(k->buffers[0].get());
-    return true;
-  });
-  return stored;
+// What is both stored and read.
+BufferSet changing_in(const Stmt& s) {
+  BufferSet stored, read, both;
+  walk(
+      s,
+      [&](const Stmt& x) {
+        if (const Store* k = as<Store>(x)) {
+          stored.insert(k->buffer.get());
+          if (k->reduce) read.insert(k->buffer.get());
+        }
+        if (const Intrin* k = as<Intrin>(x))
+          for (size_t i = 0; i < k->buffers.size(); i++) (i == 0 ? stored : read).insert(k->buffers[i].get());
+        return true;
+      },
+      [&](const Expr& e) {
+        if (const Load* l = as<Load>(e)) read.insert(l->buffer.get());
+        return true;
+      });
+  for (const BufferDef* b : stored)
+    if (read.count(b) != 0) both.insert(b);
+  return both;
 }
 
 class Synchronizer {
  public:
-  explicit Synchronizer(const Stmt& nest) : stored_(stored_in(nest)) {}
+  explicit Synchronizer(const Stmt& nest) : changing_(changing_in(nest)) {}
 
   // Block loops, shared memory and thread loops; then the code of a thread.
   Stmt nest(const Stmt& s) {
@@ -143,7 +154,7 @@ class Synchronizer {
     const bool compound = as<If>(s) || as<For>(s) || as<While>(s);
     for (size_t i = 0; compound && i < list.size(); i++)
       for (size_t j = 0; j <= i; j++)
-        if ((list[i].write || list[j].write) && conflict(list[i], list[j]))
+        if (list[i].buffer->scope == Scope::Shared && conflict(list[i], list[j]))
           throw InternalError("buffer \"" + printable(list[i].buffer->name) +
                               "\" needs a barrier under a condition that not all threads share");
     return behind(meet(list), s);
@@ -249,7 +260,9 @@ class Synchronizer {
   }
 
   bool conflict(const ThreadAccess& a, const ThreadAccess& b) const {
-    return a.buffer == b.buffer && (a.write || b.write) && !only_within_threads(a, b, nest_);
+    // Results are stored once, to a cell each.
+    const bool order = a.buffer->scope == Scope::Shared ? a.write || b.write : a.write != b.write;
+    return a.buffer == b.buffer && order && !only_within_threads(a, b, nest_);
   }
 
   // True: a barrier has to come first.
@@ -279,7 +292,7 @@ class Synchronizer {
   // Memory that several threads see, and that changes.
   bool is_shared(const Buffer& b) const {
     return b->scope != Scope::Register && b->scope != Scope::Stack && b->scope != Scope::Warp &&
-           stored_.count(b.get()) != 0;
+           changing_.count(b.get()) != 0;
   }
 
   Accesses accesses_of(const Expr& e) const {
@@ -296,7 +309,7 @@ class Synchronizer {
     walk(inlined(e), [&](const Expr& x) {
       if (const VarRef* v = as<VarRef>(x)) uniform = uniform && nest_.varying.count(v->var.get()) == 0;
       if (const Load* l = as<Load>(x))
-        uniform = uniform && l->buffer->scope == Scope::Global && stored_.count(l->buffer.get()) == 0;
+        uniform = uniform && l->buffer->scope == Scope::Global && changing_.count(l->buffer.get()) == 0;
       return uniform;
     });
     return uniform;
@@ -322,7 +335,7 @@ class Synchronizer {
     return r;
   }
 
-  BufferSet stored_;
+  BufferSet changing_;
   ThreadNest nest_;
   VarMap lets_;
   Accesses pending_;
