@@ -10,7 +10,6 @@
 #include <numeric>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace tc_cpu {
 
@@ -31,7 +30,8 @@ struct Operation {  // of some lanes of a warp; nobody waits if arrived is 0
 };
 
 struct Machine {
-  std::vector<char *> free_stacks;
+  char *free_stacks[kMaxThreads + 1];
+  int free_count;
   char *stack_of[kMaxThreads];
   void *suspended[kMaxThreads];  // stack pointers
   void *launcher;
@@ -39,22 +39,20 @@ struct Machine {
   int queue[kMaxThreads];  // a ring of the threads that can go on
   unsigned head, tail;
   bool at_barrier[kMaxThreads];
+  int stopped;                 // threads that have begun and are not at their end
   int waiting, votes, result;  // at the barrier
   const char *barrier_file;
   int barrier_line;
   Operation operations[kMaxWarps][32];
   int operations_used[kMaxWarps];
-  char *dynamic = nullptr;  // shared memory, before a page that cannot be touched
-  Random random{options().order_seed};
+  char *dynamic;  // shared memory, before a page that cannot be touched
+  Random random;
+  bool begun;
   bool failed;
-  std::string why;
+  char why[1024];
 };
 
-Machine &machine()
-{
-  static Machine m;
-  return m;
-}
+Machine m;  // zeros when the program begins
 
 void set_thread(int t)
 {
@@ -63,47 +61,40 @@ void set_thread(int t)
 }
 void go_on(int t)
 {
-  Machine &m = machine();
   m.queue[m.tail++ % kMaxThreads] = t;
   now.ready = true;
 }
 int next_ready()
 {
-  Machine &m = machine();
   const int t = m.queue[m.head++ % kMaxThreads];
   now.ready = m.head != m.tail;
   return t;
 }
 
-void note_failure(std::string why)
+void note_failure(const std::string &why)
 {
-  Machine &m = machine();
-  if (!m.failed) m.why = std::move(why);
+  if (!m.failed) snprintf(m.why, sizeof m.why, "%s", why.c_str());
   m.failed = true;
 }
 
 void shuffle_order()
 {
-  for (int i = now.count - 1; i > 0; i--) std::swap(now.order[i], now.order[machine().random.next() % unsigned(i + 1)]);
+  for (int i = now.count - 1; i > 0; i--) std::swap(now.order[i], now.order[m.random.next() % unsigned(i + 1)]);
 }
 
 void fiber_main();
 
 void *new_fiber()
 {
-  Machine &m = machine();
-  if (m.free_stacks.empty()) m.free_stacks.push_back(new_stack());
-  running.stack = m.free_stacks.back();
-  m.free_stacks.pop_back();
+  running.stack = m.free_count > 0 ? m.free_stacks[--m.free_count] : new_stack();
   return first_frame(running.stack, fiber_main);
 }
 
 std::string deadlock()
 {
-  Machine &m = machine();
   std::string s = "deadlock";
   if (m.waiting != 0)
-    s += ": " + std::to_string(m.waiting) + " of " + std::to_string(now.live) + " threads wait in __syncthreads() at " + m.barrier_file + ":" +
+    s += ": " + std::to_string(m.waiting) + " of " + std::to_string(m.stopped) + " threads wait in __syncthreads() at " + m.barrier_file + ":" +
          std::to_string(m.barrier_line);
   for (int w = 0; w < kMaxWarps; w++)
     for (int i = 0; i < m.operations_used[w]; i++) {
@@ -118,10 +109,9 @@ std::string deadlock()
 
 void release_barrier()
 {
-  Machine &m = machine();
-  if (now.live != now.count)
+  if (m.stopped != now.count)
     note_failure("__syncthreads() at " + std::string(m.barrier_file) + ":" + std::to_string(m.barrier_line) + " was reached by " +
-                 std::to_string(now.live) + " of " + std::to_string(now.count) + " threads, the others have returned");
+                 std::to_string(m.stopped) + " of " + std::to_string(now.count) + " threads, the others have returned");
   m.waiting = 0;
   m.result = m.votes;
   m.votes = 0;
@@ -137,10 +127,9 @@ void release_barrier()
 // Leaves the running fiber, with its stack pointer in *save, for whatever can run next.
 __attribute__((noinline)) void run_next(void **save)
 {
-  Machine &m = machine();
   const bool all_began = now.started == now.count;
-  if (!now.ready && all_began && m.waiting != 0 && m.waiting == now.live) release_barrier();
-  if (!now.ready && all_began && now.live != 0) note_failure(deadlock());
+  if (!now.ready && all_began && m.waiting != 0 && m.waiting == m.stopped) release_barrier();
+  if (!now.ready && all_began && m.stopped != 0) note_failure(deadlock());
   if (m.failed || (!now.ready && all_began)) {
     tc_cpu_switch(save, m.launcher);
   } else if (!now.ready) {
@@ -156,16 +145,18 @@ __attribute__((noinline)) void run_next(void **save)
 void wait_here()
 {
   const int t = now.linear;
-  machine().stack_of[t] = running.stack;
-  run_next(&machine().suspended[t]);
+  m.stack_of[t] = running.stack;
+  m.stopped++;
+  run_next(&m.suspended[t]);
+  m.stopped--;
 }
 
 void fiber_main()
 {
   for (;;) {
-    machine().threads(running.args);
+    m.threads(running.args);
     if (!now.ready && now.started < now.count) continue;
-    machine().free_stacks.push_back(running.stack);
+    m.free_stacks[m.free_count++] = running.stack;
     void *never;
     run_next(&never);
   }
@@ -173,9 +164,8 @@ void fiber_main()
 
 void run_block()
 {
-  Machine &m = machine();
   now.started = 0;
-  now.live = now.count;
+  m.stopped = 0;
   now.ready = false;
   m.head = m.tail = 0;
   m.waiting = m.votes = 0;
@@ -186,7 +176,9 @@ void run_block()
   if (checker) checker->block_begins();
   run_next(&m.launcher);
   running.stack = nullptr;
-  if (m.failed) m.free_stacks = all_stacks();
+  if (!m.failed) return;
+  m.free_count = 0;
+  for (char *s : all_stacks()) m.free_stacks[m.free_count++] = s;
 }
 
 void poison_shared(bool first)
@@ -200,7 +192,6 @@ void poison_shared(bool first)
 
 void begin_launch(const Launch &l)
 {
-  Machine &m = machine();
   now.grid = l.grid;
   now.block_size = l.block;
   now.count = (int)(l.block.x * l.block.y * l.block.z);
@@ -215,6 +206,8 @@ void begin_launch(const Launch &l)
     mprotect(m.dynamic + kMaxDynamic, 65536, PROT_NONE);
   }
   now.dynamic_shared = (unsigned char *)m.dynamic + kMaxDynamic - (l.shared_bytes + 127) / 128 * 128;
+  if (!m.begun) m.random.state = options().order_seed;
+  m.begun = true;
   m.failed = false;
   ticks.launch = ++ticks.barrier;
 }
@@ -223,7 +216,6 @@ void begin_launch(const Launch &l)
 
 bool run_grid(const Launch &l, void (*threads)(const void *), const void *args, size_t args_bytes)
 {
-  Machine &m = machine();
   running = {l.name, args, args_bytes, l.constant_begin, l.constant_end, l.shared_begin, l.shared_end, l.shared_bytes, nullptr};
   m.threads = threads;
   begin_launch(l);
@@ -242,7 +234,7 @@ bool run_grid(const Launch &l, void (*threads)(const void *), const void *args, 
     run_block();
   }
   if (!m.failed) return true;
-  fprintf(stderr, "cuda_on_cpu: kernel %s block (%u,%u,%u): %s\n", l.name, now.block.x, now.block.y, now.block.z, m.why.c_str());
+  fprintf(stderr, "cuda_on_cpu: kernel %s block (%u,%u,%u): %s\n", l.name, now.block.x, now.block.y, now.block.z, m.why);
   return false;
 }
 
@@ -257,7 +249,7 @@ void fail(const char *format, ...)
   snprintf(thread, sizeof thread, "thread (%u,%u,%u): ", now.thread.x, now.thread.y, now.thread.z);
   note_failure(thread + std::string(text));
   void *never;
-  tc_cpu_switch(&never, machine().launcher);
+  tc_cpu_switch(&never, m.launcher);
   abort();
 }
 
@@ -268,11 +260,10 @@ void misaligned(const void *p, size_t bytes, const char *file, int line)
 
 int barrier_count(int predicate, const char *file, int line)
 {
-  Machine &m = machine();
   if (m.waiting == 0) {
     m.barrier_file = file;
     m.barrier_line = line;
-  } else if (m.barrier_line != line || strcmp(m.barrier_file, file) != 0) {
+  } else if (m.barrier_line != line || (m.barrier_file != file && strcmp(m.barrier_file, file) != 0)) {
     fail("threads of one block wait in different __syncthreads(): at %s:%d and %s:%d", m.barrier_file, m.barrier_line, file, line);
   }
   m.at_barrier[now.linear] = true;
@@ -285,7 +276,6 @@ void barrier(const char *file, int line) { barrier_count(0, file, line); }
 
 void warp_operation(const char *what, unsigned mask, void *arg, const char *file, int line, void (*op)(void **, unsigned))
 {
-  Machine &m = machine();
   const int warp = now.linear / 32, lane = now.linear % 32;
   mask &= whole_warp();
   if ((mask >> lane & 1) == 0) fail("%s at %s:%d: the calling lane %d is not in mask %08x", what, file, line, lane, mask);

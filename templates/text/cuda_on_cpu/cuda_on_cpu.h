@@ -58,9 +58,9 @@ namespace tc_cpu {
 struct Now {
   uint3 thread, block;
   dim3 block_size, grid;
-  int linear;          // number of the thread in its block
-  int started, count;  // threads begun, threads of the block
-  int live;            // threads not at their end
+  int linear;   // number of the thread in its block
+  int count;    // threads of the block
+  int started;  // threads that have begun; not beside linear, as storing both at once is slower
   bool ready;          // a thread that waited can go on: nobody begins before it
   int order[1024];    // in which threads begin
   uint3 index[1024];  // threadIdx by linear number
@@ -97,10 +97,7 @@ template <auto Kernel, class... P>
 cudaError_t launch_kernel(const Launch &launch, void (*)(P...), typename Same<P>::type... p)
 {
   const auto threads = [p...] {
-    while (begin_thread()) {
-      Kernel(p...);
-      now.live--;
-    }
+    while (begin_thread()) Kernel(p...);
   };
   using Threads = decltype(threads);
   static_assert(sizeof threads <= 4096, "the parameters of a kernel are limited to 4 KiB");
