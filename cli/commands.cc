@@ -87,7 +87,7 @@ ExitCode report(const Diagnostics& d) {
 }
 
 std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
-  const PackageOptions o{c.single_file};
+  const PackageOptions o{c.single_file, c.jit};
   return c.request.target.is_cuda() ? cuda_package(p, o) : c_package(p, o);
 }
 

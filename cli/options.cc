@@ -170,6 +170,8 @@ const std::vector<Option>& options() {
       {"--cpu", "NAME", "schedule for generic (default), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native",
        set_cpu},
       {"--arch", "NAME", "CUDA: schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", set_arch},
+      {"--jit", "", "CUDA: NVRTC compiles the kernels when an instance is made",
+       [](CommandLine& c, const std::string&) { c.jit = true; }},
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", set_name},
       {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", set_dim},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", set_shape},

@@ -13,6 +13,7 @@ struct CommandLine {
   CompileRequest request;
   std::string model, out;  // positional model, -o
   bool help = false, version = false;
+  bool jit = false;  // CUDA: kernels are compiled by NVRTC
   bool single_file = false, check = false, quiet = false, json = false;
   std::string against;  // verify: onnxruntime | interpreter; empty: what is there
   uint64_t seed = 0;

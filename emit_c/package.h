@@ -7,6 +7,7 @@ namespace tc {
 
 struct PackageOptions {
   bool single_file = false;  // one NAME.c instead of kernels/*.c
+  bool jit = false;          // CUDA: NVRTC compiles the kernels when an instance is made
 };
 
 std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o);

@@ -155,6 +155,9 @@ Staging staging(const Program& p, const ProgramNames& n) {
   return s;
 }
 
+// Lines of a build in which NVRTC compiles the kernels.
+std::string launch_only(bool jit, const std::string& lines) { return jit ? "#ifdef TC_LAUNCH_ONLY\n" + lines + "#endif\n" : ""; }
+
 std::string null_tests(const Program& p, const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < p.inputs.size(); i++)
@@ -166,7 +169,7 @@ std::string null_tests(const Program& p, const ProgramNames& n) {
 
 }  // namespace
 
-std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
+std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit) {
   Segments segments(p, n);
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
@@ -183,6 +186,11 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
                                                {"fields", io.fields_in + io.fields_out},
                                                {"null_tests", null_tests(p, n)},
                                                {"layout_id", hex(layout_id, 16)},
+                                               {"jit_include", launch_only(jit, "#include \"tc_jit.h\"\ntc_jit_program " + n.lower + "_jit_program();\n")},
+                                               {"jit_member", launch_only(jit, "  tc_jit jit;                        /* the compiled kernels */\n")},
+                                               {"jit_compile", launch_only(jit, "  TRY(d.jit.compile(" + n.lower + "_jit_program()));\n  const tc_jit_scope scope(d.jit);\n")},
+                                               {"jit_scope", launch_only(jit, "  const tc_jit_scope scope(d.jit);\n")},
+                                               {"jit_scope_async", launch_only(jit, "  const tc_jit_scope scope(d->jit);\n")},
                                                {"strerror_rows", strerror_rows(n)}});
 }
 

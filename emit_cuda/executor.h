@@ -7,7 +7,12 @@
 
 namespace tc {
 
-std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id);
+std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit);
 std::string cuda_header(const ProgramNames& n);
+
+/// --jit: NAME_jit.cc lists the kernels' text for NVRTC, NAME_kernels.S holds it.
+std::string jit_source(const Program& p, const ProgramNames& n, const std::vector<std::string>& kernel_files,
+                       const std::vector<std::string>& headers);
+std::string jit_assembly(const ProgramNames& n, const std::vector<std::string>& files);
 
 }  // namespace tc

@@ -169,11 +169,14 @@ KernelText print_cuda_kernel(const Kernel& k, const std::string& prefix, const s
   return CudaKernelPrinter(k, prefix).print(arch);
 }
 
-std::string cuda_kernel_file(const KernelText& t, const std::string& prefix) {
+std::string cuda_kernel_file(const KernelText& t, const std::string& prefix, bool jit) {
   Needs needs = t.needs;
   needs.math = needs.parallel = false;  // tc_cuda.h has the functions
-  return std::string(kLicenseLine) + "\n#include \"../tc_cuda.h\"\n" + include_lines(needs, "../") + "\n" + t.body +
-         "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n\n" + t.host + "#endif\n";
+  std::string s = std::string(kLicenseLine) + "\n";
+  if (jit) s += "#ifndef TC_LAUNCH_ONLY\n";
+  s += "#include \"../tc_cuda.h\"\n" + include_lines(needs, "../") + "\n" + t.body;
+  if (jit) s += "#endif\n";
+  return s + "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n\n" + t.host + "#endif\n";
 }
 
 }  // namespace tc

@@ -10,7 +10,7 @@ namespace tc {
 KernelText print_cuda_kernel(const Kernel& k, const std::string& prefix, const std::string& arch);
 
 /// A whole .cu file: license line, includes, functions of the device; what only the host compiles is guarded, so that
-/// NVRTC takes the text as it is.
-std::string cuda_kernel_file(const KernelText& t, const std::string& prefix);
+/// NVRTC takes the text as it is. `jit`: the functions of the device are guarded, too, for builds that leave them to NVRTC.
+std::string cuda_kernel_file(const KernelText& t, const std::string& prefix, bool jit);
 
 }  // namespace tc

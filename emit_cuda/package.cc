@@ -14,11 +14,12 @@
 namespace tc {
 namespace {
 
-std::string device_kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n) {
+std::string device_kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n, bool jit) {
   SourceWriter out;
   for (const KernelText& k : kernels) out.line(k.prototype + ";");
   const std::string guard = n.upper + "_KERNELS_CUH";
-  return std::string(kLicenseLine) + "\n#ifndef " + guard + "\n#define " + guard + "\n#include \"tc_cuda.h\"\n\n" + out.text() + "\n#endif\n";
+  const std::string include = jit ? "#ifdef TC_LAUNCH_ONLY\n#include \"tc_jit.h\"\n#else\n#include \"tc_cuda.h\"\n#endif\n" : "#include \"tc_cuda.h\"\n";
+  return std::string(kLicenseLine) + "\n#ifndef " + guard + "\n#define " + guard + "\n" + include + "\n" + out.text() + "\n#endif\n";
 }
 
 void add_support(std::set<std::string>& support, const Needs& needs) {
@@ -27,14 +28,24 @@ void add_support(std::set<std::string>& support, const Needs& needs) {
   if (needs.types) support.insert("tc_types.h");
 }
 
+void add_jit(const Program& p, const ProgramNames& n, std::vector<OutputFile>& files, const std::vector<std::string>& headers) {
+  std::vector<std::string> kernels;
+  for (const Kernel& k : p.kernels) kernels.push_back("kernels/" + k.name + ".cu");
+  std::vector<std::string> all = kernels;
+  all.insert(all.end(), headers.begin(), headers.end());
+  files.push_back({n.lower + "_jit.cc", jit_source(p, n, kernels, headers)});
+  files.push_back({n.lower + "_kernels.S", jit_assembly(n, all)});
+}
+
 }  // namespace
 
-std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions&) {
+std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) {
   const ProgramNames n(p);
   const std::string& x = n.lower;
   const uint64_t layout_id = weights_layout_id(p);
   std::vector<OutputFile> files;
   std::set<std::string> support{"tc_cuda.h", "tc_rt.h", "tc_main.h"};
+  if (o.jit) support.insert({"tc_jit.h", "tc_scalar.h", "tc_types.h"});  // NVRTC gets every header that a kernel may include
   std::vector<KernelText> kernels;
   std::string sources = "  " + x + ".cu";
   for (const Kernel& k : p.kernels) {
@@ -43,21 +54,22 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions&) {
   }
   files.push_back({x + ".h", api_header(p, n)});
   files.push_back({x + "_cuda.h", cuda_header(n)});
-  files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id)});
+  files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id, o.jit)});
   files.push_back({x + "_plan.h", plan_header(p, n)});
-  files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n)});
+  files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n, o.jit)});
   for (size_t i = 0; i < kernels.size(); i++) {
-    files.push_back({"kernels/" + p.kernels[i].name + ".cu", cuda_kernel_file(kernels[i], x)});
+    files.push_back({"kernels/" + p.kernels[i].name + ".cu", cuda_kernel_file(kernels[i], x, o.jit)});
     sources += "\n  kernels/" + p.kernels[i].name + ".cu";
   }
   files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
   files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
+  if (o.jit) add_jit(p, n, files, std::vector<std::string>{"tc_cuda.h", "tc_rt.h", "tc_scalar.h", "tc_types.h"});
   for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), std::string(support_text(f))});
   for (const SupportFile& f : support_files())
     if (f.name.starts_with("cuda_on_cpu/")) files.push_back({std::string(f.name), std::string(f.text)});
-  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"), {{"name", x}, {"sources", sources}})});
+  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"), {{"name", x}, {"sources", sources}, {"jit", o.jit ? "ON" : "OFF"}})});
   files.push_back({"README.md", cuda_package_readme(p, n)});
   files.push_back({"manifest.json", manifest(p, files, layout_id, "cuda")});
   return files;

@@ -98,6 +98,35 @@ def whole_program(tool, work):
     return None
 
 
+JIT_MAIN = """#include "tc_jit.h"
+tc_jit_program digits_jit_program();
+int main()
+{
+  std::vector<std::string> names;
+  std::vector<char> code;
+  const tc_jit_program p = digits_jit_program();
+  return tc_jit::translate("sm_80", p, names, code) && code.size() > 1000 && names.size() == p.kernels.size() && names.size() >= 4 ? 0 : 1;
+}
+"""
+
+
+def jit(tool, work):
+    """None if a package of --jit builds without nvcc, and NVRTC compiles what it holds."""
+    package, build = work / "jit", work / "jit_build"
+    subprocess.run([tool, "--quiet", "--target", "cuda", "--jit", ROOT / "examples" / "digits" / "digits.onnx", "-o", package], check=True)
+    (work / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(jit LANGUAGES C CXX ASM)\nset(CMAKE_CXX_STANDARD 17)\nadd_subdirectory(jit)\n"
+        "add_executable(translate translate.cc)\ntarget_link_libraries(translate digits::digits)\n")
+    (work / "translate.cc").write_text(JIT_MAIN)
+    for command in (["cmake", "-S", work, "-B", build], ["cmake", "--build", build]):
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode:
+            told = [line for line in (run.stdout + run.stderr).splitlines() if "error" in line]
+            return (told or ["the build failed"])[0]
+    run = subprocess.run([build / "translate"], capture_output=True, text=True)
+    return None if run.returncode == 0 else (run.stderr.strip() or "NVRTC gave no code")
+
+
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
@@ -130,6 +159,7 @@ def main():
 
     with tempfile.TemporaryDirectory() as scratch:
         judge("digits", "CMake with nvcc, an honest program", whole_program(options.tool, Path(scratch)))
+        judge("digits", "--jit: no nvcc, code from NVRTC", jit(options.tool, Path(scratch)))
     for network in chosen:
         with tempfile.TemporaryDirectory() as scratch:
             package = Path(scratch) / "package"
