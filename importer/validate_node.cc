@@ -29,6 +29,37 @@ constexpr Bounds kBounds[] = {
     {"pooled_shape", 1, kInt32Max},    {"output_height", 1, kInt32Max}, {"output_width", 1, kInt32Max},
     {"q_num_heads", 1, kInt32Max},     {"kv_num_heads", 1, kInt32Max},  {"num_heads", 0, kInt32Max},
 };
+/// Attributes that are 0 or 1 in every operator of ONNX. Runtimes do not agree on what another number means.
+constexpr std::string_view kFlags[] = {
+    "align_corners",
+    "allowzero",
+    "antialias",
+    "ceil_mode",
+    "center_point_box",
+    "count_include_pad",
+    "detect_negative",
+    "detect_positive",
+    "exclude_outside",
+    "exclusive",
+    "fmod",
+    "input_forget",
+    "inverse",
+    "is_causal",
+    "keepdims",
+    "largest",
+    "linear_before_reset",
+    "noop_with_empty_axes",
+    "onesided",
+    "periodic",
+    "reverse",
+    "saturate",
+    "select_last_index",
+    "sorted",
+    "training_mode",
+    "transA",
+    "transB",
+    "upper",
+};
 constexpr int kMaxListLength = 1 << 24;
 
 /// The type of an attribute of the oldest models, which only filled in a field.
@@ -102,6 +133,11 @@ bool check_range(Context& c, const onnx::NodeProto& n, const AttributeProto& a) 
                  who + to_text(v) + " is out of range; allowed " + to_text(b->least) + ".." + to_text(b->most));
         return false;
       }
+  if (a.type() == AttributeProto::INT && (a.i() < 0 || a.i() > 1) &&
+      std::find(std::begin(kFlags), std::end(kFlags), a.name()) != std::end(kFlags)) {
+    c.reject("TC0117", &n, who + to_text(a.i()) + " is out of range; allowed 0..1");
+    return false;
+  }
   if (a.name() == "perm") {
     std::sort(values.begin(), values.end());
     for (size_t i = 0; i < values.size(); ++i)

@@ -200,6 +200,7 @@ def operands():
     conv = "g (float[1, 1, 4, 4] x) => (float[1, 1, n, m] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}>"
     yield text("axis 10^6", REJECTED, "TC0117", "allowed -64..64", x + " { y = Softmax <axis = 1000000> (x) }")
     yield text("axis beyond the rank", REJECTED, "TC0201", "axis", x + " { y = Softmax <axis = 7> (x) }")
+    yield text("a flag of 2", REJECTED, "TC0117", "allowed 0..1", x + " { y = ReduceSum <keepdims = 2> (x) }")
     yield text("stride 0", REJECTED, "TC0117", '"strides"', conv + " { y = Conv <strides = [0, 1]> (x, w) }")
     yield text("group 0", REJECTED, "TC0117", '"group"', conv + " { y = Conv <group = 0> (x, w) }")
     yield text("dilation of 2^62", REJECTED, "TC0117", "allowed 1..2147483647", conv + " { y = Conv <dilations = [4611686018427387904, 1]> (x, w) }")
