@@ -11,6 +11,7 @@
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/kernel_interface.h"
 #include "passes/loop/lower_index_math.h"
+#include "passes/loop/lower_lanes.h"
 #include "passes/loop/lower_thread_allreduce.h"
 #include "passes/loop/name_values.h"
 #include "passes/loop/narrow_types.h"
@@ -48,7 +49,7 @@ Kernel lower_kernel(const Scheduled& s) {
   KernelInterface io(s);
   Kernel k;
   BufferMap flat;
-  PlacedScratch placed = place_scratch(shared_work(countable_chunks(io.body()), flat), kScratchAlign);
+  PlacedScratch placed = place_scratch(shared_work(lower_lanes(countable_chunks(io.body())), flat), kScratchAlign);
   const Stmt body = name_values(lower_index_math(placed.body));
   k.scratch_bytes = placed.bytes;
   k.can_fail = raises_status(body);

@@ -80,6 +80,7 @@ void Schedule::unroll(const Var& v) {
 
 // The iterations are lanes of vectors.
 //   for i in 0 .. +64: B   ->   vector i in 0 .. +64: B
+// The body stays scalar here: lower_lanes (C) and vectorize_loops (CUDA) give it its form.
 // Refused: iterations that depend on each other or carry a reduction; a loop that contains another loop which is no
 // plain one.
 void Schedule::vectorize(const Var& v) {

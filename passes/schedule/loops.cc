@@ -168,6 +168,16 @@ void Schedule::reorder(const std::vector<Var>& order) {
   step.done(replace_stmt(body_, top.stmt.get(), rebuild(loops, chain->conditions, chain->body)));
 }
 
+Var Schedule::rename(const Var& v, const std::string& name) {
+  Step step(*this, "rename", {v->name});
+  const LoopSite at = step.find(v);
+  const For& f = *at.loop;
+  const Var w = make_var(name);
+  const Stmt body = substitute(f.body, {{v.get(), Expr(w)}});
+  step.done(replace_stmt(body_, at.stmt.get(), loop(w, f.extent, body, f.kind, f.begin)), {name});
+  return w;
+}
+
 std::vector<Var> Schedule::tile(const Var& a, const Var& b, int64_t factor_a, int64_t factor_b, Tail tail) {
   Schedule s = *this;  // all of it or nothing
   const auto [ao, ai] = s.split(a, factor_a, tail);

@@ -79,6 +79,8 @@ class Schedule {
   Var fuse(const Var& outer, const Var& inner);
   Var fuse(const std::vector<Var>& loops);
   void reorder(const std::vector<Var>& order);
+  /// Another name for the loop's variable, and so in the text that is printed.
+  Var rename(const Var& v, const std::string& name);
   /// split both, then outer, outer, inner, inner. Returns them in this order.
   std::vector<Var> tile(const Var& a, const Var& b, int64_t factor_a, int64_t factor_b, Tail tail = Tail::Guard);
 

@@ -2,11 +2,9 @@
 //
 // Neighbouring axes which all operands walk as one are merged, so that most functions are one flat loop; the innermost
 // axis runs over vectors, the outermost is shared among threads in chunks of a fixed number of elements.
-#include <algorithm>
-
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
-#include "support/text.h"
+#include "passes/schedule/primitives.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 
@@ -15,8 +13,6 @@ namespace {
 
 constexpr int64_t kChunk = 8192;  // elements: 32 KiB, a first-level cache
 
-using Point = std::vector<std::pair<Var, Expr>>;
-
 bool vectorizable(const Canonical& c) {
   if (c.axes.empty() || c.out->dtype != DType::F32 || c.axes.back().extent.value < 8) return false;
   const Var lane = c.axes.back().var;
@@ -24,42 +20,44 @@ bool vectorizable(const Canonical& c) {
   return f && f->coefficients[0] == 1 && has_vector_form(c.epilogue, lane);
 }
 
-// Elements [begin, begin + n) of the innermost axis.
-Stmt strip(const Canonical& c, const Point& outer, const Expr& begin, int64_t n, bool vector) {
-  const Var inner = c.axes.back().var;
-  if (vector)
-    return over_lanes("v", n, [&](const Expr& offset, const Expr& count) {
-      return store_lanes(c.out, c.out_index, c.epilogue, {outer, inner, begin + offset, count, {}});
-    });
-  const Var i = make_var(inner->name);
-  Point at = outer;
-  at.push_back({inner, begin + Expr(i)});
-  return loop(i, n, store(c.out, {index_at(c.out_index, at)}, scalar_form(c.epilogue, at)));
+// A chunk that divides n, where there is one not much smaller.
+int64_t chunk_of(int64_t n) {
+  for (int64_t size = kChunk; size >= kChunk / 4; size -= kMaxLanes)
+    if (n % size == 0) return size;
+  return kChunk;
 }
 
-// One flat axis: whole chunks in parallel, then the rest.
-Stmt flat(const Canonical& c, bool vector) {
-  const int64_t n = c.axes[0].extent.value;
-  if (n < 2 * kChunk) return strip(c, {}, 0, n, vector);
-  int64_t size = kChunk;
-  for (int64_t s = kChunk; s >= kChunk / 4; s -= kMaxLanes)
-    if (n % s == 0) {
-      size = s;
-      break;
-    }
-  const Var chunk = make_var("part");
-  return seq({loop(chunk, n / size, strip(c, {}, Expr(chunk) * Expr(size), size, vector), ForKind::Parallel),
-              n % size == 0 ? Stmt() : strip(c, {}, n / size * size, n % size, vector)});
+// One flat axis: whole chunks in parallel, then the rest. The loops that are left for vectors.
+std::vector<Var> share_flat(Schedule& s, Var v, int64_t n) {
+  if (n < 2 * kChunk) return {v};
+  const int64_t size = chunk_of(n);
+  std::vector<Var> strips;
+  if (n % size != 0) {
+    const std::vector<Var> parts = s.partition(v, {n / size * size});
+    v = parts[0];
+    strips = {parts[1]};
+  }
+  const auto [part, strip] = s.split(v, size);
+  s.parallel(s.rename(part, "part"));
+  strips.push_back(strip);
+  return strips;
 }
 
-Stmt nest(const Canonical& c, bool vector) {
-  Point outer;
-  for (size_t i = 0; i + 1 < c.axes.size(); i++) outer.push_back({c.axes[i].var, Expr(c.axes[i].var)});
-  Stmt body = strip(c, outer, 0, c.axes.back().extent.value, vector);
-  const bool parallel = points(c.axes) >= kParallelThreshold;
-  for (size_t i = c.axes.size() - 1; i-- > 0;)
-    body = loop(c.axes[i].var, c.axes[i].extent, body, parallel && i == 0 ? ForKind::Parallel : ForKind::Serial);
-  return body;
+Schedule loops_of(const Canonical& c, bool vector, const ScheduleOptions& options) {
+  std::vector<std::pair<Var, Expr>> point;  // the axes themselves: indices with larger strides first
+  for (const Axis& a : c.axes) point.push_back({a.var, Expr(a.var)});
+  Stmt nest = store(c.out, {index_at(c.out_index, point)}, scalar_form(c.epilogue, point));
+  for (size_t i = c.axes.size(); i-- > 0;) nest = loop(c.axes[i].var, c.axes[i].extent, nest);
+  Schedule s(nest, options);
+  if (c.axes.empty()) return s;
+  std::vector<Var> strips = {c.axes.back().var};
+  if (c.axes.size() == 1)
+    strips = share_flat(s, c.axes[0].var, c.axes[0].extent.value);
+  else if (points(c.axes) >= kParallelThreshold)
+    s.parallel(c.axes[0].var);
+  for (const Var& v : strips)
+    if (vector) s.vectorize(v);
+  return s;
 }
 
 }  // namespace
@@ -69,12 +67,10 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
   Canonical c = *a.canonical;
   merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
   const bool vector = vectorizable(c);
+  const Schedule loops = loops_of(c, vector, a.options);
   Scheduled s;
-  if (c.axes.empty())
-    s.body = store(c.out, {index_at(c.out_index, {})}, scalar_form(c.epilogue, {}));
-  else
-    s.body = c.axes.size() == 1 ? flat(c, vector) : nest(c, vector);
-  s.body = seq({fill_border(c), s.body});
+  s.body = seq({fill_border(c), loops.body()});
+  s.steps = loops.steps();
   bind_operands(s, c);
   s.family = "elementwise";
   s.words = vector ? "vectors along " + std::string(c.axes.size() == 1 ? "the flat tensor" : "the innermost axis")

@@ -17,34 +17,6 @@ bool depends_on_lane(const Expr& e, const Var& lane) {
   return found;
 }
 
-bool op_has_vector_form(Op op, DType operand) {
-  switch (op) {
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::Neg:
-    case Op::Lt:
-    case Op::Le:
-    case Op::Gt:
-    case Op::Ge:
-    case Op::Eq:
-    case Op::Ne:
-      return operand == DType::F32;
-    case Op::And:
-    case Op::Or:
-    case Op::Not:
-      return operand == DType::Bool;
-    case Op::ReduceAdd:
-    case Op::ReduceMax:
-    case Op::ReduceMin:
-    case Op::Index:
-      return false;
-    default:
-      return operand == DType::F32 && !info(op).c_vector.empty();
-  }
-}
-
 class VectorForm {
  public:
   explicit VectorForm(const LanePoint& p) : p_(p) {}
@@ -97,7 +69,7 @@ bool has_vector_form(const Expr& e, const Var& lane) {
   if (const Apply* k = as<Apply>(e)) {
     for (const Expr& a : k->args)
       if (!has_vector_form(a, lane)) return false;
-    return op_has_vector_form(k->op, k->args[0]->dtype);
+    return op_has_lanes(k->op, k->args[0]->dtype);
   }
   if (const Select* k = as<Select>(e))
     return e->dtype == DType::F32 && has_vector_form(k->condition, lane) && has_vector_form(k->yes, lane) &&

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 
+#include "passes/loop/lower_lanes.h"
 #include "templates/canonical.h"
 
 namespace tc {
@@ -39,8 +40,5 @@ Expr vectors(int64_t n);
 /// the loop, and one partial vector where VL may not divide n.
 Stmt over_lanes(const std::string& var, int64_t n,
                 const std::function<Stmt(const Expr& offset, const Expr& count)>& body);
-
-/// Lanes never exceed this number; what is a multiple of it needs no partial vectors.
-inline constexpr int64_t kMaxLanes = 16;
 
 }  // namespace tc

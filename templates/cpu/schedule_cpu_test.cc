@@ -9,6 +9,7 @@
 #include "ir/interpreter.h"
 #include "ir/loop/print.h"
 #include "ir/verify.h"
+#include "passes/loop/lower_lanes.h"
 #include "templates/cpu/test_functions.h"
 #include "templates/cpu/tile.h"
 
@@ -46,7 +47,7 @@ std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, const s
   for (const Buffer& b : s.outputs) bindings.push_back({b, memory(b)});
   RunOptions o;
   o.vl = vl;
-  run(s.body, bindings, o);
+  run(lower_lanes(s.body), bindings, o);
   return out;
 }
 
