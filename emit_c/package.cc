@@ -45,6 +45,7 @@ std::string manifest(const Program& p, const std::vector<OutputFile>& files, uin
   j["layout_id"] = hex(layout_id, 16);
   j["memory"] = {{"workspace_bytes", p.workspace_bytes}, {"tensors_bytes", p.arena_bytes}, {"tensors_without_reuse_bytes", p.naive_bytes},
                  {"largest_live_set_bytes", p.lower_bound_bytes}, {"scratch_bytes", p.scratch_bytes}, {"weights_bytes", p.weights_bytes}};
+  j["macs"] = p.macs;
   auto ports = [](const std::vector<IoTensor>& list) {
     nlohmann::ordered_json a = nlohmann::ordered_json::array();
     for (const IoTensor& t : list)
