@@ -28,6 +28,29 @@ void add_support(std::set<std::string>& support, const Needs& needs) {
   if (needs.types) support.insert("tc_types.h");
 }
 
+// The executor with the plan and the kernels, now static, in place of their #include lines.
+std::string single_cuda_file(const Program& p, const ProgramNames& n, std::string executor, const std::vector<KernelText>& kernels) {
+  Needs needs;
+  std::string text;
+  for (const KernelText& k : kernels) {
+    needs.runtime |= k.needs.runtime;
+    needs.scalar |= k.needs.scalar;
+    needs.types |= k.needs.types;
+    text += "\n" + k.body + "static " + k.host;
+  }
+  auto put = [&](const std::string& line, const std::string& with) {
+    const size_t at = executor.find(line);
+    check(at != std::string::npos, "the executor includes its kernels and its plan");
+    executor.replace(at, line.size(), with);
+  };
+  std::string plan = plan_header(p, n);
+  plan.erase(0, plan.find('\n') + 1);  // its license line
+  put("#include \"" + n.lower + "_kernels.cuh\"\n", "#include \"tc_cuda.h\"\n" + include_lines(needs, ""));
+  put("#include \"" + n.lower + "_plan.h\"\n", "");
+  put("#include <new>\n", "#include <new>\n\n" + plan + text);
+  return executor;
+}
+
 void add_jit(const Program& p, const ProgramNames& n, std::vector<OutputFile>& files, const std::vector<std::string>& headers) {
   std::vector<std::string> kernels;
   for (const Kernel& k : p.kernels) kernels.push_back("kernels/" + k.name + ".cu");
@@ -54,12 +77,17 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   }
   files.push_back({x + ".h", api_header(p, n)});
   files.push_back({x + "_cuda.h", cuda_header(n)});
-  files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id, o.jit)});
-  files.push_back({x + "_plan.h", plan_header(p, n)});
-  files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n, o.jit)});
-  for (size_t i = 0; i < kernels.size(); i++) {
-    files.push_back({"kernels/" + p.kernels[i].name + ".cu", cuda_kernel_file(kernels[i], x, o.jit)});
-    sources += "\n  kernels/" + p.kernels[i].name + ".cu";
+  const std::string executor = cuda_executor_source(p, n, layout_id, o.jit);
+  if (o.single_file) {
+    files.push_back({x + ".cu", single_cuda_file(p, n, executor, kernels)});
+  } else {
+    files.push_back({x + ".cu", executor});
+    files.push_back({x + "_plan.h", plan_header(p, n)});
+    files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n, o.jit)});
+    for (size_t i = 0; i < kernels.size(); i++) {
+      files.push_back({"kernels/" + p.kernels[i].name + ".cu", cuda_kernel_file(kernels[i], x, o.jit)});
+      sources += "\n  kernels/" + p.kernels[i].name + ".cu";
+    }
   }
   files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
   files.push_back({x + "_weights.S", weights_assembly(x)});

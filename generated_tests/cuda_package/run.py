@@ -88,6 +88,16 @@ def swaps(work, digits, cnn):
           str(printed))
 
 
+def single_file(work, model):
+    package = work / "one_file"
+    result = run(TOOL, "--quiet", "--target", "cuda", "--single-file", model, "-o", package)
+    io = reference(model, work / "one_file_io")
+    if check("--single-file", result.returncode == 0 and [p.name for p in package.rglob("*.cu")] == [f"{model.stem}.cu"], last_line(result)):
+        if build(package, work / "one_file_build"):
+            result = run(work / "one_file_build" / model.stem, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-4")
+            check("--single-file runs right", result.returncode == 0, last_line(result))
+
+
 def runs_right(work, model):
     """Fast and checked builds against ONNX Runtime, in several orders."""
     package, io = emit(model, work / f"{model.stem}_package", "cuda"), reference(model, work / f"{model.stem}_io")
@@ -136,7 +146,8 @@ def main():
         cnn = models.cnn(work / "cnn.onnx")
         same_bytes(work, cnn)
         is_clean(work, cnn)
-        for model in (cnn, models.mixed_types(work / "mixed.onnx")):
+        single_file(work, models.decision(work / "decision.onnx"))
+        for model in (cnn, models.mixed_types(work / "mixed.onnx"), work / "decision.onnx"):
             runs_right(work, model)
         swaps(work, digits, cnn)
     print(f"{passed} passed, {failed} failed")

@@ -65,3 +65,23 @@ def mixed_types(path):
              node("ReduceSum", ["count"], ["n"], name="/sum", keepdims=0)]
     init.append(numpy_helper.from_array(np.float32(0), "zero"))
     return save(path, nodes, [("ids", T.INT64, [2, 5])], [("y", T.FLOAT, [2, 5]), ("n", T.INT32, [])], init)
+
+
+def decision(path):
+    """A run-time If between other nodes, one branch inside the other: several segments of a CUDA executor."""
+    rng = np.random.RandomState(5)
+    node, f32 = helper.make_node, T.FLOAT
+    init = [weights(rng, "w", 6, 6), numpy_helper.from_array(np.float32(0.5), "half"), numpy_helper.from_array(np.float32(0), "zero")]
+
+    def branch(name, nodes, out):
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(out, f32, [4, 6])])
+
+    inner = node("If", ["large"], ["picked"], name="inner",
+                 then_branch=branch("large_then", [node("Sigmoid", ["h"], ["s"])], "s"),
+                 else_branch=branch("large_else", [node("Tanh", ["h"], ["t"])], "t"))
+    nodes = [node("MatMul", ["x", "w"], ["h"], name="before"), node("ReduceSum", ["h"], ["sum"], keepdims=0),
+             node("Greater", ["sum", "zero"], ["positive"]), node("Greater", ["sum", "half"], ["large"]),
+             node("If", ["positive"], ["chosen"], name="outer", then_branch=branch("then", [inner], "picked"),
+                  else_branch=branch("else", [node("Neg", ["h"], ["n"])], "n")),
+             node("MatMul", ["chosen", "w"], ["y"], name="after")]
+    return save(path, nodes, [("x", f32, [4, 6])], [("y", f32, [4, 6])], init)
