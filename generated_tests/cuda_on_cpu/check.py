@@ -11,6 +11,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cuda_gates"))
+from nvrtc import Nvrtc  # noqa: E402
 TEXT = HERE.parents[1] / "templates" / "text"
 EMULATION = TEXT / "cuda_on_cpu"
 SAMPLES = sorted((HERE / "samples").glob("*.cu"))
@@ -219,9 +221,21 @@ def check_nvcc(results, work):
         print("nvcc: not checked, no CUDA toolkit is installed")
         return
     machines = [flag for m in ("75", "80", "90") for flag in ("-gencode", f"arch=compute_{m},code=sm_{m}")]
-    for source in SAMPLES:
+    for source in [*SAMPLES, HERE / "words.cu"]:
         done = call([nvcc, "-std=c++17", "-Werror", "all-warnings", *machines, f"-I{TEXT}", "-c", source, "-o", work / "nvcc.o"])
         results.add(f"nvcc {source.stem}", (done.stderr or done.stdout).strip()[:500] if done.returncode else None)
+
+
+def check_nvrtc(results):
+    """Device code without system headers."""
+    nvrtc = Nvrtc.find()
+    if nvrtc is None:
+        print("NVRTC: not checked, it is not installed")
+        return
+    headers = {f.name: f.read_text() for f in TEXT.glob("tc_*.h")}
+    for machine in ("75", "80", "90"):
+        compiled, log, _ = nvrtc.compile((HERE / "words.cu").read_text(), headers, machine)
+        results.add(f"NVRTC sm_{machine}", None if compiled else log[:500])
 
 
 def main():
@@ -237,6 +251,7 @@ def main():
         check_api(results, builds[0])
         check_ucontext(results, builds[0], work)
         check_nvcc(results, work)
+        check_nvrtc(results)
     print(f"{results.passed} passed, {results.failed} failed")
     return 1 if results.failed else 0
 

@@ -34,17 +34,29 @@ TC_TYPE float tc_f32_to_odd(double x)
 /* --- f16: 1 sign, 5 exponent, 10 mantissa bits */
 TC_TYPE float tc_f32_from_f16(uint16_t h)
 {
+#if defined(__CUDA_ARCH__)
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+#else
   const float    magnitude = tc_float_from_bits((uint32_t)(h & 0x7fff) << 13) * 5.192296858534828e33f;  /* 2^112 */
   const uint32_t infinite = (h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0u;
   return tc_float_from_bits(tc_float_bits(magnitude) | infinite | (uint32_t)(h & 0x8000) << 16);
+#endif
 }
 TC_TYPE uint16_t tc_f16_from_f32(float x)
 {
   const uint32_t b = tc_float_bits(x), sign = b >> 16 & 0x8000u, a = b & 0x7fffffffu;
   if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
+#if defined(__CUDA_ARCH__)
+  uint16_t h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+#else
   if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);                                         /* 65520 and above */
   if (a < 0x38800000u) return (uint16_t)(sign | (tc_float_bits(tc_float_from_bits(a) + 0.5f) - 0x3f000000u)); /* denormal */
   return (uint16_t)(sign | (a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13);
+#endif
 }
 
 /* --- bf16: the upper half of a float */
@@ -53,7 +65,13 @@ TC_TYPE uint16_t tc_bf16_from_f32(float x)
 {
   const uint32_t b = tc_float_bits(x);
   if ((b & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((b >> 16 & 0x8000u) | 0x7fc0u);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  uint16_t h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+#else
   return (uint16_t)((b + 0x7fffu + (b >> 16 & 1u)) >> 16);
+#endif
 }
 
 /* --- small floats with m mantissa bits: |x| as their bits without the sign, as if the exponent had no end */
