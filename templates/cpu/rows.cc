@@ -5,9 +5,8 @@
 //     m = max(row); s = sum(exp(row - m))     vectors with several accumulators, joined over the lanes at the end
 //     row' = exp(row - m) / s                 vectors again; the row is still in the first-level cache
 //
-// Stages over whole rows are written in place into what reads them, unless they are costly and read twice: these are
+// Stages over whole rows (templates/rows.h) are written in place into what reads them, unless they are costly and read twice: these are
 // stored to the row of the result, and read back. What has one value per row is a scalar.
-#include <algorithm>
 #include <cmath>
 
 #include "ir/loop/build.h"
@@ -16,239 +15,20 @@
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
+#include "templates/rows.h"
 
 namespace tc {
 namespace {
 
 using Point = std::vector<std::pair<Var, Expr>>;
 
-struct Step {
-  enum class Kind { Keep, Reduce, Scalar, Row, Value } kind;  // Row, Value: the result, a row or one value of it
-  Expr value;
-  Op op = Op::Add;  // Reduce
-  Expr init;
-  Var name;  // Reduce, Scalar
-};
-
-struct Rows {
-  Canonical c;  // inputs, views and out; axes are the rows
-  std::vector<Axis> columns;
-  std::vector<Step> steps;
-  Expr kept_index;  // of the result's row, where Keep writes
-};
-
-std::vector<int64_t> sizes(const std::vector<Axis>& axes) {
-  std::vector<int64_t> v;
-  for (const Axis& a : axes)
-    if (a.extent.value > 1) v.push_back(a.extent.value);
-  return v;
+bool all_vector_forms(const Rows& r) {
+  const Var lane = r.columns[0].var;
+  if (r.columns[0].extent.value < 8) return false;
+  for (const RowStep& s : r.steps)
+    if (along_row(s) ? !has_vector_form(s.value, lane) : uses_var(s.value, lane)) return false;
+  return true;
 }
-
-class Matcher {
- public:
-  explicit Matcher(const TemplateArgs& a) : fn_(a.fn) {}
-
-  std::optional<Rows> run() {
-    if (!is_plain() || !find_shape()) return {};
-    for (const Buffer& b : fn_.inputs) {
-      r_.c.inputs.push_back(make_buffer(b->name, b->dtype, {Dim(num_elements(static_dims(b->shape)))}));
-      r_.c.originals.push_back(b);
-    }
-    r_.c.original_out = fn_.outputs[0];
-    r_.c.out =
-        make_buffer(r_.c.original_out->name, DType::F32, {Dim(num_elements(static_dims(r_.c.original_out->shape)))});
-    for (const Stage& s : fn_.stages)
-      if (!add(s)) return {};
-    merge();
-    if (r_.columns.size() != 1 || !all_vector_forms()) return {};
-    return std::move(r_);
-  }
-
- private:
-  bool is_plain() const {
-    if (fn_.outputs.size() != 1 || fn_.stages.empty() || fn_.stages.back().outputs[0] != fn_.outputs[0]) return false;
-    for (const Buffer& b : fn_.inputs)
-      if (!is_static(b->shape) || !b->strides.empty() || b->offset != 0) return false;
-    for (const Stage& s : fn_.stages) {
-      if (s.kind == Stage::Kind::Nest || s.scan >= 0 || s.outputs.size() != 1) return false;
-      if (!is_static(s.outputs[0]->shape) || s.outputs[0]->dtype != DType::F32) return false;
-      if (s.kind == Stage::Kind::Reduce && !s.combiner.op) return false;
-      if (s.kind == Stage::Kind::Reduce && *s.combiner.op != Op::Add && *s.combiner.op != Op::Max &&
-          *s.combiner.op != Op::Min)
-        return false;
-    }
-    return true;
-  }
-
-  // Rows and columns from the first reduction; all stages must have this shape.
-  bool find_shape() {
-    const auto s = std::find_if(fn_.stages.begin(), fn_.stages.end(),
-                                [](const Stage& x) { return x.kind == Stage::Kind::Reduce; });
-    if (s == fn_.stages.end()) return false;
-    auto fresh = [](const std::vector<Axis>& from) {
-      std::vector<Axis> to;
-      for (const Axis& a : from)
-        if (a.extent.value > 1) to.push_back({make_var(a.var->name), a.extent});
-      return to;
-    };
-    r_.c.axes = fresh(s->axes);
-    r_.columns = fresh(s->raxes);
-    return !r_.columns.empty();
-  }
-
-  bool is_row_shape(const std::vector<int64_t>& v) const { return v == sizes(r_.c.axes); }
-  bool is_full_shape(const std::vector<int64_t>& v) const {
-    std::vector<int64_t> all = sizes(r_.c.axes), columns = sizes(r_.columns);
-    all.insert(all.end(), columns.begin(), columns.end());
-    return v == all;
-  }
-
-  // The stage's own variables become ours.
-  bool bind(const Stage& s, bool& full, VarMap& to) const {
-    std::vector<Axis> axes = s.axes;
-    axes.insert(axes.end(), s.raxes.begin(), s.raxes.end());
-    const std::vector<int64_t> v = sizes(axes);
-    full = is_full_shape(v);
-    if (!full && !is_row_shape(v)) return false;
-    if (s.kind == Stage::Kind::Reduce && (!full || !is_row_shape(sizes(s.axes)))) return false;
-    std::vector<Axis> ours = r_.c.axes;
-    if (full) ours.insert(ours.end(), r_.columns.begin(), r_.columns.end());
-    size_t next = 0;
-    for (const Axis& a : axes) to[a.var.get()] = a.extent.value > 1 ? Expr(ours[next++].var) : Expr(0);
-    return true;
-  }
-
-  // A read of an earlier stage must be of the same row (and column).
-  bool reads_here(const Load& l, bool full) const {
-    std::vector<Axis> ours = r_.c.axes;
-    if (full) ours.insert(ours.end(), r_.columns.begin(), r_.columns.end());
-    size_t next = 0;
-    for (size_t d = 0; d < l.index.size(); d++) {
-      if (l.buffer->shape[d].value == 1) continue;
-      const VarRef* v = as<VarRef>(l.index[d]);
-      if (!v || next >= ours.size() || v->var != ours[next++].var) return false;
-    }
-    return next == ours.size();
-  }
-
-  // The expression in our variables, over flat buffers and earlier results; null if it reads something else.
-  Expr translate(const Expr& e, const VarMap& to) {
-    bool ok = true;
-    Expr r = rewrite(substitute(e, to), [&](const Expr& x) -> Expr {
-      const Load* l = as<Load>(x);
-      if (!l) return {};
-      for (size_t i = 0; i < fn_.inputs.size(); i++)
-        if (l->buffer == fn_.inputs[i]) {
-          Expr index = 0;
-          for (size_t d = 0; d < l->index.size(); d++) index = index * Expr(l->buffer->shape[d]) + l->index[d];
-          return load(r_.c.inputs[i], {simplify(index, ranges())});
-        }
-      const auto it = results_.find(l->buffer.get());
-      if (it == results_.end()) return {};  // one of ours already
-      ok = ok && reads_here(*l, it->second.full);
-      return it->second.value;
-    });
-    return ok ? r : Expr();
-  }
-
-  Ranges ranges() const {
-    Ranges r;
-    for (const auto* l : {&r_.c.axes, &r_.columns})
-      for (const Axis& a : *l) r[a.var.get()] = {0, a.extent.value - 1};
-    return r;
-  }
-
-  int readers(const Buffer& b) const {
-    int n = 0;
-    for (const Stage& s : fn_.stages)
-      for (const Load* l : loads_of(s.values[0]))
-        if (l->buffer == b) {
-          n++;
-          break;
-        }
-    return n;
-  }
-
-  bool add(const Stage& s) {
-    VarMap to;
-    bool full = false;
-    if (!bind(s, full, to)) return false;
-    const Expr value = translate(s.values[0], to);
-    if (!value) return false;
-    const bool last = s.outputs[0] == fn_.outputs[0];
-    const BufferDef* key = s.outputs[0].get();
-    if (s.kind == Stage::Kind::Reduce) {
-      const Expr init = translate(s.init[0], to);
-      if (!init) return false;
-      const Var v = make_var(s.name, DType::F32);
-      r_.steps.push_back({Step::Kind::Reduce, value, *s.combiner.op, init, v});
-      results_[key] = {Expr(v), false};
-      if (last) r_.steps.push_back({Step::Kind::Value, Expr(v), Op::Add, {}, nullptr});
-    } else if (last) {
-      r_.steps.push_back({full ? Step::Kind::Row : Step::Kind::Value, value, Op::Add, {}, nullptr});
-    } else if (!full) {
-      const Var v = make_var(s.name, DType::F32);
-      r_.steps.push_back({Step::Kind::Scalar, value, Op::Add, {}, v});
-      results_[key] = {Expr(v), false};
-    } else if (!kept_ && readers(s.outputs[0]) > 1 && is_costly(value) && fn_.outputs[0]->shape.size() > 0 &&
-               full_output()) {
-      kept_ = true;
-      r_.steps.push_back({Step::Kind::Keep, value, Op::Add, {}, nullptr});
-      results_[key] = {load(r_.c.out, {flat_point()}), true};
-    } else {
-      results_[key] = {value, true};
-    }
-    return true;
-  }
-
-  bool full_output() const {
-    const Dims d = static_dims(fn_.outputs[0]->shape);
-    return num_elements(d) == points(r_.c.axes) * points(r_.columns);
-  }
-
-  Expr flat_point() const {
-    Expr e = 0;
-    for (const auto* l : {&r_.c.axes, &r_.columns})
-      for (const Axis& a : *l) e = e * Expr(a.extent) + Expr(a.var);
-    return e;
-  }
-
-  void merge() {
-    const bool row = r_.steps.back().kind == Step::Kind::Row;
-    r_.kept_index = flat_point();
-    r_.c.out_index = r_.kept_index;
-    if (!row) {
-      r_.c.out_index = 0;
-      for (const Axis& a : r_.c.axes) r_.c.out_index = r_.c.out_index * Expr(a.extent) + Expr(a.var);
-    }
-    std::vector<Expr*> values, indices = {&r_.c.out_index, &r_.kept_index};
-    for (Step& s : r_.steps) {
-      values.push_back(&s.value);
-      if (s.init) values.push_back(&s.init);
-    }
-    merge_axes(r_.c.axes, values, indices);
-    merge_axes(r_.columns, values, indices);
-  }
-
-  bool all_vector_forms() const {
-    const Var lane = r_.columns[0].var;
-    if (r_.columns[0].extent.value < 8) return false;
-    for (const Step& s : r_.steps) {
-      const bool along = s.kind == Step::Kind::Keep || s.kind == Step::Kind::Reduce || s.kind == Step::Kind::Row;
-      if (along ? !has_vector_form(s.value, lane) : uses_var(s.value, lane)) return false;
-    }
-    return true;
-  }
-
-  struct Result {
-    Expr value;
-    bool full;
-  };
-  const TensorFn& fn_;
-  Rows r_;
-  std::map<const BufferDef*, Result> results_;  // looked up only
-  bool kept_ = false;
-};
 
 class Builder {
  public:
@@ -280,34 +60,34 @@ class Builder {
 
   Stmt steps(size_t i) {
     if (i == r_.steps.size()) return {};
-    const Step& s = r_.steps[i];
+    const RowStep& s = r_.steps[i];
     switch (s.kind) {
-      case Step::Kind::Scalar:
+      case RowStep::Kind::Scalar:
         return let(s.name, scalar_form(s.value, at_), steps(i + 1));
-      case Step::Kind::Value:
+      case RowStep::Kind::Value:
         return store(r_.c.out, {index_at(r_.c.out_index, at_)}, scalar_form(s.value, at_));
-      case Step::Kind::Row:
+      case RowStep::Kind::Row:
         return row(s);
-      case Step::Kind::Keep: {
-        const bool next = i + 1 < r_.steps.size() && r_.steps[i + 1].kind == Step::Kind::Reduce;
+      case RowStep::Kind::Keep: {
+        const bool next = i + 1 < r_.steps.size() && r_.steps[i + 1].kind == RowStep::Kind::Reduce;
         if (next) return reduce(r_.steps[i + 1], &s, i + 2);
         return seq({row(s), steps(i + 1)});
       }
-      case Step::Kind::Reduce:
+      case RowStep::Kind::Reduce:
         return reduce(s, nullptr, i + 1);
     }
     return {};
   }
 
-  Stmt row(const Step& s) {
-    const Expr& index = s.kind == Step::Kind::Keep ? r_.kept_index : r_.c.out_index;
+  Stmt row(const RowStep& s) {
+    const Expr& index = s.kind == RowStep::Kind::Keep ? r_.kept_index : r_.c.out_index;
     return over_lanes("v", n_, [&](const Expr& offset, const Expr& count) {
       return store_lanes(r_.c.out, index, s.value, point(offset, count));
     });
   }
 
   // One value of a row; `keep` is stored on the way.
-  Stmt reduce(const Step& s, const Step* keep, size_t next) {
+  Stmt reduce(const RowStep& s, const RowStep* keep, size_t next) {
     const int64_t ways = n_ % (kMaxLanes * 4) == 0 && n_ >= 256 ? 4 : n_ % (kMaxLanes * 2) == 0 ? 2 : 1;
     const Expr identity = s.op == Op::Add   ? make_float(DType::F32, 0)
                           : s.op == Op::Max ? lowest(DType::F32)
@@ -331,7 +111,7 @@ class Builder {
   }
 
   // The lanes joined, what is left of the row, and the steps that use the value.
-  Stmt finish(const Step& s, const Step* keep, const Buffer& acc, int64_t ways, size_t next) {
+  Stmt finish(const RowStep& s, const RowStep* keep, const Buffer& acc, int64_t ways, size_t next) {
     Expr all;
     for (int64_t u = 0; u < ways; u++) {
       const Expr part = load(acc, {ramp(u == 0 ? Expr(0) : Expr(u) * lanes())});
@@ -366,8 +146,8 @@ class Builder {
 
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a) {
   if (a.options.strict_fp) return {};  // lanes change the order of sums
-  const auto r = Matcher(a).run();
-  if (!r) return {};
+  const auto r = match_rows(a.fn, KeptRows::InResult);
+  if (!r || !all_vector_forms(*r)) return {};
   Scheduled s;
   s.body = Builder(*r).build();
   bind_operands(s, r->c);

@@ -19,6 +19,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
     cuda_elementwise,    // no reduction
     cuda_matrix_vector,  // sums of products with few rows
     cuda_contraction,    // sums of products
+    cuda_rows,           // reductions along rows, with several stages around them
     cuda_per_result,     // one reduction, its epilogue: a thread per result
     cuda_scan,           // stages that advance together
     cuda_stages,         // several of these, one after the other

@@ -24,6 +24,7 @@ struct CudaArgs {
 std::optional<Scheduled> cuda_elementwise(const CudaArgs& a);
 std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a);
 std::optional<Scheduled> cuda_contraction(const CudaArgs& a);
+std::optional<Scheduled> cuda_rows(const CudaArgs& a);
 std::optional<Scheduled> cuda_per_result(const CudaArgs& a);
 std::optional<Scheduled> cuda_stage(const CudaArgs& a);
 std::optional<Scheduled> cuda_scan(const CudaArgs& a);

@@ -1,0 +1,105 @@
+// Rows on a GPU equal the definition: bit for bit, on integers small enough that the order of sums does not matter,
+// without races; as the template writes them, and with block-wide reductions and barriers lowered.
+#include <gtest/gtest.h>
+
+#include "ir/loop/print.h"
+#include "passes/loop/lower_thread_allreduce.h"
+#include "passes/loop/thread_sync.h"
+#include "templates/cpu/test_functions.h"
+#include "templates/cuda/test_schedule.h"
+
+namespace tc {
+namespace {
+
+using namespace tc::testing;
+
+Constant small_integers(const Dims& dims, uint32_t seed) {
+  MutableTensor t = new_tensor(DType::F32, dims);
+  for (int64_t i = 0; i < num_elements(dims); i++) {
+    seed = seed * 1664525u + 1013904223u;
+    t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
+  }
+  return std::make_shared<const TensorData>(std::move(t.data));
+}
+
+// A machine with few multiprocessors gets several rows a block.
+std::string expect_equal(const TestFunction& f, const std::string& family) {
+  std::vector<Constant> in;
+  for (size_t i = 0; i < f.fn.inputs.size(); i++)
+    in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
+  const Constant expected = evaluate(f.fn, in)[0];
+  std::string words;
+  for (const int multiprocessors : {1, 108}) {
+    CudaModel gpu = *find_arch("sm_80");
+    gpu.multiprocessors = multiprocessors;
+    Scheduled s = schedule_cuda(f.fn, f.constant, gpu);
+    EXPECT_EQ(s.family, family) << to_text(f.fn);
+    words = s.words;
+    for (const bool lowered : {false, true}) {
+      if (lowered) s.body = thread_sync(lower_thread_allreduce(s.body));
+      ScheduleMemory memory(s, f.fn, in);
+      expect_close(memory.run()[0], expected, 0, s.words + "\n" + to_text(f.fn) + to_text(s.body));
+    }
+  }
+  return words;
+}
+
+constexpr int64_t kLengths[] = {2, 7, 8, 9, 31, 32, 33, 64, 96, 100, 128, 132, 1000, 1001, 1024, 1025, 1028, 5000};
+
+TEST(CudaRows, Lengths) {
+  for (const int64_t n : kLengths)
+    for (const int64_t rows : {1, 5, 16}) expect_equal(row_statistics(rows, n), "rows");
+  expect_equal(row_statistics(2, 20000), "rows");
+}
+
+// A sum of two rows, centred, times one value per column.
+TestFunction normalisation(int64_t batch, int64_t rows, int64_t columns) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {batch, rows, columns}), r = b.input("r", {batch, rows, columns}),
+               g = b.input("g", {columns});
+  const Dims whole{batch, rows, columns};
+  const Buffer add = b.compute("add", whole, [&](const Exprs& i) { return load(x, i) + load(r, i); });
+  const Buffer sum = b.reduce("sum", Op::Add, {batch, rows, 1}, {columns}, [&](const Exprs& i, const Exprs& k) {
+    return load(add, {i[0], i[1], k[0]});
+  });
+  const Buffer d = b.compute("centred", whole, [&](const Exprs& i) {
+    return load(add, i) - load(sum, {i[0], i[1], 0});
+  });
+  const Buffer low = b.reduce("low", Op::Min, {batch, rows, 1}, {columns}, [&](const Exprs& i, const Exprs& k) {
+    return load(d, {i[0], i[1], k[0]});
+  });
+  return b.take(b.compute("y", whole, [&](const Exprs& i) {
+    return (load(d, i) - load(low, {i[0], i[1], 0})) * load(g, {i[2]});
+  }));
+}
+
+TEST(CudaRows, OfSeveralOperands) {
+  for (const int64_t n : {9, 33, 128, 1000, 1025, 5000}) expect_equal(normalisation(2, 3, n), "rows");
+  EXPECT_EQ(expect_equal(normalisation(9, 13, 768), "rows"), "a warp per row, 1 row a block, the row in registers");
+  EXPECT_EQ(expect_equal(normalisation(1, 2, 20000), "rows"), "a block of 1024 threads per row");
+}
+
+TestFunction row_sum(int64_t rows, int64_t columns) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {rows, columns});
+  const Buffer s = b.reduce("sum", Op::Add, {rows}, {columns}, [&](const Exprs& i, const Exprs& r) {
+    return load(x, {i[0], r[0]});
+  });
+  return b.take(b.compute("y", {rows}, [&](const Exprs& i) { return load(s, i) * make_float(DType::F32, 2); }));
+}
+
+TEST(CudaRows, OneValueARow) {
+  for (const int64_t n : kLengths) expect_equal(row_sum(37, n), "rows");
+  expect_equal(row_sum(1, 100000), "rows");
+}
+
+TEST(CudaRows, WithoutElements) {
+  for (const Dims& d : {Dims{0, 5}, Dims{3, 0}}) {
+    const TestFunction f = row_sum(d[0], d[1]);
+    const std::vector<Constant> in = {small_integers(d, 1)};
+    expect_cuda_schedule(f.fn, in, evaluate(f.fn, in), 0);
+  }
+}
+
+}  // namespace
+}  // namespace tc
