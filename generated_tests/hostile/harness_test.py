@@ -56,6 +56,10 @@ class Refused(unittest.TestCase):
                 self.setUp()
                 self.judge(OUT + harm + "\n" + REFUSE)
 
+    def test_reports_of_sanitizers(self):
+        with self.assertRaisesRegex(run.Failed, "compiler's checks"):
+            self.judge("echo 'x.cc:1:2: runtime error: shift exponent -1 is negative' >&2\n" + REFUSE)
+
     def test_escape_sequences_in_a_message(self):
         with self.assertRaisesRegex(run.Failed, "not printable"):
             self.judge("printf '\\033[2J' >&2\n" + REFUSE)

@@ -65,6 +65,8 @@ def emit(tool, model, out, flags=(), scale=1):
         told = log.read().decode(errors="replace")
     if process.returncode < 0:
         raise Failed(f"killed by signal {-process.returncode}: {told[-300:]}")
+    if re.search(r"Sanitizer|runtime error:", told):
+        raise Failed(f"a report of the compiler's checks: {told[-1500:]}")
     if usage.ru_maxrss > KIB * scale:
         raise Failed(f"{usage.ru_maxrss >> 10} MiB of memory")
     return process.returncode, told
