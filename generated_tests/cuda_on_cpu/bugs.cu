@@ -190,6 +190,13 @@ KERNEL(local_memory)
   __syncthreads();
   y[i] = pointer[t % 2] + own[t % 2];  // here
 }
+static __constant__ float constants[2] = {1, 2};
+KERNEL(constants_right)
+{
+  const float table[4] = {1, 2, 3, 4};
+  INDEXES;
+  y[i] = x[i] * constants[t % 2] + table[t % 4];
+}
 KERNEL(deadlock)
 {
   INDEXES;
@@ -210,7 +217,7 @@ static const Bug kBugs[] = {
     BUG(past_the_end), BUG(host_pointer), BUG(two_blocks_one_element), BUG(block_reads_what_another_updates), BUG(same_value_twice),
     BUG(no_barrier), BUG(barrier_right), BUG(no_syncwarp), BUG(syncwarp_right), BUG(cp_async_without_wait), BUG(cp_async_over_readers),
     BUG(uninitialised_shared), BUG(uninitialised_dynamic), BUG(past_dynamic), BUG(past_an_array), BUG(uninitialised_device), BUG(atomic_and_plain),
-    BUG(local_memory), BUG(deadlock),
+    BUG(local_memory), BUG(constants_right), BUG(deadlock),
 };
 
 int main(int argc, char **argv)

@@ -36,7 +36,7 @@ CHECKED = {
     "past_an_array": "index outside of an array", "uninitialised_device": "nobody has written", "atomic_and_plain": "race",
     "local_memory": "local memory of another thread",
 }
-RIGHT = ["barrier_right", "syncwarp_right"]
+RIGHT = ["barrier_right", "syncwarp_right", "constants_right"]
 API = ["memory", "device", "configurations", "failure", "streams", "graphs", "capture_errors", "threads", "protect"]
 
 
@@ -214,6 +214,16 @@ def check_ucontext(results, build, work):
             results.add(f"{source.stem} with ucontext", wrong_sample(call([work / "ucontext"], TC_CUDA_ORDER="random:1")))
 
 
+def check_sanitizers(results, build, work):
+    """The emulation and a host program that forks, joins and replays under the compiler's own sanitizers: no leak either."""
+    sources = [s for s in EMULATION.glob("*.cc") if not s.stem.endswith("_check")]
+    must([build.compiler, *build.flags, "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-xc++", HERE / "samples" / "elementwise.cu",
+          *sources, "-pthread", "-o", work / "sanitized"])
+    for stream in STREAMS:
+        done = call([work / "sanitized"], TC_CUDA_STREAM=stream)
+        results.add(f"elementwise sanitized {stream}", wrong_sample(done))
+
+
 def check_nvcc(results, work):
     """The same files for real machines."""
     nvcc = shutil.which("nvcc")
@@ -250,6 +260,7 @@ def main():
         check_bugs_in_samples(results, builds[0], builds[1])
         check_api(results, builds[0])
         check_ucontext(results, builds[0], work)
+        check_sanitizers(results, builds[0], work)
         check_nvcc(results, work)
         check_nvrtc(results)
     print(f"{results.passed} passed, {results.failed} failed")

@@ -81,6 +81,7 @@ int main()
   const int wrong = verdict("elementwise graph", got, expected, 0);
   CALL(cudaGraphExecDestroy(replay));
   CALL(cudaDeviceSynchronize());
+  for (cudaEvent_t event : {ready, fork, join}) CALL(cudaEventDestroy(event));
   CALL(cudaFree(arena));
   CALL(cudaStreamDestroy(side));
   CALL(cudaStreamDestroy(stream));

@@ -23,7 +23,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__ static __attribute__((section("tc_cuda_constant")))
+#define __constant__ __attribute__((section("tc_cuda_constant")))
 #define __shared__ static __attribute__((section("tc_cuda_shared")))  // one block runs at a time
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)

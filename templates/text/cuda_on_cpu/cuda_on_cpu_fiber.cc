@@ -95,22 +95,45 @@ void on_fault(int number, siginfo_t *info, void *)
   signal(number, SIG_DFL);
 }
 
+// A thread's stack for signals: a fault may be that its own one, or a fiber's, is full.
+struct SignalStack {
+  static constexpr size_t kBytes = 65536;
+  void *memory = nullptr;
+  void use()
+  {
+    stack_t s = {};
+    memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) out_of_memory("a stack for signals");
+    s.ss_sp = memory;
+    s.ss_size = kBytes;
+    sigaltstack(&s, nullptr);
+  }
+  ~SignalStack()
+  {
+    stack_t none = {};
+    none.ss_flags = SS_DISABLE;
+    if (memory == nullptr) return;
+    sigaltstack(&none, nullptr);
+    munmap(memory, kBytes);
+  }
+};
+
+bool is_default(int number)
+{
+  struct sigaction current = {};
+  return sigaction(number, nullptr, &current) == 0 && current.sa_handler == SIG_DFL;
+}
+
 }  // namespace
 
 void catch_faults()
 {
-  static thread_local bool done = false;
-  struct sigaction action = {}, old = {};
-  if (done) return;
-  done = true;
-  stack_t alternative = {};
-  alternative.ss_size = 65536;
-  alternative.ss_sp = malloc(alternative.ss_size);  // as long as the thread may fault
-  sigaltstack(&alternative, nullptr);
+  static thread_local SignalStack stack;
+  struct sigaction action = {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (int number : {SIGSEGV, SIGBUS})
-    if (sigaction(number, nullptr, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(number, &action, nullptr);
+  static const bool ours = is_default(SIGSEGV) && is_default(SIGBUS) && sigaction(SIGSEGV, &action, nullptr) == 0 && sigaction(SIGBUS, &action, nullptr) == 0;
+  if (ours && stack.memory == nullptr) stack.use();
 }
 
 void out_of_memory(const char *what)

@@ -39,7 +39,7 @@ char *new_stack();
 const std::vector<char *> &all_stacks();
 bool on_fiber_stack(const void *p);
 void *first_frame(char *stack, void (*entry)());  // to go on at: the begin of entry, which must not return
-void catch_faults();                              // of the calling thread: says which CUDA thread touched what
+void catch_faults();                              // in the calling thread, if nobody else does: says which CUDA thread faulted
 [[noreturn]] void out_of_memory(const char *what);
 
 // Runs all blocks of a launch; false after a failure, which is then on stderr. One call at a time.
