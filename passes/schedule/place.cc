@@ -253,11 +253,13 @@ void Schedule::reverse_compute_at(const Buffer& b, const Var& v) {
     done_with.push_back(t);
     step.require(fills(site.loop->body, t, *box, false),
                  "an iteration of " + v->name + " does not fill its part of \"" + t->name + "\" completely", site.stmt);
+    // From where the buffer is visible: inside its allocation it is no local one.
+    const Alloc* own = find_alloc(body_, t);
+    const Accesses rest = accesses_of(replace_stmt(own ? own->body : body_, site.stmt.get(), {}));
     Region whole;
     for (const Dim& n : t->shape) whole.begin.push_back(0), whole.size.push_back(n.value);
-    step.require(
-        !touches(accesses_of(replace_stmt(body_, site.stmt.get(), {})), t, false, true) && fills(nest, t, whole, false),
-        "loop " + v->name + " does not fill all of \"" + t->name + "\"", nest);
+    step.require(!touches(rest, t, false, true) && fills(nest, t, whole, false),
+                 "loop " + v->name + " does not fill all of \"" + t->name + "\"", nest);
     std::vector<const For*> around = site.outer;
     around.push_back(site.loop);
     for (const For* f : around)

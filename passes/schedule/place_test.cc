@@ -165,5 +165,16 @@ TEST(SchedulePlace, ReverseComputeAtWaitsForTheWholeSum) {
             "      t[i] += x[i, k]\n");
 }
 
+// The sum goes on behind the loop.
+TEST(SchedulePlace, ReverseComputeAtWaitsForLaterLoops) {
+  const Buffer x = make_buffer("x", DType::F32, {3, 4}), y = make_buffer("y", DType::F32, {3}),
+               t = make_buffer("t", DType::F32, {3}, Scope::Workspace);
+  const Var i = make_var("i"), k = make_var("k"), m = make_var("m"), j = make_var("j");
+  const Stmt part = loop(k, 1, store(t, {i}, load(x, {i, 0}), Op::Add));
+  const Stmt rest = loop(m, 3, store(t, {i}, load(x, {i, Expr(m) + 1}), Op::Add));
+  Schedule s(alloc(t, seq({loop(i, 3, seq({part, rest})), loop(j, 3, store(y, {j}, load(t, {j})))})));
+  EXPECT_NE(refusal([&] { s.reverse_compute_at(y, k); }).find("does not fill all of \"t\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tc

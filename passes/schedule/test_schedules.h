@@ -35,10 +35,9 @@ inline void expect_same(const TensorFn& fn, const Stmt& body, const std::string&
     bindings.push_back({b, const_cast<uint8_t*>(in.back()->bytes.get())});
   }
   const std::vector<Constant> expected = evaluate(fn, in);
-  std::vector<std::vector<float>> out;
-  for (const Buffer& b : fn.outputs) out.emplace_back(size_t(num_elements(static_dims(b->shape))) + 1, -77.0f);
-  for (size_t i = 0; i < out.size(); i++)
-    bindings.push_back({fn.outputs[i], reinterpret_cast<uint8_t*>(out[i].data())});
+  std::vector<std::vector<uint8_t>> out;
+  for (const Constant& c : expected) out.emplace_back(c->num_bytes + 8, uint8_t(0xa7));
+  for (size_t i = 0; i < out.size(); i++) bindings.push_back({fn.outputs[i], out[i].data()});
   RunOptions o;
   o.check_races = true;
   ASSERT_NO_THROW(run(body, bindings, o)) << what << "\n" << to_text(body);
