@@ -1,6 +1,7 @@
 // Planted bugs, one kernel each: `bugs NAME` runs one. check.py says what has to find it; a comment "here" marks the lines
 // one of which a report has to name. Those that end in _right are correct and must pass.
 #include "samples/sample.h"
+#include "tc_rt.h"
 
 constexpr int kElements = 1024;
 
@@ -197,6 +198,11 @@ KERNEL(constants_right)
   INDEXES;
   y[i] = x[i] * constants[t % 2] + table[t % 4];
 }
+KERNEL(bad_index_right)  // any number of threads may report one
+{
+  INDEXES;
+  y[i] = x[tc_index((int64_t)i - 2000, kElements, reinterpret_cast<int32_t *>(y + kElements))];
+}
 KERNEL(deadlock)
 {
   INDEXES;
@@ -217,7 +223,7 @@ static const Bug kBugs[] = {
     BUG(past_the_end), BUG(host_pointer), BUG(two_blocks_one_element), BUG(block_reads_what_another_updates), BUG(same_value_twice),
     BUG(no_barrier), BUG(barrier_right), BUG(no_syncwarp), BUG(syncwarp_right), BUG(cp_async_without_wait), BUG(cp_async_over_readers),
     BUG(uninitialised_shared), BUG(uninitialised_dynamic), BUG(past_dynamic), BUG(past_an_array), BUG(uninitialised_device), BUG(atomic_and_plain),
-    BUG(local_memory), BUG(constants_right), BUG(deadlock),
+    BUG(local_memory), BUG(constants_right), BUG(bad_index_right), BUG(deadlock),
 };
 
 int main(int argc, char **argv)
@@ -227,8 +233,9 @@ int main(int argc, char **argv)
   for (const Bug &bug : kBugs) {
     if (argc < 2 || strcmp(bug.name, argv[1]) != 0) continue;
     const float *dx = upload(std::vector<float>(x.begin(), x.begin() + kElements));
-    float *dy = device_memory<float>(kElements);
+    float *dy = device_memory<float>(kElements + 1);
     if (strcmp(bug.name, "block_reads_what_another_updates") == 0 || strcmp(bug.name, "atomic_and_plain") == 0) CALL(cudaMemset(dy, 0, 4 * kElements));
+    CALL(cudaMemset(dy + kElements, 0, 4));
     bug.run(dy, strcmp(bug.name, "host_pointer") == 0 ? x.data() : dx);
     float sum = 0;
     for (float e : download(dy, kElements)) sum += e;

@@ -36,7 +36,7 @@ CHECKED = {
     "past_an_array": "index outside of an array", "uninitialised_device": "nobody has written", "atomic_and_plain": "race",
     "local_memory": "local memory of another thread",
 }
-RIGHT = ["barrier_right", "syncwarp_right", "constants_right"]
+RIGHT = ["barrier_right", "syncwarp_right", "constants_right", "bad_index_right"]
 API = ["memory", "device", "configurations", "failure", "streams", "graphs", "capture_errors", "threads", "protect"]
 
 

@@ -86,7 +86,11 @@ TC_RT int64_t tc_index(int64_t i, int64_t extent, int32_t *status)
 {
   if (i < 0) i += extent;
   if (i >= 0 && i < extent) return i;
+#if defined(__CUDA_ARCH__) || defined(TC_CUDA_ON_CPU)
+  atomicExch(status, 1);  /* threads that find one each write the same, and still must not race */
+#else
   *status = 1;
+#endif
   return 0;
 }
 
