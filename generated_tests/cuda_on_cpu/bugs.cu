@@ -41,6 +41,13 @@ KERNEL(half_warp)
   if (t % 32 < 16) v += tc_shuffle_xor(v, 1);  // here
   y[i] = v;
 }
+KERNEL(half_warp_in_a_reduction)
+{
+  INDEXES;
+  float v = x[i];
+  if (t % 32 < 16) v = tc_warp_add(v);  // here
+  y[i] = v;
+}
 KERNEL(misaligned_vector)
 {
   INDEXES;
@@ -219,7 +226,7 @@ struct Bug {
 };
 #define BUG(NAME) {#NAME, [](float *y, const float *x) { CALL(tc_launch(NAME, dim3(kElements / 256), dim3(256), 1024, nullptr, y, x)); }}
 static const Bug kBugs[] = {
-    BUG(barrier_in_branch), BUG(early_return), BUG(two_barriers), BUG(half_warp), BUG(misaligned_vector), BUG(misaligned_cast),
+    BUG(barrier_in_branch), BUG(early_return), BUG(two_barriers), BUG(half_warp), BUG(half_warp_in_a_reduction), BUG(misaligned_vector), BUG(misaligned_cast),
     BUG(past_the_end), BUG(host_pointer), BUG(two_blocks_one_element), BUG(block_reads_what_another_updates), BUG(same_value_twice),
     BUG(no_barrier), BUG(barrier_right), BUG(no_syncwarp), BUG(syncwarp_right), BUG(cp_async_without_wait), BUG(cp_async_over_readers),
     BUG(uninitialised_shared), BUG(uninitialised_dynamic), BUG(past_dynamic), BUG(past_an_array), BUG(uninitialised_device), BUG(atomic_and_plain),

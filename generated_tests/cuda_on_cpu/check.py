@@ -24,7 +24,7 @@ CHECK_FLAGS = ["-O3", "-g", "-DTC_CUDA_CHECK=1", "-fsanitize=thread,alignment,bo
 # What is found without the checker, in every order: words of stderr.
 PLAIN = {
     "barrier_in_branch": "__syncthreads() at", "early_return": "__syncthreads() at", "two_barriers": "wait in different",
-    "half_warp": "shuffle at", "misaligned_vector": "misaligned access at", "deadlock": "__syncwarp() at",
+    "half_warp": "shuffle at", "half_warp_in_a_reduction": "shuffle at", "misaligned_vector": "misaligned access at", "deadlock": "__syncwarp() at",
     "past_the_end": "access outside memory",
 }
 # What the checker says, in every order.

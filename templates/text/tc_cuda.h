@@ -192,12 +192,19 @@ TC_MMA_BY_SHUFFLES(tc_mma_tf32_k8, TC_PRODUCT_TF32)
 
 /* --- reductions over a warp, or over groups of Lanes neighbours: all lanes call, and all get the result. Of numbers and
  * NaN, min and max are NaN. */
+#if defined(TC_CUDA_ON_CPU) /* messages name the caller's line */
+#  define TC_CALLED_AT , TC_CUDA_HERE
+#  define TC_CALLER , file, line
+#else
+#  define TC_CALLED_AT
+#  define TC_CALLER
+#endif
 #define TC_WARP_REDUCTION(NAME, COMBINED)                                                                                   \
   template <int Lanes = 32, class T>                                                                                        \
-  static __device__ __forceinline__ T NAME(T x)                                                                             \
+  static __device__ __forceinline__ T NAME(T x TC_CALLED_AT)                                                                \
   {                                                                                                                         \
     _Pragma("unroll") for (int across = Lanes / 2; across > 0; across /= 2) {                                               \
-      const T y = tc_shuffle_xor(x, across);                                                                                \
+      const T y = tc_shuffle_xor(x, across TC_CALLER);                                                                      \
       x = COMBINED;                                                                                                         \
     }                                                                                                                       \
     return x;                                                                                                               \
@@ -207,4 +214,6 @@ TC_WARP_REDUCTION(tc_warp_mul, x *y)
 TC_WARP_REDUCTION(tc_warp_max, x < y ? y : y <= x ? x : x + y)
 TC_WARP_REDUCTION(tc_warp_min, y < x ? y : x <= y ? x : x + y)
 #undef TC_WARP_REDUCTION
+#undef TC_CALLER
+#undef TC_CALLED_AT
 #endif

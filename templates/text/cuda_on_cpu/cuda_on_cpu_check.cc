@@ -169,11 +169,11 @@ std::string place_of(const void *pc)
   if (m == nullptr) return place = "?";
   const uintptr_t offset = (uintptr_t)pc - 1 - m->base;
   const std::string text = addr2line(*m, offset);
-  for (size_t at = 0; at < text.size();) {  // the first line that is not of this folder's headers
+  for (size_t at = 0; at < text.size();) {  // the first line that is not of a support header
     const size_t end = text.find('\n', at) == std::string::npos ? text.size() : text.find('\n', at);
     const std::string line = text.substr(at, text.find_first_of(" \n", at) - at);
     at = end + 1;
-    if (line.compare(0, 2, "??") != 0 && line.compare(0, 11, "cuda_on_cpu") != 0) return place = line;
+    if (line.compare(0, 2, "??") != 0 && line.compare(0, 11, "cuda_on_cpu") != 0 && line.compare(0, 3, "tc_") != 0) return place = line;
   }
   char unknown[64];
   snprintf(unknown, sizeof unknown, "+0x%zx", (size_t)offset);
