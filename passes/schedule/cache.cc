@@ -4,23 +4,11 @@
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/region.h"
-#include "passes/schedule/step.h"
+#include "passes/schedule/place.h"
 #include "support/text.h"
 
 namespace tc {
 namespace {
-
-std::vector<Var> without(std::vector<Var> list, const Var& v) {
-  list.erase(std::remove(list.begin(), list.end(), v), list.end());
-  return list;
-}
-
-Ranges inside_of(const LoopSite& site) {
-  Ranges r = site.ranges;
-  r[site.loop->var.get()] = loop_range(*site.loop, site.ranges);
-  return r;
-}
 
 struct Axes {
   std::vector<Var> vars;

@@ -1,11 +1,11 @@
-// Where values are computed: compute_inline, compute_at, reverse_compute_at.
+// Where values are computed: compute_inline, compute_at.
+#include "passes/schedule/place.h"
+
 #include <algorithm>
 
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/region.h"
-#include "passes/schedule/step.h"
 #include "support/text.h"
 
 namespace tc {
@@ -55,6 +55,14 @@ void require_same_operands(const Step& step, const Buffer& b, const Stmt& nest, 
   }
 }
 
+Stmt without_alloc(const Stmt& body, const Buffer& b) {
+  Stmt where;
+  const Alloc* a = find_alloc(body, b, &where);
+  return a ? replace_stmt(body, where.get(), a->body) : body;
+}
+
+}  // namespace
+
 // The nest's own loops and memory may stand in the loop of `site`.
 void require_fits(const Step& step, const LoopSite& site, const Stmt& nest) {
   bool gpu = is_gpu(site.loop->kind);
@@ -77,12 +85,6 @@ bool contains(const Stmt& s, const StmtNode* what) {
     return !found;
   });
   return found;
-}
-
-Stmt without_alloc(const Stmt& body, const Buffer& b) {
-  Stmt where;
-  const Alloc* a = find_alloc(body, b, &where);
-  return a ? replace_stmt(body, where.get(), a->body) : body;
 }
 
 // Loops over the region around the point of `n`, in the nest's own order; stores go to `to`.
@@ -113,8 +115,6 @@ Ranges inside_of(const LoopSite& site) {
   r[site.loop->var.get()] = loop_range(*site.loop, site.ranges);
   return r;
 }
-
-}  // namespace
 
 // A temporary that one formula fills is replaced by that formula where it is read.
 //   for i: t[i] = x[i] * 2; for j: y[j] = t[j + 1] + 1   ->   for j: y[j] = x[j + 1] * 2 + 1
@@ -178,101 +178,6 @@ Buffer Schedule::compute_at(const Buffer& b, const Var& v, Scope scope) {
   step.rename_result(b, t);
   step.done(all_of, {t->name + ": " + to_text(t->shape)});
   return t;
-}
-
-// A result is computed inside a loop of what it reads, as soon as its operands are there.
-//   for i: for j: t[i, j] = ...; for p: for q: y[p, q] = t[p, q] + 1
-//   for i: { for j: t[i, j] = ...; for q: y[i, q] = t[i, q] + 1 }
-// Refused: loops that were changed; operands that are read at another place than [axes]; a loop, or one around it, that
-// carries a reduction of the operand; an operand, or a part of it, that the loop does not fill completely; other uses
-// of the buffers in between.
-void Schedule::reverse_compute_at(const Buffer& b, const Var& v) {
-  Step step(*this, "reverse_compute_at", {b->name, v->name});
-  const LoopSite site = step.find(v);
-  step.require_place(site, Scope::Register);
-  // The list in which the loop's nest stands, and the reader behind it.
-  const Stmts list = siblings_of(find_alloc(body_, b) ? Stmt(find_alloc(body_, b)->body) : body_);
-  size_t from = 0, to = 0;
-  for (size_t i = 0; i < list.size(); i++) {
-    if (contains(list[i], site.stmt.get())) from = i + 1;
-    if (touches(accesses_of(list[i]), b, false, true)) {
-      step.require(to == 0, "\"" + b->name + "\" is filled in several places", body_);
-      to = i + 1;
-    }
-  }
-  step.require(from != 0 && to > from, "\"" + b->name + "\" is not filled behind loop " + v->name, body_);
-  const Stmt& reader = list[to - 1];
-  const Stmt& nest = list[from - 1];
-  const auto plain = plain_nest(reader, b);
-  step.require(plain.has_value(), "the loops of \"" + b->name + "\" are not plain any more", reader);
-  require_fits(step, site, reader);
-  const Accesses reads = accesses_of(reader);
-  for (const Access& a : reads.list)
-    step.require(!a.write || a.buffer == b, "the loops of \"" + b->name + "\" fill \"" + a.buffer->name + "\" too",
-                 reader);
-  for (const Access& a : reads.list) {
-    Stmt scope;
-    step.require(!find_alloc(body_, a.buffer, &scope) || contains(scope, site.stmt.get()),
-                 "\"" + a.buffer->name + "\" does not exist in loop " + v->name, site.stmt);
-  }
-  const Accesses made = accesses_of(site.stmt, site.ranges);
-  for (size_t i = from - 1; i + 1 < to; i++) {
-    const Accesses between = accesses_of(list[i]);
-    step.require(between.opaque.empty(), "there is " + between.opaque, list[i]);
-    step.require(!touches(between, b, true, true), "\"" + b->name + "\" is used before", list[i]);
-    for (const Access& a : reads.list)
-      step.require(a.write || (i == from - 1 && touches(made, a.buffer, false, true)) ||
-                       !touches(between, a.buffer, false, true),
-                   "\"" + a.buffer->name + "\" is filled in between", list[i]);
-  }
-
-  Region r;  // of b
-  for (const Dim& d : b->shape) r.begin.push_back(0), r.size.push_back(d.value), r.in.push_back(true);
-  std::vector<bool> placed(b->shape.size(), false);
-  std::vector<Buffer> done_with;
-  for (const Access& a : reads.list) {
-    const Buffer& t = a.buffer;
-    if (a.write || !touches(made, t, false, true)) continue;
-    const auto box = region_of(made.list, t, without(made.bound, v), inside_of(site));
-    step.require(box.has_value(), "\"" + t->name + "\" is used in vectors", site.stmt);
-    for (size_t d = 0; d < a.index.size(); d++) {
-      if (is_const(a.index[d], 0) && t->shape[d] == Dim(1)) continue;
-      const VarRef* x = as<VarRef>(a.index[d]);
-      const auto axis =
-          std::find_if(plain->vars.begin(), plain->vars.end(), [&](const Var& w) { return x && w == x->var; });
-      step.require(axis != plain->vars.end(),
-                   "\"" + t->name + "\" is read at another place than that of \"" + b->name + "\"", reader);
-      const size_t k = size_t(axis - plain->vars.begin());
-      step.require(b->shape[k] == t->shape[d], "the axes of \"" + t->name + "\" and \"" + b->name + "\" differ",
-                   reader);
-      const bool same = placed[k] && r.size[k] == box->size[d] && same_atom(r.begin[k], box->begin[d]);
-      step.require(!placed[k] || same, "operands of \"" + b->name + "\" are filled in different parts", site.stmt);
-      r.begin[k] = box->begin[d], r.size[k] = box->size[d], r.in[k] = box->in[d], placed[k] = true;
-    }
-    if (std::find(done_with.begin(), done_with.end(), t) != done_with.end()) continue;
-    done_with.push_back(t);
-    step.require(fills(site.loop->body, t, *box, false),
-                 "an iteration of " + v->name + " does not fill its part of \"" + t->name + "\" completely", site.stmt);
-    // From where the buffer is visible: inside its allocation it is no local one.
-    const Alloc* own = find_alloc(body_, t);
-    const Accesses rest = accesses_of(replace_stmt(own ? own->body : body_, site.stmt.get(), {}));
-    Region whole;
-    for (const Dim& n : t->shape) whole.begin.push_back(0), whole.size.push_back(n.value);
-    step.require(!touches(rest, t, false, true) && fills(nest, t, whole, false),
-                 "loop " + v->name + " does not fill all of \"" + t->name + "\"", nest);
-    std::vector<const For*> around = site.outer;
-    around.push_back(site.loop);
-    for (const For* f : around)
-      if (contains(nest, find_loop(body_, f->var)->stmt.get()))
-        for (const Conflict& c : conflicts(nest, f->var, {}))
-          step.require(c.buffer && c.buffer != t,
-                       "\"" + t->name + "\" is complete behind loop " + f->var->name + " only: it " + c.text, nest);
-  }
-  step.require(!done_with.empty(), "\"" + b->name + "\" reads nothing that loop " + v->name + " fills", reader);
-  const Stmt part = compute_region(*plain, b, r, [](const Stmt& s) { return s; });
-  Stmt body = replace_stmt(body_, reader.get(), {});
-  body = replace_stmt(body, site.stmt.get(), tidy(with_body(*site.loop, seq({site.loop->body, part})), site.ranges));
-  step.done(body);
 }
 
 }  // namespace tc

@@ -95,7 +95,7 @@ class Schedule {
   void parallel(const Var& v);
   void bind(const Var& v, ForKind kind);
 
-  // --- where values are computed (place.cc)
+  // --- where values are computed (place.cc, reverse.cc)
   void compute_inline(const Buffer& b);
   Buffer compute_at(const Buffer& b, const Var& v, Scope scope = Scope::Workspace);
   void reverse_compute_at(const Buffer& b, const Var& v);

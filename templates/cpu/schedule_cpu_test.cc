@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ir/interpreter.h"
+#include "ir/loop/build.h"
 #include "ir/loop/print.h"
 #include "ir/verify.h"
 #include "passes/loop/lower_lanes.h"
@@ -190,6 +191,30 @@ TEST(ScheduleCpu, StageByStage) {
       c.take(c.compute("y", {9, 12}, [&](const Exprs& i) { return load(r, {i[0]}) * load(q, {i[1]}); }));
   expect_equal(f, "stages");
   EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("generic")).views.size(), 2u);
+}
+
+// What no template knows: the loops of the definition, rows shared among threads as soon as that is worth it.
+TEST(ScheduleCpu, PlainLoopsAreShared) {
+  for (const int64_t columns : {16, 4096}) {
+    const Buffer x = make_buffer("x", DType::F32, {32, columns});
+    Stage s;
+    s.kind = Stage::Kind::Reduce;
+    s.axes = {{make_var("i"), Dim(32)}};
+    s.raxes = {{make_var("k"), Dim(columns)}};
+    s.values = {load(x, {s.axes[0].var, s.raxes[0].var}), Expr(s.raxes[0].var)};
+    s.combiner.lhs = {make_var("a", DType::F32), make_var("m")};
+    s.combiner.rhs = {make_var("b", DType::F32), make_var("n")};
+    const Expr first = Expr(s.combiner.lhs[0]) >= Expr(s.combiner.rhs[0]);
+    for (size_t k = 0; k < 2; k++)
+      s.combiner.result.push_back(select(first, Expr(s.combiner.lhs[k]), Expr(s.combiner.rhs[k])));
+    s.init = {lowest(DType::F32), Expr(0)};
+    s.outputs = {make_buffer("top", DType::F32, {32}), make_buffer("where", DType::I64, {32})};
+    const TensorFn fn{{x}, {s}, s.outputs};
+    const Scheduled made = schedule_cpu(fn, {false}, *find_cpu("generic"));
+    EXPECT_EQ(made.family, "naive");
+    const std::vector<std::string> shared = {"parallel(i)"};
+    EXPECT_EQ(made.steps, columns == 16 ? std::vector<std::string>() : shared);
+  }
 }
 
 TEST(ScheduleCpu, StrictKeepsTheOrderOfSums) {
