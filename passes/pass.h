@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/precision.h"
 #include "support/error.h"
 #include "templates/cpu/cpu_model.h"
 #include "templates/cuda/cuda_model.h"
@@ -23,6 +24,7 @@ struct Target {
 struct Options {
   int opt_level = 2;
   bool strict_fp = false;             // --fp strict: no Winograd, no reassociation across a definition's order
+  Precision precision = Precision::F32;  // --precision
   std::set<std::string> disabled;     // --disable-pass
   std::set<std::string> print_after;  // --print-ir-after; "all" stands for every pass
   std::string dump_dir;               // --dump-ir

@@ -5,7 +5,7 @@
 //                                                         unroll j in 0 .. +4: y_v[j] = max(acc[i, j] + b_v[j], 0)
 //                                                         store4(y[n], y_v)
 //
-// A loop of kind Vector with as many turns as 16 bytes have elements, whose body stores to one place of global or
+// A loop of kind Vector with as many turns as 16 bytes have elements (or 8 bytes elements of 4), whose body stores to one place of global or
 // scratch memory that moves by one element a turn and begins at a multiple of 16 bytes, as it follows from the
 // coefficients of the index and from what the lets around say. Reads of the same form that are made in every turn are
 // gathered too; others stay. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs:
@@ -85,8 +85,9 @@ class Vectorizer {
 
   // The index of the first turn, if `index` is that plus the loop's variable, on 16 bytes.
   Expr first_of(const Buffer& b, const Exprs& index, const For& f) const {
-    const int64_t n = kBytes / std::max<int64_t>(1, info(b->dtype).bytes);
-    if (!in_memory(b) || index.size() != 1 || !is_const(f.extent, n) || info(b->dtype).bits < 8) return {};
+    if (!in_memory(b) || index.size() != 1 || info(b->dtype).bits < 8) return {};
+    const int64_t n = as_const_int(f.extent).value_or(0), bytes = n * info(b->dtype).bytes;
+    if (bytes != kBytes && (bytes != kBytes / 2 || b->dtype != DType::F32)) return {};
     const auto at = affine_in(index[0], {f.var});
     if (!at || at->coefficients[0] != 1) return {};
     const Expr first = simplify(at->rest + f.begin);
@@ -94,6 +95,7 @@ class Vectorizer {
   }
 
   Stmt vector_loop(const For& f) {
+    lanes_ = as_const_int(f.extent).value_or(0);
     const Stmt unrolled = loop(f.var, f.extent, f.body, ForKind::Unroll, f.begin);
     std::vector<std::pair<Var, Expr>> lets;
     Stmt body = f.body;
@@ -157,14 +159,15 @@ class Vectorizer {
     gathered_.push_back({array_like(from), from, first});
     return gathered_.back().array;
   }
-  static Buffer array_like(const Buffer& b) {
-    return make_buffer(b->name + "_v", b->dtype, {Dim(kBytes / info(b->dtype).bytes)}, Scope::Register);
+  Buffer array_like(const Buffer& b) const {
+    return make_buffer(b->name + "_v", b->dtype, {Dim(lanes_)}, Scope::Register);
   }
   static std::string instruction(const std::string& word, const Buffer& array) {
     return word + to_text(array->shape[0].value);
   }
 
   Multiples multiples_;
+  int64_t lanes_ = 0;
   std::vector<Gathered> gathered_;
 };
 

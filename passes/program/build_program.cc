@@ -322,7 +322,7 @@ class ProgramBuilder {
                      {},
                      false});
     const Target& target = cx_.target;
-    const ScheduleOptions o{cx_.options.strict_fp};
+    const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
     const Scheduled s = target.is_cuda() ? schedule_cuda(fn, constant, target.gpu, o) : schedule_cpu(fn, constant, target.cpu, o);
     Compiled c;
     c.input_index = s.input_index;

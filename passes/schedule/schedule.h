@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/precision.h"
 #include "ir/tensor_fn.h"
 
 namespace tc {
@@ -31,6 +32,7 @@ struct Scheduled {
 struct ScheduleOptions {
   bool strict_fp = false;  // the order of the definition: one accumulator per sum, no Winograd
   bool winograd = true;    // transformed 3 x 3 convolutions: as exact as the direct sums, but other roundings
+  Precision precision = Precision::F32;  // CUDA: of the factors of sums of products
 };
 
 }  // namespace tc

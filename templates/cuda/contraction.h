@@ -32,15 +32,19 @@ inline bool is_zero(const Expr& e) { return as_const_number(e).value_or(1) == 0;
 
 std::optional<CudaContraction> match_cuda_contraction(const CudaArgs& a);
 
-/// What a block computes: rows x columns of the result, `depth` of the sum at a time; a thread has tm x tn of it.
+/// What a block computes: rows x columns of the result, `depth` of the sum at a time; a thread has tm x tn of it, or a
+/// warp on tensor cores.
 struct CudaTile {
   int64_t rows, columns, depth, tm, tn;
-  int64_t threads() const { return rows / tm * (columns / tn); }
+  bool warp = false;
+  int64_t threads() const { return rows / tm * (columns / tn) * (warp ? 32 : 1); }
 };
 struct CudaPlan {
   CudaTile tile;
-  int64_t splits = 1;  // blocks that share the sum of one tile
-  int64_t steps = 1;   // tiles of depth per split
+  int64_t splits = 1;       // blocks that share the sum of one tile
+  int64_t steps = 1;        // tiles of depth per split
+  int64_t stages = 2;       // tiles in shared memory
+  DType type = DType::F32;  // of the elements of the tiles
 };
 CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o);
 
@@ -61,25 +65,34 @@ class FlatPoint {
 
 /// The factor's values of one step of the sum, on their way to shared memory.
 struct TileCopy {
-  Expr value;              // over batch, d and k; null: packed
-  Buffer packed;           // [batch][tile][step][depth][d in tile], flat
+  bool is_packed = false;
+  Expr value;              // over batch, d and k; unused if packed
+  Buffer packed;           // [batch][tile][step], and there as `shared` without its padding; flat
   Expr packed_tile;        // which tile of it, batch included
   std::vector<Axis> d, k;  // rows or columns; summed
   VarMap batch;
   std::string d_name;  // of a place along d
   Expr d_begin;        // the block's first
   int64_t d_tile = 0, k_tile = 0;
-  int64_t k_steps = 0;  // of the whole sum
-  Buffer shared;        // [stage][depth][d]
+  int64_t k_steps = 0;      // of the whole sum
+  bool k_inner = false;     // shared[stage][d][k], else shared[stage][k][d]
+  DType type = DType::F32;  // of shared; f16 and bf16 round the value
+  Buffer shared;
+  Buffer registers;  // where values wait that no copy can bring; null: see through_registers
   Var thread;
   int64_t threads = 0;
 };
+/// Can 16 bytes of the source be read at once along the inner axis of the tile?
+bool copies_vectors(const TileCopy& t);
+/// Is the value computed or converted on its way? Then copy_tile reads it into `registers`, and put_tile stores these.
+bool through_registers(const TileCopy& t);
+Buffer registers_of(const TileCopy& t, const std::string& name);
 /// Issues the copies of step `step` into shared[stage].
 Stmt copy_tile(const TileCopy& t, const Expr& stage, const Expr& step);
-/// May rows of four neighbours along `d` be copied at once?
-bool copies_vectors(const TileCopy& t);
+/// Null if nothing waits in registers.
+Stmt put_tile(const TileCopy& t, const Expr& stage);
 
-/// A factor in the order of TileCopy::packed, padded with zeros to whole tiles of d_tile by k_tile, `steps` of these.
-Buffer pack_factor(const Canonical& c, const Factor& f, int64_t d_tile, int64_t k_tile, int64_t steps, Scheduled& s);
+/// A factor in the order of t.packed, padded with zeros to whole tiles.
+Buffer pack_factor(const Canonical& c, const Factor& f, const TileCopy& t, Scheduled& s);
 
 }  // namespace tc

@@ -12,33 +12,54 @@ constexpr CudaTile kTiles[] = {
     {128, 128, 16, 8, 8}, {128, 64, 16, 8, 4}, {64, 128, 16, 4, 8}, {64, 64, 16, 4, 4}, {128, 32, 16, 8, 4},
     {32, 128, 16, 4, 8},  {64, 32, 16, 4, 4},  {32, 64, 16, 4, 4},  {32, 32, 16, 4, 4}, {16, 64, 16, 4, 4},
 };
+// rows, columns, bytes of depth, and the part of a warp on tensor cores
+constexpr CudaTile kWarpTiles[] = {
+    {128, 128, 64, 64, 32, true}, {128, 64, 64, 32, 32, true}, {64, 128, 64, 32, 32, true}, {64, 64, 64, 32, 32, true},
+    {64, 32, 64, 16, 32, true},   {32, 64, 64, 16, 32, true},  {32, 32, 64, 16, 16, true},  {16, 64, 64, 16, 16, true},
+};
 
 constexpr double kStepCycles = 500;     // from issuing the copies of a step to their arrival
 constexpr double kLaunchCycles = 4000;  // a second launch
 constexpr int64_t kBusyWarps = 8;       // of a multiprocessor, to hide the latency of its instructions
 constexpr int64_t kMaxGridYz = 65535;
+constexpr int64_t kStaticShared = 48 << 10;  // bytes of a block that need no request
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+int64_t shared_bytes(const CudaPlan& p) {
+  const CudaTile& t = p.tile;
+  const int64_t bytes = info(p.type).bytes;
+  if (t.warp) return p.stages * (t.rows + t.columns) * (t.depth * bytes + 16);
+  return p.stages * t.depth * (t.rows + t.columns + 8) * bytes;
+}
+
 // Issue slots of one step of a block, per multiprocessor of four schedulers: products, reads of shared memory, copies.
-double step_cycles(const CudaTile& t) {
+double step_cycles(const CudaPlan& p) {
+  const CudaTile& t = p.tile;
+  const double warps = double(t.threads()) / 32, bytes = double(info(p.type).bytes);
+  if (t.warp) {
+    const double products = double(t.rows * t.columns * t.depth) / (bytes == 2 ? 1024 : 512);
+    const double reads = warps * double(t.tm + t.tn) * double(t.depth) * bytes / 128;
+    const double copies = double((t.rows + t.columns) * t.depth) * bytes / 64;
+    return std::max(products, reads) + copies + 20;
+  }
   const double products = double(t.tm * t.tn * t.depth);
   const double reads = double((t.tm + t.tn) / 4 * t.depth) * 2;
   const double copies = double(t.rows * t.depth + t.columns * t.depth / 4) / double(t.threads()) * 6;
-  const double warps = double(t.threads()) / 32;
   return (products + reads + copies + 20) * warps / 4;
 }
 
 double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& p) {
   const CudaTile& t = p.tile;
   const int64_t blocks = ceil_div(m.rows(), t.rows) * ceil_div(m.columns(), t.columns) * m.batches() * p.splits;
-  const int64_t registers = t.threads() * (t.tm * t.tn + 56), shared = 2 * t.depth * (t.rows + t.columns + 4) * 4;
-  const int64_t fit = std::max<int64_t>(
-      1, std::min({gpu.registers_per_sm / registers, gpu.shared_per_sm / shared, gpu.threads_per_sm / t.threads()}));
+  const int64_t sums = t.tm * t.tn / (t.warp ? 32 : 1), registers = t.threads() * (sums + 56);
+  const int64_t fit =
+      std::max<int64_t>(1, std::min({gpu.registers_per_sm / registers, gpu.shared_per_sm / shared_bytes(p),
+                                     gpu.threads_per_sm / t.threads()}));
   const int64_t per_sm = ceil_div(blocks, gpu.multiprocessors), together = std::min(per_sm, fit);
   const double busy = std::min(1.0, double(together * t.threads()) / double(32 * kBusyWarps));
-  const double work = double(per_sm * p.steps) * step_cycles(t) / busy;
-  const double latency = double(ceil_div(per_sm, together)) * double(p.steps + 1) * kStepCycles;
+  const double work = double(per_sm * p.steps) * step_cycles(p) / busy;
+  const double latency = double(ceil_div(per_sm, together)) * double(p.steps + 1) * kStepCycles / double(p.stages - 1);
   double cycles = std::max(work, latency);
   if (p.splits > 1) {  // partial sums are written and read again
     const double bytes = 8.0 * double(p.splits * m.batches() * m.rows() * m.columns());
@@ -47,18 +68,42 @@ double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& 
   return cycles;
 }
 
+bool has_tensor_cores(const CudaModel& gpu, Precision p) {
+  return p == Precision::F16 || (p != Precision::F32 && gpu.async_copy);
+}
+
+// The candidates: tiles of the type that is multiplied.
+std::vector<CudaPlan> candidates(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o) {
+  std::vector<CudaPlan> list;
+  if (has_tensor_cores(gpu, o.precision) && m.depth() >= 8) {
+    for (const CudaTile& t : kWarpTiles) {
+      CudaPlan p{.tile = t,
+                 .type = o.precision == Precision::F16    ? DType::F16
+                         : o.precision == Precision::Bf16 ? DType::BF16
+                                                          : DType::F32};
+      p.tile.depth /= info(p.type).bytes;
+      while (p.stages < 4 && shared_bytes({p.tile, 1, 1, p.stages + 1, p.type}) <= kStaticShared) p.stages++;
+      list.push_back(p);
+    }
+    return list;
+  }
+  for (const CudaTile& t : kTiles) list.push_back({.tile = t});
+  return list;
+}
+
 }  // namespace
 
 CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o) {
   CudaPlan best;
-  double least = 0;
-  for (const CudaTile& t : kTiles) {
-    const int64_t steps = ceil_div(m.depth(), t.depth);
+  double least = -1;
+  for (CudaPlan p : candidates(m, gpu, o)) {
+    const int64_t steps = ceil_div(m.depth(), p.tile.depth);
     for (const int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
       if (splits > 1 && (o.strict_fp || steps < 2 * splits || m.batches() * splits > kMaxGridYz)) break;
-      const CudaPlan p{t, splits, ceil_div(steps, splits)};
+      p.splits = splits;
+      p.steps = ceil_div(steps, splits);
       const double cycles = estimate(m, gpu, p);
-      if (best.steps > 0 && least > 0 && cycles >= least) continue;
+      if (least >= 0 && cycles >= least) continue;
       best = p;
       least = cycles;
     }

@@ -73,11 +73,15 @@ class MatrixVector {
     const Expr column = Expr(block_) * Expr(width_) + Expr(quad_) * Expr(kVector);
     Stmt read;
     if (m_.q.packed) {
-      const Buffer packed = pack_factor(m_.c, m_.q, width_, parts_ * kUnroll, turns_, s);
-      Expr tile = 0;
-      for (const Axis& a : m_.q.batch) tile = tile * Expr(a.extent) + batch_.at(a.var.get());
-      tile = tile * Expr(ceil_div(m_.columns(), width_)) + Expr(block_);
-      const Expr from = (tile * Expr(turns_ * parts_ * kUnroll) + k.flat) * Expr(width_) + Expr(quad_) * Expr(kVector);
+      TileCopy tile;
+      tile.d_tile = width_;
+      tile.k_tile = parts_ * kUnroll;
+      tile.k_steps = turns_;
+      const Buffer packed = pack_factor(m_.c, m_.q, tile, s);
+      Expr matrix = 0;
+      for (const Axis& a : m_.q.batch) matrix = matrix * Expr(a.extent) + batch_.at(a.var.get());
+      const Expr panel = matrix * Expr(ceil_div(m_.columns(), width_)) + Expr(block_);
+      const Expr from = (panel * Expr(turns_ * parts_ * kUnroll) + k.flat) * Expr(width_) + Expr(quad_) * Expr(kVector);
       read = intrin("load4", {{w, {}}, {packed, {from}}});
     } else {
       const FlatPoint n(m_.n, column, "column");

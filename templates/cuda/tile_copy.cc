@@ -1,12 +1,13 @@
-// Tiles of the factors on their way from global to shared memory, by copies that the threads do not wait for.
+// Tiles of the factors on their way from global to shared memory.
 //
-//   packed weights      whole tiles, 16 bytes a copy, no test
-//   rows or columns     16 bytes a copy where four neighbours are aligned, else a word a copy; what lies outside (the
-//                       last tile, the border of a convolution) is filled with zeros by the copy
-//   anything computed   a store of the value
-#include "ir/loop/build.h"
+//   packed weights             whole tiles, 16 bytes a copy, no test
+//   plain reads                copies that no thread waits for: 16 bytes each where neighbours are aligned, else a
+//   word;
+//                              what lies outside (the last tile, the border of a convolution) is filled with zeros
+//   computed, or converted     read into registers while the step before is multiplied, stored behind that
 #include "ir/loop/intrin.h"
 #include "ir/loop/simplify.h"
+#include "support/text.h"
 #include "templates/cuda/contraction.h"
 #include "templates/packed.h"
 
@@ -43,41 +44,64 @@ int64_t stride_along(const Expr& value, const Var& v) {
 
 // Neighbouring threads copy neighbours of the sum, or neighbouring rows or columns?
 bool goes_along_k(const TileCopy& t) {
+  if (copies_vectors(t)) return t.k_inner;
   if (t.k.empty() || t.d.empty()) return t.d.empty();
   const int64_t k = stride_along(t.value, t.k.back().var), d = stride_along(t.value, t.d.back().var);
   if (k == 1 && t.k.back().extent.value >= 8) return d != 1;
   return d == 0 || (k != 0 && k < d && d > 2);
 }
 
-// The copies of `count` pieces, shared by the threads.
-Stmt by_threads(const TileCopy& t, int64_t count, const std::function<Stmt(const Expr& piece)>& copy) {
-  const int64_t turns = (count + t.threads - 1) / t.threads;
-  if (turns == 1) {
-    const Stmt one = copy(Expr(t.thread));
+int64_t turns(const TileCopy& t, int64_t pieces) { return (pieces + t.threads - 1) / t.threads; }
+int64_t pieces_of(const TileCopy& t) { return t.k_tile * t.d_tile / (copies_vectors(t) ? kVector : 1); }
+
+// `body` for `count` pieces, shared by the threads; it gets the number of the turn and of the piece.
+Stmt by_threads(const TileCopy& t, int64_t count,
+                const std::function<Stmt(const Expr& turn, const Expr& piece)>& body) {
+  if (turns(t, count) == 1) {
+    const Stmt one = body(0, Expr(t.thread));
     return count < t.threads ? if_then(Expr(t.thread) < Expr(count), one) : one;
   }
   const Var i = make_var("i"), e = make_var("e");
-  Stmt one = copy(Expr(e));
+  Stmt one = body(i, e);
   if (count % t.threads != 0) one = if_then(Expr(e) < Expr(count), one);
-  return loop(i, turns, let(e, Expr(i) * Expr(t.threads) + Expr(t.thread), one), ForKind::Unroll);
+  return loop(i, turns(t, count), let(e, Expr(i) * Expr(t.threads) + Expr(t.thread), one), ForKind::Unroll);
 }
 
 Stmt copy_packed(const TileCopy& t, const Expr& stage, const Expr& step) {
-  const int64_t row = t.d_tile / kVector;
-  return by_threads(t, t.k_tile * row, [&](const Expr& e) {
-    const Expr from = (t.packed_tile * Expr(t.k_steps) + step) * Expr(t.k_tile * t.d_tile) + e * Expr(kVector);
+  const int64_t vector = 16 / info(t.type).bytes, row = (t.k_inner ? t.k_tile : t.d_tile) / vector;
+  return by_threads(t, t.k_tile * t.d_tile / vector, [&](const Expr&, const Expr& e) {
+    const Expr from = (t.packed_tile * Expr(t.k_steps) + step) * Expr(t.k_tile * t.d_tile) + e * Expr(vector);
     return intrin("cp_async16",
-                  {{t.shared, {stage, floor_div(e, row), floor_mod(e, row) * Expr(kVector)}}, {t.packed, {from}}});
+                  {{t.shared, {stage, floor_div(e, row), floor_mod(e, row) * Expr(vector)}}, {t.packed, {from}}});
   });
 }
 
-// One element, or four along d.
-Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Expr& k_place, const Expr& d_place,
-                bool vector) {
-  const Var k_var = make_var("k"), d_var = make_var(t.d_name.substr(0, 1));
-  const Expr k_in(k_var), d_in(d_var);
+// Where piece e lies in the tile.
+struct Place {
+  Var k = make_var("k"), d;
+  Expr k_value, d_value;
+  Stmt wrap(const Stmt& s) const { return let(k, k_value, let(d, d_value, s)); }
+};
+Place place_of(const TileCopy& t, const Expr& e) {
+  Place p;
+  p.d = make_var(t.d_name.substr(0, 1));
+  const bool along_k = goes_along_k(t);
+  const int64_t wide = copies_vectors(t) ? kVector : 1, row = (along_k ? t.k_tile : t.d_tile) / wide;
+  const Expr outer = floor_div(e, row), inner = floor_mod(e, row) * Expr(wide);
+  p.k_value = along_k ? inner : outer;
+  p.d_value = along_k ? outer : inner;
+  return p;
+}
+Exprs shared_index(const TileCopy& t, const Expr& stage, const Place& p) {
+  return t.k_inner ? Exprs{stage, Expr(p.d), Expr(p.k)} : Exprs{stage, Expr(p.k), Expr(p.d)};
+}
+
+// One element, or four along the inner axis: to shared memory, or to t.registers[turn].
+Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Expr& turn, const Expr& e) {
+  const Place p = place_of(t, e);
+  const bool vector = copies_vectors(t);
   const int64_t depth = points(t.k), size = points(t.d);
-  const FlatPoint d(t.d, t.d_begin + d_in, t.d_name), k(t.k, step * Expr(t.k_tile) + k_in, "depth");
+  const FlatPoint d(t.d, t.d_begin + Expr(p.d), t.d_name), k(t.k, step * Expr(t.k_tile) + Expr(p.k), "depth");
   VarMap at = t.batch;
   at.insert(d.at.begin(), d.at.end());
   at.insert(k.at.begin(), k.at.end());
@@ -85,18 +109,23 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
   if (size % t.d_tile != 0) valid = d.flat < Expr(size);
   if (depth < t.k_steps * t.k_tile) valid = both(valid, k.flat < Expr(depth));
   const Read r = read_of(t.value);
-  const Exprs to = {stage, k_in, d_in};
+  if (r.load != nullptr && bool(r.inside)) valid = both(valid, substitute(r.inside, at));
+  const Expr from = r.load ? substitute(r.load->index[0], at) : Expr();
   Stmt s;
-  if (r.load) {
-    if (r.inside) valid = both(valid, substitute(r.inside, at));
+  if (!t.registers) {
     const Exprs scalars = valid ? Exprs{valid} : Exprs{};
-    s = intrin(vector ? "cp_async16" : "cp_async4",
-               {{t.shared, to}, {r.load->buffer, {substitute(r.load->index[0], at)}}}, scalars);
+    s = intrin(vector ? "cp_async16" : "cp_async4", {{t.shared, shared_index(t, stage, p)}, {r.load->buffer, {from}}},
+               scalars);
+  } else if (vector) {
+    const Var j = make_var("j");
+    s = intrin("load4", {{t.registers, {turn}}, {r.load->buffer, {from}}});
+    if (valid)
+      s = if_then(valid, s, loop(j, kVector, store(t.registers, {turn, j}, zero(DType::F32)), ForKind::Unroll));
   } else {
-    const Expr value = substitute(t.value, at);
-    s = store(t.shared, to, valid ? select(valid, value, zero(value->dtype)) : value);
+    const Expr value = r.load ? load(r.load->buffer, {from}) : substitute(t.value, at);
+    s = store(t.registers, {turn}, valid ? select(valid, value, zero(value->dtype)) : value);
   }
-  return let(k_var, k_place, let(d_var, d_place, d.wrap(k.wrap(s))));
+  return p.wrap(d.wrap(k.wrap(s)));
 }
 
 // The axes' values at place `flat` of their row-major order.
@@ -109,25 +138,33 @@ void bind_flat(const std::vector<Axis>& axes, const Expr& flat, VarMap& at) {
   }
 }
 
+std::vector<Var> vars_in(const Expr& e) {
+  std::vector<Var> list;
+  walk(e, [&](const Expr& x) {
+    if (const VarRef* v = as<VarRef>(x)) list.push_back(v->var);
+    return true;
+  });
+  return list;
+}
+
 }  // namespace
 
 FlatPoint::FlatPoint(const std::vector<Axis>& axes, const Expr& number, const std::string& name) : flat(number) {
   if (axes.empty()) return;
-  const Var v = make_var(axes.size() == 1 ? axes[0].var->name : name);
+  // "k" is a place in a tile.
+  const Var v = make_var(axes.size() == 1 && axes[0].var->name != "k" ? axes[0].var->name : name);
   lets_.push_back({v, number});
   flat = Expr(v);
-  int64_t stride = 1;
+  if (axes.size() == 1) {
+    at[axes[0].var.get()] = flat;
+    return;
+  }
+  VarMap values;
+  bind_flat(axes, flat, values);
   for (size_t i = axes.size(); i-- > 0;) {
-    const int64_t n = axes[i].extent.value;
-    const Expr quotient = floor_div(flat, stride);
-    if (axes.size() == 1) {
-      at[axes[i].var.get()] = flat;
-      return;
-    }
     const Var x = make_var(axes[i].var->name);
-    lets_.push_back({x, i == 0 ? quotient : floor_mod(quotient, n)});
+    lets_.push_back({x, values[axes[i].var.get()]});
     at[axes[i].var.get()] = Expr(x);
-    stride *= n;
   }
 }
 
@@ -138,72 +175,85 @@ Stmt FlatPoint::wrap(Stmt body) const {
 }
 
 bool copies_vectors(const TileCopy& t) {
-  if (t.packed) return true;
+  if (t.is_packed) return true;
   const Read r = read_of(t.value);
-  if (!r.load || t.d.empty() || t.d.back().extent.value % kVector != 0) return false;
-  const Var inner = t.d.back().var;
+  const std::vector<Axis>& axes = t.k_inner ? t.k : t.d;
+  if (!r.load || r.load->buffer->dtype != DType::F32 || axes.empty() || axes.back().extent.value % kVector != 0)
+    return false;
+  const Var inner = axes.back().var;
   if (bool(r.inside) && uses_var(r.inside, inner)) return false;
-  std::vector<Var> vars = vars_of(t.d), ks = vars_of(t.k);
-  vars.insert(vars.end(), ks.begin(), ks.end());
-  const auto at = affine_in(r.load->index[0], vars);
-  if (!at) return false;
-  for (size_t i = 0; i < vars.size(); i++)
-    if (vars[i] == inner ? at->coefficients[i] != 1 : at->coefficients[i] % kVector != 0) return false;
-  // What is left is the batch's.
-  Expr rest = at->rest;
-  std::vector<Var> batch;
-  walk(rest, [&](const Expr& e) {
-    if (const VarRef* v = as<VarRef>(e)) batch.push_back(v->var);
-    return true;
-  });
-  const auto offset = offset_of(rest, batch);
-  if (!offset || offset->constant % kVector != 0) return false;
-  for (const Var& v : batch)
-    if (offset->of(v) % kVector != 0) return false;
+  // Every other coefficient keeps the alignment.
+  const std::vector<Var> vars = vars_in(r.load->index[0]);
+  const auto at = offset_of(r.load->index[0], vars);
+  if (!at || at->of(inner) != 1 || at->constant % kVector != 0) return false;
+  for (const Var& v : vars)
+    if (v != inner && at->of(v) % kVector != 0) return false;
   return true;
 }
 
+bool through_registers(const TileCopy& t) {
+  if (t.is_packed) return false;
+  const Read r = read_of(t.value);
+  return !r.load || r.load->buffer->dtype != t.type || t.type != DType::F32;
+}
+
+Buffer registers_of(const TileCopy& t, const std::string& name) {
+  Shape shape = {Dim(turns(t, pieces_of(t)))};
+  if (copies_vectors(t)) shape.push_back(Dim(kVector));
+  return make_buffer(name, DType::F32, shape, Scope::Register);
+}
+
 Stmt copy_tile(const TileCopy& t, const Expr& stage, const Expr& step) {
-  if (t.packed) return copy_packed(t, stage, step);
-  if (copies_vectors(t)) {
-    const int64_t row = t.d_tile / kVector;
-    return by_threads(t, t.k_tile * row, [&](const Expr& e) {
-      return copy_piece(t, stage, step, floor_div(e, row), floor_mod(e, row) * Expr(kVector), true);
-    });
-  }
-  const bool along_k = goes_along_k(t);
-  return by_threads(t, t.k_tile * t.d_tile, [&](const Expr& e) {
-    const Expr outer = floor_div(e, along_k ? t.k_tile : t.d_tile), inner = floor_mod(e, along_k ? t.k_tile : t.d_tile);
-    return copy_piece(t, stage, step, along_k ? inner : outer, along_k ? outer : inner, false);
+  if (t.is_packed) return copy_packed(t, stage, step);
+  return by_threads(t, pieces_of(t),
+                    [&](const Expr& turn, const Expr& e) { return copy_piece(t, stage, step, turn, e); });
+}
+
+Stmt put_tile(const TileCopy& t, const Expr& stage) {
+  if (!t.registers) return {};
+  const bool vector = copies_vectors(t);
+  return by_threads(t, pieces_of(t), [&](const Expr& turn, const Expr& e) {
+    const Place p = place_of(t, e);
+    const Exprs to = shared_index(t, stage, p);
+    if (!vector) return p.wrap(store(t.shared, to, cast(t.type, load(t.registers, {turn}))));
+    const Var j = make_var("j");
+    Exprs next = to;
+    next.back() = next.back() + Expr(j);
+    return p.wrap(loop(j, kVector, store(t.shared, next, cast(t.type, load(t.registers, {turn, j}))), ForKind::Unroll));
   });
 }
 
-Buffer pack_factor(const Canonical& c, const Factor& f, int64_t d_tile, int64_t k_tile, int64_t steps, Scheduled& s) {
+Buffer pack_factor(const Canonical& c, const Factor& f, const TileCopy& t, Scheduled& s) {
   const int64_t size = points(f.d), depth = points(f.k);
-  const Var tile = make_var("tile"), place = make_var("place"), k = make_var("k");
-  const bool whole = depth == steps * k_tile;
+  const Var tile = make_var("tile"), step = make_var("step"), k = make_var("k"), place = make_var("place");
+  const bool whole = depth == t.k_steps * t.k_tile && !t.k_inner;
   std::vector<Axis> axes = f.batch;
-  axes.push_back({tile, Dim((size + d_tile - 1) / d_tile)});
-  if (whole)
+  axes.push_back({tile, Dim((size + t.d_tile - 1) / t.d_tile)});
+  if (whole) {
     axes.insert(axes.end(), f.k.begin(), f.k.end());
-  else
-    axes.push_back({k, Dim(steps * k_tile)});
-  axes.push_back({place, Dim(d_tile)});
-  const Expr d = Expr(tile) * Expr(d_tile) + Expr(place);
+    axes.push_back({place, Dim(t.d_tile)});
+  } else {
+    axes.push_back({step, Dim(t.k_steps)});
+    axes.push_back(t.k_inner ? Axis{place, Dim(t.d_tile)} : Axis{k, Dim(t.k_tile)});
+    axes.push_back(t.k_inner ? Axis{k, Dim(t.k_tile)} : Axis{place, Dim(t.d_tile)});
+  }
+  const Expr d = Expr(tile) * Expr(t.d_tile) + Expr(place), flat_k = Expr(step) * Expr(t.k_tile) + Expr(k);
   VarMap at;
   bind_flat(f.d, d, at);
-  if (!whole) bind_flat(f.k, Expr(k), at);
+  if (!whole) bind_flat(f.k, flat_k, at);
   Expr inside;
-  if (size % d_tile != 0) inside = d < Expr(size);
-  if (!whole) inside = both(inside, Expr(k) < Expr(depth));
+  if (size % t.d_tile != 0) inside = d < Expr(size);
+  if (depth != t.k_steps * t.k_tile) inside = both(inside, flat_k < Expr(depth));
   Expr value = substitute(f.shaped, at);
   if (inside) value = select(inside, value, zero(value->dtype));
-  std::string words = "packed: ";
+  std::string words = "packed: ", summed, kept;
   for (const Axis& a : f.batch) words += a.var->name + ", ";
-  words += "tile, ";
-  for (const Axis& a : f.k) words += a.var->name + ", ";
-  for (const Axis& a : f.d) words += a.var->name + (&a == &f.d.back() ? "" : ", ");
-  return add_packed(s, c, std::move(axes), value, words + " in tile" + (inside ? "; zeros behind the ends" : ""));
+  for (const Axis& a : f.k) summed += (summed.empty() ? "" : ", ") + a.var->name;
+  for (const Axis& a : f.d) kept += (kept.empty() ? "" : ", ") + a.var->name;
+  words += whole ? "tile, " + summed + ", " + kept + " in tile"
+                 : "tile, step, " + (t.k_inner ? kept + " in tile, " + summed + " in step"
+                                               : summed + " in step, " + kept + " in tile");
+  return add_packed(s, c, std::move(axes), cast(t.type, value), words + (inside ? "; zeros behind the ends" : ""));
 }
 
 }  // namespace tc

@@ -70,6 +70,9 @@ TC_VECTOR_16(tc_load8, tc_store8, int16_t, 8)
 TC_VECTOR_16(tc_load16, tc_store16, int8_t, 16)
 TC_VECTOR_16(tc_load16, tc_store16, uint8_t, 16)
 #undef TC_VECTOR_16
+/* of 8 bytes: p is on 8 bytes */
+TC_DEVICE void tc_load2(float to[2], const float *p) { const float2 v = *reinterpret_cast<const float2 *>(p); to[0] = v.x; to[1] = v.y; }
+TC_DEVICE void tc_store2(float *p, const float from[2]) { *reinterpret_cast<float2 *>(p) = make_float2(from[0], from[1]); }
 
 /* --- exchange inside a warp: all 32 lanes call; T is a type of 4 or 8 bytes */
 template <class T>

@@ -42,7 +42,29 @@ inline void store16(void *p, const void *from, const char *file, int line)
   checked_access(p, 16, true, file, line);
   copy16(p, from);
 }
+inline void load8(void *to, const void *p, const char *file, int line)
+{
+  check_aligned(p, 8, file, line);
+  checked_access(p, 8, false, file, line);
+  copy8(to, p);
+}
+inline void store8(void *p, const void *from, const char *file, int line)
+{
+  check_aligned(p, 8, file, line);
+  checked_access(p, 8, true, file, line);
+  copy8(p, from);
+}
 #else
+inline void load8(void *to, const void *p, const char *file, int line)
+{
+  check_aligned(p, 8, file, line);
+  memcpy(to, p, 8);
+}
+inline void store8(void *p, const void *from, const char *file, int line)
+{
+  check_aligned(p, 8, file, line);
+  memcpy(p, from, 8);
+}
 struct alignas(16) Vector16 {
   uint64_t low, high;
 } __attribute__((may_alias));
@@ -74,6 +96,8 @@ TC_VECTOR_16(tc_load8, tc_store8, int16_t, 8)
 TC_VECTOR_16(tc_load16, tc_store16, int8_t, 16)
 TC_VECTOR_16(tc_load16, tc_store16, uint8_t, 16)
 #undef TC_VECTOR_16
+inline void tc_load2(float to[2], const float *p, TC_CUDA_HERE) { tc_cpu::load8(to, p, file, line); }
+inline void tc_store2(float *p, const float from[2], TC_CUDA_HERE) { tc_cpu::store8(p, from, file, line); }
 
 template <class T>
 T tc_shuffle_xor(T x, int by, TC_CUDA_HERE) { return __shfl_xor_sync(~0u, x, by, 32, file, line); }

@@ -1,0 +1,159 @@
+#include "templates/cuda/block_gemm.h"
+
+#include "ir/loop/intrin.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+BlockGemm::BlockGemm(const CudaContraction& m, const CudaPlan& plan)
+    : m_(m),
+      plan_(plan),
+      t_(plan.tile),
+      group_(make_var(plan.splits == 1  ? "batch"
+                      : m.batch.empty() ? "part"
+                                        : "group")) {
+  z_ = std::make_unique<FlatPoint>(m_.batch, plan_.splits > 1 ? floor_div(Expr(group_), plan_.splits) : Expr(group_),
+                                   "batch");
+  if (plan_.splits > 1)
+    partial_ = make_buffer("partial", DType::F32, {Dim(plan_.splits * m_.batches() * m_.rows() * m_.columns())},
+                           Scope::Workspace);
+}
+
+Expr BlockGemm::split() const { return floor_mod(Expr(group_), plan_.splits); }
+
+Stmt BlockGemm::build(Scheduled& s) {
+  const int64_t row_tiles = ceil_div(m_.rows(), t_.rows), column_tiles = ceil_div(m_.columns(), t_.columns);
+  const TileCopy p = tile_of(m_.p, m_.m, "row", block_m_, t_.rows, row_tiles, s);
+  const TileCopy q = tile_of(m_.q, m_.n, "column", block_n_, t_.columns, column_tiles, s);
+  Stmt code = alloc(acc_, seq({clear(), sum(p, q), plan_.splits > 1 ? store_partial() : store_result()}));
+  code = with_places(z_->wrap(code));
+  Stmt launch = loop(thread_, t_.threads(), code, ForKind::ThreadX);
+  launch = alloc(p.shared, alloc(q.shared, launch));
+  launch = loop(block_m_, row_tiles, launch, ForKind::BlockY);
+  launch = loop(block_n_, column_tiles, launch, ForKind::BlockX);
+  launch = loop(group_, m_.batches() * plan_.splits, launch, ForKind::BlockZ);
+  if (plan_.splits == 1) return launch;
+  return alloc(partial_, seq({comment("each of " + to_text(plan_.splits) + " parts of the sum", launch),
+                              comment("the parts added up, in order", add_parts())}));
+}
+
+TileCopy BlockGemm::tile_of(const Factor& f, const std::vector<Axis>& axes, const std::string& place, const Var& block,
+                            int64_t size, int64_t tiles, Scheduled& s) const {
+  TileCopy c;
+  c.d = axes;
+  c.d_name = place;
+  c.d_begin = Expr(block) * Expr(size);
+  c.d_tile = size;
+  c.k = m_.k;
+  c.batch = z_->at;
+  c.k_tile = t_.depth;
+  c.k_steps = plan_.splits * plan_.steps;
+  c.thread = thread_;
+  c.threads = t_.threads();
+  c.is_packed = f.packed;
+  if (!f.packed) c.value = f.value;
+  place_tile(c, f.name);
+  if (f.packed) {
+    c.packed = pack_factor(m_.c, f, c, s);
+    Expr matrix = 0;
+    for (const Axis& a : f.batch) matrix = matrix * Expr(a.extent) + z_->at.at(a.var.get());
+    c.packed_tile = matrix * Expr(tiles) + Expr(block);
+  }
+  if (through_registers(c)) c.registers = registers_of(c, f.name + "_next");
+  return c;
+}
+
+// With S stages, turn s issues the copies of step s and multiplies step s - (S - 1): S - 1 turns more than there are
+// steps. What passes through registers is read before the products and stored behind them. One barrier a turn: a stage
+// is filled when every thread has left it.
+Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
+  const int64_t stages = plan_.stages;
+  const Var step = make_var("step"), stage = make_var("stage");
+  Expr first = Expr(step);
+  if (plan_.splits > 1) first = split() * Expr(plan_.steps) + Expr(step);
+  const Expr is_step = Expr(step) < Expr(plan_.steps);
+  auto if_step = [&](const Stmt& s) { return s ? if_then(is_step, s) : s; };
+  const Expr ready = stages == 2 ? Expr(1) - Expr(stage) : floor_mod(Expr(step) + Expr(1), stages);
+  Stmt turn =
+      seq({intrin("cp_async_wait", {}, {Expr(stages - 2)}), barrier(Scope::Shared),
+           if_step(seq({copy_tile(p, stage, first), copy_tile(q, stage, first)})), intrin("cp_async_commit", {}),
+           if_then(Expr(step) >= Expr(stages - 1), multiply(p.shared, q.shared, ready)),
+           if_step(seq({put_tile(p, stage), put_tile(q, stage)}))});
+  for (const TileCopy* t : {&p, &q})
+    if (t->registers) turn = alloc(t->registers, turn);
+  const std::string words = stages == 2 ? "while a step's tiles are on their way, the step before it is multiplied"
+                                        : "while the tiles of " + to_text(stages - 1) +
+                                              " steps are on their way, the step before them is multiplied";
+  return comment(words, loop(step, plan_.steps + stages - 1, let(stage, floor_mod(Expr(step), stages), turn)));
+}
+
+Stmt BlockGemm::if_row(const FlatPoint& row, const Stmt& s) const {
+  return row.wrap(m_.rows() % t_.rows != 0 ? if_then(row.flat < Expr(m_.rows()), s) : s);
+}
+
+Stmt BlockGemm::store_result() const {
+  return comment("the results of this thread", over_runs([&](const Run& run) {
+                   const int64_t columns = m_.columns();
+                   const bool vector = !m_.n.empty() && m_.n.back().extent.value % run.count == 0;
+                   const Var j = make_var("j");
+                   const FlatPoint n(m_.n, vector ? run.column : run.column + Expr(j), "column");
+                   VarMap at = run.row.at;
+                   at.insert(z_->at.begin(), z_->at.end());
+                   at.insert(n.at.begin(), n.at.end());
+                   if (vector) at[m_.n.back().var.get()] = at[m_.n.back().var.get()] + Expr(j);
+                   const Expr sum = run.sum(Expr(j));
+                   const Expr value = rewrite(substitute(m_.c.epilogue, at), [&](const Expr& e) -> Expr {
+                     const Load* l = as<Load>(e);
+                     return l && l->buffer == m_.c.reduced ? sum : Expr();
+                   });
+                   Stmt s = store(m_.c.out, {substitute(m_.c.out_index, at)}, value);
+                   if (vector) s = loop(j, run.count, s, ForKind::Vector);
+                   if (columns % t_.columns != 0) s = if_then(n.flat < Expr(columns), s);
+                   s = n.wrap(s);
+                   return vector ? s : loop(j, run.count, s, ForKind::Unroll);
+                 }));
+}
+
+// partial[split][batch][row][column]
+Expr BlockGemm::partial_index(const Expr& split, const Expr& batch, const Expr& row, const Expr& column) const {
+  return ((split * Expr(m_.batches()) + batch) * Expr(m_.rows()) + row) * Expr(m_.columns()) + column;
+}
+
+Stmt BlockGemm::store_partial() const {
+  return over_runs([&](const Run& run) {
+    const int64_t columns = m_.columns();
+    const bool vector = columns % run.count == 0;
+    const Var j = make_var("j"), n = make_var("column");
+    const Expr to = partial_index(split(), z_->flat, run.row.flat, vector ? Expr(n) + Expr(j) : Expr(n));
+    Stmt s = store(partial_, {to}, run.sum(Expr(j)));
+    if (vector) s = loop(j, run.count, s, ForKind::Vector);
+    if (columns % t_.columns != 0) s = if_then(Expr(n) < Expr(columns), s);
+    s = let(n, vector ? run.column : run.column + Expr(j), s);
+    return vector ? s : loop(j, run.count, s, ForKind::Unroll);
+  });
+}
+
+Stmt BlockGemm::add_parts() const {
+  const Buffer sum = make_buffer(m_.c.name.empty() ? "sum" : m_.c.name, DType::F32, {}, Scope::Register);
+  auto flat = [](const std::vector<Axis>& axes) {
+    Expr e = 0;
+    for (const Axis& a : axes) e = e * Expr(a.extent) + Expr(a.var);
+    return e;
+  };
+  const Var part = make_var("part");
+  const Expr from = partial_index(part, flat(m_.batch), flat(m_.m), flat(m_.n));
+  const Stmt add = loop(part, plan_.splits, store(sum, {}, load(partial_, {from}), Op::Add), ForKind::Unroll);
+  const Expr result = substitute_buffers(m_.c.epilogue, {{m_.c.reduced.get(), sum}});
+  std::vector<Axis> axes = m_.batch;
+  axes.insert(axes.end(), m_.m.begin(), m_.m.end());
+  axes.insert(axes.end(), m_.n.begin(), m_.n.end());
+  const Stmt body = seq({store(sum, {}, zero(DType::F32)), add, store(m_.c.out, {m_.c.out_index}, result)});
+  return thread_per_point(axes, alloc(sum, body));
+}
+
+}  // namespace tc
