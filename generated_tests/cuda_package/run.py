@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "package"))
 import models  # noqa: E402
+import precision  # noqa: E402
 
 TOOL = ROOT / "build" / "tc-emit"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
@@ -37,8 +38,8 @@ def last_line(result):
     return next((line for line in lines if "error" in line), lines[-1] if lines else "no output")
 
 
-def emit(model, out, target, **options):
-    result = run(TOOL, "--quiet", "--target", target, model, "-o", out, **options)
+def emit(model, out, target, *flags, **options):
+    result = run(TOOL, "--quiet", "--target", target, *flags, model, "-o", out, **options)
     if result.returncode:
         check(f"emit {model.name} for {target}", False, last_line(result))
     return out
@@ -51,6 +52,25 @@ def build(package, folder, *flags):
             check(f"build {package.name} {' '.join(flags)}", False, last_line(result))
             return False
     return True
+
+
+def precisions(work):
+    """What tensor cores multiply, as text: the bits of ONNX Runtime on integers, and no race."""
+    model, inputs = precision.products(work / "products.onnx")
+    io = work / "products_io"
+    io.mkdir()
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    for k, value in enumerate(inputs.values()):
+        np.save(io / f"input_{k}.npy", value)
+    for k, value in enumerate(session.run(None, inputs)):
+        np.save(io / f"output_{k}.npy", value)
+    for name in ("fp32", "tf32", "fp16", "bf16"):
+        package, folder = emit(model, work / f"products_{name}", "cuda", "--precision", name), work / f"products_{name}_build"
+        used = any("tc_mma_" in path.read_text() for path in (package / "kernels").glob("*.cu"))
+        check(f"{name} {'uses' if used else 'does not use'} tensor cores", used == (name != "fp32"))
+        if build(package, folder, "-DTC_CUDA_CHECK=ON"):
+            result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", "0")
+            check(f"sums of products in {name}: exact on integers, no race", result.returncode == 0, last_line(result))
 
 
 def reference(model, folder):
@@ -150,6 +170,7 @@ def main():
         for model in (cnn, models.mixed_types(work / "mixed.onnx"), work / "decision.onnx"):
             runs_right(work, model)
         swaps(work, digits, cnn)
+        precisions(work)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

@@ -5,11 +5,11 @@
 //                                                         unroll j in 0 .. +4: y_v[j] = max(acc[i, j] + b_v[j], 0)
 //                                                         store4(y[n], y_v)
 //
-// A loop of kind Vector with as many turns as 16 bytes have elements (or 8 bytes elements of 4), whose body stores to one place of global or
-// scratch memory that moves by one element a turn and begins at a multiple of 16 bytes, as it follows from the
-// coefficients of the index and from what the lets around say. Reads of the same form that are made in every turn are
-// gathered too; others stay. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs:
-// flattened buffers; runs before pointers are hoisted. Leaves: no loop of kind Vector.
+// A loop of kind Vector with as many turns as 16 bytes have elements (or 8 bytes elements of 4), whose body stores to
+// one place of global or scratch memory that moves by one element a turn and begins at a multiple of 16 bytes, as it
+// follows from the coefficients of the index and from what the lets around say. Reads of the same form that are made in
+// every turn are gathered too; others stay. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes.
+// Needs: flattened buffers; runs before pointers are hoisted. Leaves: no loop of kind Vector.
 #include "passes/loop/vectorize_loops.h"
 
 #include <map>

@@ -164,5 +164,23 @@ TEST(CudaContraction, LongSumsAreShared) {
   EXPECT_EQ(strict.words.find("blocks share a sum"), std::string::npos) << strict.words;
 }
 
+// What the interpreter cannot run is run as text by the package tests; here, that the right instructions are there.
+TEST(CudaContraction, TensorCores) {
+  const TestFunction f = padded_convolution({.h = 14, .w = 14, .c = 32, .oc = 64, .pad = 1});
+  const std::pair<Precision, const char*> instructions[] = {
+      {Precision::Tf32, "mma_tf32_k8"}, {Precision::F16, "mma_f16_k16"}, {Precision::Bf16, "mma_bf16_k16"}};
+  for (const auto& [precision, mma] : instructions) {
+    const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.precision = precision});
+    EXPECT_NE(to_text(s.body).find(mma), std::string::npos) << to_text(s.body);
+    EXPECT_EQ(s.prologue.outputs.at(0)->dtype, precision == Precision::Tf32  ? DType::F32
+                                               : precision == Precision::F16 ? DType::F16
+                                                                             : DType::BF16);
+    const Scheduled old = schedule_cuda(f.fn, f.constant, *find_arch("sm_75"), {.precision = precision});
+    EXPECT_EQ(to_text(old.body).find("mma_") != std::string::npos, precision == Precision::F16);
+  }
+  const Scheduled plain = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
+  EXPECT_EQ(to_text(plain.body).find("mma_"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tc

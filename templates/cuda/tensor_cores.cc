@@ -71,9 +71,11 @@ class TensorCoreGemm final : public BlockGemm {
   Stmt over_runs(const RunBody& body) const override {
     const Var i = make_var("i"), h = make_var("h"), j = make_var("j");
     const Var lane_m = make_var("lane_m"), lane_n = make_var("lane_n");
-    const Expr row_of_lane = Expr(block_m_) * Expr(t_.rows) + Expr(warp_m_) + Expr(i) * Expr(kPieceRows) + Expr(h) * Expr(8) + Expr(lane_m);
+    const Expr row_of_lane =
+        Expr(block_m_) * Expr(t_.rows) + Expr(warp_m_) + Expr(i) * Expr(kPieceRows) + Expr(h) * Expr(8) + Expr(lane_m);
     const FlatPoint row(m_.m, row_of_lane, "row");
-    const Expr column = Expr(block_n_) * Expr(t_.columns) + Expr(warp_n_) + Expr(j) * Expr(kPieceColumns) + Expr(lane_n);
+    const Expr column =
+        Expr(block_n_) * Expr(t_.columns) + Expr(warp_n_) + Expr(j) * Expr(kPieceColumns) + Expr(lane_n);
     Stmt s = body({row, column, 2, [&](const Expr& e) { return load(acc_, {i, j, Expr(h) * Expr(2) + e}); }});
     s = loop(h, 2, if_row(row, loop(j, across_, s, ForKind::Unroll)), ForKind::Unroll);
     s = loop(i, down_, s, ForKind::Unroll);

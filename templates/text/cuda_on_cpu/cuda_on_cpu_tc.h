@@ -46,13 +46,13 @@ inline void load8(void *to, const void *p, const char *file, int line)
 {
   check_aligned(p, 8, file, line);
   checked_access(p, 8, false, file, line);
-  copy8(to, p);
+  store_hidden(to, p, 8);
 }
 inline void store8(void *p, const void *from, const char *file, int line)
 {
   check_aligned(p, 8, file, line);
   checked_access(p, 8, true, file, line);
-  copy8(p, from);
+  store_hidden(p, from, 8);
 }
 #else
 inline void load8(void *to, const void *p, const char *file, int line)
