@@ -144,9 +144,21 @@ class Vectorizer {
     }
     if (const Select* k = as<Select>(e)) {  // its sides are read or not
       const Expr c = gather(k->condition, f, lane, out);
-      return c.same_as(k->condition) ? e : select(c, k->yes, k->no);
+      return select(c, gathered(k->yes, f, lane), gathered(k->no, f, lane));
     }
     return e;
+  }
+
+  // What is in arrays already comes from there.
+  Expr gathered(const Expr& e, const For& f, const Expr& lane) const {
+    return rewrite(e, [&](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);
+      const Expr first = l ? first_of(l->buffer, l->index, f) : Expr();
+      if (!first) return {};
+      for (const Gathered& g : gathered_)
+        if (g.from == l->buffer && structurally_equal(g.first, first)) return load(g.array, {lane});
+      return {};
+    });
   }
 
   struct Gathered {

@@ -1,19 +1,58 @@
 // No reduction: a thread per element of the result. Axes that all operands walk as one are merged, so that most
-// functions are one flat index.
+// functions are one flat index. Where everything lies on 16 bytes, a thread has as many elements as these hold.
 #include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
 #include "templates/cuda/template.h"
 
 namespace tc {
+namespace {
+
+// Fewer elements than these many threads a multiprocessor have are spread one by one.
+constexpr int64_t kThreadsToFill = 128;
+
+// Elements of a thread: neighbours in the result and in every operand that moves along the innermost axis.
+int64_t vector_of(const Canonical& c, const CudaModel& gpu) {
+  const int64_t bytes = info(c.out->dtype).bytes, n = bytes > 0 ? 16 / bytes : 1;
+  if (n < 2 || c.axes.empty() || c.axes.back().extent.value % n != 0) return 1;
+  if (points(c.axes) < n * kThreadsToFill * gpu.multiprocessors) return 1;
+  const std::vector<Var> vars = vars_of(c.axes);
+  auto aligned = [&](const Expr& index, bool may_stay) {
+    const auto o = offset_of(index, vars);
+    if (!o) return false;
+    if (o->of(vars.back()) == 0) return may_stay;
+    bool ok = o->of(vars.back()) == 1 && o->constant % n == 0;
+    for (size_t i = 0; i + 1 < vars.size(); i++) ok = ok && o->of(vars[i]) % n == 0;
+    return ok;
+  };
+  if (!aligned(c.out_index, false)) return 1;
+  for (const Load* l : loads_of(c.epilogue))
+    if (l->index.size() != 1 || info(l->buffer->dtype).bytes != bytes || !aligned(l->index[0], true)) return 1;
+  return n;
+}
+
+Stmt in_vectors(Canonical c, int64_t n) {
+  Axis& inner = c.axes.back();
+  const Var j = make_var("j"), quad = make_var(inner.var->name);
+  Stmt body = store(c.out, {c.out_index}, c.epilogue);
+  body = substitute(body, {{inner.var.get(), Expr(quad) * Expr(n) + Expr(j)}});
+  inner = {quad, Dim(inner.extent.value / n)};
+  return thread_per_point(c.axes, loop(j, n, body, ForKind::Vector));
+}
+
+}  // namespace
 
 std::optional<Scheduled> cuda_elementwise(const CudaArgs& a) {
   if (!a.canonical || bool(a.canonical->value)) return {};
   Canonical c = *a.canonical;
   merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
+  const int64_t n = vector_of(c, a.gpu);
   Scheduled s;
-  s.body = seq({border_launch(c), thread_per_point(c.axes, store(c.out, {c.out_index}, c.epilogue))});
+  s.body = seq(
+      {border_launch(c), n > 1 ? in_vectors(c, n) : thread_per_point(c.axes, store(c.out, {c.out_index}, c.epilogue))});
   bind_operands(s, c);
   s.family = "elementwise";
-  s.words = "a thread per element";
+  s.words = n > 1 ? to_text(n) + " elements a thread, 16 bytes an access" : "a thread per element";
   return s;
 }
 

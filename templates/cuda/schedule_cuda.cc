@@ -16,6 +16,7 @@ std::optional<Scheduled> cuda_stages(const CudaArgs& a) {
 
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
+    cuda_transpose,      // no reduction, neighbours of the result are far apart in an operand
     cuda_elementwise,    // no reduction
     cuda_matrix_vector,  // sums of products with few rows
     cuda_contraction,    // sums of products

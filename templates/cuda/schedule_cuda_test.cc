@@ -1,5 +1,5 @@
-// Schedules for a GPU equal the plain loops, without a race: bit for bit, on integers small enough that the order of sums
-// does not matter. The tests of operators (ir/ops) ask the same of every operator's definition.
+// Schedules for a GPU equal the plain loops, without a race: bit for bit, on integers small enough that the order of
+// sums does not matter. The tests of operators (ir/ops) ask the same of every operator's definition.
 #include "templates/cuda/schedule_cuda.h"
 
 #include <algorithm>

@@ -1,0 +1,143 @@
+// Moves that turn memory by 90 degrees, with arithmetic around them: what neighbours in the result read is far apart.
+//
+//   tile[c][a] = x[.., c, .., a]     32 x 32 elements, neighbouring threads read neighbours of x
+//   barrier
+//   y[.., a, .., c] = tile[c][a]     and write neighbours of y
+//
+// Rows of the tile are padded to 33, so that its columns fall into different banks.
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "templates/cuda/contraction.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kTile = 32, kRows = 8;
+constexpr int64_t kLeast = 16;  // shorter axes leave most of a tile empty
+
+// Loads that are made at every point.
+void certain_loads(const Expr& e, std::vector<const Load*>& list) {
+  if (const Load* l = as<Load>(e)) return list.push_back(l);
+  if (const Cast* k = as<Cast>(e)) return certain_loads(k->value, list);
+  if (const Select* k = as<Select>(e)) return certain_loads(k->condition, list);
+  const Apply* k = as<Apply>(e);
+  if (!k || k->op == Op::And || k->op == Op::Or || k->op == Op::Index) return;
+  for (const Expr& x : k->args) certain_loads(x, list);
+}
+
+struct Turned {
+  size_t inner, outer;  // axes: neighbours in the result, neighbours in the operands
+  Exprs loads;          // through tiles
+};
+
+std::optional<Turned> match(const Canonical& c) {
+  const std::vector<Var> vars = vars_of(c.axes);
+  const auto out = offset_of(c.out_index, vars);
+  if (!out) return {};
+  size_t inner = vars.size();
+  for (size_t i = 0; i < vars.size(); i++)
+    if (out->of(vars[i]) == 1) inner = i;
+  if (inner == vars.size() || c.axes[inner].extent.value < kLeast) return {};
+  Turned t{inner, vars.size(), {}};
+  std::vector<const Load*> loads;
+  certain_loads(c.epilogue, loads);
+  for (const Load* l : loads) {
+    const auto o = l->index.size() == 1 ? offset_of(l->index[0], vars) : std::nullopt;
+    if (!o || std::abs(o->of(vars[inner])) <= 1) continue;
+    for (size_t i = 0; i < vars.size(); i++)
+      if (o->of(vars[i]) == 1 && c.axes[i].extent.value >= kLeast && (t.outer == vars.size() || t.outer == i)) {
+        t.outer = i;
+        t.loads.push_back(load(l->buffer, l->index));
+      }
+  }
+  if (t.loads.empty() || t.loads.size() > 2) return {};
+  return t;
+}
+
+class Transpose {
+ public:
+  Transpose(const Canonical& c, const Turned& t)
+      : c_(c), t_(t), inner_(c.axes[t.inner]), outer_(c.axes[t.outer]), rest_(rest()), at_(rest_, Expr(z_), "plane") {}
+
+  Stmt build() const {
+    std::vector<Buffer> tiles;
+    Stmts fill;
+    Expr value = c_.epilogue;
+    const Var k = make_var("turn"), ty = make_var("ty"), tx = make_var("tx"), thread = make_var("thread");
+    const Expr along = Expr(k) * Expr(kRows) + Expr(ty);
+    for (const Expr& read : t_.loads) {
+      const Load* l = as<Load>(read);
+      const Buffer tile =
+          make_buffer(l->buffer->name + "_tile", l->buffer->dtype, {Dim(kTile), Dim(kTile + 1)}, Scope::Shared);
+      tiles.push_back(tile);
+      fill.push_back(store(tile, {along, tx}, read));
+      value = rewrite(value, [&](const Expr& e) -> Expr {
+        return as<Load>(e) && structurally_equal(e, read) ? load(tile, {tx, along}) : Expr();
+      });
+    }
+    const Expr inner0 = Expr(x_) * Expr(kTile), outer0 = Expr(y_) * Expr(kTile);
+    const Stmt in = at_point(seq(fill), inner0 + along, outer0 + Expr(tx));
+    const Stmt out = at_point(store(c_.out, {c_.out_index}, value), inner0 + Expr(tx), outer0 + along);
+    auto rows = [&](const Stmt& s) { return loop(k, kTile / kRows, s, ForKind::Unroll); };
+    Stmt body = seq({comment("neighbouring threads read neighbours", rows(in)), barrier(Scope::Shared),
+                     comment("and write neighbours", rows(out))});
+    body = let(tx, floor_mod(Expr(thread), kTile), let(ty, floor_div(Expr(thread), kTile), at_.wrap(body)));
+    Stmt s = loop(thread, kTile * kRows, body, ForKind::ThreadX);
+    for (const Buffer& b : tiles) s = alloc(b, s);
+    s = loop(x_, tiles_of(inner_), s, ForKind::BlockX);
+    s = loop(y_, tiles_of(outer_), s, ForKind::BlockY);
+    return points(rest_) > 1 ? loop(z_, points(rest_), s, ForKind::BlockZ) : substitute(s, {{z_.get(), Expr(0)}});
+  }
+
+  bool fits_a_grid() const { return points(rest_) <= 65535 && tiles_of(outer_) <= 65535; }
+
+ private:
+  std::vector<Axis> rest() const {
+    std::vector<Axis> list;
+    for (size_t i = 0; i < c_.axes.size(); i++)
+      if (i != t_.inner && i != t_.outer) list.push_back(c_.axes[i]);
+    return list;
+  }
+  static int64_t tiles_of(const Axis& a) { return (a.extent.value + kTile - 1) / kTile; }
+
+  Stmt at_point(Stmt s, const Expr& inner, const Expr& outer) const {
+    Expr inside;
+    auto also = [&](const Axis& a) {
+      if (a.extent.value % kTile == 0) return;
+      const Expr e = Expr(a.var) < Expr(a.extent);
+      inside = inside ? inside && e : e;
+    };
+    also(inner_);
+    also(outer_);
+    if (inside) s = if_then(inside, s);
+    s = substitute(s, at_.at);
+    return let(inner_.var, inner, let(outer_.var, outer, s));
+  }
+
+  const Canonical& c_;
+  const Turned& t_;
+  const Axis inner_, outer_;
+  const Var x_ = make_var("block_x"), y_ = make_var("block_y"), z_ = make_var("plane");
+  const std::vector<Axis> rest_;
+  const FlatPoint at_;
+};
+
+}  // namespace
+
+std::optional<Scheduled> cuda_transpose(const CudaArgs& a) {
+  if (!a.canonical || bool(a.canonical->value)) return {};
+  Canonical c = *a.canonical;
+  merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
+  const auto t = match(c);
+  if (!t) return {};
+  const Transpose loops(c, *t);
+  if (!loops.fits_a_grid()) return {};
+  Scheduled s;
+  s.body = seq({border_launch(c), loops.build()});
+  bind_operands(s, c);
+  s.family = "transpose";
+  s.words = "tiles of 32 x 32 turned in shared memory";
+  return s;
+}
+
+}  // namespace tc
