@@ -55,7 +55,33 @@ TestFunction row_sum(int64_t rows, int64_t columns) {
 
 TEST(CudaRows, OneValueARow) {
   for (const int64_t n : kLengths) expect_equal(row_sum(37, n), "rows");
-  expect_equal(row_sum(1, 100000), "rows");
+}
+
+// The sum over one of three axes, the largest value over two.
+TestFunction across(Op op, int64_t outer, int64_t depth, int64_t inner) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {outer, depth, inner}), g = b.input("g", {inner});
+  const Buffer s = b.reduce("total", op, {outer, inner}, {depth}, [&](const Exprs& i, const Exprs& r) {
+    return load(x, {i[0], r[0], i[1]});
+  });
+  return b.take(b.compute("y", {outer, inner}, [&](const Exprs& i) { return load(s, i) * load(g, {i[1]}); }));
+}
+
+TEST(CudaColumns, Tails) {
+  for (const int64_t depth : {16, 17, 64, 1001})
+    for (const int64_t inner : {32, 33, 96, 130}) {
+      expect_equal(across(Op::Add, 1, depth, inner), "columns");
+      expect_equal(across(Op::Max, 3, depth, inner), "columns");
+    }
+  expect_equal(across(Op::Add, 2, 3, 64), "per_result");
+  expect_equal(across(Op::Add, 2, 100, 5), "per_result");
+}
+
+TEST(CudaColumns, FewAndLongReductionsAreShared) {
+  for (const int64_t n : {100000, 131072, 65537 * 3}) {
+    EXPECT_EQ(expect_equal(row_sum(1, n), ""), "blocks share a reduction, whose parts a second launch joins");
+    expect_equal(row_sum(3, n), "");
+  }
 }
 
 TEST(CudaRows, WithoutElements) {

@@ -1,0 +1,187 @@
+// One reduction whose neighbouring results read neighbours: means over pixels, sums over rows.
+//
+//   each thread, for its column and its part of the sum:     32 columns a block, the threads of a warp side by side
+//     sum += x[r][column]                                    neighbouring threads read neighbours
+//   part_of[part][column] = sum, barrier
+//   y[column] = epilogue(the parts, in order)
+//
+// Few results of long reductions along memory: a first launch reduces parts of them, a second one adds these up.
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "passes/loop/lower_thread_allreduce.h"
+#include "support/text.h"
+#include "templates/cuda/contraction.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kColumns = 32, kParts = 8;
+constexpr int64_t kLeastDepth = 16;                        // shorter reductions are a thread's
+constexpr int64_t kPartLength = 4096, kLongest = 1 << 16;  // of rows that several blocks share
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The order of the definition is given up: f32 and f64 join in parts.
+bool joins_in_parts(const CudaArgs& a) {
+  if (!a.canonical || !bool(a.canonical->value) || a.options.strict_fp) return false;
+  const Canonical& c = *a.canonical;
+  const bool plain = c.combine == Op::Add || c.combine == Op::Mul || c.combine == Op::Max || c.combine == Op::Min;
+  return plain && info(c.reduced->dtype).bytes >= 4 && points(c.axes) > 0 && points(c.raxes) > 0 && !c.border;
+}
+
+Expr identity(Op op, DType t) {
+  return op == Op::Add ? zero(t) : op == Op::Mul ? make_const(t, 1) : op == Op::Max ? lowest(t) : highest(t);
+}
+
+class ColumnLoops {
+ public:
+  explicit ColumnLoops(const Canonical& c) : c_(c) {
+    inner_ = c.axes.back();
+    outer_.assign(c.axes.begin(), c.axes.end() - 1);
+  }
+
+  Stmt build() const {
+    const DType t = c_.reduced->dtype;
+    const Buffer sum = make_buffer(c_.name.empty() ? "acc" : c_.name, t, {}, Scope::Register),
+                 parts = make_buffer("part_of", t, {Dim(kParts), Dim(kColumns)}, Scope::Shared);
+    const Var thread = make_var("thread"), tx = make_var("tx"), part = make_var("part"), turn = make_var("i"),
+              block = make_var("block"), p = make_var("p"), line = make_var("group");
+    const FlatPoint outer(outer_, Expr(line), "group");
+    const int64_t depth = points(c_.raxes), turns = ceil_div(depth, kParts);
+    const FlatPoint r(c_.raxes, Expr(turn) * Expr(kParts) + Expr(part), "r");
+    VarMap at = outer.at;
+    at.insert(r.at.begin(), r.at.end());
+    Stmt add = store(sum, {}, substitute(c_.value, at), c_.combine);
+    if (depth % kParts != 0) add = if_then(r.flat < Expr(depth), add);
+    add = loop(turn, turns, r.wrap(add));
+    const Expr inside = Expr(inner_.var) < Expr(inner_.extent);
+    const bool whole = inner_.extent.value % kColumns == 0;
+    if (!whole) add = if_then(inside, add);
+    const Expr result = substitute_buffers(substitute(c_.epilogue, outer.at), {{c_.reduced.get(), sum}});
+    Stmt finish = seq({store(sum, {}, substitute(c_.init, outer.at)),
+                       loop(p, kParts, store(sum, {}, load(parts, {p, tx}), c_.combine), ForKind::Unroll),
+                       store(c_.out, {substitute(c_.out_index, outer.at)}, result)});
+    finish = if_then(whole ? eq(part, 0) : eq(part, 0) && inside, finish);
+    Stmt body = seq({store(sum, {}, identity(c_.combine, t)), comment("this thread's part of its column", add),
+                     store(parts, {part, tx}, load(sum, {})), barrier(Scope::Shared),
+                     comment("the parts joined, in order", finish)});
+    body = alloc(sum, body);
+    body = let(inner_.var, Expr(block) * Expr(kColumns) + Expr(tx), outer.wrap(body));
+    body = let(tx, floor_mod(Expr(thread), kColumns), let(part, floor_div(Expr(thread), kColumns), body));
+    Stmt s = alloc(parts, loop(thread, kColumns * kParts, body, ForKind::ThreadX));
+    s = loop(block, ceil_div(inner_.extent.value, kColumns), s, ForKind::BlockX);
+    const int64_t lines = points(outer_);
+    return lines > 1 ? loop(line, lines, s, ForKind::BlockY) : substitute(s, {{line.get(), Expr(0)}});
+  }
+
+ private:
+  const Canonical& c_;
+  Axis inner_;
+  std::vector<Axis> outer_;
+};
+
+// Does every read that follows a variable of the reduction walk memory side by side along the innermost axis?
+bool reads_columns(const Canonical& c) {
+  if (c.axes.empty() || c.axes.back().extent.value < kColumns || points(c.raxes) < kLeastDepth) return false;
+  std::vector<Var> vars = vars_of(c.axes), r = vars_of(c.raxes);
+  vars.insert(vars.end(), r.begin(), r.end());
+  bool found = false;
+  for (const Load* l : loads_of(c.value)) {
+    const auto o = l->index.size() == 1 ? offset_of(l->index[0], vars) : std::nullopt;
+    if (!o) return false;
+    const int64_t step = o->of(c.axes.back().var);
+    if (step != 0 && step != 1) return false;
+    found |= step == 1;
+  }
+  return found;
+}
+
+// One axis of the reduction whose neighbours lie side by side.
+bool reads_along(const Canonical& c) {
+  if (c.raxes.size() != 1) return false;
+  std::vector<Var> vars = vars_of(c.axes);
+  vars.push_back(c.raxes[0].var);
+  for (const Load* l : loads_of(c.value)) {
+    const auto o = l->index.size() == 1 ? offset_of(l->index[0], vars) : std::nullopt;
+    if (!o || (o->of(vars.back()) != 1 && o->of(vars.back()) != 0)) return false;
+  }
+  return true;
+}
+
+// Parts of rows, a block each, then rows of parts, a warp each.
+class SharedRows {
+ public:
+  explicit SharedRows(const Canonical& c)
+      : c_(c), t_(c.reduced->dtype), count_(ceil_div(points(c.raxes), kPartLength)) {}
+
+  Stmt build() const {
+    const Buffer partial = make_buffer("partial", t_, {Dim(points(c_.axes)), Dim(count_)}, Scope::Workspace);
+    return alloc(partial, seq({comment("each part of the reductions", parts(partial)),
+                               comment("the parts joined", joined(partial))}));
+  }
+
+ private:
+  Stmt parts(const Buffer& partial) const {
+    const Var part = make_var("part"), row = make_var("row"), thread = make_var("thread"), turn = make_var("i");
+    const FlatPoint at(c_.axes, Expr(row), "row");
+    const Buffer sum = scalar();
+    const Axis& r = c_.raxes[0];
+    Stmt add = store(sum, {}, substitute(c_.value, at.at), c_.combine);
+    if (r.extent.value % kPartLength != 0) add = if_then(Expr(r.var) < Expr(r.extent), add);
+    add = let(r.var, Expr(part) * Expr(kPartLength) + Expr(turn) * Expr(kBlockThreads) + Expr(thread), add);
+    Stmt body = seq({store(sum, {}, identity(c_.combine, t_)), loop(turn, kPartLength / kBlockThreads, add),
+                     allreduce(sum, c_.combine, kBlockThreads),
+                     if_then(eq(thread, 0), store(partial, {row, part}, load(sum, {})))});
+    return grid(loop(thread, kBlockThreads, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, part);
+  }
+
+  Stmt joined(const Buffer& partial) const {
+    const Var row = make_var("row"), thread = make_var("thread"), turn = make_var("i"), part = make_var("part");
+    const FlatPoint at(c_.axes, Expr(row), "row");
+    const Buffer sum = scalar();
+    Stmt add = store(sum, {}, load(partial, {row, part}), c_.combine);
+    if (count_ % kColumns != 0) add = if_then(Expr(part) < Expr(count_), add);
+    add = let(part, Expr(turn) * Expr(kColumns) + Expr(thread), add);
+    const Expr result = substitute_buffers(substitute(c_.epilogue, at.at), {{c_.reduced.get(), sum}});
+    const Stmt last = seq({store(sum, {}, substitute(c_.init, at.at), c_.combine),
+                           store(c_.out, {substitute(c_.out_index, at.at)}, result)});
+    const Stmt body = seq({store(sum, {}, identity(c_.combine, t_)), loop(turn, ceil_div(count_, kColumns), add),
+                           allreduce(sum, c_.combine, kColumns), if_then(eq(thread, 0), last)});
+    return grid(loop(thread, kColumns, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, {});
+  }
+
+  Buffer scalar() const { return make_buffer(c_.name.empty() ? "acc" : c_.name, t_, {}, Scope::Register); }
+  Stmt grid(Stmt s, const Var& row, const Var& part) const {
+    const int64_t rows = points(c_.axes);
+    if (part) s = loop(part, count_, s, ForKind::BlockX);
+    return rows > 1 ? loop(row, rows, s, ForKind::BlockY) : substitute(s, {{row.get(), Expr(0)}});
+  }
+
+  const Canonical& c_;
+  const DType t_;
+  const int64_t count_;
+};
+
+}  // namespace
+
+std::optional<Scheduled> cuda_columns(const CudaArgs& a) {
+  if (!joins_in_parts(a)) return {};
+  Canonical c = *a.canonical;
+  std::vector<Expr*> values = {&c.value};
+  merge_axes(c.raxes, values, {});
+  values.push_back(&c.epilogue);
+  values.push_back(&c.init);
+  merge_axes(c.axes, values, {&c.out_index});
+  const int64_t results = points(c.axes);
+  const bool shared = results * 4 <= a.gpu.multiprocessors && points(c.raxes) >= kLongest && reads_along(c);
+  if (!shared && !(reads_columns(c) && results / c.axes.back().extent.value <= 65535)) return {};
+  Scheduled s;
+  s.body = shared ? SharedRows(c).build() : ColumnLoops(c).build();
+  bind_operands(s, c);
+  s.family = shared ? "shared_rows" : "columns";
+  s.words = shared ? "blocks share a reduction, whose parts a second launch joins"
+                   : "32 columns a block, 8 threads share a column";
+  return s;
+}
+
+}  // namespace tc
