@@ -33,6 +33,15 @@ Expr identity(Op op, DType t) {
   return op == Op::Add ? zero(t) : op == Op::Mul ? make_const(t, 1) : op == Op::Max ? lowest(t) : highest(t);
 }
 
+std::string word_of(const Canonical& c) {
+  return c.combine == Op::Add ? "sum" : c.combine == Op::Mul ? "product" : c.combine == Op::Max ? "max" : "min";
+}
+
+bool is_neutral(const Canonical& c) {
+  const auto n = as_const_number(c.init), none = as_const_number(identity(c.combine, c.reduced->dtype));
+  return n && none && *n == *none;
+}
+
 class ColumnLoops {
  public:
   explicit ColumnLoops(const Canonical& c) : c_(c) {
@@ -42,7 +51,7 @@ class ColumnLoops {
 
   Stmt build() const {
     const DType t = c_.reduced->dtype;
-    const Buffer sum = make_buffer(c_.name.empty() ? "acc" : c_.name, t, {}, Scope::Register),
+    const Buffer sum = make_buffer(word_of(c_), t, {}, Scope::Register),
                  parts = make_buffer("part_of", t, {Dim(kParts), Dim(kColumns)}, Scope::Shared);
     const Var thread = make_var("thread"), tx = make_var("tx"), part = make_var("part"), turn = make_var("i"),
               block = make_var("block"), p = make_var("p"), line = make_var("group");
@@ -79,6 +88,13 @@ class ColumnLoops {
   Axis inner_;
   std::vector<Axis> outer_;
 };
+
+void name_column(Canonical& c) {
+  const Var column = make_var("column");
+  const VarMap to = {{c.axes.back().var.get(), Expr(column)}};
+  for (Expr* e : {&c.value, &c.epilogue, &c.init, &c.out_index}) *e = substitute(*e, to);
+  c.axes.back().var = column;
+}
 
 // Does every read that follows a variable of the reduction walk memory side by side along the innermost axis?
 bool reads_columns(const Canonical& c) {
@@ -143,14 +159,14 @@ class SharedRows {
     if (count_ % kColumns != 0) add = if_then(Expr(part) < Expr(count_), add);
     add = let(part, Expr(turn) * Expr(kColumns) + Expr(thread), add);
     const Expr result = substitute_buffers(substitute(c_.epilogue, at.at), {{c_.reduced.get(), sum}});
-    const Stmt last = seq({store(sum, {}, substitute(c_.init, at.at), c_.combine),
+    const Stmt last = seq({is_neutral(c_) ? Stmt() : store(sum, {}, substitute(c_.init, at.at), c_.combine),
                            store(c_.out, {substitute(c_.out_index, at.at)}, result)});
     const Stmt body = seq({store(sum, {}, identity(c_.combine, t_)), loop(turn, ceil_div(count_, kColumns), add),
                            allreduce(sum, c_.combine, kColumns), if_then(eq(thread, 0), last)});
     return grid(loop(thread, kColumns, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, {});
   }
 
-  Buffer scalar() const { return make_buffer(c_.name.empty() ? "acc" : c_.name, t_, {}, Scope::Register); }
+  Buffer scalar() const { return make_buffer(word_of(c_), t_, {}, Scope::Register); }
   Stmt grid(Stmt s, const Var& row, const Var& part) const {
     const int64_t rows = points(c_.axes);
     if (part) s = loop(part, count_, s, ForKind::BlockX);
@@ -173,6 +189,7 @@ std::optional<Scheduled> cuda_columns(const CudaArgs& a) {
   values.push_back(&c.init);
   merge_axes(c.axes, values, {&c.out_index});
   const int64_t results = points(c.axes);
+  if (!c.axes.empty()) name_column(c);
   const bool shared = results * 4 <= a.gpu.multiprocessors && points(c.raxes) >= kLongest && reads_along(c);
   if (!shared && !(reads_columns(c) && results / c.axes.back().extent.value <= 65535)) return {};
   Scheduled s;
