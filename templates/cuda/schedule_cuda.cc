@@ -20,6 +20,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
     cuda_elementwise,    // no reduction
     cuda_matrix_vector,  // sums of products with few rows
     cuda_contraction,    // sums of products
+    cuda_window,         // pooling, depthwise convolutions, channels last
     cuda_columns,        // one reduction across rows, or few and long ones
     cuda_rows,           // reductions along rows, with several stages around them
     cuda_per_result,     // one reduction, its epilogue: a thread per result

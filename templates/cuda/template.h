@@ -25,6 +25,7 @@ std::optional<Scheduled> cuda_transpose(const CudaArgs& a);
 std::optional<Scheduled> cuda_elementwise(const CudaArgs& a);
 std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a);
 std::optional<Scheduled> cuda_contraction(const CudaArgs& a);
+std::optional<Scheduled> cuda_window(const CudaArgs& a);
 std::optional<Scheduled> cuda_columns(const CudaArgs& a);
 std::optional<Scheduled> cuda_rows(const CudaArgs& a);
 std::optional<Scheduled> cuda_per_result(const CudaArgs& a);

@@ -1,0 +1,160 @@
+// Windows over images with channels last: pooling, depthwise convolutions. A thread has four neighbouring channels of a
+// pixel and reads them 16 bytes at a time.
+//
+//   acc[0..3] = init
+//   for the points of the window:
+//     if inside the image: x_v[0..3] = x[h][w][c ..]       else what the padding says
+//     acc[j] += x_v[j] * weight_v[j]                       weights packed with the channel innermost
+//   y[c ..] = epilogue(acc)
+#include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+#include "templates/cuda/template.h"
+#include "templates/packed.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kVector = 4;
+constexpr int64_t kUnrolled = 9;                  // points of a window that are written out
+constexpr int64_t kLargest = 256;                 // windows beyond are reductions of an image, and so are
+constexpr int64_t kLong = 16, kFewThreads = 512;  // long ones with few results
+
+class Window {
+ public:
+  Window(const Canonical& c, const CudaArgs& a) : c_(c), a_(a) {}
+
+  // Channels are innermost, four of them always together.
+  bool fits() const {
+    if (c_.axes.empty() || c_.raxes.empty() || points(c_.axes) == 0) return false;
+    const int64_t n = points(c_.raxes);
+    if (n < 2 || n > kLargest || c_.axes.back().extent.value % kVector != 0) return false;
+    if (n >= kLong && points(c_.axes) / kVector < kFewThreads) return false;
+    if (info(c_.out->dtype).bytes != 4 || info(c_.reduced->dtype).bytes != 4 || !is_aligned(c_.out_index)) return false;
+    if (uses_as_value(c_.value, c_.axes.back().var)) return false;
+    bool walks = false;
+    for (const Load* l : loads_of(c_.value)) {
+      if (info(l->buffer->dtype).bytes != 4 || l->index.size() != 1) return false;
+      walks = walks || is_aligned(l->index[0]);
+    }
+    return walks;
+  }
+
+  Stmt build(Scheduled& s) {
+    pack_weights(s);
+    const Axis inner = c_.axes.back();
+    const Var j = make_var("j"), channel = make_var(inner.var->name);
+    first_ = {{inner.var.get(), Expr(channel) * Expr(kVector)}};
+    each_ = {{inner.var.get(), Expr(channel) * Expr(kVector) + Expr(j)}};
+    const Buffer acc =
+        make_buffer(c_.name.empty() ? "acc" : c_.name, c_.reduced->dtype, {Dim(kVector)}, Scope::Register);
+    auto neighbours = [&](const Stmt& body, ForKind kind) { return loop(j, kVector, body, kind); };
+    std::vector<Read> reads;
+    const Expr value = substitute(gather(c_.value, reads, Expr(j)), each_);
+    Stmt join = neighbours(store(acc, {j}, value, c_.combine), ForKind::Unroll);
+    for (size_t i = reads.size(); i-- > 0;) join = alloc(reads[i].to, seq({read(reads[i], j), join}));
+    int64_t unrolled = 1;
+    for (size_t i = c_.raxes.size(); i-- > 0;) {
+      unrolled *= c_.raxes[i].extent.value;
+      join = loop(c_.raxes[i].var, c_.raxes[i].extent, join, unrolled <= kUnrolled ? ForKind::Unroll : ForKind::Serial);
+    }
+    Expr result = rewrite(c_.epilogue, [&](const Expr& e) -> Expr {
+      const Load* l = as<Load>(e);
+      return l && l->buffer == c_.reduced ? load(acc, {j}) : Expr();
+    });
+    const Stmt out = store(c_.out, {substitute(c_.out_index, each_)}, substitute(result, each_));
+    const Stmt body = alloc(acc, seq({neighbours(store(acc, {j}, substitute(c_.init, each_)), ForKind::Unroll), join,
+                                      neighbours(out, ForKind::Vector)}));
+    std::vector<Axis> axes = c_.axes;
+    axes.back() = {channel, Dim(inner.extent.value / kVector)};
+    return thread_per_point(axes, body);
+  }
+
+  const Canonical& canonical() const { return c_; }
+
+ private:
+  // An array of four, filled where `inside` holds.
+  struct Read {
+    Buffer to, from;
+    Expr index, inside, otherwise;
+  };
+
+  std::vector<Var> vars() const {
+    std::vector<Var> v = vars_of(c_.axes), r = vars_of(c_.raxes);
+    v.insert(v.end(), r.begin(), r.end());
+    return v;
+  }
+  bool is_aligned(const Expr& index) const {
+    const auto o = offset_of(index, vars());
+    if (!o || o->of(c_.axes.back().var) != 1 || o->constant % kVector != 0) return false;
+    for (const Var& v : vars())
+      if (v != c_.axes.back().var && o->of(v) % kVector != 0) return false;
+    return true;
+  }
+
+  // Weights of a channel lie apart: packed with the channel innermost.
+  void pack_weights(Scheduled& s) {
+    const Apply *k = as<Apply>(c_.value), *shaped = as<Apply>(c_.shaped_value);
+    if (!k || k->op != Op::Mul || !shaped || shaped->op != Op::Mul) return;
+    for (size_t i = 0; i < 2; i++) {
+      const Load* l = as<Load>(k->args[i]);
+      if (!l || is_aligned(l->index[0]) || !is_constant(k->args[i], c_, a_.constant_input)) continue;
+      bool moves = false;
+      for (size_t d = 0; d + 1 < c_.axes.size(); d++) moves = moves || uses_var(k->args[i], c_.axes[d].var);
+      if (moves) continue;
+      std::vector<Axis> axes = c_.raxes;
+      axes.push_back(c_.axes.back());
+      std::string words = "packed: ";
+      Expr index = 0;
+      for (const Axis& x : axes) {
+        words += (x.var == axes[0].var ? "" : ", ") + x.var->name;
+        index = index * Expr(x.extent) + Expr(x.var);
+      }
+      const Expr packed = load(add_packed(s, c_, axes, shaped->args[i], words), {index});
+      c_.value = i == 0 ? packed * k->args[1] : k->args[0] * packed;
+      return;
+    }
+  }
+
+  Expr gather(const Expr& e, std::vector<Read>& reads, const Expr& j) const {
+    const Select* s = as<Select>(e);
+    const Load* l = as<Load>(s ? s->yes : e);
+    const bool same = !s || (!uses_var(s->condition, c_.axes.back().var) && as_const_number(s->no));
+    if (l && same && is_aligned(l->index[0])) {
+      const Buffer v = make_buffer(l->buffer->name + "_v", l->buffer->dtype, {Dim(kVector)}, Scope::Register);
+      reads.push_back({v, l->buffer, l->index[0], s ? s->condition : Expr(), s ? s->no : Expr()});
+      return load(v, {j});
+    }
+    const Apply* k = as<Apply>(e);
+    if (!k || k->op == Op::And || k->op == Op::Or || k->op == Op::Index) return e;
+    Exprs args;
+    for (const Expr& x : k->args) args.push_back(gather(x, reads, j));
+    return apply(k->op, std::move(args));
+  }
+  Stmt read(const Read& r, const Var& j) const {
+    const Stmt load4 = intrin("load4", {{r.to, {}}, {r.from, {substitute(r.index, first_)}}});
+    if (!r.inside) return load4;
+    return seq({loop(j, kVector, store(r.to, {j}, r.otherwise), ForKind::Unroll), if_then(r.inside, load4)});
+  }
+
+  Canonical c_;
+  const CudaArgs& a_;
+  VarMap first_, each_;
+};
+
+}  // namespace
+
+std::optional<Scheduled> cuda_window(const CudaArgs& a) {
+  if (!a.canonical || !bool(a.canonical->value)) return {};
+  Window w(*a.canonical, a);
+  if (!w.fits()) return {};
+  Scheduled s;
+  s.body = seq({border_launch(*a.canonical), w.build(s)});
+  bind_operands(s, w.canonical());
+  s.family = "window";
+  s.words = "four channels a thread, 16 bytes a read";
+  return s;
+}
+
+}  // namespace tc
