@@ -73,7 +73,7 @@ TEST(CudaColumns, Tails) {
       expect_equal(across(Op::Add, 1, depth, inner), "columns");
       expect_equal(across(Op::Max, 3, depth, inner), "columns");
     }
-  expect_equal(across(Op::Add, 2, 3, 64), "per_result");
+  expect_equal(across(Op::Add, 2, 3, 64), "window");
   expect_equal(across(Op::Add, 2, 100, 5), "per_result");
 }
 

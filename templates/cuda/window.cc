@@ -47,8 +47,11 @@ class Window {
     const Var j = make_var("j"), channel = make_var(inner.var->name);
     first_ = {{inner.var.get(), Expr(channel) * Expr(kVector)}};
     each_ = {{inner.var.get(), Expr(channel) * Expr(kVector) + Expr(j)}};
-    const Buffer acc =
-        make_buffer(c_.name.empty() ? "acc" : c_.name, c_.reduced->dtype, {Dim(kVector)}, Scope::Register);
+    const std::string word = c_.combine == Op::Add   ? "sum"
+                             : c_.combine == Op::Max ? "max"
+                             : c_.combine == Op::Min ? "min"
+                                                     : "acc";
+    const Buffer acc = make_buffer(word, c_.reduced->dtype, {Dim(kVector)}, Scope::Register);
     auto neighbours = [&](const Stmt& body, ForKind kind) { return loop(j, kVector, body, kind); };
     std::vector<Read> reads;
     const Expr value = substitute(gather(c_.value, reads, Expr(j)), each_);
