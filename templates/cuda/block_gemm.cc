@@ -30,9 +30,17 @@ Stmt BlockGemm::build(Scheduled& s) {
   const int64_t row_tiles = ceil_div(m_.rows(), t_.rows), column_tiles = ceil_div(m_.columns(), t_.columns);
   const TileCopy p = tile_of(m_.p, m_.m, "row", block_m_, t_.rows, row_tiles, s);
   const TileCopy q = tile_of(m_.q, m_.n, "column", block_n_, t_.columns, column_tiles, s);
-  Stmt code = alloc(acc_, seq({clear(), sum(p, q), plan_.splits > 1 ? store_partial() : store_result()}));
+  Buffer sums;
+  Stmt result = plan_.splits > 1 ? store_partial() : store_result();
+  if (plan_.members > 1) {
+    const int64_t each = num_elements(static_dims(acc_->shape));
+    sums = make_buffer("sums", DType::F32, {Dim(plan_.members - 1), Dim(each), Dim(t_.threads())}, Scope::Shared);
+    result = join_members(sums, result);
+  }
+  Stmt code = alloc(acc_, seq({clear(), sum(p, q), result}));
   code = with_places(z_->wrap(code));
   Stmt launch = loop(thread_, t_.threads(), code, ForKind::ThreadX);
+  if (plan_.members > 1) launch = alloc(sums, loop(member_, plan_.members, launch, ForKind::ThreadY));
   launch = alloc(p.shared, alloc(q.shared, launch));
   launch = loop(block_m_, row_tiles, launch, ForKind::BlockY);
   launch = loop(block_n_, column_tiles, launch, ForKind::BlockX);
@@ -52,7 +60,7 @@ TileCopy BlockGemm::tile_of(const Factor& f, const std::vector<Axis>& axes, cons
   c.k = m_.k;
   c.batch = z_->at;
   c.k_tile = t_.depth;
-  c.k_steps = plan_.splits * plan_.steps;
+  c.k_steps = plan_.splits * plan_.members * plan_.steps;
   c.thread = thread_;
   c.threads = t_.threads();
   c.is_packed = f.packed;
@@ -74,22 +82,55 @@ TileCopy BlockGemm::tile_of(const Factor& f, const std::vector<Axis>& axes, cons
 Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
   const int64_t stages = plan_.stages;
   const Var step = make_var("step"), stage = make_var("stage");
-  Expr first = Expr(step);
-  if (plan_.splits > 1) first = split() * Expr(plan_.steps) + Expr(step);
+  Expr part = plan_.splits > 1 ? split() : Expr(0);
+  if (plan_.members > 1) part = part * Expr(plan_.members) + Expr(member_);
+  const Expr first = part * Expr(plan_.steps) + Expr(step);
+  const Expr own = plan_.members > 1 ? Expr(member_) * Expr(stages) : Expr(0);  // this group's tiles
   const Expr is_step = Expr(step) < Expr(plan_.steps);
   auto if_step = [&](const Stmt& s) { return s ? if_then(is_step, s) : s; };
-  const Expr ready = stages == 2 ? Expr(1) - Expr(stage) : floor_mod(Expr(step) + Expr(1), stages);
+  const Expr ready = own + (stages == 2 ? Expr(1) - Expr(stage) : floor_mod(Expr(step) + Expr(1), stages));
+  const Expr filled = own + Expr(stage);
   Stmt turn =
       seq({intrin("cp_async_wait", {}, {Expr(stages - 2)}), barrier(Scope::Shared),
-           if_step(seq({copy_tile(p, stage, first), copy_tile(q, stage, first)})), intrin("cp_async_commit", {}),
+           if_step(seq({copy_tile(p, filled, first), copy_tile(q, filled, first)})), intrin("cp_async_commit", {}),
            if_then(Expr(step) >= Expr(stages - 1), multiply(p.shared, q.shared, ready)),
-           if_step(seq({put_tile(p, stage), put_tile(q, stage)}))});
+           if_step(seq({put_tile(p, filled), put_tile(q, filled)}))});
   for (const TileCopy* t : {&p, &q})
     if (t->registers) turn = alloc(t->registers, turn);
   const std::string words = stages == 2 ? "while a step's tiles are on their way, the step before it is multiplied"
                                         : "while the tiles of " + to_text(stages - 1) +
                                               " steps are on their way, the step before them is multiplied";
   return comment(words, loop(step, plan_.steps + stages - 1, let(stage, floor_mod(Expr(step), stages), turn)));
+}
+
+// `body` for every accumulator: its index, and its number among them.
+Stmt BlockGemm::over_sums(const std::function<Stmt(const Exprs& at, const Expr& e)>& body) const {
+  const Dims dims = static_dims(acc_->shape);
+  Exprs at;
+  std::vector<Var> vars;
+  Expr e = 0;
+  for (size_t d = 0; d < dims.size(); d++) {
+    vars.push_back(make_var(std::string(1, char('i' + d))));
+    at.push_back(Expr(vars[d]));
+    e = e * Expr(dims[d]) + Expr(vars[d]);
+  }
+  Stmt s = body(at, e);
+  for (size_t d = dims.size(); d-- > 0;) s = loop(vars[d], dims[d], s, ForKind::Unroll);
+  return s;
+}
+
+// The first group of threads adds up what all of them have, in order.
+Stmt BlockGemm::join_members(const Buffer& sums, const Stmt& result) const {
+  const Stmt give = over_sums([&](const Exprs& at, const Expr& e) {
+    return store(sums, {Expr(member_) - Expr(1), e, Expr(thread_)}, load(acc_, at));
+  });
+  const Var other = make_var("other");
+  const Stmt take = loop(other, plan_.members - 1, over_sums([&](const Exprs& at, const Expr& e) {
+                           return store(acc_, at, load(sums, {Expr(other), e, Expr(thread_)}), Op::Add);
+                         }));
+  return seq({comment("the first group of threads adds up what the others have",
+                      if_then(Expr(member_) > Expr(0), give)),
+              barrier(Scope::Shared), if_then(eq(Expr(member_), Expr(0)), seq({take, result}))});
 }
 
 Stmt BlockGemm::if_row(const FlatPoint& row, const Stmt& s) const {

@@ -44,13 +44,16 @@ class BlockGemm {
   const CudaContraction& m_;
   const CudaPlan plan_;
   const CudaTile t_;
-  const Var block_m_ = make_var("block_m"), block_n_ = make_var("block_n"), thread_ = make_var("thread");
+  const Var block_m_ = make_var("block_m"), block_n_ = make_var("block_n"), thread_ = make_var("thread"),
+            member_ = make_var("member");
   Buffer acc_;  // set by the derived class
 
  private:
   TileCopy tile_of(const Factor& f, const std::vector<Axis>& axes, const std::string& place, const Var& block,
                    int64_t size, int64_t tiles, Scheduled& s) const;
   Stmt sum(const TileCopy& p, const TileCopy& q) const;
+  Stmt join_members(const Buffer& sums, const Stmt& result) const;
+  Stmt over_sums(const std::function<Stmt(const Exprs& at, const Expr& e)>& body) const;
   Stmt store_result() const;
   Stmt store_partial() const;
   Stmt add_parts() const;

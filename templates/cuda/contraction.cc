@@ -6,8 +6,9 @@
 //       acc[i][j] += p_tile[k][row] * q_tile[k][column]     four neighbours a read
 //   y[row][column] = epilogue(acc)
 //
-// Where the tiles of the result are too few for the multiprocessors, blocks share a sum: each stores what it has to
-// scratch memory, and a second launch adds it up, in order, and applies the epilogue.
+// Where the tiles of the result are too few for the multiprocessors, the threads of a block form groups that share a sum,
+// each with tiles of its own; the first adds up what all of them have. Beyond that, blocks share a sum: each stores what
+// it has to scratch memory, and a second launch adds it up, in order, and applies the epilogue.
 #include "ir/loop/intrin.h"
 #include "support/text.h"
 #include "templates/cuda/block_gemm.h"
@@ -28,7 +29,7 @@ class SimtGemm final : public BlockGemm {
   void place_tile(TileCopy& c, const std::string& name) const override {
     const int64_t pad = copies_vectors(c) ? 0 : kVector;
     c.shared =
-        make_buffer(name + "_tile", DType::F32, {Dim(plan_.stages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
+        make_buffer(name + "_tile", DType::F32, {Dim(plan_.members * plan_.stages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
   }
 
   Stmt with_places(Stmt code) const override {
@@ -92,6 +93,7 @@ std::string describe(const CudaContraction& m, const CudaPlan& p) {
   std::string s = to_text(t.rows) + " x " + to_text(t.columns) + " results a block, " + to_text(t.tm) + " x " +
                   to_text(t.tn) + (t.warp ? " a warp, on tensor cores" : " a thread") + "; the sum in steps of " +
                   to_text(t.depth) + " through shared memory, " + to_text(p.stages) + " at a time";
+  if (p.members > 1) s += "; " + to_text(p.members) + " groups of threads share a sum";
   if (p.splits > 1) s += "; " + to_text(p.splits) + " blocks share a sum";
   if (m.p.packed || m.q.packed) s += "; weights in tiles";
   return s;

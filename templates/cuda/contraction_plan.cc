@@ -21,6 +21,7 @@ constexpr CudaTile kWarpTiles[] = {
 constexpr double kStepCycles = 500;     // from issuing the copies of a step to their arrival
 constexpr double kLaunchCycles = 4000;  // a second launch
 constexpr int64_t kBusyWarps = 8;       // of a multiprocessor, to hide the latency of its instructions
+constexpr int64_t kMaxThreads = 512;  // of a block whose threads share sums: 128 registers each
 constexpr int64_t kMaxGridYz = 65535;
 constexpr int64_t kStaticShared = 48 << 10;  // bytes of a block that need no request
 
@@ -28,9 +29,9 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t shared_bytes(const CudaPlan& p) {
   const CudaTile& t = p.tile;
-  const int64_t bytes = info(p.type).bytes;
-  if (t.warp) return p.stages * (t.rows + t.columns) * (t.depth * bytes + 16);
-  return p.stages * t.depth * (t.rows + t.columns + 8) * bytes;
+  const int64_t bytes = info(p.type).bytes, sums = (p.members - 1) * t.rows * t.columns * 4;
+  if (t.warp) return p.members * p.stages * (t.rows + t.columns) * (t.depth * bytes + 16) + sums;
+  return p.members * p.stages * t.depth * (t.rows + t.columns + 8) * bytes + sums;
 }
 
 // Issue slots of one step of a block, per multiprocessor of four schedulers: products, reads of shared memory, copies.
@@ -52,15 +53,16 @@ double step_cycles(const CudaPlan& p) {
 double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& p) {
   const CudaTile& t = p.tile;
   const int64_t blocks = ceil_div(m.rows(), t.rows) * ceil_div(m.columns(), t.columns) * m.batches() * p.splits;
-  const int64_t sums = t.tm * t.tn / (t.warp ? 32 : 1), registers = t.threads() * (sums + 56);
+  const int64_t sums = t.tm * t.tn / (t.warp ? 32 : 1), registers = p.threads() * (sums + 56);
   const int64_t fit =
       std::max<int64_t>(1, std::min({gpu.registers_per_sm / registers, gpu.shared_per_sm / shared_bytes(p),
-                                     gpu.threads_per_sm / t.threads()}));
+                                     gpu.threads_per_sm / p.threads()}));
   const int64_t per_sm = ceil_div(blocks, gpu.multiprocessors), together = std::min(per_sm, fit);
-  const double busy = std::min(1.0, double(together * t.threads()) / double(32 * kBusyWarps));
-  const double work = double(per_sm * p.steps) * step_cycles(p) / busy;
+  const double busy = std::min(1.0, double(together * p.threads()) / double(32 * kBusyWarps));
+  const double work = double(per_sm * p.members * p.steps) * step_cycles(p) / busy;
   const double latency = double(ceil_div(per_sm, together)) * double(p.steps + 1) * kStepCycles / double(p.stages - 1);
   double cycles = std::max(work, latency);
+  if (p.members > 1) cycles += double(per_sm) * double((p.members - 1) * t.rows * t.columns) / 32 + 100;
   if (p.splits > 1) {  // partial sums are written and read again
     const double bytes = 8.0 * double(p.splits * m.batches() * m.rows() * m.columns());
     cycles += kLaunchCycles + bytes / (gpu.dram_gbs / 1.4);
@@ -82,7 +84,7 @@ std::vector<CudaPlan> candidates(const CudaContraction& m, const CudaModel& gpu,
                          : o.precision == Precision::Bf16 ? DType::BF16
                                                           : DType::F32};
       p.tile.depth /= info(p.type).bytes;
-      while (p.stages < 4 && shared_bytes({p.tile, 1, 1, p.stages + 1, p.type}) <= kStaticShared) p.stages++;
+      while (p.stages < 4 && shared_bytes({p.tile, 1, 1, 1, p.stages + 1, p.type}) <= kStaticShared) p.stages++;
       list.push_back(p);
     }
     return list;
@@ -98,15 +100,19 @@ CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, c
   double least = -1;
   for (CudaPlan p : candidates(m, gpu, o)) {
     const int64_t steps = ceil_div(m.depth(), p.tile.depth);
-    for (const int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
-      if (splits > 1 && (o.strict_fp || steps < 2 * splits || m.batches() * splits > kMaxGridYz)) break;
-      p.splits = splits;
-      p.steps = ceil_div(steps, splits);
-      const double cycles = estimate(m, gpu, p);
-      if (least >= 0 && cycles >= least) continue;
-      best = p;
-      least = cycles;
-    }
+    for (const int64_t members : {1, 2, 4, 8})
+      for (const int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
+        const int64_t parts = members * splits;
+        if (parts > 1 && (o.strict_fp || steps < 2 * parts || m.batches() * splits > kMaxGridYz)) break;
+        p.members = members;
+        if (members > 1 && (p.threads() > kMaxThreads || shared_bytes(p) > kStaticShared)) break;
+        p.splits = splits;
+        p.steps = ceil_div(steps, parts);
+        const double cycles = estimate(m, gpu, p);
+        if (least >= 0 && cycles >= least) continue;
+        best = p;
+        least = cycles;
+      }
   }
   return best;
 }

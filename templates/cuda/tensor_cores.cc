@@ -26,7 +26,7 @@ class TensorCoreGemm final : public BlockGemm {
   void place_tile(TileCopy& c, const std::string& name) const override {
     c.type = plan_.type;
     c.k_inner = true;
-    c.shared = make_buffer(name + "_tile", c.type, {Dim(plan_.stages), Dim(c.d_tile), Dim(t_.depth + 16 / bytes_)},
+    c.shared = make_buffer(name + "_tile", c.type, {Dim(plan_.members * plan_.stages), Dim(c.d_tile), Dim(t_.depth + 16 / bytes_)},
                            Scope::Shared);
   }
 
