@@ -10,7 +10,8 @@ namespace {
 // rows, columns, depth, and the part of a thread
 constexpr CudaTile kTiles[] = {
     {128, 128, 16, 8, 8}, {128, 64, 16, 8, 4}, {64, 128, 16, 4, 8}, {64, 64, 16, 4, 4}, {128, 32, 16, 8, 4},
-    {32, 128, 16, 4, 8},  {64, 32, 16, 4, 4},  {32, 64, 16, 4, 4},  {32, 32, 16, 4, 4}, {16, 64, 16, 4, 4},
+    {32, 128, 16, 4, 8},  {64, 32, 16, 4, 4},  {32, 64, 16, 4, 4},  {32, 32, 16, 4, 4}, {16, 64, 16, 4, 4},  {16, 32, 16, 4, 4},
+    {16, 64, 8, 4, 4},    {16, 32, 8, 4, 4},
 };
 // rows, columns, bytes of depth, and the part of a warp on tensor cores
 constexpr CudaTile kWarpTiles[] = {
@@ -19,7 +20,7 @@ constexpr CudaTile kWarpTiles[] = {
 };
 
 constexpr double kStepCycles = 500;     // from issuing the copies of a step to their arrival
-constexpr double kLaunchCycles = 4000;  // a second launch
+constexpr double kLaunchCycles = 12000; // a second launch
 constexpr int64_t kBusyWarps = 8;       // of a multiprocessor, to hide the latency of its instructions
 constexpr int64_t kMaxThreads = 512;  // of a block whose threads share sums: 128 registers each
 constexpr int64_t kMaxGridYz = 65535;
@@ -89,7 +90,8 @@ std::vector<CudaPlan> candidates(const CudaContraction& m, const CudaModel& gpu,
     }
     return list;
   }
-  for (const CudaTile& t : kTiles) list.push_back({.tile = t});
+  for (const CudaTile& t : kTiles)
+    for (const int64_t stages : {2, 3, 4}) list.push_back({.tile = t, .stages = stages});
   return list;
 }
 
@@ -105,7 +107,7 @@ CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, c
         const int64_t parts = members * splits;
         if (parts > 1 && (o.strict_fp || steps < 2 * parts || m.batches() * splits > kMaxGridYz)) break;
         p.members = members;
-        if (members > 1 && (p.threads() > kMaxThreads || shared_bytes(p) > kStaticShared)) break;
+        if (shared_bytes(p) > kStaticShared || (members > 1 && p.threads() > kMaxThreads)) break;
         p.splits = splits;
         p.steps = ceil_div(steps, parts);
         const double cycles = estimate(m, gpu, p);
