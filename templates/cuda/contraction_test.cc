@@ -156,12 +156,15 @@ TEST(CudaContraction, FewRowsOrColumns) {
 }
 
 TEST(CudaContraction, LongSumsAreShared) {
-  const TestFunction f = product(1, 20, 30, 700, false, true);
-  expect_equal(f, "matmul");
-  const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
-  EXPECT_NE(s.words.find("blocks share a sum"), std::string::npos) << s.words;
-  const Scheduled strict = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.strict_fp = true});
-  EXPECT_EQ(strict.words.find("blocks share a sum"), std::string::npos) << strict.words;
+  const std::pair<int64_t, const char*> lengths[] = {{700, "groups of threads share a sum"}, {6000, "blocks share a sum"}};
+  for (const auto& [length, words] : lengths) {
+    const TestFunction f = product(1, 20, 30, length, false, true);
+    expect_equal(f, "matmul");
+    const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
+    EXPECT_NE(s.words.find(words), std::string::npos) << s.words;
+    const Scheduled strict = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.strict_fp = true});
+    EXPECT_EQ(strict.words.find("share a sum"), std::string::npos) << strict.words;
+  }
 }
 
 // What the interpreter cannot run is run as text by the package tests; here, that the right instructions are there.
