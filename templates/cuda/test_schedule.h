@@ -70,7 +70,8 @@ inline double largest(const std::vector<Constant>& in) {
 
 /// Integers and copies bit for bit; floats to `tolerance` of 1 + |expected|, since sums may be taken in another order, and to
 /// `rounding`, what single precision loses of large operands.
-inline void expect_close(const Constant& got, const Constant& expected, double tolerance, double rounding, const std::string& what) {
+inline void expect_close(const Constant& got, const Constant& expected, double tolerance, const std::string& what,
+                         double rounding = 0) {
   ASSERT_EQ(got->num_bytes, expected->num_bytes) << what;
   if (!is_float(got->dtype) || tolerance == 0) {
     ASSERT_EQ(std::memcmp(got->bytes.get(), expected->bytes.get(), got->num_bytes), 0) << what;
@@ -96,7 +97,8 @@ inline void expect_cuda_schedule(const TensorFn& fn, const std::vector<Constant>
     ScheduleMemory memory(s, fn, in);
     const std::vector<Constant> got = memory.run();
     for (size_t k = 0; k < got.size(); k++)
-      expect_close(got[k], expected[k], tolerance, 4e-7 * largest(in), "CUDA schedule \"" + s.family + "\" of\n" + to_text(fn) + to_text(s.body));
+      expect_close(got[k], expected[k], tolerance, "CUDA schedule \"" + s.family + "\" of\n" + to_text(fn) + to_text(s.body),
+                   4e-7 * largest(in));
   }
 }
 
