@@ -158,12 +158,21 @@ def same_bytes(work, model):
     check("the same bytes from everywhere", one == two and len(one) > 10)
 
 
+def readme_shows(work, digits):
+    """The kernel in README.md is the one that is emitted."""
+    text = (ROOT / "README.md").read_text()
+    kernels = [path.read_text() for path in emit(digits, work / "readme", "cuda").glob("kernels/max_pool*.cu")]
+    body = kernels[0][kernels[0].index("/* max_pool"):kernels[0].index("\n#ifndef __CUDACC_RTC__")].strip() if kernels else "?"
+    check("README.md shows what is emitted", body in text)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         digits = work / "digits.onnx"
         digits.write_bytes((ROOT / "examples" / "digits" / "digits.onnx").read_bytes())
         cnn = models.cnn(work / "cnn.onnx")
+        readme_shows(work, digits)
         same_bytes(work, cnn)
         is_clean(work, cnn)
         single_file(work, models.decision(work / "decision.onnx"))
