@@ -98,6 +98,17 @@ Built build(const CommandLine& c, const std::string& dir, Diagnostics& problems)
 
 bool has_onnxruntime() { return run_process({"python3", "-c", "import onnxruntime"}, true).status == 0; }
 
+// How far results may be off: relative and absolute. Sums of rounded factors are compared with what tensors of size 1 give.
+std::pair<std::string, std::string> tolerances(Precision p) {
+  switch (p) {
+    case Precision::F32: return {"1e-3", "1e-5"};
+    case Precision::Tf32:
+    case Precision::F16: return {"1e-2", "5e-2"};
+    case Precision::Bf16: return {"5e-2", "3e-1"};
+  }
+  return {};
+}
+
 }  // namespace
 
 ExitCode verify_command(const CommandLine& c) {
@@ -129,8 +140,8 @@ ExitCode verify_command(const CommandLine& c) {
   }
   print_out(std::string("against ") + (ort ? "ONNX Runtime" : "the interpreter") + ", seed " +
             to_text(int64_t(c.seed)) + "\n");
-  const ProcessResult r =
-      run_process({b.program, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-5"}, true);
+  const auto [rtol, atol] = tolerances(c.request.options.precision);
+  const ProcessResult r = run_process({b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol}, true);
   print_out(r.output);
   if (r.status != 0 && r.output.find("FAIL") == std::string::npos) tool_failed("the emitted program", r);
   return r.status == 0 ? ExitCode::Ok : ExitCode::Mismatch;

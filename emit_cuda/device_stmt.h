@@ -19,4 +19,7 @@ class DeviceStmtPrinter : public StmtPrinter {
   void print_warp_reduction(const Intrin& k);
 };
 
+/// Does a pipeline of copies run in it (cp_async_wait)?
+bool waits_for_copies(const Stmt& s);
+
 }  // namespace tc

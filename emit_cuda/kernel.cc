@@ -44,7 +44,9 @@ class CudaKernelPrinter {
     std::vector<std::string> params;
     for (const Buffer& b : f.params) params.push_back(pointer(b, !writes(f.body, b)) + "__restrict__ " + b->name);
     if (raises_status(f)) params.push_back("int32_t *status");
-    out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + ")");
+    // Left alone, ptxas spills registers to fit as many blocks as shared memory does.
+    const std::string blocks = waits_for_copies(f.body) ? ", 1" : "";
+    out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + blocks + ")");
     out_.line(full_ + "_" + f.name + "(" + join(params, ", ") + ")");
     open();
     DeviceStmtPrinter body(out_, text_.needs, wide_);
