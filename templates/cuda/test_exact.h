@@ -38,7 +38,7 @@ inline std::string expect_equal(const TestFunction& f, const std::string& family
     for (const bool lowered : {false, true}) {
       if (lowered) s.body = thread_sync(lower_thread_allreduce(s.body));
       ScheduleMemory memory(s, f.fn, in);
-      expect_close(memory.run()[0], expected, 0, 0, s.words + "\n" + to_text(f.fn) + to_text(s.body));
+      expect_close(memory.run()[0], expected, 0, s.words + "\n" + to_text(f.fn) + to_text(s.body));
     }
   }
   return words;
