@@ -32,6 +32,17 @@ bool is_vector_access(const Store& k) {
   return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back()));
 }
 
+// Does the text store to `view`, or to a view of it?
+bool is_written(const Stmt& body, const Buffer& view) {
+  bool written = false;
+  walk(body, [&](const Stmt& s) {
+    if (const Store* k = as<Store>(s)) written |= k->buffer == view;
+    if (const Alias* a = as<Alias>(s)) written |= a->base == view && is_written(a->body, a->view);
+    return !written;
+  });
+  return written;
+}
+
 // Is `view` used by what stays in this function? Parallel loops become functions that declare it themselves.
 bool used_outside_parts(const Stmt& body, const Buffer& view) {
   bool used = false;
@@ -105,12 +116,7 @@ void StmtPrinter::declare(const Let& k) {
 
 void StmtPrinter::declare(const Alias& k) {
   const std::string type(info(k.view->dtype).c_type);
-  bool written = false;
-  walk(k.body, [&](const Stmt& s) {
-    if (const Store* st = as<Store>(s)) written |= st->buffer == k.view;
-    if (const Alias* a = as<Alias>(s)) written |= a->base == k.view;  // may be written through
-    return !written;
-  });
+  const bool written = is_written(k.body, k.view);
   const std::string pointer = (written ? "" : "const ") + type + " *";
   std::string value = expr_.pointer(k.base, k.offset);
   if (k.view->dtype != k.base->dtype) value = "(" + pointer + ")(" + (written ? "" : "const ") + "void *)(" + value + ")";

@@ -25,6 +25,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"to_functions", 0, to_functions, "replaces operators by their meanings, the only thing known from here on"},
       {"compose_moves", 1, compose_moves, "makes one move of several"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
+      {"form_regions", 2, form_regions, "puts several contractions into one kernel: inverted residuals, attention"},
   };
   return list;
 }

@@ -41,33 +41,38 @@ void append_stages(const Node& n, BufferOf& buffer, TensorFn& fn, std::vector<Va
 
 }  // namespace
 
-Node* join_nodes(Graph& g, const std::vector<Node*>& nodes) {
-  TensorFn fn;
+JointFunction joint_function(const std::vector<Node*>& nodes) {
+  JointFunction j;
   BufferOf buffer;
-  std::vector<Value*> outer, results;
-  std::vector<ModelText> names, origins;
   int scans = 0;
   std::set<int> inside;
   for (const Node* n : nodes) inside.insert(n->id);
   for (const Node* n : nodes) {
-    append_stages(*n, buffer, fn, outer, scans);
-    add_origins(origins, n->origins);
+    append_stages(*n, buffer, j.fn, j.operands, scans);
     for (Value* v : n->outputs) {
       const bool leaves = v->output_uses > 0 || std::any_of(v->users.begin(), v->users.end(),
                                                             [&](const Node* u) { return !inside.count(u->id); });
       if (!leaves) continue;
-      results.push_back(v);
-      names.push_back(v->name);
-      fn.outputs.push_back(buffer[v->id]);
+      j.results.push_back(v);
+      j.fn.outputs.push_back(buffer[v->id]);
     }
   }
-  Node* f = g.insert(nodes.back(), "fused", std::move(outer), std::move(names), {}, "tc");
+  return j;
+}
+
+Node* join_nodes(Graph& g, const std::vector<Node*>& nodes) { return join_nodes(g, nodes, joint_function(nodes)); }
+
+Node* join_nodes(Graph& g, const std::vector<Node*>& nodes, JointFunction joint) {
+  std::vector<ModelText> names, origins;
+  for (const Node* n : nodes) add_origins(origins, n->origins);
+  for (const Value* v : joint.results) names.push_back(v->name);
+  Node* f = g.insert(nodes.back(), "fused", std::move(joint.operands), std::move(names), {}, "tc");
   f->name = nodes.back()->name;
   f->origins = std::move(origins);
-  f->fn = std::make_shared<const TensorFn>(std::move(fn));
-  for (size_t k = 0; k < results.size(); ++k) {
-    g.set_type(f->outputs[k], results[k]->type);
-    g.replace_uses(results[k], f->outputs[k]);
+  f->fn = std::make_shared<const TensorFn>(std::move(joint.fn));
+  for (size_t k = 0; k < joint.results.size(); ++k) {
+    g.set_type(f->outputs[k], joint.results[k]->type);
+    g.replace_uses(joint.results[k], f->outputs[k]);
   }
   for (size_t i = nodes.size(); i-- > 0;) g.erase(nodes[i]);
   return f;

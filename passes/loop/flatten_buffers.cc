@@ -101,6 +101,10 @@ Stmt flatten_buffers(const Stmt& s, BufferMap& flat) {
       return prefetch(f.twin(k->buffer), f.index(k->buffer, k->index));
     if (const Alloc* k = as<Alloc>(x); k && !keeps_shape(k->buffer) && !f.is_flat(k->buffer))
       return alloc(f.twin(k->buffer), k->body);
+    // A view is flat already; what it is a view of must stay the buffer that everybody else reads.
+    if (const Alias* k = as<Alias>(x); k && !keeps_shape(k->base) && (!f.is_flat(k->view) || !f.is_flat(k->base)))
+      return alias(f.is_flat(k->view) ? k->view : f.twin(k->view), f.is_flat(k->base) ? k->base : f.twin(k->base), k->offset,
+                   k->body);
     if (const Intrin* k = as<Intrin>(x)) return f.instruction(*k);
     return {};
   };

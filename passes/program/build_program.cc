@@ -342,7 +342,7 @@ class ProgramBuilder {
       c.kernel = it->second;
       return compiled_[key] = std::move(c);
     }
-    k.name = kernel_name(fn, kernel_key);
+    k.name = kernel_name(fn, kernel_key, s.name);
     while (!names_.insert(k.name).second) k.name = k.name.substr(0, 58) + "_" + hex(hash_text(kernel_key + k.name), 4);
     k.formula = formula(fn);
     k.summary = summary(fn);

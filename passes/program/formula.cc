@@ -26,6 +26,8 @@ class Formula {
       for (const Axis& a : s.axes) ranges_[a.var.get()] = {0, std::max<int64_t>(a.extent.value - 1, 0)};
       for (const Axis& a : s.raxes) ranges_[a.var.get()] = {0, std::max<int64_t>(a.extent.value - 1, 0)};
     }
+    find_sums_of_sums();
+    name_lines();
   }
 
   std::string text() {
@@ -56,14 +58,47 @@ class Formula {
         if (o == b) return true;
     return false;
   }
+  // What a reduction reads has a line of its own if it holds a reduction: nobody reads a sum within a sum.
+  void find_sums_of_sums() {
+    std::map<const BufferDef*, bool> reduces;  // written in place, it would hold a reduction
+    for (const Stage& s : fn_.stages) {
+      bool inside = s.kind == Stage::Kind::Reduce;
+      for (const Expr& v : s.values)
+        walk(v, [&](const Expr& e) {
+          const Load* l = as<Load>(e);
+          if (!l || !reduces[l->buffer.get()]) return true;
+          inside = true;
+          if (s.kind == Stage::Kind::Reduce) own_line_.insert(l->buffer.get());
+          return true;
+        });
+      for (const Buffer& b : s.outputs) reduces[b.get()] = inside && in_place(s);
+    }
+  }
+
+  // Two lines of one hint get different names; the result keeps its own, which is the parameter's.
+  void name_lines() {
+    std::set<std::string> taken;
+    for (const auto* list : {&fn_.inputs, &fn_.outputs})
+      for (const Buffer& b : *list) taken.insert(b->name);
+    for (const Stage& s : fn_.stages)
+      for (const Buffer& b : s.outputs) {
+        if (in_place(s) || is_result(s)) continue;
+        std::string n = b->name;
+        for (int64_t k = 2; !taken.insert(n).second; k++) n = b->name + to_text(k);
+        line_names_[b.get()] = n;
+      }
+  }
+
   bool in_place(const Stage& s) const {
+    if (!s.outputs.empty() && own_line_.count(s.outputs[0].get()) != 0) return false;
     if (s.kind == Stage::Kind::Nest || s.outputs.size() != 1 || s.scan >= 0 || is_result(s)) return false;
     const auto it = reads_.find(s.outputs[0].get());
     return it == reads_.end() || it->second <= 1;
   }
 
   std::string point(const Buffer& b, const Exprs& index) {
-    std::string s = b->name;
+    const auto named = line_names_.find(b.get());
+    std::string s = named == line_names_.end() ? b->name : named->second;
     for (size_t i = 0; i < index.size(); i++) {
       if (b->shape[i] == Dim(1) && index.size() > 1) continue;  // axes of size 1 say nothing
       s += "[" + expr(simplify(index[i], ranges_), 0) + "]";
@@ -140,6 +175,8 @@ class Formula {
 
   const TensorFn& fn_;
   std::map<const BufferDef*, int> reads_;
+  std::set<const BufferDef*> own_line_;                // looked up only
+  std::map<const BufferDef*, std::string> line_names_;  // looked up only
   Ranges ranges_;
   std::map<const VarDef*, std::string> names_;  // looked up only
   std::set<std::string> taken_;

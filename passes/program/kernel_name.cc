@@ -39,14 +39,20 @@ std::string sizes(const Dims& dims) {
   return parts.empty() ? "1" : join(parts, "x");
 }
 
-// "k3x3" of a window: the reduction axes named kh, kw, ...
+// "k3x3" of a window: the reduction axes named kh, kw, ...; of the first one that is larger than a pixel, if one is.
 std::string window(const TensorFn& fn) {
   std::vector<std::string> k;
-  for (const Stage& s : fn.stages)
-    if (s.kind == Stage::Kind::Reduce && k.empty())
-      for (const Axis& a : s.raxes)
-        if (a.var->name.starts_with("k") && a.var->name.size() == 2 && a.extent.value > 0)
-          k.push_back(to_text(a.extent.value));
+  bool large = false;
+  for (const Stage& s : fn.stages) {
+    if (s.kind != Stage::Kind::Reduce || large) continue;
+    std::vector<std::string> here;
+    for (const Axis& a : s.raxes)
+      if (a.var->name.starts_with("k") && a.var->name.size() == 2 && a.extent.value > 0) {
+        here.push_back(to_text(a.extent.value));
+        large = large || a.extent.value > 1;
+      }
+    if (k.empty() || large) k = here;
+  }
   if (k.empty()) return "";
   bool square = true;
   for (const std::string& x : k) square = square && x == k[0];
@@ -72,8 +78,8 @@ std::vector<std::string> stage_words(const TensorFn& fn) {
   return words;
 }
 
-std::string kernel_name(const TensorFn& fn, const std::string& key) {
-  std::string words = make_identifier(join(stage_words(fn), "_"), 200);
+std::string kernel_name(const TensorFn& fn, const std::string& key, const std::string& name) {
+  std::string words = make_identifier(name.empty() ? join(stage_words(fn), "_") : name, 200);
   for (char& c : words)
     if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
   const Buffer& y = fn.outputs.at(0);
@@ -90,8 +96,8 @@ std::string kernel_name(const TensorFn& fn, const std::string& key) {
     words = words.substr(0, room);
     while (!words.empty() && words.back() == '_') words.pop_back();
   }
-  std::string name = words + tail;
-  return name.size() <= 63 ? name : name.substr(0, 58) + "_" + hex(hash_text(key) >> 16, 4);
+  const std::string whole = words + tail;
+  return whole.size() <= 63 ? whole : whole.substr(0, 58) + "_" + hex(hash_text(key) >> 16, 4);
 }
 
 }  // namespace tc

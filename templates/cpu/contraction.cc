@@ -35,6 +35,7 @@ class Builder {
 
   Stmt build(Scheduled& s) {
     if (m_.right == Contraction::Right::Packed) pack(s);
+    if (m_.right == Contraction::Right::Panels) packed_ = m_.q;
     return chunks();
   }
 
@@ -405,6 +406,29 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
 
 Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Scheduled& s) {
   return Builder(m, plan).build(s);
+}
+
+Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buffer& panels) {
+  const int64_t columns = plan.tile.columns, n = m.n.extent.value;
+  const Var panel = make_var("nb"), column = make_var("ni");
+  const Expr at_n = (plan.panels > 1 ? Expr(panel) * Expr(columns) : Expr(0)) + Expr(column);
+  Point at = {{m.n.var, at_n}};
+  std::vector<std::pair<Var, Expr>> loops;
+  Expr k = 0;
+  for (const Axis& a : m.k) {
+    const Var v = make_var(a.var->name);
+    loops.push_back({v, Expr(a.extent)});
+    at.push_back({a.var, Expr(v)});
+    k = k * Expr(a.extent) + Expr(v);
+  }
+  // What lies side by side in memory is read in the innermost loop.
+  loops.insert(m.q_at.of(m.n.var) == 1 ? loops.end() : loops.begin(), {column, Expr(columns)});
+  const Expr to = ((plan.panels > 1 ? Expr(panel) * Expr(points(m.k)) : Expr(0)) + k) * Expr(columns) + Expr(column);
+  Expr value = load(m.q, {offset_expr(m.q_at, at)});
+  if (n % columns != 0) value = select(at_n < Expr(n), value, make_float(DType::F32, 0));
+  Stmt copy = store(panels, {to}, value);
+  for (size_t i = loops.size(); i-- > 0;) copy = loop(loops[i].first, loops[i].second, copy);
+  return plan.panels > 1 ? loop(panel, plan.panels, copy) : copy;
 }
 
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {

@@ -15,9 +15,10 @@ struct Contraction {
   Axis n;                   // in q only, unit stride in the result: the vector axis
   std::vector<Axis> k;      // summed, in p's memory order
   Expr start;               // joins first: over n and outer (a bias, or zero)
-  // q, repacked at compile time, repacked per outer point at run time, or read as it lies (unit stride along n)
-  enum class Right { Packed, Repacked, Direct } right = Right::Direct;
-  Buffer q;  // Direct, Repacked: the buffer
+  // q, repacked at compile time, repacked per outer point at run time, in panels [panel][k][column] that somebody else
+  // has filled (copy_to_panels), or read as it lies (unit stride along n)
+  enum class Right { Packed, Repacked, Panels, Direct } right = Right::Direct;
+  Buffer q;  // the buffer, unless Packed
   Offset q_at;
   // Packed: the definition before axes were merged
   Expr q_value;
@@ -37,6 +38,9 @@ struct ContractionPlan {
 };
 /// Adds the packed right factor to s.prologue and s.views.
 Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Scheduled& s);
+/// Copies the right factor, Repacked or Direct, into the panels that the plan wants: panels * points(k) * columns floats,
+/// columns that do not exist being zero. m.outer is empty.
+Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buffer& panels);
 ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o);
 
 }  // namespace tc

@@ -1,5 +1,6 @@
 #include "templates/cpu/schedule_cpu.h"
 
+#include "templates/cpu/regions.h"
 #include "templates/cpu/template.h"
 #include "templates/join_stages.h"
 
@@ -8,19 +9,23 @@ namespace {
 
 // Each part by the template that fits it.
 std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
-  auto part = [&](const TensorFn& fn, const std::vector<bool>& constant) { return schedule_cpu(fn, constant, a.cpu, a.options); };
+  auto part = [&](const TensorFn& fn, const std::vector<bool>& constant) {
+    return schedule_cpu(fn, constant, a.cpu, a.options);
+  };
   return join_stages(a.fn, a.constant_input, part, false);
 }
 
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
-    schedule_winograd,     // 3 x 3 convolutions of stride 1, with fewer multiplications
-    schedule_contraction,  // sums of products: matrix products and convolutions
-    schedule_window,       // reductions whose results lie side by side: pooling, depthwise convolutions
-    schedule_rows,         // reductions along the memory's order: softmax, normalisation
-    schedule_elementwise,  // no reduction
-    schedule_stages,       // several of these, one after the other
-    schedule_naive,        // everything
+    schedule_winograd,           // 3 x 3 convolutions of stride 1, with fewer multiplications
+    schedule_contraction,        // sums of products: matrix products and convolutions
+    schedule_window,             // reductions whose results lie side by side: pooling, depthwise convolutions
+    schedule_rows,               // reductions along the memory's order: softmax, normalisation
+    schedule_elementwise,        // no reduction
+    schedule_attention,          // scores, softmax, times the values: strip by strip
+    schedule_inverted_residual,  // expand, filter, project: row by row
+    schedule_stages,             // several of these, one after the other
+    schedule_naive,              // everything
 };
 
 }  // namespace

@@ -98,6 +98,93 @@ inline TestFunction convolution(const ConvShape& s) {
   return b.take(y);
 }
 
+struct InvertedResidualShape {
+  int64_t images = 1, h = 8, w = 8, c = 4, expanded = 24, oc = 8, kernel = 3, stride = 1, dilation = 1;
+  int64_t before = 1, after = 1;  // zeros before and after the rows and columns of the expanded tensor
+  bool residual = false;
+};
+/// 1 x 1 convolution, depthwise convolution, 1 x 1 convolution, with biases, clipping and a residual; channels last.
+inline TestFunction inverted_residual(const InvertedResidualShape& s) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {s.images, s.h, s.w, s.c});
+  auto dense = [&](const std::string& name, const Buffer& in, const Dims& dims, int64_t k) {
+    const Buffer w = b.input(name + "_weight", {dims[3], k, 1, 1}, true), bias = b.input(name + "_bias", {dims[3]}, true);
+    const Buffer y = b.reduce(name, Op::Add, dims, {k, 1, 1}, [&](const Exprs& i, const Exprs& r) {
+      return load(in, {i[0], i[1] + r[1], i[2] + r[2], r[0]}) * load(w, {i[3], r[0], r[1], r[2]});
+    });
+    return b.compute(name + "_bias", dims, [&](const Exprs& i) { return load(y, i) + load(bias, {i[3]}); });
+  };
+  auto clip = [&](const std::string& name, const Buffer& in) {
+    return b.compute(name, static_dims(in->shape), [&](const Exprs& i) {
+      return min(max(load(in, i), make_float(DType::F32, 0)), make_float(DType::F32, 6));
+    });
+  };
+  Buffer e = clip("clip", dense("expand", x, {s.images, s.h, s.w, s.expanded}, s.c));
+  const int64_t h = s.h + s.before + s.after, w = s.w + s.before + s.after;
+  if (s.before + s.after > 0)
+    e = b.compute("pad", {s.images, h, w, s.expanded}, [&, e](const Exprs& i) {
+      const Expr p = s.before;
+      const Expr inside = i[1] >= p && i[1] < Expr(s.h) + p && i[2] >= p && i[2] < Expr(s.w) + p;
+      return select(inside, load(e, {i[0], i[1] - p, i[2] - p, i[3]}), make_float(DType::F32, 0));
+    });
+  const int64_t reach = (s.kernel - 1) * s.dilation + 1;
+  const Dims filtered{s.images, (h - reach) / s.stride + 1, (w - reach) / s.stride + 1, s.expanded};
+  const Buffer taps = b.input("taps", {s.expanded, 1, s.kernel, s.kernel}, true), bias = b.input("taps_bias", {s.expanded}, true);
+  const Buffer f = b.reduce("filter", Op::Add, filtered, {1, s.kernel, s.kernel}, [&](const Exprs& i, const Exprs& r) {
+    const Expr v = i[1] * Expr(s.stride) + r[1] * Expr(s.dilation), u = i[2] * Expr(s.stride) + r[2] * Expr(s.dilation);
+    return load(e, {i[0], v, u, i[3]}) * load(taps, {i[3], r[0], r[1], r[2]});
+  });
+  const Buffer d = clip("clip", b.compute("bias", filtered, [&](const Exprs& i) { return load(f, i) + load(bias, {i[3]}); }));
+  const Dims out{s.images, filtered[1], filtered[2], s.oc};
+  Buffer y = dense("project", d, out, s.expanded);
+  if (!s.residual) return b.take(y);
+  const Buffer r = b.input("residual", out);
+  return b.take(b.compute("add", out, [&, y](const Exprs& i) { return load(y, i) + load(r, i); }));
+}
+
+struct AttentionShape {
+  int64_t batch = 1, heads = 2, rows = 16, columns = 16, size = 8;
+  bool combined = true;  // Q, K and V side by side in one tensor [batch, row, 3, head, size]
+  bool mask = false;
+};
+/// Scores, the shape of a softmax with exact arithmetic, times V, written as [batch, row, head, size].
+inline TestFunction attention(const AttentionShape& s) {
+  FunctionBuilder b;
+  const Dims scores{s.batch, s.heads, s.rows, s.columns}, rows{s.batch, s.heads, s.rows, 1};
+  const int64_t line = s.heads * s.size;
+  const Buffer x = b.input("x", {s.batch, s.rows, s.combined ? 3 * line : line});
+  const Buffer k = s.combined ? x : b.input("k", {s.batch, s.columns, line});
+  const Buffer v = s.combined ? x : b.input("v", {s.batch, s.columns, line});
+  auto element = [&](const Buffer& t, int64_t which, const Expr& n, const Expr& h, const Expr& row, const Expr& d) {
+    return load(t, {n, row, h * Expr(s.size) + d + Expr(s.combined ? which * line : 0)});
+  };
+  Buffer y = b.reduce("matmul", Op::Add, scores, {s.size}, [&](const Exprs& i, const Exprs& r) {
+    return element(x, 0, i[0], i[1], i[2], r[0]) * element(k, 1, i[0], i[1], i[3], r[0]);
+  });
+  y = b.compute("scale", scores, [&, y](const Exprs& i) { return load(y, i) * make_float(DType::F32, 0.5); });
+  if (s.mask) {
+    const Buffer m = b.input("mask", {s.batch, 1, s.rows, s.columns});
+    y = b.compute("add", scores, [&, y](const Exprs& i) { return load(y, i) + load(m, {i[0], 0, i[2], i[3]}); });
+  }
+  const Buffer top = b.reduce("max", Op::Max, rows, {s.columns}, [&](const Exprs& i, const Exprs& r) {
+    return load(y, {i[0], i[1], i[2], r[0]});
+  });
+  const Buffer e = b.compute("floor", scores, [&](const Exprs& i) {
+    return apply(Op::Floor, {(load(y, i) - load(top, {i[0], i[1], i[2], 0})) * make_float(DType::F32, 0.0625)});
+  });
+  const Buffer sum = b.reduce("sum", Op::Add, rows, {s.columns}, [&](const Exprs& i, const Exprs& r) {
+    return load(e, {i[0], i[1], i[2], r[0]});
+  });
+  const Buffer p = b.compute("weights", scores, [&](const Exprs& i) {
+    return load(e, i) + load(sum, {i[0], i[1], i[2], 0});
+  });
+  const Buffer o = b.reduce("times", Op::Add, {s.batch, s.heads, s.rows, s.size}, {s.columns}, [&](const Exprs& i, const Exprs& r) {
+    return load(p, {i[0], i[1], i[2], r[0]}) * element(v, 2, i[0], i[1], r[0], i[3]);
+  });
+  return b.take(b.compute("transpose", {s.batch, s.rows, s.heads, s.size},
+                          [&](const Exprs& i) { return load(o, {i[0], i[2], i[1], i[3]}); }));
+}
+
 /// a [batch, m, k] times b [batch, k, n] (or [batch, n, k]); b may be a constant.
 inline TestFunction product(int64_t batch, int64_t m, int64_t n, int64_t k, bool transposed, bool constant) {
   FunctionBuilder b;

@@ -1,0 +1,79 @@
+// Puts several contractions into one kernel, where what lies between them would not stay in the caches and a template
+// computes them piece by piece.
+//   e = tc.fused(x, we, be)  expand, bias, clip, pad
+//   d = tc.fused(e, wd, bd)  filter, bias, clip         ->   y = tc.fused(x, we, be, wd, bd, wp, bp)  all of these
+//   y = tc.fused(d, wp, bp)  project, bias
+// A region is a chain of three kernels, each of which reads the result of the one before it, that nobody else reads;
+// the first and the last one are sums of products. The templates of the target (templates/cpu/regions.h) say whether
+// they know the function of the three together, and whether it pays; what they do not take stays as it is.
+//
+// Needs: fuse_ops. Leaves: the same kinds of nodes, fewer of them.
+#include <algorithm>
+
+#include "passes/graph/join.h"
+#include "passes/graph/passes.h"
+#include "templates/cpu/regions.h"
+
+namespace tc {
+
+namespace {
+
+bool is_fused(const Node* n) { return n && n->domain == "tc" && n->op == "fused" && n->fn; }
+
+bool has_reduction(const TensorFn& fn) {
+  return std::any_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return s.kind == Stage::Kind::Reduce; });
+}
+
+bool is_contraction(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
+
+/// The nodes whose results n alone reads, in the order of its operands.
+std::vector<Node*> private_producers(const Node* n) {
+  std::vector<Node*> list;
+  for (const Value* v : n->inputs) {
+    Node* p = v->producer;
+    if (!is_fused(p) || p->outputs.size() != 1 || v->output_uses > 0) continue;
+    if (!std::all_of(v->users.begin(), v->users.end(), [&](const Node* u) { return u == n; })) continue;
+    if (std::find(list.begin(), list.end(), p) == list.end()) list.push_back(p);
+  }
+  return list;
+}
+
+const Value* behind_views(const Value* v) {
+  while (v->producer && v->producer->domain.empty() && (v->producer->is("Reshape") || v->producer->is("Identity")))
+    v = v->producer->inputs[0];
+  return v;
+}
+
+bool pays(const JointFunction& joint, const PassContext& cx) {
+  if (cx.target.is_cuda()) return false;  // no template there
+  std::vector<bool> constant;
+  for (const Value* v : joint.operands) constant.push_back(behind_views(v)->is_constant());
+  return pays_as_region(joint.fn, constant, cx.target.cpu, {.strict_fp = cx.options.strict_fp});
+}
+
+/// Makes the region that ends with `last`, if there is one.
+void form(Graph& g, Node* last, const PassContext& cx) {
+  for (Node* middle : private_producers(last)) {
+    if (!has_reduction(*middle->fn)) continue;
+    for (Node* first : private_producers(middle)) {
+      if (!is_contraction(first)) continue;
+      const std::vector<Node*> nodes = {first, middle, last};
+      JointFunction joint = joint_function(nodes);
+      if (!pays(joint, cx)) continue;
+      join_nodes(g, nodes, std::move(joint));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void form_regions(Graph& g, PassContext& cx) {
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) form_regions(*r, cx);
+    if (is_contraction(n)) form(g, n, cx);
+  }
+}
+
+}  // namespace tc

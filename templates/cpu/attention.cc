@@ -1,0 +1,300 @@
+// Attention, strip by strip: scores = f(Q * K^T), a softmax over each row of them, times V.
+//
+//   for heads, groups of strips:                       shared among threads
+//     keys, values = K and V of the head in panels     once for all strips of the chunk
+//     for strips of rows:
+//       scores = f(q[rows] * keys)                     f: the scale and the mask
+//       scores = softmax(scores)                       in place
+//       out[rows] = scores * values
+//
+// The scores of one strip stay in the first-level cache or near it; the matrix of all scores never exists. The last
+// strip begins early enough to be a whole one: it computes some rows a second time, with the same results.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+#include "templates/cpu/contraction.h"
+#include "templates/cpu/regions.h"
+#include "templates/strip.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kStripBytes = 24 << 10;  // of scores: with a panel of keys in the first-level cache, or nearly
+constexpr int64_t kMaxStrip = 32;          // rows
+
+struct Product {
+  Strip strip;
+  Contraction m;
+  ContractionPlan plan;
+};
+
+struct Attention {
+  Product scores, result;
+  Scheduled softmax;
+  Buffer scores_buffer, weights;   // results of stages: before and after the softmax
+  Buffer softmax_in, softmax_out;  // of the strip's function
+  std::vector<Place> strip_places, out_places;
+  std::vector<Axis> outer;  // batches and heads
+  int64_t rows = 1, columns = 1, strip = 1;
+  Var row = make_var("row");
+};
+
+// Stages [0, scores), [scores, softmax) and the rest.
+struct Cuts {
+  size_t scores = 0, softmax = 0;
+};
+std::optional<Cuts> find_cuts(const TensorFn& fn) {
+  std::vector<size_t> sums;
+  for (size_t i = 0; i < fn.stages.size(); i++)
+    if (fn.stages[i].kind == Stage::Kind::Reduce) sums.push_back(i);
+  if (sums.size() != 4 || fn.outputs.size() != 1) return {};
+  const auto combines = [&](size_t k, Op op) { return fn.stages[sums[k]].combiner.op == op; };
+  if (!combines(0, Op::Add) || !combines(1, Op::Max) || !combines(2, Op::Add) || !combines(3, Op::Add)) return {};
+  // The last stage before `end` that needs stage `from`.
+  auto last_dependent = [&](size_t from, size_t end) {
+    std::vector<bool> depends(end, false);
+    size_t last = from;
+    depends[from] = true;
+    for (size_t i = from + 1; i < end; i++) {
+      for (const Expr& e : fn.stages[i].values)
+        for (const Load* l : loads_of(e))
+          for (size_t j = from; j < i; j++)
+            if (depends[j] && fn.stages[j].outputs[0] == l->buffer) depends[i] = true;
+      if (depends[i]) last = i;
+    }
+    return last;
+  };
+  const Cuts c{last_dependent(sums[0], sums[1]) + 1, last_dependent(sums[1], sums[3]) + 1};
+  // maximum, exponentials, their sum, quotients
+  if (c.scores != sums[1] || c.softmax != c.scores + 4 || sums[2] != c.scores + 2) return {};
+  return c;
+}
+
+// The axis of `operand` along which the result's axis d of fn runs; -1: none.
+int operand_axis(const TensorFn& fn, size_t d, const Buffer& operand) {
+  const Stage* s = producer(fn, fn.outputs[0]);
+  size_t axis = d;
+  for (size_t guard = 0; s && guard <= fn.stages.size(); guard++) {
+    const Var v = s->axes[axis].var;
+    const Stage* next = nullptr;
+    for (const Load* l : loads_of(s->values[0])) {
+      const Stage* from = producer(fn, l->buffer);
+      if (l->buffer != operand && !from) continue;
+      for (size_t k = 0; k < l->index.size(); k++) {
+        const VarRef* r = as<VarRef>(l->index[k]);
+        if (!r || r->var != v) continue;
+        if (l->buffer == operand) return int(k);
+        next = from;
+        axis = k;
+      }
+      if (next) break;
+    }
+    s = next;
+  }
+  return -1;
+}
+
+// Rows per strip: few rows computed twice, then many.
+int64_t choose_strip(int64_t rows, int64_t columns) {
+  const int64_t most = std::clamp<int64_t>(kStripBytes / (4 * columns), 8, kMaxStrip);
+  if (rows <= most) return rows;
+  int64_t best = most, least = rows;
+  for (int64_t n = most; n >= 8; n--) {
+    const int64_t twice = ceil_div(rows, n) * n - rows;
+    if (twice >= least) continue;
+    best = n;
+    least = twice;
+  }
+  return best;
+}
+
+std::optional<Product> match_product(const TensorFn& part, const std::vector<Place>& places, const TemplateArgs& a) {
+  auto strip = strip_of(part, places);
+  const auto c = strip ? canonicalize(strip->fn) : std::nullopt;
+  if (!c || c->border) return {};
+  const std::vector<bool> constant(strip->fn.inputs.size(), false);
+  auto m = match_contraction({strip->fn, &*c, constant, a.cpu, a.options});
+  if (!m || m->right == Contraction::Right::Packed || !m->outer.empty() || m->rows.size() != 1) return {};
+  ContractionPlan plan = plan_contraction(*m, a.cpu, a.options);
+  plan.parallel = false;
+  plan.row_blocks = 1;
+  plan.prefetch = 0;
+  return Product{std::move(*strip), std::move(*m), plan};
+}
+
+bool reads_only(const TensorFn& part, const TensorFn& whole, const Buffer& only) {
+  return std::all_of(part.inputs.begin(), part.inputs.end(),
+                     [&](const Buffer& b) { return b == only || !producer(whole, b); });
+}
+
+// Heads and rows as places of the scores, and of the result, whose axes may be permuted.
+bool find_places(const TensorFn& last, Attention& t) {
+  const Dims dims = static_dims(t.weights->shape), out = static_dims(last.outputs[0]->shape);
+  if (dims.size() < 2 || static_dims(t.scores_buffer->shape) != dims) return false;
+  t.rows = dims[dims.size() - 2];
+  t.columns = dims.back();
+  if (t.rows < 2) return false;
+  t.strip = choose_strip(t.rows, t.columns);
+  for (size_t d = 0; d + 1 < dims.size(); d++) {
+    if (dims[d] == 1) continue;
+    const bool is_row = d + 2 == dims.size();
+    if (!is_row) t.outer.push_back({make_var(dims.size() == 4 && d == 0 ? "batch" : "head"), Dim(dims[d])});
+    const Var v = is_row ? t.row : t.outer.back().var;
+    const int64_t extent = is_row ? t.strip : 1;
+    t.strip_places.push_back({d, Expr(v), extent});
+    for (size_t o = 0; o < out.size(); o++)
+      if (out[o] > 1 && operand_axis(last, o, t.weights) == int(d)) t.out_places.push_back({o, Expr(v), extent});
+  }
+  return t.out_places.size() == t.strip_places.size();
+}
+
+std::optional<Attention> match(const TemplateArgs& a) {
+  if (a.options.strict_fp || a.fn.outputs.size() != 1) return {};
+  const auto cuts = find_cuts(a.fn);
+  if (!cuts) return {};
+  const TensorFn scores = stages_of(a.fn, 0, cuts->scores), softmax = stages_of(a.fn, cuts->scores, cuts->softmax),
+                 last = stages_of(a.fn, cuts->softmax, a.fn.stages.size());
+  if (scores.stages.empty() || softmax.stages.empty() || last.stages.empty()) return {};
+  Attention t;
+  t.scores_buffer = scores.outputs[0];
+  t.weights = softmax.outputs[0];
+  if (!reads_only(scores, a.fn, nullptr) || softmax.inputs != std::vector<Buffer>{t.scores_buffer} ||
+      !reads_only(last, a.fn, t.weights) || last.outputs[0] != a.fn.outputs[0] || !find_places(last, t))
+    return {};
+  // In place: what comes after the exponentials does not read the scores.
+  for (size_t i = 2; i < 4; i++)
+    for (const Load* l : loads_of(softmax.stages[i].values[0]))
+      if (l->buffer == t.scores_buffer) return {};
+  const auto first = match_product(scores, t.strip_places, a), second = match_product(last, t.out_places, a);
+  const auto rows = strip_of(softmax, t.strip_places);
+  if (!first || !second || !rows) return {};
+  const auto inner = schedule_rows({rows->fn, nullptr, {false}, a.cpu, a.options});
+  if (!inner || second->m.p_at.of(second->m.rows[0].var) != t.columns) return {};
+  t.scores = *first;
+  t.result = *second;
+  t.softmax = *inner;
+  t.softmax_in = rows->fn.inputs[0];
+  t.softmax_out = rows->fn.outputs[0];
+  return t;
+}
+
+class Builder {
+ public:
+  Builder(const Attention& t, const TemplateArgs& a) : t_(t), memory_(a.fn) {
+    strips_ = ceil_div(t.rows, t.strip);
+    // Each group copies keys and values for itself; it has two strips at least, since the last two may overlap.
+    while (points(t.outer) * groups_ < 8 && strips_ >= groups_ * 4) groups_ *= 2;
+    keys_ = panels("keys", t.scores);
+    values_ = panels("values", t.result);
+    strip_ = make_buffer("scores", DType::F32, {Dim(t.strip * t.columns)}, Scope::Workspace);
+  }
+
+  Scheduled build() {
+    const Var part = make_var("part"), group = make_var("group"), strip = make_var("strip");
+    Expr begin = 0, count = strips_;
+    if (groups_ > 1) {
+      begin = Expr(group) * Expr(strips_) / Expr(groups_);
+      count = (Expr(group) + Expr(1)) * Expr(strips_) / Expr(groups_) - begin;
+    }
+    Expr row = Expr(strip) * Expr(t_.strip);
+    if (t_.rows % t_.strip != 0) row = min(row, Expr(t_.rows - t_.strip));
+    Stmt body = let(t_.row, row, seq({scores(), softmax(), result()}));
+    body = strips_ == 1 ? substitute(body, {{strip.get(), Expr(0)}}) : loop(strip, count, body, ForKind::Serial, begin);
+    body = alloc(keys_, alloc(values_, alloc(strip_, seq({copies(), body}))));
+    Expr rest = Expr(part);
+    std::vector<std::pair<Var, Expr>> lets;
+    if (groups_ > 1) {
+      lets.push_back({group, t_.outer.empty() ? rest : apply(Op::Mod, {rest, Expr(groups_)})});
+      rest = rest / Expr(groups_);
+    }
+    for (size_t i = t_.outer.size(); i-- > 0;) {
+      lets.push_back({t_.outer[i].var, i == 0 ? rest : apply(Op::Mod, {rest, Expr(t_.outer[i].extent)})});
+      rest = rest / Expr(t_.outer[i].extent);
+    }
+    for (const auto& [v, value] : lets) body = let(v, value, body);
+    const int64_t chunks = points(t_.outer) * groups_;
+    s_.body = chunks == 1 ? substitute(body, {{part.get(), Expr(0)}}) : loop(part, chunks, body, ForKind::Parallel);
+    memory_.bind(s_);
+    s_.family = s_.name = "attention";
+    describe();
+    return std::move(s_);
+  }
+
+ private:
+  static Buffer panels(const std::string& name, const Product& p) {
+    return make_buffer(name, DType::F32, {Dim(p.plan.panels * points(p.m.k) * p.plan.tile.columns)}, Scope::Workspace);
+  }
+
+  Stmt copies() {
+    const Product &s = t_.scores, &r = t_.result;
+    const Stmt keys = memory_.see(copy_to_panels(s.m, s.plan, keys_), s.strip, s.m.c, t_.strip_places, "keys");
+    const Stmt values = memory_.see(copy_to_panels(r.m, r.plan, values_), r.strip, r.m.c, t_.out_places, "values");
+    return seq({comment("keys in panels of " + to_text(int64_t(s.plan.tile.columns)), keys),
+                comment("values in panels of " + to_text(int64_t(r.plan.tile.columns)), values)});
+  }
+
+  Stmt product(const Product& p, const Buffer& panels, const StripMemory& memory, const Strip& strip,
+               const std::vector<Place>& places) {
+    Contraction m = p.m;
+    m.right = Contraction::Right::Panels;
+    m.q = panels;
+    return memory.see(contraction_loops(m, p.plan, s_), strip, m.c, places, "rows");
+  }
+
+  Stmt scores() {
+    StripMemory memory = memory_;
+    memory.place(t_.scores_buffer, strip_);
+    Strip strip = t_.scores.strip;
+    strip.result.step.assign(strip.result.step.size(), 0);
+    return comment("scores", product(t_.scores, keys_, memory, strip, t_.strip_places));
+  }
+
+  // The strip of the softmax, in place, by this chunk alone.
+  Stmt softmax() {
+    BufferMap to;
+    for (const auto& [flat, of] : t_.softmax.views) to[flat.get()] = strip_;
+    const Stmt serial = rewrite(t_.softmax.body, {}, [](const Stmt& s) -> Stmt {
+      const For* f = as<For>(s);
+      return f && f->kind == ForKind::Parallel ? loop(f->var, f->extent, f->body, ForKind::Serial, f->begin) : Stmt();
+    });
+    return comment("softmax", substitute_buffers(serial, to));
+  }
+
+  Stmt result() {
+    StripMemory memory = memory_;
+    memory.place(t_.weights, strip_);
+    Strip strip = t_.result.strip;
+    for (Strip::Operand& o : strip.operands)
+      if (o.whole == t_.weights) o.step.assign(o.step.size(), 0);
+    return comment("times the values", product(t_.result, values_, memory, strip, t_.out_places));
+  }
+
+  void describe() {
+    auto tile = [](const ContractionPlan& p) {
+      return to_text(int64_t(p.tile.rows)) + " by " + to_text(int64_t(p.tile.columns));
+    };
+    s_.words = "strips of " + to_text(t_.strip) + " rows: their scores never leave the caches; products " +
+               tile(t_.scores.plan) + " and " + tile(t_.result.plan) + " in registers, keys and values in panels";
+    if (groups_ > 1) s_.words += "; each head's strips in " + to_text(groups_) + " chunks";
+  }
+
+  const Attention& t_;
+  StripMemory memory_;
+  Scheduled s_;
+  int64_t strips_ = 1, groups_ = 1;
+  Buffer keys_, values_, strip_;
+};
+
+}  // namespace
+
+bool attention_pays(const TemplateArgs& a) { return match(a).has_value(); }
+
+std::optional<Scheduled> schedule_attention(const TemplateArgs& a) {
+  const auto t = match(a);
+  if (!t) return {};
+  return Builder(*t, a).build();
+}
+
+}  // namespace tc

@@ -1,0 +1,67 @@
+// Checks a template's loops against the plain loops: bit for bit, on integers small enough that the order of sums does
+// not matter. For tests only.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/interpreter.h"
+#include "ir/loop/print.h"
+#include "ir/verify.h"
+#include "passes/loop/lower_lanes.h"
+#include "templates/cpu/schedule_cpu.h"
+#include "templates/cpu/test_functions.h"
+
+namespace tc::testing {
+
+inline Constant small_integers(const Dims& dims, uint32_t seed, int factor = 1) {
+  MutableTensor t = new_tensor(DType::F32, dims);
+  for (int64_t i = 0; i < num_elements(dims); i++) {
+    seed = seed * 1664525u + 1013904223u;
+    t.as<float>()[i] = float((int(seed >> 24) % 7 - 3) * factor);
+  }
+  return std::make_shared<const TensorData>(std::move(t.data));
+}
+
+inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, const std::vector<Constant>& in, int vl) {
+  std::vector<Constant> packed_from;
+  for (const Buffer& b : s.prologue.inputs)
+    packed_from.push_back(in[size_t(std::find(fn.inputs.begin(), fn.inputs.end(), b) - fn.inputs.begin())]);
+  const std::vector<Constant> packed =
+      s.prologue.stages.empty() ? std::vector<Constant>() : evaluate(s.prologue, packed_from);
+  std::vector<float> out(size_t(num_elements(static_dims(fn.outputs[0]->shape))), -77.0f);
+  auto memory = [&](const Buffer& b) -> uint8_t* {
+    for (size_t i = 0; i < fn.inputs.size(); i++)
+      if (fn.inputs[i] == b) return const_cast<uint8_t*>(in[i]->bytes.get());
+    for (size_t i = 0; i < packed.size(); i++)
+      if (s.prologue.outputs[i] == b) return const_cast<uint8_t*>(packed[i]->bytes.get());
+    return reinterpret_cast<uint8_t*>(out.data());
+  };
+  std::vector<Binding> bindings;
+  for (const auto& [view, of] : s.views) bindings.push_back({view, memory(of)});
+  for (const Buffer& b : s.inputs) bindings.push_back({b, memory(b)});
+  for (const Buffer& b : s.outputs) bindings.push_back({b, memory(b)});
+  RunOptions o;
+  o.vl = vl;
+  run(lower_lanes(s.body), bindings, o);
+  return out;
+}
+
+// The scheduled text gives what the definition says, whatever the number of lanes.
+inline void expect_equal(const TestFunction& f, const std::string& family, const char* cpu = "x86-64-v4",
+                  std::vector<Constant> in = {}) {
+  for (size_t i = in.size(); i < f.fn.inputs.size(); i++)
+    in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
+  const Constant expected = evaluate(f.fn, in)[0];
+  const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu(cpu));
+  EXPECT_EQ(s.family, family);
+  for (const int vl : {1, 4, 8, 16}) {
+    const std::vector<float> got = run_scheduled(s, f.fn, in, vl);
+    ASSERT_EQ(std::memcmp(got.data(), expected->bytes.get(), expected->num_bytes), 0)
+        << cpu << ", " << vl << " lanes\n"
+        << to_text(f.fn) << to_text(s.body);
+  }
+}
+
+}  // namespace tc::testing
