@@ -342,7 +342,7 @@ class ProgramBuilder {
       c.kernel = it->second;
       return compiled_[key] = std::move(c);
     }
-    k.name = kernel_name(fn, kernel_key, s.name);
+    k.name = kernel_name(fn, kernel_key, is_region(s) ? s.family : "");
     while (!names_.insert(k.name).second) k.name = k.name.substr(0, 58) + "_" + hex(hash_text(kernel_key + k.name), 4);
     k.formula = formula(fn);
     k.summary = summary(fn);
@@ -351,6 +351,9 @@ class ProgramBuilder {
     p_.kernels.push_back(std::move(k));
     return compiled_[key] = std::move(c);
   }
+
+  // The stages of several contractions are too many words for a name: their template has one.
+  static bool is_region(const Scheduled& s) { return s.family == "attention" || s.family == "inverted_residual"; }
 
   static std::string summary(const TensorFn& fn) {
     const std::vector<std::string> words = stage_words(fn);

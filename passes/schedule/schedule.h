@@ -26,7 +26,6 @@ struct Scheduled {
   Stmt body;                       // printable Loop IR over inputs, prologue.outputs, outputs, scratch
   std::string words;               // "one row of 8 pixels by 16 channels in registers; r, s reduced outside"
   std::string family;              // template: "matmul", "conv2d", "rows", "elementwise", "naive"
-  std::string name;                // a word for the kernel's name, where its stages are too many; empty: their words
   std::vector<std::string> steps;  // primitives applied
 };
 

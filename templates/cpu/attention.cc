@@ -217,7 +217,7 @@ class Builder {
     const int64_t chunks = points(t_.outer) * groups_;
     s_.body = chunks == 1 ? substitute(body, {{part.get(), Expr(0)}}) : loop(part, chunks, body, ForKind::Parallel);
     memory_.bind(s_);
-    s_.family = s_.name = "attention";
+    s_.family = "attention";
     describe();
     return std::move(s_);
   }

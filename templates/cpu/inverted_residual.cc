@@ -252,7 +252,7 @@ class Builder {
     else
       s_.body = loop(part, chunks, body, ForKind::Parallel);
     memory_.bind(s_);
-    s_.family = s_.name = "inverted_residual";
+    s_.family = "inverted_residual";
     describe();
     return std::move(s_);
   }

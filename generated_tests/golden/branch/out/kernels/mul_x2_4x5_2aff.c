@@ -2,8 +2,8 @@
 #include "../branch_kernels.h"
 #include "../tc_tail.h"
 
-/* mul[i][j] = a[i][j] * 2
- * mul[i][j] = mul[i][j] * mul[i][j]
+/* mul2[i][j] = a[i][j] * 2
+ * mul[i][j] = mul2[i][j] * mul2[i][j]
  *   a    [4][5]
  *   mul  [4][5]
  * Schedule (generic): vectors along the flat tensor */
