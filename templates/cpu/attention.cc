@@ -292,7 +292,7 @@ class Builder {
 // The matrix of all scores has to be larger than the second-level cache, twice over: below that the three kernels find
 // it there, and copying the values into panels costs more than is gained. Measured on Zen 4 (L2 1 MiB), 12 heads of 64,
 // new time over old: 128 rows (0.8 MB of scores) 1.04, 197 rows (1.9 MB) 1.01, 256 rows (3.1 MB) 0.99, 512 rows
-// (12.6 MB) 0.63.
+// (12.6 MB) 0.85, and less while others use the third-level cache.
 bool attention_pays(const TemplateArgs& a) {
   const auto t = match(a);
   return t && 4 * num_elements(static_dims(t->scores_buffer->shape)) >= 2 * int64_t(a.cpu.l2_bytes);
