@@ -88,8 +88,6 @@ ExitCode report(const Diagnostics& d) {
 
 std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
   const PackageOptions o{c.single_file, c.jit};
-  if (o.jit && (o.single_file || !c.request.target.is_cuda()))
-    throw Error("TC0001", ExitCode::Usage, "--jit is for --target cuda, with a file per kernel");
   return c.request.target.is_cuda() ? cuda_package(p, o) : c_package(p, o);
 }
 

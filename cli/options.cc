@@ -307,6 +307,9 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
     }
     found->apply(c, value);
   }
+  if (!c.request.target.is_cuda() && (c.jit || c.request.options.precision != Precision::F32))
+    usage("--jit and --precision are for --target cuda");
+  if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
   c.request.model = c.model;
   return c;
 }
