@@ -62,8 +62,11 @@ class TensorCoreGemm final : public BlockGemm {
     const Stmt products = over_pieces([&](const Expr& x, const Expr& y) {
       return intrin(mma, {{acc_, {x, y}}, {a, {x}}, {b, {y}}});
     });
+    const bool rounds = plan_.type == DType::F32;  // to tf32; the others are rounded before they are stored
+    const Stmt fill_a = rounds ? seq({read_a, intrin("round_tf32_x4", {{a, {i}}})}) : read_a;
+    const Stmt fill_b = rounds ? seq({read_b, intrin("round_tf32_x2", {{b, {j}}})}) : read_b;
     const Stmt step =
-        seq({loop(i, down_, read_a, ForKind::Unroll), loop(j, across_, read_b, ForKind::Unroll), products});
+        seq({loop(i, down_, fill_a, ForKind::Unroll), loop(j, across_, fill_b, ForKind::Unroll), products});
     return loop(k, t_.depth / piece, alloc(a, alloc(b, step)), ForKind::Unroll);
   }
 

@@ -131,6 +131,16 @@ TC_LDMATRIX(tc_ldmatrix_x2, "x2", 2, "%0,%1", "%2", "=r"(to[0]), "=r"(to[1]))
 TC_LDMATRIX(tc_ldmatrix_x2_trans, "x2.trans", 2, "%0,%1", "%2", "=r"(to[0]), "=r"(to[1]))
 #undef TC_LDMATRIX
 
+/* --- floats rounded to tf32, to nearest, for tc_mma_tf32_k8, which would cut them off */
+TC_DEVICE void tc_round_tf32_x4(uint32_t v[4])
+{
+  for (int i = 0; i < 4; i++) v[i] = (v[i] + 0x1000u) & 0xffffe000u;
+}
+TC_DEVICE void tc_round_tf32_x2(uint32_t v[2])
+{
+  for (int i = 0; i < 2; i++) v[i] = (v[i] + 0x1000u) & 0xffffe000u;
+}
+
 /* --- c += a b for one tile of a warp, on tensor cores: a is 16 x K, b is K x 8, c is 16 x 8. With g = lane / 4, t = lane
  * % 4 and words of E elements (E = 1 for tf32, 2 for f16 and bf16, 4 for int8; K = 8 E):
  *   a[0] row g, elements t E ...; a[1] row g + 8; a[2], a[3] the same rows, elements (t + 4) E ...
