@@ -1,5 +1,6 @@
 #include "emit_c/executor.h"
 
+#include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 
 namespace tc {
@@ -20,8 +21,8 @@ class Executor {
     out_.line(n_.lower + "_status " + n_.lower + "_run(const " + n_.lower + " *m, const " + n_.lower + "_inputs *in, const " + n_.lower + "_outputs *out)");
     out_.line("{");
     out_.indent();
-    arguments_check();
-    if (can_fail()) out_.line("*STATUS = 0;");
+    out_.line("if (!m || !in || !out" + null_tests(p_, n_) + ") return " + n_.upper + "_E_ARG;");
+    if (can_fail(p_)) out_.line("*STATUS = 0;");
     out_.blank();
     if (cut) {
       for (size_t i = 0; i < p_.steps.size(); i += kSegment)
@@ -29,16 +30,10 @@ class Executor {
     } else {
       for (const Step& s : p_.steps) step(s);
     }
-    out_.line(can_fail() ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;" : "return " + n_.upper + "_OK;");
+    out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;" : "return " + n_.upper + "_OK;");
     out_.dedent();
     out_.line("}");
     return out_.take();
-  }
-
-  bool can_fail() const {
-    for (const Kernel& k : p_.kernels)
-      if (k.can_fail) return true;
-    return false;
   }
 
  private:
@@ -54,31 +49,7 @@ class Executor {
     out_.blank();
   }
 
-  void arguments_check() {
-    std::string s = "if (!m || !in || !out";
-    for (size_t i = 0; i < p_.inputs.size(); i++)
-      if (num_elements(p_.inputs[i].dims) > 0) s += " || !in->" + n_.inputs[i];
-    for (size_t i = 0; i < p_.outputs.size(); i++)
-      if (num_elements(p_.outputs[i].dims) > 0) s += " || !out->" + n_.outputs[i];
-    out_.line(s + ") return " + n_.upper + "_E_ARG;");
-  }
-
-  std::string access(const std::string& macro, const std::string& name, DType t) const {
-    if (t == DType::F32) return macro + "(" + name + ")";
-    return macro + "_AS(" + std::string(info(t).c_type) + ", " + name + ")";
-  }
-
-  std::string operand(const Operand& o) const {
-    switch (o.kind) {
-      case Operand::Kind::Input: return "in->" + n_.inputs[size_t(o.index)];
-      case Operand::Kind::Output: return "out->" + n_.outputs[size_t(o.index)];
-      case Operand::Kind::Slot: return access("AT", n_.slots[size_t(o.index)], p_.slots[size_t(o.index)].dtype);
-      case Operand::Kind::Weight: return access("WEIGHT", n_.weights[size_t(o.index)], p_.weights[size_t(o.index)].data->dtype);
-      case Operand::Kind::Scratch: return "SCRATCH";
-      case Operand::Kind::Status: return "STATUS";
-    }
-    return "?";
-  }
+  std::string operand(const Operand& o) const { return operand_text(p_, n_, o, "->"); }
 
   void step(const Step& s) {
     std::visit([&](const auto& k) { print(k); }, s.kind);

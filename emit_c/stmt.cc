@@ -31,18 +31,6 @@ std::string c_type(const Expr& e) {
 bool is_vector_access(const Store& k) {
   return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back()));
 }
-
-// Does the text store to `view`, or to a view of it?
-bool is_written(const Stmt& body, const Buffer& view) {
-  bool written = false;
-  walk(body, [&](const Stmt& s) {
-    if (const Store* k = as<Store>(s)) written |= k->buffer == view;
-    if (const Alias* a = as<Alias>(s)) written |= a->base == view && is_written(a->body, a->view);
-    return !written;
-  });
-  return written;
-}
-
 // Is `view` used by what stays in this function? Parallel loops become functions that declare it themselves.
 bool used_outside_parts(const Stmt& body, const Buffer& view) {
   bool used = false;
@@ -63,6 +51,17 @@ bool used_outside_parts(const Stmt& body, const Buffer& view) {
 }
 
 }  // namespace
+
+bool is_written(const Stmt& s, const Buffer& b) {
+  bool written = false;
+  walk(s, [&](const Stmt& x) {
+    if (const Store* k = as<Store>(x)) written |= k->buffer == b;
+    if (const Alias* k = as<Alias>(x)) written |= k->base == b && is_written(k->body, k->view);
+    if (const Intrin* k = as<Intrin>(x)) written |= !k->buffers.empty() && k->buffers[0] == b;
+    return !written;
+  });
+  return written;
+}
 
 void StmtPrinter::print(const Stmt& s) {
   if (!s) return;

@@ -13,6 +13,9 @@ struct Part {
   std::vector<Stmt> around;  // the Alias and Let statements whose names it may use, outermost first
 };
 
+/// Is memory of `b` written in `s`, through views or by instructions too?
+bool is_written(const Stmt& s, const Buffer& b);
+
 class StmtPrinter {
  public:
   /// `wide`: loop variables are int64_t. Parallel loops outside of any loop are appended to `parts` and printed through

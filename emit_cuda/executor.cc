@@ -2,6 +2,7 @@
 
 #include "emit_c/executor.h"
 #include "emit_c/fill.h"
+#include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "templates/text.h"
 
@@ -17,7 +18,7 @@ class Segments {
 
   std::string text() {
     begin();
-    if (can_fail()) line("TRY(cudaMemsetAsync(STATUS, 0, sizeof(int32_t), stream));");
+    if (can_fail(p_)) line("TRY(cudaMemsetAsync(STATUS, 0, sizeof(int32_t), stream));");
     control_.indent();
     for (const Step& s : p_.steps) step(s);
     end();
@@ -30,12 +31,6 @@ class Segments {
   /// The body of execute(): runs the segments and takes the decisions between them.
   const std::string& control() const { return control_.text(); }
   size_t count() const { return count_; }
-
-  bool can_fail() const {
-    for (const Kernel& k : p_.kernels)
-      if (k.can_fail) return true;
-    return false;
-  }
 
  private:
   void line(const std::string& s) {
@@ -64,22 +59,7 @@ class Segments {
     begin();
   }
 
-  std::string access(const std::string& macro, const std::string& name, DType t) const {
-    if (t == DType::F32) return macro + "(" + name + ")";
-    return macro + "_AS(" + std::string(info(t).c_type) + ", " + name + ")";
-  }
-
-  std::string operand(const Operand& o) const {
-    switch (o.kind) {
-      case Operand::Kind::Input: return "in." + n_.inputs[size_t(o.index)];
-      case Operand::Kind::Output: return "out." + n_.outputs[size_t(o.index)];
-      case Operand::Kind::Slot: return access("AT", n_.slots[size_t(o.index)], p_.slots[size_t(o.index)].dtype);
-      case Operand::Kind::Weight: return access("WEIGHT", n_.weights[size_t(o.index)], p_.weights[size_t(o.index)].data->dtype);
-      case Operand::Kind::Scratch: return "SCRATCH";
-      case Operand::Kind::Status: return "STATUS";
-    }
-    return "?";
-  }
+  std::string operand(const Operand& o) const { return operand_text(p_, n_, o, "."); }
 
   void step(const Step& s) {
     if (calls_ >= kSegment) next();
@@ -158,22 +138,13 @@ Staging staging(const Program& p, const ProgramNames& n) {
 // Lines of a build in which NVRTC compiles the kernels.
 std::string launch_only(bool jit, const std::string& lines) { return jit ? "#ifdef TC_LAUNCH_ONLY\n" + lines + "#endif\n" : ""; }
 
-std::string null_tests(const Program& p, const ProgramNames& n) {
-  std::string s;
-  for (size_t i = 0; i < p.inputs.size(); i++)
-    if (num_elements(p.inputs[i].dims) > 0) s += " || !in->" + n.inputs[i];
-  for (size_t i = 0; i < p.outputs.size(); i++)
-    if (num_elements(p.outputs[i].dims) > 0) s += " || !out->" + n.outputs[i];
-  return s;
-}
-
 }  // namespace
 
 std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit) {
   Segments segments(p, n);
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
-  const std::string status = segments.can_fail() ? "  TRY(cudaMemcpyAsync(&d.host->status, STATUS, sizeof(int32_t), cudaMemcpyDeviceToHost, d.stream));\n" : "";
+  const std::string status = can_fail(p) ? "  TRY(cudaMemcpyAsync(&d.host->status, STATUS, sizeof(int32_t), cudaMemcpyDeviceToHost, d.stream));\n" : "";
   return fill(support_text("executor.cu.in"), {{"name", n.lower},
                                                {"NAME", n.upper},
                                                {"segments", functions},

@@ -9,17 +9,6 @@
 namespace tc {
 namespace {
 
-bool writes(const Stmt& s, const Buffer& b) {
-  bool found = false;
-  walk(s, [&](const Stmt& x) {
-    if (const Store* k = as<Store>(x)) found |= k->buffer == b;
-    if (const Alias* k = as<Alias>(x)) found |= k->base == b && writes(k->body, k->view);
-    if (const Intrin* k = as<Intrin>(x)) found |= !k->buffers.empty() && k->buffers[0] == b;
-    return !found;
-  });
-  return found;
-}
-
 class CudaKernelPrinter {
  public:
   CudaKernelPrinter(const Kernel& k, const std::string& prefix)
@@ -42,8 +31,8 @@ class CudaKernelPrinter {
 
   void device_function(const DeviceFunction& f) {
     std::vector<std::string> params;
-    for (const Buffer& b : f.params) params.push_back(pointer(b, !writes(f.body, b)) + "__restrict__ " + b->name);
-    if (raises_status(f)) params.push_back("int32_t *status");
+    for (const Buffer& b : f.params) params.push_back(pointer(b, !is_written(f.body, b)) + "__restrict__ " + b->name);
+    if (f.can_fail) params.push_back("int32_t *status");
     // Left alone, ptxas spills registers to fit as many blocks as shared memory does.
     const std::string blocks = waits_for_copies(f.body) ? ", 1" : "";
     out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + blocks + ")");
@@ -53,18 +42,6 @@ class CudaKernelPrinter {
     body.print(f.body);
     close();
     out_.blank();
-  }
-
-  static bool raises_status(const DeviceFunction& f) {
-    bool found = false;
-    walk(
-        f.body, [&](const Stmt&) { return !found; },
-        [&](const Expr& e) {
-          const Apply* k = as<Apply>(e);
-          found |= k && k->op == Op::Index;
-          return !found;
-        });
-    return found;
   }
 
   std::string host_parameters() const {
@@ -97,7 +74,7 @@ class CudaKernelPrinter {
       if (d.name == l.kernel) f = &d;
     check(f != nullptr, "a launch has a function");
     for (const Buffer& b : l.buffers) args.push_back(b->name);
-    if (raises_status(*f)) args.push_back("status");
+    if (f->can_fail) args.push_back("status");
     return "tc_launch(" + join(args, ", ") + ")";
   }
 

@@ -24,6 +24,7 @@ struct DeviceFunction {
   std::vector<Buffer> params;   // in the order of the Launch's buffers
   Stmt body;
   int64_t threads = 1;          // of a block
+  bool can_fail = false;        // its last parameter is the status word
 };
 
 struct Kernel {

@@ -92,7 +92,8 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
   SplitFunction split = split_host_device(io.name_views(placed.body, flat), io.buffers());
   for (DeviceFunction& f : split.device) {
     const Stmt body = name_values(lower_index_math(shared_work(f.body, flat)));
-    k.can_fail = k.can_fail || raises_status(body);
+    f.can_fail = raises_status(body);
+    k.can_fail = k.can_fail || f.can_fail;
     f.body = assign_names(body, io.names());
   }
   k.scratch_bytes = placed.bytes;
