@@ -73,19 +73,6 @@ def precisions(work):
             check(f"sums of products in {name}: exact on integers, no race", result.returncode == 0, last_line(result))
 
 
-def reference(model, folder):
-    folder.mkdir()
-    rng = np.random.RandomState(0)
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    feed = {}
-    for k, i in enumerate(session.get_inputs()):
-        feed[i.name] = rng.randint(0, 10, i.shape).astype(np.int64) if "int64" in i.type else rng.standard_normal(i.shape).astype(np.float32)
-        np.save(folder / f"input_{k}.npy", feed[i.name])
-    for k, y in enumerate(session.run(None, feed)):
-        np.save(folder / f"output_{k}.npy", y)
-    return folder
-
-
 def swaps(work, digits, cnn):
     """The same program with the C packages and with the CUDA packages."""
     printed = {}
@@ -111,7 +98,7 @@ def swaps(work, digits, cnn):
 def single_file(work, model):
     package = work / "one_file"
     result = run(TOOL, "--quiet", "--target", "cuda", "--single-file", model, "-o", package)
-    io = reference(model, work / "one_file_io")
+    io = models.reference(model, work / "one_file_io")
     if check("--single-file", result.returncode == 0 and [p.name for p in package.rglob("*.cu")] == [f"{model.stem}.cu"], last_line(result)):
         if build(package, work / "one_file_build"):
             result = run(work / "one_file_build" / model.stem, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-4")
@@ -120,7 +107,7 @@ def single_file(work, model):
 
 def runs_right(work, model):
     """Fast and checked builds against ONNX Runtime, in several orders."""
-    package, io = emit(model, work / f"{model.stem}_package", "cuda"), reference(model, work / f"{model.stem}_io")
+    package, io = emit(model, work / f"{model.stem}_package", "cuda"), models.reference(model, work / f"{model.stem}_io")
     fast, checked = work / f"{model.stem}_fast", work / f"{model.stem}_checked"
     if build(package, fast):
         outputs = {}

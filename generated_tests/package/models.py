@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import TensorProto as T
 from onnx import helper, numpy_helper
 
@@ -85,3 +86,18 @@ def decision(path):
                   else_branch=branch("else", [node("Neg", ["h"], ["n"])], "n")),
              node("MatMul", ["chosen", "w"], ["y"], name="after")]
     return save(path, nodes, [("x", f32, [4, 6])], [("y", f32, [4, 6])], init)
+
+
+def reference(model, folder, seed=0):
+    """Writes inputs and ONNX Runtime's outputs for `model` into `folder`."""
+    folder.mkdir()
+    rng = np.random.RandomState(seed)
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    feed = {}
+    for k, i in enumerate(session.get_inputs()):
+        value = rng.randint(0, 10, i.shape).astype(np.int64) if "int64" in i.type else rng.standard_normal(i.shape).astype(np.float32)
+        feed[i.name] = value
+        np.save(folder / f"input_{k}.npy", value)
+    for k, y in enumerate(session.run(None, feed)):
+        np.save(folder / f"output_{k}.npy", y)
+    return folder

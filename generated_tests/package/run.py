@@ -9,9 +9,7 @@ import sys
 import tempfile
 import time
 
-import numpy as np
 import onnx
-import onnxruntime
 
 import models
 
@@ -47,21 +45,6 @@ def text_of(folder):
 
 def sources(folder):
     return sorted(folder.glob("*.c")) + sorted(folder.glob("kernels/*.c"))
-
-
-def reference(model, folder, seed=0):
-    """Writes inputs and ONNX Runtime's outputs for `model` into `folder`."""
-    folder.mkdir()
-    rng = np.random.RandomState(seed)
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    feed = {}
-    for k, i in enumerate(session.get_inputs()):
-        value = rng.randint(0, 10, i.shape).astype(np.int64) if "int64" in i.type else rng.standard_normal(i.shape).astype(np.float32)
-        feed[i.name] = value
-        np.save(folder / f"input_{k}.npy", value)
-    for k, y in enumerate(session.run(None, feed)):
-        np.save(folder / f"output_{k}.npy", y)
-    return folder
 
 
 def compiles_clean(package, name):
@@ -261,7 +244,7 @@ def main():
                 if "x86-64-v4" in flags:
                     continue
                 compiles_clean(package, label)
-            runs_sanitized(tmp / model.stem, model.stem, reference(model, tmp / (model.stem + "_io")))
+            runs_sanitized(tmp / model.stem, model.stem, models.reference(model, tmp / (model.stem + "_io")))
         symbols_are_prefixed(tmp / "cnn", "cnn")
         two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5))
         same_bytes_everywhere(tmp, cnn)
