@@ -101,8 +101,41 @@ void define_pad(OpBuilder& b) {
   }));
 }
 
+/// Keeps the middle of every axis that shrinks and puts zeros around the others; the odd element is at the end.
+void define_center_crop_pad(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  std::vector<int64_t> axes = b.attr_ints("axes");
+  if (!b.has_attr("axes"))
+    for (int d = 0; d < x.rank(); d++) axes.push_back(d);
+  if (length_of(b, 1) != int64_t(axes.size())) b.reject("the shape must have one size per axis", 1);
+  Dims dims = x.dims();
+  std::vector<bool> listed(dims.size(), false);
+  const Dims sizes = b.known(1) ? Dims(b.const_ints(1)) : b.declared_dims(0, 1);
+  if (!b.known(1) && sizes.size() != dims.size()) b.reject("the declared shape does not fit the input", 1);
+  for (size_t k = 0; k < axes.size(); k++) {
+    const auto d = size_t(b.axis(axes[k], x.rank()));
+    if (listed[d]) b.reject("axis " + to_text(axes[k]) + " is given twice");
+    listed[d] = true;
+    dims[d] = b.known(1) ? sizes[k] : sizes[d];
+  }
+  if (!b.known(1) && dims != sizes) b.reject("the declared shape does not fit the input", 1);
+  if (dims == x.dims()) return b.output(0, x);
+  b.output(0, b.compute("center_crop_pad", x.dtype(), dims, [&](Exprs i) {
+    Expr inside = make_int(DType::Bool, 1);
+    for (size_t d = 0; d < i.size(); d++) {
+      const int64_t n = x.dim(int(d));
+      i[d] = i[d] + Expr((n - dims[d]) / 2);
+      if (dims[d] > n) inside = inside && i[d] >= Expr(0) && i[d] < Expr(n);
+    }
+    return select(inside, x(i), zero(x.dtype()));
+  }));
+}
+
 }  // namespace
 
-OpFamily pad_ops() { return {{"Pad", 25, {{"mode", std::string("constant")}}, define_pad, "x pads value axes"}}; }
+OpFamily pad_ops() {
+  return {{"Pad", 25, {{"mode", std::string("constant")}}, define_pad, "x pads value axes"},
+          {"CenterCropPad", 18, {{"axes", {}}}, define_center_crop_pad, "x shape"}};
+}
 
 }  // namespace tc

@@ -18,45 +18,103 @@ struct Plan {
   Dims out;
 };
 
-std::vector<double> const_doubles(const OpBuilder& op, int i) {
+std::vector<double> doubles(const OpBuilder& op, int i) {
   const Constant c = op.constant(i);
-  if (!c) op.unsupported("this input must be known when the model is compiled, since it decides the output's shape", i);
   std::vector<double> v;
   for (int64_t k = 0; k < c->size(); k++) v.push_back(c->as_double(k));
   return v;
 }
 
+Expr f64(double v) { return make_float(DType::F64, v); }
+
+[[noreturn]] void reject_mode(const OpBuilder& op, const std::string& mode) {
+  op.reject("coordinate_transformation_mode \"" + printable(mode) + "\" is none of ONNX's");
+}
+
 bool given(OpBuilder& op, int i) { return op.has(i) && num_elements(op.in(i).dims()) > 0; }
+
+std::string axis_word(const ResizeAxis& a, size_t rank) {
+  if (rank < 3 || rank > 5 || a.axis < 2) return to_text(int64_t(a.axis));
+  return spatial_names("", rank - 2)[size_t(a.axis) - 2];
+}
+
+/// The sizes that the model declares, for parameters (operand `input`) that come at run time.
+void take_declared(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<int>& which, int input) {
+  const Dims declared = op.declared_dims(0, input);
+  bool fits = declared.size() == axes.size();
+  for (size_t k = 0; fits && k < axes.size(); k++) {
+    const bool resized = std::count(which.begin(), which.end(), int(k)) > 0;
+    fits = resized || declared[k] == axes[k].in;
+    axes[k].out = declared[k];
+  }
+  if (!fits) op.reject("the declared shape does not fit the input", input);
+}
+
+/// A scale that is read at run time. It has to give the declared size, floor(scale * in + rounding); run() returns
+/// E_RANGE where it does not. So it is at least a.scale, which bounds how many elements an antialiasing filter reads.
+void set_run_time_scale(OpBuilder& op, ResizeAxis& a, size_t rank, const Expr& scale, double rounding, int input) {
+  if (a.in == 0 || a.in > INT32_MAX || a.out > INT32_MAX)
+    op.reject("a size must lie in 0..2^31-1, and the input must not be empty", input);
+  if (a.out == 0) return;  // nothing is read
+  a.scale = (double(a.out) - rounding) / double(a.in);
+  const Expr size = apply(Op::Floor, {scale * f64(double(a.in)) + f64(rounding)});
+  const Expr otherwise = out_of_range(DType::F64) + f64(a.scale);
+  const Tensor checked = op.compute("scale_" + axis_word(a, rank), DType::F64, {}, [&](const Exprs&) {
+    return select(eq(size, f64(double(a.out))), scale, otherwise);
+  });
+  a.run_time_scale = checked({});
+}
+
+void size_by_scales(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<int>& which, int input) {
+  const Tensor scales = op.in(input);
+  if (scales.dims() != Dims{int64_t(which.size())}) op.reject("scales must have one value per resized axis", input);
+  if (!op.known(input)) {
+    take_declared(op, axes, which, input);
+    for (size_t k = 0; k < which.size(); k++)
+      set_run_time_scale(op, axes[size_t(which[k])], axes.size(), cast(DType::F64, scales({int64_t(k)})), 0, input);
+    return;
+  }
+  const std::vector<double> known = doubles(op, input);
+  for (size_t k = 0; k < which.size(); k++) {
+    ResizeAxis& a = axes[size_t(which[k])];
+    a.scale = known[k];
+    if (!(a.scale > 0) || a.scale * double(a.in) > 2e9)
+      op.reject("a scale must be positive and give a size below 2^31", input);
+    // The product of the f32 scale and the size, rounded down as ONNX says.
+    a.out = int64_t(std::floor(a.scale * double(a.in)));
+  }
+}
+
+/// Run-time sizes under a policy that keeps the aspect ratio: all axes have the scale of the one that decides.
+void size_by_run_time_policy(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<int>& which, bool larger) {
+  take_declared(op, axes, which, 3);
+  Expr scale;
+  for (size_t k = 0; k < which.size(); k++) {
+    const double in = double(std::max<int64_t>(1, axes[size_t(which[k])].in));
+    const Expr s = cast(DType::F64, element(op, 3, int64_t(k))) / f64(in);
+    scale = !scale ? s : larger ? max(scale, s) : min(scale, s);
+  }
+  for (int w : which) set_run_time_scale(op, axes[size_t(w)], axes.size(), scale, 0.5, 3);
+}
 
 /// Sets scale and out of the axes listed in `which` from scales or sizes.
 void size_axes(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<int>& which, const std::string& policy) {
   const bool by_scale = given(op, 2), by_size = given(op, 3);
   if (by_scale == by_size) op.reject("exactly one of scales and sizes must be given");
-  if (by_scale) {
-    const std::vector<double> scales = const_doubles(op, 2);
-    if (scales.size() != which.size()) op.reject("scales must have one value per resized axis", 2);
-    for (size_t k = 0; k < which.size(); k++) {
-      ResizeAxis& a = axes[size_t(which[k])];
-      a.scale = scales[k];
-      if (!(a.scale > 0) || a.scale * double(a.in) > 2e9)
-        op.reject("a scale must be positive and give a size below 2^31", 2);
-      // The product of the f32 scale and the size, rounded down as ONNX says.
-      a.out = int64_t(std::floor(a.scale * double(a.in)));
-    }
-    return;
-  }
+  if (by_scale) return size_by_scales(op, axes, which, 2);
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    op.reject("keep_aspect_ratio_policy must be stretch, not_larger or not_smaller");
+  if (length_of(op, 3) != int64_t(which.size())) op.reject("sizes must have one value per resized axis", 3);
+  if (!op.known(3) && policy != "stretch" && !which.empty())
+    return size_by_run_time_policy(op, axes, which, policy == "not_smaller");
   std::vector<int64_t> sizes;
   if (op.known(3)) {
     sizes = op.const_ints(3);
   } else {
-    // Sizes that are known only at run time must be the declared ones; under another policy these are no longer the
-    // sizes.
-    if (policy != "stretch") op.unsupported("this input must be known when the model is compiled", 3);
-    const Dims declared = op.declared_dims(0, 3);
-    if (declared.size() != axes.size()) op.reject("the declared shape does not fit the input", 3);
-    for (int w : which) sizes.push_back(declared[size_t(w)]);
+    // Sizes that come at run time say nothing beyond the declared ones and are not read.
+    take_declared(op, axes, which, 3);
+    for (int w : which) sizes.push_back(axes[size_t(w)].out);
   }
-  if (sizes.size() != which.size()) op.reject("sizes must have one value per resized axis", 3);
   for (size_t k = 0; k < which.size(); k++) {
     ResizeAxis& a = axes[size_t(which[k])];
     if (sizes[k] < 0 || sizes[k] > INT32_MAX || a.in == 0)
@@ -65,8 +123,6 @@ void size_axes(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<i
     a.scale = double(a.out) / double(a.in);
   }
   if (policy == "stretch" || which.empty()) return;
-  if (policy != "not_larger" && policy != "not_smaller")
-    op.reject("keep_aspect_ratio_policy must be stretch, not_larger or not_smaller");
   double scale = axes[size_t(which[0])].scale;
   for (int w : which)
     scale = policy == "not_larger" ? std::min(scale, axes[size_t(w)].scale) : std::max(scale, axes[size_t(w)].scale);
@@ -91,30 +147,65 @@ void set_crop(OpBuilder& op, ResizeAxis& a, size_t start, size_t end, double len
   }
   const Tensor roi = op.in(1);
   const Expr from = cast(DType::F64, roi({int64_t(start)})), to = cast(DType::F64, roi({int64_t(end)}));
-  const Expr factor = make_float(DType::F64, last);
-  a.source.mul_expr = single ? make_float(DType::F64, 0) : (to - from) * factor;
-  a.source.post_expr = single ? from * factor + (to - from) * factor / make_float(DType::F64, 2) : from * factor;
+  const Expr factor = f64(last);
+  a.source.mul_expr = single ? f64(0) : (to - from) * factor;
+  a.source.post_expr = single ? from * factor + (to - from) * factor / f64(2) : from * factor;
   a.identity = false;
 }
 
+/// The same for a scale that comes at run time; `single` says whether it gives an axis of one element.
+void set_run_time_crop(Coordinate& c, const Expr& roi_from, const Expr& roi_to, const Expr& single, const Expr& length,
+                       double last) {
+  const Expr from = cast(DType::F64, roi_from), range = (cast(DType::F64, roi_to) - from) * f64(last);
+  c.mul_expr = select(single, f64(0), range);
+  c.div_expr = select(single, f64(1), length - f64(1));
+  c.post_expr = from * f64(last) + select(single, range / f64(2), f64(0));
+}
+
+/// set_coordinate() for a scale that comes at run time.
+void set_run_time_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, size_t roi_start, size_t roi_end) {
+  const Expr scale = a.run_time_scale, length = scale * f64(double(a.in)), single = eq(length, f64(1));
+  const double last = double(a.in - 1);
+  Coordinate& c = a.source;
+  c.div_expr = scale;
+  if (mode == "half_pixel" || mode == "pytorch_half_pixel" || mode == "half_pixel_symmetric") {
+    c.pre = 0.5;
+    c.post = -0.5;
+    if (mode == "pytorch_half_pixel") c.mul_expr = select(single, f64(0), f64(1));
+    if (mode == "half_pixel_symmetric")
+      c.post_expr = f64(double(a.in) / 2) * (f64(1) - f64(double(a.out)) / length) - f64(0.5);
+  } else if (mode == "align_corners") {
+    c.mul_expr = select(single, f64(0), f64(last));
+    c.div_expr = select(single, f64(1), length - f64(1));
+  } else if (mode == "tf_crop_and_resize") {
+    const Tensor roi = op.in(1);
+    set_run_time_crop(c, roi({int64_t(roi_start)}), roi({int64_t(roi_end)}), single, length, last);
+  } else if (mode != "asymmetric") {
+    reject_mode(op, mode);
+  }
+  // One element stays what it is, whatever the weights.
+  a.identity = a.in == 1 && a.out == 1 && mode != "tf_crop_and_resize";
+}
+
 void set_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, size_t roi_start, size_t roi_end) {
+  if (a.run_time_scale) return set_run_time_coordinate(op, a, mode, roi_start, roi_end);
   const double length = a.scale * double(a.in);  // of the resized axis, not rounded
   a.identity = a.out == a.in && std::abs(a.scale - 1) < 1e-9;
   Coordinate& c = a.source;
   if (mode == "half_pixel" || (mode == "pytorch_half_pixel" && length != 1)) {
-    c = {0.5, 1, a.scale, -0.5, {}, {}};
+    c = {0.5, 1, a.scale, -0.5, {}, {}, {}};
   } else if (mode == "pytorch_half_pixel") {
-    c = {0, 0, 1, -0.5, {}, {}};
+    c = {0, 0, 1, -0.5, {}, {}, {}};
   } else if (mode == "half_pixel_symmetric") {
-    c = {0.5, 1, a.scale, double(a.in) / 2 * (1 - double(a.out) / length) - 0.5, {}, {}};
+    c = {0.5, 1, a.scale, double(a.in) / 2 * (1 - double(a.out) / length) - 0.5, {}, {}, {}};
   } else if (mode == "asymmetric") {
-    c = {0, 1, a.scale, 0, {}, {}};
+    c = {0, 1, a.scale, 0, {}, {}, {}};
   } else if (mode == "align_corners") {
-    c = {0, length == 1 ? 0 : double(a.in - 1), length == 1 ? 1 : length - 1, 0, {}, {}};
+    c = {0, length == 1 ? 0 : double(a.in - 1), length == 1 ? 1 : length - 1, 0, {}, {}, {}};
   } else if (mode == "tf_crop_and_resize") {
     set_crop(op, a, roi_start, roi_end, length);
   } else {
-    op.reject("coordinate_transformation_mode \"" + printable(mode) + "\" is none of ONNX's");
+    reject_mode(op, mode);
   }
 }
 
@@ -171,16 +262,11 @@ std::vector<std::string> axis_names(size_t rank) {
   return names;
 }
 
-std::string axis_word(const ResizeAxis& a, size_t rank) {
-  if (rank < 3 || rank > 5 || a.axis < 2) return to_text(int64_t(a.axis));
-  return spatial_names("", rank - 2)[size_t(a.axis) - 2];
-}
-
 /// `value` where the source position lies inside of the input, else the extrapolation value.
 Expr or_extrapolated(const Plan& p, const ResizeAxis& a, const Expr& o, const Expr& value) {
   if (!p.rules.extrapolate) return value;
   const Expr x = a.source.at(o);
-  const Expr inside = x >= make_float(DType::F64, 0) && x <= make_float(DType::F64, double(a.in - 1));
+  const Expr inside = x >= f64(0) && x <= f64(double(a.in - 1));
   return select(inside, value, make_const(value->dtype, p.rules.extrapolation_value));
 }
 
@@ -268,18 +354,17 @@ void define_upsample(OpBuilder& op) {
   Plan p;
   p.rules.mode = parse_mode(op);
   p.rules.nearest = "floor";
-  const std::vector<double> scales = const_doubles(op, 1);
-  if (int(scales.size()) != x.rank()) op.reject("scales must have one value per axis", 1);
+  std::vector<int> which;
   for (int k = 0; k < x.rank(); k++) {
     ResizeAxis a;
     a.axis = k;
     a.in = x.dim(k);
-    a.scale = scales[size_t(k)];
-    if (!(a.scale > 0) || a.scale * double(a.in) > 2e9)
-      op.reject("a scale must be positive and give a size below 2^31", 1);
-    a.out = int64_t(std::floor(a.scale * double(a.in)));
-    set_coordinate(op, a, "asymmetric", 0, 0);
     p.axes.push_back(a);
+    which.push_back(k);
+  }
+  size_by_scales(op, p.axes, which, 1);
+  for (ResizeAxis& a : p.axes) {
+    set_coordinate(op, a, "asymmetric", 0, 0);
     p.out.push_back(a.out);
   }
   resize(op, p);

@@ -11,8 +11,8 @@ namespace tc {
 /// The source coordinate of output o is (o + pre) * mul / div + post, computed in f64.
 struct Coordinate {
   double pre = 0, mul = 1, div = 1, post = 0;
-  Expr mul_expr, post_expr;  // replace mul and post when they are not known at compile time
-  bool is_constant() const { return !mul_expr; }
+  Expr mul_expr, div_expr, post_expr;  // replace mul, div and post when they are not known at compile time
+  bool is_constant() const { return !mul_expr && !div_expr && !post_expr; }
   double at(int64_t o) const { return (double(o) + pre) * mul / div + post; }
   Expr at(const Expr& o) const;
 };
@@ -22,7 +22,8 @@ enum class ResizeMode { Nearest, Linear, Cubic };
 struct ResizeAxis {
   int axis = 0;
   int64_t in = 0, out = 0;
-  double scale = 1;
+  double scale = 1;     // where run_time_scale is set: a lower bound of it
+  Expr run_time_scale;  // F64; null where the scale is known at compile time
   Coordinate source;
   bool identity = false;
 };

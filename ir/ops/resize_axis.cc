@@ -48,8 +48,9 @@ Expr kernel(const ResizeRules& rules, const Expr& t) {
 }
 
 struct Support {
-  double scale = 1;    // of distances
-  int64_t before = 0;  // the first tap is floor(x) - before
+  double scale = 1;     // of distances
+  Expr run_time_scale;  // replaces it where it is not known at compile time
+  int64_t before = 0;   // the first tap is floor(x) - before
   int64_t taps = 2;
 };
 
@@ -57,6 +58,7 @@ Support support(const ResizeAxis& a, const ResizeRules& rules) {
   const int64_t radius = rules.mode == ResizeMode::Linear ? 1 : 2;
   Support s;
   s.scale = rules.antialias ? std::min(a.scale, 1.0) : 1.0;
+  if (a.run_time_scale) s.run_time_scale = rules.antialias ? min(a.run_time_scale, f64(1)) : f64(1);
   s.before = -(int64_t(std::floor(-double(radius) / s.scale)) + 1);
   s.taps = 2 * (s.before + 1);
   return s;
@@ -83,9 +85,10 @@ std::vector<double> weight_table(const ResizeAxis& a, const ResizeRules& rules, 
 Tensor weight_stage(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules, const Support& s, DType t,
                     const std::function<Expr(const Expr&)>& first, const std::string& name) {
   const std::vector<std::string> names = {"o" + name, "k" + name};
+  const Expr scale = s.run_time_scale ? s.run_time_scale : f64(s.scale);
   auto raw = [&](const Exprs& i) {
     const Expr at = first(i[0]) + i[1];
-    const Expr v = kernel(rules, (cast(DType::F64, at) - a.source.at(i[0])) * f64(s.scale));
+    const Expr v = kernel(rules, (cast(DType::F64, at) - a.source.at(i[0])) * scale);
     return rules.exclude_outside ? select(at >= 0 && at < a.in, v, f64(0)) : v;
   };
   if (!rules.antialias && !rules.exclude_outside)
@@ -132,9 +135,18 @@ Expr choose(const Expr& at, int64_t count, const std::function<Expr(int64_t)>& c
 Expr Coordinate::at(const Expr& o) const {
   Expr x = cast(DType::F64, o);
   if (pre != 0) x = x + f64(pre);
-  if (mul != 1 || !is_constant()) x = x * (mul_expr ? mul_expr : f64(mul));
-  if (div != 1) x = x / f64(div);
-  if (post != 0 || !is_constant()) x = x + (post_expr ? post_expr : f64(post));
+  if (mul_expr)
+    x = x * mul_expr;
+  else if (mul != 1)
+    x = x * f64(mul);
+  if (div_expr)
+    x = x / div_expr;
+  else if (div != 1)
+    x = x / f64(div);
+  if (post_expr)
+    x = x + post_expr;
+  else if (post != 0)
+    x = x + f64(post);
   return x;
 }
 
@@ -175,7 +187,7 @@ Expr AxisTaps::clamped(const Expr& at, int64_t extent) const {
 
 AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules, DType t, const std::string& name) {
   const bool nearest = rules.mode == ResizeMode::Nearest;
-  const Support s = nearest ? Support{1, 0, 1} : support(a, rules);
+  const Support s = nearest ? Support{1, {}, 0, 1} : support(a, rules);
   AxisTaps taps;
   taps.taps = s.taps;
   taps.lowest = INT64_MIN;
