@@ -8,6 +8,7 @@
 // Needs: inputs of the graph have types. Leaves: all values have types. Problems of all nodes are collected in
 // cx.diagnostics; what depends on a node with a problem is not looked at.
 #include "ir/ops/op.h"
+#include "passes/graph/declared_shapes.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
@@ -30,7 +31,7 @@ class Sweep {
   explicit Sweep(PassContext& cx) : cx_(cx) {}
 
   void graph(Graph& g) {
-    declare_operands(g);
+    spread_declared_shapes(g);
     for (auto it = g.nodes().begin(); it != g.nodes().end();) {
       Node* n = it->get();
       ++it;
@@ -49,19 +50,6 @@ class Sweep {
   }
 
  private:
-  /// The declared shape of an elementwise function's result is that of its operand: what decides it may then come at run
-  /// time.
-  static void declare_operands(Graph& g) {
-    for (auto it = g.nodes().rbegin(); it != g.nodes().rend(); ++it) {
-      const Node& n = **it;
-      const bool keeps_shape = n.is("Sqrt") || n.is("Log") || n.is("Exp") || n.is("Cast") || n.is("CastLike") || n.is("Neg");
-      if (!keeps_shape || n.inputs.empty() || !n.inputs[0] || !n.outputs[0]) continue;
-      const ValueType &from = n.inputs[0]->type, &to = n.outputs[0]->type;
-      if (to.is_static_tensor() && from.is_tensor() && !from.is_static_tensor() && n.inputs[0]->producer)
-        g.set_type(n.inputs[0], ValueType::tensor(from.dtype, to.shape));
-    }
-  }
-
   static bool inputs_known(const Node& n) {
     for (const Value* v : n.inputs)
       if (v && v->type.kind == ValueType::Kind::None) return false;

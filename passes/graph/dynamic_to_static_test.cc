@@ -45,6 +45,35 @@ TEST(DynamicToStatic, DeclaredShapesReachOperandsOfElementwiseFunctions) {
   EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[3,1,2]");
 }
 
+TEST(DynamicToStatic, DeclaredShapesReachOperandsThroughNumbersAndSharedShapes) {
+  TestGraph t;
+  Value* limit = t.in("limit", {}, DType::F32);
+  Value* r = raw(t, "r", "Range", {t.scalar("from", 0), limit, t.scalar("step", 1)});
+  Value* scaled = raw(t, "scaled", "Mul", {r, limit});
+  Value* c = raw(t, "c", "Cos", {scaled});
+  Value* y = raw(t, "y", "Add", {c, scaled});
+  ValueType open = ValueType::tensor(DType::F32, {Dim()});
+  for (Value* v : {r, scaled, c}) t.g.set_type(v, open);
+  t.g.set_type(y, type_of(DType::F32, {7}));
+  Graph g = t.out({y});
+  run(g);
+  EXPECT_EQ(to_text(r->type), "f32[7]");
+  EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[7]");
+}
+
+TEST(DynamicToStatic, OperandsOfDifferentShapesKeepTheirs) {
+  TestGraph t;
+  Value* limit = t.in("limit", {}, DType::F32);
+  Value* r = raw(t, "r", "Range", {t.scalar("from", 0), limit, t.scalar("step", 1)});
+  Value* y = raw(t, "y", "Add", {r, t.in("x", {7})});
+  t.g.set_type(r, ValueType::tensor(DType::F32, {Dim()}));
+  t.g.set_type(y, type_of(DType::F32, {7}));
+  Graph g = t.out({y});
+  Diagnostics d;
+  run(g, &d);
+  EXPECT_FALSE(d.list().empty());  // the range may have one element
+}
+
 TEST(DynamicToStatic, ConstantOfShapeAndRangeFollow) {
   TestGraph t;
   Value* x = t.in("x", {5, 3});
