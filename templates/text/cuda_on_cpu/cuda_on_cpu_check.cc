@@ -7,23 +7,16 @@
 // outside of allocations, of host memory and of the local memory of other threads, and misaligned ones.
 //
 // Not known here: order by fences and flags. A program that found something ends with exit code 66.
-#include <fcntl.h>
-#include <link.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <map>
 #include <string>
-#include <vector>
 
-#include "cuda_on_cpu_parts.h"
-
-extern char **environ;
+#include "cuda_on_cpu_places_check.h"
 
 namespace tc_cpu {
 namespace {
@@ -51,18 +44,10 @@ struct Region {
   Cell *cells = nullptr;  // of bytes
 };
 
-struct Module {  // a segment of the program or of a library
-  std::string path;
-  uintptr_t base, start, end;
-  bool constant;
-};
-
 struct State {
   std::map<const char *, Region> device;
   Region fixed, dynamic;  // shared memory
   Region *last = nullptr;  // of device memory
-  std::vector<Module> modules;
-  std::map<const void *, std::string> places;
   std::map<std::string, int> seen;
 };
 State &state()
@@ -102,82 +87,6 @@ Region *find(const char *p)
   if (at == s.device.begin()) return nullptr;
   --at;
   return holds(at->second, p) ? s.last = &at->second : nullptr;
-}
-
-// --- where code and constants are
-
-int add_module(dl_phdr_info *info, size_t, void *)
-{
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) &h = info->dlpi_phdr[i];
-    const bool relocated = h.p_type == PT_GNU_RELRO;
-    if (h.p_type != PT_LOAD && !relocated) continue;
-    const uintptr_t start = info->dlpi_addr + h.p_vaddr;
-    const char *name = info->dlpi_name != nullptr && info->dlpi_name[0] != 0 ? info->dlpi_name : "/proc/self/exe";
-    state().modules.push_back({name, (uintptr_t)info->dlpi_addr, start, start + h.p_memsz, relocated || (h.p_flags & PF_W) == 0});
-  }
-  return 0;
-}
-const Module *module_of(const void *p, bool constant)
-{
-  for (int attempt = 0; attempt < 2; attempt++) {
-    for (const Module &m : state().modules)
-      if ((uintptr_t)p >= m.start && (uintptr_t)p < m.end && (m.constant || !constant)) return &m;
-    if (attempt == 0) {
-      state().modules.clear();
-      dl_iterate_phdr(add_module, nullptr);
-    }
-  }
-  return nullptr;
-}
-
-// What addr2line -i says about a place in a module: lines "file:line", the innermost inlined call first.
-std::string addr2line(const Module &m, uintptr_t offset)
-{
-  char address[32], self[4096];
-  snprintf(address, sizeof address, "0x%zx", (size_t)offset);
-  std::string path = m.path;
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
-  if (path == "/proc/self/exe" && length > 0) path.assign(self, (size_t)length);
-  int ends[2];
-  if (pipe(ends) != 0) return "";
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addclose(&actions, ends[0]);
-  char name[] = "addr2line", flags[] = "-ise";
-  char *arguments[] = {name, flags, &path[0], address, nullptr};
-  pid_t child;
-  const bool started = posix_spawnp(&child, name, &actions, nullptr, arguments, environ) == 0;
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  std::string text;
-  char part[512];
-  for (ssize_t n; started && (n = read(ends[0], part, sizeof part)) > 0;) text.append(part, (size_t)n);
-  close(ends[0]);
-  if (started) waitpid(child, nullptr, 0);
-  return text;
-}
-
-// "file:line" of a call's return address; the module and an offset where nobody knows.
-std::string place_of(const void *pc)
-{
-  std::string &place = state().places[pc];
-  if (!place.empty()) return place;
-  const Module *m = module_of(pc, false);
-  if (m == nullptr) return place = "?";
-  const uintptr_t offset = (uintptr_t)pc - 1 - m->base;
-  const std::string text = addr2line(*m, offset);
-  for (size_t at = 0; at < text.size();) {  // the first line that is not of a support header
-    const size_t end = text.find('\n', at) == std::string::npos ? text.size() : text.find('\n', at);
-    const std::string line = text.substr(at, text.find_first_of(" \n", at) - at);
-    at = end + 1;
-    if (line.compare(0, 2, "??") != 0 && line.compare(0, 11, "cuda_on_cpu") != 0 && line.compare(0, 3, "tc_") != 0) return place = line;
-  }
-  char unknown[64];
-  snprintf(unknown, sizeof unknown, "+0x%zx", (size_t)offset);
-  return place = m->path + unknown;
 }
 
 // --- reports
@@ -289,7 +198,7 @@ void access_outside(const char *p, size_t bytes, bool write, const Site &site)
   if (!write && p >= args && p + bytes <= args + running.args_bytes) return;
   if (p >= state_begin && p + bytes <= state_begin + sizeof now) return;
   if (!write && p >= (const char *)running.constant_begin && p + bytes <= (const char *)running.constant_end) return;
-  if (!write && module_of(p, true) != nullptr) return;
+  if (!write && is_constant(p)) return;
   if (on_fiber_stack(p)) return report("access to the local memory of another thread", nullptr, p, bytes, write, nullptr, site);
   const Region *near = nearest(p);
   report(near != nullptr ? "access outside of memory" : "access to memory that is not the device's", near, p, bytes, write, nullptr, site);

@@ -88,6 +88,8 @@ bool known(Stream *s);
 
 // Puts work behind all that is in a stream, or into the graph that it captures.
 OpPtr issue(Stream *s, std::function<void()> run);
+// Appends op and all that has to come before it to ops, if not done and not in seen; those that come first, first.
+void collect(const OpPtr &op, std::set<Op *> &seen, std::vector<OpPtr> &ops);
 // Runs those of ops that are not done, in an order that the streams allow.
 void run_all(const std::vector<OpPtr> &ops);
 void wait_for(const OpPtr &op);
