@@ -1,10 +1,10 @@
 #include "emit_cuda/device_stmt.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
-#include "ir/loop/visit.h"
 #include "support/text.h"
 
 namespace tc {
@@ -51,22 +51,11 @@ bool sets_to_zero(Stmt s, const Buffer& b) {
 
 }  // namespace
 
-bool waits_for_copies(const Stmt& s) {
-  bool found = false;
-  walk(s, [&](const Stmt& x) {
-    const Intrin* k = as<Intrin>(x);
-    found |= k && k->name == "cp_async_wait";
-    return !found;
-  });
-  return found;
-}
-
 void DeviceStmtPrinter::print_for(const For& k) {
   const std::string word(index_word(k.kind));
   if (word.empty()) {
     if (k.kind == ForKind::Unroll) out_.line("#pragma unroll");
-    // nvcc would repeat the turns of a short pipeline, and run out of registers.
-    if (k.kind == ForKind::Serial && waits_for_copies(k.body)) out_.line("#pragma unroll 1");
+    if (std::find(f_.rolled.begin(), f_.rolled.end(), k.var) != f_.rolled.end()) out_.line("#pragma unroll 1");
     return print_block(loop_head(k), k.body);
   }
   out_.line(std::string("const ") + (wide() ? "int64_t " : "int ") + k.var->name + " = (int)" + word + ";");

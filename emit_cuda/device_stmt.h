@@ -1,12 +1,13 @@
 // Statements of a function of the device: Loop IR as CUDA C++.
 #pragma once
 #include "emit_c/stmt.h"
+#include "ir/program.h"
 
 namespace tc {
 
 class DeviceStmtPrinter : public StmtPrinter {
  public:
-  using StmtPrinter::StmtPrinter;
+  DeviceStmtPrinter(SourceWriter& out, Needs& needs, bool wide, const DeviceFunction& f) : StmtPrinter(out, needs, wide), f_(f) {}
 
  protected:
   void print_for(const For& k) override;
@@ -17,9 +18,8 @@ class DeviceStmtPrinter : public StmtPrinter {
 
  private:
   void print_warp_reduction(const Intrin& k);
-};
 
-/// Does a pipeline of copies run in it (cp_async_wait)?
-bool waits_for_copies(const Stmt& s);
+  const DeviceFunction& f_;
+};
 
 }  // namespace tc

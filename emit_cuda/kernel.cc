@@ -33,12 +33,11 @@ class CudaKernelPrinter {
     std::vector<std::string> params;
     for (const Buffer& b : f.params) params.push_back(pointer(b, !is_written(f.body, b)) + "__restrict__ " + b->name);
     if (f.can_fail) params.push_back("int32_t *status");
-    // Left alone, ptxas spills registers to fit as many blocks as shared memory does.
-    const std::string blocks = waits_for_copies(f.body) ? ", 1" : "";
+    const std::string blocks = f.blocks_per_sm > 0 ? ", " + to_text(f.blocks_per_sm) : "";
     out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + blocks + ")");
     out_.line(full_ + "_" + f.name + "(" + join(params, ", ") + ")");
     open();
-    DeviceStmtPrinter body(out_, text_.needs, wide_);
+    DeviceStmtPrinter body(out_, text_.needs, wide_, f);
     body.print(f.body);
     close();
     out_.blank();

@@ -25,6 +25,8 @@ struct DeviceFunction {
   Stmt body;
   int64_t threads = 1;          // of a block
   bool can_fail = false;        // its last parameter is the status word
+  int64_t blocks_per_sm = 0;    // how many of its blocks a multiprocessor has to hold at least; 0: nothing is asked
+  std::vector<Var> rolled;      // loops that must stay loops
 };
 
 struct Kernel {

@@ -10,6 +10,7 @@
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/kernel_interface.h"
+#include "passes/loop/launch_hints.h"
 #include "passes/loop/lower_index_math.h"
 #include "passes/loop/lower_lanes.h"
 #include "passes/loop/lower_thread_allreduce.h"
@@ -95,6 +96,7 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
     f.can_fail = raises_status(body);
     k.can_fail = k.can_fail || f.can_fail;
     f.body = assign_names(body, io.names());
+    set_launch_hints(f);
   }
   k.scratch_bytes = placed.bytes;
   k.body = split.host;

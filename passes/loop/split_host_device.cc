@@ -130,7 +130,12 @@ class Splitter {
     check(legal, "a launch is one nest of block and thread loops of constant sizes");
     check(!has_device_loops(s) || is_nest(s), "the loops of blocks and threads are outermost");
     l.buffers = FreeBuffers(s).list(params_);
-    device.push_back({l.kernel, l.buffers, s, threads});
+    DeviceFunction f;
+    f.name = l.kernel;
+    f.params = l.buffers;
+    f.body = s;
+    f.threads = threads;
+    device.push_back(std::move(f));
     return Stmt(std::make_shared<const StmtNode>(StmtNode{l}));
   }
 
