@@ -10,17 +10,6 @@ namespace {
 
 std::string parens(std::string s, bool needed) { return needed ? "(" + std::move(s) + ")" : s; }
 
-// Numbers from memory may be anything; what Index has checked may not.
-bool loads_data(const Expr& e) {
-  bool found = false;
-  walk(e, [&](const Expr& x) {
-    found |= as<Load>(x) != nullptr;
-    const Apply* k = as<Apply>(x);
-    return !found && !(k && k->op == Op::Index);
-  });
-  return found;
-}
-
 std::string helper(std::string_view op, DType t) { return "tc_" + std::string(op) + "_" + std::string(info(t).name); }
 
 // v of v * VL; the index of a vector in a Register buffer counts vectors.
@@ -74,7 +63,7 @@ bool holds_single_vectors(const Stmt& scope, const Buffer& b) {
 }
 
 std::string ExprPrinter::condition(const Expr& e) {
-  bool plain = !e->vector;
+  bool plain = !e->vector && !is_data(e);
   walk(e, [&](const Expr& x) {
     const auto n = as_const_int(x);
     plain = plain && (x->dtype == DType::I64 || x->dtype == DType::Bool) && !as<Load>(x) && !as<Cast>(x) &&
@@ -88,7 +77,7 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
   return visit(
       e,
       [&](const IntImm& k) -> std::string {
-        if (c == Context::Index || e->dtype == DType::Bool) return to_text(k.value);
+        if (c != Context::Value || e->dtype == DType::Bool) return to_text(k.value);
         return c_literal_int(k.value, info(e->dtype).bytes * 8, is_signed_int(e->dtype));
       },
       [&](const FloatImm& k) {
@@ -97,12 +86,16 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
         return parens(s, parent > 12 && s[0] == '-');
       },
       [&](const VarRef& k) {
-        return c == Context::Value && e->dtype == DType::I64 && parent >= 11 ? "(int64_t)" + k.var->name : k.var->name;
+        const bool count = e->dtype == DType::I64 && data_vars.count(k.var.get()) == 0;
+        return c == Context::Value && count && parent >= 11 ? "(int64_t)" + k.var->name : k.var->name;
       },
       [&](const Lanes&) { return std::string("TC_VL"); }, [&](const Apply& k) { return apply(e, k, parent, c); },
       [&](const Select& k) {
-        if (k.condition->vector) return "tc_sel(" + vector_operand(k.condition) + ", " + vector_operand(k.yes) + ", " + vector_operand(k.no) + ")";
-        const std::string s = print(k.condition, 4, Context::Index) + " ? " + (e->vector ? vector_operand(k.yes) : print(k.yes, 4, c)) + " : " +
+        if (k.condition->vector)
+          return "tc_sel(" + vector_operand(k.condition) + ", " + vector_operand(k.yes) + ", " + vector_operand(k.no) +
+                 ")";
+        const std::string s = print(k.condition, 4, Context::Index) + " ? " +
+                              (e->vector ? vector_operand(k.yes) : print(k.yes, 4, c)) + " : " +
                               (e->vector ? vector_operand(k.no) : print(k.no, 3, c));
         return parens(s, parent > 3);
       },
@@ -111,7 +104,8 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
         // Stored alike: the narrow floats are kept as their bits.
         if (info(k.value->dtype).c_type == info(e->dtype).c_type) return print(k.value, parent, c);
         needs_.scalar = true;
-        return "tc_bits_" + std::string(info(k.value->dtype).name) + "_" + std::string(info(e->dtype).name) + "(" + print(k.value, 0, c) + ")";
+        return "tc_bits_" + std::string(info(k.value->dtype).name) + "_" + std::string(info(e->dtype).name) + "(" +
+               print(k.value, 0, c) + ")";
       },
       [&](const Load& k) { return element(k.buffer, k.index); },
       [&](const Ramp&) -> std::string { throw InternalError("a ramp stands in an index only"); },
@@ -212,7 +206,7 @@ std::string ExprPrinter::integer_apply(const Expr& e, const Apply& k, int parent
   const OpInfo& row = info(k.op);
   const DType t = k.args[0]->dtype;
   if (std::string s = lane_count(e, parent, c); !s.empty()) return s;
-  const bool plain = t == DType::I64 && !loads_data(e);
+  const bool plain = t == DType::I64 && !is_data(e);
   const bool exact = k.op == Op::Add || k.op == Op::Sub || k.op == Op::Mul || k.op == Op::Neg;
   if (plain && (exact || ((k.op == Op::Div || k.op == Op::Mod) && as_const_int(k.args[1]).value_or(0) > 0))) {
     if (k.op != Op::Mod) return infix(k, parent, c);
@@ -223,7 +217,7 @@ std::string ExprPrinter::integer_apply(const Expr& e, const Apply& k, int parent
     return "(" + std::string(info(t).c_type) + ")(" + s + ")";
   }
   needs_.scalar = true;
-  return call(helper(row.name, t == DType::Bool ? DType::U8 : t), k.args, c);
+  return call(helper(row.name, t == DType::Bool ? DType::U8 : c == Context::Int && plain ? DType::I32 : t), k.args, c);
 }
 
 std::string ExprPrinter::conversion(const Expr& e, const Cast& k) {
@@ -239,7 +233,8 @@ std::string ExprPrinter::conversion(const Expr& e, const Cast& k) {
   if (to == DType::Bool) return "(" + print(k.value, 10, Context::Value) + " != 0)";
   if (is_int(to) && info(to).bits < 8) {
     needs_.scalar = true;
-    const std::string whole = is_float(from) ? "tc_i64_from_" + std::string(info(from).name) + "(" + plain + ")" : plain;
+    const std::string whole =
+        is_float(from) ? "tc_i64_from_" + std::string(info(from).name) + "(" + plain + ")" : plain;
     return "tc_" + std::string(info(to).name) + "_wrap(" + whole + ")";
   }
   if (is_float(from) && is_int(to)) {
@@ -256,7 +251,8 @@ std::string ExprPrinter::pointer(const Buffer& b, const Expr& i) {
 std::string ExprPrinter::register_element(const Buffer& b, const Exprs& index_list) {
   std::string s = b->name;
   const size_t count = index_list.size() - (single_vectors.count(b.get()) != 0 ? 1 : 0);
-  for (const Expr& i : Exprs(index_list.begin(), index_list.begin() + std::ptrdiff_t(count))) s += "[" + index(as<Ramp>(i) ? in_vectors(as<Ramp>(i)->base) : i) + "]";
+  for (const Expr& i : Exprs(index_list.begin(), index_list.begin() + std::ptrdiff_t(count)))
+    s += "[" + index(as<Ramp>(i) ? in_vectors(as<Ramp>(i)->base) : i) + "]";
   return s;
 }
 

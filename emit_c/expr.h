@@ -3,19 +3,19 @@
 #include <set>
 #include <string>
 
-#include "ir/loop/ir.h"
+#include "ir/loop/data.h"
 
 namespace tc {
 
 /// What the printed text needs to be included.
 struct Needs {
-  bool math = false;          // <math.h>
-  bool vector_math = false;   // tc_math.h
-  bool tails = false;         // tc_tail.h
-  bool scalar = false;        // tc_scalar.h: defined integer arithmetic, min/max, casts
-  bool runtime = false;       // tc_rt.h: checked indexes
-  bool types = false;         // tc_types.h: narrow floats
-  bool parallel = false;      // tc_parallel.h
+  bool math = false;         // <math.h>
+  bool vector_math = false;  // tc_math.h
+  bool tails = false;        // tc_tail.h
+  bool scalar = false;       // tc_scalar.h: defined integer arithmetic, min/max, casts
+  bool runtime = false;      // tc_rt.h: checked indexes
+  bool types = false;        // tc_types.h: narrow floats
+  bool parallel = false;     // tc_parallel.h
 };
 
 class ExprPrinter {
@@ -26,6 +26,8 @@ class ExprPrinter {
   std::string value(const Expr& e) { return print(e, 0, Context::Value); }
   /// An index, extent or condition on them: plain int arithmetic.
   std::string index(const Expr& e, int parent = 0) { return print(e, parent, Context::Index); }
+  /// The same where every name in it is an `int`: helpers compute in int, too.
+  std::string int_index(const Expr& e, int parent = 0) { return print(e, parent, Context::Int); }
   /// A test: plain int arithmetic where it is on loop variables and sizes alone.
   std::string condition(const Expr& e);
   /// "x[i * 4 + j]", for a vector "tc_load(x + i * 4)".
@@ -34,11 +36,14 @@ class ExprPrinter {
   std::string pointer(const Buffer& b, const Expr& index);
   /// "acc[i][v]" of a Register buffer.
   std::string register_element(const Buffer& b, const Exprs& index);
+  bool is_data(const Expr& e) const { return holds_data(e, data_vars); }
   /// Buffers whose last axis is a single vector: printed without a subscript for it.
   std::set<const BufferDef*> single_vectors;
+  /// Names of type int64_t in a kernel that counts in int; those of them that hold data.
+  DataVars long_vars, data_vars;
 
  private:
-  enum class Context { Value, Index };
+  enum class Context { Value, Index, Int };
   std::string print(const Expr& e, int parent, Context c);
   std::string apply(const Expr& e, const Apply& k, int parent, Context c);
   std::string vector_apply(const Apply& k, int parent);

@@ -12,25 +12,13 @@ namespace {
 
 bool is_single(const Stmt& s) { return as<Store>(s) || as<For>(s) || as<Prefetch>(s) || as<Intrin>(s); }
 
-// Arithmetic on loop variables and sizes, as loop variables are: no tensor's data in it.
-bool is_index(const Expr& e) {
-  bool index = e->dtype == DType::I64 && !e->vector;
-  walk(e, [&](const Expr& x) {
-    index = index && !as<Load>(x) && !as<Cast>(x) && !as<Bitcast>(x);
-    return index;
-  });
-  return index;
-}
-
 std::string c_type(const Expr& e) {
   if (e->vector) return e->dtype == DType::Bool ? "tc_vm" : "tc_vf";
   if (e->dtype == DType::Bool) return "int";
   return std::string(info(e->dtype).c_type);
 }
 
-bool is_vector_access(const Store& k) {
-  return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back()));
-}
+bool is_vector_access(const Store& k) { return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back())); }
 // Is `view` used by what stays in this function? Parallel loops become functions that declare it themselves.
 bool used_outside_parts(const Stmt& body, const Buffer& view) {
   bool used = false;
@@ -105,11 +93,27 @@ void StmtPrinter::print_prefetch(const Prefetch& k) {
   out_.line("TC_PREFETCH(" + expr_.pointer(k.buffer, k.index.at(0)) + ");");
 }
 
+// Arithmetic on loop variables and sizes, as loop variables are: no tensor's data in it.
+bool StmtPrinter::is_index(const Expr& e) const {
+  bool index = e->dtype == DType::I64 && !e->vector && !expr_.is_data(e);
+  walk(e, [&](const Expr& x) {
+    const VarRef* v = as<VarRef>(x);
+    index =
+        index && !as<Load>(x) && !as<Cast>(x) && !as<Bitcast>(x) && !(v && expr_.long_vars.count(v->var.get()) != 0);
+    return index;
+  });
+  return index;
+}
+
 void StmtPrinter::declare(const Let& k) {
   if (is_index(k.value)) {
-    out_.line(std::string("const ") + (wide_ ? "int64_t " : "int ") + k.var->name + " = " + expr_.index(k.value) + ";");
+    const std::string value = wide_ ? "int64_t " + k.var->name + " = " + expr_.index(k.value)
+                                    : "int " + k.var->name + " = " + expr_.int_index(k.value);
+    out_.line("const " + value + ";");
     return;
   }
+  if (k.value->dtype == DType::I64) expr_.long_vars.insert(k.var.get());
+  if (expr_.is_data(k.value)) expr_.data_vars.insert(k.var.get());
   out_.line("const " + c_type(k.value) + " " + k.var->name + " = " + expr_.value(k.value) + ";");
 }
 
@@ -118,7 +122,8 @@ void StmtPrinter::declare(const Alias& k) {
   const bool written = is_written(k.body, k.view);
   const std::string pointer = (written ? "" : "const ") + type + " *";
   std::string value = expr_.pointer(k.base, k.offset);
-  if (k.view->dtype != k.base->dtype) value = "(" + pointer + ")(" + (written ? "" : "const ") + "void *)(" + value + ")";
+  if (k.view->dtype != k.base->dtype)
+    value = "(" + pointer + ")(" + (written ? "" : "const ") + "void *)(" + value + ")";
   out_.line(pointer + k.view->name + " = " + value + ";");
 }
 
@@ -157,7 +162,9 @@ void StmtPrinter::print_for(const For& k) {
 
 std::string StmtPrinter::loop_head(const For& k) {
   const std::string type = wide_ ? "int64_t " : "int ", v = k.var->name;
-  return "for (" + type + v + " = " + expr_.index(k.begin) + "; " + v + " < " + expr_.index(simplify(k.begin + k.extent), 10) + "; " + v + "++)";
+  const std::string begin = !wide_ && is_index(k.begin) ? expr_.int_index(k.begin) : expr_.index(k.begin);
+  return "for (" + type + v + " = " + begin + "; " + v + " < " + expr_.index(simplify(k.begin + k.extent), 10) + "; " +
+         v + "++)";
 }
 
 void StmtPrinter::print_alloc(const Alloc& k) {
@@ -213,12 +220,16 @@ void StmtPrinter::vector_store(const Store& k) {
   const Ramp* r = as<Ramp>(k.index.back());
   check(r != nullptr, "a vector is stored at a ramp");
   Expr v = k.value;
-  if (k.reduce) v = apply(*k.reduce, {k.count ? partial(load(k.buffer, k.index), k.count) : load(k.buffer, k.index), v});
+  if (k.reduce)
+    v = apply(*k.reduce, {k.count ? partial(load(k.buffer, k.index), k.count) : load(k.buffer, k.index), v});
   const Broadcast* same = as<Broadcast>(v);
-  std::string text = same ? "tc_set(" + expr_.value(same->value) + ")" : v->vector ? expr_.value(v) : "tc_set(" + expr_.value(v) + ")";
+  std::string text = same        ? "tc_set(" + expr_.value(same->value) + ")"
+                     : v->vector ? expr_.value(v)
+                                 : "tc_set(" + expr_.value(v) + ")";
   if (k.count) needs_.tails = true;
   const std::string p = expr_.pointer(k.buffer, r->base);
-  out_.line(k.count ? "tc_store_n(" + p + ", " + text + ", " + expr_.index(k.count) + ");" : "tc_store(" + p + ", " + text + ");");
+  out_.line(k.count ? "tc_store_n(" + p + ", " + text + ", " + expr_.index(k.count) + ");"
+                    : "tc_store(" + p + ", " + text + ");");
 }
 
 void StmtPrinter::store(const Store& k) {
@@ -226,9 +237,10 @@ void StmtPrinter::store(const Store& k) {
   const std::string target = expr_.element(k.buffer, k.index);
   if (k.reduce) return operator_store(k, target);
   const Broadcast* same = as<Broadcast>(k.value);
-  const bool vectors = k.buffer->scope == Scope::Register &&
-                       std::find(vector_buffers_.begin(), vector_buffers_.end(), k.buffer.get()) != vector_buffers_.end();
-  if (same || (vectors && !k.value->vector)) return out_.line(target + " = tc_set(" + expr_.value(same ? same->value : k.value) + ");");
+  const bool vectors = k.buffer->scope == Scope::Register && std::find(vector_buffers_.begin(), vector_buffers_.end(),
+                                                                       k.buffer.get()) != vector_buffers_.end();
+  if (same || (vectors && !k.value->vector))
+    return out_.line(target + " = tc_set(" + expr_.value(same ? same->value : k.value) + ");");
   out_.line(target + " = " + value_of(k) + ";");
 }
 

@@ -56,6 +56,8 @@ class StmtPrinter {
   void vector_store(const Store& k);
   std::string value_of(const Store& k);
 
+  bool is_index(const Expr& e) const;
+
   bool wide_;
   int loop_depth_ = 0;
   std::vector<Stmt> around_;

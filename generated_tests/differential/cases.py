@@ -211,9 +211,28 @@ def other_cases():
     yield Case("input_is_output", "y = Identity (x)", {"x": (5, 3)})
 
 
+def integer_cases():
+    """Chains of whole numbers with shared parts and large values: what a kernel names must keep all 64 bits, and wrap."""
+    body = """a = Add (x, y)
+b = Mul (a, a)
+c = Add (b, a)
+d = Mul (c, b)
+e = Max (d, c)
+f = Sub (e, b)
+h = Mul (f, e)
+y2 = Add (h, f)"""
+    large = {np.int64: [3, -5, 1 << 33, -(1 << 40), (1 << 62) + 7, -(1 << 63), (1 << 63) - 1, 12345678901],
+             np.int32: [3, -5, 1 << 20, -(1 << 25), (1 << 30) + 7, -(1 << 31), (1 << 31) - 1, 1234567]}
+    for dtype, values in large.items():
+        x = np.array(values * 3, dtype)
+        yield Case(f"chain_{np.dtype(dtype).name}", body, {"x": x, "y": np.roll(x, 5)}, outputs=("y2",))
+    yield Case("int64_min_max", "a = Min (x, y)\nb = Max (a, lo)\nc = Mul (b, b)\nz = Sub (c, b)", {"x": ints(1 << 40, -(1 << 50), 5), "y": ints(1 << 41, 3, 9)},
+               {"lo": ints(-(1 << 35))}, outputs=("z",))
+
+
 def all_cases():
     """Every case; names are distinct."""
-    cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, other_cases)
+    cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases)
              for case in family()]
     assert len({case.name for case in cases}) == len(cases)
     return cases

@@ -8,7 +8,8 @@ For every network, one line: the largest relative error norm(difference) / norm(
 be below 1e-5; whether the largest element of each row is the same one; seconds and peak memory of tc-emit; seconds of the
 C compiler. The last line reads 'N passed, N failed'; the exit code is 0 if all passed. What is not in the cache yet is
 exported first (see export.py).
-With --target cuda the package is built by CMake for the CPU (TC_CUDA_ON_CPU).
+The C of a network, as a single file, must also be clean under strict warnings of two compilers, as C99, as plain C99
+without vectors, as C11 and as C++17. With --target cuda the package is built by CMake for the CPU (TC_CUDA_ON_CPU).
 """
 import argparse
 import json
@@ -67,12 +68,31 @@ def emit_and_build(network, model, work, options):
     return {"program": binary / network.name, "emit_s": emit_seconds, "emit_mib": emit_mib, "compile_s": compile_seconds}
 
 
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only"]
+LANGUAGES = (["gcc", "-std=c99"], ["gcc", "-std=c99", "-DTC_VL=1"], ["gcc", "-x", "c++", "-std=c++17"], ["clang", "-std=c11"])
+
+
+def unclean(network, model, work, options):
+    """What strict compilers say of the network as a single file of C; None if they say nothing."""
+    package, log = work / "single", work / "log"
+    code, _, _ = timed([options.tool, model, "-o", package, "--name", network.name, "--single-file", "--cpu", options.cpu,
+                        *network.flags, *options.emit_flags], log)
+    if code:
+        return f"--single-file: tc-emit ended with {code}: {tail(log)}"
+    for language in LANGUAGES:
+        if timed([*language, *STRICT, f"{network.name}.c"], log, cwd=package)[0]:
+            return f"{' '.join(language)}: {tail(log)}"
+    return None
+
+
 def check(network, folder, work, options):
     """Runs one network; returns a row of the report: {"name", "passed", ...}."""
     built = emit_and_build(network, folder / "model.onnx", work, options)
     row = {"name": network.name, "passed": False, **{k: v for k, v in built.items() if k != "program"}}
     if "failure" in built:
         return row
+    if options.target == "c" and (failure := unclean(network, folder / "model.onnx", work, options)):
+        return {**row, "failure": failure}
     outputs, log = work / "outputs", work / "log"
     outputs.mkdir()
     code, row["run_s"], row["run_mib"] = timed([built["program"], "--inputs", folder / "inputs", "--outputs", outputs], log)

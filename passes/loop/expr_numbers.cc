@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ir/loop/build.h"
+#include "ir/loop/data.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -141,7 +142,7 @@ bool has_views(const Stmt& s) {
 
 bool is_worth_binding(const Expr& e) {
   if (as<Apply>(e)) {
-    if (e->dtype != DType::I64 || e->vector) return true;
+    if (e->dtype != DType::I64 || e->vector || holds_data(e)) return true;
     Op op = as<Apply>(e)->op;
     bool affine = op == Op::Add || op == Op::Sub || op == Op::Mul || op == Op::Neg;
     return !affine || divides(e);
@@ -174,7 +175,7 @@ std::string binding_name(const Expr& e) {
   if (as<Select>(e)) return "picked";
   auto* a = as<Apply>(e);
   if (!a) return "v";
-  bool index = e->dtype == DType::I64;
+  bool index = e->dtype == DType::I64 && !holds_data(e);
   switch (a->op) {
     case Op::Add:
       return index ? index_name(e) : "sum";

@@ -15,6 +15,7 @@
 #include <set>
 
 #include "ir/loop/build.h"
+#include "ir/loop/data.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -27,7 +28,10 @@ int operations(const Expr& e, std::set<const ExprNode*>& seen) {
   int n = as<Apply>(e) || as<Select>(e) ? 1 : 0;
   visit(
       e, [](const IntImm&) {}, [](const FloatImm&) {}, [](const VarRef&) {}, [](const Lanes&) {}, [](const Load&) {},
-      [](const Ramp&) {}, [&](const Apply& k) { for (const Expr& a : k.args) n += operations(a, seen); },
+      [](const Ramp&) {},
+      [&](const Apply& k) {
+        for (const Expr& a : k.args) n += operations(a, seen);
+      },
       [&](const Select& k) { n += operations(k.condition, seen) + operations(k.yes, seen) + operations(k.no, seen); },
       [&](const Cast& k) { n += operations(k.value, seen); }, [&](const Bitcast& k) { n += operations(k.value, seen); },
       [&](const Broadcast& k) { n += operations(k.value, seen); }, [](const Partial&) {},
@@ -37,6 +41,8 @@ int operations(const Expr& e, std::set<const ExprNode*>& seen) {
 
 class Namer {
  public:
+  explicit Namer(const DataVars& vars) : vars_(vars) {}
+
   Expr cut(const Expr& e) {
     if (const auto it = done_.find(e.get()); it != done_.end()) return it->second.second;
     const Expr r = rebuilt(e);
@@ -56,7 +62,7 @@ class Namer {
     }
     const Apply* k = as<Apply>(e);
     if (!k || k->op == Op::And || k->op == Op::Or || k->op == Op::Index) return e;
-    if (e->dtype == DType::I64 || info(k->op).compares) return e;
+    if (info(k->op).compares || (e->dtype == DType::I64 && !holds_data(e, vars_))) return e;
     Exprs args;
     bool changed = false;
     int total = 1;
@@ -93,6 +99,7 @@ class Namer {
     return e;
   }
 
+  const DataVars& vars_;
   std::map<const ExprNode*, std::pair<Expr, Expr>> done_;  // looked up only
   std::map<const ExprNode*, int> weight_;
   std::vector<Expr> kept_;
@@ -107,19 +114,21 @@ Stmt with_lets(std::vector<std::pair<Var, Expr>> lets, Stmt s) {
 }  // namespace
 
 Stmt name_values(const Stmt& s) {
-  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
+  const DataVars vars = data_vars(s);
+  return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     if (const Store* k = as<Store>(x)) {
       std::set<const ExprNode*> seen;
       if (operations(k->value, seen) <= kLong) return {};
-      Namer n;
+      Namer n(vars);
       const Expr v = n.cut(k->value);
       if (n.lets.empty()) return {};
       return with_lets(std::move(n.lets), store(k->buffer, k->index, v, k->reduce, k->count));
     }
     if (const Let* k = as<Let>(x)) {
       std::set<const ExprNode*> seen;
-      if (operations(k->value, seen) <= kLong || k->value->dtype == DType::I64) return {};
-      Namer n;
+      if (operations(k->value, seen) <= kLong || (k->value->dtype == DType::I64 && !holds_data(k->value, vars)))
+        return {};
+      Namer n(vars);
       const Expr v = n.cut(k->value);
       if (n.lets.empty()) return {};
       return with_lets(std::move(n.lets), let(k->var, v, k->body));
