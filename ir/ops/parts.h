@@ -4,20 +4,21 @@
 
 namespace tc {
 
-OpFamily activation_ops();   // elementwise
-OpFamily cast_ops();         // elementwise
-OpFamily softmax_ops();      // reduction
-OpFamily search_ops();       // reduction: ArgMax, ArgMin, TopK
-OpFamily loss_ops();         // reduction
-OpFamily determinant_ops();  // reduction
-OpFamily training_ops();     // elementwise: optimiser steps
-OpFamily text_ops();         // reduction: n-gram counts
-OpFamily pad_ops();          // movement
-OpFamily gather_ops();       // movement
-OpFamily select_ops();       // movement: sizes that depend on values
-OpFamily scatter_ops();      // movement
-OpFamily signal_ops();       // generator
-OpFamily random_ops();       // generator
+OpFamily activation_ops();           // elementwise
+OpFamily cast_ops();                 // elementwise
+OpFamily softmax_ops();              // reduction
+OpFamily search_ops();               // reduction: ArgMax, ArgMin, TopK
+OpFamily loss_ops();                 // reduction
+OpFamily determinant_ops();          // reduction
+OpFamily training_ops();             // elementwise: optimiser steps
+OpFamily text_ops();                 // reduction: n-gram counts
+OpFamily pad_ops();                  // movement
+OpFamily gather_ops();               // movement
+OpFamily select_ops();               // movement: sizes that depend on values
+OpFamily non_max_suppression_ops();  // movement: a size that depends on values
+OpFamily scatter_ops();              // movement
+OpFamily signal_ops();               // generator
+OpFamily random_ops();               // generator
 
 OpFamily qlinear_ops();  // microsoft: quantised operators
 

@@ -5,21 +5,11 @@
 #include <bit>
 #include <cmath>
 
-#include "ir/ops/helpers.h"
+#include "ir/ops/counting.h"
 #include "ir/ops/parts.h"
 
 namespace tc {
 namespace {
-
-Buffer counter(const std::string& name) { return make_buffer(name, DType::I64, {Dim(1)}, Scope::Stack); }
-Expr value_of(const Buffer& c) { return load(c, {0}); }
-Stmt set(const Buffer& c, const Expr& e) { return store(c, {0}, e); }
-Stmt increment(const Buffer& c) { return set(c, value_of(c) + 1); }
-
-/// Raises E_RANGE unless the counter ended at `count`.
-Stmt must_be(const Buffer& c, int64_t count) {
-  return if_then(ne(value_of(c), Expr(count)), set(c, out_of_range(DType::I64)));
-}
 
 std::vector<Var> loop_vars(int rank) {
   std::vector<Var> vars;

@@ -1,0 +1,20 @@
+// Counters of nests whose results depend on how often something happens.
+#pragma once
+#include <string>
+
+#include "ir/ops/helpers.h"
+
+namespace tc {
+
+/// A number of type I64 in a local array of one element.
+inline Buffer counter(const std::string& name) { return make_buffer(name, DType::I64, {Dim(1)}, Scope::Stack); }
+inline Expr value_of(const Buffer& c) { return load(c, {0}); }
+inline Stmt set(const Buffer& c, const Expr& e) { return store(c, {0}, e); }
+inline Stmt increment(const Buffer& c) { return set(c, value_of(c) + 1); }
+
+/// Raises E_RANGE unless the counter ended at `count`.
+inline Stmt must_be(const Buffer& c, int64_t count) {
+  return if_then(ne(value_of(c), Expr(count)), set(c, out_of_range(DType::I64)));
+}
+
+}  // namespace tc
