@@ -10,6 +10,12 @@
 namespace tc {
 namespace {
 
+// An axis of stages over whole rows, in terms of rows and columns.
+struct Place {
+  int64_t extent;
+  Expr index;
+};
+
 std::vector<int64_t> sizes(const std::vector<Axis>& axes) {
   std::vector<int64_t> v;
   for (const Axis& a : axes)
@@ -17,40 +23,87 @@ std::vector<int64_t> sizes(const std::vector<Axis>& axes) {
   return v;
 }
 
+bool same(const Expr& a, const Expr& b, const Ranges& ranges) {
+  return structurally_equal(simplify(a, ranges), simplify(b, ranges));
+}
+
+Expr flat_of(const Buffer& b, const Exprs& index) {
+  Expr e = 0;
+  for (size_t d = 0; d < index.size(); d++) e = e * Expr(b->shape[d]) + index[d];
+  return e;
+}
+
+// Does `index` count through an axis of that size as its variables count through theirs?
+bool counts_through(const Expr& index, int64_t extent, const std::vector<Axis>& axes) {
+  const auto o = offset_of(index, vars_of(axes));
+  if (!o || o->constant != 0) return false;
+  std::vector<std::pair<int64_t, int64_t>> digits;  // coefficient, extent
+  for (const Axis& a : axes)
+    if (o->of(a.var) != 0) digits.push_back({o->of(a.var), a.extent.value});
+  std::sort(digits.begin(), digits.end());
+  int64_t next = 1;
+  for (const auto& [coefficient, n] : digits) {
+    if (coefficient != next) return false;
+    next *= n;
+  }
+  return next == extent;
+}
+
 class Matcher {
  public:
-  Matcher(const TensorFn& fn, KeptRows kept) : fn_(fn), kept_rows_(kept) {}
+  Matcher(const TensorFn& fn, KeptRows kept, RowForm form) : fn_(fn), kept_rows_(kept), form_(form) {}
 
   std::optional<Rows> run() {
     if (!is_plain() || !find_shape()) return {};
     for (const Buffer& b : fn_.inputs) {
-      r_.c.inputs.push_back(make_buffer(b->name, b->dtype, {Dim(num_elements(static_dims(b->shape)))}));
+      r_.c.inputs.push_back(flat(b));
       r_.c.originals.push_back(b);
     }
+    for (const Buffer& b : fn_.outputs) {
+      r_.outs.push_back(flat(b));
+      outs_[b.get()] = r_.outs.back();
+    }
     r_.c.original_out = fn_.outputs[0];
-    r_.c.out =
-        make_buffer(r_.c.original_out->name, DType::F32, {Dim(num_elements(static_dims(r_.c.original_out->shape)))});
+    r_.c.out = r_.outs[0];
     for (const Stage& s : fn_.stages)
       if (!add(s)) return {};
     merge();
-    if (r_.columns.size() != 1) return {};
+    if (form_ == RowForm::Strict && r_.columns.size() != 1) return {};
     return std::move(r_);
   }
 
  private:
+  static Buffer flat(const Buffer& b) {
+    return make_buffer(b->name, b->dtype, {Dim(num_elements(static_dims(b->shape)))});
+  }
+
+  bool knows(DType t, bool reduced) const {
+    if (form_ == RowForm::Strict) return t == DType::F32;
+    const bool number = t == DType::Bool || is_float(t) || is_int(t);
+    return number && info(t).bits >= (t == DType::Bool ? 0 : 8) &&
+           !(reduced && (is_narrow_float(t) || t == DType::Bool));
+  }
+
   bool is_plain() const {
-    if (fn_.outputs.size() != 1 || fn_.stages.empty() || fn_.stages.back().outputs[0] != fn_.outputs[0]) return false;
+    if (fn_.outputs.empty() || fn_.stages.empty()) return false;
+    if (form_ == RowForm::Strict && (fn_.outputs.size() != 1 || fn_.stages.back().outputs[0] != fn_.outputs[0]))
+      return false;
+    for (const Buffer& b : fn_.outputs)
+      if (!producer(fn_, b)) return false;
     for (const Buffer& b : fn_.inputs)
       if (!is_static(b->shape) || !b->strides.empty() || b->offset != 0) return false;
-    for (const Stage& s : fn_.stages) {
-      if (s.kind == Stage::Kind::Nest || s.scan >= 0 || s.outputs.size() != 1) return false;
-      if (!is_static(s.outputs[0]->shape) || s.outputs[0]->dtype != DType::F32) return false;
-      if (s.kind == Stage::Kind::Reduce && !s.combiner.op) return false;
-      if (s.kind == Stage::Kind::Reduce && *s.combiner.op != Op::Add && *s.combiner.op != Op::Max &&
-          *s.combiner.op != Op::Min)
+    return std::all_of(fn_.stages.begin(), fn_.stages.end(), [&](const Stage& s) { return is_plain(s); });
+  }
+  bool is_plain(const Stage& s) const {
+    if (s.kind == Stage::Kind::Nest || s.scan >= 0) return false;
+    const bool reduces = s.kind == Stage::Kind::Reduce;
+    for (const Buffer& b : s.outputs)
+      if (!is_static(b->shape) || !knows(b->dtype, reduces) || (form_ == RowForm::Any && !b->strides.empty()))
         return false;
-    }
-    return true;
+    if (!reduces) return s.outputs.size() == 1;
+    if (!s.combiner.op) return form_ == RowForm::Any;
+    const Op op = *s.combiner.op;
+    return op == Op::Add || op == Op::Max || op == Op::Min || (op == Op::Mul && form_ == RowForm::Any);
   }
 
   // Rows and columns from the first reduction; all stages must have this shape.
@@ -58,50 +111,122 @@ class Matcher {
     const auto s = std::find_if(fn_.stages.begin(), fn_.stages.end(),
                                 [](const Stage& x) { return x.kind == Stage::Kind::Reduce; });
     if (s == fn_.stages.end()) return false;
-    auto fresh = [](const std::vector<Axis>& from) {
-      std::vector<Axis> to;
-      for (const Axis& a : from)
-        if (a.extent.value > 1) to.push_back({make_var(a.var->name), a.extent});
-      return to;
+    VarMap to;
+    auto fresh = [&](const std::vector<Axis>& from) {
+      std::vector<Axis> list;
+      for (const Axis& a : from) {
+        to[a.var.get()] = 0;
+        if (a.extent.value <= 1) continue;
+        list.push_back({make_var(a.var->name), a.extent});
+        to[a.var.get()] = Expr(list.back().var);
+      }
+      return list;
     };
     r_.c.axes = fresh(s->axes);
-    r_.columns = fresh(s->raxes);
-    return !r_.columns.empty();
-  }
-
-  bool is_row_shape(const std::vector<int64_t>& v) const { return v == sizes(r_.c.axes); }
-  bool is_full_shape(const std::vector<int64_t>& v) const {
-    std::vector<int64_t> all = sizes(r_.c.axes), columns = sizes(r_.columns);
-    all.insert(all.end(), columns.begin(), columns.end());
-    return v == all;
-  }
-
-  // The stage's own variables become ours.
-  bool bind(const Stage& s, bool& full, VarMap& to) const {
-    std::vector<Axis> axes = s.axes;
-    axes.insert(axes.end(), s.raxes.begin(), s.raxes.end());
-    const std::vector<int64_t> v = sizes(axes);
-    full = is_full_shape(v);
-    if (!full && !is_row_shape(v)) return false;
-    if (s.kind == Stage::Kind::Reduce && (!full || !is_row_shape(sizes(s.axes)))) return false;
-    std::vector<Axis> ours = r_.c.axes;
-    if (full) ours.insert(ours.end(), r_.columns.begin(), r_.columns.end());
-    size_t next = 0;
-    for (const Axis& a : axes) to[a.var.get()] = a.extent.value > 1 ? Expr(ours[next++].var) : Expr(0);
+    raxes_ = r_.columns = fresh(s->raxes);
+    if (raxes_.empty()) return false;
+    for (const Axis& a : all()) whole_.push_back({a.extent.value, Expr(a.var)});
+    if (form_ == RowForm::Any) find_order(*s, to);
     return true;
+  }
+
+  // The axes of stages over whole rows are those of an operand of the first reduction that has one element per row and
+  // column. The column whose neighbours are nearest goes last.
+  void find_order(const Stage& s, const VarMap& to) {
+    for (const Expr& value : s.values)
+      for (const Load* l : loads_of(value)) {
+        const Dims dims = static_dims(l->buffer->shape);
+        if (num_elements(dims) != points(all())) continue;
+        Exprs index;
+        std::vector<Place> places;
+        bool whole = true;
+        for (size_t d = 0; d < dims.size(); d++) {
+          index.push_back(simplify(substitute(l->index[d], to), ranges()));
+          whole = whole && (dims[d] == 1 || counts_through(index[d], dims[d], all()));
+          if (dims[d] > 1) places.push_back({dims[d], index[d]});
+        }
+        const auto o = whole ? offset_of(simplify(flat_of(l->buffer, index), ranges()), vars_of(all())) : std::nullopt;
+        if (!o) continue;
+        whole_ = std::move(places);
+        std::stable_sort(r_.columns.begin(), r_.columns.end(),
+                         [&](const Axis& a, const Axis& b) { return o->of(a.var) > o->of(b.var); });
+        return;
+      }
+  }
+
+  std::vector<Axis> all() const {
+    std::vector<Axis> list = r_.c.axes;
+    list.insert(list.end(), r_.columns.begin(), r_.columns.end());
+    return list;
+  }
+  Ranges ranges() const {
+    Ranges r;
+    for (const Axis& a : all()) r[a.var.get()] = {0, a.extent.value - 1};
+    return r;
+  }
+
+  // The stage's own variables become ours. `full`: it has a value for every column.
+  bool bind(const Stage& s, bool& full, VarMap& to) const {
+    for (const auto* l : {&s.axes, &s.raxes})
+      for (const Axis& a : *l) to[a.var.get()] = 0;
+    auto in_order = [&](const std::vector<Axis>& from, const std::vector<Axis>& ours) {
+      if (sizes(from) != sizes(ours)) return false;
+      size_t next = 0;
+      for (const Axis& a : from)
+        if (a.extent.value > 1) to[a.var.get()] = Expr(ours[next++].var);
+      return true;
+    };
+    full = s.kind == Stage::Kind::Reduce;
+    if (full) return in_order(s.axes, r_.c.axes) && in_order(s.raxes, raxes_);
+    if (in_order(s.axes, r_.c.axes)) return true;
+    full = true;
+    if (form_ == RowForm::Any && bind_as_read(s, to)) return true;
+    size_t next = 0;
+    for (const Axis& a : s.axes) {
+      if (a.extent.value <= 1) continue;
+      if (next == whole_.size() || whole_[next].extent != a.extent.value) return false;
+      to[a.var.get()] = whole_[next++].index;
+    }
+    return next == whole_.size();
+  }
+
+  // A stage with other axes than those before it reads these with axes exchanged.
+  bool bind_as_read(const Stage& s, VarMap& to) const {
+    for (const Load* l : loads_of(s.values[0])) {
+      const auto it = results_.find(l->buffer.get());
+      if (it == results_.end() || !it->second.full) continue;
+      VarMap found;
+      size_t next = 0;
+      for (size_t d = 0; d < l->index.size(); d++) {
+        if (l->buffer->shape[d].value == 1) continue;
+        const VarRef* v = as<VarRef>(l->index[d]);
+        if (!v || next == whole_.size()) return false;
+        found[v->var.get()] = whole_[next++].index;
+      }
+      for (const Axis& a : s.axes)
+        if (a.extent.value > 1 && !found.contains(a.var.get())) return false;
+      if (found.size() != whole_.size() || sizes(s.axes).size() != whole_.size()) return false;
+      for (const Axis& a : s.axes)
+        if (a.extent.value > 1) to[a.var.get()] = found[a.var.get()];
+      return true;
+    }
+    return false;
   }
 
   // A read of an earlier stage must be of the same row (and column).
   bool reads_here(const Load& l, bool full) const {
-    std::vector<Axis> ours = r_.c.axes;
-    if (full) ours.insert(ours.end(), r_.columns.begin(), r_.columns.end());
+    const Ranges known = ranges();
+    std::vector<Place> expected;
+    if (full)
+      expected = whole_;
+    else
+      for (const Axis& a : r_.c.axes) expected.push_back({a.extent.value, Expr(a.var)});
     size_t next = 0;
     for (size_t d = 0; d < l.index.size(); d++) {
       if (l.buffer->shape[d].value == 1) continue;
-      const VarRef* v = as<VarRef>(l.index[d]);
-      if (!v || next >= ours.size() || v->var != ours[next++].var) return false;
+      if (next == expected.size() || !same(l.index[d], expected[next++].index, known)) return false;
     }
-    return next == ours.size();
+    return next == expected.size();
   }
 
   // The expression in our variables, over flat buffers and earlier results; null if it reads something else.
@@ -111,11 +236,7 @@ class Matcher {
       const Load* l = as<Load>(x);
       if (!l) return {};
       for (size_t i = 0; i < fn_.inputs.size(); i++)
-        if (l->buffer == fn_.inputs[i]) {
-          Expr index = 0;
-          for (size_t d = 0; d < l->index.size(); d++) index = index * Expr(l->buffer->shape[d]) + l->index[d];
-          return load(r_.c.inputs[i], {simplify(index, ranges())});
-        }
+        if (l->buffer == fn_.inputs[i]) return load(r_.c.inputs[i], {simplify(flat_of(l->buffer, l->index), ranges())});
       const auto it = results_.find(l->buffer.get());
       if (it == results_.end()) return {};  // one of ours already
       ok = ok && reads_here(*l, it->second.full);
@@ -124,21 +245,15 @@ class Matcher {
     return ok ? r : Expr();
   }
 
-  Ranges ranges() const {
-    Ranges r;
-    for (const auto* l : {&r_.c.axes, &r_.columns})
-      for (const Axis& a : *l) r[a.var.get()] = {0, a.extent.value - 1};
-    return r;
-  }
-
   int readers(const Buffer& b) const {
     int n = 0;
-    for (const Stage& s : fn_.stages)
-      for (const Load* l : loads_of(s.values[0]))
-        if (l->buffer == b) {
-          n++;
-          break;
-        }
+    auto reads = [&](const Stage& s) {
+      for (const auto* l : {&s.values, &s.init})
+        for (const Expr& e : *l)
+          if (uses_buffer(e, b)) return true;
+      return false;
+    };
+    for (const Stage& s : fn_.stages) n += reads(s) ? 1 : 0;
     return n;
   }
 
@@ -146,30 +261,62 @@ class Matcher {
     VarMap to;
     bool full = false;
     if (!bind(s, full, to)) return false;
+    if (s.kind == Stage::Kind::Reduce) return add_reduction(s, to);
     const Expr value = translate(s.values[0], to);
     if (!value) return false;
-    const bool last = s.outputs[0] == fn_.outputs[0];
-    const BufferDef* key = s.outputs[0].get();
-    if (s.kind == Stage::Kind::Reduce) {
-      const Expr init = translate(s.init[0], to);
-      if (!init) return false;
-      const Var v = make_var(s.name, DType::F32);
-      r_.steps.push_back({RowStep::Kind::Reduce, value, *s.combiner.op, init, v, nullptr});
-      results_[key] = {Expr(v), false};
-      if (last) r_.steps.push_back({RowStep::Kind::Value, Expr(v), Op::Add, {}, nullptr, nullptr});
-    } else if (last) {
-      r_.steps.push_back({full ? RowStep::Kind::Row : RowStep::Kind::Value, value, Op::Add, {}, nullptr, nullptr});
+    const Buffer& b = s.outputs[0];
+    const bool is_result = outs_.contains(b.get());
+    if (is_result && readers(b) == 0) {
+      add_result(s, b, value, full, to);
     } else if (!full) {
-      const Var v = make_var(s.name, DType::F32);
+      const Var v = make_var(s.name, b->dtype);
       r_.steps.push_back({RowStep::Kind::Scalar, value, Op::Add, {}, v, nullptr});
-      results_[key] = {Expr(v), false};
-    } else if (const Buffer kept = kept_buffer(s, value)) {
-      r_.steps.push_back({RowStep::Kind::Keep, value, Op::Add, {}, nullptr, kept});
-      results_[key] = {load(kept, {flat_point()}), true};
+      results_[b.get()] = {Expr(v), false};
+      if (is_result) add_result(s, b, Expr(v), false, to);
     } else {
-      results_[key] = {value, true};
+      Expr read = value;
+      if (const Buffer kept = kept_buffer(s, value)) {
+        r_.steps.push_back({RowStep::Kind::Keep, value, Op::Add, {}, nullptr, kept});
+        read = load(kept, {flat_point()});
+      }
+      results_[b.get()] = {read, true};
+      if (is_result) add_result(s, b, read, true, to);
     }
     return true;
+  }
+
+  bool add_reduction(const Stage& s, const VarMap& to) {
+    RowStep step{RowStep::Kind::Reduce, {}, Op::Add, {}, nullptr, nullptr};
+    for (size_t k = 0; k < s.values.size(); k++) {
+      const Expr value = translate(s.values[k], to), init = translate(s.init[k], to);
+      if (!value || !init) return false;
+      const bool is_place = k > 0 && s.outputs[k]->dtype == DType::I64;
+      const std::string name = is_place ? "position" : s.name;
+      step.tuple.push_back({value, init, make_var(name, s.outputs[k]->dtype)});
+      results_[s.outputs[k].get()] = {Expr(step.tuple[k].name), false};
+    }
+    const std::vector<RowComponent> parts = step.tuple;
+    step.combiner = s.combiner;
+    if (s.combiner.op) {
+      step.value = parts[0].value;
+      step.init = parts[0].init;
+      step.name = parts[0].name;
+      step.op = *s.combiner.op;
+      step.tuple.clear();
+    }
+    r_.steps.push_back(step);
+    for (size_t k = 0; k < parts.size(); k++)
+      if (outs_.contains(s.outputs[k].get())) add_result(s, s.outputs[k], Expr(parts[k].name), false, to);
+    return true;
+  }
+
+  void add_result(const Stage& s, const Buffer& b, const Expr& value, bool full, const VarMap& to) {
+    RowStep step{full ? RowStep::Kind::Row : RowStep::Kind::Value, value, Op::Add, {}, nullptr, nullptr};
+    Exprs at;
+    for (const Axis& a : s.axes) at.push_back(to.at(a.var.get()));
+    step.out = outs_.at(b.get());
+    step.out_index = simplify(flat_of(b, at), ranges());
+    r_.steps.push_back(step);
   }
 
   // Null: the stage is written in place.
@@ -177,9 +324,10 @@ class Matcher {
     if (kept_rows_ == KeptRows::Nowhere || readers(s.outputs[0]) < 2) return nullptr;
     if (kept_rows_ == KeptRows::InArrays) {
       int rows = 0;
-      for (const Load* l : loads_of(value)) rows += uses_var(l->index[0], r_.columns.back().var) ? 1 : 0;
+      for (const Load* l : loads_of(value))
+        rows += std::any_of(raxes_.begin(), raxes_.end(), [&](const Axis& a) { return uses_var(l->index[0], a.var); });
       if (!is_costly(value) && rows < 2) return nullptr;
-      return make_buffer(s.name, DType::F32, {Dim(points(r_.columns))}, Scope::Register);
+      return make_buffer(s.name, s.outputs[0]->dtype, {Dim(points(r_.columns))}, Scope::Register);
     }
     if (kept_ || !is_costly(value) || fn_.outputs[0]->shape.empty() || !full_output()) return nullptr;
     kept_ = true;
@@ -193,26 +341,23 @@ class Matcher {
 
   Expr flat_point() const {
     Expr e = 0;
-    for (const auto* l : {&r_.c.axes, &r_.columns})
-      for (const Axis& a : *l) e = e * Expr(a.extent) + Expr(a.var);
+    for (const Axis& a : all()) e = e * Expr(a.extent) + Expr(a.var);
     return e;
   }
 
   void merge() {
-    const bool row = r_.steps.back().kind == RowStep::Kind::Row;
     r_.kept_index = flat_point();
-    r_.c.out_index = r_.kept_index;
-    if (!row) {
-      r_.c.out_index = 0;
-      for (const Axis& a : r_.c.axes) r_.c.out_index = r_.c.out_index * Expr(a.extent) + Expr(a.var);
-    }
-    std::vector<Expr*> values, indices = {&r_.c.out_index, &r_.kept_index};
+    std::vector<Expr*> values, indices = {&r_.kept_index};
     for (RowStep& s : r_.steps) {
-      values.push_back(&s.value);
+      for (Expr* e : values_of(s)) values.push_back(e);
       if (s.init) values.push_back(&s.init);
+      for (RowComponent& k : s.tuple) values.push_back(&k.init);
+      if (s.out_index) indices.push_back(&s.out_index);
     }
     merge_axes(r_.c.axes, values, indices);
     merge_axes(r_.columns, values, indices);
+    for (const RowStep& s : r_.steps)
+      if (s.out == r_.c.out) r_.c.out_index = s.out_index;
   }
 
   struct Result {
@@ -221,13 +366,64 @@ class Matcher {
   };
   const TensorFn& fn_;
   const KeptRows kept_rows_;
+  const RowForm form_;
   Rows r_;
+  std::vector<Axis> raxes_;                     // the columns in the order of the reductions
+  std::vector<Place> whole_;                    // the axes of stages over whole rows
   std::map<const BufferDef*, Result> results_;  // looked up only
+  std::map<const BufferDef*, Buffer> outs_;     // looked up only
   bool kept_ = false;
 };
 
 }  // namespace
 
-std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept) { return Matcher(fn, kept).run(); }
+std::vector<Expr*> values_of(RowStep& s) {
+  if (s.tuple.empty()) return {&s.value};
+  std::vector<Expr*> list;
+  for (RowComponent& k : s.tuple) list.push_back(&k.value);
+  return list;
+}
+
+std::vector<Expr> values_of(const RowStep& s) {
+  if (s.tuple.empty()) return {s.value};
+  std::vector<Expr> list;
+  for (const RowComponent& k : s.tuple) list.push_back(k.value);
+  return list;
+}
+
+std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept, RowForm form) {
+  return Matcher(fn, kept, form).run();
+}
+
+void merge_columns(Rows& r) {
+  if (r.columns.size() == 1) return;
+  const Axis column{make_var("column"), Dim(points(r.columns))};
+  std::vector<int64_t> strides(r.columns.size(), 1);
+  VarMap at;
+  for (size_t k = r.columns.size(); k-- > 0;) {
+    if (k + 1 < r.columns.size()) strides[k] = strides[k + 1] * r.columns[k + 1].extent.value;
+    const Expr quotient = floor_div(Expr(column.var), strides[k]);
+    at[r.columns[k].var.get()] = k == 0 ? quotient : floor_mod(quotient, r.columns[k].extent.value);
+  }
+  auto merged = [&](const Expr& index) {
+    const auto f = affine_in(index, vars_of(r.columns));
+    bool as_one = f.has_value();
+    for (size_t k = 0; as_one && k < strides.size(); k++)
+      as_one = f->coefficients[k] == f->coefficients.back() * strides[k];
+    return as_one ? f->rest + Expr(column.var) * Expr(f->coefficients.back()) : substitute(index, at);
+  };
+  for (RowStep& s : r.steps) {
+    for (Expr* e : values_of(s))
+      *e = substitute(rewrite(*e,
+                              [&](const Expr& x) -> Expr {
+                                const Load* l = as<Load>(x);
+                                return l && l->index.size() == 1 ? load(l->buffer, {merged(l->index[0])}) : Expr();
+                              }),
+                      at);
+    if (s.out_index) s.out_index = merged(s.out_index);
+  }
+  r.kept_index = merged(r.kept_index);
+  r.columns = {column};
+}
 
 }  // namespace tc

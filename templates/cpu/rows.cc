@@ -146,7 +146,7 @@ class Builder {
 
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a) {
   if (a.options.strict_fp) return {};  // lanes change the order of sums
-  const auto r = match_rows(a.fn, KeptRows::InResult);
+  const auto r = match_rows(a.fn, KeptRows::InResult, RowForm::Strict);
   if (!r || !all_vector_forms(*r)) return {};
   Scheduled s;
   s.body = Builder(*r).build();

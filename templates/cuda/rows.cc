@@ -1,14 +1,17 @@
-// Reductions along rows that lie contiguous in memory, with everything around them: softmax, normalisation, means.
+// Reductions along rows, with everything around them: softmax, normalisation, means, positions of extremes.
 //
 //   x_row = x[row]                          16 bytes a read; the row is read once and stays in registers
 //   max = max(x_row), over the lanes too    shuffles; through shared memory where a block has the row
 //   exp_row = exp(x_row - max); sum = ...
 //   y[row] = exp_row / sum
 //
-// Up to 1024 columns a warp has the row, else a block; rows of more than 16384 columns are read again for every step.
-// Rows of a few columns have a thread each.
-#include "templates/rows.h"
+// Rows that lie contiguous in memory: up to 1024 columns a warp or a part of it has the row, else a block. Where
+// neighbouring rows are neighbours in memory instead (a softmax over channels first), a warp has 32 rows, and several
+// warps share their columns. Rows of a few columns have a thread each. Rows that do not fit into the registers are read
+// again for every step.
+#include "templates/cuda/rows.h"
 
+#include <bit>
 #include <cmath>
 
 #include "ir/loop/build.h"
@@ -21,26 +24,21 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kWarp = 32, kVector = 4;
-constexpr int64_t kWarpColumns = 1024, kFewColumns = 8;
-constexpr int64_t kMaxKept = 64;  // registers of a thread for rows; half of it where a block has 1024 threads
+constexpr int64_t kWarp = 32;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Who computes a row.
-struct RowPlan {
-  int64_t lanes = 1;   // threads of a row
-  int64_t rows = 1;    // of a block
-  int64_t vector = 1;  // neighbours that a thread has together
-  int64_t turns = 1;   // of the lanes through the row
-  bool in_registers = true;
-  int64_t threads() const { return lanes * rows; }
-};
+Expr identity(Op op, DType t) {
+  return op == Op::Add ? zero(t) : op == Op::Mul ? make_const(t, 1) : op == Op::Max ? lowest(t) : highest(t);
+}
 
-// The threads of a row by its length alone.
-int64_t lanes_of(int64_t columns) {
-  if (columns <= kFewColumns) return 1;
-  return columns <= kWarpColumns ? kWarp : columns <= 8192 ? 256 : 1024;
+// Do threads meet in shared memory, or in exchanges of a whole warp? Then none of them may leave early.
+bool threads_meet(const Rows& r, const RowPlan& p) {
+  if (p.lanes == 1) return false;
+  if (p.across || p.lanes < kWarp) return true;
+  for (const RowStep& s : r.steps)
+    if (s.kind == RowStep::Kind::Reduce && (!s.tuple.empty() || info(s.name->dtype).bytes < 4)) return true;
+  return false;
 }
 
 class RowLoops {
@@ -50,57 +48,72 @@ class RowLoops {
         p_(plan),
         columns_(r_.columns[0].extent.value),
         rows_(points(r_.c.axes)),
+        partial_(rows_ % plan.rows != 0),
+        clamped_(partial_ && threads_meet(r_, plan)),
         block_(make_var(plan.rows == 1 ? "row" : "block")),
         thread_(make_var("thread")),
         lane_(make_var("lane")),
-        at_(r_.c.axes, row_number(), "row") {}
+        at_(r_.c.axes, clamped_ ? min(row_number(), Expr(rows_ - 1)) : row_number(), "row") {}
 
   Stmt build() {
     if (p_.in_registers) keep_operands();
     Stmt body = steps(0);
-    if (rows_ % p_.rows != 0) body = if_then(at_.flat < Expr(rows_), body);
+    if (partial_ && !clamped_) body = if_then(at_.flat < Expr(rows_), body);
     body = at_.wrap(body);
-    if (p_.lanes > 1 && p_.rows > 1) body = let(lane_, floor_mod(Expr(thread_), p_.lanes), body);
+    if (p_.lanes > 1 && p_.rows > 1) body = let(lane_, lane_number(), body);
     Stmt launch = loop(thread_, p_.threads(), body, ForKind::ThreadX);
+    for (size_t i = shared_.size(); i-- > 0;) launch = alloc(shared_[i], launch);
     return loop(block_, ceil_div(rows_, p_.rows), launch, ForKind::BlockX);
   }
 
  private:
-  Expr warp() const { return p_.lanes == 1 ? Expr(thread_) : floor_div(Expr(thread_), p_.lanes); }
-  Expr row_number() const { return p_.rows == 1 ? Expr(block_) : Expr(block_) * Expr(p_.rows) + warp(); }
+  Expr lane_number() const {
+    return p_.across ? floor_div(Expr(thread_), p_.rows) : floor_mod(Expr(thread_), p_.lanes);
+  }
+  Expr row_of_block() const {
+    if (p_.lanes == 1) return Expr(thread_);
+    return p_.across ? floor_mod(Expr(thread_), p_.rows) : floor_div(Expr(thread_), p_.lanes);
+  }
+  Expr row_number() const { return p_.rows == 1 ? Expr(block_) : Expr(block_) * Expr(p_.rows) + row_of_block(); }
   Expr lane() const { return p_.rows == 1 ? Expr(thread_) : p_.lanes == 1 ? Expr(0) : Expr(lane_); }
 
   // Rows of operands that several steps read get an array, filled first.
   void keep_operands() {
-    const Var column = r_.columns[0].var;
     std::vector<RowStep> keeps;
     for (size_t i = 0; i < r_.steps.size(); i++) {
       if (!along_row(r_.steps[i])) continue;
-      for (const Load* l : loads_of(r_.steps[i].value)) {
-        if (l->buffer->scope != Scope::Global || !walks_rows(l->index[0])) continue;
-        const Expr read = load(l->buffer, l->index);
-        int uses = 0;
-        for (const RowStep& s : r_.steps) uses += along_row(s) && reads(s.value, read) ? 1 : 0;
-        if (uses < 2) continue;
-        const Buffer kept = make_buffer(l->buffer->name + "_row", l->buffer->dtype, {Dim(columns_)}, Scope::Register);
-        for (RowStep& s : r_.steps)
-          s.value = rewrite(s.value, [&](const Expr& e) -> Expr {
+      const Expr read = read_again(r_.steps[i]);
+      if (!read) continue;
+      const Buffer& from = as<Load>(read)->buffer;
+      const Buffer kept = make_buffer(from->name + "_row", from->dtype, {Dim(columns_)}, Scope::Register);
+      for (RowStep& s : r_.steps)
+        for (Expr* value : values_of(s))
+          *value = rewrite(*value, [&](const Expr& e) -> Expr {
             return as<Load>(e) && structurally_equal(e, read) ? load(kept, {r_.kept_index}) : Expr();
           });
-        keeps.push_back({RowStep::Kind::Keep, read, Op::Add, {}, nullptr, kept});
-        i--;  // the loads of this step are others now
-        break;
-      }
+      keeps.push_back({RowStep::Kind::Keep, read, Op::Add, {}, nullptr, kept});
+      i--;  // the loads of this step are others now
     }
     r_.steps.insert(r_.steps.begin(), keeps.begin(), keeps.end());
     for (const RowStep& s : r_.steps)
-      if (s.kind == RowStep::Kind::Keep) arrays_[s.kept.get()] = array_of(s.kept);
+      if (s.kind == RowStep::Kind::Keep) arrays_[s.kept.get()] = array_of(s);
+  }
+  // A read of the step that is made along the rows, and in other steps too.
+  Expr read_again(const RowStep& step) const {
+    for (const Expr& value : values_of(step))
+      for (const Load* l : loads_of(value)) {
+        if (l->buffer->scope != Scope::Global || !walks_rows(l->index[0])) continue;
+        const Expr read = load(l->buffer, l->index);
+        int uses = 0;
+        for (const RowStep& s : r_.steps) uses += along_row(s) && reads(s, read) ? 1 : 0;
+        if (uses > 1) return read;
+      }
+    return {};
   }
   bool walks_rows(const Expr& index) const {
-    const auto o = offset_of(index, vars_with_column());
-    if (!o || o->of(r_.columns[0].var) == 0) return false;
+    if (!uses_var(index, r_.columns[0].var)) return false;
     for (const Axis& a : r_.c.axes)
-      if (o->of(a.var) != 0) return true;
+      if (uses_var(index, a.var)) return true;
     return rows_ == 1;
   }
   std::vector<Var> vars_with_column() const {
@@ -108,24 +121,47 @@ class RowLoops {
     v.push_back(r_.columns[0].var);
     return v;
   }
-  static bool reads(const Expr& e, const Expr& read) {
+  static bool reads(const RowStep& s, const Expr& read) {
     bool found = false;
-    walk(e, [&](const Expr& x) {
-      found |= as<Load>(x) && structurally_equal(x, read);
-      return !found;
-    });
+    for (const Expr& value : values_of(s))
+      walk(value, [&](const Expr& x) {
+        found |= as<Load>(x) && structurally_equal(x, read);
+        return !found;
+      });
     return found;
   }
-  Buffer array_of(const Buffer& kept) const {
-    const Shape shape = p_.vector > 1 ? Shape{Dim(p_.turns), Dim(p_.vector)} : Shape{Dim(p_.turns)};
-    return make_buffer(kept->name, kept->dtype, shape, Scope::Register);
+
+  // How many neighbours of an element one instruction accesses; 1 if it has to be alone.
+  int64_t together(const Buffer& b, const Expr& index) const {
+    if (b->scope != Scope::Global) return 1;
+    const int64_t n = vector_elements(b->dtype);
+    const auto o = n > 1 && n <= p_.vector ? offset_of(index, vars_with_column()) : std::nullopt;
+    return o && o->of(r_.columns[0].var) == 1 ? n : 1;
+  }
+  // An array of a thread's part, or of one vector of it, in pieces of n elements.
+  Shape vector_shape(int64_t n) const {
+    if (n == 1 || n == p_.vector) return {Dim(p_.vector)};
+    return {Dim(p_.vector / n), Dim(n)};
+  }
+  Buffer array_of(const RowStep& s) const {
+    const Load* l = as<Load>(s.value);
+    Shape shape{Dim(p_.turns)};
+    if (p_.vector > 1)
+      for (const Dim& d : vector_shape(l ? together(l->buffer, l->index[0]) : 1)) shape.push_back(d);
+    return make_buffer(s.kept->name, s.kept->dtype, shape, Scope::Register);
   }
 
   // Where a thread is in its row.
   struct Cell {
     Expr turn, column, within;  // within a vector
   };
-  Exprs place(const Cell& c) const { return p_.vector > 1 ? Exprs{c.turn, c.within} : Exprs{c.turn}; }
+  static Exprs place(const Buffer& array, const Cell& c) {
+    const size_t rank = array->shape.size();
+    if (rank == 1) return {c.turn};
+    if (rank == 2) return {c.turn, c.within};
+    const Expr n = array->shape[2];
+    return {c.turn, floor_div(c.within, n), floor_mod(c.within, n)};
+  }
 
   Expr at_cell(const Expr& e, const Cell& c) const {
     VarMap at = at_.at;
@@ -133,7 +169,7 @@ class RowLoops {
     const Expr kept = rewrite(e, [&](const Expr& x) -> Expr {
       const Load* l = as<Load>(x);
       const auto it = l ? arrays_.find(l->buffer.get()) : arrays_.end();
-      if (it != arrays_.end()) return load(it->second, place(c));
+      if (it != arrays_.end()) return load(it->second, place(it->second, c));
       return l && l->buffer->scope == Scope::Global ? load(l->buffer, {at_index(l->index[0], c)}) : Expr();
     });
     return scalars(substitute(kept, at));
@@ -160,13 +196,6 @@ class RowLoops {
     if (p_.turns * p_.lanes * p_.vector != columns_) s = if_then(Expr(column) < Expr(columns_), s);
     return loop(turn, p_.turns, let(column, base, s), p_.in_registers ? ForKind::Unroll : ForKind::Serial);
   }
-  Stmt over_cells(const std::function<Stmt(const Cell& c)>& body, ForKind inner = ForKind::Unroll) const {
-    return over_turns([&](const Cell& first) {
-      if (p_.vector == 1) return body(first);
-      const Var j = make_var("j");
-      return loop(j, p_.vector, body({first.turn, first.column + Expr(j), Expr(j)}), inner);
-    });
-  }
 
   Stmt steps(size_t i) {
     if (i == r_.steps.size()) return {};
@@ -176,47 +205,85 @@ class RowLoops {
         const Buffer array = arrays_.at(s.kept.get());
         const bool joined =
             !as<Load>(s.value) && i + 1 < r_.steps.size() && r_.steps[i + 1].kind == RowStep::Kind::Reduce;
-        return alloc(array, joined ? reduce(r_.steps[i + 1], &s, i + 2) : seq({keep(s, nullptr, {}), steps(i + 1)}));
+        return alloc(array, joined ? reduce(r_.steps[i + 1], &s, i + 2) : seq({keep(s), steps(i + 1)}));
       }
       case RowStep::Kind::Reduce:
         return reduce(s, nullptr, i + 1);
       case RowStep::Kind::Scalar:
         return let(s.name, at_row(s.value), steps(i + 1));
       case RowStep::Kind::Value: {
-        const Stmt one = store(r_.c.out, {at_index(r_.c.out_index, {})}, at_row(s.value));
-        return p_.lanes > 1 ? if_then(eq(lane(), 0), one) : one;
+        Stmt one = store(s.out, {at_index(s.out_index, {})}, at_row(s.value));
+        if (clamped_)
+          one = if_then(eq(lane(), 0) && row_number() < Expr(rows_), one);
+        else if (p_.lanes > 1)
+          one = if_then(eq(lane(), 0), one);
+        return seq({one, steps(i + 1)});
       }
       case RowStep::Kind::Row:
-        return comment("the result", over_cells(
-                                         [&](const Cell& c) {
-                                           return store(r_.c.out, {at_index(r_.c.out_index, c)}, at_cell(s.value, c));
-                                         },
-                                         ForKind::Vector));
+        return seq(
+            {comment(s.out == r_.c.out ? "the result" : "the result " + s.out->name, if_live(row(s))), steps(i + 1)});
     }
     return {};
   }
+  // Threads without a row compute the last one again, and store nothing.
+  Stmt if_live(const Stmt& s) const { return clamped_ ? if_then(row_number() < Expr(rows_), s) : s; }
+
+  Stmt row(const RowStep& s) const {
+    auto one = [&](const Cell& c) { return store(s.out, {at_index(s.out_index, c)}, at_cell(s.value, c)); };
+    return over_turns([&](const Cell& first) {
+      if (p_.vector == 1) return one(first);
+      const int64_t n = together(s.out, s.out_index);
+      const Var piece = make_var("h"), j = make_var("j");
+      if (n == 1 || n == p_.vector)
+        return loop(j, p_.vector, one({first.turn, first.column + Expr(j), Expr(j)}),
+                    n > 1 ? ForKind::Vector : ForKind::Unroll);
+      const Expr begin = Expr(piece) * Expr(n);
+      const Stmt s1 = loop(j, n, one({first.turn, first.column + begin + Expr(j), begin + Expr(j)}), ForKind::Vector);
+      return loop(piece, p_.vector / n, s1, ForKind::Unroll);
+    });
+  }
+
+  // to[..] = from[index], a vector, in pieces of n elements.
+  Stmt read_vector(const Buffer& to, const Exprs& at, const Load& from, int64_t n, const Cell& first) const {
+    auto piece = [&](Exprs place, const Expr& begin) {
+      const Cell c{first.turn, first.column + begin, begin};
+      return intrin("load" + to_text(n), {{to, std::move(place)}, {from.buffer, {at_index(from.index[0], c)}}});
+    };
+    if (n == p_.vector) return piece(at, 0);
+    const Var h = make_var("h");
+    Exprs place = at;
+    place.push_back(Expr(h));
+    return loop(h, p_.vector / n, piece(std::move(place), Expr(h) * Expr(n)), ForKind::Unroll);
+  }
 
   // Statements at every cell of a thread; what is read of global memory comes 16 bytes at a time.
-  Stmt at_cells(const Expr& value, const std::function<Stmt(const Cell& c, const Expr& value)>& body) const {
-    if (p_.vector == 1) return over_turns([&](const Cell& c) { return body(c, at_cell(value, c)); });
+  Stmt at_cells(const Exprs& values, const std::function<Stmt(const Cell& c, const Exprs& values)>& body) const {
+    auto all_at = [&](const Exprs& list, const Cell& c) {
+      Exprs at;
+      for (const Expr& e : list) at.push_back(at_cell(e, c));
+      return at;
+    };
+    if (p_.vector == 1) return over_turns([&](const Cell& c) { return body(c, all_at(values, c)); });
     return over_turns([&](const Cell& first) {
       const Var j = make_var("j");
       std::vector<std::pair<Buffer, Stmt>> reads;
-      const Expr gathered = gather(value, first, reads, Expr(j));
+      Exprs gathered;
+      for (const Expr& e : values) gathered.push_back(gather(e, first, reads, Expr(j)));
       const Cell cell{first.turn, first.column + Expr(j), Expr(j)};
-      Stmt s = loop(j, p_.vector, body(cell, at_cell(gathered, cell)), ForKind::Unroll);
+      Stmt s = loop(j, p_.vector, body(cell, all_at(gathered, cell)), ForKind::Unroll);
       for (size_t i = reads.size(); i-- > 0;) s = alloc(reads[i].first, seq({reads[i].second, s}));
       return s;
     });
   }
   Expr gather(const Expr& e, const Cell& first, std::vector<std::pair<Buffer, Stmt>>& reads, const Expr& j) const {
     if (const Load* l = as<Load>(e)) {
-      const auto o = l->buffer->scope == Scope::Global ? offset_of(l->index[0], vars_with_column()) : std::nullopt;
-      if (!o || o->of(r_.columns[0].var) != 1) return e;
-      const Buffer v = make_buffer(l->buffer->name + "_v", l->buffer->dtype, {Dim(p_.vector)}, Scope::Register);
-      reads.push_back({v, intrin("load4", {{v, {}}, {l->buffer, {at_index(l->index[0], first)}}})});
-      return load(v, {j});
+      const int64_t n = together(l->buffer, l->index[0]);
+      if (n == 1) return e;
+      const Buffer v = make_buffer(l->buffer->name + "_v", l->buffer->dtype, vector_shape(n), Scope::Register);
+      reads.push_back({v, read_vector(v, {}, *l, n, first)});
+      return load(v, n == p_.vector ? Exprs{j} : Exprs{floor_div(j, n), floor_mod(j, n)});
     }
+    if (const Cast* k = as<Cast>(e)) return cast(e->dtype, gather(k->value, first, reads, j), k->saturate);
     const Apply* k = as<Apply>(e);
     if (!k || k->op == Op::And || k->op == Op::Or || k->op == Op::Index) return e;
     Exprs args;
@@ -224,129 +291,164 @@ class RowLoops {
     return apply(k->op, std::move(args));
   }
 
-  Stmt keep(const RowStep& s, const RowStep* next, const Buffer& total) const {
+  Stmt keep(const RowStep& s) const {
     const Buffer to = arrays_.at(s.kept.get());
     const Load* l = as<Load>(s.value);
-    if (l && l->buffer->scope == Scope::Global && p_.vector > 1)
-      return comment("this thread's part of the row", over_turns([&](const Cell& c) {
-                       return intrin("load4", {{to, {c.turn}}, {l->buffer, {at_index(l->index[0], c)}}});
-                     }));
-    return at_cells(s.value, [&](const Cell& c, const Expr& value) {
-      const Stmt one = store(to, place(c), value);
-      return next ? seq({one, store(total, {}, at_cell(next->value, c), next->op)}) : one;
-    });
+    const int64_t n = l ? together(l->buffer, l->index[0]) : 1;
+    if (n > 1)
+      return comment("this thread's part of the row",
+                     over_turns([&](const Cell& c) { return read_vector(to, {c.turn}, *l, n, c); }));
+    return at_cells({s.value}, [&](const Cell& c, const Exprs& v) { return store(to, place(to, c), v[0]); });
   }
 
   // `kept` is stored on the way.
   Stmt reduce(const RowStep& s, const RowStep* kept, size_t next) {
-    const std::string op_name = s.op == Op::Add ? "sum" : s.op == Op::Max ? "max" : "min";
+    if (!s.tuple.empty()) return reduce_tuple(s, kept, next);
+    const DType t = s.name->dtype;
+    const std::string op_name = s.op == Op::Add ? "sum" : s.op == Op::Mul ? "product" : s.op == Op::Max ? "max" : "min";
     const std::string name = s.name->name == r_.c.out->name ? op_name : s.name->name;
-    const Buffer total = make_buffer(name, DType::F32, {}, Scope::Register);
-    const Expr identity = s.op == Op::Add   ? make_float(DType::F32, 0)
-                          : s.op == Op::Max ? lowest(DType::F32)
-                                            : highest(DType::F32);
-    const Stmt part =
-        kept ? keep(*kept, &s, total)
-             : at_cells(s.value, [&](const Cell&, const Expr& value) { return store(total, {}, value, s.op); });
-    Stmts list = {store(total, {}, identity), part, allreduce(total, s.op, p_.lanes)};
-    const auto init = as_const_number(s.init);
-    const bool neutral = init && (s.op == Op::Add ? *init == 0 : *init == (s.op == Op::Max ? -INFINITY : INFINITY));
-    if (!neutral) list.push_back(store(total, {}, at_row(s.init), s.op));
+    const Buffer total = make_buffer(name, t, {}, Scope::Register);
+    auto add = [&](const Expr& value) { return store(total, {}, value, s.op); };
+    Stmts list = {store(total, {}, identity(s.op, t)),
+                  part_of(kept, {s.value}, [&](const Exprs& v) { return add(v[0]); })};
+    if (p_.across || info(t).bytes < 4)
+      list.push_back(join({total}, [&](const Exprs& other) { return add(other[0]); }));
+    else
+      list.push_back(allreduce(total, s.op, p_.lanes));
+    const auto init = as_const_number(s.init), none = as_const_number(identity(s.op, t));
+    if (!init || *init != *none) list.push_back(add(at_row(s.init)));
     names_[s.name.get()] = load(total, {});
     list.push_back(steps(next));
     return comment(name + " of the row", alloc(total, seq(std::move(list))));
   }
 
+  // Each lane begins with what joins first: a combiner gives the same however often it joins.
+  Stmt reduce_tuple(const RowStep& s, const RowStep* kept, size_t next) {
+    std::vector<Buffer> totals;
+    for (const RowComponent& k : s.tuple)
+      totals.push_back(make_buffer(k.name->name, k.name->dtype, {}, Scope::Register));
+    auto combine = [&](const Exprs& other) {
+      VarMap at;
+      std::vector<Var> values, results;
+      for (size_t k = 0; k < totals.size(); k++) {
+        values.push_back(make_var("v", totals[k]->dtype));
+        results.push_back(make_var("next", totals[k]->dtype));
+        at[s.combiner.lhs[k].get()] = load(totals[k], {});
+        at[s.combiner.rhs[k].get()] = Expr(values[k]);
+      }
+      Stmts stores;
+      for (size_t k = 0; k < totals.size(); k++) stores.push_back(store(totals[k], {}, Expr(results[k])));
+      Stmt one = seq(std::move(stores));
+      for (size_t k = totals.size(); k-- > 0;) one = let(results[k], substitute(s.combiner.result[k], at), one);
+      for (size_t k = totals.size(); k-- > 0;) one = let(values[k], other[k], one);
+      return one;
+    };
+    Exprs values;
+    for (const RowComponent& k : s.tuple) values.push_back(k.value);
+    Stmts list = {part_of(kept, values, combine), join(totals, combine)};
+    for (size_t k = 0; k < totals.size(); k++) names_[s.tuple[k].name.get()] = load(totals[k], {});
+    list.push_back(steps(next));
+    Stmt all = seq(std::move(list));
+    for (size_t k = totals.size(); k-- > 0;)
+      all = alloc(totals[k], seq({store(totals[k], {}, at_row(s.tuple[k].init)), all}));
+    return comment(totals[0]->name + " of the row", all);
+  }
+
+  // This thread's part of a reduction.
+  Stmt part_of(const RowStep* kept, const Exprs& values, const std::function<Stmt(const Exprs& values)>& add) {
+    if (!kept) return at_cells(values, [&](const Cell&, const Exprs& v) { return add(v); });
+    const Buffer to = arrays_.at(kept->kept.get());
+    return at_cells({kept->value}, [&](const Cell& c, const Exprs& v) {
+      Exprs at;
+      for (const Expr& e : values) at.push_back(at_cell(e, c));
+      return seq({store(to, place(to, c), v[0]), add(at)});
+    });
+  }
+
+  // The lanes' parts through shared memory, halves of the lanes at a time; all lanes get the whole.
+  Stmt join(const std::vector<Buffer>& totals, const std::function<Stmt(const Exprs& other)>& add) {
+    if (p_.lanes == 1) return {};
+    std::vector<Buffer> parts;
+    for (const Buffer& t : totals) {
+      parts.push_back(make_buffer(t->name + "_of_thread", t->dtype, {Dim(p_.threads())}, Scope::Shared));
+      shared_.push_back(parts.back());
+    }
+    const int64_t step = p_.across ? p_.rows : 1;
+    const Expr me = Expr(thread_);
+    auto put = [&] {
+      Stmts list;
+      for (size_t k = 0; k < totals.size(); k++) list.push_back(store(parts[k], {me}, load(totals[k], {})));
+      return seq(std::move(list));
+    };
+    Stmts list = {put()};
+    const Var turn = make_var("k"), half = make_var("half");
+    Exprs other;
+    for (const Buffer& p : parts) other.push_back(load(p, {me + Expr(half) * Expr(step)}));
+    const Stmt once = seq({barrier(Scope::Shared), if_then(lane() < Expr(half), seq({add(other), put()}))});
+    list.push_back(loop(turn, std::countr_zero(uint64_t(p_.lanes)),
+                        let(half, apply(Op::Shr, {Expr(p_.lanes / 2), Expr(turn)}), once)));
+    list.push_back(barrier(Scope::Shared));
+    for (size_t k = 0; k < totals.size(); k++)
+      list.push_back(store(totals[k], {}, load(parts[k], {me - lane() * Expr(step)})));
+    return seq(std::move(list));
+  }
+
   Rows r_;
   const RowPlan p_;
   const int64_t columns_, rows_;
+  const bool partial_, clamped_;
   const Var block_, thread_, lane_;
   const FlatPoint at_;
   std::map<const BufferDef*, Buffer> arrays_;  // looked up only
-  VarMap names_;                               // of reductions: their scalars
+  std::vector<Buffer> shared_;
+  VarMap names_;  // of reductions: their scalars
 };
 
-// Steps that read or write along the row: a vector at a time where all of them begin on 16 bytes.
-bool in_vectors(const Rows& r) {
-  const Var column = r.columns[0].var;
-  if (r.columns[0].extent.value % kVector != 0) return false;
-  std::vector<Var> vars = vars_of(r.c.axes);
-  vars.push_back(column);
-  auto aligned = [&](const Expr& index) {
-    const auto o = offset_of(index, vars);
-    if (!o || o->of(column) > 1 || o->of(column) < 0) return false;
-    if (o->of(column) == 0) return true;
-    bool ok = o->constant % kVector == 0;
-    for (const Axis& a : r.c.axes) ok = ok && o->of(a.var) % kVector == 0;
-    return ok;
-  };
-  for (const RowStep& s : r.steps) {
-    if (!along_row(s)) continue;
-    for (const Load* l : loads_of(s.value))
-      if (l->buffer->scope == Scope::Global && !aligned(l->index[0])) return false;
-  }
-  return r.steps.back().kind != RowStep::Kind::Row || aligned(r.c.out_index);
+// Few rows that are so long that a block for each would leave the machine idle.
+bool leaves_idle(const Rows& r, const CudaModel& gpu) {
+  constexpr int64_t kLong = 1 << 17;
+  return points(r.c.axes) * 4 <= gpu.multiprocessors && points(r.columns) >= kLong;
 }
 
-// Neighbouring columns are neighbours in memory, for every operand that is not the same for all columns.
-bool is_contiguous(const Rows& r) {
-  std::vector<Var> vars = vars_of(r.c.axes);
-  vars.push_back(r.columns[0].var);
-  bool found = false;
-  for (const RowStep& s : r.steps) {
-    if (!along_row(s)) continue;
-    for (const Load* l : loads_of(s.value)) {
-      if (l->buffer->scope != Scope::Global) continue;
-      const auto o = offset_of(l->index[0], vars);
-      if (!o || std::abs(o->of(vars.back())) > 1) return false;
-      found |= o->of(vars.back()) != 0;
-    }
-  }
-  return found;
+bool reorders_sums(const Rows& r) {
+  for (const RowStep& s : r.steps)
+    if (s.kind == RowStep::Kind::Reduce && s.tuple.empty() && is_float(s.name->dtype) &&
+        (s.op == Op::Add || s.op == Op::Mul))
+      return true;
+  return false;
 }
 
-int64_t kept_rows(const Rows& r) {
-  int64_t n = 1;
-  for (const RowStep& s : r.steps) n += s.kind == RowStep::Kind::Keep ? 1 : 0;
-  return n;
-}
-
-RowPlan plan_rows(const Rows& r, const CudaModel& gpu) {
-  const int64_t columns = r.columns[0].extent.value, rows = points(r.c.axes);
-  RowPlan p;
-  p.lanes = lanes_of(columns);
-  p.vector = p.lanes > 1 && columns >= p.lanes * kVector && in_vectors(r) ? kVector : 1;
-  p.turns = ceil_div(columns, p.lanes * p.vector);
-  p.in_registers = p.turns * p.vector * kept_rows(r) <= (p.lanes > 256 ? kMaxKept / 2 : kMaxKept);
-  if (p.lanes == 1) {
-    p.rows = std::min<int64_t>(kBlockThreads, ceil_div(rows, kWarp) * kWarp);
-  } else if (p.lanes == kWarp) {
-    p.rows = 8;
-    while (p.rows > 1 && ceil_div(rows, p.rows) < gpu.multiprocessors) p.rows /= 2;
-  }
-  return p;
+std::string words_of(const RowPlan& p, int64_t columns) {
+  std::string s = p.lanes == 1 ? "a thread per row"
+                  : p.across ? to_text(p.rows) + " neighbouring rows a block, " + to_text(p.lanes) + " threads per row"
+                  : p.lanes > kWarp
+                      ? "a block of " + to_text(p.lanes) + " threads per row"
+                      : (p.lanes == kWarp ? std::string("a warp") : to_text(p.lanes) + " threads") + " per row, " +
+                            to_text(p.rows) + (p.rows == 1 ? " row a block" : " rows a block");
+  return s + (p.in_registers && columns > 1 ? ", the row in registers" : "");
 }
 
 }  // namespace
 
+Stmt row_loops(Rows r, const RowPlan& plan) { return RowLoops(std::move(r), plan).build(); }
+
 std::optional<Scheduled> cuda_rows(const CudaArgs& a) {
-  if (a.options.strict_fp) return {};  // lanes change the order of sums
-  std::optional<Rows> r = match_rows(a.fn, KeptRows::InArrays);
-  if (!r || points(r->c.axes) == 0 || points(r->columns) == 0) return {};
-  RowPlan plan = plan_rows(*r, a.gpu);
-  if (!plan.in_registers) r = match_rows(a.fn, KeptRows::Nowhere);
-  if (!is_contiguous(*r)) return {};
+  std::optional<Rows> r = match_rows(a.fn, KeptRows::InArrays, RowForm::Any);
+  if (!r || points(r->c.axes) == 0 || points(r->columns) == 0 || leaves_idle(*r, a.gpu)) return {};
+  if (a.options.strict_fp && reorders_sums(*r)) return {};
+  const std::optional<RowPlan> plan = plan_rows(*r, a.gpu);
+  if (!plan) return {};
+  if (!plan->in_registers) r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
+  merge_columns(*r);
   Scheduled s;
   const Canonical c = r->c;
-  const int64_t columns = r->columns[0].extent.value;
-  s.words = plan.lanes == 1 ? "a thread per row"
-            : plan.lanes > kWarp
-                ? "a block of " + to_text(plan.lanes) + " threads per row"
-                : "a warp per row, " + to_text(plan.rows) + (plan.rows == 1 ? " row a block" : " rows a block");
-  if (plan.in_registers && columns > 1) s.words += ", the row in registers";
+  s.words = words_of(*plan, points(r->columns));
   s.family = "rows";
-  s.body = RowLoops(std::move(*r), plan).build();
+  const std::vector<Buffer> outs = r->outs;
+  s.body = row_loops(std::move(*r), *plan);
   bind_operands(s, c);
+  s.outputs = a.fn.outputs;
+  for (size_t i = 1; i < outs.size(); i++) s.views.push_back({outs[i], a.fn.outputs[i]});
   return s;
 }
 

@@ -74,7 +74,7 @@ TEST(CudaColumns, Tails) {
       expect_equal(across(Op::Max, 3, depth, inner), "columns");
     }
   expect_equal(across(Op::Add, 2, 3, 64), "window");
-  expect_equal(across(Op::Add, 2, 100, 5), "per_result");
+  expect_equal(across(Op::Add, 2, 100, 5), "rows");
 }
 
 TEST(CudaColumns, FewAndLongReductionsAreShared) {
@@ -82,6 +82,70 @@ TEST(CudaColumns, FewAndLongReductionsAreShared) {
     EXPECT_EQ(expect_equal(row_sum(1, n), ""), "blocks share a reduction, whose parts a second launch joins");
     expect_equal(row_sum(3, n), "");
   }
+}
+
+// A softmax's steps over the middle axis of three.
+TestFunction statistics_across(int64_t outer, int64_t depth, int64_t inner) {
+  FunctionBuilder b;
+  const Dims whole{outer, depth, inner}, rows{outer, 1, inner};
+  const Buffer x = b.input("x", whole);
+  const Buffer top = b.reduce("top", Op::Max, rows, {depth}, [&](const Exprs& i, const Exprs& r) {
+    return load(x, {i[0], r[0], i[2]});
+  });
+  const Buffer d = b.compute("d", whole, [&](const Exprs& i) {
+    return apply(Op::Floor, {load(x, i) - load(top, {i[0], 0, i[2]})});
+  });
+  const Buffer sum = b.reduce("sum", Op::Add, rows, {depth}, [&](const Exprs& i, const Exprs& r) {
+    return load(d, {i[0], r[0], i[2]});
+  });
+  return b.take(b.compute("y", whole, [&](const Exprs& i) { return load(d, i) * load(sum, {i[0], 0, i[2]}); }));
+}
+
+TEST(CudaRows, AcrossMemory) {
+  for (const int64_t depth : {2, 9, 21, 64, 150, 700})
+    for (const int64_t inner : {2, 5, 31, 32, 33, 100})
+      for (const int64_t outer : {1, 3}) expect_equal(statistics_across(outer, depth, inner), "rows");
+  expect_equal(statistics_across(1, 3000, 40), "rows");
+}
+
+// Groups of channels, with a factor for each channel, and the result turned to channels last if `turned`.
+TestFunction group_statistics(bool channels_last, int64_t groups, int64_t channels, int64_t pixels,
+                              bool turned = false) {
+  FunctionBuilder b;
+  const int64_t n = 2, c = groups * channels;
+  const Dims whole = channels_last ? Dims{n, pixels, c} : Dims{n, c, pixels};
+  const Buffer x = b.input("x", whole), g = b.input("g", {c});
+  auto at = [&](const Expr& n, const Expr& c, const Expr& p) {
+    return channels_last ? Exprs{n, p, c} : Exprs{n, c, p};
+  };
+  const Buffer sum = b.reduce("sum", Op::Add, {n, groups}, {channels, pixels}, [&](const Exprs& i, const Exprs& r) {
+    return load(x, at(i[0], i[1] * Expr(channels) + r[0], r[1]));
+  });
+  const Buffer d = b.compute("d", whole, [&](const Exprs& i) {
+    const Expr channel = i[channels_last ? 2 : 1];
+    return load(x, i) - load(sum, {i[0], floor_div(channel, Expr(channels))}) * load(g, {channel});
+  });
+  const Buffer low = b.reduce("low", Op::Min, {n, groups}, {channels, pixels}, [&](const Exprs& i, const Exprs& r) {
+    return load(d, at(i[0], i[1] * Expr(channels) + r[0], r[1]));
+  });
+  const Buffer y = b.compute("y", whole, [&](const Exprs& i) {
+    return load(d, i) - load(low, {i[0], floor_div(i[channels_last ? 2 : 1], Expr(channels))});
+  });
+  if (!turned) return b.take(y);
+  return b.take(b.compute("turned", {whole[0], whole[2], whole[1]}, [&](const Exprs& i) {
+    return load(y, {i[0], i[2], i[1]});
+  }));
+}
+
+TEST(CudaRows, GroupsOfChannels) {
+  for (const bool last : {false, true})
+    for (const bool turned : {false, true}) {
+      expect_equal(group_statistics(last, 4, 3, 16, turned), "rows");
+      expect_equal(group_statistics(last, 2, 8, 49, turned), "rows");
+      expect_equal(group_statistics(last, 3, 1, 100, turned), "rows");
+      expect_equal(group_statistics(last, 1, 5, 64, turned), "rows");
+      expect_equal(group_statistics(last, 2, 10, 1024, turned), "rows");
+    }
 }
 
 TEST(CudaRows, WithoutElements) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "ir/loop/visit.h"
 #include "passes/loop/lower_thread_allreduce.h"
 #include "passes/loop/thread_sync.h"
 #include "templates/cpu/test_functions.h"
@@ -17,6 +18,15 @@ inline Constant small_integers(const Dims& dims, uint32_t seed) {
     t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
   }
   return std::make_shared<const TensorData>(std::move(t.data));
+}
+
+inline bool has_barriers(const Stmt& s) {
+  bool found = false;
+  walk(s, [&](const Stmt& x) {
+    found = found || as<Barrier>(x);
+    return !found;
+  });
+  return found;
 }
 
 /// On machines with few and with many multiprocessors; as the template writes it, and with block-wide reductions and
@@ -36,7 +46,11 @@ inline std::string expect_equal(const TestFunction& f, const std::string& family
     }
     words = s.words;
     for (const bool lowered : {false, true}) {
-      if (lowered) s.body = thread_sync(lower_thread_allreduce(s.body));
+      if (lowered) {
+        const bool placed = has_barriers(s.body);  // then all of them are
+        s.body = lower_thread_allreduce(s.body);
+        if (!placed) s.body = thread_sync(s.body);
+      }
       ScheduleMemory memory(s, f.fn, in);
       expect_close(memory.run()[0], expected, 0, s.words + "\n" + to_text(f.fn) + to_text(s.body));
     }
