@@ -4,7 +4,8 @@
 //   d = tc.fused(e, wd, bd)  filter, bias, clip         ->   y = tc.fused(x, we, be, wd, bd, wp, bp)  all of these
 //   y = tc.fused(d, wp, bp)  project, bias
 // A region is a chain of three kernels, each of which reads the result of the one before it, that nobody else reads;
-// the first and the last one are sums of products. The templates of the target (templates/cpu/regions.h) say whether
+// the first and the last one are sums of products. The templates of the target (templates/cpu/regions.h,
+// templates/cuda/schedule_cuda.h) say whether
 // they know the function of the three together, and whether it pays; what they do not take stays as it is.
 //
 // Needs: fuse_ops. Leaves: the same kinds of nodes, fewer of them.
@@ -13,6 +14,7 @@
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
 #include "templates/cpu/regions.h"
+#include "templates/cuda/schedule_cuda.h"
 
 namespace tc {
 
@@ -45,10 +47,11 @@ const Value* behind_views(const Value* v) {
 }
 
 bool pays(const JointFunction& joint, const PassContext& cx) {
-  if (cx.target.is_cuda()) return false;  // no template there
   std::vector<bool> constant;
   for (const Value* v : joint.operands) constant.push_back(behind_views(v)->is_constant());
-  return pays_as_region(joint.fn, constant, cx.target.cpu, {.strict_fp = cx.options.strict_fp});
+  const ScheduleOptions o{.strict_fp = cx.options.strict_fp, .precision = cx.options.precision};
+  return cx.target.is_cuda() ? cuda_region_pays(joint.fn, constant, cx.target.gpu, o)
+                             : pays_as_region(joint.fn, constant, cx.target.cpu, o);
 }
 
 /// Makes the region that ends with `last`, if there is one.

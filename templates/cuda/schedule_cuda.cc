@@ -1,5 +1,6 @@
 #include "templates/cuda/schedule_cuda.h"
 
+#include "templates/cuda/attention.h"
 #include "templates/cuda/template.h"
 #include "templates/join_stages.h"
 
@@ -24,6 +25,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
     cuda_columns,        // one reduction across rows, or few and long ones
     cuda_rows,           // reductions along rows, with several stages around them
     cuda_per_result,     // one reduction, its epilogue: a thread per result
+    cuda_attention,      // two sums of products with a softmax in between
     cuda_scan,           // stages that advance together
     cuda_stages,         // several of these, one after the other
     cuda_stage,          // any other formula: a thread per result
@@ -40,6 +42,11 @@ Scheduled schedule_cuda(const TensorFn& fn, const std::vector<bool>& constant_in
   for (const auto& make : kTemplates)
     if (auto s = make(args)) return std::move(*s);
   throw InternalError("no schedule for " + to_text(fn));
+}
+
+bool cuda_region_pays(const TensorFn& fn, const std::vector<bool>& constant_input, const CudaModel& gpu,
+                      const ScheduleOptions& options) {
+  return cuda_attention_pays({fn, nullptr, constant_input, gpu, options});
 }
 
 }  // namespace tc

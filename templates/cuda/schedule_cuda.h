@@ -10,4 +10,9 @@ namespace tc {
 Scheduled schedule_cuda(const TensorFn& fn, const std::vector<bool>& constant_input, const CudaModel& gpu,
                         const ScheduleOptions& options = {});
 
+/// Whether a template computes the several contractions of `fn` in one kernel, and that is expected to beat a kernel for
+/// each.
+bool cuda_region_pays(const TensorFn& fn, const std::vector<bool>& constant_input, const CudaModel& gpu,
+                      const ScheduleOptions& options = {});
+
 }  // namespace tc

@@ -21,6 +21,7 @@ struct CudaArgs {
   const ScheduleOptions& options;
 };
 
+std::optional<Scheduled> cuda_attention(const CudaArgs& a);
 std::optional<Scheduled> cuda_transpose(const CudaArgs& a);
 std::optional<Scheduled> cuda_elementwise(const CudaArgs& a);
 std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a);

@@ -1,0 +1,309 @@
+// Recognises attention in the stages of a function: which stages are scores, softmax and result, what each factor
+// reads, and which axes both products share.
+#include <algorithm>
+#include <cmath>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "templates/cuda/attention.h"
+
+namespace tc {
+namespace {
+
+// The stages of fn that `result` needs, up to operands and to `stop`, as a function of these.
+TensorFn part_of(const TensorFn& fn, const Buffer& result, const Buffer& stop = nullptr) {
+  TensorFn part;
+  std::vector<bool> needed(fn.stages.size(), false);
+  std::vector<Buffer> wanted = {result};
+  auto wants = [&](const Buffer& b) { return std::find(wanted.begin(), wanted.end(), b) != wanted.end(); };
+  for (size_t i = fn.stages.size(); i-- > 0;) {
+    const Stage& s = fn.stages[i];
+    if (s.outputs.size() != 1 || !wants(s.outputs[0]) || s.outputs[0] == stop) continue;
+    needed[i] = true;
+    for (const Exprs* list : {&s.values, &s.init})
+      for (const Expr& e : *list)
+        for (const Load* l : loads_of(e))
+          if (!wants(l->buffer)) wanted.push_back(l->buffer);
+  }
+  for (const Buffer& b : wanted)
+    if (b == stop || !producer(fn, b)) part.inputs.push_back(b);
+  for (size_t i = 0; i < fn.stages.size(); i++)
+    if (needed[i]) part.stages.push_back(fn.stages[i]);
+  part.outputs = {result};
+  return part;
+}
+
+// The part with its result read once more: a mask that forbids the last keys would pass for a border.
+TensorFn without_border(TensorFn part) {
+  if (part.stages.empty()) return part;
+  Stage s = part.stages.back();
+  s.kind = Stage::Kind::Compute;
+  s.raxes.clear();
+  s.init.clear();
+  s.combiner = {};
+  Exprs at;
+  for (const Axis& a : s.axes) at.push_back(Expr(a.var));
+  s.values = {load(part.outputs[0], at)};
+  s.outputs = {make_buffer(part.outputs[0]->name, part.outputs[0]->dtype, part.outputs[0]->shape)};
+  part.outputs = s.outputs;
+  part.stages.push_back(std::move(s));
+  return part;
+}
+
+bool is_minus_infinity(const Expr& e) { return as_const_number(e).value_or(0) == -INFINITY; }
+
+// Does `l` read the element of a stage's point, or of its row: all axes but the last?
+bool reads_point(const Load& l, const std::vector<Var>& point, bool row) {
+  const size_t n = row ? point.size() - 1 : point.size();
+  if (l.index.size() < n) return false;
+  for (size_t d = 0; d < l.index.size(); d++) {
+    const VarRef* v = as<VarRef>(l.index[d]);
+    const bool same = d < n && v && v->var == point[d];
+    if (!same && l.buffer->shape[d] != Dim(1)) return false;
+  }
+  return true;
+}
+const Load* read_of_point(const Expr& e, const std::vector<Var>& point, bool row) {
+  const Load* l = as<Load>(e);
+  return l && reads_point(*l, point, row) ? l : nullptr;
+}
+
+// x, or select(x == special, instead, x).
+struct Guarded {
+  const Load* load = nullptr;
+  bool guarded = false;
+};
+Guarded guarded_row(const Expr& e, double special, double instead, const std::vector<Var>& point) {
+  if (const Load* l = read_of_point(e, point, true)) return {l, false};
+  const Select* s = as<Select>(e);
+  const Apply* test = s ? as<Apply>(s->condition) : nullptr;
+  const Load* l = s ? read_of_point(s->no, point, true) : nullptr;
+  if (!l || !test || test->op != Op::Eq || as_const_number(s->yes) != instead) return {};
+  if (as_const_number(test->args[1]) != special || !structurally_equal(test->args[0], s->no)) return {};
+  return {l, true};
+}
+
+// A softmax over the last axis: its operand, its result.
+struct Softmax {
+  Buffer scores, weights;
+  bool zero_if_none = false;
+};
+
+const Stage* reduction(const TensorFn& fn, const Buffer& b, Op op) {
+  const Stage* s = producer(fn, b);
+  return s && s->kind == Stage::Kind::Reduce && s->combiner.op == op && s->raxes.size() == 1 ? s : nullptr;
+}
+
+// Does the reduction take the rows of `from`? It may keep the axis, with one element.
+bool reduces_rows(const Stage& s, const Buffer& from) {
+  const Load* l = as<Load>(s.values[0]);
+  if (!l || l->buffer != from) return false;
+  std::vector<Var> element = vars_of(s.axes);
+  if (element.size() == l->index.size()) element.pop_back();
+  element.push_back(s.raxes[0].var);
+  return element.size() == l->index.size() && reads_point(*l, element, false);
+}
+
+// weights[i] = exp(scores[i] - max[row]) / sum[row]
+std::optional<Softmax> softmax_at(const TensorFn& fn, const Stage& weights) {
+  const Apply* quotient = weights.kind == Stage::Kind::Compute ? as<Apply>(weights.values[0]) : nullptr;
+  if (!quotient || quotient->op != Op::Div) return {};
+  const std::vector<Var> point = vars_of(weights.axes);
+  const Load* exp = read_of_point(quotient->args[0], point, false);
+  const Guarded total = guarded_row(quotient->args[1], 0, 1, point);
+  if (!exp || !total.load) return {};
+  const Stage* sum = reduction(fn, total.load->buffer, Op::Add);
+  const Stage* exps = producer(fn, exp->buffer);
+  if (!sum || !exps || exps->kind != Stage::Kind::Compute || !is_zero(sum->init[0])) return {};
+  const Apply* e = as<Apply>(exps->values[0]);
+  const Apply* difference = e && e->op == Op::Exp ? as<Apply>(e->args[0]) : nullptr;
+  if (!difference || difference->op != Op::Sub) return {};
+  const std::vector<Var> at = vars_of(exps->axes);
+  const Load* score = read_of_point(difference->args[0], at, false);
+  const Guarded top = guarded_row(difference->args[1], -INFINITY, 0, at);
+  const Stage* max = top.load ? reduction(fn, top.load->buffer, Op::Max) : nullptr;
+  if (!score || !max || !is_minus_infinity(max->init[0]) || top.guarded != total.guarded) return {};
+  if (!reduces_rows(*sum, exp->buffer) || !reduces_rows(*max, score->buffer)) return {};
+  return Softmax{score->buffer, weights.outputs[0], total.guarded};
+}
+
+std::optional<Softmax> find_softmax(const TensorFn& fn) {
+  for (const Stage& s : fn.stages)
+    if (s.outputs.size() == 1 && s.scan < 0)
+      if (auto found = softmax_at(fn, s)) return found;
+  return {};
+}
+
+// An axis of a product by how far it moves in the matrix of scores.
+struct Placed {
+  Axis axis;
+  int64_t step = 0;
+};
+using Places = std::vector<Placed>;
+
+void sort_by_step(Places& list) {
+  std::stable_sort(list.begin(), list.end(), [](const Placed& a, const Placed& b) { return a.step > b.step; });
+}
+
+// The product's two factors: `walked` uses the variable, `other` does not.
+struct Factors {
+  Expr walked, other;
+};
+std::optional<Factors> factors_of(const Expr& value, const std::function<bool(const Expr&)>& is_walked) {
+  const Apply* m = as<Apply>(value);
+  if (!m || m->op != Op::Mul) return {};
+  const bool first = is_walked(m->args[0]), second = is_walked(m->args[1]);
+  if (first == second) return {};
+  return Factors{m->args[first ? 0 : 1], m->args[first ? 1 : 0]};
+}
+
+bool is_sum_of_products(const Canonical& c) {
+  return !c.border && c.value.get() != nullptr && c.combine == Op::Add && is_zero(c.init) &&
+         c.value->dtype == DType::F32 && c.epilogue->dtype == DType::F32;
+}
+
+class Matcher {
+ public:
+  explicit Matcher(const CudaArgs& a) : fn_(a.fn) {}
+
+  std::optional<CudaAttention> run() {
+    if (fn_.outputs.size() != 1 || !is_plain()) return {};
+    const auto softmax = find_softmax(fn_);
+    if (!softmax || softmax->scores->dtype != DType::F32 || softmax->weights->dtype != DType::F32) return {};
+    m_.zero_if_none = softmax->zero_if_none;
+    columns_ = static_dims(softmax->scores->shape).back();
+    const TensorFn first = without_border(part_of(fn_, softmax->scores)),
+                   second = part_of(fn_, fn_.outputs[0], softmax->weights);
+    const auto scores = canonicalize(first), result = canonicalize(second);
+    if (columns_ < 2 || !scores || !result || !is_sum_of_products(*scores) || !is_sum_of_products(*result)) return {};
+    bind(*scores, *result, softmax->weights);
+    if (!take_scores(*scores) || !take_result(*result)) return {};
+    classify();
+    merge();
+    return std::move(m_);
+  }
+
+ private:
+  bool is_plain() const {
+    for (const Buffer& b : fn_.inputs)
+      if (!is_static(b->shape) || !b->strides.empty() || b->offset != 0) return false;
+    return std::all_of(fn_.stages.begin(), fn_.stages.end(), [](const Stage& s) {
+      return s.kind != Stage::Kind::Nest && s.scan < 0 && s.outputs.size() == 1 && is_static(s.outputs[0]->shape);
+    });
+  }
+
+  // One flat view for each operand of the function.
+  void bind(const Canonical& scores, const Canonical& result, const Buffer& weights) {
+    m_.c.originals = fn_.inputs;
+    m_.c.original_out = fn_.outputs[0];
+    m_.c.out = result.out;
+    for (const Buffer& b : fn_.inputs) {
+      m_.c.inputs.push_back(make_buffer(b->name, b->dtype, {Dim(num_elements(static_dims(b->shape)))}));
+      for (const Canonical* c : {&scores, &result})
+        for (size_t i = 0; i < c->originals.size(); i++)
+          if (c->originals[i] == b) views_[c->inputs[i].get()] = m_.c.inputs.back();
+    }
+    for (size_t i = 0; i < result.originals.size(); i++)
+      if (result.originals[i] == weights) weights_ = result.inputs[i];
+  }
+
+  // q, k, what becomes of their sum, and the axes of the matrix of scores.
+  bool take_scores(const Canonical& c) {
+    const auto at = offset_of(c.out_index, vars_of(c.axes));
+    if (!at) return false;
+    int64_t keys = 0;
+    for (const Axis& a : c.axes) {
+      const int64_t step = at->of(a.var);
+      if (step >= columns_)
+        places_.push_back({a, step});
+      else if (step == 1 && a.extent.value == columns_)
+        m_.keys = a, keys++;
+      else
+        return false;
+    }
+    sort_by_step(places_);
+    if (keys != 1) return false;
+    const auto f = factors_of(c.value, [&](const Expr& e) { return uses_var(e, m_.keys.var); });
+    if (!f) return false;
+    m_.k = substitute_buffers(f->walked, views_);
+    m_.q = substitute_buffers(f->other, views_);
+    m_.depth = c.raxes;
+    m_.score_acc = c.reduced;
+    m_.score = substitute_buffers(c.epilogue, views_);
+    return !m_.depth.empty();
+  }
+
+  // v and the result, in the variables of the scores.
+  bool take_result(const Canonical& c) {
+    if (c.raxes.size() != 1 || c.raxes[0].extent.value != columns_) return false;
+    const auto f = factors_of(c.value, [&](const Expr& e) { return uses_buffer(e, weights_); });
+    const Load* read = f ? as<Load>(f->walked) : nullptr;
+    if (!read) return false;
+    std::vector<Var> vars = vars_of(c.axes);
+    vars.push_back(c.raxes[0].var);
+    const auto at = offset_of(read->index[0], vars);
+    if (!at || at->constant != 0 || at->of(c.raxes[0].var) != 1) return false;
+    Places places;
+    for (const Axis& a : c.axes) {
+      if (at->of(a.var) == 0)
+        m_.values.push_back(a);
+      else
+        places.push_back({a, at->of(a.var)});
+    }
+    sort_by_step(places);
+    if (m_.values.empty() || places.size() != places_.size()) return false;
+    VarMap to{{c.raxes[0].var.get(), Expr(m_.keys.var)}};
+    for (size_t i = 0; i < places.size(); i++) {
+      if (places[i].step != places_[i].step || places[i].axis.extent != places_[i].axis.extent) return false;
+      to[places[i].axis.var.get()] = Expr(places_[i].axis.var);
+    }
+    auto ours = [&](const Expr& e) { return substitute(substitute_buffers(e, views_), to); };
+    m_.v = ours(f->other);
+    m_.result_acc = c.reduced;
+    m_.result = ours(c.epilogue);
+    m_.out_index = ours(c.out_index);
+    return !uses_buffer(m_.result, weights_);
+  }
+
+  void classify() {
+    for (const Placed& p : places_)
+      (uses_var(m_.k, p.axis.var) || uses_var(m_.v, p.axis.var) ? m_.batch : m_.rows).push_back(p.axis);
+  }
+
+  void merge() {
+    const std::vector<Expr*> values = {&m_.q, &m_.k, &m_.v, &m_.score, &m_.result}, indices = {&m_.out_index};
+    merge_axes(m_.batch, values, indices);
+    merge_axes(m_.rows, values, indices);
+    merge_axes(m_.depth, {&m_.q, &m_.k}, {});
+    merge_axes(m_.values, {&m_.v, &m_.result}, indices);
+    std::vector<Axis> keys = {m_.keys};
+    rename(m_.batch, "group"), rename(m_.rows, "row"), rename(keys, "key"), rename(m_.depth, "d"),
+        rename(m_.values, "column");
+    m_.keys = keys[0];
+  }
+
+  // Axes that stand alone are named after what they are here.
+  void rename(std::vector<Axis>& axes, const std::string& name) {
+    if (axes.size() != 1) return;
+    const Var v = make_var(name);
+    for (Expr* e : {&m_.q, &m_.k, &m_.v, &m_.score, &m_.result, &m_.out_index})
+      *e = substitute(*e, {{axes[0].var.get(), Expr(v)}});
+    axes[0].var = v;
+  }
+
+  const TensorFn& fn_;
+  CudaAttention m_;
+  Places places_;  // batches, heads, rows
+  int64_t columns_ = 0;
+  BufferMap views_;
+  Buffer weights_;
+};
+
+}  // namespace
+
+std::optional<CudaAttention> match_cuda_attention(const CudaArgs& a) {
+  if (a.options.strict_fp) return {};  // the order of sums is another one
+  return Matcher(a).run();
+}
+
+}  // namespace tc

@@ -1,0 +1,218 @@
+// Attention on a GPU equals the definition, without races, as the template writes it and with barriers lowered. The
+// order of sums is another one, and exponentials round: scores below 8 in magnitude, with errors below 5e-6, give
+// weights with relative errors of that size, and so do values of at most 1.
+#include "templates/cuda/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "ir/ops/op_testing.h"
+#include "templates/cuda/test_exact.h"
+
+namespace tc {
+namespace {
+
+using namespace tc::testing;
+
+enum class Mask { None, Added, PerKey, Causal, Few, Allowed };
+
+struct Shape {
+  int64_t batch = 1, heads = 2, kv_heads = 0, rows = 16, keys = 16, size = 8, value_size = 0;  // 0: as before it
+  Mask mask = Mask::None;
+  bool combined = false;  // q, k and v side by side in one tensor [batch, row, 3 * head * size]
+  bool guarded = false;   // rows without any key give 0
+};
+
+/// Softmax(q k^T / 2 + mask) v, written as [batch, row, head, size].
+TestFunction attention_of(Shape s) {
+  if (s.kv_heads == 0) s.kv_heads = s.heads;
+  if (s.value_size == 0) s.value_size = s.size;
+  FunctionBuilder b;
+  const Dims scores{s.batch, s.heads, s.rows, s.keys}, rows{s.batch, s.heads, s.rows};
+  const int64_t line = s.heads * s.size;
+  const Buffer x = b.input("x", {s.batch, s.rows, s.combined ? 3 * line : line});
+  const Buffer k = s.combined ? x : b.input("k", {s.batch, s.keys, s.kv_heads * s.size});
+  const Buffer v = s.combined ? x : b.input("v", {s.batch, s.keys, s.kv_heads * s.value_size});
+  auto kv = [&](const Expr& h) { return s.kv_heads == s.heads ? h : floor_div(h, Expr(s.heads / s.kv_heads)); };
+  auto at = [&](const Buffer& t, int64_t which, const Expr& n, const Expr& row, const Expr& h, int64_t size,
+                const Expr& d) {
+    return load(t, {n, row, h * Expr(size) + d + Expr(s.combined ? which * line : 0)});
+  };
+  Buffer y = b.reduce("matmul", Op::Add, scores, {s.size}, [&](const Exprs& i, const Exprs& r) {
+    return at(x, 0, i[0], i[2], i[1], s.size, r[0]) * at(k, 1, i[0], i[3], kv(i[1]), s.size, r[0]);
+  });
+  y = b.compute("scale", scores, [&, y](const Exprs& i) { return load(y, i) * make_float(DType::F32, 0.5); });
+  if (s.mask == Mask::Causal)
+    y = b.compute("causal", scores, [&, y](const Exprs& i) {
+      return select(i[3] <= i[2] + Expr(s.keys - s.rows), load(y, i), lowest(DType::F32));
+    });
+  if (s.mask == Mask::Few)
+    y = b.compute("few", scores, [&, y](const Exprs& i) {
+      return select(i[3] < Expr((s.keys + 1) / 2), load(y, i), lowest(DType::F32));
+    });
+  if (s.mask == Mask::Added || s.mask == Mask::PerKey || s.mask == Mask::Allowed) {
+    const bool per_key = s.mask == Mask::PerKey;
+    const Buffer m = b.input("mask", {s.batch, 1, per_key ? 1 : s.rows, s.keys});
+    y = b.compute("mask", scores, [&, y](const Exprs& i) {
+      const Expr e = load(m, {i[0], 0, per_key ? Expr(0) : i[2], i[3]});
+      if (s.mask != Mask::Allowed) return load(y, i) + e;
+      return select(e > zero(DType::F32), load(y, i), lowest(DType::F32));
+    });
+  }
+  const Buffer top = b.reduce("max", Op::Max, rows, {s.keys}, [&](const Exprs& i, const Exprs& r) {
+    return load(y, {i[0], i[1], i[2], r[0]});
+  });
+  auto guard = [&](const Expr& e, const Expr& special, float instead) {
+    return s.guarded ? select(eq(e, special), make_float(DType::F32, instead), e) : e;
+  };
+  const Buffer e = b.compute("exp", scores, [&](const Exprs& i) {
+    return exp(load(y, i) - guard(load(top, {i[0], i[1], i[2]}), lowest(DType::F32), 0));
+  });
+  const Buffer sum = b.reduce("sum", Op::Add, rows, {s.keys}, [&](const Exprs& i, const Exprs& r) {
+    return load(e, {i[0], i[1], i[2], r[0]});
+  });
+  const Buffer p = b.compute("softmax", scores, [&](const Exprs& i) {
+    return load(e, i) / guard(load(sum, {i[0], i[1], i[2]}), zero(DType::F32), 1);
+  });
+  const Buffer o = b.reduce(
+      "times", Op::Add, {s.batch, s.heads, s.rows, s.value_size}, {s.keys}, [&](const Exprs& i, const Exprs& r) {
+        return load(p, {i[0], i[1], i[2], r[0]}) * at(v, 2, i[0], r[0], kv(i[1]), s.value_size, i[3]);
+      });
+  return b.take(b.compute("transpose", {s.batch, s.rows, s.heads, s.value_size}, [&](const Exprs& i) {
+    return load(o, {i[0], i[2], i[1], i[3]});
+  }));
+}
+
+/// q, k and v in [-1, 1]; masks are -inf for every third element (`some`), or for all of some rows.
+std::vector<Constant> operands(const TestFunction& f, bool empty_rows) {
+  std::vector<Constant> in;
+  for (const Buffer& b : f.fn.inputs) {
+    const Dims dims = static_dims(b->shape);
+    Constant c = random_tensor(DType::F32, dims, int(in.size()) + 1, 1, false);
+    if (b->name == "mask") {
+      std::vector<double> v = values(c);
+      for (size_t i = 0; i < v.size(); i++)
+        if (v[i] < -0.4 || (empty_rows && i / size_t(dims[3]) % 3 == 0))
+          v[i] = -std::numeric_limits<double>::infinity();
+      c = tensor_of(DType::F32, dims, v);
+    }
+    in.push_back(c);
+  }
+  return in;
+}
+
+void expect_attention(const Shape& s, bool empty_rows = false) {
+  const TestFunction f = attention_of(s);
+  const std::vector<Constant> in = operands(f, empty_rows);
+  const Constant expected = evaluate(f.fn, in)[0];
+  for (const int multiprocessors : {1, 108}) {
+    CudaModel gpu = *find_arch("sm_80");
+    gpu.multiprocessors = multiprocessors;
+    Scheduled made = schedule_cuda(f.fn, f.constant, gpu);
+    ASSERT_EQ(made.family, "attention") << to_text(f.fn);
+    for (const bool lowered : {false, true}) {
+      if (lowered) made.body = thread_sync(lower_thread_allreduce(made.body));
+      ScheduleMemory memory(made, f.fn, in);
+      expect_close(memory.run()[0], expected, 1e-5, made.words + "\n" + to_text(f.fn) + to_text(made.body));
+    }
+  }
+}
+
+TEST(CudaAttention, HeadSizes) {
+  for (const int64_t size : {2, 3, 5, 16, 31, 32, 40, 64, 80, 96, 127, 128, 160, 256})
+    expect_attention({.rows = 9, .keys = 21, .size = size});
+  expect_attention({.rows = 5, .keys = 18, .size = 64, .value_size = 24});
+  expect_attention({.rows = 5, .keys = 18, .size = 8, .value_size = 67});
+}
+
+TEST(CudaAttention, Lengths) {
+  for (const int64_t n : {2, 3, 7, 16, 17, 33, 64, 65, 100, 131})
+    expect_attention({.heads = 3, .rows = n, .keys = n, .size = 8, .combined = true});
+  expect_attention({.batch = 2, .rows = 3, .keys = 77, .size = 12});
+  expect_attention({.batch = 2, .rows = 77, .keys = 3, .size = 12});
+}
+
+TEST(CudaAttention, MasksAreReadInPlace) {
+  for (const Mask mask : {Mask::Added, Mask::PerKey, Mask::Causal, Mask::Few, Mask::Allowed})
+    for (const int64_t n : {5, 40, 67}) {
+      expect_attention({.batch = 2, .rows = n, .keys = n, .mask = mask, .combined = true});
+      expect_attention({.batch = 2, .rows = 6, .keys = n, .mask = mask});
+    }
+}
+
+TEST(CudaAttention, ForbiddenKeysAtTheEndAreNoBorder) {
+  expect_attention({.rows = 1, .keys = 30, .mask = Mask::Causal});
+  expect_attention({.rows = 1, .keys = 30, .mask = Mask::Few});
+}
+
+TEST(CudaAttention, RowsWithoutKeys) {
+  for (const Mask mask : {Mask::Added, Mask::Allowed})
+    for (const bool guarded : {false, true})
+      for (const int64_t n : {5, 40, 150})
+        expect_attention({.batch = 2, .rows = 7, .keys = n, .mask = mask, .guarded = guarded}, true);
+  expect_attention({.rows = 40, .keys = 9, .mask = Mask::Causal}, true);  // the first rows come before all keys
+}
+
+TEST(CudaAttention, HeadsShareKeys) {
+  for (const int64_t kv : {1, 2, 4})
+    for (const int64_t rows : {1, 5, 33}) {
+      expect_attention({.batch = 2, .heads = 8, .kv_heads = kv, .rows = rows, .keys = 37, .size = 16});
+      expect_attention({.heads = 8, .kv_heads = kv, .rows = rows, .keys = 37, .size = 16, .mask = Mask::Causal});
+    }
+}
+
+TEST(CudaAttention, FewRowsShareBlocks) {
+  for (const Mask mask : {Mask::None, Mask::PerKey, Mask::Added})
+    for (const int64_t keys : {2, 63, 700})
+      for (const int64_t rows : {1, 2})
+        expect_attention({.heads = 2, .rows = rows, .keys = keys, .size = 16, .mask = mask});
+  expect_attention({.heads = 1, .rows = 1, .keys = 900, .size = 5, .mask = Mask::Added}, true);
+  const TestFunction f = attention_of({.heads = 2, .rows = 1, .keys = 4096, .size = 64});
+  EXPECT_NE(schedule_cuda(f.fn, f.constant, *find_arch("sm_80")).words.find("blocks share the keys"),
+            std::string::npos);
+}
+
+// The weight of a single key is 1, that of the others 0: no rounding.
+TEST(CudaAttention, OneKeyGivesItsValue) {
+  const TestFunction f = attention_of({.rows = 30, .keys = 70, .size = 12, .mask = Mask::Added});
+  std::vector<Constant> in = operands(f, false);
+  std::vector<double> mask(30 * 70, -std::numeric_limits<double>::infinity());
+  for (size_t row = 0; row < 30; row++) mask[row * 70 + row * 7 % 70] = 0;
+  in[3] = tensor_of(DType::F32, {1, 1, 30, 70}, mask);
+  const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
+  ScheduleMemory memory(s, f.fn, in);
+  const Constant y = memory.run()[0];
+  for (int64_t row = 0; row < 30; row++)
+    for (int64_t c = 0; c < 24; c++) ASSERT_EQ(y->as_double(row * 24 + c), in[2]->as_double(row * 7 % 70 * 24 + c));
+}
+
+TEST(CudaAttention, RandomShapes) {
+  uint32_t seed = 7;
+  auto draw = [&](uint32_t n) { return int64_t((seed = seed * 1664525u + 1013904223u) >> 8) % n; };
+  for (int turn = 0; turn < 25; turn++) {
+    const int64_t kv = 1 + draw(3), heads = kv * (1 + draw(3)), rows = 1 + draw(50), keys = 2 + draw(90);
+    expect_attention({.batch = 1 + draw(2),
+                      .heads = heads,
+                      .kv_heads = kv,
+                      .rows = rows,
+                      .keys = keys,
+                      .size = 2 + draw(40),
+                      .value_size = 2 + draw(40),
+                      .mask = Mask(draw(6)),
+                      .guarded = draw(2) == 0},
+                     draw(2) == 0);
+  }
+}
+
+TEST(CudaAttention, OtherShapesAreNone) {
+  const auto family = [](const TestFunction& f, bool strict = false) {
+    return schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.strict_fp = strict}).family;
+  };
+  EXPECT_NE(family(attention_of({.size = 257})), "attention");
+  EXPECT_NE(family(attention({})), "attention");  // no exponentials
+  EXPECT_NE(family(attention_of({}), true), "attention");
+}
+
+}  // namespace
+}  // namespace tc
