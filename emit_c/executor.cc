@@ -13,9 +13,9 @@ class Executor {
   Executor(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
 
   std::string run_function() {
-    const bool cut = p_.steps.size() > 2 * kSegment;
+    const bool cut = p_.steps.size() > 2 * kSegment, counted = counts_iterations(p_.steps);
     if (cut) {
-      for (size_t i = 0; i < p_.steps.size(); i += kSegment) segment(i);
+      for (size_t i = 0; i < p_.steps.size(); i += kSegment) segment(i, counted);
     }
     out_.line("/* The graph, one kernel a line, in the order of the model. */");
     out_.line(n_.lower + "_status " + n_.lower + "_run(const " + n_.lower + " *m, const " + n_.lower + "_inputs *in, const " + n_.lower + "_outputs *out)");
@@ -25,8 +25,7 @@ class Executor {
     if (can_fail(p_)) out_.line("*STATUS = 0;");
     out_.blank();
     if (cut) {
-      for (size_t i = 0; i < p_.steps.size(); i += kSegment)
-        out_.line(n_.lower + "_steps_" + to_text(int64_t(i / kSegment + 1)) + "(m, in, out);");
+      for (size_t i = 0; i < p_.steps.size(); i += kSegment) call_segment(i, counted);
     } else {
       for (const Step& s : p_.steps) step(s);
     }
@@ -37,13 +36,19 @@ class Executor {
   }
 
  private:
-  void segment(size_t from) {
-    out_.line("static void " + n_.lower + "_steps_" + to_text(int64_t(from / kSegment + 1)) + "(const " + n_.lower + " *m, const " + n_.lower +
+  // `counted`: a loop may find that it runs another number of times than it must.
+  void call_segment(size_t from, bool counted) {
+    const std::string call = n_.lower + "_steps_" + to_text(int64_t(from / kSegment + 1)) + "(m, in, out)";
+    out_.line(counted ? "if (" + call + " != " + n_.upper + "_OK) return " + n_.upper + "_E_TRIPS;" : call + ";");
+  }
+  void segment(size_t from, bool counted) {
+    out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" + to_text(int64_t(from / kSegment + 1)) + "(const " + n_.lower + " *m, const " + n_.lower +
               "_inputs *in, const " + n_.lower + "_outputs *out)");
     out_.line("{");
     out_.indent();
     out_.line("(void)m, (void)in, (void)out;");
     for (size_t i = from; i < std::min(from + kSegment, p_.steps.size()); i++) step(p_.steps[i]);
+    if (counted) out_.line("return " + n_.upper + "_OK;");
     out_.dedent();
     out_.line("}");
     out_.blank();
@@ -62,7 +67,10 @@ class Executor {
   }
   void print(const CopyStep& c) {
     print_origins(out_, c.origins, "");
-    out_.line("memcpy(" + operand(c.to) + ", " + operand(c.from) + ", " + to_text(c.bytes) + ");");
+    auto part = [&](CopyStep::Part side, const Operand& o) {
+      return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
+    };
+    out_.line("memcpy(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " + to_text(c.bytes) + ");");
   }
   void print(const IfStep& c) {
     print_origins(out_, c.origins, "");
@@ -74,7 +82,31 @@ class Executor {
     }
     out_.line("}");
   }
-  void print(const LoopStep&) { throw InternalError("loops of the executor have no text yet"); }
+  void print(const LoopStep& l) {
+    const LoopNames names = loop_names(counters_.size());
+    const std::string too_many = names.counter + " == " + to_text(l.declared), failed = "return " + n_.upper + "_E_TRIPS;";
+    print_origins(out_, l.origins, "");
+    if (l.declared >= 0) {
+      out_.line("{");
+      out_.indent();
+      out_.line("int64_t " + names.counter + " = 0;  /* as many iterations as the declared shapes say */");
+    }
+    const std::string limit = l.trip_count ? "*" + operand(*l.trip_count) : to_text(l.trips);
+    out_.line(loop_header(l, names, limit, false, l.start ? "*" + operand(*l.start) : ""));
+    counters_.push_back(names);
+    out_.indent();
+    if (l.declared >= 0) out_.line("if (" + too_many + ") " + failed);
+    if (l.iteration) out_.line("*" + operand(*l.iteration) + " = " + names.counter + ";");
+    out_.dedent();
+    block(l.body);
+    counters_.pop_back();
+    out_.line("}");
+    if (l.declared < 0) return;
+    out_.line("if (" + names.counter + " != " + to_text(l.declared) + ") " + failed);
+    out_.dedent();
+    out_.line("}");
+  }
+  void print(const ContinueStep& c) { out_.line(counters_.back().go + " = *" + operand(c.condition) + ";"); }
   void block(const std::vector<Step>& steps) {
     out_.indent();
     for (const Step& s : steps) step(s);
@@ -84,6 +116,7 @@ class Executor {
   const Program& p_;
   const ProgramNames& n_;
   SourceWriter out_;
+  std::vector<LoopNames> counters_;  // of the loops around a step
 };
 
 }  // namespace
@@ -116,7 +149,8 @@ std::string strerror_rows(const ProgramNames& n) {
       {"OK", "ok"}, {"E_ARG", "a pointer is null or the workspace is too small"},
       {"E_ALIGN", "workspace or weights are not aligned to " + u + "_ALIGN"}, {"E_WEIGHTS", "these weights do not belong to this code"},
       {"E_RANGE", "an index in the input data is out of range"}, {"E_MEMORY", "no memory for the workspace"},
-      {"E_DEVICE", "a call to the device failed"}};
+      {"E_DEVICE", "a call to the device failed"},
+      {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
   for (const auto& [code, words] : rows) s += "    case " + u + "_" + code + ": return \"" + words + "\";\n";
   return s;
 }

@@ -50,7 +50,8 @@ std::string api_header(const Program& p, const ProgramNames& n) {
        "_E_ALIGN,   /* workspace or weights not aligned to " + u + "_ALIGN */\n  " + u +
        "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
        "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
-       "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u + "_E_DEVICE   /* CUDA build only: a call to the device failed */\n} " + x + "_status;\n\n";
+       "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u + "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u +
+       "_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n} " + x + "_status;\n\n";
   s += "typedef struct {\n" + fields(p.inputs, n.inputs, true) + "} " + x + "_inputs;\n\n";
   s += "typedef struct {\n" + fields(p.outputs, n.outputs, false) + "} " + x + "_outputs;\n\n";
   s += "/* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */\n"

@@ -10,6 +10,14 @@ std::string access(const std::string& macro, const std::string& name, DType t) {
   return macro + "_AS(" + std::string(info(t).c_type) + ", " + name + ")";
 }
 
+bool uses_counter(const LoopStep& l) {
+  auto is_part = [](const Step& s) {
+    const auto* c = std::get_if<CopyStep>(&s.kind);
+    return c && c->part != CopyStep::Part::None;
+  };
+  return l.trips >= 0 || l.trip_count || l.iteration || std::any_of(l.body.begin(), l.body.end(), is_part);
+}
+
 }  // namespace
 
 std::string operand_text(const Program& p, const ProgramNames& n, const Operand& o, const std::string& member) {
@@ -42,6 +50,61 @@ std::string null_tests(const Program& p, const ProgramNames& n) {
 
 bool can_fail(const Program& p) {
   return std::any_of(p.kernels.begin(), p.kernels.end(), [](const Kernel& k) { return k.can_fail; });
+}
+
+bool counts_iterations(const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& s) {
+    if (const auto* c = std::get_if<IfStep>(&s.kind))
+      return counts_iterations(c->then) || counts_iterations(c->otherwise);
+    const auto* l = std::get_if<LoopStep>(&s.kind);
+    return l && (l->declared >= 0 || counts_iterations(l->body));
+  });
+}
+
+LoopNames loop_names(size_t depth) {
+  if (depth == 0) return {"i", "go", "trips"};
+  const std::string counter = depth < 4 ? std::string(1, "ijkl"[depth]) : "i" + to_text(int64_t(depth));
+  return {counter, "go_" + counter, "trips_" + counter};
+}
+
+std::string loop_header(const LoopStep& l, const LoopNames& n, const std::string& limit, bool reads_limit_once,
+                        const std::string& start) {
+  const bool counts = uses_counter(l) || l.declared >= 0, asks = l.may_end || l.start;
+  std::vector<std::string> vars, conditions;
+  if (counts && l.declared < 0) vars.push_back(n.counter + " = 0");
+  if (l.trip_count && reads_limit_once) vars.push_back(n.trips + " = " + limit);
+  if (asks) vars.push_back(n.go + " = " + (l.start ? start : "1"));
+  if (asks) conditions.push_back(n.go);
+  if (l.trips >= 0 || l.trip_count)
+    conditions.push_back(n.counter + " < " + (l.trip_count && reads_limit_once ? n.trips : limit));
+  std::string head = vars.empty() ? "for (; " : "for (int64_t " + join(vars, ", ") + "; ";
+  head += join(conditions, " && ") + ";" + (counts ? " " + n.counter + "++" : "");
+  return head + ") {";
+}
+
+std::string part_offset(const CopyStep& c, const LoopNames& n, DType dtype) {
+  if (c.part == CopyStep::Part::None) return "";
+  const int64_t size = c.bytes / info(dtype).bytes;
+  const std::string at = c.reversed ? "(" + to_text(c.parts - 1) + " - " + n.counter + ")" : n.counter;
+  return " + " + at + (size == 1 ? "" : " * " + to_text(size));
+}
+
+DType dtype_of(const Program& p, const Operand& o) {
+  const size_t i = size_t(o.index);
+  switch (o.kind) {
+    case Operand::Kind::Input:
+      return p.inputs[i].dtype;
+    case Operand::Kind::Output:
+      return p.outputs[i].dtype;
+    case Operand::Kind::Slot:
+      return p.slots[i].dtype;
+    case Operand::Kind::Weight:
+      return p.weights[i].data->dtype;
+    case Operand::Kind::Scratch:
+    case Operand::Kind::Status:
+      break;
+  }
+  throw InternalError("scratch memory and the status word are no tensors");
 }
 
 }  // namespace tc

@@ -15,4 +15,23 @@ std::string null_tests(const Program& p, const ProgramNames& n);
 /// Does any kernel raise the status word?
 bool can_fail(const Program& p);
 
+/// Does any loop have to run as often as shapes declare?
+bool counts_iterations(const std::vector<Step>& steps);
+
+/// The variables of a loop `depth` loops deep: "i", "go", "trips"; "j", "go_j", "trips_j"; ...
+struct LoopNames {
+  std::string counter, go, trips;
+};
+LoopNames loop_names(size_t depth);
+
+/// "for (int64_t i = 0, go = START; go && i < LIMIT; i++) {" with what the loop has of that. `limit`: the text of the trip
+/// count, or how the variable `trips` is initialised if `reads_limit_once`.
+std::string loop_header(const LoopStep& l, const LoopNames& n, const std::string& limit, bool reads_limit_once,
+                        const std::string& start);
+
+/// " + i * 64": the part of a tensor that the innermost loop has come to, in elements of `dtype`. Empty without parts.
+std::string part_offset(const CopyStep& c, const LoopNames& n, DType dtype);
+/// The element type of an operand that is a tensor.
+DType dtype_of(const Program& p, const Operand& o);
+
 }  // namespace tc

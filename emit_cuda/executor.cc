@@ -1,5 +1,7 @@
 #include "emit_cuda/executor.h"
 
+#include <algorithm>
+
 #include "emit_c/executor.h"
 #include "emit_c/fill.h"
 #include "emit_c/operands.h"
@@ -17,10 +19,11 @@ class Segments {
   Segments(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
 
   std::string text() {
-    begin();
+    begin();  // the first graph begins with the inputs' way to the device, even if nothing else is in it
     if (can_fail(p_)) line("TRY(cudaMemsetAsync(STATUS, 0, sizeof(int32_t), stream));");
     control_.indent();
     for (const Step& s : p_.steps) step(s);
+    if (!open_) begin();  // the last one ends with the outputs' way back
     end();
     std::string list;
     for (size_t i = 0; i < count_; i++) list += (i > 0 ? ", " : "") + std::string("segment_") + to_text(int64_t(i));
@@ -34,6 +37,7 @@ class Segments {
 
  private:
   void line(const std::string& s) {
+    if (!open_) begin();
     out_.line(s);
     calls_++;
   }
@@ -45,63 +49,125 @@ class Segments {
     out_.indent();
     out_.line("(void)d, (void)in, (void)out, (void)stream;");
     calls_ = 0;
+    open_ = true;
   }
+  // Ends the segment, if there is one: the host has something to do in between.
   void end() {
+    if (!open_) return;
     out_.line("return cudaSuccess;");
     out_.dedent();
     out_.line("}");
     out_.blank();
     control_.line("TRY(run_segment(d, " + to_text(int64_t(count_)) + ", in, out, stream));");
     count_++;
+    open_ = false;
   }
-  void next() {
-    end();
-    begin();
+  // Where comments and calls of a step go.
+  SourceWriter& segment() {
+    if (!open_) begin();
+    return out_;
   }
 
   std::string operand(const Operand& o) const { return operand_text(p_, n_, o, "."); }
 
   void step(const Step& s) {
-    if (calls_ >= kSegment) next();
+    if (calls_ >= kSegment && captured_ == 0) end();
     std::visit([&](const auto& k) { print(k); }, s.kind);
   }
   void print(const Call& c) {
-    print_origins(out_, c.origins, c.note);
+    print_origins(segment(), c.origins, c.note);
     std::vector<std::string> args;
     for (const Operand& o : c.operands) args.push_back(operand(o));
     args.push_back("stream");
     line("TRY(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));");
   }
   void print(const CopyStep& c) {
-    print_origins(out_, c.origins, "");
-    line("TRY(cudaMemcpyAsync(" + operand(c.to) + ", " + operand(c.from) + ", " + to_text(c.bytes) + ", cudaMemcpyDeviceToDevice, stream));");
+    auto part = [&](CopyStep::Part side, const Operand& o) {
+      return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
+    };
+    const std::string copy = "TRY(cudaMemcpyAsync(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " + to_text(c.bytes) +
+                             ", cudaMemcpyDeviceToDevice, stream));";
+    if (c.part != CopyStep::Part::None && captured_ == 0) {  // a graph cannot have addresses that depend on the iteration
+      end();
+      control_.line(copy);
+      return;
+    }
+    print_origins(segment(), c.origins, "");
+    line(copy);
   }
   void print(const IfStep& c) {
     end();
     print_origins(control_, c.origins, "");
     control_.line("TRY(fetch(d, " + operand(c.condition) + ", stream));");
     control_.line("if (d.host->condition) {");
-    branch(c.then);
+    block(c.then);
     if (!c.otherwise.empty()) {
       control_.line("} else {");
-      branch(c.otherwise);
+      block(c.otherwise);
     }
     control_.line("}");
-    begin();
   }
-  void branch(const std::vector<Step>& steps) {
+  void block(const std::vector<Step>& steps) {
     control_.indent();
-    begin();
     for (const Step& s : steps) step(s);
     end();
     control_.dedent();
   }
-  void print(const LoopStep&) { throw InternalError("loops of the executor have no text yet"); }
+  void print(const LoopStep& l) {
+    const LoopNames names = loop_names(counters_.size());
+    counters_.push_back(names);
+    l.in_graph ? captured_loop(l, names) : host_loop(l, names);
+    counters_.pop_back();
+  }
+  void captured_loop(const LoopStep& l, const LoopNames& names) {
+    print_origins(segment(), l.origins, "");
+    out_.line(loop_header(l, names, to_text(l.trips), false, ""));
+    const size_t before = calls_;
+    captured_++;
+    out_.indent();
+    for (const Step& s : l.body) step(s);
+    out_.dedent();
+    captured_--;
+    out_.line("}");
+    calls_ = before + (calls_ - before) * size_t(l.trips);
+  }
+  void host_loop(const LoopStep& l, const LoopNames& names) {
+    end();
+    print_origins(control_, l.origins, "");
+    if (l.trip_count) control_.line("TRY(fetch_count(d, " + operand(*l.trip_count) + ", stream));");
+    if (l.start) control_.line("TRY(fetch(d, " + operand(*l.start) + ", stream));");
+    if (l.declared >= 0) {
+      control_.line("{");
+      control_.indent();
+      control_.line("int64_t " + names.counter + " = 0;  /* as many iterations as the declared shapes say */");
+    }
+    control_.line(loop_header(l, names, l.trip_count ? "d.host->count" : to_text(l.trips), true, "d.host->condition"));
+    control_.indent();
+    if (l.declared >= 0) control_.line("if (" + names.counter + " == " + to_text(l.declared) + ") return wrong_trips(d);");
+    if (l.iteration)
+      control_.line("TRY(cudaMemcpyAsync(" + operand(*l.iteration) + ", &" + names.counter + ", sizeof " + names.counter +
+                    ", cudaMemcpyHostToDevice, stream));");
+    control_.dedent();
+    block(l.body);
+    control_.line("}");
+    if (l.declared < 0) return;
+    control_.line("if (" + names.counter + " != " + to_text(l.declared) + ") return wrong_trips(d);");
+    control_.dedent();
+    control_.line("}");
+  }
+  void print(const ContinueStep& c) {
+    end();
+    control_.line("TRY(fetch(d, " + operand(c.condition) + ", stream));");
+    control_.line(counters_.back().go + " = d.host->condition;");
+  }
 
   const Program& p_;
   const ProgramNames& n_;
   SourceWriter out_, control_;
   size_t count_ = 0, calls_ = 0;
+  bool open_ = false;                // a segment is being written
+  int captured_ = 0;                 // how many loops around the step are part of a graph
+  std::vector<LoopNames> counters_;  // of the loops around the step
 };
 
 int64_t aligned(int64_t n) { return (n + 255) / 256 * 256; }
@@ -138,17 +204,46 @@ Staging staging(const Program& p, const ProgramNames& n) {
 // Lines of a build in which NVRTC compiles the kernels.
 std::string launch_only(bool jit, const std::string& lines) { return jit ? "#ifdef TC_LAUNCH_ONLY\n" + lines + "#endif\n" : ""; }
 
+// Does any loop wait for its trip count?
+bool asks_limit(const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& s) {
+    if (const auto* c = std::get_if<IfStep>(&s.kind)) return asks_limit(c->then) || asks_limit(c->otherwise);
+    const auto* l = std::get_if<LoopStep>(&s.kind);
+    return l && (l->trip_count || asks_limit(l->body));
+  });
+}
+
+// Functions that only the loops of some models need.
+std::string trips_functions(const Program& p, const ProgramNames& n, bool counted) {
+  std::string s;
+  if (asks_limit(p.steps))
+    s += "/* Waits for a trip count. */\ncudaError_t fetch_count(const " + n.lower +
+         "_device &d, const void *count, cudaStream_t stream)\n{\n"
+         "  TRY(cudaMemcpyAsync(&d.host->count, count, sizeof d.host->count, cudaMemcpyDeviceToHost, stream));\n"
+         "  TRY(cudaStreamSynchronize(stream));\n  return cudaSuccess;\n}\n\n";
+  if (counted)
+    s += "/* A loop ran more or fewer times than the shapes of its results say. */\ncudaError_t wrong_trips(const " + n.lower +
+         "_device &d)\n{\n  const_cast<" + n.lower + "_device &>(d).wrong_trips = true;\n  return cudaErrorInvalidValue;\n}\n\n";
+  return s;
+}
+
 }  // namespace
 
 std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit) {
   Segments segments(p, n);
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
+  const bool counted = counts_iterations(p.steps);
   const std::string status = can_fail(p) ? "  TRY(cudaMemcpyAsync(&d.host->status, STATUS, sizeof(int32_t), cudaMemcpyDeviceToHost, d.stream));\n" : "";
   return fill(support_text("executor.cu.in"), {{"name", n.lower},
                                                {"NAME", n.upper},
                                                {"segments", functions},
                                                {"control", segments.control()},
+                                               {"trips_member", counted ? "  bool wrong_trips = false;           /* a loop ran another number of times than shapes say */\n" : ""},
+                                               {"trips", trips_functions(p, n, counted)},
+                                               {"trips_reset", counted ? "  const_cast<" + n.lower + "_device &>(d).wrong_trips = false;\n" : ""},
+                                               {"failed", counted ? "(d->wrong_trips ? " + n.upper + "_E_TRIPS : " + n.upper + "_E_DEVICE)" : n.upper + "_E_DEVICE"},
+                                               {"count_word", asks_limit(p.steps) ? "  int64_t count;  /* of iterations */\n" : ""},
                                                {"io_bytes", to_text(std::max<int64_t>(io.bytes, 256))},
                                                {"upload", io.upload},
                                                {"download", io.download + status},

@@ -60,6 +60,11 @@ struct Call {
 struct CopyStep {
   Operand from, to;
   int64_t bytes = 0;
+  /// In the body of a loop: the longer side consists of parts of `bytes`, and this iteration's is meant: part i, or, if
+  /// `reversed`, part parts - 1 - i of the innermost loop.
+  enum class Part { None, From, To } part = Part::None;
+  bool reversed = false;
+  int64_t parts = 0;
   std::vector<ModelText> origins;
 };
 struct IfStep {
@@ -67,13 +72,24 @@ struct IfStep {
   std::vector<Step> then, otherwise;
   std::vector<ModelText> origins;
 };
-struct LoopStep {  // for (i = 0; i < trip && condition; i++) body; trip < 0 or no operand: unlimited
-  std::optional<Operand> trip, condition, iteration;  // I64, bool, I64 slots of one element
+/// for (i = 0; i < trips && start && no ContinueStep of the body has ended it; i++) body
+struct LoopStep {
+  int64_t trips = -1;                 // known while compiling; -1: not
+  std::optional<Operand> trip_count;  // I64, one element, read before the first iteration; neither: no limit
+  std::optional<Operand> start;       // a bool tensor of one element, read before the first iteration
+  bool may_end = false;               // the body has a ContinueStep
+  std::optional<Operand> iteration;   // an I64 slot of one element that is i in the body
+  int64_t declared = -1;              // as many iterations as the shapes of the results say, or the run fails; -1: any
+  bool in_graph = false;              // CUDA: takes no decision of the host, captured with what is around it
   std::vector<Step> body;
   std::vector<ModelText> origins;
 };
+/// The innermost loop goes on behind this iteration if the bool tensor of one element says so.
+struct ContinueStep {
+  Operand condition;
+};
 struct Step {
-  std::variant<Call, CopyStep, IfStep, LoopStep> kind;
+  std::variant<Call, CopyStep, IfStep, LoopStep, ContinueStep> kind;
 };
 
 /// A tensor in the arena.

@@ -230,9 +230,78 @@ y2 = Add (h, f)"""
                {"lo": ints(-(1 << 35))}, outputs=("z",))
 
 
+def loop_cases():
+    """Loops that run when the model runs: ends that depend on data, states that swap, loops and decisions in bodies."""
+    yield Case("loop_newton", """
+        root, steps = Loop (, , a, zero) <body = step (int64 i, bool c, float[7] x, int64 n) => (bool go, float[7] x2, int64 n2) {
+          xx = Mul(x, x)  r = Sub(xx, a)  d = Mul(x, two)  q = Div(r, d)  x2 = Sub(x, q)
+          size = Abs(q)  m = ReduceMax <keepdims = 0> (size)  go = Greater(m, eps)  n2 = Add(n, one) }>
+        y = Mul(root, root)""", {"a": np.linspace(0.5, 9, 7, dtype=np.float32)},
+               {"zero": np.int64(0), "one": np.int64(1), "two": np.float32(2), "eps": np.float32(1e-3)}, outputs=("root", "steps", "y"))
+    for name, trips, go in (("runs", 5, True), ("never_starts", 5, False), ("no_trips", 0, True), ("negative", -2, True)):
+        yield Case(f"loop_{name}", """
+            y, z, sum = Loop (m, go, x, w, n) <body = b (int64 i, bool c, float[3,5] p, float[3,5] q, int64 k) => (bool d, float[3,5] r, float[3,5] s, int64 l) {
+              d = Identity(c)  r = Identity(q)  s = Identity(p)  l = Add(k, i) }>""",
+                   {"x": (3, 5), "w": (3, 5), "m": np.int64(trips), "go": np.bool_(go), "n": np.int64(3)}, outputs=("y", "z", "sum"))
+    yield Case("loop_rotation_with_capture", """
+        e = Exp (x)
+        a, b, c, all = Loop (four, , x, z, w) <body = t (int64 i, bool go, float[6] p, float[6] q, float[6] r) => (bool on, float[6] q1, float[6] r1, float[6] n, float[6] o) {
+          on = Identity(go)  q1 = Identity(q)  r1 = Identity(r)  m = Mul(p, e)  n = Tanh(m)  o = Identity(p) }>""",
+               {"x": (6,), "z": (6,), "w": (6,)}, {"four": np.int64(4)}, outputs=("a", "b", "c", "all"))
+    yield Case("loop_declared_length", """
+        y, ys = Loop (m, , x) <body = t (int64 i, bool go, float[4] s) => (bool on, float[4] n, float[4] o) {
+          on = Identity(go)  f = Cast <to = 1> (i)  n = Add(s, f)  o = Mul(n, x) }>""",
+               {"x": (4,), "m": np.int64(6)}, outputs=("y", "ys"))
+    yield Case("loop_stops_in_time", """
+        y, ys = Loop (m, go, x) <body = t (int64 i, bool c, float[4] s) => (bool on, float[4] n, float[4] o) {
+          n = Add(s, x)  sum = ReduceSum <keepdims = 0> (n)  on = Less(sum, limit)  o = Neg(s) }>""",
+               {"x": np.float32([0.5, 1, 0.25, 2]), "m": np.int64(100), "go": np.bool_(True)}, {"limit": np.float32(12)}, outputs=("y", "ys"))
+    yield Case("loop_greedy_decoding", """
+        last, state, tokens = Loop (steps, , start, h0) <body = t (int64 i, bool c, int64 token, float[1,24] h) => (bool on, int64 next, float[1,24] h2, int64 said) {
+          row = Gather(embedding, token)  x = Unsqueeze(row, axis)  a = MatMul(x, wx)  b = MatMul(h, wh)  s = Add(a, b)  h2 = Tanh(s)
+          logits = MatMul(h2, head)  best = ArgMax <axis = 1, keepdims = 0> (logits)  next = Squeeze(best)  said = Identity(token)  on = Identity(c) }>""",
+               {"start": np.int64(3), "h0": (1, 24)},
+               {"steps": np.int64(12), "embedding": (40, 16), "axis": ints(0), "wx": (16, 24), "wh": (24, 24), "head": (24, 40)},
+               outputs=("last", "state", "tokens"))
+    yield Case("loop_in_loop", """
+        a, all = Loop (m, , x) <body = outer (int64 i, bool c, float[3] s) => (bool on, float[3] t, float[2,3] rows) {
+          t, rows = Loop (two, , s) <body = inner (int64 j, bool e, float[3] p) => (bool f, float[3] q, float[3] r) {
+            ij = Mul(i, j)  k = Add(ij, i)  g = Cast <to = 1> (k)  h = Mul(p, w)  q = Add(h, g)  r = Sub(p, s)  f = Identity(e) }>
+          on = Identity(c) }>""", {"x": (3,), "m": np.int64(3), "w": (3,)}, {"two": np.int64(2)}, outputs=("a", "all"))
+    yield Case("loop_with_decision", """
+        y = Loop (ten, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] n) {
+          sum = ReduceSum <keepdims = 0> (s)  large = Greater(sum, limit)
+          n = If (large) <then_branch = yes () => (float[5] a) { a = Mul(s, shrink) }, else_branch = no () => (float[5] b) { d = Mul(s, grow)  b = Add(d, x) }>
+          on = Identity(c) }>""", {"x": np.float32([0.5, 1, 0.25, 2, 1])},
+               {"ten": np.int64(10), "limit": np.float32(20), "shrink": np.float32(0.25), "grow": np.float32(1.5)})
+    yield Case("loop_in_decision", """
+        n = ReduceSum <keepdims = 0> (x)  up = Greater(n, zero)
+        y = If (up) <then_branch = yes () => (float[5] a) {
+            a = Loop (m, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] o) { o = Add(s, x)  on = Identity(c) }> },
+          else_branch = no () => (float[5] b) { b = Neg(x) }>""", {"x": np.float32([0.5, 1, -0.25, 2, 1]), "m": np.int64(4)}, {"zero": np.float32(0)})
+    yield Case("loop_long", "y = Loop (n, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] o) "
+               "{ f = Cast <to = 1> (i)  g = Mul(f, small)  a = Add(s, g)  o = Mul(a, keep)  on = Identity(c) }>", {"x": (5,)},
+               {"n": np.int64(3000), "small": np.float32(1e-3), "keep": np.float32(0.99)})
+    yield Case("scan_rnn_cell", """
+        h, ys = Scan (h0, x) <num_scan_inputs = 1, body = cell (float[2,12] s, float[2,7] xt) => (float[2,12] t, float[2,12] o) {
+          a = MatMul(xt, wx)  b = MatMul(s, wh)  c = Add(a, b)  t = Tanh(c)  o = Identity(t) }>""", {"h0": (2, 12), "x": (9, 2, 7)},
+               {"wx": (7, 12), "wh": (12, 12)}, outputs=("h", "ys"))
+    yield Case("scan_two_states_reversed_axis", """
+        h, g, ys, zs = Scan (h0, g0, x, z) <num_scan_inputs = 2, scan_input_axes = [1, 0], scan_input_directions = [1, 0], scan_output_axes = [1, -1],
+            scan_output_directions = [1, 0], body = cell (float[6,3] s, float[6,3] u, float[6,3] xt, float[3] zt) => (float[6,3] s2, float[6,3] u2, float[6,3] o, float[6,3] q) {
+          a = Add(s, xt)  b = Mul(a, zt)  u2 = Identity(s)  s2 = Add(b, u)  o = Sub(u, b)  q = Identity(u) }>""",
+               {"h0": (6, 3), "g0": (6, 3), "x": (6, 5, 3), "z": (5, 3)}, outputs=("h", "g", "ys", "zs"))
+    yield Case("scan_of_scan", """
+        t, ys = Scan (s0, x) <num_scan_inputs = 1, body = rows (float s, float[6] row) => (float s2, float[6] o) {
+          s2, o = Scan (s, row) <num_scan_inputs = 1, scan_output_directions = [1], body = cells (float p, float v) => (float q, float w) { m = Mul(p, half)  q = Add(m, v)  w = Identity(q) }> }>""",
+               {"s0": (), "x": (4, 6)}, {"half": np.float32(0.5)}, outputs=("t", "ys"))
+    yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
+
+
 def all_cases():
     """Every case; names are distinct."""
-    cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases)
+    cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases,
+                                 loop_cases)
              for case in family()]
     assert len({case.name for case in cases}) == len(cases)
     return cases

@@ -213,7 +213,7 @@ def operands():
     yield text("two sizes to be found", REJECTED, "TC0201", "", x + " <int64[2] s = {-1, -1}> { y = Reshape(x, s) }")
     yield text("step 0", REJECTED, "TC0201", "step", x + " <int64[1] o = {0}, int64[1] e = {2}> { y = Slice(x, o, e, o, o) }")
     yield text("a constant index out of range", REJECTED, "TC0201", "index 7 is outside of an axis with 2 elements", "g (float[2] x) => (float[2] y) <float[2] t = {1, 2}, int64 i = {7}> { a = Gather(t, i)  y = Add(x, a) }")
-    yield text("2^63 - 1 iterations", UNSUPPORTED, "TC3103", "run-time loops", "g (float[2] x) => (float[2] y) <int64 n = {9223372036854775807}, bool c = {1}> "
+    yield text("a loop without an end", REJECTED, "TC3103", "never ends", "g (float[2] x) => (float[2] y) <int64 n = {9223372036854775807}, bool c = {1}> "
                "{ y = Loop (n, c, x) <body = b (int64 i, bool d, float[2] s) => (bool e, float[2] t) { e = Identity(d)  t = Neg(s) }> }")
 
 

@@ -1,13 +1,16 @@
 // Types of If, Loop and Scan: operand types flow into the bodies, the bodies' output types flow out.
 #include "ir/ops/regions.h"
 
+#include <algorithm>
+
 #include "ir/ops/op.h"
 
 namespace tc {
 namespace {
 
-[[noreturn]] void raise(const Node& n, const char* code, ExitCode exit, const std::string& why) {
-  Diagnostic d{code, exit, {}, why, {}, false};
+[[noreturn]] void raise(const Node& n, const char* code, ExitCode exit, const std::string& why,
+                        std::vector<std::string> notes = {}) {
+  Diagnostic d{code, exit, {}, why, std::move(notes), false};
   d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
   d.loc.op = n.op;
   throw Error(std::move(d));
@@ -43,7 +46,11 @@ const Value* origin(const Value* v) {
   return v;
 }
 
-bool is_true(const Value* v) { return v->is_constant() && v->constant->size() == 1 && v->constant->as_int(0) != 0; }
+/// The number or truth value of a constant, -1 for what is known only when the model runs.
+int64_t known(const Value* v) {
+  v = origin(v);
+  return v->is_constant() && v->constant->size() == 1 ? std::max<int64_t>(0, v->constant->as_int(0)) : -1;
+}
 
 void infer_if(Graph& g, Node& n) {
   require(n, n.regions.size() == 2 && n.captures + 1 == int(n.inputs.size()), "If takes a condition and two branches");
@@ -58,15 +65,32 @@ void infer_if(Graph& g, Node& n) {
       g.set_type(n.outputs[k], join_types(n, n.regions[0]->outputs()[k]->type, n.regions[1]->outputs()[k]->type));
 }
 
-/// How often the loop runs: constant if nothing at run time can end it early.
-Dim trip_count(const Node& n, const Graph& body) {
-  const int64_t bound =
-      n.inputs[0] && n.inputs[0]->is_constant() ? std::max<int64_t>(0, n.inputs[0]->constant->as_int(0)) : -1;
-  const Value* next = origin(body.outputs()[0]);
-  const bool starts = !n.inputs[1] || is_true(n.inputs[1]);
-  const bool goes_on = is_true(next) || next == body.inputs()[1];
-  if (bound >= 0 && starts && goes_on) return Dim(bound);
-  return Dim::symbolic("trips_" + to_text(int64_t(n.id)), bound);
+/// What a Loop stacks, if its number of iterations is no constant: as declared, if the model says so.
+ValueType stacked(const Node& n, const Value& out, const ValueType& part) {
+  const ValueType& d = out.type;
+  const bool fits = d.is_static_tensor() && part.is_static_tensor() && d.dtype == part.dtype &&
+                    d.shape.size() == part.shape.size() + 1 &&
+                    std::equal(part.shape.begin(), part.shape.end(), d.shape.begin() + 1);
+  if (fits) return d;
+  if (out.is_used())
+    raise(n, "TC0301", ExitCode::Unsupported,
+          "the number of iterations, which is the size of \"" + printable(out.name.raw()) +
+              "\", is known only when the model runs",
+          {"declare the shape of this output in the model; a run with another number of iterations then fails"});
+  ValueType t = part;
+  if (t.has_rank) t.shape.insert(t.shape.begin(), Dim::symbolic("trips_" + to_text(int64_t(n.id))));
+  return t;
+}
+
+/// Declared lengths of what one loop stacks are the same.
+void require_one_length(const Node& n, size_t states, const LoopFacts& facts) {
+  Dim length;
+  for (size_t k = states; k < n.outputs.size() && !facts.exact(); k++) {
+    if (!n.outputs[k] || !n.outputs[k]->type.is_static_tensor()) continue;
+    const Dim d = n.outputs[k]->type.shape.at(0);
+    require(n, !length.is_const() || d == length, "the declared lengths of its results differ");
+    length = d;
+  }
 }
 
 void infer_loop(Graph& g, Node& n) {
@@ -92,13 +116,18 @@ void infer_loop(Graph& g, Node& n) {
           "a state's shape changes from one iteration to the next: " + to_text(before) + " becomes " + to_text(after));
     if (n.outputs[size_t(s)]) g.set_type(n.outputs[size_t(s)], after);
   }
-  const Dim trips = trip_count(n, body);
+  const LoopFacts facts = loop_facts(n);
+  if (!facts.ends()) raise(n, "TC3103", ExitCode::Rejected, "this loop never ends");
   for (size_t k = size_t(states); k < n.outputs.size(); k++) {
     if (!n.outputs[k]) continue;
     ValueType t = body.outputs()[1 + k]->type;
-    if (t.has_rank) t.shape.insert(t.shape.begin(), trips);
+    if (facts.exact() && t.has_rank)
+      t.shape.insert(t.shape.begin(), Dim(facts.limit));
+    else
+      t = stacked(n, *n.outputs[k], t);
     g.set_type(n.outputs[k], t);
   }
+  require_one_length(n, size_t(states), facts);
 }
 
 int64_t scan_axis(const Node& n, const std::string& attr, size_t k, size_t rank) {
@@ -145,6 +174,20 @@ void infer_scan(Graph& g, Node& n) {
 }
 
 }  // namespace
+
+LoopFacts loop_facts(const Node& n) {
+  const Graph& body = *n.regions.at(0);
+  const int64_t trips = n.inputs[0] ? known(n.inputs[0]) : -1, start = n.inputs[1] ? known(n.inputs[1]) : 1;
+  const int64_t next = origin(body.outputs()[0]) == body.inputs()[1] ? 1 : known(body.outputs()[0]);
+  LoopFacts f;
+  f.limit = start == 0 ? 0 : trips == INT64_MAX ? -1 : trips;  // exporters write "no limit" as a number
+  if (f.limit == 0) return f;
+  f.asks_limit = n.inputs[0] && trips < 0;
+  f.asks_start = start < 0;
+  if (next == 0 && !f.asks_limit) f.limit = 1;
+  f.asks_end = next < 0 || (next == 0 && f.asks_limit);
+  return f;
+}
 
 void infer_region_types(Graph& g, Node& n) {
   if (n.is("If")) return infer_if(g, n);

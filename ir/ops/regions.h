@@ -6,6 +6,18 @@ namespace tc {
 
 /// Sets the types of the bodies' inputs from the node's operands, infers the bodies, and sets the node's output types
 /// from theirs. Sizes that are known only when the model runs are symbolic or unknown. Throws Error naming the node.
+/// What a Loop stacks takes the size that the model declares where the number of iterations depends on data.
 void infer_region_types(Graph& g, Node& n);
+
+/// How often a Loop runs, as far as that is known while compiling.
+struct LoopFacts {
+  int64_t limit = -1;       // not more often; -1: unknown
+  bool asks_limit = false;  // the trip count is known when the model runs
+  bool asks_start = false;  // so is whether it starts at all
+  bool asks_end = false;    // so is, behind every iteration, whether it goes on
+  bool exact() const { return limit >= 0 && !asks_limit && !asks_start && !asks_end; }
+  bool ends() const { return limit >= 0 || asks_limit || asks_end; }
+};
+LoopFacts loop_facts(const Node& n);
 
 }  // namespace tc

@@ -3,7 +3,8 @@
 // sizes are known) and is small is evaluated on the spot, so that Reshape, Expand, Slice and Resize get constant
 // operands.
 //   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
-// An If with a constant condition becomes the branch it takes. Constants that a body captures move into the body.
+// An If with a constant condition becomes the branch it takes. Constants that a body captures move into the body. The
+// condition that a Loop hands to its body is true there. A state that no iteration changes becomes a capture.
 //
 // Needs: inputs of the graph have types. Leaves: all values have types. Problems of all nodes are collected in
 // cx.diagnostics; what depends on a node with a problem is not looked at.
@@ -80,10 +81,39 @@ class Sweep {
   }
 
   void regions(Graph& g, Node* n) {
+    if (n->is("Loop")) {
+      Graph& body = *n->regions.at(0);
+      if (body.inputs().size() != n->inputs.size() || body.inputs().size() < 2)
+        throw Error(problem(*n, "the body's inputs do not fit the loop's"));
+      if (Value* go = body.inputs()[1]; go->is_used())
+        body.replace_uses(go, body.add_constant(go->name, scalar_constant(DType::Bool, 1)));
+      capture_states(g, n, 2, n->inputs.size() - size_t(n->captures), 1);
+    }
+    if (n->is("Scan")) {
+      const size_t scans = size_t(n->attr_int("num_scan_inputs", 0)), own = n->inputs.size() - size_t(n->captures);
+      if (n->regions.at(0)->inputs().size() == n->inputs.size() && scans <= own) capture_states(g, n, 0, own - scans, 0);
+    }
     const size_t own = n->inputs.size() - size_t(n->captures);
     bind_inputs(*n, own);
     sink_constants(g, n, own);
     for (const auto& r : n->regions) graph(*r);
+  }
+
+  /// Operands [first, last) of a Loop or Scan are its states; `skip` outputs of the body come before the next states.
+  static void capture_states(Graph& g, Node* n, size_t first, size_t last, size_t skip) {
+    Graph& body = *n->regions.at(0);
+    for (size_t k = first; k < last; ++k) {
+      Value* state = body.inputs()[k];
+      if (skip + k - first >= body.outputs().size() || k - first >= n->outputs.size()) return;  // infer_types tells
+      const Value* next = body.outputs()[skip + k - first];
+      while (next->producer && next->producer->is("Identity")) next = next->producer->inputs[0];
+      if (next != state) continue;
+      g.add_node_input(n, n->inputs[k]);
+      ++n->captures;
+      body.replace_uses(state, body.add_input(state->name, state->type));
+      if (Value* last_state = n->outputs[k - first]; last_state && last_state->is_used())
+        replace_value(g, n, last_state, n->inputs[k]);
+    }
   }
 
   /// Where the bodies' inputs for captures begin.

@@ -5,9 +5,6 @@
 // Scheduled prologues (packed weights) are evaluated here, so packed constants are what the weights blob holds.
 #include "passes/program/build_program.h"
 
-#include <map>
-#include <set>
-
 #include "ir/graph/macs.h"
 #include "ir/interpreter.h"
 #include "ir/loop/build.h"
@@ -21,412 +18,356 @@
 #include "passes/program/name_axes.h"
 #include "passes/program/own_outputs.h"
 #include "passes/program/plan_memory.h"
+#include "passes/program/program_builder.h"
 #include "templates/cpu/schedule_cpu.h"
 #include "templates/cuda/schedule_cuda.h"
 
 namespace tc {
+
+bool is_view(const Node& n) { return n.domain.empty() && (n.op == "Identity" || n.op == "Reshape"); }
+
+const Value* root_of(const Value* v) {
+  while (v->producer && is_view(*v->producer)) v = v->producer->inputs[0];
+  return v;
+}
+
+int64_t byte_size(const Value& v) {
+  return checked_mul(num_elements(static_dims(v.type.shape)), info(v.type.dtype).bytes);
+}
+
 namespace {
 
-// One distinct function: its kernel and how its operands are found.
-struct Compiled {
-  int kernel = 0;
-  std::vector<int> input_index;  // operands of the function that are parameters
-  TensorFn prologue;
-  std::vector<int> prologue_operands;  // operand of the function behind each prologue input
-  std::string prologue_key;
-};
+IoTensor io_tensor(const Value& v) {
+  if (!v.type.is_static_tensor() || info(v.type.dtype).bytes == 0)
+    throw Error({"TC3102",
+                 ExitCode::Unsupported,
+                 {"", "", "", v.name.raw(), -1},
+                 "a model input or output of type " + to_text(v.type) + " is not supported",
+                 {"only tensors of numbers with static sizes can be passed; bind sizes with --dim"},
+                 false});
+  return {v.name, v.type.dtype, static_dims(v.type.shape)};
+}
 
-class ProgramBuilder {
- public:
-  ProgramBuilder(std::string name, PassContext& cx) : cx_(cx) {
-    p_.name = std::move(name);
-    if (cx.target.is_cuda()) {
-      p_.cpu = std::string(cx.target.gpu.name);
-      p_.align = 256;
-      return;
-    }
-    p_.cpu = std::string(cx.target.cpu.name);
-    p_.march = std::string(cx.target.cpu.march);
-    p_.lanes = cx.target.cpu.vector_lanes;
-  }
-
-  Program take(Graph& g) {
-    p_.title = g.name();
-    p_.macs = multiply_accumulates(g);
-    nodes_ = g.num_nodes();
-    for (size_t i = 0; i < g.inputs().size(); i++) {
-      const Value* v = g.inputs()[i];
-      p_.inputs.push_back(io_tensor(*v));
-      place_[v] = {Operand::Kind::Input, int(i)};
-    }
-    for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v));
-    assign_outputs(g);
-    add_nodes(g, p_.steps);
-    copy_remaining_outputs(g);
-    finish();
-    return std::move(p_);
-  }
-
- private:
-  static IoTensor io_tensor(const Value& v) {
-    if (!v.type.is_static_tensor() || info(v.type.dtype).bytes == 0)
-      throw Error({"TC3102",
-                   ExitCode::Unsupported,
-                   {"", "", "", v.name.raw(), -1},
-                   "a model input or output of type " + to_text(v.type) + " is not supported",
-                   {"only tensors of numbers with static sizes can be passed; bind sizes with --dim"},
-                   false});
-    return {v.name, v.type.dtype, static_dims(v.type.shape)};
-  }
-
-  static bool is_view(const Node& n) { return n.op == "Identity" || n.op == "Reshape"; }
-
-  // The value whose memory v shares, through views.
-  static const Value* root_of(const Value* v) {
-    while (v->producer && is_view(*v->producer) && v->producer->domain.empty()) v = v->producer->inputs[0];
-    return v;
-  }
-
-  // A computed value that is (a view of) an output is written straight into the user's memory.
-  void assign_outputs(const Graph& g) {
-    for (size_t k = 0; k < g.outputs().size(); k++) {
-      const Value* root = root_of(g.outputs()[k]);
-      if (root->producer && !root->is_constant() && place_.count(root) == 0) {
-        place_[root] = {Operand::Kind::Output, int(k)};
-        direct_.insert(k);
-      }
+// Scalars become literals of the function; what is left of the operands is returned.
+TensorFn bake_scalars(const TensorFn& fn, std::vector<const Value*>& operands) {
+  std::vector<const Value*> kept;
+  TensorFn r = fn;
+  r.inputs.clear();
+  std::map<const BufferDef*, Expr> literals;
+  for (size_t i = 0; i < fn.inputs.size(); i++) {
+    const Constant c = root_of(operands[i])->constant;
+    const DType t = fn.inputs[i]->dtype;
+    const bool number = is_float(t) || is_int(t) || t == DType::Bool;
+    if (c && number && c->size() == 1) {
+      literals[fn.inputs[i].get()] = is_float(t) ? make_float(t, c->as_double(0)) : make_int(t, c->as_int(0));
+    } else {
+      r.inputs.push_back(fn.inputs[i]);
+      kept.push_back(operands[i]);
     }
   }
-
-  void copy_remaining_outputs(Graph& g) {
-    for (size_t k = 0; k < g.outputs().size(); k++) {
-      if (direct_.count(k) != 0) continue;
-      const Value* v = g.outputs()[k];
-      const int64_t bytes = byte_size(*v);
-      add_copy(p_.steps, operand_of(v), {Operand::Kind::Output, int(k)}, bytes);
-    }
+  if (literals.empty()) return fn;
+  auto bake = [&](const Expr& e) -> Expr {
+    const Load* l = as<Load>(e);
+    const auto it = l ? literals.find(l->buffer.get()) : literals.end();
+    return it == literals.end() ? Expr() : it->second;
+  };
+  for (Stage& s : r.stages) {
+    for (Expr& e : s.values) e = rewrite(e, bake);
+    for (Expr& e : s.init) e = rewrite(e, bake);
+    if (s.nest) s.nest = rewrite(s.nest, bake);
   }
+  operands = std::move(kept);
+  return r;
+}
 
-  static int64_t byte_size(const Value& v) {
-    return checked_mul(num_elements(static_dims(v.type.shape)), info(v.type.dtype).bytes);
+// Operands get names of their own, which parameters and the formula share.
+TensorFn with_own_names(const TensorFn& fn) {
+  std::set<std::string> taken{"status", "scratch", "arguments", "args", "chunk"};
+  for (const Buffer& b : fn.outputs) taken.insert(value_name(b->name));
+  std::vector<Buffer> inputs;
+  bool changed = false;
+  for (const Buffer& b : fn.inputs) {
+    const std::string base = value_name(b->name);
+    std::string name = base;
+    for (int64_t k = 2; !taken.insert(name).second; k++) name = base + to_text(k);
+    auto d = std::make_shared<BufferDef>(*b);
+    d->name = name;
+    changed = changed || name != b->name;
+    inputs.push_back(std::move(d));
   }
+  return changed ? instantiate(fn, inputs) : fn;
+}
 
-  Operand operand_of(const Value* v) {
-    const Value* root = root_of(v);
-    if (const auto it = place_.find(root); it != place_.end()) {
-      touch(it->second);
-      return it->second;
-    }
-    check(root->is_constant(), "a value is read before it is computed");
-    const Operand o{Operand::Kind::Weight, add_weight(*root, root->constant, "", "")};
-    return place_[root] = o;
+// The stages of several contractions are too many words for a name: their template has one.
+bool is_region(const Scheduled& s) { return s.family == "attention" || s.family == "inverted_residual"; }
+
+std::string summary(const TensorFn& fn) {
+  const std::vector<std::string> words = stage_words(fn);
+  return words.size() > 1 ? "Fused: " + join(words, ", ") + "." : "";
+}
+
+// The prologue input after which a packed weight is named: the first that its stage reads.
+int owner_of(const TensorFn& prologue, const Buffer& out) {
+  Buffer b = out;
+  for (int guard = 0; guard < 16; guard++) {
+    for (size_t i = 0; i < prologue.inputs.size(); i++)
+      if (prologue.inputs[i] == b) return int(i);
+    const Stage* s = producer(prologue, b);
+    if (!s) return 0;
+    Buffer next;
+    for (const Expr& e : s->values)
+      walk(e, [&](const Expr& x) {
+        if (const Load* l = as<Load>(x); l && !next) next = l->buffer;
+        return !next;
+      });
+    if (!next) return 0;
+    b = next;
   }
-
-  Operand result_of(const Value* v) {
-    if (const auto it = place_.find(v); it != place_.end()) {
-      touch(it->second);
-      return it->second;
-    }
-    Slot s;
-    s.name = v->name;
-    s.dtype = v->type.dtype;
-    s.dims = static_dims(v->type.shape);
-    s.bytes = byte_size(*v);
-    s.first = s.last = step_;
-    p_.slots.push_back(std::move(s));
-    return place_[v] = {Operand::Kind::Slot, int(p_.slots.size()) - 1};
-  }
-
-  void touch(const Operand& o) {
-    if (o.kind == Operand::Kind::Slot) p_.slots[size_t(o.index)].last = step_;
-  }
-
-  int add_weight(const Value& v, const Constant& data, const std::string& suffix, const std::string& layout) {
-    Weight w;
-    w.name = v.name;
-    w.suffix = suffix;
-    w.data = data;
-    w.layout = layout;
-    p_.weights.push_back(std::move(w));
-    return int(p_.weights.size()) - 1;
-  }
-
-  void add_nodes(Graph& g, std::vector<Step>& steps) {
-    for (const auto& n : g.nodes()) {
-      step_++;
-      if (cx_.progress) cx_.progress("kernels " + to_text(int64_t(step_)) + "/" + to_text(int64_t(nodes_)));
-      if (n->domain.empty() && is_view(*n)) continue;
-      if (n->domain.empty() && n->op == "If")
-        add_if(*n, steps);
-      else if (!n->regions.empty())
-        throw Error({"TC3103",
-                     ExitCode::Unsupported,
-                     {"", n->name.raw(), n->op, "", -1},
-                     "run-time loops are not supported",
-                     {"export the model with the loop unrolled"},
-                     false});
-      else
-        add_call(*n, steps);
-    }
-  }
-
-  // Tensors without elements may be null pointers: nothing is copied.
-  void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes) {
-    if (bytes == 0) return;
-    CopyStep c;
-    c.from = from;
-    c.to = to;
-    c.bytes = bytes;
-    step_++;
-    touch(from);
-    touch(to);
-    steps.push_back({std::move(c)});
-  }
-
-  void add_if(Node& n, std::vector<Step>& steps) {
-    IfStep s;
-    s.condition = operand_of(n.inputs.at(0));
-    s.origins = n.origins;
-    std::vector<Operand> results;
-    for (const Value* v : n.outputs) results.push_back(v ? result_of(v) : Operand{Operand::Kind::Slot, -1});
-    std::vector<Operand> captured;
-    for (size_t i = 1; i < n.inputs.size(); i++) captured.push_back(operand_of(n.inputs[i]));
-    for (size_t r = 0; r < 2; r++) {
-      Graph& body = *n.regions.at(r);
-      std::vector<Step>& branch = r == 0 ? s.then : s.otherwise;
-      for (size_t i = 0; i < body.inputs().size(); i++) place_[body.inputs()[i]] = captured.at(i);
-      add_nodes(body, branch);
-      for (size_t k = 0; k < results.size(); k++)
-        if (results[k].index >= 0)
-          add_copy(branch, operand_of(body.outputs()[k]), results[k], byte_size(*n.outputs[k]));
-    }
-    step_++;
-    for (const Operand& o : results)
-      if (o.index >= 0) touch(o);
-    for (const Operand& o : captured) touch(o);
-    steps.push_back({std::move(s)});
-  }
-
-  // Scalars become literals of the function; what is left of the operands is returned.
-  static TensorFn bake_scalars(const TensorFn& fn, std::vector<const Value*>& operands) {
-    std::vector<const Value*> kept;
-    TensorFn r = fn;
-    r.inputs.clear();
-    std::map<const BufferDef*, Expr> literals;
-    for (size_t i = 0; i < fn.inputs.size(); i++) {
-      const Constant c = root_of(operands[i])->constant;
-      const DType t = fn.inputs[i]->dtype;
-      const bool number = is_float(t) || is_int(t) || t == DType::Bool;
-      if (c && number && c->size() == 1) {
-        literals[fn.inputs[i].get()] = is_float(t) ? make_float(t, c->as_double(0)) : make_int(t, c->as_int(0));
-      } else {
-        r.inputs.push_back(fn.inputs[i]);
-        kept.push_back(operands[i]);
-      }
-    }
-    if (literals.empty()) return fn;
-    auto bake = [&](const Expr& e) -> Expr {
-      const Load* l = as<Load>(e);
-      const auto it = l ? literals.find(l->buffer.get()) : literals.end();
-      return it == literals.end() ? Expr() : it->second;
-    };
-    for (Stage& s : r.stages) {
-      for (Expr& e : s.values) e = rewrite(e, bake);
-      for (Expr& e : s.init) e = rewrite(e, bake);
-      if (s.nest) s.nest = rewrite(s.nest, bake);
-    }
-    operands = std::move(kept);
-    return r;
-  }
-
-  // Operands get names of their own, which parameters and the formula share.
-  static TensorFn with_own_names(const TensorFn& fn) {
-    std::set<std::string> taken{"status", "scratch", "arguments", "args", "chunk"};
-    for (const Buffer& b : fn.outputs) taken.insert(value_name(b->name));
-    std::vector<Buffer> inputs;
-    bool changed = false;
-    for (const Buffer& b : fn.inputs) {
-      const std::string base = value_name(b->name);
-      std::string name = base;
-      for (int64_t k = 2; !taken.insert(name).second; k++) name = base + to_text(k);
-      auto d = std::make_shared<BufferDef>(*b);
-      d->name = name;
-      changed = changed || name != b->name;
-      inputs.push_back(std::move(d));
-    }
-    return changed ? instantiate(fn, inputs) : fn;
-  }
-
-  void add_call(Node& n, std::vector<Step>& steps) {
-    const TensorFn& whole = tensor_fn(n);
-    std::vector<const Value*> operands;
-    for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
-    const TensorFn fn = name_axes(with_own_names(bake_scalars(whole, operands)));
-    std::vector<bool> constant;
-    std::string key = to_text(fn) + "constant";
-    for (const Value* v : operands) {
-      constant.push_back(root_of(v)->is_constant());
-      key += constant.back() ? '1' : '0';
-    }
-    const Compiled& c = compile(fn, constant, key, n);
-    Call call;
-    call.kernel = c.kernel;
-    call.origins = n.origins;
-    size_t next_input = 0, next_weight = 0, next_output = 0;
-    for (const Param& p : p_.kernels[size_t(c.kernel)].params) {
-      switch (p.role) {
-        case Param::Role::Input:
-          call.operands.push_back(operand_of(operands[size_t(c.input_index[next_input++])]));
-          break;
-        case Param::Role::Weight:
-          call.operands.push_back({Operand::Kind::Weight, packed(c, operands, next_weight++)});
-          break;
-        case Param::Role::Output:
-          call.operands.push_back(output_operand(n, whole, next_output++));
-          break;
-        case Param::Role::Scratch:
-          call.operands.push_back({Operand::Kind::Scratch, 0});
-          break;
-        case Param::Role::Status:
-          call.operands.push_back({Operand::Kind::Status, 0});
-          break;
-      }
-    }
-    steps.push_back({std::move(call)});
-  }
-
-  Operand output_operand(Node& n, const TensorFn&, size_t k) {
-    if (n.outputs.at(k)) return result_of(n.outputs[k]);
-    Slot s;  // computed, wanted by nobody
-    s.name = n.name;
-    s.suffix = "unused";
-    const Buffer& b = n.fn->outputs.at(k);
-    s.dtype = b->dtype;
-    s.dims = static_dims(b->shape);
-    s.bytes = checked_mul(num_elements(s.dims), info(s.dtype).bytes);
-    s.first = s.last = step_;
-    p_.slots.push_back(std::move(s));
-    return {Operand::Kind::Slot, int(p_.slots.size()) - 1};
-  }
-
-  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::string& key,
-                          const Node& n) {
-    if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
-    const TensorFn fn = own_outputs(meaning);
-    for (const Buffer& b : fn.outputs)
-      if (info(b->dtype).bytes == 0)
-        throw Error({"TC3104",
-                     ExitCode::Unsupported,
-                     {"", n.name.raw(), n.op, "", -1},
-                     "strings are not supported in kernels",
-                     {},
-                     false});
-    const Target& target = cx_.target;
-    const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
-    const Scheduled s = target.is_cuda() ? schedule_cuda(fn, constant, target.gpu, o) : schedule_cpu(fn, constant, target.cpu, o);
-    Compiled c;
-    c.input_index = s.input_index;
-    for (const Buffer& b : s.prologue.inputs) {
-      size_t i = 0;
-      while (i < fn.inputs.size() && fn.inputs[i] != b) i++;
-      c.prologue_operands.push_back(int(i));
-    }
-    c.prologue_key = to_text(s.prologue);
-    c.prologue = s.prologue;
-    Kernel k = target.is_cuda() ? lower_cuda_kernel(s) : lower_kernel(s);
-    std::string kernel_key = to_text(k.body);
-    for (const DeviceFunction& f : k.device) kernel_key += to_text(f.body);
-    for (const Param& p : k.params)
-      kernel_key += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
-    if (const auto it = kernels_.find(kernel_key); it != kernels_.end()) {
-      c.kernel = it->second;
-      return compiled_[key] = std::move(c);
-    }
-    k.name = kernel_name(fn, kernel_key, is_region(s) ? s.family : "");
-    while (!names_.insert(k.name).second) k.name = k.name.substr(0, 58) + "_" + hex(hash_text(kernel_key + k.name), 4);
-    k.formula = formula(fn);
-    k.summary = summary(fn);
-    c.kernel = int(p_.kernels.size());
-    kernels_[kernel_key] = c.kernel;
-    p_.kernels.push_back(std::move(k));
-    return compiled_[key] = std::move(c);
-  }
-
-  // The stages of several contractions are too many words for a name: their template has one.
-  static bool is_region(const Scheduled& s) { return s.family == "attention" || s.family == "inverted_residual"; }
-
-  static std::string summary(const TensorFn& fn) {
-    const std::vector<std::string> words = stage_words(fn);
-    return words.size() > 1 ? "Fused: " + join(words, ", ") + "." : "";
-  }
-
-  // The k-th packed weight of a call; the same constants packed the same way are stored once.
-  int packed(const Compiled& c, const std::vector<const Value*>& operands, size_t k) {
-    std::string key = c.prologue_key;
-    std::vector<Constant> inputs;
-    for (const int i : c.prologue_operands) {
-      const Value* v = root_of(operands[size_t(i)]);
-      inputs.push_back(v->constant);
-      key += "," + to_text(int64_t(v->id));
-    }
-    std::vector<int>& weights = packed_[key];
-    if (weights.empty()) {
-      const std::vector<Constant> results = evaluate(c.prologue, inputs);
-      for (size_t i = 0; i < results.size(); i++) {
-        const int owner = owner_of(c, c.prologue.outputs[i]);
-        const Value* v = root_of(operands[size_t(c.prologue_operands.at(size_t(owner)))]);
-        weights.push_back(add_weight(*v, results[i], "packed", ""));
-      }
-    }
-    return weights.at(k);
-  }
-
-  // The prologue input after which a packed weight is named: the first that its stage reads.
-  static int owner_of(const Compiled& c, const Buffer& out) {
-    Buffer b = out;
-    for (int guard = 0; guard < 16; guard++) {
-      for (size_t i = 0; i < c.prologue.inputs.size(); i++)
-        if (c.prologue.inputs[i] == b) return int(i);
-      const Stage* s = producer(c.prologue, b);
-      if (!s) return 0;
-      Buffer next;
-      for (const Expr& e : s->values)
-        walk(e, [&](const Expr& x) {
-          if (const Load* l = as<Load>(x); l && !next) next = l->buffer;
-          return !next;
-        });
-      if (!next) return 0;
-      b = next;
-    }
-    return 0;
-  }
-
-  void finish() {
-    plan_memory(p_);
-    p_.weights_bytes = p_.align;  // of which the header takes 64
-    for (Weight& w : p_.weights) {
-      w.offset = p_.weights_bytes;
-      p_.weights_bytes = checked_add(p_.weights_bytes, (int64_t(w.data->num_bytes) + p_.align - 1) / p_.align * p_.align);
-      p_.params += w.data->size();
-    }
-    for (const Kernel& k : p_.kernels) p_.scratch_bytes = std::max(p_.scratch_bytes, k.scratch_bytes);
-    p_.scratch_offset = p_.arena_bytes;
-    p_.workspace_bytes = p_.arena_bytes + p_.scratch_bytes + p_.align;  // the status word begins the last 64 bytes
-  }
-
-  PassContext& cx_;
-  Program p_;
-  int step_ = 0;
-  size_t nodes_ = 0;  // of the outermost graph
-  std::map<const Value*, Operand> place_;  // looked up only
-  std::set<size_t> direct_;
-  std::map<std::string, Compiled> compiled_;
-  std::map<std::string, int> kernels_;
-  std::map<std::string, std::vector<int>> packed_;
-  std::set<std::string> names_;
-};
+  return 0;
+}
 
 }  // namespace
+
+ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx) {
+  p_.name = std::move(name);
+  if (cx.target.is_cuda()) {
+    p_.cpu = std::string(cx.target.gpu.name);
+    p_.align = 256;
+    return;
+  }
+  p_.cpu = std::string(cx.target.cpu.name);
+  p_.march = std::string(cx.target.cpu.march);
+  p_.lanes = cx.target.cpu.vector_lanes;
+}
+
+Program ProgramBuilder::take(Graph& g) {
+  p_.title = g.name();
+  p_.macs = multiply_accumulates(g);
+  nodes_ = g.num_nodes();
+  for (size_t i = 0; i < g.inputs().size(); i++) {
+    const Value* v = g.inputs()[i];
+    p_.inputs.push_back(io_tensor(*v));
+    place_[v] = {Operand::Kind::Input, int(i)};
+  }
+  for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v));
+  assign_outputs(g);
+  add_nodes(g, p_.steps);
+  copy_remaining_outputs(g);
+  finish();
+  return std::move(p_);
+}
+
+// A computed value that is (a view of) an output is written straight into the user's memory.
+void ProgramBuilder::assign_outputs(const Graph& g) {
+  for (size_t k = 0; k < g.outputs().size(); k++) {
+    const Value* root = root_of(g.outputs()[k]);
+    if (root->producer && !root->is_constant() && place_.count(root) == 0) {
+      place_[root] = {Operand::Kind::Output, int(k)};
+      direct_.insert(k);
+    }
+  }
+}
+
+void ProgramBuilder::copy_remaining_outputs(Graph& g) {
+  for (size_t k = 0; k < g.outputs().size(); k++) {
+    if (direct_.count(k) != 0) continue;
+    const Value* v = g.outputs()[k];
+    const int64_t bytes = byte_size(*v);
+    add_copy(p_.steps, operand_of(v), {Operand::Kind::Output, int(k)}, bytes);
+  }
+}
+
+Operand ProgramBuilder::operand_of(const Value* v) {
+  const Value* root = root_of(v);
+  if (const auto it = place_.find(root); it != place_.end()) {
+    touch(it->second);
+    return it->second;
+  }
+  check(root->is_constant(), "a value is read before it is computed");
+  // Bodies have their own values for one constant of the model.
+  const auto [it, added] = stored_.try_emplace(root->constant.get(), 0);
+  if (added) it->second = add_weight(*root, root->constant, "", "");
+  return place_[root] = {Operand::Kind::Weight, it->second};
+}
+
+Operand ProgramBuilder::result_of(const Value* v) {
+  if (const auto it = place_.find(v); it != place_.end()) {
+    touch(it->second);
+    return it->second;
+  }
+  return place_[v] = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
+}
+
+// `suffix`: our own word for what is not the model's tensor itself.
+Operand ProgramBuilder::new_slot(const ModelText& name, const std::string& suffix, DType dtype, const Dims& dims) {
+  Slot s;
+  s.name = name;
+  s.suffix = suffix;
+  s.dtype = dtype;
+  s.dims = dims;
+  s.bytes = checked_mul(num_elements(dims), info(dtype).bytes);
+  s.first = s.last = step_;
+  p_.slots.push_back(std::move(s));
+  return {Operand::Kind::Slot, int(p_.slots.size()) - 1};
+}
+
+void ProgramBuilder::touch(const Operand& o) {
+  if (o.kind == Operand::Kind::Slot) p_.slots[size_t(o.index)].last = step_;
+}
+
+int ProgramBuilder::add_weight(const Value& v, const Constant& data, const std::string& suffix,
+                               const std::string& layout) {
+  Weight w;
+  w.name = v.name;
+  w.suffix = suffix;
+  w.data = data;
+  w.layout = layout;
+  p_.weights.push_back(std::move(w));
+  return int(p_.weights.size()) - 1;
+}
+
+void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
+  for (const auto& n : g.nodes()) {
+    step_++;
+    if (cx_.progress) cx_.progress("kernels " + to_text(int64_t(step_)) + "/" + to_text(int64_t(nodes_)));
+    if (is_view(*n)) continue;
+    if (n->is("If"))
+      add_if(*n, steps);
+    else if (n->is("Loop"))
+      add_loop(*n, steps);
+    else if (n->is("Scan"))
+      add_scan(*n, steps);
+    else
+      add_call(*n, steps);
+  }
+}
+
+void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
+  const TensorFn& whole = tensor_fn(n);
+  std::vector<const Value*> operands;
+  for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
+  const TensorFn fn = name_axes(with_own_names(bake_scalars(whole, operands)));
+  std::vector<bool> constant;
+  std::string key = to_text(fn) + "constant";
+  for (const Value* v : operands) {
+    constant.push_back(root_of(v)->is_constant());
+    key += constant.back() ? '1' : '0';
+  }
+  const Compiled& c = compile(fn, constant, key, n);
+  Call call;
+  call.kernel = c.kernel;
+  call.origins = n.origins;
+  size_t next_input = 0, next_weight = 0, next_output = 0;
+  for (const Param& p : p_.kernels[size_t(c.kernel)].params) {
+    switch (p.role) {
+      case Param::Role::Input:
+        call.operands.push_back(operand_of(operands[size_t(c.input_index[next_input++])]));
+        break;
+      case Param::Role::Weight:
+        call.operands.push_back({Operand::Kind::Weight, packed(c, operands, next_weight++)});
+        break;
+      case Param::Role::Output:
+        call.operands.push_back(output_operand(n, next_output++));
+        break;
+      case Param::Role::Scratch:
+        call.operands.push_back({Operand::Kind::Scratch, 0});
+        break;
+      case Param::Role::Status:
+        call.operands.push_back({Operand::Kind::Status, 0});
+        break;
+    }
+  }
+  steps.push_back({std::move(call)});
+}
+
+Operand ProgramBuilder::output_operand(Node& n, size_t k) {
+  if (n.outputs.at(k)) return result_of(n.outputs[k]);
+  const Buffer& b = n.fn->outputs.at(k);  // computed, wanted by nobody
+  return new_slot(n.name, "unused", b->dtype, static_dims(b->shape));
+}
+
+const ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
+                                                        const std::string& key, const Node& n) {
+  if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
+  const TensorFn fn = own_outputs(meaning);
+  for (const Buffer& b : fn.outputs)
+    if (info(b->dtype).bytes == 0)
+      throw Error({"TC3104",
+                   ExitCode::Unsupported,
+                   {"", n.name.raw(), n.op, "", -1},
+                   "strings are not supported in kernels",
+                   {},
+                   false});
+  const Target& target = cx_.target;
+  const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
+  const Scheduled s =
+      target.is_cuda() ? schedule_cuda(fn, constant, target.gpu, o) : schedule_cpu(fn, constant, target.cpu, o);
+  Compiled c;
+  c.input_index = s.input_index;
+  for (const Buffer& b : s.prologue.inputs) {
+    size_t i = 0;
+    while (i < fn.inputs.size() && fn.inputs[i] != b) i++;
+    c.prologue_operands.push_back(int(i));
+  }
+  c.prologue_key = to_text(s.prologue);
+  c.prologue = s.prologue;
+  Kernel k = target.is_cuda() ? lower_cuda_kernel(s) : lower_kernel(s);
+  std::string kernel_key = to_text(k.body);
+  for (const DeviceFunction& f : k.device) kernel_key += to_text(f.body);
+  for (const Param& p : k.params)
+    kernel_key += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
+  if (const auto it = kernels_.find(kernel_key); it != kernels_.end()) {
+    c.kernel = it->second;
+    return compiled_[key] = std::move(c);
+  }
+  k.name = kernel_name(fn, kernel_key, is_region(s) ? s.family : "");
+  while (!names_.insert(k.name).second) k.name = k.name.substr(0, 58) + "_" + hex(hash_text(kernel_key + k.name), 4);
+  k.formula = formula(fn);
+  k.summary = summary(fn);
+  c.kernel = int(p_.kernels.size());
+  kernels_[kernel_key] = c.kernel;
+  p_.kernels.push_back(std::move(k));
+  return compiled_[key] = std::move(c);
+}
+
+// A number for each constant, in order of first use: ids of values are those of one graph only, bodies have others.
+int ProgramBuilder::ordinal(const Constant& c) {
+  return ordinals_.try_emplace(c.get(), int(ordinals_.size())).first->second;
+}
+
+// The k-th packed weight of a call; the same constants packed the same way are stored once.
+int ProgramBuilder::packed(const Compiled& c, const std::vector<const Value*>& operands, size_t k) {
+  std::string key = c.prologue_key;
+  std::vector<Constant> inputs;
+  for (const int i : c.prologue_operands) {
+    const Value* v = root_of(operands[size_t(i)]);
+    inputs.push_back(v->constant);
+    key += "," + to_text(int64_t(ordinal(v->constant)));
+  }
+  std::vector<int>& weights = packed_[key];
+  if (weights.empty()) {
+    const std::vector<Constant> results = evaluate(c.prologue, inputs);
+    for (size_t i = 0; i < results.size(); i++) {
+      const int owner = owner_of(c.prologue, c.prologue.outputs[i]);
+      const Value* v = root_of(operands[size_t(c.prologue_operands.at(size_t(owner)))]);
+      weights.push_back(add_weight(*v, results[i], "packed", ""));
+    }
+  }
+  return weights.at(k);
+}
+
+void ProgramBuilder::finish() {
+  plan_memory(p_);
+  p_.weights_bytes = p_.align;  // of which the header takes 64
+  for (Weight& w : p_.weights) {
+    w.offset = p_.weights_bytes;
+    p_.weights_bytes = checked_add(p_.weights_bytes, (int64_t(w.data->num_bytes) + p_.align - 1) / p_.align * p_.align);
+    p_.params += w.data->size();
+  }
+  for (const Kernel& k : p_.kernels) p_.scratch_bytes = std::max(p_.scratch_bytes, k.scratch_bytes);
+  p_.scratch_offset = p_.arena_bytes;
+  p_.workspace_bytes = p_.arena_bytes + p_.scratch_bytes + p_.align;  // the status word begins the last 64 bytes
+}
 
 Program build_program(Graph& g, const std::string& name, PassContext& cx) { return ProgramBuilder(name, cx).take(g); }
 

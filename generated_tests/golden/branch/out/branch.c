@@ -94,6 +94,7 @@ const char *branch_strerror(branch_status s)
     case BRANCH_E_RANGE: return "an index in the input data is out of range";
     case BRANCH_E_MEMORY: return "no memory for the workspace";
     case BRANCH_E_DEVICE: return "a call to the device failed";
+    case BRANCH_E_TRIPS: return "a loop ran more or fewer times than the shapes of its results say";
   }
   return "unknown status";
 }

@@ -95,6 +95,7 @@ const char *cnn_strerror(cnn_status s)
     case CNN_E_RANGE: return "an index in the input data is out of range";
     case CNN_E_MEMORY: return "no memory for the workspace";
     case CNN_E_DEVICE: return "a call to the device failed";
+    case CNN_E_TRIPS: return "a loop ran more or fewer times than the shapes of its results say";
   }
   return "unknown status";
 }

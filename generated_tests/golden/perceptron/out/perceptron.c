@@ -84,6 +84,7 @@ const char *perceptron_strerror(perceptron_status s)
     case PERCEPTRON_E_RANGE: return "an index in the input data is out of range";
     case PERCEPTRON_E_MEMORY: return "no memory for the workspace";
     case PERCEPTRON_E_DEVICE: return "a call to the device failed";
+    case PERCEPTRON_E_TRIPS: return "a loop ran more or fewer times than the shapes of its results say";
   }
   return "unknown status";
 }

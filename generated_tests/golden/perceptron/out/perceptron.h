@@ -19,7 +19,8 @@ typedef enum {
   PERCEPTRON_E_WEIGHTS, /* weights of another model, layout or byte order */
   PERCEPTRON_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */
   PERCEPTRON_E_MEMORY,  /* init could not allocate a workspace */
-  PERCEPTRON_E_DEVICE   /* CUDA build only: a call to the device failed */
+  PERCEPTRON_E_DEVICE,  /* CUDA build only: a call to the device failed */
+  PERCEPTRON_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */
 } perceptron_status;
 
 typedef struct {

@@ -84,6 +84,7 @@ const char *quantized_strerror(quantized_status s)
     case QUANTIZED_E_RANGE: return "an index in the input data is out of range";
     case QUANTIZED_E_MEMORY: return "no memory for the workspace";
     case QUANTIZED_E_DEVICE: return "a call to the device failed";
+    case QUANTIZED_E_TRIPS: return "a loop ran more or fewer times than the shapes of its results say";
   }
   return "unknown status";
 }

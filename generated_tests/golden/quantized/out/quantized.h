@@ -19,7 +19,8 @@ typedef enum {
   QUANTIZED_E_WEIGHTS, /* weights of another model, layout or byte order */
   QUANTIZED_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */
   QUANTIZED_E_MEMORY,  /* init could not allocate a workspace */
-  QUANTIZED_E_DEVICE   /* CUDA build only: a call to the device failed */
+  QUANTIZED_E_DEVICE,  /* CUDA build only: a call to the device failed */
+  QUANTIZED_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */
 } quantized_status;
 
 typedef struct {

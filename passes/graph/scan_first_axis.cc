@@ -1,0 +1,82 @@
+// Scans run along the first axis only: the part that an iteration reads or writes then lies in one piece.
+//   y = Scan(x) {scan_input_axes = [1]}   ->   t = Transpose(x) {perm = [1, 0, 2]}   y = Scan(t) {scan_input_axes =
+//   [0]}
+// and likewise behind the scan, for what it stacks along another axis. Directions stay: iterations count down there.
+//
+// Needs: types. Leaves: Scan nodes without scan_input_axes and scan_output_axes.
+#include "ir/ops/op.h"
+#include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+
+namespace {
+
+/// Entry k of a list of axes, counted from the front of `rank` ones; 0 where there is none.
+int64_t axis_of(const Node& n, const std::string& attr, size_t k, int64_t rank) {
+  const std::vector<int64_t> axes = n.attr_ints(attr);
+  const int64_t a = k < axes.size() ? axes[k] : 0;
+  return a < 0 ? a + rank : a;
+}
+
+/// The order of axes that brings `axis` to the front, or from there back.
+std::vector<int64_t> order(int64_t rank, int64_t axis, bool to_front) {
+  std::vector<int64_t> perm;
+  for (int64_t d = 0; d < rank; ++d)
+    if (to_front)
+      perm.push_back(d == 0 ? axis : d <= axis ? d - 1 : d);
+    else
+      perm.push_back(d == axis ? 0 : d < axis ? d + 1 : d);
+  return perm;
+}
+
+void scan_inputs(Graph& g, Node* n, size_t first, size_t count) {
+  for (size_t k = 0; k < count; ++k) {
+    Value* x = n->inputs[first + k];
+    const int64_t rank = rank_of(x), axis = axis_of(*n, "scan_input_axes", k, rank);
+    if (axis == 0) continue;
+    const ModelText name = derived(x->name, "_scan" + to_text(axis));
+    g.set_input(n, first + k, add_op(g, n, "Transpose", {x}, name, {{"perm", order(rank, axis, true)}}));
+  }
+  n->attrs.erase("scan_input_axes");
+}
+
+void scan_outputs(Graph& g, Node* n, size_t first) {
+  Node* next = std::next(n->self) == g.nodes().end() ? nullptr : std::next(n->self)->get();
+  for (size_t k = first; k < n->outputs.size(); ++k) {
+    Value* y = n->outputs[k];
+    const int64_t rank = y ? rank_of(y) : 0, axis = y ? axis_of(*n, "scan_output_axes", k - first, rank) : 0;
+    if (axis == 0) continue;
+    Shape shape = y->type.shape;
+    const Dim length = shape[size_t(axis)];
+    shape.erase(shape.begin() + axis);
+    shape.insert(shape.begin(), length);
+    g.set_type(y, ValueType::tensor(y->type.dtype, shape));
+    const ModelText name = y->name;
+    y->name = derived(name, "_scan" + to_text(axis));
+    Node* t = g.insert(next, "Transpose", {y}, {name}, {{"perm", order(rank, axis, false)}});
+    t->name = n->name;
+    t->origins = n->origins;
+    infer_types(g, *t);
+    Value* moved = t->outputs[0];
+    g.replace_uses(y, moved);
+    g.set_input(t, 0, y);
+  }
+  n->attrs.erase("scan_output_axes");
+}
+
+}  // namespace
+
+void scan_first_axis(Graph& g, PassContext& cx) {
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    Node* n = (it++)->get();
+    for (const auto& r : n->regions) scan_first_axis(*r, cx);
+    if (!n->is("Scan")) continue;
+    const size_t scanned = size_t(n->attr_int("num_scan_inputs", 0));
+    const size_t states = n->inputs.size() - scanned - size_t(n->captures);
+    scan_inputs(g, n, states, scanned);
+    scan_outputs(g, n, states);
+  }
+}
+
+}  // namespace tc

@@ -1,0 +1,280 @@
+// The steps of If, Loop and Scan. What bodies capture is the outer tensor itself. A state of a loop is one tensor that
+// lives from before the first iteration to behind the last, the loop's own result where somebody wants that; the body
+// computes the next state elsewhere, and copies at its end bring it over:
+//   h, ys = Scan(h0, xs) { h', y = body(h, x) }
+//   ->  h = h0   for (t = 0; t < 16; t++) { x = part t of xs   ... body ...   h = h'   part t of ys = y }
+// Copies at the end happen as if at once: states may swap.
+#include <algorithm>
+
+#include "ir/ops/regions.h"
+#include "passes/program/program_builder.h"
+
+namespace tc {
+namespace {
+
+// CUDA: a loop with at most so many calls and copies is part of the graph around it, each of them a node.
+constexpr int64_t kGraphNodes = 1024;
+constexpr Operand kNone{Operand::Kind::Slot, -1};
+
+bool same(const Operand& a, const Operand& b) { return a.kind == b.kind && a.index == b.index; }
+
+// How many nodes of a graph the steps become; more than kGraphNodes if the host has to decide something on the way.
+int64_t graph_nodes(const std::vector<Step>& steps) {
+  int64_t n = 0;
+  for (const Step& s : steps) {
+    const auto* loop = std::get_if<LoopStep>(&s.kind);
+    const bool plain = std::holds_alternative<Call>(s.kind) || std::holds_alternative<CopyStep>(s.kind);
+    if (!plain && !(loop && loop->in_graph)) return kGraphNodes + 1;
+    n += loop ? loop->trips * graph_nodes(loop->body) : 1;
+    if (n > kGraphNodes) return n;
+  }
+  return n;
+}
+
+struct Move {
+  Operand from, to;
+  int64_t bytes;
+  const Value* state;
+};
+
+}  // namespace
+
+// The tensors of a loop's states; kNone for a state that nobody reads.
+struct ProgramBuilder::States {
+  std::vector<Operand> places;
+  std::vector<const Value*> inputs;  // of the body
+  bool commented = false;            // a copy before the loop shows the origins
+};
+
+// Tensors without elements may be null pointers: nothing is copied.
+void ProgramBuilder::add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes) {
+  CopyStep c;
+  c.from = from;
+  c.to = to;
+  c.bytes = bytes;
+  add_part(steps, std::move(c));
+}
+
+void ProgramBuilder::add_part(std::vector<Step>& steps, CopyStep c) {
+  if (c.bytes == 0) return;
+  step_++;
+  touch(c.from);
+  touch(c.to);
+  steps.push_back({std::move(c)});
+}
+
+std::vector<Operand> ProgramBuilder::captures(Node& n) {
+  std::vector<Operand> list;
+  const size_t own = n.inputs.size() - size_t(n.captures);
+  for (size_t i = own; i < n.inputs.size(); i++) list.push_back(operand_of(n.inputs[i]));
+  for (const auto& body : n.regions) {
+    const size_t first = body->inputs().size() - list.size();
+    for (size_t i = 0; i < list.size(); i++) place_[body->inputs()[first + i]] = list[i];
+  }
+  return list;
+}
+
+void ProgramBuilder::add_if(Node& n, std::vector<Step>& steps) {
+  IfStep s;
+  s.condition = operand_of(n.inputs.at(0));
+  s.origins = n.origins;
+  std::vector<Operand> results;
+  for (const Value* v : n.outputs) results.push_back(v ? result_of(v) : kNone);
+  const std::vector<Operand> captured = captures(n);
+  for (size_t r = 0; r < 2; r++) {
+    Graph& body = *n.regions.at(r);
+    std::vector<Step>& branch = r == 0 ? s.then : s.otherwise;
+    add_nodes(body, branch);
+    for (size_t k = 0; k < results.size(); k++)
+      if (results[k].index >= 0) add_copy(branch, operand_of(body.outputs()[k]), results[k], byte_size(*n.outputs[k]));
+  }
+  step_++;
+  for (const Operand& o : results)
+    if (o.index >= 0) touch(o);
+  for (const Operand& o : captured) touch(o);
+  steps.push_back({std::move(s)});
+}
+
+// Operands `first`... of the node are the states, inputs `first_in_body`... of its body.
+ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_t count, size_t first_in_body,
+                                                    std::vector<Step>& steps) {
+  States s;
+  Graph& body = *n.regions.at(0);
+  const size_t before = steps.size();
+  for (size_t k = 0; k < count; k++) {
+    const Value* in = body.inputs().at(first_in_body + k);
+    const Value* out = n.outputs.at(k);
+    s.inputs.push_back(in);
+    s.places.push_back(kNone);
+    if (!out && !in->is_used()) continue;
+    const Operand from = operand_of(n.inputs.at(first + k));
+    const Operand place = out ? result_of(out) : new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
+    s.places.back() = place_[in] = place;
+    add_copy(steps, from, place, byte_size(*in));
+  }
+  if (steps.size() > before) std::get<CopyStep>(steps[before].kind).origins = n.origins;
+  s.commented = steps.size() > before;
+  return s;
+}
+
+// Outputs `first`... of the body are the next states, `parts` are copies that this iteration still has to make. What is
+// read from a state's old tensor is read before the new state gets there.
+void ProgramBuilder::end_iteration(const States& states, Graph& body, size_t first, const std::vector<CopyStep>& parts,
+                                   const Value* condition, std::vector<Step>& steps) {
+  std::vector<Move> moves;
+  for (size_t k = 0; k < states.places.size(); k++) {
+    const Value* next = body.outputs().at(first + k);
+    if (states.places[k].index < 0) continue;
+    const Move m{operand_of(next), states.places[k], byte_size(*next), states.inputs[k]};
+    if (!same(m.from, m.to) && m.bytes > 0) moves.push_back(m);
+  }
+  auto overwritten = [&](const Operand& o) {
+    return std::any_of(moves.begin(), moves.end(), [&](const Move& m) { return same(m.to, o); });
+  };
+  auto rest = [&](bool before) {
+    for (const CopyStep& c : parts)
+      if (overwritten(c.from) == before) add_part(steps, c);
+    if (!condition || overwritten(operand_of(condition)) != before) return;
+    step_++;
+    steps.push_back({ContinueStep{operand_of(condition)}});
+  };
+  rest(true);
+  std::vector<Move> pending = moves;
+  while (!pending.empty()) {
+    auto is_read = [&](const Move& m) {
+      return std::any_of(pending.begin(), pending.end(), [&](const Move& o) { return same(o.from, m.to); });
+    };
+    auto free = std::find_if_not(pending.begin(), pending.end(), is_read);
+    if (free == pending.end()) {  // a cycle: one old state moves out of the way
+      free = pending.begin();
+      const Operand old =
+          new_slot(free->state->name, "old", free->state->type.dtype, static_dims(free->state->type.shape));
+      add_copy(steps, free->to, old, free->bytes);
+      for (Move& m : pending)
+        if (same(m.from, free->to)) m.from = old;
+    }
+    add_copy(steps, free->from, free->to, free->bytes);
+    pending.erase(free);
+  }
+  rest(false);
+}
+
+void ProgramBuilder::end_loop(LoopStep s, const Node& n, const States& states, const std::vector<Operand>& alive,
+                              std::vector<Step>& steps) {
+  step_++;
+  for (const Operand& o : alive)
+    if (o.index >= 0) touch(o);
+  for (const Operand& o : states.places)
+    if (o.index >= 0) touch(o);
+  if (!states.commented) s.origins = n.origins;
+  steps.push_back({std::move(s)});
+}
+
+// The tensor that holds the number of the iteration. A captured loop has no host that could write it: there it is
+// copied from a table.
+void ProgramBuilder::number_iterations(LoopStep& s, const Value* number) {
+  if (!s.in_graph || !s.iteration) return;
+  MutableTensor table = new_tensor(DType::I64, {s.trips});
+  for (int64_t i = 0; i < s.trips; i++) table.as<int64_t>()[i] = i;
+  CopyStep c;
+  c.from = {Operand::Kind::Weight,
+            add_weight(*number, std::make_shared<TensorData>(std::move(table.data)), "table", "")};
+  c.to = *s.iteration;
+  c.bytes = info(DType::I64).bytes;
+  c.part = CopyStep::Part::From;
+  c.parts = s.trips;
+  s.body.insert(s.body.begin(), Step{std::move(c)});
+  s.iteration.reset();
+}
+
+bool ProgramBuilder::fits_graph(const LoopStep& s) const {
+  if (!cx_.target.is_cuda() || s.trips < 0 || s.trip_count || s.start || s.may_end) return false;
+  const int64_t nodes = graph_nodes(s.body) + 1;
+  return nodes <= kGraphNodes && s.trips <= kGraphNodes / nodes;
+}
+
+void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
+  Graph& body = *n.regions.at(0);
+  const size_t count = n.inputs.size() - 2 - size_t(n.captures);
+  const LoopFacts facts = loop_facts(n);
+  const States states = begin_states(n, 2, count, 2, steps);
+  if (facts.exact() && facts.limit == 0) return;
+  LoopStep s;
+  std::vector<Operand> alive = captures(n);
+  s.trips = facts.limit;
+  if (facts.asks_limit) alive.push_back(*(s.trip_count = operand_of(n.inputs[0])));
+  if (facts.asks_start) alive.push_back(*(s.start = operand_of(n.inputs[1])));
+  s.may_end = facts.asks_end;
+  std::vector<CopyStep> parts;
+  for (size_t k = count; k < n.outputs.size(); k++) {
+    if (!n.outputs[k]) continue;
+    const int64_t length = static_dims(n.outputs[k]->type.shape)[0];
+    if (!facts.exact()) s.declared = length;
+    CopyStep c;
+    c.to = result_of(n.outputs[k]);
+    alive.push_back(c.to);
+    c.bytes = byte_size(*body.outputs()[1 + k]);
+    c.part = CopyStep::Part::To;
+    c.parts = length;
+    c.from.index = int(1 + k);  // the body's output, found below
+    parts.push_back(std::move(c));
+  }
+  const Value* number = body.inputs()[0];
+  if (number->is_used()) s.iteration = place_[number] = new_slot(number->name, "", DType::I64, {});
+  add_nodes(body, s.body);
+  for (CopyStep& c : parts) c.from = operand_of(body.outputs()[size_t(c.from.index)]);
+  end_iteration(states, body, 1, parts, facts.asks_end ? body.outputs()[0] : nullptr, s.body);
+  s.in_graph = fits_graph(s);
+  number_iterations(s, number);
+  end_loop(std::move(s), n, states, alive, steps);
+}
+
+void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
+  Graph& body = *n.regions.at(0);
+  const size_t scanned = size_t(n.attr_int("num_scan_inputs", 0));
+  const size_t count = n.inputs.size() - scanned - size_t(n.captures);
+  const auto in_back = n.attr_ints("scan_input_directions", std::vector<int64_t>(scanned, 0));
+  const auto out_back = n.attr_ints("scan_output_directions", std::vector<int64_t>(n.outputs.size() - count, 0));
+  const States states = begin_states(n, 0, count, 0, steps);
+  LoopStep s;
+  s.trips = static_dims(n.inputs.at(count)->type.shape).at(0);
+  if (s.trips == 0) return;
+  std::vector<Operand> alive = captures(n);
+  for (size_t k = 0; k < scanned; k++) {
+    const Value* in = body.inputs().at(count + k);
+    if (!in->is_used()) continue;
+    CopyStep c;
+    c.from = operand_of(n.inputs[count + k]);
+    alive.push_back(c.from);
+    c.to = place_[in] = new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
+    c.bytes = byte_size(*in);
+    c.part = CopyStep::Part::From;
+    c.reversed = in_back.at(k) != 0;
+    c.parts = s.trips;
+    add_part(s.body, std::move(c));
+  }
+  std::vector<Operand> results;
+  for (size_t k = count; k < n.outputs.size(); k++) {
+    results.push_back(n.outputs[k] ? result_of(n.outputs[k]) : kNone);
+    alive.push_back(results.back());
+  }
+  add_nodes(body, s.body);
+  std::vector<CopyStep> parts;
+  for (size_t k = 0; k < results.size(); k++) {
+    if (results[k].index < 0) continue;
+    const Value* part = body.outputs()[count + k];
+    CopyStep c;
+    c.from = operand_of(part);
+    c.to = results[k];
+    c.bytes = byte_size(*part);
+    c.part = CopyStep::Part::To;
+    c.reversed = out_back.at(k) != 0;
+    c.parts = s.trips;
+    parts.push_back(std::move(c));
+  }
+  end_iteration(states, body, 0, parts, nullptr, s.body);
+  s.in_graph = fits_graph(s);
+  end_loop(std::move(s), n, states, alive, steps);
+}
+
+}  // namespace tc

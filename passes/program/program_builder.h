@@ -1,0 +1,81 @@
+// The state of build_program: what is decided so far. build_program.cc has kernels, operands and weights,
+// control_flow.cc the steps of If, Loop and Scan.
+#pragma once
+#include <map>
+#include <set>
+
+#include "ir/program.h"
+#include "passes/pass.h"
+
+namespace tc {
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(std::string name, PassContext& cx);
+  Program take(Graph& g);
+
+ private:
+  // One distinct function: its kernel and how its operands are found.
+  struct Compiled {
+    int kernel = 0;
+    std::vector<int> input_index;  // operands of the function that are parameters
+    TensorFn prologue;
+    std::vector<int> prologue_operands;  // operand of the function behind each prologue input
+    std::string prologue_key;
+  };
+  struct States;
+
+  void assign_outputs(const Graph& g);
+  void copy_remaining_outputs(Graph& g);
+  void add_nodes(Graph& g, std::vector<Step>& steps);
+  void finish();
+
+  // operands: control_flow.cc reads and places values by these
+  Operand operand_of(const Value* v);
+  Operand result_of(const Value* v);
+  Operand new_slot(const ModelText& name, const std::string& suffix, DType dtype, const Dims& dims);
+  Operand output_operand(Node& n, size_t k);
+  void touch(const Operand& o);
+  int add_weight(const Value& v, const Constant& data, const std::string& suffix, const std::string& layout);
+  int ordinal(const Constant& c);
+
+  // kernels
+  void add_call(Node& n, std::vector<Step>& steps);
+  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::string& key,
+                          const Node& n);
+  int packed(const Compiled& c, const std::vector<const Value*>& operands, size_t k);
+
+  // control flow
+  void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes);
+  void add_part(std::vector<Step>& steps, CopyStep c);
+  void add_if(Node& n, std::vector<Step>& steps);
+  void add_loop(Node& n, std::vector<Step>& steps);
+  void add_scan(Node& n, std::vector<Step>& steps);
+  States begin_states(Node& n, size_t first, size_t count, size_t first_in_body, std::vector<Step>& steps);
+  std::vector<Operand> captures(Node& n);
+  void end_iteration(const States& states, Graph& body, size_t first, const std::vector<CopyStep>& parts,
+                     const Value* condition, std::vector<Step>& steps);
+  void end_loop(LoopStep s, const Node& n, const States& states, const std::vector<Operand>& alive,
+                std::vector<Step>& steps);
+  void number_iterations(LoopStep& s, const Value* number);
+  bool fits_graph(const LoopStep& s) const;
+
+  PassContext& cx_;
+  Program p_;
+  int step_ = 0;
+  size_t nodes_ = 0;                       // of the outermost graph
+  std::map<const Value*, Operand> place_;  // looked up only
+  std::set<size_t> direct_;
+  std::map<std::string, Compiled> compiled_;
+  std::map<std::string, int> kernels_;
+  std::map<const TensorData*, int> ordinals_, stored_;  // looked up only
+  std::map<std::string, std::vector<int>> packed_;
+  std::set<std::string> names_;
+};
+
+/// The value whose memory v shares, through views.
+const Value* root_of(const Value* v);
+bool is_view(const Node& n);
+int64_t byte_size(const Value& v);
+
+}  // namespace tc
