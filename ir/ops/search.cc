@@ -1,21 +1,10 @@
 // Positions of the largest and smallest elements. NaN counts as the most extreme value of all, as in NumPy.
 #include "ir/ops/helpers.h"
 #include "ir/ops/parts.h"
+#include "ir/ops/top_k.h"
 
 namespace tc {
 namespace {
-
-Expr is_nan(const Expr& e) { return apply(Op::IsNan, {e}); }
-
-/// a comes strictly before b.
-Expr more_extreme(const Expr& a, const Expr& b, bool largest) {
-  const Expr plain = largest ? a > b : a < b;
-  return is_float(a->dtype) ? plain || (is_nan(a) && apply(Op::Not, {is_nan(b)})) : plain;
-}
-
-Expr equally_extreme(const Expr& a, const Expr& b) {
-  return is_float(a->dtype) ? eq(a, b) || (is_nan(a) && is_nan(b)) : eq(a, b);
-}
 
 Define arg(bool largest) {
   return [largest](OpBuilder& b) {
@@ -25,25 +14,6 @@ Define arg(bool largest) {
     if (x.dim(axis) == 0) b.reject("there is no element to choose from", 0);
     b.output(0, arg_extremum(b, x, axis, b.attr_int("keepdims") != 0, largest, b.attr_int("select_last_index") != 0));
   };
-}
-
-/// One row: elements are put into a sorted list of k, each behind those that are as extreme as itself. The outputs are
-/// the list.
-Stmt top_k_row(const Tensor& x, const Buffer& values, const Buffer& indices, const Exprs& outer, int axis, int64_t k,
-               bool largest) {
-  auto at = [&](const Expr& e) { return with_axis(outer, axis, e); };
-  const int64_t n = x.dim(axis);
-  const Buffer place = make_buffer("place", DType::I64, {Dim(1)}, Scope::Stack);
-  const Var j = make_var("j");
-  const Expr p = load(place, {0});
-  const Expr value = load(x.buffer(), at(j));
-  const Expr before = load(values, at(p - 1));
-  const Stmt move_down =
-      if_then(p < Expr(k), seq({store(values, at(p), before), store(indices, at(p), load(indices, at(p - 1)))}));
-  const Stmt search = while_loop(p > 0 && more_extreme(widen(value), widen(before), largest),
-                                 seq({move_down, store(place, {0}, p - 1)}));
-  const Stmt put = if_then(p < Expr(k), seq({store(values, at(p), value), store(indices, at(p), j)}));
-  return loop(j, n, alloc(place, seq({store(place, {0}, min(Expr(j), Expr(k))), search, put})));
 }
 
 /// A K that is known only at run time must be what the model declares.
@@ -65,16 +35,7 @@ void define_top_k(OpBuilder& b) {
   const auto result =
       b.nest("top_k", {ValueType::tensor(x.dtype(), to_shape(dims)), ValueType::tensor(DType::I64, to_shape(dims))},
              [&](const std::vector<Buffer>& out) {
-               Exprs outer;
-               std::vector<Var> vars;
-               for (size_t d = 0; d < dims.size(); d++) {
-                 vars.push_back(make_var("i" + to_text(int64_t(d))));
-                 outer.emplace_back(vars.back());
-               }
-               Stmt body = top_k_row(x, out[0], out[1], outer, axis, k, b.attr_int("largest") != 0);
-               for (size_t d = dims.size(); d-- > 0;)
-                 if (int(d) != axis) body = loop(vars[d], dims[d], body);
-               return body;
+               return top_k_loops({x.buffer(), out[0], out[1], axis, b.attr_int("largest") != 0});
              });
   b.output(0, result[0]);
   b.output(1, result[1]);

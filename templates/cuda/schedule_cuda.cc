@@ -29,6 +29,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
     cuda_scan,           // stages that advance together
     cuda_stages,         // several of these, one after the other
     cuda_stage,          // any other formula: a thread per result
+    cuda_sort,           // top-k
     cuda_nest,           // loops that no formula says
 };
 

@@ -1,0 +1,33 @@
+// The loops that say what a top-k is, and how to know them again: sorting has no formula, and schedules that sort in
+// another way than by insertion need to know that it is sorting.
+#pragma once
+#include <optional>
+
+#include "ir/tensor_fn.h"
+
+namespace tc {
+
+/// values and indices, of one shape, hold the most extreme elements of x along `axis`, most extreme first, equal ones
+/// in the order of their places; NaN counts as the most extreme value of all. Either may be unused.
+struct TopK {
+  Buffer x, values, indices;  // indices: I64
+  int axis = 0;
+  bool largest = true;
+
+  int64_t length() const { return x->shape[size_t(axis)].value; }
+  int64_t k() const { return values->shape[size_t(axis)].value; }
+};
+
+/// Does a (at place p) come before b (at q)? All four are of x's compute type and I64.
+Expr comes_before(const Expr& a, const Expr& p, const Expr& b, const Expr& q, bool largest);
+/// The part of that without places: a is strictly more extreme than b.
+Expr more_extreme(const Expr& a, const Expr& b, bool largest);
+/// Neither comes before the other.
+Expr equally_extreme(const Expr& a, const Expr& b);
+
+/// Insertion of one element after the other.
+Stmt top_k_loops(const TopK& t);
+/// Null unless the stage is exactly top_k_loops of something.
+std::optional<TopK> match_top_k(const Stage& s);
+
+}  // namespace tc
