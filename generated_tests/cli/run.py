@@ -6,7 +6,6 @@ import os
 import pathlib
 import pty
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -14,22 +13,17 @@ import numpy as np
 import onnx.numpy_helper
 import onnx.parser
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = ROOT / "build" / "tc-emit"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from checks import ROOT, TOOL, Checks, run  # noqa: E402
+
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
 
-passed, failed = 0, 0
-
-
-def check(name, ok, detail=""):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    print(("ok    " if ok else "FAIL  ") + name + (f": {str(detail)[:400]}" if detail and not ok else ""), flush=True)
+check = Checks()
 
 
 def call(*words):
-    return subprocess.run([str(TOOL), *map(str, words)], capture_output=True, text=True)
+    return run(TOOL, *words)
 
 
 def answers(name, words, code=0, out="", err=""):
@@ -132,8 +126,7 @@ def main():
         tmp = pathlib.Path(folder)
         for part in (help_and_tables, info_of_models, files_and_limits, progress):
             part(tmp)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return check.summary()
 
 
 if __name__ == "__main__":

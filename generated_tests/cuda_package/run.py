@@ -4,45 +4,24 @@ streams; the same bytes from everywhere. Every check prints one line; the last l
 
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnxruntime
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(ROOT / "generated_tests" / "package"))
+sys.path[:0] = [str(HERE.parent / "package"), str(HERE.parent / "python")]
 import models  # noqa: E402
 import precision  # noqa: E402
+from checks import ROOT, Checks, last_line, run  # noqa: E402
 
-TOOL = ROOT / "build" / "tc-emit"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
-passed, failed = 0, 0
-
-
-def check(name, ok, detail=""):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    print(("ok    " if ok else "FAIL  ") + name + (f": {detail}" if detail and not ok else ""), flush=True)
-    return ok
-
-
-def run(*command, **options):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
-
-
-def last_line(result):
-    lines = (result.stdout + result.stderr).strip().splitlines()
-    return next((line for line in lines if "error" in line), lines[-1] if lines else "no output")
+check = Checks()
 
 
 def emit(model, out, target, *flags, **options):
-    result = run(TOOL, "--quiet", "--target", target, *flags, model, "-o", out, **options)
-    if result.returncode:
-        check(f"emit {model.name} for {target}", False, last_line(result))
-    return out
+    return check.emit(model, out, "--target", target, *flags, **options)
 
 
 def build(package, folder, *flags):
@@ -167,8 +146,7 @@ def main():
             runs_right(work, model)
         swaps(work, digits, cnn)
         precisions(work)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return check.summary()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ everywhere, small diffs, quick on long graphs. Every check prints one line; the 
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,30 +12,13 @@ import onnx
 
 import models
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = ROOT / "build" / "tc-emit"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from checks import ROOT, TOOL, Checks, run  # noqa: E402
+
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
-passed, failed = 0, 0
-
-
-def check(name, ok, detail=""):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    print(("ok    " if ok else "FAIL  ") + name + (f": {detail}" if detail else ""), flush=True)
-    return ok
-
-
-def run(*command, cwd=None, env=None):
-    return subprocess.run([str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True)
-
-
-def emit(model, out, *flags, cwd=None, env=None, wrap=()):
-    result = run(*wrap, TOOL, "--quiet", *flags, model, "-o", out, cwd=cwd, env=env)
-    if result.returncode != 0:
-        check(f"emit {model.name}", False, result.stderr.strip())
-    return out
+check = Checks()
 
 
 def text_of(folder):
@@ -124,7 +106,7 @@ int main(void)
 
 def two_models_link(tmp, model_a, model_b):
     for name, model in (("a", model_a), ("b", model_b)):
-        emit(model, tmp / "two" / name, "--name", name)
+        check.emit(model, tmp / "two" / name, "--name", name)
     (tmp / "two" / "main.c").write_text(TWO_MODELS)
     files = [s for n in "ab" for s in sources(tmp / "two" / n) if s.name != "main.c"]
     command = ["gcc", "-std=gnu11", "-g", "-O1", "-fsanitize=thread", "-Itwo/a", "-Itwo/b", "two/main.c", *files]
@@ -167,7 +149,7 @@ def foreign_locale(tmp):
 
 
 def same_bytes_everywhere(tmp, model):
-    first = text_of(emit(model, tmp / "bytes1", "--name", "m"))
+    first = text_of(check.emit(model, tmp / "bytes1", "--name", "m"))
     check("a package has files", len(first) > 5)
     elsewhere = tmp / "somewhere else"
     elsewhere.mkdir()
@@ -179,12 +161,12 @@ def same_bytes_everywhere(tmp, model):
             # glibc fills what is allocated and freed: a byte that is read uninitialised changes.
             ("with other contents of memory", model, None, {**now, "MALLOC_PERTURB_": "165"}), ("with an empty environment", model, None, {})]
     for k, (label, path, cwd, env) in enumerate(ways):
-        again = text_of(emit(path, tmp / f"way{k}", "--name", "m", cwd=cwd, env=env))
+        again = text_of(check.emit(path, tmp / f"way{k}", "--name", "m", cwd=cwd, env=env))
         check(f"the same bytes {label}", again == first)
     fixed = ["setarch", "-R"] if run("setarch", "-R", "true").returncode == 0 else []
-    runs = [text_of(emit(model, tmp / f"run{k}", "--name", "m", wrap=fixed if k == 0 else [])) for k in range(9)]
+    runs = [text_of(check.emit(model, tmp / f"run{k}", "--name", "m", wrap=fixed if k == 0 else [])) for k in range(9)]
     check(f"the same bytes wherever memory lies (eight addresses{' and fixed ones' if fixed else ''})", all(r == first for r in runs))
-    third = emit(model, tmp / "bytes1", "--name", "m")
+    third = check.emit(model, tmp / "bytes1", "--name", "m")
     check("--check agrees with what was written", run(TOOL, "--check", "--name", "m", model, "-o", third).returncode == 0)
     (third / "m.c").write_text((third / "m.c").read_text() + "\n")
     changed = run(TOOL, "--check", "--name", "m", model, "-o", third)
@@ -203,14 +185,14 @@ def changed_lines(a, b):
 
 
 def diffs_are_small(tmp):
-    before = emit(models.chain(tmp / "before.onnx", 200), tmp / "before", "--name", "m")
+    before = check.emit(models.chain(tmp / "before.onnx", 200), tmp / "before", "--name", "m")
     worst = 0
     for place in (20, 100, 170):
-        after = emit(models.chain(tmp / f"after{place}.onnx", 200, inserted=place), tmp / f"after{place}", "--name", "m")
+        after = check.emit(models.chain(tmp / f"after{place}.onnx", 200, inserted=place), tmp / f"after{place}", "--name", "m")
         worst = max(worst, changed_lines(before, after))
-    check("a node inserted into a chain of 200 changes at most 40 lines", 0 < worst <= 40, f"worst of three places: {worst}")
-    one = text_of(emit(models.cnn(tmp / "trained.onnx", 1), tmp / "seed1", "--name", "m"))
-    two = text_of(emit(models.cnn(tmp / "trained.onnx", 2), tmp / "seed2", "--name", "m"))
+    check(f"a node inserted into a chain of 200 changes at most 40 lines: {worst}, the worst of three places", 0 < worst <= 40)
+    one = text_of(check.emit(models.cnn(tmp / "trained.onnx", 1), tmp / "seed1", "--name", "m"))
+    two = text_of(check.emit(models.cnn(tmp / "trained.onnx", 2), tmp / "seed2", "--name", "m"))
     differ = sorted(n for n in one if one[n] != two.get(n))
     check("new weights change no line of C", differ == ["m_weights.bin"], ", ".join(differ))
 
@@ -218,17 +200,17 @@ def diffs_are_small(tmp):
 def long_chains_are_quick(tmp):
     random = models.chain(tmp / "random.onnx", 20000)
     start = time.monotonic()
-    emit(random, tmp / "random", "--name", "m")
+    check.emit(random, tmp / "random", "--name", "m")
     # Twice the goal of 2 s: a shared machine may be at half speed.
     seconds = time.monotonic() - start
-    check("20,000 random nodes are emitted in at most 4 s", seconds <= 4, f"{seconds:.1f} s")
+    check(f"20,000 random nodes are emitted in at most 4 s: {seconds:.1f} s", seconds <= 4)
     # Layers repeat in real graphs: their kernels are shared, and only these are compiled.
     model = models.chain(tmp / "long.onnx", 20000, period=40)
-    package = emit(model, tmp / "long", "--name", "m")
+    package = check.emit(model, tmp / "long", "--name", "m")
     start = time.monotonic()
     built = run("make", "-j2", "-s", "-C", package, "CFLAGS=-O2")
     seconds = time.monotonic() - start
-    check("20,000 nodes of repeated layers are compiled at -O2 in at most 30 s", built.returncode == 0 and seconds <= 30, f"{seconds:.1f} s")
+    check(f"20,000 nodes of repeated layers are compiled at -O2 in at most 30 s: {seconds:.1f} s", built.returncode == 0 and seconds <= 30)
     limited = run("bash", "-c", f"ulimit -s 512; exec '{TOOL}' --quiet --name m '{model}' -o '{tmp / 'limited'}'")
     check("no deep recursion: a stack of 512 KiB is enough", limited.returncode == 0, limited.stderr[-200:])
 
@@ -240,7 +222,7 @@ def main():
         for model in (cnn, typed):
             for flags in ([], ["--single-file"], ["--cpu", "x86-64-v4"]):
                 label = " ".join([model.stem, *flags])
-                package = emit(model, tmp / label.replace(" ", "_"), *flags)
+                package = check.emit(model, tmp / label.replace(" ", "_"), *flags)
                 if "x86-64-v4" in flags:
                     continue
                 compiles_clean(package, label)
@@ -250,8 +232,7 @@ def main():
         same_bytes_everywhere(tmp, cnn)
         diffs_are_small(tmp)
         long_chains_are_quick(tmp)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return check.summary()
 
 
 if __name__ == "__main__":

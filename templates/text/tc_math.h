@@ -6,9 +6,6 @@
 #define TC_MATH_H
 #include "tc_simd.h"
 #include <math.h>
-#if TC_VL > 1 && defined(__SSE__)
-#  include <immintrin.h>
-#endif
 
 /* Any function of libm, lane by lane: TC_LANES(acosf, x), TC_LANES2(powf, x, y). */
 TC_INLINE tc_vf tc_lanes(float (*f)(float), tc_vf x)
@@ -24,15 +21,25 @@ TC_INLINE tc_vf tc_lanes2(float (*f)(float, float), tc_vf x, tc_vf y)
 #define TC_LANES(f, x)     tc_lanes(f, x)
 #define TC_LANES2(f, x, y) tc_lanes2(f, x, y)
 
-/* Correctly rounded. */
+/* Correctly rounded. Compilers know the instruction by names of their own; a header of intrinsics takes longer to read than
+ * a kernel to compile. */
+#if defined(__has_builtin)
+#  define TC_HAS(builtin) __has_builtin(builtin)
+#else
+#  define TC_HAS(builtin) 1  /* gcc before version 10 */
+#endif
 TC_INLINE tc_vf tc_sqrt(tc_vf x)
 {
-#if TC_VL == 16 && defined(__AVX512F__)
-  return (tc_vf)_mm512_maskz_sqrt_ps((__mmask16)0xffff, (__m512)x);
-#elif TC_VL == 8 && defined(__AVX__)
-  return (tc_vf)_mm256_sqrt_ps((__m256)x);
-#elif TC_VL == 4 && defined(__SSE__)
-  return (tc_vf)_mm_sqrt_ps((__m128)x);
+#if TC_VL > 1 && defined(__clang__) && TC_HAS(__builtin_elementwise_sqrt)
+  return __builtin_elementwise_sqrt(x);
+#elif TC_VL == 16 && defined(__AVX512F__) && defined(__clang__) && TC_HAS(__builtin_ia32_sqrtps512)
+  return __builtin_ia32_sqrtps512(x, 4);  /* 4: rounding as the machine is set */
+#elif TC_VL == 16 && defined(__AVX512F__) && TC_HAS(__builtin_ia32_sqrtps512_mask)
+  return __builtin_ia32_sqrtps512_mask(x, tc_zero(), -1, 4);
+#elif TC_VL == 8 && defined(__AVX__) && TC_HAS(__builtin_ia32_sqrtps256)
+  return __builtin_ia32_sqrtps256(x);
+#elif TC_VL == 4 && defined(__SSE__) && TC_HAS(__builtin_ia32_sqrtps)
+  return __builtin_ia32_sqrtps(x);
 #else
   return TC_LANES(sqrtf, x);
 #endif

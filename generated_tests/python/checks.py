@@ -1,0 +1,41 @@
+"""What drivers share that try a tool and tell one line for each promise: the tally, commands, and packages."""
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "build" / "tc-emit"
+
+
+class Checks:
+    """Counts promises that hold and promises that do not; calling it prints one of them."""
+
+    def __init__(self):
+        self.passed, self.failed = 0, 0
+
+    def __call__(self, name, ok, detail=""):
+        self.passed, self.failed = self.passed + bool(ok), self.failed + (not ok)
+        print(("ok    " if ok else "FAIL  ") + name + (f": {str(detail)[:400]}" if detail and not ok else ""), flush=True)
+        return ok
+
+    def emit(self, model, out, *flags, wrap=(), **options):
+        """Writes the package of a model into `out` and returns `out`; a refusal fails. `wrap`: words before the command."""
+        result = run(*wrap, TOOL, "--quiet", *flags, model, "-o", out, **options)
+        if result.returncode:
+            self(f"emit {Path(model).name} {' '.join(map(str, flags))}", False, last_line(result))
+        return out
+
+    def summary(self):
+        """Prints the last line; returns the exit status."""
+        print(f"{self.passed} passed, {self.failed} failed")
+        return 1 if self.failed or not self.passed else 0
+
+
+def run(*command, **options):
+    """A command, its words as text; returns what it printed and its exit status."""
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+
+
+def last_line(result):
+    """The line of an error, or the last one."""
+    lines = (result.stdout + result.stderr).strip().splitlines()
+    return next((line for line in lines if "error" in line), lines[-1] if lines else "no output")
