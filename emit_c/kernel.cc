@@ -99,6 +99,7 @@ class KernelPrinter {
     print_head_comment(out_, k_, cpu);
     if (!printer.parts.empty()) arguments_type();
     for (size_t i = 0; i < printer.parts.size(); i++) part(printer.parts[i], i);
+    text_.before = out_.take();
     out_.line(text_.prototype);
     open();
     if (!printer.parts.empty()) {
@@ -108,7 +109,7 @@ class KernelPrinter {
     }
     out_.raw_block(inner.text());
     close();
-    text_.body = out_.take();
+    text_.function = out_.take();
     return std::move(text_);
   }
 
@@ -241,9 +242,11 @@ std::string include_lines(const Needs& n, const std::string& dir) {
   return s;
 }
 
+std::string static_kernel(const KernelText& t) { return t.before + "static " + t.function; }
+
 std::string kernel_file(const KernelText& t, const std::string& prefix) {
   return std::string(kLicenseLine) + "\n#include \"../" + prefix + "_kernels.h\"\n" + include_lines(t.needs, "../") +
-         "\n" + t.body;
+         "\n" + t.before + t.function;
 }
 
 }  // namespace tc

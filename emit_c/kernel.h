@@ -1,4 +1,4 @@
-// One kernel as C: head comment, part functions, the function itself.
+// One kernel as text: head comment, helpers, the function itself.
 #pragma once
 #include <string>
 
@@ -10,8 +10,8 @@ namespace tc {
 
 struct KernelText {
   std::string prototype;  // without the semicolon
-  std::string body;       // head comment, helpers and function, without includes
-  std::string host;       // CUDA: the function that launches those of the body
+  std::string before;     // head comment and helpers: of C the parts that threads share, of CUDA the device's functions
+  std::string function;   // the function that the executor calls, without includes
   Needs needs;
 };
 
@@ -20,6 +20,9 @@ KernelText print_kernel(const Kernel& k, const std::string& prefix, const std::s
 
 /// The comment above a kernel: formula, what it computes, shapes and layouts, schedule for `target`.
 void print_head_comment(SourceWriter& out, const Kernel& k, const std::string& target);
+
+/// In a file with others: nothing of it is seen outside.
+std::string static_kernel(const KernelText& t);
 
 /// A whole file: license line, includes, text.
 std::string kernel_file(const KernelText& t, const std::string& prefix);

@@ -99,7 +99,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   files.push_back({x + ".h", api_header(p, n)});
   const std::string executor = executor_source(p, n, layout_id);
   if (o.single_file) {
-    files.push_back({x + ".c", single_file(p, n, executor, plan_header(p, n), kernels, support)});
+    files.push_back({x + ".c", single_file(n, executor, plan_header(p, n), kernels, support)});
   } else {
     files.push_back({x + ".c", executor});
     files.push_back({x + "_plan.h", plan_header(p, n)});

@@ -22,7 +22,7 @@ std::string without_includes(const std::string& text) {
 
 }  // namespace
 
-std::string single_file(const Program& p, const ProgramNames& n, const std::string& executor, const std::string& plan,
+std::string single_file(const ProgramNames& n, const std::string& executor, const std::string& plan,
                         const std::vector<KernelText>& kernels, std::set<std::string>& support) {
   std::string s = std::string(kLicenseLine) + "\n#include \"" + n.lower + ".h\"\n\n";
   // clang warns of unused inline functions in a file that is compiled; not every model needs all of the support text
@@ -35,18 +35,7 @@ std::string single_file(const Program& p, const ProgramNames& n, const std::stri
   for (const char* f : {"tc_tail.h", "tc_math.h", "tc_scalar.h", "tc_parallel.h"}) support.erase(f);
   if (all.math) s += "#include <math.h>\n";
   s += without_includes(plan) + "\n";
-  for (const KernelText& k : kernels) {
-    std::string body = k.body;
-    const size_t at = body.rfind(k.prototype + "\n{");
-    SourceWriter wrapped;  // the definition may have been wrapped at commas
-    wrapped.line(k.prototype);
-    const std::string head = wrapped.text();
-    const size_t found = at != std::string::npos ? at : body.rfind(head);
-    check(found != std::string::npos, "a kernel's text holds its prototype");
-    body.insert(found, "static ");
-    s += body + "\n";
-  }
-  (void)p;
+  for (const KernelText& k : kernels) s += static_kernel(k) + "\n";
   return s + without_includes(executor);
 }
 

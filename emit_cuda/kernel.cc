@@ -18,9 +18,9 @@ class CudaKernelPrinter {
     print_head_comment(out_, k_, arch);
     for (const DeviceFunction& f : k_.device) device_function(f);
     text_.prototype = "cudaError_t " + full_ + "(" + host_parameters() + ")";
-    text_.body = out_.take();
+    text_.before = out_.take();
     host_function();
-    text_.host = out_.take();
+    text_.function = out_.take();
     return std::move(text_);
   }
 
@@ -152,9 +152,9 @@ std::string cuda_kernel_file(const KernelText& t, const std::string& prefix, boo
   needs.math = needs.parallel = false;  // tc_cuda.h has the functions
   std::string s = std::string(kLicenseLine) + "\n";
   if (jit) s += "#ifndef TC_LAUNCH_ONLY\n";
-  s += "#include \"../tc_cuda.h\"\n" + include_lines(needs, "../") + "\n" + t.body;
+  s += "#include \"../tc_cuda.h\"\n" + include_lines(needs, "../") + "\n" + t.before;
   if (jit) s += "#endif\n";
-  return s + "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n\n" + t.host + "#endif\n";
+  return s + "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n\n" + t.function + "#endif\n";
 }
 
 }  // namespace tc

@@ -36,7 +36,7 @@ std::string single_cuda_file(const Program& p, const ProgramNames& n, std::strin
     needs.runtime |= k.needs.runtime;
     needs.scalar |= k.needs.scalar;
     needs.types |= k.needs.types;
-    text += "\n" + k.body + "static " + k.host;
+    text += "\n" + static_kernel(k);
   }
   auto put = [&](const std::string& line, const std::string& with) {
     const size_t at = executor.find(line);
