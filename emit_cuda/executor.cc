@@ -144,9 +144,6 @@ class Segments {
     control_.line(loop_header(l, names, l.trip_count ? "d.host->count" : to_text(l.trips), true, "d.host->condition"));
     control_.indent();
     if (l.declared >= 0) control_.line("if (" + names.counter + " == " + to_text(l.declared) + ") return wrong_trips(d);");
-    if (l.iteration)
-      control_.line("TRY(cudaMemcpyAsync(" + operand(*l.iteration) + ", &" + names.counter + ", sizeof " + names.counter +
-                    ", cudaMemcpyHostToDevice, stream));");
     control_.dedent();
     block(l.body);
     control_.line("}");

@@ -78,7 +78,7 @@ struct LoopStep {
   std::optional<Operand> trip_count;  // I64, one element, read before the first iteration; neither: no limit
   std::optional<Operand> start;       // a bool tensor of one element, read before the first iteration
   bool may_end = false;               // the body has a ContinueStep
-  std::optional<Operand> iteration;   // an I64 slot of one element that is i in the body
+  std::optional<Operand> iteration;   // C: an I64 slot of one element that the executor sets to i
   int64_t declared = -1;              // as many iterations as the shapes of the results say, or the run fails; -1: any
   bool in_graph = false;              // CUDA: takes no decision of the host, captured with what is around it
   std::vector<Step> body;

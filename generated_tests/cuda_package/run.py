@@ -103,6 +103,15 @@ def runs_right(work, model):
         check(f"{model.stem}: no race, no access out of bounds, nothing uninitialised", result.returncode == 0, last_line(result))
 
 
+def counts_iterations(work):
+    """A loop whose results have a declared size runs exactly that often, or the run fails."""
+    model = models.stacked(work / "stacked.onnx")
+    is_clean(work, model)
+    if build(emit(model, work / "stacked_package", "cuda"), work / "stacked_checked", "-DTC_CUDA_CHECK=ON"):
+        for right, words in models.wrong_trips(model, work, work / "stacked_checked" / "stacked", {**os.environ, "TC_CUDA_STREAM": "late"}):
+            check(words, right)
+
+
 def is_clean(work, model):
     package = emit(model, work / f"{model.stem}_clean", "cuda")
     for compiler in ("g++", "clang++"):
@@ -142,7 +151,10 @@ def main():
         same_bytes(work, cnn)
         is_clean(work, cnn)
         single_file(work, models.decision(work / "decision.onnx"))
-        for model in (cnn, models.mixed_types(work / "mixed.onnx"), work / "decision.onnx"):
+        loops = models.loops(work / "loops.onnx")
+        is_clean(work, loops)
+        counts_iterations(work)
+        for model in (cnn, models.mixed_types(work / "mixed.onnx"), work / "decision.onnx", loops):
             runs_right(work, model)
         swaps(work, digits, cnn)
         precisions(work)

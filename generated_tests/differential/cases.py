@@ -279,6 +279,9 @@ def loop_cases():
         y = If (up) <then_branch = yes () => (float[5] a) {
             a = Loop (m, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] o) { o = Add(s, x)  on = Identity(c) }> },
           else_branch = no () => (float[5] b) { b = Neg(x) }>""", {"x": np.float32([0.5, 1, -0.25, 2, 1]), "m": np.int64(4)}, {"zero": np.float32(0)})
+    yield Case("loop_numbers", """
+        last, all, again = Loop (m, , n) <body = t (int64 i, bool c, int64 s) => (bool on, int64 next, int64 o, int64 p) {
+          on = Identity(c)  next = Identity(i)  o = Identity(i)  p = Add(i, s) }>""", {"m": np.int64(7), "n": np.int64(40)}, outputs=("last", "all", "again"))
     yield Case("loop_long", "y = Loop (n, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] o) "
                "{ f = Cast <to = 1> (i)  g = Mul(f, small)  a = Add(s, g)  o = Mul(a, keep)  on = Identity(c) }>", {"x": (5,)},
                {"n": np.int64(3000), "small": np.float32(1e-3), "keep": np.float32(0.99)})

@@ -1,7 +1,10 @@
 """Small models of the package tests, built with onnx.helper and seeded numbers."""
 
+import subprocess
+
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 from onnx import TensorProto as T
 from onnx import helper, numpy_helper
@@ -86,6 +89,62 @@ def decision(path):
                   else_branch=branch("else", [node("Neg", ["h"], ["n"])], "n")),
              node("MatMul", ["chosen", "w"], ["y"], name="after")]
     return save(path, nodes, [("x", f32, [4, 6])], [("y", f32, [4, 6])], init)
+
+
+def of_text(path, text, initializers=()):
+    """A model from ONNX's text syntax."""
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]>\n' + text)
+    model.graph.initializer.extend(initializers)
+    onnx.save(model, path)
+    return path
+
+
+def loops(path):
+    """Loops of every kind: until the data says so, as often as the data says, of known length, one in the other, a decision inside."""
+    rng = np.random.RandomState(7)
+    return of_text(path, """loops (float[4,6] x, float[5,6] s) => (float[4,6] root, int64 steps, float[4,6] last, float[3,4,6] parts, float[4,6] state, float[4,5] sums)
+        <int64 zero = {0}, int64 one = {1}, int64 three = {3}, float eps = {0.001}, float half = {0.5}, float none = {0}> {
+      positive = Exp (x)
+      root, steps = Loop (, , positive, zero) <body = newton (int64 i, bool c, float[4,6] r, int64 n) => (bool go, float[4,6] r2, int64 n2) {
+        q = Div (positive, r)  sum = Add (r, q)  r2 = Mul (sum, half)  d = Sub (r2, r)  e = Abs (d)  m = ReduceMax <keepdims = 0> (e)
+        go = Greater (m, eps)  n2 = Add (n, one) }>
+      nothing = Sub (steps, steps)  trips = Add (nothing, three)
+      last, parts = Loop (trips, , root) <body = outer (int64 i2, bool c2, float[4,6] p) => (bool go2, float[4,6] p2, float[4,6] part) {
+        f = Cast <to = 1> (i2)
+        a, b = Loop (three, , p, x) <body = inner (int64 j, bool c3, float[4,6] u, float[4,6] v) => (bool go3, float[4,6] v3, float[4,6] w) {
+          go3 = Identity (c3)  v3 = Identity (v)  g = Cast <to = 1> (j)  t = Add (u, g)  w = Tanh (t) }>
+        total = ReduceSum <keepdims = 0> (a)  large = Greater (total, none)
+        part = If (large) <then_branch = yes () => (float[4,6] y1) { y1 = Add (a, f) }, else_branch = no () => (float[4,6] y2) { y2 = Sub (b, f) }>
+        p2 = MatMul (part, w6)  go2 = Identity (c2) }>
+      state, sums = Scan (x, s) <num_scan_inputs = 1, scan_input_directions = [1], scan_output_axes = [1], body = cell (float[4,6] h, float[6] xs) => (float[4,6] h2, float[4] o) {
+        k = MatMul (h, w6)  k2 = Add (k, xs)  h2 = Tanh (k2)  o = ReduceSum <keepdims = 0> (h2, axis) }>
+    }""", [weights(rng, "w6", 6, 6), numpy_helper.from_array(np.array([1]), "axis")])
+
+
+def stacked(path):
+    """As many results as the input says; the model declares five."""
+    return of_text(path, """stacked (int64 trips, float[3] x) => (float[3] y, float[5,3] all) {
+      y, all = Loop (trips, , x) <body = b (int64 i, bool c, float[3] s) => (bool go, float[3] t, float[3] part) {
+        go = Identity (c)  f = Cast <to = 1> (i)  t = Add (s, f)  part = Neg (s) }> }""")
+
+
+def wrong_trips(model, work, program, env=None):
+    """[(whether it is right, words)]: runs of `stacked` with too few, enough and too many iterations."""
+    told = []
+    for trips in (4, 5, 6):
+        io = work / f"{model.stem}_{trips}"
+        io.mkdir()
+        np.save(io / "input_0.npy", np.int64(trips))
+        np.save(io / "input_1.npy", np.float32([1, 2, 3]))
+        result = subprocess.run([str(program), "--inputs", str(io), "--outputs", str(io)], capture_output=True, text=True, env=env)
+        text = result.stdout + result.stderr
+        if trips == 5:
+            rows = np.float32([0, 0, 1, 3, 6])[:, None] + np.float32([1, 2, 3])
+            right = result.returncode == 0 and np.array_equal(np.load(io / "output_1.npy"), -rows)
+        else:
+            right = result.returncode == 1 and "more or fewer times than the shapes" in text
+        told.append((right, f"{trips} iterations where 5 are declared: exit code {result.returncode} {text.strip()[-200:]}"))
+    return told
 
 
 def reference(model, folder, seed=0):

@@ -60,6 +60,18 @@ def runs_sanitized(package, name, io):
             program.unlink()
 
 
+def counts_iterations(tmp):
+    """A loop whose results have a declared size runs exactly that often, or the run fails."""
+    model = models.stacked(tmp / "stacked.onnx")
+    package = emit(model, tmp / "stacked")
+    compiles_clean(package, "stacked")
+    program = package / "sanitized"
+    built = run("gcc", "-std=gnu11", *SANITIZE, "-I.", *[s.relative_to(package) for s in sources(package)], "stacked_weights.S", "-lm", "-o", program, cwd=package)
+    if check("stacked under sanitizers", built.returncode == 0, built.stderr.strip()[:300]):
+        for right, words in models.wrong_trips(model, tmp, program):
+            check(words, right)
+
+
 TWO_MODELS = r"""
 #include "a.h"
 #include "b.h"
@@ -227,6 +239,11 @@ def main():
                     continue
                 compiles_clean(package, label)
             runs_sanitized(tmp / model.stem, model.stem, models.reference(model, tmp / (model.stem + "_io")))
+        loops = models.loops(tmp / "loops.onnx")
+        package = emit(loops, tmp / "loops")
+        compiles_clean(package, "loops")
+        runs_sanitized(package, "loops", models.reference(loops, tmp / "loops_io"))
+        counts_iterations(tmp)
         symbols_are_prefixed(tmp / "cnn", "cnn")
         two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5))
         same_bytes_everywhere(tmp, cnn)

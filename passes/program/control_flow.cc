@@ -6,6 +6,8 @@
 // Copies at the end happen as if at once: states may swap.
 #include <algorithm>
 
+#include "ir/loop/build.h"
+#include "ir/loop/print.h"
 #include "ir/ops/regions.h"
 #include "passes/program/program_builder.h"
 
@@ -31,12 +33,6 @@ int64_t graph_nodes(const std::vector<Step>& steps) {
   return n;
 }
 
-struct Move {
-  Operand from, to;
-  int64_t bytes;
-  const Value* state;
-};
-
 }  // namespace
 
 // The tensors of a loop's states; kNone for a state that nobody reads.
@@ -44,6 +40,21 @@ struct ProgramBuilder::States {
   std::vector<Operand> places;
   std::vector<const Value*> inputs;  // of the body
   bool commented = false;            // a copy before the loop shows the origins
+};
+
+struct ProgramBuilder::Move {
+  Operand from, to;
+  int64_t bytes;
+  const Value* state;
+};
+
+// What the end of an iteration does.
+struct ProgramBuilder::End {
+  const States* states;
+  size_t first;                                  // of the body's outputs that are next states
+  std::vector<CopyStep> parts;                   // this iteration's parts of what is stacked
+  const Value* condition = nullptr;              // of the body, to go on
+  std::optional<Operand> number = std::nullopt;  // counts up
 };
 
 // Tensors without elements may be null pointers: nothing is copied.
@@ -117,29 +128,8 @@ ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_
   return s;
 }
 
-// Outputs `first`... of the body are the next states, `parts` are copies that this iteration still has to make. What is
-// read from a state's old tensor is read before the new state gets there.
-void ProgramBuilder::end_iteration(const States& states, Graph& body, size_t first, const std::vector<CopyStep>& parts,
-                                   const Value* condition, std::vector<Step>& steps) {
-  std::vector<Move> moves;
-  for (size_t k = 0; k < states.places.size(); k++) {
-    const Value* next = body.outputs().at(first + k);
-    if (states.places[k].index < 0) continue;
-    const Move m{operand_of(next), states.places[k], byte_size(*next), states.inputs[k]};
-    if (!same(m.from, m.to) && m.bytes > 0) moves.push_back(m);
-  }
-  auto overwritten = [&](const Operand& o) {
-    return std::any_of(moves.begin(), moves.end(), [&](const Move& m) { return same(m.to, o); });
-  };
-  auto rest = [&](bool before) {
-    for (const CopyStep& c : parts)
-      if (overwritten(c.from) == before) add_part(steps, c);
-    if (!condition || overwritten(operand_of(condition)) != before) return;
-    step_++;
-    steps.push_back({ContinueStep{operand_of(condition)}});
-  };
-  rest(true);
-  std::vector<Move> pending = moves;
+// Copies as if all were made at once.
+void ProgramBuilder::move_states(std::vector<Move> pending, std::vector<Step>& steps) {
   while (!pending.empty()) {
     auto is_read = [&](const Move& m) {
       return std::any_of(pending.begin(), pending.end(), [&](const Move& o) { return same(o.from, m.to); });
@@ -156,6 +146,34 @@ void ProgramBuilder::end_iteration(const States& states, Graph& body, size_t fir
     add_copy(steps, free->from, free->to, free->bytes);
     pending.erase(free);
   }
+}
+
+// Next states and parts get where they belong. What is read from a state's old tensor is read before the new state gets
+// there.
+void ProgramBuilder::end_iteration(Node& n, const End& end, std::vector<Step>& steps) {
+  const Graph& body = *n.regions.at(0);
+  const States& states = *end.states;
+  std::vector<Move> moves;
+  for (size_t k = 0; k < states.places.size(); k++) {
+    const Value* next = body.outputs().at(end.first + k);
+    if (states.places[k].index < 0) continue;
+    const Move m{operand_of(next), states.places[k], byte_size(*next), states.inputs[k]};
+    if (!same(m.from, m.to) && m.bytes > 0) moves.push_back(m);
+  }
+  auto overwritten = [&](const Operand& o) {
+    return (end.number && same(*end.number, o)) ||
+           std::any_of(moves.begin(), moves.end(), [&](const Move& m) { return same(m.to, o); });
+  };
+  auto rest = [&](bool before) {
+    for (const CopyStep& c : end.parts)
+      if (overwritten(c.from) == before) add_part(steps, c);
+    if (!end.condition || overwritten(operand_of(end.condition)) != before) return;
+    step_++;
+    steps.push_back({ContinueStep{operand_of(end.condition)}});
+  };
+  rest(true);
+  move_states(moves, steps);
+  if (end.number) count(n, *end.number, steps);
   rest(false);
 }
 
@@ -170,26 +188,53 @@ void ProgramBuilder::end_loop(LoopStep s, const Node& n, const States& states, c
   steps.push_back({std::move(s)});
 }
 
-// The tensor that holds the number of the iteration. A captured loop has no host that could write it: there it is
-// copied from a table.
-void ProgramBuilder::number_iterations(LoopStep& s, const Value* number) {
-  if (!s.in_graph || !s.iteration) return;
-  MutableTensor table = new_tensor(DType::I64, {s.trips});
-  for (int64_t i = 0; i < s.trips; i++) table.as<int64_t>()[i] = i;
-  CopyStep c;
-  c.from = {Operand::Kind::Weight,
-            add_weight(*number, std::make_shared<TensorData>(std::move(table.data)), "table", "")};
-  c.to = *s.iteration;
-  c.bytes = info(DType::I64).bytes;
-  c.part = CopyStep::Part::From;
-  c.parts = s.trips;
-  s.body.insert(s.body.begin(), Step{std::move(c)});
-  s.iteration.reset();
+// Fills the tensor with the number of the iteration before the body reads it. In C the executor does. On CUDA no host
+// does, whose copies would have to wait: a captured loop copies it from a table, any other one counts on the device.
+void ProgramBuilder::begin_number(LoopStep& s, const Value& name, const Operand& number, std::vector<Step>& steps) {
+  const int64_t bytes = info(DType::I64).bytes;
+  if (!cx_.target.is_cuda()) {
+    s.iteration = number;
+  } else if (s.in_graph) {
+    MutableTensor table = new_tensor(DType::I64, {s.trips});
+    for (int64_t i = 0; i < s.trips; i++) table.as<int64_t>()[i] = i;
+    CopyStep c;
+    c.from = {Operand::Kind::Weight,
+              add_weight(name, std::make_shared<TensorData>(std::move(table.data)), "table", "")};
+    c.to = number;
+    c.bytes = bytes;
+    c.part = CopyStep::Part::From;
+    c.parts = s.trips;
+    s.body.insert(s.body.begin(), Step{std::move(c)});
+  } else {
+    const int zero = add_weight(name, scalar_constant(DType::I64, 0), "first", "");
+    add_copy(steps, {Operand::Kind::Weight, zero}, number, bytes);
+  }
 }
 
-bool ProgramBuilder::fits_graph(const LoopStep& s) const {
+// number = number + 1, on the device.
+void ProgramBuilder::count(Node& n, const Operand& number, std::vector<Step>& steps) {
+  TensorFn fn;
+  fn.inputs = {make_buffer("i", DType::I64, {})};
+  fn.outputs = {make_buffer("next", DType::I64, {})};
+  Stage s;
+  s.name = "count";
+  s.values = {load(fn.inputs[0], {}) + make_int(DType::I64, 1)};
+  s.outputs = fn.outputs;
+  fn.stages = {s};
+  Call c;
+  c.kernel = compile(fn, {false}, to_text(fn), n).kernel;
+  check(p_.kernels[size_t(c.kernel)].params.size() == 2, "counting needs no more than two numbers");
+  step_++;
+  const Operand next = new_slot(n.regions[0]->inputs()[0]->name, "next", DType::I64, {});
+  c.operands = {number, next};
+  steps.push_back({std::move(c)});
+  add_copy(steps, next, number, info(DType::I64).bytes);
+}
+
+// `copies`: how many more copies will end its iterations at most.
+bool ProgramBuilder::fits_graph(const LoopStep& s, size_t copies) const {
   if (!cx_.target.is_cuda() || s.trips < 0 || s.trip_count || s.start || s.may_end) return false;
-  const int64_t nodes = graph_nodes(s.body) + 1;
+  const int64_t nodes = graph_nodes(s.body) + int64_t(copies);
   return nodes <= kGraphNodes && s.trips <= kGraphNodes / nodes;
 }
 
@@ -220,12 +265,16 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
     parts.push_back(std::move(c));
   }
   const Value* number = body.inputs()[0];
-  if (number->is_used()) s.iteration = place_[number] = new_slot(number->name, "", DType::I64, {});
+  const Operand at = number->is_used() ? new_slot(number->name, "", DType::I64, {}) : kNone;
+  if (at.index >= 0) alive.push_back(place_[number] = at);
   add_nodes(body, s.body);
   for (CopyStep& c : parts) c.from = operand_of(body.outputs()[size_t(c.from.index)]);
-  end_iteration(states, body, 1, parts, facts.asks_end ? body.outputs()[0] : nullptr, s.body);
-  s.in_graph = fits_graph(s);
-  number_iterations(s, number);
+  s.in_graph = fits_graph(s, 2 * count + parts.size() + 1);
+  if (at.index >= 0) begin_number(s, *number, at, steps);
+  End end{.states = &states, .first = 1, .parts = parts};
+  if (facts.asks_end) end.condition = body.outputs()[0];
+  if (at.index >= 0 && cx_.target.is_cuda() && !s.in_graph) end.number = at;
+  end_iteration(n, end, s.body);
   end_loop(std::move(s), n, states, alive, steps);
 }
 
@@ -272,8 +321,8 @@ void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
     c.parts = s.trips;
     parts.push_back(std::move(c));
   }
-  end_iteration(states, body, 0, parts, nullptr, s.body);
-  s.in_graph = fits_graph(s);
+  s.in_graph = fits_graph(s, 2 * count + parts.size() + 1);
+  end_iteration(n, {.states = &states, .first = 0, .parts = parts}, s.body);
   end_loop(std::move(s), n, states, alive, steps);
 }
 

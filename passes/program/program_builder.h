@@ -24,6 +24,8 @@ class ProgramBuilder {
     std::string prologue_key;
   };
   struct States;
+  struct Move;
+  struct End;
 
   void assign_outputs(const Graph& g);
   void copy_remaining_outputs(Graph& g);
@@ -53,12 +55,13 @@ class ProgramBuilder {
   void add_scan(Node& n, std::vector<Step>& steps);
   States begin_states(Node& n, size_t first, size_t count, size_t first_in_body, std::vector<Step>& steps);
   std::vector<Operand> captures(Node& n);
-  void end_iteration(const States& states, Graph& body, size_t first, const std::vector<CopyStep>& parts,
-                     const Value* condition, std::vector<Step>& steps);
+  void move_states(std::vector<Move> pending, std::vector<Step>& steps);
+  void end_iteration(Node& n, const End& end, std::vector<Step>& steps);
   void end_loop(LoopStep s, const Node& n, const States& states, const std::vector<Operand>& alive,
                 std::vector<Step>& steps);
-  void number_iterations(LoopStep& s, const Value* number);
-  bool fits_graph(const LoopStep& s) const;
+  void begin_number(LoopStep& s, const Value& name, const Operand& number, std::vector<Step>& steps);
+  void count(Node& n, const Operand& number, std::vector<Step>& steps);
+  bool fits_graph(const LoopStep& s, size_t copies) const;
 
   PassContext& cx_;
   Program p_;
