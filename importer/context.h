@@ -93,6 +93,7 @@ bool load_model(Context& c, onnx::ModelProto& m);         // load.cc
 void validate_model(Context& c, onnx::ModelProto& m);     // validate.cc
 void load_tensors(Context& c, onnx::ModelProto& m);       // tensors.cc
 void bind_dims(Context& c, onnx::ModelProto& m);          // bind_dims.cc
+void replace_maps(Context& c, onnx::ModelProto& m);        // zip_maps.cc
 bool inline_functions(Context& c, onnx::ModelProto& m);   // inline_functions.cc
 bool convert_to_newest(Context& c, onnx::ModelProto& m);  // convert.cc
 void infer_shapes(Context& c, onnx::ModelProto& m);       // convert.cc

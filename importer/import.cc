@@ -32,6 +32,7 @@ bool prepare(Context& c, onnx::ModelProto& m) {
   if (c.errors == 0) {
     load_tensors(c, m);
     bind_dims(c, m);
+    replace_maps(c, m);
   } else {
     // Structure and weights are independent: both are reported in one run.
     load_tensors(c, m);

@@ -10,7 +10,9 @@ import onnx
 import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
-OPSET = 21
+import ml_cases
+
+OPSET, OPSET_ML = 21, 4
 NAMES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.int64): "int64",
          np.dtype(np.int32): "int32", np.dtype(np.int8): "int8", np.dtype(np.uint8): "uint8", np.dtype(bool): "bool",
          np.dtype(np.float16): "float16"}
@@ -48,7 +50,8 @@ class Case:
             value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(dtype), shape))
             if not output_types:
                 value.ClearField("type")
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_ML)],
+                                 ir_version=10)
 
 
 def ints(*values):
@@ -306,5 +309,6 @@ def all_cases():
     cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases,
                                  loop_cases)
              for case in family()]
+    cases += ml_cases.ml_cases(Case)
     assert len({case.name for case in cases}) == len(cases)
     return cases

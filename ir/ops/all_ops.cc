@@ -20,9 +20,9 @@ bool before(const OpRow* a, std::string_view domain, std::string_view name) {
 
 Table make_table() {
   Table t;
-  for (OpFamily (*family)() :
-       {elementwise_ops, reduction_ops, movement_ops, generator_ops, contraction_ops, window_ops, normalization_ops,
-        recurrent_ops, attention_ops, quantization_ops, microsoft_ops, control_ops, internal_ops})
+  for (OpFamily (*family)() : {elementwise_ops, reduction_ops, movement_ops, generator_ops, contraction_ops, window_ops,
+                               normalization_ops, recurrent_ops, attention_ops, quantization_ops, microsoft_ops,
+                               ml_feature_ops, ml_linear_ops, ml_tree_ops, ml_svm_ops, control_ops, internal_ops})
     for (OpRow& row : family()) t.rows.push_back(std::move(row));
   for (const OpRow& row : t.rows) t.in_order.push_back(&row);
   t.by_name = t.in_order;

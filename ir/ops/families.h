@@ -15,6 +15,10 @@ OpFamily recurrent_ops();      // LSTM, GRU, RNN
 OpFamily attention_ops();      // Attention, RotaryEmbedding
 OpFamily quantization_ops();   // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, QLinear*
 OpFamily microsoft_ops();      // domain com.microsoft: what ONNX Runtime's tools write
+OpFamily ml_feature_ops();     // domain ai.onnx.ml: preparation of features, labels
+OpFamily ml_linear_ops();      // domain ai.onnx.ml: linear models
+OpFamily ml_tree_ops();        // domain ai.onnx.ml: ensembles of decision trees
+OpFamily ml_svm_ops();         // domain ai.onnx.ml: support vector machines
 OpFamily control_ops();        // If, Loop, Scan, Identity
 OpFamily internal_ops();       // domain "tc": what passes insert (fused, packed layouts)
 

@@ -3,6 +3,7 @@
 // sizes are known) and is small is evaluated on the spot, so that Reshape, Expand, Slice and Resize get constant
 // operands.
 //   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
+// An operator whose row has an expansion becomes the operators that this inserts.
 // An If with a constant condition becomes the branch it takes. Constants that a body captures move into the body. The
 // condition that a Loop hands to its body is true there. A state that no iteration changes becomes a capture.
 //
@@ -61,8 +62,17 @@ class Sweep {
     const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
     if (!n->regions.empty()) regions(g, n);
     if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
+    if (expand(g, n)) return;
     infer_types(g, *n);
     if (n->regions.empty()) fold_node(g, n, kSmallBytes);
+  }
+
+  /// Rewrites a node whose operator's row says how; the nodes that it becomes have types.
+  static bool expand(Graph& g, Node* n) {
+    const OpRow* row = find_op(n->domain, n->op);
+    if (!row || !row->expand || !row->expand(g, n)) return false;
+    erase_unused(g, n);
+    return true;
   }
 
   /// Replaces an If by the nodes of one branch; returns the first of them, which the sweep has still to see.

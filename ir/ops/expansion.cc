@@ -1,0 +1,116 @@
+#include "ir/ops/expansion.h"
+
+namespace tc {
+
+namespace {
+
+[[noreturn]] void refuse(const Node& n, std::string code, ExitCode exit, const std::string& why) {
+  Diagnostic d{std::move(code), exit, {}, why, {}, false};
+  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
+  d.loc.op = n.op;
+  throw Error(std::move(d));
+}
+
+template <class T>
+T attr_or_default(const Node& n, const OpRow* row, const std::string& name) {
+  const auto it = n.attrs.find(name);
+  if (it != n.attrs.end())
+    if (const T* v = std::get_if<T>(&it->second)) return *v;
+  for (const AttrSpec& a : row->attrs)
+    if (a.name == name)
+      if (const T* v = std::get_if<T>(&a.otherwise)) return *v;
+  return T{};
+}
+
+}  // namespace
+
+Dims dims_of_type(const Value* v) { return static_dims(v->type.shape); }
+
+Value* Expansion::in(size_t k) const {
+  Value* v = k < n_->inputs.size() ? n_->inputs[k] : nullptr;
+  if (!v) reject("operand " + to_text(int64_t(k)) + " is missing");
+  if (!v->type.is_static_tensor() || v->type.dtype == DType::String)
+    unsupported("the element type or the sizes of operand " + to_text(int64_t(k)) +
+                " cannot be compiled: " + to_text(v->type));
+  return v;
+}
+
+int64_t Expansion::attr_int(const std::string& name) const { return attr_or_default<int64_t>(*n_, row_, name); }
+float Expansion::attr_float(const std::string& name) const { return attr_or_default<float>(*n_, row_, name); }
+std::string Expansion::attr_string(const std::string& name) const {
+  return attr_or_default<std::string>(*n_, row_, name);
+}
+std::vector<float> Expansion::attr_floats(const std::string& name) const {
+  return attr_or_default<std::vector<float>>(*n_, row_, name);
+}
+std::vector<std::string> Expansion::attr_strings(const std::string& name) const {
+  return attr_or_default<std::vector<std::string>>(*n_, row_, name);
+}
+Constant Expansion::attr_tensor(const std::string& name) const { return attr_or_default<Constant>(*n_, row_, name); }
+
+ModelText Expansion::derived(std::string_view suffix) const {
+  for (const Value* v : n_->outputs)
+    if (v) return ModelText(v->name.raw() + std::string(suffix));
+  return ModelText(std::string(suffix));
+}
+
+Value* Expansion::constant(Constant c, std::string_view suffix) const {
+  return g_.add_constant(derived(suffix), std::move(c));
+}
+
+Value* Expansion::floats(DType t, Dims dims, const std::vector<double>& v, std::string_view suffix) const {
+  check(num_elements(dims) == int64_t(v.size()), "Expansion::floats: one number per element");
+  if (t == DType::F64) return constant(make_constant(t, std::move(dims), v.data()), suffix);
+  check(t == DType::F32, "Expansion::floats: f32 or f64");
+  const std::vector<float> narrow(v.begin(), v.end());
+  return constant(make_constant(t, std::move(dims), narrow.data()), suffix);
+}
+
+Value* Expansion::ints(DType t, Dims dims, const std::vector<int64_t>& v, std::string_view suffix) const {
+  check(num_elements(dims) == int64_t(v.size()), "Expansion::ints: one number per element");
+  if (t == DType::I64) return constant(make_constant(t, std::move(dims), v.data()), suffix);
+  check(t == DType::I32, "Expansion::ints: i32 or i64");
+  const std::vector<int32_t> narrow(v.begin(), v.end());
+  return constant(make_constant(t, std::move(dims), narrow.data()), suffix);
+}
+
+Value* Expansion::op(std::string name, std::vector<Value*> in, std::string_view suffix, Attrs attrs,
+                     std::string domain) const {
+  Node* n = g_.insert(n_, std::move(name), std::move(in), {derived(suffix)}, std::move(attrs), std::move(domain));
+  n->name = n_->name;
+  n->origins = n_->origins;
+  infer_types(g_, *n);
+  return n->outputs[0];
+}
+
+Value* Expansion::cast(DType t, Value* x, std::string_view suffix) const {
+  if (x->type.dtype == t) return x;
+  // Cast names types by ONNX's numbers.
+  constexpr int64_t kFloat = 1, kInt64 = 7, kDouble = 11;
+  check(t == DType::F32 || t == DType::F64 || t == DType::I64, "Expansion::cast: f32, f64 or i64");
+  return op("Cast", {x}, suffix, {{"to", t == DType::F32 ? kFloat : t == DType::F64 ? kDouble : kInt64}});
+}
+
+Value* Expansion::reshape(Value* x, const Dims& dims, std::string_view suffix) const {
+  if (dims_of_type(x) == dims) return x;
+  return op("Reshape", {x, constant(int64_constant(dims), std::string(suffix) + "_shape")}, suffix);
+}
+
+void Expansion::finish(size_t k, Value* v) const {
+  Value* from = n_->outputs.at(k);
+  check(v->producer != nullptr, "Expansion::finish: a value without a producer");
+  if (g_.is_output(v) || v->producer->id < n_->id) {
+    Node* copy = g_.insert(n_, "Identity", {v}, {from->name});
+    copy->name = n_->name;
+    copy->origins = n_->origins;
+    infer_types(g_, *copy);
+    v = copy->outputs[0];
+  }
+  v->name = from->name;
+  g_.replace_uses(from, v);
+}
+
+void Expansion::reject(const std::string& why) const { refuse(*n_, "TC0201", ExitCode::Rejected, why); }
+void Expansion::unsupported(const std::string& why) const { refuse(*n_, "TC0301", ExitCode::Unsupported, why); }
+
+}  // namespace tc

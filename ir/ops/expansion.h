@@ -1,0 +1,58 @@
+// Operators that are rewritten into simpler ones before anything else looks at them: what an `expand` of a row builds
+// its nodes with.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/ops/op.h"
+
+namespace tc {
+
+/// Inserts nodes before the node that they replace. Their types are inferred at once; names derive from the node's
+/// first output.
+class Expansion {
+ public:
+  Expansion(Graph& g, Node* n) : g_(g), n_(n), row_(find_op(n->domain, n->op)) {}
+
+  const Node& node() const { return *n_; }
+  bool wants(size_t k) const { return k < n_->outputs.size() && n_->outputs[k] != nullptr; }
+  /// Operand `k`, a tensor of known sizes; refuses otherwise.
+  Value* in(size_t k) const;
+
+  // attributes; what is not given has the default of the operator's row
+  bool has(const std::string& name) const { return n_->attrs.count(name) > 0; }
+  int64_t attr_int(const std::string& name) const;
+  float attr_float(const std::string& name) const;
+  std::string attr_string(const std::string& name) const;
+  std::vector<int64_t> attr_ints(const std::string& name) const { return n_->attr_ints(name); }
+  std::vector<float> attr_floats(const std::string& name) const;
+  std::vector<std::string> attr_strings(const std::string& name) const;
+  /// A tensor, null if not given.
+  Constant attr_tensor(const std::string& name) const;
+
+  Value* constant(Constant c, std::string_view suffix) const;
+  Value* floats(DType t, Dims dims, const std::vector<double>& v, std::string_view suffix) const;
+  Value* ints(DType t, Dims dims, const std::vector<int64_t>& v, std::string_view suffix) const;
+  /// The first output of a new node. An empty suffix: named like the output that is replaced.
+  Value* op(std::string name, std::vector<Value*> in, std::string_view suffix, Attrs attrs = {},
+            std::string domain = "") const;
+  /// x in type t.
+  Value* cast(DType t, Value* x, std::string_view suffix) const;
+  Value* reshape(Value* x, const Dims& dims, std::string_view suffix) const;
+  /// Output k becomes v, which has a producer that this expansion made.
+  void finish(size_t k, Value* v) const;
+
+  [[noreturn]] void reject(const std::string& why) const;
+  [[noreturn]] void unsupported(const std::string& why) const;
+
+ private:
+  ModelText derived(std::string_view suffix) const;
+
+  Graph& g_;
+  Node* n_;
+  const OpRow* row_;
+};
+
+Dims dims_of_type(const Value* v);
+
+}  // namespace tc

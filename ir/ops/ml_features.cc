@@ -1,0 +1,211 @@
+// Preparation of features (ai.onnx.ml): Scaler, Normalizer, Imputer, FeatureVectorizer, OneHotEncoder, LabelEncoder.
+// Each is rewritten into operators of ai.onnx; looking up labels is an operator of our own.
+#include <cmath>
+
+#include "ir/ops/helpers.h"
+#include "ir/ops/ml_scores.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+constexpr const char* kMl = "ai.onnx.ml";
+
+/// One number for all features or one for each: broadcast along the last axis of x.
+Value* per_feature(const Expansion& e, Value* x, const std::vector<double>& v, const std::string& attr) {
+  const Dims dims = dims_of_type(x);
+  const int64_t features = dims.empty() ? 1 : dims.back();
+  if (v.size() != 1 && int64_t(v.size()) != features)
+    e.reject("attribute " + attr + " has " + to_text(int64_t(v.size())) + " numbers for " + to_text(features) +
+             " features");
+  return e.floats(x->type.dtype, v.size() == 1 ? Dims{} : Dims{features}, v, "_" + attr);
+}
+
+std::vector<double> doubles(const std::vector<float>& v) { return {v.begin(), v.end()}; }
+
+bool expand_scaler(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value* x = e.cast(DType::F32, e.in(0), "_x");
+  const std::vector<float> offset = e.attr_floats("offset"), scale = e.attr_floats("scale");
+  if (!offset.empty()) x = e.op("Sub", {x, per_feature(e, x, doubles(offset), "offset")}, "_centred");
+  e.finish(0,
+           e.op("Mul", {x, per_feature(e, x, scale.empty() ? std::vector<double>{1} : doubles(scale), "scale")}, ""));
+  return true;
+}
+
+bool expand_normalizer(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value* x = e.cast(DType::F32, e.in(0), "_x");
+  if (dims_of_type(x).empty() || dims_of_type(x).size() > 2) e.reject("the input must have one or two axes");
+  const std::string norm = e.attr_string("norm");
+  if (norm != "MAX" && norm != "L1" && norm != "L2") e.reject("attribute norm must be MAX, L1 or L2");
+  Value* axis = e.constant(int64_constant({-1}), "_axis");
+  Value* size = e.op(norm == "MAX" ? "ReduceMax" : norm == "L1" ? "ReduceL1" : "ReduceL2", {x, axis}, "_norm");
+  // A row of norm zero stays as it is.
+  Value* none = e.op("Equal", {size, e.constant(scalar_constant(DType::F32, 0), "_zero")}, "_none");
+  Value* divisor = e.op("Where", {none, e.constant(scalar_constant(DType::F32, 1), "_one"), size}, "_divisor");
+  e.finish(0, e.op("Div", {x, divisor}, ""));
+  return true;
+}
+
+bool expand_imputer(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value* x = e.in(0);
+  if (is_float(x->type.dtype)) {
+    const std::vector<float> to = e.attr_floats("imputed_value_floats");
+    if (to.empty()) e.reject("attribute imputed_value_floats is missing");
+    const double from = double(e.attr_float("replaced_value_float"));
+    Value* missing = std::isnan(from)
+                         ? e.op("IsNaN", {x}, "_missing")
+                         : e.op("Equal", {x, e.constant(scalar_constant(x->type.dtype, from), "_from")}, "_missing");
+    e.finish(0, e.op("Where", {missing, per_feature(e, x, doubles(to), "imputed_value_floats"), x}, ""));
+    return true;
+  }
+  const std::vector<int64_t> to = e.attr_ints("imputed_value_int64s");
+  const int64_t features = dims_of_type(x).empty() ? 1 : dims_of_type(x).back();
+  if (to.size() != 1 && int64_t(to.size()) != features)
+    e.reject("attribute imputed_value_int64s must have one number or one for each feature");
+  if (x->type.dtype != DType::I64 && x->type.dtype != DType::I32) e.reject("the input must hold floats, i32 or i64");
+  const Dims dims = to.size() == 1 ? Dims{} : Dims{features};
+  Value* from = e.ints(x->type.dtype, {}, {e.attr_int("replaced_value_int64")}, "_from");
+  Value* missing = e.op("Equal", {x, from}, "_missing");
+  e.finish(0, e.op("Where", {missing, e.ints(x->type.dtype, dims, to, "_imputed"), x}, ""));
+  return true;
+}
+
+bool expand_feature_vectorizer(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  const std::vector<int64_t> sizes = e.attr_ints("inputdimensions");
+  std::vector<Value*> parts;
+  for (size_t k = 0; k < n->inputs.size(); k++) {
+    Value* x = e.cast(DType::F32, e.in(k), "_x" + to_text(int64_t(k)));
+    const Dims dims = dims_of_type(x);
+    if (dims.empty() || dims.size() > 2) e.reject("the inputs must have one or two axes");
+    x = e.reshape(x, {dims.size() == 1 ? 1 : dims[0], dims.back()}, "_rows" + to_text(int64_t(k)));
+    if (k < sizes.size() && sizes[k] != dims.back())
+      e.unsupported("attribute inputdimensions differs from the sizes of the inputs");
+    parts.push_back(x);
+  }
+  if (parts.empty()) e.reject("there is no input");
+  e.finish(0, e.op("Concat", parts, "", {{"axis", int64_t(1)}}));
+  return true;
+}
+
+/// Labels (keys) as numbers of the type of the input; text refuses.
+Constant numbers_of(const Expansion& e, const std::string& prefix) {
+  if (Constant c = e.attr_tensor(prefix + "_tensor")) {
+    if (c->dtype == DType::String) e.unsupported("labels that are strings");
+    return c;
+  }
+  if (e.has(prefix + "_strings")) e.unsupported("labels that are strings");
+  if (const auto v = e.attr_ints(prefix + "_int64s"); !v.empty()) return int64_constant(v);
+  const std::vector<float> v = e.attr_floats(prefix + "_floats");
+  if (v.empty()) e.reject("attributes " + prefix + "_... are missing");
+  return make_constant(DType::F32, {int64_t(v.size())}, v.data());
+}
+
+bool expand_label_encoder(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value* x = e.in(0);
+  const Constant keys = numbers_of(e, "keys"), values = numbers_of(e, "values");
+  if (keys->dtype != x->type.dtype) e.reject("the keys must have the type of the input");
+  if (keys->size() != values->size()) e.reject("there must be as many keys as values");
+  Constant otherwise = e.attr_tensor("default_tensor");
+  if (!otherwise) {
+    const bool fractions = is_float(values->dtype);
+    otherwise = scalar_constant(
+        values->dtype, fractions ? double(e.attr_float("default_float")) : double(e.attr_int("default_int64")));
+  }
+  if (otherwise->size() != 1 || otherwise->dtype != values->dtype)
+    e.reject("the default must be one value of their type");
+  Value* y = e.op("label_lookup",
+                  {x, e.constant(keys, "_keys"), e.constant(values, "_values"), e.constant(otherwise, "_default")}, "",
+                  {}, "tc");
+  e.finish(0, y);
+  return true;
+}
+
+bool expand_one_hot(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  if (!e.attr_strings("cats_strings").empty()) e.unsupported("categories that are strings");
+  const std::vector<int64_t> categories = e.attr_ints("cats_int64s");
+  if (categories.empty()) e.reject("attribute cats_int64s is missing");
+  Value* x = e.cast(DType::I64, e.in(0), "_x");
+  Value* cats = e.ints(DType::I64, {int64_t(categories.size())}, categories, "_categories");
+  e.finish(0, e.op("one_hot_categories", {x, cats}, "", {{"zeros", e.attr_int("zeros")}}, "tc"));
+  return true;
+}
+
+/// y = values[k] of the last k with keys[k] == x, else the default. A key that is NaN equals NaN.
+void define_label_lookup(OpBuilder& b) {
+  const Tensor x = b.in(0), keys = b.in(1), values = b.in(2), otherwise = b.in(3);
+  const Tensor place =
+      b.reduce("place", Op::Max, DType::I64, x.dims(), keys.dims(), [&](const Exprs& i, const Exprs& r) {
+        const Expr a = x(i), k = keys(r);
+        Expr same = eq(a, k);
+        if (is_float(x.dtype())) same = same || (apply(Op::IsNan, {a}) && apply(Op::IsNan, {k}));
+        return select(same, r[0], Expr(-1));
+      });
+  const Exprs only(size_t(otherwise.rank()), Expr(0));
+  b.output(0, b.compute("label", values.dtype(), x.dims(), [&](const Exprs& i) {
+    return select(place(i) < Expr(0), otherwise(only), values({max(place(i), Expr(0))}));
+  }));
+}
+
+Dims with_last(Dims dims, int64_t n) {
+  dims.push_back(n);
+  return dims;
+}
+
+/// y[..., k] = x[...] == categories[k]. Without `zeros`, a value that is no category raises E_RANGE.
+void define_one_hot_categories(OpBuilder& b) {
+  const Tensor x = b.in(0), categories = b.in(1);
+  const Dims dims = with_last(x.dims(), categories.dim(0));
+  const auto hit = [&](const Exprs& at, const Expr& k) { return eq(x(at), categories({k})); };
+  Tensor hits;
+  if (b.attr_int("zeros") == 0)
+    hits = b.reduce("hits", Op::Add, DType::I64, x.dims(), categories.dims(),
+                    [&](const Exprs& i, const Exprs& r) { return select(hit(i, r[0]), Expr(1), Expr(0)); });
+  b.output(0, b.compute("one_hot", DType::F32, dims, [&](const Exprs& i) {
+    const Exprs at(i.begin(), i.end() - 1);
+    const Expr y = select(hit(at, i.back()), make_float(DType::F32, 1), make_float(DType::F32, 0));
+    return hits ? select(hits(at) > Expr(0), y, out_of_range(DType::F32)) : y;
+  }));
+}
+
+}  // namespace
+
+OpFamily ml_feature_ops() {
+  const std::vector<AttrSpec> imputer = {{"imputed_value_floats", {}},
+                                         {"imputed_value_int64s", {}},
+                                         {"replaced_value_float", 0.0f},
+                                         {"replaced_value_int64", int64_t(0)}};
+  const std::vector<AttrSpec> labels = {{"keys_tensor", {}},
+                                        {"keys_strings", {}},
+                                        {"keys_int64s", {}},
+                                        {"keys_floats", {}},
+                                        {"values_tensor", {}},
+                                        {"values_strings", {}},
+                                        {"values_int64s", {}},
+                                        {"values_floats", {}},
+                                        {"default_tensor", {}},
+                                        {"default_string", std::string("_Unused")},
+                                        {"default_int64", int64_t(-1)},
+                                        {"default_float", -0.0f}};
+  const auto row = [](std::string_view name, int since, std::vector<AttrSpec> attrs, bool (*expand)(Graph&, Node*)) {
+    return OpRow{
+        .name = name, .since = since, .attrs = std::move(attrs), .define = nullptr, .domain = kMl, .expand = expand};
+  };
+  return {
+      row("Scaler", 1, {{"offset", {}}, {"scale", {}}}, expand_scaler),
+      row("Normalizer", 1, {{"norm", std::string("MAX")}}, expand_normalizer),
+      row("Imputer", 1, imputer, expand_imputer),
+      row("FeatureVectorizer", 1, {{"inputdimensions", {}}}, expand_feature_vectorizer),
+      row("OneHotEncoder", 1, {{"cats_int64s", {}}, {"cats_strings", {}}, {"zeros", int64_t(1)}}, expand_one_hot),
+      row("LabelEncoder", 4, labels, expand_label_encoder),
+      {"label_lookup", 1, {}, define_label_lookup, "x keys values otherwise", "label_lookup", "tc"},
+      {"one_hot_categories", 1, {{"zeros", int64_t(1)}}, define_one_hot_categories, "x categories", "one_hot", "tc"},
+  };
+}
+
+}  // namespace tc

@@ -1,0 +1,99 @@
+#include "ir/ops/ml_scores.h"
+
+namespace tc {
+
+namespace {
+
+Value* number(const Expansion& e, Value* like, double v, std::string_view suffix) {
+  return e.constant(scalar_constant(like->type.dtype, v), suffix);
+}
+
+/// Softmax over the elements that are not zero; those stay (close to) zero.
+Value* softmax_zero(const Expansion& e, Value* x) {
+  constexpr double kZero = 1e-7;
+  Value* keepdims_axes = e.constant(int64_constant({-1}), "_axis");
+  Value* largest = e.op("ReduceMax", {x, keepdims_axes}, "_largest");
+  Value* is_zero = e.op("LessOrEqual", {e.op("Abs", {x}, "_abs"), number(e, x, kZero, "_zero")}, "_is_zero");
+  Value* grown = e.op("Exp", {e.op("Sub", {x, largest}, "_shifted")}, "_exp");
+  Value* shrunk = e.op("Mul", {x, e.op("Exp", {e.op("Neg", {largest}, "_negated")}, "_scale")}, "_scaled");
+  Value* counted = e.op("Where", {is_zero, number(e, x, 0, "_nothing"), grown}, "_counted");
+  Value* sum = e.op("ReduceSum", {counted, keepdims_axes}, "_sum");
+  Value* whole =
+      e.op("Where", {e.op("Equal", {sum, number(e, x, 0, "_none")}, "_empty"), number(e, x, 1, "_one"), sum}, "_whole");
+  return e.op("Div", {e.op("Where", {is_zero, shrunk, grown}, "_terms"), whole}, "_softmax_zero");
+}
+
+/// The inverse of the normal distribution's integral, by Winitzki's approximation, which ONNX Runtime uses, too.
+Value* probit(const Expansion& e, Value* p) {
+  constexpr double kPi = 3.14159, kA = 0.147;
+  Value* x = e.op("Sub", {e.op("Mul", {p, number(e, p, 2, "_two")}, "_doubled"), number(e, p, 1, "_one")}, "_x");
+  Value* one = number(e, p, 1, "_1");
+  Value* product = e.op("Mul", {e.op("Sub", {one, x}, "_below"), e.op("Add", {one, x}, "_above")}, "_product");
+  Value* log = e.op("Log", {product}, "_log");
+  Value* v = e.op(
+      "Add", {e.op("Mul", {log, number(e, p, 0.5, "_half")}, "_half_log"), number(e, p, 2 / (kPi * kA), "_c")}, "_v");
+  Value* w = e.op("Mul", {log, number(e, p, 1 / kA, "_d")}, "_w");
+  Value* root = e.op("Sqrt", {e.op("Sub", {e.op("Mul", {v, v}, "_v2"), w}, "_v2w")}, "_root");
+  Value* size = e.op("Sqrt", {e.op("Sub", {root, v}, "_rest")}, "_size");
+  Value* sign =
+      e.op("Where", {e.op("Less", {x, number(e, p, 0, "_0")}, "_lower"), number(e, p, -1, "_minus"), one}, "_sign");
+  return e.op("Mul", {e.op("Mul", {sign, size}, "_erfinv"), number(e, p, 1.41421356, "_sqrt2")}, "_probit");
+}
+
+}  // namespace
+
+Value* rows_of(const Expansion& e, Value* x) {
+  const Dims dims = dims_of_type(x);
+  if (dims.empty() || dims.size() > 2) e.reject("the input must have one or two axes");
+  if (!is_float(x->type.dtype) && !is_int(x->type.dtype)) e.reject("the input must hold numbers");
+  x = e.cast(x->type.dtype == DType::F64 ? DType::F64 : DType::F32, x, "_x");
+  return dims.size() == 1 ? e.reshape(x, {1, dims[0]}, "_row") : x;
+}
+
+Value* post_transform(const Expansion& e, Value* scores, const std::string& transform) {
+  if (transform == "NONE") return scores;
+  if (transform == "LOGISTIC") return e.op("Sigmoid", {scores}, "_logistic");
+  if (transform == "SOFTMAX") return e.op("Softmax", {scores}, "_softmax", {{"axis", int64_t(-1)}});
+  if (transform == "SOFTMAX_ZERO") return softmax_zero(e, scores);
+  if (transform == "PROBIT") return probit(e, scores);
+  e.reject("attribute post_transform must be NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT");
+}
+
+Value* transform_targets(const Expansion& e, Value* y) {
+  const std::string transform = e.attr_string("post_transform");
+  Value* transformed = post_transform(e, y, transform);
+  return dims_of_type(y)[1] == 1 && transform != "PROBIT" ? y : transformed;
+}
+
+Labels labels_of(const Expansion& e, const std::string& ints, const std::string& strings) {
+  if (!e.attr_strings(strings).empty())
+    e.unsupported("the labels are strings, which no compiled model holds; give the classes whole numbers as labels");
+  Labels labels{e.attr_ints(ints)};
+  if (labels.ints.empty()) e.reject("attribute " + ints + " is missing");
+  return labels;
+}
+
+Value* label_of_largest(const Expansion& e, Value* scores, const Labels& labels) {
+  Value* place = e.op("ArgMax", {scores}, "_place", {{"axis", int64_t(1)}, {"keepdims", int64_t(0)}});
+  bool counts = true;  // label k is k
+  for (size_t k = 0; k < labels.count(); k++) counts = counts && labels.ints[k] == int64_t(k);
+  if (counts) return place;
+  return e.op("Gather", {e.ints(DType::I64, {int64_t(labels.count())}, labels.ints, "_labels"), place}, "_chosen");
+}
+
+Value* label_above(const Expansion& e, Value* scores, double bar, int64_t yes, int64_t no) {
+  Value* flat = e.reshape(scores, {dims_of_type(scores)[0]}, "_flat");
+  Value* above = e.op("Greater", {flat, number(e, scores, bar, "_bar")}, "_above_bar");
+  return e.op("Where", {above, e.ints(DType::I64, {}, {yes}, "_yes"), e.ints(DType::I64, {}, {no}, "_no")}, "_chosen");
+}
+
+Value* with_complement(const Expansion& e, Value* scores) {
+  Value* other = e.op("Sub", {number(e, scores, 1, "_whole"), scores}, "_complement");
+  return e.op("Concat", {other, scores}, "_pair", {{"axis", int64_t(1)}});
+}
+
+Value* with_negative(const Expansion& e, Value* scores) {
+  return e.op("Concat", {e.op("Neg", {scores}, "_negative"), scores}, "_pair", {{"axis", int64_t(1)}});
+}
+
+}  // namespace tc

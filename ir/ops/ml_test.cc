@@ -1,0 +1,171 @@
+// Operators of ai.onnx.ml: they are rewritten, and what they become is evaluated node by node.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+
+#include "ir/ops/op_testing.h"
+
+namespace tc {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Floats = std::vector<float>;
+using Strings = std::vector<std::string>;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Constant f32(Dims d, const std::vector<double>& v) { return tensor_of(DType::F32, std::move(d), v); }
+Constant i64(Dims d, const std::vector<double>& v) { return tensor_of(DType::I64, std::move(d), v); }
+
+std::vector<Constant> run_ml(const OpRun& r) {
+  Graph g;
+  std::vector<Value*> in;
+  for (const Constant& c : r.inputs) in.push_back(g.add_constant(ModelText("x"), c));
+  std::vector<ModelText> names;
+  for (int k = 0; k < r.outputs; k++) names.push_back(ModelText("o" + std::to_string(k)));
+  Node* n = g.append(r.op, in, names, r.attrs, "ai.onnx.ml");
+  g.set_outputs(n->outputs);
+  check(find_op("ai.onnx.ml", r.op)->expand(g, n), "no expansion");
+  g.erase(n);
+  std::map<const Value*, Constant> known;
+  for (const auto& v : g.values())
+    if (v->is_constant()) known[v.get()] = v->constant;
+  for (const auto& node : g.nodes()) {
+    const TensorFn& fn = tensor_fn(*node);
+    verify(fn);
+    std::vector<Constant> args;
+    for (int k : fn_operands(*node)) args.push_back(known.at(node->inputs[size_t(k)]));
+    const std::vector<Constant> results = evaluate(fn, args);
+    testing::expect_cuda_schedule(fn, args, results, 1e-4);
+    for (size_t k = 0; k < results.size(); k++) known[node->outputs[k]] = results[k];
+  }
+  std::vector<Constant> y;
+  for (const Value* v : g.outputs()) y.push_back(known.at(v));
+  return y;
+}
+
+std::string ml_error(const OpRun& r) {
+  try {
+    run_ml(r);
+    return "";
+  } catch (const Error& e) {
+    return e.diagnostic().message;
+  }
+}
+
+TEST(Ml, FeaturesAreScaledFilledAndNormalised) {
+  const Constant x = f32({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(values(run_ml({"Scaler", {x}, {{"offset", Floats{1}}, {"scale", Floats{2, 10}}}})[0]),
+            (std::vector<double>{0, 10, 4, 30}));
+  EXPECT_EQ(values(run_ml({"Imputer",
+                           {f32({1, 3}, {kNan, 0, 5})},
+                           {{"imputed_value_floats", Floats{7, 8, 9}}, {"replaced_value_float", float(kNan)}}})[0]),
+            (std::vector<double>{7, 0, 5}));
+  EXPECT_EQ(values(run_ml({"Imputer",
+                           {i64({3}, {-1, 0, 5})},
+                           {{"imputed_value_int64s", Ints{7}}, {"replaced_value_int64", int64_t(-1)}}})[0]),
+            (std::vector<double>{7, 0, 5}));
+  // A row of zeros stays one; MAX does not look at the sign.
+  const Constant rows = f32({2, 2}, {0, 0, -4, 2});
+  EXPECT_LT(
+      max_error(values(run_ml({"Normalizer", {rows}, {{"norm", std::string("L1")}}})[0]), {0, 0, -4.0 / 6, 2.0 / 6}),
+      1e-6);
+  EXPECT_EQ(values(run_ml({"Normalizer", {rows}, {{"norm", std::string("MAX")}}})[0]),
+            (std::vector<double>{0, 0, -2, 1}));
+  EXPECT_NE(ml_error({"Scaler", {x}, {{"scale", Floats{1, 2, 3}}}}).find("3 numbers for 2 features"),
+            std::string::npos);
+}
+
+TEST(Ml, LabelsAreLookedUp) {
+  const Attrs by_float = {{"keys_floats", Floats{1, float(kNan), 1}}, {"values_int64s", Ints{4, 5, 6}}};
+  // The last of equal keys counts, NaN equals NaN, and -1 is the default.
+  EXPECT_EQ(values(run_ml({"LabelEncoder", {f32({3}, {1, kNan, 2})}, by_float})[0]), (std::vector<double>{6, 5, -1}));
+  const Attrs tensors = {
+      {"keys_tensor", i64({2}, {3, 4})}, {"values_tensor", f32({2}, {0.5, 1.5})}, {"default_tensor", f32({1}, {9})}};
+  EXPECT_EQ(values(run_ml({"LabelEncoder", {i64({3}, {4, 3, 7})}, tensors})[0]), (std::vector<double>{1.5, 0.5, 9}));
+  const Attrs words = {{"keys_strings", Strings{"a"}}, {"values_int64s", Ints{4}}};
+  EXPECT_NE(ml_error({"LabelEncoder", {i64({1}, {4})}, words}).find("strings"), std::string::npos);
+}
+
+TEST(Ml, OneHotEncoderRefusesUnknownValuesUnlessToldNotTo) {
+  const Attrs lenient = {{"cats_int64s", Ints{7, 3}}};
+  EXPECT_EQ(values(run_ml({"OneHotEncoder", {f32({3}, {3, 7, 5})}, lenient})[0]),
+            (std::vector<double>{0, 1, 1, 0, 0, 0}));
+  Attrs strict = lenient;
+  strict["zeros"] = int64_t(0);
+  EXPECT_EQ(values(run_ml({"OneHotEncoder", {f32({1}, {3})}, strict})[0]), (std::vector<double>{0, 1}));
+  EXPECT_NE(ml_error({"OneHotEncoder", {f32({1}, {5})}, strict}), "");
+}
+
+/// One tree: x[0] `rule` 1 ? (x[1] <= 0 ? 10 : 20) : 30.
+Attrs tree(const std::string& rule) {
+  return {
+      {"nodes_treeids", Ints{0, 0, 0, 0, 0}},      {"nodes_nodeids", Ints{0, 1, 2, 3, 4}},
+      {"nodes_featureids", Ints{0, 1, 0, 0, 0}},   {"nodes_modes", Strings{rule, "BRANCH_LEQ", "LEAF", "LEAF", "LEAF"}},
+      {"nodes_values", Floats{1, 0, 0, 0, 0}},     {"nodes_truenodeids", Ints{1, 2, 0, 0, 0}},
+      {"nodes_falsenodeids", Ints{4, 3, 0, 0, 0}}, {"target_treeids", Ints{0, 0, 0}},
+      {"target_nodeids", Ints{2, 3, 4}},           {"target_ids", Ints{0, 0, 0}},
+      {"target_weights", Floats{10, 20, 30}},      {"n_targets", int64_t(1)}};
+}
+
+TEST(Ml, TreesBranchByEveryRule) {
+  const Constant x = f32({4, 2}, {0, 0, 1, 1, 2, 0, kNan, 0});
+  const std::map<std::string, std::vector<double>> want = {
+      {"BRANCH_LEQ", {10, 20, 30, 30}}, {"BRANCH_LT", {10, 30, 30, 30}}, {"BRANCH_GTE", {30, 20, 10, 30}},
+      {"BRANCH_GT", {30, 30, 10, 30}},  {"BRANCH_EQ", {30, 20, 30, 30}}, {"BRANCH_NEQ", {10, 30, 10, 10}}};
+  for (const auto& [rule, y] : want)
+    EXPECT_EQ(values(run_ml({"TreeEnsembleRegressor", {x}, tree(rule)})[0]), y) << rule;
+  Attrs missing = tree("BRANCH_LEQ");
+  missing["nodes_missing_value_tracks_true"] = Ints{1, 0, 0, 0, 0};
+  EXPECT_EQ(values(run_ml({"TreeEnsembleRegressor", {x}, missing})[0]), (std::vector<double>{10, 20, 30, 10}));
+}
+
+TEST(Ml, TreesInDoublesAreComparedInDoubles) {
+  Attrs wide = tree("BRANCH_LEQ");
+  wide.erase("nodes_values");
+  wide["nodes_values_as_tensor"] = tensor_of(DType::F64, {5}, {1 + 1e-12, 0, 0, 0, 0});
+  EXPECT_EQ(
+      values(run_ml({"TreeEnsembleRegressor", {tensor_of(DType::F64, {2, 2}, {1 + 1e-12, 0, 1 + 2e-12, 0})}, wide})[0]),
+      (std::vector<double>{10, 30}));
+}
+
+TEST(Ml, WhatIsNoTreeIsRefused) {
+  const Constant x = f32({1, 2}, {0, 0});
+  const auto says = [&](const std::string& attr, Attr value) {
+    Attrs a = tree("BRANCH_LEQ");
+    a[attr] = std::move(value);
+    return ml_error({"TreeEnsembleRegressor", {x}, a});
+  };
+  EXPECT_NE(says("nodes_truenodeids", Ints{1, 0, 0, 0, 0}).find("in a circle"), std::string::npos);
+  EXPECT_NE(says("nodes_truenodeids", Ints{1, 4, 0, 0, 0}).find("two branches lead to one node"), std::string::npos);
+  EXPECT_NE(says("nodes_truenodeids", Ints{1, 9, 0, 0, 0}).find("does not exist"), std::string::npos);
+  EXPECT_NE(says("nodes_nodeids", Ints{0, 1, 2, 3, 3}).find("one id"), std::string::npos);
+  EXPECT_NE(says("nodes_featureids", Ints{0, 2, 0, 0, 0}).find("no feature"), std::string::npos);
+  EXPECT_NE(says("nodes_modes", Strings{"BRANCH_LEQ", "IF", "LEAF", "LEAF", "LEAF"}).find("nodes_modes"),
+            std::string::npos);
+  EXPECT_NE(says("nodes_values", Floats{1}).find("one entry for each node"), std::string::npos);
+  EXPECT_NE(says("target_nodeids", Ints{2, 3, 1}).find("no leaf"), std::string::npos);
+  EXPECT_NE(says("target_ids", Ints{0, 0, 1}).find("out of range"), std::string::npos);
+}
+
+TEST(Ml, ClassifiersChooseTheFirstOfTheLargest) {
+  const Attrs a = {{"coefficients", Floats{1, 0, 0, 1, 1, 0}}, {"classlabels_ints", Ints{5, 7, 9}}};
+  const auto y = run_ml({"LinearClassifier", {f32({2, 2}, {2, 1, 1, 2})}, a, 2});
+  EXPECT_EQ(values(y[0]), (std::vector<double>{5, 7}));
+  EXPECT_EQ(values(y[1]), (std::vector<double>{2, 1, 2, 1, 2, 1}));
+  const Attrs text = {{"coefficients", Floats{1, 0}}, {"classlabels_strings", Strings{"a", "b"}}};
+  EXPECT_NE(ml_error({"LinearClassifier", {f32({1, 2}, {2, 1})}, text, 2}).find("strings"), std::string::npos);
+}
+
+TEST(Ml, PairsOfClassesAreCoupled) {
+  // Two classes: the probability of the pair. Three that agree with 1/2, 1/3, 1/6: those.
+  const auto couple = [](const Constant& pairs, int64_t classes) {
+    return values(run_op({"couple_pairs", {pairs}, {{"classes", classes}}, 1, "tc"})[0]);
+  };
+  EXPECT_LT(max_error(couple(f32({1, 1}, {0.75}), 2), {0.75, 0.25}), 2e-2);
+  EXPECT_LT(max_error(couple(f32({1, 3}, {0.6, 0.75, 2.0 / 3}), 3), {1.0 / 2, 1.0 / 3, 1.0 / 6}), 2e-2);
+}
+
+}  // namespace
+}  // namespace tc

@@ -1,0 +1,380 @@
+// Ensembles of decision trees (ai.onnx.ml): TreeEnsembleRegressor, TreeEnsembleClassifier. The lists of the node become
+// tables, which tc.tree_ensemble walks. A node of a tree is a number: the branches of the whole ensemble count from 0,
+// and leaf k is ~k, so that one comparison with zero ends a walk.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "ir/ops/helpers.h"
+#include "ir/ops/ml_scores.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+const std::vector<std::string> kRules = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                         "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+
+struct Forest {
+  std::vector<int64_t> roots;                            // one per tree
+  std::vector<int64_t> feature, yes, no, rule, missing;  // one per branch; missing: NaN takes `yes`
+  std::vector<double> threshold;
+  std::vector<int64_t> leaf_tree;                         // one per leaf: its tree
+  std::map<std::pair<int64_t, int64_t>, int64_t> number;  // (tree id, node id) -> number
+  bool any_missing = false, one_rule = true, wide = false;
+};
+
+std::vector<double> numbers(const Expansion& e, const std::string& name, bool& wide) {
+  if (const Constant c = e.attr_tensor(name + "_as_tensor")) {
+    wide = wide || c->dtype == DType::F64;
+    std::vector<double> v;
+    for (int64_t k = 0; k < c->size(); k++) v.push_back(c->as_double(k));
+    return v;
+  }
+  const std::vector<float> v = e.attr_floats(name);
+  return {v.begin(), v.end()};
+}
+
+/// The lists of the node, all of one length.
+struct NodeLists {
+  std::vector<int64_t> tree, id, feature, yes, no, missing;
+  std::vector<std::string> mode;
+  std::vector<double> value;
+};
+
+NodeLists lists_of(const Expansion& e, bool& wide) {
+  NodeLists l{e.attr_ints("nodes_treeids"),      e.attr_ints("nodes_nodeids"),
+              e.attr_ints("nodes_featureids"),   e.attr_ints("nodes_truenodeids"),
+              e.attr_ints("nodes_falsenodeids"), e.attr_ints("nodes_missing_value_tracks_true"),
+              e.attr_strings("nodes_modes"),     numbers(e, "nodes_values", wide)};
+  const size_t n = l.tree.size();
+  if (n == 0) e.reject("attribute nodes_treeids is missing");
+  if (l.id.size() != n || l.feature.size() != n || l.yes.size() != n || l.no.size() != n || l.mode.size() != n ||
+      l.value.size() != n || (!l.missing.empty() && l.missing.size() != n))
+    e.reject("the lists nodes_... must have one entry for each node");
+  return l;
+}
+
+/// Numbers the nodes and says which ones are no node's child.
+std::vector<size_t> number_nodes(const Expansion& e, const NodeLists& l, Forest& f) {
+  int64_t branches = 0, leaves = 0;
+  for (size_t k = 0; k < l.tree.size(); k++) {
+    const int64_t number = l.mode[k] == "LEAF" ? -1 - leaves++ : branches++;
+    if (!f.number.emplace(std::pair(l.tree[k], l.id[k]), number).second) e.reject("two nodes of a tree have one id");
+  }
+  std::set<std::pair<int64_t, int64_t>> children;
+  for (size_t k = 0; k < l.tree.size(); k++) {
+    if (l.mode[k] == "LEAF") continue;
+    for (const int64_t child : {l.yes[k], l.no[k]}) {
+      if (!f.number.count({l.tree[k], child})) e.reject("a branch leads to a node that does not exist");
+      // With two parents, or none but itself, what is described is no tree, and a walk might not end.
+      if (!children.emplace(l.tree[k], child).second) e.reject("two branches lead to one node");
+    }
+  }
+  std::vector<size_t> roots;
+  std::set<int64_t> trees, with_root;
+  for (size_t k = 0; k < l.tree.size(); k++) {
+    trees.insert(l.tree[k]);
+    if (children.count({l.tree[k], l.id[k]})) continue;
+    if (!with_root.insert(l.tree[k]).second) e.reject("a tree has two roots");
+    roots.push_back(k);
+  }
+  if (trees != with_root) e.reject("a tree has no root");
+  return roots;
+}
+
+/// Every branch is on some way down from a root: one that is not is part of a circle.
+void require_reachable(const Expansion& e, const Forest& f) {
+  std::vector<int64_t> open = f.roots;
+  size_t reached = 0;
+  while (!open.empty()) {
+    const int64_t node = open.back();
+    open.pop_back();
+    reached++;
+    if (node < 0) continue;
+    open.push_back(f.yes[size_t(node)]);
+    open.push_back(f.no[size_t(node)]);
+  }
+  if (reached != f.number.size()) e.reject("branches lead in a circle");
+}
+
+Forest forest_of(const Expansion& e, int64_t features) {
+  Forest f;
+  const NodeLists l = lists_of(e, f.wide);
+  const std::vector<size_t> roots = number_nodes(e, l, f);
+  std::map<int64_t, int64_t> place;  // tree id -> place among the trees
+  for (const size_t k : roots) {
+    place[l.tree[k]] = int64_t(f.roots.size());
+    f.roots.push_back(f.number.at({l.tree[k], l.id[k]}));
+  }
+  for (size_t k = 0; k < l.tree.size(); k++) {
+    if (l.mode[k] == "LEAF") {
+      f.leaf_tree.push_back(place.at(l.tree[k]));
+      continue;
+    }
+    const auto rule = std::find(kRules.begin(), kRules.end(), l.mode[k]);
+    if (rule == kRules.end()) e.reject("an entry of nodes_modes is none of ONNX's");
+    if (l.feature[k] < 0 || l.feature[k] >= features)
+      e.reject("an entry of nodes_featureids is no feature of the input");
+    f.feature.push_back(l.feature[k]);
+    f.threshold.push_back(l.value[k]);
+    f.rule.push_back(rule - kRules.begin());
+    f.yes.push_back(f.number.at({l.tree[k], l.yes[k]}));
+    f.no.push_back(f.number.at({l.tree[k], l.no[k]}));
+    f.missing.push_back(!l.missing.empty() && l.missing[k] != 0);
+    f.any_missing = f.any_missing || f.missing.back() != 0;
+    f.one_rule = f.one_rule && f.rule.back() == f.rule.front();
+  }
+  require_reachable(e, f);
+  if (f.feature.empty()) {  // leaves only: tables of one entry that nothing reads
+    f.feature = f.yes = f.no = f.rule = f.missing = {0};
+    f.threshold = {0};
+  }
+  return f;
+}
+
+/// What the leaves add to each target.
+struct Weights {
+  std::vector<double> dense;         // [leaf][target]
+  std::vector<double> one;           // [leaf], where each tree serves one target
+  std::vector<int64_t> tree_target;  // that target
+  std::set<int64_t> targets;         // which ones there are
+  bool negative = false;
+};
+
+Weights weights_of(const Expansion& e, Forest& f, const std::string& prefix, int64_t targets, double absent) {
+  const std::vector<int64_t> tree = e.attr_ints(prefix + "_treeids"), node = e.attr_ints(prefix + "_nodeids"),
+                             id = e.attr_ints(prefix + "_ids");
+  const std::vector<double> value = numbers(e, prefix + "_weights", f.wide);
+  if (tree.size() != node.size() || tree.size() != id.size() || tree.size() != value.size() || tree.empty())
+    e.reject("the lists " + prefix + "_... must have one entry for each weight");
+  const auto leaves = int64_t(f.leaf_tree.size());
+  Weights w;
+  w.dense.assign(size_t(checked_mul(leaves, targets)), absent);
+  w.one.assign(size_t(leaves), absent);
+  w.tree_target.assign(f.roots.size(), -1);
+  bool one_each = targets > 1;
+  for (size_t k = 0; k < tree.size(); k++) {
+    const auto found = f.number.find({tree[k], node[k]});
+    if (found == f.number.end() || found->second >= 0) e.reject("a weight belongs to a node that is no leaf");
+    if (id[k] < 0 || id[k] >= targets) e.reject("an entry of " + prefix + "_ids is out of range");
+    const int64_t leaf = -1 - found->second;
+    double& sum = w.dense[size_t(leaf * targets + id[k])];
+    sum = sum == absent ? value[k] : sum + value[k];
+    w.one[size_t(leaf)] = sum;
+    int64_t& served = w.tree_target[size_t(f.leaf_tree[size_t(leaf)])];
+    one_each = one_each && (served == -1 || served == id[k]);
+    served = id[k];
+    w.targets.insert(id[k]);
+    w.negative = w.negative || value[k] < 0;
+  }
+  // A tree without any weight serves none.
+  if (!one_each) w.tree_target.clear();
+  return w;
+}
+
+/// The sums [N, targets], base values added, in f64 where the model's numbers are, else in f32.
+Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights& w, int64_t targets,
+                   const std::string& aggregate, const std::vector<double>& base) {
+  const DType t = f.wide || x->type.dtype == DType::F64 ? DType::F64 : DType::F32;
+  const auto branches = int64_t(f.feature.size()), leaves = int64_t(f.leaf_tree.size());
+  const auto table = [&](const std::vector<int64_t>& v, std::string_view suffix) {
+    return e.ints(DType::I32, {int64_t(v.size())}, v, suffix);
+  };
+  if (std::max(branches, leaves) > INT32_MAX) e.unsupported("more than 2^31 nodes");
+  std::vector<Value*> in = {x,
+                            table(f.roots, "_root"),
+                            table(f.feature, "_feature"),
+                            e.floats(t, {branches}, f.threshold, "_threshold"),
+                            table(f.yes, "_yes"),
+                            table(f.no, "_no")};
+  if (w.tree_target.empty())
+    in.push_back(e.floats(t, {leaves, targets}, w.dense, "_weight"));
+  else
+    in.push_back(e.floats(t, {leaves}, w.one, "_weight"));
+  in.push_back(f.one_rule ? nullptr : table(f.rule, "_rule"));
+  in.push_back(f.any_missing ? table(f.missing, "_missing") : nullptr);
+  in.push_back(w.tree_target.empty() ? nullptr : table(w.tree_target, "_target"));
+  in.push_back(base.empty() ? nullptr : e.floats(t, {int64_t(base.size())}, base, "_base"));
+  return e.op("tree_ensemble", in, "_scores",
+              {{"rule", f.rule.front()}, {"targets", targets}, {"aggregate", aggregate}}, "tc");
+}
+
+bool expand_regressor(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value* x = rows_of(e, e.in(0));
+  Forest f = forest_of(e, dims_of_type(x)[1]);
+  const int64_t targets = e.attr_int("n_targets");
+  if (targets < 1) e.reject("attribute n_targets must be given and positive");
+  const std::string aggregate = e.attr_string("aggregate_function");
+  if (aggregate != "SUM" && aggregate != "AVERAGE" && aggregate != "MIN" && aggregate != "MAX")
+    e.reject("attribute aggregate_function must be SUM, AVERAGE, MIN or MAX");
+  const double absent = aggregate == "MIN" ? INFINITY : aggregate == "MAX" ? -INFINITY : 0;
+  const Weights w = weights_of(e, f, "target", targets, absent);
+  const std::vector<double> base = numbers(e, "base_values", f.wide);
+  if (!base.empty() && int64_t(base.size()) != targets) e.reject("there must be one base value for each target");
+  Value* y = tree_scores(e, x, f, w, targets, aggregate, base);
+  e.finish(0, e.cast(DType::F32, transform_targets(e, y), "_f32"));
+  return true;
+}
+
+/// Two classes whose leaves have weights for one of them only. ONNX's text does not say what that means; this is what
+/// ONNX Runtime does, and what converters count on: a score that is no probability decides by its sign, one that is (no
+/// weight is negative) by 1/2. Weights of class 0 are scores of class 1, and class 0 gets the rest.
+void finish_binary(const Expansion& e, Value* score, const Labels& labels, const Weights& w,
+                   const std::string& transform) {
+  if (e.wants(0)) e.finish(0, label_above(e, score, w.negative ? 0 : 0.5, labels.ints[1], labels.ints[0]));
+  if (!e.wants(1)) return;
+  Value* y = nullptr;
+  if (*w.targets.begin() == 1) {
+    const int64_t rows = dims_of_type(score)[0];
+    Value* nothing = e.floats(score->type.dtype, {rows, 1}, std::vector<double>(size_t(rows), 0), "_nothing");
+    y = post_transform(e, e.op("Concat", {nothing, score}, "_pair", {{"axis", int64_t(1)}}), transform);
+  } else if (transform == "PROBIT") {
+    e.unsupported("PROBIT for two classes with one score");
+  } else if (transform == "LOGISTIC") {
+    y = post_transform(e, with_negative(e, score), transform);
+  } else {
+    y = w.negative ? with_negative(e, score) : with_complement(e, score);
+  }
+  e.finish(1, e.cast(DType::F32, y, "_f32"));
+}
+
+bool expand_classifier(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  const Labels labels = labels_of(e, "classlabels_int64s", "classlabels_strings");
+  Value* x = rows_of(e, e.in(0));
+  Forest f = forest_of(e, dims_of_type(x)[1]);
+  const auto classes = int64_t(labels.count());
+  Weights w = weights_of(e, f, "class", classes, 0);
+  std::vector<double> base = numbers(e, "base_values", f.wide);
+  const std::string transform = e.attr_string("post_transform");
+  if (classes == 2 && w.targets.size() == 1) {
+    if (base.size() > (*w.targets.begin() == 0 ? 1u : 0u))
+      e.unsupported("base values of two classes where the leaves have weights for one");
+    w.dense = w.one;
+    w.tree_target.clear();
+    finish_binary(e, tree_scores(e, x, f, w, 1, "SUM", base), labels, w, transform);
+    return true;
+  }
+  if (!base.empty() && int64_t(base.size()) != classes) e.reject("there must be one base value for each class");
+  Value* scores = tree_scores(e, x, f, w, classes, "SUM", base);
+  if (e.wants(0)) e.finish(0, label_of_largest(e, scores, labels));
+  if (e.wants(1)) e.finish(1, e.cast(DType::F32, post_transform(e, scores, transform), "_f32"));
+  return true;
+}
+
+Expr goes_yes(int64_t rule, const Expr& x, const Expr& threshold) {
+  switch (rule) {
+    case 0:
+      return x <= threshold;
+    case 1:
+      return x < threshold;
+    case 2:
+      return x >= threshold;
+    case 3:
+      return x > threshold;
+    case 4:
+      return eq(x, threshold);
+    default:
+      return ne(x, threshold);
+  }
+}
+
+/// Operands: x [N, C]; roots [trees]; feature, threshold, yes, no [branches]; weight [leaves, targets], or [leaves]
+/// with the target of each tree; the rule of each branch; whether NaN goes to `yes`; base values.
+void define_tree_ensemble(OpBuilder& b) {
+  enum { kX, kRoot, kFeature, kThreshold, kYes, kNo, kWeight, kRule, kMissing, kTarget, kBase };
+  const Tensor x = b.in(kX), root = b.in(kRoot), feature = b.in(kFeature), threshold = b.in(kThreshold),
+               yes = b.in(kYes), no = b.in(kNo), weight = b.in(kWeight);
+  const Tensor rules = b.has(kRule) ? b.in(kRule) : Tensor(), missing = b.has(kMissing) ? b.in(kMissing) : Tensor(),
+               target = b.has(kTarget) ? b.in(kTarget) : Tensor(), base = b.has(kBase) ? b.in(kBase) : Tensor();
+  const DType t = threshold.dtype();
+  const int64_t trees = root.dim(0), targets = b.attr_int("targets");
+  const auto next = [&](const Expr& row, const Expr& branch) {
+    const Expr value = cast(t, x({row, cast(DType::I64, feature({branch}))})), bar = threshold({branch});
+    Expr is_yes = goes_yes(b.attr_int("rule"), value, bar);
+    if (rules) {
+      is_yes = goes_yes(5, value, bar);
+      for (int64_t k = 5; k-- > 0;)
+        is_yes = select(eq(cast(DType::I64, rules({branch})), Expr(k)), goes_yes(k, value, bar), is_yes);
+    }
+    if (missing && is_float(x.dtype()))
+      is_yes = is_yes || (ne(cast(DType::I64, missing({branch})), Expr(0)) && apply(Op::IsNan, {value}));
+    return select(is_yes, yes({branch}), no({branch}));
+  };
+  const Tensor leaf =
+      b.nest("leaf", {ValueType::tensor(DType::I32, to_shape({x.dim(0), trees}))}, [&](const std::vector<Buffer>& out) {
+        const Var row = make_var("row"), tree = make_var("tree");
+        const Buffer at = make_buffer("node", DType::I64, {Dim(1)}, Scope::Stack);
+        const Expr node = load(at, {0});
+        const Stmt walk = seq({store(at, {0}, cast(DType::I64, root({tree}))),
+                               while_loop(node >= Expr(0), store(at, {0}, cast(DType::I64, next(row, node)))),
+                               store(out[0], {row, tree}, cast(DType::I32, apply(Op::BitNot, {node})))});
+        return loop(row, x.dim(0), loop(tree, trees, alloc(at, walk)));
+      })[0];
+  const std::string aggregate = b.attr_string("aggregate");
+  const Op op = aggregate == "MIN" ? Op::Min : aggregate == "MAX" ? Op::Max : Op::Add;
+  const Tensor sum = b.reduce("sum", op, t, {x.dim(0), targets}, {trees},
+                              [&](const Exprs& i, const Exprs& r) {
+                                const Expr k = cast(DType::I64, leaf({i[0], r[0]}));
+                                if (!target) return weight({k, i[1]});
+                                return select(eq(cast(DType::I64, target({r[0]})), i[1]), weight({k}),
+                                              op == Op::Add   ? zero(t)
+                                              : op == Op::Min ? highest(t)
+                                                              : lowest(t));
+                              },
+                              {"n", "target"});
+  if (aggregate != "AVERAGE" && !base) return b.output(0, sum);
+  b.output(0, b.compute("scores", t, {x.dim(0), targets}, [&](const Exprs& i) {
+    Expr y = sum(i);
+    if (aggregate == "AVERAGE") y = y / make_float(t, double(trees));
+    return base ? y + base({i[1]}) : y;
+  }));
+}
+
+std::vector<AttrSpec> tree_attrs(const std::string& prefix) {
+  std::vector<AttrSpec> attrs = {{"post_transform", std::string("NONE")}};
+  for (const char* name :
+       {"base_values", "base_values_as_tensor", "nodes_falsenodeids", "nodes_featureids", "nodes_hitrates",
+        "nodes_hitrates_as_tensor", "nodes_missing_value_tracks_true", "nodes_modes", "nodes_nodeids", "nodes_treeids",
+        "nodes_truenodeids", "nodes_values", "nodes_values_as_tensor"})
+    attrs.push_back({name, {}});
+  for (const char* name : {"_ids", "_nodeids", "_treeids", "_weights", "_weights_as_tensor"})
+    attrs.push_back({prefix + name, {}});
+  return attrs;
+}
+
+}  // namespace
+
+OpFamily ml_tree_ops() {
+  std::vector<AttrSpec> regressor = tree_attrs("target"), classifier = tree_attrs("class");
+  regressor.push_back({"aggregate_function", std::string("SUM")});
+  regressor.push_back({"n_targets", {}});
+  classifier.push_back({"classlabels_int64s", {}});
+  classifier.push_back({"classlabels_strings", {}});
+  return {
+      {.name = "TreeEnsembleRegressor",
+       .since = 5,
+       .attrs = regressor,
+       .define = nullptr,
+       .domain = "ai.onnx.ml",
+       .expand = expand_regressor},
+      {.name = "TreeEnsembleClassifier",
+       .since = 5,
+       .attrs = classifier,
+       .define = nullptr,
+       .domain = "ai.onnx.ml",
+       .expand = expand_classifier},
+      {"tree_ensemble",
+       1,
+       {{"rule", int64_t(0)}, {"targets", int64_t(1)}, {"aggregate", std::string("SUM")}},
+       define_tree_ensemble,
+       "x root feature threshold yes no weight rule missing target base",
+       "tree_ensemble",
+       "tc"},
+  };
+}
+
+}  // namespace tc
