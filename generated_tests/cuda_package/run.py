@@ -12,6 +12,7 @@ import onnxruntime
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "package"), str(HERE.parent / "python")]
+import attention  # noqa: E402
 import models  # noqa: E402
 import precision  # noqa: E402
 from checks import ROOT, Checks, last_line, run  # noqa: E402
@@ -50,6 +51,28 @@ def precisions(work):
         if build(package, folder, "-DTC_CUDA_CHECK=ON"):
             result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", "0")
             check(f"sums of products in {name}: exact on integers, no race", result.returncode == 0, last_line(result))
+
+
+def attentions(work):
+    """One kernel for each attention, near ONNX Runtime, without a race; on tensor cores where --precision says so."""
+    model, inputs = attention.model(work / "attentions.onnx")
+    io = work / "attentions_io"
+    io.mkdir()
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    for k, value in enumerate(session.get_inputs()):
+        np.save(io / f"input_{k}.npy", inputs[value.name])
+    expected = session.run(None, inputs)
+    for k, value in enumerate(expected):
+        np.save(io / f"output_{k}.npy", value)
+    for name, error in (("fp32", "2e-6"), ("tf32", "2e-3"), ("fp16", "2e-3"), ("bf16", "2e-2")):
+        package, folder = emit(model, work / f"attentions_{name}", "cuda", "--precision", name), work / f"attentions_{name}_build"
+        kernels = [path.read_text() for path in (package / "kernels").glob("*attention*.cu")]
+        used = any("tc_mma_" in text for text in kernels)
+        check(f"{name}: {len(expected)} attentions, a kernel each", len(kernels) == len(expected))
+        check(f"{name}: attention {'uses' if used else 'does not use'} tensor cores", used == (name != "fp32"))
+        if build(package, folder, "-DTC_CUDA_CHECK=ON"):
+            result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", error)
+            check(f"attention in {name}: within {error}, no race", result.returncode == 0, last_line(result))
 
 
 def swaps(work, digits, cnn):
@@ -158,6 +181,7 @@ def main():
             runs_right(work, model)
         swaps(work, digits, cnn)
         precisions(work)
+        attentions(work)
     return check.summary()
 
 

@@ -23,18 +23,20 @@ struct CudaAttention {
 /// exponentials of a softmax over its last axis, and a sum of products of that with a third factor.
 std::optional<CudaAttention> match_cuda_attention(const CudaArgs& a);
 
-/// What a block computes: the results of `rows` rows, from `keys` keys at a time. Of these, a thread has tm x keys / tx
-/// scores and tm x width / tx results.
+/// What a block computes: the results of `rows` rows, from `keys` keys at a time. A thread has tm rows; tx neighbours
+/// share these, each with its part of the scores and of the results. On tensor cores a warp has 16 rows.
 struct CudaAttentionPlan {
   int64_t rows = 0, keys = 0, tm = 0, tx = 0;
   int64_t depth = 0, width = 0;  // of the tiles: sizes rounded up
   int64_t splits = 1;            // blocks that share the keys of one row
   int64_t steps = 1;             // tiles of keys per block
+  bool warp = false;             // on tensor cores
+  DType type = DType::F32;       // of the elements of the tiles
   int64_t threads() const { return rows / tm * tx; }
-  int64_t ty() const { return rows / tm; }
 };
 /// Null if no tile fits into shared memory and registers.
-std::optional<CudaAttentionPlan> plan_cuda_attention(const CudaAttention& m, const CudaModel& gpu);
+std::optional<CudaAttentionPlan> plan_cuda_attention(const CudaAttention& m, const CudaModel& gpu,
+                                                     const ScheduleOptions& o);
 
 /// Whether one kernel takes the whole function. It always pays then: the matrix of scores is never stored, and three
 /// launches become one.

@@ -17,26 +17,36 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t n, int64_t by) { return ceil_div(n, by) * by; }
 
 int64_t shared_bytes(const CudaAttentionPlan& p) {
-  const int64_t line = p.depth / 4 % 2 == 0 ? p.depth + 4 : p.depth;
-  return 4 * ((p.rows + p.keys) * line + p.keys * p.width + p.rows * (p.keys + 4));
+  const int64_t bytes = info(p.type).bytes, pad = 16 / bytes;
+  const int64_t tiles = ((p.rows + p.keys) * (p.depth + pad) + p.keys * (p.width + pad)) * bytes;
+  return p.warp ? tiles : tiles + 4 * p.rows * (p.keys + 4);
 }
 
-// Of a thread: scores, results, what it multiplies, and 40 for addresses.
+// Of a thread: scores, results, what it multiplies, tiles on their way through registers, and 40 for addresses.
 int64_t registers(const CudaAttentionPlan& p) {
+  const int64_t waiting = p.type == DType::F32 ? 0 : p.keys * std::max(p.depth, p.width) / p.threads();
+  if (p.warp) return p.keys / 2 + p.width / 2 + p.keys / 4 + 8 + waiting + 48;
   const int64_t tn = p.keys / p.tx, te = p.width / p.tx;
   return p.tm * (tn + te + 2) + std::max((p.tm + tn) * 4, p.tm * 4 + te) + 40;
 }
 
 // Issue slots of one tile of keys, per multiprocessor of four schedulers.
 double step_cycles(const CudaAttentionPlan& p) {
-  const double tn = double(p.keys / p.tx), te = double(p.width / p.tx), tm = double(p.tm);
-  const double scores = double(p.depth) / 4 * (tm * tn * 4 + (tm + tn) * 2);
-  double exchange = 0;
-  for (int64_t lanes = p.tx; lanes > 1; lanes /= 2) exchange += 5;
+  const double tn = double(p.keys) / double(p.tx), te = double(p.width) / double(p.tx), tm = double(p.tm);
+  const double copies =
+      double(p.keys * (p.depth + p.width)) / 4 / double(p.threads()) * (p.type == DType::F32 ? 6 : 12);
+  const double exchange = p.tx == 4 ? 10 : p.tx == 8 ? 15 : p.tx == 16 ? 20 : 25;
   const double softmax = tm * (tn * 14 + te + exchange + 40);
-  const double values = double(p.keys) / 4 * (tm * te * 4 + tm * 2 + te * 2);
-  const double copies = double(p.keys * (p.depth + p.width)) / 4 / double(p.threads()) * 6;
-  return (scores + softmax + values + copies + 60) * double(p.threads()) / 32 / 4;
+  double products;
+  if (p.warp) {
+    const double piece = 32 / double(info(p.type).bytes), instruction = p.type == DType::F32 ? 14 : 11;
+    const double pieces = double(p.keys) / 8 * double(p.depth) / piece + double(p.keys) / piece * double(p.width) / 8;
+    products = pieces * instruction;
+  } else {
+    products =
+        double(p.depth) / 4 * (tm * tn * 4 + (tm + tn) * 2) + double(p.keys) / 4 * (tm * te * 4 + tm * 2 + te * 2);
+  }
+  return (products + softmax + copies + 60) * double(p.threads()) / 32 / 4;
 }
 
 double estimate(const CudaAttention& m, const CudaModel& gpu, const CudaAttentionPlan& p) {
@@ -61,33 +71,62 @@ bool is_possible(const CudaAttention& m, const CudaAttentionPlan& p) {
          registers(p) <= kMaxRegisters && ceil_div(points(m.rows), p.rows) <= INT32_MAX;
 }
 
-}  // namespace
+using Candidates = std::vector<CudaAttentionPlan>;
 
-std::optional<CudaAttentionPlan> plan_cuda_attention(const CudaAttention& m, const CudaModel& gpu) {
-  const int64_t depth = points(m.depth), width = points(m.values), keys = m.keys.extent.value;
-  if (depth > kMaxDepth || width > kMaxDepth || points(m.batch) > kMaxGridYz) return {};
-  std::optional<CudaAttentionPlan> best;
-  double least = 0;
+Candidates simt_candidates() {
+  Candidates list;
   for (const int64_t tx : {4, 8, 16, 32})
     for (const int64_t tm : {1, 2, 4, 8})
       for (const int64_t ty : {1, 2, 4, 8, 16, 32, 64})
-        for (const int64_t tn : {1, 2, 4, 8}) {
-          CudaAttentionPlan p{.rows = tm * ty, .keys = tn * tx, .tm = tm, .tx = tx};
-          p.depth = round_up(depth, 4);
-          p.width = round_up(width, 4 * tx);
-          if (!is_possible(m, p)) continue;
-          const int64_t steps = ceil_div(keys, p.keys);
-          for (const int64_t splits : {1, 2, 4, 8, 16, 32}) {
-            if (splits > 1 && steps < 2 * splits) break;
-            p.steps = ceil_div(steps, splits);
-            p.splits = ceil_div(steps, p.steps);
-            const double cycles = estimate(m, gpu, p);
-            if (best && cycles >= least) continue;
-            best = p;
-            least = cycles;
-          }
-        }
+        for (const int64_t tn : {1, 2, 4, 8}) list.push_back({.rows = tm * ty, .keys = tn * tx, .tm = tm, .tx = tx});
+  return list;
+}
+
+// Four lanes have two rows.
+Candidates warp_candidates(Precision precision) {
+  const DType type = precision == Precision::F16 ? DType::F16 : precision == Precision::Bf16 ? DType::BF16 : DType::F32;
+  Candidates list;
+  for (const int64_t warps : {1, 2, 4, 8})
+    for (const int64_t keys : {16, 32, 64, 128})
+      list.push_back({.rows = 16 * warps, .keys = keys, .tm = 2, .tx = 4, .warp = true, .type = type});
+  return list;
+}
+
+bool has_tensor_cores(const CudaModel& gpu, Precision p) {
+  return p == Precision::F16 || (p != Precision::F32 && gpu.async_copy);
+}
+
+std::optional<CudaAttentionPlan> cheapest(const CudaAttention& m, const CudaModel& gpu, const Candidates& list) {
+  const int64_t depth = points(m.depth), width = points(m.values), keys = m.keys.extent.value;
+  std::optional<CudaAttentionPlan> best;
+  double least = 0;
+  for (CudaAttentionPlan p : list) {
+    p.depth = round_up(depth, p.warp ? 32 / info(p.type).bytes : 4);
+    p.width = round_up(width, p.warp ? 8 : 4 * p.tx);
+    if (!is_possible(m, p)) continue;
+    const int64_t steps = ceil_div(keys, p.keys);
+    for (const int64_t splits : {1, 2, 4, 8, 16, 32}) {
+      if (splits > 1 && steps < 2 * splits) break;
+      p.steps = ceil_div(steps, splits);
+      p.splits = ceil_div(steps, p.steps);
+      const double cycles = estimate(m, gpu, p);
+      if (best && cycles >= least) continue;
+      best = p;
+      least = cycles;
+    }
+  }
   return best;
+}
+
+}  // namespace
+
+std::optional<CudaAttentionPlan> plan_cuda_attention(const CudaAttention& m, const CudaModel& gpu,
+                                                     const ScheduleOptions& o) {
+  if (points(m.depth) > kMaxDepth || points(m.values) > kMaxDepth || points(m.batch) > kMaxGridYz) return {};
+  constexpr int64_t kFewRows = 4;  // the rest of a warp's 16 would be nothing
+  if (has_tensor_cores(gpu, o.precision) && points(m.rows) > kFewRows)
+    if (const auto p = cheapest(m, gpu, warp_candidates(o.precision))) return p;
+  return cheapest(m, gpu, simt_candidates());
 }
 
 }  // namespace tc
