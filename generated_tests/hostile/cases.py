@@ -215,6 +215,18 @@ def operands():
     yield text("a constant index out of range", REJECTED, "TC0201", "index 7 is outside of an axis with 2 elements", "g (float[2] x) => (float[2] y) <float[2] t = {1, 2}, int64 i = {7}> { a = Gather(t, i)  y = Add(x, a) }")
     yield text("a loop without an end", REJECTED, "TC3103", "never ends", "g (float[2] x) => (float[2] y) <int64 n = {9223372036854775807}, bool c = {1}> "
                "{ y = Loop (n, c, x) <body = b (int64 i, bool d, float[2] s) => (bool e, float[2] t) { e = Identity(d)  t = Neg(s) }> }")
+    body = "<body = b (int64 i, bool d, float[2] s) => "
+    loop = "g (int64 m, float[2] x) => (float[2] y) { y = Loop (m, , x) " + body
+    yield text("a state that grows", UNSUPPORTED, "TC0301", "a state's shape changes", loop + "(bool e, float[4] t) { e = Identity(d)  t = Concat <axis = 0> (s, s) }> }")
+    yield text("a condition that is a number", REJECTED, "TC0201", "condition", loop + "(float e, float[2] t) { e = Cast <to = 1> (d)  t = Neg(s) }> }")
+    yield text("results of unknown number", UNSUPPORTED, "TC0301", "known only when the model runs", "g (int64 m, float[2] x) => (float[N,2] y) { z, y = Loop (m, , x) "
+               + body + "(bool e, float[2] t, float[2] u) { e = Identity(d)  t = Neg(s)  u = Abs(s) }> }")
+    scan = "g (float[4,2] x) => (float[4,2] y) { y = Scan (x) <num_scan_inputs = 1, %s, body = b (float[2] s) => (float[2] t) { t = Neg(s) }> }"
+    yield text("two directions for one input", REJECTED, "TC0201", "scan_input_directions", scan % "scan_input_directions = [1, 0]")
+    yield text("a direction that is none", REJECTED, "TC0201", "scan_output_directions", scan % "scan_output_directions = [7]")
+    yield text("a scan axis beyond the rank", REJECTED, "TC0201", "out of range", scan % "scan_output_axes = [7]")
+    yield text("stacked beyond 64 bits", LIMIT, "TC0501", "", "g (float[2] x) => (float[2] y, int64 n) <int64 m = {4611686018427387904}> { y, all = Loop (m, , x) "
+               + body + "(bool e, float[2] t, float[2] u) { e = Identity(d)  t = Neg(s)  u = Abs(s) }>  n = Size(all) }")
 
 
 # --- external data

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/op.h"
+#include "ir/ops/regions.h"
 
 namespace tc {
 namespace {
@@ -41,6 +42,17 @@ bool has_meaning(const Node& n) {
   return n.fn || (row && row->define);
 }
 
+/// How often the body runs: once where that depends on data.
+int64_t known_trips(const Node& n) {
+  if (n.is("Loop")) return std::max<int64_t>(loop_facts(n).limit, 1);
+  if (!n.is("Scan")) return 1;
+  const size_t first = n.inputs.size() - size_t(n.captures) - size_t(n.attr_int("num_scan_inputs", 1));
+  const ValueType& t = n.inputs.at(first)->type;
+  const std::vector<int64_t> axes = n.attr_ints("scan_input_axes", {0});
+  const int64_t axis = axes.empty() ? 0 : axes[0] < 0 ? axes[0] + int64_t(t.shape.size()) : axes[0];
+  return t.is_static_tensor() ? t.shape.at(size_t(axis)).value : 1;
+}
+
 }  // namespace
 
 int64_t multiply_accumulates(const TensorFn& fn) {
@@ -57,6 +69,7 @@ int64_t multiply_accumulates(Graph& g) {
   for (const auto& n : g.nodes()) {
     int64_t here = 0;
     for (const auto& r : n->regions) here = std::max(here, multiply_accumulates(*r));
+    if (!n->regions.empty()) here = times(here, known_trips(*n));
     if (n->regions.empty() && has_meaning(*n)) here = multiply_accumulates(tensor_fn(*n));
     sum = plus(sum, here);
   }

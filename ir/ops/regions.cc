@@ -20,6 +20,19 @@ void require(const Node& n, bool ok, const std::string& why) {
   if (!ok) raise(n, "TC0201", ExitCode::Rejected, why);
 }
 
+/// A state, or what is stacked: it has a place in memory whose size is known.
+void require_sizes(const Node& n, const Value& v) {
+  if (!v.type.is_static_tensor() || info(v.type.dtype).bytes == 0)
+    raise(n, "TC0301", ExitCode::Unsupported,
+          "only numbers in tensors of known sizes can go from one iteration to the next or be stacked, not \"" +
+              printable(v.name.raw()) + "\", a " + to_text(v.type));
+}
+
+void require_one(const Node& n, const Value& v, DType t, const std::string& what) {
+  require(n, v.type.is_static_tensor() && v.type.dtype == t && num_elements(static_dims(v.type.shape)) == 1,
+          what + " is " + to_text(v.type) + ", not one element of " + std::string(info(t).name));
+}
+
 void infer_body(Graph& body) {
   for (const auto& n : body.nodes()) infer_types(body, *n);
 }
@@ -102,10 +115,13 @@ void infer_loop(Graph& g, Node& n) {
           in.size() == n.inputs.size() && int(body.outputs().size()) == 1 + int(n.outputs.size()) &&
               int(n.outputs.size()) >= states,
           "the body's inputs and outputs do not fit the loop's");
+  if (n.inputs[0]) require_one(n, *n.inputs[0], DType::I64, "the trip count");
+  if (n.inputs[1]) require_one(n, *n.inputs[1], DType::Bool, "the condition");
   body.set_type(in[0], ValueType::tensor(DType::I64, {}));
   body.set_type(in[1], ValueType::tensor(DType::Bool, {}));
   for (size_t i = 2; i < in.size(); i++) body.set_type(in[i], n.inputs[i]->type);
   infer_body(body);
+  require_one(n, *body.outputs()[0], DType::Bool, "the body's condition");
   for (int s = 0; s < states; s++) {
     const ValueType &before = in[size_t(2 + s)]->type, &after = body.outputs()[size_t(1 + s)]->type;
     require(n, before.kind == after.kind && before.dtype == after.dtype,
@@ -114,12 +130,14 @@ void infer_loop(Graph& g, Node& n) {
       raise(
           n, "TC0301", ExitCode::Unsupported,
           "a state's shape changes from one iteration to the next: " + to_text(before) + " becomes " + to_text(after));
+    require_sizes(n, *in[size_t(2 + s)]);
     if (n.outputs[size_t(s)]) g.set_type(n.outputs[size_t(s)], after);
   }
   const LoopFacts facts = loop_facts(n);
   if (!facts.ends()) raise(n, "TC3103", ExitCode::Rejected, "this loop never ends");
   for (size_t k = size_t(states); k < n.outputs.size(); k++) {
     if (!n.outputs[k]) continue;
+    require_sizes(n, *body.outputs()[1 + k]);
     ValueType t = body.outputs()[1 + k]->type;
     if (facts.exact() && t.has_rank)
       t.shape.insert(t.shape.begin(), Dim(facts.limit));
@@ -137,6 +155,12 @@ int64_t scan_axis(const Node& n, const std::string& attr, size_t k, size_t rank)
   return a < 0 ? a + int64_t(rank) : a;
 }
 
+void require_directions(const Node& n, const std::string& attr, size_t count) {
+  const std::vector<int64_t> list = n.attr_ints(attr, std::vector<int64_t>(count, 0));
+  require(n, list.size() == count && std::all_of(list.begin(), list.end(), [](int64_t d) { return d == 0 || d == 1; }),
+          attr + " does not say 0 or 1 for each of " + to_text(int64_t(count)));
+}
+
 void infer_scan(Graph& g, Node& n) {
   const int64_t scanned = n.attr_int("num_scan_inputs", 0);
   const int64_t states = int64_t(n.inputs.size()) - n.captures - scanned;
@@ -147,8 +171,11 @@ void infer_scan(Graph& g, Node& n) {
       n,
       in.size() == n.inputs.size() && body.outputs().size() == n.outputs.size() && int64_t(n.outputs.size()) >= states,
       "the body's inputs and outputs do not fit the scan's");
+  require_directions(n, "scan_input_directions", size_t(scanned));
+  require_directions(n, "scan_output_directions", n.outputs.size() - size_t(states));
   Dim length;
   for (size_t i = 0; i < in.size(); i++) {
+    require(n, n.inputs[i] != nullptr, "an operand is missing");
     ValueType t = n.inputs[i]->type;
     if (int64_t(i) >= states && int64_t(i) < states + scanned) {
       require(n, t.is_tensor() && t.has_rank && !t.shape.empty(), "a scanned input needs an axis to scan");
@@ -160,9 +187,11 @@ void infer_scan(Graph& g, Node& n) {
     }
     body.set_type(in[i], t);
   }
+  for (size_t i = 0; i < size_t(states + scanned); i++) require_sizes(n, *n.inputs[i]);
   infer_body(body);
   for (size_t k = 0; k < n.outputs.size(); k++) {
     ValueType t = body.outputs()[k]->type;
+    require_sizes(n, *body.outputs()[k]);
     if (int64_t(k) < states) {
       require(n, t == in[k]->type, "a state of type " + to_text(in[k]->type) + " becomes " + to_text(t));
     } else if (t.has_rank) {
