@@ -385,6 +385,23 @@ class GraphVerifier {
       bool known = n.op == "If" || n.op == "Loop" || n.op == "Scan";
       if (known && r->inputs().size() != inputs) wrong(label(n) + ": the region takes another number of inputs");
       if (known && r->outputs().size() != outputs) wrong(label(n) + ": the region gives another number of outputs");
+      if (known) region_types(n, *r);
+    }
+  }
+
+  // What a node hands to its body is of the type that the body expects; a state stays of one type.
+  void region_types(const Node& n, const Graph& body) {
+    auto agree = [&](const Value* a, const Value* b) {
+      if (a && b && !(a->type == b->type)) wrong(label(n) + ": " + label(*a) + " and " + label(*b) + " are of two types");
+    };
+    const size_t own = n.inputs.size() - size_t(n.captures), first = body.inputs().size() - size_t(n.captures);
+    for (size_t k = 0; k < size_t(n.captures); ++k) agree(n.inputs[own + k], body.inputs()[first + k]);
+    const size_t skip = n.op == "Loop" ? 2 : 0, scanned = n.op == "Scan" ? size_t(n.attr_int("num_scan_inputs", 0)) : 0;
+    if (n.op == "If" || own < skip + scanned) return;
+    for (size_t k = 0; skip + k < own - scanned; ++k) {
+      agree(n.inputs[skip + k], body.inputs()[skip + k]);
+      agree(body.inputs()[skip + k], body.outputs().at((n.op == "Loop" ? 1 : 0) + k));
+      agree(body.inputs()[skip + k], n.outputs.at(k));
     }
   }
 

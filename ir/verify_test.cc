@@ -105,5 +105,26 @@ TEST(VerifyGraph, TypesOrderAndUsers) {
   EXPECT_NE(message([&] { verify(g); }).find("before it is computed"), std::string::npos);
 }
 
+TEST(VerifyGraph, BodiesAndStatesKeepTheirTypes) {
+  for (const bool state_changes : {false, true}) {
+    Graph g;
+    Value* x = g.add_input(ModelText("x"), f32({4}));
+    Node* n = g.append("Loop", {nullptr, nullptr, x}, {ModelText("y")});
+    auto body = std::make_unique<Graph>();
+    body->add_input(ModelText("i"), ValueType::tensor(DType::I64, {}));
+    Value* c = body->add_input(ModelText("c"), ValueType::tensor(DType::Bool, {}));
+    Value* s = body->add_input(ModelText("s"), f32({state_changes ? 4 : 3}));
+    Node* t = body->append("Relu", {s}, {ModelText("t")});
+    body->set_type(t->outputs[0], f32({3}));
+    body->set_outputs({c, t->outputs[0]});
+    n->regions.push_back(std::move(body));
+    g.set_type(n->outputs[0], f32({4}));
+    g.set_outputs({n->outputs[0]});
+    EXPECT_EQ(message([&] { verify(g); }), state_changes
+                                               ? "verify: node \"\" (Loop): value \"s\" and value \"t\" are of two types"
+                                               : "verify: node \"\" (Loop): value \"x\" and value \"s\" are of two types");
+  }
+}
+
 }  // namespace
 }  // namespace tc
