@@ -12,6 +12,7 @@ struct KernelText {
   std::string prototype;  // without the semicolon
   std::string before;     // head comment and helpers: of C the parts that threads share, of CUDA the device's functions
   std::string function;   // the function that the executor calls, without includes
+  std::string setup_prototype, setup;  // CUDA: a function that an instance calls once; empty if there is nothing to do
   Needs needs;
 };
 

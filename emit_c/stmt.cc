@@ -29,6 +29,7 @@ bool used_outside_parts(const Stmt& body, const Buffer& view) {
         if (const Store* k = as<Store>(s)) used |= k->buffer == view;
         if (const Alias* k = as<Alias>(s)) used |= k->base == view;
         if (const Prefetch* k = as<Prefetch>(s)) used |= k->buffer == view;
+        if (const Intrin* k = as<Intrin>(s)) used |= std::find(k->buffers.begin(), k->buffers.end(), view) != k->buffers.end();
         return !used;
       },
       [&](const Expr& e) {

@@ -31,7 +31,7 @@ class StmtPrinter {
   std::vector<Part> parts;
   std::string part_call;  // "tc_parallel_for({part}, &args, {chunks});" with the two holes
 
-  void declare(const Alias& k);
+  virtual void declare(const Alias& k);
   void declare(const Let& k);
 
  protected:

@@ -29,6 +29,13 @@ std::string_view index_word(ForKind k) {
   }
 }
 
+// "[2][16]"
+std::string extents(const Buffer& b) {
+  std::string s;
+  for (const int64_t d : static_dims(b->shape)) s += "[" + to_text(d) + "]";
+  return s;
+}
+
 // unroll i: unroll j: b[i, j] = 0, over all of b
 bool sets_to_zero(Stmt s, const Buffer& b) {
   std::vector<const For*> loops;
@@ -65,17 +72,24 @@ void DeviceStmtPrinter::print_for(const For& k) {
 void DeviceStmtPrinter::print_alloc(const Alloc& k) {
   const Seq* q = as<Seq>(k.body);
   if (k.buffer->scope == Scope::Register && q && sets_to_zero(q->list[0], k.buffer)) {
-    std::string s = std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name;
-    for (const int64_t d : static_dims(k.buffer->shape)) s += "[" + to_text(d) + "]";
-    out_.line(s + " = {};");
+    out_.line(std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name + extents(k.buffer) + " = {};");
     for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
     return;
   }
   if (k.buffer->scope != Scope::Shared) return StmtPrinter::print_alloc(k);
-  std::string s = "__shared__ __align__(16) " + std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name;
-  for (const int64_t d : static_dims(k.buffer->shape)) s += "[" + to_text(d) + "]";
-  out_.line(s + ";");
+  if (f_.dynamic_shared > 0)
+    out_.line("unsigned char *const " + k.buffer->name + " = tc_dynamic_shared();");
+  else
+    out_.line("__shared__ __align__(16) " + std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name +
+              extents(k.buffer) + ";");
   print(k.body);
+}
+
+// "TC_SHARED_VIEW(tile, float[2][16], shared + 4096);"
+void DeviceStmtPrinter::declare(const Alias& k) {
+  if (k.view->scope != Scope::Shared) return StmtPrinter::declare(k);
+  const std::string type = std::string(info(k.view->dtype).c_type) + extents(k.view);
+  out_.line("TC_SHARED_VIEW(" + k.view->name + ", " + type + ", " + expr_.pointer(k.base, k.offset) + ");");
 }
 
 void DeviceStmtPrinter::print_barrier(const Barrier& k) {

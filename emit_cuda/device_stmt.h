@@ -15,6 +15,7 @@ class DeviceStmtPrinter : public StmtPrinter {
   void print_barrier(const Barrier& k) override;
   void print_intrin(const Intrin& k) override;
   void print_prefetch(const Prefetch& k) override;
+  void declare(const Alias& k) override;
 
  private:
   void print_warp_reduction(const Intrin& k);

@@ -198,6 +198,18 @@ Staging staging(const Program& p, const ProgramNames& n) {
   return s;
 }
 
+// What kernels need once an instance: launches of more shared memory than every machine has.
+std::string kernel_setup(const Program& p, const ProgramNames& n) {
+  std::string s;
+  for (const Kernel& k : p.kernels)
+    for (const DeviceFunction& f : k.device) {
+      if (f.dynamic_shared == 0) continue;
+      s += "  TRY(" + n.lower + "_" + k.name + "_setup());\n";
+      break;
+    }
+  return s;
+}
+
 // Lines of a build in which NVRTC compiles the kernels.
 std::string launch_only(bool jit, const std::string& lines) { return jit ? "#ifdef TC_LAUNCH_ONLY\n" + lines + "#endif\n" : ""; }
 
@@ -254,6 +266,7 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
                                                {"jit_compile", launch_only(jit, "  TRY(d.jit.compile(" + n.lower + "_jit_program()));\n  const tc_jit_scope scope(d.jit);\n")},
                                                {"jit_scope", launch_only(jit, "  const tc_jit_scope scope(d.jit);\n")},
                                                {"jit_scope_async", launch_only(jit, "  const tc_jit_scope scope(d->jit);\n")},
+                                               {"kernel_setup", kernel_setup(p, n)},
                                                {"strerror_rows", strerror_rows(n)}});
 }
 

@@ -21,6 +21,8 @@ class CudaKernelPrinter {
     text_.before = out_.take();
     host_function();
     text_.function = out_.take();
+    setup_function();
+    text_.setup = out_.take();
     return std::move(text_);
   }
 
@@ -67,11 +69,12 @@ class CudaKernelPrinter {
   }
 
   std::string launch(const Launch& l) const {
-    std::vector<std::string> args{full_ + "_" + l.kernel, size(l.grid), size(l.block), "0", "stream"};
+    std::vector<std::string> args{full_ + "_" + l.kernel, size(l.grid), size(l.block)};
     const DeviceFunction* f = nullptr;
     for (const DeviceFunction& d : k_.device)
       if (d.name == l.kernel) f = &d;
     check(f != nullptr, "a launch has a function");
+    args.insert(args.end(), {to_text(f->dynamic_shared), "stream"});
     for (const Buffer& b : l.buffers) args.push_back(b->name);
     if (f->can_fail) args.push_back("status");
     return "tc_launch(" + join(args, ", ") + ")";
@@ -110,6 +113,21 @@ class CudaKernelPrinter {
     host_body(k_.body, launches);
     if (launches == 0) out_.line("(void)stream;");
     if (launches != 1) out_.line(launches == 0 ? "return cudaSuccess;" : "return e;");
+    close();
+  }
+
+  void setup_function() {
+    std::vector<std::string> calls;
+    for (const DeviceFunction& f : k_.device)
+      if (f.dynamic_shared > 0)
+        calls.push_back("tc_allow_shared(" + full_ + "_" + f.name + ", " + to_text(f.dynamic_shared) + ")");
+    if (calls.empty()) return;
+    text_.setup_prototype = "cudaError_t " + full_ + "_setup(void)";
+    out_.line(text_.setup_prototype);
+    open();
+    for (size_t i = 0; i + 1 < calls.size(); i++)
+      out_.line((i == 0 ? "cudaError_t e = " : "if (e == cudaSuccess) e = ") + calls[i] + ";");
+    out_.line(calls.size() == 1 ? "return " + calls[0] + ";" : "return e != cudaSuccess ? e : " + calls.back() + ";");
     close();
   }
 
@@ -154,7 +172,8 @@ std::string cuda_kernel_file(const KernelText& t, const std::string& prefix, boo
   if (jit) s += "#ifndef TC_LAUNCH_ONLY\n";
   s += "#include \"../tc_cuda.h\"\n" + include_lines(needs, "../") + "\n" + t.before;
   if (jit) s += "#endif\n";
-  return s + "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n\n" + t.function + "#endif\n";
+  return s + "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n\n" + t.function +
+         (t.setup.empty() ? "" : "\n" + t.setup) + "#endif\n";
 }
 
 }  // namespace tc

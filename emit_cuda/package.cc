@@ -16,7 +16,10 @@ namespace {
 
 std::string device_kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n, bool jit) {
   SourceWriter out;
-  for (const KernelText& k : kernels) out.line(k.prototype + ";");
+  for (const KernelText& k : kernels) {
+    out.line(k.prototype + ";");
+    if (!k.setup.empty()) out.line(k.setup_prototype + ";");
+  }
   const std::string guard = n.upper + "_KERNELS_CUH";
   const std::string include = jit ? "#ifdef TC_LAUNCH_ONLY\n#include \"tc_jit.h\"\n#else\n#include \"tc_cuda.h\"\n#endif\n" : "#include \"tc_cuda.h\"\n";
   return std::string(kLicenseLine) + "\n#ifndef " + guard + "\n#define " + guard + "\n" + include + "\n" + out.text() + "\n#endif\n";
@@ -37,6 +40,7 @@ std::string single_cuda_file(const Program& p, const ProgramNames& n, std::strin
     needs.scalar |= k.needs.scalar;
     needs.types |= k.needs.types;
     text += "\n" + static_kernel(k);
+    if (!k.setup.empty()) text += "\nstatic " + k.setup;
   }
   auto put = [&](const std::string& line, const std::string& with) {
     const size_t at = executor.find(line);

@@ -89,6 +89,9 @@ static void configurations() {
   EXPECT_ERROR(tc_launch(add, dim3(1), dim3(1025), 0, nullptr, p, p, 1, 0), cudaErrorInvalidConfiguration);
   EXPECT_ERROR(tc_launch(add, dim3(1), dim3(32, 64), 0, nullptr, p, p, 1, 0), cudaErrorInvalidConfiguration);
   EXPECT_ERROR(tc_launch(add, dim3(1, 65536), dim3(1), 0, nullptr, p, p, 1, 0), cudaErrorInvalidConfiguration);
+  EXPECT_ERROR(tc_launch(add, dim3(1), dim3(1), 49 * 1024, nullptr, p, p, 1, 0), cudaErrorInvalidValue);
+  EXPECT_ERROR(tc_allow_shared(add, 228 * 1024), cudaErrorInvalidValue);
+  CALL(tc_allow_shared(add, 227 * 1024));
   EXPECT_ERROR(tc_launch(add, dim3(1), dim3(1), 228 * 1024, nullptr, p, p, 1, 0), cudaErrorInvalidValue);
   CALL(tc_launch(add, dim3(1), dim3(1), 227 * 1024, nullptr, p, p, 1, 0));
   EXPECT_ERROR(launch_add(cudaStream_t(p), p, p, 1), cudaErrorInvalidResourceHandle);

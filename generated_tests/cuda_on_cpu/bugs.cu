@@ -177,6 +177,33 @@ KERNEL(past_an_array)
   __syncthreads();
   y[i] = tile[0][t];  // here
 }
+// Two arrays on the same bytes, one after the other.
+#define TWO_ARRAYS(BETWEEN, FILL)                                                       \
+  {                                                                                     \
+    __shared__ __align__(16) unsigned char shared[1024];                                \
+    INDEXES;                                                                            \
+    TC_SHARED_VIEW(first, float[256], shared);                                          \
+    first[t] = x[i];                                                                    \
+    __syncthreads();                                                                    \
+    const float other = first[255 - t];                                                 \
+    BETWEEN;                                                                            \
+    TC_SHARED_VIEW(second, float[4][64], shared);                                       \
+    if (t < FILL) second[t / 64][t % 64] = other;                                       \
+    __syncthreads();                                                                    \
+    y[i] = second[t % 4][t / 4];                                                        \
+  }
+KERNEL(arrays_handed_over_right) TWO_ARRAYS(__syncthreads(), 256)
+KERNEL(array_begins_without_barrier) TWO_ARRAYS((void)0, 256)  // here
+KERNEL(array_holds_what_another_left) TWO_ARRAYS(__syncthreads(), 255)  // here
+KERNEL(past_a_view)
+{
+  __shared__ __align__(16) unsigned char shared[1024];
+  INDEXES;
+  TC_SHARED_VIEW(tile, float[2][128], shared);
+  tile[t / 128][t % 128] = x[i];
+  __syncthreads();
+  y[i] = tile[0][t];  // here
+}
 KERNEL(uninitialised_device)
 {
   INDEXES;
@@ -229,7 +256,8 @@ static const Bug kBugs[] = {
     BUG(barrier_in_branch), BUG(early_return), BUG(two_barriers), BUG(half_warp), BUG(half_warp_in_a_reduction), BUG(misaligned_vector), BUG(misaligned_cast),
     BUG(past_the_end), BUG(host_pointer), BUG(two_blocks_one_element), BUG(block_reads_what_another_updates), BUG(same_value_twice),
     BUG(no_barrier), BUG(barrier_right), BUG(no_syncwarp), BUG(syncwarp_right), BUG(cp_async_without_wait), BUG(cp_async_over_readers),
-    BUG(uninitialised_shared), BUG(uninitialised_dynamic), BUG(past_dynamic), BUG(past_an_array), BUG(uninitialised_device), BUG(atomic_and_plain),
+    BUG(uninitialised_shared), BUG(uninitialised_dynamic), BUG(past_dynamic), BUG(past_an_array), BUG(past_a_view), BUG(arrays_handed_over_right),
+    BUG(array_begins_without_barrier), BUG(array_holds_what_another_left), BUG(uninitialised_device), BUG(atomic_and_plain),
     BUG(local_memory), BUG(constants_right), BUG(bad_index_right), BUG(deadlock),
 };
 

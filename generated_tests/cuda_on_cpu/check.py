@@ -33,10 +33,11 @@ CHECKED = {
     "two_blocks_one_element": "race", "block_reads_what_another_updates": "race", "same_value_twice": "race", "no_barrier": "race",
     "no_syncwarp": "race", "cp_async_without_wait": "nobody has written", "cp_async_over_readers": "race",
     "uninitialised_shared": "nobody has written", "uninitialised_dynamic": "nobody has written", "past_dynamic": "access outside of memory",
-    "past_an_array": "index outside of an array", "uninitialised_device": "nobody has written", "atomic_and_plain": "race",
+    "past_an_array": "index outside of an array", "past_a_view": "index outside of an array",
+    "array_begins_without_barrier": "race", "array_holds_what_another_left": "nobody has written", "uninitialised_device": "nobody has written", "atomic_and_plain": "race",
     "local_memory": "local memory of another thread",
 }
-RIGHT = ["barrier_right", "syncwarp_right", "constants_right", "bad_index_right"]
+RIGHT = ["arrays_handed_over_right", "barrier_right", "syncwarp_right", "constants_right", "bad_index_right"]
 API = ["memory", "device", "configurations", "failure", "streams", "graphs", "capture_errors", "threads", "protect"]
 
 
@@ -194,13 +195,13 @@ def check_cmake(results, work, compiler):
     for check in ("OFF", "ON"):
         build = folder / f"build {check}"
         try:
-            must(["cmake", "-S", folder, "-B", build, f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release", f"-DTC_CUDA_ON_CPU_CHECKED={check}"])
+            must(["cmake", "-S", folder, "-B", build, f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release", f"-DTC_CUDA_CHECK={check}"])
             must(["cmake", "--build", build])
             done = call([build / "sample"])
             problem = wrong_sample(done) or (None if ("nothing found" in done.stderr) == (check == "ON") else done.stderr)
         except RuntimeError as e:
             problem = str(e)
-        results.add(f"cuda_on_cpu.cmake {compiler} TC_CUDA_ON_CPU_CHECKED={check}", problem)
+        results.add(f"cuda_on_cpu.cmake {compiler} TC_CUDA_CHECK={check}", problem)
 
 
 def check_ucontext(results, build, work):

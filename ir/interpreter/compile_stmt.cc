@@ -307,7 +307,8 @@ void Compiler::alloc(const Alloc& a) {
 
 // A view of another type is a pointer; one of the same type reads and writes its base, wherever the lanes' views start.
 void Compiler::alias(const Alias& a) {
-  if (a.view->dtype == a.base->dtype) {
+  const bool shared = a.view->scope == Scope::Shared && a.base->scope == Scope::Shared;
+  if (a.view->dtype == a.base->dtype && !shared) {
     check(a.view->shape.size() == 1 && a.base->shape.size() == 1, "views are flat");
     Var start = make_var(a.view->name + "_start");
     auto moved = [&](const Exprs& index) -> Exprs {
@@ -332,10 +333,11 @@ void Compiler::alias(const Alias& a) {
   BufferSlot s;
   s.buffer = a.view;
   s.elements = physical_elements(*a.view);
+  s.tracked = shared && program_.buffers[size_t(base->second)].tracked;
   int at = int(program_.buffers.size());
   program_.buffers.push_back(std::move(s));
   buffers_[a.view.get()] = at;
-  size_t i = emit_jump(&alias_op, offset.reg);
+  size_t i = emit_jump(shared ? &begin_shared_view : &alias_op, offset.reg);
   program_.code[i].b = base->second, program_.code[i].aux = at;
   stmt(a.body);
   buffers_.erase(a.view.get());

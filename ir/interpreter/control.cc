@@ -151,24 +151,23 @@ void next_launch(Machine& m, const Instr&) {
   m.block = 0;
 }
 
-void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write) {
-  if (s.launch != m.launch) {
-    s.cells.assign(size_t(std::max<int64_t>(s.elements, address + 1)), {});
-    s.launch = m.launch;
-  }
-  if (size_t(address) >= s.cells.size()) s.cells.resize(size_t(address) + 1);
-  BufferSlot::Cell& cell = s.cells[size_t(address)];
-  int64_t block_threads = int64_t(1) << 20, thread = m.block * block_threads + lane;
-  // Nothing orders the blocks of one launch; barriers order the threads of a block.
-  auto clash = [&](int64_t other, int64_t epoch) {
-    return other >= 0 && other != thread && (epoch == m.epoch || other / block_threads != m.block);
-  };
-  bool race = clash(cell.writer, cell.write_epoch);
-  if (write) race |= clash(cell.reader, cell.read_epoch) || (cell.many_readers && cell.read_epoch == m.epoch);
+namespace {
+
+constexpr int64_t kBlockThreads = int64_t(1) << 20;  // numbers of threads are unique over all blocks of a launch
+
+// Nothing orders the blocks of one launch; barriers order the threads of a block.
+bool meets(const Machine& m, int64_t thread, int64_t other, int64_t epoch) {
+  return other >= 0 && other != thread && (epoch == m.epoch || other / kBlockThreads != m.block);
+}
+
+void track_cell(Machine& m, BufferSlot::Cell& cell, int64_t thread, bool write, const BufferSlot& s, int64_t address) {
+  bool race = meets(m, thread, cell.writer, cell.write_epoch);
+  if (write)
+    race |= meets(m, thread, cell.reader, cell.read_epoch) || (cell.many_readers && cell.read_epoch == m.epoch);
   if (race) {
     throw InternalError("race on cell " + to_text(address) + " of buffer \"" + printable(s.buffer->name) +
-                        "\": thread " + to_text(int64_t(lane)) + " and another of loop " + m.program.thread_loop +
-                        " meet without a barrier");
+                        "\": thread " + to_text(thread % kBlockThreads) + " and another of loop " +
+                        m.program.thread_loop + " meet without a barrier");
   }
   if (write) {
     cell.writer = thread;
@@ -178,6 +177,44 @@ void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write) {
         cell.read_epoch == m.epoch && (cell.many_readers || (cell.reader >= 0 && cell.reader != thread));
     cell.reader = thread;
     cell.read_epoch = m.epoch;
+  }
+}
+
+}  // namespace
+
+void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write) {
+  const int64_t thread = m.block * kBlockThreads + lane;
+  if (s.base >= 0) {
+    const int64_t unit = info(s.buffer->dtype).bytes;
+    std::vector<BufferSlot::Cell>& cells = m.program.buffers[size_t(s.base)].cells;
+    for (int64_t b = 0; b < unit; ++b)
+      track_cell(m, cells[size_t(s.start + address * unit + b)], thread, write, s, address);
+    return;
+  }
+  if (s.launch != m.launch) {
+    s.cells.assign(size_t(std::max<int64_t>(s.elements, address + 1)), {});
+    s.launch = m.launch;
+  }
+  if (size_t(address) >= s.cells.size()) s.cells.resize(size_t(address) + 1);
+  track_cell(m, s.cells[size_t(address)], thread, write, s, address);
+}
+
+void begin_shared_view(Machine& m, const Instr& i) {
+  alias_op(m, i);
+  BufferSlot &view = m.program.buffers[size_t(i.aux)], &base = m.program.buffers[size_t(i.b)];
+  check(m.mask == nullptr, "a view of shared memory is not reached by every thread of its block");
+  const int64_t bytes = view.elements * info(view.buffer->dtype).bytes;
+  std::memset(view.bytes, is_float(view.buffer->dtype) ? 0xff : 0xa5, size_t(bytes));
+  if (!view.tracked) return;
+  view.base = i.b;
+  view.start = *m.reg<int64_t>(i.a);
+  for (int64_t b = view.start; b < view.start + bytes; ++b) {
+    BufferSlot::Cell& cell = base.cells[size_t(b)];
+    if (meets(m, -1, cell.writer, cell.write_epoch) || meets(m, -1, cell.reader, cell.read_epoch))
+      throw InternalError("race: buffer \"" + printable(view.buffer->name) +
+                          "\" begins on bytes that another buffer has used since the last barrier of loop " +
+                          m.program.thread_loop);
+    cell = {};
   }
 }
 

@@ -73,6 +73,8 @@ struct BufferSlot {
     bool many_readers = false;
   };
   std::vector<Cell> cells;  // tracked only
+  int base = -1;            // a view of shared memory: the buffer whose cells, of a byte each, are tracked
+  int64_t start = 0;        // of the view, in bytes
   int64_t launch = -1;      // of the cells' entries
 };
 
@@ -189,5 +191,7 @@ void lane_exchange(Machine& m, const Instr& i);  // dst of lane l = a of lane l 
 void next_block(Machine& m, const Instr& i);
 void next_launch(Machine& m, const Instr& i);
 void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write);
+/// A view of shared memory begins: what was in its bytes is gone, and nobody may be at them.
+void begin_shared_view(Machine& m, const Instr& i);  // buffer aux = memory of buffer b from byte a on
 
 }  // namespace tc::interp

@@ -14,6 +14,7 @@
 #include "passes/loop/lower_index_math.h"
 #include "passes/loop/lower_lanes.h"
 #include "passes/loop/lower_thread_allreduce.h"
+#include "passes/loop/merge_shared_memory.h"
 #include "passes/loop/name_values.h"
 #include "passes/loop/narrow_types.h"
 #include "passes/loop/partition_loops.h"
@@ -92,7 +93,9 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
   PlacedScratch placed = place_scratch(substitute_buffers(whole, io.flatten(flat)), kCudaScratchAlign);
   SplitFunction split = split_host_device(io.name_views(placed.body, flat), io.buffers());
   for (DeviceFunction& f : split.device) {
-    const Stmt body = name_values(lower_index_math(shared_work(f.body, flat)));
+    const MergedShared merged = merge_shared_memory(name_values(lower_index_math(shared_work(f.body, flat))));
+    const Stmt& body = merged.body;
+    f.dynamic_shared = merged.dynamic_bytes;
     f.can_fail = raises_status(body);
     k.can_fail = k.can_fail || f.can_fail;
     f.body = assign_names(body, io.names());

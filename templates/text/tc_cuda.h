@@ -35,17 +35,19 @@ typedef unsigned long long uint64_t;
 #define TC_DEVICE static __device__ __forceinline__
 
 /* --- launches: tc_launch(kernel, grid, block, shared_bytes, stream, arguments ...) starts a kernel and returns what
- * cudaGetLastError() says. kernel is the name of a __global__ function; shared_bytes are those of tc_dynamic_shared(). */
+ * cudaGetLastError() says. kernel is the name of a __global__ function; shared_bytes are those of tc_dynamic_shared(). More
+ * than 48 KiB of them have to be asked for first, once a kernel and device: tc_allow_shared(kernel, shared_bytes). */
 #if !defined(__CUDACC_RTC__)
 template <class... P, class... A>
 static inline cudaError_t tc_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... arguments)
 {
-  if (shared_bytes > 48 * 1024) {  /* more than every machine has must be asked for */
-    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-    if (e != cudaSuccess) return e;
-  }
   kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
   return cudaGetLastError();
+}
+template <class... P>
+static inline cudaError_t tc_allow_shared(void (*kernel)(P...), size_t shared_bytes)
+{
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
 }
 #endif
 
@@ -55,6 +57,12 @@ TC_DEVICE unsigned char *tc_dynamic_shared(void)
   extern __shared__ __align__(128) unsigned char tc_shared_bytes[];
   return tc_shared_bytes;
 }
+
+/* TC_SHARED_VIEW(tile, float[2][16][64], p): an array `tile` that lies at p in shared memory, on 16 bytes. What it holds is
+ * undefined where it is declared, which all threads of the block do between the same two barriers. */
+template <class T>
+TC_DEVICE T &tc_shared_view(unsigned char *p) { return *reinterpret_cast<T *>(p); }
+#define TC_SHARED_VIEW(name, type, p) auto &name = tc_shared_view<type>(p)
 
 /* --- vectors of 16 bytes: p is on 16 bytes */
 #define TC_VECTOR_16(LOAD, STORE, T, N)                                                                                     \

@@ -124,13 +124,18 @@ static inline cudaError_t tc_jit_launch(const char *kernel, dim3 grid, dim3 bloc
   const tc_jit *jit = tc_jit_scope::current();
   const cudaKernel_t k = jit ? jit->find(kernel) : nullptr;
   if (!k) return cudaErrorInvalidDeviceFunction;
-  if (shared_bytes > 48 * 1024) {
-    const cudaError_t e = cudaFuncSetAttribute((const void *)k, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-    if (e != cudaSuccess) return e;
-  }
   void *values[] = {(void *)&arguments..., nullptr};
   return cudaLaunchKernel((const void *)k, grid, block, values, shared_bytes, stream);
 }
 #define tc_launch(kernel, ...) tc_jit_launch(#kernel, __VA_ARGS__)
+
+static inline cudaError_t tc_jit_allow_shared(const char *kernel, size_t shared_bytes)
+{
+  const tc_jit *jit = tc_jit_scope::current();
+  const cudaKernel_t k = jit ? jit->find(kernel) : nullptr;
+  if (!k) return cudaErrorInvalidDeviceFunction;
+  return cudaFuncSetAttribute((const void *)k, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+}
+#define tc_allow_shared(kernel, shared_bytes) tc_jit_allow_shared(#kernel, shared_bytes)
 
 #endif

@@ -87,6 +87,7 @@ int main()
   const uint16_t *dx = upload(to_f16(x)), *dw = upload(to_f16(w));
   const float *dbias = upload(bias);
   uint16_t *dy = device_memory<uint16_t>(expected.size());
+  CALL(tc_allow_shared(conv3x3_bias_relu, kSharedBytes));
   CALL(tc_launch(conv3x3_bias_relu, dim3((kPixels + kBM - 1) / kBM, kFilters / kBN), dim3(kThreads), kSharedBytes, nullptr, dy, dx, dw, dbias));
   return verdict("tensor core convolution", from_f16(download(dy, expected.size())), expected, 0);
 }

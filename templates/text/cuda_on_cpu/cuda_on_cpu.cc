@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -272,6 +273,30 @@ int barrier_count(int predicate, const char *file, int line)
   wait_here();
   return m.result;
 }
+static std::vector<View> &views()
+{
+  static std::vector<View> *list = new std::vector<View>;
+  return *list;
+}
+
+// The first thread that comes by, in an interval between barriers, declares for all.
+void begin_view(unsigned char *p, size_t bytes, const char *name, const char *file, int line)
+{
+  for (const View &v : views())
+    if (v.p == p && v.bytes == bytes && v.interval == ticks.barrier && strcmp(v.name, name) == 0) return;
+  auto &list = views();
+  list.erase(std::remove_if(list.begin(), list.end(), [&](const View &v) { return v.p < p + bytes && p < v.p + v.bytes; }), list.end());
+  if (checker != nullptr) checker->view_begins(p, bytes, file, line);
+  list.push_back({p, bytes, name, ticks.barrier});
+  if (options().poison) memset(p, 0xff, bytes);
+}
+const View *view_at(const void *p)
+{
+  for (const View &v : views())
+    if (v.interval >= ticks.block && p >= v.p && p < v.p + v.bytes) return &v;
+  return nullptr;
+}
+
 void barrier(const char *file, int line) { barrier_count(0, file, line); }
 
 void warp_operation(const char *what, unsigned mask, void *arg, const char *file, int line, void (*op)(void **, unsigned))

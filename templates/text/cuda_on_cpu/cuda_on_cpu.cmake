@@ -3,11 +3,11 @@
 #   include(${CMAKE_CURRENT_LIST_DIR}/cuda_on_cpu/cuda_on_cpu.cmake)
 #   tc_cuda_on_cpu(TARGET)    # once the target has its .cu files
 # Packages of one project share the library tc_cuda_on_cpu.
-option(TC_CUDA_ON_CPU_CHECKED "check every memory access of kernels (about 10 times slower)" OFF)
+option(TC_CUDA_CHECK "check every memory access of kernels (about 10 times slower)" OFF)
 if(NOT TARGET tc_cuda_on_cpu)
   find_package(Threads REQUIRED)
   file(GLOB tc_cuda_on_cpu_parts ${CMAKE_CURRENT_LIST_DIR}/*.cc)
-  if(NOT TC_CUDA_ON_CPU_CHECKED)
+  if(NOT TC_CUDA_CHECK)
     list(FILTER tc_cuda_on_cpu_parts EXCLUDE REGEX "_check\\.cc$")
   endif()
   add_library(tc_cuda_on_cpu STATIC ${tc_cuda_on_cpu_parts})
@@ -22,7 +22,7 @@ function(tc_cuda_on_cpu target)
   list(FILTER sources INCLUDE REGEX "\\.cu$")
   # -xc++: the compilers take the ending .cu for something else. Emitted text reads memory as other types than it was written.
   set(flags -xc++ -fno-strict-aliasing -Wno-unknown-pragmas)
-  if(TC_CUDA_ON_CPU_CHECKED)
+  if(TC_CUDA_CHECK)
     list(APPEND flags -O3 -g -DTC_CUDA_CHECK=1 -fsanitize=thread,alignment,bounds)  # without their libraries
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       list(APPEND flags --param=tsan-instrument-func-entry-exit=0)

@@ -71,6 +71,7 @@ extern Now now;
 struct Stream;
 struct Launch {
   const char *name;
+  const void *kernel;
   dim3 grid, block;
   size_t shared_bytes;
   Stream *stream;
@@ -114,6 +115,8 @@ void atomic_hook(const void *p, void *old, size_t bytes, const char *file, int l
 void store_hidden(void *p, const void *from, size_t bytes);  // without checks
 void copy16(void *to, const void *from);                     // the same for 16 bytes
 void checked_access(const void *p, size_t bytes, bool write, const char *file, int line);
+// An array of shared memory begins, on bytes that may have been another's: what it holds is undefined from here on.
+void begin_view(unsigned char *p, size_t bytes, const char *name, const char *file, int line);
 [[noreturn]] void misaligned(const void *p, size_t bytes, const char *file, int line);
 
 inline void check_aligned(const void *p, size_t bytes, const char *file, int line)

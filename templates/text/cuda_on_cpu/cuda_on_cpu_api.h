@@ -115,11 +115,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags = 0);
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, void *nodes, size_t *count);
 
+cudaError_t tc_cpu_set_attribute(const void *kernel, cudaFuncAttribute what, int value);
+
 template <class T>
 cudaError_t cudaMalloc(T **p, size_t bytes) { return cudaMalloc((void **)p, bytes); }
 template <class T>
 cudaError_t cudaMallocHost(T **p, size_t bytes, unsigned flags = cudaHostAllocDefault) { return cudaMallocHost((void **)p, bytes, flags); }
 template <class Kernel>
-cudaError_t cudaFuncSetAttribute(Kernel *, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaFuncSetAttribute(Kernel *kernel, cudaFuncAttribute what, int value) { return tc_cpu_set_attribute((const void *)kernel, what, value); }
 
 #endif

@@ -116,7 +116,10 @@ __attribute__((noinline)) void report(const char *problem, const Region *r, cons
   if (state().seen[key]++ != 0) return;
   fprintf(stderr, "cuda_on_cpu_check: %s: block (%u,%u,%u) thread %d", key.c_str(), now.block.x, now.block.y, now.block.z, now.linear);
   if (bytes != 0) fprintf(stderr, " %s %zu bytes", write ? "writes" : "reads", bytes);
-  if (r != nullptr)
+  const View *view = view_at(p);
+  if (view != nullptr)
+    fprintf(stderr, " at byte %zd of %s, of %zu bytes of shared memory", p - (const char *)view->p, view->name, view->bytes);
+  else if (r != nullptr)
     fprintf(stderr, " at byte %zd of %s memory of %zu bytes", p - r->start, r->shared ? "shared" : "device", r->bytes);
   else
     fprintf(stderr, " at %p", (const void *)p);
@@ -277,12 +280,31 @@ void host_writes(void *p, size_t bytes)
       if (4 * w + i >= from && 4 * w + i < to) cells[i].write = {1, 0, 0};
   }
 }
+// As if the running thread wrote all of it, and nobody anything.
+void view_begins(void *p, size_t bytes, const char *file, int line)
+{
+  Region *r = find((const char *)p);
+  if (r == nullptr) return;
+  const size_t from = (size_t)((const char *)p - r->start), to = from + bytes;
+  const Site site = {file, line, nullptr};
+  for (size_t w = from / 4; w < (to + 3) / 4; w++) {
+    Cell &word = r->words[w], *cells = r->cells + 4 * w;
+    const bool split = word.write.interval == kSplit;
+    for (int i = 0; i < (split ? 4 : 1); i++) {
+      const Cell &c = split ? cells[i] : word;
+      for (const Access *a : {&c.write, &c.read})
+        if (unordered(*a, true)) report("race (an array begins where another is in use)", r, r->start + 4 * w, 4, true, a, site);
+    }
+    word = Cell();
+    for (int i = 0; i < 4; i++) cells[i] = Cell();
+  }
+}
 void told_access(const void *p, size_t bytes, bool write, bool atomic, const char *file, int line)
 {
   access((const char *)p, bytes, write, atomic, {file, line, nullptr});
 }
 
-const Checker kChecker = {block_begins, memory, host_writes, told_access};
+const Checker kChecker = {block_begins, memory, host_writes, view_begins, told_access};
 struct Installed {
   Installed() { checker = &kChecker; }
   ~Installed()

@@ -62,6 +62,7 @@ struct Device {
   std::vector<std::shared_ptr<Capture>> captures;
   std::vector<OpPtr> pending;
   std::map<char *, Allocation> allocations;
+  std::map<const void *, size_t> dynamic_limits;  // shared memory that kernels may have, where it was asked for
   size_t page = (size_t)sysconf(_SC_PAGESIZE), used = 0;
   int open = 0;  // device work in progress
   cudaError_t broken = cudaSuccess;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "cuda_on_cpu_device.h"
 
 namespace tc_cpu {
@@ -100,7 +102,8 @@ cudaError_t enqueue(const Launch &launch, void (*threads)(const void *), const v
   const cudaError_t before = cudaGetLastError(), allowed = may_issue(s);
   if (allowed != cudaSuccess) return allowed;
   if (!fits(launch.grid, launch.block)) return cudaErrorInvalidConfiguration;
-  if (launch.shared_bytes > (227 << 10)) return cudaErrorInvalidValue;
+  const auto allowed_bytes = device().dynamic_limits.find(launch.kernel);
+  if (launch.shared_bytes > (allowed_bytes == device().dynamic_limits.end() ? 48 << 10 : allowed_bytes->second)) return cudaErrorInvalidValue;
   const std::vector<unsigned char> copy((const unsigned char *)args, (const unsigned char *)args + bytes);
   issue(s, [=] {
     alignas(64) unsigned char aligned[4096];
@@ -152,6 +155,14 @@ const ErrorName *find_error(cudaError_t e)
 
 const char *cudaGetErrorString(cudaError_t e) { return find_error(e) ? find_error(e)->text : "unrecognized error code"; }
 const char *cudaGetErrorName(cudaError_t e) { return find_error(e) ? find_error(e)->name : "unrecognized error code"; }
+cudaError_t tc_cpu_set_attribute(const void *kernel, cudaFuncAttribute what, int value)
+{
+  const Lock lock(device().lock);
+  if (what != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > (227 << 10)) return result(cudaErrorInvalidValue);
+  device().dynamic_limits[kernel] = (size_t)std::max(value, 48 << 10);
+  return result(cudaSuccess);
+}
+
 cudaError_t cudaGetLastError()
 {
   const cudaError_t e = cudaPeekAtLastError();

@@ -42,6 +42,15 @@ void *first_frame(char *stack, void (*entry)());  // to go on at: the begin of e
 void catch_faults();                              // in the calling thread, if nobody else does: says which CUDA thread faulted
 [[noreturn]] void out_of_memory(const char *what);
 
+struct View {  // an array that shares its bytes of shared memory with others: the newest on its bytes
+  unsigned char *p;
+  size_t bytes;
+  const char *name;
+  uint32_t interval;  // of Clock::barrier, in which it was declared
+};
+// That of the running block which holds p; null if there is none.
+const View *view_at(const void *p);
+
 // Runs all blocks of a launch; false after a failure, which is then on stderr. One call at a time.
 bool run_grid(const Launch &launch, void (*threads)(const void *), const void *args, size_t args_bytes);
 
@@ -78,6 +87,7 @@ struct Checker {
   void (*block_begins)();
   void (*memory)(void *p, size_t bytes, bool allocated);  // device memory appears or goes
   void (*host_writes)(void *p, size_t bytes);              // by a copy or a fill
+  void (*view_begins)(void *p, size_t bytes, const char *file, int line);  // of shared memory
   void (*access)(const void *p, size_t bytes, bool write, bool atomic, const char *file, int line);
 };
 extern const Checker *checker;

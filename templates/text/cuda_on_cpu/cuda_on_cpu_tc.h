@@ -12,7 +12,7 @@ namespace tc_cpu {
 template <auto Kernel, class... A>
 cudaError_t launch_named(const char *name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... arguments)
 {
-  const Launch launch = {name, grid, block, shared_bytes, stream, __start_tc_cuda_shared, __stop_tc_cuda_shared, __start_tc_cuda_constant, __stop_tc_cuda_constant};
+  const Launch launch = {name, (const void *)Kernel, grid, block, shared_bytes, stream, __start_tc_cuda_shared, __stop_tc_cuda_shared, __start_tc_cuda_constant, __stop_tc_cuda_constant};
   return launch_kernel<Kernel>(launch, Kernel, arguments...);
 }
 
@@ -26,7 +26,21 @@ void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2], const char *
 void mma_s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
 }  // namespace tc_cpu
 
+template <class... P>
+cudaError_t tc_allow_shared(void (*kernel)(P...), size_t shared_bytes)
+{
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+}
+
 inline unsigned char *tc_dynamic_shared() { return tc_cpu::now.dynamic_shared; }
+template <class T>
+T &tc_shared_view(unsigned char *p, const char *name, TC_CUDA_HERE)
+{
+  tc_cpu::check_aligned(p, 16, file, line);
+  tc_cpu::begin_view(p, sizeof(T), name, file, line);
+  return *reinterpret_cast<T *>(p);
+}
+#define TC_SHARED_VIEW(name, type, p) auto &name = tc_shared_view<type>(p, #name)
 
 namespace tc_cpu {
 #if defined(TC_CUDA_CHECK)

@@ -1,0 +1,273 @@
+// merge_shared_memory: Shared buffers of a launch whose lives do not overlap get the same bytes (CUDA).
+//
+//   alloc tile: f32[2,16,132] shared             alloc shared: u8[16896] shared
+//   alloc sums: f32[32,64] shared                alias tile: f32 = &shared[0]
+//   thread.x t in 0 .. +64:                      thread.x t in 0 .. +64:
+//     for step in 0 .. +9: ... tile ...    ->      for step in 0 .. +9: ... tile ...
+//     sums[..] = acc[..]                           barrier shared
+//     barrier shared                               alias sums: f32 = &shared[0]
+//     y[..] = sums[..]                             sums[..] = acc[..]
+//                                                  barrier shared
+//                                                  y[..] = sums[..]
+//
+// The code of a thread is a line of statements that all threads go through; a loop or a condition is one of them as a
+// whole, so that what a turn leaves for the next stays alive. A buffer lives from the first statement of the line that
+// touches it to the last. Where one begins on the bytes of another, a barrier comes first if none lies between, and
+// what copies to the other are on their way have arrived. The view of a buffer is an Alias where its life begins: what
+// it holds there is undefined, and the interpreter and CUDA on the CPU see to it.
+//
+// A launch changes only where this is worth the barrier and the plainer text of arrays: where it saves kWorthwhile
+// bytes, or where there is more than kStaticSharedBytes, which only dynamic shared memory can have. Needs: barriers are
+// placed. Leaves: either the arrays, or one Shared buffer of bytes and views of it, each on kAlign bytes.
+#include "passes/loop/merge_shared_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
+#include "ir/loop/visit.h"
+#include "support/error.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kAlign = 16;         // bytes: what copies and ldmatrix need
+constexpr int64_t kWorthwhile = 4096;  // bytes
+
+int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+
+// A statement of the line, or one that only surrounds a part of it. Its positions are begin .. end - 1.
+struct Node {
+  Stmt s;
+  int begin = 0, end = 0;
+  std::vector<Node> children;
+};
+
+struct Life {
+  Buffer buffer;
+  int64_t bytes = 0, offset = -1;
+  int first = -1, last = -1;   // positions
+  bool copied = false;         // by cp_async
+  bool late = false;           // its bytes were another's
+  const Node* home = nullptr;  // where its view begins: before child `at` of a list, else around the statement
+  size_t at = 0;
+};
+
+class Merger {
+ public:
+  explicit Merger(const Stmt& nest) { root_ = number(nest); }
+
+  MergedShared run() {
+    for (Life& l : lives_) l.bytes = aligned(num_elements(static_dims(l.buffer->shape)) * info(l.buffer->dtype).bytes);
+    int64_t separate = 0;
+    for (Life& l : lives_) {
+      separate += l.bytes;
+      find_home(l, root_);
+    }
+    const int64_t merged = place();
+    if (merged > separate - kWorthwhile && separate <= kStaticSharedBytes) return {root_.s, 0};
+    whole_ = make_buffer("shared", DType::U8, {Dim(merged)}, Scope::Shared);
+    return {rebuild(root_), merged > kStaticSharedBytes ? merged : 0};
+  }
+
+ private:
+  // --- the line
+
+  Node number(const Stmt& s) {
+    Node n{s, next_, next_, {}};
+    if (const Seq* k = as<Seq>(s)) {
+      for (const Stmt& x : k->list) n.children.push_back(number(x));
+    } else if (const Stmt body = around(s)) {
+      n.children.push_back(number(body));
+    } else {
+      if (as<Barrier>(s)) barriers_.push_back(next_);
+      touch(s);
+      next_++;
+    }
+    n.end = next_;
+    return n;
+  }
+
+  // The body of a statement that only surrounds; null for a statement of the line.
+  Stmt around(const Stmt& s) {
+    if (const For* k = as<For>(s); k && k->kind >= ForKind::BlockX) return k->body;
+    if (const Comment* k = as<Comment>(s)) return k->body;
+    if (const Alloc* k = as<Alloc>(s)) {
+      if (k->buffer->scope == Scope::Shared) {
+        root_of_[k->buffer.get()] = lives_.size();
+        lives_.push_back({.buffer = k->buffer});
+      }
+      return k->body;
+    }
+    if (const Let* k = as<Let>(s)) {
+      touch(k->value);
+      next_++;
+      return k->body;
+    }
+    if (const Alias* k = as<Alias>(s)) {
+      view(*k);
+      return k->body;
+    }
+    return {};
+  }
+
+  void view(const Alias& a) {
+    if (const auto l = root_of_.find(a.base.get()); l != root_of_.end()) root_of_[a.view.get()] = size_t(l->second);
+  }
+
+  void touch(const Buffer& b, bool copied = false) {
+    const auto it = root_of_.find(b.get());
+    if (it == root_of_.end()) return;
+    Life& l = lives_[it->second];
+    if (l.first < 0) l.first = next_;
+    l.last = next_;
+    l.copied |= copied;
+  }
+  void touch(const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      if (const Load* l = as<Load>(x)) touch(l->buffer);
+      return true;
+    });
+  }
+  void touch(const Stmt& s) {
+    walk(
+        s,
+        [&](const Stmt& x) {
+          if (const Alloc* k = as<Alloc>(x))
+            check(k->buffer->scope != Scope::Shared, "shared memory is allocated around the loops of threads");
+          if (const Alias* k = as<Alias>(x)) view(*k);
+          if (const Store* k = as<Store>(x)) touch(k->buffer);
+          if (const Intrin* k = as<Intrin>(x))
+            for (size_t i = 0; i < k->buffers.size(); i++)
+              touch(k->buffers[i], i == 0 && k->name.starts_with("cp_async"));
+          return true;
+        },
+        [&](const Expr& e) {
+          if (const Load* l = as<Load>(e)) touch(l->buffer);
+          return true;
+        });
+  }
+
+  // The innermost part of the line with all that touches the buffer. Its life begins where that part does.
+  static void find_home(Life& l, const Node& n) {
+    for (size_t k = 0; k < n.children.size(); k++) {
+      const Node& c = n.children[k];
+      if (l.first < c.begin || l.first >= c.end) continue;
+      if (l.last < c.end) return find_home(l, c);
+      l.home = &n;
+      l.at = k;
+      l.first = c.begin;
+      return;
+    }
+    l.home = &n;
+    l.first = l.first < 0 ? l.first : n.begin;
+  }
+
+  // --- bytes
+
+  static bool together(const Life& a, const Life& b) {
+    return a.first >= 0 && b.first >= 0 && a.first <= b.last && b.first <= a.last;
+  }
+  static bool same_bytes(const Life& a, const Life& b) {
+    return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  }
+
+  // The largest first, each as low as those let it that live with it. Returns the bytes of all.
+  int64_t place() {
+    std::vector<Life*> order;
+    for (Life& l : lives_) order.push_back(&l);
+    std::stable_sort(order.begin(), order.end(), [](const Life* a, const Life* b) { return a->bytes > b->bytes; });
+    int64_t all = 0;
+    for (size_t i = 0; i < order.size(); i++) {
+      Life& l = *order[i];
+      l.offset = 0;
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t k = 0; k < i; k++) {
+          if (!together(l, *order[k]) || !same_bytes(l, *order[k])) continue;
+          l.offset = order[k]->offset + order[k]->bytes;
+          moved = true;
+        }
+      }
+      all = std::max(all, l.offset + l.bytes);
+    }
+    for (Life& l : lives_)
+      for (const Life& before : lives_) l.late = l.late || is_before(before, l);
+    return all;
+  }
+  static bool is_before(const Life& a, const Life& b) { return a.first >= 0 && a.first < b.first && same_bytes(a, b); }
+
+  // --- the new text
+
+  // What has to happen before the life of `l` begins on bytes of others.
+  Stmts handover(const Life& l) const {
+    bool wait = false, copied = false;
+    for (const Life& before : lives_) {
+      if (!is_before(before, l)) continue;
+      copied |= before.copied;
+      wait |= std::none_of(barriers_.begin(), barriers_.end(), [&](int b) { return before.last < b && b < l.first; });
+    }
+    Stmts list;
+    if (copied) list.push_back(intrin("cp_async_wait", {}, {Expr(0)}));
+    if (copied || wait) list.push_back(barrier(Scope::Shared));
+    return list;
+  }
+
+  Stmt viewed(const Life& l, const Stmt& s) const { return alias(l.buffer, whole_, l.offset, s); }
+
+  // The buffers whose lives begin here, in front of `list`.
+  void begin_lives(const Node& n, size_t at, Stmts& list) const {
+    for (size_t i = lives_.size(); i-- > 0;) {
+      const Life& l = lives_[i];
+      if (!l.late || l.home != &n || l.at != at) continue;
+      Stmts from = handover(l);
+      from.push_back(viewed(l, seq(std::move(list))));
+      list = std::move(from);
+    }
+  }
+
+  Stmt rebuild(const Node& n) {
+    Stmts list;
+    if (as<Seq>(n.s)) {
+      for (size_t k = n.children.size(); k-- > 0;) {
+        list.insert(list.begin(), rebuild(n.children[k]));
+        begin_lives(n, k, list);
+      }
+      return seq(std::move(list));
+    }
+    list.push_back(same_around(n));
+    begin_lives(n, 0, list);
+    return seq(std::move(list));
+  }
+
+  Stmt same_around(const Node& n) {
+    if (n.children.empty()) return n.s;
+    const Node& c = n.children[0];
+    if (const For* k = as<For>(n.s)) return loop(k->var, k->extent, rebuild(c), k->kind, k->begin);
+    if (const Comment* k = as<Comment>(n.s)) return comment(k->text, rebuild(c));
+    if (const Let* k = as<Let>(n.s)) return let(k->var, k->value, rebuild(c));
+    if (const Alias* k = as<Alias>(n.s)) return alias(k->view, k->base, k->offset, rebuild(c));
+    const Alloc* k = as<Alloc>(n.s);
+    if (k->buffer->scope != Scope::Shared) return alloc(k->buffer, rebuild(c));
+    if (k->buffer != lives_[0].buffer) return rebuild(c);  // the outermost holds all of it
+    Stmt s = rebuild(c);
+    for (size_t i = lives_.size(); i-- > 0;)
+      if (!lives_[i].late && lives_[i].first >= 0) s = viewed(lives_[i], s);
+    return alloc(whole_, s);
+  }
+
+  std::vector<Life> lives_;                     // in order of their Allocs
+  std::map<const BufferDef*, size_t> root_of_;  // buffers and views of them; looked up only
+  std::vector<int> barriers_;                   // positions
+  int next_ = 0;
+  Node root_;
+  Buffer whole_;
+};
+
+}  // namespace
+
+MergedShared merge_shared_memory(const Stmt& nest) { return nest ? Merger(nest).run() : MergedShared{}; }
+
+}  // namespace tc
