@@ -103,9 +103,17 @@ void DeviceStmtPrinter::print_warp_reduction(const Intrin& k) {
   out_.line(value + " = tc_warp_" + op + (lanes == "32" ? "" : "<" + lanes + ">") + "(" + value + ");");
 }
 
+// "left = tc_shuffle_up(sum, 1);"
+void DeviceStmtPrinter::print_shuffle(const Intrin& k) {
+  const IntrinCall call = parse(k);
+  out_.line(expr_.register_element(k.buffers.at(0), {}) + " = tc_" + k.name + "(" +
+            expr_.condition(call.scalars.at(0)) + ", " + expr_.index(call.scalars.at(1)) + ");");
+}
+
 // "tc_cp_async16(&tile[k][0], x + k * 64);": where the operands begin, then the scalars.
 void DeviceStmtPrinter::print_intrin(const Intrin& k) {
   if (k.name.starts_with("allreduce_")) return print_warp_reduction(k);
+  if (k.name.starts_with("shuffle_")) return print_shuffle(k);
   const IntrinCall call = parse(k);
   std::vector<std::string> args;
   for (const IntrinOperand& o : call.operands) {

@@ -57,7 +57,10 @@ void Compiler::stmt(const Stmt& s) {
         for (const Stmt& x : k.list) stmt(x);
       },
       [&](const Barrier&) { emit_jump(&barrier_op); }, [&](const Prefetch&) {},
-      [&](const Intrin& k) { k.name.starts_with("allreduce_") ? allreduce(k) : stmt(expand_intrin(k)); },
+      [&](const Intrin& k) {
+        if (k.name.starts_with("allreduce_")) return allreduce(k);
+        k.name.starts_with("shuffle_") ? warp_exchange(k) : stmt(expand_intrin(k));
+      },
       [&](const Launch& k) { throw InternalError("the interpreter does not know kernel " + k.kernel); },
       [&](const Comment& k) { stmt(k.body); });
   forget(0);
@@ -83,6 +86,21 @@ void Compiler::allreduce(const Intrin& k) {
   }
   const Var all = make_var("all", value->dtype);
   with_variable(all, v, tc::store(value, {}, Expr(all)));
+}
+
+// Every lane of a warp gets the value that another one gives.
+void Compiler::warp_exchange(const Intrin& k) {
+  const Buffer& to = k.buffers.at(0);
+  const ShuffleForm form = k.name == "shuffle_xor"    ? ShuffleForm::Xor
+                           : k.name == "shuffle_up"   ? ShuffleForm::Up
+                           : k.name == "shuffle_down" ? ShuffleForm::Down
+                                                      : ShuffleForm::Index;
+  const Operand v = shaped(expr(k.args.at(0)), true, false), by = shaped(expr(k.args.at(1)), true, false);
+  const Operand got = new_operand(to->dtype, true, false);
+  Instr& i = emit(&warp_shuffle, got);
+  i.a = v.reg, i.b = int32_t(form), i.c = by.reg, i.aux = bytes_of(class_of(to->dtype));
+  const Var value = make_var("got", to->dtype);
+  with_variable(value, got, tc::store(to, {}, Expr(value)));
 }
 
 void Compiler::store(const Store& s) {

@@ -63,6 +63,7 @@ class Compiler {
   // --- statements (compile_stmt.cc)
   void store(const Store& s);
   void allreduce(const Intrin& k);
+  void warp_exchange(const Intrin& k);
   void for_loop(const For& f);
   void serial_loop(const For& f);
   void lane_loop(const For& f);

@@ -118,6 +118,7 @@ void alloc_local(Machine& m, const Instr& i) {
   m.steps += bytes / 64;
   m.check_steps();
   if (s.tracked) s.cells.assign(size_t(s.elements), {});
+  if (s.sharing == Sharing::Warp) s.stored.assign(size_t(s.elements * copies), 0);
 }
 
 void alias_op(Machine& m, const Instr& i) {
@@ -138,6 +139,24 @@ void lane_exchange(Machine& m, const Instr& i) {
     const int other = l ^ i.b;
     check(other < m.lanes && m.active(l) == m.active(other), "threads that exchange values are not all there");
     std::memcpy(m.regs + i.dst + l * i.aux, m.regs + i.a + other * i.aux, size_t(i.aux));
+  }
+}
+
+void warp_shuffle(Machine& m, const Instr& i) {
+  const int64_t* by = m.reg<int64_t>(i.c);
+  for (int l = 0; l < m.lanes; ++l) {
+    const int lane = l % 32, first = l - lane;
+    check(first + 32 <= m.lanes, "values are exchanged by whole warps");
+    if (lane == 0)
+      for (int k = 0; k < 32; ++k)
+        check(m.active(l + k) == m.active(l), "lanes of a warp that exchange values are not all there");
+    int64_t from = lane;
+    if (ShuffleForm(i.b) == ShuffleForm::Xor) from = lane ^ by[l];
+    if (ShuffleForm(i.b) == ShuffleForm::Up) from = lane - by[l];
+    if (ShuffleForm(i.b) == ShuffleForm::Down) from = lane + by[l];
+    if (ShuffleForm(i.b) == ShuffleForm::Index) from = by[l] & 31;
+    if (from < 0 || from >= 32) from = lane;
+    std::memcpy(m.regs + i.dst + l * i.aux, m.regs + i.a + (first + from) * i.aux, size_t(i.aux));
   }
 }
 

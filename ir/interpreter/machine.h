@@ -66,6 +66,7 @@ struct BufferSlot {
   int64_t elements = 0;        // of one copy
   Sharing sharing = Sharing::All;
   bool tracked = false;  // by the race checker
+  std::vector<uint8_t> stored;  // of a warp's elements: has a lane stored it?
   bool global = false;
   struct Cell {
     int64_t writer = -1, reader = -1;  // thread, numbered over all blocks
@@ -188,6 +189,8 @@ void alloc_local(Machine& m, const Instr& i);  // aux: buffer
 void alias_op(Machine& m, const Instr& i);     // buffer aux = memory of buffer b from element a on
 void barrier_op(Machine& m, const Instr& i);
 void lane_exchange(Machine& m, const Instr& i);  // dst of lane l = a of lane l ^ b; aux: bytes of a number
+enum class ShuffleForm : uint8_t { Xor, Up, Down, Index };
+void warp_shuffle(Machine& m, const Instr& i);  // dst of a lane = a of the lane that form b makes of c; aux: bytes
 void next_block(Machine& m, const Instr& i);
 void next_launch(Machine& m, const Instr& i);
 void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write);

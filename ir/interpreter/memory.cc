@@ -210,6 +210,11 @@ bool resolve(Machine& m, const Access& x, int lanes, int width, Strided& out) {
     for (int v = 0; v < width && v < count; ++v) {
       int64_t at = address(m, s, x, l, v, width);
       if (s.tracked) track(m, s, m.in_strip ? 0 : l, at, x.is_store);
+      if (s.sharing == Sharing::Warp) {
+        check(x.is_store || s.stored[size_t(at)] != 0,
+              "an element of a warp's buffer \"" + printable(s.buffer->name) + "\" is read that no lane has stored");
+        s.stored[size_t(at)] = 1;
+      }
       m.addresses[size_t(l) * size_t(width) + size_t(v)] = at;
     }
   }

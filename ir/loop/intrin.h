@@ -4,7 +4,9 @@
 //   Shared memory: as many as it has axes;
 //   Register and Stack arrays: one less, since the operand is the array of the last axis.
 //
-// Beside those of tc_cuda.h there is allreduce_add (_mul, _max, _min): passes/loop/lower_thread_allreduce.h.
+// Beside those of tc_cuda.h there are allreduce_add (_mul, _max, _min): passes/loop/lower_thread_allreduce.h; and shuffle_xor
+// (_up, _down, _idx), whose operand is the Register scalar that gets the value, and whose scalars are the value given and
+// by how much, or of which lane: passes/loop/lower_warp_memory.h.
 #pragma once
 #include "ir/loop/ir.h"
 

@@ -14,6 +14,7 @@
 #include "passes/loop/lower_index_math.h"
 #include "passes/loop/lower_lanes.h"
 #include "passes/loop/lower_thread_allreduce.h"
+#include "passes/loop/lower_warp_memory.h"
 #include "passes/loop/merge_shared_memory.h"
 #include "passes/loop/name_values.h"
 #include "passes/loop/narrow_types.h"
@@ -64,7 +65,7 @@ Stmt synchronise(const Stmt& s) {
   }
   if (const Alloc* k = as<Alloc>(s); k && k->buffer->scope != Scope::Shared) return alloc(k->buffer, synchronise(k->body));
   if (const Comment* k = as<Comment>(s)) return comment(k->text, synchronise(k->body));
-  const Stmt lowered = s ? lower_thread_allreduce(s) : s;
+  const Stmt lowered = s ? lower_warp_memory(lower_thread_allreduce(s)) : s;
   return s && !has_barriers(s) ? thread_sync(lowered) : lowered;
 }
 

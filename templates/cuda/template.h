@@ -31,6 +31,7 @@ std::optional<Scheduled> cuda_columns(const CudaArgs& a);
 std::optional<Scheduled> cuda_rows(const CudaArgs& a);
 std::optional<Scheduled> cuda_per_result(const CudaArgs& a);
 std::optional<Scheduled> cuda_stage(const CudaArgs& a);
+std::optional<Scheduled> cuda_prefix_scan(const CudaArgs& a);
 std::optional<Scheduled> cuda_scan(const CudaArgs& a);
 std::optional<Scheduled> cuda_sort(const CudaArgs& a);
 std::optional<Scheduled> cuda_nest(const CudaArgs& a);

@@ -88,7 +88,9 @@ TC_DEVICE T tc_shuffle_xor(T x, int by) { return __shfl_xor_sync(0xffffffffu, x,
 template <class T>
 TC_DEVICE T tc_shuffle_down(T x, int by) { return __shfl_down_sync(0xffffffffu, x, (unsigned)by); } /* x of lane + by, the own one past the end */
 template <class T>
-TC_DEVICE T tc_shuffle_idx(T x, int lane) { return __shfl_sync(0xffffffffu, x, lane); } /* x of a lane */
+TC_DEVICE T tc_shuffle_up(T x, int by) { return __shfl_up_sync(0xffffffffu, x, (unsigned)by); } /* x of lane - by, the own one below lane 0 */
+template <class T>
+TC_DEVICE T tc_shuffle_idx(T x, int lane) { return __shfl_sync(0xffffffffu, x, lane); } /* x of lane % 32 */
 TC_DEVICE uint32_t tc_ballot(bool x) { return __ballot_sync(0xffffffffu, x); } /* bit l: x of lane l */
 TC_DEVICE bool tc_any(bool x) { return __any_sync(0xffffffffu, x) != 0; }
 TC_DEVICE bool tc_all(bool x) { return __all_sync(0xffffffffu, x) != 0; }

@@ -118,6 +118,8 @@ T tc_shuffle_xor(T x, int by, TC_CUDA_HERE) { return __shfl_xor_sync(~0u, x, by,
 template <class T>
 T tc_shuffle_down(T x, int by, TC_CUDA_HERE) { return __shfl_down_sync(~0u, x, by, 32, file, line); }
 template <class T>
+T tc_shuffle_up(T x, int by, TC_CUDA_HERE) { return __shfl_up_sync(~0u, x, by, 32, file, line); }
+template <class T>
 T tc_shuffle_idx(T x, int lane, TC_CUDA_HERE) { return __shfl_sync(~0u, x, lane, 32, file, line); }
 inline uint32_t tc_ballot(bool x, TC_CUDA_HERE) { return tc_cpu::ballot(~0u, x, file, line); }
 inline bool tc_any(bool x, TC_CUDA_HERE) { return tc_cpu::ballot(~0u, x, file, line) != 0; }

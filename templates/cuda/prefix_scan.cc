@@ -1,0 +1,158 @@
+// Sums along one axis in which every result is the one before it joined with a value: CumSum, CumProd. A warp has a
+// sequence and goes through it 32 steps at a time.
+//
+//   carry = identity
+//   for turn in 0 .. steps / 32:
+//     scan[lane] = value(turn * 32 + lane)
+//     scan[lane] = scan[lane - d] + scan[lane] for d = 1, 2, 4, 8, 16    where there is such a lane; shuffles
+//     y[turn * 32 + lane] = carry + scan[lane]
+//     carry = carry + scan[31]
+//
+// For few sequences of many steps: many sequences have a thread each (cuda_scan), neighbours of which are neighbours in
+// memory. Sums are taken in another order than the definition's, so not under strict floating point.
+#include "ir/loop/build.h"
+#include "ir/loop/linear.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+#include "templates/cuda/contraction.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kWarp = 32;
+constexpr int64_t kFewSteps = 64;         // up to so many, a thread goes through them
+constexpr int64_t kThreadsToBeBusy = 64;  // of a multiprocessor, when each has a sequence
+constexpr int64_t kSequencesOfABlock = 4;
+
+/// out[0] = first, out[i] = op(out[i - 1], next(i)), for every point of the other axes.
+struct Recurrence {
+  const Stage& stage;
+  Op op;
+  Expr first, next;
+};
+
+std::optional<Expr> identity_of(Op op, DType t) {
+  switch (op) {
+    case Op::Add:
+      return make_const(t, 0);
+    case Op::Mul:
+      return make_const(t, 1);
+    case Op::Max:
+      return lowest(t);
+    case Op::Min:
+      return highest(t);
+    default:
+      return std::nullopt;
+  }
+}
+
+bool reads(const Expr& e, const Buffer& b) { return uses_buffer(e, b); }
+
+// Is it out[i - 1, the same place]?
+bool is_before(const Expr& e, const Stage& s) {
+  const Load* l = as<Load>(e);
+  if (!l || l->buffer != s.outputs[0]) return false;
+  for (size_t k = 0; k < s.axes.size(); k++) {
+    const Linear index = linear_form(l->index[k] - Expr(s.axes[k].var));
+    if (!index.is_constant() || index.constant != (k == 0 ? -1 : 0)) return false;
+  }
+  return true;
+}
+
+std::optional<Recurrence> match(const TensorFn& fn) {
+  if (fn.stages.size() != 1) return {};
+  const Stage& s = fn.stages[0];
+  if (s.scan < 0 || s.kind != Stage::Kind::Compute || s.outputs.size() != 1 || s.axes.empty()) return {};
+  const Select* choice = as<Select>(s.values[0]);
+  const Apply* begins = choice ? as<Apply>(choice->condition) : nullptr;
+  const VarRef* step = begins && begins->op == Op::Eq ? as<VarRef>(begins->args[0]) : nullptr;
+  const Apply* join = choice ? as<Apply>(choice->no) : nullptr;
+  if (!step || step->var != s.axes[0].var || !is_const(begins->args[1], 0) || !join || join->args.size() != 2)
+    return {};
+  const Buffer& out = s.outputs[0];
+  if (!identity_of(join->op, out->dtype) || !is_before(join->args[0], s)) return {};
+  if (reads(choice->yes, out) || reads(join->args[1], out)) return {};
+  return Recurrence{s, join->op, choice->yes, join->args[1]};
+}
+
+class ScanLoops {
+ public:
+  ScanLoops(const Recurrence& r, int64_t sequences)
+      : r_(r),
+        steps_(r.stage.axes[0].extent.value),
+        sequences_(sequences),
+        of_block_(std::min(sequences, kSequencesOfABlock)),
+        rest_(r.stage.axes.begin() + 1, r.stage.axes.end()),
+        at_(rest_, Expr(block_) * Expr(of_block_) + floor_div(Expr(thread_), kWarp), "sequence") {
+    const DType t = r.stage.outputs[0]->dtype;
+    scan_ = make_buffer("scan", t, {Dim(kWarp)}, Scope::Warp);
+    carry_ = make_buffer("carry", t, {}, Scope::Register);
+  }
+
+  Stmt build() const {
+    const int64_t turns = (steps_ + kWarp - 1) / kWarp;
+    const Var turn = make_var("turn"), step = make_var("step");
+    Stmts list{store(scan_, {Expr(lane_)}, value(Expr(step)))};
+    for (int64_t d = 1; d < kWarp; d *= 2) {
+      const Expr joined = apply(r_.op, {of_lane(Expr(lane_) - Expr(d)), of_lane(Expr(lane_))});
+      list.push_back(store(scan_, {Expr(lane_)}, select(Expr(lane_) >= Expr(d), joined, of_lane(Expr(lane_)))));
+    }
+    list.push_back(result(Expr(step)));
+    list.push_back(store(carry_, {}, apply(r_.op, {load(carry_, {}), of_lane(kWarp - 1)})));
+    Stmt body = loop(turn, turns, let(step, Expr(turn) * Expr(kWarp) + Expr(lane_), alloc(scan_, seq(list))));
+    body = alloc(carry_, seq({store(carry_, {}, identity()), body}));
+    if (sequences_ % of_block_ != 0) body = if_then(at_.flat < Expr(sequences_), body);
+    body = let(lane_, floor_mod(Expr(thread_), kWarp), at_.wrap(body));
+    const Stmt threads = loop(thread_, of_block_ * kWarp, body, ForKind::ThreadX);
+    return loop(block_, (sequences_ + of_block_ - 1) / of_block_, threads, ForKind::BlockX);
+  }
+
+ private:
+  Expr identity() const { return *identity_of(r_.op, scan_->dtype); }
+  Expr of_lane(const Expr& lane) const { return load(scan_, {lane}); }
+  Expr at_step(const Expr& e, const Expr& step) const {
+    VarMap at = at_.at;
+    at[r_.stage.axes[0].var.get()] = step;
+    return substitute(e, at);
+  }
+  bool has_tail() const { return steps_ % kWarp != 0; }
+
+  // What joins at a step; nothing behind the last one.
+  Expr value(const Expr& step) const {
+    const Expr first = at_step(r_.first, 0), next = at_step(r_.next, step);
+    const Expr v = select(eq(step, 0), first, next);
+    return has_tail() ? select(step < Expr(steps_), v, identity()) : v;
+  }
+
+  Stmt result(const Expr& step) const {
+    Exprs index{step};
+    for (const Axis& a : rest_) index.push_back(at_.at.at(a.var.get()));
+    const Stmt s = store(r_.stage.outputs[0], index, apply(r_.op, {load(carry_, {}), of_lane(Expr(lane_))}));
+    return has_tail() ? if_then(step < Expr(steps_), s) : s;
+  }
+
+  const Recurrence& r_;
+  int64_t steps_, sequences_, of_block_;
+  const Var block_ = make_var("block"), thread_ = make_var("thread"), lane_ = make_var("lane");
+  std::vector<Axis> rest_;
+  FlatPoint at_;
+  Buffer scan_, carry_;
+};
+
+}  // namespace
+
+std::optional<Scheduled> cuda_prefix_scan(const CudaArgs& a) {
+  const auto r = match(a.fn);
+  if (!r) return {};
+  const DType t = r->stage.outputs[0]->dtype;
+  const std::vector<Axis> rest(r->stage.axes.begin() + 1, r->stage.axes.end());
+  const int64_t sequences = points(rest), steps = r->stage.axes[0].extent.value;
+  if (sequences == 0 || steps <= kFewSteps || sequences >= a.gpu.multiprocessors * kThreadsToBeBusy) return {};
+  if ((info(t).bytes != 4 && info(t).bytes != 8) || (is_float(t) && a.options.strict_fp)) return {};
+  Scheduled s =
+      with_operands(a.fn, "prefix_scan", "a warp per sequence, 32 steps at a time, which its lanes join by shuffles");
+  s.body = ScanLoops(*r, sequences).build();
+  return s;
+}
+
+}  // namespace tc
