@@ -29,6 +29,11 @@ std::string_view index_word(ForKind k) {
   }
 }
 
+bool is_shuffle_to(const Stmt& s, const Buffer& b) {
+  const Intrin* k = as<Intrin>(s);
+  return k && k->name.starts_with("shuffle_") && k->buffers.at(0) == b;
+}
+
 // "[2][16]"
 std::string extents(const Buffer& b) {
   std::string s;
@@ -76,6 +81,11 @@ void DeviceStmtPrinter::print_alloc(const Alloc& k) {
     for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
     return;
   }
+  if (q && k.buffer->scope == Scope::Register && k.buffer->shape.empty() && is_shuffle_to(q->list[0], k.buffer)) {
+    out_.line(std::string(info(k.buffer->dtype).c_type) + " " + shuffle_text(*as<Intrin>(q->list[0])));
+    for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
+    return;
+  }
   if (k.buffer->scope != Scope::Shared) return StmtPrinter::print_alloc(k);
   if (f_.dynamic_shared > 0)
     out_.line("unsigned char *const " + k.buffer->name + " = tc_dynamic_shared();");
@@ -104,16 +114,16 @@ void DeviceStmtPrinter::print_warp_reduction(const Intrin& k) {
 }
 
 // "left = tc_shuffle_up(sum, 1);"
-void DeviceStmtPrinter::print_shuffle(const Intrin& k) {
+std::string DeviceStmtPrinter::shuffle_text(const Intrin& k) {
   const IntrinCall call = parse(k);
-  out_.line(expr_.register_element(k.buffers.at(0), {}) + " = tc_" + k.name + "(" +
-            expr_.condition(call.scalars.at(0)) + ", " + expr_.index(call.scalars.at(1)) + ");");
+  return expr_.register_element(k.buffers.at(0), {}) + " = tc_" + k.name + "(" + expr_.condition(call.scalars.at(0)) +
+         ", " + expr_.index(call.scalars.at(1)) + ");";
 }
 
 // "tc_cp_async16(&tile[k][0], x + k * 64);": where the operands begin, then the scalars.
 void DeviceStmtPrinter::print_intrin(const Intrin& k) {
   if (k.name.starts_with("allreduce_")) return print_warp_reduction(k);
-  if (k.name.starts_with("shuffle_")) return print_shuffle(k);
+  if (k.name.starts_with("shuffle_")) return out_.line(shuffle_text(k));
   const IntrinCall call = parse(k);
   std::vector<std::string> args;
   for (const IntrinOperand& o : call.operands) {

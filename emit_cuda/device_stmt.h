@@ -19,7 +19,7 @@ class DeviceStmtPrinter : public StmtPrinter {
 
  private:
   void print_warp_reduction(const Intrin& k);
-  void print_shuffle(const Intrin& k);
+  std::string shuffle_text(const Intrin& k);
 
   const DeviceFunction& f_;
 };

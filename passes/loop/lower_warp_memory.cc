@@ -78,7 +78,7 @@ class Lowering {
     if (const While* k = as<While>(s)) {
       Exchange x;
       const Expr condition = own(k->condition, x);
-      check(x.shuffles.empty(), "the condition of a while loop exchanges values of a warp");
+      check(x.values.empty(), "the condition of a while loop exchanges values of a warp");
       return while_loop(condition, inside(differs(k->condition) ? false : together_, k->body));
     }
     if (const Store* k = as<Store>(s)) return assignment(*k);
@@ -119,14 +119,15 @@ class Lowering {
 
   // The shuffles of one statement.
   struct Exchange {
-    std::vector<std::pair<Expr, Buffer>> loads;  // and what they are replaced by
-    Stmts shuffles;
+    struct Value {
+      Expr load;   // of another lane's element
+      Buffer got;  // what it is replaced by
+      Stmt shuffle;
+    };
+    std::vector<Value> values;
     Stmt before(Stmt s) const {
-      Stmts list = shuffles;
-      list.push_back(std::move(s));
-      Stmt r = seq(std::move(list));
-      for (size_t i = loads.size(); i-- > 0;) r = alloc(loads[i].second, r);
-      return r;
+      for (size_t i = values.size(); i-- > 0;) s = alloc(values[i].got, seq({values[i].shuffle, s}));
+      return s;
     }
   };
 
@@ -137,13 +138,12 @@ class Lowering {
       const Exprs place(l->index.begin(), l->index.end() - 1);
       const Buffer part = part_of(l->buffer);
       if (is_own(l->index.back())) return load(part, place);
-      for (const auto& [known, value] : x.loads)
-        if (structurally_equal(known, n)) return load(value, {});
+      for (const Exchange::Value& v : x.values)
+        if (structurally_equal(v.load, n)) return load(v.got, {});
       check(together_, "not all lanes of a warp exchange values: buffer " + printable(l->buffer->name));
-      const Buffer value = make_buffer(l->buffer->name + "_of", part->dtype, {}, Scope::Register);
-      x.loads.push_back({n, value});
-      x.shuffles.push_back(shuffle(value, load(part, place), l->index.back()));
-      return load(value, {});
+      const Buffer got = make_buffer(l->buffer->name + "_of", part->dtype, {}, Scope::Register);
+      x.values.push_back({n, got, shuffle(got, load(part, place), l->index.back())});
+      return load(got, {});
     });
   }
 

@@ -4,9 +4,9 @@
 //   carry = identity
 //   for turn in 0 .. steps / 32:
 //     scan[lane] = value(turn * 32 + lane)
-//     scan[lane] = scan[lane - d] + scan[lane] for d = 1, 2, 4, 8, 16    where there is such a lane; shuffles
+//     scan[lane] += scan[lane - d] for d = 1, 2, 4, 8, 16    where there is such a lane; shuffles
 //     y[turn * 32 + lane] = carry + scan[lane]
-//     carry = carry + scan[31]
+//     carry += scan[31]
 //
 // For few sequences of many steps: many sequences have a thread each (cuda_scan), neighbours of which are neighbours in
 // memory. Sums are taken in another order than the definition's, so not under strict floating point.
@@ -94,11 +94,11 @@ class ScanLoops {
     const Var turn = make_var("turn"), step = make_var("step");
     Stmts list{store(scan_, {Expr(lane_)}, value(Expr(step)))};
     for (int64_t d = 1; d < kWarp; d *= 2) {
-      const Expr joined = apply(r_.op, {of_lane(Expr(lane_) - Expr(d)), of_lane(Expr(lane_))});
-      list.push_back(store(scan_, {Expr(lane_)}, select(Expr(lane_) >= Expr(d), joined, of_lane(Expr(lane_)))));
+      const Expr before = select(Expr(lane_) >= Expr(d), of_lane(Expr(lane_) - Expr(d)), identity());
+      list.push_back(store(scan_, {Expr(lane_)}, before, r_.op));
     }
     list.push_back(result(Expr(step)));
-    list.push_back(store(carry_, {}, apply(r_.op, {load(carry_, {}), of_lane(kWarp - 1)})));
+    list.push_back(store(carry_, {}, of_lane(kWarp - 1), r_.op));
     Stmt body = loop(turn, turns, let(step, Expr(turn) * Expr(kWarp) + Expr(lane_), alloc(scan_, seq(list))));
     body = alloc(carry_, seq({store(carry_, {}, identity()), body}));
     if (sequences_ % of_block_ != 0) body = if_then(at_.flat < Expr(sequences_), body);
