@@ -282,6 +282,10 @@ def loop_cases():
         y = If (up) <then_branch = yes () => (float[5] a) {
             a = Loop (m, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] o) { o = Add(s, x)  on = Identity(c) }> },
           else_branch = no () => (float[5] b) { b = Neg(x) }>""", {"x": np.float32([0.5, 1, -0.25, 2, 1]), "m": np.int64(4)}, {"zero": np.float32(0)})
+    yield Case("loop_once_in_scan_of_one", """
+        last, ys = Scan (h0, x) <num_scan_inputs = 1, scan_output_axes = [-1], body = cell (float[5] s, float[3,5] xt) => (float[5] t, float[3,5] o) {
+          u, all = Loop (one, , s) <body = b (int64 i, bool c, float[5] p) => (bool d, float[5] q, float[5] r) { d = Identity(z)  q = Exp(p)  r = Add(p, p) }>
+          v = Add(u, all)  t = Squeeze(v, axis)  o = Add(xt, t) }>""", {"h0": (5,), "x": (1, 3, 5), "z": np.bool_(True)}, {"one": np.int64(1), "axis": ints(0)}, outputs=("last", "ys"))
     yield Case("loop_numbers", """
         last, all, again = Loop (m, , n) <body = t (int64 i, bool c, int64 s) => (bool on, int64 next, int64 o, int64 p) {
           on = Identity(c)  next = Identity(i)  o = Identity(i)  p = Add(i, s) }>""", {"m": np.int64(7), "n": np.int64(40)}, outputs=("last", "all", "again"))

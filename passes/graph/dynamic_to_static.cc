@@ -4,7 +4,7 @@
 // operands.
 //   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
 // An operator whose row has an expansion becomes the operators that this inserts.
-// An If with a constant condition becomes the branch it takes. Constants that a body captures move into the body. The
+// An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body captures move into the body. The
 // condition that a Loop hands to its body is true there. A state that no iteration changes becomes a capture.
 //
 // Needs: inputs of the graph have types. Leaves: all values have types. Problems of all nodes are collected in
@@ -13,6 +13,7 @@
 #include "passes/graph/declared_shapes.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
+#include "passes/graph/single_iteration.h"
 
 namespace tc {
 
@@ -40,6 +41,10 @@ class Sweep {
       if (!inputs_known(*n)) continue;
       if (n->is("If") && n->inputs.at(0)->constant) {
         it = take_branch(g, n);
+        continue;
+      }
+      if (runs_once(*n)) {
+        it = inline_iteration(g, n);
         continue;
       }
       try {
