@@ -2,13 +2,14 @@
 """Emits small models of awkward sizes, compiles and runs them, and compares them with ONNX Runtime.
 
 usage: run.py [--tool build/tc-emit] [--cpus generic,x86-64-v3,native] [--compilers gcc] [--sanitize] [--one-in N]
-              [--only REGEX] [--jobs N] [--keep DIR]                           (run it with `scripts/python_env base`)
+              [--random N [--seed S]] [--only REGEX] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Each model is emitted once for each of --cpus that this machine can run, compiled with warnings as errors and that
 processor's instructions, and run on seeded inputs. Floats agree if the difference is below 1e-5 of the reference in norm
 and below 1e-4 of its largest element everywhere; anything else has to be equal. --sanitize compiles with the compilers'
 address and undefined-behaviour checks, which takes ten times as long: --one-in 6 takes every sixth model, other ones for
-each processor and compiler. A refused model fails: every operator here is a common one. The last line reads 'N passed,
+each processor and compiler. --random takes random graphs instead (random_graphs.py); the processor `cuda` is the CUDA
+target, run on the CPU. A refused model fails: every operator here is a common one. The last line reads 'N passed,
 N failed'; the exit code is 0 if all passed.
 """
 import argparse
@@ -26,11 +27,12 @@ import onnx
 import onnxruntime
 
 import cases
+import random_graphs
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 from agreement import difference  # noqa: E402
-from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
+from toolchain import REFUSED, CudaToolchain, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
 MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"]}
 NEEDS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
@@ -57,7 +59,8 @@ def run_case(case, cpu, tools, options, work):
     for index, value in enumerate(inputs.values()):
         np.save(work / f"input_{index}.npy", value)
     package, program, seconds = work / "package", work / "program", {}
-    emitted = call("emit", [options.tool, work / "model.onnx", "-o", package, "--name", "m", "--target", "c", "--cpu", cpu], seconds)
+    emitted = call("emit", [options.tool, work / "model.onnx", "-o", package, "--name", "m",
+                            *(["--target", "cuda"] if cpu == "cuda" else ["--cpu", cpu])], seconds)
     if emitted.returncode in REFUSED:
         raise Failed(f"refused: {refusal(emitted.stdout)}")
     if emitted.returncode:
@@ -96,6 +99,8 @@ def parse_options():
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--one-in", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--random", type=int, default=0, help="this many random graphs instead of the cases")
+    parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=Path, help="leave everything in this folder")
     options = parser.parse_args()
@@ -107,7 +112,8 @@ def parse_options():
 
 def main():
     options = parse_options()
-    chosen = [case for case in cases.all_cases() if re.search(options.only, case.name)]
+    known = [random_graphs.random_case(options.seed + k) for k in range(options.random)] if options.random else cases.all_cases()
+    chosen = [case for case in known if re.search(options.only, case.name)]
     base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
     passed = failed = 0
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
@@ -115,7 +121,8 @@ def main():
         for turn, (cpu, compiler) in enumerate(itertools.product(options.cpus, options.compilers)):
             folder = Path(temporary) / f"tools-{turn}"
             folder.mkdir()
-            tools = Toolchain(folder, [*(SANITIZE if options.sanitize else ["-O2"]), "-ffp-contract=fast", *MARCH[cpu]], compiler)
+            flags = [*(SANITIZE if options.sanitize else ["-O2"]), "-ffp-contract=fast"]
+            tools = CudaToolchain(folder, flags) if cpu == "cuda" else Toolchain(folder, [*flags, *MARCH[cpu]], compiler)
             some = chosen[turn % options.one_in::options.one_in]
             results = list(pool.map(lambda case: work_on(case, cpu, tools, options, scratch), some))
             print(f"{cpu} by {compiler}: {sum(results)} of {len(results)} passed", flush=True)

@@ -165,6 +165,10 @@ TEST(Simplify, TensorDataMayWrap) {
   Expr x = load(b, {0});
   EXPECT_EQ(s.text(floor_div(x * 4, 4)), "floor_div(b[0] * 4, 4)");
   EXPECT_EQ(s.text(x < x + 1), "b[0] < b[0] + 1");
+  EXPECT_EQ(s.text(x < x), "false");
+  EXPECT_EQ(s.text(apply(Op::Ge, {x, x})), "true");
+  const Expr f = Expr(make_var("f", DType::F32));
+  EXPECT_EQ(s.text(apply(Op::Ge, {f, f})), "f >= f");  // NaN
   EXPECT_EQ(s.text(x + 1 - x), "1");  // exact in wrapping arithmetic
   Var u = make_var("u", DType::U8);
   s.ranges[u.get()] = {0, 255};

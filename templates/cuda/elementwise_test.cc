@@ -49,6 +49,19 @@ TEST(CudaTranspose, Tiles) {
   expect_equal(transpose({40, 2, 20, 33}, {3, 2, 1, 0}, false), "transpose");
 }
 
+TEST(CudaTranspose, OneTileForOneOperand) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {33, 20});
+  const TestFunction f = b.take(b.compute("y", {20, 33}, [&](const Exprs& i) {
+    return load(x, {i[1], i[0]}) * load(x, {i[1], i[0]});
+  }));
+  expect_equal(f, "transpose");
+  int64_t tiles = 0;
+  walk(schedule_cuda(f.fn, f.constant, *find_arch("sm_80")).body,
+       [&](const Stmt& s) { return tiles += as<Alloc>(s) != nullptr, true; });
+  EXPECT_EQ(tiles, 1);
+}
+
 TEST(CudaTranspose, ShortAxesAndEqualNeighboursDoNotNeedThem) {
   expect_equal(transpose({3, 1000}, {1, 0}, false), "elementwise");
   expect_equal(transpose({20, 30, 40}, {1, 0, 2}, false), "elementwise");

@@ -5,7 +5,10 @@
 //   y[.., a, .., c] = tile[c][a]     and write neighbours of y
 //
 // Rows of the tile are padded to 33, so that its columns fall into different banks.
+#include <algorithm>
+
 #include "ir/loop/build.h"
+#include "ir/loop/equal.h"
 #include "ir/loop/visit.h"
 #include "templates/cuda/contraction.h"
 
@@ -44,10 +47,13 @@ std::optional<Turned> match(const Canonical& c) {
   for (const Load* l : loads) {
     const auto o = l->index.size() == 1 ? offset_of(l->index[0], vars) : std::nullopt;
     if (!o || std::abs(o->of(vars[inner])) <= 1) continue;
+    const Expr read = load(l->buffer, l->index);
+    if (std::any_of(t.loads.begin(), t.loads.end(), [&](const Expr& e) { return structurally_equal(e, read); }))
+      continue;
     for (size_t i = 0; i < vars.size(); i++)
       if (o->of(vars[i]) == 1 && c.axes[i].extent.value >= kLeast && (t.outer == vars.size() || t.outer == i)) {
         t.outer = i;
-        t.loads.push_back(load(l->buffer, l->index));
+        t.loads.push_back(read);
       }
   }
   if (t.loads.empty() || t.loads.size() > 2) return {};
