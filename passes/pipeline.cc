@@ -25,6 +25,8 @@ const std::vector<PassInfo>& graph_passes() {
       {"eliminate_identity", 1, eliminate_identity, "removes what copies now"},
       {"to_functions", 0, to_functions, "replaces operators by their meanings, the only thing known from here on"},
       {"compose_moves", 1, compose_moves, "makes one move of several"},
+      {"sink_reshape", 1, sink_reshape, "puts elementwise work directly behind sums of products"},
+      {"compose_moves", 1, compose_moves, "composes the reshapes that this left"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
       {"form_regions", 2, form_regions, "puts several contractions into one kernel: inverted residuals, attention"},
   };

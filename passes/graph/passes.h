@@ -20,6 +20,7 @@ void convert_layout(Graph& g, PassContext& cx);
 void explicit_pad(Graph& g, PassContext& cx);
 void to_functions(Graph& g, PassContext& cx);
 void compose_moves(Graph& g, PassContext& cx);
+void sink_reshape(Graph& g, PassContext& cx);
 void fuse_ops(Graph& g, PassContext& cx);
 void form_regions(Graph& g, PassContext& cx);
 
