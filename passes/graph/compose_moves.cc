@@ -1,13 +1,17 @@
 // Makes one move of several. A move copies each element of its result from one place of its operand; two moves in a row
-// are one move whose index is the composition, if that stays a sum of axes times constants.
+// are one move whose index is the composition, if that stays a sum of axes times constants, or, for CUDA, repeats heads
+// for a sum of products (whose templates split an axis that is divided).
 //   q = Reshape(x, [1, 128, 12, 64])   t = transpose(q)   s = slice(t)   ->   s = tc.fused(x)   slice[i, j, k] = x[...]
 // A move of a move reads the first operand, so the moves between are dropped once nobody else reads them; a contraction
 // then reads its operand where the kernel before has put it (fuse_ops). What moves nothing becomes a Reshape.
 //
 // Needs: to_functions. Leaves: no affine move of a move.
+#include <algorithm>
+
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/graph/groups.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
@@ -72,12 +76,16 @@ std::optional<Move> move_of(const Node& n) {
   return m;
 }
 
-bool is_affine(const Move& m) {
-  std::vector<Var> vars;
-  for (const Axis& a : m.axes) vars.push_back(a.var);
-  for (const Expr& e : m.index)
-    if (const auto a = affine_in(e, vars); !a || !as_const_int(a->rest)) return false;
-  return true;
+bool is_affine(const Move& m, bool quotients = false) {
+  return std::all_of(m.index.begin(), m.index.end(),
+                     [&](const Expr& e) { return is_affine_index(e, m.axes, quotients); });
+}
+
+/// Does a move repeat its operand for a sum of products: keys that heads share? The product then reads it in place.
+bool repeats_for_product(const Move& m, const Node& n) {
+  const Node* user = only_user(n.outputs[0]);
+  return num_elements(dims_of(m.operand)) < num_elements(dims_of(n.outputs[0])) && user && user->domain == "tc" &&
+         user->op == "fused" && pattern_of(*user->fn) == Pattern::Contraction && is_affine(m, true);
 }
 
 /// outer after inner: result[axes of outer] = inner's operand[...]
@@ -140,7 +148,8 @@ void compose_moves(Graph& g, PassContext& cx) {
     const Node* producer = outer ? outer->operand->producer : nullptr;
     const auto inner = producer ? move_of(*producer) : std::nullopt;
     if (!inner || inner->operand->type.dtype != n->outputs[0]->type.dtype) continue;
-    if (const Move m = composed(*outer, *inner); is_affine(m)) replace_by(g, n, m);
+    const Move m = composed(*outer, *inner);
+    if (is_affine(m) || (cx.target.is_cuda() && repeats_for_product(m, *n))) replace_by(g, n, m);
   }
   g.drop_unused_constants();
 }

@@ -6,7 +6,7 @@
 //   - a contraction or a window takes the elementwise work after it, then a final Pad or (contractions) a Transpose;
 //   - elementwise work on one shape joins; so do the moves (Transpose, Slice) of values nobody else reads;
 //   - reductions over rows join with the elementwise work before and after them (softmax, normalisations);
-//   - a contraction reads an operand through a move, if the index stays affine.
+//   - a contraction reads an operand through a move, if the index stays affine; on CUDA, also if the move repeats it.
 // Schedules know functions of one output: a group whose values are read outside in several places is cut into parts
 // that have one each. No join makes a cycle. Long groups are cut at nodes whose definitions have locally the smallest
 // hash, so that an insertion moves no other cut.
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "ir/loop/visit.h"
 #include "passes/graph/groups.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
@@ -36,7 +37,7 @@ bool is_pointwise_in(const Node* n, const Value* v) { return dims_of(v) == dims_
 
 class Fusion {
  public:
-  explicit Fusion(Graph& g) : g_(g), groups_(g) {}
+  Fusion(Graph& g, bool splits_axes) : g_(g), groups_(g), splits_axes_(splits_axes) {}
 
   void run() {
     for (const auto& owned : g_.nodes()) visit(owned.get());
@@ -108,7 +109,7 @@ class Fusion {
       case GroupKind::Rows:
         return fits_rows(p, n, v, private_value);
       case GroupKind::Contraction:
-        return private_value && is_affine_move(p);
+        return private_value && (is_affine_move(p) || (splits_axes_ && repeats(p, n, v)));
       case GroupKind::Window:
       case GroupKind::Opaque:
         return false;
@@ -151,6 +152,33 @@ class Fusion {
   bool is_affine_move(const Group& p) {
     return p.kind == GroupKind::Move &&
            std::all_of(p.nodes.begin(), p.nodes.end(), [&](const Node* n) { return groups_.traits(n).affine; });
+  }
+
+  /// Is v a move that divides only axes which the sum of products n has for its own: heads that share keys?
+  bool repeats(const Group& p, const Node* n, const Value* v) {
+    if (p.nodes.size() != 1 || p.nodes[0]->fn->stages.size() != 1) return false;
+    const Stage &move = p.nodes[0]->fn->stages[0], &sum = n->fn->stages[0];
+    const Load* from = as<Load>(move.values[0]);
+    const Apply* product = as<Apply>(sum.values[0]);
+    if (!from || !product) return false;
+    for (const Expr& e : from->index)
+      if (!is_affine_index(e, move.axes, true)) return false;
+    for (const Expr& factor : product->args) {
+      const Load* l = as<Load>(factor);
+      const auto operand = l ? std::find(n->fn->inputs.begin(), n->fn->inputs.end(), l->buffer) : n->fn->inputs.end();
+      if (operand == n->fn->inputs.end()) return false;
+      const size_t k = size_t(operand - n->fn->inputs.begin());
+      if (n->inputs[n->fn->operands.empty() ? k : size_t(n->fn->operands[k])] != v) continue;
+      for (size_t d = 0; d < l->index.size(); ++d) {
+        const VarRef* r = as<VarRef>(l->index[d]);
+        const bool own =
+            r && std::any_of(sum.axes.begin(), sum.axes.end(), [&](const Axis& a) { return a.var == r->var; });
+        const bool divided = std::any_of(from->index.begin(), from->index.end(),
+                                         [&](const Expr& e) { return !affine_in(e, {move.axes[d].var}); });
+        if (divided && !own) return false;
+      }
+    }
+    return true;
   }
 
   /// Parts of a group in order; cut after nodes whose definitions hash to a local minimum.
@@ -234,6 +262,7 @@ class Fusion {
 
   Graph& g_;
   Groups groups_;
+  const bool splits_axes_;  // the templates do
 };
 
 }  // namespace
@@ -241,7 +270,7 @@ class Fusion {
 void fuse_ops(Graph& g, PassContext& cx) {
   for (const auto& n : g.nodes())
     for (const auto& r : n->regions) fuse_ops(*r, cx);
-  Fusion(g).run();
+  Fusion(g, cx.target.is_cuda()).run();
 }
 
 }  // namespace tc

@@ -24,17 +24,10 @@ bool is_padded_load(const Expr& e) {
   return (as<Load>(s->yes) && is_constant(s->no)) || (as<Load>(s->no) && is_constant(s->yes));
 }
 
-std::vector<Var> vars_of(const std::vector<Axis>& axes) {
-  std::vector<Var> v;
-  for (const Axis& a : axes) v.push_back(a.var);
-  return v;
-}
-
 bool is_affine_load(const Stage& s) {
   const Load* l = as<Load>(s.values[0]);
-  const std::vector<Var> vars = vars_of(s.axes);
-  return l &&
-         std::all_of(l->index.begin(), l->index.end(), [&](const Expr& e) { return affine_in(e, vars).has_value(); });
+  return l && std::all_of(l->index.begin(), l->index.end(),
+                          [&](const Expr& e) { return is_affine_index(e, s.axes, false); });
 }
 
 struct Rows {
@@ -100,6 +93,26 @@ GroupKind move_kind(const TensorFn& fn) {
 }
 
 }  // namespace
+
+bool is_affine_index(const Expr& index, const std::vector<Axis>& axes, bool quotients) {
+  std::vector<Var> vars;
+  for (const Axis& a : axes) vars.push_back(a.var);
+  auto extent_of = [&](const Expr& e) {
+    const VarRef* v = as<VarRef>(e);
+    for (const Axis& a : axes)
+      if (v && v->var == a.var) return a.extent.value;
+    return int64_t(0);
+  };
+  const Expr e = !quotients ? index : rewrite(index, [&](const Expr& x) -> Expr {
+    const Apply* k = as<Apply>(x);
+    if (!k || k->op != Op::FloorDiv) return {};
+    const auto by = as_const_int(k->args[1]);
+    if (!by || *by < 1 || extent_of(k->args[0]) % *by != 0 || extent_of(k->args[0]) == 0) return {};
+    vars.push_back(make_var("quotient"));
+    return Expr(vars.back());
+  });
+  return affine_in(e, vars).has_value();
+}
 
 NodeTraits traits_of(const Node& n) {
   NodeTraits t;

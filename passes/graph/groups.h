@@ -35,6 +35,9 @@ struct NodeTraits {
   bool permutes = false;  // Move: every element goes to exactly one place, axes stay whole
 };
 NodeTraits traits_of(const Node& n);
+/// Is the index a sum of axes times constants? Or, where `quotients` are allowed, of axes divided by one of their
+/// divisors, too: templates split such an axis into two.
+bool is_affine_index(const Expr& index, const std::vector<Axis>& axes, bool quotients);
 
 /// The partition of a graph's nodes. Groups are numbered by the position of the node that began them.
 class Groups {
