@@ -73,7 +73,8 @@ def attentions(work):
         package, folder = emit(model, work / f"attentions_{name}", "cuda", "--precision", name), work / f"attentions_{name}_build"
         kernels = [path.read_text() for path in (package / "kernels").glob("*attention*.cu")]
         used = any("tc_mma_" in text for text in kernels)
-        check(f"{name}: {len(expected)} attentions, a kernel each", len(kernels) == len(expected))
+        count = len(list((package / "kernels").glob("*.cu")))
+        check(f"{name}: {len(expected)} attentions, a kernel each, and none beside", len(kernels) == count == len(expected))
         check(f"{name}: attention {'uses' if used else 'does not use'} tensor cores", used == (name != "fp32"))
         if build(package, folder, "-DTC_CUDA_CHECK=ON"):
             result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", error)
