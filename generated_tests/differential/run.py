@@ -8,7 +8,7 @@ Each model is emitted once for each of --cpus that this machine can run, compile
 processor's instructions, and run on seeded inputs. Floats agree if the difference is below 1e-5 of the reference in norm
 and below 1e-4 of its largest element everywhere; anything else has to be equal. --sanitize compiles with the compilers'
 address and undefined-behaviour checks, which takes ten times as long: --one-in 6 takes every sixth model, other ones for
-each processor and compiler. --random takes random graphs instead (random_graphs.py); the processor `cuda` is the CUDA
+each processor and compiler. --random takes random graphs instead (random_graphs.py, random_loops.py); the processor `cuda` is the CUDA
 target, run on the CPU. A refused model fails: every operator here is a common one. The last line reads 'N passed,
 N failed'; the exit code is 0 if all passed.
 """
@@ -28,6 +28,7 @@ import onnxruntime
 
 import cases
 import random_graphs
+import random_loops
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
@@ -99,7 +100,7 @@ def parse_options():
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--one-in", type=int, default=1)
     parser.add_argument("--only", default="")
-    parser.add_argument("--random", type=int, default=0, help="this many random graphs instead of the cases")
+    parser.add_argument("--random", type=int, default=0, help="this many random graphs, and a fifth as many models of loops, instead of the cases")
     parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=Path, help="leave everything in this folder")
@@ -112,7 +113,10 @@ def parse_options():
 
 def main():
     options = parse_options()
-    known = [random_graphs.random_case(options.seed + k) for k in range(options.random)] if options.random else cases.all_cases()
+    known = cases.all_cases()
+    if options.random:
+        known = [random_graphs.random_case(options.seed + k) for k in range(options.random)]
+        known += [random_loops.random_case(options.seed + k) for k in range((options.random + 4) // 5)]
     chosen = [case for case in known if re.search(options.only, case.name)]
     base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
     passed = failed = 0
