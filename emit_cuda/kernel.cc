@@ -34,6 +34,7 @@ class CudaKernelPrinter {
   void device_function(const DeviceFunction& f) {
     std::vector<std::string> params;
     for (const Buffer& b : f.params) params.push_back(pointer(b, !is_written(f.body, b)) + "__restrict__ " + b->name);
+    for (const For& t : f.turns) params.push_back(std::string(wide_ ? "int64_t " : "int ") + t.var->name);
     if (f.can_fail) params.push_back("int32_t *status");
     const std::string blocks = f.blocks_per_sm > 0 ? ", " + to_text(f.blocks_per_sm) : "";
     out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + blocks + ")");
@@ -76,11 +77,12 @@ class CudaKernelPrinter {
     check(f != nullptr, "a launch has a function");
     args.insert(args.end(), {to_text(f->dynamic_shared), "stream"});
     for (const Buffer& b : l.buffers) args.push_back(b->name);
+    for (const Expr& e : l.args) args.push_back((wide_ ? "(int64_t)" : "") + as<VarRef>(e)->var->name);
     if (f->can_fail) args.push_back("status");
     return "tc_launch(" + join(args, ", ") + ")";
   }
 
-  // Aliases of scratch memory and launches, in order. The first error ends the list.
+  // Aliases of scratch memory, launches and loops around them, in order. The first error ends the list.
   void host_body(const Stmt& s, size_t& launches) {
     if (!s) return;
     if (const Seq* q = as<Seq>(s)) {
@@ -95,10 +97,20 @@ class CudaKernelPrinter {
       out_.line(type + "const " + a->view->name + " = (" + type + ")(void *)(" + a->base->name +
                 (*at == 0 ? ")" : " + " + to_text(*at) + ")") + ";");
       host_body(a->body, launches);
+    } else if (const For* f = as<For>(s)) {
+      const auto begin = as_const_int(f->begin), extent = as_const_int(f->extent);
+      check(begin && extent, "the host repeats launches a constant number of times");
+      const std::string& v = f->var->name;
+      if (launches++ == 0) out_.line("cudaError_t e = cudaSuccess;");
+      const std::string end = v + " < " + to_text(*begin + *extent);
+      out_.line("for (int " + v + " = " + to_text(*begin) + "; " + end + " && e == cudaSuccess; " + v + "++) {");
+      out_.indent();
+      host_body(f->body, launches);
+      close();
     } else {
       const Launch* l = as<Launch>(s);
       check(l != nullptr, "the host's part holds launches and views of scratch memory");
-      const bool only = k_.device.size() == 1;
+      const bool only = k_.device.size() == 1 && launches == 0;
       out_.line((only ? "return " : launches == 0 ? "cudaError_t e = " : "if (e == cudaSuccess) e = ") + launch(*l) + ";");
       launches++;
     }
@@ -112,7 +124,8 @@ class CudaKernelPrinter {
     size_t launches = 0;
     host_body(k_.body, launches);
     if (launches == 0) out_.line("(void)stream;");
-    if (launches != 1) out_.line(launches == 0 ? "return cudaSuccess;" : "return e;");
+    const bool returned = launches == 1 && k_.device.size() == 1;
+    if (!returned) out_.line(launches == 0 ? "return cudaSuccess;" : "return e;");
     close();
   }
 

@@ -12,6 +12,10 @@ bool is_large(const Range& r) { return bounded(r) && (r.max > kMost || r.min < -
 
 class IndexWidth {
  public:
+  explicit IndexWidth(const std::vector<For>& around = {}) {
+    for (const For& f : around) loop(f);
+  }
+
   bool of(const Stmt& body) {
     walk(
         body,
@@ -58,7 +62,7 @@ bool needs_wide_index(const Kernel& k) {
   for (const Param& p : k.params)
     if (num_elements(p.dims) > kMost) return true;
   for (const DeviceFunction& f : k.device)
-    if (IndexWidth().of(f.body)) return true;
+    if (IndexWidth(f.turns).of(f.body)) return true;
   return k.scratch_bytes > kMost || IndexWidth().of(k.body);
 }
 

@@ -70,6 +70,10 @@ Stmt KernelInterface::name_views(const Stmt& s, BufferMap& flat) {
     return alias(view, k->base, k->offset, name_views(substitute_buffers(k->body, {{k->view.get(), view}}), flat));
   }
   if (const Comment* k = as<Comment>(s)) return comment(k->text, name_views(k->body, flat));
+  if (const For* k = as<For>(s); k && k->kind == ForKind::Serial) {  // around launches, or a thread's
+    const Var v = make_var(take(k->var->name), k->var->dtype);
+    return loop(v, k->extent, name_views(substitute(k->body, {{k->var.get(), Expr(v)}}), flat), k->kind, k->begin);
+  }
   const Seq* k = as<Seq>(s);
   if (!k) return s;
   Stmts list;

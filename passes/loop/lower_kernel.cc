@@ -55,18 +55,40 @@ bool has_barriers(const Stmt& s) {
   return found;
 }
 
-// Launch by launch. Where a template has placed barriers it has placed all of them, by what it knows of its tiles and no
-// analysis sees; its tests run it under the interpreter's race checker.
+// Launch by launch. Where a template has placed barriers it has placed all of them, by what it knows of its tiles and
+// no analysis sees; its tests run it under the interpreter's race checker.
 Stmt synchronise(const Stmt& s) {
   if (const Seq* k = as<Seq>(s)) {
     Stmts list;
     for (const Stmt& x : k->list) list.push_back(synchronise(x));
     return seq(std::move(list));
   }
-  if (const Alloc* k = as<Alloc>(s); k && k->buffer->scope != Scope::Shared) return alloc(k->buffer, synchronise(k->body));
+  if (const Alloc* k = as<Alloc>(s); k && k->buffer->scope != Scope::Shared)
+    return alloc(k->buffer, synchronise(k->body));
   if (const Comment* k = as<Comment>(s)) return comment(k->text, synchronise(k->body));
+  if (const For* k = as<For>(s); k && k->kind == ForKind::Serial)
+    return loop(k->var, k->extent, synchronise(k->body), k->kind, k->begin);
   const Stmt lowered = s ? lower_warp_memory(lower_thread_allreduce(s)) : s;
   return s && !has_barriers(s) ? thread_sync(lowered) : lowered;
+}
+
+// The host's loops around a launch, as if they were loops of blocks: the passes know the numbers, and cut nothing
+// there.
+Stmt with_turns(const DeviceFunction& f) {
+  Stmt s = f.body;
+  for (size_t i = f.turns.size(); i-- > 0;)
+    s = loop(f.turns[i].var, f.turns[i].extent, s, ForKind::BlockZ, f.turns[i].begin);
+  return s;
+}
+
+Stmt without_turns(Stmt s, DeviceFunction& f) {
+  for (For& t : f.turns) {
+    const For* k = as<For>(s);
+    check(k && k->kind == ForKind::BlockZ, "the host's loops are outermost");
+    t.var = k->var;
+    s = k->body;
+  }
+  return s;
 }
 
 }  // namespace
@@ -94,7 +116,8 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
   PlacedScratch placed = place_scratch(substitute_buffers(whole, io.flatten(flat)), kCudaScratchAlign);
   SplitFunction split = split_host_device(io.name_views(placed.body, flat), io.buffers());
   for (DeviceFunction& f : split.device) {
-    const MergedShared merged = merge_shared_memory(name_values(lower_index_math(shared_work(f.body, flat))));
+    const Stmt printable = name_values(lower_index_math(shared_work(with_turns(f), flat)));
+    const MergedShared merged = merge_shared_memory(without_turns(printable, f));
     const Stmt& body = merged.body;
     f.dynamic_shared = merged.dynamic_bytes;
     f.can_fail = raises_status(body);

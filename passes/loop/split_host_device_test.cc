@@ -51,9 +51,26 @@ TEST(SplitHostDevice, ASingleBlockHoldsItsSharedMemory) {
   EXPECT_EQ(r.device[0].params, (std::vector<Buffer>{k.x, k.y}));
 }
 
-TEST(SplitHostDevice, LoopsAroundLaunchesAreRefused) {
+TEST(SplitHostDevice, LoopsAroundLaunchesStayOnTheHost) {
   const Split k;
-  EXPECT_THROW(split_host_device(loop(make_var("n"), 3, k.nest(k.y, k.x)), {k.x, k.y}), InternalError);
+  const Var n = make_var("n");
+  const Stmt uses = loop(k.i, 32, store(k.y, {Expr(n) * 32 + Expr(k.i)}, load(k.x, {k.i})), ForKind::ThreadX);
+  const SplitFunction r = split_host_device(loop(n, 2, seq({uses, k.nest(k.t, k.x)})), {k.x, k.y});
+  ASSERT_EQ(r.device.size(), 2u);
+  ASSERT_EQ(r.device[0].turns.size(), 1u);
+  EXPECT_EQ(r.device[0].turns[0].var, n);
+  EXPECT_TRUE(r.device[1].turns.empty());  // it does not ask for the number
+  const For* f = as<For>(r.host);
+  ASSERT_TRUE(f && as_const_int(f->extent) == 2);
+  const Seq* launches = as<Seq>(f->body);
+  ASSERT_TRUE(launches && launches->list.size() == 2);
+  EXPECT_EQ(as<Launch>(launches->list[0])->args.size(), 1u);
+  EXPECT_TRUE(as<Launch>(launches->list[1])->args.empty());
+}
+
+TEST(SplitHostDevice, OtherControlFlowAroundLaunchesIsRefused) {
+  const Split k;
+  EXPECT_THROW(split_host_device(if_then(eq(load(k.x, {0}), make_float(DType::F32, 0)), k.nest(k.y, k.x)), {k.x, k.y}), InternalError);
   const Var j = make_var("j");
   const Stmt twice = loop(j, 4, loop(k.i, 8, store(k.y, {k.i}, load(k.x, {j})), ForKind::ThreadX), ForKind::ThreadX);
   EXPECT_THROW(split_host_device(twice, {k.x, k.y}), InternalError);

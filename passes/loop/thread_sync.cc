@@ -355,6 +355,10 @@ Stmt thread_sync(const Stmt& s) {
     return alloc(k->buffer, thread_sync(k->body));
   if (const Comment* k = as<Comment>(s)) return comment(k->text, thread_sync(k->body));
   const For* f = as<For>(s);
+  if (f && f->kind == ForKind::Serial) {  // of launches
+    const Stmt body = thread_sync(f->body);
+    return body.same_as(f->body) ? s : loop(f->var, f->extent, body, f->kind, f->begin);
+  }
   if (!as<Alloc>(s) && !(f && f->kind >= ForKind::BlockX)) return s;
   return Synchronizer(s).nest(s);
 }

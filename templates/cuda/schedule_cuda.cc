@@ -27,6 +27,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const CudaArgs&) = {
     cuda_per_result,     // one reduction, its epilogue: a thread per result
     cuda_attention,      // two sums of products with a softmax in between
     cuda_prefix_scan,    // few long sequences of sums, each of which goes on from the one before
+    cuda_recurrence,     // stages that advance together, with sums over their past
     cuda_scan,           // stages that advance together
     cuda_stages,         // several of these, one after the other
     cuda_stage,          // any other formula: a thread per result

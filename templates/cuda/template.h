@@ -4,7 +4,7 @@
 // The body of a CUDA schedule is a sequence of launches, each one nest: Block loops outermost, inside them the Allocs
 // of Shared buffers, inside them Thread loops, inside them the code of a thread with its Barriers. Block and Thread
 // loops have constant extents and begin at 0; an axis occurs once in a nest. Launches run one after the other: what one
-// stores, the next may read. Memory between launches is an Alloc of scope Workspace around them. A statement outside of
+// stores, the next may read. A Serial loop of constant extent around launches makes them once a turn. Memory between launches is an Alloc of scope Workspace around them. A statement outside of
 // any nest runs in a single thread.
 #pragma once
 #include "passes/schedule/schedule.h"
@@ -32,6 +32,7 @@ std::optional<Scheduled> cuda_rows(const CudaArgs& a);
 std::optional<Scheduled> cuda_per_result(const CudaArgs& a);
 std::optional<Scheduled> cuda_stage(const CudaArgs& a);
 std::optional<Scheduled> cuda_prefix_scan(const CudaArgs& a);
+std::optional<Scheduled> cuda_recurrence(const CudaArgs& a);
 std::optional<Scheduled> cuda_scan(const CudaArgs& a);
 std::optional<Scheduled> cuda_sort(const CudaArgs& a);
 std::optional<Scheduled> cuda_nest(const CudaArgs& a);
