@@ -216,7 +216,7 @@ void materialise_defaults(onnx::ModelProto& m) {
 
 bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   const int before = c.errors;
-  hide_simplified_norms(m);
+  hide_norms(m);
   tidy(m);
   if (!all_known(m)) return false;
   const DeclaredOutputs outputs(m);
@@ -231,7 +231,7 @@ bool convert_to_newest(Context& c, onnx::ModelProto& m) {
     if (!run_converter(c, m)) return false;
     scans.batch(*m.mutable_graph());
   }
-  show_simplified_norms(m);
+  show_norms(m);
   materialise_defaults(m);
   infer_shapes(c, m);
   outputs.settle(c, m);

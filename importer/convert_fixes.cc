@@ -35,6 +35,8 @@ void fix_prelu_in(onnx::GraphProto& g, const TypeScope* outer, UniqueNames& name
 bool is_scan(const onnx::NodeProto& n) { return n.op_type() == "Scan" && domain_of(n.domain()).empty(); }
 
 constexpr const char* kSimplifiedNorm = "SimplifiedLayerNormalization";
+constexpr const char* kNorm = "LayerNormalization";
+constexpr int64_t kFirstNorm = 17;  // the first operator set that has it
 constexpr const char* kHiddenDomain = "com.microsoft";
 
 std::string first_output(const onnx::NodeProto& n) {
@@ -51,21 +53,30 @@ void fix_prelu_slopes(onnx::ModelProto& m) {
   fix_prelu_in(*m.mutable_graph(), nullptr, names);
 }
 
-void hide_simplified_norms(onnx::ModelProto& m) {
-  for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
+bool is_early_norm(const onnx::NodeProto& n, int64_t version) {
+  return n.op_type() == kNorm && domain_of(n.domain()).empty() && version < kFirstNorm;
+}
+
+void hide_norms(onnx::ModelProto& m) {
+  const int64_t version = opset_of(m.opset_import(), "");
+  for_each_graph(*m.mutable_graph(), [&](onnx::GraphProto& g) {
     for (auto& n : *g.mutable_node())
-      if (n.op_type() == kSimplifiedNorm && domain_of(n.domain()).empty()) n.set_domain(kHiddenDomain);
+      if ((n.op_type() == kSimplifiedNorm && domain_of(n.domain()).empty()) || is_early_norm(n, version))
+        n.set_domain(kHiddenDomain);
   });
 }
 
-void show_simplified_norms(onnx::ModelProto& m) {
+void show_norms(onnx::ModelProto& m) {
   for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
-    for (auto& n : *g.mutable_node())
+    for (auto& n : *g.mutable_node()) {
+      if (n.domain() != kHiddenDomain) continue;
       // A second output, the inverse deviation, has no counterpart: such a node stays and is reported.
-      if (n.op_type() == kSimplifiedNorm && n.domain() == kHiddenDomain && n.output_size() == 1) {
+      if (n.op_type() == kSimplifiedNorm && n.output_size() == 1) {
         n.set_op_type("RMSNormalization");
         n.clear_domain();
       }
+      if (n.op_type() == kNorm) n.clear_domain();
+    }
   });
 }
 

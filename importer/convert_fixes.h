@@ -8,10 +8,13 @@ namespace tc::importer {
 /// slope gets an Unsqueeze to [C,1,...] where the rank of the data asks for it. Types must have been inferred.
 void fix_prelu_slopes(onnx::ModelProto& m);
 
-/// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it.
-/// It waits in another domain while the converter runs, and is RMSNormalization afterwards.
-void hide_simplified_norms(onnx::ModelProto& m);
-void show_simplified_norms(onnx::ModelProto& m);
+/// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it, and
+/// LayerNormalization into models of operator sets before 17, which do not have it yet. Both wait in another domain while
+/// the converter runs; the former is RMSNormalization afterwards.
+void hide_norms(onnx::ModelProto& m);
+void show_norms(onnx::ModelProto& m);
+/// Is it such a LayerNormalization?
+bool is_early_norm(const onnx::NodeProto& n, int64_t version);
 
 /// Scan of version 8 has a batch axis in front of every operand; later versions have none. The converter only drops the
 /// operand for sequence lengths. The Scan goes into the body of another one, which runs over the batch axis.

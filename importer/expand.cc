@@ -222,6 +222,10 @@ void report_unsupported(Context& c, const onnx::ModelProto& m) {
     std::vector<std::string> notes;
     if (domain.empty() && !newest)
       notes.push_back("ONNX has no operator of this name; was it meant to be in another domain?");
+    else if (domain == "com.microsoft.nchwc")
+      notes.push_back(
+          "this is a layout for one processor; let ONNX Runtime save the model at ORT_ENABLE_EXTENDED, or take the "
+          "model before it was optimised");
     else if (!domain.empty() && !newest)
       notes.push_back("export the model so that this operator is a model-local function, or without it");
     else

@@ -108,6 +108,19 @@ net (float[2,3] x, float[3] s) => (float[2,3] y) {
   EXPECT_EQ(to_text(norm.outputs[0]->type), "f32[2,3]");
 }
 
+TEST(Import, LayerNormalizationMayComeBeforeItsOperatorSet) {
+  const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 15]>
+net (float[2,3] x, float[3] s, float[3] b) => (float[2,1,3] y) {
+  n = LayerNormalization <axis = -1, epsilon = 0.001> (x, s, b)
+  a = Constant <value_ints = [1]> ()
+  y = Unsqueeze (n, a)
+})");
+  ASSERT_EQ(m.problems, "");
+  const Node& norm = *m.graph.nodes().front();
+  EXPECT_TRUE(norm.is("LayerNormalization"));
+  EXPECT_EQ(norm.attr_float("epsilon", 0), 0.001f);
+}
+
 TEST(Import, BodiesAreClosedOverWhatTheyRead) {
   const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 17]>
 net (bool c, float[3] x) => (float[3] y)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "importer/convert_fixes.h"
 #include "importer/tensors.h"
 #include "importer/validate.h"
 
@@ -171,7 +172,7 @@ void check_schema(Context& c, const onnx::NodeProto& n, const NodeRules& rules) 
   if (!schema) {
     // Operators that no version knows are reported all together, see report_unsupported().
     const onnx::OpSchema* newest = onnx::OpSchemaRegistry::Schema(n.op_type(), domain);
-    if (newest)
+    if (newest && !is_early_norm(n, version))
       c.reject("TC0118", &n,
                "opset " + to_text(version) + " has no operator " + printable(n.op_type(), 80) + "; it came later",
                {"state the opset that the model was written for"});

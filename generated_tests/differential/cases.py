@@ -50,7 +50,7 @@ class Case:
             value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(dtype), shape))
             if not output_types:
                 value.ClearField("type")
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_ML)],
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_ML), helper.make_opsetid("com.microsoft", 1)],
                                  ir_version=10)
 
 
@@ -308,11 +308,44 @@ def loop_cases():
     yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
 
 
+def microsoft_cases():
+    """Operators that ONNX Runtime's optimiser for transformers writes."""
+    b, s, h, heads = 2, 5, 12, 3
+    rng = np.random.default_rng(8)
+    mask = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 0, 0]], np.int32)
+    packed, weights = {"x": (b, s, h)}, {"w": (h, 3 * h), "c": (3 * h,)}
+    attention = "com.microsoft.Attention <num_heads = 3"
+    yield Case("ms_attention", f"y = {attention}> (x, w, c)", packed, weights)
+    yield Case("ms_attention_causal", f"y = {attention}, unidirectional = 1, scale = 0.3> (x, w, c)", packed, weights)
+    yield Case("ms_attention_mask", f"y = {attention}> (x, w, c, m)", packed, weights | {"m": mask})
+    yield Case("ms_attention_lengths", f"y = {attention}> (x, w, c, m)", packed, weights | {"m": np.array([3, 5], np.int32)})
+    yield Case("ms_attention_past", f"y, z = {attention}, unidirectional = 1> (x, w, c, , p)",
+               packed | {"p": (2, b, heads, 4, h // heads)}, weights, outputs=("y", "z"))
+    yield Case("ms_attention_bias", f"y = {attention}> (x, w, c, , , a)", packed | {"a": (b, heads, s, s)}, weights)
+    streams = {"q": (b, s, h), "k": (b, 7, h), "v": (b, 7, h)}
+    multi = "com.microsoft.MultiHeadAttention <num_heads = 3"
+    yield Case("ms_multi_head", f"y = {multi}> (q, k, v, c)", streams, {"c": (3 * h,)})
+    yield Case("ms_multi_head_mask", f"y = {multi}> (q, k, v, , m)", streams, {"m": np.array([[1] * 6 + [0], [1] * 4 + [0] * 3], np.int32)})
+    past = {"p": (b, heads, 3, h // heads), "r": (b, heads, 3, h // heads)}
+    yield Case("ms_multi_head_past", f"y, z, t = {multi}> (q, k, v, c, , , p, r)", {"q": (b, s, h), "k": (b, s, h), "v": (b, s, h)} | past,
+               {"c": (3 * h,)}, outputs=("y", "z", "t"))
+    tables = {"w": (20, h), "p": (9, h), "t": (2, h), "g": (h,), "c": (h,)}
+    ids = {"i": rng.integers(0, 20, (b, s)).astype(np.int32), "k": rng.integers(0, 2, (b, s)).astype(np.int32)}
+    yield Case("ms_embedding", "y, n, e = com.microsoft.EmbedLayerNormalization <epsilon = 0.001> (i, k, w, p, t, g, c, m)", ids,
+               tables | {"m": mask}, outputs=("y", "n", "e"))
+    yield Case("ms_fused_gemm", 'y = com.microsoft.FusedGemm <activation = "LeakyRelu", activation_alpha = 0.1, transB = 1> (x, w, c)',
+               {"x": (5, 9)}, {"w": (7, 9), "c": (7,)})
+    yield Case("ms_quantized_where", "q = QuantizeLinear (x, s, z)\n r = QuantizeLinear (u, t, n)\n"
+               " y = com.microsoft.QLinearWhere (k, q, s, z, r, t, n, v, w)", {"x": (4, 6), "u": (4, 6), "k": rng.random((4, 6)) < 0.5},
+               {"s": np.float32(0.02), "z": np.uint8(120), "t": np.float32(0.03), "n": np.uint8(130), "v": np.float32(0.025), "w": np.uint8(128)})
+
+
 def all_cases():
     """Every case; names are distinct."""
     cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases,
                                  loop_cases)
              for case in family()]
     cases += ml_cases.ml_cases(Case)
+    cases += microsoft_cases()
     assert len({case.name for case in cases}) == len(cases)
     return cases

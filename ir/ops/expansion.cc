@@ -74,13 +74,21 @@ Value* Expansion::ints(DType t, Dims dims, const std::vector<int64_t>& v, std::s
   return constant(make_constant(t, std::move(dims), narrow.data()), suffix);
 }
 
-Value* Expansion::op(std::string name, std::vector<Value*> in, std::string_view suffix, Attrs attrs,
-                     std::string domain) const {
-  Node* n = g_.insert(n_, std::move(name), std::move(in), {derived(suffix)}, std::move(attrs), std::move(domain));
+Node* Expansion::node_of(std::string name, std::vector<Value*> in, int outputs, std::string_view suffix, Attrs attrs,
+                         std::string domain) const {
+  std::vector<ModelText> names = {derived(suffix)};
+  for (int k = 1; k < outputs; k++) names.push_back(derived(std::string(suffix) + to_text(int64_t(k))));
+  while (!in.empty() && !in.back()) in.pop_back();
+  Node* n = g_.insert(n_, std::move(name), std::move(in), std::move(names), std::move(attrs), std::move(domain));
   n->name = n_->name;
   n->origins = n_->origins;
   infer_types(g_, *n);
-  return n->outputs[0];
+  return n;
+}
+
+Value* Expansion::op(std::string name, std::vector<Value*> in, std::string_view suffix, Attrs attrs,
+                     std::string domain) const {
+  return node_of(std::move(name), std::move(in), 1, suffix, std::move(attrs), std::move(domain))->outputs[0];
 }
 
 Value* Expansion::cast(DType t, Value* x, std::string_view suffix) const {

@@ -36,6 +36,9 @@ class Expansion {
   /// The first output of a new node. An empty suffix: named like the output that is replaced.
   Value* op(std::string name, std::vector<Value*> in, std::string_view suffix, Attrs attrs = {},
             std::string domain = "") const;
+  /// A new node with `outputs` outputs.
+  Node* node_of(std::string name, std::vector<Value*> in, int outputs, std::string_view suffix, Attrs attrs = {},
+                std::string domain = "") const;
   /// x in type t.
   Value* cast(DType t, Value* x, std::string_view suffix) const;
   Value* reshape(Value* x, const Dims& dims, std::string_view suffix) const;

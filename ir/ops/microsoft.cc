@@ -182,6 +182,7 @@ OpFamily microsoft_ops() {
        "skip_rms_norm",
        ms},
   };
+  for (OpRow& row : microsoft_fused_ops()) rows.push_back(std::move(row));
   for (OpRow& row : qlinear_ops()) rows.push_back(std::move(row));
   for (OpRow& row : quantization_ops()) {
     if (row.name == "DynamicQuantizeLinear") continue;

@@ -85,6 +85,12 @@ TEST(QLinear, GemmGivesFloatsWithoutAResultScale) {
             (std::vector<double>{4.5, 7}));
 }
 
+TEST(QLinear, GemmRefusesABiasThatIsNoSum) {
+  const Constant a = u8({1, 2}, {11, 12}), b = u8({2, 2}, {1, 2, 3, 4}), c = u8({2}, {10, 20});
+  EXPECT_NE(op_error({"QGemm", {a, scale(0.5), zero(10), b, scale(1), zero(0), c}, {}, 1, kMs}).find("int32"),
+            std::string::npos);
+}
+
 TEST(QLinear, DynamicQuantizeMatMulIsCloseToTheRealProduct) {
   const Constant a = random_tensor(DType::F32, {3, 8}, 1, 2, false), b = random_tensor(DType::I8, {8, 4}, 2, 100);
   std::vector<double> real = values(b);

@@ -20,7 +20,8 @@ OpFamily scatter_ops();              // movement
 OpFamily signal_ops();               // generator
 OpFamily random_ops();               // generator
 
-OpFamily qlinear_ops();  // microsoft: quantised operators
+OpFamily microsoft_fused_ops();  // microsoft: operators that stand for several of ONNX
+OpFamily qlinear_ops();          // microsoft: quantised operators
 
 /// x quantised by its own range, as DynamicQuantizeLinear does: u8 values, an f32 scale and a u8 zero point (rank 0).
 struct DynamicQuantization {

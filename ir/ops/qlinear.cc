@@ -164,6 +164,7 @@ void define_qgemm(OpBuilder& op) {
       });
   if (op.has(6)) {
     const Tensor c = op.in(6);
+    if (c.dtype() != DType::I32) op.reject("the bias must be of type int32", 6);
     acc = op.compute("bias", DType::I32, p.dims(), [&, acc](const Exprs& i) { return acc(i) + c.broadcast_at(i); });
   }
   const Expr alpha = parameter(kF32, op.attr_float("alpha", 1));

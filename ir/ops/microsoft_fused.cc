@@ -1,0 +1,217 @@
+// Operators of com.microsoft that stand for several of ONNX's: what ONNX Runtime's optimiser for transformers writes.
+// Each is rewritten into those, by ONNX Runtime's documentation of its contrib operators.
+#include <algorithm>
+
+#include "ir/ops/expansion.h"
+#include "ir/ops/numeric.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+Value* scalar(const Expansion& e, DType t, double v, std::string_view suffix) {
+  return e.constant(scalar_constant(t, v), suffix);
+}
+
+Value* slice(const Expansion& e, Value* x, int64_t axis, int64_t from, int64_t to, const std::string& suffix) {
+  const auto one = [&](int64_t v, const char* what) { return e.constant(int64_constant({v}), suffix + what); };
+  return e.op("Slice", {x, one(from, "_start"), one(to, "_end"), one(axis, "_axis")}, suffix);
+}
+
+Value* unsqueeze(const Expansion& e, Value* x, const std::vector<int64_t>& axes, const std::string& suffix) {
+  return e.op("Unsqueeze", {x, e.constant(int64_constant(axes), suffix + "_axes")}, suffix);
+}
+
+/// Operand k, null if it is absent.
+Value* optional(const Expansion& e, size_t k) {
+  return k < e.node().inputs.size() && e.node().inputs[k] ? e.in(k) : nullptr;
+}
+
+/// What is added to the scores [batch, heads, queries, keys] where `mask` forbids a key: the number of keys of each
+/// batch [B], or zeros at forbidden keys in [B, keys] or [B, queries, keys].
+Value* mask_bias(const Expansion& e, Value* mask, int64_t batch, int64_t keys, DType t) {
+  const Dims dims = dims_of_type(mask);
+  if (dims == Dims{batch} && batch > 0) {
+    std::vector<int64_t> places(size_t(keys), 0);
+    for (size_t k = 0; k < places.size(); k++) places[k] = int64_t(k);
+    Value* place = e.ints(DType::I64, {1, keys}, places, "_places");
+    Value* lengths = e.reshape(e.cast(DType::I64, mask, "_lengths"), {batch, 1}, "_lengths_column");
+    mask = e.op("Less", {place, lengths}, "_mask");
+  } else {
+    const bool rows = dims.size() == 2 && dims[1] == keys, squares = dims.size() == 3 && dims[2] == keys;
+    if ((!rows && !squares) || (dims[0] != batch && dims[0] != 1))
+      e.unsupported("a mask of this shape: " + to_text(mask->type));
+    if (mask->type.dtype != DType::Bool)
+      mask = e.op("Not", {e.op("Equal", {mask, e.constant(scalar_constant(mask->type.dtype, 0), "_no")}, "_forbidden")},
+                  "_mask");
+  }
+  const float filter = e.attr_float("mask_filter_value");
+  Value* bias =
+      e.op("Where", {mask, scalar(e, t, 0, "_allowed"), scalar(e, t, double(filter), "_filter")}, "_mask_bias");
+  return unsqueeze(e, bias, dims.size() == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 2}, "_mask_bias_4d");
+}
+
+struct Streams {
+  Value *q, *k, *v, *mask, *past_k, *past_v;  // null: absent; q, k, v [batch, sequence, hidden]
+  Value* bias;                                // added to the scores
+};
+
+/// ai.onnx's Attention of these; its outputs are y, present_key, present_value.
+Node* attention(const Expansion& e, Streams s, bool present) {
+  const int64_t heads = e.attr_int("num_heads");
+  if (heads < 1) e.reject("attribute num_heads must be given and positive");
+  const Dims q = dims_of_type(s.q), k = dims_of_type(s.k);
+  const int64_t keys = (k.size() == 4 ? k[2] : k[1]) + (s.past_k ? dims_of_type(s.past_k)[2] : 0);
+  const DType t = s.q->type.dtype;
+  Value* bias = s.mask ? mask_bias(e, s.mask, q[0], keys, t) : nullptr;
+  if (bias && s.bias) bias = e.op("Add", {bias, s.bias}, "_bias");
+  if (!bias) bias = s.bias;
+  Attrs attrs = {{"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", e.attr_int("unidirectional")}};
+  if (const float scale = e.attr_float("scale"); scale != 0) attrs["scale"] = scale;
+  return e.node_of("Attention", {s.q, s.k, s.v, bias, s.past_k, s.past_v}, present ? 3 : 1, "_attention", attrs);
+}
+
+bool expand_attention(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value *x = e.in(0), *weights = e.in(1), *bias = optional(e, 2), *past = optional(e, 4);
+  if (n->inputs.size() > 6 && n->inputs[6]) e.unsupported("a past whose memory is shared with the present");
+  if (e.attr_int("do_rotary") != 0) e.unsupported("attribute do_rotary");
+  const Dims in = dims_of_type(x), w = dims_of_type(weights);
+  if (in.size() != 3 || w.size() != 2) e.reject("the input must have three axes, the weights two");
+  std::vector<int64_t> sizes = e.attr_ints("qkv_hidden_sizes");
+  if (sizes.empty()) sizes = {w[1] / 3, w[1] / 3, w[1] / 3};
+  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != w[1]) e.reject("the weights do not fit the hidden sizes");
+  Value* qkv = e.op("MatMul", {x, weights}, "_product");
+  if (bias) qkv = e.op("Add", {qkv, bias}, "_qkv");
+  Streams s{slice(e, qkv, 2, 0, sizes[0], "_q"),
+            slice(e, qkv, 2, sizes[0], sizes[0] + sizes[1], "_k"),
+            slice(e, qkv, 2, sizes[0] + sizes[1], w[1], "_v"),
+            optional(e, 3),
+            nullptr,
+            nullptr,
+            optional(e, 5)};
+  if (past) {
+    s.past_k = e.op("Gather", {past, e.ints(DType::I64, {}, {0}, "_first")}, "_past_k");
+    s.past_v = e.op("Gather", {past, e.ints(DType::I64, {}, {1}, "_second")}, "_past_v");
+  }
+  Node* a = attention(e, s, e.wants(1));
+  if (e.wants(0)) e.finish(0, a->outputs[0]);
+  if (e.wants(1)) {
+    Value *k = unsqueeze(e, a->outputs[1], {0}, "_present_k"), *v = unsqueeze(e, a->outputs[2], {0}, "_present_v");
+    e.finish(1, e.op("Concat", {k, v}, "_present", {{"axis", int64_t(0)}}));
+  }
+  return true;
+}
+
+bool expand_multi_head_attention(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Streams s{e.in(0), optional(e, 1), optional(e, 2), optional(e, 4), optional(e, 6), optional(e, 7), optional(e, 5)};
+  for (size_t k = 8; k < n->inputs.size(); k++)
+    if (n->inputs[k]) e.unsupported("a past whose memory is shared with the present");
+  if (!s.k || !s.v || dims_of_type(s.q).size() != 3 || dims_of_type(s.k).size() == 5) e.unsupported("packed operands");
+  if (Value* bias = optional(e, 3)) {
+    const int64_t q = dims_of_type(s.q)[2], all = dims_of_type(bias).at(0);
+    const int64_t v = all - 2 * q;
+    if (dims_of_type(bias).size() != 1 || v < 1) e.reject("the bias does not fit the operands");
+    s.q = e.op("Add", {s.q, slice(e, bias, 0, 0, q, "_bias_q")}, "_q");
+    if (dims_of_type(s.k).size() == 3) s.k = e.op("Add", {s.k, slice(e, bias, 0, q, 2 * q, "_bias_k")}, "_k");
+    if (dims_of_type(s.v).size() == 3) s.v = e.op("Add", {s.v, slice(e, bias, 0, 2 * q, all, "_bias_v")}, "_v");
+  }
+  const bool present = e.wants(1) || e.wants(2);
+  if (e.wants(3)) e.unsupported("the scores as an output");
+  Node* a = attention(e, s, present);
+  if (e.wants(0)) e.finish(0, a->outputs[0]);
+  if (e.wants(1)) e.finish(1, a->outputs[1]);
+  if (e.wants(2)) e.finish(2, a->outputs[2]);
+  return true;
+}
+
+bool expand_embedding(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value *ids = e.in(0), *segments = optional(e, 1), *places = optional(e, 8), *mask = optional(e, 7);
+  const Dims dims = dims_of_type(ids);
+  if (dims.size() != 2) e.reject("the tokens must have two axes");
+  if (!places) {
+    std::vector<int64_t> counted(size_t(dims[1]), 0);
+    for (size_t k = 0; k < counted.size(); k++) counted[k] = int64_t(k);
+    places = e.ints(DType::I64, {1, dims[1]}, counted, "_places");
+  }
+  Value* sum =
+      e.op("Add", {e.op("Gather", {e.in(2), ids}, "_words"), e.op("Gather", {e.in(3), places}, "_positions")}, "_sum");
+  if (segments && optional(e, 4))
+    sum = e.op("Add", {sum, e.op("Gather", {e.in(4), segments}, "_segments")}, "_embedded");
+  if (e.wants(0))
+    e.finish(0, e.op("LayerNormalization", {sum, e.in(5), e.in(6)}, "_normalised",
+                     {{"axis", int64_t(-1)}, {"epsilon", e.attr_float("epsilon")}, {"stash_type", int64_t(1)}}));
+  if (e.wants(1)) {
+    Value* axis = e.constant(int64_constant({1}), "_axis");
+    Value* lengths =
+        mask ? e.op("ReduceSum", {mask, axis}, "_lengths", {{"keepdims", int64_t(0)}})
+             : e.op("Identity", {e.ints(DType::I32, {dims[0]}, std::vector<int64_t>(size_t(dims[0]), 0), "_none")},
+                    "_lengths");
+    e.finish(1, lengths);
+  }
+  if (e.wants(2)) e.finish(2, e.op("Identity", {sum}, "_embedding_sum"));
+  return true;
+}
+
+bool expand_fused_gemm(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Attrs gemm;
+  for (const char* name : {"transA", "transB"}) gemm[name] = e.attr_int(name);
+  for (const char* name : {"alpha", "beta"}) gemm[name] = e.attr_float(name);
+  Value* y = e.op("Gemm", {e.in(0), e.in(1), optional(e, 2)}, "_gemm", gemm);
+  const std::string activation = e.attr_string("activation");
+  Attrs attrs;
+  if (activation == "LeakyRelu" || activation == "Elu" || activation == "HardSigmoid" ||
+      activation == "ThresholdedRelu")
+    if (e.has("activation_alpha")) attrs["alpha"] = e.attr_float("activation_alpha");
+  if (activation == "HardSigmoid" && e.has("activation_beta")) attrs["beta"] = e.attr_float("activation_beta");
+  const std::vector<std::string> known = {"Relu", "Tanh",      "Sigmoid", "Softplus",    "Softsign",
+                                          "Selu", "LeakyRelu", "Elu",     "HardSigmoid", "ThresholdedRelu"};
+  if (!activation.empty() && std::find(known.begin(), known.end(), activation) == known.end())
+    e.unsupported("activation \"" + printable(activation) + "\"");
+  e.finish(0, activation.empty() ? y : e.op(activation, {y}, "_activated", attrs));
+  return true;
+}
+
+/// condition, x, its scale and zero point, y, its scale and zero point, the result's scale and zero point.
+bool expand_quantized_where(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value* x = e.op("DequantizeLinear", {e.in(1), e.in(2), optional(e, 3)}, "_x");
+  Value* y = e.op("DequantizeLinear", {e.in(4), e.in(5), optional(e, 6)}, "_y");
+  e.finish(0,
+           e.op("QuantizeLinear", {e.op("Where", {e.in(0), x, y}, "_where"), e.in(7), optional(e, 8)}, "_quantized"));
+  return true;
+}
+
+}  // namespace
+
+OpFamily microsoft_fused_ops() {
+  const auto row = [](std::string_view name, std::vector<AttrSpec> attrs, bool (*expand)(Graph&, Node*)) {
+    return OpRow{.name = name,
+                 .since = 1,
+                 .attrs = std::move(attrs),
+                 .define = nullptr,
+                 .domain = "com.microsoft",
+                 .expand = expand};
+  };
+  const std::vector<AttrSpec> attention = {optional_attr("num_heads"), int_attr("unidirectional", 0),
+                                           optional_attr("scale"), float_attr("mask_filter_value", -10000.0f)};
+  std::vector<AttrSpec> packed = attention;
+  packed.push_back(optional_attr("qkv_hidden_sizes"));
+  packed.push_back(int_attr("do_rotary", 0));
+  return {
+      row("Attention", packed, expand_attention),
+      row("MultiHeadAttention", attention, expand_multi_head_attention),
+      row("EmbedLayerNormalization", {float_attr("epsilon", 1e-12f), int_attr("mask_index_type", 0)}, expand_embedding),
+      row("FusedGemm",
+          {float_attr("alpha", 1), float_attr("beta", 1), int_attr("transA", 0), int_attr("transB", 0),
+           optional_attr("activation"), optional_attr("activation_alpha"), optional_attr("activation_beta"),
+           optional_attr("activation_gamma")},
+          expand_fused_gemm),
+      row("QLinearWhere", {}, expand_quantized_where),
+  };
+}
+
+}  // namespace tc
