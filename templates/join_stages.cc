@@ -37,14 +37,15 @@ std::vector<Buffer> reads(const Stage& s) {
 
 class Joiner {
  public:
-  Joiner(const TensorFn& fn, const std::vector<bool>& constant_input, const SchedulePart& schedule)
-      : fn_(fn), constant_input_(constant_input), schedule_(schedule) {}
+  Joiner(const TensorFn& fn, const std::vector<bool>& constant_input, const SchedulePart& schedule, size_t tail)
+      : fn_(fn), constant_input_(constant_input), schedule_(schedule), tail_(tail) {}
 
   Scheduled run() {
     const auto& stages = fn_.stages;
     for (size_t i = 0; i < stages.size();) {
       size_t end = i + 1;
       while (stages[i].scan >= 0 && end < stages.size() && stages[end].scan == stages[i].scan) end++;
+      if (i == tail_) end = stages.size();
       add_group(i, end);
       i = end;
     }
@@ -137,6 +138,7 @@ class Joiner {
   const TensorFn& fn_;
   const std::vector<bool>& constant_input_;
   const SchedulePart& schedule_;
+  const size_t tail_;
   Scheduled s_;
   Stmts bodies_;
   std::string words_;
@@ -146,8 +148,8 @@ class Joiner {
 
 }  // namespace
 
-std::optional<Scheduled> join_stages(const TensorFn& fn, const std::vector<bool>& constant_input, const SchedulePart& part,
-                                     bool nests) {
+std::optional<Scheduled> join_stages(const TensorFn& fn, const std::vector<bool>& constant_input,
+                                     const SchedulePart& part, bool nests, size_t tail) {
   if (fn.stages.size() < 2) return {};
   for (const auto* l : {&fn.inputs, &fn.outputs})
     for (const Buffer& b : *l)
@@ -162,7 +164,7 @@ std::optional<Scheduled> join_stages(const TensorFn& fn, const std::vector<bool>
     one_scan = one_scan && s.scan == fn.stages[0].scan;
   }
   if (one_scan) return {};
-  return Joiner(fn, constant_input, part).run();
+  return Joiner(fn, constant_input, part, tail).run();
 }
 
 }  // namespace tc

@@ -1,6 +1,7 @@
 // Functions of several stages that no template knows as a whole: stage after stage, each scheduled on its own, with the
 // values between them in scratch memory.
 #pragma once
+#include <cstdint>
 #include <functional>
 
 #include "passes/schedule/schedule.h"
@@ -12,8 +13,9 @@ namespace tc {
 using SchedulePart = std::function<Scheduled(const TensorFn& part, const std::vector<bool>& constant_input)>;
 
 /// The parts of `fn` one after the other. Stages that advance together (scans) stay one part. Null if fn is a single
-/// part already, has run-time sizes, or has a Nest stage among others and `nests` is false.
+/// part already, has run-time sizes, or has a Nest stage among others and `nests` is false. Stages from `tail` on, if there
+/// are so many, are one part, too.
 std::optional<Scheduled> join_stages(const TensorFn& fn, const std::vector<bool>& constant_input, const SchedulePart& part,
-                                     bool nests);
+                                     bool nests, size_t tail = SIZE_MAX);
 
 }  // namespace tc

@@ -16,6 +16,9 @@
 #include "ir/loop/intrin.h"
 #include "support/text.h"
 #include "templates/cuda/attention_loops.h"
+#include "templates/cuda/schedule_cuda.h"
+#include "templates/join_stages.h"
+#include "templates/strip.h"
 
 namespace tc {
 namespace {
@@ -108,6 +111,23 @@ std::string describe(const CudaAttentionPlan& p) {
   return s;
 }
 
+// The operator Attention with a cache: what becomes the new cache is stored first, and read from there.
+std::optional<Scheduled> behind_caches(const CudaArgs& a) {
+  size_t first = 0;
+  while (first < a.fn.stages.size() && a.fn.stages[first].kind == Stage::Kind::Compute && a.fn.stages[first].scan < 0)
+    first++;
+  const TensorFn tail = stages_of(a.fn, first, a.fn.stages.size());
+  if (first == 0 || tail.stages.empty()) return {};
+  const std::vector<bool> unknown(tail.inputs.size(), false);
+  for (const Buffer& b : a.fn.outputs)
+    if (b != tail.outputs[0] && producer(tail, b)) return {};
+  if (!cuda_attention_pays({tail, nullptr, unknown, a.gpu, a.options})) return {};
+  auto part = [&](const TensorFn& fn, const std::vector<bool>& constant) {
+    return schedule_cuda(fn, constant, a.gpu, a.options);
+  };
+  return join_stages(a.fn, a.constant_input, part, false, first);
+}
+
 }  // namespace
 
 std::unique_ptr<AttentionLoops> simt_attention(const CudaAttention& m, const CudaAttentionPlan& plan) {
@@ -120,6 +140,7 @@ bool cuda_attention_pays(const CudaArgs& a) {
 }
 
 std::optional<Scheduled> cuda_attention(const CudaArgs& a) {
+  if (a.fn.outputs.size() > 1) return behind_caches(a);
   const auto m = match_cuda_attention(a);
   const auto plan = m ? plan_cuda_attention(*m, a.gpu, a.options) : std::nullopt;
   if (!plan) return {};

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/loop/build.h"
+#include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "templates/cuda/attention.h"
 
@@ -47,6 +48,35 @@ TensorFn without_border(TensorFn part) {
   s.outputs = {make_buffer(part.outputs[0]->name, part.outputs[0]->dtype, part.outputs[0]->shape)};
   part.outputs = s.outputs;
   part.stages.push_back(std::move(s));
+  return part;
+}
+
+// A last axis of the result that is divided (heads side by side with their columns) as two: y[b, i, h * size + d]
+// becomes y[b, i, h, d], which lies in memory the same way.
+TensorFn with_heads_apart(TensorFn part) {
+  if (part.stages.empty() || part.stages.back().axes.empty()) return part;
+  Stage& s = part.stages.back();
+  const Axis merged = s.axes.back();
+  int64_t size = 0;
+  walk(s.values[0], [&](const Expr& e) {
+    const Apply* k = as<Apply>(e);
+    const VarRef* v = k && k->op == Op::FloorDiv ? as<VarRef>(k->args[0]) : nullptr;
+    if (v && v->var == merged.var) size = as_const_int(k->args[1]).value_or(0);
+    return true;
+  });
+  if (size < 2 || merged.extent.value % size != 0 || s.kind != Stage::Kind::Compute) return part;
+  const Axis head{make_var("h"), Dim(merged.extent.value / size)}, column{make_var("d"), Dim(size)};
+  Ranges ranges;
+  for (const Axis& a : {head, column}) ranges[a.var.get()] = {0, a.extent.value - 1};
+  for (const Axis& a : s.axes) ranges[a.var.get()] = {0, a.extent.value - 1};
+  const Expr at = Expr(head.var) * Expr(size) + Expr(column.var);
+  s.values[0] = simplify(substitute(s.values[0], {{merged.var.get(), at}}), ranges);
+  s.axes.back() = head;
+  s.axes.push_back(column);
+  Shape shape = s.outputs[0]->shape;
+  shape.back() = head.extent;
+  shape.push_back(column.extent);
+  part.outputs = s.outputs = {make_buffer(s.outputs[0]->name, s.outputs[0]->dtype, shape)};
   return part;
 }
 
@@ -173,7 +203,7 @@ class Matcher {
     m_.zero_if_none = softmax->zero_if_none;
     columns_ = static_dims(softmax->scores->shape).back();
     const TensorFn first = without_border(part_of(fn_, softmax->scores)),
-                   second = part_of(fn_, fn_.outputs[0], softmax->weights);
+                   second = with_heads_apart(part_of(fn_, fn_.outputs[0], softmax->weights));
     const auto scores = canonicalize(first), result = canonicalize(second);
     if (columns_ < 2 || !scores || !result || !is_sum_of_products(*scores) || !is_sum_of_products(*result)) return {};
     bind(*scores, *result, softmax->weights);

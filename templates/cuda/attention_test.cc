@@ -205,6 +205,43 @@ TEST(CudaAttention, RandomShapes) {
   }
 }
 
+// The operator's results are compared by run_op; this says who computed them.
+std::string schedule_of(const OpRun& r) {
+  run_op(r);
+  Graph g;
+  std::vector<Value*> in;
+  for (const Constant& c : r.inputs)
+    in.push_back(c ? g.add_constant(ModelText("i" + std::to_string(in.size())), c) : nullptr);
+  std::vector<ModelText> names;
+  for (int k = 0; k < r.outputs; k++) names.push_back(ModelText("o" + std::to_string(k)));
+  Node* n = g.append(r.op, in, names, r.attrs, r.domain);
+  infer_types(g, *n);
+  const TensorFn& fn = tensor_fn(*n);
+  const Scheduled s = schedule_cuda(fn, std::vector<bool>(fn.inputs.size(), false), *find_arch("sm_80"));
+  return s.family == "stages" ? s.words : s.family;
+}
+
+TEST(CudaAttention, TheOperatorOfThatName) {
+  auto tensor = [](const Dims& d, int seed) { return random_tensor(DType::F32, d, seed, 1, false); };
+  const Constant q = tensor({2, 4, 3, 8}, 1), k = tensor({2, 2, 5, 8}, 2), v = tensor({2, 2, 5, 6}, 3);
+  EXPECT_EQ(schedule_of({"Attention", {q, k, v}}), "attention");
+  EXPECT_EQ(schedule_of({"Attention", {q, k, v}, {{"is_causal", int64_t(1)}, {"softcap", 2.0f}}}), "attention");
+  EXPECT_EQ(schedule_of({"Attention", {q, k, v, tensor({3, 5}, 4)}, {{"scale", 0.3f}}}), "attention");
+  const Constant few = tensor_of(DType::Bool, {3, 4}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1});
+  EXPECT_EQ(schedule_of({"Attention", {q, k, v, few}}), "attention");
+  const Constant packed = tensor({2, 3, 32}, 1), packed_k = tensor({2, 5, 16}, 2), packed_v = tensor({2, 5, 12}, 3);
+  const Attrs heads{{"q_num_heads", int64_t(4)}, {"kv_num_heads", int64_t(2)}};
+  EXPECT_EQ(schedule_of({"Attention", {packed, packed_k, packed_v}, heads}), "attention");
+}
+
+TEST(CudaAttention, CachesAreStoredAndReadFromThere) {
+  auto tensor = [](const Dims& d, int seed) { return random_tensor(DType::F32, d, seed, 1, false); };
+  const std::vector<Constant> in = {tensor({1, 4, 1, 8}, 1),  tensor({1, 2, 1, 8}, 2), tensor({1, 2, 1, 6}, 3), nullptr,
+                                    tensor({1, 2, 40, 8}, 4), tensor({1, 2, 40, 6}, 5)};
+  EXPECT_EQ(schedule_of({"Attention", in, {{"is_causal", int64_t(1)}}, 3}), "stage by stage: elementwise, attention");
+  EXPECT_EQ(schedule_of({"Attention", in, {}, 1}), "attention");  // nobody keeps the cache
+}
+
 TEST(CudaAttention, OtherShapesAreNone) {
   const auto family = [](const TestFunction& f, bool strict = false) {
     return schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.strict_fp = strict}).family;
