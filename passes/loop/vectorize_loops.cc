@@ -26,9 +26,9 @@ namespace {
 
 constexpr int64_t kBytes = 16;
 
-using Multiples = std::map<const VarDef*, int64_t>;  // looked up only: the variable is a multiple of this
 
-// A number of which `e` is a multiple; 0 is a multiple of all.
+}  // namespace
+
 int64_t multiple_of(const Expr& e, const Multiples& known) {
   if (const auto n = as_const_int(e)) return std::abs(*n);
   if (const VarRef* v = as<VarRef>(e)) {
@@ -54,6 +54,8 @@ int64_t multiple_of(const Expr& e, const Multiples& known) {
       return 1;
   }
 }
+
+namespace {
 
 class Vectorizer {
  public:

@@ -2,6 +2,7 @@
 // functions are one flat index. Where everything lies on 16 bytes, a thread has as many elements as these hold.
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/vectorize_loops.h"
 #include "support/text.h"
 #include "templates/cuda/template.h"
 
@@ -11,6 +12,12 @@ namespace {
 // Fewer elements than these many threads a multiprocessor have are spread one by one.
 constexpr int64_t kThreadsToFill = 128;
 
+// A row whose number is read from memory, and whose elements lie side by side: an embedding.
+bool is_row_of_a_gather(const Expr& index, const Var& inner, int64_t n) {
+  const auto f = affine_in(index, {inner});
+  return f && f->coefficients[0] == 1 && multiple_of(f->rest, {}) % n == 0;
+}
+
 // Elements of a thread: neighbours in the result and in every operand that moves along the innermost axis.
 int64_t vector_of(const Canonical& c, const CudaModel& gpu) {
   const int64_t bytes = info(c.out->dtype).bytes, n = bytes > 0 ? 16 / bytes : 1;
@@ -19,15 +26,17 @@ int64_t vector_of(const Canonical& c, const CudaModel& gpu) {
   const std::vector<Var> vars = vars_of(c.axes);
   auto aligned = [&](const Expr& index, bool may_stay) {
     const auto o = offset_of(index, vars);
-    if (!o) return false;
+    if (!o) return is_row_of_a_gather(index, vars.back(), n);
     if (o->of(vars.back()) == 0) return may_stay;
     bool ok = o->of(vars.back()) == 1 && o->constant % n == 0;
     for (size_t i = 0; i + 1 < vars.size(); i++) ok = ok && o->of(vars[i]) % n == 0;
     return ok;
   };
   if (!aligned(c.out_index, false)) return 1;
-  for (const Load* l : loads_of(c.epilogue))
+  for (const Load* l : loads_of(c.epilogue)) {
+    if (l->index.size() == 1 && !uses_var(l->index[0], vars.back())) continue;  // one element for all
     if (l->index.size() != 1 || info(l->buffer->dtype).bytes != bytes || !aligned(l->index[0], true)) return 1;
+  }
   return n;
 }
 

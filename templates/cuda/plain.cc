@@ -1,6 +1,6 @@
 // What has no canonical form. A formula gets a thread per result; stages that advance together, a block that goes
 // through the steps with a barrier after every stage; loops that no formula says run in a single thread, unless their
-// turns are independent.
+// turns are independent: then these have a thread each, which goes through the other loops in order.
 #include <algorithm>
 #include <set>
 
@@ -160,14 +160,20 @@ Stmt launches(const Stmt& s) {
   }
   if (const Alloc* a = as<Alloc>(s)) return alloc_between(*a);
   if (const Comment* c = as<Comment>(s)) return comment(c->text, launches(c->body));
+  // Loops whose turns are independent go outside, past those whose are not: no turn of one meets another.
   std::vector<Axis> axes;
+  std::vector<const For*> serial;
   Stmt body = s;
   while (const For* f = as<For>(body)) {
     const auto extent = as_const_int(f->extent);
-    if (!extent || !is_const(f->begin, 0) || f->kind == ForKind::Vector || !has_independent_turns(*f)) break;
-    axes.push_back({f->var, Dim(*extent)});
+    if (!extent || !is_const(f->begin, 0) || f->kind == ForKind::Vector) break;
+    if (has_independent_turns(*f))
+      axes.push_back({f->var, Dim(*extent)});
+    else
+      serial.push_back(f);
     body = f->body;
   }
+  for (size_t i = serial.size(); i-- > 0;) body = loop(serial[i]->var, serial[i]->extent, body, serial[i]->kind);
   if (axes.empty() || !fits_a_thread(body)) return s;
   return thread_per_point(axes, with_local_arrays(body));
 }
