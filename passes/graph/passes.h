@@ -7,6 +7,7 @@ namespace tc {
 void dynamic_to_static(Graph& g, PassContext& cx);
 void fold_constant(Graph& g, PassContext& cx);
 void dead_code(Graph& g, PassContext& cx);
+void hoist_from_loops(Graph& g, PassContext& cx);
 void scan_first_axis(Graph& g, PassContext& cx);
 void eliminate_common_subexpr(Graph& g, PassContext& cx);
 void simplify_inference(Graph& g, PassContext& cx);
