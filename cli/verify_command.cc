@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/process.h"
+#include "cli/tolerance.h"
 #include "emit_c/package.h"
 #include "ir/graph/evaluate.h"
 #include "passes/graph/passes.h"
@@ -107,21 +108,6 @@ Built build(const CommandLine& c, const std::string& dir, Diagnostics& problems)
 
 bool has_onnxruntime() { return run_process({"python3", "-c", "import onnxruntime"}, true).status == 0; }
 
-// How far results may be off: relative and absolute. Sums of rounded factors are compared with what tensors of size 1
-// give.
-std::pair<std::string, std::string> tolerances(Precision p) {
-  switch (p) {
-    case Precision::F32:
-      return {"1e-3", "1e-5"};
-    case Precision::Tf32:
-    case Precision::F16:
-      return {"1e-2", "5e-2"};
-    case Precision::Bf16:
-      return {"5e-2", "3e-1"};
-  }
-  return {};
-}
-
 }  // namespace
 
 ExitCode verify_command(const CommandLine& c) {
@@ -153,7 +139,7 @@ ExitCode verify_command(const CommandLine& c) {
   }
   print_out(std::string("against ") + (ort ? "ONNX Runtime" : "the interpreter") + ", seed " +
             to_text(int64_t(c.seed)) + "\n");
-  const auto [rtol, atol] = tolerances(c.request.options.precision);
+  const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
   const ProcessResult r =
       run_process({b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol}, true);
   print_out(r.output);
