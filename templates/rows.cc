@@ -377,53 +377,8 @@ class Matcher {
 
 }  // namespace
 
-std::vector<Expr*> values_of(RowStep& s) {
-  if (s.tuple.empty()) return {&s.value};
-  std::vector<Expr*> list;
-  for (RowComponent& k : s.tuple) list.push_back(&k.value);
-  return list;
-}
-
-std::vector<Expr> values_of(const RowStep& s) {
-  if (s.tuple.empty()) return {s.value};
-  std::vector<Expr> list;
-  for (const RowComponent& k : s.tuple) list.push_back(k.value);
-  return list;
-}
-
 std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept, RowForm form) {
   return Matcher(fn, kept, form).run();
-}
-
-void merge_columns(Rows& r) {
-  if (r.columns.size() == 1) return;
-  const Axis column{make_var("column"), Dim(points(r.columns))};
-  std::vector<int64_t> strides(r.columns.size(), 1);
-  VarMap at;
-  for (size_t k = r.columns.size(); k-- > 0;) {
-    if (k + 1 < r.columns.size()) strides[k] = strides[k + 1] * r.columns[k + 1].extent.value;
-    const Expr quotient = floor_div(Expr(column.var), strides[k]);
-    at[r.columns[k].var.get()] = k == 0 ? quotient : floor_mod(quotient, r.columns[k].extent.value);
-  }
-  auto merged = [&](const Expr& index) {
-    const auto f = affine_in(index, vars_of(r.columns));
-    bool as_one = f.has_value();
-    for (size_t k = 0; as_one && k < strides.size(); k++)
-      as_one = f->coefficients[k] == f->coefficients.back() * strides[k];
-    return as_one ? f->rest + Expr(column.var) * Expr(f->coefficients.back()) : substitute(index, at);
-  };
-  for (RowStep& s : r.steps) {
-    for (Expr* e : values_of(s))
-      *e = substitute(rewrite(*e,
-                              [&](const Expr& x) -> Expr {
-                                const Load* l = as<Load>(x);
-                                return l && l->index.size() == 1 ? load(l->buffer, {merged(l->index[0])}) : Expr();
-                              }),
-                      at);
-    if (s.out_index) s.out_index = merged(s.out_index);
-  }
-  r.kept_index = merged(r.kept_index);
-  r.columns = {column};
 }
 
 }  // namespace tc

@@ -1,8 +1,9 @@
-// Which threads have which rows, by where neighbours lie in memory.
+// Which functions run row by row, and which threads have which rows, by where neighbours lie in memory.
 #include <cmath>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "support/text.h"
 #include "templates/cuda/rows.h"
 
 namespace tc {
@@ -120,6 +121,30 @@ void plan_across(const Rows& r, const CudaModel& gpu, RowPlan& p) {
   if (p.lanes == 1) p.rows = std::min<int64_t>(kBlockThreads, ceil_div(rows, kWarp) * kWarp);
 }
 
+// Few rows that are so long that a block for each would leave the machine idle.
+bool leaves_idle(const Rows& r, const CudaModel& gpu) {
+  constexpr int64_t kLong = 1 << 17;
+  return points(r.c.axes) * 4 <= gpu.multiprocessors && points(r.columns) >= kLong;
+}
+
+bool reorders_sums(const Rows& r) {
+  for (const RowStep& s : r.steps)
+    if (s.kind == RowStep::Kind::Reduce && s.tuple.empty() && is_float(s.name->dtype) &&
+        (s.op == Op::Add || s.op == Op::Mul))
+      return true;
+  return false;
+}
+
+std::string words_of(const RowPlan& p, int64_t columns) {
+  std::string s = p.lanes == 1 ? "a thread per row"
+                  : p.across ? to_text(p.rows) + " neighbouring rows a block, " + to_text(p.lanes) + " threads per row"
+                  : p.lanes > kWarp
+                      ? "a block of " + to_text(p.lanes) + " threads per row"
+                      : (p.lanes == kWarp ? std::string("a warp") : to_text(p.lanes) + " threads") + " per row, " +
+                            to_text(p.rows) + (p.rows == 1 ? " row a block" : " rows a block");
+  return s + (p.in_registers && columns > 1 ? ", the row in registers" : "");
+}
+
 }  // namespace
 
 int64_t vector_elements(DType t) {
@@ -141,6 +166,26 @@ std::optional<RowPlan> plan_rows(const Rows& r, const CudaModel& gpu) {
   p.turns = ceil_div(points(r.columns), p.lanes * p.vector);
   p.in_registers = p.turns * p.vector * kept_rows(r) <= (p.threads() > 256 ? kMaxKept / 2 : kMaxKept);
   return p;
+}
+
+std::optional<Scheduled> cuda_rows(const CudaArgs& a) {
+  std::optional<Rows> r = match_rows(a.fn, KeptRows::InArrays, RowForm::Any);
+  if (!r || points(r->c.axes) == 0 || points(r->columns) == 0 || leaves_idle(*r, a.gpu)) return {};
+  if (a.options.strict_fp && reorders_sums(*r)) return {};
+  const std::optional<RowPlan> plan = plan_rows(*r, a.gpu);
+  if (!plan) return {};
+  if (!plan->in_registers) r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
+  merge_columns(*r);
+  Scheduled s;
+  const Canonical c = r->c;
+  s.words = words_of(*plan, points(r->columns));
+  s.family = "rows";
+  const std::vector<Buffer> outs = r->outs;
+  s.body = row_loops(std::move(*r), *plan);
+  bind_operands(s, c);
+  s.outputs = a.fn.outputs;
+  for (size_t i = 1; i < outs.size(); i++) s.views.push_back({outs[i], a.fn.outputs[i]});
+  return s;
 }
 
 }  // namespace tc
