@@ -3,8 +3,8 @@
 
 usage: run.py [--tool build/tc-emit] [--update] [--only REGEX]                 (run it with `scripts/python_env base`)
 
-Each folder has model.onnxtxt, out/ (the package) and, if it needs them, flags. Support text (tc_*.h) is not kept a second
-time: it has to be that of templates/text. --update writes what is emitted now, but only where the program that it makes
+Each folder has model.onnxtxt, out/ (the package) and, if it needs them, flags. Support text (tc_*.h, cuda_on_cpu/) is not
+kept a second time: it has to be that of templates/text. --update writes what is emitted now, but only where the program that it makes
 computes ONNX Runtime's numbers: a wrong package is never a new standard. Look at the diff before you commit it.
 The last line reads 'N passed, N failed'.
 """
@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 from agreement import difference  # noqa: E402
-from toolchain import Failed, Toolchain, call, first_line  # noqa: E402
+from toolchain import CudaToolchain, Failed, Toolchain, call, first_line  # noqa: E402
 
 TEXTS = ROOT / "templates" / "text"
 SEEDS = 4  # sets of inputs that an update is judged by; bool scalars alternate
@@ -45,7 +45,7 @@ def files_of(folder):
 
 def split_support(files):
     """(the package's own files, what is wrong with its support text)."""
-    own = {name: data for name, data in files.items() if not re.fullmatch(r"tc_\w+\.h", name)}
+    own = {name: data for name, data in files.items() if not re.fullmatch(r"tc_\w+\.h|cuda_on_cpu/.*", name)}
     wrong = [f"{name} is not the text of templates/text" for name, data in files.items()
              if name not in own and data != (TEXTS / name).read_bytes()]
     return own, wrong
@@ -85,7 +85,8 @@ def judge(case, package, scratch):
     copy, program, seconds = scratch / "copy", scratch / "program", {}
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(package, copy)
-    Toolchain(scratch, ["-O2"]).build(copy, program, seconds)
+    kind = CudaToolchain if list(package.glob("*.cu")) else Toolchain
+    kind(scratch, ["-O2"]).build(copy, program, seconds)
     for seed in range(SEEDS):
         feed = {port.name: some_input(port, seed) for port in session.get_inputs()}
         for k, value in enumerate(feed.values()):
