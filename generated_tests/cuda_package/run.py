@@ -4,6 +4,7 @@ streams; the same bytes from everywhere. Every check prints one line; the last l
 
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -79,6 +80,36 @@ def attentions(work):
         if build(package, folder, "-DTC_CUDA_CHECK=ON"):
             result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", error)
             check(f"attention in {name}: within {error}, no race", result.returncode == 0, last_line(result))
+
+
+def shared_memory(work):
+    """Arrays that share their bytes, more of them than a block has without asking, and values that lanes exchange: right,
+    without a race, in one file too; and a barrier that is taken away between two arrays on the same bytes is found."""
+    model = models.phases(work / "phases.onnx")
+    io = models.reference(model, work / "phases_io")
+    package = emit(model, work / "phases", "cuda")
+    text = "".join(path.read_text() for path in sorted(package.rglob("*.cu")))
+    for word in ("TC_SHARED_VIEW(", "= tc_dynamic_shared();", "tc_allow_shared(", "tc_shuffle_up("):
+        check(f"phases: has {word}", word in text)
+    one_file = emit(model, work / "phases_one_file", "cuda", "--single-file")
+    broken = work / "phases_broken"
+    shutil.copytree(package, broken)
+    planted = 0
+    for path in broken.glob("kernels/*.cu"):
+        lines = path.read_text().splitlines(keepends=True)
+        for k in range(1, len(lines)):
+            if "TC_SHARED_VIEW(sums" in lines[k] and "__syncthreads" in lines[k - 1]:
+                lines[k - 1], planted = "", planted + 1
+        path.write_text("".join(lines))
+    check("phases: a barrier in front of sums", planted > 0)
+    for folder, flags in ((package, ["-DTC_CUDA_CHECK=ON"]), (one_file, []), (broken, ["-DTC_CUDA_CHECK=ON"])):
+        if not build(folder, work / f"{folder.name}_build", *flags):
+            continue
+        result = run(work / f"{folder.name}_build" / model.stem, "--inputs", io, "--expect", io, "--rtol", "1e-4", "--atol", "1e-4")
+        if folder == broken:
+            check("phases: the missing barrier is found", result.returncode == 66 and "race" in result.stderr and "sums" in result.stderr, last_line(result))
+        else:
+            check(f"{folder.name}: right", checked_right(result) if flags else result.returncode == 0, last_line(result))
 
 
 def swaps(work, digits, cnn):
@@ -187,6 +218,7 @@ def main():
             runs_right(work, model)
         swaps(work, digits, cnn)
         precisions(work)
+        shared_memory(work)
         attentions(work)
     return check.summary()
 

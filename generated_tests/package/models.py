@@ -57,6 +57,16 @@ def cnn(path, seed=0):
     return save(path, nodes, [("x", T.FLOAT, [1, 3, 14, 14])], [("y", T.FLOAT, [1, 11])], init)
 
 
+def phases(path):
+    """A product whose sum many threads share, and running sums along rows."""
+    rng = np.random.RandomState(5)
+    init = [weights(rng, "w", 1024, 128), numpy_helper.from_array(np.int64(1), "axis")]
+    node = helper.make_node
+    nodes = [node("MatMul", ["x", "w"], ["p"], name="product"), node("Relu", ["p"], ["y"], name="relu"),
+             node("CumSum", ["z", "axis"], ["s"], name="running_sum")]
+    return save(path, nodes, [("x", T.FLOAT, [64, 1024]), ("z", T.FLOAT, [3, 500])], [("y", T.FLOAT, [64, 128]), ("s", T.FLOAT, [3, 500])], init)
+
+
 def mixed_types(path):
     """Integers, bools, float16 and a gather with run-time indices beside floats."""
     rng = np.random.RandomState(3)

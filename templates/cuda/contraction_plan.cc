@@ -24,15 +24,15 @@ constexpr double kLaunchCycles = 12000; // a second launch
 constexpr int64_t kBusyWarps = 8;       // of a multiprocessor, to hide the latency of its instructions
 constexpr int64_t kMaxThreads = 512;  // of a block whose threads share sums: 128 registers each
 constexpr int64_t kMaxGridYz = 65535;
-constexpr int64_t kStaticShared = 48 << 10;  // bytes of a block that need no request
+constexpr int64_t kMostShared = 99 << 10;  // bytes of a block: what every machine from sm_80 on has by request
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t shared_bytes(const CudaPlan& p) {
   const CudaTile& t = p.tile;
   const int64_t bytes = info(p.type).bytes, sums = (p.members - 1) * t.rows * t.columns * 4;
-  if (t.warp) return p.members * p.stages * (t.rows + t.columns) * (t.depth * bytes + 16) + sums;
-  return p.members * p.stages * t.depth * (t.rows + t.columns + 8) * bytes + sums;
+  const int64_t step = t.warp ? (t.rows + t.columns) * (t.depth * bytes + 16) : t.depth * (t.rows + t.columns + 8) * bytes;
+  return std::max(p.members * p.stages * step, sums);  // the sums come last, where the tiles were
 }
 
 // Issue slots of one step of a block, per multiprocessor of four schedulers: products, reads of shared memory, copies.
@@ -85,8 +85,10 @@ std::vector<CudaPlan> candidates(const CudaContraction& m, const CudaModel& gpu,
                          : o.precision == Precision::Bf16 ? DType::BF16
                                                           : DType::F32};
       p.tile.depth /= info(p.type).bytes;
-      while (p.stages < 4 && shared_bytes({p.tile, 1, 1, 1, p.stages + 1, p.type}) <= kStaticShared) p.stages++;
-      list.push_back(p);
+      for (const int64_t stages : {2, 3, 4}) {
+        p.stages = stages;
+        list.push_back(p);
+      }
     }
     return list;
   }
@@ -107,7 +109,7 @@ CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, c
         const int64_t parts = members * splits;
         if (parts > 1 && (o.strict_fp || steps < 2 * parts || m.batches() * splits > kMaxGridYz)) break;
         p.members = members;
-        if (shared_bytes(p) > kStaticShared || (members > 1 && p.threads() > kMaxThreads)) break;
+        if (shared_bytes(p) > std::min(kMostShared, gpu.shared_bytes) || (members > 1 && p.threads() > kMaxThreads)) break;
         p.splits = splits;
         p.steps = ceil_div(steps, parts);
         const double cycles = estimate(m, gpu, p);

@@ -16,6 +16,7 @@ struct CudaModel {
   int threads_per_sm = 2048;
   double fp32_tflops = 19.5, tensor_tflops = 312, dram_gbs = 1555;  // f16 with f32 sums; datasheet figures
   bool async_copy = true;                  // cp.async, from sm_80 on
+  bool has_wgmma = false, has_tma = false;  // Hopper's; no template uses them yet: docs/cuda.md
 };
 
 const std::vector<CudaModel>& cuda_models();

@@ -210,6 +210,10 @@ TC_MMA_BY_SHUFFLES(tc_mma_tf32_k8, TC_PRODUCT_TF32)
 #endif
 #undef TC_MMA
 
+/* --- Hopper: the place of products of a warp group (wgmma), copies of whole tiles (TMA) and the barriers in shared memory
+ * that both wait at. They need sm_90a, not sm_90 (TMA: sm_90), so a kernel that calls them stands behind
+ * __CUDA_ARCH_FEAT_SM90_ALL and has another for all other machines. No kernel does so far. */
+
 #undef TC_DEVICE
 #endif
 
