@@ -8,9 +8,9 @@ namespace tc::importer {
 /// slope gets an Unsqueeze to [C,1,...] where the rank of the data asks for it. Types must have been inferred.
 void fix_prelu_slopes(onnx::ModelProto& m);
 
-/// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it, and
-/// LayerNormalization into models of operator sets before 17, which do not have it yet. Both wait in another domain while
-/// the converter runs; the former is RMSNormalization afterwards.
+/// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it,
+/// and LayerNormalization into models of operator sets before 17, which do not have it yet. Both wait in another domain
+/// while the converter runs; the former is RMSNormalization afterwards.
 void hide_norms(onnx::ModelProto& m);
 void show_norms(onnx::ModelProto& m);
 /// Is it such a LayerNormalization?

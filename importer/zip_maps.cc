@@ -1,5 +1,5 @@
-// Between steps 4 and 5: maps at the end of classifiers, as converters of scikit-learn write them, become tensors: C has no dictionaries, and
-// the keys are known.
+// Between steps 4 and 5: maps at the end of classifiers, as converters of scikit-learn write them, become tensors: C
+// has no dictionaries, and the keys are known.
 //   y = ZipMap(p) {classlabels_int64s = [0, 1, 2]}, an output  ->  y = Identity(p), columns in the order of the labels
 //   label, p = TreeEnsembleClassifier(x) {classlabels_strings = ["a", "b"]}, label an output
 //                                                              ->  the same with labels 0, 1

@@ -42,6 +42,20 @@ TEST(Pipeline, AConvolutionalNetworkBecomesFewKernels) {
   through_all(before, 1, 1e-5);
 }
 
+TEST(Pipeline, VerifyingEachPassLeavesAModelsProblemAProblem) {
+  TestGraph t;
+  Value* x = t.in("x", {2, 3});
+  Node* n = t.g.append("MatMul", {x, x}, {ModelText("y")});
+  Graph g = t.out({t.g.append("Relu", {n->outputs[0]}, {ModelText("z")})->outputs[0]});
+  Diagnostics problems;
+  PassContext cx;
+  cx.diagnostics = &problems;
+  cx.options.verify_each = true;
+  std::string log;
+  run_passes({graph_passes().front()}, g, cx, log);
+  EXPECT_TRUE(problems.has_errors());
+}
+
 TEST(Pipeline, AttentionReadsItsHeadsInPlace) {
   TestGraph t;
   Value* x = t.in("x", {1, 6, 8});
