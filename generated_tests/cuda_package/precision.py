@@ -2,16 +2,16 @@
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 
-def products(path):
+def products(path, dtype="float32"):
     """Tails everywhere, borders, groups, batches, shared sums, one row. Returns (path, {input: array})."""
     rng = np.random.RandomState(1)
     nodes, inputs, outputs, constants = [], {}, {}, {}
 
     def integers(*shape):
-        return rng.randint(-3, 4, shape).astype(np.float32)
+        return rng.randint(-3, 4, shape).astype(dtype)
 
     def add(op, x, output, factors, relu=False, **attributes):
         name = f"{op.lower()}{len(outputs)}"
@@ -33,7 +33,7 @@ def products(path):
     nodes.append(helper.make_node("MatMul", ["left", "right"], ["batch"]))
 
     def values(shapes):
-        return [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+        return [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape) for name, shape in shapes.items()]
 
     graph = helper.make_graph(nodes, "products", values({name: x.shape for name, x in inputs.items()}), values(outputs),
                               [numpy_helper.from_array(value, name) for name, value in constants.items()])

@@ -43,20 +43,32 @@ def build(package, folder, *flags):
 def precisions(work):
     """What tensor cores multiply, as text: the bits of ONNX Runtime on integers, and no race."""
     model, inputs = precision.products(work / "products.onnx")
-    io = work / "products_io"
+    io = answers(work / "products_io", model, inputs)
+    for name in ("fp32", "tf32", "fp16", "bf16"):
+        exact_products(work, model, io, name, "--precision", name)
+    model, inputs = precision.products(work / "halves.onnx", "float16")
+    exact_products(work, model, answers(work / "halves_io", model, inputs), "halves")
+
+
+def answers(io, model, inputs):
+    """A folder of the inputs and of ONNX Runtime's outputs."""
     io.mkdir()
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     for k, value in enumerate(inputs.values()):
         np.save(io / f"input_{k}.npy", value)
     for k, value in enumerate(session.run(None, inputs)):
         np.save(io / f"output_{k}.npy", value)
-    for name in ("fp32", "tf32", "fp16", "bf16"):
-        package, folder = emit(model, work / f"products_{name}", "cuda", "--precision", name), work / f"products_{name}_build"
-        used = any("tc_mma_" in path.read_text() for path in (package / "kernels").glob("*.cu"))
-        check(f"{name} {'uses' if used else 'does not use'} tensor cores", used == (name != "fp32"))
-        if build(package, folder, "-DTC_CUDA_CHECK=ON"):
-            result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", "0")
-            check(f"sums of products in {name}: exact on integers, no race", checked_right(result), last_line(result))
+    return io
+
+
+def exact_products(work, model, io, name, *flags):
+    """With or without tensor cores: the bits of ONNX Runtime, no race."""
+    package, folder = emit(model, work / f"{model.stem}_{name}", "cuda", *flags), work / f"{model.stem}_{name}_build"
+    used = any("tc_mma_" in path.read_text() for path in (package / "kernels").glob("*.cu"))
+    check(f"{name} {'uses' if used else 'does not use'} tensor cores", used == (name != "fp32"))
+    if build(package, folder, "-DTC_CUDA_CHECK=ON"):
+        result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", "0")
+        check(f"sums of products in {name}: exact on integers, no race", checked_right(result), last_line(result))
 
 
 def attentions(work):

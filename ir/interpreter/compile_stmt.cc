@@ -59,7 +59,8 @@ void Compiler::stmt(const Stmt& s) {
       [&](const Barrier&) { emit_jump(&barrier_op); }, [&](const Prefetch&) {},
       [&](const Intrin& k) {
         if (k.name.starts_with("allreduce_")) return allreduce(k);
-        k.name.starts_with("shuffle_") ? warp_exchange(k) : stmt(expand_intrin(k));
+        if (k.name.starts_with("shuffle_")) return warp_exchange(k);
+        if (!warp_instruction(k)) stmt(expand_intrin(k));
       },
       [&](const Launch& k) { throw InternalError("the interpreter does not know kernel " + k.kernel); },
       [&](const Comment& k) { stmt(k.body); });
@@ -154,6 +155,8 @@ void Compiler::for_loop(const For& f) {
     case ForKind::ThreadY:
     case ForKind::ThreadZ:
       return thread_loop(f);
+    case ForKind::Fragment:
+      return fragment_loop(f);
     default:
       break;
   }
@@ -254,6 +257,21 @@ void Compiler::thread_loop(const For& f) {
   if (!in_blocks_) emit_jump(&next_launch);
 }
 
+// Eight groups of four lanes take turns in a loop over rows, the lanes of a group in the one inside: one of the ways to share
+// them, and not that of the machine, so that nothing depends on it.
+void Compiler::fragment_loop(const For& f) {
+  check(in_threads_ && threads_.total() % 32 == 0, "warps of a block share the turns of a fragment loop");
+  check(fragment_loops_ < 2, "a fragment loop over rows has one over columns inside");
+  Restore depth(fragment_loops_);
+  const Operand group = new_operand(DType::I64, true, false);
+  Instr& i = emit(&thread_ids, group);
+  i.a = fragment_loops_ == 0 ? 4 : 1, i.b = fragment_loops_ == 0 ? 8 : 4;
+  fragment_loops_++;
+  const Var turns = make_var("turns_of_lane");
+  const Expr own = eq(floor_mod(Expr(f.var), i.b), Expr(turns));
+  with_variable(turns, group, loop(f.var, f.extent, if_then(own, f.body), ForKind::Serial, f.begin));
+}
+
 // All threads of a block are lanes; x runs fastest.
 void Compiler::enter_threads(const For& f) {
   if (!in_blocks_) emit_jump(&next_launch);
@@ -311,7 +329,7 @@ void Compiler::alloc(const Alloc& a) {
   Scope scope = a.buffer->scope;
   bool own = scope == Scope::Register || scope == Scope::Stack;
   if (in_threads_)
-    s.sharing = own ? Sharing::Lane : scope == Scope::Warp ? Sharing::Warp : Sharing::All;
+    s.sharing = own ? Sharing::Lane : scope == Scope::Warp || scope == Scope::Fragment ? Sharing::Warp : Sharing::All;
   else if (in_lanes())
     s.sharing = Sharing::Lane;
   s.tracked = options_.check_races && (scope == Scope::Shared || scope == Scope::Global);

@@ -64,11 +64,14 @@ class Compiler {
   void store(const Store& s);
   void allreduce(const Intrin& k);
   void warp_exchange(const Intrin& k);
+  /// False if it is none of those on the registers of a warp's lanes (warp.cc).
+  bool warp_instruction(const Intrin& k);
   void for_loop(const For& f);
   void serial_loop(const For& f);
   void lane_loop(const For& f);
   void masked_loop(const For& f, const Operand& begin, const Operand& extent);
   void thread_loop(const For& f);
+  void fragment_loop(const For& f);
   void block_loop(const For& f);
   void while_loop(const While& w);
   void branch(const If& s);
@@ -107,6 +110,7 @@ class Compiler {
   const VarDef* lane_var_ = nullptr;  // the loop whose iterations are the lanes, null for threads
   Operand lane_base_;
   bool in_threads_ = false, in_blocks_ = false;
+  int fragment_loops_ = 0;  // around what is compiled
   Threads threads_;
   Operand thread_index_[3], zero_;
   std::map<std::pair<int, int64_t>, int32_t> constants_;  // (bytes, bits) -> register

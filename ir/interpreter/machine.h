@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/interpreter.h"
+#include "ir/loop/matrix_instruction.h"
 
 namespace tc::interp {
 
@@ -86,6 +87,7 @@ struct Program {
   std::vector<BufferSlot> buffers;
   std::vector<uint8_t> image;  // initial registers: constants
   std::vector<std::vector<int>> shuffles;
+  std::vector<MatrixInstruction> matrix_instructions;
   std::string thread_loop;  // names of the thread loops, for messages
   int strip = kStrip;       // lanes that registers have room for
   int vl = 4;

@@ -1,9 +1,11 @@
 #include "ir/loop/expand_intrin.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
+#include "ir/loop/matrix_instruction.h"
 
 namespace tc {
 namespace {
@@ -29,10 +31,72 @@ int64_t number_after(const std::string& name, const std::string& prefix) {
   return n;
 }
 
+// An element of a tile, or behind the place of memory where a tile begins.
+Exprs at(const IntrinOperand& o, const Expr& row, const Expr& column) {
+  Exprs index = o.index;
+  if (o.buffer->scope == Scope::Fragment) {
+    index.push_back(row);
+    index.push_back(column);
+  } else {
+    index[index.size() - 2] = index[index.size() - 2] + row;
+    index.back() = index.back() + column;
+  }
+  return index;
+}
+
+// `body` for every element of a tile.
+Stmt over_tile(const BufferDef& tile, const std::function<Stmt(const Expr& row, const Expr& column)>& body) {
+  const Var row = make_var("row"), column = make_var("column");
+  const size_t rank = tile.shape.size();
+  const Stmt s = loop(column, Expr(tile.shape[rank - 1]), body(row, column), ForKind::Fragment);
+  return loop(row, Expr(tile.shape[rank - 2]), s, ForKind::Fragment);
+}
+
+Stmt multiply_add(const MatrixInstruction& m, const IntrinCall& c) {
+  const IntrinOperand &sums = c.operands.at(0), &left = c.operands.at(1), &right = c.operands.at(2);
+  const Var k = make_var("k");
+  return over_tile(*sums.buffer, [&](const Expr& row, const Expr& column) {
+    const Expr product = cast(m.sum, load(left.buffer, at(left, row, k))) * cast(m.sum, load(right.buffer, at(right, k, column)));
+    return loop(k, m.depth, store(sums.buffer, at(sums, row, column), product, Op::Add));
+  });
+}
+
+Expr tf32_bits(const Expr& bits) {
+  auto number = [](int64_t v) { return make_int(DType::U32, v); };
+  return apply(Op::BitAnd, {bits + number(0x1000), number(0xffffe000)});
+}
+Expr rounded_to_tf32(const Expr& x) { return bitcast(DType::F32, tf32_bits(bitcast(DType::U32, x))); }
+
+// On the registers of a lane.
+Stmt round_words(const IntrinOperand& r, int64_t count) {
+  Stmts list;
+  for (int64_t i = 0; i < count; i++) list.push_back(store(r.buffer, element(r, i), tf32_bits(load(r.buffer, element(r, i)))));
+  return seq(std::move(list));
+}
+
+// Null if the instruction is none on tiles.
+Stmt expand_tiles(const Intrin& k) {
+  if (k.buffers.empty() || k.buffers[0]->scope != Scope::Fragment) return {};
+  const IntrinCall c = parse(k);
+  const IntrinOperand& t = c.operands.at(0);
+  if (const MatrixInstruction* m = find_matrix_instruction(k.name)) return multiply_add(*m, c);
+  return over_tile(*t.buffer, [&](const Expr& row, const Expr& column) {
+    Expr value;
+    if (k.name == "fill_fragment") value = c.scalars.at(0);
+    if (k.name == "load_fragment") value = load(c.operands.at(1).buffer, at(c.operands[1], row, column));
+    if (k.name == "load_fragment_trans") value = load(c.operands.at(1).buffer, at(c.operands[1], column, row));
+    if (k.name == "round_fragment_tf32") value = rounded_to_tf32(load(t.buffer, at(t, row, column)));
+    check(bool(value), "instruction " + k.name + " works on tiles");
+    return store(t.buffer, at(t, row, column), value);
+  });
+}
+
 }  // namespace
 
 Stmt expand_intrin(const Intrin& k) {
   if (k.name == "cp_async_commit" || k.name == "cp_async_wait") return {};
+  if (const Stmt tiles = expand_tiles(k)) return tiles;
+  if (const int64_t words = number_after(k.name, "round_tf32_x")) return round_words(parse(k).operands.at(0), words);
   const IntrinCall call = parse(k);
   const int64_t bytes = number_after(k.name, "cp_async");
   const int64_t count = bytes > 0 ? bytes / info(k.buffers.at(0)->dtype).bytes

@@ -6,6 +6,7 @@ namespace tc {
 namespace {
 
 size_t index_count(const BufferDef& b) {
+  if (b.scope == Scope::Fragment) return b.shape.size() - 2;
   const bool array = b.scope == Scope::Register || b.scope == Scope::Stack;
   return b.shape.size() - (array && !b.shape.empty() ? 1 : 0);
 }

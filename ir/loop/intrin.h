@@ -2,7 +2,8 @@
 // index of the element where the operand begins, then the instruction's scalar arguments:
 //   Global memory: as many indices as the buffer has axes (one, once it is flat);
 //   Shared memory: as many as it has axes;
-//   Register and Stack arrays: one less, since the operand is the array of the last axis.
+//   Register and Stack arrays: one less, since the operand is the array of the last axis;
+//   Fragment: two less, since the operand is a tile of a warp.
 //
 // Beside those of tc_cuda.h there are allreduce_add (_mul, _max, _min): passes/loop/lower_thread_allreduce.h; and shuffle_xor
 // (_up, _down, _idx), whose operand is the Register scalar that gets the value, and whose scalars are the value given and

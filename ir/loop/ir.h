@@ -42,6 +42,7 @@ enum class Scope : uint8_t {
   Register,   // a local array that the compiler keeps in registers: all its indices become constants after unrolling
   Shared,     // CUDA: one per block
   Warp,       // CUDA: spread over the lanes of a warp
+  Fragment,   // CUDA: tiles of a warp on tensor cores; the last two axes are a tile's rows and columns
 };
 
 /// A multi-dimensional array. Identity is the pointer. `shape` is logical; element (i0, i1, ...) sits at
@@ -112,8 +113,11 @@ class Stmt {
 };
 using Stmts = std::vector<Stmt>;
 
+// Fragment: the lanes of a warp share the turns, each made by one of them; which one is left to infer_fragment. A loop over
+// rows of tiles has one over their columns, or groups of neighbouring columns, inside of it; what is between the two is done
+// by the lanes of a row.
 enum class ForKind : uint8_t {
-  Serial, Parallel, Unroll, Vector, BlockX, BlockY, BlockZ, ThreadX, ThreadY, ThreadZ,
+  Serial, Parallel, Unroll, Vector, Fragment, BlockX, BlockY, BlockZ, ThreadX, ThreadY, ThreadZ,
 };
 
 // --- statements

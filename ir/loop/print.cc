@@ -105,6 +105,7 @@ class Printer {
       case ForKind::Parallel: return "parallel";
       case ForKind::Unroll: return "unroll";
       case ForKind::Vector: return "vector";
+      case ForKind::Fragment: return "fragment";
       case ForKind::BlockX: return "block.x";
       case ForKind::BlockY: return "block.y";
       case ForKind::BlockZ: return "block.z";
@@ -122,6 +123,7 @@ class Printer {
       case Scope::Register: return "register";
       case Scope::Shared: return "shared";
       case Scope::Warp: return "warp";
+      case Scope::Fragment: return "fragment";
     }
     return "?";
   }

@@ -12,7 +12,9 @@ namespace tc {
 namespace {
 
 // Local arrays of the text keep their shape.
-bool keeps_shape(const Buffer& b) { return b->scope == Scope::Register || b->scope == Scope::Shared || b->scope == Scope::Warp; }
+bool keeps_shape(const Buffer& b) {
+  return b->scope == Scope::Register || b->scope == Scope::Shared || b->scope == Scope::Warp || b->scope == Scope::Fragment;
+}
 
 // The scalar linear index; a Ramp in the last place is handled by the caller.
 Expr linear(const BufferDef& b, const Exprs& index) {

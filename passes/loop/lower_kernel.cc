@@ -9,6 +9,7 @@
 #include "passes/loop/flatten_buffers.h"
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
+#include "passes/loop/infer_fragment.h"
 #include "passes/loop/kernel_interface.h"
 #include "passes/loop/launch_hints.h"
 #include "passes/loop/lower_index_math.h"
@@ -111,7 +112,7 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
   KernelInterface io(s);
   Kernel k;
   BufferMap flat;
-  const Stmt threads = synchronise(simplify(io.body()));
+  const Stmt threads = synchronise(infer_fragment(simplify(io.body())));
   const Stmt whole = vectorize_loops(flatten_buffers(threads, flat));
   PlacedScratch placed = place_scratch(substitute_buffers(whole, io.flatten(flat)), kCudaScratchAlign);
   SplitFunction split = split_host_device(io.name_views(placed.body, flat), io.buffers());

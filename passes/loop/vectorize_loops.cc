@@ -1,12 +1,12 @@
-// vectorize_loops: memory is accessed 16 bytes at a time (CUDA).
+// vectorize_loops: memory is accessed up to 16 bytes at a time (CUDA).
 //
 //   vector j in 0 .. +4:                                alloc b_v[4], y_v[4]
 //     y[n + j] = max(acc[i, j] + b[n + j], 0)     ->      load4(b_v, b[n])
 //                                                         unroll j in 0 .. +4: y_v[j] = max(acc[i, j] + b_v[j], 0)
 //                                                         store4(y[n], y_v)
 //
-// A loop of kind Vector with as many turns as 16 bytes have elements (or 8 bytes elements of 4), whose body stores to
-// one place of global or scratch memory that moves by one element a turn and begins at a multiple of 16 bytes, as it
+// A loop of kind Vector with so many turns that the elements stored have 2, 4, 8 or 16 bytes together, whose body stores to
+// one place of global or scratch memory that moves by one element a turn and begins at a multiple of these bytes, as it
 // follows from the coefficients of the index and from what the lets around say. Reads of the same form that are made in
 // every turn are gathered too; others stay. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes.
 // Needs: flattened buffers; runs before pointers are hoisted. Leaves: no loop of kind Vector.
@@ -24,7 +24,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kBytes = 16;
+constexpr int64_t kBytes = 16;  // at most
 
 
 }  // namespace
@@ -89,7 +89,7 @@ class Vectorizer {
   Expr first_of(const Buffer& b, const Exprs& index, const For& f) const {
     if (!in_memory(b) || index.size() != 1 || info(b->dtype).bits < 8) return {};
     const int64_t n = as_const_int(f.extent).value_or(0), bytes = n * info(b->dtype).bytes;
-    if (bytes != kBytes && (bytes != kBytes / 2 || b->dtype != DType::F32)) return {};
+    if (n < 2 || bytes < 2 || bytes > kBytes || (bytes & (bytes - 1)) != 0) return {};
     const auto at = affine_in(index[0], {f.var});
     if (!at || at->coefficients[0] != 1) return {};
     const Expr first = simplify(at->rest + f.begin);

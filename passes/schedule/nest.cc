@@ -223,7 +223,7 @@ bool is_thread(ForKind k) { return k == ForKind::ThreadX || k == ForKind::Thread
 bool is_gpu(ForKind k) { return is_block(k) || is_thread(k); }
 
 std::string scope_name(Scope s) {
-  static constexpr const char* kNames[] = {"global", "workspace", "stack", "register", "shared", "warp"};
+  static constexpr const char* kNames[] = {"global", "workspace", "stack", "register", "shared", "warp", "fragment"};
   return kNames[size_t(s)];
 }
 
@@ -237,6 +237,8 @@ std::string_view kind_name(ForKind k) {
       return "unroll";
     case ForKind::Vector:
       return "vector";
+    case ForKind::Fragment:
+      return "fragment";
     case ForKind::BlockX:
       return "block.x";
     case ForKind::BlockY:

@@ -20,7 +20,7 @@ BlockGemm::BlockGemm(const CudaContraction& m, const CudaPlan& plan)
   z_ = std::make_unique<FlatPoint>(m_.batch, plan_.splits > 1 ? floor_div(Expr(group_), plan_.splits) : Expr(group_),
                                    "batch");
   if (plan_.splits > 1)
-    partial_ = make_buffer("partial", DType::F32, {Dim(plan_.splits * m_.batches() * m_.rows() * m_.columns())},
+    partial_ = make_buffer("partial", m_.sum, {Dim(plan_.splits * m_.batches() * m_.rows() * m_.columns())},
                            Scope::Workspace);
 }
 
@@ -28,13 +28,12 @@ Expr BlockGemm::split() const { return floor_mod(Expr(group_), plan_.splits); }
 
 Stmt BlockGemm::build(Scheduled& s) {
   const int64_t row_tiles = ceil_div(m_.rows(), t_.rows), column_tiles = ceil_div(m_.columns(), t_.columns);
-  const TileCopy p = tile_of(m_.p, m_.m, "row", block_m_, t_.rows, row_tiles, s);
-  const TileCopy q = tile_of(m_.q, m_.n, "column", block_n_, t_.columns, column_tiles, s);
+  const TileCopy p = tile_of(m_.p, plan_.p_type, m_.m, "row", block_m_, t_.rows, row_tiles, s);
+  const TileCopy q = tile_of(m_.q, plan_.q_type, m_.n, "column", block_n_, t_.columns, column_tiles, s);
   Buffer sums;
   Stmt result = plan_.splits > 1 ? store_partial() : store_result();
   if (plan_.members > 1) {
-    const int64_t each = num_elements(static_dims(acc_->shape));
-    sums = make_buffer("sums", DType::F32, {Dim(plan_.members - 1), Dim(each), Dim(t_.threads())}, Scope::Shared);
+    sums = make_buffer("sums", m_.sum, {Dim(plan_.members - 1), Dim(t_.rows * t_.columns)}, Scope::Shared);
     result = join_members(sums, result);
   }
   Stmt code = alloc(acc_, seq({clear(), sum(p, q), result}));
@@ -50,9 +49,10 @@ Stmt BlockGemm::build(Scheduled& s) {
                               comment("the parts added up, in order", add_parts())}));
 }
 
-TileCopy BlockGemm::tile_of(const Factor& f, const std::vector<Axis>& axes, const std::string& place, const Var& block,
+TileCopy BlockGemm::tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& place, const Var& block,
                             int64_t size, int64_t tiles, Scheduled& s) const {
   TileCopy c;
+  c.type = type;
   c.d = axes;
   c.d_name = place;
   c.d_begin = Expr(block) * Expr(size);
@@ -93,7 +93,7 @@ Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
   Stmt turn =
       seq({intrin("cp_async_wait", {}, {Expr(stages - 2)}), barrier(Scope::Shared),
            if_step(seq({copy_tile(p, filled, first), copy_tile(q, filled, first)})), intrin("cp_async_commit", {}),
-           if_then(Expr(step) >= Expr(stages - 1), multiply(p.shared, q.shared, ready)),
+           if_then(Expr(step) >= Expr(stages - 1), multiply(p, q, ready)),
            if_step(seq({put_tile(p, filled), put_tile(q, filled)}))});
   for (const TileCopy* t : {&p, &q})
     if (t->registers) turn = alloc(t->registers, turn);
@@ -103,30 +103,14 @@ Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
   return comment(words, loop(step, plan_.steps + stages - 1, let(stage, floor_mod(Expr(step), stages), turn)));
 }
 
-// `body` for every accumulator: its index, and its number among them.
-Stmt BlockGemm::over_sums(const std::function<Stmt(const Exprs& at, const Expr& e)>& body) const {
-  const Dims dims = static_dims(acc_->shape);
-  Exprs at;
-  std::vector<Var> vars;
-  Expr e = 0;
-  for (size_t d = 0; d < dims.size(); d++) {
-    vars.push_back(make_var(std::string(1, char('i' + d))));
-    at.push_back(Expr(vars[d]));
-    e = e * Expr(dims[d]) + Expr(vars[d]);
-  }
-  Stmt s = body(at, e);
-  for (size_t d = dims.size(); d-- > 0;) s = loop(vars[d], dims[d], s, ForKind::Unroll);
-  return s;
-}
-
 // The first group of threads adds up what all of them have, in order.
 Stmt BlockGemm::join_members(const Buffer& sums, const Stmt& result) const {
-  const Stmt give = over_sums([&](const Exprs& at, const Expr& e) {
-    return store(sums, {Expr(member_) - Expr(1), e, Expr(thread_)}, load(acc_, at));
+  const Stmt give = over_sums([&](const Exprs& at, const Expr& place) {
+    return store(sums, {Expr(member_) - Expr(1), place}, load(acc_, at));
   });
   const Var other = make_var("other");
-  const Stmt take = loop(other, plan_.members - 1, over_sums([&](const Exprs& at, const Expr& e) {
-                           return store(acc_, at, load(sums, {Expr(other), e, Expr(thread_)}), Op::Add);
+  const Stmt take = loop(other, plan_.members - 1, over_sums([&](const Exprs& at, const Expr& place) {
+                           return store(acc_, at, load(sums, {Expr(other), place}), Op::Add);
                          }));
   return seq({comment("the first group of threads adds up what the others have",
                       if_then(Expr(member_) > Expr(0), give)),
@@ -180,7 +164,7 @@ Stmt BlockGemm::store_partial() const {
 }
 
 Stmt BlockGemm::add_parts() const {
-  const Buffer sum = make_buffer(m_.c.name.empty() ? "sum" : m_.c.name, DType::F32, {}, Scope::Register);
+  const Buffer sum = make_buffer(m_.c.name.empty() ? "sum" : m_.c.name, m_.sum, {}, Scope::Register);
   auto flat = [](const std::vector<Axis>& axes) {
     Expr e = 0;
     for (const Axis& a : axes) e = e * Expr(a.extent) + Expr(a.var);
@@ -193,7 +177,7 @@ Stmt BlockGemm::add_parts() const {
   std::vector<Axis> axes = m_.batch;
   axes.insert(axes.end(), m_.m.begin(), m_.m.end());
   axes.insert(axes.end(), m_.n.begin(), m_.n.end());
-  const Stmt body = seq({store(sum, {}, zero(DType::F32)), add, store(m_.c.out, {m_.c.out_index}, result)});
+  const Stmt body = seq({store(sum, {}, zero(m_.sum)), add, store(m_.c.out, {m_.c.out_index}, result)});
   return thread_per_point(axes, alloc(sum, body));
 }
 

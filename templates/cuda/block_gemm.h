@@ -28,16 +28,20 @@ class BlockGemm {
   };
   using RunBody = std::function<Stmt(const Run& run)>;
 
-  /// How a tile lies in shared memory: sets shared, type and k_inner of `c`, which is complete otherwise.
+  /// `body` for every accumulator of a thread: its index, and a place that is its own among all of the block.
+  using SumBody = std::function<Stmt(const Exprs& at, const Expr& place)>;
+
+  /// How a tile lies in shared memory: sets shared and k_inner of `c`, which is complete otherwise.
   virtual void place_tile(TileCopy& c, const std::string& name) const = 0;
   /// The names of a thread's place in the block, around its code.
   virtual Stmt with_places(Stmt code) const = 0;
   /// Zeros in the accumulators.
   virtual Stmt clear() const = 0;
   /// acc += the product of the tiles of `stage`.
-  virtual Stmt multiply(const Buffer& p, const Buffer& q, const Expr& stage) const = 0;
+  virtual Stmt multiply(const TileCopy& p, const TileCopy& q, const Expr& stage) const = 0;
   /// `body` for all runs of a thread; rows that are none are left out.
   virtual Stmt over_runs(const RunBody& body) const = 0;
+  virtual Stmt over_sums(const SumBody& body) const = 0;
 
   Stmt if_row(const FlatPoint& row, const Stmt& s) const;
 
@@ -49,11 +53,10 @@ class BlockGemm {
   Buffer acc_;  // set by the derived class
 
  private:
-  TileCopy tile_of(const Factor& f, const std::vector<Axis>& axes, const std::string& place, const Var& block,
+  TileCopy tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& place, const Var& block,
                    int64_t size, int64_t tiles, Scheduled& s) const;
   Stmt sum(const TileCopy& p, const TileCopy& q) const;
   Stmt join_members(const Buffer& sums, const Stmt& result) const;
-  Stmt over_sums(const std::function<Stmt(const Exprs& at, const Expr& e)>& body) const;
   Stmt store_result() const;
   Stmt store_partial() const;
   Stmt add_parts() const;

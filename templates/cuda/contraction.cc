@@ -16,20 +16,20 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kVector = 4;  // floats of 16 bytes
+constexpr int64_t kVector = 4;  // numbers of 16 bytes
 
 class SimtGemm final : public BlockGemm {
  public:
   SimtGemm(const CudaContraction& m, const CudaPlan& plan) : BlockGemm(m, plan) {
-    acc_ = make_buffer("acc", DType::F32, {Dim(t_.tm), Dim(t_.tn)}, Scope::Register);
+    acc_ = make_buffer("acc", m.sum, {Dim(t_.tm), Dim(t_.tn)}, Scope::Register);
   }
 
  protected:
   // Rows that a copy turns by 90 degrees are padded, so that its words fall into different banks.
   void place_tile(TileCopy& c, const std::string& name) const override {
-    const int64_t pad = copies_vectors(c) ? 0 : kVector;
+    const int64_t pad = copy_width(c) > 1 ? 0 : kVector;
     c.shared =
-        make_buffer(name + "_tile", DType::F32, {Dim(plan_.members * plan_.stages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
+        make_buffer(name + "_tile", c.type, {Dim(plan_.members * plan_.stages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
   }
 
   Stmt with_places(Stmt code) const override {
@@ -38,13 +38,13 @@ class SimtGemm final : public BlockGemm {
   }
 
   Stmt clear() const override {
-    return over_acc([&](const Expr& i, const Expr& j) { return store(acc_, {i, j}, zero(DType::F32)); });
+    return over_acc([&](const Expr& i, const Expr& j) { return store(acc_, {i, j}, zero(m_.sum)); });
   }
 
   // Reads four neighbours at a time; a thread's groups of four lie side by side with those of its neighbours.
-  Stmt multiply(const Buffer& p, const Buffer& q, const Expr& stage) const override {
-    const Buffer a = make_buffer(m_.p.name + "_k", DType::F32, fragment(t_.tm), Scope::Register),
-                 b = make_buffer(m_.q.name + "_k", DType::F32, fragment(t_.tn), Scope::Register);
+  Stmt multiply(const TileCopy& p, const TileCopy& q, const Expr& stage) const override {
+    const Buffer a = make_buffer(m_.p.name + "_k", p.type, neighbours(t_.tm), Scope::Register),
+                 b = make_buffer(m_.q.name + "_k", q.type, neighbours(t_.tn), Scope::Register);
     const Var k = make_var("k"), h = make_var("h");
     auto read = [&](const Buffer& to, const Buffer& from, int64_t part, int64_t whole, const Expr& t) {
       if (part == kVector) return intrin("load4", {{to, {}}, {from, {stage, k, t * Expr(kVector)}}});
@@ -57,8 +57,14 @@ class SimtGemm final : public BlockGemm {
     const Stmt products = over_acc([&](const Expr& i, const Expr& j) {
       return store(acc_, {i, j}, element(a, i) * element(b, j), Op::Add);
     });
-    const Stmt step = seq({read(a, p, t_.tm, t_.rows, ty_), read(b, q, t_.tn, t_.columns, tx_), products});
+    const Stmt step = seq({read(a, p.shared, t_.tm, t_.rows, ty_), read(b, q.shared, t_.tn, t_.columns, tx_), products});
     return loop(k, t_.depth, alloc(a, alloc(b, step)), ForKind::Unroll);
+  }
+
+  Stmt over_sums(const SumBody& body) const override {
+    return over_acc([&](const Expr& i, const Expr& j) {
+      return body({i, j}, (i * Expr(t_.tn) + j) * Expr(t_.threads()) + Expr(thread_));
+    });
   }
 
   Stmt over_runs(const RunBody& body) const override {
@@ -77,7 +83,7 @@ class SimtGemm final : public BlockGemm {
     const Var i = make_var("i"), j = make_var("j");
     return loop(i, t_.tm, loop(j, t_.tn, body(i, j), ForKind::Unroll), ForKind::Unroll);
   }
-  static Shape fragment(int64_t n) { return n == kVector ? Shape{Dim(n)} : Shape{Dim(n / kVector), Dim(kVector)}; }
+  static Shape neighbours(int64_t n) { return n == kVector ? Shape{Dim(n)} : Shape{Dim(n / kVector), Dim(kVector)}; }
 
   // The place of element i of a thread in the tile.
   static Expr place(const Expr& i, int64_t part, int64_t whole, const Expr& t) {

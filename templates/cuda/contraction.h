@@ -13,7 +13,8 @@ struct Factor {
   bool packed = false;  // known at compile time: `value` is unused
   Expr shaped;          // packed: the factor over the operands themselves, and over these axes, which are not merged
   std::vector<Axis> batch, d, k;
-  std::string name;  // of the operand
+  std::string name;         // of the operand
+  DType type = DType::F32;  // the narrowest that holds its values: that of the operand, where it is only widened
 };
 
 /// The axes of a sum of products by which factor walks them, each list row-major; merged as far as memory allows.
@@ -21,6 +22,7 @@ struct CudaContraction {
   Canonical c;  // value is unused after matching
   Factor p, q;
   std::vector<Axis> batch, m, n, k;
+  DType sum = DType::F32;  // or I32
 
   int64_t batches() const { return points(batch); }
   int64_t rows() const { return points(m); }
@@ -45,7 +47,7 @@ struct CudaPlan {
   int64_t members = 1;      // groups of threads in a block that share its part of the sum
   int64_t steps = 1;        // tiles of depth per member
   int64_t stages = 2;       // tiles in shared memory
-  DType type = DType::F32;  // of the elements of the tiles
+  DType p_type = DType::F32, q_type = DType::F32;  // of the elements of the tiles
   int64_t threads() const { return tile.threads() * members; }
 };
 CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o);
@@ -78,14 +80,20 @@ struct TileCopy {
   int64_t d_tile = 0, k_tile = 0;
   int64_t k_steps = 0;      // of the whole sum
   bool k_inner = false;     // shared[stage][d][k], else shared[stage][k][d]
-  DType type = DType::F32;  // of shared; f16 and bf16 round the value
+  DType type = DType::F32;  // of shared; f16 and bf16 may round the value
   Buffer shared;
   Buffer registers;  // where values wait that no copy can bring; null: see through_registers
   Var thread;
   int64_t threads = 0;
 };
-/// Can 16 bytes of the source be read at once along the inner axis of the tile?
-bool copies_vectors(const TileCopy& t);
+/// Elements of the source that are read at once along the inner axis of the tile: 16 bytes, or 8 or 4 of narrow types.
+int64_t copy_width(const TileCopy& t);
+/// A read that may be left out: where `inside` does not hold, the value is 0. Widening is seen through.
+struct Read {
+  const Load* load = nullptr;  // null: the value is no plain read
+  Expr inside;                 // null: always
+};
+Read read_of(const Expr& e);
 /// Is the value computed or converted on its way? Then copy_tile reads it into `registers`, and put_tile stores these.
 bool through_registers(const TileCopy& t);
 Buffer registers_of(const TileCopy& t, const std::string& name);

@@ -9,10 +9,10 @@
 namespace tc {
 namespace {
 
-bool all_f32(const Expr& e) {
-  for (const Load* l : loads_of(e))
-    if (l->buffer->dtype != DType::F32) return false;
-  return e->dtype == DType::F32;
+// The operand's type where the factor only widens it: a tile of that type holds the same values.
+DType type_of(const Expr& factor) {
+  const Read r = read_of(factor);
+  return r.load ? r.load->buffer->dtype : factor->dtype;
 }
 
 // The axis of unit stride in the result; null if there is none.
@@ -87,6 +87,7 @@ Factor factor_of(const Expr& e, const std::string& otherwise) {
   f.value = e;
   const auto loads = loads_of(e);
   f.name = loads.empty() ? otherwise : loads[0]->buffer->name;
+  f.type = type_of(e);
   return f;
 }
 
@@ -97,9 +98,10 @@ std::optional<CudaContraction> match_cuda_contraction(const CudaArgs& a) {
   const Canonical& c = *a.canonical;
   const Apply *product = as<Apply>(c.value), *shaped = as<Apply>(c.shaped_value);
   if (c.combine != Op::Add || !product || product->op != Op::Mul || !is_zero(c.init)) return {};
-  if (c.out->dtype != DType::F32 || c.reduced->dtype != DType::F32 || !all_f32(c.value)) return {};
   CudaContraction m;
   m.c = c;
+  m.sum = c.reduced->dtype;
+  if ((m.sum != DType::F32 && m.sum != DType::I32) || is_complex(c.out->dtype)) return {};
   // The right factor is the one that the result's neighbours read; where that says nothing, the known one.
   const Var unit = unit_axis(c);
   auto reads_unit = [&](size_t i) { return unit && uses_var(product->args[i], unit); };

@@ -28,9 +28,11 @@ constexpr int64_t kMostShared = 99 << 10;  // bytes of a block: what every machi
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both factors' elements have the same size
+
 int64_t shared_bytes(const CudaPlan& p) {
   const CudaTile& t = p.tile;
-  const int64_t bytes = info(p.type).bytes, sums = (p.members - 1) * t.rows * t.columns * 4;
+  const int64_t bytes = bytes_of(p), sums = (p.members - 1) * t.rows * t.columns * 4;
   const int64_t step = t.warp ? (t.rows + t.columns) * (t.depth * bytes + 16) : t.depth * (t.rows + t.columns + 8) * bytes;
   return std::max(p.members * p.stages * step, sums);  // the sums come last, where the tiles were
 }
@@ -38,9 +40,9 @@ int64_t shared_bytes(const CudaPlan& p) {
 // Issue slots of one step of a block, per multiprocessor of four schedulers: products, reads of shared memory, copies.
 double step_cycles(const CudaPlan& p) {
   const CudaTile& t = p.tile;
-  const double warps = double(t.threads()) / 32, bytes = double(info(p.type).bytes);
+  const double warps = double(t.threads()) / 32, bytes = double(bytes_of(p));
   if (t.warp) {
-    const double products = double(t.rows * t.columns * t.depth) / (bytes == 2 ? 1024 : 512);
+    const double products = double(t.rows * t.columns * t.depth) / (bytes == 1 ? 2048 : bytes == 2 ? 1024 : 512);
     const double reads = warps * double(t.tm + t.tn) * double(t.depth) * bytes / 128;
     const double copies = double((t.rows + t.columns) * t.depth) * bytes / 64;
     return std::max(products, reads) + copies + 20;
@@ -71,20 +73,31 @@ double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& 
   return cycles;
 }
 
-bool has_tensor_cores(const CudaModel& gpu, Precision p) {
-  return p == Precision::F16 || (p != Precision::F32 && gpu.async_copy);
+// What tensor cores multiply: the factors as they are, or rounded as --precision allows. Null types: nothing.
+struct TileTypes {
+  DType p = DType::Undefined, q = DType::Undefined;
+};
+TileTypes tensor_core_types(const CudaContraction& m, const CudaModel& gpu, Precision allowed) {
+  if (m.depth() < 8) return {};
+  const DType p = m.p.type, q = m.q.type;
+  auto narrow = [](DType t) { return t == DType::F16 || t == DType::BF16; };
+  TileTypes t;
+  if (narrow(p) && p == q) t = {p, q};
+  else if (m.sum == DType::F32 && allowed == Precision::F16) t = {DType::F16, DType::F16};
+  else if (m.sum == DType::F32 && allowed == Precision::Bf16) t = {DType::BF16, DType::BF16};
+  else if (m.sum == DType::F32 && allowed == Precision::Tf32) t = {DType::F32, DType::F32};
+  const bool old = t.p == DType::F16;  // the others came with sm_80
+  return gpu.async_copy || old ? t : TileTypes{};
 }
 
 // The candidates: tiles of the type that is multiplied.
 std::vector<CudaPlan> candidates(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o) {
   std::vector<CudaPlan> list;
-  if (has_tensor_cores(gpu, o.precision) && m.depth() >= 8) {
+  const TileTypes types = tensor_core_types(m, gpu, o.precision);
+  if (types.p != DType::Undefined) {
     for (const CudaTile& t : kWarpTiles) {
-      CudaPlan p{.tile = t,
-                 .type = o.precision == Precision::F16    ? DType::F16
-                         : o.precision == Precision::Bf16 ? DType::BF16
-                                                          : DType::F32};
-      p.tile.depth /= info(p.type).bytes;
+      CudaPlan p{.tile = t, .p_type = types.p, .q_type = types.q};
+      p.tile.depth /= bytes_of(p);
       for (const int64_t stages : {2, 3, 4}) {
         p.stages = stages;
         list.push_back(p);
@@ -93,7 +106,7 @@ std::vector<CudaPlan> candidates(const CudaContraction& m, const CudaModel& gpu,
     return list;
   }
   for (const CudaTile& t : kTiles)
-    for (const int64_t stages : {2, 3, 4}) list.push_back({.tile = t, .stages = stages});
+    for (const int64_t stages : {2, 3, 4}) list.push_back({.tile = t, .stages = stages, .p_type = m.sum, .q_type = m.sum});
   return list;
 }
 

@@ -4,68 +4,41 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
-
-#include "ir/interpreter.h"
-#include "ir/loop/print.h"
-#include "templates/cpu/test_functions.h"
-#include "templates/cuda/schedule_cuda.h"
+#include "passes/loop/infer_fragment.h"
+#include "templates/cuda/test_exact.h"
 
 namespace tc {
 namespace {
 
 using namespace tc::testing;
 
-Constant small_integers(const Dims& dims, uint32_t seed) {
-  MutableTensor t = new_tensor(DType::F32, dims);
-  for (int64_t i = 0; i < num_elements(dims); i++) {
-    seed = seed * 1664525u + 1013904223u;
-    t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
-  }
-  return std::make_shared<const TensorData>(std::move(t.data));
-}
-
-std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, const std::vector<Constant>& in) {
-  std::vector<Constant> packed_from;
-  for (const Buffer& b : s.prologue.inputs)
-    packed_from.push_back(in[size_t(std::find(fn.inputs.begin(), fn.inputs.end(), b) - fn.inputs.begin())]);
-  const std::vector<Constant> packed =
-      s.prologue.stages.empty() ? std::vector<Constant>() : evaluate(s.prologue, packed_from);
-  std::vector<float> out(size_t(num_elements(static_dims(fn.outputs[0]->shape))), -77.0f);
-  auto memory = [&](const Buffer& b) -> uint8_t* {
-    for (size_t i = 0; i < fn.inputs.size(); i++)
-      if (fn.inputs[i] == b) return const_cast<uint8_t*>(in[i]->bytes.get());
-    for (size_t i = 0; i < packed.size(); i++)
-      if (s.prologue.outputs[i] == b) return const_cast<uint8_t*>(packed[i]->bytes.get());
-    return reinterpret_cast<uint8_t*>(out.data());
-  };
-  std::vector<Binding> bindings;
-  for (const auto& [view, of] : s.views) bindings.push_back({view, memory(of)});
-  for (const Buffer& b : s.inputs) bindings.push_back({b, memory(b)});
-  for (const Buffer& b : s.outputs) bindings.push_back({b, memory(b)});
-  RunOptions o;
-  o.check_races = true;
-  run(s.body, bindings, o);
-  return out;
-}
-
-// A machine with few multiprocessors gets the largest tiles, one with many small tiles and shared sums.
-void expect_equal(const TestFunction& f, const std::string& family) {
-  std::vector<Constant> in;
-  for (size_t i = 0; i < f.fn.inputs.size(); i++)
-    in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
+// A machine with few multiprocessors gets the largest tiles, one with many small tiles and shared sums. Tiles of tensor cores
+// are run spread over the lanes of warps, small ones whole as well. Returns what the schedules say.
+std::string expect_tiled(const TestFunction& f, const std::string& family, const ScheduleOptions& options = {}, const char* arch = "sm_80") {
+  const std::vector<Constant> in = small_integers_for(f.fn);
   const Constant expected = evaluate(f.fn, in)[0];
+  std::string words;
   for (const int multiprocessors : {1, 8, 108}) {
-    CudaModel gpu = *find_arch("sm_80");
+    CudaModel gpu = *find_arch(arch);
     gpu.multiprocessors = multiprocessors;
-    const Scheduled s = schedule_cuda(f.fn, f.constant, gpu);
+    Scheduled s = schedule_cuda(f.fn, f.constant, gpu, options);
     EXPECT_EQ(s.family, family) << to_text(f.fn);
-    const std::vector<float> got = run_scheduled(s, f.fn, in);
-    ASSERT_EQ(std::memcmp(got.data(), expected->bytes.get(), expected->num_bytes), 0)
-        << multiprocessors << " multiprocessors, " << s.words << "\n"
-        << to_text(f.fn) << to_text(s.body);
+    words += s.words + "\n";
+    const Stmt lanes = infer_fragment(s.body);
+    for (const bool spread : {false, true}) {
+      const bool has_tiles = !lanes.same_as(s.body);
+      if (spread ? !has_tiles : has_tiles && multiprocessors != 108) continue;
+      if (spread) s.body = lanes;
+      ScheduleMemory memory(s, f.fn, in);
+      expect_close(memory.run()[0], expected, 0,
+                   std::to_string(multiprocessors) + " multiprocessors, " + s.words + "\n" + to_text(f.fn) + to_text(s.body));
+    }
   }
+  return words;
+}
+void expect_tensor_cores(const TestFunction& f, const ScheduleOptions& options = {}) {
+  const std::string words = expect_tiled(f, "matmul", options);
+  EXPECT_NE(words.find("on tensor cores"), std::string::npos) << words;
 }
 
 struct Conv {
@@ -105,61 +78,61 @@ TestFunction padded_convolution(const Conv& s) {
 }
 
 TEST(CudaContraction, ConvolutionsWithTailsEverywhere) {
-  expect_equal(padded_convolution({.h = 7, .w = 5, .c = 19, .oc = 37, .kernel = 1}), "matmul");
-  expect_equal(padded_convolution({.h = 10, .w = 13, .c = 5, .oc = 33, .pad = 1, .residual = true}), "matmul");
-  expect_equal(padded_convolution({.h = 19, .w = 17, .c = 6, .oc = 20, .stride = 2, .dilation = 2, .pad = 2}),
+  expect_tiled(padded_convolution({.h = 7, .w = 5, .c = 19, .oc = 37, .kernel = 1}), "matmul");
+  expect_tiled(padded_convolution({.h = 10, .w = 13, .c = 5, .oc = 33, .pad = 1, .residual = true}), "matmul");
+  expect_tiled(padded_convolution({.h = 19, .w = 17, .c = 6, .oc = 20, .stride = 2, .dilation = 2, .pad = 2}),
                "matmul");
-  expect_equal(padded_convolution({.h = 14, .w = 14, .c = 32, .oc = 64, .pad = 1, .batch = 2, .residual = true}),
+  expect_tiled(padded_convolution({.h = 14, .w = 14, .c = 32, .oc = 64, .pad = 1, .batch = 2, .residual = true}),
                "matmul");
-  expect_equal(padded_convolution({.h = 16, .w = 16, .c = 3, .oc = 16, .kernel = 7, .stride = 2, .pad = 3}), "matmul");
+  expect_tiled(padded_convolution({.h = 16, .w = 16, .c = 3, .oc = 16, .kernel = 7, .stride = 2, .pad = 3}), "matmul");
 }
 
 TEST(CudaContraction, Groups) {
-  expect_equal(padded_convolution({.h = 9, .w = 9, .c = 12, .oc = 24, .groups = 3, .pad = 1}), "matmul");
-  expect_equal(padded_convolution({.h = 9, .w = 9, .c = 16, .oc = 16, .groups = 4, .batch = 2}), "matmul");
+  expect_tiled(padded_convolution({.h = 9, .w = 9, .c = 12, .oc = 24, .groups = 3, .pad = 1}), "matmul");
+  expect_tiled(padded_convolution({.h = 9, .w = 9, .c = 16, .oc = 16, .groups = 4, .batch = 2}), "matmul");
 }
 
 TEST(CudaContraction, ChannelsFirst) {
-  expect_equal(padded_convolution({.h = 9, .w = 11, .c = 8, .oc = 21, .pad = 1, .channels_first = true}), "matmul");
-  expect_equal(
+  expect_tiled(padded_convolution({.h = 9, .w = 11, .c = 8, .oc = 21, .pad = 1, .channels_first = true}), "matmul");
+  expect_tiled(
       padded_convolution({.h = 8, .w = 8, .c = 8, .oc = 16, .stride = 2, .channels_first = true, .constant = false}),
       "matmul");
 }
 
 TEST(CudaContraction, PaddedResults) {
-  expect_equal(convolution({.h = 8, .w = 8, .c = 16, .oc = 24, .kernel = 1, .residual = true, .border = 2}), "matmul");
+  expect_tiled(convolution({.h = 8, .w = 8, .c = 16, .oc = 24, .kernel = 1, .residual = true, .border = 2}), "matmul");
 }
 
 TEST(CudaContraction, Products) {
   for (const bool transposed : {false, true})
     for (const bool constant : {false, true}) {
-      expect_equal(product(1, 23, 70, 31, transposed, constant), "matmul");
-      expect_equal(product(3, 17, 20, 9, transposed, constant), "matmul");
-      expect_equal(product(2, 40, 8, 5, transposed, constant), "matmul");
-      expect_equal(product(1, 150, 132, 40, transposed, constant), "matmul");
-      expect_equal(product(1, 64, 64, 2, transposed, constant), "matmul");
+      expect_tiled(product(1, 23, 70, 31, transposed, constant), "matmul");
+      expect_tiled(product(3, 17, 20, 9, transposed, constant), "matmul");
+      expect_tiled(product(2, 40, 8, 5, transposed, constant), "matmul");
+      expect_tiled(product(1, 150, 132, 40, transposed, constant), "matmul");
+      expect_tiled(product(1, 64, 64, 2, transposed, constant), "matmul");
     }
 }
 
 TEST(CudaContraction, FewRowsOrColumns) {
-  expect_equal(product(1, 1, 1000, 300, false, true), "matrix_vector");
-  expect_equal(product(1, 1, 100, 300, true, true), "matrix_vector");
-  expect_equal(product(1, 5, 99, 130, true, true), "matrix_vector");
-  expect_equal(product(3, 2, 36, 70, false, false), "matrix_vector");
-  expect_equal(product(1, 8, 9, 1030, false, true), "matrix_vector");
-  expect_equal(product(1, 2, 100, 31, false, true), "matmul");
-  expect_equal(product(1, 1, 100, 37, true, false), "matmul");
-  expect_equal(product(1, 70, 1, 33, false, false), "matmul");
-  expect_equal(product(1, 70, 3, 33, false, false), "matmul");
-  expect_equal(product(5, 3, 9, 33, false, false), "matmul");
-  expect_equal(product(1, 9, 12, 1, false, false), "per_result");
+  expect_tiled(product(1, 1, 1000, 300, false, true), "matrix_vector");
+  expect_tiled(product(1, 1, 100, 300, true, true), "matrix_vector");
+  expect_tiled(product(1, 5, 99, 130, true, true), "matrix_vector");
+  expect_tiled(product(3, 2, 36, 70, false, false), "matrix_vector");
+  expect_tiled(product(1, 8, 9, 1030, false, true), "matrix_vector");
+  expect_tiled(product(1, 2, 100, 31, false, true), "matmul");
+  expect_tiled(product(1, 1, 100, 37, true, false), "matmul");
+  expect_tiled(product(1, 70, 1, 33, false, false), "matmul");
+  expect_tiled(product(1, 70, 3, 33, false, false), "matmul");
+  expect_tiled(product(5, 3, 9, 33, false, false), "matmul");
+  expect_tiled(product(1, 9, 12, 1, false, false), "per_result");
 }
 
 TEST(CudaContraction, LongSumsAreShared) {
   const std::pair<int64_t, const char*> lengths[] = {{700, "groups of threads share a sum"}, {6000, "blocks share a sum"}};
   for (const auto& [length, words] : lengths) {
     const TestFunction f = product(1, 20, 30, length, false, true);
-    expect_equal(f, "matmul");
+    expect_tiled(f, "matmul");
     const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
     EXPECT_NE(s.words.find(words), std::string::npos) << s.words;
     const Scheduled strict = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.strict_fp = true});
@@ -167,12 +140,14 @@ TEST(CudaContraction, LongSumsAreShared) {
   }
 }
 
-// What the interpreter cannot run is run as text by the package tests; here, that the right instructions are there.
-TEST(CudaContraction, TensorCores) {
-  const TestFunction f = padded_convolution({.h = 14, .w = 14, .c = 32, .oc = 64, .pad = 1});
+// The instructions that --precision allows; the values are small integers, which every type holds.
+TEST(CudaContraction, Precisions) {
+  const TestFunction f = padded_convolution({.h = 9, .w = 7, .c = 20, .oc = 24, .pad = 1, .residual = true});
   const std::pair<Precision, const char*> instructions[] = {
       {Precision::Tf32, "mma_tf32_k8"}, {Precision::F16, "mma_f16_k16"}, {Precision::Bf16, "mma_bf16_k16"}};
   for (const auto& [precision, mma] : instructions) {
+    expect_tensor_cores(f, {.precision = precision});
+    expect_tensor_cores(product(2, 40, 24, 33, true, false), {.precision = precision});
     const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.precision = precision});
     EXPECT_NE(to_text(s.body).find(mma), std::string::npos) << to_text(s.body);
     EXPECT_EQ(s.prologue.outputs.at(0)->dtype, precision == Precision::Tf32  ? DType::F32
@@ -183,6 +158,58 @@ TEST(CudaContraction, TensorCores) {
   }
   const Scheduled plain = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
   EXPECT_EQ(to_text(plain.body).find("mma_"), std::string::npos);
+}
+
+std::string loops_of(const TestFunction& f, const char* arch = "sm_80") {
+  return to_text(schedule_cuda(f.fn, f.constant, *find_arch(arch)).body);
+}
+
+TEST(CudaContraction, Halves) {
+  const DType f16 = DType::F16, bf16 = DType::BF16;
+  expect_tensor_cores(of_halves(padded_convolution({.h = 6, .w = 7, .c = 16, .oc = 24, .pad = 1, .residual = true}), f16));
+  expect_tensor_cores(of_halves(padded_convolution({.h = 6, .w = 7, .c = 12, .oc = 20, .pad = 1, .batch = 2}), bf16));
+  expect_tensor_cores(of_halves(padded_convolution({.h = 7, .w = 5, .c = 19, .oc = 37, .kernel = 1}), f16));
+  expect_tensor_cores(of_halves(padded_convolution({.h = 9, .w = 7, .c = 10, .oc = 12, .stride = 2, .dilation = 2, .pad = 2}), bf16));
+  expect_tensor_cores(of_halves(padded_convolution({.h = 5, .w = 5, .c = 30, .oc = 24, .groups = 3, .pad = 1}), f16));
+  expect_tensor_cores(of_halves(padded_convolution({.h = 7, .w = 5, .c = 8, .oc = 21, .pad = 1, .channels_first = true}), f16));
+  for (const bool transposed : {false, true})
+    for (const bool constant : {false, true}) {
+      expect_tensor_cores(of_halves(product(3, 17, 20, 9, transposed, constant), constant ? f16 : bf16));
+      expect_tensor_cores(of_halves(product(2, 40, 24, 40, transposed, constant), constant ? bf16 : f16));
+      expect_tiled(of_halves(product(1, 33, 12, 5, transposed, constant), f16), "matmul");
+    }
+}
+
+TEST(CudaContraction, HalvesShareLongSums) {
+  EXPECT_NE(expect_tiled(of_halves(product(1, 20, 16, 500, false, true)), "matmul").find("groups of threads"), std::string::npos);
+  EXPECT_NE(expect_tiled(of_halves(product(1, 20, 16, 4000, true, false)), "matmul").find("blocks share"), std::string::npos);
+}
+
+TEST(CudaContraction, HalvesAreCopiedEightAtATime) {
+  const std::string both = loops_of(of_halves(product(2, 64, 64, 64, false, false)));
+  EXPECT_NE(both.find("cp_async16"), std::string::npos) << both;
+  EXPECT_EQ(both.find("cp_async4"), std::string::npos) << both;
+  EXPECT_EQ(both.find("load_fragment_trans"), std::string::npos) << both;  // b lies along columns: ldmatrix turns it
+  EXPECT_NE(loops_of(of_halves(product(2, 64, 64, 36, true, false))).find("cp_async8"), std::string::npos);
+  EXPECT_NE(loops_of(of_halves(product(2, 64, 64, 34, true, false))).find("cp_async4"), std::string::npos);
+  EXPECT_EQ(loops_of(of_halves(product(2, 64, 64, 35, true, false))).find("cp_async8"), std::string::npos);
+}
+
+TEST(CudaContraction, HalvesBeforeSm80) {
+  EXPECT_NE(loops_of(of_halves(product(1, 64, 64, 64, false, true)), "sm_75").find("mma_f16_k16"), std::string::npos);
+  EXPECT_EQ(loops_of(of_halves(product(1, 64, 64, 64, false, true), DType::BF16), "sm_75").find("mma_"), std::string::npos);
+  expect_tiled(of_halves(product(1, 40, 24, 33, false, false), DType::BF16), "matmul", {}, "sm_75");
+  expect_tiled(of_halves(padded_convolution({.h = 9, .w = 7, .c = 8, .oc = 12, .pad = 1}), DType::BF16), "matmul", {}, "sm_75");
+}
+
+TEST(CudaContraction, FewRowsOfHalves) {
+  for (const DType t : {DType::F16, DType::BF16}) {
+    expect_tiled(of_halves(product(1, 1, 1000, 300, false, true), t), "matrix_vector");
+    expect_tiled(of_halves(product(1, 8, 99, 130, true, true), t), "matrix_vector");
+    expect_tiled(of_halves(product(3, 2, 40, 70, false, false), t), "matrix_vector");
+  }
+  const std::string weights = loops_of(of_halves(product(1, 1, 1000, 300, false, true)));
+  EXPECT_NE(weights.find("load8("), std::string::npos) << weights;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Sums of products with few rows (a dense layer of one image): the other factor is read once, and that takes the time.
 //
-//   each thread, for four columns:              the threads of a block share the sum: one takes each depth'th part
+//   each thread, for a few columns:             the threads of a block share the sum: one takes each depth'th part
 //     for its parts of the sum:
-//       w[0..3] = q[k][column ..]               16 bytes a read, a row of neighbouring threads together
+//       w[0..3] = q[k][column ..]               16 bytes a read (4 floats, 8 halves), a row of neighbouring threads together
 //       acc[row][j] += p[row][k] * w[j]
 //   sums[part][row][column] = acc, barrier, added up in two steps, in order
 //   y[row][column] = epilogue(sum)
@@ -13,42 +13,46 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kVector = 4;  // floats of 16 bytes
 constexpr int64_t kMaxRows = 8, kUnroll = 4, kThreads = 256;
-constexpr int64_t kAtOnce = 16;  // parts that one thread adds up
+constexpr int64_t kAtOnce = 16;      // parts that one thread adds up
+constexpr int64_t kMostSums = 8192;  // of all threads of a block
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Narrow enough to give every multiprocessor a block; parts enough to leave each a few turns.
-int64_t block_columns(const CudaContraction& m, const CudaModel& gpu) {
-  for (const int64_t width : {128, 64, 32, 16})
-    if (ceil_div(m.columns(), width) * m.batches() >= gpu.multiprocessors ||
-        kThreads / (width / kVector) * kUnroll > m.depth())
-      return width;
-  return 8;
+// Columns of a thread, its threads, and columns of a block: narrow enough to give every multiprocessor a block; parts enough
+// to leave each a few turns.
+struct Widths {
+  int64_t vector, threads = kThreads, block = 0;
+};
+Widths widths(const CudaContraction& m, const CudaModel& gpu) {
+  Widths w{16 / info(m.q.type).bytes};
+  while (w.threads * m.rows() * w.vector > kMostSums) w.threads /= 2;
+  for (w.block = 128; w.block > 2 * w.vector; w.block /= 2)
+    if (ceil_div(m.columns(), w.block) * m.batches() >= gpu.multiprocessors || w.threads / (w.block / w.vector) * kUnroll > m.depth()) break;
+  return w;
 }
 
 class MatrixVector {
  public:
-  MatrixVector(const CudaContraction& m, const CudaModel& gpu)
-      : m_(m), width_(block_columns(m, gpu)), quads_(width_ / kVector), parts_(kThreads / quads_), rows_(m.rows()) {}
+  MatrixVector(const CudaContraction& m, const Widths& w)
+      : m_(m), vector_(w.vector), threads_(w.threads), width_(w.block), quads_(width_ / vector_), parts_(threads_ / quads_), rows_(m.rows()) {}
 
   Stmt build(Scheduled& s) {
     const FlatPoint batch(m_.batch, Expr(group_), "batch");
     batch_ = batch.at;
     turns_ = ceil_div(m_.depth(), parts_ * kUnroll);
-    Stmt body = alloc(acc_, seq({clear(), comment("this thread's part of the sums of its four columns", products(s)),
+    Stmt body = alloc(acc_, seq({clear(), comment("this thread's part of the sums of its columns", products(s)),
                                  store_parts()}));
     body =
         seq({body, barrier(Scope::Shared), comment("the parts added up, in order", seq({add_some(), store_result()}))});
     body = let(quad_, floor_mod(Expr(thread_), quads_), let(part_, floor_div(Expr(thread_), quads_), batch.wrap(body)));
-    Stmt launch = alloc(sums_, loop(thread_, kThreads, body, ForKind::ThreadX));
+    Stmt launch = alloc(sums_, loop(thread_, threads_, body, ForKind::ThreadX));
     launch = loop(block_, ceil_div(m_.columns(), width_), launch, ForKind::BlockX);
     return loop(group_, m_.batches(), launch, ForKind::BlockY);
   }
 
   std::string words() const {
-    return to_text(width_) + " columns a block, four a thread; " + to_text(parts_) + " threads share a sum" +
+    return to_text(width_) + " columns a block, " + to_text(vector_) + " a thread; " + to_text(parts_) + " threads share a sum" +
            (m_.q.packed ? "; weights in tiles" : "");
   }
 
@@ -60,20 +64,21 @@ class MatrixVector {
   Stmt clear() const {
     const Var j = make_var("j");
     return over_rows([&](const Expr& r) {
-      return loop(j, kVector, store(acc_, {r, Expr(j)}, zero(DType::F32)), ForKind::Unroll);
+      return loop(j, vector_, store(acc_, {r, Expr(j)}, zero(m_.sum)), ForKind::Unroll);
     });
   }
 
   Stmt products(Scheduled& s) {
     const Var turn = make_var("turn"), u = make_var("u"), k_flat = make_var("k"), j = make_var("j");
-    const Buffer w = make_buffer(m_.q.name + "_v", DType::F32, {Dim(kVector)}, Scope::Register);
+    const Buffer w = make_buffer(m_.q.name + "_v", m_.q.type, {Dim(vector_)}, Scope::Register);
     const FlatPoint k(m_.k, (Expr(turn) * Expr(kUnroll) + Expr(u)) * Expr(parts_) + Expr(part_), "depth");
     VarMap at = batch_;
     at.insert(k.at.begin(), k.at.end());
-    const Expr column = Expr(block_) * Expr(width_) + Expr(quad_) * Expr(kVector);
+    const Expr column = Expr(block_) * Expr(width_) + Expr(quad_) * Expr(vector_);
     Stmt read;
     if (m_.q.packed) {
       TileCopy tile;
+      tile.type = m_.q.type;
       tile.d_tile = width_;
       tile.k_tile = parts_ * kUnroll;
       tile.k_steps = turns_;
@@ -81,22 +86,22 @@ class MatrixVector {
       Expr matrix = 0;
       for (const Axis& a : m_.q.batch) matrix = matrix * Expr(a.extent) + batch_.at(a.var.get());
       const Expr panel = matrix * Expr(ceil_div(m_.columns(), width_)) + Expr(block_);
-      const Expr from = (panel * Expr(turns_ * parts_ * kUnroll) + k.flat) * Expr(width_) + Expr(quad_) * Expr(kVector);
-      read = intrin("load4", {{w, {}}, {packed, {from}}});
+      const Expr from = (panel * Expr(turns_ * parts_ * kUnroll) + k.flat) * Expr(width_) + Expr(quad_) * Expr(vector_);
+      read = intrin("load" + to_text(vector_), {{w, {}}, {packed, {from}}});
     } else {
       const FlatPoint n(m_.n, column, "column");
       VarMap q_at = at;
       q_at.insert(n.at.begin(), n.at.end());
-      const Load* l = as<Load>(m_.q.value);
-      read = n.wrap(intrin("load4", {{w, {}}, {l->buffer, {substitute(l->index[0], q_at)}}}));
+      const Load* l = read_of(m_.q.value).load;
+      read = n.wrap(intrin("load" + to_text(vector_), {{w, {}}, {l->buffer, {substitute(l->index[0], q_at)}}}));
     }
     const Stmt add = over_rows([&](const Expr& r) {
       const FlatPoint row(m_.m, r, "row");
       VarMap p_at = at;
       p_at.insert(row.at.begin(), row.at.end());
-      const Var p = make_var(m_.p.name + "_k", DType::F32);
+      const Var p = make_var(m_.p.name + "_k", m_.sum);
       const Stmt one =
-          loop(j, kVector, store(acc_, {r, Expr(j)}, Expr(p) * load(w, {Expr(j)}), Op::Add), ForKind::Unroll);
+          loop(j, vector_, store(acc_, {r, Expr(j)}, Expr(p) * cast(m_.sum, load(w, {Expr(j)})), Op::Add), ForKind::Unroll);
       return row.wrap(let(p, substitute(m_.p.value, p_at), one));
     });
     Stmt turn_code = alloc(w, seq({read, add}));
@@ -113,8 +118,8 @@ class MatrixVector {
   Stmt store_parts() const {
     const Var j = make_var("j");
     return over_rows([&](const Expr& r) {
-      return loop(j, kVector,
-                  store(sums_, {Expr(part_), r * Expr(width_) + Expr(quad_) * Expr(kVector) + Expr(j)},
+      return loop(j, vector_,
+                  store(sums_, {Expr(part_), r * Expr(width_) + Expr(quad_) * Expr(vector_) + Expr(j)},
                         load(acc_, {r, Expr(j)})),
                   ForKind::Unroll);
     });
@@ -138,7 +143,7 @@ class MatrixVector {
     const int64_t groups = ceil_div(parts_, kAtOnce), step = parts_ <= kAtOnce ? 1 : kAtOnce,
                   terms = parts_ <= kAtOnce ? parts_ : groups;
     const Var i = make_var("i"), g = make_var("g"), o = make_var("o");
-    const Buffer sum = make_buffer(m_.c.name.empty() ? "sum" : m_.c.name, DType::F32, {}, Scope::Register);
+    const Buffer sum = make_buffer(m_.c.name.empty() ? "sum" : m_.c.name, m_.sum, {}, Scope::Register);
     return strided(i, rows_ * width_, [&](const Expr& e) {
       const FlatPoint row(m_.m, floor_div(Expr(o), width_), "row"),
           n(m_.n, Expr(block_) * Expr(width_) + floor_mod(Expr(o), width_), "column");
@@ -147,7 +152,7 @@ class MatrixVector {
       at.insert(n.at.begin(), n.at.end());
       const Expr value = substitute_buffers(substitute(m_.c.epilogue, at), {{m_.c.reduced.get(), sum}});
       const Stmt add = store(sum, {}, load(sums_, {Expr(g) * Expr(step), Expr(o)}), Op::Add);
-      Stmt s = alloc(sum, seq({store(sum, {}, zero(DType::F32)), loop(g, terms, add, ForKind::Unroll),
+      Stmt s = alloc(sum, seq({store(sum, {}, zero(m_.sum)), loop(g, terms, add, ForKind::Unroll),
                                store(m_.c.out, {substitute(m_.c.out_index, at)}, value)}));
       if (m_.columns() % width_ != 0) s = if_then(n.flat < Expr(m_.columns()), s);
       return let(o, e, row.wrap(n.wrap(s)));
@@ -156,24 +161,24 @@ class MatrixVector {
 
   // `count` pieces shared by the threads.
   Stmt strided(const Var& i, int64_t count, const std::function<Stmt(const Expr& e)>& body) const {
-    if (count <= kThreads) {
+    if (count <= threads_) {
       const Stmt s = body(Expr(thread_));
-      return count < kThreads ? if_then(Expr(thread_) < Expr(count), s) : s;
+      return count < threads_ ? if_then(Expr(thread_) < Expr(count), s) : s;
     }
     const Var e = make_var("e");
     Stmt s = body(Expr(e));
-    if (count % kThreads != 0) s = if_then(Expr(e) < Expr(count), s);
-    return loop(i, ceil_div(count, kThreads), let(e, Expr(i) * Expr(kThreads) + Expr(thread_), s));
+    if (count % threads_ != 0) s = if_then(Expr(e) < Expr(count), s);
+    return loop(i, ceil_div(count, threads_), let(e, Expr(i) * Expr(threads_) + Expr(thread_), s));
   }
 
   const CudaContraction& m_;
-  const int64_t width_, quads_, parts_, rows_;
+  const int64_t vector_, threads_, width_, quads_, parts_, rows_;
   int64_t turns_ = 1;
   VarMap batch_;
   const Var group_ = make_var("batch"), block_ = make_var("block"), thread_ = make_var("thread"),
             quad_ = make_var("quad"), part_ = make_var("part");
-  const Buffer acc_ = make_buffer("acc", DType::F32, {Dim(rows_), Dim(kVector)}, Scope::Register);
-  const Buffer sums_ = make_buffer("sums", DType::F32, {Dim(parts_), Dim(rows_* width_)}, Scope::Shared);
+  const Buffer acc_ = make_buffer("acc", m_.sum, {Dim(rows_), Dim(vector_)}, Scope::Register);
+  const Buffer sums_ = make_buffer("sums", m_.sum, {Dim(parts_), Dim(rows_* width_)}, Scope::Shared);
 };
 
 }  // namespace
@@ -182,15 +187,19 @@ std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a) {
   const auto m = match_cuda_contraction(a);
   if (!m || a.options.strict_fp || m->rows() > kMaxRows || m->depth() < 32 || m->batches() > 65535 || m->p.packed)
     return {};
+  const Widths w = widths(*m, a.gpu);
   if (!m->q.packed) {
     TileCopy q;
     q.value = m->q.value;
     q.d = m->n;
     q.k = m->k;
-    if (!as<Load>(m->q.value) || !copies_vectors(q)) return {};
+    q.type = m->q.type;
+    q.d_tile = w.block;
+    const Read r = read_of(m->q.value);
+    if (!r.load || bool(r.inside) || copy_width(q) != w.vector) return {};
   }
   Scheduled s;
-  MatrixVector loops(*m, a.gpu);
+  MatrixVector loops(*m, w);
   s.body = seq({border_launch(m->c), loops.build(s)});
   bind_operands(s, m->c);
   s.family = "matrix_vector";

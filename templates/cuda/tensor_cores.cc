@@ -1,88 +1,100 @@
 // Sums of products on tensor cores: as contraction.cc, but a warp has a part of the tile and multiplies pieces of 16 x
-// 8 results, 32 bytes of the sum at a time: 8 elements of tf32, 16 of f16 and bf16. Sums are single precision.
+// 8 results, 32 bytes of the sum at a time: 8 elements of tf32, 16 of f16 and bf16, 32 of integers of 8 bits. Sums are single
+// precision, or of 32 bits.
 //
 //   for each 32 bytes of the step:
-//     a[i] = 16 rows of p_tile, b[j] = 8 columns of q_tile         ldmatrix: a row of 16 bytes per lane
+//     a[i] = 16 rows of p_tile, b[j] = 8 columns of q_tile
 //     acc[i][j] += a[i] b[j]                                       mma
+//   for each element of acc: y[row][column] = epilogue(acc)
 //
-// Both tiles hold their rows along the sum, 16 bytes longer than needed, so that the rows that lanes read together fall
-// into different banks.
+// Pieces are whole here; infer_fragment finds which lane has which of their elements. Tiles hold their rows along the sum,
+// and elements of two bytes also along rows or columns where only so 16 bytes can be copied at once. Their rows are 16 bytes
+// longer than needed, so that those that lanes read together fall into different banks.
 #include "ir/loop/intrin.h"
+#include "ir/loop/matrix_instruction.h"
+#include "support/error.h"
 #include "templates/cuda/block_gemm.h"
 
 namespace tc {
 namespace {
 
-constexpr int64_t kPieceRows = 16, kPieceColumns = 8, kPieceBytes = 32;
+constexpr int64_t kPieceElements = kTileRows * kTileColumns;
 
 class TensorCoreGemm final : public BlockGemm {
  public:
   TensorCoreGemm(const CudaContraction& m, const CudaPlan& plan)
-      : BlockGemm(m, plan), bytes_(info(plan.type).bytes), down_(t_.tm / kPieceRows), across_(t_.tn / kPieceColumns) {
-    acc_ = make_buffer("acc", DType::F32, {Dim(down_), Dim(across_), Dim(4)}, Scope::Register);
+      : BlockGemm(m, plan), down_(t_.tm / kTileRows), across_(t_.tn / kTileColumns) {
+    const MatrixInstruction* mma = matrix_instruction(plan.p_type, plan.q_type);
+    check(mma != nullptr, "a matrix instruction for the types of the tiles");
+    mma_ = *mma;
+    acc_ = make_buffer("acc", mma_.sum, {Dim(down_), Dim(across_), Dim(kTileRows), Dim(kTileColumns)}, Scope::Fragment);
   }
 
  protected:
   void place_tile(TileCopy& c, const std::string& name) const override {
-    c.type = plan_.type;
-    c.k_inner = true;
-    c.shared = make_buffer(name + "_tile", c.type, {Dim(plan_.members * plan_.stages), Dim(c.d_tile), Dim(t_.depth + 16 / bytes_)},
-                           Scope::Shared);
+    const int64_t bytes = info(c.type).bytes, stages = plan_.members * plan_.stages, pad = 16 / bytes;
+    auto lies = [&](bool along_k) {
+      c.k_inner = along_k;
+      c.shared = make_buffer(name + "_tile", c.type,
+                             {Dim(stages), Dim(along_k ? c.d_tile : t_.depth), Dim((along_k ? t_.depth : c.d_tile) + pad)}, Scope::Shared);
+    };
+    lies(true);
+    if (bytes != 2 || c.is_packed || copy_width(c) > 1) return;
+    lies(false);
+    if (copy_width(c) == 1) lies(true);
   }
 
   Stmt with_places(Stmt code) const override {
-    const Expr warp = floor_div(Expr(thread_), 32);
     const int64_t warps_down = t_.rows / t_.tm;
-    return let(lane_, floor_mod(Expr(thread_), 32),
-               let(warp_m_, floor_mod(warp, warps_down) * Expr(t_.tm),
-                   let(warp_n_, floor_div(warp, warps_down) * Expr(t_.tn), code)));
+    const Expr warp = floor_div(Expr(thread_), kLanes);
+    return let(warp_m_, floor_mod(warp, warps_down) * Expr(t_.tm), let(warp_n_, floor_div(warp, warps_down) * Expr(t_.tn), code));
   }
 
   Stmt clear() const override {
-    const Var e = make_var("e");
-    return over_pieces([&](const Expr& i, const Expr& j) {
-      return loop(e, 4, store(acc_, {i, j, Expr(e)}, zero(DType::F32)), ForKind::Unroll);
-    });
+    return over_pieces([&](const Expr& i, const Expr& j) { return intrin("fill_fragment", {{acc_, {i, j}}}, {zero(mma_.sum)}); });
   }
 
-  Stmt multiply(const Buffer& p, const Buffer& q, const Expr& stage) const override {
-    const Buffer a = make_buffer(m_.p.name + "_k", DType::U32, {Dim(down_), Dim(4)}, Scope::Register),
-                 b = make_buffer(m_.q.name + "_k", DType::U32, {Dim(across_), Dim(2)}, Scope::Register);
-    const int64_t piece = kPieceBytes / bytes_, half = piece / 2;
+  Stmt multiply(const TileCopy& p, const TileCopy& q, const Expr& stage) const override {
+    const Buffer a = make_buffer(m_.p.name + "_k", mma_.left, {Dim(down_), Dim(kTileRows), Dim(mma_.depth)}, Scope::Fragment),
+                 b = make_buffer(m_.q.name + "_k", mma_.right, {Dim(across_), Dim(mma_.depth), Dim(kTileColumns)}, Scope::Fragment);
     const Var k = make_var("k"), i = make_var("i"), j = make_var("j");
-    const Expr from = Expr(k) * Expr(piece), lane(lane_);
-    const Expr row = Expr(warp_m_) + Expr(i) * Expr(kPieceRows) + floor_mod(lane, 16);
-    const Expr column = Expr(warp_n_) + Expr(j) * Expr(kPieceColumns) + floor_mod(lane, 8);
-    const Stmt read_a = intrin("ldmatrix_x4", {{a, {i}}, {p, {stage, row, from + floor_div(lane, 16) * Expr(half)}}});
-    const Stmt read_b =
-        intrin("ldmatrix_x2", {{b, {j}}, {q, {stage, column, from + floor_mod(floor_div(lane, 8), 2) * Expr(half)}}});
-    const std::string mma = plan_.type == DType::F16    ? "mma_f16_k16"
-                            : plan_.type == DType::BF16 ? "mma_bf16_k16"
-                                                        : "mma_tf32_k8";
+    const Expr depth = Expr(k) * Expr(mma_.depth);
+    auto read = [&](const Buffer& to, const Expr& piece, const TileCopy& from, const Expr& place, bool is_left) {
+      const Exprs at = from.k_inner ? Exprs{stage, place, depth} : Exprs{stage, depth, place};
+      const std::string name = from.k_inner == is_left ? "load_fragment" : "load_fragment_trans";
+      Stmts list = {intrin(name, {{to, {piece}}, {from.shared, at}})};
+      if (to->dtype == DType::F32) list.push_back(intrin("round_fragment_tf32", {{to, {piece}}}));
+      return seq(std::move(list));
+    };
+    const Stmt fill_a = read(a, i, p, Expr(warp_m_) + Expr(i) * Expr(kTileRows), true);
+    const Stmt fill_b = read(b, j, q, Expr(warp_n_) + Expr(j) * Expr(kTileColumns), false);
     const Stmt products = over_pieces([&](const Expr& x, const Expr& y) {
-      return intrin(mma, {{acc_, {x, y}}, {a, {x}}, {b, {y}}});
+      return intrin(std::string(mma_.name), {{acc_, {x, y}}, {a, {x}}, {b, {y}}});
     });
-    const bool rounds = plan_.type == DType::F32;  // to tf32; the others are rounded before they are stored
-    const Stmt fill_a = rounds ? seq({read_a, intrin("round_tf32_x4", {{a, {i}}})}) : read_a;
-    const Stmt fill_b = rounds ? seq({read_b, intrin("round_tf32_x2", {{b, {j}}})}) : read_b;
     const Stmt step =
         seq({loop(i, down_, fill_a, ForKind::Unroll), loop(j, across_, fill_b, ForKind::Unroll), products});
-    return loop(k, t_.depth / piece, alloc(a, alloc(b, step)), ForKind::Unroll);
+    return loop(k, t_.depth / mma_.depth, alloc(a, alloc(b, step)), ForKind::Unroll);
   }
 
-  // A lane has rows g and g + 8 of a piece, g = lane / 4, and of these the columns 2 (lane % 4) and the next.
+  // Two neighbouring results at a time.
   Stmt over_runs(const RunBody& body) const override {
-    const Var i = make_var("i"), h = make_var("h"), j = make_var("j");
-    const Var lane_m = make_var("lane_m"), lane_n = make_var("lane_n");
-    const Expr row_of_lane =
-        Expr(block_m_) * Expr(t_.rows) + Expr(warp_m_) + Expr(i) * Expr(kPieceRows) + Expr(h) * Expr(8) + Expr(lane_m);
-    const FlatPoint row(m_.m, row_of_lane, "row");
-    const Expr column =
-        Expr(block_n_) * Expr(t_.columns) + Expr(warp_n_) + Expr(j) * Expr(kPieceColumns) + Expr(lane_n);
-    Stmt s = body({row, column, 2, [&](const Expr& e) { return load(acc_, {i, j, Expr(h) * Expr(2) + e}); }});
-    s = loop(h, 2, if_row(row, loop(j, across_, s, ForKind::Unroll)), ForKind::Unroll);
-    s = loop(i, down_, s, ForKind::Unroll);
-    return let(lane_m, floor_div(Expr(lane_), 4), let(lane_n, floor_mod(Expr(lane_), 4) * Expr(2), s));
+    const Var i = make_var("i"), j = make_var("j"), r = make_var("r"), pair = make_var("pair");
+    const FlatPoint row(m_.m, Expr(block_m_) * Expr(t_.rows) + Expr(warp_m_) + Expr(i) * Expr(kTileRows) + Expr(r), "row");
+    const Expr first = Expr(pair) * Expr(2);
+    const Expr column = Expr(block_n_) * Expr(t_.columns) + Expr(warp_n_) + Expr(j) * Expr(kTileColumns) + first;
+    Stmt s = body({row, column, 2, [&](const Expr& e) { return load(acc_, {i, j, r, first + e}); }});
+    s = loop(j, across_, loop(pair, kTileColumns / 2, s, ForKind::Fragment), ForKind::Unroll);
+    return loop(i, down_, loop(r, kTileRows, if_row(row, s), ForKind::Fragment), ForKind::Unroll);
+  }
+
+  Stmt over_sums(const SumBody& body) const override {
+    const Var i = make_var("i"), j = make_var("j"), r = make_var("r"), pair = make_var("pair"), e = make_var("e");
+    const Expr warp = floor_div(Expr(thread_), kLanes), column = Expr(pair) * Expr(2) + Expr(e);
+    const Expr piece = (warp * Expr(down_) + Expr(i)) * Expr(across_) + Expr(j);
+    const Expr place = piece * Expr(kPieceElements) + Expr(r) * Expr(kTileColumns) + column;
+    Stmt s = loop(e, 2, body({i, j, r, column}, place), ForKind::Unroll);
+    s = loop(j, across_, loop(pair, kTileColumns / 2, s, ForKind::Fragment), ForKind::Unroll);
+    return loop(i, down_, loop(r, kTileRows, s, ForKind::Fragment), ForKind::Unroll);
   }
 
  private:
@@ -91,8 +103,9 @@ class TensorCoreGemm final : public BlockGemm {
     return loop(i, down_, loop(j, across_, body(i, j), ForKind::Unroll), ForKind::Unroll);
   }
 
-  const int64_t bytes_, down_, across_;
-  const Var lane_ = make_var("lane"), warp_m_ = make_var("warp_m"), warp_n_ = make_var("warp_n");
+  const int64_t down_, across_;
+  MatrixInstruction mma_{};
+  const Var warp_m_ = make_var("warp_m"), warp_n_ = make_var("warp_n");
 };
 
 }  // namespace

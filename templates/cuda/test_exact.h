@@ -11,13 +11,54 @@
 
 namespace tc::testing {
 
-inline Constant small_integers(const Dims& dims, uint32_t seed) {
-  MutableTensor t = new_tensor(DType::F32, dims);
+/// From -3 to 3; from 0 to 6 where the type has no sign.
+inline Constant small_integers(const Dims& dims, uint32_t seed, DType t = DType::F32) {
+  MutableTensor m = new_tensor(t, dims);
   for (int64_t i = 0; i < num_elements(dims); i++) {
     seed = seed * 1664525u + 1013904223u;
-    t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
+    const int v = int(seed >> 24) % 7 - (info(t).is_unsigned_int ? 0 : 3);
+    if (t == DType::F32) m.as<float>()[i] = float(v);
+    else if (t == DType::F16 || t == DType::BF16) m.as<uint16_t>()[i] = double_to_narrow_float(t, v);
+    else if (t == DType::I32) m.as<int32_t>()[i] = v;
+    else m.as<uint8_t>()[i] = uint8_t(v);
   }
-  return std::make_shared<const TensorData>(std::move(t.data));
+  return std::make_shared<const TensorData>(std::move(m.data));
+}
+inline std::vector<Constant> small_integers_for(const TensorFn& fn) {
+  std::vector<Constant> in;
+  for (size_t i = 0; i < fn.inputs.size(); i++)
+    in.push_back(small_integers(static_dims(fn.inputs[i]->shape), uint32_t(i + 1), fn.inputs[i]->dtype));
+  return in;
+}
+
+/// The same function of tensors of halves: sums are single precision, the result is rounded once.
+inline TestFunction of_halves(TestFunction f, DType t = DType::F16) {
+  BufferMap halves;
+  for (Buffer& b : f.fn.inputs) {
+    const Buffer h = make_buffer(b->name, t, b->shape);
+    halves[b.get()] = h;
+    b = h;
+  }
+  for (Stage& s : f.fn.stages)
+    for (Expr& e : s.values)
+      e = rewrite(e, [&](const Expr& x) -> Expr {
+        const Load* l = as<Load>(x);
+        const auto it = l ? halves.find(l->buffer.get()) : halves.end();
+        return it == halves.end() ? Expr() : cast(DType::F32, load(it->second, l->index));
+      });
+  const Buffer out = f.fn.outputs[0];
+  Stage last;
+  last.name = "cast";
+  Exprs at;
+  for (size_t d = 0; d < out->shape.size(); d++) {
+    last.axes.push_back({make_var("i" + std::to_string(d)), out->shape[d]});
+    at.push_back(Expr(last.axes.back().var));
+  }
+  last.values = {cast(t, load(out, at))};
+  last.outputs = {make_buffer("cast", t, out->shape)};
+  f.fn.outputs = last.outputs;
+  f.fn.stages.push_back(std::move(last));
+  return f;
 }
 
 inline bool has_barriers(const Stmt& s) {
@@ -32,9 +73,7 @@ inline bool has_barriers(const Stmt& s) {
 /// On machines with few and with many multiprocessors; as the template writes it, and with block-wide reductions and
 /// barriers lowered. Returns the schedule's words for the machine with many.
 inline std::string expect_equal(const TestFunction& f, const std::string& family) {
-  std::vector<Constant> in;
-  for (size_t i = 0; i < f.fn.inputs.size(); i++)
-    in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
+  const std::vector<Constant> in = small_integers_for(f.fn);
   const Constant expected = evaluate(f.fn, in)[0];
   std::string words;
   for (const int multiprocessors : {1, 108}) {

@@ -14,21 +14,6 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kVector = 4;  // floats of 16 bytes
-
-// A read that may be left out: where `inside` does not hold, the value is 0.
-struct Read {
-  const Load* load = nullptr;  // null: the value is no plain read
-  Expr inside;                 // null: always
-};
-Read read_of(const Expr& e) {
-  if (const Load* l = as<Load>(e)) return {l, {}};
-  const Select* s = as<Select>(e);
-  if (s && is_zero(s->no))
-    if (const Load* l = as<Load>(s->yes)) return {l, s->condition};
-  return {};
-}
-
 // Joined from the left, as one writes it.
 Expr both(const Expr& a, const Expr& b) {
   if (!a || !b) return a ? a : b;
@@ -44,7 +29,7 @@ int64_t stride_along(const Expr& value, const Var& v) {
 
 // Neighbouring threads copy neighbours of the sum, or neighbouring rows or columns?
 bool goes_along_k(const TileCopy& t) {
-  if (copies_vectors(t)) return t.k_inner;
+  if (copy_width(t) > 1) return t.k_inner;
   if (t.k.empty() || t.d.empty()) return t.d.empty();
   const int64_t k = stride_along(t.value, t.k.back().var), d = stride_along(t.value, t.d.back().var);
   if (k == 1 && t.k.back().extent.value >= 8) return d != 1;
@@ -52,7 +37,7 @@ bool goes_along_k(const TileCopy& t) {
 }
 
 int64_t turns(const TileCopy& t, int64_t pieces) { return (pieces + t.threads - 1) / t.threads; }
-int64_t pieces_of(const TileCopy& t) { return t.k_tile * t.d_tile / (copies_vectors(t) ? kVector : 1); }
+int64_t pieces_of(const TileCopy& t) { return t.k_tile * t.d_tile / copy_width(t); }
 
 // `body` for `count` pieces, shared by the threads; it gets the number of the turn and of the piece.
 Stmt by_threads(const TileCopy& t, int64_t count,
@@ -86,7 +71,7 @@ Place place_of(const TileCopy& t, const Expr& e) {
   Place p;
   p.d = make_var(t.d_name.substr(0, 1));
   const bool along_k = goes_along_k(t);
-  const int64_t wide = copies_vectors(t) ? kVector : 1, row = (along_k ? t.k_tile : t.d_tile) / wide;
+  const int64_t wide = copy_width(t), row = (along_k ? t.k_tile : t.d_tile) / wide;
   const Expr outer = floor_div(e, row), inner = floor_mod(e, row) * Expr(wide);
   p.k_value = along_k ? inner : outer;
   p.d_value = along_k ? outer : inner;
@@ -96,11 +81,10 @@ Exprs shared_index(const TileCopy& t, const Expr& stage, const Place& p) {
   return t.k_inner ? Exprs{stage, Expr(p.d), Expr(p.k)} : Exprs{stage, Expr(p.k), Expr(p.d)};
 }
 
-// One element, or four along the inner axis: to shared memory, or to t.registers[turn].
+// One element, or neighbours along the inner axis: to shared memory, or to t.registers[turn].
 Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Expr& turn, const Expr& e) {
   const Place p = place_of(t, e);
-  const bool vector = copies_vectors(t);
-  const int64_t depth = points(t.k), size = points(t.d);
+  const int64_t wide = copy_width(t), depth = points(t.k), size = points(t.d);
   const FlatPoint d(t.d, t.d_begin + Expr(p.d), t.d_name), k(t.k, step * Expr(t.k_tile) + Expr(p.k), "depth");
   VarMap at = t.batch;
   at.insert(d.at.begin(), d.at.end());
@@ -114,13 +98,13 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
   Stmt s;
   if (!t.registers) {
     const Exprs scalars = valid ? Exprs{valid} : Exprs{};
-    s = intrin(vector ? "cp_async16" : "cp_async4", {{t.shared, shared_index(t, stage, p)}, {r.load->buffer, {from}}},
+    s = intrin("cp_async" + to_text(wide * info(t.type).bytes), {{t.shared, shared_index(t, stage, p)}, {r.load->buffer, {from}}},
                scalars);
-  } else if (vector) {
+  } else if (wide > 1) {
     const Var j = make_var("j");
-    s = intrin("load4", {{t.registers, {turn}}, {r.load->buffer, {from}}});
+    s = intrin("load" + to_text(wide), {{t.registers, {turn}}, {r.load->buffer, {from}}});
     if (valid)
-      s = if_then(valid, s, loop(j, kVector, store(t.registers, {turn, j}, zero(DType::F32)), ForKind::Unroll));
+      s = if_then(valid, s, loop(j, wide, store(t.registers, {turn, j}, zero(t.registers->dtype)), ForKind::Unroll));
   } else {
     const Expr value = r.load ? load(r.load->buffer, {from}) : substitute(t.value, at);
     s = store(t.registers, {turn}, valid ? select(valid, value, zero(value->dtype)) : value);
@@ -174,33 +158,55 @@ Stmt FlatPoint::wrap(Stmt body) const {
   return body;
 }
 
-bool copies_vectors(const TileCopy& t) {
-  if (t.is_packed) return true;
+Read read_of(const Expr& e) {
+  if (const Load* l = as<Load>(e)) return {l, {}};
+  const Cast* c = as<Cast>(e);
+  const bool small = c && (is_narrow_float(c->value->dtype) || (is_int(c->value->dtype) && info(c->value->dtype).bytes < 4));
+  const bool widens = small && (e->dtype == DType::F32 || (e->dtype == DType::I32 && is_int(c->value->dtype)));
+  if (widens) return read_of(c->value);
+  const Select* s = as<Select>(e);
+  if (!s || !is_zero(s->no)) return {};
+  const Read r = read_of(s->yes);
+  return r.load && !r.inside ? Read{r.load, s->condition} : Read{};
+}
+
+int64_t copy_width(const TileCopy& t) {
+  if (t.is_packed) return 16 / info(t.type).bytes;
   const Read r = read_of(t.value);
   const std::vector<Axis>& axes = t.k_inner ? t.k : t.d;
-  if (!r.load || r.load->buffer->dtype != DType::F32 || axes.empty() || axes.back().extent.value % kVector != 0)
-    return false;
+  if (!r.load || axes.empty()) return 1;
   const Var inner = axes.back().var;
-  if (bool(r.inside) && uses_var(r.inside, inner)) return false;
+  if (bool(r.inside) && uses_var(r.inside, inner)) return 1;
   // Every other coefficient keeps the alignment.
   const std::vector<Var> vars = vars_in(r.load->index[0]);
   const auto at = offset_of(r.load->index[0], vars);
-  if (!at || at->of(inner) != 1 || at->constant % kVector != 0) return false;
-  for (const Var& v : vars)
-    if (v != inner && at->of(v) % kVector != 0) return false;
-  return true;
+  if (!at || at->of(inner) != 1) return 1;
+  auto aligned = [&](int64_t n) {
+    if (axes.back().extent.value % n != 0 || at->constant % n != 0 || (t.k_inner ? t.k_tile : t.d_tile) % n != 0) return false;
+    for (const Var& v : vars)
+      if (v != inner && at->of(v) % n != 0) return false;
+    return true;
+  };
+  const DType source = r.load->buffer->dtype;
+  const int64_t bytes = info(source).bytes;
+  if (bytes > 4) return 1;
+  if (aligned(16 / bytes)) return 16 / bytes;
+  if (bytes == 4 || source != t.type) return 1;  // what passes through registers is read 16 bytes at a time, or one by one
+  if (aligned(8 / bytes)) return 8 / bytes;
+  return aligned(4 / bytes) ? 4 / bytes : 1;
 }
 
 bool through_registers(const TileCopy& t) {
   if (t.is_packed) return false;
   const Read r = read_of(t.value);
-  return !r.load || r.load->buffer->dtype != t.type || t.type != DType::F32;
+  return !r.load || r.load->buffer->dtype != t.type || copy_width(t) * info(t.type).bytes < 4;
 }
 
 Buffer registers_of(const TileCopy& t, const std::string& name) {
+  const Read r = read_of(t.value);
   Shape shape = {Dim(turns(t, pieces_of(t)))};
-  if (copies_vectors(t)) shape.push_back(Dim(kVector));
-  return make_buffer(name, DType::F32, shape, Scope::Register);
+  if (copy_width(t) > 1) shape.push_back(Dim(copy_width(t)));
+  return make_buffer(name, r.load ? r.load->buffer->dtype : t.value->dtype, shape, Scope::Register);
 }
 
 Stmt copy_tile(const TileCopy& t, const Expr& stage, const Expr& step) {
@@ -211,15 +217,15 @@ Stmt copy_tile(const TileCopy& t, const Expr& stage, const Expr& step) {
 
 Stmt put_tile(const TileCopy& t, const Expr& stage) {
   if (!t.registers) return {};
-  const bool vector = copies_vectors(t);
+  const int64_t wide = copy_width(t);
   return by_threads(t, pieces_of(t), [&](const Expr& turn, const Expr& e) {
     const Place p = place_of(t, e);
     const Exprs to = shared_index(t, stage, p);
-    if (!vector) return p.wrap(store(t.shared, to, cast(t.type, load(t.registers, {turn}))));
+    if (wide == 1) return p.wrap(store(t.shared, to, cast(t.type, load(t.registers, {turn}))));
     const Var j = make_var("j");
     Exprs next = to;
     next.back() = next.back() + Expr(j);
-    return p.wrap(loop(j, kVector, store(t.shared, next, cast(t.type, load(t.registers, {turn, j}))), ForKind::Unroll));
+    return p.wrap(loop(j, wide, store(t.shared, next, cast(t.type, load(t.registers, {turn, j}))), ForKind::Unroll));
   });
 }
 

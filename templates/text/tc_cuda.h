@@ -64,23 +64,34 @@ template <class T>
 TC_DEVICE T &tc_shared_view(unsigned char *p) { return *reinterpret_cast<T *>(p); }
 #define TC_SHARED_VIEW(name, type, p) auto &name = tc_shared_view<type>(p)
 
-/* --- vectors of 16 bytes: p is on 16 bytes */
-#define TC_VECTOR_16(LOAD, STORE, T, N)                                                                                     \
-  TC_DEVICE void LOAD(T to[N], const T *p) { const uint4 v = *reinterpret_cast<const uint4 *>(p); memcpy(to, &v, 16); }     \
-  TC_DEVICE void STORE(T *p, const T from[N]) { uint4 v; memcpy(&v, from, 16); *reinterpret_cast<uint4 *>(p) = v; }
-TC_VECTOR_16(tc_load4, tc_store4, float, 4)
-TC_VECTOR_16(tc_load4, tc_store4, int32_t, 4)
-TC_VECTOR_16(tc_load4, tc_store4, uint32_t, 4)
-TC_VECTOR_16(tc_load2, tc_store2, double, 2)
-TC_VECTOR_16(tc_load2, tc_store2, int64_t, 2)
-TC_VECTOR_16(tc_load8, tc_store8, uint16_t, 8) /* f16, bf16 */
-TC_VECTOR_16(tc_load8, tc_store8, int16_t, 8)
-TC_VECTOR_16(tc_load16, tc_store16, int8_t, 16)
-TC_VECTOR_16(tc_load16, tc_store16, uint8_t, 16)
-#undef TC_VECTOR_16
-/* of 8 bytes: p is on 8 bytes */
-TC_DEVICE void tc_load2(float to[2], const float *p) { const float2 v = *reinterpret_cast<const float2 *>(p); to[0] = v.x; to[1] = v.y; }
-TC_DEVICE void tc_store2(float *p, const float from[2]) { *reinterpret_cast<float2 *>(p) = make_float2(from[0], from[1]); }
+/* --- vectors: N neighbours of one type, 2 to 16 bytes together; p is on as many bytes */
+template <int Bytes>
+struct tc_bytes; /* a type of so many bytes that one instruction moves */
+template <> struct tc_bytes<2> { typedef uint16_t type; };
+template <> struct tc_bytes<4> { typedef uint32_t type; };
+template <> struct tc_bytes<8> { typedef uint2 type; };
+template <> struct tc_bytes<16> { typedef uint4 type; };
+#define TC_VECTOR(N)                                                                                                        \
+  template <class T>                                                                                                        \
+  TC_DEVICE void tc_load##N(T *to, const T *p)                                                                              \
+  {                                                                                                                         \
+    typedef typename tc_bytes<N * (int)sizeof(T)>::type V;                                                                  \
+    const V v = *reinterpret_cast<const V *>(p);                                                                            \
+    memcpy(to, &v, sizeof(V));                                                                                              \
+  }                                                                                                                         \
+  template <class T>                                                                                                        \
+  TC_DEVICE void tc_store##N(T *p, const T *from)                                                                           \
+  {                                                                                                                         \
+    typedef typename tc_bytes<N * (int)sizeof(T)>::type V;                                                                  \
+    V v;                                                                                                                    \
+    memcpy(&v, from, sizeof(V));                                                                                            \
+    *reinterpret_cast<V *>(p) = v;                                                                                          \
+  }
+TC_VECTOR(2)
+TC_VECTOR(4)
+TC_VECTOR(8)
+TC_VECTOR(16)
+#undef TC_VECTOR
 
 /* --- exchange inside a warp: all 32 lanes call; T is a type of 4 or 8 bytes */
 template <class T>
@@ -169,6 +180,9 @@ TC_MMA(tc_mma_f16_k16, float, "f", "m16n8k16.row.col.f32.f16.f16.f32")
 TC_MMA(tc_mma_bf16_k16, float, "f", "m16n8k16.row.col.f32.bf16.bf16.f32")
 TC_MMA(tc_mma_tf32_k8, float, "f", "m16n8k8.row.col.f32.tf32.tf32.f32")
 TC_MMA(tc_mma_s8_k32, int32_t, "r", "m16n8k32.row.col.s32.s8.s8.s32")
+TC_MMA(tc_mma_u8_k32, int32_t, "r", "m16n8k32.row.col.s32.u8.u8.s32")
+TC_MMA(tc_mma_s8u8_k32, int32_t, "r", "m16n8k32.row.col.s32.s8.u8.s32")
+TC_MMA(tc_mma_u8s8_k32, int32_t, "r", "m16n8k32.row.col.s32.u8.s8.s32")
 #else
 TC_DEVICE void tc_mma_f16_k16(float c[4], const uint32_t a[4], const uint32_t b[2]) /* in two steps of half the depth */
 {
@@ -178,14 +192,19 @@ TC_DEVICE void tc_mma_f16_k16(float c[4], const uint32_t a[4], const uint32_t b[
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[2 * k]), "r"(a[2 * k + 1]), "r"(b[k]));
 }
-TC_DEVICE void tc_mma_s8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2]) /* in four steps of 8 x 8 x 16 */
-{
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};\n"
-                 : "+r"(c[i % 2 * 2]), "+r"(c[i % 2 * 2 + 1])
-                 : "r"(a[i]), "r"(b[i / 2]));
-}
+#  define TC_MMA_BYTES(NAME, TYPES)                                                                                         \
+    TC_DEVICE void NAME(int32_t c[4], const uint32_t a[4], const uint32_t b[2]) /* in four steps of 8 x 8 x 16 */           \
+    {                                                                                                                       \
+      _Pragma("unroll") for (int i = 0; i < 4; i++)                                                                         \
+        asm volatile("mma.sync.aligned.m8n8k16.row.col.s32." TYPES ".s32 {%0,%1}, {%2}, {%3}, {%0,%1};\n"                   \
+                     : "+r"(c[i % 2 * 2]), "+r"(c[i % 2 * 2 + 1])                                                           \
+                     : "r"(a[i]), "r"(b[i / 2]));                                                                           \
+    }
+TC_MMA_BYTES(tc_mma_s8_k32, "s8.s8")
+TC_MMA_BYTES(tc_mma_u8_k32, "u8.u8")
+TC_MMA_BYTES(tc_mma_s8u8_k32, "s8.u8")
+TC_MMA_BYTES(tc_mma_u8s8_k32, "u8.s8")
+#  undef TC_MMA_BYTES
 /* bf16 and tf32 without tensor cores: words come from the lanes that have them */
 #define TC_MMA_BY_SHUFFLES(NAME, PRODUCT)                                                                                   \
   TC_DEVICE void NAME(float c[4], const uint32_t a[4], const uint32_t b[2])                                                 \

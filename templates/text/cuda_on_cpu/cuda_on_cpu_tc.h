@@ -24,6 +24,9 @@ void mma_f16(float c[4], const uint32_t a[4], const uint32_t b[2], const char *f
 void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
 void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
 void mma_s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
+void mma_u8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
+void mma_s8u8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
+void mma_u8s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
 }  // namespace tc_cpu
 
 template <class... P>
@@ -56,28 +59,32 @@ inline void store16(void *p, const void *from, const char *file, int line)
   checked_access(p, 16, true, file, line);
   copy16(p, from);
 }
-inline void load8(void *to, const void *p, const char *file, int line)
+template <int Bytes>
+void load_small(void *to, const void *p, const char *file, int line)
 {
-  check_aligned(p, 8, file, line);
-  checked_access(p, 8, false, file, line);
-  store_hidden(to, p, 8);
+  check_aligned(p, Bytes, file, line);
+  checked_access(p, Bytes, false, file, line);
+  store_hidden(to, p, Bytes);
 }
-inline void store8(void *p, const void *from, const char *file, int line)
+template <int Bytes>
+void store_small(void *p, const void *from, const char *file, int line)
 {
-  check_aligned(p, 8, file, line);
-  checked_access(p, 8, true, file, line);
-  store_hidden(p, from, 8);
+  check_aligned(p, Bytes, file, line);
+  checked_access(p, Bytes, true, file, line);
+  store_hidden(p, from, Bytes);
 }
 #else
-inline void load8(void *to, const void *p, const char *file, int line)
+template <int Bytes>
+void load_small(void *to, const void *p, const char *file, int line)
 {
-  check_aligned(p, 8, file, line);
-  memcpy(to, p, 8);
+  check_aligned(p, Bytes, file, line);
+  memcpy(to, p, Bytes);
 }
-inline void store8(void *p, const void *from, const char *file, int line)
+template <int Bytes>
+void store_small(void *p, const void *from, const char *file, int line)
 {
-  check_aligned(p, 8, file, line);
-  memcpy(p, from, 8);
+  check_aligned(p, Bytes, file, line);
+  memcpy(p, from, Bytes);
 }
 struct alignas(16) Vector16 {
   uint64_t low, high;
@@ -97,21 +104,28 @@ inline void store16(void *p, const void *from, const char *file, int line)
 }
 #endif
 }  // namespace tc_cpu
-#define TC_VECTOR_16(LOAD, STORE, T, N)                                                           \
-  inline void LOAD(T to[N], const T *p, TC_CUDA_HERE) { tc_cpu::load16(to, p, file, line); }      \
-  inline void STORE(T *p, const T from[N], TC_CUDA_HERE) { tc_cpu::store16(p, from, file, line); }
-TC_VECTOR_16(tc_load4, tc_store4, float, 4)
-TC_VECTOR_16(tc_load4, tc_store4, int32_t, 4)
-TC_VECTOR_16(tc_load4, tc_store4, uint32_t, 4)
-TC_VECTOR_16(tc_load2, tc_store2, double, 2)
-TC_VECTOR_16(tc_load2, tc_store2, int64_t, 2)
-TC_VECTOR_16(tc_load8, tc_store8, uint16_t, 8)
-TC_VECTOR_16(tc_load8, tc_store8, int16_t, 8)
-TC_VECTOR_16(tc_load16, tc_store16, int8_t, 16)
-TC_VECTOR_16(tc_load16, tc_store16, uint8_t, 16)
-#undef TC_VECTOR_16
-inline void tc_load2(float to[2], const float *p, TC_CUDA_HERE) { tc_cpu::load8(to, p, file, line); }
-inline void tc_store2(float *p, const float from[2], TC_CUDA_HERE) { tc_cpu::store8(p, from, file, line); }
+#define TC_VECTOR(N)                                                                        \
+  template <class T>                                                                        \
+  inline void tc_load##N(T *to, const T *p, TC_CUDA_HERE)                                   \
+  {                                                                                         \
+    if constexpr (N * sizeof(T) == 16)                                                      \
+      tc_cpu::load16(to, p, file, line);                                                    \
+    else                                                                                    \
+      tc_cpu::load_small<N * (int)sizeof(T)>(to, p, file, line);                            \
+  }                                                                                         \
+  template <class T>                                                                        \
+  inline void tc_store##N(T *p, const T *from, TC_CUDA_HERE)                                \
+  {                                                                                         \
+    if constexpr (N * sizeof(T) == 16)                                                      \
+      tc_cpu::store16(p, from, file, line);                                                 \
+    else                                                                                    \
+      tc_cpu::store_small<N * (int)sizeof(T)>(p, from, file, line);                         \
+  }
+TC_VECTOR(2)
+TC_VECTOR(4)
+TC_VECTOR(8)
+TC_VECTOR(16)
+#undef TC_VECTOR
 
 template <class T>
 T tc_shuffle_xor(T x, int by, TC_CUDA_HERE) { return __shfl_xor_sync(~0u, x, by, 32, file, line); }
@@ -143,5 +157,8 @@ inline void tc_round_tf32_x4(uint32_t v[4]) { for (int i = 0; i < 4; i++) v[i] =
 inline void tc_round_tf32_x2(uint32_t v[2]) { for (int i = 0; i < 2; i++) v[i] = (v[i] + 0x1000u) & 0xffffe000u; }
 inline void tc_mma_tf32_k8(float c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_tf32(c, a, b, file, line); }
 inline void tc_mma_s8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_s8(c, a, b, file, line); }
+inline void tc_mma_u8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_u8(c, a, b, file, line); }
+inline void tc_mma_s8u8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_s8u8(c, a, b, file, line); }
+inline void tc_mma_u8s8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_u8s8(c, a, b, file, line); }
 
 #endif

@@ -137,7 +137,7 @@ TC_CPU_CLONES void multiply(const double *a, const double *b, double *c, int dep
     memcpy(c + r * 8, sum, sizeof sum);
   }
 }
-TC_CPU_CLONES void multiply_s8(const int8_t *a, const int8_t *b, int32_t *c)
+TC_CPU_CLONES void multiply_integers(const int16_t *a, const int16_t *b, int32_t *c)
 {
   for (int r = 0; r < 16; r++)
     for (int k = 0; k < 32; k++)
@@ -190,18 +190,22 @@ void mma_all(void **args, unsigned)
   multiply(a, b, c, depth);
   exchange<float>(args, c, true);
 }
-void mma_s8_all(void **args, unsigned)
+template <class A, class B>
+void mma_integers_all(void **args, unsigned)
 {
   uint32_t a_words[128], b_words[64];
-  int8_t a[16 * 32], columns[8 * 32], b[32 * 8];
+  A a[16 * 32];
+  B columns[8 * 32];
+  int16_t a_wide[16 * 32], b[32 * 8];
   int32_t c[128];
   gather<int32_t>(args, a_words, b_words);
   memcpy(a, a_words, sizeof a);
   memcpy(columns, b_words, sizeof columns);
+  for (int i = 0; i < 16 * 32; i++) a_wide[i] = a[i];
   for (int k = 0; k < 32; k++)
     for (int n = 0; n < 8; n++) b[k * 8 + n] = columns[n * 32 + k];
   exchange<int32_t>(args, c, false);
-  multiply_s8(a, b, c);
+  multiply_integers(a_wide, b, c);
   exchange<int32_t>(args, c, true);
 }
 
@@ -257,7 +261,19 @@ void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2], const char *
 }
 void mma_s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line)
 {
-  mma("mma s8", c, a, b, file, line, mma_s8_all);
+  mma("mma s8", c, a, b, file, line, mma_integers_all<int8_t, int8_t>);
+}
+void mma_u8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line)
+{
+  mma("mma u8", c, a, b, file, line, mma_integers_all<uint8_t, uint8_t>);
+}
+void mma_s8u8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line)
+{
+  mma("mma s8 u8", c, a, b, file, line, mma_integers_all<int8_t, uint8_t>);
+}
+void mma_u8s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line)
+{
+  mma("mma u8 s8", c, a, b, file, line, mma_integers_all<uint8_t, int8_t>);
 }
 
 }  // namespace tc_cpu

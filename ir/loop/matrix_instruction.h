@@ -1,0 +1,27 @@
+// The matrix instructions of a warp: sums[16, 8] += left[16, depth] * right[depth, 8], on tiles of scope Fragment, or
+// on the registers of the lanes that infer_fragment makes of them. With them come, as Intrins,
+//   fill_fragment(t, value)                every element of tile t
+//   load_fragment(t, m[..., r, c])         t[i, j] = m[..., r + i, c + j]; load_fragment_trans: m[..., r + j, c + i]
+//   round_fragment_tf32(t)                 to the precision of mma_tf32_k8, which would cut off the rest
+// All lanes of a warp make them together.
+#pragma once
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+inline constexpr int64_t kTileRows = 16, kTileColumns = 8, kLanes = 32;
+
+struct MatrixInstruction {
+  std::string_view name;
+  DType left, right, sum;
+  int64_t depth;
+  /// Elements in one of a lane's 32-bit registers.
+  int64_t per_word() const { return depth / 8; }
+};
+
+/// Null if there is none of that name.
+const MatrixInstruction* find_matrix_instruction(std::string_view name);
+/// That for factors of these types; f32 is rounded to tf32. Null if there is none.
+const MatrixInstruction* matrix_instruction(DType left, DType right);
+
+}  // namespace tc

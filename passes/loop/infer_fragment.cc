@@ -1,0 +1,212 @@
+// infer_fragment: tiles of tensor cores are spread over the lanes of a warp (CUDA).
+//
+//   alloc acc: f32[4, 16, 8], a: f16[16, 16], b: f16[4, 16, 8]      alloc acc: f32[4, 4], a: u32[4], b: u32[4, 2]
+//   fill_fragment(acc[j], 0)                                        unroll e in 0 .. 4: acc[j, e] = 0
+//   load_fragment(a, p[row, k])                                     ldmatrix_x4(a, p[row + lane % 16, k + lane / 16 *
+//   8]) load_fragment_trans(b[j], q[column, k])                         ldmatrix_x2(b[j], q[column + lane % 8, k + lane
+//   / 8 % 2 * 8]) mma_f16_k16(acc[j], a, b[j])                              ->    mma_f16_k16(acc[j], a, b[j]) fragment
+//   r in 0 .. 16:                                          unroll h in 0 .. 2:
+//     fragment c in 0 .. 4:
+//       vector e in 0 .. 2:                                           vector e in 0 .. 2:
+//         y[r, 2 c + e] = acc[j, r, 2 c + e]                            y[8 h + lane_m, 2 lane_n + e] = acc[j, 2 h + e]
+//
+// Which lane has an element, and in which of its registers, is given by the instruction: with E elements to a register
+// of 32 bits,
+//   sums    (r, c)    lane r % 8 * 4 + c / 2        register r / 8 * 2 + c % 2
+//   left    (r, k)    lane r % 8 * 4 + k / E % 4    register r / 8 + k / (4 E) * 2
+//   right   (k, c)    lane c * 4 + k / E % 4        register k / (4 E)
+// so that of rows r a lane has r = lane / 4 and r + 8, and of columns two neighbours. Loops over elements therefore go
+// over all rows, and inside of that over pairs of columns. Factors are only loaded, rounded and multiplied: ldmatrix
+// brings eight rows of 16 bytes at a time to where they are needed.
+#include "passes/loop/infer_fragment.h"
+
+#include <map>
+
+#include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
+#include "ir/loop/matrix_instruction.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
+#include "support/error.h"
+
+namespace tc {
+namespace {
+
+enum class Role : uint8_t { Sums, Left, Right };
+
+// What a lane has of an array of tiles.
+struct Spread {
+  Role role;
+  Buffer registers;  // the tiles' axes, then a tile's registers in a lane
+};
+
+bool is_fragment(const Buffer& b) { return b->scope == Scope::Fragment; }
+const For* fragment_loop(const Stmt& s) {
+  const For* f = as<For>(s);
+  return f && f->kind == ForKind::Fragment ? f : nullptr;
+}
+
+// The code of a block's threads.
+class Spreading {
+ public:
+  explicit Spreading(const For& threads) : threads_(threads) { find_roles(); }
+
+  Stmt run() {
+    if (spread_.empty()) return {};
+    const auto n = as_const_int(threads_.extent);
+    check(n && *n % kLanes == 0, "warps are whole where they multiply tiles");
+    Stmt body = rewrite(threads_.body, {}, [&](const Stmt& s) { return lowered(s); });
+    const Expr lane(lane_);
+    body = with(lane_n_, floor_mod(lane, 4), body);
+    body = with(lane_m_, floor_div(lane, 4), body);
+    body = with(lane_, floor_mod(Expr(threads_.var), kLanes), body);
+    return loop(threads_.var, threads_.extent, body, threads_.kind, threads_.begin);
+  }
+
+ private:
+  static Stmt with(const Var& v, const Expr& value, const Stmt& body) {
+    return uses_var(body, v) ? let(v, value, body) : body;
+  }
+
+  // Arrays of tiles by what the instructions make of them.
+  void find_roles() {
+    walk(threads_.body, [&](const Stmt& s) {
+      const Intrin* k = as<Intrin>(s);
+      const MatrixInstruction* m = k ? find_matrix_instruction(k->name) : nullptr;
+      if (!m || !is_fragment(k->buffers.at(0))) return true;
+      const Role roles[] = {Role::Sums, Role::Left, Role::Right};
+      const int64_t registers[] = {4, 4, 2};
+      const Dims tiles[] = {{kTileRows, kTileColumns}, {kTileRows, m->depth}, {m->depth, kTileColumns}};
+      for (size_t i = 0; i < 3; i++) {
+        const Buffer& b = k->buffers.at(i);
+        const size_t rank = b->shape.size();
+        check(rank >= 2 && b->shape[rank - 2].value == tiles[i][0] && b->shape[rank - 1].value == tiles[i][1],
+              "tiles have the shape that their instruction multiplies");
+        const auto known = spread_.find(b.get());
+        check(known == spread_.end() || known->second.role == roles[i], "tiles are sums, or left or right factors");
+        if (known != spread_.end()) continue;
+        Shape shape(b->shape.begin(), b->shape.end() - 2);
+        shape.push_back(Dim(registers[i]));
+        spread_[b.get()] = {roles[i], make_buffer(b->name, i == 0 ? m->sum : DType::U32, shape, Scope::Register)};
+      }
+      return true;
+    });
+  }
+
+  const Spread& spread(const Buffer& b) const {
+    const auto it = spread_.find(b.get());
+    check(it != spread_.end(), "tiles that no instruction multiplies");
+    return it->second;
+  }
+
+  // Children are lowered already. Of two nested loops over elements the outer one is, with the other.
+  Stmt lowered(const Stmt& s) const {
+    if (const Alloc* k = as<Alloc>(s); k && is_fragment(k->buffer)) return alloc(spread(k->buffer).registers, k->body);
+    if (const Intrin* k = as<Intrin>(s); k && !k->buffers.empty() && is_fragment(k->buffers[0])) return instruction(*k);
+    if (const For* f = fragment_loop(s); f && has_fragment_loop(f->body)) return elements(*f);
+    return {};
+  }
+
+  static bool has_fragment_loop(const Stmt& s) {
+    bool found = false;
+    walk(s, [&](const Stmt& x) { return !(found = found || fragment_loop(x)); });
+    return found;
+  }
+
+  Stmt instruction(const Intrin& k) const {
+    const IntrinCall c = parse(k);
+    const IntrinOperand& t = c.operands.at(0);
+    const Spread& own = spread(t.buffer);
+    if (find_matrix_instruction(k.name)) {
+      std::vector<IntrinOperand> operands;
+      for (const IntrinOperand& o : c.operands) operands.push_back({spread(o.buffer).registers, o.index});
+      return intrin(k.name, operands);
+    }
+    if (k.name == "fill_fragment") {
+      const Var e = make_var("e");
+      Exprs at = t.index;
+      at.push_back(Expr(e));
+      check(own.role == Role::Sums, "sums are set to a number");
+      return loop(e, 4, store(own.registers, at, c.scalars.at(0)), ForKind::Unroll);
+    }
+    if (k.name == "round_fragment_tf32")
+      return intrin(own.role == Role::Left ? "round_tf32_x4" : "round_tf32_x2", {{own.registers, t.index}});
+    check(k.name == "load_fragment" || k.name == "load_fragment_trans", "an instruction on tiles: " + k.name);
+    return load_tile(t, c.operands.at(1), k.name == "load_fragment_trans");
+  }
+
+  // The lane's own row of 16 bytes: those of lanes 8 i .. 8 i + 7 make up matrix i, which goes to register i. Rows run
+  // along the sum unless they are turned.
+  Stmt load_tile(const IntrinOperand& to, const IntrinOperand& from, bool trans) const {
+    const Spread& own = spread(to.buffer);
+    const int64_t bytes = info(from.buffer->dtype).bytes, half = 16 / bytes;
+    const bool left = own.role == Role::Left, turned = left == trans;
+    check(own.role != Role::Sums, "sums are not loaded");
+    check(!turned || bytes == 2, "only elements of two bytes are turned on their way");
+    const Expr lane(lane_), row = floor_mod(lane, 16), high = floor_div(lane, 16),
+                            next = floor_mod(floor_div(lane, 8), 2);
+    Exprs at = from.index;
+    Expr &outer = at[at.size() - 2], &inner = at.back();
+    if (left) {
+      outer = outer + (turned ? high * Expr(half) + floor_mod(lane, 8) : row);
+      inner = inner + (turned ? next : high) * Expr(half);
+    } else {
+      outer = outer + (turned ? row : floor_mod(lane, 8));
+      if (!turned) inner = inner + next * Expr(half);
+    }
+    return intrin(std::string(left ? "ldmatrix_x4" : "ldmatrix_x2") + (turned ? "_trans" : ""),
+                  {{own.registers, to.index}, {from.buffer, at}});
+  }
+
+  // Both loops over a tile's elements.
+  Stmt elements(const For& rows) const {
+    check(is_const(rows.begin, 0) && is_const(rows.extent, kTileRows), "a loop over all rows of a tile");
+    const Var h = make_var("h");
+    Stmt body = rewrite(rows.body, {}, [&](const Stmt& s) -> Stmt {
+      const For* f = fragment_loop(s);
+      return f ? pairs(*f, rows.var, h) : Stmt();
+    });
+    body = substitute(body, {{rows.var.get(), Expr(h) * Expr(8) + Expr(lane_m_)}});
+    return loop(h, 2, body, ForKind::Unroll);
+  }
+
+  Stmt pairs(const For& f, const Var& row, const Var& h) const {
+    check(is_const(f.begin, 0) && is_const(f.extent, kTileColumns / 2), "a loop over all pairs of columns of a tile");
+    auto place = [&](const Buffer& b, const Exprs& index) {
+      check(spread(b).role == Role::Sums, "elements of sums");
+      const VarRef* r = as<VarRef>(index[index.size() - 2]);
+      const auto at = affine_in(index.back(), {f.var});
+      check(r && r->var == row && at && at->coefficients[0] == 2, "an element that the lane has");
+      Exprs registers(index.begin(), index.end() - 2);
+      registers.push_back(Expr(h) * Expr(2) + at->rest);
+      return registers;
+    };
+    const Stmt body = rewrite(
+        f.body,
+        [&](const Expr& e) -> Expr {
+          const Load* l = as<Load>(e);
+          return l && is_fragment(l->buffer) ? load(spread(l->buffer).registers, place(l->buffer, l->index)) : Expr();
+        },
+        [&](const Stmt& s) -> Stmt {
+          const Store* k = as<Store>(s);
+          if (!k || !is_fragment(k->buffer)) return {};
+          return store(spread(k->buffer).registers, place(k->buffer, k->index), k->value, k->reduce);
+        });
+    return substitute(body, {{f.var.get(), Expr(lane_n_)}});
+  }
+
+  const For& threads_;
+  std::map<const BufferDef*, Spread> spread_;  // looked up only
+  const Var lane_ = make_var("lane"), lane_m_ = make_var("lane_m"), lane_n_ = make_var("lane_n");
+};
+
+}  // namespace
+
+Stmt infer_fragment(const Stmt& s) {
+  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
+    const For* f = as<For>(x);
+    return f && f->kind == ForKind::ThreadX ? Spreading(*f).run() : Stmt();
+  });
+}
+
+}  // namespace tc
