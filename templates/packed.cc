@@ -17,11 +17,10 @@ bool is_constant(const Expr& e, const Canonical& c, const std::vector<bool>& con
   return true;
 }
 
-Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, const Expr& value, std::string layout) {
-  Stage stage;
-  stage.name = "packed";
-  stage.axes = std::move(axes);
-  stage.values = {value};
+namespace {
+
+Buffer add_stage(Scheduled& s, const Canonical& c, Stage stage, std::string layout) {
+  const Expr value = stage.values[0];
   const auto loads = loads_of(value);
   const std::string name = loads.empty() ? "weight" : loads[0]->buffer->name;
   Shape shape;
@@ -39,6 +38,29 @@ Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, cons
   s.prologue_layouts.push_back(std::move(layout));
   s.views.push_back({flat, out});
   return flat;
+}
+
+}  // namespace
+
+Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, const Expr& value, std::string layout) {
+  Stage stage;
+  stage.name = "packed";
+  stage.axes = std::move(axes);
+  stage.values = {value};
+  return add_stage(s, c, std::move(stage), std::move(layout));
+}
+
+Buffer add_packed_sums(Scheduled& s, const Canonical& c, std::vector<Axis> axes, std::vector<Axis> raxes, const Expr& value,
+                       std::string layout) {
+  Stage stage;
+  stage.kind = Stage::Kind::Reduce;
+  stage.name = "sums";
+  stage.axes = std::move(axes);
+  stage.raxes = std::move(raxes);
+  stage.values = {value};
+  stage.combiner.op = Op::Add;
+  stage.init = {zero(value->dtype)};
+  return add_stage(s, c, std::move(stage), std::move(layout));
 }
 
 }  // namespace tc

@@ -9,7 +9,7 @@
 // Weights keep their order [oc, ic, k...]: the schedule packs them.
 //
 // Needs: types, canonicalize_ops (Reshape is the only reshaping operator), folded constants. Leaves: every Conv and
-// ConvTranspose of floats with data_layout = "NHWC".
+// ConvTranspose of floats with data_layout = "NHWC"; for CUDA, whose tensor cores multiply bytes, those of integers too.
 #include "passes/graph/layout.h"
 #include "passes/graph/passes.h"
 
@@ -24,9 +24,10 @@ bool typed(const Node& n) {
   return n.regions.empty() && n.domain.empty();
 }
 
-bool is_convolution(const Node& n) {
-  return (n.is("Conv") || n.is("ConvTranspose")) && n.attr_string("data_layout", "NCHW") == "NCHW" &&
-         is_float(n.outputs[0]->type.dtype);
+bool is_convolution(const Node& n, const PassContext& cx) {
+  if (n.attr_string("data_layout", "NCHW") != "NCHW") return false;
+  if (n.is("ConvInteger") || n.is("QLinearConv")) return cx.target.is_cuda() && is_int(n.outputs[0]->type.dtype);
+  return (n.is("Conv") || n.is("ConvTranspose")) && is_float(n.outputs[0]->type.dtype);
 }
 
 void convolution(Layouts& l, Node* n) {
@@ -63,7 +64,7 @@ void convert_layout(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) convert_layout(*r, cx);
     if (!typed(*n)) continue;
-    if (is_convolution(*n))
+    if (is_convolution(*n, cx))
       convolution(l, n);
     else if (reads_native(l, *n))
       (void)follow_layout(l, n);

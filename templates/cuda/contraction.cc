@@ -12,6 +12,7 @@
 #include "ir/loop/intrin.h"
 #include "support/text.h"
 #include "templates/cuda/block_gemm.h"
+#include "templates/cuda/zero_points.h"
 
 namespace tc {
 namespace {
@@ -108,12 +109,14 @@ std::string describe(const CudaContraction& m, const CudaPlan& p) {
 }  // namespace
 
 std::optional<Scheduled> cuda_contraction(const CudaArgs& a) {
-  const auto m = match_cuda_contraction(a);
+  auto m = match_cuda_contraction(a);
   if (!m) return {};
+  if (const auto bytes = factors_of_bytes(*m)) m = bytes;
   const CudaPlan plan = plan_cuda_contraction(*m, a.gpu, a.options);
   if ((m->rows() + plan.tile.rows - 1) / plan.tile.rows > 65535 || m->batches() * plan.splits > 65535) return {};
-  const auto gemm = plan.tile.warp ? tensor_core_gemm(*m, plan) : std::make_unique<SimtGemm>(*m, plan);
   Scheduled s;
+  subtract_zeros(*m, s);
+  const auto gemm = plan.tile.warp ? tensor_core_gemm(*m, plan) : std::make_unique<SimtGemm>(*m, plan);
   s.body = seq({border_launch(m->c), gemm->build(s)});
   bind_operands(s, m->c);
   s.family = "matmul";

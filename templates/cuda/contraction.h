@@ -15,6 +15,7 @@ struct Factor {
   std::vector<Axis> batch, d, k;
   std::string name;         // of the operand
   DType type = DType::F32;  // the narrowest that holds its values: that of the operand, where it is only widened
+  Expr zero;                // what was taken from the value and is missing in the sum (zero_points.h); null: nothing
 };
 
 /// The axes of a sum of products by which factor walks them, each list row-major; merged as far as memory allows.
@@ -88,10 +89,11 @@ struct TileCopy {
 };
 /// Elements of the source that are read at once along the inner axis of the tile: 16 bytes, or 8 or 4 of narrow types.
 int64_t copy_width(const TileCopy& t);
-/// A read that may be left out: where `inside` does not hold, the value is 0. Widening is seen through.
+/// A read that may be left out: where `inside` does not hold, the value is `otherwise`. Widening is seen through.
 struct Read {
   const Load* load = nullptr;  // null: the value is no plain read
   Expr inside;                 // null: always
+  Expr otherwise;              // null: 0; only for integers, of which 0 times any is 0
 };
 Read read_of(const Expr& e);
 /// Is the value computed or converted on its way? Then copy_tile reads it into `registers`, and put_tile stores these.

@@ -2,6 +2,7 @@
 // measured.
 #include <algorithm>
 
+#include "ir/loop/matrix_instruction.h"
 #include "templates/cuda/contraction.h"
 
 namespace tc {
@@ -82,11 +83,11 @@ TileTypes tensor_core_types(const CudaContraction& m, const CudaModel& gpu, Prec
   const DType p = m.p.type, q = m.q.type;
   auto narrow = [](DType t) { return t == DType::F16 || t == DType::BF16; };
   TileTypes t;
-  if (narrow(p) && p == q) t = {p, q};
+  if ((narrow(p) && p == q) || (m.sum == DType::I32 && matrix_instruction(p, q))) t = {p, q};
   else if (m.sum == DType::F32 && allowed == Precision::F16) t = {DType::F16, DType::F16};
   else if (m.sum == DType::F32 && allowed == Precision::Bf16) t = {DType::BF16, DType::BF16};
   else if (m.sum == DType::F32 && allowed == Precision::Tf32) t = {DType::F32, DType::F32};
-  const bool old = t.p == DType::F16;  // the others came with sm_80
+  const bool old = t.p == DType::F16 || m.sum == DType::I32;  // the others came with sm_80
   return gpu.async_copy || old ? t : TileTypes{};
 }
 

@@ -212,5 +212,93 @@ TEST(CudaContraction, FewRowsOfHalves) {
   EXPECT_NE(weights.find("load8("), std::string::npos) << weights;
 }
 
+// A factor of bytes and its zero point: a number, or an operand.
+struct Bytes {
+  DType type = DType::I8;
+  int zero = 0;
+  bool zero_is_operand = false;
+};
+
+// The same function of bytes: the first two operands are x - zero and w - zero in i32, and so is everything else.
+TestFunction of_bytes(const TestFunction& f, const Bytes& x, const Bytes& w) {
+  TestFunction r{{}, f.constant};
+  BufferMap to;
+  std::map<const BufferDef*, Expr> zeros;
+  for (size_t i = 0; i < f.fn.inputs.size(); i++) {
+    const Buffer& b = f.fn.inputs[i];
+    const Bytes& t = i == 0 ? x : w;
+    to[b.get()] = make_buffer(b->name, i < 2 ? t.type : DType::I32, b->shape);
+    r.fn.inputs.push_back(to[b.get()]);
+    if (i < 2 && t.zero != 0) zeros[b.get()] = cast(DType::I32, make_int(t.type, t.zero));
+  }
+  for (size_t i = 0; i < 2; i++) {
+    const Bytes& t = i == 0 ? x : w;
+    if (!t.zero_is_operand) continue;
+    const Buffer z = make_buffer(i == 0 ? "x_zero" : "w_zero", t.type, {});
+    zeros[f.fn.inputs[i].get()] = cast(DType::I32, load(z, {}));
+    r.fn.inputs.push_back(z);
+    r.constant.push_back(false);
+  }
+  std::function<Expr(const Expr&)> retyped = [&](const Expr& e) -> Expr {
+    if (e->dtype != DType::F32) return e;
+    if (const Load* l = as<Load>(e)) {
+      const Expr v = cast(DType::I32, load(to.at(l->buffer.get()), l->index));
+      return zeros.contains(l->buffer.get()) ? v - zeros.at(l->buffer.get()) : v;
+    }
+    if (const Select* k = as<Select>(e)) return select(k->condition, retyped(k->yes), retyped(k->no));
+    if (const Apply* k = as<Apply>(e)) {
+      Exprs args;
+      for (const Expr& a : k->args) args.push_back(retyped(a));
+      return apply(k->op, args);
+    }
+    return make_int(DType::I32, int64_t(*as_const_number(e)));
+  };
+  for (Stage s : f.fn.stages) {
+    for (Expr& e : s.values) e = retyped(e);
+    for (Expr& e : s.init) e = retyped(e);
+    to[s.outputs[0].get()] = make_buffer(s.outputs[0]->name, DType::I32, s.outputs[0]->shape);
+    s.outputs = {to[s.outputs[0].get()]};
+    r.fn.stages.push_back(s);
+  }
+  r.fn.outputs = {to.at(f.fn.outputs[0].get())};
+  return r;
+}
+
+TEST(CudaContraction, Bytes) {
+  const DType i8 = DType::I8, u8 = DType::U8;
+  const TestFunction conv = padded_convolution({.h = 6, .w = 7, .c = 16, .oc = 24, .pad = 1, .residual = true});
+  expect_tensor_cores(of_bytes(conv, {i8}, {i8}));
+  expect_tensor_cores(of_bytes(conv, {u8}, {i8}));
+  expect_tensor_cores(of_bytes(conv, {u8, 117}, {i8}));
+  expect_tensor_cores(of_bytes(conv, {i8, -5}, {u8}));
+  expect_tensor_cores(of_bytes(conv, {u8, 0, true}, {u8, 128}));
+  expect_tensor_cores(of_bytes(padded_convolution({.h = 7, .w = 5, .c = 19, .oc = 21, .pad = 1, .batch = 2}), {u8, 3}, {i8}));
+  expect_tensor_cores(of_bytes(padded_convolution({.h = 7, .w = 6, .c = 24, .oc = 18, .stride = 2, .groups = 3, .pad = 1}), {u8, 9}, {i8}));
+  expect_tensor_cores(of_bytes(padded_convolution({.h = 6, .w = 5, .c = 8, .oc = 21, .pad = 1, .channels_first = true}), {u8, 9}, {i8}));
+  for (const bool transposed : {false, true}) {
+    expect_tensor_cores(of_bytes(product(3, 17, 20, 9, transposed, true), {u8, 77}, {i8}));
+    expect_tensor_cores(of_bytes(product(2, 40, 24, 80, transposed, false), {i8}, {i8}));
+    expect_tensor_cores(of_bytes(product(1, 40, 24, 80, transposed, true), {u8, 0, true}, {i8}));
+  }
+  EXPECT_NE(expect_tiled(of_bytes(product(1, 20, 16, 3000, false, true), {u8, 7}, {i8}), "matmul").find("share a sum"), std::string::npos);
+}
+
+// Zero points that no byte can take: threads multiply.
+TEST(CudaContraction, BytesWithoutTensorCores) {
+  const DType i8 = DType::I8, u8 = DType::U8;
+  for (const bool constant : {false, true}) {
+    const std::string words = expect_tiled(of_bytes(product(2, 40, 24, 40, false, constant), {u8, 77}, {u8, 90}), "matmul");
+    EXPECT_EQ(words.find("on tensor cores"), std::string::npos) << words;
+  }
+  expect_tiled(of_bytes(product(2, 40, 24, 40, true, false), {u8, 77}, {i8}), "matmul");
+  expect_tiled(of_bytes(padded_convolution({.h = 6, .w = 5, .c = 8, .oc = 12, .pad = 1}), {u8, 4}, {u8, 0, true}), "matmul");
+}
+
+TEST(CudaContraction, FewRowsOfBytes) {
+  expect_tiled(of_bytes(product(1, 1, 1000, 300, false, true), {DType::U8, 77}, {DType::I8}), "matrix_vector");
+  expect_tiled(of_bytes(product(1, 5, 99, 130, true, true), {DType::U8, 0, true}, {DType::U8, 128}), "matrix_vector");
+  expect_tiled(of_bytes(product(3, 2, 48, 70, false, false), {DType::I8}, {DType::I8}), "matrix_vector");
+}
+
 }  // namespace
 }  // namespace tc

@@ -184,9 +184,13 @@ class MatrixVector {
 }  // namespace
 
 std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a) {
-  const auto m = match_cuda_contraction(a);
+  auto m = match_cuda_contraction(a);
   if (!m || a.options.strict_fp || m->rows() > kMaxRows || m->depth() < 32 || m->batches() > 65535 || m->p.packed)
     return {};
+  // Known weights take half the memory where --precision lets tensor cores round them.
+  const DType half = a.options.precision == Precision::F16 ? DType::F16 : DType::BF16;
+  const bool rounds = a.options.precision == Precision::F16 || a.options.precision == Precision::Bf16;
+  if (rounds && m->q.packed && m->q.type == DType::F32) m->q.type = half;
   const Widths w = widths(*m, a.gpu);
   if (!m->q.packed) {
     TileCopy q;

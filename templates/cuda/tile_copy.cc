@@ -95,6 +95,7 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
   const Read r = read_of(t.value);
   if (r.load != nullptr && bool(r.inside)) valid = both(valid, substitute(r.inside, at));
   const Expr from = r.load ? substitute(r.load->index[0], at) : Expr();
+  const Expr otherwise = r.otherwise ? substitute(r.otherwise, at) : Expr();
   Stmt s;
   if (!t.registers) {
     const Exprs scalars = valid ? Exprs{valid} : Exprs{};
@@ -104,10 +105,10 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
     const Var j = make_var("j");
     s = intrin("load" + to_text(wide), {{t.registers, {turn}}, {r.load->buffer, {from}}});
     if (valid)
-      s = if_then(valid, s, loop(j, wide, store(t.registers, {turn, j}, zero(t.registers->dtype)), ForKind::Unroll));
+      s = if_then(valid, s, loop(j, wide, store(t.registers, {turn, j}, otherwise ? otherwise : zero(t.registers->dtype)), ForKind::Unroll));
   } else {
     const Expr value = r.load ? load(r.load->buffer, {from}) : substitute(t.value, at);
-    s = store(t.registers, {turn}, valid ? select(valid, value, zero(value->dtype)) : value);
+    s = store(t.registers, {turn}, valid ? select(valid, value, otherwise ? otherwise : zero(value->dtype)) : value);
   }
   return p.wrap(d.wrap(k.wrap(s)));
 }
@@ -159,15 +160,21 @@ Stmt FlatPoint::wrap(Stmt body) const {
 }
 
 Read read_of(const Expr& e) {
-  if (const Load* l = as<Load>(e)) return {l, {}};
+  if (const Load* l = as<Load>(e)) return {l, {}, {}};
   const Cast* c = as<Cast>(e);
   const bool small = c && (is_narrow_float(c->value->dtype) || (is_int(c->value->dtype) && info(c->value->dtype).bytes < 4));
   const bool widens = small && (e->dtype == DType::F32 || (e->dtype == DType::I32 && is_int(c->value->dtype)));
-  if (widens) return read_of(c->value);
+  if (widens) {
+    const Read r = read_of(c->value);
+    return r.otherwise ? Read{} : r;
+  }
   const Select* s = as<Select>(e);
-  if (!s || !is_zero(s->no)) return {};
+  if (!s || (!is_zero(s->no) && !is_int(e->dtype))) return {};
   const Read r = read_of(s->yes);
-  return r.load && !r.inside ? Read{r.load, s->condition} : Read{};
+  if (!r.load || bool(r.inside)) return {};
+  const bool converted = r.load->buffer->dtype != e->dtype;
+  if (is_zero(s->no)) return {r.load, s->condition, {}};
+  return converted ? Read{} : Read{r.load, s->condition, s->no};
 }
 
 int64_t copy_width(const TileCopy& t) {
@@ -199,7 +206,7 @@ int64_t copy_width(const TileCopy& t) {
 bool through_registers(const TileCopy& t) {
   if (t.is_packed) return false;
   const Read r = read_of(t.value);
-  return !r.load || r.load->buffer->dtype != t.type || copy_width(t) * info(t.type).bytes < 4;
+  return !r.load || bool(r.otherwise) || r.load->buffer->dtype != t.type || copy_width(t) * info(t.type).bytes < 4;
 }
 
 Buffer registers_of(const TileCopy& t, const std::string& name) {
