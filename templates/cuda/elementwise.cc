@@ -20,7 +20,11 @@ bool is_row_of_a_gather(const Expr& index, const Var& inner, int64_t n) {
 
 // Elements of a thread: neighbours in the result and in every operand that moves along the innermost axis.
 int64_t vector_of(const Canonical& c, const CudaModel& gpu) {
-  const int64_t bytes = info(c.out->dtype).bytes, n = bytes > 0 ? 16 / bytes : 1;
+  int64_t bytes = info(c.out->dtype).bytes;  // of the widest element
+  for (const Load* l : loads_of(c.epilogue))
+    if (!c.axes.empty() && l->index.size() == 1 && uses_var(l->index[0], c.axes.back().var))
+      bytes = std::max<int64_t>(bytes, info(l->buffer->dtype).bytes);
+  const int64_t n = bytes > 0 ? 16 / bytes : 1;
   if (n < 2 || c.axes.empty() || c.axes.back().extent.value % n != 0) return 1;
   if (points(c.axes) < n * kThreadsToFill * gpu.multiprocessors) return 1;
   const std::vector<Var> vars = vars_of(c.axes);
@@ -35,7 +39,7 @@ int64_t vector_of(const Canonical& c, const CudaModel& gpu) {
   if (!aligned(c.out_index, false)) return 1;
   for (const Load* l : loads_of(c.epilogue)) {
     if (l->index.size() == 1 && !uses_var(l->index[0], vars.back())) continue;  // one element for all
-    if (l->index.size() != 1 || info(l->buffer->dtype).bytes != bytes || !aligned(l->index[0], true)) return 1;
+    if (l->index.size() != 1 || info(l->buffer->dtype).bytes == 0 || !aligned(l->index[0], true)) return 1;
   }
   return n;
 }

@@ -27,6 +27,22 @@ TEST(CudaElementwise, FourAThreadWhereTheyAreAligned) {
   expect_equal(scaled_sum(1, 1), "elementwise");
 }
 
+TEST(CudaElementwise, EightHalvesAThread) {
+  EXPECT_EQ(expect_equal(of_halves(scaled_sum(2000, 64)), "elementwise"), "8 elements a thread, 16 bytes an access");
+  // Operands of both widths: those of four bytes say how many.
+  TestFunction f = of_halves(scaled_sum(1000, 64));
+  const Buffer r = f.fn.inputs[1], wide = make_buffer("r", DType::F32, r->shape);
+  for (Stage& s : f.fn.stages)
+    for (Expr& e : s.values)
+      e = rewrite(e, [&](const Expr& x) -> Expr {
+        const Cast* c = as<Cast>(x);
+        const Load* l = c ? as<Load>(c->value) : nullptr;
+        return l && l->buffer == r ? load(wide, l->index) : Expr();
+      });
+  f.fn.inputs[1] = wide;
+  EXPECT_EQ(expect_equal(f, "elementwise"), "4 elements a thread, 16 bytes an access");
+}
+
 TestFunction transpose(const Dims& x_dims, const std::vector<size_t>& order, bool add) {
   FunctionBuilder b;
   Dims d;

@@ -1,5 +1,5 @@
 // Windows over images with channels last: pooling, depthwise convolutions. A thread has four neighbouring channels of a
-// pixel and reads them 16 bytes at a time.
+// pixel, eight of halves, and reads them up to 16 bytes at a time.
 //
 //   acc[0..3] = init
 //   for the points of the window:
@@ -16,7 +16,6 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kVector = 4;
 constexpr int64_t kUnrolled = 9;                  // points of a window that are written out
 constexpr int64_t kLargest = 256;                 // windows beyond are reductions of an image, and so are
 constexpr int64_t kLong = 16, kFewThreads = 512;  // long ones with few results
@@ -25,18 +24,32 @@ class Window {
  public:
   Window(const Canonical& c, const CudaArgs& a) : c_(c), a_(a) {}
 
-  // Channels are innermost, four of them always together.
-  bool fits() const {
+  // Channels are innermost, four or eight of them always together.
+  bool fits() {
+    for (const int64_t n : {8, 4}) {
+      vector_ = n;
+      if (fits_vector()) return true;
+    }
+    return false;
+  }
+  std::string words() const {
+    return std::string(vector_ == 8 ? "eight" : "four") + " channels a thread, " + to_text(vector_ * bytes_) + " bytes a read";
+  }
+
+  bool fits_vector() {
     if (c_.axes.empty() || c_.raxes.empty() || points(c_.axes) == 0) return false;
     const int64_t n = points(c_.raxes);
-    if (n < 2 || n > kLargest || c_.axes.back().extent.value % kVector != 0) return false;
-    if (n >= kLong && points(c_.axes) / kVector < kFewThreads) return false;
-    if (info(c_.out->dtype).bytes != 4 || info(c_.reduced->dtype).bytes != 4 || !is_aligned(c_.out_index)) return false;
+    if (n < 2 || n > kLargest || c_.axes.back().extent.value % vector_ != 0) return false;
+    if (n >= kLong && points(c_.axes) / vector_ < kFewThreads) return false;
+    if (!is_number(c_.out->dtype) || !is_number(c_.reduced->dtype) || !is_aligned(c_.out_index)) return false;
     if (uses_as_value(c_.value, c_.axes.back().var)) return false;
     bool walks = false;
     for (const Load* l : loads_of(c_.value)) {
-      if (info(l->buffer->dtype).bytes != 4 || l->index.size() != 1) return false;
-      walks = walks || is_aligned(l->index[0]);
+      const DType t = l->buffer->dtype;
+      if (!is_number(t) || info(t).bytes * vector_ > 16 || l->index.size() != 1) return false;
+      if (!is_aligned(l->index[0])) continue;
+      walks = true;
+      bytes_ = info(t).bytes;
     }
     return walks;
   }
@@ -45,14 +58,14 @@ class Window {
     pack_weights(s);
     const Axis inner = c_.axes.back();
     const Var j = make_var("j"), channel = make_var(inner.var->name);
-    first_ = {{inner.var.get(), Expr(channel) * Expr(kVector)}};
-    each_ = {{inner.var.get(), Expr(channel) * Expr(kVector) + Expr(j)}};
+    first_ = {{inner.var.get(), Expr(channel) * Expr(vector_)}};
+    each_ = {{inner.var.get(), Expr(channel) * Expr(vector_) + Expr(j)}};
     const std::string word = c_.combine == Op::Add   ? "sum"
                              : c_.combine == Op::Max ? "max"
                              : c_.combine == Op::Min ? "min"
                                                      : "acc";
-    const Buffer acc = make_buffer(word, c_.reduced->dtype, {Dim(kVector)}, Scope::Register);
-    auto neighbours = [&](const Stmt& body, ForKind kind) { return loop(j, kVector, body, kind); };
+    const Buffer acc = make_buffer(word, c_.reduced->dtype, {Dim(vector_)}, Scope::Register);
+    auto neighbours = [&](const Stmt& body, ForKind kind) { return loop(j, vector_, body, kind); };
     std::vector<Read> reads;
     const Expr value = substitute(gather(c_.value, reads, Expr(j)), each_);
     Stmt join = neighbours(store(acc, {j}, value, c_.combine), ForKind::Unroll);
@@ -70,14 +83,17 @@ class Window {
     const Stmt body = alloc(acc, seq({neighbours(store(acc, {j}, substitute(c_.init, each_)), ForKind::Unroll), join,
                                       neighbours(out, ForKind::Vector)}));
     std::vector<Axis> axes = c_.axes;
-    axes.back() = {channel, Dim(inner.extent.value / kVector)};
+    axes.back() = {channel, Dim(inner.extent.value / vector_)};
     return thread_per_point(axes, body);
   }
 
   const Canonical& canonical() const { return c_; }
 
  private:
-  // An array of four, filled where `inside` holds.
+  // Four bytes, or halves.
+  static bool is_number(DType t) { return info(t).bytes == 4 || t == DType::F16 || t == DType::BF16; }
+
+  // An array of neighbours, filled where `inside` holds.
   struct Read {
     Buffer to, from;
     Expr index, inside, otherwise;
@@ -90,9 +106,9 @@ class Window {
   }
   bool is_aligned(const Expr& index) const {
     const auto o = offset_of(index, vars());
-    if (!o || o->of(c_.axes.back().var) != 1 || o->constant % kVector != 0) return false;
+    if (!o || o->of(c_.axes.back().var) != 1 || o->constant % vector_ != 0) return false;
     for (const Var& v : vars())
-      if (v != c_.axes.back().var && o->of(v) % kVector != 0) return false;
+      if (v != c_.axes.back().var && o->of(v) % vector_ != 0) return false;
     return true;
   }
 
@@ -101,7 +117,7 @@ class Window {
     const Apply *k = as<Apply>(c_.value), *shaped = as<Apply>(c_.shaped_value);
     if (!k || k->op != Op::Mul || !shaped || shaped->op != Op::Mul) return;
     for (size_t i = 0; i < 2; i++) {
-      const Load* l = as<Load>(k->args[i]);
+      const Load* l = widened(k->args[i]);
       if (!l || is_aligned(l->index[0]) || !is_constant(k->args[i], c_, a_.constant_input)) continue;
       bool moves = false;
       for (size_t d = 0; d + 1 < c_.axes.size(); d++) moves = moves || uses_var(k->args[i], c_.axes[d].var);
@@ -114,21 +130,34 @@ class Window {
         words += (x.var == axes[0].var ? "" : ", ") + x.var->name;
         index = index * Expr(x.extent) + Expr(x.var);
       }
-      const Expr packed = load(add_packed(s, c_, axes, shaped->args[i], words), {index});
+      const DType t = l->buffer->dtype;
+      const Expr packed = cast(k->args[i]->dtype, load(add_packed(s, c_, axes, cast(t, shaped->args[i]), words), {index}));
       c_.value = i == 0 ? packed * k->args[1] : k->args[0] * packed;
       return;
     }
   }
 
+  // A read, possibly of halves that are computed in single precision.
+  static const Load* widened(const Expr& e) {
+    const Cast* c = as<Cast>(e);
+    const Load* l = as<Load>(c ? c->value : e);
+    return l && (!c || (is_narrow_float(l->buffer->dtype) && e->dtype == DType::F32)) ? l : nullptr;
+  }
+
   Expr gather(const Expr& e, std::vector<Read>& reads, const Expr& j) const {
     const Select* s = as<Select>(e);
-    const Load* l = as<Load>(s ? s->yes : e);
+    const Load* l = widened(s ? s->yes : e);
     const bool same = !s || (!uses_var(s->condition, c_.axes.back().var) && as_const_number(s->no));
     if (l && same && is_aligned(l->index[0])) {
-      const Buffer v = make_buffer(l->buffer->name + "_v", l->buffer->dtype, {Dim(kVector)}, Scope::Register);
-      reads.push_back({v, l->buffer, l->index[0], s ? s->condition : Expr(), s ? s->no : Expr()});
-      return load(v, {j});
+      const DType t = l->buffer->dtype;
+      const Buffer v = make_buffer(l->buffer->name + "_v", t, {Dim(vector_)}, Scope::Register);
+      const Expr otherwise = s ? make_const(t, *as_const_number(s->no)) : Expr();
+      if (!s || *as_const_number(otherwise) == *as_const_number(s->no)) {
+        reads.push_back({v, l->buffer, l->index[0], s ? s->condition : Expr(), otherwise});
+        return cast(e->dtype, load(v, {j}));
+      }
     }
+    if (const Cast* c = as<Cast>(e)) return cast(e->dtype, gather(c->value, reads, j));
     const Apply* k = as<Apply>(e);
     if (!k || k->op == Op::And || k->op == Op::Or || k->op == Op::Index) return e;
     Exprs args;
@@ -136,13 +165,14 @@ class Window {
     return apply(k->op, std::move(args));
   }
   Stmt read(const Read& r, const Var& j) const {
-    const Stmt load4 = intrin("load4", {{r.to, {}}, {r.from, {substitute(r.index, first_)}}});
-    if (!r.inside) return load4;
-    return seq({loop(j, kVector, store(r.to, {j}, r.otherwise), ForKind::Unroll), if_then(r.inside, load4)});
+    const Stmt all = intrin("load" + to_text(vector_), {{r.to, {}}, {r.from, {substitute(r.index, first_)}}});
+    if (!r.inside) return all;
+    return seq({loop(j, vector_, store(r.to, {j}, r.otherwise), ForKind::Unroll), if_then(r.inside, all)});
   }
 
   Canonical c_;
   const CudaArgs& a_;
+  int64_t vector_ = 4, bytes_ = 4;
   VarMap first_, each_;
 };
 
@@ -156,7 +186,7 @@ std::optional<Scheduled> cuda_window(const CudaArgs& a) {
   s.body = seq({border_launch(*a.canonical), w.build(s)});
   bind_operands(s, w.canonical());
   s.family = "window";
-  s.words = "four channels a thread, 16 bytes a read";
+  s.words = w.words();
   return s;
 }
 

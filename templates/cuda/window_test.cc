@@ -42,6 +42,13 @@ TEST(CudaWindow, Pools) {
       expect_equal(window(op, s, false), "window");
 }
 
+TEST(CudaWindow, Halves) {
+  for (const DType t : {DType::F16, DType::BF16}) {
+    EXPECT_EQ(expect_equal(of_halves(window(Op::Add, {9, 11, 16, 3, 1, 1}, true), t), "window"), "eight channels a thread, 16 bytes a read");
+    EXPECT_EQ(expect_equal(of_halves(window(Op::Max, {9, 11, 12, 3, 2, 1}, false), t), "window"), "four channels a thread, 8 bytes a read");
+  }
+}
+
 TEST(CudaWindow, OtherNumbersOfChannelsAreReadOneByOne) {
   expect_equal(window(Op::Max, {9, 9, 6, 3, 2, 1}, false), "per_result");
 }
