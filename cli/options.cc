@@ -133,13 +133,14 @@ void set_fp(CommandLine& c, const std::string& v) {
 
 void set_precision(CommandLine& c, const std::string& v) {
   constexpr std::pair<std::string_view, Precision> kNames[] = {
-      {"fp32", Precision::F32}, {"tf32", Precision::Tf32}, {"fp16", Precision::F16}, {"bf16", Precision::Bf16}};
+      {"fp32", Precision::F32}, {"tf32", Precision::Tf32}, {"fp16", Precision::F16}, {"bf16", Precision::Bf16},
+      {"int8", Precision::Int8}};
   for (const auto& [name, precision] : kNames) {
     if (v != name) continue;
     c.request.options.precision = precision;
     return;
   }
-  usage("--precision is fp32, tf32, fp16 or bf16, not '" + printable(v) + "'");
+  usage("--precision is fp32, tf32, fp16, bf16 or int8, not '" + printable(v) + "'");
 }
 
 void set_name(CommandLine& c, const std::string& v) {
@@ -183,7 +184,7 @@ const std::vector<Option>& options() {
       {"--arch", "NAME", "CUDA: schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", set_arch},
       {"--jit", "", "CUDA: NVRTC compiles the kernels when an instance is made",
        [](CommandLine& c, const std::string&) { c.jit = true; }},
-      {"--precision", "P", "CUDA: what tensor cores multiply: fp32 (default: nothing), tf32, fp16 or bf16", set_precision},
+      {"--precision", "P", "CUDA: what tensor cores multiply: fp32 (default: halves and bytes only), tf32, fp16, bf16 or int8", set_precision},
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", set_name},
       {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", set_dim},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", set_shape},

@@ -9,7 +9,7 @@ Tolerance tolerance_of(const Graph& g, Precision p) {
     (v->type.dtype == DType::F16 ? f16 : coarser) = true;
   }
   // What tensor cores multiply is cut once for each product, values that are stored once for each operator.
-  if (p == Precision::Bf16) return {"5e-2", "3e-1"};
+  if (p == Precision::Bf16 || p == Precision::Int8) return {"5e-2", "3e-1"};  // int8: a step of QuantizeLinear
   if (coarser) return {"8e-2", "8e-2"};
   if (p == Precision::Tf32 || p == Precision::F16) return {"1e-2", "5e-2"};
   if (f16) return {"1e-2", "1e-2"};

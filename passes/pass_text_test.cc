@@ -12,7 +12,7 @@
 // The model is in ONNX's text syntax; without a header it is of the newest operator set. `run` lists passes: the last
 // one is NAME, those before it prepare. "becomes" asserts that it changes the graph into the text below, "stays" that
 // it leaves the graph, which the text shows, as it is. Lines "with:" set options: strict_fp, fold_limit BYTES,
-// cuda (the target),
+// cuda (the target), precision fp16|bf16|int8,
 // tolerance T (results before and after the pass may differ by that; otherwise they have the same bits) and not_run
 // (the interpreter cannot run it). Lines before the first case, and those with # before `run`, are comments.
 //
@@ -42,6 +42,7 @@ struct Case {
   bool becomes = true;
   size_t first = 0, last = 0;  // lines of the expected text: [first, last)
   bool strict_fp = false, cuda = false, runs = true;
+  Precision precision = Precision::F32;
   int64_t fold_limit = Options().fold_limit_bytes;
   double tolerance = 0;
   std::string problem;  // the file is wrong
@@ -71,6 +72,8 @@ void set_option(Case& c, const std::string& text) {
     c.strict_fp = true;
   else if (w.size() == 1 && w[0] == "cuda")
     c.cuda = true;
+  else if (w.size() == 2 && w[0] == "precision" && (w[1] == "fp16" || w[1] == "bf16" || w[1] == "int8"))
+    c.precision = w[1] == "fp16" ? Precision::F16 : w[1] == "bf16" ? Precision::Bf16 : Precision::Int8;
   else if (w.size() == 1 && w[0] == "not_run")
     c.runs = false;
   else if (!w.empty() &&
@@ -168,6 +171,7 @@ TEST_P(PassText, Case) {
   PassContext cx;
   cx.diagnostics = &problems;
   cx.options.strict_fp = c.strict_fp;
+  cx.options.precision = c.precision;
   if (c.cuda) cx.target.kind = Target::Kind::Cuda;
   cx.options.fold_limit_bytes = c.fold_limit;
   for (size_t k = 0; k + 1 < c.run.size(); ++k) run_pass(c.run[k], g, cx);

@@ -24,5 +24,7 @@ void compose_moves(Graph& g, PassContext& cx);
 void sink_reshape(Graph& g, PassContext& cx);
 void fuse_ops(Graph& g, PassContext& cx);
 void form_regions(Graph& g, PassContext& cx);
+void to_mixed_precision(Graph& g, PassContext& cx);
+void realize_quantization(Graph& g, PassContext& cx);
 
 }  // namespace tc
