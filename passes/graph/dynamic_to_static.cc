@@ -69,7 +69,9 @@ class Sweep {
     if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
     if (expand(g, n)) return;
     infer_types(g, *n);
-    if (n->regions.empty()) fold_node(g, n, kSmallBytes);
+    // realize_quantization wants weights as they are.
+    const bool quantised = cx_.options.precision == Precision::Int8 && n->is("DequantizeLinear");
+    if (n->regions.empty() && !quantised) fold_node(g, n, kSmallBytes);
   }
 
   /// Rewrites a node whose operator's row says how; the nodes that it becomes have types.
