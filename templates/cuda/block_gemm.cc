@@ -33,7 +33,9 @@ Stmt BlockGemm::build(Scheduled& s) {
   Buffer sums;
   Stmt result = plan_.splits > 1 ? store_partial() : store_result();
   if (plan_.members > 1) {
-    sums = make_buffer("sums", m_.sum, {Dim(plan_.members - 1), Dim(t_.rows * t_.columns)}, Scope::Shared);
+    Shape shape = places();
+    shape.insert(shape.begin(), Dim(plan_.members - 1));
+    sums = make_buffer("sums", m_.sum, shape, Scope::Shared);
     result = join_members(sums, result);
   }
   Stmt code = alloc(acc_, seq({clear(), sum(p, q), result}));
@@ -105,12 +107,14 @@ Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
 
 // The first group of threads adds up what all of them have, in order.
 Stmt BlockGemm::join_members(const Buffer& sums, const Stmt& result) const {
-  const Stmt give = over_sums([&](const Exprs& at, const Expr& place) {
-    return store(sums, {Expr(member_) - Expr(1), place}, load(acc_, at));
+  const Stmt give = over_sums([&](const Exprs& at, Exprs place) {
+    place.insert(place.begin(), Expr(member_) - Expr(1));
+    return store(sums, place, load(acc_, at));
   });
   const Var other = make_var("other");
-  const Stmt take = loop(other, plan_.members - 1, over_sums([&](const Exprs& at, const Expr& place) {
-                           return store(acc_, at, load(sums, {Expr(other), place}), Op::Add);
+  const Stmt take = loop(other, plan_.members - 1, over_sums([&](const Exprs& at, Exprs place) {
+                           place.insert(place.begin(), Expr(other));
+                           return store(acc_, at, load(sums, place), Op::Add);
                          }));
   return seq({comment("the first group of threads adds up what the others have",
                       if_then(Expr(member_) > Expr(0), give)),

@@ -29,7 +29,7 @@ class BlockGemm {
   using RunBody = std::function<Stmt(const Run& run)>;
 
   /// `body` for every accumulator of a thread: its index, and a place that is its own among all of the block.
-  using SumBody = std::function<Stmt(const Exprs& at, const Expr& place)>;
+  using SumBody = std::function<Stmt(const Exprs& at, const Exprs& place)>;
 
   /// How a tile lies in shared memory: sets shared and k_inner of `c`, which is complete otherwise.
   virtual void place_tile(TileCopy& c, const std::string& name) const = 0;
@@ -42,6 +42,8 @@ class BlockGemm {
   /// `body` for all runs of a thread; rows that are none are left out.
   virtual Stmt over_runs(const RunBody& body) const = 0;
   virtual Stmt over_sums(const SumBody& body) const = 0;
+  /// Of an array that has all these places.
+  virtual Shape places() const { return {Dim(t_.rows * t_.columns)}; }
 
   Stmt if_row(const FlatPoint& row, const Stmt& s) const;
 

@@ -64,9 +64,10 @@ class SimtGemm final : public BlockGemm {
 
   Stmt over_sums(const SumBody& body) const override {
     return over_acc([&](const Expr& i, const Expr& j) {
-      return body({i, j}, (i * Expr(t_.tn) + j) * Expr(t_.threads()) + Expr(thread_));
+      return body({i, j}, {i * Expr(t_.tn) + j, Expr(thread_)});
     });
   }
+  Shape places() const override { return {Dim(t_.tm * t_.tn), Dim(t_.threads())}; }
 
   Stmt over_runs(const RunBody& body) const override {
     const Var i = make_var("i"), h = make_var("h");

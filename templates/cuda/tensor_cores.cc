@@ -92,7 +92,7 @@ class TensorCoreGemm final : public BlockGemm {
     const Expr warp = floor_div(Expr(thread_), kLanes), column = Expr(pair) * Expr(2) + Expr(e);
     const Expr piece = (warp * Expr(down_) + Expr(i)) * Expr(across_) + Expr(j);
     const Expr place = piece * Expr(kPieceElements) + Expr(r) * Expr(kTileColumns) + column;
-    Stmt s = loop(e, 2, body({i, j, r, column}, place), ForKind::Unroll);
+    Stmt s = loop(e, 2, body({i, j, r, column}, {place}), ForKind::Unroll);
     s = loop(j, across_, loop(pair, kTileColumns / 2, s, ForKind::Fragment), ForKind::Unroll);
     return loop(i, down_, loop(r, kTileRows, s, ForKind::Fragment), ForKind::Unroll);
   }
