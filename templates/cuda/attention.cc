@@ -104,9 +104,10 @@ class SimtAttention final : public AttentionLoops {
 
 std::string describe(const CudaAttentionPlan& p) {
   auto part = [&](int64_t n) { return p.warp ? "16 x " + to_text(n) : to_text(p.tm) + " x " + to_text(n / p.tx); };
-  std::string s = to_text(p.rows) + (p.rows == 1 ? " row" : " rows") + " a block, " + to_text(p.keys) +
-                  " keys at a time, under a running maximum and sum; " + part(p.keys) + " scores and " + part(p.width) +
-                  " results in registers of a " + (p.warp ? "warp, on tensor cores" : "thread");
+  std::string s =
+      to_text(p.rows) + (p.rows == 1 ? " row" : " rows") + " a block; one pass over the keys, " + to_text(p.keys) +
+      " at a time, under the largest score so far: where that grows, earlier sums are rescaled; " + part(p.keys) +
+      " scores and " + part(p.width) + " results in registers of a " + (p.warp ? "warp, on tensor cores" : "thread");
   if (p.splits > 1) s += "; " + to_text(p.splits) + " blocks share the keys";
   return s;
 }
