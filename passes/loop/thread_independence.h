@@ -18,9 +18,10 @@ struct ThreadAccess {
 };
 
 struct ThreadNest {
-  std::vector<Var> threads;         // of extents > 1
-  Ranges ranges;                    // of loops and threads
-  std::set<const VarDef*> varying;  // not the same for all threads; looked up only
+  std::vector<Var> threads;             // of extents > 1
+  Ranges ranges;                        // of loops and threads
+  std::set<const VarDef*> varying;      // not the same for all threads; looked up only
+  std::set<const BufferDef*> changing;  // memory that is stored to; looked up only
 };
 
 /// True if it is proved that the accesses touch one cell only where one thread makes both. Variables with the same

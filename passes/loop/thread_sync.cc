@@ -52,9 +52,19 @@ BufferSet changing_in(const Stmt& s) {
   return both;
 }
 
+BufferSet stored_in(const Stmt& s) {
+  BufferSet stored;
+  walk(s, [&](const Stmt& x) {
+    if (const Store* k = as<Store>(x)) stored.insert(k->buffer.get());
+    if (const Intrin* k = as<Intrin>(x); k && !k->buffers.empty()) stored.insert(k->buffers[0].get());
+    return true;
+  });
+  return stored;
+}
+
 class Synchronizer {
  public:
-  explicit Synchronizer(const Stmt& nest) : changing_(changing_in(nest)) {}
+  explicit Synchronizer(const Stmt& nest) : changing_(changing_in(nest)) { nest_.changing = stored_in(nest); }
 
   // Block loops, shared memory and thread loops; then the code of a thread.
   Stmt nest(const Stmt& s) {

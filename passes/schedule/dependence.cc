@@ -1,18 +1,13 @@
-// The proof that iterations do not meet: the difference of two index expressions is
-//   sum(c_k * d_k) + slack,    d_k the difference of a term that both have, slack an interval for the rest.
-// Sorted by |c_k|, every term with |c_k| > sum of the later |c_j| * max|d_j| + |slack| must have d_k = 0 where the sum
-// is 0: the digits of a number in mixed radix. A loop whose variable follows from such terms (itself, or x / n and x %
-// n) touches a cell in one iteration only.
+// See meeting.cc for the proof that iterations do not meet.
 #include "passes/schedule/dependence.h"
 
-#include <algorithm>
 #include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/print.h"
-#include "ir/loop/simplifier.h"
 #include "ir/loop/visit.h"
+#include "passes/schedule/meeting.h"
 #include "passes/schedule/nest.h"
 
 namespace tc {
@@ -102,149 +97,6 @@ class Collector {
   Ranges ranges_;
   VarMap lets_;
   std::set<const BufferDef*> local_;  // looked up only
-};
-
-using Wide = __int128;
-
-// Of what is not bounded: more than any sum of offsets.
-Wide width(const Range& r) { return bounded(r) ? Wide(r.max) - r.min : Wide(1) << 100; }
-Wide magnitude(int64_t v) { return v < 0 ? -Wide(v) : Wide(v); }
-
-// Two instances of a nest: which terms have the same value in both when the accesses meet.
-class Meeting {
- public:
-  Meeting(const Access& a, const Access& b, const std::set<const VarDef*>& varies,
-          const std::set<const BufferDef*>& written)
-      : a_(a), b_(b), varies_(varies), written_(written) {
-    const size_t rank = a.index.size();
-    for (size_t d = 0; d < rank; d++) equate(a.index[d], b.index[d]);
-    if (rank < 2 || !is_static(a.buffer->shape)) return;
-    // Row-major offsets of the last dimensions together: the parts of a divided index meet again.
-    Expr x = a.index[rank - 1], y = b.index[rank - 1];
-    int64_t stride = 1;
-    for (size_t d = rank - 1; d-- > 0;) {
-      if (__builtin_mul_overflow(stride, a.buffer->shape[d + 1].value, &stride)) return;
-      x = a.index[d] * Expr(stride) + x, y = b.index[d] * Expr(stride) + y;
-      equate(x, y);
-    }
-  }
-
-  bool impossible() const { return impossible_; }
-  bool forces(const Var& v) {
-    const auto here = a_.ranges.find(v.get()), there = b_.ranges.find(v.get());
-    if (here != a_.ranges.end() && there != b_.ranges.end() && width(join(here->second, there->second)) == 0)
-      return true;
-    close();
-    return has(Expr(v));
-  }
-
- private:
-  struct Term {
-    Expr atom;
-    int64_t coefficient;
-    Wide width;
-  };
-
-  // Same value in both instances, whatever they are.
-  bool is_fixed(const Expr& e) const {
-    bool fixed = true;
-    walk(e, [&](const Expr& x) {
-      if (const VarRef* r = as<VarRef>(x)) fixed = fixed && varies_.count(r->var.get()) == 0;
-      if (const Load* l = as<Load>(x)) fixed = fixed && written_.count(l->buffer.get()) == 0;
-      return fixed;
-    });
-    return fixed;
-  }
-  static bool has_load(const Expr& e) {
-    bool found = false;
-    walk(e, [&](const Expr& x) {
-      found = found || bool(as<Load>(x));
-      return !found;
-    });
-    return found;
-  }
-
-  void equate(const Expr& x, const Expr& y) {
-    if (x->vector || y->vector) return;
-    const Linear l = linear_form(simplify(x, a_.ranges));
-    Linear r = linear_form(simplify(y, b_.ranges));
-    std::vector<Term> terms;
-    Range slack{0, 0};
-    if (__builtin_sub_overflow(l.constant, r.constant, &slack.min)) return;
-    slack.max = slack.min;
-    for (const Linear::Term& t : l.terms) {
-      const auto other = std::find_if(r.terms.begin(), r.terms.end(), [&](const Linear::Term& o) {
-        return o.coefficient == t.coefficient && same_atom(o.atom, t.atom);
-      });
-      const Range here = interval(t.atom, a_.ranges);
-      if (other == r.terms.end()) {
-        slack = slack + here * Range{t.coefficient, t.coefficient};
-        continue;
-      }
-      const Range there = interval(other->atom, b_.ranges);
-      r.terms.erase(other);
-      if (!is_fixed(t.atom)) terms.push_back({t.atom, t.coefficient, width(join(here, there))});
-    }
-    for (const Linear::Term& t : r.terms)
-      slack = slack + interval(t.atom, b_.ranges) * Range{t.coefficient, t.coefficient} * Range{-1, -1};
-    if (bounded(slack)) force(terms, slack);
-  }
-
-  // How far the term may move the sum; what is not bounded counts as infinite.
-  static Wide reach(const Term& t) {
-    return t.width > (Wide(1) << 50) ? kInfinite : t.width * magnitude(t.coefficient);
-  }
-
-  void force(std::vector<Term>& terms, const Range& slack) {
-    std::stable_sort(terms.begin(), terms.end(),
-                     [](const Term& p, const Term& q) { return magnitude(p.coefficient) > magnitude(q.coefficient); });
-    Wide all = 0;
-    for (const Term& t : terms) all = std::min(kInfinite, all + reach(t));
-    if (Wide(slack.min) > all || Wide(slack.max) < -all) impossible_ = true;
-    const Wide off = std::max(magnitude(slack.min), magnitude(slack.max));
-    for (size_t k = 0; k < terms.size(); k++) {
-      Wide rest = off;
-      for (size_t j = k + 1; j < terms.size(); j++) rest = std::min(kInfinite, rest + reach(terms[j]));
-      if (magnitude(terms[k].coefficient) <= rest) return;
-      if (!has_load(terms[k].atom)) learn(terms[k].atom);
-    }
-  }
-
-  bool has(const Expr& atom) const {
-    return std::any_of(known_.begin(), known_.end(), [&](const Expr& e) { return same_atom(e, atom); });
-  }
-  void learn(const Expr& atom) {
-    if (!has(atom)) known_.push_back(atom);
-  }
-
-  // x / n and x % n together are x.
-  void close() {
-    for (size_t sweep = 0; sweep <= known_.size(); sweep++)  // known_ grows on the way
-      for (size_t j = 0; j < known_.size(); j++) {
-        const Expr atom = known_[j];
-        const Apply* low = as<Apply>(atom);
-        const auto n = low && low->op == Op::FloorMod ? as_const_int(low->args[1]) : std::nullopt;
-        if (!n || *n <= 0) continue;
-        const Linear x = linear_form(low->args[0]);
-        if (!is_known(floor_div_linear(x, *n, a_.ranges))) continue;
-        if (x.single())
-          learn(x.single());
-        else
-          equate(low->args[0], low->args[0]);
-      }
-  }
-
-  bool is_known(const Linear& l) const {
-    return std::all_of(l.terms.begin(), l.terms.end(),
-                       [&](const Linear::Term& t) { return has(t.atom) || (is_fixed(t.atom) && !has_load(t.atom)); });
-  }
-
-  static constexpr Wide kInfinite = Wide(1) << 120;
-  const Access &a_, &b_;
-  const std::set<const VarDef*>& varies_;
-  const std::set<const BufferDef*>& written_;
-  Exprs known_;
-  bool impossible_ = false;
 };
 
 std::string words(const Access& a) {

@@ -2,10 +2,10 @@
 // through the steps with a barrier after every stage; loops that no formula says run in a single thread, unless their
 // turns are independent: then these have a thread each, which goes through the other loops in order.
 #include <algorithm>
-#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/schedule/dependence.h"
 #include "templates/cuda/template.h"
 
 namespace tc {
@@ -84,38 +84,6 @@ struct ScanParts {
   }
 };
 
-// May the turns of this loop run at the same time? Every buffer that is stored, but those that a turn allocates, is
-// accessed at one place of its index by the loop's variable itself.
-bool has_independent_turns(const For& f) {
-  std::set<const BufferDef*> local, stored;  // looked up only
-  std::map<const BufferDef*, std::vector<const Exprs*>> accesses;
-  walk(
-      f.body,
-      [&](const Stmt& s) {
-        if (const Alloc* a = as<Alloc>(s)) local.insert(a->buffer.get());
-        if (const Store* k = as<Store>(s)) {
-          stored.insert(k->buffer.get());
-          accesses[k->buffer.get()].push_back(&k->index);
-        }
-        return true;
-      },
-      [&](const Expr& e) {
-        if (const Load* l = as<Load>(e)) accesses[l->buffer.get()].push_back(&l->index);
-        return true;
-      });
-  for (const auto& [buffer, list] : accesses) {
-    if (local.count(buffer) != 0 || stored.count(buffer) == 0) continue;
-    bool separate = false;
-    for (size_t k = 0; k < buffer->shape.size() && !separate; k++)
-      separate = std::all_of(list.begin(), list.end(), [&](const Exprs* index) {
-        const VarRef* v = k < index->size() ? as<VarRef>((*index)[k]) : nullptr;
-        return v && v->var == f.var;
-      });
-    if (!separate) return false;
-  }
-  return true;
-}
-
 constexpr int64_t kLocalBytes = 1024;  // of a thread's own arrays
 
 bool fits_a_thread(const Stmt& s) {
@@ -167,7 +135,7 @@ Stmt launches(const Stmt& s) {
   while (const For* f = as<For>(body)) {
     const auto extent = as_const_int(f->extent);
     if (!extent || !is_const(f->begin, 0) || f->kind == ForKind::Vector) break;
-    if (has_independent_turns(*f))
+    if (conflicts(s, f->var, {}).empty())
       axes.push_back({f->var, Dim(*extent)});
     else
       serial.push_back(f);
