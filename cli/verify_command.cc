@@ -134,7 +134,7 @@ ExitCode verify_command(const CommandLine& c) {
     Graph plain = import_model(c.model, c.request.import, problems);
     PassContext cx;
     dynamic_to_static(plain, cx);  // the interpreter runs static shapes
-    const std::vector<Constant> outputs = evaluate(plain, inputs);
+    const std::vector<Constant> outputs = in_actual_sizes(plain, evaluate(plain, inputs));
     for (size_t k = 0; k < outputs.size(); k++) save_npy(io + "/output_" + to_text(int64_t(k)) + ".npy", *outputs[k]);
   }
   print_out(std::string("against ") + (ort ? "ONNX Runtime" : "the interpreter") + ", seed " +

@@ -9,6 +9,18 @@ std::string brackets(const Dims& dims) {
   return s.empty() ? "scalar" : s;
 }
 
+// "[*count <= 20][3]" where the size depends on data.
+std::string io_shape(const IoTensor& t, const std::vector<std::string>& names) {
+  if (t.is_count) return "a size, see above";
+  if (t.counted_axis < 0) return brackets(t.dims);
+  std::string s;
+  for (size_t d = 0; d < t.dims.size(); d++) {
+    if (int(d) == t.counted_axis) s += "[*" + names[size_t(t.count)] + " <= " + to_text(t.dims[d]) + "]";
+    else s += "[" + to_text(t.dims[d]) + "]";
+  }
+  return s;
+}
+
 std::string guard_open(const std::string& macro) { return "#ifndef " + macro + "\n#define " + macro + "\n"; }
 constexpr std::string_view kExternOpen = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 constexpr std::string_view kExternClose = "\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
@@ -30,10 +42,19 @@ std::string fields(const std::vector<IoTensor>& tensors, const std::vector<std::
   for (size_t i = 0; i < tensors.size(); i++) {
     const IoTensor& t = tensors[i];
     const bool plain = t.dtype == DType::F32 || is_int(t.dtype) || t.dtype == DType::F64;
-    s += "  " + pad(declarations[i], width) + "  /* \"" + comment_text(t.name) + "\"  " + brackets(t.dims) +
+    s += "  " + pad(declarations[i], width) + "  /* \"" + comment_text(t.name) + "\"  " + io_shape(t, names) +
          (plain ? "" : "  " + std::string(info(t.dtype).onnx_name)) + " */\n";
   }
   return s.empty() ? "  int nothing;  /* C has no empty struct */\n" : s;
+}
+
+// What a size that depends on data means for the caller.
+std::string counted_note(const Program& p) {
+  for (const IoTensor& t : p.outputs)
+    if (t.is_count)
+      return "/* Sizes that depend on data: run counts, and writes the elements that there are densely at the start of the output; give it room\n"
+             "   for the largest size. */\n";
+  return "";
 }
 
 }  // namespace
@@ -59,7 +80,7 @@ std::string api_header(const Program& p, const ProgramNames& n) {
        "  void *device;     /* what the CUDA build of the same model holds */\n} " + x + ";\n\n";
   s += "/* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */\n";
   s += x + "_status " + x + "_init(" + x + " *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);\n";
-  s += "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
+  s += counted_note(p) + "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
   s += x + "_status " + x + "_run(const " + x + " *m, const " + x + "_inputs *in, const " + x + "_outputs *out);\n";
   s += "void " + x + "_free(" + x + " *m);\n";
   s += "const void *" + x + "_weights(void);                  /* the weights linked in with " + x + "_weights.S */\n";

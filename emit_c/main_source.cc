@@ -1,5 +1,7 @@
 #include "emit_c/main_source.h"
 
+#include <algorithm>
+
 #include "emit_c/fill.h"
 #include "templates/text.h"
 
@@ -19,6 +21,7 @@ std::string dims_tables(const std::string& kind, const std::vector<IoTensor>& te
 std::string rows(const std::string& kind, const std::vector<IoTensor>& tensors) {
   std::vector<std::string> list;
   for (size_t i = 0; i < tensors.size(); i++) {
+    if (tensors[i].is_count) continue;
     std::string type(info(tensors[i].dtype).onnx_name);
     for (char& c : type)
       if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
@@ -31,16 +34,46 @@ std::string rows(const std::string& kind, const std::vector<IoTensor>& tensors) 
 std::string arguments(const std::string& object, const std::string& array, const std::vector<IoTensor>& tensors,
                       const std::vector<std::string>& names, bool constant) {
   std::vector<std::string> list;
-  for (size_t i = 0; i < tensors.size(); i++)
+  for (size_t i = 0; i < tensors.size(); i++) {
+    if (tensors[i].is_count) {
+      list.push_back("  " + object + "." + names[i] + " = &" + names[i] + ";");
+      continue;
+    }
     list.push_back("  " + object + "." + names[i] + " = (" + (constant ? "const " : "") + std::string(info(tensors[i].dtype).c_type) + " *)" + array +
                    "[" + to_text(int64_t(i)) + "];");
+  }
   if (list.empty()) list.push_back("  (void)" + array + ";\n  " + object + ".nothing = 0;");
   return join(list, "\n");
+}
+
+// Outputs that are tensors; the counts of others stand behind them.
+int64_t tensor_outputs(const Program& p) {
+  return std::count_if(p.outputs.begin(), p.outputs.end(), [](const IoTensor& t) { return !t.is_count; });
+}
+
+// "  int64_t n = 0;\n" for every count.
+std::string count_variables(const Program& p, const ProgramNames& n) {
+  std::string s;
+  for (size_t i = 0; i < p.outputs.size(); i++)
+    if (p.outputs[i].is_count) s += "  int64_t " + n.outputs[i] + " = 0;\n";
+  return s;
+}
+
+// The call, and what it counted as sizes of the outputs.
+std::string run_call(const Program& p, const ProgramNames& n) {
+  const std::string call = n.lower + "_run((const " + n.lower + " *)instance, &i, &o)";
+  std::string sizes;
+  for (size_t k = 0; k < p.outputs.size(); k++)
+    if (const IoTensor& t = p.outputs[k]; t.count >= 0)
+      sizes += "  out_dims[" + to_text(int64_t(k)) + "][" + to_text(int64_t(t.counted_axis)) + "] = " + n.outputs[size_t(t.count)] + ";\n";
+  if (sizes.empty()) return "  return (int)" + call + ";";
+  return "  status = (int)" + call + ";\n" + sizes + "  return status;";
 }
 
 }  // namespace
 
 std::string main_source(const Program& p, const ProgramNames& n) {
+  const std::string counts = count_variables(p, n);
   return fill(support_text("main.c.in"),
               {{"name", n.lower},
                {"NAME", n.upper},
@@ -51,7 +84,9 @@ std::string main_source(const Program& p, const ProgramNames& n) {
                {"input_args", arguments("i", "in", p.inputs, n.inputs, true)},
                {"output_args", arguments("o", "out", p.outputs, n.outputs, false)},
                {"n_inputs", to_text(int64_t(p.inputs.size()))},
-               {"n_outputs", to_text(int64_t(p.outputs.size()))},
+               {"n_outputs", to_text(tensor_outputs(p))},
+               {"counts", counts.empty() ? "" : counts + "  int status;\n"},
+               {"run", run_call(p, n)},
                {"lanes", to_text(int64_t(p.lanes))},
                {"built_lanes", p.lanes > 0 ? "TC_VL" : "0"}});
 }

@@ -48,8 +48,11 @@ std::string manifest(const Program& p, const std::vector<OutputFile>& files, uin
   j["macs"] = p.macs;
   auto ports = [](const std::vector<IoTensor>& list) {
     nlohmann::ordered_json a = nlohmann::ordered_json::array();
-    for (const IoTensor& t : list)
-      a.push_back({{"name", json_text(t.name)}, {"dtype", std::string(info(t.dtype).onnx_name)}, {"shape", shape_json(t.dims)}});
+    for (const IoTensor& t : list) {
+      nlohmann::ordered_json port = {{"name", json_text(t.name)}, {"dtype", std::string(info(t.dtype).onnx_name)}, {"shape", shape_json(t.dims)}};
+      if (t.count >= 0) port["counted"] = {{"axis", t.counted_axis}, {"by", json_text(list[size_t(t.count)].name)}};
+      a.push_back(std::move(port));
+    }
     return a;
   };
   j["inputs"] = ports(p.inputs);

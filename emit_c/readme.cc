@@ -14,11 +14,17 @@ std::string code(const ModelText& t) {
   return "`" + s + "`";
 }
 
+std::string counted(const IoTensor& t, const std::vector<std::string>& names) {
+  if (t.is_count) return ", a size that depends on data";
+  if (t.counted_axis < 0) return "";
+  return "; along axis " + to_text(int64_t(t.counted_axis)) + " this is the most, and `*" + names[size_t(t.count)] + "` says how many there are";
+}
+
 std::string list(const std::string& kind, const std::vector<IoTensor>& tensors, const std::vector<std::string>& names) {
   std::string s;
   for (size_t i = 0; i < tensors.size(); i++)
     s += "- " + kind + " " + code(tensors[i].name) + ": " + std::string(info(tensors[i].dtype).onnx_name) + " " +
-         to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`\n";
+         to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`" + counted(tensors[i], names) + "\n";
   return s;
 }
 

@@ -117,6 +117,9 @@ struct IoTensor {
   ModelText name;
   DType dtype;
   Dims dims;
+  // An output whose size along `counted_axis` depends on data: dims hold the upper bound, output `count` the number.
+  int counted_axis = -1, count = -1;
+  bool is_count = false;  // it is such a number
 };
 
 struct Program {

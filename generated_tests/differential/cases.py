@@ -26,6 +26,7 @@ class Case:
     weights: dict = dataclasses.field(default_factory=dict)
     outputs: tuple = ("y",)
     bar: float = 1e-5  # of the relative error in norm; at worst ten times as much
+    counted: bool = False  # the model declares no sizes of its outputs: they depend on data
 
     def arrays(self, shapes):
         """{name: array}: shapes become seeded numbers, of a size that keeps sums near one."""
@@ -47,6 +48,7 @@ class Case:
         graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
         for index, value in enumerate(graph.output):
             dtype, shape = output_types[index] if output_types else (np.dtype(np.float32), None)
+            shape = [None] * len(shape) if self.counted and shape is not None else shape
             value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(dtype), shape))
             if not output_types:
                 value.ClearField("type")
@@ -214,6 +216,43 @@ def other_cases():
     yield Case("input_is_output", "y = Identity (x)", {"x": (5, 3)})
 
 
+def run_time_cases():
+    """Parameters that are inputs of the model, which declares the shape of the result."""
+    for mode in ("nearest", "linear", "cubic"):
+        for transform in ("half_pixel", "asymmetric", "align_corners"):
+            yield Case(f"run_time_resize_{mode}_{transform}", f'y = Resize <mode = "{mode}", coordinate_transformation_mode = "{transform}"> (x, , scales)',
+                       {"x": (1, 2, 9, 7), "scales": np.array([1, 1, 1.7, 0.6], np.float32)})
+    yield Case("run_time_resize_antialias", 'y = Resize <mode = "linear", antialias = 1, axes = [2,3]> (x, , scales)',
+               {"x": (1, 3, 21, 16), "scales": np.array([0.3, 0.55], np.float32)})
+    yield Case("run_time_col2im", "y = Col2Im <strides = [2,1], pads = [1,0,1,0]> (x, i, b)", {"x": (2, 18, 20), "i": ints(7, 7), "b": ints(2, 3)})
+    yield Case("run_time_center_crop_pad", "y = CenterCropPad (x, s)", {"x": (9, 6, 3), "s": ints(4, 11, 3)})
+    yield Case("run_time_slice", "y = Slice (x, s, e, a, t)", {"x": (9, 21), "s": ints(-2, 1), "e": ints(0, 20), "a": ints(0, 1), "t": ints(-2, 3)})
+    yield Case("run_time_pad", "y = Pad (x, p, v)", {"x": (4, 9), "p": ints(2, 0, 1, 3), "v": np.float32(1.5)})
+
+
+def counted_cases():
+    """Sizes that depend on data and that the model does not declare."""
+    rng = np.random.default_rng(9)
+    boxes = {"boxes": (rng.random((2, 33, 4)) * 8).astype(np.float32), "scores": rng.random((2, 5, 33)).astype(np.float32)}
+    limits = {"limit": ints(7), "iou": np.array([0.3], np.float32), "least": np.array([0.25], np.float32)}
+    for form in (0, 1):
+        yield Case(f"counted_boxes_{form}", f"y = NonMaxSuppression <center_point_box = {form}> (boxes, scores, limit, iou, least)", boxes, limits, counted=True)
+    yield Case("counted_boxes_defaults", "y = NonMaxSuppression (boxes, scores, limit)", boxes, {"limit": ints(40)}, counted=True)
+    yield Case("counted_detector", """y = NonMaxSuppression (boxes, scores, limit, iou, least)
+k = Gather <axis = 1> (y, bk)
+b = GatherND (boxes, k)
+s = GatherND (scores, y)
+w = MatMul (b, m)
+first = Slice (w, zero, five, zero)""", boxes, limits | {"bk": ints(0, 2), "m": np.eye(4, 6, dtype=np.float32), "zero": ints(0), "five": ints(5)},
+               outputs=("y", "b", "s", "first"), counted=True)
+    sparse = np.round(rng.standard_normal((5, 7, 3)) * 0.6).astype(np.float32)
+    yield Case("counted_nonzero", "y = NonZero (x)\nt = Transpose (y)\nv = GatherND (x, t)\nn = Shape (y)", {"x": sparse}, outputs=("y", "t", "v", "n"), counted=True)
+    yield Case("counted_nothing", "y = NonZero (x)\nt = Transpose (y)", {"x": np.zeros((3, 4), np.float32)}, outputs=("y", "t"), counted=True)
+    yield Case("counted_unique", "y, i, j, c = Unique <axis = 1> (x)\nz = Neg (y)", {"x": sparse[:, :, 0]}, outputs=("z", "i", "j", "c"), counted=True)
+    yield Case("counted_compress", "y = Compress <axis = 2> (x, c)\nz = Mul (y, w)", {"x": (3, 4, 9), "c": rng.random(9) < 0.5}, {"w": (4, 1)}, outputs=("y", "z"),
+               counted=True)
+
+
 def integer_cases():
     """Chains of whole numbers with shared parts and large values: what a kernel names must keep all 64 bits, and wrap."""
     body = """a = Add (x, y)
@@ -342,8 +381,8 @@ def microsoft_cases():
 
 def all_cases():
     """Every case; names are distinct."""
-    cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases,
-                                 loop_cases)
+    cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, run_time_cases,
+                                 counted_cases, other_cases, loop_cases)
              for case in family()]
     cases += ml_cases.ml_cases(Case)
     cases += microsoft_cases()

@@ -163,4 +163,23 @@ std::vector<Constant> evaluate(const Graph& g, const std::vector<Constant>& inpu
   return GraphRun(g, o).run(inputs);
 }
 
+std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant>& results) {
+  std::vector<Constant> tensors = results;
+  std::vector<bool> is_count(results.size(), false);
+  for (const OutputSize& s : g.output_sizes()) {
+    Dims dims = results.at(s.output)->dims;
+    dims.at(size_t(s.axis)) = results.at(s.count)->as_int(0);
+    TensorData cut = *results[s.output];  // the elements lie densely at the start
+    cut.dims = dims;
+    cut.num_bytes = size_t(checked_mul(num_elements(dims), info(cut.dtype).bytes));
+    check(cut.num_bytes <= results[s.output]->num_bytes, "more elements than there is room for");
+    tensors[s.output] = std::make_shared<const TensorData>(std::move(cut));
+    is_count.at(s.count) = true;
+  }
+  std::vector<Constant> seen;
+  for (size_t k = 0; k < tensors.size(); k++)
+    if (!is_count[k]) seen.push_back(tensors[k]);
+  return seen;
+}
+
 }  // namespace tc

@@ -10,4 +10,8 @@ namespace tc {
 /// Throws Error TC0310 (unsupported) naming the first node whose values are no tensors of static type.
 std::vector<Constant> evaluate(const Graph& g, const std::vector<Constant>& inputs, const RunOptions& o = {});
 
+/// What a caller sees of evaluate()'s results: tensors whose size depends on data in their actual size, the numbers that
+/// counted them left out.
+std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant>& results);
+
 }  // namespace tc

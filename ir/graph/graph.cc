@@ -218,6 +218,7 @@ Graph Graph::clone() const {
   std::vector<Value*> outputs;
   for (const Value* v : outputs_) outputs.push_back(map(v));
   g.set_outputs(std::move(outputs));
+  g.output_sizes_ = output_sizes_;
   return g;
 }
 

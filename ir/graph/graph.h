@@ -65,6 +65,14 @@ struct Node {
   bool is(std::string_view op_name) const { return op == op_name && domain.empty(); }
 };
 
+/// An output whose size along one axis depends on data: as many elements as output `count`, an i64 scalar, says; the
+/// output's type holds the upper bound. What there is lies packed, row-major in its actual shape, at the start.
+struct OutputSize {
+  size_t output = 0;
+  int axis = 0;
+  size_t count = 0;
+};
+
 class Graph {
  public:
   explicit Graph(ModelText name = {}) : name_(std::move(name)) {}
@@ -82,6 +90,9 @@ class Graph {
   void set_outputs(std::vector<Value*> values);
   /// Replaces output k of the graph only.
   void set_output(size_t k, Value* v);
+  /// Outputs whose sizes depend on data, in order.
+  const std::vector<OutputSize>& output_sizes() const { return output_sizes_; }
+  void set_output_sizes(std::vector<OutputSize> sizes) { output_sizes_ = std::move(sizes); }
 
   /// Adds a node before `before` (null: at the end) with fresh outputs named output_names (an empty name: output absent
   /// unless it is the first). Types of the outputs are unset; see infer_types().
@@ -127,6 +138,7 @@ class Graph {
   std::list<std::unique_ptr<Value>> values_;
   std::list<std::unique_ptr<Node>> nodes_;
   std::vector<Value*> inputs_, outputs_;
+  std::vector<OutputSize> output_sizes_;
   int next_value_ = 0, next_node_ = 0;
 };
 

@@ -81,6 +81,18 @@ std::string origins_text(const Node& n) {
   return parts.empty() ? "" : "  # " + join(parts, ", ");
 }
 
+/// "%y: %n along 0, %n": the size of %y along axis 0 is the number %n.
+std::string outputs_text(const Graph& g) {
+  std::vector<std::string> parts;
+  for (size_t k = 0; k < g.outputs().size(); k++) {
+    parts.push_back(value_text(g.outputs()[k]));
+    for (const OutputSize& s : g.output_sizes())
+      if (s.output == k)
+        parts.back() += ": " + value_text(g.outputs().at(s.count)) + " along " + to_text(int64_t(s.axis));
+  }
+  return join(parts, ", ");
+}
+
 void print_graph(const Graph& g, int indent, std::string& out);
 
 void print_node(const Node& n, int indent, std::string& out) {
@@ -94,7 +106,7 @@ void print_node(const Node& n, int indent, std::string& out) {
 void print_graph(const Graph& g, int indent, std::string& out) {
   const std::string pad(size_t(indent), ' ');
   out += pad + "graph " + (g.name().empty() ? "" : name_text(g.name())) + "(" + list_text(g.inputs(), true) + ") -> (" +
-         list_text(g.outputs(), false) + ") {\n";
+         outputs_text(g) + ") {\n";
   for (const auto& v : g.values())
     if (v->is_constant())
       out += pad + "  " + value_text(v.get()) + ": " + to_text(v->type) + " = " + constant_text(*v->constant) + "\n";

@@ -158,6 +158,34 @@ TEST(Select, SizesThatDependOnValues) {
   EXPECT_NE(error_of({"NonZero", {kGrid}, {}, {0}}), "");
 }
 
+TEST(Select, CountedResultsHaveRoomForAll) {
+  const Constant c = numbers(DType::Bool, {3}, {1, 0, 1});
+  const Result rows = run({"Compress", {kGrid, c}, {{"axis", int64_t(1)}}, {1}, {}, 2});
+  EXPECT_EQ(values(rows.outputs[0]), (std::vector<double>{0, 2, 0, 3, 5, 0}));
+  EXPECT_EQ(values(rows.outputs[1]), (std::vector<double>{2}));
+  const Result where = run({"NonZero", {floats({2, 2}, {0, 3, 4, 0})}, {}, {0}, {}, 2});
+  EXPECT_EQ(values(where.outputs[0]), (std::vector<double>{0, 1, 0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(values(where.outputs[1]), (std::vector<double>{2}));
+  // An axis of one element would broadcast: there is always room for two.
+  EXPECT_EQ(run({"NonZero", {floats({1}, {3})}, {}, {0}, {}, 2}).outputs[0]->dims, (Dims{1, 2}));
+  const Result distinct = run({"Unique", {floats({5}, {2, 1, 1, 3, 2})}, {}, {0}, {}, 5});
+  EXPECT_EQ(values(distinct.outputs[4]), (std::vector<double>{3}));
+  const std::vector<double> y = values(distinct.outputs[0]), counts = values(distinct.outputs[3]);
+  EXPECT_EQ(std::vector<double>(y.begin(), y.begin() + 3), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(std::vector<double>(counts.begin(), counts.begin() + 3), (std::vector<double>{2, 2, 1}));
+  EXPECT_EQ(values(distinct.outputs[2]), (std::vector<double>{1, 0, 0, 2, 1}));
+}
+
+TEST(Pack, BringsTheFirstSlicesTogether) {
+  const Constant x = floats({2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  auto packed = [&](int64_t count) {
+    return values({"pack", {x, ints({}, {count})}, {{"axis", int64_t(1)}}, {0, 1}, {}, 1, "tc"});
+  };
+  EXPECT_EQ(packed(2), (std::vector<double>{0, 1, 2, 3, 6, 7, 8, 9, 0, 0, 0, 0}));
+  EXPECT_EQ(packed(3), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(packed(0), std::vector<double>(12, 0));
+}
+
 TEST(Unique, SortedAndInOrderOfAppearance) {
   const Constant x = floats({6}, {2, 1, 1, 3, 4, 3});
   const Result sorted = run({"Unique", {x}, {}, {}, {}, 4});

@@ -125,7 +125,9 @@ void define_non_max_suppression(OpBuilder& b) {
   const Boxes o = read_operands(b);
   const int64_t rows = checked_mul(o.batches(), o.classes()), bound = checked_mul(rows, o.most);
   Dims dims = {bound, 3};
-  if (!b.wants(1) && bound > 0) {
+  if (b.wants(1)) {
+    dims[0] = std::max<int64_t>(2, bound);  // an axis of one element would be one that broadcasts
+  } else if (bound > 0) {
     dims = b.declared_dims(0, 0);
     if (dims.size() != 2 || dims[1] != 3) b.reject("the result has the shape [selected, 3]");
   }

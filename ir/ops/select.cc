@@ -1,6 +1,7 @@
 // Operators whose result's size depends on values: Compress, NonZero, Unique. The size comes from values that are known
 // when the model is compiled, or else from the shape that the model declares; values that need another size raise
-// E_RANGE.
+// E_RANGE. A node with one output more counts: its results have room for all there can be, zeros behind the last one,
+// and that output is the count, an i64 scalar.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,6 +16,24 @@ std::vector<Var> loop_vars(int rank) {
   std::vector<Var> vars;
   for (int d = 0; d < rank; d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
   return vars;
+}
+
+/// Room for results that are counted: two at least, because an axis of one element would be one that broadcasts.
+int64_t room_for(int64_t most) { return std::max<int64_t>(2, most); }
+
+/// The outputs of a nest, with a scalar for the count behind them.
+std::vector<ValueType> counted_results(std::vector<ValueType> outputs, bool counts) {
+  if (counts) outputs.push_back(ValueType::tensor(DType::I64, {}));
+  return outputs;
+}
+
+/// y[...] = value
+Stmt filled(const Buffer& y, const Expr& value) {
+  const Dims dims = static_dims(y->shape);
+  const std::vector<Var> vars = loop_vars(int(dims.size()));
+  Stmt body = store(y, Exprs(vars.begin(), vars.end()), value);
+  for (size_t d = dims.size(); d-- > 0;) body = loop(vars[d], dims[d], body);
+  return body;
 }
 
 /// Rows along an axis (or elements of the flattened input) where the condition holds.
@@ -32,7 +51,10 @@ void define_compress(OpBuilder& b) {
   }
   if (condition.dim(0) > x.dim(axis)) b.reject("the condition is longer than the axis", 1);
   Dims dims = x.dims();
-  if (b.known(1)) {
+  const bool counts = b.wants(1);
+  if (counts) {
+    dims[size_t(axis)] = room_for(condition.dim(0));
+  } else if (b.known(1)) {
     const std::vector<int64_t> chosen = b.const_ints(1);
     dims[size_t(axis)] = std::count_if(chosen.begin(), chosen.end(), [](int64_t c) { return c != 0; });
   } else {
@@ -41,8 +63,9 @@ void define_compress(OpBuilder& b) {
       b.reject("the declared shape does not fit the input", 1);
   }
   const int64_t count = dims[size_t(axis)];
-  const auto y =
-      b.nest("compress", {ValueType::tensor(x.dtype(), to_shape(dims))}, [&](const std::vector<Buffer>& out) {
+  const auto y = b.nest(
+      "compress", counted_results({ValueType::tensor(x.dtype(), to_shape(dims))}, counts),
+      [&](const std::vector<Buffer>& out) {
         const Buffer next = counter("next");
         const std::vector<Var> vars = loop_vars(x.rank());
         const Exprs i(vars.begin(), vars.end());
@@ -51,35 +74,47 @@ void define_compress(OpBuilder& b) {
           if (int(d) != axis) copy = loop(vars[d], x.dim(int(d)), copy);
         const Stmt step =
             if_then(condition({i[size_t(axis)]}), seq({if_then(value_of(next) < Expr(count), copy), increment(next)}));
-        return alloc(next, seq({set(next, 0), loop(vars[size_t(axis)], condition.dim(0), step), must_be(next, count)}));
+        const Stmt clear = counts ? filled(out[0], zero(x.dtype())) : Stmt();
+        const Stmt all = loop(vars[size_t(axis)], condition.dim(0), step);
+        return alloc(
+            next, seq({clear, set(next, 0), all, counts ? store(out[1], {}, value_of(next)) : must_be(next, count)}));
       });
   b.output(0, y[0]);
+  if (counts) b.output(1, y[1]);
 }
 
 /// Indices of the elements that are not zero, one row per axis.
 void define_non_zero(OpBuilder& b) {
   const Tensor x = b.in(0);
   Dims dims = {x.rank(), 0};
-  if (const Constant c = b.constant(0)) {
+  const bool counts = b.wants(1);
+  if (counts) {
+    dims[1] = room_for(num_elements(x.dims()));
+  } else if (const Constant c = b.constant(0)) {
     for (int64_t k = 0; k < c->size(); k++) dims[1] += c->as_double(k) != 0 ? 1 : 0;
   } else {
     dims = b.declared_dims(0, 0);
     if (dims.size() != 2 || dims[0] != x.rank()) b.reject("the declared shape does not fit the input", 0);
   }
   const auto y =
-      b.nest("nonzero", {ValueType::tensor(DType::I64, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
-        const Buffer next = counter("next");
-        const std::vector<Var> vars = loop_vars(x.rank());
-        const Exprs i(vars.begin(), vars.end());
-        Stmts found;
-        for (size_t d = 0; d < i.size(); d++) found.push_back(store(out[0], {Expr(int64_t(d)), value_of(next)}, i[d]));
-        const Expr e = widen(x(i));
-        Stmt body = if_then(x.dtype() == DType::Bool ? e : ne(e, zero(e->dtype)),
-                            seq({if_then(value_of(next) < Expr(dims[1]), seq(found)), increment(next)}));
-        for (size_t d = vars.size(); d-- > 0;) body = loop(vars[d], x.dim(int(d)), body);
-        return alloc(next, seq({set(next, 0), body, must_be(next, dims[1])}));
-      });
+      b.nest("nonzero", counted_results({ValueType::tensor(DType::I64, to_shape(dims))}, counts),
+             [&](const std::vector<Buffer>& out) {
+               const Buffer next = counter("next");
+               const std::vector<Var> vars = loop_vars(x.rank());
+               const Exprs i(vars.begin(), vars.end());
+               Stmts found;
+               for (size_t d = 0; d < i.size(); d++)
+                 found.push_back(store(out[0], {Expr(int64_t(d)), value_of(next)}, i[d]));
+               const Expr e = widen(x(i));
+               Stmt body = if_then(x.dtype() == DType::Bool ? e : ne(e, zero(e->dtype)),
+                                   seq({if_then(value_of(next) < Expr(dims[1]), seq(found)), increment(next)}));
+               for (size_t d = vars.size(); d-- > 0;) body = loop(vars[d], x.dim(int(d)), body);
+               const Stmt clear = counts ? filled(out[0], Expr(0)) : Stmt();
+               return alloc(next, seq({clear, set(next, 0), body,
+                                       counts ? store(out[1], {}, value_of(next)) : must_be(next, dims[1])}));
+             });
   b.output(0, y[0]);
+  if (counts) b.output(1, y[1]);
 }
 
 /// x as rows: [number of rows, elements of a row]; a row is a slice along the axis, or one element.
@@ -136,8 +171,9 @@ struct UniqueLists {
   Buffer first, inverse, counts;  // per distinct row: first occurrence, how often; per row: its place
 };
 
-/// Inserts row after row into the list of distinct rows: sorted, or in order of appearance.
-Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool sorted) {
+/// Inserts row after row into the list of distinct rows: sorted, or in order of appearance. `counted` takes the number
+/// of distinct rows; null: it has to be `count`.
+Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool sorted, const Buffer& counted) {
   const Buffer used = counter("used"), place = counter("place"), order = counter("order");
   const Var r = make_var("r"), q = make_var("q"), s = make_var("s");
   const Expr p = value_of(place);
@@ -165,7 +201,8 @@ Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool so
   // Rows that are declared but do not come must not leave wild indexes behind.
   const Var c = make_var("c");
   const Stmt clear = loop(c, count, seq({store(u.first, {c}, 0), store(u.counts, {c}, 0)}));
-  const Stmt all = seq({set(used, 0), clear, fill, must_be(used, count), count > 0 ? number : Stmt()});
+  const Stmt all = seq({set(used, 0), clear, fill, counted ? store(counted, {}, value_of(used)) : must_be(used, count),
+                        count > 0 && rows.dim(0) > 0 ? number : Stmt()});
   return alloc(used, alloc(place, alloc(order, all)));
 }
 
@@ -175,7 +212,11 @@ void define_unique(OpBuilder& b) {
   const int axis = by_axis ? b.axis(b.attr_int("axis"), x.rank()) : 0;
   int64_t count = 0;
   Dims dims = by_axis ? x.dims() : Dims{0};
-  if (b.constant(0)) {
+  const bool counts = b.wants(4);
+  if (counts) {
+    const int64_t most = by_axis ? x.dim(axis) : num_elements(x.dims());
+    count = most == 0 ? 0 : room_for(most);
+  } else if (b.constant(0)) {
     count = distinct_rows(*b.constant(0), by_axis, axis);
   } else {
     const Dims declared = b.declared_dims(0, 0);
@@ -184,19 +225,20 @@ void define_unique(OpBuilder& b) {
   }
   dims[size_t(axis)] = count;
   const Tensor rows = rows_of(b, x);
-  if ((count == 0) != (rows.dim(0) == 0) || count > rows.dim(0))
+  if (!counts && ((count == 0) != (rows.dim(0) == 0) || count > rows.dim(0)))
     b.reject("the declared shape does not fit the input", 0);
   const ValueType list = ValueType::tensor(DType::I64, to_shape({count}));
-  const auto u = b.nest("unique", {list, ValueType::tensor(DType::I64, to_shape({rows.dim(0)})), list},
-                        [&](const std::vector<Buffer>& out) {
-                          return fill_lists(rows, {out[0], out[1], out[2]}, count, b.attr_int("sorted") != 0);
-                        });
+  const auto u = b.nest(
+      "unique", counted_results({list, ValueType::tensor(DType::I64, to_shape({rows.dim(0)})), list}, counts),
+      [&](const std::vector<Buffer>& out) {
+        return fill_lists(rows, {out[0], out[1], out[2]}, count, b.attr_int("sorted") != 0, counts ? out[3] : Buffer());
+      });
   b.output(0, b.compute("unique", x.dtype(), dims, [&](const Exprs& i) {
     const Expr row = u[0]({i[size_t(axis)]});
     if (by_axis) return x(with_axis(i, axis, row));
     return rows({row, Expr(0)});
   }));
-  for (int k = 0; k < 3; k++) b.output(k + 1, u[size_t(k)]);
+  for (size_t k = 0; k < u.size(); k++) b.output(int(k) + 1, u[k]);
 }
 
 }  // namespace

@@ -4,12 +4,17 @@
 // operands.
 //   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
 // An operator whose row has an expansion becomes the operators that this inserts.
-// An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body captures move into the body. The
+// Results whose sizes depend on data are given room for their upper bounds and are counted (bounded_sizes.h).
+// An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body
+// captures move into the body. The
 // condition that a Loop hands to its body is true there. A state that no iteration changes becomes a capture.
 //
 // Needs: inputs of the graph have types. Leaves: all values have types. Problems of all nodes are collected in
 // cx.diagnostics; what depends on a node with a problem is not looked at.
+#include <algorithm>
+
 #include "ir/ops/op.h"
+#include "passes/graph/bounded_sizes.h"
 #include "passes/graph/declared_shapes.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -33,7 +38,13 @@ class Sweep {
  public:
   explicit Sweep(PassContext& cx) : cx_(cx) {}
 
-  void graph(Graph& g) {
+  void outermost(Graph& g) {
+    graph(g, true);
+    sizes_.finish(g);
+  }
+
+ private:
+  void graph(Graph& g, bool outermost) {
     spread_declared_shapes(g);
     for (auto it = g.nodes().begin(); it != g.nodes().end();) {
       Node* n = it->get();
@@ -43,12 +54,12 @@ class Sweep {
         it = take_branch(g, n);
         continue;
       }
-      if (runs_once(*n)) {
+      if (runs_once(*n) && !(outermost && is_followed(*n))) {
         it = inline_iteration(g, n);
         continue;
       }
       try {
-        node(g, n);
+        node(g, n, outermost);
       } catch (const Error& e) {
         if (!cx_.diagnostics) throw;
         cx_.diagnostics->add(e.diagnostic());
@@ -56,28 +67,45 @@ class Sweep {
     }
   }
 
- private:
+  /// Does it read a tensor that is counted?
+  bool is_followed(const Node& n) const {
+    return std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes_.find(v); });
+  }
+
   static bool inputs_known(const Node& n) {
     for (const Value* v : n.inputs)
       if (v && v->type.kind == ValueType::Kind::None) return false;
     return true;
   }
 
-  void node(Graph& g, Node* n) {
-    const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
-    if (!n->regions.empty()) regions(g, n);
-    if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
-    if (expand(g, n)) return;
+  void node(Graph& g, Node* n, bool outermost) {
+    if (!n->regions.empty()) {
+      if (outermost) sizes_.forbid(*n);  // a body cannot read what is counted
+      const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
+      regions(g, n);
+      if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
+      return infer_types(g, *n);
+    }
+    if (expand(g, n, outermost)) return;
+    if (outermost) {
+      if (sizes_.replace_shape(g, n)) return;
+      n = sizes_.count_results(g, n);
+    }
     infer_types(g, *n);
+    if (outermost) sizes_.follow(g, n);
+    const bool counted = outermost && std::any_of(n->outputs.begin(), n->outputs.end(),
+                                                  [&](const Value* v) { return v && sizes_.find(v); });
     // realize_quantization wants weights as they are.
     const bool quantised = cx_.options.precision == Precision::Int8 && n->is("DequantizeLinear");
-    if (n->regions.empty() && !quantised) fold_node(g, n, kSmallBytes);
+    if (!counted && !quantised) fold_node(g, n, kSmallBytes);
   }
 
   /// Rewrites a node whose operator's row says how; the nodes that it becomes have types.
-  static bool expand(Graph& g, Node* n) {
+  bool expand(Graph& g, Node* n, bool outermost) {
     const OpRow* row = find_op(n->domain, n->op);
-    if (!row || !row->expand || !row->expand(g, n)) return false;
+    if (!row || !row->expand) return false;
+    if (outermost) sizes_.forbid(*n);
+    if (!row->expand(g, n)) return false;
     erase_unused(g, n);
     return true;
   }
@@ -113,7 +141,7 @@ class Sweep {
     const size_t own = n->inputs.size() - size_t(n->captures);
     bind_inputs(*n, own);
     sink_constants(g, n, own);
-    for (const auto& r : n->regions) graph(*r);
+    for (const auto& r : n->regions) graph(*r, false);
   }
 
   /// Operands [first, last) of a Loop or Scan are its states; `skip` outputs of the body come before the next states.
@@ -181,10 +209,11 @@ class Sweep {
   }
 
   PassContext& cx_;
+  BoundedSizes sizes_;
 };
 
 }  // namespace
 
-void dynamic_to_static(Graph& g, PassContext& cx) { Sweep(cx).graph(g); }
+void dynamic_to_static(Graph& g, PassContext& cx) { Sweep(cx).outermost(g); }
 
 }  // namespace tc

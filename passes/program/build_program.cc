@@ -45,7 +45,11 @@ IoTensor io_tensor(const Value& v) {
                  "a model input or output of type " + to_text(v.type) + " is not supported",
                  {"only tensors of numbers with static sizes can be passed; bind sizes with --dim"},
                  false});
-  return {v.name, v.type.dtype, static_dims(v.type.shape)};
+  IoTensor t;
+  t.name = v.name;
+  t.dtype = v.type.dtype;
+  t.dims = static_dims(v.type.shape);
+  return t;
 }
 
 // Scalars become literals of the function; what is left of the operands is returned.
@@ -150,6 +154,12 @@ Program ProgramBuilder::take(Graph& g) {
     place_[v] = {Operand::Kind::Input, int(i)};
   }
   for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v));
+  for (const OutputSize& size : g.output_sizes()) {
+    IoTensor& t = p_.outputs.at(size.output);
+    t.counted_axis = size.axis;
+    t.count = int(size.count);
+    p_.outputs.at(size.count).is_count = true;
+  }
   assign_outputs(g);
   add_nodes(g, p_.steps);
   copy_remaining_outputs(g);

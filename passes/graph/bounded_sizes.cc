@@ -1,0 +1,274 @@
+// Tensors have the sizes of their upper bounds; beside them goes a number, the count. A node may read such a tensor if,
+// along the counted axis, each of its results depends on one element only, the one at the same place: then what lies
+// behind the counted elements stays behind them. This is decided from the node's meaning, whatever the operator: every
+// load has the result's index in the place of the counted axis, and nothing else looks at that index. So elementwise
+// functions, moves of other axes, Gather by counted positions, products with weights pass; sums over the axis, Concat
+// along it, sorting do not, and are refused.
+//   s = NonMaxSuppression(boxes, scores, ...)   ->   s: i64[bound,3], s_count = NonMaxSuppression(boxes, scores, ...)
+//   k = Gather(s, 2, axis = 1)                       k: i64[bound]                  counted by s_count
+//   return k                                         return k: s_count along 0, s_count
+#include "passes/graph/bounded_sizes.h"
+
+#include <algorithm>
+
+#include "ir/loop/visit.h"
+#include "ir/ops/op.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+namespace {
+
+[[noreturn]] void refuse(const Node& n, const Value* v, const std::string& why) {
+  Diagnostic d{"TC0303",
+               ExitCode::Unsupported,
+               {},
+               why,
+               {"declare fixed sizes for the results of the operator that counts them"},
+               false};
+  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
+  d.loc.op = n.op;
+  d.loc.value = v->name.raw();
+  throw Error(std::move(d));
+}
+
+/// The output that counts, for operators that can count their results; -1 for all others.
+int counting_output(const Node& n) {
+  if (n.is("NonZero") || n.is("Compress") || n.is("NonMaxSuppression")) return 1;
+  return n.is("Unique") ? 4 : -1;
+}
+
+/// Is the size known without counting: from constants, or from the model's declaration?
+bool size_is_known(const Node& n) {
+  auto constant = [&](size_t k) { return k < n.inputs.size() && n.inputs[k] && n.inputs[k]->constant; };
+  for (size_t k = 0; k < n.outputs.size() && k < 4; k++)
+    if (n.outputs[k] && k != 2 && n.outputs[k]->type.is_static_tensor()) return true;
+  return n.is("NonMaxSuppression") ? n.inputs.size() < 3 : constant(n.is("Compress") ? 1 : 0);
+}
+
+/// Along which axis the outputs of a counting operator are counted.
+std::optional<int> counted_axis(const Node& n, size_t k) {
+  const int rank = int(n.outputs[k]->type.shape.size());
+  if (n.is("NonZero")) return 1;
+  if (n.is("NonMaxSuppression")) return 0;
+  if (n.is("Unique") && k == 2) return std::nullopt;  // one number for each element of the operand
+  const int64_t axis = k == 0 ? n.attr_int("axis", 0) : 0;
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+/// Does a Slice along `axis` end at a place that is counted from the front?
+bool ends_from_front(const Node& n, int axis, int rank) {
+  const auto ends = ints_of(n.inputs.at(2)), axes = n.inputs.size() > 3 ? ints_of(n.inputs[3]) : std::nullopt;
+  if (!ends) return false;
+  for (size_t k = 0; k < ends->size(); k++) {
+    const int64_t a = axes ? axes->at(k) : int64_t(k);
+    if ((a < 0 ? a + rank : a) == axis && (*ends)[k] < 0) return false;
+  }
+  return true;
+}
+
+/// Which buffers of a function are counted along which axis, stage after stage.
+class Follower {
+ public:
+  std::map<const BufferDef*, int> axes;  // looked up only
+
+  /// False if some stage looks across the counted axis.
+  bool run(const TensorFn& fn) {
+    for (const Stage& s : fn.stages)
+      if (!stage(s)) return false;
+    return true;
+  }
+
+ private:
+  template <class F>
+  static void each_load(const Stage& s, const F& f) {
+    for (const Exprs* list : {&s.values, &s.init})
+      for (const Expr& e : *list)
+        if (e)
+          walk(e, [&](const Expr& x) {
+            if (const Load* l = as<Load>(x)) f(*l);
+            return true;
+          });
+  }
+
+  bool reads_counted(const Stage& s) const {
+    bool found = false;
+    each_load(s, [&](const Load& l) { found = found || axes.count(l.buffer.get()) != 0; });
+    if (s.nest)
+      walk(
+          s.nest, [](const Stmt&) { return true; },
+          [&](const Expr& e) {
+            if (const Load* l = as<Load>(e)) found = found || axes.count(l->buffer.get()) != 0;
+            return true;
+          });
+    return found;
+  }
+
+  /// The axis of the stage that stands in the place of the counted one in every load; -1 if there is none.
+  int place_in(const Stage& s) const {
+    int place = -2;  // not found yet
+    each_load(s, [&](const Load& l) {
+      const auto it = axes.find(l.buffer.get());
+      if (it == axes.end()) return;
+      const VarRef* v = as<VarRef>(l.index.at(size_t(it->second)));
+      int here = -1;
+      for (size_t k = 0; v && k < s.axes.size(); k++)
+        if (s.axes[k].var == v->var) here = int(k);
+      place = place == -2 || place == here ? here : -1;
+    });
+    return place;
+  }
+
+  /// Does the variable appear only as the index of the counted axis?
+  bool only_indexes(const Expr& e, const Var& v) const {
+    bool ok = true;
+    if (!e) return ok;
+    walk(e, [&](const Expr& x) {
+      if (const VarRef* r = as<VarRef>(x)) ok = ok && r->var != v;
+      const Load* l = as<Load>(x);
+      if (!l) return ok;
+      const auto it = axes.find(l->buffer.get());
+      for (size_t k = 0; k < l->index.size() && ok; k++)
+        if (it == axes.end() || k != size_t(it->second)) ok = only_indexes(l->index[k], v);
+      return false;
+    });
+    return ok;
+  }
+
+  bool stage(const Stage& s) {
+    if (!reads_counted(s)) return true;
+    if (s.nest || s.scan >= 0) return false;
+    const int place = place_in(s);
+    if (place < 0) return false;
+    const Var& v = s.axes[size_t(place)].var;
+    for (const Exprs* list : {&s.values, &s.init})
+      if (!std::all_of(list->begin(), list->end(), [&](const Expr& e) { return only_indexes(e, v); })) return false;
+    for (const Buffer& b : s.outputs) axes[b.get()] = place;
+    return true;
+  }
+};
+
+}  // namespace
+
+std::optional<BoundedSize> BoundedSizes::find(const Value* v) const {
+  const auto it = sizes_.find(v->id);
+  return it == sizes_.end() ? std::nullopt : std::optional<BoundedSize>(it->second);
+}
+
+Node* BoundedSizes::count_results(Graph& g, Node* n) {
+  const int at = counting_output(*n);
+  if (at < 0 || int(n->outputs.size()) > at || size_is_known(*n)) return n;
+  std::vector<ModelText> names;
+  for (const Value* v : n->outputs) names.push_back(v ? v->name : ModelText());
+  const ModelText base = names.at(0).empty() ? n->name : names.at(0);
+  names.resize(size_t(at));
+  names.push_back(derived(base, "_count"));
+  Node* c = g.insert(n, n->op, n->inputs, names, n->attrs, n->domain);
+  c->name = n->name;
+  c->origins = n->origins;
+  for (size_t k = 0; k < n->outputs.size(); k++)
+    if (n->outputs[k]) g.replace_uses(n->outputs[k], c->outputs[k]);
+  g.erase(n);
+  return c;
+}
+
+bool BoundedSizes::replace_shape(Graph& g, Node* n) {
+  if (!n->is("Shape") || !n->inputs.at(0)) return false;
+  const auto size = find(n->inputs[0]);
+  if (!size) return false;
+  const Dims dims = dims_of(n->inputs[0]);
+  const auto rank = int64_t(dims.size());
+  auto border = [&](int64_t p) { return std::clamp<int64_t>(p < 0 ? p + rank : p, 0, rank); };
+  const int64_t first = border(n->attr_int("start", 0)), last = border(n->attr_int("end", rank));
+  if (size->axis < first || size->axis >= last) return false;  // none of the sizes that it asks for
+  const ModelText name = n->outputs.at(0)->name;
+  std::vector<Value*> parts;
+  for (int64_t d = first; d < last; d++) {
+    const std::string part = "_" + to_text(d);
+    if (d != size->axis)
+      parts.push_back(g.add_constant(derived(name, part), int64_constant({dims[size_t(d)]})));
+    else
+      parts.push_back(add_op(g, n, "Reshape",
+                             {size->count, g.add_constant(derived(name, part + "_shape"), int64_constant({1}))},
+                             derived(name, part)));
+  }
+  replace_node(g, n, add_op(g, n, "Concat", parts, derived(name, "_sizes"), {{"axis", int64_t(0)}}));
+  return true;
+}
+
+void BoundedSizes::forbid(const Node& n) const {
+  for (const Value* v : n.inputs)
+    if (v && find(v)) refuse(n, v, "a tensor whose size depends on data cannot be used here");
+}
+
+void BoundedSizes::follow(Graph& g, Node* n) {
+  const int counter = counting_output(*n);
+  const Value* counted = nullptr;
+  BoundedSize from;
+  Follower follower;
+  for (size_t i = 0; i < n->inputs.size(); i++) {
+    const auto size = n->inputs[i] ? find(n->inputs[i]) : std::nullopt;
+    if (!size) continue;
+    if (counted && size->count != from.count) refuse(*n, n->inputs[i], "two sizes that depend on data meet here");
+    counted = n->inputs[i];
+    from = *size;
+    if (counter >= 0) forbid(*n);
+  }
+  if (counter >= 0 && int(n->outputs.size()) > counter) {
+    for (size_t k = 0; int(k) < counter; k++)
+      if (n->outputs[k])
+        if (const auto axis = counted_axis(*n, k)) sizes_[n->outputs[k]->id] = {*axis, n->outputs[size_t(counter)]};
+    return;
+  }
+  if (!counted || n->is("Shape")) return;
+  const TensorFn& fn = tensor_fn(*n);
+  for (size_t k = 0; k < fn.operands.size(); k++)
+    if (const auto size = find(n->inputs[size_t(fn.operands[k])])) follower.axes[fn.inputs[k].get()] = size->axis;
+  if (follower.axes.empty() || !follower.run(fn))
+    refuse(*n, counted, "the size of this tensor depends on data, and the operator looks across it");
+  const int64_t bound = dims_of(counted)[size_t(from.axis)];
+  for (size_t k = 0, next = 0; k < n->outputs.size(); k++) {
+    if (!n->outputs[k]) continue;
+    const auto it = follower.axes.find(fn.outputs[next++].get());
+    if (it != follower.axes.end())
+      sizes_[n->outputs[k]->id] = {it->second, count_of(g, n, k, it->second, from.count, bound)};
+  }
+}
+
+Value* BoundedSizes::count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound) {
+  const Dims dims = dims_of(n->outputs[k]);
+  const int64_t room = dims[size_t(axis)];
+  if (room == bound) return count;
+  if (!n->is("Slice") || !ends_from_front(*n, axis, int(dims.size())))
+    refuse(*n, n->inputs[0], "the size of this tensor depends on data, and the operator changes it");
+  const ModelText& name = n->outputs[k]->name;
+  const auto next = std::next(n->self);
+  return add_op(g, next == g.nodes().end() ? nullptr : next->get(), "Min",
+                {count, g.add_constant(derived(name, "_most"), scalar_constant(DType::I64, double(room)))},
+                derived(name, "_count"));
+}
+
+void BoundedSizes::finish(Graph& g) {
+  std::vector<Value*> outputs = g.outputs();
+  const size_t own = outputs.size();
+  std::vector<OutputSize> sizes;
+  for (size_t k = 0; k < own; k++) {
+    const auto size = find(outputs[k]);
+    if (!size) continue;
+    if (size->axis != 0) {
+      Value* wide = outputs[k];
+      Node* pack = g.append("pack", {wide, size->count}, {wide->name}, {{"axis", int64_t(size->axis)}}, "tc");
+      wide->name = derived(wide->name, "_unpacked");
+      infer_types(g, *pack);
+      outputs[k] = pack->outputs[0];
+    }
+    size_t at = own;
+    while (at < outputs.size() && outputs[at] != size->count) at++;
+    if (at == outputs.size()) outputs.push_back(size->count);
+    sizes.push_back({k, size->axis, at});
+  }
+  if (sizes.empty()) return;
+  g.set_outputs(std::move(outputs));
+  g.set_output_sizes(std::move(sizes));
+}
+
+}  // namespace tc
