@@ -53,6 +53,27 @@ void set_dim(CommandLine& c, const std::string& v) {
   c.request.import.dims[name] = n;
 }
 
+// X=3x4,5x4: two tensors; X=: none; X=none: an optional without a value.
+void set_elements(CommandLine& c, const std::string& v) {
+  const auto [name, text] = key_value("--elements", v);
+  ListElements e;
+  e.present = text != "none";
+  for (size_t at = 0; e.present && at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    std::vector<int64_t> shape;
+    const bool scalar = std::string_view(text).substr(at, end - at) == "scalar";
+    for (size_t from = at; !scalar && from < end;) {
+      const size_t to = std::min(text.find('x', from), end);
+      shape.push_back(integer("--elements", std::string_view(text).substr(from, to - from)));
+      if (shape.back() < 0) usage("--elements needs sizes of at least 0");
+      from = to + 1;
+    }
+    e.shapes.push_back(std::move(shape));
+    at = end + 1;
+  }
+  c.request.import.elements[name] = std::move(e);
+}
+
 void set_shape(CommandLine& c, const std::string& v) {
   const auto [name, sizes] = key_value("--input-shape", v);
   std::vector<int64_t> dims;
@@ -188,6 +209,7 @@ const std::vector<Option>& options() {
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", set_name},
       {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", set_dim},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", set_shape},
+      {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)", set_elements},
       {"--single-file", "", "one NAME.c instead of a file per kernel",
        [](CommandLine& c, const std::string&) { c.single_file = true; }},
       {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", set_fp},

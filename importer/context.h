@@ -92,6 +92,7 @@ std::string first_line(std::string_view text);
 bool load_model(Context& c, onnx::ModelProto& m);         // load.cc
 void validate_model(Context& c, onnx::ModelProto& m);     // validate.cc
 void load_tensors(Context& c, onnx::ModelProto& m);       // tensors.cc
+void open_lists(Context& c, onnx::ModelProto& m);         // list_inputs.cc
 void bind_dims(Context& c, onnx::ModelProto& m);          // bind_dims.cc
 void replace_maps(Context& c, onnx::ModelProto& m);        // zip_maps.cc
 bool inline_functions(Context& c, onnx::ModelProto& m);   // inline_functions.cc

@@ -31,6 +31,7 @@ bool prepare(Context& c, onnx::ModelProto& m) {
   if (!m.has_graph()) return false;
   if (c.errors == 0) {
     load_tensors(c, m);
+    open_lists(c, m);
     bind_dims(c, m);
     replace_maps(c, m);
   } else {

@@ -11,12 +11,20 @@
 
 namespace tc {
 
+/// What an input that is a sequence or optional holds: one shape for each tensor.
+struct ListElements {
+  bool present = true;  // false: an empty optional
+  std::vector<std::vector<int64_t>> shapes = {};
+};
+
 struct ImportOptions {
   /// Sizes of symbolic dimensions: "batch" -> 1 (every dimension of that name) or "input:2" -> 8 (one axis of an
   /// input).
   std::map<std::string, int64_t> dims = {};
   /// Whole shapes of inputs; they win over what the model declares.
   std::map<std::string, std::vector<int64_t>> input_shapes = {};
+  /// Contents of inputs that are sequences or optionals. Their tensors become inputs NAME_0, NAME_1, ...
+  std::map<std::string, ListElements> elements = {};
   /// Name of the graph; empty: the model's own.
   std::string name = {};
   /// Which operators need no expansion. Null: those with a row in the operator table (find_op).

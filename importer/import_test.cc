@@ -208,6 +208,23 @@ net (seq(float[3]) s, optional(float[3]) o, int64 i) => (float[3] y, bool h) {
   EXPECT_EQ(to_text(m.graph.outputs()[0]->type), "f32[3]");
 }
 
+TEST(Import, StatedElementsMakeTensorsOfLists) {
+  const char* model = R"(<ir_version: 8, opset_import: ["" : 17]>
+net (seq(float[N, 4]) s, optional(float) o, float[2] s_0) => (seq(float[N, 4]) t, bool h) {
+  t = Identity(s)
+  h = OptionalHasElement(o)
+})";
+  const Imported m = import_text(model, {.elements = {{"s", {true, {{3, 4}, {5, 4}}}}, {"o", {false, {}}}}});
+  EXPECT_EQ(m.problems, "");
+  ASSERT_EQ(m.graph.inputs().size(), 3u);
+  EXPECT_EQ(m.graph.inputs()[0]->name.raw(), "s_0_");  // s_0 is another input
+  EXPECT_EQ(to_text(m.graph.inputs()[1]->type), "f32[5,4]");
+  EXPECT_EQ(m.graph.nodes().front()->op, "SequenceConstruct");
+  EXPECT_NE(import_text(model, {.elements = {{"s", {true, {{3, 5}}}}}}).problems.find("TC0152"), std::string::npos);
+  EXPECT_NE(import_text(model, {.elements = {{"s", {false, {}}}}}).problems.find("TC0152"), std::string::npos);
+  EXPECT_NE(import_text(model, {.elements = {{"x", {}}}}).problems.find("TC0151"), std::string::npos);
+}
+
 TEST(Import, NodesOutOfOrderAreSorted) {
   const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 17]>
 net (float[2] x) => (float[2] y) { y = Neg(b)  b = Abs(a)  a = Relu(x) })");

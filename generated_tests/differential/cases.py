@@ -253,6 +253,21 @@ first = Slice (w, zero, five, zero)""", boxes, limits | {"bk": ints(0, 2), "m": 
                counted=True)
 
 
+def sequence_cases():
+    """Sequences whose contents are known while compiling."""
+    yield Case("sequence_of_parts", "s = SplitToSequence <axis = 1> (x, n)\na = SequenceAt (s, last)\nt = SequenceInsert (s, a, one)\nu = SequenceErase (t, last)\n"
+               "y = ConcatFromSequence <axis = 1> (u)\nl = SequenceLength (u)", {"x": (3, 11, 2)}, {"n": np.int64(4), "last": np.int64(-1), "one": np.int64(1)},
+               outputs=("y", "a", "l"))
+    yield Case("sequence_of_slices", "s = SplitToSequence <axis = 0, keepdims = 0> (x)\ny = ConcatFromSequence <axis = -1, new_axis = 1> (s)", {"x": (4, 3, 5)})
+    yield Case("sequence_of_sizes", "s = SplitToSequence <axis = -1> (x, n)\ny = SequenceAt (s, one)", {"x": (3, 9)}, {"n": ints(2, 4, 3), "one": np.int64(1)})
+    yield Case("sequence_in_a_loop", """e = SequenceEmpty ()
+s = SplitToSequence <axis = 0> (x)
+n = SequenceLength (s)
+t, rows = Loop (n, , e) <body = b (int64 i, bool go, seq(float[1,5]) held) => (bool on, seq(float[1,5]) more, float[1,5] row) {
+  on = Identity(go)  v = SequenceAt(s, i)  f = Cast <to = 1> (i)  row = Mul(v, f)  more = SequenceInsert(held, row, front) }>
+y = ConcatFromSequence <axis = 0> (t)""", {"x": (4, 5)}, {"front": np.int64(0)}, outputs=("y", "rows"))
+
+
 def integer_cases():
     """Chains of whole numbers with shared parts and large values: what a kernel names must keep all 64 bits, and wrap."""
     body = """a = Add (x, y)
@@ -382,7 +397,7 @@ def microsoft_cases():
 def all_cases():
     """Every case; names are distinct."""
     cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, run_time_cases,
-                                 counted_cases, other_cases, loop_cases)
+                                 counted_cases, sequence_cases, other_cases, loop_cases)
              for case in family()]
     cases += ml_cases.ml_cases(Case)
     cases += microsoft_cases()

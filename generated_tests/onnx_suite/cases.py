@@ -80,10 +80,28 @@ def stored_inputs(case, model):
     return [read_value(case.data / f"input_{index}.pb", kind) for index, (_, kind) in enumerate(inputs_of(model))]
 
 
+def tensors_in(value, kind):
+    """[(array, TypeProto of a tensor)]: what a sequence or optional holds, or the tensor itself. A program has one input or
+    output for each."""
+    which = kind.WhichOneof("value")
+    if which == "optional_type":
+        return [] if value is None else tensors_in(value, kind.optional_type.elem_type)
+    if which == "sequence_type":
+        return [pair for element in value for pair in tensors_in(element, kind.sequence_type.elem_type)]
+    return [(value, kind)]
+
+
 def write_inputs(case, model, folder):
     """Makes sure that the inputs lie in some folder as input_0.pb or input_0.npy ..., and returns that folder."""
+    kinds = [kind for _, kind in inputs_of(model)]
     if case.folder != "light":
-        return case.data
+        if all(kind.HasField("tensor_type") for kind in kinds):
+            return case.data
+        folder.mkdir()
+        tensors = [pair for value, kind in zip(stored_inputs(case, model), kinds) for pair in tensors_in(value, kind)]
+        for index, (array, _) in enumerate(tensors):
+            (folder / f"input_{index}.pb").write_bytes(numpy_helper.from_array(np.asarray(array)).SerializeToString())
+        return folder
     folder.mkdir()
     for index, (_, kind) in enumerate(inputs_of(model)):
         shape = [dim.dim_value for dim in kind.tensor_type.shape.dim]
@@ -94,10 +112,13 @@ def write_inputs(case, model, folder):
 
 
 def shape_flags(case, model):
-    """Flags that bind open sizes of the inputs to those of the stored values."""
+    """Flags that bind open sizes of the inputs, and contents of sequences and optionals, to those of the stored values."""
     flags = []
     for index, (name, kind) in enumerate(inputs_of(model)):
         if not kind.HasField("tensor_type"):
+            value = read_value(case.data / f"input_{index}.pb", kind)
+            shapes = ["x".join(map(str, np.shape(array))) or "scalar" for array, _ in tensors_in(value, kind)]
+            flags += ["--elements", f"{name}={'none' if value is None else ','.join(shapes)}"]
             continue
         tensor = kind.tensor_type
         if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim):

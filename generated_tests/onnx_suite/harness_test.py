@@ -87,8 +87,17 @@ class Suite(unittest.TestCase):
     def test_open_sizes_are_bound(self):
         case = next(c for c in cases.all_cases() if c.name == "test_sequence_map_identity_1_sequence_1_tensor")
         flags = cases.shape_flags(case, onnx.load(case.model))
-        self.assertEqual(flags[0], "--input-shape")
-        self.assertRegex(flags[1], r"^x1=\d+$")
+        self.assertEqual(flags[::2], ["--elements", "--input-shape"])
+        self.assertRegex(flags[1], r"^x0=\d+(,\d+)*$")
+        self.assertRegex(flags[3], r"^x1=\d+$")
+
+    def test_lists_are_their_tensors(self):
+        tensor = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
+        sequence = helper.make_sequence_type_proto(tensor)
+        optional = helper.make_optional_type_proto(sequence)
+        self.assertEqual([array for array, _ in cases.tensors_in([1, 2], optional)], [1, 2])
+        self.assertEqual(cases.tensors_in(None, optional), [])
+        self.assertEqual(cases.tensors_in(3, tensor), [(3, tensor)])
 
 
 MAIN = """#include "tc_main.h"

@@ -46,7 +46,11 @@ class Result:
 def check_outputs(case, model, folder):
     """Compares the outputs in `folder`; raises Failed on the first that differs."""
     written = []
-    for index, ((name, kind), expected) in enumerate(zip(suite.outputs_of(model), suite.expected_outputs(case, model))):
+    outputs = [(name, kind, tensor) for (name, whole), value in zip(suite.outputs_of(model), suite.expected_outputs(case, model))
+               for tensor, kind in suite.tensors_in(value, whole)]
+    if any((folder / f"output_{len(outputs)}{suffix}").exists() for suffix in (".npy", ".pb")):
+        raise Failed(f"more than {len(outputs)} outputs were written")
+    for index, (name, kind, expected) in enumerate(outputs):
         try:
             written.append(compare.read_output(folder, index, kind))
         except (OSError, ValueError) as error:

@@ -58,9 +58,50 @@ class Ties {
   std::vector<int> parent_;
 };
 
+/// The lengths of a Slice that ends at start + length: the other operand of the sum that gives its ends. Null if they
+/// are not written so, or constant.
+Value* lengths_of(const Node& n) {
+  if (!n.is("Slice") || n.inputs.size() < 3 || !n.inputs[1] || !n.inputs[2]) return nullptr;
+  if (n.inputs.size() > 4 && n.inputs[4]) return nullptr;  // steps
+  const Node* sum = n.inputs[2]->producer;
+  if (!sum || !sum->is("Add")) return nullptr;
+  Value* lengths = sum->inputs[0] == n.inputs[1]   ? sum->inputs[1]
+                   : sum->inputs[1] == n.inputs[1] ? sum->inputs[0]
+                                                   : nullptr;
+  const bool list = lengths && !lengths->constant && lengths->type.is_static_tensor() &&
+                    lengths->type.dtype == DType::I64 && lengths->type.shape.size() == 1;
+  return list ? lengths : nullptr;
+}
+
+/// What the model declares of the results of slices also says how long they are.
+void take_declared_lengths(Graph& g) {
+  for (const auto& n : g.nodes()) {
+    Value* lengths = lengths_of(*n);
+    if (!lengths || !n->outputs[0] || !n->outputs[0]->type.is_static_tensor()) continue;
+    const Dims declared = static_dims(n->outputs[0]->type.shape);
+    const auto count = size_t(static_dims(lengths->type.shape)[0]);
+    std::vector<int64_t> values(declared.begin(), declared.begin() + std::ptrdiff_t(std::min(count, declared.size())));
+    if (n->inputs.size() > 3 && n->inputs[3]) {
+      const auto rank = int64_t(declared.size());
+      const std::vector<int64_t> axes =
+          n->inputs[3]->constant ? n->inputs[3]->constant->as_ints() : std::vector<int64_t>{};
+      values.clear();
+      for (int64_t a : axes)
+        if (a >= -rank && a < rank) values.push_back(declared[size_t(a < 0 ? a + rank : a)]);
+    }
+    if (values.size() != count) continue;
+    Value* known = g.add_constant(ModelText(lengths->name.raw() + "_declared"), int64_constant(values));
+    const std::vector<Node*> users = lengths->users;
+    for (Node* user : users)
+      for (size_t k = 0; k < user->inputs.size(); k++)
+        if (user->inputs[k] == lengths) g.set_input(user, k, known);
+  }
+}
+
 }  // namespace
 
 void spread_declared_shapes(Graph& g) {
+  take_declared_lengths(g);
   Ties ties(g);
   std::vector<const Value*> declared(size_t(g.value_ids()), nullptr);
   for (const auto& v : g.values())

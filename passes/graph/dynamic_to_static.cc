@@ -5,6 +5,7 @@
 //   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
 // An operator whose row has an expansion becomes the operators that this inserts.
 // Results whose sizes depend on data are given room for their upper bounds and are counted (bounded_sizes.h).
+// Sequences and optionals whose contents are known become their tensors (sequences.h).
 // An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body
 // captures move into the body. The
 // condition that a Loop hands to its body is true there. A state that no iteration changes becomes a capture.
@@ -18,6 +19,7 @@
 #include "passes/graph/declared_shapes.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
+#include "passes/graph/sequences.h"
 #include "passes/graph/single_iteration.h"
 
 namespace tc {
@@ -40,6 +42,7 @@ class Sweep {
 
   void outermost(Graph& g) {
     graph(g, true);
+    lists_.finish(g);
     sizes_.finish(g);
   }
 
@@ -59,7 +62,10 @@ class Sweep {
         continue;
       }
       try {
-        node(g, n, outermost);
+        if (outermost && lists_.carries_lists(*n))
+          it = lists_.unroll(g, n);
+        else
+          node(g, n, outermost);
       } catch (const Error& e) {
         if (!cx_.diagnostics) throw;
         cx_.diagnostics->add(e.diagnostic());
@@ -67,9 +73,10 @@ class Sweep {
     }
   }
 
-  /// Does it read a tensor that is counted?
+  /// Does it read a tensor that is counted, or carry lists?
   bool is_followed(const Node& n) const {
-    return std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes_.find(v); });
+    return lists_.carries_lists(n) ||
+           std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes_.find(v); });
   }
 
   static bool inputs_known(const Node& n) {
@@ -79,6 +86,8 @@ class Sweep {
   }
 
   void node(Graph& g, Node* n, bool outermost) {
+    if (outermost) n = lists_.resolve(g, n);
+    if (!n) return;
     if (!n->regions.empty()) {
       if (outermost) sizes_.forbid(*n);  // a body cannot read what is counted
       const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
@@ -136,7 +145,8 @@ class Sweep {
     }
     if (n->is("Scan")) {
       const size_t scans = size_t(n->attr_int("num_scan_inputs", 0)), own = n->inputs.size() - size_t(n->captures);
-      if (n->regions.at(0)->inputs().size() == n->inputs.size() && scans <= own) capture_states(g, n, 0, own - scans, 0);
+      if (n->regions.at(0)->inputs().size() == n->inputs.size() && scans <= own)
+        capture_states(g, n, 0, own - scans, 0);
     }
     const size_t own = n->inputs.size() - size_t(n->captures);
     bind_inputs(*n, own);
@@ -210,6 +220,7 @@ class Sweep {
 
   PassContext& cx_;
   BoundedSizes sizes_;
+  Sequences lists_{sizes_};
 };
 
 }  // namespace

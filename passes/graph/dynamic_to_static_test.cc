@@ -74,6 +74,21 @@ TEST(DynamicToStatic, OperandsOfDifferentShapesKeepTheirs) {
   EXPECT_FALSE(d.list().empty());  // the range may have one element
 }
 
+TEST(DynamicToStatic, TheDeclaredShapeOfASliceIsItsLength) {
+  TestGraph t;
+  Value *x = t.in("x", {9, 8}), *length = t.in("length", {2}, DType::I64);
+  Value* s = raw(t, "s", "Shape", {x});
+  Value* rest = raw(t, "rest", "Sub", {s, length});
+  Value* start = raw(t, "start", "Div", {rest, t.ints("two", {2})});
+  Value* end = raw(t, "end", "Add", {start, length});
+  Value* y = raw(t, "y", "Slice", {x, start, end});
+  t.g.set_type(y, type_of(DType::F32, {3, 4}));
+  Graph g = t.out({y});
+  run(g);
+  EXPECT_EQ(ops_of(g), "Slice");
+  EXPECT_EQ(g.nodes().front()->inputs[1]->constant->as_ints(), (std::vector<int64_t>{3, 2}));
+}
+
 TEST(DynamicToStatic, ConstantOfShapeAndRangeFollow) {
   TestGraph t;
   Value* x = t.in("x", {5, 3});

@@ -1,0 +1,134 @@
+// Step 3b: inputs that are sequences or optionals become tensors, whose number and shapes --elements states. The rest
+// of the model sees what it saw before:
+//
+//   input x: seq(float[N, 4])  with  --elements x=3x4,5x4
+//   ->   inputs x_0: float[3, 4], x_1: float[5, 4]   x = SequenceConstruct(x_0, x_1)
+//
+// An optional is what its one element makes it; --elements x=none makes it empty.
+#include <algorithm>
+
+#include "importer/context.h"
+
+namespace tc::importer {
+
+namespace {
+
+class ListInputs {
+ public:
+  ListInputs(Context& c, onnx::ModelProto& m) : c_(c), graph_(*m.mutable_graph()) {
+    for (const auto& v : graph_.input()) names_.insert(v.name());
+    for (const auto& t : graph_.initializer()) names_.insert(t.name());
+    for (const auto& n : graph_.node()) names_.insert(n.output().begin(), n.output().end());
+  }
+
+  void run() {
+    google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> inputs;
+    for (const auto& v : graph_.input()) {
+      if (v.type().has_sequence_type() || v.type().has_optional_type())
+        open(v, inputs);
+      else
+        *inputs.Add() = v;
+    }
+    for (const auto& [name, elements] : c_.options.elements)
+      if (!used_.count(name))
+        c_.error("TC0151", ExitCode::Usage, nullptr,
+                 "--elements " + printable(name) + " names no sequence or optional input");
+    if (made_.empty()) return;
+    graph_.mutable_input()->Swap(&inputs);
+    google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes(made_.begin(), made_.end());
+    nodes.MergeFrom(graph_.node());
+    graph_.mutable_node()->Swap(&nodes);
+  }
+
+ private:
+  void open(const onnx::ValueInfoProto& v, google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& inputs) {
+    const auto it = c_.options.elements.find(v.name());
+    if (it == c_.options.elements.end()) {
+      *inputs.Add() = v;  // whoever looks into it says what is missing
+      return;
+    }
+    used_.insert(v.name());
+    const bool optional = v.type().has_optional_type();
+    const onnx::TypeProto& inside = optional ? v.type().optional_type().elem_type() : v.type();
+    const onnx::TypeProto& element = inside.has_sequence_type() ? inside.sequence_type().elem_type() : inside;
+    const ListElements& given = it->second;
+    const std::string by = "--elements " + printable(v.name());
+    if (!element.has_tensor_type())
+      return c_.error("TC0304", ExitCode::Unsupported, nullptr, "input " + quoted(v.name()) + " does not hold tensors");
+    if (!given.present && !optional)
+      return c_.error("TC0152", ExitCode::Usage, nullptr, by + "=none: the input is a sequence, no optional");
+    if (given.present && !inside.has_sequence_type() && given.shapes.size() != 1)
+      return c_.error("TC0152", ExitCode::Usage, nullptr, by + ": the input holds one tensor");
+    std::vector<std::string> tensors;
+    for (const Dims& shape : given.shapes) {
+      onnx::ValueInfoProto& t = *inputs.Add();
+      t.set_name(fresh(v.name() + "_" + to_text(int64_t(tensors.size()))));
+      *t.mutable_type() = element;
+      if (!set_shape(*t.mutable_type()->mutable_tensor_type(), shape))
+        return c_.error("TC0152", ExitCode::Usage, nullptr,
+                        by + ": the shape of tensor " + to_text(int64_t(tensors.size())) + " contradicts the model");
+      tensors.push_back(t.name());
+    }
+    if (!given.present) return optional_node(v, {});
+    const std::string list = optional && inside.has_sequence_type() ? fresh(v.name() + "_elements") : v.name();
+    if (inside.has_sequence_type()) sequence_node(list, element, tensors);
+    if (optional) optional_node(v, inside.has_sequence_type() ? list : tensors.at(0));
+  }
+
+  static bool set_shape(onnx::TypeProto::Tensor& t, const Dims& shape) {
+    if (t.has_shape() && t.shape().dim_size() != int(shape.size())) return false;
+    auto& dims = *t.mutable_shape();
+    while (dims.dim_size() < int(shape.size())) dims.add_dim();
+    for (int k = 0; k < dims.dim_size(); ++k) {
+      if (dims.dim(k).has_dim_value() && dims.dim(k).dim_value() >= 0 && dims.dim(k).dim_value() != shape[size_t(k)])
+        return false;
+      dims.mutable_dim(k)->set_dim_value(shape[size_t(k)]);
+    }
+    return true;
+  }
+
+  void sequence_node(const std::string& name, const onnx::TypeProto& element, const std::vector<std::string>& tensors) {
+    onnx::NodeProto n;
+    n.set_op_type(tensors.empty() ? "SequenceEmpty" : "SequenceConstruct");
+    for (const std::string& t : tensors) n.add_input(t);
+    n.add_output(name);
+    if (tensors.empty()) {
+      auto& a = *n.add_attribute();
+      a.set_name("dtype");
+      a.set_type(onnx::AttributeProto::INT);
+      a.set_i(element.tensor_type().elem_type());
+    }
+    made_.push_back(std::move(n));
+  }
+
+  void optional_node(const onnx::ValueInfoProto& v, const std::string& value) {
+    onnx::NodeProto n;
+    n.set_op_type("Optional");
+    n.add_output(v.name());
+    if (!value.empty()) {
+      n.add_input(value);
+    } else {
+      auto& a = *n.add_attribute();
+      a.set_name("type");
+      a.set_type(onnx::AttributeProto::TYPE_PROTO);
+      *a.mutable_tp() = v.type().optional_type().elem_type();
+    }
+    made_.push_back(std::move(n));
+  }
+
+  std::string fresh(std::string name) {
+    while (!names_.insert(name).second) name += "_";
+    return name;
+  }
+
+  Context& c_;
+  onnx::GraphProto& graph_;
+  std::set<std::string> names_, used_;
+  std::vector<onnx::NodeProto> made_;
+};
+
+}  // namespace
+
+void open_lists(Context& c, onnx::ModelProto& m) { ListInputs(c, m).run(); }
+
+}  // namespace tc::importer

@@ -1,0 +1,386 @@
+// Lists of tensors that are known while compiling. Nodes that make lists stay in the graph until the end, so that their
+// tensors stay in use. A Loop that carries a list, as SequenceMap is defined by, is
+// unrolled one iteration at a time: what an iteration made is then known when the next one is looked at.
+#include "passes/graph/sequences.h"
+
+#include <algorithm>
+
+#include "ir/ops/op.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kMostTensors = 1024;    // in one list
+constexpr int64_t kMostIterations = 256;  // of a loop that carries lists
+constexpr size_t kMostNodes = 200'000;    // of the graph that such loops make
+
+[[noreturn]] void refuse(const Node& n, const std::string& why, int input = -1, std::vector<std::string> notes = {}) {
+  Diagnostic d{"TC0304", ExitCode::Unsupported, {}, why, std::move(notes), false};
+  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
+  d.loc.op = n.op;
+  d.loc.input = input;
+  if (input >= 0 && size_t(input) < n.inputs.size() && n.inputs[size_t(input)])
+    d.loc.value = n.inputs[size_t(input)]->name.raw();
+  throw Error(std::move(d));
+}
+
+[[noreturn]] void reject(const Node& n, const std::string& why) {
+  Diagnostic d{"TC0201", ExitCode::Rejected, {}, why, {}, false};
+  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
+  d.loc.op = n.op;
+  throw Error(std::move(d));
+}
+
+bool is_list(const Value* v) {
+  return v && (v->type.kind == ValueType::Kind::Sequence || v->type.kind == ValueType::Kind::Optional);
+}
+
+bool has(const Node& n, size_t k) { return k < n.inputs.size() && n.inputs[k]; }
+
+/// The integer in operand k, `otherwise` where it is absent.
+int64_t position(const Node& n, size_t k, int64_t otherwise) {
+  if (!has(n, k)) return otherwise;
+  const auto v = ints_of(n.inputs[k]);
+  if (!v) refuse(n, "a position in a sequence must be known when the model is compiled", int(k));
+  if (v->size() != 1) reject(n, "a position is one number");
+  return v->front();
+}
+
+/// A position from the end made one from the front; `places` is how many there are.
+size_t place(const Node& n, int64_t at, int64_t length, int64_t places) {
+  if (at < -length || at >= places)
+    reject(n, "position " + to_text(at) + " lies outside of a sequence of " + to_text(length));
+  return size_t(at < 0 ? at + length : at);
+}
+
+/// A list to be typed: what its elements are does not matter once they are known.
+ValueType list_type(bool sequence) {
+  ValueType t;
+  t.kind = sequence ? ValueType::Kind::Sequence : ValueType::Kind::Optional;
+  t.element = std::make_shared<const ValueType>();
+  return t;
+}
+
+Value* number(Graph& g, const ModelText& name, int64_t v) {
+  return g.add_constant(name, scalar_constant(DType::I64, double(v)));
+}
+
+}  // namespace
+
+const Sequences::Contents& Sequences::contents_of(const Node& n, size_t k) const {
+  if (!has(n, k)) reject(n, "input " + to_text(int64_t(k)) + " is missing");
+  const auto it = held_.find(n.inputs[k]->id);
+  if (it == held_.end()) {
+    std::vector<std::string> notes;
+    if (!n.inputs[k]->producer)
+      notes.push_back("say what the input holds: --elements " + printable(n.inputs[k]->name.raw()) +
+                      "=3x4,5x4 (for example)");
+    refuse(n, "what this sequence or optional holds is known only when the model runs", int(k), std::move(notes));
+  }
+  return it->second;
+}
+
+/// Output 0 of `n` holds `c`.
+void Sequences::hold(Graph& g, Node* n, Contents c) {
+  if (int64_t(c.tensors.size()) > kMostTensors)
+    refuse(*n, "a sequence of more than " + to_text(kMostTensors) + " tensors");
+  Value* out = n->outputs.at(0);
+  if (!is_list(out)) g.set_type(out, list_type(c.sequence));
+  held_[out->id] = std::move(c);
+}
+
+/// An Identity of a list's tensor in the place of `n`.
+Node* Sequences::take_tensor(Graph& g, Node* n, Value* tensor) {
+  if (!tensor) refuse(*n, "the sizes of this tensor are known only when the model runs", 0);
+  Node* copy = g.insert(n, "Identity", {tensor}, {n->outputs.at(0)->name});
+  copy->name = n->name;
+  copy->origins = n->origins;
+  g.replace_uses(n->outputs[0], copy->outputs[0]);
+  g.erase(n);
+  return copy;
+}
+
+/// Operands [first, last) of `n`, which are tensors.
+std::vector<Value*> Sequences::tensors_of(const Node& n, size_t first, size_t last) const {
+  std::vector<Value*> tensors;
+  for (size_t k = first; k < last; k++) {
+    if (!has(n, k) || is_list(n.inputs[k])) refuse(n, "a sequence holds tensors", int(k));
+    if (sizes_.find(n.inputs[k]))
+      refuse(n, "a tensor whose size depends on data cannot be an element of a sequence", int(k));
+    tensors.push_back(n.inputs[k]);
+  }
+  return tensors;
+}
+
+Node* Sequences::insert_or_erase(Graph& g, Node* n, bool insert) {
+  Contents c = contents_of(*n, 0);
+  const auto length = int64_t(c.tensors.size());
+  if (insert) {
+    const size_t at = place(*n, position(*n, 2, length), length, length + 1);
+    c.tensors.insert(c.tensors.begin() + std::ptrdiff_t(at), tensors_of(*n, 1, 2)[0]);
+  } else {
+    const size_t at = place(*n, position(*n, 1, -1), length, length);
+    c.tensors.erase(c.tensors.begin() + std::ptrdiff_t(at));
+  }
+  hold(g, n, std::move(c));
+  return nullptr;
+}
+
+/// SplitToSequence is a Split; without sizes, into slices of 1, which lose the axis unless keepdims says otherwise.
+Node* Sequences::split(Graph& g, Node* n) {
+  Value* x = n->inputs.at(0);
+  if (!x->type.is_static_tensor() || sizes_.find(x))
+    refuse(*n, "the sizes of this tensor must be known when the model is compiled", 0);
+  const Dims dims = dims_of(x);
+  const int64_t axis = int64_t(place(*n, n->attr_int("axis", 0), int64_t(dims.size()), int64_t(dims.size())));
+  const int64_t size = dims[size_t(axis)];
+  std::vector<int64_t> sizes;
+  if (!has(*n, 1)) {
+    if (size > kMostTensors) refuse(*n, "a sequence of more than " + to_text(kMostTensors) + " tensors");
+    sizes.assign(size_t(size), 1);
+  } else if (const auto given = ints_of(n->inputs[1]); !given) {
+    if (rank_of(n->inputs[1]) != 1 || !n->inputs[1]->type.is_static_tensor())
+      refuse(*n, "the number of parts must be known when the model is compiled", 1);
+    Contents c;  // how many there are is all that can be told of them
+    c.tensors.assign(size_t(std::min(dims_of(n->inputs[1])[0], kMostTensors + 1)), nullptr);
+    hold(g, n, std::move(c));
+    return nullptr;
+  } else if (n->inputs[1]->type.shape.empty()) {
+    const int64_t each = given->front();
+    if (each < 1) reject(*n, "the size of the parts must be positive");
+    if (size / each > kMostTensors) refuse(*n, "a sequence of more than " + to_text(kMostTensors) + " tensors");
+    for (int64_t at = 0; at < size; at += each) sizes.push_back(std::min(each, size - at));
+  } else {
+    sizes = *given;
+  }
+  std::vector<ModelText> names;
+  for (size_t k = 0; k < sizes.size(); k++) names.push_back(derived(n->outputs.at(0)->name, "_" + to_text(int64_t(k))));
+  Contents c;
+  if (!names.empty()) {
+    Node* parts =
+        g.insert(n, "Split", {x, g.add_constant(derived(n->outputs[0]->name, "_sizes"), int64_constant(sizes))}, names,
+                 {{"axis", axis}});
+    parts->name = n->name;
+    parts->origins = n->origins;
+    infer_types(g, *parts);
+    c.tensors = parts->outputs;
+  }
+  if (!has(*n, 1) && n->attr_int("keepdims", 1) == 0)
+    for (Value*& v : c.tensors)
+      v = add_op(g, n, "Squeeze", {v, g.add_constant(derived(v->name, "_axis"), int64_constant({axis}))},
+                 derived(v->name, "_squeezed"));
+  Node* list = g.insert(n, "SequenceConstruct", c.tensors, {n->outputs[0]->name});
+  list->name = n->name;
+  list->origins = n->origins;
+  g.replace_uses(n->outputs[0], list->outputs[0]);
+  g.erase(n);
+  hold(g, list, std::move(c));
+  return nullptr;
+}
+
+Node* Sequences::concat(Graph& g, Node* n) {
+  std::vector<Value*> parts = contents_of(*n, 0).tensors;
+  if (parts.empty()) reject(*n, "a sequence without elements cannot be joined");
+  if (std::count(parts.begin(), parts.end(), nullptr) > 0)
+    refuse(*n, "the sizes of its tensors are known only when the model runs", 0);
+  int64_t axis = n->attr_int("axis", 0);
+  if (n->attr_int("new_axis", 0) != 0) {
+    const int64_t rank = rank_of(parts[0]) + 1;
+    axis = int64_t(place(*n, axis, rank, rank));
+    const ModelText& name = n->outputs.at(0)->name;
+    Value* axes = g.add_constant(derived(name, "_axis"), int64_constant({axis}));
+    for (size_t k = 0; k < parts.size(); k++)
+      parts[k] = add_op(g, n, "Unsqueeze", {parts[k], axes}, derived(name, "_part" + to_text(int64_t(k))));
+  }
+  Node* whole = g.insert(n, "Concat", parts, {n->outputs.at(0)->name}, {{"axis", axis}});
+  whole->name = n->name;
+  whole->origins = n->origins;
+  g.replace_uses(n->outputs[0], whole->outputs[0]);
+  g.erase(n);
+  return whole;
+}
+
+Node* Sequences::optional(Graph& g, Node* n) {
+  if (n->is("Optional")) {
+    Contents c;
+    if (!has(*n, 0)) {
+      c.present = false;
+    } else if (is_list(n->inputs[0])) {
+      c = contents_of(*n, 0);
+    } else {
+      c.sequence = false;
+      c.tensors = tensors_of(*n, 0, 1);
+    }
+    hold(g, n, std::move(c));
+    return nullptr;
+  }
+  const Contents& c = contents_of(*n, 0);
+  if (n->is("OptionalHasElement")) {
+    const bool yes = c.present;
+    replace_node(g, n, g.add_constant(n->outputs.at(0)->name, scalar_constant(DType::Bool, yes)));
+    return nullptr;
+  }
+  if (!c.present) reject(*n, "the optional is empty");
+  if (!c.sequence) return take_tensor(g, n, c.tensors.at(0));
+  hold(g, n, Contents(c));
+  return nullptr;
+}
+
+Node* Sequences::resolve(Graph& g, Node* n) {
+  if (!n->domain.empty()) return n;
+  const bool reads = std::any_of(n->inputs.begin(), n->inputs.end(), is_list);
+  if (n->is("Identity") && reads) {
+    hold(g, n, Contents(contents_of(*n, 0)));
+    return nullptr;
+  }
+  if (n->is("Optional") || (reads && (n->is("OptionalHasElement") || n->is("OptionalGetElement"))))
+    return optional(g, n);
+  if (n->is("SequenceEmpty") || n->is("SequenceConstruct")) {
+    Contents c;
+    c.tensors = tensors_of(*n, 0, n->inputs.size());
+    hold(g, n, std::move(c));
+    return nullptr;
+  }
+  if (n->is("SequenceInsert") || n->is("SequenceErase")) return insert_or_erase(g, n, n->is("SequenceInsert"));
+  if (n->is("SplitToSequence")) return split(g, n);
+  if (n->is("ConcatFromSequence")) return concat(g, n);
+  if (n->is("SequenceAt")) {
+    const Contents& c = contents_of(*n, 0);
+    const auto length = int64_t(c.tensors.size());
+    return take_tensor(g, n, c.tensors[place(*n, position(*n, 1, 0), length, length)]);
+  }
+  if (n->is("SequenceLength")) {
+    const auto length = int64_t(contents_of(*n, 0).tensors.size());
+    replace_node(g, n, number(g, n->outputs.at(0)->name, length));
+    return nullptr;
+  }
+  return n;
+}
+
+bool Sequences::carries_lists(const Node& n) const {
+  if (!n.is("Loop")) return false;
+  return unrolled_.count(n.id) != 0 || std::any_of(n.inputs.begin(), n.inputs.end(), is_list);
+}
+
+/// The results of a Loop that has ended, in its place.
+void Sequences::end_loop(Graph& g, Node* n, const std::vector<Value*>& states) {
+  const Unrolled& u = unrolled_[n->id];
+  for (size_t k = 0; k < n->outputs.size(); k++) {
+    Value* out = n->outputs[k];
+    if (!out || !out->is_used()) continue;
+    if (k < states.size()) {
+      // An Identity, also of a list, says the same with a name of its own.
+      Node* copy = g.insert(n, "Identity", {states[k]}, {out->name});
+      copy->name = n->name;
+      copy->origins = n->origins;
+      g.set_type(copy->outputs[0], states[k]->type);
+      if (const auto it = held_.find(states[k]->id); it != held_.end())
+        held_[copy->outputs[0]->id] = Contents(it->second);
+      g.replace_uses(out, copy->outputs[0]);
+      continue;
+    }
+    if (u.scanned.empty()) refuse(*n, "a loop without iterations that collects results");
+    std::vector<Value*> rows;
+    Value* axes = g.add_constant(derived(out->name, "_axis"), int64_constant({0}));
+    for (Value* v : u.scanned.at(k - states.size()))
+      rows.push_back(add_op(g, n, "Unsqueeze", {v, axes}, derived(out->name, "_row" + to_text(int64_t(rows.size())))));
+    g.replace_uses(out, add_op(g, n, "Concat", rows, out->name, {{"axis", int64_t(0)}}));
+  }
+  unrolled_.erase(n->id);
+  g.erase(n);
+}
+
+std::list<std::unique_ptr<Node>>::const_iterator Sequences::unroll(Graph& g, Node* n) {
+  using Place = std::list<std::unique_ptr<Node>>::const_iterator;
+  const size_t own = n->inputs.size() - size_t(n->captures);
+  const Graph& body = *n->regions.at(0);
+  if (own < 2 || body.inputs().size() != n->inputs.size() || body.outputs().size() + 1 < own)
+    reject(*n, "the body's inputs and outputs do not fit the loop's");
+  auto constant = [&](size_t k, int64_t otherwise) {
+    if (!n->inputs[k]) return otherwise;
+    if (!n->inputs[k]->constant || n->inputs[k]->constant->size() != 1)
+      refuse(*n,
+             "a loop that carries a sequence must end after a number of iterations that is known when the model is "
+             "compiled",
+             int(k));
+    return n->inputs[k]->constant->as_int(0);
+  };
+  const std::vector<Value*> states(n->inputs.begin() + 2, n->inputs.begin() + std::ptrdiff_t(own));
+  const int64_t trips = constant(0, INT64_MAX), go = constant(1, 1), done = unrolled_[n->id].iterations;
+  auto before = n->self;
+  const bool first = before == g.nodes().begin();
+  if (!first) --before;
+  const auto begin_of_new = [&]() { return first ? g.nodes().begin() : std::next(Place(before)); };
+  if (done >= trips || go == 0) {
+    const Place behind = std::next(Place(n->self));
+    end_loop(g, n, states);
+    return behind;
+  }
+  if (done >= kMostIterations || g.num_nodes() > kMostNodes)
+    refuse(*n, "a loop that carries a sequence runs for more than " + to_text(kMostIterations) + " iterations");
+  std::vector<Value*> args = {number(g, derived(n->name, "_iteration"), done),
+                              g.add_constant(derived(n->name, "_go"), scalar_constant(DType::Bool, 1))};
+  args.insert(args.end(), n->inputs.begin() + 2, n->inputs.end());
+  const std::vector<Value*> results = inline_graph(g, n, body, args);
+  std::vector<Value*> inputs = {n->inputs[0], results[0]};
+  inputs.insert(inputs.end(), results.begin() + 1, results.begin() + std::ptrdiff_t(own - 1));
+  inputs.insert(inputs.end(), n->inputs.begin() + std::ptrdiff_t(own), n->inputs.end());
+  std::vector<ModelText> names;
+  for (const Value* v : n->outputs) names.push_back(v ? v->name : ModelText());
+  Node* rest = g.insert(n, "Loop", inputs, names, n->attrs);
+  rest->name = n->name;
+  rest->origins = n->origins;
+  rest->captures = n->captures;
+  rest->regions = std::move(n->regions);
+  for (size_t k = 0; k < n->outputs.size(); k++) {
+    if (!n->outputs[k]) continue;
+    g.set_type(rest->outputs[k], n->outputs[k]->type);
+    g.replace_uses(n->outputs[k], rest->outputs[k]);
+  }
+  Unrolled u = std::move(unrolled_[n->id]);
+  u.iterations++;
+  u.scanned.resize(results.size() - (own - 1));
+  for (size_t k = own - 1; k < results.size(); k++) u.scanned[k - (own - 1)].push_back(results[k]);
+  unrolled_.erase(n->id);
+  unrolled_[rest->id] = std::move(u);
+  n->regions.clear();
+  n->captures = 0;
+  g.erase(n);
+  return begin_of_new();
+}
+
+void Sequences::finish(Graph& g) {
+  std::vector<Value*> outputs;
+  bool changed = false;
+  for (Value* v : g.outputs()) {
+    const auto it = is_list(v) ? held_.find(v->id) : held_.end();
+    if (it == held_.end()) {
+      outputs.push_back(v);
+      continue;
+    }
+    changed = true;
+    for (size_t k = 0; k < it->second.tensors.size(); k++) {
+      Value* tensor = it->second.tensors[k];
+      if (!tensor || !tensor->type.is_tensor())
+        throw Error("TC0304", ExitCode::Unsupported,
+                    "output \"" + printable(v->name.raw()) + "\" holds a tensor whose sizes are not known");
+      const ModelText name = it->second.sequence ? derived(v->name, "_" + to_text(int64_t(k))) : v->name;
+      Node* copy = g.append("Identity", {tensor}, {name});
+      g.set_type(copy->outputs[0], tensor->type);
+      outputs.push_back(copy->outputs[0]);
+    }
+  }
+  if (changed) g.set_outputs(std::move(outputs));
+  for (auto it = g.nodes().end(); it != g.nodes().begin();) {
+    Node* n = std::prev(it)->get();
+    const bool unused =
+        std::none_of(n->outputs.begin(), n->outputs.end(), [](const Value* v) { return v && v->is_used(); });
+    if (!n->outputs.empty() && is_list(n->outputs[0]) && unused)
+      g.erase(n);
+    else
+      --it;
+  }
+}
+
+}  // namespace tc
