@@ -26,7 +26,7 @@ OpFamily control_ops() {
       {"SequenceLength", 11, {}, define_list},
       {"SplitToSequence", 24, {{"axis", int64_t(0)}, {"keepdims", int64_t(1)}}, define_list},
       {"ConcatFromSequence", 11, {{"axis", {}}, {"new_axis", int64_t(0)}}, define_list},
-      {"Optional", 15, {{"type", {}}}, define_list},
+      {"Optional", 28, {{"type", {}}}, define_list},
   };
 }
 

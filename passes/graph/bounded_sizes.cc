@@ -229,8 +229,9 @@ void BoundedSizes::follow(Graph& g, Node* n) {
   for (size_t k = 0, next = 0; k < n->outputs.size(); k++) {
     if (!n->outputs[k]) continue;
     const auto it = follower.axes.find(fn.outputs[next++].get());
-    if (it != follower.axes.end())
-      sizes_[n->outputs[k]->id] = {it->second, count_of(g, n, k, it->second, from.count, bound)};
+    if (it == follower.axes.end()) continue;
+    Value* count = count_of(g, n, k, it->second, from.count, bound);  // may throw: nothing is noted before
+    sizes_[n->outputs[k]->id] = {it->second, count};
   }
 }
 

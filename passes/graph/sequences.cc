@@ -280,11 +280,12 @@ void Sequences::end_loop(Graph& g, Node* n, const std::vector<Value*>& states) {
       g.replace_uses(out, copy->outputs[0]);
       continue;
     }
-    if (u.scanned.empty()) refuse(*n, "a loop without iterations that collects results");
+    if (k - states.size() >= u.scanned.size()) refuse(*n, "a loop without iterations that collects results");
     std::vector<Value*> rows;
     Value* axes = g.add_constant(derived(out->name, "_axis"), int64_constant({0}));
-    for (Value* v : u.scanned.at(k - states.size()))
-      rows.push_back(add_op(g, n, "Unsqueeze", {v, axes}, derived(out->name, "_row" + to_text(int64_t(rows.size())))));
+    for (const Node* row : u.scanned.at(k - states.size()))
+      rows.push_back(add_op(g, n, "Unsqueeze", {row->inputs[0], axes},
+                            derived(out->name, "_row" + to_text(int64_t(rows.size())))));
     g.replace_uses(out, add_op(g, n, "Concat", rows, out->name, {{"axis", int64_t(0)}}));
   }
   unrolled_.erase(n->id);
@@ -341,7 +342,9 @@ std::list<std::unique_ptr<Node>>::const_iterator Sequences::unroll(Graph& g, Nod
   Unrolled u = std::move(unrolled_[n->id]);
   u.iterations++;
   u.scanned.resize(results.size() - (own - 1));
-  for (size_t k = own - 1; k < results.size(); k++) u.scanned[k - (own - 1)].push_back(results[k]);
+  for (size_t k = own - 1; k < results.size(); k++)
+    u.scanned[k - (own - 1)].push_back(
+        g.insert(rest, "SequenceConstruct", {results[k]}, {derived(results[k]->name, "_kept")}));
   unrolled_.erase(n->id);
   unrolled_[rest->id] = std::move(u);
   n->regions.clear();

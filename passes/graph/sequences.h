@@ -37,7 +37,8 @@ class Sequences {
   };
   struct Unrolled {
     int64_t iterations = 0;
-    std::vector<std::vector<Value*>> scanned;  // per output behind the states
+    // Per output behind the states, lists of one tensor each: as operands, the tensors follow every replacement.
+    std::vector<std::vector<Node*>> scanned;
   };
 
   const Contents& contents_of(const Node& n, size_t k) const;

@@ -28,6 +28,9 @@ std::vector<std::string> problems(Graph& g) {
 
 using Codes = std::vector<std::string>;
 
+/// An output of the graph that is a number, behind the Identity that gives it its name.
+int64_t number_in(const Value* v) { return (v->constant ? v : v->producer->inputs.at(0))->constant->as_int(0); }
+
 TEST(Sequences, InsertEraseAndTake) {
   ListGraph t;
   Value *a = t.in("a", {1}), *b = t.in("b", {2}), *c = t.in("c", {3});
@@ -42,8 +45,8 @@ TEST(Sequences, InsertEraseAndTake) {
   EXPECT_EQ(problems(g), Codes());
   EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[3]");
   EXPECT_EQ(to_text(g.outputs()[1]->type), "f32[2]");
-  EXPECT_EQ(g.outputs()[2]->constant->as_int(0), 3);
-  EXPECT_EQ(ops_of(g), "Identity Identity");  // the outputs keep their names; the lists are gone
+  EXPECT_EQ(number_in(g.outputs()[2]), 3);
+  EXPECT_EQ(ops_of(g), "Identity Identity Identity");  // the outputs keep their names; the lists are gone
 }
 
 TEST(Sequences, PositionsOutsideAreRejected) {
@@ -70,7 +73,7 @@ TEST(Sequences, WhatIsNotKnownIsRefused) {
   Value* y = t.node("y", "SequenceAt", {s, t.at(0)});
   Graph g = t.out({n, y});
   EXPECT_EQ(problems(g), Codes{"TC0304"});
-  EXPECT_EQ(g.outputs()[0]->constant->as_int(0), 3);
+  EXPECT_EQ(number_in(g.outputs()[0]), 3);
 }
 
 TEST(Sequences, OutputsBecomeTheirTensors) {
@@ -119,8 +122,8 @@ TEST(Optionals, HoldOneTensorOrNothing) {
   Graph g = t.out({y, p, q});
   EXPECT_EQ(problems(g), Codes());
   EXPECT_EQ(to_text(g.outputs()[0]->type), "f32[4]");
-  EXPECT_EQ(g.outputs()[1]->constant->as_int(0), 1);
-  EXPECT_EQ(g.outputs()[2]->constant->as_int(0), 0);
+  EXPECT_EQ(number_in(g.outputs()[1]), 1);
+  EXPECT_EQ(number_in(g.outputs()[2]), 0);
 }
 
 }  // namespace
