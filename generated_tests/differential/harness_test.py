@@ -45,8 +45,9 @@ class Cases(unittest.TestCase):
         for case in cases.all_cases():
             _, _, outputs = run.reference(case)
             for value in outputs:
-                self.assertGreater(value.size, 0, case.name)
-                if value.dtype.kind == "f":
+                if not case.counted:  # nothing may be what is counted
+                    self.assertGreater(value.size, 0, case.name)
+                if value.dtype.kind == "f" and value.size:
                     self.assertTrue(np.isfinite(value).all() and value.any(), case.name)
 
 
