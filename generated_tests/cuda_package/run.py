@@ -16,7 +16,7 @@ sys.path[:0] = [str(HERE.parent / "package"), str(HERE.parent / "python")]
 import attention  # noqa: E402
 import models  # noqa: E402
 import precision  # noqa: E402
-from checks import ROOT, Checks, last_line, run  # noqa: E402
+from checks import ROOT, TOOL, Checks, last_line, run  # noqa: E402
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 check = Checks()

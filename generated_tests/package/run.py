@@ -240,7 +240,7 @@ def main():
                 compiles_clean(package, label)
             runs_sanitized(tmp / model.stem, model.stem, models.reference(model, tmp / (model.stem + "_io")))
         loops = models.loops(tmp / "loops.onnx")
-        package = emit(loops, tmp / "loops")
+        package = check.emit(loops, tmp / "loops")
         compiles_clean(package, "loops")
         runs_sanitized(package, "loops", models.reference(loops, tmp / "loops_io"))
         counts_iterations(tmp)
