@@ -63,7 +63,7 @@ def runs_sanitized(package, name, io):
 def counts_iterations(tmp):
     """A loop whose results have a declared size runs exactly that often, or the run fails."""
     model = models.stacked(tmp / "stacked.onnx")
-    package = emit(model, tmp / "stacked")
+    package = check.emit(model, tmp / "stacked")
     compiles_clean(package, "stacked")
     program = package / "sanitized"
     built = run("gcc", "-std=gnu11", *SANITIZE, "-I.", *[s.relative_to(package) for s in sources(package)], "stacked_weights.S", "-lm", "-o", program, cwd=package)
