@@ -28,10 +28,12 @@ size_t break_at(std::string_view s, size_t from, size_t limit) {
 
 void SourceWriter::line(std::string_view s) {
   const size_t margin = size_t(depth_) * 2;
+  const bool in_comment = s.starts_with(" * ");
   size_t from = 0;
   bool first = true;
   while (true) {
-    const size_t indent = first ? margin : margin + 4;
+    if (!first && in_comment) text_ += " * ";
+    const size_t indent = first ? margin : in_comment ? 2 : margin + 4;
     const bool fits = indent + (s.size() - from) <= kLimit;
     const size_t cut = fits ? std::string_view::npos : break_at(s, from, from + kLimit - indent);
     text_.append(indent, ' ');

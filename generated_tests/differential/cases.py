@@ -79,6 +79,10 @@ def conv_cases():
             yield Case(f"depthwise_{c}_s{stride}k{k}",
                        f"t = Conv <group = {c}, pads = [{k//2},{k//2},{k//2},{k//2}], strides = [{stride},{stride}]> (x, w, b)\n"
                        "y = Clip (t, lo, hi)", {"x": (1, c, 15, 13)}, {"w": (c, 1, k, k), "b": (c,), "lo": np.float32(0), "hi": np.float32(6)})
+    # Few channels behind channels last: windows along the width overlap.
+    for name, attributes, k, m, w in (("k3", "pads = [1,1,1,1]", 3, 3, 23), ("k9", "group = 1", 9, 3, 150), ("d2", "dilations = [2,2]", 5, 2, 70),
+                                      ("s2", "strides = [2,2]", 3, 1, 41), ("tall", "strides = [3,1]", 4, 4, 64)):
+        yield Case(f"conv_few_{name}", f"r = Relu (x)\ny = Conv <{attributes}> (r, w, b)", {"x": (1, 16, 20, w)}, {"w": (m, 16, k, k), "b": (m,)})
     yield Case("conv1d", "y = Conv <pads = [2,1], strides = [2]> (x, w)", {"x": (3, 7, 50)}, {"w": (9, 7, 4)})
     yield Case("conv3d", "y = Conv <pads = [1,0,1,1,0,1]> (x, w)", {"x": (1, 4, 5, 6, 7)}, {"w": (6, 4, 3, 2, 3)})
     yield Case("conv_transpose", "y = ConvTranspose <strides = [2,2], pads = [1,1,1,1], output_padding = [1,1]> (x, w, b)",

@@ -95,8 +95,19 @@ class Builder {
     return loop(shown, total, body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
   }
 
+  // q of one outer point copied to rows along n first.
+  Stmt in_shared_rows() {
+    const SharedRows rows = shared_rows(m_, columns_, at_);
+    m_.q = rows.buffer;
+    m_.q_at = rows.at;
+    m_.right = Contraction::Right::Direct;
+    whole_vectors_ = true;
+    return alloc(rows.buffer, seq({rows.copy, all_panels()}));
+  }
+
   // q of one outer point copied to [panel][k][column] first.
   Stmt repacked() {
+    if (has_shared_rows(m_)) return in_shared_rows();
     packed_ =
         make_buffer(m_.q->name + "_packed", DType::F32, {Dim(plan_.panels * steps_ * columns_)}, Scope::Workspace);
     const int64_t n = m_.n.extent.value;
@@ -122,13 +133,14 @@ class Builder {
       const Expr where = (Expr((plan_.panels - 1) * steps_) + Expr(row)) * Expr(columns_) + Expr(used) + Expr(pad);
       zeros = loop(row, steps_, loop(pad, columns_ - used, store(packed_, {where}, make_float(DType::F32, 0))));
     }
+    const std::string what = m_.q->name + " in panels of " + to_text(int64_t(columns_)) + " columns";
+    return alloc(packed_, seq({comment(what, seq({copy, zeros})), all_panels()}));
+  }
+
+  Stmt all_panels() {
     const Var panel = make_var("nb");
-    Stmt rows = panel_rows(plan_.panels > 1 ? Expr(panel) : Expr(0), nullptr);
-    if (plan_.panels > 1) rows = loop(panel, plan_.panels, rows);
-    return alloc(
-        packed_,
-        seq({comment(m_.q->name + " in panels of " + to_text(int64_t(columns_)) + " columns", seq({copy, zeros})),
-             rows}));
+    const Stmt rows = panel_rows(plan_.panels > 1 ? Expr(panel) : Expr(0), nullptr);
+    return plan_.panels > 1 ? loop(panel, plan_.panels, rows) : rows;
   }
 
   // --- rows of one panel
@@ -299,7 +311,7 @@ class Builder {
     Expr index = offset_expr(m_.q_at, p);
     if (!is_const(k_extra, 0)) index = index + k_extra * Expr(m_.q_at.of(m_.k[0].var));
     const Expr e = load(m_.q, {ramp(index)});
-    const Expr count = lane_count(v);
+    const Expr count = whole_vectors_ ? Expr() : lane_count(v);
     return count ? partial(e, count) : e;
   }
 
@@ -337,7 +349,8 @@ class Builder {
     return seq({out, loop(i, mr, loop(v, vectors(used), again))});
   }
 
-  const Contraction& m_;
+  Contraction m_;               // its right factor may become a copy
+  bool whole_vectors_ = false;  // of the right factor can be read, in the last panel, too
   const ContractionPlan& plan_;
   const int64_t columns_;
   int64_t steps_ = 1;
@@ -351,7 +364,8 @@ class Builder {
 std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
   const std::string n = m.n.var->name, columns = to_text(int64_t(p.tile.columns));
   std::vector<std::string> list;
-  if (m.right != Contraction::Right::Direct) list.push_back("cache_read(right factor, panels of " + columns + ")");
+  const std::string form = has_shared_rows(m) ? "rows along " + n : "panels of " + columns;
+  if (m.right != Contraction::Right::Direct) list.push_back("cache_read(right factor, " + form + ")");
   list.push_back("split(" + n + ", " + columns + ")");
   if (!m.rows.empty()) list.push_back("split(" + m.rows.back().var->name + ", " + to_text(int64_t(p.tile.rows)) + ")");
   if (p.unroll_k > 1) list.push_back("rfactor(" + m.k[0].var->name + ", " + to_text(p.unroll_k) + ")");
@@ -374,7 +388,9 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
     s = to_text(int64_t(p.tile.rows)) + " rows by " + n + " columns in registers";
   }
   if (m.right == Contraction::Right::Packed) s += "; weights in panels, read once";
-  if (m.right == Contraction::Right::Repacked) s += "; " + m.q->name + " copied to panels first";
+  if (m.right == Contraction::Right::Repacked)
+    s += "; " + m.q->name +
+         (has_shared_rows(m) ? " copied to rows along " + name + " first" : " copied to panels first");
   if (p.row_blocks > 1) s += "; each panel's rows in " + to_text(p.row_blocks) + " chunks";
   if (p.prefetch > 0) s += "; the next panel is fetched ahead";
   return s;

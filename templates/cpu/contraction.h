@@ -27,6 +27,16 @@ struct Contraction {
 
 std::optional<Contraction> match_contraction(const TemplateArgs& a);
 
+/// A copy of a Repacked right factor in which neighbours along n are neighbours and windows overlap (shared_rows.cc).
+struct SharedRows {
+  Buffer buffer;
+  Offset at;  // of an element of the factor
+  Stmt copy;
+};
+bool has_shared_rows(const Contraction& m);
+/// The copy of one outer point `at`. Vectors of `columns` columns may be read whole.
+SharedRows shared_rows(const Contraction& m, int64_t columns, const std::vector<std::pair<Var, Expr>>& at);
+
 /// The loops. `tile` must fit; `row_blocks` cuts the rows of a panel into that many chunks.
 struct ContractionPlan {
   Tile tile;

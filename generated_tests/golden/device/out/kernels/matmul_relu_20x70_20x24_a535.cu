@@ -9,7 +9,7 @@
  *   b     [70][24]
  *   relu  [20][24]
  * Schedule (sm_80): 16 x 64 results a block, 4 x 4 a thread; the sum in steps of 8 through shared memory,
-    3 at a time; 4 groups of threads share a sum */
+ *   3 at a time; 4 groups of threads share a sum */
 static __global__ void __launch_bounds__(256, 1)
 device_matmul_relu_20x70_20x24_a535_kernel(const float *__restrict__ a, const float *__restrict__ b,
     float *__restrict__ relu)
