@@ -25,6 +25,7 @@ ANSWERS = {0, 1, 3, 5}  # exit codes: done, rejected, not supported, over a limi
 def originals():
     """The models of the differential tests, as bytes: most operators, many forms."""
     path = Path(__file__).resolve().parent.parent / "differential" / "cases.py"
+    sys.path.append(str(path.parent))  # behind this folder, which has a cases.py, too
     spec = importlib.util.spec_from_file_location("differential_cases", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
