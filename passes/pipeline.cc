@@ -31,7 +31,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"compose_moves", 1, compose_moves, "composes the reshapes that this left"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
       {"form_regions", 2, form_regions, "puts several contractions into one kernel: inverted residuals, attention"},
-      {"to_mixed_precision", 0, to_mixed_precision, "stores tensors between kernels in 16 bits, under --precision fp16 or bf16"},
+      {"to_mixed_precision", 0, to_mixed_precision, "stores tensors between kernels in 16 bits, under --precision fp16"},
   };
   return list;
 }

@@ -138,6 +138,7 @@ def write_package(out):
         "input_args": "\n".join(f"  i.t{i} = (const {c} *)in[{i}];" for i, (_, c) in enumerate(DTYPES)),
         "output_args": "\n".join(f"  o.t{i} = ({c} *)out[{i}];" for i, (_, c) in enumerate(DTYPES)),
         "n_inputs": str(len(DTYPES)), "n_outputs": str(len(DTYPES)), "lanes": "16", "built_lanes": "TC_VL",
+        "counts": "", "run": "  return (int)echo_run((const echo *)instance, &i, &o);",
     }
     (out / "main.c").write_text(fill("main.c.in", holes))
     build = {"name": "echo", "march_flags": "-march=x86-64-v3", "objects": "  echo.o \\\n  kernels/copy.o \\\n  echo_weights.o", "sources": "  echo.c\n  kernels/copy.c"}

@@ -1,14 +1,18 @@
-// Stores tensors between kernels in half the bytes, as --precision fp16 or bf16 allows (CUDA).
-//   c = tc.fused(x, w)   f32, a convolution      ->   c = tc.fused(x, w)   f16: what it computes is rounded where it is stored
-//   y = tc.fused(c, v)   f32, a convolution           y = tc.fused(c, v)   f32, of f32(c)
+// Stores tensors between kernels in half the bytes, as --precision fp16 allows (CUDA).
+//   c = tc.fused(x, w)   f32, a convolution      ->   c = tc.fused(x, w)   f16: what it computes is rounded where it is
+//   stored y = tc.fused(c, v)   f32, a convolution           y = tc.fused(c, v)   f32, of f32(c)
 // Kernels compute as before: sums, the statistics of a softmax or of a normalisation, exponentials and all the rest are
 // single precision, only what goes through memory is rounded. Which tensors do is decided by what is computed:
 //   always   results of sums of products, and their factors, which tensor cores round anyway
 //   follow   results of anything else that keeps the size of a tensor, of operands of which one is stored so
-//   never    inputs and outputs of the model, operands of control flow, results that are read where no floats come out (an
+//   never    inputs and outputs of the model, operands of control flow, results that are read where no floats come out
+//   (an
 //            index, a mask), and what reductions leave of a tensor (statistics), unless only sums of products read it
-// Views share the memory of what they show, and so its type. Functions of several sums of products (regions) are left as they
-// are where no template knows them with other operands.
+// bf16 keeps 8 bits of a number: stored between all kernels it loses more than its bound of 1e-2 in deep networks, so
+// --precision bf16 rounds factors alone.
+//
+// Views share the memory of what they show, and so its type. Functions of several sums of products (regions) are left
+// as they are where no template knows them with other operands.
 //
 // Needs: fuse_ops, form_regions. Leaves: the same nodes, with other types between them.
 #include <algorithm>
@@ -28,9 +32,7 @@ bool is_fused(const Node* n) { return n && n->domain == "tc" && n->op == "fused"
 bool is_view(const Node* n) { return n && n->domain.empty() && (n->is("Reshape") || n->is("Identity")); }
 bool multiplies(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
 
-size_t operand_of(const TensorFn& fn, size_t input) {
-  return fn.operands.empty() ? input : size_t(fn.operands[input]);
-}
+size_t operand_of(const TensorFn& fn, size_t input) { return fn.operands.empty() ? input : size_t(fn.operands[input]); }
 
 bool is_formula(const TensorFn& fn) {
   return std::all_of(fn.stages.begin(), fn.stages.end(),
@@ -124,7 +126,7 @@ TensorFn with_halves(const Node* n, DType t, const std::function<bool(const Valu
 // Tensors by the memory that they show.
 class Storage {
  public:
-  Storage(Graph& g, const PassContext& cx) : g_(g), cx_(cx), type_(cx.options.precision == Precision::F16 ? DType::F16 : DType::BF16) {}
+  Storage(Graph& g, const PassContext& cx) : g_(g), cx_(cx), type_(DType::F16) {}
 
   void run() {
     for (const auto& n : g_.nodes()) look(n.get());
@@ -147,13 +149,15 @@ class Storage {
     const bool plain = is_fused(n) && is_formula(*n->fn) && regions_keep_their_template(n);
     for (const Value* v : n->outputs) {
       if (!v) continue;
-      if (v->output_uses > 0 || v->type.dtype != DType::F32 || !v->type.is_static_tensor() || (!plain && !is_view(n))) keep(v);
+      if (v->output_uses > 0 || v->type.dtype != DType::F32 || !v->type.is_static_tensor() || (!plain && !is_view(n)))
+        keep(v);
     }
     if (is_view(n)) {
       if (!memory_of(n->inputs[0])->producer) keep(n->inputs[0]);
       return;
     }
-    const bool floats = plain && std::all_of(n->outputs.begin(), n->outputs.end(), [](const Value* v) { return !v || is_float(v->type.dtype); });
+    const bool floats = plain && std::all_of(n->outputs.begin(), n->outputs.end(),
+                                             [](const Value* v) { return !v || is_float(v->type.dtype); });
     for (const Value* v : n->inputs) {
       if (!v) continue;
       if (!v->producer || !floats) keep(v);
@@ -172,7 +176,8 @@ class Storage {
     for (size_t i = 0; i < n->fn->inputs.size(); i++)
       constant.push_back(memory_of(n->inputs[operand_of(*n->fn, i)])->is_constant());
     const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
-    const TensorFn all = with_halves(n, type_, [&](const Value* v) { return v->type.dtype == DType::F32 && !memory_of(v)->is_constant(); });
+    const TensorFn all = with_halves(
+        n, type_, [&](const Value* v) { return v->type.dtype == DType::F32 && !memory_of(v)->is_constant(); });
     return cuda_region_pays(all, constant, cx_.target.gpu, o);
   }
 
@@ -196,7 +201,8 @@ class Storage {
 
   void retype(Node* n) {
     auto half = [&](const Value* v) { return is_half(v); };
-    if (is_fused(n) && (std::any_of(n->inputs.begin(), n->inputs.end(), half) || std::any_of(n->outputs.begin(), n->outputs.end(), half)))
+    if (is_fused(n) && (std::any_of(n->inputs.begin(), n->inputs.end(), half) ||
+                        std::any_of(n->outputs.begin(), n->outputs.end(), half)))
       n->fn = std::make_shared<const TensorFn>(with_halves(n, type_, half));
     for (Value* v : n->outputs)
       if (is_half(v)) {
@@ -216,8 +222,7 @@ class Storage {
 }  // namespace
 
 void to_mixed_precision(Graph& g, PassContext& cx) {
-  const Precision p = cx.options.precision;
-  if (!cx.target.is_cuda() || cx.options.strict_fp || (p != Precision::F16 && p != Precision::Bf16)) return;
+  if (!cx.target.is_cuda() || cx.options.strict_fp || cx.options.precision != Precision::F16) return;
   for (const auto& n : g.nodes())
     for (const auto& r : n->regions) to_mixed_precision(*r, cx);
   Storage(g, cx).run();

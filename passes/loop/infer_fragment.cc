@@ -174,11 +174,13 @@ class Spreading {
     check(is_const(f.begin, 0) && is_const(f.extent, kTileColumns / 2), "a loop over all pairs of columns of a tile");
     auto place = [&](const Buffer& b, const Exprs& index) {
       check(spread(b).role == Role::Sums, "elements of sums");
-      const VarRef* r = as<VarRef>(index[index.size() - 2]);
+      // Under a test that leaves one row or one pair of columns, its number stands for the variable.
+      const Expr& r = index[index.size() - 2];
       const auto at = affine_in(index.back(), {f.var});
-      check(r && r->var == row && at && at->coefficients[0] == 2, "an element that the lane has");
+      const bool own_row = as_const_int(r) || (as<VarRef>(r) && as<VarRef>(r)->var == row);
+      check(own_row && at && (at->coefficients[0] == 2 || at->coefficients[0] == 0), "an element that the lane has");
       Exprs registers(index.begin(), index.end() - 2);
-      registers.push_back(Expr(h) * Expr(2) + at->rest);
+      registers.push_back(Expr(h) * Expr(2) + (at->coefficients[0] == 2 ? at->rest : floor_mod(at->rest, 2)));
       return registers;
     };
     const Stmt body = rewrite(

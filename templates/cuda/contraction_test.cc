@@ -172,6 +172,8 @@ TEST(CudaContraction, Halves) {
   expect_tensor_cores(of_halves(padded_convolution({.h = 9, .w = 7, .c = 10, .oc = 12, .stride = 2, .dilation = 2, .pad = 2}), bf16));
   expect_tensor_cores(of_halves(padded_convolution({.h = 5, .w = 5, .c = 30, .oc = 24, .groups = 3, .pad = 1}), f16));
   expect_tensor_cores(of_halves(padded_convolution({.h = 7, .w = 5, .c = 8, .oc = 21, .pad = 1, .channels_first = true}), f16));
+  for (const int64_t oc : {1, 2, 9})  // a test of the row leaves one of them
+    expect_tensor_cores(of_halves(padded_convolution({.h = 20, .w = 20, .c = 16, .oc = oc, .pad = 1, .channels_first = true}), f16));
   for (const bool transposed : {false, true})
     for (const bool constant : {false, true}) {
       expect_tensor_cores(of_halves(product(3, 17, 20, 9, transposed, constant), constant ? f16 : bf16));
