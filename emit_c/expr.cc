@@ -26,6 +26,16 @@ Expr in_vectors(const Expr& e) {
 
 }  // namespace
 
+void Needs::add(const Needs& n) {
+  math |= n.math;
+  vector_math |= n.vector_math;
+  tails |= n.tails;
+  scalar |= n.scalar;
+  runtime |= n.runtime;
+  types |= n.types;
+  parallel |= n.parallel;
+}
+
 bool holds_vectors(const Stmt& scope, const Buffer& b) {
   bool found = false;
   auto is_ramp = [](const Exprs& index) { return !index.empty() && as<Ramp>(index.back()) != nullptr; };

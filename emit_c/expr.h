@@ -16,6 +16,9 @@ struct Needs {
   bool runtime = false;      // tc_rt.h: checked indexes
   bool types = false;        // tc_types.h: narrow floats
   bool parallel = false;     // tc_parallel.h
+
+  /// Becomes what both need.
+  void add(const Needs& n);
 };
 
 class ExprPrinter {

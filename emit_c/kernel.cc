@@ -244,9 +244,4 @@ std::string include_lines(const Needs& n, const std::string& dir) {
 
 std::string static_kernel(const KernelText& t) { return t.before + "static " + t.function; }
 
-std::string kernel_file(const KernelText& t, const std::string& prefix) {
-  return std::string(kLicenseLine) + "\n#include \"../" + prefix + "_kernels.h\"\n" + include_lines(t.needs, "../") +
-         "\n" + t.before + t.function;
-}
-
 }  // namespace tc

@@ -25,9 +25,6 @@ void print_head_comment(SourceWriter& out, const Kernel& k, const std::string& t
 /// In a file with others: nothing of it is seen outside.
 std::string static_kernel(const KernelText& t);
 
-/// A whole file: license line, includes, text.
-std::string kernel_file(const KernelText& t, const std::string& prefix);
-
 /// The #include lines for what is needed, relative to `dir` ("" or "../").
 std::string include_lines(const Needs& n, const std::string& dir);
 

@@ -7,6 +7,7 @@
 #include "emit_c/executor.h"
 #include "emit_c/fill.h"
 #include "emit_c/header.h"
+#include "emit_c/kernel_files.h"
 #include "emit_c/main_source.h"
 #include "emit_c/readme.h"
 #include "emit_c/single_file.h"
@@ -90,15 +91,13 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   std::set<std::string> support{"tc_simd.h", "tc_rt.h", "tc_main.h"};
   std::vector<KernelText> kernels;
   std::string sources = "  " + x + ".c", objects = "  " + x + ".o \\\n";
-  for (const Kernel& k : p.kernels) {
-    kernels.push_back(print_kernel(k, x, p.cpu));
-    const Needs& needs = kernels.back().needs;
-    if (needs.vector_math) support.insert("tc_math.h");
-    if (needs.tails) support.insert("tc_tail.h");
-    if (needs.scalar) support.insert("tc_scalar.h");
-    if (needs.types) support.insert("tc_types.h");
-    if (needs.parallel) support.insert("tc_parallel.h");
-  }
+  for (const Kernel& k : p.kernels) kernels.push_back(print_kernel(k, x, p.cpu));
+  const Needs needs = needs_of(kernels);
+  if (needs.vector_math) support.insert("tc_math.h");
+  if (needs.tails) support.insert("tc_tail.h");
+  if (needs.scalar) support.insert("tc_scalar.h");
+  if (needs.types) support.insert("tc_types.h");
+  if (needs.parallel) support.insert("tc_parallel.h");
   files.push_back({x + ".h", api_header(p, n)});
   const std::string executor = executor_source(p, n, layout_id);
   if (o.single_file) {
@@ -107,10 +106,10 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
     files.push_back({x + ".c", executor});
     files.push_back({x + "_plan.h", plan_header(p, n)});
     files.push_back({x + "_kernels.h", kernels_header(kernels, n)});
-    for (size_t i = 0; i < kernels.size(); i++) {
-      files.push_back({"kernels/" + p.kernels[i].name + ".c", kernel_file(kernels[i], x)});
-      sources += "\n  kernels/" + p.kernels[i].name + ".c";
-      objects += "  kernels/" + p.kernels[i].name + ".o \\\n";
+    for (const KernelFile& f : kernel_files(p, kernels)) {
+      files.push_back({"kernels/" + f.stem + ".c", kernel_source(f, x)});
+      sources += "\n  kernels/" + f.stem + ".c";
+      objects += "  kernels/" + f.stem + ".o \\\n";
     }
   }
   files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});

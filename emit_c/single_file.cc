@@ -1,5 +1,6 @@
 #include "emit_c/single_file.h"
 
+#include "emit_c/kernel_files.h"
 #include "templates/text.h"
 
 namespace tc {
@@ -27,13 +28,11 @@ std::string single_file(const ProgramNames& n, const std::string& executor, cons
   std::string s = std::string(kLicenseLine) + "\n#include \"" + n.lower + ".h\"\n\n";
   // clang warns of unused inline functions in a file that is compiled; not every model needs all of the support text
   s += "#ifdef __clang__\n#  pragma clang diagnostic ignored \"-Wunused-function\"\n#endif\n\n";
-  Needs all;
-  for (const KernelText& k : kernels) all.math = all.math || k.needs.math;
   // in the order in which they include each other
   for (const char* f : {"tc_simd.h", "tc_tail.h", "tc_math.h", "tc_rt.h", "tc_scalar.h", "tc_types.h", "tc_parallel.h"})
     if (support.count(f) != 0) s += without_includes(std::string(support_text(f))) + "\n";
   for (const char* f : {"tc_tail.h", "tc_math.h", "tc_scalar.h", "tc_parallel.h"}) support.erase(f);
-  if (all.math) s += "#include <math.h>\n";
+  if (needs_of(kernels).math) s += "#include <math.h>\n";
   s += without_includes(plan) + "\n";
   for (const KernelText& k : kernels) s += static_kernel(k) + "\n";
   return s + without_includes(executor);

@@ -111,7 +111,10 @@ class CudaKernelPrinter {
       const Launch* l = as<Launch>(s);
       check(l != nullptr, "the host's part holds launches and views of scratch memory");
       const bool only = k_.device.size() == 1 && launches == 0;
-      out_.line((only ? "return " : launches == 0 ? "cudaError_t e = " : "if (e == cudaSuccess) e = ") + launch(*l) + ";");
+      out_.line((only            ? "return "
+                 : launches == 0 ? "cudaError_t e = "
+                                 : "if (e == cudaSuccess) e = ") +
+                launch(*l) + ";");
       launches++;
     }
   }
@@ -178,15 +181,17 @@ KernelText print_cuda_kernel(const Kernel& k, const std::string& prefix, const s
   return CudaKernelPrinter(k, prefix).print(arch);
 }
 
-std::string cuda_kernel_file(const KernelText& t, const std::string& prefix, bool jit) {
-  Needs needs = t.needs;
+std::string cuda_kernel_source(const KernelFile& f, const std::string& prefix, bool jit) {
+  Needs needs = needs_of(f.kernels);
   needs.math = needs.parallel = false;  // tc_cuda.h has the functions
   std::string s = std::string(kLicenseLine) + "\n";
   if (jit) s += "#ifndef TC_LAUNCH_ONLY\n";
-  s += "#include \"../tc_cuda.h\"\n" + include_lines(needs, "../") + "\n" + t.before;
+  s += "#include \"../tc_cuda.h\"\n" + include_lines(needs, "../");
+  for (const KernelText& k : f.kernels) s += "\n" + k.before;
   if (jit) s += "#endif\n";
-  return s + "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n\n" + t.function +
-         (t.setup.empty() ? "" : "\n" + t.setup) + "#endif\n";
+  s += "#ifndef __CUDACC_RTC__\n#include \"../" + prefix + "_kernels.cuh\"\n";
+  for (const KernelText& k : f.kernels) s += "\n" + k.function + (k.setup.empty() ? "" : "\n" + k.setup);
+  return s + "#endif\n";
 }
 
 }  // namespace tc

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "emit_c/kernel.h"
+#include "emit_c/kernel_files.h"
 
 namespace tc {
 
@@ -11,6 +11,6 @@ KernelText print_cuda_kernel(const Kernel& k, const std::string& prefix, const s
 
 /// A whole .cu file: license line, includes, functions of the device; what only the host compiles is guarded, so that
 /// NVRTC takes the text as it is. `jit`: the functions of the device are guarded, too, for builds that leave them to NVRTC.
-std::string cuda_kernel_file(const KernelText& t, const std::string& prefix, bool jit);
+std::string cuda_kernel_source(const KernelFile& f, const std::string& prefix, bool jit);
 
 }  // namespace tc

@@ -33,12 +33,10 @@ void add_support(std::set<std::string>& support, const Needs& needs) {
 
 // The executor with the plan and the kernels, now static, in place of their #include lines.
 std::string single_cuda_file(const Program& p, const ProgramNames& n, std::string executor, const std::vector<KernelText>& kernels) {
-  Needs needs;
+  Needs needs = needs_of(kernels);
+  needs.math = needs.parallel = false;  // tc_cuda.h has the functions
   std::string text;
   for (const KernelText& k : kernels) {
-    needs.runtime |= k.needs.runtime;
-    needs.scalar |= k.needs.scalar;
-    needs.types |= k.needs.types;
     text += "\n" + static_kernel(k);
     if (!k.setup.empty()) text += "\nstatic " + k.setup;
   }
@@ -55,9 +53,10 @@ std::string single_cuda_file(const Program& p, const ProgramNames& n, std::strin
   return executor;
 }
 
-void add_jit(const Program& p, const ProgramNames& n, std::vector<OutputFile>& files, const std::vector<std::string>& headers) {
+void add_jit(const Program& p, const ProgramNames& n, std::vector<OutputFile>& files, const std::vector<KernelFile>& sources,
+             const std::vector<std::string>& headers) {
   std::vector<std::string> kernels;
-  for (const Kernel& k : p.kernels) kernels.push_back("kernels/" + k.name + ".cu");
+  for (const KernelFile& f : sources) kernels.push_back("kernels/" + f.stem + ".cu");
   std::vector<std::string> all = kernels;
   all.insert(all.end(), headers.begin(), headers.end());
   files.push_back({n.lower + "_jit.cc", jit_source(p, n, kernels, headers)});
@@ -75,10 +74,9 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   if (o.jit) support.insert({"tc_jit.h", "tc_scalar.h", "tc_types.h"});  // NVRTC gets every header that a kernel may include
   std::vector<KernelText> kernels;
   std::string sources = "  " + x + ".cu";
-  for (const Kernel& k : p.kernels) {
-    kernels.push_back(print_cuda_kernel(k, x, p.cpu));
-    add_support(support, kernels.back().needs);
-  }
+  for (const Kernel& k : p.kernels) kernels.push_back(print_cuda_kernel(k, x, p.cpu));
+  add_support(support, needs_of(kernels));
+  const std::vector<KernelFile> apart = kernel_files(p, kernels);
   files.push_back({x + ".h", api_header(p, n)});
   files.push_back({x + "_cuda.h", cuda_header(n)});
   const std::string executor = cuda_executor_source(p, n, layout_id, o.jit);
@@ -88,16 +86,16 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
     files.push_back({x + ".cu", executor});
     files.push_back({x + "_plan.h", plan_header(p, n)});
     files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n, o.jit)});
-    for (size_t i = 0; i < kernels.size(); i++) {
-      files.push_back({"kernels/" + p.kernels[i].name + ".cu", cuda_kernel_file(kernels[i], x, o.jit)});
-      sources += "\n  kernels/" + p.kernels[i].name + ".cu";
+    for (const KernelFile& f : apart) {
+      files.push_back({"kernels/" + f.stem + ".cu", cuda_kernel_source(f, x, o.jit)});
+      sources += "\n  kernels/" + f.stem + ".cu";
     }
   }
   files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
   files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
-  if (o.jit) add_jit(p, n, files, std::vector<std::string>{"tc_cuda.h", "tc_rt.h", "tc_scalar.h", "tc_types.h"});
+  if (o.jit) add_jit(p, n, files, apart, std::vector<std::string>{"tc_cuda.h", "tc_rt.h", "tc_scalar.h", "tc_types.h"});
   for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), std::string(support_text(f))});
   for (const SupportFile& f : support_files())
     if (f.name.starts_with("cuda_on_cpu/")) files.push_back({std::string(f.name), std::string(f.text)});
