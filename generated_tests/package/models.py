@@ -40,6 +40,16 @@ def chain(path, length, inserted=None, period=None):
     return save(path, nodes, [("x", T.FLOAT, [4, 64])], [("y", T.FLOAT, [4, 64])])
 
 
+def far_product(path, length):
+    """A product, a chain behind it, and a sum in another shape, which looks back through the chain at the product."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["v0"], name="product")]
+    for i in range(length):
+        nodes.append(helper.make_node(("Sigmoid", "Tanh")[i % 2], [f"v{i}"], [f"v{i + 1}"], name=f"n{i}"))
+    nodes += [helper.make_node("Reshape", [f"v{length}", "shape"], ["r"], name="reshape"), helper.make_node("Add", ["r", "z"], ["y"], name="sum")]
+    init = [weights(np.random.RandomState(4), "w", 8, 16), numpy_helper.from_array(np.int64([2, 3, 16]), "shape")]
+    return save(path, nodes, [("x", T.FLOAT, [6, 8]), ("z", T.FLOAT, [2, 3, 16])], [("y", T.FLOAT, [2, 3, 16])], init)
+
+
 def cnn(path, seed=0):
     """Convolution, pooling, residual, depthwise, dense, softmax: most schedule templates, sizes with tails."""
     rng = np.random.RandomState(seed)

@@ -42,24 +42,34 @@ bool is_elementwise(const Node* n) {
   return ok;
 }
 
-// A sum of products, or elementwise work on one that nothing else reads.
-bool is_epilogue(const Value* v) {
-  const Node* n = v->producer;
-  if (!is_fused(n)) return false;
-  const Pattern pattern = pattern_of(*n->fn);
-  if (pattern == Pattern::Contraction) return true;
-  return (pattern == Pattern::Elementwise || pattern == Pattern::Broadcast) &&
-         std::any_of(n->inputs.begin(), n->inputs.end(),
-                     [&](const Value* x) { return only_user(x) == n && x->type == v->type && is_epilogue(x); });
-}
+// Values that are sums of products, or elementwise work on one that nothing else reads. Nodes are shown to it in order.
+class Epilogues {
+ public:
+  bool has(const Value* v) const { return size_t(v->id) < known_.size() && known_[size_t(v->id)]; }
+
+  void add(const Node* n) {
+    if (!is_fused(n)) return;
+    const Value* v = n->outputs[0];
+    const Pattern pattern = pattern_of(*n->fn);
+    const bool elementwise = pattern == Pattern::Elementwise || pattern == Pattern::Broadcast;
+    const bool goes_on = elementwise && std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Value* x) {
+                           return only_user(x) == n && x->type == v->type && has(x);
+                         });
+    if (size_t(v->id) >= known_.size()) known_.resize(size_t(v->id) + 1);
+    known_[size_t(v->id)] = goes_on || pattern == Pattern::Contraction;
+  }
+
+ private:
+  std::vector<bool> known_;  // by id
+};
 
 // The Reshape among n's operands that may go behind n.
-Node* reshape_before(const Node* n) {
+Node* reshape_before(const Node* n, const Epilogues& epilogues) {
   for (const Value* v : n->inputs) {
     Node* r = made_by(v, "Reshape");
     if (!r || only_user(v) != n || only_user(r->inputs[0]) != r || !r->inputs[0]->type.is_static_tensor()) continue;
     const Dims from = dims_of(r->inputs[0]), to = dims_of(v);
-    if (from != to && to == dims_of(n->outputs[0]) && is_epilogue(r->inputs[0])) return r;
+    if (from != to && to == dims_of(n->outputs[0]) && epilogues.has(r->inputs[0])) return r;
   }
   return nullptr;
 }
@@ -103,7 +113,8 @@ Value* reshape(Graph& g, Node* before, Value* v, const ValueType& type, const Mo
   return r->outputs[0];
 }
 
-void sink(Graph& g, Node* n, Node* before) {
+// Returns the node that takes the place of n.
+Node* sink(Graph& g, Node* n, Node* before) {
   Value *z = n->outputs[0], *c = before->inputs[0];
   std::vector<Value*> inputs;
   for (Value* v : n->inputs) {
@@ -122,16 +133,18 @@ void sink(Graph& g, Node* n, Node* before) {
   g.set_type(a->outputs[0], t);
   g.replace_uses(z, reshape(g, n, a->outputs[0], z->type, z->name));
   erase_unused(g, n);
+  return a;
 }
 
 }  // namespace
 
 void sink_reshape(Graph& g, PassContext& cx) {
+  Epilogues epilogues;
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) sink_reshape(*r, cx);
-    if (!is_elementwise(n)) continue;
-    if (Node* before = reshape_before(n)) sink(g, n, before);
+    Node* before = is_elementwise(n) ? reshape_before(n, epilogues) : nullptr;
+    epilogues.add(before ? sink(g, n, before) : n);
   }
   g.drop_unused_constants();
 }
