@@ -1,15 +1,10 @@
 #include "ir/ops/expansion.h"
 
+#include "ir/graph/origin.h"
+
 namespace tc {
 
 namespace {
-
-[[noreturn]] void refuse(const Node& n, std::string code, ExitCode exit, const std::string& why) {
-  Diagnostic d{std::move(code), exit, {}, why, {}, false};
-  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
-  d.loc.op = n.op;
-  throw Error(std::move(d));
-}
 
 template <class T>
 T attr_or_default(const Node& n, const OpRow* row, const std::string& name) {
@@ -79,9 +74,8 @@ Node* Expansion::node_of(std::string name, std::vector<Value*> in, int outputs, 
   std::vector<ModelText> names = {derived(suffix)};
   for (int k = 1; k < outputs; k++) names.push_back(derived(std::string(suffix) + to_text(int64_t(k))));
   while (!in.empty() && !in.back()) in.pop_back();
-  Node* n = g_.insert(n_, std::move(name), std::move(in), std::move(names), std::move(attrs), std::move(domain));
-  n->name = n_->name;
-  n->origins = n_->origins;
+  Node* n =
+      insert_for(g_, *n_, n_, std::move(name), std::move(in), std::move(names), std::move(attrs), std::move(domain));
   infer_types(g_, *n);
   return n;
 }
@@ -108,9 +102,7 @@ void Expansion::finish(size_t k, Value* v) const {
   Value* from = n_->outputs.at(k);
   check(v->producer != nullptr, "Expansion::finish: a value without a producer");
   if (g_.is_output(v) || v->producer->id < n_->id) {
-    Node* copy = g_.insert(n_, "Identity", {v}, {from->name});
-    copy->name = n_->name;
-    copy->origins = n_->origins;
+    Node* copy = insert_for(g_, *n_, n_, "Identity", {v}, {from->name});
     infer_types(g_, *copy);
     v = copy->outputs[0];
   }
@@ -118,7 +110,11 @@ void Expansion::finish(size_t k, Value* v) const {
   g_.replace_uses(from, v);
 }
 
-void Expansion::reject(const std::string& why) const { refuse(*n_, "TC0201", ExitCode::Rejected, why); }
-void Expansion::unsupported(const std::string& why) const { refuse(*n_, "TC0301", ExitCode::Unsupported, why); }
+void Expansion::reject(const std::string& why) const {
+  throw Error(problem_of(*n_, "TC0201", ExitCode::Rejected, why));
+}
+void Expansion::unsupported(const std::string& why) const {
+  throw Error(problem_of(*n_, "TC0301", ExitCode::Unsupported, why));
+}
 
 }  // namespace tc

@@ -1,16 +1,14 @@
 // What a node means and which types it gives: both from the define() of its operator's row.
 #include "ir/ops/op.h"
 
+#include "ir/graph/origin.h"
 #include "ir/ops/regions.h"
 
 namespace tc {
 namespace {
 
 [[noreturn]] void refuse(const Node& n, const std::string& why) {
-  Diagnostic d{"TC0300", ExitCode::Unsupported, {}, why, {}, false};
-  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
-  d.loc.op = n.op;
-  throw Error(std::move(d));
+  throw Error(problem_of(n, "TC0300", ExitCode::Unsupported, why));
 }
 
 /// The word at position i of "x w b"; the last one, numbered, for the operands of a variadic operator after it.

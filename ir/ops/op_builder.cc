@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/graph/origin.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 
@@ -304,24 +305,12 @@ void OpBuilder::output(int k, const Tensor& t) {
   if (wants(k)) outputs_.at(size_t(k)) = t.buffer();
 }
 
-namespace {
-[[noreturn]] void raise(const Node& node, const char* code, ExitCode exit, const std::string& why, int input) {
-  Diagnostic d{code, exit, {}, why, {}, false};
-  d.loc.node = (node.origins.empty() ? node.name : node.origins.front()).raw();
-  d.loc.op = node.op;
-  d.loc.input = input;
-  if (input >= 0 && size_t(input) < node.inputs.size() && node.inputs[size_t(input)])
-    d.loc.value = node.inputs[size_t(input)]->name.raw();
-  throw Error(std::move(d));
-}
-}  // namespace
-
 void OpBuilder::reject(const std::string& why, int input) const {
-  raise(node_, "TC0201", ExitCode::Rejected, why, input);
+  throw Error(problem_of(node_, "TC0201", ExitCode::Rejected, why, {}, input));
 }
 
 void OpBuilder::unsupported(const std::string& why, int input) const {
-  raise(node_, "TC0301", ExitCode::Unsupported, why, input);
+  throw Error(problem_of(node_, "TC0301", ExitCode::Unsupported, why, {}, input));
 }
 
 TensorFn OpBuilder::take() {

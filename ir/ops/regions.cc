@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/origin.h"
 #include "ir/ops/op.h"
 
 namespace tc {
@@ -10,10 +11,7 @@ namespace {
 
 [[noreturn]] void raise(const Node& n, const char* code, ExitCode exit, const std::string& why,
                         std::vector<std::string> notes = {}) {
-  Diagnostic d{code, exit, {}, why, std::move(notes), false};
-  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
-  d.loc.op = n.op;
-  throw Error(std::move(d));
+  throw Error(problem_of(n, code, exit, why, std::move(notes)));
 }
 
 void require(const Node& n, bool ok, const std::string& why) {

@@ -19,14 +19,8 @@ namespace tc {
 namespace {
 
 [[noreturn]] void refuse(const Node& n, const Value* v, const std::string& why) {
-  Diagnostic d{"TC0303",
-               ExitCode::Unsupported,
-               {},
-               why,
-               {"declare fixed sizes for the results of the operator that counts them"},
-               false};
-  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
-  d.loc.op = n.op;
+  Diagnostic d = problem_of(n, "TC0303", ExitCode::Unsupported, why,
+                            {"declare fixed sizes for the results of the operator that counts them"});
   d.loc.value = v->name.raw();
   throw Error(std::move(d));
 }
@@ -162,9 +156,7 @@ Node* BoundedSizes::count_results(Graph& g, Node* n) {
   const ModelText base = names.at(0).empty() ? n->name : names.at(0);
   names.resize(size_t(at));
   names.push_back(derived(base, "_count"));
-  Node* c = g.insert(n, n->op, n->inputs, names, n->attrs, n->domain);
-  c->name = n->name;
-  c->origins = n->origins;
+  Node* c = insert_for(g, *n, n, n->op, n->inputs, names, n->attrs, n->domain);
   for (size_t k = 0; k < n->outputs.size(); k++)
     if (n->outputs[k]) g.replace_uses(n->outputs[k], c->outputs[k]);
   g.erase(n);

@@ -14,6 +14,7 @@
 // cx.diagnostics; what depends on a node with a problem is not looked at.
 #include <algorithm>
 
+#include "ir/graph/origin.h"
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
 #include "passes/graph/declared_shapes.h"
@@ -30,10 +31,7 @@ namespace {
 constexpr int64_t kSmallBytes = 64 << 10;
 
 Diagnostic problem(const Node& n, std::string why) {
-  Diagnostic d{"TC0302", ExitCode::Unsupported, {}, std::move(why), {}, false};
-  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
-  d.loc.op = n.op;
-  return d;
+  return problem_of(n, "TC0302", ExitCode::Unsupported, std::move(why));
 }
 
 class Sweep {
@@ -120,18 +118,14 @@ class Sweep {
   }
 
   /// Replaces an If by the nodes of one branch; returns the first of them, which the sweep has still to see.
-  std::list<std::unique_ptr<Node>>::const_iterator take_branch(Graph& g, Node* n) {
+  static NodePlace take_branch(Graph& g, Node* n) {
     const bool yes = n->inputs[0]->constant->as_int(0) != 0;
-    auto before = n->self;
-    const bool first = before == g.nodes().begin();
-    if (!first) --before;
+    const InsertionPoint point(g, *n);
     const auto results = inline_graph(g, n, *n->regions.at(yes ? 0 : 1), {n->inputs.begin() + 1, n->inputs.end()});
     for (size_t k = 0; k < n->outputs.size(); ++k)
       if (n->outputs[k]) replace_value(g, n, n->outputs[k], results.at(k));
-    auto next = first ? g.nodes().begin() : std::next(std::list<std::unique_ptr<Node>>::const_iterator(before));
-    if (next == std::list<std::unique_ptr<Node>>::const_iterator(n->self)) ++next;
     g.erase(n);
-    return next;
+    return point.next();
   }
 
   void regions(Graph& g, Node* n) {

@@ -97,9 +97,7 @@ class Hoist {
     for (const Value* v : m.inputs)
       inputs.push_back(!v ? nullptr : v->is_constant() ? g_.add_constant(v->name, v->constant) : outside(v));
     for (const Value* v : m.outputs) names.push_back(v ? v->name : ModelText());
-    Node* c = g_.insert(n_, m.op, std::move(inputs), std::move(names), m.attrs, m.domain);
-    c->name = m.name;
-    c->origins = m.origins;
+    Node* c = insert_for(g_, m, n_, m.op, std::move(inputs), std::move(names), m.attrs, m.domain);
     for (size_t k = 0; k < m.outputs.size(); ++k) {
       if (m.outputs[k]) {
         g_.set_type(c->outputs[k], m.outputs[k]->type);

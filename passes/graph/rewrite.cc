@@ -70,9 +70,7 @@ bool forward(Graph& g, Value* from, Value* to) {
 
 void replace_value(Graph& g, Node* at, Value* from, Value* to) {
   if (forward(g, from, to)) return;
-  Node* copy = g.insert(at, "Identity", {to}, {from->name});
-  copy->name = at->name;
-  copy->origins = at->origins;
+  Node* copy = insert_for(g, *at, at, "Identity", {to}, {from->name});
   g.set_type(copy->outputs[0], from->type);
   g.replace_uses(from, copy->outputs[0]);
 }
@@ -115,10 +113,8 @@ std::vector<Value*> inline_graph(Graph& g, Node* at, const Graph& body, const st
     std::vector<ModelText> names;
     for (const Value* v : n->inputs) inputs.push_back(map(v));
     for (const Value* v : n->outputs) names.push_back(v ? v->name : ModelText());
-    Node* c = g.insert(at, n->op, std::move(inputs), std::move(names), n->attrs, n->domain);
-    c->name = n->name;
+    Node* c = insert_for(g, *n, at, n->op, std::move(inputs), std::move(names), n->attrs, n->domain);
     c->captures = n->captures;
-    c->origins = n->origins;
     for (const auto& r : n->regions) c->regions.push_back(std::make_unique<Graph>(r->clone()));
     for (size_t k = 0; k < n->outputs.size(); ++k) {
       if (!n->outputs[k]) {

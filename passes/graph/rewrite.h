@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "ir/graph/origin.h"
 #include "passes/pass.h"
 
 namespace tc {

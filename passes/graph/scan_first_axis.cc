@@ -54,9 +54,7 @@ void scan_outputs(Graph& g, Node* n, size_t first) {
     g.set_type(y, ValueType::tensor(y->type.dtype, shape));
     const ModelText name = y->name;
     y->name = derived(name, "_scan" + to_text(axis));
-    Node* t = g.insert(next, "Transpose", {y}, {name}, {{"perm", order(rank, axis, false)}});
-    t->name = n->name;
-    t->origins = n->origins;
+    Node* t = insert_for(g, *n, next, "Transpose", {y}, {name}, {{"perm", order(rank, axis, false)}});
     infer_types(g, *t);
     Value* moved = t->outputs[0];
     g.replace_uses(y, moved);

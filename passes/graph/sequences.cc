@@ -16,20 +16,11 @@ constexpr int64_t kMostIterations = 256;  // of a loop that carries lists
 constexpr size_t kMostNodes = 200'000;    // of the graph that such loops make
 
 [[noreturn]] void refuse(const Node& n, const std::string& why, int input = -1, std::vector<std::string> notes = {}) {
-  Diagnostic d{"TC0304", ExitCode::Unsupported, {}, why, std::move(notes), false};
-  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
-  d.loc.op = n.op;
-  d.loc.input = input;
-  if (input >= 0 && size_t(input) < n.inputs.size() && n.inputs[size_t(input)])
-    d.loc.value = n.inputs[size_t(input)]->name.raw();
-  throw Error(std::move(d));
+  throw Error(problem_of(n, "TC0304", ExitCode::Unsupported, why, std::move(notes), input));
 }
 
 [[noreturn]] void reject(const Node& n, const std::string& why) {
-  Diagnostic d{"TC0201", ExitCode::Rejected, {}, why, {}, false};
-  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
-  d.loc.op = n.op;
-  throw Error(std::move(d));
+  throw Error(problem_of(n, "TC0201", ExitCode::Rejected, why));
 }
 
 bool is_list(const Value* v) {
@@ -60,6 +51,15 @@ ValueType list_type(bool sequence) {
   t.kind = sequence ? ValueType::Kind::Sequence : ValueType::Kind::Optional;
   t.element = std::make_shared<const ValueType>();
   return t;
+}
+
+/// A node of one output, `n`'s first, in the place of `n`.
+Node* put_in_place(Graph& g, Node* n, std::string op, std::vector<Value*> inputs, Attrs attrs = {}) {
+  Value* out = n->outputs.at(0);
+  Node* made = insert_for(g, *n, n, std::move(op), std::move(inputs), {out->name}, std::move(attrs));
+  g.replace_uses(out, made->outputs[0]);
+  g.erase(n);
+  return made;
 }
 
 Value* number(Graph& g, const ModelText& name, int64_t v) {
@@ -93,12 +93,7 @@ void Sequences::hold(Graph& g, Node* n, Contents c) {
 /// An Identity of a list's tensor in the place of `n`.
 Node* Sequences::take_tensor(Graph& g, Node* n, Value* tensor) {
   if (!tensor) refuse(*n, "the sizes of this tensor are known only when the model runs", 0);
-  Node* copy = g.insert(n, "Identity", {tensor}, {n->outputs.at(0)->name});
-  copy->name = n->name;
-  copy->origins = n->origins;
-  g.replace_uses(n->outputs[0], copy->outputs[0]);
-  g.erase(n);
-  return copy;
+  return put_in_place(g, n, "Identity", {tensor});
 }
 
 /// Operands [first, last) of `n`, which are tensors.
@@ -158,11 +153,8 @@ Node* Sequences::split(Graph& g, Node* n) {
   for (size_t k = 0; k < sizes.size(); k++) names.push_back(derived(n->outputs.at(0)->name, "_" + to_text(int64_t(k))));
   Contents c;
   if (!names.empty()) {
-    Node* parts =
-        g.insert(n, "Split", {x, g.add_constant(derived(n->outputs[0]->name, "_sizes"), int64_constant(sizes))}, names,
-                 {{"axis", axis}});
-    parts->name = n->name;
-    parts->origins = n->origins;
+    Value* each = g.add_constant(derived(n->outputs[0]->name, "_sizes"), int64_constant(sizes));
+    Node* parts = insert_for(g, *n, n, "Split", {x, each}, names, {{"axis", axis}});
     infer_types(g, *parts);
     c.tensors = parts->outputs;
   }
@@ -170,11 +162,7 @@ Node* Sequences::split(Graph& g, Node* n) {
     for (Value*& v : c.tensors)
       v = add_op(g, n, "Squeeze", {v, g.add_constant(derived(v->name, "_axis"), int64_constant({axis}))},
                  derived(v->name, "_squeezed"));
-  Node* list = g.insert(n, "SequenceConstruct", c.tensors, {n->outputs[0]->name});
-  list->name = n->name;
-  list->origins = n->origins;
-  g.replace_uses(n->outputs[0], list->outputs[0]);
-  g.erase(n);
+  Node* list = put_in_place(g, n, "SequenceConstruct", c.tensors);
   hold(g, list, std::move(c));
   return nullptr;
 }
@@ -193,12 +181,7 @@ Node* Sequences::concat(Graph& g, Node* n) {
     for (size_t k = 0; k < parts.size(); k++)
       parts[k] = add_op(g, n, "Unsqueeze", {parts[k], axes}, derived(name, "_part" + to_text(int64_t(k))));
   }
-  Node* whole = g.insert(n, "Concat", parts, {n->outputs.at(0)->name}, {{"axis", axis}});
-  whole->name = n->name;
-  whole->origins = n->origins;
-  g.replace_uses(n->outputs[0], whole->outputs[0]);
-  g.erase(n);
-  return whole;
+  return put_in_place(g, n, "Concat", parts, {{"axis", axis}});
 }
 
 Node* Sequences::optional(Graph& g, Node* n) {
@@ -271,9 +254,7 @@ void Sequences::end_loop(Graph& g, Node* n, const std::vector<Value*>& states) {
     if (!out || !out->is_used()) continue;
     if (k < states.size()) {
       // An Identity, also of a list, says the same with a name of its own.
-      Node* copy = g.insert(n, "Identity", {states[k]}, {out->name});
-      copy->name = n->name;
-      copy->origins = n->origins;
+      Node* copy = insert_for(g, *n, n, "Identity", {states[k]}, {out->name});
       g.set_type(copy->outputs[0], states[k]->type);
       if (const auto it = held_.find(states[k]->id); it != held_.end())
         held_[copy->outputs[0]->id] = Contents(it->second);
@@ -292,8 +273,7 @@ void Sequences::end_loop(Graph& g, Node* n, const std::vector<Value*>& states) {
   g.erase(n);
 }
 
-std::list<std::unique_ptr<Node>>::const_iterator Sequences::unroll(Graph& g, Node* n) {
-  using Place = std::list<std::unique_ptr<Node>>::const_iterator;
+NodePlace Sequences::unroll(Graph& g, Node* n) {
   const size_t own = n->inputs.size() - size_t(n->captures);
   const Graph& body = *n->regions.at(0);
   if (own < 2 || body.inputs().size() != n->inputs.size() || body.outputs().size() + 1 < own)
@@ -309,17 +289,14 @@ std::list<std::unique_ptr<Node>>::const_iterator Sequences::unroll(Graph& g, Nod
   };
   const std::vector<Value*> states(n->inputs.begin() + 2, n->inputs.begin() + std::ptrdiff_t(own));
   const int64_t trips = constant(0, INT64_MAX), go = constant(1, 1), done = unrolled_[n->id].iterations;
-  auto before = n->self;
-  const bool first = before == g.nodes().begin();
-  if (!first) --before;
-  const auto begin_of_new = [&]() { return first ? g.nodes().begin() : std::next(Place(before)); };
   if (done >= trips || go == 0) {
-    const Place behind = std::next(Place(n->self));
+    const NodePlace behind = std::next(NodePlace(n->self));
     end_loop(g, n, states);
     return behind;
   }
   if (done >= kMostIterations || g.num_nodes() > kMostNodes)
     refuse(*n, "a loop that carries a sequence runs for more than " + to_text(kMostIterations) + " iterations");
+  const InsertionPoint point(g, *n);
   std::vector<Value*> args = {number(g, derived(n->name, "_iteration"), done),
                               g.add_constant(derived(n->name, "_go"), scalar_constant(DType::Bool, 1))};
   args.insert(args.end(), n->inputs.begin() + 2, n->inputs.end());
@@ -329,9 +306,7 @@ std::list<std::unique_ptr<Node>>::const_iterator Sequences::unroll(Graph& g, Nod
   inputs.insert(inputs.end(), n->inputs.begin() + std::ptrdiff_t(own), n->inputs.end());
   std::vector<ModelText> names;
   for (const Value* v : n->outputs) names.push_back(v ? v->name : ModelText());
-  Node* rest = g.insert(n, "Loop", inputs, names, n->attrs);
-  rest->name = n->name;
-  rest->origins = n->origins;
+  Node* rest = insert_for(g, *n, n, "Loop", inputs, names, n->attrs);
   rest->captures = n->captures;
   rest->regions = std::move(n->regions);
   for (size_t k = 0; k < n->outputs.size(); k++) {
@@ -350,7 +325,7 @@ std::list<std::unique_ptr<Node>>::const_iterator Sequences::unroll(Graph& g, Nod
   n->regions.clear();
   n->captures = 0;
   g.erase(n);
-  return begin_of_new();
+  return point.next();
 }
 
 void Sequences::finish(Graph& g) {

@@ -22,10 +22,7 @@ bool has_length_one(const Node& n, size_t k, size_t first) {
 
 Value* reshape(Graph& g, Node* n, const char* op, Value* x, int64_t axis, ModelText name) {
   Value* axes = g.add_constant(derived(name, "_axes"), int64_constant({axis}));
-  Node* r = g.insert(n, op, {x, axes}, {std::move(name)});
-  r->name = n->name;
-  r->origins = n->origins;
-  return r->outputs[0];
+  return insert_for(g, *n, n, op, {x, axes}, {std::move(name)})->outputs[0];
 }
 
 }  // namespace
@@ -47,11 +44,8 @@ bool runs_once(const Node& n) {
   return true;
 }
 
-std::list<std::unique_ptr<Node>>::const_iterator inline_iteration(Graph& g, Node* n) {
-  using Place = std::list<std::unique_ptr<Node>>::const_iterator;
-  const Place at = n->self;
-  const bool first = at == g.nodes().begin();
-  const Place before = first ? at : std::prev(at);
+NodePlace inline_iteration(Graph& g, Node* n) {
+  const InsertionPoint point(g, *n);
   const bool loop = n->is("Loop");
   const size_t scanned = loop ? 0 : size_t(n->attr_int("num_scan_inputs", 0));
   const size_t states = own_inputs(*n) - (loop ? 2 : scanned), skip = loop ? 1 : 0;
@@ -73,10 +67,8 @@ std::list<std::unique_ptr<Node>>::const_iterator inline_iteration(Graph& g, Node
           reshape(g, n, "Unsqueeze", result, loop ? 0 : entry(*n, "scan_output_axes", k - states), n->outputs[k]->name);
     replace_value(g, n, n->outputs[k], result);
   }
-  Place next = first ? g.nodes().begin() : std::next(before);
-  if (next == at) ++next;
   g.erase(n);
-  return next;
+  return point.next();
 }
 
 }  // namespace tc

@@ -96,9 +96,7 @@ void to_reshape(Graph& g, Node* n, Value* from) {
   if (n->is("Reshape")) return;
   Value* y = n->outputs[0];
   Value* shape = g.add_constant(derived(y->name, "_shape"), int64_constant(dims_of(y)));
-  Node* r = g.insert(n, "Reshape", {from, shape}, {y->name});
-  r->name = n->name;
-  r->origins = n->origins;
+  Node* r = insert_for(g, *n, n, "Reshape", {from, shape}, {y->name});
   g.set_type(r->outputs[0], y->type);
   g.replace_uses(y, r->outputs[0]);
   g.erase(n);
@@ -114,9 +112,7 @@ void to_fused(Graph& g, Node* n) {
   std::vector<ModelText> names;
   for (const Value* v : n->outputs)
     if (v) names.push_back(v->name);
-  Node* f = g.insert(n, "fused", std::move(values), std::move(names), {}, "tc");
-  f->name = n->name;
-  f->origins = n->origins;
+  Node* f = insert_for(g, *n, n, "fused", std::move(values), std::move(names), {}, "tc");
   f->fn = std::make_shared<const TensorFn>(std::move(fn));
   size_t k = 0;
   for (Value* v : n->outputs) {

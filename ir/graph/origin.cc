@@ -1,0 +1,28 @@
+#include "ir/graph/origin.h"
+
+namespace tc {
+
+Diagnostic problem_of(const Node& n, std::string code, ExitCode exit, std::string what, std::vector<std::string> notes,
+                      int input) {
+  Diagnostic d{std::move(code), exit, {}, std::move(what), std::move(notes), false};
+  d.loc.node = (n.origins.empty() ? n.name : n.origins.front()).raw();
+  d.loc.op = n.op;
+  d.loc.input = input;
+  if (input >= 0 && size_t(input) < n.inputs.size() && n.inputs[size_t(input)])
+    d.loc.value = n.inputs[size_t(input)]->name.raw();
+  return d;
+}
+
+Node* insert_for(Graph& g, const Node& n, Node* before, std::string op, std::vector<Value*> inputs,
+                 std::vector<ModelText> outputs, Attrs attrs, std::string domain) {
+  Node* made =
+      g.insert(before, std::move(op), std::move(inputs), std::move(outputs), std::move(attrs), std::move(domain));
+  made->name = n.name;
+  made->origins = n.origins;
+  return made;
+}
+
+InsertionPoint::InsertionPoint(const Graph& g, const Node& n)
+    : g_(g), first_(n.self == g.nodes().begin()), before_(first_ ? n.self : std::prev(n.self)) {}
+
+}  // namespace tc

@@ -1,0 +1,33 @@
+// What operators and passes say and make in the name of a node.
+#pragma once
+#include "ir/graph/graph.h"
+#include "support/error.h"
+
+namespace tc {
+
+using NodePlace = std::list<std::unique_ptr<Node>>::const_iterator;
+
+/// A problem of `n`, by the name that the model has for it; with `input` >= 0, of that operand.
+Diagnostic problem_of(const Node& n, std::string code, ExitCode exit, std::string what,
+                      std::vector<std::string> notes = {}, int input = -1);
+
+/// Inserts a node before `before` (null: at the end) that stands for `n`, with its name and origins. Types of the
+/// outputs are unset.
+Node* insert_for(Graph& g, const Node& n, Node* before, std::string op, std::vector<Value*> inputs,
+                 std::vector<ModelText> outputs, Attrs attrs = {}, std::string domain = "");
+
+/// The place in front of a node, to find later what was inserted there. The node may go in the meantime, the one before
+/// it not.
+class InsertionPoint {
+ public:
+  InsertionPoint(const Graph& g, const Node& n);
+  /// The first node behind the place.
+  NodePlace next() const { return first_ ? g_.nodes().begin() : std::next(before_); }
+
+ private:
+  const Graph& g_;
+  const bool first_;
+  const NodePlace before_;
+};
+
+}  // namespace tc
