@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/graph/origin.h"
 #include "ir/ops/op.h"
+#include "ir/ops/regions.h"
 
 namespace tc {
 
@@ -12,10 +14,7 @@ namespace {
 using Values = std::vector<Constant>;
 
 [[noreturn]] void unsupported(const Node& n, const std::string& why) {
-  Diagnostic d{"TC0310", ExitCode::Unsupported, {}, why, {}, false};
-  d.loc.node = n.name.raw();
-  d.loc.op = n.op;
-  throw Error(std::move(d));
+  throw Error(problem_of(n, "TC0310", ExitCode::Unsupported, why));
 }
 
 /// The slice `at` of axis `axis`, that axis removed.
@@ -103,7 +102,7 @@ class GraphRun {
 
   void run_loop(const Node& n) {
     const Graph& body = *n.regions.at(0);
-    const size_t states = n.inputs.size() - 2 - size_t(n.captures);
+    const size_t states = own_inputs(n) - 2;
     const int64_t trips = n.inputs[0] ? at(n.inputs[0])->as_int(0) : INT64_MAX;
     bool go = !n.inputs[1] || at(n.inputs[1])->as_int(0) != 0;
     Values args = operands(n, 2);
@@ -125,20 +124,18 @@ class GraphRun {
   void run_scan(const Node& n) {
     const Graph& body = *n.regions.at(0);
     const size_t scans = size_t(n.attr_int("num_scan_inputs", 0));
-    const size_t states = n.inputs.size() - scans - size_t(n.captures), outs = body.outputs().size() - states;
-    const auto in_axes = n.attr_ints("scan_input_axes", std::vector<int64_t>(scans, 0));
+    const size_t states = own_inputs(n) - scans, outs = body.outputs().size() - states;
     const auto in_back = n.attr_ints("scan_input_directions", std::vector<int64_t>(scans, 0));
-    const auto out_axes = n.attr_ints("scan_output_axes", std::vector<int64_t>(outs, 0));
     const auto out_back = n.attr_ints("scan_output_directions", std::vector<int64_t>(outs, 0));
-    auto axis = [](int64_t a, size_t rank) { return size_t(a < 0 ? a + int64_t(rank) : a); };
-
     Values args = operands(n);
     const Values whole(args.begin() + int64_t(states), args.begin() + int64_t(states + scans));
-    const int64_t trips = scans ? whole[0]->dims.at(axis(in_axes[0], whole[0]->dims.size())) : 0;
+    std::vector<size_t> axes;
+    for (size_t k = 0; k < scans; ++k)
+      axes.push_back(size_t(scan_axis(n, "scan_input_axes", k, whole[k]->dims.size())));
+    const int64_t trips = scans ? whole[0]->dims.at(axes[0]) : 0;
     std::vector<Values> scanned(outs);
     for (int64_t i = 0; i < trips; ++i) {
-      for (size_t k = 0; k < scans; ++k)
-        args[states + k] = slice(*whole[k], axis(in_axes[k], whole[k]->dims.size()), in_back[k] ? trips - 1 - i : i);
+      for (size_t k = 0; k < scans; ++k) args[states + k] = slice(*whole[k], axes[k], in_back[k] ? trips - 1 - i : i);
       const Values out = GraphRun(body, options_).run(args);
       std::copy_n(out.begin(), states, args.begin());
       for (size_t k = 0; k < outs; ++k) scanned[k].push_back(out[states + k]);
@@ -147,7 +144,8 @@ class GraphRun {
     for (size_t k = 0; k < outs; ++k) {
       if (out_back[k]) std::reverse(scanned[k].begin(), scanned[k].end());
       const ValueType& element = body.outputs()[states + k]->type;
-      results.push_back(stack(scanned[k], element, axis(out_axes[k], element.shape.size() + 1)));
+      const int64_t axis = scan_axis(n, "scan_output_axes", k, element.shape.size() + 1);
+      results.push_back(stack(scanned[k], element, size_t(axis)));
     }
     finish(n, results);
   }

@@ -46,11 +46,9 @@ bool has_meaning(const Node& n) {
 int64_t known_trips(const Node& n) {
   if (n.is("Loop")) return std::max<int64_t>(loop_facts(n).limit, 1);
   if (!n.is("Scan")) return 1;
-  const size_t first = n.inputs.size() - size_t(n.captures) - size_t(n.attr_int("num_scan_inputs", 1));
-  const ValueType& t = n.inputs.at(first)->type;
-  const std::vector<int64_t> axes = n.attr_ints("scan_input_axes", {0});
-  const int64_t axis = axes.empty() ? 0 : axes[0] < 0 ? axes[0] + int64_t(t.shape.size()) : axes[0];
-  return t.is_static_tensor() ? t.shape.at(size_t(axis)).value : 1;
+  const ValueType& t = n.inputs.at(own_inputs(n) - size_t(n.attr_int("num_scan_inputs", 1)))->type;
+  if (!t.is_static_tensor()) return 1;
+  return t.shape.at(size_t(scan_axis(n, "scan_input_axes", 0, t.shape.size()))).value;
 }
 
 }  // namespace

@@ -51,15 +51,9 @@ ValueType join_types(const Node& n, const ValueType& a, const ValueType& b) {
   return t;
 }
 
-/// The value at the start of a chain of Identity nodes.
-const Value* origin(const Value* v) {
-  while (v->producer && v->producer->is("Identity")) v = v->producer->inputs[0];
-  return v;
-}
-
 /// The number or truth value of a constant, -1 for what is known only when the model runs.
 int64_t known(const Value* v) {
-  v = origin(v);
+  v = behind_identities(v);
   return v->is_constant() && v->constant->size() == 1 ? std::max<int64_t>(0, v->constant->as_int(0)) : -1;
 }
 
@@ -146,13 +140,6 @@ void infer_loop(Graph& g, Node& n) {
   require_one_length(n, size_t(states), facts);
 }
 
-int64_t scan_axis(const Node& n, const std::string& attr, size_t k, size_t rank) {
-  const std::vector<int64_t> axes = n.attr_ints(attr);
-  int64_t a = k < axes.size() ? axes[k] : 0;
-  require(n, a >= -int64_t(rank) && a < int64_t(rank), attr + " is out of range");
-  return a < 0 ? a + int64_t(rank) : a;
-}
-
 void require_directions(const Node& n, const std::string& attr, size_t count) {
   const std::vector<int64_t> list = n.attr_ints(attr, std::vector<int64_t>(count, 0));
   require(n, list.size() == count && std::all_of(list.begin(), list.end(), [](int64_t d) { return d == 0 || d == 1; }),
@@ -202,10 +189,22 @@ void infer_scan(Graph& g, Node& n) {
 
 }  // namespace
 
+const Value* behind_identities(const Value* v) {
+  while (v->producer && v->producer->is("Identity")) v = v->producer->inputs[0];
+  return v;
+}
+
+int64_t scan_axis(const Node& n, const std::string& attr, size_t k, size_t rank) {
+  const std::vector<int64_t> axes = n.attr_ints(attr);
+  int64_t a = k < axes.size() ? axes[k] : 0;
+  require(n, a >= -int64_t(rank) && a < int64_t(rank), attr + " is out of range");
+  return a < 0 ? a + int64_t(rank) : a;
+}
+
 LoopFacts loop_facts(const Node& n) {
   const Graph& body = *n.regions.at(0);
   const int64_t trips = n.inputs[0] ? known(n.inputs[0]) : -1, start = n.inputs[1] ? known(n.inputs[1]) : 1;
-  const int64_t next = origin(body.outputs()[0]) == body.inputs()[1] ? 1 : known(body.outputs()[0]);
+  const int64_t next = behind_identities(body.outputs()[0]) == body.inputs()[1] ? 1 : known(body.outputs()[0]);
   LoopFacts f;
   f.limit = start == 0 ? 0 : trips == INT64_MAX ? -1 : trips;  // exporters write "no limit" as a number
   if (f.limit == 0) return f;

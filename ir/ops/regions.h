@@ -20,4 +20,14 @@ struct LoopFacts {
 };
 LoopFacts loop_facts(const Node& n);
 
+/// How many operands are the node's own; those behind them are captured for its bodies.
+inline size_t own_inputs(const Node& n) { return n.inputs.size() - size_t(n.captures); }
+
+/// The axis of scanned input k (scan_input_axes) or stacked output k (scan_output_axes) of a Scan, counted from the
+/// front of `rank` axes. Throws Error naming the node where there is no such axis.
+int64_t scan_axis(const Node& n, const std::string& attr, size_t k, size_t rank);
+
+/// The value at the start of a chain of Identity nodes.
+const Value* behind_identities(const Value* v);
+
 }  // namespace tc

@@ -6,6 +6,7 @@
 // fused nodes.
 #include <algorithm>
 
+#include "ir/ops/regions.h"
 #include "passes/graph/passes.h"
 
 namespace tc {
@@ -26,7 +27,7 @@ void drop_outputs(Graph& g, Node* n) {
 
 /// Captures that no body reads.
 void drop_captures(Graph& g, Node* n) {
-  const size_t own = n->inputs.size() - size_t(n->captures);
+  const size_t own = own_inputs(*n);
   for (size_t k = size_t(n->captures); k-- > 0;) {
     auto input = [&](const Graph& body) { return body.inputs().size() - size_t(n->captures) + k; };
     const bool read = std::any_of(n->regions.begin(), n->regions.end(),

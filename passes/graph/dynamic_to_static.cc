@@ -16,6 +16,7 @@
 
 #include "ir/graph/origin.h"
 #include "ir/ops/op.h"
+#include "ir/ops/regions.h"
 #include "passes/graph/bounded_sizes.h"
 #include "passes/graph/declared_shapes.h"
 #include "passes/graph/passes.h"
@@ -135,14 +136,14 @@ class Sweep {
         throw Error(problem(*n, "the body's inputs do not fit the loop's"));
       if (Value* go = body.inputs()[1]; go->is_used())
         body.replace_uses(go, body.add_constant(go->name, scalar_constant(DType::Bool, 1)));
-      capture_states(g, n, 2, n->inputs.size() - size_t(n->captures), 1);
+      capture_states(g, n, 2, own_inputs(*n), 1);
     }
     if (n->is("Scan")) {
-      const size_t scans = size_t(n->attr_int("num_scan_inputs", 0)), own = n->inputs.size() - size_t(n->captures);
+      const size_t scans = size_t(n->attr_int("num_scan_inputs", 0)), own = own_inputs(*n);
       if (n->regions.at(0)->inputs().size() == n->inputs.size() && scans <= own)
         capture_states(g, n, 0, own - scans, 0);
     }
-    const size_t own = n->inputs.size() - size_t(n->captures);
+    const size_t own = own_inputs(*n);
     bind_inputs(*n, own);
     sink_constants(g, n, own);
     for (const auto& r : n->regions) graph(*r, false);
@@ -154,9 +155,7 @@ class Sweep {
     for (size_t k = first; k < last; ++k) {
       Value* state = body.inputs()[k];
       if (skip + k - first >= body.outputs().size() || k - first >= n->outputs.size()) return;  // infer_types tells
-      const Value* next = body.outputs()[skip + k - first];
-      while (next->producer && next->producer->is("Identity")) next = next->producer->inputs[0];
-      if (next != state) continue;
+      if (behind_identities(body.outputs()[skip + k - first]) != state) continue;
       g.add_node_input(n, n->inputs[k]);
       ++n->captures;
       body.replace_uses(state, body.add_input(state->name, state->type));
@@ -182,13 +181,10 @@ class Sweep {
       } else if (n.is("Scan")) {
         const size_t scans = size_t(n.attr_int("num_scan_inputs", 0)), states = own - scans;
         if (scans > own) throw Error(problem(n, "num_scan_inputs is larger than the number of operands"));
-        const auto axes = n.attr_ints("scan_input_axes");
         for (size_t k = 0; k < own; ++k) {
           ValueType t = n.inputs[k]->type;
           if (k >= states) {
-            const int64_t rank = int64_t(t.shape.size()), axis = k - states < axes.size() ? axes[k - states] : 0;
-            if (axis < -rank || axis >= rank) throw Error(problem(n, "a scan axis is outside of its input's rank"));
-            t.shape.erase(t.shape.begin() + (axis < 0 ? axis + rank : axis));
+            t.shape.erase(t.shape.begin() + scan_axis(n, "scan_input_axes", k - states, t.shape.size()));
           }
           body.set_type(in.at(k), t);
         }

@@ -24,7 +24,7 @@ bool always_runs(const Node& n) {
     const LoopFacts f = loop_facts(n);
     return f.exact() && f.limit > 0;
   }
-  const Value* scanned = n.inputs.at(n.inputs.size() - size_t(n.captures) - 1);
+  const Value* scanned = n.inputs.at(own_inputs(n) - 1);
   return num_elements(dims_of(scanned)) > 0;
 }
 
@@ -49,7 +49,7 @@ bool has_sums(const TensorFn& fn) {
 class Hoist {
  public:
   Hoist(Graph& g, Node* n) : g_(g), n_(n), body_(*n->regions.at(0)), outside_(size_t(body_.value_ids()), nullptr) {
-    const size_t own = n->inputs.size() - size_t(n->captures);
+    const size_t own = own_inputs(*n);
     for (size_t k = 0; k < size_t(n->captures); ++k) outside_[size_t(body_.inputs()[own + k]->id)] = n->inputs[own + k];
     certain_ = always_runs(*n);
   }

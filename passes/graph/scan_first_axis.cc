@@ -1,23 +1,16 @@
 // Scans run along the first axis only: the part that an iteration reads or writes then lies in one piece.
-//   y = Scan(x) {scan_input_axes = [1]}   ->   t = Transpose(x) {perm = [1, 0, 2]}   y = Scan(t) {scan_input_axes =
-//   [0]}
+//   y = Scan(x) {scan_input_axes = [1]}   ->   t = Transpose(x) {perm = [1, 0, 2]}   y = Scan(t)
 // and likewise behind the scan, for what it stacks along another axis. Directions stay: iterations count down there.
 //
 // Needs: types. Leaves: Scan nodes without scan_input_axes and scan_output_axes.
 #include "ir/ops/op.h"
+#include "ir/ops/regions.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
 
 namespace {
-
-/// Entry k of a list of axes, counted from the front of `rank` ones; 0 where there is none.
-int64_t axis_of(const Node& n, const std::string& attr, size_t k, int64_t rank) {
-  const std::vector<int64_t> axes = n.attr_ints(attr);
-  const int64_t a = k < axes.size() ? axes[k] : 0;
-  return a < 0 ? a + rank : a;
-}
 
 /// The order of axes that brings `axis` to the front, or from there back.
 std::vector<int64_t> order(int64_t rank, int64_t axis, bool to_front) {
@@ -33,7 +26,7 @@ std::vector<int64_t> order(int64_t rank, int64_t axis, bool to_front) {
 void scan_inputs(Graph& g, Node* n, size_t first, size_t count) {
   for (size_t k = 0; k < count; ++k) {
     Value* x = n->inputs[first + k];
-    const int64_t rank = rank_of(x), axis = axis_of(*n, "scan_input_axes", k, rank);
+    const int64_t rank = rank_of(x), axis = scan_axis(*n, "scan_input_axes", k, size_t(rank));
     if (axis == 0) continue;
     const ModelText name = derived(x->name, "_scan" + to_text(axis));
     g.set_input(n, first + k, add_op(g, n, "Transpose", {x}, name, {{"perm", order(rank, axis, true)}}));
@@ -45,7 +38,8 @@ void scan_outputs(Graph& g, Node* n, size_t first) {
   Node* next = std::next(n->self) == g.nodes().end() ? nullptr : std::next(n->self)->get();
   for (size_t k = first; k < n->outputs.size(); ++k) {
     Value* y = n->outputs[k];
-    const int64_t rank = y ? rank_of(y) : 0, axis = y ? axis_of(*n, "scan_output_axes", k - first, rank) : 0;
+    if (!y) continue;
+    const int64_t rank = rank_of(y), axis = scan_axis(*n, "scan_output_axes", k - first, size_t(rank));
     if (axis == 0) continue;
     Shape shape = y->type.shape;
     const Dim length = shape[size_t(axis)];
@@ -71,7 +65,7 @@ void scan_first_axis(Graph& g, PassContext& cx) {
     for (const auto& r : n->regions) scan_first_axis(*r, cx);
     if (!n->is("Scan")) continue;
     const size_t scanned = size_t(n->attr_int("num_scan_inputs", 0));
-    const size_t states = n->inputs.size() - scanned - size_t(n->captures);
+    const size_t states = own_inputs(*n) - scanned;
     scan_inputs(g, n, states, scanned);
     scan_outputs(g, n, states);
   }

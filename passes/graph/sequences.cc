@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/ops/op.h"
+#include "ir/ops/regions.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
@@ -274,7 +275,7 @@ void Sequences::end_loop(Graph& g, Node* n, const std::vector<Value*>& states) {
 }
 
 NodePlace Sequences::unroll(Graph& g, Node* n) {
-  const size_t own = n->inputs.size() - size_t(n->captures);
+  const size_t own = own_inputs(*n);
   const Graph& body = *n->regions.at(0);
   if (own < 2 || body.inputs().size() != n->inputs.size() || body.outputs().size() + 1 < own)
     reject(*n, "the body's inputs and outputs do not fit the loop's");

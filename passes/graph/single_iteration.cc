@@ -7,8 +7,6 @@ namespace tc {
 
 namespace {
 
-size_t own_inputs(const Node& n) { return n.inputs.size() - size_t(n.captures); }
-
 int64_t entry(const Node& n, const std::string& attr, size_t k) {
   const std::vector<int64_t> list = n.attr_ints(attr);
   return k < list.size() ? list[k] : 0;

@@ -76,7 +76,7 @@ void ProgramBuilder::add_part(std::vector<Step>& steps, CopyStep c) {
 
 std::vector<Operand> ProgramBuilder::captures(Node& n) {
   std::vector<Operand> list;
-  const size_t own = n.inputs.size() - size_t(n.captures);
+  const size_t own = own_inputs(n);
   for (size_t i = own; i < n.inputs.size(); i++) list.push_back(operand_of(n.inputs[i]));
   for (const auto& body : n.regions) {
     const size_t first = body->inputs().size() - list.size();
@@ -240,7 +240,7 @@ bool ProgramBuilder::fits_graph(const LoopStep& s, size_t copies) const {
 
 void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
   Graph& body = *n.regions.at(0);
-  const size_t count = n.inputs.size() - 2 - size_t(n.captures);
+  const size_t count = own_inputs(n) - 2;
   const LoopFacts facts = loop_facts(n);
   const States states = begin_states(n, 2, count, 2, steps);
   if (facts.exact() && facts.limit == 0) return;
@@ -281,7 +281,7 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
 void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
   Graph& body = *n.regions.at(0);
   const size_t scanned = size_t(n.attr_int("num_scan_inputs", 0));
-  const size_t count = n.inputs.size() - scanned - size_t(n.captures);
+  const size_t count = own_inputs(n) - scanned;
   const auto in_back = n.attr_ints("scan_input_directions", std::vector<int64_t>(scanned, 0));
   const auto out_back = n.attr_ints("scan_output_directions", std::vector<int64_t>(n.outputs.size() - count, 0));
   const States states = begin_states(n, 0, count, 0, steps);
