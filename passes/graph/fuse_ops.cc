@@ -2,23 +2,26 @@
 //   c = tc.fused(x, w, b)  conv2d            y = tc.fused(x, w, b, r)  conv2d[n, oc, h, w] = ...
 //   s = tc.fused(c, r)     add         ->                              add[n, oc, h, w] = conv2d[...] + r[...]
 //   y = tc.fused(s)        relu                                        relu[n, oc, h, w] = max(add[...], 0)
-// Which nodes join is decided edge by edge, in list order, from what the stages look like:
+// Which values may stay inside a kernel, the post-dominator tree says: one that several nodes use only if all ways from
+// it meet again, a few nodes later, and only through work that kernels have inside; then the schedules' functions of
+// one output suffice. Which nodes join is decided along the edges, in list order, from what the stages look like:
 //   - a contraction or a window takes the elementwise work after it, then a final Pad or (contractions) a Transpose;
 //   - elementwise work on one shape joins; so do the moves (Transpose, Slice) of values nobody else reads;
 //   - reductions over rows join with the elementwise work before and after them (softmax, normalisations);
 //   - a contraction reads an operand through a move, if the index stays affine; on CUDA, also if the move repeats it.
-// Schedules know functions of one output: a group whose values are read outside in several places is cut into parts
-// that have one each. No join makes a cycle. Long groups are cut at nodes whose definitions have locally the smallest
-// hash, so that an insertion moves no other cut.
+// No join makes a cycle. Long groups are cut at nodes whose definitions have locally the smallest hash, so that an
+// insertion moves no other cut. Where not all joined that might have, or where a cut goes through a diamond, a group
+// has several outputs: each of these nodes then ends a kernel, which has the nodes that it post-dominates in the group.
 //
 // Needs: to_functions. Leaves: the same kinds of nodes, fewer of them, in a topological order near the old one.
 #include <algorithm>
-#include <queue>
+#include <set>
 
 #include "ir/loop/visit.h"
 #include "passes/graph/groups.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
+#include "passes/graph/post_dominators.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
@@ -29,6 +32,7 @@ constexpr size_t kLongGroup = 24;   // nodes; a longer group is cut
 constexpr size_t kCutWindow = 6;    // a cut has the smallest hash of this many nodes on each side
 constexpr size_t kCutWords = 4;     // nodes that a hash covers: few kinds of nodes repeat, sequences of them hardly
 constexpr size_t kLongestRun = 32;  // between two cuts; only runs of equal nodes come near
+constexpr size_t kDiamond = 64;     // nodes on the ways from a value to where they meet
 
 int64_t elements(const Value* v) { return num_elements(dims_of(v)); }
 
@@ -37,7 +41,8 @@ bool is_pointwise_in(const Node* n, const Value* v) { return dims_of(v) == dims_
 
 class Fusion {
  public:
-  Fusion(Graph& g, bool splits_axes) : g_(g), groups_(g), splits_axes_(splits_axes) {}
+  Fusion(Graph& g, bool splits_axes)
+      : g_(g), groups_(g), dominators_(g), part_(g.num_nodes(), -1), splits_axes_(splits_axes) {}
 
   void run() {
     for (const auto& owned : g_.nodes()) visit(owned.get());
@@ -47,7 +52,7 @@ class Fusion {
       if (group.nodes.size() > 1) cut(group.nodes, runs);
     }
     std::vector<std::vector<Node*>> kernels;
-    for (const auto& nodes : runs) give_back(nodes, kernels);
+    for (const auto& nodes : runs) split_at_outputs(nodes, kernels);
     for (const auto& nodes : kernels)
       if (nodes.size() > 1) join_nodes(g_, nodes);
     sort_nodes(g_);
@@ -93,10 +98,33 @@ class Fusion {
     }
   }
 
+  /// May v stay inside a kernel, as far as its uses tell? One use may; several have to meet again, and all work until
+  /// there has to be of the kinds that follow others inside a kernel.
+  bool meets_again(const Value* v) {
+    if (v->output_uses > 0) return false;
+    std::vector<const Node*> ways(v->users.begin(), v->users.end());
+    const Node* const meeting = dominators_.immediate(v->producer);
+    if (!meeting) return false;
+    std::set<const Node*> seen;
+    while (!ways.empty()) {
+      const Node* at = ways.back();
+      ways.pop_back();
+      if (!seen.insert(at).second) continue;
+      const GroupKind k = groups_.traits(at).kind;
+      if (seen.size() > kDiamond || k == GroupKind::Opaque || k == GroupKind::Contraction || k == GroupKind::Window)
+        return false;
+      if (at == meeting) continue;
+      for (const Value* w : at->outputs)
+        if (w) ways.insert(ways.end(), w->users.begin(), w->users.end());
+    }
+    return true;
+  }
+
   bool fits(int a, int b, const Node* n, const Value* v) {
     const Group &p = groups_[a], &q = groups_[b];
     if (p.closed || p.kind == GroupKind::Opaque || p.kind == GroupKind::Pad) return false;
     const bool private_value = groups_.used_only_by(v, b);
+    if (!private_value && !meets_again(v)) return false;
     switch (groups_.traits(n).kind) {
       case GroupKind::Elementwise:
         return fits_elementwise(p, q, n, v, private_value);
@@ -206,62 +234,33 @@ class Fusion {
     }
   }
 
-  static int outputs_of(const std::vector<Node*>& nodes) {
-    int count = 0;
-    auto inside = [&](const Node* u) { return std::find(nodes.begin(), nodes.end(), u) != nodes.end(); };
-    for (const Node* n : nodes)
-      for (const Value* v : n->outputs)
-        count += v->output_uses > 0 || !std::all_of(v->users.begin(), v->users.end(), inside);
-    return count;
-  }
-
-  /// Cuts a run where it has one output, the form that schedules know; a contraction, window or rows stay in the first
-  /// part. Parts are cut again.
-  void give_back(std::vector<Node*> nodes, std::vector<std::vector<Node*>>& kernels) {
-    size_t least = 1;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const GroupKind k = groups_.traits(nodes[i]).kind;
-      if (k == GroupKind::Contraction || k == GroupKind::Window || k == GroupKind::Rows) least = i + 1;
-    }
-    std::vector<Node*> rest;
-    while (nodes.size() > least && outputs_of(nodes) > 1) {
-      rest.insert(rest.begin(), nodes.back());
-      nodes.pop_back();
-    }
-    if (nodes.size() > 1 && outputs_of(nodes) > 1) {
-      // Work on the operands that only the rest tied to the contraction, or rows that need several outputs.
-      auto parts = connected(nodes);
-      if (parts.size() == 1) {
-        rest.insert(rest.begin(), nodes.back());
-        nodes.pop_back();
-        parts = connected(nodes);
+  /// Cuts a run into parts of one output each: a node is in the part that has all of its uses, or else ends one.
+  void split_at_outputs(const std::vector<Node*>& nodes, std::vector<std::vector<Node*>>& kernels) {
+    const int first = parts_;
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      int part = -1;
+      bool together = true;
+      for (const Value* v : (*it)->outputs) {
+        if (!v) continue;
+        together = together && v->output_uses == 0;
+        for (const Node* user : v->users) {
+          const int there = part_[size_t(groups_.position(user))];
+          together = together && there >= first && (part == -1 || part == there);
+          part = there;
+        }
       }
-      for (auto& part : parts) give_back(std::move(part), kernels);
-    } else {
-      kernels.push_back(std::move(nodes));
+      part_[size_t(groups_.position(*it))] = together && part != -1 ? part : parts_++;
     }
-    for (auto& part : connected(rest)) give_back(std::move(part), kernels);
-  }
-
-  /// The parts of `nodes` (in list order) that values connect.
-  static std::vector<std::vector<Node*>> connected(const std::vector<Node*>& nodes) {
-    std::vector<size_t> part(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      part[i] = i;
-      for (size_t j = 0; j < i; ++j)
-        for (const Value* v : nodes[i]->inputs)
-          if (v->producer == nodes[j] && part[j] != part[i])
-            std::replace(part.begin(), part.begin() + int64_t(i) + 1, std::max(part[i], part[j]),
-                         std::min(part[i], part[j]));
-    }
-    std::vector<std::vector<Node*>> parts(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) parts[part[i]].push_back(nodes[i]);
-    std::erase_if(parts, [](const auto& p) { return p.empty(); });
-    return parts;
+    std::vector<std::vector<Node*>> parts(size_t(parts_ - first));
+    for (Node* n : nodes) parts[size_t(part_[size_t(groups_.position(n))] - first)].push_back(n);
+    for (auto& p : parts) kernels.push_back(std::move(p));
   }
 
   Graph& g_;
   Groups groups_;
+  const PostDominators dominators_;
+  std::vector<int> part_;  // by position: the part that a node is in, -1 before it is in one
+  int parts_ = 0;
   const bool splits_axes_;  // the templates do
 };
 

@@ -100,6 +100,32 @@ TEST(FuseOps, AContractionHasOneOutput) {
   EXPECT_EQ(kernels_of(g), "matmul+relu neg abs+mul matmul");
 }
 
+TEST(FuseOps, ASumJoinsTheContractionThatOnlyItUses) {
+  TestGraph t;
+  Value* x = t.in("x", {2, 4});
+  Value* a = t.op("a", "MatMul", {x, t.weight("w", {4, 5})});
+  Value* shared = t.op("b", "MatMul", {x, t.weight("v", {4, 5})});
+  Value* y = t.op("y", "MatMul", {shared, t.weight("u", {5, 5})});
+  EXPECT_EQ(kernels_of(after_passes(t.out({t.op("s", "Add", {a, shared}), y}), kFuse)), "matmul matmul matmul+add");
+}
+
+TEST(FuseOps, AllWaysOfADiamondJoin) {
+  TestGraph t;
+  Value* m = t.op("m", "MatMul", {t.in("x", {2, 4}), t.weight("w", {4, 5})});
+  Value* left = t.op("l2", "Neg", {t.op("l", "Abs", {m})});
+  Value* right = t.op("r", "Tanh", {m});
+  Value* y = t.op("y", "Add", {t.op("s", "Mul", {left, right}), m});
+  EXPECT_EQ(kernels_of(after_passes(t.out({y}), kFuse, 1e-5)), "matmul+abs+neg+tanh+mul+add");
+}
+
+TEST(FuseOps, AWayThroughAContractionKeepsADiamondApart) {
+  TestGraph t;
+  Value* m = t.op("m", "Relu", {t.in("x", {4, 4})});
+  Value* left = t.op("l", "Abs", {m});
+  Value* right = t.op("r", "MatMul", {m, t.weight("w", {4, 4})});
+  EXPECT_EQ(kernels_of(after_passes(t.out({t.op("y", "Mul", {left, right})}), kFuse)), "relu abs+matmul+mul");
+}
+
 TEST(FuseOps, SwishOfAContraction) {
   TestGraph t;
   Value* m = t.op("m", "MatMul", {t.in("x", {2, 4}), t.weight("w", {4, 5})});
