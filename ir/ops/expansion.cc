@@ -30,6 +30,8 @@ Value* Expansion::in(size_t k) const {
   return v;
 }
 
+Value* Expansion::optional(size_t k) const { return k < n_->inputs.size() && n_->inputs[k] ? in(k) : nullptr; }
+
 int64_t Expansion::attr_int(const std::string& name) const { return attr_or_default<int64_t>(*n_, row_, name); }
 float Expansion::attr_float(const std::string& name) const { return attr_or_default<float>(*n_, row_, name); }
 std::string Expansion::attr_string(const std::string& name) const {
@@ -40,6 +42,12 @@ std::vector<float> Expansion::attr_floats(const std::string& name) const {
 }
 std::vector<std::string> Expansion::attr_strings(const std::string& name) const {
   return attr_or_default<std::vector<std::string>>(*n_, row_, name);
+}
+Attrs Expansion::attrs_named(const std::vector<std::string>& names) const {
+  Attrs found;
+  for (const std::string& name : names)
+    if (has(name)) found[name] = n_->attrs.at(name);
+  return found;
 }
 Constant Expansion::attr_tensor(const std::string& name) const { return attr_or_default<Constant>(*n_, row_, name); }
 
@@ -96,6 +104,33 @@ Value* Expansion::cast(DType t, Value* x, std::string_view suffix) const {
 Value* Expansion::reshape(Value* x, const Dims& dims, std::string_view suffix) const {
   if (dims_of_type(x) == dims) return x;
   return op("Reshape", {x, constant(int64_constant(dims), std::string(suffix) + "_shape")}, suffix);
+}
+
+Value* Expansion::slice(Value* x, int64_t axis, int64_t from, int64_t to, const std::string& suffix) const {
+  const auto one = [&](int64_t v, const char* what) { return constant(int64_constant({v}), suffix + what); };
+  return op("Slice", {x, one(from, "_start"), one(to, "_end"), one(axis, "_axis")}, suffix);
+}
+
+Value* Expansion::unsqueeze(Value* x, const std::vector<int64_t>& axes, const std::string& suffix) const {
+  return op("Unsqueeze", {x, constant(int64_constant(axes), suffix + "_axes")}, suffix);
+}
+
+Value* Expansion::transpose(Value* x, const std::vector<int64_t>& perm, std::string_view suffix) const {
+  return op("Transpose", {x}, suffix, {{"perm", perm}});
+}
+
+Value* Expansion::scalar(DType t, double v, std::string_view suffix) const {
+  return constant(scalar_constant(t, v), suffix);
+}
+
+Value* Expansion::zeros(DType t, const Dims& dims, std::string_view suffix) const {
+  return constant(std::make_shared<const TensorData>(new_tensor(t, dims).data), suffix);
+}
+
+Value* Expansion::counted(const Dims& dims, std::string_view suffix) const {
+  std::vector<int64_t> v(size_t(num_elements(dims)), 0);
+  for (size_t k = 0; k < v.size(); k++) v[k] = int64_t(k);
+  return ints(DType::I64, dims, v, suffix);
 }
 
 void Expansion::finish(size_t k, Value* v) const {

@@ -18,11 +18,15 @@ class Expansion {
   bool wants(size_t k) const { return k < n_->outputs.size() && n_->outputs[k] != nullptr; }
   /// Operand `k`, a tensor of known sizes; refuses otherwise.
   Value* in(size_t k) const;
+  /// Operand `k` as in(), null if it is absent.
+  Value* optional(size_t k) const;
 
   // attributes; what is not given has the default of the operator's row
   bool has(const std::string& name) const { return n_->attrs.count(name) > 0; }
   int64_t attr_int(const std::string& name) const;
   float attr_float(const std::string& name) const;
+  /// Those attributes of the node that are named, as they are.
+  Attrs attrs_named(const std::vector<std::string>& names) const;
   std::string attr_string(const std::string& name) const;
   std::vector<int64_t> attr_ints(const std::string& name) const { return n_->attr_ints(name); }
   std::vector<float> attr_floats(const std::string& name) const;
@@ -42,6 +46,15 @@ class Expansion {
   /// x in type t.
   Value* cast(DType t, Value* x, std::string_view suffix) const;
   Value* reshape(Value* x, const Dims& dims, std::string_view suffix) const;
+  /// Elements from..to-1 along an axis.
+  Value* slice(Value* x, int64_t axis, int64_t from, int64_t to, const std::string& suffix) const;
+  Value* unsqueeze(Value* x, const std::vector<int64_t>& axes, const std::string& suffix) const;
+  Value* transpose(Value* x, const std::vector<int64_t>& perm, std::string_view suffix) const;
+  /// A constant of rank 0.
+  Value* scalar(DType t, double v, std::string_view suffix) const;
+  Value* zeros(DType t, const Dims& dims, std::string_view suffix) const;
+  /// 0, 1, 2, ... (I64) in a shape.
+  Value* counted(const Dims& dims, std::string_view suffix) const;
   /// Output k becomes v, which has a producer that this expansion made.
   void finish(size_t k, Value* v) const;
 

@@ -1,5 +1,6 @@
 // Operators of domain com.microsoft that ONNX Runtime's optimisers and exporters write. Each means what ONNX Runtime's
 // documentation of its contrib operators says.
+#include <algorithm>
 #include <cmath>
 
 #include "ir/ops/contraction.h"
@@ -61,22 +62,26 @@ void define_fused_conv(OpBuilder& op) {
   }));
 }
 
-/// alpha * op(a) @ op(b), where transA and transB swap the last two axes.
+/// alpha * op(a) @ op(b), where transBatchA and transBatchB move the first axis behind the others but the last, and
+/// then transA and transB swap the last two.
 void define_fused_matmul(OpBuilder& op) {
-  if (op.attr_int("transBatchA", 0) != 0 || op.attr_int("transBatchB", 0) != 0)
-    op.unsupported("transBatchA and transBatchB");
-  auto oriented = [&](int input, const std::string& attr) {
+  auto oriented = [&](int input, const std::string& trans, const std::string& trans_batch) {
     const Tensor x = op.in(input);
-    if (op.attr_int(attr, 0) == 0 || x.rank() < 2) return x;
-    Dims d = x.dims();
-    std::swap(d[d.size() - 1], d[d.size() - 2]);
+    // perm[k]: the axis of x that is axis k of the matrices
+    std::vector<size_t> perm(size_t(x.rank()));
+    for (size_t k = 0; k < perm.size(); k++) perm[k] = k;
+    if (op.attr_int(trans_batch, 0) != 0 && x.rank() > 2) std::rotate(perm.begin(), perm.begin() + 1, perm.end() - 1);
+    if (op.attr_int(trans, 0) != 0 && x.rank() > 1) std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    if (std::is_sorted(perm.begin(), perm.end())) return x;
+    Dims d;
+    for (size_t k : perm) d.push_back(x.dim(int(k)));
     return op.compute("transpose", x.dtype(), d, [&](const Exprs& i) {
       Exprs at = i;
-      std::swap(at[at.size() - 1], at[at.size() - 2]);
+      for (size_t k = 0; k < perm.size(); k++) at[perm[k]] = i[k];
       return x(at);
     });
   };
-  const Tensor a = oriented(0, "transA"), b = oriented(1, "transB");
+  const Tensor a = oriented(0, "transA", "transBatchA"), b = oriented(1, "transB", "transBatchB");
   const MatrixProduct p = matrix_product(op, a, b, 0, 1);
   Tensor y = op.reduce(
       "matmul", Op::Add, compute_type(a.dtype()), p.dims(), {p.k},
@@ -182,8 +187,9 @@ OpFamily microsoft_ops() {
        "skip_rms_norm",
        ms},
   };
-  for (OpRow& row : microsoft_fused_ops()) rows.push_back(std::move(row));
-  for (OpRow& row : qlinear_ops()) rows.push_back(std::move(row));
+  for (OpFamily (*part)() :
+       {microsoft_fused_ops, microsoft_language_ops, microsoft_weights_ops, microsoft_layout_ops, qlinear_ops})
+    for (OpRow& row : part()) rows.push_back(std::move(row));
   for (OpRow& row : quantization_ops()) {
     if (row.name == "DynamicQuantizeLinear") continue;
     row.domain = ms;

@@ -9,32 +9,12 @@
 namespace tc {
 namespace {
 
-Value* scalar(const Expansion& e, DType t, double v, std::string_view suffix) {
-  return e.constant(scalar_constant(t, v), suffix);
-}
-
-Value* slice(const Expansion& e, Value* x, int64_t axis, int64_t from, int64_t to, const std::string& suffix) {
-  const auto one = [&](int64_t v, const char* what) { return e.constant(int64_constant({v}), suffix + what); };
-  return e.op("Slice", {x, one(from, "_start"), one(to, "_end"), one(axis, "_axis")}, suffix);
-}
-
-Value* unsqueeze(const Expansion& e, Value* x, const std::vector<int64_t>& axes, const std::string& suffix) {
-  return e.op("Unsqueeze", {x, e.constant(int64_constant(axes), suffix + "_axes")}, suffix);
-}
-
-/// Operand k, null if it is absent.
-Value* optional(const Expansion& e, size_t k) {
-  return k < e.node().inputs.size() && e.node().inputs[k] ? e.in(k) : nullptr;
-}
-
 /// What is added to the scores [batch, heads, queries, keys] where `mask` forbids a key: the number of keys of each
 /// batch [B], or zeros at forbidden keys in [B, keys] or [B, queries, keys].
 Value* mask_bias(const Expansion& e, Value* mask, int64_t batch, int64_t keys, DType t) {
   const Dims dims = dims_of_type(mask);
   if (dims == Dims{batch} && batch > 0) {
-    std::vector<int64_t> places(size_t(keys), 0);
-    for (size_t k = 0; k < places.size(); k++) places[k] = int64_t(k);
-    Value* place = e.ints(DType::I64, {1, keys}, places, "_places");
+    Value* place = e.counted({1, keys}, "_places");
     Value* lengths = e.reshape(e.cast(DType::I64, mask, "_lengths"), {batch, 1}, "_lengths_column");
     mask = e.op("Less", {place, lengths}, "_mask");
   } else {
@@ -46,9 +26,8 @@ Value* mask_bias(const Expansion& e, Value* mask, int64_t batch, int64_t keys, D
                   "_mask");
   }
   const float filter = e.attr_float("mask_filter_value");
-  Value* bias =
-      e.op("Where", {mask, scalar(e, t, 0, "_allowed"), scalar(e, t, double(filter), "_filter")}, "_mask_bias");
-  return unsqueeze(e, bias, dims.size() == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 2}, "_mask_bias_4d");
+  Value* bias = e.op("Where", {mask, e.scalar(t, 0, "_allowed"), e.scalar(t, double(filter), "_filter")}, "_mask_bias");
+  return e.unsqueeze(bias, dims.size() == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 2}, "_mask_bias_4d");
 }
 
 struct Streams {
@@ -71,51 +50,75 @@ Node* attention(const Expansion& e, Streams s, bool present) {
   return e.node_of("Attention", {s.q, s.k, s.v, bias, s.past_k, s.past_v}, present ? 3 : 1, "_attention", attrs);
 }
 
-bool expand_attention(Graph& g, Node* n) {
-  const Expansion e(g, n);
-  Value *x = e.in(0), *weights = e.in(1), *bias = optional(e, 2), *past = optional(e, 4);
-  if (n->inputs.size() > 6 && n->inputs[6]) e.unsupported("a past whose memory is shared with the present");
-  if (e.attr_int("do_rotary") != 0) e.unsupported("attribute do_rotary");
-  const Dims in = dims_of_type(x), w = dims_of_type(weights);
-  if (in.size() != 3 || w.size() != 2) e.reject("the input must have three axes, the weights two");
+/// The operands of Attention and QAttention that are not the packed product.
+struct SelfAttention {
+  Value *weights, *mask, *past, *bias;  // null: absent, but the weights; bias: added to the scores
+};
+
+/// `qkv` [batch, sequence, hidden sizes of q, k and v].
+bool attend(const Expansion& e, Value* qkv, const SelfAttention& s) {
+  const Dims w = dims_of_type(s.weights);
   std::vector<int64_t> sizes = e.attr_ints("qkv_hidden_sizes");
   if (sizes.empty()) sizes = {w[1] / 3, w[1] / 3, w[1] / 3};
   if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != w[1]) e.reject("the weights do not fit the hidden sizes");
-  Value* qkv = e.op("MatMul", {x, weights}, "_product");
-  if (bias) qkv = e.op("Add", {qkv, bias}, "_qkv");
-  Streams s{slice(e, qkv, 2, 0, sizes[0], "_q"),
-            slice(e, qkv, 2, sizes[0], sizes[0] + sizes[1], "_k"),
-            slice(e, qkv, 2, sizes[0] + sizes[1], w[1], "_v"),
-            optional(e, 3),
-            nullptr,
-            nullptr,
-            optional(e, 5)};
-  if (past) {
-    s.past_k = e.op("Gather", {past, e.ints(DType::I64, {}, {0}, "_first")}, "_past_k");
-    s.past_v = e.op("Gather", {past, e.ints(DType::I64, {}, {1}, "_second")}, "_past_v");
+  Streams streams{e.slice(qkv, 2, 0, sizes[0], "_q"),
+                  e.slice(qkv, 2, sizes[0], sizes[0] + sizes[1], "_k"),
+                  e.slice(qkv, 2, sizes[0] + sizes[1], w[1], "_v"),
+                  s.mask,
+                  nullptr,
+                  nullptr,
+                  s.bias};
+  if (s.past) {
+    streams.past_k = e.op("Gather", {s.past, e.ints(DType::I64, {}, {0}, "_first")}, "_past_k");
+    streams.past_v = e.op("Gather", {s.past, e.ints(DType::I64, {}, {1}, "_second")}, "_past_v");
   }
-  Node* a = attention(e, s, e.wants(1));
+  Node* a = attention(e, streams, e.wants(1));
   if (e.wants(0)) e.finish(0, a->outputs[0]);
   if (e.wants(1)) {
-    Value *k = unsqueeze(e, a->outputs[1], {0}, "_present_k"), *v = unsqueeze(e, a->outputs[2], {0}, "_present_v");
+    Value *k = e.unsqueeze(a->outputs[1], {0}, "_present_k"), *v = e.unsqueeze(a->outputs[2], {0}, "_present_v");
     e.finish(1, e.op("Concat", {k, v}, "_present", {{"axis", int64_t(0)}}));
   }
   return true;
 }
 
+void check_self_attention(const Expansion& e) {
+  if (e.attr_int("do_rotary") != 0) e.unsupported("attribute do_rotary");
+  if (dims_of_type(e.in(0)).size() != 3 || dims_of_type(e.in(1)).size() != 2)
+    e.reject("the input must have three axes, the weights two");
+}
+
+bool expand_attention(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  if (n->inputs.size() > 6 && n->inputs[6]) e.unsupported("a past whose memory is shared with the present");
+  check_self_attention(e);
+  Value* qkv = e.op("MatMul", {e.in(0), e.in(1)}, "_product");
+  if (Value* bias = e.optional(2)) qkv = e.op("Add", {qkv, bias}, "_qkv");
+  return attend(e, qkv, {e.in(1), e.optional(3), e.optional(4), e.optional(5)});
+}
+
+/// input, weights, bias, their scales, mask, their zero points, past.
+bool expand_quantized_attention(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  check_self_attention(e);
+  Value* qkv =
+      e.op("MatMulIntegerToFloat", {e.in(0), e.in(1), e.in(3), e.in(4), e.optional(6), e.optional(7), e.optional(2)},
+           "_qkv", {}, "com.microsoft");
+  return attend(e, qkv, {e.in(1), e.optional(5), e.optional(8), nullptr});
+}
+
 bool expand_multi_head_attention(Graph& g, Node* n) {
   const Expansion e(g, n);
-  Streams s{e.in(0), optional(e, 1), optional(e, 2), optional(e, 4), optional(e, 6), optional(e, 7), optional(e, 5)};
+  Streams s{e.in(0), e.optional(1), e.optional(2), e.optional(4), e.optional(6), e.optional(7), e.optional(5)};
   for (size_t k = 8; k < n->inputs.size(); k++)
     if (n->inputs[k]) e.unsupported("a past whose memory is shared with the present");
   if (!s.k || !s.v || dims_of_type(s.q).size() != 3 || dims_of_type(s.k).size() == 5) e.unsupported("packed operands");
-  if (Value* bias = optional(e, 3)) {
+  if (Value* bias = e.optional(3)) {
     const int64_t q = dims_of_type(s.q)[2], all = dims_of_type(bias).at(0);
     const int64_t v = all - 2 * q;
     if (dims_of_type(bias).size() != 1 || v < 1) e.reject("the bias does not fit the operands");
-    s.q = e.op("Add", {s.q, slice(e, bias, 0, 0, q, "_bias_q")}, "_q");
-    if (dims_of_type(s.k).size() == 3) s.k = e.op("Add", {s.k, slice(e, bias, 0, q, 2 * q, "_bias_k")}, "_k");
-    if (dims_of_type(s.v).size() == 3) s.v = e.op("Add", {s.v, slice(e, bias, 0, 2 * q, all, "_bias_v")}, "_v");
+    s.q = e.op("Add", {s.q, e.slice(bias, 0, 0, q, "_bias_q")}, "_q");
+    if (dims_of_type(s.k).size() == 3) s.k = e.op("Add", {s.k, e.slice(bias, 0, q, 2 * q, "_bias_k")}, "_k");
+    if (dims_of_type(s.v).size() == 3) s.v = e.op("Add", {s.v, e.slice(bias, 0, 2 * q, all, "_bias_v")}, "_v");
   }
   const bool present = e.wants(1) || e.wants(2);
   if (e.wants(3)) e.unsupported("the scores as an output");
@@ -128,17 +131,13 @@ bool expand_multi_head_attention(Graph& g, Node* n) {
 
 bool expand_embedding(Graph& g, Node* n) {
   const Expansion e(g, n);
-  Value *ids = e.in(0), *segments = optional(e, 1), *places = optional(e, 8), *mask = optional(e, 7);
+  Value *ids = e.in(0), *segments = e.optional(1), *places = e.optional(8), *mask = e.optional(7);
   const Dims dims = dims_of_type(ids);
   if (dims.size() != 2) e.reject("the tokens must have two axes");
-  if (!places) {
-    std::vector<int64_t> counted(size_t(dims[1]), 0);
-    for (size_t k = 0; k < counted.size(); k++) counted[k] = int64_t(k);
-    places = e.ints(DType::I64, {1, dims[1]}, counted, "_places");
-  }
+  if (!places) places = e.counted({1, dims[1]}, "_places");
   Value* sum =
       e.op("Add", {e.op("Gather", {e.in(2), ids}, "_words"), e.op("Gather", {e.in(3), places}, "_positions")}, "_sum");
-  if (segments && optional(e, 4))
+  if (segments && e.optional(4))
     sum = e.op("Add", {sum, e.op("Gather", {e.in(4), segments}, "_segments")}, "_embedded");
   if (e.wants(0))
     e.finish(0, e.op("LayerNormalization", {sum, e.in(5), e.in(6)}, "_normalised",
@@ -160,7 +159,7 @@ bool expand_fused_gemm(Graph& g, Node* n) {
   Attrs gemm;
   for (const char* name : {"transA", "transB"}) gemm[name] = e.attr_int(name);
   for (const char* name : {"alpha", "beta"}) gemm[name] = e.attr_float(name);
-  Value* y = e.op("Gemm", {e.in(0), e.in(1), optional(e, 2)}, "_gemm", gemm);
+  Value* y = e.op("Gemm", {e.in(0), e.in(1), e.optional(2)}, "_gemm", gemm);
   const std::string activation = e.attr_string("activation");
   Attrs attrs;
   if (activation == "LeakyRelu" || activation == "Elu" || activation == "HardSigmoid" ||
@@ -178,10 +177,9 @@ bool expand_fused_gemm(Graph& g, Node* n) {
 /// condition, x, its scale and zero point, y, its scale and zero point, the result's scale and zero point.
 bool expand_quantized_where(Graph& g, Node* n) {
   const Expansion e(g, n);
-  Value* x = e.op("DequantizeLinear", {e.in(1), e.in(2), optional(e, 3)}, "_x");
-  Value* y = e.op("DequantizeLinear", {e.in(4), e.in(5), optional(e, 6)}, "_y");
-  e.finish(0,
-           e.op("QuantizeLinear", {e.op("Where", {e.in(0), x, y}, "_where"), e.in(7), optional(e, 8)}, "_quantized"));
+  Value* x = e.op("DequantizeLinear", {e.in(1), e.in(2), e.optional(3)}, "_x");
+  Value* y = e.op("DequantizeLinear", {e.in(4), e.in(5), e.optional(6)}, "_y");
+  e.finish(0, e.op("QuantizeLinear", {e.op("Where", {e.in(0), x, y}, "_where"), e.in(7), e.optional(8)}, "_quantized"));
   return true;
 }
 
@@ -198,11 +196,14 @@ OpFamily microsoft_fused_ops() {
   };
   const std::vector<AttrSpec> attention = {optional_attr("num_heads"), int_attr("unidirectional", 0),
                                            optional_attr("scale"), float_attr("mask_filter_value", -10000.0f)};
+  std::vector<AttrSpec> quantized = attention;
+  quantized.push_back(int_attr("do_rotary", 0));
   std::vector<AttrSpec> packed = attention;
   packed.push_back(optional_attr("qkv_hidden_sizes"));
   packed.push_back(int_attr("do_rotary", 0));
   return {
       row("Attention", packed, expand_attention),
+      row("QAttention", quantized, expand_quantized_attention),
       row("MultiHeadAttention", attention, expand_multi_head_attention),
       row("EmbedLayerNormalization", {float_attr("epsilon", 1e-12f), int_attr("mask_index_type", 0)}, expand_embedding),
       row("FusedGemm",

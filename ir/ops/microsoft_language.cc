@@ -1,0 +1,260 @@
+// What ONNX Runtime's builders of language models write (com.microsoft): rotated positions and attention over a cache
+// of keys. Each is rewritten into ONNX's RotaryEmbedding and Attention; the cache is an operator of our own.
+//   GroupQueryAttention(query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos, sin)
+//   -> places = seqlens_k + 1 - S                                     how many keys each batch's cache holds already
+//      query', key' = RotaryEmbedding(query | key, cos, sin, places + [0, S))
+//      present_key = tc.append_to_cache(past_key, key', places)
+//      y = Attention(query', present_key, present_value, , , , places + S) <is_causal = 1>
+#include <algorithm>
+#include <limits>
+
+#include "ir/ops/expansion.h"
+#include "ir/ops/numeric.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+/// y[b, h, j] = the cached past[b, h, j] where j < places[b], then fresh[b, j - places[b]], then zeros; fresh is
+/// [batch, sequence, heads * size], past [batch, heads, room, size]. More keys than y has room for: E_RANGE.
+void define_append_to_cache(OpBuilder& op) {
+  const Tensor past = op.in(0), fresh = op.in(1), places = op.in(2);
+  const int64_t total = op.attr_int("total"), room = past.dim(2), size = past.dim(3), sequence = fresh.dim(1);
+  const int64_t most = std::min(room, total - sequence);
+  if (most < 0) op.reject("the cache has no room for the new keys");
+  auto y = [&](const Exprs& i) {
+    const Expr place = checked_index(places({i[0]}), most + 1);
+    const Expr k = i[2] - place;
+    const Expr row = min(max(k, Expr(0)), Expr(sequence - 1));
+    const Expr added = select(k < Expr(sequence), fresh({i[0], row, i[1] * size + i[3]}), zero(fresh.dtype()));
+    if (room == 0) return added;
+    return select(k < Expr(0), past({i[0], i[1], min(i[2], Expr(room - 1)), i[3]}), added);
+  };
+  op.output(
+      0, op.compute("append_to_cache", past.dtype(), {past.dim(0), past.dim(1), total, size}, y, {"b", "h", "s", "d"}));
+}
+
+/// The last axis of a cache of cosines, checked against what is rotated.
+Value* rotated(const Expansion& e, Value* x, Value* cosines, Value* sines, Value* positions, int64_t heads,
+               int64_t rotary_dim, int64_t interleaved, const std::string& suffix) {
+  Attrs attrs = {{"interleaved", interleaved}, {"rotary_embedding_dim", rotary_dim}};
+  if (dims_of_type(x).size() == 3) attrs["num_heads"] = heads;
+  return e.op("RotaryEmbedding", {x, cosines, sines, positions}, suffix, attrs);
+}
+
+/// x [batch, sequence, hidden] or [batch, heads, sequence, size]; position_ids [batch, sequence], or one: the first.
+bool expand_rotary(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value *x = e.in(0), *positions = e.in(1), *cosines = e.in(2), *sines = e.in(3);
+  if (e.attr_int("is_packed_batching") != 0) e.unsupported("attribute is_packed_batching");
+  if (e.attr_float("scale") != 1) e.unsupported("attribute scale");
+  const Dims dims = dims_of_type(x), cache = dims_of_type(cosines);
+  if ((dims.size() != 3 && dims.size() != 4) || cache.size() != 2)
+    e.reject("the input must have three or four axes, the caches two");
+  const int64_t sequence = dims[dims.size() == 4 ? 2 : 1], rotary_dim = e.attr_int("rotary_embedding_dim");
+  int64_t heads = e.attr_int("num_heads");
+  if (dims.size() == 3 && heads == 0) {
+    if (rotary_dim != 0) e.reject("attribute num_heads must be given with rotary_embedding_dim");
+    if (cache[1] < 1 || dims[2] % (2 * cache[1]) != 0) e.reject("the caches do not fit the hidden size");
+    heads = dims[2] / (2 * cache[1]);
+  }
+  positions = e.cast(DType::I64, positions, "_positions");
+  if (num_elements(dims_of_type(positions)) == 1 && dims_of_type(positions) != Dims{dims[0], sequence}) {
+    Value* all = e.op("Add", {positions, e.counted({1, sequence}, "_steps")}, "_places");
+    const Dims full = {dims[0], sequence};
+    positions = e.op("Expand", {all, e.constant(int64_constant(full), "_places_shape")}, "_all_places");
+  }
+  e.finish(0, rotated(e, x, cosines, sines, positions, heads, rotary_dim, e.attr_int("interleaved"), ""));
+  return true;
+}
+
+/// Operands and sizes of GroupQueryAttention.
+struct GroupQuery {
+  const Expansion& e;
+  int64_t heads = 0, kv_heads = 0, size = 0;       // of the attribute, of a head
+  int64_t batch = 0, sequence = 0, total = 0;      // total: keys that the present cache has room for
+  Value *q = nullptr, *k = nullptr, *v = nullptr;  // [batch, sequence, heads * size]
+  Value *past_k = nullptr, *past_v = nullptr;      // [batch, kv_heads, room, size]
+  Value* places = nullptr;                         // [batch], i64: keys that the cache holds already
+};
+
+void read_streams(GroupQuery& a) {
+  const Expansion& e = a.e;
+  a.heads = e.attr_int("num_heads");
+  a.kv_heads = e.attr_int("kv_num_heads");
+  if (a.heads < 1 || a.kv_heads < 1 || a.heads % a.kv_heads != 0)
+    e.reject("num_heads must be a positive multiple of kv_num_heads");
+  a.q = e.in(0);
+  const Dims q = dims_of_type(a.q);
+  if (q.size() != 3) e.reject("the query must have three axes");
+  a.batch = q[0];
+  a.sequence = q[1];
+  a.k = e.optional(1);
+  a.v = e.optional(2);
+  if ((a.k == nullptr) != (a.v == nullptr)) e.reject("key and value must be given together");
+  const int64_t streams = a.heads + (a.k ? 0 : 2 * a.kv_heads);
+  if (q[2] % streams != 0) e.reject("the numbers of heads do not divide the hidden size");
+  a.size = q[2] / streams;
+  if (!a.k) {
+    const int64_t first = a.heads * a.size, second = first + a.kv_heads * a.size;
+    Value* packed = a.q;
+    a.q = e.slice(packed, 2, 0, first, "_query");
+    a.k = e.slice(packed, 2, first, second, "_key");
+    a.v = e.slice(packed, 2, second, q[2], "_value");
+  }
+  const Dims fresh = {a.batch, a.sequence, a.kv_heads * a.size};
+  if (dims_of_type(a.k) != fresh || dims_of_type(a.v) != fresh) e.reject("key and value do not fit the query");
+}
+
+/// How many keys the caches hold before and behind. `total_sequence_length` may be unknown while compiling; the
+/// declared shape of the present cache says how much room there is then.
+void read_cache(GroupQuery& a) {
+  const Expansion& e = a.e;
+  a.past_k = e.optional(3);
+  a.past_v = e.optional(4);
+  if ((a.past_k == nullptr) != (a.past_v == nullptr)) e.reject("past_key and past_value must be given together");
+  int64_t room = 0;
+  if (a.past_k) {
+    const Dims k = dims_of_type(a.past_k);
+    if (k.size() != 4 || k[0] != a.batch || k[1] != a.kv_heads || k[3] != a.size || dims_of_type(a.past_v) != k)
+      e.reject("the past does not fit the query");
+    room = k[2];
+  }
+  Value *lengths = e.in(5), *total = e.in(6);
+  const bool known = total->constant && total->constant->size() == 1;
+  const Value* present = e.wants(1) ? e.node().outputs[1] : nullptr;
+  a.total = std::max(room, a.sequence);
+  if (known)
+    a.total = std::max(room, total->constant->as_int(0));
+  else if (present && present->type.is_static_tensor() && present->type.shape.size() == 4)
+    a.total = dims_of_type(present)[2];
+  else if (a.past_k)
+    a.total = room + a.sequence;
+  if (a.total < a.sequence) e.reject("total_sequence_length is less than the length of the query");
+  if (room == 0 || (known && total->constant->as_int(0) == a.sequence)) {
+    a.places = e.ints(DType::I64, {a.batch}, std::vector<int64_t>(size_t(a.batch), 0), "_places");
+    return;
+  }
+  if (num_elements(dims_of_type(lengths)) != a.batch) e.reject("seqlens_k must have one value per batch");
+  Value* last = e.cast(DType::I64, e.reshape(lengths, {a.batch}, "_lengths"), "_last");
+  a.places = e.op("Add", {last, e.ints(DType::I64, {1}, {1 - a.sequence}, "_fresh")}, "_places");
+  if (known || a.sequence == 1) return;
+  // A prompt fills the cache from its start, whatever the lengths say about padding.
+  Value* prompt = e.op("Equal",
+                       {e.reshape(e.cast(DType::I64, total, "_total"), {1}, "_total_1"),
+                        e.ints(DType::I64, {1}, {a.sequence}, "_sequence")},
+                       "_is_prompt");
+  a.places = e.op("Where", {prompt, e.ints(DType::I64, {1}, {0}, "_start"), a.places}, "_places_or_start");
+}
+
+void rotate_streams(GroupQuery& a) {
+  const Expansion& e = a.e;
+  if (e.attr_int("do_rotary") == 0) return;
+  Value *cosines = e.in(7), *sines = e.in(8), *positions = e.optional(9);
+  const Dims cache = dims_of_type(cosines);
+  if (cache.size() != 2 || 2 * cache[1] > a.size) e.reject("the caches of sines and cosines do not fit the heads");
+  if (positions)
+    positions = e.cast(DType::I64, positions, "_positions");
+  else
+    positions =
+        e.op("Add", {e.reshape(a.places, {a.batch, 1}, "_first"), e.counted({1, a.sequence}, "_steps")}, "_positions");
+  const int64_t interleaved = e.attr_int("rotary_interleaved"), width = 2 * cache[1];
+  a.q = rotated(e, a.q, cosines, sines, positions, a.heads, width, interleaved, "_rotated_query");
+  a.k = rotated(e, a.k, cosines, sines, positions, a.kv_heads, width, interleaved, "_rotated_key");
+}
+
+/// The cache with the new keys (or values), [batch, kv_heads, total, size].
+Value* present(const GroupQuery& a, Value* past, Value* fresh, const std::string& suffix) {
+  const Expansion& e = a.e;
+  if (!past && a.total == a.sequence) {
+    Value* split = e.reshape(fresh, {a.batch, a.sequence, a.kv_heads, a.size}, suffix + "_heads");
+    return e.transpose(split, {0, 2, 1, 3}, suffix);
+  }
+  if (!past) past = e.zeros(fresh->type.dtype, {a.batch, a.kv_heads, 0, a.size}, suffix + "_none");
+  return e.op("append_to_cache", {past, fresh, a.places}, suffix, {{"total", a.total}}, "tc");
+}
+
+/// Scores have one more column, of which every head knows the score (0 for smooth_softmax) and whose value is zero: a
+/// key of zeros is appended, and a mask that allows it. Returns the mask [batch, heads, sequence, total + 1].
+Value* with_sink(const GroupQuery& a, Value** k, Value** v, Value* bias, int64_t window) {
+  const Expansion& e = a.e;
+  const DType t = a.q->type.dtype;
+  Value* none = e.zeros(t, {a.batch, a.kv_heads, 1, a.size}, "_sink_key");
+  *k = e.op("Concat", {*k, none}, "_keys_and_sink", {{"axis", int64_t(2)}});
+  *v = e.op("Concat", {*v, none}, "_values_and_sink", {{"axis", int64_t(2)}});
+  Value* place = e.counted({1, 1, 1, a.total}, "_key_places");
+  Value* own =
+      e.op("Add", {e.reshape(a.places, {a.batch, 1, 1, 1}, "_base"), e.counted({1, 1, a.sequence, 1}, "_query_steps")},
+           "_query_places");
+  Value* allowed = e.op("LessOrEqual", {place, own}, "_not_later");
+  if (window > 0) {
+    Value* oldest = e.op("Sub", {own, e.ints(DType::I64, {1}, {window}, "_window")}, "_before_window");
+    allowed = e.op("And", {allowed, e.op("Greater", {place, oldest}, "_in_window")}, "_allowed");
+  }
+  Value* mask = e.op("Where",
+                     {allowed, bias ? bias : e.scalar(t, 0, "_no_bias"),
+                      e.scalar(t, -std::numeric_limits<double>::infinity(), "_forbidden")},
+                     "_mask");
+  const auto spread = [&](Value* x, int64_t columns, const char* suffix) {
+    const Dims full = {a.batch, a.heads, a.sequence, columns};
+    return e.op("Expand", {x, e.constant(int64_constant(full), std::string(suffix) + "_shape")}, suffix);
+  };
+  Value* sink = e.optional(11);
+  sink = sink ? e.reshape(sink, {1, a.heads, 1, 1}, "_sink") : e.scalar(t, 0, "_sink");
+  return e.op("Concat", {spread(mask, a.total, "_full_mask"), spread(sink, 1, "_full_sink")}, "_mask_and_sink",
+              {{"axis", int64_t(3)}});
+}
+
+bool expand_group_query_attention(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  if (e.wants(3) || e.attr_int("qk_output") != 0) e.unsupported("the scores as an output");
+  for (size_t k = 12; k < n->inputs.size(); k++)
+    if (n->inputs[k]) e.unsupported("a quantised cache");
+  GroupQuery a{e};
+  read_streams(a);
+  read_cache(a);
+  rotate_streams(a);
+  Value *k = present(a, a.past_k, a.k, "_present_key"), *v = present(a, a.past_v, a.v, "_present_value");
+  if (e.wants(1)) e.finish(1, k);
+  if (e.wants(2)) e.finish(2, v);
+  const int64_t window = e.attr_int("local_window_size");
+  Value *bias = e.optional(10), *lengths = nullptr;
+  Attrs attrs = {{"q_num_heads", a.heads}, {"kv_num_heads", a.kv_heads}, {"softcap", e.attr_float("softcap")}};
+  if (const float scale = e.attr_float("scale"); scale != 0) attrs["scale"] = scale;
+  if (e.attr_int("smooth_softmax") == 1 || e.optional(11)) {
+    bias = with_sink(a, &k, &v, bias, window);
+  } else {
+    attrs["is_causal"] = int64_t(1);
+    if (window > 0) attrs["left_window_size"] = window - 1;
+    if (a.total != a.sequence)
+      lengths = e.op("Add", {a.places, e.ints(DType::I64, {1}, {a.sequence}, "_fresh_keys")}, "_keys");
+  }
+  e.finish(0, e.op("Attention", {a.q, k, v, bias, nullptr, nullptr, lengths}, "", attrs));
+  return true;
+}
+
+}  // namespace
+
+OpFamily microsoft_language_ops() {
+  const std::string_view ms = "com.microsoft";
+  return {
+      {.name = "RotaryEmbedding",
+       .since = 1,
+       .attrs = {int_attr("interleaved", 0), int_attr("num_heads", 0), int_attr("rotary_embedding_dim", 0),
+                 float_attr("scale", 1), int_attr("is_packed_batching", 0)},
+       .define = nullptr,
+       .domain = ms,
+       .expand = expand_rotary},
+      {.name = "GroupQueryAttention",
+       .since = 1,
+       .attrs = {optional_attr("num_heads"), optional_attr("kv_num_heads"), optional_attr("scale"),
+                 float_attr("softcap", 0), int_attr("local_window_size", -1), int_attr("do_rotary", 0),
+                 int_attr("rotary_interleaved", 0), int_attr("smooth_softmax", -1), int_attr("qk_output", 0)},
+       .define = nullptr,
+       .domain = ms,
+       .expand = expand_group_query_attention},
+      {"append_to_cache", 1, {int_attr("total", 0)}, define_append_to_cache, "past fresh places", "append", "tc"},
+  };
+}
+
+}  // namespace tc

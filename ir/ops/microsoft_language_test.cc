@@ -1,0 +1,108 @@
+// Operators of com.microsoft for language models: attention over a cache, rotated positions, weights of few bits.
+#include <gtest/gtest.h>
+
+#include "ir/ops/op_testing.h"
+
+namespace tc {
+namespace {
+
+const std::string kMs = "com.microsoft";
+
+Constant f32(Dims d, const std::vector<double>& v) { return tensor_of(DType::F32, std::move(d), v); }
+Constant u8(Dims d, const std::vector<double>& v) { return tensor_of(DType::U8, std::move(d), v); }
+Constant i32(Dims d, const std::vector<double>& v) { return tensor_of(DType::I32, std::move(d), v); }
+Constant i64(Dims d, const std::vector<double>& v) { return tensor_of(DType::I64, std::move(d), v); }
+
+TEST(UnpackWeights, ReadsTheLowBitsFirstAndEachRowsZeroPointsFromAByteOfTheirOwn) {
+  // N = 2, K = 6, blocks of 4: two blocks of two bytes each, the last two numbers are padding.
+  const Constant packed = u8({2, 2, 2}, {0x21, 0x43, 0x65, 0xff, 0x98, 0xba, 0xdc, 0xff});
+  const Constant scales = f32({4}, {1, 10, 100, 1000}), zeros = u8({2}, {0x31, 0x08});
+  const Attrs attrs = {{"K", int64_t(6)}, {"N", int64_t(2)}, {"bits", int64_t(4)}, {"block_size", int64_t(4)}};
+  const auto y = run_op({"unpack_weights", {packed, scales, zeros}, attrs, 1, "tc"});
+  EXPECT_EQ(y[0]->dims, (Dims{6, 2}));
+  EXPECT_EQ(values(y[0]), (std::vector<double>{0, 0, 1, 100, 2, 200, 3, 300, 20, 12000, 30, 13000}));
+  const auto middle = run_op({"unpack_weights", {packed, scales}, attrs, 1, "tc"});
+  EXPECT_EQ(values(middle[0])[0], 1 - 8);
+  const auto real = run_op({"unpack_weights", {packed, scales, f32({4}, {0.5, 0, 0, 0})}, attrs, 1, "tc"});
+  EXPECT_EQ(values(real[0])[0], 0.5);
+}
+
+TEST(UnpackWeights, TwoAndEightBits) {
+  const Attrs two = {{"K", int64_t(4)}, {"N", int64_t(1)}, {"bits", int64_t(2)}, {"block_size", int64_t(4)}};
+  EXPECT_EQ(values(run_op({"unpack_weights", {u8({1, 1, 1}, {0b11100100}), f32({1}, {1})}, two, 1, "tc"})[0]),
+            (std::vector<double>{-2, -1, 0, 1}));
+  const Attrs eight = {{"K", int64_t(2)}, {"N", int64_t(1)}, {"bits", int64_t(8)}, {"block_size", int64_t(2)}};
+  EXPECT_EQ(values(run_op({"unpack_weights", {u8({1, 1, 2}, {0, 255}), f32({1}, {0.5})}, eight, 1, "tc"})[0]),
+            (std::vector<double>{-64, 63.5}));
+}
+
+TEST(MatMulNBits, MultipliesAndAdds) {
+  const Constant x = f32({1, 2}, {1, 10}), packed = u8({3, 1, 1}, {0x98, 0xa8, 0x89}), scales = f32({3}, {1, 1, 2});
+  const Attrs attrs = {{"K", int64_t(2)}, {"N", int64_t(3)}, {"bits", int64_t(4)}, {"block_size", int64_t(2)}};
+  EXPECT_EQ(values(run_rewritten({"MatMulNBits", {x, packed, scales}, attrs, 1, kMs})[0]),
+            (std::vector<double>{10, 20, 2}));
+  const std::vector<Constant> biased = {x, packed, scales, nullptr, nullptr, f32({3}, {1, 2, 3})};
+  EXPECT_EQ(values(run_rewritten({"MatMulNBits", biased, attrs, 1, kMs})[0]), (std::vector<double>{11, 22, 5}));
+}
+
+TEST(GatherBlockQuantized, GathersRowsOfPackedNumbers) {
+  const Constant data = u8({2, 2}, {0x98, 0xba, 0x10, 0x32}), rows = i64({3}, {1, 0, -1}),
+                 scales = f32({2, 1}, {1, 10}), zeros = u8({2, 1}, {0x08, 0x01});
+  const Attrs attrs = {{"block_size", int64_t(4)}};
+  EXPECT_EQ(values(run_op({"GatherBlockQuantized", {data, rows, scales, zeros}, attrs, 1, kMs})[0]),
+            (std::vector<double>{-10, 0, 10, 20, 0, 1, 2, 3, -10, 0, 10, 20}));
+}
+
+TEST(RotaryEmbedding, PositionsFollowTheFirstOne) {
+  const Constant x = f32({1, 2, 2}, {1, 2, 3, 4}), cosines = f32({3, 1}, {1, 0.5, 0}), sines = f32({3, 1}, {0, 2, 1});
+  const std::vector<double> second = {1 * 0.5 - 2 * 2, 1 * 2 + 2 * 0.5}, third = {-4, 3};
+  EXPECT_EQ(values(run_rewritten({"RotaryEmbedding", {x, i64({1}, {1}), cosines, sines}, {}, 1, kMs})[0]),
+            (std::vector<double>{second[0], second[1], third[0], third[1]}));
+}
+
+TEST(AppendToCache, PutsNewKeysBehindThoseThatAreThere) {
+  const Constant past = f32({2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}), fresh = f32({2, 1, 1}, {7, 8});
+  const auto y = run_op({"append_to_cache", {past, fresh, i64({2}, {1, 3})}, {{"total", int64_t(4)}}, 1, "tc"});
+  EXPECT_EQ(values(y[0]), (std::vector<double>{1, 7, 0, 0, 4, 5, 6, 8}));
+}
+
+/// Softmax of q . k / sqrt(size) over the keys first..last of one head, applied to its values; optionally with a sink.
+double attended(double q, const std::vector<double>& k, const std::vector<double>& v, int first, int last, bool sink) {
+  double sum = sink ? 1 : 0, y = 0;
+  for (int j = first; j <= last; j++) {
+    const double e = std::exp(q * k[size_t(j)]);
+    sum += e;
+    y += e * v[size_t(j)];
+  }
+  return y / sum;
+}
+
+TEST(GroupQueryAttention, HeadsShareKeysAndSeeWhatTheCacheHolds) {
+  const Constant q = f32({1, 1, 2}, {1, -1}), k = f32({1, 1, 1}, {0.5}), v = f32({1, 1, 1}, {4}),
+                 past_k = f32({1, 1, 2, 1}, {1, 2}), past_v = f32({1, 1, 2, 1}, {3, 5});
+  const Attrs attrs = {{"num_heads", int64_t(2)}, {"kv_num_heads", int64_t(1)}};
+  const OpRun r = {"GroupQueryAttention", {q, k, v, past_k, past_v, i32({1}, {2}), i32({}, {3})}, attrs, 3, kMs};
+  const auto y = run_rewritten(r);
+  EXPECT_EQ(values(y[1]), (std::vector<double>{1, 2, 0.5}));
+  EXPECT_EQ(values(y[2]), (std::vector<double>{3, 5, 4}));
+  const std::vector<double> keys = {1, 2, 0.5}, vals = {3, 5, 4};
+  EXPECT_LT(max_error(values(y[0]), {attended(1, keys, vals, 0, 2, false), attended(-1, keys, vals, 0, 2, false)}),
+            1e-6);
+}
+
+TEST(GroupQueryAttention, AWindowAndASinkTakePart) {
+  const std::vector<double> keys = {1, 2, 0.5}, vals = {3, 5, 4};
+  const Constant q = f32({1, 3, 1}, {1, 1, 1}), k = f32({1, 3, 1}, keys), v = f32({1, 3, 1}, vals);
+  const Attrs attrs = {{"num_heads", int64_t(1)},
+                       {"kv_num_heads", int64_t(1)},
+                       {"local_window_size", int64_t(2)},
+                       {"smooth_softmax", int64_t(1)}};
+  const auto y =
+      run_rewritten({"GroupQueryAttention", {q, k, v, nullptr, nullptr, i32({1}, {2}), i32({}, {3})}, attrs, 1, kMs});
+  EXPECT_LT(max_error(values(y[0]), {attended(1, keys, vals, 0, 0, true), attended(1, keys, vals, 0, 1, true),
+                                     attended(1, keys, vals, 1, 2, true)}),
+            1e-6);
+}
+
+}  // namespace
+}  // namespace tc
