@@ -7,8 +7,9 @@ need_packages() {
     return 0
   fi
   local installed missing=() name
-  # Architecture-qualified and unqualified names both appear without their architecture.
-  installed=" $(dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "$@" 2> /dev/null | sed -n 's/^ii *//p' | tr '\n' ' ') "
+  # Architecture-qualified and unqualified names both appear without their architecture. A name that dpkg has never heard
+  # of makes it fail, which is no reason to stop.
+  installed=" $({ dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "$@" 2> /dev/null || true; } | sed -n 's/^ii *//p' | tr '\n' ' ') "
   for name in "$@"; do
     [[ $installed == *" $name "* ]] || missing+=("$name")
   done
