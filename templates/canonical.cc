@@ -303,18 +303,6 @@ int64_t Offset::of(const Var& v) const {
   return it == coefficient.end() ? 0 : it->second;
 }
 
-std::vector<Var> vars_of(const std::vector<Axis>& axes) {
-  std::vector<Var> v;
-  for (const Axis& a : axes) v.push_back(a.var);
-  return v;
-}
-
-int64_t points(const std::vector<Axis>& axes) {
-  int64_t n = 1;
-  for (const Axis& a : axes) n = checked_mul(n, a.extent.value);
-  return n;
-}
-
 std::vector<const Load*> loads_of(const Expr& e, const Buffer& except) {
   std::vector<const Load*> list;
   std::map<const ExprNode*, bool> seen;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/tensor_fn.h"
 #include "passes/schedule/schedule.h"
+#include "templates/points.h"
 
 namespace tc {
 
@@ -60,10 +60,6 @@ Expr offset_expr(const Offset& o, const std::vector<std::pair<Var, Expr>>& at);
 /// Merges neighbours of `axes` which every index among `loads`' expressions and `indices` walks as one axis: with b the
 /// inner one, coefficient(a) = coefficient(b) * extent(b). Rewrites the expressions in place.
 void merge_axes(std::vector<Axis>& axes, std::vector<Expr*> values, std::vector<Expr*> indices);
-
-/// Total number of points.
-int64_t points(const std::vector<Axis>& axes);
-std::vector<Var> vars_of(const std::vector<Axis>& axes);
 
 /// Keeps the inputs that the body reads, sets views and outputs.
 void bind_operands(Scheduled& s, const Canonical& c);

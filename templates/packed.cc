@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "support/text.h"
 
 namespace tc {
 
@@ -48,6 +49,12 @@ Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, cons
   stage.axes = std::move(axes);
   stage.values = {value};
   return add_stage(s, c, std::move(stage), std::move(layout));
+}
+
+Expr read_packed(Scheduled& s, const Canonical& c, const std::vector<Axis>& axes, const Expr& value) {
+  std::vector<std::string> names;
+  for (const Axis& a : axes) names.push_back(a.var->name);
+  return load(add_packed(s, c, axes, value, "packed: " + join(names, ", ")), {point_number(axes)});
 }
 
 Buffer add_packed_sums(Scheduled& s, const Canonical& c, std::vector<Axis> axes, std::vector<Axis> raxes, const Expr& value,

@@ -13,7 +13,10 @@ bool is_constant(const Expr& e, const Canonical& c, const std::vector<bool>& con
 /// comment.
 Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, const Expr& value, std::string layout);
 
-/// The same of sum(raxes) value.
+/// The same, and the read of the buffer at the axes' point.
+Expr read_packed(Scheduled& s, const Canonical& c, const std::vector<Axis>& axes, const Expr& value);
+
+/// The prologue of sum(raxes) value.
 Buffer add_packed_sums(Scheduled& s, const Canonical& c, std::vector<Axis> axes, std::vector<Axis> raxes, const Expr& value,
                        std::string layout);
 

@@ -277,7 +277,7 @@ class Matcher {
       Expr read = value;
       if (const Buffer kept = kept_buffer(s, value)) {
         r_.steps.push_back({RowStep::Kind::Keep, value, Op::Add, {}, nullptr, kept});
-        read = load(kept, {flat_point()});
+        read = load(kept, {point_number(all())});
       }
       results_[b.get()] = {read, true};
       if (is_result) add_result(s, b, read, true, to);
@@ -339,14 +339,8 @@ class Matcher {
     return num_elements(d) == points(r_.c.axes) * points(r_.columns);
   }
 
-  Expr flat_point() const {
-    Expr e = 0;
-    for (const Axis& a : all()) e = e * Expr(a.extent) + Expr(a.var);
-    return e;
-  }
-
   void merge() {
-    r_.kept_index = flat_point();
+    r_.kept_index = point_number(all());
     std::vector<Expr*> values, indices = {&r_.kept_index};
     for (RowStep& s : r_.steps) {
       for (Expr* e : values_of(s)) values.push_back(e);

@@ -22,18 +22,12 @@ std::vector<Expr> values_of(const RowStep& s) {
 void merge_columns(Rows& r) {
   if (r.columns.size() == 1) return;
   const Axis column{make_var("column"), Dim(points(r.columns))};
-  std::vector<int64_t> strides(r.columns.size(), 1);
-  VarMap at;
-  for (size_t k = r.columns.size(); k-- > 0;) {
-    if (k + 1 < r.columns.size()) strides[k] = strides[k + 1] * r.columns[k + 1].extent.value;
-    const Expr quotient = floor_div(Expr(column.var), strides[k]);
-    at[r.columns[k].var.get()] = k == 0 ? quotient : floor_mod(quotient, r.columns[k].extent.value);
-  }
+  const VarMap at = point_at(r.columns, Expr(column.var));
   auto merged = [&](const Expr& index) {
     const auto f = affine_in(index, vars_of(r.columns));
     bool as_one = f.has_value();
-    for (size_t k = 0; as_one && k < strides.size(); k++)
-      as_one = f->coefficients[k] == f->coefficients.back() * strides[k];
+    for (size_t k = 1; as_one && k < r.columns.size(); k++)
+      as_one = f->coefficients[k - 1] == f->coefficients[k] * r.columns[k].extent.value;
     return as_one ? f->rest + Expr(column.var) * Expr(f->coefficients.back()) : substitute(index, at);
   };
   for (RowStep& s : r.steps) {

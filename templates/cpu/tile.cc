@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "templates/points.h"
+
 namespace tc {
 namespace {
 
@@ -26,10 +28,10 @@ Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride) {
   Tile best;
   double least = 0;
   for (int columns = 96; columns >= 16; columns -= 16) {
-    const double panels = double((n + columns - 1) / columns);
+    const double panels = double(ceil_div(n, columns));
     for (int rows = 1; rows <= most_rows(cpu, stride); rows++) {
       if (!fits_registers(cpu, rows, columns)) continue;
-      const double whole = double(m / rows), tiles = double((m + rows - 1) / rows);
+      const double whole = double(m / rows), tiles = double(ceil_div(m, rows));
       double cost = whole * cycles_per_step(cpu, rows, columns);
       if (m % rows != 0) cost += cycles_per_step(cpu, int(m % rows), columns);
       cost = panels * (cost + 0.5 * tiles);                          // half a cycle of loop control

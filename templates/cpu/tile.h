@@ -25,6 +25,4 @@ Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
 /// chunks * blocks pieces; 1 where there are chunks enough.
 int64_t choose_row_blocks(int64_t chunks, int64_t runs);
 
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace tc

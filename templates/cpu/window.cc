@@ -64,12 +64,7 @@ void pack_weights(Window& w, const TemplateArgs& a) {
     if (moves) continue;
     std::vector<Axis> axes = w.c.raxes;
     axes.push_back(w.n);
-    std::string words = "packed: ";
-    for (const Axis& x : axes) words += (x.var == axes[0].var ? "" : ", ") + x.var->name;
-    const Buffer packed = add_packed(w.s, w.c, axes, shaped->args[i], words);
-    Expr index = 0;
-    for (const Axis& x : axes) index = index * Expr(x.extent) + Expr(x.var);
-    const Expr read = load(packed, {index}), other = k->args[1 - i];
+    const Expr read = read_packed(w.s, w.c, axes, shaped->args[i]), other = k->args[1 - i];
     w.c.value = i == 0 ? read * other : other * read;
     return;
   }

@@ -9,8 +9,6 @@
 namespace tc {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // What exponentials subtract. In a row that has met no key but forbidden ones, -inf - -inf would be no number.
 Expr shift_of(const Expr& top) { return select(eq(top, lowest(DType::F32)), zero(DType::F32), top); }
 
@@ -152,9 +150,7 @@ Stmt AttentionLoops::walk_keys() const {
 Stmt AttentionLoops::finish_score(const Exprs& element, const Expr& key_in_tile, const FlatPoint& row,
                                   const Expr& step) const {
   const FlatPoint key({m_.keys}, key_tile(step) * Expr(p_.keys) + key_in_tile, "key");
-  VarMap at = z_.at;
-  at.insert(row.at.begin(), row.at.end());
-  at.insert(key.at.begin(), key.at.end());
+  const VarMap at = joined({&z_.at, &row.at, &key.at});
   const Expr sum = load(s_, element);
   Expr value = with_sum(substitute(m_.score, at), m_.score_acc, sum), valid;
   const int64_t keys = m_.keys.extent.value;
@@ -228,9 +224,7 @@ Stmt AttentionLoops::over_columns(
 
 Stmt AttentionLoops::store_result(const Expr& i, const FlatPoint& row, const Expr& scale) const {
   return over_columns(i, m_.values.back().extent.value, [&](const FlatPoint& n, const Expr& e, const Exprs& acc) {
-    VarMap at = z_.at;
-    at.insert(row.at.begin(), row.at.end());
-    at.insert(n.at.begin(), n.at.end());
+    VarMap at = joined({&z_.at, &row.at, &n.at});
     at[m_.values.back().var.get()] = at[m_.values.back().var.get()] + e;
     const Expr sum = load(acc_, acc) * scale;
     return store(m_.c.out, {substitute(m_.out_index, at)}, with_sum(substitute(m_.result, at), m_.result_acc, sum));
@@ -255,15 +249,10 @@ Stmt AttentionLoops::store_partial(const Expr& i, const FlatPoint& row, const Bu
 
 // A thread per result: the sums of the parts under the largest of their maxima.
 Stmt AttentionLoops::join_parts() const {
-  auto flat = [](const std::vector<Axis>& axes) {
-    Expr e = 0;
-    for (const Axis& a : axes) e = e * Expr(a.extent) + Expr(a.var);
-    return e;
-  };
   const Buffer top = registers("top", {}), total = registers("total", {}), sum = registers("sum", {});
   const Var part = make_var("part"), shift = make_var("shift", DType::F32), rescale = make_var("rescale", DType::F32);
-  const Expr at = partial_row(part, flat(m_.batch), flat(m_.rows));
-  const Expr element = load(partial_, {at * Expr(points(m_.values)) + flat(m_.values)});
+  const Expr at = partial_row(part, point_number(m_.batch), point_number(m_.rows));
+  const Expr element = load(partial_, {at * Expr(points(m_.values)) + point_number(m_.values)});
   const Stmt compare = store(top, {}, load(partial_max_, {at}), Op::Max);
   const Stmt add = let(rescale, exp(load(partial_max_, {at}) - Expr(shift)),
                        seq({store(total, {}, load(partial_sum_, {at}) * Expr(rescale), Op::Add),

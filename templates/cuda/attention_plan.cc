@@ -13,9 +13,6 @@ constexpr int64_t kMaxRegisters = 168;   // of a thread
 constexpr double kStepCycles = 800;      // two waits for copies
 constexpr double kLaunchCycles = 12000;  // a second launch
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t n, int64_t by) { return ceil_div(n, by) * by; }
-
 int64_t shared_bytes(const CudaAttentionPlan& p) {
   const int64_t bytes = info(p.type).bytes, pad = 16 / bytes;
   const int64_t tiles = ((p.rows + p.keys) * (p.depth + pad) + p.keys * (p.width + pad)) * bytes;

@@ -4,12 +4,6 @@
 #include "support/text.h"
 
 namespace tc {
-namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
-
 BlockGemm::BlockGemm(const CudaContraction& m, const CudaPlan& plan)
     : m_(m),
       plan_(plan),
@@ -131,9 +125,7 @@ Stmt BlockGemm::store_result() const {
                    const bool vector = !m_.n.empty() && m_.n.back().extent.value % run.count == 0;
                    const Var j = make_var("j");
                    const FlatPoint n(m_.n, vector ? run.column : run.column + Expr(j), "column");
-                   VarMap at = run.row.at;
-                   at.insert(z_->at.begin(), z_->at.end());
-                   at.insert(n.at.begin(), n.at.end());
+                   VarMap at = joined({&run.row.at, &z_->at, &n.at});
                    if (vector) at[m_.n.back().var.get()] = at[m_.n.back().var.get()] + Expr(j);
                    const Expr sum = run.sum(Expr(j));
                    const Expr value = rewrite(substitute(m_.c.epilogue, at), [&](const Expr& e) -> Expr {
@@ -169,13 +161,8 @@ Stmt BlockGemm::store_partial() const {
 
 Stmt BlockGemm::add_parts() const {
   const Buffer sum = make_buffer(m_.c.name.empty() ? "sum" : m_.c.name, m_.sum, {}, Scope::Register);
-  auto flat = [](const std::vector<Axis>& axes) {
-    Expr e = 0;
-    for (const Axis& a : axes) e = e * Expr(a.extent) + Expr(a.var);
-    return e;
-  };
   const Var part = make_var("part");
-  const Expr from = partial_index(part, flat(m_.batch), flat(m_.m), flat(m_.n));
+  const Expr from = partial_index(part, point_number(m_.batch), point_number(m_.m), point_number(m_.n));
   const Stmt add = loop(part, plan_.splits, store(sum, {}, load(partial_, {from}), Op::Add), ForKind::Unroll);
   const Expr result = substitute_buffers(m_.c.epilogue, {{m_.c.reduced.get(), sum}});
   std::vector<Axis> axes = m_.batch;

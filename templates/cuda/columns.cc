@@ -10,7 +10,8 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
-#include "templates/cuda/contraction.h"
+#include "templates/cuda/flat_point.h"
+#include "templates/cuda/template.h"
 
 namespace tc {
 namespace {
@@ -18,8 +19,6 @@ namespace {
 constexpr int64_t kColumns = 32, kParts = 8;
 constexpr int64_t kLeastDepth = 16;                        // shorter reductions are a thread's
 constexpr int64_t kPartLength = 4096, kLongest = 1 << 16;  // of rows that several blocks share
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The order of the definition is given up: f32 and f64 join in parts.
 bool joins_in_parts(const CudaArgs& a) {
@@ -58,8 +57,7 @@ class ColumnLoops {
     const FlatPoint outer(outer_, Expr(line), "group");
     const int64_t depth = points(c_.raxes), turns = ceil_div(depth, kParts);
     const FlatPoint r(c_.raxes, Expr(turn) * Expr(kParts) + Expr(part), "r");
-    VarMap at = outer.at;
-    at.insert(r.at.begin(), r.at.end());
+    const VarMap at = joined({&outer.at, &r.at});
     Stmt add = store(sum, {}, substitute(c_.value, at), c_.combine);
     if (depth % kParts != 0) add = if_then(r.flat < Expr(depth), add);
     add = loop(turn, turns, r.wrap(add));

@@ -2,7 +2,7 @@
 // convolutions (their rows are pixels, the sum runs over kernel and channels), transposed operands, groups.
 #pragma once
 #include "ir/loop/build.h"
-#include "ir/loop/visit.h"
+#include "templates/cuda/flat_point.h"
 #include "templates/cuda/template.h"
 
 namespace tc {
@@ -52,21 +52,6 @@ struct CudaPlan {
   int64_t threads() const { return tile.threads() * members; }
 };
 CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o);
-
-/// A point of `axes` given by one number: a variable per axis.
-class FlatPoint {
- public:
-  /// `name`: the number's, where there are several axes.
-  FlatPoint(const std::vector<Axis>& axes, const Expr& flat, const std::string& name);
-  /// The number itself, inside of wrap.
-  Expr flat;
-  /// The axes' variables as expressions, inside of wrap.
-  VarMap at;
-  Stmt wrap(Stmt body) const;
-
- private:
-  std::vector<std::pair<Var, Expr>> lets_;
-};
 
 /// The factor's values of one step of the sum, on their way to shared memory.
 struct TileCopy {

@@ -27,8 +27,6 @@ constexpr int64_t kMaxThreads = 512;  // of a block whose threads share sums: 12
 constexpr int64_t kMaxGridYz = 65535;
 constexpr int64_t kMostShared = 99 << 10;  // bytes of a block: what every machine from sm_80 on has by request
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both factors' elements have the same size
 
 int64_t shared_bytes(const CudaPlan& p) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "support/text.h"
 #include "ir/loop/visit.h"
 #include "templates/cuda/template.h"
 
@@ -11,22 +12,13 @@ namespace {
 
 // `body` at point `i` of the row-major order of `axes`.
 Stmt at_point(const std::vector<Axis>& axes, const Stmt& body, const Expr& i) {
-  VarMap at;
-  std::vector<std::pair<Var, Expr>> lets;
-  int64_t stride = 1;
-  for (size_t k = axes.size(); k-- > 0;) {
-    const int64_t n = axes[k].extent.value;
-    const Expr quotient = floor_div(i, stride);
-    const bool outermost =
-        std::all_of(axes.begin(), axes.begin() + std::ptrdiff_t(k), [](const Axis& a) { return a.extent.value == 1; });
-    if (n == 1)
-      at[axes[k].var.get()] = 0;
-    else
-      lets.push_back({axes[k].var, outermost ? quotient : floor_mod(quotient, n)});
-    stride *= n;
-  }
-  Stmt s = at.empty() ? body : substitute(body, at);
-  for (const auto& [var, value] : lets) s = let(var, value, s);
+  const VarMap at = point_at(axes, i);
+  VarMap single;
+  for (const Axis& a : axes)
+    if (a.extent.value == 1) single[a.var.get()] = 0;
+  Stmt s = single.empty() ? body : substitute(body, single);
+  for (size_t k = axes.size(); k-- > 0;)
+    if (axes[k].extent.value != 1) s = let(axes[k].var, at.at(axes[k].var.get()), s);
   return s;
 }
 
@@ -36,7 +28,7 @@ Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body) {
   const int64_t n = points(axes);
   if (n == 0) return {};
   if (n == 1) return at_point(axes, body, 0);
-  const int64_t threads = std::min(kBlockThreads, (n + 31) / 32 * 32), blocks = (n + threads - 1) / threads;
+  const int64_t threads = std::min(kBlockThreads, round_up(n, 32)), blocks = ceil_div(n, threads);
   const Var block = make_var("block"), thread = make_var("thread"), i = make_var("i");
   Stmt s = at_point(axes, body, Expr(i));
   if (n % threads != 0) s = if_then(Expr(i) < Expr(n), s);
@@ -50,7 +42,7 @@ Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var
   const Var turn = make_var("turn"), i = make_var("i");
   Stmt s = at_point(axes, body, Expr(i));
   if (n % threads != 0) s = if_then(Expr(i) < Expr(n), s);
-  const int64_t turns = (n + threads - 1) / threads;
+  const int64_t turns = ceil_div(n, threads);
   return loop(turn, turns, let(i, Expr(turn) * Expr(threads) + Expr(thread), s));
 }
 
@@ -60,7 +52,7 @@ Stmt border_launch(const Canonical& c) {
   std::vector<Axis> axes;
   Expr inside, index = 0;
   for (size_t d = 0; d < b.dims.size(); d++) {
-    const Var v = make_var("d" + std::to_string(d));
+    const Var v = make_var("d" + to_text(int64_t(d)));
     axes.push_back({v, Dim(b.dims[d])});
     index = index * Expr(b.dims[d]) + Expr(v);
     const int64_t end = b.begin[d] + b.interior[d];

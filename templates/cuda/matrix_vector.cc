@@ -17,8 +17,6 @@ constexpr int64_t kMaxRows = 8, kUnroll = 4, kThreads = 256;
 constexpr int64_t kAtOnce = 16;      // parts that one thread adds up
 constexpr int64_t kMostSums = 8192;  // of all threads of a block
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Columns of a thread, its threads, and columns of a block: narrow enough to give every multiprocessor a block; parts enough
 // to leave each a few turns.
 struct Widths {
@@ -72,8 +70,7 @@ class MatrixVector {
     const Var turn = make_var("turn"), u = make_var("u"), k_flat = make_var("k"), j = make_var("j");
     const Buffer w = make_buffer(m_.q.name + "_v", m_.q.type, {Dim(vector_)}, Scope::Register);
     const FlatPoint k(m_.k, (Expr(turn) * Expr(kUnroll) + Expr(u)) * Expr(parts_) + Expr(part_), "depth");
-    VarMap at = batch_;
-    at.insert(k.at.begin(), k.at.end());
+    const VarMap at = joined({&batch_, &k.at});
     const Expr column = Expr(block_) * Expr(width_) + Expr(quad_) * Expr(vector_);
     Stmt read;
     if (m_.q.packed) {
@@ -90,19 +87,15 @@ class MatrixVector {
       read = intrin("load" + to_text(vector_), {{w, {}}, {packed, {from}}});
     } else {
       const FlatPoint n(m_.n, column, "column");
-      VarMap q_at = at;
-      q_at.insert(n.at.begin(), n.at.end());
       const Load* l = read_of(m_.q.value).load;
-      read = n.wrap(intrin("load" + to_text(vector_), {{w, {}}, {l->buffer, {substitute(l->index[0], q_at)}}}));
+      read = n.wrap(intrin("load" + to_text(vector_), {{w, {}}, {l->buffer, {substitute(l->index[0], joined({&at, &n.at}))}}}));
     }
     const Stmt add = over_rows([&](const Expr& r) {
       const FlatPoint row(m_.m, r, "row");
-      VarMap p_at = at;
-      p_at.insert(row.at.begin(), row.at.end());
       const Var p = make_var(m_.p.name + "_k", m_.sum);
       const Stmt one =
           loop(j, vector_, store(acc_, {r, Expr(j)}, Expr(p) * cast(m_.sum, load(w, {Expr(j)})), Op::Add), ForKind::Unroll);
-      return row.wrap(let(p, substitute(m_.p.value, p_at), one));
+      return row.wrap(let(p, substitute(m_.p.value, joined({&at, &row.at})), one));
     });
     Stmt turn_code = alloc(w, seq({read, add}));
     Expr valid;
@@ -147,9 +140,7 @@ class MatrixVector {
     return strided(i, rows_ * width_, [&](const Expr& e) {
       const FlatPoint row(m_.m, floor_div(Expr(o), width_), "row"),
           n(m_.n, Expr(block_) * Expr(width_) + floor_mod(Expr(o), width_), "column");
-      VarMap at = batch_;
-      at.insert(row.at.begin(), row.at.end());
-      at.insert(n.at.begin(), n.at.end());
+      const VarMap at = joined({&batch_, &row.at, &n.at});
       const Expr value = substitute_buffers(substitute(m_.c.epilogue, at), {{m_.c.reduced.get(), sum}});
       const Stmt add = store(sum, {}, load(sums_, {Expr(g) * Expr(step), Expr(o)}), Op::Add);
       Stmt s = alloc(sum, seq({store(sum, {}, zero(m_.sum)), loop(g, terms, add, ForKind::Unroll),

@@ -176,7 +176,7 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
     most = std::max(most, points(parts.rest(s)));
     scalar = scalar && parts.rest(s).empty();
   }
-  const int64_t threads = std::min<int64_t>(1024, (most + 31) / 32 * 32);
+  const int64_t threads = std::min<int64_t>(1024, round_up(most, 32));
   const Var thread = make_var("thread"), block = make_var("block");
   Stmts step;
   for (size_t i = 0; i < a.fn.stages.size(); i++) {
@@ -201,14 +201,10 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
   // One block per point of the axes that never meet.
   Stmt launch = loop(thread, threads, body, ForKind::ThreadX);
   const std::vector<Axis> outer = parts.outer();
-  VarMap at;
-  int64_t stride = 1;
-  for (size_t k = outer.size(); k-- > 0;) {
-    at[outer[k].var.get()] = floor_mod(floor_div(Expr(block), stride), outer[k].extent.value);
-    stride *= outer[k].extent.value;
-  }
-  if (stride == 0) return s;
-  s.body = with_allocs(loop(block, stride, substitute(launch, at), ForKind::BlockX), allocs);
+  const int64_t blocks = points(outer);
+  if (blocks == 0) return s;
+  launch = substitute(launch, point_at(outer, Expr(block)));
+  s.body = with_allocs(loop(block, blocks, launch, ForKind::BlockX), allocs);
   return s;
 }
 

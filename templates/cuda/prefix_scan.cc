@@ -14,7 +14,8 @@
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
-#include "templates/cuda/contraction.h"
+#include "templates/cuda/flat_point.h"
+#include "templates/cuda/template.h"
 
 namespace tc {
 namespace {
@@ -90,7 +91,7 @@ class ScanLoops {
   }
 
   Stmt build() const {
-    const int64_t turns = (steps_ + kWarp - 1) / kWarp;
+    const int64_t turns = ceil_div(steps_, kWarp);
     const Var turn = make_var("turn"), step = make_var("step");
     Stmts list{store(scan_, {Expr(lane_)}, value(Expr(step)))};
     for (int64_t d = 1; d < kWarp; d *= 2) {
@@ -104,7 +105,7 @@ class ScanLoops {
     if (sequences_ % of_block_ != 0) body = if_then(at_.flat < Expr(sequences_), body);
     body = let(lane_, floor_mod(Expr(thread_), kWarp), at_.wrap(body));
     const Stmt threads = loop(thread_, of_block_ * kWarp, body, ForKind::ThreadX);
-    return loop(block_, (sequences_ + of_block_ - 1) / of_block_, threads, ForKind::BlockX);
+    return loop(block_, ceil_div(sequences_, of_block_), threads, ForKind::BlockX);
   }
 
  private:

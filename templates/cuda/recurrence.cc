@@ -15,14 +15,13 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
-#include "templates/cuda/contraction.h"
+#include "templates/cuda/flat_point.h"
+#include "templates/cuda/template.h"
 
 namespace tc {
 namespace {
 
 constexpr int64_t kWarp = 32, kUnits = 8, kMaxSequences = 8;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A stage's values at our step and point.
 struct Formula {

@@ -19,14 +19,12 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
-#include "templates/cuda/contraction.h"
+#include "templates/cuda/flat_point.h"
 
 namespace tc {
 namespace {
 
 constexpr int64_t kWarp = 32;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Expr identity(Op op, DType t) {
   return op == Op::Add ? zero(t) : op == Op::Mul ? make_const(t, 1) : op == Op::Max ? lowest(t) : highest(t);

@@ -14,8 +14,6 @@ constexpr int64_t kWarpColumns = 1024, kFewColumns = 8;
 constexpr int64_t kMaxKept = 64;         // registers of a thread for rows; half of it where a block has many threads
 constexpr int64_t kThreadsToFill = 512;  // of a multiprocessor
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // A read or a store of something that differs from column to column.
 struct Access {
   DType type;

@@ -26,8 +26,6 @@ constexpr int64_t kSharedBytes = 48 << 10;  // every machine has these without a
 constexpr int64_t kMaxThreads = 1024, kShortRows = 128;
 constexpr int64_t kSpare = 1 << 14;  // numbers behind a row that stand for no place
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 class SortLoops {
  public:
   SortLoops(const TopK& t, bool wants_values, bool wants_indices)
@@ -97,13 +95,8 @@ class SortLoops {
                 wants_indices_ ? store(t_.indices, at(rank), place) : Stmt()});
   }
   Stmt with_row(const Expr& row, Stmt body) const {
-    int64_t stride = 1;
-    for (size_t k = outer_.size(); k-- > 0;) {
-      const Expr quotient = floor_div(row, stride);
-      const Expr i = k == 0 ? quotient : floor_mod(quotient, outer_[k].extent.value);
-      body = let(outer_[k].var, i, body);
-      stride *= outer_[k].extent.value;
-    }
+    const VarMap at = point_at(outer_, row);
+    for (size_t k = outer_.size(); k-- > 0;) body = let(outer_[k].var, at.at(outer_[k].var.get()), body);
     return body;
   }
 

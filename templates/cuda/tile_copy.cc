@@ -36,7 +36,7 @@ bool goes_along_k(const TileCopy& t) {
   return d == 0 || (k != 0 && k < d && d > 2);
 }
 
-int64_t turns(const TileCopy& t, int64_t pieces) { return (pieces + t.threads - 1) / t.threads; }
+int64_t turns(const TileCopy& t, int64_t pieces) { return ceil_div(pieces, t.threads); }
 int64_t pieces_of(const TileCopy& t) { return t.k_tile * t.d_tile / copy_width(t); }
 
 // `body` for `count` pieces, shared by the threads; it gets the number of the turn and of the piece.
@@ -86,9 +86,7 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
   const Place p = place_of(t, e);
   const int64_t wide = copy_width(t), depth = points(t.k), size = points(t.d);
   const FlatPoint d(t.d, t.d_begin + Expr(p.d), t.d_name), k(t.k, step * Expr(t.k_tile) + Expr(p.k), "depth");
-  VarMap at = t.batch;
-  at.insert(d.at.begin(), d.at.end());
-  at.insert(k.at.begin(), k.at.end());
+  const VarMap at = joined({&t.batch, &d.at, &k.at});
   Expr valid;
   if (size % t.d_tile != 0) valid = d.flat < Expr(size);
   if (depth < t.k_steps * t.k_tile) valid = both(valid, k.flat < Expr(depth));
@@ -113,16 +111,6 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
   return p.wrap(d.wrap(k.wrap(s)));
 }
 
-// The axes' values at place `flat` of their row-major order.
-void bind_flat(const std::vector<Axis>& axes, const Expr& flat, VarMap& at) {
-  int64_t stride = 1;
-  for (size_t i = axes.size(); i-- > 0;) {
-    const Expr quotient = floor_div(flat, stride);
-    at[axes[i].var.get()] = i == 0 ? quotient : floor_mod(quotient, axes[i].extent.value);
-    stride *= axes[i].extent.value;
-  }
-}
-
 std::vector<Var> vars_in(const Expr& e) {
   std::vector<Var> list;
   walk(e, [&](const Expr& x) {
@@ -133,31 +121,6 @@ std::vector<Var> vars_in(const Expr& e) {
 }
 
 }  // namespace
-
-FlatPoint::FlatPoint(const std::vector<Axis>& axes, const Expr& number, const std::string& name) : flat(number) {
-  if (axes.empty()) return;
-  // "k" is a place in a tile.
-  const Var v = make_var(axes.size() == 1 && axes[0].var->name != "k" ? axes[0].var->name : name);
-  lets_.push_back({v, number});
-  flat = Expr(v);
-  if (axes.size() == 1) {
-    at[axes[0].var.get()] = flat;
-    return;
-  }
-  VarMap values;
-  bind_flat(axes, flat, values);
-  for (size_t i = axes.size(); i-- > 0;) {
-    const Var x = make_var(axes[i].var->name);
-    lets_.push_back({x, values[axes[i].var.get()]});
-    at[axes[i].var.get()] = Expr(x);
-  }
-}
-
-Stmt FlatPoint::wrap(Stmt body) const {
-  for (size_t i = lets_.size(); i-- > 0;)
-    if (uses_var(body, lets_[i].first)) body = let(lets_[i].first, lets_[i].second, body);
-  return body;
-}
 
 Read read_of(const Expr& e) {
   if (const Load* l = as<Load>(e)) return {l, {}, {}};
@@ -241,7 +204,7 @@ Buffer pack_factor(const Canonical& c, const Factor& f, const TileCopy& t, Sched
   const Var tile = make_var("tile"), step = make_var("step"), k = make_var("k"), place = make_var("place");
   const bool whole = depth == t.k_steps * t.k_tile && !t.k_inner;
   std::vector<Axis> axes = f.batch;
-  axes.push_back({tile, Dim((size + t.d_tile - 1) / t.d_tile)});
+  axes.push_back({tile, Dim(ceil_div(size, t.d_tile))});
   if (whole) {
     axes.insert(axes.end(), f.k.begin(), f.k.end());
     axes.push_back({place, Dim(t.d_tile)});
@@ -251,9 +214,8 @@ Buffer pack_factor(const Canonical& c, const Factor& f, const TileCopy& t, Sched
     axes.push_back(t.k_inner ? Axis{k, Dim(t.k_tile)} : Axis{place, Dim(t.d_tile)});
   }
   const Expr d = Expr(tile) * Expr(t.d_tile) + Expr(place), flat_k = Expr(step) * Expr(t.k_tile) + Expr(k);
-  VarMap at;
-  bind_flat(f.d, d, at);
-  if (!whole) bind_flat(f.k, flat_k, at);
+  VarMap at = point_at(f.d, d);
+  if (!whole) at.merge(point_at(f.k, flat_k));
   Expr inside;
   if (size % t.d_tile != 0) inside = d < Expr(size);
   if (depth != t.k_steps * t.k_tile) inside = both(inside, flat_k < Expr(depth));

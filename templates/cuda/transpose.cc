@@ -10,7 +10,8 @@
 #include "ir/loop/build.h"
 #include "ir/loop/equal.h"
 #include "ir/loop/visit.h"
-#include "templates/cuda/contraction.h"
+#include "templates/cuda/flat_point.h"
+#include "templates/cuda/template.h"
 
 namespace tc {
 namespace {
@@ -104,7 +105,7 @@ class Transpose {
       if (i != t_.inner && i != t_.outer) list.push_back(c_.axes[i]);
     return list;
   }
-  static int64_t tiles_of(const Axis& a) { return (a.extent.value + kTile - 1) / kTile; }
+  static int64_t tiles_of(const Axis& a) { return ceil_div(a.extent.value, kTile); }
 
   Stmt at_point(Stmt s, const Expr& inner, const Expr& outer) const {
     Expr inside;

@@ -124,14 +124,8 @@ class Window {
       if (moves) continue;
       std::vector<Axis> axes = c_.raxes;
       axes.push_back(c_.axes.back());
-      std::string words = "packed: ";
-      Expr index = 0;
-      for (const Axis& x : axes) {
-        words += (x.var == axes[0].var ? "" : ", ") + x.var->name;
-        index = index * Expr(x.extent) + Expr(x.var);
-      }
-      const DType t = l->buffer->dtype;
-      const Expr packed = cast(k->args[i]->dtype, load(add_packed(s, c_, axes, cast(t, shaped->args[i]), words), {index}));
+      const Expr narrow = cast(l->buffer->dtype, shaped->args[i]);
+      const Expr packed = cast(k->args[i]->dtype, read_packed(s, c_, axes, narrow));
       c_.value = i == 0 ? packed * k->args[1] : k->args[0] * packed;
       return;
     }

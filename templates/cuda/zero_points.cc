@@ -73,11 +73,6 @@ Buffer sums_of(const Factor& f, const Canonical& c, Scheduled& s) {
   return add_packed_sums(s, c, std::move(axes), f.k, cast(DType::I32, f.shaped), f.name + "_sums");
 }
 
-Expr flat(const std::vector<Axis>& axes, Expr e = 0) {
-  for (const Axis& a : axes) e = e * Expr(a.extent) + Expr(a.var);
-  return e;
-}
-
 }  // namespace
 
 std::optional<CudaContraction> factors_of_bytes(const CudaContraction& m) {
@@ -93,7 +88,7 @@ void subtract_zeros(CudaContraction& m, Scheduled& s) {
   auto subtract = [&](const Factor& f, const Factor& known, const std::vector<Axis>& places) {
     if (!f.zero) return;
     const Buffer sums = sums_of(known, m.c, s);
-    const Expr away = f.zero * load(sums, {flat(places, flat(known.batch))});
+    const Expr away = f.zero * load(sums, {point_number(places, point_number(known.batch))});
     m.c.epilogue = rewrite(m.c.epilogue, [&](const Expr& e) -> Expr {
       const Load* l = as<Load>(e);
       return l && l->buffer == m.c.reduced ? e - away : Expr();

@@ -1,0 +1,24 @@
+// Axes as numbers: how many points they have, and a point as one number.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "ir/loop/visit.h"
+#include "ir/tensor_fn.h"
+
+namespace tc {
+
+/// Pieces of `size` that hold `n`, and what these hold together.
+inline int64_t ceil_div(int64_t n, int64_t size) { return (n + size - 1) / size; }
+inline int64_t round_up(int64_t n, int64_t size) { return ceil_div(n, size) * size; }
+
+/// Total number of points.
+int64_t points(const std::vector<Axis>& axes);
+std::vector<Var> vars_of(const std::vector<Axis>& axes);
+
+/// The number of the axes' point in row-major order, behind that of the axes around them.
+Expr point_number(const std::vector<Axis>& axes, Expr outer = 0);
+/// The point of a number: the values of the axes' variables. Axes of one element are at 0.
+VarMap point_at(const std::vector<Axis>& axes, const Expr& number);
+
+}  // namespace tc
