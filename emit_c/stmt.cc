@@ -29,7 +29,8 @@ bool used_outside_parts(const Stmt& body, const Buffer& view) {
         if (const Store* k = as<Store>(s)) used |= k->buffer == view;
         if (const Alias* k = as<Alias>(s)) used |= k->base == view;
         if (const Prefetch* k = as<Prefetch>(s)) used |= k->buffer == view;
-        if (const Intrin* k = as<Intrin>(s)) used |= std::find(k->buffers.begin(), k->buffers.end(), view) != k->buffers.end();
+        if (const Intrin* k = as<Intrin>(s))
+          used |= std::find(k->buffers.begin(), k->buffers.end(), view) != k->buffers.end();
         return !used;
       },
       [&](const Expr& e) {
@@ -37,6 +38,14 @@ bool used_outside_parts(const Stmt& body, const Buffer& view) {
         return !used;
       });
   return used;
+}
+
+/// Does C see that this condition is 0 or 1? Calls and names of type int may be anything to it.
+bool is_seen_as_bit(const Expr& e) {
+  if (const auto* k = as<Select>(e)) return is_seen_as_bit(k->yes) && is_seen_as_bit(k->no);
+  if (as<Load>(e) || as<IntImm>(e) || as<Cast>(e)) return true;
+  const auto* k = as<Apply>(e);
+  return k && !info(k->op).c_infix.empty();
 }
 
 }  // namespace
@@ -198,6 +207,8 @@ void StmtPrinter::print_alloc(const Alloc& k) {
 
 std::string StmtPrinter::value_of(const Store& k) {
   const std::string v = expr_.value(k.value);
+  if (k.buffer->dtype == DType::Bool && !is_seen_as_bit(k.value))
+    return (as<Select>(k.value) ? "(" + v + ")" : v) + " != 0";
   const bool small = info(k.buffer->dtype).bytes < 4 && k.buffer->dtype != DType::Bool;
   return small && !as<Load>(k.value) && !as<IntImm>(k.value) && !as<Cast>(k.value)
              ? "(" + std::string(info(k.buffer->dtype).c_type) + ")(" + v + ")"

@@ -117,6 +117,11 @@ def matmul_cases():
     yield Case("attention", "s = MatMul (q, k)\n d = Mul (s, f)\n m = Add (d, mask)\n p = Softmax <axis = -1> (m)\n y = MatMul (p, v)",
                {"q": (2, 3, 19, 24), "k": (2, 3, 24, 19), "v": (2, 3, 19, 24)},
                {"f": np.float32(24 ** -0.5), "mask": np.where(np.arange(19) < 15, 0, -1e4).astype(np.float32)[None, None, None]})
+    forbidden = np.zeros((40, 40), np.float32)
+    forbidden[3] = forbidden[7:, 5:9] = -np.inf
+    yield Case("attention_without_keys", "s = MatMul (q, k)\n m = Add (s, mask)\n p = Softmax <axis = -1> (m)\n n = IsNaN (p)\n"
+               " w = Where (n, zero, p)\n y = MatMul (w, v)", {"q": (2, 40, 16), "k": (2, 16, 40), "v": (2, 40, 16)},
+               {"mask": forbidden, "zero": np.float32(0)})
     yield Case("two_dense_same_input", "a = MatMul (x, w)\n b = MatMul (x, u)\n y = Mul (a, b)", {"x": (11, 30)},
                {"w": (30, 21), "u": (30, 21)})
 

@@ -150,5 +150,13 @@ TEST(RotaryEmbedding, RotatesPairsByTheirPosition) {
   }
 }
 
+TEST(SoftmaxOrZero, RowsThatAreForbiddenAreZero) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Constant x = tensor_of(DType::F32, {3, 2}, {1, 2, -inf, -inf, -inf, 5});
+  const auto y = values(run_op({"softmax_or_zero", {x}, {{"axis", int64_t(-1)}}, 1, "tc"})[0]);
+  const double e = std::exp(-1.0);
+  EXPECT_LT(max_error(y, {e / (1 + e), 1 / (1 + e), 0, 0, 0, 1}), 1e-6);
+}
+
 }  // namespace
 }  // namespace tc

@@ -28,6 +28,22 @@ void define_softmax(OpBuilder& b) {
                         [&](const Exprs& i) { return cast(x.dtype(), e(i) / sum(over.result_at(i))); }));
 }
 
+/// Softmax whose rows are zero where every element is -inf: what attention wants of a query that may see no key.
+void define_softmax_or_zero(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const DType t = compute_type(x.dtype());
+  const auto [over, largest] = largest_of(b, x);
+  const Tensor e = b.compute("exp", t, x.dims(), [&](const Exprs& i) {
+    const Expr m = largest(over.result_at(i));
+    return exp(widen(x(i)) - select(eq(m, lowest(t)), zero(t), m));
+  });
+  const Tensor sum = reduce_over(b, "sum", Op::Add, t, over, [&](const Exprs& at) { return e(at); });
+  b.output(0, b.compute("softmax", x.dtype(), x.dims(), [&](const Exprs& i) {
+    const Expr s = sum(over.result_at(i));
+    return cast(x.dtype(), e(i) / select(eq(s, zero(t)), make_const(t, 1), s));
+  }));
+}
+
 void define_log_softmax(OpBuilder& b) {
   const Tensor x = b.in(0);
   const DType t = compute_type(x.dtype());
@@ -58,6 +74,7 @@ OpFamily softmax_ops() {
       {"Softmax", 13, attrs, define_softmax},
       {"LogSoftmax", 13, attrs, define_log_softmax},
       {"Hardmax", 13, attrs, define_hardmax},
+      {"softmax_or_zero", 1, attrs, define_softmax_or_zero, "x", "softmax", "tc"},
   };
 }
 

@@ -5,12 +5,16 @@
 //   x * sigmoid(x)                                                 ->   Swish(x)
 //   x * clip(x + 3, 0, 6) / 6,   x * HardSigmoid(x)                ->   HardSwish(x)
 //   d = x - mean(x),  d / sqrt(mean(d * d) + e) * scale + b        ->   LayerNormalization(x, scale, b)
+//   p = Softmax(x),  Where(IsNaN(p), 0, p)                         ->   tc.softmax_or_zero(x)
+// The last is how exporters write attention whose mask may forbid a query every key. Such rows become zero; a row with
+// NaN, which the operators on the left make zero too, stays NaN.
 // Nothing is recognised under strict_fp: the order of the products would change.
 //
 // Needs: types, and CSE, so that equal operands are one value. Leaves: the operators on the right.
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/op.h"
 #include "passes/graph/match.h"
 #include "passes/graph/passes.h"
 
@@ -22,6 +26,20 @@ bool near(double a, double b) { return std::abs(a - b) <= 1e-4 * std::abs(b); }
 
 void replace_by(Graph& g, Node* n, const char* op, std::vector<Value*> in, Attrs attrs = {}) {
   replace_node(g, n, add_op(g, n, op, std::move(in), n->outputs[0]->name, std::move(attrs)));
+}
+
+bool masked_softmax(Graph& g, Node* n) {
+  if (!n->is("Where") || !is_scalar(n->inputs[1], 0)) return false;
+  Value* p = n->inputs[2];
+  const Node *test = made_by(n->inputs[0], "IsNaN"), *softmax = made_by(p, "Softmax");
+  if (!test || !softmax || test->inputs[0] != p || n->outputs[0]->type != p->type) return false;
+  Node* y = g.insert(n, "softmax_or_zero", {softmax->inputs[0]}, {n->outputs[0]->name},
+                     {{"axis", softmax->attr_int("axis", -1)}}, "tc");
+  y->name = n->name;
+  y->origins = n->origins;
+  infer_types(g, *y);
+  replace_node(g, n, y->outputs[0]);
+  return true;
 }
 
 /// v = x * c: returns c.
@@ -175,7 +193,7 @@ void recognize_idioms(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) recognize_idioms(*r, cx);
     if (n->outputs.size() != 1 || !n->outputs[0] || !is_float(n->outputs[0]->type.dtype)) continue;
-    (void)(gelu(g, n) || swish(g, n) || hard_swish(g, n) || layer_norm(g, n));
+    (void)(gelu(g, n) || swish(g, n) || hard_swish(g, n) || layer_norm(g, n) || masked_softmax(g, n));
   }
 }
 

@@ -1,0 +1,31 @@
+#include "emit_c/stmt.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/loop/build.h"
+
+namespace tc {
+namespace {
+
+std::string printed(const Stmt& s) {
+  SourceWriter out;
+  Needs needs;
+  StmtPrinter printer(out, needs, false);
+  printer.print(s);
+  return out.text();
+}
+
+// A byte gets 0 or 1 from an expression that strict compilers see to be one: isnan() is any int to them.
+TEST(StmtPrinter, BytesOfConditionsAreZeroOrOne) {
+  const Buffer y = make_buffer("y", DType::Bool, {Dim(4)}), x = make_buffer("x", DType::F32, {Dim(4)}),
+               b = make_buffer("b", DType::Bool, {Dim(4)});
+  const Expr nan = apply(Op::IsNan, {load(x, {0})}), inf = apply(Op::IsInf, {load(x, {1})});
+  EXPECT_EQ(printed(store(y, {0}, nan)), "y[0] = isnan(x[0]) != 0;\n");
+  EXPECT_EQ(printed(store(y, {0}, select(load(b, {0}), nan, inf))),
+            "y[0] = (b[0] ? isnan(x[0]) : isinf(x[1])) != 0;\n");
+  EXPECT_EQ(printed(store(y, {0}, nan && inf)), "y[0] = isnan(x[0]) && isinf(x[1]);\n");
+  EXPECT_EQ(printed(store(y, {0}, load(b, {1}))), "y[0] = b[1];\n");
+}
+
+}  // namespace
+}  // namespace tc
