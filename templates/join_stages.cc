@@ -45,6 +45,8 @@ class Joiner {
     for (size_t i = 0; i < stages.size();) {
       size_t end = i + 1;
       while (stages[i].scan >= 0 && end < stages.size() && stages[end].scan == stages[i].scan) end++;
+      end = with_epilogue(i, end);
+      if (i <= tail_ && tail_ < end) end = std::max(i + 1, tail_);
       if (i == tail_) end = stages.size();
       add_group(i, end);
       i = end;
@@ -76,6 +78,20 @@ class Joiner {
       if (needed) f.outputs.push_back(b);
     }
     return f;
+  }
+
+  // Where the part of the reduction `begin` ends: pointwise stages behind it that finish its results belong to it.
+  size_t with_epilogue(size_t begin, size_t end) const {
+    const auto& stages = fn_.stages;
+    if (stages[begin].kind != Stage::Kind::Reduce || end != begin + 1) return end;
+    while (end < stages.size() && stages[end].kind == Stage::Kind::Compute && stages[end].scan < 0 &&
+           holds(reads(stages[end]), stages[end - 1].outputs[0])) {
+      const TensorFn longer = part(begin, end + 1);
+      if (longer.outputs != stages[end].outputs || !canonicalize(longer)) break;
+      end++;
+    }
+    // No template knows the whole function, or nobody would ask for its parts.
+    return end - begin == stages.size() ? begin + 1 : end;
   }
 
   void add_group(size_t begin, size_t end) {

@@ -276,7 +276,7 @@ class Builder {
     Point blocked = at_;
     blocked.push_back({m_.k[0].var, Expr(k_o) * Expr(u)});
     Stmt ahead;
-    if (m_.right == Contraction::Right::Packed) {
+    if (plan_.fetch_ahead) {
       const Var line = make_var("line");
       const Expr from = right_base() + Expr(k_o) * Expr(u * columns_) + Expr(2048) + Expr(line) * Expr(kLine);
       ahead = loop(line, u * columns_ / kLine, prefetch(packed_, {from}), ForKind::Unroll);
@@ -414,7 +414,8 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
   if (p.parallel && !m.rows.empty() && m.right != Contraction::Right::Repacked)
     p.row_blocks = choose_row_blocks(points(m.outer) * p.panels, runs);
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
-  const bool ahead = m.right == Contraction::Right::Packed && m.outer.empty() && !m.rows.empty() && p.panels > 1 &&
+  p.fetch_ahead = o.fetch_ahead && m.right == Contraction::Right::Packed;
+  const bool ahead = p.fetch_ahead && m.outer.empty() && !m.rows.empty() && p.panels > 1 &&
                      points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes;
   if (ahead && tiles >= 2) p.prefetch = p.tile.columns / tiles;
   return p;

@@ -40,16 +40,17 @@ SharedRows shared_rows(const Contraction& m, int64_t columns, const std::vector<
 /// The loops. `tile` must fit; `row_blocks` cuts the rows of a panel into that many chunks.
 struct ContractionPlan {
   Tile tile;
-  int64_t panels = 1;      // ceil(n / columns)
-  int64_t row_blocks = 1;  // chunks per panel
-  int64_t unroll_k = 1;    // > 1: rows is empty; so many partial sums
-  int64_t prefetch = 0;    // floats of the next panel that a k step fetches ahead; 0: none
+  int64_t panels = 1;        // ceil(n / columns)
+  int64_t row_blocks = 1;    // chunks per panel
+  int64_t unroll_k = 1;      // > 1: rows is empty; so many partial sums
+  bool fetch_ahead = false;  // rows is empty: the panel is fetched ahead of the sum
+  int64_t prefetch = 0;      // floats of the next panel that a k step fetches ahead; 0: none
   bool parallel = false;
 };
 /// Adds the packed right factor to s.prologue and s.views.
 Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Scheduled& s);
-/// Copies the right factor, Repacked or Direct, into the panels that the plan wants: panels * points(k) * columns floats,
-/// columns that do not exist being zero. m.outer is empty.
+/// Copies the right factor, Repacked or Direct, into the panels that the plan wants: panels * points(k) * columns
+/// floats, columns that do not exist being zero. m.outer is empty.
 Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buffer& panels);
 ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o);
 

@@ -24,6 +24,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_elementwise,        // no reduction
     schedule_attention,          // scores, softmax, times the values: strip by strip
     schedule_inverted_residual,  // expand, filter, project: row by row
+    schedule_recurrence,         // stages that advance together: step by step
     schedule_stages,             // several of these, one after the other
     schedule_naive,              // everything
 };

@@ -20,6 +20,7 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window(const TemplateArgs& a);
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
+std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 
 /// Whether all loads of `e`, which may read fn.inputs or their flat views, are of operands known at compile time.
