@@ -26,7 +26,7 @@ Value* linear_scores(const Expansion& e, Value* x, int64_t targets) {
 bool expand_regressor(Graph& g, Node* n) {
   const Expansion e(g, n);
   Value* y = linear_scores(e, rows_of(e, e.in(0)), e.attr_int("targets"));
-  e.finish(0, e.cast(DType::F32, transform_targets(e, y), "_f32"));
+  e.finish(0, e.cast(DType::F32, transform_targets(e, y, e.attr_string("post_transform")), "_f32"));
   return true;
 }
 

@@ -59,8 +59,7 @@ Value* post_transform(const Expansion& e, Value* scores, const std::string& tran
   e.reject("attribute post_transform must be NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT");
 }
 
-Value* transform_targets(const Expansion& e, Value* y) {
-  const std::string transform = e.attr_string("post_transform");
+Value* transform_targets(const Expansion& e, Value* y, const std::string& transform) {
   Value* transformed = post_transform(e, y, transform);
   return dims_of_type(y)[1] == 1 && transform != "PROBIT" ? y : transformed;
 }

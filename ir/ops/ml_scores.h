@@ -10,9 +10,9 @@ Value* rows_of(const Expansion& e, Value* x);
 /// `scores` [N, T] under post_transform NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT, along the last axis.
 Value* post_transform(const Expansion& e, Value* scores, const std::string& transform);
 
-/// The same for the targets [N, T] of a regressor, by the node's attribute. As in ONNX Runtime, a single target knows
+/// The same for the targets [N, T] of a regressor. As in ONNX Runtime, a single target knows
 /// PROBIT only: the other transforms are for scores of several.
-Value* transform_targets(const Expansion& e, Value* y);
+Value* transform_targets(const Expansion& e, Value* y, const std::string& transform);
 
 /// The labels of a classifier.
 struct Labels {

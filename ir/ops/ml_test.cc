@@ -145,5 +145,43 @@ TEST(Ml, PairsOfClassesAreCoupled) {
   EXPECT_LT(max_error(couple(f32({1, 3}, {0.6, 0.75, 2.0 / 3}), 3), {1.0 / 2, 1.0 / 3, 1.0 / 6}), 2e-2);
 }
 
+/// Two trees: x0 <= 0.5 ? leaf 0 : (x1 in {2, 3} ? leaf 1 : leaf 2), and one that is leaf 3.
+Attrs two_trees() {
+  return {{"n_targets", int64_t(2)},
+          {"tree_roots", Ints{0, 2}},
+          {"nodes_modes", tensor_of(DType::U8, {3}, {0, 6, 0})},
+          {"nodes_featureids", Ints{0, 1, 0}},
+          {"nodes_splits", f32({3}, {0.5, 0, 0})},
+          {"nodes_truenodeids", Ints{0, 1, 3}},
+          {"nodes_trueleafs", Ints{1, 1, 1}},
+          {"nodes_falsenodeids", Ints{1, 2, 3}},
+          {"nodes_falseleafs", Ints{0, 1, 1}},
+          {"nodes_missing_value_tracks_true", Ints{0, 1, 0}},
+          {"membership_values", f32({3}, {2, 3, kNan})},
+          {"leaf_targetids", Ints{0, 1, 0, 1}},
+          {"leaf_weights", f32({4}, {1, 10, 100, 1000})}};
+}
+
+TEST(TreeEnsemble, ASetIsAChainOfBranches) {
+  const Constant x = f32({5, 2}, {0, 9, 1, 2, 1, 3, 1, 4, 1, kNan});
+  EXPECT_EQ(values(run_ml({"TreeEnsemble", {x}, two_trees()})[0]),
+            (std::vector<double>{1, 1000, 0, 1010, 0, 1010, 100, 1000, 0, 1010}));
+  Attrs least = two_trees();
+  least["aggregate_function"] = int64_t(2);
+  EXPECT_EQ(values(run_ml({"TreeEnsemble", {f32({1, 2}, {1, 2})}, least})[0])[1], 10);
+}
+
+TEST(TreeEnsemble, RefusesWhatIsNoTree) {
+  Attrs circle = two_trees();
+  circle["nodes_falseleafs"] = Ints{0, 0, 1};
+  circle["nodes_falsenodeids"] = Ints{1, 1, 3};
+  const OpRun r = {"TreeEnsemble", {f32({1, 2}, {1, 2})}, circle, 1, "ai.onnx.ml"};
+  EXPECT_NE(op_error(r).find("two branches lead to one node"), std::string::npos);
+  Attrs few = two_trees();
+  few["membership_values"] = f32({0}, {});
+  EXPECT_NE(op_error({"TreeEnsemble", {f32({1, 2}, {1, 2})}, few, 1, "ai.onnx.ml"}).find("fewer sets"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tc

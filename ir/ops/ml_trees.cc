@@ -1,6 +1,7 @@
 // Ensembles of decision trees (ai.onnx.ml): TreeEnsembleRegressor, TreeEnsembleClassifier. The lists of the node become
-// tables, which tc.tree_ensemble walks. A node of a tree is a number: the branches of the whole ensemble count from 0,
-// and leaf k is ~k, so that one comparison with zero ends a walk.
+// tables, which tc.tree_ensemble walks; leaves have negative numbers, so that one comparison with zero ends a walk.
+#include "ir/ops/ml_trees.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,15 +16,6 @@ namespace {
 
 const std::vector<std::string> kRules = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
                                          "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
-
-struct Forest {
-  std::vector<int64_t> roots;                            // one per tree
-  std::vector<int64_t> feature, yes, no, rule, missing;  // one per branch; missing: NaN takes `yes`
-  std::vector<double> threshold;
-  std::vector<int64_t> leaf_tree;                         // one per leaf: its tree
-  std::map<std::pair<int64_t, int64_t>, int64_t> number;  // (tree id, node id) -> number
-  bool any_missing = false, one_rule = true, wide = false;
-};
 
 std::vector<double> numbers(const Expansion& e, const std::string& name, bool& wide) {
   if (const Constant c = e.attr_tensor(name + "_as_tensor")) {
@@ -134,15 +126,6 @@ Forest forest_of(const Expansion& e, int64_t features) {
   return f;
 }
 
-/// What the leaves add to each target.
-struct Weights {
-  std::vector<double> dense;         // [leaf][target]
-  std::vector<double> one;           // [leaf], where each tree serves one target
-  std::vector<int64_t> tree_target;  // that target
-  std::set<int64_t> targets;         // which ones there are
-  bool negative = false;
-};
-
 Weights weights_of(const Expansion& e, Forest& f, const std::string& prefix, int64_t targets, double absent) {
   const std::vector<int64_t> tree = e.attr_ints(prefix + "_treeids"), node = e.attr_ints(prefix + "_nodeids"),
                              id = e.attr_ints(prefix + "_ids");
@@ -174,33 +157,6 @@ Weights weights_of(const Expansion& e, Forest& f, const std::string& prefix, int
   return w;
 }
 
-/// The sums [N, targets], base values added, in f64 where the model's numbers are, else in f32.
-Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights& w, int64_t targets,
-                   const std::string& aggregate, const std::vector<double>& base) {
-  const DType t = f.wide || x->type.dtype == DType::F64 ? DType::F64 : DType::F32;
-  const auto branches = int64_t(f.feature.size()), leaves = int64_t(f.leaf_tree.size());
-  const auto table = [&](const std::vector<int64_t>& v, std::string_view suffix) {
-    return e.ints(DType::I32, {int64_t(v.size())}, v, suffix);
-  };
-  if (std::max(branches, leaves) > INT32_MAX) e.unsupported("more than 2^31 nodes");
-  std::vector<Value*> in = {x,
-                            table(f.roots, "_root"),
-                            table(f.feature, "_feature"),
-                            e.floats(t, {branches}, f.threshold, "_threshold"),
-                            table(f.yes, "_yes"),
-                            table(f.no, "_no")};
-  if (w.tree_target.empty())
-    in.push_back(e.floats(t, {leaves, targets}, w.dense, "_weight"));
-  else
-    in.push_back(e.floats(t, {leaves}, w.one, "_weight"));
-  in.push_back(f.one_rule ? nullptr : table(f.rule, "_rule"));
-  in.push_back(f.any_missing ? table(f.missing, "_missing") : nullptr);
-  in.push_back(w.tree_target.empty() ? nullptr : table(w.tree_target, "_target"));
-  in.push_back(base.empty() ? nullptr : e.floats(t, {int64_t(base.size())}, base, "_base"));
-  return e.op("tree_ensemble", in, "_scores",
-              {{"rule", f.rule.front()}, {"targets", targets}, {"aggregate", aggregate}}, "tc");
-}
-
 bool expand_regressor(Graph& g, Node* n) {
   const Expansion e(g, n);
   Value* x = rows_of(e, e.in(0));
@@ -210,12 +166,11 @@ bool expand_regressor(Graph& g, Node* n) {
   const std::string aggregate = e.attr_string("aggregate_function");
   if (aggregate != "SUM" && aggregate != "AVERAGE" && aggregate != "MIN" && aggregate != "MAX")
     e.reject("attribute aggregate_function must be SUM, AVERAGE, MIN or MAX");
-  const double absent = aggregate == "MIN" ? INFINITY : aggregate == "MAX" ? -INFINITY : 0;
-  const Weights w = weights_of(e, f, "target", targets, absent);
+  const Weights w = weights_of(e, f, "target", targets, absent_weight(aggregate));
   const std::vector<double> base = numbers(e, "base_values", f.wide);
   if (!base.empty() && int64_t(base.size()) != targets) e.reject("there must be one base value for each target");
   Value* y = tree_scores(e, x, f, w, targets, aggregate, base);
-  e.finish(0, e.cast(DType::F32, transform_targets(e, y), "_f32"));
+  e.finish(0, e.cast(DType::F32, transform_targets(e, y, e.attr_string("post_transform")), "_f32"));
   return true;
 }
 
@@ -348,6 +303,36 @@ std::vector<AttrSpec> tree_attrs(const std::string& prefix) {
 
 }  // namespace
 
+Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights& w, int64_t targets,
+                   const std::string& aggregate, const std::vector<double>& base) {
+  const DType t = f.wide || x->type.dtype == DType::F64 ? DType::F64 : DType::F32;
+  const auto branches = int64_t(f.feature.size()), leaves = int64_t(f.leaf_tree.size());
+  const auto table = [&](const std::vector<int64_t>& v, std::string_view suffix) {
+    return e.ints(DType::I32, {int64_t(v.size())}, v, suffix);
+  };
+  if (std::max(branches, leaves) > INT32_MAX) e.unsupported("more than 2^31 nodes");
+  std::vector<Value*> in = {x,
+                            table(f.roots, "_root"),
+                            table(f.feature, "_feature"),
+                            e.floats(t, {branches}, f.threshold, "_threshold"),
+                            table(f.yes, "_yes"),
+                            table(f.no, "_no")};
+  if (w.tree_target.empty())
+    in.push_back(e.floats(t, {leaves, targets}, w.dense, "_weight"));
+  else
+    in.push_back(e.floats(t, {leaves}, w.one, "_weight"));
+  in.push_back(f.one_rule ? nullptr : table(f.rule, "_rule"));
+  in.push_back(f.any_missing ? table(f.missing, "_missing") : nullptr);
+  in.push_back(w.tree_target.empty() ? nullptr : table(w.tree_target, "_target"));
+  in.push_back(base.empty() ? nullptr : e.floats(t, {int64_t(base.size())}, base, "_base"));
+  return e.op("tree_ensemble", in, "_scores",
+              {{"rule", f.rule.front()}, {"targets", targets}, {"aggregate", aggregate}}, "tc");
+}
+
+double absent_weight(const std::string& aggregate) {
+  return aggregate == "MIN" ? INFINITY : aggregate == "MAX" ? -INFINITY : 0;
+}
+
 OpFamily ml_tree_ops() {
   std::vector<AttrSpec> regressor = tree_attrs("target"), classifier = tree_attrs("class");
   regressor.push_back({"aggregate_function", std::string("SUM")});
@@ -355,6 +340,7 @@ OpFamily ml_tree_ops() {
   classifier.push_back({"classlabels_int64s", {}});
   classifier.push_back({"classlabels_strings", {}});
   return {
+      tree_ensemble_row(),
       {.name = "TreeEnsembleRegressor",
        .since = 5,
        .attrs = regressor,
