@@ -7,21 +7,28 @@ namespace {
 
 constexpr size_t kLimit = 118;
 
-// The last position at or before `limit` where a line may be broken: after ", ", or before a binary operator. Strings and
-// comments are never broken.
+// Where a line may be broken before `limit`: after ", " or before a binary operator, the last such place, but a place
+// inside of a subscript only if there is no other in the second half; else after " = ". Strings and comments are never
+// broken.
 size_t break_at(std::string_view s, size_t from, size_t limit) {
-  size_t best = std::string_view::npos;
+  constexpr size_t kNone = std::string_view::npos;
+  size_t outside = kNone, inside = kNone, value = kNone;
+  int subscripts = 0;
   bool quoted = false;
   for (size_t i = from; i < s.size() && i < limit; i++) {
     if (s[i] == '"' && (i == 0 || s[i - 1] != '\\')) quoted = !quoted;
-    if (!quoted && s.substr(i).starts_with("/*")) break;
-    if (quoted || s[i] != ' ' || i == from) continue;
+    if (quoted) continue;
+    if (s.substr(i).starts_with("/*")) break;
+    subscripts += s[i] == '[' ? 1 : s[i] == ']' ? -1 : 0;
+    if (s[i] != ' ' || i == from) continue;
     const char before = s[i - 1], after = i + 1 < s.size() ? s[i + 1] : ' ';
-    const bool operator_follows = std::string_view("+-*/?:&|<>=").find(after) != std::string_view::npos && i + 2 < s.size() &&
+    const bool operator_follows = std::string_view("+-*/?:&|<>=").find(after) != kNone && i + 2 < s.size() &&
                                   (s[i + 2] == ' ' || s[i + 2] == after);
-    if ((before == ',' || before == ';' || operator_follows) && after != '=') best = i;
+    if ((before == ',' || before == ';' || operator_follows) && after != '=') (subscripts > 0 ? inside : outside) = i;
+    if (s.substr(0, i).ends_with(" =")) value = i;
   }
-  return best;
+  const bool late = outside != kNone && outside >= from + (limit - from) / 2;
+  return late || (inside == kNone && outside != kNone) ? outside : inside != kNone ? inside : value;
 }
 
 }  // namespace

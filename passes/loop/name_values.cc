@@ -50,6 +50,16 @@ class Namer {
     return r;
   }
 
+  /// The same for a whole value, which has a name or a place already: no second name.
+  Expr cut_value(const Expr& e) {
+    const Expr r = cut(e);
+    const VarRef* last = as<VarRef>(r);
+    if (!last || lets.empty() || last->var != lets.back().first) return r;
+    const Expr value = lets.back().second;
+    lets.pop_back();
+    return value;
+  }
+
   std::vector<std::pair<Var, Expr>> lets;
 
  private:
@@ -106,7 +116,6 @@ class Namer {
 };
 
 Stmt with_lets(std::vector<std::pair<Var, Expr>> lets, Stmt s) {
-  // the last value is what is stored: it needs no name
   for (size_t i = lets.size(); i > 0; i--) s = let(lets[i - 1].first, lets[i - 1].second, s);
   return s;
 }
@@ -120,7 +129,7 @@ Stmt name_values(const Stmt& s) {
       std::set<const ExprNode*> seen;
       if (operations(k->value, seen) <= kLong) return {};
       Namer n(vars);
-      const Expr v = n.cut(k->value);
+      const Expr v = n.cut_value(k->value);
       if (n.lets.empty()) return {};
       return with_lets(std::move(n.lets), store(k->buffer, k->index, v, k->reduce, k->count));
     }
@@ -129,7 +138,7 @@ Stmt name_values(const Stmt& s) {
       if (operations(k->value, seen) <= kLong || (k->value->dtype == DType::I64 && !holds_data(k->value, vars)))
         return {};
       Namer n(vars);
-      const Expr v = n.cut(k->value);
+      const Expr v = n.cut_value(k->value);
       if (n.lets.empty()) return {};
       return with_lets(std::move(n.lets), let(k->var, v, k->body));
     }

@@ -5,11 +5,12 @@
 //                                                         unroll j in 0 .. +4: y_v[j] = max(acc[i, j] + b_v[j], 0)
 //                                                         store4(y[n], y_v)
 //
-// A loop of kind Vector with so many turns that the elements stored have 2, 4, 8 or 16 bytes together, whose body stores to
-// one place of global or scratch memory that moves by one element a turn and begins at a multiple of these bytes, as it
-// follows from the coefficients of the index and from what the lets around say. Reads of the same form that are made in
-// every turn are gathered too; others stay. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes.
-// Needs: flattened buffers; runs before pointers are hoisted. Leaves: no loop of kind Vector.
+// A loop of kind Vector with so many turns that the elements stored have 2, 4, 8 or 16 bytes together, whose body
+// stores to one place of global or scratch memory that moves by one element a turn and begins at a multiple of these
+// bytes, as it follows from the coefficients of the index and from what the lets around say. Reads of the same form
+// that are made in every turn are gathered too; others stay. Results that are a row of registers already are stored
+// from there. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs: flattened buffers; runs
+// before pointers are hoisted. Leaves: no loop of kind Vector.
 #include "passes/loop/vectorize_loops.h"
 
 #include <map>
@@ -25,7 +26,6 @@ namespace tc {
 namespace {
 
 constexpr int64_t kBytes = 16;  // at most
-
 
 }  // namespace
 
@@ -112,16 +112,34 @@ class Vectorizer {
     gathered_.clear();
     for (auto& [v, value] : lets) value = gather(value, f, lane, out->buffer);
     const Expr value = gather(out->value, f, lane, out->buffer);
-    const Buffer result = array_like(out->buffer);
-    Stmt s = store(result, {lane}, value);
-    for (size_t i = lets.size(); i-- > 0;) s = let(lets[i].first, lets[i].second, s);
-    s = loop(f.var, f.extent, s, ForKind::Unroll, f.begin);
-    s = alloc(result, seq({s, intrin(instruction("store", result), {{out->buffer, {first}}, {result, {}}})}));
+    const IntrinOperand to{out->buffer, {first}};
+    Stmt s;
+    if (const auto row = lets.empty() ? row_of_registers(value, lane) : std::nullopt) {
+      s = store_vector(to, *row);
+    } else {
+      const Buffer result = array_like(out->buffer);
+      s = store(result, {lane}, value);
+      for (size_t i = lets.size(); i-- > 0;) s = let(lets[i].first, lets[i].second, s);
+      s = loop(f.var, f.extent, s, ForKind::Unroll, f.begin);
+      s = alloc(result, seq({s, store_vector(to, {result, {}})}));
+    }
     for (size_t i = gathered_.size(); i-- > 0;) {
       const Gathered& g = gathered_[i];
-      s = alloc(g.array, seq({intrin(instruction("load", g.array), {{g.array, {}}, {g.from, {g.first}}}), s}));
+      s = alloc(g.array, seq({intrin("load" + to_text(lanes_), {{g.array, {}}, {g.from, {g.first}}}), s}));
     }
     return s;
+  }
+
+  // The row of registers whose elements the turns read one after the other: there is nothing left to gather.
+  std::optional<IntrinOperand> row_of_registers(const Expr& value, const Expr& lane) const {
+    const Load* l = as<Load>(value);
+    if (!l || l->buffer->scope != Scope::Register || l->index.empty() || l->buffer->shape.back().value != lanes_)
+      return {};
+    if (!structurally_equal(simplify(l->index.back()), simplify(lane))) return {};
+    return IntrinOperand{l->buffer, Exprs(l->index.begin(), l->index.end() - 1)};
+  }
+  Stmt store_vector(const IntrinOperand& to, const IntrinOperand& from) const {
+    return intrin("store" + to_text(lanes_), {to, from});
   }
 
   // Reads that are made in every turn come from arrays.
@@ -175,9 +193,6 @@ class Vectorizer {
   }
   Buffer array_like(const Buffer& b) const {
     return make_buffer(b->name + "_v", b->dtype, {Dim(lanes_)}, Scope::Register);
-  }
-  static std::string instruction(const std::string& word, const Buffer& array) {
-    return word + to_text(array->shape[0].value);
   }
 
   Multiples multiples_;

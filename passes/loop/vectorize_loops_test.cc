@@ -30,6 +30,19 @@ TEST(VectorizeLoops, AlignedAccessesAreGathered) {
   EXPECT_NE(c.text(at, zero(DType::F32), 2).find("store2"), std::string::npos);  // 8 bytes
 }
 
+TEST(VectorizeLoops, ARowOfRegistersIsStoredFromThere) {
+  const Case c;
+  auto text = [&](int64_t columns, const Expr& column) {
+    const Buffer acc = make_buffer("acc", DType::F32, {2, Dim(columns)}, Scope::Register);
+    return c.text(Expr(c.n) * Expr(8), load(acc, {1, column}));
+  };
+  const std::string s = text(4, Expr(c.j));
+  EXPECT_NE(s.find("store4(n * 8, 1, y, acc)"), std::string::npos) << s;
+  EXPECT_EQ(s.find("y_v"), std::string::npos) << s;
+  EXPECT_NE(text(8, Expr(c.j)).find("y_v"), std::string::npos);            // a part of a row
+  EXPECT_NE(text(4, Expr(3) - Expr(c.j)).find("y_v"), std::string::npos);  // backwards
+}
+
 TEST(VectorizeLoops, OthersAreUnrolled) {
   const Case c;
   const Expr aligned = Expr(c.n) * Expr(8);

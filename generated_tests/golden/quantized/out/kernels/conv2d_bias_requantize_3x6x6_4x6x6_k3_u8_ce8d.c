@@ -27,8 +27,8 @@ void quantized_conv2d_bias_requantize_3x6x6_4x6x6_k3_u8_ce8d(const uint8_t *TC_R
             for (int kw = 0; kw < 3; kw++) {
               const int iw = ow + kw - 1;
               acc = tc_add_i32(acc, tc_mul_i32((ih >= 0) && (ih < 6) && (iw >= 0) && (iw < 6)
-                  ? tc_sub_i32((int32_t)x[ic * 36 + oh * 6 + kh * 6 + ow + kw - 7], 128) : 0, (int32_t)w[oc * 27 + ic
-                  * 9 + kh * 3 + kw]));
+                  ? tc_sub_i32((int32_t)x[ic * 36 + oh * 6 + kh * 6 + ow + kw - 7], 128) : 0,
+                  (int32_t)w[oc * 27 + ic * 9 + kh * 3 + kw]));
             }
           }
         conv2d[oc * 36 + oh * 6 + ow] = acc;
