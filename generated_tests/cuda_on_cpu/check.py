@@ -6,13 +6,14 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "cuda_gates"))
+sys.path[:0] = [str(HERE.parent / "cuda_gates"), str(HERE.parent / "python")]
+from checks import Checks, run  # noqa: E402
 from nvrtc import Nvrtc  # noqa: E402
+
 TEXT = HERE.parents[1] / "templates" / "text"
 EMULATION = TEXT / "cuda_on_cpu"
 SAMPLES = sorted((HERE / "samples").glob("*.cu"))
@@ -40,27 +41,27 @@ CHECKED = {
 RIGHT = ["arrays_handed_over_right", "barrier_right", "syncwarp_right", "constants_right", "bad_index_right"]
 API = ["memory", "device", "configurations", "failure", "streams", "graphs", "capture_errors", "threads", "protect"]
 
-
-class Results:
-    def __init__(self):
-        self.passed, self.failed = 0, 0
-
-    def add(self, label, problem):
-        if problem:
-            self.failed += 1
-            print(f"FAILED {label}: {problem}", flush=True)
-        else:
-            self.passed += 1
+check = Checks(only_failures=True)
 
 
 def call(command, **env):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, **env}, errors="replace")
+    return run(*command, env={**os.environ, **env}, errors="replace")
+
+
+def said(done):
+    """What a program that is wrong says of it; never empty."""
+    return (done.stderr.strip() or done.stdout.strip())[:600] or f"exit code {done.returncode} without a word"
 
 
 def must(command):
     done = call(command)
     if done.returncode:
-        raise RuntimeError(f"{' '.join(str(c) for c in command[:1])}: {(done.stderr or done.stdout).strip()[:600]}")
+        raise RuntimeError(f"{command[0]}: {said(done)}")
+
+
+def found_nothing(done):
+    """None if a program ended well and the checker, which was in it, found nothing."""
+    return None if done.returncode == 0 and "nothing found" in done.stderr else said(done)
 
 
 class Build:
@@ -95,11 +96,11 @@ def hashes(done):
 
 def wrong_sample(done):
     if done.returncode or "FAIL" in done.stdout or "PASS" not in done.stdout:
-        return (done.stdout + done.stderr).strip()[:300] or f"exit code {done.returncode}"
+        return said(done)
     return None
 
 
-def check_samples(results, builds):
+def check_samples(builds):
     """Right, and the same bits, with each compiler under every order of threads and of streams."""
     for source in SAMPLES:
         reference = None
@@ -109,13 +110,13 @@ def check_samples(results, builds):
                 for value in values[:2] if build.checked else values:
                     done = call([program], **{variable: value})
                     problem = wrong_sample(done)
-                    if not problem and build.checked and "nothing found" not in done.stderr:
-                        problem = done.stderr.strip()[:300]
+                    if not problem and build.checked:
+                        problem = found_nothing(done)
                     reference = reference or hashes(done)
                     # expf and exp2f are the host's, and a compiler may have versions of its own
                     if not problem and hashes(done) != reference and build.compiler == builds[0].compiler and not build.checked:
                         problem = "other bits than in forward order"
-                    results.add(f"{source.stem} {build.folder.name} {variable}={value}", problem)
+                    check.no_problem(f"{source.stem} {build.folder.name} {variable}={value}", problem)
 
 
 def marked_lines(kernel):
@@ -134,55 +135,55 @@ def not_found(done, words, kernel, place=True):
     if done.returncode == 0:
         return "exit code 0"
     if report is None:
-        return f"no report of {words!r} but: {done.stderr.strip()[:300]}"
+        return f"no report of {words!r} but: {said(done)}"
     if place and not any(f"bugs.cu:{line}" in report for line in marked_lines(kernel)):
         return f"the report names another line: {report}"
     return None
 
 
-def check_bugs(results, plain, checked):
+def check_bugs(plain, checked):
     program, checked_program = plain.program(HERE / "bugs.cu"), checked.program(HERE / "bugs.cu")
     for kernel, words in PLAIN.items():
         for order in ORDERS:
             done = call([program, kernel], TC_CUDA_ORDER=order)
-            results.add(f"{kernel} plain {order}", not_found(done, words, kernel, place=words != "access outside memory"))
+            check.no_problem(f"{kernel} plain {order}", not_found(done, words, kernel, place=words != "access outside memory"))
     for kernel, words in CHECKED.items():
         for order in ORDERS:
             done = call([checked_program, kernel], TC_CUDA_ORDER=order)
-            results.add(f"{kernel} {checked.folder.name} {order}", not_found(done, words, kernel))
+            check.no_problem(f"{kernel} {checked.folder.name} {order}", not_found(done, words, kernel))
     for kernel in RIGHT:
         for order in ORDERS:
             done = call([checked_program, kernel], TC_CUDA_ORDER=order)
-            results.add(f"{kernel} {checked.folder.name} {order}", None if done.returncode == 0 and "nothing found" in done.stderr else done.stderr)
+            check.no_problem(f"{kernel} {checked.folder.name} {order}", found_nothing(done))
 
 
-def check_bugs_in_samples(results, plain, checked):
+def check_bugs_in_samples(plain, checked):
     """Bugs that give wrong numbers in some order, and that the checker finds in every order."""
     samples = {s.stem: s for s in SAMPLES}
     for name in ("reduction", "sgemm"):
         program = plain.program(samples[name], "-DBUG=1")
         fails = [order for order in ORDERS if "FAIL" in call([program], TC_CUDA_ORDER=order).stdout]
-        results.add(f"{name} without a barrier, plain", None if fails else "right in every order")
+        check.no_problem(f"{name} without a barrier, plain", None if fails else "right in every order")
         program = checked.program(samples[name], "-DBUG=1")
         for order in ORDERS:
             done = call([program], TC_CUDA_ORDER=order)
             found = done.returncode != 0 and re.search(rf"race \(\S+ after \S+\) at {name}\.cu:\d+", done.stderr)
-            results.add(f"{name} without a barrier, {checked.folder.name} {order}", None if found else done.stderr.strip()[:300])
+            check.no_problem(f"{name} without a barrier, {checked.folder.name} {order}", None if found else said(done))
     program = plain.program(samples["elementwise"], "-DBUG=1")
     wrong = {stream: "FAIL" in call([program], TC_CUDA_STREAM=stream).stdout for stream in STREAMS}
-    results.add("streams without a wait: late", None if wrong["late"] else "right")
-    results.add("streams without a wait: early", "wrong" if wrong["early"] else None)
+    check.no_problem("streams without a wait: late", None if wrong["late"] else "right")
+    check.no_problem("streams without a wait: early", "wrong" if wrong["early"] else None)
 
 
-def check_api(results, build):
+def check_api(build):
     program = build.program(HERE / "api.cc")
     for name in API:
         for stream in STREAMS:
             done = call([program, name], TC_CUDA_STREAM=stream, TC_CUDA_PROTECT="1")
-            results.add(f"api {name} {stream}", None if done.returncode == 0 else done.stderr.strip()[:300] or f"exit code {done.returncode}")
+            check.no_problem(f"api {name} {stream}", said(done) if done.returncode else None)
 
 
-def check_cmake(results, work, compiler):
+def check_cmake(work, compiler):
     """cuda_on_cpu.cmake in a project of its own, with and without checks, a space in its path."""
     folder = work / f"a project {compiler}"
     shutil.copytree(EMULATION, folder / "cuda_on_cpu")
@@ -192,19 +193,19 @@ def check_cmake(results, work, compiler):
                                            "include(${CMAKE_CURRENT_LIST_DIR}/cuda_on_cpu/cuda_on_cpu.cmake)\ntc_cuda_on_cpu(kernels)\n"
                                            "file(WRITE ${CMAKE_BINARY_DIR}/empty.cc \"\")\nadd_executable(sample ${CMAKE_BINARY_DIR}/empty.cc)\n"
                                            "target_link_libraries(sample PRIVATE kernels)\n")
-    for check in ("OFF", "ON"):
-        build = folder / f"build {check}"
+    for checked in ("OFF", "ON"):
+        build = folder / f"build {checked}"
         try:
-            must(["cmake", "-S", folder, "-B", build, f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release", f"-DTC_CUDA_CHECK={check}"])
+            must(["cmake", "-S", folder, "-B", build, f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Release", f"-DTC_CUDA_CHECK={checked}"])
             must(["cmake", "--build", build])
             done = call([build / "sample"])
-            problem = wrong_sample(done) or (None if ("nothing found" in done.stderr) == (check == "ON") else done.stderr)
+            problem = wrong_sample(done) or (None if ("nothing found" in done.stderr) == (checked == "ON") else said(done))
         except RuntimeError as e:
             problem = str(e)
-        results.add(f"cuda_on_cpu.cmake {compiler} TC_CUDA_CHECK={check}", problem)
+        check.no_problem(f"cuda_on_cpu.cmake {compiler} TC_CUDA_CHECK={checked}", problem)
 
 
-def check_ucontext(results, build, work):
+def check_ucontext(build, work):
     """The fibers of machines that are neither x86-64 nor aarch64."""
     part = work / "ucontext.o"
     must([build.compiler, "-std=c++17", "-O2", *WARNINGS, "-DTC_CPU_UCONTEXT", "-c", EMULATION / "cuda_on_cpu_fiber.cc", "-o", part])
@@ -212,20 +213,20 @@ def check_ucontext(results, build, work):
         if source.stem in ("reduction", "attention"):
             objects = [p for p in build.parts if not p.stem.endswith("_fiber")]
             must([build.compiler, *build.flags, "-xc++", source, "-xnone", *objects, part, "-pthread", "-o", work / "ucontext"])
-            results.add(f"{source.stem} with ucontext", wrong_sample(call([work / "ucontext"], TC_CUDA_ORDER="random:1")))
+            check.no_problem(f"{source.stem} with ucontext", wrong_sample(call([work / "ucontext"], TC_CUDA_ORDER="random:1")))
 
 
-def check_sanitizers(results, build, work):
+def check_sanitizers(build, work):
     """The emulation and a host program that forks, joins and replays under the compiler's own sanitizers: no leak either."""
     sources = [s for s in EMULATION.glob("*.cc") if not s.stem.endswith("_check")]
     must([build.compiler, *build.flags, "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-xc++", HERE / "samples" / "elementwise.cu",
           *sources, "-pthread", "-o", work / "sanitized"])
     for stream in STREAMS:
         done = call([work / "sanitized"], TC_CUDA_STREAM=stream)
-        results.add(f"elementwise sanitized {stream}", wrong_sample(done))
+        check.no_problem(f"elementwise sanitized {stream}", wrong_sample(done))
 
 
-def check_nvcc(results, work):
+def check_nvcc(work):
     """The same files for real machines."""
     nvcc = shutil.which("nvcc")
     if nvcc is None:
@@ -234,10 +235,10 @@ def check_nvcc(results, work):
     machines = [flag for m in ("75", "80", "90") for flag in ("-gencode", f"arch=compute_{m},code=sm_{m}")]
     for source in [*SAMPLES, HERE / "words.cu"]:
         done = call([nvcc, "-std=c++17", "-Werror", "all-warnings", *machines, f"-I{TEXT}", "-c", source, "-o", work / "nvcc.o"])
-        results.add(f"nvcc {source.stem}", (done.stderr or done.stdout).strip()[:500] if done.returncode else None)
+        check.no_problem(f"nvcc {source.stem}", said(done) if done.returncode else None)
 
 
-def check_nvrtc(results):
+def check_nvrtc():
     """Device code without system headers."""
     nvrtc = Nvrtc.find()
     if nvrtc is None:
@@ -246,26 +247,24 @@ def check_nvrtc(results):
     headers = {f.name: f.read_text() for f in TEXT.glob("tc_*.h")}
     for machine in ("75", "80", "90"):
         compiled, log, _ = nvrtc.compile((HERE / "words.cu").read_text(), headers, machine)
-        results.add(f"NVRTC sm_{machine}", None if compiled else log[:500])
+        check.no_problem(f"NVRTC sm_{machine}", None if compiled else log[:500])
 
 
 def main():
-    results = Results()
     with tempfile.TemporaryDirectory() as temporary:
         work = pathlib.Path(temporary)
         builds = [Build(work, compiler, checked) for compiler in ("g++", "clang++") if shutil.which(compiler) for checked in (False, True)]
-        check_samples(results, builds)
+        check_samples(builds)
         for plain, checked in zip(builds[::2], builds[1::2]):
-            check_bugs(results, plain, checked)
-            check_cmake(results, work, plain.compiler)
-        check_bugs_in_samples(results, builds[0], builds[1])
-        check_api(results, builds[0])
-        check_ucontext(results, builds[0], work)
-        check_sanitizers(results, builds[0], work)
-        check_nvcc(results, work)
-        check_nvrtc(results)
-    print(f"{results.passed} passed, {results.failed} failed")
-    return 1 if results.failed else 0
+            check_bugs(plain, checked)
+            check_cmake(work, plain.compiler)
+        check_bugs_in_samples(builds[0], builds[1])
+        check_api(builds[0])
+        check_ucontext(builds[0], work)
+        check_sanitizers(builds[0], work)
+        check_nvcc(work)
+        check_nvrtc()
+    return check.summary()
 
 
 if __name__ == "__main__":

@@ -9,14 +9,14 @@ import sys
 import tempfile
 
 import numpy as np
-import onnxruntime
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "package"), str(HERE.parent / "python")]
 import attention  # noqa: E402
 import models  # noqa: E402
 import precision  # noqa: E402
-from checks import ROOT, TOOL, Checks, last_line, run  # noqa: E402
+from answers import answers  # noqa: E402
+from checks import ROOT, TOOL, Checks, compare, files_of, last_line, run  # noqa: E402
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 check = Checks()
@@ -40,25 +40,19 @@ def build(package, folder, *flags):
     return True
 
 
+def answers_of(model, inputs):
+    """A folder of the inputs, by name, and of ONNX Runtime's outputs."""
+    return answers(model, model.with_name(f"{model.stem}_io"), lambda _, port: inputs[port.name])
+
+
 def precisions(work):
     """What tensor cores multiply, as text: the bits of ONNX Runtime on integers, and no race."""
     model, inputs = precision.products(work / "products.onnx")
-    io = answers(work / "products_io", model, inputs)
+    io = answers_of(model, inputs)
     for name in ("fp32", "tf32", "fp16", "bf16"):
         exact_products(work, model, io, name, "--precision", name)
     model, inputs = precision.products(work / "halves.onnx", "float16")
-    exact_products(work, model, answers(work / "halves_io", model, inputs), "halves")
-
-
-def answers(io, model, inputs):
-    """A folder of the inputs and of ONNX Runtime's outputs."""
-    io.mkdir()
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    for k, value in enumerate(inputs.values()):
-        np.save(io / f"input_{k}.npy", value)
-    for k, value in enumerate(session.run(None, inputs)):
-        np.save(io / f"output_{k}.npy", value)
-    return io
+    exact_products(work, model, answers_of(model, inputs), "halves")
 
 
 def exact_products(work, model, io, name, *flags):
@@ -67,31 +61,25 @@ def exact_products(work, model, io, name, *flags):
     used = any("tc_mma_" in path.read_text() for path in (package / "kernels").glob("*.cu"))
     check(f"{name} {'uses' if used else 'does not use'} tensor cores", used == (name != "fp32"))
     if build(package, folder, "-DTC_CUDA_CHECK=ON"):
-        result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", "0")
+        result = compare(folder / model.stem, io, 0, 0)
         check(f"sums of products in {name}: exact on integers, no race", checked_right(result), last_line(result))
 
 
 def attentions(work):
     """One kernel for each attention, near ONNX Runtime, without a race; on tensor cores where --precision says so."""
     model, inputs = attention.model(work / "attentions.onnx")
-    io = work / "attentions_io"
-    io.mkdir()
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    for k, value in enumerate(session.get_inputs()):
-        np.save(io / f"input_{k}.npy", inputs[value.name])
-    expected = session.run(None, inputs)
-    for k, value in enumerate(expected):
-        np.save(io / f"output_{k}.npy", value)
+    io = answers_of(model, inputs)
+    expected = len(list(io.glob("output_*")))
     for name, error in (("fp32", "2e-6"), ("tf32", "2e-3"), ("fp16", "2e-3"), ("bf16", "2e-2")):
         package, folder = emit(model, work / f"attentions_{name}", "cuda", "--precision", name), work / f"attentions_{name}_build"
         kernels = [path.read_text() for path in (package / "kernels").glob("*attention*.cu")]
         used = any("tc_mma_" in text for text in kernels)
         count = len(list((package / "kernels").glob("*.cu")))
-        check(f"{name}: {len(expected)} attentions, a kernel each, and none beside", len(kernels) == count == len(expected))
+        check(f"{name}: {expected} attentions, a kernel each, and none beside", len(kernels) == count == expected)
         check(f"{name}: attention {'uses' if used else 'does not use'} tensor cores", used == (name != "fp32"))
         if build(package, folder, "-DTC_CUDA_CHECK=ON"):
-            result = run(folder / model.stem, "--inputs", io, "--expect", io, "--rtol", "0", "--atol", error)
-            check(f"attention in {name}: within {error}, no race", result.returncode == 0, last_line(result))
+            result = compare(folder / model.stem, io, 0, error)
+            check(f"attention in {name}: within {error}, no race", checked_right(result), last_line(result))
 
 
 def shared_memory(work):
@@ -117,7 +105,7 @@ def shared_memory(work):
     for folder, flags in ((package, ["-DTC_CUDA_CHECK=ON"]), (one_file, []), (broken, ["-DTC_CUDA_CHECK=ON"])):
         if not build(folder, work / f"{folder.name}_build", *flags):
             continue
-        result = run(work / f"{folder.name}_build" / model.stem, "--inputs", io, "--expect", io, "--rtol", "1e-4", "--atol", "1e-4")
+        result = compare(work / f"{folder.name}_build" / model.stem, io, 1e-4, 1e-4)
         if folder == broken:
             check("phases: the missing barrier is found", result.returncode == 66 and "race" in result.stderr and "sums" in result.stderr, last_line(result))
         else:
@@ -152,7 +140,7 @@ def single_file(work, model):
     io = models.reference(model, work / "one_file_io")
     if check("--single-file", result.returncode == 0 and [p.name for p in package.rglob("*.cu")] == [f"{model.stem}.cu"], last_line(result)):
         if build(package, work / "one_file_build"):
-            result = run(work / "one_file_build" / model.stem, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-4")
+            result = compare(work / "one_file_build" / model.stem, io, 1e-3, 1e-4)
             check("--single-file runs right", result.returncode == 0, last_line(result))
 
 
@@ -165,13 +153,13 @@ def runs_right(work, model):
         for order, stream in (("forward", "early"), ("reverse", "late"), ("random:5", "random:9")):
             out = work / f"{model.stem}_{order.split(':')[0]}"
             out.mkdir()
-            result = run(fast / model.stem, "--inputs", io, "--outputs", out, "--expect", io, "--rtol", "1e-3", "--atol", "1e-4",
-                         env={**os.environ, "TC_CUDA_ORDER": order, "TC_CUDA_STREAM": stream})
+            result = compare(fast / model.stem, io, 1e-3, 1e-4, "--outputs", out,
+                             env={**os.environ, "TC_CUDA_ORDER": order, "TC_CUDA_STREAM": stream})
             check(f"{model.stem}: {order} blocks and threads, {stream} streams", result.returncode == 0, last_line(result))
             outputs[order] = [path.read_bytes() for path in sorted(out.glob("output_*"))]
         check(f"{model.stem}: the same bits in every order", len(set(map(tuple, outputs.values()))) == 1)
     if build(package, checked, "-DTC_CUDA_CHECK=ON"):
-        result = run(checked / model.stem, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-4")
+        result = compare(checked / model.stem, io, 1e-3, 1e-4)
         check(f"{model.stem}: no race, no access out of bounds, nothing uninitialised", checked_right(result), last_line(result))
 
 
@@ -197,11 +185,9 @@ def is_clean(work, model):
 
 
 def same_bytes(work, model):
-    def text(folder):
-        return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
     (work / "elsewhere").mkdir()
-    one = text(emit(model, work / "bytes_one", "cuda"))
-    two = text(emit(model, work / "elsewhere" / "two", "cuda", cwd=work / "elsewhere", env={**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(work)}))
+    one = files_of(emit(model, work / "bytes_one", "cuda"))
+    two = files_of(emit(model, work / "elsewhere" / "two", "cuda", cwd=work / "elsewhere", env={**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(work)}))
     check("the same bytes from everywhere", one == two and len(one) > 10)
 
 

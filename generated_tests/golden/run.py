@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 from agreement import difference  # noqa: E402
+from checks import files_of  # noqa: E402
 from toolchain import CudaToolchain, Failed, Toolchain, call, first_line  # noqa: E402
 
 TEXTS = ROOT / "templates" / "text"
@@ -37,10 +38,6 @@ def emit(tool, case, package):
                             capture_output=True, text=True)
     if result.returncode:
         raise Failed(f"tc-emit ended with {result.returncode}: {result.stderr.strip()}")
-
-
-def files_of(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def split_support(files):

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "generated_tests" / "networks"))
+sys.path[:0] = [str(ROOT / "generated_tests" / "networks"), str(ROOT / "generated_tests" / "python")]
 import export  # noqa: E402
+from answers import answers  # noqa: E402
 from catalog import NETWORKS  # noqa: E402
 
 LISTS = {
@@ -63,26 +63,15 @@ def kernel_model(name):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def reference(model_path, source, io):
-    """Copies the inputs and stores ONNX Runtime's outputs."""
-    session = onnxruntime.InferenceSession(str(model_path), providers=["CPUExecutionProvider"])
-    feed = {}
-    for k, port in enumerate(session.get_inputs()):
-        feed[port.name] = np.load(source / f"input_{k}.npy")
-        np.save(io / f"input_{k}.npy", feed[port.name])
-    for k, value in enumerate(session.run(None, feed)):
-        np.save(io / f"output_{k}.npy", value)
-
-
 def pack(name, options):
     folder = options.bundle / name
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "io").mkdir(parents=True)
+    folder.mkdir(parents=True)
     network = next((n for n in NETWORKS if n.name == name), None)
     model_path = folder / "model.onnx"
     if network:
         onnx.save(rounded(onnx.load(options.cache / name / "model.onnx")), model_path)
-        reference(model_path, options.cache / name / "inputs", folder / "io")
+        answers(model_path, folder / "io", lambda k, _: np.load(options.cache / name / "inputs" / f"input_{k}.npy"))
     else:
         onnx.save(kernel_model(name), model_path)
     flags = network.flags if network else ()
@@ -95,7 +84,7 @@ def pack(name, options):
     manifest = json.loads((folder / "package" / "manifest.json").read_text())
     launches = sum(path.read_text().count("tc_launch(") for path in (folder / "package" / "kernels").glob("*.cu"))
     item = {"name": name, "inputs": manifest["inputs"], "outputs": manifest["outputs"], "compare": bool(network), "launches": launches,
-            "flags": options.flags, "small": name in LISTS["small"]}
+            "max_error": options.max_error, "flags": options.flags, "small": name in LISTS["small"]}
     (folder / "item.json").write_text(json.dumps(item, indent=1) + "\n")
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
@@ -107,6 +96,7 @@ def main():
     parser.add_argument("--bundle", type=Path, default=HERE / "bundle")
     parser.add_argument("--cache", type=Path, default=export.default_cache())
     parser.add_argument("--flags", type=str.split, default=["--arch", "sm_90"])
+    parser.add_argument("--max-error", type=float, default=1e-5, help="what run.sh takes for right; more for --flags '--precision ...'")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     names = options.names or LISTS[options.list]

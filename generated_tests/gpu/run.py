@@ -3,6 +3,7 @@ import argparse
 import ast
 import json
 import lzma
+import math
 import os
 import shutil
 import struct
@@ -88,17 +89,6 @@ def run(*command, **options):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
 
 
-def product(dims):
-    n = 1
-    for d in dims:
-        n *= d
-    return n
-
-
-def identifier(text):
-    return "".join(c if c.isalnum() else "_" for c in text)
-
-
 def fields(header, struct_name):
     """The names of a struct's fields in the package's header, in order."""
     text = header.read_text()
@@ -112,7 +102,7 @@ def timer_source(item, package):
     for side, ports in (("in", item["inputs"]), ("out", item["outputs"])):
         for field, port in zip(fields(package / f"{name}.h", f"{name}_{side}puts"), ports):
             const, kind = "const " if side == "in" else "", C_TYPES.get(port["dtype"], "unsigned char")
-            size = max(product(port["shape"]), 1) * {"double": 8, "int64": 8, "int32": 4, "float": 4}.get(port["dtype"], 4)
+            size = max(math.prod(port["shape"]), 1) * {"double": 8, "int64": 8, "int32": 4, "float": 4}.get(port["dtype"], 4)
             lines.append(f"  {{ void *p = nullptr; if (cudaMalloc(&p, {size}) != cudaSuccess || cudaMemset(p, 0, {size}) != cudaSuccess) return 6; "
                          f"{side}.{field} = ({const}{kind} *)p; }}")
     return TIMER.format(name=name, NAME=name.upper(), allocate="\n".join(lines))
@@ -151,7 +141,7 @@ def npy(path):
     at = 10 if data[6] == 1 else 12
     head = ast.literal_eval(data[at:at + length].decode().strip())
     kind = {"<f4": "f", "<f8": "d", "<i8": "q", "<i4": "i", "|b1": "?", "|u1": "B", "|i1": "b"}[head["descr"]]
-    count = product(head["shape"])
+    count = math.prod(head["shape"])
     return head["shape"], struct.unpack(f"<{count}{kind}", data[at + length:at + length + count * struct.calcsize(kind)])
 
 
@@ -176,7 +166,10 @@ def judge(folder, options):
     row = {"name": item["name"], "launches": item["launches"], "error": "", "sanitizer": "", "us": "", "note": ""}
     try:
         if item["compare"]:
-            row["error"] = f"{error_of(folder, item):.2e}"
+            error = error_of(folder, item)
+            row["error"] = f"{error:.2e}"
+            if not error < item["max_error"]:
+                row["note"] = f"error above {item['max_error']}"
         if item["small"] and shutil.which("compute-sanitizer"):
             for tool in ("memcheck", "racecheck"):
                 result = run("compute-sanitizer", "--tool", tool, "--error-exitcode", "9", folder / "build" / item["name"], "--inputs", folder / "io",

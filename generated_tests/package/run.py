@@ -8,21 +8,14 @@ import sys
 import tempfile
 import time
 
-import onnx
-
-import models
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from checks import ROOT, TOOL, Checks, run  # noqa: E402
+import models  # noqa: E402
+from checks import ROOT, TOOL, Checks, compare, files_of, run  # noqa: E402
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 check = Checks()
-
-
-def text_of(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def sources(folder):
@@ -55,7 +48,7 @@ def runs_sanitized(package, name, io):
             if built.returncode != 0:
                 check(label, False, built.stderr.strip()[:300])
                 continue
-            result = run(program, "--inputs", io, "--expect", io, "--rtol", "1e-3", "--atol", "1e-5")
+            result = compare(program, io, 1e-3, 1e-5)
             check(label, result.returncode == 0, (result.stdout + result.stderr).strip()[-300:] if result.returncode else "")
             program.unlink()
 
@@ -161,7 +154,7 @@ def foreign_locale(tmp):
 
 
 def same_bytes_everywhere(tmp, model):
-    first = text_of(check.emit(model, tmp / "bytes1", "--name", "m"))
+    first = files_of(check.emit(model, tmp / "bytes1", "--name", "m"))
     check("a package has files", len(first) > 5)
     elsewhere = tmp / "somewhere else"
     elsewhere.mkdir()
@@ -173,10 +166,10 @@ def same_bytes_everywhere(tmp, model):
             # glibc fills what is allocated and freed: a byte that is read uninitialised changes.
             ("with other contents of memory", model, None, {**now, "MALLOC_PERTURB_": "165"}), ("with an empty environment", model, None, {})]
     for k, (label, path, cwd, env) in enumerate(ways):
-        again = text_of(check.emit(path, tmp / f"way{k}", "--name", "m", cwd=cwd, env=env))
+        again = files_of(check.emit(path, tmp / f"way{k}", "--name", "m", cwd=cwd, env=env))
         check(f"the same bytes {label}", again == first)
     fixed = ["setarch", "-R"] if run("setarch", "-R", "true").returncode == 0 else []
-    runs = [text_of(check.emit(model, tmp / f"run{k}", "--name", "m", wrap=fixed if k == 0 else [])) for k in range(9)]
+    runs = [files_of(check.emit(model, tmp / f"run{k}", "--name", "m", wrap=fixed if k == 0 else [])) for k in range(9)]
     check(f"the same bytes wherever memory lies (eight addresses{' and fixed ones' if fixed else ''})", all(r == first for r in runs))
     third = check.emit(model, tmp / "bytes1", "--name", "m")
     check("--check agrees with what was written", run(TOOL, "--check", "--name", "m", model, "-o", third).returncode == 0)
@@ -203,8 +196,8 @@ def diffs_are_small(tmp):
         after = check.emit(models.chain(tmp / f"after{place}.onnx", 200, inserted=place), tmp / f"after{place}", "--name", "m")
         worst = max(worst, changed_lines(before, after))
     check(f"a node inserted into a chain of 200 changes at most 40 lines: {worst}, the worst of three places", 0 < worst <= 40)
-    one = text_of(check.emit(models.cnn(tmp / "trained.onnx", 1), tmp / "seed1", "--name", "m"))
-    two = text_of(check.emit(models.cnn(tmp / "trained.onnx", 2), tmp / "seed2", "--name", "m"))
+    one = files_of(check.emit(models.cnn(tmp / "trained.onnx", 1), tmp / "seed1", "--name", "m"))
+    two = files_of(check.emit(models.cnn(tmp / "trained.onnx", 2), tmp / "seed2", "--name", "m"))
     differ = sorted(n for n in one if one[n] != two.get(n))
     check("new weights change no line of C", differ == ["m_weights.bin"], ", ".join(differ))
 

@@ -7,15 +7,20 @@ TOOL = ROOT / "build" / "tc-emit"
 
 
 class Checks:
-    """Counts promises that hold and promises that do not; calling it prints one of them."""
+    """Counts promises that hold and promises that do not; calling it prints one of them, or only those that do not."""
 
-    def __init__(self):
-        self.passed, self.failed = 0, 0
+    def __init__(self, only_failures=False):
+        self.passed, self.failed, self.only_failures = 0, 0, only_failures
 
     def __call__(self, name, ok, detail=""):
         self.passed, self.failed = self.passed + bool(ok), self.failed + (not ok)
-        print(("ok    " if ok else "FAIL  ") + name + (f": {str(detail)[:400]}" if detail and not ok else ""), flush=True)
+        if not ok or not self.only_failures:
+            print(("ok    " if ok else "FAIL  ") + name + (f": {str(detail)[:400]}" if detail and not ok else ""), flush=True)
         return ok
+
+    def no_problem(self, name, problem):
+        """A promise that holds where there is nothing to tell."""
+        return self(name, not problem, problem)
 
     def emit(self, model, out, *flags, wrap=(), **options):
         """Writes the package of a model into `out` and returns `out`; a refusal fails. `wrap`: words before the command."""
@@ -33,6 +38,16 @@ class Checks:
 def run(*command, **options):
     """A command, its words as text; returns what it printed and its exit status."""
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+
+
+def compare(program, io, rtol, atol, *words, **options):
+    """Runs the program of a package on the inputs in the folder `io`, which has to give the outputs there."""
+    return run(program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol, *words, **options)
+
+
+def files_of(folder):
+    """{name: bytes} of all files of a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def last_line(result):
