@@ -19,8 +19,7 @@ class Executor {
     }
     out_.line("/* The graph, one kernel a line, in the order of the model. */");
     out_.line(n_.lower + "_status " + n_.lower + "_run(const " + n_.lower + " *m, const " + n_.lower + "_inputs *in, const " + n_.lower + "_outputs *out)");
-    out_.line("{");
-    out_.indent();
+    out_.open();
     out_.line("if (!m || !in || !out" + null_tests(p_, n_) + ") return " + n_.upper + "_E_ARG;");
     if (can_fail(p_)) out_.line("*STATUS = 0;");
     out_.blank();
@@ -30,8 +29,7 @@ class Executor {
       for (const Step& s : p_.steps) step(s);
     }
     out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;" : "return " + n_.upper + "_OK;");
-    out_.dedent();
-    out_.line("}");
+    out_.close();
     return out_.take();
   }
 
@@ -44,13 +42,11 @@ class Executor {
   void segment(size_t from, bool counted) {
     out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" + to_text(int64_t(from / kSegment + 1)) + "(const " + n_.lower + " *m, const " + n_.lower +
               "_inputs *in, const " + n_.lower + "_outputs *out)");
-    out_.line("{");
-    out_.indent();
+    out_.open();
     out_.line("(void)m, (void)in, (void)out;");
     for (size_t i = from; i < std::min(from + kSegment, p_.steps.size()); i++) step(p_.steps[i]);
     if (counted) out_.line("return " + n_.upper + "_OK;");
-    out_.dedent();
-    out_.line("}");
+    out_.close();
     out_.blank();
   }
 
@@ -87,8 +83,7 @@ class Executor {
     const std::string too_many = names.counter + " == " + to_text(l.declared), failed = "return " + n_.upper + "_E_TRIPS;";
     print_origins(out_, l.origins, "");
     if (l.declared >= 0) {
-      out_.line("{");
-      out_.indent();
+      out_.open();
       out_.line("int64_t " + names.counter + " = 0;  /* as many iterations as the declared shapes say */");
     }
     const std::string limit = l.trip_count ? "*" + operand(*l.trip_count) : to_text(l.trips);
@@ -103,8 +98,7 @@ class Executor {
     out_.line("}");
     if (l.declared < 0) return;
     out_.line("if (" + names.counter + " != " + to_text(l.declared) + ") " + failed);
-    out_.dedent();
-    out_.line("}");
+    out_.close();
   }
   void print(const ContinueStep& c) { out_.line(counters_.back().go + " = *" + operand(c.condition) + ";"); }
   void block(const std::vector<Step>& steps) {

@@ -3,16 +3,10 @@
 namespace tc {
 namespace {
 
-std::string brackets(const Dims& dims) {
-  std::string s;
-  for (const int64_t d : dims) s += "[" + to_text(d) + "]";
-  return s.empty() ? "scalar" : s;
-}
-
 // "[*count <= 20][3]" where the size depends on data.
 std::string io_shape(const IoTensor& t, const std::vector<std::string>& names) {
   if (t.is_count) return "a size, see above";
-  if (t.counted_axis < 0) return brackets(t.dims);
+  if (t.counted_axis < 0) return shape_words(t.dims);
   std::string s;
   for (size_t d = 0; d < t.dims.size(); d++) {
     if (int(d) == t.counted_axis) s += "[*" + names[size_t(t.count)] + " <= " + to_text(t.dims[d]) + "]";
@@ -99,14 +93,14 @@ std::string plan_header(const Program& p, const ProgramNames& n) {
        ", largest live set " + to_text(p.lower_bound_bytes) + "), scratch of kernels " + to_text(p.scratch_bytes) + " */\n";
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& t = p.slots[i];
-    s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(to_text(t.offset), 9) + " /* " + brackets(t.dims) + " " +
+    s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(to_text(t.offset), 9) + " /* " + shape_words(t.dims) + " " +
          std::string(info(t.dtype).name) + " */\n";
   }
   s += "#define " + n.upper + "_AT_" + pad("SCRATCH", width) + " " + to_text(p.scratch_offset) + "\n";
   s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + to_text(p.workspace_bytes - 64) + "\n\n/* weights: a header of 64 bytes, then */\n";
   for (size_t i = 0; i < p.weights.size(); i++) {
     const Weight& w = p.weights[i];
-    s += "#define " + n.upper + "_W_" + pad(n.weights[i], width + 1) + " " + pad(to_text(w.offset), 9) + " /* " + brackets(w.data->dims) + " " +
+    s += "#define " + n.upper + "_W_" + pad(n.weights[i], width + 1) + " " + pad(to_text(w.offset), 9) + " /* " + shape_words(w.data->dims) + " " +
          std::string(info(w.data->dtype).name) + (w.layout.empty() ? "" : "  " + w.layout) + " */\n";
   }
   return s + "\n#endif\n";

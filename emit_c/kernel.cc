@@ -20,12 +20,6 @@ std::string parameter(const Param& p, bool restricted) {
   return type + (restricted ? "TC_RESTRICT " : "") + p.buffer->name;
 }
 
-std::string brackets(const Dims& dims) {
-  std::string s;
-  for (const int64_t d : dims) s += "[" + to_text(d) + "]";
-  return s.empty() ? "scalar" : s;
-}
-
 // The status word has no accesses of its own: Index raises it.
 bool uses(const Stmt& s, const Buffer& b) {
   bool found = b->name == "status";
@@ -117,12 +111,10 @@ class KernelPrinter {
   static bool is_restricted(const Param& p) { return p.role != Param::Role::Status && p.role != Param::Role::Scratch; }
 
   void open() {
-    out_.line("{");
-    out_.indent();
+    out_.open();
   }
   void close() {
-    out_.dedent();
-    out_.line("}");
+    out_.close();
   }
 
   void arguments_type() {
@@ -212,12 +204,12 @@ void print_head_comment(SourceWriter& out, const Kernel& k, const std::string& t
   for (const Param& p : k.params) {
     if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
     name_width = std::max(name_width, p.buffer->name.size());
-    dims_width = std::max(dims_width, brackets(p.dims).size());
+    dims_width = std::max(dims_width, shape_words(p.dims).size());
   }
   for (const Param& p : k.params) {
     if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
     std::string s = "  " + p.buffer->name + std::string(name_width - p.buffer->name.size() + 2, ' ');
-    const std::string dims = brackets(p.dims);
+    const std::string dims = shape_words(p.dims);
     const std::string type = p.buffer->dtype == DType::F32 ? "" : std::string(info(p.buffer->dtype).name);
     const std::string words = type.empty() || p.layout.empty() ? type + p.layout : type + ", " + p.layout;
     s += words.empty() ? dims : dims + std::string(dims_width - dims.size() + 3, ' ') + words;

@@ -1,6 +1,6 @@
 #include "emit_c/source_writer.h"
 
-#include <vector>
+#include "support/text.h"
 
 namespace tc {
 namespace {
@@ -32,6 +32,13 @@ size_t break_at(std::string_view s, size_t from, size_t limit) {
 }
 
 }  // namespace
+
+std::string extents(const std::vector<int64_t>& dims) {
+  std::string s;
+  for (const int64_t d : dims) s += "[" + to_text(d) + "]";
+  return s;
+}
+std::string shape_words(const std::vector<int64_t>& dims) { return dims.empty() ? "scalar" : extents(dims); }
 
 void SourceWriter::line(std::string_view s) {
   const size_t margin = size_t(depth_) * 2;

@@ -1,8 +1,10 @@
 // A C source text under construction: indentation, braces and soft wrapping, nothing else.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tc {
 
@@ -17,6 +19,8 @@ class SourceWriter {
   void raw_block(std::string_view lines) { text_.append(lines); }
   void indent() { depth_++; }
   void dedent() { depth_--; }
+  void open() { line("{"), indent(); }
+  void close() { dedent(), line("}"); }
   int depth() const { return depth_; }
   const std::string& text() const { return text_; }
   std::string take() { return std::exchange(text_, {}); }
@@ -25,6 +29,11 @@ class SourceWriter {
   std::string text_;
   int depth_ = 0;
 };
+
+/// "[2][16]", as C declares an array; empty for a scalar.
+std::string extents(const std::vector<int64_t>& dims);
+/// The same in a comment, where a scalar has a word.
+std::string shape_words(const std::vector<int64_t>& dims);
 
 /// The first line of every emitted file.
 inline constexpr std::string_view kLicenseLine =

@@ -148,8 +148,7 @@ void StmtPrinter::print_block(const std::string& head, const Stmt& body) {
     out_.line(head + " {");
     out_.indent();
     print(body);
-    out_.dedent();
-    out_.line("}");
+    out_.close();
   }
   loop_depth_--;
 }

@@ -34,13 +34,6 @@ bool is_shuffle_to(const Stmt& s, const Buffer& b) {
   return k && k->name.starts_with("shuffle_") && k->buffers.at(0) == b;
 }
 
-// "[2][16]"
-std::string extents(const Buffer& b) {
-  std::string s;
-  for (const int64_t d : static_dims(b->shape)) s += "[" + to_text(d) + "]";
-  return s;
-}
-
 // unroll i: unroll j: b[i, j] = 0, over all of b
 bool sets_to_zero(Stmt s, const Buffer& b) {
   std::vector<const For*> loops;
@@ -77,7 +70,7 @@ void DeviceStmtPrinter::print_for(const For& k) {
 void DeviceStmtPrinter::print_alloc(const Alloc& k) {
   const Seq* q = as<Seq>(k.body);
   if (k.buffer->scope == Scope::Register && q && sets_to_zero(q->list[0], k.buffer)) {
-    out_.line(std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name + extents(k.buffer) + " = {};");
+    out_.line(std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name + extents(static_dims(k.buffer->shape)) + " = {};");
     for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
     return;
   }
@@ -91,14 +84,14 @@ void DeviceStmtPrinter::print_alloc(const Alloc& k) {
     out_.line("unsigned char *const " + k.buffer->name + " = tc_dynamic_shared();");
   else
     out_.line("__shared__ __align__(16) " + std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name +
-              extents(k.buffer) + ";");
+              extents(static_dims(k.buffer->shape)) + ";");
   print(k.body);
 }
 
 // "TC_SHARED_VIEW(tile, float[2][16], shared + 4096);"
 void DeviceStmtPrinter::declare(const Alias& k) {
   if (k.view->scope != Scope::Shared) return StmtPrinter::declare(k);
-  const std::string type = std::string(info(k.view->dtype).c_type) + extents(k.view);
+  const std::string type = std::string(info(k.view->dtype).c_type) + extents(static_dims(k.view->shape));
   out_.line("TC_SHARED_VIEW(" + k.view->name + ", " + type + ", " + expr_.pointer(k.base, k.offset) + ");");
 }
 

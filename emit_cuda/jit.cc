@@ -22,8 +22,7 @@ std::string jit_source(const Program& p, const ProgramNames& n, const std::vecto
   for (size_t i = 0; i < count + headers.size(); i++) out.line("extern \"C\" const char " + label(n, i) + "[];");
   out.blank();
   out.line("tc_jit_program " + n.lower + "_jit_program()");
-  out.line("{");
-  out.indent();
+  out.open();
   out.line("tc_jit_program p;");
   out.line("p.sources = {");
   for (size_t i = 0; i < count; i++) out.line("  {\"" + kernel_files[i] + "\", " + label(n, i) + "},");
@@ -37,8 +36,7 @@ std::string jit_source(const Program& p, const ProgramNames& n, const std::vecto
     for (const DeviceFunction& f : k.device) out.line("  \"" + n.lower + "_" + k.name + "_" + f.name + "\",");
   out.line("};");
   out.line("return p;");
-  out.dedent();
-  out.line("}");
+  out.close();
   return std::string(kLicenseLine) + "\n#include \"tc_jit.h\"\n\n" + out.text();
 }
 

@@ -39,10 +39,10 @@ class CudaKernelPrinter {
     const std::string blocks = f.blocks_per_sm > 0 ? ", " + to_text(f.blocks_per_sm) : "";
     out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + blocks + ")");
     out_.line(full_ + "_" + f.name + "(" + join(params, ", ") + ")");
-    open();
+    out_.open();
     DeviceStmtPrinter body(out_, text_.needs, wide_, f);
     body.print(f.body);
-    close();
+    out_.close();
     out_.blank();
   }
 
@@ -106,7 +106,7 @@ class CudaKernelPrinter {
       out_.line("for (int " + v + " = " + to_text(*begin) + "; " + end + " && e == cudaSuccess; " + v + "++) {");
       out_.indent();
       host_body(f->body, launches);
-      close();
+      out_.close();
     } else {
       const Launch* l = as<Launch>(s);
       check(l != nullptr, "the host's part holds launches and views of scratch memory");
@@ -121,7 +121,7 @@ class CudaKernelPrinter {
 
   void host_function() {
     out_.line(text_.prototype);
-    open();
+    out_.open();
     for (const Param& p : k_.params)
       if (!passed(p)) out_.line("(void)" + (p.role == Param::Role::Scratch ? "scratch" : p.buffer->name) + ";");
     size_t launches = 0;
@@ -129,7 +129,7 @@ class CudaKernelPrinter {
     if (launches == 0) out_.line("(void)stream;");
     const bool returned = launches == 1 && k_.device.size() == 1;
     if (!returned) out_.line(launches == 0 ? "return cudaSuccess;" : "return e;");
-    close();
+    out_.close();
   }
 
   void setup_function() {
@@ -140,11 +140,11 @@ class CudaKernelPrinter {
     if (calls.empty()) return;
     text_.setup_prototype = "cudaError_t " + full_ + "_setup(void)";
     out_.line(text_.setup_prototype);
-    open();
+    out_.open();
     for (size_t i = 0; i + 1 < calls.size(); i++)
       out_.line((i == 0 ? "cudaError_t e = " : "if (e == cudaSuccess) e = ") + calls[i] + ";");
     out_.line(calls.size() == 1 ? "return " + calls[0] + ";" : "return e != cudaSuccess ? e : " + calls.back() + ";");
-    close();
+    out_.close();
   }
 
   bool passed(const Param& p) const {
@@ -157,15 +157,6 @@ class CudaKernelPrinter {
       return !found;
     });
     return found;
-  }
-
-  void open() {
-    out_.line("{");
-    out_.indent();
-  }
-  void close() {
-    out_.dedent();
-    out_.line("}");
   }
 
   const Kernel& k_;
