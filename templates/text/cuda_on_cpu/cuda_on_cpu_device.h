@@ -95,6 +95,8 @@ void collect(const OpPtr &op, std::set<Op *> &seen, std::vector<OpPtr> &ops);
 void run_all(const std::vector<OpPtr> &ops);
 void wait_for(const OpPtr &op);
 void wait_for_all();
+// Takes the streams out of a capture. By value: the last of them may hold the only reference.
+void end_capture(std::shared_ptr<Capture> c);
 
 // What a call that puts work into s has to return instead, if it is not allowed to.
 cudaError_t may_issue(Stream *s);

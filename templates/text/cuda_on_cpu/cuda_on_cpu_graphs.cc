@@ -46,12 +46,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
   collect(s->last, joined, ops);
   for (const OpPtr &j : s->joined) collect(j, joined, ops);
   const bool unjoined = joined.size() != c->graph.ops.size();
-  for (Stream *member : c->streams) {
-    member->capture = nullptr;
-    member->last = nullptr;
-    member->joined.clear();
-  }
-  device().captures.erase(std::find(device().captures.begin(), device().captures.end(), c));
+  end_capture(c);
   if (c->broken) return result(cudaErrorStreamCaptureInvalidated);
   if (unjoined) return result(cudaErrorStreamCaptureUnjoined);
   *graph = new Graph(c->graph);

@@ -43,6 +43,13 @@ void break_capture(Stream *s)
   if (s->capture) s->capture->broken = true;
 }
 
+// Whoever waits for an event of a capture breaks that.
+bool refuse_captured(cudaEvent_t event)
+{
+  if (event->capture) event->capture->broken = true;
+  return event->capture != nullptr;
+}
+
 double milliseconds()
 {
   timespec t;
@@ -87,6 +94,15 @@ void wait_for_all()
 {
   run_all(device().pending);
   forget_done();
+}
+void end_capture(std::shared_ptr<Capture> c)
+{
+  for (Stream *member : c->streams) {
+    member->capture = nullptr;
+    member->last = nullptr;
+    member->joined.clear();
+  }
+  device().captures.erase(std::find(device().captures.begin(), device().captures.end(), c));
 }
 Stream *resolve(Stream *s) { return s == nullptr || s == cudaStreamLegacy ? &device().legacy : s; }
 bool known(Stream *s) { return s == &device().legacy || device().streams.count(s) != 0; }
@@ -161,15 +177,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
   const Lock lock(device().lock);
   if (device().streams.count(s) == 0) return result(cudaErrorInvalidResourceHandle);
-  if (s->capture) {  // ends the capture
-    const std::shared_ptr<Capture> c = s->capture;
-    for (Stream *member : c->streams) {
-      member->capture = nullptr;
-      member->last = nullptr;
-      member->joined.clear();
-    }
-    device().captures.erase(std::find(device().captures.begin(), device().captures.end(), c));
-  }
+  if (s->capture) end_capture(s->capture);
   wait_for(s->last);
   device().streams.erase(s);
   delete s;
@@ -274,20 +282,14 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
   const Lock lock(device().lock);
-  if (event->capture) {
-    event->capture->broken = true;
-    return result(cudaErrorCapturedEvent);
-  }
+  if (refuse_captured(event)) return result(cudaErrorCapturedEvent);
   wait_for(event->op);
   return result(cudaSuccess);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
   const Lock lock(device().lock);
-  if (event->capture) {
-    event->capture->broken = true;
-    return result(cudaErrorCapturedEvent);
-  }
+  if (refuse_captured(event)) return result(cudaErrorCapturedEvent);
   return result(query(event->op) ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
