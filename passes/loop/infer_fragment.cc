@@ -1,14 +1,15 @@
 // infer_fragment: tiles of tensor cores are spread over the lanes of a warp (CUDA).
 //
-//   alloc acc: f32[4, 16, 8], a: f16[16, 16], b: f16[4, 16, 8]      alloc acc: f32[4, 4], a: u32[4], b: u32[4, 2]
-//   fill_fragment(acc[j], 0)                                        unroll e in 0 .. 4: acc[j, e] = 0
-//   load_fragment(a, p[row, k])                                     ldmatrix_x4(a, p[row + lane % 16, k + lane / 16 *
-//   8]) load_fragment_trans(b[j], q[column, k])                         ldmatrix_x2(b[j], q[column + lane % 8, k + lane
-//   / 8 % 2 * 8]) mma_f16_k16(acc[j], a, b[j])                              ->    mma_f16_k16(acc[j], a, b[j]) fragment
-//   r in 0 .. 16:                                          unroll h in 0 .. 2:
+//   alloc acc: f32[4, 16, 8]                       alloc acc: f32[4, 4]
+//   alloc a: f16[16, 16], b: f16[4, 16, 8]         alloc a: u32[4], b: u32[4, 2]
+//   fill_fragment(acc[j], 0)                       unroll e in 0 .. 4: acc[j, e] = 0
+//   load_fragment(a, p[row, k])                    ldmatrix_x4(a, p[row + lane % 16, k + lane / 16 * 8])
+//   load_fragment_trans(b[j], q[column, k])  ->    ldmatrix_x2(b[j], q[column + lane % 8, k + lane / 8 % 2 * 8])
+//   mma_f16_k16(acc[j], a, b[j])                   mma_f16_k16(acc[j], a, b[j])
+//   fragment r in 0 .. 16:                         unroll h in 0 .. 2:
 //     fragment c in 0 .. 4:
-//       vector e in 0 .. 2:                                           vector e in 0 .. 2:
-//         y[r, 2 c + e] = acc[j, r, 2 c + e]                            y[8 h + lane_m, 2 lane_n + e] = acc[j, 2 h + e]
+//       vector e in 0 .. 2:                            vector e in 0 .. 2:
+//         y[r, 2 c + e] = acc[j, r, 2 c + e]             y[8 h + lane_m, 2 lane_n + e] = acc[j, 2 h + e]
 //
 // Which lane has an element, and in which of its registers, is given by the instruction: with E elements to a register
 // of 32 bits,
@@ -54,12 +55,12 @@ class Spreading {
   Stmt run() {
     if (spread_.empty()) return {};
     const auto n = as_const_int(threads_.extent);
-    check(n && *n % kLanes == 0, "warps are whole where they multiply tiles");
+    check(n && *n % kWarp == 0, "warps are whole where they multiply tiles");
     Stmt body = rewrite(threads_.body, {}, [&](const Stmt& s) { return lowered(s); });
     const Expr lane(lane_);
     body = with(lane_n_, floor_mod(lane, 4), body);
     body = with(lane_m_, floor_div(lane, 4), body);
-    body = with(lane_, floor_mod(Expr(threads_.var), kLanes), body);
+    body = with(lane_, floor_mod(Expr(threads_.var), kWarp), body);
     return loop(threads_.var, threads_.extent, body, threads_.kind, threads_.begin);
   }
 

@@ -2,8 +2,7 @@
 // Gimelshein, arXiv 1805.02867): the matrix of scores never exists.
 //
 //   q_tile = the block's rows of q                       in shared memory
-//   for tiles of keys:                                   v_tile arrives during the scores, the next k_tile during the
-//   sums
+//   for tiles of keys:                                   v_tile arrives during the scores, the next k_tile during sums
 //     s[i][j] = f(q_tile[row i] . k_tile[key j])
 //     top = max(row_max[i], s[i][..])                    over the threads of the row, by shuffles
 //     rescale = exp(row_max[i] - top)                    of what was summed under the old maximum
