@@ -11,8 +11,6 @@
 namespace tc::interp {
 namespace {
 
-constexpr int kWarp = 32;
-
 // Where lane l has the first word of an operand in registers; the next is `step` further.
 struct Words {
   uint32_t* first = nullptr;

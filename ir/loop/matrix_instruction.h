@@ -5,11 +5,12 @@
 //   round_fragment_tf32(t)                 to the precision of mma_tf32_k8, which would cut off the rest
 // All lanes of a warp make them together.
 #pragma once
+#include "ir/loop/cuda_limits.h"
 #include "ir/loop/ir.h"
 
 namespace tc {
 
-inline constexpr int64_t kTileRows = 16, kTileColumns = 8, kLanes = 32;
+inline constexpr int64_t kTileRows = 16, kTileColumns = 8;
 
 struct MatrixInstruction {
   std::string_view name;

@@ -1,5 +1,7 @@
 #include "ir/loop/op_rules.h"
 
+#include "ir/loop/build.h"
+
 namespace tc {
 
 Op opposite(Op op) {
@@ -49,6 +51,28 @@ bool may_leave_type(Op op) {
       return true;
     default:
       return false;
+  }
+}
+
+Expr identity_of(Op op, DType t) {
+  switch (op) {
+    case Op::Add:
+    case Op::Or:
+    case Op::BitOr:
+    case Op::BitXor:
+      return zero(t);
+    case Op::Mul:
+      return make_const(t, 1);
+    case Op::Max:
+      return lowest(t);
+    case Op::Min:
+      return highest(t);
+    case Op::And:
+      return make_int(t, t == DType::Bool ? 1 : -1);
+    case Op::BitAnd:
+      return make_int(t, -1);
+    default:
+      return {};
   }
 }
 

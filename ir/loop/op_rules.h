@@ -1,6 +1,6 @@
 // Facts of scalar operations that several parts of the compiler rely on.
 #pragma once
-#include "ir/loop/op.h"
+#include "ir/loop/ir.h"
 
 namespace tc {
 
@@ -10,5 +10,7 @@ Op opposite(Op op);
 Op mirrored(Op op);
 /// May the exact result on integers of a type lie outside of the type? Who computes in a wider one then wraps it.
 bool may_leave_type(Op op);
+/// What joins with a value to that value (0.0 for float sums, though it turns -0.0 into 0.0); null: nothing is known.
+Expr identity_of(Op op, DType t);
 
 }  // namespace tc

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/graph/origin.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 
@@ -33,23 +34,10 @@ void for_each_read(const Stage& s, const std::function<void(const Buffer&)>& f) 
       });
 }
 
-Expr identity_of(Op op, DType t) {
-  switch (op) {
-    case Op::Add:
-      return zero(t);
-    case Op::Mul:
-      return make_const(t, 1);
-    case Op::Max:
-      return lowest(t);
-    case Op::Min:
-      return highest(t);
-    case Op::And:
-      return make_int(DType::Bool, 1);
-    case Op::Or:
-      return make_int(DType::Bool, 0);
-    default:
-      fail_check("a reduction with an operation that has no identity", std::source_location::current());
-  }
+Expr start_of(Op op, DType t) {
+  const Expr e = identity_of(op, t);
+  check(bool(e), "a reduction with an operation that has no identity");
+  return e;
 }
 
 Exprs as_exprs(const std::vector<Axis>& axes) {
@@ -230,7 +218,7 @@ void OpBuilder::define_reduce(const Tensor& declared, Op op, Dims raxes, const R
   s.values = {f(as_exprs(s.axes), as_exprs(s.raxes))};
   check(s.values[0]->dtype == declared.dtype(), "stage " + s.name + ": the value has another type than its buffer");
   s.combiner.op = op;
-  s.init = {init ? init : identity_of(op, declared.dtype())};
+  s.init = {init ? init : start_of(op, declared.dtype())};
   s.outputs = {declared.buffer()};
   add(std::move(s));
 }
@@ -247,7 +235,7 @@ Tensor OpBuilder::reduce(std::string name, Op op, DType t, Dims shape, Dims raxe
   s.values = {f(as_exprs(s.axes), as_exprs(s.raxes))};
   check(s.values[0]->dtype == t, "stage " + s.name + ": the value has another type than its buffer");
   s.combiner.op = op;
-  s.init = {init ? init : identity_of(op, t)};
+  s.init = {init ? init : start_of(op, t)};
   s.outputs = {y.buffer()};
   add(std::move(s));
   return y;

@@ -12,6 +12,7 @@
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "passes/loop/expr_numbers.h"
+#include "passes/schedule/nest.h"
 
 namespace tc {
 namespace {
@@ -157,8 +158,6 @@ class Hoister {
   std::vector<std::pair<Var, Expr>> lets_;
 };
 
-bool runs_on_gpu(ForKind k) { return k >= ForKind::BlockX; }
-
 Stmt hoist(const Stmt& s) {
   std::set<const VarDef*> unrolled;
   walk(s, [&](const Stmt& x) {
@@ -168,7 +167,7 @@ Stmt hoist(const Stmt& s) {
   return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     auto* f = as<For>(x);
     // The turns of a parallel loop run in other functions; their code keeps what it needs.
-    if (!f || runs_on_gpu(f->kind) || f->kind == ForKind::Parallel) return {};
+    if (!f || is_gpu(f->kind) || f->kind == ForKind::Parallel) return {};
     auto trips = range_of(f->extent, {});
     Hoister h(*f, trips && trips->min >= 1, unrolled);
     Stmt body = h.turn(f->body);

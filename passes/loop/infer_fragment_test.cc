@@ -56,7 +56,7 @@ Product product(const MatrixInstruction& m, bool turned) {
   Stmt out = loop(e, 2, store(p.y, {r, column}, load(acc, {r, column})), ForKind::Unroll);
   copies.push_back(loop(r, rows, loop(c, n / 2, out, ForKind::Fragment), ForKind::Fragment));
   Stmt s = alloc(acc, alloc(left, alloc(right, seq(copies))));
-  s = alloc(tiles[0], alloc(tiles[1], loop(thread, kLanes, s, ForKind::ThreadX)));
+  s = alloc(tiles[0], alloc(tiles[1], loop(thread, kWarp, s, ForKind::ThreadX)));
   p.body = loop(make_var("block"), 1, s, ForKind::BlockX);
   return p;
 }

@@ -12,17 +12,15 @@
 #include "passes/loop/infer_fragment.h"
 #include "passes/loop/kernel_interface.h"
 #include "passes/loop/launch_hints.h"
+#include "passes/loop/launches.h"
 #include "passes/loop/lower_index_math.h"
 #include "passes/loop/lower_lanes.h"
-#include "passes/loop/lower_thread_allreduce.h"
-#include "passes/loop/lower_warp_memory.h"
 #include "passes/loop/merge_shared_memory.h"
 #include "passes/loop/name_values.h"
 #include "passes/loop/narrow_types.h"
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/place_scratch.h"
 #include "passes/loop/split_host_device.h"
-#include "passes/loop/thread_sync.h"
 #include "passes/loop/vectorize_loops.h"
 
 namespace tc {
@@ -45,32 +43,6 @@ Stmt countable_chunks(const Stmt& body) {
     const std::optional<int64_t> chunks = as_const_int(f->extent);
     return chunks && *chunks > INT32_MAX ? loop(f->var, f->extent, f->body, ForKind::Serial, f->begin) : Stmt();
   });
-}
-
-bool has_barriers(const Stmt& s) {
-  bool found = false;
-  walk(s, [&](const Stmt& x) {
-    found = found || as<Barrier>(x);
-    return !found;
-  });
-  return found;
-}
-
-// Launch by launch. Where a template has placed barriers it has placed all of them, by what it knows of its tiles and
-// no analysis sees; its tests run it under the interpreter's race checker.
-Stmt synchronise(const Stmt& s) {
-  if (const Seq* k = as<Seq>(s)) {
-    Stmts list;
-    for (const Stmt& x : k->list) list.push_back(synchronise(x));
-    return seq(std::move(list));
-  }
-  if (const Alloc* k = as<Alloc>(s); k && k->buffer->scope != Scope::Shared)
-    return alloc(k->buffer, synchronise(k->body));
-  if (const Comment* k = as<Comment>(s)) return comment(k->text, synchronise(k->body));
-  if (const For* k = as<For>(s); k && k->kind == ForKind::Serial)
-    return loop(k->var, k->extent, synchronise(k->body), k->kind, k->begin);
-  const Stmt lowered = s ? lower_warp_memory(lower_thread_allreduce(s)) : s;
-  return s && !has_barriers(s) ? thread_sync(lowered) : lowered;
 }
 
 // The host's loops around a launch, as if they were loops of blocks: the passes know the numbers, and cut nothing

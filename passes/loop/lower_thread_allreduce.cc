@@ -12,14 +12,13 @@
 #include "passes/loop/lower_thread_allreduce.h"
 
 #include "ir/loop/build.h"
+#include "ir/loop/cuda_limits.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
 namespace tc {
 namespace {
-
-constexpr int64_t kWarp = 32;
 
 // Those of the code of a block's threads.
 class Lowering {

@@ -23,16 +23,16 @@
 #include <utility>
 
 #include "ir/loop/build.h"
+#include "ir/loop/cuda_limits.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/schedule/nest.h"
 #include "support/text.h"
 
 namespace tc {
 namespace {
-
-constexpr int64_t kWarp = 32;
 
 class Lowering {
  public:
@@ -64,8 +64,7 @@ class Lowering {
     if (const For* k = as<For>(s)) {
       Exchange x;
       const Expr begin = own(k->begin, x), extent = own(k->extent, x);
-      const auto first = range_of(inlined(k->begin), ranges_), count = range_of(inlined(k->extent), ranges_);
-      if (first && count) ranges_[k->var.get()] = {first->min, first->max + std::max<int64_t>(1, count->max) - 1};
+      ranges_[k->var.get()] = loop_range(For{k->var, inlined(k->begin), inlined(k->extent), k->kind, {}}, ranges_);
       const bool together = differs(k->begin) || differs(k->extent) ? false : together_;
       return x.before(loop(k->var, extent, inside(together, k->body), k->kind, begin));
     }
@@ -193,12 +192,7 @@ class Lowering {
   // What is computed from memory stays a name.
   void bind(const Let& l) {
     const Expr value = inlined(l.value);
-    bool loads = false;
-    walk(value, [&](const Expr& x) {
-      loads |= as<Load>(x) != nullptr;
-      return !loads;
-    });
-    if (!loads && l.var->dtype == DType::I64)
+    if (reads_nothing(value) && l.var->dtype == DType::I64)
       lets_[l.var.get()] = value;
     else if (differs(value))
       differing_.insert(l.var.get());

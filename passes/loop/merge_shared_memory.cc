@@ -28,6 +28,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
+#include "passes/schedule/nest.h"
 #include "support/error.h"
 
 namespace tc {
@@ -92,7 +93,7 @@ class Merger {
 
   // The body of a statement that only surrounds; null for a statement of the line.
   Stmt around(const Stmt& s) {
-    if (const For* k = as<For>(s); k && k->kind >= ForKind::BlockX) return k->body;
+    if (const For* k = as<For>(s); k && is_gpu(k->kind)) return k->body;
     if (const Comment* k = as<Comment>(s)) return k->body;
     if (const Alloc* k = as<Alloc>(s)) {
       if (k->buffer->scope == Scope::Shared) {

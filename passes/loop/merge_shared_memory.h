@@ -1,10 +1,8 @@
 #pragma once
+#include "ir/loop/cuda_limits.h"
 #include "ir/loop/ir.h"
 
 namespace tc {
-
-/// What every block has without asking for it: arrays of more bytes in all are dynamic shared memory.
-inline constexpr int64_t kStaticSharedBytes = 48 << 10;
 
 struct MergedShared {
   Stmt body;

@@ -16,18 +16,17 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/schedule/nest.h"
 #include "support/text.h"
 
 namespace tc {
 namespace {
 
-bool on_device(ForKind k) { return k >= ForKind::BlockX; }
-
 bool has_device_loops(const Stmt& s) {
   bool found = false;
   walk(s, [&](const Stmt& x) {
     const For* f = as<For>(x);
-    found = found || (f && on_device(f->kind));
+    found = found || (f && is_gpu(f->kind));
     return !found;
   });
   return found;
@@ -38,7 +37,7 @@ bool is_nest(const Stmt& s) {
   if (const Alloc* a = as<Alloc>(s)) return is_nest(a->body);
   if (const Comment* c = as<Comment>(s)) return is_nest(c->body);
   const For* f = as<For>(s);
-  return f && on_device(f->kind);
+  return f && is_gpu(f->kind);
 }
 
 // The buffers that are free in a statement.
@@ -124,8 +123,8 @@ class Splitter {
     bool legal = true;
     walk(s, [&](const Stmt& x) {
       const For* f = as<For>(x);
-      if (!f || !on_device(f->kind)) return true;
-      const bool thread = f->kind >= ForKind::ThreadX;
+      if (!f || !is_gpu(f->kind)) return true;
+      const bool thread = is_thread(f->kind);
       Exprs& sizes = thread ? l.block : l.grid;
       const auto n = as_const_int(f->extent);
       Expr& size = sizes[size_t(f->kind) - size_t(thread ? ForKind::ThreadX : ForKind::BlockX)];

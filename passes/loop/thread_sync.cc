@@ -18,16 +18,17 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
+#include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/launches.h"
 #include "passes/loop/thread_independence.h"
+#include "passes/schedule/nest.h"
 #include "support/text.h"
 
 namespace tc {
 namespace {
 
 using BufferSet = std::set<const BufferDef*>;  // looked up only
-
-bool is_thread(ForKind k) { return k >= ForKind::ThreadX; }
 
 // What is both stored and read.
 BufferSet changing_in(const Stmt& s) {
@@ -68,7 +69,7 @@ class Synchronizer {
 
   // Block loops, shared memory and thread loops; then the code of a thread.
   Stmt nest(const Stmt& s) {
-    if (const For* f = as<For>(s); f && f->kind >= ForKind::BlockX) {
+    if (const For* f = as<For>(s); f && is_gpu(f->kind)) {
       const auto n = as_const_int(f->extent);
       if (n) nest_.ranges[f->var.get()] = {0, *n - 1};
       if (is_thread(f->kind) && n != 1) {
@@ -129,8 +130,7 @@ class Synchronizer {
   }
 
   Stmt serial(const For& f) {
-    const auto begin = range_of(f.begin, nest_.ranges), extent = range_of(f.extent, nest_.ranges);
-    if (begin && extent) nest_.ranges[f.var.get()] = {begin->min, begin->max + std::max<int64_t>(1, extent->max) - 1};
+    nest_.ranges[f.var.get()] = loop_range(f, nest_.ranges);
     Stmt body = turn(f.body, f.var);
     if (!is_const(f.extent, 1)) body = turn(body, f.var);
     return loop(f.var, f.extent, body, f.kind, f.begin);
@@ -198,9 +198,8 @@ class Synchronizer {
     } else if (const For* k = as<For>(s)) {
       read(k->begin);
       read(k->extent);
-      const auto begin = range_of(inlined(k->begin), nest_.ranges), extent = range_of(inlined(k->extent), nest_.ranges);
-      if (begin && extent)
-        nest_.ranges[k->var.get()] = {begin->min, begin->max + std::max<int64_t>(1, extent->max) - 1};
+      const For plain{k->var, inlined(k->begin), inlined(k->extent), k->kind, {}};
+      nest_.ranges[k->var.get()] = loop_range(plain, nest_.ranges);
       nest_.varying.insert(k->var.get());
       collect(k->body, known, list);
     } else if (const While* k = as<While>(s)) {
@@ -328,12 +327,7 @@ class Synchronizer {
   // What is computed from memory stays a name.
   void bind(const Let& l) {
     const Expr value = inlined(l.value);
-    bool loads = false;
-    walk(value, [&](const Expr& x) {
-      loads |= as<Load>(x) != nullptr;
-      return !loads;
-    });
-    if (!loads && l.var->dtype == DType::I64)
+    if (reads_nothing(value) && l.var->dtype == DType::I64)
       lets_[l.var.get()] = value;
     else if (!is_uniform(value))
       nest_.varying.insert(l.var.get());
@@ -355,22 +349,10 @@ class Synchronizer {
 }  // namespace
 
 Stmt thread_sync(const Stmt& s) {
-  if (!s) return s;
-  if (const Seq* k = as<Seq>(s)) {
-    Stmts list;
-    for (const Stmt& x : k->list) list.push_back(thread_sync(x));
-    return seq(std::move(list));
-  }
-  if (const Alloc* k = as<Alloc>(s); k && k->buffer->scope != Scope::Shared)
-    return alloc(k->buffer, thread_sync(k->body));
-  if (const Comment* k = as<Comment>(s)) return comment(k->text, thread_sync(k->body));
-  const For* f = as<For>(s);
-  if (f && f->kind == ForKind::Serial) {  // of launches
-    const Stmt body = thread_sync(f->body);
-    return body.same_as(f->body) ? s : loop(f->var, f->extent, body, f->kind, f->begin);
-  }
-  if (!as<Alloc>(s) && !(f && f->kind >= ForKind::BlockX)) return s;
-  return Synchronizer(s).nest(s);
+  return each_launch(s, [](const Stmt& launch) {
+    const For* f = as<For>(launch);
+    return as<Alloc>(launch) || (f && is_gpu(f->kind)) ? Synchronizer(launch).nest(launch) : launch;
+  });
 }
 
 }  // namespace tc

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/region.h"
 #include "passes/schedule/step.h"

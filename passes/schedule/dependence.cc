@@ -142,28 +142,6 @@ std::vector<Conflict> conflicts(const Stmt& root, const Var& v, const Ranges& ou
   return found;
 }
 
-Expr identity_of(Op op, DType t) {
-  switch (op) {
-    case Op::Add:
-    case Op::Or:
-    case Op::BitOr:
-    case Op::BitXor:
-      return zero(t);
-    case Op::Mul:
-      return make_const(t, 1);
-    case Op::Max:
-      return lowest(t);
-    case Op::Min:
-      return highest(t);
-    case Op::And:
-      return make_int(t, t == DType::Bool ? 1 : -1);
-    case Op::BitAnd:
-      return make_int(t, -1);
-    default:
-      return {};
-  }
-}
-
 bool may_reorder(const Conflict& c, bool strict_fp) {
   if (!c.reduce || !c.buffer) return false;
   switch (*c.reduce) {

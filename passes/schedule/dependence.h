@@ -43,7 +43,5 @@ std::vector<Conflict> conflicts(const Stmt& root, const Var& v, const Ranges& ou
 /// Whether the order in which such stores join may change: always for integers, minimum and maximum and for logic,
 /// under `strict_fp` not for sums and products of floats.
 bool may_reorder(const Conflict& c, bool strict_fp);
-/// What joins with a value to that value (0.0 for float sums, though it turns -0.0 into 0.0); null: nothing is known.
-Expr identity_of(Op op, DType t);
 
 }  // namespace tc

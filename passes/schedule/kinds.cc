@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/cuda_limits.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/step.h"
 #include "support/text.h"
@@ -9,9 +10,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kMaxUnroll = 1024;        // iterations of one loop
-constexpr int64_t kMaxBlockThreads = 1024;  // CUDA
-constexpr int64_t kMaxGridX = (int64_t(1) << 31) - 1, kMaxGridYz = 65535, kMaxThreadsZ = 64;
+constexpr int64_t kMaxUnroll = 1024;  // iterations of one loop
 
 std::string quoted(const For& f) { return "loop " + f.var->name; }
 

@@ -3,6 +3,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/region.h"
 #include "passes/schedule/step.h"

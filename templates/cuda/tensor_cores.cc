@@ -1,6 +1,6 @@
-// Sums of products on tensor cores: as contraction.cc, but a warp has a part of the tile and multiplies pieces of 16 x
-// 8 results, 32 bytes of the sum at a time: 8 elements of tf32, 16 of f16 and bf16, 32 of integers of 8 bits. Sums are single
-// precision, or of 32 bits.
+// Sums of products on tensor cores: as contraction.cc, but a warp has a part of the tile and multiplies pieces of 16 x 8
+// results, 32 bytes of the sum at a time: 8 elements of tf32, 16 of f16 and bf16, 32 of integers of 8 bits. Sums are
+// single precision, or of 32 bits.
 //
 //   for each 32 bytes of the step:
 //     a[i] = 16 rows of p_tile, b[j] = 8 columns of q_tile
@@ -46,7 +46,7 @@ class TensorCoreGemm final : public BlockGemm {
 
   Stmt with_places(Stmt code) const override {
     const int64_t warps_down = t_.rows / t_.tm;
-    const Expr warp = floor_div(Expr(thread_), kLanes);
+    const Expr warp = floor_div(Expr(thread_), kWarp);
     return let(warp_m_, floor_mod(warp, warps_down) * Expr(t_.tm), let(warp_n_, floor_div(warp, warps_down) * Expr(t_.tn), code));
   }
 
@@ -89,7 +89,7 @@ class TensorCoreGemm final : public BlockGemm {
 
   Stmt over_sums(const SumBody& body) const override {
     const Var i = make_var("i"), j = make_var("j"), r = make_var("r"), pair = make_var("pair"), e = make_var("e");
-    const Expr warp = floor_div(Expr(thread_), kLanes), column = Expr(pair) * Expr(2) + Expr(e);
+    const Expr warp = floor_div(Expr(thread_), kWarp), column = Expr(pair) * Expr(2) + Expr(e);
     const Expr piece = (warp * Expr(down_) + Expr(i)) * Expr(across_) + Expr(j);
     const Expr place = piece * Expr(kPieceElements) + Expr(r) * Expr(kTileColumns) + column;
     Stmt s = loop(e, 2, body({i, j, r, column}, {place}), ForKind::Unroll);

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "ir/loop/visit.h"
-#include "passes/loop/lower_thread_allreduce.h"
-#include "passes/loop/thread_sync.h"
+#include "passes/loop/launches.h"
 #include "templates/cpu/test_functions.h"
 #include "templates/cuda/test_schedule.h"
 
@@ -61,15 +60,6 @@ inline TestFunction of_halves(TestFunction f, DType t = DType::F16) {
   return f;
 }
 
-inline bool has_barriers(const Stmt& s) {
-  bool found = false;
-  walk(s, [&](const Stmt& x) {
-    found = found || as<Barrier>(x);
-    return !found;
-  });
-  return found;
-}
-
 /// On machines with few and with many multiprocessors; as the template writes it, and with block-wide reductions and
 /// barriers lowered. Returns the schedule's words for the machine with many.
 inline std::string expect_equal(const TestFunction& f, const std::string& family) {
@@ -85,11 +75,7 @@ inline std::string expect_equal(const TestFunction& f, const std::string& family
     }
     words = s.words;
     for (const bool lowered : {false, true}) {
-      if (lowered) {
-        const bool placed = has_barriers(s.body);  // then all of them are
-        s.body = lower_thread_allreduce(s.body);
-        if (!placed) s.body = thread_sync(s.body);
-      }
+      if (lowered) s.body = synchronise(s.body);
       ScheduleMemory memory(s, f.fn, in);
       expect_close(memory.run()[0], expected, 0, s.words + "\n" + to_text(f.fn) + to_text(s.body));
     }

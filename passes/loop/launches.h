@@ -1,0 +1,17 @@
+// The launches of a CUDA schedule, one by one.
+#pragma once
+#include <functional>
+
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+/// `f` of every launch, and of what runs in a single thread. The host's part around them (scratch memory, comments, serial
+/// loops) stays.
+Stmt each_launch(const Stmt& s, const std::function<Stmt(const Stmt& launch)>& f);
+
+/// Exchanges between the threads of each launch: reductions over a block and a warp's memory are lowered, barriers are
+/// placed (thread_sync). Where a template has placed barriers it has placed all of them.
+Stmt synchronise(const Stmt& s);
+
+}  // namespace tc
