@@ -317,6 +317,13 @@ std::vector<const Load*> loads_of(const Expr& e, const Buffer& except) {
   return list;
 }
 
+Expr with_reduced(const Expr& e, const Buffer& reduced, const Expr& value) {
+  return rewrite(e, [&](const Expr& x) -> Expr {
+    const Load* l = as<Load>(x);
+    return l && l->buffer == reduced ? value : Expr();
+  });
+}
+
 bool uses_as_value(const Expr& e, const Var& v) {
   bool used = false;
   std::map<const ExprNode*, bool> seen;
@@ -338,6 +345,12 @@ std::optional<Offset> offset_of(const Expr& index, const std::vector<Var>& vars)
   for (size_t i = 0; i < vars.size(); i++)
     if (a->coefficients[i] != 0) o.coefficient[vars[i].get()] = a->coefficients[i];
   return o;
+}
+
+bool begins_on(const Offset& o, const Var& inner, int64_t n) {
+  return o.of(inner) == 1 && o.constant % n == 0 &&
+         std::all_of(o.coefficient.begin(), o.coefficient.end(),
+                     [&](const auto& c) { return c.first == inner.get() || c.second % n == 0; });
 }
 
 Expr offset_expr(const Offset& o, const std::vector<std::pair<Var, Expr>>& at) {

@@ -16,7 +16,7 @@ namespace tc {
 /// constant + sum(coefficient * axis): an offset into a flat buffer.
 struct Offset {
   int64_t constant = 0;
-  std::map<const VarDef*, int64_t> coefficient;  // looked up only, never iterated; absent: 0
+  std::map<const VarDef*, int64_t> coefficient;  // no order comes from it; absent: 0
   int64_t of(const Var& v) const;
 };
 
@@ -51,8 +51,13 @@ std::optional<Canonical> canonicalize(const TensorFn& fn);
 std::optional<Offset> offset_of(const Expr& index, const std::vector<Var>& vars);
 /// All loads of `e` but those of `except`, each once.
 std::vector<const Load*> loads_of(const Expr& e, const Buffer& except = nullptr);
+/// `e` with `value` for the loads of the scalar `reduced`.
+Expr with_reduced(const Expr& e, const Buffer& reduced, const Expr& value);
 /// True if `v` occurs in `e` outside of load indices.
 bool uses_as_value(const Expr& e, const Var& v);
+
+/// Whether n neighbours along `inner` lie side by side and begin on n elements wherever the other axes are.
+bool begins_on(const Offset& o, const Var& inner, int64_t n);
 
 /// sum(coefficient * at[var]) + constant: larger strides first.
 Expr offset_expr(const Offset& o, const std::vector<std::pair<Var, Expr>>& at);

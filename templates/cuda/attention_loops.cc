@@ -12,13 +12,6 @@ namespace {
 // What exponentials subtract. In a row that has met no key but forbidden ones, -inf - -inf would be no number.
 Expr shift_of(const Expr& top) { return select(eq(top, lowest(DType::F32)), zero(DType::F32), top); }
 
-Expr with_sum(const Expr& e, const Buffer& acc, const Expr& sum) {
-  return rewrite(e, [&](const Expr& x) -> Expr {
-    const Load* l = as<Load>(x);
-    return l && l->buffer == acc ? sum : Expr();
-  });
-}
-
 // TileCopy counts stages; these tiles have one: b[0][row][column] becomes b[row][column].
 Stmt without_stages(const Stmt& s, const Buffer& b) {
   const Buffer flat = make_buffer(b->name, b->dtype, {b->shape[1], b->shape[2]}, b->scope);
@@ -152,14 +145,13 @@ Stmt AttentionLoops::finish_score(const Exprs& element, const Expr& key_in_tile,
   const FlatPoint key({m_.keys}, key_tile(step) * Expr(p_.keys) + key_in_tile, "key");
   const VarMap at = joined({&z_.at, &row.at, &key.at});
   const Expr sum = load(s_, element);
-  Expr value = with_sum(substitute(m_.score, at), m_.score_acc, sum), valid;
+  Expr value = with_reduced(substitute(m_.score, at), m_.score_acc, sum), valid;
   const int64_t keys = m_.keys.extent.value;
   if (p_.splits * p_.steps * p_.keys != keys) valid = key.flat < Expr(keys);
   const bool by_row =
       std::any_of(m_.rows.begin(), m_.rows.end(), [&](const Axis& a) { return uses_var(m_.score, a.var); });
   if (by_row && points(m_.rows) % p_.rows != 0) {
-    const Expr inside = row.flat < Expr(points(m_.rows));
-    valid = valid ? inside && valid : inside;
+    valid = both(row.flat < Expr(points(m_.rows)), valid);
   }
   if (valid) value = select(valid, value, lowest(DType::F32));
   return value.same_as(sum) ? Stmt() : key.wrap(store(s_, element, value));
@@ -227,7 +219,7 @@ Stmt AttentionLoops::store_result(const Expr& i, const FlatPoint& row, const Exp
     VarMap at = joined({&z_.at, &row.at, &n.at});
     at[m_.values.back().var.get()] = at[m_.values.back().var.get()] + e;
     const Expr sum = load(acc_, acc) * scale;
-    return store(m_.c.out, {substitute(m_.out_index, at)}, with_sum(substitute(m_.result, at), m_.result_acc, sum));
+    return store(m_.c.out, {substitute(m_.out_index, at)}, with_reduced(substitute(m_.result, at), m_.result_acc, sum));
   });
 }
 
@@ -258,7 +250,7 @@ Stmt AttentionLoops::join_parts() const {
                        seq({store(total, {}, load(partial_sum_, {at}) * Expr(rescale), Op::Add),
                             store(sum, {}, element * Expr(rescale), Op::Add)}));
   const Stmt result =
-      store(m_.c.out, {m_.out_index}, with_sum(m_.result, m_.result_acc, load(sum, {}) * inverse(load(total, {}))));
+      store(m_.c.out, {m_.out_index}, with_reduced(m_.result, m_.result_acc, load(sum, {}) * inverse(load(total, {}))));
   const Stmt joined = let(shift, shift_of(load(top, {})), seq({loop(part, p_.splits, add, ForKind::Unroll), result}));
   const Stmt body = seq({store(top, {}, lowest(DType::F32)), store(total, {}, zero(DType::F32)),
                          store(sum, {}, zero(DType::F32)), loop(part, p_.splits, compare, ForKind::Unroll), joined});

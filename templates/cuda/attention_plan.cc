@@ -6,8 +6,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kStaticShared = 48 << 10;  // bytes of a block that need no request
-constexpr int64_t kMaxGridYz = 65535, kBusyWarps = 8, kMaxThreads = 256;
+constexpr int64_t kBusyWarps = 8, kMaxThreads = 256;
 constexpr int64_t kMaxDepth = 256;       // of a head
 constexpr int64_t kMaxRegisters = 168;   // of a thread
 constexpr double kStepCycles = 800;      // two waits for copies
@@ -64,7 +63,7 @@ double estimate(const CudaAttention& m, const CudaModel& gpu, const CudaAttentio
 }
 
 bool is_possible(const CudaAttention& m, const CudaAttentionPlan& p) {
-  return p.threads() >= 32 && p.threads() <= kMaxThreads && shared_bytes(p) <= kStaticShared &&
+  return p.threads() >= 32 && p.threads() <= kMaxThreads && shared_bytes(p) <= kStaticSharedBytes &&
          registers(p) <= kMaxRegisters && ceil_div(points(m.rows), p.rows) <= INT32_MAX;
 }
 

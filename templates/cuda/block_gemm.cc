@@ -127,11 +127,7 @@ Stmt BlockGemm::store_result() const {
                    const FlatPoint n(m_.n, vector ? run.column : run.column + Expr(j), "column");
                    VarMap at = joined({&run.row.at, &z_->at, &n.at});
                    if (vector) at[m_.n.back().var.get()] = at[m_.n.back().var.get()] + Expr(j);
-                   const Expr sum = run.sum(Expr(j));
-                   const Expr value = rewrite(substitute(m_.c.epilogue, at), [&](const Expr& e) -> Expr {
-                     const Load* l = as<Load>(e);
-                     return l && l->buffer == m_.c.reduced ? sum : Expr();
-                   });
+                   const Expr value = with_reduced(substitute(m_.c.epilogue, at), m_.c.reduced, run.sum(Expr(j)));
                    Stmt s = store(m_.c.out, {substitute(m_.c.out_index, at)}, value);
                    if (vector) s = loop(j, run.count, s, ForKind::Vector);
                    if (columns % t_.columns != 0) s = if_then(n.flat < Expr(columns), s);

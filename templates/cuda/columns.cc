@@ -7,6 +7,7 @@
 //
 // Few results of long reductions along memory: a first launch reduces parts of them, a second one adds these up.
 #include "ir/loop/build.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
@@ -28,16 +29,8 @@ bool joins_in_parts(const CudaArgs& a) {
   return plain && info(c.reduced->dtype).bytes >= 4 && points(c.axes) > 0 && points(c.raxes) > 0 && !c.border;
 }
 
-Expr identity(Op op, DType t) {
-  return op == Op::Add ? zero(t) : op == Op::Mul ? make_const(t, 1) : op == Op::Max ? lowest(t) : highest(t);
-}
-
-std::string word_of(const Canonical& c) {
-  return c.combine == Op::Add ? "sum" : c.combine == Op::Mul ? "product" : c.combine == Op::Max ? "max" : "min";
-}
-
 bool is_neutral(const Canonical& c) {
-  const auto n = as_const_number(c.init), none = as_const_number(identity(c.combine, c.reduced->dtype));
+  const auto n = as_const_number(c.init), none = as_const_number(identity_of(c.combine, c.reduced->dtype));
   return n && none && *n == *none;
 }
 
@@ -50,7 +43,7 @@ class ColumnLoops {
 
   Stmt build() const {
     const DType t = c_.reduced->dtype;
-    const Buffer sum = make_buffer(word_of(c_), t, {}, Scope::Register),
+    const Buffer sum = make_buffer(word_of_reduction(c_.combine), t, {}, Scope::Register),
                  parts = make_buffer("part_of", t, {Dim(kParts), Dim(kColumns)}, Scope::Shared);
     const Var thread = make_var("thread"), tx = make_var("tx"), part = make_var("part"), turn = make_var("i"),
               block = make_var("block"), p = make_var("p"), line = make_var("group");
@@ -69,7 +62,7 @@ class ColumnLoops {
                        loop(p, kParts, store(sum, {}, load(parts, {p, tx}), c_.combine), ForKind::Unroll),
                        store(c_.out, {substitute(c_.out_index, outer.at)}, result)});
     finish = if_then(whole ? eq(part, 0) : eq(part, 0) && inside, finish);
-    Stmt body = seq({store(sum, {}, identity(c_.combine, t)), comment("this thread's part of its column", add),
+    Stmt body = seq({store(sum, {}, identity_of(c_.combine, t)), comment("this thread's part of its column", add),
                      store(parts, {part, tx}, load(sum, {})), barrier(Scope::Shared),
                      comment("the parts joined, in order", finish)});
     body = alloc(sum, body);
@@ -143,7 +136,7 @@ class SharedRows {
     Stmt add = store(sum, {}, substitute(c_.value, at.at), c_.combine);
     if (r.extent.value % kPartLength != 0) add = if_then(Expr(r.var) < Expr(r.extent), add);
     add = let(r.var, Expr(part) * Expr(kPartLength) + Expr(turn) * Expr(kBlockThreads) + Expr(thread), add);
-    Stmt body = seq({store(sum, {}, identity(c_.combine, t_)), loop(turn, kPartLength / kBlockThreads, add),
+    Stmt body = seq({store(sum, {}, identity_of(c_.combine, t_)), loop(turn, kPartLength / kBlockThreads, add),
                      allreduce(sum, c_.combine, kBlockThreads),
                      if_then(eq(thread, 0), store(partial, {row, part}, load(sum, {})))});
     return grid(loop(thread, kBlockThreads, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, part);
@@ -159,12 +152,12 @@ class SharedRows {
     const Expr result = substitute_buffers(substitute(c_.epilogue, at.at), {{c_.reduced.get(), sum}});
     const Stmt last = seq({is_neutral(c_) ? Stmt() : store(sum, {}, substitute(c_.init, at.at), c_.combine),
                            store(c_.out, {substitute(c_.out_index, at.at)}, result)});
-    const Stmt body = seq({store(sum, {}, identity(c_.combine, t_)), loop(turn, ceil_div(count_, kColumns), add),
+    const Stmt body = seq({store(sum, {}, identity_of(c_.combine, t_)), loop(turn, ceil_div(count_, kColumns), add),
                            allreduce(sum, c_.combine, kColumns), if_then(eq(thread, 0), last)});
     return grid(loop(thread, kColumns, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, {});
   }
 
-  Buffer scalar() const { return make_buffer(word_of(c_), t_, {}, Scope::Register); }
+  Buffer scalar() const { return make_buffer(word_of_reduction(c_.combine), t_, {}, Scope::Register); }
   Stmt grid(Stmt s, const Var& row, const Var& part) const {
     const int64_t rows = points(c_.axes);
     if (part) s = loop(part, count_, s, ForKind::BlockX);
@@ -189,7 +182,7 @@ std::optional<Scheduled> cuda_columns(const CudaArgs& a) {
   const int64_t results = points(c.axes);
   if (!c.axes.empty()) name_column(c);
   const bool shared = results * 4 <= a.gpu.multiprocessors && points(c.raxes) >= kLongest && reads_along(c);
-  if (!shared && !(reads_columns(c) && results / c.axes.back().extent.value <= 65535)) return {};
+  if (!shared && !(reads_columns(c) && results / c.axes.back().extent.value <= kMaxGridYz)) return {};
   Scheduled s;
   s.body = shared ? SharedRows(c).build() : ColumnLoops(c).build();
   bind_operands(s, c);

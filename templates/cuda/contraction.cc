@@ -114,7 +114,7 @@ std::optional<Scheduled> cuda_contraction(const CudaArgs& a) {
   if (!m) return {};
   if (const auto bytes = factors_of_bytes(*m)) m = bytes;
   const CudaPlan plan = plan_cuda_contraction(*m, a.gpu, a.options);
-  if (ceil_div(m->rows(), plan.tile.rows) > 65535 || m->batches() * plan.splits > 65535) return {};
+  if (ceil_div(m->rows(), plan.tile.rows) > kMaxGridYz || m->batches() * plan.splits > kMaxGridYz) return {};
   Scheduled s;
   subtract_zeros(*m, s);
   const auto gemm = plan.tile.warp ? tensor_core_gemm(*m, plan) : std::make_unique<SimtGemm>(*m, plan);

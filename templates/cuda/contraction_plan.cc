@@ -24,7 +24,6 @@ constexpr double kStepCycles = 500;     // from issuing the copies of a step to 
 constexpr double kLaunchCycles = 12000; // a second launch
 constexpr int64_t kBusyWarps = 8;       // of a multiprocessor, to hide the latency of its instructions
 constexpr int64_t kMaxThreads = 512;  // of a block whose threads share sums: 128 registers each
-constexpr int64_t kMaxGridYz = 65535;
 constexpr int64_t kMostShared = 99 << 10;  // bytes of a block: what every machine from sm_80 on has by request
 
 int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both factors' elements have the same size

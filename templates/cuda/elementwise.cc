@@ -32,9 +32,7 @@ int64_t vector_of(const Canonical& c, const CudaModel& gpu) {
     const auto o = offset_of(index, vars);
     if (!o) return is_row_of_a_gather(index, vars.back(), n);
     if (o->of(vars.back()) == 0) return may_stay;
-    bool ok = o->of(vars.back()) == 1 && o->constant % n == 0;
-    for (size_t i = 0; i + 1 < vars.size(); i++) ok = ok && o->of(vars[i]) % n == 0;
-    return ok;
+    return begins_on(*o, vars.back(), n);
   };
   if (!aligned(c.out_index, false)) return 1;
   for (const Load* l : loads_of(c.epilogue)) {

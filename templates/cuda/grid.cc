@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
-#include "support/text.h"
 #include "ir/loop/visit.h"
+#include "support/text.h"
 #include "templates/cuda/template.h"
 
 namespace tc {
@@ -28,7 +28,7 @@ Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body) {
   const int64_t n = points(axes);
   if (n == 0) return {};
   if (n == 1) return at_point(axes, body, 0);
-  const int64_t threads = std::min(kBlockThreads, round_up(n, 32)), blocks = ceil_div(n, threads);
+  const int64_t threads = std::min(kBlockThreads, round_up(n, kWarp)), blocks = ceil_div(n, threads);
   const Var block = make_var("block"), thread = make_var("thread"), i = make_var("i");
   Stmt s = at_point(axes, body, Expr(i));
   if (n % threads != 0) s = if_then(Expr(i) < Expr(n), s);
@@ -46,6 +46,36 @@ Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var
   return loop(turn, turns, let(i, Expr(turn) * Expr(threads) + Expr(thread), s));
 }
 
+Stmt pieces_by_thread(int64_t count, const Var& thread, int64_t threads, ForKind kind,
+                      const std::function<Stmt(const Expr& turn, const Expr& piece)>& body) {
+  if (count <= threads) {
+    const Stmt one = body(0, Expr(thread));
+    return count < threads ? if_then(Expr(thread) < Expr(count), one) : one;
+  }
+  const Var i = make_var("i"), e = make_var("e");
+  Stmt one = body(i, e);
+  if (count % threads != 0) one = if_then(Expr(e) < Expr(count), one);
+  return loop(i, ceil_div(count, threads), let(e, Expr(i) * Expr(threads) + Expr(thread), one), kind);
+}
+
+Expr both(const Expr& a, const Expr& b) {
+  if (!a || !b) return a ? a : b;
+  const Apply* k = as<Apply>(b);
+  return k && k->op == Op::And ? both(both(a, k->args[0]), k->args[1]) : a && b;
+}
+
+Stmt if_some(const Expr& condition, const Stmt& s) { return condition ? if_then(condition, s) : s; }
+
+Buffer in_scope(const Buffer& b, Scope scope) {
+  auto copy = std::make_shared<BufferDef>(*b);
+  copy->scope = scope;
+  return copy;
+}
+
+std::string word_of_reduction(Op op) {
+  return op == Op::Add ? "sum" : op == Op::Mul ? "product" : op == Op::Max ? "max" : op == Op::Min ? "min" : "acc";
+}
+
 Stmt border_launch(const Canonical& c) {
   if (!c.border) return {};
   const Border& b = *c.border;
@@ -56,9 +86,8 @@ Stmt border_launch(const Canonical& c) {
     axes.push_back({v, Dim(b.dims[d])});
     index = index * Expr(b.dims[d]) + Expr(v);
     const int64_t end = b.begin[d] + b.interior[d];
-    auto also = [&](const Expr& e) { inside = inside ? inside && e : e; };
-    if (b.begin[d] > 0) also(Expr(v) >= Expr(b.begin[d]));
-    if (end < b.dims[d]) also(Expr(v) < Expr(end));
+    if (b.begin[d] > 0) inside = both(inside, Expr(v) >= Expr(b.begin[d]));
+    if (end < b.dims[d]) inside = both(inside, Expr(v) < Expr(end));
   }
   if (!inside) return {};
   const Stmt fill = if_then(logical_not(inside), store(c.out, {index}, b.value));

@@ -97,15 +97,11 @@ class MatrixVector {
           loop(j, vector_, store(acc_, {r, Expr(j)}, Expr(p) * cast(m_.sum, load(w, {Expr(j)})), Op::Add), ForKind::Unroll);
       return row.wrap(let(p, substitute(m_.p.value, joined({&at, &row.at})), one));
     });
-    Stmt turn_code = alloc(w, seq({read, add}));
+    const Stmt turn_code = alloc(w, seq({read, add}));
     Expr valid;
     if (m_.depth() != turns_ * parts_ * kUnroll) valid = k.flat < Expr(m_.depth());
-    if (!m_.q.packed && m_.columns() % width_ != 0) {
-      const Expr inside = column < Expr(m_.columns());
-      valid = valid ? valid && inside : inside;
-    }
-    if (valid) turn_code = if_then(valid, turn_code);
-    return loop(turn, turns_, loop(u, kUnroll, k.wrap(turn_code), ForKind::Unroll));
+    if (!m_.q.packed && m_.columns() % width_ != 0) valid = both(valid, column < Expr(m_.columns()));
+    return loop(turn, turns_, loop(u, kUnroll, k.wrap(if_some(valid, turn_code)), ForKind::Unroll));
   }
 
   Stmt store_parts() const {
@@ -122,10 +118,10 @@ class MatrixVector {
   Stmt add_some() const {
     if (parts_ <= kAtOnce) return {};
     const int64_t results = rows_ * width_, count = parts_ / kAtOnce * results;
-    const Var i = make_var("i"), n = make_var("n"), first = make_var("first"), o = make_var("o");
+    const Var n = make_var("n"), first = make_var("first"), o = make_var("o");
     Stmt s = store(sums_, {Expr(first), Expr(o)}, load(sums_, {Expr(first) + Expr(n), Expr(o)}), Op::Add);
     s = loop(n, kAtOnce - 1, s, ForKind::Unroll, 1);
-    return seq({strided(i, count,
+    return seq({by_threads(count,
                         [&](const Expr& e) {
                           return let(first, floor_div(e, results) * Expr(kAtOnce), let(o, floor_mod(e, results), s));
                         }),
@@ -135,9 +131,9 @@ class MatrixVector {
   Stmt store_result() const {
     const int64_t groups = ceil_div(parts_, kAtOnce), step = parts_ <= kAtOnce ? 1 : kAtOnce,
                   terms = parts_ <= kAtOnce ? parts_ : groups;
-    const Var i = make_var("i"), g = make_var("g"), o = make_var("o");
+    const Var g = make_var("g"), o = make_var("o");
     const Buffer sum = make_buffer(m_.c.name.empty() ? "sum" : m_.c.name, m_.sum, {}, Scope::Register);
-    return strided(i, rows_ * width_, [&](const Expr& e) {
+    return by_threads(rows_ * width_, [&](const Expr& e) {
       const FlatPoint row(m_.m, floor_div(Expr(o), width_), "row"),
           n(m_.n, Expr(block_) * Expr(width_) + floor_mod(Expr(o), width_), "column");
       const VarMap at = joined({&batch_, &row.at, &n.at});
@@ -150,16 +146,9 @@ class MatrixVector {
     });
   }
 
-  // `count` pieces shared by the threads.
-  Stmt strided(const Var& i, int64_t count, const std::function<Stmt(const Expr& e)>& body) const {
-    if (count <= threads_) {
-      const Stmt s = body(Expr(thread_));
-      return count < threads_ ? if_then(Expr(thread_) < Expr(count), s) : s;
-    }
-    const Var e = make_var("e");
-    Stmt s = body(Expr(e));
-    if (count % threads_ != 0) s = if_then(Expr(e) < Expr(count), s);
-    return loop(i, ceil_div(count, threads_), let(e, Expr(i) * Expr(threads_) + Expr(thread_), s));
+  Stmt by_threads(int64_t count, const std::function<Stmt(const Expr& e)>& body) const {
+    return pieces_by_thread(count, thread_, threads_, ForKind::Serial,
+                            [&](const Expr&, const Expr& e) { return body(e); });
   }
 
   const CudaContraction& m_;
@@ -176,7 +165,7 @@ class MatrixVector {
 
 std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a) {
   auto m = match_cuda_contraction(a);
-  if (!m || a.options.strict_fp || m->rows() > kMaxRows || m->depth() < 32 || m->batches() > 65535 || m->p.packed)
+  if (!m || a.options.strict_fp || m->rows() > kMaxRows || m->depth() < 32 || m->batches() > kMaxGridYz || m->p.packed)
     return {};
   // Known weights take half the memory where --precision lets tensor cores round them.
   const DType half = a.options.precision == Precision::F16 ? DType::F16 : DType::BF16;

@@ -99,11 +99,8 @@ bool fits_a_thread(const Stmt& s) {
 Stmt with_local_arrays(const Stmt& s) {
   BufferMap local;
   walk(s, [&](const Stmt& x) {
-    if (const Alloc* a = as<Alloc>(x); a && a->buffer->scope == Scope::Workspace) {
-      auto d = std::make_shared<BufferDef>(*a->buffer);
-      d->scope = Scope::Stack;
-      local[a->buffer.get()] = d;
-    }
+    if (const Alloc* a = as<Alloc>(x); a && a->buffer->scope == Scope::Workspace)
+      local[a->buffer.get()] = in_scope(a->buffer, Scope::Stack);
     return true;
   });
   return local.empty() ? s : substitute_buffers(s, local);
@@ -113,9 +110,7 @@ Stmt launches(const Stmt& s);
 
 // What several launches share lies in memory that outlives them.
 Stmt alloc_between(const Alloc& a) {
-  auto d = std::make_shared<BufferDef>(*a.buffer);
-  d->scope = Scope::Workspace;
-  const Buffer b = d;
+  const Buffer b = in_scope(a.buffer, Scope::Workspace);
   return alloc(b, launches(substitute_buffers(a.body, {{a.buffer.get(), b}})));
 }
 
@@ -176,7 +171,7 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
     most = std::max(most, points(parts.rest(s)));
     scalar = scalar && parts.rest(s).empty();
   }
-  const int64_t threads = std::min<int64_t>(1024, round_up(most, 32));
+  const int64_t threads = std::min(kMaxBlockThreads, round_up(most, kWarp));
   const Var thread = make_var("thread"), block = make_var("block");
   Stmts step;
   for (size_t i = 0; i < a.fn.stages.size(); i++) {

@@ -12,6 +12,7 @@
 // memory. Sums are taken in another order than the definition's, so not under strict floating point.
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cuda/flat_point.h"
@@ -20,7 +21,6 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kWarp = 32;
 constexpr int64_t kFewSteps = 64;         // up to so many, a thread goes through them
 constexpr int64_t kThreadsToBeBusy = 64;  // of a multiprocessor, when each has a sequence
 constexpr int64_t kSequencesOfABlock = 4;
@@ -31,23 +31,6 @@ struct Recurrence {
   Op op;
   Expr first, next;
 };
-
-std::optional<Expr> identity_of(Op op, DType t) {
-  switch (op) {
-    case Op::Add:
-      return make_const(t, 0);
-    case Op::Mul:
-      return make_const(t, 1);
-    case Op::Max:
-      return lowest(t);
-    case Op::Min:
-      return highest(t);
-    default:
-      return std::nullopt;
-  }
-}
-
-bool reads(const Expr& e, const Buffer& b) { return uses_buffer(e, b); }
 
 // Is it out[i - 1, the same place]?
 bool is_before(const Expr& e, const Stage& s) {
@@ -72,7 +55,7 @@ std::optional<Recurrence> match(const TensorFn& fn) {
     return {};
   const Buffer& out = s.outputs[0];
   if (!identity_of(join->op, out->dtype) || !is_before(join->args[0], s)) return {};
-  if (reads(choice->yes, out) || reads(join->args[1], out)) return {};
+  if (uses_buffer(choice->yes, out) || uses_buffer(join->args[1], out)) return {};
   return Recurrence{s, join->op, choice->yes, join->args[1]};
 }
 
@@ -109,7 +92,7 @@ class ScanLoops {
   }
 
  private:
-  Expr identity() const { return *identity_of(r_.op, scan_->dtype); }
+  Expr identity() const { return identity_of(r_.op, scan_->dtype); }
   Expr of_lane(const Expr& lane) const { return load(scan_, {lane}); }
   Expr at_step(const Expr& e, const Expr& step) const {
     VarMap at = at_.at;

@@ -21,7 +21,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kWarp = 32, kUnits = 8, kMaxSequences = 8;
+constexpr int64_t kUnits = 8, kMaxSequences = 8;
 
 // A stage's values at our step and point.
 struct Formula {
@@ -73,9 +73,7 @@ class Recurrence {
     for (const Stage& s : fn_.stages) {
       const Buffer& b = s.outputs[0];
       if (s.kind != Stage::Kind::Compute || is_output(b)) continue;
-      auto local = std::make_shared<BufferDef>(*b);
-      local->scope = Scope::Workspace;
-      const Buffer w = local;
+      const Buffer w = in_scope(b, Scope::Workspace);
       body = alloc(w, substitute_buffers(body, {{b.get(), w}}));
     }
     return body;
@@ -199,55 +197,74 @@ class Recurrence {
     return let(v, value, seq({store(b, at_, Expr(v)), compute(p, i + 1, arrays, cell, named)}));
   }
 
-  Stmt launch(const Phase& p) const {
-    const int64_t units = unit_.extent.value, sequences = sequences_of_block(), columns = k_.extent.value;
-    const Var block = make_var("block"), group = make_var("group"), thread = make_var("thread"),
-              lane = make_var("lane"), warp = make_var("warp"), turn = make_var("i"), s = make_var("s");
-    std::vector<Buffer> arrays, totals;
-    for (size_t u = 0; u < p.sums.size(); u++) {
-      const std::string name = "sum" + (p.sums.size() == 1 ? std::string() : to_text(int64_t(u)));
-      totals.push_back(make_buffer(name, p.sums[u].type, {}, Scope::Register));
-      arrays.push_back(make_buffer(name + "_of_unit", p.sums[u].type, {Dim(sequences * kUnits)}, Scope::Shared));
-    }
-    auto place = [&](const Expr& sequence, const Expr& unit, Stmt body) {
-      const FlatPoint outer(outer_, Expr(group) * Expr(sequences) + sequence, "sequence");
-      body = outer.wrap(substitute(body, outer.at));
-      return let(unit_.var, unit, body);
-    };
-    // Lanes behind the last unit add up the last one's again.
-    const Expr unit = Expr(block) * Expr(kUnits) + Expr(warp);
-    const Expr clamped = units % kUnits == 0 ? unit : min(unit, Expr(units - 1));
+  // A launch's own variables. `sequences`: of a block; there are several groups of these.
+  struct Launch {
+    int64_t sequences;
+    Var block = make_var("block"), group = make_var("group"), thread = make_var("thread");
+  };
+
+  // `body` at a sequence of the block and a unit.
+  Stmt at_place(const Launch& l, const Expr& sequence, const Expr& unit, const Stmt& body) const {
+    const FlatPoint outer(outer_, Expr(l.group) * Expr(l.sequences) + sequence, "sequence");
+    return let(unit_.var, unit, outer.wrap(substitute(body, outer.at)));
+  }
+
+  // arrays[sequence][unit] = the sums of all sequences of the block, by the warp that has the unit.
+  Stmt sums(const Launch& l, const Phase& p, const std::vector<Buffer>& arrays) const {
+    const int64_t units = unit_.extent.value, columns = k_.extent.value;
+    const Var lane = make_var("lane"), warp = make_var("warp"), turn = make_var("i"), s = make_var("s");
+    std::vector<Buffer> totals;
     Stmts add, store_sums;
     for (size_t u = 0; u < p.sums.size(); u++) {
-      add.push_back(store(totals[u], {}, p.sums[u].value, Op::Add));
+      const Sum& sum = p.sums[u];
+      totals.push_back(make_buffer(sum_name(p, u), sum.type, {}, Scope::Register));
+      add.push_back(store(totals[u], {}, sum.value, Op::Add));
       store_sums.push_back(store(arrays[u], {Expr(s) * Expr(kUnits) + Expr(warp)}, load(totals[u], {})));
     }
-    Stmt sum = seq(std::move(add));
-    if (columns % kWarp != 0) sum = if_then(Expr(k_.var) < Expr(columns), sum);
-    sum = loop(turn, ceil_div(columns, kWarp), let(k_.var, Expr(turn) * Expr(kWarp) + Expr(lane), sum));
-    Stmts sums = {sum};
-    for (const Buffer& t : totals) sums.push_back(allreduce(t, Op::Add, kWarp));
-    sums.push_back(if_then(eq(lane, 0), seq(std::move(store_sums))));
-    sum = seq(std::move(sums));
+    Stmt one = seq(std::move(add));
+    if (columns % kWarp != 0) one = if_then(Expr(k_.var) < Expr(columns), one);
+    Stmts list = {loop(turn, ceil_div(columns, kWarp), let(k_.var, Expr(turn) * Expr(kWarp) + Expr(lane), one))};
+    for (const Buffer& t : totals) list.push_back(allreduce(t, Op::Add, kWarp));
+    list.push_back(if_then(eq(lane, 0), seq(std::move(store_sums))));
+    Stmt all = seq(std::move(list));
     for (size_t u = totals.size(); u-- > 0;)
-      sum = alloc(totals[u], seq({store(totals[u], {}, zero(p.sums[u].type)), sum}));
-    sum = loop(s, sequences, place(Expr(s), clamped, sum));
-    sum = let(lane, floor_mod(Expr(thread), kWarp), let(warp, floor_div(Expr(thread), kWarp), sum));
+      all = alloc(totals[u], seq({store(totals[u], {}, zero(p.sums[u].type)), all}));
+    // Lanes behind the last unit add up the last one's again.
+    const Expr unit = Expr(l.block) * Expr(kUnits) + Expr(warp);
+    const Expr clamped = units % kUnits == 0 ? unit : min(unit, Expr(units - 1));
+    all = loop(s, l.sequences, at_place(l, Expr(s), clamped, all));
+    return let(lane, floor_mod(Expr(l.thread), kWarp), let(warp, floor_div(Expr(l.thread), kWarp), all));
+  }
 
-    const Expr own = Expr(block) * Expr(kUnits) + floor_mod(Expr(thread), kUnits);
+  // What the sums are for, by a thread per sequence and unit.
+  Stmt finish(const Launch& l, const Phase& p, const std::vector<Buffer>& arrays) const {
+    const int64_t units = unit_.extent.value;
+    const Expr thread = Expr(l.thread), unit = Expr(l.block) * Expr(kUnits) + floor_mod(thread, kUnits);
     std::vector<std::pair<const BufferDef*, Var>> named;
-    Stmt finish = place(floor_div(Expr(thread), kUnits), own, compute(p, 0, arrays, Expr(thread), named));
-    Expr mine = Expr(thread) < Expr(sequences * kUnits);
-    if (units % kUnits != 0) mine = mine && own < Expr(units);
-    finish = if_then(mine, finish);
-    Stmt body = p.sums.empty() ? finish
-                               : seq({comment("the sums of a unit, the lanes of a warp along k", sum),
-                                      barrier(Scope::Shared), comment("a thread per sequence and unit", finish)});
-    body = loop(thread, kUnits * kWarp, body, ForKind::ThreadX);
+    const Stmt one = at_place(l, floor_div(thread, kUnits), unit, compute(p, 0, arrays, thread, named));
+    Expr mine = thread < Expr(l.sequences * kUnits);
+    if (units % kUnits != 0) mine = mine && unit < Expr(units);
+    return if_then(mine, one);
+  }
+
+  Stmt launch(const Phase& p) const {
+    const Launch l{sequences_of_block()};
+    std::vector<Buffer> arrays;
+    for (size_t u = 0; u < p.sums.size(); u++)
+      arrays.push_back(
+          make_buffer(sum_name(p, u) + "_of_unit", p.sums[u].type, {Dim(l.sequences * kUnits)}, Scope::Shared));
+    Stmt body = finish(l, p, arrays);
+    if (!p.sums.empty())
+      body = seq({comment("the sums of a unit, the lanes of a warp along k", sums(l, p, arrays)),
+                  barrier(Scope::Shared), comment("a thread per sequence and unit", body)});
+    body = loop(l.thread, kUnits * kWarp, body, ForKind::ThreadX);
     for (size_t u = arrays.size(); u-- > 0;) body = alloc(arrays[u], body);
-    body = loop(block, ceil_div(units, kUnits), body, ForKind::BlockX);
-    const int64_t groups = points(outer_) / sequences;
-    return groups > 1 ? loop(group, groups, body, ForKind::BlockY) : substitute(body, {{group.get(), Expr(0)}});
+    body = loop(l.block, ceil_div(unit_.extent.value, kUnits), body, ForKind::BlockX);
+    const int64_t groups = points(outer_) / l.sequences;
+    return groups > 1 ? loop(l.group, groups, body, ForKind::BlockY) : substitute(body, {{l.group.get(), Expr(0)}});
+  }
+  static std::string sum_name(const Phase& p, size_t u) {
+    return "sum" + (p.sums.size() == 1 ? std::string() : to_text(int64_t(u)));
   }
 
   const TensorFn& fn_;

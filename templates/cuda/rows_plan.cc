@@ -9,7 +9,6 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kWarp = 32;
 constexpr int64_t kWarpColumns = 1024, kFewColumns = 8;
 constexpr int64_t kMaxKept = 64;         // registers of a thread for rows; half of it where a block has many threads
 constexpr int64_t kThreadsToFill = 512;  // of a multiprocessor
@@ -83,9 +82,7 @@ int64_t vector_along(const Rows& r, const std::vector<Access>& list, int64_t lan
       const int64_t part = vector_elements(a.type);
       if (!a.at || a.at->of(column) != 1 || part == 1 || part > n) continue;
       some = true;
-      ok = ok && a.at->constant % part == 0;
-      for (const Axis& x : r.c.axes) ok = ok && a.at->of(x.var) % part == 0;
-      for (size_t k = 0; k + 1 < r.columns.size(); k++) ok = ok && a.at->of(r.columns[k].var) % part == 0;
+      ok = ok && begins_on(*a.at, column, part);
     }
     if (ok && some) return n;
   }

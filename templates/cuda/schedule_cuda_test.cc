@@ -4,26 +4,15 @@
 
 #include <algorithm>
 
-#include "templates/cpu/test_functions.h"
-#include "templates/cuda/test_schedule.h"
+#include "templates/cuda/test_exact.h"
 
 namespace tc {
 namespace {
 
 using namespace tc::testing;
 
-Constant small_integers(const Dims& dims, uint32_t seed) {
-  MutableTensor t = new_tensor(DType::F32, dims);
-  for (int64_t i = 0; i < num_elements(dims); i++) {
-    seed = seed * 1664525u + 1013904223u;
-    t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
-  }
-  return std::make_shared<const TensorData>(std::move(t.data));
-}
-
 void expect_equal(const TestFunction& f) {
-  std::vector<Constant> in;
-  for (const Buffer& b : f.fn.inputs) in.push_back(small_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
+  const std::vector<Constant> in = small_integers_for(f.fn);
   expect_cuda_schedule(f.fn, in, evaluate(f.fn, in), 0);
 }
 

@@ -22,8 +22,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kSharedBytes = 48 << 10;  // every machine has these without asking
-constexpr int64_t kMaxThreads = 1024, kShortRows = 128;
+constexpr int64_t kShortRows = 128;
 constexpr int64_t kSpare = 1 << 14;  // numbers behind a row that stand for no place
 
 class SortLoops {
@@ -38,7 +37,7 @@ class SortLoops {
     for (size_t d = 0; d < t.x->shape.size(); d++)
       if (int(d) != t.axis) outer_.push_back({make_var("i" + to_text(int64_t(d))), t.x->shape[d]});
     rows_ = points(outer_);
-    most_ = std::bit_floor(uint64_t(kSharedBytes / (info(type_).bytes + info(place_).bytes)));
+    most_ = std::bit_floor(uint64_t(kStaticSharedBytes / (info(type_).bytes + info(place_).bytes)));
   }
 
   Stmt build(std::string& words) {
@@ -115,7 +114,7 @@ class SortLoops {
   Part part_of(int64_t count) const {
     Part p;
     p.length = std::max<int64_t>(2, std::min<int64_t>(most_, int64_t(std::bit_ceil(uint64_t(count)))));
-    p.lanes = std::min(kMaxThreads, p.length / 2);
+    p.lanes = std::min(kMaxBlockThreads, p.length / 2);
     p.turns = p.length / 2 / p.lanes;
     p.rows = std::max<int64_t>(1, kShortRows / p.lanes);
     while (p.rows > 1 && p.rows / 2 >= rows_ && p.rows * p.lanes > 32) p.rows /= 2;

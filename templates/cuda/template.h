@@ -4,9 +4,13 @@
 // The body of a CUDA schedule is a sequence of launches, each one nest: Block loops outermost, inside them the Allocs
 // of Shared buffers, inside them Thread loops, inside them the code of a thread with its Barriers. Block and Thread
 // loops have constant extents and begin at 0; an axis occurs once in a nest. Launches run one after the other: what one
-// stores, the next may read. A Serial loop of constant extent around launches makes them once a turn. Memory between launches is an Alloc of scope Workspace around them. A statement outside of
-// any nest runs in a single thread.
+// stores, the next may read. A Serial loop of constant extent around launches makes them once a turn. Memory between launches is an Alloc of scope Workspace around
+// them. A statement outside of any nest runs in a single thread.
 #pragma once
+#include <functional>
+#include <string>
+
+#include "ir/loop/cuda_limits.h"
 #include "passes/schedule/schedule.h"
 #include "templates/canonical.h"
 #include "templates/cuda/cuda_model.h"
@@ -37,6 +41,14 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a);
 std::optional<Scheduled> cuda_sort(const CudaArgs& a);
 std::optional<Scheduled> cuda_nest(const CudaArgs& a);
 
+/// `body` for `count` pieces, shared by the `threads` threads of a block; it gets the number of the turn and of the piece.
+/// `kind`: of the loop over turns, where there are several.
+Stmt pieces_by_thread(int64_t count, const Var& thread, int64_t threads, ForKind kind,
+                      const std::function<Stmt(const Expr& turn, const Expr& piece)>& body);
+
+/// "sum", "product", "max" or "min"; "acc" for other operations.
+std::string word_of_reduction(Op op);
+
 /// Threads of a block where nothing else is known.
 inline constexpr int64_t kBlockThreads = 256;
 
@@ -44,6 +56,14 @@ inline constexpr int64_t kBlockThreads = 256;
 Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body);
 /// The same points, shared by the `threads` threads of a block; `thread` is the index of a thread.
 Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var& thread, int64_t threads);
+
+/// Both conditions, joined from the left as one writes it; null is a condition that always holds.
+Expr both(const Expr& a, const Expr& b);
+/// `s` where `condition` holds; null: always.
+Stmt if_some(const Expr& condition, const Stmt& s);
+
+/// The buffer with another scope: a buffer of its own.
+Buffer in_scope(const Buffer& b, Scope scope);
 
 /// A launch that fills the border around the interior that a template stores; null if there is none.
 Stmt border_launch(const Canonical& c);

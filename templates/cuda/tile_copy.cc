@@ -1,8 +1,7 @@
 // Tiles of the factors on their way from global to shared memory.
 //
 //   packed weights             whole tiles, 16 bytes a copy, no test
-//   plain reads                copies that no thread waits for: 16 bytes each where neighbours are aligned, else a
-//   word;
+//   plain reads                copies that no thread waits for: 16 bytes each where neighbours are aligned, else a word;
 //                              what lies outside (the last tile, the border of a convolution) is filled with zeros
 //   computed, or converted     read into registers while the step before is multiplied, stored behind that
 #include "ir/loop/intrin.h"
@@ -13,13 +12,6 @@
 
 namespace tc {
 namespace {
-
-// Joined from the left, as one writes it.
-Expr both(const Expr& a, const Expr& b) {
-  if (!a || !b) return a ? a : b;
-  const Apply* k = as<Apply>(b);
-  return k && k->op == Op::And ? both(both(a, k->args[0]), k->args[1]) : a && b;
-}
 
 int64_t stride_along(const Expr& value, const Var& v) {
   const Read r = read_of(value);
@@ -36,20 +28,11 @@ bool goes_along_k(const TileCopy& t) {
   return d == 0 || (k != 0 && k < d && d > 2);
 }
 
-int64_t turns(const TileCopy& t, int64_t pieces) { return ceil_div(pieces, t.threads); }
 int64_t pieces_of(const TileCopy& t) { return t.k_tile * t.d_tile / copy_width(t); }
 
-// `body` for `count` pieces, shared by the threads; it gets the number of the turn and of the piece.
 Stmt by_threads(const TileCopy& t, int64_t count,
                 const std::function<Stmt(const Expr& turn, const Expr& piece)>& body) {
-  if (turns(t, count) == 1) {
-    const Stmt one = body(0, Expr(t.thread));
-    return count < t.threads ? if_then(Expr(t.thread) < Expr(count), one) : one;
-  }
-  const Var i = make_var("i"), e = make_var("e");
-  Stmt one = body(i, e);
-  if (count % t.threads != 0) one = if_then(Expr(e) < Expr(count), one);
-  return loop(i, turns(t, count), let(e, Expr(i) * Expr(t.threads) + Expr(t.thread), one), ForKind::Unroll);
+  return pieces_by_thread(count, t.thread, t.threads, ForKind::Unroll, body);
 }
 
 Stmt copy_packed(const TileCopy& t, const Expr& stage, const Expr& step) {
@@ -152,10 +135,7 @@ int64_t copy_width(const TileCopy& t) {
   const auto at = offset_of(r.load->index[0], vars);
   if (!at || at->of(inner) != 1) return 1;
   auto aligned = [&](int64_t n) {
-    if (axes.back().extent.value % n != 0 || at->constant % n != 0 || (t.k_inner ? t.k_tile : t.d_tile) % n != 0) return false;
-    for (const Var& v : vars)
-      if (v != inner && at->of(v) % n != 0) return false;
-    return true;
+    return axes.back().extent.value % n == 0 && (t.k_inner ? t.k_tile : t.d_tile) % n == 0 && begins_on(*at, inner, n);
   };
   const DType source = r.load->buffer->dtype;
   const int64_t bytes = info(source).bytes;
@@ -174,7 +154,7 @@ bool through_registers(const TileCopy& t) {
 
 Buffer registers_of(const TileCopy& t, const std::string& name) {
   const Read r = read_of(t.value);
-  Shape shape = {Dim(turns(t, pieces_of(t)))};
+  Shape shape = {Dim(ceil_div(pieces_of(t), t.threads))};
   if (copy_width(t) > 1) shape.push_back(Dim(copy_width(t)));
   return make_buffer(name, r.load ? r.load->buffer->dtype : t.value->dtype, shape, Scope::Register);
 }

@@ -96,7 +96,7 @@ class Transpose {
     return points(rest_) > 1 ? loop(z_, points(rest_), s, ForKind::BlockZ) : substitute(s, {{z_.get(), Expr(0)}});
   }
 
-  bool fits_a_grid() const { return points(rest_) <= 65535 && tiles_of(outer_) <= 65535; }
+  bool fits_a_grid() const { return points(rest_) <= kMaxGridYz && tiles_of(outer_) <= kMaxGridYz; }
 
  private:
   std::vector<Axis> rest() const {
@@ -109,15 +109,9 @@ class Transpose {
 
   Stmt at_point(Stmt s, const Expr& inner, const Expr& outer) const {
     Expr inside;
-    auto also = [&](const Axis& a) {
-      if (a.extent.value % kTile == 0) return;
-      const Expr e = Expr(a.var) < Expr(a.extent);
-      inside = inside ? inside && e : e;
-    };
-    also(inner_);
-    also(outer_);
-    if (inside) s = if_then(inside, s);
-    s = substitute(s, at_.at);
+    for (const Axis* a : {&inner_, &outer_})
+      if (a->extent.value % kTile != 0) inside = both(inside, Expr(a->var) < Expr(a->extent));
+    s = substitute(if_some(inside, s), at_.at);
     return let(inner_.var, inner, let(outer_.var, outer, s));
   }
 

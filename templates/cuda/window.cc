@@ -60,11 +60,7 @@ class Window {
     const Var j = make_var("j"), channel = make_var(inner.var->name);
     first_ = {{inner.var.get(), Expr(channel) * Expr(vector_)}};
     each_ = {{inner.var.get(), Expr(channel) * Expr(vector_) + Expr(j)}};
-    const std::string word = c_.combine == Op::Add   ? "sum"
-                             : c_.combine == Op::Max ? "max"
-                             : c_.combine == Op::Min ? "min"
-                                                     : "acc";
-    const Buffer acc = make_buffer(word, c_.reduced->dtype, {Dim(vector_)}, Scope::Register);
+    const Buffer acc = make_buffer(word_of_reduction(c_.combine), c_.reduced->dtype, {Dim(vector_)}, Scope::Register);
     auto neighbours = [&](const Stmt& body, ForKind kind) { return loop(j, vector_, body, kind); };
     std::vector<Read> reads;
     const Expr value = substitute(gather(c_.value, reads, Expr(j)), each_);
@@ -75,10 +71,7 @@ class Window {
       unrolled *= c_.raxes[i].extent.value;
       join = loop(c_.raxes[i].var, c_.raxes[i].extent, join, unrolled <= kUnrolled ? ForKind::Unroll : ForKind::Serial);
     }
-    Expr result = rewrite(c_.epilogue, [&](const Expr& e) -> Expr {
-      const Load* l = as<Load>(e);
-      return l && l->buffer == c_.reduced ? load(acc, {j}) : Expr();
-    });
+    const Expr result = with_reduced(c_.epilogue, c_.reduced, load(acc, {j}));
     const Stmt out = store(c_.out, {substitute(c_.out_index, each_)}, substitute(result, each_));
     const Stmt body = alloc(acc, seq({neighbours(store(acc, {j}, substitute(c_.init, each_)), ForKind::Unroll), join,
                                       neighbours(out, ForKind::Vector)}));
@@ -106,10 +99,7 @@ class Window {
   }
   bool is_aligned(const Expr& index) const {
     const auto o = offset_of(index, vars());
-    if (!o || o->of(c_.axes.back().var) != 1 || o->constant % vector_ != 0) return false;
-    for (const Var& v : vars())
-      if (v != c_.axes.back().var && o->of(v) % vector_ != 0) return false;
-    return true;
+    return o && begins_on(*o, c_.axes.back().var, vector_);
   }
 
   // Weights of a channel lie apart: packed with the channel innermost.

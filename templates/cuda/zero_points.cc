@@ -89,10 +89,7 @@ void subtract_zeros(CudaContraction& m, Scheduled& s) {
     if (!f.zero) return;
     const Buffer sums = sums_of(known, m.c, s);
     const Expr away = f.zero * load(sums, {point_number(places, point_number(known.batch))});
-    m.c.epilogue = rewrite(m.c.epilogue, [&](const Expr& e) -> Expr {
-      const Load* l = as<Load>(e);
-      return l && l->buffer == m.c.reduced ? e - away : Expr();
-    });
+    m.c.epilogue = with_reduced(m.c.epilogue, m.c.reduced, load(m.c.reduced, {}) - away);
   };
   subtract(m.p, m.q, m.n);
   subtract(m.q, m.p, m.m);

@@ -1,0 +1,70 @@
+// Where the threads of a launch are in their rows, and how they read what lies there: elements one by one, or vectors of
+// neighbours into arrays.
+#pragma once
+#include <functional>
+#include <map>
+
+#include "templates/cuda/flat_point.h"
+#include "templates/cuda/rows.h"
+
+namespace tc {
+
+class RowCells {
+ protected:
+  RowCells(Rows r, const RowPlan& plan);
+
+  /// A place of a thread in its row.
+  struct Cell {
+    Expr turn, column, within;  // within a vector
+  };
+  using CellBody = std::function<Stmt(const Cell& c, const Exprs& values)>;
+
+  /// The thread's number in its row, and in the block's rows; the row's number.
+  Expr lane_number() const;
+  Expr lane() const;
+  Expr row_number() const;
+
+  /// How many neighbours of an element one instruction accesses; 1 if it has to be alone.
+  int64_t together(const Buffer& b, const Expr& index) const;
+  /// The array in which a thread keeps its part of a row, and the place of a cell there.
+  Buffer array_of(const RowStep& s) const;
+  static Exprs place(const Buffer& array, const Cell& c);
+
+  /// An expression over rows and columns at a cell, or over rows at the thread's row; results of steps by their names.
+  Expr at_cell(const Expr& e, const Cell& c) const;
+  Expr at_row(const Expr& e) const;
+  /// An index there; of a row alone if the cell is empty.
+  Expr at_index(const Expr& index, const Cell& c) const;
+
+  /// The thread's columns, whole vectors at a time: `body` gets the cell of the first.
+  Stmt over_turns(const std::function<Stmt(const Cell& first)>& body) const;
+  /// `body` at every cell of a thread; what is read of global memory comes 16 bytes at a time.
+  Stmt at_cells(const Exprs& values, const CellBody& body) const;
+  /// to[at ..] = from[..], a vector, in pieces of n elements.
+  Stmt read_vector(const Buffer& to, const Exprs& at, const Load& from, int64_t n, const Cell& first) const;
+
+  Rows r_;
+  const RowPlan p_;
+  const int64_t columns_, rows_;
+  const bool partial_;  // the last block has rows that are none
+  const bool clamped_;  // threads without a row compute the last one again, and store nothing
+  const Var block_, thread_, lane_;
+  const FlatPoint at_;
+  std::map<const BufferDef*, Buffer> arrays_;  // of what is kept; looked up only
+  VarMap names_;                               // of reductions: their scalars
+
+ private:
+  struct VectorRead {
+    Buffer to;
+    Stmt code;
+  };
+
+  Expr row_of_block() const;
+  std::vector<Var> vars_with_column() const;
+  Shape vector_shape(int64_t n) const;
+  Expr scalars(const Expr& e) const { return substitute(e, names_); }
+  Exprs all_at(const Exprs& list, const Cell& c) const;
+  Expr gather(const Expr& e, const Cell& first, std::vector<VectorRead>& reads, const Expr& j) const;
+};
+
+}  // namespace tc
