@@ -112,7 +112,7 @@ void expect_attention(const Shape& s, bool empty_rows = false) {
     Scheduled made = schedule_cuda(f.fn, f.constant, gpu);
     ASSERT_EQ(made.family, "attention") << to_text(f.fn);
     for (const bool lowered : {false, true}) {
-      if (lowered) made.body = thread_sync(lower_thread_allreduce(made.body));
+      if (lowered) made.body = synchronise(made.body);
       ScheduleMemory memory(made, f.fn, in);
       expect_close(memory.run()[0], expected, 1e-5, made.words + "\n" + to_text(f.fn) + to_text(made.body));
     }
