@@ -53,37 +53,43 @@ void set_dim(CommandLine& c, const std::string& v) {
   c.request.import.dims[name] = n;
 }
 
+// What stands between the separators; an empty text has no parts.
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0; at <= text.size() && !text.empty();) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+// "3x4" is {3, 4}.
+std::vector<int64_t> shape_of(std::string_view what, std::string_view text) {
+  std::vector<int64_t> sizes;
+  for (const std::string_view part : parts_of(text, 'x')) {
+    sizes.push_back(integer(what, part));
+    if (sizes.back() < 0) usage(std::string(what) + " needs sizes of at least 0");
+  }
+  return sizes;
+}
+
 // X=3x4,5x4: two tensors; X=: none; X=none: an optional without a value.
 void set_elements(CommandLine& c, const std::string& v) {
   const auto [name, text] = key_value("--elements", v);
   ListElements e;
   e.present = text != "none";
-  for (size_t at = 0; e.present && at < text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    std::vector<int64_t> shape;
-    const bool scalar = std::string_view(text).substr(at, end - at) == "scalar";
-    for (size_t from = at; !scalar && from < end;) {
-      const size_t to = std::min(text.find('x', from), end);
-      shape.push_back(integer("--elements", std::string_view(text).substr(from, to - from)));
-      if (shape.back() < 0) usage("--elements needs sizes of at least 0");
-      from = to + 1;
+  if (e.present)
+    for (const std::string_view part : parts_of(text, ',')) {
+      if (part.empty()) usage("--elements needs the shape of each tensor, or scalar");
+      e.shapes.push_back(part == "scalar" ? std::vector<int64_t>() : shape_of("--elements", part));
     }
-    e.shapes.push_back(std::move(shape));
-    at = end + 1;
-  }
   c.request.import.elements[name] = std::move(e);
 }
 
 void set_shape(CommandLine& c, const std::string& v) {
   const auto [name, sizes] = key_value("--input-shape", v);
-  std::vector<int64_t> dims;
-  for (size_t at = 0; at <= sizes.size() && !sizes.empty();) {
-    const size_t end = std::min(sizes.find('x', at), sizes.size());
-    dims.push_back(integer("--input-shape", std::string_view(sizes).substr(at, end - at)));
-    if (dims.back() < 0) usage("--input-shape needs sizes of at least 0");
-    at = end + 1;
-  }
-  c.request.import.input_shapes[name] = dims;
+  c.request.import.input_shapes[name] = shape_of("--input-shape", sizes);
 }
 
 size_t edit_distance(std::string_view a, std::string_view b) {

@@ -217,7 +217,7 @@ net (seq(float[N, 4]) s, optional(float) o, float[2] s_0) => (seq(float[N, 4]) t
   const Imported m = import_text(model, {.elements = {{"s", {true, {{3, 4}, {5, 4}}}}, {"o", {false, {}}}}});
   EXPECT_EQ(m.problems, "");
   ASSERT_EQ(m.graph.inputs().size(), 3u);
-  EXPECT_EQ(m.graph.inputs()[0]->name.raw(), "s_0_");  // s_0 is another input
+  EXPECT_EQ(m.graph.inputs()[0]->name.raw(), "s_0_1");  // s_0 is another input
   EXPECT_EQ(to_text(m.graph.inputs()[1]->type), "f32[5,4]");
   EXPECT_EQ(m.graph.nodes().front()->op, "SequenceConstruct");
   EXPECT_NE(import_text(model, {.elements = {{"s", {true, {{3, 5}}}}}}).problems.find("TC0152"), std::string::npos);

@@ -5,9 +5,8 @@
 //   ->   inputs x_0: float[3, 4], x_1: float[5, 4]   x = SequenceConstruct(x_0, x_1)
 //
 // An optional is what its one element makes it; --elements x=none makes it empty.
-#include <algorithm>
-
 #include "importer/context.h"
+#include "importer/scope.h"
 
 namespace tc::importer {
 
@@ -16,9 +15,7 @@ namespace {
 class ListInputs {
  public:
   ListInputs(Context& c, onnx::ModelProto& m) : c_(c), graph_(*m.mutable_graph()) {
-    for (const auto& v : graph_.input()) names_.insert(v.name());
-    for (const auto& t : graph_.initializer()) names_.insert(t.name());
-    for (const auto& n : graph_.node()) names_.insert(n.output().begin(), n.output().end());
+    names_.add_graph(graph_);
   }
 
   void run() {
@@ -62,7 +59,7 @@ class ListInputs {
     std::vector<std::string> tensors;
     for (const Dims& shape : given.shapes) {
       onnx::ValueInfoProto& t = *inputs.Add();
-      t.set_name(fresh(v.name() + "_" + to_text(int64_t(tensors.size()))));
+      t.set_name(names_.make(v.name() + "_" + to_text(int64_t(tensors.size()))));
       *t.mutable_type() = element;
       if (!set_shape(*t.mutable_type()->mutable_tensor_type(), shape))
         return c_.error("TC0152", ExitCode::Usage, nullptr,
@@ -70,7 +67,7 @@ class ListInputs {
       tensors.push_back(t.name());
     }
     if (!given.present) return optional_node(v, {});
-    const std::string list = optional && inside.has_sequence_type() ? fresh(v.name() + "_elements") : v.name();
+    const std::string list = optional && inside.has_sequence_type() ? names_.make(v.name() + "_elements") : v.name();
     if (inside.has_sequence_type()) sequence_node(list, element, tensors);
     if (optional) optional_node(v, inside.has_sequence_type() ? list : tensors.at(0));
   }
@@ -116,14 +113,10 @@ class ListInputs {
     made_.push_back(std::move(n));
   }
 
-  std::string fresh(std::string name) {
-    while (!names_.insert(name).second) name += "_";
-    return name;
-  }
-
   Context& c_;
   onnx::GraphProto& graph_;
-  std::set<std::string> names_, used_;
+  UniqueNames names_;
+  std::set<std::string> used_;
   std::vector<onnx::NodeProto> made_;
 };
 

@@ -1,6 +1,5 @@
 #include "ir/verify.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

@@ -61,6 +61,9 @@ def help_and_tables(tmp):
     answers("explain a code that does not exist", ["explain", "TC7777"], 2, err="no message with the code")
     answers("an option that does not exist", ["--dimm", "a=1"], 2, err="did you mean '--dim'?")
     answers("a command without a model", ["check"], 2, err="no model given")
+    for flag, value, told in (("--input-shape", "image=3x", "needs a whole number"), ("--input-shape", "image=-1x8", "at least 0"),
+                              ("--elements", "image=3x,4", "needs a whole number"), ("--elements", "image=3,,4", "the shape of each tensor")):
+        answers(f"{flag} {value}", ["check", flag, value, DIGITS], 2, err=told)
     ops = json.loads(answers("ops --json", ["ops", "--json"], out='"operator"').stdout)
     rows = [line.split(" | ")[1] for line in call("ops").stdout.splitlines()[2:]]
     check("ops and ops --json list the same", [o["operator"] for o in ops] == rows and len(rows) > 150, len(rows))

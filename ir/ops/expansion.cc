@@ -1,20 +1,15 @@
 #include "ir/ops/expansion.h"
 
-#include "ir/graph/origin.h"
+#include "ir/ops/attributes.h"
 
 namespace tc {
 
 namespace {
 
 template <class T>
-T attr_or_default(const Node& n, const OpRow* row, const std::string& name) {
-  const auto it = n.attrs.find(name);
-  if (it != n.attrs.end())
-    if (const T* v = std::get_if<T>(&it->second)) return *v;
-  for (const AttrSpec& a : row->attrs)
-    if (a.name == name)
-      if (const T* v = std::get_if<T>(&a.otherwise)) return *v;
-  return T{};
+T attr_or_default(const Node& n, const std::string& name) {
+  const T* v = find_attr<T>(n, name);
+  return v ? *v : T{};
 }
 
 }  // namespace
@@ -32,16 +27,17 @@ Value* Expansion::in(size_t k) const {
 
 Value* Expansion::optional(size_t k) const { return k < n_->inputs.size() && n_->inputs[k] ? in(k) : nullptr; }
 
-int64_t Expansion::attr_int(const std::string& name) const { return attr_or_default<int64_t>(*n_, row_, name); }
-float Expansion::attr_float(const std::string& name) const { return attr_or_default<float>(*n_, row_, name); }
-std::string Expansion::attr_string(const std::string& name) const {
-  return attr_or_default<std::string>(*n_, row_, name);
+int64_t Expansion::attr_int(const std::string& name) const { return attr_or_default<int64_t>(*n_, name); }
+float Expansion::attr_float(const std::string& name) const { return attr_or_default<float>(*n_, name); }
+std::string Expansion::attr_string(const std::string& name) const { return attr_or_default<std::string>(*n_, name); }
+std::vector<int64_t> Expansion::attr_ints(const std::string& name) const {
+  return attr_or_default<std::vector<int64_t>>(*n_, name);
 }
 std::vector<float> Expansion::attr_floats(const std::string& name) const {
-  return attr_or_default<std::vector<float>>(*n_, row_, name);
+  return attr_or_default<std::vector<float>>(*n_, name);
 }
 std::vector<std::string> Expansion::attr_strings(const std::string& name) const {
-  return attr_or_default<std::vector<std::string>>(*n_, row_, name);
+  return attr_or_default<std::vector<std::string>>(*n_, name);
 }
 Attrs Expansion::attrs_named(const std::vector<std::string>& names) const {
   Attrs found;
@@ -49,7 +45,7 @@ Attrs Expansion::attrs_named(const std::vector<std::string>& names) const {
     if (has(name)) found[name] = n_->attrs.at(name);
   return found;
 }
-Constant Expansion::attr_tensor(const std::string& name) const { return attr_or_default<Constant>(*n_, row_, name); }
+Constant Expansion::attr_tensor(const std::string& name) const { return attr_or_default<Constant>(*n_, name); }
 
 ModelText Expansion::derived(std::string_view suffix) const {
   for (const Value* v : n_->outputs)
@@ -57,8 +53,17 @@ ModelText Expansion::derived(std::string_view suffix) const {
   return ModelText(std::string(suffix));
 }
 
+bool Expansion::has(const std::string& name) const {
+  const auto it = n_->attrs.find(name);
+  return it != n_->attrs.end() && it->second.index() != 0;
+}
+
 Value* Expansion::constant(Constant c, std::string_view suffix) const {
   return g_.add_constant(derived(suffix), std::move(c));
+}
+
+Value* Expansion::number(DType t, double v, std::string_view suffix) const {
+  return constant(scalar_constant(t, v), suffix);
 }
 
 Value* Expansion::floats(DType t, Dims dims, const std::vector<double>& v, std::string_view suffix) const {

@@ -12,7 +12,7 @@ namespace tc {
 /// first output.
 class Expansion {
  public:
-  Expansion(Graph& g, Node* n) : g_(g), n_(n), row_(find_op(n->domain, n->op)) {}
+  Expansion(Graph& g, Node* n) : g_(g), n_(n) {}
 
   const Node& node() const { return *n_; }
   bool wants(size_t k) const { return k < n_->outputs.size() && n_->outputs[k] != nullptr; }
@@ -21,20 +21,24 @@ class Expansion {
   /// Operand `k` as in(), null if it is absent.
   Value* optional(size_t k) const;
 
-  // attributes; what is not given has the default of the operator's row
-  bool has(const std::string& name) const { return n_->attrs.count(name) > 0; }
+  /// Is the attribute given on the node?
+  bool has(const std::string& name) const;
+  // What is not given has the default of the operator's row, else nothing. Another type is rejected.
   int64_t attr_int(const std::string& name) const;
   float attr_float(const std::string& name) const;
   /// Those attributes of the node that are named, as they are.
   Attrs attrs_named(const std::vector<std::string>& names) const;
   std::string attr_string(const std::string& name) const;
-  std::vector<int64_t> attr_ints(const std::string& name) const { return n_->attr_ints(name); }
+  std::vector<int64_t> attr_ints(const std::string& name) const;
   std::vector<float> attr_floats(const std::string& name) const;
   std::vector<std::string> attr_strings(const std::string& name) const;
   /// A tensor, null if not given.
   Constant attr_tensor(const std::string& name) const;
 
+  // Constants, named like the node's first output and `suffix`.
   Value* constant(Constant c, std::string_view suffix) const;
+  /// One number, of rank 0.
+  Value* number(DType t, double v, std::string_view suffix) const;
   Value* floats(DType t, Dims dims, const std::vector<double>& v, std::string_view suffix) const;
   Value* ints(DType t, Dims dims, const std::vector<int64_t>& v, std::string_view suffix) const;
   /// The first output of a new node. An empty suffix: named like the output that is replaced.
@@ -66,9 +70,9 @@ class Expansion {
 
   Graph& g_;
   Node* n_;
-  const OpRow* row_;
 };
 
+/// The sizes of a tensor of known sizes.
 Dims dims_of_type(const Value* v);
 
 }  // namespace tc

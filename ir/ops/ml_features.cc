@@ -9,8 +9,6 @@
 namespace tc {
 namespace {
 
-constexpr const char* kMl = "ai.onnx.ml";
-
 /// One number for all features or one for each: broadcast along the last axis of x.
 Value* per_feature(const Expansion& e, Value* x, const std::vector<double>& v, const std::string& attr) {
   const Dims dims = dims_of_type(x);
@@ -20,8 +18,6 @@ Value* per_feature(const Expansion& e, Value* x, const std::vector<double>& v, c
              " features");
   return e.floats(x->type.dtype, v.size() == 1 ? Dims{} : Dims{features}, v, "_" + attr);
 }
-
-std::vector<double> doubles(const std::vector<float>& v) { return {v.begin(), v.end()}; }
 
 bool expand_scaler(Graph& g, Node* n) {
   const Expansion e(g, n);
@@ -42,8 +38,8 @@ bool expand_normalizer(Graph& g, Node* n) {
   Value* axis = e.constant(int64_constant({-1}), "_axis");
   Value* size = e.op(norm == "MAX" ? "ReduceMax" : norm == "L1" ? "ReduceL1" : "ReduceL2", {x, axis}, "_norm");
   // A row of norm zero stays as it is.
-  Value* none = e.op("Equal", {size, e.constant(scalar_constant(DType::F32, 0), "_zero")}, "_none");
-  Value* divisor = e.op("Where", {none, e.constant(scalar_constant(DType::F32, 1), "_one"), size}, "_divisor");
+  Value* none = e.op("Equal", {size, e.number(DType::F32, 0, "_zero")}, "_none");
+  Value* divisor = e.op("Where", {none, e.number(DType::F32, 1, "_one"), size}, "_divisor");
   e.finish(0, e.op("Div", {x, divisor}, ""));
   return true;
 }
@@ -55,9 +51,8 @@ bool expand_imputer(Graph& g, Node* n) {
     const std::vector<float> to = e.attr_floats("imputed_value_floats");
     if (to.empty()) e.reject("attribute imputed_value_floats is missing");
     const double from = double(e.attr_float("replaced_value_float"));
-    Value* missing = std::isnan(from)
-                         ? e.op("IsNaN", {x}, "_missing")
-                         : e.op("Equal", {x, e.constant(scalar_constant(x->type.dtype, from), "_from")}, "_missing");
+    Value* missing = std::isnan(from) ? e.op("IsNaN", {x}, "_missing")
+                                      : e.op("Equal", {x, e.number(x->type.dtype, from, "_from")}, "_missing");
     e.finish(0, e.op("Where", {missing, per_feature(e, x, doubles(to), "imputed_value_floats"), x}, ""));
     return true;
   }
@@ -192,17 +187,13 @@ OpFamily ml_feature_ops() {
                                         {"default_string", std::string("_Unused")},
                                         {"default_int64", int64_t(-1)},
                                         {"default_float", -0.0f}};
-  const auto row = [](std::string_view name, int since, std::vector<AttrSpec> attrs, bool (*expand)(Graph&, Node*)) {
-    return OpRow{
-        .name = name, .since = since, .attrs = std::move(attrs), .define = nullptr, .domain = kMl, .expand = expand};
-  };
   return {
-      row("Scaler", 1, {{"offset", {}}, {"scale", {}}}, expand_scaler),
-      row("Normalizer", 1, {{"norm", std::string("MAX")}}, expand_normalizer),
-      row("Imputer", 1, imputer, expand_imputer),
-      row("FeatureVectorizer", 1, {{"inputdimensions", {}}}, expand_feature_vectorizer),
-      row("OneHotEncoder", 1, {{"cats_int64s", {}}, {"cats_strings", {}}, {"zeros", int64_t(1)}}, expand_one_hot),
-      row("LabelEncoder", 4, labels, expand_label_encoder),
+      ml_row("Scaler", 1, {{"offset", {}}, {"scale", {}}}, expand_scaler),
+      ml_row("Normalizer", 1, {{"norm", std::string("MAX")}}, expand_normalizer),
+      ml_row("Imputer", 1, imputer, expand_imputer),
+      ml_row("FeatureVectorizer", 1, {{"inputdimensions", {}}}, expand_feature_vectorizer),
+      ml_row("OneHotEncoder", 1, {{"cats_int64s", {}}, {"cats_strings", {}}, {"zeros", int64_t(1)}}, expand_one_hot),
+      ml_row("LabelEncoder", 4, labels, expand_label_encoder),
       {"label_lookup", 1, {}, define_label_lookup, "x keys values otherwise", "label_lookup", "tc"},
       {"one_hot_categories", 1, {{"zeros", int64_t(1)}}, define_one_hot_categories, "x categories", "one_hot", "tc"},
   };

@@ -5,8 +5,6 @@
 namespace tc {
 namespace {
 
-std::vector<double> doubles(const std::vector<float>& v) { return {v.begin(), v.end()}; }
-
 /// x [N, C] times the rows of `coefficients`, plus the intercepts: [N, targets].
 Value* linear_scores(const Expansion& e, Value* x, int64_t targets) {
   const int64_t features = dims_of_type(x)[1];
@@ -15,11 +13,7 @@ Value* linear_scores(const Expansion& e, Value* x, int64_t targets) {
     e.reject("attribute coefficients has " + to_text(int64_t(w.size())) + " numbers, not " + to_text(targets) +
              " for each of " + to_text(features) + " features");
   if (!b.empty() && b.size() != size_t(targets)) e.reject("attribute intercepts must have one number for each target");
-  std::vector<double> by_feature(w.size());
-  for (size_t t = 0; t < size_t(targets); t++)
-    for (size_t c = 0; c < size_t(features); c++)
-      by_feature[c * size_t(targets) + t] = double(w[t * size_t(features) + c]);
-  Value* y = e.op("MatMul", {x, e.floats(x->type.dtype, {features, targets}, by_feature, "_coefficients")}, "_product");
+  Value* y = times_rows(e, x, w, targets, "_coefficients", "_product");
   return b.empty() ? y : e.op("Add", {y, e.floats(x->type.dtype, {targets}, doubles(b), "_intercepts")}, "_scores");
 }
 
@@ -37,11 +31,10 @@ bool expand_classifier(Graph& g, Node* n) {
   const int64_t features = dims_of_type(x)[1];
   const auto rows = features > 0 ? int64_t(e.attr_floats("coefficients").size()) / features : 0;
   Value* scores = linear_scores(e, x, rows);
-  const bool one_of_two = rows == 1 && labels.count() == 2;
-  if (!one_of_two && labels.count() != size_t(rows)) e.reject("there must be one row of coefficients for each label");
+  const bool one_of_two = rows == 1 && labels.size() == 2;
+  if (!one_of_two && labels.size() != size_t(rows)) e.reject("there must be one row of coefficients for each label");
   if (e.wants(0))
-    e.finish(0, one_of_two ? label_above(e, scores, 0, labels.ints[1], labels.ints[0])
-                           : label_of_largest(e, scores, labels));
+    e.finish(0, one_of_two ? label_above(e, scores, 0, labels[1], labels[0]) : label_of_largest(e, scores, labels));
   if (!e.wants(1)) return true;
   const std::string transform = e.attr_string("post_transform");
   // One row for two classes is the score of the second one.
@@ -60,20 +53,8 @@ OpFamily ml_linear_ops() {
                               classifier = {{"classlabels_ints", {}},    {"classlabels_strings", {}},
                                             {"coefficients", {}},        {"intercepts", {}},
                                             {"multi_class", int64_t(0)}, {"post_transform", std::string("NONE")}};
-  return {
-      {.name = "LinearRegressor",
-       .since = 1,
-       .attrs = regressor,
-       .define = nullptr,
-       .domain = "ai.onnx.ml",
-       .expand = expand_regressor},
-      {.name = "LinearClassifier",
-       .since = 1,
-       .attrs = classifier,
-       .define = nullptr,
-       .domain = "ai.onnx.ml",
-       .expand = expand_classifier},
-  };
+  return {ml_row("LinearRegressor", 1, regressor, expand_regressor),
+          ml_row("LinearClassifier", 1, classifier, expand_classifier)};
 }
 
 }  // namespace tc

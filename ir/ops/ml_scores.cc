@@ -5,7 +5,13 @@ namespace tc {
 namespace {
 
 Value* number(const Expansion& e, Value* like, double v, std::string_view suffix) {
-  return e.constant(scalar_constant(like->type.dtype, v), suffix);
+  return e.number(like->type.dtype, v, suffix);
+}
+
+void require_transform(const Expansion& e, const std::string& transform) {
+  for (const char* known : {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"})
+    if (transform == known) return;
+  e.reject("attribute post_transform must be NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT");
 }
 
 /// Softmax over the elements that are not zero; those stay (close to) zero.
@@ -42,6 +48,17 @@ Value* probit(const Expansion& e, Value* p) {
 
 }  // namespace
 
+OpRow ml_row(std::string_view name, int since, std::vector<AttrSpec> attrs, bool (*expand)(Graph&, Node*)) {
+  return {.name = name,
+          .since = since,
+          .attrs = std::move(attrs),
+          .define = nullptr,
+          .domain = "ai.onnx.ml",
+          .expand = expand};
+}
+
+std::vector<double> doubles(const std::vector<float>& v) { return {v.begin(), v.end()}; }
+
 Value* rows_of(const Expansion& e, Value* x) {
   const Dims dims = dims_of_type(x);
   if (dims.empty() || dims.size() > 2) e.reject("the input must have one or two axes");
@@ -50,34 +67,45 @@ Value* rows_of(const Expansion& e, Value* x) {
   return dims.size() == 1 ? e.reshape(x, {1, dims[0]}, "_row") : x;
 }
 
+Value* times_rows(const Expansion& e, Value* x, const std::vector<float>& rows, int64_t count, std::string_view factor,
+                  std::string_view product) {
+  const auto n = size_t(count), features = size_t(dims_of_type(x)[1]);
+  check(rows.size() == n * features, "times_rows: one number for each row and feature");
+  std::vector<double> columns(rows.size());
+  for (size_t r = 0; r < n; r++)
+    for (size_t c = 0; c < features; c++) columns[c * n + r] = double(rows[r * features + c]);
+  return e.op("MatMul", {x, e.floats(x->type.dtype, {int64_t(features), count}, columns, factor)}, product);
+}
+
 Value* post_transform(const Expansion& e, Value* scores, const std::string& transform) {
+  require_transform(e, transform);
   if (transform == "NONE") return scores;
   if (transform == "LOGISTIC") return e.op("Sigmoid", {scores}, "_logistic");
   if (transform == "SOFTMAX") return e.op("Softmax", {scores}, "_softmax", {{"axis", int64_t(-1)}});
   if (transform == "SOFTMAX_ZERO") return softmax_zero(e, scores);
-  if (transform == "PROBIT") return probit(e, scores);
-  e.reject("attribute post_transform must be NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT");
+  return probit(e, scores);
 }
 
 Value* transform_targets(const Expansion& e, Value* y, const std::string& transform) {
-  Value* transformed = post_transform(e, y, transform);
-  return dims_of_type(y)[1] == 1 && transform != "PROBIT" ? y : transformed;
+  if (dims_of_type(y)[1] != 1 || transform == "PROBIT") return post_transform(e, y, transform);
+  require_transform(e, transform);
+  return y;
 }
 
 Labels labels_of(const Expansion& e, const std::string& ints, const std::string& strings) {
   if (!e.attr_strings(strings).empty())
     e.unsupported("the labels are strings, which no compiled model holds; give the classes whole numbers as labels");
-  Labels labels{e.attr_ints(ints)};
-  if (labels.ints.empty()) e.reject("attribute " + ints + " is missing");
+  Labels labels = e.attr_ints(ints);
+  if (labels.empty()) e.reject("attribute " + ints + " is missing");
   return labels;
 }
 
 Value* label_of_largest(const Expansion& e, Value* scores, const Labels& labels) {
   Value* place = e.op("ArgMax", {scores}, "_place", {{"axis", int64_t(1)}, {"keepdims", int64_t(0)}});
   bool counts = true;  // label k is k
-  for (size_t k = 0; k < labels.count(); k++) counts = counts && labels.ints[k] == int64_t(k);
+  for (size_t k = 0; k < labels.size(); k++) counts = counts && labels[k] == int64_t(k);
   if (counts) return place;
-  return e.op("Gather", {e.ints(DType::I64, {int64_t(labels.count())}, labels.ints, "_labels"), place}, "_chosen");
+  return e.op("Gather", {e.ints(DType::I64, {int64_t(labels.size())}, labels, "_labels"), place}, "_chosen");
 }
 
 Value* label_above(const Expansion& e, Value* scores, double bar, int64_t yes, int64_t no) {

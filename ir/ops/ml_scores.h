@@ -4,8 +4,18 @@
 
 namespace tc {
 
+/// A row of ai.onnx.ml, which is rewritten by `expand`.
+OpRow ml_row(std::string_view name, int since, std::vector<AttrSpec> attrs, bool (*expand)(Graph&, Node*));
+
+/// What attributes hold in single precision.
+std::vector<double> doubles(const std::vector<float>& v);
+
 /// X as [N, C]: one row where it has one axis. Its type is f64 if it was, else f32.
 Value* rows_of(const Expansion& e, Value* x);
+
+/// x [N, C] times each of `count` rows [count, C]: [N, count]. Suffixes: of the constant, and of the product.
+Value* times_rows(const Expansion& e, Value* x, const std::vector<float>& rows, int64_t count, std::string_view factor,
+                  std::string_view product);
 
 /// `scores` [N, T] under post_transform NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT, along the last axis.
 Value* post_transform(const Expansion& e, Value* scores, const std::string& transform);
@@ -14,12 +24,8 @@ Value* post_transform(const Expansion& e, Value* scores, const std::string& tran
 /// PROBIT only: the other transforms are for scores of several.
 Value* transform_targets(const Expansion& e, Value* y, const std::string& transform);
 
-/// The labels of a classifier.
-struct Labels {
-  std::vector<int64_t> ints;
-  size_t count() const { return ints.size(); }
-};
-/// Reads the attributes; refuses strings.
+/// The labels of a classifier, from these attributes; refuses strings.
+using Labels = std::vector<int64_t>;
 Labels labels_of(const Expansion& e, const std::string& ints, const std::string& strings);
 
 /// The label (I64 [N]) of the largest of each row of `scores`, the first one of several.

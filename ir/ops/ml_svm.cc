@@ -7,14 +7,12 @@
 namespace tc {
 namespace {
 
-std::vector<double> doubles(const std::vector<float>& v) { return {v.begin(), v.end()}; }
-
 /// The kernel of each row of x [N, C] with each row of `vectors` [S, C]: [N, S].
 Value* kernel(const Expansion& e, Value* x, const std::vector<float>& vectors, int64_t count) {
   const std::string type = e.attr_string("kernel_type");
   const std::vector<float> params = e.attr_floats("kernel_params");
   const auto number = [&](size_t k, std::string_view suffix) {
-    return e.constant(scalar_constant(x->type.dtype, k < params.size() ? double(params[k]) : 0), suffix);
+    return e.number(x->type.dtype, k < params.size() ? double(params[k]) : 0, suffix);
   };
   const int64_t rows = dims_of_type(x)[0], features = dims_of_type(x)[1];
   if (int64_t(vectors.size()) != checked_mul(count, features))
@@ -25,14 +23,10 @@ Value* kernel(const Expansion& e, Value* x, const std::vector<float>& vectors, i
     Value* square = e.op("Mul", {gap, gap}, "_square");
     Value* distance =
         e.op("ReduceSum", {square, e.constant(int64_constant({2}), "_axis")}, "_distance", {{"keepdims", int64_t(0)}});
-    Value* gamma = e.constant(scalar_constant(x->type.dtype, params.empty() ? 0 : -double(params[0])), "_gamma");
+    Value* gamma = e.number(x->type.dtype, params.empty() ? 0 : -double(params[0]), "_gamma");
     return e.op("Exp", {e.op("Mul", {distance, gamma}, "_exponent")}, "_kernel");
   }
-  std::vector<double> by_feature(vectors.size());
-  for (size_t s = 0; s < size_t(count); s++)
-    for (size_t c = 0; c < size_t(features); c++)
-      by_feature[c * size_t(count) + s] = double(vectors[s * size_t(features) + c]);
-  Value* dot = e.op("MatMul", {x, e.floats(x->type.dtype, {features, count}, by_feature, "_vectors")}, "_dot");
+  Value* dot = times_rows(e, x, vectors, count, "_vectors", "_dot");
   if (type == "LINEAR") return dot;
   Value* affine = e.op("Add", {e.op("Mul", {dot, number(0, "_gamma")}, "_scaled"), number(1, "_coef0")}, "_affine");
   if (type == "POLY") return e.op("Pow", {affine, number(2, "_degree")}, "_kernel");
@@ -63,11 +57,9 @@ bool expand_regressor(Graph& g, Node* n) {
   }
   Value* y = e.op("Add", {sum, rho(e, x, 1)}, "_sum");
   if (e.attr_int("one_class") != 0) {
-    const auto number = [&](double v, std::string_view suffix) {
-      return e.constant(scalar_constant(x->type.dtype, v), suffix);
-    };
-    y = e.op("Where", {e.op("Greater", {y, number(0, "_zero")}, "_inside"), number(1, "_in"), number(-1, "_out")},
-             "_class");
+    const DType t = x->type.dtype;
+    Value* inside = e.op("Greater", {y, e.number(t, 0, "_zero")}, "_inside");
+    y = e.op("Where", {inside, e.number(t, 1, "_in"), e.number(t, -1, "_out")}, "_class");
   } else {
     y = post_transform(e, y, e.attr_string("post_transform"));
   }
@@ -120,8 +112,7 @@ Value* votes_of(const Expansion& e, Value* scores, size_t classes) {
     lost[pairs[p].second] += 1;
   }
   const DType t = scores->type.dtype;
-  Value* first =
-      e.cast(t, e.op("Greater", {scores, e.constant(scalar_constant(t, 0), "_zero")}, "_first_wins"), "_wins");
+  Value* first = e.cast(t, e.op("Greater", {scores, e.number(t, 0, "_zero")}, "_first_wins"), "_wins");
   Value* w = e.floats(t, {int64_t(pairs.size()), int64_t(classes)}, won, "_won");
   return e.op("Add", {e.op("MatMul", {first, w}, "_balance"), e.floats(t, {int64_t(classes)}, lost, "_lost")},
               "_votes");
@@ -148,21 +139,21 @@ bool expand_classifier(Graph& g, Node* n) {
   Value* x = rows_of(e, e.in(0));
   const std::string transform = e.attr_string("post_transform");
   if (e.attr_ints("vectors_per_class").empty()) {
-    const auto classes = int64_t(labels.count());
+    const auto classes = int64_t(labels.size());
     Value* scores = e.op("Add", {kernel(e, x, e.attr_floats("coefficients"), classes), rho(e, x, 1)}, "_scores");
     if (e.wants(0)) e.finish(0, label_of_largest(e, scores, labels));
     if (e.wants(1)) e.finish(1, e.cast(DType::F32, post_transform(e, scores, transform), "_f32"));
     return true;
   }
-  if (labels.count() < 2) e.reject("there must be at least two labels");
-  Value* pairs = pair_scores(e, x, labels.count());
-  Value* p = e.attr_floats("prob_a").empty() ? nullptr : probabilities(e, pairs, labels.count());
-  if (e.wants(0)) e.finish(0, label_of_largest(e, votes_of(e, pairs, labels.count()), labels));
+  if (labels.size() < 2) e.reject("there must be at least two labels");
+  Value* pairs = pair_scores(e, x, labels.size());
+  Value* p = e.attr_floats("prob_a").empty() ? nullptr : probabilities(e, pairs, labels.size());
+  if (e.wants(0)) e.finish(0, label_of_largest(e, votes_of(e, pairs, labels.size()), labels));
   if (!e.wants(1)) return true;
   Value* y = nullptr;
   if (p)
     y = post_transform(e, p, transform);
-  else if (labels.count() == 2)
+  else if (labels.size() == 2)
     y = transform == "NONE" ? with_negative(e, pairs)
                             : with_complement(e, transform == "PROBIT" ? post_transform(e, pairs, transform) : pairs);
   else
@@ -188,23 +179,21 @@ struct Coupling {
     const Var k = make_var("k");
     return loop(k, classes, f(k));
   }
-  /// The probability of the first class of pair p, away from 0 and 1.
-  Expr pair(int64_t p) const { return min(max(x({row, Expr(p)}), number(1e-7)), number(1 - 1e-7)); }
+  /// The probability of i, the first class of the pair (i, j), away from 0 and 1.
+  Expr pair(const Expr& i, const Expr& j) const {
+    const Expr before = floor_div(i * (Expr(2 * classes - 1) - i), Expr(2));  // pairs whose first class is smaller
+    return min(max(x({row, before + j - i - Expr(1)}), number(1e-7)), number(1 - 1e-7));
+  }
 
   Stmt fill_q() const {
-    std::vector<Expr> diagonal(size_t(classes), number(0));
-    Stmts list;
-    int64_t p = 0;
-    for (int64_t i = 0; i < classes; i++)
-      for (int64_t j = i + 1; j < classes; j++, p++) {
-        const Expr first = pair(p), second = number(1) - first;
-        list.push_back(store(q, {Expr(i), Expr(j)}, -(first * second)));
-        list.push_back(store(q, {Expr(j), Expr(i)}, -(first * second)));
-        diagonal[size_t(i)] = diagonal[size_t(i)] + second * second;
-        diagonal[size_t(j)] = diagonal[size_t(j)] + first * first;
-      }
-    for (int64_t i = 0; i < classes; i++) list.push_back(store(q, {Expr(i), Expr(i)}, diagonal[size_t(i)]));
-    return seq(list);
+    const Var i = make_var("i"), j = make_var("j"), p = make_var("p", t);
+    const Expr first = Expr(p), second = number(1) - first;
+    const Stmt both = seq(
+        {store(q, {Expr(i), Expr(j)}, -(first * second)), store(q, {Expr(j), Expr(i)}, -(first * second)),
+         store(q, {Expr(i), Expr(i)}, second * second, Op::Add), store(q, {Expr(j), Expr(j)}, first * first, Op::Add)});
+    const Stmt others =
+        loop(j, Expr(classes - 1) - Expr(i), let(p, pair(Expr(i), Expr(j)), both), ForKind::Serial, Expr(i) + Expr(1));
+    return seq({each([&](const Expr& k) { return store(q, {k, k}, number(0)); }), loop(i, classes, others)});
   }
 
   /// qy = Q y, pqp = y'Qy, gap = the largest |qy - pqp|.
@@ -257,8 +246,8 @@ void define_couple_pairs(OpBuilder& b) {
                          x,
                          row,
                          local("q", {classes, classes}, t),
-                         local("qp", {classes}, t),
-                         local("p", {classes}, t),
+                         local("qy", {classes}, t),
+                         local("y", {classes}, t),
                          local("pqp", {1}, t),
                          local("gap", {1}, t),
                          local("round", {1}, DType::I64)};
@@ -283,18 +272,8 @@ OpFamily ml_svm_ops() {
   for (const char* name : {"classlabels_ints", "classlabels_strings", "prob_a", "prob_b", "vectors_per_class"})
     classifier.push_back({name, {}});
   return {
-      {.name = "SVMRegressor",
-       .since = 1,
-       .attrs = regressor,
-       .define = nullptr,
-       .domain = "ai.onnx.ml",
-       .expand = expand_regressor},
-      {.name = "SVMClassifier",
-       .since = 1,
-       .attrs = classifier,
-       .define = nullptr,
-       .domain = "ai.onnx.ml",
-       .expand = expand_classifier},
+      ml_row("SVMRegressor", 1, regressor, expand_regressor),
+      ml_row("SVMClassifier", 1, classifier, expand_classifier),
       {"couple_pairs", 1, {{"classes", int64_t(2)}}, define_couple_pairs, "x", "couple_pairs", "tc"},
   };
 }

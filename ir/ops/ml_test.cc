@@ -143,6 +143,27 @@ TEST(Ml, PairsOfClassesAreCoupled) {
   };
   EXPECT_LT(max_error(couple(f32({1, 1}, {0.75}), 2), {0.75, 0.25}), 2e-2);
   EXPECT_LT(max_error(couple(f32({1, 3}, {0.6, 0.75, 2.0 / 3}), 3), {1.0 / 2, 1.0 / 3, 1.0 / 6}), 2e-2);
+  // Five classes, pairs in the order (0, 1), (0, 2), ..., (3, 4) that agree with one list of probabilities.
+  const std::vector<double> right = {0.4, 0.25, 0.05, 0.2, 0.1};
+  std::vector<double> pairs;
+  for (size_t i = 0; i < 5; i++)
+    for (size_t j = i + 1; j < 5; j++) pairs.push_back(right[i] / (right[i] + right[j]));
+  EXPECT_LT(max_error(couple(f32({1, 10}, pairs), 5), right), 2e-2);
+}
+
+TEST(Ml, ManyClassesAreCoupledInLoops) {
+  const auto text = [](int64_t classes) {
+    Graph g;
+    Value* x = g.add_input(ModelText("x"), ValueType::tensor(DType::F32, to_shape({1, classes * (classes - 1) / 2})));
+    return to_text(tensor_fn(*g.append("couple_pairs", {x}, {ModelText("y")}, {{"classes", classes}}, "tc")));
+  };
+  EXPECT_LT(text(200).size(), text(3).size() + 200);
+}
+
+TEST(Ml, AttributesOfAnotherTypeAreRejected) {
+  EXPECT_NE(
+      ml_error({"Scaler", {f32({1, 2}, {1, 2})}, {{"scale", Ints{2, 10}}}}).find("attribute scale has the wrong type"),
+      std::string::npos);
 }
 
 /// Two trees: x0 <= 0.5 ? leaf 0 : (x1 in {2, 3} ? leaf 1 : leaf 2), and one that is leaf 3.

@@ -179,7 +179,7 @@ bool expand_regressor(Graph& g, Node* n) {
 /// weight is negative) by 1/2. Weights of class 0 are scores of class 1, and class 0 gets the rest.
 void finish_binary(const Expansion& e, Value* score, const Labels& labels, const Weights& w,
                    const std::string& transform) {
-  if (e.wants(0)) e.finish(0, label_above(e, score, w.negative ? 0 : 0.5, labels.ints[1], labels.ints[0]));
+  if (e.wants(0)) e.finish(0, label_above(e, score, w.negative ? 0 : 0.5, labels[1], labels[0]));
   if (!e.wants(1)) return;
   Value* y = nullptr;
   if (*w.targets.begin() == 1) {
@@ -201,7 +201,7 @@ bool expand_classifier(Graph& g, Node* n) {
   const Labels labels = labels_of(e, "classlabels_int64s", "classlabels_strings");
   Value* x = rows_of(e, e.in(0));
   Forest f = forest_of(e, dims_of_type(x)[1]);
-  const auto classes = int64_t(labels.count());
+  const auto classes = int64_t(labels.size());
   Weights w = weights_of(e, f, "class", classes, 0);
   std::vector<double> base = numbers(e, "base_values", f.wide);
   const std::string transform = e.attr_string("post_transform");
@@ -341,18 +341,8 @@ OpFamily ml_tree_ops() {
   classifier.push_back({"classlabels_strings", {}});
   return {
       tree_ensemble_row(),
-      {.name = "TreeEnsembleRegressor",
-       .since = 5,
-       .attrs = regressor,
-       .define = nullptr,
-       .domain = "ai.onnx.ml",
-       .expand = expand_regressor},
-      {.name = "TreeEnsembleClassifier",
-       .since = 5,
-       .attrs = classifier,
-       .define = nullptr,
-       .domain = "ai.onnx.ml",
-       .expand = expand_classifier},
+      ml_row("TreeEnsembleRegressor", 5, regressor, expand_regressor),
+      ml_row("TreeEnsembleClassifier", 5, classifier, expand_classifier),
       {"tree_ensemble",
        1,
        {{"rule", int64_t(0)}, {"targets", int64_t(1)}, {"aggregate", std::string("SUM")}},

@@ -6,6 +6,7 @@
 #include "ir/graph/origin.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
+#include "ir/ops/attributes.h"
 #include "ir/ops/op.h"
 
 namespace tc {
@@ -98,16 +99,7 @@ Dims OpBuilder::declared_dims(int k, int input) const {
 
 template <class T>
 const T* OpBuilder::find_attr(const std::string& name) const {
-  if (auto it = node_.attrs.find(name); it != node_.attrs.end() && it->second.index() != 0) {
-    const T* v = std::get_if<T>(&it->second);
-    if (!v) reject("attribute " + name + " has the wrong type");
-    return v;
-  }
-  const OpRow* row = find_op(node_.domain, node_.op);
-  if (!row) return nullptr;
-  for (const AttrSpec& a : row->attrs)
-    if (a.name == name) return std::get_if<T>(&a.otherwise);
-  return nullptr;
+  return tc::find_attr<T>(node_, name);
 }
 
 bool OpBuilder::has_attr(const std::string& name) const {
