@@ -193,7 +193,11 @@ struct Coupling {
          store(q, {Expr(i), Expr(i)}, second * second, Op::Add), store(q, {Expr(j), Expr(j)}, first * first, Op::Add)});
     const Stmt others =
         loop(j, Expr(classes - 1) - Expr(i), let(p, pair(Expr(i), Expr(j)), both), ForKind::Serial, Expr(i) + Expr(1));
-    return seq({each([&](const Expr& k) { return store(q, {k, k}, number(0)); }), loop(i, classes, others)});
+    // All of q, though only the diagonal needs it: compilers do not see that the loops fill the rest.
+    const Stmt zeros = each([&](const Expr& k) {
+      return each([&](const Expr& l) { return store(q, {k, l}, number(0)); });
+    });
+    return seq({zeros, loop(i, classes, others)});
   }
 
   /// qy = Q y, pqp = y'Qy, gap = the largest |qy - pqp|.
