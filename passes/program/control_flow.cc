@@ -188,6 +188,34 @@ void ProgramBuilder::end_loop(LoopStep s, const Node& n, const States& states, c
   steps.push_back({std::move(s)});
 }
 
+// Where the outputs behind `states` ones are stacked.
+std::vector<Operand> ProgramBuilder::stacked_results(const Node& n, size_t states, std::vector<Operand>& alive) {
+  std::vector<Operand> results;
+  for (size_t k = states; k < n.outputs.size(); k++) results.push_back(n.outputs[k] ? result_of(n.outputs[k]) : kNone);
+  alive.insert(alive.end(), results.begin(), results.end());
+  return results;
+}
+
+// Their parts of this iteration: the body's outputs from `first` on. `reversed`: which of them count down; empty: none.
+std::vector<CopyStep> ProgramBuilder::stacked_parts(const Node& n, const std::vector<Operand>& results, size_t first,
+                                                    const std::vector<int64_t>& reversed) {
+  std::vector<CopyStep> parts;
+  for (size_t k = 0; k < results.size(); k++) {
+    if (results[k].index < 0) continue;
+    const Value* part = n.regions.at(0)->outputs().at(first + k);
+    const Value* whole = n.outputs[n.outputs.size() - results.size() + k];
+    CopyStep c;
+    c.from = operand_of(part);
+    c.to = results[k];
+    c.bytes = byte_size(*part);
+    c.part = CopyStep::Part::To;
+    c.reversed = !reversed.empty() && reversed.at(k) != 0;
+    c.parts = static_dims(whole->type.shape).at(0);
+    parts.push_back(std::move(c));
+  }
+  return parts;
+}
+
 // Fills the tensor with the number of the iteration before the body reads it. In C the executor does. On CUDA no host
 // does, whose copies would have to wait: a captured loop copies it from a table, any other one counts on the device.
 void ProgramBuilder::begin_number(LoopStep& s, const Value& name, const Operand& number, std::vector<Step>& steps) {
@@ -250,25 +278,14 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
   if (facts.asks_limit) alive.push_back(*(s.trip_count = operand_of(n.inputs[0])));
   if (facts.asks_start) alive.push_back(*(s.start = operand_of(n.inputs[1])));
   s.may_end = facts.asks_end;
-  std::vector<CopyStep> parts;
-  for (size_t k = count; k < n.outputs.size(); k++) {
-    if (!n.outputs[k]) continue;
-    const int64_t length = static_dims(n.outputs[k]->type.shape)[0];
-    if (!facts.exact()) s.declared = length;
-    CopyStep c;
-    c.to = result_of(n.outputs[k]);
-    alive.push_back(c.to);
-    c.bytes = byte_size(*body.outputs()[1 + k]);
-    c.part = CopyStep::Part::To;
-    c.parts = length;
-    c.from.index = int(1 + k);  // the body's output, found below
-    parts.push_back(std::move(c));
-  }
+  const std::vector<Operand> results = stacked_results(n, count, alive);
+  for (size_t k = count; k < n.outputs.size(); k++)
+    if (n.outputs[k] && !facts.exact()) s.declared = static_dims(n.outputs[k]->type.shape)[0];
   const Value* number = body.inputs()[0];
   const Operand at = number->is_used() ? new_slot(number->name, "", DType::I64, {}) : kNone;
   if (at.index >= 0) alive.push_back(place_[number] = at);
   add_nodes(body, s.body);
-  for (CopyStep& c : parts) c.from = operand_of(body.outputs()[size_t(c.from.index)]);
+  const std::vector<CopyStep> parts = stacked_parts(n, results, 1 + count, {});
   s.in_graph = fits_graph(s, 2 * count + parts.size() + 1);
   if (at.index >= 0) begin_number(s, *number, at, steps);
   End end{.states = &states, .first = 1, .parts = parts};
@@ -302,25 +319,9 @@ void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
     c.parts = s.trips;
     add_part(s.body, std::move(c));
   }
-  std::vector<Operand> results;
-  for (size_t k = count; k < n.outputs.size(); k++) {
-    results.push_back(n.outputs[k] ? result_of(n.outputs[k]) : kNone);
-    alive.push_back(results.back());
-  }
+  const std::vector<Operand> results = stacked_results(n, count, alive);
   add_nodes(body, s.body);
-  std::vector<CopyStep> parts;
-  for (size_t k = 0; k < results.size(); k++) {
-    if (results[k].index < 0) continue;
-    const Value* part = body.outputs()[count + k];
-    CopyStep c;
-    c.from = operand_of(part);
-    c.to = results[k];
-    c.bytes = byte_size(*part);
-    c.part = CopyStep::Part::To;
-    c.reversed = out_back.at(k) != 0;
-    c.parts = s.trips;
-    parts.push_back(std::move(c));
-  }
+  const std::vector<CopyStep> parts = stacked_parts(n, results, count, out_back);
   s.in_graph = fits_graph(s, 2 * count + parts.size() + 1);
   end_iteration(n, {.states = &states, .first = 0, .parts = parts}, s.body);
   end_loop(std::move(s), n, states, alive, steps);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/graph/views.h"
 #include "ir/program.h"
 #include "passes/pass.h"
 
@@ -55,6 +56,9 @@ class ProgramBuilder {
   void add_scan(Node& n, std::vector<Step>& steps);
   States begin_states(Node& n, size_t first, size_t count, size_t first_in_body, std::vector<Step>& steps);
   std::vector<Operand> captures(Node& n);
+  std::vector<Operand> stacked_results(const Node& n, size_t states, std::vector<Operand>& alive);
+  std::vector<CopyStep> stacked_parts(const Node& n, const std::vector<Operand>& results, size_t first,
+                                      const std::vector<int64_t>& reversed);
   void move_states(std::vector<Move> pending, std::vector<Step>& steps);
   void end_iteration(Node& n, const End& end, std::vector<Step>& steps);
   void end_loop(LoopStep s, const Node& n, const States& states, const std::vector<Operand>& alive,
@@ -76,9 +80,7 @@ class ProgramBuilder {
   std::set<std::string> names_;
 };
 
-/// The value whose memory v shares, through views.
-const Value* root_of(const Value* v);
-bool is_view(const Node& n);
+/// Of a tensor of known sizes.
 int64_t byte_size(const Value& v);
 
 }  // namespace tc
