@@ -5,6 +5,7 @@
 
 namespace tc {
 
+/// The text of NAME.c. `layout_id`: of the weights that it accepts (weights_layout_id).
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id);
 
 /// A hash of everything in the text that the weights must fit: shapes, types, packing, order.

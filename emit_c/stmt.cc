@@ -19,6 +19,7 @@ std::string c_type(const Expr& e) {
 }
 
 bool is_vector_access(const Store& k) { return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back())); }
+
 // Is `view` used by what stays in this function? Parallel loops become functions that declare it themselves.
 bool used_outside_parts(const Stmt& body, const Buffer& view) {
   bool used = false;

@@ -22,6 +22,12 @@ Node* insert_for(Graph& g, const Node& n, Node* before, std::string op, std::vec
   return made;
 }
 
+std::vector<ModelText> output_names(const Node& n) {
+  std::vector<ModelText> names;
+  for (const Value* v : n.outputs) names.push_back(v ? v->name : ModelText());
+  return names;
+}
+
 InsertionPoint::InsertionPoint(const Graph& g, const Node& n)
     : g_(g), first_(n.self == g.nodes().begin()), before_(first_ ? n.self : std::prev(n.self)) {}
 

@@ -16,6 +16,9 @@ Diagnostic problem_of(const Node& n, std::string code, ExitCode exit, std::strin
 Node* insert_for(Graph& g, const Node& n, Node* before, std::string op, std::vector<Value*> inputs,
                  std::vector<ModelText> outputs, Attrs attrs = {}, std::string domain = "");
 
+/// The names of its outputs, as Graph::insert takes them; empty for absent ones.
+std::vector<ModelText> output_names(const Node& n);
+
 /// The place in front of a node, to find later what was inserted there. The node may go in the meantime, the one before
 /// it not.
 class InsertionPoint {

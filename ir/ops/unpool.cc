@@ -64,10 +64,10 @@ std::vector<Dims> possible_blocks(OpBuilder& op, const Dims& image, int64_t taps
   if (op.known(2)) return {op.const_ints(2)};
   if (taps > kMostTaps || image.size() > kMostAxes)
     op.unsupported("the block's shape must be known when the model is compiled", 2);
+  const Dims dilations = spatial_attr(op, "dilations", image.size(), 1, 1);
+  const Dims pads = spatial_attr(op, "pads", 2 * image.size(), 0, INT32_MIN);
   std::vector<Dims> fitting;
   for (Dims& block : factorisations(taps, image.size())) {
-    const Dims dilations = spatial_attr(op, "dilations", image.size(), 1, 1);
-    const Dims pads = spatial_attr(op, "pads", 2 * image.size(), 0, INT32_MIN);
     bool fits = true;
     for (size_t k = 0; k < block.size(); k++)
       fits = fits && image[k] + pads[k] + pads[image.size() + k] >= dilations[k] * (block[k] - 1) + 1;

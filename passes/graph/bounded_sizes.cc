@@ -151,8 +151,7 @@ std::optional<BoundedSize> BoundedSizes::find(const Value* v) const {
 Node* BoundedSizes::count_results(Graph& g, Node* n) {
   const int at = counting_output(*n);
   if (at < 0 || int(n->outputs.size()) > at || size_is_known(*n)) return n;
-  std::vector<ModelText> names;
-  for (const Value* v : n->outputs) names.push_back(v ? v->name : ModelText());
+  std::vector<ModelText> names = output_names(*n);
   const ModelText base = names.at(0).empty() ? n->name : names.at(0);
   names.resize(size_t(at));
   names.push_back(derived(base, "_count"));

@@ -84,8 +84,8 @@ bool is_affine(const Move& m, bool quotients = false) {
 /// Does a move repeat its operand for a sum of products: keys that heads share? The product then reads it in place.
 bool repeats_for_product(const Move& m, const Node& n) {
   const Node* user = only_user(n.outputs[0]);
-  return num_elements(dims_of(m.operand)) < num_elements(dims_of(n.outputs[0])) && user && user->domain == "tc" &&
-         user->op == "fused" && pattern_of(*user->fn) == Pattern::Contraction && is_affine(m, true);
+  return num_elements(dims_of(m.operand)) < num_elements(dims_of(n.outputs[0])) && is_fused(user) &&
+         pattern_of(*user->fn) == Pattern::Contraction && is_affine(m, true);
 }
 
 /// outer after inner: result[axes of outer] = inner's operand[...]

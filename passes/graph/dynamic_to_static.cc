@@ -7,8 +7,8 @@
 // Results whose sizes depend on data are given room for their upper bounds and are counted (bounded_sizes.h).
 // Sequences and optionals whose contents are known become their tensors (sequences.h).
 // An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body
-// captures move into the body. The
-// condition that a Loop hands to its body is true there. A state that no iteration changes becomes a capture.
+// captures move into the body. The condition that a Loop hands to its body is true there. A state that no iteration
+// changes becomes a capture.
 //
 // Needs: inputs of the graph have types. Leaves: all values have types. Problems of all nodes are collected in
 // cx.diagnostics; what depends on a node with a problem is not looked at.

@@ -5,22 +5,22 @@
 //   y = tc.fused(d, wp, bp)  project, bias
 // A region is a chain of three kernels, each of which reads the result of the one before it, that nobody else reads;
 // the first and the last one are sums of products. The templates of the target (templates/cpu/regions.h,
-// templates/cuda/schedule_cuda.h) say whether
-// they know the function of the three together, and whether it pays; what they do not take stays as it is.
+// templates/cuda/schedule_cuda.h) say whether they know the function of the three together, and whether it pays; what
+// they do not take stays as it is.
 //
 // Needs: fuse_ops. Leaves: the same kinds of nodes, fewer of them.
 #include <algorithm>
 
+#include "ir/graph/views.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
+#include "passes/graph/rewrite.h"
 #include "templates/cpu/regions.h"
 #include "templates/cuda/schedule_cuda.h"
 
 namespace tc {
 
 namespace {
-
-bool is_fused(const Node* n) { return n && n->domain == "tc" && n->op == "fused" && n->fn; }
 
 bool has_reduction(const TensorFn& fn) {
   return std::any_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return s.kind == Stage::Kind::Reduce; });
@@ -40,15 +40,9 @@ std::vector<Node*> private_producers(const Node* n) {
   return list;
 }
 
-const Value* behind_views(const Value* v) {
-  while (v->producer && v->producer->domain.empty() && (v->producer->is("Reshape") || v->producer->is("Identity")))
-    v = v->producer->inputs[0];
-  return v;
-}
-
 bool pays(const JointFunction& joint, const PassContext& cx) {
   std::vector<bool> constant;
-  for (const Value* v : joint.operands) constant.push_back(behind_views(v)->is_constant());
+  for (const Value* v : joint.operands) constant.push_back(root_of(v)->is_constant());
   const ScheduleOptions o{.strict_fp = cx.options.strict_fp, .precision = cx.options.precision};
   return cx.target.is_cuda() ? cuda_region_pays(joint.fn, constant, cx.target.gpu, o)
                              : pays_as_region(joint.fn, constant, cx.target.cpu, o);

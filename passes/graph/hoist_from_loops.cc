@@ -36,7 +36,9 @@ bool tests_indices(const TensorFn& fn) {
     return !found;
   };
   for (const Stage& s : fn.stages) {
-    for (const Expr& e : s.values) walk(e, look);
+    for (const Exprs* list : {&s.values, &s.init})
+      for (const Expr& e : *list)
+        if (e) walk(e, look);
     if (s.nest) found = true;  // scatter, sort: rare in bodies, not looked into
   }
   return found;
@@ -93,11 +95,9 @@ class Hoist {
 
   void copy_out(const Node& m) {
     std::vector<Value*> inputs;
-    std::vector<ModelText> names;
     for (const Value* v : m.inputs)
       inputs.push_back(!v ? nullptr : v->is_constant() ? g_.add_constant(v->name, v->constant) : outside(v));
-    for (const Value* v : m.outputs) names.push_back(v ? v->name : ModelText());
-    Node* c = insert_for(g_, m, n_, m.op, std::move(inputs), std::move(names), m.attrs, m.domain);
+    Node* c = insert_for(g_, m, n_, m.op, std::move(inputs), output_names(m), m.attrs, m.domain);
     for (size_t k = 0; k < m.outputs.size(); ++k) {
       if (m.outputs[k]) {
         g_.set_type(c->outputs[k], m.outputs[k]->type);

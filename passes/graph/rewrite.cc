@@ -37,6 +37,8 @@ Node* made_by(const Value* v, std::string_view op) {
   return v && v->producer && v->index == 0 && v->producer->is(op) ? v->producer : nullptr;
 }
 
+bool is_fused(const Node* n) { return n && n->domain == "tc" && n->op == "fused" && n->fn; }
+
 int rank_of(const Value* v) { return int(v->type.shape.size()); }
 Dims dims_of(const Value* v) { return static_dims(v->type.shape); }
 
@@ -110,10 +112,8 @@ std::vector<Value*> inline_graph(Graph& g, Node* at, const Graph& body, const st
     if (v->is_constant()) twin[size_t(v->id)] = g.add_constant(v->name, v->constant);
   for (const auto& n : body.nodes()) {
     std::vector<Value*> inputs;
-    std::vector<ModelText> names;
     for (const Value* v : n->inputs) inputs.push_back(map(v));
-    for (const Value* v : n->outputs) names.push_back(v ? v->name : ModelText());
-    Node* c = insert_for(g, *n, at, n->op, std::move(inputs), std::move(names), n->attrs, n->domain);
+    Node* c = insert_for(g, *n, at, n->op, std::move(inputs), output_names(*n), n->attrs, n->domain);
     c->captures = n->captures;
     for (const auto& r : n->regions) c->regions.push_back(std::make_unique<Graph>(r->clone()));
     for (size_t k = 0; k < n->outputs.size(); ++k) {

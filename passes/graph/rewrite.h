@@ -17,6 +17,8 @@ std::optional<std::vector<int64_t>> ints_of(const Value* v);
 Node* only_user(const Value* v);
 /// The producer if it is that operator of ai.onnx and v its first output, else null.
 Node* made_by(const Value* v, std::string_view op);
+/// Is it a function of tensors, as to_functions and fuse_ops make them? False for null.
+bool is_fused(const Node* n);
 int rank_of(const Value* v);
 Dims dims_of(const Value* v);
 

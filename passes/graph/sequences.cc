@@ -46,6 +46,18 @@ size_t place(const Node& n, int64_t at, int64_t length, int64_t places) {
   return size_t(at < 0 ? at + length : at);
 }
 
+/// The trip count or condition of a Loop, `otherwise` where it is absent.
+int64_t known_bound(const Node& n, size_t k, int64_t otherwise) {
+  if (!has(n, k)) return otherwise;
+  const Constant c = n.inputs[k]->constant;
+  if (!c || c->size() != 1)
+    refuse(n,
+           "a loop that carries a sequence must end after a number of iterations that is known when the model is "
+           "compiled",
+           int(k));
+  return c->as_int(0);
+}
+
 /// A list to be typed: what its elements are does not matter once they are known.
 ValueType list_type(bool sequence) {
   ValueType t;
@@ -279,17 +291,9 @@ NodePlace Sequences::unroll(Graph& g, Node* n) {
   const Graph& body = *n->regions.at(0);
   if (own < 2 || body.inputs().size() != n->inputs.size() || body.outputs().size() + 1 < own)
     reject(*n, "the body's inputs and outputs do not fit the loop's");
-  auto constant = [&](size_t k, int64_t otherwise) {
-    if (!n->inputs[k]) return otherwise;
-    if (!n->inputs[k]->constant || n->inputs[k]->constant->size() != 1)
-      refuse(*n,
-             "a loop that carries a sequence must end after a number of iterations that is known when the model is "
-             "compiled",
-             int(k));
-    return n->inputs[k]->constant->as_int(0);
-  };
   const std::vector<Value*> states(n->inputs.begin() + 2, n->inputs.begin() + std::ptrdiff_t(own));
-  const int64_t trips = constant(0, INT64_MAX), go = constant(1, 1), done = unrolled_[n->id].iterations;
+  const int64_t trips = known_bound(*n, 0, INT64_MAX), go = known_bound(*n, 1, 1);
+  const int64_t done = unrolled_[n->id].iterations;
   if (done >= trips || go == 0) {
     const NodePlace behind = std::next(NodePlace(n->self));
     end_loop(g, n, states);
@@ -305,9 +309,7 @@ NodePlace Sequences::unroll(Graph& g, Node* n) {
   std::vector<Value*> inputs = {n->inputs[0], results[0]};
   inputs.insert(inputs.end(), results.begin() + 1, results.begin() + std::ptrdiff_t(own - 1));
   inputs.insert(inputs.end(), n->inputs.begin() + std::ptrdiff_t(own), n->inputs.end());
-  std::vector<ModelText> names;
-  for (const Value* v : n->outputs) names.push_back(v ? v->name : ModelText());
-  Node* rest = insert_for(g, *n, n, "Loop", inputs, names, n->attrs);
+  Node* rest = insert_for(g, *n, n, "Loop", inputs, output_names(*n), n->attrs);
   rest->captures = n->captures;
   rest->regions = std::move(n->regions);
   for (size_t k = 0; k < n->outputs.size(); k++) {

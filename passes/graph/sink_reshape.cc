@@ -19,11 +19,11 @@ namespace tc {
 
 namespace {
 
-bool is_fused(const Node* n) { return n && n->domain == "tc" && n->op == "fused" && n->fn && n->outputs.size() == 1; }
+bool has_one_result(const Node* n) { return is_fused(n) && n->outputs.size() == 1; }
 
 // Does every load of the stage read the element of its own point, or the only one?
 bool is_elementwise(const Node* n) {
-  if (!is_fused(n) || n->fn->stages.size() != 1 || !n->outputs[0]->type.is_static_tensor()) return false;
+  if (!has_one_result(n) || n->fn->stages.size() != 1 || !n->outputs[0]->type.is_static_tensor()) return false;
   const Stage& s = n->fn->stages[0];
   if (s.kind != Stage::Kind::Compute || s.scan >= 0 || s.values.size() != 1) return false;
   bool ok = true;
@@ -48,7 +48,7 @@ class Epilogues {
   bool has(const Value* v) const { return size_t(v->id) < known_.size() && known_[size_t(v->id)]; }
 
   void add(const Node* n) {
-    if (!is_fused(n)) return;
+    if (!has_one_result(n)) return;
     const Value* v = n->outputs[0];
     const Pattern pattern = pattern_of(*n->fn);
     const bool elementwise = pattern == Pattern::Elementwise || pattern == Pattern::Broadcast;

@@ -1,13 +1,13 @@
 // Stores tensors between kernels in half the bytes, as --precision fp16 allows (CUDA).
-//   c = tc.fused(x, w)   f32, a convolution      ->   c = tc.fused(x, w)   f16: what it computes is rounded where it is
-//   stored y = tc.fused(c, v)   f32, a convolution           y = tc.fused(c, v)   f32, of f32(c)
+//   c = tc.fused(x, w)   f32, a convolution      ->   c = tc.fused(x, w)   f16: rounded where it is stored
+//   y = tc.fused(c, v)   f32, a convolution           y = tc.fused(c, v)   f32, of f32(c)
 // Kernels compute as before: sums, the statistics of a softmax or of a normalisation, exponentials and all the rest are
 // single precision, only what goes through memory is rounded. Which tensors do is decided by what is computed:
 //   always   results of sums of products, and their factors, which tensor cores round anyway
 //   follow   results of anything else that keeps the size of a tensor, of operands of which one is stored so
 //   never    inputs and outputs of the model, operands of control flow, results that are read where no floats come out
-//   (an
-//            index, a mask), and what reductions leave of a tensor (statistics), unless only sums of products read it
+//            (an index, a mask), and what reductions leave of a tensor (statistics), unless only sums of products read
+//            it
 // bf16 keeps 8 bits of a number: stored between all kernels it loses more than its bound of 1e-2 in deep networks, so
 // --precision bf16 rounds factors alone.
 //
@@ -16,8 +16,9 @@
 //
 // Needs: fuse_ops, form_regions. Leaves: the same nodes, with other types between them.
 #include <algorithm>
-#include <map>
+#include <set>
 
+#include "ir/graph/views.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "passes/graph/passes.h"
@@ -28,8 +29,6 @@ namespace tc {
 
 namespace {
 
-bool is_fused(const Node* n) { return n && n->domain == "tc" && n->op == "fused" && n->fn; }
-bool is_view(const Node* n) { return n && n->domain.empty() && (n->is("Reshape") || n->is("Identity")); }
 bool multiplies(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
 
 size_t operand_of(const TensorFn& fn, size_t input) { return fn.operands.empty() ? input : size_t(fn.operands[input]); }
@@ -68,7 +67,7 @@ void add_rounding(TensorFn& fn, const Buffer& b, const Buffer& out) {
   s.name = "round";
   Exprs at;
   for (size_t d = 0; d < b->shape.size(); d++) {
-    s.axes.push_back({make_var("i" + std::to_string(d)), b->shape[d]});
+    s.axes.push_back({make_var("i" + to_text(int64_t(d))), b->shape[d]});
     at.push_back(Expr(s.axes.back().var));
   }
   s.values = {cast(out->dtype, load(b, at))};
@@ -135,13 +134,9 @@ class Storage {
   }
 
  private:
-  const Value* memory_of(const Value* v) const {
-    while (is_view(v->producer)) v = v->producer->inputs[0];
-    return v;
-  }
-  bool is_half(const Value* v) const { return v && half_.contains(memory_of(v)->id); }
+  bool is_half(const Value* v) const { return v && half_.contains(root_of(v)->id); }
   void keep(const Value* v) {
-    if (v) single_[memory_of(v)->id] = true;
+    if (v) single_.insert(root_of(v)->id);
   }
 
   // What must stay, and which memory only sums of products read.
@@ -149,11 +144,11 @@ class Storage {
     const bool plain = is_fused(n) && is_formula(*n->fn) && regions_keep_their_template(n);
     for (const Value* v : n->outputs) {
       if (!v) continue;
-      if (v->output_uses > 0 || v->type.dtype != DType::F32 || !v->type.is_static_tensor() || (!plain && !is_view(n)))
+      if (v->output_uses > 0 || v->type.dtype != DType::F32 || !v->type.is_static_tensor() || (!plain && !is_view(*n)))
         keep(v);
     }
-    if (is_view(n)) {
-      if (!memory_of(n->inputs[0])->producer) keep(n->inputs[0]);
+    if (is_view(*n)) {
+      if (!root_of(n->inputs[0])->producer) keep(n->inputs[0]);
       return;
     }
     const bool floats = plain && std::all_of(n->outputs.begin(), n->outputs.end(),
@@ -161,7 +156,7 @@ class Storage {
     for (const Value* v : n->inputs) {
       if (!v) continue;
       if (!v->producer || !floats) keep(v);
-      if (!multiplies(n)) other_readers_[memory_of(v)->id] = true;
+      if (!multiplies(n)) other_readers_.insert(root_of(v)->id);
     }
   }
 
@@ -174,10 +169,10 @@ class Storage {
     if (products < 2) return true;
     std::vector<bool> constant;
     for (size_t i = 0; i < n->fn->inputs.size(); i++)
-      constant.push_back(memory_of(n->inputs[operand_of(*n->fn, i)])->is_constant());
+      constant.push_back(root_of(n->inputs[operand_of(*n->fn, i)])->is_constant());
     const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
     const TensorFn all = with_halves(
-        n, type_, [&](const Value* v) { return v->type.dtype == DType::F32 && !memory_of(v)->is_constant(); });
+        n, type_, [&](const Value* v) { return v->type.dtype == DType::F32 && !root_of(v)->is_constant(); });
     return cuda_region_pays(all, constant, cx_.target.gpu, o);
   }
 
@@ -187,7 +182,7 @@ class Storage {
     int64_t most = 0;
     bool follows = multiplies(n);
     for (const Value* v : n->inputs)
-      if (v && !memory_of(v)->is_constant()) {
+      if (v && !root_of(v)->is_constant()) {
         most = std::max(most, num_elements(dims_of(v)));
         follows = follows || is_half(v);
       }
@@ -195,7 +190,7 @@ class Storage {
       if (!v || single_.contains(v->id)) continue;
       const bool factor = !other_readers_.contains(v->id);
       const bool statistic = !multiplies(n) && reduces(*n->fn) && num_elements(dims_of(v)) * kStatistic <= most;
-      if (factor || (follows && !statistic)) half_[v->id] = true;
+      if (factor || (follows && !statistic)) half_.insert(v->id);
     }
   }
 
@@ -216,7 +211,7 @@ class Storage {
   Graph& g_;
   const PassContext& cx_;
   const DType type_;
-  std::map<int, bool> single_, other_readers_, half_;  // by id; looked up only
+  std::set<int> single_, other_readers_, half_;  // ids of values; looked up only
 };
 
 }  // namespace

@@ -24,13 +24,6 @@
 
 namespace tc {
 
-bool is_view(const Node& n) { return n.domain.empty() && (n.op == "Identity" || n.op == "Reshape"); }
-
-const Value* root_of(const Value* v) {
-  while (v->producer && is_view(*v->producer)) v = v->producer->inputs[0];
-  return v;
-}
-
 int64_t byte_size(const Value& v) {
   return checked_mul(num_elements(static_dims(v.type.shape)), info(v.type.dtype).bytes);
 }
