@@ -80,12 +80,32 @@ class Joiner {
     return f;
   }
 
-  // Where the part of the reduction `begin` ends: pointwise stages behind it that finish its results belong to it.
+  // Whether every point of `s` reads one element of `b`, each a different one.
+  static bool reads_each_once(const Stage& s, const Buffer& b) {
+    std::vector<const Load*> loads;
+    for (const Load* l : loads_of(s.values[0]))
+      if (l->buffer == b) loads.push_back(l);
+    if (loads.empty() || points(s.axes) != num_elements(static_dims(b->shape))) return false;
+    std::vector<Var> seen;
+    for (const Expr& i : loads[0]->index) {
+      const VarRef* v = as<VarRef>(i);
+      if (!v && !is_const(i, 0)) return false;
+      if (!v) continue;
+      if (std::find(seen.begin(), seen.end(), v->var) != seen.end()) return false;
+      seen.push_back(v->var);
+    }
+    for (const Load* l : loads)
+      for (size_t d = 0; d < l->index.size(); d++)
+        if (!structurally_equal(l->index[d], loads[0]->index[d])) return false;
+    return true;
+  }
+
+  // Where the part of stage `begin` ends: pointwise stages behind it that finish its results belong to it.
   size_t with_epilogue(size_t begin, size_t end) const {
     const auto& stages = fn_.stages;
-    if (stages[begin].kind != Stage::Kind::Reduce || end != begin + 1) return end;
+    if (stages[begin].kind == Stage::Kind::Nest || stages[begin].scan >= 0) return end;
     while (end < stages.size() && stages[end].kind == Stage::Kind::Compute && stages[end].scan < 0 &&
-           holds(reads(stages[end]), stages[end - 1].outputs[0])) {
+           reads_each_once(stages[end], stages[end - 1].outputs[0])) {
       const TensorFn longer = part(begin, end + 1);
       if (longer.outputs != stages[end].outputs || !canonicalize(longer)) break;
       end++;

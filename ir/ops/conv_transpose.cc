@@ -9,6 +9,8 @@ namespace {
 
 struct Transposed {
   Dims in, kernel, strides, dilations, begin, out;
+  /// One position is all there is: it reaches output o by one term only, k = o + begin, and nothing is summed.
+  bool single(size_t d) const { return in[d] == 1 && dilations[d] == 1; }
 };
 
 Transposed transposed_window(OpBuilder& op, const Dims& in, const Dims& kernel) {
@@ -58,7 +60,7 @@ void define_conv_transpose(OpBuilder& op) {
   const size_t rank = kernel.size();
   const DType wide = compute_type(x.dtype());
   Dims reduced = {in_per_group};
-  reduced.insert(reduced.end(), kernel.begin(), kernel.end());
+  for (size_t d = 0; d < rank; d++) reduced.push_back(t.single(d) ? 1 : kernel[d]);
   std::vector<std::string> names = layout.names("oc", "o", rank), all = names;
   all.push_back("ic");
   for (std::string& s : spatial_names("k", rank)) all.push_back(std::move(s));
@@ -68,18 +70,29 @@ void define_conv_transpose(OpBuilder& op) {
         const Expr oc = layout.channel(i);
         const Exprs o = layout.spatial(i);
         const Expr ic = groups == 1 ? r[0] : floor_div(oc, out_per_group) * in_per_group + r[0];
-        Expr inside = make_int(DType::Bool, 1);
+        Expr inside = make_int(DType::Bool, 1), has_weight = inside;
         Exprs at, wi = {ic, groups == 1 ? oc : floor_mod(oc, out_per_group)};
         for (size_t d = 0; d < rank; d++) {
-          const Expr& k = r[1 + d];
+          if (t.single(d)) {
+            const Expr k = o[d] + t.begin[d];
+            at.push_back(0);
+            wi.push_back(k);
+            if (t.begin[d] < 0) has_weight = has_weight && k >= 0;
+            if (t.out[d] - 1 + t.begin[d] >= kernel[d]) has_weight = has_weight && k < kernel[d];
+            continue;
+          }
+          // From the last tap to the first, so that the input is read forwards.
+          const Expr k = Expr(kernel[d] - 1) - r[1 + d];
           const Expr p = o[d] + t.begin[d] - k * t.dilations[d];
           if (t.strides[d] > 1) inside = inside && eq(floor_mod(p, t.strides[d]), 0);
           at.push_back(floor_div(p, t.strides[d]));
-          if (t.begin[d] < (kernel[d] - 1) * t.dilations[d]) inside = inside && at[d] >= 0;
+          // Only multiples of the stride are positions of the input.
+          if (t.begin[d] + t.strides[d] <= (kernel[d] - 1) * t.dilations[d]) inside = inside && at[d] >= 0;
           if (t.out[d] - 1 + t.begin[d] >= t.in[d] * t.strides[d]) inside = inside && at[d] < t.in[d];
           wi.push_back(k);
         }
-        return widen(select(inside, x(layout.at(i[0], ic, at)), zero(x.dtype()))) * widen(w(wi));
+        return widen(select(inside, x(layout.at(i[0], ic, at)), zero(x.dtype()))) *
+               widen(select(has_weight, w(wi), zero(w.dtype())));
       },
       all);
   if (op.has(2)) {

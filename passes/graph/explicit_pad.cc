@@ -3,11 +3,14 @@
 //   y = Conv(x, w) {pads = [1, 1, 1, 1]}   ->   p = Pad(x, [0, 0, 1, 1, 0, 0, 1, 1])   y = Conv(p, w)
 //   y = MaxPool(x) {pads = [1, 1, 1, 1]}   ->   the same with -infinity
 // Consumers of one value with equal pads share one Pad. What rounding up (ceil_mode) lets hang over the end of a
-// MaxPool is padding too. Integers, ConvTranspose, positions of maxima and averages that do not count the padding stay.
+// MaxPool is padding too. A ConvTranspose reads zeros around its input wherever its kernel hangs over; its own pads,
+// which cut the result, grow by as much:
+//   y = ConvTranspose(x, w) {k = 4, stride 2, pads 1}   ->   p = Pad(x, 1)   y = ConvTranspose(p, w) {stride 2, pads 3}
+// Integers, positions of maxima and averages that do not count the padding stay.
 //
 // Not for a GPU: there, a thread asks for the border once per load, and a kernel that only pads is a launch.
 // Needs: types; convert_layout before it, which then has fewer operators to move. Leaves: Conv and MaxPool of floats
-// without pads.
+// without pads, and each ConvTranspose of floats without a position outside of its input.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -37,12 +40,13 @@ Dims spatial_of(const Node& n, const Value* v) {
 }
 
 Dims kernel_of(const Node& n) {
-  if (!n.is("Conv")) return n.attr_ints("kernel_shape");
+  if (!n.is("Conv") && !n.is("ConvTranspose")) return n.attr_ints("kernel_shape");
   const Dims w = dims_of(n.inputs[1]);
   return Dims(w.begin() + 2, w.end());
 }
 
-/// An attribute with one number per axis (pads: two); an empty list is as good as none, which is what the operators say.
+/// An attribute with one number per axis (pads: two); an empty list is as good as none, which is what the operators
+/// say.
 Dims numbers_of(const Node& n, const char* attr, size_t count, int64_t otherwise) {
   const Dims given = n.attr_ints(attr);
   return given.empty() ? Dims(count, otherwise) : given;
@@ -73,12 +77,43 @@ std::optional<Pads> pads_of(const Node& n) {
   return p;
 }
 
+/// A ConvTranspose's input gets zeros so that every term of every result reads one of its positions.
+struct Reach {
+  Pads input;  // zeros around the input
+  Dims cut;    // the new pads, begins and ends
+};
+
+Reach reach_of(const Node& n) {
+  const Dims in = spatial_of(n, n.inputs[0]), out = spatial_of(n, n.outputs[0]), kernel = kernel_of(n);
+  const size_t rank = in.size();
+  const Dims strides = numbers_of(n, "strides", rank, 1), dilations = numbers_of(n, "dilations", rank, 1),
+             given = numbers_of(n, "pads", 2 * rank, 0), more = numbers_of(n, "output_padding", rank, 0);
+  const std::string auto_pad = n.attr_string("auto_pad", "NOTSET");
+  const bool sized = !n.attr_ints("output_shape").empty() || auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  Reach r{{Dims(rank, 0), Dims(rank, 0)}, Dims(2 * rank)};
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t s = strides[d], last = (kernel[d] - 1) * dilations[d];
+    const int64_t full = s * (in[d] - 1) + more[d] + last + 1, total = std::max<int64_t>(0, full - out[d]);
+    int64_t begin = auto_pad == "VALID" ? 0 : given[d];
+    if (sized) begin = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+    // A single position is known to be the only one: nothing reads beside it.
+    if (in[d] > 1 || dilations[d] > 1) {
+      const int64_t before = last - begin, behind = out[d] - 1 + begin - s * in[d];
+      r.input.begin[d] = before > 0 ? before / s : 0;
+      r.input.end[d] = behind >= 0 ? behind / s + 1 : 0;
+    }
+    r.cut[d] = begin + s * r.input.begin[d];
+    r.cut[rank + d] = full + s * (r.input.begin[d] + r.input.end[d]) - r.cut[d] - out[d];
+  }
+  return r;
+}
+
 bool is_candidate(const Node& n) {
   if (!n.domain.empty() || n.outputs.empty() || !n.outputs[0] || !n.outputs[0]->type.is_static_tensor()) return false;
   if (!n.inputs[0] || !n.inputs[0]->type.is_static_tensor() || !is_float(n.inputs[0]->type.dtype)) return false;
   if (n.is("MaxPool")) return n.outputs.size() < 2 || !n.outputs[1];
   if (n.is("AveragePool")) return n.attr_int("count_include_pad", 0) != 0 && n.attr_int("ceil_mode", 0) == 0;
-  return n.is("Conv") && n.inputs[1]->type.is_static_tensor();
+  return (n.is("Conv") || n.is("ConvTranspose")) && n.inputs[1]->type.is_static_tensor();
 }
 
 /// "_pad1", "_pad0_1_2_1": two Pads of one value differ in their names.
@@ -123,7 +158,9 @@ void explicit_pad(Graph& g, PassContext& cx) {
     Node* n = owned.get();
     for (const auto& r : n->regions) explicit_pad(*r, cx);
     if (!is_candidate(*n)) continue;
-    const auto pads = pads_of(*n);
+    const bool transposed = n->is("ConvTranspose");
+    const auto reach = transposed ? std::optional(reach_of(*n)) : std::nullopt;
+    const std::optional<Pads> pads = transposed ? reach->input : pads_of(*n);
     if (!pads || !pads->any()) continue;
     const ValueType result = n->outputs[0]->type;
     const bool infinite = n->is("MaxPool");
@@ -131,6 +168,10 @@ void explicit_pad(Graph& g, PassContext& cx) {
     if (!p) p = padded(g, n, *pads, infinite);
     g.set_input(n, 0, p);
     drop_pads(n);
+    if (transposed) {
+      n->attrs["pads"] = reach->cut;
+      n->attrs.erase("output_shape");
+    }
     infer_types(g, *n);
     check(n->outputs[0]->type == result, "explicit_pad changed the size of a result");
   }

@@ -105,7 +105,7 @@ std::optional<Contraction> match_contraction(const TemplateArgs& a) {
   const Canonical& c = *a.canonical;
   if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != DType::F32 || !all_f32(c.value)) return {};
   const auto n = vector_axis(c);
-  if (!n || n->extent.value < 4) return {};
+  if (!n || n->extent.value < (a.few_columns ? 2 : 4)) return {};
   const auto f = factors(c, *n);
   if (!f || !as<Load>(f->p)) return {};
   const auto p_at = offset_of(as<Load>(f->p)->index[0], all_vars(c));

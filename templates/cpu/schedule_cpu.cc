@@ -18,6 +18,7 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_winograd,           // 3 x 3 convolutions of stride 1, with fewer multiplications
+    schedule_phases,             // sums that take every s-th term: transposed convolutions
     schedule_contraction,        // sums of products: matrix products and convolutions
     schedule_window,             // reductions whose results lie side by side: pooling, depthwise convolutions
     schedule_rows,               // reductions along the memory's order: softmax, normalisation

@@ -13,10 +13,12 @@ struct TemplateArgs {
   const std::vector<bool>& constant_input;
   const CpuModel& cpu;
   const ScheduleOptions& options;
+  bool few_columns = false;  // contractions of two columns and more: there is no better form
 };
 
 std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
+std::optional<Scheduled> schedule_phases(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window(const TemplateArgs& a);
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);

@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-void quantized_conv2d_bias_requantize_3x6x6_4x6x6_k3_u8_ce8d(const uint8_t *TC_RESTRICT x,
+void quantized_conv2d_bias_requantize_3x6x6_4x6x6_k3_u8_f937(const uint8_t *TC_RESTRICT x,
     const int8_t *TC_RESTRICT w, const int32_t *TC_RESTRICT b, uint8_t *TC_RESTRICT requantize,
     unsigned char *scratch);
 void quantized_gather_7x2_4x2_i32_1f40(const int32_t *TC_RESTRICT x, const int64_t *TC_RESTRICT indices,

@@ -3,9 +3,9 @@
 #ifndef QUANTIZED_PLAN_H
 #define QUANTIZED_PLAN_H
 
-/* workspace: 1216 bytes; tensors 0 (without reuse 0, largest live set 0), scratch of kernels 1152 */
+/* workspace: 640 bytes; tensors 0 (without reuse 0, largest live set 0), scratch of kernels 576 */
 #define QUANTIZED_AT_SCRATCH  0
-#define QUANTIZED_AT_STATUS   1152
+#define QUANTIZED_AT_STATUS   576
 
 /* weights: a header of 64 bytes, then */
 #define QUANTIZED_W_w         64        /* [4][3][3][3] i8 */

@@ -11,12 +11,11 @@
  *   b           [4]            i32
  *   requantize  [1][4][6][6]   u8
  * Schedule (generic): stage by stage: naive, elementwise */
-void quantized_conv2d_bias_requantize_3x6x6_4x6x6_k3_u8_ce8d(const uint8_t *TC_RESTRICT x,
+void quantized_conv2d_bias_requantize_3x6x6_4x6x6_k3_u8_f937(const uint8_t *TC_RESTRICT x,
     const int8_t *TC_RESTRICT w, const int32_t *TC_RESTRICT b, uint8_t *TC_RESTRICT requantize,
     unsigned char *scratch)
 {
-  int32_t *bias = (int32_t *)(void *)(scratch);
-  int32_t *conv2d = (int32_t *)(void *)(scratch + 576);
+  int32_t *conv2d = (int32_t *)(void *)(scratch);
   for (int oc = 0; oc < 4; oc++)
     for (int oh = 0; oh < 6; oh++)
       for (int ow = 0; ow < 6; ow++) {
@@ -33,13 +32,12 @@ void quantized_conv2d_bias_requantize_3x6x6_4x6x6_k3_u8_ce8d(const uint8_t *TC_R
           }
         conv2d[oc * 36 + oh * 6 + ow] = acc;
       }
+  const float quot = 0.02f * 0.005f / 0.03f;
+  const float v = (float)120u;
   for (int oc = 0; oc < 4; oc++) {
     const int32_t b_v = b[oc];
     for (int ohow = 0; ohow < 36; ohow++)
-      bias[oc * 36 + ohow] = tc_add_i32(conv2d[oc * 36 + ohow], b_v);
+      requantize[oc * 36 + ohow] = tc_u8_from_f32(tc_min_f32(tc_max_f32(rintf((float)tc_add_i32(conv2d[oc * 36
+          + ohow], b_v) * quot) + v, 0.0f), 255.0f));
   }
-  const float quot = 0.02f * 0.005f / 0.03f;
-  const float v = (float)120u;
-  for (int ocohow = 0; ocohow < 144; ocohow++)
-    requantize[ocohow] = tc_u8_from_f32(tc_min_f32(tc_max_f32(rintf((float)bias[ocohow] * quot) + v, 0.0f), 255.0f));
 }

@@ -1,0 +1,79 @@
+// Transposed convolutions, phase by phase, equal the plain loops: any strides, dilations, groups, one to three axes.
+#include "ir/ops/op_testing.h"
+#include "templates/cpu/schedule_check.h"
+
+namespace tc {
+namespace {
+
+struct Shape {
+  Dims in, kernel, strides, dilations;  // of the spatial axes
+  int64_t c = 8, oc = 16, groups = 1, batch = 1;
+  Dims more = Dims(in.size(), 0);  // output_padding
+};
+
+// Channels last; pads that leave no position outside of the input, as explicit_pad makes them.
+testing::TestFunction transposed(const Shape& s) {
+  Graph g;
+  Dims x = {s.batch}, w = {s.c, s.oc / s.groups}, pads;
+  x.insert(x.end(), s.in.begin(), s.in.end());
+  x.push_back(s.c);
+  w.insert(w.end(), s.kernel.begin(), s.kernel.end());
+  for (size_t d = 0; d < s.in.size(); d++) pads.push_back((s.kernel[d] - 1) * s.dilations[d]);
+  for (size_t d = 0; d < s.in.size(); d++) pads.push_back(pads[d] + s.more[d]);
+  const std::vector<Value*> in = {g.add_constant(ModelText("x"), testing::small_integers(x, 1)),
+                                  g.add_constant(ModelText("w"), testing::small_integers(w, 2)),
+                                  g.add_constant(ModelText("b"), testing::small_integers({s.oc}, 3))};
+  Node* n = g.append("ConvTranspose", in, {ModelText("y")},
+                     {{"data_layout", std::string("NHWC")},
+                      {"strides", s.strides},
+                      {"dilations", s.dilations},
+                      {"pads", pads},
+                      {"output_padding", s.more},
+                      {"group", s.groups}},
+                     "");
+  infer_types(g, *n);
+  return {tensor_fn(*n), {false, true, true}};
+}
+
+TEST(CpuPhases, StridesKernelsAndDilations) {
+  for (const int64_t stride : {2, 3, 5})
+    for (const int64_t kernel : {1, 2, 3, 4, 7})
+      for (const int64_t dilation : {1, 2})
+        testing::expect_equal(transposed({{9}, {kernel}, {stride}, {dilation}}), "phases");
+}
+
+TEST(CpuPhases, AxesGroupsAndPadding) {
+  testing::expect_equal(transposed({{7, 6}, {4, 4}, {2, 2}, {1, 1}, 5, 33}), "phases");
+  testing::expect_equal(transposed({{6, 7}, {3, 5}, {2, 3}, {2, 1}, 12, 24, 3}), "phases");
+  testing::expect_equal(transposed({{6, 7}, {3, 4}, {1, 2}, {1, 1}, 20, 20, 20}), "phases");  // channel by channel
+  testing::expect_equal(transposed({{4, 5, 4}, {2, 3, 4}, {2, 2, 2}, {1, 1, 1}, 4, 16, 1, 2}), "phases");
+  testing::expect_equal(transposed({{5, 6}, {4, 4}, {2, 2}, {1, 1}, 16, 3}), "phases");  // a picture
+}
+
+// Several axes of many phases: a kernel a group, not one a phase.
+TEST(CpuPhases, EvenPhasesAreOneFunction) {
+  const testing::TestFunction f = transposed({{5, 5}, {16, 16}, {8, 8}, {1, 1}});
+  testing::expect_equal(f, "phases");
+  const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("generic"));
+  EXPECT_LE(s.prologue.outputs.size(), 4u);
+}
+
+TEST(CpuTranspose, Tiles) {
+  for (const Dims& dims : {Dims{16, 32}, Dims{19, 45}, Dims{3, 20, 37}}) {
+    testing::FunctionBuilder b;
+    const Buffer x = b.input("x", dims);
+    Dims to = dims;
+    std::swap(to[to.size() - 1], to[to.size() - 2]);
+    const testing::TestFunction f = b.take(b.compute("transpose", to, [&](const Exprs& i) {
+      Exprs at = i;
+      std::swap(at[at.size() - 1], at[at.size() - 2]);
+      return load(x, at);
+    }));
+    testing::expect_equal(f, "elementwise");
+    const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("generic"));
+    EXPECT_NE(s.words.find("tiles"), std::string::npos) << s.words;
+  }
+}
+
+}  // namespace
+}  // namespace tc
