@@ -257,6 +257,21 @@ w = MatMul (b, m)
 first = Slice (w, zero, five, zero)""", boxes, limits | {"bk": ints(0, 2), "m": np.eye(4, 6, dtype=np.float32), "zero": ints(0), "five": ints(5)},
                outputs=("y", "b", "s", "first"), counted=True)
     sparse = np.round(rng.standard_normal((5, 7, 3)) * 0.6).astype(np.float32)
+    # What detectors do behind their heads: the best boxes of each level above a threshold, joined, and no overlaps.
+    levels = [f"""a{k} = Greater (s{k}, bar)\n p{k} = NonZero (a{k})\n r{k} = Transpose (p{k})\n v{k} = GatherND (s{k}, r{k})
+              q{k} = Squeeze (p{k}, zero)\n n{k} = Shape (q{k})\n m{k} = Concat <axis = 0> (most, n{k})\n k{k} = ReduceMin <keepdims = 0> (m{k})
+              j{k} = Reshape (k{k}, one)\n w{k}, i{k} = TopK (v{k}, j{k})\n g{k} = Gather (q{k}, i{k})\n h{k} = Gather (b{k}, g{k})""" for k in (1, 2)]
+    head = "\n".join(levels) + """
+              boxes = Concat <axis = 0> (h1, h2)\n scores = Concat <axis = 0> (w1, w2)\n top = ReduceMax <keepdims = 0> (boxes)
+              moved = Add (boxes, top)\n u = Unsqueeze (moved, zero)\n t = Unsqueeze (scores, both)\n chosen = NonMaxSuppression (u, t, limit, iou)
+              last = Gather <axis = 1> (chosen, column)\n keep = Squeeze (last, one_axis)\n y = Gather (boxes, keep)\n z = Gather (scores, keep)"""
+    for name, bar in (("some", 0.6), ("few", 0.97), ("all", -1.0)):
+        corners = rng.random((2, 30, 2)) * 4
+        sides = [np.concatenate([c, c + 1 + rng.random((30, 2))], -1).astype(np.float32) for c in corners]
+        yield Case(f"counted_levels_{name}", head, {"s1": rng.random(30).astype(np.float32), "s2": rng.random(30).astype(np.float32),
+                                                  "b1": sides[0], "b2": sides[1]},
+                   {"bar": np.float32(bar), "zero": ints(0), "one": ints(1), "most": ints(12), "both": ints(0, 1), "limit": ints(40),
+                    "iou": np.float32([0.3]), "column": ints(2), "one_axis": ints(1)}, outputs=("y", "z"), counted=True)
     yield Case("counted_nonzero", "y = NonZero (x)\nt = Transpose (y)\nv = GatherND (x, t)\nn = Shape (y)", {"x": sparse}, outputs=("y", "t", "v", "n"), counted=True)
     yield Case("counted_nothing", "y = NonZero (x)\nt = Transpose (y)", {"x": np.zeros((3, 4), np.float32)}, outputs=("y", "t"), counted=True)
     yield Case("counted_unique", "y, i, j, c = Unique <axis = 1> (x)\nz = Neg (y)", {"x": sparse[:, :, 0]}, outputs=("z", "i", "j", "c"), counted=True)

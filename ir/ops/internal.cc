@@ -27,12 +27,60 @@ void define_pack(OpBuilder& b) {
   }));
 }
 
+/// x up to its first `count` slices along an axis, then a number: that of operand 2, or the one that is named.
+void define_fill_behind(OpBuilder& b) {
+  const Tensor x = b.in(0), count = b.in(1);
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const std::string fill = b.attr_string("fill");
+  const DType t = x.dtype();
+  const Expr number = b.has(2)            ? element(b, 2)
+                      : fill == "lowest"  ? lowest(t)
+                      : fill == "highest" ? highest(t)
+                      : fill == "one"     ? make_const(t, 1)
+                                          : zero(t);
+  b.output(0, b.compute("fill_behind", t, x.dims(),
+                        [&](const Exprs& i) { return select(i[size_t(axis)] < count({}), x(i), number); }));
+}
+
+/// Operands x0, n0, x1, n1, ...: the first n0 slices of x0 along an axis, then the first n1 of x1, and so on, then
+/// zeros.
+void define_join(OpBuilder& b) {
+  const int parts = b.num_inputs() / 2;
+  const int axis = b.axis(b.attr_int("axis"), b.in(0).rank());
+  Dims dims = b.in(0).dims();
+  int64_t& room = dims[size_t(axis)];
+  room = 0;
+  for (int k = 0; k < parts; k++) room += b.in(2 * k).dim(axis);
+  const DType t = b.in(0).dtype();
+  b.output(0, b.compute("join", t, dims, [&](const Exprs& i) {
+    const Expr at = i[size_t(axis)];
+    std::vector<Expr> starts = {Expr(0)};
+    for (int k = 0; k < parts; k++) starts.push_back(starts.back() + b.in(2 * k + 1)({}));
+    Expr y = zero(t);
+    for (int k = parts; k-- > 0;) {
+      const Tensor x = b.in(2 * k);
+      if (x.dim(axis) == 0) continue;
+      const Expr place = min(max(at - starts[size_t(k)], Expr(0)), Expr(x.dim(axis) - 1));
+      y = select(at < starts[size_t(k) + 1], x(with_axis(i, axis, place)), y);
+    }
+    return y;
+  }));
+}
+
 }  // namespace
 
 OpFamily internal_ops() {
   return {
       // The node's `fn` is its definition: tensor_fn() never asks this row.
       {.name = "fused", .since = 1, .attrs = {}, .define = nullptr, .domain = "tc"},
+      {"fill_behind",
+       1,
+       {{"axis", int64_t(0)}, {"fill", std::string("zero")}},
+       define_fill_behind,
+       "x count number",
+       "",
+       "tc"},
+      {"join", 1, {{"axis", int64_t(0)}}, define_join, "x count", "", "tc"},
       {"pack", 1, {{"axis", int64_t(0)}}, define_pack, "x count", "", "tc"},
   };
 }

@@ -3,7 +3,7 @@
 // behind the counted elements stays behind them. This is decided from the node's meaning, whatever the operator: every
 // load has the result's index in the place of the counted axis, and nothing else looks at that index. So elementwise
 // functions, moves of other axes, Gather by counted positions, products with weights pass; sums over the axis, Concat
-// along it, sorting do not, and are refused.
+// along it, sorting do not; counted_operands.cc rewrites those that can be, and others are refused.
 //   s = NonMaxSuppression(boxes, scores, ...)   ->   s: i64[bound,3], s_count = NonMaxSuppression(boxes, scores, ...)
 //   k = Gather(s, 2, axis = 1)                       k: i64[bound]                  counted by s_count
 //   return k                                         return k: s_count along 0, s_count
@@ -47,6 +47,15 @@ std::optional<int> counted_axis(const Node& n, size_t k) {
   if (n.is("Unique") && k == 2) return std::nullopt;  // one number for each element of the operand
   const int64_t axis = k == 0 ? n.attr_int("axis", 0) : 0;
   return int(axis < 0 ? axis + rank : axis);
+}
+
+/// Is operand `i` a table that positions lead into along this axis? They lead to counted elements only.
+bool is_table(const Node& n, size_t i, int axis) {
+  if (i != 0) return false;
+  if (n.is("GatherND")) return n.attr_int("batch_dims", 0) == 0 && axis == 0;
+  if (!n.is("Gather")) return false;
+  const int64_t along = n.attr_int("axis", 0);
+  return (along < 0 ? along + int64_t(n.inputs[0]->type.shape.size()) : along) == axis;
 }
 
 /// Does a Slice along `axis` end at a place that is counted from the front?
@@ -192,13 +201,15 @@ void BoundedSizes::forbid(const Node& n) const {
 }
 
 void BoundedSizes::follow(Graph& g, Node* n) {
+  for (const Value* v : n->outputs)
+    if (v && find(v)) return;  // look_across has said it
   const int counter = counting_output(*n);
   const Value* counted = nullptr;
   BoundedSize from;
   Follower follower;
   for (size_t i = 0; i < n->inputs.size(); i++) {
     const auto size = n->inputs[i] ? find(n->inputs[i]) : std::nullopt;
-    if (!size) continue;
+    if (!size || is_table(*n, i, size->axis)) continue;
     if (counted && size->count != from.count) refuse(*n, n->inputs[i], "two sizes that depend on data meet here");
     counted = n->inputs[i];
     from = *size;
@@ -207,13 +218,18 @@ void BoundedSizes::follow(Graph& g, Node* n) {
   if (counter >= 0 && int(n->outputs.size()) > counter) {
     for (size_t k = 0; int(k) < counter; k++)
       if (n->outputs[k])
-        if (const auto axis = counted_axis(*n, k)) sizes_[n->outputs[k]->id] = {*axis, n->outputs[size_t(counter)]};
+        if (const auto axis = counted_axis(*n, k)) {
+          const int64_t room = dims_of(n->outputs[k])[size_t(*axis)];
+          sizes_[n->outputs[k]->id] = {*axis, n->outputs[size_t(counter)], room};
+        }
     return;
   }
   if (!counted || n->is("Shape")) return;
   const TensorFn& fn = tensor_fn(*n);
   for (size_t k = 0; k < fn.operands.size(); k++)
-    if (const auto size = find(n->inputs[size_t(fn.operands[k])])) follower.axes[fn.inputs[k].get()] = size->axis;
+    if (const auto size = find(n->inputs[size_t(fn.operands[k])]);
+        size && !is_table(*n, size_t(fn.operands[k]), size->axis))
+      follower.axes[fn.inputs[k].get()] = size->axis;
   if (follower.axes.empty() || !follower.run(fn))
     refuse(*n, counted, "the size of this tensor depends on data, and the operator looks across it");
   const int64_t bound = dims_of(counted)[size_t(from.axis)];
@@ -222,7 +238,7 @@ void BoundedSizes::follow(Graph& g, Node* n) {
     const auto it = follower.axes.find(fn.outputs[next++].get());
     if (it == follower.axes.end()) continue;
     Value* count = count_of(g, n, k, it->second, from.count, bound);  // may throw: nothing is noted before
-    sizes_[n->outputs[k]->id] = {it->second, count};
+    sizes_[n->outputs[k]->id] = {it->second, count, dims_of(n->outputs[k])[size_t(it->second)]};
   }
 }
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "ir/graph/graph.h"
+#include "ir/graph/origin.h"
 
 namespace tc {
 
@@ -12,11 +12,25 @@ namespace tc {
 struct BoundedSize {
   int axis = 0;
   Value* count = nullptr;  // i64 scalar
+  int64_t room = 0;        // its upper bound
+};
+
+/// A size that the model computes: a constant (`count` is null), or a count and its upper bound.
+struct SizeElement {
+  int64_t bound = 0;
+  Value* count = nullptr;
 };
 
 /// Which values of the outermost graph have such a size. Its nodes are shown to it in order.
 class BoundedSizes {
  public:
+  /// Puts the branch of an If in its place whose other branch gives empty tensors, if the If reads a tensor with such a
+  /// size: where the condition chooses the other one, the results are counted as none. Returns the first node that is
+  /// new, or nothing if it is no such If.
+  std::optional<NodePlace> take_branch(Graph& g, Node* n);
+  /// Before the types of `n` are inferred, and before anything else: lets reductions, sorting, NonZero,
+  /// NonMaxSuppression and Concat look across a counted axis (counted_operands.cc). Returns the node to go on with.
+  Node* look_across(Graph& g, Node* n);
   /// Before the types of `n` are inferred: lets an operator whose result's size depends on data, and is not declared,
   /// count it in one more output. Returns the node to go on with; `n` may be gone.
   Node* count_results(Graph& g, Node* n);
@@ -36,7 +50,25 @@ class BoundedSizes {
   /// operand's own, or, of the first elements of a Slice, as many as there are.
   Value* count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound);
 
-  std::map<int, BoundedSize> sizes_;  // by id of the value
+  /// Element k of a list of sizes, if it is a constant or a count.
+  std::optional<SizeElement> element(const Value* v, int64_t k, int depth) const;
+  Node* bound_sizes(Graph& g, Node* n);
+  Node* bound_slice(Graph& g, Node* n);
+  void count_or_none(Graph& g, Node* n);
+  Node* limit_top_k(Graph& g, Node* n);
+  void ignore_boxes_behind(Graph& g, Node* n);
+  Node* join(Graph& g, Node* n);
+  Node* scatter(Graph& g, Node* n);
+
+  /// The result of a branch is empty where the condition is `when`.
+  struct OrNone {
+    Value* condition = nullptr;
+    bool when = true;
+    int axis = 0;
+  };
+  std::map<int, OrNone> or_none_;                  // by id of the value that an Identity makes
+  std::map<std::vector<int64_t>, Value*> totals_;  // sums of counts, by what was added
+  std::map<int, BoundedSize> sizes_;               // by id of the value
 };
 
 }  // namespace tc

@@ -72,13 +72,11 @@ TEST(BoundedSizes, WhatLooksAcrossTheAxisIsRefused) {
   };
   const int64_t sixes[6] = {6, 6, 6, 6, 6, 6};
   const std::vector<Case> cases = {
-      {"ReduceSum", int64_constant({0})},
-      {"Concat", make_constant(DType::I64, {6, 1}, sixes), {{"axis", int64_t(0)}}},
+      {"ReduceMean", int64_constant({0})},
+      {"CumSum", scalar_constant(DType::I64, 0)},
       {"Reshape", int64_constant({2, -1})},
       {"Add", make_constant(DType::I64, {6, 1}, sixes)},  // as many as there is room for is not as many as there are
-      {"TopK", int64_constant({1}), {{"axis", int64_t(0)}}},
       {"Size", nullptr},
-      {"NonZero", nullptr},
   };
   for (const Case& c : cases) {
     Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
@@ -88,6 +86,97 @@ TEST(BoundedSizes, WhatLooksAcrossTheAxisIsRefused) {
     ASSERT_EQ(d.list().size(), 1u) << c.op;
     EXPECT_EQ(d.list()[0].code, "TC0303") << c.op;
   }
+}
+
+std::vector<int64_t> whole(const Constant& c) { return c->as_ints(); }
+
+TEST(BoundedSizes, ReductionsAndNonZeroSeeCountedElementsOnly) {
+  for (const auto& [op, want] : {std::pair("ReduceSum", 8), std::pair("ReduceMax", 4), std::pair("ReduceMin", 1)}) {
+    Graph g = counted([op = op](TestGraph& t, auto node, Value*, Value* rows) {
+      return node("y", op, {rows, t.ints("axes", {0})}, {{"keepdims", int64_t(0)}});
+    });
+    EXPECT_FALSE(run(g).has_errors()) << op;
+    EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), std::vector<int64_t>{want}) << op;
+  }
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {
+    return node("y", "NonZero", {node("later", "Greater", {rows, t.constant("one", scalar_constant(DType::I64, 1))})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), (std::vector<int64_t>{1, 2, 0, 0}));
+}
+
+TEST(BoundedSizes, TheLargestOfAsManyAsThereAre) {
+  Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
+    Value* v = node("v", "GatherND", {x, rows});
+    Value* k = node("k", "Min", {node("n", "Shape", {v}), t.ints("most", {2})});
+    return t.g.append("TopK", {v, k}, {ModelText("y"), ModelText("place")}, {})->outputs[0];
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const auto floats = [](const Constant& c) { return std::vector<float>(c->as<float>(), c->as<float>() + c->size()); };
+  EXPECT_EQ(floats(results(g, {0, -3, 0, -5, -7, 0})[0]), (std::vector<float>{-3, -5}));
+  EXPECT_EQ(floats(results(g, {0, -3, 0, 0, 0, 0})[0]), std::vector<float>{-3});
+}
+
+TEST(BoundedSizes, PartsAreJoinedWithoutWhatLiesBehindThem) {
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {
+    const int64_t nines[2] = {9, 9};
+    return node("y", "Concat", {rows, t.constant("c", make_constant(DType::I64, {2, 1}, nines)), rows},
+                {{"axis", int64_t(0)}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), (std::vector<int64_t>{1, 3, 9, 9, 1, 3}));
+  EXPECT_EQ(whole(results(g, {0, 0, 0, 0, 0, 0})[0]), (std::vector<int64_t>{9, 9}));
+}
+
+TEST(BoundedSizes, ShapesThatHoldACountGiveTensorsWithThatCount) {
+  const int64_t five = 5;
+  for (const bool expand : {false, true}) {
+    Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+      Value* shape = node("shape", "Shape", {rows});
+      Value* made = expand
+                        ? node("made", "Expand", {t.constant("v", make_constant(DType::I64, {1, 1}, &five)), shape})
+                        : node("made", "ConstantOfShape", {shape}, {{"value", make_constant(DType::I64, {1}, &five)}});
+      return node("y", "Add", {made, rows});  // counted by the same number
+    });
+    EXPECT_FALSE(run(g).has_errors()) << expand;
+    EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), (std::vector<int64_t>{6, 8})) << expand;
+  }
+}
+
+TEST(BoundedSizes, AnIfWithNothingInOneBranchCountsNone) {
+  auto with_if = [](bool negated) {
+    return counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+      Value* few = node("few", "Less", {node("n", "Shape", {rows}, {{"end", int64_t(1)}}), t.ints("three", {3})});
+      Value* condition = node("c", "Squeeze", {negated ? node("many", "Not", {few}) : few});
+      Node* n = t.g.append("If", {condition, rows}, {ModelText("y")});
+      n->captures = 1;
+      auto nothing = std::make_unique<Graph>(), some = std::make_unique<Graph>();
+      nothing->add_input(ModelText("r"), {});
+      nothing->set_outputs({nothing->add_constant(ModelText("none"), make_constant(DType::I64, {0, 1}, nullptr))});
+      Value* r = some->add_input(ModelText("r"), {});
+      some->set_outputs({some->append("Neg", {r}, {ModelText("m")})->outputs[0]});
+      n->regions.push_back(std::move(negated ? some : nothing));
+      n->regions.push_back(std::move(negated ? nothing : some));
+      return n->outputs[0];
+    });
+  };
+  for (const bool negated : {false, true}) {
+    Graph g = with_if(negated);
+    EXPECT_FALSE(run(g).has_errors()) << negated;
+    EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), (std::vector<int64_t>{-1, -3, -4})) << negated;
+    EXPECT_EQ(results(g, {0, 3, 0, 5, 0, 0})[0]->dims, (Dims{0, 1})) << negated;
+  }
+}
+
+TEST(BoundedSizes, ScatteringLeavesRowsThatAreNotCountedAlone) {
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {
+    const int64_t data[6] = {10, 11, 12, 13, 14, 15};
+    return node("y", "ScatterElements", {t.constant("d", make_constant(DType::I64, {6, 1}, data)), rows, rows},
+                {{"axis", int64_t(0)}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), (std::vector<int64_t>{10, 1, 12, 3, 14, 15}));
+  EXPECT_EQ(whole(results(g, {0, 0, 0, 0, 0, 0})[0]), (std::vector<int64_t>{10, 11, 12, 13, 14, 15}));
 }
 
 }  // namespace

@@ -56,6 +56,11 @@ class Sweep {
         it = take_branch(g, n);
         continue;
       }
+      if (outermost)
+        if (const auto first = sizes_.take_branch(g, n)) {
+          it = *first;
+          continue;
+        }
       if (runs_once(*n) && !(outermost && is_followed(*n))) {
         it = inline_iteration(g, n);
         continue;
@@ -97,6 +102,7 @@ class Sweep {
     if (expand(g, n, outermost)) return;
     if (outermost) {
       if (sizes_.replace_shape(g, n)) return;
+      n = sizes_.look_across(g, n);
       n = sizes_.count_results(g, n);
     }
     infer_types(g, *n);

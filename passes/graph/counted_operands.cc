@@ -1,0 +1,236 @@
+// Operators that look across a counted axis. What lies behind the counted elements must not matter to them: it is
+// replaced by what changes no result, and the operand then has a fixed size.
+//   y = ReduceMax(x)   x counted   ->   f = tc.fill_behind(x, count) {fill = "lowest"}   y = ReduceMax(f)
+//   y = Concat(a, b)   a counted   ->   y = tc.join(a, a_count, b, b_size), counted by a_count + b_size
+//   y = If(c) {return []} else {return f(x)}   ->   y = f(x), counted by c ? 0 : count
+//   v, i = TopK(x, k)  k unknown   ->   v, i = TopK(f, bound of k), counted by k
+#include <algorithm>
+#include <limits>
+
+#include "ir/ops/op.h"
+#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/rewrite.h"
+
+namespace tc {
+namespace {
+
+/// What changes no result of a reduction; "" for what is no reduction of this kind.
+std::string neutral_fill(const Node& n) {
+  for (const char* op : {"ReduceSum", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "NonZero"})
+    if (n.is(op)) return "zero";
+  if (n.is("ReduceProd")) return "one";
+  if (n.is("ReduceMax") || n.is("ArgMax") || n.is("ReduceLogSumExp")) return "lowest";
+  if (n.is("ReduceMin") || n.is("ArgMin")) return "highest";
+  if (n.is("TopK")) return n.attr_int("largest", 1) != 0 ? "lowest" : "highest";
+  return "";
+}
+
+int counted_from_front(int64_t axis, const Value* v) {
+  const auto rank = int64_t(v->type.shape.size());
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+/// Does the operator look along this axis of its first operand?
+bool looks_along(const Node& n, int axis) {
+  if (n.is("NonZero")) return true;
+  if (n.is("TopK")) return counted_from_front(n.attr_int("axis", -1), n.inputs[0]) == axis;
+  if (n.is("ArgMax") || n.is("ArgMin")) return counted_from_front(n.attr_int("axis", 0), n.inputs[0]) == axis;
+  const auto axes = n.inputs.size() > 1 && n.inputs[1] ? ints_of(n.inputs[1]) : std::vector<int64_t>();
+  if (!axes) return false;
+  if (axes->empty()) return n.attr_int("noop_with_empty_axes", 0) == 0;
+  return std::any_of(axes->begin(), axes->end(), [&](int64_t a) { return counted_from_front(a, n.inputs[0]) == axis; });
+}
+
+/// An upper bound of a number of elements, from the constants that it is the least of.
+std::optional<int64_t> upper_bound(const Value* v, int depth = 16) {
+  if (const auto known = ints_of(v); known && known->size() == 1) return known->front();
+  const Node* n = v->producer;
+  if (!n || depth == 0) return std::nullopt;
+  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Identity", "Cast"})
+    if (n->is(op)) return upper_bound(n->inputs[0], depth - 1);
+  if (n->is("ReduceMin") && n->inputs.size() == 1) return upper_bound(n->inputs[0], depth - 1);
+  if (!n->is("Min") && !n->is("Concat")) return std::nullopt;
+  // The least of a list: of the operands of a Min, or of the parts that a ReduceMin joins.
+  std::optional<int64_t> least;
+  for (const Value* part : n->inputs)
+    if (const auto b = upper_bound(part, depth - 1)) least = least ? std::min(*least, *b) : *b;
+  return least;
+}
+
+/// Are all outputs constants without elements, one axis of which has none?
+bool gives_nothing(const Graph& branch) {
+  return std::all_of(branch.outputs().begin(), branch.outputs().end(), [](const Value* v) {
+    return v->constant && std::count(v->constant->dims.begin(), v->constant->dims.end(), 0) == 1;
+  });
+}
+
+Value* as_scalar(Graph& g, Node* before, Value* v, const ModelText& name) {
+  if (v->type.dtype != DType::I64) v = add_op(g, before, "Cast", {v}, derived(name, "_i64"), {{"to", int64_t(7)}});
+  if (v->type.shape.empty()) return v;
+  return add_op(g, before, "Reshape", {v, g.add_constant(derived(name, "_scalar"), int64_constant({}))},
+                derived(name, "_value"));
+}
+
+Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill) {
+  Node* f = insert_for(g, *n, n, "fill_behind", {x, size.count}, {derived(x->name, "_filled")},
+                       {{"axis", int64_t(size.axis)}, {"fill", fill}}, "tc");
+  infer_types(g, *f);
+  return f->outputs[0];
+}
+
+}  // namespace
+
+std::optional<NodePlace> BoundedSizes::take_branch(Graph& g, Node* n) {
+  if (!n->is("If") ||
+      std::none_of(n->inputs.begin() + 1, n->inputs.end(), [&](const Value* v) { return v && find(v); }))
+    return std::nullopt;
+  size_t empty = 0;
+  while (empty < 2 && !gives_nothing(*n->regions.at(empty))) empty++;
+  if (empty == 2) return std::nullopt;
+  Value* condition = n->inputs[0];
+  const InsertionPoint point(g, *n);
+  const auto results = inline_graph(g, n, *n->regions.at(1 - empty), {n->inputs.begin() + 1, n->inputs.end()});
+  for (size_t k = 0; k < n->outputs.size(); ++k) {
+    if (!n->outputs[k]) continue;
+    const Dims dims = n->regions[empty]->outputs()[k]->constant->dims;
+    Node* same = insert_for(g, *n, n, "Identity", {results.at(k)}, {n->outputs[k]->name});
+    or_none_[same->outputs[0]->id] = {condition, empty == 0,
+                                      int(std::find(dims.begin(), dims.end(), 0) - dims.begin())};
+    g.replace_uses(n->outputs[k], same->outputs[0]);
+  }
+  g.erase(n);
+  return point.next();
+}
+
+void BoundedSizes::count_or_none(Graph& g, Node* n) {
+  Value *x = n->inputs[0], *y = n->outputs[0];
+  const OrNone& none = or_none_.at(y->id);
+  if (!x->type.is_static_tensor() || none.axis >= int(x->type.shape.size())) return;
+  const int64_t room = dims_of(x)[size_t(none.axis)];
+  const auto size = find(x);
+  if (size && size->axis != none.axis) return;
+  Value* count =
+      size ? size->count : g.add_constant(derived(y->name, "_size"), scalar_constant(DType::I64, double(room)));
+  Value* zero = g.add_constant(derived(y->name, "_none"), scalar_constant(DType::I64, 0));
+  if (none.when) std::swap(zero, count);
+  Value* chosen = as_scalar(g, n, add_op(g, n, "Where", {none.condition, count, zero}, derived(y->name, "_chosen")),
+                            derived(y->name, "_count"));
+  sizes_[y->id] = {none.axis, chosen, room};
+}
+
+Node* BoundedSizes::look_across(Graph& g, Node* n) {
+  if (n->is("Identity") && n->outputs.at(0) && or_none_.count(n->outputs[0]->id)) count_or_none(g, n);
+  if (n->is("Concat")) return join(g, n);
+  if (n->is("ScatterElements")) return scatter(g, n);
+  n = bound_sizes(g, n);
+  if (n->is("TopK")) n = limit_top_k(g, n);
+  if (n->is("NonMaxSuppression")) ignore_boxes_behind(g, n);
+  const std::string fill = neutral_fill(*n);
+  const auto size = fill.empty() || !n->inputs.at(0) ? std::nullopt : find(n->inputs[0]);
+  if (!size || !looks_along(*n, size->axis)) return n;
+  if (n->inputs[0]->type.dtype == DType::Bool && !n->is("NonZero")) return n;
+  g.set_input(n, 0, filled(g, n, n->inputs[0], *size, fill));
+  return n;
+}
+
+Node* BoundedSizes::limit_top_k(Graph& g, Node* n) {
+  if (n->inputs.size() != 2 || !n->inputs[0] || !n->inputs[1] || n->inputs[1]->constant) return n;
+  if (!n->inputs[0]->type.is_static_tensor() || n->inputs[1]->type.kind != ValueType::Kind::Tensor) return n;
+  for (const Value* v : n->outputs)
+    if (v && v->type.is_static_tensor()) return n;  // the model says how many there are
+  const int axis = counted_from_front(n->attr_int("axis", -1), n->inputs[0]);
+  const Dims dims = dims_of(n->inputs[0]);
+  if (axis < 0 || axis >= int(dims.size())) return n;
+  const int64_t room = dims[size_t(axis)],
+                most = std::clamp<int64_t>(upper_bound(n->inputs[1]).value_or(room), 0, room);
+  const ModelText& name = n->outputs.at(0) ? n->outputs[0]->name : n->outputs.at(1)->name;
+  Value* count = as_scalar(g, n, n->inputs[1], derived(name, "_k"));
+  g.set_input(n, 1, g.add_constant(derived(name, "_most"), int64_constant({most})));
+  for (const Value* v : n->outputs)
+    if (v) sizes_[v->id] = {axis, count, most};
+  return n;
+}
+
+void BoundedSizes::ignore_boxes_behind(Graph& g, Node* n) {
+  const auto boxes = find(n->inputs.at(0)), scores = find(n->inputs.at(1));
+  if (!scores || scores->axis != 2) return;
+  // Boxes behind the last one have the lowest score, which the least one that counts is above.
+  if (boxes && boxes->count == scores->count && boxes->axis == 1)
+    g.set_input(n, 0, filled(g, n, n->inputs[0], *boxes, "zero"));
+  g.set_input(n, 1, filled(g, n, n->inputs[1], *scores, "lowest"));
+  if (n->inputs.size() > 4 && n->inputs[4]) return;
+  const float least = std::numeric_limits<float>::lowest();
+  Value* threshold = g.add_constant(derived(n->inputs[1]->name, "_least"), make_constant(DType::F32, {1}, &least));
+  while (n->inputs.size() < 4) g.add_node_input(n, nullptr);
+  if (n->inputs.size() == 4)
+    g.add_node_input(n, threshold);
+  else
+    g.set_input(n, 4, threshold);
+}
+
+Node* BoundedSizes::join(Graph& g, Node* n) {
+  bool along = false;
+  const int axis = n->inputs.empty() || !n->inputs[0] ? 0 : counted_from_front(n->attr_int("axis", 0), n->inputs[0]);
+  for (const Value* v : n->inputs) {
+    if (!v || !v->type.is_static_tensor()) return n;
+    const auto size = find(v);
+    along = along || (size && size->axis == axis);
+    if (size && size->axis != axis) return n;
+  }
+  if (!along) return n;
+  const ModelText name = n->outputs.at(0)->name;
+  std::vector<Value*> parts;
+  std::vector<int64_t> addends;  // ids of counts, ~size of what is not counted: equal sums are one value
+  Value* total = nullptr;
+  for (Value* v : n->inputs) {
+    const auto size = find(v);
+    const std::string number = to_text(int64_t(parts.size() / 2));
+    Value* count = size ? size->count
+                        : g.add_constant(derived(name, "_size" + number),
+                                         scalar_constant(DType::I64, double(dims_of(v)[size_t(axis)])));
+    parts.insert(parts.end(), {v, count});
+    addends.push_back(size ? count->id : ~dims_of(v)[size_t(axis)]);
+    Value*& sum = totals_[addends];
+    if (!sum) sum = total ? add_op(g, n, "Add", {total, count}, derived(name, "_count" + number)) : count;
+    total = sum;
+  }
+  Node* joined = insert_for(g, *n, n, "join", parts, {name}, {{"axis", int64_t(axis)}}, "tc");
+  g.replace_uses(n->outputs[0], joined->outputs[0]);
+  g.erase(n);
+  infer_types(g, *joined);
+  sizes_[joined->outputs[0]->id] = {axis, total, dims_of(joined->outputs[0])[size_t(axis)]};
+  return joined;
+}
+
+/// Updates behind the last one go to a row of their own behind the data, which is cut off again.
+Node* BoundedSizes::scatter(Graph& g, Node* n) {
+  const auto size = n->inputs.size() == 3 && n->inputs[1] ? find(n->inputs[1]) : std::nullopt;
+  if (!size || !n->inputs[0]->type.is_static_tensor()) return n;
+  Value *data = n->inputs[0], *indices = n->inputs[1];
+  const int axis = counted_from_front(n->attr_int("axis", 0), data);
+  const auto own = find(data), updates = find(n->inputs[2]);
+  if (!updates || updates->count != size->count || updates->axis != size->axis || (own && own->axis != axis)) return n;
+  Dims row = dims_of(data);
+  const int64_t rows = row[size_t(axis)];
+  row[size_t(axis)] = 1;
+  const ModelText name = n->outputs.at(0)->name;
+  const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
+    return g.add_constant(derived(name, suffix), int64_constant(v));
+  };
+  Value* spare = g.add_constant(derived(name, "_spare_row"),
+                                std::make_shared<const TensorData>(new_tensor(data->type.dtype, row).data));
+  Value* longer = add_op(g, n, "Concat", {data, spare}, derived(name, "_longer"), {{"axis", int64_t(axis)}});
+  Node* f = insert_for(g, *n, n, "fill_behind", {indices, size->count, constant("_spare", {rows})},
+                       {derived(indices->name, "_filled")}, {{"axis", int64_t(size->axis)}}, "tc");
+  infer_types(g, *f);
+  Value* whole = add_op(g, n, n->op, {longer, f->outputs[0], filled(g, n, n->inputs[2], *updates, "zero")},
+                        derived(name, "_scattered"), n->attrs);
+  Node* cut = insert_for(g, *n, n, "Slice",
+                         {whole, constant("_from", {0}), constant("_to", {rows}), constant("_along", {axis})}, {name});
+  g.replace_uses(n->outputs[0], cut->outputs[0]);
+  g.erase(n);
+  if (own) sizes_[cut->outputs[0]->id] = *own;
+  return cut;
+}
+
+}  // namespace tc
