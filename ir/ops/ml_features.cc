@@ -47,7 +47,7 @@ bool expand_normalizer(Graph& g, Node* n) {
 bool expand_imputer(Graph& g, Node* n) {
   const Expansion e(g, n);
   Value* x = e.in(0);
-  if (is_float(x->type.dtype)) {
+  if (x->type.dtype == DType::F32 || x->type.dtype == DType::F64) {
     const std::vector<float> to = e.attr_floats("imputed_value_floats");
     if (to.empty()) e.reject("attribute imputed_value_floats is missing");
     const double from = double(e.attr_float("replaced_value_float"));
@@ -56,11 +56,11 @@ bool expand_imputer(Graph& g, Node* n) {
     e.finish(0, e.op("Where", {missing, per_feature(e, x, doubles(to), "imputed_value_floats"), x}, ""));
     return true;
   }
+  if (x->type.dtype != DType::I64 && x->type.dtype != DType::I32) e.reject("the input must hold f32, f64, i32 or i64");
   const std::vector<int64_t> to = e.attr_ints("imputed_value_int64s");
   const int64_t features = dims_of_type(x).empty() ? 1 : dims_of_type(x).back();
   if (to.size() != 1 && int64_t(to.size()) != features)
     e.reject("attribute imputed_value_int64s must have one number or one for each feature");
-  if (x->type.dtype != DType::I64 && x->type.dtype != DType::I32) e.reject("the input must hold floats, i32 or i64");
   const Dims dims = to.size() == 1 ? Dims{} : Dims{features};
   Value* from = e.ints(x->type.dtype, {}, {e.attr_int("replaced_value_int64")}, "_from");
   Value* missing = e.op("Equal", {x, from}, "_missing");

@@ -160,6 +160,12 @@ TEST(Ml, ManyClassesAreCoupledInLoops) {
   EXPECT_LT(text(200).size(), text(3).size() + 200);
 }
 
+TEST(Ml, HalvesAreNotImputed) {
+  const Constant x = tensor_of(DType::F16, {2}, {1, 2});
+  EXPECT_NE(ml_error({"Imputer", {x}, {{"imputed_value_floats", Floats{7}}}}).find("f32, f64, i32 or i64"),
+            std::string::npos);
+}
+
 TEST(Ml, AttributesOfAnotherTypeAreRejected) {
   EXPECT_NE(
       ml_error({"Scaler", {f32({1, 2}, {1, 2})}, {{"scale", Ints{2, 10}}}}).find("attribute scale has the wrong type"),
