@@ -23,6 +23,9 @@ class Judges(unittest.TestCase):
         self.assertFalse(judge.same_choice(self.reference[:, ::-1], self.reference))
         tie = np.float32([[1, 1.000001, 0]])
         self.assertTrue(judge.same_choice(np.float32([[1.000001, 1, 0]]), tie))
+        near = np.float32([[1, 1.005, 0]])
+        self.assertFalse(judge.same_choice(np.float32([[1.005, 1, 0]]), near))
+        self.assertTrue(judge.same_choice(np.float32([[1.005, 1, 0]]), near, noise=1e-2))
 
 
 if __name__ == "__main__":

@@ -56,21 +56,38 @@ Stmt multiply_add(const MatrixInstruction& m, const IntrinCall& c) {
   const IntrinOperand &sums = c.operands.at(0), &left = c.operands.at(1), &right = c.operands.at(2);
   const Var k = make_var("k");
   return over_tile(*sums.buffer, [&](const Expr& row, const Expr& column) {
-    const Expr product = cast(m.sum, load(left.buffer, at(left, row, k))) * cast(m.sum, load(right.buffer, at(right, k, column)));
+    const Expr product =
+        cast(m.sum, load(left.buffer, at(left, row, k))) * cast(m.sum, load(right.buffer, at(right, k, column)));
     return loop(k, m.depth, store(sums.buffer, at(sums, row, column), product, Op::Add));
   });
 }
 
+// To nearest, ties away from zero. NaN stays NaN: its bits may be those that would carry over into the sign.
 Expr tf32_bits(const Expr& bits) {
   auto number = [](int64_t v) { return make_int(DType::U32, v); };
-  return apply(Op::BitAnd, {bits + number(0x1000), number(0xffffe000)});
+  const Expr is_nan = number(0x7f800000) < apply(Op::BitAnd, {bits, number(0x7fffffff)});
+  return select(is_nan, number(0x7fffffff), apply(Op::BitAnd, {bits + number(0x1000), number(0xffffe000)}));
 }
 Expr rounded_to_tf32(const Expr& x) { return bitcast(DType::F32, tf32_bits(bitcast(DType::U32, x))); }
+
+// What rounding takes away, rounded.
+Expr tf32_rest(const Expr& x) { return rounded_to_tf32(x - rounded_to_tf32(x)); }
 
 // On the registers of a lane.
 Stmt round_words(const IntrinOperand& r, int64_t count) {
   Stmts list;
-  for (int64_t i = 0; i < count; i++) list.push_back(store(r.buffer, element(r, i), tf32_bits(load(r.buffer, element(r, i)))));
+  for (int64_t i = 0; i < count; i++)
+    list.push_back(store(r.buffer, element(r, i), tf32_bits(load(r.buffer, element(r, i)))));
+  return seq(std::move(list));
+}
+Stmt split_words(const IntrinCall& c, int64_t count) {
+  const IntrinOperand &rest = c.operands.at(0), &r = c.operands.at(1);
+  Stmts list;
+  for (int64_t i = 0; i < count; i++) {
+    const Expr x = bitcast(DType::F32, load(r.buffer, element(r, i)));
+    list.push_back(store(rest.buffer, element(rest, i), bitcast(DType::U32, tf32_rest(x))));
+  }
+  list.push_back(round_words(r, count));
   return seq(std::move(list));
 }
 
@@ -85,6 +102,12 @@ Stmt expand_tiles(const Intrin& k) {
     if (k.name == "fill_fragment") value = c.scalars.at(0);
     if (k.name == "load_fragment") value = load(c.operands.at(1).buffer, at(c.operands[1], row, column));
     if (k.name == "load_fragment_trans") value = load(c.operands.at(1).buffer, at(c.operands[1], column, row));
+    if (k.name == "split_fragment_tf32") {
+      const IntrinOperand& rounded = c.operands.at(1);
+      const Expr x = load(rounded.buffer, at(rounded, row, column));
+      return seq({store(t.buffer, at(t, row, column), tf32_rest(x)),
+                  store(rounded.buffer, at(rounded, row, column), rounded_to_tf32(x))});
+    }
     if (k.name == "round_fragment_tf32") value = rounded_to_tf32(load(t.buffer, at(t, row, column)));
     check(bool(value), "instruction " + k.name + " works on tiles");
     return store(t.buffer, at(t, row, column), value);
@@ -97,6 +120,7 @@ Stmt expand_intrin(const Intrin& k) {
   if (k.name == "cp_async_commit" || k.name == "cp_async_wait") return {};
   if (const Stmt tiles = expand_tiles(k)) return tiles;
   if (const int64_t words = number_after(k.name, "round_tf32_x")) return round_words(parse(k).operands.at(0), words);
+  if (const int64_t words = number_after(k.name, "split_tf32_x")) return split_words(parse(k), words);
   const IntrinCall call = parse(k);
   const int64_t bytes = number_after(k.name, "cp_async");
   const int64_t count = bytes > 0 ? bytes / info(k.buffers.at(0)->dtype).bytes

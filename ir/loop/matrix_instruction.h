@@ -3,6 +3,7 @@
 //   fill_fragment(t, value)                every element of tile t
 //   load_fragment(t, m[..., r, c])         t[i, j] = m[..., r + i, c + j]; load_fragment_trans: m[..., r + j, c + i]
 //   round_fragment_tf32(t)                 to the precision of mma_tf32_k8, which would cut off the rest
+//   split_fragment_tf32(rest, t)           rounds t so, and keeps in rest, rounded, what that took away
 // All lanes of a warp make them together.
 #pragma once
 #include "ir/loop/cuda_limits.h"

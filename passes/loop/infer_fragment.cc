@@ -132,6 +132,11 @@ class Spreading {
     }
     if (k.name == "round_fragment_tf32")
       return intrin(own.role == Role::Left ? "round_tf32_x4" : "round_tf32_x2", {{own.registers, t.index}});
+    if (k.name == "split_fragment_tf32") {
+      const IntrinOperand& rounded = c.operands.at(1);
+      return intrin(own.role == Role::Left ? "split_tf32_x4" : "split_tf32_x2",
+                    {{own.registers, t.index}, {spread(rounded.buffer).registers, rounded.index}});
+    }
     check(k.name == "load_fragment" || k.name == "load_fragment_trans", "an instruction on tiles: " + k.name);
     return load_tile(t, c.operands.at(1), k.name == "load_fragment_trans");
   }

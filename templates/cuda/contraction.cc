@@ -6,9 +6,9 @@
 //       acc[i][j] += p_tile[k][row] * q_tile[k][column]     four neighbours a read
 //   y[row][column] = epilogue(acc)
 //
-// Where the tiles of the result are too few for the multiprocessors, the threads of a block form groups that share a sum,
-// each with tiles of its own; the first adds up what all of them have. Beyond that, blocks share a sum: each stores what
-// it has to scratch memory, and a second launch adds it up, in order, and applies the epilogue.
+// Where the tiles of the result are too few for the multiprocessors, the threads of a block form groups that share a
+// sum, each with tiles of its own; the first adds up what all of them have. Beyond that, blocks share a sum: each
+// stores what it has to scratch memory, and a second launch adds it up, in order, and applies the epilogue.
 #include "ir/loop/intrin.h"
 #include "support/text.h"
 #include "templates/cuda/block_gemm.h"
@@ -29,8 +29,8 @@ class SimtGemm final : public BlockGemm {
   // Rows that a copy turns by 90 degrees are padded, so that its words fall into different banks.
   void place_tile(TileCopy& c, const std::string& name) const override {
     const int64_t pad = copy_width(c) > 1 ? 0 : kVector;
-    c.shared =
-        make_buffer(name + "_tile", c.type, {Dim(plan_.members * plan_.stages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
+    c.shared = make_buffer(name + "_tile", c.type,
+                           {Dim(plan_.members * plan_.stages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
   }
 
   Stmt with_places(Stmt code) const override {
@@ -58,14 +58,13 @@ class SimtGemm final : public BlockGemm {
     const Stmt products = over_acc([&](const Expr& i, const Expr& j) {
       return store(acc_, {i, j}, element(a, i) * element(b, j), Op::Add);
     });
-    const Stmt step = seq({read(a, p.shared, t_.tm, t_.rows, ty_), read(b, q.shared, t_.tn, t_.columns, tx_), products});
+    const Stmt step =
+        seq({read(a, p.shared, t_.tm, t_.rows, ty_), read(b, q.shared, t_.tn, t_.columns, tx_), products});
     return loop(k, t_.depth, alloc(a, alloc(b, step)), ForKind::Unroll);
   }
 
   Stmt over_sums(const SumBody& body) const override {
-    return over_acc([&](const Expr& i, const Expr& j) {
-      return body({i, j}, {i * Expr(t_.tn) + j, Expr(thread_)});
-    });
+    return over_acc([&](const Expr& i, const Expr& j) { return body({i, j}, {i * Expr(t_.tn) + j, Expr(thread_)}); });
   }
   Shape places() const override { return {Dim(t_.tm * t_.tn), Dim(t_.threads())}; }
 
@@ -99,7 +98,8 @@ class SimtGemm final : public BlockGemm {
 std::string describe(const CudaContraction& m, const CudaPlan& p) {
   const CudaTile& t = p.tile;
   std::string s = to_text(t.rows) + " x " + to_text(t.columns) + " results a block, " + to_text(t.tm) + " x " +
-                  to_text(t.tn) + (t.warp ? " a warp, on tensor cores" : " a thread") + "; the sum in steps of " +
+                  to_text(t.tn) + (t.warp ? " a warp, on tensor cores" : " a thread") +
+                  (p.products > 1 ? ", three products of tf32 for one" : "") + "; the sum in steps of " +
                   to_text(t.depth) + " through shared memory, " + to_text(p.stages) + " at a time";
   if (p.members > 1) s += "; " + to_text(p.members) + " groups of threads share a sum";
   if (p.splits > 1) s += "; " + to_text(p.splits) + " blocks share a sum";

@@ -142,22 +142,65 @@ TEST(CudaContraction, LongSumsAreShared) {
 
 // The instructions that --precision allows; the values are small integers, which every type holds.
 TEST(CudaContraction, Precisions) {
-  const TestFunction f = padded_convolution({.h = 9, .w = 7, .c = 20, .oc = 24, .pad = 1, .residual = true});
+  const TestFunction f = padded_convolution({.h = 28, .w = 28, .c = 96, .oc = 48, .pad = 1, .residual = true});
   const std::pair<Precision, const char*> instructions[] = {
       {Precision::Tf32, "mma_tf32_k8"}, {Precision::F16, "mma_f16_k16"}, {Precision::Bf16, "mma_bf16_k16"}};
   for (const auto& [precision, mma] : instructions) {
-    expect_tensor_cores(f, {.precision = precision});
-    expect_tensor_cores(product(2, 40, 24, 33, true, false), {.precision = precision});
     const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.precision = precision});
     EXPECT_NE(to_text(s.body).find(mma), std::string::npos) << to_text(s.body);
+    EXPECT_EQ(to_text(s.body).find("split_fragment_tf32"), std::string::npos);
     EXPECT_EQ(s.prologue.outputs.at(0)->dtype, precision == Precision::Tf32  ? DType::F32
                                                : precision == Precision::F16 ? DType::F16
                                                                              : DType::BF16);
     const Scheduled old = schedule_cuda(f.fn, f.constant, *find_arch("sm_75"), {.precision = precision});
     EXPECT_EQ(to_text(old.body).find("mma_") != std::string::npos, precision == Precision::F16);
+    expect_tensor_cores(padded_convolution({.h = 9, .w = 7, .c = 20, .oc = 24, .pad = 1, .residual = true}), {.precision = precision});
+    expect_tensor_cores(product(2, 40, 24, 33, true, false), {.precision = precision});
   }
   const Scheduled plain = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
   EXPECT_EQ(to_text(plain.body).find("mma_"), std::string::npos);
+}
+
+// Factors are not rounded where that wins no time.
+TEST(CudaContraction, LightProductsKeepTheirPrecision) {
+  auto code = [](const TestFunction& f, Precision precision) {
+    return to_text(schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.precision = precision}).body);
+  };
+  const TestFunction stem = padded_convolution({.h = 40, .w = 40, .c = 3, .oc = 16, .stride = 2, .pad = 1}),
+                     narrow = padded_convolution({.h = 40, .w = 40, .c = 16, .oc = 32, .kernel = 1});
+  for (const Precision precision : {Precision::Tf32, Precision::Bf16})
+    for (const TestFunction* f : {&stem, &narrow}) {
+      const std::string text = code(*f, precision);
+      EXPECT_NE(text.find("split_fragment_tf32"), std::string::npos) << text;
+      EXPECT_EQ(text.find("bf16"), std::string::npos) << text;
+    }
+  // Of one row nothing is won but bytes: rounded where they are many.
+  const TestFunction small = product(1, 1, 480, 120, false, true), large = product(1, 1, 2048, 1000, false, true);
+  EXPECT_EQ(code(small, Precision::Bf16).find("bf16"), std::string::npos);
+  EXPECT_NE(code(large, Precision::Bf16).find("bf16"), std::string::npos);
+}
+
+// Three products of tf32 are one of single precision.
+TEST(CudaContraction, PartsGiveSinglePrecision) {
+  const TestFunction f = product(1, 40, 24, 33, true, false);
+  std::vector<Constant> in;
+  for (const Buffer& b : f.fn.inputs) {
+    MutableTensor t = new_tensor(DType::F32, static_dims(b->shape));
+    for (int64_t i = 0; i < num_elements(static_dims(b->shape)); i++) t.as<float>()[i] = float(std::sin(double(7 * i + 3)));
+    in.push_back(std::make_shared<const TensorData>(std::move(t.data)));
+  }
+  Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.precision = Precision::Tf32});
+  s.body = infer_fragment(s.body);
+  ASSERT_NE(to_text(s.body).find("split_tf32_x4"), std::string::npos) << to_text(s.body);
+  const Constant wanted = evaluate(f.fn, in)[0], got = ScheduleMemory(s, f.fn, in).run()[0];
+  double difference = 0, norm = 0;
+  for (int64_t i = 0; i < wanted->size(); i++) {
+    const double w = wanted->as_double(i), g = got->as_double(i);
+    difference += (g - w) * (g - w);
+    norm += w * w;
+  }
+  EXPECT_GT(norm, 0);
+  EXPECT_LT(std::sqrt(difference / norm), 1e-6);
 }
 
 std::string loops_of(const TestFunction& f, const char* arch = "sm_80") {

@@ -19,6 +19,12 @@ struct CudaModel {
   bool has_wgmma = false, has_tma = false;  // Hopper's; no template uses them yet: docs/cuda.md
 };
 
+/// Cycles of a multiprocessor, at 1.4 GHz, while `bytes` are read or written.
+inline double memory_cycles(const CudaModel& gpu, double bytes) { return bytes / (gpu.dram_gbs / 1.4); }
+
+/// Half a microsecond: what more precise arithmetic may cost a launch, which takes several times that from one to the next.
+inline constexpr double kUnnoticedCycles = 700;
+
 const std::vector<CudaModel>& cuda_models();
 /// Null if the name is unknown.
 const CudaModel* find_arch(std::string_view name);

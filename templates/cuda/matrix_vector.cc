@@ -167,10 +167,12 @@ std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a) {
   auto m = match_cuda_contraction(a);
   if (!m || a.options.strict_fp || m->rows() > kMaxRows || m->depth() < 32 || m->batches() > kMaxGridYz || m->p.packed)
     return {};
-  // Known weights take half the memory where --precision lets tensor cores round them.
+  // Known weights take half the memory where --precision lets tensor cores round them, and where that saves time: not those
+  // of squeeze and excitation, say, of which a result scales a whole channel.
   const DType half = a.options.precision == Precision::F16 ? DType::F16 : DType::BF16;
   const bool rounds = a.options.precision == Precision::F16 || a.options.precision == Precision::Bf16;
-  if (rounds && m->q.packed && m->q.type == DType::F32) m->q.type = half;
+  const double saved = memory_cycles(a.gpu, 2.0 * double(m->batches() * m->depth() * m->columns()));
+  if (rounds && saved > kUnnoticedCycles && m->q.packed && m->q.type == DType::F32) m->q.type = half;
   const Widths w = widths(*m, a.gpu);
   if (!m->q.packed) {
     TileCopy q;

@@ -152,15 +152,34 @@ TC_LDMATRIX(tc_ldmatrix_x2, "x2", 2, "%0,%1", "%2", "=r"(to[0]), "=r"(to[1]))
 TC_LDMATRIX(tc_ldmatrix_x2_trans, "x2.trans", 2, "%0,%1", "%2", "=r"(to[0]), "=r"(to[1]))
 #undef TC_LDMATRIX
 
-/* --- floats rounded to tf32, to nearest, for tc_mma_tf32_k8, which would cut them off */
-TC_DEVICE void tc_round_tf32_x4(uint32_t v[4])
+/* --- floats rounded to tf32, to nearest, for tc_mma_tf32_k8, which would cut them off; the split forms keep in rest, rounded,
+ * what that took away */
+TC_DEVICE uint32_t tc_tf32(uint32_t v)
 {
-  for (int i = 0; i < 4; i++) v[i] = (v[i] + 0x1000u) & 0xffffe000u;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  uint32_t to;
+  asm("cvt.rna.tf32.f32 %0, %1;\n" : "=r"(to) : "f"(__uint_as_float(v)));
+  return to;
+#else
+  return (v & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : (v + 0x1000u) & 0xffffe000u;
+#endif
 }
-TC_DEVICE void tc_round_tf32_x2(uint32_t v[2])
-{
-  for (int i = 0; i < 2; i++) v[i] = (v[i] + 0x1000u) & 0xffffe000u;
-}
+#define TC_TF32(N)                                                                                                          \
+  TC_DEVICE void tc_round_tf32_x##N(uint32_t v[N])                                                                          \
+  {                                                                                                                         \
+    for (int i = 0; i < N; i++) v[i] = tc_tf32(v[i]);                                                                       \
+  }                                                                                                                         \
+  TC_DEVICE void tc_split_tf32_x##N(uint32_t rest[N], uint32_t v[N])                                                        \
+  {                                                                                                                         \
+    for (int i = 0; i < N; i++) {                                                                                           \
+      const uint32_t rounded = tc_tf32(v[i]);                                                                               \
+      rest[i] = tc_tf32(__float_as_uint(__uint_as_float(v[i]) - __uint_as_float(rounded)));                                 \
+      v[i] = rounded;                                                                                                       \
+    }                                                                                                                       \
+  }
+TC_TF32(4)
+TC_TF32(2)
+#undef TC_TF32
 
 /* --- c += a b for one tile of a warp, on tensor cores: a is 16 x K, b is K x 8, c is 16 x 8. With g = lane / 4, t = lane
  * % 4 and words of E elements (E = 1 for tf32, 2 for f16 and bf16, 4 for int8; K = 8 E):

@@ -153,8 +153,22 @@ inline void tc_ldmatrix_x2_trans(uint32_t to[2], const void *row, TC_CUDA_HERE) 
 
 inline void tc_mma_f16_k16(float c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_f16(c, a, b, file, line); }
 inline void tc_mma_bf16_k16(float c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_bf16(c, a, b, file, line); }
-inline void tc_round_tf32_x4(uint32_t v[4]) { for (int i = 0; i < 4; i++) v[i] = (v[i] + 0x1000u) & 0xffffe000u; }
-inline void tc_round_tf32_x2(uint32_t v[2]) { for (int i = 0; i < 2; i++) v[i] = (v[i] + 0x1000u) & 0xffffe000u; }
+inline uint32_t tc_tf32(uint32_t v) { return (v & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : (v + 0x1000u) & 0xffffe000u; }
+template <int N>
+void tc_round_tf32(uint32_t *v) { for (int i = 0; i < N; i++) v[i] = tc_tf32(v[i]); }
+template <int N>
+void tc_split_tf32(uint32_t *rest, uint32_t *v)
+{
+  for (int i = 0; i < N; i++) {
+    const uint32_t high = tc_tf32(v[i]);
+    rest[i] = tc_tf32(__float_as_uint(__uint_as_float(v[i]) - __uint_as_float(high)));
+    v[i] = high;
+  }
+}
+inline void tc_round_tf32_x4(uint32_t v[4]) { tc_round_tf32<4>(v); }
+inline void tc_round_tf32_x2(uint32_t v[2]) { tc_round_tf32<2>(v); }
+inline void tc_split_tf32_x4(uint32_t rest[4], uint32_t v[4]) { tc_split_tf32<4>(rest, v); }
+inline void tc_split_tf32_x2(uint32_t rest[2], uint32_t v[2]) { tc_split_tf32<2>(rest, v); }
 inline void tc_mma_tf32_k8(float c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_tf32(c, a, b, file, line); }
 inline void tc_mma_s8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_s8(c, a, b, file, line); }
 inline void tc_mma_u8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_u8(c, a, b, file, line); }
