@@ -105,7 +105,9 @@ class CudaKernelPrinter {
       const std::string end = v + " < " + to_text(*begin + *extent);
       out_.line("for (int " + v + " = " + to_text(*begin) + "; " + end + " && e == cudaSuccess; " + v + "++) {");
       out_.indent();
+      succeeded_ = true;
       host_body(f->body, launches);
+      succeeded_ = false;
       out_.close();
     } else {
       const Launch* l = as<Launch>(s);
@@ -113,8 +115,10 @@ class CudaKernelPrinter {
       const bool only = k_.device.size() == 1 && launches == 0;
       out_.line((only            ? "return "
                  : launches == 0 ? "cudaError_t e = "
+                 : succeeded_    ? "e = "
                                  : "if (e == cudaSuccess) e = ") +
                 launch(*l) + ";");
+      succeeded_ = false;
       launches++;
     }
   }
@@ -162,6 +166,7 @@ class CudaKernelPrinter {
   const Kernel& k_;
   std::string full_;
   bool wide_;
+  bool succeeded_ = false;  // the line before has just asked, and there was no error
   SourceWriter out_;
   KernelText text_;
 };

@@ -4,7 +4,8 @@
 usage: run.py [--tool build/tc-emit] [--cache DIR] [--arch 80,90] [NETWORK ...]     (run it with `scripts/python_env nets`)
 
 Every kernel of the test networks is compiled by nvcc with `-Werror all-warnings`; ptxas must report no spilled register and no
-local memory. The same text goes through NVRTC in process. One line per network and kind of check; the last line reads
+local memory. The same text goes through NVRTC in process. Products of models in f16, bf16 and bytes, and of what --precision
+rounds, must show their instructions in PTX (typed.py; alone with the name `typed`). One line per network and kind of check; the last line reads
 'N passed, N failed'. Without a toolkit one line says so, and nothing is judged.
 """
 import argparse
@@ -20,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "networks"))
 import export  # noqa: E402
+import typed  # noqa: E402
 from catalog import NETWORKS  # noqa: E402
 from nvrtc import Nvrtc  # noqa: E402
 
@@ -157,6 +159,12 @@ def main():
         counts[complaint is None] += 1
         print(f"{'passed' if complaint is None else 'FAILED'} {name:18} {check}" + (f": {complaint}" if complaint else ""), flush=True)
 
+    for name in typed.MODELS if nvrtc and (options.names == CHOSEN or "typed" in options.names) else ():
+        with tempfile.TemporaryDirectory() as scratch:
+            model, package = typed.product(name, Path(scratch) / "model.onnx"), Path(scratch) / "package"
+            subprocess.run([options.tool, "--quiet", "--target", "cuda", *typed.MODELS[name][2], model, "-o", package], check=True)
+            complaint, ptx = with_nvrtc(nvrtc, package, archs[0])
+            judge(name, "products in PTX", complaint or typed.complaint(name, ptx))
     with tempfile.TemporaryDirectory() as scratch:
         judge("digits", "CMake with nvcc, an honest program", whole_program(options.tool, Path(scratch)))
         judge("digits", "--jit: no nvcc, code from NVRTC", jit(options.tool, Path(scratch)))

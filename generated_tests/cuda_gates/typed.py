@@ -1,0 +1,43 @@
+"""Products of models that are typed float16, bfloat16 or 8 bits, or that --precision rounds: what PTX has to show for each."""
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+# Of each model: its element types, options, and what PTX must hold. The product is large enough to be worth rounding.
+MODELS = {
+    "f16": (TensorProto.FLOAT16, TensorProto.FLOAT16, (), "f32.f16.f16.f32"),
+    "bf16": (TensorProto.BFLOAT16, TensorProto.BFLOAT16, (), "f32.bf16.bf16.f32"),
+    "s8": (TensorProto.INT8, TensorProto.INT8, (), "s32.s8.s8.s32"),
+    "u8s8": (TensorProto.UINT8, TensorProto.INT8, (), "s32.u8.s8.s32"),
+    "rounded_f16": (TensorProto.FLOAT, TensorProto.FLOAT, ("--precision", "fp16"), "f32.f16.f16.f32"),
+    "rounded_bf16": (TensorProto.FLOAT, TensorProto.FLOAT, ("--precision", "bf16"), "f32.bf16.bf16.f32"),
+    "rounded_tf32": (TensorProto.FLOAT, TensorProto.FLOAT, ("--precision", "tf32"), "f32.tf32.tf32.f32"),
+}
+ROWS, DEPTH, COLUMNS = 512, 2048, 512
+
+
+def product(name, path):
+    """Saves model `name`: one matrix product with a known right factor."""
+    left, right, _, _ = MODELS[name]
+    integers = left in (TensorProto.INT8, TensorProto.UINT8)
+    numbers = np.random.RandomState(1).randint(-3, 4, (DEPTH, COLUMNS))
+    weight = helper.make_tensor("w", right, numbers.shape, numbers.astype(np.int8 if integers else np.float32).flatten().tolist())
+    node = helper.make_node("MatMulInteger" if integers else "MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], name, [helper.make_tensor_value_info("x", left, (ROWS, DEPTH))],
+                              [helper.make_tensor_value_info("y", TensorProto.INT32 if integers else left, (ROWS, COLUMNS))], [weight])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return Path(path)
+
+
+def complaint(name, ptx):
+    """None if `ptx` multiplies on tensor cores in the model's types, and fills and reads shared memory by the instructions for it."""
+    instruction = MODELS[name][3]
+    counts = {word: ptx.count(word) for word in ("mma.sync", instruction, "ldmatrix.sync", "cp.async.", ".local.")}
+    if counts["mma.sync"] < 2 or counts["mma.sync"] != counts[instruction]:
+        return f"not all products are {instruction}: {counts}"
+    # One load of a left factor and one of a right one serve at least one product; each step of a tile waits for copies.
+    if not 2 <= counts["ldmatrix.sync"] <= 2 * counts["mma.sync"] or counts["cp.async."] < 2 or counts[".local."]:
+        return f"the tiles' way is another: {counts}"
+    return None
