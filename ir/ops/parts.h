@@ -26,6 +26,10 @@ OpFamily microsoft_layout_ops();    // microsoft: channels last, and operators t
 OpFamily microsoft_fused_ops();  // microsoft: operators that stand for several of ONNX
 OpFamily qlinear_ops();          // microsoft: quantised operators
 
+/// Fourier transforms of f32 whose parameters are known, as products with a matrix (fourier.cc); false: too long.
+bool expand_dft(Graph& g, Node* n);
+bool expand_stft(Graph& g, Node* n);
+
 /// x quantised by its own range, as DynamicQuantizeLinear does: u8 values, an f32 scale and a u8 zero point (rank 0).
 struct DynamicQuantization {
   Tensor y, scale, zero_point;

@@ -1,5 +1,5 @@
 // Signal processing: windows, mel filters, Fourier transforms. Everything is computed in f64: the transforms' sums
-// cancel, and single precision would show.
+// cancel, and single precision would show. Transforms of moderate length become products before (fourier.cc).
 #include <algorithm>
 
 #include "ir/ops/helpers.h"
@@ -237,8 +237,18 @@ OpFamily signal_ops() {
        {{"output_datatype", int64_t(1)}},
        define_mel_weight_matrix,
        "bands length rate low high"},
-      {"DFT", 20, {{"inverse", int64_t(0)}, {"onesided", int64_t(0)}}, define_dft, "x length axis"},
-      {"STFT", 17, {{"onesided", int64_t(1)}}, define_stft, "x step window length"},
+      {.name = "DFT",
+       .since = 20,
+       .attrs = {{"inverse", int64_t(0)}, {"onesided", int64_t(0)}},
+       .define = define_dft,
+       .operands = "x length axis",
+       .expand = expand_dft},
+      {.name = "STFT",
+       .since = 17,
+       .attrs = {{"onesided", int64_t(1)}},
+       .define = define_stft,
+       .operands = "x step window length",
+       .expand = expand_stft},
   };
 }
 

@@ -159,9 +159,8 @@ std::optional<Contraction> match_contraction(const TemplateArgs& a) {
   m.p_at = *offset_of(p_index, vars);
   m.q_at = *offset_of(q_index, vars);
   if (!m.rows.empty() && !offset_of(m.c.out_index, vars)) return {};
-  // Scalar products of contiguous rows need no copy of the matrix: they are reductions along rows.
-  const bool dots = m.right == Contraction::Right::Repacked && m.rows.empty() && m.k.size() == 1;
-  if (dots && m.q_at.of(m.k[0].var) == 1 && m.p_at.of(m.k[0].var) == 1) return {};
+  // Without rows each element of the matrix is used once: a copy of it costs more than it saves.
+  if (m.right == Contraction::Right::Repacked && m.rows.empty()) return {};
   return m;
 }
 
