@@ -208,7 +208,7 @@ void StmtPrinter::print_alloc(const Alloc& k) {
 std::string StmtPrinter::value_of(const Store& k) {
   const std::string v = expr_.value(k.value);
   if (k.buffer->dtype == DType::Bool && !is_seen_as_bit(k.value))
-    return (as<Select>(k.value) ? "(" + v + ")" : v) + " != 0";
+    return "(uint8_t)(" + (as<Select>(k.value) ? "(" + v + ")" : v) + " != 0)";  // gcc folds `isnan(x) != 0` to an int
   const bool small = info(k.buffer->dtype).bytes < 4 && k.buffer->dtype != DType::Bool;
   return small && !as<Load>(k.value) && !as<IntImm>(k.value) && !as<Cast>(k.value)
              ? "(" + std::string(info(k.buffer->dtype).c_type) + ")(" + v + ")"

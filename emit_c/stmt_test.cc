@@ -20,9 +20,9 @@ TEST(StmtPrinter, BytesOfConditionsAreZeroOrOne) {
   const Buffer y = make_buffer("y", DType::Bool, {Dim(4)}), x = make_buffer("x", DType::F32, {Dim(4)}),
                b = make_buffer("b", DType::Bool, {Dim(4)});
   const Expr nan = apply(Op::IsNan, {load(x, {0})}), inf = apply(Op::IsInf, {load(x, {1})});
-  EXPECT_EQ(printed(store(y, {0}, nan)), "y[0] = isnan(x[0]) != 0;\n");
+  EXPECT_EQ(printed(store(y, {0}, nan)), "y[0] = (uint8_t)(isnan(x[0]) != 0);\n");
   EXPECT_EQ(printed(store(y, {0}, select(load(b, {0}), nan, inf))),
-            "y[0] = (b[0] ? isnan(x[0]) : isinf(x[1])) != 0;\n");
+            "y[0] = (uint8_t)((b[0] ? isnan(x[0]) : isinf(x[1])) != 0);\n");
   EXPECT_EQ(printed(store(y, {0}, nan && inf)), "y[0] = isnan(x[0]) && isinf(x[1]);\n");
   EXPECT_EQ(printed(store(y, {0}, load(b, {1}))), "y[0] = b[1];\n");
 }

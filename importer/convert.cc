@@ -217,6 +217,7 @@ void materialise_defaults(onnx::ModelProto& m) {
 bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   const int before = c.errors;
   hide_norms(m);
+  give_intercepts(m);
   tidy(m);
   if (!all_known(m)) return false;
   const DeclaredOutputs outputs(m);

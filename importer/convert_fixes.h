@@ -8,6 +8,9 @@ namespace tc::importer {
 /// slope gets an Unsqueeze to [C,1,...] where the rank of the data asks for it. Types must have been inferred.
 void fix_prelu_slopes(onnx::ModelProto& m);
 
+/// ONNX takes the number of a LinearClassifier's classes from its intercepts, which may be absent: then there are zeros.
+void give_intercepts(onnx::ModelProto& m);
+
 /// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it,
 /// and LayerNormalization into models of operator sets before 17, which do not have it yet. Both wait in another domain
 /// while the converter runs; the former is RMSNormalization afterwards.

@@ -108,6 +108,17 @@ net (float[2,3] x, float[3] s) => (float[2,3] y) {
   EXPECT_EQ(to_text(norm.outputs[0]->type), "f32[2,3]");
 }
 
+TEST(Import, ALinearClassifierWithoutInterceptsHasAsManyScoresAsLabels) {
+  ImportOptions every;
+  every.has_row = [](std::string_view, std::string_view) { return true; };
+  const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 1]>
+net (float[2,2] x) => (int64[2] l, float[2,3] p) {
+  l, p = ai.onnx.ml.LinearClassifier <classlabels_ints = [0, 1, 2], coefficients = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> (x)
+})",
+                                 every);
+  EXPECT_EQ(m.problems, "");
+}
+
 TEST(Import, LayerNormalizationMayComeBeforeItsOperatorSet) {
   const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 15]>
 net (float[2,3] x, float[3] s, float[3] b) => (float[2,1,3] y) {

@@ -1,4 +1,6 @@
 // Linear models of ai.onnx.ml: LinearRegressor, LinearClassifier, rewritten into a matrix product and what follows it.
+#include <algorithm>
+
 #include "ir/ops/ml_scores.h"
 #include "ir/ops/parts.h"
 
@@ -14,7 +16,8 @@ Value* linear_scores(const Expansion& e, Value* x, int64_t targets) {
              " for each of " + to_text(features) + " features");
   if (!b.empty() && b.size() != size_t(targets)) e.reject("attribute intercepts must have one number for each target");
   Value* y = times_rows(e, x, w, targets, "_coefficients", "_product");
-  return b.empty() ? y : e.op("Add", {y, e.floats(x->type.dtype, {targets}, doubles(b), "_intercepts")}, "_scores");
+  const bool none = std::all_of(b.begin(), b.end(), [](float v) { return v == 0; });
+  return none ? y : e.op("Add", {y, e.floats(x->type.dtype, {targets}, doubles(b), "_intercepts")}, "_scores");
 }
 
 bool expand_regressor(Graph& g, Node* n) {
