@@ -45,12 +45,10 @@ void define_gru(OpBuilder& op) {
   std::vector<Tensor> states;
   for (int d = 0; d < r.directions; d++) {
     const std::vector<Activation> act = read_activations(r, {"Sigmoid", "Tanh"}, d);
-    // With linear_before_reset the recurrent bias of the candidate is inside of the product with the reset gate.
+    // With linear_before_reset the recurrent bias of the candidate is inside of the product with the reset gate; those of
+    // the other gates stay beside it.
     const bool apart = linear_first && op.has(3);
-    const Tensor x = r.projection(
-        d, !apart ? r.full_bias(d) : [&](const Expr& g) {
-          return r.bias_element(d, 0, g) + select(g < 2 * hidden, r.bias_element(d, 1, g), zero(r.t));
-        });
+    const Tensor x = r.projection(d, !apart ? r.full_bias(d) : [&](const Expr& g) { return r.bias_element(d, 0, g); });
     op.begin_scan();
     const Tensor h = op.declare("h", r.t, {r.steps, r.batch, hidden});
     auto before = [&](const Exprs& i, const Expr& k) { return r.previous(h, 5, d, {i[0], i[1], k}); };
@@ -58,7 +56,11 @@ void define_gru(OpBuilder& op) {
       return x({r.time_of(d, i[0], i[1]), i[1], i[2] + gate * hidden});
     };
     const Tensor gates = r.recurrent_product(d, 0, linear_first ? 3 : 2, before, "recurrent");
-    auto gate = [&](const Exprs& i, int64_t g) { return act[0](input(i, g) + gates({i[0], i[1], i[2] + g * hidden})); };
+    auto recurrent = [&](const Exprs& i, int64_t g) {
+      const Expr sum = gates({i[0], i[1], i[2] + g * hidden});
+      return apart ? sum + r.bias_element(d, 1, i[2] + g * hidden) : sum;
+    };
+    auto gate = [&](const Exprs& i, int64_t g) { return act[0](input(i, g) + recurrent(i, g)); };
     Tensor candidate;
     if (!linear_first) {
       const Tensor reset = op.compute(
@@ -76,9 +78,7 @@ void define_gru(OpBuilder& op) {
         [&](const Exprs& i) {
           Expr inner;
           if (linear_first) {
-            inner = gates({i[0], i[1], i[2] + 2 * hidden});
-            if (apart) inner = inner + r.bias_element(d, 1, i[2] + 2 * hidden);
-            inner = gate(i, 1) * inner;
+            inner = gate(i, 1) * recurrent(i, 2);
           } else {
             inner = candidate(i);
           }
