@@ -3,6 +3,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/lower_lanes.h"
 #include "support/text.h"
 
 namespace tc {
@@ -30,10 +31,20 @@ void Needs::add(const Needs& n) {
   math |= n.math;
   vector_math |= n.vector_math;
   tails |= n.tails;
+  ints |= n.ints;
   scalar |= n.scalar;
   runtime |= n.runtime;
   types |= n.types;
   parallel |= n.parallel;
+}
+
+std::string vector_type(DType t) { return t == DType::F32 ? "tc_vf" : t == DType::Bool ? "tc_vm" : "tc_vi"; }
+
+std::string lanes_suffix(DType t, Needs& needs) {
+  if (t == DType::F32) return "";
+  check(has_integer_lanes(t), "vectors are of f32, or of integers of the vector header");
+  needs.ints = true;
+  return "_" + std::string(info(t).name);
 }
 
 bool holds_vectors(const Stmt& scope, const Buffer& b) {
@@ -102,14 +113,14 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
       [&](const Lanes&) { return std::string("TC_VL"); }, [&](const Apply& k) { return apply(e, k, parent, c); },
       [&](const Select& k) {
         if (k.condition->vector)
-          return "tc_sel(" + vector_operand(k.condition) + ", " + vector_operand(k.yes) + ", " + vector_operand(k.no) +
-                 ")";
+          return std::string(e->dtype == DType::F32 ? "tc_sel(" : "tc_isel(") + vector_operand(k.condition) + ", " +
+                 vector_operand(k.yes) + ", " + vector_operand(k.no) + ")";
         const std::string s = print(k.condition, 4, Context::Index) + " ? " +
                               (e->vector ? vector_operand(k.yes) : print(k.yes, 4, c)) + " : " +
                               (e->vector ? vector_operand(k.no) : print(k.no, 3, c));
         return parens(s, parent > 3);
       },
-      [&](const Cast& k) { return conversion(e, k); },
+      [&](const Cast& k) { return e->vector ? vector_conversion(e, k) : conversion(e, k); },
       [&](const Bitcast& k) {
         // Stored alike: the narrow floats are kept as their bits.
         if (info(k.value->dtype).c_type == info(e->dtype).c_type) return print(k.value, parent, c);
@@ -123,15 +134,19 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
       [&](const Partial& k) {
         const Load* l = as<Load>(k.value);
         check(l && l->index.size() == 1 && as<Ramp>(l->index[0]), "Partial wraps a vector load");
-        needs_.tails = true;
-        return "tc_load_n(" + pointer(l->buffer, as<Ramp>(l->index[0])->base) + ", " + index(k.count) + ")";
+        const DType t = l->buffer->dtype;
+        if (t == DType::F32) needs_.tails = true;
+        return "tc_load" + lanes_suffix(t, needs_) + "_n(" + pointer(l->buffer, as<Ramp>(l->index[0])->base) + ", " +
+               index(k.count) + ")";
       },
       [&](const Shuffle&) -> std::string { throw InternalError("no C text for shuffle"); });
 }
 
 std::string ExprPrinter::vector_operand(const Expr& e) {
   const Expr v = as<Broadcast>(e) ? as<Broadcast>(e)->value : e;
-  return v->vector ? print(v, 0, Context::Value) : "tc_set(" + print(v, 0, Context::Value) + ")";
+  if (v->vector) return print(v, 0, Context::Value);
+  if (has_integer_lanes(v->dtype)) needs_.ints = true;
+  return (has_integer_lanes(v->dtype) ? "tc_iset(" : "tc_set(") + print(v, 0, Context::Value) + ")";
 }
 
 std::string ExprPrinter::call(std::string_view f, const Exprs& args, Context c) {
@@ -191,7 +206,31 @@ std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Contex
   return call(f, k.args, c);
 }
 
+std::string ExprPrinter::integer_vector_apply(const Apply& k) {
+  needs_.ints = true;
+  Exprs args = k.args;
+  std::string f = "tc_i" + std::string(info(k.op).name);
+  if (k.op == Op::Gt || k.op == Op::Ge) {
+    std::swap(args[0], args[1]);
+    f = k.op == Op::Gt ? "tc_ilt" : "tc_ile";
+  }
+  if (k.op == Op::Neg) {
+    f = "tc_isub";
+    args.insert(args.begin(), zero(args[0]->dtype));
+  }
+  return f + "(" + vector_operand(args[0]) + ", " + vector_operand(args[1]) + ")";
+}
+
+// Bytes lie in lanes of 32 bits, so that only what is computed from them needs a conversion.
+std::string ExprPrinter::vector_conversion(const Expr& e, const Cast& k) {
+  const bool from_float = k.value->dtype == DType::F32, to_float = e->dtype == DType::F32;
+  if (from_float != to_float) needs_.ints = true;
+  const std::string value = vector_operand(k.value);
+  return from_float == to_float ? value : (to_float ? "tc_float(" : "tc_int(") + value + ")";
+}
+
 std::string ExprPrinter::vector_apply(const Apply& k, int parent) {
+  if (has_integer_lanes(k.args[0]->dtype)) return integer_vector_apply(k);
   const OpInfo& row = info(k.op);
   const bool arithmetic = k.op == Op::Add || k.op == Op::Sub || k.op == Op::Mul || k.op == Op::Div || k.op == Op::Neg;
   if (arithmetic) {
@@ -269,7 +308,8 @@ std::string ExprPrinter::register_element(const Buffer& b, const Exprs& index_li
 std::string ExprPrinter::element(const Buffer& b, const Exprs& index_list) {
   if (b->scope == Scope::Register || b->scope == Scope::Shared) return register_element(b, index_list);
   check(index_list.size() == 1, "buffers are flat when they are printed");
-  if (const Ramp* r = as<Ramp>(index_list[0])) return "tc_load(" + pointer(b, r->base) + ")";
+  if (const Ramp* r = as<Ramp>(index_list[0]))
+    return "tc_load" + lanes_suffix(b->dtype, needs_) + "(" + pointer(b, r->base) + ")";
   return b->name + "[" + index(index_list[0]) + "]";
 }
 

@@ -12,6 +12,7 @@ struct Needs {
   bool math = false;         // <math.h>
   bool vector_math = false;  // tc_math.h
   bool tails = false;        // tc_tail.h
+  bool ints = false;         // tc_int.h: vectors of integers
   bool scalar = false;       // tc_scalar.h: defined integer arithmetic, min/max, casts
   bool runtime = false;      // tc_rt.h: checked indexes
   bool types = false;        // tc_types.h: narrow floats
@@ -27,13 +28,15 @@ class ExprPrinter {
 
   /// A value (not an index): integer arithmetic wraps as its dtype does.
   std::string value(const Expr& e) { return print(e, 0, Context::Value); }
+  /// A vector; a scalar, or a Broadcast, as tc_set(...) or tc_iset(...).
+  std::string vector_operand(const Expr& e);
   /// An index, extent or condition on them: plain int arithmetic.
   std::string index(const Expr& e, int parent = 0) { return print(e, parent, Context::Index); }
   /// The same where every name in it is an `int`: helpers compute in int, too.
   std::string int_index(const Expr& e, int parent = 0) { return print(e, parent, Context::Int); }
   /// A test: plain int arithmetic where it is on loop variables and sizes alone.
   std::string condition(const Expr& e);
-  /// "x[i * 4 + j]", for a vector "tc_load(x + i * 4)".
+  /// "x[i * 4 + j]", for a vector "tc_load(x + i * 4)" or "tc_load_u8(x + i * 4)".
   std::string element(const Buffer& b, const Exprs& index);
   /// "x + i * 4"
   std::string pointer(const Buffer& b, const Expr& index);
@@ -54,13 +57,18 @@ class ExprPrinter {
   std::string call(std::string_view f, const Exprs& args, Context c);
   std::string infix(const Apply& k, int parent, Context c);
   std::string conversion(const Expr& e, const Cast& k);
-  std::string vector_operand(const Expr& e);  // a Broadcast as tc_set(...)
+  std::string integer_vector_apply(const Apply& k);
+  std::string vector_conversion(const Expr& e, const Cast& k);
   std::string lane_count(const Expr& e, int parent, Context c);
 
   Needs& needs_;
 };
 
-/// Does the buffer hold vectors (tc_vf)? Only Register buffers that are accessed with a Ramp do.
+/// tc_vf, tc_vi (every type of integers) or tc_vm.
+std::string vector_type(DType t);
+/// The ending of functions that load and store vectors of a type: "" for f32, "_u8", "_i8", "_i32".
+std::string lanes_suffix(DType t, Needs& needs);
+/// Does the buffer hold vectors? Only Register buffers that are accessed with a Ramp do.
 bool holds_vectors(const Stmt& scope, const Buffer& b);
 /// Is only vector 0 of its last axis used?
 bool holds_single_vectors(const Stmt& scope, const Buffer& b);

@@ -1,5 +1,6 @@
 #include "emit_c/kernel.h"
 
+#include <algorithm>
 #include <set>
 
 #include "emit_c/stmt.h"
@@ -29,6 +30,7 @@ bool uses(const Stmt& s, const Buffer& b) {
         if (auto* k = as<Store>(x)) found |= k->buffer == b;
         if (auto* k = as<Alias>(x)) found |= k->base == b;
         if (auto* k = as<Prefetch>(x)) found |= k->buffer == b;
+        if (auto* k = as<Intrin>(x)) found |= std::find(k->buffers.begin(), k->buffers.end(), b) != k->buffers.end();
         return !found;
       },
       [&](const Expr& e) {
@@ -65,6 +67,8 @@ struct Uses {
           if (const Store* k = as<Store>(x)) buffers.insert(k->buffer.get());
           if (const Alias* k = as<Alias>(x)) buffers.insert(k->base.get());
           if (const Prefetch* k = as<Prefetch>(x)) buffers.insert(k->buffer.get());
+          if (const Intrin* k = as<Intrin>(x))
+            for (const Buffer& b : k->buffers) buffers.insert(b.get());
           return true;
         },
         [&](const Expr& e) {
@@ -159,8 +163,9 @@ class KernelPrinter {
     for (const Param& p : k_.params)
       if (p.role == Param::Role::Status ? used.status : used.buffers.count(p.buffer.get()) != 0)
         out_.line(parameter(p, is_restricted(p)) + " = args->" + name_of(p) + ";");
-    if (shifted) out_.line(std::string("const ") + (wide_ ? "int64_t " : "int ") + v + " = chunk" +
-                         (is_const(part.loop.begin, 0) ? "" : " + " + ExprPrinter(text_.needs).index(part.loop.begin)) + ";");
+    if (shifted)
+      out_.line(std::string("const ") + (wide_ ? "int64_t " : "int ") + v + " = chunk" +
+                (is_const(part.loop.begin, 0) ? "" : " + " + ExprPrinter(text_.needs).index(part.loop.begin)) + ";");
     StmtPrinter body(out_, text_.needs, wide_);
     for (const Stmt& s : around) {
       if (const Let* k = as<Let>(s)) body.declare(*k);
@@ -227,6 +232,7 @@ std::string include_lines(const Needs& n, const std::string& dir) {
   if (n.parallel) s += "#include \"" + dir + "tc_parallel.h\"\n";
   if (n.runtime) s += "#include \"" + dir + "tc_rt.h\"\n";
   if (n.scalar) s += "#include \"" + dir + "tc_scalar.h\"\n";
+  if (n.ints) s += "#include \"" + dir + "tc_int.h\"\n";
   if (n.tails) s += "#include \"" + dir + "tc_tail.h\"\n";
   if (n.vector_math) s += "#include \"" + dir + "tc_math.h\"\n";
   if (n.types) s += "#include \"" + dir + "tc_types.h\"\n";

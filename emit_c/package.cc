@@ -94,6 +94,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   for (const Kernel& k : p.kernels) kernels.push_back(print_kernel(k, x, p.cpu));
   const Needs needs = needs_of(kernels);
   if (needs.vector_math) support.insert("tc_math.h");
+  if (needs.ints) support.insert("tc_int.h");
   if (needs.tails) support.insert("tc_tail.h");
   if (needs.scalar) support.insert("tc_scalar.h");
   if (needs.types) support.insert("tc_types.h");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
@@ -13,7 +14,7 @@ namespace {
 bool is_single(const Stmt& s) { return as<Store>(s) || as<For>(s) || as<Prefetch>(s) || as<Intrin>(s); }
 
 std::string c_type(const Expr& e) {
-  if (e->vector) return e->dtype == DType::Bool ? "tc_vm" : "tc_vf";
+  if (e->vector) return vector_type(e->dtype);
   if (e->dtype == DType::Bool) return "int";
   return std::string(info(e->dtype).c_type);
 }
@@ -98,7 +99,20 @@ void StmtPrinter::print(const Stmt& s) {
 
 void StmtPrinter::print_barrier(const Barrier&) { throw InternalError("no barrier on a CPU"); }
 
-void StmtPrinter::print_intrin(const Intrin& k) { throw InternalError("no C text for the instruction " + k.name); }
+// dot4(sum[i], a, b; first lane, n): tc_dot4_u8(sum[i][v], a, b), with _n where there are less than four
+void StmtPrinter::print_intrin(const Intrin& k) {
+  if (k.name != "dot4") throw InternalError("no C text for the instruction " + k.name);
+  needs_.ints = true;
+  const IntrinCall c = parse(k);
+  const IntrinOperand &sum = c.operands.at(0), &a = c.operands.at(1), &b = c.operands.at(2);
+  Exprs at = sum.index;
+  at.push_back(ramp(c.scalars.at(0)));
+  const std::string target = expr_.element(sum.buffer, at),
+                    n = is_const(c.scalars.at(1), 4) ? "" : expr_.index(c.scalars[1]);
+  out_.line(target + " = tc_dot4_" + std::string(info(a.buffer->dtype).name) + (n.empty() ? "(" : "_n(") + target +
+            ", " + expr_.pointer(a.buffer, a.index.at(0)) + ", " + expr_.pointer(b.buffer, b.index.at(0)) +
+            (n.empty() ? ");" : ", " + n + ");"));
+}
 
 void StmtPrinter::print_prefetch(const Prefetch& k) {
   out_.line("TC_PREFETCH(" + expr_.pointer(k.buffer, k.index.at(0)) + ");");
@@ -183,7 +197,7 @@ void StmtPrinter::print_alloc(const Alloc& k) {
   const bool single = vectors && holds_single_vectors(k.body, b);
   if (vectors) vector_buffers_.push_back(b.get());
   if (single) expr_.single_vectors.insert(b.get());
-  std::string s = (vectors ? "tc_vf" : std::string(info(b->dtype).c_type)) + " " + b->name;
+  std::string s = (vectors ? vector_type(b->dtype) : std::string(info(b->dtype).c_type)) + " " + b->name;
   const Dims dims = static_dims(b->shape);
   for (size_t i = 0; i < dims.size(); i++) {
     const bool last = vectors && i + 1 == dims.size();
@@ -209,7 +223,7 @@ std::string StmtPrinter::value_of(const Store& k) {
   const std::string v = expr_.value(k.value);
   if (k.buffer->dtype == DType::Bool && !is_seen_as_bit(k.value))
     return "(uint8_t)(" + (as<Select>(k.value) ? "(" + v + ")" : v) + " != 0)";  // gcc folds `isnan(x) != 0` to an int
-  const bool small = info(k.buffer->dtype).bytes < 4 && k.buffer->dtype != DType::Bool;
+  const bool small = info(k.buffer->dtype).bytes < 4 && k.buffer->dtype != DType::Bool && !k.value->vector;
   return small && !as<Load>(k.value) && !as<IntImm>(k.value) && !as<Cast>(k.value)
              ? "(" + std::string(info(k.buffer->dtype).c_type) + ")(" + v + ")"
              : v;
@@ -218,7 +232,7 @@ std::string StmtPrinter::value_of(const Store& k) {
 void StmtPrinter::operator_store(const Store& k, const std::string& target) {
   const Op op = *k.reduce;
   const DType t = k.buffer->dtype;
-  const bool infix = (op == Op::Add || op == Op::Sub || op == Op::Mul) && (is_float(t) || k.value->vector);
+  const bool infix = (op == Op::Add || op == Op::Sub || op == Op::Mul) && is_float(t);
   if (infix) return out_.line(target + " " + std::string(info(op).c_infix) + "= " + expr_.value(k.value) + ";");
   // everything else through the expression printer, which knows wrapping, min and max
   const Expr old = load(k.buffer, k.index);
@@ -234,14 +248,11 @@ void StmtPrinter::vector_store(const Store& k) {
   Expr v = k.value;
   if (k.reduce)
     v = apply(*k.reduce, {k.count ? partial(load(k.buffer, k.index), k.count) : load(k.buffer, k.index), v});
-  const Broadcast* same = as<Broadcast>(v);
-  std::string text = same        ? "tc_set(" + expr_.value(same->value) + ")"
-                     : v->vector ? expr_.value(v)
-                                 : "tc_set(" + expr_.value(v) + ")";
-  if (k.count) needs_.tails = true;
-  const std::string p = expr_.pointer(k.buffer, r->base);
-  out_.line(k.count ? "tc_store_n(" + p + ", " + text + ", " + expr_.index(k.count) + ");"
-                    : "tc_store(" + p + ", " + text + ");");
+  if (k.buffer->dtype == DType::F32 && k.count.get()) needs_.tails = true;
+  const std::string f = "tc_store" + lanes_suffix(k.buffer->dtype, needs_), p = expr_.pointer(k.buffer, r->base);
+  const std::string text = expr_.vector_operand(v);
+  out_.line(k.count ? f + "_n(" + p + ", " + text + ", " + expr_.index(k.count) + ");"
+                    : f + "(" + p + ", " + text + ");");
 }
 
 void StmtPrinter::store(const Store& k) {
@@ -251,8 +262,7 @@ void StmtPrinter::store(const Store& k) {
   const Broadcast* same = as<Broadcast>(k.value);
   const bool vectors = k.buffer->scope == Scope::Register && std::find(vector_buffers_.begin(), vector_buffers_.end(),
                                                                        k.buffer.get()) != vector_buffers_.end();
-  if (same || (vectors && !k.value->vector))
-    return out_.line(target + " = tc_set(" + expr_.value(same ? same->value : k.value) + ");");
+  if (same || (vectors && !k.value->vector)) return out_.line(target + " = " + expr_.vector_operand(k.value) + ";");
   out_.line(target + " = " + value_of(k) + ";");
 }
 

@@ -3,7 +3,7 @@
 """Compiles the support text in every mode it promises and runs it: warnings, math functions, and the program around a model
 (main.c.in, Makefile.in, CMakeLists.txt.in) with a model that copies its inputs, fed by NumPy and ONNX.
 
-    check.py [--stride N] [modes] [math] [parallel] [program] [archive] [fuzz]       needs numpy, ml_dtypes, onnx
+    check.py [--stride N] [modes] [math] [integers] [parallel] [program] [archive] [fuzz]       needs numpy, ml_dtypes, onnx
 """
 import argparse
 import json
@@ -49,7 +49,7 @@ def must(command, **more):
 
 
 def check_modes(work, _):
-    """Every header by itself, and every function of it (math_test.c uses the vector ones), without a warning."""
+    """Every header by itself, and every function of it (math_test.c and int_test.c use the vector ones), without a warning."""
     source = work / "all.c"
     names = sorted(p.name for p in TEXT.glob("tc_*.h") if p.name not in CUDA)
     alone = []
@@ -58,14 +58,14 @@ def check_modes(work, _):
         one.write_text(f'#include "{name}"\nextern int tc_nothing;\n')
         alone.append(one)
     source.write_text("#define _POSIX_C_SOURCE 199309L\n" + "".join(f'#include "{n}"\n' for n in names) + "extern int tc_nothing;\n")
-    tests = pathlib.Path(__file__).with_name("math_test.c")
+    tests = [pathlib.Path(__file__).with_name(n) for n in ("math_test.c", "int_test.c")]
     for machine in MACHINES:
         for cxx in (False, True):
             for compiler in compilers(cxx):
                 for standard in ["-std=c++17"] if cxx else C_STANDARDS:
                     flags = [compiler, standard, "-x", "c++" if cxx else "c", *WARNINGS, *machine.split(), "-O1", f"-I{TEXT}", f"-I{ROOT}", "-c", "-o", "/dev/null"]
-                    for file in [source, tests, *(alone if machine == "" else [])]:
-                        must([*flags, *([] if file == tests else MORE_WARNINGS), file])
+                    for file in [source, *tests, *(alone if machine == "" else [])]:
+                        must([*flags, *([] if file in tests else MORE_WARNINGS), file])
 
 
 def check_math(work, stride):
@@ -78,6 +78,24 @@ def check_math(work, stride):
     must(["gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-march=native", f"-I{ROOT}",
           pathlib.Path(__file__).with_name("math_test.c"), "-o", program, "-lm"])
     must([program, str(stride * 101)])
+
+
+def check_integers(work, _):
+    """tc_int.h against plain C, by every instruction that it has a body for and this machine runs."""
+    machines = ["-march=native", "-DTC_VL=1", ""] + (["-march=x86-64-v3", "-DTC_VL=8", "-march=native -mno-avx512vnni"] if X86 else [])
+    program, source = work / "int", pathlib.Path(__file__).with_name("int_test.c")
+    for machine in machines:
+        for compiler in compilers(False):
+            must([compiler, "-std=c99", "-O2", *machine.split(), f"-I{ROOT}", source, "-o", program, "-lm"])
+            must([program])
+    must(["gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{ROOT}", source, "-o", program, "-lm"])
+    must([program])
+    if shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64"):
+        for machine in ["", "-march=armv8.2-a+dotprod", "-march=armv8.6-a+i8mm"]:
+            must(["aarch64-linux-gnu-gcc", "-std=c99", "-O2", "-static", *machine.split(), f"-I{ROOT}", source, "-o", program, "-lm"])
+            must(["qemu-aarch64", "-cpu", "max", program])
+    else:
+        print("integers: no aarch64-linux-gnu-gcc with qemu-aarch64; the bodies for aarch64 are not run")
 
 
 def check_parallel(work, _):
@@ -383,7 +401,7 @@ def check_fuzz(work, _):
 
 
 def main():
-    checks = {"modes": check_modes, "math": check_math, "parallel": check_parallel, "program": check_program, "archive": check_archive, "fuzz": check_fuzz}
+    checks = {"modes": check_modes, "math": check_math, "integers": check_integers, "parallel": check_parallel, "program": check_program, "archive": check_archive, "fuzz": check_fuzz}
     parser = argparse.ArgumentParser()
     parser.add_argument("--stride", type=int, default=4337)
     parser.add_argument("checks", nargs="*", default=[], help=" ".join(checks))

@@ -114,9 +114,24 @@ Stmt expand_tiles(const Intrin& k) {
   });
 }
 
+// dot4(sum[i], a, b; first lane, n): sum[i, lane] += (a[0] + shift) * b[4 * lane] + ... in every lane, n products of
+// them.
+Stmt sums_of_quads(const Intrin& k) {
+  const IntrinCall c = parse(k);
+  const IntrinOperand &sum = c.operands.at(0), &a = c.operands.at(1), &b = c.operands.at(2);
+  const Var lane = make_var("lane"), q = make_var("q");
+  const Expr left = cast(DType::I32, load(a.buffer, {a.index.at(0) + Expr(q)}));
+  const Expr shifted = a.buffer->dtype == DType::I8 ? left + make_int(DType::I32, 128) : left;
+  const Expr right = cast(DType::I32, load(b.buffer, {b.index.at(0) + Expr(lane) * Expr(4) + Expr(q)}));
+  Exprs at = sum.index;
+  at.push_back(c.scalars.at(0) + Expr(lane));
+  return loop(lane, lanes(), loop(q, c.scalars.at(1), store(sum.buffer, at, shifted * right, Op::Add)));
+}
+
 }  // namespace
 
 Stmt expand_intrin(const Intrin& k) {
+  if (k.name == "dot4") return sums_of_quads(k);
   if (k.name == "cp_async_commit" || k.name == "cp_async_wait") return {};
   if (const Stmt tiles = expand_tiles(k)) return tiles;
   if (const int64_t words = number_after(k.name, "round_tf32_x")) return round_words(parse(k).operands.at(0), words);

@@ -8,8 +8,8 @@
 // A flattening before a constant matrix moves the rows of the matrix instead; one of [N, C, 1, 1] moves nothing.
 // Weights keep their order [oc, ic, k...]: the schedule packs them.
 //
-// Needs: types, canonicalize_ops (Reshape is the only reshaping operator), folded constants. Leaves: every Conv and
-// ConvTranspose of floats with data_layout = "NHWC"; for CUDA, whose tensor cores multiply bytes, those of integers too.
+// Needs: types, canonicalize_ops (Reshape is the only reshaping operator), folded constants. Leaves: every convolution
+// with data_layout = "NHWC".
 #include "passes/graph/layout.h"
 #include "passes/graph/passes.h"
 
@@ -24,9 +24,9 @@ bool typed(const Node& n) {
   return n.regions.empty() && n.domain.empty();
 }
 
-bool is_convolution(const Node& n, const PassContext& cx) {
+bool is_convolution(const Node& n) {
   if (n.attr_string("data_layout", "NCHW") != "NCHW") return false;
-  if (n.is("ConvInteger") || n.is("QLinearConv")) return cx.target.is_cuda() && is_int(n.outputs[0]->type.dtype);
+  if (n.is("ConvInteger") || n.is("QLinearConv")) return is_int(n.outputs[0]->type.dtype);
   return (n.is("Conv") || n.is("ConvTranspose")) && is_float(n.outputs[0]->type.dtype);
 }
 
@@ -64,7 +64,7 @@ void convert_layout(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) convert_layout(*r, cx);
     if (!typed(*n)) continue;
-    if (is_convolution(*n, cx))
+    if (is_convolution(*n))
       convolution(l, n);
     else if (reads_native(l, *n))
       (void)follow_layout(l, n);

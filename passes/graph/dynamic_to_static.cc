@@ -110,7 +110,7 @@ class Sweep {
     const bool counted = outermost && std::any_of(n->outputs.begin(), n->outputs.end(),
                                                   [&](const Value* v) { return v && sizes_.find(v); });
     // realize_quantization wants weights as they are.
-    const bool quantised = cx_.options.precision == Precision::Int8 && n->is("DequantizeLinear");
+    const bool quantised = n->is("DequantizeLinear");
     if (!counted && !quantised) fold_node(g, n, kSmallBytes);
   }
 

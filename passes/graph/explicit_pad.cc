@@ -2,19 +2,21 @@
 // convolution's loops need no tests.
 //   y = Conv(x, w) {pads = [1, 1, 1, 1]}   ->   p = Pad(x, [0, 0, 1, 1, 0, 0, 1, 1])   y = Conv(p, w)
 //   y = MaxPool(x) {pads = [1, 1, 1, 1]}   ->   the same with -infinity
+//   y = QLinearConv(x, ..., zero, ...)     ->   the same with zero, which stands for 0; and ConvInteger
 // Consumers of one value with equal pads share one Pad. What rounding up (ceil_mode) lets hang over the end of a
 // MaxPool is padding too. A ConvTranspose reads zeros around its input wherever its kernel hangs over; its own pads,
 // which cut the result, grow by as much:
 //   y = ConvTranspose(x, w) {k = 4, stride 2, pads 1}   ->   p = Pad(x, 1)   y = ConvTranspose(p, w) {stride 2, pads 3}
-// Integers, positions of maxima and averages that do not count the padding stay.
+// Positions of maxima and averages that do not count the padding stay.
 //
 // Not for a GPU: there, a thread asks for the border once per load, and a kernel that only pads is a launch.
-// Needs: types; convert_layout before it, which then has fewer operators to move. Leaves: Conv and MaxPool of floats
-// without pads, and each ConvTranspose of floats without a position outside of its input.
+// Needs: types; convert_layout before it, which then has fewer operators to move. Leaves: Conv and MaxPool without
+// pads, and each ConvTranspose of floats without a position outside of its input.
 #include <cmath>
 #include <limits>
 #include <map>
 
+#include "ir/loop/build.h"
 #include "ir/ops/op.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -39,9 +41,11 @@ Dims spatial_of(const Node& n, const Value* v) {
   return channels_last(n) ? Dims(d.begin() + 1, d.end() - 1) : Dims(d.begin() + 2, d.end());
 }
 
+bool is_integer_conv(const Node& n) { return n.is("ConvInteger") || n.is("QLinearConv"); }
+
 Dims kernel_of(const Node& n) {
-  if (!n.is("Conv") && !n.is("ConvTranspose")) return n.attr_ints("kernel_shape");
-  const Dims w = dims_of(n.inputs[1]);
+  if (!n.is("Conv") && !n.is("ConvTranspose") && !is_integer_conv(n)) return n.attr_ints("kernel_shape");
+  const Dims w = dims_of(n.inputs[n.is("QLinearConv") ? 3 : 1]);
   return Dims(w.begin() + 2, w.end());
 }
 
@@ -108,9 +112,18 @@ Reach reach_of(const Node& n) {
   return r;
 }
 
+// What stands for 0 around the input of a convolution of integers; null: 0.
+Value* zero_of(const Node& n) { return n.inputs.size() > 2 ? n.inputs[2] : nullptr; }
+
 bool is_candidate(const Node& n) {
   if (!n.domain.empty() || n.outputs.empty() || !n.outputs[0] || !n.outputs[0]->type.is_static_tensor()) return false;
-  if (!n.inputs[0] || !n.inputs[0]->type.is_static_tensor() || !is_float(n.inputs[0]->type.dtype)) return false;
+  if (!n.inputs[0] || !n.inputs[0]->type.is_static_tensor()) return false;
+  if (is_integer_conv(n)) {
+    const Value* zero = zero_of(n);
+    return is_int(n.inputs[0]->type.dtype) &&
+           (!zero || (zero->type.is_static_tensor() && num_elements(dims_of(zero)) == 1));
+  }
+  if (!is_float(n.inputs[0]->type.dtype) && !(n.is("MaxPool") && is_int(n.inputs[0]->type.dtype))) return false;
   if (n.is("MaxPool")) return n.outputs.size() < 2 || !n.outputs[1];
   if (n.is("AveragePool")) return n.attr_int("count_include_pad", 0) != 0 && n.attr_int("ceil_mode", 0) == 0;
   return (n.is("Conv") || n.is("ConvTranspose")) && n.inputs[1]->type.is_static_tensor();
@@ -137,8 +150,10 @@ Value* padded(Graph& g, Node* n, const Pads& p, bool infinite) {
   }
   const ModelText name = derived(x->name, suffix_of(p, infinite));
   Value* pads = g.add_constant(derived(name, "_pads"), int64_constant(list));
-  const double value = infinite ? -std::numeric_limits<double>::infinity() : 0;
-  Value* fill = g.add_constant(derived(name, "_value"), scalar_constant(x->type.dtype, value));
+  const DType t = x->type.dtype;
+  const double least = is_int(t) ? double(*as_const_int(lowest(t))) : -std::numeric_limits<double>::infinity();
+  Value* fill = is_integer_conv(*n) ? zero_of(*n) : nullptr;
+  if (!fill) fill = g.add_constant(derived(name, "_value"), scalar_constant(t, infinite ? least : 0));
   return add_op(g, n, "Pad", {x, pads, fill}, name, {{"mode", std::string("constant")}});
 }
 
@@ -164,7 +179,10 @@ void explicit_pad(Graph& g, PassContext& cx) {
     if (!pads || !pads->any()) continue;
     const ValueType result = n->outputs[0]->type;
     const bool infinite = n->is("MaxPool");
-    Value*& p = made[{n->inputs[0]->id, suffix_of(*pads, infinite) + (channels_last(*n) ? "l" : "f")}];
+    const Value* zero = is_integer_conv(*n) ? zero_of(*n) : nullptr;
+    const std::string key =
+        suffix_of(*pads, infinite) + (channels_last(*n) ? "l" : "f") + (zero ? to_text(int64_t(zero->id)) : "");
+    Value*& p = made[{n->inputs[0]->id, key}];
     if (!p) p = padded(g, n, *pads, infinite);
     g.set_input(n, 0, p);
     drop_pads(n);

@@ -1,15 +1,27 @@
-// Multiplies what a model holds in quantised form as integers, under --precision int8 (CUDA, whose tensor cores do).
+// Multiplies what a model holds in quantised form as integers: in C, and under --precision int8 for CUDA (whose tensor
+// cores do), but not under --fp strict.
 //   a = DequantizeLinear(x, sx, zx)  b = DequantizeLinear(w, sw, zw)      i = ConvInteger(x, w, zx, zw)
 //   y = Conv(a, b, bias)                                             ->   y = f32(i) * (sx * sw) + bias
-// and MatMul and Gemm likewise. x and w have 8 bits; sx is one number, sw one or one for each channel or column of the result.
-// What follows (activation, QuantizeLinear) stays, and fusion puts all of it into the kernel of the product.
+// and MatMul and Gemm likewise. x and w have 8 bits; sx is one number, sw one or one for each channel or column of the
+// result. A bias that is quantised too, with the scale sx * sw, is added to the sum of integers. What follows
+// (activation, QuantizeLinear) stays, and fusion puts all of it into the kernel of the product. In C, a convolution
+// whose result is quantised again at once becomes one operator that has a single scale, and a Relu or Clip that the
+// range of the quantised result implies goes away:
+//   y = QuantizeLinear(Relu(Conv(a, b, bias)), sy, zy)   ->   y = QLinearConv(x, sx, zx, w, sw, zw, sy, zy, bias)
 //
-// Rounding: the sum is exact, and rounded once when it becomes f32; then come one rounding for the scale (sx * sw is rounded
-// while compiling) and one for the bias. The sum of floats that the model writes rounds every term, so that results differ by
-// a few units in the last place, and a QuantizeLinear behind them by one step where its operand is next to a tie. Without
-// --precision int8, models mean what they say: the product of floats.
+// Rounding: the sum is exact, and rounded once when it becomes f32; then come one rounding for the scale (sx * sw, or
+// sx * sw / sy, is rounded while compiling) and one for the bias. The sum of floats that the model writes rounds every
+// term, so that results differ by a few units in the last place, and a QuantizeLinear behind them by one step where its
+// operand is next to a tie. Where that is not wanted there is --fp strict: models then mean what they say, the product
+// of floats.
 //
-// Needs: types, before fold_constant turns quantised weights into floats. Leaves: DequantizeLinear where others read it.
+// In C only products with known weights that lie in i8 once their zero point is gone: those have templates.
+//
+// Needs: types, before fold_constant turns quantised weights into floats. Leaves: DequantizeLinear where others read
+// it.
+#include <cmath>
+
+#include "ir/loop/build.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
@@ -34,15 +46,47 @@ Quantized quantized(const Value* v, int axis) {
   return {x, scale, n->inputs.size() > 2 ? n->inputs[2] : nullptr};
 }
 
+bool all_equal(const Value* v, int64_t number) {
+  if (!v) return number == 0;
+  if (!v->constant) return false;
+  for (int64_t i = 0; i < v->constant->size(); i++)
+    if (v->constant->as_int(i) != number) return false;
+  return true;
+}
+
+/// Known weights that are i8 without their zero point.
+bool fits_i8(const Quantized& w) {
+  return w.x->is_constant() && all_equal(w.zero, w.x->type.dtype == DType::U8 ? 128 : 0);
+}
+
+/// v = DequantizeLinear of i32 with the scale a * b and no zero point: its operand, else null.
+Value* quantized_bias(const Value* v, const Value* a, const Value* b) {
+  const Node* n = v ? made_by(v, "DequantizeLinear") : nullptr;
+  if (!n || n->inputs[0]->type.dtype != DType::I32 || n->attr_int("block_size", 0) != 0) return nullptr;
+  const Value* scale = n->inputs[1];
+  if (!scale->constant || !a->constant || !b->constant || !all_equal(n->inputs.size() > 2 ? n->inputs[2] : nullptr, 0))
+    return nullptr;
+  const int64_t parts = b->constant->size();
+  if (a->constant->size() != 1 || (scale->constant->size() != parts && parts != 1)) return nullptr;
+  for (int64_t i = 0; i < scale->constant->size(); i++) {
+    const double expected = a->constant->as_double(0) * b->constant->as_double(parts == 1 ? 0 : i);
+    if (std::abs(scale->constant->as_double(i) - expected) > 1e-5 * expected) return nullptr;
+  }
+  return n->inputs[0];
+}
+
 class Realization {
  public:
-  Realization(Graph& g, Node* n) : g_(g), n_(n), base_(n->outputs[0]->name) {}
+  Realization(Graph& g, Node* n, bool cuda) : g_(g), n_(n), cuda_(cuda), base_(n->outputs[0]->name) {}
 
   bool run() {
-    if (n_->outputs.size() != 1 || !n_->outputs[0]->type.is_static_tensor() || n_->outputs[0]->type.dtype != DType::F32) return false;
+    if (n_->outputs.size() != 1 || !n_->outputs[0]->type.is_static_tensor() || n_->outputs[0]->type.dtype != DType::F32)
+      return false;
     if (n_->is("Conv")) return convolution();
     if (n_->is("MatMul")) return product(n_->inputs[1], false, nullptr);
-    if (!n_->is("Gemm") || n_->attr_int("transA", 0) != 0 || n_->attr_float("alpha", 1) != 1 || n_->attr_float("beta", 1) != 1) return false;
+    if (!n_->is("Gemm") || n_->attr_int("transA", 0) != 0 || n_->attr_float("alpha", 1) != 1 ||
+        n_->attr_float("beta", 1) != 1)
+      return false;
     return product(n_->inputs[1], n_->attr_int("transB", 0) != 0, n_->inputs.size() > 2 ? n_->inputs[2] : nullptr);
   }
 
@@ -59,14 +103,65 @@ class Realization {
 
   bool convolution() {
     const Quantized a = quantized(n_->inputs[0], -1), b = quantized(n_->inputs[1], 0);
-    if (!a.x || !b.x) return false;
+    if (!a.x || !b.x || (!cuda_ && !fits_i8(b))) return false;
+    Value* const given = n_->inputs.size() > 2 ? n_->inputs[2] : nullptr;
+    Value* const whole = quantized_bias(given, a.scale, b.scale);
+    if (!cuda_ && (!given || whole) && requantized(a, b, whole)) return true;
     std::vector<int64_t> channels(size_t(rank_of(a.x)), 1);
     channels[1] = -1;
     Value* shape = g_.add_constant(derived(base_, "_channels"), int64_constant(channels));
     Value* sum = op("ConvInteger", operands(a, b), "_sum", n_->attrs);
     Value* scale = op("Reshape", {op("Mul", {a.scale, b.scale}, "_scale"), shape}, "_scale_of_channel");
-    Value* bias = n_->inputs.size() > 2 && n_->inputs[2] ? op("Reshape", {n_->inputs[2], shape}, "_bias") : nullptr;
+    Value* bias = whole ? whole : given;
+    if (bias) bias = op("Reshape", {bias, shape}, "_bias");
     return finish(sum, scale, bias);
+  }
+
+  /// The node that quantises the result, behind an activation that its range implies; null if there is another reader.
+  Node* quantizer() const {
+    Node* q = only_user(n_->outputs[0]);
+    const Node* activation = q && (q->is("Relu") || q->is("Clip")) ? q : nullptr;
+    if (activation) q = only_user(activation->outputs[0]);
+    if (!q || !q->is("QuantizeLinear") || q->attr_int("block_size", 0) != 0 || q->attr_int("precision", 0) > 1)
+      return nullptr;
+    const DType t = q->outputs[0]->type.dtype;
+    const auto scale = scalar_of(q->inputs[1]);
+    const auto zero = q->inputs.size() > 2 && q->inputs[2] ? scalar_of(q->inputs[2]) : 0.0;
+    if ((t != DType::I8 && t != DType::U8) || !scale || !zero || q->inputs[1]->type.dtype != DType::F32) return nullptr;
+    if (!activation) return q;
+    auto limit = [&](size_t i) {
+      return activation->inputs.size() > i && activation->inputs[i] ? scalar_of(activation->inputs[i]) : 1e30;
+    };
+    const auto low = activation->is("Relu")                                   ? 0.0
+                     : activation->inputs.size() > 1 && activation->inputs[1] ? scalar_of(activation->inputs[1])
+                                                                              : -1e30;
+    const auto high = activation->is("Relu") ? 1e30 : limit(2);
+    if (!low || !high) return nullptr;
+    const bool implied = std::nearbyint(*low / *scale) + *zero <= double(*as_const_int(lowest(t))) &&
+                         std::nearbyint(*high / *scale) + *zero >= double(*as_const_int(highest(t)));
+    return implied ? q : nullptr;
+  }
+
+  bool requantized(const Quantized& a, const Quantized& b, Value* bias) {
+    Node* q = quantizer();
+    if (!q) return false;
+    auto zero = [&](Value* given, DType t, std::string_view suffix) {
+      return given ? given : g_.add_constant(derived(base_, suffix), scalar_constant(t, 0));
+    };
+    std::vector<Value*> in = {
+        a.x,
+        a.scale,
+        zero(a.zero, a.x->type.dtype, "_zero"),
+        b.x,
+        b.scale,
+        zero(b.zero, b.x->type.dtype, "_weight_zero"),
+        q->inputs[1],
+        zero(q->inputs.size() > 2 ? q->inputs[2] : nullptr, q->outputs[0]->type.dtype, "_result_zero")};
+    if (bias) in.push_back(bias);
+    Value* y = add_op(g_, q, "QLinearConv", std::move(in), q->outputs[0]->name, n_->attrs);
+    add_origins(y->producer->origins, n_->origins);
+    replace_node(g_, q, y);
+    return true;
   }
 
   bool product(Value* right, bool transposed, Value* bias) {
@@ -74,15 +169,20 @@ class Realization {
     if (!made || rank_of(made->inputs[0]) < 2 || rank_of(n_->inputs[0]) < 2) return false;
     const int rank = rank_of(right);
     const Quantized a = quantized(n_->inputs[0], -1), found = quantized(right, rank == 2 ? (transposed ? 0 : 1) : -1);
-    if (!a.x || !found.x) return false;
+    if (!a.x || !found.x || (!cuda_ && !fits_i8(found))) return false;
     Quantized b = found;
     if (b.zero && num_elements(dims_of(b.zero)) != 1 && !b.zero->is_constant()) return false;
     if (transposed) b.x = op("Transpose", {b.x}, "_factor", {{"perm", std::vector<int64_t>{1, 0}}});
     Value* sum = op("MatMulInteger", operands(a, b), "_sum");
-    return finish(sum, op("Mul", {a.scale, b.scale}, "_scale"), bias);
+    Value* const whole = quantized_bias(bias, a.scale, b.scale);
+    return finish(sum, op("Mul", {a.scale, b.scale}, "_scale"), whole ? whole : bias);
   }
 
   bool finish(Value* sum, Value* scale, Value* bias) {
+    if (bias && bias->type.dtype == DType::I32) {
+      sum = op("Add", {sum, bias}, "_sum_biased");
+      bias = nullptr;
+    }
     Value* real = op("Cast", {sum}, "_sum_real", {{"to", int64_t(DType::F32)}});
     Value* y = op("Mul", {real, scale}, bias ? "_scaled" : "");
     if (bias) y = op("Add", {y, bias}, "");
@@ -92,18 +192,21 @@ class Realization {
 
   Graph& g_;
   Node* n_;
+  const bool cuda_;
   const ModelText base_;
 };
 
 }  // namespace
 
 void realize_quantization(Graph& g, PassContext& cx) {
-  if (!cx.target.is_cuda() || cx.options.precision != Precision::Int8) return;
-  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
-    Node* n = (it++)->get();
+  const bool cuda = cx.target.is_cuda();
+  if (cuda ? cx.options.precision != Precision::Int8 : cx.options.strict_fp) return;
+  std::vector<Node*> products;  // what is erased lies behind them
+  for (const auto& n : g.nodes()) {
     for (const auto& r : n->regions) realize_quantization(*r, cx);
-    if (n->domain.empty()) Realization(g, n).run();
+    if (n->domain.empty() && (n->is("Conv") || n->is("MatMul") || n->is("Gemm"))) products.push_back(n.get());
   }
+  for (Node* n : products) Realization(g, n, cuda).run();
 }
 
 }  // namespace tc

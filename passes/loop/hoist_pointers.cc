@@ -13,6 +13,7 @@
 #include <set>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -47,9 +48,11 @@ class Tile {
         },
         [&](const Stmt& x) -> Stmt {
           if (const Store* k = as<Store>(x))
-            if (const auto r = through_alias(k->buffer, k->index)) return store(r->first, {r->second}, k->value, k->reduce, k->count);
+            if (const auto r = through_alias(k->buffer, k->index))
+              return store(r->first, {r->second}, k->value, k->reduce, k->count);
           if (const Prefetch* k = as<Prefetch>(x))
             if (const auto r = through_alias(k->buffer, k->index)) return prefetch(r->first, {r->second});
+          if (const Intrin* k = as<Intrin>(x)) return instruction(*k);
           return {};
         });
     Stmt out = body;
@@ -59,6 +62,17 @@ class Tile {
   }
 
  private:
+  Stmt instruction(const Intrin& k) {
+    IntrinCall c = parse(k);
+    bool changed = false;
+    for (IntrinOperand& o : c.operands)
+      if (const auto r = through_alias(o.buffer, o.index)) {
+        o = {r->first, {r->second}};
+        changed = true;
+      }
+    return changed ? intrin(k.name, c.operands, c.scalars) : Stmt();
+  }
+
   struct Hoisted {
     Buffer view, base;
     Expr offset;
@@ -89,7 +103,8 @@ class Tile {
     if (k->op == Op::Add || k->op == Op::Sub) {
       const auto a = split(k->args[0]), b = split(k->args[1]);
       if (!a || !b) return std::nullopt;
-      return k->op == Op::Add ? Split{a->outer + b->outer, a->inner + b->inner} : Split{a->outer - b->outer, a->inner - b->inner};
+      return k->op == Op::Add ? Split{a->outer + b->outer, a->inner + b->inner}
+                              : Split{a->outer - b->outer, a->inner - b->inner};
     }
     if (k->op == Op::Mul) {
       const bool left = depends(k->args[0], inner_);

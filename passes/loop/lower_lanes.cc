@@ -4,10 +4,10 @@
 //     y[i, j] = x[i, j] + b[j]       ->      y[i, v * VL:VL] = x[i, v * VL:VL] + b[v * VL:VL]
 //                                          y[i, 100 / VL * VL:VL] = first(100 - 100 / VL * VL, ...)
 //
-// A body of stores of f32 whose indices move by one element a turn, in the last dimension, with values that have vector
-// forms: loads that move the same way or not at all, operations of the vector header. A loop of another form, or one
-// too short to be worth it, becomes a plain loop. Needs: iterations that are independent, which the kind Vector
-// promises.
+// A body of stores of f32, i32 or bytes whose indices move by one element a turn, in the last dimension, with values
+// that have vector forms: loads that move the same way or not at all, operations of the vector headers. A loop of
+// another form, or one too short to be worth it, becomes a plain loop. Needs: iterations that are independent, which
+// the kind Vector promises.
 #include "passes/loop/lower_lanes.h"
 
 #include <functional>
@@ -39,8 +39,9 @@ bool has_lanes(const Expr& e, const Var& lane) {
     return op_has_lanes(k->op, k->args[0]->dtype);
   }
   if (const Select* k = as<Select>(e))
-    return e->dtype == DType::F32 && has_lanes(k->condition, lane) && has_lanes(k->yes, lane) && has_lanes(k->no, lane);
-  if (const Load* k = as<Load>(e)) return e->dtype == DType::F32 && step_of(k->index, lane) == 1;
+    return has_lanes(e->dtype) && has_lanes(k->condition, lane) && has_lanes(k->yes, lane) && has_lanes(k->no, lane);
+  if (const Cast* k = as<Cast>(e)) return cast_has_lanes(k->value, e->dtype) && has_lanes(k->value, lane);
+  if (const Load* k = as<Load>(e)) return has_lanes(e->dtype) && step_of(k->index, lane) == 1;
   return false;
 }
 
@@ -51,8 +52,8 @@ bool has_lanes(const Stmt& s, const Var& lane) {
     return true;
   }
   const Store* k = as<Store>(s);
-  return k && !k->count && k->buffer->dtype == DType::F32 && step_of(k->index, lane) == 1 &&
-         has_lanes(k->value, lane) && (!k->reduce || op_has_lanes(*k->reduce, DType::F32));
+  return k && !k->count && has_lanes(k->buffer->dtype) && step_of(k->index, lane) == 1 && has_lanes(k->value, lane) &&
+         (!k->reduce || op_has_lanes(*k->reduce, k->buffer->dtype));
 }
 
 // The body for lanes base .. base + VL - 1, of which only `count` exist (null: all).
@@ -87,6 +88,7 @@ class Lanes {
       return apply(k->op, std::move(args));
     }
     if (const Select* k = as<Select>(e)) return select(expr(k->condition), expr(k->yes), expr(k->no));
+    if (const Cast* k = as<Cast>(e)) return cast(e->dtype, expr(k->value), k->saturate);
     const Load* k = as<Load>(e);
     check(k != nullptr, "a form that has lanes");
     return vector(k->buffer, k->index);
@@ -119,14 +121,18 @@ bool op_has_lanes(Op op, DType operand) {
     case Op::Add:
     case Op::Sub:
     case Op::Mul:
-    case Op::Div:
     case Op::Neg:
+      return operand == DType::F32 || operand == DType::I32;
     case Op::Lt:
     case Op::Le:
     case Op::Gt:
     case Op::Ge:
     case Op::Eq:
     case Op::Ne:
+    case Op::Min:
+    case Op::Max:
+      return has_lanes(operand);
+    case Op::Div:
       return operand == DType::F32;
     case Op::And:
     case Op::Or:
@@ -140,6 +146,19 @@ bool op_has_lanes(Op op, DType operand) {
     default:
       return operand == DType::F32 && !info(op).c_vector.empty();
   }
+}
+
+bool has_integer_lanes(DType t) { return t == DType::I32 || t == DType::I8 || t == DType::U8; }
+
+bool cast_has_lanes(const Expr& value, DType to) {
+  const DType from = value->dtype;
+  if (!has_lanes(from) || !has_lanes(to)) return false;
+  if (to == DType::F32 || to == DType::I32 || to == from) return true;
+  const Apply* top = as<Apply>(value);
+  const Apply* bottom = top && top->op == Op::Min ? as<Apply>(top->args[0]) : nullptr;
+  if (!bottom || bottom->op != Op::Max) return false;
+  const auto low = as_const_number(bottom->args[1]), high = as_const_number(top->args[1]);
+  return low && high && *low >= double(*as_const_int(lowest(to))) && *high <= double(*as_const_int(highest(to)));
 }
 
 Stmt lower_lanes(const Stmt& s) {

@@ -10,355 +10,346 @@
 // that are known are packed at compile time as [panel][k][column in panel], padded with zeros to whole panels; at run
 // time only vectors of y that stick out of the tensor are cut. A convolution is the same thing: its rows are pixels,
 // and its sum runs over (kernel row, kernel column and channel), which lie side by side in memory.
-#include "templates/cpu/contraction.h"
-
 #include <algorithm>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
+#include "templates/cpu/contraction_builder.h"
 #include "templates/cpu/lanes.h"
 
 namespace tc {
 namespace {
 
-using Point = std::vector<std::pair<Var, Expr>>;
-
 constexpr int64_t kPrefetchBytes = 100 << 10;  // smaller weights stay in the second-level cache
 constexpr int64_t kLine = 16;                  // floats
 
-class Builder {
- public:
-  Builder(const Contraction& m, const ContractionPlan& plan) : m_(m), plan_(plan), columns_(plan.tile.columns) {
-    steps_ = points(m.k);
-  }
+}  // namespace
 
-  Stmt build(Scheduled& s) {
-    if (m_.right == Contraction::Right::Packed) pack(s);
-    if (m_.right == Contraction::Right::Panels) packed_ = m_.q;
-    return chunks();
-  }
+ContractionBuilder::ContractionBuilder(const Contraction& m, const ContractionPlan& plan)
+    : m_(m), plan_(plan), columns_(plan.tile.columns) {
+  steps_ = m.bytes ? points(m.k) / m.k.back().extent.value * quads_per_run(m) : points(m.k);
+}
 
- private:
-  // --- the packed right factor
-  void pack(Scheduled& s) {
-    const Var panel = make_var("nb"), column = make_var("ni");
-    const Expr at = Expr(panel) * Expr(columns_) + Expr(column);
-    Expr value = substitute(m_.q_value, {{m_.n.var.get(), at}});
-    if (m_.n.extent.value % columns_ != 0) value = select(at < Expr(m_.n.extent), value, make_float(DType::F32, 0));
-    std::vector<Axis> axes = m_.q_outer;
-    axes.push_back({panel, Dim(plan_.panels)});
-    axes.insert(axes.end(), m_.q_k.begin(), m_.q_k.end());
-    axes.push_back({column, Dim(columns_)});
-    std::string words = "packed: ";
-    for (const Axis& a : m_.q_outer) words += a.var->name + ", ";
-    words += m_.n.var->name + " block, ";
-    for (const Axis& a : m_.q_k) words += a.var->name + ", ";
-    packed_ = add_packed(s, m_.c, std::move(axes), value, words + m_.n.var->name + " in block");
-  }
+Stmt ContractionBuilder::build(Scheduled& s) {
+  if (m_.bytes)
+    pack_quads(s);
+  else if (m_.right == Contraction::Right::Packed)
+    pack(s);
+  if (m_.right == Contraction::Right::Panels) packed_ = m_.q;
+  return chunks();
+}
 
-  // --- chunks: outer axes, panels, row blocks, in this order
-  Stmt chunks() {
-    const Var chunk = make_var("part");
-    const bool per_panel = m_.right != Contraction::Right::Repacked;
-    const int64_t inner = per_panel ? plan_.panels * plan_.row_blocks : 1;
-    const int64_t total = points(m_.outer) * inner;
-    Expr rest = Expr(chunk);
-    const bool plain_panel = m_.outer.empty() && plan_.row_blocks == 1;
-    const Var panel_var = plain_panel ? chunk : make_var("nb");
-    std::vector<std::pair<Var, Expr>> lets;
-    if (per_panel && !plain_panel && plan_.panels > 1) {
-      if (plan_.row_blocks > 1) block_ = make_var("rows");
-      if (block_) lets.push_back({block_, apply(Op::Mod, {rest, Expr(plan_.row_blocks)})});
-      Expr panel = rest / Expr(plan_.row_blocks);
-      if (!m_.outer.empty()) panel = apply(Op::Mod, {panel, Expr(plan_.panels)});
-      lets.push_back({panel_var, panel});
-      rest = rest / Expr(inner);
-    } else if (per_panel && !plain_panel && plan_.row_blocks > 1) {
-      block_ = make_var("rows");
-      lets.push_back({block_, m_.outer.empty() ? rest : apply(Op::Mod, {rest, Expr(plan_.row_blocks)})});
-      rest = rest / Expr(plan_.row_blocks);
-    }
-    for (size_t i = m_.outer.size(); i-- > 0;) {
-      const Axis& a = m_.outer[i];
-      const Var v = make_var(a.var->name);
-      lets.push_back({v, i == 0 ? rest : apply(Op::Mod, {rest, Expr(a.extent)})});
-      at_.push_back({a.var, Expr(v)});
-      rest = rest / Expr(a.extent);
-    }
-    const Expr one_panel = plan_.panels > 1 ? Expr(panel_var) : Expr(0);
-    Stmt body = per_panel ? panel_rows(one_panel, chunk) : repacked();
-    for (const auto& [v, value] : lets) body = let(v, value, body);
-    if (total == 1) return substitute(body, {{chunk.get(), Expr(0)}});
-    const Var shown = plain_panel ? make_var("nb") : chunk;
-    body = substitute(body, {{chunk.get(), Expr(shown)}});
-    return loop(shown, total, body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
-  }
+// --- the packed right factor
+void ContractionBuilder::pack(Scheduled& s) {
+  const Var panel = make_var("nb"), column = make_var("ni");
+  const Expr at = Expr(panel) * Expr(columns_) + Expr(column);
+  Expr value = substitute(m_.q_value, {{m_.n.var.get(), at}});
+  if (m_.n.extent.value % columns_ != 0) value = select(at < Expr(m_.n.extent), value, make_float(DType::F32, 0));
+  std::vector<Axis> axes = m_.q_outer;
+  axes.push_back({panel, Dim(plan_.panels)});
+  axes.insert(axes.end(), m_.q_k.begin(), m_.q_k.end());
+  axes.push_back({column, Dim(columns_)});
+  std::string words = "packed: ";
+  for (const Axis& a : m_.q_outer) words += a.var->name + ", ";
+  words += m_.n.var->name + " block, ";
+  for (const Axis& a : m_.q_k) words += a.var->name + ", ";
+  packed_ = add_packed(s, m_.c, std::move(axes), value, words + m_.n.var->name + " in block");
+}
 
-  // q of one outer point copied to rows along n first.
-  Stmt in_shared_rows() {
-    const SharedRows rows = shared_rows(m_, columns_, at_);
-    m_.q = rows.buffer;
-    m_.q_at = rows.at;
-    m_.right = Contraction::Right::Direct;
-    whole_vectors_ = true;
-    return alloc(rows.buffer, seq({rows.copy, all_panels()}));
+// --- chunks: outer axes, panels, row blocks, in this order
+Stmt ContractionBuilder::chunks() {
+  const Var chunk = make_var("part");
+  const bool per_panel = m_.right != Contraction::Right::Repacked;
+  const int64_t inner = per_panel ? plan_.panels * plan_.row_blocks : 1;
+  const int64_t total = points(m_.outer) * inner;
+  Expr rest = Expr(chunk);
+  const bool plain_panel = m_.outer.empty() && plan_.row_blocks == 1;
+  const Var panel_var = plain_panel ? chunk : make_var("nb");
+  std::vector<std::pair<Var, Expr>> lets;
+  if (per_panel && !plain_panel && plan_.panels > 1) {
+    if (plan_.row_blocks > 1) block_ = make_var("rows");
+    if (block_) lets.push_back({block_, apply(Op::Mod, {rest, Expr(plan_.row_blocks)})});
+    Expr panel = rest / Expr(plan_.row_blocks);
+    if (!m_.outer.empty()) panel = apply(Op::Mod, {panel, Expr(plan_.panels)});
+    lets.push_back({panel_var, panel});
+    rest = rest / Expr(inner);
+  } else if (per_panel && !plain_panel && plan_.row_blocks > 1) {
+    block_ = make_var("rows");
+    lets.push_back({block_, m_.outer.empty() ? rest : apply(Op::Mod, {rest, Expr(plan_.row_blocks)})});
+    rest = rest / Expr(plan_.row_blocks);
   }
-
-  // q of one outer point copied to [panel][k][column] first.
-  Stmt repacked() {
-    if (has_shared_rows(m_)) return in_shared_rows();
-    packed_ =
-        make_buffer(m_.q->name + "_packed", DType::F32, {Dim(plan_.panels * steps_ * columns_)}, Scope::Workspace);
-    const int64_t n = m_.n.extent.value;
-    const Var column = make_var("n");
-    Point at = at_;
-    at.push_back({m_.n.var, Expr(column)});
-    std::vector<Var> ks;
-    Expr k = 0;
-    for (const Axis& a : m_.k) {
-      ks.push_back(make_var(a.var->name));
-      at.push_back({a.var, Expr(ks.back())});
-      k = k * Expr(a.extent) + Expr(ks.back());
-    }
-    const Expr to = (Expr(column) / Expr(columns_) * Expr(steps_) + k) * Expr(columns_) +
-                    apply(Op::Mod, {Expr(column), Expr(columns_)});
-    Stmt copy = store(packed_, {to}, load(m_.q, {offset_expr(m_.q_at, at)}));
-    for (size_t i = ks.size(); i-- > 0;) copy = loop(ks[i], m_.k[i].extent, copy);
-    copy = loop(column, n, copy);
-    Stmt zeros;
-    if (n % columns_ != 0) {
-      const Var row = make_var("k"), pad = make_var("n");
-      const int64_t used = n % columns_;
-      const Expr where = (Expr((plan_.panels - 1) * steps_) + Expr(row)) * Expr(columns_) + Expr(used) + Expr(pad);
-      zeros = loop(row, steps_, loop(pad, columns_ - used, store(packed_, {where}, make_float(DType::F32, 0))));
-    }
-    const std::string what = m_.q->name + " in panels of " + to_text(int64_t(columns_)) + " columns";
-    return alloc(packed_, seq({comment(what, seq({copy, zeros})), all_panels()}));
+  for (size_t i = m_.outer.size(); i-- > 0;) {
+    const Axis& a = m_.outer[i];
+    const Var v = make_var(a.var->name);
+    lets.push_back({v, i == 0 ? rest : apply(Op::Mod, {rest, Expr(a.extent)})});
+    at_.push_back({a.var, Expr(v)});
+    rest = rest / Expr(a.extent);
   }
+  const Expr one_panel = plan_.panels > 1 ? Expr(panel_var) : Expr(0);
+  Stmt body = per_panel ? panel_rows(one_panel, chunk) : repacked();
+  for (const auto& [v, value] : lets) body = let(v, value, body);
+  if (total == 1) return substitute(body, {{chunk.get(), Expr(0)}});
+  const Var shown = plain_panel ? make_var("nb") : chunk;
+  body = substitute(body, {{chunk.get(), Expr(shown)}});
+  return loop(shown, total, body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
+}
 
-  Stmt all_panels() {
-    const Var panel = make_var("nb");
-    const Stmt rows = panel_rows(plan_.panels > 1 ? Expr(panel) : Expr(0), nullptr);
-    return plan_.panels > 1 ? loop(panel, plan_.panels, rows) : rows;
+// q of one outer point copied to rows along n first.
+Stmt ContractionBuilder::in_shared_rows() {
+  const SharedRows rows = shared_rows(m_, columns_, at_);
+  m_.q = rows.buffer;
+  m_.q_at = rows.at;
+  m_.right = Contraction::Right::Direct;
+  whole_vectors_ = true;
+  return alloc(rows.buffer, seq({rows.copy, all_panels()}));
+}
+
+// q of one outer point copied to [panel][k][column] first.
+Stmt ContractionBuilder::repacked() {
+  if (has_shared_rows(m_)) return in_shared_rows();
+  packed_ = make_buffer(m_.q->name + "_packed", DType::F32, {Dim(plan_.panels * steps_ * columns_)}, Scope::Workspace);
+  const int64_t n = m_.n.extent.value;
+  const Var column = make_var("n");
+  Point at = at_;
+  at.push_back({m_.n.var, Expr(column)});
+  std::vector<Var> ks;
+  Expr k = 0;
+  for (const Axis& a : m_.k) {
+    ks.push_back(make_var(a.var->name));
+    at.push_back({a.var, Expr(ks.back())});
+    k = k * Expr(a.extent) + Expr(ks.back());
   }
+  const Expr to = (Expr(column) / Expr(columns_) * Expr(steps_) + k) * Expr(columns_) +
+                  apply(Op::Mod, {Expr(column), Expr(columns_)});
+  Stmt copy = store(packed_, {to}, load(m_.q, {offset_expr(m_.q_at, at)}));
+  for (size_t i = ks.size(); i-- > 0;) copy = loop(ks[i], m_.k[i].extent, copy);
+  copy = loop(column, n, copy);
+  Stmt zeros;
+  if (n % columns_ != 0) {
+    const Var row = make_var("k"), pad = make_var("n");
+    const int64_t used = n % columns_;
+    const Expr where = (Expr((plan_.panels - 1) * steps_) + Expr(row)) * Expr(columns_) + Expr(used) + Expr(pad);
+    zeros = loop(row, steps_, loop(pad, columns_ - used, store(packed_, {where}, make_float(DType::F32, 0))));
+  }
+  const std::string what = m_.q->name + " in panels of " + to_text(int64_t(columns_)) + " columns";
+  return alloc(packed_, seq({comment(what, seq({copy, zeros})), all_panels()}));
+}
 
-  // --- rows of one panel
-  Stmt panel_rows(const Expr& panel, const Var& chunk) {
-    panel_ = panel;
-    if (plan_.prefetch > 0 && chunk)
-      next_panel_ = min((Expr(chunk) + Expr(1)) / Expr(plan_.row_blocks), Expr(plan_.panels - 1));
-    if (m_.rows.empty()) return tile(1, {});
-    const Axis& tiled = m_.rows.back();
-    const int64_t mr = plan_.tile.rows, whole = tiled.extent.value / mr, rest = tiled.extent.value % mr;
-    const bool flat = m_.rows.size() == 1;
-    // A block is a run of the outermost row axis, or a run of tiles where there is only one.
-    const int64_t count = flat ? whole : m_.rows[0].extent.value;
-    Expr begin = 0, extent = count;
-    if (block_) {
-      const int64_t blocks = plan_.row_blocks;
-      if (count % blocks == 0) {
-        begin = Expr(block_) * Expr(count / blocks);
-        extent = count / blocks;
-      } else {
-        begin = Expr(block_) * Expr(count) / Expr(blocks);
-        extent = (Expr(block_) + Expr(1)) * Expr(count) / Expr(blocks) - begin;
-      }
-    }
-    const Var t = make_var(tiled.var->name + "_o");
-    std::vector<Var> loops;
-    const size_t mark = at_.size();
-    for (size_t i = 0; i + 1 < m_.rows.size(); i++) {
-      loops.push_back(make_var(m_.rows[i].var->name));
-      at_.push_back({m_.rows[i].var, Expr(loops.back())});
-    }
-    Expr index = Expr(t);  // tiles so far in this panel
-    if (!flat) {
-      index = Expr(loops[0]) - begin;
-      for (size_t i = 1; i < loops.size(); i++) index = index * Expr(m_.rows[i].extent) + Expr(loops[i]);
-      index = index * Expr(std::max<int64_t>(whole, 1)) + Expr(t);
+Stmt ContractionBuilder::all_panels() {
+  const Var panel = make_var("nb");
+  const Stmt rows = panel_rows(plan_.panels > 1 ? Expr(panel) : Expr(0), nullptr);
+  return plan_.panels > 1 ? loop(panel, plan_.panels, rows) : rows;
+}
+
+// --- rows of one panel
+Stmt ContractionBuilder::panel_rows(const Expr& panel, const Var& chunk) {
+  panel_ = panel;
+  if (plan_.prefetch > 0 && chunk)
+    next_panel_ = min((Expr(chunk) + Expr(1)) / Expr(plan_.row_blocks), Expr(plan_.panels - 1));
+  if (m_.rows.empty()) return tile(1, {});
+  const Axis& tiled = m_.rows.back();
+  const int64_t mr = plan_.tile.rows, whole = tiled.extent.value / mr, rest = tiled.extent.value % mr;
+  const bool flat = m_.rows.size() == 1;
+  // A block is a run of the outermost row axis, or a run of tiles where there is only one.
+  const int64_t count = flat ? whole : m_.rows[0].extent.value;
+  Expr begin = 0, extent = count;
+  if (block_) {
+    const int64_t blocks = plan_.row_blocks;
+    if (count % blocks == 0) {
+      begin = Expr(block_) * Expr(count / blocks);
+      extent = count / blocks;
     } else {
-      index = Expr(t) - begin;
+      begin = Expr(block_) * Expr(count) / Expr(blocks);
+      extent = (Expr(block_) + Expr(1)) * Expr(count) / Expr(blocks) - begin;
     }
-    Stmt full;
-    if (whole > 0) {
-      full = with_prefetch(index, [&] { return tile(mr, Expr(t) * Expr(mr)); });
-      full = whole == 1 && !(flat && block_)
-                 ? substitute(full, {{t.get(), Expr(0)}})
-                 : loop(t, flat ? extent : Expr(whole), full, ForKind::Serial, flat ? begin : Expr(0));
-    }
-    Stmt tail;
-    if (rest > 0) tail = tile(rest, Expr(whole * mr));
-    if (rest > 0 && flat && block_) tail = if_then(eq(Expr(block_), Expr(plan_.row_blocks - 1)), tail);
-    Stmt body = seq({full, tail});
-    for (size_t i = loops.size(); i-- > 0;)
-      body = loop(loops[i], i == 0 ? extent : Expr(m_.rows[i].extent), body, ForKind::Serial, i == 0 ? begin : Expr(0));
-    at_.resize(mark);
+  }
+  const Var t = make_var(tiled.var->name + "_o");
+  std::vector<Var> loops;
+  const size_t mark = at_.size();
+  for (size_t i = 0; i + 1 < m_.rows.size(); i++) {
+    loops.push_back(make_var(m_.rows[i].var->name));
+    at_.push_back({m_.rows[i].var, Expr(loops.back())});
+  }
+  Expr index = Expr(t);  // tiles so far in this panel
+  if (!flat) {
+    index = Expr(loops[0]) - begin;
+    for (size_t i = 1; i < loops.size(); i++) index = index * Expr(m_.rows[i].extent) + Expr(loops[i]);
+    index = index * Expr(std::max<int64_t>(whole, 1)) + Expr(t);
+  } else {
+    index = Expr(t) - begin;
+  }
+  Stmt full;
+  if (whole > 0) {
+    full = with_prefetch(index, [&] { return tile(mr, Expr(t) * Expr(mr)); });
+    full = whole == 1 && !(flat && block_)
+               ? substitute(full, {{t.get(), Expr(0)}})
+               : loop(t, flat ? extent : Expr(whole), full, ForKind::Serial, flat ? begin : Expr(0));
+  }
+  Stmt tail;
+  if (rest > 0) tail = tile(rest, Expr(whole * mr));
+  if (rest > 0 && flat && block_) tail = if_then(eq(Expr(block_), Expr(plan_.row_blocks - 1)), tail);
+  Stmt body = seq({full, tail});
+  for (size_t i = loops.size(); i-- > 0;)
+    body = loop(loops[i], i == 0 ? extent : Expr(m_.rows[i].extent), body, ForKind::Serial, i == 0 ? begin : Expr(0));
+  at_.resize(mark);
+  return body;
+}
+
+// The tiles of a panel share the work of fetching the next one: each k step asks for the next few elements.
+Stmt ContractionBuilder::with_prefetch(const Expr& index, const std::function<Stmt()>& make) {
+  if (next_panel_) prefetch_ = next_panel_ * Expr(steps_ * columns_) + index * Expr(steps_ * plan_.prefetch);
+  const Stmt body = make();
+  prefetch_ = {};
+  return body;
+}
+
+// --- one tile of `mr` rows from `row` on
+Stmt ContractionBuilder::tile(int64_t mr, const Expr& row) {
+  const bool has_rows = !m_.rows.empty();
+  const int64_t height = has_rows ? mr : plan_.unroll_k;
+  const Buffer acc = make_buffer("acc", m_.c.reduced->dtype, {Dim(height), Dim(columns_)}, Scope::Register);
+  const Stmt body =
+      seq({start(acc, height, has_rows), m_.bytes ? sum_of_quads(acc, height, row) : sum(acc, height, row),
+           has_rows ? Stmt() : join(acc), finish(acc, mr, row)});
+  return alloc(acc, body);
+}
+
+Expr ContractionBuilder::column(const Var& v) const { return Expr(v) * lanes(); }
+Expr ContractionBuilder::lane_base(const Var& v) const { return panel_ * Expr(columns_) + column(v); }
+// Lanes of vector v that exist; null where whole vectors do.
+Expr ContractionBuilder::lane_count(const Var& v) const {
+  return m_.n.extent.value % columns_ == 0 ? Expr() : Expr(m_.n.extent) - lane_base(v);
+}
+
+Stmt ContractionBuilder::tile_loops(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body) {
+  const Var i = make_var("i"), v = make_var("v");
+  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
+  if (height == 1) return loop(v, vectors(used), body(Expr(0), v), ForKind::Unroll);
+  return loop(i, height, loop(v, vectors(used), body(Expr(i), v), ForKind::Unroll), ForKind::Unroll);
+}
+
+Stmt ContractionBuilder::start(const Buffer& acc, int64_t height, bool has_rows) {
+  return tile_loops(height, [&](const Expr& i, const Var& v) {
+    const Expr first = vector_form(m_.start, {at_, m_.n.var, lane_base(v), lane_count(v), {}});
+    const bool is_zero = as_const_number(m_.start) && *as_const_number(m_.start) == 0;
+    // Partial sums other than the first start from zero.
+    const Expr value =
+        has_rows || is_zero || height == 1 ? first : select(eq(i, Expr(0)), first, make_float(DType::F32, 0));
+    return store(acc, {i, ramp(column(v))}, broadcast(value));
+  });
+}
+
+Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row) {
+  const bool has_rows = !m_.rows.empty();
+  Point at = at_;
+  std::vector<Var> ks;
+  Expr k = 0;
+  for (const Axis& a : m_.k) {
+    ks.push_back(make_var(a.var->name));
+    at.push_back({a.var, Expr(ks.back())});
+    k = k * Expr(a.extent) + Expr(ks.back());
+  }
+  const int64_t u = has_rows ? 1 : height;
+  auto step = [&](const Expr& kk, const Point& where, int64_t rows_here, bool unrolled) {
+    Stmt update = tile_loops(rows_here, [&](const Expr& i, const Var& v) {
+      Point p = where;
+      if (has_rows) p.push_back({m_.rows.back().var, row + i});
+      Expr left = load(m_.p, {left_index(p, unrolled ? i : Expr(0))});
+      return store(acc, {i, ramp(column(v))},
+                   left * right(kk + (unrolled ? i : Expr(0)), where, unrolled ? i : Expr(0), v), Op::Add);
+    });
+    Stmt fetch;
+    if (prefetch_) fetch = prefetch(packed_, {prefetch_ + kk * Expr(plan_.prefetch)});
+    return seq({fetch, update});
+  };
+  Stmt body;
+  if (u == 1) {
+    body = step(k, at, height, false);
+    for (size_t i = ks.size(); i-- > 0;) body = loop(ks[i], m_.k[i].extent, body);
     return body;
   }
-
-  // The tiles of a panel share the work of fetching the next one: each k step asks for the next few floats.
-  template <class F>
-  Stmt with_prefetch(const Expr& index, const F& make) {
-    if (next_panel_) prefetch_ = next_panel_ * Expr(steps_ * columns_) + index * Expr(steps_ * plan_.prefetch);
-    const Stmt body = make();
-    prefetch_ = {};
-    return body;
+  // One k axis, u steps at a time into u partial sums; what is left goes to the first.
+  const int64_t n = m_.k[0].extent.value;
+  const Var k_o = make_var(m_.k[0].var->name + "_o");
+  Point blocked = at_;
+  blocked.push_back({m_.k[0].var, Expr(k_o) * Expr(u)});
+  Stmt ahead;
+  if (plan_.fetch_ahead) {
+    const Var line = make_var("line");
+    const Expr from = right_base() + Expr(k_o) * Expr(u * columns_) + Expr(2048) + Expr(line) * Expr(kLine);
+    ahead = loop(line, u * columns_ / kLine, prefetch(packed_, {from}), ForKind::Unroll);
   }
+  const Stmt main = loop(k_o, n / u, seq({ahead, step(Expr(k_o) * Expr(u), blocked, u, true)}));
+  if (n % u == 0) return main;
+  Point rest = at_;
+  rest.push_back({m_.k[0].var, Expr(ks[0])});
+  const Stmt last = step(Expr(ks[0]), rest, 1, false);
+  return seq({main, loop(ks[0], n % u, last, ForKind::Serial, n / u * u)});
+}
 
-  // --- one tile of `mr` rows from `row` on
-  Stmt tile(int64_t mr, const Expr& row) {
-    const bool has_rows = !m_.rows.empty();
-    const int64_t height = has_rows ? mr : plan_.unroll_k;
-    const Buffer acc = make_buffer("acc", DType::F32, {Dim(height), Dim(columns_)}, Scope::Register);
-    const Stmt body =
-        seq({start(acc, height, has_rows), sum(acc, height, row), has_rows ? Stmt() : join(acc), finish(acc, mr, row)});
-    return alloc(acc, body);
-  }
+Expr ContractionBuilder::left_index(const Point& at, const Expr& k_extra) const {
+  const Expr e = offset_expr(m_.p_at, at);
+  return is_const(k_extra, 0) ? e : e + k_extra * Expr(m_.p_at.of(m_.k[0].var));
+}
 
-  Expr column(const Var& v) const { return Expr(v) * lanes(); }
-  Expr lane_base(const Var& v) const { return panel_ * Expr(columns_) + column(v); }
-  // Lanes of vector v that exist; null where whole vectors do.
-  Expr lane_count(const Var& v) const {
-    return m_.n.extent.value % columns_ == 0 ? Expr() : Expr(m_.n.extent) - lane_base(v);
-  }
+Expr ContractionBuilder::right_base() const {
+  Expr matrix = 0;
+  if (m_.right == Contraction::Right::Packed)
+    for (const Axis& a : m_.q_outer)
+      for (const auto& [v, e] : at_)
+        if (v == a.var) matrix = matrix * Expr(a.extent) + e;
+  const int64_t panel = steps_ * columns_ * (m_.bytes ? kQuad : 1);
+  return matrix * Expr(plan_.panels * panel) + panel_ * Expr(panel);
+}
 
-  Stmt tile_loops(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body, bool single = false) {
-    const Var i = make_var("i"), v = make_var("v");
-    const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
-    if (single || height == 1) return loop(v, vectors(used), body(Expr(0), v), ForKind::Unroll);
-    return loop(i, height, loop(v, vectors(used), body(Expr(i), v), ForKind::Unroll), ForKind::Unroll);
-  }
+Expr ContractionBuilder::right(const Expr& k, const Point& at, const Expr& k_extra, const Var& v) {
+  if (m_.right != Contraction::Right::Direct)
+    return load(packed_, {ramp(right_base() + k * Expr(columns_) + column(v))});
+  Point p = at;
+  p.push_back({m_.n.var, lane_base(v)});
+  Expr index = offset_expr(m_.q_at, p);
+  if (!is_const(k_extra, 0)) index = index + k_extra * Expr(m_.q_at.of(m_.k[0].var));
+  const Expr e = load(m_.q, {ramp(index)});
+  const Expr count = whole_vectors_ ? Expr() : lane_count(v);
+  return count ? partial(e, count) : e;
+}
 
-  Stmt start(const Buffer& acc, int64_t height, bool has_rows) {
-    return tile_loops(height, [&](const Expr& i, const Var& v) {
-      const Expr first = vector_form(m_.start, {at_, m_.n.var, lane_base(v), lane_count(v), {}});
-      const Expr zero = make_float(DType::F32, 0);
-      const bool is_zero = as_const_number(m_.start) && *as_const_number(m_.start) == 0;
-      // Partial sums other than the first start from zero.
-      const Expr value = has_rows || is_zero || height == 1 ? first : select(eq(i, Expr(0)), first, zero);
-      return store(acc, {i, ramp(column(v))}, broadcast(value));
-    });
-  }
+// Adds the partial sums up in the first.
+Stmt ContractionBuilder::join(const Buffer& acc) {
+  if (plan_.unroll_k == 1) return {};
+  const Var i = make_var("i"), v = make_var("v");
+  const Stmt add = store(acc, {Expr(0), ramp(column(v))}, load(acc, {Expr(i), ramp(column(v))}), Op::Add);
+  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
+  return loop(i, plan_.unroll_k - 1, loop(v, vectors(used), add, ForKind::Unroll), ForKind::Unroll, 1);
+}
 
-  Stmt sum(const Buffer& acc, int64_t height, const Expr& row) {
-    const bool has_rows = !m_.rows.empty();
-    Point at = at_;
-    std::vector<Var> ks;
-    Expr k = 0;
-    for (const Axis& a : m_.k) {
-      ks.push_back(make_var(a.var->name));
-      at.push_back({a.var, Expr(ks.back())});
-      k = k * Expr(a.extent) + Expr(ks.back());
-    }
-    const int64_t u = has_rows ? 1 : height;
-    auto step = [&](const Expr& kk, const Point& where, int64_t rows_here, bool unrolled) {
-      Stmt update = tile_loops(rows_here, [&](const Expr& i, const Var& v) {
-        Point p = where;
-        if (has_rows) p.push_back({m_.rows.back().var, row + i});
-        Expr left = load(m_.p, {left_index(p, unrolled ? i : Expr(0))});
-        return store(acc, {i, ramp(column(v))},
-                     left * right(kk + (unrolled ? i : Expr(0)), where, unrolled ? i : Expr(0), v), Op::Add);
-      });
-      Stmt fetch;
-      if (prefetch_) fetch = prefetch(packed_, {prefetch_ + kk * Expr(plan_.prefetch)});
-      return seq({fetch, update});
-    };
-    Stmt body;
-    if (u == 1) {
-      body = step(k, at, height, false);
-      for (size_t i = ks.size(); i-- > 0;) body = loop(ks[i], m_.k[i].extent, body);
-      return body;
-    }
-    // One k axis, u steps at a time into u partial sums; what is left goes to the first.
-    const int64_t n = m_.k[0].extent.value;
-    const Var k_o = make_var(m_.k[0].var->name + "_o");
-    Point blocked = at_;
-    blocked.push_back({m_.k[0].var, Expr(k_o) * Expr(u)});
-    Stmt ahead;
-    if (plan_.fetch_ahead) {
-      const Var line = make_var("line");
-      const Expr from = right_base() + Expr(k_o) * Expr(u * columns_) + Expr(2048) + Expr(line) * Expr(kLine);
-      ahead = loop(line, u * columns_ / kLine, prefetch(packed_, {from}), ForKind::Unroll);
-    }
-    const Stmt main = loop(k_o, n / u, seq({ahead, step(Expr(k_o) * Expr(u), blocked, u, true)}));
-    if (n % u == 0) return main;
-    Point rest = at_;
-    rest.push_back({m_.k[0].var, Expr(ks[0])});
-    const Stmt last = step(Expr(ks[0]), rest, 1, false);
-    return seq({main, loop(ks[0], n % u, last, ForKind::Serial, n / u * u)});
-  }
+Stmt ContractionBuilder::finish(const Buffer& acc, int64_t mr, const Expr& row) {
+  auto point = [&](const Expr& i, const Var& v, const Expr& sum) {
+    LanePoint p{at_, m_.n.var, lane_base(v), lane_count(v), sum};
+    if (!m_.rows.empty()) p.at.push_back({m_.rows.back().var, row + i});
+    return p;
+  };
+  const bool two_steps = is_costly(m_.c.epilogue) && mr > 1 && !m_.bytes;
+  const Expr plain = load(m_.c.reduced, {});
+  const Stmt out = tile_loops(mr, [&](const Expr& i, const Var& v) {
+    const LanePoint p = point(i, v, load(acc, {i, ramp(column(v))}));
+    return store_lanes(m_.c.out, m_.c.out_index, two_steps ? plain : m_.c.epilogue, p);
+  });
+  if (!two_steps) return out;
+  // A long epilogue in the unrolled tile would push the sums out of their registers: it works on what was stored.
+  const Var i = make_var("i"), v = make_var("v");
+  LanePoint p = point(Expr(i), v, {});
+  auto at = p.at;
+  at.push_back({p.lane, p.base});
+  p.acc = load(m_.c.out, {ramp(index_at(m_.c.out_index, at))});
+  if (p.count) p.acc = partial(p.acc, p.count);
+  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
+  const Stmt again = store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
+  return seq({out, loop(i, mr, loop(v, vectors(used), again))});
+}
 
-  Expr left_index(const Point& at, const Expr& k_extra) const {
-    const Expr e = offset_expr(m_.p_at, at);
-    return is_const(k_extra, 0) ? e : e + k_extra * Expr(m_.p_at.of(m_.k[0].var));
-  }
-
-  Expr right_base() const {
-    Expr matrix = 0;
-    if (m_.right == Contraction::Right::Packed)
-      for (const Axis& a : m_.q_outer)
-        for (const auto& [v, e] : at_)
-          if (v == a.var) matrix = matrix * Expr(a.extent) + e;
-    return matrix * Expr(plan_.panels * steps_ * columns_) + panel_ * Expr(steps_ * columns_);
-  }
-
-  Expr right(const Expr& k, const Point& at, const Expr& k_extra, const Var& v) {
-    if (m_.right != Contraction::Right::Direct)
-      return load(packed_, {ramp(right_base() + k * Expr(columns_) + column(v))});
-    Point p = at;
-    p.push_back({m_.n.var, lane_base(v)});
-    Expr index = offset_expr(m_.q_at, p);
-    if (!is_const(k_extra, 0)) index = index + k_extra * Expr(m_.q_at.of(m_.k[0].var));
-    const Expr e = load(m_.q, {ramp(index)});
-    const Expr count = whole_vectors_ ? Expr() : lane_count(v);
-    return count ? partial(e, count) : e;
-  }
-
-  // Adds the partial sums up in the first.
-  Stmt join(const Buffer& acc) {
-    if (plan_.unroll_k == 1) return {};
-    const Var i = make_var("i"), v = make_var("v");
-    const Stmt add = store(acc, {Expr(0), ramp(column(v))}, load(acc, {Expr(i), ramp(column(v))}), Op::Add);
-    const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
-    return loop(i, plan_.unroll_k - 1, loop(v, vectors(used), add, ForKind::Unroll), ForKind::Unroll, 1);
-  }
-
-  Stmt finish(const Buffer& acc, int64_t mr, const Expr& row) {
-    auto point = [&](const Expr& i, const Var& v, const Expr& sum) {
-      LanePoint p{at_, m_.n.var, lane_base(v), lane_count(v), sum};
-      if (!m_.rows.empty()) p.at.push_back({m_.rows.back().var, row + i});
-      return p;
-    };
-    const bool two_steps = is_costly(m_.c.epilogue) && mr > 1;
-    const Expr plain = load(m_.c.reduced, {});
-    const Stmt out = tile_loops(mr, [&](const Expr& i, const Var& v) {
-      const LanePoint p = point(i, v, load(acc, {i, ramp(column(v))}));
-      return store_lanes(m_.c.out, m_.c.out_index, two_steps ? plain : m_.c.epilogue, p);
-    });
-    if (!two_steps) return out;
-    // A long epilogue in the unrolled tile would push the sums out of their registers: it works on what was stored.
-    const Var i = make_var("i"), v = make_var("v");
-    LanePoint p = point(Expr(i), v, {});
-    auto at = p.at;
-    at.push_back({p.lane, p.base});
-    p.acc = load(m_.c.out, {ramp(index_at(m_.c.out_index, at))});
-    if (p.count) p.acc = partial(p.acc, p.count);
-    const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
-    const Stmt again = store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
-    return seq({out, loop(i, mr, loop(v, vectors(used), again))});
-  }
-
-  Contraction m_;               // its right factor may become a copy
-  bool whole_vectors_ = false;  // of the right factor can be read, in the last panel, too
-  const ContractionPlan& plan_;
-  const int64_t columns_;
-  int64_t steps_ = 1;
-  Buffer packed_;
-  Var block_;  // row block; null: one
-  Point at_;   // outer axes and row loops around the tile
-  Expr panel_, next_panel_, prefetch_;
-};
+namespace {
 
 // What was done to the loops of the definition, for the manifest.
 std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
@@ -371,6 +362,7 @@ std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
   if (p.unroll_k > 1) list.push_back("rfactor(" + m.k[0].var->name + ", " + to_text(p.unroll_k) + ")");
   list.push_back("reorder(panels, rows, sum, tile)");
   list.push_back("cache_write(acc, registers)");
+  if (m.bytes) list.push_back("tensorize(" + m.k.back().var->name + "_i, dot4)");
   list.push_back("unroll(rows of the tile)");
   list.push_back("vectorize(" + n + "_i)");
   if (p.prefetch > 0) list.push_back("prefetch(next panel)");
@@ -391,6 +383,7 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
   if (m.right == Contraction::Right::Repacked)
     s += "; " + m.q->name +
          (has_shared_rows(m) ? " copied to rows along " + name + " first" : " copied to panels first");
+  if (m.bytes) s += "; four products of bytes at a time";
   if (p.row_blocks > 1) s += "; each panel's rows in " + to_text(p.row_blocks) + " chunks";
   if (p.prefetch > 0) s += "; the next panel is fetched ahead";
   return s;
@@ -403,9 +396,10 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
   const int64_t n = m.n.extent.value, tiled = m.rows.empty() ? 1 : m.rows.back().extent.value;
   if (m.rows.empty()) {
     p.tile = {1, std::max(16, 4 * cpu.vector_lanes)};
-    if (!o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8) p.unroll_k = 2;
+    if (!m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8) p.unroll_k = 2;
   } else {
-    p.tile = choose_tile(cpu, tiled, n, m.p_at.of(m.rows.back().var));
+    const int64_t stride = m.p_at.of(m.rows.back().var);
+    p.tile = m.bytes ? choose_byte_tile(cpu, tiled, n, stride) : choose_tile(cpu, tiled, n, stride);
   }
   p.panels = ceil_div(n, p.tile.columns);
   const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
@@ -422,14 +416,14 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
 }
 
 Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Scheduled& s) {
-  return Builder(m, plan).build(s);
+  return ContractionBuilder(m, plan).build(s);
 }
 
 Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buffer& panels) {
   const int64_t columns = plan.tile.columns, n = m.n.extent.value;
   const Var panel = make_var("nb"), column = make_var("ni");
   const Expr at_n = (plan.panels > 1 ? Expr(panel) * Expr(columns) : Expr(0)) + Expr(column);
-  Point at = {{m.n.var, at_n}};
+  std::vector<std::pair<Var, Expr>> at = {{m.n.var, at_n}};
   std::vector<std::pair<Var, Expr>> loops;
   Expr k = 0;
   for (const Axis& a : m.k) {
@@ -449,10 +443,12 @@ Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buf
 }
 
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
-  const auto m = match_contraction(a);
+  auto m = match_contraction(a);
+  if (!m) m = match_byte_contraction(a);
   if (!m) return {};
   const ContractionPlan plan = plan_contraction(*m, a.cpu, a.options);
   Scheduled s;
+  if (m->bytes) fold_zero_point(*m, s);
   s.body = seq({fill_border(m->c), contraction_loops(*m, plan, s)});
   bind_operands(s, m->c);
   s.family = m->rows.empty() ? "matrix_vector" : "matmul";

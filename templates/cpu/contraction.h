@@ -23,9 +23,17 @@ struct Contraction {
   // Packed: the definition before axes were merged
   Expr q_value;
   std::vector<Axis> q_outer, q_k;
+  // Products of bytes, summed in i32, four steps of k at a time (dot4): q is Packed as i8; p is u8 or i8, k.back()
+  // walks it element by element.
+  bool bytes = false;
+  Expr p_zero;  // i32, taken away from p; null: 0
 };
 
 std::optional<Contraction> match_contraction(const TemplateArgs& a);
+/// The same for bytes: sum(k) (i32(p) - p_zero) * q.
+std::optional<Contraction> match_byte_contraction(const TemplateArgs& a);
+/// Takes the zero point of p, and what dot4 adds to signed bytes, away from what the sums start with.
+void fold_zero_point(Contraction& m, Scheduled& s);
 
 /// A copy of a Repacked right factor in which neighbours along n are neighbours and windows overlap (shared_rows.cc).
 struct SharedRows {

@@ -1,9 +1,13 @@
 // Recognises sums of products and classifies their axes by arithmetic on load offsets.
+//
+// Products of bytes are sums of (i32(x) - z) * (i32(w) - zw). The weights are known and are packed as i8, without their
+// zero point; that of x is the same for all sums of a column and is taken away from what they start with.
 #include <algorithm>
 
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "templates/centred.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/lanes.h"
 
@@ -78,14 +82,30 @@ Expr shaped_factor(const Canonical& c, bool second) {
 }
 
 struct Factors {
-  Expr p, q, q_shaped;
+  Expr p, q, q_shaped, p_zero;
 };
 std::optional<Factors> factors(const Canonical& c, const Axis& n) {
   const Apply* k = as<Apply>(c.value);
   if (!k || k->op != Op::Mul) return {};
   const bool first = reads_axis(k->args[0], n.var), second = reads_axis(k->args[1], n.var);
   if (first == second) return {};
-  return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second)};
+  return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second), {}};
+}
+
+// The left factor becomes its load, the right one, as it is packed, a value of type i8.
+std::optional<Factors> byte_factors(const Canonical& c, const Axis& n, const TemplateArgs& a) {
+  auto f = factors(c, n);
+  if (!f || !f->q_shaped || !is_constant(f->q, a)) return {};
+  const Centred p = centred(f->p), q = centred(f->q_shaped);
+  if (!p.x || !q.x) return {};
+  if (p.zero)
+    for (const auto* l : {&c.axes, &c.raxes})
+      for (const Axis& x : *l)
+        if (uses_var(p.zero, x.var)) return {};
+  const DType t = q.x->dtype;
+  const double zero = q.zero ? number_of(q.zero).value_or(-1) : 0;
+  if (t == DType::I8 ? zero != 0 : zero != 128) return {};
+  return Factors{p.x, f->q, cast(DType::I8, f->q_shaped), p.zero};
 }
 
 void sort_by_stride(std::vector<Axis>& axes, const Offset& at) {
@@ -100,13 +120,13 @@ bool all_f32(const Expr& e) {
 
 }  // namespace
 
-std::optional<Contraction> match_contraction(const TemplateArgs& a) {
-  if (!a.canonical || !a.canonical->value) return {};
+namespace {
+
+std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   const Canonical& c = *a.canonical;
-  if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != DType::F32 || !all_f32(c.value)) return {};
   const auto n = vector_axis(c);
   if (!n || n->extent.value < (a.few_columns ? 2 : 4)) return {};
-  const auto f = factors(c, *n);
+  const auto f = bytes ? byte_factors(c, *n, a) : factors(c, *n);
   if (!f || !as<Load>(f->p)) return {};
   const auto p_at = offset_of(as<Load>(f->p)->index[0], all_vars(c));
   if (!p_at) return {};
@@ -116,6 +136,8 @@ std::optional<Contraction> match_contraction(const TemplateArgs& a) {
   m.p = as<Load>(f->p)->buffer;
   m.n = *n;
   m.start = c.init;
+  m.bytes = bytes;
+  m.p_zero = f->p_zero;
   for (const Axis& x : c.axes) {
     if (x.var == n->var) continue;
     if (reads_axis(f->q, x.var))
@@ -126,9 +148,9 @@ std::optional<Contraction> match_contraction(const TemplateArgs& a) {
       return {};
   }
   m.k = c.raxes;
-  if (!a.options.strict_fp) sort_by_stride(m.k, *p_at);
+  if (bytes || !a.options.strict_fp) sort_by_stride(m.k, *p_at);
   if (!has_vector_form(m.c.epilogue, n->var) || !has_vector_form(m.start, n->var)) return {};
-  if (!a.options.strict_fp) start_from_bias(m);
+  if (bytes || !a.options.strict_fp) start_from_bias(m);
 
   Expr p_index = as<Load>(f->p)->index[0], q_index = 0;
   if (bool(f->q_shaped) && is_constant(f->q, a)) {
@@ -161,6 +183,24 @@ std::optional<Contraction> match_contraction(const TemplateArgs& a) {
   if (!m.rows.empty() && !offset_of(m.c.out_index, vars)) return {};
   // Without rows each element of the matrix is used once: a copy of it costs more than it saves.
   if (m.right == Contraction::Right::Repacked && m.rows.empty()) return {};
+  return m;
+}
+
+}  // namespace
+
+std::optional<Contraction> match_contraction(const TemplateArgs& a) {
+  if (!a.canonical || !a.canonical->value) return {};
+  const Canonical& c = *a.canonical;
+  if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != DType::F32 || !all_f32(c.value)) return {};
+  return match(a, false);
+}
+
+std::optional<Contraction> match_byte_contraction(const TemplateArgs& a) {
+  if (!a.canonical || !a.canonical->value) return {};
+  const Canonical& c = *a.canonical;
+  if (c.combine != Op::Add || c.raxes.empty() || !has_lanes(c.out->dtype) || c.value->dtype != DType::I32) return {};
+  auto m = match(a, true);
+  if (!m || m->p_at.of(m->k.back().var) != 1) return {};
   return m;
 }
 

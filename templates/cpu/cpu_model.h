@@ -9,9 +9,10 @@ namespace tc {
 
 struct CpuModel {
   std::string_view name;   // "znver4"
-  std::string_view march;  // for the emitted build files, empty: none
+  std::string_view march;  // for the emitted build files, after -march=; empty: none
   int vector_lanes = 8;    // f32 lanes that TC_VL will have
   int vector_registers = 16;
+  bool byte_dot = false;       // one instruction adds four products of bytes to every lane
   double fma_per_cycle = 2;    // vector FMAs of the full width
   double loads_per_cycle = 2;  // vector loads
   int fma_latency = 4;

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kChunk = 8192;  // elements: 32 KiB, a first-level cache
 
 bool vectorizable(const Canonical& c) {
-  if (c.axes.empty() || c.out->dtype != DType::F32 || c.axes.back().extent.value < 8) return false;
+  if (c.axes.empty() || !has_lanes(c.out->dtype) || c.axes.back().extent.value < 8) return false;
   const Var lane = c.axes.back().var;
   const auto f = affine_in(c.out_index, {lane});
   return f && f->coefficients[0] == 1 && has_vector_form(c.epilogue, lane);

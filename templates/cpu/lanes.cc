@@ -72,12 +72,13 @@ bool has_vector_form(const Expr& e, const Var& lane) {
     return op_has_lanes(k->op, k->args[0]->dtype);
   }
   if (const Select* k = as<Select>(e))
-    return e->dtype == DType::F32 && has_vector_form(k->condition, lane) && has_vector_form(k->yes, lane) &&
+    return has_lanes(e->dtype) && has_vector_form(k->condition, lane) && has_vector_form(k->yes, lane) &&
            has_vector_form(k->no, lane);
+  if (const Cast* k = as<Cast>(e)) return cast_has_lanes(k->value, e->dtype) && has_vector_form(k->value, lane);
   if (const Load* k = as<Load>(e)) {
-    if (k->index.empty()) return e->dtype == DType::F32;
+    if (k->index.empty()) return has_lanes(e->dtype);
     const auto f = k->index.size() == 1 ? affine_in(k->index[0], {lane}) : std::nullopt;
-    return f && f->coefficients[0] == 1 && e->dtype == DType::F32;
+    return f && f->coefficients[0] == 1 && has_lanes(e->dtype);
   }
   return false;
 }

@@ -1,6 +1,7 @@
 #include "templates/cpu/tile.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "templates/points.h"
 
@@ -10,7 +11,29 @@ namespace {
 int vectors_of(const CpuModel& cpu, int columns) { return std::max(1, columns / cpu.vector_lanes); }
 
 // Rows that lie a multiple of 4096 bytes apart fall into one set of the first-level cache.
-int most_rows(const CpuModel& cpu, int64_t stride) { return stride * 4 % 4096 == 0 ? std::min(cpu.l1_ways, 10) : 14; }
+int most_rows(const CpuModel& cpu, int64_t stride) { return stride % 4096 == 0 ? std::min(cpu.l1_ways, 10) : 14; }
+
+Tile choose(int64_t m, int64_t n, int most, const CpuModel& cpu, const std::function<bool(int, int)>& fits,
+            const std::function<double(int, int)>& cycles) {
+  Tile best;
+  double least = 0;
+  for (int columns = 96; columns >= 16; columns -= 16) {
+    const double panels = double(ceil_div(n, columns));
+    for (int rows = 1; rows <= most; rows++) {
+      if (!fits(rows, columns)) continue;
+      const double whole = double(m / rows), tiles = double(ceil_div(m, rows));
+      double cost = whole * cycles(rows, columns);
+      if (m % rows != 0) cost += cycles(int(m % rows), columns);
+      cost = panels * (cost + 0.5 * tiles);                          // half a cycle of loop control
+      cost *= 1 + 0.002 * vectors_of(cpu, columns) - 0.0005 * rows;  // of equals, the taller one
+      if (least == 0 || cost < least) {
+        least = cost;
+        best = {rows, columns};
+      }
+    }
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -25,24 +48,23 @@ double cycles_per_step(const CpuModel& cpu, int rows, int columns) {
 }
 
 Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride) {
-  Tile best;
-  double least = 0;
-  for (int columns = 96; columns >= 16; columns -= 16) {
-    const double panels = double(ceil_div(n, columns));
-    for (int rows = 1; rows <= most_rows(cpu, stride); rows++) {
-      if (!fits_registers(cpu, rows, columns)) continue;
-      const double whole = double(m / rows), tiles = double(ceil_div(m, rows));
-      double cost = whole * cycles_per_step(cpu, rows, columns);
-      if (m % rows != 0) cost += cycles_per_step(cpu, int(m % rows), columns);
-      cost = panels * (cost + 0.5 * tiles);                          // half a cycle of loop control
-      cost *= 1 + 0.002 * vectors_of(cpu, columns) - 0.0005 * rows;  // of equals, the taller one
-      if (least == 0 || cost < least) {
-        least = cost;
-        best = {rows, columns};
-      }
-    }
-  }
-  return best;
+  return choose(
+      m, n, most_rows(cpu, stride * 4), cpu, [&](int rows, int columns) { return fits_registers(cpu, rows, columns); },
+      [&](int rows, int columns) { return cycles_per_step(cpu, rows, columns); });
+}
+
+Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride) {
+  if (cpu.byte_dot) return choose_tile(cpu, m, n, stride % 4096 == 0 ? 1024 : 1);
+  auto fits = [&](int rows, int columns) {
+    const int nv = vectors_of(cpu, columns);
+    return rows * nv + 2 * nv + 3 <= cpu.vector_registers;
+  };
+  // Two multiplications and two additions for each vector of sums, three shifts for each of the panel, two for a quad.
+  auto cycles = [&](int rows, int columns) {
+    const double nv = vectors_of(cpu, columns);
+    return std::max((rows * nv * 4 + nv * 3 + rows * 3) / (1 + cpu.fma_per_cycle), 2.0 * cpu.fma_latency);
+  };
+  return choose(m, n, most_rows(cpu, stride), cpu, fits, cycles);
 }
 
 int64_t choose_row_blocks(int64_t chunks, int64_t runs) {

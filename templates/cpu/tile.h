@@ -20,6 +20,9 @@ double cycles_per_step(const CpuModel& cpu, int rows, int columns);
 /// The cheapest tile for an m x n result whose rows of the left operand lie `stride` floats apart. Every row run of m
 /// is cut into full tiles and one smaller tail; every panel is computed in full.
 Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
+/// The same for sums of bytes, four products a step (dot4); `stride` in bytes. Where the processor has no instruction
+/// for it, every vector of the panel and every quad of the left operand take two registers each, as pairs of 16 bits.
+Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
 
 /// Into how many blocks a chunk of `runs` equal runs is cut, so that two threads, and more, get equal shares of
 /// chunks * blocks pieces; 1 where there are chunks enough.

@@ -11,6 +11,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
+#include "templates/centred.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 #include "templates/cpu/tile.h"
@@ -24,7 +25,7 @@ struct Window {
   Canonical c;
   std::vector<Axis> rows;  // all but the vector axis; the last one is tiled
   Axis n;
-  Expr weight;  // the load that depends on taps and columns only; null: none
+  Expr weight;  // the factor that depends on taps and columns only; null: none
   int64_t pixels = 1, columns = 16, row_blocks = 1;
   size_t unrolled = 0;  // so many of the innermost taps' loops
   Scheduled s;          // with the packed weights
@@ -39,18 +40,35 @@ std::optional<Axis> unit_axis(const Canonical& c) {
   return {};
 }
 
-// A load of the product that no row moves.
-Expr row_invariant_load(const Window& w) {
+bool moves_with_rows(const Expr& e, const Window& w) {
+  return std::any_of(w.rows.begin(), w.rows.end(), [&](const Axis& r) { return uses_var(e, r.var); });
+}
+
+// A load of the product, or bytes of it, that no row moves.
+Expr row_invariant_factor(const Window& w) {
   const Apply* k = as<Apply>(w.c.value);
   if (!k || k->op != Op::Mul) return {};
-  for (const Expr& e : k->args) {
-    const Load* l = as<Load>(e);
-    if (!l || !uses_var(e, w.n.var)) continue;
-    bool moves = false;
-    for (const Axis& r : w.rows) moves = moves || uses_var(e, r.var);
-    if (!moves) return e;
-  }
+  for (const Expr& e : k->args)
+    if ((as<Load>(e) || centred(e).x.get()) && uses_var(e, w.n.var) && !moves_with_rows(e, w)) return e;
   return {};
+}
+
+// sum(taps) (x - z) * w   ->   sum(taps) x * w, which starts from - z * sum(taps) w where weights are known
+void fold_zero_point(Window& w, const TemplateArgs& a) {
+  const Apply *k = as<Apply>(w.c.value), *shaped = as<Apply>(w.c.shaped_value);
+  if (!k || k->op != Op::Mul || !shaped || shaped->op != Op::Mul || w.c.combine != Op::Add) return;
+  for (size_t i = 0; i < 2; i++) {
+    const Centred x = centred(k->args[i]);
+    const Expr other = k->args[1 - i];
+    if (!x.x || !x.zero || !number_of(x.zero) || !is_constant(other, a) || moves_with_rows(other, w)) continue;
+    const Expr zero = make_int(DType::I32, int64_t(*number_of(x.zero)));
+    const Expr away = shaped->args[1 - i] * (make_int(DType::I32, 0) - zero);
+    const Buffer sums = add_packed_sums(w.s, w.c, {w.n}, w.c.raxes, away, "sums of the weights times the zero point");
+    w.c.init = is_const(w.c.init, 0) ? load(sums, {Expr(w.n.var)}) : w.c.init + load(sums, {Expr(w.n.var)});
+    const Expr plain = cast(DType::I32, x.x);
+    w.c.value = i == 0 ? plain * other : other * plain;
+    return;
+  }
 }
 
 // A constant factor that no row moves and that vectors cannot read as it lies: packed as [taps][columns].
@@ -64,7 +82,10 @@ void pack_weights(Window& w, const TemplateArgs& a) {
     if (moves) continue;
     std::vector<Axis> axes = w.c.raxes;
     axes.push_back(w.n);
-    const Expr read = read_packed(w.s, w.c, axes, shaped->args[i]), other = k->args[1 - i];
+    const Centred bytes = centred(shaped->args[i]);  // are packed as they are
+    const bool narrow = bool(bytes.x) && !bytes.zero;
+    const Expr packed = read_packed(w.s, w.c, axes, narrow ? bytes.x : shaped->args[i]), other = k->args[1 - i];
+    const Expr read = narrow ? cast(DType::I32, packed) : packed;
     w.c.value = i == 0 ? read * other : other * read;
     return;
   }
@@ -75,13 +96,14 @@ std::optional<Window> match(const TemplateArgs& a) {
   Window w;
   w.c = *a.canonical;
   const Op op = w.c.combine;
-  if (w.c.out->dtype != DType::F32 || w.c.value->dtype != DType::F32) return {};
+  if (!has_lanes(w.c.out->dtype) || !has_lanes(w.c.value->dtype) || !op_has_lanes(op, w.c.value->dtype)) return {};
   if (op != Op::Add && op != Op::Max && op != Op::Min && op != Op::Mul) return {};
   const auto n = unit_axis(w.c);
   if (!n || n->extent.value < 4 || !uses_var(w.c.value, n->var)) return {};
   w.n = *n;
   for (const Axis& x : w.c.axes)
     if (x.var != n->var) w.rows.push_back(x);
+  fold_zero_point(w, a);
   pack_weights(w, a);
   if (!has_vector_form(w.c.value, n->var) || !has_vector_form(w.c.epilogue, n->var)) return {};
   if (!has_vector_form(w.c.init, n->var)) return {};
@@ -92,7 +114,7 @@ std::optional<Window> match(const TemplateArgs& a) {
 
 void plan(Window& w, const CpuModel& cpu) {
   const int64_t n = w.n.extent.value, taps = points(w.c.raxes);
-  w.weight = row_invariant_load(w);
+  w.weight = row_invariant_factor(w);
   const int64_t per_row = std::max<int64_t>(1, 16 / cpu.vector_lanes);
   if (bool(w.weight) && (taps > 9 || (taps + 4) * per_row > cpu.vector_registers)) w.weight = {};
   w.columns = w.weight ? 16 : std::min<int64_t>(ceil_div(n, 16) * 16, std::max(64, 4 * cpu.vector_lanes));
@@ -188,7 +210,7 @@ class Builder {
 
   Buffer weights() {
     if (!weights_)
-      weights_ = make_buffer("taps", DType::F32, {Dim(points(w_.c.raxes)), Dim(w_.columns)}, Scope::Register);
+      weights_ = make_buffer("taps", w_.weight->dtype, {Dim(points(w_.c.raxes)), Dim(w_.columns)}, Scope::Register);
     return weights_;
   }
 
@@ -219,7 +241,7 @@ class Builder {
   }
 
   Stmt tile(const Point& outer, int64_t height, const Expr& row) {
-    const Buffer acc = make_buffer("acc", DType::F32, {Dim(height), Dim(w_.columns)}, Scope::Register);
+    const Buffer acc = make_buffer("acc", w_.c.value->dtype, {Dim(height), Dim(w_.columns)}, Scope::Register);
     auto point = [&](const Expr& i) {
       Point p = outer;
       if (!w_.rows.empty()) p.push_back({w_.rows.back().var, row + i});

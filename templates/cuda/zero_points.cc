@@ -1,33 +1,19 @@
-// Zero points of quantised factors. x - z of 8 bits each has 9, which no matrix instruction takes, so that the sum is taken
-// apart:
+// Zero points of quantised factors. x - z of 8 bits each has 9, which no matrix instruction takes, so that the sum is
+// taken apart:
 //
 //   sum(k) (x[m, k] - z) * w[k, n]   ->   sum(k) x[m, k] * w[k, n] - z * w_sums[n],   w_sums[n] = sum(k) w[k, n]
 //
-// with w_sums computed while compiling. Where a convolution reads its border, x - z is 0, that is, x is z. Of a known factor
-// without a sign, the zero point 128 is taken away while it is packed, which leaves a number with a sign. Everything is exact.
+// with w_sums computed while compiling. Where a convolution reads its border, x - z is 0, that is, x is z. Of a known
+// factor without a sign, the zero point 128 is taken away while it is packed, which leaves a number with a sign.
+// Everything is exact.
 #include "templates/cuda/zero_points.h"
 
 #include "ir/loop/matrix_instruction.h"
+#include "templates/centred.h"
 #include "templates/packed.h"
 
 namespace tc {
 namespace {
-
-bool is_byte(DType t) { return t == DType::I8 || t == DType::U8; }
-
-// i32(x), or i32(x) - zero
-struct Centred {
-  const Load* x = nullptr;  // null: another form
-  Expr zero;                // null: 0
-};
-Centred centred(const Expr& e) {
-  const Apply* k = as<Apply>(e);
-  const bool shifted = k && k->op == Op::Sub;
-  const Cast* c = as<Cast>(shifted ? k->args[0] : e);
-  const Load* l = c && e->dtype == DType::I32 ? as<Load>(c->value) : nullptr;
-  if (!l || !is_byte(l->buffer->dtype)) return {};
-  return {l, shifted ? k->args[1] : Expr()};
-}
 
 bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
   for (const Axis& a : axes)
@@ -35,18 +21,13 @@ bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
   return false;
 }
 
-std::optional<double> number_of(const Expr& e) {
-  const Cast* c = as<Cast>(e);
-  return as_const_number(c ? c->value : e);
-}
-
 // The type in which a known factor is packed.
 bool take_known(Factor& f) {
   const Centred c = centred(f.value);
   if (!c.x) return false;
-  const bool middle = bool(c.zero) && c.x->buffer->dtype == DType::U8 && number_of(c.zero) == 128;
+  const bool middle = bool(c.zero) && c.x->dtype == DType::U8 && number_of(c.zero) == 128;
   if (bool(c.zero) && !middle) return false;
-  f.type = middle ? DType::I8 : c.x->buffer->dtype;
+  f.type = middle ? DType::I8 : c.x->dtype;
   return true;
 }
 
@@ -54,8 +35,8 @@ bool take_unknown(Factor& f, const std::vector<Axis>& k, bool other_is_known) {
   const Select* s = as<Select>(f.value);
   const Centred c = centred(s && is_zero(s->no) ? s->yes : f.value);
   if (!c.x) return false;
-  f.type = c.x->buffer->dtype;
-  const Expr raw = load(c.x->buffer, c.x->index);
+  f.type = c.x->dtype;
+  const Expr raw = c.x;
   if (!c.zero) {
     f.value = s ? select(s->condition, raw, zero(f.type)) : raw;
     return true;

@@ -28,8 +28,10 @@ quantized_status quantized_run(const quantized *m, const quantized_inputs *in, c
   *STATUS = 0;
 
   /* "qconv" */
-  quantized_conv2d_bias_requantize_3x6x6_4x6x6_k3_u8_f937(in->image, WEIGHT_AS(int8_t, w), WEIGHT_AS(int32_t, bias),
-      out->y, SCRATCH);
+  quantized_transpose_pad_3x6x6_8x8x3_u8_e1be(in->image, AT_AS(uint8_t, image_nhwc_pad1));
+  /* "qconv" */
+  quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_35a2(AT_AS(uint8_t, image_nhwc_pad1),
+      WEIGHT_AS(int32_t, bias), WEIGHT_AS(int32_t, w_packed), WEIGHT_AS(int8_t, w_packed_2), out->y, SCRATCH);
   /* "lookup" */
   quantized_gather_7x2_4x2_i32_1f40(WEIGHT_AS(int32_t, table), in->rows, out->counts, STATUS);
   return *STATUS != 0 ? QUANTIZED_E_RANGE : QUANTIZED_OK;
@@ -37,7 +39,7 @@ quantized_status quantized_run(const quantized *m, const quantized_inputs *in, c
 
 static int fits(const void *weights, size_t bytes)
 {
-  return bytes == QUANTIZED_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x2ccc7dd92ba86cad));
+  return bytes == QUANTIZED_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x4a38ed5fe2769144));
 }
 
 quantized_status quantized_init(quantized *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes)

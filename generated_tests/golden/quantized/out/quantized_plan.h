@@ -3,13 +3,15 @@
 #ifndef QUANTIZED_PLAN_H
 #define QUANTIZED_PLAN_H
 
-/* workspace: 640 bytes; tensors 0 (without reuse 0, largest live set 0), scratch of kernels 576 */
-#define QUANTIZED_AT_SCRATCH  0
-#define QUANTIZED_AT_STATUS   576
+/* workspace: 1600 bytes; tensors 192 (without reuse 192, largest live set 192), scratch of kernels 1344 */
+#define QUANTIZED_AT_image_nhwc_pad1 0         /* [1][8][8][3] u8 */
+#define QUANTIZED_AT_SCRATCH         192
+#define QUANTIZED_AT_STATUS          1536
 
 /* weights: a header of 64 bytes, then */
-#define QUANTIZED_W_w         64        /* [4][3][3][3] i8 */
-#define QUANTIZED_W_bias      192       /* [4] i32 */
-#define QUANTIZED_W_table     256       /* [7][2] i32 */
+#define QUANTIZED_W_bias             64        /* [4] i32 */
+#define QUANTIZED_W_w_packed         128       /* [4] i32 */
+#define QUANTIZED_W_w_packed_2       192       /* [1][3][3][16][4] i8 */
+#define QUANTIZED_W_table            768       /* [7][2] i32 */
 
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compares every function of tc_int.h, and tc_round, with plain C, on random bytes with many at the ends of their range:
+ * 255 * -128 four times is where 16 bits overflow. */
+#include "templates/text/tc_int.h"
+#include <math.h>
+#include <stdio.h>
+
+static uint32_t seed = 1;
+static int bad;
+
+static uint32_t random_bits(void)
+{
+  seed = seed * 1664525u + 1013904223u;
+  return seed >> 8;
+}
+
+static void expect(int holds, const char *what, int lane)
+{
+  if (!holds && bad++ < 10) printf("%s: lane %d differs\n", what, lane);
+}
+
+/* sum + (a[0] + shift) * b[0] + ..., modulo 2^32 */
+static int32_t dot(int32_t sum, const int *a, int shift, const int8_t *b, int n)
+{
+  uint32_t s = (uint32_t)sum;
+  for (int q = 0; q < n; q++) s += (uint32_t)((a[q] + shift) * b[q]);
+  return (int32_t)s;
+}
+
+static void check_dot4(const int32_t *sum, const uint8_t *u, const int8_t *s, const int8_t *b)
+{
+  int32_t   y[16];
+  int       wide_u[4], wide_s[4];
+  const tc_vi start = tc_load_i32(sum);
+  for (int q = 0; q < 4; q++) wide_u[q] = u[q];
+  for (int q = 0; q < 4; q++) wide_s[q] = s[q];
+  tc_store_i32(y, tc_dot4_u8(start, u, b));
+  for (int l = 0; l < TC_VL; l++) expect(y[l] == dot(sum[l], wide_u, 0, b + 4 * l, 4), "tc_dot4_u8", l);
+  tc_store_i32(y, tc_dot4_i8(start, s, b));
+  for (int l = 0; l < TC_VL; l++) expect(y[l] == dot(sum[l], wide_s, 128, b + 4 * l, 4), "tc_dot4_i8", l);
+  for (int n = 1; n < 4; n++) {
+    int8_t part[64];
+    for (int i = 0; i < 64; i++) part[i] = (int8_t)(i % 4 < n ? b[i] : 0);
+    tc_store_i32(y, tc_dot4_u8_n(start, u, part, n));
+    for (int l = 0; l < TC_VL; l++) expect(y[l] == dot(sum[l], wide_u, 0, part + 4 * l, n), "tc_dot4_u8_n", l);
+    tc_store_i32(y, tc_dot4_i8_n(start, s, part, n));
+    for (int l = 0; l < TC_VL; l++) expect(y[l] == dot(sum[l], wide_s, 128, part + 4 * l, n), "tc_dot4_i8_n", l);
+  }
+}
+
+static void check_memory(const int32_t *w, const uint8_t *u, const int8_t *s)
+{
+  const tc_vi v = tc_load_i32(w);
+  int32_t     y[17];
+  uint8_t     yu[17];
+  int8_t      ys[17];
+  for (int n = -1; n <= TC_VL + 1; n++) {
+    tc_store_i32(y, tc_load_u8_n(u, n));
+    for (int l = 0; l < TC_VL; l++) expect(y[l] == (l < n ? u[l] : 0), "tc_load_u8_n", l);
+    tc_store_i32(y, tc_load_i8_n(s, n));
+    for (int l = 0; l < TC_VL; l++) expect(y[l] == (l < n ? s[l] : 0), "tc_load_i8_n", l);
+    tc_store_i32(y, tc_load_i32_n(w, n));
+    for (int l = 0; l < TC_VL; l++) expect(y[l] == (l < n ? w[l] : 0), "tc_load_i32_n", l);
+    for (int l = 0; l < 17; l++) y[l] = yu[l] = (uint8_t)(ys[l] = 77);
+    tc_store_u8_n(yu, v, n);
+    tc_store_i8_n(ys, v, n);
+    tc_store_i32_n(y, v, n);
+    for (int l = 0; l < 17; l++) {
+      const int written = l < n && l < TC_VL;
+      expect(yu[l] == (written ? (uint8_t)(w[l] & 255) : 77), "tc_store_u8_n", l);
+      expect(ys[l] == (written ? (int8_t)(uint8_t)(w[l] & 255) : 77), "tc_store_i8_n", l);
+      expect(y[l] == (written ? w[l] : 77), "tc_store_i32_n", l);
+    }
+  }
+}
+
+static void check_arithmetic(const int32_t *a, const int32_t *b, const float *x)
+{
+  int32_t     y[16];
+  float       r[16];
+  const tc_vi p = tc_load_i32(a), q = tc_load_i32(b);
+#define LANES(f, expected)                                                                 \
+  tc_store_i32(y, f);                                                                      \
+  for (int l = 0; l < TC_VL; l++) expect(y[l] == (expected), #f, l);
+  LANES(tc_iadd(p, q), (int32_t)((uint32_t)a[l] + (uint32_t)b[l]))
+  LANES(tc_isub(p, q), (int32_t)((uint32_t)a[l] - (uint32_t)b[l]))
+  LANES(tc_imul(p, q), (int32_t)((uint32_t)a[l] * (uint32_t)b[l]))
+  LANES(tc_imax(p, q), a[l] > b[l] ? a[l] : b[l])
+  LANES(tc_imin(p, q), a[l] < b[l] ? a[l] : b[l])
+  LANES(tc_isel(tc_ile(p, q), p, q), a[l] <= b[l] ? a[l] : b[l])
+  LANES(tc_isel(tc_ieq(p, q), p, tc_iset(3)), a[l] == b[l] ? a[l] : 3)
+  LANES(tc_isel(tc_ine(p, q), p, tc_iset(3)), a[l] != b[l] ? a[l] : 3)
+  LANES(tc_int(tc_load(x)), x[l] >= -2147483648.0f && x[l] < 2147483648.0f ? (int32_t)x[l] : INT32_MIN)
+  tc_store(r, tc_float(p));
+  for (int l = 0; l < TC_VL; l++) expect(r[l] == (float)a[l], "tc_float", l);
+  tc_store(r, tc_round(tc_load(x)));
+  for (int l = 0; l < TC_VL; l++) {
+    const float e = rintf(x[l]);
+    expect(x[l] != x[l] ? r[l] != r[l] : memcmp(&e, &r[l], 4) == 0, "tc_round", l);
+  }
+}
+
+int main(void)
+{
+  for (int turn = 0; turn < 5000; turn++) {
+    uint8_t u[16];
+    int8_t  s[16], b[64];
+    int32_t v[16], w[16];
+    float   x[16];
+    for (int i = 0; i < 64; i++) b[i] = (int8_t)(random_bits() % 3 ? (int)(random_bits() % 256) - 128 : -128);
+    for (int i = 0; i < 16; i++) {
+      const uint32_t bits = random_bits() << 8 ^ random_bits();
+      u[i] = (uint8_t)(random_bits() % 3 ? random_bits() % 256 : 255);
+      s[i] = (int8_t)(random_bits() % 3 ? (int)(random_bits() % 256) - 128 : 127);
+      v[i] = (int32_t)(random_bits() << 8 ^ random_bits());
+      w[i] = random_bits() % 4 ? (int32_t)(random_bits() << 8 ^ random_bits()) : v[i];
+      memcpy(&x[i], &bits, 4);
+      if (turn % 2) x[i] = (float)((int)(random_bits() % 2000) - 1000) * 0.5f;
+    }
+    check_dot4(v, u, s, b);
+    check_memory(v, u, s);
+    check_arithmetic(v, w, x);
+  }
+  return bad != 0;
+}

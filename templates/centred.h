@@ -1,0 +1,18 @@
+// Operands of quantised sums: i32(x) - z with bytes x.
+#pragma once
+#include <optional>
+
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+struct Centred {
+  Expr x;     // the load of bytes; null: another form
+  Expr zero;  // i32; null: 0
+};
+Centred centred(const Expr& e);
+
+/// The value of a constant, also behind a conversion.
+std::optional<double> number_of(const Expr& e);
+
+}  // namespace tc

@@ -1,0 +1,56 @@
+// The loops of a sum of products: what contraction.cc (floats) and contraction_bytes.cc share.
+#pragma once
+#include <functional>
+
+#include "templates/cpu/contraction.h"
+#include "templates/cpu/lanes.h"
+
+namespace tc {
+
+inline constexpr int64_t kQuad = 4;  // bytes that dot4 takes at a time
+/// Steps of dot4 along the last axis of m.k.
+int64_t quads_per_run(const Contraction& m);
+
+class ContractionBuilder {
+ public:
+  ContractionBuilder(const Contraction& m, const ContractionPlan& plan);
+  Stmt build(Scheduled& s);
+
+ private:
+  using Point = std::vector<std::pair<Var, Expr>>;
+
+  void pack(Scheduled& s);
+  void pack_quads(Scheduled& s);
+  Stmt chunks();
+  Stmt in_shared_rows();
+  Stmt repacked();
+  Stmt all_panels();
+  Stmt panel_rows(const Expr& panel, const Var& chunk);
+  Stmt with_prefetch(const Expr& index, const std::function<Stmt()>& make);
+  Stmt tile(int64_t mr, const Expr& row);
+  Stmt tile_loops(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body);
+  Stmt start(const Buffer& acc, int64_t height, bool has_rows);
+  Stmt sum(const Buffer& acc, int64_t height, const Expr& row);
+  Stmt sum_of_quads(const Buffer& acc, int64_t height, const Expr& row);
+  Stmt join(const Buffer& acc);
+  Stmt finish(const Buffer& acc, int64_t mr, const Expr& row);
+
+  Expr column(const Var& v) const;
+  Expr lane_base(const Var& v) const;
+  Expr lane_count(const Var& v) const;
+  Expr left_index(const Point& at, const Expr& k_extra) const;
+  Expr right_base() const;
+  Expr right(const Expr& k, const Point& at, const Expr& k_extra, const Var& v);
+
+  Contraction m_;               // its right factor may become a copy
+  bool whole_vectors_ = false;  // of the right factor can be read, in the last panel, too
+  const ContractionPlan& plan_;
+  const int64_t columns_;
+  int64_t steps_ = 1;  // of a sum: products, or quads of bytes
+  Buffer packed_;
+  Var block_;  // row block; null: one
+  Point at_;   // outer axes and row loops around the tile
+  Expr panel_, next_panel_, prefetch_;
+};
+
+}  // namespace tc
