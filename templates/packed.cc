@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/visit.h"
 #include "support/text.h"
 
 namespace tc {
@@ -57,8 +58,56 @@ Expr read_packed(Scheduled& s, const Canonical& c, const std::vector<Axis>& axes
   return load(add_packed(s, c, axes, value, "packed: " + join(names, ", ")), {point_number(axes)});
 }
 
-Buffer add_packed_sums(Scheduled& s, const Canonical& c, std::vector<Axis> axes, std::vector<Axis> raxes, const Expr& value,
-                       std::string layout) {
+namespace {
+
+bool depends_on_other(const Expr& e, const Var& v) {
+  bool other = false;
+  walk(e, [&](const Expr& x) {
+    const VarRef* r = as<VarRef>(x);
+    other = other || (r && r->var != v);
+    return !other;
+  });
+  return other;
+}
+
+// Reads of flat views as reads of the operands.
+Expr of_operands(const Canonical& c, const Expr& e) {
+  return rewrite(e, [&](const Expr& x) -> Expr {
+    const Load* l = as<Load>(x);
+    for (size_t i = 0; l && i < c.inputs.size(); i++) {
+      if (l->buffer != c.inputs[i]) continue;
+      Exprs at(c.originals[i]->shape.size());
+      Expr rest = l->index[0];
+      for (size_t d = at.size(); d-- > 0; rest = rest / Expr(c.originals[i]->shape[d]))
+        at[d] = d == 0 ? rest : apply(Op::Mod, {rest, Expr(c.originals[i]->shape[d])});
+      return load(c.originals[i], at);
+    }
+    return {};
+  });
+}
+
+}  // namespace
+
+Expr pack_known(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e,
+                const Axis& lane) {
+  std::vector<std::pair<Expr, Expr>> known;
+  walk(e, [&](const Expr& x) {
+    const bool computed = as<Apply>(x) && !loads_of(x).empty() && uses_var(x, lane.var);
+    if (!computed || depends_on_other(x, lane.var) || !is_constant(x, c, constant_input)) return !as<Load>(x);
+    for (const auto& [of, read] : known)
+      if (of.same_as(x)) return false;
+    known.push_back({x, read_packed(s, c, {lane}, of_operands(c, x))});
+    return false;
+  });
+  return rewrite(e, [&](const Expr& x) -> Expr {
+    for (const auto& [of, read] : known)
+      if (of.same_as(x)) return read;
+    return {};
+  });
+}
+
+Buffer add_packed_sums(Scheduled& s, const Canonical& c, std::vector<Axis> axes, std::vector<Axis> raxes,
+                       const Expr& value, std::string layout) {
   Stage stage;
   stage.kind = Stage::Kind::Reduce;
   stage.name = "sums";

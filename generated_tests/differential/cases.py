@@ -11,6 +11,7 @@ import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
 import ml_cases
+import quantised_cases
 
 OPSET, OPSET_ML = 21, 4
 NAMES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.int64): "int64",
@@ -499,6 +500,7 @@ def all_cases():
                                  counted_cases, sequence_cases, other_cases, loop_cases)
              for case in family()]
     cases += ml_cases.ml_cases(Case)
+    cases += quantised_cases.quantised_cases(Case)
     cases += microsoft_cases()
     cases += [*weight_cases(), *language_cases(), *microsoft_layout_cases()]
     assert len({case.name for case in cases}) == len(cases)

@@ -2,6 +2,7 @@
 import dataclasses
 
 import builders
+import quantised
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,4 +43,9 @@ NETWORKS = (
     Network("ppocr_cls", lambda: builders.ppocr("cls"), "", ("--input-shape", "x=1x3x48x192")),
     Network("minilm", builders.minilm, "old", MINILM_DIMS),
     Network("minilm_new", builders.minilm, "new", MINILM_DIMS),
+    Network("cnn_qdq", lambda: quantised.static_cnn(signed=False, per_channel=True, operators=False), ""),
+    Network("cnn_qdq_signed", lambda: quantised.static_cnn(signed=True, per_channel=False, operators=False), ""),
+    Network("cnn_qlinear", lambda: quantised.static_cnn(signed=False, per_channel=True, operators=True), ""),
+    Network("mlp_dynamic", lambda: quantised.dynamic_mlp(signed=True), ""),
+    Network("mlp_dynamic_unsigned", lambda: quantised.dynamic_mlp(signed=False), ""),
 )

@@ -29,7 +29,7 @@ MAX_TORCH_ERROR = 1e-4  # beyond this the export itself is broken, and its refer
 
 def default_cache():
     """The cache folder of what these scripts make with these packages."""
-    hashed = [HERE / name for name in ("builders.py", "catalog.py", "export.py", "outline.py")]
+    hashed = [HERE / name for name in ("builders.py", "catalog.py", "export.py", "outline.py", "quantised.py")]
     hashed += [HERE.parent / "python" / name for name in ("base.txt", "nets.txt")]
     key = hashlib.sha256(b"".join(path.read_bytes() for path in hashed)).hexdigest()[:12]
     root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares every function of tc_int.h, and tc_round, with plain C, on random bytes with many at the ends of their range:
+/* Compares every function of tc_int.h, and tc_round, tc_max and tc_min, with plain C, on random bytes with many at the ends of their range:
  * 255 * -128 four times is where 16 bits overflow. */
 #include "templates/text/tc_int.h"
 #include <math.h>
@@ -98,6 +98,13 @@ static void check_arithmetic(const int32_t *a, const int32_t *b, const float *x)
     const float e = rintf(x[l]);
     expect(x[l] != x[l] ? r[l] != r[l] : memcmp(&e, &r[l], 4) == 0, "tc_round", l);
   }
+  for (int k = 0; k < 3; k++) {  /* the bound is not NaN; of two zeros, x stays */
+    const float bound = k == 0 ? 0.0f : k == 1 ? -0.0f : 300.5f;
+    tc_store(r, tc_max(tc_load(x), tc_set(bound)));
+    for (int l = 0; l < TC_VL; l++) expect(memcmp(x[l] < bound ? &bound : &x[l], &r[l], 4) == 0, "tc_max", l);
+    tc_store(r, tc_min(tc_load(x), tc_set(bound)));
+    for (int l = 0; l < TC_VL; l++) expect(memcmp(bound < x[l] ? &bound : &x[l], &r[l], 4) == 0, "tc_min", l);
+  }
 }
 
 int main(void)
@@ -115,6 +122,7 @@ int main(void)
       v[i] = (int32_t)(random_bits() << 8 ^ random_bits());
       w[i] = random_bits() % 4 ? (int32_t)(random_bits() << 8 ^ random_bits()) : v[i];
       memcpy(&x[i], &bits, 4);
+      if (turn % 7 == 0) x[i] = i % 2 ? -0.0f : 0.0f;
       if (turn % 2) x[i] = (float)((int)(random_bits() % 2000) - 1000) * 0.5f;
     }
     check_dot4(v, u, s, b);

@@ -9,13 +9,15 @@
 // range of the quantised result implies goes away:
 //   y = QuantizeLinear(Relu(Conv(a, b, bias)), sy, zy)   ->   y = QLinearConv(x, sx, zx, w, sw, zw, sy, zy, bias)
 //
+// Operators between the two that only choose (MaxPool, Transpose, ...) choose among the integers.
+//
 // Rounding: the sum is exact, and rounded once when it becomes f32; then come one rounding for the scale (sx * sw, or
 // sx * sw / sy, is rounded while compiling) and one for the bias. The sum of floats that the model writes rounds every
 // term, so that results differ by a few units in the last place, and a QuantizeLinear behind them by one step where its
 // operand is next to a tie. Where that is not wanted there is --fp strict: models then mean what they say, the product
 // of floats.
 //
-// In C only products with known weights that lie in i8 once their zero point is gone: those have templates.
+// In C only products with known weights: those have a template.
 //
 // Needs: types, before fold_constant turns quantised weights into floats. Leaves: DequantizeLinear where others read
 // it.
@@ -54,10 +56,7 @@ bool all_equal(const Value* v, int64_t number) {
   return true;
 }
 
-/// Known weights that are i8 without their zero point.
-bool fits_i8(const Quantized& w) {
-  return w.x->is_constant() && all_equal(w.zero, w.x->type.dtype == DType::U8 ? 128 : 0);
-}
+bool is_known(const Quantized& w) { return w.x->is_constant() && (!w.zero || w.zero->is_constant()); }
 
 /// v = DequantizeLinear of i32 with the scale a * b and no zero point: its operand, else null.
 Value* quantized_bias(const Value* v, const Value* a, const Value* b) {
@@ -103,7 +102,7 @@ class Realization {
 
   bool convolution() {
     const Quantized a = quantized(n_->inputs[0], -1), b = quantized(n_->inputs[1], 0);
-    if (!a.x || !b.x || (!cuda_ && !fits_i8(b))) return false;
+    if (!a.x || !b.x || (!cuda_ && !is_known(b))) return false;
     Value* const given = n_->inputs.size() > 2 ? n_->inputs[2] : nullptr;
     Value* const whole = quantized_bias(given, a.scale, b.scale);
     if (!cuda_ && (!given || whole) && requantized(a, b, whole)) return true;
@@ -169,7 +168,7 @@ class Realization {
     if (!made || rank_of(made->inputs[0]) < 2 || rank_of(n_->inputs[0]) < 2) return false;
     const int rank = rank_of(right);
     const Quantized a = quantized(n_->inputs[0], -1), found = quantized(right, rank == 2 ? (transposed ? 0 : 1) : -1);
-    if (!a.x || !found.x || (!cuda_ && !fits_i8(found))) return false;
+    if (!a.x || !found.x || (!cuda_ && !is_known(found))) return false;
     Quantized b = found;
     if (b.zero && num_elements(dims_of(b.zero)) != 1 && !b.zero->is_constant()) return false;
     if (transposed) b.x = op("Transpose", {b.x}, "_factor", {{"perm", std::vector<int64_t>{1, 0}}});
@@ -196,17 +195,42 @@ class Realization {
   const ModelText base_;
 };
 
+/// Does the operator only choose among the elements of its first operand, so that integers go through it as their
+/// floats do?
+bool only_chooses(const Node& n) {
+  for (const char* op : {"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Slice"})
+    if (n.is(op)) return n.outputs.size() == 1;
+  return false;
+}
+
+/// Between DequantizeLinear and QuantizeLinear with the same scale and zero point, such an operator works on the
+/// integers.
+void choose_among_integers(Graph& g, Node* n) {
+  const Quantized x = quantized(n->inputs[0], -1);
+  Node* q = x.x ? only_user(n->outputs[0]) : nullptr;
+  if (!q || !q->is("QuantizeLinear") || q->inputs[1] != x.scale || q->attr_int("precision", 0) > 1) return;
+  Value* zero = q->inputs.size() > 2 ? q->inputs[2] : nullptr;
+  if (zero != x.zero || q->outputs[0]->type.dtype != x.x->type.dtype || num_elements(dims_of(x.scale)) != 1) return;
+  std::vector<Value*> in = n->inputs;
+  in[0] = x.x;
+  Value* y = add_op(g, q, n->op, std::move(in), q->outputs[0]->name, n->attrs);
+  add_origins(y->producer->origins, n->origins);
+  replace_node(g, q, y);
+}
+
 }  // namespace
 
 void realize_quantization(Graph& g, PassContext& cx) {
   const bool cuda = cx.target.is_cuda();
   if (cuda ? cx.options.precision != Precision::Int8 : cx.options.strict_fp) return;
-  std::vector<Node*> products;  // what is erased lies behind them
+  std::vector<Node*> products, choosers;  // none of them is erased but by itself
   for (const auto& n : g.nodes()) {
     for (const auto& r : n->regions) realize_quantization(*r, cx);
     if (n->domain.empty() && (n->is("Conv") || n->is("MatMul") || n->is("Gemm"))) products.push_back(n.get());
+    if (n->domain.empty() && !cuda && only_chooses(*n)) choosers.push_back(n.get());
   }
   for (Node* n : products) Realization(g, n, cuda).run();
+  for (Node* n : choosers) choose_among_integers(g, n);
 }
 
 }  // namespace tc

@@ -141,8 +141,17 @@ TEST(Bytes, Depthwise) {
   expect_exact({.c = 16, .oc = 16, .groups = 16, .x = DType::I8, .y = DType::I8, .zero = -128}, "window");
 }
 
-// What a byte cannot hold is not packed: one product at a time, in vectors of i32.
-TEST(Bytes, OtherZeroPointsOfWeights) { expect_exact({.weights = DType::U8, .weight_zero = 5}, "window"); }
+// What a byte cannot hold: the tile sums rows of the left factor, too.
+TEST(Bytes, OtherZeroPointsOfWeights) {
+  expect_exact({.weights = DType::U8, .weight_zero = 5}, "matmul");
+  expect_exact({.weights = DType::U8}, "matmul");
+  expect_exact({.c = 6, .oc = 37, .x = DType::I8, .weights = DType::U8, .zero = -9, .weight_zero = 250}, "matmul");
+  expect_exact({.c = 5, .oc = 21, .weights = DType::I8, .zero = 77, .weight_zero = -3}, "matmul");
+  expect_exact({.h = 1, .w = 1, .c = 30, .oc = 50, .kernel = 1, .weights = DType::U8, .weight_zero = 1},
+               "matrix_vector");
+  expect_exact({.weights = DType::U8, .y = DType::I32, .weight_zero = 99, .run_time_zero = true}, "matmul");
+  expect_exact({.c = 16, .oc = 16, .groups = 16, .weights = DType::U8, .weight_zero = 5}, "window");
+}
 
 }  // namespace
 }  // namespace tc

@@ -209,9 +209,10 @@ Stmt ContractionBuilder::tile(int64_t mr, const Expr& row) {
   const bool has_rows = !m_.rows.empty();
   const int64_t height = has_rows ? mr : plan_.unroll_k;
   const Buffer acc = make_buffer("acc", m_.c.reduced->dtype, {Dim(height), Dim(columns_)}, Scope::Register);
-  const Stmt body =
-      seq({start(acc, height, has_rows), m_.bytes ? sum_of_quads(acc, height, row) : sum(acc, height, row),
-           has_rows ? Stmt() : join(acc), finish(acc, mr, row)});
+  const Stmt body = with_row_sums(height, [&] {
+    return seq({start(acc, height, has_rows), m_.bytes ? sum_of_quads(acc, height, row) : sum(acc, height, row),
+                has_rows ? Stmt() : join(acc), finish(acc, mr, row)});
+  });
   return alloc(acc, body);
 }
 
@@ -333,7 +334,8 @@ Stmt ContractionBuilder::finish(const Buffer& acc, int64_t mr, const Expr& row) 
   const bool two_steps = is_costly(m_.c.epilogue) && mr > 1 && !m_.bytes;
   const Expr plain = load(m_.c.reduced, {});
   const Stmt out = tile_loops(mr, [&](const Expr& i, const Var& v) {
-    const LanePoint p = point(i, v, load(acc, {i, ramp(column(v))}));
+    LanePoint p = point(i, v, load(acc, {i, ramp(column(v))}));
+    p.acc = less_row_sum(p.acc, i, p);
     return store_lanes(m_.c.out, m_.c.out_index, two_steps ? plain : m_.c.epilogue, p);
   });
   if (!two_steps) return out;
@@ -399,7 +401,7 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
     if (!m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8) p.unroll_k = 2;
   } else {
     const int64_t stride = m.p_at.of(m.rows.back().var);
-    p.tile = m.bytes ? choose_byte_tile(cpu, tiled, n, stride) : choose_tile(cpu, tiled, n, stride);
+    p.tile = m.bytes ? choose_byte_tile(cpu, tiled, n, stride, bool(m.q_zero)) : choose_tile(cpu, tiled, n, stride);
   }
   p.panels = ceil_div(n, p.tile.columns);
   const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
@@ -448,7 +450,10 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   if (!m) return {};
   const ContractionPlan plan = plan_contraction(*m, a.cpu, a.options);
   Scheduled s;
-  if (m->bytes) fold_zero_point(*m, s);
+  if (m->bytes) {
+    fold_zero_points(*m, s);
+    m->c.epilogue = pack_known(s, m->c, a.constant_input, m->c.epilogue, m->n);
+  }
   s.body = seq({fill_border(m->c), contraction_loops(*m, plan, s)});
   bind_operands(s, m->c);
   s.family = m->rows.empty() ? "matrix_vector" : "matmul";

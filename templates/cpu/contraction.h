@@ -27,13 +27,14 @@ struct Contraction {
   // walks it element by element.
   bool bytes = false;
   Expr p_zero;  // i32, taken away from p; null: 0
+  Expr q_zero;  // i32 over n and outer: what is left to take away from the packed q; null: 0
 };
 
 std::optional<Contraction> match_contraction(const TemplateArgs& a);
-/// The same for bytes: sum(k) (i32(p) - p_zero) * q.
+/// The same for bytes: sum(k) (i32(p) - p_zero) * (q - q_zero).
 std::optional<Contraction> match_byte_contraction(const TemplateArgs& a);
 /// Takes the zero point of p, and what dot4 adds to signed bytes, away from what the sums start with.
-void fold_zero_point(Contraction& m, Scheduled& s);
+void fold_zero_points(Contraction& m, Scheduled& s);
 
 /// A copy of a Repacked right factor in which neighbours along n are neighbours and windows overlap (shared_rows.cc).
 struct SharedRows {

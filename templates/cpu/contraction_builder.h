@@ -32,6 +32,8 @@ class ContractionBuilder {
   Stmt start(const Buffer& acc, int64_t height, bool has_rows);
   Stmt sum(const Buffer& acc, int64_t height, const Expr& row);
   Stmt sum_of_quads(const Buffer& acc, int64_t height, const Expr& row);
+  Stmt with_row_sums(int64_t height, const std::function<Stmt()>& tile);
+  Expr less_row_sum(const Expr& sum, const Expr& i, const LanePoint& p) const;
   Stmt join(const Buffer& acc);
   Stmt finish(const Buffer& acc, int64_t mr, const Expr& row);
 
@@ -48,8 +50,9 @@ class ContractionBuilder {
   const int64_t columns_;
   int64_t steps_ = 1;  // of a sum: products, or quads of bytes
   Buffer packed_;
-  Var block_;  // row block; null: one
-  Point at_;   // outer axes and row loops around the tile
+  Buffer row_sums_, ones_;  // where a zero point of the right factor is left
+  Var block_;               // row block; null: one
+  Point at_;                // outer axes and row loops around the tile
   Expr panel_, next_panel_, prefetch_;
 };
 

@@ -9,25 +9,17 @@
 //
 //   sum(k) (p - z) * q   =   sum(k) (p + 128) * q  -  (z + 128) * sum(k) q
 //
-// and the second term, which depends on the column alone, is part of what the sums start with.
+// and the second term, which depends on the column alone, is part of what the sums start with. Where a zero point of q
+// is left, too, the tile sums every row of p as well (dot4 with ones), and the epilogue takes zero * row sum away.
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/contraction_builder.h"
+#include "templates/points.h"
 
 namespace tc {
 namespace {
-
-// Points of m.q_k whose numbers in row-major order are e.
-std::vector<std::pair<const VarDef*, Expr>> decoded(const std::vector<Axis>& axes, Expr e) {
-  std::vector<std::pair<const VarDef*, Expr>> at;
-  for (size_t i = axes.size(); i-- > 0;) {
-    at.push_back({axes[i].var.get(), i == 0 ? e : apply(Op::Mod, {e, Expr(axes[i].extent)})});
-    e = e / Expr(axes[i].extent);
-  }
-  return at;
-}
 
 // How many of the last axes of q_k the last axis of k is made of.
 size_t merged_into_last(const Contraction& m) {
@@ -48,8 +40,8 @@ void ContractionBuilder::pack_quads(Scheduled& s) {
   const Var panel = make_var("nb"), column = make_var("ni"), quad = make_var("k4"), part = make_var("q");
   const Expr at = Expr(panel) * Expr(columns_) + Expr(column), step = Expr(quad) * Expr(kQuad) + Expr(part);
   const size_t outer = m_.q_k.size() - merged_into_last(m_);
-  VarMap to{{m_.n.var.get(), at}};
-  for (const auto& [v, e] : decoded({m_.q_k.begin() + std::ptrdiff_t(outer), m_.q_k.end()}, step)) to[v] = e;
+  VarMap to = point_at({m_.q_k.begin() + std::ptrdiff_t(outer), m_.q_k.end()}, step);
+  to[m_.n.var.get()] = at;
   Expr value = substitute(m_.q_value, to), exists;
   auto need = [&](const Expr& condition) { exists = exists ? exists && condition : condition; };
   if (m_.n.extent.value % columns_ != 0) need(at < Expr(m_.n.extent));
@@ -67,6 +59,9 @@ void ContractionBuilder::pack_quads(Scheduled& s) {
   for (size_t i = 0; i < outer; i++) words += m_.q_k[i].var->name + ", ";
   packed_ = add_packed(s, m_.c, std::move(axes), value,
                        words + m_.k.back().var->name + " / 4, " + m_.n.var->name + " in block, 4");
+  if (!m_.q_zero) return;
+  const std::vector<Axis> vector = {{make_var("ni"), Dim(kMaxLanes)}, {make_var("q"), Dim(kQuad)}};
+  ones_ = add_packed(s, m_.c, vector, make_int(DType::I8, 1), "ones, which sum rows of the left factor");
 }
 
 Stmt ContractionBuilder::sum_of_quads(const Buffer& acc, int64_t height, const Expr& row) {
@@ -89,9 +84,17 @@ Stmt ContractionBuilder::sum_of_quads(const Buffer& acc, int64_t height, const E
       const Expr weights = right_base() + kk * Expr(columns_ * kQuad) + Expr(v) * Expr(kQuad) * lanes();
       return intrin("dot4", {{acc, {i}}, {m_.p, {left_index(p, 0)}}, {packed_, {weights}}}, {column(v), Expr(count)});
     });
+    Stmt row_sums;
+    if (row_sums_) {
+      const Var i = make_var("i");
+      if (!m_.rows.empty()) where.push_back({m_.rows.back().var, row + Expr(i)});
+      const Stmt add =
+          intrin("dot4", {{row_sums_, {Expr(i)}}, {m_.p, {left_index(where, 0)}}, {ones_, {0}}}, {0, Expr(count)});
+      row_sums = loop(i, height, add, ForKind::Unroll);
+    }
     Stmt fetch;
     if (prefetch_) fetch = prefetch(packed_, {(prefetch_ + kk * Expr(plan_.prefetch)) * Expr(kQuad)});
-    return seq({fetch, update});
+    return seq({fetch, update, row_sums});
   };
   const Var k = make_var(m_.k.back().var->name + "_o");
   Stmt body;
@@ -101,10 +104,28 @@ Stmt ContractionBuilder::sum_of_quads(const Buffer& acc, int64_t height, const E
   return body;
 }
 
-void fold_zero_point(Contraction& m, Scheduled& s) {
+Stmt ContractionBuilder::with_row_sums(int64_t height, const std::function<Stmt()>& tile) {
+  if (!m_.q_zero) return tile();
+  row_sums_ = make_buffer("row_sums", DType::I32, {Dim(height), Dim(kMaxLanes)}, Scope::Register);
+  const Var i = make_var("i");
+  const Stmt zero = store(row_sums_, {Expr(i), ramp(0)}, broadcast(make_int(DType::I32, 0)));
+  return alloc(row_sums_, seq({loop(i, height, zero, ForKind::Unroll), tile()}));
+}
+
+Expr ContractionBuilder::less_row_sum(const Expr& sum, const Expr& i, const LanePoint& p) const {
+  if (!m_.q_zero) return sum;
+  return sum - load(row_sums_, {i, ramp(0)}) * vector_form(m_.q_zero, p);
+}
+
+void fold_zero_points(Contraction& m, Scheduled& s) {
   Expr zero = m.p_zero;
   if (m.p->dtype == DType::I8) zero = zero ? zero + make_int(DType::I32, 128) : make_int(DType::I32, 128);
   if (!zero) return;
+  // Row sums are of p as dot4 reads it: zero points and all.
+  if (m.q_zero) {
+    const Expr back = m.q_zero * (zero * make_int(DType::I32, points(m.k)));
+    m.start = is_const(m.start, 0) ? back : m.start + back;
+  }
   std::vector<Axis> axes = m.q_outer;
   axes.push_back(m.n);
   const bool known = loads_of(zero).empty();  // then the products with it are packed
@@ -112,9 +133,7 @@ void fold_zero_point(Contraction& m, Scheduled& s) {
   if (known) value = value * negative(zero);
   const Buffer sums = add_packed_sums(s, m.c, axes, m.q_k, value,
                                       known ? "sums of the weights times the zero point" : "sums of the weights");
-  Expr at = 0;
-  for (const Axis& a : axes) at = at * Expr(a.extent) + Expr(a.var);
-  const Expr all = load(sums, {at}), away = known ? all : all * negative(zero);
+  const Expr all = load(sums, {point_number(axes)}), away = known ? all : all * negative(zero);
   m.start = is_const(m.start, 0) ? away : m.start + away;
 }
 

@@ -1,7 +1,7 @@
 // Recognises sums of products and classifies their axes by arithmetic on load offsets.
 //
-// Products of bytes are sums of (i32(x) - z) * (i32(w) - zw). The weights are known and are packed as i8, without their
-// zero point; that of x is the same for all sums of a column and is taken away from what they start with.
+// Products of bytes are sums of (i32(x) - z) * (i32(w) - zw). The weights are known and are packed as i8. What the zero
+// point z adds is the same for all sums of a column and is taken away from what they start with (contraction_bytes.cc).
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -82,30 +82,36 @@ Expr shaped_factor(const Canonical& c, bool second) {
 }
 
 struct Factors {
-  Expr p, q, q_shaped, p_zero;
+  Expr p, q, q_shaped, p_zero, q_zero;
 };
 std::optional<Factors> factors(const Canonical& c, const Axis& n) {
   const Apply* k = as<Apply>(c.value);
   if (!k || k->op != Op::Mul) return {};
   const bool first = reads_axis(k->args[0], n.var), second = reads_axis(k->args[1], n.var);
   if (first == second) return {};
-  return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second), {}};
+  return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second), {}, {}};
 }
 
-// The left factor becomes its load, the right one, as it is packed, a value of type i8.
+bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
+  return std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return uses_var(e, a.var); });
+}
+
+// The left factor becomes its load, the right one, as it is packed, a value of type i8: the weights, less 128 if they
+// have no sign. What their zero point is beyond that stays.
 std::optional<Factors> byte_factors(const Canonical& c, const Axis& n, const TemplateArgs& a) {
   auto f = factors(c, n);
   if (!f || !f->q_shaped || !is_constant(f->q, a)) return {};
-  const Centred p = centred(f->p), q = centred(f->q_shaped);
-  if (!p.x || !q.x) return {};
-  if (p.zero)
-    for (const auto* l : {&c.axes, &c.raxes})
-      for (const Axis& x : *l)
-        if (uses_var(p.zero, x.var)) return {};
-  const DType t = q.x->dtype;
-  const double zero = q.zero ? number_of(q.zero).value_or(-1) : 0;
-  if (t == DType::I8 ? zero != 0 : zero != 128) return {};
-  return Factors{p.x, f->q, cast(DType::I8, f->q_shaped), p.zero};
+  const Centred p = centred(f->p), q = centred(f->q), shaped = centred(f->q_shaped);
+  if (!p.x || !q.x || !shaped.x) return {};
+  if (p.zero.get() && (uses_any(p.zero, c.axes) || uses_any(p.zero, c.raxes))) return {};
+  if (q.zero.get() && uses_any(q.zero, c.raxes)) return {};
+  const int64_t middle = q.x->dtype == DType::U8 ? 128 : 0;
+  const Expr zero = q.zero ? q.zero : make_int(DType::I32, 0), packed = cast(DType::I32, shaped.x);
+  Expr rest = zero - make_int(DType::I32, middle);
+  if (const auto number = number_of(zero))
+    rest = *number == double(middle) ? Expr() : make_int(DType::I32, int64_t(*number) - middle);
+  const Expr shifted = middle == 0 ? packed : packed - make_int(DType::I32, middle);
+  return Factors{p.x, f->q, cast(DType::I8, shifted), p.zero, rest};
 }
 
 void sort_by_stride(std::vector<Axis>& axes, const Offset& at) {
@@ -138,6 +144,7 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   m.start = c.init;
   m.bytes = bytes;
   m.p_zero = f->p_zero;
+  m.q_zero = f->q_zero;
   for (const Axis& x : c.axes) {
     if (x.var == n->var) continue;
     if (reads_axis(f->q, x.var))
@@ -150,6 +157,7 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   m.k = c.raxes;
   if (bytes || !a.options.strict_fp) sort_by_stride(m.k, *p_at);
   if (!has_vector_form(m.c.epilogue, n->var) || !has_vector_form(m.start, n->var)) return {};
+  if (m.q_zero.get() && (!has_vector_form(m.q_zero, n->var) || uses_any(m.q_zero, m.rows))) return {};
   if (bytes || !a.options.strict_fp) start_from_bias(m);
 
   Expr p_index = as<Load>(f->p)->index[0], q_index = 0;

@@ -53,14 +53,16 @@ Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride) {
       [&](int rows, int columns) { return cycles_per_step(cpu, rows, columns); });
 }
 
-Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride) {
-  if (cpu.byte_dot) return choose_tile(cpu, m, n, stride % 4096 == 0 ? 1024 : 1);
+Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride, bool row_sums) {
+  const int pairs = cpu.byte_dot ? 1 : 2, more = row_sums ? 1 : 0;
   auto fits = [&](int rows, int columns) {
     const int nv = vectors_of(cpu, columns);
-    return rows * nv + 2 * nv + 3 <= cpu.vector_registers;
+    return rows * (nv + more) + pairs * nv + 2 * pairs - 1 <= cpu.vector_registers;
   };
-  // Two multiplications and two additions for each vector of sums, three shifts for each of the panel, two for a quad.
+  // In pairs: two multiplications and two additions for each vector of sums, three shifts for each of the panel, two
+  // for a quad of the left operand.
   auto cycles = [&](int rows, int columns) {
+    if (cpu.byte_dot) return cycles_per_step(cpu, rows, columns);
     const double nv = vectors_of(cpu, columns);
     return std::max((rows * nv * 4 + nv * 3 + rows * 3) / (1 + cpu.fma_per_cycle), 2.0 * cpu.fma_latency);
   };

@@ -22,7 +22,8 @@ double cycles_per_step(const CpuModel& cpu, int rows, int columns);
 Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
 /// The same for sums of bytes, four products a step (dot4); `stride` in bytes. Where the processor has no instruction
 /// for it, every vector of the panel and every quad of the left operand take two registers each, as pairs of 16 bits.
-Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
+/// `row_sums`: every row has one sum more.
+Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride, bool row_sums);
 
 /// Into how many blocks a chunk of `runs` equal runs is cut, so that two threads, and more, get equal shares of
 /// chunks * blocks pieces; 1 where there are chunks enough.

@@ -284,6 +284,7 @@ class Builder {
 std::optional<Scheduled> schedule_window(const TemplateArgs& a) {
   auto w = match(a);
   if (!w) return {};
+  if (w->c.value->dtype == DType::I32) w->c.epilogue = pack_known(w->s, w->c, a.constant_input, w->c.epilogue, w->n);
   plan(*w, a.cpu);
   Scheduled s = std::move(w->s);
   s.body = seq({fill_border(w->c), Builder(*w).build()});

@@ -114,8 +114,22 @@ TC_INLINE tc_vm tc_xor(tc_vm a, tc_vm b) { return a ^ b; }
 TC_INLINE tc_vm tc_not(tc_vm a) { return ~a; }
 
 /* Max and min as in NumPy: NaN in x stays NaN; the bound is not NaN. */
+#if TC_VL == 16 && defined(__AVX512F__) && defined(__clang__)
+TC_INLINE tc_vf tc_max(tc_vf x, tc_vf bound) { return __builtin_ia32_maxps512(bound, x, 4); }  /* 4: no matter of rounding */
+TC_INLINE tc_vf tc_min(tc_vf x, tc_vf bound) { return __builtin_ia32_minps512(bound, x, 4); }
+#elif TC_VL == 16 && defined(__AVX512F__)
+TC_INLINE tc_vf tc_max(tc_vf x, tc_vf bound) { return __builtin_ia32_maxps512_mask(bound, x, x, -1, 4); }
+TC_INLINE tc_vf tc_min(tc_vf x, tc_vf bound) { return __builtin_ia32_minps512_mask(bound, x, x, -1, 4); }
+#elif TC_VL == 8 && defined(__AVX__)
+TC_INLINE tc_vf tc_max(tc_vf x, tc_vf bound) { return __builtin_ia32_maxps256(bound, x); }
+TC_INLINE tc_vf tc_min(tc_vf x, tc_vf bound) { return __builtin_ia32_minps256(bound, x); }
+#elif TC_VL == 4 && defined(__SSE__)
+TC_INLINE tc_vf tc_max(tc_vf x, tc_vf bound) { return __builtin_ia32_maxps(bound, x); }
+TC_INLINE tc_vf tc_min(tc_vf x, tc_vf bound) { return __builtin_ia32_minps(bound, x); }
+#else
 TC_INLINE tc_vf tc_max(tc_vf x, tc_vf bound) { return tc_sel(tc_lt(x, bound), bound, x); }
 TC_INLINE tc_vf tc_min(tc_vf x, tc_vf bound) { return tc_sel(tc_lt(bound, x), bound, x); }
+#endif
 /* The same for any two values: NaN in either stays NaN. */
 TC_INLINE tc_vf tc_max2(tc_vf a, tc_vf b) { return tc_sel(tc_or(tc_lt(a, b), tc_isnan(b)), b, a); }
 TC_INLINE tc_vf tc_min2(tc_vf a, tc_vf b) { return tc_sel(tc_or(tc_lt(b, a), tc_isnan(b)), b, a); }

@@ -1,0 +1,83 @@
+"""Sums of products of bytes: every combination of signs and zero points, and what quantisers write around them.
+
+Weights have seven bits where ONNX Runtime's kernels without dot products of bytes would saturate.
+"""
+import numpy as np
+
+U8, I8, I32, F32 = np.uint8, np.int8, np.int32, np.float32
+
+
+def some(rng, dtype, shape, narrow=False):
+    low, high = (-128, 128) if dtype == I8 else (0, 256)
+    if narrow:
+        low, high = (-63, 64) if dtype == I8 else (64, 191)
+    return rng.integers(low, high, shape).astype(dtype)
+
+
+def conv_cases(Case, rng):
+    """QLinearConv and ConvInteger: odd channels, strides, groups, depthwise, zero points in the border."""
+    shapes = {"plain": ((2, 5, 9, 8), (37, 5, 3, 3), 1, "kernel_shape = [3,3], pads = [1,1,1,1]"),
+              "stride": ((1, 16, 12, 11), (24, 16, 3, 3), 1, "kernel_shape = [3,3], strides = [2,2], pads = [1,0,1,2]"),
+              "points": ((1, 33, 7, 7), (20, 33, 1, 1), 1, "kernel_shape = [1,1]"),
+              "groups": ((1, 12, 8, 8), (20, 3, 3, 3), 4, "kernel_shape = [3,3], pads = [1,1,1,1], group = 4"),
+              "depth": ((1, 21, 9, 10), (21, 1, 3, 3), 21, "kernel_shape = [3,3], pads = [1,1,1,1], group = 21")}
+    for name, (x, w, _, attributes) in shapes.items():
+        for signs, xt, wt, zx, zw in (("u8s8", U8, I8, 7, 0), ("s8s8", I8, I8, -9, 0), ("u8u8", U8, U8, 131, 120)):
+            n = w[0]
+            weights = {"s": F32(0.02), "z": xt(zx), "w": some(rng, wt, w, True), "t": rng.uniform(0.005, 0.02, n).astype(F32), "n": np.full(n, zw, wt),
+                       "u": F32(0.31), "v": xt(zx), "b": rng.integers(-2000, 2000, n).astype(I32)}
+            if signs == "u8u8":
+                weights.update(t=F32(0.01), n=wt(zw))
+            yield Case(f"qconv_{name}_{signs}", f"y = QLinearConv <{attributes}> (x, s, z, w, t, n, u, v, b)", {"x": some(rng, xt, x)}, weights)
+        yield Case(f"conv_integer_{name}", f"y = ConvInteger <{attributes}> (x, w, z)", {"x": some(rng, U8, x)},
+                   {"w": some(rng, U8, w, True), "z": U8(100)})
+
+
+def matmul_cases(Case, rng):
+    for name, m, k, n in (("rows", 19, 67, 35), ("vector", 1, 130, 70), ("short", 5, 3, 16)):
+        for signs, at, bt, za, zb in (("u8s8", U8, I8, 12, 0), ("u8u8", U8, U8, 12, 77), ("s8s8", I8, I8, -3, 0)):
+            yield Case(f"matmul_integer_{name}_{signs}", "y = MatMulInteger (x, w, a, b)", {"x": some(rng, at, (m, k))},
+                       {"w": some(rng, bt, (k, n), True), "a": at(za), "b": bt(zb)})
+    yield Case("matmul_integer_columns", "y = MatMulInteger (x, w, a, b)", {"x": some(rng, U8, (9, 30))},
+               {"w": some(rng, U8, (30, 21), True), "a": U8(3), "b": some(rng, U8, 21)})
+    yield Case("qlinear_matmul", "y = QLinearMatMul (x, s, z, w, t, n, u, v)", {"x": some(rng, U8, (3, 11, 29))},
+               {"s": F32(0.02), "z": U8(128), "w": some(rng, I8, (29, 18), True), "t": F32(0.01), "n": I8(0), "u": F32(0.1), "v": U8(128)})
+    yield Case("dynamic_dense", "q, s, z = DynamicQuantizeLinear (x)\n p = MatMulInteger (q, w, z, n)\n f = Cast <to = 1> (p)\n"
+               " t = Mul (s, u)\n d = Mul (f, t)\n e = Add (d, b)\n y = Relu (e)", {"x": (13, 50)},
+               {"w": some(rng, I8, (50, 37), True), "n": I8(0), "u": F32(0.01), "b": (37,)})
+    yield Case("dynamic_conv", "q, s, z = DynamicQuantizeLinear (x)\n p = ConvInteger <pads = [1,1,1,1]> (q, w, z)\n f = Cast <to = 1> (p)\n y = Mul (f, s)",
+               {"x": (1, 6, 9, 9)}, {"w": some(rng, U8, (10, 6, 3, 3), True)})
+
+
+def dequantised_cases(Case, rng):
+    """Products between DequantizeLinear and QuantizeLinear, as quantisers write them today."""
+    for activation in ("", "Relu", "Clip"):
+        for signs, xt, zero in (("u8", U8, 0), ("s8", I8, -128)):
+            act = {"": "r = Identity (c)", "Relu": "r = Relu (c)", "Clip": "r = Clip (c, lo, hi)"}[activation]
+            n = 22
+            st = rng.uniform(0.005, 0.02, n).astype(F32)
+            yield Case(f"qdq_conv_{activation or 'plain'}_{signs}".lower(),
+                       "a = DequantizeLinear (x, s, z)\n f = DequantizeLinear <axis = 0> (w, t, n)\n g = DequantizeLinear <axis = 0> (b, st, zb)\n"
+                       f" c = Conv <pads = [1,1,1,1]> (a, f, g)\n {act}\n y = QuantizeLinear (r, u, v)", {"x": some(rng, xt, (1, 9, 8, 7))},
+                       {"s": F32(0.02), "z": xt(zero), "w": some(rng, I8, (n, 9, 3, 3), True), "t": st, "n": np.zeros(n, I8), "st": (F32(0.02) * st).astype(F32),
+                        "zb": np.zeros(n, I32), "b": rng.integers(-4000, 4000, n).astype(I32), "u": F32(6 / 255), "v": xt(zero), "lo": F32(0), "hi": F32(6)})
+    yield Case("qdq_gemm", "a = DequantizeLinear (x, s, z)\n f = DequantizeLinear (w, t)\n y = Gemm <transB = 1> (a, f, b)", {"x": some(rng, U8, (9, 31))},
+               {"s": F32(0.02), "z": U8(110), "w": some(rng, I8, (27, 31), True), "t": F32(0.01), "b": (27,)})
+
+
+def byte_cases(Case, rng):
+    """Bytes and whole numbers without products: pools, limits, sums."""
+    yield Case("max_pool_u8", "y = MaxPool <kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]> (x)", {"x": some(rng, U8, (1, 21, 9, 8))})
+    yield Case("max_pool_s8", "y = MaxPool <kernel_shape = [2,2], pads = [0,0,1,1]> (x)", {"x": some(rng, I8, (1, 16, 7, 7))})
+    yield Case("whole_numbers", "a = Add (x, w)\n b = Mul (a, x)\n c = Max (b, w)\n y = Sub (c, x)", {"x": rng.integers(-(2**31), 2**31, (5, 43)).astype(I32)},
+               {"w": rng.integers(-(2**31), 2**31, (43,)).astype(I32)})
+    yield Case("requantise_sum", "a = DequantizeLinear (x, s, z)\n b = DequantizeLinear (u, t, n)\n c = Add (a, b)\n y = QuantizeLinear (c, v, w)",
+               {"x": some(rng, U8, (3, 37)), "u": some(rng, I8, (3, 37))},
+               {"s": F32(0.0625), "z": U8(100), "t": F32(0.125), "n": I8(-4), "v": F32(0.25), "w": U8(120)})
+    yield Case("numbers_of_bytes", "a = Cast <to = 1> (x)\n b = Mul (a, h)\n c = Cast <to = 6> (b)\n y = Add (c, c)", {"x": some(rng, I8, (4, 50))}, {"h": F32(1.5)})
+
+
+def quantised_cases(Case):
+    rng = np.random.default_rng(12)
+    for family in (conv_cases, matmul_cases, dequantised_cases, byte_cases):
+        yield from family(Case, rng)

@@ -1,0 +1,109 @@
+"""Quantised networks, made by ONNX Runtime's own quantiser from seeded random weights.
+
+Weights have seven bits (reduce_range): on processors without dot products of bytes ONNX Runtime's own kernels saturate
+sums of eight bits, and would be no reference.
+"""
+import functools
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import builders
+
+
+@functools.cache
+def folder():
+    """Where ready models lie until Python ends."""
+    return tempfile.TemporaryDirectory(prefix="quantised_")
+
+
+class FloatModel:
+    """Collects nodes and random weights of a network in floats."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.nodes, self.weights = [], []
+
+    def weight(self, values):
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
+        return name
+
+    def random(self, shape, fan_in):
+        return self.weight(self.rng.standard_normal(shape) * np.sqrt(2 / fan_in))
+
+    def op(self, kind, *inputs, **attributes):
+        name = f"{kind.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def conv(self, x, channels, out, kernel, stride=1, group=1):
+        shape = (out, channels // group, kernel, kernel)
+        return self.op("Conv", x, self.random(shape, channels // group * kernel * kernel), self.weight(self.rng.standard_normal(out) * 0.1),
+                       kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[kernel // 2] * 4, group=group)
+
+    def dense(self, x, inputs, outputs):
+        return self.op("Add", self.op("MatMul", x, self.random((inputs, outputs), inputs)), self.weight(self.rng.standard_normal(outputs) * 0.1))
+
+    def save(self, result, x_shape, y_shape):
+        self.nodes[-1].output[0] = "y"
+        assert result == self.nodes[-1].name
+        graph = helper.make_graph(self.nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x_shape)],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, y_shape)], self.weights)
+        path = Path(folder().name) / f"float_{len(list(Path(folder().name).iterdir()))}.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        return path
+
+
+def cnn_in_floats():
+    """Stem, residual bottlenecks, inverted residuals, pooling and a dense layer: odd channels on purpose."""
+    m = FloatModel(7)
+    x = m.op("Relu", m.conv("x", 3, 24, 7, 2))
+    x = m.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    for _ in range(2):
+        y = m.op("Relu", m.conv(x, 24, 12, 1))
+        y = m.op("Relu", m.conv(y, 12, 20, 3))
+        x = m.op("Relu", m.op("Add", m.conv(y, 20, 24, 1), x))
+    low, high = m.weight(0), m.weight(6)
+    for stride, out in [(2, 36), (1, 36)]:
+        channels = 24 if stride == 2 else 36
+        y = m.op("Clip", m.conv(x, channels, channels * 3, 1), low, high)
+        y = m.op("Clip", m.conv(y, channels * 3, channels * 3, 3, stride, channels * 3), low, high)
+        y = m.conv(y, channels * 3, out, 1)
+        x = y if stride == 2 else m.op("Add", x, y)
+    x = m.op("Flatten", m.op("GlobalAveragePool", x))
+    x = m.op("Gemm", x, m.random((50, 36), 36), m.weight(m.rng.standard_normal(50)), transB=1)
+    return m.save(x, [2, 3, 64, 64], [2, 50])
+
+
+def static_cnn(signed, per_channel, operators):
+    """The CNN with ranges from calibration: QuantizeLinear and DequantizeLinear, or QLinear operators."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+    class Pictures(CalibrationDataReader):
+        def __init__(self):
+            self.left = [{"x": builders.image(64, 64, seed, 2)} for seed in range(3)]
+
+        def get_next(self):
+            return self.left.pop() if self.left else None
+
+    path = Path(folder().name) / f"cnn_{signed}{per_channel}{operators}.onnx"
+    quantize_static(cnn_in_floats(), path, Pictures(), quant_format=QuantFormat.QOperator if operators else QuantFormat.QDQ,
+                    activation_type=QuantType.QInt8 if signed else QuantType.QUInt8, weight_type=QuantType.QInt8,
+                    per_channel=per_channel, reduce_range=True)
+    return builders.Built({"x": builders.image(64, 64, 11, 2)}, [], model=path)
+
+
+def dynamic_mlp(signed):
+    """Dense layers whose inputs are quantised by their own range: DynamicQuantizeLinear and MatMulInteger."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    m = FloatModel(8)
+    x = "x"
+    for inputs, outputs in [(70, 130), (130, 64)]:
+        x = m.op("Relu", m.dense(x, inputs, outputs))
+    path = Path(folder().name) / f"mlp_{signed}.onnx"
+    quantize_dynamic(m.save(m.dense(x, 64, 33), [19, 70], [19, 33]), path, weight_type=QuantType.QInt8 if signed else QuantType.QUInt8, reduce_range=True)
+    return builders.Built({"x": np.random.default_rng(9).standard_normal((19, 70)).astype(np.float32)}, [], model=path)
