@@ -62,7 +62,7 @@ TC_INLINE tc_vm   tc_ile(tc_vi a, tc_vi b) { return -(a <= b); }
 TC_INLINE tc_vm   tc_ieq(tc_vi a, tc_vi b) { return -(a == b); }
 TC_INLINE tc_vm   tc_ine(tc_vi a, tc_vi b) { return -(a != b); }
 TC_INLINE tc_vf   tc_float(tc_vi v) { return (float)v; }
-TC_INLINE tc_vi   tc_int(tc_vf v) { return v >= -2147483648.0f && v < 2147483648.0f ? (int32_t)v : INT32_MIN; }
+TC_INLINE tc_vi   tc_int(tc_vf v) { return tc_abs(v) < 2147483648.0f ? (int32_t)v : INT32_MIN; }
 
 #endif
 
@@ -151,16 +151,14 @@ TC_INLINE void  tc_store_i32_n(int32_t *p, tc_vi v, int n) { _mm512_mask_storeu_
   TC_INLINE tc_vi tc_load_##name##_n(const type *p, int n)                         \
   {                                                                                \
     tc_vi v = tc_iset(0);                                                          \
-    if (n >= TC_VL) return tc_load_##name(p);                                      \
     TC_UNROLL for (int l = 0; l < TC_VL; l++)                                      \
       if (l < n) v = tc_iput(v, l, (int32_t)p[l]);                                 \
     return v;                                                                      \
   }                                                                                \
   TC_INLINE void tc_store_##name##_n(type *p, tc_vi v, int n)                      \
   {                                                                                \
-    type t[TC_VL];                                                                 \
-    tc_store_##name(n >= TC_VL ? p : t, v);                                        \
-    if (n > 0 && n < TC_VL) memcpy(p, t, (size_t)n * sizeof(type));                \
+    TC_UNROLL for (int l = 0; l < TC_VL; l++)                                      \
+      if (l < n) p[l] = (type)tc_iget(v, l);                                       \
   }
 TC_FIRST_LANES(uint8_t, u8)
 TC_FIRST_LANES(int8_t, i8)
@@ -168,6 +166,8 @@ TC_FIRST_LANES(int32_t, i32)
 #  undef TC_FIRST_LANES
 
 #endif
+
+#if TC_VL > 1
 
 /* --- four bytes as the bits of an int32_t */
 TC_INLINE int32_t tc_quad(const void *p) { int32_t x; memcpy(&x, p, 4); return x; }
@@ -243,19 +243,45 @@ TC_INLINE tc_vi tc_dot_quad(tc_vi sum, int32_t a, const int8_t *b)
   uint8_t x[4];
   memcpy(x, &a, 4);
   TC_UNROLL for (int l = 0; l < TC_VL; l++)
-    sum = tc_iput(sum, l, tc_iget(sum, l) + x[0] * b[4 * l] + x[1] * b[4 * l + 1] + x[2] * b[4 * l + 2] + x[3] * b[4 * l + 3]);
+    sum = tc_iput(sum, l, (int32_t)((uint32_t)tc_iget(sum, l) + (uint32_t)(x[0] * b[4 * l] + x[1] * b[4 * l + 1] + x[2] * b[4 * l + 2] + x[3] * b[4 * l + 3])));
   return sum;
 }
 
 #endif
 
-/* The same with a in memory: four uint8_t, or n < 4 of them. b has 4 * TC_VL elements in either case. */
-TC_INLINE tc_vi tc_dot4_u8(tc_vi sum, const uint8_t *a, const int8_t *b) { return tc_dot_quad(sum, tc_quad(a), b); }
-TC_INLINE tc_vi tc_dot4_u8_n(tc_vi sum, const uint8_t *a, const int8_t *b, int n) { return tc_dot_quad(sum, tc_quad_n(a, n), b); }
+#endif
 
-/* a is int8_t, and a[j] + 128 is what is multiplied: whoever calls takes 128 * (b[0] + b[1] + ...) away from the sum. */
+/* The same with a in memory: four uint8_t, or n < 4 of them. b has 4 * TC_VL elements in either case.
+ * Of int8_t, a[j] + 128 is what is multiplied: whoever calls takes 128 * (b[0] + b[1] + ...) away from the sum. */
+#if TC_VL > 1
+
 TC_INLINE int32_t tc_without_sign(int32_t quad) { return (int32_t)((uint32_t)quad ^ 0x80808080u); }
+TC_INLINE tc_vi tc_dot4_u8(tc_vi sum, const uint8_t *a, const int8_t *b) { return tc_dot_quad(sum, tc_quad(a), b); }
 TC_INLINE tc_vi tc_dot4_i8(tc_vi sum, const int8_t *a, const int8_t *b) { return tc_dot_quad(sum, tc_without_sign(tc_quad(a)), b); }
+TC_INLINE tc_vi tc_dot4_u8_n(tc_vi sum, const uint8_t *a, const int8_t *b, int n) { return tc_dot_quad(sum, tc_quad_n(a, n), b); }
 TC_INLINE tc_vi tc_dot4_i8_n(tc_vi sum, const int8_t *a, const int8_t *b, int n) { return tc_dot_quad(sum, tc_without_sign(tc_quad_n(a, n)), b); }
+
+#else
+
+TC_INLINE tc_vi tc_dot4_u8(tc_vi sum, const uint8_t *a, const int8_t *b)
+{
+  return tc_iadd(sum, a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]);
+}
+TC_INLINE tc_vi tc_dot4_i8(tc_vi sum, const int8_t *a, const int8_t *b)
+{
+  return tc_iadd(sum, (a[0] + 128) * b[0] + (a[1] + 128) * b[1] + (a[2] + 128) * b[2] + (a[3] + 128) * b[3]);
+}
+TC_INLINE tc_vi tc_dot4_u8_n(tc_vi sum, const uint8_t *a, const int8_t *b, int n)
+{
+  for (int q = 0; q < n; q++) sum = tc_iadd(sum, a[q] * b[q]);
+  return sum;
+}
+TC_INLINE tc_vi tc_dot4_i8_n(tc_vi sum, const int8_t *a, const int8_t *b, int n)
+{
+  for (int q = 0; q < n; q++) sum = tc_iadd(sum, (a[q] + 128) * b[q]);
+  return sum;
+}
+
+#endif
 
 #endif
