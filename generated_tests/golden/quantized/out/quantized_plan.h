@@ -3,10 +3,10 @@
 #ifndef QUANTIZED_PLAN_H
 #define QUANTIZED_PLAN_H
 
-/* workspace: 1600 bytes; tensors 192 (without reuse 192, largest live set 192), scratch of kernels 1344 */
+/* workspace: 832 bytes; tensors 192 (without reuse 192, largest live set 192), scratch of kernels 576 */
 #define QUANTIZED_AT_image_nhwc_pad1 0         /* [1][8][8][3] u8 */
 #define QUANTIZED_AT_SCRATCH         192
-#define QUANTIZED_AT_STATUS          1536
+#define QUANTIZED_AT_STATUS          768
 
 /* weights: a header of 64 bytes, then */
 #define QUANTIZED_W_bias             64        /* [4] i32 */

@@ -2,6 +2,7 @@
 #include "../quantized_kernels.h"
 #include "../tc_scalar.h"
 #include "../tc_int.h"
+#include <math.h>
 
 /* transpose[j][k][l] = u8(min(max(round(f32(sum(ic, kh, kw) (i32(x[k + kh][l + kw][ic]) - i32(128)) * i32(w[j][ic][kh][kw]) + b[j]) * (0.02 * 0.005 / 0.03)) + f32(120), 0), 255))
  *
@@ -12,13 +13,11 @@
  *   w2         [1][3][3][16][4]   i8, packed: oc block, kh, kwic / 4, oc in block, 4
  *   transpose  [1][4][6][6]       u8
  * Schedule (generic): stage by stage: matmul, elementwise */
-void quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_35a2(const uint8_t *TC_RESTRICT x,
+void quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_6250(const uint8_t *TC_RESTRICT x,
     const int32_t *TC_RESTRICT b, const int32_t *TC_RESTRICT w, const int8_t *TC_RESTRICT w2,
     uint8_t *TC_RESTRICT transpose, unsigned char *scratch)
 {
-  uint8_t *requantize = scratch;
-  int32_t *bias = (int32_t *)(void *)(scratch + 192);
-  int32_t *conv2d = (int32_t *)(void *)(scratch + 768);
+  int32_t *conv2d = (int32_t *)(void *)(scratch);
   for (int oh = 0; oh < 6; oh++) {
     tc_vi acc[4][16 / TC_VL];
     TC_UNROLL for (int i = 0; i < 4; i++)
@@ -65,15 +64,12 @@ void quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_35a2(const uin
       TC_UNROLL for (int v = 0; v < TC_VECTORS(4); v++)
         tc_store_i32_n(conv2d_oh_2 + i * 4 + v * TC_VL, acc_2[i][v], 4 - v * TC_VL);
   }
-  for (int ohow = 0; ohow < 36; ohow++)
-    for (int oc = 0; oc < 4; oc++)
-      bias[ohow * 4 + oc] = tc_add_i32(conv2d[ohow * 4 + oc], b[oc]);
   const float quot = 0.02f * 0.005f / 0.03f;
   const float v = (float)120u;
-  for (int v_2 = 0; v_2 < 144 / TC_VL; v_2++)
-    tc_store_u8(requantize + v_2 * TC_VL, tc_int(tc_min(tc_max(tc_round(tc_float(tc_load_i32(bias + v_2 * TC_VL))
-        * quot) + v, tc_set(0.0f)), tc_set(255.0f))));
-  for (int j = 0; j < 4; j++)
+  for (int j = 0; j < 4; j++) {
+    const int32_t b_v = b[j];
     for (int kl = 0; kl < 36; kl++)
-      transpose[j * 36 + kl] = requantize[kl * 4 + j];
+      transpose[j * 36 + kl] = tc_u8_from_f32(tc_min_f32(tc_max_f32(rintf((float)tc_add_i32(conv2d[kl * 4 + j], b_v)
+          * quot) + v, 0.0f), 255.0f));
+  }
 }
