@@ -102,7 +102,7 @@ struct Slot {
   Dims dims;
   int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of Program::align
   int first = 0, last = 0;         // steps (in print order) of first write and last read
-  int alias_of = -1;               // same memory as another slot (views)
+  int alias_of = -1;               // same memory as another slot, which it replaces
 };
 
 struct Weight {

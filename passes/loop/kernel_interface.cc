@@ -46,7 +46,7 @@ KernelInterface::KernelInterface(const Scheduled& s) : s_(s) {
   for (const Buffer& b : s.inputs) add(Param::Role::Input, b, "");
   for (size_t i = 0; i < s.prologue.outputs.size(); i++)
     add(Param::Role::Weight, s.prologue.outputs[i], i < s.prologue_layouts.size() ? s.prologue_layouts[i] : "");
-  for (const Buffer& b : s.outputs) add(Param::Role::Output, b, "");
+  for (const Buffer& b : s.outputs) add(Param::Role::Output, b, s.replaced.empty() ? "" : "in place of " + s.replaced);
   // A view is a flat buffer that stands for a parameter's memory.
   for (const auto& [view, original] : s.views) {
     const auto it = renamed_.find(original.get());

@@ -110,8 +110,9 @@ class Vectorizer {
     if (!first) return unrolled;
     const Expr lane = Expr(f.var) - f.begin;
     gathered_.clear();
-    for (auto& [v, value] : lets) value = gather(value, f, lane, out->buffer);
-    const Expr value = gather(out->value, f, lane, out->buffer);
+    out_ = {out->buffer, {first}};
+    for (auto& [v, value] : lets) value = gather(value, f, lane);
+    const Expr value = gather(out->value, f, lane);
     const IntrinOperand to{out->buffer, {first}};
     Stmt s;
     if (const auto row = lets.empty() ? row_of_registers(value, lane) : std::nullopt) {
@@ -143,27 +144,29 @@ class Vectorizer {
   }
 
   // Reads that are made in every turn come from arrays.
-  Expr gather(const Expr& e, const For& f, const Expr& lane, const Buffer& out) {
+  Expr gather(const Expr& e, const For& f, const Expr& lane) {
     if (const Load* l = as<Load>(e)) {
-      const Expr first = l->buffer == out ? Expr() : first_of(l->buffer, l->index, f);
-      return first ? load(array_of(l->buffer, first), {lane}) : e;
+      const Expr first = first_of(l->buffer, l->index, f);
+      // Of the tensor that is written, only the elements that this very vector replaces are sure to be old.
+      const bool old = bool(first) && (l->buffer != out_.buffer || structurally_equal(first, out_.index[0]));
+      return old ? load(array_of(l->buffer, first), {lane}) : e;
     }
     if (const Apply* k = as<Apply>(e)) {
       if (k->op == Op::And || k->op == Op::Or || k->op == Op::Index) return e;
       Exprs args;
       bool changed = false;
       for (const Expr& a : k->args) {
-        args.push_back(gather(a, f, lane, out));
+        args.push_back(gather(a, f, lane));
         changed |= !args.back().same_as(a);
       }
       return changed ? apply(k->op, std::move(args)) : e;
     }
     if (const Cast* k = as<Cast>(e)) {
-      const Expr v = gather(k->value, f, lane, out);
+      const Expr v = gather(k->value, f, lane);
       return v.same_as(k->value) ? e : cast(e->dtype, v, k->saturate);
     }
     if (const Select* k = as<Select>(e)) {  // its sides are read or not
-      const Expr c = gather(k->condition, f, lane, out);
+      const Expr c = gather(k->condition, f, lane);
       return select(c, gathered(k->yes, f, lane), gathered(k->no, f, lane));
     }
     return e;
@@ -196,6 +199,7 @@ class Vectorizer {
   }
 
   Multiples multiples_;
+  IntrinOperand out_;  // where the vector goes
   int64_t lanes_ = 0;
   std::vector<Gathered> gathered_;
 };

@@ -14,6 +14,7 @@
 #include "passes/loop/assign_names.h"
 #include "passes/loop/lower_kernel.h"
 #include "passes/program/formula.h"
+#include "passes/program/in_place.h"
 #include "passes/program/kernel_name.h"
 #include "passes/program/name_axes.h"
 #include "passes/program/own_outputs.h"
@@ -230,6 +231,10 @@ int ProgramBuilder::add_weight(const Value& v, const Constant& data, const std::
 }
 
 void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
+  for (const auto& n : g.nodes())
+    for (const Value* v : n->inputs)
+      if (v) last_use_[root_of(v)] = n.get();
+  for (const Value* v : g.outputs()) last_use_[root_of(v)] = nullptr;
   for (const auto& n : g.nodes()) {
     step_++;
     if (cx_.progress) cx_.progress("kernels " + to_text(int64_t(step_)) + "/" + to_text(int64_t(nodes_)));
@@ -256,7 +261,9 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
     constant.push_back(root_of(v)->is_constant());
     key += constant.back() ? '1' : '0';
   }
-  const Compiled& c = compile(fn, constant, key, n);
+  const std::vector<int> dead = dying(n, operands);
+  for (const int i : dead) key += "d" + to_text(int64_t(i));
+  const Compiled& c = compile(fn, constant, dead, key, n);
   Call call;
   call.kernel = c.kernel;
   call.origins = n.origins;
@@ -270,7 +277,8 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
         call.operands.push_back({Operand::Kind::Weight, packed(c, operands, next_weight++)});
         break;
       case Param::Role::Output:
-        call.operands.push_back(output_operand(n, next_output++));
+        call.operands.push_back(
+            output_operand(n, next_output++, c.replaced < 0 ? nullptr : operands[size_t(c.replaced)]));
         break;
       case Param::Role::Scratch:
         call.operands.push_back({Operand::Kind::Scratch, 0});
@@ -283,14 +291,41 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   steps.push_back({std::move(call)});
 }
 
-Operand ProgramBuilder::output_operand(Node& n, size_t k) {
-  if (n.outputs.at(k)) return result_of(n.outputs[k]);
+// Operands in the arena that nobody needs after n, whose memory the result would fill.
+std::vector<int> ProgramBuilder::dying(const Node& n, const std::vector<const Value*>& operands) const {
+  const Value* y = n.outputs.size() == 1 ? n.outputs[0] : nullptr;
+  if (!y || place_.count(y) != 0) return {};
+  std::vector<int> list;
+  for (size_t i = 0; i < operands.size(); i++) {
+    const Value* root = root_of(operands[i]);
+    const auto place = place_.find(root);
+    if (place == place_.end() || place->second.kind != Operand::Kind::Slot) continue;
+    const auto last = last_use_.find(root);
+    if (last == last_use_.end() || last->second != &n) continue;
+    if (root->type.dtype != y->type.dtype || byte_size(*root) != byte_size(*y)) continue;
+    const auto same = [&](const Value* v) { return root_of(v) == root; };
+    if (std::count_if(operands.begin(), operands.end(), same) == 1) list.push_back(int(i));
+  }
+  return list;
+}
+
+// `replaced`: the value whose memory the result takes over, or null.
+Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced) {
+  if (n.outputs.at(k)) {
+    const Operand y = result_of(n.outputs[k]);
+    if (replaced) {
+      const int x = place_.at(root_of(replaced)).index, root = p_.slots[size_t(x)].alias_of;
+      p_.slots[size_t(y.index)].alias_of = root >= 0 ? root : x;
+    }
+    return y;
+  }
   const Buffer& b = n.fn->outputs.at(k);  // computed, wanted by nobody
   return new_slot(n.name, "unused", b->dtype, static_dims(b->shape));
 }
 
 const ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
-                                                        const std::string& key, const Node& n) {
+                                                        const std::vector<int>& dying, const std::string& key,
+                                                        const Node& n) {
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
   for (const Buffer& b : fn.outputs)
@@ -303,9 +338,14 @@ const ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning,
                    false});
   const Target& target = cx_.target;
   const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
-  const Scheduled s =
+  Scheduled s =
       target.is_cuda() ? schedule_cuda(fn, constant, target.gpu, o) : schedule_cpu(fn, constant, target.cpu, o);
   Compiled c;
+  for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
+    if (std::find(dying.begin(), dying.end(), s.input_index[k]) != dying.end() && may_be_in_place(s, k)) {
+      c.replaced = s.input_index[k];
+      s = in_place(std::move(s), k);
+    }
   c.input_index = s.input_index;
   for (const Buffer& b : s.prologue.inputs) {
     size_t i = 0;

@@ -103,13 +103,13 @@ void plan_memory(Program& p) {
   std::vector<int> roots;
   for (size_t i = 0; i < p.slots.size(); i++) {
     Slot& s = p.slots[i];
+    p.naive_bytes = checked_add(p.naive_bytes, aligned(s.bytes));
     if (s.alias_of >= 0) {
       Slot& root = p.slots[size_t(s.alias_of)];
       root.first = std::min(root.first, s.first);
       root.last = std::max(root.last, s.last);
     } else {
       roots.push_back(int(i));
-      p.naive_bytes = checked_add(p.naive_bytes, aligned(s.bytes));
     }
   }
   (roots.size() <= kPairwiseLimit ? place_by_size : place_by_time)(p.slots, roots, aligned);

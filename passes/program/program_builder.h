@@ -20,6 +20,7 @@ class ProgramBuilder {
   struct Compiled {
     int kernel = 0;
     std::vector<int> input_index;  // operands of the function that are parameters
+    int replaced = -1;             // the operand whose memory the result takes over; -1: none
     TensorFn prologue;
     std::vector<int> prologue_operands;  // operand of the function behind each prologue input
     std::string prologue_key;
@@ -37,15 +38,16 @@ class ProgramBuilder {
   Operand operand_of(const Value* v);
   Operand result_of(const Value* v);
   Operand new_slot(const ModelText& name, const std::string& suffix, DType dtype, const Dims& dims);
-  Operand output_operand(Node& n, size_t k);
+  Operand output_operand(Node& n, size_t k, const Value* replaced);
+  std::vector<int> dying(const Node& n, const std::vector<const Value*>& operands) const;
   void touch(const Operand& o);
   int add_weight(const Value& v, const Constant& data, const std::string& suffix, const std::string& layout);
   int ordinal(const Constant& c);
 
   // kernels
   void add_call(Node& n, std::vector<Step>& steps);
-  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::string& key,
-                          const Node& n);
+  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dying,
+                          const std::string& key, const Node& n);
   int packed(const Compiled& c, const std::vector<const Value*>& operands, size_t k);
 
   // control flow
@@ -72,6 +74,8 @@ class ProgramBuilder {
   int step_ = 0;
   size_t nodes_ = 0;                       // of the outermost graph
   std::map<const Value*, Operand> place_;  // looked up only
+  std::map<const Value*, const Node*>
+      last_use_;  // of memory: by the value that views share; null: a result. Looked up only
   std::set<size_t> direct_;
   std::map<std::string, Compiled> compiled_;
   std::map<std::string, int> kernels_;

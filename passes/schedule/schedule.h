@@ -27,6 +27,7 @@ struct Scheduled {
   std::string words;               // "one row of 8 pixels by 16 channels in registers; r, s reduced outside"
   std::string family;              // template: "matmul", "conv2d", "rows", "elementwise", "naive"
   std::vector<std::string> steps;  // primitives applied
+  std::string replaced;            // the operand whose memory the output takes over; "": none
 };
 
 struct ScheduleOptions {

@@ -1,0 +1,80 @@
+#include "passes/program/in_place.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/loop/build.h"
+#include "ir/loop/print.h"
+
+namespace tc {
+namespace {
+
+// y[i] = x[i] + r[i] over 100 elements, under loops that the test makes.
+struct Case {
+  Buffer x = make_buffer("x", DType::F32, {10, 10}), r = make_buffer("r", DType::F32, {10, 10}),
+         y = make_buffer("y", DType::F32, {10, 10});
+  Buffer x1 = make_buffer("x", DType::F32, {100}), r1 = make_buffer("r", DType::F32, {100}),
+         y1 = make_buffer("y", DType::F32, {100});
+  Var i = make_var("i"), j = make_var("j");
+
+  Scheduled with(const Stmt& body) const {
+    Scheduled s;
+    s.inputs = {x, r};
+    s.input_index = {0, 1};
+    s.outputs = {y};
+    s.views = {{x1, x}, {r1, r}, {y1, y}};
+    s.body = body;
+    return s;
+  }
+  Stmt add(const Expr& at, const Expr& read_at) const { return store(y1, {at}, load(x1, {at}) + load(r1, {read_at})); }
+  Stmt add(const Expr& at) const { return add(at, at); }
+  bool fits(const Stmt& body) const { return may_be_in_place(with(body), 1); }
+};
+
+TEST(InPlace, EachElementIsReadWhereItIsReplaced) {
+  const Case c;
+  EXPECT_TRUE(c.fits(loop(c.i, 100, c.add(c.i))));
+  EXPECT_TRUE(
+      c.fits(loop(c.i, 10, loop(c.j, 10, c.add(Expr(c.i) * 10 + Expr(c.j)), ForKind::Vector), ForKind::Parallel)));
+  EXPECT_FALSE(c.fits(loop(c.i, 100, c.add(c.i, Expr(99) - Expr(c.i)))));
+  EXPECT_FALSE(may_be_in_place(c.with(loop(c.i, 100, store(c.y1, {Expr(c.i)}, load(c.r1, {0})))), 1));
+}
+
+TEST(InPlace, ElementsWrittenTwiceAreReadTooLate) {
+  const Case c;
+  EXPECT_FALSE(c.fits(loop(c.i, 2, loop(c.j, 100, c.add(c.j)))));
+  // Tiles that overlap: 96 .. 99 are made twice.
+  EXPECT_FALSE(c.fits(seq({loop(c.i, 100, c.add(c.i)), loop(c.j, 4, c.add(Expr(c.j) + 96))})));
+  EXPECT_FALSE(c.fits(seq({loop(c.j, 100, store(c.y1, {Expr(c.j)}, zero(DType::F32))), loop(c.i, 100, c.add(c.i))})));
+}
+
+TEST(InPlace, VectorsAndTheirTailsAreCounted) {
+  const Case c;
+  const Expr whole = Expr(100) / lanes() * lanes(), rest = Expr(100) - whole;
+  auto vectors = [&](const Expr& at) { return load(c.x1, {ramp(at)}) + load(c.r1, {ramp(at)}); };
+  const Expr at = Expr(c.i) * lanes();
+  const Stmt body = loop(c.i, Expr(100) / lanes(), store(c.y1, {ramp(at)}, vectors(at)));
+  const Expr tail = partial(load(c.x1, {ramp(whole)}), rest) + partial(load(c.r1, {ramp(whole)}), rest);
+  EXPECT_TRUE(c.fits(seq({body, store(c.y1, {ramp(whole)}, tail, std::nullopt, rest)})));
+  EXPECT_FALSE(c.fits(body));  // with 16 lanes four elements are missing
+}
+
+TEST(InPlace, WhatIsNotProvedIsRefused) {
+  const Case c;
+  EXPECT_FALSE(c.fits(loop(c.i, 100, if_then(Expr(c.i) < Expr(100), c.add(c.i)))));
+  const Var v = make_var("v", DType::F32);
+  EXPECT_FALSE(c.fits(loop(c.i, 100, let(v, load(c.r1, {Expr(c.i)}), store(c.y1, {Expr(c.i)}, Expr(v))))));
+  const Buffer view = make_buffer("view", DType::F32, {10});
+  EXPECT_FALSE(c.fits(seq({alias(view, c.r1, 0, store(view, {0}, zero(DType::F32))), loop(c.i, 100, c.add(c.i))})));
+}
+
+TEST(InPlace, TheOperandIsNoParameterAnyLonger) {
+  const Case c;
+  const Scheduled s = in_place(c.with(loop(c.i, 100, c.add(c.i))), 1);
+  EXPECT_EQ(s.inputs, std::vector<Buffer>{c.x});
+  EXPECT_EQ(s.input_index, std::vector<int>{0});
+  EXPECT_EQ(s.replaced, "r");
+  EXPECT_NE(to_text(s.body).find("y[i] = x[i] + y[i]"), std::string::npos) << to_text(s.body);
+}
+
+}  // namespace
+}  // namespace tc
