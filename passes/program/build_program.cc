@@ -299,7 +299,8 @@ std::vector<int> ProgramBuilder::dying(const Node& n, const std::vector<const Va
   for (size_t i = 0; i < operands.size(); i++) {
     const Value* root = root_of(operands[i]);
     const auto place = place_.find(root);
-    if (place == place_.end() || place->second.kind != Operand::Kind::Slot) continue;
+    // What a body captures, or a loop carries, may be needed outside.
+    if (!root->producer || place == place_.end() || place->second.kind != Operand::Kind::Slot) continue;
     const auto last = last_use_.find(root);
     if (last == last_use_.end() || last->second != &n) continue;
     if (root->type.dtype != y->type.dtype || byte_size(*root) != byte_size(*y)) continue;

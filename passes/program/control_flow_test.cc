@@ -140,5 +140,23 @@ TEST(ControlFlow, NoIterationIsNoLoop) {
   EXPECT_EQ(of<CopyStep>(p.steps).at(0).bytes, 8);
 }
 
+TEST(InPlace, AResultTakesOverTheMemoryOfAnOperandThatDies) {
+  const Program p = program_of(R"(g (float[64, 64] x, float[64, 64] w) => (float[64, 64] z) {
+    a = MatMul(x, w)  b = Softmax(a)  c = MatMul(b, w)  d = Add(c, b)  e = Softmax(d)  z = MatMul(e, w) })");
+  const auto aliases = std::count_if(p.slots.begin(), p.slots.end(), [](const Slot& s) { return s.alias_of >= 0; });
+  EXPECT_GE(aliases, 1);
+  for (const Slot& s : p.slots) EXPECT_TRUE(s.alias_of < 0 || s.offset == p.slots[size_t(s.alias_of)].offset);
+}
+
+TEST(InPlace, WhatABodyCapturesStays) {
+  const Program p = program_of(R"(g (bool c, float[64] x) => (float[64] z) {
+    p = Softmax(x)
+    y = If(c) <then_branch = t () => (float[64] a) { a0 = Neg(p)  a = Softmax(a0) },
+               else_branch = e () => (float[64] b) { b0 = Abs(p)  b = Softmax(b0) }>
+    q = Softmax(y)
+    z = Add(p, q) })");
+  for (const Slot& s : p.slots) EXPECT_TRUE(s.alias_of < 0 || p.slots[size_t(s.alias_of)].name != ModelText("p"));
+}
+
 }  // namespace
 }  // namespace tc
