@@ -6,28 +6,24 @@
 namespace tc {
 namespace {
 
-constexpr size_t kSegment = 256;  // calls in one function; longer lists are cut
-
 class Executor {
  public:
   Executor(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
 
   std::string run_function() {
-    const bool cut = p_.steps.size() > 2 * kSegment, counted = counts_iterations(p_.steps);
-    if (cut) {
-      for (size_t i = 0; i < p_.steps.size(); i += kSegment) segment(i, counted);
-    }
+    std::vector<size_t> parts;  // where they begin
+    for (size_t i = 0; i < p_.steps.size(); i++)
+      if (p_.steps[i].begins_part) parts.push_back(i);
+    const bool counted = counts_iterations(p_.steps);
+    for (size_t k = 0; k < parts.size(); k++) part(k + 1, parts[k], k + 1 < parts.size() ? parts[k + 1] : p_.steps.size(), counted);
     out_.line("/* The graph, one kernel a line, in the order of the model. */");
     out_.line(n_.lower + "_status " + n_.lower + "_run(const " + n_.lower + " *m, const " + n_.lower + "_inputs *in, const " + n_.lower + "_outputs *out)");
     out_.open();
     out_.line("if (!m || !in || !out" + null_tests(p_, n_) + ") return " + n_.upper + "_E_ARG;");
     if (can_fail(p_)) out_.line("*STATUS = 0;");
     out_.blank();
-    if (cut) {
-      for (size_t i = 0; i < p_.steps.size(); i += kSegment) call_segment(i, counted);
-    } else {
-      for (const Step& s : p_.steps) step(s);
-    }
+    for (size_t k = 0; k < parts.size(); k++) call_part(k + 1, counted);
+    for (size_t i = 0; i < p_.steps.size() && parts.empty(); i++) step(p_.steps[i]);
     out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;" : "return " + n_.upper + "_OK;");
     out_.close();
     return out_.take();
@@ -35,16 +31,16 @@ class Executor {
 
  private:
   // `counted`: a loop may find that it runs another number of times than it must.
-  void call_segment(size_t from, bool counted) {
-    const std::string call = n_.lower + "_steps_" + to_text(int64_t(from / kSegment + 1)) + "(m, in, out)";
+  void call_part(size_t number, bool counted) {
+    const std::string call = n_.lower + "_steps_" + to_text(int64_t(number)) + "(m, in, out)";
     out_.line(counted ? "if (" + call + " != " + n_.upper + "_OK) return " + n_.upper + "_E_TRIPS;" : call + ";");
   }
-  void segment(size_t from, bool counted) {
-    out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" + to_text(int64_t(from / kSegment + 1)) + "(const " + n_.lower + " *m, const " + n_.lower +
+  void part(size_t number, size_t from, size_t to, bool counted) {
+    out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" + to_text(int64_t(number)) + "(const " + n_.lower + " *m, const " + n_.lower +
               "_inputs *in, const " + n_.lower + "_outputs *out)");
     out_.open();
     out_.line("(void)m, (void)in, (void)out;");
-    for (size_t i = from; i < std::min(from + kSegment, p_.steps.size()); i++) step(p_.steps[i]);
+    for (size_t i = from; i < to; i++) step(p_.steps[i]);
     if (counted) out_.line("return " + n_.upper + "_OK;");
     out_.close();
     out_.blank();

@@ -11,8 +11,6 @@
 namespace tc {
 namespace {
 
-constexpr size_t kSegment = 256;  // calls in one function at most
-
 // The steps as functions without decisions, which become graphs, and the control flow between them.
 class Segments {
  public:
@@ -39,7 +37,6 @@ class Segments {
   void line(const std::string& s) {
     if (!open_) begin();
     out_.line(s);
-    calls_++;
   }
 
   void begin() {
@@ -48,7 +45,6 @@ class Segments {
     out_.line("{");
     out_.indent();
     out_.line("(void)d, (void)in, (void)out, (void)stream;");
-    calls_ = 0;
     open_ = true;
   }
   // Ends the segment, if there is one: the host has something to do in between.
@@ -71,7 +67,7 @@ class Segments {
   std::string operand(const Operand& o) const { return operand_text(p_, n_, o, "."); }
 
   void step(const Step& s) {
-    if (calls_ >= kSegment && captured_ == 0) end();
+    if (s.begins_part) end();
     std::visit([&](const auto& k) { print(k); }, s.kind);
   }
   void print(const Call& c) {
@@ -122,14 +118,12 @@ class Segments {
   void captured_loop(const LoopStep& l, const LoopNames& names) {
     print_origins(segment(), l.origins, "");
     out_.line(loop_header(l, names, to_text(l.trips), false, ""));
-    const size_t before = calls_;
     captured_++;
     out_.indent();
     for (const Step& s : l.body) step(s);
     out_.dedent();
     captured_--;
     out_.line("}");
-    calls_ = before + (calls_ - before) * size_t(l.trips);
   }
   void host_loop(const LoopStep& l, const LoopNames& names) {
     end();
@@ -161,7 +155,7 @@ class Segments {
   const Program& p_;
   const ProgramNames& n_;
   SourceWriter out_, control_;
-  size_t count_ = 0, calls_ = 0;
+  size_t count_ = 0;
   bool open_ = false;                // a segment is being written
   int captured_ = 0;                 // how many loops around the step are part of a graph
   std::vector<LoopNames> counters_;  // of the loops around the step

@@ -92,6 +92,7 @@ struct ContinueStep {
 };
 struct Step {
   std::variant<Call, CopyStep, IfStep, LoopStep, ContinueStep> kind;
+  bool begins_part = false;  // the executor goes on in another function from here
 };
 
 /// A tensor in the arena.

@@ -13,6 +13,7 @@
 #include "ir/ops/op.h"
 #include "passes/loop/assign_names.h"
 #include "passes/loop/lower_kernel.h"
+#include "passes/program/cut_steps.h"
 #include "passes/program/formula.h"
 #include "passes/program/in_place.h"
 #include "passes/program/kernel_name.h"
@@ -402,6 +403,7 @@ int ProgramBuilder::packed(const Compiled& c, const std::vector<const Value*>& o
 
 void ProgramBuilder::finish() {
   plan_memory(p_);
+  cut_steps(p_, cx_.target.is_cuda());
   p_.weights_bytes = p_.align;  // of which the header takes 64
   for (Weight& w : p_.weights) {
     w.offset = p_.weights_bytes;
