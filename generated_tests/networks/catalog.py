@@ -12,6 +12,7 @@ class Network:
     exporter: str  # "old": TorchScript; "new": torch.export; "functions": the new one, then outlined; "": ready made
     flags: tuple = ()  # for tc-emit: --dim and --input-shape
     seed: int = 0
+    max_error: float = 1e-5  # of its own type, in norm: halves keep 11 bits
 
 
 def torchvision(name):
@@ -46,6 +47,7 @@ NETWORKS = (
     Network("cnn_qdq", lambda: quantised.static_cnn(signed=False, per_channel=True, operators=False), ""),
     Network("cnn_qdq_signed", lambda: quantised.static_cnn(signed=True, per_channel=False, operators=False), ""),
     Network("cnn_qlinear", lambda: quantised.static_cnn(signed=False, per_channel=True, operators=True), ""),
+    Network("cnn_half", quantised.half_cnn, "", max_error=2e-3),
     Network("mlp_dynamic", lambda: quantised.dynamic_mlp(signed=True), ""),
     Network("mlp_dynamic_unsigned", lambda: quantised.dynamic_mlp(signed=False), ""),
 )

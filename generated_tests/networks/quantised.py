@@ -1,4 +1,4 @@
-"""Quantised networks, made by ONNX Runtime's own quantiser from seeded random weights.
+"""Networks in types of eight and sixteen bits, of seeded random weights; the quantised ones by ONNX Runtime's own quantiser.
 
 Weights have seven bits (reduce_range): on processors without dot products of bytes ONNX Runtime's own kernels saturate
 sums of eight bits, and would be no reference.
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 import builders
 
@@ -21,15 +21,15 @@ def folder():
 
 
 class FloatModel:
-    """Collects nodes and random weights of a network in floats."""
+    """Collects nodes and random weights of a network in floats, or in halves."""
 
-    def __init__(self, seed):
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, seed, dtype=np.float32):
+        self.rng, self.dtype = np.random.default_rng(seed), dtype
         self.nodes, self.weights = [], []
 
     def weight(self, values):
         name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
+        self.weights.append(numpy_helper.from_array(np.asarray(values, self.dtype), name))
         return name
 
     def random(self, shape, fan_in):
@@ -51,16 +51,17 @@ class FloatModel:
     def save(self, result, x_shape, y_shape):
         self.nodes[-1].output[0] = "y"
         assert result == self.nodes[-1].name
-        graph = helper.make_graph(self.nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x_shape)],
-                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, y_shape)], self.weights)
+        dtype = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
+        graph = helper.make_graph(self.nodes, "g", [helper.make_tensor_value_info("x", dtype, x_shape)],
+                                  [helper.make_tensor_value_info("y", dtype, y_shape)], self.weights)
         path = Path(folder().name) / f"float_{len(list(Path(folder().name).iterdir()))}.onnx"
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
         return path
 
 
-def cnn_in_floats():
+def cnn(dtype=np.float32):
     """Stem, residual bottlenecks, inverted residuals, pooling and a dense layer: odd channels on purpose."""
-    m = FloatModel(7)
+    m = FloatModel(7, dtype)
     x = m.op("Relu", m.conv("x", 3, 24, 7, 2))
     x = m.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     for _ in range(2):
@@ -91,10 +92,15 @@ def static_cnn(signed, per_channel, operators):
             return self.left.pop() if self.left else None
 
     path = Path(folder().name) / f"cnn_{signed}{per_channel}{operators}.onnx"
-    quantize_static(cnn_in_floats(), path, Pictures(), quant_format=QuantFormat.QOperator if operators else QuantFormat.QDQ,
+    quantize_static(cnn(), path, Pictures(), quant_format=QuantFormat.QOperator if operators else QuantFormat.QDQ,
                     activation_type=QuantType.QInt8 if signed else QuantType.QUInt8, weight_type=QuantType.QInt8,
                     per_channel=per_channel, reduce_range=True)
     return builders.Built({"x": builders.image(64, 64, 11, 2)}, [], model=path)
+
+
+def half_cnn():
+    """The CNN whose tensors and weights are float16."""
+    return builders.Built({"x": builders.image(64, 64, 11, 2).astype(np.float16)}, [], model=cnn(np.float16))
 
 
 def dynamic_mlp(signed):
