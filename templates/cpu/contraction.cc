@@ -9,7 +9,8 @@
 // The panel is outermost so that weights stream from memory once, while the left operand stays in the caches. Weights
 // that are known are packed at compile time as [panel][k][column in panel], padded with zeros to whole panels; at run
 // time only vectors of y that stick out of the tensor are cut. A convolution is the same thing: its rows are pixels,
-// and its sum runs over (kernel row, kernel column and channel), which lie side by side in memory.
+// and its sum runs over (kernel row, kernel column and channel), which lie side by side in memory. The tile itself is in
+// contraction_tile.cc.
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -22,7 +23,6 @@ namespace tc {
 namespace {
 
 constexpr int64_t kPrefetchBytes = 100 << 10;  // smaller weights stay in the second-level cache
-constexpr int64_t kLine = 16;                  // floats
 
 }  // namespace
 
@@ -202,153 +202,6 @@ Stmt ContractionBuilder::with_prefetch(const Expr& index, const std::function<St
   const Stmt body = make();
   prefetch_ = {};
   return body;
-}
-
-// --- one tile of `mr` rows from `row` on
-Stmt ContractionBuilder::tile(int64_t mr, const Expr& row) {
-  const bool has_rows = !m_.rows.empty();
-  const int64_t height = has_rows ? mr : plan_.unroll_k;
-  const Buffer acc = make_buffer("acc", m_.c.reduced->dtype, {Dim(height), Dim(columns_)}, Scope::Register);
-  const Stmt body = with_row_sums(height, [&] {
-    return seq({start(acc, height, has_rows), m_.bytes ? sum_of_quads(acc, height, row) : sum(acc, height, row),
-                has_rows ? Stmt() : join(acc), finish(acc, mr, row)});
-  });
-  return alloc(acc, body);
-}
-
-Expr ContractionBuilder::column(const Var& v) const { return Expr(v) * lanes(); }
-Expr ContractionBuilder::lane_base(const Var& v) const { return panel_ * Expr(columns_) + column(v); }
-// Lanes of vector v that exist; null where whole vectors do.
-Expr ContractionBuilder::lane_count(const Var& v) const {
-  return m_.n.extent.value % columns_ == 0 ? Expr() : Expr(m_.n.extent) - lane_base(v);
-}
-
-Stmt ContractionBuilder::tile_loops(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body) {
-  const Var i = make_var("i"), v = make_var("v");
-  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
-  if (height == 1) return loop(v, vectors(used), body(Expr(0), v), ForKind::Unroll);
-  return loop(i, height, loop(v, vectors(used), body(Expr(i), v), ForKind::Unroll), ForKind::Unroll);
-}
-
-Stmt ContractionBuilder::start(const Buffer& acc, int64_t height, bool has_rows) {
-  return tile_loops(height, [&](const Expr& i, const Var& v) {
-    const Expr first = vector_form(m_.start, {at_, m_.n.var, lane_base(v), lane_count(v), {}});
-    const bool is_zero = as_const_number(m_.start) && *as_const_number(m_.start) == 0;
-    // Partial sums other than the first start from zero.
-    const Expr value =
-        has_rows || is_zero || height == 1 ? first : select(eq(i, Expr(0)), first, make_float(DType::F32, 0));
-    return store(acc, {i, ramp(column(v))}, broadcast(value));
-  });
-}
-
-Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row) {
-  const bool has_rows = !m_.rows.empty();
-  Point at = at_;
-  std::vector<Var> ks;
-  Expr k = 0;
-  for (const Axis& a : m_.k) {
-    ks.push_back(make_var(a.var->name));
-    at.push_back({a.var, Expr(ks.back())});
-    k = k * Expr(a.extent) + Expr(ks.back());
-  }
-  const int64_t u = has_rows ? 1 : height;
-  auto step = [&](const Expr& kk, const Point& where, int64_t rows_here, bool unrolled) {
-    Stmt update = tile_loops(rows_here, [&](const Expr& i, const Var& v) {
-      Point p = where;
-      if (has_rows) p.push_back({m_.rows.back().var, row + i});
-      Expr left = load(m_.p, {left_index(p, unrolled ? i : Expr(0))});
-      return store(acc, {i, ramp(column(v))},
-                   left * right(kk + (unrolled ? i : Expr(0)), where, unrolled ? i : Expr(0), v), Op::Add);
-    });
-    Stmt fetch;
-    if (prefetch_) fetch = prefetch(packed_, {prefetch_ + kk * Expr(plan_.prefetch)});
-    return seq({fetch, update});
-  };
-  Stmt body;
-  if (u == 1) {
-    body = step(k, at, height, false);
-    for (size_t i = ks.size(); i-- > 0;) body = loop(ks[i], m_.k[i].extent, body);
-    return body;
-  }
-  // One k axis, u steps at a time into u partial sums; what is left goes to the first.
-  const int64_t n = m_.k[0].extent.value;
-  const Var k_o = make_var(m_.k[0].var->name + "_o");
-  Point blocked = at_;
-  blocked.push_back({m_.k[0].var, Expr(k_o) * Expr(u)});
-  Stmt ahead;
-  if (plan_.fetch_ahead) {
-    const Var line = make_var("line");
-    const Expr from = right_base() + Expr(k_o) * Expr(u * columns_) + Expr(2048) + Expr(line) * Expr(kLine);
-    ahead = loop(line, u * columns_ / kLine, prefetch(packed_, {from}), ForKind::Unroll);
-  }
-  const Stmt main = loop(k_o, n / u, seq({ahead, step(Expr(k_o) * Expr(u), blocked, u, true)}));
-  if (n % u == 0) return main;
-  Point rest = at_;
-  rest.push_back({m_.k[0].var, Expr(ks[0])});
-  const Stmt last = step(Expr(ks[0]), rest, 1, false);
-  return seq({main, loop(ks[0], n % u, last, ForKind::Serial, n / u * u)});
-}
-
-Expr ContractionBuilder::left_index(const Point& at, const Expr& k_extra) const {
-  const Expr e = offset_expr(m_.p_at, at);
-  return is_const(k_extra, 0) ? e : e + k_extra * Expr(m_.p_at.of(m_.k[0].var));
-}
-
-Expr ContractionBuilder::right_base() const {
-  Expr matrix = 0;
-  if (m_.right == Contraction::Right::Packed)
-    for (const Axis& a : m_.q_outer)
-      for (const auto& [v, e] : at_)
-        if (v == a.var) matrix = matrix * Expr(a.extent) + e;
-  const int64_t panel = steps_ * columns_ * (m_.bytes ? kQuad : 1);
-  return matrix * Expr(plan_.panels * panel) + panel_ * Expr(panel);
-}
-
-Expr ContractionBuilder::right(const Expr& k, const Point& at, const Expr& k_extra, const Var& v) {
-  if (m_.right != Contraction::Right::Direct)
-    return load(packed_, {ramp(right_base() + k * Expr(columns_) + column(v))});
-  Point p = at;
-  p.push_back({m_.n.var, lane_base(v)});
-  Expr index = offset_expr(m_.q_at, p);
-  if (!is_const(k_extra, 0)) index = index + k_extra * Expr(m_.q_at.of(m_.k[0].var));
-  const Expr e = load(m_.q, {ramp(index)});
-  const Expr count = whole_vectors_ ? Expr() : lane_count(v);
-  return count ? partial(e, count) : e;
-}
-
-// Adds the partial sums up in the first.
-Stmt ContractionBuilder::join(const Buffer& acc) {
-  if (plan_.unroll_k == 1) return {};
-  const Var i = make_var("i"), v = make_var("v");
-  const Stmt add = store(acc, {Expr(0), ramp(column(v))}, load(acc, {Expr(i), ramp(column(v))}), Op::Add);
-  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
-  return loop(i, plan_.unroll_k - 1, loop(v, vectors(used), add, ForKind::Unroll), ForKind::Unroll, 1);
-}
-
-Stmt ContractionBuilder::finish(const Buffer& acc, int64_t mr, const Expr& row) {
-  auto point = [&](const Expr& i, const Var& v, const Expr& sum) {
-    LanePoint p{at_, m_.n.var, lane_base(v), lane_count(v), sum};
-    if (!m_.rows.empty()) p.at.push_back({m_.rows.back().var, row + i});
-    return p;
-  };
-  const bool two_steps = is_costly(m_.c.epilogue) && mr > 1 && !m_.bytes;
-  const Expr plain = load(m_.c.reduced, {});
-  const Stmt out = tile_loops(mr, [&](const Expr& i, const Var& v) {
-    LanePoint p = point(i, v, load(acc, {i, ramp(column(v))}));
-    p.acc = less_row_sum(p.acc, i, p);
-    return store_lanes(m_.c.out, m_.c.out_index, two_steps ? plain : m_.c.epilogue, p);
-  });
-  if (!two_steps) return out;
-  // A long epilogue in the unrolled tile would push the sums out of their registers: it works on what was stored.
-  const Var i = make_var("i"), v = make_var("v");
-  LanePoint p = point(Expr(i), v, {});
-  auto at = p.at;
-  at.push_back({p.lane, p.base});
-  p.acc = load(m_.c.out, {ramp(index_at(m_.c.out_index, at))});
-  if (p.count) p.acc = partial(p.acc, p.count);
-  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
-  const Stmt again = store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
-  return seq({out, loop(i, mr, loop(v, vectors(used), again))});
 }
 
 namespace {

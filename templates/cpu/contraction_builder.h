@@ -1,4 +1,4 @@
-// The loops of a sum of products: what contraction.cc (floats) and contraction_bytes.cc share.
+// The loops of a sum of products: contraction.cc (packing, chunks, rows), contraction_tile.cc, contraction_bytes.cc.
 #pragma once
 #include <functional>
 
