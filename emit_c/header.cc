@@ -73,10 +73,10 @@ std::string api_header(const Program& p, const ProgramNames& n) {
        "typedef struct {\n  const unsigned char *weights;\n  unsigned char *workspace;\n  void *allocated;  /* what free gives back */\n"
        "  void *device;     /* what the CUDA build of the same model holds */\n} " + x + ";\n\n";
   s += "/* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */\n";
-  s += x + "_status " + x + "_init(" + x + " *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);\n";
+  s += x + "_status " + x + "_init(" + x + " *" + n.self + ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);\n";
   s += counted_note(p) + "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
-  s += x + "_status " + x + "_run(const " + x + " *m, const " + x + "_inputs *in, const " + x + "_outputs *out);\n";
-  s += "void " + x + "_free(" + x + " *m);\n";
+  s += x + "_status " + x + "_run(const " + x + " *" + n.self + ", const " + x + "_inputs *in, const " + x + "_outputs *out);\n";
+  s += "void " + x + "_free(" + x + " *" + n.self + ");\n";
   s += "const void *" + x + "_weights(void);                  /* the weights linked in with " + x + "_weights.S */\n";
   s += "int " + x + "_check_weights(const void *weights);     /* 1 if they fit, and their content hash is right */\n";
   s += "const char *" + x + "_strerror(" + x + "_status s);\n";

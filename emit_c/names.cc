@@ -10,7 +10,7 @@ std::string named(NameTable& table, const ModelText& name, const std::string& su
 
 }  // namespace
 
-ProgramNames::ProgramNames(const Program& p) : lower(p.name), upper(p.name) {
+ProgramNames::ProgramNames(const Program& p) : self(p.name == "m" ? "model" : "m"), lower(p.name), upper(p.name) {
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
   NameTable in, out;

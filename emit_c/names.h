@@ -11,6 +11,7 @@ struct ProgramNames {
   explicit ProgramNames(const Program& p);
   std::vector<std::string> inputs, outputs;  // fields of the structs
   std::vector<std::string> slots, weights;   // after NAME_AT_ and NAME_W_
+  std::string self;                          // the instance, as a parameter: "m", or what is free
   std::string lower, upper;                  // "digits", "DIGITS"
 };
 

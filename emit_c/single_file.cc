@@ -25,7 +25,7 @@ std::string without_includes(const std::string& text) {
 
 std::string single_file(const ProgramNames& n, const std::string& executor, const std::string& plan,
                         const std::vector<KernelText>& kernels, std::set<std::string>& support) {
-  std::string s = std::string(kLicenseLine) + "\n#include \"" + n.lower + ".h\"\n\n";
+  std::string s = std::string(kLicenseLine) + "\n\n";
   // clang warns of unused inline functions in a file that is compiled; not every model needs all of the support text
   s += "#ifdef __clang__\n#  pragma clang diagnostic ignored \"-Wunused-function\"\n#endif\n\n";
   // in the order in which they include each other
@@ -33,9 +33,9 @@ std::string single_file(const ProgramNames& n, const std::string& executor, cons
     if (support.count(f) != 0) s += without_includes(std::string(support_text(f))) + "\n";
   for (const char* f : {"tc_int.h", "tc_tail.h", "tc_math.h", "tc_scalar.h", "tc_parallel.h"}) support.erase(f);
   if (needs_of(kernels).math) s += "#include <math.h>\n";
-  s += without_includes(plan) + "\n";
   for (const KernelText& k : kernels) s += static_kernel(k) + "\n";
-  return s + without_includes(executor);
+  // The API comes last: its type has the model's name, which elsewhere may be a variable's.
+  return s + "#include \"" + n.lower + ".h\"\n" + without_includes(plan) + "\n" + without_includes(executor);
 }
 
 }  // namespace tc

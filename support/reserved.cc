@@ -6,8 +6,8 @@
 namespace tc {
 namespace {
 
-// <math.h>, <stdlib.h>, <string.h>, <stdio.h>, <time.h>, <stdint.h>, <unistd.h>, what the executor and the program define, and
-// the targets of CMake and Make.
+// <math.h>, <stdlib.h>, <string.h>, <stdio.h>, <time.h>, <stdint.h>, <unistd.h>, what the executor and the program define, what
+// the program calls its variables, and the targets of CMake and Make.
 constexpr std::string_view kNames[] = {
     "abort", "abs", "access", "acos", "acosh", "alarm", "all", "all_build", "argc", "argv", "asin", "asinh", "at",
     "atan", "atan2", "atanh", "atexit", "atof", "atoi", "atol", "basename", "bcmp", "bcopy", "brk", "bsearch",
@@ -18,22 +18,23 @@ constexpr std::string_view kNames[] = {
     "fetch", "fflush", "ffs", "fgetc", "fgets", "file", "fileno", "finite", "fits", "floor", "fma", "fmax", "fmin",
     "fmod", "fopen", "fork", "fpclassify", "fprintf", "fputc", "fputs", "fread", "free", "freopen", "frexp",
     "fscanf", "fseek", "ftell", "fwrite", "gamma", "getc", "getchar", "getenv", "getline", "getopt", "getpid",
-    "gets", "getw", "gmtime", "help", "hypot", "ilogb", "index", "install", "isinf", "isnan", "j0", "j1", "jn",
-    "jrand48", "kernels", "kill", "labs", "ldexp", "ldiv", "lgamma", "link", "list_install_components", "llabs",
-    "lldiv", "llrint", "llround", "localtime", "lockf", "log", "log10", "log1p", "log2", "logb", "lrint", "lround",
-    "lseek", "main", "makefile", "malloc", "memccpy", "memchr", "memcmp", "memcpy", "memmem", "memmove", "memset",
-    "message", "mktemp", "mktime", "modf", "nan", "nanosleep", "nearbyint", "nextafter", "nice", "null", "out",
-    "package", "package_source", "pause", "pclose", "perror", "pipe", "popen", "pow", "preinstall", "prepare",
-    "printf", "putc", "putchar", "putenv", "puts", "putw", "qsort", "raise", "rand", "random", "read", "realloc",
-    "realpath", "rebuild_cache", "remainder", "remove", "remquo", "rename", "rewind", "rindex", "rint", "rmdir",
-    "round", "run_tests", "scalb", "scalbn", "scanf", "scratch", "segments", "select", "setbuf", "setenv",
+    "gets", "getw", "gmtime", "help", "hypot", "i", "ilogb", "in", "index", "inputs", "install", "instance",
+    "isinf", "isnan", "j0", "j1", "jn", "jrand48", "kernels", "kill", "labs", "ldexp", "ldiv", "lgamma", "link",
+    "list_install_components", "llabs", "lldiv", "llrint", "llround", "localtime", "lockf", "log", "log10",
+    "log1p", "log2", "logb", "lrint", "lround", "lseek", "main", "makefile", "malloc", "memccpy", "memchr",
+    "memcmp", "memcpy", "memmem", "memmove", "memset", "message", "mkdir", "mktemp", "mktime", "modf", "nan",
+    "nanosleep", "nearbyint", "nextafter", "nice", "null", "o", "open_model", "out", "outputs", "package",
+    "package_source", "pause", "pclose", "perror", "pipe", "popen", "pow", "preinstall", "prepare", "printf",
+    "putc", "putchar", "putenv", "puts", "putw", "qsort", "raise", "rand", "random", "read", "realloc", "realpath",
+    "rebuild_cache", "remainder", "remove", "remquo", "rename", "rewind", "rindex", "rint", "rmdir", "round",
+    "run_model", "run_tests", "s", "scalb", "scalbn", "scanf", "scratch", "segments", "select", "setbuf", "setenv",
     "setsid", "signal", "signbit", "signgam", "significand", "sin", "sinh", "sleep", "snprintf", "sprintf", "sqrt",
-    "srand", "srandom", "sscanf", "status", "stderr", "stdin", "stdout", "stime", "stpcpy", "strcat", "strchr",
-    "strcmp", "strcoll", "strcpy", "strdup", "strerror", "strlen", "strncat", "strncmp", "strncpy", "strrchr",
-    "strsep", "strstr", "strtod", "strtok", "strtol", "strtoul", "swab", "symlink", "sync", "system", "tan",
-    "tanh", "tc", "tempnam", "test", "tgamma", "time", "timezone", "tmpfile", "tmpnam", "trunc", "truncate", "try",
-    "tzname", "tzset", "ungetc", "unlink", "unsetenv", "upload", "usleep", "vfork", "vprintf", "wait", "weight",
-    "write", "y0", "y1", "yn", "zero_check",
+    "srand", "srandom", "sscanf", "stat", "status", "stderr", "stdin", "stdout", "stime", "stpcpy", "strcat",
+    "strchr", "strcmp", "strcoll", "strcpy", "strdup", "strerror", "strlen", "strncat", "strncmp", "strncpy",
+    "strrchr", "strsep", "strstr", "strtod", "strtok", "strtol", "strtoll", "strtoul", "swab", "symlink", "sync",
+    "system", "tan", "tanh", "tc", "tempnam", "test", "tgamma", "time", "timezone", "tmpfile", "tmpnam", "trunc",
+    "truncate", "try", "tzname", "tzset", "ungetc", "unlink", "unsetenv", "upload", "usleep", "va_list", "vfork",
+    "vfprintf", "vprintf", "wait", "weight", "write", "y0", "y1", "yn", "zero_check",
 };
 
 }  // namespace
@@ -42,7 +43,7 @@ bool is_library_name(std::string_view name) {
   auto known = [](std::string_view n) { return std::binary_search(std::begin(kNames), std::end(kNames), n); };
   // expf and expl beside exp
   const bool variant = (name.ends_with('f') || name.ends_with('l')) && known(name.substr(0, name.size() - 1));
-  return known(name) || variant || name.ends_with("_t") || name.starts_with("cuda");
+  return known(name) || variant || name.ends_with("_t") || name.ends_with("_dims") || name.starts_with("cuda");
 }
 
 }  // namespace tc

@@ -53,6 +53,14 @@ def runs_sanitized(package, name, io):
             program.unlink()
 
 
+def names_may_be_those_of_variables(tmp, model):
+    """Without a warning that one shadows the other."""
+    for name in ("m", "x"):
+        for flags in ([], ["--single-file"]):
+            label = " ".join(["a model called", name, *flags])
+            compiles_clean(check.emit(model, tmp / label.replace(" ", "_"), "--name", name, *flags), label)
+
+
 def counts_iterations(tmp):
     """A loop whose results have a declared size runs exactly that often, or the run fails."""
     model = models.stacked(tmp / "stacked.onnx")
@@ -240,6 +248,7 @@ def main():
                     continue
                 compiles_clean(package, label)
             runs_sanitized(tmp / model.stem, model.stem, models.reference(model, tmp / (model.stem + "_io")))
+        names_may_be_those_of_variables(tmp, cnn)
         loops = models.loops(tmp / "loops.onnx")
         package = check.emit(loops, tmp / "loops")
         compiles_clean(package, "loops")

@@ -3,9 +3,9 @@
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 199309L  /* clock_gettime */
 #endif
-#include "branch.h"
 #include "tc_main.h"
 #include "tc_simd.h"
+#include "branch.h"
 
 static const int64_t input1_dims[] = {4, 5};
 static const int64_t output0_dims[] = {4, 5};

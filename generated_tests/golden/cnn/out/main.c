@@ -3,9 +3,9 @@
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 199309L  /* clock_gettime */
 #endif
-#include "cnn.h"
 #include "tc_main.h"
 #include "tc_simd.h"
+#include "cnn.h"
 
 static const int64_t input0_dims[] = {1, 2, 9, 9};
 static const int64_t output0_dims[] = {1, 3};

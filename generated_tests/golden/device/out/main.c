@@ -3,8 +3,8 @@
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 199309L  /* clock_gettime */
 #endif
-#include "device.h"
 #include "tc_main.h"
+#include "device.h"
 
 static const int64_t input0_dims[] = {20, 70};
 static const int64_t input1_dims[] = {70, 24};

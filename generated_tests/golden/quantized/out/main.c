@@ -3,9 +3,9 @@
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 199309L  /* clock_gettime */
 #endif
-#include "quantized.h"
 #include "tc_main.h"
 #include "tc_simd.h"
+#include "quantized.h"
 
 static const int64_t input0_dims[] = {1, 3, 6, 6};
 static const int64_t input1_dims[] = {4};
