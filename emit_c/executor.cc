@@ -39,7 +39,7 @@ class Executor {
     out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" + to_text(int64_t(number)) + "(const " + n_.lower + " *" + n_.self + ", const " + n_.lower +
               "_inputs *in, const " + n_.lower + "_outputs *out)");
     out_.open();
-    out_.line("(void)m, (void)in, (void)out;");
+    out_.line("(void)" + n_.self + ", (void)in, (void)out;");
     for (size_t i = from; i < to; i++) step(p_.steps[i]);
     if (counted) out_.line("return " + n_.upper + "_OK;");
     out_.close();
