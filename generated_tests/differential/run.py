@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Emits small models of awkward sizes, compiles and runs them, and compares them with ONNX Runtime.
 
-usage: run.py [--tool build/tc-emit] [--cpus generic,x86-64-v3,native] [--compilers gcc] [--sanitize] [--one-in N]
+usage: run.py [--tool build/tc-emit] [--cpus generic,native] [--compilers gcc] [--sanitize] [--one-in N]
               [--random N [--seed S]] [--only REGEX] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Each model is emitted once for each of --cpus that this machine can run, compiled with warnings as errors and that
@@ -95,7 +95,8 @@ def work_on(case, cpu, tools, options, scratch):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
-    parser.add_argument("--cpus", type=lambda text: text.split(","), default=["generic", "x86-64-v3", "native"])
+    parser.add_argument("--cpus", type=lambda text: text.split(","), default=["generic", "native"],
+                        help="generic, x86-64-v3, native, cuda (on the CPU); generic has as many lanes as x86-64-v3")
     parser.add_argument("--compilers", type=lambda text: text.split(","), default=["gcc"])
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--one-in", type=int, default=1)
