@@ -38,7 +38,9 @@
 #  endif
 #endif
 
-#if defined(__clang__)
+#if TC_VL == 1
+#  define TC_UNROLL  /* a tile of single floats exceeds the registers: as loops it is smaller, and no slower */
+#elif defined(__clang__)
 #  define TC_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)
 #  define TC_UNROLL _Pragma("GCC unroll 64")
