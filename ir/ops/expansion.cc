@@ -1,5 +1,7 @@
 #include "ir/ops/expansion.h"
 
+#include <algorithm>
+
 #include "ir/ops/attributes.h"
 
 namespace tc {
@@ -82,11 +84,37 @@ Value* Expansion::ints(DType t, Dims dims, const std::vector<int64_t>& v, std::s
   return constant(make_constant(t, std::move(dims), narrow.data()), suffix);
 }
 
+// Operands that must be of one type, of operators that expansions make; bit k: operand k. Other domains' definitions are
+// not known to ONNX's checker, so what reaches these operators may be of any type.
+static uint32_t of_one_type(std::string_view name) {
+  static constexpr std::string_view kAll[] = {"Add", "Sub",  "Mul",   "Div",     "MatMul", "Gemm",          "Max",
+                                              "Min", "Less", "Equal", "Greater", "Concat", "GreaterOrEqual"};
+  if (std::find(std::begin(kAll), std::end(kAll), name) != std::end(kAll)) return ~0u;
+  if (name == "Where") return 0b110;
+  if (name == "Attention") return 0b110111;  // but the mask
+  return 0;
+}
+
+void Expansion::check_types(std::string_view name, const std::vector<Value*>& in) const {
+  const Value* first = nullptr;
+  for (size_t k = 0; k < in.size() && k < 32; k++) {
+    if (!in[k] || (of_one_type(name) >> k & 1) == 0) continue;
+    if (!first) first = in[k];
+    if (first->type.dtype == DType::Bool && name != "Equal" && name != "Concat" && name != "Where")
+      reject("an operand of type BOOL meets " + std::string(name) + ", which needs numbers");
+    if (in[k]->type.dtype != first->type.dtype)
+      reject("operands of types " + std::string(info(first->type.dtype).onnx_name) + " and " +
+             std::string(info(in[k]->type.dtype).onnx_name) + " meet in " + std::string(name) +
+             "; they must be of one type");
+  }
+}
+
 Node* Expansion::node_of(std::string name, std::vector<Value*> in, int outputs, std::string_view suffix, Attrs attrs,
                          std::string domain) const {
   std::vector<ModelText> names = {derived(suffix)};
   for (int k = 1; k < outputs; k++) names.push_back(derived(std::string(suffix) + to_text(int64_t(k))));
   while (!in.empty() && !in.back()) in.pop_back();
+  if (domain.empty()) check_types(name, in);
   Node* n =
       insert_for(g_, *n_, n_, std::move(name), std::move(in), std::move(names), std::move(attrs), std::move(domain));
   infer_types(g_, *n);

@@ -67,6 +67,7 @@ class Expansion {
 
  private:
   ModelText derived(std::string_view suffix) const;
+  void check_types(std::string_view name, const std::vector<Value*>& in) const;
 
   Graph& g_;
   Node* n_;
