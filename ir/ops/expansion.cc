@@ -185,4 +185,14 @@ void Expansion::unsupported(const std::string& why) const {
   throw Error(problem_of(*n_, "TC0301", ExitCode::Unsupported, why));
 }
 
+OpRow expanding_row(std::string_view domain, std::string_view name, int since, std::vector<AttrSpec> attrs,
+                    bool (*expand)(Graph&, Node*)) {
+  return {.name = name,
+          .since = since,
+          .attrs = std::move(attrs),
+          .define = nullptr,
+          .domain = domain,
+          .expand = expand};
+}
+
 }  // namespace tc

@@ -73,6 +73,10 @@ class Expansion {
   Node* n_;
 };
 
+/// The row of an operator of `domain` that only expands.
+OpRow expanding_row(std::string_view domain, std::string_view name, int since, std::vector<AttrSpec> attrs,
+                    bool (*expand)(Graph&, Node*));
+
 /// The sizes of a tensor of known sizes.
 Dims dims_of_type(const Value* v);
 

@@ -187,12 +187,7 @@ bool expand_quantized_where(Graph& g, Node* n) {
 
 OpFamily microsoft_fused_ops() {
   const auto row = [](std::string_view name, std::vector<AttrSpec> attrs, bool (*expand)(Graph&, Node*)) {
-    return OpRow{.name = name,
-                 .since = 1,
-                 .attrs = std::move(attrs),
-                 .define = nullptr,
-                 .domain = "com.microsoft",
-                 .expand = expand};
+    return expanding_row("com.microsoft", name, 1, std::move(attrs), expand);
   };
   const std::vector<AttrSpec> attention = {optional_attr("num_heads"), int_attr("unidirectional", 0),
                                            optional_attr("scale"), float_attr("mask_filter_value", -10000.0f)};

@@ -200,12 +200,7 @@ bool expand_dynamic_quantize_lstm(Graph& g, Node* n) {
 
 OpFamily microsoft_layout_ops() {
   const auto row = [](std::string_view name, std::vector<AttrSpec> attrs, bool (*expand)(Graph&, Node*)) {
-    return OpRow{.name = name,
-                 .since = 1,
-                 .attrs = std::move(attrs),
-                 .define = nullptr,
-                 .domain = "com.microsoft",
-                 .expand = expand};
+    return expanding_row("com.microsoft", name, 1, std::move(attrs), expand);
   };
   const std::vector<AttrSpec> window = {optional_attr("kernel_shape"), optional_attr("pads"), optional_attr("strides"),
                                         optional_attr("dilations"), string_attr("auto_pad", "NOTSET")};

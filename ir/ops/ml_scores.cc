@@ -49,12 +49,7 @@ Value* probit(const Expansion& e, Value* p) {
 }  // namespace
 
 OpRow ml_row(std::string_view name, int since, std::vector<AttrSpec> attrs, bool (*expand)(Graph&, Node*)) {
-  return {.name = name,
-          .since = since,
-          .attrs = std::move(attrs),
-          .define = nullptr,
-          .domain = "ai.onnx.ml",
-          .expand = expand};
+  return expanding_row("ai.onnx.ml", name, since, std::move(attrs), expand);
 }
 
 std::vector<double> doubles(const std::vector<float>& v) { return {v.begin(), v.end()}; }
