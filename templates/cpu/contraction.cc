@@ -114,12 +114,7 @@ Stmt ContractionBuilder::repacked() {
   Point at = at_;
   at.push_back({m_.n.var, Expr(column)});
   std::vector<Var> ks;
-  Expr k = 0;
-  for (const Axis& a : m_.k) {
-    ks.push_back(make_var(a.var->name));
-    at.push_back({a.var, Expr(ks.back())});
-    k = k * Expr(a.extent) + Expr(ks.back());
-  }
+  const Expr k = along_sum(at, ks);
   const Expr to = (Expr(column) / Expr(columns_) * Expr(steps_) + k) * Expr(columns_) +
                   apply(Op::Mod, {Expr(column), Expr(columns_)});
   Stmt copy = store(packed_, {to}, load(m_.q, {offset_expr(m_.q_at, at)}));

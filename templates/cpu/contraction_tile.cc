@@ -48,16 +48,22 @@ Stmt ContractionBuilder::start(const Buffer& acc, int64_t height, bool has_rows)
   });
 }
 
-Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row) {
-  const bool has_rows = !m_.rows.empty();
-  Point at = at_;
-  std::vector<Var> ks;
+// Fresh variables for the axes of the sum, also as places in `at`; returns the number of the step that they are at.
+Expr ContractionBuilder::along_sum(Point& at, std::vector<Var>& ks) const {
   Expr k = 0;
   for (const Axis& a : m_.k) {
     ks.push_back(make_var(a.var->name));
     at.push_back({a.var, Expr(ks.back())});
     k = k * Expr(a.extent) + Expr(ks.back());
   }
+  return k;
+}
+
+Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row) {
+  const bool has_rows = !m_.rows.empty();
+  Point at = at_;
+  std::vector<Var> ks;
+  const Expr k = along_sum(at, ks);
   const int64_t u = has_rows ? 1 : height;
   auto step = [&](const Expr& kk, const Point& where, int64_t rows_here, bool unrolled) {
     Stmt update = tile_loops(rows_here, [&](const Expr& i, const Var& v) {
