@@ -23,7 +23,8 @@ class Executor {
     if (can_fail(p_)) out_.line("*STATUS = 0;");
     out_.blank();
     for (size_t k = 0; k < parts.size(); k++) call_part(k + 1, counted);
-    for (size_t i = 0; i < p_.steps.size() && parts.empty(); i++) step(p_.steps[i]);
+    if (parts.empty())
+      for (const Step& s : p_.steps) step(s);
     out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;" : "return " + n_.upper + "_OK;");
     out_.close();
     return out_.take();

@@ -46,7 +46,7 @@ class ProgramBuilder {
 
   // kernels
   void add_call(Node& n, std::vector<Step>& steps);
-  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dying,
+  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dead,
                           const std::string& key, const Node& n);
   int packed(const Compiled& c, const std::vector<const Value*>& operands, size_t k);
 

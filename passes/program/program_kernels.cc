@@ -176,7 +176,7 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
 }
 
 const ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
-                                                        const std::vector<int>& dying, const std::string& key,
+                                                        const std::vector<int>& dead, const std::string& key,
                                                         const Node& n) {
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
@@ -194,7 +194,7 @@ const ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning,
       target.is_cuda() ? schedule_cuda(fn, constant, target.gpu, o) : schedule_cpu(fn, constant, target.cpu, o);
   Compiled c;
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
-    if (std::find(dying.begin(), dying.end(), s.input_index[k]) != dying.end() && may_be_in_place(s, k)) {
+    if (std::find(dead.begin(), dead.end(), s.input_index[k]) != dead.end() && may_be_in_place(s, k)) {
       c.replaced = s.input_index[k];
       s = in_place(std::move(s), k);
     }
