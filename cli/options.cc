@@ -159,9 +159,11 @@ void set_fp(CommandLine& c, const std::string& v) {
 }
 
 void set_precision(CommandLine& c, const std::string& v) {
-  constexpr std::pair<std::string_view, Precision> kNames[] = {
-      {"fp32", Precision::F32}, {"tf32", Precision::Tf32}, {"fp16", Precision::F16}, {"bf16", Precision::Bf16},
-      {"int8", Precision::Int8}};
+  constexpr std::pair<std::string_view, Precision> kNames[] = {{"fp32", Precision::F32},
+                                                               {"tf32", Precision::Tf32},
+                                                               {"fp16", Precision::F16},
+                                                               {"bf16", Precision::Bf16},
+                                                               {"int8", Precision::Int8}};
   for (const auto& [name, precision] : kNames) {
     if (v != name) continue;
     c.request.options.precision = precision;
@@ -176,7 +178,8 @@ void set_name(CommandLine& c, const std::string& v) {
   std::string lower = v;
   for (char& ch : lower)
     if (ch >= 'A' && ch <= 'Z') ch = char(ch - 'A' + 'a');
-  if (is_library_name(lower)) usage("--name '" + v + "' is a name of the C library or of the emitted text; try '" + v + "_model'");
+  if (is_library_name(lower))
+    usage("--name '" + v + "' is a name of the C library or of the emitted text; try '" + v + "_model'");
   c.request.name = v;
 }
 
@@ -211,11 +214,14 @@ const std::vector<Option>& options() {
       {"--arch", "NAME", "CUDA: schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", set_arch},
       {"--jit", "", "CUDA: NVRTC compiles the kernels when an instance is made",
        [](CommandLine& c, const std::string&) { c.jit = true; }},
-      {"--precision", "P", "CUDA: what tensor cores multiply: fp32 (default: halves and bytes only), tf32, fp16, bf16 or int8", set_precision},
+      {"--precision", "P",
+       "CUDA: what tensor cores multiply: fp32 (default: halves and bytes only), tf32, fp16, bf16 or int8",
+       set_precision},
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", set_name},
       {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", set_dim},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", set_shape},
-      {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)", set_elements},
+      {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)",
+       set_elements},
       {"--single-file", "", "one NAME.c instead of a file per kernel",
        [](CommandLine& c, const std::string&) { c.single_file = true; }},
       {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", set_fp},
@@ -259,7 +265,8 @@ struct Command {
 };
 constexpr Command kCommands[] = {
     {"emit", "print a model as source (the default)",
-     "  tc-emit model.onnx -o out/\n  tc-emit --target cuda model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim batch=1 resnet50.onnx -o out/\n  tc-emit --check "
+     "  tc-emit model.onnx -o out/\n  tc-emit --target cuda model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim "
+     "batch=1 resnet50.onnx -o out/\n  tc-emit --check "
      "model.onnx -o third_party/model/\n"},
     {"check", "compile and write nothing: list every problem",
      "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},

@@ -15,9 +15,11 @@ class Executor {
     for (size_t i = 0; i < p_.steps.size(); i++)
       if (p_.steps[i].begins_part) parts.push_back(i);
     const bool counted = counts_iterations(p_.steps);
-    for (size_t k = 0; k < parts.size(); k++) part(k + 1, parts[k], k + 1 < parts.size() ? parts[k + 1] : p_.steps.size(), counted);
+    for (size_t k = 0; k < parts.size(); k++)
+      part(k + 1, parts[k], k + 1 < parts.size() ? parts[k + 1] : p_.steps.size(), counted);
     out_.line("/* The graph, one kernel a line, in the order of the model. */");
-    out_.line(n_.lower + "_status " + n_.lower + "_run(const " + n_.lower + " *" + n_.self + ", const " + n_.lower + "_inputs *in, const " + n_.lower + "_outputs *out)");
+    out_.line(n_.lower + "_status " + n_.lower + "_run(const " + n_.lower + " *" + n_.self + ", const " + n_.lower +
+              "_inputs *in, const " + n_.lower + "_outputs *out)");
     out_.open();
     out_.line("if (!" + n_.self + " || !in || !out" + null_tests(p_, n_) + ") return " + n_.upper + "_E_ARG;");
     if (can_fail(p_)) out_.line("*STATUS = 0;");
@@ -25,7 +27,8 @@ class Executor {
     for (size_t k = 0; k < parts.size(); k++) call_part(k + 1, counted);
     if (parts.empty())
       for (const Step& s : p_.steps) step(s);
-    out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;" : "return " + n_.upper + "_OK;");
+    out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;"
+                           : "return " + n_.upper + "_OK;");
     out_.close();
     return out_.take();
   }
@@ -37,7 +40,8 @@ class Executor {
     out_.line(counted ? "if (" + call + " != " + n_.upper + "_OK) return " + n_.upper + "_E_TRIPS;" : call + ";");
   }
   void part(size_t number, size_t from, size_t to, bool counted) {
-    out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" + to_text(int64_t(number)) + "(const " + n_.lower + " *" + n_.self + ", const " + n_.lower +
+    out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" +
+              to_text(int64_t(number)) + "(const " + n_.lower + " *" + n_.self + ", const " + n_.lower +
               "_inputs *in, const " + n_.lower + "_outputs *out)");
     out_.open();
     out_.line("(void)" + n_.self + ", (void)in, (void)out;");
@@ -63,7 +67,8 @@ class Executor {
     auto part = [&](CopyStep::Part side, const Operand& o) {
       return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
     };
-    out_.line("memcpy(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " + to_text(c.bytes) + ");");
+    out_.line("memcpy(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " +
+              to_text(c.bytes) + ");");
   }
   void print(const IfStep& c) {
     print_origins(out_, c.origins, "");
@@ -77,7 +82,8 @@ class Executor {
   }
   void print(const LoopStep& l) {
     const LoopNames names = loop_names(counters_.size());
-    const std::string too_many = names.counter + " == " + to_text(l.declared), failed = "return " + n_.upper + "_E_TRIPS;";
+    const std::string too_many = names.counter + " == " + to_text(l.declared),
+                      failed = "return " + n_.upper + "_E_TRIPS;";
     print_origins(out_, l.origins, "");
     if (l.declared >= 0) {
       out_.open();
@@ -137,9 +143,12 @@ std::string strerror_rows(const ProgramNames& n) {
   const std::string& u = n.upper;
   std::string s;
   const std::pair<const char*, std::string> rows[] = {
-      {"OK", "ok"}, {"E_ARG", "a pointer is null or the workspace is too small"},
-      {"E_ALIGN", "workspace or weights are not aligned to " + u + "_ALIGN"}, {"E_WEIGHTS", "these weights do not belong to this code"},
-      {"E_RANGE", "an index in the input data is out of range"}, {"E_MEMORY", "no memory for the workspace"},
+      {"OK", "ok"},
+      {"E_ARG", "a pointer is null or the workspace is too small"},
+      {"E_ALIGN", "workspace or weights are not aligned to " + u + "_ALIGN"},
+      {"E_WEIGHTS", "these weights do not belong to this code"},
+      {"E_RANGE", "an index in the input data is out of range"},
+      {"E_MEMORY", "no memory for the workspace"},
       {"E_DEVICE", "a call to the device failed"},
       {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
   for (const auto& [code, words] : rows) s += "    case " + u + "_" + code + ": return \"" + words + "\";\n";
@@ -151,18 +160,24 @@ namespace {
 std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
   std::string s;
-  s += "static int fits(const void *weights, size_t bytes)\n{\n  return bytes == " + u + "_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x" +
-       hex(layout_id, 16) + "));\n}\n\n";
-  s += x + "_status " + x + "_init(" + x + " *" + m + ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes)\n{\n";
+  s += "static int fits(const void *weights, size_t bytes)\n{\n  return bytes == " + u +
+       "_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x" + hex(layout_id, 16) + "));\n}\n\n";
+  s += x + "_status " + x + "_init(" + x + " *" + m +
+       ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes)\n{\n";
   s += "  if (!" + m + " || (workspace && workspace_bytes < " + u + "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
   s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
-  s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u + "_E_ALIGN;\n";
+  s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u +
+       "_E_ALIGN;\n";
   s += "  if (!fits(weights, weights_bytes)) return " + u + "_E_WEIGHTS;\n";
-  s += "  " + m + "->weights = (const unsigned char *)weights;\n  " + m + "->workspace = (unsigned char *)workspace;\n  " + m + "->allocated = NULL;\n  " + m + "->device = NULL;\n";
-  s += "  if (!workspace) {\n    " + m + "->allocated = malloc(" + u + "_WORKSPACE_BYTES + " + u + "_ALIGN);\n    if (!" + m + "->allocated) return " + u + "_E_MEMORY;\n";
-  s += "    " + m + "->workspace = (unsigned char *)" + m + "->allocated + (" + u + "_ALIGN - (uintptr_t)" + m + "->allocated % " + u + "_ALIGN);\n  }\n";
+  s += "  " + m + "->weights = (const unsigned char *)weights;\n  " + m +
+       "->workspace = (unsigned char *)workspace;\n  " + m + "->allocated = NULL;\n  " + m + "->device = NULL;\n";
+  s += "  if (!workspace) {\n    " + m + "->allocated = malloc(" + u + "_WORKSPACE_BYTES + " + u +
+       "_ALIGN);\n    if (!" + m + "->allocated) return " + u + "_E_MEMORY;\n";
+  s += "    " + m + "->workspace = (unsigned char *)" + m + "->allocated + (" + u + "_ALIGN - (uintptr_t)" + m +
+       "->allocated % " + u + "_ALIGN);\n  }\n";
   s += "  return " + u + "_OK;\n}\n\n";
-  s += "void " + x + "_free(" + x + " *" + m + ")\n{\n  if (!" + m + ") return;\n  free(" + m + "->allocated);\n  " + m + "->allocated = NULL;\n  " + m + "->workspace = NULL;\n}\n\n";
+  s += "void " + x + "_free(" + x + " *" + m + ")\n{\n  if (!" + m + ") return;\n  free(" + m + "->allocated);\n  " +
+       m + "->allocated = NULL;\n  " + m + "->workspace = NULL;\n}\n\n";
   s += "int " + x + "_check_weights(const void *weights)\n{\n";
   s += "  return weights && fits(weights, " + u + "_WEIGHTS_BYTES) && tc_weights_intact(weights);\n}\n\n";
   s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
@@ -175,7 +190,8 @@ std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
 uint64_t weights_layout_id(const Program& p) {
   std::string text;
   for (const Weight& w : p.weights)
-    text += to_text(ValueType::tensor(w.data->dtype, to_shape(w.data->dims))) + w.suffix + w.layout + "@" + to_text(w.offset) + "\n";
+    text += to_text(ValueType::tensor(w.data->dtype, to_shape(w.data->dims))) + w.suffix + w.layout + "@" +
+            to_text(w.offset) + "\n";
   for (const Kernel& k : p.kernels) text += k.name + "\n";
   return hash_text(text);
 }
@@ -183,13 +199,17 @@ uint64_t weights_layout_id(const Program& p) {
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
   // The API comes last: its type has the model's name, which elsewhere may be a variable's.
-  std::string s = std::string(kLicenseLine) + "\n#include \"" + x + "_kernels.h\"\n#include \"" + x + "_plan.h\"\n#include \"tc_rt.h\"\n#include \"" + x + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
-  s += "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x + "_weights_blob[];\n#else\nextern const unsigned char " + x + "_weights_blob[];\n#endif\n\n";
+  std::string s = std::string(kLicenseLine) + "\n#include \"" + x + "_kernels.h\"\n#include \"" + x +
+                  "_plan.h\"\n#include \"tc_rt.h\"\n#include \"" + x +
+                  ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
+  s += "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x +
+       "_weights_blob[];\n#else\nextern const unsigned char " + x + "_weights_blob[];\n#endif\n\n";
   s += "const void *" + x + "_weights(void) { return " + x + "_weights_blob; }\n\n";
   s += "#define WEIGHT_AS(type, name) ((const type *)(const void *)(" + m + "->weights + " + u + "_W_##name))\n";
   s += "#define AT_AS(type, name)     ((type *)(void *)(" + m + "->workspace + " + u + "_AT_##name))\n";
   s += "#define WEIGHT(name)          WEIGHT_AS(float, name)\n#define AT(name)              AT_AS(float, name)\n";
-  s += "#define SCRATCH               (" + m + "->workspace + " + u + "_AT_SCRATCH)\n#define STATUS                AT_AS(int32_t, STATUS)\n\n";
+  s += "#define SCRATCH               (" + m + "->workspace + " + u +
+       "_AT_SCRATCH)\n#define STATUS                AT_AS(int32_t, STATUS)\n\n";
   Executor e(p, n);
   return s + e.run_function() + "\n" + life_cycle(n, layout_id);
 }

@@ -9,8 +9,10 @@ std::string io_shape(const IoTensor& t, const std::vector<std::string>& names) {
   if (t.counted_axis < 0) return shape_words(t.dims);
   std::string s;
   for (size_t d = 0; d < t.dims.size(); d++) {
-    if (int(d) == t.counted_axis) s += "[*" + names[size_t(t.count)] + " <= " + to_text(t.dims[d]) + "]";
-    else s += "[" + to_text(t.dims[d]) + "]";
+    if (int(d) == t.counted_axis)
+      s += "[*" + names[size_t(t.count)] + " <= " + to_text(t.dims[d]) + "]";
+    else
+      s += "[" + to_text(t.dims[d]) + "]";
   }
   return s;
 }
@@ -29,7 +31,8 @@ std::string fields(const std::vector<IoTensor>& tensors, const std::vector<std::
   size_t width = 0;
   std::vector<std::string> declarations;
   for (size_t i = 0; i < tensors.size(); i++) {
-    declarations.push_back((constant ? "const " : "") + std::string(info(tensors[i].dtype).c_type) + " *" + names[i] + ";");
+    declarations.push_back((constant ? "const " : "") + std::string(info(tensors[i].dtype).c_type) + " *" + names[i] +
+                           ";");
     width = std::max(width, declarations.back().size());
   }
   std::string s;
@@ -46,7 +49,8 @@ std::string fields(const std::vector<IoTensor>& tensors, const std::vector<std::
 std::string counted_note(const Program& p) {
   for (const IoTensor& t : p.outputs)
     if (t.is_count)
-      return "/* Sizes that depend on data: run counts, and writes the elements that there are densely at the start of the output; give it room\n"
+      return "/* Sizes that depend on data: run counts, and writes the elements that there are densely at the start of "
+             "the output; give it room\n"
              "   for the largest size. */\n";
   return "";
 }
@@ -58,24 +62,33 @@ std::string api_header(const Program& p, const ProgramNames& n) {
   std::string s = std::string(kLicenseLine) + "\n";
   if (!p.title.empty()) s += "/* " + x + ": \"" + comment_text(p.title) + "\" */\n";
   s += guard_open(u + "_H") + "#include <stddef.h>\n#include <stdint.h>\n" + std::string(kExternOpen);
-  s += "#define " + u + "_WORKSPACE_BYTES ((size_t)" + to_text(p.workspace_bytes) + ")  /* of one instance, aligned to " + u + "_ALIGN */\n";
+  s += "#define " + u + "_WORKSPACE_BYTES ((size_t)" + to_text(p.workspace_bytes) +
+       ")  /* of one instance, aligned to " + u + "_ALIGN */\n";
   s += "#define " + u + "_WEIGHTS_BYTES   ((size_t)" + to_text(p.weights_bytes) + ")\n";
   s += "#define " + u + "_ALIGN           64\n\n";
-  s += "typedef enum {\n  " + u + "_OK = 0,\n  " + u + "_E_ARG,     /* a null pointer, or a workspace that is too small */\n  " + u +
+  s += "typedef enum {\n  " + u + "_OK = 0,\n  " + u +
+       "_E_ARG,     /* a null pointer, or a workspace that is too small */\n  " + u +
        "_E_ALIGN,   /* workspace or weights not aligned to " + u + "_ALIGN */\n  " + u +
        "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
        "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
-       "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u + "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u +
-       "_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n} " + x + "_status;\n\n";
+       "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
+       "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u +
+       "_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n} " +
+       x + "_status;\n\n";
   s += "typedef struct {\n" + fields(p.inputs, n.inputs, true) + "} " + x + "_inputs;\n\n";
   s += "typedef struct {\n" + fields(p.outputs, n.outputs, false) + "} " + x + "_outputs;\n\n";
   s += "/* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */\n"
-       "typedef struct {\n  const unsigned char *weights;\n  unsigned char *workspace;\n  void *allocated;  /* what free gives back */\n"
-       "  void *device;     /* what the CUDA build of the same model holds */\n} " + x + ";\n\n";
+       "typedef struct {\n  const unsigned char *weights;\n  unsigned char *workspace;\n  void *allocated;  /* what "
+       "free gives back */\n"
+       "  void *device;     /* what the CUDA build of the same model holds */\n} " +
+       x + ";\n\n";
   s += "/* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */\n";
-  s += x + "_status " + x + "_init(" + x + " *" + n.self + ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);\n";
-  s += counted_note(p) + "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
-  s += x + "_status " + x + "_run(const " + x + " *" + n.self + ", const " + x + "_inputs *in, const " + x + "_outputs *out);\n";
+  s += x + "_status " + x + "_init(" + x + " *" + n.self +
+       ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);\n";
+  s += counted_note(p) +
+       "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
+  s += x + "_status " + x + "_run(const " + x + " *" + n.self + ", const " + x + "_inputs *in, const " + x +
+       "_outputs *out);\n";
   s += "void " + x + "_free(" + x + " *" + n.self + ");\n";
   s += "const void *" + x + "_weights(void);                  /* the weights linked in with " + x + "_weights.S */\n";
   s += "int " + x + "_check_weights(const void *weights);     /* 1 if they fit, and their content hash is right */\n";
@@ -85,23 +98,27 @@ std::string api_header(const Program& p, const ProgramNames& n) {
 
 std::string plan_header(const Program& p, const ProgramNames& n) {
   std::string s = std::string(kLicenseLine) + "\n";
-  s += "/* Where the tensors live. Offsets count bytes; every tensor starts on " + to_text(p.align) + ". */\n" + guard_open(n.upper + "_PLAN_H") + "\n";
+  s += "/* Where the tensors live. Offsets count bytes; every tensor starts on " + to_text(p.align) + ". */\n" +
+       guard_open(n.upper + "_PLAN_H") + "\n";
   size_t width = 8;
   for (const std::string& x : n.slots) width = std::max(width, x.size());
   for (const std::string& x : n.weights) width = std::max(width, x.size());
-  s += "/* workspace: " + to_text(p.workspace_bytes) + " bytes; tensors " + to_text(p.arena_bytes) + " (without reuse " + to_text(p.naive_bytes) +
-       ", largest live set " + to_text(p.lower_bound_bytes) + "), scratch of kernels " + to_text(p.scratch_bytes) + " */\n";
+  s += "/* workspace: " + to_text(p.workspace_bytes) + " bytes; tensors " + to_text(p.arena_bytes) +
+       " (without reuse " + to_text(p.naive_bytes) + ", largest live set " + to_text(p.lower_bound_bytes) +
+       "), scratch of kernels " + to_text(p.scratch_bytes) + " */\n";
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& t = p.slots[i];
-    s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(to_text(t.offset), 9) + " /* " + shape_words(t.dims) + " " +
-         std::string(info(t.dtype).name) + " */\n";
+    s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(to_text(t.offset), 9) + " /* " +
+         shape_words(t.dims) + " " + std::string(info(t.dtype).name) + " */\n";
   }
   s += "#define " + n.upper + "_AT_" + pad("SCRATCH", width) + " " + to_text(p.scratch_offset) + "\n";
-  s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + to_text(p.workspace_bytes - 64) + "\n\n/* weights: a header of 64 bytes, then */\n";
+  s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + to_text(p.workspace_bytes - 64) +
+       "\n\n/* weights: a header of 64 bytes, then */\n";
   for (size_t i = 0; i < p.weights.size(); i++) {
     const Weight& w = p.weights[i];
-    s += "#define " + n.upper + "_W_" + pad(n.weights[i], width + 1) + " " + pad(to_text(w.offset), 9) + " /* " + shape_words(w.data->dims) + " " +
-         std::string(info(w.data->dtype).name) + (w.layout.empty() ? "" : "  " + w.layout) + " */\n";
+    s += "#define " + n.upper + "_W_" + pad(n.weights[i], width + 1) + " " + pad(to_text(w.offset), 9) + " /* " +
+         shape_words(w.data->dims) + " " + std::string(info(w.data->dtype).name) +
+         (w.layout.empty() ? "" : "  " + w.layout) + " */\n";
   }
   return s + "\n#endif\n";
 }
@@ -109,8 +126,8 @@ std::string plan_header(const Program& p, const ProgramNames& n) {
 std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n) {
   SourceWriter out;
   for (const KernelText& k : kernels) out.line(k.prototype + ";");
-  return std::string(kLicenseLine) + "\n" + guard_open(n.upper + "_KERNELS_H") + "#include \"tc_simd.h\"\n" + std::string(kExternOpen) +
-         out.text() + std::string(kExternClose);
+  return std::string(kLicenseLine) + "\n" + guard_open(n.upper + "_KERNELS_H") + "#include \"tc_simd.h\"\n" +
+         std::string(kExternOpen) + out.text() + std::string(kExternClose);
 }
 
 }  // namespace tc

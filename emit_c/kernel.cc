@@ -114,12 +114,8 @@ class KernelPrinter {
  private:
   static bool is_restricted(const Param& p) { return p.role != Param::Role::Status && p.role != Param::Role::Scratch; }
 
-  void open() {
-    out_.open();
-  }
-  void close() {
-    out_.close();
-  }
+  void open() { out_.open(); }
+  void close() { out_.close(); }
 
   void arguments_type() {
     out_.line("typedef struct {");

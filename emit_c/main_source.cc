@@ -13,7 +13,8 @@ std::string dims_tables(const std::string& kind, const std::vector<IoTensor>& te
   for (size_t i = 0; i < tensors.size(); i++) {
     std::vector<std::string> dims;
     for (const int64_t d : tensors[i].dims) dims.push_back(to_text(d));
-    if (!dims.empty()) s += "static const int64_t " + kind + to_text(int64_t(i)) + "_dims[] = {" + join(dims, ", ") + "};\n";
+    if (!dims.empty())
+      s += "static const int64_t " + kind + to_text(int64_t(i)) + "_dims[] = {" + join(dims, ", ") + "};\n";
   }
   return s;
 }
@@ -26,7 +27,8 @@ std::string rows(const std::string& kind, const std::vector<IoTensor>& tensors) 
     for (char& c : type)
       if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
     const std::string dims = tensors[i].dims.empty() ? "NULL" : kind + to_text(int64_t(i)) + "_dims";
-    list.push_back("  {" + c_string(tensors[i].name.raw()) + ", TC_" + type + ", " + to_text(int64_t(tensors[i].dims.size())) + ", " + dims + "}");
+    list.push_back("  {" + c_string(tensors[i].name.raw()) + ", TC_" + type + ", " +
+                   to_text(int64_t(tensors[i].dims.size())) + ", " + dims + "}");
   }
   return list.empty() ? "  {NULL, 0, 0, NULL}" : join(list, ",\n");
 }
@@ -39,8 +41,8 @@ std::string arguments(const std::string& object, const std::string& array, const
       list.push_back("  " + object + "." + names[i] + " = &" + names[i] + ";");
       continue;
     }
-    list.push_back("  " + object + "." + names[i] + " = (" + (constant ? "const " : "") + std::string(info(tensors[i].dtype).c_type) + " *)" + array +
-                   "[" + to_text(int64_t(i)) + "];");
+    list.push_back("  " + object + "." + names[i] + " = (" + (constant ? "const " : "") +
+                   std::string(info(tensors[i].dtype).c_type) + " *)" + array + "[" + to_text(int64_t(i)) + "];");
   }
   if (list.empty()) list.push_back("  (void)" + array + ";\n  " + object + ".nothing = 0;");
   return join(list, "\n");
@@ -65,7 +67,8 @@ std::string run_call(const Program& p, const ProgramNames& n) {
   std::string sizes;
   for (size_t k = 0; k < p.outputs.size(); k++)
     if (const IoTensor& t = p.outputs[k]; t.count >= 0)
-      sizes += "  out_dims[" + to_text(int64_t(k)) + "][" + to_text(int64_t(t.counted_axis)) + "] = " + n.outputs[size_t(t.count)] + ";\n";
+      sizes += "  out_dims[" + to_text(int64_t(k)) + "][" + to_text(int64_t(t.counted_axis)) +
+               "] = " + n.outputs[size_t(t.count)] + ";\n";
   if (sizes.empty()) return "  return (int)" + call + ";";
   return "  status = (int)" + call + ";\n" + sizes + "  return status;";
 }
@@ -74,21 +77,20 @@ std::string run_call(const Program& p, const ProgramNames& n) {
 
 std::string main_source(const Program& p, const ProgramNames& n) {
   const std::string counts = count_variables(p, n);
-  return fill(support_text("main.c.in"),
-              {{"name", n.lower},
-               {"NAME", n.upper},
-               {"includes", p.lanes > 0 ? "#include \"tc_simd.h\"\n" : ""},
-               {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
-               {"inputs", rows("input", p.inputs)},
-               {"outputs", rows("output", p.outputs)},
-               {"input_args", arguments("i", "in", p.inputs, n.inputs, true)},
-               {"output_args", arguments("o", "out", p.outputs, n.outputs, false)},
-               {"n_inputs", to_text(int64_t(p.inputs.size()))},
-               {"n_outputs", to_text(tensor_outputs(p))},
-               {"counts", counts.empty() ? "" : counts + "  int status;\n"},
-               {"run", run_call(p, n)},
-               {"lanes", to_text(int64_t(p.lanes))},
-               {"built_lanes", p.lanes > 0 ? "TC_VL" : "0"}});
+  return fill(support_text("main.c.in"), {{"name", n.lower},
+                                          {"NAME", n.upper},
+                                          {"includes", p.lanes > 0 ? "#include \"tc_simd.h\"\n" : ""},
+                                          {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
+                                          {"inputs", rows("input", p.inputs)},
+                                          {"outputs", rows("output", p.outputs)},
+                                          {"input_args", arguments("i", "in", p.inputs, n.inputs, true)},
+                                          {"output_args", arguments("o", "out", p.outputs, n.outputs, false)},
+                                          {"n_inputs", to_text(int64_t(p.inputs.size()))},
+                                          {"n_outputs", to_text(tensor_outputs(p))},
+                                          {"counts", counts.empty() ? "" : counts + "  int status;\n"},
+                                          {"run", run_call(p, n)},
+                                          {"lanes", to_text(int64_t(p.lanes))},
+                                          {"built_lanes", p.lanes > 0 ? "TC_VL" : "0"}});
 }
 
 }  // namespace tc

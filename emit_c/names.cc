@@ -27,7 +27,8 @@ ProgramNames::ProgramNames(const Program& p) : self(p.name == "m" ? "model" : "m
     const int n = seen[key]++;
     return n == 0 ? std::string() : "_" + to_text(int64_t(n + 1));
   };
-  for (const Slot& s : p.slots) slots.push_back(named(at, s.name, s.suffix, salt(seen_slots, s.name.raw() + "\n" + s.suffix)));
+  for (const Slot& s : p.slots)
+    slots.push_back(named(at, s.name, s.suffix, salt(seen_slots, s.name.raw() + "\n" + s.suffix)));
   for (const Weight& x : p.weights)
     weights.push_back(named(w, x.name, x.suffix, salt(seen_weights, x.name.raw() + "\n" + x.suffix)));
 }

@@ -23,18 +23,12 @@ bool uses_counter(const LoopStep& l) {
 std::string operand_text(const Program& p, const ProgramNames& n, const Operand& o, const std::string& member) {
   const size_t i = size_t(o.index);
   switch (o.kind) {
-    case Operand::Kind::Input:
-      return "in" + member + n.inputs[i];
-    case Operand::Kind::Output:
-      return "out" + member + n.outputs[i];
-    case Operand::Kind::Slot:
-      return access("AT", n.slots[i], p.slots[i].dtype);
-    case Operand::Kind::Weight:
-      return access("WEIGHT", n.weights[i], p.weights[i].data->dtype);
-    case Operand::Kind::Scratch:
-      return "SCRATCH";
-    case Operand::Kind::Status:
-      return "STATUS";
+    case Operand::Kind::Input: return "in" + member + n.inputs[i];
+    case Operand::Kind::Output: return "out" + member + n.outputs[i];
+    case Operand::Kind::Slot: return access("AT", n.slots[i], p.slots[i].dtype);
+    case Operand::Kind::Weight: return access("WEIGHT", n.weights[i], p.weights[i].data->dtype);
+    case Operand::Kind::Scratch: return "SCRATCH";
+    case Operand::Kind::Status: return "STATUS";
   }
   return "?";
 }
@@ -92,17 +86,12 @@ std::string part_offset(const CopyStep& c, const LoopNames& n, DType dtype) {
 DType dtype_of(const Program& p, const Operand& o) {
   const size_t i = size_t(o.index);
   switch (o.kind) {
-    case Operand::Kind::Input:
-      return p.inputs[i].dtype;
-    case Operand::Kind::Output:
-      return p.outputs[i].dtype;
-    case Operand::Kind::Slot:
-      return p.slots[i].dtype;
-    case Operand::Kind::Weight:
-      return p.weights[i].data->dtype;
+    case Operand::Kind::Input: return p.inputs[i].dtype;
+    case Operand::Kind::Output: return p.outputs[i].dtype;
+    case Operand::Kind::Slot: return p.slots[i].dtype;
+    case Operand::Kind::Weight: return p.weights[i].data->dtype;
     case Operand::Kind::Scratch:
-    case Operand::Kind::Status:
-      break;
+    case Operand::Kind::Status: break;
   }
   throw InternalError("scratch memory and the status word are no tensors");
 }

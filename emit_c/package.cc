@@ -30,13 +30,18 @@ std::string json_text(const ModelText& t) { return nlohmann::json::parse(json_st
 
 std::string weights_assembly(const std::string& x) {
   std::string s = std::string(kLicenseLine) + "\n";
-  s += "#if defined(__APPLE__)\n  .const_data\n  .globl _" + x + "_weights_blob\n  .balign 64\n_" + x + "_weights_blob:\n#else\n";
-  s += "  .section .rodata\n  .globl " + x + "_weights_blob\n  .hidden " + x + "_weights_blob\n  .balign 64\n" + x + "_weights_blob:\n#endif\n";
-  s += "  .incbin \"" + x + "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
+  s += "#if defined(__APPLE__)\n  .const_data\n  .globl _" + x + "_weights_blob\n  .balign 64\n_" + x +
+       "_weights_blob:\n#else\n";
+  s += "  .section .rodata\n  .globl " + x + "_weights_blob\n  .hidden " + x + "_weights_blob\n  .balign 64\n" + x +
+       "_weights_blob:\n#endif\n";
+  s +=
+      "  .incbin \"" + x +
+      "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
   return s;
 }
 
-std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id, const std::string& target) {
+std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id,
+                     const std::string& target) {
   nlohmann::ordered_json j;
   j["generator"] = "tc-emit";
   j["format"] = 1;
@@ -44,13 +49,18 @@ std::string manifest(const Program& p, const std::vector<OutputFile>& files, uin
   j["target"] = target;
   j[target == "c" ? "cpu" : "arch"] = p.cpu;
   j["layout_id"] = hex(layout_id, 16);
-  j["memory"] = {{"workspace_bytes", p.workspace_bytes}, {"tensors_bytes", p.arena_bytes}, {"tensors_without_reuse_bytes", p.naive_bytes},
-                 {"largest_live_set_bytes", p.lower_bound_bytes}, {"scratch_bytes", p.scratch_bytes}, {"weights_bytes", p.weights_bytes}};
+  j["memory"] = {{"workspace_bytes", p.workspace_bytes},
+                 {"tensors_bytes", p.arena_bytes},
+                 {"tensors_without_reuse_bytes", p.naive_bytes},
+                 {"largest_live_set_bytes", p.lower_bound_bytes},
+                 {"scratch_bytes", p.scratch_bytes},
+                 {"weights_bytes", p.weights_bytes}};
   j["macs"] = p.macs;
   auto ports = [](const std::vector<IoTensor>& list) {
     nlohmann::ordered_json a = nlohmann::ordered_json::array();
     for (const IoTensor& t : list) {
-      nlohmann::ordered_json port = {{"name", json_text(t.name)}, {"dtype", std::string(info(t.dtype).onnx_name)}, {"shape", shape_json(t.dims)}};
+      nlohmann::ordered_json port = {
+          {"name", json_text(t.name)}, {"dtype", std::string(info(t.dtype).onnx_name)}, {"shape", shape_json(t.dims)}};
       if (t.count >= 0) port["counted"] = {{"axis", t.counted_axis}, {"by", json_text(list[size_t(t.count)].name)}};
       a.push_back(std::move(port));
     }
@@ -59,7 +69,8 @@ std::string manifest(const Program& p, const std::vector<OutputFile>& files, uin
   j["inputs"] = ports(p.inputs);
   j["outputs"] = ports(p.outputs);
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
-  for (const Kernel& k : p.kernels) kernels.push_back({{"name", k.name}, {"schedule", k.schedule}, {"steps", k.schedule_steps}});
+  for (const Kernel& k : p.kernels)
+    kernels.push_back({{"name", k.name}, {"schedule", k.schedule}, {"steps", k.schedule_steps}});
   j["kernels"] = std::move(kernels);
   nlohmann::ordered_json names = nlohmann::ordered_json::array();
   for (const OutputFile& f : files) names.push_back(f.path);
@@ -117,8 +128,10 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
-  for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), std::string(support_text(f))});
-  const std::string march = p.march.empty() ? "" : "-march=" + p.march + (p.lanes >= 16 ? " -mprefer-vector-width=512" : "");
+  for (const std::string_view f : with_included(wanted))
+    files.push_back({std::string(f), std::string(support_text(f))});
+  const std::string march =
+      p.march.empty() ? "" : "-march=" + p.march + (p.lanes >= 16 ? " -mprefer-vector-width=512" : "");
   objects += "  " + x + "_weights.o";
   const std::vector<Hole> holes = {{"name", x}, {"march_flags", march}, {"sources", sources}, {"objects", objects}};
   files.push_back({"Makefile", fill(support_text("Makefile.in"), holes)});

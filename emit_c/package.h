@@ -17,6 +17,7 @@ std::string weights_blob(const Program& p, uint64_t layout_id);
 
 /// NAME_weights.S, which includes the blob, and manifest.json, the list of `files`. Of every target.
 std::string weights_assembly(const std::string& name);
-std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id, const std::string& target);
+std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id,
+                     const std::string& target);
 
 }  // namespace tc

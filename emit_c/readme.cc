@@ -17,7 +17,8 @@ std::string code(const ModelText& t) {
 std::string counted(const IoTensor& t, const std::vector<std::string>& names) {
   if (t.is_count) return ", a size that depends on data";
   if (t.counted_axis < 0) return "";
-  return "; along axis " + to_text(int64_t(t.counted_axis)) + " this is the most, and `*" + names[size_t(t.count)] + "` says how many there are";
+  return "; along axis " + to_text(int64_t(t.counted_axis)) + " this is the most, and `*" + names[size_t(t.count)] +
+         "` says how many there are";
 }
 
 std::string list(const std::string& kind, const std::vector<IoTensor>& tensors, const std::vector<std::string>& names) {
@@ -35,7 +36,8 @@ std::string assignments(const std::string& object, const std::vector<std::string
 }
 
 std::string filled(std::string_view text, const Program& p, const ProgramNames& n, const std::string& note) {
-  std::string run = assignments("in", p.inputs.empty() ? std::vector<std::string>() : n.inputs) + assignments("out", n.outputs);
+  std::string run =
+      assignments("in", p.inputs.empty() ? std::vector<std::string>() : n.inputs) + assignments("out", n.outputs);
   if (!run.empty()) run.pop_back();
   std::string tensors = list("input", p.inputs, n.inputs) + list("output", p.outputs, n.outputs);
   if (!tensors.empty()) tensors.pop_back();
@@ -50,8 +52,9 @@ std::string filled(std::string_view text, const Program& p, const ProgramNames& 
 }  // namespace
 
 std::string package_readme(const Program& p, const ProgramNames& n) {
-  const std::string note = p.march.empty() ? "It was scheduled for any processor; -march flags of yours may still widen its vectors."
-                                           : "It was scheduled for `" + p.cpu + "` and is compiled with `-march=" + p.march + "`.";
+  const std::string note =
+      p.march.empty() ? "It was scheduled for any processor; -march flags of yours may still widen its vectors."
+                      : "It was scheduled for `" + p.cpu + "` and is compiled with `-march=" + p.march + "`.";
   return filled(support_text("README.md.in"), p, n, note);
 }
 

@@ -12,20 +12,13 @@ namespace {
 
 std::string_view index_word(ForKind k) {
   switch (k) {
-    case ForKind::BlockX:
-      return "blockIdx.x";
-    case ForKind::BlockY:
-      return "blockIdx.y";
-    case ForKind::BlockZ:
-      return "blockIdx.z";
-    case ForKind::ThreadX:
-      return "threadIdx.x";
-    case ForKind::ThreadY:
-      return "threadIdx.y";
-    case ForKind::ThreadZ:
-      return "threadIdx.z";
-    default:
-      return "";
+    case ForKind::BlockX: return "blockIdx.x";
+    case ForKind::BlockY: return "blockIdx.y";
+    case ForKind::BlockZ: return "blockIdx.z";
+    case ForKind::ThreadX: return "threadIdx.x";
+    case ForKind::ThreadY: return "threadIdx.y";
+    case ForKind::ThreadZ: return "threadIdx.z";
+    default: return "";
   }
 }
 
@@ -70,7 +63,8 @@ void DeviceStmtPrinter::print_for(const For& k) {
 void DeviceStmtPrinter::print_alloc(const Alloc& k) {
   const Seq* q = as<Seq>(k.body);
   if (k.buffer->scope == Scope::Register && q && sets_to_zero(q->list[0], k.buffer)) {
-    out_.line(std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name + extents(static_dims(k.buffer->shape)) + " = {};");
+    out_.line(std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name + extents(static_dims(k.buffer->shape)) +
+              " = {};");
     for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
     return;
   }

@@ -7,7 +7,8 @@ namespace tc {
 
 class DeviceStmtPrinter : public StmtPrinter {
  public:
-  DeviceStmtPrinter(SourceWriter& out, Needs& needs, bool wide, const DeviceFunction& f) : StmtPrinter(out, needs, wide), f_(f) {}
+  DeviceStmtPrinter(SourceWriter& out, Needs& needs, bool wide, const DeviceFunction& f)
+      : StmtPrinter(out, needs, wide), f_(f) {}
 
  protected:
   void print_for(const For& k) override;

@@ -40,8 +40,8 @@ class Segments {
   }
 
   void begin() {
-    out_.line("cudaError_t segment_" + to_text(int64_t(count_)) + "(const " + n_.lower + "_device &d, const " + n_.lower + "_inputs &in, const " +
-              n_.lower + "_outputs &out, cudaStream_t stream)");
+    out_.line("cudaError_t segment_" + to_text(int64_t(count_)) + "(const " + n_.lower + "_device &d, const " +
+              n_.lower + "_inputs &in, const " + n_.lower + "_outputs &out, cudaStream_t stream)");
     out_.line("{");
     out_.indent();
     out_.line("(void)d, (void)in, (void)out, (void)stream;");
@@ -81,9 +81,11 @@ class Segments {
     auto part = [&](CopyStep::Part side, const Operand& o) {
       return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
     };
-    const std::string copy = "TRY(cudaMemcpyAsync(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " + to_text(c.bytes) +
+    const std::string copy = "TRY(cudaMemcpyAsync(" + part(CopyStep::Part::To, c.to) + ", " +
+                             part(CopyStep::Part::From, c.from) + ", " + to_text(c.bytes) +
                              ", cudaMemcpyDeviceToDevice, stream));";
-    if (c.part != CopyStep::Part::None && captured_ == 0) {  // a graph cannot have addresses that depend on the iteration
+    if (c.part != CopyStep::Part::None &&
+        captured_ == 0) {  // a graph cannot have addresses that depend on the iteration
       end();
       control_.line(copy);
       return;
@@ -137,7 +139,8 @@ class Segments {
     }
     control_.line(loop_header(l, names, l.trip_count ? "d.host->count" : to_text(l.trips), true, "d.host->condition"));
     control_.indent();
-    if (l.declared >= 0) control_.line("if (" + names.counter + " == " + to_text(l.declared) + ") return wrong_trips(d);");
+    if (l.declared >= 0)
+      control_.line("if (" + names.counter + " == " + to_text(l.declared) + ") return wrong_trips(d);");
     control_.dedent();
     block(l.body);
     control_.line("}");
@@ -176,14 +179,17 @@ Staging staging(const Program& p, const ProgramNames& n) {
     const int64_t size = bytes_of(t);
     const std::string type = std::string(info(t.dtype).c_type), at = to_text(s.bytes), count = to_text(size);
     const std::string side = in ? "in" : "out";
-    (in ? s.fields_in : s.fields_out) += "  d." + side + "." + name + " = (" + (in ? "const " : "") + type + " *)(void *)(d.io + " + at + ");\n";
+    (in ? s.fields_in : s.fields_out) +=
+        "  d." + side + "." + name + " = (" + (in ? "const " : "") + type + " *)(void *)(d.io + " + at + ");\n";
     if (size == 0) return;
     if (in) {
       s.stage_in += "  memcpy(d->staging + " + at + ", in->" + name + ", " + count + ");\n";
-      s.upload += "  TRY(cudaMemcpyAsync(d.io + " + at + ", d.staging + " + at + ", " + count + ", cudaMemcpyHostToDevice, d.stream));\n";
+      s.upload += "  TRY(cudaMemcpyAsync(d.io + " + at + ", d.staging + " + at + ", " + count +
+                  ", cudaMemcpyHostToDevice, d.stream));\n";
     } else {
       s.stage_out += "  memcpy(out->" + name + ", d->staging + " + at + ", " + count + ");\n";
-      s.download += "  TRY(cudaMemcpyAsync(d.staging + " + at + ", d.io + " + at + ", " + count + ", cudaMemcpyDeviceToHost, d.stream));\n";
+      s.download += "  TRY(cudaMemcpyAsync(d.staging + " + at + ", d.io + " + at + ", " + count +
+                    ", cudaMemcpyDeviceToHost, d.stream));\n";
     }
     s.bytes = checked_add(s.bytes, aligned(size));
   };
@@ -205,7 +211,9 @@ std::string kernel_setup(const Program& p, const ProgramNames& n) {
 }
 
 // Lines of a build in which NVRTC compiles the kernels.
-std::string launch_only(bool jit, const std::string& lines) { return jit ? "#ifdef TC_LAUNCH_ONLY\n" + lines + "#endif\n" : ""; }
+std::string launch_only(bool jit, const std::string& lines) {
+  return jit ? "#ifdef TC_LAUNCH_ONLY\n" + lines + "#endif\n" : "";
+}
 
 // Does any loop wait for its trip count?
 bool asks_limit(const std::vector<Step>& steps) {
@@ -225,8 +233,9 @@ std::string trips_functions(const Program& p, const ProgramNames& n, bool counte
          "  TRY(cudaMemcpyAsync(&d.host->count, count, sizeof d.host->count, cudaMemcpyDeviceToHost, stream));\n"
          "  TRY(cudaStreamSynchronize(stream));\n  return cudaSuccess;\n}\n\n";
   if (counted)
-    s += "/* A loop ran more or fewer times than the shapes of its results say. */\ncudaError_t wrong_trips(const " + n.lower +
-         "_device &d)\n{\n  const_cast<" + n.lower + "_device &>(d).wrong_trips = true;\n  return cudaErrorInvalidValue;\n}\n\n";
+    s += "/* A loop ran more or fewer times than the shapes of its results say. */\ncudaError_t wrong_trips(const " +
+         n.lower + "_device &d)\n{\n  const_cast<" + n.lower +
+         "_device &>(d).wrong_trips = true;\n  return cudaErrorInvalidValue;\n}\n\n";
   return s;
 }
 
@@ -237,31 +246,40 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
   const bool counted = counts_iterations(p.steps);
-  const std::string status = can_fail(p) ? "  TRY(cudaMemcpyAsync(&d.host->status, STATUS, sizeof(int32_t), cudaMemcpyDeviceToHost, d.stream));\n" : "";
-  return fill(support_text("executor.cu.in"), {{"name", n.lower},
-                                               {"NAME", n.upper},
-                                               {"segments", functions},
-                                               {"control", segments.control()},
-                                               {"trips_member", counted ? "  bool wrong_trips = false;           /* a loop ran another number of times than shapes say */\n" : ""},
-                                               {"trips", trips_functions(p, n, counted)},
-                                               {"trips_reset", counted ? "  const_cast<" + n.lower + "_device &>(d).wrong_trips = false;\n" : ""},
-                                               {"failed", counted ? "(d->wrong_trips ? " + n.upper + "_E_TRIPS : " + n.upper + "_E_DEVICE)" : n.upper + "_E_DEVICE"},
-                                               {"count_word", asks_limit(p.steps) ? "  int64_t count;  /* of iterations */\n" : ""},
-                                               {"io_bytes", to_text(std::max<int64_t>(io.bytes, 256))},
-                                               {"upload", io.upload},
-                                               {"download", io.download + status},
-                                               {"stage_in", io.stage_in},
-                                               {"stage_out", io.stage_out},
-                                               {"fields", io.fields_in + io.fields_out},
-                                               {"null_tests", null_tests(p, n)},
-                                               {"layout_id", hex(layout_id, 16)},
-                                               {"jit_include", launch_only(jit, "#include \"tc_jit.h\"\ntc_jit_program " + n.lower + "_jit_program();\n")},
-                                               {"jit_member", launch_only(jit, "  tc_jit jit;                        /* the compiled kernels */\n")},
-                                               {"jit_compile", launch_only(jit, "  TRY(d.jit.compile(" + n.lower + "_jit_program()));\n  const tc_jit_scope scope(d.jit);\n")},
-                                               {"jit_scope", launch_only(jit, "  const tc_jit_scope scope(d.jit);\n")},
-                                               {"jit_scope_async", launch_only(jit, "  const tc_jit_scope scope(d->jit);\n")},
-                                               {"kernel_setup", kernel_setup(p, n)},
-                                               {"strerror_rows", strerror_rows(n)}});
+  const std::string status =
+      can_fail(p)
+          ? "  TRY(cudaMemcpyAsync(&d.host->status, STATUS, sizeof(int32_t), cudaMemcpyDeviceToHost, d.stream));\n"
+          : "";
+  return fill(
+      support_text("executor.cu.in"),
+      {{"name", n.lower},
+       {"NAME", n.upper},
+       {"segments", functions},
+       {"control", segments.control()},
+       {"trips_member",
+        counted ? "  bool wrong_trips = false;           /* a loop ran another number of times than shapes say */\n"
+                : ""},
+       {"trips", trips_functions(p, n, counted)},
+       {"trips_reset", counted ? "  const_cast<" + n.lower + "_device &>(d).wrong_trips = false;\n" : ""},
+       {"failed",
+        counted ? "(d->wrong_trips ? " + n.upper + "_E_TRIPS : " + n.upper + "_E_DEVICE)" : n.upper + "_E_DEVICE"},
+       {"count_word", asks_limit(p.steps) ? "  int64_t count;  /* of iterations */\n" : ""},
+       {"io_bytes", to_text(std::max<int64_t>(io.bytes, 256))},
+       {"upload", io.upload},
+       {"download", io.download + status},
+       {"stage_in", io.stage_in},
+       {"stage_out", io.stage_out},
+       {"fields", io.fields_in + io.fields_out},
+       {"null_tests", null_tests(p, n)},
+       {"layout_id", hex(layout_id, 16)},
+       {"jit_include", launch_only(jit, "#include \"tc_jit.h\"\ntc_jit_program " + n.lower + "_jit_program();\n")},
+       {"jit_member", launch_only(jit, "  tc_jit jit;                        /* the compiled kernels */\n")},
+       {"jit_compile",
+        launch_only(jit, "  TRY(d.jit.compile(" + n.lower + "_jit_program()));\n  const tc_jit_scope scope(d.jit);\n")},
+       {"jit_scope", launch_only(jit, "  const tc_jit_scope scope(d.jit);\n")},
+       {"jit_scope_async", launch_only(jit, "  const tc_jit_scope scope(d->jit);\n")},
+       {"kernel_setup", kernel_setup(p, n)},
+       {"strerror_rows", strerror_rows(n)}});
 }
 
 std::string cuda_header(const ProgramNames& n) {

@@ -9,9 +9,11 @@ std::string label(const ProgramNames& n, size_t i) { return n.lower + "_text_" +
 }  // namespace
 
 std::string jit_assembly(const ProgramNames& n, const std::vector<std::string>& files) {
-  std::string s = std::string(kLicenseLine) + "\n/* The text that NVRTC compiles, each file ended by a zero byte. */\n  .section .rodata\n";
+  std::string s = std::string(kLicenseLine) +
+                  "\n/* The text that NVRTC compiles, each file ended by a zero byte. */\n  .section .rodata\n";
   for (size_t i = 0; i < files.size(); i++)
-    s += "  .globl " + label(n, i) + "\n  .hidden " + label(n, i) + "\n" + label(n, i) + ":\n  .incbin \"" + files[i] + "\"\n  .byte 0\n";
+    s += "  .globl " + label(n, i) + "\n  .hidden " + label(n, i) + "\n" + label(n, i) + ":\n  .incbin \"" + files[i] +
+         "\"\n  .byte 0\n";
   return s + "#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
 }
 
@@ -29,7 +31,8 @@ std::string jit_source(const Program& p, const ProgramNames& n, const std::vecto
   out.line("};");
   out.line("p.headers = {  /* as kernels include them, and as they include each other */");
   for (size_t i = 0; i < headers.size(); i++)
-    out.line("  {\"../" + headers[i] + "\", " + label(n, count + i) + "}, {\"" + headers[i] + "\", " + label(n, count + i) + "},");
+    out.line("  {\"../" + headers[i] + "\", " + label(n, count + i) + "}, {\"" + headers[i] + "\", " +
+             label(n, count + i) + "},");
   out.line("};");
   out.line("p.kernels = {");
   for (const Kernel& k : p.kernels)

@@ -21,8 +21,11 @@ std::string device_kernels_header(const std::vector<KernelText>& kernels, const 
     if (!k.setup.empty()) out.line(k.setup_prototype + ";");
   }
   const std::string guard = n.upper + "_KERNELS_CUH";
-  const std::string include = jit ? "#ifdef TC_LAUNCH_ONLY\n#include \"tc_jit.h\"\n#else\n#include \"tc_cuda.h\"\n#endif\n" : "#include \"tc_cuda.h\"\n";
-  return std::string(kLicenseLine) + "\n#ifndef " + guard + "\n#define " + guard + "\n" + include + "\n" + out.text() + "\n#endif\n";
+  const std::string include =
+      jit ? "#ifdef TC_LAUNCH_ONLY\n#include \"tc_jit.h\"\n#else\n#include \"tc_cuda.h\"\n#endif\n"
+          : "#include \"tc_cuda.h\"\n";
+  return std::string(kLicenseLine) + "\n#ifndef " + guard + "\n#define " + guard + "\n" + include + "\n" + out.text() +
+         "\n#endif\n";
 }
 
 void add_support(std::set<std::string>& support, const Needs& needs) {
@@ -32,7 +35,8 @@ void add_support(std::set<std::string>& support, const Needs& needs) {
 }
 
 // The executor with the plan and the kernels, now static, in place of their #include lines.
-std::string single_cuda_file(const Program& p, const ProgramNames& n, std::string executor, const std::vector<KernelText>& kernels) {
+std::string single_cuda_file(const Program& p, const ProgramNames& n, std::string executor,
+                             const std::vector<KernelText>& kernels) {
   Needs needs = needs_of(kernels);
   needs.math = needs.parallel = false;  // tc_cuda.h has the functions
   std::string text;
@@ -53,8 +57,8 @@ std::string single_cuda_file(const Program& p, const ProgramNames& n, std::strin
   return executor;
 }
 
-void add_jit(const Program& p, const ProgramNames& n, std::vector<OutputFile>& files, const std::vector<KernelFile>& sources,
-             const std::vector<std::string>& headers) {
+void add_jit(const Program& p, const ProgramNames& n, std::vector<OutputFile>& files,
+             const std::vector<KernelFile>& sources, const std::vector<std::string>& headers) {
   std::vector<std::string> kernels;
   for (const KernelFile& f : sources) kernels.push_back("kernels/" + f.stem + ".cu");
   std::vector<std::string> all = kernels;
@@ -71,7 +75,8 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   const uint64_t layout_id = weights_layout_id(p);
   std::vector<OutputFile> files;
   std::set<std::string> support{"tc_cuda.h", "tc_rt.h", "tc_main.h"};
-  if (o.jit) support.insert({"tc_jit.h", "tc_scalar.h", "tc_types.h"});  // NVRTC gets every header that a kernel may include
+  if (o.jit)
+    support.insert({"tc_jit.h", "tc_scalar.h", "tc_types.h"});  // NVRTC gets every header that a kernel may include
   std::vector<KernelText> kernels;
   std::string sources = "  " + x + ".cu";
   for (const Kernel& k : p.kernels) kernels.push_back(print_cuda_kernel(k, x, p.cpu));
@@ -96,10 +101,12 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   files.push_back({"main.c", main_source(p, n)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   if (o.jit) add_jit(p, n, files, apart, std::vector<std::string>{"tc_cuda.h", "tc_rt.h", "tc_scalar.h", "tc_types.h"});
-  for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), std::string(support_text(f))});
+  for (const std::string_view f : with_included(wanted))
+    files.push_back({std::string(f), std::string(support_text(f))});
   for (const SupportFile& f : support_files())
     if (f.name.starts_with("cuda_on_cpu/")) files.push_back({std::string(f.name), std::string(f.text)});
-  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"), {{"name", x}, {"sources", sources}, {"jit", o.jit ? "ON" : "OFF"}})});
+  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"),
+                                          {{"name", x}, {"sources", sources}, {"jit", o.jit ? "ON" : "OFF"}})});
   files.push_back({"README.md", cuda_package_readme(p, n)});
   files.push_back({"manifest.json", manifest(p, files, layout_id, "cuda")});
   return files;

@@ -94,7 +94,7 @@ void validate_model(Context& c, onnx::ModelProto& m);     // validate.cc
 void load_tensors(Context& c, onnx::ModelProto& m);       // tensors.cc
 void open_lists(Context& c, onnx::ModelProto& m);         // list_inputs.cc
 void bind_dims(Context& c, onnx::ModelProto& m);          // bind_dims.cc
-void replace_maps(Context& c, onnx::ModelProto& m);        // zip_maps.cc
+void replace_maps(Context& c, onnx::ModelProto& m);       // zip_maps.cc
 bool inline_functions(Context& c, onnx::ModelProto& m);   // inline_functions.cc
 bool convert_to_newest(Context& c, onnx::ModelProto& m);  // convert.cc
 void infer_shapes(Context& c, onnx::ModelProto& m);       // convert.cc

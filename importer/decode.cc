@@ -10,13 +10,10 @@ int packed_bits(DType t) {
   switch (t) {
     case DType::U4:
     case DType::I4:
-    case DType::F4E2M1:
-      return 4;
+    case DType::F4E2M1: return 4;
     case DType::U2:
-    case DType::I2:
-      return 2;
-    default:
-      return info(t).bytes * 8;
+    case DType::I2: return 2;
+    default: return info(t).bytes * 8;
   }
 }
 
@@ -72,23 +69,15 @@ bool raw_constant(DType t, const Dims& dims, const ReadBytes& read, Constant& ou
 
 TypedField typed_field(const onnx::TensorProto& t, DType type, int64_t n) {
   switch (type) {
-    case DType::F32:
-      return {t.float_data_size(), n};
-    case DType::C64:
-      return {t.float_data_size(), checked_mul(n, 2)};
-    case DType::F64:
-      return {t.double_data_size(), n};
-    case DType::C128:
-      return {t.double_data_size(), checked_mul(n, 2)};
-    case DType::I64:
-      return {t.int64_data_size(), n};
+    case DType::F32: return {t.float_data_size(), n};
+    case DType::C64: return {t.float_data_size(), checked_mul(n, 2)};
+    case DType::F64: return {t.double_data_size(), n};
+    case DType::C128: return {t.double_data_size(), checked_mul(n, 2)};
+    case DType::I64: return {t.int64_data_size(), n};
     case DType::U32:
-    case DType::U64:
-      return {t.uint64_data_size(), n};
-    case DType::String:
-      return {t.string_data_size(), n};
-    default:
-      break;
+    case DType::U64: return {t.uint64_data_size(), n};
+    case DType::String: return {t.string_data_size(), n};
+    default: break;
   }
   if (packed_bits(type) < 8) return {t.int32_data_size(), packed_bytes(type, n), t.int32_data_size() == n};
   return {t.int32_data_size(), n};
@@ -103,29 +92,15 @@ Constant typed_constant(const onnx::TensorProto& t, DType type, const Dims& dims
   MutableTensor m = new_tensor(type, dims);
   const int64_t n = m.data.size();
   switch (type) {
-    case DType::String:
-      m.data.strings.assign(t.string_data().begin(), t.string_data().end());
-      break;
+    case DType::String: m.data.strings.assign(t.string_data().begin(), t.string_data().end()); break;
     case DType::F32:
-    case DType::C64:
-      copy_values<float>(t.float_data(), m);
-      break;
+    case DType::C64: copy_values<float>(t.float_data(), m); break;
     case DType::F64:
-    case DType::C128:
-      copy_values<double>(t.double_data(), m);
-      break;
-    case DType::I64:
-      copy_values<int64_t>(t.int64_data(), m);
-      break;
-    case DType::U64:
-      copy_values<uint64_t>(t.uint64_data(), m);
-      break;
-    case DType::U32:
-      copy_values<uint32_t>(t.uint64_data(), m);
-      break;
-    case DType::I32:
-      copy_values<int32_t>(t.int32_data(), m);
-      break;
+    case DType::C128: copy_values<double>(t.double_data(), m); break;
+    case DType::I64: copy_values<int64_t>(t.int64_data(), m); break;
+    case DType::U64: copy_values<uint64_t>(t.uint64_data(), m); break;
+    case DType::U32: copy_values<uint32_t>(t.uint64_data(), m); break;
+    case DType::I32: copy_values<int32_t>(t.int32_data(), m); break;
     case DType::Bool:
       for (int64_t i = 0; i < n; ++i) m.bytes[i] = t.int32_data(int(i)) != 0;
       break;

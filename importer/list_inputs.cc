@@ -14,9 +14,7 @@ namespace {
 
 class ListInputs {
  public:
-  ListInputs(Context& c, onnx::ModelProto& m) : c_(c), graph_(*m.mutable_graph()) {
-    names_.add_graph(graph_);
-  }
+  ListInputs(Context& c, onnx::ModelProto& m) : c_(c), graph_(*m.mutable_graph()) { names_.add_graph(graph_); }
 
   void run() {
     google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> inputs;

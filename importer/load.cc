@@ -82,27 +82,16 @@ bool nesting_ok(Context& c, const std::string& text) {
   int braces = 0, parentheses = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     switch (text[i]) {
-      case '#':
-        i = std::min(text.find('\n', i), text.size() - 1);
-        break;
+      case '#': i = std::min(text.find('\n', i), text.size() - 1); break;
       case '"':
         for (++i; i < text.size() && text[i] != '"'; ++i)
           if (text[i] == '\\') ++i;
         break;
-      case '{':
-        ++braces;
-        break;
-      case '}':
-        --braces;
-        break;
-      case '(':
-        ++parentheses;
-        break;
-      case ')':
-        --parentheses;
-        break;
-      default:
-        break;
+      case '{': ++braces; break;
+      case '}': --braces; break;
+      case '(': ++parentheses; break;
+      case ')': --parentheses; break;
+      default: break;
     }
     // One brace for the graph, one for a tensor's values inside the innermost body.
     if (braces > kMaxSubgraphDepth + 2) {

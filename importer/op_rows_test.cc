@@ -41,14 +41,10 @@ TEST(OpRows, HaveOnlyAttributesOfOnnx) {
 /// The default of an attribute as text, for comparison.
 std::string text_of(const onnx::AttributeProto& a) {
   switch (a.type()) {
-    case onnx::AttributeProto::INT:
-      return to_text(int64_t(a.i()));
-    case onnx::AttributeProto::FLOAT:
-      return to_text(a.f());
-    case onnx::AttributeProto::STRING:
-      return a.s();
-    default:
-      return "";
+    case onnx::AttributeProto::INT: return to_text(int64_t(a.i()));
+    case onnx::AttributeProto::FLOAT: return to_text(a.f());
+    case onnx::AttributeProto::STRING: return a.s();
+    default: return "";
   }
 }
 std::string text_of(const Attr& a) {

@@ -156,33 +156,16 @@ class GraphBuilder {
     for (const auto& a : n.attribute()) {
       using P = onnx::AttributeProto;
       switch (a.type()) {
-        case P::INT:
-          out[a.name()] = int64_t(a.i());
-          break;
-        case P::FLOAT:
-          out[a.name()] = a.f();
-          break;
-        case P::STRING:
-          out[a.name()] = a.s();
-          break;
-        case P::INTS:
-          out[a.name()] = std::vector<int64_t>(a.ints().begin(), a.ints().end());
-          break;
-        case P::FLOATS:
-          out[a.name()] = std::vector<float>(a.floats().begin(), a.floats().end());
-          break;
-        case P::STRINGS:
-          out[a.name()] = std::vector<std::string>(a.strings().begin(), a.strings().end());
-          break;
-        case P::TENSOR:
-          out[a.name()] = constant_of(c_, a.t());
-          break;
-        case P::TYPE_PROTO:
-          out[a.name()] = to_text(value_type(a.tp()));
-          break;
+        case P::INT: out[a.name()] = int64_t(a.i()); break;
+        case P::FLOAT: out[a.name()] = a.f(); break;
+        case P::STRING: out[a.name()] = a.s(); break;
+        case P::INTS: out[a.name()] = std::vector<int64_t>(a.ints().begin(), a.ints().end()); break;
+        case P::FLOATS: out[a.name()] = std::vector<float>(a.floats().begin(), a.floats().end()); break;
+        case P::STRINGS: out[a.name()] = std::vector<std::string>(a.strings().begin(), a.strings().end()); break;
+        case P::TENSOR: out[a.name()] = constant_of(c_, a.t()); break;
+        case P::TYPE_PROTO: out[a.name()] = to_text(value_type(a.tp())); break;
         case P::GRAPH:
-        case P::GRAPHS:
-          break;  // regions
+        case P::GRAPHS: break;  // regions
         default:
           c_.error("TC0116", ExitCode::Unsupported, &n,
                    "attribute " + quoted(a.name()) + " has a type that is not supported");

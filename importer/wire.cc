@@ -26,19 +26,15 @@ Kind child(Kind parent, uint32_t field) {
       return field == 7 ? Kind::Graph : field == 25 ? Kind::Function : field == 20 ? Kind::Skip : Kind::Leaf;
     case Kind::Graph:
       return field == 1 ? Kind::Node : field == 5 ? Kind::Tensor : field == 15 ? Kind::Sparse : Kind::Leaf;
-    case Kind::Node:
-      return field == 5 ? Kind::Attribute : Kind::Leaf;
+    case Kind::Node: return field == 5 ? Kind::Attribute : Kind::Leaf;
     case Kind::Attribute:
       return field == 5 || field == 10    ? Kind::Tensor
              : field == 6 || field == 11  ? Kind::Graph
              : field == 22 || field == 23 ? Kind::Sparse
                                           : Kind::Leaf;
-    case Kind::Sparse:
-      return field == 1 || field == 2 ? Kind::Tensor : Kind::Leaf;
-    case Kind::Function:
-      return field == 7 ? Kind::Node : field == 11 ? Kind::Attribute : Kind::Leaf;
-    default:
-      return Kind::Leaf;
+    case Kind::Sparse: return field == 1 || field == 2 ? Kind::Tensor : Kind::Leaf;
+    case Kind::Function: return field == 7 ? Kind::Node : field == 11 ? Kind::Attribute : Kind::Leaf;
+    default: return Kind::Leaf;
   }
 }
 

@@ -59,7 +59,8 @@ Format format_of(DType t) {
 double largest_finite(const Format& f) {
   const int top = (1 << f.exponent) - 1;
   if (f.special == Format::Ieee) return std::ldexp(2.0 - std::ldexp(1.0, -f.mantissa), top - 1 - f.bias);
-  const double fraction = f.special == Format::Fn ? 2.0 - std::ldexp(2.0, -f.mantissa) : 2.0 - std::ldexp(1.0, -f.mantissa);
+  const double fraction =
+      f.special == Format::Fn ? 2.0 - std::ldexp(2.0, -f.mantissa) : 2.0 - std::ldexp(1.0, -f.mantissa);
   return std::ldexp(fraction, top - f.bias);
 }
 
@@ -89,7 +90,8 @@ uint16_t encode_e8m0(double v) {
 const DTypeInfo& info(DType t) { return kInfo[int(t)]; }
 
 double narrow_float_to_double(DType t, uint16_t bits) {
-  if (t == DType::F8E8M0) return bits == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, int(bits) - 127);
+  if (t == DType::F8E8M0)
+    return bits == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, int(bits) - 127);
   const Format f = format_of(t);
   const int sign = bits >> (f.exponent + f.mantissa) & 1;
   const int e = bits >> f.mantissa & ((1 << f.exponent) - 1);
@@ -120,7 +122,7 @@ uint16_t double_to_narrow_float(DType t, double v, bool saturate) {
   const uint16_t largest = f.special == Format::Ieee ? uint16_t((top << f.mantissa) - 1)
                            : f.special == Format::Fn ? uint16_t((top << f.mantissa) + (1 << f.mantissa) - 2)
                                                      : uint16_t((top << f.mantissa) + (1 << f.mantissa) - 1);
-  const uint16_t overflow = f.special == Format::Ieee ? uint16_t(sign | top << f.mantissa)
+  const uint16_t overflow = f.special == Format::Ieee   ? uint16_t(sign | top << f.mantissa)
                             : f.special == Format::Fnuz ? nan_bits(f)
                             : f.special == Format::Fn   ? uint16_t(sign | nan_bits(f))
                                                         : uint16_t(sign | largest);

@@ -5,11 +5,13 @@
 
 namespace tc {
 
+// clang-format off
 enum class DType : uint8_t {
   Undefined = 0, F32 = 1, U8 = 2, I8 = 3, U16 = 4, I16 = 5, I32 = 6, I64 = 7, String = 8, Bool = 9, F16 = 10, F64 = 11,
   U32 = 12, U64 = 13, C64 = 14, C128 = 15, BF16 = 16, F8E4M3FN = 17, F8E4M3FNUZ = 18, F8E5M2 = 19, F8E5M2FNUZ = 20,
   U4 = 21, I4 = 22, F4E2M1 = 23, F8E8M0 = 24, U2 = 25, I2 = 26,
 };
+// clang-format on
 
 /// Facts of one type. In memory every element takes `bytes` bytes; sub-byte types take one byte an element.
 struct DTypeInfo {

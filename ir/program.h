@@ -13,37 +13,38 @@ namespace tc {
 /// A parameter of a kernel. Its buffer is free in the body.
 struct Param {
   enum class Role { Input, Weight, Output, Scratch, Status } role;
-  Buffer buffer;      // flat, as the body reads it; its name is unique in the kernel
-  Dims dims;          // its shape, for the reader
+  Buffer buffer;       // flat, as the body reads it; its name is unique in the kernel
+  Dims dims;           // its shape, for the reader
   std::string layout;  // words for the head comment: "channels last", "packed: n block, k, n in block"
 };
 
 /// CUDA: a __global__ function. Its body is one nest of Block and Thread loops, whose extents are the launch's.
 struct DeviceFunction {
-  std::string name;             // after the kernel's name: "kernel", "kernel2"
-  std::vector<Buffer> params;   // in the order of the Launch's buffers
+  std::string name;            // after the kernel's name: "kernel", "kernel2"
+  std::vector<Buffer> params;  // in the order of the Launch's buffers
   Stmt body;
-  int64_t threads = 1;          // of a block
-  bool can_fail = false;        // its last parameter is the status word
-  int64_t blocks_per_sm = 0;    // how many of its blocks a multiprocessor has to hold at least; 0: nothing is asked
-  std::vector<Var> rolled;      // loops that must stay loops
-  int64_t dynamic_shared = 0;   // bytes of its one Shared buffer, if that is dynamic; 0: its Shared buffers are arrays
-  std::vector<For> turns = {};  // the host's loops around the launch whose variables it gets, after the buffers; no bodies
+  int64_t threads = 1;         // of a block
+  bool can_fail = false;       // its last parameter is the status word
+  int64_t blocks_per_sm = 0;   // how many of its blocks a multiprocessor has to hold at least; 0: nothing is asked
+  std::vector<Var> rolled;     // loops that must stay loops
+  int64_t dynamic_shared = 0;  // bytes of its one Shared buffer, if that is dynamic; 0: its Shared buffers are arrays
+  std::vector<For> turns =
+      {};  // the host's loops around the launch whose variables it gets, after the buffers; no bodies
 };
 
 struct Kernel {
-  std::string name;             // the signature, without the model's prefix
-  std::vector<Param> params;    // inputs, weights, outputs, scratch, status
-  Stmt body;                    // printable form. C: at most one outermost Parallel loop = the chunks.
-                                // CUDA: the host's part, Aliases of scratch memory and Launches
-  std::vector<DeviceFunction> device;  // CUDA only, by Launch::kernel
-  int64_t chunks = 1;           // extent of the Parallel loop
-  int64_t scratch_bytes = 0;    // per chunk
-  std::string formula;          // "y[h][w][oc] = max(0, bias[oc] + sum(...) ...)", may have several lines
-  std::string summary;          // one sentence: what it computes
-  std::string schedule;         // one sentence: how it was scheduled
+  std::string name;                         // the signature, without the model's prefix
+  std::vector<Param> params;                // inputs, weights, outputs, scratch, status
+  Stmt body;                                // printable form. C: at most one outermost Parallel loop = the chunks.
+                                            // CUDA: the host's part, Aliases of scratch memory and Launches
+  std::vector<DeviceFunction> device;       // CUDA only, by Launch::kernel
+  int64_t chunks = 1;                       // extent of the Parallel loop
+  int64_t scratch_bytes = 0;                // per chunk
+  std::string formula;                      // "y[h][w][oc] = max(0, bias[oc] + sum(...) ...)", may have several lines
+  std::string summary;                      // one sentence: what it computes
+  std::string schedule;                     // one sentence: how it was scheduled
   std::vector<std::string> schedule_steps;  // the primitives that were applied, for manifest and --dump-ir
-  bool can_fail = false;        // has a Status parameter
+  bool can_fail = false;                    // has a Status parameter
 };
 
 /// Where an argument of a call lives.
@@ -124,21 +125,21 @@ struct IoTensor {
 };
 
 struct Program {
-  std::string name;     // C identifier, the prefix
-  ModelText title;      // the model's own name
+  std::string name;  // C identifier, the prefix
+  ModelText title;   // the model's own name
   std::vector<IoTensor> inputs, outputs;
   std::vector<Kernel> kernels;  // distinct, in order of first call
   std::vector<Step> steps;
   std::vector<Slot> slots;
   std::vector<Weight> weights;
-  int64_t arena_bytes = 0;      // slots
-  int64_t scratch_offset = 0, scratch_bytes = 0;  // per-chunk scratch of the largest kernel, all chunks
-  int64_t workspace_bytes = 0;  // arena, scratch and status
-  int64_t weights_bytes = 64;   // header included
+  int64_t arena_bytes = 0;                         // slots
+  int64_t scratch_offset = 0, scratch_bytes = 0;   // per-chunk scratch of the largest kernel, all chunks
+  int64_t workspace_bytes = 0;                     // arena, scratch and status
+  int64_t weights_bytes = 64;                      // header included
   int64_t naive_bytes = 0, lower_bound_bytes = 0;  // what no reuse would take; largest live set
-  std::string cpu, march;       // of --cpu; CUDA: cpu is the name of --arch
-  int lanes = 0;                // f32 lanes that it was scheduled for; CUDA: 0
-  int64_t align = 64;           // of tensors in the arena and in the blob of weights
+  std::string cpu, march;                          // of --cpu; CUDA: cpu is the name of --arch
+  int lanes = 0;                                   // f32 lanes that it was scheduled for; CUDA: 0
+  int64_t align = 64;                              // of tensors in the arena and in the blob of weights
   int64_t macs = 0, params = 0;
 };
 

@@ -190,9 +190,12 @@ bool is_view(const TensorFn& fn) {
 bool is_product_of_loads(const Expr& e) {
   auto strip = [](Expr x) {
     while (true) {
-      if (const Cast* c = as<Cast>(x)) x = c->value;
-      else if (const Select* s = as<Select>(x)) x = s->yes;
-      else return x;
+      if (const Cast* c = as<Cast>(x))
+        x = c->value;
+      else if (const Select* s = as<Select>(x))
+        x = s->yes;
+      else
+        return x;
     }
   };
   auto operand = [&](const Expr& x) -> const Load* {
@@ -290,7 +293,8 @@ std::string to_text(const TensorFn& fn) {
   std::string t;
   for (const Buffer& b : fn.inputs) t += "in " + b->name + ": " + to_text(ValueType::tensor(b->dtype, b->shape)) + "\n";
   for (const Stage& s : fn.stages) t += to_text(s);
-  for (const Buffer& b : fn.outputs) t += "out " + b->name + ": " + to_text(ValueType::tensor(b->dtype, b->shape)) + "\n";
+  for (const Buffer& b : fn.outputs)
+    t += "out " + b->name + ": " + to_text(ValueType::tensor(b->dtype, b->shape)) + "\n";
   return t;
 }
 

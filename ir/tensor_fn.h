@@ -41,9 +41,9 @@ struct Stage {
 };
 
 struct TensorFn {
-  std::vector<Buffer> inputs;   // one per operand that is read, in operand order
-  std::vector<Stage> stages;    // topological
-  std::vector<Buffer> outputs;  // each an output of a stage, or an input (identity)
+  std::vector<Buffer> inputs;      // one per operand that is read, in operand order
+  std::vector<Stage> stages;       // topological
+  std::vector<Buffer> outputs;     // each an output of a stage, or an input (identity)
   std::vector<int> operands = {};  // the node's operand behind each input; empty: 0, 1, 2, ...
 };
 

@@ -34,7 +34,8 @@ int64_t num_elements(const Dims& d) {
 std::string to_text(const Shape& s) {
   if (s.empty()) return "scalar";
   std::vector<std::string> parts;
-  for (const Dim& d : s) parts.push_back(!d.symbol.empty() ? printable(d.symbol) : d.value < 0 ? "?" : to_text(d.value));
+  for (const Dim& d : s)
+    parts.push_back(!d.symbol.empty() ? printable(d.symbol) : d.value < 0 ? "?" : to_text(d.value));
   return join(parts, "x");
 }
 
@@ -112,7 +113,9 @@ Constant make_constant(DType t, Dims dims, const void* bytes) {
   return std::make_shared<TensorData>(std::move(m.data));
 }
 
-Constant int64_constant(const std::vector<int64_t>& v) { return make_constant(DType::I64, {int64_t(v.size())}, v.data()); }
+Constant int64_constant(const std::vector<int64_t>& v) {
+  return make_constant(DType::I64, {int64_t(v.size())}, v.data());
+}
 
 Constant scalar_constant(DType t, double v) {
   MutableTensor m = new_tensor(t, {});

@@ -37,9 +37,9 @@ std::string to_text(const Shape& s);  // "1x3x224x224", "scalar" for rank 0
 
 struct ValueType {
   enum class Kind { None, Tensor, Sequence, Optional } kind = Kind::None;
-  DType dtype = DType::Undefined;  // Tensor
-  Shape shape;                     // Tensor
-  bool has_rank = true;            // Tensor: false when nothing is known of the shape
+  DType dtype = DType::Undefined;            // Tensor
+  Shape shape;                               // Tensor
+  bool has_rank = true;                      // Tensor: false when nothing is known of the shape
   std::shared_ptr<const ValueType> element;  // Sequence, Optional
 
   static ValueType tensor(DType t, Shape s) { return {Kind::Tensor, t, std::move(s), true, nullptr}; }
@@ -60,7 +60,9 @@ struct TensorData {
 
   int64_t size() const { return num_elements(dims); }
   template <class T>
-  const T* as() const { return reinterpret_cast<const T*>(bytes.get()); }
+  const T* as() const {
+    return reinterpret_cast<const T*>(bytes.get());
+  }
   /// Element i as double / int64 whatever the type (narrow floats widened).
   double as_double(int64_t i) const;
   int64_t as_int(int64_t i) const;
@@ -73,7 +75,9 @@ struct MutableTensor {
   TensorData data;
   uint8_t* bytes = nullptr;
   template <class T>
-  T* as() { return reinterpret_cast<T*>(bytes); }
+  T* as() {
+    return reinterpret_cast<T*>(bytes);
+  }
 };
 MutableTensor new_tensor(DType t, Dims dims);
 Constant make_constant(DType t, Dims dims, const void* bytes);

@@ -120,9 +120,9 @@ TEST(VerifyGraph, BodiesAndStatesKeepTheirTypes) {
     n->regions.push_back(std::move(body));
     g.set_type(n->outputs[0], f32({4}));
     g.set_outputs({n->outputs[0]});
-    EXPECT_EQ(message([&] { verify(g); }), state_changes
-                                               ? "verify: node \"\" (Loop): value \"s\" and value \"t\" are of two types"
-                                               : "verify: node \"\" (Loop): value \"x\" and value \"s\" are of two types");
+    EXPECT_EQ(message([&] { verify(g); }),
+              state_changes ? "verify: node \"\" (Loop): value \"s\" and value \"t\" are of two types"
+                            : "verify: node \"\" (Loop): value \"x\" and value \"s\" are of two types");
   }
 }
 

@@ -23,11 +23,11 @@ struct Target {
 
 struct Options {
   int opt_level = 2;
-  bool strict_fp = false;             // --fp strict: no Winograd, no reassociation across a definition's order
+  bool strict_fp = false;                // --fp strict: no Winograd, no reassociation across a definition's order
   Precision precision = Precision::F32;  // --precision
-  std::set<std::string> disabled;     // --disable-pass
-  std::set<std::string> print_after;  // --print-ir-after; "all" stands for every pass
-  std::string dump_dir;               // --dump-ir
+  std::set<std::string> disabled;        // --disable-pass
+  std::set<std::string> print_after;     // --print-ir-after; "all" stands for every pass
+  std::string dump_dir;                  // --dump-ir
   bool time_passes = false, verify_each = false;
   int64_t fold_limit_bytes = int64_t(1) << 20;  // a folded constant may be this large, or twice its inputs
 };

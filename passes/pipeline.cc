@@ -12,7 +12,8 @@ const std::vector<PassInfo>& graph_passes() {
       {"eliminate_identity", 1, eliminate_identity, "removes nodes that copy their operand"},
       // Equal operands are one value from here on; the patterns of the next two compare values.
       {"eliminate_common_subexpr", 1, eliminate_common_subexpr, "computes equal things once"},
-      {"realize_quantization", 0, realize_quantization, "multiplies quantised tensors as integers: in C, and for CUDA under --precision int8"},
+      {"realize_quantization", 0, realize_quantization,
+       "multiplies quantised tensors as integers: in C, and for CUDA under --precision int8"},
       {"recognize_idioms", 1, recognize_idioms, "finds operators that exporters spell out in smaller ones"},
       {"canonicalize_ops", 1, canonicalize_ops, "writes operators that say the same thing in one way"},
       {"simplify_expr", 1, simplify_expr, "applies algebra to operators and pairs of them"},
@@ -31,7 +32,8 @@ const std::vector<PassInfo>& graph_passes() {
       {"compose_moves", 1, compose_moves, "composes the reshapes that this left"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
       {"form_regions", 2, form_regions, "puts several contractions into one kernel: inverted residuals, attention"},
-      {"to_mixed_precision", 0, to_mixed_precision, "stores tensors between kernels in 16 bits, under --precision fp16"},
+      {"to_mixed_precision", 0, to_mixed_precision,
+       "stores tensors between kernels in 16 bits, under --precision fp16"},
   };
   return list;
 }

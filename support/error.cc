@@ -10,7 +10,8 @@ std::string Diagnostic::render() const {
   s += ":";
   std::string where;
   if (!loc.node.empty()) where += " node \"" + printable(loc.node) + "\"";
-  if (!loc.op.empty()) where += (where.empty() ? " node of type " : " (") + printable(loc.op) + (where.empty() ? "" : ")");
+  if (!loc.op.empty())
+    where += (where.empty() ? " node of type " : " (") + printable(loc.op) + (where.empty() ? "" : ")");
   if (loc.input >= 0) where += ", input " + std::to_string(loc.input);
   if (!loc.value.empty()) where += " \"" + printable(loc.value) + "\"";
   if (!where.empty()) s += where + ":";

@@ -36,7 +36,7 @@ struct Diagnostic {
   std::string code;  // "TC0214"
   ExitCode exit = ExitCode::Rejected;
   Loc loc;
-  std::string message;  // what and why
+  std::string message;             // what and why
   std::vector<std::string> notes;  // the way out
   bool warning = false;
 

@@ -64,7 +64,9 @@ std::set<std::string> listed_files(const fs::path& dir) {
   std::string text;
   if (!read_file(dir / "manifest.json", text) || text.size() > (size_t(64) << 20)) return files;
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("files") || !json["files"].is_array() || json.value("generator", "") != "tc-emit") return files;
+  if (!json.is_object() || !json.contains("files") || !json["files"].is_array() ||
+      json.value("generator", "") != "tc-emit")
+    return files;
   for (const auto& f : json["files"])
     if (f.is_string()) {
       const std::string p = f.get<std::string>();
@@ -135,8 +137,10 @@ std::vector<std::string> compare_package(const std::string& dir_text, const std:
   std::error_code ec;
   for (const OutputFile& f : files) {
     stale.erase(f.path);
-    if (!fs::exists(dir / f.path, ec)) differences.push_back("missing " + f.path);
-    else if (!same_bytes(dir / f.path, f.bytes)) differences.push_back("differs " + f.path);
+    if (!fs::exists(dir / f.path, ec))
+      differences.push_back("missing " + f.path);
+    else if (!same_bytes(dir / f.path, f.bytes))
+      differences.push_back("differs " + f.path);
   }
   for (const std::string& p : stale) differences.push_back("stale " + p);
   return differences;

@@ -8,6 +8,7 @@ namespace {
 
 // <math.h>, <stdlib.h>, <string.h>, <stdio.h>, <time.h>, <stdint.h>, <unistd.h>, what the executor and the program define, what
 // the program calls its variables, and the targets of CMake and Make.
+// clang-format off
 constexpr std::string_view kNames[] = {
     "abort", "abs", "access", "acos", "acosh", "alarm", "all", "all_build", "argc", "argv", "asin", "asinh", "at",
     "atan", "atan2", "atanh", "atexit", "atof", "atoi", "atol", "basename", "bcmp", "bcopy", "brk", "bsearch",
@@ -36,6 +37,7 @@ constexpr std::string_view kNames[] = {
     "truncate", "try", "tzname", "tzset", "ungetc", "unlink", "unsetenv", "upload", "usleep", "va_list", "vfork",
     "vfprintf", "vprintf", "wait", "weight", "write", "y0", "y1", "yn", "zero_check",
 };
+// clang-format on
 
 }  // namespace
 

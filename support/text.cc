@@ -20,6 +20,7 @@ void append_hex_byte(std::string& s, unsigned char c) {
 bool is_alnum(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 // Keywords of C, C++ and CUDA, and names that common headers define as macros. Sorted.
+// clang-format off
 constexpr std::string_view kReserved[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "assert", "auto", "bitand", "bitor", "blockDim", "blockIdx", "bool",
     "break", "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield",
@@ -32,8 +33,11 @@ constexpr std::string_view kReserved[] = {
     "thread_local", "threadIdx", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unix",
     "unsigned", "using", "virtual", "void", "volatile", "warpSize", "wchar_t", "while", "xor", "xor_eq",
     "I", "INFINITY", "NAN", "NULL", "EOF"};
+// clang-format on
 
-bool is_reserved(std::string_view s) { return std::find(std::begin(kReserved), std::end(kReserved), s) != std::end(kReserved); }
+bool is_reserved(std::string_view s) {
+  return std::find(std::begin(kReserved), std::end(kReserved), s) != std::end(kReserved);
+}
 
 // Length of the valid UTF-8 sequence at s[i], 0 if it is none.
 size_t utf8_length(std::string_view s, size_t i) {
@@ -44,7 +48,8 @@ size_t utf8_length(std::string_view s, size_t i) {
   for (size_t k = 1; k < n; k++)
     if ((static_cast<unsigned char>(s[i + k]) & 0xc0) != 0x80) return 0;
   const auto d = static_cast<unsigned char>(s[i + 1]);
-  if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) || (c == 0xf4 && d > 0x8f)) return 0;
+  if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) || (c == 0xf4 && d > 0x8f))
+    return 0;
   return n;
 }
 
@@ -71,8 +76,10 @@ std::string printable(std::string_view raw, size_t limit) {
   for (const char ch : raw) {
     if (s.size() >= limit) return s + "...";
     const auto c = static_cast<unsigned char>(ch);
-    if (c >= 0x20 && c < 0x7f && c != '\\') s += ch;
-    else append_hex_byte(s, c);
+    if (c >= 0x20 && c < 0x7f && c != '\\')
+      s += ch;
+    else
+      append_hex_byte(s, c);
   }
   return s;
 }
@@ -100,8 +107,10 @@ std::string c_string(std::string_view raw) {
   std::string s = "\"";
   for (const char ch : raw) {
     const auto c = static_cast<unsigned char>(ch);
-    if (c == '"' || c == '\\') (s += '\\') += ch;
-    else if (c >= 0x20 && c < 0x7f && c != '?') s += ch;
+    if (c == '"' || c == '\\')
+      (s += '\\') += ch;
+    else if (c >= 0x20 && c < 0x7f && c != '?')
+      s += ch;
     else {  // three octal digits end by themselves, unlike \x
       s += '\\';
       s += char('0' + (c >> 6));
@@ -124,12 +133,14 @@ std::string json_string(std::string_view raw) {
       s.append(raw.substr(i, n));
       i += n;
     } else {
-      if (c == '"' || c == '\\') (s += '\\') += raw[i];
+      if (c == '"' || c == '\\')
+        (s += '\\') += raw[i];
       else if (c < 0x20 || c == 0x7f) {
         s += "\\u00";
         s += kHexDigits[c >> 4];
         s += kHexDigits[c & 15];
-      } else s += raw[i];
+      } else
+        s += raw[i];
       i++;
     }
   }
@@ -140,8 +151,10 @@ std::string make_identifier(std::string_view raw, size_t limit) {
   std::string s;
   for (const char ch : raw) {
     if (s.size() >= limit) break;
-    if (is_alnum(static_cast<unsigned char>(ch))) s += ch;
-    else if (!s.empty() && s.back() != '_') s += '_';
+    if (is_alnum(static_cast<unsigned char>(ch)))
+      s += ch;
+    else if (!s.empty() && s.back() != '_')
+      s += '_';
   }
   while (!s.empty() && s.back() == '_') s.pop_back();
   if (s.empty()) s = "t";
@@ -190,7 +203,9 @@ std::string to_text(double v) { return shortest(v); }
 std::string to_text(float v) { return shortest(v); }
 
 std::string c_literal(float v) { return std::isfinite(v) ? c_float_literal(v, "f") : c_float_literal(v, ""); }
-std::string c_literal(double v) { return std::isfinite(v) ? c_float_literal(v, "") : "(double)" + c_float_literal(v, ""); }
+std::string c_literal(double v) {
+  return std::isfinite(v) ? c_float_literal(v, "") : "(double)" + c_float_literal(v, "");
+}
 
 std::string c_literal_int(int64_t v, int bits, bool is_signed) {
   if (is_signed) {

@@ -16,7 +16,7 @@ using SchedulePart = std::function<Scheduled(const TensorFn& part, const std::ve
 /// pointwise stages that finish its results, unless that is all of fn. Null if fn is a single
 /// part already, has run-time sizes, or has a Nest stage among others and `nests` is false. Stages from `tail` on, if there
 /// are so many, are one part, too.
-std::optional<Scheduled> join_stages(const TensorFn& fn, const std::vector<bool>& constant_input, const SchedulePart& part,
-                                     bool nests, size_t tail = SIZE_MAX);
+std::optional<Scheduled> join_stages(const TensorFn& fn, const std::vector<bool>& constant_input,
+                                     const SchedulePart& part, bool nests, size_t tail = SIZE_MAX);
 
 }  // namespace tc

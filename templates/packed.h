@@ -18,10 +18,11 @@ Expr read_packed(Scheduled& s, const Canonical& c, const std::vector<Axis>& axes
 
 /// `e` with its largest parts that are computed from known operands and depend on `lane` alone read from a buffer of their
 /// own: scales of channels. Loads and conversions of loads stay.
-Expr pack_known(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e, const Axis& lane);
+Expr pack_known(Scheduled& s, const Canonical& c, const std::vector<bool>& constant_input, const Expr& e,
+                const Axis& lane);
 
 /// The prologue of sum(raxes) value.
-Buffer add_packed_sums(Scheduled& s, const Canonical& c, std::vector<Axis> axes, std::vector<Axis> raxes, const Expr& value,
-                       std::string layout);
+Buffer add_packed_sums(Scheduled& s, const Canonical& c, std::vector<Axis> axes, std::vector<Axis> raxes,
+                       const Expr& value, std::string layout);
 
 }  // namespace tc

@@ -6,20 +6,20 @@
 
 #include "samples/sample.h"
 
-#define EXPECT(condition)                                                          \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);    \
-      exit(1);                                                                     \
-    }                                                                              \
+#define EXPECT(condition)                                                       \
+  do {                                                                          \
+    if (!(condition)) {                                                         \
+      fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                                  \
+    }                                                                           \
   } while (0)
-#define EXPECT_ERROR(call, error)                                                                                    \
-  do {                                                                                                               \
-    const cudaError_t e = (call);                                                                                    \
-    if (e != error) {                                                                                                \
-      fprintf(stderr, "%s:%d: %s gave %s, not %s\n", __FILE__, __LINE__, #call, cudaGetErrorName(e), #error);        \
-      exit(1);                                                                                                       \
-    }                                                                                                                \
+#define EXPECT_ERROR(call, error)                                                                             \
+  do {                                                                                                        \
+    const cudaError_t e = (call);                                                                             \
+    if (e != error) {                                                                                         \
+      fprintf(stderr, "%s:%d: %s gave %s, not %s\n", __FILE__, __LINE__, #call, cudaGetErrorName(e), #error); \
+      exit(1);                                                                                                \
+    }                                                                                                         \
   } while (0)
 
 constexpr int kElements = 1000;
@@ -189,7 +189,8 @@ static void capture_errors() {
   broken(s, [&] { EXPECT_ERROR(cudaStreamQuery(s), cudaErrorStreamCaptureUnsupported); });
   broken(s, [&] { EXPECT_ERROR(cudaDeviceSynchronize(), cudaErrorStreamCaptureUnsupported); });
   broken(s, [&] { EXPECT_ERROR(cudaMalloc(&p, 4), cudaErrorStreamCaptureUnsupported); });
-  broken(s, [&] { EXPECT_ERROR(cudaMemcpy(x, x + 1, 4, cudaMemcpyDeviceToDevice), cudaErrorStreamCaptureUnsupported); });
+  broken(s,
+         [&] { EXPECT_ERROR(cudaMemcpy(x, x + 1, 4, cudaMemcpyDeviceToDevice), cudaErrorStreamCaptureUnsupported); });
   broken(s, [&] { EXPECT_ERROR(cudaStreamWaitEvent(s, outside), cudaErrorStreamCaptureIsolation); });
   broken(blocking, [&] { EXPECT_ERROR(launch_add(nullptr, x, x, 1), cudaErrorStreamCaptureImplicit); });
   broken(s, [&] {
@@ -276,9 +277,10 @@ int main(int argc, char** argv) {
     const char* name;
     void (*run)();
   };
-  const Check checks[] = {{"memory", memory},   {"device", device}, {"configurations", configurations}, {"failure", failure},
-                          {"streams", streams}, {"graphs", graphs}, {"capture_errors", capture_errors}, {"threads", threads},
-                          {"protect", protect}};
+  const Check checks[] = {
+      {"memory", memory},   {"device", device}, {"configurations", configurations}, {"failure", failure},
+      {"streams", streams}, {"graphs", graphs}, {"capture_errors", capture_errors}, {"threads", threads},
+      {"protect", protect}};
   for (const Check& c : checks)
     if (argc == 2 && strcmp(c.name, argv[1]) == 0) {
       c.run();

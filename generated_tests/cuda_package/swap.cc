@@ -13,13 +13,13 @@
 #endif
 
 static int failures = 0;
-static void expect(bool ok, const char *what) {
+static void expect(bool ok, const char* what) {
   if (!ok) failures++, std::printf("FAIL %s\n", what);
 }
 
 static std::vector<float> seeded(size_t n, unsigned seed) {
   std::vector<float> v(n);
-  for (float &x : v) x = float((seed = seed * 1664525u + 1013904223u) >> 8) / float(1 << 24);
+  for (float& x : v) x = float((seed = seed * 1664525u + 1013904223u) >> 8) / float(1 << 24);
   return v;
 }
 
@@ -48,10 +48,11 @@ static std::vector<float> run_cnn(unsigned seed) {
 static void refusals() {
   digits m;
   std::vector<unsigned char> wrong(DIGITS_WEIGHTS_BYTES + 64);
-  unsigned char *aligned = wrong.data() + (64 - size_t(wrong.data()) % 64) % 64;
+  unsigned char* aligned = wrong.data() + (64 - size_t(wrong.data()) % 64) % 64;
   expect(digits_init(nullptr, nullptr, 0, nullptr, 0) == DIGITS_E_ARG, "init without an instance");
   expect(digits_init(&m, aligned, DIGITS_WEIGHTS_BYTES, nullptr, 0) == DIGITS_E_WEIGHTS, "weights of something else");
-  expect(digits_init(&m, aligned + 1, DIGITS_WEIGHTS_BYTES, nullptr, 0) == DIGITS_E_ALIGN, "weights that are not aligned");
+  expect(digits_init(&m, aligned + 1, DIGITS_WEIGHTS_BYTES, nullptr, 0) == DIGITS_E_ALIGN,
+         "weights that are not aligned");
   expect(digits_init(&m, digits_weights(), 64, nullptr, 0) == DIGITS_E_WEIGHTS, "weights cut short");
   expect(digits_init(&m, nullptr, 0, nullptr, 0) == DIGITS_OK, "init");
   expect(digits_run(&m, nullptr, nullptr) == DIGITS_E_ARG, "run without tensors");
@@ -60,7 +61,7 @@ static void refusals() {
 }
 
 #ifdef TC_PROGRAM_CUDA
-static void device_pointers(const std::vector<float> &expected) {
+static void device_pointers(const std::vector<float>& expected) {
   digits m;
   std::vector<float> x = seeded(64, 7), y(10, -1.0f);
   expect(digits_init(&m, nullptr, 0, nullptr, 0) == DIGITS_OK, "init");
@@ -70,8 +71,8 @@ static void device_pointers(const std::vector<float> &expected) {
   cudaMalloc(&dy, 40);
   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   cudaMemcpyAsync(dx, x.data(), 256, cudaMemcpyHostToDevice, stream);
-  const digits_inputs in = {static_cast<const float *>(dx)};
-  const digits_outputs out = {static_cast<float *>(dy)};
+  const digits_inputs in = {static_cast<const float*>(dx)};
+  const digits_outputs out = {static_cast<float*>(dy)};
   expect(digits_run_async(&m, &in, &out, stream) == DIGITS_OK, "run_async");
   cudaMemcpyAsync(y.data(), dy, 40, cudaMemcpyDeviceToHost, stream);
   cudaStreamSynchronize(stream);

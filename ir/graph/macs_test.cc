@@ -53,8 +53,9 @@ TEST(MultiplyAccumulates, TheLongerBranch) {
 }
 
 TEST(MultiplyAccumulates, EveryIteration) {
-  const std::string loop = "y = Loop (n, , x) <body = b (int64 i, bool c, float[2, 3] s) => (bool d, float[2, 3] t) "
-                           "{ d = Identity(c)  t = MatMul(s, w) }> }";
+  const std::string loop =
+      "y = Loop (n, , x) <body = b (int64 i, bool c, float[2, 3] s) => (bool d, float[2, 3] t) "
+      "{ d = Identity(c)  t = MatMul(s, w) }> }";
   EXPECT_EQ(macs_of("g (float[2, 3] x, float[3, 3] w) => (float[2, 3] y) <int64 n = {5}> { " + loop), 5 * 2 * 3 * 3);
   EXPECT_EQ(macs_of("g (int64 n, float[2, 3] x, float[3, 3] w) => (float[2, 3] y) { " + loop), 2 * 3 * 3);
   EXPECT_EQ(macs_of("g (float[2, 7, 3] x, float[3, 4] w) => (float[7, 2, 4] y) { y = Scan (x) <num_scan_inputs = 1, "

@@ -67,14 +67,10 @@ Fn cast_from(DType from, DType to) {
 
 Fn cast_fn(DType from, DType to) {
   switch (class_of(from)) {
-    case Class::F:
-      return cast_from<float>(from, to);
-    case Class::D:
-      return cast_from<double>(from, to);
-    case Class::I:
-      return cast_from<int64_t>(from, to);
-    case Class::U:
-      return cast_from<uint64_t>(from, to);
+    case Class::F: return cast_from<float>(from, to);
+    case Class::D: return cast_from<double>(from, to);
+    case Class::I: return cast_from<int64_t>(from, to);
+    case Class::U: return cast_from<uint64_t>(from, to);
   }
   return nullptr;
 }

@@ -115,21 +115,20 @@ struct Cell<DType::F4E2M1> : SmallFloatCell<DType::F4E2M1> {};
 template <>
 struct Cell<DType::F8E8M0> : SmallFloatCell<DType::F8E8M0> {};
 
-/// f.template operator()<Cell>() for the cell of a type that is known when it runs.
+template <DType... T, class F>
+auto with_cell_of(DType t, F f) {
+  decltype(f.template operator()<Cell<DType::F32>>()) result{};
+  (void)((t == T && (result = f.template operator()<Cell<T>>(), true)) || ...);
+  return result;
+}
+
+/// f.template operator()<Cell>() for the cell of a type that is known when it runs; a value-initialised result for a type
+/// without cells (strings, complex numbers).
 template <class F>
 auto with_cell(DType t, F f) {
-  switch (t) {
-#define TC_CASE(T) \
-  case DType::T:   \
-    return f.template operator()<Cell<DType::T>>();
-    TC_CASE(F32)
-    TC_CASE(F64)
-    TC_CASE(F16) TC_CASE(BF16) TC_CASE(F8E4M3FN) TC_CASE(F8E4M3FNUZ) TC_CASE(F8E5M2) TC_CASE(F8E5M2FNUZ) TC_CASE(F4E2M1)
-        TC_CASE(F8E8M0) TC_CASE(I8) TC_CASE(U8) TC_CASE(I16) TC_CASE(U16) TC_CASE(I32) TC_CASE(U32) TC_CASE(I64)
-            TC_CASE(U64) TC_CASE(Bool) TC_CASE(I4) TC_CASE(U4) TC_CASE(I2) TC_CASE(U2)
-#undef TC_CASE
-                default : return decltype(f.template operator()<Cell<DType::F32>>())();
-  }
+  using enum DType;
+  return with_cell_of<F32, F64, F16, BF16, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1, F8E8M0, I8, U8, I16, U16,
+                      I32, U32, I64, U64, Bool, I4, U4, I2, U2>(t, f);
 }
 
 }  // namespace tc::interp

@@ -149,16 +149,12 @@ void Compiler::for_loop(const For& f) {
   switch (f.kind) {
     case ForKind::BlockX:
     case ForKind::BlockY:
-    case ForKind::BlockZ:
-      return block_loop(f);
+    case ForKind::BlockZ: return block_loop(f);
     case ForKind::ThreadX:
     case ForKind::ThreadY:
-    case ForKind::ThreadZ:
-      return thread_loop(f);
-    case ForKind::Fragment:
-      return fragment_loop(f);
-    default:
-      break;
+    case ForKind::ThreadZ: return thread_loop(f);
+    case ForKind::Fragment: return fragment_loop(f);
+    default: break;
   }
   if (!in_lanes()) return runs_in_lanes(f) ? lane_loop(f) : serial_loop(f);
   Operand begin = expr(f.begin), extent = expr(f.extent);

@@ -66,7 +66,7 @@ struct BufferSlot {
   std::vector<uint8_t> local;  // memory of an Alloc
   int64_t elements = 0;        // of one copy
   Sharing sharing = Sharing::All;
-  bool tracked = false;  // by the race checker
+  bool tracked = false;         // by the race checker
   std::vector<uint8_t> stored;  // of a warp's elements: has a lane stored it?
   bool global = false;
   struct Cell {
@@ -100,7 +100,7 @@ struct Machine {
   uint8_t* regs = nullptr;
   size_t pc = 0;
   int lanes = 1;
-  bool in_strip = false;  // lanes are turns of a loop of one thread, not threads
+  bool in_strip = false;          // lanes are turns of a loop of one thread, not threads
   const uint8_t* mask = nullptr;  // per lane; null: all lanes are active
   struct SavedMask {
     const uint8_t* mask;

@@ -152,33 +152,21 @@ void reduce_store(Machine& m, const Instr& i) {
 template <class C>
 Fn reduce_fn(Op op) {
   switch (op) {
-    case Op::Add:
-      return &reduce_store<C, Op::Add>;
-    case Op::Sub:
-      return &reduce_store<C, Op::Sub>;
-    case Op::Mul:
-      return &reduce_store<C, Op::Mul>;
-    case Op::Min:
-      return &reduce_store<C, Op::Min>;
-    case Op::Max:
-      return &reduce_store<C, Op::Max>;
-    default:
-      break;
+    case Op::Add: return &reduce_store<C, Op::Add>;
+    case Op::Sub: return &reduce_store<C, Op::Sub>;
+    case Op::Mul: return &reduce_store<C, Op::Mul>;
+    case Op::Min: return &reduce_store<C, Op::Min>;
+    case Op::Max: return &reduce_store<C, Op::Max>;
+    default: break;
   }
   if constexpr (!scalar::kFloat<typename C::R>) {
     switch (op) {
-      case Op::And:
-        return &reduce_store<C, Op::And>;
-      case Op::Or:
-        return &reduce_store<C, Op::Or>;
-      case Op::BitAnd:
-        return &reduce_store<C, Op::BitAnd>;
-      case Op::BitOr:
-        return &reduce_store<C, Op::BitOr>;
-      case Op::BitXor:
-        return &reduce_store<C, Op::BitXor>;
-      default:
-        break;
+      case Op::And: return &reduce_store<C, Op::And>;
+      case Op::Or: return &reduce_store<C, Op::Or>;
+      case Op::BitAnd: return &reduce_store<C, Op::BitAnd>;
+      case Op::BitOr: return &reduce_store<C, Op::BitOr>;
+      case Op::BitXor: return &reduce_store<C, Op::BitXor>;
+      default: break;
     }
   }
   return nullptr;

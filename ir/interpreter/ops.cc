@@ -157,17 +157,13 @@ Class class_of(DType t) {
   return t == DType::U64 ? Class::U : Class::I;
 }
 
-#define TC_BY_CLASS(f)        \
-  switch (c) {                \
-    case Class::F:            \
-      return f<float>(op);    \
-    case Class::D:            \
-      return f<double>(op);   \
-    case Class::I:            \
-      return f<int64_t>(op);  \
-    case Class::U:            \
-      return f<uint64_t>(op); \
-  }                           \
+#define TC_BY_CLASS(f)                     \
+  switch (c) {                             \
+    case Class::F: return f<float>(op);    \
+    case Class::D: return f<double>(op);   \
+    case Class::I: return f<int64_t>(op);  \
+    case Class::U: return f<uint64_t>(op); \
+  }                                        \
   return nullptr
 Fn unary_fn(Op op, Class c) { TC_BY_CLASS(unary_of); }
 Fn binary_fn(Op op, Class c) { TC_BY_CLASS(binary_of); }
@@ -216,18 +212,12 @@ void wrap_ints(Machine& m, const Instr& i) {
     for (int k = 0; k < n; ++k) d[k] = decltype(narrow)(d[k]);
   };
   switch (t) {
-    case DType::I8:
-      return all(int8_t());
-    case DType::U8:
-      return all(uint8_t());
-    case DType::I16:
-      return all(int16_t());
-    case DType::U16:
-      return all(uint16_t());
-    case DType::I32:
-      return all(int32_t());
-    case DType::U32:
-      return all(uint32_t());
+    case DType::I8: return all(int8_t());
+    case DType::U8: return all(uint8_t());
+    case DType::I16: return all(int16_t());
+    case DType::U16: return all(uint16_t());
+    case DType::I32: return all(int32_t());
+    case DType::U32: return all(uint32_t());
     default:
       for (int k = 0; k < n; ++k) d[k] = wrap_int(t, d[k]);
   }

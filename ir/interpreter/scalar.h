@@ -17,30 +17,18 @@ namespace tc {
 /// `v` reduced to the bits of integer type t and sign- or zero-extended. U64 values keep their 64 bits.
 inline int64_t wrap_int(DType t, int64_t v) {
   switch (t) {
-    case DType::Bool:
-      return v != 0;
-    case DType::I8:
-      return int8_t(v);
-    case DType::U8:
-      return uint8_t(v);
-    case DType::I16:
-      return int16_t(v);
-    case DType::U16:
-      return uint16_t(v);
-    case DType::I32:
-      return int32_t(v);
-    case DType::U32:
-      return uint32_t(v);
-    case DType::U4:
-      return v & 15;
-    case DType::I4:
-      return ((v & 15) ^ 8) - 8;
-    case DType::U2:
-      return v & 3;
-    case DType::I2:
-      return ((v & 3) ^ 2) - 2;
-    default:
-      return v;
+    case DType::Bool: return v != 0;
+    case DType::I8: return int8_t(v);
+    case DType::U8: return uint8_t(v);
+    case DType::I16: return int16_t(v);
+    case DType::U16: return uint16_t(v);
+    case DType::I32: return int32_t(v);
+    case DType::U32: return uint32_t(v);
+    case DType::U4: return v & 15;
+    case DType::I4: return ((v & 15) ^ 8) - 8;
+    case DType::U2: return v & 3;
+    case DType::I2: return ((v & 3) ^ 2) - 2;
+    default: return v;
   }
 }
 

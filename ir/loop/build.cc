@@ -130,8 +130,8 @@ Expr apply(Op op, Exprs args) {
     Expr &a = args[0], &b = args[1];
     const bool mixed = op == Op::Shl || op == Op::Shr || op == Op::Pow;
     if (!mixed && a->dtype != b->dtype)
-      throw InternalError("operands of " + std::string(row.name) + " are " + std::string(info(a->dtype).name) + " and " +
-                          std::string(info(b->dtype).name));
+      throw InternalError("operands of " + std::string(row.name) + " are " + std::string(info(a->dtype).name) +
+                          " and " + std::string(info(b->dtype).name));
     if (is_index_type(a) && is_index_type(b)) {
       const auto x = as_const_int(a), y = as_const_int(b);
       if (x && y)
@@ -163,7 +163,8 @@ Expr select(Expr condition, Expr yes, Expr no) {
 
 Expr cast(DType t, Expr e, bool saturate) {
   if (e->dtype == t) return e;
-  if (const auto i = as_const_int(e); i && is_int(t) && info(t).bits == 64 && e->dtype != DType::U64) return make_int(t, *i);
+  if (const auto i = as_const_int(e); i && is_int(t) && info(t).bits == 64 && e->dtype != DType::U64)
+    return make_int(t, *i);
   if (const auto i = as_const_int(e); i && t == DType::Bool) return make_int(t, *i != 0);
   const bool vector = e->vector;
   return make(t, vector, Cast{std::move(e), saturate});
@@ -216,8 +217,10 @@ Stmt seq(Stmts list) {
   Stmts flat;
   for (Stmt& s : list) {
     if (!s) continue;
-    if (const Seq* q = as<Seq>(s)) flat.insert(flat.end(), q->list.begin(), q->list.end());
-    else flat.push_back(std::move(s));
+    if (const Seq* q = as<Seq>(s))
+      flat.insert(flat.end(), q->list.begin(), q->list.end());
+    else
+      flat.push_back(std::move(s));
   }
   if (flat.empty()) return {};
   if (flat.size() == 1) return flat[0];

@@ -61,11 +61,11 @@ class Expr {
  public:
   Expr() = default;  // null
   explicit Expr(std::shared_ptr<const ExprNode> p) : p_(std::move(p)) {}
-  Expr(int64_t v);  // NOLINT: I64 constant
+  Expr(int64_t v);                   // NOLINT: I64 constant
   Expr(int v) : Expr(int64_t(v)) {}  // NOLINT
   Expr(bool) = delete;               // a C++ condition is no expression
-  Expr(const Dim& d);  // NOLINT: its constant, or the variable of its symbol
-  Expr(const Var& v);  // NOLINT
+  Expr(const Dim& d);                // NOLINT: its constant, or the variable of its symbol
+  Expr(const Var& v);                // NOLINT
   explicit operator bool() const { return p_ != nullptr; }
   const ExprNode* operator->() const { return p_.get(); }
   const ExprNode& operator*() const { return *p_; }
@@ -78,6 +78,7 @@ class Expr {
 using Exprs = std::vector<Expr>;
 
 // --- expressions
+// clang-format off
 struct IntImm { int64_t value; };   // every integer type and bool
 struct FloatImm { double value; };  // every float type
 struct VarRef { Var var; };
@@ -91,11 +92,13 @@ struct Broadcast { Expr value; };                          // a scalar in every 
 struct Lanes {};                                           // VL itself, an I64
 struct Partial { Expr value; Expr count; };                // a vector load of which only `count` lanes exist; others are 0
 struct Shuffle { Expr value; std::vector<int> lanes; };    // a permutation of lanes (fixed-width targets)
+// clang-format on
 
 struct ExprNode {
   DType dtype;
   bool vector;
-  std::variant<IntImm, FloatImm, VarRef, Apply, Select, Cast, Bitcast, Load, Ramp, Broadcast, Lanes, Partial, Shuffle> kind;
+  std::variant<IntImm, FloatImm, VarRef, Apply, Select, Cast, Bitcast, Load, Ramp, Broadcast, Lanes, Partial, Shuffle>
+      kind;
 };
 
 class Stmt {
@@ -116,18 +119,21 @@ using Stmts = std::vector<Stmt>;
 // Fragment: the lanes of a warp share the turns, each made by one of them; which one is left to infer_fragment. A loop over
 // rows of tiles has one over their columns, or groups of neighbouring columns, inside of it; what is between the two is done
 // by the lanes of a row.
+// clang-format off
 enum class ForKind : uint8_t {
   Serial, Parallel, Unroll, Vector, Fragment, BlockX, BlockY, BlockZ, ThreadX, ThreadY, ThreadZ,
 };
+// clang-format on
 
 // --- statements
-struct Store {                 // buffer[index] = value, or buffer[index] = buffer[index] op value
+struct Store {  // buffer[index] = value, or buffer[index] = buffer[index] op value
   Buffer buffer;
   Exprs index;
   Expr value;
   std::optional<Op> reduce;
-  Expr count;                  // vector stores: only the first `count` lanes are written; null: all
+  Expr count;  // vector stores: only the first `count` lanes are written; null: all
 };
+// clang-format off
 struct For { Var var; Expr begin, extent; ForKind kind; Stmt body; };   // var = begin .. begin + extent - 1
 struct While { Expr condition; Stmt body; };
 struct If { Expr condition; Stmt then, otherwise; };                    // otherwise may be null
@@ -140,26 +146,37 @@ struct Prefetch { Buffer buffer; Exprs index; };
 struct Intrin { std::string name; Exprs args; std::vector<Buffer> buffers; };  // a row of the instruction table
 struct Launch { std::string kernel; Exprs grid, block; std::vector<Buffer> buffers; Exprs args; };  // host side
 struct Comment { std::string text; Stmt body; };                        // a line above the body; our own words only
+// clang-format on
 
 struct StmtNode {
   std::variant<Store, For, While, If, Let, Alloc, Alias, Seq, Barrier, Prefetch, Intrin, Launch, Comment> kind;
 };
 
 template <class... F>
-struct Cases : F... { using F::operator()...; };
+struct Cases : F... {
+  using F::operator()...;
+};
 template <class... F>
 Cases(F...) -> Cases<F...>;
 
 /// Exhaustive by the compiler: every kind needs a case.
 template <class... F>
-decltype(auto) visit(const Expr& e, F&&... f) { return std::visit(Cases{std::forward<F>(f)...}, e->kind); }
+decltype(auto) visit(const Expr& e, F&&... f) {
+  return std::visit(Cases{std::forward<F>(f)...}, e->kind);
+}
 template <class... F>
-decltype(auto) visit(const Stmt& s, F&&... f) { return std::visit(Cases{std::forward<F>(f)...}, s->kind); }
+decltype(auto) visit(const Stmt& s, F&&... f) {
+  return std::visit(Cases{std::forward<F>(f)...}, s->kind);
+}
 
 /// The payload if the node is of that kind, else null.
 template <class T>
-const T* as(const Expr& e) { return e ? std::get_if<T>(&e->kind) : nullptr; }
+const T* as(const Expr& e) {
+  return e ? std::get_if<T>(&e->kind) : nullptr;
+}
 template <class T>
-const T* as(const Stmt& s) { return s ? std::get_if<T>(&s->kind) : nullptr; }
+const T* as(const Stmt& s) {
+  return s ? std::get_if<T>(&s->kind) : nullptr;
+}
 
 }  // namespace tc

@@ -5,6 +5,7 @@
 
 namespace tc {
 
+// clang-format off
 enum class Op : uint8_t {
   // one operand
   Neg, Abs, Sign, Not /* logical */, BitNot, Ceil, Floor, Round /* half to even */, Trunc, Sqrt, Exp, Expm1, Log, Log1p,
@@ -18,17 +19,18 @@ enum class Op : uint8_t {
   // horizontal, vector -> scalar, fixed tree order
   ReduceAdd, ReduceMax, ReduceMin,
 };
+// clang-format on
 inline constexpr int kOpCount = int(Op::ReduceMin) + 1;
 
 struct OpInfo {
   Op op;
-  std::string_view name;     // IR text: "max"
+  std::string_view name;  // IR text: "max"
   int arity;
-  int precedence;            // C's, 0: printed as a call
-  std::string_view c_infix;  // "+", empty: a call
+  int precedence;                 // C's, 0: printed as a call
+  std::string_view c_infix;       // "+", empty: a call
   std::string_view c_f32, c_f64;  // function on a scalar of that type: "fmaxf"; empty: support text has tc_<name>
   std::string_view c_vector;      // function on tc_vf ("tc_exp"); empty: not available on vectors
-  bool compares;             // the result is bool
+  bool compares;                  // the result is bool
 };
 const OpInfo& info(Op op);
 

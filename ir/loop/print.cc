@@ -16,10 +16,14 @@ class Printer {
     return visit(
         e, [&](const IntImm& k) { return integer(e->dtype, k.value); },
         [&](const FloatImm& k) { return e->dtype == DType::F32 ? c_literal(float(k.value)) : c_literal(k.value); },
-        [&](const VarRef& k) { return name(k.var.get(), k.var->name); }, [&](const Lanes&) { return std::string("VL"); },
-        [&](const Apply& k) { return application(k, parent); },
-        [&](const Select& k) { return "select(" + list({k.condition, k.yes, k.no}) + ")"; },
-        [&](const Cast& k) { return std::string(info(e->dtype).name) + "(" + expr(k.value) + (k.saturate ? ")" : ", wrap)"); },
+        [&](const VarRef& k) { return name(k.var.get(), k.var->name); },
+        [&](const Lanes&) { return std::string("VL"); }, [&](const Apply& k) { return application(k, parent); },
+        [&](const Select& k) {
+          return "select(" + list({k.condition, k.yes, k.no}) + ")";
+        },
+        [&](const Cast& k) {
+          return std::string(info(e->dtype).name) + "(" + expr(k.value) + (k.saturate ? ")" : ", wrap)");
+        },
         [&](const Bitcast& k) { return "bits_" + std::string(info(e->dtype).name) + "(" + expr(k.value) + ")"; },
         [&](const Load& k) { return name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]"; },
         [&](const Ramp& k) { return expr(k.base, 13) + ":VL"; },
@@ -39,13 +43,15 @@ class Printer {
         [&](const Store& k) {
           const std::string target = name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]";
           const std::string count = k.count ? "  (first " + expr(k.count) + ")" : "";
-          const std::string op = !k.reduce ? " = " : info(*k.reduce).c_infix.empty() ? " " + std::string(info(*k.reduce).name) + "= "
-                                                                             : " " + std::string(info(*k.reduce).c_infix) + "= ";
+          const std::string op = !k.reduce                         ? " = "
+                                 : info(*k.reduce).c_infix.empty() ? " " + std::string(info(*k.reduce).name) + "= "
+                                                                   : " " + std::string(info(*k.reduce).c_infix) + "= ";
           line(indent, target + op + expr(k.value) + count);
         },
         [&](const For& k) {
           const std::string from = expr(k.begin), n = expr(k.extent);
-          line(indent, std::string(word(k.kind)) + " " + name(k.var.get(), k.var->name) + " in " + from + " .. +" + n + ":");
+          line(indent,
+               std::string(word(k.kind)) + " " + name(k.var.get(), k.var->name) + " in " + from + " .. +" + n + ":");
           stmt(k.body, indent + 1);
         },
         [&](const While& k) {
@@ -67,19 +73,23 @@ class Printer {
         },
         [&](const Alloc& k) {
           line(indent, "alloc " + name(k.buffer.get(), k.buffer->name) + ": " +
-                           to_text(ValueType::tensor(k.buffer->dtype, k.buffer->shape)) + " " + std::string(word(k.buffer->scope)));
+                           to_text(ValueType::tensor(k.buffer->dtype, k.buffer->shape)) + " " +
+                           std::string(word(k.buffer->scope)));
           stmt(k.body, indent);
         },
         [&](const Alias& k) {
           const std::string base = name(k.base.get(), k.base->name) + "[" + expr(k.offset) + "]";
-          line(indent, "alias " + name(k.view.get(), k.view->name) + ": " + std::string(info(k.view->dtype).name) + " = &" + base);
+          line(indent, "alias " + name(k.view.get(), k.view->name) + ": " + std::string(info(k.view->dtype).name) +
+                           " = &" + base);
           stmt(k.body, indent);
         },
         [&](const Seq& k) {
           for (const Stmt& x : k.list) stmt(x, indent);
         },
         [&](const Barrier& k) { line(indent, "barrier " + std::string(word(k.scope))); },
-        [&](const Prefetch& k) { line(indent, "prefetch " + name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]"); },
+        [&](const Prefetch& k) {
+          line(indent, "prefetch " + name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]");
+        },
         [&](const Intrin& k) {
           std::string s = k.name + "(" + list(k.args);
           for (const Buffer& b : k.buffers) s += ", " + name(b.get(), b->name);
@@ -151,7 +161,8 @@ class Printer {
     const OpInfo& row = info(k.op);
     if (row.c_infix.empty()) return std::string(row.name) + "(" + list(k.args) + ")";
     std::string s;
-    if (row.arity == 1) s = std::string(row.c_infix) + expr(k.args[0], row.precedence);
+    if (row.arity == 1)
+      s = std::string(row.c_infix) + expr(k.args[0], row.precedence);
     else
       s = expr(k.args[0], row.precedence) + " " + std::string(row.c_infix) + " " + expr(k.args[1], row.precedence + 1);
     return row.precedence < parent ? "(" + s + ")" : s;

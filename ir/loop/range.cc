@@ -107,53 +107,34 @@ class Intervals {
     if (info(a.op).compares) return {0, 1};
     Range x = of(a.args[0]), y = a.args.size() > 1 ? of(a.args[1]) : Range{0, 0};
     switch (a.op) {
-      case Op::Neg:
-        return Range{-1, -1} * x;
-      case Op::Abs:
-        return nonnegative(x) ? x : Range{0, std::max(sat_mul(x.min, -1), x.max)};
-      case Op::Sign:
-        return {-1, 1};
+      case Op::Neg: return Range{-1, -1} * x;
+      case Op::Abs: return nonnegative(x) ? x : Range{0, std::max(sat_mul(x.min, -1), x.max)};
+      case Op::Sign: return {-1, 1};
       case Op::Not:
       case Op::And:
       case Op::Or:
       case Op::IsNan:
-      case Op::IsInf:
-        return {0, 1};
-      case Op::Add:
-        return x + y;
-      case Op::Sub:
-        return x + Range{-1, -1} * y;
-      case Op::Mul:
-        return x * y;
-      case Op::Div:
-        return divide(x, y, false);
-      case Op::FloorDiv:
-        return divide(x, y, true);
-      case Op::Mod:
-        return modulo(x, y, false);
-      case Op::FloorMod:
-        return modulo(x, y, true);
-      case Op::Min:
-        return {std::min(x.min, y.min), std::min(x.max, y.max)};
-      case Op::Max:
-        return {std::max(x.min, y.min), std::max(x.max, y.max)};
-      case Op::BitAnd:
-        return nonnegative(x) && nonnegative(y) ? Range{0, std::min(x.max, y.max)} : kAnything;
-      case Op::Shl:
-        return shift_left(x, y);
-      case Op::Shr:
-        return nonnegative(x) ? Range{0, x.max} : kAnything;
-      case Op::Index:
-        return {0, infinite(y.max) ? kMax : std::max<int64_t>(0, y.max - 1)};
+      case Op::IsInf: return {0, 1};
+      case Op::Add: return x + y;
+      case Op::Sub: return x + Range{-1, -1} * y;
+      case Op::Mul: return x * y;
+      case Op::Div: return divide(x, y, false);
+      case Op::FloorDiv: return divide(x, y, true);
+      case Op::Mod: return modulo(x, y, false);
+      case Op::FloorMod: return modulo(x, y, true);
+      case Op::Min: return {std::min(x.min, y.min), std::min(x.max, y.max)};
+      case Op::Max: return {std::max(x.min, y.min), std::max(x.max, y.max)};
+      case Op::BitAnd: return nonnegative(x) && nonnegative(y) ? Range{0, std::min(x.max, y.max)} : kAnything;
+      case Op::Shl: return shift_left(x, y);
+      case Op::Shr: return nonnegative(x) ? Range{0, x.max} : kAnything;
+      case Op::Index: return {0, infinite(y.max) ? kMax : std::max<int64_t>(0, y.max - 1)};
       case Op::ReduceMax:
       case Op::ReduceMin:
       case Op::Round:
       case Op::Floor:
       case Op::Ceil:
-      case Op::Trunc:
-        return x;
-      default:
-        return type_range(e->dtype);
+      case Op::Trunc: return x;
+      default: return type_range(e->dtype);
     }
   }
 

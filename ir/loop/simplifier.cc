@@ -27,20 +27,13 @@ std::optional<bool> decide(Op op, Range r) {
   bool less = r.max<0, greater = r.min> 0, equal = r.min == 0 && r.max == 0;
   bool at_most = r.max <= 0, at_least = r.min >= 0;
   switch (op) {
-    case Op::Lt:
-      return less ? std::optional(true) : at_least ? std::optional(false) : std::nullopt;
-    case Op::Le:
-      return at_most ? std::optional(true) : greater ? std::optional(false) : std::nullopt;
-    case Op::Gt:
-      return greater ? std::optional(true) : at_most ? std::optional(false) : std::nullopt;
-    case Op::Ge:
-      return at_least ? std::optional(true) : less ? std::optional(false) : std::nullopt;
-    case Op::Eq:
-      return equal ? std::optional(true) : less || greater ? std::optional(false) : std::nullopt;
-    case Op::Ne:
-      return equal ? std::optional(false) : less || greater ? std::optional(true) : std::nullopt;
-    default:
-      return std::nullopt;
+    case Op::Lt: return less ? std::optional(true) : at_least ? std::optional(false) : std::nullopt;
+    case Op::Le: return at_most ? std::optional(true) : greater ? std::optional(false) : std::nullopt;
+    case Op::Gt: return greater ? std::optional(true) : at_most ? std::optional(false) : std::nullopt;
+    case Op::Ge: return at_least ? std::optional(true) : less ? std::optional(false) : std::nullopt;
+    case Op::Eq: return equal ? std::optional(true) : less || greater ? std::optional(false) : std::nullopt;
+    case Op::Ne: return equal ? std::optional(false) : less || greater ? std::optional(true) : std::nullopt;
+    default: return std::nullopt;
   }
 }
 
@@ -49,13 +42,10 @@ std::optional<int64_t> scaled_bound(Op op, int64_t constant, int64_t g) {
   int64_t floor = floor_div_int(-constant, g), ceiling = -floor_div_int(constant, g);
   switch (op) {
     case Op::Lt:
-    case Op::Ge:
-      return ceiling;
+    case Op::Ge: return ceiling;
     case Op::Le:
-    case Op::Gt:
-      return floor;
-    default:
-      return floor == ceiling ? std::optional(floor) : std::nullopt;
+    case Op::Gt: return floor;
+    default: return floor == ceiling ? std::optional(floor) : std::nullopt;
   }
 }
 

@@ -169,7 +169,7 @@ TEST(Simplify, TensorDataMayWrap) {
   EXPECT_EQ(s.text(apply(Op::Ge, {x, x})), "true");
   const Expr f = Expr(make_var("f", DType::F32));
   EXPECT_EQ(s.text(apply(Op::Ge, {f, f})), "f >= f");  // NaN
-  EXPECT_EQ(s.text(x + 1 - x), "1");  // exact in wrapping arithmetic
+  EXPECT_EQ(s.text(x + 1 - x), "1");                   // exact in wrapping arithmetic
   Var u = make_var("u", DType::U8);
   s.ranges[u.get()] = {0, 255};
   EXPECT_EQ(range_of(Expr(u) + Expr(u), s.ranges)->max, 255);  // wraps
@@ -223,7 +223,8 @@ TEST(SimplifyStmt, DropsBuffersThatNobodyUses) {
   Buffer y = make_buffer("y", DType::F32, {Dim(64)}), t = make_buffer("t", DType::F32, {Dim(4)}, Scope::Stack);
   Var i = make_var("i");
   Stmt keep = store(y, {0}, make_float(DType::F32, 1));
-  EXPECT_EQ(to_text(simplify(alloc(t, seq({loop(i, 0, store(t, {i}, make_float(DType::F32, 1))), keep})))), "y[0] = 1.0f\n");
+  EXPECT_EQ(to_text(simplify(alloc(t, seq({loop(i, 0, store(t, {i}, make_float(DType::F32, 1))), keep})))),
+            "y[0] = 1.0f\n");
 }
 
 TEST(SimplifyStmt, KeepsWhatIsClean) {

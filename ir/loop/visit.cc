@@ -118,7 +118,9 @@ class Rewriter {
           const Expr b = expr(k.begin), n = expr(k.extent);
           const Stmt body = stmt(k.body);
           if (!body) return Stmt();
-          return b.same_as(k.begin) && n.same_as(k.extent) && body.same_as(k.body) ? s : with(For{k.var, b, n, k.kind, body});
+          return b.same_as(k.begin) && n.same_as(k.extent) && body.same_as(k.body)
+                     ? s
+                     : with(For{k.var, b, n, k.kind, body});
         },
         [&](const While& k) {
           const Expr c = expr(k.condition);
@@ -204,9 +206,14 @@ class Rewriter {
 void walk_children(const Expr& e, const std::function<void(const Expr&)>& f) {
   visit(
       e, [](const IntImm&) {}, [](const FloatImm&) {}, [](const VarRef&) {}, [](const Lanes&) {},
-      [&](const Apply& k) { for (const Expr& a : k.args) f(a); },
+      [&](const Apply& k) {
+        for (const Expr& a : k.args) f(a);
+      },
       [&](const Select& k) { f(k.condition), f(k.yes), f(k.no); }, [&](const Cast& k) { f(k.value); },
-      [&](const Bitcast& k) { f(k.value); }, [&](const Load& k) { for (const Expr& i : k.index) f(i); },
+      [&](const Bitcast& k) { f(k.value); },
+      [&](const Load& k) {
+        for (const Expr& i : k.index) f(i);
+      },
       [&](const Ramp& k) { f(k.base); }, [&](const Broadcast& k) { f(k.value); },
       [&](const Partial& k) { f(k.value), f(k.count); }, [&](const Shuffle& k) { f(k.value); });
 }
@@ -228,8 +235,12 @@ void walk(const Expr& e, const std::function<bool(const Expr&)>& f) {
 
 void walk(const Stmt& s, const std::function<bool(const Stmt&)>& fs, const std::function<bool(const Expr&)>& fe) {
   if (!s || (fs && !fs(s))) return;
-  auto expr = [&](const Expr& e) { if (fe) walk(e, fe); };
-  auto exprs = [&](const Exprs& l) { for (const Expr& e : l) expr(e); };
+  auto expr = [&](const Expr& e) {
+    if (fe) walk(e, fe);
+  };
+  auto exprs = [&](const Exprs& l) {
+    for (const Expr& e : l) expr(e);
+  };
   auto stmt = [&](const Stmt& c) { walk(c, fs, fe); };
   visit(
       s, [&](const Store& k) { exprs(k.index), expr(k.value), expr(k.count); },
@@ -237,8 +248,11 @@ void walk(const Stmt& s, const std::function<bool(const Stmt&)>& fs, const std::
       [&](const While& k) { expr(k.condition), stmt(k.body); },
       [&](const If& k) { expr(k.condition), stmt(k.then), stmt(k.otherwise); },
       [&](const Let& k) { expr(k.value), stmt(k.body); }, [&](const Alloc& k) { stmt(k.body); },
-      [&](const Alias& k) { expr(k.offset), stmt(k.body); }, [&](const Seq& k) { for (const Stmt& c : k.list) stmt(c); }, [](const Barrier&) {},
-      [&](const Prefetch& k) { exprs(k.index); }, [&](const Intrin& k) { exprs(k.args); },
+      [&](const Alias& k) { expr(k.offset), stmt(k.body); },
+      [&](const Seq& k) {
+        for (const Stmt& c : k.list) stmt(c);
+      },
+      [](const Barrier&) {}, [&](const Prefetch& k) { exprs(k.index); }, [&](const Intrin& k) { exprs(k.args); },
       [&](const Launch& k) { exprs(k.grid), exprs(k.block), exprs(k.args); }, [&](const Comment& k) { stmt(k.body); });
 }
 
@@ -284,11 +298,12 @@ bool uses_var(const Expr& e, const Var& v) {
 }
 bool uses_var(const Stmt& s, const Var& v) {
   bool found = false;
-  walk(s, [&](const Stmt&) { return !found; },
-       [&](const Expr& x) {
-         if (const VarRef* r = as<VarRef>(x)) found |= r->var == v;
-         return !found;
-       });
+  walk(
+      s, [&](const Stmt&) { return !found; },
+      [&](const Expr& x) {
+        if (const VarRef* r = as<VarRef>(x)) found |= r->var == v;
+        return !found;
+      });
   return found;
 }
 bool uses_buffer(const Expr& e, const Buffer& b) {
@@ -331,7 +346,9 @@ bool structurally_equal(const Expr& a, const Expr& b) {
       [&](const Partial& k) {
         return all({k.value, k.count}, {as<Partial>(b)->value, as<Partial>(b)->count});
       },
-      [&](const Shuffle& k) { return k.lanes == as<Shuffle>(b)->lanes && structurally_equal(k.value, as<Shuffle>(b)->value); });
+      [&](const Shuffle& k) {
+        return k.lanes == as<Shuffle>(b)->lanes && structurally_equal(k.value, as<Shuffle>(b)->value);
+      });
 }
 
 std::optional<Affine> affine_in(const Expr& e, const std::vector<Var>& vars) {
@@ -369,7 +386,8 @@ std::optional<Affine> affine_in(const Expr& e, const std::vector<Var>& vars) {
     x.rest = x.rest * Expr(c);
     return x;
   }
-  for (size_t i = 0; i < vars.size(); i++) a->coefficients[i] += k->op == Op::Add ? b->coefficients[i] : -b->coefficients[i];
+  for (size_t i = 0; i < vars.size(); i++)
+    a->coefficients[i] += k->op == Op::Add ? b->coefficients[i] : -b->coefficients[i];
   a->rest = k->op == Op::Add ? a->rest + b->rest : a->rest - b->rest;
   return a;
 }

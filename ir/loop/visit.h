@@ -10,13 +10,14 @@ namespace tc {
 /// Rebuilds `e` bottom-up: children first, then f(node with new children); f returns null to keep the node.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& f);
 /// The same for statements; fe sees every expression inside (bottom-up), fs every statement; either may be empty.
-Stmt rewrite(const Stmt& s, const std::function<Expr(const Expr&)>& fe, const std::function<Stmt(const Stmt&)>& fs = {});
+Stmt rewrite(const Stmt& s, const std::function<Expr(const Expr&)>& fe,
+             const std::function<Stmt(const Stmt&)>& fs = {});
 
 /// Calls f on every node, parents before children; f returns false to skip the children.
 void walk(const Expr& e, const std::function<bool(const Expr&)>& f);
 void walk(const Stmt& s, const std::function<bool(const Stmt&)>& fs, const std::function<bool(const Expr&)>& fe = {});
 
-using VarMap = std::map<const VarDef*, Expr>;      // looked up only, never iterated
+using VarMap = std::map<const VarDef*, Expr>;  // looked up only, never iterated
 using BufferMap = std::map<const BufferDef*, Buffer>;
 Expr substitute(const Expr& e, const VarMap& vars);
 Stmt substitute(const Stmt& s, const VarMap& vars);

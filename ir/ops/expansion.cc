@@ -187,12 +187,8 @@ void Expansion::unsupported(const std::string& why) const {
 
 OpRow expanding_row(std::string_view domain, std::string_view name, int since, std::vector<AttrSpec> attrs,
                     bool (*expand)(Graph&, Node*)) {
-  return {.name = name,
-          .since = since,
-          .attrs = std::move(attrs),
-          .define = nullptr,
-          .domain = domain,
-          .expand = expand};
+  return {
+      .name = name, .since = since, .attrs = std::move(attrs), .define = nullptr, .domain = domain, .expand = expand};
 }
 
 }  // namespace tc

@@ -222,18 +222,12 @@ bool expand_classifier(Graph& g, Node* n) {
 
 Expr goes_yes(int64_t rule, const Expr& x, const Expr& threshold) {
   switch (rule) {
-    case 0:
-      return x <= threshold;
-    case 1:
-      return x < threshold;
-    case 2:
-      return x >= threshold;
-    case 3:
-      return x > threshold;
-    case 4:
-      return eq(x, threshold);
-    default:
-      return ne(x, threshold);
+    case 0: return x <= threshold;
+    case 1: return x < threshold;
+    case 2: return x >= threshold;
+    case 3: return x > threshold;
+    case 4: return eq(x, threshold);
+    default: return ne(x, threshold);
   }
 }
 

@@ -48,7 +48,8 @@ void define_gru(OpBuilder& op) {
     // With linear_before_reset the recurrent bias of the candidate is inside of the product with the reset gate; those of
     // the other gates stay beside it.
     const bool apart = linear_first && op.has(3);
-    const Tensor x = r.projection(d, !apart ? r.full_bias(d) : [&](const Expr& g) { return r.bias_element(d, 0, g); });
+    const Tensor x = r.projection(
+        d, !apart ? r.full_bias(d) : [&](const Expr& g) { return r.bias_element(d, 0, g); });
     op.begin_scan();
     const Tensor h = op.declare("h", r.t, {r.steps, r.batch, hidden});
     auto before = [&](const Exprs& i, const Expr& k) { return r.previous(h, 5, d, {i[0], i[1], k}); };

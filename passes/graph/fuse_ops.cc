@@ -126,21 +126,16 @@ class Fusion {
     const bool private_value = groups_.used_only_by(v, b);
     if (!private_value && !meets_again(v)) return false;
     switch (groups_.traits(n).kind) {
-      case GroupKind::Elementwise:
-        return fits_elementwise(p, q, n, v, private_value);
+      case GroupKind::Elementwise: return fits_elementwise(p, q, n, v, private_value);
       case GroupKind::Move:
         if (!private_value || elements(n->outputs[0]) > elements(v)) return false;
         return p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move ||
                (p.kind == GroupKind::Contraction && groups_.traits(n).permutes);
-      case GroupKind::Pad:
-        return private_value;
-      case GroupKind::Rows:
-        return fits_rows(p, n, v, private_value);
-      case GroupKind::Contraction:
-        return private_value && (is_affine_move(p) || (splits_axes_ && repeats(p, n, v)));
+      case GroupKind::Pad: return private_value;
+      case GroupKind::Rows: return fits_rows(p, n, v, private_value);
+      case GroupKind::Contraction: return private_value && (is_affine_move(p) || (splits_axes_ && repeats(p, n, v)));
       case GroupKind::Window:
-      case GroupKind::Opaque:
-        return false;
+      case GroupKind::Opaque: return false;
     }
     return false;
   }
@@ -148,19 +143,15 @@ class Fusion {
   bool fits_elementwise(const Group& p, const Group& q, const Node* n, const Value* v, bool private_value) {
     const bool anchored = q.kind != GroupKind::Elementwise;  // n has found its contraction or rows already
     switch (p.kind) {
-      case GroupKind::Elementwise:
-        return is_pointwise_in(n, v) && (!anchored || private_value);
-      case GroupKind::Move:
-        return private_value && elements(v) <= elements(n->outputs[0]);
+      case GroupKind::Elementwise: return is_pointwise_in(n, v) && (!anchored || private_value);
+      case GroupKind::Move: return private_value && elements(v) <= elements(n->outputs[0]);
       case GroupKind::Contraction:
-      case GroupKind::Window:
-        return !anchored && is_pointwise_in(n, v);
+      case GroupKind::Window: return !anchored && is_pointwise_in(n, v);
       case GroupKind::Rows:
         if (anchored && (q.kind != GroupKind::Rows || q.domain != p.domain || q.reduced != p.reduced)) return false;
         return is_pointwise_in(n, v) || dims_of(n->outputs[0]) == p.domain;
       case GroupKind::Pad:
-      case GroupKind::Opaque:
-        return false;
+      case GroupKind::Opaque: return false;
     }
     return false;
   }

@@ -123,12 +123,8 @@ NodeTraits traits_of(const Node& n) {
   switch (pattern_of(fn)) {
     case Pattern::View:
     case Pattern::Elementwise:
-    case Pattern::Broadcast:
-      t.kind = GroupKind::Elementwise;
-      break;
-    case Pattern::Injective:
-      t.kind = move_kind(fn);
-      break;
+    case Pattern::Broadcast: t.kind = GroupKind::Elementwise; break;
+    case Pattern::Injective: t.kind = move_kind(fn); break;
     case Pattern::Reduction: {
       const auto rows = common_rows(fn);
       t.kind = rows ? GroupKind::Rows : GroupKind::Window;
@@ -138,11 +134,8 @@ NodeTraits traits_of(const Node& n) {
       }
       break;
     }
-    case Pattern::Contraction:
-      t.kind = GroupKind::Contraction;
-      break;
-    case Pattern::Opaque:
-      break;
+    case Pattern::Contraction: t.kind = GroupKind::Contraction; break;
+    case Pattern::Opaque: break;
   }
   t.affine = t.kind == GroupKind::Move && is_affine_load(fn.stages[0]);
   t.permutes = t.kind == GroupKind::Move && is_permutation(fn.stages[0]);

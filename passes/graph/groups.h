@@ -30,7 +30,7 @@ struct Group {
 /// How one fused node reads and writes; derived from its stages.
 struct NodeTraits {
   GroupKind kind = GroupKind::Opaque;
-  Dims domain, reduced;  // as in Group
+  Dims domain, reduced;   // as in Group
   bool affine = false;    // Move: every index is a sum of axes times constants
   bool permutes = false;  // Move: every element goes to exactly one place, axes stay whole
 };

@@ -25,24 +25,12 @@ inline Constant random_constant(DType t, const Dims& dims, uint64_t& state, int 
     state = state * 6364136223846793005u + 1442695040888963407u;
     const int v = lowest + int((state >> 33) % uint64_t(span));
     switch (t) {
-      case DType::F32:
-        m.as<float>()[i] = float(v);
-        break;
-      case DType::F64:
-        m.as<double>()[i] = double(v);
-        break;
-      case DType::I64:
-        m.as<int64_t>()[i] = v;
-        break;
-      case DType::I32:
-        m.as<int32_t>()[i] = v;
-        break;
-      case DType::Bool:
-        m.bytes[i] = v > 0;
-        break;
-      default:
-        m.bytes[i] = uint8_t(v);
-        break;
+      case DType::F32: m.as<float>()[i] = float(v); break;
+      case DType::F64: m.as<double>()[i] = double(v); break;
+      case DType::I64: m.as<int64_t>()[i] = v; break;
+      case DType::I32: m.as<int32_t>()[i] = v; break;
+      case DType::Bool: m.bytes[i] = v > 0; break;
+      default: m.bytes[i] = uint8_t(v); break;
     }
   }
   return std::make_shared<TensorData>(std::move(m.data));

@@ -177,26 +177,17 @@ std::string binding_name(const Expr& e) {
   if (!a) return "v";
   bool index = e->dtype == DType::I64 && !holds_data(e);
   switch (a->op) {
-    case Op::Add:
-      return index ? index_name(e) : "sum";
-    case Op::Sub:
-      return !index ? "diff" : as<IntImm>(a->args[0]) ? "left" : index_name(e);
-    case Op::Mul:
-      return index ? "whole" : "prod";
+    case Op::Add: return index ? index_name(e) : "sum";
+    case Op::Sub: return !index ? "diff" : as<IntImm>(a->args[0]) ? "left" : index_name(e);
+    case Op::Mul: return index ? "whole" : "prod";
     case Op::Div:
-    case Op::FloorDiv:
-      return "quot";
+    case Op::FloorDiv: return "quot";
     case Op::Mod:
-    case Op::FloorMod:
-      return "rest";
-    case Op::Max:
-      return "high";
-    case Op::Min:
-      return "low";
-    case Op::Index:
-      return "at";
-    default:
-      break;
+    case Op::FloorMod: return "rest";
+    case Op::Max: return "high";
+    case Op::Min: return "low";
+    case Op::Index: return "at";
+    default: break;
   }
   return info(a->op).compares ? "test" : std::string(info(a->op).name) + "_v";
 }

@@ -13,7 +13,8 @@ namespace {
 
 // Local arrays of the text keep their shape.
 bool keeps_shape(const Buffer& b) {
-  return b->scope == Scope::Register || b->scope == Scope::Shared || b->scope == Scope::Warp || b->scope == Scope::Fragment;
+  return b->scope == Scope::Register || b->scope == Scope::Shared || b->scope == Scope::Warp ||
+         b->scope == Scope::Fragment;
 }
 
 // The scalar linear index; a Ramp in the last place is handled by the caller.
@@ -105,8 +106,8 @@ Stmt flatten_buffers(const Stmt& s, BufferMap& flat) {
       return alloc(f.twin(k->buffer), k->body);
     // A view is flat already; what it is a view of must stay the buffer that everybody else reads.
     if (const Alias* k = as<Alias>(x); k && !keeps_shape(k->base) && (!f.is_flat(k->view) || !f.is_flat(k->base)))
-      return alias(f.is_flat(k->view) ? k->view : f.twin(k->view), f.is_flat(k->base) ? k->base : f.twin(k->base), k->offset,
-                   k->body);
+      return alias(f.is_flat(k->view) ? k->view : f.twin(k->view), f.is_flat(k->base) ? k->base : f.twin(k->base),
+                   k->offset, k->body);
     if (const Intrin* k = as<Intrin>(x)) return f.instruction(*k);
     return {};
   };

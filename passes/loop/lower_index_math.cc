@@ -18,8 +18,10 @@ Ranges index_ranges(const Stmt& s) {
     const For* f = as<For>(x);
     if (!f) return true;
     const auto begin = range_of(f->begin, ranges), extent = range_of(f->extent, ranges);
-    if (begin && extent) ranges[f->var.get()] = {begin->min, begin->max + std::max<int64_t>(extent->max, 1) - 1};
-    else if (begin) ranges[f->var.get()] = {begin->min, int64_t(1) << 40};  // an extent in vectors: unknown, not negative
+    if (begin && extent)
+      ranges[f->var.get()] = {begin->min, begin->max + std::max<int64_t>(extent->max, 1) - 1};
+    else if (begin)
+      ranges[f->var.get()] = {begin->min, int64_t(1) << 40};  // an extent in vectors: unknown, not negative
     return true;
   });
   return ranges;

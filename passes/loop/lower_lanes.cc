@@ -121,8 +121,7 @@ bool op_has_lanes(Op op, DType operand) {
     case Op::Add:
     case Op::Sub:
     case Op::Mul:
-    case Op::Neg:
-      return operand == DType::F32 || operand == DType::I32;
+    case Op::Neg: return operand == DType::F32 || operand == DType::I32;
     case Op::Lt:
     case Op::Le:
     case Op::Gt:
@@ -130,21 +129,16 @@ bool op_has_lanes(Op op, DType operand) {
     case Op::Eq:
     case Op::Ne:
     case Op::Min:
-    case Op::Max:
-      return has_lanes(operand);
-    case Op::Div:
-      return operand == DType::F32;
+    case Op::Max: return has_lanes(operand);
+    case Op::Div: return operand == DType::F32;
     case Op::And:
     case Op::Or:
-    case Op::Not:
-      return operand == DType::Bool;
+    case Op::Not: return operand == DType::Bool;
     case Op::ReduceAdd:
     case Op::ReduceMax:
     case Op::ReduceMin:
-    case Op::Index:
-      return false;
-    default:
-      return operand == DType::F32 && !info(op).c_vector.empty();
+    case Op::Index: return false;
+    default: return operand == DType::F32 && !info(op).c_vector.empty();
   }
 }
 

@@ -33,8 +33,7 @@ class Placer {
         },
         [&](const While& k) { return while_loop(k.condition, stmt(k.body)); },
         [&](const If& k) { return if_then(k.condition, stmt(k.then), stmt(k.otherwise)); },
-        [&](const Let& k) { return let(k.var, k.value, stmt(k.body)); },
-        [&](const Alloc& k) { return place(s, k); },
+        [&](const Let& k) { return let(k.var, k.value, stmt(k.body)); }, [&](const Alloc& k) { return place(s, k); },
         [&](const Alias& k) { return alias(k.view, k.base, k.offset, stmt(k.body)); },
         [&](const Seq& k) {
           Stmts list;

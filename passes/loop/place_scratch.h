@@ -5,8 +5,8 @@ namespace tc {
 
 struct PlacedScratch {
   Stmt body;
-  Buffer scratch;      // bytes, the kernel's scratch parameter; null if the kernel needs none
-  int64_t bytes = 0;   // of all chunks together
+  Buffer scratch;     // bytes, the kernel's scratch parameter; null if the kernel needs none
+  int64_t bytes = 0;  // of all chunks together
 };
 
 /// Workspace and large Stack buffers become Aliases into one scratch parameter. Buffers inside a Parallel loop get one

@@ -118,7 +118,11 @@ class Splitter {
   }
 
   Stmt launch(const Stmt& s) {
-    Launch l{"kernel" + (device.empty() ? std::string() : to_text(int64_t(device.size() + 1))), {1, 1, 1}, {1, 1, 1}, {}, {}};
+    Launch l{"kernel" + (device.empty() ? std::string() : to_text(int64_t(device.size() + 1))),
+             {1, 1, 1},
+             {1, 1, 1},
+             {},
+             {}};
     int64_t threads = 1;
     bool legal = true;
     walk(s, [&](const Stmt& x) {

@@ -20,7 +20,8 @@ struct Split {
 
 TEST(SplitHostDevice, EveryNestIsALaunch) {
   const Split k;
-  const Stmt s = alias(k.t, k.scratch, 0, seq({k.nest(k.t, k.x), store(k.y, {0}, load(k.t, {1})), store(k.y, {1}, load(k.t, {0}))}));
+  const Stmt s = alias(k.t, k.scratch, 0,
+                       seq({k.nest(k.t, k.x), store(k.y, {0}, load(k.t, {1})), store(k.y, {1}, load(k.t, {0}))}));
   const SplitFunction r = split_host_device(s, {k.x, k.y});
   ASSERT_EQ(r.device.size(), 2u);
   EXPECT_EQ(r.device[0].name, "kernel");
@@ -70,7 +71,8 @@ TEST(SplitHostDevice, LoopsAroundLaunchesStayOnTheHost) {
 
 TEST(SplitHostDevice, OtherControlFlowAroundLaunchesIsRefused) {
   const Split k;
-  EXPECT_THROW(split_host_device(if_then(eq(load(k.x, {0}), make_float(DType::F32, 0)), k.nest(k.y, k.x)), {k.x, k.y}), InternalError);
+  EXPECT_THROW(split_host_device(if_then(eq(load(k.x, {0}), make_float(DType::F32, 0)), k.nest(k.y, k.x)), {k.x, k.y}),
+               InternalError);
   const Var j = make_var("j");
   const Stmt twice = loop(j, 4, loop(k.i, 8, store(k.y, {k.i}, load(k.x, {j})), ForKind::ThreadX), ForKind::ThreadX);
   EXPECT_THROW(split_host_device(twice, {k.x, k.y}), InternalError);

@@ -40,18 +40,13 @@ int64_t multiple_of(const Expr& e, const Multiples& known) {
   const int64_t a = multiple_of(k->args[0], known), b = multiple_of(k->args[1], known);
   switch (k->op) {
     case Op::Add:
-    case Op::Sub:
-      return std::gcd(a, b);
-    case Op::Mul:
-      return a * b < 1 << 20 ? a * b : std::max(a, b);
+    case Op::Sub: return std::gcd(a, b);
+    case Op::Mul: return a * b < 1 << 20 ? a * b : std::max(a, b);
     case Op::Mod:
-    case Op::FloorMod:
-      return as_const_int(k->args[1]) ? std::gcd(a, b) : 1;
+    case Op::FloorMod: return as_const_int(k->args[1]) ? std::gcd(a, b) : 1;
     case Op::Div:
-    case Op::FloorDiv:
-      return as_const_int(k->args[1]) && b > 0 && a % b == 0 ? a / b : 1;
-    default:
-      return 1;
+    case Op::FloorDiv: return as_const_int(k->args[1]) && b > 0 && a % b == 0 ? a / b : 1;
+    default: return 1;
   }
 }
 

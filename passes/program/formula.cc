@@ -175,7 +175,7 @@ class Formula {
 
   const TensorFn& fn_;
   std::map<const BufferDef*, int> reads_;
-  std::set<const BufferDef*> own_line_;                // looked up only
+  std::set<const BufferDef*> own_line_;                 // looked up only
   std::map<const BufferDef*, std::string> line_names_;  // looked up only
   Ranges ranges_;
   std::map<const VarDef*, std::string> names_;  // looked up only

@@ -131,12 +131,8 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
         call.operands.push_back(
             output_operand(n, next_output++, c.replaced < 0 ? nullptr : operands[size_t(c.replaced)]));
         break;
-      case Param::Role::Scratch:
-        call.operands.push_back({Operand::Kind::Scratch, 0});
-        break;
-      case Param::Role::Status:
-        call.operands.push_back({Operand::Kind::Status, 0});
-        break;
+      case Param::Role::Scratch: call.operands.push_back({Operand::Kind::Scratch, 0}); break;
+      case Param::Role::Status: call.operands.push_back({Operand::Kind::Status, 0}); break;
     }
   }
   steps.push_back({std::move(call)});

@@ -146,18 +146,15 @@ bool may_reorder(const Conflict& c, bool strict_fp) {
   if (!c.reduce || !c.buffer) return false;
   switch (*c.reduce) {
     case Op::Add:
-    case Op::Mul:
-      return !strict_fp || !is_float(c.buffer->dtype);
+    case Op::Mul: return !strict_fp || !is_float(c.buffer->dtype);
     case Op::Min:
     case Op::Max:
     case Op::And:
     case Op::Or:
     case Op::BitAnd:
     case Op::BitOr:
-    case Op::BitXor:
-      return true;
-    default:
-      return false;
+    case Op::BitXor: return true;
+    default: return false;
   }
 }
 

@@ -229,28 +229,17 @@ std::string scope_name(Scope s) {
 
 std::string_view kind_name(ForKind k) {
   switch (k) {
-    case ForKind::Serial:
-      return "serial";
-    case ForKind::Parallel:
-      return "parallel";
-    case ForKind::Unroll:
-      return "unroll";
-    case ForKind::Vector:
-      return "vector";
-    case ForKind::Fragment:
-      return "fragment";
-    case ForKind::BlockX:
-      return "block.x";
-    case ForKind::BlockY:
-      return "block.y";
-    case ForKind::BlockZ:
-      return "block.z";
-    case ForKind::ThreadX:
-      return "thread.x";
-    case ForKind::ThreadY:
-      return "thread.y";
-    case ForKind::ThreadZ:
-      return "thread.z";
+    case ForKind::Serial: return "serial";
+    case ForKind::Parallel: return "parallel";
+    case ForKind::Unroll: return "unroll";
+    case ForKind::Vector: return "vector";
+    case ForKind::Fragment: return "fragment";
+    case ForKind::BlockX: return "block.x";
+    case ForKind::BlockY: return "block.y";
+    case ForKind::BlockZ: return "block.z";
+    case ForKind::ThreadX: return "thread.x";
+    case ForKind::ThreadY: return "thread.y";
+    case ForKind::ThreadZ: return "thread.z";
   }
   return "?";
 }

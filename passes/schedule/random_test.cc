@@ -144,22 +144,14 @@ TensorFn running_sum(Dice& d) {
 
 TensorFn random_function(Dice& d) {
   switch (d.below(8)) {
-    case 5:
-      return grouped_conv(d);
-    case 6:
-      return arg_max(d);
-    case 7:
-      return running_sum(d);
-    case 0:
-      return chain(d);
-    case 1:
-      return matmul(d);
-    case 2:
-      return padded_conv(d);
-    case 3:
-      return pooled(d);
-    default:
-      return row_statistics(d.size(), d.size()).fn;
+    case 5: return grouped_conv(d);
+    case 6: return arg_max(d);
+    case 7: return running_sum(d);
+    case 0: return chain(d);
+    case 1: return matmul(d);
+    case 2: return padded_conv(d);
+    case 3: return pooled(d);
+    default: return row_statistics(d.size(), d.size()).fn;
   }
 }
 
@@ -182,46 +174,29 @@ std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
   const Buffer b = d.pick(buffers);
   const Scope scope = d.pick(std::vector<Scope>{Scope::Register, Scope::Stack, Scope::Workspace});
   switch (d.below(gpu ? 22 : 20)) {
-    case 0:
-      return s.split(v, 1 + d.below(5), d.below(3) == 0 ? Tail::Min : Tail::Guard), "split";
-    case 1:
-      return s.fuse(v, w), "fuse";
+    case 0: return s.split(v, 1 + d.below(5), d.below(3) == 0 ? Tail::Min : Tail::Guard), "split";
+    case 1: return s.fuse(v, w), "fuse";
     case 2:
-    case 3:
-      return s.reorder({v, w}), "reorder";
-    case 4:
-      return s.tile(v, w, 1 + d.below(4), 1 + d.below(4)), "tile";
-    case 5:
-      return d.below(3) == 0 ? (s.unroll(v), "unroll") : (s.pad(v, 1 + d.below(6), PadWith(d.below(2))), "pad");
-    case 6:
-      return d.below(3) == 0 ? (s.vectorize(v), "vectorize") : (s.partition(v, {1 + d.below(4)}), "partition");
-    case 7:
-      return d.below(3) == 0 ? (s.parallel(v), "parallel") : (s.split(v, 1 + d.below(5)), "split");
-    case 8:
-      return s.compute_inline(b), "compute_inline";
+    case 3: return s.reorder({v, w}), "reorder";
+    case 4: return s.tile(v, w, 1 + d.below(4), 1 + d.below(4)), "tile";
+    case 5: return d.below(3) == 0 ? (s.unroll(v), "unroll") : (s.pad(v, 1 + d.below(6), PadWith(d.below(2))), "pad");
+    case 6: return d.below(3) == 0 ? (s.vectorize(v), "vectorize") : (s.partition(v, {1 + d.below(4)}), "partition");
+    case 7: return d.below(3) == 0 ? (s.parallel(v), "parallel") : (s.split(v, 1 + d.below(5)), "split");
+    case 8: return s.compute_inline(b), "compute_inline";
     case 9:
-    case 10:
-      return s.compute_at(b, v, scope), "compute_at";
+    case 10: return s.compute_at(b, v, scope), "compute_at";
     case 11:
-    case 12:
-      return s.reverse_compute_at(b, v), "reverse_compute_at";
-    case 13:
-      return s.cache_read(b, v, scope), "cache_read";
-    case 14:
-      return s.cache_write(b, v, scope), "cache_write";
-    case 15:
-      return s.rfactor(v), "rfactor";
-    case 16:
-      return s.decompose_reduction(v), "decompose_reduction";
-    case 17:
-      return s.set_scope(b, Scope(d.below(6))), "set_scope";
+    case 12: return s.reverse_compute_at(b, v), "reverse_compute_at";
+    case 13: return s.cache_read(b, v, scope), "cache_read";
+    case 14: return s.cache_write(b, v, scope), "cache_write";
+    case 15: return s.rfactor(v), "rfactor";
+    case 16: return s.decompose_reduction(v), "decompose_reduction";
+    case 17: return s.set_scope(b, Scope(d.below(6))), "set_scope";
     case 18:
       return d.below(2) ? (s.storage_align(b, 0, 4, d.below(4)), "storage_align")
                         : (s.prefetch(b, v, 1 + d.below(3)), "prefetch");
-    case 19:
-      return s.pipeline(b, 2 + d.below(2)), "pipeline";
-    case 20:
-      return s.bind(v, d.below(2) ? ForKind::BlockX : ForKind::BlockY), "bind";
+    case 19: return s.pipeline(b, 2 + d.below(2)), "pipeline";
+    case 20: return s.bind(v, d.below(2) ? ForKind::BlockX : ForKind::BlockY), "bind";
     default:
       return d.below(3) ? (s.cache_read(b, v, Scope::Shared), "cache_read shared")
                         : (s.bind(v, d.below(2) ? ForKind::ThreadX : ForKind::ThreadY), "bind");

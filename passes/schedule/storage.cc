@@ -86,18 +86,13 @@ Buffer Schedule::set_scope(const Buffer& b, Scope scope) {
     case Scope::Stack:
       step.require(elements_of(b) * info(b->dtype).bytes <= kMaxStack, "it has more than 4 KiB", where);
       [[fallthrough]];
-    case Scope::Register:
-      step.require(!by_threads, "threads inside share it", where);
-      break;
-    case Scope::Workspace:
-      step.require(!gpu_around, "it stands inside GPU loops", where);
-      break;
+    case Scope::Register: step.require(!by_threads, "threads inside share it", where); break;
+    case Scope::Workspace: step.require(!gpu_around, "it stands inside GPU loops", where); break;
     case Scope::Shared:
       step.require(any(around, is_block) && !any(around, is_thread) && any(inside, is_thread),
                    "it does not stand between blocks and threads", where);
       break;
-    default:
-      step.refuse("a temporary cannot be there", where);
+    default: step.refuse("a temporary cannot be there", where);
   }
   auto def = std::make_shared<BufferDef>(*b);
   def->scope = scope;

@@ -7,6 +7,8 @@
 //
 // Stages over whole rows (templates/rows.h) are written in place into what reads them, unless they are costly and read twice: these are
 // stored to the row of the result, and read back. What has one value per row is a scalar.
+#include "templates/rows.h"
+
 #include <cmath>
 
 #include "ir/loop/build.h"
@@ -15,7 +17,6 @@
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
-#include "templates/rows.h"
 
 namespace tc {
 namespace {
@@ -62,19 +63,15 @@ class Builder {
     if (i == r_.steps.size()) return {};
     const RowStep& s = r_.steps[i];
     switch (s.kind) {
-      case RowStep::Kind::Scalar:
-        return let(s.name, scalar_form(s.value, at_), steps(i + 1));
-      case RowStep::Kind::Value:
-        return store(r_.c.out, {index_at(r_.c.out_index, at_)}, scalar_form(s.value, at_));
-      case RowStep::Kind::Row:
-        return row(s);
+      case RowStep::Kind::Scalar: return let(s.name, scalar_form(s.value, at_), steps(i + 1));
+      case RowStep::Kind::Value: return store(r_.c.out, {index_at(r_.c.out_index, at_)}, scalar_form(s.value, at_));
+      case RowStep::Kind::Row: return row(s);
       case RowStep::Kind::Keep: {
         const bool next = i + 1 < r_.steps.size() && r_.steps[i + 1].kind == RowStep::Kind::Reduce;
         if (next) return reduce(r_.steps[i + 1], &s, i + 2);
         return seq({row(s), steps(i + 1)});
       }
-      case RowStep::Kind::Reduce:
-        return reduce(s, nullptr, i + 1);
+      case RowStep::Kind::Reduce: return reduce(s, nullptr, i + 1);
     }
     return {};
   }

@@ -24,7 +24,8 @@ inline Constant small_integers(const Dims& dims, uint32_t seed, int factor = 1) 
   return std::make_shared<const TensorData>(std::move(t.data));
 }
 
-inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, const std::vector<Constant>& in, int vl) {
+inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, const std::vector<Constant>& in,
+                                        int vl) {
   std::vector<Constant> packed_from;
   for (const Buffer& b : s.prologue.inputs)
     packed_from.push_back(in[size_t(std::find(fn.inputs.begin(), fn.inputs.end(), b) - fn.inputs.begin())]);
@@ -50,7 +51,7 @@ inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, 
 
 // The scheduled text gives what the definition says, whatever the number of lanes.
 inline void expect_equal(const TestFunction& f, const std::string& family, const char* cpu = "x86-64-v4",
-                  std::vector<Constant> in = {}) {
+                         std::vector<Constant> in = {}) {
   for (size_t i = in.size(); i < f.fn.inputs.size(); i++)
     in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
   const Constant expected = evaluate(f.fn, in)[0];

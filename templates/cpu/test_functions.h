@@ -108,7 +108,8 @@ inline TestFunction inverted_residual(const InvertedResidualShape& s) {
   FunctionBuilder b;
   const Buffer x = b.input("x", {s.images, s.h, s.w, s.c});
   auto dense = [&](const std::string& name, const Buffer& in, const Dims& dims, int64_t k) {
-    const Buffer w = b.input(name + "_weight", {dims[3], k, 1, 1}, true), bias = b.input(name + "_bias", {dims[3]}, true);
+    const Buffer w = b.input(name + "_weight", {dims[3], k, 1, 1}, true),
+                 bias = b.input(name + "_bias", {dims[3]}, true);
     const Buffer y = b.reduce(name, Op::Add, dims, {k, 1, 1}, [&](const Exprs& i, const Exprs& r) {
       return load(in, {i[0], i[1] + r[1], i[2] + r[2], r[0]}) * load(w, {i[3], r[0], r[1], r[2]});
     });
@@ -129,12 +130,14 @@ inline TestFunction inverted_residual(const InvertedResidualShape& s) {
     });
   const int64_t reach = (s.kernel - 1) * s.dilation + 1;
   const Dims filtered{s.images, (h - reach) / s.stride + 1, (w - reach) / s.stride + 1, s.expanded};
-  const Buffer taps = b.input("taps", {s.expanded, 1, s.kernel, s.kernel}, true), bias = b.input("taps_bias", {s.expanded}, true);
+  const Buffer taps = b.input("taps", {s.expanded, 1, s.kernel, s.kernel}, true),
+               bias = b.input("taps_bias", {s.expanded}, true);
   const Buffer f = b.reduce("filter", Op::Add, filtered, {1, s.kernel, s.kernel}, [&](const Exprs& i, const Exprs& r) {
     const Expr v = i[1] * Expr(s.stride) + r[1] * Expr(s.dilation), u = i[2] * Expr(s.stride) + r[2] * Expr(s.dilation);
     return load(e, {i[0], v, u, i[3]}) * load(taps, {i[3], r[0], r[1], r[2]});
   });
-  const Buffer d = clip("clip", b.compute("bias", filtered, [&](const Exprs& i) { return load(f, i) + load(bias, {i[3]}); }));
+  const Buffer d =
+      clip("clip", b.compute("bias", filtered, [&](const Exprs& i) { return load(f, i) + load(bias, {i[3]}); }));
   const Dims out{s.images, filtered[1], filtered[2], s.oc};
   Buffer y = dense("project", d, out, s.expanded);
   if (!s.residual) return b.take(y);
@@ -178,11 +181,13 @@ inline TestFunction attention(const AttentionShape& s) {
   const Buffer p = b.compute("weights", scores, [&](const Exprs& i) {
     return load(e, i) + load(sum, {i[0], i[1], i[2], 0});
   });
-  const Buffer o = b.reduce("times", Op::Add, {s.batch, s.heads, s.rows, s.size}, {s.columns}, [&](const Exprs& i, const Exprs& r) {
-    return load(p, {i[0], i[1], i[2], r[0]}) * element(v, 2, i[0], i[1], r[0], i[3]);
-  });
-  return b.take(b.compute("transpose", {s.batch, s.rows, s.heads, s.size},
-                          [&](const Exprs& i) { return load(o, {i[0], i[2], i[1], i[3]}); }));
+  const Buffer o =
+      b.reduce("times", Op::Add, {s.batch, s.heads, s.rows, s.size}, {s.columns}, [&](const Exprs& i, const Exprs& r) {
+        return load(p, {i[0], i[1], i[2], r[0]}) * element(v, 2, i[0], i[1], r[0], i[3]);
+      });
+  return b.take(b.compute("transpose", {s.batch, s.rows, s.heads, s.size}, [&](const Exprs& i) {
+    return load(o, {i[0], i[2], i[1], i[3]});
+  }));
 }
 
 /// a [batch, m, k] times b [batch, k, n] (or [batch, n, k]); b may be a constant.

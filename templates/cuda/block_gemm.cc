@@ -14,8 +14,8 @@ BlockGemm::BlockGemm(const CudaContraction& m, const CudaPlan& plan)
   z_ = std::make_unique<FlatPoint>(m_.batch, plan_.splits > 1 ? floor_div(Expr(group_), plan_.splits) : Expr(group_),
                                    "batch");
   if (plan_.splits > 1)
-    partial_ = make_buffer("partial", m_.sum, {Dim(plan_.splits * m_.batches() * m_.rows() * m_.columns())},
-                           Scope::Workspace);
+    partial_ =
+        make_buffer("partial", m_.sum, {Dim(plan_.splits * m_.batches() * m_.rows() * m_.columns())}, Scope::Workspace);
 }
 
 Expr BlockGemm::split() const { return floor_mod(Expr(group_), plan_.splits); }
@@ -45,8 +45,8 @@ Stmt BlockGemm::build(Scheduled& s) {
                               comment("the parts added up, in order", add_parts())}));
 }
 
-TileCopy BlockGemm::tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& place, const Var& block,
-                            int64_t size, int64_t tiles, Scheduled& s) const {
+TileCopy BlockGemm::tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& place,
+                            const Var& block, int64_t size, int64_t tiles, Scheduled& s) const {
   TileCopy c;
   c.type = type;
   c.d = axes;
@@ -86,11 +86,10 @@ Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
   auto if_step = [&](const Stmt& s) { return s ? if_then(is_step, s) : s; };
   const Expr ready = own + (stages == 2 ? Expr(1) - Expr(stage) : floor_mod(Expr(step) + Expr(1), stages));
   const Expr filled = own + Expr(stage);
-  Stmt turn =
-      seq({intrin("cp_async_wait", {}, {Expr(stages - 2)}), barrier(Scope::Shared),
-           if_step(seq({copy_tile(p, filled, first), copy_tile(q, filled, first)})), intrin("cp_async_commit", {}),
-           if_then(Expr(step) >= Expr(stages - 1), multiply(p, q, ready)),
-           if_step(seq({put_tile(p, filled), put_tile(q, filled)}))});
+  Stmt turn = seq({intrin("cp_async_wait", {}, {Expr(stages - 2)}), barrier(Scope::Shared),
+                   if_step(seq({copy_tile(p, filled, first), copy_tile(q, filled, first)})),
+                   intrin("cp_async_commit", {}), if_then(Expr(step) >= Expr(stages - 1), multiply(p, q, ready)),
+                   if_step(seq({put_tile(p, filled), put_tile(q, filled)}))});
   for (const TileCopy* t : {&p, &q})
     if (t->registers) turn = alloc(t->registers, turn);
   const std::string words = stages == 2 ? "while a step's tiles are on their way, the step before it is multiplied"
@@ -110,9 +109,9 @@ Stmt BlockGemm::join_members(const Buffer& sums, const Stmt& result) const {
                            place.insert(place.begin(), Expr(other));
                            return store(acc_, at, load(sums, place), Op::Add);
                          }));
-  return seq({comment("the first group of threads adds up what the others have",
-                      if_then(Expr(member_) > Expr(0), give)),
-              barrier(Scope::Shared), if_then(eq(Expr(member_), Expr(0)), seq({take, result}))});
+  return seq(
+      {comment("the first group of threads adds up what the others have", if_then(Expr(member_) > Expr(0), give)),
+       barrier(Scope::Shared), if_then(eq(Expr(member_), Expr(0)), seq({take, result}))});
 }
 
 Stmt BlockGemm::if_row(const FlatPoint& row, const Stmt& s) const {

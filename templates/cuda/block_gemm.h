@@ -55,8 +55,8 @@ class BlockGemm {
   Buffer acc_;  // set by the derived class
 
  private:
-  TileCopy tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& place, const Var& block,
-                   int64_t size, int64_t tiles, Scheduled& s) const;
+  TileCopy tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& place,
+                   const Var& block, int64_t size, int64_t tiles, Scheduled& s) const;
   Stmt sum(const TileCopy& p, const TileCopy& q) const;
   Stmt join_members(const Buffer& sums, const Stmt& result) const;
   Stmt store_result() const;

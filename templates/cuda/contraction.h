@@ -44,12 +44,12 @@ struct CudaTile {
 };
 struct CudaPlan {
   CudaTile tile;
-  int64_t splits = 1;       // blocks that share the sum of one tile
-  int64_t members = 1;      // groups of threads in a block that share its part of the sum
-  int64_t steps = 1;        // tiles of depth per member
-  int64_t stages = 2;       // tiles in shared memory
+  int64_t splits = 1;                              // blocks that share the sum of one tile
+  int64_t members = 1;                             // groups of threads in a block that share its part of the sum
+  int64_t steps = 1;                               // tiles of depth per member
+  int64_t stages = 2;                              // tiles in shared memory
   DType p_type = DType::F32, q_type = DType::F32;  // of the elements of the tiles
-  int64_t products = 1;  // 3: of tf32, of a factor's rounded value and of what that leaves
+  int64_t products = 1;                            // 3: of tf32, of a factor's rounded value and of what that leaves
   int64_t threads() const { return tile.threads() * members; }
 };
 CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o);

@@ -27,10 +27,10 @@ constexpr CudaTile kWarpTiles[] = {
     {64, 32, 64, 16, 32, true},   {32, 64, 64, 16, 32, true},  {32, 32, 64, 16, 16, true},  {16, 64, 64, 16, 16, true},
 };
 
-constexpr double kStepCycles = 500;     // from issuing the copies of a step to their arrival
-constexpr double kLaunchCycles = 12000; // a second launch
-constexpr int64_t kBusyWarps = 8;       // of a multiprocessor, to hide the latency of its instructions
-constexpr int64_t kMaxThreads = 512;  // of a block whose threads share sums: 128 registers each
+constexpr double kStepCycles = 500;        // from issuing the copies of a step to their arrival
+constexpr double kLaunchCycles = 12000;    // a second launch
+constexpr int64_t kBusyWarps = 8;          // of a multiprocessor, to hide the latency of its instructions
+constexpr int64_t kMaxThreads = 512;       // of a block whose threads share sums: 128 registers each
 constexpr int64_t kMostShared = 99 << 10;  // bytes of a block: what every machine from sm_80 on has by request
 
 int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both factors' elements have the same size

@@ -14,7 +14,8 @@ using namespace tc::testing;
 
 // A machine with few multiprocessors gets the largest tiles, one with many small tiles and shared sums. Tiles of tensor cores
 // are run spread over the lanes of warps, small ones whole as well. Returns what the schedules say.
-std::string expect_tiled(const TestFunction& f, const std::string& family, const ScheduleOptions& options = {}, const char* arch = "sm_80") {
+std::string expect_tiled(const TestFunction& f, const std::string& family, const ScheduleOptions& options = {},
+                         const char* arch = "sm_80") {
   const std::vector<Constant> in = small_integers_for(f.fn);
   const Constant expected = evaluate(f.fn, in)[0];
   std::string words;
@@ -30,8 +31,9 @@ std::string expect_tiled(const TestFunction& f, const std::string& family, const
       if (spread ? !has_tiles : has_tiles && multiprocessors != 108) continue;
       if (spread) s.body = lanes;
       ScheduleMemory memory(s, f.fn, in);
-      expect_close(memory.run()[0], expected, 0,
-                   std::to_string(multiprocessors) + " multiprocessors, " + s.words + "\n" + to_text(f.fn) + to_text(s.body));
+      expect_close(
+          memory.run()[0], expected, 0,
+          std::to_string(multiprocessors) + " multiprocessors, " + s.words + "\n" + to_text(f.fn) + to_text(s.body));
     }
   }
   return words;
@@ -129,7 +131,8 @@ TEST(CudaContraction, FewRowsOrColumns) {
 }
 
 TEST(CudaContraction, LongSumsAreShared) {
-  const std::pair<int64_t, const char*> lengths[] = {{700, "groups of threads share a sum"}, {6000, "blocks share a sum"}};
+  const std::pair<int64_t, const char*> lengths[] = {{700, "groups of threads share a sum"},
+                                                     {6000, "blocks share a sum"}};
   for (const auto& [length, words] : lengths) {
     const TestFunction f = product(1, 20, 30, length, false, true);
     expect_tiled(f, "matmul");
@@ -154,7 +157,8 @@ TEST(CudaContraction, Precisions) {
                                                                              : DType::BF16);
     const Scheduled old = schedule_cuda(f.fn, f.constant, *find_arch("sm_75"), {.precision = precision});
     EXPECT_EQ(to_text(old.body).find("mma_") != std::string::npos, precision == Precision::F16);
-    expect_tensor_cores(padded_convolution({.h = 9, .w = 7, .c = 20, .oc = 24, .pad = 1, .residual = true}), {.precision = precision});
+    expect_tensor_cores(padded_convolution({.h = 9, .w = 7, .c = 20, .oc = 24, .pad = 1, .residual = true}),
+                        {.precision = precision});
     expect_tensor_cores(product(2, 40, 24, 33, true, false), {.precision = precision});
   }
   const Scheduled plain = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
@@ -186,7 +190,8 @@ TEST(CudaContraction, PartsGiveSinglePrecision) {
   std::vector<Constant> in;
   for (const Buffer& b : f.fn.inputs) {
     MutableTensor t = new_tensor(DType::F32, static_dims(b->shape));
-    for (int64_t i = 0; i < num_elements(static_dims(b->shape)); i++) t.as<float>()[i] = float(std::sin(double(7 * i + 3)));
+    for (int64_t i = 0; i < num_elements(static_dims(b->shape)); i++)
+      t.as<float>()[i] = float(std::sin(double(7 * i + 3)));
     in.push_back(std::make_shared<const TensorData>(std::move(t.data)));
   }
   Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.precision = Precision::Tf32});
@@ -209,14 +214,18 @@ std::string loops_of(const TestFunction& f, const char* arch = "sm_80") {
 
 TEST(CudaContraction, Halves) {
   const DType f16 = DType::F16, bf16 = DType::BF16;
-  expect_tensor_cores(of_halves(padded_convolution({.h = 6, .w = 7, .c = 16, .oc = 24, .pad = 1, .residual = true}), f16));
+  expect_tensor_cores(
+      of_halves(padded_convolution({.h = 6, .w = 7, .c = 16, .oc = 24, .pad = 1, .residual = true}), f16));
   expect_tensor_cores(of_halves(padded_convolution({.h = 6, .w = 7, .c = 12, .oc = 20, .pad = 1, .batch = 2}), bf16));
   expect_tensor_cores(of_halves(padded_convolution({.h = 7, .w = 5, .c = 19, .oc = 37, .kernel = 1}), f16));
-  expect_tensor_cores(of_halves(padded_convolution({.h = 9, .w = 7, .c = 10, .oc = 12, .stride = 2, .dilation = 2, .pad = 2}), bf16));
+  expect_tensor_cores(
+      of_halves(padded_convolution({.h = 9, .w = 7, .c = 10, .oc = 12, .stride = 2, .dilation = 2, .pad = 2}), bf16));
   expect_tensor_cores(of_halves(padded_convolution({.h = 5, .w = 5, .c = 30, .oc = 24, .groups = 3, .pad = 1}), f16));
-  expect_tensor_cores(of_halves(padded_convolution({.h = 7, .w = 5, .c = 8, .oc = 21, .pad = 1, .channels_first = true}), f16));
+  expect_tensor_cores(
+      of_halves(padded_convolution({.h = 7, .w = 5, .c = 8, .oc = 21, .pad = 1, .channels_first = true}), f16));
   for (const int64_t oc : {1, 2, 9})  // a test of the row leaves one of them
-    expect_tensor_cores(of_halves(padded_convolution({.h = 20, .w = 20, .c = 16, .oc = oc, .pad = 1, .channels_first = true}), f16));
+    expect_tensor_cores(
+        of_halves(padded_convolution({.h = 20, .w = 20, .c = 16, .oc = oc, .pad = 1, .channels_first = true}), f16));
   for (const bool transposed : {false, true})
     for (const bool constant : {false, true}) {
       expect_tensor_cores(of_halves(product(3, 17, 20, 9, transposed, constant), constant ? f16 : bf16));
@@ -226,8 +235,10 @@ TEST(CudaContraction, Halves) {
 }
 
 TEST(CudaContraction, HalvesShareLongSums) {
-  EXPECT_NE(expect_tiled(of_halves(product(1, 20, 16, 500, false, true)), "matmul").find("groups of threads"), std::string::npos);
-  EXPECT_NE(expect_tiled(of_halves(product(1, 20, 16, 4000, true, false)), "matmul").find("blocks share"), std::string::npos);
+  EXPECT_NE(expect_tiled(of_halves(product(1, 20, 16, 500, false, true)), "matmul").find("groups of threads"),
+            std::string::npos);
+  EXPECT_NE(expect_tiled(of_halves(product(1, 20, 16, 4000, true, false)), "matmul").find("blocks share"),
+            std::string::npos);
 }
 
 TEST(CudaContraction, HalvesAreCopiedEightAtATime) {
@@ -242,9 +253,11 @@ TEST(CudaContraction, HalvesAreCopiedEightAtATime) {
 
 TEST(CudaContraction, HalvesBeforeSm80) {
   EXPECT_NE(loops_of(of_halves(product(1, 64, 64, 64, false, true)), "sm_75").find("mma_f16_k16"), std::string::npos);
-  EXPECT_EQ(loops_of(of_halves(product(1, 64, 64, 64, false, true), DType::BF16), "sm_75").find("mma_"), std::string::npos);
+  EXPECT_EQ(loops_of(of_halves(product(1, 64, 64, 64, false, true), DType::BF16), "sm_75").find("mma_"),
+            std::string::npos);
   expect_tiled(of_halves(product(1, 40, 24, 33, false, false), DType::BF16), "matmul", {}, "sm_75");
-  expect_tiled(of_halves(padded_convolution({.h = 9, .w = 7, .c = 8, .oc = 12, .pad = 1}), DType::BF16), "matmul", {}, "sm_75");
+  expect_tiled(of_halves(padded_convolution({.h = 9, .w = 7, .c = 8, .oc = 12, .pad = 1}), DType::BF16), "matmul", {},
+               "sm_75");
 }
 
 TEST(CudaContraction, FewRowsOfHalves) {
@@ -317,26 +330,32 @@ TEST(CudaContraction, Bytes) {
   expect_tensor_cores(of_bytes(conv, {u8, 117}, {i8}));
   expect_tensor_cores(of_bytes(conv, {i8, -5}, {u8}));
   expect_tensor_cores(of_bytes(conv, {u8, 0, true}, {u8, 128}));
-  expect_tensor_cores(of_bytes(padded_convolution({.h = 7, .w = 5, .c = 19, .oc = 21, .pad = 1, .batch = 2}), {u8, 3}, {i8}));
-  expect_tensor_cores(of_bytes(padded_convolution({.h = 7, .w = 6, .c = 24, .oc = 18, .stride = 2, .groups = 3, .pad = 1}), {u8, 9}, {i8}));
-  expect_tensor_cores(of_bytes(padded_convolution({.h = 6, .w = 5, .c = 8, .oc = 21, .pad = 1, .channels_first = true}), {u8, 9}, {i8}));
+  expect_tensor_cores(
+      of_bytes(padded_convolution({.h = 7, .w = 5, .c = 19, .oc = 21, .pad = 1, .batch = 2}), {u8, 3}, {i8}));
+  expect_tensor_cores(of_bytes(
+      padded_convolution({.h = 7, .w = 6, .c = 24, .oc = 18, .stride = 2, .groups = 3, .pad = 1}), {u8, 9}, {i8}));
+  expect_tensor_cores(of_bytes(padded_convolution({.h = 6, .w = 5, .c = 8, .oc = 21, .pad = 1, .channels_first = true}),
+                               {u8, 9}, {i8}));
   for (const bool transposed : {false, true}) {
     expect_tensor_cores(of_bytes(product(3, 17, 20, 9, transposed, true), {u8, 77}, {i8}));
     expect_tensor_cores(of_bytes(product(2, 40, 24, 80, transposed, false), {i8}, {i8}));
     expect_tensor_cores(of_bytes(product(1, 40, 24, 80, transposed, true), {u8, 0, true}, {i8}));
   }
-  EXPECT_NE(expect_tiled(of_bytes(product(1, 20, 16, 3000, false, true), {u8, 7}, {i8}), "matmul").find("share a sum"), std::string::npos);
+  EXPECT_NE(expect_tiled(of_bytes(product(1, 20, 16, 3000, false, true), {u8, 7}, {i8}), "matmul").find("share a sum"),
+            std::string::npos);
 }
 
 // Zero points that no byte can take: threads multiply.
 TEST(CudaContraction, BytesWithoutTensorCores) {
   const DType i8 = DType::I8, u8 = DType::U8;
   for (const bool constant : {false, true}) {
-    const std::string words = expect_tiled(of_bytes(product(2, 40, 24, 40, false, constant), {u8, 77}, {u8, 90}), "matmul");
+    const std::string words =
+        expect_tiled(of_bytes(product(2, 40, 24, 40, false, constant), {u8, 77}, {u8, 90}), "matmul");
     EXPECT_EQ(words.find("on tensor cores"), std::string::npos) << words;
   }
   expect_tiled(of_bytes(product(2, 40, 24, 40, true, false), {u8, 77}, {i8}), "matmul");
-  expect_tiled(of_bytes(padded_convolution({.h = 6, .w = 5, .c = 8, .oc = 12, .pad = 1}), {u8, 4}, {u8, 0, true}), "matmul");
+  expect_tiled(of_bytes(padded_convolution({.h = 6, .w = 5, .c = 8, .oc = 12, .pad = 1}), {u8, 4}, {u8, 0, true}),
+               "matmul");
 }
 
 TEST(CudaContraction, FewRowsOfBytes) {

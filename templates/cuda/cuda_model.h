@@ -10,13 +10,13 @@ namespace tc {
 struct CudaModel {
   std::string_view name = "sm_80";
   int multiprocessors = 108;
-  int64_t shared_bytes = 163 << 10;        // of one block at most, beyond 48 KiB by request
-  int64_t shared_per_sm = 164 << 10;       // of all resident blocks
-  int registers_per_sm = 65536;            // 32-bit
+  int64_t shared_bytes = 163 << 10;   // of one block at most, beyond 48 KiB by request
+  int64_t shared_per_sm = 164 << 10;  // of all resident blocks
+  int registers_per_sm = 65536;       // 32-bit
   int threads_per_sm = 2048;
   double fp32_tflops = 19.5, tensor_tflops = 312, dram_gbs = 1555;  // f16 with f32 sums; datasheet figures
-  bool async_copy = true;                  // cp.async, from sm_80 on
-  bool has_wgmma = false, has_tma = false;  // Hopper's; no template uses them yet: docs/cuda.md
+  bool async_copy = true;                                           // cp.async, from sm_80 on
+  bool has_wgmma = false, has_tma = false;                          // Hopper's; no template uses them yet: docs/cuda.md
 };
 
 /// Cycles of a multiprocessor, at 1.4 GHz, while `bytes` are read or written.

@@ -26,21 +26,29 @@ Widths widths(const CudaContraction& m, const CudaModel& gpu) {
   Widths w{16 / info(m.q.type).bytes};
   while (w.threads * m.rows() * w.vector > kMostSums) w.threads /= 2;
   for (w.block = 128; w.block > 2 * w.vector; w.block /= 2)
-    if (ceil_div(m.columns(), w.block) * m.batches() >= gpu.multiprocessors || w.threads / (w.block / w.vector) * kUnroll > m.depth()) break;
+    if (ceil_div(m.columns(), w.block) * m.batches() >= gpu.multiprocessors ||
+        w.threads / (w.block / w.vector) * kUnroll > m.depth())
+      break;
   return w;
 }
 
 class MatrixVector {
  public:
   MatrixVector(const CudaContraction& m, const Widths& w)
-      : m_(m), vector_(w.vector), threads_(w.threads), width_(w.block), quads_(width_ / vector_), parts_(threads_ / quads_), rows_(m.rows()) {}
+      : m_(m),
+        vector_(w.vector),
+        threads_(w.threads),
+        width_(w.block),
+        quads_(width_ / vector_),
+        parts_(threads_ / quads_),
+        rows_(m.rows()) {}
 
   Stmt build(Scheduled& s) {
     const FlatPoint batch(m_.batch, Expr(group_), "batch");
     batch_ = batch.at;
     turns_ = ceil_div(m_.depth(), parts_ * kUnroll);
-    Stmt body = alloc(acc_, seq({clear(), comment("this thread's part of the sums of its columns", products(s)),
-                                 store_parts()}));
+    Stmt body = alloc(
+        acc_, seq({clear(), comment("this thread's part of the sums of its columns", products(s)), store_parts()}));
     body =
         seq({body, barrier(Scope::Shared), comment("the parts added up, in order", seq({add_some(), store_result()}))});
     body = let(quad_, floor_mod(Expr(thread_), quads_), let(part_, floor_div(Expr(thread_), quads_), batch.wrap(body)));
@@ -50,8 +58,8 @@ class MatrixVector {
   }
 
   std::string words() const {
-    return to_text(width_) + " columns a block, " + to_text(vector_) + " a thread; " + to_text(parts_) + " threads share a sum" +
-           (m_.q.packed ? "; weights in tiles" : "");
+    return to_text(width_) + " columns a block, " + to_text(vector_) + " a thread; " + to_text(parts_) +
+           " threads share a sum" + (m_.q.packed ? "; weights in tiles" : "");
   }
 
  private:
@@ -88,13 +96,14 @@ class MatrixVector {
     } else {
       const FlatPoint n(m_.n, column, "column");
       const Load* l = read_of(m_.q.value).load;
-      read = n.wrap(intrin("load" + to_text(vector_), {{w, {}}, {l->buffer, {substitute(l->index[0], joined({&at, &n.at}))}}}));
+      read = n.wrap(
+          intrin("load" + to_text(vector_), {{w, {}}, {l->buffer, {substitute(l->index[0], joined({&at, &n.at}))}}}));
     }
     const Stmt add = over_rows([&](const Expr& r) {
       const FlatPoint row(m_.m, r, "row");
       const Var p = make_var(m_.p.name + "_k", m_.sum);
-      const Stmt one =
-          loop(j, vector_, store(acc_, {r, Expr(j)}, Expr(p) * cast(m_.sum, load(w, {Expr(j)})), Op::Add), ForKind::Unroll);
+      const Stmt one = loop(j, vector_, store(acc_, {r, Expr(j)}, Expr(p) * cast(m_.sum, load(w, {Expr(j)})), Op::Add),
+                            ForKind::Unroll);
       return row.wrap(let(p, substitute(m_.p.value, joined({&at, &row.at})), one));
     });
     const Stmt turn_code = alloc(w, seq({read, add}));
@@ -122,9 +131,9 @@ class MatrixVector {
     Stmt s = store(sums_, {Expr(first), Expr(o)}, load(sums_, {Expr(first) + Expr(n), Expr(o)}), Op::Add);
     s = loop(n, kAtOnce - 1, s, ForKind::Unroll, 1);
     return seq({by_threads(count,
-                        [&](const Expr& e) {
-                          return let(first, floor_div(e, results) * Expr(kAtOnce), let(o, floor_mod(e, results), s));
-                        }),
+                           [&](const Expr& e) {
+                             return let(first, floor_div(e, results) * Expr(kAtOnce), let(o, floor_mod(e, results), s));
+                           }),
                 barrier(Scope::Shared)});
   }
 

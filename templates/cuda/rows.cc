@@ -97,10 +97,8 @@ class RowLoops final : RowCells {
             !as<Load>(s.value) && i + 1 < r_.steps.size() && r_.steps[i + 1].kind == RowStep::Kind::Reduce;
         return alloc(array, joined ? reduce(r_.steps[i + 1], &s, i + 2) : seq({keep(s), steps(i + 1)}));
       }
-      case RowStep::Kind::Reduce:
-        return reduce(s, nullptr, i + 1);
-      case RowStep::Kind::Scalar:
-        return let(s.name, at_row(s.value), steps(i + 1));
+      case RowStep::Kind::Reduce: return reduce(s, nullptr, i + 1);
+      case RowStep::Kind::Scalar: return let(s.name, at_row(s.value), steps(i + 1));
       case RowStep::Kind::Value: {
         Stmt one = store(s.out, {at_index(s.out_index, {})}, at_row(s.value));
         if (clamped_)

@@ -52,7 +52,8 @@ class TensorCoreGemm final : public BlockGemm {
   Stmt with_places(Stmt code) const override {
     const int64_t warps_down = t_.rows / t_.tm;
     const Expr warp = floor_div(Expr(thread_), kWarp);
-    return let(warp_m_, floor_mod(warp, warps_down) * Expr(t_.tm), let(warp_n_, floor_div(warp, warps_down) * Expr(t_.tn), code));
+    return let(warp_m_, floor_mod(warp, warps_down) * Expr(t_.tm),
+               let(warp_n_, floor_div(warp, warps_down) * Expr(t_.tn), code));
   }
 
   Stmt clear() const override {

@@ -16,10 +16,14 @@ inline Constant small_integers(const Dims& dims, uint32_t seed, DType t = DType:
   for (int64_t i = 0; i < num_elements(dims); i++) {
     seed = seed * 1664525u + 1013904223u;
     const int v = int(seed >> 24) % 7 - 3;
-    if (t == DType::F32) m.as<float>()[i] = float(v);
-    else if (t == DType::F16 || t == DType::BF16) m.as<uint16_t>()[i] = double_to_narrow_float(t, v);
-    else if (t == DType::I32) m.as<int32_t>()[i] = v;
-    else m.as<uint8_t>()[i] = uint8_t(seed >> 24);
+    if (t == DType::F32)
+      m.as<float>()[i] = float(v);
+    else if (t == DType::F16 || t == DType::BF16)
+      m.as<uint16_t>()[i] = double_to_narrow_float(t, v);
+    else if (t == DType::I32)
+      m.as<int32_t>()[i] = v;
+    else
+      m.as<uint8_t>()[i] = uint8_t(seed >> 24);
   }
   return std::make_shared<const TensorData>(std::move(m.data));
 }

@@ -80,13 +80,15 @@ inline void expect_close(const Constant& got, const Constant& expected, double t
   for (int64_t k = 0; k < got->size(); k++) {
     const double a = got->as_double(k), b = expected->as_double(k);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    ASSERT_LE(std::abs(a - b), tolerance * (1 + std::abs(b)) + rounding) << "element " << k << " is " << a << ", not " << b << "\n" << what;
+    ASSERT_LE(std::abs(a - b), tolerance * (1 + std::abs(b)) + rounding)
+        << "element " << k << " is " << a << ", not " << b << "\n"
+        << what;
   }
 }
 
 /// `expected`: what evaluate(fn, in) gives.
-inline void expect_cuda_schedule(const TensorFn& fn, const std::vector<Constant>& in, const std::vector<Constant>& expected,
-                                 double tolerance = 1e-4) {
+inline void expect_cuda_schedule(const TensorFn& fn, const std::vector<Constant>& in,
+                                 const std::vector<Constant>& expected, double tolerance = 1e-4) {
   for (const auto* list : {&fn.inputs, &fn.outputs})
     for (const Buffer& b : *list)
       if (!is_static(b->shape) || info(b->dtype).bytes == 0) return;  // strings have no kernel
@@ -97,8 +99,8 @@ inline void expect_cuda_schedule(const TensorFn& fn, const std::vector<Constant>
     ScheduleMemory memory(s, fn, in);
     const std::vector<Constant> got = memory.run();
     for (size_t k = 0; k < got.size(); k++)
-      expect_close(got[k], expected[k], tolerance, "CUDA schedule \"" + s.family + "\" of\n" + to_text(fn) + to_text(s.body),
-                   4e-7 * largest(in));
+      expect_close(got[k], expected[k], tolerance,
+                   "CUDA schedule \"" + s.family + "\" of\n" + to_text(fn) + to_text(s.body), 4e-7 * largest(in));
   }
 }
 

@@ -80,13 +80,15 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
   Stmt s;
   if (!t.registers) {
     const Exprs scalars = valid ? Exprs{valid} : Exprs{};
-    s = intrin("cp_async" + to_text(wide * info(t.type).bytes), {{t.shared, shared_index(t, stage, p)}, {r.load->buffer, {from}}},
-               scalars);
+    s = intrin("cp_async" + to_text(wide * info(t.type).bytes),
+               {{t.shared, shared_index(t, stage, p)}, {r.load->buffer, {from}}}, scalars);
   } else if (wide > 1) {
     const Var j = make_var("j");
     s = intrin("load" + to_text(wide), {{t.registers, {turn}}, {r.load->buffer, {from}}});
     if (valid)
-      s = if_then(valid, s, loop(j, wide, store(t.registers, {turn, j}, otherwise ? otherwise : zero(t.registers->dtype)), ForKind::Unroll));
+      s = if_then(valid, s,
+                  loop(j, wide, store(t.registers, {turn, j}, otherwise ? otherwise : zero(t.registers->dtype)),
+                       ForKind::Unroll));
   } else {
     const Expr value = r.load ? load(r.load->buffer, {from}) : substitute(t.value, at);
     s = store(t.registers, {turn}, valid ? select(valid, value, otherwise ? otherwise : zero(value->dtype)) : value);
@@ -108,7 +110,8 @@ std::vector<Var> vars_in(const Expr& e) {
 Read read_of(const Expr& e) {
   if (const Load* l = as<Load>(e)) return {l, {}, {}};
   const Cast* c = as<Cast>(e);
-  const bool small = c && (is_narrow_float(c->value->dtype) || (is_int(c->value->dtype) && info(c->value->dtype).bytes < 4));
+  const bool small =
+      c && (is_narrow_float(c->value->dtype) || (is_int(c->value->dtype) && info(c->value->dtype).bytes < 4));
   const bool widens = small && (e->dtype == DType::F32 || (e->dtype == DType::I32 && is_int(c->value->dtype)));
   if (widens) {
     const Read r = read_of(c->value);
@@ -141,7 +144,8 @@ int64_t copy_width(const TileCopy& t) {
   const int64_t bytes = info(source).bytes;
   if (bytes > 4) return 1;
   if (aligned(16 / bytes)) return 16 / bytes;
-  if (bytes == 4 || source != t.type) return 1;  // what passes through registers is read 16 bytes at a time, or one by one
+  if (bytes == 4 || source != t.type)
+    return 1;  // what passes through registers is read 16 bytes at a time, or one by one
   if (aligned(8 / bytes)) return 8 / bytes;
   return aligned(4 / bytes) ? 4 / bytes : 1;
 }

@@ -33,7 +33,8 @@ class Window {
     return false;
   }
   std::string words() const {
-    return std::string(vector_ == 8 ? "eight" : "four") + " channels a thread, " + to_text(vector_ * bytes_) + " bytes a read";
+    return std::string(vector_ == 8 ? "eight" : "four") + " channels a thread, " + to_text(vector_ * bytes_) +
+           " bytes a read";
   }
 
   bool fits_vector() {

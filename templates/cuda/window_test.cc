@@ -44,8 +44,10 @@ TEST(CudaWindow, Pools) {
 
 TEST(CudaWindow, Halves) {
   for (const DType t : {DType::F16, DType::BF16}) {
-    EXPECT_EQ(expect_equal(of_halves(window(Op::Add, {9, 11, 16, 3, 1, 1}, true), t), "window"), "eight channels a thread, 16 bytes a read");
-    EXPECT_EQ(expect_equal(of_halves(window(Op::Max, {9, 11, 12, 3, 2, 1}, false), t), "window"), "four channels a thread, 8 bytes a read");
+    EXPECT_EQ(expect_equal(of_halves(window(Op::Add, {9, 11, 16, 3, 1, 1}, true), t), "window"),
+              "eight channels a thread, 16 bytes a read");
+    EXPECT_EQ(expect_equal(of_halves(window(Op::Max, {9, 11, 12, 3, 2, 1}, false), t), "window"),
+              "four channels a thread, 8 bytes a read");
   }
 }
 
