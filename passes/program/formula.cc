@@ -114,18 +114,27 @@ class Formula {
     for (const Buffer& b : fn_.inputs) taken_.insert(b->name);
     Exprs index;
     for (const Axis& a : s.axes) index.push_back(Expr(a.var));
-    std::string line = point(s.outputs[0], index) + " = " + value(s);
+    std::string line = point(s.outputs[0], index) + " = " + value(s, 0);
     return line.size() > kLineLimit ? line.substr(0, kLineLimit) + " ..." : line;
   }
 
-  std::string value(const Stage& s) {
-    if (s.kind == Stage::Kind::Compute) return expr(s.values[0], 0);
+  // A reduction names the axes that have more than one element.
+  std::string value(const Stage& s, int parent) {
+    if (s.kind == Stage::Kind::Compute) return expr(s.values[0], parent);
     if (!s.combiner.op) return s.name + "(...)";
     std::vector<std::string> axes;
-    for (const Axis& a : s.raxes) axes.push_back(name(a.var));
+    VarMap only;
+    for (const Axis& a : s.raxes)
+      if (a.extent == Dim(1))
+        only[a.var.get()] = Expr(0);
+      else
+        axes.push_back(name(a.var));
+    const Expr term = only.empty() ? s.values[0] : substitute(s.values[0], only);
+    if (axes.empty()) return expr(term, parent);
     const Op op = *s.combiner.op;
     const std::string word = op == Op::Add ? "sum" : op == Op::Mul ? "product" : std::string(info(op).name);
-    return word + "(" + join(axes, ", ") + ") " + expr(s.values[0], 12);
+    const std::string text = word + "(" + join(axes, ", ") + ") " + expr(term, 12);
+    return parent > 11 ? "(" + text + ")" : text;
   }
 
   std::string expr(const Expr& e, int parent) {
@@ -168,9 +177,7 @@ class Formula {
     VarMap vars;
     for (size_t i = 0; i < s->axes.size(); i++) vars[s->axes[i].var.get()] = k.index[i];
     at.values[0] = substitute(s->values[0], vars);
-    const bool sum = at.kind == Stage::Kind::Reduce;
-    if (sum) return parent > 11 ? "(" + value(at) + ")" : value(at);
-    return expr(at.values[0], parent);
+    return value(at, parent);
   }
 
   const TensorFn& fn_;
