@@ -2,7 +2,7 @@
 #include "../cnn_kernels.h"
 #include "../tc_tail.h"
 
-/* add[oh][ow][oc] = sum(ic, kh, kw) x[oh][ow][ic] * w[oc][ic] + b[oh][ow][oc]
+/* add[oh][ow][oc] = sum(ic) x[oh][ow][ic] * w[oc][ic] + b[oh][ow][oc]
  *
  * Fused: conv2d, add.
  *   x    [1][5][5][6]

@@ -2,7 +2,7 @@
 #include "../cnn_kernels.h"
 #include "../tc_tail.h"
 
-/* bias[oh][ow][oc] = sum(ic, kh, kw) x[oh + kh][ow + kw][oc] * w[oc][kh][kw] + b[oc]
+/* bias[oh][ow][oc] = sum(kh, kw) x[oh + kh][ow + kw][oc] * w[oc][kh][kw] + b[oc]
  *
  * Fused: conv2d, bias.
  *   x     [1][7][7][6]
