@@ -1,7 +1,6 @@
 // Every template equals the plain loops: bit for bit, on integers small enough that the order of sums does not matter.
 #include "ir/loop/build.h"
 #include "templates/cpu/schedule_check.h"
-#include "templates/cpu/tile.h"
 
 namespace tc {
 namespace {
@@ -160,16 +159,6 @@ TEST(ScheduleCpu, PlainLoopsAreShared) {
 TEST(ScheduleCpu, StrictKeepsTheOrderOfSums) {
   const TestFunction f = row_statistics(4, 64);
   EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("generic"), {.strict_fp = true}).family, "stages");
-}
-
-TEST(Tile, FitsTheRegisters) {
-  for (const CpuModel& cpu : cpu_models())
-    for (const int64_t m : {1, 7, 14, 49, 196, 3136})
-      for (const int64_t n : {16, 24, 64, 256, 1000}) {
-        const Tile t = choose_tile(cpu, m, n, 1024);
-        EXPECT_TRUE(fits_registers(cpu, t.rows, t.columns)) << cpu.name << " " << m << " " << n;
-        EXPECT_LE(t.rows, 10);  // rows that share a set of the cache
-      }
 }
 
 }  // namespace
