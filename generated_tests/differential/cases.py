@@ -279,6 +279,25 @@ first = Slice (w, zero, five, zero)""", boxes, limits | {"bk": ints(0, 2), "m": 
     yield Case("counted_unique", "y, i, j, c = Unique <axis = 1> (x)\nz = Neg (y)", {"x": sparse[:, :, 0]}, outputs=("z", "i", "j", "c"), counted=True)
     yield Case("counted_compress", "y = Compress <axis = 2> (x, c)\nz = Mul (y, w)", {"x": (3, 4, 9), "c": rng.random(9) < 0.5}, {"w": (4, 1)}, outputs=("y", "z"),
                counted=True)
+    # Rows above a threshold: what people do with them behind a mask.
+    rows = "top = ReduceMax <keepdims = 0> (x, last)\n hit = Greater (top, bar)\n at = NonZero (hit)\n k = Squeeze (at, zero)\n v = Gather (x, k)\n"
+    table = {"x": (13, 5)}
+    fixed = {"last": ints(-1), "zero": ints(0)}
+    tails = {
+        "merged": ("f = Reshape (v, all)\n m = Greater (f, low)\n j = NonZero (m)\n jj = Squeeze (j, zero)\n y = Gather (f, jj)\n z = Reshape (f, fives)",
+                   {"all": ints(-1), "low": np.float32(0.2), "fives": ints(-1, 5)}),
+        "transposed": ("t = Transpose (v)\n y = Reshape (t, all)\n h = Reshape (y, halves)\n z = Neg (h)", {"all": ints(-1), "halves": ints(5, -1)}),
+        "shapes": ("s = Shape (v)\n n = Gather (s, zero)\n w = Gather (s, one)\n p = Mul (n, w)\n y = Reshape (v, p)\n r = Squeeze (n)\n q = Range (start, r, step)\n"
+                   "u = Unsqueeze (q, one)\n uf = Cast <to = 1> (u)\n z = Add (v, uf)", {"one": ints(1), "start": np.int64(0), "step": np.int64(1)}),
+        "means": ("y = ReduceMean <keepdims = 0> (v, zero)\n z = ReduceMean (v)", {}),
+        "softmax": ("y = Softmax <axis = 0> (v)\n z = CumSum (v, first)", {"first": np.int64(0)}),
+        "attention": ("t = Transpose (v)\n s = MatMul (x, t)\n p = Softmax (s)\n y = MatMul (p, v)\n z = MatMul (t, v)", {}),
+        "from_end": ("y = Gather (v, ends)\n z = GatherND (v, places)", {"ends": ints(-1, 0), "places": np.array([[-1, -2], [0, 3]], np.int64)}),
+    }
+    for name, (tail, weights) in tails.items():
+        bars = {"some": 0.9, "all": -9} if name in ("means", "softmax", "attention", "from_end") else {"some": 0.9, "all": -9, "none": 9}
+        for amount, bar in bars.items():
+            yield Case(f"counted_rows_{name}_{amount}", rows + tail, table, fixed | weights | {"bar": np.float32(bar)}, outputs=("y", "z"), counted=True)
 
 
 def sequence_cases():

@@ -27,6 +27,27 @@ void define_pack(OpBuilder& b) {
   }));
 }
 
+/// The first `count` slices of x along `axis`, as a dense tensor that is read in another shape: `shape`, with as many
+/// slices along `to` as operand 2 says; zeros behind those.
+void define_regroup(OpBuilder& b) {
+  const Tensor x = b.in(0), count = b.in(1), counted = b.in(2);
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const Dims shape = b.attr_ints("shape"), dims = x.dims();
+  const int to = b.axis(b.attr_int("to"), int(shape.size()));
+  b.output(0, b.compute("regroup", x.dtype(), shape, [&](const Exprs& i) {
+    Expr at = 0;
+    for (size_t d = 0; d < shape.size(); d++)
+      at = at * (int(d) == to ? cast(DType::I64, counted({})) : Expr(shape[d])) + i[d];
+    Exprs from(dims.size());
+    for (size_t d = dims.size(); d-- > 0;) {
+      const Expr n = int(d) == axis ? max(count({}), Expr(1)) : Expr(std::max<int64_t>(1, dims[d]));
+      from[d] = min(d == 0 ? at : floor_mod(at, n), Expr(std::max<int64_t>(1, dims[d]) - 1));
+      at = floor_div(at, n);
+    }
+    return select(i[size_t(to)] < counted({}), x(from), zero(x.dtype()));
+  }));
+}
+
 /// x up to its first `count` slices along an axis, then a number: that of operand 2, or the one that is named.
 void define_fill_behind(OpBuilder& b) {
   const Tensor x = b.in(0), count = b.in(1);
@@ -81,6 +102,13 @@ OpFamily internal_ops() {
        "",
        "tc"},
       {"join", 1, {{"axis", int64_t(0)}}, define_join, "x count", "", "tc"},
+      {"regroup",
+       1,
+       {{"axis", int64_t(0)}, {"shape", std::vector<int64_t>()}, {"to", int64_t(0)}},
+       define_regroup,
+       "x count counted",
+       "",
+       "tc"},
       {"pack", 1, {{"axis", int64_t(0)}}, define_pack, "x count", "", "tc"},
   };
 }

@@ -157,6 +157,11 @@ std::optional<BoundedSize> BoundedSizes::find(const Value* v) const {
   return it == sizes_.end() ? std::nullopt : std::optional<BoundedSize>(it->second);
 }
 
+void BoundedSizes::note(const Value* v, const BoundedSize& size) {
+  sizes_[v->id] = size;
+  counts_.add(size.count, size.room);
+}
+
 Node* BoundedSizes::count_results(Graph& g, Node* n) {
   const int at = counting_output(*n);
   if (at < 0 || int(n->outputs.size()) > at || size_is_known(*n)) return n;
@@ -220,7 +225,7 @@ void BoundedSizes::follow(Graph& g, Node* n) {
       if (n->outputs[k])
         if (const auto axis = counted_axis(*n, k)) {
           const int64_t room = dims_of(n->outputs[k])[size_t(*axis)];
-          sizes_[n->outputs[k]->id] = {*axis, n->outputs[size_t(counter)], room};
+          note(n->outputs[k], {*axis, n->outputs[size_t(counter)], room});
         }
     return;
   }
@@ -238,7 +243,7 @@ void BoundedSizes::follow(Graph& g, Node* n) {
     const auto it = follower.axes.find(fn.outputs[next++].get());
     if (it == follower.axes.end()) continue;
     Value* count = count_of(g, n, k, it->second, from.count, bound);  // may throw: nothing is noted before
-    sizes_[n->outputs[k]->id] = {it->second, count, dims_of(n->outputs[k])[size_t(it->second)]};
+    note(n->outputs[k], {it->second, count, dims_of(n->outputs[k])[size_t(it->second)]});
   }
 }
 

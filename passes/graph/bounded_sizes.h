@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "ir/graph/origin.h"
+#include "passes/graph/counts.h"
 
 namespace tc {
 
@@ -15,12 +15,6 @@ struct BoundedSize {
   int64_t room = 0;        // its upper bound
 };
 
-/// A size that the model computes: a constant (`count` is null), or a count and its upper bound.
-struct SizeElement {
-  int64_t bound = 0;
-  Value* count = nullptr;
-};
-
 /// Which values of the outermost graph have such a size. Its nodes are shown to it in order.
 class BoundedSizes {
  public:
@@ -29,13 +23,17 @@ class BoundedSizes {
   /// new, or nothing if it is no such If.
   std::optional<NodePlace> take_branch(Graph& g, Node* n);
   /// Before the types of `n` are inferred, and before anything else: lets reductions, sorting, NonZero,
-  /// NonMaxSuppression and Concat look across a counted axis (counted_operands.cc). Returns the node to go on with.
+  /// NonMaxSuppression, Concat (counted_operands.cc), means, Softmax, MatMul (counted_rows.cc), Reshape, Flatten
+  /// (counted_views.cc) and Gather (counted_positions.cc) look across a counted axis. Returns the node to go on with.
   Node* look_across(Graph& g, Node* n);
   /// Before the types of `n` are inferred: lets an operator whose result's size depends on data, and is not declared,
   /// count it in one more output. Returns the node to go on with; `n` may be gone.
   Node* count_results(Graph& g, Node* n);
   /// A Shape of a value with such a size becomes the list of its sizes. True if it was one; `n` is gone then.
   bool replace_shape(Graph& g, Node* n);
+  /// Part of a list of sizes that is known although the list is not becomes a constant. True if it was one; `n` is gone
+  /// then.
+  bool fold_sizes(Graph& g, Node* n);
   /// Throws Error TC0303 if `n`, which is no function of its operands' elements, reads a tensor with such a size.
   void forbid(const Node& n) const;
   /// After the types of `n` are inferred: its results follow its operands. Throws Error TC0303 where they cannot.
@@ -50,9 +48,23 @@ class BoundedSizes {
   /// operand's own, or, of the first elements of a Slice, as many as there are.
   Value* count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound);
 
-  /// Element k of a list of sizes, if it is a constant or a count.
-  std::optional<SizeElement> element(const Value* v, int64_t k, int depth) const;
+  /// Notes that `v` has such a size.
+  void note(const Value* v, const BoundedSize& size);
+  /// Element k of a list of sizes, if it is a constant or a sum of counts.
+  std::optional<SizeForm> element(const Value* v, int64_t k) const;
+  std::optional<SizeForm> element(const Value* v, int64_t k, int& budget) const;
+  std::optional<SizeForm> element_of(const Node& n, int64_t k, int& budget) const;
+  std::optional<SizeForm> part_of_list(const Node& n, int64_t k, int& budget) const;
   Node* bound_sizes(Graph& g, Node* n);
+  Node* view(Graph& g, Node* n);
+  void count_positions(Graph& g, Node* n);
+  Node* look_along(Graph& g, Node* n);
+  Node* take_mean(Graph& g, Node* n, const BoundedSize& size);
+  Node* keep_axis(Graph& g, Node* n, const BoundedSize& size);
+  Node* count_elements(Graph& g, Node* n, const BoundedSize& size);
+  void contract(Graph& g, Node* n);
+  /// x with something that changes no result behind what is counted: tc.fill_behind.
+  static Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill);
   Node* bound_slice(Graph& g, Node* n);
   void count_or_none(Graph& g, Node* n);
   Node* limit_top_k(Graph& g, Node* n);
@@ -66,9 +78,9 @@ class BoundedSizes {
     bool when = true;
     int axis = 0;
   };
-  std::map<int, OrNone> or_none_;                  // by id of the value that an Identity makes
-  std::map<std::vector<int64_t>, Value*> totals_;  // sums of counts, by what was added
-  std::map<int, BoundedSize> sizes_;               // by id of the value
+  std::map<int, OrNone> or_none_;     // by id of the value that an Identity makes
+  std::map<int, BoundedSize> sizes_;  // by id of the value
+  Counts counts_;
 };
 
 }  // namespace tc

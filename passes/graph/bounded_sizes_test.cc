@@ -72,15 +72,16 @@ TEST(BoundedSizes, WhatLooksAcrossTheAxisIsRefused) {
   };
   const int64_t sixes[6] = {6, 6, 6, 6, 6, 6};
   const std::vector<Case> cases = {
-      {"ReduceMean", int64_constant({0})},
-      {"CumSum", scalar_constant(DType::I64, 0)},
+      {"Tile", int64_constant({2, 1})},
+      {"LpNormalization", nullptr, {{"axis", int64_t(0)}}},
       {"Reshape", int64_constant({2, -1})},
       {"Add", make_constant(DType::I64, {6, 1}, sixes)},  // as many as there is room for is not as many as there are
-      {"Size", nullptr},
+      {"Hardmax", nullptr, {{"axis", int64_t(0)}}},
   };
   for (const Case& c : cases) {
     Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
-      return c.second ? node("y", c.op, {rows, t.constant("second", c.second)}, c.attrs) : node("y", c.op, {rows});
+      return c.second ? node("y", c.op, {rows, t.constant("second", c.second)}, c.attrs)
+                      : node("y", c.op, {rows}, c.attrs);
     });
     const Diagnostics d = run(g);
     ASSERT_EQ(d.list().size(), 1u) << c.op;
@@ -140,6 +141,135 @@ TEST(BoundedSizes, ShapesThatHoldACountGiveTensorsWithThatCount) {
     });
     EXPECT_FALSE(run(g).has_errors()) << expand;
     EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), (std::vector<int64_t>{6, 8})) << expand;
+  }
+}
+
+TEST(BoundedSizes, AxesBehindTheCountedOneAreMergedAndSplitAgain) {
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {  // i64[n, 1]
+    const int64_t tens[3] = {0, 10, 20};
+    Value* wide = node("wide", "Add", {rows, t.constant("tens", make_constant(DType::I64, {3}, tens))});
+    Value* flat = node("flat", "Reshape", {wide, t.ints("all", {-1})});
+    Value* last = node("last", "ReduceMax", {flat, t.ints("first", {0})});
+    Value* back = node("back", "Reshape", {node("sum", "Add", {flat, last}), t.ints("threes", {-1, 3})});
+    return node("y", "Add", {back, rows});  // counted by the same number again
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const Constant y = results(g, {0, 3, 0, 5, 0, 0})[0];
+  EXPECT_EQ(y->dims, (Dims{2, 3}));
+  EXPECT_EQ(whole(y), (std::vector<int64_t>{25, 35, 45, 29, 39, 49}));
+}
+
+TEST(BoundedSizes, AxesInFrontOfTheCountedOneAreMergedAndSplitAgain) {
+  const auto two_rows = [](TestGraph& t, auto node, Value* rows) {  // i64[2, n]
+    const int64_t tens[2] = {0, 10};
+    Value* line = node("line", "Reshape", {rows, t.ints("line_shape", {1, -1})});
+    return node("two", "Add", {line, t.constant("tens", make_constant(DType::I64, {2, 1}, tens))});
+  };
+  Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+    return node("y", "Reshape", {two_rows(t, node, rows), t.ints("all", {-1})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), (std::vector<int64_t>{1, 3, 4, 11, 13, 14}));
+  EXPECT_EQ(results(g, {0, 0, 0, 0, 0, 0})[0]->dims, Dims{0});
+  Graph h = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+    Value* flat = node("flat", "Reshape", {two_rows(t, node, rows), t.ints("all", {-1})});
+    Value* y = node("y", "Reshape", {flat, t.ints("halves", {2, -1})});
+    return node("z", "Transpose", {y});
+  });
+  EXPECT_FALSE(run(h).has_errors());
+  EXPECT_EQ(whole(results(h, {0, 3, 0, 5, 7, 0})[0]), (std::vector<int64_t>{1, 11, 3, 13, 4, 14}));
+}
+
+TEST(BoundedSizes, FlattenAndComputedShapesMultiplyCounts) {
+  const int64_t zeros[3] = {0, 0, 0};
+  for (const int way : {0, 1, 2, 3}) {
+    Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+      Value* wide = node("wide", "Add", {rows, t.constant("zeros", make_constant(DType::I64, {3}, zeros))});
+      if (way == 0) return node("y", "Flatten", {wide}, {{"axis", int64_t(2)}});
+      Value* sizes = node("sizes", "Shape", {wide});
+      Value* n = node("n", "Gather", {sizes, t.ints("zero", {0})});
+      if (way == 1)
+        return node("y", "Reshape", {wide, node("all", "Mul", {n, node("w", "Gather", {sizes, t.ints("one", {1})})})});
+      Value* more = node("more", "Concat", {t.ints("front", {1}), n, t.ints("open", {-1})}, {{"axis", int64_t(0)}});
+      Value* back = node("back", "Reshape", {wide, more});
+      return way == 2 ? back : node("y", "Squeeze", {back, t.ints("first", {0})});
+    });
+    EXPECT_FALSE(run(g).has_errors()) << way;
+    const Constant y = results(g, {0, 3, 0, 5, 0, 0})[0];
+    const std::vector<Dims> dims = {{6, 1}, {6}, {1, 2, 3}, {2, 3}};
+    EXPECT_EQ(y->dims, dims[size_t(way)]);
+    EXPECT_EQ(whole(y), (std::vector<int64_t>{1, 1, 1, 3, 3, 3})) << way;
+  }
+}
+
+TEST(BoundedSizes, ASizeThatIsNoCountIsKnown) {
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {
+    const int64_t zeros[3] = {0, 0, 0};
+    Value* wide = node("wide", "Add", {rows, t.constant("zeros", make_constant(DType::I64, {3}, zeros))});
+    Value* width =
+        node("width", "Gather", {node("sizes", "Shape", {wide}), t.constant("one", scalar_constant(DType::I64, 1))});
+    return node(
+        "y", "Range",
+        {t.constant("a", scalar_constant(DType::I64, 0)), width, t.constant("c", scalar_constant(DType::I64, 1))});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), (std::vector<int64_t>{0, 1, 2}));
+}
+
+TEST(BoundedSizes, MeansSoftmaxAndSumsSeeCountedElementsOnly) {
+  struct Case {
+    std::string op;
+    Constant second;
+    Attrs attrs;
+    std::vector<float> want;
+  };
+  const std::vector<Case> cases = {
+      {"ReduceMean", int64_constant({0}), {}, {5}},
+      {"ReduceMean", nullptr, {{"keepdims", int64_t(0)}}, {5}},
+      {"Softmax", nullptr, {{"axis", int64_t(0)}}, {0.01587624f, 0.11731043f, 0.86681333f}},
+      {"CumSum", scalar_constant(DType::I64, 0), {}, {3, 8, 15}},
+      {"CumSum", scalar_constant(DType::I64, 0), {{"reverse", int64_t(1)}}, {15, 12, 7}},
+  };
+  for (const Case& c : cases) {
+    Graph g = counted([&](TestGraph& t, auto node, Value* x, Value* rows) {
+      Value* v = node("v", "Unsqueeze", {node("line", "GatherND", {x, rows}), t.ints("axes", {1})});
+      return c.second ? node("y", c.op, {v, t.constant("second", c.second)}, c.attrs) : node("y", c.op, {v}, c.attrs);
+    });
+    EXPECT_FALSE(run(g).has_errors()) << c.op;
+    const Constant y = results(g, {0, 3, 0, 5, 7, 0})[0];
+    ASSERT_EQ(y->size(), int64_t(c.want.size())) << c.op;
+    for (size_t k = 0; k < c.want.size(); k++) EXPECT_NEAR(y->as<float>()[k], c.want[k], 1e-6) << c.op;
+  }
+}
+
+TEST(BoundedSizes, ProductsOverTheCountedAxis) {
+  Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
+    Value* v = node("v", "GatherND", {x, rows});
+    Value* line = node("line", "Unsqueeze", {v, t.ints("axes", {0})});
+    Value* ones = node("exp", "Exp", {node("none", "Sub", {v, v})});  // 1 everywhere, also behind
+    return node("y", "MatMul", {line, node("column", "Unsqueeze", {ones, t.ints("last", {1})})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(results(g, {0, 3, 0, 5, 7, 0})[0]->as<float>()[0], 15);
+}
+
+TEST(BoundedSizes, TheNumberOfAllElements) {
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {
+    return node("y", "Size", {node("wide", "Add", {rows, t.ints("zeros", {0, 0, 0})})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), std::vector<int64_t>{9});
+}
+
+TEST(BoundedSizes, PositionsFromTheEndLeadToTheLastCountedElement) {
+  for (const bool nd : {false, true}) {
+    Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+      const int64_t places[3] = {-1, 0, -2};
+      Value* at = t.constant("at", make_constant(DType::I64, nd ? Dims{3, 1} : Dims{3}, places));
+      return node("y", nd ? "GatherND" : "Gather", {rows, at});
+    });
+    EXPECT_FALSE(run(g).has_errors()) << nd;
+    EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), (std::vector<int64_t>{4, 1, 3})) << nd;
   }
 }
 

@@ -71,14 +71,14 @@ Value* as_scalar(Graph& g, Node* before, Value* v, const ModelText& name) {
                 derived(name, "_value"));
 }
 
-Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill) {
+}  // namespace
+
+Value* BoundedSizes::filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill) {
   Node* f = insert_for(g, *n, n, "fill_behind", {x, size.count}, {derived(x->name, "_filled")},
                        {{"axis", int64_t(size.axis)}, {"fill", fill}}, "tc");
   infer_types(g, *f);
   return f->outputs[0];
 }
-
-}  // namespace
 
 std::optional<NodePlace> BoundedSizes::take_branch(Graph& g, Node* n) {
   if (!n->is("If") ||
@@ -115,13 +115,16 @@ void BoundedSizes::count_or_none(Graph& g, Node* n) {
   if (none.when) std::swap(zero, count);
   Value* chosen = as_scalar(g, n, add_op(g, n, "Where", {none.condition, count, zero}, derived(y->name, "_chosen")),
                             derived(y->name, "_count"));
-  sizes_[y->id] = {none.axis, chosen, room};
+  note(y, {none.axis, chosen, room});
 }
 
 Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Identity") && n->outputs.at(0) && or_none_.count(n->outputs[0]->id)) count_or_none(g, n);
   if (n->is("Concat")) return join(g, n);
   if (n->is("ScatterElements")) return scatter(g, n);
+  if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
+  n = look_along(g, n);
+  count_positions(g, n);
   n = bound_sizes(g, n);
   if (n->is("TopK")) n = limit_top_k(g, n);
   if (n->is("NonMaxSuppression")) ignore_boxes_behind(g, n);
@@ -144,10 +147,12 @@ Node* BoundedSizes::limit_top_k(Graph& g, Node* n) {
   const int64_t room = dims[size_t(axis)],
                 most = std::clamp<int64_t>(upper_bound(n->inputs[1]).value_or(room), 0, room);
   const ModelText& name = n->outputs.at(0) ? n->outputs[0]->name : n->outputs.at(1)->name;
-  Value* count = as_scalar(g, n, n->inputs[1], derived(name, "_k"));
+  const auto form = element(n->inputs[1], 0);
+  Value* count = form && !form->fixed() ? counts_.value_of(g, n, *form, derived(name, "_k"))
+                                        : as_scalar(g, n, n->inputs[1], derived(name, "_k"));
   g.set_input(n, 1, g.add_constant(derived(name, "_most"), int64_constant({most})));
   for (const Value* v : n->outputs)
-    if (v) sizes_[v->id] = {axis, count, most};
+    if (v) note(v, {axis, count, most});
   return n;
 }
 
@@ -180,8 +185,7 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
   if (!along) return n;
   const ModelText name = n->outputs.at(0)->name;
   std::vector<Value*> parts;
-  std::vector<int64_t> addends;  // ids of counts, ~size of what is not counted: equal sums are one value
-  Value* total = nullptr;
+  SizeForm total;
   for (Value* v : n->inputs) {
     const auto size = find(v);
     const std::string number = to_text(int64_t(parts.size() / 2));
@@ -189,16 +193,14 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
                         : g.add_constant(derived(name, "_size" + number),
                                          scalar_constant(DType::I64, double(dims_of(v)[size_t(axis)])));
     parts.insert(parts.end(), {v, count});
-    addends.push_back(size ? count->id : ~dims_of(v)[size_t(axis)]);
-    Value*& sum = totals_[addends];
-    if (!sum) sum = total ? add_op(g, n, "Add", {total, count}, derived(name, "_count" + number)) : count;
-    total = sum;
+    total = total + (size ? *counts_.find(size->count) : fixed_size(dims_of(v)[size_t(axis)]));
   }
+  Value* count = counts_.value_of(g, n, total, derived(name, "_count"));
   Node* joined = insert_for(g, *n, n, "join", parts, {name}, {{"axis", int64_t(axis)}}, "tc");
   g.replace_uses(n->outputs[0], joined->outputs[0]);
   g.erase(n);
   infer_types(g, *joined);
-  sizes_[joined->outputs[0]->id] = {axis, total, dims_of(joined->outputs[0])[size_t(axis)]};
+  note(joined->outputs[0], {axis, count, dims_of(joined->outputs[0])[size_t(axis)]});
   return joined;
 }
 
@@ -229,7 +231,7 @@ Node* BoundedSizes::scatter(Graph& g, Node* n) {
                          {whole, constant("_from", {0}), constant("_to", {rows}), constant("_along", {axis})}, {name});
   g.replace_uses(n->outputs[0], cut->outputs[0]);
   g.erase(n);
-  if (own) sizes_[cut->outputs[0]->id] = *own;
+  if (own) note(cut->outputs[0], *own);
   return cut;
 }
 

@@ -1,69 +1,117 @@
-// Sizes that the model computes from counts: lists of them for Reshape, Expand and ConstantOfShape, the end of a Range.
-// The operator gets the list of the upper bounds, and its result is counted by the same number.
+// Sizes that the model computes from counts: lists of them for Expand and ConstantOfShape, the end of a Range. The
+// operator gets the list of the upper bounds, and its result is counted by the same number.
 //   s = Shape(x)   x counted along 0   z = ConstantOfShape(s)   ->   z = ConstantOfShape([bound, 4]), counted
+// Elements of such lists that are no counts are constants.
+//   s = Shape(x)   x counted along 0   k = Gather(s, 1)   ->   k = 4
 #include <algorithm>
 
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
-#include "passes/graph/rewrite.h"
 
 namespace tc {
+namespace {
 
-std::optional<SizeElement> BoundedSizes::element(const Value* v, int64_t k, int depth) const {
-  if (v->constant) return SizeElement{v->constant->as_int(k), nullptr};
-  for (const auto& [id, size] : sizes_)
-    if (size.count == v) return SizeElement{size.room, size.count};
+/// How many values a question about one size looks at. Bounds recursion.
+constexpr int kBudget = 200;
+
+std::optional<std::vector<int64_t>> ints_at(const Node& n, size_t i) {
+  return i < n.inputs.size() && n.inputs[i] ? ints_of(n.inputs[i]) : std::nullopt;
+}
+
+bool is_list(const Value* v) { return v->type.is_static_tensor() && v->type.shape.size() == 1; }
+
+}  // namespace
+
+std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k) const {
+  int budget = kBudget;
+  return element(v, k, budget);
+}
+
+std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k, int& budget) const {
+  if (!v || --budget < 0) return std::nullopt;
+  if (const Constant& c = v->constant) {  // one number goes with all
+    if (!is_int(c->dtype) || c->size() == 0) return std::nullopt;
+    if (c->size() > 1 && k >= c->size()) return std::nullopt;
+    return fixed_size(c->as_int(c->size() == 1 ? 0 : k));
+  }
+  if (const auto count = counts_.find(v)) return count;
   const Node* n = v->producer;
-  if (!n || depth == 0 || n->inputs.empty() || !n->inputs[0]) return std::nullopt;
-  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Identity", "Cast"})
-    if (n->is(op)) return element(n->inputs[0], k, depth - 1);
-  if (n->is("Add") && n->inputs[1]) {
-    const auto last = [&](const Value* operand) {  // one number goes with all
-      return element(operand, operand->type.is_static_tensor() && num_elements(dims_of(operand)) == 1 ? 0 : k,
-                     depth - 1);
-    };
-    const auto a = last(n->inputs[0]), b = last(n->inputs[1]);
-    if (!a || !b) return std::nullopt;
-    if (!a->count && a->bound == 0) return b;
-    if (!b->count && b->bound == 0) return a;
-    return a->count || b->count ? std::nullopt : std::optional<SizeElement>({a->bound + b->bound, nullptr});
+  if (!n || !n->domain.empty() || n->inputs.empty() || !n->inputs[0]) return std::nullopt;
+  if (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1) k = 0;
+  return element_of(*n, k, budget);
+}
+
+std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& budget) const {
+  const auto operand = [&](size_t i) { return i < n.inputs.size() ? element(n.inputs[i], k, budget) : std::nullopt; };
+  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Identity"})
+    if (n.is(op)) return operand(0);
+  if (n.is("Cast")) {
+    const Value* y = n.outputs[0];
+    const bool ints = is_int(n.inputs[0]->type.dtype) && y && y->type.is_tensor() &&
+                      (y->type.dtype == DType::I64 || y->type.dtype == DType::I32);
+    return ints ? operand(0) : std::nullopt;
   }
-  if (n->is("Where")) {  // exporters' Where(Equal(sizes, -1), 1, sizes): a count is no negative number
-    const Node* equal = made_by(n->inputs[0], "Equal");
-    if (!equal || !equal->inputs[1]->constant || equal->inputs[0] != n->inputs[2]) return std::nullopt;
-    const auto size = element(n->inputs[2], k, depth - 1);
-    const int64_t other = equal->inputs[1]->constant->as_int(equal->inputs[1]->constant->size() == 1 ? 0 : k);
-    if (!size || (size->count && other >= 0)) return std::nullopt;
-    return size->count || size->bound != other ? size : element(n->inputs[1], k, depth - 1);
+  for (const char* op : {"Add", "Mul", "Sub", "Div"}) {
+    if (!n.is(op)) continue;
+    const auto a = operand(0), b = a ? operand(1) : std::nullopt;
+    if (!b) return std::nullopt;
+    if (op[0] == 'A') return *a + *b;
+    if (op[0] == 'M') return product(*a, *b);
+    if (op[0] == 'S') return *a + *b * -1;
+    return b->fixed() ? quotient(*a, b->addend) : std::nullopt;
   }
-  if (n->is("Concat")) {
-    for (const Value* part : n->inputs) {
-      if (!part->type.is_static_tensor() || part->type.shape.size() != 1) return std::nullopt;
+  if (n.is("Where")) {  // exporters' Where(Equal(sizes, -1), 1, sizes): a count is no negative number
+    const Node* equal = made_by(n.inputs[0], "Equal");
+    if (!equal || equal->inputs[0] != n.inputs[2]) return std::nullopt;
+    const auto size = operand(2), other = size ? element(equal->inputs[1], k, budget) : std::nullopt;
+    if (!other || !other->fixed() || (!size->fixed() && other->addend >= 0)) return std::nullopt;
+    return !size->fixed() || size->addend != other->addend ? size : operand(1);
+  }
+  return part_of_list(n, k, budget);
+}
+
+std::optional<SizeForm> BoundedSizes::part_of_list(const Node& n, int64_t k, int& budget) const {
+  if (!is_list(n.inputs[0])) return std::nullopt;
+  if (n.is("Concat")) {
+    for (const Value* part : n.inputs) {
+      if (!part || !is_list(part)) return std::nullopt;
       const int64_t size = dims_of(part)[0];
-      if (k < size) return element(part, k, depth - 1);
+      if (k < size) return element(part, k, budget);
       k -= size;
     }
     return std::nullopt;
   }
-  const auto list = [&](size_t i) {
-    return i < n->inputs.size() && n->inputs[i] ? ints_of(n->inputs[i]) : std::nullopt;
-  };
-  if (!n->inputs[0]->type.is_static_tensor() || n->inputs[0]->type.shape.size() != 1) return std::nullopt;
-  const int64_t length = dims_of(n->inputs[0])[0];
-  if (n->is("Gather")) {
-    const auto places = list(1);
+  const int64_t length = dims_of(n.inputs[0])[0];
+  if (n.is("Gather")) {
+    const auto places = ints_at(n, 1);
     if (!places || k >= int64_t(places->size())) return std::nullopt;
-    const int64_t at = (*places)[size_t(k)];
-    return element(n->inputs[0], at < 0 ? at + length : at, depth - 1);
+    const int64_t at = (*places)[size_t(k)] + ((*places)[size_t(k)] < 0 ? length : 0);
+    return at >= 0 && at < length ? element(n.inputs[0], at, budget) : std::nullopt;
   }
-  if (n->is("Slice")) {
-    const auto starts = list(1), steps = list(4);
-    if (!starts || starts->size() != 1 || (n->inputs.size() > 4 && n->inputs[4] && (!steps || (*steps)[0] != 1)))
+  if (n.is("Slice")) {
+    const auto starts = ints_at(n, 1), steps = ints_at(n, 4);
+    if (!starts || starts->size() != 1 || (n.inputs.size() > 4 && n.inputs[4] && (!steps || (*steps)[0] != 1)))
       return std::nullopt;
     const int64_t first = std::clamp<int64_t>((*starts)[0] < 0 ? (*starts)[0] + length : (*starts)[0], 0, length);
-    return element(n->inputs[0], first + k, depth - 1);
+    return first + k < length ? element(n.inputs[0], first + k, budget) : std::nullopt;
   }
   return std::nullopt;
+}
+
+bool BoundedSizes::fold_sizes(Graph& g, Node* n) {
+  if ((!n->is("Gather") && !n->is("Slice")) || !n->inputs.at(0) || n->inputs[0]->constant) return false;
+  const Value* y = n->outputs.at(0);
+  if (!is_list(n->inputs[0]) || n->inputs[0]->type.dtype != DType::I64 || !y || !y->type.is_static_tensor())
+    return false;
+  std::vector<int64_t> sizes;
+  for (int64_t k = 0, length = num_elements(dims_of(y)); k < length; k++) {
+    const auto e = element(y, k);
+    if (!e || !e->fixed() || k > 64) return false;
+    sizes.push_back(e->addend);
+  }
+  const Constant c = make_constant(DType::I64, dims_of(y), sizes.data());
+  replace_node(g, n, g.add_constant(derived(y->name, "_known"), c));
+  return true;
 }
 
 /// x[0 : count] of a tensor that is counted by just that is the whole of it.
@@ -74,10 +122,12 @@ Node* BoundedSizes::bound_slice(Graph& g, Node* n) {
   const auto rank = int64_t(n->inputs[0]->type.shape.size());
   std::vector<int64_t> ends;
   for (size_t k = 0; k < axes->size(); k++) {
-    const auto e = element(n->inputs[2], int64_t(k), 16);
+    const auto e = element(n->inputs[2], int64_t(k));
     const int64_t axis = (*axes)[k] < 0 ? (*axes)[k] + rank : (*axes)[k];
-    if (!e || (e->count && (e->count != size->count || axis != size->axis || (*starts)[k] != 0))) return n;
-    ends.push_back(e->bound);
+    if (!e) return n;
+    const bool whole = *e == counts_.find(size->count) && axis == size->axis && (*starts)[k] == 0;
+    if (!e->fixed() && !whole) return n;
+    ends.push_back(e->fixed() ? e->addend : size->room);
   }
   g.set_input(n, 2, g.add_constant(derived(n->outputs.at(0)->name, "_ends"), int64_constant(ends)));
   return n;
@@ -86,7 +136,7 @@ Node* BoundedSizes::bound_slice(Graph& g, Node* n) {
 Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   if (n->is("Slice")) return bound_slice(g, n);
   const bool range = n->is("Range");
-  if (!range && !n->is("Reshape") && !n->is("Expand") && !n->is("ConstantOfShape")) return n;
+  if (!range && !n->is("Expand") && !n->is("ConstantOfShape")) return n;
   const size_t operand = n->is("ConstantOfShape") ? 0 : 1;
   if (operand >= n->inputs.size() || !n->inputs[operand] || n->inputs[operand]->constant) return n;
   const Value* sizes = n->inputs[operand];
@@ -94,24 +144,26 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   if (range && (!is_scalar(n->inputs[0], 0) || n->inputs.size() < 3 || !is_scalar(n->inputs[2], 1))) return n;
   const int64_t length = range ? 1 : dims_of(sizes).at(0);
   std::vector<int64_t> bounds;
-  BoundedSize found;
+  SizeForm counted;
+  int axis = -1;
   for (int64_t k = 0; k < length; k++) {
-    const auto e = element(sizes, k, 16);
-    if (!e || (e->count && found.count)) return n;
-    if (e->count) found = {int(k), e->count, e->bound};
-    bounds.push_back(e->bound);
+    const auto e = element(sizes, k);
+    if (!e || (!e->fixed() && (axis >= 0 || !never_negative(*e)))) return n;
+    if (!e->fixed()) axis = int(k), counted = *e;
+    bounds.push_back(counts_.bound(*e));
   }
-  if (!found.count) return n;
-  Value* constant =
-      g.add_constant(derived(n->outputs.at(0)->name, "_bounds"),
-                     range ? scalar_constant(sizes->type.dtype, double(bounds[0])) : int64_constant(bounds));
+  if (axis < 0) return n;
+  const int64_t room = bounds[size_t(axis)];
+  const ModelText& name = n->outputs.at(0)->name;
+  Value* constant = g.add_constant(
+      derived(name, "_bounds"), range ? scalar_constant(sizes->type.dtype, double(bounds[0])) : int64_constant(bounds));
+  Value* count = counts_.value_of(g, n, counted, derived(name, "_count"));
   g.set_input(n, operand, constant);
-  if (n->is("Reshape")) return n;  // its result follows its operand
-  if (n->is("Expand")) {           // broadcasting adds axes in front of the list's, never behind
+  if (n->is("Expand")) {  // broadcasting adds axes in front of the list's, never behind
     const auto rank = int64_t(n->inputs[0]->type.shape.size());
-    found.axis += int(std::max<int64_t>(0, rank - length));
+    axis += int(std::max<int64_t>(0, rank - length));
   }
-  sizes_[n->outputs[0]->id] = found;
+  note(n->outputs[0], {axis, count, room});
   return n;
 }
 

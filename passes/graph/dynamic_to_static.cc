@@ -106,7 +106,10 @@ class Sweep {
       n = sizes_.count_results(g, n);
     }
     infer_types(g, *n);
-    if (outermost) sizes_.follow(g, n);
+    if (outermost) {
+      sizes_.follow(g, n);
+      if (sizes_.fold_sizes(g, n)) return;
+    }
     const bool counted = outermost && std::any_of(n->outputs.begin(), n->outputs.end(),
                                                   [&](const Value* v) { return v && sizes_.find(v); });
     // realize_quantization wants weights as they are.

@@ -1,0 +1,106 @@
+// Operators that need the number of elements of a counted axis, or keep the axis that they look along.
+//   y = ReduceMean(x)   x counted by n   ->   s = ReduceSum(tc.fill_behind(x, n))   y = s / n
+//   y = Softmax(x)                       ->   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)
+//   y = MatMul(a, b)    a counted along its columns, b along its rows, both by n   ->   zeros behind both
+#include "ir/ops/op.h"
+#include "passes/graph/bounded_sizes.h"
+
+namespace tc {
+namespace {
+
+int from_front(int64_t axis, const Value* v) {
+  const auto rank = int64_t(v->type.shape.size());
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+/// The axes of a reduction: those that its operand or attribute names, all if there are none.
+std::optional<std::vector<int>> reduced_axes(const Node& n) {
+  const Value* x = n.inputs[0];
+  std::vector<int> axes;
+  if (n.inputs.size() > 1 && n.inputs[1]) {
+    const auto list = ints_of(n.inputs[1]);
+    if (!list) return std::nullopt;
+    for (int64_t a : *list) axes.push_back(from_front(a, x));
+  }
+  if (axes.empty() && n.attr_int("noop_with_empty_axes", 0) == 0)
+    for (int d = 0; d < rank_of(x); d++) axes.push_back(d);
+  return axes;
+}
+
+}  // namespace
+
+Node* BoundedSizes::take_mean(Graph& g, Node* n, const BoundedSize& size) {
+  Value *x = n->inputs[0], *y = n->outputs.at(0);
+  const auto axes = reduced_axes(*n);
+  if (!axes || !is_float(x->type.dtype)) return n;
+  int64_t others = 1;
+  bool along = false;
+  for (int a : *axes) {
+    if (a < 0 || a >= rank_of(x)) return n;
+    along = along || a == size.axis;
+    if (a != size.axis) others = checked_mul(others, dims_of(x)[size_t(a)]);
+  }
+  if (!along || others == 0) return n;
+  std::vector<Value*> inputs = n->inputs;
+  inputs[0] = filled(g, n, x, size, "zero");
+  Value* sum = add_op(g, n, "ReduceSum", inputs, derived(y->name, "_sum"), n->attrs);
+  Value* number = counts_.value_of(g, n, *counts_.find(size.count) * others, derived(y->name, "_number"));
+  Value* divisor = add_op(g, n, "CastLike", {number, x}, derived(y->name, "_divisor"));
+  Node* mean = insert_for(g, *n, n, "Div", {sum, divisor}, {y->name});
+  g.replace_uses(y, mean->outputs[0]);
+  g.erase(n);
+  return mean;
+}
+
+Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
+  Value *x = n->inputs[0], *y = n->outputs.at(0);
+  const bool sums = n->is("CumSum");
+  int64_t axis = n->attr_int("axis", -1);
+  if (sums) {
+    const auto known = n->inputs.size() > 1 && n->inputs[1] ? ints_of(n->inputs[1]) : std::nullopt;
+    if (!known || known->size() != 1) return n;
+    axis = known->front();
+  }
+  if (from_front(axis, x) != size.axis) return n;
+  std::vector<Value*> inputs = n->inputs;
+  inputs[0] = filled(g, n, x, size, sums ? "zero" : "lowest");
+  Value* whole = add_op(g, n, n->op, inputs, derived(y->name, "_whole"), n->attrs);
+  Node* kept = insert_for(g, *n, n, "fill_behind", {whole, size.count}, {y->name},
+                          {{"axis", int64_t(size.axis)}, {"fill", std::string("zero")}}, "tc");
+  g.replace_uses(y, kept->outputs[0]);
+  g.erase(n);
+  infer_types(g, *kept);
+  note(kept->outputs[0], {size.axis, size.count, size.room});
+  return kept;
+}
+
+Node* BoundedSizes::count_elements(Graph& g, Node* n, const BoundedSize& size) {
+  const int64_t elements = num_elements(dims_of(n->inputs[0])), others = size.room > 0 ? elements / size.room : 0;
+  const ModelText& name = n->outputs.at(0)->name;
+  Value* other = g.add_constant(derived(name, "_others"), make_constant(DType::I64, {}, &others));
+  Node* product = insert_for(g, *n, n, "Mul", {size.count, other}, {name});
+  g.replace_uses(n->outputs[0], product->outputs[0]);
+  g.erase(n);
+  return product;
+}
+
+void BoundedSizes::contract(Graph& g, Node* n) {
+  const auto a = n->inputs.at(0) ? find(n->inputs[0]) : std::nullopt,
+             b = n->inputs.at(1) ? find(n->inputs[1]) : std::nullopt;
+  if (!a || !b || a->count != b->count) return;
+  const int rank = rank_of(n->inputs[1]);
+  if (a->axis != rank_of(n->inputs[0]) - 1 || b->axis != (rank == 1 ? 0 : rank - 2)) return;
+  g.set_input(n, 0, filled(g, n, n->inputs[0], *a, "zero"));
+  g.set_input(n, 1, filled(g, n, n->inputs[1], *b, "zero"));
+}
+
+Node* BoundedSizes::look_along(Graph& g, Node* n) {
+  if (n->is("MatMul")) contract(g, n);
+  const auto size = n->inputs.empty() || !n->inputs[0] ? std::nullopt : find(n->inputs[0]);
+  if (!size || !n->domain.empty() || !n->outputs.at(0)) return n;
+  if (n->is("ReduceMean")) return take_mean(g, n, *size);
+  if (n->is("Softmax") || n->is("LogSoftmax") || n->is("CumSum")) return keep_axis(g, n, *size);
+  return n->is("Size") ? count_elements(g, n, *size) : n;
+}
+
+}  // namespace tc
