@@ -100,10 +100,18 @@ void StmtPrinter::print(const Stmt& s) {
 void StmtPrinter::print_barrier(const Barrier&) { throw InternalError("no barrier on a CPU"); }
 
 // dot4(sum[i], a, b; first lane, n): tc_dot4_u8(sum[i][v], a, b), with _n where there are less than four
+// load_strided(to, from; first, stride): to = tc_load_stride(from + first, stride), tc_load_even(...) for every second one
 void StmtPrinter::print_intrin(const Intrin& k) {
+  const IntrinCall c = parse(k);
+  if (k.name == "load_strided") {
+    const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
+    const Expr first = from.index.empty() ? c.scalars.at(0) : from.index[0] + c.scalars.at(0);
+    const std::string p = expr_.pointer(from.buffer, first), stride = expr_.index(c.scalars.at(1));
+    const std::string call = stride == "2" ? "tc_load_even(" + p + ")" : "tc_load_stride(" + p + ", " + stride + ")";
+    return out_.line(expr_.element(to.buffer, {ramp(0)}) + " = " + call + ";");
+  }
   if (k.name != "dot4") throw InternalError("no C text for the instruction " + k.name);
   needs_.ints = true;
-  const IntrinCall c = parse(k);
   const IntrinOperand &sum = c.operands.at(0), &a = c.operands.at(1), &b = c.operands.at(2);
   Exprs at = sum.index;
   at.push_back(ramp(c.scalars.at(0)));

@@ -134,6 +134,18 @@ def window_cases():
         for name, attributes in {"k3s2p1": "kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]", "ceil": "kernel_shape = [2,2], strides = [2,2], ceil_mode = 1",
                                  "uneven": "kernel_shape = [3,2], pads = [1,0,0,1]", "row": "kernel_shape = [1,5]"}.items():
             yield Case(f"{kind.lower()}_{name}", f"y = {kind} <{attributes}> (x)", {"x": (2, 19, 13, 17)})
+    for name, kind, attributes, shape in (
+            ("stride_2", "MaxPool", "kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]", (1, 24, 40, 56)),
+            ("stride_3", "MaxPool", "kernel_shape = [3,3], strides = [3,3], ceil_mode = 1", (2, 3, 20, 25)),
+            ("stride_5", "AveragePool", "kernel_shape = [2,7], strides = [1,5], pads = [0,3,0,3]", (1, 3, 9, 90)),
+            ("wide", "MaxPool", "kernel_shape = [13,13], pads = [6,6,6,6]", (1, 3, 20, 20)),
+            ("dilated", "MaxPool", "kernel_shape = [3,3], strides = [2,1], dilations = [2,3], pads = [2,2,1,0]", (1, 3, 21, 40)),
+            ("signal", "MaxPool", "kernel_shape = [3], strides = [2], pads = [1,1]", (2, 5, 3001)),
+            ("volume", "MaxPool", "kernel_shape = [3,3,3], strides = [2,2,2], pads = [1,1,1,1,1,1]", (1, 3, 6, 10, 19)),
+            ("volume_mean", "AveragePool", "kernel_shape = [1,2,3], strides = [1,2,2], pads = [0,1,1,0,1,1]", (1, 3, 6, 10, 19)),
+            ("lp", "LpPool", "kernel_shape = [3,2], strides = [2,2], p = 2", (1, 3, 15, 22)),
+            ("upper", "MaxPool", 'kernel_shape = [4,4], strides = [3,2], auto_pad = "SAME_UPPER"', (1, 4, 14, 31))):
+        yield Case(f"pool_rows_{name}", f"y = {kind} <{attributes}> (x)", {"x": shape})
     yield Case("average_counting_pads", "y = AveragePool <kernel_shape = [3,3], pads = [1,1,1,1], count_include_pad = 1> (x)", {"x": (1, 5, 9, 9)})
     yield Case("max_pool_indices", "y, i = MaxPool <kernel_shape = [2,3], strides = [2,2]> (x)", {"x": (1, 3, 10, 11)}, outputs=("y", "i"))
     yield Case("global_max", "y = GlobalMaxPool (x)", {"x": (2, 21, 6, 7)})

@@ -138,6 +138,8 @@ static int check_lanes(void)
   bad += tc_hsum(tc_load(a)) != sum || tc_hmax(tc_load(b)) != (float)TC_VL || tc_hmin(tc_load(b)) != 1.0f;
   tc_store(y, tc_load_stride(strided, 3));
   for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)(3 * l);
+  tc_store(y, tc_load_even(strided + 1));
+  for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)(2 * l + 1);
   tc_store(y, tc_gather(strided, index));
   for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)index[l];
   for (int l = 0; l < TC_VL; l++) {
@@ -146,6 +148,8 @@ static int check_lanes(void)
     tc_store(y, tc_max2(tc_load(a), tc_load(b)));
     bad += !isnan(y[l]);
     tc_store(y, tc_min2(tc_load(b), tc_load(a)));
+    bad += !isnan(y[l]);
+    tc_store(y, tc_max2(tc_load(b), tc_load(a)));
     bad += !isnan(y[l]);
     tc_store(y, tc_max(tc_load(b), tc_zero()));
     bad += !isnan(y[l]);

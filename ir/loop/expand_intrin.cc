@@ -128,10 +128,22 @@ Stmt sums_of_quads(const Intrin& k) {
   return loop(lane, lanes(), loop(q, c.scalars.at(1), store(sum.buffer, at, shifted * right, Op::Add)));
 }
 
+// load_strided(to, from; first, stride): to[lane] = from[first + stride * lane] in every lane.
+Stmt every_nth(const Intrin& k) {
+  const IntrinCall c = parse(k);
+  const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
+  const Var lane = make_var("lane");
+  Exprs at = to.index;
+  at.push_back(Expr(lane));
+  const Expr begin = from.index.empty() ? c.scalars.at(0) : from.index[0] + c.scalars.at(0);
+  return loop(lane, lanes(), store(to.buffer, at, load(from.buffer, {begin + Expr(lane) * c.scalars.at(1)})));
+}
+
 }  // namespace
 
 Stmt expand_intrin(const Intrin& k) {
   if (k.name == "dot4") return sums_of_quads(k);
+  if (k.name == "load_strided") return every_nth(k);
   if (k.name == "cp_async_commit" || k.name == "cp_async_wait") return {};
   if (const Stmt tiles = expand_tiles(k)) return tiles;
   if (const int64_t words = number_after(k.name, "round_tf32_x")) return round_words(parse(k).operands.at(0), words);

@@ -7,7 +7,8 @@
 // MaxPool is padding too. A ConvTranspose reads zeros around its input wherever its kernel hangs over; its own pads,
 // which cut the result, grow by as much:
 //   y = ConvTranspose(x, w) {k = 4, stride 2, pads 1}   ->   p = Pad(x, 1)   y = ConvTranspose(p, w) {stride 2, pads 3}
-// Positions of maxima and averages that do not count the padding stay.
+// Positions of maxima and averages that do not count the padding stay. So do pools of floats with the channels first:
+// their template (templates/cpu/window_rows.cc) skips what lies outside, and nobody would write the border for it.
 //
 // Not for a GPU: there, a thread asks for the border once per load, and a kernel that only pads is a launch.
 // Needs: types; convert_layout before it, which then has fewer operators to move. Leaves: Conv and MaxPool without
@@ -115,6 +116,10 @@ Reach reach_of(const Node& n) {
 // What stands for 0 around the input of a convolution of integers; null: 0.
 Value* zero_of(const Node& n) { return n.inputs.size() > 2 ? n.inputs[2] : nullptr; }
 
+bool is_pool_by_rows(const Node& n) {
+  return (n.is("MaxPool") || n.is("AveragePool")) && !channels_last(n) && n.inputs[0]->type.dtype == DType::F32;
+}
+
 bool is_candidate(const Node& n) {
   if (!n.domain.empty() || n.outputs.empty() || !n.outputs[0] || !n.outputs[0]->type.is_static_tensor()) return false;
   if (!n.inputs[0] || !n.inputs[0]->type.is_static_tensor()) return false;
@@ -124,6 +129,7 @@ bool is_candidate(const Node& n) {
            (!zero || (zero->type.is_static_tensor() && num_elements(dims_of(zero)) == 1));
   }
   if (!is_float(n.inputs[0]->type.dtype) && !(n.is("MaxPool") && is_int(n.inputs[0]->type.dtype))) return false;
+  if (is_pool_by_rows(n)) return false;
   if (n.is("MaxPool")) return n.outputs.size() < 2 || !n.outputs[1];
   if (n.is("AveragePool")) return n.attr_int("count_include_pad", 0) != 0 && n.attr_int("ceil_mode", 0) == 0;
   return (n.is("Conv") || n.is("ConvTranspose")) && n.inputs[1]->type.is_static_tensor();

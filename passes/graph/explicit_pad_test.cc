@@ -18,15 +18,29 @@ TEST(ExplicitPad, ConvolutionsShareOnePad) {
 
 TEST(ExplicitPad, MaxPoolPadsWithInfinityAndRoundsUp) {
   TestGraph t;
-  Value* x = t.in("x", {1, 2, 6, 6});
-  Value* a =
-      t.op("a", "MaxPool", {x}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}});
-  Value* b =
-      t.op("b", "MaxPool", {x}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t(1)}});
+  const Attrs last = {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"data_layout", std::string("NHWC")}};
+  Attrs pads = last, ceil = last, small = last;
+  pads["pads"] = Ints{1, 1, 1, 1};
+  ceil["ceil_mode"] = int64_t(1);
+  small["kernel_shape"] = Ints{2, 2};
+  small["pads"] = Ints{1, 1, 1, 1};
+  Value* x = t.in("x", {1, 6, 6, 2});
+  Value* a = t.op("a", "MaxPool", {x}, pads);
+  Value* b = t.op("b", "MaxPool", {x}, ceil);
   Value* m = t.op("m", "Neg", {t.op("n", "Abs", {x})});  // the border must not win over negative numbers
-  Value* c = t.op("c", "MaxPool", {m}, {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}});
+  Value* c = t.op("c", "MaxPool", {m}, small);
   const Graph g = after_passes(t.out({a, b, c}), {explicit_pad});
   EXPECT_EQ(ops_of(g), "Pad MaxPool Pad MaxPool Abs Neg Pad MaxPool");
+}
+
+TEST(ExplicitPad, PoolsOfFloatsWithTheChannelsFirstStay) {
+  TestGraph t;
+  Attrs attrs = {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}};
+  Value* x = t.in("x", {1, 2, 6, 6});
+  Value* a = t.op("a", "MaxPool", {x}, attrs);
+  attrs["count_include_pad"] = int64_t(1);
+  Value* b = t.op("b", "AveragePool", {x}, attrs);
+  EXPECT_EQ(ops_of(after_passes(t.out({a, b}), {explicit_pad})), "MaxPool AveragePool");
 }
 
 TEST(ExplicitPad, ChannelsLast) {
@@ -39,8 +53,8 @@ TEST(ExplicitPad, ChannelsLast) {
 
 TEST(ExplicitPad, AveragesThatDoNotCountThePaddingStay) {
   TestGraph t;
-  Value* x = t.in("x", {1, 2, 6, 6});
-  Attrs attrs = {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}};
+  Value* x = t.in("x", {1, 6, 6, 2});
+  Attrs attrs = {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"data_layout", std::string("NHWC")}};
   Value* a = t.op("a", "AveragePool", {x}, attrs);
   attrs["count_include_pad"] = int64_t(1);
   Value* b = t.op("b", "AveragePool", {x}, attrs);

@@ -70,9 +70,10 @@ class Flattener {
     IntrinCall c = parse(k);
     bool changed = false;
     for (IntrinOperand& o : c.operands) {
-      if (o.buffer->scope != Scope::Global && o.buffer->scope != Scope::Workspace) continue;
+      const bool array = o.buffer->scope == Scope::Stack && o.buffer->shape.size() == 1;  // operands have no index
+      if (o.buffer->scope != Scope::Global && o.buffer->scope != Scope::Workspace && !array) continue;
       if (is_flat(o.buffer)) continue;
-      o = {twin(o.buffer), index(o.buffer, o.index)};
+      o = {twin(o.buffer), array ? o.index : index(o.buffer, o.index)};
       changed = true;
     }
     return changed ? intrin(k.name, c.operands, c.scalars) : Stmt();

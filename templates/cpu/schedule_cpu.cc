@@ -20,6 +20,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_winograd,           // 3 x 3 convolutions of stride 1, with fewer multiplications
     schedule_phases,             // sums that take every s-th term: transposed convolutions
     schedule_contraction,        // sums of products: matrix products and convolutions
+    schedule_window_rows,        // windows along the vectors: pooling with the channels first
     schedule_window,             // reductions whose results lie side by side: pooling, depthwise convolutions
     schedule_rows,               // reductions along the memory's order: softmax, normalisation
     schedule_elementwise,        // no reduction

@@ -19,6 +19,7 @@ struct TemplateArgs {
 std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
 std::optional<Scheduled> schedule_phases(const TemplateArgs& a);
+std::optional<Scheduled> schedule_window_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window(const TemplateArgs& a);
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);

@@ -133,8 +133,16 @@ TC_INLINE tc_vf tc_max(tc_vf x, tc_vf bound) { return tc_sel(tc_lt(x, bound), bo
 TC_INLINE tc_vf tc_min(tc_vf x, tc_vf bound) { return tc_sel(tc_lt(bound, x), bound, x); }
 #endif
 /* The same for any two values: NaN in either stays NaN. */
-TC_INLINE tc_vf tc_max2(tc_vf a, tc_vf b) { return tc_sel(tc_or(tc_lt(a, b), tc_isnan(b)), b, a); }
-TC_INLINE tc_vf tc_min2(tc_vf a, tc_vf b) { return tc_sel(tc_or(tc_lt(b, a), tc_isnan(b)), b, a); }
+#if TC_VL == 16 && defined(__AVX512F__) && defined(__clang__)
+TC_INLINE tc_vf tc_max2(tc_vf a, tc_vf b) { return __builtin_ia32_selectps_512(__builtin_ia32_cmpps512_mask(b, b, 7, 0xffff, 4), tc_max(a, b), b); }  /* 7: neither is NaN */
+TC_INLINE tc_vf tc_min2(tc_vf a, tc_vf b) { return __builtin_ia32_selectps_512(__builtin_ia32_cmpps512_mask(b, b, 7, 0xffff, 4), tc_min(a, b), b); }
+#elif TC_VL == 16 && defined(__AVX512F__)
+TC_INLINE tc_vf tc_max2(tc_vf a, tc_vf b) { return __builtin_ia32_maxps512_mask(b, a, b, (int16_t)__builtin_ia32_cmpps512_mask(b, b, 7, 0xffff, 4), 4); }  /* 7: neither is NaN */
+TC_INLINE tc_vf tc_min2(tc_vf a, tc_vf b) { return __builtin_ia32_minps512_mask(b, a, b, (int16_t)__builtin_ia32_cmpps512_mask(b, b, 7, 0xffff, 4), 4); }
+#else
+TC_INLINE tc_vf tc_max2(tc_vf a, tc_vf b) { return tc_sel(tc_isnan(b), b, tc_max(a, b)); }
+TC_INLINE tc_vf tc_min2(tc_vf a, tc_vf b) { return tc_sel(tc_isnan(b), b, tc_min(a, b)); }
+#endif
 
 TC_INLINE tc_vf tc_neg(tc_vf x) { return -x; }
 TC_INLINE tc_vf tc_abs(tc_vf x) { return tc_from_bits(tc_bits(x) & 0x7fffffff); }
@@ -171,6 +179,23 @@ TC_INLINE tc_vf tc_load_stride(const float *p, ptrdiff_t stride)
   TC_UNROLL for (int l = 0; l < TC_VL; l++) v = tc_put(v, l, p[l * stride]);
   return v;
 }
+/* p[0], p[2], ..., out of 2 * TC_VL floats that are all read */
+#if TC_VL == 1
+TC_INLINE tc_vf tc_load_even(const float *p) { return *p; }
+#else
+#  if TC_VL == 16
+#    define TC_EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#  elif TC_VL == 8
+#    define TC_EVEN 0, 2, 4, 6, 8, 10, 12, 14
+#  else
+#    define TC_EVEN 0, 2, 4, 6
+#  endif
+#  if defined(__clang__)
+TC_INLINE tc_vf tc_load_even(const float *p) { return __builtin_shufflevector(tc_load(p), tc_load(p + TC_VL), TC_EVEN); }
+#  else
+TC_INLINE tc_vf tc_load_even(const float *p) { const tc_vi lanes = {TC_EVEN}; return __builtin_shuffle(tc_load(p), tc_load(p + TC_VL), lanes); }
+#  endif
+#endif
 TC_INLINE void tc_store_stride(float *p, ptrdiff_t stride, tc_vf v)
 {
   TC_UNROLL for (int l = 0; l < TC_VL; l++) p[l * stride] = tc_get(v, l);
