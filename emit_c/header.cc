@@ -97,9 +97,12 @@ std::string api_header(const Program& p, const ProgramNames& n) {
 }
 
 std::string plan_header(const Program& p, const ProgramNames& n) {
-  std::string s = std::string(kLicenseLine) + "\n";
-  s += "/* Where the tensors live. Offsets count bytes; every tensor starts on " + to_text(p.align) + ". */\n" +
-       guard_open(n.upper + "_PLAN_H") + "\n";
+  return std::string(kLicenseLine) + "\n" + plan_text(p, n);
+}
+
+std::string plan_text(const Program& p, const ProgramNames& n) {
+  std::string s = "/* Where the tensors live. Offsets count bytes; every tensor starts on " + to_text(p.align) +
+                  ". */\n" + guard_open(n.upper + "_PLAN_H") + "\n";
   size_t width = 8;
   for (const std::string& x : n.slots) width = std::max(width, x.size());
   for (const std::string& x : n.weights) width = std::max(width, x.size());

@@ -8,6 +8,8 @@ namespace tc {
 
 std::string api_header(const Program& p, const ProgramNames& n);
 std::string plan_header(const Program& p, const ProgramNames& n);
+/// What plan_header has below its license line.
+std::string plan_text(const Program& p, const ProgramNames& n);
 std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n);
 
 }  // namespace tc

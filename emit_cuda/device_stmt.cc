@@ -1,7 +1,6 @@
 #include "emit_cuda/device_stmt.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
@@ -22,31 +21,6 @@ std::string_view index_word(ForKind k) {
   }
 }
 
-bool is_shuffle_to(const Stmt& s, const Buffer& b) {
-  const Intrin* k = as<Intrin>(s);
-  return k && k->name.starts_with("shuffle_") && k->buffers.at(0) == b;
-}
-
-// unroll i: unroll j: b[i, j] = 0, over all of b
-bool sets_to_zero(Stmt s, const Buffer& b) {
-  std::vector<const For*> loops;
-  while (const For* f = as<For>(s)) {
-    loops.push_back(f);
-    s = f->body;
-  }
-  const Store* k = as<Store>(s);
-  if (!k || k->buffer != b || k->reduce || b->shape.empty()) return false;
-  const auto zero = as_const_number(k->value);
-  size_t at = 0;
-  for (size_t i = 0; i < k->index.size(); i++) {
-    if (is_const(k->index[i], 0) && b->shape[i].value == 1) continue;
-    const VarRef* v = as<VarRef>(k->index[i]);
-    const For* f = at < loops.size() ? loops[at++] : nullptr;
-    if (!v || !f || v->var != f->var || !is_const(f->begin, 0) || !is_const(f->extent, b->shape[i].value)) return false;
-  }
-  return zero && *zero == 0 && !std::signbit(*zero);
-}
-
 }  // namespace
 
 void DeviceStmtPrinter::print_for(const For& k) {
@@ -60,19 +34,18 @@ void DeviceStmtPrinter::print_for(const For& k) {
   print(k.body);
 }
 
+// "float acc[4][8] = {};", "float left = tc_shuffle_up(sum, 1);"
+void DeviceStmtPrinter::print_initialised(const Alloc& k) {
+  const Stmts& list = as<Seq>(k.body)->list;
+  const std::string type(info(k.buffer->dtype).c_type);
+  out_.line(k.buffer->shape.empty() ? type + " " + shuffle_text(*as<Intrin>(list[0]))
+                                    : type + " " + k.buffer->name + extents(static_dims(k.buffer->shape)) + " = {};");
+  for (size_t i = 1; i < list.size(); i++) print(list[i]);
+}
+
 void DeviceStmtPrinter::print_alloc(const Alloc& k) {
-  const Seq* q = as<Seq>(k.body);
-  if (k.buffer->scope == Scope::Register && q && sets_to_zero(q->list[0], k.buffer)) {
-    out_.line(std::string(info(k.buffer->dtype).c_type) + " " + k.buffer->name + extents(static_dims(k.buffer->shape)) +
-              " = {};");
-    for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
-    return;
-  }
-  if (q && k.buffer->scope == Scope::Register && k.buffer->shape.empty() && is_shuffle_to(q->list[0], k.buffer)) {
-    out_.line(std::string(info(k.buffer->dtype).c_type) + " " + shuffle_text(*as<Intrin>(q->list[0])));
-    for (size_t i = 1; i < q->list.size(); i++) print(q->list[i]);
-    return;
-  }
+  if (std::find(f_.initialised.begin(), f_.initialised.end(), k.buffer) != f_.initialised.end())
+    return print_initialised(k);
   if (k.buffer->scope != Scope::Shared) return StmtPrinter::print_alloc(k);
   if (f_.dynamic_shared > 0)
     out_.line("unsigned char *const " + k.buffer->name + " = tc_dynamic_shared();");

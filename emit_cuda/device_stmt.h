@@ -19,6 +19,7 @@ class DeviceStmtPrinter : public StmtPrinter {
   void declare(const Alias& k) override;
 
  private:
+  void print_initialised(const Alloc& k);
   void print_warp_reduction(const Intrin& k);
   std::string shuffle_text(const Intrin& k);
 

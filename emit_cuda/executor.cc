@@ -241,7 +241,8 @@ std::string trips_functions(const Program& p, const ProgramNames& n, bool counte
 
 }  // namespace
 
-std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit) {
+std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit,
+                                 const ExecutorParts& parts) {
   Segments segments(p, n);
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
@@ -254,6 +255,8 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
       support_text("executor.cu.in"),
       {{"name", n.lower},
        {"NAME", n.upper},
+       {"kernels_include", parts.includes},
+       {"kernels", parts.text},
        {"segments", functions},
        {"control", segments.control()},
        {"trips_member",

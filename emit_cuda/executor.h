@@ -7,7 +7,14 @@
 
 namespace tc {
 
-std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit);
+/// Where the executor finds its kernels and the plan of its memory: in files of their own, or in its own text.
+struct ExecutorParts {
+  std::string includes;  // lines with the other includes of the package
+  std::string text;      // behind all includes
+};
+
+std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit,
+                                 const ExecutorParts& parts);
 std::string cuda_header(const ProgramNames& n);
 
 /// --jit: NAME_jit.cc lists the kernels' text for NVRTC, NAME_kernels.S holds it.

@@ -34,27 +34,20 @@ void add_support(std::set<std::string>& support, const Needs& needs) {
   if (needs.types) support.insert("tc_types.h");
 }
 
-// The executor with the plan and the kernels, now static, in place of their #include lines.
-std::string single_cuda_file(const Program& p, const ProgramNames& n, std::string executor,
-                             const std::vector<KernelText>& kernels) {
+ExecutorParts parts_in_files(const ProgramNames& n) {
+  return {"#include \"" + n.lower + "_kernels.cuh\"\n#include \"" + n.lower + "_plan.h\"\n", ""};
+}
+
+// --single-file: the plan, and the kernels, now static, stand in the executor's text.
+ExecutorParts parts_in_place(const Program& p, const ProgramNames& n, const std::vector<KernelText>& kernels) {
   Needs needs = needs_of(kernels);
   needs.math = needs.parallel = false;  // tc_cuda.h has the functions
-  std::string text;
+  std::string text = "\n" + plan_text(p, n);
   for (const KernelText& k : kernels) {
     text += "\n" + static_kernel(k);
     if (!k.setup.empty()) text += "\nstatic " + k.setup;
   }
-  auto put = [&](const std::string& line, const std::string& with) {
-    const size_t at = executor.find(line);
-    check(at != std::string::npos, "the executor includes its kernels and its plan");
-    executor.replace(at, line.size(), with);
-  };
-  std::string plan = plan_header(p, n);
-  plan.erase(0, plan.find('\n') + 1);  // its license line
-  put("#include \"" + n.lower + "_kernels.cuh\"\n", "#include \"tc_cuda.h\"\n" + include_lines(needs, ""));
-  put("#include \"" + n.lower + "_plan.h\"\n", "");
-  put("#include <new>\n", "#include <new>\n\n" + plan + text);
-  return executor;
+  return {"#include \"tc_cuda.h\"\n" + include_lines(needs, ""), text};
 }
 
 void add_jit(const Program& p, const ProgramNames& n, std::vector<OutputFile>& files,
@@ -84,11 +77,9 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   const std::vector<KernelFile> apart = kernel_files(p, kernels);
   files.push_back({x + ".h", api_header(p, n)});
   files.push_back({x + "_cuda.h", cuda_header(n)});
-  const std::string executor = cuda_executor_source(p, n, layout_id, o.jit);
-  if (o.single_file) {
-    files.push_back({x + ".cu", single_cuda_file(p, n, executor, kernels)});
-  } else {
-    files.push_back({x + ".cu", executor});
+  const ExecutorParts parts = o.single_file ? parts_in_place(p, n, kernels) : parts_in_files(n);
+  files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id, o.jit, parts)});
+  if (!o.single_file) {
     files.push_back({x + "_plan.h", plan_header(p, n)});
     files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n, o.jit)});
     for (const KernelFile& f : apart) {

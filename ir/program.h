@@ -27,6 +27,9 @@ struct DeviceFunction {
   bool can_fail = false;       // its last parameter is the status word
   int64_t blocks_per_sm = 0;   // how many of its blocks a multiprocessor has to hold at least; 0: nothing is asked
   std::vector<Var> rolled;     // loops that must stay loops
+  // Registers whose declaration says what the statement behind it does: an array begins as zeros, a scalar as what a
+  // shuffle brings.
+  std::vector<Buffer> initialised;
   int64_t dynamic_shared = 0;  // bytes of its one Shared buffer, if that is dynamic; 0: its Shared buffers are arrays
   std::vector<For> turns =
       {};  // the host's loops around the launch whose variables it gets, after the buffers; no bodies

@@ -10,6 +10,7 @@
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
 #include "passes/loop/infer_fragment.h"
+#include "passes/loop/initial_values.h"
 #include "passes/loop/kernel_interface.h"
 #include "passes/loop/launch_hints.h"
 #include "passes/loop/launches.h"
@@ -97,6 +98,7 @@ Kernel lower_cuda_kernel(const Scheduled& s) {
     k.can_fail = k.can_fail || f.can_fail;
     f.body = assign_names(body, io.names());
     set_launch_hints(f);
+    set_initial_values(f);
   }
   k.scratch_bytes = placed.bytes;
   k.body = split.host;
