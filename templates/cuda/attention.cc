@@ -101,12 +101,13 @@ class SimtAttention final : public AttentionLoops {
   Buffer p_tile_;
 };
 
-std::string describe(const CudaAttentionPlan& p) {
+std::string describe(const CudaAttentionPlan& p, bool skips_keys) {
   auto part = [&](int64_t n) { return p.warp ? "16 x " + to_text(n) : to_text(p.tm) + " x " + to_text(n / p.tx); };
   std::string s =
       to_text(p.rows) + (p.rows == 1 ? " row" : " rows") + " a block; one pass over the keys, " + to_text(p.keys) +
       " at a time, under the largest score so far: where that grows, earlier sums are rescaled; " + part(p.keys) +
       " scores and " + part(p.width) + " results in registers of a " + (p.warp ? "warp, on tensor cores" : "thread");
+  if (skips_keys) s += "; tiles of keys that the mask forbids to all rows of the block are skipped";
   if (p.splits > 1) s += "; " + to_text(p.splits) + " blocks share the keys";
   return s;
 }
@@ -145,10 +146,11 @@ std::optional<Scheduled> cuda_attention(const CudaArgs& a) {
   const auto plan = m ? plan_cuda_attention(*m, a.gpu, a.options) : std::nullopt;
   if (!plan) return {};
   Scheduled s;
-  s.body = (plan->warp ? tensor_core_attention(*m, *plan) : simt_attention(*m, *plan))->build();
+  const auto loops = plan->warp ? tensor_core_attention(*m, *plan) : simt_attention(*m, *plan);
+  s.body = loops->build();
   bind_operands(s, m->c);
   s.family = "attention";
-  s.words = describe(*plan);
+  s.words = describe(*plan, loops->skips_keys());
   return s;
 }
 

@@ -12,6 +12,7 @@ struct CudaAttention {
   std::vector<Axis> rows;   // what only q walks: queries, the heads of a group
   Axis keys;
   std::vector<Axis> depth, values;  // summed in a score; columns of v and of the result
+  DType type = DType::F32;          // in which q, k and v are stored: f32, or narrower
   Expr q, k, v;                     // over batch, rows, depth; batch, keys, depth; batch, keys, values
   Expr score, result;               // over batch, rows, keys; batch, rows, values: read `acc` for the sum
   Buffer score_acc, result_acc;
@@ -23,6 +24,14 @@ struct CudaAttention {
 /// exponentials of a softmax over its last axis, and a sum of products of that with a third factor.
 std::optional<CudaAttention> match_cuda_attention(const CudaArgs& a);
 
+/// Keys that the mask may leave to some row: from `begin` up to, but not including, `end`. Null: nothing is known. They
+/// may lie outside of the tensor, and `end` before `begin` where there are none.
+struct KeyRange {
+  Expr begin, end;
+};
+/// Of `rows` neighbouring rows from the flat number `first_row` on; `batch`: of the point.
+KeyRange allowed_keys(const CudaAttention& m, const VarMap& batch, const Expr& first_row, int64_t rows);
+
 /// What a block computes: the results of `rows` rows, from `keys` keys at a time. A thread has tm rows; tx neighbours
 /// share these, each with its part of the scores and of the results. On tensor cores a warp has 16 rows.
 struct CudaAttentionPlan {
@@ -32,6 +41,7 @@ struct CudaAttentionPlan {
   int64_t steps = 1;             // tiles of keys per block
   bool warp = false;             // on tensor cores
   DType type = DType::F32;       // of the elements of the tiles
+  bool converts = false;         // to that type, from what is stored
   int64_t threads() const { return rows / tm * tx; }
 };
 /// Null if no tile fits into shared memory and registers.

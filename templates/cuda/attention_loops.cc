@@ -44,6 +44,7 @@ AttentionLoops::AttentionLoops(const CudaAttention& m, const CudaAttentionPlan& 
   v_ = tile(m.v, m.values, "column", p.width, {m.keys}, p.keys);
   v_.k_steps = p.steps * p.splits;
   v_.k_inner = false;
+  if (p_.steps > 1) allowed_ = allowed_keys(m, z_.at, q_.d_begin, p_.rows);
   if (p.splits == 1) return;
   const int64_t rows = p.splits * points(m.batch) * points(m.rows);
   auto scratch = [](const std::string& name, int64_t n) {
@@ -78,7 +79,7 @@ Stmt AttentionLoops::build() {
   const std::vector<std::pair<TileCopy*, std::string>> tiles = {{&q_, "q"}, {&k_, "k"}, {&v_, "v"}};
   for (const auto& [t, name] : tiles)
     if (through_registers(*t)) t->registers = registers_of(*t, name + "_next");
-  Stmt code = alloc(row_max_, alloc(row_sum_, alloc(acc_, seq({clear(), walk_keys(), results()}))));
+  Stmt code = alloc(row_max_, alloc(row_sum_, alloc(acc_, seq({clear(), with_bounds(walk_keys()), results()}))));
   Stmt launch = loop(thread_, p_.threads(), with_places(z_.wrap(code)), ForKind::ThreadX);
   for (const Buffer& b : exchange_) launch = alloc(b, launch);
   for (const Buffer& b : {v_.shared, k_.shared, q_.shared}) launch = alloc(b, launch);
@@ -92,8 +93,25 @@ Stmt AttentionLoops::build() {
   return alloc(partial_, alloc(partial_max_, alloc(partial_sum_, both)));
 }
 
+// Where the mask bounds the keys, a block begins and ends with the tiles of these bounds. It takes one tile at least: its
+// copies are on their way, and where there is no key, the mask says so.
+Stmt AttentionLoops::with_bounds(Stmt code) const {
+  if (!skips_keys()) return code;
+  const Expr none = 0, all = m_.keys.extent.value, tile = p_.keys;
+  const Expr end = allowed_.end ? min(max(allowed_.end, Expr(1)), all) : all;
+  const Expr begin = allowed_.begin ? min(max(allowed_.begin, none), end - Expr(1)) : none;
+  Expr first = floor_div(begin, tile), last = floor_div(end + (tile - Expr(1)), tile);
+  if (p_.splits > 1) {
+    const Expr own = Expr(part_) * Expr(p_.steps), behind = own + Expr(p_.steps);
+    first = min(max(first, own), behind - Expr(1));
+    last = max(min(last, behind), Expr(first_tile_) + Expr(1));
+  }
+  return let(first_tile_, first, let(end_tile_, last, code));
+}
+
 // The tile of the keys that the block takes in turn `step`.
 Expr AttentionLoops::key_tile(const Expr& step) const {
+  if (skips_keys()) return step;
   return p_.splits > 1 ? Expr(part_) * Expr(p_.steps) + step : step;
 }
 TileCopy AttentionLoops::keys_of(const Expr& step) const {
@@ -118,25 +136,27 @@ Stmt AttentionLoops::clear() const {
 
 // Two barriers a turn: a copy takes the place of a tile that every thread has left.
 Stmt AttentionLoops::walk_keys() const {
-  const Var step = make_var("step");
-  const bool single = p_.steps == 1;
-  const Expr at = single ? Expr(0) : Expr(step);
+  const bool single = p_.steps == 1, bounded = skips_keys();
+  const Var step = make_var(bounded ? "tile" : "step");
+  const Expr at = single ? Expr(0) : Expr(step), from = bounded ? Expr(first_tile_) : Expr(0);
+  const Expr end = bounded ? Expr(end_tile_) : Expr(p_.steps);
   const TileCopy next = keys_of(at + Expr(1));
   auto arrived = [] { return seq({intrin("cp_async_wait", {}, {Expr(0)}), barrier(Scope::Shared)}); };
   const Stmt commit = intrin("cp_async_commit", {});
-  auto if_next = [&](const Stmt& s) { return single || !s ? Stmt() : if_then(at + Expr(1) < Expr(p_.steps), s); };
-  const Stmt scores = alloc(s_, seq({comment("scores", dot_products()), comment("their softmax so far", softmax(at))}));
-  Stmt turn = seq({arrived(), copy_tile(v_, 0, key_tile(at)), commit, scores, put_tile(v_, 0), arrived(),
-                   if_next(seq({copy_tile(next, 0, 0), commit})), comment("times the values", add_values()),
-                   if_next(put_tile(next, 0))});
+  auto if_next = [&](const Stmt& s) { return single || !s ? Stmt() : if_then(at + Expr(1) < end, s); };
+  const Stmt products = alloc(s_, seq({comment("scores", dot_products()), comment("their softmax so far", softmax(at)),
+                                       put_tile(v_, 0), arrived(), if_next(seq({copy_tile(next, 0, 0), commit})),
+                                       comment("times the values", add_values()), if_next(put_tile(next, 0))}));
+  Stmt turn = seq({arrived(), copy_tile(v_, 0, key_tile(at)), commit, products});
   for (const TileCopy* t : {&k_, &v_})
     if (t->registers) turn = alloc(t->registers, turn);
   auto whole = [&](const TileCopy& t) {
     const Stmt s = seq({copy_tile(t, 0, 0), put_tile(t, 0)});
     return t.registers ? alloc(t.registers, s) : s;
   };
-  const Stmt first = seq({whole(q_), whole(keys_of(0)), commit});
-  return seq({comment("the rows of q, and the first keys", first), single ? turn : loop(step, p_.steps, turn)});
+  const Stmt first = seq({whole(q_), whole(keys_of(from)), commit});
+  return seq({comment("the rows of q, and the first keys", first),
+              single ? turn : loop(step, end - from, turn, ForKind::Serial, from)});
 }
 
 // The score of an element of s: what the function makes of the sum, or -inf where there is no key.

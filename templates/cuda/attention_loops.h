@@ -17,6 +17,8 @@ class AttentionLoops {
 
   /// The launches.
   Stmt build();
+  /// Does the mask say which tiles of keys a block need not walk?
+  bool skips_keys() const { return bool(allowed_.begin) || bool(allowed_.end); }
 
  protected:
   /// `at`: the index of a score of the thread in s_; `key`: its place in the tile.
@@ -61,6 +63,7 @@ class AttentionLoops {
 
  private:
   Expr key_tile(const Expr& step) const;
+  Stmt with_bounds(Stmt code) const;
   TileCopy keys_of(const Expr& step) const;
   FlatPoint row_of(const Expr& i) const;
   Stmt clear() const;
@@ -76,6 +79,8 @@ class AttentionLoops {
   Stmt store_partial(const Expr& i, const FlatPoint& row, const Buffer& total) const;
   Stmt join_parts() const;
 
+  KeyRange allowed_;  // null: the block takes all of its tiles
+  const Var first_tile_ = make_var("first_tile"), end_tile_ = make_var("end_tile");
   Buffer row_max_, row_sum_, partial_, partial_max_, partial_sum_;
 };
 

@@ -80,6 +80,17 @@ TensorFn with_heads_apart(TensorFn part) {
   return part;
 }
 
+bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
+bool is_computed_singly(DType t) { return t == DType::F32 || is_half(t); }
+
+// Without a rounding to halves, or the widening of them: models of halves store scores and weights so.
+const Expr& unrounded(const Expr& e) {
+  const Cast* c = as<Cast>(e);
+  const bool rounds = c && c->value->dtype == DType::F32 && is_half(e->dtype);
+  const bool widens = c && is_half(c->value->dtype) && e->dtype == DType::F32;
+  return rounds || widens ? c->value : e;
+}
+
 bool is_minus_infinity(const Expr& e) { return as_const_number(e).value_or(0) == -INFINITY; }
 
 // Does `l` read the element of a stage's point, or of its row: all axes but the last?
@@ -94,7 +105,7 @@ bool reads_point(const Load& l, const std::vector<Var>& point, bool row) {
   return true;
 }
 const Load* read_of_point(const Expr& e, const std::vector<Var>& point, bool row) {
-  const Load* l = as<Load>(e);
+  const Load* l = as<Load>(unrounded(e));
   return l && reads_point(*l, point, row) ? l : nullptr;
 }
 
@@ -126,7 +137,7 @@ const Stage* reduction(const TensorFn& fn, const Buffer& b, Op op) {
 
 // Does the reduction take the rows of `from`? It may keep the axis, with one element.
 bool reduces_rows(const Stage& s, const Buffer& from) {
-  const Load* l = as<Load>(s.values[0]);
+  const Load* l = as<Load>(unrounded(s.values[0]));
   if (!l || l->buffer != from) return false;
   std::vector<Var> element = vars_of(s.axes);
   if (element.size() == l->index.size()) element.pop_back();
@@ -136,7 +147,7 @@ bool reduces_rows(const Stage& s, const Buffer& from) {
 
 // weights[i] = exp(scores[i] - max[row]) / sum[row]
 std::optional<Softmax> softmax_at(const TensorFn& fn, const Stage& weights) {
-  const Apply* quotient = weights.kind == Stage::Kind::Compute ? as<Apply>(weights.values[0]) : nullptr;
+  const Apply* quotient = weights.kind == Stage::Kind::Compute ? as<Apply>(unrounded(weights.values[0])) : nullptr;
   if (!quotient || quotient->op != Op::Div) return {};
   const std::vector<Var> point = vars_of(weights.axes);
   const Load* exp = read_of_point(quotient->args[0], point, false);
@@ -189,7 +200,26 @@ std::optional<Factors> factors_of(const Expr& value, const std::function<bool(co
 
 bool is_sum_of_products(const Canonical& c) {
   return !c.border && c.value.get() != nullptr && c.combine == Op::Add && is_zero(c.init) &&
-         c.value->dtype == DType::F32 && c.epilogue->dtype == DType::F32;
+         c.value->dtype == DType::F32 && is_computed_singly(c.epilogue->dtype);
+}
+
+// Scores are never stored: what a model of halves rounds on the way to them stays in single precision.
+Expr without_roundings(const Expr& e) {
+  return rewrite(e, [](const Expr& x) -> Expr {
+    const Cast* widening = as<Cast>(x);
+    const Cast* rounding = widening && x->dtype == DType::F32 ? as<Cast>(widening->value) : nullptr;
+    return rounding && is_half(widening->value->dtype) && rounding->value->dtype == DType::F32 ? rounding->value
+                                                                                               : Expr();
+  });
+}
+
+// The type of the operand that q, k and v widen, where it is the same.
+DType stored_type(const Expr& q, const Expr& k, const Expr& v) {
+  auto type = [](const Expr& e) {
+    const Read r = read_of(e);
+    return r.load ? r.load->buffer->dtype : e->dtype;
+  };
+  return type(q) == type(k) && type(q) == type(v) && is_half(type(q)) ? type(q) : DType::F32;
 }
 
 class Matcher {
@@ -199,7 +229,8 @@ class Matcher {
   std::optional<CudaAttention> run() {
     if (fn_.outputs.size() != 1 || !is_plain()) return {};
     const auto softmax = find_softmax(fn_);
-    if (!softmax || softmax->scores->dtype != DType::F32 || softmax->weights->dtype != DType::F32) return {};
+    if (!softmax || !is_computed_singly(softmax->scores->dtype) || !is_computed_singly(softmax->weights->dtype))
+      return {};
     m_.zero_if_none = softmax->zero_if_none;
     columns_ = static_dims(softmax->scores->shape).back();
     const TensorFn first = without_border(part_of(fn_, softmax->scores)),
@@ -210,6 +241,7 @@ class Matcher {
     if (!take_scores(*scores) || !take_result(*result)) return {};
     classify();
     merge();
+    m_.type = stored_type(m_.q, m_.k, m_.v);
     return std::move(m_);
   }
 
@@ -259,7 +291,7 @@ class Matcher {
     m_.q = substitute_buffers(f->other, views_);
     m_.depth = c.raxes;
     m_.score_acc = c.reduced;
-    m_.score = substitute_buffers(c.epilogue, views_);
+    m_.score = without_roundings(cast(DType::F32, substitute_buffers(c.epilogue, views_)));
     return !m_.depth.empty();
   }
 
@@ -267,7 +299,7 @@ class Matcher {
   bool take_result(const Canonical& c) {
     if (c.raxes.size() != 1 || c.raxes[0].extent.value != columns_) return false;
     const auto f = factors_of(c.value, [&](const Expr& e) { return uses_buffer(e, weights_); });
-    const Load* read = f ? as<Load>(f->walked) : nullptr;
+    const Load* read = f ? as<Load>(unrounded(f->walked)) : nullptr;
     if (!read) return false;
     std::vector<Var> vars = vars_of(c.axes);
     vars.push_back(c.raxes[0].var);

@@ -20,7 +20,7 @@ int64_t shared_bytes(const CudaAttentionPlan& p) {
 
 // Of a thread: scores, results, what it multiplies, tiles on their way through registers, and 40 for addresses.
 int64_t registers(const CudaAttentionPlan& p) {
-  const int64_t waiting = p.type == DType::F32 ? 0 : p.keys * std::max(p.depth, p.width) / p.threads();
+  const int64_t waiting = !p.converts ? 0 : p.keys * std::max(p.depth, p.width) / p.threads();
   if (p.warp) return p.keys / 2 + p.width / 2 + p.keys / 4 + 8 + waiting + 48;
   const int64_t tn = p.keys / p.tx, te = p.width / p.tx;
   return p.tm * (tn + te + 2) + std::max((p.tm + tn) * 4, p.tm * 4 + te) + 40;
@@ -29,8 +29,7 @@ int64_t registers(const CudaAttentionPlan& p) {
 // Issue slots of one tile of keys, per multiprocessor of four schedulers.
 double step_cycles(const CudaAttentionPlan& p) {
   const double tn = double(p.keys) / double(p.tx), te = double(p.width) / double(p.tx), tm = double(p.tm);
-  const double copies =
-      double(p.keys * (p.depth + p.width)) / 4 / double(p.threads()) * (p.type == DType::F32 ? 6 : 12);
+  const double copies = double(p.keys * (p.depth + p.width)) / 4 / double(p.threads()) * (p.converts ? 12 : 6);
   const double exchange = p.tx == 4 ? 10 : p.tx == 8 ? 15 : p.tx == 16 ? 20 : 25;
   const double softmax = tm * (tn * 14 + te + exchange + 40);
   double products;
@@ -79,8 +78,7 @@ Candidates simt_candidates() {
 }
 
 // Four lanes have two rows.
-Candidates warp_candidates(Precision precision) {
-  const DType type = precision == Precision::F16 ? DType::F16 : precision == Precision::Bf16 ? DType::BF16 : DType::F32;
+Candidates warp_candidates(DType type) {
   Candidates list;
   for (const int64_t warps : {1, 2, 4, 8})
     for (const int64_t keys : {16, 32, 64, 128})
@@ -88,8 +86,16 @@ Candidates warp_candidates(Precision precision) {
   return list;
 }
 
-bool has_tensor_cores(const CudaModel& gpu, Precision p) {
-  return p == Precision::F16 || (p != Precision::F32 && gpu.async_copy);
+// What tensor cores multiply: halves as they are, without a flag, and others rounded as --precision allows; f32: to tf32.
+// Null: nothing.
+std::optional<DType> tensor_core_type(const CudaAttention& m, const CudaModel& gpu, Precision allowed) {
+  const bool rounds = allowed != Precision::F32 && allowed != Precision::Int8;
+  if (m.type == DType::F32 && !rounds) return {};
+  const DType type = m.type != DType::F32         ? m.type
+                     : allowed == Precision::F16  ? DType::F16
+                     : allowed == Precision::Bf16 ? DType::BF16
+                                                  : DType::F32;
+  return type == DType::F16 || gpu.async_copy ? std::optional(type) : std::nullopt;
 }
 
 std::optional<CudaAttentionPlan> cheapest(const CudaAttention& m, const CudaModel& gpu, const Candidates& list) {
@@ -97,6 +103,7 @@ std::optional<CudaAttentionPlan> cheapest(const CudaAttention& m, const CudaMode
   std::optional<CudaAttentionPlan> best;
   double least = 0;
   for (CudaAttentionPlan p : list) {
+    p.converts = p.type != m.type;
     p.depth = round_up(depth, p.warp ? 32 / info(p.type).bytes : 4);
     p.width = round_up(width, p.warp ? 8 : 4 * p.tx);
     if (!is_possible(m, p)) continue;
@@ -120,8 +127,9 @@ std::optional<CudaAttentionPlan> plan_cuda_attention(const CudaAttention& m, con
                                                      const ScheduleOptions& o) {
   if (points(m.depth) > kMaxDepth || points(m.values) > kMaxDepth || points(m.batch) > kMaxGridYz) return {};
   constexpr int64_t kFewRows = 4;  // the rest of a warp's 16 would be nothing
-  if (has_tensor_cores(gpu, o.precision) && points(m.rows) > kFewRows)
-    if (const auto p = cheapest(m, gpu, warp_candidates(o.precision))) return p;
+  const auto type = tensor_core_type(m, gpu, o.precision);
+  if (type && points(m.rows) > kFewRows)
+    if (const auto p = cheapest(m, gpu, warp_candidates(*type))) return p;
   return cheapest(m, gpu, simt_candidates());
 }
 

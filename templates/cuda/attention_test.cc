@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <limits>
 
+#include "ir/loop/simplify.h"
 #include "ir/ops/op_testing.h"
 #include "templates/cuda/test_exact.h"
 
@@ -15,7 +17,9 @@ namespace {
 
 using namespace tc::testing;
 
-enum class Mask { None, Added, PerKey, Causal, Few, Allowed };
+enum class Mask { None, Added, PerKey, Causal, Few, Allowed, Window };
+
+constexpr int64_t kWindow = 20;  // so many keys before the query's own
 
 struct Shape {
   int64_t batch = 1, heads = 2, kv_heads = 0, rows = 16, keys = 16, size = 8, value_size = 0;  // 0: as before it
@@ -46,6 +50,11 @@ TestFunction attention_of(Shape s) {
   if (s.mask == Mask::Causal)
     y = b.compute("causal", scores, [&, y](const Exprs& i) {
       return select(i[3] <= i[2] + Expr(s.keys - s.rows), load(y, i), lowest(DType::F32));
+    });
+  if (s.mask == Mask::Window)
+    y = b.compute("window", scores, [&, y](const Exprs& i) {
+      const Expr position = i[2] + Expr(s.keys - s.rows);
+      return select(i[3] <= position && position - i[3] <= Expr(kWindow), load(y, i), lowest(DType::F32));
     });
   if (s.mask == Mask::Few)
     y = b.compute("few", scores, [&, y](const Exprs& i) {
@@ -89,34 +98,41 @@ std::vector<Constant> operands(const TestFunction& f, bool empty_rows) {
   std::vector<Constant> in;
   for (const Buffer& b : f.fn.inputs) {
     const Dims dims = static_dims(b->shape);
-    Constant c = random_tensor(DType::F32, dims, int(in.size()) + 1, 1, false);
+    Constant c = random_tensor(b->dtype, dims, int(in.size()) + 1, 1, false);
     if (b->name == "mask") {
       std::vector<double> v = values(c);
       for (size_t i = 0; i < v.size(); i++)
         if (v[i] < -0.4 || (empty_rows && i / size_t(dims[3]) % 3 == 0))
           v[i] = -std::numeric_limits<double>::infinity();
-      c = tensor_of(DType::F32, dims, v);
+      c = tensor_of(b->dtype, dims, v);
     }
     in.push_back(c);
   }
   return in;
 }
 
-void expect_attention(const Shape& s, bool empty_rows = false) {
-  const TestFunction f = attention_of(s);
-  const std::vector<Constant> in = operands(f, empty_rows);
+// Returns the schedule's words for the machine with many multiprocessors.
+std::string expect_attention(const TestFunction& f, const std::vector<Constant>& in, double tolerance) {
   const Constant expected = evaluate(f.fn, in)[0];
+  std::string words;
   for (const int multiprocessors : {1, 108}) {
     CudaModel gpu = *find_arch("sm_80");
     gpu.multiprocessors = multiprocessors;
     Scheduled made = schedule_cuda(f.fn, f.constant, gpu);
-    ASSERT_EQ(made.family, "attention") << to_text(f.fn);
+    EXPECT_EQ(made.family, "attention") << to_text(f.fn);
+    words = made.words;
     for (const bool lowered : {false, true}) {
       if (lowered) made.body = synchronise(made.body);
       ScheduleMemory memory(made, f.fn, in);
-      expect_close(memory.run()[0], expected, 1e-5, made.words + "\n" + to_text(f.fn) + to_text(made.body));
+      expect_close(memory.run()[0], expected, tolerance, made.words + "\n" + to_text(f.fn) + to_text(made.body));
     }
   }
+  return words;
+}
+
+std::string expect_attention(const Shape& s, bool empty_rows = false) {
+  const TestFunction f = attention_of(s);
+  return expect_attention(f, operands(f, empty_rows), 1e-5);
 }
 
 TEST(CudaAttention, HeadSizes) {
@@ -152,6 +168,81 @@ TEST(CudaAttention, RowsWithoutKeys) {
       for (const int64_t n : {5, 40, 150})
         expect_attention({.batch = 2, .rows = 7, .keys = n, .mask = mask, .guarded = guarded}, true);
   expect_attention({.rows = 40, .keys = 9, .mask = Mask::Causal}, true);  // the first rows come before all keys
+}
+
+// What a schedule's blocks walk of the keys, and how many of its tiles of keys have one that some row may see.
+struct Walk {
+  int64_t walked = 0, needed = 0;
+};
+Walk walk_of(const Scheduled& s, int64_t n, const std::function<bool(int64_t row, int64_t key)>& allowed) {
+  Walk w;
+  long rows = 0, keys = 0;
+  EXPECT_EQ(std::sscanf(s.words.c_str(), "%ld rows a block; one pass over the keys, %ld at a time", &rows, &keys), 2);
+  Var block;
+  Expr first, end;
+  walk(s.body, [&](const Stmt& x) {
+    if (const For* f = as<For>(x); f && f->kind == ForKind::BlockX) block = f->var;
+    if (const Let* l = as<Let>(x)) {
+      if (l->var->name == "first_tile") first = l->value;
+      if (l->var->name == "end_tile") end = l->value;
+    }
+    return true;
+  });
+  EXPECT_TRUE(bool(first) && bool(end)) << to_text(s.body);
+  if (!block || !first || !end) return w;
+  for (int64_t b = 0; b < n / rows; b++) {
+    auto at = [&](const Expr& e) {
+      return as_const_int(simplify(substitute(e, {{block.get(), Expr(b)}}))).value_or(-1);
+    };
+    w.walked += at(end) - at(first);
+    for (int64_t tile = 0; tile < n / keys; tile++) {
+      bool any = false;
+      for (int64_t i = 0; i < rows * keys && !any; i++) any = allowed(b * rows + i / keys, tile * keys + i % keys);
+      w.needed += any;
+    }
+  }
+  return w;
+}
+
+TEST(CudaAttention, TilesThatAMaskForbidsAreSkipped) {
+  constexpr int64_t n = 512;
+  auto schedule = [&](Mask mask, bool halves) {
+    const TestFunction f = attention_of({.rows = n, .keys = n, .size = 16, .mask = mask});
+    const TestFunction typed = halves ? of_halves(f) : f;
+    return schedule_cuda(typed.fn, typed.constant, *find_arch("sm_80"));
+  };
+  for (const bool halves : {false, true}) {
+    const Walk causal = walk_of(schedule(Mask::Causal, halves), n, [](int64_t row, int64_t key) { return key <= row; });
+    EXPECT_EQ(causal.walked, causal.needed);
+    const Walk window = walk_of(schedule(Mask::Window, halves), n,
+                                [](int64_t row, int64_t key) { return key <= row && row - key <= kWindow; });
+    EXPECT_EQ(window.walked, window.needed);
+    EXPECT_EQ(schedule(Mask::Added, halves).words.find("skipped"), std::string::npos);
+  }
+}
+
+TEST(CudaAttention, SkippedTilesChangeNoResult) {
+  for (const Mask mask : {Mask::Causal, Mask::Window}) {
+    for (const int64_t n : {100, 131}) expect_attention({.rows = n, .keys = n, .mask = mask, .combined = true});
+    expect_attention({.rows = 40, .keys = 200, .size = 40, .mask = mask, .guarded = true});
+    expect_attention({.heads = 4, .kv_heads = 2, .rows = 64, .keys = 128, .mask = mask});
+    expect_attention({.heads = 4, .kv_heads = 1, .rows = 3, .keys = 300, .mask = mask});
+    expect_attention({.rows = 200, .keys = 60, .mask = mask, .guarded = true});  // the first rows have no key
+  }
+  EXPECT_NE(expect_attention({.heads = 1, .rows = 1, .keys = 2000, .size = 64, .mask = Mask::Window}).find("skipped"),
+            std::string::npos);  // blocks share the keys, and most of them have none
+}
+
+// Weights are rounded to halves, too, as the product with the values wants them.
+TEST(CudaAttention, HalvesAreMultipliedOnTensorCores) {
+  for (const DType t : {DType::F16, DType::BF16})
+    for (const Mask mask : {Mask::None, Mask::Added, Mask::Causal, Mask::Window})
+      for (const int64_t n : {1, 20, 70}) {
+        const TestFunction f =
+            of_halves(attention_of({.rows = n, .keys = 70, .size = 24, .mask = mask, .guarded = true}), t);
+        const std::string words = expect_attention(f, operands(f, false), t == DType::F16 ? 2e-3 : 1.6e-2);
+        EXPECT_EQ(words.find("tensor cores") != std::string::npos, n > 4) << words;
+      }
 }
 
 TEST(CudaAttention, HeadsShareKeys) {
@@ -199,7 +290,7 @@ TEST(CudaAttention, RandomShapes) {
                       .keys = keys,
                       .size = 2 + draw(40),
                       .value_size = 2 + draw(40),
-                      .mask = Mask(draw(6)),
+                      .mask = Mask(draw(7)),
                       .guarded = draw(2) == 0},
                      draw(2) == 0);
   }
@@ -230,6 +321,10 @@ TEST(CudaAttention, TheOperatorOfThatName) {
   const Constant few = tensor_of(DType::Bool, {3, 4}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1});
   EXPECT_EQ(schedule_of({"Attention", {q, k, v, few}}), "attention");
   const Constant packed = tensor({2, 3, 32}, 1), packed_k = tensor({2, 5, 16}, 2), packed_v = tensor({2, 5, 12}, 3);
+  const Constant lengths = tensor_of(DType::I64, {2}, {90, 3}), long_k = tensor({2, 2, 200, 8}, 5);
+  EXPECT_EQ(
+      schedule_of({"Attention", {q, long_k, long_k, nullptr, nullptr, nullptr, lengths}, {{"is_causal", int64_t(1)}}}),
+      "attention");
   const Attrs heads{{"q_num_heads", int64_t(4)}, {"kv_num_heads", int64_t(2)}};
   EXPECT_EQ(schedule_of({"Attention", {packed, packed_k, packed_v}, heads}), "attention");
 }
