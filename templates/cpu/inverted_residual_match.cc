@@ -21,6 +21,11 @@ std::vector<bool> constants_of(const TensorFn& part, const TemplateArgs& a) {
   return flags;
 }
 
+// Rows and columns of a filter, and nothing else: of the many chains of three sums, few have it in the middle.
+bool sums_a_window(const Stage& s) {
+  return std::count_if(s.raxes.begin(), s.raxes.end(), [](const Axis& a) { return a.extent != Dim(1); }) == 2;
+}
+
 // Stage numbers: the parts end behind the stages that make the operand of the next reduction.
 struct Cuts {
   size_t expand = 0, depthwise = 0;
@@ -29,7 +34,7 @@ std::optional<Cuts> find_cuts(const TensorFn& fn) {
   std::vector<size_t> sums;
   for (size_t i = 0; i < fn.stages.size(); i++)
     if (fn.stages[i].kind == Stage::Kind::Reduce) sums.push_back(i);
-  if (sums.size() != 3 || fn.outputs.size() != 1) return {};
+  if (sums.size() != 3 || fn.outputs.size() != 1 || !sums_a_window(fn.stages[sums[1]])) return {};
   auto last_read = [&](size_t sum) -> size_t {
     size_t end = 0;
     for (const Load* l : loads_of(fn.stages[sum].values[0]))
