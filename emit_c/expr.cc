@@ -42,7 +42,7 @@ std::string vector_type(DType t) { return t == DType::F32 ? "tc_vf" : t == DType
 
 std::string lanes_suffix(DType t, Needs& needs) {
   if (t == DType::F32) return "";
-  check(has_integer_lanes(t), "vectors are of f32, or of integers of the vector header");
+  check(has_integer_lanes(t) || t == DType::Bool, "vectors are of f32, of integers of the vector header, or masks");
   needs.ints = true;
   return "_" + std::string(info(t).name);
 }

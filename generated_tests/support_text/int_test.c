@@ -57,6 +57,8 @@ static void check_memory(const int32_t *w, const uint8_t *u, const int8_t *s)
   for (int n = -1; n <= TC_VL + 1; n++) {
     tc_store_i32(y, tc_load_u8_n(u, n));
     for (int l = 0; l < TC_VL; l++) expect(y[l] == (l < n ? u[l] : 0), "tc_load_u8_n", l);
+    tc_store_i32(y, tc_load_bool_n(u, n));
+    for (int l = 0; l < TC_VL; l++) expect((y[l] != 0) == (l < n && u[l] != 0), "tc_load_bool_n", l);
     tc_store_i32(y, tc_load_i8_n(s, n));
     for (int l = 0; l < TC_VL; l++) expect(y[l] == (l < n ? s[l] : 0), "tc_load_i8_n", l);
     tc_store_i32(y, tc_load_i32_n(w, n));

@@ -41,7 +41,8 @@ bool has_lanes(const Expr& e, const Var& lane) {
   if (const Select* k = as<Select>(e))
     return has_lanes(e->dtype) && has_lanes(k->condition, lane) && has_lanes(k->yes, lane) && has_lanes(k->no, lane);
   if (const Cast* k = as<Cast>(e)) return cast_has_lanes(k->value, e->dtype) && has_lanes(k->value, lane);
-  if (const Load* k = as<Load>(e)) return has_lanes(e->dtype) && step_of(k->index, lane) == 1;
+  if (const Load* k = as<Load>(e))
+    return (has_lanes(e->dtype) || e->dtype == DType::Bool) && step_of(k->index, lane) == 1;
   return false;
 }
 

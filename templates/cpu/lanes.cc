@@ -78,7 +78,7 @@ bool has_vector_form(const Expr& e, const Var& lane) {
   if (const Load* k = as<Load>(e)) {
     if (k->index.empty()) return has_lanes(e->dtype);
     const auto f = k->index.size() == 1 ? affine_in(k->index[0], {lane}) : std::nullopt;
-    return f && f->coefficients[0] == 1 && has_lanes(e->dtype);
+    return f && f->coefficients[0] == 1 && (has_lanes(e->dtype) || e->dtype == DType::Bool);
   }
   return false;
 }

@@ -7,7 +7,7 @@
 
 namespace tc {
 
-/// Whether `e` (f32, i32 or bytes) can be computed for neighbouring values of `lane` at once: loads step by 0 or 1
+/// Whether `e` (f32, i32, bytes or a mask) can be computed for neighbouring values of `lane` at once: loads step by 0 or 1
 /// along it, and every operation that depends on it has a vector function. Loads of rank 0 (accumulators) count as
 /// vectors.
 bool has_vector_form(const Expr& e, const Var& lane);

@@ -61,6 +61,24 @@ TEST(ScheduleCpu, ElementwiseTails) {
   }
 }
 
+// A condition that is a tensor of bool: vectors of it are masks.
+TEST(ScheduleCpu, MasksFromMemory) {
+  for (const int64_t n : {7, 100, 20000}) {
+    const Buffer m = make_buffer("m", DType::Bool, {n}), x = make_buffer("x", DType::F32, {n});
+    Stage s;
+    s.axes = {{make_var("i"), Dim(n)}};
+    const Exprs i = {Expr(s.axes[0].var)};
+    s.values = {select(load(m, i), load(x, i), make_float(DType::F32, -1))};
+    s.outputs = {make_buffer("where", DType::F32, {n})};
+    MutableTensor mask = new_tensor(DType::Bool, {n});
+    for (int64_t k = 0; k < n; k++) mask.as<uint8_t>()[k] = k % 3 == 0;
+    const TestFunction f{{{m, x}, {s}, s.outputs}, {false, false}};
+    expect_equal(f, "elementwise", "generic", {std::make_shared<const TensorData>(std::move(mask.data))});
+    const std::string words = schedule_cpu(f.fn, f.constant, *find_cpu("generic")).words;
+    EXPECT_EQ(words.find("vectors") != std::string::npos, n >= 8) << words;
+  }
+}
+
 // Winograd divides weights by 6 and 24: other roundings, so multiples of 24 and 4 keep the transforms exact.
 TEST(ScheduleCpu, Winograd) {
   const ConvShape shapes[] = {{.h = 14, .w = 14, .c = 32, .oc = 48, .residual = true},  // tiles fit

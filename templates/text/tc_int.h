@@ -4,6 +4,7 @@
  * every processor; the processor's own instructions stand beside a body in plain C.
  *
  *   tc_load_u8, tc_load_i8, tc_load_i32       lanes from memory; with _n, the first n of them, the others being 0
+ *   tc_load_bool                              a mask from memory; with _n, of the first n lanes
  *   tc_store_u8, tc_store_i8, tc_store_i32    the low bits of the lanes; with _n, of the first n lanes
  *   tc_iadd, tc_isub, tc_imul                 modulo 2^32
  *   tc_float, tc_int                          to float, rounded to nearest; from float, toward zero (INT32_MIN if out of range)
@@ -166,6 +167,10 @@ TC_FIRST_LANES(int32_t, i32)
 #  undef TC_FIRST_LANES
 
 #endif
+
+/* A bool is a byte, 0 or 1. */
+TC_INLINE tc_vm tc_load_bool(const uint8_t *p) { return tc_ine(tc_load_u8(p), tc_iset(0)); }
+TC_INLINE tc_vm tc_load_bool_n(const uint8_t *p, int n) { return tc_ine(tc_load_u8_n(p, n), tc_iset(0)); }
 
 #if TC_VL > 1
 
