@@ -10,6 +10,7 @@ import onnx
 import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
+import attention_cases
 import microsoft_cases
 import ml_cases
 import quantised_cases
@@ -429,5 +430,6 @@ def all_cases():
     cases += ml_cases.ml_cases(Case)
     cases += quantised_cases.quantised_cases(Case)
     cases += microsoft_cases.microsoft_cases(Case)
+    cases += attention_cases.attention_cases(Case)
     assert len({case.name for case in cases}) == len(cases)
     return cases

@@ -1,0 +1,24 @@
+"""Attention that is long enough for several tiles of keys: masks that leave whole tiles out, and tensors of halves."""
+import numpy as np
+
+
+def attention_cases(Case):
+    heads, kv, size = 4, 2, 16
+    for name, s, past, total, attributes in (("long", 140, 0, 140, ""), ("long_window", 140, 0, 140, ", local_window_size = 30"),
+                                             ("long_room", 70, 300, 130, ""), ("long_step", 1, 300, 150, ""),
+                                             ("long_step_window", 1, 300, 260, ", local_window_size = 40")):
+        streams = {"q": (1, s, heads * size), "k": (1, s, kv * size), "v": (1, s, kv * size), "p": (1, kv, past, size), "r": (1, kv, past, size),
+                   "l": np.array([total - 1], np.int32)}
+        yield Case(f"group_query_{name}", f"y, t, u = com.microsoft.GroupQueryAttention <num_heads = {heads}, kv_num_heads = {kv}{attributes}> "
+                   "(q, k, v, p, r, l, n)", streams, {"n": np.int32(total)}, outputs=("y", "t", "u"))
+    rng = np.random.default_rng(11)
+
+    def halves(*shape):
+        return rng.standard_normal(shape).astype(np.float16)
+
+    chain = "a = MatMul (q, k)\n b = Mul (a, c)\n d = Add (b, m)\n e = Softmax <axis = -1> (d)\n f = MatMul (e, v)\n"
+    for rows, keys, width in ((70, 70, 32), (37, 90, 40), (2, 65, 24)):
+        mask = np.where(np.arange(keys) % 7 == 3, -np.inf, 0).astype(np.float16).reshape(1, 1, 1, keys)
+        yield Case(f"attention_halves_{rows}x{keys}", chain + " y = Transpose <perm = [0,2,1,3]> (f)",
+                   {"q": halves(1, 2, rows, width), "k": halves(1, 2, width, keys), "v": halves(1, 2, keys, width)},
+                   {"c": np.float16(width**-0.5), "m": mask}, bar=2e-3)
