@@ -145,6 +145,7 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
 std::string ExprPrinter::vector_operand(const Expr& e) {
   const Expr v = as<Broadcast>(e) ? as<Broadcast>(e)->value : e;
   if (v->vector) return print(v, 0, Context::Value);
+  if (v->dtype == DType::Bool) return "tc_mask(" + print(v, 0, Context::Value) + ")";
   if (has_integer_lanes(v->dtype)) needs_.ints = true;
   return (has_integer_lanes(v->dtype) ? "tc_iset(" : "tc_set(") + print(v, 0, Context::Value) + ")";
 }

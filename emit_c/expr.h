@@ -28,7 +28,7 @@ class ExprPrinter {
 
   /// A value (not an index): integer arithmetic wraps as its dtype does.
   std::string value(const Expr& e) { return print(e, 0, Context::Value); }
-  /// A vector; a scalar, or a Broadcast, as tc_set(...) or tc_iset(...).
+  /// A vector; a scalar, or a Broadcast, as tc_set(...), tc_iset(...) or tc_mask(...).
   std::string vector_operand(const Expr& e);
   /// An index, extent or condition on them: plain int arithmetic.
   std::string index(const Expr& e, int parent = 0) { return print(e, parent, Context::Index); }

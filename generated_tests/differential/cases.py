@@ -129,6 +129,16 @@ def matmul_cases():
                {"w": (30, 21), "u": (30, 21)})
 
 
+def mask_cases():
+    """Conditions from memory: whole vectors of them, one a row, both."""
+    rng = np.random.default_rng(9)
+    rows, columns, all_of_them = (rng.random(shape) < 0.5 for shape in ((37, 1), (1, 45), (37, 45)))
+    yield Case("mask_of_each", "y = Where (m, x, v)", {"m": all_of_them, "x": (37, 45), "v": (37, 45)})
+    yield Case("mask_of_rows_and_columns", "m = And (r, c)\n n = Not (m)\n a = Where (m, x, v)\n b = Or (r, n)\n y = Where (b, a, v)",
+               {"r": rows, "c": columns, "x": (37, 45), "v": (37, 45)})
+    yield Case("mask_of_a_comparison", "m = Greater (x, v)\n n = And (m, r)\n y = Where (n, x, v)", {"r": rows, "x": (37, 45), "v": (37, 45)})
+
+
 def window_cases():
     """Pooling and resizing."""
     for kind in ("MaxPool", "AveragePool"):
@@ -424,7 +434,7 @@ def loop_cases():
 
 def all_cases():
     """Every case; names are distinct."""
-    cases = [case for family in (conv_cases, matmul_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, run_time_cases,
+    cases = [case for family in (conv_cases, matmul_cases, mask_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, run_time_cases,
                                  counted_cases, sequence_cases, other_cases, loop_cases)
              for case in family()]
     cases += ml_cases.ml_cases(Case)

@@ -67,6 +67,7 @@ typedef float    tc_vf_unaligned __attribute__((vector_size(4 * TC_VL), aligned(
 TC_INLINE tc_vf tc_load(const float *p) { return *(const tc_vf_unaligned *)p; }
 TC_INLINE void  tc_store(float *p, tc_vf v) { *(tc_vf_unaligned *)p = v; }
 TC_INLINE tc_vf tc_set(float x) { const tc_vf zero = {0}; return x - zero; }  /* x - 0 keeps -0.0 */
+TC_INLINE tc_vm tc_mask(int condition) { const tc_vm zero = {0}; return zero - (condition != 0); }
 TC_INLINE tc_vi tc_bits(tc_vf x) { return (tc_vi)x; }
 TC_INLINE tc_vf tc_from_bits(tc_vi i) { return (tc_vf)i; }
 
@@ -90,6 +91,7 @@ typedef int32_t  tc_vm;
 TC_INLINE tc_vf tc_load(const float *p) { return *p; }
 TC_INLINE void  tc_store(float *p, tc_vf v) { *p = v; }
 TC_INLINE tc_vf tc_set(float x) { return x; }
+TC_INLINE tc_vm tc_mask(int condition) { return -(condition != 0); }
 TC_INLINE tc_vi tc_bits(tc_vf x) { tc_vi i; memcpy(&i, &x, 4); return i; }
 TC_INLINE tc_vf tc_from_bits(tc_vi i) { tc_vf x; memcpy(&x, &i, 4); return x; }
 
