@@ -23,10 +23,10 @@ struct DeviceFunction {
   std::string name;            // after the kernel's name: "kernel", "kernel2"
   std::vector<Buffer> params;  // in the order of the Launch's buffers
   Stmt body;
-  int64_t threads = 1;         // of a block
-  bool can_fail = false;       // its last parameter is the status word
-  int64_t blocks_per_sm = 0;   // how many of its blocks a multiprocessor has to hold at least; 0: nothing is asked
-  std::vector<Var> rolled;     // loops that must stay loops
+  int64_t threads = 1;        // of a block
+  bool can_fail = false;      // its last parameter is the status word
+  int64_t blocks_per_sm = 0;  // how many of its blocks a multiprocessor has to hold at least; 0: nothing is asked
+  std::vector<Var> rolled;    // loops that must stay loops
   // Registers whose declaration says what the statement behind it does: an array begins as zeros, a scalar as what a
   // shuffle brings.
   std::vector<Buffer> initialised;

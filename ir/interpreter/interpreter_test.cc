@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/interpreter/test_arrays.h"
 #include "ir/loop/build.h"
 
 namespace tc {
@@ -13,32 +14,6 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// A buffer with its memory.
-template <class T>
-struct Array {
-  Buffer buffer;
-  std::vector<T> data;
-  Array(std::string name, DType t, Dims dims, T fill = T())
-      : buffer(make_buffer(std::move(name), t, to_shape(dims))), data(size_t(num_elements(dims)), fill) {}
-  Binding bind() { return {buffer, reinterpret_cast<uint8_t*>(data.data())}; }
-};
-struct Floats : Array<float> {
-  Floats(std::string name, Dims dims) : Array(std::move(name), DType::F32, std::move(dims)) {}
-  Floats& count() {
-    for (size_t i = 0; i < data.size(); ++i) data[i] = float(i);
-    return *this;
-  }
-};
-
-std::string message_of(const Stmt& s, const std::vector<Binding>& b, const RunOptions& o = {}) {
-  try {
-    run(s, b, o);
-  } catch (const InternalError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 Expr f32(double v) { return make_float(DType::F32, v); }
 
@@ -334,61 +309,6 @@ TEST(Run, StepsAreLimited) {
     EXPECT_EQ(e.diagnostic().code, "TC0502");
     EXPECT_EQ(e.diagnostic().exit, ExitCode::Limit);
   }
-}
-
-// Reverses 64 numbers in a block through shared memory.
-Stmt reverse(const Floats& x, const Floats& y, bool with_barrier, bool global = false) {
-  Buffer s = global ? x.buffer : make_buffer("tile", DType::F32, {Dim(64)}, Scope::Shared);
-  Var b = make_var("b"), t = make_var("t");
-  Expr at = Expr(b) * 64 + Expr(t);
-  Stmt body = seq({store(s, {t}, load(x.buffer, {at})), with_barrier ? barrier(Scope::Shared) : Stmt(),
-                   store(y.buffer, {at}, load(s, {Expr(63) - Expr(t)}))});
-  return loop(b, 2, alloc(s, loop(t, 64, body, ForKind::ThreadX)), ForKind::BlockX);
-}
-
-TEST(Run, ThreadsMeetAtBarriers) {
-  Floats x("x", {128}), y("y", {128});
-  x.count();
-  run(reverse(x, y, true), {x.bind(), y.bind()}, {.check_races = true});
-  EXPECT_EQ(y.data[0], 63);
-  EXPECT_EQ(y.data[64], 127);
-  EXPECT_EQ(y.data[127], 64);
-}
-
-TEST(Run, RacesAreFound) {
-  Floats x("x", {128}), y("y", {128});
-  std::string m = message_of(reverse(x, y, false), {x.bind(), y.bind()}, {.check_races = true});
-  EXPECT_NE(m.find("race on cell"), std::string::npos) << m;
-  EXPECT_NE(m.find("buffer \"tile\""), std::string::npos) << m;
-  EXPECT_NE(m.find("loop \"t\""), std::string::npos) << m;
-  // two blocks write one cell
-  Var b = make_var("b"), t = make_var("t");
-  Stmt s = loop(b, 2, loop(t, 32, store(y.buffer, {t}, f32(1)), ForKind::ThreadX), ForKind::BlockX);
-  EXPECT_NE(message_of(s, {y.bind()}, {.check_races = true}), "");
-  // every thread writes the same cell
-  s = loop(t, 32, store(y.buffer, {0}, f32(1)), ForKind::ThreadX);
-  EXPECT_NE(message_of(s, {y.bind()}, {.check_races = true}), "");
-  // one thread does
-  s = loop(t, 32, if_then(eq(t, 0), store(y.buffer, {0}, f32(1))), ForKind::ThreadX);
-  EXPECT_EQ(message_of(s, {y.bind()}, {.check_races = true}), "");
-}
-
-TEST(Run, ABarrierThatSomeThreadsMissIsRefused) {
-  Var t = make_var("t");
-  Stmt s = loop(t, 32, if_then(Expr(t) < 16, barrier(Scope::Shared)), ForKind::ThreadX);
-  EXPECT_NE(message_of(s, {}).find("barrier"), std::string::npos);
-}
-
-TEST(Run, ThreadsOfTwoAxesWithPrivateSums) {
-  // y[r, c] = 10 r + c, built in a register of each thread
-  Floats y("y", {4, 8});
-  Buffer acc = make_buffer("acc", DType::F32, {}, Scope::Register);
-  Var r = make_var("r"), c = make_var("c"), k = make_var("k");
-  Stmt body = alloc(acc, seq({store(acc, {}, cast(DType::F32, c)), loop(k, r, store(acc, {}, f32(10), Op::Add)),
-                              store(y.buffer, {r, c}, load(acc, {}))}));
-  run(loop(r, 4, loop(c, 8, body, ForKind::ThreadX), ForKind::ThreadY), {y.bind()}, {.check_races = true});
-  EXPECT_EQ(y.data[3 * 8 + 5], 35);
-  EXPECT_EQ(y.data[0], 0);
 }
 
 TEST(Run, PacksManyWeightsInLittleTime) {

@@ -30,6 +30,48 @@ Stmt reduction_nest(const LoopSite& site, const Store& k) {
   return top;
 }
 
+/// Accumulators that get a cell for every iteration of the loops around them: acc[...] -> acc[i, j, ..., ...].
+class WideAccumulators {
+ public:
+  WideAccumulators(const std::vector<Buffer>& accs, const std::vector<const For*>& loops, const Shape& extents,
+                   Scope scope)
+      : loops_(loops) {
+    for (const Buffer& a : accs) {
+      Shape shape = extents;
+      shape.insert(shape.end(), a->shape.begin(), a->shape.end());
+      order_.push_back(wide_[a.get()] = make_buffer(a->name, a->dtype, shape, scope));
+    }
+  }
+  Stmt widen(const Stmt& s) const {
+    auto on_expr = [&](const Expr& e) -> Expr {
+      const Load* l = as<Load>(e);
+      const auto it = l ? wide_.find(l->buffer.get()) : wide_.end();
+      return it == wide_.end() ? Expr() : load(it->second, index(l->index));
+    };
+    auto on_stmt = [&](const Stmt& x) -> Stmt {
+      const Store* k = as<Store>(x);
+      const auto it = k ? wide_.find(k->buffer.get()) : wide_.end();
+      return it == wide_.end() ? Stmt() : store(it->second, index(k->index), k->value, k->reduce, k->count);
+    };
+    return rewrite(s, on_expr, on_stmt);
+  }
+  Stmt allocate(Stmt body) const {
+    for (size_t i = order_.size(); i-- > 0;) body = alloc(order_[i], body);
+    return body;
+  }
+
+ private:
+  Exprs index(const Exprs& old) const {
+    Exprs all;
+    for (const For* f : loops_) all.push_back(Expr(f->var));
+    all.insert(all.end(), old.begin(), old.end());
+    return all;
+  }
+  std::vector<const For*> loops_;
+  std::map<const BufferDef*, Buffer> wide_;  // looked up only
+  std::vector<Buffer> order_;
+};
+
 }  // namespace
 
 // A reduction keeps a partial result per iteration of a loop, which are joined at the end; the loop carries nothing any
@@ -133,34 +175,11 @@ void Schedule::decompose_reduction(const Var& v, Scope scope) {
   for (const Expr& c : conditions)
     step.require(reads_nothing(c), "a condition between the loops reads memory", site.stmt);
 
-  // acc[...] -> acc[i, j, ..., ...]
-  std::map<const BufferDef*, Buffer> wide;  // looked up only
-  std::vector<Buffer> order;
-  for (const Buffer& a : accs) {
-    Shape shape = extents;
-    shape.insert(shape.end(), a->shape.begin(), a->shape.end());
-    order.push_back(wide[a.get()] = make_buffer(a->name, a->dtype, shape, scope));
-  }
-  auto index = [&](const Exprs& old) {
-    Exprs all;
-    for (const For* f : chain->loops) all.push_back(Expr(f->var));
-    all.insert(all.end(), old.begin(), old.end());
-    return all;
-  };
-  auto on_expr = [&](const Expr& e) -> Expr {
-    const Load* l = as<Load>(e);
-    const auto it = l ? wide.find(l->buffer.get()) : wide.end();
-    return it == wide.end() ? Expr() : load(it->second, index(l->index));
-  };
-  auto on_stmt = [&](const Stmt& s) -> Stmt {
-    const Store* k = as<Store>(s);
-    const auto it = k ? wide.find(k->buffer.get()) : wide.end();
-    return it == wide.end() ? Stmt() : store(it->second, index(k->index), k->value, k->reduce, k->count);
-  };
+  const WideAccumulators wide(accs, chain->loops, extents, scope);
   Stmts nests;
   bool kept = false;
   for (const Stmt& s : list->list) {
-    Stmt nest = rewrite(s, on_expr, on_stmt);
+    Stmt nest = wide.widen(s);
     for (size_t i = conditions.size(); i-- > 0;) nest = if_then(conditions[i], nest);
     for (size_t i = chain->loops.size(); i-- > 0;) nest = with_body(*chain->loops[i], nest);
     const bool keep = !kept && !loops_in(s).empty();
@@ -168,8 +187,7 @@ void Schedule::decompose_reduction(const Var& v, Scope scope) {
     nests.push_back(keep ? nest : fresh_copy(nest));
   }
   Stmt all = seq(nests);
-  for (size_t i = order.size(); i-- > 0;) all = alloc(order[i], all);
-  step.done(replace_stmt(body_, site.stmt.get(), all));
+  step.done(replace_stmt(body_, site.stmt.get(), wide.allocate(all)));
 }
 
 }  // namespace tc
