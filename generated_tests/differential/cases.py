@@ -321,6 +321,23 @@ first = Slice (w, zero, five, zero)""", boxes, limits | {"bk": ints(0, 2), "m": 
         bars = {"some": 0.9, "all": -9} if name in ("means", "softmax", "attention", "from_end") else {"some": 0.9, "all": -9, "none": 9}
         for amount, bar in bars.items():
             yield Case(f"counted_rows_{name}_{amount}", rows + tail, table, fixed | weights | {"bar": np.float32(bar)}, outputs=("y", "z"), counted=True)
+    # Bags of rows between offsets, as an exporter's loop has them; slices that run over the border; scattering by a mask.
+    bags = """all = Concat <axis = 0> (offsets, total)\n ends = Slice (all, one, many, zero)\n n = Size (ends)
+y = Loop (n, yes) <body = b (int64 i, bool go) => (bool on, float[d] row) {
+  on = Identity (go)\n s = Gather (all, i)\n e = Gather (ends, i)\n s1 = Unsqueeze (s, zero)\n e1 = Unsqueeze (e, zero)
+  k = Slice (indices, s1, e1, zero)\n r = Gather (table, k)\n f = Slice (factors, s1, e1, zero)\n f1 = Unsqueeze (f, one)\n w = Mul (r, f1)
+  row = %s <keepdims = 0> (w, zero) }>"""
+    for op in ("ReduceSum", "ReduceMean", "ReduceMax"):
+        yield Case(f"counted_bags_{op.lower()}", bags % op, {"indices": rng.integers(0, 19, 23), "offsets": ints(0, 4, 5, 17), "factors": (23,)},
+                   {"table": (19, 7), "total": ints(23), "zero": ints(0), "one": ints(1), "many": ints(2 ** 62), "yes": np.bool_(True)}, counted=True)
+    for name, start, end in (("inside", 3, 8), ("negative", -5, -1), ("over", 9, 99), ("nothing", 6, 2), ("before", -99, 4)):
+        yield Case(f"counted_slice_{name}", "y = Slice (x, s, e, a)\n z = ReduceSum (y, a)\n d = Mul (x, x)\n f = Slice (d, s, e, a)\n g = Add (f, y)",
+                   {"x": (4, 11), "s": ints(start), "e": ints(end)}, {"a": ints(1)}, outputs=("y", "z", "g"), counted=True)
+    yield Case("counted_masked_scatter", """e = NonZero (m)\n p = Transpose (e)\n s = Shape (p)\n n = Gather (s, zero)\n flat = Reshape (z, open)
+part = Slice (flat, zero, n, zero)\n y = ScatterND (x, p, part)""", {"x": (5, 7), "z": (6, 6), "m": rng.random((5, 7)) < 0.4},
+               {"zero": ints(0), "open": ints(-1)})
+    yield Case("counted_in_a_branch", rows + """y = If (yes) <then_branch = t () => (float[5] a) { a = ReduceSum <keepdims = 0> (v, zero) },
+else_branch = f () => (float[5] b) { b = ReduceMax <keepdims = 0> (v, zero) }>""", table | {"yes": np.bool_(False)}, fixed | {"bar": np.float32(0.9)})
 
 
 def sequence_cases():

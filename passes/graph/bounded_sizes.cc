@@ -205,6 +205,35 @@ void BoundedSizes::forbid(const Node& n) const {
     if (v && find(v)) refuse(n, v, "a tensor whose size depends on data cannot be used here");
 }
 
+std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) const {
+  for (size_t k = 0; k < own; k++)
+    if (n->inputs[k] && find(n->inputs[k]))
+      refuse(*n, n->inputs[k], "a tensor whose size depends on data cannot be an operand of a loop or a condition");
+  std::vector<BoundedSizes> inside(n->regions.size());
+  std::map<int, size_t> places;  // of a captured count among the captures, by id
+  for (size_t k = own; k < own + size_t(n->captures); k++) {
+    const auto size = find(n->inputs[k]);
+    if (!size) continue;
+    const auto [place, fresh] = places.try_emplace(size->count->id, size_t(n->captures));
+    if (fresh) {
+      g.add_node_input(n, size->count);
+      ++n->captures;
+      for (const auto& r : n->regions) r->add_input(size->count->name, size->count->type);
+    }
+    for (size_t r = 0; r < inside.size(); r++) {
+      const auto& in = n->regions[r]->inputs();
+      const size_t first = in.size() - size_t(n->captures);
+      inside[r].note(in[first + k - own], {size->axis, in[first + place->second], size->room});
+    }
+  }
+  return inside;
+}
+
+void BoundedSizes::forbid_results(const Node& n, const Graph& body) const {
+  for (const Value* v : body.outputs())
+    if (find(v)) refuse(n, v, "the size of a result of a loop or a condition depends on data");
+}
+
 void BoundedSizes::follow(Graph& g, Node* n) {
   for (const Value* v : n->outputs)
     if (v && find(v)) return;  // look_across has said it

@@ -15,7 +15,7 @@ struct BoundedSize {
   int64_t room = 0;        // its upper bound
 };
 
-/// Which values of the outermost graph have such a size. Its nodes are shown to it in order.
+/// Which values of one graph have such a size: the outermost one or a body. Its nodes are shown to it in order.
 class BoundedSizes {
  public:
   /// Puts the branch of an If in its place whose other branch gives empty tensors, if the If reads a tensor with such a
@@ -34,6 +34,11 @@ class BoundedSizes {
   /// Part of a list of sizes that is known although the list is not becomes a constant. True if it was one; `n` is gone
   /// then.
   bool fold_sizes(Graph& g, Node* n);
+  /// What the bodies of `n` know: captures that are counted here are counted there, by a count that is captured too. The
+  /// operator's own inputs, the first `own`, must not be counted (Error TC0303).
+  std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own) const;
+  /// Throws Error TC0303 if a result of `body`, one of n's, is counted.
+  void forbid_results(const Node& n, const Graph& body) const;
   /// Throws Error TC0303 if `n`, which is no function of its operands' elements, reads a tensor with such a size.
   void forbid(const Node& n) const;
   /// After the types of `n` are inferred: its results follow its operands. Throws Error TC0303 where they cannot.
@@ -65,12 +70,30 @@ class BoundedSizes {
   void contract(Graph& g, Node* n);
   /// x with something that changes no result behind what is counted: tc.fill_behind.
   static Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill);
+  /// Element k of a list of positions of a Slice: a sum of counts, or an i64 scalar of the graph.
+  struct Border {
+    std::optional<SizeForm> form;
+    Value* list = nullptr;
+    int64_t place = 0;
+  };
+  struct Cut {
+    int axis = 0;
+    Border start, end;
+  };
+  struct CutParts {
+    Value *start = nullptr, *count = nullptr;
+  };
+  CutParts parts_of(Graph& g, Node* n, const Cut& c, Value* length, const std::vector<int64_t>& key);
   Node* bound_slice(Graph& g, Node* n);
+  std::optional<Cut> only_open_cut(Graph& g, Node* n);
+  Value* border(Graph& g, Node* n, const Border& b, Value* length, const std::string& word);
+  Node* cut(Graph& g, Node* n, const Cut& c);
   void count_or_none(Graph& g, Node* n);
   Node* limit_top_k(Graph& g, Node* n);
   void ignore_boxes_behind(Graph& g, Node* n);
   Node* join(Graph& g, Node* n);
   Node* scatter(Graph& g, Node* n);
+  Node* scatter_nd(Graph& g, Node* n);
 
   /// The result of a branch is empty where the condition is `when`.
   struct OrNone {
@@ -78,8 +101,9 @@ class BoundedSizes {
     bool when = true;
     int axis = 0;
   };
-  std::map<int, OrNone> or_none_;     // by id of the value that an Identity makes
-  std::map<int, BoundedSize> sizes_;  // by id of the value
+  std::map<std::vector<int64_t>, CutParts> cuts_;  // by borders and length: equal cuts have one count
+  std::map<int, OrNone> or_none_;                  // by id of the value that an Identity makes
+  std::map<int, BoundedSize> sizes_;               // by id of the value
   Counts counts_;
 };
 

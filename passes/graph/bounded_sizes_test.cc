@@ -309,5 +309,100 @@ TEST(BoundedSizes, ScatteringLeavesRowsThatAreNotCountedAlone) {
   EXPECT_EQ(whole(results(g, {0, 0, 0, 0, 0, 0})[0]), (std::vector<int64_t>{10, 11, 12, 13, 14, 15}));
 }
 
+TEST(BoundedSizes, SlicesBetweenPositionsThatComeAtRunTime) {
+  TestGraph t;
+  Value *x = t.in("x", {5}), *from = t.in("from", {1}, DType::I64), *to = t.in("to", {1}, DType::I64);
+  Value* part = t.g.append("Slice", {x, from, to}, {ModelText("part")})->outputs[0];
+  Value* double_part =
+      t.g.append("Slice", {t.g.append("Add", {x, x}, {ModelText("xx")})->outputs[0], from, to}, {ModelText("parts")})
+          ->outputs[0];
+  Value* y = t.g.append("Add", {part, double_part}, {ModelText("y")})->outputs[0];  // cut alike, counted alike
+  Graph g = t.out({y});
+  EXPECT_FALSE(run(g).has_errors());
+  const std::vector<float> numbers = {1, 2, 3, 4, 5};
+  const auto cut = [&](int64_t a, int64_t b) {
+    const Constant c = in_actual_sizes(
+        g, evaluate(g, {make_constant(DType::F32, {5}, numbers.data()), int64_constant({a}), int64_constant({b})}))[0];
+    return std::vector<float>(c->as<float>(), c->as<float>() + c->size());
+  };
+  EXPECT_EQ(cut(1, 3), (std::vector<float>{6, 9}));
+  EXPECT_EQ(cut(-2, 99), (std::vector<float>{12, 15}));
+  EXPECT_EQ(cut(-99, -4), std::vector<float>{3});
+  EXPECT_EQ(cut(3, 3), std::vector<float>{});
+  EXPECT_EQ(cut(4, 1), std::vector<float>{});
+  EXPECT_EQ(cut(7, 9), std::vector<float>{});
+}
+
+TEST(BoundedSizes, AKnownSliceBesideOneThatComesAtRunTime) {
+  TestGraph t;
+  Value *x = t.in("x", {2, 4}), *at = t.in("at", {1}, DType::I64);
+  const auto both = [&](const std::string& name, int64_t known) {
+    return t.g.append("Concat", {t.ints(name + "_known", {known}), at}, {ModelText(name)}, {{"axis", int64_t(0)}})
+        ->outputs[0];
+  };
+  Value* ends = t.ints("ends", {2, 4});
+  Value* y = t.g.append("Slice", {x, both("starts", 1), ends, t.ints("axes", {0, -1})}, {ModelText("y")})->outputs[0];
+  Graph g = t.out({y});
+  EXPECT_FALSE(run(g).has_errors());
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6, 7, 8};
+  const auto c =
+      in_actual_sizes(g, evaluate(g, {make_constant(DType::F32, {2, 4}, numbers.data()), int64_constant({2})}))[0];
+  EXPECT_EQ(c->dims, (Dims{1, 2}));
+  EXPECT_EQ(c->as<float>()[1], 8);
+}
+
+TEST(BoundedSizes, TheFirstOnesOfATensorAreAsManyAsAnotherHas) {
+  Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
+    Value* n = node("n", "Shape", {rows}, {{"end", int64_t(1)}});
+    Value* first = node("first", "Slice", {x, t.ints("zero", {0}), n, t.ints("axes", {0})});
+    return node("y", "Add", {first, node("v", "GatherND", {x, rows})});  // counted by the same number
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const Constant y = results(g, {1, 3, 0, 5, 0, 0})[0];
+  EXPECT_EQ(y->dims, Dims{3});
+  EXPECT_EQ(y->as<float>()[2], 5);
+}
+
+TEST(BoundedSizes, BodiesReadCountedCaptures) {
+  for (const bool results_counted : {false, true}) {
+    Graph g = counted([&](TestGraph& t, auto node, Value* x, Value* rows) {
+      Value* condition =
+          node("c", "ReduceMax", {node("big", "Greater", {x, t.scalar("six", 6)})}, {{"keepdims", int64_t(0)}});
+      Node* n = t.g.append("If", {condition, rows}, {ModelText("y")});
+      n->captures = 1;
+      for (const char* op : {"ReduceSum", "ReduceMax"}) {
+        auto body = std::make_unique<Graph>();
+        Value* r = body->add_input(ModelText("r"), {});
+        body->set_outputs({results_counted ? body->append("Neg", {r}, {ModelText("m")})->outputs[0]
+                                           : body->append(op, {r}, {ModelText("m")})->outputs[0]});
+        n->regions.push_back(std::move(body));
+      }
+      return n->outputs[0];
+    });
+    const Diagnostics d = run(g);
+    EXPECT_EQ(d.has_errors(), results_counted);
+    if (results_counted) {
+      EXPECT_EQ(d.list()[0].code, "TC0303");
+      continue;
+    }
+    EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), std::vector<int64_t>{8});
+    EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), std::vector<int64_t>{3});
+  }
+}
+
+TEST(BoundedSizes, ScatteringToPlacesOfSeveralNumbers) {
+  Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
+    const int64_t zeros[2] = {0, 1};
+    Value* places = node("places", "Mul", {rows, t.constant("column", make_constant(DType::I64, {2}, zeros))});
+    const float data[6] = {10, 11, 12, 13, 14, 15};
+    return node("y", "ScatterND",
+                {t.constant("d", make_constant(DType::F32, {1, 6}, data)), places, node("v", "GatherND", {x, rows})},
+                {{"reduction", std::string("add")}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const Constant y = results(g, {0, 3, 0, 5, 0, 0})[0];
+  EXPECT_EQ(std::vector<float>(y->as<float>(), y->as<float>() + 6), (std::vector<float>{10, 14, 12, 18, 14, 15}));
+}
+
 }  // namespace
 }  // namespace tc

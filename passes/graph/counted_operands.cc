@@ -122,6 +122,7 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Identity") && n->outputs.at(0) && or_none_.count(n->outputs[0]->id)) count_or_none(g, n);
   if (n->is("Concat")) return join(g, n);
   if (n->is("ScatterElements")) return scatter(g, n);
+  if (n->is("ScatterND")) return scatter_nd(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
   n = look_along(g, n);
   count_positions(g, n);
@@ -202,37 +203,6 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
   infer_types(g, *joined);
   note(joined->outputs[0], {axis, count, dims_of(joined->outputs[0])[size_t(axis)]});
   return joined;
-}
-
-/// Updates behind the last one go to a row of their own behind the data, which is cut off again.
-Node* BoundedSizes::scatter(Graph& g, Node* n) {
-  const auto size = n->inputs.size() == 3 && n->inputs[1] ? find(n->inputs[1]) : std::nullopt;
-  if (!size || !n->inputs[0]->type.is_static_tensor()) return n;
-  Value *data = n->inputs[0], *indices = n->inputs[1];
-  const int axis = counted_from_front(n->attr_int("axis", 0), data);
-  const auto own = find(data), updates = find(n->inputs[2]);
-  if (!updates || updates->count != size->count || updates->axis != size->axis || (own && own->axis != axis)) return n;
-  Dims row = dims_of(data);
-  const int64_t rows = row[size_t(axis)];
-  row[size_t(axis)] = 1;
-  const ModelText name = n->outputs.at(0)->name;
-  const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
-    return g.add_constant(derived(name, suffix), int64_constant(v));
-  };
-  Value* spare = g.add_constant(derived(name, "_spare_row"),
-                                std::make_shared<const TensorData>(new_tensor(data->type.dtype, row).data));
-  Value* longer = add_op(g, n, "Concat", {data, spare}, derived(name, "_longer"), {{"axis", int64_t(axis)}});
-  Node* f = insert_for(g, *n, n, "fill_behind", {indices, size->count, constant("_spare", {rows})},
-                       {derived(indices->name, "_filled")}, {{"axis", int64_t(size->axis)}}, "tc");
-  infer_types(g, *f);
-  Value* whole = add_op(g, n, n->op, {longer, f->outputs[0], filled(g, n, n->inputs[2], *updates, "zero")},
-                        derived(name, "_scattered"), n->attrs);
-  Node* cut = insert_for(g, *n, n, "Slice",
-                         {whole, constant("_from", {0}), constant("_to", {rows}), constant("_along", {axis})}, {name});
-  g.replace_uses(n->outputs[0], cut->outputs[0]);
-  g.erase(n);
-  if (own) note(cut->outputs[0], *own);
-  return cut;
 }
 
 }  // namespace tc

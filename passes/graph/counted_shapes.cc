@@ -114,25 +114,6 @@ bool BoundedSizes::fold_sizes(Graph& g, Node* n) {
   return true;
 }
 
-/// x[0 : count] of a tensor that is counted by just that is the whole of it.
-Node* BoundedSizes::bound_slice(Graph& g, Node* n) {
-  const auto size = n->inputs.size() > 3 && n->inputs[2] && !n->inputs[2]->constant ? find(n->inputs[0]) : std::nullopt;
-  const auto starts = size ? ints_of(n->inputs[1]) : std::nullopt, axes = size ? ints_of(n->inputs[3]) : std::nullopt;
-  if (!starts || !axes || starts->size() != axes->size()) return n;
-  const auto rank = int64_t(n->inputs[0]->type.shape.size());
-  std::vector<int64_t> ends;
-  for (size_t k = 0; k < axes->size(); k++) {
-    const auto e = element(n->inputs[2], int64_t(k));
-    const int64_t axis = (*axes)[k] < 0 ? (*axes)[k] + rank : (*axes)[k];
-    if (!e) return n;
-    const bool whole = *e == counts_.find(size->count) && axis == size->axis && (*starts)[k] == 0;
-    if (!e->fixed() && !whole) return n;
-    ends.push_back(e->fixed() ? e->addend : size->room);
-  }
-  g.set_input(n, 2, g.add_constant(derived(n->outputs.at(0)->name, "_ends"), int64_constant(ends)));
-  return n;
-}
-
 Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   if (n->is("Slice")) return bound_slice(g, n);
   const bool range = n->is("Range");

@@ -4,7 +4,8 @@
 // operands.
 //   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
 // An operator whose row has an expansion becomes the operators that this inserts.
-// Results whose sizes depend on data are given room for their upper bounds and are counted (bounded_sizes.h).
+// Results whose sizes depend on data are given room for their upper bounds and are counted (bounded_sizes.h), in bodies
+// too.
 // Sequences and optionals whose contents are known become their tensors (sequences.h).
 // An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body
 // captures move into the body. The condition that a Loop hands to its body is true there. A state that no iteration
@@ -40,13 +41,13 @@ class Sweep {
   explicit Sweep(PassContext& cx) : cx_(cx) {}
 
   void outermost(Graph& g) {
-    graph(g, true);
+    graph(g, sizes_, true);
     lists_.finish(g);
     sizes_.finish(g);
   }
 
  private:
-  void graph(Graph& g, bool outermost) {
+  void graph(Graph& g, BoundedSizes& sizes, bool outermost) {
     spread_declared_shapes(g);
     for (auto it = g.nodes().begin(); it != g.nodes().end();) {
       Node* n = it->get();
@@ -56,12 +57,11 @@ class Sweep {
         it = take_branch(g, n);
         continue;
       }
-      if (outermost)
-        if (const auto first = sizes_.take_branch(g, n)) {
-          it = *first;
-          continue;
-        }
-      if (runs_once(*n) && !(outermost && is_followed(*n))) {
+      if (const auto first = sizes.take_branch(g, n)) {
+        it = *first;
+        continue;
+      }
+      if (runs_once(*n) && !is_followed(*n, sizes, outermost)) {
         it = inline_iteration(g, n);
         continue;
       }
@@ -69,7 +69,7 @@ class Sweep {
         if (outermost && lists_.carries_lists(*n))
           it = lists_.unroll(g, n);
         else
-          node(g, n, outermost);
+          node(g, n, sizes, outermost);
       } catch (const Error& e) {
         if (!cx_.diagnostics) throw;
         cx_.diagnostics->add(e.diagnostic());
@@ -78,9 +78,9 @@ class Sweep {
   }
 
   /// Does it read a tensor that is counted, or carry lists?
-  bool is_followed(const Node& n) const {
-    return lists_.carries_lists(n) ||
-           std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes_.find(v); });
+  bool is_followed(const Node& n, const BoundedSizes& sizes, bool outermost) const {
+    return (outermost && lists_.carries_lists(n)) ||
+           std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes.find(v); });
   }
 
   static bool inputs_known(const Node& n) {
@@ -89,39 +89,34 @@ class Sweep {
     return true;
   }
 
-  void node(Graph& g, Node* n, bool outermost) {
+  void node(Graph& g, Node* n, BoundedSizes& sizes, bool outermost) {
     if (outermost) n = lists_.resolve(g, n);
     if (!n) return;
     if (!n->regions.empty()) {
-      if (outermost) sizes_.forbid(*n);  // a body cannot read what is counted
       const size_t problems = cx_.diagnostics ? cx_.diagnostics->list().size() : 0;
-      regions(g, n);
+      regions(g, n, sizes);
       if (cx_.diagnostics && cx_.diagnostics->list().size() > problems) return;  // a body has told its own
       return infer_types(g, *n);
     }
-    if (expand(g, n, outermost)) return;
-    if (outermost) {
-      if (sizes_.replace_shape(g, n)) return;
-      n = sizes_.look_across(g, n);
-      n = sizes_.count_results(g, n);
-    }
+    if (expand(g, n, sizes)) return;
+    if (sizes.replace_shape(g, n)) return;
+    n = sizes.look_across(g, n);
+    n = sizes.count_results(g, n);
     infer_types(g, *n);
-    if (outermost) {
-      sizes_.follow(g, n);
-      if (sizes_.fold_sizes(g, n)) return;
-    }
-    const bool counted = outermost && std::any_of(n->outputs.begin(), n->outputs.end(),
-                                                  [&](const Value* v) { return v && sizes_.find(v); });
+    sizes.follow(g, n);
+    if (sizes.fold_sizes(g, n)) return;
+    const bool counted =
+        std::any_of(n->outputs.begin(), n->outputs.end(), [&](const Value* v) { return v && sizes.find(v); });
     // realize_quantization wants weights as they are.
     const bool quantised = n->is("DequantizeLinear");
     if (!counted && !quantised) fold_node(g, n, kSmallBytes);
   }
 
   /// Rewrites a node whose operator's row says how; the nodes that it becomes have types.
-  bool expand(Graph& g, Node* n, bool outermost) {
+  bool expand(Graph& g, Node* n, const BoundedSizes& sizes) {
     const OpRow* row = find_op(n->domain, n->op);
     if (!row || !row->expand) return false;
-    if (outermost) sizes_.forbid(*n);
+    sizes.forbid(*n);
     if (!row->expand(g, n)) return false;
     erase_unused(g, n);
     return true;
@@ -138,7 +133,7 @@ class Sweep {
     return point.next();
   }
 
-  void regions(Graph& g, Node* n) {
+  void regions(Graph& g, Node* n, const BoundedSizes& sizes) {
     if (n->is("Loop")) {
       Graph& body = *n->regions.at(0);
       if (body.inputs().size() != n->inputs.size() || body.inputs().size() < 2)
@@ -153,9 +148,13 @@ class Sweep {
         capture_states(g, n, 0, own - scans, 0);
     }
     const size_t own = own_inputs(*n);
+    std::vector<BoundedSizes> inside = sizes.capture(g, n, own);
     bind_inputs(*n, own);
     sink_constants(g, n, own);
-    for (const auto& r : n->regions) graph(*r, false);
+    for (size_t k = 0; k < inside.size(); k++) {
+      graph(*n->regions[k], inside[k], false);
+      inside[k].forbid_results(*n, *n->regions[k]);
+    }
   }
 
   /// Operands [first, last) of a Loop or Scan are its states; `skip` outputs of the body come before the next states.

@@ -1,0 +1,158 @@
+// Slices between positions that come at run time, of a tensor with a known size: the elements from the start on, as many
+// as there are up to the end.
+//   y = Slice(x, [s], [e])   x: f32[8,4]   ->   i = Min([0, 1, ..., 7] + s, 7)   y = Gather(x, i), counted by e - s
+// A slice of what is counted up to its count is the whole of it.
+#include <array>
+#include <numeric>
+
+#include "ir/ops/op.h"
+#include "passes/graph/bounded_sizes.h"
+
+namespace tc {
+namespace {
+
+bool is_list(const Value* v) {
+  return v && v->type.is_static_tensor() && v->type.shape.size() == 1 && is_int(v->type.dtype);
+}
+
+/// Where element k of a list comes from: a value and a place in it, or a number. Lists of one number are looked through.
+std::array<int64_t, 2> origin_of(const Value* v, int64_t k) {
+  if (v->constant) return {-1, v->constant->as_int(k)};
+  const auto one = [](const Value* x) { return x && x->type.is_static_tensor() && num_elements(dims_of(x)) == 1; };
+  while (one(v) && v->producer && v->producer->domain.empty()) {
+    const Node& n = *v->producer;
+    if (!n.is("Unsqueeze") && !n.is("Squeeze") && !n.is("Reshape") && !n.is("Identity")) break;
+    if (!one(n.inputs[0])) break;
+    v = n.inputs[0];
+    k = 0;
+  }
+  return {v->id, k};
+}
+
+Value* number(Graph& g, const ModelText& name, int64_t n) {
+  return g.add_constant(name, make_constant(DType::I64, {}, &n));
+}
+
+}  // namespace
+
+std::optional<BoundedSizes::Cut> BoundedSizes::only_open_cut(Graph& g, Node* n) {
+  const Value *starts = n->inputs.at(1), *ends = n->inputs.at(2);
+  if (!is_list(starts) || !is_list(ends) || dims_of(starts) != dims_of(ends)) return std::nullopt;
+  const auto length = size_t(dims_of(starts)[0]);
+  const auto list = [&](size_t i, std::vector<int64_t> otherwise) {
+    return i < n->inputs.size() && n->inputs[i] ? ints_of(n->inputs[i]) : std::optional(std::move(otherwise));
+  };
+  std::vector<int64_t> in_order(length);
+  std::iota(in_order.begin(), in_order.end(), 0);
+  const auto axes = list(3, in_order), steps = list(4, std::vector<int64_t>(length, 1));
+  if (!axes || !steps || axes->size() != length || steps->size() != length) return std::nullopt;
+  std::optional<Cut> open;
+  std::vector<int64_t> lists[4];  // what is known: starts, ends, axes, steps
+  const auto rank = int64_t(rank_of(n->inputs[0]));
+  for (size_t k = 0; k < length; k++) {
+    const auto from = element(starts, int64_t(k)), to = element(ends, int64_t(k));
+    if (from && to && from->fixed() && to->fixed()) {
+      const int64_t known[4] = {from->addend, to->addend, (*axes)[k], (*steps)[k]};
+      for (size_t i = 0; i < 4; i++) lists[i].push_back(known[i]);
+      continue;
+    }
+    const int64_t axis = (*axes)[k] < 0 ? (*axes)[k] + rank : (*axes)[k];
+    if (open || (*steps)[k] != 1 || axis < 0 || axis >= rank) return std::nullopt;
+    open = Cut{int(axis), {from, n->inputs[1], int64_t(k)}, {to, n->inputs[2], int64_t(k)}};
+  }
+  if (!open || lists[0].empty()) return open;
+  // What is known is cut first.
+  const auto own = find(n->inputs[0]);
+  for (int64_t a : lists[2])
+    if (own && (a < 0 ? a + rank : a) == own->axis) return std::nullopt;
+  const ModelText& name = n->outputs.at(0)->name;
+  std::vector<Value*> operands = {n->inputs[0]};
+  for (const auto& l : lists) operands.push_back(g.add_constant(derived(name, "_known"), int64_constant(l)));
+  g.set_input(n, 0, add_op(g, n, "Slice", operands, derived(name, "_known_part")));
+  if (own) note(n->inputs[0], *own);
+  return open;
+}
+
+Value* BoundedSizes::border(Graph& g, Node* n, const Border& b, Value* length, const std::string& word) {
+  const ModelText name = derived(n->outputs.at(0)->name, word);
+  if (b.form && b.form->fixed() && b.form->addend == 0) return number(g, name, 0);
+  Value* at = b.list;
+  if (at->type.dtype != DType::I64) at = add_op(g, n, "Cast", {at}, derived(name, "_i64"), {{"to", int64_t(7)}});
+  at = add_op(g, n, "Gather", {at, number(g, derived(name, "_at"), b.place)}, derived(name, "_given"));
+  Value* zero = number(g, derived(name, "_zero"), 0);
+  Value* moved = add_op(g, n, "Add", {at, length}, derived(name, "_moved"));
+  Value* behind = add_op(g, n, "Less", {at, zero}, derived(name, "_from_end"));
+  Value* place = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
+  return add_op(g, n, "Max", {add_op(g, n, "Min", {place, length}, derived(name, "_most")), zero}, name);
+}
+
+BoundedSizes::CutParts BoundedSizes::parts_of(Graph& g, Node* n, const Cut& c, Value* length,
+                                              const std::vector<int64_t>& key) {
+  CutParts& p = cuts_[key];
+  if (p.count) return p;
+  const ModelText& name = n->outputs.at(0)->name;
+  Value *start = border(g, n, c.start, length, "_start"), *end = border(g, n, c.end, length, "_end");
+  Value* distance = add_op(g, n, "Sub", {end, start}, derived(name, "_distance"));
+  Value* count = add_op(g, n, "Max", {distance, number(g, derived(name, "_none"), 0)}, derived(name, "_count"));
+  return p = {start, count};
+}
+
+Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
+  Value *x = n->inputs[0], *y = n->outputs.at(0);
+  const auto own = find(x);
+  if (own && own->axis != c.axis) return n;
+  const int64_t size = dims_of(x)[size_t(c.axis)];
+  const bool from_front = c.start.form && *c.start.form == fixed_size(0);
+  // x[0 : count] with no more counted than there is.
+  if (from_front && c.end.form && !own && never_negative(*c.end.form) && counts_.bound(*c.end.form) <= size) {
+    const int64_t room = counts_.bound(*c.end.form);
+    Value* count = counts_.value_of(g, n, *c.end.form, derived(y->name, "_count"));
+    const auto list = [&](const std::string& suffix, int64_t v) {
+      return g.add_constant(derived(y->name, suffix), int64_constant({v}));
+    };
+    Node* part =
+        insert_for(g, *n, n, "Slice", {x, list("_from", 0), list("_to", room), list("_along", c.axis)}, {y->name});
+    g.replace_uses(y, part->outputs[0]);
+    g.erase(n);
+    infer_types(g, *part);
+    note(part->outputs[0], {c.axis, count, room});
+    return part;
+  }
+  if (size == 0) return n;
+  Value* length = own ? own->count : number(g, derived(y->name, "_length"), size);
+  std::vector<int64_t> key = {own ? own->count->id : -1, size};
+  for (const Border* b : {&c.start, &c.end})
+    for (int64_t part : origin_of(b->list, b->place)) key.push_back(part);
+  const auto [start, count] = parts_of(g, n, c, length, key);
+  std::vector<int64_t> order(static_cast<size_t>(size));
+  std::iota(order.begin(), order.end(), 0);
+  Value* all = g.add_constant(derived(y->name, "_order"), int64_constant(order));
+  Value* places = add_op(
+      g, n, "Min",
+      {add_op(g, n, "Add", {all, start}, derived(y->name, "_moved")), number(g, derived(y->name, "_last"), size - 1)},
+      derived(y->name, "_places"));
+  Node* part = insert_for(g, *n, n, "Gather", {x, places}, {y->name}, {{"axis", int64_t(c.axis)}});
+  g.replace_uses(y, part->outputs[0]);
+  g.erase(n);
+  infer_types(g, *part);
+  note(part->outputs[0], {c.axis, count, size});
+  return part;
+}
+
+Node* BoundedSizes::bound_slice(Graph& g, Node* n) {
+  Value *x = n->inputs.at(0), *y = n->outputs.at(0);
+  const bool known = n->inputs.at(1) && n->inputs[1]->constant && n->inputs.at(2) && n->inputs[2]->constant;
+  if (known || !x || !y || !x->type.is_static_tensor() || y->type.is_static_tensor()) return n;
+  const auto open = only_open_cut(g, n);
+  if (!open) return n;
+  const auto own = find(x);
+  const bool whole =
+      own && own->axis == open->axis && open->start.form == fixed_size(0) && open->end.form == counts_.find(own->count);
+  if (!whole) return cut(g, n, *open);
+  Node* same = insert_for(g, *n, n, "Identity", {n->inputs[0]}, {y->name});
+  g.replace_uses(y, same->outputs[0]);
+  g.erase(n);
+  return same;
+}
+
+}  // namespace tc
