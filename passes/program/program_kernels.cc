@@ -239,9 +239,10 @@ int ProgramBuilder::packed(const Compiled& c, const std::vector<const Value*>& o
   if (weights.empty()) {
     const std::vector<Constant> results = evaluate(c.prologue, inputs);
     for (size_t i = 0; i < results.size(); i++) {
-      const int owner = owner_of(c.prologue, c.prologue.outputs[i]);
-      const Value* v = root_of(operands[size_t(c.prologue_operands.at(size_t(owner)))]);
-      weights.push_back(add_weight(*v, results[i], "packed", ""));
+      const bool table = c.prologue_operands.empty();  // of nothing but positions: what reads it gives it its name
+      const int owner = table ? 0 : c.prologue_operands.at(size_t(owner_of(c.prologue, c.prologue.outputs[i])));
+      const Value* v = root_of(operands.at(size_t(owner)));
+      weights.push_back(add_weight(*v, results[i], table ? c.prologue.outputs[i]->name : "packed", ""));
     }
   }
   return weights.at(k);

@@ -3,6 +3,7 @@
 #include "templates/cpu/regions.h"
 #include "templates/cpu/template.h"
 #include "templates/join_stages.h"
+#include "templates/known_tables.h"
 
 namespace tc {
 namespace {
@@ -36,6 +37,11 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
 Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
                        const ScheduleOptions& options) {
   check(constant_input.size() == fn.inputs.size(), "one flag per input");
+  if (const auto tables = known_tables(fn)) {
+    std::vector<bool> constant = constant_input;
+    constant.resize(tables->rest.inputs.size());  // a table is no operand that could be repacked
+    return with_known_tables(schedule_cpu(tables->rest, constant, cpu, options), *tables);
+  }
   const std::optional<Canonical> canonical = canonicalize(fn);
   const TemplateArgs args{fn, canonical ? &*canonical : nullptr, constant_input, cpu, options};
   for (const auto& make : kTemplates)

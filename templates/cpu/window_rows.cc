@@ -5,11 +5,12 @@
 // What a row of results reads is a row of positions p = o * stride + k * dilation. Each position is joined over the taps
 // across first, in vectors that lie side by side, whatever the stride; the taps along the row are joined from there:
 //
-//   for rows of results:                           shared among threads
-//     row[p] = combine over (across)  f(x[.., p])  blocks of positions in registers; taps outside of the input are skipped
-//     y[o] = combine over (k)  row[o * stride + k * dilation]
+//   for rows of results, a few at a time:             shared among threads
+//     row[i][p] = combine over (across)  f(x[.., p])  blocks of positions in registers; taps outside of x are skipped
+//     y[i][o] = combine over (k)  row[i][o * stride + k * dilation]
 //
-// So a window of 13 x 13 takes 26 steps instead of 169. Positions that lie in the padding hold what joins to nothing from
+// So a window of 13 x 13 takes 26 steps instead of 169. A few rows, because a vector that lies across two others has to
+// wait until these have left the processor's queue of stores. Positions that lie in the padding hold what joins to nothing from
 // the beginning; the row ends in a few more of them, so that whole vectors may be read.
 #include <algorithm>
 
@@ -28,7 +29,8 @@ namespace {
 
 using Point = std::vector<std::pair<Var, Expr>>;
 
-constexpr int64_t kStackFloats = 1024;    // a row of so many is a local array
+constexpr int64_t kStackFloats = 1024;  // a row of so many is a local array
+constexpr int64_t kMostRows = 8;
 constexpr int64_t kLongestRow = 1 << 20;  // positions
 constexpr int64_t kWidestStride = 16;     // from there on a result's taps are rows of their own
 constexpr int64_t kMostUnrolled = 72;     // vectors of an unrolled loop
@@ -178,25 +180,61 @@ class Builder {
  public:
   Builder(const WindowRows& w, const CpuModel& cpu) : w_(w), most_columns_(std::max(16, 8 * cpu.vector_lanes)) {
     size_ = w.stride * round_up(w.n.extent.value, kMaxLanes) + round_up((w.taps() - 1) * w.dilation, kMaxLanes);
-    row_ = make_buffer("row", DType::F32, {Dim(size_)}, size_ <= kStackFloats ? Scope::Stack : Scope::Workspace);
+    count_ = w.rows.empty() ? 1 : rows_at_once(w.rows.back().extent.value, kStackFloats / size_);
+    row_ =
+        make_buffer("row", DType::F32, {Dim(count_ * size_)}, size_ <= kStackFloats ? Scope::Stack : Scope::Workspace);
     for (const Axis& r : w.rows) rows_.push_back({r.var, Expr(r.var)});
   }
 
+  int64_t rows() const { return count_; }  // at once
+
   Stmt build(bool parallel) {
-    Stmt body = seq({join_across(), join_along()});
-    for (size_t i = w_.rows.size(); i-- > 1;) body = loop(w_.rows[i].var, w_.rows[i].extent, body);
-    if (w_.rows.empty()) return with_row(body);
-    const Axis& outer = w_.rows[0];
-    const int64_t count = outer.extent.value, parts = parallel ? choose_row_blocks(1, count) : 1;
-    if (parts == 1) return with_row(loop(outer.var, count, body));
-    const Var part = make_var("part");
-    const Expr begin = count % parts == 0 ? Expr(part) * Expr(count / parts) : Expr(part) * Expr(count) / Expr(parts);
-    const Expr extent =
-        count % parts == 0 ? Expr(count / parts) : (Expr(part) + Expr(1)) * Expr(count) / Expr(parts) - begin;
-    return loop(part, parts, with_row(loop(outer.var, extent, body, ForKind::Serial, begin)), ForKind::Parallel);
+    if (w_.rows.empty()) return with_rows(seq({join_across(0), join_along(0)}));
+    const Axis& last = w_.rows.back();
+    Expr count = last.extent;
+    Var number = last.var;
+    if (count_ > 1) {
+      const int64_t groups = ceil_div(last.extent.value, count_);
+      number = make_var(last.var->name + "_o");
+      count = groups;
+    }
+    Stmt body = seq({over_rows(number, [&](const Expr& i) { return join_across(i); }),
+                     over_rows(number, [&](const Expr& i) { return join_along(i); })});
+    if (w_.rows.size() > 1) body = loop(number, count, body);
+    for (size_t i = w_.rows.size() - 1; i-- > 1;) body = loop(w_.rows[i].var, w_.rows[i].extent, body);
+    const Var outer = w_.rows.size() > 1 ? w_.rows[0].var : number;
+    return shared(outer, w_.rows.size() > 1 ? w_.rows[0].extent.value : *as_const_int(count), body, parallel);
   }
 
  private:
+  // A divisor where there is one of three and more.
+  static int64_t rows_at_once(int64_t rows, int64_t room) {
+    const int64_t most = std::min({rows, room, kMostRows});
+    for (int64_t n = most; n >= 3; n--)
+      if (rows % n == 0) return n;
+    return std::max<int64_t>(most, 1);
+  }
+
+  Stmt shared(const Var& outer, int64_t count, const Stmt& body, bool parallel) const {
+    const int64_t parts = parallel ? choose_row_blocks(1, count) : 1;
+    if (parts == 1) return with_rows(loop(outer, count, body));
+    const Var part = make_var("part");
+    const bool even = count % parts == 0;
+    const Expr begin = even ? Expr(part) * Expr(count / parts) : Expr(part) * Expr(count) / Expr(parts);
+    const Expr extent = even ? Expr(count / parts) : (Expr(part) + Expr(1)) * Expr(count) / Expr(parts) - begin;
+    return loop(part, parts, with_rows(loop(outer, extent, body, ForKind::Serial, begin)), ForKind::Parallel);
+  }
+
+  // The rows of a group one after the other; `number` is the group's.
+  Stmt over_rows(const Var& number, const std::function<Stmt(const Expr& i)>& body) {
+    if (count_ == 1) return body(0);
+    const int64_t rows = w_.rows.back().extent.value;
+    const Var i = make_var("i");
+    rows_.back().second = Expr(number) * Expr(count_) + Expr(i);
+    const Expr here = rows % count_ == 0 ? Expr(count_) : min(Expr(count_), Expr(rows) - Expr(number) * Expr(count_));
+    return loop(i, here, body(Expr(i)));
+  }
+
   using Block = std::function<Stmt(const Expr& begin, int64_t size)>;
 
   // Blocks of at most `most` columns, nearly equal ones.
@@ -223,34 +261,41 @@ class Builder {
   }
   static Exprs cell(const Var& v) { return {ramp(Expr(v) * lanes())}; }
 
-  // The ends of the row, which no position writes.
-  Stmt with_row(const Stmt& body) const {
+  // The ends of the rows, which no position writes.
+  Stmt with_rows(const Stmt& body) const {
+    const Var i = make_var("i");
     auto fill = [&](int64_t begin, int64_t end) {
       const Var p = make_var("p");
       const Expr none = identity_of(w_.c.combine, DType::F32);
-      return begin < end ? loop(p, end - begin, store(row_, {Expr(p) + Expr(begin)}, none)) : Stmt();
+      const Expr index = Expr(i) * Expr(size_) + (Expr(p) + Expr(begin));
+      return begin < end ? loop(p, end - begin, store(row_, {index}, none)) : Stmt();
     };
-    return alloc(
-        row_,
-        seq({comment("what lies outside joins to nothing", seq({fill(0, w_.begin), fill(w_.end, size_)})), body}));
+    const Stmt ends = loop(i, count_, seq({fill(0, w_.begin), fill(w_.end, size_)}));
+    return alloc(row_, seq({comment("what lies outside joins to nothing", ends), body}));
   }
 
-  Stmt join_across() const {
+  Stmt join_across(const Expr& i) const {
     return over_blocks("block", w_.end - w_.begin, [&](const Expr& offset, int64_t size) {
-      const Expr begin = Expr(w_.begin) + offset;
+      const Expr begin = Expr(w_.begin) + offset, position = i * Expr(size_) + Expr(w_.position);
       const Stmt only = over_vectors(size, [&](const Var& v) {
-        return store_lanes(row_, w_.position, w_.value, at(rows_, w_.position, begin, size, v));
+        return store_lanes(row_, position, w_.value, at(rows_, w_.position, begin, size, v));
       });
       if (w_.across.empty() && w_.conditions.empty()) return only;
       const Buffer acc = accumulators(size);
       const Stmt start = over_vectors(
           size, [&](const Var& v) { return store(acc, cell(v), broadcast(identity_of(w_.c.combine, DType::F32))); });
       const Stmt finish = over_vectors(size, [&](const Var& v) {
-        return store_lanes(row_, w_.position, load(w_.c.reduced, {}),
+        return store_lanes(row_, position, load(w_.c.reduced, {}),
                            at(rows_, w_.position, begin, size, v, load(acc, cell(v))));
       });
       return alloc(acc, seq({start, taps_across(acc, begin, size), finish}));
     });
+  }
+
+  Expr at_rows(const Expr& e) const {
+    VarMap to;
+    for (const auto& [v, value] : rows_) to[v.get()] = value;
+    return simplify(substitute(e, to));
   }
 
   Stmt taps_across(const Buffer& acc, const Expr& begin, int64_t size) const {
@@ -260,7 +305,7 @@ class Builder {
       return store(acc, cell(v), broadcast(vector_form(w_.value, at(p, w_.position, begin, size, v))), w_.c.combine);
     });
     Expr all;
-    for (const Expr& e : w_.conditions) all = all ? all && e : e;
+    for (const Expr& e : w_.conditions) all = all ? all && at_rows(e) : at_rows(e);
     if (all) body = if_then(all, body);
     int64_t copies = ceil_div(size, kMaxLanes);
     bool unrolled = !all;
@@ -273,7 +318,7 @@ class Builder {
     return body;
   }
 
-  Stmt join_along() const {
+  Stmt join_along(const Expr& i) const {
     return over_blocks("block", w_.n.extent.value, [&](const Expr& begin, int64_t size) {
       const Buffer acc = accumulators(size);
       const Stmt start = over_vectors(size, [&](const Var& v) {
@@ -283,14 +328,15 @@ class Builder {
         return store_lanes(w_.c.out, w_.c.out_index, w_.c.epilogue,
                            at(rows_, w_.n.var, begin, size, v, load(acc, cell(v))));
       });
-      return alloc(acc, seq({start, taps_along(acc, begin, size), finish}));
+      return alloc(acc, seq({start, taps_along(acc, i * Expr(size_) + begin * Expr(w_.stride), size), finish}));
     });
   }
 
+  // `begin`: in the rows.
   Stmt taps_along(const Buffer& acc, const Expr& begin, int64_t size) const {
     const Expr tap = w_.k.var ? Expr(w_.k.var) * Expr(w_.dilation) : Expr(0);
     const Stmt body = over_vectors(size, [&](const Var& v) {
-      const Expr first = (begin + Expr(v) * lanes()) * Expr(w_.stride) + tap;
+      const Expr first = begin + Expr(v) * lanes() * Expr(w_.stride) + tap;
       if (w_.stride == 1) return store(acc, cell(v), load(row_, {ramp(first)}), w_.c.combine);
       const Buffer taken = make_buffer("taken", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
       const Exprs memory = row_->scope == Scope::Stack ? Exprs() : Exprs{0};
@@ -303,10 +349,10 @@ class Builder {
   }
 
   const WindowRows& w_;
-  const int64_t most_columns_;  // of a block: eight vectors
-  int64_t size_ = 0;
+  const int64_t most_columns_;    // of a block: eight vectors
+  int64_t size_ = 0, count_ = 1;  // of a row, and rows at once
   Buffer row_;
-  Point rows_;  // the axes around a row themselves
+  Point rows_;  // where the row is among the axes around it
 };
 
 }  // namespace
@@ -316,12 +362,14 @@ std::optional<Scheduled> schedule_window_rows(const TemplateArgs& a) {
   if (!w) return {};
   const int64_t steps = points(w->across) * (w->end - w->begin) + w->taps() * w->n.extent.value;
   Scheduled s;
-  s.body = seq({fill_border(w->c), Builder(*w, a.cpu).build(points(w->rows) * steps >= kParallelThreshold)});
+  Builder builder(*w, a.cpu);
+  s.body = seq({fill_border(w->c), builder.build(points(w->rows) * steps >= kParallelThreshold)});
   bind_operands(s, w->c);
   s.family = "window_rows";
   std::string across;
   for (const Axis& r : w->across) across += (across.empty() ? "" : ", ") + r.var->name;
-  s.words = across.empty() ? "a row at a time" : "a row at a time, joined over " + across + " in vectors";
+  s.words = builder.rows() == 1 ? "a row" : to_text(builder.rows()) + " rows";
+  s.words += across.empty() ? " at a time" : " at a time, joined over " + across + " in vectors";
   if (w->k.var) s.words += ", then over " + w->k.var->name;
   if (w->stride > 1)
     s.words += " from every " + to_text(w->stride) +
