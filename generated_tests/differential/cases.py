@@ -164,6 +164,8 @@ def window_cases():
         near = ', nearest_mode = "floor"' if mode == "nearest" else ""
         yield Case(f"resize_{mode}_{transform}", f'y = Resize <mode = "{mode}", coordinate_transformation_mode = "{transform}"{near}> (x, , scales)',
                    {"x": (1, 5, 9, 7)}, {"scales": np.float32([1, 1, 2, 3])})
+    for padding in ("zeros", "border", "reflection"):
+        yield Case(f"grid_sample_cubic_{padding}", f'y = GridSample <mode = "cubic", padding_mode = "{padding}"> (x, g)', {"x": (1, 2, 5, 7), "g": (1, 6, 5, 2)})
     yield Case("pad_reflect", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 3, 0, 0, 1, 4)})
     yield Case("pad_negative", "y = Pad (x, p, v)", {"x": (4, 9)}, {"p": ints(-1, 2, 1, -3), "v": np.float32(1.5)})
 

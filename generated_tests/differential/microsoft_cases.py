@@ -60,6 +60,7 @@ def layout_cases(Case):
     yield Case("ms_expand_dims", "y = com.microsoft.ExpandDims (x, a)", {"x": (4, 7)}, {"a": np.int32(1)})
     yield Case("ms_grid_sample", "y = com.microsoft.GridSample (x, g)", {"x": (1, 2, 4, 7), "g": (1, 3, 3, 2)})
     yield Case("ms_distances", 'y = com.microsoft.CDist <metric = "euclidean"> (a, b)', {"a": (4, 8), "b": (5, 8)}, bar=1e-3)
+    yield Case("ms_inverse", "y = com.microsoft.Inverse (x)", {"x": (3, 5, 5)}, bar=1e-4)
     lstm = {"w": rng.integers(-128, 128, (2, 5, 32)).astype(np.int8), "r": rng.integers(-128, 128, (2, 8, 32)).astype(np.int8), "b": (2, 64),
             "s": (rng.random((2, 32)) * 0.01).astype(np.float32), "z": np.zeros((2, 32), np.int8)}
     yield Case("ms_quantized_lstm", 'y, h, c = com.microsoft.DynamicQuantizeLSTM <hidden_size = 8, direction = "bidirectional"> '

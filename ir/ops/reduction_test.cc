@@ -122,6 +122,11 @@ TEST(LpNormalization, ZeroRowsStayZero) {
   expect_near(values({"LpNormalization", {floats({1, 2}, {3, -1})}, {{"p", int64_t(1)}}}), {0.75, -0.25});
 }
 
+TEST(Inverse, ExchangesRows) {
+  const Constant x = floats({2, 2, 2}, {0, 2, 4, 1, 1, 2, 3, 4});
+  expect_near(values({"Inverse", {x}, {}, {}, {}, 1, "com.microsoft"}), {-0.125, 0.25, 0.5, 0, -2, 1, 1.5, -0.5});
+}
+
 TEST(Det, ExchangesRows) { expect_near(values({"Det", {floats({2, 2, 2}, {0, 2, 3, 4, 1, 2, 2, 4})}}), {-6, 0}); }
 
 TEST(TfIdf, CountsWithSkips) {

@@ -30,17 +30,19 @@ struct Sampler {
   }
 
   /// [-1, 1] to pixels, moved into the image as the padding mode asks.
-  Expr pixel_coordinate(size_t d, const Expr& normalized, bool nearest) const {
+  /// Cubic interpolation repeats the border pixel by pixel (element()), as PyTorch and ONNX Runtime do: a point outside
+  /// still lies between the pixels that it weighs.
+  Expr pixel_coordinate(size_t d, const Expr& normalized, bool nearest, bool cubic) const {
     const double n = double(in[d]);
     Expr v = align_corners ? (normalized + c(1)) / c(2) * c(n - 1) : ((normalized + c(1)) * c(n) - c(1)) / c(2);
     if (nearest) v = apply(Op::Round, {v});
-    if (padding == Padding::Border) {
+    if (padding == Padding::Border && !cubic) {
       const Expr outside = v < c(low(d)) || v > c(high(d));
       v = select(outside, min(max(v, c(0)), c(n - 1)), v);
     } else if (padding == Padding::Reflection) {
       v = select(v < c(low(d)) || v > c(high(d)), reflect(d, v), v);
     } else {
-      // Far outside everything is zero; the bound keeps the integer cast defined.
+      // Far outside everything is zero, or the border; the bound keeps the integer cast defined.
       v = min(max(v, c(-4)), c(n + 4));
     }
     return select(apply(Op::IsNan, {v}), c(-4), v);
@@ -129,7 +131,7 @@ void define_grid_sample(OpBuilder& op) {
         [&](const Exprs& i) {
           Exprs gi = i;
           gi.push_back(int64_t(rank - 1 - d));
-          return s.pixel_coordinate(d, cast(t, grid(gi)), nearest);
+          return s.pixel_coordinate(d, cast(t, grid(gi)), nearest, cubic);
         },
         names));
   names.insert(names.begin() + 1, "c");

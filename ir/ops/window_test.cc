@@ -202,6 +202,13 @@ TEST(GridSample, PadsOutsideOfTheImage) {
   EXPECT_EQ(run("reflection")[0], 2);  // position -1.5 rounds to -2, which -0.5 mirrors to 1
 }
 
+TEST(GridSample, CubicsRepeatTheBorder) {
+  // At -1.25 the pixels -3, -2, -1 and 0 are weighed, all of which are the first; at -0.25 -2, -1, 0 and 1.
+  const Constant x = f32({1, 1, 1, 4}, {1, 2, 3, 4}), grid = f32({1, 1, 2, 2}, {-1.375, 0, -0.875, 0});
+  const auto y = run_op({"GridSample", {x, grid}, {{"mode", str("cubic")}, {"padding_mode", str("border")}}});
+  EXPECT_LT(max_error(values(y[0]), {1, 1 - 0.75 * 0.75 * 0.75 * 0.25}), 1e-6);
+}
+
 TEST(RoiAlign, AveragesALinearImageExactly) {
   // x[h, w] = w: the average over a box is the middle of the box.
   std::vector<double> v;
