@@ -100,6 +100,7 @@ void check_function(Context& c, onnx::FunctionProto& f, const NodeRules& model_r
   for (const auto& i : f.input()) g.add_input()->set_name(i);
   for (const auto& o : f.output()) g.add_output()->set_name(o);
   g.mutable_node()->Swap(f.mutable_node());
+  rename_hiding_inputs(c, g);
   NameScope scope;
   const bool unique = check_definitions(c, g, scope);
   for_each_definition(g, [&](const std::string& name) { scope.names.insert(name); });
@@ -131,6 +132,7 @@ void validate_model(Context& c, onnx::ModelProto& m) {
     if (f.opset_import_size() == 0) *f.mutable_opset_import() = m.opset_import();
   }
   const NodeRules rules{&m.opset_import(), &functions, false};
+  rename_hiding_inputs(c, *m.mutable_graph());
   check_graph(c, *m.mutable_graph(), nullptr, rules, 0);
   for (auto& f : *m.mutable_functions()) check_function(c, f, rules);
 }

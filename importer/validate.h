@@ -11,6 +11,9 @@ struct NameScope {
   bool knows(const std::string& name) const;
 };
 
+/// Inputs of bodies do not hide names of the graphs around them: those that do are renamed, with a warning.
+/// hidden_names.cc
+void rename_hiding_inputs(Context& c, onnx::GraphProto& g);
 /// Each name is defined once in `g` and hides none of an outer graph. sort_nodes.cc
 bool check_definitions(Context& c, const onnx::GraphProto& g, const NameScope& scope);
 /// Each use has a definition; sorts the nodes if need be. sort_nodes.cc
