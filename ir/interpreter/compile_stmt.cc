@@ -323,7 +323,8 @@ void Compiler::alloc(const Alloc& a) {
   s.buffer = a.buffer;
   s.elements = physical_elements(*a.buffer);
   Scope scope = a.buffer->scope;
-  bool own = scope == Scope::Register || scope == Scope::Stack;
+  const bool of_rows = scope == Scope::Fragment && a.buffer->shape.back() == Dim(1);  // matrix_instruction.h
+  bool own = scope == Scope::Register || scope == Scope::Stack || of_rows;
   if (in_threads_)
     s.sharing = own ? Sharing::Lane : scope == Scope::Warp || scope == Scope::Fragment ? Sharing::Warp : Sharing::All;
   else if (in_lanes())

@@ -102,6 +102,14 @@ Stmt expand_tiles(const Intrin& k) {
     if (k.name == "fill_fragment") value = c.scalars.at(0);
     if (k.name == "load_fragment") value = load(c.operands.at(1).buffer, at(c.operands[1], row, column));
     if (k.name == "load_fragment_trans") value = load(c.operands.at(1).buffer, at(c.operands[1], column, row));
+    if (k.name == "join_fragments") {
+      const int64_t part = t.buffer->shape.back().value / int64_t(c.operands.size() - 1);
+      for (size_t i = c.operands.size(); i-- > 1;) {
+        const IntrinOperand& from = c.operands[i];
+        const Expr x = cast(t.buffer->dtype, load(from.buffer, at(from, row, floor_mod(column, part))));
+        value = value ? select(column < Expr(int64_t(i) * part), x, value) : x;
+      }
+    }
     if (k.name == "split_fragment_tf32") {
       const IntrinOperand& rounded = c.operands.at(1);
       const Expr x = load(rounded.buffer, at(rounded, row, column));

@@ -2,9 +2,11 @@
 // on the registers of the lanes that infer_fragment makes of them. With them come, as Intrins,
 //   fill_fragment(t, value)                every element of tile t
 //   load_fragment(t, m[..., r, c])         t[i, j] = m[..., r + i, c + j]; load_fragment_trans: m[..., r + j, c + i]
+//   join_fragments(t, s0, s1, ..)          t[i, j] = s0[i, j], and behind its columns those of s1: sums become a factor
 //   round_fragment_tf32(t)                 to the precision of mma_tf32_k8, which would cut off the rest
 //   split_fragment_tf32(rest, t)           rounds t so, and keeps in rest, rounded, what that took away
-// All lanes of a warp make them together.
+// All lanes of a warp make them together. Of a tile with a single column every lane has its own, with a number for each
+// of its rows: what it knows of a row of other tiles.
 #pragma once
 #include "ir/loop/cuda_limits.h"
 #include "ir/loop/ir.h"

@@ -17,11 +17,17 @@
 //   left    (r, k)    lane r % 8 * 4 + k / E % 4    register r / 8 + k / (4 E) * 2
 //   right   (k, c)    lane c * 4 + k / E % 4        register k / (4 E)
 // so that of rows r a lane has r = lane / 4 and r + 8, and of columns two neighbours. Loops over elements therefore go
-// over all rows, and inside of that over pairs of columns. Factors are only loaded, rounded and multiplied: ldmatrix
-// brings eight rows of 16 bytes at a time to where they are needed.
+// over all rows, and inside of that over pairs of columns. Factors are only loaded, made of sums, rounded and multiplied:
+// ldmatrix brings eight rows of 16 bytes at a time to where they are needed. Of a tile with one column
+// every lane has its own: numbers of its rows.
+//
+// The sums of a lane are where a left factor of f16 or bf16 wants them, two to a register. One of tf32 wants columns
+// t and t + 4 of lane t where sums have 2 t and 2 t + 1: these take their places, in the left factor as in the rows of
+// the right one (a sum may be taken in any order), which is read by elements, since ldmatrix turns two bytes only.
 #include "passes/loop/infer_fragment.h"
 
 #include <map>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/intrin.h"
@@ -33,7 +39,7 @@
 namespace tc {
 namespace {
 
-enum class Role : uint8_t { Sums, Left, Right };
+enum class Role : uint8_t { Sums, Left, Right, Rows };
 
 // What a lane has of an array of tiles.
 struct Spread {
@@ -42,6 +48,7 @@ struct Spread {
 };
 
 bool is_fragment(const Buffer& b) { return b->scope == Scope::Fragment; }
+bool is_numbers_of_rows(const Buffer& b) { return is_fragment(b) && b->shape.back() == Dim(1); }
 const For* fragment_loop(const Stmt& s) {
   const For* f = as<For>(s);
   return f && f->kind == ForKind::Fragment ? f : nullptr;
@@ -72,7 +79,19 @@ class Spreading {
   // Arrays of tiles by what the instructions make of them.
   void find_roles() {
     walk(threads_.body, [&](const Stmt& s) {
+      const Alloc* own = as<Alloc>(s);
+      if (own && is_numbers_of_rows(own->buffer)) {
+        Shape shape(own->buffer->shape.begin(), own->buffer->shape.end() - 2);
+        shape.push_back(Dim(kTileRows / 8));
+        spread_[own->buffer.get()] = {Role::Rows,
+                                      make_buffer(own->buffer->name, own->buffer->dtype, shape, Scope::Register)};
+      }
       const Intrin* k = as<Intrin>(s);
+      if (k && (k->name == "join_fragments" || k->name == "load_fragment")) {
+        const Buffer& b = k->buffers[0];  // a right factor has 8 columns, as many as its depth in tf32
+        const bool right = b->shape.back() == Dim(kTileColumns) && b->shape[b->shape.size() - 2] == Dim(kTileColumns);
+        if (b->dtype == DType::F32 && (right || k->name == "join_fragments")) paired_.insert(b.get());
+      }
       const MatrixInstruction* m = k ? find_matrix_instruction(k->name) : nullptr;
       if (!m || !is_fragment(k->buffers.at(0))) return true;
       const Role roles[] = {Role::Sums, Role::Left, Role::Right};
@@ -104,14 +123,9 @@ class Spreading {
   Stmt lowered(const Stmt& s) const {
     if (const Alloc* k = as<Alloc>(s); k && is_fragment(k->buffer)) return alloc(spread(k->buffer).registers, k->body);
     if (const Intrin* k = as<Intrin>(s); k && !k->buffers.empty() && is_fragment(k->buffers[0])) return instruction(*k);
-    if (const For* f = fragment_loop(s); f && has_fragment_loop(f->body)) return elements(*f);
+    if (const For* f = fragment_loop(s); f && is_const(f->begin, 0) && is_const(f->extent, kTileRows))
+      return elements(*f);
     return {};
-  }
-
-  static bool has_fragment_loop(const Stmt& s) {
-    bool found = false;
-    walk(s, [&](const Stmt& x) { return !(found = found || fragment_loop(x)); });
-    return found;
   }
 
   Stmt instruction(const Intrin& k) const {
@@ -119,6 +133,7 @@ class Spreading {
     const IntrinOperand& t = c.operands.at(0);
     const Spread& own = spread(t.buffer);
     if (find_matrix_instruction(k.name)) {
+      check(is_paired(c.operands[1].buffer) == is_paired(c.operands[2].buffer), "both factors in one order of the sum");
       std::vector<IntrinOperand> operands;
       for (const IntrinOperand& o : c.operands) operands.push_back({spread(o.buffer).registers, o.index});
       return intrin(k.name, operands);
@@ -137,6 +152,7 @@ class Spreading {
       return intrin(own.role == Role::Left ? "split_tf32_x4" : "split_tf32_x2",
                     {{own.registers, t.index}, {spread(rounded.buffer).registers, rounded.index}});
     }
+    if (k.name == "join_fragments") return join_sums(c);
     check(k.name == "load_fragment" || k.name == "load_fragment_trans", "an instruction on tiles: " + k.name);
     return load_tile(t, c.operands.at(1), k.name == "load_fragment_trans");
   }
@@ -148,6 +164,7 @@ class Spreading {
     const int64_t bytes = info(from.buffer->dtype).bytes, half = 16 / bytes;
     const bool left = own.role == Role::Left, turned = left == trans;
     check(own.role != Role::Sums, "sums are not loaded");
+    if (turned && own.role == Role::Right && from.buffer->dtype == DType::F32) return load_pairs(to, from);
     check(!turned || bytes == 2, "only elements of two bytes are turned on their way");
     const Expr lane(lane_), row = floor_mod(lane, 16), high = floor_div(lane, 16),
                             next = floor_mod(floor_div(lane, 8), 2);
@@ -164,16 +181,82 @@ class Spreading {
                   {{own.registers, to.index}, {from.buffer, at}});
   }
 
-  // Both loops over a tile's elements.
+  // Is the factor's sum in the order of pairs?
+  bool is_paired(const Buffer& b) const { return paired_.count(b.get()) != 0; }
+
+  // Rows 2 t and 2 t + 1 of the lane's column.
+  Stmt load_pairs(const IntrinOperand& to, const IntrinOperand& from) const {
+    Stmts list;
+    for (int64_t w = 0; w < 2; w++) {
+      Exprs own = to.index, at = from.index;
+      own.push_back(Expr(w));
+      at[at.size() - 2] = at[at.size() - 2] + Expr(lane_n_) * Expr(2) + Expr(w);
+      at.back() = at.back() + Expr(lane_m_);
+      list.push_back(store(spread(to.buffer).registers, own, bitcast(DType::U32, load(from.buffer, at))));
+    }
+    return seq(std::move(list));
+  }
+
+  // Register w of a left factor: of rows r or r + 8, its first or its second half of columns.
+  Stmt join_sums(const IntrinCall& c) const {
+    const IntrinOperand& to = c.operands[0];
+    const DType type = to.buffer->dtype;
+    const bool pairs = type != DType::F32;
+    check(spread(to.buffer).role == Role::Left && info(type).bytes * 8 == int64_t(32 / (pairs ? 2 : 1)) &&
+              c.operands.size() == (pairs ? 3 : 2),
+          "sums become a left factor");
+    Stmts list;
+    for (int64_t w = 0; w < 4; w++) {
+      auto sum = [&](size_t tile, int64_t place) {
+        const IntrinOperand& from = c.operands[1 + tile];
+        check(spread(from.buffer).role == Role::Sums, "a factor is made of sums");
+        Exprs index = from.index;
+        index.push_back(Expr(place));
+        return load(spread(from.buffer).registers, index);
+      };
+      auto bits = [&](int64_t e) {
+        return cast(DType::U32, bitcast(DType::U16, cast(type, sum(size_t(w / 2), w % 2 * 2 + e))));
+      };
+      const Expr word = pairs ? apply(Op::BitOr, {bits(0), apply(Op::Shl, {bits(1), make_int(DType::U32, 16)})})
+                              : bitcast(DType::U32, sum(0, w % 2 * 2 + w / 2));
+      Exprs index = to.index;
+      index.push_back(Expr(w));
+      list.push_back(store(spread(to.buffer).registers, index, word));
+    }
+    return seq(std::move(list));
+  }
+
+  // Both loops over a tile's elements, or that over its rows alone.
   Stmt elements(const For& rows) const {
-    check(is_const(rows.begin, 0) && is_const(rows.extent, kTileRows), "a loop over all rows of a tile");
     const Var h = make_var("h");
     Stmt body = rewrite(rows.body, {}, [&](const Stmt& s) -> Stmt {
       const For* f = fragment_loop(s);
       return f ? pairs(*f, rows.var, h) : Stmt();
     });
+    body = numbers_of_rows(body, rows.var, h);
     body = substitute(body, {{rows.var.get(), Expr(h) * Expr(8) + Expr(lane_m_)}});
     return loop(h, 2, body, ForKind::Unroll);
+  }
+
+  Stmt numbers_of_rows(const Stmt& s, const Var& row, const Var& h) const {
+    auto place = [&](const Exprs& index) {
+      const VarRef* r = as<VarRef>(index[index.size() - 2]);
+      check(r && r->var == row, "the number of a row that the lane has");
+      Exprs registers(index.begin(), index.end() - 2);
+      registers.push_back(Expr(h));
+      return registers;
+    };
+    return rewrite(
+        s,
+        [&](const Expr& e) -> Expr {
+          const Load* l = as<Load>(e);
+          return l && is_numbers_of_rows(l->buffer) ? load(spread(l->buffer).registers, place(l->index)) : Expr();
+        },
+        [&](const Stmt& x) -> Stmt {
+          const Store* k = as<Store>(x);
+          if (!k || !is_numbers_of_rows(k->buffer)) return {};
+          return store(spread(k->buffer).registers, place(k->index), k->value, k->reduce);
+        });
   }
 
   Stmt pairs(const For& f, const Var& row, const Var& h) const {
@@ -193,17 +276,20 @@ class Spreading {
         f.body,
         [&](const Expr& e) -> Expr {
           const Load* l = as<Load>(e);
-          return l && is_fragment(l->buffer) ? load(spread(l->buffer).registers, place(l->buffer, l->index)) : Expr();
+          return l && is_element(l->buffer) ? load(spread(l->buffer).registers, place(l->buffer, l->index)) : Expr();
         },
         [&](const Stmt& s) -> Stmt {
           const Store* k = as<Store>(s);
-          if (!k || !is_fragment(k->buffer)) return {};
+          if (!k || !is_element(k->buffer)) return {};
           return store(spread(k->buffer).registers, place(k->buffer, k->index), k->value, k->reduce);
         });
     return substitute(body, {{f.var.get(), Expr(lane_n_)}});
   }
 
+  static bool is_element(const Buffer& b) { return is_fragment(b) && !is_numbers_of_rows(b); }
+
   const For& threads_;
+  std::set<const BufferDef*> paired_;          // looked up only
   std::map<const BufferDef*, Spread> spread_;  // looked up only
   const Var lane_ = make_var("lane"), lane_m_ = make_var("lane_m"), lane_n_ = make_var("lane_n");
 };

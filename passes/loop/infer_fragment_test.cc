@@ -102,6 +102,87 @@ TEST(InferFragment, LanesHoldWhatTilesHold) {
     }
 }
 
+// One warp: z[row] = 2 * its number, y = that of the row + (a b, rounded to the type of factors) c, where the first
+// product becomes a factor of the second without leaving its registers. a, b and c lie as tiles want them.
+struct Chain {
+  Stmt body;
+  Buffer a, b, c, y, z;
+};
+Chain chain(const MatrixInstruction& m) {
+  auto memory = [](const char* name, DType t, int64_t rows, int64_t columns, Scope scope) {
+    return make_buffer(name, t, {Dim(rows), Dim(columns)}, scope);
+  };
+  const int64_t n = kTileColumns, rows = kTileRows, k = m.depth, pieces = k / n;
+  Chain p;
+  p.a = memory("a", m.left, rows, k, Scope::Shared);
+  p.b = memory("b", m.right, k, k, Scope::Shared);  // [column][k]
+  p.c = memory("c", m.right, k, n, Scope::Shared);  // [k][column]
+  p.y = memory("y", m.sum, rows, n, Scope::Global);
+  p.z = memory("z", m.sum, rows, 1, Scope::Global);
+  const Buffer sums = make_buffer("s", m.sum, {Dim(pieces), Dim(rows), Dim(n)}, Scope::Fragment),
+               acc = memory("acc", m.sum, rows, n, Scope::Fragment),
+               numbers = memory("numbers", m.sum, rows, 1, Scope::Fragment),
+               left = memory("left", m.left, rows, k, Scope::Fragment),
+               joined = memory("joined", m.left, rows, k, Scope::Fragment),
+               right = make_buffer("right", m.right, {Dim(pieces), Dim(k), Dim(n)}, Scope::Fragment),
+               last = memory("last", m.right, k, n, Scope::Fragment);
+  const Var thread = make_var("thread"), r = make_var("r"), pair = make_var("pair"), e = make_var("e");
+  Stmts fill;
+  for (const Buffer& t : {p.a, p.b, p.c}) {
+    const Var i = make_var("i"), j = make_var("j");
+    const Expr value = floor_mod(Expr(i) * Expr(7) + Expr(j) * Expr(5), 11) - Expr(5);
+    fill.push_back(
+        loop(i, t->shape[0], loop(j, t->shape[1], store(t, {i, j}, cast(t->dtype, cast(DType::F32, value))))));
+  }
+  Stmts list = {if_then(eq(Expr(thread), 0), seq(fill)), barrier(Scope::Shared)};
+  list.push_back(loop(r, rows, store(numbers, {r, 0}, cast(m.sum, Expr(r))), ForKind::Fragment));
+  list.push_back(loop(r, rows, store(numbers, {r, 0}, make_float(m.sum, 2), Op::Mul), ForKind::Fragment));
+  list.push_back(intrin("load_fragment", {{left, {}}, {p.a, {0, 0}}}));
+  std::vector<IntrinOperand> factor = {{joined, {}}};
+  for (int64_t j = 0; j < pieces; j++) {
+    list.push_back(intrin("fill_fragment", {{sums, {j}}}, {make_const(m.sum, 0)}));
+    list.push_back(intrin("load_fragment_trans", {{right, {j}}, {p.b, {Expr(j * n), 0}}}));
+    list.push_back(intrin(std::string(m.name), {{sums, {j}}, {left, {}}, {right, {j}}}));
+    factor.push_back({sums, {j}});
+  }
+  list.push_back(intrin("join_fragments", factor));
+  list.push_back(intrin("load_fragment", {{last, {}}, {p.c, {0, 0}}}));
+  list.push_back(intrin("fill_fragment", {{acc, {}}}, {make_const(m.sum, 0)}));
+  list.push_back(intrin(std::string(m.name), {{acc, {}}, {joined, {}}, {last, {}}}));
+  const Expr column = Expr(pair) * Expr(2) + Expr(e);
+  const Stmt out = store(p.y, {r, column}, load(numbers, {r, 0}) + load(acc, {r, column}));
+  const Stmt first = if_then(eq(Expr(pair), 0), store(p.z, {r, 0}, load(numbers, {r, 0})));
+  list.push_back(loop(r, rows,
+                      seq({loop(pair, n / 2, first, ForKind::Fragment),
+                           loop(pair, n / 2, loop(e, 2, out, ForKind::Unroll), ForKind::Fragment)}),
+                      ForKind::Fragment));
+  Stmt s = seq(list);
+  for (const Buffer& t : {sums, acc, numbers, left, joined, right, last}) s = alloc(t, s);
+  s = loop(thread, kWarp, s, ForKind::ThreadX);
+  for (const Buffer& t : {p.a, p.b, p.c}) s = alloc(t, s);
+  p.body = loop(make_var("block"), 1, s, ForKind::BlockX);
+  return p;
+}
+
+TEST(InferFragment, SumsBecomeAFactorWhereTheyAre) {
+  for (const char* name : {"mma_f16_k16", "mma_bf16_k16", "mma_tf32_k8"}) {
+    const Chain p = chain(*find_matrix_instruction(name));
+    auto results = [&](const Stmt& body) {
+      std::vector<float> y(kTileRows * kTileColumns, -1), z(kTileRows, -1);
+      RunOptions o;
+      o.check_races = true;
+      run(body, {{p.y, reinterpret_cast<uint8_t*>(y.data())}, {p.z, reinterpret_cast<uint8_t*>(z.data())}}, o);
+      y.insert(y.end(), z.begin(), z.end());
+      return y;
+    };
+    const Stmt spread = infer_fragment(p.body);
+    EXPECT_EQ(to_text(spread).find("fragment"), std::string::npos) << to_text(spread);
+    const std::vector<float> whole = results(p.body);
+    EXPECT_EQ(whole, results(spread)) << name << "\n" << to_text(spread);
+    EXPECT_EQ(whole.back(), 2 * (kTileRows - 1));
+  }
+}
+
 TEST(InferFragment, Text) {
   const std::string text = to_text(infer_fragment(product(*find_matrix_instruction("mma_f16_k16"), false).body));
   for (const char* line : {"ldmatrix_x4", "ldmatrix_x2", "acc[h * 2 + e_2]", "lane_m = floor_div(lane, 4)"})

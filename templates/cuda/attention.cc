@@ -30,6 +30,8 @@ class SimtAttention final : public AttentionLoops {
       : AttentionLoops(m, p), tn_(p.keys / p.tx), across_(p.width / (p.tx * kVector)) {
     acc_ = registers("acc", {p.tm, across_, kVector});
     s_ = registers("s", {p.tm, tn_});
+    row_max_ = registers("row_max", {p.tm});
+    row_sum_ = registers("row_sum", {p.tm});
     p_tile_ = make_buffer("p_tile", DType::F32, {Dim(p.rows), Dim(p.keys + kVector)}, Scope::Shared);
     exchange_ = {p_tile_};
   }
@@ -50,7 +52,20 @@ class SimtAttention final : public AttentionLoops {
   Stmt with_places(Stmt code) const override {
     return let(tx_, floor_mod(Expr(thread_), p_.tx), let(ty_, floor_div(Expr(thread_), p_.tx), code));
   }
-  Expr is_first() const override { return eq(Expr(tx_), 0); }
+  Stmt by_one(const Stmt& s) const override { return if_then(eq(Expr(tx_), 0), s); }
+  Stmt zeros(const Buffer& b) const override {
+    const Dims dims = static_dims(b->shape);
+    std::vector<Var> at;
+    for (size_t d = 0; d < dims.size(); d++) at.push_back(make_var(std::string(1, char('i' + d))));
+    Stmt s = store(b, Exprs(at.begin(), at.end()), zero(DType::F32));
+    for (size_t d = dims.size(); d-- > 0;) s = each(at[d], dims[d], s);
+    return s;
+  }
+  Stmt over_rows(const RowBody& body) const override {
+    const Var i = make_var("i");
+    return each(i, p_.tm, body(i));
+  }
+  Exprs row_at(const Expr& i) const override { return {i}; }
   Expr row_in_tile(const Expr& i) const override { return i * Expr(p_.rows / p_.tm) + Expr(ty_); }
 
   Stmt over_scores(const Expr& i, const ScoreBody& body) const override {
@@ -65,17 +80,16 @@ class SimtAttention final : public AttentionLoops {
     return store(p_tile_, {row_in_tile(i), key}, load(s_, at));
   }
 
-  // s[i][j] = q_tile[row i] . k_tile[key j]
+  // s[i][j] += q_tile[row i] . k_tile[key j]
   Stmt dot_products() const override {
     const Buffer a = registers("q_d", {p_.tm, kVector}), b = registers("k_d", {tn_, kVector});
     const Var d = make_var("d"), i = make_var("i"), j = make_var("j"), e = make_var("e");
     const Expr at = Expr(d) * Expr(kVector);
-    auto over = [&](const Stmt& s) { return each(i, p_.tm, each(j, tn_, s)); };
     const Stmt read = seq({each(i, p_.tm, intrin("load4", {{a, {i}}, {q_.shared, {0, row_in_tile(i), at}}})),
                            each(j, tn_, intrin("load4", {{b, {j}}, {k_.shared, {0, key_in_tile(j), at}}}))});
-    const Stmt products = over(each(e, kVector, store(s_, {i, j}, load(a, {i, e}) * load(b, {j, e}), Op::Add)));
-    return seq({over(store(s_, {i, j}, zero(DType::F32))),
-                loop(d, p_.depth / kVector, alloc(a, alloc(b, seq({read, products}))))});
+    const Stmt product = each(e, kVector, store(s_, {i, j}, load(a, {i, e}) * load(b, {j, e}), Op::Add));
+    const Stmt products = each(i, p_.tm, each(j, tn_, product));
+    return loop(d, p_.depth / kVector, alloc(a, alloc(b, seq({read, products}))));
   }
 
   // acc[i][e] += p_tile[row i] . v_tile[..][e]

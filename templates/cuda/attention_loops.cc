@@ -36,8 +36,6 @@ Stmt without_stages(const Stmt& s, const Buffer& b) {
 
 AttentionLoops::AttentionLoops(const CudaAttention& m, const CudaAttentionPlan& p)
     : m_(m), p_(p), z_(m.batch, Expr(group_), "group") {
-  row_max_ = registers("row_max", {p.tm});
-  row_sum_ = registers("row_sum", {p.tm});
   q_ = tile(m.q, m.rows, "row", p.rows, m.depth, p.depth);
   q_.d_begin = Expr(block_) * Expr(p.rows);
   k_ = tile(m.k, {m.keys}, "n", p.keys, m.depth, p.depth);
@@ -79,7 +77,11 @@ Stmt AttentionLoops::build() {
   const std::vector<std::pair<TileCopy*, std::string>> tiles = {{&q_, "q"}, {&k_, "k"}, {&v_, "v"}};
   for (const auto& [t, name] : tiles)
     if (through_registers(*t)) t->registers = registers_of(*t, name + "_next");
-  Stmt code = alloc(row_max_, alloc(row_sum_, alloc(acc_, seq({clear(), with_bounds(walk_keys()), results()}))));
+  const Stmt none = over_rows([&](const Expr& i) {
+    return seq({store(row_max_, row_at(i), lowest(DType::F32)), store(row_sum_, row_at(i), zero(DType::F32))});
+  });
+  const Stmt rows = alloc(acc_, seq({zeros(acc_), none, with_bounds(walk_keys()), results()}));
+  const Stmt code = alloc(row_max_, alloc(row_sum_, rows));
   Stmt launch = loop(thread_, p_.threads(), with_places(z_.wrap(code)), ForKind::ThreadX);
   for (const Buffer& b : exchange_) launch = alloc(b, launch);
   for (const Buffer& b : {v_.shared, k_.shared, q_.shared}) launch = alloc(b, launch);
@@ -123,17 +125,6 @@ FlatPoint AttentionLoops::row_of(const Expr& i) const {
   return FlatPoint(m_.rows, Expr(block_) * Expr(p_.rows) + row_in_tile(i), "row");
 }
 
-Stmt AttentionLoops::clear() const {
-  const Dims dims = static_dims(acc_->shape);
-  std::vector<Var> at;
-  for (size_t d = 0; d < dims.size(); d++) at.push_back(make_var(std::string(1, char('i' + d))));
-  Stmt zeros = store(acc_, Exprs(at.begin(), at.end()), zero(DType::F32));
-  for (size_t d = dims.size(); d-- > 0;) zeros = each(at[d], dims[d], zeros);
-  const Var i = make_var("i");
-  const Stmt none = seq({store(row_max_, {i}, lowest(DType::F32)), store(row_sum_, {i}, zero(DType::F32))});
-  return seq({zeros, each(i, p_.tm, none)});
-}
-
 // Two barriers a turn: a copy takes the place of a tile that every thread has left.
 Stmt AttentionLoops::walk_keys() const {
   const bool single = p_.steps == 1, bounded = skips_keys();
@@ -144,9 +135,10 @@ Stmt AttentionLoops::walk_keys() const {
   auto arrived = [] { return seq({intrin("cp_async_wait", {}, {Expr(0)}), barrier(Scope::Shared)}); };
   const Stmt commit = intrin("cp_async_commit", {});
   auto if_next = [&](const Stmt& s) { return single || !s ? Stmt() : if_then(at + Expr(1) < end, s); };
-  const Stmt products = alloc(s_, seq({comment("scores", dot_products()), comment("their softmax so far", softmax(at)),
-                                       put_tile(v_, 0), arrived(), if_next(seq({copy_tile(next, 0, 0), commit})),
-                                       comment("times the values", add_values()), if_next(put_tile(next, 0))}));
+  const Stmt products =
+      alloc(s_, seq({zeros(s_), comment("scores", dot_products()), comment("their softmax so far", softmax(at)),
+                     put_tile(v_, 0), arrived(), if_next(seq({copy_tile(next, 0, 0), commit})),
+                     comment("times the values", add_values()), if_next(put_tile(next, 0))}));
   Stmt turn = seq({arrived(), copy_tile(v_, 0, key_tile(at)), commit, products});
   for (const TileCopy* t : {&k_, &v_})
     if (t->registers) turn = alloc(t->registers, turn);
@@ -178,25 +170,27 @@ Stmt AttentionLoops::finish_score(const Exprs& element, const Expr& key_in_tile,
 }
 
 Stmt AttentionLoops::softmax(const Expr& step) const {
-  const Var i = make_var("i"), e = make_var("e");
-  const Var shift = make_var("shift", DType::F32), rescale = make_var("rescale", DType::F32);
-  const FlatPoint row = row_of(i);
+  const Var e = make_var("e"), shift = make_var("shift", DType::F32), rescale = make_var("rescale", DType::F32);
   const Buffer top = registers("top", {});
-  const Stmt compared = over_scores(i, [&](const Exprs& at, const Expr& key) {
-    return seq({finish_score(at, key, row, step), store(top, {}, load(s_, at), Op::Max)});
+  return over_rows([&](const Expr& i) {
+    const FlatPoint row = row_of(i);
+    const Exprs own = row_at(i);
+    const Stmt compared = over_scores(i, [&](const Exprs& at, const Expr& key) {
+      return seq({finish_score(at, key, row, step), store(top, {}, load(s_, at), Op::Max)});
+    });
+    const Stmt weights = over_scores(i, [&](const Exprs& at, const Expr& key) {
+      return seq({store(s_, at, exp(load(s_, at) - Expr(shift))), store(row_sum_, own, load(s_, at), Op::Add),
+                  keep_weight(i, at, key)});
+    });
+    const Stmt old_results = over_runs(
+        i, [&](const Run& run) { return each(e, run.count, store(acc_, run.at(e), Expr(rescale), Op::Mul)); });
+    const Stmt rescaled =
+        seq({store(row_max_, own, load(top, {})), store(row_sum_, own, Expr(rescale), Op::Mul), old_results});
+    const Stmt shifted = let(shift, shift_of(load(top, {})),
+                             let(rescale, exp(load(row_max_, own) - Expr(shift)), seq({rescaled, weights})));
+    const Stmt body = seq({store(top, {}, load(row_max_, own)), compared, allreduce(top, Op::Max, p_.tx), shifted});
+    return row.wrap(alloc(top, body));
   });
-  const Stmt weights = over_scores(i, [&](const Exprs& at, const Expr& key) {
-    return seq({store(s_, at, exp(load(s_, at) - Expr(shift))), store(row_sum_, {i}, load(s_, at), Op::Add),
-                keep_weight(i, at, key)});
-  });
-  const Stmt old_results =
-      over_runs(i, [&](const Run& run) { return each(e, run.count, store(acc_, run.at(e), Expr(rescale), Op::Mul)); });
-  const Stmt rescaled =
-      seq({store(row_max_, {i}, load(top, {})), store(row_sum_, {i}, Expr(rescale), Op::Mul), old_results});
-  const Stmt shifted = let(shift, shift_of(load(top, {})),
-                           let(rescale, exp(load(row_max_, {i}) - Expr(shift)), seq({rescaled, weights})));
-  const Stmt body = seq({store(top, {}, load(row_max_, {i})), compared, allreduce(top, Op::Max, p_.tx), shifted});
-  return each(i, p_.tm, row.wrap(alloc(top, body)));
 }
 
 Expr AttentionLoops::inverse(const Expr& sum) const {
@@ -206,16 +200,17 @@ Expr AttentionLoops::inverse(const Expr& sum) const {
 
 // What a thread has of its rows, once their sums are joined over the threads of each.
 Stmt AttentionLoops::results() const {
-  const Var i = make_var("i"), scale = make_var("scale", DType::F32);
-  const FlatPoint row = row_of(i);
+  const Var scale = make_var("scale", DType::F32);
   const Buffer total = registers("total", {});
-  auto if_row = [&](const Stmt& s) {
-    return points(m_.rows) % p_.rows != 0 ? if_then(row.flat < Expr(points(m_.rows)), s) : s;
-  };
-  const Stmt stored = p_.splits > 1 ? store_partial(i, row, total)
-                                    : let(scale, inverse(load(total, {})), store_result(i, row, Expr(scale)));
-  const Stmt body = seq({store(total, {}, load(row_sum_, {i})), allreduce(total, Op::Add, p_.tx), if_row(stored)});
-  return comment("the results of this thread", each(i, p_.tm, row.wrap(alloc(total, body))));
+  const Stmt rows = over_rows([&](const Expr& i) {
+    const FlatPoint row = row_of(i);
+    const Stmt stored = p_.splits > 1 ? store_partial(i, row, total)
+                                      : let(scale, inverse(load(total, {})), store_result(i, row, Expr(scale)));
+    const Stmt kept = points(m_.rows) % p_.rows != 0 ? if_then(row.flat < Expr(points(m_.rows)), stored) : stored;
+    const Stmt sum = seq({store(total, {}, load(row_sum_, row_at(i))), allreduce(total, Op::Add, p_.tx), kept});
+    return row.wrap(alloc(total, sum));
+  });
+  return comment("the results of this thread", rows);
 }
 
 // `one` for every column of the thread: neighbours at once where the last axis, of `last` columns, allows it.
@@ -255,8 +250,8 @@ Stmt AttentionLoops::store_partial(const Expr& i, const FlatPoint& row, const Bu
     return store(partial_, {at * Expr(columns) + n.flat + e}, load(acc_, acc));
   });
   const Stmt scalars =
-      seq({store(partial_max_, {at}, load(row_max_, {i})), store(partial_sum_, {at}, load(total, {}))});
-  return seq({if_then(is_first(), scalars), sums});
+      seq({store(partial_max_, {at}, load(row_max_, row_at(i))), store(partial_sum_, {at}, load(total, {}))});
+  return seq({by_one(scalars), sums});
 }
 
 // A thread per result: the sums of the parts under the largest of their maxima.

@@ -30,24 +30,30 @@ class AttentionLoops {
     std::function<Exprs(const Expr& e)> at;
   };
   using RunBody = std::function<Stmt(const Run& run)>;
+  using RowBody = std::function<Stmt(const Expr& row)>;
 
   /// Sets shared and type of the three tiles.
   virtual void place_tiles(TileCopy& q, TileCopy& k, TileCopy& v) const = 0;
   /// The names of a thread's place in the block, around its code.
   virtual Stmt with_places(Stmt code) const = 0;
-  /// Of the thread's i'th row.
+  /// Zeros all over acc_ or s_.
+  virtual Stmt zeros(const Buffer& b) const = 0;
+  /// `body` for every row that the thread has, or has a part of; it gets what the following functions call row i.
+  virtual Stmt over_rows(const RowBody& body) const = 0;
   virtual Expr row_in_tile(const Expr& i) const = 0;
-  /// `body` for all scores, or for the runs of results, that the thread has of its i'th row.
+  /// The element of row_max_ and row_sum_.
+  virtual Exprs row_at(const Expr& i) const = 0;
+  /// `body` for all scores, or for the runs of results, that the thread has of row i.
   virtual Stmt over_scores(const Expr& i, const ScoreBody& body) const = 0;
   virtual Stmt over_runs(const Expr& i, const RunBody& body) const = 0;
   /// Null, or where others read the weight that the thread has in s_[at].
   virtual Stmt keep_weight(const Expr& i, const Exprs& at, const Expr& key) const = 0;
-  /// s_ = q k of the tiles.
+  /// s_ += q k of the tiles.
   virtual Stmt dot_products() const = 0;
   /// acc_ += weights times v_.
   virtual Stmt add_values() const = 0;
-  /// Is the thread the first of those that have a row?
-  virtual Expr is_first() const = 0;
+  /// `s`, made by one of the threads that have a row.
+  virtual Stmt by_one(const Stmt& s) const = 0;
 
   TileCopy tile(const Expr& value, const std::vector<Axis>& d, const std::string& d_name, int64_t d_tile,
                 const std::vector<Axis>& k, int64_t k_tile) const;
@@ -58,15 +64,14 @@ class AttentionLoops {
             thread_ = make_var("thread");
   const FlatPoint z_;
   TileCopy q_, k_, v_;
-  Buffer acc_, s_;                // of a thread: set by the derived class
-  std::vector<Buffer> exchange_;  // shared memory beside the tiles
+  Buffer acc_, s_, row_max_, row_sum_;  // set by the derived class
+  std::vector<Buffer> exchange_;        // shared memory beside the tiles
 
  private:
   Expr key_tile(const Expr& step) const;
   Stmt with_bounds(Stmt code) const;
   TileCopy keys_of(const Expr& step) const;
   FlatPoint row_of(const Expr& i) const;
-  Stmt clear() const;
   Stmt walk_keys() const;
   Stmt finish_score(const Exprs& element, const Expr& key_in_tile, const FlatPoint& row, const Expr& step) const;
   Stmt softmax(const Expr& step) const;
@@ -81,7 +86,7 @@ class AttentionLoops {
 
   KeyRange allowed_;  // null: the block takes all of its tiles
   const Var first_tile_ = make_var("first_tile"), end_tile_ = make_var("end_tile");
-  Buffer row_max_, row_sum_, partial_, partial_max_, partial_sum_;
+  Buffer partial_, partial_max_, partial_sum_;
 };
 
 /// On CUDA cores (attention.cc) and on tensor cores (attention_tensor_cores.cc).

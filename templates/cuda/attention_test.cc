@@ -10,6 +10,7 @@
 
 #include "ir/loop/simplify.h"
 #include "ir/ops/op_testing.h"
+#include "passes/loop/infer_fragment.h"
 #include "templates/cuda/test_exact.h"
 
 namespace tc {
@@ -112,15 +113,17 @@ std::vector<Constant> operands(const TestFunction& f, bool empty_rows) {
 }
 
 // Returns the schedule's words for the machine with many multiprocessors.
-std::string expect_attention(const TestFunction& f, const std::vector<Constant>& in, double tolerance) {
+std::string expect_attention(const TestFunction& f, const std::vector<Constant>& in, double tolerance,
+                             const ScheduleOptions& options = {}) {
   const Constant expected = evaluate(f.fn, in)[0];
   std::string words;
   for (const int multiprocessors : {1, 108}) {
     CudaModel gpu = *find_arch("sm_80");
     gpu.multiprocessors = multiprocessors;
-    Scheduled made = schedule_cuda(f.fn, f.constant, gpu);
+    Scheduled made = schedule_cuda(f.fn, f.constant, gpu, options);
     EXPECT_EQ(made.family, "attention") << to_text(f.fn);
     words = made.words;
+    made.body = infer_fragment(made.body);
     for (const bool lowered : {false, true}) {
       if (lowered) made.body = synchronise(made.body);
       ScheduleMemory memory(made, f.fn, in);
@@ -243,6 +246,20 @@ TEST(CudaAttention, HalvesAreMultipliedOnTensorCores) {
         const std::string words = expect_attention(f, operands(f, false), t == DType::F16 ? 2e-3 : 1.6e-2);
         EXPECT_EQ(words.find("tensor cores") != std::string::npos, n > 4) << words;
       }
+}
+
+TEST(CudaAttention, RoundedToWhatPrecisionAllows) {
+  const std::pair<Precision, double> bounds[] = {
+      {Precision::Tf32, 2e-3}, {Precision::F16, 2e-3}, {Precision::Bf16, 1.6e-2}};
+  for (const auto& [precision, tolerance] : bounds)
+    for (const Mask mask : {Mask::Added, Mask::Causal}) {
+      const TestFunction f = attention_of({.rows = 37, .keys = 90, .size = 24, .mask = mask, .guarded = true});
+      const std::string words = expect_attention(f, operands(f, false), tolerance, {.precision = precision});
+      EXPECT_NE(words.find("tensor cores"), std::string::npos) << words;
+    }
+  const TestFunction few = attention_of({.heads = 1, .rows = 16, .keys = 3000, .size = 16});
+  EXPECT_NE(expect_attention(few, operands(few, false), 2e-3, {.precision = Precision::F16}).find("blocks share"),
+            std::string::npos);
 }
 
 TEST(CudaAttention, HeadsShareKeys) {
