@@ -167,6 +167,8 @@ def window_cases():
     for padding in ("zeros", "border", "reflection"):
         yield Case(f"grid_sample_cubic_{padding}", f'y = GridSample <mode = "cubic", padding_mode = "{padding}"> (x, g)', {"x": (1, 2, 5, 7), "g": (1, 6, 5, 2)})
     yield Case("pad_reflect", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 3, 0, 0, 1, 4)})
+    yield Case("pad_reflect_widest", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 4, 21)}, {"p": ints(0, 3, 1, 0, 3, 20)})
+    yield Case("pad_edge", 'y = Pad <mode = "edge"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 9, 0, 1, 1, 0)})
     yield Case("pad_negative", "y = Pad (x, p, v)", {"x": (4, 9)}, {"p": ints(-1, 2, 1, -3), "v": np.float32(1.5)})
 
 

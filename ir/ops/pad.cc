@@ -5,9 +5,17 @@
 namespace tc {
 namespace {
 
-/// Position j of an axis of n elements, mirrored at its first and last element as often as needed.
-Expr reflect(const Expr& j, int64_t n) {
+/// `inside` for positions of an axis of n elements, `front` before them, `back` behind. Loops over j are cut where a
+/// comparison changes.
+Expr by_side(const Expr& j, int64_t n, const Expr& front, const Expr& inside, const Expr& back) {
+  return select(j < Expr(0), front, select(j >= Expr(n), back, inside));
+}
+
+/// Position j of an axis of n elements, mirrored at its first and last element as often as needed: once where it lies at
+/// most n - 1 elements outside.
+Expr reflect(const Expr& j, int64_t n, bool once) {
   if (n == 1) return 0;
+  if (once) return by_side(j, n, Expr(0) - j, j, Expr(2 * (n - 1)) - j);
   const Expr m = floor_mod(j, 2 * (n - 1));
   return min(m, Expr(2 * (n - 1)) - m);
 }
@@ -86,9 +94,9 @@ void define_pad(OpBuilder& b) {
       if (!front && !back)
         at.push_back(j);
       else if (mode == "edge")
-        at.push_back(max(Expr(0), min(j, Expr(n - 1))));
+        at.push_back(p.known ? by_side(j, n, 0, j, Expr(n - 1)) : max(Expr(0), min(j, Expr(n - 1))));
       else if (mode == "reflect")
-        at.push_back(reflect(j, n));
+        at.push_back(reflect(j, n, p.known && before < n && p.dims[d] - before < 2 * n));
       else if (mode == "wrap")
         at.push_back(floor_mod(j, n));
       else {

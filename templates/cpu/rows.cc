@@ -127,9 +127,9 @@ class Builder {
     Point at = at_;
     at.push_back({lane_, Expr(column)});
     const Expr done = Expr(n_) / lanes() * lanes();
-    const Stmt kept = keep ? store(r_.c.out, {index_at(r_.kept_index, at)}, scalar_form(keep->value, at)) : Stmt();
-    const Stmt one = seq({kept, store(total, {}, scalar_form(s.value, at), s.op)});
-    return alloc(total, seq({store(total, {}, value), loop(column, Expr(n_) - done, one, ForKind::Serial, done),
+    const Stmt kept = keep ? store_lanes(r_.c.out, r_.kept_index, keep->value, point(done, Expr(n_) - done)) : Stmt();
+    const Stmt one = store(total, {}, scalar_form(s.value, at), s.op);
+    return alloc(total, seq({kept, store(total, {}, value), loop(column, Expr(n_) - done, one, ForKind::Serial, done),
                              let(s.name, load(total, {}), steps(next))}));
   }
 
