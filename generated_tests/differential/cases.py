@@ -14,6 +14,7 @@ import attention_cases
 import microsoft_cases
 import ml_cases
 import quantised_cases
+import window_cases
 
 OPSET, OPSET_ML = 21, 4
 NAMES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.int64): "int64",
@@ -127,49 +128,6 @@ def matmul_cases():
                {"mask": forbidden, "zero": np.float32(0)})
     yield Case("two_dense_same_input", "a = MatMul (x, w)\n b = MatMul (x, u)\n y = Mul (a, b)", {"x": (11, 30)},
                {"w": (30, 21), "u": (30, 21)})
-
-
-def mask_cases():
-    """Conditions from memory: whole vectors of them, one a row, both."""
-    rng = np.random.default_rng(9)
-    rows, columns, all_of_them = (rng.random(shape) < 0.5 for shape in ((37, 1), (1, 45), (37, 45)))
-    yield Case("mask_of_each", "y = Where (m, x, v)", {"m": all_of_them, "x": (37, 45), "v": (37, 45)})
-    yield Case("mask_of_rows_and_columns", "m = And (r, c)\n n = Not (m)\n a = Where (m, x, v)\n b = Or (r, n)\n y = Where (b, a, v)",
-               {"r": rows, "c": columns, "x": (37, 45), "v": (37, 45)})
-    yield Case("mask_of_a_comparison", "m = Greater (x, v)\n n = And (m, r)\n y = Where (n, x, v)", {"r": rows, "x": (37, 45), "v": (37, 45)})
-
-
-def window_cases():
-    """Pooling and resizing."""
-    for kind in ("MaxPool", "AveragePool"):
-        for name, attributes in {"k3s2p1": "kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]", "ceil": "kernel_shape = [2,2], strides = [2,2], ceil_mode = 1",
-                                 "uneven": "kernel_shape = [3,2], pads = [1,0,0,1]", "row": "kernel_shape = [1,5]"}.items():
-            yield Case(f"{kind.lower()}_{name}", f"y = {kind} <{attributes}> (x)", {"x": (2, 19, 13, 17)})
-    for name, kind, attributes, shape in (
-            ("stride_2", "MaxPool", "kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]", (1, 24, 40, 56)),
-            ("stride_3", "MaxPool", "kernel_shape = [3,3], strides = [3,3], ceil_mode = 1", (2, 3, 20, 25)),
-            ("stride_5", "AveragePool", "kernel_shape = [2,7], strides = [1,5], pads = [0,3,0,3]", (1, 3, 9, 90)),
-            ("wide", "MaxPool", "kernel_shape = [13,13], pads = [6,6,6,6]", (1, 3, 20, 20)),
-            ("dilated", "MaxPool", "kernel_shape = [3,3], strides = [2,1], dilations = [2,3], pads = [2,2,1,0]", (1, 3, 21, 40)),
-            ("signal", "MaxPool", "kernel_shape = [3], strides = [2], pads = [1,1]", (2, 5, 3001)),
-            ("volume", "MaxPool", "kernel_shape = [3,3,3], strides = [2,2,2], pads = [1,1,1,1,1,1]", (1, 3, 6, 10, 19)),
-            ("volume_mean", "AveragePool", "kernel_shape = [1,2,3], strides = [1,2,2], pads = [0,1,1,0,1,1]", (1, 3, 6, 10, 19)),
-            ("lp", "LpPool", "kernel_shape = [3,2], strides = [2,2], p = 2", (1, 3, 15, 22)),
-            ("upper", "MaxPool", 'kernel_shape = [4,4], strides = [3,2], auto_pad = "SAME_UPPER"', (1, 4, 14, 31))):
-        yield Case(f"pool_rows_{name}", f"y = {kind} <{attributes}> (x)", {"x": shape})
-    yield Case("average_counting_pads", "y = AveragePool <kernel_shape = [3,3], pads = [1,1,1,1], count_include_pad = 1> (x)", {"x": (1, 5, 9, 9)})
-    yield Case("max_pool_indices", "y, i = MaxPool <kernel_shape = [2,3], strides = [2,2]> (x)", {"x": (1, 3, 10, 11)}, outputs=("y", "i"))
-    yield Case("global_max", "y = GlobalMaxPool (x)", {"x": (2, 21, 6, 7)})
-    for mode, transform in (("nearest", "asymmetric"), ("linear", "half_pixel"), ("linear", "align_corners"), ("cubic", "half_pixel")):
-        near = ', nearest_mode = "floor"' if mode == "nearest" else ""
-        yield Case(f"resize_{mode}_{transform}", f'y = Resize <mode = "{mode}", coordinate_transformation_mode = "{transform}"{near}> (x, , scales)',
-                   {"x": (1, 5, 9, 7)}, {"scales": np.float32([1, 1, 2, 3])})
-    for padding in ("zeros", "border", "reflection"):
-        yield Case(f"grid_sample_cubic_{padding}", f'y = GridSample <mode = "cubic", padding_mode = "{padding}"> (x, g)', {"x": (1, 2, 5, 7), "g": (1, 6, 5, 2)})
-    yield Case("pad_reflect", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 3, 0, 0, 1, 4)})
-    yield Case("pad_reflect_widest", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 4, 21)}, {"p": ints(0, 3, 1, 0, 3, 20)})
-    yield Case("pad_edge", 'y = Pad <mode = "edge"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 9, 0, 1, 1, 0)})
-    yield Case("pad_negative", "y = Pad (x, p, v)", {"x": (4, 9)}, {"p": ints(-1, 2, 1, -3), "v": np.float32(1.5)})
 
 
 def row_cases():
@@ -455,12 +413,13 @@ def loop_cases():
 
 def all_cases():
     """Every case; names are distinct."""
-    cases = [case for family in (conv_cases, matmul_cases, mask_cases, window_cases, row_cases, move_cases, elementwise_cases, integer_cases, run_time_cases,
+    cases = [case for family in (conv_cases, matmul_cases, row_cases, move_cases, elementwise_cases, integer_cases, run_time_cases,
                                  counted_cases, sequence_cases, other_cases, loop_cases)
              for case in family()]
     cases += ml_cases.ml_cases(Case)
     cases += quantised_cases.quantised_cases(Case)
     cases += microsoft_cases.microsoft_cases(Case)
+    cases += window_cases.window_cases(Case, ints)
     cases += attention_cases.attention_cases(Case)
     assert len({case.name for case in cases}) == len(cases)
     return cases
