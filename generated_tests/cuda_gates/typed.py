@@ -1,6 +1,4 @@
 """Products of models that are typed float16, bfloat16 or 8 bits, or that --precision rounds: what PTX has to show for each."""
-from pathlib import Path
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -14,21 +12,31 @@ MODELS = {
     "rounded_f16": (TensorProto.FLOAT, TensorProto.FLOAT, ("--precision", "fp16"), "f32.f16.f16.f32"),
     "rounded_bf16": (TensorProto.FLOAT, TensorProto.FLOAT, ("--precision", "bf16"), "f32.bf16.bf16.f32"),
     "rounded_tf32": (TensorProto.FLOAT, TensorProto.FLOAT, ("--precision", "tf32"), "f32.tf32.tf32.f32"),
+    "attention_f16": (TensorProto.FLOAT16, TensorProto.FLOAT16, (), "f32.f16.f16.f32"),
+    "attention_bf16": (TensorProto.BFLOAT16, TensorProto.BFLOAT16, (), "f32.bf16.bf16.f32"),
 }
 ROWS, DEPTH, COLUMNS = 512, 2048, 512
 
 
+def save(node, inputs, output, initializers, path):
+    """Saves a model of one node; `inputs` are {name: (type, shape)}, `output` is (type, shape)."""
+    graph = helper.make_graph([node], path.stem, [helper.make_tensor_value_info(name, *value) for name, value in inputs.items()],
+                              [helper.make_tensor_value_info("y", *output)], initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10), path)
+    return path
+
+
 def product(name, path):
-    """Saves model `name`: one matrix product with a known right factor."""
+    """Saves model `name`: one matrix product with a known right factor, or one attention."""
     left, right, _, _ = MODELS[name]
+    if name.startswith("attention"):
+        streams = (left, (1, 12, ROWS, 64))
+        return save(helper.make_node("Attention", ["q", "k", "v"], ["y"], is_causal=1), dict.fromkeys("qkv", streams), streams, [], path)
     integers = left in (TensorProto.INT8, TensorProto.UINT8)
     numbers = np.random.RandomState(1).randint(-3, 4, (DEPTH, COLUMNS))
     weight = helper.make_tensor("w", right, numbers.shape, numbers.astype(np.int8 if integers else np.float32).flatten().tolist())
     node = helper.make_node("MatMulInteger" if integers else "MatMul", ["x", "w"], ["y"])
-    graph = helper.make_graph([node], name, [helper.make_tensor_value_info("x", left, (ROWS, DEPTH))],
-                              [helper.make_tensor_value_info("y", TensorProto.INT32 if integers else left, (ROWS, COLUMNS))], [weight])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
-    return Path(path)
+    return save(node, {"x": (left, (ROWS, DEPTH))}, (TensorProto.INT32 if integers else left, (ROWS, COLUMNS)), [weight], path)
 
 
 def complaint(name, ptx):
