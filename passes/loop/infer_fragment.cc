@@ -18,8 +18,8 @@
 //   right   (k, c)    lane c * 4 + k / E % 4        register k / (4 E)
 // so that of rows r a lane has r = lane / 4 and r + 8, and of columns two neighbours. Loops over elements therefore go
 // over all rows, and inside of that over pairs of columns. Factors are only loaded, made of sums, rounded and multiplied:
-// ldmatrix brings eight rows of 16 bytes at a time to where they are needed. Of a tile with one column
-// every lane has its own: numbers of its rows.
+// ldmatrix brings eight rows of 16 bytes at a time to where they are needed. Of a tile with one
+// column every lane has its own: numbers of its rows.
 //
 // The sums of a lane are where a left factor of f16 or bf16 wants them, two to a register. One of tf32 wants columns
 // t and t + 4 of lane t where sums have 2 t and 2 t + 1: these take their places, in the left factor as in the rows of
@@ -79,38 +79,46 @@ class Spreading {
   // Arrays of tiles by what the instructions make of them.
   void find_roles() {
     walk(threads_.body, [&](const Stmt& s) {
-      const Alloc* own = as<Alloc>(s);
-      if (own && is_numbers_of_rows(own->buffer)) {
-        Shape shape(own->buffer->shape.begin(), own->buffer->shape.end() - 2);
-        shape.push_back(Dim(kTileRows / 8));
-        spread_[own->buffer.get()] = {Role::Rows,
-                                      make_buffer(own->buffer->name, own->buffer->dtype, shape, Scope::Register)};
-      }
-      const Intrin* k = as<Intrin>(s);
-      if (k && (k->name == "join_fragments" || k->name == "load_fragment")) {
-        const Buffer& b = k->buffers[0];  // a right factor has 8 columns, as many as its depth in tf32
-        const bool right = b->shape.back() == Dim(kTileColumns) && b->shape[b->shape.size() - 2] == Dim(kTileColumns);
-        if (b->dtype == DType::F32 && (right || k->name == "join_fragments")) paired_.insert(b.get());
-      }
-      const MatrixInstruction* m = k ? find_matrix_instruction(k->name) : nullptr;
-      if (!m || !is_fragment(k->buffers.at(0))) return true;
-      const Role roles[] = {Role::Sums, Role::Left, Role::Right};
-      const int64_t registers[] = {4, 4, 2};
-      const Dims tiles[] = {{kTileRows, kTileColumns}, {kTileRows, m->depth}, {m->depth, kTileColumns}};
-      for (size_t i = 0; i < 3; i++) {
-        const Buffer& b = k->buffers.at(i);
-        const size_t rank = b->shape.size();
-        check(rank >= 2 && b->shape[rank - 2].value == tiles[i][0] && b->shape[rank - 1].value == tiles[i][1],
-              "tiles have the shape that their instruction multiplies");
-        const auto known = spread_.find(b.get());
-        check(known == spread_.end() || known->second.role == roles[i], "tiles are sums, or left or right factors");
-        if (known != spread_.end()) continue;
-        Shape shape(b->shape.begin(), b->shape.end() - 2);
-        shape.push_back(Dim(registers[i]));
-        spread_[b.get()] = {roles[i], make_buffer(b->name, i == 0 ? m->sum : DType::U32, shape, Scope::Register)};
+      if (const Alloc* k = as<Alloc>(s); k && is_numbers_of_rows(k->buffer)) find_numbers(k->buffer);
+      if (const Intrin* k = as<Intrin>(s); k && !k->buffers.empty() && is_fragment(k->buffers[0])) {
+        find_pairs(*k);
+        if (const MatrixInstruction* m = find_matrix_instruction(k->name)) find_tiles(*m, *k);
       }
       return true;
     });
+  }
+
+  void find_numbers(const Buffer& b) {
+    Shape shape(b->shape.begin(), b->shape.end() - 2);
+    shape.push_back(Dim(kTileRows / 8));
+    spread_[b.get()] = {Role::Rows, make_buffer(b->name, b->dtype, shape, Scope::Register)};
+  }
+
+  // Factors of tf32 whose sum goes by pairs: left ones that are made of sums, right ones that lie along their columns.
+  void find_pairs(const Intrin& k) {
+    const Buffer& b = k.buffers[0];
+    const size_t rank = b->shape.size();
+    const bool right = b->shape[rank - 2] == Dim(kTileColumns) && b->shape[rank - 1] == Dim(kTileColumns);
+    if (b->dtype == DType::F32 && (k.name == "join_fragments" || (right && k.name == "load_fragment")))
+      paired_.insert(b.get());
+  }
+
+  void find_tiles(const MatrixInstruction& m, const Intrin& k) {
+    const Role roles[] = {Role::Sums, Role::Left, Role::Right};
+    const int64_t registers[] = {4, 4, 2};
+    const Dims tiles[] = {{kTileRows, kTileColumns}, {kTileRows, m.depth}, {m.depth, kTileColumns}};
+    for (size_t i = 0; i < 3; i++) {
+      const Buffer& b = k.buffers.at(i);
+      const size_t rank = b->shape.size();
+      check(rank >= 2 && b->shape[rank - 2].value == tiles[i][0] && b->shape[rank - 1].value == tiles[i][1],
+            "tiles have the shape that their instruction multiplies");
+      const auto known = spread_.find(b.get());
+      check(known == spread_.end() || known->second.role == roles[i], "tiles are sums, or left or right factors");
+      if (known != spread_.end()) continue;
+      Shape shape(b->shape.begin(), b->shape.end() - 2);
+      shape.push_back(Dim(registers[i]));
+      spread_[b.get()] = {roles[i], make_buffer(b->name, i == 0 ? m.sum : DType::U32, shape, Scope::Register)};
+    }
   }
 
   const Spread& spread(const Buffer& b) const {
@@ -201,10 +209,10 @@ class Spreading {
   Stmt join_sums(const IntrinCall& c) const {
     const IntrinOperand& to = c.operands[0];
     const DType type = to.buffer->dtype;
-    const bool pairs = type != DType::F32;
-    check(spread(to.buffer).role == Role::Left && info(type).bytes * 8 == int64_t(32 / (pairs ? 2 : 1)) &&
-              c.operands.size() == (pairs ? 3 : 2),
-          "sums become a left factor");
+    const bool halves = info(type).bytes == 2;
+    check(
+        spread(to.buffer).role == Role::Left && (halves || type == DType::F32) && c.operands.size() == (halves ? 3 : 2),
+        "sums become a left factor");
     Stmts list;
     for (int64_t w = 0; w < 4; w++) {
       auto sum = [&](size_t tile, int64_t place) {
@@ -217,8 +225,8 @@ class Spreading {
       auto bits = [&](int64_t e) {
         return cast(DType::U32, bitcast(DType::U16, cast(type, sum(size_t(w / 2), w % 2 * 2 + e))));
       };
-      const Expr word = pairs ? apply(Op::BitOr, {bits(0), apply(Op::Shl, {bits(1), make_int(DType::U32, 16)})})
-                              : bitcast(DType::U32, sum(0, w % 2 * 2 + w / 2));
+      const Expr word = halves ? apply(Op::BitOr, {bits(0), apply(Op::Shl, {bits(1), make_int(DType::U32, 16)})})
+                               : bitcast(DType::U32, sum(0, w % 2 * 2 + w / 2));
       Exprs index = to.index;
       index.push_back(Expr(w));
       list.push_back(store(spread(to.buffer).registers, index, word));
