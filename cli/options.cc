@@ -92,6 +92,14 @@ void set_shape(CommandLine& c, const std::string& v) {
   c.request.import.input_shapes[name] = shape_of("--input-shape", sizes);
 }
 
+// X=1,2.5: the numbers of an input.
+void set_input_value(CommandLine& c, const std::string& v) {
+  const auto [name, text] = key_value("--input-value", v);
+  std::vector<std::string>& numbers = c.request.import.input_values[name];
+  numbers.clear();
+  for (const std::string_view part : parts_of(text, ',')) numbers.emplace_back(part);
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); j++) row[j] = j;
@@ -222,6 +230,7 @@ const std::vector<Option>& options() {
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", set_shape},
       {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)",
        set_elements},
+      {"--input-value", "X=16000", "fix an input: numbers, separated by commas; may be repeated", set_input_value},
       {"--single-file", "", "one NAME.c instead of a file per kernel",
        [](CommandLine& c, const std::string&) { c.single_file = true; }},
       {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", set_fp},

@@ -1,6 +1,7 @@
 // verify and bench: emit into a temporary folder, build with make, run.
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/process.h"
@@ -14,12 +15,17 @@ namespace tc {
 namespace {
 
 // The reference of verify: ONNX Runtime's answers for the inputs that the emitted program has written.
-constexpr std::string_view kReferenceScript = R"(import sys, numpy as np, onnxruntime as ort
-model, folder = sys.argv[1:3]
+constexpr std::string_view kReferenceScript = R"(import sys, json, numpy as np, onnxruntime as ort
+model, folder, fixed = sys.argv[1:3] + [json.loads(sys.argv[3])]
 o = ort.SessionOptions(); o.log_severity_level = 4
 s = ort.InferenceSession(model, o, providers=['CPUExecutionProvider'])
-feed = {}
-for k, i in enumerate(s.get_inputs()):
+def constant(i):  # an input of --input-value
+    name = i.type[7:-1]  # of tensor(float)
+    t = {'float': 'float32', 'double': 'float64'}.get(name, name)
+    v = np.array([float(x) if 'float' in t else int(x) for x in fixed[i.name]], t)
+    return v.reshape([d if isinstance(d, int) else -1 for d in i.shape])
+feed = {i.name: constant(i) for i in s.get_inputs() if i.name in fixed}
+for k, i in enumerate([i for i in s.get_inputs() if i.name not in fixed]):
     feed[i.name] = np.load('%s/input_%d.npy' % (folder, k))
 def numbers(name, y):  # what a compiled model has instead: the values of maps, the places of labels that are text
     if isinstance(y, list):
@@ -128,7 +134,9 @@ ExitCode verify_command(const CommandLine& c) {
   }
   const bool ort = c.against == "onnxruntime" || (c.against.empty() && has_onnxruntime());
   if (ort) {
-    const ProcessResult r = run_process({"python3", "-c", std::string(kReferenceScript), c.model, io}, true);
+    const std::string fixed =
+        nlohmann::json(c.request.import.input_values).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    const ProcessResult r = run_process({"python3", "-c", std::string(kReferenceScript), c.model, io, fixed}, true);
     if (r.status != 0) tool_failed("ONNX Runtime", r);
   } else {
     Graph plain = import_model(c.model, c.request.import, problems);

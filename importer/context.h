@@ -91,6 +91,7 @@ std::string first_line(std::string_view text);
 // The steps, in order.
 bool load_model(Context& c, onnx::ModelProto& m);         // load.cc
 void validate_model(Context& c, onnx::ModelProto& m);     // validate.cc
+void fix_inputs(Context& c, onnx::ModelProto& m);         // fix_inputs.cc
 void load_tensors(Context& c, onnx::ModelProto& m);       // tensors.cc
 void open_lists(Context& c, onnx::ModelProto& m);         // list_inputs.cc
 void bind_dims(Context& c, onnx::ModelProto& m);          // bind_dims.cc

@@ -30,6 +30,7 @@ bool prepare(Context& c, onnx::ModelProto& m) {
   validate_model(c, m);
   if (!m.has_graph()) return false;
   if (c.errors == 0) {
+    fix_inputs(c, m);
     load_tensors(c, m);
     open_lists(c, m);
     bind_dims(c, m);

@@ -25,6 +25,8 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes = {};
   /// Contents of inputs that are sequences or optionals. Their tensors become inputs NAME_0, NAME_1, ...
   std::map<std::string, ListElements> elements = {};
+  /// Numbers of inputs that become constants, in decimal: as many as the input has elements.
+  std::map<std::string, std::vector<std::string>> input_values = {};
   /// Name of the graph; empty: the model's own.
   std::string name = {};
   /// Which operators need no expansion. Null: those with a row in the operator table (find_op).
