@@ -129,6 +129,19 @@ TEST(BoundedSizes, PartsAreJoinedWithoutWhatLiesBehindThem) {
   EXPECT_EQ(whole(results(g, {0, 0, 0, 0, 0, 0})[0]), (std::vector<int64_t>{9, 9}));
 }
 
+TEST(BoundedSizes, JoiningWhatHasNoSuchAxisIsRejected) {
+  for (const int64_t axis : {0, 5, -7}) {
+    for (const Dims& dims : {Dims{}, Dims{2}, Dims{2, 3}}) {
+      Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+        const std::vector<int64_t> nines(size_t(num_elements(dims)), 9);
+        return node("y", "Concat", {rows, t.constant("c", make_constant(DType::I64, dims, nines.data()))},
+                    {{"axis", axis}});
+      });
+      EXPECT_TRUE(run(g).has_errors()) << axis;
+    }
+  }
+}
+
 TEST(BoundedSizes, ShapesThatHoldACountGiveTensorsWithThatCount) {
   const int64_t five = 5;
   for (const bool expand : {false, true}) {

@@ -64,6 +64,13 @@ bool gives_nothing(const Graph& branch) {
   });
 }
 
+/// Equal but for one axis?
+bool same_beside(Dims a, Dims b, size_t axis) {
+  if (a.size() != b.size()) return false;
+  a[axis] = b[axis] = 0;
+  return a == b;
+}
+
 Value* as_scalar(Graph& g, Node* before, Value* v, const ModelText& name) {
   if (v->type.dtype != DType::I64) v = add_op(g, before, "Cast", {v}, derived(name, "_i64"), {{"to", int64_t(7)}});
   if (v->type.shape.empty()) return v;
@@ -178,7 +185,9 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
   bool along = false;
   const int axis = n->inputs.empty() || !n->inputs[0] ? 0 : counted_from_front(n->attr_int("axis", 0), n->inputs[0]);
   for (const Value* v : n->inputs) {
-    if (!v || !v->type.is_static_tensor()) return n;
+    // Concat tells what is wrong with parts that do not fit.
+    if (!v || !v->type.is_static_tensor() || axis < 0 || axis >= rank_of(v)) return n;
+    if (!same_beside(dims_of(v), dims_of(n->inputs[0]), size_t(axis))) return n;
     const auto size = find(v);
     along = along || (size && size->axis == axis);
     if (size && size->axis != axis) return n;
