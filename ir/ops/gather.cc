@@ -9,11 +9,17 @@ void require_indices(const OpBuilder& b, const Tensor& indices, int input) {
   if (!is_int(indices.dtype())) b.reject("indices must be integers", input);
 }
 
+/// Indices that lead into an axis without elements lead nowhere.
+void require_elements(const OpBuilder& b, int64_t n, const Tensor& indices) {
+  if (n == 0 && num_elements(indices.dims()) > 0) b.reject("the indexed axis has no elements", 1);
+}
+
 void define_gather(OpBuilder& b) {
   const Tensor x = b.in(0), indices = b.in(1);
   require_indices(b, indices, 1);
   const int axis = b.axis(b.attr_int("axis"), x.rank());
   const int64_t n = x.dim(axis);
+  require_elements(b, n, indices);
   const Dims d = x.dims(), inner = indices.dims();
   Dims dims(d.begin(), d.begin() + axis);
   dims.insert(dims.end(), inner.begin(), inner.end());
@@ -40,6 +46,7 @@ void define_gather_elements(OpBuilder& b) {
   require_indices(b, indices, 1);
   const int axis = b.axis(b.attr_int("axis"), x.rank());
   if (indices.rank() != x.rank()) b.reject("the indices must have the rank of the data", 1);
+  require_elements(b, x.dim(axis), indices);
   for (int d = 0; d < x.rank(); d++)
     if (d != axis && indices.dim(d) > x.dim(d))
       b.reject("the indices are longer than the data on axis " + to_text(int64_t(d)), 1);
@@ -57,6 +64,7 @@ void define_gather_nd(OpBuilder& b) {
   if (k + batch > x.rank()) b.reject("the index tuples are longer than the data has axes", 1);
   for (int d = 0; d < int(batch); d++)
     if (indices.dim(d) != x.dim(d)) b.reject("the batch axes of data and indices differ", 1);
+  for (int64_t c = 0; c < k; c++) require_elements(b, x.dim(int(batch + c)), indices);
   const Dims d = x.dims(), outer = indices.dims();
   Dims dims(outer.begin(), outer.end() - 1);
   dims.insert(dims.end(), d.begin() + batch + k, d.end());

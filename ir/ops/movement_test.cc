@@ -186,6 +186,12 @@ TEST(Pack, BringsTheFirstSlicesTogether) {
   EXPECT_EQ(packed(0), std::vector<double>(12, 0));
 }
 
+TEST(Gather, FromAnAxisWithoutElements) {
+  const Constant nothing = floats({0, 2}, {}), first = int64_constant({0});
+  for (const char* op : {"Gather", "GatherND"}) EXPECT_NE(error_of({op, {nothing, first}}), "") << op;
+  EXPECT_EQ(values({"Gather", {nothing, make_constant(DType::I64, {0}, nullptr)}}), std::vector<double>{});
+}
+
 TEST(Unique, SortedAndInOrderOfAppearance) {
   const Constant x = floats({6}, {2, 1, 1, 3, 4, 3});
   const Result sorted = run({"Unique", {x}, {}, {}, {}, 4});
