@@ -38,6 +38,11 @@ def window_cases(Case, ints):
         near = ', nearest_mode = "floor"' if mode == "nearest" else ""
         yield Case(f"resize_{mode}_{transform}", f'y = Resize <mode = "{mode}", coordinate_transformation_mode = "{transform}"{near}> (x, , scales)',
                    {"x": (1, 5, 9, 7)}, {"scales": np.float32([1, 1, 2, 3])})
+    for transform, near in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"), ("align_corners", "ceil")):
+        # 30 / 1.7f and 30 * 3.3f fall on whole numbers in f32 only
+        yield Case(f"resize_nearest_in_single_precision_{transform}",
+                   f'y = Resize <mode = "nearest", coordinate_transformation_mode = "{transform}", nearest_mode = "{near}"> (x, , scales)',
+                   {"x": (1, 2, 30, 30)}, {"scales": np.float32([1, 1, 1.7, 3.3])})
     for padding in ("zeros", "border", "reflection"):
         yield Case(f"grid_sample_cubic_{padding}", f'y = GridSample <mode = "cubic", padding_mode = "{padding}"> (x, g)', {"x": (1, 2, 5, 7), "g": (1, 6, 5, 2)})
     yield Case("pad_reflect", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 3, 0, 0, 1, 4)})

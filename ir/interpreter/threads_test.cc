@@ -55,8 +55,9 @@ TEST(Run, ThreadsOfTwoAxesWithPrivateSums) {
   Floats y("y", {4, 8});
   Buffer acc = make_buffer("acc", DType::F32, {}, Scope::Register);
   Var r = make_var("r"), c = make_var("c"), k = make_var("k");
-  Stmt body = alloc(acc, seq({store(acc, {}, cast(DType::F32, c)), loop(k, r, store(acc, {}, make_float(DType::F32, 10), Op::Add)),
-                              store(y.buffer, {r, c}, load(acc, {}))}));
+  Stmt body = alloc(
+      acc, seq({store(acc, {}, cast(DType::F32, c)), loop(k, r, store(acc, {}, make_float(DType::F32, 10), Op::Add)),
+                store(y.buffer, {r, c}, load(acc, {}))}));
   run(loop(r, 4, loop(c, 8, body, ForKind::ThreadX), ForKind::ThreadY), {y.bind()}, {.check_races = true});
   EXPECT_EQ(y.data[3 * 8 + 5], 35);
   EXPECT_EQ(y.data[0], 0);

@@ -57,7 +57,8 @@ void set_run_time_scale(OpBuilder& op, ResizeAxis& a, size_t rank, const Expr& s
     op.reject("a size must lie in 0..2^31-1, and the input must not be empty", input);
   if (a.out == 0) return;  // nothing is read
   a.scale = (double(a.out) - rounding) / double(a.in);
-  const Expr size = apply(Op::Floor, {scale * f64(double(a.in)) + f64(rounding)});
+  const Expr product = cast(DType::F64, cast(DType::F32, scale) * make_float(DType::F32, double(a.in)));
+  const Expr size = apply(Op::Floor, {product + f64(rounding)});
   const Expr otherwise = out_of_range(DType::F64) + f64(a.scale);
   const Tensor checked = op.compute("scale_" + axis_word(a, rank), DType::F64, {}, [&](const Exprs&) {
     return select(eq(size, f64(double(a.out))), scale, otherwise);
@@ -80,8 +81,8 @@ void size_by_scales(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vec
     a.scale = known[k];
     if (!(a.scale > 0) || a.scale * double(a.in) > 2e9)
       op.reject("a scale must be positive and give a size below 2^31", input);
-    // The product of the f32 scale and the size, rounded down as ONNX says.
-    a.out = int64_t(std::floor(a.scale * double(a.in)));
+    // The product is one in f32, as in ONNX's shape inference: 30 * 3.3f is 99, though 3.3f is less than 3.3.
+    a.out = int64_t(std::floor(float(a.scale) * float(a.in)));
   }
 }
 

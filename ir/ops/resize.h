@@ -8,13 +8,17 @@
 
 namespace tc {
 
-/// The source coordinate of output o is (o + pre) * mul / div + post, computed in f64.
+/// The source coordinate of output o is (o + pre) * mul / div + post. It is computed in f64, but for the nearest element
+/// in f32, as frameworks do: where it should fall on a whole number or half of one, the last bit decides.
 struct Coordinate {
   double pre = 0, mul = 1, div = 1, post = 0;
   Expr mul_expr, div_expr, post_expr;  // replace mul, div and post when they are not known at compile time
   bool is_constant() const { return !mul_expr && !div_expr && !post_expr; }
-  double at(int64_t o) const { return (double(o) + pre) * mul / div + post; }
-  Expr at(const Expr& o) const;
+  template <class T = double>
+  T at(int64_t o) const {
+    return (T(o) + T(pre)) * T(mul) / T(div) + T(post);
+  }
+  Expr at(const Expr& o, DType t = DType::F64) const;
 };
 
 enum class ResizeMode { Nearest, Linear, Cubic };

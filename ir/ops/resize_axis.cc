@@ -26,7 +26,8 @@ Expr nearest_position(const std::string& mode, const Expr& x) {
   const Expr low = apply(Op::Floor, {x});
   if (mode == "floor") return cast(DType::I64, low);
   if (mode == "ceil") return cast(DType::I64, apply(Op::Ceil, {x}));
-  const Expr up = mode == "round_prefer_ceil" ? x - low >= f64(0.5) : x - low > f64(0.5);
+  const Expr half = make_float(x->dtype, 0.5);
+  const Expr up = mode == "round_prefer_ceil" ? x - low >= half : x - low > half;
   return cast(DType::I64, low) + select(up, Expr(1), Expr(0));
 }
 
@@ -132,21 +133,13 @@ Expr choose(const Expr& at, int64_t count, const std::function<Expr(int64_t)>& c
 
 }  // namespace
 
-Expr Coordinate::at(const Expr& o) const {
-  Expr x = cast(DType::F64, o);
-  if (pre != 0) x = x + f64(pre);
-  if (mul_expr)
-    x = x * mul_expr;
-  else if (mul != 1)
-    x = x * f64(mul);
-  if (div_expr)
-    x = x / div_expr;
-  else if (div != 1)
-    x = x / f64(div);
-  if (post_expr)
-    x = x + post_expr;
-  else if (post != 0)
-    x = x + f64(post);
+Expr Coordinate::at(const Expr& o, DType t) const {
+  auto number = [t](const Expr& run_time, double known) { return run_time ? cast(t, run_time) : make_float(t, known); };
+  Expr x = cast(t, o);
+  if (pre != 0) x = x + make_float(t, pre);
+  if (bool(mul_expr) || mul != 1) x = x * number(mul_expr, mul);
+  if (bool(div_expr) || div != 1) x = x / number(div_expr, div);
+  if (bool(post_expr) || post != 0) x = x + number(post_expr, post);
   return x;
 }
 
@@ -197,7 +190,7 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
   if (examined) {
     std::vector<int64_t> table;
     for (int64_t o = 0; o < a.out; o++) {
-      const double x = a.source.at(o);
+      const double x = nearest ? double(a.source.at<float>(o)) : a.source.at(o);
       // Positions far outside only occur where extrapolation replaces the value.
       if (!(std::abs(x) < 1e15)) op.reject("a position of the resized tensor is not finite");
       table.push_back(nearest ? nearest_position(rules.nearest, x) : int64_t(std::floor(x)) - s.before);
@@ -211,7 +204,7 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
   } else {
     const Tensor table = op.compute("position_" + name, DType::I64, {a.out},
                                     [&](const Exprs& i) {
-                                      const Expr x = a.source.at(i[0]);
+                                      const Expr x = a.source.at(i[0], nearest ? DType::F32 : DType::F64);
                                       return nearest ? nearest_position(rules.nearest, x)
                                                      : cast(DType::I64, apply(Op::Floor, {x})) - s.before;
                                     },
