@@ -163,6 +163,10 @@ Stmt hoist(const Stmt& s, const std::string& around);
 Stmt hoist_run(Stmts run, const std::string& around) {
   const Stmt s = seq(std::move(run));
   if (!s) return s;
+  // Behind the condition: where it does not hold, what a pointer would point to need not exist.
+  if (const If* k = as<If>(s))
+    return if_then(k->condition, hoist_run({k->then}, around),
+                   k->otherwise ? hoist_run({k->otherwise}, around) : Stmt());
   Tile tile(s, around);
   return tile.has_loops() ? tile.apply(s) : s;
 }

@@ -20,7 +20,7 @@ constexpr int64_t kStackLimit = 4096;
 class Placer {
  public:
   explicit Placer(int64_t align) : align_(align) {}
-  Buffer scratch = make_buffer("scratch", DType::U8, {0});
+  Buffer scratch = make_buffer("scratch", DType::U8, {0});  // until its size is known
   int64_t total = 0;
 
   Stmt stmt(const Stmt& s) {
@@ -49,10 +49,6 @@ class Placer {
   Stmt chunked(const For& k) {
     const int64_t outer_total = total;
     total = 0;
-    const Var outer_chunk = chunk_;
-    const Expr outer_begin = begin_;
-    chunk_ = k.var;
-    begin_ = k.begin;
     pending_.push_back({});
     const Stmt body = stmt(k.body);
     const int64_t per_chunk = total;
@@ -65,8 +61,6 @@ class Placer {
       });
     }
     pending_.pop_back();
-    chunk_ = outer_chunk;
-    begin_ = outer_begin;
     const auto chunks = as_const_int(k.extent);
     check(chunks.has_value(), "the number of chunks is fixed");
     total = checked_add(outer_total, checked_mul(per_chunk, *chunks));
@@ -91,8 +85,6 @@ class Placer {
   }
 
   int64_t align_;
-  Var chunk_;
-  Expr begin_;
   std::vector<std::vector<std::pair<Buffer, int64_t>>> pending_;
 };
 
@@ -103,7 +95,9 @@ PlacedScratch place_scratch(const Stmt& s, int64_t align) {
   PlacedScratch r;
   r.body = p.stmt(s);
   r.bytes = p.total;
-  if (p.total > 0) r.scratch = p.scratch;
+  if (p.total == 0) return r;
+  r.scratch = make_buffer("scratch", DType::U8, {Dim(p.total)});
+  r.body = substitute_buffers(r.body, {{p.scratch.get(), r.scratch}});
   return r;
 }
 

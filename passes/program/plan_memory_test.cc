@@ -1,0 +1,71 @@
+#include "passes/program/plan_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace tc {
+namespace {
+
+Slot slot(int64_t bytes, int first, int last, int alias_of = -1) {
+  Slot s;
+  s.bytes = bytes, s.first = first, s.last = last, s.alias_of = alias_of;
+  return s;
+}
+
+Program planned(std::vector<Slot> slots) {
+  Program p;
+  p.align = 64;
+  p.slots = std::move(slots);
+  plan_memory(p);
+  return p;
+}
+
+// Tensors that live at the same time stand apart, on whole alignments and inside of the arena.
+void expect_valid(const Program& p) {
+  for (size_t i = 0; i < p.slots.size(); i++) {
+    const Slot& a = p.slots[i];
+    ASSERT_GE(a.offset, 0);
+    ASSERT_EQ(a.offset % p.align, 0);
+    ASSERT_LE(a.offset + a.bytes, p.arena_bytes);
+    for (size_t j = 0; j < i; j++) {
+      const Slot& b = p.slots[j];
+      if (a.alias_of >= 0 || b.alias_of >= 0 || a.first > b.last || b.first > a.last) continue;
+      ASSERT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) << i << " " << j;
+    }
+  }
+}
+
+TEST(PlanMemory, AChainNeedsItsTwoLargestNeighbours) {
+  const Program p = planned({slot(100, 0, 1), slot(1000, 1, 2), slot(500, 2, 3), slot(100, 3, 4)});
+  expect_valid(p);
+  EXPECT_EQ(p.arena_bytes, 1024 + 512);
+  EXPECT_EQ(p.lower_bound_bytes, 1024 + 512);
+  EXPECT_EQ(p.naive_bytes, 128 + 1024 + 512 + 128);
+}
+
+// The root lives as long as what replaces it.
+TEST(PlanMemory, AliasesShareTheirRootsMemory) {
+  const Program p = planned({slot(256, 0, 1), slot(256, 1, 3, 0), slot(256, 2, 3)});
+  EXPECT_EQ(p.slots[1].offset, p.slots[0].offset);
+  EXPECT_NE(p.slots[2].offset, p.slots[0].offset);
+  EXPECT_EQ(p.arena_bytes, 512);
+}
+
+TEST(PlanMemory, RandomLivesDoNotMeetInShortAndLongGraphs) {
+  uint64_t state = 1;
+  auto random = [&](int64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return int64_t(state >> 33) % n;
+  };
+  for (const int64_t count : {60, 4100}) {  // the longer one is planned in order of time
+    std::vector<Slot> slots;
+    for (int64_t i = 0; i < count; i++) slots.push_back(slot(random(5000), int(i), int(i + random(12))));
+    const Program p = planned(slots);
+    expect_valid(p);
+    EXPECT_LE(p.arena_bytes, 2 * p.lower_bound_bytes);
+  }
+}
+
+}  // namespace
+}  // namespace tc
