@@ -1,8 +1,10 @@
 """Attention that is long enough for several tiles of keys: masks that leave whole tiles out, and tensors of halves."""
 import numpy as np
 
+from case import Case
 
-def attention_cases(Case):
+
+def cases():
     heads, kv, size = 4, 2, 16
     for name, s, past, total, attributes in (("long", 140, 0, 140, ""), ("long_window", 140, 0, 140, ", local_window_size = 30"),
                                              ("long_room", 70, 300, 130, ""), ("long_step", 1, 300, 150, ""),

@@ -2,66 +2,15 @@
 
 A case is the text of a graph's body, the inputs and the constants with their shapes; numbers are seeded by the case's name.
 """
-import dataclasses
-import zlib
-
 import numpy as np
-import onnx
-import onnx.parser
-from onnx import TensorProto, helper, numpy_helper
 
 import attention_cases
+import control_cases
 import microsoft_cases
 import ml_cases
 import quantised_cases
 import window_cases
-
-OPSET, OPSET_ML = 21, 4
-NAMES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.int64): "int64",
-         np.dtype(np.int32): "int32", np.dtype(np.int8): "int8", np.dtype(np.uint8): "uint8", np.dtype(bool): "bool",
-         np.dtype(np.float16): "float16"}
-
-
-@dataclasses.dataclass
-class Case:
-    name: str
-    body: str  # ONNX text; the last value defined is the output, unless `outputs` names others
-    inputs: dict  # name -> shape (float32 numbers) or array
-    weights: dict = dataclasses.field(default_factory=dict)
-    outputs: tuple = ("y",)
-    bar: float = 1e-5  # of the relative error in norm; at worst ten times as much
-    counted: bool = False  # the model declares no sizes of its outputs: they depend on data
-
-    def arrays(self, shapes):
-        """{name: array}: shapes become seeded numbers, of a size that keeps sums near one."""
-        result = {}
-        for name, value in shapes.items():
-            if isinstance(value, tuple):
-                rng = np.random.default_rng(zlib.crc32(f"{self.name}/{name}".encode()))
-                scale = 1.0 if shapes is self.inputs or len(value) < 2 else np.sqrt(2.0 / np.prod(value[1:]))
-                value = (rng.standard_normal(value) * scale).astype(np.float32)
-            result[name] = np.asarray(value)
-        return result
-
-    def model(self, output_types):
-        """The ONNX model; `output_types` are [(dtype, shape)] of its outputs, or None while they are not known."""
-        inputs, weights = self.arrays(self.inputs), self.arrays(self.weights)
-        heads = [f"{NAMES[a.dtype]}{list(a.shape) or ''} {n}" for n, a in inputs.items()]
-        graph = onnx.parser.parse_graph(f"{self.name} ({', '.join(heads)}) => ({', '.join('float[1] ' + o for o in self.outputs)})"
-                                        f" {{ {self.body} }}")
-        graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
-        for index, value in enumerate(graph.output):
-            dtype, shape = output_types[index] if output_types else (np.dtype(np.float32), None)
-            shape = [None] * len(shape) if self.counted and shape is not None else shape
-            value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(dtype), shape))
-            if not output_types:
-                value.ClearField("type")
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_ML), helper.make_opsetid("com.microsoft", 1)],
-                                 ir_version=10)
-
-
-def ints(*values):
-    return np.array(values, np.int64)
+from case import Case, ints
 
 
 def conv_cases():
@@ -212,111 +161,6 @@ def other_cases():
     yield Case("input_is_output", "y = Identity (x)", {"x": (5, 3)})
 
 
-def run_time_cases():
-    """Parameters that are inputs of the model, which declares the shape of the result."""
-    for mode in ("nearest", "linear", "cubic"):
-        for transform in ("half_pixel", "asymmetric", "align_corners"):
-            # ONNX measures corners by scale * length, ONNX Runtime by the rounded size: the two are one number here.
-            shape, scales = ((1, 2, 10, 6), [1, 1, 1.5, 0.5]) if transform == "align_corners" else ((1, 2, 9, 7), [1, 1, 1.7, 0.6])
-            yield Case(f"run_time_resize_{mode}_{transform}", f'y = Resize <mode = "{mode}", coordinate_transformation_mode = "{transform}"> (x, , scales)',
-                       {"x": shape, "scales": np.array(scales, np.float32)})
-    yield Case("run_time_resize_antialias", 'y = Resize <mode = "linear", antialias = 1, axes = [2,3]> (x, , scales)',
-               {"x": (1, 3, 21, 16), "scales": np.array([0.3, 0.55], np.float32)})
-    yield Case("run_time_col2im", "y = Col2Im <strides = [2,1], pads = [1,0,1,0]> (x, i, b)", {"x": (2, 18, 20), "i": ints(7, 7), "b": ints(2, 3)})
-    yield Case("run_time_center_crop_pad", "y = CenterCropPad (x, s)", {"x": (9, 6, 3), "s": ints(4, 11, 3)})
-    yield Case("run_time_slice", "y = Slice (x, s, e, a, t)", {"x": (9, 21), "s": ints(-2, 1), "e": ints(0, 20), "a": ints(0, 1), "t": ints(-2, 3)})
-    yield Case("run_time_pad", "y = Pad (x, p, v)", {"x": (4, 9), "p": ints(2, 0, 1, 3), "v": np.float32(1.5)})
-
-
-def counted_cases():
-    """Sizes that depend on data and that the model does not declare."""
-    rng = np.random.default_rng(9)
-    boxes = {"boxes": (rng.random((2, 33, 4)) * 8).astype(np.float32), "scores": rng.random((2, 5, 33)).astype(np.float32)}
-    limits = {"limit": ints(7), "iou": np.array([0.3], np.float32), "least": np.array([0.25], np.float32)}
-    for form in (0, 1):
-        yield Case(f"counted_boxes_{form}", f"y = NonMaxSuppression <center_point_box = {form}> (boxes, scores, limit, iou, least)", boxes, limits, counted=True)
-    yield Case("counted_boxes_defaults", "y = NonMaxSuppression (boxes, scores, limit)", boxes, {"limit": ints(40)}, counted=True)
-    yield Case("counted_detector", """y = NonMaxSuppression (boxes, scores, limit, iou, least)
-k = Gather <axis = 1> (y, bk)
-b = GatherND (boxes, k)
-s = GatherND (scores, y)
-w = MatMul (b, m)
-first = Slice (w, zero, five, zero)""", boxes, limits | {"bk": ints(0, 2), "m": np.eye(4, 6, dtype=np.float32), "zero": ints(0), "five": ints(5)},
-               outputs=("y", "b", "s", "first"), counted=True)
-    sparse = np.round(rng.standard_normal((5, 7, 3)) * 0.6).astype(np.float32)
-    # What detectors do behind their heads: the best boxes of each level above a threshold, joined, and no overlaps.
-    levels = [f"""a{k} = Greater (s{k}, bar)\n p{k} = NonZero (a{k})\n r{k} = Transpose (p{k})\n v{k} = GatherND (s{k}, r{k})
-              q{k} = Squeeze (p{k}, zero)\n n{k} = Shape (q{k})\n m{k} = Concat <axis = 0> (most, n{k})\n k{k} = ReduceMin <keepdims = 0> (m{k})
-              j{k} = Reshape (k{k}, one)\n w{k}, i{k} = TopK (v{k}, j{k})\n g{k} = Gather (q{k}, i{k})\n h{k} = Gather (b{k}, g{k})""" for k in (1, 2)]
-    head = "\n".join(levels) + """
-              boxes = Concat <axis = 0> (h1, h2)\n scores = Concat <axis = 0> (w1, w2)\n top = ReduceMax <keepdims = 0> (boxes)
-              moved = Add (boxes, top)\n u = Unsqueeze (moved, zero)\n t = Unsqueeze (scores, both)\n chosen = NonMaxSuppression (u, t, limit, iou)
-              last = Gather <axis = 1> (chosen, column)\n keep = Squeeze (last, one_axis)\n y = Gather (boxes, keep)\n z = Gather (scores, keep)"""
-    for name, bar in (("some", 0.6), ("few", 0.97), ("all", -1.0)):
-        corners = rng.random((2, 30, 2)) * 4
-        sides = [np.concatenate([c, c + 1 + rng.random((30, 2))], -1).astype(np.float32) for c in corners]
-        yield Case(f"counted_levels_{name}", head, {"s1": rng.random(30).astype(np.float32), "s2": rng.random(30).astype(np.float32),
-                                                  "b1": sides[0], "b2": sides[1]},
-                   {"bar": np.float32(bar), "zero": ints(0), "one": ints(1), "most": ints(12), "both": ints(0, 1), "limit": ints(40),
-                    "iou": np.float32([0.3]), "column": ints(2), "one_axis": ints(1)}, outputs=("y", "z"), counted=True)
-    yield Case("counted_nonzero", "y = NonZero (x)\nt = Transpose (y)\nv = GatherND (x, t)\nn = Shape (y)", {"x": sparse}, outputs=("y", "t", "v", "n"), counted=True)
-    yield Case("counted_nothing", "y = NonZero (x)\nt = Transpose (y)", {"x": np.zeros((3, 4), np.float32)}, outputs=("y", "t"), counted=True)
-    yield Case("counted_unique", "y, i, j, c = Unique <axis = 1> (x)\nz = Neg (y)", {"x": sparse[:, :, 0]}, outputs=("z", "i", "j", "c"), counted=True)
-    yield Case("counted_compress", "y = Compress <axis = 2> (x, c)\nz = Mul (y, w)", {"x": (3, 4, 9), "c": rng.random(9) < 0.5}, {"w": (4, 1)}, outputs=("y", "z"),
-               counted=True)
-    # Rows above a threshold: what people do with them behind a mask.
-    rows = "top = ReduceMax <keepdims = 0> (x, last)\n hit = Greater (top, bar)\n at = NonZero (hit)\n k = Squeeze (at, zero)\n v = Gather (x, k)\n"
-    table = {"x": (13, 5)}
-    fixed = {"last": ints(-1), "zero": ints(0)}
-    tails = {
-        "merged": ("f = Reshape (v, all)\n m = Greater (f, low)\n j = NonZero (m)\n jj = Squeeze (j, zero)\n y = Gather (f, jj)\n z = Reshape (f, fives)",
-                   {"all": ints(-1), "low": np.float32(0.2), "fives": ints(-1, 5)}),
-        "transposed": ("t = Transpose (v)\n y = Reshape (t, all)\n h = Reshape (y, halves)\n z = Neg (h)", {"all": ints(-1), "halves": ints(5, -1)}),
-        "shapes": ("s = Shape (v)\n n = Gather (s, zero)\n w = Gather (s, one)\n p = Mul (n, w)\n y = Reshape (v, p)\n r = Squeeze (n)\n q = Range (start, r, step)\n"
-                   "u = Unsqueeze (q, one)\n uf = Cast <to = 1> (u)\n z = Add (v, uf)", {"one": ints(1), "start": np.int64(0), "step": np.int64(1)}),
-        "means": ("y = ReduceMean <keepdims = 0> (v, zero)\n z = ReduceMean (v)", {}),
-        "softmax": ("y = Softmax <axis = 0> (v)\n z = CumSum (v, first)", {"first": np.int64(0)}),
-        "attention": ("t = Transpose (v)\n s = MatMul (x, t)\n p = Softmax (s)\n y = MatMul (p, v)\n z = MatMul (t, v)", {}),
-        "from_end": ("y = Gather (v, ends)\n z = GatherND (v, places)", {"ends": ints(-1, 0), "places": np.array([[-1, -2], [0, 3]], np.int64)}),
-    }
-    for name, (tail, weights) in tails.items():
-        bars = {"some": 0.9, "all": -9} if name in ("means", "softmax", "attention", "from_end") else {"some": 0.9, "all": -9, "none": 9}
-        for amount, bar in bars.items():
-            yield Case(f"counted_rows_{name}_{amount}", rows + tail, table, fixed | weights | {"bar": np.float32(bar)}, outputs=("y", "z"), counted=True)
-    # Bags of rows between offsets, as an exporter's loop has them; slices that run over the border; scattering by a mask.
-    bags = """all = Concat <axis = 0> (offsets, total)\n ends = Slice (all, one, many, zero)\n n = Size (ends)
-y = Loop (n, yes) <body = b (int64 i, bool go) => (bool on, float[d] row) {
-  on = Identity (go)\n s = Gather (all, i)\n e = Gather (ends, i)\n s1 = Unsqueeze (s, zero)\n e1 = Unsqueeze (e, zero)
-  k = Slice (indices, s1, e1, zero)\n r = Gather (table, k)\n f = Slice (factors, s1, e1, zero)\n f1 = Unsqueeze (f, one)\n w = Mul (r, f1)
-  row = %s <keepdims = 0> (w, zero) }>"""
-    for op in ("ReduceSum", "ReduceMean", "ReduceMax"):
-        yield Case(f"counted_bags_{op.lower()}", bags % op, {"indices": rng.integers(0, 19, 23), "offsets": ints(0, 4, 5, 17), "factors": (23,)},
-                   {"table": (19, 7), "total": ints(23), "zero": ints(0), "one": ints(1), "many": ints(2 ** 62), "yes": np.bool_(True)}, counted=True)
-    for name, start, end in (("inside", 3, 8), ("negative", -5, -1), ("over", 9, 99), ("nothing", 6, 2), ("before", -99, 4)):
-        yield Case(f"counted_slice_{name}", "y = Slice (x, s, e, a)\n z = ReduceSum (y, a)\n d = Mul (x, x)\n f = Slice (d, s, e, a)\n g = Add (f, y)",
-                   {"x": (4, 11), "s": ints(start), "e": ints(end)}, {"a": ints(1)}, outputs=("y", "z", "g"), counted=True)
-    yield Case("counted_masked_scatter", """e = NonZero (m)\n p = Transpose (e)\n s = Shape (p)\n n = Gather (s, zero)\n flat = Reshape (z, open)
-part = Slice (flat, zero, n, zero)\n y = ScatterND (x, p, part)""", {"x": (5, 7), "z": (6, 6), "m": rng.random((5, 7)) < 0.4},
-               {"zero": ints(0), "open": ints(-1)})
-    yield Case("counted_in_a_branch", rows + """y = If (yes) <then_branch = t () => (float[5] a) { a = ReduceSum <keepdims = 0> (v, zero) },
-else_branch = f () => (float[5] b) { b = ReduceMax <keepdims = 0> (v, zero) }>""", table | {"yes": np.bool_(False)}, fixed | {"bar": np.float32(0.9)})
-
-
-def sequence_cases():
-    """Sequences whose contents are known while compiling."""
-    yield Case("sequence_of_parts", "s = SplitToSequence <axis = 1> (x, n)\na = SequenceAt (s, last)\nt = SequenceInsert (s, a, one)\nu = SequenceErase (t, last)\n"
-               "y = ConcatFromSequence <axis = 1> (u)\nl = SequenceLength (u)", {"x": (3, 11, 2)}, {"n": np.int64(4), "last": np.int64(-1), "one": np.int64(1)},
-               outputs=("y", "a", "l"))
-    yield Case("sequence_of_slices", "s = SplitToSequence <axis = 0, keepdims = 0> (x)\ny = ConcatFromSequence <axis = -1, new_axis = 1> (s)", {"x": (4, 3, 5)})
-    yield Case("sequence_of_sizes", "s = SplitToSequence <axis = -1> (x, n)\ny = SequenceAt (s, one)", {"x": (3, 9)}, {"n": ints(2, 4, 3), "one": np.int64(1)})
-    yield Case("sequence_in_a_loop", """e = SequenceEmpty ()
-s = SplitToSequence <axis = 0> (x)
-n = SequenceLength (s)
-t, rows = Loop (n, , e) <body = b (int64 i, bool go, seq(float[1,5]) held) => (bool on, seq(float[1,5]) more, float[1,5] row) {
-  on = Identity(go)  v = SequenceAt(s, i)  f = Cast <to = 1> (i)  row = Mul(v, f)  more = SequenceInsert(held, row, front) }>
-y = ConcatFromSequence <axis = 0> (t)""", {"x": (4, 5)}, {"front": np.int64(0)}, outputs=("y", "rows"))
-
-
 def integer_cases():
     """Chains of whole numbers with shared parts and large values: what a kernel names must keep all 64 bits, and wrap."""
     body = """a = Add (x, y)
@@ -336,90 +180,11 @@ y2 = Add (h, f)"""
                {"lo": ints(-(1 << 35))}, outputs=("z",))
 
 
-def loop_cases():
-    """Loops that run when the model runs: ends that depend on data, states that swap, loops and decisions in bodies."""
-    yield Case("loop_newton", """
-        root, steps = Loop (, , a, zero) <body = step (int64 i, bool c, float[7] x, int64 n) => (bool go, float[7] x2, int64 n2) {
-          xx = Mul(x, x)  r = Sub(xx, a)  d = Mul(x, two)  q = Div(r, d)  x2 = Sub(x, q)
-          size = Abs(q)  m = ReduceMax <keepdims = 0> (size)  go = Greater(m, eps)  n2 = Add(n, one) }>
-        y = Mul(root, root)""", {"a": np.linspace(0.5, 9, 7, dtype=np.float32)},
-               {"zero": np.int64(0), "one": np.int64(1), "two": np.float32(2), "eps": np.float32(1e-3)}, outputs=("root", "steps", "y"))
-    for name, trips, go in (("runs", 5, True), ("never_starts", 5, False), ("no_trips", 0, True), ("negative", -2, True)):
-        yield Case(f"loop_{name}", """
-            y, z, sum = Loop (m, go, x, w, n) <body = b (int64 i, bool c, float[3,5] p, float[3,5] q, int64 k) => (bool d, float[3,5] r, float[3,5] s, int64 l) {
-              d = Identity(c)  r = Identity(q)  s = Identity(p)  l = Add(k, i) }>""",
-                   {"x": (3, 5), "w": (3, 5), "m": np.int64(trips), "go": np.bool_(go), "n": np.int64(3)}, outputs=("y", "z", "sum"))
-    yield Case("loop_rotation_with_capture", """
-        e = Exp (x)
-        a, b, c, all = Loop (four, , x, z, w) <body = t (int64 i, bool go, float[6] p, float[6] q, float[6] r) => (bool on, float[6] q1, float[6] r1, float[6] n, float[6] o) {
-          on = Identity(go)  q1 = Identity(q)  r1 = Identity(r)  m = Mul(p, e)  n = Tanh(m)  o = Identity(p) }>""",
-               {"x": (6,), "z": (6,), "w": (6,)}, {"four": np.int64(4)}, outputs=("a", "b", "c", "all"))
-    yield Case("loop_declared_length", """
-        y, ys = Loop (m, , x) <body = t (int64 i, bool go, float[4] s) => (bool on, float[4] n, float[4] o) {
-          on = Identity(go)  f = Cast <to = 1> (i)  n = Add(s, f)  o = Mul(n, x) }>""",
-               {"x": (4,), "m": np.int64(6)}, outputs=("y", "ys"))
-    yield Case("loop_stops_in_time", """
-        y, ys = Loop (m, go, x) <body = t (int64 i, bool c, float[4] s) => (bool on, float[4] n, float[4] o) {
-          n = Add(s, x)  sum = ReduceSum <keepdims = 0> (n)  on = Less(sum, limit)  o = Neg(s) }>""",
-               {"x": np.float32([0.5, 1, 0.25, 2]), "m": np.int64(100), "go": np.bool_(True)}, {"limit": np.float32(12)}, outputs=("y", "ys"))
-    yield Case("loop_greedy_decoding", """
-        last, state, tokens = Loop (steps, , start, h0) <body = t (int64 i, bool c, int64 token, float[1,24] h) => (bool on, int64 next, float[1,24] h2, int64 said) {
-          row = Gather(embedding, token)  x = Unsqueeze(row, axis)  a = MatMul(x, wx)  b = MatMul(h, wh)  s = Add(a, b)  h2 = Tanh(s)
-          logits = MatMul(h2, head)  best = ArgMax <axis = 1, keepdims = 0> (logits)  next = Squeeze(best)  said = Identity(token)  on = Identity(c) }>""",
-               {"start": np.int64(3), "h0": (1, 24)},
-               {"steps": np.int64(12), "embedding": (40, 16), "axis": ints(0), "wx": (16, 24), "wh": (24, 24), "head": (24, 40)},
-               outputs=("last", "state", "tokens"))
-    yield Case("loop_in_loop", """
-        a, all = Loop (m, , x) <body = outer (int64 i, bool c, float[3] s) => (bool on, float[3] t, float[2,3] rows) {
-          t, rows = Loop (two, , s) <body = inner (int64 j, bool e, float[3] p) => (bool f, float[3] q, float[3] r) {
-            ij = Mul(i, j)  k = Add(ij, i)  g = Cast <to = 1> (k)  h = Mul(p, w)  q = Add(h, g)  r = Sub(p, s)  f = Identity(e) }>
-          on = Identity(c) }>""", {"x": (3,), "m": np.int64(3), "w": (3,)}, {"two": np.int64(2)}, outputs=("a", "all"))
-    yield Case("loop_with_decision", """
-        y = Loop (ten, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] n) {
-          sum = ReduceSum <keepdims = 0> (s)  large = Greater(sum, limit)
-          n = If (large) <then_branch = yes () => (float[5] a) { a = Mul(s, shrink) }, else_branch = no () => (float[5] b) { d = Mul(s, grow)  b = Add(d, x) }>
-          on = Identity(c) }>""", {"x": np.float32([0.5, 1, 0.25, 2, 1])},
-               {"ten": np.int64(10), "limit": np.float32(20), "shrink": np.float32(0.25), "grow": np.float32(1.5)})
-    yield Case("loop_in_decision", """
-        n = ReduceSum <keepdims = 0> (x)  up = Greater(n, zero)
-        y = If (up) <then_branch = yes () => (float[5] a) {
-            a = Loop (m, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] o) { o = Add(s, x)  on = Identity(c) }> },
-          else_branch = no () => (float[5] b) { b = Neg(x) }>""", {"x": np.float32([0.5, 1, -0.25, 2, 1]), "m": np.int64(4)}, {"zero": np.float32(0)})
-    yield Case("loop_once_in_scan_of_one", """
-        last, ys = Scan (h0, x) <num_scan_inputs = 1, scan_output_axes = [-1], body = cell (float[5] s, float[3,5] xt) => (float[5] t, float[3,5] o) {
-          u, all = Loop (one, , s) <body = b (int64 i, bool c, float[5] p) => (bool d, float[5] q, float[5] r) { d = Identity(z)  q = Exp(p)  r = Add(p, p) }>
-          v = Add(u, all)  t = Squeeze(v, axis)  o = Add(xt, t) }>""", {"h0": (5,), "x": (1, 3, 5), "z": np.bool_(True)}, {"one": np.int64(1), "axis": ints(0)}, outputs=("last", "ys"))
-    yield Case("loop_numbers", """
-        last, all, again = Loop (m, , n) <body = t (int64 i, bool c, int64 s) => (bool on, int64 next, int64 o, int64 p) {
-          on = Identity(c)  next = Identity(i)  o = Identity(i)  p = Add(i, s) }>""", {"m": np.int64(7), "n": np.int64(40)}, outputs=("last", "all", "again"))
-    yield Case("loop_long", "y = Loop (n, , x) <body = t (int64 i, bool c, float[5] s) => (bool on, float[5] o) "
-               "{ f = Cast <to = 1> (i)  g = Mul(f, small)  a = Add(s, g)  o = Mul(a, keep)  on = Identity(c) }>", {"x": (5,)},
-               {"n": np.int64(3000), "small": np.float32(1e-3), "keep": np.float32(0.99)})
-    yield Case("scan_rnn_cell", """
-        h, ys = Scan (h0, x) <num_scan_inputs = 1, body = cell (float[2,12] s, float[2,7] xt) => (float[2,12] t, float[2,12] o) {
-          a = MatMul(xt, wx)  b = MatMul(s, wh)  c = Add(a, b)  t = Tanh(c)  o = Identity(t) }>""", {"h0": (2, 12), "x": (9, 2, 7)},
-               {"wx": (7, 12), "wh": (12, 12)}, outputs=("h", "ys"))
-    yield Case("scan_two_states_reversed_axis", """
-        h, g, ys, zs = Scan (h0, g0, x, z) <num_scan_inputs = 2, scan_input_axes = [1, 0], scan_input_directions = [1, 0], scan_output_axes = [1, -1],
-            scan_output_directions = [1, 0], body = cell (float[6,3] s, float[6,3] u, float[6,3] xt, float[3] zt) => (float[6,3] s2, float[6,3] u2, float[6,3] o, float[6,3] q) {
-          a = Add(s, xt)  b = Mul(a, zt)  u2 = Identity(s)  s2 = Add(b, u)  o = Sub(u, b)  q = Identity(u) }>""",
-               {"h0": (6, 3), "g0": (6, 3), "x": (6, 5, 3), "z": (5, 3)}, outputs=("h", "g", "ys", "zs"))
-    yield Case("scan_of_scan", """
-        t, ys = Scan (s0, x) <num_scan_inputs = 1, body = rows (float s, float[6] row) => (float s2, float[6] o) {
-          s2, o = Scan (s, row) <num_scan_inputs = 1, scan_output_directions = [1], body = cells (float p, float v) => (float q, float w) { m = Mul(p, half)  q = Add(m, v)  w = Identity(q) }> }>""",
-               {"s0": (), "x": (4, 6)}, {"half": np.float32(0.5)}, outputs=("t", "ys"))
-    yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
-
-
 def all_cases():
     """Every case; names are distinct."""
-    cases = [case for family in (conv_cases, matmul_cases, row_cases, move_cases, elementwise_cases, integer_cases, run_time_cases,
-                                 counted_cases, sequence_cases, other_cases, loop_cases)
+    cases = [case for family in (conv_cases, matmul_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases)
              for case in family()]
-    cases += ml_cases.ml_cases(Case)
-    cases += quantised_cases.quantised_cases(Case)
-    cases += microsoft_cases.microsoft_cases(Case)
-    cases += window_cases.window_cases(Case, ints)
-    cases += attention_cases.attention_cases(Case)
+    for module in (control_cases, ml_cases, quantised_cases, microsoft_cases, window_cases, attention_cases):
+        cases += module.cases()
     assert len({case.name for case in cases}) == len(cases)
     return cases

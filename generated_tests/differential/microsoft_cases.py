@@ -1,8 +1,10 @@
 """Models of com.microsoft: what ONNX Runtime's optimiser, quantisers and builders of language models write."""
 import numpy as np
 
+from case import Case
 
-def weight_cases(Case):
+
+def weight_cases():
     """Weights of few bits with scales of blocks."""
     rng = np.random.default_rng(9)
     for bits, block, columns, depth, zeros in ((4, 32, 24, 96, True), (4, 16, 17, 50, True), (8, 32, 24, 64, False),
@@ -21,7 +23,7 @@ def weight_cases(Case):
                    f"block_size = 32, bits = {bits}> (d, i, s, z)", {"i": rng.integers(0, 20, (2, 3))}, table)
 
 
-def language_cases(Case):
+def language_cases():
     """Attention over a cache of keys and rotated positions, as builders of language models write them."""
     heads, kv, size = 4, 2, 16
     angles = np.outer(np.arange(20), 1e4 ** -(np.arange(size // 2) / (size // 2)))
@@ -46,7 +48,7 @@ def language_cases(Case):
                {"x": (2, 5, heads * size), "p": np.array([3])}, caches)
 
 
-def layout_cases(Case):
+def layout_cases():
     """Channels last and old forms, as far as ONNX Runtime has them on processors."""
     rng = np.random.default_rng(10)
     yield Case("nhwc_max_pool", "y = com.microsoft.NhwcMaxPool <kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]> (x)",
@@ -67,7 +69,7 @@ def layout_cases(Case):
                "(x, w, r, b, , , , , s, z, s, z)", {"x": (7, 2, 5)}, lstm, outputs=("y", "h", "c"), bar=2e-2)
 
 
-def fused_cases(Case):
+def fused_cases():
     """Operators that ONNX Runtime's optimiser for transformers writes."""
     b, s, h, heads = 2, 5, 12, 3
     rng = np.random.default_rng(8)
@@ -108,6 +110,6 @@ def fused_cases(Case):
                {"s": np.float32(0.02), "z": np.uint8(120), "t": np.float32(0.03), "n": np.uint8(130), "v": np.float32(0.025), "w": np.uint8(128)})
 
 
-def microsoft_cases(Case):
+def cases():
     """All of them."""
-    return [case for family in (fused_cases, weight_cases, language_cases, layout_cases) for case in family(Case)]
+    return [case for family in (fused_cases, weight_cases, language_cases, layout_cases) for case in family()]

@@ -1,6 +1,8 @@
 """Models of ai.onnx.ml: what scikit-learn, LightGBM and XGBoost become. Numbers of trees and machines are seeded."""
 import numpy as np
 
+from case import Case
+
 
 def text(value):
     """A Python value in ONNX's text syntax."""
@@ -54,7 +56,7 @@ def grid(rng, rows, features, nans=False):
     return x
 
 
-def tree_cases(Case):
+def tree_cases():
     rng = np.random.default_rng(5)
     rules = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
     regressors = {"sum": {}, "average": {"aggregate_function": "AVERAGE"}, "min": {"aggregate_function": "MIN"},
@@ -89,7 +91,7 @@ def tree_cases(Case):
                                       post_transform=transform, **trees, **more), {"x": grid(rng, 13, 5)}, outputs=("label", "p"))
 
 
-def machine_cases(Case):
+def machine_cases():
     """Linear models and support vector machines."""
     rng = np.random.default_rng(6)
 
@@ -124,7 +126,7 @@ def machine_cases(Case):
                                      support_vectors=floats(20), kernel_type="RBF", kernel_params=[0.1, 0.0, 3.0]), {"x": (9, 4)})
 
 
-def feature_cases(Case):
+def feature_cases():
     nans = np.array([[1, np.nan, -2], [np.nan, 0, 4]], np.float32)
     whole = np.array([[3, 1], [0, 7], [7, 3]], np.int64)
     yield Case("ml_scaler", call(["y"], "Scaler", ["x"], offset=[0.5, -1.0, 2.0], scale=[2.0, 0.25, -1.0]), {"x": (7, 3)})
@@ -139,7 +141,7 @@ def feature_cases(Case):
     yield Case("ml_vectorizer", call(["y"], "FeatureVectorizer", ["x", "z"], inputdimensions=[3, 2]), {"x": (4, 3), "z": (4, 2)})
 
 
-def ml_cases(Case):
-    yield from tree_cases(Case)
-    yield from machine_cases(Case)
-    yield from feature_cases(Case)
+def cases():
+    yield from tree_cases()
+    yield from machine_cases()
+    yield from feature_cases()

@@ -4,6 +4,9 @@ Weights have seven bits where ONNX Runtime's kernels without dot products of byt
 """
 import numpy as np
 
+from case import Case
+
+
 U8, I8, I32, F32 = np.uint8, np.int8, np.int32, np.float32
 
 
@@ -14,7 +17,7 @@ def some(rng, dtype, shape, narrow=False):
     return rng.integers(low, high, shape).astype(dtype)
 
 
-def conv_cases(Case, rng):
+def conv_cases(rng):
     """QLinearConv and ConvInteger: odd channels, strides, groups, depthwise, zero points in the border."""
     shapes = {"plain": ((2, 5, 9, 8), (37, 5, 3, 3), 1, "kernel_shape = [3,3], pads = [1,1,1,1]"),
               "stride": ((1, 16, 12, 11), (24, 16, 3, 3), 1, "kernel_shape = [3,3], strides = [2,2], pads = [1,0,1,2]"),
@@ -33,7 +36,7 @@ def conv_cases(Case, rng):
                    {"w": some(rng, U8, w, True), "z": U8(100)})
 
 
-def matmul_cases(Case, rng):
+def matmul_cases(rng):
     for name, m, k, n in (("rows", 19, 67, 35), ("vector", 1, 130, 70), ("short", 5, 3, 16)):
         for signs, at, bt, za, zb in (("u8s8", U8, I8, 12, 0), ("u8u8", U8, U8, 12, 77), ("s8s8", I8, I8, -3, 0)):
             yield Case(f"matmul_integer_{name}_{signs}", "y = MatMulInteger (x, w, a, b)", {"x": some(rng, at, (m, k))},
@@ -49,7 +52,7 @@ def matmul_cases(Case, rng):
                {"x": (1, 6, 9, 9)}, {"w": some(rng, U8, (10, 6, 3, 3), True)})
 
 
-def dequantised_cases(Case, rng):
+def dequantised_cases(rng):
     """Products between DequantizeLinear and QuantizeLinear, as quantisers write them today."""
     for activation in ("", "Relu", "Clip"):
         for signs, xt, zero in (("u8", U8, 0), ("s8", I8, -128)):
@@ -65,7 +68,7 @@ def dequantised_cases(Case, rng):
                {"s": F32(0.02), "z": U8(110), "w": some(rng, I8, (27, 31), True), "t": F32(0.01), "b": (27,)})
 
 
-def byte_cases(Case, rng):
+def byte_cases(rng):
     """Bytes and whole numbers without products: pools, limits, sums."""
     yield Case("max_pool_u8", "y = MaxPool <kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]> (x)", {"x": some(rng, U8, (1, 21, 9, 8))})
     yield Case("max_pool_s8", "y = MaxPool <kernel_shape = [2,2], pads = [0,0,1,1]> (x)", {"x": some(rng, I8, (1, 16, 7, 7))})
@@ -77,7 +80,7 @@ def byte_cases(Case, rng):
     yield Case("numbers_of_bytes", "a = Cast <to = 1> (x)\n b = Mul (a, h)\n c = Cast <to = 6> (b)\n y = Add (c, c)", {"x": some(rng, I8, (4, 50))}, {"h": F32(1.5)})
 
 
-def quantised_cases(Case):
+def cases():
     rng = np.random.default_rng(12)
     for family in (conv_cases, matmul_cases, dequantised_cases, byte_cases):
-        yield from family(Case, rng)
+        yield from family(rng)

@@ -9,7 +9,7 @@ import random
 
 import numpy as np
 
-from cases import Case, ints
+from case import Case, ints
 
 F32, I64, I32, U8, BOOL = (np.dtype(t) for t in (np.float32, np.int64, np.int32, np.uint8, np.bool_))
 ONNX_TYPE = {F32: 1, U8: 2, I32: 6, I64: 7, BOOL: 9}

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from cases import Case
+from case import Case
 
 LOOPS = 8  # of a model
 INPUTS = {"a": np.float32([1, 2, -3]), "b": np.float32([0, -1, 4]), "e": np.float32([5, 1, 1]), "columns": np.arange(15, dtype=np.float32).reshape(3, 5) - 7,

@@ -1,8 +1,10 @@
 """Models of windows, edges and masks: what a vector meets at the border of a picture."""
 import numpy as np
 
+from case import Case, ints
 
-def mask_cases(Case):
+
+def mask_cases():
     """Conditions from memory: whole vectors of them, one a row, both."""
     rng = np.random.default_rng(9)
     rows, columns, all_of_them = (rng.random(shape) < 0.5 for shape in ((37, 1), (1, 45), (37, 45)))
@@ -12,9 +14,9 @@ def mask_cases(Case):
     yield Case("mask_of_a_comparison", "m = Greater (x, v)\n n = And (m, r)\n y = Where (n, x, v)", {"r": rows, "x": (37, 45), "v": (37, 45)})
 
 
-def window_cases(Case, ints):
+def cases():
     """Pooling, resizing, padding, conditions from memory."""
-    yield from mask_cases(Case)
+    yield from mask_cases()
     for kind in ("MaxPool", "AveragePool"):
         for name, attributes in {"k3s2p1": "kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]", "ceil": "kernel_shape = [2,2], strides = [2,2], ceil_mode = 1",
                                  "uneven": "kernel_shape = [3,2], pads = [1,0,0,1]", "row": "kernel_shape = [1,5]"}.items():

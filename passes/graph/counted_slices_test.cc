@@ -1,0 +1,120 @@
+// Slices of, positions in and scattering into tensors whose size depends on data.
+#include <gtest/gtest.h>
+
+#include "passes/graph/counted_testing.h"
+
+namespace tc {
+namespace {
+
+using namespace counted_testing;
+
+TEST(CountedSlices, ASliceOfTheFirstOnesHasACountOfItsOwn) {
+  auto slice = [](int64_t start, int64_t end) {
+    return counted([=](TestGraph& t, auto node, Value*, Value* rows) {
+      return node("y", "Slice", {rows, t.ints("start", {start}), t.ints("end", {end}), t.ints("axes", {0})});
+    });
+  };
+  Graph g = slice(0, 2);
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(results(g, {0, 3, 0, 5, 7, 0})[0]->dims, (Dims{2, 1}));
+  EXPECT_EQ(results(g, {0, 3, 0, 0, 0, 0})[0]->dims, (Dims{1, 1}));
+  // The last ones, and all but the last, depend on the count.
+  for (const auto& [start, end] : {std::pair(-2, 100), std::pair(0, -1), std::pair(1, 3)}) {
+    Graph h = slice(start, end);
+    EXPECT_TRUE(run(h).has_errors()) << start << " " << end;
+  }
+}
+
+TEST(CountedSlices, PositionsFromTheEndLeadToTheLastCountedElement) {
+  for (const bool nd : {false, true}) {
+    Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+      const int64_t places[3] = {-1, 0, -2};
+      Value* at = t.constant("at", make_constant(DType::I64, nd ? Dims{3, 1} : Dims{3}, places));
+      return node("y", nd ? "GatherND" : "Gather", {rows, at});
+    });
+    EXPECT_FALSE(run(g).has_errors()) << nd;
+    EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), (std::vector<int64_t>{4, 1, 3})) << nd;
+  }
+}
+
+TEST(CountedSlices, ScatteringLeavesRowsThatAreNotCountedAlone) {
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {
+    const int64_t data[6] = {10, 11, 12, 13, 14, 15};
+    return node("y", "ScatterElements", {t.constant("d", make_constant(DType::I64, {6, 1}, data)), rows, rows},
+                {{"axis", int64_t(0)}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), (std::vector<int64_t>{10, 1, 12, 3, 14, 15}));
+  EXPECT_EQ(whole(results(g, {0, 0, 0, 0, 0, 0})[0]), (std::vector<int64_t>{10, 11, 12, 13, 14, 15}));
+}
+
+TEST(CountedSlices, SlicesBetweenPositionsThatComeAtRunTime) {
+  TestGraph t;
+  Value *x = t.in("x", {5}), *from = t.in("from", {1}, DType::I64), *to = t.in("to", {1}, DType::I64);
+  Value* part = t.g.append("Slice", {x, from, to}, {ModelText("part")})->outputs[0];
+  Value* double_part =
+      t.g.append("Slice", {t.g.append("Add", {x, x}, {ModelText("xx")})->outputs[0], from, to}, {ModelText("parts")})
+          ->outputs[0];
+  Value* y = t.g.append("Add", {part, double_part}, {ModelText("y")})->outputs[0];  // cut alike, counted alike
+  Graph g = t.out({y});
+  EXPECT_FALSE(run(g).has_errors());
+  const std::vector<float> numbers = {1, 2, 3, 4, 5};
+  const auto cut = [&](int64_t a, int64_t b) {
+    const Constant c = in_actual_sizes(
+        g, evaluate(g, {make_constant(DType::F32, {5}, numbers.data()), int64_constant({a}), int64_constant({b})}))[0];
+    return std::vector<float>(c->as<float>(), c->as<float>() + c->size());
+  };
+  EXPECT_EQ(cut(1, 3), (std::vector<float>{6, 9}));
+  EXPECT_EQ(cut(-2, 99), (std::vector<float>{12, 15}));
+  EXPECT_EQ(cut(-99, -4), std::vector<float>{3});
+  EXPECT_EQ(cut(3, 3), std::vector<float>{});
+  EXPECT_EQ(cut(4, 1), std::vector<float>{});
+  EXPECT_EQ(cut(7, 9), std::vector<float>{});
+}
+
+TEST(CountedSlices, AKnownSliceBesideOneThatComesAtRunTime) {
+  TestGraph t;
+  Value *x = t.in("x", {2, 4}), *at = t.in("at", {1}, DType::I64);
+  const auto both = [&](const std::string& name, int64_t known) {
+    return t.g.append("Concat", {t.ints(name + "_known", {known}), at}, {ModelText(name)}, {{"axis", int64_t(0)}})
+        ->outputs[0];
+  };
+  Value* ends = t.ints("ends", {2, 4});
+  Value* y = t.g.append("Slice", {x, both("starts", 1), ends, t.ints("axes", {0, -1})}, {ModelText("y")})->outputs[0];
+  Graph g = t.out({y});
+  EXPECT_FALSE(run(g).has_errors());
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6, 7, 8};
+  const auto c =
+      in_actual_sizes(g, evaluate(g, {make_constant(DType::F32, {2, 4}, numbers.data()), int64_constant({2})}))[0];
+  EXPECT_EQ(c->dims, (Dims{1, 2}));
+  EXPECT_EQ(c->as<float>()[1], 8);
+}
+
+TEST(CountedSlices, TheFirstOnesOfATensorAreAsManyAsAnotherHas) {
+  Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
+    Value* n = node("n", "Shape", {rows}, {{"end", int64_t(1)}});
+    Value* first = node("first", "Slice", {x, t.ints("zero", {0}), n, t.ints("axes", {0})});
+    return node("y", "Add", {first, node("v", "GatherND", {x, rows})});  // counted by the same number
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const Constant y = results(g, {1, 3, 0, 5, 0, 0})[0];
+  EXPECT_EQ(y->dims, Dims{3});
+  EXPECT_EQ(y->as<float>()[2], 5);
+}
+
+TEST(CountedSlices, ScatteringToPlacesOfSeveralNumbers) {
+  Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
+    const int64_t zeros[2] = {0, 1};
+    Value* places = node("places", "Mul", {rows, t.constant("column", make_constant(DType::I64, {2}, zeros))});
+    const float data[6] = {10, 11, 12, 13, 14, 15};
+    return node("y", "ScatterND",
+                {t.constant("d", make_constant(DType::F32, {1, 6}, data)), places, node("v", "GatherND", {x, rows})},
+                {{"reduction", std::string("add")}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const Constant y = results(g, {0, 3, 0, 5, 0, 0})[0];
+  EXPECT_EQ(std::vector<float>(y->as<float>(), y->as<float>() + 6), (std::vector<float>{10, 14, 12, 18, 14, 15}));
+}
+
+}  // namespace
+}  // namespace tc
