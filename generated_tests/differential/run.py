@@ -9,11 +9,12 @@ processor's instructions, and run on seeded inputs. Floats agree if the differen
 and below 1e-4 of its largest element everywhere; anything else has to be equal. --sanitize compiles with the compilers'
 address and undefined-behaviour checks, which takes ten times as long: --one-in 6 takes every sixth model, other ones for
 each processor and compiler. --random takes random graphs instead (random_graphs.py, random_loops.py); the processor `cuda` is the CUDA
-target, run on the CPU. A refused model fails: every operator here is a common one. The last line reads 'N passed,
+target, run on the CPU, and `interpreter` stands for models whose inputs are constants: all of them is computed while compiling. A refused model fails: every operator here is a common one. The last line reads 'N passed,
 N failed'; the exit code is 0 if all passed.
 """
 import argparse
 import itertools
+import json
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import numpy_helper
 
 import cases
 import random_graphs
@@ -35,7 +37,7 @@ sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 from agreement import difference  # noqa: E402
 from toolchain import REFUSED, CudaToolchain, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
-MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"]}
+MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"], "interpreter": []}
 NEEDS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
 SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
@@ -53,9 +55,19 @@ def reference(case):
     return model, inputs, outputs
 
 
+def fix_inputs(model, inputs):
+    """Makes constants of the inputs: what constant folding can compute is then computed by the interpreter."""
+    del model.graph.input[:]
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in inputs.items())
+
+
 def run_case(case, cpu, tools, options, work):
     """Runs one case for one processor; raises Failed."""
     model, inputs, expected = reference(case)
+    folded = cpu == "interpreter" and not any(node.op_type in ("Loop", "Scan") for node in model.graph.node)
+    if cpu == "interpreter":  # loops stay, what is in and around them does not
+        fix_inputs(model, inputs)
+        inputs, cpu = {}, "generic"
     onnx.save(model, work / "model.onnx")
     for index, value in enumerate(inputs.values()):
         np.save(work / f"input_{index}.npy", value)
@@ -66,6 +78,8 @@ def run_case(case, cpu, tools, options, work):
         raise Failed(f"refused: {refusal(emitted.stdout)}")
     if emitted.returncode:
         raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
+    if folded and json.loads((package / "manifest.json").read_text())["kernels"]:
+        raise Failed("the interpreter left a kernel over")
     tools.build(package, program, seconds)
     ran = call("run", [program, "--inputs", work, "--outputs", work], seconds, cwd=package)
     if ran.returncode:
@@ -95,8 +109,8 @@ def work_on(case, cpu, tools, options, scratch):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
-    parser.add_argument("--cpus", type=lambda text: text.split(","), default=["generic", "native"],
-                        help="generic, x86-64-v3, native, cuda (on the CPU); generic has as many lanes as x86-64-v3")
+    parser.add_argument("--cpus", type=lambda text: text.split(","), default=["generic", "native", "interpreter"],
+                        help="generic, x86-64-v3, native, cuda (on the CPU), interpreter; generic has as many lanes as x86-64-v3")
     parser.add_argument("--compilers", type=lambda text: text.split(","), default=["gcc"])
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--one-in", type=int, default=1)
