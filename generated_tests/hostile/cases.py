@@ -107,6 +107,10 @@ def structure():
     yield changed("no operator set", REJECTED, "TC0106", "imports no operator set", lambda m, _: m.ClearField("opset_import"))
     yield text("cycle", REJECTED, "TC0112", 'cycle: "q" -> "p" -> "q"', g + " { [p] a = Add(x, b)  [q] b = Neg(a)  y = Neg(b) }")
     yield text("input that nothing makes", REJECTED, "TC0111", 'input 1 "gone"', g + " { y = Add(x, gone) }")
+    yield text("types that an operator without a schema does not take together", REJECTED, "TC0201", "operands of add are f32 and f64",
+               "g (float[2,4] x, double[2,4] s, float[4] w) => (float[2,4] y) { y = com.microsoft.SkipSimplifiedLayerNormalization (x, s, w) }",
+               'ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]')
+    yield text("a size without elements", REJECTED, "TC0201", "fewer elements", "g (float[13] x) => (float[13] y) <int64[0] n = {}> { w = HammingWindow (n)  y = Mul (w, x) }")
     yield text("two nodes of one result", REJECTED, "TC0110", 'already defined', g + " { y = Neg(x)  y = Abs(x) }")
     yield changed("two inputs of one name", REJECTED, "TC0110", "already defined", lambda m, _: m.graph.input.append(m.graph.input[0]))
     yield text("output that nothing makes", REJECTED, "TC0114", "never defined", "g (float[2] x) => (float[2] z) { y = Neg(x) }")

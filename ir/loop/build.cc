@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/loop/operand_mismatch.h"
 #include "support/text.h"
 
 namespace tc {
@@ -15,6 +16,18 @@ Expr make(DType t, bool vector, K kind) {
 template <class K>
 Stmt make(K kind) {
   return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(kind)}));
+}
+
+void check_same(std::string_view what, DType a, DType b) {
+  if (a == b) return;
+  throw OperandMismatch(std::string(what) + " " + std::string(info(a).name) + " and " + std::string(info(b).name));
+}
+
+void check_rank(const Buffer& b, const Exprs& index) {
+  check(b != nullptr, "a buffer");
+  if (index.size() != b->shape.size())
+    throw OperandMismatch("\"" + b->name + "\" has " + to_text(int64_t(b->shape.size())) + " axes, its index " +
+                          to_text(int64_t(index.size())));
 }
 
 bool is_index_type(const Expr& e) { return e->dtype == DType::I64 && !e->vector; }
@@ -129,9 +142,7 @@ Expr apply(Op op, Exprs args) {
   if (row.arity == 2) {
     Expr &a = args[0], &b = args[1];
     const bool mixed = op == Op::Shl || op == Op::Shr || op == Op::Pow;
-    if (!mixed && a->dtype != b->dtype)
-      throw InternalError("operands of " + std::string(row.name) + " are " + std::string(info(a->dtype).name) +
-                          " and " + std::string(info(b->dtype).name));
+    if (!mixed && a->dtype != b->dtype) check_same("operands of " + std::string(row.name) + " are", a->dtype, b->dtype);
     if (is_index_type(a) && is_index_type(b)) {
       const auto x = as_const_int(a), y = as_const_int(b);
       if (x && y)
@@ -151,7 +162,8 @@ Expr apply(Op op, Exprs args) {
 }
 
 Expr select(Expr condition, Expr yes, Expr no) {
-  check(condition->dtype == DType::Bool && yes->dtype == no->dtype, "select: types");
+  check(condition->dtype == DType::Bool, "select: a condition that is no bool");
+  check_same("sides of select are", yes->dtype, no->dtype);
   if (const auto c = as_const_int(condition)) return *c != 0 ? yes : no;
   if (yes.same_as(no)) return yes;
   const bool vector = condition->vector || yes->vector || no->vector;
@@ -177,7 +189,7 @@ Expr bitcast(DType t, Expr e) {
 }
 
 Expr load(Buffer b, Exprs index) {
-  check(b && index.size() == b->shape.size(), "load: rank of the index");
+  check_rank(b, index);
   bool vector = false;
   for (const Expr& i : index) vector = vector || i->vector;
   const DType t = b->dtype;
@@ -196,8 +208,8 @@ Expr partial(Expr value, Expr count) {
 }
 
 Stmt store(Buffer b, Exprs index, Expr value, std::optional<Op> reduce, Expr count) {
-  check(b && index.size() == b->shape.size(), "store: rank of the index");
-  check(value->dtype == b->dtype, "store: dtype of the value");
+  check_rank(b, index);
+  check_same("value and buffer of a store are", value->dtype, b->dtype);
   return make(Store{std::move(b), std::move(index), std::move(value), reduce, std::move(count)});
 }
 Stmt loop(Var v, Expr extent, Stmt body, ForKind kind, Expr begin) {

@@ -1,7 +1,10 @@
 // What a node means and which types it gives: both from the define() of its operator's row.
 #include "ir/ops/op.h"
 
+#include <stdexcept>
+
 #include "ir/graph/origin.h"
+#include "ir/loop/operand_mismatch.h"
 #include "ir/ops/regions.h"
 
 namespace tc {
@@ -47,7 +50,13 @@ const TensorFn& tensor_fn(Node& n) {
   if (!row) refuse(n, "this operator is not supported");
   if (!row->define) refuse(n, "this operator has no meaning as one function of tensors");
   OpBuilder b(n, operand_buffers(n, *row));
-  row->define(b);
+  try {
+    row->define(b);
+  } catch (const OperandMismatch& e) {
+    b.reject("the operator does not take these operands together (" + std::string(e.what()) + ")");
+  } catch (const std::out_of_range&) {  // rows ask for elements and axes by at()
+    b.reject("an operand has fewer elements or axes than the operator reads");
+  }
   n.fn = std::make_shared<const TensorFn>(b.take());
   return *n.fn;
 }

@@ -5,6 +5,7 @@
 
 #include "ir/graph/origin.h"
 #include "ir/loop/op_rules.h"
+#include "ir/loop/operand_mismatch.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/attributes.h"
 #include "ir/ops/op.h"
@@ -157,6 +158,10 @@ std::vector<Axis> OpBuilder::make_axes(const Dims& shape, const std::vector<std:
 }
 
 namespace {
+
+void check_type(bool same, const std::string& stage) {
+  if (!same) throw OperandMismatch("stage " + stage + ": a value has another type than its buffer");
+}
 /// A stage without work reads nothing: an empty reduction is its identity, an empty result needs no value.
 void drop_empty_work(Stage& s) {
   auto empty = [](const std::vector<Axis>& axes) {
@@ -190,7 +195,7 @@ void OpBuilder::define(const Tensor& declared, const Point& f, std::vector<std::
   s.name = declared.buffer()->name;
   s.axes = make_axes(declared.dims(), names, false);
   s.values = {f(as_exprs(s.axes))};
-  check(s.values[0]->dtype == declared.dtype(), "stage " + s.name + ": the value has another type than its buffer");
+  check_type(s.values[0]->dtype == declared.dtype(), s.name);
   s.outputs = {declared.buffer()};
   add(std::move(s));
 }
@@ -208,7 +213,7 @@ void OpBuilder::define_reduce(const Tensor& declared, Op op, Dims raxes, const R
   s.axes = make_axes(declared.dims(), {}, false);
   s.raxes = make_axes(raxes, {}, true);
   s.values = {f(as_exprs(s.axes), as_exprs(s.raxes))};
-  check(s.values[0]->dtype == declared.dtype(), "stage " + s.name + ": the value has another type than its buffer");
+  check_type(s.values[0]->dtype == declared.dtype(), s.name);
   s.combiner.op = op;
   s.init = {init ? init : start_of(op, declared.dtype())};
   s.outputs = {declared.buffer()};
@@ -225,7 +230,7 @@ Tensor OpBuilder::reduce(std::string name, Op op, DType t, Dims shape, Dims raxe
   const size_t used = std::min(names.size(), shape.size());
   s.raxes = make_axes(raxes, {names.begin() + std::ptrdiff_t(used), names.end()}, true);
   s.values = {f(as_exprs(s.axes), as_exprs(s.raxes))};
-  check(s.values[0]->dtype == t, "stage " + s.name + ": the value has another type than its buffer");
+  check_type(s.values[0]->dtype == t, s.name);
   s.combiner.op = op;
   s.init = {init ? init : start_of(op, t)};
   s.outputs = {y.buffer()};
@@ -250,7 +255,7 @@ std::vector<Tensor> OpBuilder::reduce_tuple(std::string name, std::vector<DType>
   check(s.values.size() == types.size() && s.init.size() == types.size() && s.combiner.result.size() == types.size(),
         "stage " + name + ": one value, identity and result per component");
   for (size_t k = 0; k < types.size(); k++) {
-    check(s.values[k]->dtype == types[k], "stage " + name + ": a value has another type than its buffer");
+    check_type(s.values[k]->dtype == types[k], name);
     result.push_back(declare(name + "_" + to_text(int64_t(k)), types[k], shape));
     s.outputs.push_back(result.back().buffer());
   }

@@ -113,6 +113,7 @@ void define_dynamic_quantize(OpBuilder& op) {
 
 DynamicQuantization dynamic_quantization(OpBuilder& op, const Tensor& x) {
   const DType f = DType::F32;
+  if (x.dtype() != f) op.reject("only float32 is quantised by its own range", 0);
   // Both limits start at zero, which the range always holds.
   auto limit = [&](const std::string& name, Op join) {
     return op.reduce(

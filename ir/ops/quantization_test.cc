@@ -76,5 +76,9 @@ TEST(DynamicQuantizeLinear, RangeAlwaysHoldsZero) {
   EXPECT_EQ(values(zeros[0]), (std::vector<double>{0, 0}));
 }
 
+TEST(DynamicQuantizeLinear, TakesFloat32Only) {
+  EXPECT_THROW(run_op({"DynamicQuantizeLinear", {tensor_of(DType::BF16, {2}, {1, 2})}}), Error);
+}
+
 }  // namespace
 }  // namespace tc

@@ -14,8 +14,10 @@
 // Needs: inputs of the graph have types. Leaves: all values have types. Problems of all nodes are collected in
 // cx.diagnostics; what depends on a node with a problem is not looked at.
 #include <algorithm>
+#include <stdexcept>
 
 #include "ir/graph/origin.h"
+#include "ir/ops/expansion.h"
 #include "ir/ops/op.h"
 #include "ir/ops/regions.h"
 #include "passes/graph/bounded_sizes.h"
@@ -117,7 +119,11 @@ class Sweep {
     const OpRow* row = find_op(n->domain, n->op);
     if (!row || !row->expand) return false;
     sizes.forbid(*n);
-    if (!row->expand(g, n)) return false;
+    try {
+      if (!row->expand(g, n)) return false;
+    } catch (const std::out_of_range&) {  // rows ask for axes by at()
+      Expansion(g, n).reject("an operand has fewer elements or axes than the operator reads");
+    }
     erase_unused(g, n);
     return true;
   }
