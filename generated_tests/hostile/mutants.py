@@ -140,12 +140,12 @@ def mutant(number, models):
     return model.SerializeToString()
 
 
-def check(number, models, options, emit, scratch):
-    """Raises Failed if tc-emit does not answer as it should."""
+def check(name, data, options, emit, scratch):
+    """Raises Failed if tc-emit does not answer as it should; `data` is a model's bytes."""
     path = scratch / "model.onnx"
-    path.write_bytes(mutant(number, models))
+    path.write_bytes(data)
     code, told = emit(options.tool, path, scratch / "out", scale=options.scale)
     if code not in ANSWERS or (code and "error[TC" not in told):
         if options.keep:
-            (options.keep / f"mutant_{number}.onnx").write_bytes(path.read_bytes())
+            (options.keep / f"{name.replace(' ', '_')}.onnx").write_bytes(data)
         raise Failed(f"exit code {code}: {told[:600]}")

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Feeds tc-emit models that are wrong or made to do harm.
 
-usage: run.py [--tool build/tc-emit] [--only REGEX] [--jobs N] [--mutants FIRST:END] [--keep DIR]                 (run it with `scripts/python_env base`)
+usage: run.py [--tool build/tc-emit] [--only REGEX] [--jobs N] [--mutants FIRST:END] [--one-operand-in N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Refused models (cases.py): the exit code, the code of the message and its decisive words are those of the table; the output
 folder stays as it was, byte for byte; nothing takes more than 10 seconds or 2 GiB; nothing crashes. Accepted models
 (payloads.py) carry code in every text that a model can have: what is emitted compiles without a warning, and outside of
 comments and strings it is the text of a harmless twin. Programs (indices.py) are fed indices that are out of range.
-Models with random changes (mutants.py) get an answer, whatever it is. The last line reads 'N passed, N failed'.
+Models with random changes (mutants.py), or with an operand that does not fit (operands.py), get an answer, whatever it is. The last line reads 'N passed, N failed'.
 """
 import argparse
 import hashlib
+import itertools
 import os
 import re
 import resource
@@ -27,6 +28,7 @@ sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 import cases  # noqa: E402
 import indices  # noqa: E402
 import mutants  # noqa: E402
+import operands  # noqa: E402
 import payloads  # noqa: E402
 from toolchain import Failed, Toolchain  # noqa: E402
 
@@ -118,6 +120,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--mutants", default="0:300", help="numbers of the random models")
+    parser.add_argument("--one-operand-in", type=int, default=16, help="how many of the models with a changed operand are tried; 1: all")
     parser.add_argument("--keep", type=Path, help="where mutants go that were answered wrongly")
     parser.add_argument("--scale", type=int, default=1, help="times the limits of time and memory: for a tool built with sanitizers")
     options = parser.parse_args()
@@ -138,7 +141,9 @@ def main():
         jobs.append(("indices at run time", indices.check, options, emit))
         models = mutants.originals()
         first, end = map(int, options.mutants.split(":"))
-        jobs += [(f"mutant {k}", mutants.check, k, models, options, emit) for k in range(first, end)]
+        jobs += [(f"mutant {k}", mutants.check, f"mutant {k}", mutants.mutant(k, models), options, emit) for k in range(first, end)]
+        changed = itertools.islice(operands.changes(models), 0, None, options.one_operand_in)
+        jobs += [(name, mutants.check, name, model.SerializeToString(), options, emit) for name, model in changed]
         results = list(pool.map(lambda job: work_on(*job), [j for j in jobs if re.search(options.only, j[0])]))
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     sys.exit(0 if results and all(results) else 1)
