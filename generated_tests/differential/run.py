@@ -61,10 +61,14 @@ def fix_inputs(model, inputs):
     model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in inputs.items())
 
 
+def has_loop(graph):
+    return any(node.op_type in ("Loop", "Scan") or any(has_loop(a.g) for a in node.attribute if a.HasField("g")) for node in graph.node)
+
+
 def run_case(case, cpu, tools, options, work):
     """Runs one case for one processor; raises Failed."""
     model, inputs, expected = reference(case)
-    folded = cpu == "interpreter" and not any(node.op_type in ("Loop", "Scan") for node in model.graph.node)
+    folded = cpu == "interpreter" and not has_loop(model.graph)
     if cpu == "interpreter":  # loops stay, what is in and around them does not
         fix_inputs(model, inputs)
         inputs, cpu = {}, "generic"
