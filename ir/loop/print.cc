@@ -50,8 +50,8 @@ class Printer {
         },
         [&](const For& k) {
           const std::string from = expr(k.begin), n = expr(k.extent);
-          line(indent,
-               std::string(word(k.kind)) + " " + name(k.var.get(), k.var->name) + " in " + from + " .. +" + n + ":");
+          line(indent, std::string(k.kind == ForKind::Serial ? "for" : kind_name(k.kind)) + " " +
+                           name(k.var.get(), k.var->name) + " in " + from + " .. +" + n + ":");
           stmt(k.body, indent + 1);
         },
         [&](const While& k) {
@@ -74,7 +74,7 @@ class Printer {
         [&](const Alloc& k) {
           line(indent, "alloc " + name(k.buffer.get(), k.buffer->name) + ": " +
                            to_text(ValueType::tensor(k.buffer->dtype, k.buffer->shape)) + " " +
-                           std::string(word(k.buffer->scope)));
+                           scope_name(k.buffer->scope));
           stmt(k.body, indent);
         },
         [&](const Alias& k) {
@@ -86,7 +86,7 @@ class Printer {
         [&](const Seq& k) {
           for (const Stmt& x : k.list) stmt(x, indent);
         },
-        [&](const Barrier& k) { line(indent, "barrier " + std::string(word(k.scope))); },
+        [&](const Barrier& k) { line(indent, "barrier " + scope_name(k.scope)); },
         [&](const Prefetch& k) {
           line(indent, "prefetch " + name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]");
         },
@@ -109,34 +109,6 @@ class Printer {
   std::string text;
 
  private:
-  static std::string_view word(ForKind k) {
-    switch (k) {
-      case ForKind::Serial: return "for";
-      case ForKind::Parallel: return "parallel";
-      case ForKind::Unroll: return "unroll";
-      case ForKind::Vector: return "vector";
-      case ForKind::Fragment: return "fragment";
-      case ForKind::BlockX: return "block.x";
-      case ForKind::BlockY: return "block.y";
-      case ForKind::BlockZ: return "block.z";
-      case ForKind::ThreadX: return "thread.x";
-      case ForKind::ThreadY: return "thread.y";
-      case ForKind::ThreadZ: return "thread.z";
-    }
-    return "?";
-  }
-  static std::string_view word(Scope s) {
-    switch (s) {
-      case Scope::Global: return "global";
-      case Scope::Workspace: return "workspace";
-      case Scope::Stack: return "stack";
-      case Scope::Register: return "register";
-      case Scope::Shared: return "shared";
-      case Scope::Warp: return "warp";
-      case Scope::Fragment: return "fragment";
-    }
-    return "?";
-  }
   static std::string integer(DType t, int64_t v) {
     if (t == DType::I64) return to_text(v);
     if (t == DType::Bool) return v != 0 ? "true" : "false";
@@ -175,6 +147,28 @@ class Printer {
 };
 
 }  // namespace
+
+std::string scope_name(Scope s) {
+  static constexpr const char* kNames[] = {"global", "workspace", "stack", "register", "shared", "warp", "fragment"};
+  return kNames[size_t(s)];
+}
+
+std::string_view kind_name(ForKind k) {
+  switch (k) {
+    case ForKind::Serial: return "serial";
+    case ForKind::Parallel: return "parallel";
+    case ForKind::Unroll: return "unroll";
+    case ForKind::Vector: return "vector";
+    case ForKind::Fragment: return "fragment";
+    case ForKind::BlockX: return "block.x";
+    case ForKind::BlockY: return "block.y";
+    case ForKind::BlockZ: return "block.z";
+    case ForKind::ThreadX: return "thread.x";
+    case ForKind::ThreadY: return "thread.y";
+    case ForKind::ThreadZ: return "thread.z";
+  }
+  return "?";
+}
 
 std::string to_text(const Expr& e) { return Printer().expr(e); }
 

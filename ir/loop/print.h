@@ -2,10 +2,16 @@
 // a suffix in order of appearance.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "ir/loop/ir.h"
 
 namespace tc {
+
+/// "serial", "block.x"
+std::string_view kind_name(ForKind k);
+/// "shared"
+std::string scope_name(Scope s);
 
 std::string to_text(const Expr& e);
 std::string to_text(const Stmt& s, int indent = 0);

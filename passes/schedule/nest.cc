@@ -222,26 +222,4 @@ bool is_block(ForKind k) { return k == ForKind::BlockX || k == ForKind::BlockY |
 bool is_thread(ForKind k) { return k == ForKind::ThreadX || k == ForKind::ThreadY || k == ForKind::ThreadZ; }
 bool is_gpu(ForKind k) { return is_block(k) || is_thread(k); }
 
-std::string scope_name(Scope s) {
-  static constexpr const char* kNames[] = {"global", "workspace", "stack", "register", "shared", "warp", "fragment"};
-  return kNames[size_t(s)];
-}
-
-std::string_view kind_name(ForKind k) {
-  switch (k) {
-    case ForKind::Serial: return "serial";
-    case ForKind::Parallel: return "parallel";
-    case ForKind::Unroll: return "unroll";
-    case ForKind::Vector: return "vector";
-    case ForKind::Fragment: return "fragment";
-    case ForKind::BlockX: return "block.x";
-    case ForKind::BlockY: return "block.y";
-    case ForKind::BlockZ: return "block.z";
-    case ForKind::ThreadX: return "thread.x";
-    case ForKind::ThreadY: return "thread.y";
-    case ForKind::ThreadZ: return "thread.z";
-  }
-  return "?";
-}
-
 }  // namespace tc

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/loop/ir.h"
+#include "ir/loop/print.h"
 #include "ir/loop/simplify.h"
 
 namespace tc {
@@ -54,7 +55,5 @@ std::vector<const For*> loops_in(const Stmt& s);
 bool is_gpu(ForKind k);
 bool is_block(ForKind k);
 bool is_thread(ForKind k);
-std::string_view kind_name(ForKind k);  // "block.x"
-std::string scope_name(Scope s);        // "shared"
 
 }  // namespace tc
