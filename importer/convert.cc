@@ -79,6 +79,20 @@ bool all_known(const onnx::ModelProto& m) {
   return known;
 }
 
+/// Some operator is defined anew between the model's operator set and the newest one. Most small models need none of the
+/// converter's work, which takes as long as the rest of an import.
+bool needs_converter(const onnx::ModelProto& m) {
+  const int version = int(opset_of(m.opset_import(), ""));
+  bool needed = false;
+  for_each_graph(const_cast<onnx::GraphProto&>(m.graph()), [&](onnx::GraphProto& g) {
+    for (const auto& n : g.node())
+      needed =
+          needed || (domain_of(n.domain()).empty() && onnx::OpSchemaRegistry::Schema(n.op_type(), version) !=
+                                                          onnx::OpSchemaRegistry::Schema(n.op_type(), newest_opset()));
+  });
+  return needed;
+}
+
 void set_default_opset(onnx::ModelProto& m, int64_t version) {
   for (auto& o : *m.mutable_opset_import())
     if (domain_of(o.domain()).empty()) return o.set_version(version);
@@ -170,7 +184,6 @@ bool run_converter(Context& c, onnx::ModelProto& m) {
   }
   restore_ports(m.graph(), *converted.mutable_graph());
   m.mutable_graph()->Swap(converted.mutable_graph());
-  set_default_opset(m, newest_opset());
   return true;
 }
 
@@ -225,16 +238,21 @@ bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   if (version == 0) set_default_opset(m, newest_opset());
   infer_shapes(c, m);
   if (c.errors != before) return false;
+  bool changed = false;
   if (version > 0 && version < newest_opset()) {
-    if (version < 7) fix_prelu_slopes(m);
-    Scan8 scans;
-    if (version <= 8 && !scans.collect(c, *m.mutable_graph())) return false;
-    if (!run_converter(c, m)) return false;
-    scans.batch(*m.mutable_graph());
+    if (needs_converter(m)) {
+      changed = true;
+      if (version < 7) fix_prelu_slopes(m);
+      Scan8 scans;
+      if (version <= 8 && !scans.collect(c, *m.mutable_graph())) return false;
+      if (!run_converter(c, m)) return false;
+      scans.batch(*m.mutable_graph());
+    }
+    set_default_opset(m, newest_opset());
   }
-  show_norms(m);
+  if (show_norms(m)) changed = true;
   materialise_defaults(m);
-  infer_shapes(c, m);
+  if (changed) infer_shapes(c, m);
   outputs.settle(c, m);
   return c.errors == before;
 }

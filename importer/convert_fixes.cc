@@ -88,8 +88,9 @@ void hide_norms(onnx::ModelProto& m) {
   });
 }
 
-void show_norms(onnx::ModelProto& m) {
-  for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
+bool show_norms(onnx::ModelProto& m) {
+  bool changed = false;
+  for_each_graph(*m.mutable_graph(), [&](onnx::GraphProto& g) {
     for (auto& n : *g.mutable_node()) {
       if (n.domain() != kHiddenDomain) continue;
       // A second output, the inverse deviation, has no counterpart: such a node stays and is reported.
@@ -98,8 +99,10 @@ void show_norms(onnx::ModelProto& m) {
         n.clear_domain();
       }
       if (n.op_type() == kNorm) n.clear_domain();
+      changed = changed || n.domain().empty();
     }
   });
+  return changed;
 }
 
 bool Scan8::collect(Context& c, onnx::GraphProto& root) {

@@ -13,9 +13,9 @@ void give_intercepts(onnx::ModelProto& m);
 
 /// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it,
 /// and LayerNormalization into models of operator sets before 17, which do not have it yet. Both wait in another domain
-/// while the converter runs; the former is RMSNormalization afterwards.
+/// while the converter runs; the former is RMSNormalization afterwards. show_norms says whether there was one.
 void hide_norms(onnx::ModelProto& m);
-void show_norms(onnx::ModelProto& m);
+bool show_norms(onnx::ModelProto& m);
 /// Is it such a LayerNormalization?
 bool is_early_norm(const onnx::NodeProto& n, int64_t version);
 

@@ -10,6 +10,7 @@
 #include <onnx/defs/schema.h>
 
 #include <algorithm>
+#include <map>
 
 #include "importer/functions.h"
 #include "importer/splice.h"
@@ -46,27 +47,40 @@ class Expander {
 
   bool run(onnx::GraphProto& g, const TypeScope* outer) {
     const TypeScope scope(g, outer);
-    Nodes out;
-    bool changed = false;
-    for (auto& n : *g.mutable_node()) {
+    std::map<int, Nodes> definitions;  // by the number of the node; `scope` points into the nodes until all are known
+    for (int i = 0; i < g.node_size(); ++i) {
       // The node itself before its bodies: a definition may put a body in its own place, as it was written.
       Nodes made;
       bool replaced = false;
-      if (!expand(n, scope, made, replaced)) return false;
-      if (!replaced) {
-        for (onnx::GraphProto* body : mutable_bodies_of(n))
-          if (!run(*body, &scope)) return false;
-        *out.Add() = n;  // a copy: `scope` points into the old nodes
+      if (!expand(g.node(i), scope, made, replaced)) return false;
+      if (replaced) {
+        definitions.emplace(i, std::move(made));
         continue;
       }
-      changed = true;
-      for (auto& b : made) *out.Add() = std::move(b);
+      for (onnx::GraphProto* body : mutable_bodies_of(*g.mutable_node(i)))
+        if (!run(*body, &scope)) return false;
     }
-    if (changed) g.mutable_node()->Swap(&out);
+    if (!definitions.empty()) replace(*g.mutable_node(), definitions);
     return true;
   }
 
+  /// A node has been replaced by its definition.
+  bool expanded() const { return expanded_; }
+
  private:
+  static void replace(google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, std::map<int, Nodes>& definitions) {
+    Nodes out;
+    for (int i = 0; i < nodes.size(); ++i) {
+      const auto definition = definitions.find(i);
+      if (definition == definitions.end()) {
+        *out.Add() = std::move(nodes[i]);
+        continue;
+      }
+      for (auto& b : definition->second) *out.Add() = std::move(b);
+    }
+    nodes.Swap(&out);
+  }
+
   bool expand(const onnx::NodeProto& n, const TypeScope& scope, Nodes& made, bool& replaced) {
     onnx::FunctionProto f;
     if (const onnx::FunctionProto* local = table_.find(n)) {
@@ -75,7 +89,7 @@ class Expander {
     } else if (c_.has_row(domain_of(n.domain()), n.op_type()) || !definition_of(n, scope, f)) {
       return true;
     }
-    replaced = true;
+    replaced = expanded_ = true;
     if (depth_ >= kMaxExpansionDepth) {
       c_.error("TC0142", ExitCode::Limit, &n, "definitions of operators nest too deep");
       return false;
@@ -191,6 +205,7 @@ class Expander {
   onnx::ModelProto& model_;
   FunctionTable table_;
   int depth_;
+  bool expanded_ = false;
   UniqueNames names_;
 };
 
@@ -198,9 +213,10 @@ class Expander {
 
 bool expand_functions(Context& c, onnx::ModelProto& m) {
   const int before = c.errors;
-  if (!Expander(c, m, 0).run(*m.mutable_graph(), nullptr) || c.errors != before) return false;
+  Expander expander(c, m, 0);
+  if (!expander.run(*m.mutable_graph(), nullptr) || c.errors != before) return false;
   m.clear_functions();
-  infer_shapes(c, m);
+  if (expander.expanded()) infer_shapes(c, m);
   return c.errors == before;
 }
 

@@ -20,6 +20,19 @@ struct Binding {
 /// Runs `s`; status receives 1 if an Index was out of range. Out-of-bounds accesses throw InternalError.
 void run(const Stmt& s, const std::vector<Binding>& bindings, const RunOptions& o = {}, int* status = nullptr);
 
+/// A function made ready once, to be evaluated on many sets of constants: many weights are packed the same way.
+class Evaluator {
+ public:
+  explicit Evaluator(const TensorFn& fn, const RunOptions& o = {});
+  /// The outputs for one constant per input of the function; an output that is an input is that constant. Throws Error
+  /// TC0502 (too many steps) and TC0503 (an index out of range).
+  std::vector<Constant> operator()(const std::vector<Constant>& inputs);
+
+ private:
+  struct Prepared;
+  std::shared_ptr<Prepared> prepared_;
+};
+
 /// Evaluates fn on constants (one per fn.inputs).
 std::vector<Constant> evaluate(const TensorFn& fn, const std::vector<Constant>& inputs, const RunOptions& o = {});
 

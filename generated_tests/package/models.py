@@ -40,6 +40,18 @@ def chain(path, length, inserted=None, period=None):
     return save(path, nodes, [("x", T.FLOAT, [4, 64])], [("y", T.FLOAT, [4, 64])])
 
 
+def weighted_chain(path, length):
+    """A chain in which each node has a weight of its own: vectors, numbers, and small products between them."""
+    rng = np.random.RandomState(3)
+    nodes, init = [], []
+    for i in range(length):
+        op, shape = (("Mul", [16]), ("Add", []), ("Sub", [16]), ("MatMul", [16, 16]), ("Add", [16]))[i % 5]
+        out = f"v{i}" if i < length - 1 else "y"
+        nodes.append(helper.make_node(op, [f"v{i - 1}" if i else "x", f"w{i}"], [out], name=f"n{i}"))
+        init.append(numpy_helper.from_array(rng.uniform(-0.5, 0.5, shape).astype(np.float32), f"w{i}"))
+    return save(path, nodes, [("x", T.FLOAT, [1, 16])], [("y", T.FLOAT, [1, 16])], init)
+
+
 def far_product(path, length):
     """A product, a chain behind it, and a sum in another shape, which looks back through the chain at the product."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["v0"], name="product")]

@@ -226,6 +226,11 @@ def long_chains_are_quick(tmp):
     check("many kernels stand together in sixteen files", len(list(package.glob("kernels/*.c"))) == 16)
     seconds, built = timed("make", "-j2", "-s", "-C", package, "CFLAGS=-O2")
     check(f"they are compiled at -O2 in at most 60 s: {seconds:.1f} s", built.returncode == 0 and seconds <= 60)
+    weighted = models.weighted_chain(tmp / "weighted.onnx", 20000)
+    start = time.monotonic()
+    check.emit(weighted, tmp / "weighted", "--name", "m")
+    seconds = time.monotonic() - start
+    check(f"20,000 nodes with weights of their own are emitted in at most 4 s: {seconds:.1f} s", seconds <= 4)
     # Layers repeat in real graphs: their kernels are shared, and only these are compiled.
     model = models.chain(tmp / "long.onnx", 20000, period=40)
     package = check.emit(model, tmp / "long", "--name", "m")

@@ -6,8 +6,9 @@
 
 namespace tc::interp {
 
-Machine::Machine(Program& p, const RunOptions& o) : program(p), options(o), arena((p.image.size() + 7) / 8) {
-  regs = reinterpret_cast<uint8_t*>(arena.data());
+Machine::Machine(Program& p, const RunOptions& o)
+    : program(p), options(o), arena(std::make_unique_for_overwrite<uint64_t[]>((p.image.size() + 7) / 8)) {
+  regs = reinterpret_cast<uint8_t*>(arena.get());
   if (!p.image.empty()) std::memcpy(regs, p.image.data(), p.image.size());
 }
 

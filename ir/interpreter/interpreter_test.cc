@@ -326,7 +326,8 @@ TEST(Run, PacksManyWeightsInLittleTime) {
   RecordProperty("seconds", std::to_string(seconds));
 }
 
-TEST(Evaluate, ReducesInitAndIdentity) {
+// [2, 3] -> its sums over rows, and itself.
+TensorFn sums_of_rows() {
   TensorFn fn;
   Buffer x = make_buffer("x", DType::F32, {Dim(2), Dim(3)}), y = make_buffer("y", DType::F32, {Dim(2)});
   Stage s;
@@ -341,12 +342,28 @@ TEST(Evaluate, ReducesInitAndIdentity) {
   fn.inputs = {x};
   fn.stages = {s};
   fn.outputs = {y, x};
+  return fn;
+}
+
+TEST(Evaluate, ReducesInitAndIdentity) {
   float v[] = {1, 2, 3, 4, 5, 6};
-  std::vector<Constant> r = evaluate(fn, {make_constant(DType::F32, {2, 3}, v)});
+  std::vector<Constant> r = evaluate(sums_of_rows(), {make_constant(DType::F32, {2, 3}, v)});
   ASSERT_EQ(r.size(), 2u);
   EXPECT_EQ(r[0]->as_double(0), 6);
   EXPECT_EQ(r[0]->as_double(1), 15);
   EXPECT_EQ(r[1]->as_double(5), 6);
+}
+
+TEST(Evaluate, APreparedFunctionTakesOtherConstants) {
+  float v[] = {1, 2, 3, 4, 5, 6}, w[] = {-1, 0, 1, 7, 7, 7};
+  Evaluator prepared(sums_of_rows());
+  std::vector<Constant> first = prepared({make_constant(DType::F32, {2, 3}, v)});
+  std::vector<Constant> second = prepared({make_constant(DType::F32, {2, 3}, w)});
+  EXPECT_EQ(first[0]->as_double(1), 15);
+  EXPECT_EQ(first[1]->as_double(0), 1);
+  EXPECT_EQ(second[0]->as_double(0), 0);
+  EXPECT_EQ(second[0]->as_double(1), 21);
+  EXPECT_THROW(prepared({make_constant(DType::F32, {3, 2}, v)}), InternalError);
 }
 
 }  // namespace

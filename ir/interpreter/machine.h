@@ -96,7 +96,7 @@ struct Program {
 struct Machine {
   Program& program;
   RunOptions options;
-  std::vector<uint64_t> arena;  // registers, 8-byte aligned
+  std::unique_ptr<uint64_t[]> arena;  // registers, 8-byte aligned
   uint8_t* regs = nullptr;
   size_t pc = 0;
   int lanes = 1;

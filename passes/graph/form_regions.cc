@@ -22,10 +22,6 @@ namespace tc {
 
 namespace {
 
-bool has_reduction(const TensorFn& fn) {
-  return std::any_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return s.kind == Stage::Kind::Reduce; });
-}
-
 bool is_contraction(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
 
 /// The nodes whose results n alone reads, in the order of its operands.
@@ -51,7 +47,7 @@ bool pays(const JointFunction& joint, const PassContext& cx) {
 /// Makes the region that ends with `last`, if there is one.
 void form(Graph& g, Node* last, const PassContext& cx) {
   for (Node* middle : private_producers(last)) {
-    if (!has_reduction(*middle->fn)) continue;
+    if (!may_stand_between(*middle->fn)) continue;
     for (Node* first : private_producers(middle)) {
       if (!is_contraction(first)) continue;
       const std::vector<Node*> nodes = {first, middle, last};

@@ -2,9 +2,11 @@
 // program_kernels.cc the kernels and their calls, control_flow.cc the steps of If, Loop and Scan.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ir/graph/views.h"
+#include "ir/interpreter.h"
 #include "ir/program.h"
 #include "passes/pass.h"
 
@@ -24,6 +26,7 @@ class ProgramBuilder {
     TensorFn prologue;
     std::vector<int> prologue_operands;  // operand of the function behind each prologue input
     std::string prologue_key;
+    std::optional<Evaluator> pack;  // of the prologue, once it has been needed
   };
   struct States;
   struct Move;
@@ -46,9 +49,9 @@ class ProgramBuilder {
 
   // kernels
   void add_call(Node& n, std::vector<Step>& steps);
-  const Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dead,
-                          const std::string& key, const Node& n);
-  int packed(const Compiled& c, const std::vector<const Value*>& operands, size_t k);
+  Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dead,
+                    const std::string& key, const Node& n);
+  int packed(Compiled& c, const std::vector<const Value*>& operands, size_t k);
 
   // control flow
   void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes);

@@ -1,7 +1,6 @@
 // The kernels of build_program: every distinct function is scheduled and lowered once, nodes that mean the same share a
 // kernel, and a call gives its parameters their operands. Scheduled prologues (packed weights) are evaluated here, so packed
 // constants are what the blob of weights holds.
-#include "ir/interpreter.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
@@ -114,7 +113,7 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   }
   const std::vector<int> dead = dying(n, operands);
   for (const int i : dead) key += "d" + to_text(int64_t(i));
-  const Compiled& c = compile(fn, constant, dead, key, n);
+  Compiled& c = compile(fn, constant, dead, key, n);
   Call call;
   call.kernel = c.kernel;
   call.origins = n.origins;
@@ -171,9 +170,8 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
   return new_slot(n.name, "unused", b->dtype, static_dims(b->shape));
 }
 
-const ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
-                                                        const std::vector<int>& dead, const std::string& key,
-                                                        const Node& n) {
+ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
+                                                  const std::vector<int>& dead, const std::string& key, const Node& n) {
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
   for (const Buffer& b : fn.outputs)
@@ -227,7 +225,7 @@ int ProgramBuilder::ordinal(const Constant& c) {
 }
 
 // The k-th packed weight of a call; the same constants packed the same way are stored once.
-int ProgramBuilder::packed(const Compiled& c, const std::vector<const Value*>& operands, size_t k) {
+int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operands, size_t k) {
   std::string key = c.prologue_key;
   std::vector<Constant> inputs;
   for (const int i : c.prologue_operands) {
@@ -237,7 +235,8 @@ int ProgramBuilder::packed(const Compiled& c, const std::vector<const Value*>& o
   }
   std::vector<int>& weights = packed_[key];
   if (weights.empty()) {
-    const std::vector<Constant> results = evaluate(c.prologue, inputs);
+    if (!c.pack) c.pack.emplace(c.prologue);
+    const std::vector<Constant> results = (*c.pack)(inputs);
     for (size_t i = 0; i < results.size(); i++) {
       const bool table = c.prologue_operands.empty();  // of nothing but positions: what reads it gives it its name
       const int owner = table ? 0 : c.prologue_operands.at(size_t(owner_of(c.prologue, c.prologue.outputs[i])));

@@ -5,6 +5,7 @@
 #include "ir/loop/visit.h"
 #include "templates/cpu/inverted_residual.h"
 #include "templates/cpu/lanes.h"
+#include "templates/cpu/regions.h"
 
 namespace tc {
 namespace {
@@ -19,11 +20,6 @@ std::vector<bool> constants_of(const TensorFn& part, const TemplateArgs& a) {
     flags.push_back(at != a.fn.inputs.end() && a.constant_input[size_t(at - a.fn.inputs.begin())]);
   }
   return flags;
-}
-
-// Rows and columns of a filter, and nothing else: of the many chains of three sums, few have it in the middle.
-bool sums_a_window(const Stage& s) {
-  return std::count_if(s.raxes.begin(), s.raxes.end(), [](const Axis& a) { return a.extent != Dim(1); }) == 2;
 }
 
 // Stage numbers: the parts end behind the stages that make the operand of the next reduction.

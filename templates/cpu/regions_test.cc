@@ -67,6 +67,26 @@ TEST(Attention, ShortSequencesRunStageByStage) {
   expect_equal(attention({.rows = 7, .columns = 7, .size = 64, .mask = true}), "stages");
 }
 
+TEST(Regions, WhatMayStandBetweenContractions) {
+  const auto reduced = [](Op op, const Dims& over) {
+    FunctionBuilder b;
+    Dims dims = {8};
+    dims.insert(dims.end(), over.begin(), over.end());
+    const Buffer x = b.input("x", dims);
+    const auto point = [&](const Exprs& i, const Exprs& r) {
+      Exprs at = i;
+      at.insert(at.end(), r.begin(), r.end());
+      return load(x, at);
+    };
+    return b.take(b.reduce("y", op, {8}, over, point)).fn;
+  };
+  EXPECT_TRUE(may_stand_between(reduced(Op::Max, {16})));    // of a softmax
+  EXPECT_TRUE(may_stand_between(reduced(Op::Add, {3, 3})));  // of a filter
+  EXPECT_TRUE(may_stand_between(reduced(Op::Add, {1, 5, 5})));
+  EXPECT_FALSE(may_stand_between(reduced(Op::Add, {16})));
+  EXPECT_FALSE(may_stand_between(reduced(Op::Add, {4, 3, 3})));  // a convolution
+}
+
 TEST(Attention, EveryCpu) {
   for (const CpuModel& cpu : cpu_models())
     expect_equal(attention({.heads = 2, .rows = 33, .columns = 33, .size = 24}), "attention",
