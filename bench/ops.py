@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Compares single operators with ONNX Runtime on one core of this machine.
+
+usage: ops.py [--tool build/tc-emit] [--cpu native] [--cc gcc] [--rounds 5] [--seconds 0.2] [--bar RATIO]
+              [--packages DIR] [--list] [REGEX]                                (run it with `scripts/python_env base`)
+
+Each row of the table is a graph of one operator, of sizes that networks have; REGEX picks rows by name. Before anything
+is timed the outputs are compared. The engines take turns, each in a process of its own on the same core. A figure is the
+smallest over the rounds of a round's median, in microseconds: operators take so little time that whatever else runs only
+ever adds to it. ONNX Runtime's figure includes what it takes to start a graph, some 3 us. Rows above --bar are marked,
+and make the exit code 1.
+"""
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import machine
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "generated_tests" / "differential"))
+from case import Case, ints  # noqa: E402
+
+MAX_ERROR = 1e-4  # relative, in norm
+
+
+def boxes(count, size):
+    """(x1, y1, x2, y2) of seeded boxes inside of a picture."""
+    rng = np.random.default_rng(1)
+    corner, extent = rng.random((count, 2)) * size * 0.6, (0.05 + rng.random((count, 2)) * 0.35) * size
+    return np.concatenate([corner, corner + extent], axis=1).astype(np.float32)
+
+
+def operators():
+    """The table."""
+    half = np.random.default_rng(2).standard_normal((1, 64, 56, 56)).astype(np.float16)
+    byte = np.random.default_rng(3).integers(0, 255, (1, 64, 56, 56), np.uint8)
+    image = {"x": (1, 64, 56, 56)}
+    yield Case("argmax_21_channels", "y = ArgMax <axis = 1, keepdims = 0> (x)", {"x": (1, 21, 128, 128)})
+    yield Case("argmax_150_channels", "y = ArgMax <axis = 1> (x)", {"x": (1, 150, 64, 63)})
+    yield Case("argmax_last", "y = ArgMax <axis = -1> (x)", {"x": (64, 1000)})
+    yield Case("to_channels_last", "y = Transpose <perm = [0,2,3,1]> (x)", image)
+    yield Case("to_channels_first", "y = Transpose <perm = [0,3,1,2]> (x)", {"x": (1, 56, 56, 64)})
+    yield Case("to_channels_last_f16", "y = Transpose <perm = [0,2,3,1]> (x)", {"x": half})
+    yield Case("to_channels_last_u8", "y = Transpose <perm = [0,2,3,1]> (x)", {"x": byte})
+    yield Case("to_channels_last_3", "y = Transpose <perm = [0,2,3,1]> (x)", {"x": (1, 3, 224, 224)})
+    yield Case("to_channels_first_3", "y = Transpose <perm = [0,3,1,2]> (x)", {"x": (1, 224, 224, 3)})
+    yield Case("transpose_197x768", "y = Transpose <perm = [1,0]> (x)", {"x": (197, 768)})
+    yield Case("transpose_1024", "y = Transpose <perm = [1,0]> (x)", {"x": (1024, 1024)})
+    yield Case("split_heads", "y = Transpose <perm = [0,2,1,3]> (x)", {"x": (1, 197, 12, 64)})
+    yield Case("transpose_keys", "y = Transpose <perm = [0,2,3,1]> (x)", {"x": (1, 197, 12, 64)})
+    yield Case("log_softmax_1000", "y = LogSoftmax (x)", {"x": (64, 1000)})
+    yield Case("log_softmax_30522", "y = LogSoftmax (x)", {"x": (8, 30522)})
+    yield Case("softmax_197", "y = Softmax (x)", {"x": (12, 197, 197)})
+    yield Case("softmax_49", "y = Softmax (x)", {"x": (64, 49, 49)})
+    yield Case("softmax_1000", "y = Softmax (x)", {"x": (64, 1000)})
+    yield Case("softmax_channels", "y = Softmax <axis = 1> (x)", {"x": (1, 21, 128, 128)})
+    yield Case("depthwise_56", "y = Conv <group = 64, pads = [1,1,1,1]> (x, w, b)", image, {"w": (64, 1, 3, 3), "b": (64,)})
+    yield Case("depthwise_14", "y = Conv <group = 384, pads = [1,1,1,1]> (x, w, b)", {"x": (1, 384, 14, 14)},
+               {"w": (384, 1, 3, 3), "b": (384,)})
+    yield Case("depthwise_112_stride_2", "y = Conv <group = 32, pads = [1,1,1,1], strides = [2,2]> (x, w, b)", {"x": (1, 32, 112, 112)},
+               {"w": (32, 1, 3, 3), "b": (32,)})
+    yield Case("depthwise_28_k5", "y = Conv <group = 120, pads = [2,2,2,2]> (x, w, b)", {"x": (1, 120, 28, 28)},
+               {"w": (120, 1, 5, 5), "b": (120,)})
+    aligned = 'mode = "linear", coordinate_transformation_mode = "align_corners"'
+    yield Case("resize_align_corners_14", f"y = Resize <{aligned}> (x, , , sizes)", {"x": (1, 64, 14, 14)}, {"sizes": ints(1, 64, 28, 28)})
+    yield Case("resize_align_corners_56", f"y = Resize <{aligned}> (x, , , sizes)", {"x": (1, 21, 56, 56)}, {"sizes": ints(1, 21, 224, 224)})
+    yield Case("resize_half_pixel_28", 'y = Resize <mode = "linear"> (x, , s)', {"x": (1, 32, 28, 28)}, {"s": np.float32([1, 1, 2, 2])})
+    yield Case("resize_nearest_28", 'y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s)',
+               {"x": (1, 64, 28, 28)}, {"s": np.float32([1, 1, 2, 2])})
+    yield Case("conv_transpose_k2s2", "y = ConvTranspose <strides = [2,2]> (x, w, b)", {"x": (1, 64, 28, 28)}, {"w": (64, 32, 2, 2), "b": (32,)})
+    yield Case("conv_transpose_k4s2", "y = ConvTranspose <strides = [2,2], pads = [1,1,1,1]> (x, w, b)", {"x": (1, 64, 28, 28)},
+               {"w": (64, 32, 4, 4), "b": (32,)})
+    yield Case("roi_align", 'y = RoiAlign <output_height = 7, output_width = 7, sampling_ratio = 2, spatial_scale = 0.0625> (x, r, i)',
+               {"x": (1, 64, 50, 50), "r": boxes(100, 800)}, {"i": np.zeros(100, np.int64)})
+    yield Case("top_k_300", "v, y = TopK (x, k)", {"x": (1, 8400)}, {"k": ints(300)}, outputs=("v", "y"))
+    yield Case("top_k_5", "v, y = TopK (x, k)", {"x": (8, 1000)}, {"k": ints(5)}, outputs=("v", "y"))
+    yield Case("top_k_rows", "v, y = TopK (x, k)", {"x": (64, 8400)}, {"k": ints(50)}, outputs=("v", "y"))
+    yield Case("grid_sample", 'y = GridSample <mode = "linear", align_corners = 0> (x, g)',
+               {"x": (1, 32, 64, 64), "g": np.random.default_rng(4).uniform(-1, 1, (1, 64, 64, 2)).astype(np.float32)})
+    yield Case("deform_conv", "y = DeformConv <pads = [1,1,1,1], kernel_shape = [3,3]> (x, w, o, b, m)",
+               {"x": (1, 32, 28, 28), "o": (1, 18, 28, 28), "m": np.random.default_rng(5).random((1, 9, 28, 28)).astype(np.float32)},
+               {"w": (32, 32, 3, 3), "b": (32,)})
+    for points in (512, 1024, 2048, 4000, 4099, 16384):
+        yield Case(f"dft_{points}", "y = DFT (x, , a)", {"x": (1, points, 1)}, {"a": np.int64(1)})
+
+
+def prepare(case, folder, options):
+    """Writes the model and its inputs, emits and compiles it; returns the program."""
+    inputs = case.arrays(case.inputs)
+    (folder / "inputs").mkdir(parents=True)
+    for index, array in enumerate(inputs.values()):
+        np.save(folder / "inputs" / f"input_{index}.npy", array)
+    session = onnxruntime.InferenceSession(case.model(None).SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = session.run(list(case.outputs), inputs)
+    onnx.save(case.model([(value.dtype, value.shape) for value in expected]), folder / "model.onnx")
+    package = folder / "package"
+    emit = [options.tool, folder / "model.onnx", "-o", package, "--name", case.name, "--target", "c", "--cpu", options.cpu]
+    for command in (emit, ["make", "-C", package, f"CC={options.cc}"]):
+        result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        if result.returncode:
+            sys.exit(f"{case.name}: {command[0]} ended with {result.returncode}\n{result.stderr[-2000:]}")
+    program = package / case.name
+    subprocess.run([program, "--inputs", folder / "inputs", "--outputs", folder / "outputs"], check=True, capture_output=True)
+    for index, value in enumerate(expected):
+        told = np.load(folder / "outputs" / f"output_{index}.npy").astype(np.float64)
+        error = np.linalg.norm(told - value) / max(np.linalg.norm(value.astype(np.float64)), 1e-30)
+        if not error <= MAX_ERROR:
+            sys.exit(f"{case.name}: output {index} is {error:.1e} off ONNX Runtime's")
+    return program
+
+
+def time_both(program, folder, options):
+    """Microseconds of (ONNX Runtime, ours)."""
+    ours = [program, "--inputs", folder / "inputs", "--threads", 1, "--bench", options.seconds, "--json"]
+    peer = [sys.executable, ROOT / "bench" / "peer.py", "onnxruntime", folder / "model.onnx", folder / "inputs",
+            "--threads", 1, "--seconds", options.seconds]
+    best = [float("inf")] * 2
+    for _ in range(options.rounds):
+        for index, command in enumerate((peer, ours)):
+            code, text, _ = machine.run_pinned(command, 1)
+            if code:
+                sys.exit(f"{command[0]} ended with {code}: {text[-2000:]}")
+            best[index] = min(best[index], json.loads(text.strip().splitlines()[-1])["median_ms"] * 1e3)
+    return best
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--cpu", default="native")
+    parser.add_argument("--cc", default="gcc")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.2, help="of measuring, for one engine in one round")
+    parser.add_argument("--bar", type=float, default=1.0)
+    parser.add_argument("--packages", type=Path, help="keep models and packages in this folder")
+    parser.add_argument("--list", action="store_true", help="only print the names")
+    parser.add_argument("regex", nargs="?", default="")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    chosen = [case for case in operators() if re.search(options.regex, case.name)]
+    if options.list:
+        print("\n".join(case.name for case in chosen))
+        return 0
+    print(f"{machine.processor()}\n{'operator':28}{'ORT us':>10}{'tc-emit':>10}{'ratio':>8}", flush=True)
+    slower = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for case in chosen:
+            folder = (options.packages or Path(scratch)) / case.name
+            shutil.rmtree(folder, ignore_errors=True)
+            peer, ours = time_both(prepare(case, folder, options), folder, options)
+            slower += ours > options.bar * peer
+            print(f"{case.name:28}{peer:10.1f}{ours:10.1f}{ours / peer:8.2f}{' *' if ours > options.bar * peer else ''}", flush=True)
+    print(f"{slower} of {len(chosen)} operators above {options.bar:g} of ONNX Runtime's time")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
