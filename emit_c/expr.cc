@@ -31,6 +31,7 @@ void Needs::add(const Needs& n) {
   math |= n.math;
   vector_math |= n.vector_math;
   tails |= n.tails;
+  transposes |= n.transposes;
   ints |= n.ints;
   scalar |= n.scalar;
   runtime |= n.runtime;

@@ -12,6 +12,7 @@ struct Needs {
   bool math = false;         // <math.h>
   bool vector_math = false;  // tc_math.h
   bool tails = false;        // tc_tail.h
+  bool transposes = false;   // tc_transpose.h
   bool ints = false;         // tc_int.h: vectors of integers
   bool scalar = false;       // tc_scalar.h: defined integer arithmetic, min/max, casts
   bool runtime = false;      // tc_rt.h: checked indexes

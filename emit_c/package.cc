@@ -107,6 +107,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   if (needs.vector_math) support.insert("tc_math.h");
   if (needs.ints) support.insert("tc_int.h");
   if (needs.tails) support.insert("tc_tail.h");
+  if (needs.transposes) support.insert("tc_transpose.h");
   if (needs.scalar) support.insert("tc_scalar.h");
   if (needs.types) support.insert("tc_types.h");
   if (needs.parallel) support.insert("tc_parallel.h");

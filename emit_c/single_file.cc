@@ -30,9 +30,9 @@ std::string single_file(const ProgramNames& n, const std::string& executor, cons
   s += "#ifdef __clang__\n#  pragma clang diagnostic ignored \"-Wunused-function\"\n#endif\n\n";
   // in the order in which they include each other
   for (const char* f :
-       {"tc_simd.h", "tc_int.h", "tc_tail.h", "tc_math.h", "tc_rt.h", "tc_scalar.h", "tc_types.h", "tc_parallel.h"})
+       {"tc_simd.h", "tc_int.h", "tc_tail.h", "tc_transpose.h", "tc_math.h", "tc_rt.h", "tc_scalar.h", "tc_types.h", "tc_parallel.h"})
     if (support.count(f) != 0) s += without_includes(std::string(support_text(f))) + "\n";
-  for (const char* f : {"tc_int.h", "tc_tail.h", "tc_math.h", "tc_scalar.h", "tc_parallel.h"}) support.erase(f);
+  for (const char* f : {"tc_int.h", "tc_tail.h", "tc_transpose.h", "tc_math.h", "tc_scalar.h", "tc_parallel.h"}) support.erase(f);
   if (needs_of(kernels).math) s += "#include <math.h>\n";
   for (const KernelText& k : kernels) s += static_kernel(k) + "\n";
   // The API comes last: its type has the model's name, which elsewhere may be a variable's.

@@ -110,6 +110,7 @@ void StmtPrinter::print_intrin(const Intrin& k) {
     const std::string call = stride == "2" ? "tc_load_even(" + p + ")" : "tc_load_stride(" + p + ", " + stride + ")";
     return out_.line(expr_.element(to.buffer, {ramp(0)}) + " = " + call + ";");
   }
+  if (k.name == "load_transposed" || k.name == "transpose_tile") return print_transposition(k.name, c);
   if (k.name != "dot4") throw InternalError("no C text for the instruction " + k.name);
   needs_.ints = true;
   const IntrinOperand &sum = c.operands.at(0), &a = c.operands.at(1), &b = c.operands.at(2);
@@ -120,6 +121,19 @@ void StmtPrinter::print_intrin(const Intrin& k) {
   out_.line(target + " = tc_dot4_" + std::string(info(a.buffer->dtype).name) + (n.empty() ? "(" : "_n(") + target +
             ", " + expr_.pointer(a.buffer, a.index.at(0)) + ", " + expr_.pointer(b.buffer, b.index.at(0)) +
             (n.empty() ? ");" : ", " + n + ");"));
+}
+
+// load_transposed(tile, from; stride): tc_load_transposed(tile, from, stride)
+// transpose_tile(to, from; strides of both): tc_transpose_2(to, stride, from, stride), of elements of two bytes
+void StmtPrinter::print_transposition(const std::string& name, const IntrinCall& c) {
+  needs_.transposes = true;
+  const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
+  const std::string p = expr_.pointer(from.buffer, from.index.at(0)), stride = expr_.index(c.scalars.at(0));
+  if (name == "load_transposed")
+    return out_.line("tc_load_transposed(" + to.buffer->name + ", " + p + ", " + stride + ");");
+  out_.line("tc_transpose_" + to_text(int64_t(info(to.buffer->dtype).bytes)) + "(" +
+            expr_.pointer(to.buffer, to.index.at(0)) + ", " + stride + ", " + p + ", " + expr_.index(c.scalars.at(1)) +
+            ");");
 }
 
 void StmtPrinter::print_prefetch(const Prefetch& k) {
@@ -250,6 +264,14 @@ void StmtPrinter::operator_store(const Store& k, const std::string& target) {
   out_.line(target + " = " + value_of(plain) + ";");
 }
 
+// Of a vector in registers: the lanes beyond keep what they have.
+void StmtPrinter::partial_store(const Store& k, const std::string& target) {
+  check(k.buffer->dtype == DType::F32, "vectors in registers are partly stored as floats");
+  needs_.tails = true;
+  const Expr value = k.reduce ? apply(*k.reduce, {load(k.buffer, k.index), k.value}) : k.value;
+  out_.line(target + " = tc_sel_n(" + expr_.index(k.count) + ", " + expr_.vector_operand(value) + ", " + target + ");");
+}
+
 void StmtPrinter::vector_store(const Store& k) {
   const Ramp* r = as<Ramp>(k.index.back());
   check(r != nullptr, "a vector is stored at a ramp");
@@ -266,6 +288,7 @@ void StmtPrinter::vector_store(const Store& k) {
 void StmtPrinter::store(const Store& k) {
   if (k.buffer->scope != Scope::Register && is_vector_access(k)) return vector_store(k);
   const std::string target = expr_.element(k.buffer, k.index);
+  if (k.count.get()) return partial_store(k, target);
   if (k.reduce) return operator_store(k, target);
   const Broadcast* same = as<Broadcast>(k.value);
   const bool vectors = k.buffer->scope == Scope::Register && std::find(vector_buffers_.begin(), vector_buffers_.end(),

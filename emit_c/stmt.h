@@ -4,6 +4,7 @@
 
 #include "emit_c/expr.h"
 #include "emit_c/source_writer.h"
+#include "ir/loop/intrin.h"
 
 namespace tc {
 
@@ -51,8 +52,10 @@ class StmtPrinter {
   Needs& needs_;
 
  private:
+  void print_transposition(const std::string& name, const IntrinCall& c);
   void operator_store(const Store& k, const std::string& target);
   void store(const Store& k);
+  void partial_store(const Store& k, const std::string& target);
   void vector_store(const Store& k);
   std::string value_of(const Store& k);
 

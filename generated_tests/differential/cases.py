@@ -89,7 +89,10 @@ def row_cases():
     for axis in (0, 1, 2):
         yield Case(f"softmax_{axis}", f"y = Softmax <axis = {axis}> (x)", {"x": (6, 33, 19)})
         yield Case(f"argmax_{axis}", f"y = ArgMax <axis = {axis}> (x)", {"x": (6, 33, 19)})
-    yield Case("log_softmax", "y = LogSoftmax (x)", {"x": (5, 101)})
+    for n in (9, 49, 101, 197, 1000):
+        yield Case(f"softmax_rows_{n}", "y = Softmax (x)", {"x": (5, n)})
+        yield Case(f"log_softmax_rows_{n}", "y = LogSoftmax (x)", {"x": (5, n)})
+    yield Case("softmax_of_extremes", "y = Softmax (x)", {"x": np.float32([[-1e30] * 40 + [3e38, 3e38], [-np.inf] * 41 + [-200], [88.0] * 42])})
     for n in (1, 16, 37, 768):
         yield Case(f"layer_norm_{n}", "y = LayerNormalization (x, s, b)", {"x": (2, 9, n)}, {"s": (n,), "b": (n,)})
     yield Case("layer_norm_two_axes", "y = LayerNormalization <axis = 1> (x, s)", {"x": (3, 9, 11)}, {"s": (9, 11)})
@@ -103,6 +106,15 @@ def move_cases():
     """Operators that move elements."""
     for name, perm in {"0231": (0, 2, 3, 1), "0312": (0, 3, 1, 2), "3210": (3, 2, 1, 0), "0213": (0, 2, 1, 3)}.items():
         yield Case(f"transpose_{name}", f"y = Transpose <perm = [{','.join(map(str, perm))}]> (x)", {"x": (2, 17, 9, 33)})
+    rng = np.random.default_rng(8)
+    for dtype in (np.uint8, bool, np.float16, np.int32, np.float64, np.int64):
+        numbers = rng.integers(0, 2 if dtype is bool else 100, (2, 19, 5, 7)).astype(dtype)
+        yield Case(f"transpose_{np.dtype(dtype).name}", "y = Transpose <perm = [0,2,3,1]> (x)\n z = Transpose <perm = [0,3,1,2]> (w)",
+                   {"x": numbers, "w": numbers.reshape(2, 5, 7, 19)}, outputs=("y", "z"))
+    for c, h, w in ((3, 30, 41), (5, 9, 7), (12, 20, 20), (21, 37, 1), (64, 56, 56)):
+        yield Case(f"transpose_{c}x{h}x{w}", "y = Transpose <perm = [0,2,3,1]> (x)\n t = Transpose <perm = [0,3,1,2]> (v)\n z = Add (t, b)",
+                   {"x": (1, c, h, w), "v": (1, h, w, c)}, {"b": (c, 1, 1)}, outputs=("y", "z"))
+    yield Case("transpose_and_pad", "t = Transpose <perm = [1,0]> (x)\n y = Pad (t, p)", {"x": (37, 50)}, {"p": ints(1, 2, 3, 0)})
     yield Case("concat_middle", "y = Concat <axis = 1> (x, z, x)", {"x": (3, 5, 7), "z": (3, 9, 7)})
     yield Case("split_uneven", "a, b = Split <axis = 2> (x, s)\n y = Concat <axis = 2> (b, a)", {"x": (3, 4, 11)}, {"s": ints(4, 7)})
     yield Case("slice_backwards", "y = Slice (x, s, e, a, t)", {"x": (9, 21)}, {"s": ints(8, 19), "e": ints(0, 2), "a": ints(0, 1), "t": ints(-2, -3)})

@@ -3,6 +3,7 @@
  * float libm exactly. argv[1] is the stride (default 433: 10^7 floats); -v prints the largest errors. */
 #include "templates/text/tc_math.h"
 #include "templates/text/tc_tail.h"
+#include "templates/text/tc_transpose.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -121,9 +122,38 @@ static int check_tails(void)
     tc_store_n(out, tc_load_n(exact, n), n);
     for (int i = 0; i <= TC_VL; i++) bad += out[i] != (i < kept ? (float)(i + 1) : -1.0f);
     tc_store_n(exact, tc_load_n(exact, n), n);
+    tc_store(lanes, tc_sel_n(n, tc_set(1.0f), tc_set(2.0f)));
+    for (int i = 0; i < TC_VL; i++) bad += lanes[i] != (i < kept ? 1.0f : 2.0f);
     free(exact);
   }
   if (bad) printf("tails: %d wrong\n", bad);
+  return bad;
+}
+
+/* Tiles of 16 / SIZE rows, of bytes that are all different, out of rows of 17 elements and into columns of 18. */
+static int check_transposed(void)
+{
+  static void (*const turn[])(void *, ptrdiff_t, const void *, ptrdiff_t) = {tc_transpose_1, tc_transpose_2, tc_transpose_4, tc_transpose_8};
+  int bad = 0;
+  for (int k = 0; k < 4; k++) {
+    const int size = 1 << k, n = 16 / size;
+    unsigned char from[17 * 16 * 8], to[18 * 16 * 8] = {0};
+    for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)(i * 37 % 251);
+    turn[k](to, 18, from, 17);
+    for (int r = 0; r < n; r++)
+      for (int c = 0; c < n; c++) bad += memcmp(to + (c * 18 + r) * size, from + (r * 17 + c) * size, (size_t)size) != 0;
+    for (int c = 0; c < n; c++)
+      for (int r = n; r < 18; r++) bad += to[(c * 18 + r) * size] != 0;
+  }
+  float x[TC_VL * 19], y[TC_VL];
+  tc_vf t[TC_VL];
+  for (int i = 0; i < TC_VL * 19; i++) x[i] = (float)i;
+  tc_load_transposed(t, x, 19);
+  for (int i = 0; i < TC_VL; i++) {
+    tc_store(y, t[i]);
+    for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)(19 * l + i);
+  }
+  if (bad) printf("transposed: %d wrong\n", bad);
   return bad;
 }
 
@@ -173,7 +203,7 @@ int main(int argc, char **argv)
   const uint32_t stride = argc > 1 ? (uint32_t)atoi(argv[1]) : 433;
   static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-45f, -1e-45f, 1.17549435e-38f, 3.40282347e38f,
                                   -3.40282347e38f, 88.7228317f, 88.7228394f, -87.33655f, -103.972076f, -103.97208f, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 8388607.5f, -8388609.0f, 8388608.0f};
-  int failed = check_tails() != 0 || check_lanes() != 0;
+  int failed = check_tails() != 0 || check_transposed() != 0 || check_lanes() != 0;
   for (size_t i = 0; i < sizeof kFunctions / sizeof kFunctions[0]; i++) {
     const function *f = &kFunctions[i];
     double worst = 0, worst_absolute = 0;

@@ -147,11 +147,33 @@ Stmt every_nth(const Intrin& k) {
   return loop(lane, lanes(), store(to.buffer, at, load(from.buffer, {begin + Expr(lane) * c.scalars.at(1)})));
 }
 
+// load_transposed(tile, from; stride): tile[row, lane] = from[row + stride * lane], VL rows of VL lanes.
+Stmt columns_as_rows(const Intrin& k) {
+  const IntrinCall c = parse(k);
+  const IntrinOperand &tile = c.operands.at(0), &from = c.operands.at(1);
+  const Var row = make_var("row"), lane = make_var("lane");
+  const Expr at = from.index.at(0) + Expr(row) + Expr(lane) * c.scalars.at(0);
+  return loop(row, lanes(), loop(lane, lanes(), store(tile.buffer, {Expr(row), Expr(lane)}, load(from.buffer, {at}))));
+}
+
+// transpose_tile(to, from; s, t): to[column * s + row] = from[row * t + column], as many rows as elements are in 16 bytes.
+Stmt transposed_tile(const Intrin& k) {
+  const IntrinCall c = parse(k);
+  const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
+  const int64_t n = 16 / info(to.buffer->dtype).bytes;
+  const Var row = make_var("row"), column = make_var("column");
+  const Expr at = to.index.at(0) + Expr(column) * c.scalars.at(0) + Expr(row);
+  const Expr read = from.index.at(0) + Expr(row) * c.scalars.at(1) + Expr(column);
+  return loop(row, n, loop(column, n, store(to.buffer, {at}, load(from.buffer, {read}))));
+}
+
 }  // namespace
 
 Stmt expand_intrin(const Intrin& k) {
   if (k.name == "dot4") return sums_of_quads(k);
   if (k.name == "load_strided") return every_nth(k);
+  if (k.name == "load_transposed") return columns_as_rows(k);
+  if (k.name == "transpose_tile") return transposed_tile(k);
   if (k.name == "cp_async_commit" || k.name == "cp_async_wait") return {};
   if (const Stmt tiles = expand_tiles(k)) return tiles;
   if (const int64_t words = number_after(k.name, "round_tf32_x")) return round_words(parse(k).operands.at(0), words);

@@ -58,22 +58,5 @@ TEST(CpuPhases, EvenPhasesAreOneFunction) {
   EXPECT_LE(s.prologue.outputs.size(), 4u);
 }
 
-TEST(CpuTranspose, Tiles) {
-  for (const Dims& dims : {Dims{16, 32}, Dims{19, 45}, Dims{3, 20, 37}}) {
-    testing::FunctionBuilder b;
-    const Buffer x = b.input("x", dims);
-    Dims to = dims;
-    std::swap(to[to.size() - 1], to[to.size() - 2]);
-    const testing::TestFunction f = b.take(b.compute("transpose", to, [&](const Exprs& i) {
-      Exprs at = i;
-      std::swap(at[at.size() - 1], at[at.size() - 2]);
-      return load(x, at);
-    }));
-    testing::expect_equal(f, "elementwise");
-    const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("generic"));
-    EXPECT_NE(s.words.find("tiles"), std::string::npos) << s.words;
-  }
-}
-
 }  // namespace
 }  // namespace tc

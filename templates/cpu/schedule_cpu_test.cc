@@ -119,7 +119,7 @@ TEST(ScheduleCpu, BroadcastsAndMoves) {
                                 [&](const Exprs& i) {
                                   return load(a, {i[1], i[0]});
                                 })),
-               "elementwise");
+               "transpose");
 }
 
 TEST(ScheduleCpu, StageByStage) {

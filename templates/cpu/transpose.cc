@@ -1,0 +1,212 @@
+// Transpositions: no reduction, and an operand that lies side by side along another axis than the result.
+//
+//   for the other axes, tiles of (read, written):
+//     t[i] = x[.., written + lane, .., read + i]     a tile in registers, turned as it is loaded (tc_load_transposed)
+//     y[.., read + i, .., written + lane] = f(t[i])  whatever is computed on the way, in vectors
+//
+// The last tile of an axis ends where the axis ends, and so overlaps the one before: no tile is partial. Moves of other
+// types than f32, and of short axes, are made in tiles of 16 bytes a row, by one function (tc_transpose_SIZE).
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+#include "templates/cpu/lanes.h"
+#include "templates/cpu/template.h"
+
+namespace tc {
+namespace {
+
+using Point = std::vector<std::pair<Var, Expr>>;
+
+struct Transposition {
+  Canonical c;
+  Axis read, written;  // side by side in the operands, and in the result
+  std::vector<Axis> outer;
+  std::vector<const Load*> crossed;  // operands that lie side by side along `read`
+  bool moves_bytes = false;          // the whole value is one of them, moved as it is
+  int64_t size() const { return moves_bytes ? 16 / info(c.out->dtype).bytes : kMaxLanes; }  // of a tile, at most
+};
+
+// The axis along which `l` lies side by side; null if there is none among those before the last.
+const Axis* neighbours(const Load& l, const std::vector<Axis>& axes) {
+  for (size_t i = 0; i + 1 < axes.size(); i++) {
+    const auto f = affine_in(l.index[0], {axes[i].var});
+    if (f && f->coefficients[0] == 1) return &axes[i];
+  }
+  return nullptr;
+}
+
+bool find_axes(Transposition& t) {
+  t.written = t.c.axes.back();
+  const auto out = affine_in(t.c.out_index, {t.written.var});
+  if (!out || out->coefficients[0] != 1) return false;
+  for (const Load* l : loads_of(t.c.epilogue)) {
+    if (l->index.size() != 1) return false;
+    const auto f = affine_in(l->index[0], {t.written.var});
+    if (!f) return false;
+    if (f->coefficients[0] == 0 || f->coefficients[0] == 1) continue;
+    const Axis* read = neighbours(*l, t.c.axes);
+    if (!read || (t.read.var && t.read.var != read->var) || !offset_of(l->index[0], vars_of(t.c.axes))) return false;
+    t.read = *read;
+    t.crossed.push_back(l);
+  }
+  for (const Axis& a : t.c.axes)
+    if (a.var != t.read.var && a.var != t.written.var) t.outer.push_back(a);
+  return bool(t.read.var);
+}
+
+// The value where each crossed operand is `rows[its number]`, a vector along `written`.
+Expr with_rows(const Transposition& t, const std::vector<Buffer>& rows) {
+  return rewrite(t.c.epilogue, [&](const Expr& e) -> Expr {
+    for (size_t i = 0; i < t.crossed.size(); i++)
+      if (as<Load>(e) == t.crossed[i]) return load(rows[i], {Expr(t.written.var)});
+    return {};
+  });
+}
+
+std::vector<Buffer> rows_of(const Transposition& t) {
+  std::vector<Buffer> rows;
+  for (const Load* l : t.crossed)
+    rows.push_back(make_buffer(l->buffer->name + "_row", l->buffer->dtype, {Dim(kMaxLanes)}));
+  return rows;
+}
+
+std::optional<Transposition> match(const TemplateArgs& a) {
+  if (!a.canonical || bool(a.canonical->value) || a.canonical->axes.size() < 2) return {};
+  Transposition t;
+  t.c = *a.canonical;
+  merge_axes(t.c.axes, {&t.c.epilogue}, {&t.c.out_index});
+  if (t.c.axes.size() < 2 || !find_axes(t)) return {};
+  const int64_t shorter = std::min(t.read.extent.value, t.written.extent.value);
+  const bool floats =
+      std::all_of(t.crossed.begin(), t.crossed.end(), [](const Load* l) { return l->buffer->dtype == DType::F32; });
+  if (floats && has_lanes(t.c.out->dtype) && shorter >= kMaxLanes &&
+      has_vector_form(with_rows(t, rows_of(t)), t.written.var))
+    return t;
+  const Load* whole = as<Load>(t.c.epilogue);
+  t.moves_bytes = whole && whole->buffer->dtype == t.c.out->dtype && info(t.c.out->dtype).bits % 8 == 0;
+  if (!t.moves_bytes || 16 % info(t.c.out->dtype).bytes != 0 || shorter < t.size()) return {};
+  return t;
+}
+
+class Builder {
+ public:
+  Builder(const Transposition& t, bool parallel) : t_(t), parallel_(parallel) {
+    for (const Axis& a : t.outer) at_.push_back({a.var, Expr(a.var)});
+  }
+
+  // Tiles along the longer of the two axes go around those along the other one.
+  Stmt build() {
+    const bool by_read = t_.read.extent.value > t_.written.extent.value;
+    const Axis &far = by_read ? t_.read : t_.written, &near = by_read ? t_.written : t_.read;
+    const Tiles row = [&](const Expr& outer) {
+      return over_tiles(near, 0, tiles(near.extent.value),
+                        [&](const Expr& inner) { return by_read ? tile(outer, inner) : tile(inner, outer); });
+    };
+    const bool outermost = parallel_ && !t_.outer.empty() && t_.outer[0].extent.value >= 4;
+    Stmt body = parallel_ && !outermost ? in_parts(far, row) : over_tiles(far, 0, tiles(far.extent.value), row);
+    for (size_t i = t_.outer.size(); i-- > 0;)
+      body = loop(t_.outer[i].var, t_.outer[i].extent, body, outermost && i == 0 ? ForKind::Parallel : ForKind::Serial);
+    return body;
+  }
+
+ private:
+  using Tiles = std::function<Stmt(const Expr& first)>;
+
+  // Threads share the axis in parts of whole tiles, two and more: only tiles of one part overlap.
+  Stmt in_parts(const Axis& a, const Tiles& body) const {
+    const int64_t n = a.extent.value, size = t_.size();
+    int64_t parts = std::min<int64_t>(16, n / (2 * size));
+    for (int64_t p = parts; p * 2 > parts; p--)
+      if (n % (p * size) == 0) {
+        parts = p;
+        break;
+      }
+    if (parts < 2) return over_tiles(a, 0, tiles(n), body);
+    const Var part = make_var("part");
+    auto first = [&](const Expr& p) {
+      return n % (parts * size) == 0 ? p * tiles(n / parts) : p * tiles(n) / Expr(parts);
+    };
+    const Expr count = n % (parts * size) == 0 ? tiles(n / parts) : first(Expr(part) + Expr(1)) - first(part);
+    return loop(part, parts, over_tiles(a, first(part), count, body), ForKind::Parallel);
+  }
+
+  Expr tiles(int64_t n) const { return t_.moves_bytes ? Expr(ceil_div(n, t_.size())) : vectors(n); }
+
+  Stmt over_tiles(const Axis& a, const Expr& begin, const Expr& count, const Tiles& body) const {
+    const Expr size = t_.moves_bytes ? Expr(t_.size()) : lanes();
+    const Var o = make_var(a.var->name + "_o");
+    if (a.extent.value % t_.size() == 0) return loop(o, count, body(Expr(o) * size), ForKind::Serial, begin);
+    const Var first = make_var(a.var->name);
+    const Expr last = min(Expr(o) * size, Expr(a.extent) - size);
+    return loop(o, count, let(first, last, body(first)), ForKind::Serial, begin);
+  }
+
+  Expr index(const Expr& e, const Expr& read, const Expr& written) const {
+    Point p = at_;
+    p.push_back({t_.read.var, read});
+    p.push_back({t_.written.var, written});
+    return index_at(e, p);
+  }
+  int64_t stride(const Expr& e, const Axis& a) const { return offset_of(e, vars_of(t_.c.axes))->of(a.var); }
+
+  Stmt tile(const Expr& read, const Expr& written) const {
+    if (t_.moves_bytes) {
+      const Load& from = *t_.crossed[0];
+      return intrin(
+          "transpose_tile",
+          {{t_.c.out, {index(t_.c.out_index, read, written)}}, {from.buffer, {index(from.index[0], read, written)}}},
+          {Expr(stride(t_.c.out_index, t_.read)), Expr(stride(from.index[0], t_.written))});
+    }
+    const std::vector<Buffer> rows = rows_of(t_);
+    const Expr value = with_rows(t_, rows);
+    std::vector<Buffer> tiles;
+    Stmts list;
+    for (const Load* l : t_.crossed) {
+      tiles.push_back(
+          make_buffer(l->buffer->name + "_tile", DType::F32, {Dim(kMaxLanes), Dim(kMaxLanes)}, Scope::Register));
+      list.push_back(intrin("load_transposed", {{tiles.back(), {0}}, {l->buffer, {index(l->index[0], read, written)}}},
+                            {Expr(stride(l->index[0], t_.written))}));
+    }
+    const Var i = make_var("i");
+    Point p = at_;
+    p.push_back({t_.read.var, read + Expr(i)});
+    const LanePoint point{p, t_.written.var, written, {}, {}};
+    const Stmt row = store_lanes(t_.c.out, t_.c.out_index, value, point);
+    list.push_back(loop(i, lanes(), in_tiles(row, rows, tiles, i), ForKind::Unroll));
+    Stmt body = seq(list);
+    for (const Buffer& b : tiles) body = alloc(b, body);
+    return body;
+  }
+
+  // Rows of tiles for what stood for them.
+  static Stmt in_tiles(const Stmt& s, const std::vector<Buffer>& rows, const std::vector<Buffer>& tiles, const Var& i) {
+    return rewrite(s, [&](const Expr& e) -> Expr {
+      const Load* l = as<Load>(e);
+      const auto row = l ? std::find(rows.begin(), rows.end(), l->buffer) : rows.end();
+      return row == rows.end() ? Expr() : load(tiles[size_t(row - rows.begin())], {Expr(i), ramp(0)});
+    });
+  }
+
+  const Transposition& t_;
+  const bool parallel_;
+  Point at_;
+};
+
+}  // namespace
+
+std::optional<Scheduled> schedule_transpose(const TemplateArgs& a) {
+  const auto t = match(a);
+  if (!t) return {};
+  Scheduled s;
+  s.body = seq({fill_border(t->c), Builder(*t, points(t->c.axes) >= kParallelThreshold).build()});
+  bind_operands(s, t->c);
+  s.family = "transpose";
+  const std::string size = t->moves_bytes ? to_text(t->size()) : "VL";
+  s.words = "tiles of " + size + " by " + size + " elements, turned in registers";
+  return s;
+}
+
+}  // namespace tc

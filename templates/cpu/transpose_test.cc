@@ -1,0 +1,88 @@
+// Transpositions in tiles equal the plain loops: sizes beside those of tiles, axes between the two, work on the way.
+#include "templates/cpu/schedule_check.h"
+
+namespace tc {
+namespace {
+
+using testing::FunctionBuilder;
+using testing::TestFunction;
+
+Dims permuted(const Dims& dims, const std::vector<size_t>& perm) {
+  Dims out;
+  for (const size_t p : perm) out.push_back(dims[p]);
+  return out;
+}
+
+// y[i] = x[i with its axes exchanged], one after the other or beside a row and a tensor of the result's shape.
+TestFunction transposed(const Dims& dims, const std::vector<size_t>& perm, bool with_work) {
+  FunctionBuilder b;
+  const Dims out = permuted(dims, perm);
+  const Buffer x = b.input("x", dims), bias = b.input("b", {out.back()}), z = b.input("z", out);
+  return b.take(b.compute("y", out, [&](const Exprs& i) {
+    Exprs at(i.size());
+    for (size_t d = 0; d < i.size(); d++) at[perm[d]] = i[d];
+    const Expr e = load(x, at);
+    return with_work ? max(e * load(z, i) + load(bias, {i.back()}), make_float(DType::F32, 0)) : e;
+  }));
+}
+
+void expect_tiles(const Dims& dims, const std::vector<size_t>& perm) {
+  for (const bool work : {false, true})
+    for (const char* cpu : {"generic", "x86-64-v4"})
+      testing::expect_equal(transposed(dims, perm, work), "transpose", cpu);
+}
+
+TEST(CpuTranspose, SizesBesideTiles) {
+  for (const int64_t rows : {16, 17, 31, 48})
+    for (const int64_t columns : {16, 19, 33}) expect_tiles({rows, columns}, {1, 0});
+}
+
+TEST(CpuTranspose, ChannelsFirstAndLast) {
+  expect_tiles({2, 21, 9, 7}, {0, 2, 3, 1});
+  expect_tiles({1, 9, 17, 21}, {0, 3, 1, 2});
+  expect_tiles({3, 17, 4, 16}, {0, 2, 3, 1});
+}
+
+TEST(CpuTranspose, PartsCoverAllTiles) {
+  expect_tiles({20, 2003}, {1, 0});
+  expect_tiles({2003, 20}, {1, 0});
+  expect_tiles({37, 1024}, {1, 0});
+  expect_tiles({5, 160, 65}, {0, 2, 1});
+}
+
+TEST(CpuTranspose, ShortAxesMoveAsBytes) {
+  for (const int64_t rows : {4, 5, 11, 15}) {
+    testing::expect_equal(transposed({rows, 37}, {1, 0}, false), "transpose");
+    testing::expect_equal(transposed({37, rows}, {1, 0}, false), "transpose");
+  }
+}
+
+TEST(CpuTranspose, TwoOperandsAndABorder) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {18, 35}), z = b.input("z", {18, 35});
+  testing::expect_equal(b.take(b.compute("y", {35, 18},
+                                         [&](const Exprs& i) {
+                                           return load(x, {i[1], i[0]}) * load(z, {i[1], i[0]});
+                                         })),
+                        "transpose");
+  FunctionBuilder p;
+  const Buffer in = p.input("x", {20, 30});
+  const Buffer t = p.compute("t", {30, 20}, [&](const Exprs& i) { return load(in, {i[1], i[0]}); });
+  testing::expect_equal(p.take(p.compute("y", {33, 20},
+                                         [&](const Exprs& i) {
+                                           return select(i[0] - Expr(1) >= 0 && i[0] - Expr(1) < 30,
+                                                         load(t, {i[0] - Expr(1), i[1]}), make_float(DType::F32, 2));
+                                         })),
+                        "transpose");
+}
+
+// What lies side by side on both sides needs no tiles, and neither do axes shorter than a row of 16 bytes.
+TEST(CpuTranspose, LeavesOthersAlone) {
+  const auto family = [](const TestFunction& f) { return schedule_cpu(f.fn, f.constant, *find_cpu("generic")).family; };
+  EXPECT_EQ(family(transposed({5, 7, 32}, {1, 0, 2}, false)), "elementwise");
+  EXPECT_EQ(family(transposed({3, 400}, {1, 0}, false)), "elementwise");
+  EXPECT_EQ(family(transposed({12, 40}, {1, 0}, true)), "elementwise");
+}
+
+}  // namespace
+}  // namespace tc

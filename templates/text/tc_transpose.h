@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit */
+/* Rows that become columns, a tile at a time.
+ *
+ *   tc_load_transposed(t, p, stride)        t[i], lane l = p[l * stride + i]: TC_VL rows of TC_VL floats
+ *   tc_transpose_SIZE(to, ts, from, fs)     to[c * ts + r] = from[r * fs + c]: 16 / SIZE rows of as many elements of SIZE
+ *                                           bytes, 1, 2, 4 or 8; strides count elements */
+#ifndef TC_TRANSPOSE_H
+#define TC_TRANSPOSE_H
+#include "tc_simd.h"
+
+#if TC_VL > 1
+
+/* Two rows of n lanes riffled, lane by lane from each: the first half of that, and the second. */
+#  define TC_LOW_2   0, 2
+#  define TC_HIGH_2  1, 3
+#  define TC_LOW_4   0, 4, 1, 5
+#  define TC_HIGH_4  2, 6, 3, 7
+#  define TC_LOW_8   0, 8, 1, 9, 2, 10, 3, 11
+#  define TC_HIGH_8  4, 12, 5, 13, 6, 14, 7, 15
+#  define TC_LOW_16  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#  define TC_HIGH_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#  if defined(__clang__)
+#    define TC_RIFFLE(to, lanes, a, b, ...) to = __builtin_shufflevector(a, b, __VA_ARGS__);
+#  else
+#    define TC_RIFFLE(to, lanes, a, b, ...) { const lanes picked = {__VA_ARGS__}; to = __builtin_shuffle(a, b, picked); }
+#  endif
+
+/* After log2(n) rounds, in which row i meets row i + n / 2, n rows of n lanes are their own columns. `lanes`: an integer
+ * vector of the same form. */
+#  define TC_RIFFLE_ROWS(vector, lanes, t, n)                                   \
+    TC_UNROLL for (int round = 1; round < n; round *= 2) {                      \
+      vector u[n];                                                              \
+      TC_UNROLL for (int i = 0; i < n / 2; i++) {                               \
+        TC_RIFFLE(u[2 * i], lanes, (t)[i], (t)[i + n / 2], TC_LOW_##n)          \
+        TC_RIFFLE(u[2 * i + 1], lanes, (t)[i], (t)[i + n / 2], TC_HIGH_##n)     \
+      }                                                                         \
+      TC_UNROLL for (int i = 0; i < n; i++) (t)[i] = u[i];                      \
+    }
+#  define TC_RIFFLE_N(vector, lanes, t, n) TC_RIFFLE_ROWS(vector, lanes, t, n)  /* with the value of TC_VL for n */
+
+TC_INLINE void tc_load_transposed(tc_vf *t, const float *p, ptrdiff_t stride)
+{
+  TC_UNROLL for (int l = 0; l < TC_VL; l++) t[l] = tc_load(p + l * stride);
+  TC_RIFFLE_N(tc_vf, tc_vi, t, TC_VL)
+}
+
+#  define TC_TRANSPOSE(size, element, n)                                                                               \
+    typedef element tc_row_##size __attribute__((vector_size(16)));                                                    \
+    TC_INLINE void tc_transpose_##size(void *to, ptrdiff_t to_stride, const void *from, ptrdiff_t from_stride)         \
+    {                                                                                                                  \
+      tc_row_##size t[n];                                                                                              \
+      TC_UNROLL for (int r = 0; r < (n); r++) memcpy(&t[r], (const char *)from + r * from_stride * (size), 16);        \
+      TC_RIFFLE_N(tc_row_##size, tc_row_##size, t, n)                                                                   \
+      TC_UNROLL for (int c = 0; c < (n); c++) memcpy((char *)to + c * to_stride * (size), &t[c], 16);                  \
+    }
+
+#else
+
+TC_INLINE void tc_load_transposed(tc_vf *t, const float *p, ptrdiff_t stride) { (void)stride; *t = *p; }
+
+#  define TC_TRANSPOSE(size, element, n)                                                                               \
+    TC_INLINE void tc_transpose_##size(void *to, ptrdiff_t to_stride, const void *from, ptrdiff_t from_stride)         \
+    {                                                                                                                  \
+      for (int c = 0; c < (n); c++)                                                                                    \
+        for (int r = 0; r < (n); r++)                                                                                  \
+          memcpy((char *)to + (c * to_stride + r) * (size), (const char *)from + (r * from_stride + c) * (size), size); \
+    }
+
+#endif
+
+TC_TRANSPOSE(1, uint8_t, 16)
+TC_TRANSPOSE(2, uint16_t, 8)
+TC_TRANSPOSE(4, uint32_t, 4)
+TC_TRANSPOSE(8, uint64_t, 2)
+
+#endif
