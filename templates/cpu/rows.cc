@@ -9,6 +9,7 @@
 // stored to the row of the result, and read back. What has one value per row is a scalar.
 #include "templates/rows.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/loop/build.h"
@@ -83,9 +84,9 @@ class Builder {
     });
   }
 
-  // One value of a row; `keep` is stored on the way.
+  // One value of a row; `keep` is stored on the way. What is left of the row joins in lanes that exist.
   Stmt reduce(const RowStep& s, const RowStep* keep, size_t next) {
-    const int64_t ways = n_ % (kMaxLanes * 4) == 0 && n_ >= 256 ? 4 : n_ % (kMaxLanes * 2) == 0 ? 2 : 1;
+    const int64_t ways = n_ >= 256 ? 4 : n_ >= 64 ? 2 : 1;
     const Expr identity = s.op == Op::Add   ? make_float(DType::F32, 0)
                           : s.op == Op::Max ? lowest(DType::F32)
                                             : highest(DType::F32);
@@ -96,41 +97,46 @@ class Builder {
       const Var u = make_var("u");
       return loop(u, ways, f(Expr(u)), ForKind::Unroll);
     };
+    auto join = [&](const Expr& u, const Expr& base, const Expr& count) {
+      LanePoint p = point(base, count);
+      if (!keep) return store(acc, cell(u), broadcast(vector_form(s.value, p)), s.op, count);
+      // Read back from memory, a partial vector would have to wait until it has got there.
+      const Buffer kept = make_buffer("kept", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
+      const Stmt value = store(kept, {ramp(0)}, broadcast(vector_form(keep->value, p)));
+      p.acc = load(kept, {ramp(0)});
+      const Expr stands = load(make_buffer("kept", DType::F32, {}, Scope::Register), {});
+      const Expr term = rewrite(s.value, [&](const Expr& e) {
+        const Load* l = as<Load>(e);
+        return l && l->buffer == keep->kept ? stands : Expr();
+      });
+      return alloc(kept, seq({value, store_lanes(r_.c.out, r_.kept_index, stands, p),
+                              store(acc, cell(u), broadcast(vector_form(term, p)), s.op, count)}));
+    };
     const Stmt start = ways_loop([&](const Expr& u) { return store(acc, cell(u), broadcast(identity)); });
     const Var v = make_var("v");
-    const Stmt body = ways_loop([&](const Expr& u) {
-      const Expr base = (Expr(v) * Expr(ways) + u) * lanes();
-      const Stmt kept = keep ? store_lanes(r_.c.out, r_.kept_index, keep->value, point(base)) : Stmt();
-      return seq({kept, store(acc, cell(u), broadcast(vector_form(s.value, point(base))), s.op)});
-    });
-    const Stmt main = loop(v, ways == 1 ? Expr(n_) / lanes() : Expr(n_ / ways) / lanes(), body);
-    return alloc(acc, seq({start, main, finish(s, keep, acc, ways, next)}));
+    const Expr groups = Expr(n_ / ways) / lanes(), done = groups * Expr(ways) * lanes();
+    const Stmt main =
+        loop(v, groups, ways_loop([&](const Expr& u) { return join(u, (Expr(v) * Expr(ways) + u) * lanes(), {}); }));
+    Stmt rest;
+    if (n_ % (ways * kMaxLanes) != 0)
+      rest = ways_loop([&](const Expr& u) { return join(u, done + u * lanes(), Expr(n_) - done - u * lanes()); });
+    return alloc(acc, seq({start, main, rest, let(s.name, joined(s, acc, ways), steps(next))}));
   }
 
-  // The lanes joined, what is left of the row, and the steps that use the value.
-  Stmt finish(const RowStep& s, const RowStep* keep, const Buffer& acc, int64_t ways, size_t next) {
+  // The lanes joined.
+  Expr joined(const RowStep& s, const Buffer& acc, int64_t ways) const {
     Expr all;
     for (int64_t u = 0; u < ways; u++) {
       const Expr part = load(acc, {ramp(u == 0 ? Expr(0) : Expr(u) * lanes())});
       all = all ? apply(s.op, {all, part}) : part;
     }
     const Op over = s.op == Op::Add ? Op::ReduceAdd : s.op == Op::Max ? Op::ReduceMax : Op::ReduceMin;
-    Expr value = apply(over, {all});
+    const Expr value = apply(over, {all});
     const auto init = as_const_number(s.init);
     const bool neutral = init && (s.op == Op::Add   ? *init == 0
                                   : s.op == Op::Max ? *init == -INFINITY
                                                     : *init == INFINITY);
-    if (!neutral) value = apply(s.op, {scalar_form(s.init, at_), value});
-    if (n_ % kMaxLanes == 0) return let(s.name, value, steps(next));
-    const Buffer total = make_buffer("total", DType::F32, {}, Scope::Register);
-    const Var column = make_var(lane_->name);
-    Point at = at_;
-    at.push_back({lane_, Expr(column)});
-    const Expr done = Expr(n_) / lanes() * lanes();
-    const Stmt kept = keep ? store_lanes(r_.c.out, r_.kept_index, keep->value, point(done, Expr(n_) - done)) : Stmt();
-    const Stmt one = store(total, {}, scalar_form(s.value, at), s.op);
-    return alloc(total, seq({kept, store(total, {}, value), loop(column, Expr(n_) - done, one, ForKind::Serial, done),
-                             let(s.name, load(total, {}), steps(next))}));
+    return neutral ? value : apply(s.op, {scalar_form(s.init, at_), value});
   }
 
   const Rows& r_;
@@ -139,12 +145,67 @@ class Builder {
   Point at_;
 };
 
+// Whether `name` is a sum of e^(x - m) of a row, m being the largest x: then it is one at least (or NaN).
+bool is_one_at_least(const Rows& r, const Expr& name) {
+  const VarRef* v = as<VarRef>(name);
+  auto step_of = [&](const VarRef* of) {
+    return std::find_if(r.steps.begin(), r.steps.end(),
+                        [&](const RowStep& s) { return of && s.kind == RowStep::Kind::Reduce && s.name == of->var; });
+  };
+  const auto sum = step_of(v);
+  if (sum == r.steps.end() || sum->op != Op::Add || as_const_number(sum->init) != 0.0) return false;
+  Expr value = sum->value;
+  for (const RowStep& s : r.steps)
+    if (const Load* l = as<Load>(value); l && s.kind == RowStep::Kind::Keep && l->buffer == s.kept) value = s.value;
+  const Apply* e = as<Apply>(value);
+  const Apply* d = e && e->op == Op::Exp ? as<Apply>(e->args[0]) : nullptr;
+  const auto largest = d && d->op == Op::Sub ? step_of(as<VarRef>(d->args[1])) : r.steps.end();
+  return largest != r.steps.end() && largest->op == Op::Max && structurally_equal(largest->value, d->args[0]);
+}
+
+// x / sum becomes x * (1 / sum) where that cannot overflow.
+Expr with_inverses(const Rows& r, const Expr& e) {
+  return rewrite(e, [&](const Expr& x) -> Expr {
+    const Apply* k = as<Apply>(x);
+    if (!k || k->op != Op::Div || !is_one_at_least(r, k->args[1])) return {};
+    return k->args[0] * (make_float(DType::F32, 1) / k->args[1]);
+  });
+}
+
+// What is costly and the same for a whole row is computed in a step of its own.
+void name_invariants(Rows& r) {
+  const Var lane = r.columns[0].var;
+  for (size_t i = 0; i < r.steps.size(); i++) {
+    if (!along_row(r.steps[i])) continue;
+    std::vector<RowStep> named;
+    std::function<Expr(const Expr&)> split = [&](const Expr& e) -> Expr {
+      const Apply* k = as<Apply>(e);
+      if (!k) return e;
+      if (!uses_var(e, lane) && e->dtype == DType::F32 && (is_costly(e) || k->op == Op::Div)) {
+        for (const RowStep& s : named)
+          if (structurally_equal(s.value, e)) return Expr(s.name);
+        const Var v = make_var(k->op == Op::Div ? "inverse" : std::string(info(k->op).name), DType::F32);
+        named.push_back({RowStep::Kind::Scalar, e, Op::Add, {}, v, nullptr});
+        return Expr(v);
+      }
+      Exprs args;
+      for (const Expr& a : k->args) args.push_back(split(a));
+      return apply(k->op, std::move(args));
+    };
+    r.steps[i].value = split(with_inverses(r, r.steps[i].value));
+    const bool behind_kept = i > 0 && r.steps[i - 1].kind == RowStep::Kind::Keep;
+    r.steps.insert(r.steps.begin() + std::ptrdiff_t(behind_kept ? i - 1 : i), named.begin(), named.end());
+    i += named.size();
+  }
+}
+
 }  // namespace
 
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a) {
   if (a.options.strict_fp) return {};  // lanes change the order of sums
-  const auto r = match_rows(a.fn, KeptRows::InResult, RowForm::Strict);
+  auto r = match_rows(a.fn, KeptRows::InResult, RowForm::Strict);
   if (!r || !all_vector_forms(*r)) return {};
+  name_invariants(*r);
   Scheduled s;
   s.body = Builder(*r).build();
   bind_operands(s, r->c);

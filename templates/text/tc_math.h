@@ -65,8 +65,18 @@ TC_INLINE tc_vf tc_exp(tc_vf x)
   tc_vf r;
   tc_vu n;
   const tc_vf q = tc_exp_reduce(tc_min(tc_max(x, tc_set(-104.0f)), tc_set(89.0f)), &r, &n);
+#if TC_VL == 16 && defined(__AVX512F__) && TC_HAS(__builtin_ia32_scalefps512_mask)
+  /* times 2^n by one instruction, with n as a float; 4: rounding as the machine is set */
+  const tc_vf power = tc_from_bits((tc_vi)(n + 0x4B400000u)) - 12582912.0f;
+#  if defined(__clang__)
+  return __builtin_ia32_scalefps512_mask(q * (r * r) + r + 1.0f, power, power, 0xffff, 4);
+#  else
+  return __builtin_ia32_scalefps512_mask(q * (r * r) + r + 1.0f, power, power, -1, 4);
+#  endif
+#else
   const tc_vu half = ((n + 256u) >> 1) - 128u;  /* 2^n in two factors, since n goes from -150 to 128 */
   return (q * (r * r) + r + 1.0f) * tc_exp2_int(half) * tc_exp2_int(n - half);
+#endif
 }
 
 /* e^x - 1; 2 ulp */

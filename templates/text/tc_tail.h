@@ -12,7 +12,7 @@
 
 TC_INLINE __mmask16 tc_first(int n) { return (__mmask16)(n <= 0 ? 0u : n >= 16 ? 0xffffu : (1u << n) - 1u); }
 TC_INLINE tc_vf tc_load_n_or(const float *p, int n, float fill) { return (tc_vf)_mm512_mask_loadu_ps((__m512)tc_set(fill), tc_first(n), p); }
-TC_INLINE void  tc_store_n(float *p, tc_vf v, int n) { _mm512_mask_storeu_ps(p, tc_first(n), (__m512)v); }
+TC_INLINE void  tc_store_n(float *p, tc_vf v, int n) { if (n > 0) _mm512_mask_storeu_ps(p, tc_first(n), (__m512)v); }
 
 #elif TC_VL == 8 && defined(__AVX__)
 
@@ -65,6 +65,21 @@ TC_INLINE void tc_store_n(float *p, tc_vf v, int n)
 }
 
 #endif
+
+/* The first n lanes of a, the others of b. */
+TC_INLINE tc_vf tc_sel_n(int n, tc_vf a, tc_vf b)
+{
+  if (n <= 0) return b;
+#if TC_VL == 16 && defined(__AVX512F__)
+  return (tc_vf)_mm512_mask_mov_ps((__m512)b, tc_first(n), (__m512)a);
+#elif TC_VL == 8 && defined(__AVX__)
+  return tc_sel(tc_first(n), a, b);
+#else
+  TC_UNROLL for (int l = 0; l < TC_VL; l++)
+    if (l < n) b = tc_put(b, l, tc_get(a, l));
+  return b;
+#endif
+}
 
 TC_INLINE tc_vf tc_load_n(const float *p, int n) { return tc_load_n_or(p, n, 0.0f); }
 
