@@ -28,7 +28,7 @@ int32_t Compiler::new_reg(bool varying, bool vector, int bytes) {
   int32_t at = top_;
   check(int64_t(top_) + n < int64_t(1) << 30, "too many registers");
   top_ += int32_t((n + 63) / 64 * 64);
-  if (program_.image.size() < size_t(top_)) program_.image.resize(size_t(top_));
+  program_.arena_bytes = std::max<int64_t>(program_.arena_bytes, top_);
   return at;
 }
 
@@ -128,6 +128,7 @@ Operand Compiler::constant(DType t, double number, int64_t integer) {
   if (constant_top_ + 8 <= kConstantBytes) {
     int32_t at = constant_top_;
     constant_top_ += 8;
+    program_.image.resize(size_t(constant_top_));
     std::memcpy(program_.image.data() + at, &bits, 8);  // the low bytes first, as in a float's register
     constants_[{bytes_of(c), bits}] = at;
     return {at, t, false, false};

@@ -17,7 +17,9 @@ struct Threads {
   int64_t total() const { return x * y * z; }
 };
 Threads threads_of(const Stmt& s);
-int64_t max_threads(const Stmt& s);
+/// Lanes that the registers of `s` need room for: the threads of its blocks, the turns of its longest loop up to
+/// kStrip. Registers are made anew for each run, so small functions, of which folding runs many, are kept small.
+int lanes_needed(const Stmt& s);
 
 /// Where a number is.
 struct Operand {
@@ -26,11 +28,9 @@ struct Operand {
   bool varying = false, vector = false;
 };
 
-inline constexpr int32_t kConstantBytes = 1 << 14;
-
 class Compiler {
  public:
-  Compiler(Program& p, const RunOptions& o) : program_(p), options_(o) { p.image.resize(kConstantBytes); }
+  Compiler(Program& p, const RunOptions& o) : program_(p), options_(o) {}
   void bind(const Binding& b);
   void stmt(const Stmt& s);
 

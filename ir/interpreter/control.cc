@@ -6,10 +6,12 @@
 
 namespace tc::interp {
 
-Machine::Machine(Program& p, const RunOptions& o)
-    : program(p), options(o), arena(std::make_unique_for_overwrite<uint64_t[]>((p.image.size() + 7) / 8)) {
+Machine::Machine(Program& p, const RunOptions& o) : program(p), options(o) {
+  const size_t bytes = size_t(std::max<int64_t>(p.arena_bytes, kConstantBytes));
+  arena = std::make_unique_for_overwrite<uint64_t[]>((bytes + 7) / 8);
   regs = reinterpret_cast<uint8_t*>(arena.get());
   if (!p.image.empty()) std::memcpy(regs, p.image.data(), p.image.size());
+  std::memset(regs + kConstantBytes, 0, bytes - kConstantBytes);
 }
 
 void Machine::run() {

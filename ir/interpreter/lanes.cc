@@ -197,16 +197,18 @@ Threads threads_of(const Stmt& s) {
   return t;
 }
 
-int64_t max_threads(const Stmt& s) {
-  int64_t most = 1;
+int lanes_needed(const Stmt& s) {
+  int64_t threads = 1, turns = 1;
   walk(s, [&](const Stmt& x) {
     auto* f = as<For>(x);
-    if (!f || f->kind < ForKind::ThreadX) return true;
-    most = std::max(most, threads_of(x).total());
+    if (!f) return true;
+    turns = std::max(turns, as_const_int(f->extent).value_or(kStrip));
+    if (f->kind < ForKind::ThreadX) return true;
+    threads = std::max(threads, threads_of(x).total());
     return false;
   });
-  check(most <= 1 << 14, "too many threads in one block");
-  return most;
+  check(threads <= 1 << 14, "too many threads in one block");
+  return int(std::max<int64_t>(threads, std::min<int64_t>(turns, kStrip)));
 }
 
 }  // namespace tc::interp

@@ -14,6 +14,7 @@
 namespace tc::interp {
 
 inline constexpr int kStrip = 256;
+inline constexpr int32_t kConstantBytes = 1 << 14;  // of the arena, for constants
 
 enum class Class : uint8_t { F, D, I, U };  // U: U64, kept in int64_t registers
 Class class_of(DType t);
@@ -85,7 +86,8 @@ struct Program {
   std::vector<Line> lines;
   std::vector<Access> accesses;
   std::vector<BufferSlot> buffers;
-  std::vector<uint8_t> image;  // initial registers: constants
+  std::vector<uint8_t> image;  // of the first registers: constants
+  int64_t arena_bytes = 0;     // of all registers, at least those of the image; the others begin as zeros
   std::vector<std::vector<int>> shuffles;
   std::vector<MatrixInstruction> matrix_instructions;
   std::string thread_loop;  // names of the thread loops, for messages

@@ -10,7 +10,7 @@ namespace {
 interp::Program compile(const Stmt& s, const std::vector<Binding>& bindings, const RunOptions& o) {
   interp::Program program;
   program.vl = o.vl;
-  program.strip = int(std::max<int64_t>(interp::kStrip, interp::max_threads(s)));
+  program.strip = interp::lanes_needed(s);
   interp::Compiler compiler(program, o);
   for (const Binding& b : bindings) compiler.bind(b);
   compiler.stmt(s);

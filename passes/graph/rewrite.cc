@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/views.h"
 #include "ir/interpreter.h"
 #include "ir/ops/op.h"
 
@@ -137,6 +138,13 @@ bool is_random(const Node& n) {
 
 namespace {
 
+/// The same bytes, shared, in another shape.
+Constant in_shape(const Constant& c, Dims dims) {
+  TensorData view = *c;
+  view.dims = std::move(dims);
+  return std::make_shared<const TensorData>(std::move(view));
+}
+
 /// The results of a node that reads constants only, nothing if that is not so or takes too much.
 std::vector<Constant> evaluate_node(Node& n, int64_t max_bytes) {
   if (!n.regions.empty() || is_random(n)) return {};
@@ -147,6 +155,7 @@ std::vector<Constant> evaluate_node(Node& n, int64_t max_bytes) {
     bytes = checked_add(bytes, checked_mul(num_elements(dims_of(v)), info(v->type.dtype).bytes));
   }
   if (bytes > max_bytes) return {};
+  if (is_view(n) && n.inputs[0]->constant) return {in_shape(n.inputs[0]->constant, dims_of(n.outputs.at(0)))};
   const TensorFn& fn = tensor_fn(n);
   std::vector<Constant> args;
   for (int i : fn_operands(n)) {
