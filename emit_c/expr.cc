@@ -292,7 +292,8 @@ std::string ExprPrinter::conversion(const Expr& e, const Cast& k) {
     needs_.scalar = true;
     return f + plain + ")";
   }
-  return "(" + std::string(info(to).c_type) + ")" + print(k.value, 13, Context::Value);
+  const bool counter = to == DType::I32 && as<VarRef>(k.value) && from == DType::I64;  // an int already, or cut here
+  return "(" + std::string(info(to).c_type) + ")" + print(k.value, 13, counter ? Context::Index : Context::Value);
 }
 
 std::string ExprPrinter::pointer(const Buffer& b, const Expr& i) {

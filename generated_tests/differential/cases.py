@@ -89,6 +89,11 @@ def row_cases():
     for axis in (0, 1, 2):
         yield Case(f"softmax_{axis}", f"y = Softmax <axis = {axis}> (x)", {"x": (6, 33, 19)})
         yield Case(f"argmax_{axis}", f"y = ArgMax <axis = {axis}> (x)", {"x": (6, 33, 19)})
+    ties = np.random.default_rng(9).integers(0, 4, (2, 7, 5, 21))
+    for dtype in (np.float32, np.int32, np.uint8, np.float16, np.float64):
+        yield Case(f"argmax_channels_{np.dtype(dtype).name}", "y = ArgMax <axis = 1> (x)\n z = ArgMax <axis = 1, select_last_index = 1, keepdims = 0> (x)",
+                   {"x": ties.astype(dtype)}, outputs=("y", "z"))
+    yield Case("argmin_channels", "y = ArgMin <axis = 1> (x)\n z = ArgMin <axis = 2, select_last_index = 1> (x)", {"x": ties.astype(np.float32)}, outputs=("y", "z"))
     for n in (9, 49, 101, 197, 1000):
         yield Case(f"softmax_rows_{n}", "y = Softmax (x)", {"x": (5, n)})
         yield Case(f"log_softmax_rows_{n}", "y = LogSoftmax (x)", {"x": (5, n)})

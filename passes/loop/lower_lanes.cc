@@ -131,6 +131,8 @@ bool op_has_lanes(Op op, DType operand) {
     case Op::Ne:
     case Op::Min:
     case Op::Max: return has_lanes(operand);
+    case Op::IsNan:
+    case Op::IsInf:
     case Op::Div: return operand == DType::F32;
     case Op::And:
     case Op::Or:

@@ -31,7 +31,9 @@ inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, 
     packed_from.push_back(in[size_t(std::find(fn.inputs.begin(), fn.inputs.end(), b) - fn.inputs.begin())]);
   const std::vector<Constant> packed =
       s.prologue.stages.empty() ? std::vector<Constant>() : evaluate(s.prologue, packed_from);
-  std::vector<float> out(size_t(num_elements(static_dims(fn.outputs[0]->shape))), -77.0f);
+  const size_t bytes =
+      size_t(num_elements(static_dims(fn.outputs[0]->shape))) * size_t(info(fn.outputs[0]->dtype).bytes);
+  std::vector<float> out((bytes + 3) / 4, -77.0f);
   auto memory = [&](const Buffer& b) -> uint8_t* {
     for (size_t i = 0; i < fn.inputs.size(); i++)
       if (fn.inputs[i] == b) return const_cast<uint8_t*>(in[i]->bytes.get());

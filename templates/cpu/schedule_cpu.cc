@@ -24,6 +24,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_window_rows,        // windows along the vectors: pooling with the channels first
     schedule_window,             // reductions whose results lie side by side: pooling, depthwise convolutions
     schedule_rows,               // reductions along the memory's order: softmax, normalisation
+    schedule_places,             // extremes across rows, and where they are
     schedule_transpose,          // no reduction, and rows that become columns
     schedule_elementwise,        // no reduction
     schedule_attention,          // scores, softmax, times the values: strip by strip

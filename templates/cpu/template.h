@@ -22,6 +22,7 @@ std::optional<Scheduled> schedule_phases(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window(const TemplateArgs& a);
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
+std::optional<Scheduled> schedule_places(const TemplateArgs& a);
 std::optional<Scheduled> schedule_transpose(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);

@@ -1,0 +1,54 @@
+// Extremes across rows equal the plain loops: ties, NaN, columns beside the sizes of blocks.
+#include <cmath>
+
+#include "ir/ops/op_testing.h"
+#include "templates/cpu/schedule_check.h"
+
+namespace tc {
+namespace {
+
+testing::TestFunction extreme(const char* op, const Dims& dims, int64_t axis, bool last) {
+  Graph g;
+  const std::vector<Value*> in = {g.add_constant(ModelText("x"), testing::small_integers(dims, 1))};
+  Node* n = g.append(op, in, {ModelText("y")}, {{"axis", axis}, {"select_last_index", int64_t(last ? 1 : 0)}}, "");
+  infer_types(g, *n);
+  return {tensor_fn(*n), {false}};
+}
+
+TEST(CpuPlaces, ColumnsBesideBlocks) {
+  for (const int64_t columns : {16, 17, 31, 48, 63, 64, 65, 200})
+    for (const char* op : {"ArgMax", "ArgMin"})
+      for (const bool last : {false, true}) testing::expect_equal(extreme(op, {5, columns}, 0, last), "places");
+}
+
+TEST(CpuPlaces, AxesAround) {
+  for (const char* cpu : {"generic", "x86-64-v4"}) {
+    testing::expect_equal(extreme("ArgMax", {2, 21, 9, 7}, 1, false), "places", cpu);
+    testing::expect_equal(extreme("ArgMax", {3, 4, 6, 19}, 2, true), "places", cpu);
+    testing::expect_equal(extreme("ArgMin", {6, 11, 333}, 1, false), "places", cpu);
+  }
+}
+
+TEST(CpuPlaces, PartsCoverAllColumns) {
+  testing::expect_equal(extreme("ArgMax", {7, 9001}, 0, false), "places");
+  testing::expect_equal(extreme("ArgMax", {5, 13, 999}, 1, false), "places");
+}
+
+TEST(CpuPlaces, NanIsTheExtreme) {
+  const testing::TestFunction f = extreme("ArgMax", {9, 40}, 0, false);
+  MutableTensor t = new_tensor(DType::F32, {9, 40});
+  for (int64_t i = 0; i < 360; i++) t.as<float>()[i] = i % 7 == 3 ? NAN : i % 5 == 0 ? -INFINITY : float(i % 11);
+  testing::expect_equal(f, "places", "x86-64-v4", {std::make_shared<const TensorData>(std::move(t.data))});
+}
+
+// Columns that are too few for a vector, and rows that lie in one piece, are left to others.
+TEST(CpuPlaces, LeavesOthersAlone) {
+  const auto family = [](const testing::TestFunction& f) {
+    return schedule_cpu(f.fn, f.constant, *find_cpu("generic")).family;
+  };
+  EXPECT_EQ(family(extreme("ArgMax", {40, 15}, 0, false)), "naive");
+  EXPECT_EQ(family(extreme("ArgMax", {4, 40}, 1, false)), "naive");
+}
+
+}  // namespace
+}  // namespace tc
