@@ -355,6 +355,7 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
   if (!c.request.target.is_cuda() && (c.jit || c.request.options.precision != Precision::F32))
     usage("--jit and --precision are for --target cuda");
   if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
+  c.request.import.number_labels = c.request.target.is_cuda();  // it has no strings
   c.request.model = c.model;
   return c;
 }

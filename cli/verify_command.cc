@@ -16,9 +16,23 @@ namespace {
 
 // The reference of verify: ONNX Runtime's answers for the inputs that the emitted program has written.
 constexpr std::string_view kReferenceScript = R"(import sys, json, numpy as np, onnxruntime as ort
-model, folder, fixed = sys.argv[1:3] + [json.loads(sys.argv[3])]
+model, folder, fixed, numbered = sys.argv[1:3] + [json.loads(sys.argv[3]), sys.argv[4] == '1']
+def varint(n):
+    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+def save_text(path, y):  # a TensorProto: dims, data_type STRING, string_data
+    words = [w.encode('utf-8', 'surrogateescape') for w in y.ravel()]
+    with open(path, 'wb') as f:
+        f.write(b''.join(b'\x08' + varint(d) for d in y.shape) + b'\x10\x08')
+        f.write(b''.join(b'\x32' + varint(len(w)) + w for w in words))
 o = ort.SessionOptions(); o.log_severity_level = 4
 s = ort.InferenceSession(model, o, providers=['CPUExecutionProvider'])
+def load(stem):
+    import os
+    if os.path.exists(stem + '.npy'): return np.load(stem + '.npy')
+    import onnx
+    from onnx import numpy_helper
+    t = onnx.TensorProto(); t.ParseFromString(open(stem + '.pb', 'rb').read())
+    return numpy_helper.to_array(t)
 def constant(i):  # an input of --input-value
     name = i.type[7:-1]  # of tensor(float)
     t = {'float': 'float32', 'double': 'float64'}.get(name, name)
@@ -26,18 +40,21 @@ def constant(i):  # an input of --input-value
     return v.reshape([d if isinstance(d, int) else -1 for d in i.shape])
 feed = {i.name: constant(i) for i in s.get_inputs() if i.name in fixed}
 for k, i in enumerate([i for i in s.get_inputs() if i.name not in fixed]):
-    feed[i.name] = np.load('%s/input_%d.npy' % (folder, k))
-def numbers(name, y):  # what a compiled model has instead: the values of maps, the places of labels that are text
-    if isinstance(y, list):
-        return np.array([list(row.values()) for row in y], np.float32)
-    if y.dtype.kind in 'OU':
-        import onnx
-        nodes = [n for n in onnx.load(model, load_external_data=False).graph.node if name in n.output]
-        labels = [w.decode() for a in nodes[0].attribute for w in a.strings if a.name == 'classlabels_strings']
-        return np.array([labels.index(w) for w in y.ravel()], np.int64).reshape(y.shape)
-    return y
+    feed[i.name] = load('%s/input_%d' % (folder, k))
+def places(name, y):  # of labels that are text, which is what a compiled model without strings gives
+    import onnx
+    nodes = [n for n in onnx.load(model, load_external_data=False).graph.node if name in n.output]
+    labels = [w.decode() for a in nodes[0].attribute for w in a.strings if a.name == 'classlabels_strings']
+    return np.array([labels.index(w) for w in y.ravel()], np.int64).reshape(y.shape)
 for k, y in enumerate(s.run(None, feed)):
-    np.save('%s/output_%d.npy' % (folder, k), numbers(s.get_outputs()[k].name, y))
+    if isinstance(y, list):  # of maps: a compiled model gives the values
+        y = np.array([list(row.values()) for row in y], np.float32)
+    if y.dtype.kind in 'OU' and numbered:
+        y = places(s.get_outputs()[k].name, y)
+    if y.dtype.kind in 'OU':  # by the standard's rules of .pb files; an array of U would lose zeros at the end
+        save_text('%s/output_%d.pb' % (folder, k), y)
+    else:
+        np.save('%s/output_%d.npy' % (folder, k), y)
 )";
 
 [[noreturn]] void tool_failed(const std::string& what, const ProcessResult& r) {
@@ -50,7 +67,25 @@ for k, y in enumerate(s.run(None, feed)):
       false});
 }
 
-void save_npy(const std::string& path, const TensorData& t) {
+std::string varint(uint64_t n) {
+  std::string s;
+  for (; n > 127; n >>= 7) s += char(n | 128);
+  return s + char(n);
+}
+
+// A TensorProto: dims, data_type STRING, string_data.
+void save_strings(const std::string& path, const TensorData& t) {
+  std::ofstream f(path, std::ios::binary);
+  for (const int64_t d : t.dims) f << '\x08' << varint(uint64_t(d));
+  f << "\x10\x08";
+  for (const std::string& s : t.strings) f << '\x32' << varint(s.size()) << s;
+  if (!f) throw Error("TC0601", ExitCode::Io, "cannot write " + printable(path));
+}
+
+// STEM.npy, or STEM.pb of strings.
+void save(const std::string& stem, const TensorData& t) {
+  if (t.dtype == DType::String) return save_strings(stem + ".pb", t);
+  const std::string path = stem + ".npy";
   const DTypeInfo& i = info(t.dtype);
   const char kind = t.dtype == DType::Bool ? 'b' : i.is_float ? 'f' : i.is_signed_int ? 'i' : 'u';
   std::string shape;
@@ -65,7 +100,7 @@ void save_npy(const std::string& path, const TensorData& t) {
   if (!f) throw Error("TC0601", ExitCode::Io, "cannot write " + printable(path));
 }
 
-// Inputs that suit the types: floats around zero, small non-negative integers.
+// Inputs that suit the types: floats around zero, small non-negative integers, short words.
 Constant seeded_input(const IoTensor& t, uint64_t seed) {
   MutableTensor m = new_tensor(t.dtype, t.dims);
   uint64_t state = seed * 0x9e3779b97f4a7c15u + 0x1234567u;
@@ -73,6 +108,11 @@ Constant seeded_input(const IoTensor& t, uint64_t seed) {
   for (int64_t i = 0; i < n; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const double unit = double(state >> 11) / double(uint64_t(1) << 53);
+    if (t.dtype == DType::String) {
+      constexpr std::string_view kWords[] = {"a", "b", "c", "cat", "dog", "Red", "new york"};
+      m.data.strings[size_t(i)] = kWords[size_t(unit * 7)];
+      continue;
+    }
     const double v = is_float(t.dtype)        ? unit * 2 - 1
                      : t.dtype == DType::Bool ? (unit < 0.5 ? 0 : 1)
                                               : double(int64_t(unit * 2));
@@ -130,20 +170,22 @@ ExitCode verify_command(const CommandLine& c) {
   std::vector<Constant> inputs;
   for (size_t k = 0; k < b.compilation.program.inputs.size(); k++) {
     inputs.push_back(seeded_input(b.compilation.program.inputs[k], c.seed + k));
-    save_npy(io + "/input_" + to_text(int64_t(k)) + ".npy", *inputs.back());
+    save(io + "/input_" + to_text(int64_t(k)), *inputs.back());
   }
   const bool ort = c.against == "onnxruntime" || (c.against.empty() && has_onnxruntime());
   if (ort) {
     const std::string fixed =
         nlohmann::json(c.request.import.input_values).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    const ProcessResult r = run_process({"python3", "-c", std::string(kReferenceScript), c.model, io, fixed}, true);
+    const std::string numbered = c.request.import.number_labels ? "1" : "0";
+    const ProcessResult r =
+        run_process({"python3", "-c", std::string(kReferenceScript), c.model, io, fixed, numbered}, true);
     if (r.status != 0) tool_failed("ONNX Runtime", r);
   } else {
     Graph plain = import_model(c.model, c.request.import, problems);
     PassContext cx;
     dynamic_to_static(plain, cx);  // the interpreter runs static shapes
     const std::vector<Constant> outputs = in_actual_sizes(plain, evaluate(plain, inputs));
-    for (size_t k = 0; k < outputs.size(); k++) save_npy(io + "/output_" + to_text(int64_t(k)) + ".npy", *outputs[k]);
+    for (size_t k = 0; k < outputs.size(); k++) save(io + "/output_" + to_text(int64_t(k)), *outputs[k]);
   }
   print_out(std::string("against ") + (ort ? "ONNX Runtime" : "the interpreter") + ", seed " +
             to_text(int64_t(c.seed)) + "\n");

@@ -2,6 +2,7 @@
 
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
+#include "emit_c/strings.h"
 
 namespace tc {
 namespace {
@@ -68,7 +69,7 @@ class Executor {
       return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
     };
     out_.line("memcpy(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " +
-              to_text(c.bytes) + ");");
+              copy_size(p_, c) + ");");
   }
   void print(const IfStep& c) {
     print_origins(out_, c.origins, "");
@@ -199,9 +200,9 @@ uint64_t weights_layout_id(const Program& p) {
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
   // The API comes last: its type has the model's name, which elsewhere may be a variable's.
-  std::string s = std::string(kLicenseLine) + "\n#include \"" + x + "_kernels.h\"\n#include \"" + x +
-                  "_plan.h\"\n#include \"tc_rt.h\"\n#include \"" + x +
-                  ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
+  std::string s = std::string(kLicenseLine) + "\n#include \"" + x + "_kernels.h\"\n#include \"" + x + "_plan.h\"\n" +
+                  (string_tables(p, n).empty() ? "" : "#include \"" + x + "_strings.h\"\n") +
+                  "#include \"tc_rt.h\"\n#include \"" + x + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
   s += "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x +
        "_weights_blob[];\n#else\nextern const unsigned char " + x + "_weights_blob[];\n#endif\n\n";
   s += "const void *" + x + "_weights(void) { return " + x + "_weights_blob; }\n\n";

@@ -37,6 +37,7 @@ void Needs::add(const Needs& n) {
   runtime |= n.runtime;
   types |= n.types;
   parallel |= n.parallel;
+  strings |= n.strings;
 }
 
 std::string vector_type(DType t) { return t == DType::F32 ? "tc_vf" : t == DType::Bool ? "tc_vm" : "tc_vi"; }
@@ -99,6 +100,7 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
   return visit(
       e,
       [&](const IntImm& k) -> std::string {
+        if (e->dtype == DType::String) return "tc_no_string()";
         if (c != Context::Value || e->dtype == DType::Bool) return to_text(k.value);
         return c_literal_int(k.value, info(e->dtype).bytes * 8, is_signed_int(e->dtype));
       },
@@ -196,6 +198,7 @@ std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Contex
     return "tc_index(" + print(k.args[0], 0, Context::Value) + ", " + print(k.args[1], 0, c) + ", status)";
   }
   if (k.op == Op::And || k.op == Op::Or || k.op == Op::Not) return infix(k, parent, c);
+  if (t == DType::String) return string_comparison(k, parent);
   if (row.compares && !row.c_infix.empty()) return infix(k, parent, c);
   if (is_int(t) || t == DType::Bool) return integer_apply(e, k, parent, c);
   if (!row.c_infix.empty()) return infix(k, parent, c);
@@ -206,6 +209,14 @@ std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Contex
   }
   needs_.math = true;
   return call(f, k.args, c);
+}
+
+std::string ExprPrinter::string_comparison(const Apply& k, int parent) {
+  const bool equal = k.op == Op::Eq || k.op == Op::Ne;
+  std::string s = call(equal ? "tc_string_equal" : "tc_string_compare", k.args, Context::Value);
+  if (equal) return k.op == Op::Eq ? s : "!" + s;
+  const OpInfo& row = info(k.op);
+  return parens(s + " " + std::string(row.c_infix) + " 0", row.precedence < parent);
 }
 
 std::string ExprPrinter::integer_vector_apply(const Apply& k) {

@@ -1,5 +1,7 @@
 #include "emit_c/header.h"
 
+#include "emit_c/strings.h"
+
 namespace tc {
 namespace {
 
@@ -62,6 +64,8 @@ std::string api_header(const Program& p, const ProgramNames& n) {
   std::string s = std::string(kLicenseLine) + "\n";
   if (!p.title.empty()) s += "/* " + x + ": \"" + comment_text(p.title) + "\" */\n";
   s += guard_open(u + "_H") + "#include <stddef.h>\n#include <stdint.h>\n" + std::string(kExternOpen);
+  if (has_strings(p))
+    s += "/* A string: a view of bytes that the caller, the model or the workspace holds. */\n" + string_type() + "\n";
   s += "#define " + u + "_WORKSPACE_BYTES ((size_t)" + to_text(p.workspace_bytes) +
        ")  /* of one instance, aligned to " + u + "_ALIGN */\n";
   s += "#define " + u + "_WEIGHTS_BYTES   ((size_t)" + to_text(p.weights_bytes) + ")\n";
@@ -119,6 +123,7 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
        "\n\n/* weights: a header of 64 bytes, then */\n";
   for (size_t i = 0; i < p.weights.size(); i++) {
     const Weight& w = p.weights[i];
+    if (w.data->dtype == DType::String) continue;  // a table of the text
     s += "#define " + n.upper + "_W_" + pad(n.weights[i], width + 1) + " " + pad(to_text(w.offset), 9) + " /* " +
          shape_words(w.data->dims) + " " + std::string(info(w.data->dtype).name) +
          (w.layout.empty() ? "" : "  " + w.layout) + " */\n";
@@ -128,9 +133,14 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
 
 std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n) {
   SourceWriter out;
-  for (const KernelText& k : kernels) out.line(k.prototype + ";");
+  bool strings = false;
+  for (const KernelText& k : kernels) {
+    out.line(k.prototype + ";");
+    strings = strings || k.needs.strings;
+  }
   return std::string(kLicenseLine) + "\n" + guard_open(n.upper + "_KERNELS_H") + "#include \"tc_simd.h\"\n" +
-         std::string(kExternOpen) + out.text() + std::string(kExternClose);
+         (strings ? "#include \"tc_string.h\"\n" : "") + std::string(kExternOpen) + out.text() +
+         std::string(kExternClose);
 }
 
 }  // namespace tc

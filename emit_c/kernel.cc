@@ -85,7 +85,10 @@ class KernelPrinter {
 
   KernelText print(const std::string& cpu) {
     std::vector<std::string> params;
-    for (const Param& p : k_.params) params.push_back(parameter(p, is_restricted(p)));
+    for (const Param& p : k_.params) {
+      params.push_back(parameter(p, is_restricted(p)));
+      if (p.buffer->dtype == DType::String) text_.needs.strings = true;
+    }
     text_.prototype = "void " + full_ + "(" + arguments(params) + ")";
     SourceWriter inner;  // the function's own body; it finds the parts, which are printed before it
     inner.indent();
@@ -232,6 +235,7 @@ std::string include_lines(const Needs& n, const std::string& dir) {
   if (n.tails) s += "#include \"" + dir + "tc_tail.h\"\n";
   if (n.transposes) s += "#include \"" + dir + "tc_transpose.h\"\n";
   if (n.vector_math) s += "#include \"" + dir + "tc_math.h\"\n";
+  if (n.strings) s += "#include \"" + dir + "tc_string.h\"\n";
   if (n.types) s += "#include \"" + dir + "tc_types.h\"\n";
   if (n.math) s += "#include <math.h>\n";
   return s;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "emit_c/strings.h"
+
 namespace tc {
 namespace {
 
@@ -26,7 +28,9 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
     case Operand::Kind::Input: return "in" + member + n.inputs[i];
     case Operand::Kind::Output: return "out" + member + n.outputs[i];
     case Operand::Kind::Slot: return access("AT", n.slots[i], p.slots[i].dtype);
-    case Operand::Kind::Weight: return access("WEIGHT", n.weights[i], p.weights[i].data->dtype);
+    case Operand::Kind::Weight:
+      if (p.weights[i].data->dtype == DType::String) return table_name(n, i);
+      return access("WEIGHT", n.weights[i], p.weights[i].data->dtype);
     case Operand::Kind::Scratch: return "SCRATCH";
     case Operand::Kind::Status: return "STATUS";
   }
@@ -81,6 +85,11 @@ std::string part_offset(const CopyStep& c, const LoopNames& n, DType dtype) {
   const int64_t size = c.bytes / info(dtype).bytes;
   const std::string at = c.reversed ? "(" + to_text(c.parts - 1) + " - " + n.counter + ")" : n.counter;
   return " + " + at + (size == 1 ? "" : " * " + to_text(size));
+}
+
+std::string copy_size(const Program& p, const CopyStep& c) {
+  if (dtype_of(p, c.to) != DType::String) return to_text(c.bytes);
+  return to_text(c.bytes / info(DType::String).bytes) + " * sizeof(tc_string)";
 }
 
 DType dtype_of(const Program& p, const Operand& o) {

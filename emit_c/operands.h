@@ -31,6 +31,8 @@ std::string loop_header(const LoopStep& l, const LoopNames& n, const std::string
 
 /// " + i * 64": the part of a tensor that the innermost loop has come to, in elements of `dtype`. Empty without parts.
 std::string part_offset(const CopyStep& c, const LoopNames& n, DType dtype);
+/// "64", of strings "4 * sizeof(tc_string)": the bytes of a copy.
+std::string copy_size(const Program& p, const CopyStep& c);
 /// The element type of an operand that is a tensor.
 DType dtype_of(const Program& p, const Operand& o);
 

@@ -11,6 +11,7 @@
 #include "emit_c/main_source.h"
 #include "emit_c/readme.h"
 #include "emit_c/single_file.h"
+#include "emit_c/strings.h"
 #include "support/xxh64.h"
 #include "templates/text.h"
 
@@ -111,13 +112,16 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   if (needs.scalar) support.insert("tc_scalar.h");
   if (needs.types) support.insert("tc_types.h");
   if (needs.parallel) support.insert("tc_parallel.h");
+  const bool strings = has_strings(p);
+  if (strings) support.insert("tc_string.h");
   files.push_back({x + ".h", api_header(p, n)});
-  const std::string executor = executor_source(p, n, layout_id);
+  const std::string executor = executor_source(p, n, layout_id), tables = string_tables(p, n);
   if (o.single_file) {
-    files.push_back({x + ".c", single_file(n, executor, plan_header(p, n), kernels, support)});
+    files.push_back({x + ".c", single_file(n, executor, plan_header(p, n) + tables, kernels, support)});
   } else {
     files.push_back({x + ".c", executor});
     files.push_back({x + "_plan.h", plan_header(p, n)});
+    if (!tables.empty()) files.push_back({x + "_strings.h", tables});
     files.push_back({x + "_kernels.h", kernels_header(kernels, n)});
     for (const KernelFile& f : kernel_files(p, kernels)) {
       files.push_back({"kernels/" + f.stem + ".c", kernel_source(f, x)});
@@ -129,8 +133,8 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
-  for (const std::string_view f : with_included(wanted))
-    files.push_back({std::string(f), std::string(support_text(f))});
+  for (const std::string_view f : with_included(wanted, strings))
+    files.push_back({std::string(f), support_for(f, strings)});
   const std::string march =
       p.march.empty() ? "" : "-march=" + p.march + (p.lanes >= 16 ? " -mprefer-vector-width=512" : "");
   objects += "  " + x + "_weights.o";

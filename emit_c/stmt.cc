@@ -47,7 +47,8 @@ bool is_seen_as_bit(const Expr& e) {
   if (const auto* k = as<Select>(e)) return is_seen_as_bit(k->yes) && is_seen_as_bit(k->no);
   if (as<Load>(e) || as<IntImm>(e) || as<Cast>(e)) return true;
   const auto* k = as<Apply>(e);
-  return k && !info(k->op).c_infix.empty();
+  const bool call = k && k->op == Op::Eq && k->args[0]->dtype == DType::String;
+  return k && !call && !info(k->op).c_infix.empty();
 }
 
 }  // namespace

@@ -92,8 +92,7 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   files.push_back({"main.c", main_source(p, n)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   if (o.jit) add_jit(p, n, files, apart, std::vector<std::string>{"tc_cuda.h", "tc_rt.h", "tc_scalar.h", "tc_types.h"});
-  for (const std::string_view f : with_included(wanted))
-    files.push_back({std::string(f), std::string(support_text(f))});
+  for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), support_for(f, false)});
   for (const SupportFile& f : support_files())
     if (f.name.starts_with("cuda_on_cpu/")) files.push_back({std::string(f.name), std::string(f.text)});
   files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"),

@@ -2,7 +2,7 @@
 // has no dictionaries, and the keys are known.
 //   y = ZipMap(p) {classlabels_int64s = [0, 1, 2]}, an output  ->  y = Identity(p), columns in the order of the labels
 //   label, p = TreeEnsembleClassifier(x) {classlabels_strings = ["a", "b"]}, label an output
-//                                                              ->  the same with labels 0, 1
+//                                                              ->  the same with labels 0, 1, if number_labels asks for it
 // Each says so in a warning, with the labels.
 //
 // Needs: a valid structure. Leaves: no ZipMap whose only use is as an output.
@@ -83,7 +83,7 @@ void replace_maps(Context& c, onnx::ModelProto& m) {
     onnx::ValueInfoProto* output = output_named(g, n.output(0));
     if (!output) continue;
     if (n.op_type() == "ZipMap" && n.input_size() == 1 && n.output_size() == 1) replace_zip_map(c, n, *output);
-    if (n.op_type().ends_with("Classifier")) number_labels(c, n, *output);
+    if (c.options.number_labels && n.op_type().ends_with("Classifier")) number_labels(c, n, *output);
   }
 }
 

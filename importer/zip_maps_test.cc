@@ -24,6 +24,7 @@ TEST(ZipMaps, OutputsThatAreMapsBecomeTensors) {
 
 TEST(ZipMaps, LabelsThatAreTextBecomeNumbers) {
   ImportOptions every;
+  every.number_labels = true;
   every.has_row = [](std::string_view, std::string_view) { return true; };
   const Imported m = import_text(kHeader + R"(net (float[2,3] x) => (string[2] l, float[2,2] p) {
   l, p = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], intercepts = [0.0, 1.0],

@@ -15,7 +15,7 @@ constexpr DTypeInfo kInfo[] = {
     {"i16", "int16", "int16_t", 2, 16, false, true, false},
     {"i32", "int32", "int32_t", 4, 32, false, true, false},
     {"i64", "int64", "int64_t", 8, 64, false, true, false},
-    {"str", "string", "const char *", 0, 0, false, false, false},
+    {"str", "string", "tc_string", 16, 0, false, false, false},
     {"bool", "bool", "uint8_t", 1, 1, false, false, false},
     {"f16", "float16", "uint16_t", 2, 16, true, false, false},
     {"f64", "double", "double", 8, 64, true, false, false},

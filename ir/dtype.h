@@ -18,7 +18,7 @@ struct DTypeInfo {
   std::string_view name;       // "f32", in IR text and kernel names
   std::string_view onnx_name;  // "float", in messages
   std::string_view c_type;     // storage type in emitted C: "float", "uint16_t" (f16), "uint8_t" (f8, bool)
-  int bytes;                   // 0: no fixed size (string)
+  int bytes;                   // of a string: room for its view, a pointer and a size; its text lies elsewhere
   int bits;                    // significant bits of an integer, width of a float
   bool is_float, is_signed_int, is_unsigned_int;
 };

@@ -99,6 +99,13 @@ std::vector<int64_t> TensorData::as_ints() const {
 }
 
 MutableTensor new_tensor(DType t, Dims dims) {
+  if (t == DType::String) {
+    MutableTensor m;
+    m.data.strings.resize(size_t(num_elements(dims)));
+    m.data.dtype = t;
+    m.data.dims = std::move(dims);
+    return m;
+  }
   const int64_t n = checked_mul(num_elements(dims), info(t).bytes);
   std::shared_ptr<uint8_t> p(new uint8_t[size_t(n) + 64](), std::default_delete<uint8_t[]>());
   MutableTensor m;
@@ -108,6 +115,7 @@ MutableTensor new_tensor(DType t, Dims dims) {
 }
 
 Constant make_constant(DType t, Dims dims, const void* bytes) {
+  check(t != DType::String, "make_constant: strings have no bytes");
   MutableTensor m = new_tensor(t, std::move(dims));
   if (m.data.num_bytes > 0) std::memcpy(m.bytes, bytes, m.data.num_bytes);
   return std::make_shared<TensorData>(std::move(m.data));
@@ -117,7 +125,15 @@ Constant int64_constant(const std::vector<int64_t>& v) {
   return make_constant(DType::I64, {int64_t(v.size())}, v.data());
 }
 
+Constant string_constant(Dims dims, std::vector<std::string> v) {
+  check(num_elements(dims) == int64_t(v.size()), "string_constant: one string per element");
+  MutableTensor m = new_tensor(DType::String, std::move(dims));
+  m.data.strings = std::move(v);
+  return std::make_shared<TensorData>(std::move(m.data));
+}
+
 Constant scalar_constant(DType t, double v) {
+  check(t != DType::String, "scalar_constant: a number");
   MutableTensor m = new_tensor(t, {});
   switch (t) {
     case DType::F32: *m.as<float>() = float(v); break;

@@ -50,7 +50,7 @@ struct ValueType {
 std::string to_text(const ValueType& t);  // "f32[1,3,224,224]"
 
 /// A constant tensor: immutable, shared. Layout: row-major, one element per info(dtype).bytes bytes (sub-byte types are
-/// unpacked to one byte each, little endian). Strings live in `strings`.
+/// unpacked to one byte each, little endian). Strings live in `strings`, one an element, and have no bytes.
 struct TensorData {
   DType dtype = DType::Undefined;
   Dims dims;
@@ -82,6 +82,7 @@ struct MutableTensor {
 MutableTensor new_tensor(DType t, Dims dims);
 Constant make_constant(DType t, Dims dims, const void* bytes);
 Constant int64_constant(const std::vector<int64_t>& v);  // rank 1
-Constant scalar_constant(DType t, double v);             // rank 0
+Constant scalar_constant(DType t, double v);             // rank 0; a number
+Constant string_constant(Dims dims, std::vector<std::string> v);
 
 }  // namespace tc

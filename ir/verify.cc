@@ -16,6 +16,7 @@ namespace {
 bool takes_floats_only(Op op) { return (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2; }
 bool takes_ints_only(Op op) { return op == Op::BitNot || (op >= Op::BitAnd && op <= Op::Shr) || op == Op::Index; }
 bool takes_bools(Op op) { return op == Op::Not || op == Op::And || op == Op::Or; }
+bool takes_strings(Op op) { return op >= Op::Eq && op <= Op::Ge; }
 bool is_lane_reduce(Op op) { return op == Op::ReduceAdd || op == Op::ReduceMax || op == Op::ReduceMin; }
 
 // Expressions and statements under the names that are visible.
@@ -34,7 +35,11 @@ class LoopVerifier {
       if (!ok) wrong(std::string(what) + " in " + to_text(e));
     };
     visit(
-        e, [&](const IntImm&) { need(!e->vector && !is_float(e->dtype), "an integer constant of float type"); },
+        e,
+        [&](const IntImm& k) {
+          need(!e->vector && !is_float(e->dtype), "an integer constant of float type");
+          need(e->dtype != DType::String || k.value == 0, "a string constant that is not empty");
+        },
         [&](const FloatImm&) { need(!e->vector && is_float(e->dtype), "a float constant of integer type"); },
         [&](const VarRef& k) {
           auto it = vars_.find(k.var.get());
@@ -50,7 +55,10 @@ class LoopVerifier {
           need(k.yes->vector == e->vector && k.no->vector == e->vector, "branches of another shape");
           need(!k.condition->vector || e->vector, "a vector condition of scalars");
         },
-        [&](const Cast& k) { expr(k.value), need(k.value->vector == e->vector, "a cast that changes the shape"); },
+        [&](const Cast& k) {
+          expr(k.value), need(k.value->vector == e->vector, "a cast that changes the shape");
+          need((k.value->dtype == DType::String) == (e->dtype == DType::String), "a cast between strings and numbers");
+        },
         [&](const Bitcast& k) {
           expr(k.value);
           need(info(k.value->dtype).bytes == info(e->dtype).bytes, "a bitcast that changes the size");
@@ -135,6 +143,7 @@ class LoopVerifier {
     need(!takes_floats_only(k.op) || is_float(t), "an integer operand of a float function");
     need(!takes_ints_only(k.op) || !is_float(t), "a float operand of an integer operation");
     need(!takes_bools(k.op) || t == DType::Bool, "an operand that is not bool");
+    need(takes_strings(k.op) || t != DType::String, "a string operand of an operation on numbers");
   }
 
   // Returns whether the access is of a vector.

@@ -20,12 +20,36 @@ std::vector<std::string_view> included(std::string_view text) {
   return names;
 }
 
+const SupportFile& file_named(std::string_view name) {
+  for (const SupportFile& f : support_files())
+    if (f.name == name) return f;
+  throw InternalError("no support text " + std::string(name));
+}
+
 }  // namespace
 
-std::string_view support_text(std::string_view name) {
-  for (const SupportFile& f : support_files())
-    if (f.name == name) return f.text;
-  throw InternalError("no support text " + std::string(name));
+std::string_view support_text(std::string_view name) { return file_named(name).text; }
+
+std::string support_for(std::string_view name, bool strings) {
+  enum { Outside, With, Without } part = Outside;
+  const std::string_view text = support_text(name);
+  std::string s;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string_view line = text.substr(at, end - at);
+    at = end;
+    if (line == "#ifdef TC_STRINGS\n") {
+      part = With;
+    } else if (part == With && line == "#else\n") {
+      part = Without;
+    } else if (part != Outside && line == "#endif\n") {
+      part = Outside;
+    } else if (part == Outside || (part == With) == strings) {
+      s += line;
+    }
+  }
+  check(part == Outside, "a part for strings has an end");
+  return s;
 }
 
 std::vector<std::string_view> support_folder(std::string_view folder) {
@@ -36,14 +60,16 @@ std::vector<std::string_view> support_folder(std::string_view folder) {
   return names;
 }
 
-std::vector<std::string_view> with_included(const std::vector<std::string_view>& names) {
-  std::vector<std::string_view> all, open = names;
+std::vector<std::string_view> with_included(const std::vector<std::string_view>& names, bool strings) {
+  std::vector<std::string_view> all;
+  std::vector<std::string> open(names.begin(), names.end());
   while (!open.empty()) {
-    const std::string_view name = open.back();
+    const std::string name = open.back();
     open.pop_back();
     if (std::find(all.begin(), all.end(), name) != all.end()) continue;
-    all.push_back(name);
-    for (const std::string_view next : included(support_text(name))) open.push_back(next);
+    all.push_back(file_named(name).name);
+    const std::string text = support_for(name, strings);
+    for (const std::string_view next : included(text)) open.emplace_back(next);
   }
   std::sort(all.begin(), all.end());
   return all;

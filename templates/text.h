@@ -18,8 +18,12 @@ const std::vector<SupportFile>& support_files();
 /// The text of one of them; an InternalError if there is none of that name.
 std::string_view support_text(std::string_view name);
 
-/// `names` and the support files that these include, by name, each once.
-std::vector<std::string_view> with_included(const std::vector<std::string_view>& names);
+/// A support file as packages with or without tensors of strings have it: what stands between "#ifdef TC_STRINGS", "#else"
+/// and "#endif" stays or goes, and these lines go.
+std::string support_for(std::string_view name, bool strings);
+
+/// `names` and the support files that these include then, by name, each once.
+std::vector<std::string_view> with_included(const std::vector<std::string_view>& names, bool strings = false);
 
 /// The names of all support files below `folder`, which ends in '/': "cuda_on_cpu/".
 std::vector<std::string_view> support_folder(std::string_view folder);

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 OPSET, OPSET_ML = 21, 4
 NAMES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.int64): "int64",
          np.dtype(np.int32): "int32", np.dtype(np.int8): "int8", np.dtype(np.uint8): "uint8", np.dtype(bool): "bool",
-         np.dtype(np.float16): "float16"}
+         np.dtype(np.float16): "float16", np.dtype(object): "string"}
 
 
 @dataclasses.dataclass
@@ -49,6 +49,11 @@ class Case:
                 value.ClearField("type")
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_ML), helper.make_opsetid("com.microsoft", 1)],
                                  ir_version=10)
+
+
+def words(*values):
+    """An array of strings, as ONNX's library and ONNX Runtime take them."""
+    return np.array(values, object)
 
 
 def ints(*values):

@@ -17,16 +17,24 @@ using Values = std::vector<Constant>;
   throw Error(problem_of(n, "TC0310", ExitCode::Unsupported, why));
 }
 
+/// Copies n elements.
+void copy_elements(const TensorData& from, int64_t first, MutableTensor& to, int64_t at, int64_t n) {
+  if (from.dtype == DType::String) {
+    std::copy_n(from.strings.begin() + first, n, to.data.strings.begin() + at);
+    return;
+  }
+  const int64_t e = info(from.dtype).bytes;
+  if (n > 0) std::memcpy(to.bytes + at * e, from.bytes.get() + first * e, size_t(n * e));
+}
+
 /// The slice `at` of axis `axis`, that axis removed.
 Constant slice(const TensorData& t, size_t axis, int64_t at) {
   Dims dims = t.dims;
   dims.erase(dims.begin() + int64_t(axis));
-  const size_t e = size_t(info(t.dtype).bytes);
-  const size_t inner = e * size_t(num_elements(Dims(t.dims.begin() + int64_t(axis) + 1, t.dims.end())));
-  const size_t outer = size_t(num_elements(Dims(t.dims.begin(), t.dims.begin() + int64_t(axis))));
+  const int64_t inner = num_elements(Dims(t.dims.begin() + int64_t(axis) + 1, t.dims.end()));
+  const int64_t outer = num_elements(Dims(t.dims.begin(), t.dims.begin() + int64_t(axis)));
   MutableTensor m = new_tensor(t.dtype, dims);
-  for (size_t o = 0; o < outer; ++o)
-    std::memcpy(m.bytes + o * inner, t.bytes.get() + (o * size_t(t.dims[axis]) + size_t(at)) * inner, inner);
+  for (int64_t o = 0; o < outer; ++o) copy_elements(t, (o * t.dims[axis] + at) * inner, m, o * inner, inner);
   return std::make_shared<TensorData>(std::move(m.data));
 }
 
@@ -34,13 +42,12 @@ Constant slice(const TensorData& t, size_t axis, int64_t at) {
 Constant stack(const Values& parts, const ValueType& element, size_t axis) {
   Dims one = static_dims(element.shape), dims = one;
   dims.insert(dims.begin() + int64_t(axis), int64_t(parts.size()));
-  const size_t inner =
-      size_t(info(element.dtype).bytes) * size_t(num_elements(Dims(one.begin() + int64_t(axis), one.end())));
-  const size_t outer = size_t(num_elements(Dims(one.begin(), one.begin() + int64_t(axis))));
+  const int64_t inner = num_elements(Dims(one.begin() + int64_t(axis), one.end()));
+  const int64_t outer = num_elements(Dims(one.begin(), one.begin() + int64_t(axis)));
+  const auto count = int64_t(parts.size());
   MutableTensor m = new_tensor(element.dtype, dims);
-  for (size_t o = 0; o < outer; ++o)
-    for (size_t k = 0; k < parts.size(); ++k)
-      std::memcpy(m.bytes + (o * parts.size() + k) * inner, parts[k]->bytes.get() + o * inner, inner);
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t k = 0; k < count; ++k) copy_elements(*parts[size_t(k)], o * inner, m, (o * count + k) * inner, inner);
   return std::make_shared<TensorData>(std::move(m.data));
 }
 
@@ -169,8 +176,11 @@ std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant
     dims.at(size_t(s.axis)) = results.at(s.count)->as_int(0);
     TensorData cut = *results[s.output];  // the elements lie densely at the start
     cut.dims = dims;
-    cut.num_bytes = size_t(checked_mul(num_elements(dims), info(cut.dtype).bytes));
-    check(cut.num_bytes <= results[s.output]->num_bytes, "more elements than there is room for");
+    check(num_elements(dims) <= results[s.output]->size(), "more elements than there is room for");
+    if (cut.dtype == DType::String)
+      cut.strings.resize(size_t(num_elements(dims)));
+    else
+      cut.num_bytes = size_t(checked_mul(num_elements(dims), info(cut.dtype).bytes));
     tensors[s.output] = std::make_shared<const TensorData>(std::move(cut));
     is_count.at(s.count) = true;
   }

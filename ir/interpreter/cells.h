@@ -115,6 +115,18 @@ struct Cell<DType::F4E2M1> : SmallFloatCell<DType::F4E2M1> {};
 template <>
 struct Cell<DType::F8E8M0> : SmallFloatCell<DType::F8E8M0> {};
 
+/// A string is a handle of the run's StringPool (strings.h). Its cell has the room that info() says.
+struct StringCell {
+  int64_t handle, unused;
+};
+template <>
+struct Cell<DType::String> {
+  using S = StringCell;
+  using R = int64_t;
+  static R get(S v) { return v.handle; }
+  static S put(R v) { return {v, 0}; }
+};
+
 template <DType... T, class F>
 auto with_cell_of(DType t, F f) {
   decltype(f.template operator()<Cell<DType::F32>>()) result{};
@@ -123,12 +135,12 @@ auto with_cell_of(DType t, F f) {
 }
 
 /// f.template operator()<Cell>() for the cell of a type that is known when it runs; a value-initialised result for a type
-/// without cells (strings, complex numbers).
+/// without cells (complex numbers).
 template <class F>
 auto with_cell(DType t, F f) {
   using enum DType;
   return with_cell_of<F32, F64, F16, BF16, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1, F8E8M0, I8, U8, I16, U16,
-                      I32, U32, I64, U64, Bool, I4, U4, I2, U2>(t, f);
+                      I32, U32, I64, U64, Bool, I4, U4, I2, U2, String>(t, f);
 }
 
 }  // namespace tc::interp

@@ -229,6 +229,7 @@ Operand Compiler::application(const Expr& e, const Apply& a) {
     return d;
   }
   if (a.op == Op::Index) return binary_instr(&index_op, x, y, e->dtype);
+  if (row.compares && !logic && x.dtype == DType::String) return binary_instr(string_compare_fn(a.op), x, y, e->dtype);
   if (row.compares && !logic) return binary_instr(compare_fn(a.op, c), x, y, e->dtype);
   if (a.op == Op::Pow && class_of(y.dtype) != c) return mixed_pow(x, y, e->dtype);
   Operand d = binary_instr(binary_fn(a.op, c), x, y, e->dtype);

@@ -3,7 +3,7 @@
 //
 // Registers are arrays in one arena, addressed by byte offset. A value is uniform (one for all lanes) or varying (one
 // per lane), and scalar or vector (vl numbers): `varying ? lanes : 1` times `vector ? vl : 1` numbers, lanes outermost.
-// They hold float (f32 and narrower), double (f64) or int64_t (integers and bool; U64 by its bits).
+// They hold float (f32 and narrower), double (f64) or int64_t (integers and bool; U64 by its bits; strings by handles).
 #pragma once
 #include <string>
 #include <vector>
@@ -155,6 +155,7 @@ Fn unary_fn(Op op, Class c);
 Fn binary_fn(Op op, Class c);                   // arithmetic and logic; dst, a, b
 Fn shift_fn(Op op, Class c);                    // b holds int64; aux: bits
 Fn compare_fn(Op op, Class c);                  // dst is int64
+Fn string_compare_fn(Op op);                    // handles of strings; dst is int64
 Fn test_fn(Op op, Class c);                     // IsNan, IsInf
 Fn lane_reduce_fn(Op op, Class c);              // ReduceAdd ...; width: of the operand
 Fn select_fn(int bytes);                        // dst = a (int64 condition) ? b : c

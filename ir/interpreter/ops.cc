@@ -3,6 +3,7 @@
 
 #include "ir/interpreter/machine.h"
 #include "ir/interpreter/scalar.h"
+#include "ir/interpreter/strings.h"
 
 namespace tc::interp {
 namespace {
@@ -153,7 +154,7 @@ void move(Machine& m, const Instr& i) {
 Class class_of(DType t) {
   if (t == DType::F64) return Class::D;
   if (is_float(t)) return Class::F;
-  check(t != DType::String && t != DType::Undefined && !is_complex(t), "the interpreter has no values of this type");
+  check(t != DType::Undefined && !is_complex(t), "the interpreter has no values of this type");
   return t == DType::U64 ? Class::U : Class::I;
 }
 
@@ -170,6 +171,27 @@ Fn binary_fn(Op op, Class c) { TC_BY_CLASS(binary_of); }
 Fn compare_fn(Op op, Class c) { TC_BY_CLASS(compare_of); }
 Fn lane_reduce_fn(Op op, Class c) { TC_BY_CLASS(reduce_of); }
 #undef TC_BY_CLASS
+
+namespace {
+template <class F>
+void compare_strings(Machine& m, const Instr& i, F f) {
+  const int n = m.count(i);
+  const int64_t *a = m.reg<int64_t>(i.a), *b = m.reg<int64_t>(i.b);
+  for (int k = 0; k < n; ++k)
+    m.reg<int64_t>(i.dst)[k] = f(StringPool::text(a[i.a_step ? k : 0]).compare(StringPool::text(b[i.b_step ? k : 0])));
+}
+}  // namespace
+
+// Strings are ordered by their bytes; std::string compares bytes without a sign.
+Fn string_compare_fn(Op op) {
+  switch (op) {
+    case Op::Lt: return [](Machine& m, const Instr& i) { compare_strings(m, i, [](int c) { return c < 0; }); };
+    case Op::Le: return [](Machine& m, const Instr& i) { compare_strings(m, i, [](int c) { return c <= 0; }); };
+    case Op::Gt: return [](Machine& m, const Instr& i) { compare_strings(m, i, [](int c) { return c > 0; }); };
+    case Op::Ge: return [](Machine& m, const Instr& i) { compare_strings(m, i, [](int c) { return c >= 0; }); };
+    default: return compare_fn(op, Class::I);  // equal strings have equal handles
+  }
+}
 
 Fn shift_fn(Op op, Class c) {
   if (c == Class::U) return op == Op::Shl ? &shift<Op::Shl, uint64_t> : &shift<Op::Shr, uint64_t>;

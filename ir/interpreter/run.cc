@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/interpreter/compiler.h"
+#include "ir/interpreter/strings.h"
 #include "ir/loop/simplify.h"
 
 namespace tc {
@@ -62,15 +63,23 @@ Evaluator::Evaluator(const TensorFn& fn, const RunOptions& o) : prepared_(std::m
 std::vector<Constant> Evaluator::operator()(const std::vector<Constant>& inputs) {
   Prepared& p = *prepared_;
   check(inputs.size() == p.inputs.size(), "evaluate: one constant per input");
+  interp::StringPool pool;
+  std::vector<MutableTensor> strings;  // cells of the inputs that are strings
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Buffer& b = p.inputs[i];
     check(b->dtype == inputs[i]->dtype && static_dims(b->shape) == inputs[i]->dims, "evaluate: type of an input");
+    if (b->dtype == DType::String) {
+      strings.push_back(pool.cells(*inputs[i]));
+      p.program.buffers[i].bytes = strings.back().bytes;
+      continue;
+    }
     p.program.buffers[i].bytes = const_cast<uint8_t*>(inputs[i]->bytes.get());  // only read
   }
   std::vector<MutableTensor> fresh;
   for (size_t k = 0; k < p.outputs.size(); ++k) {
     if (p.input_of[k] >= 0) continue;
-    fresh.push_back(new_tensor(p.outputs[k]->dtype, static_dims(p.outputs[k]->shape)));
+    MutableTensor t = new_tensor(p.outputs[k]->dtype, static_dims(p.outputs[k]->shape));
+    fresh.push_back(t.data.dtype == DType::String ? pool.cells(t.data) : std::move(t));
     p.program.buffers[inputs.size() + fresh.size() - 1].bytes = fresh.back().bytes;
   }
   const int status = run(p.program, p.options);
@@ -81,9 +90,15 @@ std::vector<Constant> Evaluator::operator()(const std::vector<Constant>& inputs)
   if (status) throw Error("TC0503", ExitCode::Rejected, "an index is out of range");
   std::vector<Constant> results;
   auto next = fresh.begin();
-  for (const int input : p.input_of)
-    results.push_back(input >= 0 ? inputs[size_t(input)]
-                                 : std::make_shared<const TensorData>(std::move((next++)->data)));
+  for (const int input : p.input_of) {
+    if (input >= 0) {
+      results.push_back(inputs[size_t(input)]);
+      continue;
+    }
+    MutableTensor& t = *next++;
+    results.push_back(t.data.dtype == DType::String ? interp::StringPool::constant(t)
+                                                    : std::make_shared<const TensorData>(std::move(t.data)));
+  }
   return results;
 }
 

@@ -30,6 +30,13 @@ void check_rank(const Buffer& b, const Exprs& index) {
                           to_text(int64_t(index.size())));
 }
 
+// Strings are loaded, stored, selected and compared; nothing computes with them.
+void refuse_string(std::string_view what, DType t) {
+  if (t == DType::String) throw OperandMismatch(std::string(what) + " is of numbers, not of strings");
+}
+
+bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge; }
+
 bool is_index_type(const Expr& e) { return e->dtype == DType::I64 && !e->vector; }
 
 std::optional<int64_t> fold_index(Op op, int64_t a, int64_t b) {
@@ -112,6 +119,7 @@ Buffer make_buffer(std::string name, DType dtype, Shape shape, Scope scope) {
 Expr make_int(DType t, int64_t v) { return make(t, false, IntImm{v}); }
 Expr make_float(DType t, double v) { return make(t, false, FloatImm{v}); }
 Expr make_const(DType t, double v) {
+  if (v != 0) refuse_string("a constant", t);
   if (t == DType::F32) return make_float(t, double(float(v)));
   if (t == DType::F64) return make_float(t, v);
   if (is_narrow_float(t)) return make_float(t, narrow_float_to_double(t, double_to_narrow_float(t, v)));
@@ -120,12 +128,14 @@ Expr make_const(DType t, double v) {
 }
 
 Expr lowest(DType t) {
+  refuse_string("the smallest number", t);
   if (is_float(t)) return make_float(t, -std::numeric_limits<double>::infinity());
   if (!is_signed_int(t)) return make_int(t, 0);
   const int bits = info(t).bits;
   return make_int(t, bits == 64 ? INT64_MIN : -(int64_t(1) << (bits - 1)));
 }
 Expr highest(DType t) {
+  refuse_string("the largest number", t);
   if (is_float(t)) return make_float(t, std::numeric_limits<double>::infinity());
   const int bits = info(t).bits;
   if (t == DType::Bool) return make_int(t, 1);
@@ -138,6 +148,7 @@ Expr apply(Op op, Exprs args) {
   const OpInfo& row = info(op);
   check(int(args.size()) == row.arity, "operand count");
   for (const Expr& a : args) check(bool(a), "null operand");
+  if (!is_comparison(op)) refuse_string(row.name, args[0]->dtype);
   bool vector = args[0]->vector;
   if (row.arity == 2) {
     Expr &a = args[0], &b = args[1];
@@ -175,6 +186,8 @@ Expr select(Expr condition, Expr yes, Expr no) {
 
 Expr cast(DType t, Expr e, bool saturate) {
   if (e->dtype == t) return e;
+  refuse_string("a conversion", t);
+  refuse_string("a conversion", e->dtype);
   if (const auto i = as_const_int(e); i && is_int(t) && info(t).bits == 64 && e->dtype != DType::U64)
     return make_int(t, *i);
   if (const auto i = as_const_int(e); i && t == DType::Bool) return make_int(t, *i != 0);
@@ -184,6 +197,8 @@ Expr cast(DType t, Expr e, bool saturate) {
 
 Expr bitcast(DType t, Expr e) {
   if (e->dtype == t) return e;
+  refuse_string("a conversion of bits", t);
+  refuse_string("a conversion of bits", e->dtype);
   const bool vector = e->vector;
   return make(t, vector, Bitcast{std::move(e)});
 }
@@ -210,6 +225,7 @@ Expr partial(Expr value, Expr count) {
 Stmt store(Buffer b, Exprs index, Expr value, std::optional<Op> reduce, Expr count) {
   check_rank(b, index);
   check_same("value and buffer of a store are", value->dtype, b->dtype);
+  if (reduce) refuse_string(info(*reduce).name, b->dtype);
   return make(Store{std::move(b), std::move(index), std::move(value), reduce, std::move(count)});
 }
 Stmt loop(Var v, Expr extent, Stmt body, ForKind kind, Expr begin) {

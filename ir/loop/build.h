@@ -14,7 +14,7 @@ Expr make_float(DType t, double v);
 Expr make_const(DType t, double v);
 Expr lowest(DType t);   // -inf for floats
 Expr highest(DType t);  // +inf for floats
-Expr zero(DType t);
+Expr zero(DType t);     // of strings: the empty one
 
 /// One application. Operands must have one dtype (shifts and Index excepted); a scalar beside a vector is broadcast.
 Expr apply(Op op, Exprs args);

@@ -10,7 +10,7 @@ DType target_type(const OpBuilder& b) {
   if (to <= int64_t(DType::Undefined) || to > int64_t(DType::I2))
     b.unsupported("element type " + to_text(to) + " is not known");
   const auto t = static_cast<DType>(to);
-  if (info(t).bytes == 0 || is_complex(t))
+  if (t == DType::String || is_complex(t))
     b.unsupported("casts to " + std::string(info(t).onnx_name) + " cannot be compiled");
   return t;
 }
@@ -47,6 +47,7 @@ Expr to_e8m0(const OpBuilder& b, const Expr& value, bool saturate) {
 void define_conversion(OpBuilder& b, DType t, const std::string& name) {
   const Tensor x = b.in(0);
   if (x.dtype() == t) return b.output(0, x);
+  if (x.dtype() == DType::String) b.unsupported("casts from string cannot be compiled", 0);
   const bool saturate = b.attr_int("saturate", 1) != 0;
   b.output(0, b.compute(name, t, x.dims(), [&](const Exprs& i) {
     const Expr e = x(i);

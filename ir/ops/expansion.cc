@@ -19,9 +19,16 @@ T attr_or_default(const Node& n, const std::string& name) {
 Dims dims_of_type(const Value* v) { return static_dims(v->type.shape); }
 
 Value* Expansion::in(size_t k) const {
+  Value* v = in_of_any_type(k);
+  if (v->type.dtype == DType::String)
+    unsupported("the element type of operand " + to_text(int64_t(k)) + " cannot be compiled: " + to_text(v->type));
+  return v;
+}
+
+Value* Expansion::in_of_any_type(size_t k) const {
   Value* v = k < n_->inputs.size() ? n_->inputs[k] : nullptr;
   if (!v) reject("operand " + to_text(int64_t(k)) + " is missing");
-  if (!v->type.is_static_tensor() || v->type.dtype == DType::String)
+  if (!v->type.is_static_tensor())
     unsupported("the element type or the sizes of operand " + to_text(int64_t(k)) +
                 " cannot be compiled: " + to_text(v->type));
   return v;

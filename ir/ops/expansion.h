@@ -16,8 +16,10 @@ class Expansion {
 
   const Node& node() const { return *n_; }
   bool wants(size_t k) const { return k < n_->outputs.size() && n_->outputs[k] != nullptr; }
-  /// Operand `k`, a tensor of known sizes; refuses otherwise.
+  /// Operand `k`, a tensor of numbers of known sizes; refuses otherwise.
   Value* in(size_t k) const;
+  /// Operand `k`, which may also be of strings.
+  Value* in_of_any_type(size_t k) const;
   /// Operand `k` as in(), null if it is absent.
   Value* optional(size_t k) const;
 

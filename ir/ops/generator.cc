@@ -71,7 +71,7 @@ void define_constant_of_shape(OpBuilder& b) {
   if (auto it = b.node().attrs.find("value"); it != b.node().attrs.end() && it->second.index() != 0) {
     const Constant* c = std::get_if<Constant>(&it->second);
     if (!c || !*c || (*c)->size() != 1) b.reject("attribute value must be a tensor of one element");
-    if (info((*c)->dtype).bytes == 0 || is_complex((*c)->dtype))
+    if ((*c)->dtype == DType::String || is_complex((*c)->dtype))
       b.unsupported("a fill of type " + std::string(info((*c)->dtype).onnx_name) + " cannot be compiled");
     value = literal(**c, 0);
   }

@@ -1,13 +1,19 @@
-// Preparation of features (ai.onnx.ml): Scaler, Normalizer, Imputer, FeatureVectorizer, OneHotEncoder, LabelEncoder.
+// Preparation of features (ai.onnx.ml): Scaler, Normalizer, Imputer, FeatureVectorizer, OneHotEncoder, LabelEncoder,
+// CategoryMapper.
 // Each is rewritten into operators of ai.onnx; looking up labels is an operator of our own.
 #include <cmath>
+#include <cstring>
+#include <map>
 
+#include "ir/ops/counting.h"
 #include "ir/ops/helpers.h"
 #include "ir/ops/ml_scores.h"
 #include "ir/ops/parts.h"
 
 namespace tc {
 namespace {
+
+constexpr int64_t kSearchedOneByOne = 16;  // strings; among more, a search by halves is faster
 
 /// One number for all features or one for each: broadcast along the last axis of x.
 Value* per_feature(const Expansion& e, Value* x, const std::vector<double>& v, const std::string& attr) {
@@ -86,26 +92,52 @@ bool expand_feature_vectorizer(Graph& g, Node* n) {
   return true;
 }
 
-/// Labels (keys) as numbers of the type of the input; text refuses.
-Constant numbers_of(const Expansion& e, const std::string& prefix) {
-  if (Constant c = e.attr_tensor(prefix + "_tensor")) {
-    if (c->dtype == DType::String) e.unsupported("labels that are strings");
-    return c;
-  }
-  if (e.has(prefix + "_strings")) e.unsupported("labels that are strings");
+/// Keys or values of a LabelEncoder.
+Constant list_of(const Expansion& e, const std::string& prefix) {
+  if (Constant c = e.attr_tensor(prefix + "_tensor")) return c;
+  if (const auto v = e.attr_strings(prefix + "_strings"); !v.empty()) return string_constant({int64_t(v.size())}, v);
   if (const auto v = e.attr_ints(prefix + "_int64s"); !v.empty()) return int64_constant(v);
   const std::vector<float> v = e.attr_floats(prefix + "_floats");
   if (v.empty()) e.reject("attributes " + prefix + "_... are missing");
   return make_constant(DType::F32, {int64_t(v.size())}, v.data());
 }
 
+/// `list` in the order of `places`.
+Constant picked(const TensorData& list, const std::vector<int64_t>& places) {
+  MutableTensor m = new_tensor(list.dtype, {int64_t(places.size())});
+  const size_t width = size_t(info(list.dtype).bytes);
+  for (size_t k = 0; k < places.size(); k++)
+    if (list.dtype == DType::String)
+      m.data.strings[k] = list.strings[size_t(places[k])];
+    else
+      std::memcpy(m.bytes + k * width, list.bytes.get() + size_t(places[k]) * width, width);
+  return std::make_shared<TensorData>(std::move(m.data));
+}
+
+/// values[k] where keys[k] == x, for the last such k, else the default. Many strings are sorted first.
+Value* looked_up(const Expansion& e, Value* x, Constant keys, Constant values, const Constant& otherwise) {
+  const bool sorted = keys->dtype == DType::String && keys->size() > kSearchedOneByOne;
+  if (sorted) {
+    std::map<std::string, int64_t> last;
+    for (int64_t k = 0; k < keys->size(); k++) last[keys->strings[size_t(k)]] = k;
+    std::vector<int64_t> places;
+    for (const auto& [key, place] : last) places.push_back(place);
+    values = picked(*values, places);
+    keys = picked(*keys, places);
+  }
+  return e.op(sorted ? "sorted_lookup" : "label_lookup",
+              {x, e.constant(keys, "_keys"), e.constant(values, "_values"), e.constant(otherwise, "_default")}, "", {},
+              "tc");
+}
+
 bool expand_label_encoder(Graph& g, Node* n) {
   const Expansion e(g, n);
-  Value* x = e.in(0);
-  const Constant keys = numbers_of(e, "keys"), values = numbers_of(e, "values");
+  Value* x = e.in_of_any_type(0);
+  const Constant keys = list_of(e, "keys"), values = list_of(e, "values");
   if (keys->dtype != x->type.dtype) e.reject("the keys must have the type of the input");
   if (keys->size() != values->size()) e.reject("there must be as many keys as values");
   Constant otherwise = e.attr_tensor("default_tensor");
+  if (!otherwise && values->dtype == DType::String) otherwise = string_constant({}, {e.attr_string("default_string")});
   if (!otherwise) {
     const bool fractions = is_float(values->dtype);
     otherwise = scalar_constant(
@@ -113,27 +145,80 @@ bool expand_label_encoder(Graph& g, Node* n) {
   }
   if (otherwise->size() != 1 || otherwise->dtype != values->dtype)
     e.reject("the default must be one value of their type");
-  Value* y = e.op("label_lookup",
-                  {x, e.constant(keys, "_keys"), e.constant(values, "_values"), e.constant(otherwise, "_default")}, "",
-                  {}, "tc");
-  e.finish(0, y);
+  e.finish(0, looked_up(e, x, keys, values, otherwise));
+  return true;
+}
+
+/// Strings to numbers or numbers to strings, as its input asks; the two lists are of one length.
+bool expand_category_mapper(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value* x = e.in_of_any_type(0);
+  const std::vector<std::string> words = e.attr_strings("cats_strings");
+  const std::vector<int64_t> numbers = e.attr_ints("cats_int64s");
+  const bool from_text = x->type.dtype == DType::String;
+  if (!from_text && x->type.dtype != DType::I64) e.reject("the input must hold strings or i64");
+  if (words.empty() || words.size() != numbers.size())
+    e.reject("attributes cats_strings and cats_int64s must be lists of one length");
+  const Constant text = string_constant({int64_t(words.size())}, words), places = int64_constant(numbers);
+  const Constant otherwise =
+      from_text ? make_constant(DType::I64, {}, int64_constant({e.attr_int("default_int64")})->bytes.get())
+                : string_constant({}, {e.attr_string("default_string")});
+  e.finish(0, looked_up(e, x, from_text ? text : places, from_text ? places : text, otherwise));
   return true;
 }
 
 bool expand_one_hot(Graph& g, Node* n) {
   const Expansion e(g, n);
-  if (!e.attr_strings("cats_strings").empty()) e.unsupported("categories that are strings");
-  const std::vector<int64_t> categories = e.attr_ints("cats_int64s");
-  if (categories.empty()) e.reject("attribute cats_int64s is missing");
-  Value* x = e.cast(DType::I64, e.in(0), "_x");
-  Value* cats = e.ints(DType::I64, {int64_t(categories.size())}, categories, "_categories");
+  const std::vector<int64_t> numbers = e.attr_ints("cats_int64s");
+  const std::vector<std::string> words = e.attr_strings("cats_strings");
+  const bool text = e.in_of_any_type(0)->type.dtype == DType::String;
+  if (text ? words.empty() : numbers.empty())
+    e.reject(std::string("attribute ") + (text ? "cats_strings" : "cats_int64s") + " is missing");
+  Value* x = text ? e.in_of_any_type(0) : e.cast(DType::I64, e.in(0), "_x");
+  Value* cats =
+      e.constant(text ? string_constant({int64_t(words.size())}, words) : int64_constant(numbers), "_categories");
   e.finish(0, e.op("one_hot_categories", {x, cats}, "", {{"zeros", e.attr_int("zeros")}}, "tc"));
   return true;
 }
 
+void define_label_of(OpBuilder& b, const Tensor& place) {
+  const Tensor values = b.in(2), otherwise = b.in(3);
+  const Exprs only(size_t(otherwise.rank()), Expr(0));
+  b.output(0, b.compute("label", values.dtype(), place.dims(), [&](const Exprs& i) {
+    return select(place(i) < Expr(0), otherwise(only), values({max(place(i), Expr(0))}));
+  }));
+}
+
+/// y = values[k] where keys[k] == x, else the default. The keys are sorted and differ.
+///   low = 0, high = number of keys; while (low < high) { middle; keys[middle] < x ? low = middle + 1 : high = middle; }
+void define_sorted_lookup(OpBuilder& b) {
+  const Tensor x = b.in(0), keys = b.in(1);
+  const int64_t n = keys.dim(0);
+  const auto found =
+      b.nest("place", {ValueType::tensor(DType::I64, to_shape(x.dims()))}, [&](const std::vector<Buffer>& out) {
+        const Buffer low = counter("low"), high = counter("high");
+        const Var middle = make_var("middle");
+        std::vector<Var> vars;
+        for (int d = 0; d < x.rank(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
+        const Exprs i(vars.begin(), vars.end());
+        const Expr half = floor_div(value_of(low) + value_of(high), 2);
+        const Expr last = min(value_of(low), Expr(n - 1));
+        const Stmt search =
+            while_loop(value_of(low) < value_of(high),
+                       let(middle, half,
+                           if_then(keys({Expr(middle)}) < x(i), set(low, Expr(middle) + 1), set(high, Expr(middle)))));
+        const Stmt told =
+            store(out[0], i, select(value_of(low) < Expr(n) && eq(keys({last}), x(i)), value_of(low), Expr(-1)));
+        Stmt body = seq({set(low, 0), set(high, Expr(n)), search, told});
+        for (size_t d = vars.size(); d-- > 0;) body = loop(vars[d], x.dim(int(d)), body);
+        return alloc(low, alloc(high, body));
+      });
+  define_label_of(b, found[0]);
+}
+
 /// y = values[k] of the last k with keys[k] == x, else the default. A key that is NaN equals NaN.
 void define_label_lookup(OpBuilder& b) {
-  const Tensor x = b.in(0), keys = b.in(1), values = b.in(2), otherwise = b.in(3);
+  const Tensor x = b.in(0), keys = b.in(1);
   const Tensor place =
       b.reduce("place", Op::Max, DType::I64, x.dims(), keys.dims(), [&](const Exprs& i, const Exprs& r) {
         const Expr a = x(i), k = keys(r);
@@ -141,10 +226,7 @@ void define_label_lookup(OpBuilder& b) {
         if (is_float(x.dtype())) same = same || (apply(Op::IsNan, {a}) && apply(Op::IsNan, {k}));
         return select(same, r[0], Expr(-1));
       });
-  const Exprs only(size_t(otherwise.rank()), Expr(0));
-  b.output(0, b.compute("label", values.dtype(), x.dims(), [&](const Exprs& i) {
-    return select(place(i) < Expr(0), otherwise(only), values({max(place(i), Expr(0))}));
-  }));
+  define_label_of(b, place);
 }
 
 Dims with_last(Dims dims, int64_t n) {
@@ -194,6 +276,13 @@ OpFamily ml_feature_ops() {
       ml_row("FeatureVectorizer", 1, {{"inputdimensions", {}}}, expand_feature_vectorizer),
       ml_row("OneHotEncoder", 1, {{"cats_int64s", {}}, {"cats_strings", {}}, {"zeros", int64_t(1)}}, expand_one_hot),
       ml_row("LabelEncoder", 4, labels, expand_label_encoder),
+      ml_row("CategoryMapper", 1,
+             {{"cats_int64s", {}},
+              {"cats_strings", {}},
+              {"default_int64", int64_t(-1)},
+              {"default_string", std::string("_Unused")}},
+             expand_category_mapper),
+      {"sorted_lookup", 1, {}, define_sorted_lookup, "x keys values otherwise", "sorted_lookup", "tc"},
       {"label_lookup", 1, {}, define_label_lookup, "x keys values otherwise", "label_lookup", "tc"},
       {"one_hot_categories", 1, {{"zeros", int64_t(1)}}, define_one_hot_categories, "x categories", "one_hot", "tc"},
   };

@@ -29,15 +29,14 @@ bool expand_regressor(Graph& g, Node* n) {
 
 bool expand_classifier(Graph& g, Node* n) {
   const Expansion e(g, n);
-  const Labels labels = labels_of(e, "classlabels_ints", "classlabels_strings");
+  const Constant labels = labels_of(e, "classlabels_ints", "classlabels_strings");
   Value* x = rows_of(e, e.in(0));
   const int64_t features = dims_of_type(x)[1];
   const auto rows = features > 0 ? int64_t(e.attr_floats("coefficients").size()) / features : 0;
   Value* scores = linear_scores(e, x, rows);
-  const bool one_of_two = rows == 1 && labels.size() == 2;
-  if (!one_of_two && labels.size() != size_t(rows)) e.reject("there must be one row of coefficients for each label");
-  if (e.wants(0))
-    e.finish(0, one_of_two ? label_above(e, scores, 0, labels[1], labels[0]) : label_of_largest(e, scores, labels));
+  const bool one_of_two = rows == 1 && labels->size() == 2;
+  if (!one_of_two && labels->size() != rows) e.reject("there must be one row of coefficients for each label");
+  if (e.wants(0)) e.finish(0, one_of_two ? label_above(e, scores, 0, labels) : label_of_largest(e, scores, labels));
   if (!e.wants(1)) return true;
   const std::string transform = e.attr_string("post_transform");
   // One row for two classes is the score of the second one.

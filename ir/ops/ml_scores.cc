@@ -87,26 +87,30 @@ Value* transform_targets(const Expansion& e, Value* y, const std::string& transf
   return y;
 }
 
-Labels labels_of(const Expansion& e, const std::string& ints, const std::string& strings) {
-  if (!e.attr_strings(strings).empty())
-    e.unsupported("the labels are strings, which no compiled model holds; give the classes whole numbers as labels");
-  Labels labels = e.attr_ints(ints);
+Constant labels_of(const Expansion& e, const std::string& ints, const std::string& strings) {
+  if (const std::vector<std::string> words = e.attr_strings(strings); !words.empty())
+    return string_constant({int64_t(words.size())}, words);
+  const std::vector<int64_t> labels = e.attr_ints(ints);
   if (labels.empty()) e.reject("attribute " + ints + " is missing");
-  return labels;
+  return int64_constant(labels);
 }
 
-Value* label_of_largest(const Expansion& e, Value* scores, const Labels& labels) {
+Value* label_of_largest(const Expansion& e, Value* scores, const Constant& labels) {
   Value* place = e.op("ArgMax", {scores}, "_place", {{"axis", int64_t(1)}, {"keepdims", int64_t(0)}});
-  bool counts = true;  // label k is k
-  for (size_t k = 0; k < labels.size(); k++) counts = counts && labels[k] == int64_t(k);
+  bool counts = labels->dtype == DType::I64;  // label k is k
+  for (int64_t k = 0; counts && k < labels->size(); k++) counts = labels->as_int(k) == k;
   if (counts) return place;
-  return e.op("Gather", {e.ints(DType::I64, {int64_t(labels.size())}, labels, "_labels"), place}, "_chosen");
+  return e.op("Gather", {e.constant(labels, "_labels"), place}, "_chosen");
 }
 
-Value* label_above(const Expansion& e, Value* scores, double bar, int64_t yes, int64_t no) {
+Value* label_above(const Expansion& e, Value* scores, double bar, const Constant& labels) {
   Value* flat = e.reshape(scores, {dims_of_type(scores)[0]}, "_flat");
   Value* above = e.op("Greater", {flat, number(e, scores, bar, "_bar")}, "_above_bar");
-  return e.op("Where", {above, e.ints(DType::I64, {}, {yes}, "_yes"), e.ints(DType::I64, {}, {no}, "_no")}, "_chosen");
+  const auto label = [&](size_t k) {
+    return labels->dtype == DType::String ? string_constant({}, {labels->strings.at(k)})
+                                          : make_constant(DType::I64, {}, labels->as<int64_t>() + k);
+  };
+  return e.op("Where", {above, e.constant(label(1), "_yes"), e.constant(label(0), "_no")}, "_chosen");
 }
 
 Value* with_complement(const Expansion& e, Value* scores) {

@@ -24,14 +24,13 @@ Value* post_transform(const Expansion& e, Value* scores, const std::string& tran
 /// PROBIT only: the other transforms are for scores of several.
 Value* transform_targets(const Expansion& e, Value* y, const std::string& transform);
 
-/// The labels of a classifier, from these attributes; refuses strings.
-using Labels = std::vector<int64_t>;
-Labels labels_of(const Expansion& e, const std::string& ints, const std::string& strings);
+/// The labels of a classifier, from these attributes: whole numbers (I64) or strings, of rank 1.
+Constant labels_of(const Expansion& e, const std::string& ints, const std::string& strings);
 
-/// The label (I64 [N]) of the largest of each row of `scores`, the first one of several.
-Value* label_of_largest(const Expansion& e, Value* scores, const Labels& labels);
-/// The label of each row of `scores` [N, 1]: `yes` where the score is above `bar`, else `no`.
-Value* label_above(const Expansion& e, Value* scores, double bar, int64_t yes, int64_t no);
+/// The label ([N], of the labels' type) of the largest of each row of `scores`, the first one of several.
+Value* label_of_largest(const Expansion& e, Value* scores, const Constant& labels);
+/// The label of each row of `scores` [N, 1]: the second of two where the score is above `bar`, else the first.
+Value* label_above(const Expansion& e, Value* scores, double bar, const Constant& labels);
 /// [1 - s, s] of the scores s [N, 1].
 Value* with_complement(const Expansion& e, Value* scores);
 /// [-s, s].

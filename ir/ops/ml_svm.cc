@@ -135,25 +135,26 @@ Value* probabilities(const Expansion& e, Value* scores, size_t classes) {
 
 bool expand_classifier(Graph& g, Node* n) {
   const Expansion e(g, n);
-  const Labels labels = labels_of(e, "classlabels_ints", "classlabels_strings");
+  const Constant labels = labels_of(e, "classlabels_ints", "classlabels_strings");
   Value* x = rows_of(e, e.in(0));
   const std::string transform = e.attr_string("post_transform");
   if (e.attr_ints("vectors_per_class").empty()) {
-    const auto classes = int64_t(labels.size());
+    const int64_t classes = labels->size();
     Value* scores = e.op("Add", {kernel(e, x, e.attr_floats("coefficients"), classes), rho(e, x, 1)}, "_scores");
     if (e.wants(0)) e.finish(0, label_of_largest(e, scores, labels));
     if (e.wants(1)) e.finish(1, e.cast(DType::F32, post_transform(e, scores, transform), "_f32"));
     return true;
   }
-  if (labels.size() < 2) e.reject("there must be at least two labels");
-  Value* pairs = pair_scores(e, x, labels.size());
-  Value* p = e.attr_floats("prob_a").empty() ? nullptr : probabilities(e, pairs, labels.size());
-  if (e.wants(0)) e.finish(0, label_of_largest(e, votes_of(e, pairs, labels.size()), labels));
+  if (labels->size() < 2) e.reject("there must be at least two labels");
+  const auto classes = size_t(labels->size());
+  Value* pairs = pair_scores(e, x, classes);
+  Value* p = e.attr_floats("prob_a").empty() ? nullptr : probabilities(e, pairs, classes);
+  if (e.wants(0)) e.finish(0, label_of_largest(e, votes_of(e, pairs, classes), labels));
   if (!e.wants(1)) return true;
   Value* y = nullptr;
   if (p)
     y = post_transform(e, p, transform);
-  else if (labels.size() == 2)
+  else if (classes == 2)
     y = transform == "NONE" ? with_negative(e, pairs)
                             : with_complement(e, transform == "PROBIT" ? post_transform(e, pairs, transform) : pairs);
   else

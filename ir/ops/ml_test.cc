@@ -63,7 +63,42 @@ TEST(Ml, LabelsAreLookedUp) {
       {"keys_tensor", i64({2}, {3, 4})}, {"values_tensor", f32({2}, {0.5, 1.5})}, {"default_tensor", f32({1}, {9})}};
   EXPECT_EQ(values(run_ml({"LabelEncoder", {i64({3}, {4, 3, 7})}, tensors})[0]), (std::vector<double>{1.5, 0.5, 9}));
   const Attrs words = {{"keys_strings", Strings{"a"}}, {"values_int64s", Ints{4}}};
-  EXPECT_NE(ml_error({"LabelEncoder", {i64({1}, {4})}, words}).find("strings"), std::string::npos);
+  EXPECT_NE(ml_error({"LabelEncoder", {i64({1}, {4})}, words}).find("type of the input"), std::string::npos);
+}
+
+TEST(Ml, LabelsThatAreTextAreLookedUp) {
+  const Constant x = string_constant({4}, {"a", "", "b", std::string("a\0", 2)});
+  const Attrs to_ints = {{"keys_strings", Strings{"a", "b", "a"}}, {"values_int64s", Ints{4, 5, 6}}};
+  EXPECT_EQ(values(run_ml({"LabelEncoder", {x}, to_ints})[0]), (std::vector<double>{6, -1, 5, -1}));
+  const Attrs to_words = {{"keys_int64s", Ints{4, 5}}, {"values_strings", Strings{"p", ""}}};
+  EXPECT_EQ(run_ml({"LabelEncoder", {i64({3}, {5, 4, 3})}, to_words})[0]->strings, (Strings{"", "p", "_Unused"}));
+  const Attrs mapper = {{"cats_strings", Strings{"a", "b"}}, {"cats_int64s", Ints{7, 8}}};
+  EXPECT_EQ(values(run_ml({"CategoryMapper", {x}, mapper})[0]), (std::vector<double>{7, -1, 8, -1}));
+  EXPECT_EQ(run_ml({"CategoryMapper", {i64({2}, {8, 1})}, mapper})[0]->strings, (Strings{"b", "_Unused"}));
+  EXPECT_NE(ml_error({"CategoryMapper", {f32({1}, {1})}, mapper}), "");
+}
+
+TEST(Ml, ManyKeysAreSearchedByHalves) {
+  Strings keys;
+  Ints places;
+  for (int64_t k = 0; k < 40; k++) {
+    keys.push_back(std::string(size_t(k % 7), 'x') + to_text(k * k % 101));
+    places.push_back(k);
+  }
+  keys.push_back(keys[3]);  // the last of equal keys counts
+  places.push_back(99);
+  const Attrs attrs = {{"keys_strings", keys}, {"values_int64s", places}};
+  Strings asked = keys;
+  asked.insert(asked.end(), {"", "zzz", "x", keys[5] + "0"});
+  std::vector<double> want;
+  for (const std::string& s : asked) {
+    double found = -1;
+    for (size_t k = 0; k < keys.size(); k++)
+      if (keys[k] == s) found = double(places[k]);
+    want.push_back(found);
+  }
+  const Constant x = string_constant({int64_t(asked.size())}, asked);
+  EXPECT_EQ(values(run_ml({"LabelEncoder", {x}, attrs})[0]), want);
 }
 
 TEST(Ml, OneHotEncoderRefusesUnknownValuesUnlessToldNotTo) {
@@ -133,7 +168,8 @@ TEST(Ml, ClassifiersChooseTheFirstOfTheLargest) {
   EXPECT_EQ(values(y[0]), (std::vector<double>{5, 7}));
   EXPECT_EQ(values(y[1]), (std::vector<double>{2, 1, 2, 1, 2, 1}));
   const Attrs text = {{"coefficients", Floats{1, 0}}, {"classlabels_strings", Strings{"a", "b"}}};
-  EXPECT_NE(ml_error({"LinearClassifier", {f32({1, 2}, {2, 1})}, text, 2}).find("strings"), std::string::npos);
+  EXPECT_EQ(run_ml({"LinearClassifier", {f32({3, 2}, {2, 1, -2, 1, 0, 1})}, text, 2})[0]->strings,
+            (Strings{"b", "a", "a"}));
 }
 
 TEST(Ml, PairsOfClassesAreCoupled) {

@@ -177,9 +177,9 @@ bool expand_regressor(Graph& g, Node* n) {
 /// Two classes whose leaves have weights for one of them only. ONNX's text does not say what that means; this is what
 /// ONNX Runtime does, and what converters count on: a score that is no probability decides by its sign, one that is (no
 /// weight is negative) by 1/2. Weights of class 0 are scores of class 1, and class 0 gets the rest.
-void finish_binary(const Expansion& e, Value* score, const Labels& labels, const Weights& w,
+void finish_binary(const Expansion& e, Value* score, const Constant& labels, const Weights& w,
                    const std::string& transform) {
-  if (e.wants(0)) e.finish(0, label_above(e, score, w.negative ? 0 : 0.5, labels[1], labels[0]));
+  if (e.wants(0)) e.finish(0, label_above(e, score, w.negative ? 0 : 0.5, labels));
   if (!e.wants(1)) return;
   Value* y = nullptr;
   if (*w.targets.begin() == 1) {
@@ -198,10 +198,10 @@ void finish_binary(const Expansion& e, Value* score, const Labels& labels, const
 
 bool expand_classifier(Graph& g, Node* n) {
   const Expansion e(g, n);
-  const Labels labels = labels_of(e, "classlabels_int64s", "classlabels_strings");
+  const Constant labels = labels_of(e, "classlabels_int64s", "classlabels_strings");
   Value* x = rows_of(e, e.in(0));
   Forest f = forest_of(e, dims_of_type(x)[1]);
-  const auto classes = int64_t(labels.size());
+  const int64_t classes = labels->size();
   Weights w = weights_of(e, f, "class", classes, 0);
   std::vector<double> base = numbers(e, "base_values", f.wide);
   const std::string transform = e.attr_string("post_transform");

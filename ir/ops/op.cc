@@ -30,7 +30,7 @@ std::string operand_name(std::string_view names, size_t i, size_t count) {
   return std::string(names.substr(begin, end == std::string_view::npos ? end : end - begin));
 }
 
-/// A buffer per operand; null where absent or where no buffer can hold it (sequences, strings, unknown sizes).
+/// A buffer per operand; null where absent or where no buffer can hold it (sequences, complex numbers, unknown sizes).
 std::vector<Buffer> operand_buffers(const Node& n, const OpRow& row) {
   std::vector<Buffer> buffers;
   for (size_t i = 0; i < n.inputs.size(); i++) {

@@ -263,6 +263,15 @@ std::vector<Tensor> OpBuilder::reduce_tuple(std::string name, std::vector<DType>
   return result;
 }
 
+// y[...] = ""
+static Stmt empty_strings(const Buffer& y) {
+  std::vector<Var> vars;
+  for (size_t d = 0; d < y->shape.size(); d++) vars.push_back(make_var("e" + to_text(int64_t(d))));
+  Stmt fill = store(y, Exprs(vars.begin(), vars.end()), zero(DType::String));
+  for (size_t d = vars.size(); d-- > 0;) fill = loop(vars[d], Expr(y->shape[d]), fill);
+  return fill;
+}
+
 std::vector<Tensor> OpBuilder::nest(std::string name, std::vector<ValueType> outputs,
                                     const std::function<Stmt(const std::vector<Buffer>&)>& body) {
   Stage s;
@@ -274,7 +283,12 @@ std::vector<Tensor> OpBuilder::nest(std::string name, std::vector<ValueType> out
     s.outputs.push_back(result.back().buffer());
   }
   s.name = std::move(name);
-  s.nest = body(s.outputs);
+  // An element that a nest leaves out holds garbage: of a number it means nothing, of a string it would be a view of memory.
+  Stmts all;
+  for (const Buffer& b : s.outputs)
+    if (b->dtype == DType::String) all.push_back(empty_strings(b));
+  all.push_back(body(s.outputs));
+  s.nest = seq(std::move(all));
   add(std::move(s));
   return result;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 
 #include "ir/ops/counting.h"
 #include "ir/ops/parts.h"
@@ -86,6 +87,7 @@ void define_compress(OpBuilder& b) {
 /// Indices of the elements that are not zero, one row per axis.
 void define_non_zero(OpBuilder& b) {
   const Tensor x = b.in(0);
+  if (x.dtype() == DType::String) b.unsupported("which strings are zero is not said", 0);
   Dims dims = {x.rank(), 0};
   const bool counts = b.wants(1);
   if (counts) {
@@ -159,10 +161,14 @@ int64_t distinct_rows(const TensorData& x, bool by_axis, int axis) {
   const int64_t outer = by_axis ? num_elements(Dims(x.dims.begin(), middle)) : 1;
   const int64_t inner = by_axis ? num_elements(Dims(middle + 1, x.dims.end())) : 1;
   const int64_t n = by_axis ? *middle : x.size();
+  const std::set<std::string> words(x.strings.begin(), x.strings.end());
+  const auto key = [&](int64_t at) {
+    return x.dtype == DType::String ? std::distance(words.begin(), words.find(x.strings[size_t(at)])) : key_of(x, at);
+  };
   std::vector<std::vector<int64_t>> rows(static_cast<size_t>(n));
   for (int64_t r = 0; r < n; r++)
     for (int64_t o = 0; o < outer; o++)
-      for (int64_t k = 0; k < inner; k++) rows[size_t(r)].push_back(key_of(x, (o * n + r) * inner + k));
+      for (int64_t k = 0; k < inner; k++) rows[size_t(r)].push_back(key((o * n + r) * inner + k));
   std::sort(rows.begin(), rows.end());
   return std::unique(rows.begin(), rows.end()) - rows.begin();
 }

@@ -20,6 +20,7 @@ namespace tc {
 namespace {
 
 Expr literal(const TensorData& t) {
+  check(t.dtype != DType::String, "a string is no literal");
   return is_float(t.dtype) ? make_float(t.dtype, t.as_double(0)) : make_int(t.dtype, t.as_int(0));
 }
 

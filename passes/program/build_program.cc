@@ -17,13 +17,14 @@ int64_t byte_size(const Value& v) {
 
 namespace {
 
-IoTensor io_tensor(const Value& v) {
-  if (!v.type.is_static_tensor() || info(v.type.dtype).bytes == 0)
+IoTensor io_tensor(const Value& v, bool text) {
+  if (!v.type.is_static_tensor() || (v.type.dtype == DType::String && !text))
     throw Error({"TC3102",
                  ExitCode::Unsupported,
                  {"", "", "", v.name.raw(), -1},
                  "a model input or output of type " + to_text(v.type) + " is not supported",
-                 {"only tensors of numbers with static sizes can be passed; bind sizes with --dim"},
+                 {std::string("only tensors") + (text ? "" : " of numbers") +
+                  " with static sizes can be passed; bind sizes with --dim"},
                  false});
   IoTensor t;
   t.name = v.name;
@@ -52,10 +53,10 @@ Program ProgramBuilder::take(Graph& g) {
   nodes_ = g.num_nodes();
   for (size_t i = 0; i < g.inputs().size(); i++) {
     const Value* v = g.inputs()[i];
-    p_.inputs.push_back(io_tensor(*v));
+    p_.inputs.push_back(io_tensor(*v, !cx_.target.is_cuda()));
     place_[v] = {Operand::Kind::Input, int(i)};
   }
-  for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v));
+  for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v, !cx_.target.is_cuda()));
   for (const OutputSize& size : g.output_sizes()) {
     IoTensor& t = p_.outputs.at(size.output);
     t.counted_axis = size.axis;
@@ -165,7 +166,7 @@ void ProgramBuilder::finish() {
   for (Weight& w : p_.weights) {
     w.offset = p_.weights_bytes;
     p_.weights_bytes = checked_add(p_.weights_bytes, (int64_t(w.data->num_bytes) + p_.align - 1) / p_.align * p_.align);
-    p_.params += w.data->size();
+    if (w.data->dtype != DType::String) p_.params += w.data->size();
   }
   for (const Kernel& k : p_.kernels) p_.scratch_bytes = std::max(p_.scratch_bytes, k.scratch_bytes);
   p_.scratch_offset = p_.arena_bytes;

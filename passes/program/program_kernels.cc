@@ -174,15 +174,16 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
                                                   const std::vector<int>& dead, const std::string& key, const Node& n) {
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
-  for (const Buffer& b : fn.outputs)
-    if (info(b->dtype).bytes == 0)
-      throw Error({"TC3104",
-                   ExitCode::Unsupported,
-                   {"", n.name.raw(), n.op, "", -1},
-                   "strings are not supported in kernels",
-                   {},
-                   false});
   const Target& target = cx_.target;
+  const auto is_text = [](const Buffer& b) { return b->dtype == DType::String; };
+  if (target.is_cuda() && (std::any_of(fn.inputs.begin(), fn.inputs.end(), is_text) ||
+                           std::any_of(fn.outputs.begin(), fn.outputs.end(), is_text)))
+    throw Error({"TC3104",
+                 ExitCode::Unsupported,
+                 {"", n.name.raw(), n.op, "", -1},
+                 "strings have no kernels on a GPU",
+                 {"--target c has them"},
+                 false});
   const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
   Scheduled s =
       target.is_cuda() ? schedule_cuda(fn, constant, target.gpu, o) : schedule_cpu(fn, constant, target.cpu, o);

@@ -91,7 +91,7 @@ inline void expect_cuda_schedule(const TensorFn& fn, const std::vector<Constant>
                                  const std::vector<Constant>& expected, double tolerance = 1e-4) {
   for (const auto* list : {&fn.inputs, &fn.outputs})
     for (const Buffer& b : *list)
-      if (!is_static(b->shape) || info(b->dtype).bytes == 0) return;  // strings have no kernel
+      if (!is_static(b->shape) || b->dtype == DType::String) return;  // strings have no kernel
   for (const Buffer& b : fn.outputs)
     if (!producer(fn, b)) return;  // an operand, passed through: no kernel either
   for (const bool constant : {false, true}) {

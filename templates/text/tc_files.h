@@ -131,6 +131,12 @@ TC_IO void tc_seeded(tc_tensor *t, uint64_t seed, int k)
   for (int64_t i = 0; i < n; i++) {
     const uint64_t r = tc_random(&state);
     const float x = (float)((int64_t)(r >> 40) - (1 << 23)) / 8388608.0f;
+#ifdef TC_STRINGS
+    if (t->dtype == TC_STRING) {
+      ((tc_string *)t->data)[i] = tc_words_pick(r >> 61);
+      continue;
+    }
+#endif
     switch (t->dtype) {
       case TC_FLOAT: case TC_COMPLEX64: ((float *)t->data)[i] = x; break;
       case TC_DOUBLE: case TC_COMPLEX128: ((double *)t->data)[i] = (double)x; break;
@@ -163,7 +169,11 @@ TC_IO int tc_save(const char *folder, const char *kind, int k, const tc_tensor *
   mkdir(folder, 0777);  /* if it is there already, or cannot be made, writing tells */
 #endif
   snprintf(path, room, "%s/%s_%d.%s", folder, kind, k, npy ? "npy" : "pb");
+#ifdef TC_STRINGS
+  bad = npy ? tc_npy_write(path, t) : t->dtype == TC_STRING ? tc_pb_write_strings(path, t) : tc_pb_write(path, t);
+#else
   bad = npy ? tc_npy_write(path, t) : tc_pb_write(path, t);
+#endif
   free(path);
   return bad;
 }

@@ -2,6 +2,9 @@
 /* Tensors in memory, for the program around a model (main.c). The model itself needs none of this. */
 #ifndef TC_IO_H
 #define TC_IO_H
+#ifdef TC_STRINGS
+#include "tc_string.h"
+#endif
 #include "tc_types.h"
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +41,11 @@ TC_IO const tc_dtype_info *tc_dtype(int dtype)
   static const tc_dtype_info table[TC_DTYPES] = {
     {"undefined", NULL, 0, 0, ' '}, {"float", "f4", 4, 32, 'f'}, {"uint8", "u1", 1, 8, 'u'}, {"int8", "i1", 1, 8, 'i'},
     {"uint16", "u2", 2, 16, 'u'}, {"int16", "i2", 2, 16, 'i'}, {"int32", "i4", 4, 32, 'i'}, {"int64", "i8", 8, 64, 'i'},
+#ifdef TC_STRINGS
+    {"string", NULL, (int)sizeof(tc_string), 8, 's'}, {"bool", "b1", 1, 8, 'b'}, {"float16", "f2", 2, 16, 'f'}, {"double", "f8", 8, 64, 'f'},
+#else
     {"string", NULL, 0, 0, ' '}, {"bool", "b1", 1, 8, 'b'}, {"float16", "f2", 2, 16, 'f'}, {"double", "f8", 8, 64, 'f'},
+#endif
     {"uint32", "u4", 4, 32, 'u'}, {"uint64", "u8", 8, 64, 'u'}, {"complex64", "c8", 8, 64, 'c'}, {"complex128", "c16", 16, 128, 'c'},
     {"bfloat16", NULL, 2, 16, 'f'}, {"float8e4m3fn", NULL, 1, 8, 'f'}, {"float8e4m3fnuz", NULL, 1, 8, 'f'},
     {"float8e5m2", NULL, 1, 8, 'f'}, {"float8e5m2fnuz", NULL, 1, 8, 'f'}, {"uint4", NULL, 1, 4, 'u'}, {"int4", NULL, 1, 4, 'i'},

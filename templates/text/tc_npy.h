@@ -3,6 +3,9 @@
 #ifndef TC_NPY_H
 #define TC_NPY_H
 #include "tc_io.h"
+#ifdef TC_STRINGS
+#include "tc_words.h"
+#endif
 
 /* The value of a key of the header's dictionary, or NULL. */
 TC_IO const char *tc_npy_key(const char *header, const char *key)
@@ -14,6 +17,17 @@ TC_IO const char *tc_npy_key(const char *header, const char *key)
   return at;
 }
 
+#ifdef TC_STRINGS
+/* Of 'U' and 'S' arrays: how many bytes an element has; else 0. */
+TC_IO size_t tc_npy_width(const char *header, char *kind)
+{
+  const char *descr = tc_npy_key(header, "'descr'");
+  if (descr == NULL || descr[0] != '\'' || descr[1] == '\0' || (descr[2] != 'U' && descr[2] != 'S')) return 0;
+  *kind = descr[2];
+  return (size_t)strtoul(descr + 3, NULL, 10) % 16777216 * (*kind == 'U' ? 4 : 1);
+}
+
+#endif
 TC_IO int tc_npy_header(tc_tensor *t, const char *header, int *fortran, int *swap, const char *what)
 {
   const char *descr = tc_npy_key(header, "'descr'"), *order = tc_npy_key(header, "'fortran_order'"), *shape = tc_npy_key(header, "'shape'");
@@ -23,6 +37,9 @@ TC_IO int tc_npy_header(tc_tensor *t, const char *header, int *fortran, int *swa
     const char *npy = tc_dtype(d)->npy;
     if (npy != NULL && strncmp(descr + 2, npy, strlen(npy)) == 0 && descr[2 + strlen(npy)] == '\'') t->dtype = d;
   }
+#ifdef TC_STRINGS
+  if (t->dtype == 0 && (descr[2] == 'U' || descr[2] == 'S')) t->dtype = TC_STRING;
+#endif
   if (t->dtype == 0) return tc_fail("%s: element type %.8s is not one that ONNX has", what, descr);
   *swap = (descr[1] == '>' && !tc_big_endian()) || (descr[1] == '<' && tc_big_endian());
   *fortran = strncmp(order, "True", 4) == 0;
@@ -57,6 +74,10 @@ TC_IO int tc_npy_parse(tc_tensor *t, const unsigned char *file, size_t size, con
   size_t start = 10, length;
   char *header;
   int fortran = 0, swap = 0, bad;
+#ifdef TC_STRINGS
+  size_t width;
+  char kind = 'S';
+#endif
   if (size < 12 || memcmp(file, "\x93NUMPY", 6) != 0) return tc_fail("%s: not a .npy file", what);
   length = file[8] | (size_t)file[9] << 8;
   if (file[6] > 1) {
@@ -67,10 +88,23 @@ TC_IO int tc_npy_parse(tc_tensor *t, const unsigned char *file, size_t size, con
   header = (char *)tc_allocate(length + 1);
   memcpy(header, file + start, length);
   bad = tc_npy_header(t, header, &fortran, &swap, what);
+#ifdef TC_STRINGS
+  width = tc_npy_width(header, &kind);
+#endif
   free(header);
   if (bad) return 1;
   start += length;
   if (tc_elements(t) < 0) return tc_fail("%s: its shape is too large", what);
+#ifdef TC_STRINGS
+  if (t->dtype == TC_STRING) {
+    const size_t n = (size_t)tc_elements(t);
+    if (fortran && t->rank > 1) return tc_fail("%s: strings in Fortran order are not read", what);
+    if (width > 0 && n > (size - start) / width) return tc_fail("%s: cut short", what);
+    if (size - start != n * width) return tc_fail("%s: holds %zu bytes of data, its shape needs %zu", what, size - start, n * width);
+    tc_words_from_npy(t, kind, width, swap, file + start);
+    return 0;
+  }
+#endif
   if (size - start != tc_bytes(t)) return tc_fail("%s: holds %zu bytes of data, its shape needs %zu", what, size - start, tc_bytes(t));
   t->data = tc_allocate(tc_bytes(t));
   if (fortran) tc_npy_from_fortran(t, file + start);

@@ -4,6 +4,9 @@
 #ifndef TC_PB_H
 #define TC_PB_H
 #include "tc_io.h"
+#ifdef TC_STRINGS
+#include "tc_words.h"
+#endif
 
 typedef struct { const unsigned char *p, *end; } tc_pb_span;
 
@@ -129,6 +132,38 @@ TC_IO void tc_pb_data(tc_tensor *t, int field, int wire, uint64_t value, tc_pb_s
   }
 }
 
+#ifdef TC_STRINGS
+/* The strings of a TensorProto whose type and shape are read. */
+TC_IO int tc_pb_strings(tc_tensor *t, const unsigned char *file, size_t size, const char *what)
+{
+  tc_pb_span s = {file, file + size}, bytes;
+  const int64_t count = tc_elements(t);
+  tc_string *words;
+  char *text;
+  uint64_t value;
+  int field, wire;
+  int64_t at = 0;
+  if (count < 0 || (uint64_t)count > size) return tc_fail("%s: its shape needs more strings than the file holds", what);
+  tc_words_allocate(t, size, &text);
+  words = (tc_string *)t->data;
+  while ((field = tc_pb_next(&s, &wire, &value, &bytes)) != 0) {
+    const size_t length = (size_t)(bytes.end - bytes.p);
+    if (field != TC_PB_STRING || wire != 2) continue;
+    if (at < count) {
+      memcpy(text, bytes.p, length);
+      words[at].data = text;
+      words[at].size = length;
+      text += length;
+    }
+    at++;
+  }
+  if (at == count) return 0;
+  free(t->data);
+  t->data = NULL;
+  return tc_fail("%s: holds %lld strings, its shape needs %lld", what, (long long)at, (long long)count);
+}
+
+#endif
 /* Reads a TensorProto that lies in memory. 0, or 1 after a message. t->data is then the caller's to free. */
 TC_IO int tc_pb_parse(tc_tensor *t, const unsigned char *file, size_t size, const char *what)
 {
@@ -144,6 +179,9 @@ TC_IO int tc_pb_parse(tc_tensor *t, const unsigned char *file, size_t size, cons
   }
   if (s.end == NULL) return tc_fail("%s: not a TensorProto", what);
   if (tc_dtype(t->dtype)->bytes == 0) return tc_fail("%s: not a tensor of numbers", what);
+#ifdef TC_STRINGS
+  if (t->dtype == TC_STRING) return tc_pb_strings(t, file, size, what);
+#endif
   count = tc_elements(t);
   if (count < 0 || (uint64_t)count > (uint64_t)size * 8) return tc_fail("%s: its shape needs more data than the file holds", what);
   t->data = tc_allocate(tc_bytes(t));
@@ -163,6 +201,35 @@ TC_IO size_t tc_pb_put_varint(unsigned char *to, uint64_t v)
   return n;
 }
 
+#ifdef TC_STRINGS
+/* Writes dims, type and strings. */
+TC_IO int tc_pb_write_strings(const char *path, const tc_tensor *t)
+{
+  const tc_string *words = (const tc_string *)t->data;
+  const int64_t n = tc_elements(t);
+  size_t size = (TC_MAX_RANK + 2) * 11, used = 0;
+  unsigned char *file;
+  int bad;
+  for (int64_t i = 0; i < n; i++) size += words[i].size + 11;
+  file = (unsigned char *)tc_allocate(size);
+  for (int i = 0; i < t->rank; i++) {
+    file[used++] = TC_PB_DIMS << 3;
+    used += tc_pb_put_varint(file + used, (uint64_t)t->dims[i]);
+  }
+  file[used++] = TC_PB_TYPE << 3;
+  used += tc_pb_put_varint(file + used, (uint64_t)t->dtype);
+  for (int64_t i = 0; i < n; i++) {
+    file[used++] = TC_PB_STRING << 3 | 2;
+    used += tc_pb_put_varint(file + used, words[i].size);
+    if (words[i].size > 0) memcpy(file + used, words[i].data, words[i].size);
+    used += words[i].size;
+  }
+  bad = tc_write_file(path, file, used, "", 0);
+  free(file);
+  return bad;
+}
+
+#endif
 /* Writes dims, type and raw data. */
 TC_IO int tc_pb_write(const char *path, const tc_tensor *t)
 {

@@ -3,6 +3,9 @@
 #ifndef TC_REPORT_H
 #define TC_REPORT_H
 #include "tc_io.h"
+#ifdef TC_STRINGS
+#include "tc_words.h"
+#endif
 #include <math.h>
 
 /* Numbers of a tensor: complex elements are two. */
@@ -33,6 +36,9 @@ TC_IO int tc_compare(const char *name, const tc_tensor *got, const tc_tensor *ex
   double max_abs = 0, max_rel = 0;
   uint64_t max_ulp = 0;
   int64_t wrong = 0, first = -1;
+#ifdef TC_STRINGS
+  if (got->dtype == TC_STRING) return tc_words_compare(name, got, expected);
+#endif
   for (int64_t i = 0; i < n; i++) {
     const double a = tc_value(got, i), e = tc_value(expected, i), difference = fabs(a - e);
     int ok = a == e || (a != a && e != e);
@@ -60,6 +66,12 @@ TC_IO void tc_summary(const char *name, const tc_tensor *t)
   const int64_t n = tc_numbers(t);
   double least = (double)INFINITY, most = -(double)INFINITY, sum = 0;
   int64_t nans = 0;
+#ifdef TC_STRINGS
+  if (t->dtype == TC_STRING) {
+    tc_words_summary(name, t);
+    return;
+  }
+#endif
   for (int64_t i = 0; i < n; i++) {
     const double v = tc_value(t, i);
     if (v != v) {
@@ -83,6 +95,9 @@ TC_IO void tc_top(const char *name, const tc_tensor *t, int64_t k)
 {
   const int64_t n = tc_elements(t), row = t->rank == 0 ? 1 : t->dims[t->rank - 1], rows = row > 0 ? n / row : 0;
   unsigned char *taken;
+#ifdef TC_STRINGS
+  if (t->dtype == TC_STRING) return;
+#endif
   if (tc_dtype(t->dtype)->kind == 'c' || row <= 0) return;
   taken = (unsigned char *)tc_allocate((size_t)row);
   for (int64_t r = 0; r < rows && r < 16; r++) {

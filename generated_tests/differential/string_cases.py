@@ -1,0 +1,98 @@
+"""Tensors of strings: moved, compared, looked up, chosen by classifiers. ONNX Runtime takes strings in UTF-8, so that other bytes
+and zeros among them are tried elsewhere (the unit tests of the emitter)."""
+import numpy as np
+
+from case import Case, ints, words
+from ml_cases import call, forest, text
+
+X = words("cat", "dog", "", "new york", "cat", "Zoë", "日本", "a" * 300)
+Y = words("cat", "do", "", "New York", "dog", "Zoë", "日本人", "a" * 299 + "b")
+GRID = np.array(["r0c0", "r0c1", "r0c2", "x", "", "r1c2"], object).reshape(2, 3)
+
+
+def move_cases():
+    """Operators that move elements, whatever they are."""
+    table = {"wide": np.array([f"w{k}" for k in range(24)], object).reshape(2, 3, 4)}
+    for name, body in (("identity", "y = Identity (x)"), ("reshape", "s = Constant <value_ints = [4, 6]> ()\ny = Reshape (x, s)"),
+                       ("transpose", "y = Transpose <perm = [2, 0, 1]> (x)"), ("flatten", "y = Flatten <axis = 2> (x)"),
+                       ("unsqueeze", "s = Constant <value_ints = [0, 3]> ()\ny = Unsqueeze (x, s)"),
+                       ("squeeze", "s = Constant <value_ints = [0]> ()\nu = Unsqueeze (x, s)\nt = Transpose <perm = [1, 0, 3, 2]> (u)\n"
+                                   "a = Constant <value_ints = [1]> ()\ny = Squeeze (t, a)"),
+                       ("slice", "b = Constant <value_ints = [2, 0]> ()\ne = Constant <value_ints = [-9, 3]> ()\na = Constant <value_ints = [2, 1]> ()\n"
+                                 "s = Constant <value_ints = [-1, 2]> ()\ny = Slice (x, b, e, a, s)"),
+                       ("concat", "t = Transpose <perm = [0, 2, 1]> (x)\nu = Transpose <perm = [0, 2, 1]> (t)\ny = Concat <axis = 1> (x, u)"),
+                       ("expand", "s = Constant <value_ints = [2, 3, 4]> ()\nb = Constant <value_ints = [1]> ()\ne = Constant <value_ints = [2]> ()\n"
+                                  "a = Constant <value_ints = [2]> ()\np = Slice (x, b, e, a)\ny = Expand (p, s)"),
+                       ("tile", "s = Constant <value_ints = [1, 2, 1]> ()\ny = Tile (x, s)"),
+                       ("split", "a, y = Split <axis = 2, num_outputs = 2> (x)")):
+        yield Case(f"string_{name}", body, {"x": table["wide"]})
+    yield Case("string_gather", "y = Gather <axis = 1> (x, i)", {"x": GRID, "i": ints(2, 0, -1, 1)})
+    yield Case("string_gather_constant", "y = Gather (x, i)", {"i": ints(2, 0, -8, 7, 5, 6)}, {"x": X})
+    yield Case("string_gather_elements", "y = GatherElements <axis = 1> (x, i)", {"x": GRID, "i": np.array([[1, 1, 0], [-1, 0, 2]])})
+    yield Case("string_gather_nd", "y = GatherND (x, i)", {"x": GRID, "i": np.array([[1, 2], [0, -1]])})
+    yield Case("string_scatter_elements", "y = ScatterElements <axis = 1> (x, i, u)",
+               {"x": GRID, "i": np.array([[2], [0]]), "u": np.array([["p"], ["q"]], object)})
+    yield Case("string_scatter_nd", "y = ScatterND (x, i, u)", {"x": GRID, "i": np.array([[1]]), "u": np.array([["p", "q", ""]], object)})
+    yield Case("string_where", "y = Where (c, x, z)", {"x": X, "z": Y, "c": np.arange(8) % 3 == 0})
+    yield Case("string_where_constant", "y = Where (c, x, z)", {"x": X, "c": np.arange(8) % 3 == 0}, {"z": words("else")})
+    yield Case("string_compress", "y = Compress (x, c)", {"x": X, "c": np.arange(8) % 3 == 0}, counted=True)
+    yield Case("string_shape", "y = Shape (x)", {"x": GRID})
+    yield Case("string_extract", "y = ai.onnx.ml.ArrayFeatureExtractor (x, i)", {"x": GRID, "i": ints(2, 0)})
+    yield Case("string_if", "y = If (c) <then_branch = t () => (string[8] a) { a = Identity (x) },\n"
+               "else_branch = e () => (string[8] a) { a = Identity (z) }>", {"c": np.array(False), "x": X, "z": Y})
+
+
+def comparison_cases():
+    yield Case("string_equal", "y = Equal (x, z)", {"x": X, "z": Y})
+    yield Case("string_equal_broadcast", "y = Equal (x, z)", {"x": GRID, "z": words("x", "r0c1", "")})
+    yield Case("string_equal_constant", "e = Equal (x, w)\ny = Cast <to = 1> (e)", {"x": X}, {"w": np.array("cat", object)})
+    yield Case("string_chosen", "e = Equal (x, z)\ny = Where (e, x, w)", {"x": X, "z": Y}, {"w": words("differs")})
+    yield Case("string_isin", "u = Unsqueeze (x, a)\ne = Equal (u, w)\nf = Cast <to = 1> (e)\ny = ReduceMax <keepdims = 0> (f, l)", {"x": X},
+               {"w": words("dog", "日本", "fox", ""), "a": ints(1), "l": ints(1)})
+
+
+def label_cases():
+    keys = ["cat", "", "日本", "dog", "a" * 300]
+    yield Case("string_to_int", call(["y"], "LabelEncoder", ["x"], keys_strings=keys, values_int64s=[5, 4, 3, 2, 1], default_int64=-7), {"x": X})
+    yield Case("string_to_float", call(["y"], "LabelEncoder", ["x"], keys_strings=keys, values_floats=[.5, 4., 3., 2., 1.], default_float=-7.), {"x": X})
+    yield Case("string_to_string", call(["y"], "LabelEncoder", ["x"], keys_strings=keys, values_strings=["p", "q", "", "r", "s"], default_string="?"), {"x": X})
+    yield Case("string_from_int", call(["y"], "LabelEncoder", ["x"], keys_int64s=[3, 0, -2], values_strings=["p", "", "r"]), {"x": ints(3, 1, 0, -2, 3)})
+    yield Case("string_from_float", call(["y"], "LabelEncoder", ["x"], keys_floats=[3., 0.5], values_strings=["p", "r"]),
+               {"x": np.array([3, 0.5, 0], np.float32)})
+    # As many keys as a vocabulary has: not each of them is looked at.
+    many = [f"word{k * k}" for k in range(1500)]
+    asked = [many[0], many[1499], many[700], "word", "word2", "zzz", "", "word16", "word1"]
+    yield Case("string_vocabulary", call(["y"], "LabelEncoder", ["x"], keys_strings=many, values_int64s=list(range(1500)), default_int64=-1),
+               {"x": words(*asked)})
+    yield Case("string_one_hot", call(["y"], "OneHotEncoder", ["x"], cats_strings=["cat", "日本", "fox"]), {"x": X})
+    yield Case("string_one_hot_rows", call(["y"], "OneHotEncoder", ["x"], cats_strings=["x", "", "r1c2", "r0c0"]), {"x": GRID})
+    yield Case("string_map_to_int", call(["y"], "CategoryMapper", ["x"], cats_strings=["cat", "dog", ""], cats_int64s=[4, 5, 6], default_int64=9), {"x": X})
+    yield Case("string_map_from_int", call(["y"], "CategoryMapper", ["x"], cats_strings=["cat", "dog", ""], cats_int64s=[4, 5, 6], default_string="none"),
+               {"x": ints(6, 4, 5, 4, 0)})
+
+
+def classifier_cases():
+    rng = np.random.default_rng(11)
+    names = ["setosa", "versicolor", "*/ \\\\ ??/ %s", "Zoë"]
+    for classes in (2, 3, 4):
+        rows = 1 if classes == 2 else classes
+        yield Case(f"string_linear_{classes}",
+                   call(["y", "p"], "LinearClassifier", ["x"], coefficients=rng.standard_normal(rows * 4).astype(np.float32),
+                        intercepts=rng.standard_normal(rows).astype(np.float32), classlabels_strings=names[:classes], post_transform="LOGISTIC"),
+                   {"x": (9, 4)}, outputs=("y", "p"))
+    for classes in (2, 3):
+        trees = forest(rng, 6, 4, 3, "class", lambda tree: range(classes) if classes > 2 else [1], positive=True)
+        yield Case(f"string_trees_{classes}", call(["y", "p"], "TreeEnsembleClassifier", ["x"], classlabels_strings=names[:classes], **trees),
+                   {"x": (11, 4)}, outputs=("y", "p"))
+    vectors = rng.standard_normal((5, 3)).astype(np.float32)
+    yield Case("string_svm", call(["y", "p"], "SVMClassifier", ["x"], classlabels_strings=names[:2], kernel_type="RBF", kernel_params=[0.4, 0., 3.],
+                                  coefficients=rng.standard_normal(5).astype(np.float32), support_vectors=vectors.ravel(), vectors_per_class=[2, 3],
+                                  rho=[0.1]), {"x": (7, 3)}, outputs=("y", "p"))
+    # What follows looks at the label itself.
+    yield Case("string_label_used", call(["l", "p"], "LinearClassifier", ["x"], coefficients=rng.standard_normal(8).astype(np.float32),
+                                         intercepts=[0., 0.1], classlabels_strings=["yes", "no"]) +
+               "\nw = Constant <value_strings = [\"no\"]> ()\ny = Equal (l, w)", {"x": (9, 4)})
+
+
+def cases():
+    return [*move_cases(), *comparison_cases(), *label_cases(), *classifier_cases()]
