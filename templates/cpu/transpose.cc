@@ -87,7 +87,8 @@ std::optional<Transposition> match(const TemplateArgs& a) {
     return t;
   const Load* whole = as<Load>(t.c.epilogue);
   t.moves_bytes = whole && whole->buffer->dtype == t.c.out->dtype && info(t.c.out->dtype).bits % 8 == 0;
-  if (!t.moves_bytes || 16 % info(t.c.out->dtype).bytes != 0 || shorter < t.size()) return {};
+  if (!t.moves_bytes || t.c.out->dtype == DType::String || 16 % info(t.c.out->dtype).bytes != 0 || shorter < t.size())
+    return {};
   return t;
 }
 
