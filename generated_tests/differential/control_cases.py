@@ -90,6 +90,20 @@ y = Loop (n, yes) <body = b (int64 i, bool go) => (bool on, float[d] row) {
     yield Case("counted_masked_scatter", """e = NonZero (m)\n p = Transpose (e)\n s = Shape (p)\n n = Gather (s, zero)\n flat = Reshape (z, open)
 part = Slice (flat, zero, n, zero)\n y = ScatterND (x, p, part)""", {"x": (5, 7), "z": (6, 6), "m": rng.random((5, 7)) < 0.4},
                {"zero": ints(0), "open": ints(-1)})
+    # Exporters write a mask's positions once for each tensor that it selects from, and once more to write there.
+    for name, bar in (("some", 0.4), ("all", -9.0), ("none", 9.0)):
+        yield Case(f"counted_mask_twice_{name}", """m = Greater (x, bar)\n e = NonZero (m)\n p = Transpose (e)\n v = GatherND (x, p)\n y = Add (v, half)
+                   shape = Shape (x)\n wide = Expand (m, shape)\n e2 = NonZero (wide)\n p2 = Transpose (e2)\n s = Shape (p2)\n n = Gather (s, zero)
+                   flat = Reshape (y, open)\n part = Slice (flat, zero, n, zero)\n z = ScatterND (x, p2, part)
+                   again = Greater (x, bar2)\n e3 = NonZero (again)\n p3 = Transpose (e3)\n u = GatherND (w, p3)\n d = Mul (u, v)""",
+                   {"x": (5, 7), "w": (5, 7)}, {"bar": np.float32(bar), "bar2": np.float32(bar), "half": np.float32(0.5), "zero": ints(0), "open": ints(-1)},
+                   outputs=("y", "z", "d"), counted=True)
+        yield Case(f"counted_boxes_of_good_scores_{name}", """m = Greater (s, bar)\n e = NonZero (m)\n p = Transpose (e)\n b = GatherND (boxes, p)
+                   e2 = NonZero (m)\n p2 = Transpose (e2)\n t = GatherND (s, p2)\n u = Unsqueeze (b, zero)\n w = Unsqueeze (t, both)
+                   chosen = NonMaxSuppression (u, w, limit, iou)\n last = Gather <axis = 1> (chosen, column)\n keep = Squeeze (last, one)
+                   y = Gather (b, keep)\n z = Gather (t, keep)""", {"s": rng.random(30).astype(np.float32), "boxes": sides[0]},
+                   {"bar": np.float32(bar), "zero": ints(0), "both": ints(0, 1), "one": ints(1), "limit": ints(9), "iou": np.float32([0.4]), "column": ints(2)},
+                   outputs=("y", "z"), counted=True)
     yield Case("counted_in_a_branch", rows + """y = If (yes) <then_branch = t () => (float[5] a) { a = ReduceSum <keepdims = 0> (v, zero) },
 else_branch = f () => (float[5] b) { b = ReduceMax <keepdims = 0> (v, zero) }>""", table | {"yes": np.bool_(False)}, fixed | {"bar": np.float32(0.9)})
 

@@ -31,12 +31,25 @@ int counting_output(const Node& n) {
   return n.is("Unique") ? 4 : -1;
 }
 
+}  // namespace
+
+bool counts_results(const Graph& g) {
+  return std::any_of(g.nodes().begin(), g.nodes().end(), [](const auto& n) {
+    return counting_output(*n) >= 0 ||
+           std::any_of(n->regions.begin(), n->regions.end(), [](const auto& r) { return counts_results(*r); });
+  });
+}
+
+namespace {
+
 /// Is the size known without counting: from constants, or from the model's declaration?
 bool size_is_known(const Node& n) {
   auto constant = [&](size_t k) { return k < n.inputs.size() && n.inputs[k] && n.inputs[k]->constant; };
   for (size_t k = 0; k < n.outputs.size() && k < 4; k++)
     if (n.outputs[k] && k != 2 && n.outputs[k]->type.is_static_tensor()) return true;
-  return n.is("NonMaxSuppression") ? n.inputs.size() < 3 : constant(n.is("Compress") ? 1 : 0);
+  if (!n.is("NonMaxSuppression")) return constant(n.is("Compress") ? 1 : 0);
+  const Value* boxes = n.inputs.at(0);
+  return n.inputs.size() < 3 || (boxes && boxes->type.is_static_tensor() && num_elements(dims_of(boxes)) == 0);
 }
 
 /// Along which axis the outputs of a counting operator are counted.
@@ -160,6 +173,26 @@ std::optional<BoundedSize> BoundedSizes::find(const Value* v) const {
 void BoundedSizes::note(const Value* v, const BoundedSize& size) {
   sizes_[v->id] = size;
   counts_.add(size.count, size.room);
+}
+
+bool BoundedSizes::counted_already(Graph& g, Node* n) const {
+  const int at = counting_output(*n);
+  if (at < 0 || int(n->outputs.size()) > at || !n->inputs.at(0)) return false;
+  const auto is_twin = [&](const Node* u) {
+    if (u->op != n->op || u->inputs != n->inputs || u->attrs != n->attrs || int(u->outputs.size()) <= at) return false;
+    for (size_t k = 0; k < n->outputs.size(); k++)
+      if (n->outputs[k] && !u->outputs[k]) return false;
+    return true;
+  };
+  const std::vector<Node*>& users = n->inputs[0]->users;
+  const auto twin = std::find_if(users.begin(), users.end(), is_twin);
+  if (twin == users.end()) return false;
+  Node* const counted = *twin;
+  for (size_t k = 0; k < n->outputs.size(); k++)
+    if (n->outputs[k]) replace_value(g, n, n->outputs[k], counted->outputs[k]);
+  add_origins(counted->origins, n->origins);
+  g.erase(n);
+  return true;
 }
 
 Node* BoundedSizes::count_results(Graph& g, Node* n) {

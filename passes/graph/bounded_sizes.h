@@ -15,6 +15,9 @@ struct BoundedSize {
   int64_t room = 0;        // its upper bound
 };
 
+/// Does the graph, or a body in it, have an operator that counts its results?
+bool counts_results(const Graph& g);
+
 /// Which values of one graph have such a size: the outermost one or a body. Its nodes are shown to it in order.
 class BoundedSizes {
  public:
@@ -26,6 +29,9 @@ class BoundedSizes {
   /// NonMaxSuppression, Concat (counted_operands.cc), means, Softmax, MatMul (counted_rows.cc), Reshape, Flatten
   /// (counted_views.cc) and Gather (counted_positions.cc) look across a counted axis. Returns the node to go on with.
   Node* look_across(Graph& g, Node* n);
+  /// Replaces `n` by an equal node that has been counted: as many are as many only where the count is the same. True if
+  /// there is one; `n` is gone then.
+  bool counted_already(Graph& g, Node* n) const;
   /// Before the types of `n` are inferred: lets an operator whose result's size depends on data, and is not declared,
   /// count it in one more output. Returns the node to go on with; `n` may be gone.
   Node* count_results(Graph& g, Node* n);

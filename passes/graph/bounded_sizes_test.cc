@@ -62,6 +62,21 @@ TEST(BoundedSizes, ReductionsAndNonZeroSeeCountedElementsOnly) {
   EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), (std::vector<int64_t>{1, 2, 0, 0}));
 }
 
+TEST(BoundedSizes, EqualMasksAreCountedOnce) {
+  Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
+    Value* zero = t.constant("other_zero", scalar_constant(DType::F32, 0));
+    Value* again = node("again", "NonZero", {node("mask", "Not", {node("none", "Equal", {x, zero})})});
+    Value* same = node("same", "NonZero", {node("mask2", "Not", {node("none2", "Equal", {x, zero})})});
+    Value* a = node("a", "GatherND", {x, node("places", "Transpose", {again}, {{"perm", std::vector<int64_t>{1, 0}}})});
+    Value* b = node("b", "GatherND", {x, node("places2", "Transpose", {same}, {{"perm", std::vector<int64_t>{1, 0}}})});
+    (void)rows;
+    return node("y", "Add", {a, b});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const Constant y = results(g, {0, 3, 0, 5, 7, 0})[0];
+  EXPECT_EQ(std::vector<float>(y->as<float>(), y->as<float>() + y->size()), (std::vector<float>{6, 10, 14}));
+}
+
 TEST(BoundedSizes, TheLargestOfAsManyAsThereAre) {
   Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
     Value* v = node("v", "GatherND", {x, rows});

@@ -43,6 +43,9 @@ class Sweep {
   explicit Sweep(PassContext& cx) : cx_(cx) {}
 
   void outermost(Graph& g) {
+    // Exporters write the positions of one mask once for each tensor that it selects from: there are as many of each,
+    // which shows only if they are counted once.
+    if (counts_results(g)) eliminate_common_subexpr(g, cx_);
     graph(g, sizes_, true);
     lists_.finish(g);
     sizes_.finish(g);
@@ -103,10 +106,13 @@ class Sweep {
     if (expand(g, n, sizes)) return;
     if (sizes.replace_shape(g, n)) return;
     n = sizes.look_across(g, n);
+    if (sizes.counted_already(g, n)) return;
     n = sizes.count_results(g, n);
     infer_types(g, *n);
     sizes.follow(g, n);
     if (sizes.fold_sizes(g, n)) return;
+    // Exporters expand masks to the size that they have; what is counted is then the same mask.
+    if (n->is("Expand") && n->outputs[0]->type == n->inputs[0]->type) return replace_node(g, n, n->inputs[0]);
     const bool counted =
         std::any_of(n->outputs.begin(), n->outputs.end(), [&](const Value* v) { return v && sizes.find(v); });
     // realize_quantization wants weights as they are.
