@@ -234,15 +234,14 @@ bool is_permutation(const Exprs& index, const std::vector<Axis>& axes) {
 }
 
 // The epilogue over the axes of the result, and the reduction over the same axes; false if there are several.
-bool take_values(const TensorFn& fn, const Stage& last, Canonical& c) {
-  constexpr int64_t kLargest = 4000;  // nodes, shared ones counted each time: what would be printed
+bool take_values(const TensorFn& fn, const Stage& last, int64_t largest, Canonical& c) {
   Inliner inlined(fn);
   const Stage* reduce = last.kind == Stage::Kind::Reduce ? &last : nullptr;
   VarMap to;
   if (!reduce) {
     c.epilogue = inlined(last.values[0]);
     std::map<const ExprNode*, int64_t> memo;
-    if (tree_size(c.epilogue, memo) > kLargest) return false;
+    if (tree_size(c.epilogue, memo) > largest) return false;
     const ReductionUse use = reduction_read(fn, c.epilogue);
     if (use.many) return false;
     reduce = use.stage;
@@ -299,7 +298,7 @@ void make_flat(const TensorFn& fn, Canonical& c) {
 
 }  // namespace
 
-std::optional<Canonical> canonicalize(const TensorFn& fn) {
+std::optional<Canonical> canonicalize(const TensorFn& fn, int64_t largest) {
   if (fn.stages.empty() || !plain_static(fn)) return {};
   const auto padded = trailing_pad(fn);
   const Buffer result = padded ? padded->source : fn.outputs[0];
@@ -320,7 +319,7 @@ std::optional<Canonical> canonicalize(const TensorFn& fn) {
     for (size_t d = 0; d < at.size(); d++) at[d] = at[d] + Expr(padded->border.begin[d]);
   }
   c.out_index = flat_index(fn.outputs[0], at);
-  if (!take_values(fn, *last, c)) return {};
+  if (!take_values(fn, *last, largest, c)) return {};
   drop_single_trips(c);
   split_divided_axes(c);
   make_flat(fn, c);

@@ -44,8 +44,9 @@ struct Canonical {
   std::string name;               // word of the reduction, or of the last stage
 };
 
-/// Null if the function has another form (several outputs or reductions, scans, nests, run-time sizes).
-std::optional<Canonical> canonicalize(const TensorFn& fn);
+/// Null if the function has another form (several outputs or reductions, scans, nests, run-time sizes), or a formula of
+/// more than `largest` nodes, shared ones counted each time: what would be printed.
+std::optional<Canonical> canonicalize(const TensorFn& fn, int64_t largest = 4000);
 
 /// The offset of a load or store in terms of `vars`; null unless it is affine in them with a constant rest.
 std::optional<Offset> offset_of(const Expr& index, const std::vector<Var>& vars);
