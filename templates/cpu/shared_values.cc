@@ -7,8 +7,9 @@
 //         y[channel, point] = f(x[channel, at[i]], weight[i], ...)
 //
 // The plain loops would compute all of it once more for every channel. Taken are the largest parts of the expression that
-// do not use the channel and cost something: conversions to integers, roundings, divisions. What stands behind a
-// condition is taken only if it reads no memory that is not read anyway.
+// do not use the channel and cost something: conversions to integers, roundings, divisions, long formulas. Where there is
+// no position among them, the function is left to others. What stands behind a condition is taken only if it reads no
+// memory that is not read anyway.
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -48,13 +49,11 @@ bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return uses_var(e, a.var); });
 }
 
-// More than a few sums and products of what is at hand. Divisions by small numbers go away where loops are cut into phases.
-bool is_work(const Expr& e) {
+// Whether positions are computed from numbers. Divisions by small numbers go away where loops are cut into phases.
+bool converts(const Expr& e) {
   bool found = false;
-  int operations = 0;
   walk(e, [&](const Expr& x) {
     const Apply* k = as<Apply>(x);
-    if (k && ++operations > kFewOperations) found = true;
     const Cast* to = as<Cast>(x);
     const bool divides = k && (k->op == Op::FloorDiv || k->op == Op::FloorMod);
     found = found || (to && is_int(x->dtype) && is_float(to->value->dtype)) ||
@@ -63,6 +62,16 @@ bool is_work(const Expr& e) {
     return !found;
   });
   return found;
+}
+
+// That, or more than a few sums and products of what is at hand.
+bool is_work(const Expr& e) {
+  int operations = 0;
+  walk(e, [&](const Expr& x) {
+    operations += as<Apply>(x) ? 1 : 0;
+    return operations <= kFewOperations;
+  });
+  return operations > kFewOperations || converts(e);
 }
 
 // What may be read, and checked, at any point: what lies inside of its buffer, and what is read wherever the whole
@@ -207,7 +216,10 @@ Shared share(const Canonical& c, size_t over) {
   Taker take(s, always);
   for (Expr* e : {&s.c.value, &s.c.init, &s.c.epilogue})
     if (*e) *e = take(*e);
-  if (take.left()) s.parts.clear();
+  const bool positions = std::any_of(s.parts.begin(), s.parts.end(), [](const SharedPart& p) {
+    return p.value->dtype == DType::I64 && converts(p.value);
+  });
+  if (take.left() || !positions) s.parts.clear();
   return s;
 }
 

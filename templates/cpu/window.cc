@@ -116,8 +116,12 @@ void plan(Window& w, const CpuModel& cpu) {
   const int64_t n = w.n.extent.value, taps = points(w.c.raxes);
   w.weight = row_invariant_factor(w);
   const int64_t per_row = std::max<int64_t>(1, 16 / cpu.vector_lanes);
-  if (bool(w.weight) && (taps > 9 || (taps + 4) * per_row > cpu.vector_registers)) w.weight = {};
-  w.columns = w.weight ? 16 : std::min<int64_t>(ceil_div(n, 16) * 16, std::max(64, 4 * cpu.vector_lanes));
+  const bool filters = bool(w.weight);
+  if (filters && (taps > 9 || (taps + 4) * per_row > cpu.vector_registers)) w.weight = {};
+  // Whole blocks are fast: partial vectors are read once more for each tap.
+  const bool narrow = filters && n % 64 != 0 && cpu.vector_lanes == 16;
+  w.columns =
+      bool(w.weight) || narrow ? 16 : std::min<int64_t>(ceil_div(n, 16) * 16, std::max(64, 4 * cpu.vector_lanes));
   const int64_t vectors = std::max<int64_t>(1, w.columns / cpu.vector_lanes);
   const int64_t room = (cpu.vector_registers - 4) / vectors - (w.weight ? taps : 0);
   const int64_t limit = std::clamp<int64_t>(std::min(room, 16 / vectors), 1, 8);
@@ -152,8 +156,12 @@ class Builder {
     const Var columns = both ? make_var(column_name) : part, row_block = both ? make_var("rows") : part;
     base_ = blocks > 1 ? Expr(columns) * Expr(w_.columns) : Expr(0);
     if (w_.row_blocks > 1) block_ = Expr(row_block);
-    Stmt body = rows();
-    if (w_.weight) body = with_weights(body);
+    const int64_t whole = w_.n.extent.value / w_.columns;
+    Stmt body = block();
+    if (whole > 0 && whole < blocks) {  // the last block has partial vectors, the others need not pay for them
+      partial_ = false;
+      body = if_then(Expr(columns) < Expr(whole), block(), body);
+    }
     if (total == 1) return body;
     if (both) {
       body = let(row_block, apply(Op::Mod, {Expr(part), Expr(w_.row_blocks)}), body);
@@ -165,7 +173,8 @@ class Builder {
  private:
   LanePoint at(const Point& p, const Var& v, const Expr& acc = {}) const {
     const Expr lane = base_ + Expr(v) * lanes();
-    return {p, w_.n.var, lane, w_.n.extent.value % w_.columns == 0 ? Expr() : Expr(w_.n.extent) - lane, acc};
+    const bool whole = !partial_ || w_.n.extent.value % w_.columns == 0;
+    return {p, w_.n.var, lane, whole ? Expr() : Expr(w_.n.extent) - lane, acc};
   }
   Expr used_vectors() const { return vectors(w_.n.extent.value < w_.columns ? w_.n.extent.value : w_.columns); }
   Stmt over_vectors(const std::function<Stmt(const Var& v)>& body) const {
@@ -196,6 +205,12 @@ class Builder {
           loop(as<VarRef>(taps[i].second)->var, w_.c.raxes[i].extent, body, unroll ? ForKind::Unroll : ForKind::Serial);
     }
     return body;
+  }
+
+  Stmt block() {
+    weights_ = nullptr;
+    const Stmt body = rows();
+    return w_.weight ? with_weights(body) : body;
   }
 
   Stmt with_weights(const Stmt& body) {
@@ -275,7 +290,8 @@ class Builder {
   }
 
   const Window& w_;
-  Expr base_, block_;  // first column; row block, null: one
+  Expr base_, block_;    // first column; row block, null: one
+  bool partial_ = true;  // vectors may end beyond the last column
   Buffer weights_;
 };
 
