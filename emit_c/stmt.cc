@@ -111,7 +111,8 @@ void StmtPrinter::print_intrin(const Intrin& k) {
     const std::string call = stride == "2" ? "tc_load_even(" + p + ")" : "tc_load_stride(" + p + ", " + stride + ")";
     return out_.line(expr_.element(to.buffer, {ramp(0)}) + " = " + call + ";");
   }
-  if (k.name == "load_transposed" || k.name == "transpose_tile") return print_transposition(k.name, c);
+  if (k.name == "load_transposed" || k.name == "transpose_tile" || k.name == "store_riffled")
+    return print_transposition(k.name, c);
   if (k.name != "dot4") throw InternalError("no C text for the instruction " + k.name);
   needs_.ints = true;
   const IntrinOperand &sum = c.operands.at(0), &a = c.operands.at(1), &b = c.operands.at(2);
@@ -125,10 +126,14 @@ void StmtPrinter::print_intrin(const Intrin& k) {
 }
 
 // load_transposed(tile, from; stride): tc_load_transposed(tile, from, stride)
+// store_riffled(to, rows; n): tc_store_riffled_2(to, rows)
 // transpose_tile(to, from; strides of both): tc_transpose_2(to, stride, from, stride), of elements of two bytes
 void StmtPrinter::print_transposition(const std::string& name, const IntrinCall& c) {
   needs_.transposes = true;
   const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
+  if (name == "store_riffled")
+    return out_.line("tc_store_riffled_" + expr_.index(c.scalars.at(0)) + "(" +
+                     expr_.pointer(to.buffer, to.index.at(0)) + ", " + from.buffer->name + ");");
   const std::string p = expr_.pointer(from.buffer, from.index.at(0)), stride = expr_.index(c.scalars.at(0));
   if (name == "load_transposed")
     return out_.line("tc_load_transposed(" + to.buffer->name + ", " + p + ", " + stride + ");");

@@ -130,6 +130,8 @@ def move_cases():
     yield Case("scatter_nd", "y = ScatterND (x, i, u)", {"x": (9, 5), "u": (3, 5)}, {"i": np.array([[1], [4], [8]], np.int64)})
     yield Case("expand_add", "e = Expand (z, s)\n y = Add (x, e)", {"x": (2, 7, 19), "z": (7, 1)}, {"s": ints(2, 7, 19)})
     yield Case("depth_to_space", "y = DepthToSpace <blocksize = 3> (x)", {"x": (1, 27, 5, 4)})
+    for n, size in ((2, 19), (4, 17), (2, 64), (3, 20)):
+        yield Case(f"depth_to_space_{n}_{size}", f'y = DepthToSpace <blocksize = {n}, mode = "CRD"> (x)', {"x": (1, 3 * n * n, 5, size)})
     yield Case("tile", "y = Tile (x, r)", {"x": (3, 5)}, {"r": ints(2, 3)})
     yield Case("reshape_chain", "a = Reshape (x, s)\n b = Transpose <perm = [0,2,1,3]> (a)\n y = Reshape (b, t)", {"x": (2, 12, 35)},
                {"s": ints(2, 12, 5, 7), "t": ints(2, 5, 84)})

@@ -45,6 +45,17 @@ def cases():
         yield Case(f"resize_nearest_in_single_precision_{transform}",
                    f'y = Resize <mode = "nearest", coordinate_transformation_mode = "{transform}", nearest_mode = "{near}"> (x, , scales)',
                    {"x": (1, 2, 30, 30)}, {"scales": np.float32([1, 1, 1.7, 3.3])})
+    for times, size in ((2, 28), (2, 33), (4, 16), (3, 20)):
+        yield Case(f"resize_nearest_{times}_{size}", 'y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s)',
+                   {"x": (1, 5, 9, size)}, {"s": np.float32([1, 1, times, times])})
+    for channels, size in ((3, 20), (7, 20), (8, 300)):
+        yield Case(f"grid_sample_channels_{channels}", "y = GridSample (x, g)", {"x": (2, channels, 9, 11), "g": np.random.default_rng(channels).uniform(-1.2, 1.2, (2, 3, size, 2)).astype(np.float32)})
+        yield Case(f"roi_align_channels_{channels}", "y = RoiAlign <output_height = 3, output_width = 5, sampling_ratio = 2> (x, r, i)",
+                   {"x": (2, channels, 12, 13), "r": np.float32([[0, 0, 5, 5], [-3, 2, 20, 7], [1, 1, 1, 1]])}, {"i": ints(1, 0, 1)})
+        yield Case(f"resize_aligned_channels_{channels}", 'y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, , , s)',
+                   {"x": (1, channels, 7, 11)}, {"s": ints(1, channels, 12, size)})
+    for c in (40, 72, 120):
+        yield Case(f"depthwise_5_{c}", f"t = Conv <group = {c}, pads = [2,2,2,2]> (x, w, b)\n y = Relu (t)", {"x": (1, c, 9, 10)}, {"w": (c, 1, 5, 5), "b": (c,)})
     for padding in ("zeros", "border", "reflection"):
         yield Case(f"grid_sample_cubic_{padding}", f'y = GridSample <mode = "cubic", padding_mode = "{padding}"> (x, g)', {"x": (1, 2, 5, 7), "g": (1, 6, 5, 2)})
     yield Case("pad_reflect", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 3, 0, 0, 1, 4)})

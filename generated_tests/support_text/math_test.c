@@ -153,6 +153,17 @@ static int check_transposed(void)
     tc_store(y, t[i]);
     for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)(19 * l + i);
   }
+  for (int n = 2; n <= 4; n *= 2) {
+    tc_vf rows[4];
+    float z[TC_VL * 4];
+    for (int i = 0; i < n; i++) rows[i] = tc_load(x + i * TC_VL);
+    if (n == 2)
+      tc_store_riffled_2(z, rows);
+    else
+      tc_store_riffled_4(z, rows);
+    for (int l = 0; l < TC_VL; l++)
+      for (int i = 0; i < n; i++) bad += z[l * n + i] != x[i * TC_VL + l];
+  }
   if (bad) printf("transposed: %d wrong\n", bad);
   return bad;
 }

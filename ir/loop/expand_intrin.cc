@@ -167,12 +167,23 @@ Stmt transposed_tile(const Intrin& k) {
   return loop(row, n, loop(column, n, store(to.buffer, {at}, load(from.buffer, {read}))));
 }
 
+// store_riffled(to, rows; n): to[lane * n + row] = rows[row, lane], n rows of VL lanes.
+Stmt riffled(const Intrin& k) {
+  const IntrinCall c = parse(k);
+  const IntrinOperand &to = c.operands.at(0), &rows = c.operands.at(1);
+  const Var row = make_var("row"), lane = make_var("lane");
+  const Expr at = to.index.at(0) + Expr(lane) * c.scalars.at(0) + Expr(row);
+  return loop(row, c.scalars.at(0),
+              loop(lane, lanes(), store(to.buffer, {at}, load(rows.buffer, {Expr(row), Expr(lane)}))));
+}
+
 }  // namespace
 
 Stmt expand_intrin(const Intrin& k) {
   if (k.name == "dot4") return sums_of_quads(k);
   if (k.name == "load_strided") return every_nth(k);
   if (k.name == "load_transposed") return columns_as_rows(k);
+  if (k.name == "store_riffled") return riffled(k);
   if (k.name == "transpose_tile") return transposed_tile(k);
   if (k.name == "cp_async_commit" || k.name == "cp_async_wait") return {};
   if (const Stmt tiles = expand_tiles(k)) return tiles;

@@ -26,6 +26,7 @@ constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_rows,               // reductions along the memory's order: softmax, normalisation
     schedule_places,             // extremes across rows, and where they are
     schedule_transpose,          // no reduction, and rows that become columns
+    schedule_interleave,         // results between those of other vectors: nearest resizing, depth to space
     schedule_shared_values,      // samples at positions that all channels share
     schedule_elementwise,        // no reduction
     schedule_attention,          // scores, softmax, times the values: strip by strip

@@ -24,6 +24,7 @@ std::optional<Scheduled> schedule_window(const TemplateArgs& a);
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_places(const TemplateArgs& a);
 std::optional<Scheduled> schedule_transpose(const TemplateArgs& a);
+std::optional<Scheduled> schedule_interleave(const TemplateArgs& a);
 std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);

@@ -2,6 +2,7 @@
 /* Rows that become columns, a tile at a time.
  *
  *   tc_load_transposed(t, p, stride)        t[i], lane l = p[l * stride + i]: TC_VL rows of TC_VL floats
+ *   tc_store_riffled_N(p, t)                p[i + N * l] = t[i], lane l: N vectors, 2 or 4
  *   tc_transpose_SIZE(to, ts, from, fs)     to[c * ts + r] = from[r * fs + c]: 16 / SIZE rows of as many elements of SIZE
  *                                           bytes, 1, 2, 4 or 8; strides count elements */
 #ifndef TC_TRANSPOSE_H
@@ -25,23 +26,42 @@
 #    define TC_RIFFLE(to, lanes, a, b, ...) { const lanes picked = {__VA_ARGS__}; to = __builtin_shuffle(a, b, picked); }
 #  endif
 
+#  define TC_RIFFLE_N(low, high, lanes, a, b, n) TC_RIFFLE(low, lanes, a, b, TC_LOW_##n) TC_RIFFLE(high, lanes, a, b, TC_HIGH_##n)
+#  define TC_RIFFLE_BOTH(low, high, lanes, a, b, n) TC_RIFFLE_N(low, high, lanes, a, b, n)  /* n may be TC_VL */
+
 /* After log2(n) rounds, in which row i meets row i + n / 2, n rows of n lanes are their own columns. `lanes`: an integer
  * vector of the same form. */
 #  define TC_RIFFLE_ROWS(vector, lanes, t, n)                                   \
     TC_UNROLL for (int round = 1; round < n; round *= 2) {                      \
       vector u[n];                                                              \
       TC_UNROLL for (int i = 0; i < n / 2; i++) {                               \
-        TC_RIFFLE(u[2 * i], lanes, (t)[i], (t)[i + n / 2], TC_LOW_##n)          \
-        TC_RIFFLE(u[2 * i + 1], lanes, (t)[i], (t)[i + n / 2], TC_HIGH_##n)     \
+        TC_RIFFLE_BOTH(u[2 * i], u[2 * i + 1], lanes, (t)[i], (t)[i + n / 2], n) \
       }                                                                         \
       TC_UNROLL for (int i = 0; i < n; i++) (t)[i] = u[i];                      \
     }
-#  define TC_RIFFLE_N(vector, lanes, t, n) TC_RIFFLE_ROWS(vector, lanes, t, n)  /* with the value of TC_VL for n */
 
 TC_INLINE void tc_load_transposed(tc_vf *t, const float *p, ptrdiff_t stride)
 {
   TC_UNROLL for (int l = 0; l < TC_VL; l++) t[l] = tc_load(p + l * stride);
-  TC_RIFFLE_N(tc_vf, tc_vi, t, TC_VL)
+  TC_RIFFLE_ROWS(tc_vf, tc_vi, t, TC_VL)
+}
+
+TC_INLINE void tc_store_riffled_2(float *p, const tc_vf *t)
+{
+  tc_vf a, b;
+  TC_RIFFLE_BOTH(a, b, tc_vi, t[0], t[1], TC_VL)
+  tc_store(p, a);
+  tc_store(p + TC_VL, b);
+}
+TC_INLINE void tc_store_riffled_4(float *p, const tc_vf *t)
+{
+  tc_vf even[2], odd[2];
+  TC_RIFFLE_BOTH(even[0], even[1], tc_vi, t[0], t[2], TC_VL)
+  TC_RIFFLE_BOTH(odd[0], odd[1], tc_vi, t[1], t[3], TC_VL)
+  for (int i = 0; i < 2; i++) {
+    const tc_vf pair[2] = {even[i], odd[i]};
+    tc_store_riffled_2(p + 2 * i * TC_VL, pair);
+  }
 }
 
 #  define TC_TRANSPOSE(size, element, n)                                                                               \
@@ -50,13 +70,15 @@ TC_INLINE void tc_load_transposed(tc_vf *t, const float *p, ptrdiff_t stride)
     {                                                                                                                  \
       tc_row_##size t[n];                                                                                              \
       TC_UNROLL for (int r = 0; r < (n); r++) memcpy(&t[r], (const char *)from + r * from_stride * (size), 16);        \
-      TC_RIFFLE_N(tc_row_##size, tc_row_##size, t, n)                                                                   \
+      TC_RIFFLE_ROWS(tc_row_##size, tc_row_##size, t, n)                                                                   \
       TC_UNROLL for (int c = 0; c < (n); c++) memcpy((char *)to + c * to_stride * (size), &t[c], 16);                  \
     }
 
 #else
 
 TC_INLINE void tc_load_transposed(tc_vf *t, const float *p, ptrdiff_t stride) { (void)stride; *t = *p; }
+TC_INLINE void tc_store_riffled_2(float *p, const tc_vf *t) { memcpy(p, t, 2 * sizeof *p); }
+TC_INLINE void tc_store_riffled_4(float *p, const tc_vf *t) { memcpy(p, t, 4 * sizeof *p); }
 
 #  define TC_TRANSPOSE(size, element, n)                                                                               \
     TC_INLINE void tc_transpose_##size(void *to, ptrdiff_t to_stride, const void *from, ptrdiff_t from_stride)         \

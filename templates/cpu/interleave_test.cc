@@ -1,0 +1,44 @@
+// Interleaved results equal the plain loops: repeated elements, channels that become columns, rows beside vectors.
+#include "templates/cpu/schedule_check.h"
+
+namespace tc {
+namespace {
+
+using testing::FunctionBuilder;
+using testing::TestFunction;
+
+TestFunction repeated(int64_t rows, int64_t n, int64_t times) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {rows, n}), z = b.input("z", {rows});
+  return b.take(b.compute("y", {rows, n * times}, [&](const Exprs& i) {
+    return load(x, {i[0], floor_div(i[1], times)}) + load(z, {i[0]});
+  }));
+}
+
+TestFunction channels_to_columns(int64_t rows, int64_t n, int64_t times) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {times, rows, n});
+  return b.take(b.compute("y", {rows, n * times}, [&](const Exprs& i) {
+    return load(x, {floor_mod(i[1], times), i[0], floor_div(i[1], times)});
+  }));
+}
+
+TEST(CpuInterleave, RowsBesideVectors) {
+  for (const char* cpu : {"generic", "x86-64-v4"})
+    for (const int64_t n : {16, 17, 28, 33, 64})
+      for (const int64_t times : {2, 4}) {
+        testing::expect_equal(repeated(3, n, times), "interleave", cpu);
+        testing::expect_equal(channels_to_columns(5, n, times), times == 2 ? "interleave" : "transpose", cpu);
+      }
+}
+
+TEST(CpuInterleave, Parallel) { testing::expect_equal(repeated(70, 300, 2), "interleave"); }
+
+TEST(CpuInterleave, LeavesOthersAlone) {
+  const auto family = [](const TestFunction& f) { return schedule_cpu(f.fn, f.constant, *find_cpu("generic")).family; };
+  EXPECT_EQ(family(repeated(3, 40, 3)), "elementwise");
+  EXPECT_EQ(family(repeated(3, 15, 2)), "elementwise");
+}
+
+}  // namespace
+}  // namespace tc
