@@ -83,7 +83,9 @@ ExitCode info_command(const CommandLine& c) {
 }
 
 ExitCode ops_command(const CommandLine& c) {
-  print_out(c.json ? operator_json() : operator_table());
+  if (!has_operator(c.model))
+    throw Error("TC0001", ExitCode::Usage, "no supported operator has '" + printable(c.model) + "' in its name");
+  print_out(c.json ? operator_json(c.model) : operator_table(c.model));
   return ExitCode::Ok;
 }
 

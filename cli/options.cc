@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <set>
 
 #include "support/reserved.h"
 
@@ -68,6 +69,7 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
 std::vector<int64_t> shape_of(std::string_view what, std::string_view text) {
   std::vector<int64_t> sizes;
   for (const std::string_view part : parts_of(text, 'x')) {
+    if (part.find(',') != part.npos) usage(std::string(what) + " has an x between sizes, as in 1x3x8x8, no comma");
     sizes.push_back(integer(what, part));
     if (sizes.back() < 0) usage(std::string(what) + " needs sizes of at least 0");
   }
@@ -181,6 +183,7 @@ void set_precision(CommandLine& c, const std::string& v) {
 }
 
 void set_name(CommandLine& c, const std::string& v) {
+  if (make_identifier(v, 40) == v + "_") usage("--name '" + v + "' is a word of C, C++ or CUDA; try '" + v + "_model'");
   if (make_identifier(v, 40) != v)
     usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
   std::string lower = v;
@@ -197,21 +200,14 @@ void set_level(CommandLine& c, const std::string& v) {
   c.request.options.opt_level = int(level);
 }
 
-void disable_pass(CommandLine& c, const std::string& v) {
-  std::vector<std::string_view> names;
+std::string known_pass(const std::string& v, std::vector<std::string_view> names = {}) {
   for (const PassInfo& p : graph_passes()) names.push_back(p.name);
-  if (std::find(names.begin(), names.end(), v) == names.end())
-    usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names));
-  c.request.options.disabled.insert(v);
+  if (std::find(names.begin(), names.end(), v) != names.end()) return v;
+  usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names) + "; tc-emit passes lists them");
 }
 
-void print_after(CommandLine& c, const std::string& v) {
-  std::vector<std::string_view> names{"all"};
-  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
-  if (std::find(names.begin(), names.end(), v) == names.end())
-    usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names));
-  c.request.options.print_after.insert(v);
-}
+void disable_pass(CommandLine& c, const std::string& v) { c.request.options.disabled.insert(known_pass(v)); }
+void print_after(CommandLine& c, const std::string& v) { c.request.options.print_after.insert(known_pass(v, {"all"})); }
 
 const std::vector<Option>& options() {
   static const std::vector<Option> table = {
@@ -281,7 +277,8 @@ constexpr Command kCommands[] = {
      "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},
     {"info", "inputs, outputs, operators, parameters, multiply-accumulates",
      "  tc-emit info model.onnx\n  tc-emit info --json --dim batch=1 model.onnx\n"},
-    {"ops", "the operators that are supported", "  tc-emit ops\n  tc-emit ops --json\n"},
+    {"ops", "the operators that are supported, or those with a word in their names",
+     "  tc-emit ops\n  tc-emit ops Conv\n  tc-emit ops --json\n"},
     {"passes", "the passes in the order in which they run", "  tc-emit passes\n"},
     {"verify", "emit, build, run, and compare with ONNX Runtime or the interpreter",
      "  tc-emit verify model.onnx\n  tc-emit verify --against interpreter --seed 7 model.onnx\n"},
@@ -317,6 +314,7 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
   CommandLine c;
   c.request.target.cpu = *find_cpu("generic");
   bool command_given = false, only_positional = false;
+  std::set<std::string_view> given;
   for (size_t i = 0; i < args.size(); i++) {
     const std::string& a = args[i];
     if (only_positional || a.empty() || a[0] != '-' || a == "-") {
@@ -327,7 +325,8 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
       } else if (c.model.empty()) {
         c.model = a;
       } else {
-        usage("more than one model: '" + printable(c.model) + "' and '" + printable(a) + "'");
+        usage("more than one model: '" + printable(c.model) + "' and '" + printable(a) + "'" +
+              (command_given ? "" : did_you_mean(c.model, names)));
       }
       continue;
     }
@@ -351,9 +350,11 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
       value = args[++i];
     }
     found->apply(c, value);
+    given.insert(found->flag);
   }
-  if (!c.request.target.is_cuda() && (c.jit || c.request.options.precision != Precision::F32))
-    usage("--jit and --precision are for --target cuda");
+  for (const std::string_view flag : {"--jit", "--precision", "--arch"})
+    if (!c.request.target.is_cuda() && given.count(flag) != 0) usage(std::string(flag) + " is for --target cuda");
+  if (c.request.target.is_cuda() && given.count("--cpu") != 0) usage("--cpu is for --target c; the other way is --arch");
   if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
   c.request.import.number_labels = c.request.target.is_cuda();  // it has no strings
   c.request.model = c.model;

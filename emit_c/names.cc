@@ -1,36 +1,41 @@
 #include "emit_c/names.h"
 
+#include <map>
+#include <set>
+
 namespace tc {
 namespace {
 
-std::string named(NameTable& table, const ModelText& name, const std::string& suffix, const std::string& salt) {
-  if (suffix.empty() && salt.empty()) return table.name(name);
-  return table.name(ModelText(name.raw() + (suffix.empty() ? "" : "_" + suffix) + salt), 44);
-}
+/// Names of fields or macros. A text that was named before gets a number, and so does what is called like that result.
+class FreshNames {
+ public:
+  explicit FreshNames(std::initializer_list<const char*> reserved = {}) {
+    for (const char* r : reserved) table_.reserve(r);
+  }
+  /// `suffix`: our own word for what belongs to a tensor of the model, or nothing.
+  std::string name(const ModelText& tensor, const std::string& suffix = "") {
+    const std::string text = tensor.raw() + (suffix.empty() ? "" : "_" + suffix);
+    std::string id = table_.name(ModelText(text), suffix.empty() ? 40 : 44);
+    while (!given_.insert(id).second) id = table_.name(ModelText(text + "_" + to_text(int64_t(++repeats_[text] + 1))), 44);
+    return id;
+  }
+
+ private:
+  NameTable table_;
+  std::set<std::string> given_;
+  std::map<std::string, int> repeats_;
+};
 
 }  // namespace
 
 ProgramNames::ProgramNames(const Program& p) : self(p.name == "m" ? "model" : "m"), lower(p.name), upper(p.name) {
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  NameTable in, out;
+  FreshNames in, out, at{"SCRATCH", "STATUS"}, w{"HEADER"};
   for (const IoTensor& t : p.inputs) inputs.push_back(in.name(t.name));
-  for (size_t i = 0; i < p.outputs.size(); i++) outputs.push_back(out.name(p.outputs[i].name));
-  // The same tensor may be an output twice; structs need two fields.
-  for (size_t i = 0; i < outputs.size(); i++)
-    for (size_t j = 0; j < i; j++)
-      if (outputs[i] == outputs[j]) outputs[i] += "_" + to_text(int64_t(i));
-  NameTable at, w;
-  w.reserve("HEADER");
-  std::map<std::string, int> seen_slots, seen_weights;
-  auto salt = [](std::map<std::string, int>& seen, const std::string& key) {
-    const int n = seen[key]++;
-    return n == 0 ? std::string() : "_" + to_text(int64_t(n + 1));
-  };
-  for (const Slot& s : p.slots)
-    slots.push_back(named(at, s.name, s.suffix, salt(seen_slots, s.name.raw() + "\n" + s.suffix)));
-  for (const Weight& x : p.weights)
-    weights.push_back(named(w, x.name, x.suffix, salt(seen_weights, x.name.raw() + "\n" + x.suffix)));
+  for (const IoTensor& t : p.outputs) outputs.push_back(out.name(t.name));  // the same tensor may be an output twice
+  for (const Slot& s : p.slots) slots.push_back(at.name(s.name, s.suffix));
+  for (const Weight& x : p.weights) weights.push_back(w.name(x.name, x.suffix));
 }
 
 }  // namespace tc

@@ -60,8 +60,17 @@ def help_and_tables(tmp):
     answers("explain", ["explain", "tc0112"], out="TC0112: the graph has a cycle")
     answers("explain a code that does not exist", ["explain", "TC7777"], 2, err="no message with the code")
     answers("an option that does not exist", ["--dimm", "a=1"], 2, err="did you mean '--dim'?")
+    answers("ops with a word", ["ops", "gemm"], out="| ai.onnx | Gemm |")
+    answers("ops with a word that no operator has", ["ops", "Gemmm"], 2, err="no supported operator has 'Gemmm' in its name")
+    answers("a mistyped command", ["emti", DIGITS], 2, err="did you mean 'emit'?")
+    answers("a pass that does not exist", ["--disable-pass", "fuse_opps", DIGITS], 2, err="did you mean 'fuse_ops'?; tc-emit passes lists them")
+    answers("a name that is a word of C", ["--name", "main", DIGITS], 2, err="try 'main_model'")
+    for words, told in ((["--arch", "sm_90"], "--arch is for --target cuda"), (["--jit"], "--jit is for --target cuda"),
+                        (["--target", "cuda", "--cpu", "native"], "--cpu is for --target c")):
+        answers(" ".join(words), ["check", *words, DIGITS], 2, err=told)
     answers("a command without a model", ["check"], 2, err="no model given")
     for flag, value, told in (("--input-shape", "image=3x", "needs a whole number"), ("--input-shape", "image=-1x8", "at least 0"),
+                              ("--input-shape", "image=1,1,8,8", "has an x between sizes"),
                               ("--elements", "image=3x,4", "needs a whole number"), ("--elements", "image=3,,4", "the shape of each tensor")):
         answers(f"{flag} {value}", ["check", flag, value, DIGITS], 2, err=told)
     ops = json.loads(answers("ops --json", ["ops", "--json"], out='"operator"').stdout)
@@ -108,9 +117,9 @@ def files_and_limits(tmp):
 
 def progress(tmp):
     # Long enough to be shown: it starts after half a second.
-    nodes = " ".join(f"v{k + 1} = {'Sigmoid' if k % 3 else 'Neg'}(v{k})" for k in range(8000))
+    nodes = " ".join(f"v{k + 1} = {'Sigmoid' if k % 3 else 'Neg'}(v{k})" for k in range(40000))
     path = tmp / "chain.onnxtxt"
-    path.write_text(HEADER + "g (float[4] v0) => (float[4] v8000) {" + nodes + "}")
+    path.write_text(HEADER + "g (float[4] v0) => (float[4] v40000) {" + nodes + "}")
     code, seen = on_terminal([path, "-o", tmp / "chain"])
     lines = re.findall(rb"\r\x1b\[K([^\r\x1b]*)", seen)
     if len(lines) < 2:

@@ -50,19 +50,33 @@ std::string note(const OpRow& row) {
   return "";
 }
 
+std::string lower(std::string_view s) {
+  std::string r(s);
+  for (char& c : r)
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  return r;
+}
+
+std::vector<const OpRow*> rows_with(std::string_view word) {
+  std::vector<const OpRow*> rows;
+  for (const OpRow* row : all_ops())
+    if (lower(row->name).find(lower(word)) != std::string::npos) rows.push_back(row);
+  return rows;
+}
+
 }  // namespace
 
-std::string operator_table() {
+std::string operator_table(std::string_view word) {
   std::string text = "| domain | operator | since | attributes | notes |\n|---|---|---|---|---|\n";
-  for (const OpRow* row : all_ops())
+  for (const OpRow* row : rows_with(word))
     text += "| " + std::string(row->domain.empty() ? "ai.onnx" : row->domain) + " | " + std::string(row->name) + " | " +
             to_text(int64_t(row->since)) + " | " + attributes(*row) + " | " + note(*row) + " |\n";
   return text;
 }
 
-std::string operator_json() {
+std::string operator_json(std::string_view word) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const OpRow* row : all_ops()) {
+  for (const OpRow* row : rows_with(word)) {
     nlohmann::ordered_json j;
     j["domain"] = row->domain.empty() ? "ai.onnx" : row->domain;
     j["operator"] = row->name;
@@ -74,5 +88,7 @@ std::string operator_json() {
   }
   return list.dump(1) + "\n";
 }
+
+bool has_operator(std::string_view word) { return !rows_with(word).empty(); }
 
 }  // namespace tc

@@ -1,13 +1,17 @@
 // The operators as a table for people: docs/operators.md and `tc-emit ops` print it.
 #pragma once
 #include <string>
+#include <string_view>
 
 namespace tc {
 
 /// Markdown: one row per operator in the order of all_ops(): domain, name, opset version of the definition, attributes
-/// with their defaults, and what is special. Ends with a newline.
-std::string operator_table();
+/// with their defaults, and what is special. Ends with a newline. `word`: only those that have it in their names, in
+/// letters of any case.
+std::string operator_table(std::string_view word = "");
 /// The same as JSON: a list of {"domain", "operator", "since", "attributes": {NAME: DEFAULT}, "note"}.
-std::string operator_json();
+std::string operator_json(std::string_view word = "");
+/// Whether an operator has the word in its name.
+bool has_operator(std::string_view word);
 
 }  // namespace tc

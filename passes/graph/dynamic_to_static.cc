@@ -88,10 +88,12 @@ class Sweep {
            std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes.find(v); });
   }
 
-  static bool inputs_known(const Node& n) {
-    for (const Value* v : n.inputs)
-      if (v && v->type.kind == ValueType::Kind::None) return false;
-    return true;
+  /// Sizes are open only behind a node with a problem, which has been told.
+  bool inputs_known(const Node& n) const {
+    const bool told = cx_.diagnostics && cx_.diagnostics->has_errors();
+    return std::none_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) {
+      return v && (v->type.kind == ValueType::Kind::None || (told && v->type.is_tensor() && !v->type.is_static_tensor()));
+    });
   }
 
   void node(Graph& g, Node* n, BoundedSizes& sizes, bool outermost) {
