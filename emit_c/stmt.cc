@@ -111,7 +111,8 @@ void StmtPrinter::print_intrin(const Intrin& k) {
     const std::string call = stride == "2" ? "tc_load_even(" + p + ")" : "tc_load_stride(" + p + ", " + stride + ")";
     return out_.line(expr_.element(to.buffer, {ramp(0)}) + " = " + call + ";");
   }
-  if (k.name == "load_transposed" || k.name == "transpose_tile" || k.name == "store_riffled")
+  if (k.name == "load_transposed" || k.name == "load_unriffled" || k.name == "transpose_tile" ||
+      k.name == "store_riffled")
     return print_transposition(k.name, c);
   if (k.name != "dot4") throw InternalError("no C text for the instruction " + k.name);
   needs_.ints = true;
@@ -126,6 +127,7 @@ void StmtPrinter::print_intrin(const Intrin& k) {
 }
 
 // load_transposed(tile, from; stride): tc_load_transposed(tile, from, stride)
+// load_unriffled(rows, from; n): tc_load_unriffled_3(rows, from)
 // store_riffled(to, rows; n): tc_store_riffled_2(to, rows)
 // transpose_tile(to, from; strides of both): tc_transpose_2(to, stride, from, stride), of elements of two bytes
 void StmtPrinter::print_transposition(const std::string& name, const IntrinCall& c) {
@@ -135,6 +137,8 @@ void StmtPrinter::print_transposition(const std::string& name, const IntrinCall&
     return out_.line("tc_store_riffled_" + expr_.index(c.scalars.at(0)) + "(" +
                      expr_.pointer(to.buffer, to.index.at(0)) + ", " + from.buffer->name + ");");
   const std::string p = expr_.pointer(from.buffer, from.index.at(0)), stride = expr_.index(c.scalars.at(0));
+  if (name == "load_unriffled")
+    return out_.line("tc_load_unriffled_" + stride + "(" + to.buffer->name + ", " + p + ");");
   if (name == "load_transposed")
     return out_.line("tc_load_transposed(" + to.buffer->name + ", " + p + ", " + stride + ");");
   out_.line("tc_transpose_" + to_text(int64_t(info(to.buffer->dtype).bytes)) + "(" +

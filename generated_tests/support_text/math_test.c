@@ -146,23 +146,30 @@ static int check_transposed(void)
       for (int r = n; r < 18; r++) bad += to[(c * 18 + r) * size] != 0;
   }
   float x[TC_VL * 19], y[TC_VL];
-  tc_vf t[TC_VL];
+  tc_vf t[TC_VL + 3];
   for (int i = 0; i < TC_VL * 19; i++) x[i] = (float)i;
   tc_load_transposed(t, x, 19);
   for (int i = 0; i < TC_VL; i++) {
     tc_store(y, t[i]);
     for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)(19 * l + i);
   }
-  for (int n = 2; n <= 4; n *= 2) {
+  for (int n = 2; n <= 4; n++) {
     tc_vf rows[4];
     float z[TC_VL * 4];
     for (int i = 0; i < n; i++) rows[i] = tc_load(x + i * TC_VL);
     if (n == 2)
       tc_store_riffled_2(z, rows);
+    else if (n == 3)
+      tc_store_riffled_3(z, rows);
     else
       tc_store_riffled_4(z, rows);
     for (int l = 0; l < TC_VL; l++)
       for (int i = 0; i < n; i++) bad += z[l * n + i] != x[i * TC_VL + l];
+  }
+  tc_load_unriffled_3(t, x);
+  for (int i = 0; i < 3; i++) {
+    tc_store(y, t[i]);
+    for (int l = 0; l < TC_VL; l++) bad += y[l] != (float)(3 * l + i);
   }
   if (bad) printf("transposed: %d wrong\n", bad);
   return bad;

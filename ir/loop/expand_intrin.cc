@@ -147,13 +147,15 @@ Stmt every_nth(const Intrin& k) {
   return loop(lane, lanes(), store(to.buffer, at, load(from.buffer, {begin + Expr(lane) * c.scalars.at(1)})));
 }
 
-// load_transposed(tile, from; stride): tile[row, lane] = from[row + stride * lane], VL rows of VL lanes.
+// load_transposed(tile, from; stride): tile[row, lane] = from[row + stride * lane], VL rows of VL lanes; load_unriffled:
+// `stride` rows of them.
 Stmt columns_as_rows(const Intrin& k) {
   const IntrinCall c = parse(k);
   const IntrinOperand &tile = c.operands.at(0), &from = c.operands.at(1);
   const Var row = make_var("row"), lane = make_var("lane");
   const Expr at = from.index.at(0) + Expr(row) + Expr(lane) * c.scalars.at(0);
-  return loop(row, lanes(), loop(lane, lanes(), store(tile.buffer, {Expr(row), Expr(lane)}, load(from.buffer, {at}))));
+  const Expr rows = k.name == "load_unriffled" ? c.scalars.at(0) : lanes();
+  return loop(row, rows, loop(lane, lanes(), store(tile.buffer, {Expr(row), Expr(lane)}, load(from.buffer, {at}))));
 }
 
 // transpose_tile(to, from; s, t): to[column * s + row] = from[row * t + column], as many rows as elements are in 16 bytes.
@@ -182,7 +184,7 @@ Stmt riffled(const Intrin& k) {
 Stmt expand_intrin(const Intrin& k) {
   if (k.name == "dot4") return sums_of_quads(k);
   if (k.name == "load_strided") return every_nth(k);
-  if (k.name == "load_transposed") return columns_as_rows(k);
+  if (k.name == "load_transposed" || k.name == "load_unriffled") return columns_as_rows(k);
   if (k.name == "store_riffled") return riffled(k);
   if (k.name == "transpose_tile") return transposed_tile(k);
   if (k.name == "cp_async_commit" || k.name == "cp_async_wait") return {};

@@ -1,6 +1,6 @@
 // Results that lie between those of other vectors: nearest resizing, depth to space, rows of pairs.
 //
-//   y[.., p * s + i] = f(x[.., p], i)        i = 0 .. s - 1; s is 2 or 4
+//   y[.., p * s + i] = f(x[.., p], i)        i = 0 .. s - 1; s is 2, 3 or 4
 //
 //   for rows, vectors along p:
 //     t[i] = f(x[.., p .. p + VL - 1], i)    one for each i
@@ -31,7 +31,7 @@ std::optional<Interleaved> match(const TemplateArgs& a) {
   if (s.c.axes.size() < 2) return {};
   s.i = s.c.axes.back();
   const int64_t n = s.i.extent.value;
-  if (n != 2 && n != 4) return {};
+  if (n < 2 || n > 4) return {};
   for (const Axis& x : s.c.axes) {
     const auto f = affine_in(s.c.out_index, {x.var});
     if (!f) return {};

@@ -5,7 +5,8 @@
 //     y[.., read + i, .., written + lane] = f(t[i])  whatever is computed on the way, in vectors
 //
 // The last tile of an axis ends where the axis ends, and so overlaps the one before: no tile is partial. Moves of other
-// types than f32, and of short axes, are made in tiles of 16 bytes a row, by one function (tc_transpose_SIZE).
+// types than f32, and of short axes, are made in tiles of 16 bytes a row, by one function (tc_transpose_SIZE). Three
+// channels that lie side by side are taken out of three vectors (tc_load_unriffled_3).
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -25,6 +26,7 @@ struct Transposition {
   Axis read, written;  // side by side in the operands, and in the result
   std::vector<Axis> outer;
   std::vector<const Load*> crossed;  // operands that lie side by side along `read`
+  bool unriffled = false;            // `read` is three elements that no others lie between
   bool moves_bytes = false;          // the whole value is one of them, moved as it is
   int64_t size() const { return moves_bytes ? 16 / info(c.out->dtype).bytes : kMaxLanes; }  // of a tile, at most
 };
@@ -82,9 +84,13 @@ std::optional<Transposition> match(const TemplateArgs& a) {
   const int64_t shorter = std::min(t.read.extent.value, t.written.extent.value);
   const bool floats =
       std::all_of(t.crossed.begin(), t.crossed.end(), [](const Load* l) { return l->buffer->dtype == DType::F32; });
-  if (floats && has_lanes(t.c.out->dtype) && shorter >= kMaxLanes &&
-      has_vector_form(with_rows(t, rows_of(t)), t.written.var))
-    return t;
+  const bool vectors = floats && has_lanes(t.c.out->dtype) && has_vector_form(with_rows(t, rows_of(t)), t.written.var);
+  if (vectors && shorter >= kMaxLanes) return t;
+  t.unriffled = vectors && t.read.extent.value == 3 && t.written.extent.value >= kMaxLanes &&
+                std::all_of(t.crossed.begin(), t.crossed.end(), [&](const Load* l) {
+                  return affine_in(l->index[0], {t.written.var})->coefficients[0] == 3;
+                });
+  if (t.unriffled) return t;
   const Load* whole = as<Load>(t.c.epilogue);
   t.moves_bytes = whole && whole->buffer->dtype == t.c.out->dtype && info(t.c.out->dtype).bits % 8 == 0;
   if (!t.moves_bytes || t.c.out->dtype == DType::String || 16 % info(t.c.out->dtype).bytes != 0 || shorter < t.size())
@@ -100,9 +106,10 @@ class Builder {
 
   // Tiles along the longer of the two axes go around those along the other one.
   Stmt build() {
-    const bool by_read = t_.read.extent.value > t_.written.extent.value;
+    const bool by_read = !t_.unriffled && t_.read.extent.value > t_.written.extent.value;
     const Axis &far = by_read ? t_.read : t_.written, &near = by_read ? t_.written : t_.read;
     const Tiles row = [&](const Expr& outer) {
+      if (t_.unriffled) return tile(0, outer);
       return over_tiles(near, 0, tiles(near.extent.value),
                         [&](const Expr& inner) { return by_read ? tile(outer, inner) : tile(inner, outer); });
     };
@@ -166,9 +173,10 @@ class Builder {
     std::vector<Buffer> tiles;
     Stmts list;
     for (const Load* l : t_.crossed) {
-      tiles.push_back(
-          make_buffer(l->buffer->name + "_tile", DType::F32, {Dim(kMaxLanes), Dim(kMaxLanes)}, Scope::Register));
-      list.push_back(intrin("load_transposed", {{tiles.back(), {0}}, {l->buffer, {index(l->index[0], read, written)}}},
+      tiles.push_back(make_buffer(l->buffer->name + "_tile", DType::F32,
+                                  {Dim(t_.unriffled ? 3 : kMaxLanes), Dim(kMaxLanes)}, Scope::Register));
+      list.push_back(intrin(t_.unriffled ? "load_unriffled" : "load_transposed",
+                            {{tiles.back(), {0}}, {l->buffer, {index(l->index[0], read, written)}}},
                             {Expr(stride(l->index[0], t_.written))}));
     }
     const Var i = make_var("i");
@@ -176,7 +184,7 @@ class Builder {
     p.push_back({t_.read.var, read + Expr(i)});
     const LanePoint point{p, t_.written.var, written, {}, {}};
     const Stmt row = store_lanes(t_.c.out, t_.c.out_index, value, point);
-    list.push_back(loop(i, lanes(), in_tiles(row, rows, tiles, i), ForKind::Unroll));
+    list.push_back(loop(i, t_.unriffled ? t_.read.extent : lanes(), in_tiles(row, rows, tiles, i), ForKind::Unroll));
     Stmt body = seq(list);
     for (const Buffer& b : tiles) body = alloc(b, body);
     return body;

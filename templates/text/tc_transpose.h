@@ -2,7 +2,8 @@
 /* Rows that become columns, a tile at a time.
  *
  *   tc_load_transposed(t, p, stride)        t[i], lane l = p[l * stride + i]: TC_VL rows of TC_VL floats
- *   tc_store_riffled_N(p, t)                p[i + N * l] = t[i], lane l: N vectors, 2 or 4
+ *   tc_load_unriffled_3(t, p)               t[i], lane l = p[i + 3 * l]: 3 vectors
+ *   tc_store_riffled_N(p, t)                p[i + N * l] = t[i], lane l: N vectors, 2 to 4
  *   tc_transpose_SIZE(to, ts, from, fs)     to[c * ts + r] = from[r * fs + c]: 16 / SIZE rows of as many elements of SIZE
  *                                           bytes, 1, 2, 4 or 8; strides count elements */
 #ifndef TC_TRANSPOSE_H
@@ -64,6 +65,44 @@ TC_INLINE void tc_store_riffled_4(float *p, const tc_vf *t)
   }
 }
 
+#  if defined(__clang__)
+TC_INLINE void tc_load_unriffled_3(tc_vf *t, const float *p)
+{
+  for (int i = 0; i < 3; i++) t[i] = tc_load_stride(p + i, 3);
+}
+TC_INLINE void tc_store_riffled_3(float *p, const tc_vf *t)
+{
+  for (int i = 0; i < 3; i++) tc_store_stride(p + i, 3, t[i]);
+}
+#  else
+#    if TC_VL == 16
+#      define TC_LANE_NUMBERS {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+#    elif TC_VL == 8
+#      define TC_LANE_NUMBERS {0, 1, 2, 3, 4, 5, 6, 7}
+#    else
+#      define TC_LANE_NUMBERS {0, 1, 2, 3}
+#    endif
+/* Of three vectors: lanes of the first two, then those of the third where they are wanted. */
+TC_INLINE void tc_load_unriffled_3(tc_vf *t, const float *p)
+{
+  const tc_vi lane = TC_LANE_NUMBERS;
+  TC_UNROLL for (int i = 0; i < 3; i++) {
+    const tc_vi from = lane * 3 + i, in_two = from < 2 * TC_VL;
+    const tc_vf two = __builtin_shuffle(tc_load(p), tc_load(p + TC_VL), from);
+    t[i] = __builtin_shuffle(two, tc_load(p + 2 * TC_VL), (lane & in_two) | ((from - TC_VL) & ~in_two));
+  }
+}
+TC_INLINE void tc_store_riffled_3(float *p, const tc_vf *t)
+{
+  const tc_vi lane = TC_LANE_NUMBERS;
+  TC_UNROLL for (int i = 0; i < 3; i++) {
+    const tc_vi from = (lane + i * TC_VL) / 3, row = lane + i * TC_VL - from * 3, third = row == 2;
+    const tc_vf two = __builtin_shuffle(t[0], t[1], from + row * TC_VL);
+    tc_store(p + i * TC_VL, __builtin_shuffle(two, t[2], (lane & ~third) | ((from + TC_VL) & third)));
+  }
+}
+#  endif
+
 #  define TC_TRANSPOSE(size, element, n)                                                                               \
     typedef element tc_row_##size __attribute__((vector_size(16)));                                                    \
     TC_INLINE void tc_transpose_##size(void *to, ptrdiff_t to_stride, const void *from, ptrdiff_t from_stride)         \
@@ -78,7 +117,9 @@ TC_INLINE void tc_store_riffled_4(float *p, const tc_vf *t)
 
 TC_INLINE void tc_load_transposed(tc_vf *t, const float *p, ptrdiff_t stride) { (void)stride; *t = *p; }
 TC_INLINE void tc_store_riffled_2(float *p, const tc_vf *t) { memcpy(p, t, 2 * sizeof *p); }
+TC_INLINE void tc_store_riffled_3(float *p, const tc_vf *t) { memcpy(p, t, 3 * sizeof *p); }
 TC_INLINE void tc_store_riffled_4(float *p, const tc_vf *t) { memcpy(p, t, 4 * sizeof *p); }
+TC_INLINE void tc_load_unriffled_3(tc_vf *t, const float *p) { memcpy(t, p, 3 * sizeof *p); }
 
 #  define TC_TRANSPOSE(size, element, n)                                                                               \
     TC_INLINE void tc_transpose_##size(void *to, ptrdiff_t to_stride, const void *from, ptrdiff_t from_stride)         \
