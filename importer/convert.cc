@@ -1,6 +1,7 @@
 // Step 6: graph and bodies are converted to the newest operator set by ONNX's own converter, so that one version of
 // every operator has to be defined here. Shapes are inferred before (several adapters look at them), and what the
-// converter is known to get wrong is put right: PRelu before version 7, Scan of version 8 (convert_fixes.cc).
+// converter is known to get wrong is put right: PRelu before version 7, Scan of version 8, Resize of version 10
+// (convert_fixes.cc).
 //
 // Needs: weights stored away (tensors.h), calls inlined. Leaves: a model at newest_opset() with the types that ONNX
 // infers.
@@ -247,6 +248,7 @@ bool convert_to_newest(Context& c, onnx::ModelProto& m) {
       if (version <= 8 && !scans.collect(c, *m.mutable_graph())) return false;
       if (!run_converter(c, m)) return false;
       scans.batch(*m.mutable_graph());
+      if (version <= 10) restore_upsample(m);
     }
     set_default_opset(m, newest_opset());
   }

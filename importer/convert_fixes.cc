@@ -105,6 +105,20 @@ bool show_norms(onnx::ModelProto& m) {
   return changed;
 }
 
+void restore_upsample(onnx::ModelProto& m) {
+  for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
+    for (auto& n : *g.mutable_node()) {
+      if (n.op_type() != "Resize" || !domain_of(n.domain()).empty() || n.input_size() != 3) continue;
+      n.set_op_type("Upsample");
+      n.mutable_input()->DeleteSubrange(1, 1);  // the region of interest
+      google::protobuf::RepeatedPtrField<onnx::AttributeProto> kept;
+      for (auto& a : *n.mutable_attribute())
+        if (a.name() == "mode") *kept.Add() = std::move(a);
+      n.mutable_attribute()->Swap(&kept);
+    }
+  });
+}
+
 bool Scan8::collect(Context& c, onnx::GraphProto& root) {
   bool ok = true;
   for_each_graph(root, [&](onnx::GraphProto& g) {

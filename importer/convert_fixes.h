@@ -32,4 +32,9 @@ class Scan8 {
   std::set<std::string> outputs_;  // the first output of each Scan
 };
 
+/// Resize of operator set 10, and Upsample before it, read element index / scale of the operand; the converter makes a
+/// Resize of them whose defaults mean something else. `m`, converted from such a set, gets Upsample instead, whose row
+/// keeps that meaning.
+void restore_upsample(onnx::ModelProto& m);
+
 }  // namespace tc::importer

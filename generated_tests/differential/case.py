@@ -22,6 +22,7 @@ class Case:
     outputs: tuple = ("y",)
     bar: float = 1e-5  # of the relative error in norm; at worst ten times as much
     counted: bool = False  # the model declares no sizes of its outputs: they depend on data
+    opset: int = OPSET
 
     def arrays(self, shapes):
         """{name: array}: shapes become seeded numbers, of a size that keeps sums near one."""
@@ -47,7 +48,7 @@ class Case:
             value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(dtype), shape))
             if not output_types:
                 value.ClearField("type")
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_ML), helper.make_opsetid("com.microsoft", 1)],
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset), helper.make_opsetid("ai.onnx.ml", OPSET_ML), helper.make_opsetid("com.microsoft", 1)],
                                  ir_version=10)
 
 

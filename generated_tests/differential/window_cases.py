@@ -48,6 +48,16 @@ def cases():
     for times, size in ((2, 28), (2, 33), (4, 16), (3, 20)):
         yield Case(f"resize_nearest_{times}_{size}", 'y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s)',
                    {"x": (1, 5, 9, size)}, {"s": np.float32([1, 1, times, times])})
+    # Before operator set 11: element index / scale, the next one where an axis shrinks.
+    for opset, op in ((9, "Upsample"), (10, "Resize")):
+        for mode, scales in (("linear", (1, 1, 2, 3)), ("linear", (1, 1, 1.5, 2.4)), ("nearest", (1, 1, 1.6, 2.7)), ("nearest", (1, 1, 2, 2)),
+                             *((("nearest", (1, 1, 0.6, 0.3)), ("nearest", (1, 1, 0.9, 1.7)), ("linear", (1, 1, 0.5, 1.4))) if opset == 10 else ())):
+            yield Case(f"{op.lower()}_{opset}_{mode}_{scales[2]}_{scales[3]}".replace(".", "_"), f'y = {op} <mode = "{mode}"> (x, s)', {"x": (1, 3, 10, 13)},
+                       {"s": np.float32(scales)}, opset=opset)
+        yield Case(f"{op.lower()}_{opset}_at_run_time", f'y = {op} <mode = "nearest"> (x, s)', {"x": (1, 2, 5, 7), "s": np.float32([1, 1, 1.6, 2])}, opset=opset)
+    yield Case("upsample_7", 'y = Upsample <mode = "nearest", scales = [1.0, 1.0, 2.0, 3.0]> (x)', {"x": (1, 3, 4, 5)}, opset=7)
+    yield Case("upsample_between_convolutions", 'a = Conv (x, v)\n b = Upsample <mode = "nearest"> (a, s)\n y = Conv (b, w)', {"x": (1, 8, 6, 7)},
+               {"v": (16, 8, 1, 1), "w": (8, 16, 3, 3), "s": np.float32([1, 1, 2, 2])}, opset=9)
     for channels, size in ((3, 20), (7, 20), (8, 300)):
         yield Case(f"grid_sample_channels_{channels}", "y = GridSample (x, g)", {"x": (2, channels, 9, 11), "g": np.random.default_rng(channels).uniform(-1.2, 1.2, (2, 3, size, 2)).astype(np.float32)})
         yield Case(f"roi_align_channels_{channels}", "y = RoiAlign <output_height = 3, output_width = 5, sampling_ratio = 2> (x, r, i)",

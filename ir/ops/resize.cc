@@ -354,7 +354,7 @@ void define_upsample(OpBuilder& op) {
   const Tensor x = op.in(0);
   Plan p;
   p.rules.mode = parse_mode(op);
-  p.rules.nearest = "floor";
+  p.rules.nearest = kFloorOrCeil;
   std::vector<int> which;
   for (int k = 0; k < x.rank(); k++) {
     ResizeAxis a;

@@ -32,6 +32,10 @@ struct ResizeAxis {
   bool identity = false;
 };
 
+/// Resize of operator set 10: the next element where an axis shrinks, the one before where it grows. The standard does
+/// not say; this is what ONNX Runtime does.
+inline constexpr const char* kFloorOrCeil = "floor_or_ceil";
+
 struct ResizeRules {
   ResizeMode mode = ResizeMode::Nearest;
   std::string nearest = "round_prefer_floor";

@@ -31,6 +31,18 @@ Expr nearest_position(const std::string& mode, const Expr& x) {
   return cast(DType::I64, low) + select(up, Expr(1), Expr(0));
 }
 
+/// How this axis rounds; null: that depends on a scale which comes at run time.
+const char* rounding(const ResizeAxis& a, const ResizeRules& rules) {
+  if (rules.nearest != kFloorOrCeil) return rules.nearest.c_str();
+  if (a.run_time_scale) return nullptr;
+  return a.scale < 1 ? "ceil" : "floor";
+}
+
+Expr nearest_position(const ResizeAxis& a, const ResizeRules& rules, const Expr& x) {
+  if (const char* mode = rounding(a, rules)) return nearest_position(mode, x);
+  return select(a.run_time_scale < f64(1), nearest_position("ceil", x), nearest_position("floor", x));
+}
+
 /// The interpolation kernel at distance t: a triangle, or Keys' cubic.
 double kernel(const ResizeRules& rules, double t) {
   const double x = std::abs(t), a = rules.cubic_a;
@@ -193,7 +205,7 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
       const double x = nearest ? double(a.source.at<float>(o)) : a.source.at(o);
       // Positions far outside only occur where extrapolation replaces the value.
       if (!(std::abs(x) < 1e15)) op.reject("a position of the resized tensor is not finite");
-      table.push_back(nearest ? nearest_position(rules.nearest, x) : int64_t(std::floor(x)) - s.before);
+      table.push_back(nearest ? nearest_position(rounding(a, rules), x) : int64_t(std::floor(x)) - s.before);
     }
     taps.lowest = table.empty() ? 0 : *std::min_element(table.begin(), table.end());
     taps.highest = table.empty() ? 0 : *std::max_element(table.begin(), table.end()) + s.taps - 1;
@@ -205,7 +217,7 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
     const Tensor table = op.compute("position_" + name, DType::I64, {a.out},
                                     [&](const Exprs& i) {
                                       const Expr x = a.source.at(i[0], nearest ? DType::F32 : DType::F64);
-                                      return nearest ? nearest_position(rules.nearest, x)
+                                      return nearest ? nearest_position(a, rules, x)
                                                      : cast(DType::I64, apply(Op::Floor, {x})) - s.before;
                                     },
                                     {"o" + name});

@@ -47,6 +47,15 @@ TEST(ConvertLayout, AxesMove) {
   EXPECT_EQ(ops_of(g), "Transpose Conv Softmax Concat Pad Slice Resize Conv Transpose");
 }
 
+TEST(ConvertLayout, ScalesMove) {
+  TestGraph t;
+  Value* c = t.op("c", "Conv", {t.in("x", {1, 3, 4, 6}), t.weight("w", {4, 3, 1, 1})});
+  Value* u = t.op("u", "Upsample", {c, t.constant("scales", float_constant({4}, {1, 1, 2.5f, 0.5f}))});
+  Value* y = t.op("y", "Conv", {u, t.weight("w2", {2, 4, 1, 1})});
+  const Graph g = after_passes(t.out({y}), kLayout, 1e-5);
+  EXPECT_EQ(ops_of(g), "Transpose Conv Upsample Conv Transpose");
+}
+
 TEST(ConvertLayout, AFlatteningMovesTheMatrix) {
   TestGraph t;
   Value* c = t.op("c", "Conv", {t.in("x", {2, 3, 4, 5}), t.weight("w", {4, 3, 1, 1})});

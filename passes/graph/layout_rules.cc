@@ -124,6 +124,20 @@ bool resize(Layouts& l, Node* n) {
   return true;
 }
 
+bool upsample(Layouts& l, Node* n) {
+  if (!n->is("Upsample") || !n->inputs.at(1)->constant) return false;
+  Value* x = n->inputs[0];
+  const auto rank = size_t(rank_of(x));
+  const Constant scales = n->inputs[1]->constant;
+  if (scales->size() != int64_t(rank) || scales->dtype != DType::F32) return false;
+  std::vector<float> moved(rank);
+  for (size_t d = 0; d < rank; ++d) moved[size_t(axis_in_last(int64_t(d), int(rank)))] = scales->as<float>()[d];
+  const Constant in_last = make_constant(DType::F32, scales->dims, moved.data());
+  Value* s = l.graph().add_constant(derived(n->inputs[1]->name, "_last"), in_last);
+  l.replace(n, remade(l, n, {l.last(x, n), s}, n->attrs));
+  return true;
+}
+
 bool reduction(Layouts& l, Node* n) {
   if (!n->op.starts_with("Reduce")) return false;
   const int rank = rank_of(n->inputs[0]);
@@ -198,7 +212,7 @@ bool follow_layout(Layouts& l, Node* n) {
   if (n->is("Reshape")) return reshape_of_unmoved(l, n) || merge_spatial(l, n) || flatten_before_matmul(l, n);
   if (reduction(l, n)) return true;
   if (rank_of(n->outputs[0]) < 3) return false;
-  return spatial(l, n) || by_axis(l, n) || slice_or_pad(l, n) || resize(l, n) || pointwise(l, n);
+  return spatial(l, n) || by_axis(l, n) || slice_or_pad(l, n) || resize(l, n) || upsample(l, n) || pointwise(l, n);
 }
 
 }  // namespace tc
