@@ -155,8 +155,10 @@ bool StmtPrinter::is_index(const Expr& e) const {
   bool index = e->dtype == DType::I64 && !e->vector && !expr_.is_data(e);
   walk(e, [&](const Expr& x) {
     const VarRef* v = as<VarRef>(x);
-    index =
-        index && !as<Load>(x) && !as<Cast>(x) && !as<Bitcast>(x) && !(v && expr_.long_vars.count(v->var.get()) != 0);
+    const auto n = as_const_int(x);  // no count: a number that the model stores, or the start of a search for the least
+    const bool is_long = n && !wide_ && (*n > INT32_MAX || *n < INT32_MIN);
+    index = index && !is_long && !as<Load>(x) && !as<Cast>(x) && !as<Bitcast>(x) &&
+            !(v && expr_.long_vars.count(v->var.get()) != 0);
     return index;
   });
   return index;
@@ -171,7 +173,9 @@ void StmtPrinter::declare(const Let& k) {
   }
   if (k.value->dtype == DType::I64) expr_.long_vars.insert(k.var.get());
   if (expr_.is_data(k.value)) expr_.data_vars.insert(k.var.get());
-  out_.line("const " + c_type(k.value) + " " + k.var->name + " = " + expr_.value(k.value) + ";");
+  const bool test = k.value->dtype == DType::Bool && !k.value->vector;
+  out_.line("const " + c_type(k.value) + " " + k.var->name + " = " +
+            (test ? expr_.condition(k.value) : expr_.value(k.value)) + ";");
 }
 
 void StmtPrinter::declare(const Alias& k) {

@@ -168,6 +168,10 @@ def other_cases():
         for direction, d in (("forward", 1), ("bidirectional", 2)):
             yield Case(f"{kind.lower()}_{direction}", f'y, h = {kind} <hidden_size = 21, direction = "{direction}"> (x, w, r, b)', {"x": (9, 3, 13)},
                        {"w": (d, gates * 21, 13), "r": (d, gates * 21, 21), "b": (d, 2 * gates * 21)}, outputs=("y", "h"))
+    for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        for linear in ((0, 1) if kind == "GRU" else (0,)):
+            yield Case(f"{kind.lower()}_clip_{linear}", f"y = {kind} <hidden_size = 6, clip = 0.4{', linear_before_reset = 1' if linear else ''}> (x, w, r, b)", {"x": (7, 2, 5)},
+                       {"w": (1, 6 * gates, 5), "r": (1, 6 * gates, 6), "b": (1, 12 * gates)})
     yield Case("gru_linear_before_reset", "y = GRU <hidden_size = 10, linear_before_reset = 1> (x, w, r, b)", {"x": (5, 2, 7)},
                {"w": (1, 30, 7), "r": (1, 30, 10), "b": (1, 60)})
     yield Case("quantize_dequantize", "q = QuantizeLinear (x, s, z)\n y = DequantizeLinear (q, s, z)", {"x": (9, 33)},

@@ -61,6 +61,8 @@ def movement_cases():
     yield Case("row_one_hot", "y = OneHot <axis = -2> (i, n, v)", {"i": rng.integers(-9, 9, (3, 7))}, {"n": ints(9), "v": F32([-1, 2])})
     yield Case("row_det", "y = Det (x)", {"x": (3, 5, 5)})
     yield Case("row_dft", "y = DFT <onesided = 1> (x, , a)", {"x": (3, 15, 1)}, {"a": np.int64(-2)})
+    yield Case("row_stft_without_parts", "y = STFT (x, s, w)", {"x": (2, 61)}, {"s": ints(7), "w": (15,)})
+    yield Case("row_stft_long_without_parts", "y = STFT <onesided = 0> (x, s, , n)", {"x": (1, 300)}, {"s": ints(50), "n": np.int64(128)})
     yield Case("row_stft", "y = STFT (x, s, w)", {"x": (2, 61, 1)}, {"s": ints(7), "w": (15,)})
     for op in ("HannWindow", "HammingWindow", "BlackmanWindow"):
         yield Case(f"row_{op.lower()}", f"w = {op} <periodic = 0> (n)\n y = Mul (w, x)", {"x": (13,)}, {"n": np.int64(13)})

@@ -111,7 +111,9 @@ bool expand_stft(Graph& g, Node* n) {
   if (has(*n, 2) && (!n->inputs[2]->constant || n->inputs[2]->constant->dims.size() != 1)) return false;
   const Expansion e(g, n);
   Value* x = e.in(0);
-  const Dims dims = dims_of_type(x);
+  Dims dims = dims_of_type(x);
+  const bool real = dims.size() == 2;  // torch's exporter leaves out the axis of one part
+  if (real) dims.push_back(1);
   const Constant window = has(*n, 2) ? n->inputs[2]->constant : nullptr;
   if (dims.size() != 3 || dims[2] < 1 || dims[2] > 2) return false;
   Transform t;
@@ -128,6 +130,7 @@ bool expand_stft(Graph& g, Node* n) {
       for (int64_t p = 0; p < t.parts; p++)
         for (int64_t m = 0; m < t.n; m++) list.push_back((window ? window->as_double(m) : 1) * weight(t, m, p, k, q));
   Value* weights = e.floats(DType::F32, {t.columns(), t.parts, t.n}, list, "_matrix");
+  if (real) x = e.reshape(x, dims, "_parts");
   x = e.transpose(x, {0, 2, 1}, "_signal");
   x = e.op("Conv", {x, weights}, "_bins", {{"strides", std::vector<int64_t>{step}}});
   x = e.transpose(x, {0, 2, 1}, "_frames");

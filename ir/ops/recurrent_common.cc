@@ -184,7 +184,8 @@ std::vector<Activation> read_activations(const Recurrence& r, const std::vector<
     const float alpha = row.parameters >= 1 && next_alpha < alphas.size() ? alphas[next_alpha++] : row.alpha;
     const float beta = row.parameters >= 2 && next_beta < betas.size() ? betas[next_beta++] : row.beta;
     const Expr a = parameter(r.t, alpha), b = parameter(r.t, beta);
-    const bool clips = r.op.has_attr("clip");
+    // Clipped is what gates sum up. A cell state is not, though the standard's words allow it: ONNX Runtime does not.
+    const bool clips = r.op.has_attr("clip") && all.size() % per_direction < 2;
     const float limit = r.op.attr_float("clip", 0);
     if (clips && !(limit >= 0)) r.op.reject("clip must not be negative");
     const Expr low = parameter(r.t, -limit), high = parameter(r.t, limit);

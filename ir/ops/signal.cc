@@ -176,7 +176,8 @@ Tensor stft(OpBuilder& b, const Tensor& x, const Tensor& window, const Expr& ste
   const Tensor sum = b.reduce("stft", Op::Add, DType::F64, dims, {n}, [&](const Exprs& i, const Exprs& r) {
     const Expr weight = window ? f64(window({r[0]})) : f64(1);
     const Expr place = i[1] * step + r[0], at = known ? place : max(Expr(0), min(place, Expr(x.dim(1) - 1)));
-    const Complex e{weight * f64(x({i[0], at, 0})), x.dim(2) == 2 ? weight * f64(x({i[0], at, 1})) : f64(0)};
+    const auto part = [&](int64_t k) { return weight * f64(x.rank() == 2 ? x({i[0], at}) : x({i[0], at, k})); };
+    const Complex e{part(0), x.rank() == 3 && x.dim(2) == 2 ? part(1) : f64(0)};
     return rotate(c, e, i[2], r[0], i[3], false);
   });
   return convert(b, sum, x.dtype(), "stft");
@@ -185,7 +186,8 @@ Tensor stft(OpBuilder& b, const Tensor& x, const Tensor& window, const Expr& ste
 /// A frame length that is known only at run time is one of two that give the declared number of bins.
 void define_stft(OpBuilder& b) {
   const Tensor x = b.in(0), window = b.has(2) ? b.in(2) : Tensor();
-  if (x.rank() != 3 || (x.dim(2) != 1 && x.dim(2) != 2))
+  // torch's exporter leaves out the last axis of a real signal.
+  if (x.rank() != 2 && (x.rank() != 3 || (x.dim(2) != 1 && x.dim(2) != 2)))
     b.reject("the signal must have the shape [batch, length, 1 or 2]", 0);
   if (window && window.rank() != 1) b.reject("the window must have one axis", 2);
   const bool onesided = b.attr_int("onesided") != 0;
