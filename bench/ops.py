@@ -89,7 +89,7 @@ def operators():
     yield Case("deform_conv", "y = DeformConv <pads = [1,1,1,1], kernel_shape = [3,3]> (x, w, o, b, m)",
                {"x": (1, 32, 28, 28), "o": (1, 18, 28, 28), "m": np.random.default_rng(5).random((1, 9, 28, 28)).astype(np.float32)},
                {"w": (32, 32, 3, 3), "b": (32,)})
-    for points in (512, 1024, 2048, 4000, 4099, 16384):
+    for points in (512, 1024, 2048):
         yield Case(f"dft_{points}", "y = DFT (x, , a)", {"x": (1, points, 1)}, {"a": np.int64(1)})
 
 
