@@ -229,6 +229,10 @@ const std::vector<Option>& options() {
       {"--input-value", "X=16000", "fix an input: numbers, separated by commas; may be repeated", set_input_value},
       {"--single-file", "", "one NAME.c instead of a file per kernel",
        [](CommandLine& c, const std::string&) { c.single_file = true; }},
+      {"--string-bytes", "N", "C: room in the workspace for the strings that a run makes (default 65536)",
+       [](CommandLine& c, const std::string& v) {
+         c.request.options.string_bytes = (limit("--string-bytes", v, int64_t(1) << 40) + 63) / 64 * 64;
+       }},
       {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", set_fp},
       {"-O", "0..3", "optimisation level of the graph passes (default 2)", set_level},
       {"--disable-pass", "PASS", "leave a pass out; may be repeated", disable_pass},

@@ -24,10 +24,16 @@ class Executor {
     out_.open();
     out_.line("if (!" + n_.self + " || !in || !out" + null_tests(p_, n_) + ") return " + n_.upper + "_E_ARG;");
     if (can_fail(p_)) out_.line("*STATUS = 0;");
+    if (p_.strings_bytes > 0) {
+      out_.line("MADE->next = (char *)(" + n_.self + "->workspace + " + n_.upper + "_AT_MADE + 64);");
+      out_.line("MADE->end = MADE->next + " + n_.upper + "_STRING_BYTES;");
+      out_.line("MADE->full = 0;");
+    }
     out_.blank();
     for (size_t k = 0; k < parts.size(); k++) call_part(k + 1, counted);
     if (parts.empty())
       for (const Step& s : p_.steps) step(s);
+    if (p_.strings_bytes > 0) out_.line("if (MADE->full) return " + n_.upper + "_E_STRINGS;");
     out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;"
                            : "return " + n_.upper + "_OK;");
     out_.close();
@@ -140,7 +146,7 @@ void print_origins(SourceWriter& out, const std::vector<ModelText>& names, const
   out.line(line + " */");
 }
 
-std::string strerror_rows(const ProgramNames& n) {
+std::string strerror_rows(const ProgramNames& n, bool makes_strings) {
   const std::string& u = n.upper;
   std::string s;
   const std::pair<const char*, std::string> rows[] = {
@@ -153,12 +159,13 @@ std::string strerror_rows(const ProgramNames& n) {
       {"E_DEVICE", "a call to the device failed"},
       {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
   for (const auto& [code, words] : rows) s += "    case " + u + "_" + code + ": return \"" + words + "\";\n";
+  if (makes_strings) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
   return s;
 }
 
 namespace {
 
-std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
+std::string life_cycle(const ProgramNames& n, uint64_t layout_id, bool makes_strings) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
   std::string s;
   s += "static int fits(const void *weights, size_t bytes)\n{\n  return bytes == " + u +
@@ -182,7 +189,7 @@ std::string life_cycle(const ProgramNames& n, uint64_t layout_id) {
   s += "int " + x + "_check_weights(const void *weights)\n{\n";
   s += "  return weights && fits(weights, " + u + "_WEIGHTS_BYTES) && tc_weights_intact(weights);\n}\n\n";
   s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
-  s += strerror_rows(n);
+  s += strerror_rows(n, makes_strings);
   return s + "  }\n  return \"unknown status\";\n}\n";
 }
 
@@ -211,8 +218,9 @@ std::string executor_source(const Program& p, const ProgramNames& n, uint64_t la
   s += "#define WEIGHT(name)          WEIGHT_AS(float, name)\n#define AT(name)              AT_AS(float, name)\n";
   s += "#define SCRATCH               (" + m + "->workspace + " + u +
        "_AT_SCRATCH)\n#define STATUS                AT_AS(int32_t, STATUS)\n\n";
+  if (p.strings_bytes > 0) s.insert(s.size() - 1, "#define MADE                  AT_AS(tc_made, MADE)\n");
   Executor e(p, n);
-  return s + e.run_function() + "\n" + life_cycle(n, layout_id);
+  return s + e.run_function() + "\n" + life_cycle(n, layout_id, p.strings_bytes > 0);
 }
 
 }  // namespace tc

@@ -14,6 +14,6 @@ uint64_t weights_layout_id(const Program& p);
 /// A comment with the names of the model's nodes, escaped, and words of our own.
 void print_origins(SourceWriter& out, const std::vector<ModelText>& names, const std::string& note);
 /// The cases of NAME_strerror.
-std::string strerror_rows(const ProgramNames& n);
+std::string strerror_rows(const ProgramNames& n, bool makes_strings = false);
 
 }  // namespace tc

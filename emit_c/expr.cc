@@ -38,6 +38,7 @@ void Needs::add(const Needs& n) {
   types |= n.types;
   parallel |= n.parallel;
   strings |= n.strings;
+  letters |= n.letters;
 }
 
 std::string vector_type(DType t) { return t == DType::F32 ? "tc_vf" : t == DType::Bool ? "tc_vm" : "tc_vi"; }
@@ -198,6 +199,7 @@ std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Contex
     return "tc_index(" + print(k.args[0], 0, Context::Value) + ", " + print(k.args[1], 0, c) + ", status)";
   }
   if (k.op == Op::And || k.op == Op::Or || k.op == Op::Not) return infix(k, parent, c);
+  if (is_text_op(k.op)) return text_operation(k);
   if (t == DType::String) return string_comparison(k, parent);
   if (row.compares && !row.c_infix.empty()) return infix(k, parent, c);
   if (is_int(t) || t == DType::Bool) return integer_apply(e, k, parent, c);
@@ -209,6 +211,15 @@ std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Contex
   }
   needs_.math = true;
   return call(f, k.args, c);
+}
+
+// text_join(a, b): tc_string_join(a, b, made)
+std::string ExprPrinter::text_operation(const Apply& k) {
+  needs_.strings = true;
+  if (k.op == Op::TextLower || k.op == Op::TextUpper) needs_.letters = true;
+  std::string s = "tc_string_" + std::string(info(k.op).name.substr(5)) + "(";
+  for (size_t i = 0; i < k.args.size(); i++) s += (i > 0 ? ", " : "") + print(k.args[i], 0, Context::Value);
+  return s + (makes_string(k.op) ? ", made)" : ")");
 }
 
 std::string ExprPrinter::string_comparison(const Apply& k, int parent) {

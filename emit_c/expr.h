@@ -19,6 +19,7 @@ struct Needs {
   bool types = false;        // tc_types.h: narrow floats
   bool parallel = false;     // tc_parallel.h
   bool strings = false;      // tc_string.h
+  bool letters = false;      // tc_case.h: small and large letters
 
   /// Becomes what both need.
   void add(const Needs& n);
@@ -59,6 +60,7 @@ class ExprPrinter {
   std::string call(std::string_view f, const Exprs& args, Context c);
   std::string infix(const Apply& k, int parent, Context c);
   std::string conversion(const Expr& e, const Cast& k);
+  std::string text_operation(const Apply& k);
   std::string string_comparison(const Apply& k, int parent);
   std::string integer_vector_apply(const Apply& k);
   std::string vector_conversion(const Expr& e, const Cast& k);

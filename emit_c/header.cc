@@ -68,17 +68,22 @@ std::string api_header(const Program& p, const ProgramNames& n) {
     s += "/* A string: a view of bytes that the caller, the model or the workspace holds. */\n" + string_type() + "\n";
   s += "#define " + u + "_WORKSPACE_BYTES ((size_t)" + to_text(p.workspace_bytes) +
        ")  /* of one instance, aligned to " + u + "_ALIGN */\n";
+  if (p.strings_bytes > 0)
+    s += "#define " + u + "_STRING_BYTES    ((size_t)" + to_text(p.strings_bytes) +
+         ")  /* of it, for the strings that a run makes */\n";
   s += "#define " + u + "_WEIGHTS_BYTES   ((size_t)" + to_text(p.weights_bytes) + ")\n";
   s += "#define " + u + "_ALIGN           64\n\n";
+  const bool made = p.strings_bytes > 0;
   s += "typedef enum {\n  " + u + "_OK = 0,\n  " + u +
        "_E_ARG,     /* a null pointer, or a workspace that is too small */\n  " + u +
        "_E_ALIGN,   /* workspace or weights not aligned to " + u + "_ALIGN */\n  " + u +
        "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
        "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
        "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
-       "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u +
-       "_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n} " +
-       x + "_status;\n\n";
+       "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" + (made ? ",  " : "   ") +
+       " /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n" +
+       (made ? "  " + u + "_E_STRINGS  /* the strings of this run need more room; outputs mean nothing */\n" : "") +
+       "} " + x + "_status;\n\n";
   s += "typedef struct {\n" + fields(p.inputs, n.inputs, true) + "} " + x + "_inputs;\n\n";
   s += "typedef struct {\n" + fields(p.outputs, n.outputs, false) + "} " + x + "_outputs;\n\n";
   s += "/* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */\n"
@@ -119,6 +124,8 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
          shape_words(t.dims) + " " + std::string(info(t.dtype).name) + " */\n";
   }
   s += "#define " + n.upper + "_AT_" + pad("SCRATCH", width) + " " + to_text(p.scratch_offset) + "\n";
+  if (p.strings_bytes > 0)
+    s += "#define " + n.upper + "_AT_" + pad("MADE", width) + " " + to_text(p.strings_offset) + "\n";
   s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + to_text(p.workspace_bytes - 64) +
        "\n\n/* weights: a header of 64 bytes, then */\n";
   for (size_t i = 0; i < p.weights.size(); i++) {

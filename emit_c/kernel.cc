@@ -16,6 +16,7 @@ bool is_written(Param::Role r) { return r == Param::Role::Output || r == Param::
 
 std::string parameter(const Param& p, bool restricted) {
   if (p.role == Param::Role::Status) return "int32_t *status";
+  if (p.role == Param::Role::Strings) return "tc_made *made";
   if (p.role == Param::Role::Scratch) return "unsigned char *scratch";
   const std::string type = (is_written(p.role) ? "" : "const ") + std::string(info(p.buffer->dtype).c_type) + " *";
   return type + (restricted ? "TC_RESTRICT " : "") + p.buffer->name;
@@ -43,7 +44,10 @@ bool uses(const Stmt& s, const Buffer& b) {
 std::string arguments(const std::vector<std::string>& list) { return list.empty() ? "void" : join(list, ", "); }
 
 std::string name_of(const Param& p) {
-  return p.role == Param::Role::Status ? "status" : p.role == Param::Role::Scratch ? "scratch" : p.buffer->name;
+  return p.role == Param::Role::Status    ? "status"
+         : p.role == Param::Role::Scratch ? "scratch"
+         : p.role == Param::Role::Strings ? "made"
+                                          : p.buffer->name;
 }
 
 // What a part function names of what surrounds it.
@@ -95,7 +99,8 @@ class KernelPrinter {
     StmtPrinter printer(inner, text_.needs, wide_);
     printer.part_call = "TC_PARALLEL_FOR(" + full_ + "_{part}, &arguments, {chunks});";
     for (const Param& p : k_.params)
-      if (!uses(k_.body, p.buffer)) inner.line("(void)" + p.buffer->name + ";");  // of a result without elements
+      if (p.role != Param::Role::Strings && !uses(k_.body, p.buffer))
+        inner.line("(void)" + p.buffer->name + ";");  // of a result without elements
     printer.print(k_.body);
     print_head_comment(out_, k_, cpu);
     if (!printer.parts.empty()) arguments_type();
@@ -115,7 +120,9 @@ class KernelPrinter {
   }
 
  private:
-  static bool is_restricted(const Param& p) { return p.role != Param::Role::Status && p.role != Param::Role::Scratch; }
+  static bool is_restricted(const Param& p) {
+    return p.role != Param::Role::Status && p.role != Param::Role::Scratch && p.role != Param::Role::Strings;
+  }
 
   void open() { out_.open(); }
   void close() { out_.close(); }
@@ -206,12 +213,12 @@ void print_head_comment(SourceWriter& out, const Kernel& k, const std::string& t
   }
   size_t name_width = 0, dims_width = 0;
   for (const Param& p : k.params) {
-    if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
+    if (p.role == Param::Role::Scratch || p.role == Param::Role::Status || p.role == Param::Role::Strings) continue;
     name_width = std::max(name_width, p.buffer->name.size());
     dims_width = std::max(dims_width, shape_words(p.dims).size());
   }
   for (const Param& p : k.params) {
-    if (p.role == Param::Role::Scratch || p.role == Param::Role::Status) continue;
+    if (p.role == Param::Role::Scratch || p.role == Param::Role::Status || p.role == Param::Role::Strings) continue;
     std::string s = "  " + p.buffer->name + std::string(name_width - p.buffer->name.size() + 2, ' ');
     const std::string dims = shape_words(p.dims);
     const std::string type = p.buffer->dtype == DType::F32 ? "" : std::string(info(p.buffer->dtype).name);
@@ -235,6 +242,7 @@ std::string include_lines(const Needs& n, const std::string& dir) {
   if (n.tails) s += "#include \"" + dir + "tc_tail.h\"\n";
   if (n.transposes) s += "#include \"" + dir + "tc_transpose.h\"\n";
   if (n.vector_math) s += "#include \"" + dir + "tc_math.h\"\n";
+  if (n.letters) s += "#include \"" + dir + "tc_case.h\"\n";
   if (n.strings) s += "#include \"" + dir + "tc_string.h\"\n";
   if (n.types) s += "#include \"" + dir + "tc_types.h\"\n";
   if (n.math) s += "#include <math.h>\n";

@@ -33,6 +33,7 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
       return access("WEIGHT", n.weights[i], p.weights[i].data->dtype);
     case Operand::Kind::Scratch: return "SCRATCH";
     case Operand::Kind::Status: return "STATUS";
+    case Operand::Kind::Strings: return "MADE";
   }
   return "?";
 }
@@ -100,7 +101,8 @@ DType dtype_of(const Program& p, const Operand& o) {
     case Operand::Kind::Slot: return p.slots[i].dtype;
     case Operand::Kind::Weight: return p.weights[i].data->dtype;
     case Operand::Kind::Scratch:
-    case Operand::Kind::Status: break;
+    case Operand::Kind::Status:
+    case Operand::Kind::Strings: break;
   }
   throw InternalError("scratch memory and the status word are no tensors");
 }

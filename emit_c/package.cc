@@ -114,6 +114,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   if (needs.parallel) support.insert("tc_parallel.h");
   const bool strings = has_strings(p);
   if (strings) support.insert("tc_string.h");
+  if (needs.letters) support.insert("tc_case.h");
   files.push_back({x + ".h", api_header(p, n)});
   const std::string executor = executor_source(p, n, layout_id), tables = string_tables(p, n);
   if (o.single_file) {

@@ -26,7 +26,11 @@ std::string tables(std::vector<std::string> words) {
 }
 
 TEST(StringTables, BytesAreEscaped) {
-  const std::string s = tables({"a\"b\\", std::string("\0" "001", 4), "\?\?/*/", "Zo\xc3\xab\xff\n", ""});
+  const std::string s = tables({"a\"b\\",
+                                std::string("\0"
+                                            "001",
+                                            4),
+                                "\?\?/*/", "Zo\xc3\xab\xff\n", ""});
   EXPECT_NE(s.find("{\"a\\\"b\\\\\", 4},"), std::string::npos) << s;
   EXPECT_NE(s.find("{\"\\000001\", 4},"), std::string::npos) << s;
   EXPECT_NE(s.find("{\"\\077\\077/*/\", 5},"), std::string::npos) << s;

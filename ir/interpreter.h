@@ -6,10 +6,15 @@
 
 namespace tc {
 
+namespace interp {
+class StringPool;
+}
+
 struct RunOptions {
-  int vl = 4;                     // lanes of a scalable vector
-  int64_t max_steps = INT64_MAX;  // scalar operations; more throws Error TC0502 (limit)
-  bool check_races = false;       // GPU loops: two accesses of one cell without a barrier throw InternalError
+  int vl = 4;                             // lanes of a scalable vector
+  int64_t max_steps = INT64_MAX;          // scalar operations; more throws Error TC0502 (limit)
+  interp::StringPool* strings = nullptr;  // where made strings are kept; evaluate() has its own
+  bool check_races = false;               // GPU loops: two accesses of one cell without a barrier throw InternalError
 };
 
 /// Arguments bind buffers to memory in row-major order (strides of the BufferDef are honoured).

@@ -12,7 +12,7 @@ namespace tc {
 
 /// A parameter of a kernel. Its buffer is free in the body.
 struct Param {
-  enum class Role { Input, Weight, Output, Scratch, Status } role;
+  enum class Role { Input, Weight, Output, Scratch, Status, Strings } role;
   Buffer buffer;       // flat, as the body reads it; its name is unique in the kernel
   Dims dims;           // its shape, for the reader
   std::string layout;  // words for the head comment: "channels last", "packed: n block, k, n in block"
@@ -48,11 +48,12 @@ struct Kernel {
   std::string schedule;                     // one sentence: how it was scheduled
   std::vector<std::string> schedule_steps;  // the primitives that were applied, for manifest and --dump-ir
   bool can_fail = false;                    // has a Status parameter
+  bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
 };
 
 /// Where an argument of a call lives.
 struct Operand {
-  enum class Kind { Input, Output, Slot, Weight, Scratch, Status } kind;
+  enum class Kind { Input, Output, Slot, Weight, Scratch, Status, Strings } kind;
   int index = 0;  // into Program::inputs / outputs / slots / weights
 };
 
@@ -137,7 +138,8 @@ struct Program {
   std::vector<Weight> weights;
   int64_t arena_bytes = 0;                         // slots
   int64_t scratch_offset = 0, scratch_bytes = 0;   // per-chunk scratch of the largest kernel, all chunks
-  int64_t workspace_bytes = 0;                     // arena, scratch and status
+  int64_t strings_offset = 0, strings_bytes = 0;   // made strings: a head of 64 bytes, then their room; 0: none is made
+  int64_t workspace_bytes = 0;                     // arena, scratch, made strings and status
   int64_t weights_bytes = 64;                      // header included
   int64_t naive_bytes = 0, lower_bound_bytes = 0;  // what no reuse would take; largest live set
   std::string cpu, march;                          // of --cpu; CUDA: cpu is the name of --arch

@@ -16,7 +16,8 @@ namespace {
 bool takes_floats_only(Op op) { return (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2; }
 bool takes_ints_only(Op op) { return op == Op::BitNot || (op >= Op::BitAnd && op <= Op::Shr) || op == Op::Index; }
 bool takes_bools(Op op) { return op == Op::Not || op == Op::And || op == Op::Or; }
-bool takes_strings(Op op) { return op >= Op::Eq && op <= Op::Ge; }
+bool takes_strings(Op op) { return (op >= Op::Eq && op <= Op::Ge) || is_text_op(op); }
+bool takes_position(Op op) { return op == Op::TextByte || op == Op::TextFrom || op == Op::TextFirst; }
 bool is_lane_reduce(Op op) { return op == Op::ReduceAdd || op == Op::ReduceMax || op == Op::ReduceMin; }
 
 // Expressions and statements under the names that are visible.
@@ -132,12 +133,15 @@ class LoopVerifier {
     if (int(k.args.size()) != row.arity) wrong("operand count of " + std::string(row.name));
     for (const Expr& a : k.args) expr(a);
     DType t = k.args[0]->dtype;
-    bool mixed = k.op == Op::Shl || k.op == Op::Shr || k.op == Op::Pow;
+    bool mixed = k.op == Op::Shl || k.op == Op::Shr || k.op == Op::Pow || takes_position(k.op);
     if (row.arity == 2) {
       need(mixed || k.args[1]->dtype == t, "operands of different types");
       need(k.args[1]->vector == k.args[0]->vector, "a vector beside a scalar");
     }
-    need(e->dtype == (row.compares ? DType::Bool : t), "the type of the result");
+    const bool number = k.op == Op::TextSize || k.op == Op::TextByte;
+    need(e->dtype == (row.compares ? DType::Bool : number ? DType::I64 : t), "the type of the result");
+    need(!is_text_op(k.op) || t == DType::String, "an operation on strings without one");
+    need(!takes_position(k.op) || k.args[1]->dtype == DType::I64, "a position in a string that is not i64");
     need(e->vector == (k.args[0]->vector && !is_lane_reduce(k.op)), "the shape of the result");
     need(!is_lane_reduce(k.op) || k.args[0]->vector, "a horizontal operation on a scalar");
     need(!takes_floats_only(k.op) || is_float(t), "an integer operand of a float function");

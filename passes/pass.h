@@ -29,6 +29,7 @@ struct Options {
   std::set<std::string> print_after;     // --print-ir-after; "all" stands for every pass
   std::string dump_dir;                  // --dump-ir
   bool time_passes = false, verify_each = false;
+  int64_t string_bytes = int64_t(1) << 16;      // --string-bytes: room for the strings that a run makes
   int64_t fold_limit_bytes = int64_t(1) << 20;  // a folded constant may be this large, or twice its inputs
 };
 

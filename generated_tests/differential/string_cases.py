@@ -94,5 +94,23 @@ def classifier_cases():
                "\nw = Constant <value_strings = [\"no\"]> ()\ny = Equal (l, w)", {"x": (9, 4)})
 
 
+def text_cases():
+    """Operators on the text itself. ONNX Runtime's StringNormalizer needs a locale that machines may lack, and its StringSplit
+    finds no piece in an empty string, where ONNX's definition finds one: ONNX's own suite has both."""
+    yield Case("string_join", "y = StringConcat (x, z)", {"x": X, "z": Y})
+    yield Case("string_join_rows", "t = StringConcat (x, w)\ny = StringConcat (t, x)", {"x": GRID}, {"w": words("_", "", "é")})
+    yield Case("string_join_equal", "t = StringConcat (x, w)\ny = Equal (t, z)", {"x": X, "z": words("catdog", "dog", "dog", "x", "", "", "", "")},
+               {"w": words("dog")})
+    for name, attributes in (("comma", '<delimiter = ",">'), ("long", '<delimiter = ", ">'), ("once", '<delimiter = ",", maxsplit = 1>'), ("space", "")):
+        yield Case(f"string_split_{name}", f"y, z = StringSplit {attributes} (x)",
+                   {"x": np.array([["a, b", "ab"], [" p q  r,s ", ",,"]], object)}, outputs=("y", "z"))
+    for name, pattern in (("words", "[a-zé ]+"), ("dots", ".a.|Z.*"), ("repeated", "(a{3}){100}|(do|ca)[gt]"), ("not", "[^a-z]{2}")):
+        yield Case(f"string_regex_{name}", f'y = RegexFullMatch <pattern = "{pattern}"> (x)', {"x": X})
+    grams = {"ngram_counts": [0, 3], "ngram_indexes": [0, 1, 2, 3, 4], "pool_strings": ["cat", "dog", "日本", "cat", "dog", "dog", "cat"]}
+    listed = ", ".join(f"{key} = {text(value)}" for key, value in grams.items())
+    yield Case("string_grams", f'y = TfIdfVectorizer <mode = "TF", min_gram_length = 1, max_gram_length = 2, max_skip_count = 0, {listed}> (x)',
+               {"x": words("cat", "dog", "cat", "", "日本", "dog", "dog")})
+
+
 def cases():
-    return [*move_cases(), *comparison_cases(), *label_cases(), *classifier_cases()]
+    return [*move_cases(), *comparison_cases(), *label_cases(), *classifier_cases(), *text_cases()]

@@ -51,6 +51,10 @@ def check_modes(work, _):
         one = work / f"one_{name}.c"
         one.write_text(f'#include "{name}"\nextern int tc_nothing;\n')
         alone.append(one)
+        if "TC_STRINGS" in (TEXT / name).read_text():  # as packages with strings have it
+            two = work / f"two_{name}.c"
+            two.write_text("#define TC_STRINGS\n" + one.read_text())
+            alone.append(two)
     source.write_text("#define _POSIX_C_SOURCE 199309L\n" + "".join(f'#include "{n}"\n' for n in names) + "extern int tc_nothing;\n")
     tests = [pathlib.Path(__file__).with_name(n) for n in ("math_test.c", "int_test.c")]
     for machine in MACHINES:

@@ -217,12 +217,14 @@ Operand Compiler::application(const Expr& e, const Apply& a) {
     check(c == Class::F || c == Class::D, "isnan of an integer");
     return unary_instr(test_fn(a.op, c), x, DType::Bool);
   }
+  if (row.arity == 1 && is_text_op(a.op)) return unary_instr(text_fn(a.op), x, e->dtype);
   if (row.arity == 1) {
     Operand d = unary_instr(unary_fn(a.op, c), x, e->dtype);
     if (may_leave_type(a.op)) wrap(d);
     return d;
   }
   Operand y = expr(a.args[1]);
+  if (is_text_op(a.op)) return binary_instr(text_fn(a.op), x, y, e->dtype);
   if (a.op == Op::Shl || a.op == Op::Shr) {
     Operand d = binary_instr(shift_fn(a.op, c), x, y, e->dtype, info(x.dtype).bits);
     if (a.op == Op::Shl) wrap(d);

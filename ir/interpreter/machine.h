@@ -156,6 +156,7 @@ Fn binary_fn(Op op, Class c);                   // arithmetic and logic; dst, a,
 Fn shift_fn(Op op, Class c);                    // b holds int64; aux: bits
 Fn compare_fn(Op op, Class c);                  // dst is int64
 Fn string_compare_fn(Op op);                    // handles of strings; dst is int64
+Fn text_fn(Op op);                              // dst, a, b: handles of strings and numbers (text.cc)
 Fn test_fn(Op op, Class c);                     // IsNan, IsInf
 Fn lane_reduce_fn(Op op, Class c);              // ReduceAdd ...; width: of the operand
 Fn select_fn(int bytes);                        // dst = a (int64 condition) ? b : c

@@ -82,7 +82,9 @@ std::vector<Constant> Evaluator::operator()(const std::vector<Constant>& inputs)
     fresh.push_back(t.data.dtype == DType::String ? pool.cells(t.data) : std::move(t));
     p.program.buffers[inputs.size() + fresh.size() - 1].bytes = fresh.back().bytes;
   }
-  const int status = run(p.program, p.options);
+  RunOptions options = p.options;
+  options.strings = &pool;
+  const int status = run(p.program, options);
   for (interp::BufferSlot& s : p.program.buffers) {  // nothing of this run is kept
     s.bytes = nullptr;
     s.local = {};

@@ -30,7 +30,7 @@ void check_rank(const Buffer& b, const Exprs& index) {
                           to_text(int64_t(index.size())));
 }
 
-// Strings are loaded, stored, selected and compared; nothing computes with them.
+// Strings are loaded, stored, selected and compared, and there are operations of their own; none on numbers takes them.
 void refuse_string(std::string_view what, DType t) {
   if (t == DType::String) throw OperandMismatch(std::string(what) + " is of numbers, not of strings");
 }
@@ -100,7 +100,18 @@ Expr fold_identity(Op op, const Expr& a, const Expr& b) {
   return {};
 }
 
-DType result_type(Op op, const Exprs& args) { return info(op).compares ? DType::Bool : args[0]->dtype; }
+DType result_type(Op op, const Exprs& args) {
+  if (op == Op::TextSize || op == Op::TextByte) return DType::I64;
+  return info(op).compares ? DType::Bool : args[0]->dtype;
+}
+
+bool takes_position(Op op) { return op == Op::TextByte || op == Op::TextFrom || op == Op::TextFirst; }
+
+void check_text(Op op, const Exprs& args) {
+  check_same("the operand of " + std::string(info(op).name) + " is", args[0]->dtype, DType::String);
+  if (takes_position(op))
+    check_same("the position of " + std::string(info(op).name) + " is", args[1]->dtype, DType::I64);
+}
 
 }  // namespace
 
@@ -148,11 +159,14 @@ Expr apply(Op op, Exprs args) {
   const OpInfo& row = info(op);
   check(int(args.size()) == row.arity, "operand count");
   for (const Expr& a : args) check(bool(a), "null operand");
-  if (!is_comparison(op)) refuse_string(row.name, args[0]->dtype);
+  if (is_text_op(op))
+    check_text(op, args);
+  else if (!is_comparison(op))
+    refuse_string(row.name, args[0]->dtype);
   bool vector = args[0]->vector;
   if (row.arity == 2) {
     Expr &a = args[0], &b = args[1];
-    const bool mixed = op == Op::Shl || op == Op::Shr || op == Op::Pow;
+    const bool mixed = op == Op::Shl || op == Op::Shr || op == Op::Pow || takes_position(op);
     if (!mixed && a->dtype != b->dtype) check_same("operands of " + std::string(row.name) + " are", a->dtype, b->dtype);
     if (is_index_type(a) && is_index_type(b)) {
       const auto x = as_const_int(a), y = as_const_int(b);

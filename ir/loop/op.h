@@ -16,6 +16,9 @@ enum class Op : uint8_t {
   Eq, Ne, Lt, Le, Gt, Ge, And /* logical, lazy */, Or,
   // Index(i, n): i, plus n when negative; out of [0, n) raises the status E_RANGE and gives 0
   Index,
+  // strings: their size in bytes, byte i (0 outside of the string), what is behind the first i bytes, the first n bytes;
+  // made strings, whose bytes go to the arena of strings: two joined, the letters small or large (Unicode's simple mapping)
+  TextSize, TextByte, TextFrom, TextFirst, TextJoin, TextLower, TextUpper,
   // horizontal, vector -> scalar, fixed tree order
   ReduceAdd, ReduceMax, ReduceMin,
 };
@@ -33,5 +36,9 @@ struct OpInfo {
   bool compares;                  // the result is bool
 };
 const OpInfo& info(Op op);
+
+/// The operations on strings but comparisons; those of them that need memory for a string that they make.
+inline bool is_text_op(Op op) { return op >= Op::TextSize && op <= Op::TextUpper; }
+inline bool makes_string(Op op) { return op >= Op::TextJoin && op <= Op::TextUpper; }
 
 }  // namespace tc

@@ -58,6 +58,7 @@ namespace {
 
 void define_unary(OpBuilder& b, bool gives_bool, const std::function<Expr(Expr)>& f) {
   const Tensor x = b.in(0);
+  if (x.dtype() == DType::String) b.reject("the operator takes numbers, not strings", 0);
   const DType t = gives_bool ? DType::Bool : x.dtype();
   b.output(0, b.compute(word(b), t, x.dims(), [&](const Exprs& i) { return cast(t, f(widen(x(i)))); }));
 }
@@ -67,6 +68,7 @@ void define_binary(OpBuilder& b, bool gives_bool, const std::function<Expr(Expr,
   if (x.dtype() != y.dtype())
     b.reject("the inputs have different types, " + std::string(info(x.dtype()).onnx_name) + " and " +
              std::string(info(y.dtype()).onnx_name));
+  if (x.dtype() == DType::String && !b.node().is("Equal")) b.reject("the operator takes numbers, not strings", 0);
   const DType t = gives_bool ? DType::Bool : x.dtype();
   b.output(0, b.compute(word(b), t, broadcast_dims(b, {x, y}), [&](const Exprs& i) {
     return cast(t, f(widen(x.broadcast_at(i)), widen(y.broadcast_at(i))));

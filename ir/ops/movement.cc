@@ -357,7 +357,7 @@ OpFamily movement_ops() {
       {"DepthToSpace", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}}, define_depth_to_space},
       {"SpaceToDepth", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}}, define_space_to_depth},
   };
-  for (OpFamily part : {pad_ops(), gather_ops(), scatter_ops(), select_ops(), non_max_suppression_ops()})
+  for (OpFamily part : {pad_ops(), gather_ops(), scatter_ops(), select_ops(), non_max_suppression_ops(), string_ops()})
     for (OpRow& row : part) rows.push_back(std::move(row));
   return rows;
 }

@@ -1,6 +1,7 @@
 // Counting of token sequences, and the vector operators of ai.onnx.ml that are formulas.
 #include <algorithm>
 
+#include "ir/ops/expansion.h"
 #include "ir/ops/helpers.h"
 #include "ir/ops/parts.h"
 
@@ -50,6 +51,31 @@ Stmt count_gram(const Tensor& x, const Buffer& y, const Gram& gram, const Exprs&
     list.push_back(loop(start, room, if_then(hit, add)));
   }
   return seq(list);
+}
+
+/// Words become numbers: their place among the sorted words of the pool, -1 for others.
+bool expand_tf_idf(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  const std::vector<std::string> pool = e.attr_strings("pool_strings");
+  if (pool.empty()) return false;
+  Value* x = e.in_of_any_type(0);
+  if (x->type.dtype != DType::String) e.reject("the input must hold strings, as the pool does");
+  std::vector<std::string> words = pool;
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  std::vector<int64_t> places, numbers;
+  for (size_t k = 0; k < words.size(); k++) places.push_back(int64_t(k));
+  for (const std::string& s : pool) numbers.push_back(std::lower_bound(words.begin(), words.end(), s) - words.begin());
+  Attrs attrs = e.attrs_named(
+      {"max_gram_length", "max_skip_count", "min_gram_length", "mode", "ngram_counts", "ngram_indexes", "weights"});
+  attrs["pool_int64s"] = numbers;
+  const auto count = int64_t(words.size());
+  Value* ids = e.op("sorted_lookup",
+                    {x, e.constant(string_constant({count}, words), "_pool"),
+                     e.constant(int64_constant(places), "_places"), e.ints(DType::I64, {}, {-1}, "_unknown")},
+                    "_tokens", {}, "tc");
+  e.finish(0, e.op("TfIdfVectorizer", {ids}, "", std::move(attrs)));
+  return true;
 }
 
 void define_tf_idf(OpBuilder& b) {
@@ -114,7 +140,7 @@ OpFamily text_ops() {
       {"max_gram_length", {}}, {"max_skip_count", {}}, {"min_gram_length", {}}, {"mode", {}},   {"ngram_counts", {}},
       {"ngram_indexes", {}},   {"pool_int64s", {}},    {"pool_strings", {}},    {"weights", {}}};
   return {
-      {"TfIdfVectorizer", 9, grams, define_tf_idf, "x", "tf_idf"},
+      {"TfIdfVectorizer", 9, grams, define_tf_idf, "x", "tf_idf", "", expand_tf_idf},
       {"Binarizer", 1, {{"threshold", 0.0f}}, elementwise(binarize), "x", "binarizer", "ai.onnx.ml"},
       {"ArrayFeatureExtractor", 1, {}, define_feature_extractor, "x indices", "feature_extractor", "ai.onnx.ml"},
   };

@@ -27,6 +27,18 @@ bool raises_status(const Stmt& s) {
   return found;
 }
 
+bool makes_strings(const Stmt& s) {
+  bool found = false;
+  walk(
+      s, [&](const Stmt&) { return !found; },
+      [&](const Expr& e) {
+        const Apply* k = as<Apply>(e);
+        found |= k && makes_string(k->op);
+        return !found;
+      });
+  return found;
+}
+
 std::string KernelInterface::take(const std::string& hint) {
   const std::string base = value_name(hint);
   std::string n = base;
@@ -100,6 +112,7 @@ void KernelInterface::finish(Kernel& k, const Buffer& scratch) const {
   k.params = params_;
   if (scratch) k.params.push_back({Param::Role::Scratch, scratch, {}, ""});
   if (k.can_fail) k.params.push_back({Param::Role::Status, make_buffer("status", DType::I32, {1}), {}, ""});
+  if (k.makes_strings) k.params.push_back({Param::Role::Strings, make_buffer("made", DType::U8, {1}), {}, ""});
   k.schedule = s_.words;
   k.schedule_steps = s_.steps;
 }

@@ -42,5 +42,7 @@ class KernelInterface {
 
 /// Does the statement raise the status word?
 bool raises_status(const Stmt& s);
+/// Does anything in it make a string?
+bool makes_strings(const Stmt& s);
 
 }  // namespace tc

@@ -75,6 +75,7 @@ Kernel lower_kernel(const Scheduled& s) {
   const Stmt body = name_values(lower_index_math(placed.body));
   k.scratch_bytes = placed.bytes;
   k.can_fail = raises_status(body);
+  k.makes_strings = makes_strings(body);
   k.body = substitute_buffers(assign_names(body, io.names()), io.flatten(flat));
   io.finish(k, placed.scratch);
   return k;

@@ -170,7 +170,15 @@ void ProgramBuilder::finish() {
   }
   for (const Kernel& k : p_.kernels) p_.scratch_bytes = std::max(p_.scratch_bytes, k.scratch_bytes);
   p_.scratch_offset = p_.arena_bytes;
-  p_.workspace_bytes = p_.arena_bytes + p_.scratch_bytes + p_.align;  // the status word begins the last 64 bytes
+  const auto makes = [](const Kernel& k) { return k.makes_strings; };
+  if (std::any_of(p_.kernels.begin(), p_.kernels.end(), makes)) {
+    p_.strings_offset = (p_.scratch_offset + p_.scratch_bytes + 63) / 64 * 64;
+    p_.strings_bytes = cx_.options.string_bytes;
+    p_.scratch_bytes = p_.strings_offset - p_.scratch_offset;
+  }
+  const int64_t strings = p_.strings_bytes > 0 ? checked_add(64, p_.strings_bytes) : 0;
+  p_.workspace_bytes =
+      p_.arena_bytes + p_.scratch_bytes + strings + p_.align;  // the status word begins the last 64 bytes
 }
 
 Program build_program(Graph& g, const std::string& name, PassContext& cx) { return ProgramBuilder(name, cx).take(g); }

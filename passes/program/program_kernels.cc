@@ -55,7 +55,10 @@ TensorFn bake_scalars(const TensorFn& fn, std::vector<const Value*>& operands) {
 // Operands get names of their own, which parameters and the formula share.
 TensorFn with_own_names(const TensorFn& fn) {
   std::set<std::string> taken{"status", "scratch", "arguments", "args", "chunk"};
-  for (const Buffer& b : fn.outputs) taken.insert(value_name(b->name));
+  for (const Buffer& b : fn.outputs) {
+    taken.insert(value_name(b->name));
+    if (b->dtype == DType::String) taken.insert("made");
+  }
   std::vector<Buffer> inputs;
   bool changed = false;
   for (const Buffer& b : fn.inputs) {
@@ -132,6 +135,7 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
         break;
       case Param::Role::Scratch: call.operands.push_back({Operand::Kind::Scratch, 0}); break;
       case Param::Role::Status: call.operands.push_back({Operand::Kind::Status, 0}); break;
+      case Param::Role::Strings: call.operands.push_back({Operand::Kind::Strings, 0}); break;
     }
   }
   steps.push_back({std::move(call)});

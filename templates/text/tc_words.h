@@ -4,6 +4,7 @@
 #ifndef TC_WORDS_H
 #define TC_WORDS_H
 #include "tc_io.h"
+#include "tc_string.h"
 
 /* Room for the views of a tensor and `bytes` bytes, which *text points to. */
 TC_IO void tc_words_allocate(tc_tensor *t, size_t bytes, char **text)
