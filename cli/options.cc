@@ -358,7 +358,8 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
   }
   for (const std::string_view flag : {"--jit", "--precision", "--arch"})
     if (!c.request.target.is_cuda() && given.count(flag) != 0) usage(std::string(flag) + " is for --target cuda");
-  if (c.request.target.is_cuda() && given.count("--cpu") != 0) usage("--cpu is for --target c; the other way is --arch");
+  if (c.request.target.is_cuda() && given.count("--cpu") != 0)
+    usage("--cpu is for --target c; the other way is --arch");
   if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
   c.request.import.number_labels = c.request.target.is_cuda();  // it has no strings
   c.request.model = c.model;

@@ -179,7 +179,8 @@ void define_concat(OpBuilder& b) {
     if (x.rank() != all[0].rank() || x.dtype() != all[0].dtype() ||
         without_axis(x.dims(), axis) != without_axis(dims, axis))
       b.reject("the inputs differ in type or in sizes other than that of axis " + to_text(int64_t(axis)) + ": " +
-               to_text(b.node().inputs[0]->type) + " and " + to_text(b.node().inputs[k]->type), int(k));
+                   to_text(b.node().inputs[0]->type) + " and " + to_text(b.node().inputs[k]->type),
+               int(k));
     if (x.dim(axis) == 0) continue;
     begins.push_back(dims[size_t(axis)]);
     parts.push_back(x);
