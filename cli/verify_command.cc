@@ -187,8 +187,11 @@ ExitCode verify_command(const CommandLine& c) {
     const std::vector<Constant> outputs = in_actual_sizes(plain, evaluate(plain, inputs));
     for (size_t k = 0; k < outputs.size(); k++) save(io + "/output_" + to_text(int64_t(k)), *outputs[k]);
   }
-  print_out(std::string("against ") + (ort ? "ONNX Runtime" : "the interpreter") + ", seed " +
-            to_text(int64_t(c.seed)) + "\n");
+  print_out(std::string("against ") +
+            (ort                 ? "ONNX Runtime"
+             : c.against.empty() ? "the interpreter (python3 has no onnxruntime)"
+                                 : "the interpreter") +
+            ", seed " + to_text(int64_t(c.seed)) + "\n");
   const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
   const ProcessResult r =
       run_process({b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol}, true);
