@@ -33,48 +33,75 @@ Interval extent(const Boxes& b, const Expr& batch, const Expr& box, int axis) {
   return {middle - half, middle + half};
 }
 
-/// Do two boxes overlap by more than the threshold? Boxes without area never do.
-Expr overlaps(const Boxes& b, const Expr& batch, const Expr& p, const Expr& q) {
-  const Expr none = make_float(DType::F32, 0);
-  Expr common = make_float(DType::F32, 1), first = common, second = common, meet = make_int(DType::Bool, 1);
-  for (int axis : {1, 0}) {
-    const Interval u = extent(b, batch, p, axis), v = extent(b, batch, q, axis);
-    const Expr low = max(u.low, v.low), high = min(u.high, v.high);
-    meet = meet && high > low;
-    common = common * (high - low);
-    first = first * (u.high - u.low);
-    second = second * (v.high - v.low);
-  }
-  const Expr all = first + second - common;
-  return meet && first > none && second > none && all > none && common / all > b.overlap;
-}
-
-/// What one batch and class (together: row `r`) selects: `chosen` and `taken`, how many. `left` holds the candidates.
+/// What one batch and class (together: row `r`) selects: `chosen` and `taken`, how many.
 struct Lists {
-  Buffer chosen, left, taken;
+  Buffer chosen, taken;
 };
 
-Stmt select_boxes(const Boxes& b, const Lists& lists, const Var& r) {
+/// The candidates of a row that are left, side by side: the box, its score, edges and area.
+struct Candidates {
+  Buffer box, score, top, left, bottom, right, area;
+  std::vector<Buffer> all() const { return {box, score, top, left, bottom, right, area}; }
+};
+
+/// Puts box j in the place `at`.
+Stmt put(const Boxes& b, const Candidates& c, const Expr& at, const Expr& batch, const Expr& j, const Expr& score) {
+  const Interval y = extent(b, batch, j, 0), x = extent(b, batch, j, 1);
+  return seq({store(c.box, {at}, j), store(c.score, {at}, score), store(c.top, {at}, y.low),
+              store(c.bottom, {at}, y.high), store(c.left, {at}, x.low), store(c.right, {at}, x.high),
+              store(c.area, {at}, (x.high - x.low) * (y.high - y.low))});
+}
+
+Stmt move(const Candidates& c, const Expr& from, const Expr& to) {
+  Stmts moves;
+  for (const Buffer& column : c.all()) moves.push_back(store(column, {to}, load(column, {from})));
+  return seq(std::move(moves));
+}
+
+/// One box, in names.
+struct Box {
+  Var top = make_var("top", DType::F32), left = make_var("left", DType::F32), bottom = make_var("bottom", DType::F32),
+      right = make_var("right", DType::F32), area = make_var("area", DType::F32);
+  Stmt with(const Candidates& c, const Expr& at, Stmt body) const {
+    body = let(area, load(c.area, {at}), body);
+    body = let(bottom, load(c.bottom, {at}), let(right, load(c.right, {at}), body));
+    return let(top, load(c.top, {at}), let(left, load(c.left, {at}), body));
+  }
+};
+
+/// Runs `then` unless a box and the one at q overlap by more than the threshold. Boxes without area never do.
+Stmt unless_overlapping(const Boxes& b, const Candidates& c, const Box& box, const Expr& q, const Stmt& then) {
+  const Expr none = make_float(DType::F32, 0), area = load(c.area, {q});
+  const Var width = make_var("width", DType::F32), height = make_var("height", DType::F32);
+  const Var common = make_var("common", DType::F32), whole = make_var("whole", DType::F32);
+  const Expr overlap = Expr(width) > none && Expr(height) > none && Expr(box.area) > none && area > none &&
+                       Expr(whole) > none && Expr(common) / Expr(whole) > b.overlap;
+  Stmt body = if_then(logical_not(overlap), then);
+  body = let(common, Expr(width) * Expr(height), let(whole, Expr(box.area) + area - Expr(common), body));
+  body = let(height, min(Expr(box.bottom), load(c.bottom, {q})) - max(Expr(box.top), load(c.top, {q})), body);
+  return let(width, min(Expr(box.right), load(c.right, {q})) - max(Expr(box.left), load(c.left, {q})), body);
+}
+
+Stmt select_boxes(const Boxes& b, const Lists& lists, const Candidates& c, const Var& r) {
   const Var j = make_var("j"), p = make_var("p"), q = make_var("q"), batch = make_var("batch"),
             group = make_var("group");
   const Var best = make_var("best");
   const Buffer candidates = counter("candidates"), kept = counter("kept"), first = counter("first");
-  auto score = [&](const Expr& box) { return b.scores({batch, group, box}); };
-  auto left = [&](const Expr& at) { return load(lists.left, {r, at}); };
-  const Expr taken = load(lists.taken, {r}), counts = b.least ? score(j) > b.least : make_int(DType::Bool, 1);
-  const Stmt collect = loop(
-      j, b.count(), if_then(counts, seq({store(lists.left, {r, value_of(candidates)}, j), increment(candidates)})));
+  const Expr score = b.scores({batch, group, j}), taken = load(lists.taken, {r});
+  const Stmt candidate = seq({put(b, c, value_of(candidates), batch, j, score), increment(candidates)});
+  const Stmt collect = loop(j, b.count(), b.least ? if_then(score > b.least, candidate) : candidate);
   // Candidates stay in the order of their numbers: of equal scores the first one wins.
   const Stmt find =
-      seq({set(first, left(0)),
-           loop(p, value_of(candidates), if_then(score(left(p)) > score(value_of(first)), set(first, left(p))))});
-  const Expr stays = ne(left(q), best) && logical_not(overlaps(b, batch, best, left(q)));
-  const Stmt drop = seq({set(kept, 0),
-                         loop(q, value_of(candidates),
-                              if_then(stays, seq({store(lists.left, {r, value_of(kept)}, left(q)), increment(kept)}))),
-                         set(candidates, value_of(kept))});
-  const Stmt take = let(best, value_of(first),
-                        seq({store(lists.chosen, {r, taken}, best), store(lists.taken, {r}, taken + 1), drop}));
+      seq({set(first, 0), loop(p, value_of(candidates),
+                               if_then(load(c.score, {p}) > load(c.score, {value_of(first)}), set(first, p)))});
+  const Stmt keep = seq({move(c, q, value_of(kept)), increment(kept)});
+  const Box box;
+  const Stmt others = if_then(ne(q, best), unless_overlapping(b, c, box, q, keep));
+  const Stmt drop =
+      seq({set(kept, 0), box.with(c, best, loop(q, value_of(candidates), others)), set(candidates, value_of(kept))});
+  const Stmt take =
+      let(best, value_of(first),
+          seq({store(lists.chosen, {r, taken}, load(c.box, {best})), store(lists.taken, {r}, taken + 1), drop}));
   const Stmt all = seq({store(lists.taken, {r}, Expr(0)), set(candidates, 0), collect,
                         while_loop(value_of(candidates) > 0 && taken < b.limit, seq({find, take}))});
   const Stmt body = let(batch, floor_div(r, Expr(b.classes())), let(group, floor_mod(r, Expr(b.classes())), all));
@@ -131,23 +158,26 @@ void define_non_max_suppression(OpBuilder& b) {
     dims = b.declared_dims(0, 0);
     if (dims.size() != 2 || dims[1] != 3) b.reject("the result has the shape [selected, 3]");
   }
-  auto list = [](Dims d) { return ValueType::tensor(DType::I64, to_shape(d)); };
+  auto list = [](Dims d, DType t = DType::I64) { return ValueType::tensor(t, to_shape(d)); };
   const int64_t room = std::max<int64_t>(1, o.most);
-  const auto lists =
-      b.nest("non_max_suppression", {list({rows, room}), list({rows, std::max<int64_t>(1, o.count())}), list({rows})},
-             [&](const std::vector<Buffer>& out) {
-               const Var r = make_var("r");
-               return loop(r, rows, select_boxes(o, {out[0], out[1], out[2]}, r));
-             });
+  std::vector<ValueType> types = {list({rows, room}), list({rows})};
+  const Dims places = {std::max<int64_t>(1, o.count())};
+  types.push_back(list(places));                                          // which box a candidate is
+  for (int k = 0; k < 6; k++) types.push_back(list(places, DType::F32));  // its score, edges and area
+  const auto lists = b.nest("chosen", std::move(types), [&](const std::vector<Buffer>& out) {
+    const Var r = make_var("r");
+    const Candidates c = {out[2], out[3], out[4], out[5], out[6], out[7], out[8]};
+    return loop(r, rows, select_boxes(o, {out[0], out[1]}, c, r));
+  });
   if (!b.wants(1)) {
     b.output(0, b.nest("selected", {list(dims)}, [&](const std::vector<Buffer>& out) {
-      return join_lists(o, lists[0], lists[2], out[0], dims[0],
+      return join_lists(o, lists[0], lists[1], out[0], dims[0],
                         [&](const Buffer& lines) { return must_be(lines, dims[0]); });
     })[0]);
     return;
   }
   const auto selected = b.nest("selected", {list(dims), list({})}, [&](const std::vector<Buffer>& out) {
-    return join_lists(o, lists[0], lists[2], out[0], dims[0],
+    return join_lists(o, lists[0], lists[1], out[0], dims[0],
                       [&](const Buffer& lines) { return store(out[1], {}, value_of(lines)); });
   });
   b.output(0, selected[0]);
