@@ -26,7 +26,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 from agreement import difference  # noqa: E402
 from checks import files_of  # noqa: E402
-from toolchain import CudaToolchain, Failed, Toolchain, call, first_line  # noqa: E402
+from toolchain import CudaToolchain, Failed, Toolchain, call, first_line, without_strings  # noqa: E402
 
 TEXTS = ROOT / "templates" / "text"
 SEEDS = 4  # sets of inputs that an update is judged by; bool scalars alternate
@@ -38,11 +38,6 @@ def emit(tool, case, package):
                             capture_output=True, text=True)
     if result.returncode:
         raise Failed(f"tc-emit ended with {result.returncode}: {result.stderr.strip()}")
-
-
-def without_strings(text):
-    """A support file of a package that has no tensors of strings."""
-    return re.sub(rb"#ifdef TC_STRINGS\n.*?(?:#else\n(.*?))?#endif\n", lambda part: part[1] or b"", text, flags=re.S)
 
 
 def split_support(files):

@@ -60,13 +60,18 @@ def declarations(text):
     return '#include "tc_io.h"\n' + text[text.rindex("typedef struct {", 0, end):end] + "\nint tc_main(const tc_model *m, int argc, char **argv);\n"
 
 
+def without_strings(text):
+    """A support file as packages have it that have no tensors of strings."""
+    return re.sub(rb"#ifdef TC_STRINGS\n.*?(?:#else\n(.*?))?#endif\n", lambda part: part[1] or b"", text, flags=re.S)
+
+
 def texts_of_program(folder):
-    """{name: bytes} of tc_main.h and of every file of `folder` that it includes, directly or not."""
+    """{name: bytes} of tc_main.h and of every file of `folder` that it includes, directly or not, without strings."""
     found, todo = {}, ["tc_main.h"]
     while todo:
         name = todo.pop()
         if name not in found:
-            found[name] = (folder / name).read_bytes()
+            found[name] = without_strings((folder / name).read_bytes())
             todo += re.findall(r'#include "(tc_\w+\.h)"', found[name].decode())
     return found
 
@@ -79,9 +84,12 @@ class Toolchain:
         self.base = [compiler, "-pipe", *WARNINGS, *flags]
         self.declarations, self.program = folder / "tc_main_declarations.h", folder / "tc_main.o"
         self.declarations.write_text(declarations(self.texts["tc_main.h"].decode()))
-        source = folder / "tc_main.c"
+        source, text = folder / "tc_main.c", folder / "tc_main_text"
         source.write_text(PROGRAM)
-        subprocess.run([*self.base, f"-I{TEXTS}", "-c", source, "-o", self.program], check=True)
+        text.mkdir()
+        for name, data in self.texts.items():
+            (text / name).write_bytes(data)
+        subprocess.run([*self.base, f"-I{text}", "-c", source, "-o", self.program], check=True)
 
     def commands(self, package, program):
         """The commands that make `program` of a package, one after the other, to be run in the package's folder."""
