@@ -16,7 +16,8 @@ class FreshNames {
   std::string name(const ModelText& tensor, const std::string& suffix = "") {
     const std::string text = tensor.raw() + (suffix.empty() ? "" : "_" + suffix);
     std::string id = table_.name(ModelText(text), suffix.empty() ? 40 : 44);
-    while (!given_.insert(id).second) id = table_.name(ModelText(text + "_" + to_text(int64_t(++repeats_[text] + 1))), 44);
+    while (!given_.insert(id).second)
+      id = table_.name(ModelText(text + "_" + to_text(int64_t(++repeats_[text] + 1))), 44);
     return id;
   }
 

@@ -92,7 +92,8 @@ class Sweep {
   bool inputs_known(const Node& n) const {
     const bool told = cx_.diagnostics && cx_.diagnostics->has_errors();
     return std::none_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) {
-      return v && (v->type.kind == ValueType::Kind::None || (told && v->type.is_tensor() && !v->type.is_static_tensor()));
+      return v &&
+             (v->type.kind == ValueType::Kind::None || (told && v->type.is_tensor() && !v->type.is_static_tensor()));
     });
   }
 
