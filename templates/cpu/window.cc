@@ -306,7 +306,8 @@ std::optional<Scheduled> schedule_window(const TemplateArgs& a) {
   s.body = seq({fill_border(w->c), Builder(*w).build()});
   bind_operands(s, w->c);
   s.family = "window";
-  s.words = to_text(w->pixels) + (w->pixels == 1 ? " result by " : " results by ") + to_text(w->columns) + " columns in registers";
+  s.words = to_text(w->pixels) + (w->pixels == 1 ? " result by " : " results by ") + to_text(w->columns) +
+            " columns in registers";
   if (w->weight) s.words += ", and the weights of these columns";
   if (w->row_blocks > 1) s.words += "; rows in " + to_text(w->row_blocks) + " chunks";
   return s;
