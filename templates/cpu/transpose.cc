@@ -6,7 +6,8 @@
 //
 // The last tile of an axis ends where the axis ends, and so overlaps the one before: no tile is partial. Moves of other
 // types than f32, and of short axes, are made in tiles of 16 bytes a row, by one function (tc_transpose_SIZE). Three
-// channels that lie side by side are taken out of three vectors (tc_load_unriffled_3).
+// channels that lie side by side are taken out of three vectors (tc_load_unriffled_3). Where an axis is too short for a tile
+// in registers and the work on the way costs, vectors along `read` go through a small array.
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -28,6 +29,8 @@ struct Transposition {
   std::vector<const Load*> crossed;  // operands that lie side by side along `read`
   bool unriffled = false;            // `read` is three elements that no others lie between
   bool moves_bytes = false;          // the whole value is one of them, moved as it is
+  bool through_array = false;        // computed along `read`, and stored along `written` from an array
+  bool in_registers() const { return !moves_bytes && !through_array; }
   int64_t size() const { return moves_bytes ? 16 / info(c.out->dtype).bytes : kMaxLanes; }  // of a tile, at most
 };
 
@@ -90,7 +93,9 @@ std::optional<Transposition> match(const TemplateArgs& a) {
                 std::all_of(t.crossed.begin(), t.crossed.end(), [&](const Load* l) {
                   return affine_in(l->index[0], {t.written.var})->coefficients[0] == 3;
                 });
-  if (t.unriffled) return t;
+  t.through_array = !t.unriffled && floats && shorter > 1 && t.c.out->dtype == DType::F32 && is_costly(t.c.epilogue) &&
+                    has_vector_form(t.c.epilogue, t.read.var);
+  if (t.unriffled || t.through_array) return t;
   const Load* whole = as<Load>(t.c.epilogue);
   t.moves_bytes = whole && whole->buffer->dtype == t.c.out->dtype && info(t.c.out->dtype).bits % 8 == 0;
   if (!t.moves_bytes || t.c.out->dtype == DType::String || 16 % info(t.c.out->dtype).bytes != 0 || shorter < t.size())
@@ -141,10 +146,11 @@ class Builder {
     return loop(part, parts, over_tiles(a, first(part), count, body), ForKind::Parallel);
   }
 
-  Expr tiles(int64_t n) const { return t_.moves_bytes ? Expr(ceil_div(n, t_.size())) : vectors(n); }
+  Expr tiles(int64_t n) const { return t_.in_registers() ? vectors(n) : Expr(ceil_div(n, t_.size())); }
 
   Stmt over_tiles(const Axis& a, const Expr& begin, const Expr& count, const Tiles& body) const {
-    const Expr size = t_.moves_bytes ? Expr(t_.size()) : lanes();
+    if (t_.through_array && a.extent.value <= t_.size()) return body(0);
+    const Expr size = t_.in_registers() ? lanes() : Expr(t_.size());
     const Var o = make_var(a.var->name + "_o");
     if (a.extent.value % t_.size() == 0) return loop(o, count, body(Expr(o) * size), ForKind::Serial, begin);
     const Var first = make_var(a.var->name);
@@ -160,7 +166,25 @@ class Builder {
   }
   int64_t stride(const Expr& e, const Axis& a) const { return offset_of(e, vars_of(t_.c.axes))->of(a.var); }
 
+  // Both extents are those of the axes where these are shorter than a tile.
+  Stmt through_array(const Expr& read, const Expr& written) const {
+    const int64_t size = t_.size(), columns = std::min(t_.read.extent.value, size),
+                  rows = std::min(t_.written.extent.value, size);
+    const Buffer tile = make_buffer("tile", DType::F32, {Dim(rows * size)}, Scope::Stack);
+    const Var row = make_var("row"), i = make_var("i"), j = make_var("j");
+    const Stmt fill = loop(row, rows, over_lanes("v", columns, [&](const Expr& offset, const Expr& count) {
+                             Point p = at_;
+                             p.push_back({t_.written.var, written + Expr(row)});
+                             const Expr value = vector_form(t_.c.epilogue, {p, t_.read.var, read + offset, count, {}});
+                             return store(tile, {ramp(Expr(row) * size + offset)}, broadcast(value), {}, count);
+                           }));
+    const Stmt move = store(t_.c.out, {index(t_.c.out_index, read + Expr(i), written + Expr(j))},
+                            load(tile, {Expr(j) * size + Expr(i)}));
+    return alloc(tile, seq({fill, loop(i, columns, loop(j, rows, move))}));
+  }
+
   Stmt tile(const Expr& read, const Expr& written) const {
+    if (t_.through_array) return through_array(read, written);
     if (t_.moves_bytes) {
       const Load& from = *t_.crossed[0];
       return intrin(
@@ -213,8 +237,9 @@ std::optional<Scheduled> schedule_transpose(const TemplateArgs& a) {
   s.body = seq({fill_border(t->c), Builder(*t, points(t->c.axes) >= kParallelThreshold).build()});
   bind_operands(s, t->c);
   s.family = "transpose";
-  const std::string size = t->moves_bytes ? to_text(t->size()) : "VL";
-  s.words = "tiles of " + size + " by " + size + " elements, turned in registers";
+  const std::string size = t->in_registers() ? "VL" : to_text(t->size());
+  s.words =
+      "tiles of " + size + " by " + size + " elements, turned in " + (t->through_array ? "an array" : "registers");
   return s;
 }
 

@@ -57,6 +57,18 @@ TEST(CpuTranspose, ShortAxesMoveAsBytes) {
   }
 }
 
+TEST(CpuTranspose, CostlyWorkOnShortAxesGoesThroughAnArray) {
+  for (const Dims& dims : {Dims{37, 8}, Dims{8, 37}, Dims{5, 9}, Dims{16, 2}, Dims{3, 50}, Dims{600, 12}})
+    for (const char* cpu : {"generic", "x86-64-v4"}) {
+      FunctionBuilder b;
+      const Buffer x = b.input("x", {2, dims[0], dims[1]}), bias = b.input("b", {dims[1]});
+      const TestFunction f = b.take(b.compute("y", {2, dims[1], dims[0]}, [&](const Exprs& i) {
+        return apply(Op::Floor, {load(x, {i[0], i[2], i[1]}) * make_float(DType::F32, 0.5) + load(bias, {i[1]})});
+      }));
+      testing::expect_equal(f, "transpose", cpu);
+    }
+}
+
 TEST(CpuTranspose, ThreeChannels) {
   for (const int64_t pixels : {16, 17, 50, 2000}) {
     expect_tiles({pixels, 3}, {1, 0});

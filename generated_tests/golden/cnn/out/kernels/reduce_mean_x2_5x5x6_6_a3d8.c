@@ -5,7 +5,7 @@
 /* reduce_mean[l] = (sum(r, s) x[r][s][l]) / 25
  *   x            [1][5][5][6]
  *   reduce_mean  [1][1][1][6]
- * Schedule (x86-64-v3): 1 results by 16 columns in registers */
+ * Schedule (x86-64-v3): 1 result by 16 columns in registers */
 void cnn_reduce_mean_x2_5x5x6_6_a3d8(const float *TC_RESTRICT x, float *TC_RESTRICT reduce_mean)
 {
   tc_vf acc[1][16 / TC_VL];
