@@ -7,7 +7,11 @@
 // infers.
 #include <onnx/defs/schema.h>
 #include <onnx/shape_inference/implementation.h>
+#include <onnx/version_converter/adapters/compatible.h>
 #include <onnx/version_converter/convert.h>
+
+#include <algorithm>
+#include <set>
 
 #include "importer/convert_fixes.h"
 #include "importer/shape_registry.h"
@@ -80,18 +84,37 @@ bool all_known(const onnx::ModelProto& m) {
   return known;
 }
 
-/// Some operator is defined anew between the model's operator set and the newest one. Most small models need none of the
-/// converter's work, which takes as long as the rest of an import.
+/// What the converter would do with an operator.
+class Adapters : public onnx::version_conversion::DefaultVersionConverter {
+ public:
+  /// Nothing, on the way from one operator set to another: where its definition changes, it only takes more types.
+  bool keep(const std::string& op, int from, int to) const {
+    const auto of_op = adapters.find(op);
+    for (int v = from; v < to; ++v) {
+      if (onnx::OpSchemaRegistry::Schema(op, v) == onnx::OpSchemaRegistry::Schema(op, v + 1)) continue;
+      if (of_op == adapters.end()) return false;
+      const auto step = of_op->second.find(onnx::OpSetID("", v).toString());
+      if (step == of_op->second.end()) return false;
+      const auto adapter = step->second.find(onnx::OpSetID("", v + 1).toString());
+      if (adapter == step->second.end()) return false;
+      if (!dynamic_cast<const onnx::version_conversion::CompatibleAdapter*>(adapter->second.get())) return false;
+    }
+    return true;
+  }
+};
+
+/// Some node changes between the model's operator set and the newest one. Most models need none of the converter's work,
+/// which takes as long as the rest of an import.
 bool needs_converter(const onnx::ModelProto& m) {
   const int version = int(opset_of(m.opset_import(), ""));
-  bool needed = false;
+  std::set<std::string> operators;
   for_each_graph(const_cast<onnx::GraphProto&>(m.graph()), [&](onnx::GraphProto& g) {
     for (const auto& n : g.node())
-      needed =
-          needed || (domain_of(n.domain()).empty() && onnx::OpSchemaRegistry::Schema(n.op_type(), version) !=
-                                                          onnx::OpSchemaRegistry::Schema(n.op_type(), newest_opset()));
+      if (domain_of(n.domain()).empty()) operators.insert(n.op_type());
   });
-  return needed;
+  const Adapters adapters;
+  return !std::all_of(operators.begin(), operators.end(),
+                      [&](const std::string& op) { return adapters.keep(op, version, newest_opset()); });
 }
 
 void set_default_opset(onnx::ModelProto& m, int64_t version) {
