@@ -104,9 +104,10 @@ class Adapters : public onnx::version_conversion::DefaultVersionConverter {
 };
 
 /// Some node changes between the model's operator set and the newest one. Most models need none of the converter's work,
-/// which takes as long as the rest of an import.
+/// which takes as long as the rest of an import. Sets up to 10 always do: their fixes go around the converter.
 bool needs_converter(const onnx::ModelProto& m) {
   const int version = int(opset_of(m.opset_import(), ""));
+  if (version <= 10) return true;
   std::set<std::string> operators;
   for_each_graph(const_cast<onnx::GraphProto&>(m.graph()), [&](onnx::GraphProto& g) {
     for (const auto& n : g.node())
