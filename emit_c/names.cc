@@ -32,7 +32,7 @@ class FreshNames {
 ProgramNames::ProgramNames(const Program& p) : self(p.name == "m" ? "model" : "m"), lower(p.name), upper(p.name) {
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  FreshNames in, out, at{"SCRATCH", "STATUS"}, w{"HEADER"};
+  FreshNames in, out, at{"SCRATCH", "STATUS", "MADE"}, w{"HEADER"};
   for (const IoTensor& t : p.inputs) inputs.push_back(in.name(t.name));
   for (const IoTensor& t : p.outputs) outputs.push_back(out.name(t.name));  // the same tensor may be an output twice
   for (const Slot& s : p.slots) slots.push_back(at.name(s.name, s.suffix));

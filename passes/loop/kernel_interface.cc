@@ -13,31 +13,25 @@ Buffer with_name(const Buffer& b, std::string name) {
   return d;
 }
 
+bool applies(const Stmt& s, bool (*wanted)(Op)) {
+  bool found = false;
+  walk(
+      s, [&](const Stmt&) { return !found; },
+      [&](const Expr& e) {
+        const Apply* k = as<Apply>(e);
+        found |= k && wanted(k->op);
+        return !found;
+      });
+  return found;
+}
+
 }  // namespace
 
 bool raises_status(const Stmt& s) {
-  bool found = false;
-  walk(
-      s, [&](const Stmt&) { return !found; },
-      [&](const Expr& e) {
-        const Apply* k = as<Apply>(e);
-        found |= k && k->op == Op::Index;
-        return !found;
-      });
-  return found;
+  return applies(s, [](Op op) { return op == Op::Index; });
 }
 
-bool makes_strings(const Stmt& s) {
-  bool found = false;
-  walk(
-      s, [&](const Stmt&) { return !found; },
-      [&](const Expr& e) {
-        const Apply* k = as<Apply>(e);
-        found |= k && makes_string(k->op);
-        return !found;
-      });
-  return found;
-}
+bool makes_strings(const Stmt& s) { return applies(s, makes_string); }
 
 std::string KernelInterface::take(const std::string& hint) {
   const std::string base = value_name(hint);
