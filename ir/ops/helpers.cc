@@ -139,6 +139,14 @@ Exprs reshape_index(const Exprs& index, const Dims& to, const Dims& from) {
   return at;
 }
 
+Stmt for_each_index(const Dims& dims, const std::function<Stmt(const Exprs& i)>& body, const std::string& hint) {
+  std::vector<Var> vars;
+  for (size_t d = 0; d < dims.size(); d++) vars.push_back(make_var(hint + to_text(int64_t(d))));
+  Stmt s = body(Exprs(vars.begin(), vars.end()));
+  for (size_t d = dims.size(); d-- > 0;) s = loop(vars[d], dims[d], s);
+  return s;
+}
+
 Exprs with_axis(Exprs index, int axis, Expr value) {
   index.at(size_t(axis)) = std::move(value);
   return index;

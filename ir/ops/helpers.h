@@ -46,6 +46,9 @@ Exprs delinearize(const Expr& linear, const Dims& dims);
 /// that correspond keep their index, so that only those that are split or merged need arithmetic.
 Exprs reshape_index(const Exprs& index, const Dims& to, const Dims& from);
 
+/// Loops around body(i) for every index of a tensor of these sizes; `hint` names the variables.
+Stmt for_each_index(const Dims& dims, const std::function<Stmt(const Exprs& i)>& body, const std::string& hint = "i");
+
 /// index with `value` put in the place of element `axis`.
 Exprs with_axis(Exprs index, int axis, Expr value);
 Exprs insert_axis(Exprs index, int axis, Expr value);

@@ -198,19 +198,17 @@ void define_sorted_lookup(OpBuilder& b) {
       b.nest("place", {ValueType::tensor(DType::I64, to_shape(x.dims()))}, [&](const std::vector<Buffer>& out) {
         const Buffer low = counter("low"), high = counter("high");
         const Var middle = make_var("middle");
-        std::vector<Var> vars;
-        for (int d = 0; d < x.rank(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
-        const Exprs i(vars.begin(), vars.end());
         const Expr half = floor_div(value_of(low) + value_of(high), 2);
         const Expr last = min(value_of(low), Expr(n - 1));
-        const Stmt search =
-            while_loop(value_of(low) < value_of(high),
-                       let(middle, half,
-                           if_then(keys({Expr(middle)}) < x(i), set(low, Expr(middle) + 1), set(high, Expr(middle)))));
-        const Stmt told =
-            store(out[0], i, select(value_of(low) < Expr(n) && eq(keys({last}), x(i)), value_of(low), Expr(-1)));
-        Stmt body = seq({set(low, 0), set(high, Expr(n)), search, told});
-        for (size_t d = vars.size(); d-- > 0;) body = loop(vars[d], x.dim(int(d)), body);
+        const Stmt body = for_each_index(x.dims(), [&](const Exprs& i) {
+          const Stmt search = while_loop(
+              value_of(low) < value_of(high),
+              let(middle, half,
+                  if_then(keys({Expr(middle)}) < x(i), set(low, Expr(middle) + 1), set(high, Expr(middle)))));
+          const Stmt told =
+              store(out[0], i, select(value_of(low) < Expr(n) && eq(keys({last}), x(i)), value_of(low), Expr(-1)));
+          return seq({set(low, 0), set(high, Expr(n)), search, told});
+        });
         return alloc(low, alloc(high, body));
       });
   define_label_of(b, found[0]);

@@ -8,6 +8,7 @@
 #include "ir/loop/operand_mismatch.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/attributes.h"
+#include "ir/ops/helpers.h"
 #include "ir/ops/op.h"
 
 namespace tc {
@@ -265,11 +266,8 @@ std::vector<Tensor> OpBuilder::reduce_tuple(std::string name, std::vector<DType>
 
 // y[...] = ""
 static Stmt empty_strings(const Buffer& y) {
-  std::vector<Var> vars;
-  for (size_t d = 0; d < y->shape.size(); d++) vars.push_back(make_var("e" + to_text(int64_t(d))));
-  Stmt fill = store(y, Exprs(vars.begin(), vars.end()), zero(DType::String));
-  for (size_t d = vars.size(); d-- > 0;) fill = loop(vars[d], Expr(y->shape[d]), fill);
-  return fill;
+  return for_each_index(
+      static_dims(y->shape), [&](const Exprs& i) { return store(y, i, zero(DType::String)); }, "e");
 }
 
 std::vector<Tensor> OpBuilder::nest(std::string name, std::vector<ValueType> outputs,

@@ -20,26 +20,13 @@ Stmt update(const Buffer& y, const Exprs& at, const Expr& value, std::optional<O
   return store(y, at, cast(y->dtype, apply(*op, {widen(load(y, at)), widen(value)})));
 }
 
-std::vector<Var> loop_vars(const Dims& dims) {
-  std::vector<Var> vars;
-  for (size_t d = 0; d < dims.size(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
-  return vars;
-}
-
-Stmt loops(const std::vector<Var>& vars, const Dims& dims, Stmt body) {
-  for (size_t d = dims.size(); d-- > 0;) body = loop(vars[d], dims[d], body);
-  return body;
-}
-
 /// Output 0: the data, changed by `body` in a loop over `dims`.
 void scatter(OpBuilder& b, const Tensor& data, const Dims& dims,
              const std::function<Stmt(const Buffer& y, const Exprs& i)>& body) {
   const auto y =
       b.nest(word(b), {ValueType::tensor(data.dtype(), data.buffer()->shape)}, [&](const std::vector<Buffer>& out) {
-        const std::vector<Var> copied = loop_vars(data.dims()), vars = loop_vars(dims);
-        const Exprs at(copied.begin(), copied.end());
-        const Stmt copy = loops(copied, data.dims(), store(out[0], at, data(at)));
-        return seq({copy, loops(vars, dims, body(out[0], Exprs(vars.begin(), vars.end())))});
+        const Stmt copy = for_each_index(data.dims(), [&](const Exprs& at) { return store(out[0], at, data(at)); });
+        return seq({copy, for_each_index(dims, [&](const Exprs& i) { return body(out[0], i); })});
       });
   b.output(0, y[0]);
 }

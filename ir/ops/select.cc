@@ -30,11 +30,7 @@ std::vector<ValueType> counted_results(std::vector<ValueType> outputs, bool coun
 
 /// y[...] = value
 Stmt filled(const Buffer& y, const Expr& value) {
-  const Dims dims = static_dims(y->shape);
-  const std::vector<Var> vars = loop_vars(int(dims.size()));
-  Stmt body = store(y, Exprs(vars.begin(), vars.end()), value);
-  for (size_t d = dims.size(); d-- > 0;) body = loop(vars[d], dims[d], body);
-  return body;
+  return for_each_index(static_dims(y->shape), [&](const Exprs& i) { return store(y, i, value); });
 }
 
 /// Rows along an axis (or elements of the flattened input) where the condition holds.
@@ -102,15 +98,14 @@ void define_non_zero(OpBuilder& b) {
       b.nest("nonzero", counted_results({ValueType::tensor(DType::I64, to_shape(dims))}, counts),
              [&](const std::vector<Buffer>& out) {
                const Buffer next = counter("next");
-               const std::vector<Var> vars = loop_vars(x.rank());
-               const Exprs i(vars.begin(), vars.end());
-               Stmts found;
-               for (size_t d = 0; d < i.size(); d++)
-                 found.push_back(store(out[0], {Expr(int64_t(d)), value_of(next)}, i[d]));
-               const Expr e = widen(x(i));
-               Stmt body = if_then(x.dtype() == DType::Bool ? e : ne(e, zero(e->dtype)),
-                                   seq({if_then(value_of(next) < Expr(dims[1]), seq(found)), increment(next)}));
-               for (size_t d = vars.size(); d-- > 0;) body = loop(vars[d], x.dim(int(d)), body);
+               const Stmt body = for_each_index(x.dims(), [&](const Exprs& i) {
+                 Stmts found;
+                 for (size_t d = 0; d < i.size(); d++)
+                   found.push_back(store(out[0], {Expr(int64_t(d)), value_of(next)}, i[d]));
+                 const Expr e = widen(x(i));
+                 return if_then(x.dtype() == DType::Bool ? e : ne(e, zero(e->dtype)),
+                                seq({if_then(value_of(next) < Expr(dims[1]), seq(found)), increment(next)}));
+               });
                const Stmt clear = counts ? filled(out[0], Expr(0)) : Stmt();
                return alloc(next, seq({clear, set(next, 0), body,
                                        counts ? store(out[1], {}, value_of(next)) : must_be(next, dims[1])}));

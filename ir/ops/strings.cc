@@ -22,15 +22,6 @@ Expr part_of(const Expr& s, const Expr& from, const Expr& to) {
   return apply(Op::TextFirst, {apply(Op::TextFrom, {s, from}), to - from});
 }
 
-/// body(i) for all indices.
-Stmt for_each(const Dims& dims, const std::function<Stmt(const Exprs& i)>& body) {
-  std::vector<Var> vars;
-  for (size_t d = 0; d < dims.size(); d++) vars.push_back(make_var("i" + to_text(int64_t(d))));
-  Stmt s = body(Exprs(vars.begin(), vars.end()));
-  for (size_t d = dims.size(); d-- > 0;) s = loop(vars[d], dims[d], s);
-  return s;
-}
-
 Tensor text_operand(OpBuilder& b, int k) {
   const Tensor x = b.in(k);
   if (x.dtype() != DType::String) b.reject("it must hold strings", k);
@@ -42,7 +33,7 @@ void define_concat(OpBuilder& b) {
   const Dims dims = broadcast_dims(b, {x, y});
   const auto joined =
       b.nest("string_concat", {ValueType::tensor(DType::String, to_shape(dims))}, [&](const std::vector<Buffer>& out) {
-        return for_each(dims, [&](const Exprs& i) {
+        return for_each_index(dims, [&](const Exprs& i) {
           return store(out[0], i, apply(Op::TextJoin, {x.broadcast_at(i), y.broadcast_at(i)}));
         });
       });
@@ -86,7 +77,7 @@ struct Splitting {
     return seq({skip, while_loop(inside(i), seq({set(start, value_of(at)), word, piece(i, value_of(at)), skip}))});
   }
   Stmt whole() const {
-    const Stmt each = for_each(x.dims(), [&](const Exprs& i) {
+    const Stmt each = for_each_index(x.dims(), [&](const Exprs& i) {
       return seq({set(at, 0), set(pieces, 0), delimiter.empty() ? by_space(i) : by_delimiter(i),
                   store(z, i, value_of(pieces)), set(largest, max(value_of(largest), value_of(pieces)))});
     });
@@ -206,7 +197,7 @@ void define_full_match(OpBuilder& b) {
         const Buffer at = counter("at"), state = counter("state");
         return alloc(
             at,
-            alloc(state, for_each(x.dims(), [&](const Exprs& i) {
+            alloc(state, for_each_index(x.dims(), [&](const Exprs& i) {
                     const Expr kind = cast(DType::I64, classes({byte_of(x(i), value_of(at))}));
                     const Stmt step = seq({set(state, cast(DType::I64, next({value_of(state), kind}))), increment(at)});
                     return seq({set(at, 0), set(state, 0), while_loop(value_of(at) < size_of(x(i)), step),
