@@ -2,6 +2,7 @@
 models and instances in one program; no race, no access out of bounds; the same bits in every order of blocks, threads and
 streams; the same bytes from everywhere. Every check prints one line; the last line counts them."""
 
+import functools
 import os
 import pathlib
 import shutil
@@ -205,19 +206,11 @@ def main():
         digits = work / "digits.onnx"
         digits.write_bytes((ROOT / "examples" / "digits" / "digits.onnx").read_bytes())
         cnn = models.cnn(work / "cnn.onnx")
-        readme_shows(work, digits)
-        same_bytes(work, cnn)
-        is_clean(work, cnn)
-        single_file(work, models.decision(work / "decision.onnx"))
-        loops = models.loops(work / "loops.onnx")
-        is_clean(work, loops)
-        counts_iterations(work)
-        for model in (cnn, models.mixed_types(work / "mixed.onnx"), work / "decision.onnx", loops):
-            runs_right(work, model)
-        swaps(work, digits, cnn)
-        precisions(work)
-        shared_memory(work)
-        attentions(work)
+        loops, decision = models.loops(work / "loops.onnx"), models.decision(work / "decision.onnx")
+        right = [functools.partial(runs_right, work, model) for model in (cnn, models.mixed_types(work / "mixed.onnx"), decision, loops)]
+        check.run([lambda: (readme_shows(work, digits), same_bytes(work, cnn)), lambda: is_clean(work, cnn), lambda: single_file(work, decision),
+                   lambda: is_clean(work, loops), lambda: counts_iterations(work), *right, lambda: swaps(work, digits, cnn),
+                   lambda: precisions(work), lambda: shared_memory(work), lambda: attentions(work)], quick=6)
     return check.summary()
 
 

@@ -2,7 +2,7 @@
 """Emits small models of awkward sizes, compiles and runs them, and compares them with ONNX Runtime.
 
 usage: run.py [--tool build/tc-emit] [--cpus generic,native] [--compilers gcc] [--sanitize] [--one-in N]
-              [--random N [--seed S]] [--only REGEX] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
+              [--random N [--seed S]] [--only REGEX] [--share K/N] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Each model is emitted once for each of --cpus that this machine can run, compiled with warnings as errors and that
 processor's instructions, and run on seeded inputs. Floats agree if the difference is below 1e-5 of the reference in norm
@@ -34,10 +34,13 @@ import random_loops
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
+import shares  # noqa: E402
 from agreement import difference  # noqa: E402
-from toolchain import REFUSED, CudaToolchain, Failed, Toolchain, call, first_line, refusal  # noqa: E402
+from toolchain import REFUSED, CudaToolchain, Failed, QuickToolchain, Toolchain, call, first_line, refusal  # noqa: E402
+from verdicts import Verdicts  # noqa: E402
 
 MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"], "interpreter": []}
+KIND = {"native": QuickToolchain, "interpreter": QuickToolchain}  # the others compile each file by itself
 NEEDS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
 SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
@@ -78,8 +81,8 @@ def has_loop(graph):
     return any(node.op_type in ("Loop", "Scan") or any(has_loop(a.g) for a in node.attribute if a.HasField("g")) for node in graph.node)
 
 
-def run_case(case, cpu, tools, options, work):
-    """Runs one case for one processor; raises Failed."""
+def run_case(case, cpu, tools, known, options, work):
+    """Runs one case for one processor, unless it is known to pass; raises Failed."""
     model, inputs, expected = reference(case)
     folded = cpu == "interpreter" and not has_loop(model.graph)
     if cpu == "interpreter":  # loops stay, what is in and around them does not
@@ -97,6 +100,9 @@ def run_case(case, cpu, tools, options, work):
         raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
     if folded and json.loads((package / "manifest.json").read_text())["kernels"]:
         raise Failed("the interpreter left a kernel over")
+    verdict = known.key(package, list(inputs.values()), expected, list(case.outputs), case.bar, tools.identity)
+    if verdict in known:
+        return
     tools.build(package, program, seconds)
     ran = call("run", [program, "--inputs", work, "--outputs", work], seconds, cwd=package)
     if ran.returncode:
@@ -105,15 +111,16 @@ def run_case(case, cpu, tools, options, work):
         told = difference(load(work / f"output_{index}"), value, case.bar)
         if told:
             raise Failed(f"output {name}: {told}")
+    known.add(verdict)
 
 
-def work_on(case, cpu, tools, options, scratch):
+def work_on(case, cpu, tools, known, options, scratch):
     """Runs one case; returns whether it passed, after a line that says why it did not."""
     work = scratch / cpu / case.name
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     try:
-        run_case(case, cpu, tools, options, work)
+        run_case(case, cpu, tools, known, options, work)
         return True
     except (Failed, OSError) as failure:
         print(f"FAILED {case.name} ({cpu}): {failure}", flush=True)
@@ -132,6 +139,7 @@ def parse_options():
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--one-in", type=int, default=1)
     parser.add_argument("--only", default="")
+    shares.add_option(parser, quick=16)
     parser.add_argument("--random", type=int, default=0, help="this many random graphs, and a fifth as many models of loops, instead of the cases")
     parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -149,7 +157,8 @@ def main():
     if options.random:
         known = [random_graphs.random_case(options.seed + k) for k in range(options.random)]
         known += [random_loops.random_case(options.seed + k) for k in range((options.random + 4) // 5)]
-    chosen = [case for case in known if re.search(options.only, case.name)]
+    chosen = shares.part((case for case in known if re.search(options.only, case.name)), options)
+    verdicts = Verdicts(makers=[module for name, module in sys.modules.items() if re.fullmatch(r"random_\w+|\w*cases", name)])
     base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
     passed = failed = 0
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
@@ -158,11 +167,12 @@ def main():
             folder = Path(temporary) / f"tools-{turn}"
             folder.mkdir()
             flags = [*(SANITIZE if options.sanitize else ["-O2"]), "-ffp-contract=fast"]
-            tools = CudaToolchain(folder, flags) if cpu == "cuda" else Toolchain(folder, [*flags, *MARCH[cpu]], compiler)
+            tools = CudaToolchain(folder, flags) if cpu == "cuda" else KIND.get(cpu, Toolchain)(folder, [*flags, *MARCH[cpu]], compiler)
             some = chosen[turn % options.one_in::options.one_in]
-            results = list(pool.map(lambda case: work_on(case, cpu, tools, options, scratch), some))
+            results = list(pool.map(lambda case: work_on(case, cpu, tools, verdicts, options, scratch), some))
             print(f"{cpu} by {compiler}: {sum(results)} of {len(results)} passed", flush=True)
             passed, failed = passed + sum(results), failed + len(results) - sum(results)
+    verdicts.report()
     print(f"{passed} passed, {failed} failed")
     sys.exit(0 if passed and not failed else 1)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Feeds tc-emit models that are wrong or made to do harm.
 
-usage: run.py [--tool build/tc-emit] [--only REGEX] [--jobs N] [--mutants FIRST:END] [--one-operand-in N] [--keep DIR]   (run it with `scripts/python_env base`)
+usage: run.py [--tool build/tc-emit] [--only REGEX] [--share K/N] [--jobs N] [--mutants FIRST:END] [--one-operand-in N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Refused models (cases.py): the exit code, the code of the message and its decisive words are those of the table; the output
 folder stays as it was, byte for byte; nothing takes more than 10 seconds or 2 GiB; nothing crashes. Accepted models
@@ -30,6 +30,7 @@ import indices  # noqa: E402
 import mutants  # noqa: E402
 import operands  # noqa: E402
 import payloads  # noqa: E402
+import shares  # noqa: E402
 from toolchain import Failed, Toolchain  # noqa: E402
 
 SECONDS, KIB = 10, 2 << 20
@@ -118,6 +119,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
     parser.add_argument("--only", default="")
+    shares.add_option(parser, quick=6)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--mutants", default="0:300", help="numbers of the random models")
     parser.add_argument("--one-operand-in", type=int, default=16, help="how many of the models with a changed operand are tried; 1: all")
@@ -144,7 +146,7 @@ def main():
         jobs += [(f"mutant {k}", mutants.check, f"mutant {k}", mutants.mutant(k, models), options, emit) for k in range(first, end)]
         changed = itertools.islice(operands.changes(models), 0, None, options.one_operand_in)
         jobs += [(name, mutants.check, name, model.SerializeToString(), options, emit) for name, model in changed]
-        results = list(pool.map(lambda job: work_on(*job), [j for j in jobs if re.search(options.only, j[0])]))
+        results = list(pool.map(lambda job: work_on(*job), shares.part((j for j in jobs if re.search(options.only, j[0])), options)))
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     sys.exit(0 if results and all(results) else 1)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Emits, compiles and runs the real networks and compares them with ONNX Runtime.
 
-usage: run.py [--target c|cuda] [--tool build/tc-emit] [--cpu native] [--cache DIR] [--work DIR] [--emit-flags "..."] [--json FILE] [NAME ...]
+usage: run.py [--target c|cuda] [--tool build/tc-emit] [--cpu native] [--cache DIR] [--work DIR] [--emit-flags "..."] [--json FILE] [--share K/N] [NAME ...]
                                                                                (run it with `scripts/python_env nets`)
 
 For every network, one line: the largest relative error norm(difference) / norm(reference) over its outputs, which must
@@ -27,7 +27,10 @@ import export
 from catalog import NETWORKS
 from judge import relative_error, same_choice
 
-ROOT = export.HERE.parent.parent
+sys.path.append(str(export.HERE.parent / "python"))
+import shares  # noqa: E402
+from verdicts import ROOT, Verdicts, compiler_version  # noqa: E402
+
 MAX_ERROR = 1e-5
 
 
@@ -48,15 +51,27 @@ def tail(log):
     return told[0][:300]
 
 
-def emit_and_build(network, model, work, options):
-    """Emits and compiles one network; returns {"program", "emit_s", "emit_mib", "compile_s"} or {"failure"}."""
+def emit(network, model, work, options):
+    """Emits one network; returns {"emit_s", "emit_mib"} or {"failure"}. The C target's comes as a single file, too."""
+    log, flags = work / "log", [*network.flags, *options.emit_flags]
+    base = [options.tool, model, "--name", network.name, *flags]
+    if options.target == "cuda":
+        ways = {"package": ["--target", "cuda"]}
+    else:
+        ways = {"package": ["--cpu", options.cpu], "single": ["--cpu", options.cpu, "--single-file"]}
+    told = {}
+    for folder, more in ways.items():
+        code, seconds, mib = timed([*base, *more, "-o", work / folder], log)
+        if code:
+            return {"failure": f"tc-emit {' '.join(more)} ended with {code}: {tail(log)}"}
+        told = told or {"emit_s": seconds, "emit_mib": mib}
+    return told
+
+
+def build(network, work, options):
+    """Compiles a network that was emitted; returns {"program", "compile_s"} or {"failure"}."""
     package, log = work / "package", work / "log"
     cuda = options.target == "cuda"
-    command = [options.tool, model, "-o", package, "--name", network.name, "--target", options.target,
-               *([] if cuda else ["--cpu", options.cpu]), *network.flags, *options.emit_flags]
-    code, emit_seconds, emit_mib = timed(command, log)
-    if code:
-        return {"failure": f"tc-emit ended with {code}: {tail(log)}"}
     binary = package / "build" if cuda else package
     if cuda:
         code, _, _ = timed(["cmake", "-S", package, "-B", binary, "-DTC_CUDA_ON_CPU=ON"], log)
@@ -65,40 +80,43 @@ def emit_and_build(network, model, work, options):
     code, compile_seconds, _ = timed(["make", "-C", binary, f"-j{os.cpu_count()}"], log)
     if code:
         return {"failure": f"make ended with {code}: {tail(log)}"}
-    return {"program": binary / network.name, "emit_s": emit_seconds, "emit_mib": emit_mib, "compile_s": compile_seconds}
+    return {"program": binary / network.name, "compile_s": compile_seconds}
 
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only"]
 LANGUAGES = (["gcc", "-std=c99"], ["gcc", "-std=c99", "-DTC_VL=1"], ["gcc", "-x", "c++", "-std=c++17"], ["clang", "-std=c11"])
 
 
-def unclean(network, model, work, options):
+def unclean(network, work):
     """What strict compilers say of the network as a single file of C; None if they say nothing."""
     package, log = work / "single", work / "log"
-    code, _, _ = timed([options.tool, model, "-o", package, "--name", network.name, "--single-file", "--cpu", options.cpu,
-                        *network.flags, *options.emit_flags], log)
-    if code:
-        return f"--single-file: tc-emit ended with {code}: {tail(log)}"
     for language in LANGUAGES:
         if timed([*language, *STRICT, f"{network.name}.c"], log, cwd=package)[0]:
             return f"{' '.join(language)}: {tail(log)}"
     return None
 
 
-def check(network, folder, work, options):
+def check(network, folder, work, options, known):
     """Runs one network; returns a row of the report: {"name", "passed", ...}."""
-    built = emit_and_build(network, folder / "model.onnx", work, options)
-    row = {"name": network.name, "passed": False, **{k: v for k, v in built.items() if k != "program"}}
-    if "failure" in built:
+    row = {"name": network.name, "passed": False, **emit(network, folder / "model.onnx", work, options)}
+    if "failure" in row:
         return row
-    if options.target == "c" and (failure := unclean(network, folder / "model.onnx", work, options)):
+    bound = max(options.max_error, network.max_error)
+    emitted = [work / part for part in ("package", "single") if (work / part).exists()]
+    verdict = known.key(*emitted, folder / "inputs", folder / "outputs", bound, [compiler_version(name) for name in ("gcc", "g++", "clang")])
+    if verdict in known:
+        return {**row, "passed": True, "known": True}
+    built = build(network, work, options)
+    row.update({k: v for k, v in built.items() if k != "program"})
+    if "failure" in row:
+        return row
+    if options.target == "c" and (failure := unclean(network, work)):
         return {**row, "failure": failure}
     outputs, log = work / "outputs", work / "log"
     outputs.mkdir()
     code, row["run_s"], row["run_mib"] = timed([built["program"], "--inputs", folder / "inputs", "--outputs", outputs], log)
     if code:
         return {**row, "failure": f"the program ended with {code}: {tail(log)}"}
-    bound = max(options.max_error, network.max_error)
     errors, same = [], True
     for reference_path in sorted((folder / "outputs").glob("output_*.npy")):
         if not (outputs / reference_path.name).exists():
@@ -107,6 +125,8 @@ def check(network, folder, work, options):
         errors.append(relative_error(actual, reference))
         same = same and same_choice(actual, reference, noise=bound if bound > MAX_ERROR else 0)
     row.update(errors=errors, same_choice=same, passed=max(errors) < bound and same)
+    if row["passed"]:
+        known.add(verdict)
     return row
 
 
@@ -115,6 +135,8 @@ def line_of(row):
     verdict = "passed" if row["passed"] else "FAILED"
     if "failure" in row:
         return f"{verdict} {row['name']:22} {row['failure']}"
+    if "known" in row:
+        return f"{verdict} {row['name']:22} the same package as one that passed"
     return (f"{verdict} {row['name']:22} error {max(row['errors']):.2e}  largest {'same' if row['same_choice'] else 'OTHER'}"
             f"  tc-emit {row['emit_s']:6.2f} s {row['emit_mib']:6.0f} MiB  make {row['compile_s']:6.2f} s"
             f"  run {row['run_s']:6.2f} s {row['run_mib']:5.0f} MiB")
@@ -130,6 +152,7 @@ def parse_options():
     parser.add_argument("--work", type=Path, help="keep the packages in this folder")
     parser.add_argument("--emit-flags", type=str.split, default=[], help="more flags for tc-emit")
     parser.add_argument("--json", type=Path, help="write the rows to this file, too")
+    shares.add_option(parser, quick=9)
     parser.add_argument("names", nargs="*", help="networks; all of them without a name")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - {network.name for network in NETWORKS})
@@ -143,16 +166,16 @@ def parse_options():
 
 def main():
     options = parse_options()
-    chosen = [network for network in NETWORKS if not options.names or network.name in options.names]
+    chosen = shares.part((network for network in NETWORKS if not options.names or network.name in options.names), options)
     export.make_missing([network.name for network in chosen], options.cache)
-    rows = []
+    rows, known = [], Verdicts(makers=[export])
     for network in chosen:
         with tempfile.TemporaryDirectory() as scratch:
             work = options.work / network.name if options.work else Path(scratch)
             if options.work:
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
-            rows.append(check(network, options.cache / network.name, work, options))
+            rows.append(check(network, options.cache / network.name, work, options, known))
         print(line_of(rows[-1]), flush=True)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1, default=str) + "\n")

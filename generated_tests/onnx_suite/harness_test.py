@@ -128,7 +128,7 @@ class Tools(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.package = self.folder / "package"
         self.package.mkdir()
-        self.tools = toolchain.Toolchain(self.folder, run.FLAGS)
+        self.tools = toolchain.Toolchain(self.folder, run.FLAGS["c"])
         for name, text in self.tools.texts.items():
             (self.package / name).write_bytes(text)
         (self.package / "main.c").write_text(MAIN)

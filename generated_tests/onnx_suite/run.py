@@ -2,7 +2,7 @@
 """Runs ONNX's backend suite: every model is emitted as C, compiled with warnings as errors, run and compared.
 With --target cuda it is emitted as CUDA, compiled by the C++ compiler and run on the CPU.
 
-usage: run.py [--target c|cuda] [--tool build/tc-emit] [--jobs N] [--only REGEX] [--shard I/N] [--work DIR] [--keep] [--verbose]
+usage: run.py [--target c|cuda] [--tool build/tc-emit] [--jobs N] [--only REGEX] [--share K/N] [--work DIR] [--keep] [--verbose]
               [--results FILE] [--report FILE] [--baseline FILE]     (run it with `scripts/python_env base`)
 
 A model is `passed`, `refused` (tc-emit said why, with exit code 1, 3 or 5), or `wrong`: tc-emit crashed or hung, the C
@@ -30,9 +30,12 @@ import report
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
-from toolchain import REFUSED, SECONDS, Failed, CudaToolchain, Toolchain, call, first_line, refusal  # noqa: E402
+import shares  # noqa: E402
+from toolchain import REFUSED, SECONDS, Failed, CudaToolchain, QuickToolchain, call, first_line, refusal  # noqa: E402
+from verdicts import Verdicts  # noqa: E402
 
-FLAGS = ["-O1", "-ffp-contract=off"]
+FLAGS = {"c": ["-O1", "-ffp-contract=off"], "cuda": ["-O0", "-ffp-contract=off"]}
+PASSED = {False: ("passed", ""), True: ("passed", "random: shapes, types and possible values")}
 
 
 @dataclasses.dataclass
@@ -65,8 +68,9 @@ def check_outputs(case, model, folder):
             raise Failed(told)
 
 
-def run_case(case, options, tools, work, seconds):
-    """Emits, compiles, runs and compares one case; returns (status, reason); raises Failed where it is wrong."""
+def run_case(case, options, tools, known, work, seconds):
+    """Emits, compiles, runs and compares one case, unless all of that is known to be right; returns (status, reason); raises
+    Failed where it is wrong."""
     model = onnx.load(case.model)
     package, program, outputs = work / "package", work / "program", work / "outputs"
     emitted = call("emit", [options.tool, case.model, "-o", package, "--name", "m", "--target", options.target,
@@ -75,6 +79,9 @@ def run_case(case, options, tools, work, seconds):
         return "refused", refusal(emitted.stdout)
     if emitted.returncode:
         raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
+    verdict = known.key(package, case.model, case.data, case.label, tools.identity)
+    if verdict in known:
+        return PASSED[case.random]
     tools.build(package, program, seconds)
     outputs.mkdir()
     ran = call("run", [program, "--inputs", suite.write_inputs(case, model, work / "inputs"), "--outputs", outputs], seconds,
@@ -82,16 +89,17 @@ def run_case(case, options, tools, work, seconds):
     if ran.returncode:
         raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout)}")
     check_outputs(case, model, outputs)
-    return "passed", "random: shapes, types and possible values" if case.random else ""
+    known.add(verdict)
+    return PASSED[case.random]
 
 
-def work_on(case, options, tools, scratch):
+def work_on(case, options, tools, known, scratch):
     """Runs one case in a folder of its own; never raises for what the case does."""
     work = Path(scratch) / case.folder / case.name
     work.mkdir(parents=True)
     seconds = {}
     try:
-        status, reason = run_case(case, options, tools, work, seconds)
+        status, reason = run_case(case, options, tools, known, work, seconds)
     except Failed as failure:
         status, reason = "wrong", str(failure)
     if not options.keep:
@@ -102,10 +110,8 @@ def work_on(case, options, tools, scratch):
 
 
 def chosen_cases(options):
-    """The cases that --only and --shard leave."""
-    cases = [case for case in suite.all_cases() if re.search(options.only, case.label)]
-    part, parts = map(int, options.shard.split("/"))
-    return cases[part - 1::parts]
+    """The cases that --only and --share leave."""
+    return shares.part((case for case in suite.all_cases() if re.search(options.only, case.label)), options)
 
 
 def parse_options():
@@ -114,7 +120,7 @@ def parse_options():
     parser.add_argument("--target", choices=["c", "cuda"], default="c")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="run the cases whose folder/name this finds")
-    parser.add_argument("--shard", default="1/1", help="run part I of N")
+    shares.add_option(parser, quick=12)
     parser.add_argument("--work", type=Path, help="where packages are written (a memory file system if there is one)")
     parser.add_argument("--keep", action="store_true", help="leave the packages in --work")
     parser.add_argument("--verbose", action="store_true", help="a line for every model")
@@ -156,8 +162,10 @@ def main():
     start = time.monotonic()
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
         scratch = options.work if options.keep and options.work else temporary
-        tools = (CudaToolchain if options.target == "cuda" else Toolchain)(Path(temporary), FLAGS)
-        results = list(pool.map(lambda case: work_on(case, options, tools, scratch), chosen_cases(options)))
+        flags, known = FLAGS[options.target], Verdicts()
+        tools = (CudaToolchain if options.target == "cuda" else QuickToolchain)(Path(temporary), flags)
+        results = list(pool.map(lambda case: work_on(case, options, tools, known, scratch), chosen_cases(options)))
+    known.report()
     sys.exit(summarise(results, options, time.monotonic() - start))
 
 

@@ -1,6 +1,9 @@
 """What drivers share that try a tool and tell one line for each promise: the tally, commands, and packages."""
+import argparse
 import subprocess
 from pathlib import Path
+
+import shares
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "build" / "tc-emit"
@@ -28,6 +31,13 @@ class Checks:
         if result.returncode:
             self(f"emit {Path(model).name} {' '.join(map(str, flags))}", False, last_line(result))
         return out
+
+    def run(self, parts, quick):
+        """Runs the parts of a driver, functions that take nothing and check what they like, or a share of them."""
+        parser = argparse.ArgumentParser()
+        shares.add_option(parser, quick)
+        for part in shares.part(parts, parser.parse_args()):
+            part()
 
     def summary(self):
         """Prints the last line; returns the exit status."""

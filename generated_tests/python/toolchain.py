@@ -4,14 +4,19 @@ Every package carries the program around the model: a thousand lines (tc_main.h 
 all of them and take longer to compile than a small model. They are compiled once, with the same warnings, and main.c
 sees their declarations instead. A package whose copy of that text is not the repository's is compiled whole.
 """
+import functools
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
+from verdicts import compiler_version, digest_of
+
 TEXTS = Path(__file__).resolve().parent.parent.parent / "templates" / "text"
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
 REFUSED = (1, 3, 5)  # exit codes of tc-emit: rejected, unsupported, over a limit
+LINKER = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []  # binutils' other one needs three times as long for C++
 SECONDS = {"emit": 120, "compile": 180, "run": 60}  # that a step may take
 
 PROGRAM = """#define tc_main tc_main_here
@@ -57,7 +62,7 @@ def refusal(output):
 def declarations(text):
     """What main.c needs of tc_main.h: the includes of tensors, struct tc_model and the declaration of tc_main."""
     end = text.index("} tc_model;") + len("} tc_model;")
-    return '#include "tc_io.h"\n' + text[text.rindex("typedef struct {", 0, end):end] + "\nint tc_main(const tc_model *m, int argc, char **argv);\n"
+    return '#include "tc_io.h"\n' + text[text.rindex("typedef struct {", 0, end):end] + "\n#ifdef __cplusplus\nextern \"C\"\n#endif\nint tc_main(const tc_model *m, int argc, char **argv);\n"
 
 
 def without_strings(text):
@@ -79,26 +84,39 @@ def texts_of_program(folder):
 class Toolchain:
     """Holds what is compiled once; lives in `folder`. Safe to use from several threads."""
 
-    def __init__(self, folder, flags, compiler="gcc"):
-        self.texts = texts_of_program(TEXTS)
-        self.base = [compiler, "-pipe", *WARNINGS, *flags]
+    COMMON = ()  # headers of every package, beside those of its program
+
+    def __init__(self, folder, flags, compiler="gcc", build=True):
+        self.texts = {**texts_of_program(TEXTS), **{name: without_strings((TEXTS / name).read_bytes()) for name in self.COMMON}}
+        self.compiler, self.base = compiler, [compiler, "-pipe", *LINKER, *WARNINGS, *flags]
         self.declarations, self.program = folder / "tc_main_declarations.h", folder / "tc_main.o"
+        if build:
+            self.prepare(folder)
+
+    def prepare(self, folder):
+        """Compiles what packages share."""
         self.declarations.write_text(declarations(self.texts["tc_main.h"].decode()))
-        source, text = folder / "tc_main.c", folder / "tc_main_text"
+        source, self.text = folder / "tc_main.c", folder / "tc_main_text"
         source.write_text(PROGRAM)
-        text.mkdir()
+        self.text.mkdir()
         for name, data in self.texts.items():
-            (text / name).write_bytes(data)
-        subprocess.run([*self.base, f"-I{text}", "-c", source, "-o", self.program], check=True)
+            (self.text / name).write_bytes(data)
+        subprocess.run([*self.base, f"-I{self.text}", "-c", source, "-o", self.program], check=True)
+
+    @functools.cached_property
+    def identity(self):
+        """What a verdict depends on of this: the compiler, its flags, and the texts that are compiled once."""
+        return digest_of(type(self).__name__, compiler_version(self.compiler), self.base, self.texts)
+
+    def same(self, package):
+        """Whether the texts of a package are those that are compiled once."""
+        return all((package / name).exists() and (package / name).read_bytes() == text for name, text in self.texts.items())
 
     def commands(self, package, program):
         """The commands that make `program` of a package, one after the other, to be run in the package's folder."""
         sources = sorted(path for path in package.rglob("*") if path.suffix in (".c", ".S"))
-        main = package / "main.c"
-        same = main in sources and all((package / name).exists() and (package / name).read_bytes() == text
-                                       for name, text in self.texts.items())
-        base = [*self.base, f"-I{package}"]
-        if not same:
+        main, base = package / "main.c", [*self.base, f"-I{package}"]
+        if main not in sources or not self.same(package):
             return [[*base, *sources, "-lm", "-o", program]]
         sources.remove(main)
         shared = [*base, "-DTC_MAIN_H", "-include", self.declarations, "-c", main, "-o", package / "main.o"]
@@ -112,31 +130,68 @@ class Toolchain:
                 raise Failed("compile: " + first_line(result.stdout, r"error:|warning:|undefined"))
 
 
+def precompile(folder, command, headers, declarations_of_program):
+    """A header, compiled once, that a file includes before all others: `headers`, and instead of tc_main.h its declarations."""
+    header = folder / "headers.h"
+    header.write_text("".join(f"#include {name}\n" for name in headers) + "#define TC_MAIN_H\n" + declarations_of_program.read_text())
+    subprocess.run([*command, "-x", "c++-header" if "++" in command[0] else "c-header", header, "-o", f"{header}.gch"], check=True)
+    return header
+
+
+def one_source(package, name, header, sources):
+    """The file `name` of a package, which includes `header` and all of `sources`."""
+    (package / name).write_text("".join(f'#include "{path}"\n' for path in (header, *(path.relative_to(package) for path in sources))))
+    return package / name
+
+
+class QuickToolchain(Toolchain):
+    """The C files of a package are one translation unit, and the headers that all packages have are compiled once: half the
+    time. What is wrong with one file alone, an include that it lacks, stays unseen."""
+
+    COMMON = ("tc_rt.h", "tc_simd.h")
+
+    def prepare(self, folder):
+        super().prepare(folder)
+        headers = ["<stdlib.h>", "<string.h>", *(f'"{name}"' for name in self.COMMON)]
+        self.header = precompile(folder, [*self.base, f"-I{self.text}"], headers, self.declarations)
+
+    def commands(self, package, program):
+        if not self.same(package):
+            return super().commands(package, program)
+        source = one_source(package, "all.c", self.header, sorted(package.rglob("*.c")))
+        return [[*self.base, f"-I{package}", source, *package.glob("*.S"), self.program, "-lm", "-o", program]]
+
+
 class CudaToolchain(Toolchain):
     """Builds CUDA packages with the C++ compiler, through the headers that they carry. What runs CUDA on a CPU is compiled
-    once, and the .cu files of a package are one translation unit, so that their headers are read once."""
+    once, the headers that all packages have, too, and the files of a package are one translation unit."""
 
     ON_CPU = TEXTS / "cuda_on_cpu"
+    COMMON = ("tc_cuda.h", "tc_rt.h")
 
-    def __init__(self, folder, flags):
-        super().__init__(folder, flags)
-        self.cxx = ["g++", "-pipe", "-std=gnu++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
+    def __init__(self, folder, flags, build=True):
+        self.cxx = ["g++", "-pipe", *LINKER, "-std=gnu++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
                     "-Wno-maybe-uninitialized",  # gcc does not see that a register is read only where it was filled
                     "-fno-strict-aliasing", *flags]
         self.on_cpu = {path.name: path.read_bytes() for path in self.ON_CPU.iterdir() if path.is_file()}
-        self.objects = []
-        for source in sorted(self.ON_CPU.glob("*.cc")):
-            if "check" not in source.name:
-                self.objects.append(folder / (source.stem + ".o"))
-                subprocess.run([*self.cxx, "-O2", f"-I{TEXTS}", f"-I{self.ON_CPU}", "-c", source, "-o", self.objects[-1]], check=True)
+        super().__init__(folder, flags, build=build)
+
+    def prepare(self, folder):
+        super().prepare(folder)
+        sources = [source for source in sorted(self.ON_CPU.glob("*.cc")) if "check" not in source.name]
+        self.library = folder / "libcuda_on_cpu.so"  # a program that holds all of it takes twice as long to link
+        subprocess.run([*self.cxx, "-O2", "-fPIC", "-shared", f"-I{TEXTS}", f"-I{self.ON_CPU}", *sources, "-lpthread", "-o", self.library], check=True)
+        headers = [*(f'"{name}"' for name in self.COMMON), "<cstdio>", "<cstring>", "<new>"]
+        self.header = precompile(folder, [*self.cxx, f"-I{self.text}", f"-I{self.ON_CPU}"], headers, self.declarations)
+
+    @functools.cached_property
+    def identity(self):
+        return digest_of(super().identity, compiler_version("g++"), self.cxx, self.on_cpu)
 
     def commands(self, package, program):
         for name, text in {**self.texts, **{"cuda_on_cpu/" + name: text for name, text in self.on_cpu.items()}}.items():
             if (package / name).read_bytes() != text:
                 raise Failed(f"{name} of the package is not the repository's")
-        sources = sorted(path.relative_to(package) for path in package.rglob("*.cu"))
-        (package / "all.cc").write_text("".join(f'#include "{path}"\n' for path in sources))
-        weights = sorted(package.glob("*.S"))
-        return [[*self.base, f"-I{package}", "-DTC_MAIN_H", "-include", self.declarations, "-c", package / "main.c", "-o", package / "main.o"],
-                [*self.cxx, f"-I{package / 'cuda_on_cpu'}", f"-I{package}", "-c", package / "all.cc", "-o", package / "all.o"],
-                ["g++", package / "all.o", package / "main.o", *weights, self.program, *self.objects, "-lm", "-lpthread", "-o", program]]
+        source = one_source(package, "all.cc", self.header, [*sorted(package.rglob("*.cu")), package / "main.c"])
+        return [[*self.cxx, f"-I{package / 'cuda_on_cpu'}", f"-I{package}", source, *package.glob("*.S"), self.program,
+                 self.library, f"-Wl,-rpath,{self.library.parent}", "-lm", "-o", program]]
