@@ -7,7 +7,6 @@ import unittest
 import numpy as np
 
 import cases
-import random_graphs
 import run
 
 
@@ -28,17 +27,6 @@ class Difference(unittest.TestCase):
 
     def test_integers_are_equal(self):
         self.assertIn("1 of 2", run.difference(np.int32([1, 2]), np.int32([1, 3])))
-
-
-class RandomGraphs(unittest.TestCase):
-    def test_a_seed_is_a_graph(self):
-        first, again, other = (random_graphs.random_case(seed) for seed in (7, 7, 8))
-        self.assertEqual(first.body, again.body)
-        self.assertNotEqual(first.body, other.body)
-
-    def test_graphs_use_many_operators(self):
-        bodies = " ".join(random_graphs.random_case(seed).body for seed in range(100))
-        self.assertGreater(len(set(re.findall(r"= (\w+) ", bodies))), 50)
 
 
 # Rows of the operator table without a case, and what tries them.

@@ -2,13 +2,13 @@
 """Emits small models of awkward sizes, compiles and runs them, and compares them with ONNX Runtime.
 
 usage: run.py [--tool build/tc-emit] [--cpus generic,native] [--compilers gcc] [--sanitize] [--one-in N]
-              [--random N [--seed S]] [--only REGEX] [--share K/N] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
+              [--loops N [--seed S]] [--only REGEX] [--share K/N] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Each model is emitted once for each of --cpus that this machine can run, compiled with warnings as errors and that
 processor's instructions, and run on seeded inputs. Floats agree if the difference is below 1e-5 of the reference in norm
 and below 1e-4 of its largest element everywhere; anything else has to be equal. --sanitize compiles with the compilers'
 address and undefined-behaviour checks, which takes ten times as long: --one-in 6 takes every sixth model, other ones for
-each processor and compiler. --random takes random graphs instead (random_graphs.py, random_loops.py); the processor `cuda` is the CUDA
+each processor and compiler. --loops takes random models of loops instead (random_loops.py); the processor `cuda` is the CUDA
 target, run on the CPU, and `interpreter` stands for models whose inputs are constants: all of them is computed while compiling. A refused model fails: every operator here is a common one. The last line reads 'N passed,
 N failed'; the exit code is 0 if all passed.
 """
@@ -29,7 +29,6 @@ import onnxruntime
 from onnx import numpy_helper
 
 import cases
-import random_graphs
 import random_loops
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -140,7 +139,7 @@ def parse_options():
     parser.add_argument("--one-in", type=int, default=1)
     parser.add_argument("--only", default="")
     shares.add_option(parser, quick=16)
-    parser.add_argument("--random", type=int, default=0, help="this many random graphs, and a fifth as many models of loops, instead of the cases")
+    parser.add_argument("--loops", type=int, default=0, help="this many random models of loops instead of the cases")
     parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=Path, help="leave everything in this folder")
@@ -154,9 +153,8 @@ def parse_options():
 def main():
     options = parse_options()
     known = cases.all_cases()
-    if options.random:
-        known = [random_graphs.random_case(options.seed + k) for k in range(options.random)]
-        known += [random_loops.random_case(options.seed + k) for k in range((options.random + 4) // 5)]
+    if options.loops:
+        known = [random_loops.random_case(options.seed + k) for k in range(options.loops)]
     chosen = shares.part((case for case in known if re.search(options.only, case.name)), options)
     verdicts = Verdicts(makers=[module for name, module in sys.modules.items() if re.fullmatch(r"random_\w+|\w*cases", name)])
     base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None

@@ -1,0 +1,215 @@
+"""Many models, one compilation: every package is emitted by itself, all of them become one program."""
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent / "python"))
+from toolchain import REFUSED, refusal  # noqa: E402
+
+TEXTS = ROOT / "templates" / "text"
+WARNINGS = ["-Wall", "-Wextra"]
+ENDS = {90: "two runs differ: something is read that nobody wrote", 91: "writes outside of an output or the workspace", 92: "writes into an input"}
+C_NAMES = "fits WEIGHT_AS AT_AS WEIGHT AT SCRATCH STATUS".split()
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """How a batch is emitted and compiled."""
+    name: str
+    emit: tuple
+    compile: tuple
+    compiler: str = "gcc"
+
+    @property
+    def cuda(self):
+        return "cuda" in self.emit
+
+
+CONFIGS = {c.name: c for c in (
+    Config("generic", ("--cpu", "generic"), ("-O0",), "clang"), Config("native", ("--cpu", "native"), ("-O1", "-march=native")),
+    Config("x86-64-v3", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3", "-ffp-contract=fast"), "clang"), Config("znver4", ("--cpu", "znver4"), ("-O0", "-DTC_VL=16")),
+    Config("znver5-scalar", ("--cpu", "znver5"), ("-O0", "-DTC_VL=1"), "clang"), Config("aarch64", ("--cpu", "aarch64"), ("-O0", "-DTC_VL=4"), "clang"),
+    Config("strict", ("--cpu", "x86-64-v3", "--fp", "strict"), ("-O0",), "clang"), Config("O0", ("-O", "0"), ("-O0",), "clang"), Config("O1", ("-O", "1"), ("-O0",)), Config("O3", ("-O", "3"), ("-O0",), "clang"),
+    Config("cuda", ("--target", "cuda"), ("-O0",), "clang++"), Config("cuda-sm_75", ("--target", "cuda", "--arch", "sm_75"), ("-O0",), "clang++"),
+    Config("cuda-sm_90", ("--target", "cuda", "--arch", "sm_90"), ("-O0",), "g++"))}
+
+
+@dataclasses.dataclass
+class Outcome:
+    kind: str  # passed, refused, unstable or failed
+    text: str = ""
+
+
+class Emitter:
+    """Runs the tool: through tc_emit_many, which lies beside it and starts only once, where that was built."""
+
+    def __init__(self, tool, folder):
+        self.tool, self.many = tool, None
+        many = Path(tool).parent / "tc_emit_many"
+        if many.exists():
+            first = folder / "first.onnxtxt"
+            first.write_text('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }')
+            self.many = subprocess.Popen([many, first], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def __call__(self, words, messages):
+        """(exit code, or 1000 and a signal; what it said)."""
+        if self.many:
+            self.many.stdin.write("\t".join([*words, str(messages)]) + "\n")
+            self.many.stdin.flush()
+            return int(self.many.stdout.readline()), messages.read_text(errors="replace")
+        try:
+            done = subprocess.run([self.tool, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, text=True, errors="replace")
+        except subprocess.TimeoutExpired:
+            return 1014, ""
+        return (1000 - done.returncode if done.returncode < 0 else done.returncode), done.stdout
+
+    def close(self):
+        if self.many:
+            self.many.stdin.close()
+            self.many.wait()
+            self.many.stdout.close()
+
+
+def emit(emitter, config, model, folder):
+    """Emits one model as FOLDER/mSEED; returns an Outcome where it did not become a package."""
+    name = f"m{model.seed}"
+    path = folder / f"{name}.onnx"
+    path.write_bytes(model.proto().SerializeToString())
+    code, said = emitter([str(path), "-o", str(folder / name), "--name", name, "--quiet", *config.emit, *([] if config.cuda else ["--single-file"])], folder / f"{name}.log")
+    if code in REFUSED:
+        return Outcome("refused", refusal(said))
+    if code >= 1000:
+        return Outcome("failed", f"emit: signal {code - 1000}")
+    if code:
+        return Outcome("failed", f"emit: exit code {code}: {refusal(said)}")
+    manifest = json.loads((folder / name / "manifest.json").read_text())
+    for what, values in (("inputs", model.inputs), ("outputs", model.outputs)):
+        told = [tuple(entry["shape"]) for entry in manifest[what]]
+        if told != [v.shape for v in values]:
+            return Outcome("failed", f"the package's {what} have shapes {told}, not {[v.shape for v in values]}")
+    return None
+
+
+def table(models):
+    """The C text that names the models and their sizes."""
+    lines, rows, at, to = [], [], 0, 0
+    for m in models:
+        name, upper = f"m{m.seed}", f"M{m.seed}"
+        sizes = [[v.array.nbytes for v in values] for values in (m.inputs, m.outputs)]
+        lines.append(f"static int init_{name}(void *m, void *w, size_t n) {{ return (int){name}_init(({name} *)m, NULL, 0, w, n); }}\n"
+                     f"static int run_{name}(void *m, void *const *in, void *const *out) {{ const {name}_status s = {name}_run((const {name} *)m, (const {name}_inputs *)in, (const {name}_outputs *)out);"
+                     f" {name}_free(({name} *)m); return (int)s; }}\n"
+                     f"static const size_t in_{name}[] = {{{', '.join(map(str, sizes[0] or [0]))}}}, out_{name}[] = {{{', '.join(map(str, sizes[1]))}}};")
+        rows.append(f'  {{"{name}", sizeof({name}), {upper}_WORKSPACE_BYTES, {len(sizes[0])}, {len(sizes[1])}, in_{name}, out_{name}, {at}, {to}, init_{name}, run_{name}}},')
+        at, to = at + sum(sizes[0]), to + sum(sizes[1])
+    head = ("typedef struct { const char *name; size_t instance_bytes, workspace_bytes; int inputs, outputs; const size_t *input_bytes, *output_bytes; size_t inputs_at, outputs_at;\n"
+            "  int (*init)(void *, void *, size_t); int (*run)(void *, void *const *, void *const *); } batch_model;\n")
+    return "\n".join(lines) + "\n" + head + "static const batch_model models[] = {\n" + "\n".join(rows) + "\n};\n" + \
+        f"enum {{ INPUT_BYTES = {max(at, 1)}, OUTPUT_BYTES = {max(to, 1)} }};\n#include \"{HERE}/driver.c\"\n", at, to
+
+
+def unity(models, cuda, folder):
+    """The text of all packages and the program."""
+    names = [f"m{m.seed}" for m in models]
+    if cuda:
+        parts = ["#include <cstdio>\n#include <cstring>\n#include <new>\n#include <stddef.h>\n#include <stdint.h>\n" + "".join(f'#include "{path.name}"\n' for path in sorted(TEXTS.glob("tc_*.h")) if path.name in CUDA_TEXTS)]
+        for name in names:
+            sources = sorted((folder / name / "kernels").glob("*.cu")) + [folder / name / f"{name}.cu"]
+            parts.append(f"namespace space_{name} {{\n" + "".join(f'#include "{path}"\n' for path in sources) + "}\n" + f"using namespace space_{name};\n" + undefined())
+    else:
+        parts = [f'#define fits fits_{name}\n#include "{name}/{name}.c"\n' + undefined() for name in names]
+    return "".join(parts)
+
+
+CUDA_TEXTS = {"tc_cuda.h", "tc_scalar.h", "tc_types.h", "tc_rt.h"}
+
+
+def undefined():
+    return "".join(f"#undef {name}\n" for name in C_NAMES + ["TRY"])
+
+
+class Compiler:
+    """Compiles unities; what runs CUDA on a CPU is compiled once, into `folder`."""
+
+    def __init__(self, folder, config, sanitize=False):
+        self.config, self.objects = config, []
+        flags = [*config.compile, "-g0", *WARNINGS, "-Wno-psabi"]
+        if sanitize:
+            flags += ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        self.command = [config.compiler, "-pipe", "-std=gnu11", *flags]
+        if config.cuda:
+            self.command = [config.compiler, "-pipe", "-std=gnu++17", *flags, "-Wno-unknown-pragmas", "-Wno-maybe-uninitialized", "-fno-strict-aliasing", f"-I{TEXTS}", f"-I{TEXTS / 'cuda_on_cpu'}"]
+            for source in sorted((TEXTS / "cuda_on_cpu").glob("*.cc")):
+                if "check" not in source.name:
+                    self.objects.append(folder / f"{source.stem}.o")
+                    subprocess.run(["g++", "-std=gnu++17", "-O2", f"-I{TEXTS}", f"-I{TEXTS / 'cuda_on_cpu'}", "-c", source, "-o", self.objects[-1]], check=True)
+
+    def build(self, models, folder):
+        """Makes FOLDER/batch; returns (input bytes, output bytes) or the compiler's messages."""
+        text, at, to = table(models)
+        source = folder / ("batch.cc" if self.config.cuda else "batch.c")
+        source.write_text("#define _GNU_SOURCE\n" * (not self.config.cuda) + unity(models, self.config.cuda, folder) + text)
+        (folder / "batch.S").write_text("".join(f'#include "m{m.seed}/m{m.seed}_weights.S"\n' for m in models))
+        command = [*self.command, *(f"-I{folder}/m{m.seed}" for m in models), source, folder / "batch.S", *self.objects, "-lm", *(["-lpthread"] if self.config.cuda else []), "-o", folder / "batch"]
+        done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=900)
+        return done.returncode, done.stdout, at, to
+
+
+def blamed(messages):
+    """{package: complaint} of a compiler's output."""
+    found = {}
+    for line in messages.splitlines():
+        told = re.match(r".*?\b(m\d+)/\S*?:\d+(?::\d+)?: (?:fatal )?(error|warning): (.*)", line)
+        if told:
+            found.setdefault(told[1], f"compile: {told[2]}: {told[3]}")
+    return found
+
+
+def run_batch(models, emitters, compiler, folder):
+    """{seed: Outcome or arrays of the outputs}."""
+    shares = [models[k::len(emitters)] for k in range(len(emitters))]
+    with ThreadPoolExecutor(len(emitters)) as pool:
+        parts = pool.map(lambda pair: [(m.seed, emit(pair[0], compiler.config, m, folder)) for m in pair[1]], zip(emitters, shares))
+        results = {seed: outcome for part in parts for seed, outcome in part if outcome}
+    left = [m for m in models if m.seed not in results]
+    while left:
+        code, messages, at, to = compiler.build(left, folder)
+        wrong = blamed(messages)
+        for m in left:
+            if f"m{m.seed}" in wrong:
+                results[m.seed] = Outcome("failed", wrong[f"m{m.seed}"])
+        if code == 0 or not wrong:
+            break
+        left = [m for m in left if m.seed not in results]
+    if not left:
+        return results
+    if code:
+        return results | {m.seed: Outcome("failed", "compile: " + messages.strip()[:300]) for m in left}
+    (folder / "inputs.bin").write_bytes(b"".join(v.array.tobytes() for m in left for v in m.inputs) or b"\0")
+    (folder / "outputs.bin").write_bytes(bytes(max(to, 1)))
+    ran = subprocess.run([folder / "batch"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=900)
+    ends = {line.split()[0]: tuple(map(int, line.split()[1:])) for line in ran.stdout.splitlines() if re.fullmatch(r"m\d+ \d+ \d+", line)}
+    data, at = (folder / "outputs.bin").read_bytes(), 0
+    for m in left:
+        signal, status = ends.get(f"m{m.seed}", (-1, 0))
+        arrays = []
+        for v in m.outputs:
+            arrays.append(np.frombuffer(data, v.dtype, v.size, at).reshape(v.shape))
+            at += v.array.nbytes
+        if m.seed in results:
+            continue
+        if signal:
+            results[m.seed] = Outcome("failed", f"run: signal {signal} {ran.stderr.strip()[:200]}")
+        elif status:
+            results[m.seed] = Outcome("failed", "run: " + ENDS.get(status, f"returned {status - 100}"))
+        else:
+            results[m.seed] = arrays
+    return results

@@ -1,0 +1,151 @@
+"""The value of one node, by ONNX Runtime: without its optimiser, and apart from the nodes around it.
+
+Operands are constants of a model of that node alone, so that every element type can be passed. Narrow floats are computed in
+single precision and stored narrow. Whole numbers for which ONNX Runtime has no kernel are computed in wider ones. Where it
+lacks an old operator set, the same node of a newer one stands in, or ONNX's reference evaluator.
+"""
+import dataclasses
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnx.reference
+import onnx.shape_inference
+import onnxruntime
+from onnx import helper, numpy_helper
+
+NEWEST = 26  # operator set that ONNX Runtime takes
+DOMAINS = {"ai.onnx.ml": 3, "com.microsoft": 1, "ai.onnx.preview.training": 1}
+BF16, F8, F8_2, I4, U4 = (np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4))
+NARROW = {np.dtype(np.float16), BF16}
+SMALL = {np.dtype(t) for t in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)}
+READ_AS = {BF16: np.float32, F8: np.float32, F8_2: np.float32, I4: np.int8, U4: np.uint8}  # what Python gets instead
+OWN_TYPES = {"Cast", "CastLike", "BitCast", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "EyeLike", "If", "Loop", "Scan",
+             "Constant", "ConstantOfShape", "RandomNormal", "RandomUniform"}  # types are what these are about
+
+
+class Unfit(Exception):
+    """This node cannot be: it is refused, or nothing tells its value."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Draft:
+    """A node before it has names: operands are values of the graph, or None where one is absent."""
+    op: str
+    operands: tuple
+    attributes: dict = dataclasses.field(default_factory=dict)
+    outputs: int = 1
+    domain: str = ""
+
+
+def onnx_type(dtype):
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
+def session_options():
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.enable_cpu_mem_arena = False
+    options.add_session_config_entry("session.x64quantprecision", "1")  # sums of products of bytes never saturate
+    return options
+
+
+OPTIONS = session_options()
+
+
+def model_of(nodes, constants, outputs, opset):
+    graph = helper.make_graph(nodes, "node", [], [onnx.ValueInfoProto(name=name) for name in outputs],
+                              [numpy_helper.from_array(array, name) for name, array in constants.items()])
+    imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(domain, version) for domain, version in DOMAINS.items()]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8 if opset < 19 else 10)
+
+
+def run_model(nodes, constants, outputs, opset):
+    """The arrays of `outputs`; constants are {name: array}."""
+    model = model_of(nodes, constants, outputs, opset).SerializeToString()
+    return onnxruntime.InferenceSession(model, OPTIONS, providers=["CPUExecutionProvider"]).run(None, {})
+
+
+def narrowed(array, dtype):
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+def run_node(node, constants, opset, wide=(), kind=None):
+    """Outputs of the node. Operands of types in `wide`, {type: wider}, are cast before, and results back; `kind` is the type
+    of the only result where Python cannot read it."""
+    nodes, renamed, back = [], {}, None
+    for name, array in constants.items():
+        if array.dtype in wide and name in node.input:
+            renamed[name], back = name + "_wide", array.dtype
+            nodes.append(helper.make_node("Cast", [name], [renamed[name]], to=onnx_type(wide[array.dtype])))
+    inner = onnx.NodeProto()
+    inner.CopyFrom(node)
+    inner.input[:] = [renamed.get(name, name) for name in node.input]
+    nodes.append(inner)
+    outputs = [name for name in node.output if name]
+    if kind is not None:
+        nodes.append(helper.make_node("Cast", outputs, ["readable"], to=onnx_type(READ_AS[kind])))
+        return [narrowed(run_model(nodes, constants, ["readable"], max(opset, 21))[0], kind)]
+    results = run_model(nodes, constants, outputs, opset)
+    return [narrowed(r, back) if back is not None and r.dtype == wide[back] else r for r in results]
+
+
+def unreadable_result(draft):
+    """The type of the result, where it is one of READ_AS and the node's types are its own business."""
+    kind = None
+    types = [v.dtype for v in draft.operands if v is not None]
+    to = draft.attributes.get("to") or draft.attributes.get("output_dtype")
+    if to:
+        kind = np.dtype(helper.tensor_dtype_to_np_dtype(to))
+    elif draft.op in ("QuantizeLinear", "CastLike"):
+        kind = types[-1]
+    elif draft.op == "DequantizeLinear":
+        kind = types[1]
+    elif draft.op not in OWN_TYPES and len(set(types)) == 1 and types[0] not in NARROW:
+        kind = types[0]  # moves of 4-bit integers
+    return kind if kind in READ_AS else None
+
+
+def evaluate(draft, node, constants, opset):
+    """The arrays of the node's outputs; raises Unfit."""
+    kinds = {array.dtype for array in constants.values()}
+    narrow = {kind: np.dtype(np.float32) for kind in NARROW & kinds} if draft.op not in OWN_TYPES else {}
+    plans = [lambda: run_node(node, constants, opset, narrow, unreadable_result(draft))]
+    if draft.domain == "" and kinds & SMALL and draft.op not in OWN_TYPES:
+        for wide in (np.int32, np.float32):
+            plans.append(lambda wide=wide: run_node(node, constants, opset, narrow | {k: np.dtype(wide) for k in SMALL & kinds if k != np.dtype(wide)}))
+    plans.append(lambda: by_reference(node, constants, opset))
+    for number, plan in enumerate(plans):
+        try:
+            results = plan()
+            break
+        except Exception as error:  # each class of ONNX Runtime's errors derives from Exception alone
+            first = str(error) if number == 0 else first
+            if not any(word in str(error) for word in ("NOT_IMPLEMENTED", "INVALID_GRAPH", "Could not find")):
+                raise Unfit(str(error)) from None
+    else:
+        raise Unfit(first)
+    if number or narrow:
+        check(node, constants, opset)
+    return results
+
+
+def check(node, constants, opset):
+    """Raises Unfit where ONNX takes the node for wrong: what was computed may have been another node."""
+    model = model_of([node], {}, [name for name in node.output if name], opset)
+    model.graph.input.extend(helper.make_tensor_value_info(name, onnx_type(array.dtype), array.shape) for name, array in constants.items())
+    try:
+        onnx.checker.check_node(node, onnx.checker.DEFAULT_CONTEXT) if opset == 0 else None
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+    except Exception as error:
+        raise Unfit(str(error)) from None
+
+
+def by_reference(node, constants, opset):
+    """ONNX's reference evaluator."""
+    model = model_of([node], constants, [name for name in node.output if name], opset)
+    with np.errstate(all="ignore"):
+        return [np.asarray(a) for a in onnx.reference.ReferenceEvaluator(model).run(None, {})]

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Tests of the random models: that seeds are models, that every operator is drawn, and that each judge can fail."""
+import dataclasses
+import pathlib
+import re
+import tempfile
+import unittest
+
+import numpy as np
+
+import batch
+import tables
+from batch import CONFIGS, Compiler, Emitter, Outcome, run_batch
+from graph import F16, F32, I32, Graph, Value
+from judge import difference, verdict
+from model import Model, random_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Operators of the table that no row draws, and why.
+ELSEWHERE = {
+    "strings: differential/string_cases.py": {"StringConcat", "StringSplit", "StringNormalizer", "RegexFullMatch", "TfIdfVectorizer", "CategoryMapper"},
+    "training: ONNX's suite": {"Adagrad", "Adam", "Momentum"},
+    "newer than what ONNX Runtime runs: ONNX's suite": {"TreeEnsemble"},
+    "part of rows of other names": {"SequenceEmpty", "SequenceConstruct", "SequenceLength", "OptionalGetElement"},
+    "differential/ml_cases.py": {"SVMClassifier"},
+    "differential/microsoft_cases.py": {"DynamicQuantizeLSTM"},
+    "not in ONNX Runtime for processors: unit tests": {"NhwcConv", "NhwcFusedConv", "GroupNorm", "SkipGroupNorm", "BiasSplitGelu", "BiasAdd", "BiasDropout", "BiasSoftmax"},
+}
+
+
+def small_graph():
+    import names
+    import random
+    rng = random.Random(1)
+    g = Graph(rng, 17, (F32,), names=names.maker(random.Random(3)))
+    g.shapes.append((3, 4))
+    return g
+
+
+class Generator(unittest.TestCase):
+    def test_a_seed_is_a_model(self):
+        first, again, other = (random_model(seed).proto().SerializeToString() for seed in (7, 7, 8))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+
+    def test_every_operator_has_a_row(self):
+        rows = re.findall(r"^\| (ai\.onnx[a-z.]*|com\.microsoft) \| (\w+) \|", (ROOT / "docs" / "operators.md").read_text(), re.MULTILINE)
+        self.assertGreater(len(rows), 200)
+        self.assertEqual({name for _, name in rows} - {name for _, name in tables.operators()}, set.union(*ELSEWHERE.values()))
+
+    def test_operators_of_all_kinds_come(self):
+        models = [random_model(seed) for seed in range(150)]
+        used = {node.proto.op_type for m in models for node in m.graph.nodes}
+        self.assertGreater(len(used), 120)
+        self.assertGreater(len({m.graph.opset for m in models}), 15)
+
+
+class Judge(unittest.TestCase):
+    def test_exact_numbers_are_equal(self):
+        value = Value("y", np.float32([1, 2]))
+        self.assertEqual(difference(np.float32([1, 2]), value), "")
+        self.assertIn("1 of 2 exact", difference(np.nextafter(value.array, np.float32(9)) * np.float32([1, 0]) + np.float32([0, 2]), value))
+
+    def test_rounded_numbers_are_close(self):
+        value = Value("y", np.ones(50, np.float32), exact=False)
+        self.assertEqual(difference(value.array * np.float32(1 + 1e-6), value), "")
+        self.assertIn("relative", difference(value.array * np.float32(1.001), value))
+        self.assertIn("inf", difference(value.array * np.float32(np.nan), value))
+
+    def test_bytes_are_a_step_away(self):
+        value = Value("y", np.int8([1, 2]), exact=False)
+        self.assertEqual(difference(np.int8([2, 2]), value), "")
+        self.assertIn("more than a step", difference(np.int8([3, 2]), value))
+
+    def test_noise_excuses_no_wrong_number(self):
+        g = small_graph()
+        y = g.op("Exp", g.known(np.float32([1, 2, 3]), False))
+        model = Model(1, g, [y])
+        self.assertEqual(verdict(model, [y.array])[0], "passed")
+        self.assertEqual(verdict(model, [y.array * np.float32(1.01)])[0], "failed")
+
+
+def planted(change, text=None):
+    """What a batch says of a sound model whose emitted C was changed."""
+    g = small_graph()
+    y = g.op("Mul", g.op("Relu", g.known(np.float32([[1, 2, -3, 4]] * 3), False), kind="move"), g.known(np.float32([[2, 3, 4, 5]]), True), kind="short")
+    model = Model(1, g, [y])
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        config = dataclasses.replace(CONFIGS["generic"], name="planted")
+        compiler, emitter, emit = Compiler(folder, config), Emitter(ROOT / "build" / "tc-emit", folder), batch.emit
+
+        def emit_wrong(*words):
+            told = emit(*words)
+            path = folder / "m1" / "m1.c"
+            path.write_text(change(path.read_text()))
+            return told
+        batch.emit = emit_wrong
+        try:
+            result = run_batch([model], [emitter], compiler, folder)[1]
+        finally:
+            batch.emit = emit
+            emitter.close()
+    return result if isinstance(result, Outcome) else Outcome(*verdict(model, result))
+
+
+def in_run(statement):
+    """A statement at the end of the model's run."""
+    return lambda text: re.sub(r"(\n  return M1_OK;\n\}\n\nstatic int fits)", "\n  " + statement + r"\1", text, count=1)
+
+
+class Planted(unittest.TestCase):
+    def test_a_sound_package_passes(self):
+        self.assertEqual(planted(lambda text: text), Outcome("passed"))
+
+    def test_wrong_numbers(self):
+        self.assertIn("exact elements differ", planted(in_run("*(float *)(void *)out->t4 += 1e-6f;")).text)
+
+    def test_what_does_not_compile(self):
+        self.assertIn("compile: error", planted(in_run("nothing at all;")).text)
+
+    def test_warnings(self):
+        self.assertIn("unused variable", planted(in_run("int unused;")).text)
+
+    def test_crashes(self):
+        self.assertIn("signal", planted(in_run("*(volatile int *)0 = 1;")).text)
+
+    def test_hangs_are_ended(self):
+        self.assertIn("signal 14", planted(in_run("for (;;) if (!m) break;")).text)
+
+    def test_writes_outside(self):
+        self.assertIn("outside", planted(in_run("((float *)(void *)out->t4)[12] = 0;")).text)
+
+    def test_writes_into_inputs(self):
+        self.assertIn("input", planted(in_run("*(float *)(void *)in->t1 = 9;")).text)
+
+    def test_what_nobody_wrote(self):
+        self.assertIn("two runs differ", planted(in_run("memcpy((void *)out->t4, m->workspace, 4);")).text)
+
+    def test_a_status(self):
+        self.assertIn("returned 4", planted(in_run("return (m1_status)4;")).text)
+
+
+if __name__ == "__main__":
+    unittest.main()

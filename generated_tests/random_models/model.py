@@ -1,0 +1,103 @@
+"""The model of a seed: a graph that was grown, its outputs, its names, and how it is compiled."""
+import dataclasses
+import random
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+import names
+from evaluate import DOMAINS, NEWEST, Unfit, onnx_type
+from graph import BF16, F16, F32, F64, I8, I32, I64, U8, Graph, free_names
+from tables import TABLES, draw_row
+
+NODES = (1, 14)
+FOCUS = [None, None, None, "near_misses", "near_misses", "quantised", "quantised", "products", "control", "rowwise", "moves", "elementwise", "microsoft", "learned"]
+TYPES = [(F32,)] * 8 + [(F16,), (F16, F32), (F64,), (BF16, F32), (I64, I32, F32), (I8, U8, I32)]
+
+
+@dataclasses.dataclass
+class Model:
+    seed: int
+    graph: Graph
+    outputs: list  # of Value
+
+    @property
+    def inputs(self):
+        return self.graph.inputs
+
+    def proto(self):
+        """The ONNX model. Inputs that nothing reads stay."""
+        g = self.graph
+        constants = [numpy_helper.from_array(v.array, v.name) for v in g.constants]
+        graph = helper.make_graph([n.proto for n in g.nodes], "random", [info(v) for v in g.inputs], [info(v) for v in self.outputs], constants)
+        domains = {n.domain for n in walk(graph)} - {""}
+        imports = [helper.make_opsetid("", g.opset)] + [helper.make_opsetid(d, DOMAINS[d]) for d in sorted(domains)]
+        return helper.make_model(graph, opset_imports=imports, ir_version=8 if g.opset < 19 else 10)
+
+
+def free_names_of(proto):
+    """Names that the bodies of a node read from outside."""
+    return {name for a in proto.attribute if a.HasField("g") for name in free_names(a.g)}
+
+
+def walk(graph):
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from walk(attribute.g)
+
+
+def info(v):
+    return helper.make_tensor_value_info(v.name, onnx_type(v.dtype), v.shape)
+
+
+def draw_opset(rng, focus):
+    """Half of the models are of today; the others of all the years before."""
+    if rng.random() < 0.5 or focus == "microsoft":
+        return rng.choice([17, 18, 21, 22, 23, NEWEST])
+    return rng.randrange(1, NEWEST + 1) if rng.random() < 0.6 else rng.randrange(7, NEWEST + 1)
+
+
+def random_model(seed, focus=None):
+    """The model of a seed."""
+    rng = random.Random(seed)
+    focus = focus or rng.choice(FOCUS)
+    g = Graph(rng, draw_opset(rng, focus), rng.choice(TYPES), names=names.maker(rng))
+    g.shapes.extend(g.draw_shape() for _ in range(2))
+    wanted = rng.randint(*NODES)
+    for _ in range(4 * wanted):
+        if len(g.nodes) >= wanted:
+            break
+        try:
+            draw_row(g, focus)
+        except Unfit:
+            pass
+    while not g.nodes:
+        try:
+            draw_row(g)
+        except Unfit:
+            pass
+    return Model(seed, g, choose_outputs(rng, g))
+
+
+def choose_outputs(rng, g):
+    """What nothing reads, now and then a tensor in the middle, an input or a constant; some of it stays dead."""
+    read = {name for node in g.nodes for name in node.proto.input} | {v.name for b in [g] for v in b.captured_used()}
+    results = [r for node in g.nodes for r in node.results if r.name and comparable(r)]
+    leaves = [r for r in results if r.name not in read]
+    if len(leaves) > 1 and rng.random() < 0.15:
+        leaves.remove(rng.choice(leaves))
+    chosen = leaves + [r for r in results if r.name in read and rng.random() < 0.08]
+    if g.inputs and rng.random() < 0.02:
+        chosen.append(rng.choice(g.inputs))
+    if not chosen:
+        chosen = results[-1:] or [g.op("Identity", g.known(g.draw_array(F32, (2,))), kind="move")]
+    rng.shuffle(chosen)
+    return chosen
+
+
+def comparable(v):
+    """Nothing random."""
+    return v.array.dtype != object and not np.isnan(v.array.astype(np.float64)).all() if v.array.dtype.kind not in "OU" else False

@@ -1,0 +1,27 @@
+"""All rows, and the drawing of one."""
+import control
+import elementwise
+import learned
+import microsoft
+import moves
+import near_misses
+import products
+import quantised
+import rowwise
+from evaluate import Unfit
+
+TABLES = {"elementwise": (elementwise, 30), "moves": (moves, 22), "rowwise": (rowwise, 14), "products": (products, 22), "quantised": (quantised, 14), "near_misses": (near_misses, 20),
+          "control": (control, 4), "microsoft": (microsoft, 4), "learned": (learned, 2)}
+
+
+def draw_row(g, focus=None):
+    """Adds the nodes of a row; raises Unfit, and then the graph is as before but for operands."""
+    name = focus if focus and g.rng.random() < 0.6 else g.rng.choices(list(TABLES), [weight for _, weight in TABLES.values()])[0]
+    rows = TABLES[name][0].ROWS
+    row = g.rng.choices(rows, [row.weight for row in rows])[0]
+    row.draw(g, g.rng.choice(row.names() or [""]))
+
+
+def operators():
+    """(domain, operator) of every row."""
+    return {(row.domain, op) for module, _ in TABLES.values() for row in module.ROWS for op in row.names()}
