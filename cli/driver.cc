@@ -9,9 +9,9 @@ std::string default_name(const std::string& path) {
   const size_t slash = path.find_last_of('/');
   std::string base = slash == std::string::npos ? path : path.substr(slash + 1);
   if (const size_t dot = base.find_last_of('.'); dot != std::string::npos && dot > 0) base.resize(dot);
-  std::string name = make_identifier(base, 40);
-  for (char& c : name)
+  for (char& c : base)
     if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  std::string name = make_identifier(base, 40);
   if (is_library_name(name)) name += "_model";
   return name;
 }
@@ -35,7 +35,8 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
       return c;
     }
     run_passes(graph_passes(), c.graph, cx, c.log);
-    if (!found.has_errors()) c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx);
+    if (!found.has_errors())
+      c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx, c.log);
   } catch (const Error& e) {
     found.add(e.diagnostic());
   }

@@ -9,7 +9,9 @@ namespace {
 /// Names of fields or macros. A text that was named before gets a number, and so does what is called like that result.
 class FreshNames {
  public:
-  explicit FreshNames(std::initializer_list<const char*> reserved = {}) {
+  FreshNames() = default;
+  /// Behind a prefix, where `reserved` are ours.
+  explicit FreshNames(std::initializer_list<const char*> reserved) : table_(true) {
     for (const char* r : reserved) table_.reserve(r);
   }
   /// `suffix`: our own word for what belongs to a tensor of the model, or nothing.

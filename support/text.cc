@@ -19,25 +19,43 @@ void append_hex_byte(std::string& s, unsigned char c) {
 
 bool is_alnum(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
-// Keywords of C, C++ and CUDA, and names that common headers define as macros. Sorted.
+// Keywords of C, C++ and CUDA, and the macros with small letters of C's and POSIX's headers.
 // clang-format off
 constexpr std::string_view kReserved[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "assert", "auto", "bitand", "bitor", "blockDim", "blockIdx", "bool",
     "break", "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield",
-    "compl", "complex", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype",
-    "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "explicit", "export", "extern", "false",
-    "far", "float", "for", "friend", "goto", "gridDim", "if", "imaginary", "inline", "int", "linux", "long", "main",
-    "mutable", "namespace", "near", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
-    "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof",
-    "static", "static_assert", "static_cast", "stderr", "stdin", "stdout", "struct", "switch", "template", "this",
-    "thread_local", "threadIdx", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unix",
-    "unsigned", "using", "virtual", "void", "volatile", "warpSize", "wchar_t", "while", "xor", "xor_eq",
-    "I", "INFINITY", "NAN", "NULL", "EOF"};
+    "compl", "complex", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "d_fileno",
+    "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno", "explicit", "export", "extern",
+    "false", "far", "float", "for", "friend", "goto", "gridDim", "h_addr", "h_errno", "if", "imaginary", "inline", "int",
+    "interface", "linux", "long", "main", "math_errhandling", "mutable", "namespace", "near", "new", "noexcept", "noreturn",
+    "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
+    "requires", "restrict", "return", "sched_priority", "short", "signed", "sizeof", "small", "static", "static_assert",
+    "static_cast", "stderr", "stdin", "stdout", "struct", "switch", "template", "this", "thread_local", "threadIdx", "throw",
+    "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unix", "unsigned", "using", "virtual", "void",
+    "volatile", "warpSize", "wchar_t", "while", "xor", "xor_eq",
+    "L_ctermid", "L_cuserid", "L_tmpnam", "P_tmpdir"};
+// How POSIX begins the macros that stand for members of unions.
+constexpr std::string_view kMemberPrefixes[] = {"s6_", "sa_", "si_", "sigev_", "sin_", "st_"};
 // clang-format on
+
+bool is_large(char c) { return c >= 'A' && c <= 'Z'; }
+
+// Headers of C, POSIX and of whatever a program includes beside the package define macros in capitals, of which nobody has
+// a list: HUGE_VAL, BUFSIZ, CLOCK_MONOTONIC. Some have small letters behind capitals (PRId64, M_PIf). A single capital is
+// the name of a tensor; only I is a macro, of complex.h.
+bool may_be_macro(std::string_view s) {
+  if (s.size() == 1) return s == "I";
+  if (!is_large(s[0])) return false;
+  const bool all_large = std::none_of(s.begin(), s.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool family = s.starts_with("PRI") || s.starts_with("SCN") || s.starts_with("M_") || s.ends_with("_DECnet");
+  return all_large || family;
+}
 
 bool is_reserved(std::string_view s) {
   if (s.starts_with("TC_")) return true;  // the macros of the package's own text
-  return std::find(std::begin(kReserved), std::end(kReserved), s) != std::end(kReserved);
+  for (const std::string_view prefix : kMemberPrefixes)
+    if (s.starts_with(prefix)) return true;
+  return may_be_macro(s) || std::find(std::begin(kReserved), std::end(kReserved), s) != std::end(kReserved);
 }
 
 // Length of the valid UTF-8 sequence at s[i], 0 if it is none.
@@ -148,7 +166,7 @@ std::string json_string(std::string_view raw) {
   return s + "\"";
 }
 
-std::string make_identifier(std::string_view raw, size_t limit) {
+std::string identifier_part(std::string_view raw, size_t limit) {
   std::string s;
   for (const char ch : raw) {
     if (s.size() >= limit) break;
@@ -160,13 +178,19 @@ std::string make_identifier(std::string_view raw, size_t limit) {
   while (!s.empty() && s.back() == '_') s.pop_back();
   if (s.empty()) s = "t";
   if (s[0] >= '0' && s[0] <= '9') s = "t" + s.substr(0, limit - 1);
+  return s;
+}
+
+std::string make_identifier(std::string_view raw, size_t limit) {
+  std::string s = identifier_part(raw, limit);
   if (is_reserved(s)) s = s.substr(0, limit - 1) + "_";
   return s;
 }
 
 std::string NameTable::name(const ModelText& raw, size_t limit) {
   if (const auto it = by_raw_.find(raw.raw()); it != by_raw_.end()) return it->second;
-  std::string id = make_identifier(raw.raw(), limit);
+  const auto identifier = has_prefix_ ? identifier_part : make_identifier;
+  std::string id = identifier(raw.raw(), limit);
   auto lower = [](std::string s) {
     for (char& c : s)
       if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
@@ -174,7 +198,7 @@ std::string NameTable::name(const ModelText& raw, size_t limit) {
   };
   for (uint64_t salt = 0; taken_.count(lower(id)) != 0; salt++) {
     const std::string suffix = "_" + hex(hash_text(raw.raw(), hash_text(to_text(int64_t(salt)))), 4);
-    id = make_identifier(raw.raw(), limit - suffix.size()) + suffix;
+    id = identifier(raw.raw(), limit - suffix.size()) + suffix;
   }
   taken_[lower(id)] = raw.raw();
   return by_raw_[raw.raw()] = id;

@@ -31,19 +31,25 @@ std::string c_string(std::string_view raw);
 /// A JSON string literal with its quotes; bytes that are no UTF-8 become U+FFFD.
 std::string json_string(std::string_view raw);
 /// A C identifier made from any text: [A-Za-z0-9_], no leading digit or underscore, never a keyword of C, C++ or CUDA
-/// and no common macro, at most `limit` characters; empty text becomes "t". Not injective: see NameTable.
+/// and nothing that a header may define as a macro, at most `limit` characters; empty text becomes "t". Not injective: see
+/// NameTable.
 std::string make_identifier(std::string_view raw, size_t limit = 63);
+/// The same for what stands behind a prefix of ours, where no word can be a macro.
+std::string identifier_part(std::string_view raw, size_t limit = 63);
 
 /// Gives every raw name of one scope its own C identifier. A clash takes 4 hex digits of the raw name's hash, so the
 /// result does not depend on the order of the calls' unrelated names.
 class NameTable {
  public:
+  /// `has_prefix`: the names stand behind a prefix of ours.
+  explicit NameTable(bool has_prefix = false) : has_prefix_(has_prefix) {}
   /// The identifier of `raw`; the same for the same text. `limit` counts characters.
   std::string name(const ModelText& raw, size_t limit = 40);
   /// Reserves an identifier of our own.
   void reserve(std::string_view identifier);
 
  private:
+  bool has_prefix_;
   std::map<std::string, std::string> by_raw_;
   std::map<std::string, std::string> taken_;  // lower-cased identifier -> raw
 };
