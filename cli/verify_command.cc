@@ -25,6 +25,7 @@ def save_text(path, y):  # a TensorProto: dims, data_type STRING, string_data
         f.write(b''.join(b'\x08' + varint(d) for d in y.shape) + b'\x10\x08')
         f.write(b''.join(b'\x32' + varint(len(w)) + w for w in words))
 o = ort.SessionOptions(); o.log_severity_level = 4
+o.add_session_config_entry('session.x64quantprecision', '1')  # exact products of bytes without VNNI
 s = ort.InferenceSession(model, o, providers=['CPUExecutionProvider'])
 def load(stem):
     import os

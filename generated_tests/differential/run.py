@@ -25,7 +25,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import numpy_helper
 
 import cases
@@ -35,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
+from answers import session  # noqa: E402
 from toolchain import REFUSED, CudaToolchain, Failed, QuickToolchain, Toolchain, call, first_line, refusal  # noqa: E402
 from verdicts import Verdicts  # noqa: E402
 
@@ -46,12 +46,8 @@ SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=
 
 def reference(case):
     """(model with typed outputs, inputs, ONNX Runtime's outputs)."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
     inputs = case.arrays(case.inputs)
-    session = onnxruntime.InferenceSession(case.model(None).SerializeToString(), options, providers=["CPUExecutionProvider"])
-    outputs = session.run(list(case.outputs), inputs)
+    outputs = session(case.model(None).SerializeToString()).run(list(case.outputs), inputs)
     model = case.model([(value.dtype, value.shape) for value in outputs])
     onnx.checker.check_model(model)
     return model, inputs, outputs

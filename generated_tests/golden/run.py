@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx.parser
-import onnxruntime
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 from agreement import difference  # noqa: E402
 from checks import files_of  # noqa: E402
+from answers import session  # noqa: E402
 from toolchain import CudaToolchain, Failed, Toolchain, call, first_line, without_strings  # noqa: E402
 
 TEXTS = ROOT / "templates" / "text"
@@ -78,20 +78,20 @@ def some_input(port, seed):
 def judge(case, package, scratch):
     """Builds the package, runs it and compares with ONNX Runtime; raises Failed."""
     model = onnx.parser.parse_model((case / "model.onnxtxt").read_text())
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    runtime = session(model.SerializeToString())
     copy, program, seconds = scratch / "copy", scratch / "program", {}
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(package, copy)
     kind = CudaToolchain if list(package.glob("*.cu")) else Toolchain
     kind(scratch, ["-O2"]).build(copy, program, seconds)
     for seed in range(SEEDS):
-        feed = {port.name: some_input(port, seed) for port in session.get_inputs()}
+        feed = {port.name: some_input(port, seed) for port in runtime.get_inputs()}
         for k, value in enumerate(feed.values()):
             np.save(scratch / f"input_{k}.npy", value)
         ran = call("run", [program, "--inputs", scratch, "--outputs", scratch], seconds, cwd=copy)
         if ran.returncode:
             raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout)}")
-        for k, expected in enumerate(session.run(None, feed)):
+        for k, expected in enumerate(runtime.run(None, feed)):
             told = difference(np.load(scratch / f"output_{k}.npy"), expected)
             if told:
                 raise Failed(f"output {k} is not ONNX Runtime's: {told}")
