@@ -3,6 +3,7 @@
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "emit_c/strings.h"
+#include "ir/identity.h"
 
 namespace tc {
 namespace {
@@ -195,14 +196,7 @@ std::string life_cycle(const ProgramNames& n, uint64_t layout_id, bool makes_str
 
 }  // namespace
 
-uint64_t weights_layout_id(const Program& p) {
-  std::string text;
-  for (const Weight& w : p.weights)
-    text += to_text(ValueType::tensor(w.data->dtype, to_shape(w.data->dims))) + w.suffix + w.layout + "@" +
-            to_text(w.offset) + "\n";
-  for (const Kernel& k : p.kernels) text += k.name + "\n";
-  return hash_text(text);
-}
+uint64_t weights_layout_id(const Program& p) { return hash_text(identity_of(p)); }
 
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;

@@ -52,6 +52,17 @@ def weighted_chain(path, length):
     return save(path, nodes, [("x", T.FLOAT, [1, 16])], [("y", T.FLOAT, [1, 16])], init)
 
 
+def repeated(path, trips, scale=1.0):
+    """A loop of so many iterations, each a product with the same weight."""
+    body = helper.make_graph([helper.make_node("MatMul", ["h", "w"], ["next"]), helper.make_node("Identity", ["go"], ["on"])], "body",
+                             [helper.make_tensor_value_info("i", T.INT64, []), helper.make_tensor_value_info("go", T.BOOL, []),
+                              helper.make_tensor_value_info("h", T.FLOAT, [2, 24])],
+                             [helper.make_tensor_value_info("on", T.BOOL, []), helper.make_tensor_value_info("next", T.FLOAT, [2, 24])])
+    w = np.random.RandomState(4).standard_normal((24, 24)).astype(np.float32) * np.float32(0.2 * scale)
+    return save(path, [helper.make_node("Loop", ["trips", "", "x"], ["y"], body=body)], [("x", T.FLOAT, [2, 24])], [("y", T.FLOAT, [2, 24])],
+                [numpy_helper.from_array(np.array(trips, np.int64), "trips"), numpy_helper.from_array(w, "w")])
+
+
 def far_product(path, length):
     """A product, a chain behind it, and a sum in another shape, which looks back through the chain at the product."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["v0"], name="product")]

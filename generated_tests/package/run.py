@@ -11,6 +11,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import models  # noqa: E402
+import names  # noqa: E402
 from checks import ROOT, TOOL, Checks, compare, files_of, last_line, run  # noqa: E402
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
@@ -117,6 +118,29 @@ int main(void)
   return bad;
 }
 """
+
+
+def foreign_weights_are_refused(tmp):
+    """Two models that differ only in what the executor does take each other's blobs for what they are; a retrained one is taken."""
+    packages = {trips: check.emit(models.repeated(tmp / f"repeated{trips}.onnx", trips), tmp / f"repeated{trips}", "--name", "m") for trips in (3, 4)}
+    trained = check.emit(models.repeated(tmp / "trained3.onnx", 3, 2.0), tmp / "trained3", "--name", "m")
+    package, program = packages[3], packages[3] / "program"
+    check("packages of loops differ", files_of(packages[3]) != files_of(packages[4]))
+    built = run("gcc", "-O1", "-I.", *[s.relative_to(package) for s in sources(package)], "m_weights.S", "-lm", "-o", program, cwd=package)
+    if not check("a loop with weights compiles", built.returncode == 0, built.stderr.strip()[:300]):
+        return
+    told = run(program, "--weights", packages[4] / "m_weights.bin")
+    check("weights of another trip count are refused", told.returncode == 1 and "do not belong" in told.stderr, told.stderr)
+    told = run(program, "--weights", tmp / "nothing")
+    check("weights that are no file are refused", told.returncode == 1 and "cannot read" in told.stderr, told.stderr)
+    damaged = bytearray((package / "m_weights.bin").read_bytes())
+    damaged[-1] ^= 1
+    (tmp / "damaged.bin").write_bytes(damaged)
+    told = run(program, "--weights", tmp / "damaged.bin")
+    check("damaged weights are refused", told.returncode == 1 and "do not belong" in told.stderr, told.stderr)
+    own, same, other = (run(program, *flags, "--seed", "1") for flags in ([], ["--weights", package / "m_weights.bin"], ["--weights", trained / "m_weights.bin"]))
+    check("the program's own weights from a file", own.returncode == same.returncode == 0 and own.stdout == same.stdout, same.stderr)
+    check("retrained weights from a file", other.returncode == 0 and other.stdout != own.stdout, other.stderr)
 
 
 def two_models_link(tmp, model_a, model_b):
@@ -272,6 +296,7 @@ def main():
                  ((cnn, []), (typed, []), (loops, []), (cnn, ["--single-file"]), (typed, ["--single-file"]))]
         sanitized = [functools.partial(is_sanitized, tmp, model) for model in (cnn, typed, loops)]
         check.run([*clean, *sanitized, lambda: names_may_be_those_of_variables(tmp, cnn), lambda: counts_iterations(tmp),
+                   lambda: names.macros_may_be_names(check, tmp), lambda: foreign_weights_are_refused(tmp),
                    lambda: symbols_are_prefixed(check.emit(cnn, tmp / "symbols" / "cnn"), "cnn"),
                    lambda: two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5)), lambda: same_bytes_everywhere(tmp, cnn),
                    lambda: diffs_are_small(tmp), lambda: random_chain_is_quick(tmp), lambda: weighted_chain_is_quick(tmp),

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/identity.h"
 #include "ir/loop/visit.h"
 #include "passes/graph/groups.h"
 #include "passes/graph/join.h"
@@ -207,7 +208,7 @@ class Fusion {
       return;
     }
     std::vector<uint64_t> one, hash;
-    for (const Node* n : nodes) one.push_back(hash_text(to_text(*n->fn)));
+    for (const Node* n : nodes) one.push_back(hash_text(identity_of(*n->fn)));
     for (size_t i = 0; i < nodes.size(); ++i) {
       hash.push_back(one[i]);
       for (size_t k = 1; k < kCutWords && k <= i; ++k) hash[i] = hash_text(hex(one[i - k], 16), hash[i]);

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
-#include "ir/loop/print.h"
 #include "ir/ops/regions.h"
 #include "passes/program/program_builder.h"
 
@@ -250,7 +249,7 @@ void ProgramBuilder::count(Node& n, const Operand& number, std::vector<Step>& st
   s.outputs = fn.outputs;
   fn.stages = {s};
   Call c;
-  c.kernel = compile(fn, {false}, {}, to_text(fn), n).kernel;
+  c.kernel = compile(fn, {false}, {}, n).kernel;
   check(p_.kernels[size_t(c.kernel)].params.size() == 2, "counting needs no more than two numbers");
   step_++;
   const Operand next = new_slot(n.regions[0]->inputs()[0]->name, "next", DType::I64, {});

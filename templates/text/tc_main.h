@@ -15,14 +15,15 @@ typedef struct {
   const tc_io_info *input, *output;
   int               lanes, built_lanes;  /* floats of a vector: as scheduled, and as compiled; 0: does not apply */
   void             *instance;
-  int (*open)(void *instance);  /* 0, or a status for message() */
+  size_t            align;  /* of weights */
+  int (*open)(void *instance, const void *weights, size_t bytes);  /* NULL: its own weights. 0, or a status for message() */
   int (*run)(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims);
   void (*close)(void *instance);
   const char *(*message)(int status);
 } tc_model;
 
 typedef struct {
-  const char *inputs, *outputs, *expect;
+  const char *inputs, *outputs, *expect, *weights;
   uint64_t    seed;
   double      rtol, atol, bench;
   int64_t     top;
@@ -39,6 +40,7 @@ TC_IO void tc_usage(const tc_model *m)
          "  --expect DIR     compare with output_0, ... of DIR; exit code 1 if any differs\n"
          "  --rtol R         relative tolerance of --expect (default 1e-3)\n"
          "  --atol A         absolute tolerance of --expect (default 1e-7)\n"
+         "  --weights FILE   a blob of weights of the same layout, in place of the program's own\n"
          "  --top K          print the K largest values of each output's last axis\n"
          "  --bench SECONDS  time runs\n"
          "  --threads N      threads of a build with OpenMP\n"
@@ -63,14 +65,15 @@ TC_IO int tc_parse_options(tc_options *o, int argc, char **argv)
     double number = 0;
     if (strcmp(a, "--json") == 0) { o->json = 1; continue; }
     if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) { o->help = 1; continue; }
-    if (strcmp(a, "--inputs") != 0 && strcmp(a, "--outputs") != 0 && strcmp(a, "--expect") != 0 && strcmp(a, "--seed") != 0 && strcmp(a, "--rtol") != 0 &&
-        strcmp(a, "--atol") != 0 && strcmp(a, "--top") != 0 && strcmp(a, "--bench") != 0 && strcmp(a, "--threads") != 0)
+    if (strcmp(a, "--inputs") != 0 && strcmp(a, "--outputs") != 0 && strcmp(a, "--expect") != 0 && strcmp(a, "--weights") != 0 && strcmp(a, "--seed") != 0 &&
+        strcmp(a, "--rtol") != 0 && strcmp(a, "--atol") != 0 && strcmp(a, "--top") != 0 && strcmp(a, "--bench") != 0 && strcmp(a, "--threads") != 0)
       return tc_fail("unknown option %s; see --help", a);
     if (v == NULL) return tc_fail("%s needs a value", a);
     i++;
     if (strcmp(a, "--inputs") == 0) o->inputs = v;
     else if (strcmp(a, "--outputs") == 0) o->outputs = v;
     else if (strcmp(a, "--expect") == 0) o->expect = v;
+    else if (strcmp(a, "--weights") == 0) o->weights = v;
     else if (tc_number(a, v, &number)) return 1;
     else if (strcmp(a, "--seed") == 0) o->seed = (uint64_t)number;
     else if (strcmp(a, "--rtol") == 0) o->rtol = number;
@@ -228,11 +231,30 @@ TC_IO int tc_use_outputs(const tc_model *m, const tc_options *o, tc_run_data *d)
   return bad;
 }
 
+/* Opens the model with its own weights, or with those of a file; *memory holds them until the model is closed. */
+TC_IO int tc_open(const tc_model *m, const char *path, void **memory)
+{
+  unsigned char *file = NULL, *weights = NULL;
+  size_t bytes = 0;
+  int status;
+  if (path != NULL) {
+    if ((file = tc_read_file(path, &bytes)) == NULL) return tc_fail("cannot read %s", path);
+    *memory = tc_allocate(bytes + m->align);
+    weights = (unsigned char *)*memory + (m->align - (uintptr_t)*memory % m->align);
+    memcpy(weights, file, bytes);
+    free(file);
+  }
+  status = m->open(m->instance, weights, bytes);
+  if (status == 0) return 0;
+  return path != NULL ? tc_fail("%s: %s", path, m->message(status)) : tc_fail("init: %s", m->message(status));
+}
+
 TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 {
-  tc_options o = {NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0};
+  tc_options o = {NULL, NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0};
   tc_run_data d = {NULL, NULL, NULL, NULL, NULL};
-  int bad = tc_parse_options(&o, argc, argv), status;
+  void *weights = NULL;
+  int bad = tc_parse_options(&o, argc, argv);
   if (bad) return 2;
   if (o.help) {
     tc_usage(m);
@@ -243,11 +265,13 @@ TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 #else
   if (o.threads > 1) fputs("note: built without OpenMP, runs on one thread\n", stderr);
 #endif
-  status = m->open(m->instance);
-  if (status != 0) return tc_fail("init: %s", m->message(status));
-  bad = tc_prepare(m, &o, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
-  m->close(m->instance);
-  tc_release(m, &d);
+  bad = tc_open(m, o.weights, &weights);
+  if (!bad) {
+    bad = tc_prepare(m, &o, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
+    m->close(m->instance);
+    tc_release(m, &d);
+  }
+  free(weights);
   return bad;
 }
 

@@ -21,11 +21,13 @@ static const tc_io_info outputs[] = {
   {"norm", TC_FLOAT, 2, output1_dims}
 };
 
-static int open_model(void *instance)
+static int open_model(void *instance, const void *weights, size_t bytes)
 {
-  const branch_status s = branch_init((branch *)instance, NULL, 0, NULL, 0);
+  const branch_status s = branch_init((branch *)instance, weights, bytes, NULL, 0);
   if (s != BRANCH_OK) return (int)s;
-  return (int)(branch_check_weights(branch_weights()) ? BRANCH_OK : BRANCH_E_WEIGHTS);
+  if (branch_check_weights(weights != NULL ? weights : branch_weights())) return (int)BRANCH_OK;
+  branch_free((branch *)instance);
+  return (int)BRANCH_E_WEIGHTS;
 }
 
 static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
@@ -56,6 +58,7 @@ int main(int argc, char **argv)
   model.lanes = 8;
   model.built_lanes = TC_VL;
   model.instance = &instance;
+  model.align = BRANCH_ALIGN;
   model.open = open_model;
   model.run = run_model;
   model.close = close_model;

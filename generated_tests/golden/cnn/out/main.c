@@ -18,11 +18,13 @@ static const tc_io_info outputs[] = {
   {"logits", TC_FLOAT, 2, output0_dims}
 };
 
-static int open_model(void *instance)
+static int open_model(void *instance, const void *weights, size_t bytes)
 {
-  const cnn_status s = cnn_init((cnn *)instance, NULL, 0, NULL, 0);
+  const cnn_status s = cnn_init((cnn *)instance, weights, bytes, NULL, 0);
   if (s != CNN_OK) return (int)s;
-  return (int)(cnn_check_weights(cnn_weights()) ? CNN_OK : CNN_E_WEIGHTS);
+  if (cnn_check_weights(weights != NULL ? weights : cnn_weights())) return (int)CNN_OK;
+  cnn_free((cnn *)instance);
+  return (int)CNN_E_WEIGHTS;
 }
 
 static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
@@ -51,6 +53,7 @@ int main(int argc, char **argv)
   model.lanes = 8;
   model.built_lanes = TC_VL;
   model.instance = &instance;
+  model.align = CNN_ALIGN;
   model.open = open_model;
   model.run = run_model;
   model.close = close_model;

@@ -19,11 +19,13 @@ static const tc_io_info outputs[] = {
   {"probability", TC_FLOAT, 2, output0_dims}
 };
 
-static int open_model(void *instance)
+static int open_model(void *instance, const void *weights, size_t bytes)
 {
-  const device_status s = device_init((device *)instance, NULL, 0, NULL, 0);
+  const device_status s = device_init((device *)instance, weights, bytes, NULL, 0);
   if (s != DEVICE_OK) return (int)s;
-  return (int)(device_check_weights(device_weights()) ? DEVICE_OK : DEVICE_E_WEIGHTS);
+  if (device_check_weights(weights != NULL ? weights : device_weights())) return (int)DEVICE_OK;
+  device_free((device *)instance);
+  return (int)DEVICE_E_WEIGHTS;
 }
 
 static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
@@ -53,6 +55,7 @@ int main(int argc, char **argv)
   model.lanes = 0;
   model.built_lanes = 0;
   model.instance = &instance;
+  model.align = DEVICE_ALIGN;
   model.open = open_model;
   model.run = run_model;
   model.close = close_model;

@@ -18,11 +18,13 @@ static const tc_io_info outputs[] = {
   {"probability", TC_FLOAT, 2, output0_dims}
 };
 
-static int open_model(void *instance)
+static int open_model(void *instance, const void *weights, size_t bytes)
 {
-  const perceptron_status s = perceptron_init((perceptron *)instance, NULL, 0, NULL, 0);
+  const perceptron_status s = perceptron_init((perceptron *)instance, weights, bytes, NULL, 0);
   if (s != PERCEPTRON_OK) return (int)s;
-  return (int)(perceptron_check_weights(perceptron_weights()) ? PERCEPTRON_OK : PERCEPTRON_E_WEIGHTS);
+  if (perceptron_check_weights(weights != NULL ? weights : perceptron_weights())) return (int)PERCEPTRON_OK;
+  perceptron_free((perceptron *)instance);
+  return (int)PERCEPTRON_E_WEIGHTS;
 }
 
 static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
@@ -51,6 +53,7 @@ int main(int argc, char **argv)
   model.lanes = 8;
   model.built_lanes = TC_VL;
   model.instance = &instance;
+  model.align = PERCEPTRON_ALIGN;
   model.open = open_model;
   model.run = run_model;
   model.close = close_model;

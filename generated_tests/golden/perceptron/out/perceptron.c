@@ -37,7 +37,7 @@ perceptron_status perceptron_run(const perceptron *m, const perceptron_inputs *i
 
 static int fits(const void *weights, size_t bytes)
 {
-  return bytes == PERCEPTRON_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x6c5433a4161ed706));
+  return bytes == PERCEPTRON_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0xbdfec43dc59eac89));
 }
 
 perceptron_status perceptron_init(perceptron *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes)

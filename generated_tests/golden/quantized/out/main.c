@@ -22,11 +22,13 @@ static const tc_io_info outputs[] = {
   {"counts", TC_INT32, 2, output1_dims}
 };
 
-static int open_model(void *instance)
+static int open_model(void *instance, const void *weights, size_t bytes)
 {
-  const quantized_status s = quantized_init((quantized *)instance, NULL, 0, NULL, 0);
+  const quantized_status s = quantized_init((quantized *)instance, weights, bytes, NULL, 0);
   if (s != QUANTIZED_OK) return (int)s;
-  return (int)(quantized_check_weights(quantized_weights()) ? QUANTIZED_OK : QUANTIZED_E_WEIGHTS);
+  if (quantized_check_weights(weights != NULL ? weights : quantized_weights())) return (int)QUANTIZED_OK;
+  quantized_free((quantized *)instance);
+  return (int)QUANTIZED_E_WEIGHTS;
 }
 
 static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
@@ -57,6 +59,7 @@ int main(int argc, char **argv)
   model.lanes = 8;
   model.built_lanes = TC_VL;
   model.instance = &instance;
+  model.align = QUANTIZED_ALIGN;
   model.open = open_model;
   model.run = run_model;
   model.close = close_model;
