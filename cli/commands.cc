@@ -8,6 +8,7 @@
 #include "emit_c/package.h"
 #include "emit_cuda/package.h"
 #include "ir/ops/op.h"
+#include "passes/loop/loop_pass.h"
 
 namespace tc {
 namespace {
@@ -126,9 +127,19 @@ ExitCode check_command(const CommandLine& c) {
 
 ExitCode passes_command(const CommandLine&) {
   std::string s;
-  for (const PassInfo& p : graph_passes())
-    s += std::string(p.name) + std::string(p.name.size() < 28 ? 28 - p.name.size() : 1, ' ') + "-O" +
-         to_text(int64_t(p.opt_level)) + "  " + std::string(p.summary) + "\n";
+  const auto row = [&s](std::string_view name, const std::string& level, std::string_view summary) {
+    s += std::string(name) + std::string(name.size() < 28 ? 28 - name.size() : 1, ' ') + level + "  " +
+         std::string(summary) + "\n";
+  };
+  for (const PassInfo& p : graph_passes()) row(p.name, "-O" + to_text(int64_t(p.opt_level)), p.summary);
+  const std::pair<const char*, const std::vector<LoopPass>&> lists[] = {
+      {"kernels of C", c_loop_passes()},
+      {"CUDA kernels", cuda_loop_passes()},
+      {"functions of the device", device_loop_passes()}};
+  for (const auto& [what, list] : lists) {
+    s += std::string("\nloop passes, ") + what + ":\n";
+    for (const LoopPass& p : list) row(p.name, "   ", p.summary);
+  }
   print_out(s);
   return ExitCode::Ok;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "passes/loop/loop_pass.h"
 #include "support/reserved.h"
 
 namespace tc {
@@ -183,12 +184,14 @@ void set_precision(CommandLine& c, const std::string& v) {
 }
 
 void set_name(CommandLine& c, const std::string& v) {
-  if (make_identifier(v, 40) == v + "_") usage("--name '" + v + "' is a word of C, C++ or CUDA; try '" + v + "_model'");
-  if (make_identifier(v, 40) != v)
-    usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
   std::string lower = v;
   for (char& ch : lower)
     if (ch >= 'A' && ch <= 'Z') ch = char(ch - 'A' + 'a');
+  if (make_identifier(v, 40) == v + "_")
+    usage("--name '" + v + "' is a word of C, C++ or CUDA, or may be a macro; try '" +
+          (make_identifier(lower, 40) == lower ? lower : lower + "_model") + "'");
+  if (make_identifier(v, 40) != v)
+    usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
   if (is_library_name(lower))
     usage("--name '" + v + "' is a name of the C library or of the emitted text; try '" + v + "_model'");
   c.request.name = v;
@@ -200,14 +203,25 @@ void set_level(CommandLine& c, const std::string& v) {
   c.request.options.opt_level = int(level);
 }
 
-std::string known_pass(const std::string& v, std::vector<std::string_view> names = {}) {
-  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+std::string known_pass(const std::string& v, const std::vector<std::string_view>& names) {
   if (std::find(names.begin(), names.end(), v) != names.end()) return v;
   usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names) + "; tc-emit passes lists them");
 }
 
-void disable_pass(CommandLine& c, const std::string& v) { c.request.options.disabled.insert(known_pass(v)); }
-void print_after(CommandLine& c, const std::string& v) { c.request.options.print_after.insert(known_pass(v, {"all"})); }
+void disable_pass(CommandLine& c, const std::string& v) {
+  std::vector<std::string_view> names;
+  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+  for (const std::string_view p : loop_pass_names())
+    if (v == p) usage("'" + v + "' is a loop pass, and nothing can be printed without it");
+  c.request.options.disabled.insert(known_pass(v, names));
+}
+
+void print_after(CommandLine& c, const std::string& v) {
+  std::vector<std::string_view> names = loop_pass_names();
+  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+  names.push_back("all");
+  c.request.options.print_after.insert(known_pass(v, names));
+}
 
 const std::vector<Option>& options() {
   static const std::vector<Option> table = {

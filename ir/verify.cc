@@ -6,6 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
+#include "ir/verify_accesses.h"
 #include "support/text.h"
 
 namespace tc {
@@ -334,6 +335,7 @@ class FnVerifier {
 
 void verify(const Stmt& s, const std::vector<Buffer>& buffers, const std::vector<Var>& vars) {
   LoopVerifier(buffers, vars).stmt(s);
+  verify_accesses(s);
 }
 
 void verify(const TensorFn& fn) { FnVerifier(fn).run(); }

@@ -1,5 +1,6 @@
 // Graph passes: a pass has one name in file, function, flag, docs and test. The pipeline is a table (pipeline.h).
 #pragma once
+#include <chrono>
 #include <functional>
 #include <set>
 #include <string>
@@ -52,8 +53,8 @@ struct PassInfo {
 /// a dump that cannot be written throws Error TC0601.
 void run_passes(const std::vector<PassInfo>& list, Graph& g, PassContext& cx, std::string& log);
 
-/// Throws Error TC0603 (usage) listing the passes if an option names one that the list does not have.
-void check_pass_names(const std::vector<PassInfo>& list, const Options& o);
+/// "fuse_ops                    12.345 ms     ": the first columns of --time-passes.
+std::string pass_time(std::string_view pass, std::chrono::steady_clock::duration spent);
 
 /// The pipeline's lists (pipeline.cc).
 const std::vector<PassInfo>& graph_passes();

@@ -11,13 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Three significant digits are enough for a time; whole microseconds keep the text free of noise digits.
-std::string milliseconds(Clock::duration d) {
-  int64_t us = std::chrono::duration_cast<std::chrono::microseconds>(d).count();
-  std::string fraction = to_text(us % 1000);
-  return to_text(us / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction + " ms";
-}
-
 std::string padded(std::string s, size_t width) {
   if (s.size() < width) s.resize(width, ' ');
   return s;
@@ -48,6 +41,14 @@ void run_one(const PassInfo& p, Graph& g, PassContext& cx) {
 
 }  // namespace
 
+// Three significant digits are enough for a time; whole microseconds keep the text free of noise digits.
+std::string pass_time(std::string_view pass, Clock::duration spent) {
+  const int64_t us = std::chrono::duration_cast<std::chrono::microseconds>(spent).count();
+  const std::string fraction = to_text(us % 1000);
+  const std::string ms = to_text(us / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction + " ms";
+  return padded(std::string(pass), 28) + padded(ms, 14);
+}
+
 void run_passes(const std::vector<PassInfo>& list, Graph& g, PassContext& cx, std::string& log) {
   const Options& o = cx.options;
   if (!o.dump_dir.empty()) dump(o.dump_dir, 0, "input", g);
@@ -58,31 +59,11 @@ void run_passes(const std::vector<PassInfo>& list, Graph& g, PassContext& cx, st
     const auto start = Clock::now();
     if (cx.progress) cx.progress(name);
     run_one(p, g, cx);
-    if (o.time_passes)
-      log += padded(name, 28) + padded(milliseconds(Clock::now() - start), 14) + to_text(int64_t(g.num_nodes())) +
-             " nodes\n";
+    if (o.time_passes) log += pass_time(name, Clock::now() - start) + to_text(int64_t(g.num_nodes())) + " nodes\n";
     if (o.print_after.count(name) || o.print_after.count("all")) log += "after " + name + ":\n" + to_text(g);
     if (!o.dump_dir.empty()) dump(o.dump_dir, i + 1, name, g);
     if (cx.diagnostics && cx.diagnostics->has_errors()) return;
   }
-}
-
-void check_pass_names(const std::vector<PassInfo>& list, const Options& o) {
-  std::set<std::string> known;
-  std::vector<std::string> names;
-  for (const PassInfo& p : list) {
-    known.insert(std::string(p.name));
-    names.emplace_back(p.name);
-  }
-  auto require = [&](const std::string& name) {
-    if (known.count(name)) return;
-    Diagnostic d{"TC0603", ExitCode::Usage, {}, "there is no pass \"" + printable(name) + "\"", {}, false};
-    d.notes.push_back("the passes are: " + join(names, ", "));
-    throw Error(std::move(d));
-  };
-  for (const std::string& name : o.disabled) require(name);
-  for (const std::string& name : o.print_after)
-    if (name != "all") require(name);
 }
 
 }  // namespace tc

@@ -95,13 +95,5 @@ TEST(RunPasses, TimesEveryPass) {
   EXPECT_NE(log.find("2 nodes\n"), std::string::npos);
 }
 
-TEST(CheckPassNames, RefusesUnknownNames) {
-  Options o;
-  o.print_after = {"all", "first"};
-  check_pass_names(kTwo, o);
-  o.disabled = {"frist"};
-  EXPECT_THROW(check_pass_names(kTwo, o), Error);
-}
-
 }  // namespace
 }  // namespace tc

@@ -69,6 +69,13 @@ std::vector<Buffer> KernelInterface::buffers() const {
   return list;
 }
 
+std::vector<Buffer> KernelInterface::visible() const {
+  std::vector<Buffer> list = buffers();
+  for (const Param& p : params_)
+    if (const auto view = view_of_.find(p.buffer.get()); view != view_of_.end()) list.push_back(view->second);
+  return list;
+}
+
 Stmt KernelInterface::name_views(const Stmt& s, BufferMap& flat) {
   if (const Alias* k = as<Alias>(s)) {
     const Buffer view = with_name(k->view, take(k->view->name));

@@ -19,6 +19,8 @@ class KernelInterface {
   const std::set<std::string>& names() const { return taken_; }
   /// The parameters' buffers, in order.
   std::vector<Buffer> buffers() const;
+  /// These and the views of their memory: what is free in the body.
+  std::vector<Buffer> visible() const;
   /// Scratch memory of the host's part gets names of its own, which functions of the device take over; `flat` learns them.
   Stmt name_views(const Stmt& s, BufferMap& flat);
 

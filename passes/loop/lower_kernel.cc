@@ -1,4 +1,4 @@
-// lower_kernel: the loop passes that turn a schedule into printable form, one after the other.
+// The lists of loop passes, and lower_kernel, which runs them.
 #include "passes/loop/lower_kernel.h"
 
 #include "ir/loop/build.h"
@@ -29,12 +29,8 @@ namespace {
 
 constexpr int64_t kScratchAlign = 64, kCudaScratchAlign = 256;  // bytes
 
-// What does not depend on where scratch memory lives.
-Stmt shared_work(const Stmt& s, BufferMap& flat) {
-  Stmt body = lower_narrow_types(partition_loops(s));
-  body = simplify(hoist_invariants(common_subexpr(body)));
-  return hoist_pointers(flatten_buffers(body, flat));
-}
+Stmt simplified(const Stmt& s) { return simplify(s); }
+Stmt partitioned(const Stmt& s) { return partition_loops(s); }
 
 // Chunks are counted in int (tc_parallel.h). Where there are more, no memory holds the tensor anyway: one thread.
 Stmt countable_chunks(const Stmt& body) {
@@ -48,63 +44,139 @@ Stmt countable_chunks(const Stmt& body) {
 
 // The host's loops around a launch, as if they were loops of blocks: the passes know the numbers, and cut nothing
 // there.
-Stmt with_turns(const DeviceFunction& f) {
-  Stmt s = f.body;
-  for (size_t i = f.turns.size(); i-- > 0;)
-    s = loop(f.turns[i].var, f.turns[i].extent, s, ForKind::BlockZ, f.turns[i].begin);
-  return s;
+void enter_host_loops(Lowering& l) {
+  const std::vector<For>& loops = l.device->turns;
+  for (size_t i = loops.size(); i-- > 0;)
+    l.body = loop(loops[i].var, loops[i].extent, l.body, ForKind::BlockZ, loops[i].begin);
 }
 
-Stmt without_turns(Stmt s, DeviceFunction& f) {
-  for (For& t : f.turns) {
-    const For* k = as<For>(s);
+void leave_host_loops(Lowering& l) {
+  for (For& t : l.device->turns) {
+    const For* k = as<For>(l.body);
     check(k && k->kind == ForKind::BlockZ, "the host's loops are outermost");
     t.var = k->var;
-    s = k->body;
+    l.host_loops.push_back(t.var);
+    l.body = Stmt(k->body);
   }
-  return s;
 }
+
+template <Stmt (*Pass)(const Stmt&)>
+void rewrite_body(Lowering& l) {
+  l.body = Pass(l.body);
+}
+
+void flatten(Lowering& l) { l.body = flatten_buffers(l.body, l.flat); }
+
+// Every parameter and its views become one flat buffer.
+void merge_views(Lowering& l) {
+  l.body = substitute_buffers(l.body, l.io->flatten(l.flat));
+  l.visible = l.io->buffers();
+}
+
+template <int64_t Align>
+void place(Lowering& l) {
+  PlacedScratch placed = place_scratch(l.body, Align);
+  l.body = placed.body;
+  l.scratch = placed.scratch;
+  l.scratch_bytes = placed.bytes;
+}
+
+void merge_shared(Lowering& l) {
+  const MergedShared merged = merge_shared_memory(l.body);
+  l.body = merged.body;
+  l.device->dynamic_shared = merged.dynamic_bytes;
+}
+
+void name_variables(Lowering& l) { l.body = assign_names(l.body, l.io->names()); }
 
 }  // namespace
 
-Kernel lower_kernel(const Scheduled& s) {
+const std::vector<LoopPass>& c_loop_passes() {
+  static const std::vector<LoopPass> list = {
+      {"countable_chunks", rewrite_body<countable_chunks>, "runs loops of more than 2^31 chunks in one thread"},
+      {"lower_lanes", rewrite_body<lower_lanes>, "makes vectors of loops of kind Vector"},
+      {"partition_loops", rewrite_body<partitioned>, "cuts loops where their conditions are decided"},
+      {"lower_narrow_types", rewrite_body<lower_narrow_types>, "computes narrow types as f32 or i32"},
+      {"common_subexpr", rewrite_body<common_subexpr>, "computes equal expressions once"},
+      {"hoist_invariants", rewrite_body<hoist_invariants>, "moves out of loops what is the same in every iteration"},
+      {"simplify", rewrite_body<simplified>, "simplifies indices and conditions"},
+      {"flatten_buffers", flatten, "gives buffers in memory one axis"},
+      {"hoist_pointers", rewrite_body<hoist_pointers>, "makes base pointers of the common part of indices"},
+      {"place_scratch", place<kScratchAlign>, "gives temporaries their place in the scratch memory"},
+      {"lower_index_math", rewrite_body<lower_index_math>, "turns floor divisions into C's / and %"},
+      {"name_values", rewrite_body<name_values>, "gives the steps of long expressions a name each"},
+      {"assign_names", name_variables, "makes names unique"},
+      {"merge_views", merge_views, "makes one buffer of a parameter and its views"},
+  };
+  return list;
+}
+
+const std::vector<LoopPass>& cuda_loop_passes() {
+  static const std::vector<LoopPass> list = {
+      {"simplify", rewrite_body<simplified>, "simplifies indices and conditions"},
+      {"infer_fragment", rewrite_body<infer_fragment>, "finds which lane of a warp has which element of a tile"},
+      {"synchronise", rewrite_body<synchronise>, "lowers exchanges between threads and places barriers"},
+      {"flatten_buffers", flatten, "gives buffers in memory one axis"},
+      {"vectorize_loops", rewrite_body<vectorize_loops>, "makes accesses of 16 bytes of loops of kind Vector"},
+      {"merge_views", merge_views, "makes one buffer of a parameter and its views"},
+      {"place_scratch", place<kCudaScratchAlign>, "gives temporaries their place in the scratch memory"},
+  };
+  return list;
+}
+
+const std::vector<LoopPass>& device_loop_passes() {
+  static const std::vector<LoopPass> list = {
+      {"enter_host_loops", enter_host_loops, "shows the host's loops around a launch to the passes"},
+      {"partition_loops", rewrite_body<partitioned>, "cuts loops where their conditions are decided"},
+      {"lower_narrow_types", rewrite_body<lower_narrow_types>, "computes narrow types as f32 or i32"},
+      {"common_subexpr", rewrite_body<common_subexpr>, "computes equal expressions once"},
+      {"hoist_invariants", rewrite_body<hoist_invariants>, "moves out of loops what is the same in every iteration"},
+      {"simplify", rewrite_body<simplified>, "simplifies indices and conditions"},
+      {"flatten_buffers", flatten, "gives buffers in memory one axis"},
+      {"hoist_pointers", rewrite_body<hoist_pointers>, "makes base pointers of the common part of indices"},
+      {"lower_index_math", rewrite_body<lower_index_math>, "turns floor divisions into C's / and %"},
+      {"name_values", rewrite_body<name_values>, "gives the steps of long expressions a name each"},
+      {"leave_host_loops", leave_host_loops, "makes parameters of the host's loop variables"},
+      {"merge_shared_memory", merge_shared, "gives the same bytes to shared arrays that live one after the other"},
+      {"assign_names", name_variables, "makes names unique"},
+  };
+  return list;
+}
+
+Kernel lower_kernel(const Scheduled& s, const std::string& title, LoopPassRunner& passes) {
   KernelInterface io(s);
+  Lowering l{.body = io.body(), .visible = io.visible(), .io = &io};
+  passes.run(c_loop_passes(), l, title);
   Kernel k;
-  BufferMap flat;
-  PlacedScratch placed = place_scratch(shared_work(lower_lanes(countable_chunks(io.body())), flat), kScratchAlign);
-  const Stmt body = name_values(lower_index_math(placed.body));
-  k.scratch_bytes = placed.bytes;
-  k.can_fail = raises_status(body);
-  k.makes_strings = makes_strings(body);
-  k.body = substitute_buffers(assign_names(body, io.names()), io.flatten(flat));
-  io.finish(k, placed.scratch);
+  k.scratch_bytes = l.scratch_bytes;
+  k.can_fail = raises_status(l.body);
+  k.makes_strings = makes_strings(l.body);
+  k.body = l.body;
+  io.finish(k, l.scratch);
   return k;
 }
 
 // The launches are cut apart first: what the passes share and move stays inside of one function of the device.
-Kernel lower_cuda_kernel(const Scheduled& s) {
+Kernel lower_cuda_kernel(const Scheduled& s, const std::string& title, LoopPassRunner& passes) {
   KernelInterface io(s);
+  Lowering whole{.body = io.body(), .visible = io.visible(), .io = &io};
+  passes.run(cuda_loop_passes(), whole, title);
+  SplitFunction split = split_host_device(io.name_views(whole.body, whole.flat), io.buffers());
   Kernel k;
-  BufferMap flat;
-  const Stmt threads = synchronise(infer_fragment(simplify(io.body())));
-  const Stmt whole = vectorize_loops(flatten_buffers(threads, flat));
-  PlacedScratch placed = place_scratch(substitute_buffers(whole, io.flatten(flat)), kCudaScratchAlign);
-  SplitFunction split = split_host_device(io.name_views(placed.body, flat), io.buffers());
   for (DeviceFunction& f : split.device) {
-    const Stmt printable = name_values(lower_index_math(shared_work(with_turns(f), flat)));
-    const MergedShared merged = merge_shared_memory(without_turns(printable, f));
-    const Stmt& body = merged.body;
-    f.dynamic_shared = merged.dynamic_bytes;
-    f.can_fail = raises_status(body);
+    Lowering l{.body = f.body, .visible = f.params, .flat = whole.flat, .io = &io, .device = &f};
+    passes.run(device_loop_passes(), l, title + ", " + f.name);
+    whole.flat = l.flat;
+    f.body = l.body;
+    f.can_fail = raises_status(f.body);
     k.can_fail = k.can_fail || f.can_fail;
-    f.body = assign_names(body, io.names());
     set_launch_hints(f);
     set_initial_values(f);
   }
-  k.scratch_bytes = placed.bytes;
+  k.scratch_bytes = whole.scratch_bytes;
   k.body = split.host;
   k.device = std::move(split.device);
-  io.finish(k, placed.scratch);
+  io.finish(k, whole.scratch);
   return k;
 }
 

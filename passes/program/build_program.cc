@@ -35,7 +35,7 @@ IoTensor io_tensor(const Value& v, bool text) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx) {
+ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loop_passes_(cx.options) {
   p_.name = std::move(name);
   if (cx.target.is_cuda()) {
     p_.cpu = std::string(cx.target.gpu.name);
@@ -181,6 +181,11 @@ void ProgramBuilder::finish() {
       p_.arena_bytes + p_.scratch_bytes + strings + p_.align;  // the status word begins the last 64 bytes
 }
 
-Program build_program(Graph& g, const std::string& name, PassContext& cx) { return ProgramBuilder(name, cx).take(g); }
+Program build_program(Graph& g, const std::string& name, PassContext& cx, std::string& log) {
+  ProgramBuilder builder(name, cx);
+  Program p = builder.take(g);
+  log += builder.log();
+  return p;
+}
 
 }  // namespace tc

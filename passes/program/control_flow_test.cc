@@ -18,7 +18,7 @@ Program program_of(const std::string& graph, bool cuda = false) {
   Graph g = imported.graph.clone();
   std::string log;
   run_passes(graph_passes(), g, cx, log);
-  return build_program(g, "m", cx);
+  return build_program(g, "m", cx, log);
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include "ir/graph/views.h"
 #include "ir/interpreter.h"
 #include "ir/program.h"
+#include "passes/loop/loop_pass.h"
 #include "passes/pass.h"
 
 namespace tc {
@@ -16,8 +17,17 @@ class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, PassContext& cx);
   Program take(Graph& g);
+  /// Of the loop passes.
+  std::string log() const { return loop_passes_.log(); }
 
  private:
+  // What makes two calls share loops: the function, which of its operands are constant, and which nobody needs afterwards.
+  struct FunctionKey {
+    std::string function;  // identity_of
+    std::vector<bool> constant;
+    std::vector<int> dead;
+    auto operator<=>(const FunctionKey&) const = default;
+  };
   // One distinct function: its kernel and how its operands are found.
   struct Compiled {
     int kernel = 0;
@@ -25,8 +35,8 @@ class ProgramBuilder {
     int replaced = -1;             // the operand whose memory the result takes over; -1: none
     TensorFn prologue;
     std::vector<int> prologue_operands;  // operand of the function behind each prologue input
-    std::string prologue_key;
-    std::optional<Evaluator> pack;  // of the prologue, once it has been needed
+    std::string prologue_key;            // identity_of
+    std::optional<Evaluator> pack;       // of the prologue, once it has been needed
   };
   struct States;
   struct Move;
@@ -50,7 +60,7 @@ class ProgramBuilder {
   // kernels
   void add_call(Node& n, std::vector<Step>& steps);
   Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dead,
-                    const std::string& key, const Node& n);
+                    const Node& n);
   int packed(Compiled& c, const std::vector<const Value*>& operands, size_t k);
 
   // control flow
@@ -73,6 +83,7 @@ class ProgramBuilder {
   bool fits_graph(const LoopStep& s, size_t copies) const;
 
   PassContext& cx_;
+  LoopPassRunner loop_passes_;
   Program p_;
   int step_ = 0;
   size_t nodes_ = 0;                       // of the outermost graph
@@ -80,10 +91,10 @@ class ProgramBuilder {
   std::map<const Value*, const Node*>
       last_use_;  // of memory: by the value that views share; null: a result. Looked up only
   std::set<size_t> direct_;
-  std::map<std::string, Compiled> compiled_;
-  std::map<std::string, int> kernels_;
-  std::map<const TensorData*, int> ordinals_, stored_;  // looked up only
-  std::map<std::string, std::vector<int>> packed_;
+  std::map<FunctionKey, Compiled> compiled_;
+  std::map<std::string, int> kernels_;                                           // by identity
+  std::map<const TensorData*, int> ordinals_, stored_;                           // looked up only
+  std::map<std::pair<std::string, std::vector<int>>, std::vector<int>> packed_;  // by prologue and ordinals
   std::set<std::string> names_;
 };
 

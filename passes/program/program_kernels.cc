@@ -1,6 +1,7 @@
 // The kernels of build_program: every distinct function is scheduled and lowered once, nodes that mean the same share a
 // kernel, and a call gives its parameters their operands. Scheduled prologues (packed weights) are evaluated here, so packed
 // constants are what the blob of weights holds.
+#include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
@@ -81,6 +82,15 @@ std::string summary(const TensorFn& fn) {
   return words.size() > 1 ? "Fused: " + join(words, ", ") + "." : "";
 }
 
+// What the four digits of a kernel's name are a hash of.
+std::string loops_as_text(const Kernel& k) {
+  std::string s = to_text(k.body);
+  for (const DeviceFunction& f : k.device) s += to_text(f.body);
+  for (const Param& p : k.params)
+    s += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
+  return s;
+}
+
 // The prologue input after which a packed weight is named: the first that its stage reads.
 int owner_of(const TensorFn& prologue, const Buffer& out) {
   Buffer b = out;
@@ -109,14 +119,8 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
   const TensorFn fn = name_axes(with_own_names(bake_scalars(whole, operands)));
   std::vector<bool> constant;
-  std::string key = to_text(fn) + "constant";
-  for (const Value* v : operands) {
-    constant.push_back(root_of(v)->is_constant());
-    key += constant.back() ? '1' : '0';
-  }
-  const std::vector<int> dead = dying(n, operands);
-  for (const int i : dead) key += "d" + to_text(int64_t(i));
-  Compiled& c = compile(fn, constant, dead, key, n);
+  for (const Value* v : operands) constant.push_back(root_of(v)->is_constant());
+  Compiled& c = compile(fn, constant, dying(n, operands), n);
   Call call;
   call.kernel = c.kernel;
   call.origins = n.origins;
@@ -175,7 +179,8 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
 }
 
 ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
-                                                  const std::vector<int>& dead, const std::string& key, const Node& n) {
+                                                  const std::vector<int>& dead, const Node& n) {
+  const FunctionKey key{identity_of(meaning), constant, dead};
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
   const Target& target = cx_.target;
@@ -203,24 +208,22 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
     while (i < fn.inputs.size() && fn.inputs[i] != b) i++;
     c.prologue_operands.push_back(int(i));
   }
-  c.prologue_key = to_text(s.prologue);
+  c.prologue_key = identity_of(s.prologue);
   c.prologue = s.prologue;
-  Kernel k = target.is_cuda() ? lower_cuda_kernel(s) : lower_kernel(s);
-  std::string kernel_key = to_text(k.body);
-  for (const DeviceFunction& f : k.device) kernel_key += to_text(f.body);
-  for (const Param& p : k.params)
-    kernel_key += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
-  if (const auto it = kernels_.find(kernel_key); it != kernels_.end()) {
-    c.kernel = it->second;
-    return compiled_[key] = std::move(c);
-  }
-  k.name = kernel_name(fn, kernel_key, is_region(s) ? s.family : "");
-  while (!names_.insert(k.name).second) k.name = k.name.substr(0, 58) + "_" + hex(hash_text(kernel_key + k.name), 4);
+  const std::string title = join(stage_words(fn), " ");
+  loop_passes_.verify_schedule(s);
+  Kernel k = target.is_cuda() ? lower_cuda_kernel(s, title, loop_passes_) : lower_kernel(s, title, loop_passes_);
   k.formula = formula(fn);
   k.summary = summary(fn);
-  c.kernel = int(p_.kernels.size());
-  kernels_[kernel_key] = c.kernel;
-  p_.kernels.push_back(std::move(k));
+  // Operands that are constant or dying in one place only may make no difference to the loops.
+  const auto [known, is_new] = kernels_.try_emplace(identity_of(k), int(p_.kernels.size()));
+  c.kernel = known->second;
+  if (is_new) {
+    k.name = kernel_name(fn, loops_as_text(k), is_region(s) ? s.family : "");
+    while (!names_.insert(k.name).second)
+      k.name = k.name.substr(0, 58) + "_" + hex(hash_text(known->first + k.name), 4);
+    p_.kernels.push_back(std::move(k));
+  }
   return compiled_[key] = std::move(c);
 }
 
@@ -231,14 +234,11 @@ int ProgramBuilder::ordinal(const Constant& c) {
 
 // The k-th packed weight of a call; the same constants packed the same way are stored once.
 int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operands, size_t k) {
-  std::string key = c.prologue_key;
   std::vector<Constant> inputs;
-  for (const int i : c.prologue_operands) {
-    const Value* v = root_of(operands[size_t(i)]);
-    inputs.push_back(v->constant);
-    key += "," + to_text(int64_t(ordinal(v->constant)));
-  }
-  std::vector<int>& weights = packed_[key];
+  for (const int i : c.prologue_operands) inputs.push_back(root_of(operands[size_t(i)])->constant);
+  std::vector<int> ordinals;
+  for (const Constant& x : inputs) ordinals.push_back(ordinal(x));
+  std::vector<int>& weights = packed_[{c.prologue_key, std::move(ordinals)}];
   if (weights.empty()) {
     if (!c.pack) c.pack.emplace(c.prologue);
     const std::vector<Constant> results = (*c.pack)(inputs);

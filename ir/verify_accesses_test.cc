@@ -1,0 +1,80 @@
+#include "ir/verify_accesses.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/loop/build.h"
+#include "ir/loop/op.h"
+
+namespace tc {
+namespace {
+
+std::string message(const Stmt& s) {
+  try {
+    verify_accesses(s);
+  } catch (const InternalError& e) {
+    return e.what();
+  }
+  return "fine";
+}
+
+Buffer tensor(const char* name, int64_t n, Scope scope = Scope::Global) {
+  return make_buffer(name, DType::F32, {Dim(n)}, scope);
+}
+
+TEST(VerifyAccesses, IndicesStayInsideTheirBuffers) {
+  const Buffer x = tensor("x", 8), y = tensor("y", 7);
+  const Var i = make_var("i"), j = make_var("j");
+  const auto copy = [&](Expr from, Expr to) { return store(y, {to}, load(x, {from})); };
+  EXPECT_EQ(message(loop(i, 7, copy(Expr(i) + 1, i))), "fine");
+  EXPECT_EQ(message(loop(i, 7, copy(Expr(i) + 2, i))),
+            "verify: load of buffer \"x\": index i + 2 reaches from 2 to 8 of 8");
+  EXPECT_EQ(message(loop(i, 8, copy(i, i))), "verify: store to buffer \"y\": index i reaches from 0 to 7 of 7");
+  EXPECT_EQ(message(loop(i, 2, loop(j, 4, copy(Expr(i) * 4 + j, j)))), "fine");
+  EXPECT_NE(message(loop(i, 2, loop(j, 4, copy(Expr(i) * 5 + j, j)))), "fine");
+  EXPECT_NE(message(loop(i, 3, copy(Expr(i) - 1, i))), "fine");
+  EXPECT_EQ(message(loop(i, 0, copy(Expr(i) + 9, i))), "fine");  // never runs
+}
+
+TEST(VerifyAccesses, ConditionsOnTheIndexKeepItOut) {
+  const Buffer x = tensor("x", 4), y = tensor("y", 8);
+  const Var i = make_var("i"), j = make_var("j");
+  const Stmt move = store(y, {i}, load(x, {i}));
+  EXPECT_NE(message(loop(i, 8, move)), "fine");
+  EXPECT_EQ(message(loop(i, 8, if_then(Expr(i) < 4, move))), "fine");
+  EXPECT_NE(message(loop(j, 8, loop(i, 8, if_then(Expr(j) < 4, move)))), "fine");
+  EXPECT_EQ(message(loop(i, 8, store(y, {i}, select(Expr(i) < 4, load(x, {i}), make_float(DType::F32, 0))))), "fine");
+  const Expr both = (Expr(i) < 4) && (make_float(DType::F32, 0) < load(x, {i}));
+  EXPECT_EQ(message(loop(i, 8, if_then(both, store(y, {i}, make_float(DType::F32, 1))))), "fine");
+}
+
+TEST(VerifyAccesses, TheFirstLaneCounts) {
+  const Buffer x = tensor("x", 8), y = tensor("y", 8);
+  const Var i = make_var("i");
+  const auto vectors = [&](int64_t step) {
+    return loop(i, 3, store(y, {ramp(Expr(i) * step)}, load(x, {ramp(Expr(i) * step)})));
+  };
+  EXPECT_EQ(message(vectors(3)), "fine");
+  EXPECT_NE(message(vectors(4)), "fine");
+}
+
+TEST(VerifyAccesses, NoThreadPassesABarrierBy) {
+  const Buffer kept = tensor("kept", 1, Scope::Register), y = tensor("y", 32);
+  const Var b = make_var("b"), t = make_var("t"), i = make_var("i"), half = make_var("half");
+  const auto launch = [&](const Stmt& body) {
+    return loop(b, 2, loop(t, 32, body, ForKind::ThreadX), ForKind::BlockX);
+  };
+  const Stmt meet = barrier(Scope::Shared);
+  const std::string passed = "verify: a barrier of scope shared that threads may pass by";
+  EXPECT_EQ(message(launch(meet)), "fine");
+  EXPECT_EQ(message(launch(if_then(Expr(b) < 1, meet))), "fine");
+  EXPECT_EQ(message(launch(if_then(Expr(t) < 16, meet))), passed);
+  EXPECT_EQ(message(launch(if_then(Expr(t) < 16, store(y, {t}, make_float(DType::F32, 1)), meet))), passed);
+  EXPECT_EQ(message(launch(let(half, floor_div(t, 2), if_then(Expr(half) < 3, meet)))), passed);
+  EXPECT_EQ(message(launch(loop(i, 4, meet))), "fine");
+  EXPECT_EQ(message(launch(loop(i, Expr(t), meet))), passed);
+  const Expr own = load(kept, {0}) < make_float(DType::F32, 1);
+  EXPECT_EQ(message(launch(alloc(kept, while_loop(own, meet)))), passed);
+}
+
+}  // namespace
+}  // namespace tc
