@@ -87,7 +87,7 @@ def run_case(case, cpu, tools, known, options, work):
     for index, value in enumerate(inputs.values()):
         save(work / f"input_{index}", value)
     package, program, seconds = work / "package", work / "program", {}
-    emitted = call("emit", [options.tool, work / "model.onnx", "-o", package, "--name", "m",
+    emitted = call("emit", [options.tool, work / "model.onnx", "-o", package, "--verify-each", "--name", "m",
                             *(["--target", "cuda"] if cpu == "cuda" else ["--cpu", cpu])], seconds)
     if emitted.returncode in REFUSED:
         raise Failed(f"refused: {refusal(emitted.stdout)}")

@@ -34,7 +34,7 @@ SEEDS = 4  # sets of inputs that an update is judged by; bool scalars alternate
 
 def emit(tool, case, package):
     flags = (case / "flags").read_text().split() if (case / "flags").exists() else []
-    result = subprocess.run([tool, "--quiet", "--name", case.name, *flags, case / "model.onnxtxt", "-o", package],
+    result = subprocess.run([tool, "--quiet", "--verify-each", "--name", case.name, *flags, case / "model.onnxtxt", "-o", package],
                             capture_output=True, text=True)
     if result.returncode:
         raise Failed(f"tc-emit ended with {result.returncode}: {result.stderr.strip()}")

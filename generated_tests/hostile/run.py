@@ -49,7 +49,7 @@ def fingerprint(folder):
 
 def emit(tool, model, out, flags=(), scale=1):
     """(exit code, stderr); raises Failed if tc-emit dies, hangs or takes too much memory."""
-    command = [str(word) for word in (tool, "--quiet", "--name", "m", *flags, model, "-o", out)]
+    command = [str(word) for word in (tool, "--quiet", "--verify-each", "--name", "m", *flags, model, "-o", out)]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + SECONDS * scale

@@ -54,7 +54,7 @@ def tail(log):
 def emit(network, model, work, options):
     """Emits one network; returns {"emit_s", "emit_mib"} or {"failure"}. The C target's comes as a single file, too."""
     log, flags = work / "log", [*network.flags, *options.emit_flags]
-    base = [options.tool, model, "--name", network.name, *flags]
+    base = [options.tool, model, "--verify-each", "--name", network.name, *flags]
     if options.target == "cuda":
         ways = {"package": ["--target", "cuda"]}
     else:

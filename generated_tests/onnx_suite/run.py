@@ -73,7 +73,7 @@ def run_case(case, options, tools, known, work, seconds):
     Failed where it is wrong."""
     model = onnx.load(case.model)
     package, program, outputs = work / "package", work / "program", work / "outputs"
-    emitted = call("emit", [options.tool, case.model, "-o", package, "--name", "m", "--target", options.target,
+    emitted = call("emit", [options.tool, case.model, "-o", package, "--verify-each", "--name", "m", "--target", options.target,
                             *suite.shape_flags(case, model), *options.emit_flags], seconds)
     if emitted.returncode in REFUSED:
         return "refused", refusal(emitted.stdout)
