@@ -46,9 +46,14 @@ class AccessVerifier {
         [&](const Let& k) {
           expr(k.value);
           if (differs(k.value)) differing_.insert(k.var.get());
+          depends_on_[k.var.get()] = variables_of(k.value);
           stmt(k.body);
         },
-        [&](const Alloc& k) { stmt(k.body); }, [&](const Alias& k) { stmt(k.body); },
+        [&](const Alloc& k) { stmt(k.body); },
+        [&](const Alias& k) {
+          views_[k.view.get()] = {k.base, k.offset};
+          stmt(k.body);
+        },
         [&](const Seq& k) {
           for (const Stmt& x : k.list) stmt(x);
         },
@@ -78,16 +83,26 @@ class AccessVerifier {
   template <class F>
   void under(const Expr& condition, F&& body) {
     const bool parts = differs(condition);
-    std::vector<const VarDef*> names;
-    walk(condition, [&](const Expr& e) {
-      if (const VarRef* v = as<VarRef>(e)) names.push_back(v->var.get());
-      return true;
-    });
+    const std::set<const VarDef*> names = variables_of(condition);
     guards_.insert(names.begin(), names.end());
     parted_ += parts;
     body();
     parted_ -= parts;
     for (const VarDef* v : names) guards_.erase(guards_.find(v));
+  }
+
+  // Those that stand in it, and those that these were computed from.
+  std::set<const VarDef*> variables_of(const Expr& e) const {
+    std::set<const VarDef*> names;
+    walk(e, [&](const Expr& x) {
+      if (const VarRef* v = as<VarRef>(x)) {
+        names.insert(v->var.get());
+        if (const auto from = depends_on_.find(v->var.get()); from != depends_on_.end())
+          names.insert(from->second.begin(), from->second.end());
+      }
+      return true;
+    });
+    return names;
   }
 
   void expr(const Expr& e) {
@@ -113,15 +128,22 @@ class AccessVerifier {
     });
   }
 
+  // A base pointer may lie before its buffer, if what is read from there does not: views are looked through.
   void access(const Buffer& b, const Exprs& index, const char* what) {
+    const auto view = views_.find(b.get());
+    if (view != views_.end() && view->second.base->dtype == b->dtype && index.size() == 1) {
+      const Expr first = first_lane(index[0]);
+      if (first) access(view->second.base, {view->second.offset + first}, what);
+      return;
+    }
     for (size_t d = 0; d < index.size() && d < b->shape.size(); d++) {
       const Expr first = first_lane(index[d]);
       if (!b->shape[d].is_const() || !first) continue;
       const std::optional<Range> r = exact(first);
       if (r && (r->min < 0 || r->max >= b->shape[d].value))
         throw InternalError("verify: " + std::string(what) + " buffer \"" + printable(b->name) + "\": index " +
-                            to_text(index[d]) + " reaches from " + to_text(r->min) + " to " + to_text(r->max) + " of " +
-                            to_text(b->shape[d].value));
+                            to_text(to_expr(linear_form(first))) + " reaches from " + to_text(r->min) + " to " +
+                            to_text(r->max) + " of " + to_text(b->shape[d].value));
     }
   }
 
@@ -159,10 +181,16 @@ class AccessVerifier {
     return s == Scope::Register || s == Scope::Stack || s == Scope::Warp || s == Scope::Fragment;
   }
 
-  std::map<const VarDef*, Range> exact_;  // of loops whose variables take each of these values
-  std::multiset<const VarDef*> guards_;   // stand in the conditions around; looked up only
-  std::set<const VarDef*> differing_;     // among the threads of a block
-  int parted_ = 0;                        // conditions around that differ
+  std::map<const VarDef*, Range> exact_;                         // of loops whose variables take each of these values
+  std::map<const VarDef*, std::set<const VarDef*>> depends_on_;  // of Lets
+  struct View {
+    Buffer base;
+    Expr offset;
+  };
+  std::map<const BufferDef*, View> views_;
+  std::multiset<const VarDef*> guards_;  // stand in the conditions around; looked up only
+  std::set<const VarDef*> differing_;    // among the threads of a block
+  int parted_ = 0;                       // conditions around that differ
 };
 
 }  // namespace

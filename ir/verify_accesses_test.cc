@@ -47,6 +47,18 @@ TEST(VerifyAccesses, ConditionsOnTheIndexKeepItOut) {
   EXPECT_EQ(message(loop(i, 8, if_then(both, store(y, {i}, make_float(DType::F32, 1))))), "fine");
 }
 
+TEST(VerifyAccesses, ViewsAreLookedThrough) {
+  const Buffer x = tensor("x", 8), y = tensor("y", 8), view = tensor("view", 8);
+  const Var i = make_var("i");
+  const auto through = [&](int64_t offset) {
+    return alias(view, x, offset, loop(i, 4, store(y, {i}, load(view, {Expr(i) + 4})), ForKind::Serial));
+  };
+  EXPECT_EQ(message(through(0)), "fine");
+  EXPECT_EQ(message(through(-4)), "fine");
+  EXPECT_EQ(message(through(1)), "verify: load of buffer \"x\": index i + 5 reaches from 5 to 8 of 8");
+  EXPECT_NE(message(through(-5)), "fine");
+}
+
 TEST(VerifyAccesses, TheFirstLaneCounts) {
   const Buffer x = tensor("x", 8), y = tensor("y", 8);
   const Var i = make_var("i");

@@ -25,6 +25,11 @@ bool is_output(const TensorFn& fn, const Buffer& b) {
   return false;
 }
 
+// Memory that a hint may be about; registers and what threads share are no memory behind a cache.
+bool may_be_fetched(const Buffer& b) {
+  return b->scope == Scope::Global || b->scope == Scope::Workspace || b->scope == Scope::Stack;
+}
+
 bool is_allocated(const Stmt& s, const Buffer& b) {
   bool found = false;
   walk(s, [&](const Stmt& x) {
@@ -35,9 +40,10 @@ bool is_allocated(const Stmt& s, const Buffer& b) {
   return found;
 }
 
-// A hint about a temporary that is gone, or not visible where the hint came to stand.
+// A hint about a temporary that is gone, or came into registers, or is not visible where the hint came to stand.
 const StmtNode* lost_prefetch(const Stmt& s, const Stmt& before, const Stmt& after, std::vector<Buffer>& visible) {
   if (const Prefetch* k = as<Prefetch>(s)) {
+    if (!may_be_fetched(k->buffer)) return s.get();
     for (const Buffer& b : visible)
       if (b == k->buffer) return nullptr;
     return is_allocated(before, k->buffer) || is_allocated(after, k->buffer) ? s.get() : nullptr;
