@@ -106,7 +106,22 @@ int64_t span(const Buffer& b) {
 
 Buffer flat_view(const Buffer& b) { return make_buffer(b->name, b->dtype, {Dim(span(b))}, b->scope); }
 
+// Is the condition a conjunction of comparisons of one axis each with a number, so that it describes a box?
+bool is_box(const Expr& condition, const std::vector<Axis>& axes) {
+  const Apply* k = as<Apply>(condition);
+  if (!k) return false;
+  if (k->op == Op::And) return is_box(k->args[0], axes) && is_box(k->args[1], axes);
+  if (k->op != Op::Lt && k->op != Op::Le && k->op != Op::Gt && k->op != Op::Ge && k->op != Op::Eq) return false;
+  std::vector<Var> vars;
+  for (const Axis& a : axes)
+    if (uses_var(condition, a.var)) vars.push_back(a.var);
+  return vars.size() == 1 && affine_in(k->args[0], vars) && affine_in(k->args[1], vars);
+}
+
 // `x` padded: out[i] = inside ? x[i - begin] : constant, as the last stage. The stage's source then is the real result.
+//
+// Preconditions: the last stage, one load, a number elsewhere; index d of the load is axis d less a constant; the
+// condition is a box (is_box), namely the load's own bounds.
 struct Padded {
   Buffer source;
   Border border;
@@ -116,7 +131,7 @@ std::optional<Padded> trailing_pad(const TensorFn& fn) {
   if (s.kind != Stage::Kind::Compute || s.outputs[0] != fn.outputs[0]) return {};
   const Select* k = as<Select>(s.values[0]);
   const Load* l = k ? as<Load>(k->yes) : nullptr;
-  if (!l || !as_const_number(k->no)) return {};
+  if (!l || !as_const_number(k->no) || !is_box(k->condition, s.axes)) return {};
   Padded p{l->buffer, {static_dims(s.outputs[0]->shape), {}, static_dims(l->buffer->shape), k->no}};
   if (l->index.size() != s.axes.size()) return {};
   for (size_t d = 0; d < s.axes.size(); d++) {

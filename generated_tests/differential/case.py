@@ -10,7 +10,8 @@ from onnx import helper, numpy_helper
 OPSET, OPSET_ML = 21, 4
 NAMES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double", np.dtype(np.int64): "int64",
          np.dtype(np.int32): "int32", np.dtype(np.int8): "int8", np.dtype(np.uint8): "uint8", np.dtype(bool): "bool",
-         np.dtype(np.float16): "float16", np.dtype(object): "string"}
+         np.dtype(np.float16): "float16", np.dtype(object): "string", np.dtype(np.int16): "int16", np.dtype(np.uint16): "uint16",
+         np.dtype(np.uint32): "uint32", np.dtype(np.uint64): "uint64"}
 
 
 @dataclasses.dataclass

@@ -11,7 +11,10 @@ def difference(actual, expected, bar=1e-5):
         return f"{wrong} of {expected.size} elements differ" if wrong else ""
     a, e = actual.astype(np.float64), expected.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        gap = np.where(a == e, 0, np.abs(a - e))
+        gap = np.where((a == e) | (np.isnan(a) & np.isnan(e)), 0, np.abs(a - e))
+    if not np.isfinite(gap).all():
+        return f"{a[~np.isfinite(gap)][0]} instead of {e[~np.isfinite(gap)][0]}"
+    e = e[np.isfinite(e)]
     norm = np.linalg.norm(gap) / max(np.linalg.norm(e), 1e-30)
     worst = gap.max(initial=0) / max(np.abs(e).max(initial=0), 1e-30)
     return "" if norm < bar and worst < 10 * bar else f"relative error {norm:.2e} in norm, {worst:.2e} at worst"

@@ -48,14 +48,14 @@ Granularity read_granularity(OpBuilder& op, int scale_input, int zero_input) {
 /// value in `precision`, held in its compute type.
 Expr in_precision(DType precision, const Expr& value) { return widen(cast(precision, value)); }
 
-/// round(q) + zero, saturated to the integer type t. q is f32 or f64.
+/// round(q) + zero, saturated to the integer type t; NaN becomes the lowest, as in ONNX Runtime. q is f32 or f64.
 Expr to_integer(const Expr& q, const Expr& zero_point, DType t) {
   const DType wide = q->dtype;
   Expr y = apply(Op::Round, {q});
   if (zero_point) y = y + cast(wide, zero_point);
   const Expr low = make_const(wide, double(*as_const_int(lowest(t))));
   const Expr high = make_const(wide, double(*as_const_int(highest(t))));
-  return cast(t, min(max(y, low), high));
+  return cast(t, min(select(y > low, y, low), high));
 }
 
 void define_quantize(OpBuilder& op) {

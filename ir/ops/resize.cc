@@ -332,11 +332,19 @@ Tensor rounded(OpBuilder& op, const Tensor& y, DType t) {
   });
 }
 
+Dims result_dims(OpBuilder& op, const Plan& p) {
+  Dims d = op.in(0).dims();
+  for (const ResizeAxis& a : p.axes) d[size_t(a.axis)] = a.out;
+  return d;
+}
+
 void resize(OpBuilder& op, const Plan& p) {
   const Tensor x = op.in(0);
   if (is_complex(x.dtype()) || x.dtype() == DType::String) op.unsupported("resizing tensors of this type", 0);
   for (const ResizeAxis& a : p.axes)
     if (a.in == 0 && a.out != 0) op.reject("an empty axis cannot be resized", 0);
+  if (const Dims all = result_dims(op, p); num_elements(all) == 0)  // no position has a tap or a weight
+    return op.output(0, op.compute("resize", x.dtype(), all, [&](const Exprs&) { return zero(x.dtype()); }));
   if (p.rules.mode == ResizeMode::Nearest) return op.output(0, resize_nearest(op, p));
   const DType t = is_float(x.dtype()) ? compute_type(x.dtype()) : info(x.dtype()).bits >= 32 ? DType::F64 : DType::F32;
   Tensor y = x;

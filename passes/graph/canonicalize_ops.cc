@@ -7,11 +7,18 @@
 //   Sub(x, constant)                       ->   Add(x, -constant)
 //   Div(x, power of two)                   ->   Mul(x, its reciprocal), which is exact
 //
+// Preconditions: sizes are known. Of
+//   Gemm       floats; narrow ones (halves) only where the product is the result, which would otherwise be rounded, and
+//              might overflow, before it is scaled or the bias joins
+//   Split      no part is absent
+//   Sum, Mean  no narrow floats, for the same reason
+//   Sub, Div   floats; the constant does not raise the rank; the reciprocal is a normal number of the type
+//
 // Needs: types. Leaves: none of the forms on the left (of Gemm: those of floats with known sizes).
 #include <cmath>
 
+#include "passes/graph/match.h"
 #include "passes/graph/passes.h"
-#include "passes/graph/rewrite.h"
 
 namespace tc {
 
@@ -44,7 +51,8 @@ bool typed(const Node& n) {
 }
 
 void reshape(const Rewriter& r) {
-  r.finish(r.op("Reshape", {r.n->inputs[0], r.ints(dims_of(r.n->outputs[0]), "_shape")}));
+  Value* y = r.n->outputs[0];
+  r.finish(r.op("Reshape", {r.n->inputs[0], r.ints(dims_of(y), "_shape")}, "", sizes_as_given(y)));
 }
 
 void gemm(const Rewriter& r) {
@@ -103,25 +111,35 @@ void variadic_sum(const Rewriter& r, bool mean) {
   r.finish(mean ? r.op("Div", {sum, r.scalar(double(in.size()), "_count")}) : sum);
 }
 
-bool is_power_of_two(double v) {
+bool is_power_of_two(double v, DType t) {
   int exponent = 0;
-  return std::isfinite(v) && v != 0 && std::abs(std::frexp(v, &exponent)) == 0.5 && std::abs(exponent) < 100;
+  const int most = t == DType::F16 ? 14 : 100;  // the reciprocal, too, is a normal number of the type
+  return std::isfinite(v) && v != 0 && std::abs(std::frexp(v, &exponent)) == 0.5 && std::abs(exponent - 1) <= most;
+}
+
+/// Would the steps of the operator round a result that the operator itself does not round?
+bool rounds_between(const Node& n) {
+  if (is_wide(n.outputs[0]->type.dtype) || !is_float(n.outputs[0]->type.dtype)) return false;
+  if (!n.is("Gemm")) return n.inputs.size() > 2 || n.is("Mean");
+  return n.attr_float("alpha", 1) != 1 || (n.inputs.size() > 2 && n.inputs[2] && n.attr_float("beta", 1) != 0);
 }
 
 void rewrite_node(Graph& g, Node* n) {
   const Rewriter r{g, n};
   const bool is_float_op = is_float(n->outputs[0]->type.dtype);
   if (n->is("Flatten") || n->is("Squeeze") || n->is("Unsqueeze")) return reshape(r);
+  if ((n->is("Gemm") || n->is("Sum") || n->is("Mean")) && rounds_between(*n)) return;
   if (n->is("Gemm") && is_float_op) return gemm(r);
   if (n->is("GlobalAveragePool")) return global_pool(r, "ReduceMean");
   if (n->is("GlobalMaxPool")) return global_pool(r, "ReduceMax");
   if (n->is("Split")) return split(r);
   if (n->is("Sum") || n->is("Mean")) return variadic_sum(r, n->is("Mean"));
-  if (n->is("Sub") && is_float_op && n->inputs[1]->constant)
+  if (n->is("Sub") && is_float_op && n->inputs[1]->constant && is_float(n->inputs[1]->type.dtype))
     return r.finish(r.op("Add", {n->inputs[0], r.op("Neg", {n->inputs[1]}, "_negated")}));
   if (n->is("Div") && is_float_op) {
     const auto divisor = scalar_of(n->inputs[1]);
-    if (divisor && is_power_of_two(*divisor) && rank_of(n->inputs[1]) <= rank_of(n->inputs[0]))
+    if (divisor && is_power_of_two(*divisor, n->outputs[0]->type.dtype) &&
+        rank_of(n->inputs[1]) <= rank_of(n->inputs[0]))
       r.finish(r.op("Mul", {n->inputs[0], r.scalar(1 / *divisor, "_factor")}));
   }
 }

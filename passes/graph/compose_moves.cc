@@ -125,7 +125,7 @@ void replace_by(Graph& g, Node* n, const Move& m) {
   Node* r = nullptr;
   if (moves_nothing(m, dims_of(y))) {
     Value* shape = g.add_constant(derived(y->name, "_shape"), int64_constant(dims_of(y)));
-    r = g.insert(n, "Reshape", {m.operand, shape}, {y->name});
+    r = g.insert(n, "Reshape", {m.operand, shape}, {y->name}, sizes_as_given(y));
   } else {
     r = g.insert(n, "fused", {m.operand}, {y->name}, {}, "tc");
     r->fn = function_of(m, y->type);

@@ -1,8 +1,12 @@
 // Computes equal things once: nodes with the same operator, attributes and operands, and constants with the same
 // content.
 //   a = Relu(x)   b = Relu(x)   y = Add(a, b)   ->   a = Relu(x)   y = Add(a, a)
+// Preconditions: operator, domain, attributes (bit by bit), operands, and which results there are and of which types,
+// are equal; no bodies, nothing random; constants: type, sizes and bytes.
+//
 // Needs: nothing. Leaves: no two equal nodes, but those whose results are outputs of the model, and random ones.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <unordered_map>
 
@@ -29,8 +33,16 @@ bool equal(const TensorData& a, const TensorData& b) {
          (a.num_bytes == 0 || a.bytes == b.bytes || std::memcmp(a.bytes.get(), b.bytes.get(), a.num_bytes) == 0);
 }
 
+/// Bit by bit: 0 and -0 differ, and NaN is equal to itself.
+bool equal(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
+
 bool equal(const Attr& a, const Attr& b) {
   const Constant *x = std::get_if<Constant>(&a), *y = std::get_if<Constant>(&b);
+  const float *f = std::get_if<float>(&a), *g = std::get_if<float>(&b);
+  if (f && g) return equal(*f, *g);
+  const auto *l = std::get_if<std::vector<float>>(&a), *m = std::get_if<std::vector<float>>(&b);
+  if (l && m)
+    return std::equal(l->begin(), l->end(), m->begin(), m->end(), [](float p, float q) { return equal(p, q); });
   if (x && y) return *x == *y || (*x && *y && equal(**x, **y));
   return a == b;
 }
@@ -40,10 +52,11 @@ bool equal(const Attrs& a, const Attrs& b) {
                     [](const auto& x, const auto& y) { return x.first == y.first && equal(x.second, y.second); });
 }
 
-/// Which outputs exist is part of the meaning: a random node or a training mode may depend on it.
+/// Which outputs exist is part of the meaning: a random node or a training mode may depend on it. So are their types,
+/// where the model declares how large they get.
 bool same_outputs(const Node& a, const Node& b) {
   return std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(),
-                    [](const Value* x, const Value* y) { return (x == nullptr) == (y == nullptr); });
+                    [](const Value* x, const Value* y) { return x && y ? x->type == y->type : !x && !y; });
 }
 
 bool equal(const Node& a, const Node& b) {

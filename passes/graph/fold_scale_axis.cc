@@ -10,8 +10,19 @@
 // w, b, s, t are constants and the value between the two nodes has no other use. Padding is zero, and zero scaled is
 // zero, so forward holds for padded convolutions too. Not under strict_fp: the roundings move.
 //
+// Preconditions of all: f32 or f64 (a half could leave its range); the constants and what becomes of them are of a usual
+// size (is_moderate); the result, and x, v and a, have the shape of what they replace: the constant only broadcasts; the
+// value between the two nodes has no other user and is no output. And of
+//   Conv     weights and bias are constants; s and t have one value in all, or one for each channel along axis 1 and
+//            ones elsewhere; forward: one group
+//   MatMul   w has two axes, y at least two; s has one value in all or one for each column (forward: row) of w, along
+//            the last axis; t may have any shape that broadcasts; c: neither factor is constant
+//
 // Needs: simplify_inference has turned batch normalisations into Mul and Add. Leaves: products and sums of constants
 // for fold_constant, and no per-channel Mul or Add beside a contraction whose weights are constant.
+#include <algorithm>
+#include <cmath>
+
 #include "passes/graph/match.h"
 #include "passes/graph/passes.h"
 
@@ -65,6 +76,19 @@ bool all_constant(const Node& conv) {
          (conv.inputs.size() < 3 || !conv.inputs[2] || conv.inputs[2]->constant);
 }
 
+/// May the weights take the scales in?
+bool may_scale(const Value* w, const Value* s) { return is_moderate(w->constant) && is_moderate(s->constant); }
+
+/// May the two be added ahead? Large numbers of opposite signs are there for the rounding between them.
+bool may_add(const Value* bias, const Value* t) {
+  auto largest = [](const Value* v) {
+    double most = 0;
+    for (int64_t i = 0; v && i < v->constant->size(); ++i) most = std::max(most, std::abs(v->constant->as_double(i)));
+    return most;
+  };
+  return largest(bias) <= 0x1p20 && largest(t) <= 0x1p20;
+}
+
 /// The Conv that makes v for n alone.
 Node* private_conv(const Value* v) {
   Node* conv = made_by(v, "Conv");
@@ -84,6 +108,7 @@ bool after_conv(Graph& g, Node* n) {
   const Constants k{g, n, conv->inputs[1]->name};
   Value* w = conv->inputs[1];
   Value* bias = conv->inputs.size() > 2 ? conv->inputs[2] : nullptr;
+  if (mul ? !may_scale(w, c) : !may_add(bias, c)) return false;
   Value* vector = as_vector(k, c, channels, mul ? "_scale" : "_shift");
   if (mul) {
     w = k.op("Mul", {w, k.reshape(vector, along(0, channels, rank), "_scales")}, "_scaled");
@@ -114,6 +139,7 @@ bool after_matmul(Graph& g, Node* n) {
   const int64_t columns = rank > 0 ? dims_of(v).back() : 0;
   if (rank < 2 || !is_per_channel(s, rank, rank - 1, columns)) return false;
   if (Node* m = private_matmul(v)) {
+    if (!may_scale(m->inputs[1], s)) return false;
     const Constants k{g, n, m->inputs[1]->name};
     Value* row = as_vector(k, s, columns, "_scale");
     Value* w = k.op("Mul", {m->inputs[1], k.reshape(row, {1, columns}, "_scales")}, "_scaled");
@@ -125,7 +151,7 @@ bool after_matmul(Graph& g, Node* n) {
   const Node* add = made_by(v, "Add");
   Value* inner = only_user(v) ? other_operand(add, [](const Value* o) { return o->constant != nullptr; }) : nullptr;
   Node* m = inner && inner->type == v->type ? private_matmul(inner) : nullptr;
-  if (!m) return false;
+  if (!m || !may_scale(m->inputs[1], s)) return false;
   Value* t = add->inputs[0] == inner ? add->inputs[1] : add->inputs[0];
   const Constants k{g, n, m->inputs[1]->name};
   Value* row = as_vector(k, s, columns, "_scale");
@@ -148,6 +174,8 @@ bool scalar_before_matmul(Graph& g, Node* n) {
     const Node* mul = only_user(v) ? made_by(v, "Mul") : nullptr;
     Value* x = other_operand(mul, [](const Value* o) { return scalar_of(o).has_value(); });
     if (!x || x->type != v->type) continue;
+    const Value* c = mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0];
+    if (!is_moderate(c->constant, 20) || is_scalar(c, 0)) continue;
     factor *= *scalar_of(mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0]);
     gone.push_back(v->producer);
     g.set_input(n, k, x);
@@ -179,7 +207,7 @@ bool before_contraction(Graph& g, Node* n) {
   Value* s = mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0];
   const int rank = rank_of(x), axis = conv ? 1 : rank - 1;
   const int64_t channels = dims_of(x)[size_t(axis)];
-  if (!is_per_channel(s, rank, axis, channels)) return false;
+  if (!is_per_channel(s, rank, axis, channels) || !may_scale(w, s)) return false;
   const Constants k{g, n, w->name};
   Value* vector = as_vector(k, s, channels, "_scale");
   Value* scales = k.reshape(vector, along(conv ? 1 : 0, channels, rank_of(w)), "_scales");
@@ -199,7 +227,7 @@ void fold_scale_axis(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) fold_scale_axis(*r, cx);
     if (n->outputs.size() != 1 || !n->outputs[0] || !n->outputs[0]->type.is_static_tensor() ||
-        !is_float(n->outputs[0]->type.dtype))
+        !is_wide(n->outputs[0]->type.dtype))
       continue;
     if (n->is("Mul") || n->is("Add"))
       (void)(after_conv(g, n) || after_matmul(g, n));

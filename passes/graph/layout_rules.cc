@@ -9,8 +9,16 @@ namespace tc {
 
 namespace {
 
-/// Are elements of the result made from elements at the same place (or a broadcast one), wherever that place is?
+/// QuantizeLinear or DequantizeLinear, whose axis means nothing where there is one scale.
+bool is_quantizer(const Node& n) {
+  return (n.is("QuantizeLinear") || n.is("DequantizeLinear")) && num_elements(dims_of(n.inputs[1])) == 1;
+}
+
+/// Are elements of the result made from elements at the same place (or a broadcast one), wherever that place is? Axes of
+/// size 1 hide where an operator looks, and its attributes would still say the old axes.
 bool is_pointwise(Node& n) {
+  if (n.is("Transpose") || n.attrs.contains("axes")) return false;
+  if (is_random(n) || (n.attrs.contains("axis") && !is_quantizer(n))) return false;
   const TensorFn& fn = tensor_fn(n);
   if (pattern_of(fn) > Pattern::Broadcast) return false;
   bool ok = true;
@@ -140,6 +148,7 @@ bool upsample(Layouts& l, Node* n) {
 
 bool reduction(Layouts& l, Node* n) {
   if (!n->op.starts_with("Reduce")) return false;
+  if ((n->inputs.size() < 2 || !n->inputs[1]) && n->attr_int("noop_with_empty_axes", 0) != 0) return false;
   const int rank = rank_of(n->inputs[0]);
   const auto axes = moved_axes(n, 1, size_t(rank));
   if (!axes || axes->empty()) return false;
@@ -165,7 +174,8 @@ bool merge_spatial(Layouts& l, Node* n) {
   const Dims in = dims_of(n->inputs[0]), out = dims_of(n->outputs[0]);
   if (out.size() != 3 || in.size() < 3 || out[0] != in[0] || out[1] != in[1]) return false;
   Value* shape = ints(l, n->outputs[0], "_shape", {out[0], out[2], out[1]});
-  l.replace(n, add_op(l.graph(), n, "Reshape", {l.native(n->inputs[0]), shape}, Layouts::name_for(n)));
+  l.replace(n, add_op(l.graph(), n, "Reshape", {l.native(n->inputs[0]), shape}, Layouts::name_for(n),
+                      sizes_as_given(n->outputs[0])));
   return true;
 }
 
@@ -176,7 +186,9 @@ bool reshape_of_unmoved(Layouts& l, Node* n) {
   const bool no_space = num_elements(Dims(d.begin() + 2, d.end())) == 1;
   if (!no_space && d[1] != 1) return false;
   Value* shape = ints(l, n->outputs[0], "_shape", dims_of(n->outputs[0]));
-  replace_node(l.graph(), n, add_op(l.graph(), n, "Reshape", {l.native(n->inputs[0]), shape}, n->outputs[0]->name));
+  replace_node(l.graph(), n,
+               add_op(l.graph(), n, "Reshape", {l.native(n->inputs[0]), shape}, n->outputs[0]->name,
+                      sizes_as_given(n->outputs[0])));
   return true;
 }
 
@@ -196,12 +208,16 @@ bool flatten_before_matmul(Layouts& l, Node* n) {
   for (int d = 1; d + 1 < rank; ++d) perm.push_back(d);
   perm.push_back(0);
   perm.push_back(rank - 1);
-  Value* apart = constant_op(g, m, "Reshape", {w, ints(l, w, "_rows", rows)}, derived(w->name, "_apart"));
+  Value* apart =
+      constant_op(g, m, "Reshape", {w, ints(l, w, "_rows", rows)}, derived(w->name, "_apart"), sizes_as_given(w));
   Value* moved = constant_op(g, m, "Transpose", {apart}, derived(w->name, "_moved"), {{"perm", perm}});
-  Value* flat = constant_op(g, m, "Reshape", {moved, ints(l, w, "_size", dims_of(w))}, derived(w->name, "_nhwc"));
+  Value* flat = constant_op(g, m, "Reshape", {moved, ints(l, w, "_size", dims_of(w))}, derived(w->name, "_nhwc"),
+                            sizes_as_given(w));
   g.set_input(m, 1, flat);
   Value* shape = ints(l, n->outputs[0], "_shape", out);
-  replace_node(g, n, add_op(g, n, "Reshape", {l.native(n->inputs[0]), shape}, n->outputs[0]->name));
+  replace_node(
+      g, n,
+      add_op(g, n, "Reshape", {l.native(n->inputs[0]), shape}, n->outputs[0]->name, sizes_as_given(n->outputs[0])));
   return true;
 }
 

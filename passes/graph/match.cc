@@ -1,12 +1,27 @@
 #include "passes/graph/match.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tc {
 
-bool is_near(const Value* v, double number) {
-  const auto s = scalar_of(v);
-  return s && std::abs(*s - number) <= 1e-4 * std::abs(number);
+bool is_rounded(double c, double number, DType t) {
+  const int bits = t == DType::F64 ? 53 : t == DType::F32 ? 24 : t == DType::F16 ? 11 : t == DType::BF16 ? 8 : 1000;
+  // A reciprocal adds the square of the error.
+  return std::abs(c - number) <= std::ldexp(std::abs(number), -bits) * (1 + std::ldexp(1.0, 1 - bits));
+}
+
+bool is_wide(DType t) { return t == DType::F32 || t == DType::F64; }
+
+bool is_moderate(const Constant& c, int bits) {
+  if (!c || !is_wide(c->dtype)) return false;
+  double largest = 0;
+  for (int64_t i = 0; i < c->size(); ++i) {
+    const double v = std::abs(c->as_double(i));
+    if (!std::isfinite(v)) return false;
+    largest = std::max(largest, v);
+  }
+  return largest == 0 || (largest >= std::ldexp(1.0, -bits) && largest <= std::ldexp(1.0, bits));
 }
 
 namespace {

@@ -12,8 +12,14 @@ Value* other_operand(const Node* n, F is_first) {
   return is_first(n->inputs[1]) ? n->inputs[0] : nullptr;
 }
 
-/// Is v a constant of one element that is `number` up to the rounding of an exporter?
-bool is_near(const Value* v, double number);
+/// Is c what `number` becomes when it, or its reciprocal, is rounded to the type of floating-point numbers t?
+bool is_rounded(double c, double number, DType t);
+
+/// Is the type stored as it is computed with? Moving a rounding of a narrower one may move it out of its range.
+bool is_wide(DType t);
+/// Are the numbers of a constant of such a type of a usual size (the largest is 0 or between 2^-bits and 2^bits)?
+/// Products with them then leave the range of the type in no order sooner than in another, but where nobody looks.
+bool is_moderate(const Constant& c, int bits = 60);
 
 /// v = f1 * f2 * ... * c: the factors that are no scalar constants, in order, and the product of those that are. Looks
 /// into Muls (and Divs by a scalar) that only this product uses, at most `depth` levels.

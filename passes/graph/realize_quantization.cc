@@ -19,13 +19,23 @@
 //
 // In C only products with known weights: those have a template.
 //
+// Preconditions: x and w have 8 bits, scales and results are f32, scales are one number or a vector along the axis that
+// is said above, not blocks; the sum of integers, with its bias, fits into 32 bits whatever x is. And of
+//   a bias that joins the sum   i32, no zero point, scale = sx * sw rounded, all of them constants; one scale, or a
+//                               vector along its last axis
+//   QLinearConv                 as above, or no bias; nobody else reads the values between; one scale sy; sx * sw / sy
+//                               has a usual size; the range of the result implies a Relu or Clip
+//   operators that choose       one result that nobody else reads; scale and zero point are the same values; the scale
+//                               has a usual size (the way there and back is exact), and for a MaxPool is positive
+//   Gemm                        alpha = beta = 1, a is not transposed
+//
 // Needs: types, before fold_constant turns quantised weights into floats. Leaves: DequantizeLinear where others read
 // it.
 #include <cmath>
 
 #include "ir/loop/build.h"
+#include "passes/graph/match.h"
 #include "passes/graph/passes.h"
-#include "passes/graph/rewrite.h"
 
 namespace tc {
 
@@ -58,6 +68,15 @@ bool all_equal(const Value* v, int64_t number) {
 
 bool is_known(const Quantized& w) { return w.x->is_constant() && (!w.zero || w.zero->is_constant()); }
 
+/// Does a sum of `terms` products of bytes less their zero points, and of the bias, fit into 32 bits?
+bool sum_fits(int64_t terms, const Value* bias) {
+  int64_t most = 0;
+  if (bias && !bias->constant) return false;
+  for (int64_t i = 0; bias && i < bias->constant->size(); i++)
+    most = std::max(most, std::abs(bias->constant->as_int(i)));
+  return terms <= (INT32_MAX - most) / (255 * 255);
+}
+
 /// v = DequantizeLinear of i32 with the scale a * b and no zero point: its operand, else null.
 Value* quantized_bias(const Value* v, const Value* a, const Value* b) {
   const Node* n = v ? made_by(v, "DequantizeLinear") : nullptr;
@@ -65,11 +84,13 @@ Value* quantized_bias(const Value* v, const Value* a, const Value* b) {
   const Value* scale = n->inputs[1];
   if (!scale->constant || !a->constant || !b->constant || !all_equal(n->inputs.size() > 2 ? n->inputs[2] : nullptr, 0))
     return nullptr;
-  const int64_t parts = b->constant->size();
-  if (a->constant->size() != 1 || (scale->constant->size() != parts && parts != 1)) return nullptr;
+  const int64_t parts = b->constant->size(), own = scale->constant->size();
+  if (a->constant->size() != 1 || (own != parts && parts != 1)) return nullptr;
+  const int64_t axis = n->attr_int("axis", 1), rank = rank_of(v);
+  if (own != 1 && (axis < 0 ? axis + rank : axis) != rank - 1) return nullptr;
   for (int64_t i = 0; i < scale->constant->size(); i++) {
     const double expected = a->constant->as_double(0) * b->constant->as_double(parts == 1 ? 0 : i);
-    if (std::abs(scale->constant->as_double(i) - expected) > 1e-5 * expected) return nullptr;
+    if (!is_rounded(scale->constant->as_double(i), expected, DType::F32)) return nullptr;
   }
   return n->inputs[0];
 }
@@ -103,8 +124,12 @@ class Realization {
   bool convolution() {
     const Quantized a = quantized(n_->inputs[0], -1), b = quantized(n_->inputs[1], 0);
     if (!a.x || !b.x || (!cuda_ && !is_known(b))) return false;
+    const Dims weights = dims_of(b.x);
+    const int64_t terms = num_elements({weights.begin() + 1, weights.end()});
+    if (!sum_fits(terms, nullptr)) return false;
     Value* const given = n_->inputs.size() > 2 ? n_->inputs[2] : nullptr;
-    Value* const whole = quantized_bias(given, a.scale, b.scale);
+    Value* whole = quantized_bias(given, a.scale, b.scale);
+    if (whole && !sum_fits(terms, whole)) whole = nullptr;
     if (!cuda_ && (!given || whole) && requantized(a, b, whole)) return true;
     std::vector<int64_t> channels(size_t(rank_of(a.x)), 1);
     channels[1] = -1;
@@ -119,7 +144,8 @@ class Realization {
   /// The node that quantises the result, behind an activation that its range implies; null if there is another reader.
   Node* quantizer() const {
     Node* q = only_user(n_->outputs[0]);
-    const Node* activation = q && (q->is("Relu") || q->is("Clip")) ? q : nullptr;
+    const bool bounds = q && (q->is("Relu") || q->is("Clip")) && q->inputs[0] == n_->outputs[0];
+    const Node* activation = bounds ? q : nullptr;
     if (activation) q = only_user(activation->outputs[0]);
     if (!q || !q->is("QuantizeLinear") || q->attr_int("block_size", 0) != 0 || q->attr_int("precision", 0) > 1)
       return nullptr;
@@ -141,9 +167,16 @@ class Realization {
     return implied ? q : nullptr;
   }
 
+  // Known scales must not meet in a number that is infinite or zero.
+  static bool has_usual_scale(const Quantized& a, const Quantized& b, const Value* result) {
+    for (const Value* v : {static_cast<const Value*>(a.scale), static_cast<const Value*>(b.scale), result})
+      if (v->constant && !is_moderate(v->constant, 30)) return false;
+    return true;
+  }
+
   bool requantized(const Quantized& a, const Quantized& b, Value* bias) {
     Node* q = quantizer();
-    if (!q) return false;
+    if (!q || !has_usual_scale(a, b, q->inputs[1])) return false;
     auto zero = [&](Value* given, DType t, std::string_view suffix) {
       return given ? given : g_.add_constant(derived(base_, suffix), scalar_constant(t, 0));
     };
@@ -171,9 +204,12 @@ class Realization {
     if (!a.x || !found.x || (!cuda_ && !is_known(found))) return false;
     Quantized b = found;
     if (b.zero && num_elements(dims_of(b.zero)) != 1 && !b.zero->is_constant()) return false;
+    const int64_t terms = dims_of(n_->inputs[0]).back();
+    if (!sum_fits(terms, nullptr) || rank_of(a.scale) > 1 || rank_of(b.scale) > 1) return false;
     if (transposed) b.x = op("Transpose", {b.x}, "_factor", {{"perm", std::vector<int64_t>{1, 0}}});
     Value* sum = op("MatMulInteger", operands(a, b), "_sum");
-    Value* const whole = quantized_bias(bias, a.scale, b.scale);
+    Value* whole = quantized_bias(bias, a.scale, b.scale);
+    if (whole && !sum_fits(terms, whole)) whole = nullptr;
     return finish(sum, op("Mul", {a.scale, b.scale}, "_scale"), whole ? whole : bias);
   }
 
@@ -208,9 +244,13 @@ bool only_chooses(const Node& n) {
 void choose_among_integers(Graph& g, Node* n) {
   const Quantized x = quantized(n->inputs[0], -1);
   Node* q = x.x ? only_user(n->outputs[0]) : nullptr;
-  if (!q || !q->is("QuantizeLinear") || q->inputs[1] != x.scale || q->attr_int("precision", 0) > 1) return;
+  if (!q || !q->is("QuantizeLinear") || q->inputs[0] != n->outputs[0] || q->inputs[1] != x.scale ||
+      q->attr_int("precision", 0) > 1)
+    return;
   Value* zero = q->inputs.size() > 2 ? q->inputs[2] : nullptr;
   if (zero != x.zero || q->outputs[0]->type.dtype != x.x->type.dtype || num_elements(dims_of(x.scale)) != 1) return;
+  if (!is_moderate(x.scale->constant) || is_scalar(x.scale, 0)) return;
+  if (n->is("MaxPool") && *scalar_of(x.scale) < 0) return;
   std::vector<Value*> in = n->inputs;
   in[0] = x.x;
   Value* y = add_op(g, q, n->op, std::move(in), q->outputs[0]->name, n->attrs);

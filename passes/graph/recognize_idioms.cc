@@ -10,9 +10,15 @@
 // NaN, which the operators on the left make zero too, stays NaN.
 // Nothing is recognised under strict_fp: the order of the products would change.
 //
+// Preconditions of all: floats; the result has the type and shape of x (a constant of shape [1,1,1] may raise its
+// rank); x is one value wherever it stands; every constant is the formula's own, rounded to the type of x (0, 1, 3 and 6
+// are exact). The operators on the right compute halves in single precision. And of
+//   LayerNormalization   both means are over the same axes, the last ones, which are kept with size 1; d and d * d have
+//                        the type of x; scale and b have the shape of those axes; e is a number of single precision
+//   Softmax              IsNaN and Where look at p itself; the number instead of NaN is 0
+//
 // Needs: types, and CSE, so that equal operands are one value. Leaves: the operators on the right.
 #include <algorithm>
-#include <cmath>
 
 #include "ir/ops/op.h"
 #include "passes/graph/match.h"
@@ -21,8 +27,6 @@
 namespace tc {
 
 namespace {
-
-bool near(double a, double b) { return std::abs(a - b) <= 1e-4 * std::abs(b); }
 
 void replace_by(Graph& g, Node* n, const char* op, std::vector<Value*> in, Attrs attrs = {}) {
   replace_node(g, n, add_op(g, n, op, std::move(in), n->outputs[0]->name, std::move(attrs)));
@@ -56,28 +60,30 @@ Value* one_plus(const Value* v, const char* function) {
   return f ? f->inputs[0] : nullptr;
 }
 
+bool is_constant_of(double c, double number, const Value* x) { return is_rounded(c, number, x->type.dtype); }
+
 /// v = 0.79788 * (x + 0.044715 * x^3)
 bool is_tanh_argument(Value* v, const Value* x) {
   const Product p = product_of(v);
-  if (p.factors.size() != 1 || !near(p.scale, 0.7978845608)) return false;
+  if (p.factors.size() != 1 || !is_constant_of(p.scale, 0.79788456080286536, x)) return false;
   const Node* add = made_by(p.factors[0], "Add");
   Value* cubic = other_operand(add, [&](const Value* o) { return o == x; });
   if (!cubic) return false;
   const Product q = product_of(cubic);
-  return q.factors.size() == 3 && near(q.scale, 0.044715) &&
+  return q.factors.size() == 3 && is_constant_of(q.scale, 0.044715, x) &&
          std::all_of(q.factors.begin(), q.factors.end(), [&](const Value* f) { return f == x; });
 }
 
 bool gelu(Graph& g, Node* n) {
   if (!n->is("Mul")) return false;
   const Product p = product_of(n->outputs[0]);
-  if (p.factors.size() != 2 || !near(p.scale, 0.5)) return false;
+  if (p.factors.size() != 2 || p.scale != 0.5) return false;
   for (int k = 0; k < 2; ++k) {
     Value *x = p.factors[size_t(k)], *bell = p.factors[size_t(1 - k)];
     if (x->type != n->outputs[0]->type) continue;
     if (Value* u = one_plus(bell, "Erf")) {
       const auto c = multiple_of(u, x);
-      if (!c || !near(*c, 0.7071067812)) continue;
+      if (!c || !is_constant_of(*c, 0.70710678118654752, x)) continue;
       replace_by(g, n, "Gelu", {x});
       return true;
     }
@@ -99,7 +105,7 @@ bool swish(Graph& g, Node* n) {
       return true;
     }
     const Node* h = made_by(gate, "HardSigmoid");
-    if (h && h->inputs[0] == x && near(double(h->attr_float("alpha", 0.2f)), 1.0 / 6) &&
+    if (h && h->inputs[0] == x && h->attr_float("alpha", 0.2f) == float(1.0 / 6) &&
         h->attr_float("beta", 0.5f) == 0.5f) {
       replace_by(g, n, "HardSwish", {x});
       return true;
@@ -115,9 +121,10 @@ bool is_clip_0_6(const Node* clip) {
 bool hard_swish(Graph& g, Node* n) {
   if (!n->is("Mul") && !n->is("Div")) return false;
   const Product p = product_of(n->outputs[0]);
-  if (p.factors.size() != 2 || !near(p.scale, 1.0 / 6)) return false;
+  if (p.factors.size() != 2) return false;
   for (int k = 0; k < 2; ++k) {
     Value* x = p.factors[size_t(k)];
+    if (x->type != n->outputs[0]->type || !is_constant_of(p.scale, 1.0 / 6, x)) continue;
     const Node* clip = made_by(p.factors[size_t(1 - k)], "Clip");
     if (!is_clip_0_6(clip)) continue;
     if (other_operand(made_by(clip->inputs[0], "Add"), [](const Value* o) { return is_scalar(o, 3); }) != x) continue;
@@ -153,13 +160,13 @@ std::optional<Normalized> normalized(const Value* quotient) {
   const Node* sub = made_by(d, "Sub");
   const Node* mean = sub ? made_by(sub->inputs[1], "ReduceMean") : nullptr;
   const auto axis = trailing_mean(mean);
-  if (!axis || mean->inputs[0] != sub->inputs[0]) return std::nullopt;
+  if (!axis || mean->inputs[0] != sub->inputs[0] || d->type != sub->inputs[0]->type) return std::nullopt;
   const Node* root = made_by(div->inputs[1], "Sqrt");
   const Node* add = root ? made_by(root->inputs[0], "Add") : nullptr;
   const Value* epsilon = nullptr;
   Value* variance = other_operand(add, [&](const Value* o) { return scalar_of(o) ? (epsilon = o) != nullptr : false; });
   const Node* squares = variance ? made_by(variance, "ReduceMean") : nullptr;
-  if (!squares || trailing_mean(squares) != axis) return std::nullopt;
+  if (!squares || trailing_mean(squares) != axis || squares->inputs[0]->type != d->type) return std::nullopt;
   const Product p = product_of(squares->inputs[0]);
   if (p.scale != 1 || p.factors.size() != 2 || p.factors[0] != d || p.factors[1] != d) return std::nullopt;
   return Normalized{sub->inputs[0], *axis, *scalar_of(epsilon)};
@@ -174,7 +181,8 @@ bool layer_norm(Graph& g, Node* n) {
     for (int j = 0; j < 2; ++j) {
       Value* scale = mul->inputs[size_t(j)];
       const auto norm = normalized(mul->inputs[size_t(1 - j)]);
-      if (!norm || !is_float(norm->x->type.dtype)) continue;
+      if (!norm || norm->x->type != n->outputs[0]->type) continue;
+      if (norm->x->type.dtype == DType::F64 && double(float(norm->epsilon)) != norm->epsilon) continue;
       const Shape tail(norm->x->type.shape.begin() + norm->axis, norm->x->type.shape.end());
       if (scale->type.shape != tail || b->type.shape != tail) continue;
       replace_by(g, n, "LayerNormalization", {norm->x, scale, b},

@@ -57,6 +57,10 @@ Value* add_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs
   return n->outputs[0];
 }
 
+Attrs sizes_as_given(const Value* like) {
+  return like->type.is_static_tensor() && num_elements(dims_of(like)) == 0 ? Attrs{{"allowzero", int64_t(1)}} : Attrs{};
+}
+
 void add_origins(std::vector<ModelText>& to, const std::vector<ModelText>& from) {
   for (const ModelText& t : from)
     if (std::find(to.begin(), to.end(), t) == to.end()) to.push_back(t);

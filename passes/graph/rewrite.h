@@ -27,6 +27,8 @@ ModelText derived(const ModelText& base, std::string_view suffix);
 
 /// Inserts a node of one output before `before` and infers its type. It stands for the origins of `before`.
 Value* add_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs, ModelText name, Attrs attrs = {});
+/// Attributes of a Reshape to the sizes of `like`, one of which may be 0: that would mean the operand's size.
+Attrs sizes_as_given(const Value* like);
 /// Appends `from` to `to` without repeating a name.
 void add_origins(std::vector<ModelText>& to, const std::vector<ModelText>& from);
 

@@ -8,6 +8,15 @@
 // Rules that move a rounding (x ^ 3, the pairs of constants) are left out under strict_fp, and so is x + 0, which turns
 // -0 into 0.
 //
+// Preconditions: sizes are known; one result. Of
+//   x * 1 ...           the result has the type and shape of x (a constant of shape [1,1,1] may raise its rank)
+//   x ^ 2 ...           floats, and the same
+//   (x op c1) op c2     integers, or f32 and f64 whose constants are of a usual size, and for + of one sign (x + 2^23 -
+//                       2^23 rounds to an integer); the inner result has no other user; x has the result's type and shape
+//   Reshape, Transpose  none
+//   Cast(Cast(x))       the inner type holds every number of x
+//   f(Expand(x), y)     f broadcasts; y is another operand with the result's shape; not what PRelu does not broadcast
+//
 // Needs: types. Leaves: none of the forms on the left; new constants are folded by fold_constant.
 #include <numeric>
 
@@ -72,6 +81,20 @@ bool repeated(Graph& g, Node* n) {
   return true;
 }
 
+/// Constants that x may meet together as well as one after the other.
+bool may_join(const Node& n, const Constant& a, const Constant& b) {
+  if (!is_float(n.outputs[0]->type.dtype)) return true;
+  if (!is_moderate(a, 32) || !is_moderate(b, 32)) return false;
+  if (n.is("Mul")) return true;
+  bool positive = false, negative = false;
+  for (const Constant* c : {&a, &b})
+    for (int64_t i = 0; i < (*c)->size(); ++i) {
+      positive = positive || (*c)->as_double(i) > 0;
+      negative = negative || (*c)->as_double(i) < 0;
+    }
+  return !positive || !negative;
+}
+
 /// (x op c1) op c2 -> x op (c1 op c2)
 bool constants_meet(Graph& g, Node* n, bool strict) {
   if (!n->is("Mul") && !n->is("Add")) return false;
@@ -84,6 +107,7 @@ bool constants_meet(Graph& g, Node* n, bool strict) {
   if (!x || x->constant || !same_type(x, n->outputs[0])) return false;
   Value* c1 = inner->inputs[0] == x ? inner->inputs[1] : inner->inputs[0];
   Value* c2 = n->inputs[0] == inner_value ? n->inputs[1] : n->inputs[0];
+  if (!may_join(*n, c1->constant, c2->constant)) return false;
   const ModelText base = n->outputs[0]->name;
   Value* c = add_op(g, n, n->op, {c1, c2}, derived(base, "_constant"));
   replace_node(g, n, add_op(g, n, n->op, {x, c}, base));
@@ -124,7 +148,7 @@ bool reshapes_meet(Graph& g, Node* n) {
   }
   // The outer shape may hold 0 or -1, which mean sizes of the inner result.
   Value* shape = g.add_constant(derived(n->outputs[0]->name, "_shape"), int64_constant(dims_of(n->outputs[0])));
-  replace_node(g, n, add_op(g, n, "Reshape", {x, shape}, n->outputs[0]->name));
+  replace_node(g, n, add_op(g, n, "Reshape", {x, shape}, n->outputs[0]->name, sizes_as_given(n->outputs[0])));
   return true;
 }
 

@@ -42,6 +42,28 @@ Stmt countable_chunks(const Stmt& body) {
   });
 }
 
+// The chunks of a Parallel loop run wherever they like, in a function of their own. One inside of another loop, or of a
+// condition, is a loop like any other: what is around it may need what it wrote, and its function would not know where
+// that is.
+Stmt outermost_chunks(const Stmt& body) {
+  auto serial = [](const Stmt& s) {
+    return rewrite(s, {}, [](const Stmt& x) -> Stmt {
+      const For* f = as<For>(x);
+      return f && f->kind == ForKind::Parallel ? loop(f->var, f->extent, f->body, ForKind::Serial, f->begin) : Stmt();
+    });
+  };
+  return rewrite(body, {}, [&](const Stmt& s) -> Stmt {
+    if (const For* f = as<For>(s)) {
+      const Stmt inner = serial(f->body);
+      return inner.same_as(f->body) ? Stmt() : loop(f->var, f->extent, inner, f->kind, f->begin);
+    }
+    if (const While* w = as<While>(s)) return while_loop(w->condition, serial(w->body));
+    if (const If* k = as<If>(s))
+      return if_then(k->condition, serial(k->then), k->otherwise ? serial(k->otherwise) : Stmt());
+    return {};
+  });
+}
+
 // The host's loops around a launch, as if they were loops of blocks: the passes know the numbers, and cut nothing
 // there.
 void enter_host_loops(Lowering& l) {
@@ -94,6 +116,7 @@ void name_variables(Lowering& l) { l.body = assign_names(l.body, l.io->names());
 const std::vector<LoopPass>& c_loop_passes() {
   static const std::vector<LoopPass> list = {
       {"countable_chunks", rewrite_body<countable_chunks>, "runs loops of more than 2^31 chunks in one thread"},
+      {"outermost_chunks", rewrite_body<outermost_chunks>, "runs chunks inside of another loop in its thread"},
       {"lower_lanes", rewrite_body<lower_lanes>, "makes vectors of loops of kind Vector"},
       {"partition_loops", rewrite_body<partitioned>, "cuts loops where their conditions are decided"},
       {"lower_narrow_types", rewrite_body<lower_narrow_types>, "computes narrow types as f32 or i32"},

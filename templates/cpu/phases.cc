@@ -9,6 +9,10 @@
 // a plain convolution of stride 1 for each phase r, over a part of the weights. Phases whose first term and position
 // move evenly with r, and which have equally many terms and results, are one function with r as an axis; the others are
 // computed one after the other. Several axes: every combination.
+//
+// Preconditions: a sum of products, of which one factor is select(conditions, value, 0); every condition is of the form
+// above, of one axis of the result and one summed axis at most, none of them in two conditions; vectors do not run
+// along the axes that are cut. A condition of the other factor stays.
 #include <algorithm>
 #include <numeric>
 
@@ -111,8 +115,8 @@ class Phases {
     const Apply* k = as<Apply>(c_.value);
     const auto to = offset_of(c_.out_index, vars_of(c_.axes));
     if (!to || !k || k->op != Op::Mul || c_.combine != Op::Add) return false;
-    for (size_t i = 0; i < 2; i++) {
-      const Select* s = as<Select>(k->args[i]);
+    for (conditional_ = 0; conditional_ < 2; conditional_++) {
+      const Select* s = as<Select>(k->args[conditional_]);
       const auto no = s ? as_const_number(s->no) : std::nullopt;
       if (no && *no == 0) return conditions_of(s->condition, c_, conditions_) && keeps_vectors(*to);
     }
@@ -228,12 +232,10 @@ class Phases {
     to[p.k.var.get()] = term;
   }
 
-  static Expr without_condition(const Expr& product) {
-    Exprs args;
-    for (const Expr& e : as<Apply>(product)->args) {
-      const Select* s = as<Select>(e);
-      args.push_back(s ? s->yes : e);
-    }
+  // A condition of the other factor says something else (where a kernel ends) and stays.
+  Expr without_condition(const Expr& product) const {
+    Exprs args = as<Apply>(product)->args;
+    if (const Select* s = as<Select>(args[conditional_])) args[conditional_] = s->yes;
     return apply(Op::Mul, std::move(args));
   }
 
@@ -272,6 +274,7 @@ class Phases {
 
   const TemplateArgs& a_;
   const Canonical& c_;
+  size_t conditional_ = 0;  // the factor that has the conditions
   std::vector<Condition> conditions_;
   std::vector<std::vector<Run>> runs_;  // by condition
   Stmts bodies_;

@@ -112,20 +112,19 @@ class Builder {
   Stmt build(bool parallel) {
     const bool outermost = parallel && !p_.outer.empty() && p_.outer[0].extent.value >= 4;
     const int64_t parts = parallel && !outermost ? std::min<int64_t>(16, blocks_ / 2) : 1;
-    Stmt body;
-    if (parts < 2) {
-      body = over_blocks(0, blocks_);
-    } else {
-      const Var part = make_var("part");
-      auto first = [&](const Expr& i) {
-        return blocks_ % parts == 0 ? i * Expr(blocks_ / parts) : i * Expr(blocks_) / Expr(parts);
-      };
-      const Expr count = blocks_ % parts == 0 ? Expr(blocks_ / parts) : first(Expr(part) + Expr(1)) - first(part);
-      body = loop(part, parts, over_blocks(first(part), count), ForKind::Parallel);
-    }
-    for (size_t i = p_.outer.size(); i-- > 0;)
-      body = loop(p_.outer[i].var, p_.outer[i].extent, body, outermost && i == 0 ? ForKind::Parallel : ForKind::Serial);
-    return body;
+    auto over_outer = [&](Stmt body) {
+      for (size_t i = p_.outer.size(); i-- > 0;)
+        body =
+            loop(p_.outer[i].var, p_.outer[i].extent, body, outermost && i == 0 ? ForKind::Parallel : ForKind::Serial);
+      return body;
+    };
+    if (parts < 2) return over_outer(over_blocks(0, blocks_));
+    const Var part = make_var("part");
+    auto first = [&](const Expr& i) {
+      return blocks_ % parts == 0 ? i * Expr(blocks_ / parts) : i * Expr(blocks_) / Expr(parts);
+    };
+    const Expr count = blocks_ % parts == 0 ? Expr(blocks_ / parts) : first(Expr(part) + Expr(1)) - first(part);
+    return loop(part, parts, over_outer(over_blocks(first(part), count)), ForKind::Parallel);
   }
 
  private:

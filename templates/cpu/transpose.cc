@@ -119,14 +119,18 @@ class Builder {
                         [&](const Expr& inner) { return by_read ? tile(outer, inner) : tile(inner, outer); });
     };
     const bool outermost = parallel_ && !t_.outer.empty() && t_.outer[0].extent.value >= 4;
-    Stmt body = parallel_ && !outermost ? in_parts(far, row) : over_tiles(far, 0, tiles(far.extent.value), row);
-    for (size_t i = t_.outer.size(); i-- > 0;)
-      body = loop(t_.outer[i].var, t_.outer[i].extent, body, outermost && i == 0 ? ForKind::Parallel : ForKind::Serial);
-    return body;
+    if (parallel_ && !outermost) return in_parts(far, row);
+    return over_outer(over_tiles(far, 0, tiles(far.extent.value), row), outermost);
   }
 
  private:
   using Tiles = std::function<Stmt(const Expr& first)>;
+
+  Stmt over_outer(Stmt body, bool parallel) const {
+    for (size_t i = t_.outer.size(); i-- > 0;)
+      body = loop(t_.outer[i].var, t_.outer[i].extent, body, parallel && i == 0 ? ForKind::Parallel : ForKind::Serial);
+    return body;
+  }
 
   // Threads share the axis in parts of whole tiles, two and more: only tiles of one part overlap.
   Stmt in_parts(const Axis& a, const Tiles& body) const {
@@ -137,13 +141,13 @@ class Builder {
         parts = p;
         break;
       }
-    if (parts < 2) return over_tiles(a, 0, tiles(n), body);
+    if (parts < 2) return over_outer(over_tiles(a, 0, tiles(n), body), false);
     const Var part = make_var("part");
     auto first = [&](const Expr& p) {
       return n % (parts * size) == 0 ? p * tiles(n / parts) : p * tiles(n) / Expr(parts);
     };
     const Expr count = n % (parts * size) == 0 ? tiles(n / parts) : first(Expr(part) + Expr(1)) - first(part);
-    return loop(part, parts, over_tiles(a, first(part), count, body), ForKind::Parallel);
+    return loop(part, parts, over_outer(over_tiles(a, first(part), count, body), false), ForKind::Parallel);
   }
 
   Expr tiles(int64_t n) const { return t_.in_registers() ? vectors(n) : Expr(ceil_div(n, t_.size())); }

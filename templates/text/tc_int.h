@@ -256,15 +256,21 @@ TC_INLINE tc_vi tc_dot_quad(tc_vi sum, int32_t a, const int8_t *b)
 
 #endif
 
-/* The same with a in memory: four uint8_t, or n < 4 of them. b has 4 * TC_VL elements in either case.
+/* The same with a in memory: four uint8_t, or n < 4 of them. b has 4 * TC_VL elements in either case; of each four, those
+ * behind the first n do not matter.
  * Of int8_t, a[j] + 128 is what is multiplied: whoever calls takes 128 * (b[0] + b[1] + ...) away from the sum. */
 #if TC_VL > 1
 
-TC_INLINE int32_t tc_without_sign(int32_t quad) { return (int32_t)((uint32_t)quad ^ 0x80808080u); }
+TC_INLINE int32_t tc_without_sign(int32_t quad, int n)
+{
+  uint32_t top = 0; /* bits of the n bytes: those that are absent stay 0, whatever stands in b */
+  memset(&top, 0x80, (size_t)n);
+  return (int32_t)((uint32_t)quad ^ top);
+}
 TC_INLINE tc_vi tc_dot4_u8(tc_vi sum, const uint8_t *a, const int8_t *b) { return tc_dot_quad(sum, tc_quad(a), b); }
-TC_INLINE tc_vi tc_dot4_i8(tc_vi sum, const int8_t *a, const int8_t *b) { return tc_dot_quad(sum, tc_without_sign(tc_quad(a)), b); }
+TC_INLINE tc_vi tc_dot4_i8(tc_vi sum, const int8_t *a, const int8_t *b) { return tc_dot_quad(sum, tc_without_sign(tc_quad(a), 4), b); }
 TC_INLINE tc_vi tc_dot4_u8_n(tc_vi sum, const uint8_t *a, const int8_t *b, int n) { return tc_dot_quad(sum, tc_quad_n(a, n), b); }
-TC_INLINE tc_vi tc_dot4_i8_n(tc_vi sum, const int8_t *a, const int8_t *b, int n) { return tc_dot_quad(sum, tc_without_sign(tc_quad_n(a, n)), b); }
+TC_INLINE tc_vi tc_dot4_i8_n(tc_vi sum, const int8_t *a, const int8_t *b, int n) { return tc_dot_quad(sum, tc_without_sign(tc_quad_n(a, n), n), b); }
 
 #else
 
