@@ -58,11 +58,11 @@ void write_temporary(const fs::path& path, const std::string& bytes) {
   if (::close(fd) != 0) fail("cannot write", path);
 }
 
-// The "files" of the manifest that lies in dir; empty if there is none or it is not ours.
-std::set<std::string> listed_files(const fs::path& dir) {
+// The "files" of a manifest; empty if there is none or it is not ours.
+std::set<std::string> listed_files(const fs::path& manifest) {
   std::set<std::string> files;
   std::string text;
-  if (!read_file(dir / "manifest.json", text) || text.size() > (size_t(64) << 20)) return files;
+  if (!read_file(manifest, text) || text.size() > (size_t(64) << 20)) return files;
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("files") || !json["files"].is_array() ||
       json.value("generator", "") != "tc-emit")
@@ -76,29 +76,43 @@ std::set<std::string> listed_files(const fs::path& dir) {
   return files;
 }
 
-}  // namespace
+constexpr const char* kManifest = "manifest.json";
+constexpr std::string_view kNew = ".tc-new";  // written, and not yet in its place
+constexpr std::string_view kOld = ".tc-old";  // set aside while the others are exchanged
 
-WriteReport write_package(const std::string& dir_text, const std::vector<OutputFile>& files) {
-  const fs::path dir(dir_text);
+// Nothing builds without these: they leave first and come back last, so that whoever is interrupted leaves the old
+// package, the new one, or none that builds.
+bool is_keystone(const std::string& path) {
+  const bool header = path.size() > 2 && path.ends_with(".h");
+  return path.find('/') == std::string::npos && (header || path == "Makefile" || path == "CMakeLists.txt");
+}
+
+// What an interrupted run left.
+void remove_leftovers(const fs::path& dir) {
   std::error_code ec;
-  fs::create_directories(dir, ec);
-  if (!fs::is_directory(dir, ec)) {
-    errno = ENOTDIR;
-    fail("cannot make the folder", dir);
+  std::vector<fs::path> found;
+  for (const char* folder : {".", "kernels", "cuda_on_cpu"}) {
+    if (fs::is_symlink(dir / folder, ec)) continue;
+    for (const auto& entry : fs::directory_iterator(dir / folder, ec)) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_regular_file(ec) && (name.ends_with(kNew) || name.ends_with(kOld))) found.push_back(entry.path());
+    }
   }
-  std::set<std::string> stale = listed_files(dir);
-  WriteReport report;
-  std::vector<const OutputFile*> order;
-  for (const OutputFile& f : files) order.push_back(&f);
-  std::stable_partition(order.begin(), order.end(), [](const OutputFile* f) { return f->path != "manifest.json"; });
+  for (const fs::path& path : found) fs::remove(path, ec);
+}
 
-  std::vector<std::pair<fs::path, fs::path>> renames;
-  auto discard = [&] {
-    for (const auto& [from, to] : renames) ::unlink(from.c_str());
-  };
+fs::path with(const fs::path& path, std::string_view ending) { return path.string() + std::string(ending); }
+
+void move(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail("cannot replace", to);
+}
+
+// Writes what changes beside its place; removes all of it again where that fails.
+void write_changes(const fs::path& dir, const std::vector<const OutputFile*>& files, WriteReport& report) {
+  std::error_code ec;
+  std::vector<fs::path> made;
   try {
-    for (const OutputFile* f : order) {
-      stale.erase(f->path);
+    for (const OutputFile* f : files) {
       const fs::path target = dir / f->path;
       if (same_bytes(target, f->bytes)) {
         report.unchanged.push_back(f->path);
@@ -109,30 +123,71 @@ WriteReport write_package(const std::string& dir_text, const std::vector<OutputF
         errno = ELOOP;
         fail("will not write through the link", target.parent_path());
       }
-      const fs::path temporary = target.string() + ".tc-new";
-      write_temporary(temporary, f->bytes);
-      renames.emplace_back(temporary, target);
+      made.push_back(with(target, kNew));
+      write_temporary(made.back(), f->bytes);
       report.written.push_back(f->path);
     }
   } catch (...) {
-    discard();
+    for (const fs::path& path : made) ::unlink(path.c_str());
     throw;
   }
-  for (const auto& [from, to] : renames)
-    if (::rename(from.c_str(), to.c_str()) != 0) {
-      const int why = errno;
-      discard();
-      errno = why;
-      fail("cannot replace", to);
-    }
-  for (const std::string& p : stale)
-    if (fs::remove(dir / p, ec)) report.removed.push_back(p);
+}
+
+// Puts what was written in its place and removes `stale`; the manifest and then the keystones go last.
+void exchange(const fs::path& dir, const std::set<std::string>& stale, WriteReport& report) {
+  std::error_code ec;
+  std::vector<std::string> aside;
+  for (const auto* names : {&report.unchanged, &report.written})
+    for (const std::string& name : *names)
+      if (is_keystone(name) && fs::exists(dir / name, ec)) aside.push_back(name);
+  for (const std::string& name : stale)
+    if (is_keystone(name) && fs::remove(dir / name, ec)) report.removed.push_back(name);
+  for (const std::string& name : aside) move(dir / name, with(dir / name, kOld));
+  std::vector<std::string> last;
+  for (const std::string& name : report.written)
+    if (is_keystone(name))
+      last.push_back(name);
+    else if (name != kManifest)
+      move(with(dir / name, kNew), dir / name);
+  for (const std::string& name : stale)
+    if (!is_keystone(name) && fs::remove(dir / name, ec)) report.removed.push_back(name);
+  // Until here the old manifest and the new one beside it list whatever may lie there.
+  if (fs::exists(with(dir / kManifest, kNew), ec)) move(with(dir / kManifest, kNew), dir / kManifest);
+  for (const std::string& name : report.unchanged)
+    if (is_keystone(name)) move(with(dir / name, kOld), dir / name);  // with the time it had
+  for (const std::string& name : last) move(with(dir / name, kNew), dir / name);
+  for (const std::string& name : last) fs::remove(with(dir / name, kOld), ec);
+}
+
+}  // namespace
+
+WriteReport write_package(const std::string& dir_text, const std::vector<OutputFile>& files) {
+  const fs::path dir(dir_text);
+  std::error_code ec;
+  fs::create_directories(dir, ec);
+  if (!fs::is_directory(dir, ec)) {
+    errno = ENOTDIR;
+    fail("cannot make the folder", dir);
+  }
+  std::set<std::string> stale = listed_files(dir / kManifest);
+  stale.merge(listed_files(with(dir / kManifest, kNew)));
+  remove_leftovers(dir);
+  std::vector<const OutputFile*> order;
+  for (const OutputFile& f : files) {
+    stale.erase(f.path);
+    order.push_back(&f);
+  }
+  std::stable_partition(order.begin(), order.end(), [](const OutputFile* f) { return f->path != kManifest; });
+  WriteReport report;
+  write_changes(dir, order, report);
+  std::erase_if(stale, [&](const std::string& name) { return !fs::exists(dir / name, ec); });
+  if (!report.written.empty() || !stale.empty()) exchange(dir, stale, report);
   return report;
 }
 
 std::vector<std::string> compare_package(const std::string& dir_text, const std::vector<OutputFile>& files) {
   const fs::path dir(dir_text);
-  std::set<std::string> stale = listed_files(dir);
+  std::set<std::string> stale = listed_files(dir / kManifest);
   std::vector<std::string> differences;
   std::error_code ec;
   for (const OutputFile& f : files) {

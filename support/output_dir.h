@@ -1,5 +1,6 @@
-// Writing a package: everything is rendered first, files are replaced atomically and only if their bytes change, the
-// manifest goes last, and files that an earlier manifest lists and this one does not are removed.
+// Writing a package: everything is rendered first and written beside its place, and only what changes is replaced. While that
+// happens headers and build files are set aside, so that whoever interrupts it finds the old package, the new one, or one
+// that does not build. Files that an earlier manifest lists and this one does not are removed.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ struct WriteReport {
   std::vector<std::string> written, unchanged, removed;
 };
 
-/// Writes `files` below `dir`; the one named manifest.json goes last. Throws Error TC06xx (Io) and leaves the old files
+/// Writes `files` below `dir`. Throws Error TC06xx (Io) and leaves the old files
 /// where a file cannot be written.
 WriteReport write_package(const std::string& dir, const std::vector<OutputFile>& files);
 

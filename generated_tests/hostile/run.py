@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Feeds tc-emit models that are wrong or made to do harm.
 
-usage: run.py [--tool build/tc-emit] [--only REGEX] [--share K/N] [--jobs N] [--mutants FIRST:END] [--one-operand-in N] [--keep DIR]   (run it with `scripts/python_env base`)
+usage: run.py [--tool build/tc-emit] [--only REGEX] [--share K/N] [--jobs N] [--mutants FIRST:END] [--mangled FIRST:END] [--kills N] [--one-operand-in N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Refused models (cases.py): the exit code, the code of the message and its decisive words are those of the table; the output
 folder stays as it was, byte for byte; nothing takes more than 10 seconds or 2 GiB; nothing crashes. Accepted models
 (payloads.py) carry code in every text that a model can have: what is emitted compiles without a warning, and outside of
 comments and strings it is the text of a harmless twin. Programs (indices.py) are fed indices that are out of range.
-Models with random changes (mutants.py), or with an operand that does not fit (operands.py), get an answer, whatever it is. The last line reads 'N passed, N failed'.
+Models with random changes (mutants.py, and mangled.py for the bytes of real ones), or with an operand that does not fit (operands.py),
+get an answer, whatever it is. An emission that is killed, or cannot write (interrupted.py), leaves the old package or the new one. The last line reads 'N passed, N failed'.
 """
 import argparse
 import hashlib
@@ -27,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 import cases  # noqa: E402
 import indices  # noqa: E402
+import interrupted  # noqa: E402
+import mangled  # noqa: E402
 import mutants  # noqa: E402
 import operands  # noqa: E402
 import payloads  # noqa: E402
@@ -47,12 +50,12 @@ def fingerprint(folder):
     return h.hexdigest()
 
 
-def emit(tool, model, out, flags=(), scale=1):
+def emit(tool, model, out, flags=(), scale=1, seconds=SECONDS):
     """(exit code, stderr); raises Failed if tc-emit dies, hangs or takes too much memory."""
     command = [str(word) for word in (tool, "--quiet", "--verify-each", "--name", "m", *flags, model, "-o", out)]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + SECONDS * scale
+        deadline = time.monotonic() + seconds * scale
         while True:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
@@ -61,7 +64,7 @@ def emit(tool, model, out, flags=(), scale=1):
                 process.kill()
                 os.wait4(process.pid, 0)
                 process.returncode = -9
-                raise Failed(f"no end after {SECONDS * scale} s")
+                raise Failed(f"no end after {seconds * scale} s")
             time.sleep(0.005)
         process.returncode = os.waitstatus_to_exitcode(status)
         log.seek(0)
@@ -122,6 +125,8 @@ def main():
     shares.add_option(parser, quick=6)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--mutants", default="0:300", help="numbers of the random models")
+    parser.add_argument("--mangled", default="0:500", help="numbers of the real models with changed bytes")
+    parser.add_argument("--kills", type=int, default=200, help="how often tc-emit is killed while it writes")
     parser.add_argument("--one-operand-in", type=int, default=16, help="how many of the models with a changed operand are tried; 1: all")
     parser.add_argument("--keep", type=Path, help="where mutants go that were answered wrongly")
     parser.add_argument("--scale", type=int, default=1, help="times the limits of time and memory: for a tool built with sanitizers")
@@ -141,9 +146,14 @@ def main():
         jobs += [(c.name, compile_huge, c, options) for c in cases.huge()]
         jobs += [(p.name, payloads.accept, p, options, emit) for p in payloads.all_payloads()]
         jobs.append(("indices at run time", indices.check, options, emit))
+        jobs += [(f"killed {k}", interrupted.killed, options, emit, k, 20) for k in range(options.kills // 20)]
+        jobs += [("full disk", interrupted.full_disk, options, emit), ("no permission", interrupted.no_permission, options, emit)]
         models = mutants.originals()
         first, end = map(int, options.mutants.split(":"))
         jobs += [(f"mutant {k}", mutants.check, f"mutant {k}", mutants.mutant(k, models), options, emit) for k in range(first, end)]
+        real = mangled.originals()
+        first, end = map(int, options.mangled.split(":"))
+        jobs += [(f"mangled {k}", mangled.check, k, real, options, emit) for k in range(first, end)]
         changed = itertools.islice(operands.changes(models), 0, None, options.one_operand_in)
         jobs += [(name, mutants.check, name, model.SerializeToString(), options, emit) for name, model in changed]
         results = list(pool.map(lambda job: work_on(*job), shares.part((j for j in jobs if re.search(options.only, j[0])), options)))
