@@ -42,7 +42,8 @@ inline void expect_passes_keep(const TensorFn& fn, const Stmt& body, const std::
     std::vector<uint8_t> scratch(size_t(l.scratch_bytes) + 64);
     if (l.scratch) bind(l.scratch, scratch.data());
     ASSERT_NO_THROW(verify(l.body, visible)) << where << to_text(l.body);
-    for (size_t i = 0; i < expected.size(); i++) std::fill(memory[in.size() + i].begin(), memory[in.size() + i].end(), 0xa7);
+    for (size_t i = 0; i < expected.size(); i++)
+      std::fill(memory[in.size() + i].begin(), memory[in.size() + i].end(), 0xa7);
     ASSERT_NO_THROW(run(l.body, bindings)) << where << to_text(l.body);
     for (size_t i = 0; i < expected.size(); i++)
       ASSERT_EQ(std::memcmp(memory[in.size() + i].data(), expected[i]->bytes.get(), expected[i]->num_bytes), 0)

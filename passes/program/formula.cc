@@ -146,7 +146,8 @@ class Formula {
         [&](const VarRef& k) { return name(k.var); }, [&](const Lanes&) { return std::string("VL"); },
         [&](const Apply& k) { return application(k, parent); },
         [&](const Select& k) {
-          const std::string s = expr(k.condition, 4) + " ? " + expr(k.yes, 4) + " : " + expr(k.no, 3);
+          const std::string condition = expr(k.condition, 4), yes = expr(k.yes, 4);
+          const std::string s = condition + " ? " + yes + " : " + expr(k.no, 3);
           return parent > 3 ? "(" + s + ")" : s;
         },
         [&](const Cast& k) { return std::string(info(e->dtype).name) + "(" + expr(k.value, 0) + ")"; },
@@ -165,8 +166,9 @@ class Formula {
       return std::string(row.name) + "(" + join(args, ", ") + ")";
     }
     if (row.arity == 1) return std::string(row.c_infix) + expr(k.args[0], row.precedence);
-    const std::string s =
-        expr(k.args[0], row.precedence) + " " + std::string(row.c_infix) + " " + expr(k.args[1], row.precedence + 1);
+    // Names are given in the order of reading, which the operands of one sum of strings need not be looked at in.
+    const std::string left = expr(k.args[0], row.precedence), right = expr(k.args[1], row.precedence + 1);
+    const std::string s = left + " " + std::string(row.c_infix) + " " + right;
     return row.precedence < parent ? "(" + s + ")" : s;
   }
 

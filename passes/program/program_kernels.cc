@@ -82,6 +82,33 @@ std::string summary(const TensorFn& fn) {
   return words.size() > 1 ? "Fused: " + join(words, ", ") + "." : "";
 }
 
+// Numbers that went into packed operands are unknown to the loops, which calls with other numbers may share: the formula
+// calls them constants.
+TensorFn without_packed_numbers(TensorFn fn, const Scheduled& s) {
+  std::set<double> packed, in_loops;
+  const auto collect = [](std::set<double>& numbers) {
+    return [&numbers](const Expr& e) {
+      if (const FloatImm* k = as<FloatImm>(e)) numbers.insert(k->value);
+      return true;
+    };
+  };
+  for (const Stage& stage : s.prologue.stages)
+    for (const Expr& e : stage.values) walk(e, collect(packed));
+  walk(
+      s.body, [](const Stmt&) { return true; }, collect(in_loops));
+  std::map<double, Expr> constants;
+  const auto name = [&](const Expr& e) -> Expr {
+    const FloatImm* k = as<FloatImm>(e);
+    if (!k || packed.count(k->value) == 0 || in_loops.count(k->value) != 0) return {};
+    Expr& c = constants[k->value];
+    if (!c) c = Expr(make_var("constant", e->dtype));
+    return c;
+  };
+  for (Stage& stage : fn.stages)
+    for (Expr& e : stage.values) e = rewrite(e, name);
+  return fn;
+}
+
 // What the four digits of a kernel's name are a hash of.
 std::string loops_as_text(const Kernel& k) {
   std::string s = to_text(k.body);
@@ -213,7 +240,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
   const std::string title = join(stage_words(fn), " ");
   loop_passes_.verify_schedule(s);
   Kernel k = target.is_cuda() ? lower_cuda_kernel(s, title, loop_passes_) : lower_kernel(s, title, loop_passes_);
-  k.formula = formula(fn);
+  k.formula = formula(without_packed_numbers(fn, s));
   k.summary = summary(fn);
   // Operands that are constant or dying in one place only may make no difference to the loops.
   const auto [known, is_new] = kernels_.try_emplace(identity_of(k), int(p_.kernels.size()));

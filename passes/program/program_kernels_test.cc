@@ -1,0 +1,59 @@
+// Which calls share a kernel.
+#include <gtest/gtest.h>
+
+#include "importer/testing.h"
+#include "passes/program/build_program.h"
+
+namespace tc {
+namespace {
+
+Program program_of(const std::string& graph) {
+  const auto imported = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph);
+  EXPECT_EQ(imported.problems, "");
+  PassContext cx;
+  cx.options.verify_each = true;
+  cx.target.cpu = *find_cpu("x86-64-v3");
+  Graph g = imported.graph.clone();
+  std::string log;
+  run_passes(graph_passes(), g, cx, log);
+  return build_program(g, "m", cx, log);
+}
+
+// Their texts differ in nothing but how the sums begin.
+TEST(Kernels, FunctionsThatBeginOtherwiseAreTwo) {
+  const Program p = program_of(R"(g (float[5,7] x) => (int64[1,7] a, int64[1,7] b) {
+    a = ArgMax <axis = 0> (x)  b = ArgMax <axis = 0, select_last_index = 1> (x) })");
+  EXPECT_EQ(p.kernels.size(), 2u);
+}
+
+TEST(Kernels, NumbersAreNotShared) {
+  const Program p = program_of(R"(g (float[5,7] x) => (float[5,7] a, float[5,7] b, float[5,7] c) {
+    a = LeakyRelu <alpha = 0.5> (x)  b = LeakyRelu <alpha = 0.25> (x)  c = LeakyRelu <alpha = 0.5> (a) })");
+  EXPECT_EQ(p.kernels.size(), 2u);
+}
+
+// The scales of a quantised convolution become one packed operand: layers of one shape are one kernel, whose formula does
+// not tell the numbers of the first.
+TEST(Kernels, PackedNumbersAreOperands) {
+  const auto list = [](int n, auto value) {
+    std::string t;
+    for (int i = 0; i < n; i++) t += (i > 0 ? ", " : "") + std::string(value(i));
+    return "{" + t + "}";
+  };
+  const std::string scales = list(32, [](int i) { return "0." + std::to_string(i + 11); });
+  const std::string zeros = list(32, [](int) { return "0"; });
+  const std::string weights = list(32 * 32, [](int i) { return std::to_string(i % 7 - 3); });
+  const Program p = program_of("g (uint8[1,32,4,4] x) => (uint8[1,32,4,4] y) <float s = {0.6}, float[32] t = " + scales +
+                               ", float u = {0.7}, float v = {0.3}, uint8 z = {0}, int8[32] n = " + zeros +
+                               ", int8[32,32,1,1] w = " + weights +
+                               "> { a = QLinearConv (x, s, z, w, t, n, u, z)  b = QLinearConv (a, u, z, w, t, n, v, z)"
+                               "  c = QLinearConv (b, v, z, w, t, n, s, z)  y = QLinearConv (c, s, z, w, t, n, u, z) }");
+  std::vector<std::string> formulas;
+  for (const Kernel& k : p.kernels)
+    if (k.name.starts_with("conv2d_requantize_4x4x32")) formulas.push_back(k.formula);
+  ASSERT_EQ(formulas.size(), 1u) << p.kernels.size();
+  EXPECT_NE(formulas[0].find("constant * "), std::string::npos) << formulas[0];
+}
+
+}  // namespace
+}  // namespace tc
