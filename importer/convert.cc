@@ -1,20 +1,18 @@
-// Step 6: graph and bodies are converted to the newest operator set by ONNX's own converter, so that one version of
-// every operator has to be defined here. Shapes are inferred before (several adapters look at them), and what the
-// converter is known to get wrong is put right: PRelu before version 7, Scan of version 8, Resize of version 10
-// (convert_fixes.cc).
+// Step 6: graph and bodies are brought to the newest operator set, so that one version of every operator has to be defined
+// here. The rules are a table (upgrade_rules.cc): ONNX's own converter lacks many, and has some wrong. Shapes are inferred
+// before, because several rules look at them.
 //
 // Needs: weights stored away (tensors.h), calls inlined. Leaves: a model at newest_opset() with the types that ONNX
 // infers.
 #include <onnx/defs/schema.h>
 #include <onnx/shape_inference/implementation.h>
-#include <onnx/version_converter/adapters/compatible.h>
-#include <onnx/version_converter/convert.h>
 
 #include <algorithm>
 #include <set>
 
-#include "importer/convert_fixes.h"
+#include "importer/norms.h"
 #include "importer/shape_registry.h"
+#include "importer/upgrade.h"
 
 namespace tc::importer {
 
@@ -75,67 +73,30 @@ bool try_infer(onnx::ModelProto& m, std::string& why) {
   return true;
 }
 
-/// Every operator of the default set has a schema in the version that the model uses; the converter gives up otherwise.
+/// Every operator of the default set is one of ONNX's; the others are reported, and nothing can be said about what
+/// follows them.
 bool all_known(const onnx::ModelProto& m) {
   bool known = true;
   for_each_graph(const_cast<onnx::GraphProto&>(m.graph()), [&](onnx::GraphProto& g) {
-    for (const auto& n : g.node()) known = known && (!domain_of(n.domain()).empty() || schema_of(m, n));
+    for (const auto& n : g.node())
+      known = known && (!domain_of(n.domain()).empty() || onnx::OpSchemaRegistry::Schema(n.op_type()));
   });
   return known;
 }
 
-bool defined_anew(const std::string& op, int from, int to) {
-  return onnx::OpSchemaRegistry::Schema(op, from) != onnx::OpSchemaRegistry::Schema(op, to);
-}
-
-/// What the converter would do with an operator.
-class Adapters : public onnx::version_conversion::DefaultVersionConverter {
- public:
-  /// Nothing, on the way from one operator set to another: where its definition changes, it only takes more types.
-  bool keep(const std::string& op, int from, int to) const {
-    const auto of_op = adapters.find(op);
-    for (int v = from; v < to; ++v) {
-      if (!defined_anew(op, v, v + 1)) continue;
-      if (of_op == adapters.end()) return false;
-      const auto step = of_op->second.find(onnx::OpSetID("", v).toString());
-      if (step == of_op->second.end()) return false;
-      const auto adapter = step->second.find(onnx::OpSetID("", v + 1).toString());
-      if (adapter == step->second.end()) return false;
-      if (!dynamic_cast<const onnx::version_conversion::CompatibleAdapter*>(adapter->second.get())) return false;
-    }
-    return true;
-  }
-};
-
-/// Some node changes between the model's operator set and the newest one. Most models need none of the converter's work,
-/// which takes as long as the rest of an import. Sets up to 10 always do: their fixes go around the converter.
-bool needs_converter(const onnx::ModelProto& m) {
-  const int version = int(opset_of(m.opset_import(), ""));
-  if (version <= 10) return true;
-  std::set<std::string> operators;
+/// Some operator has no definition in the model's operator set: inference did not know it.
+bool some_too_new(const onnx::ModelProto& m) {
+  bool found = false;
   for_each_graph(const_cast<onnx::GraphProto&>(m.graph()), [&](onnx::GraphProto& g) {
-    for (const auto& n : g.node())
-      if (domain_of(n.domain()).empty() && defined_anew(n.op_type(), version, newest_opset()))
-        operators.insert(n.op_type());
+    for (const auto& n : g.node()) found = found || (domain_of(n.domain()).empty() && !schema_of(m, n));
   });
-  if (operators.empty()) return false;
-  const Adapters adapters;  // takes as long as an import of many nodes
-  return !std::all_of(operators.begin(), operators.end(),
-                      [&](const std::string& op) { return adapters.keep(op, version, newest_opset()); });
+  return found;
 }
 
 void set_default_opset(onnx::ModelProto& m, int64_t version) {
   for (auto& o : *m.mutable_opset_import())
     if (domain_of(o.domain()).empty()) return o.set_version(version);
   m.add_opset_import()->set_version(version);
-}
-
-/// The declared types of inputs and outputs, which adapters may have changed on their way.
-void restore_ports(const onnx::GraphProto& from, onnx::GraphProto& to) {
-  *to.mutable_input() = from.input();
-  *to.mutable_output() = from.output();
-  *to.mutable_value_info() = from.value_info();
-  to.set_name(from.name());
 }
 
 /// What the model declares of its outputs is set aside while types are inferred, because ONNX's inference lets it pass
@@ -198,26 +159,6 @@ class DeclaredOutputs {
   google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> declared_;
 };
 
-bool run_converter(Context& c, onnx::ModelProto& m) {
-  onnx::ModelProto converted;
-  try {
-    converted = onnx::version_conversion::ConvertVersion(m, newest_opset());
-  } catch (const std::exception& e) {
-    c.error("TC0160", ExitCode::Unsupported, nullptr,
-            "the model cannot be converted from opset " + to_text(opset_of(m.opset_import(), "")) + " to " +
-                to_text(int64_t(newest_opset())) + ": " + first_line(e.what()),
-            {"export the model with a newer opset_version"});
-    return false;
-  }
-  if (opset_of(converted.opset_import(), "") != newest_opset()) {
-    c.error("TC0160", ExitCode::Unsupported, nullptr, "the model cannot be converted to the newest operator set");
-    return false;
-  }
-  restore_ports(m.graph(), *converted.mutable_graph());
-  m.mutable_graph()->Swap(converted.mutable_graph());
-  return true;
-}
-
 }  // namespace
 
 void infer_shapes(Context& c, onnx::ModelProto& m) {
@@ -260,29 +201,18 @@ void materialise_defaults(onnx::ModelProto& m) {
 
 bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   const int before = c.errors;
-  hide_norms(m);
+  name_norms(m);
   give_intercepts(m);
   tidy(m);
   if (!all_known(m)) return false;
   const DeclaredOutputs outputs(m);
   const int64_t version = opset_of(m.opset_import(), "");
   if (version == 0) set_default_opset(m, newest_opset());
+  // Inference knows less of old definitions; what it knows of newer ones stays true.
+  bool changed = version > 0 && (version <= 10 || some_too_new(m));
   infer_shapes(c, m);
   if (c.errors != before) return false;
-  bool changed = false;
-  if (version > 0 && version < newest_opset()) {
-    if (needs_converter(m)) {
-      changed = true;
-      if (version < 7) fix_prelu_slopes(m);
-      Scan8 scans;
-      if (version <= 8 && !scans.collect(c, *m.mutable_graph())) return false;
-      if (!run_converter(c, m)) return false;
-      scans.batch(*m.mutable_graph());
-      if (version <= 10) restore_upsample(m);
-    }
-    set_default_opset(m, newest_opset());
-  }
-  if (show_norms(m)) changed = true;
+  if (version > 0 && version < newest_opset() && !upgrade_nodes(c, m, changed)) return false;
   materialise_defaults(m);
   if (changed) infer_shapes(c, m);
   outputs.settle(c, m);

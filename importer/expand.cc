@@ -229,7 +229,7 @@ void report_unsupported(Context& c, const onnx::ModelProto& m) {
     const int64_t version = opset_of(m.opset_import(), domain);
     const onnx::OpSchema* newest = newest_schema(m, n);
     if (has_definition(newest)) return;
-    // Operators that newer sets replaced (Upsample, Scatter) go through the converter.
+    // Operators that newer sets replaced (Scatter) have a rule.
     const bool replaced = newest && newest->Deprecated() && version < newest_opset();
     if (domain.empty() && replaced && onnx::OpSchemaRegistry::Schema(n.op_type(), int(version), domain)) return;
     const std::string which = domain.empty()

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "importer/convert_fixes.h"
+#include "importer/norms.h"
 #include "importer/tensors.h"
 #include "importer/validate.h"
 
@@ -158,6 +158,21 @@ bool check_range(Context& c, const onnx::NodeProto& n, const AttributeProto& a) 
   return true;
 }
 
+/// What ONNX's check says of a node whose operator this version gives up: it says no more than that.
+std::string deprecated_problem(const onnx::OpSchema& schema, const onnx::NodeProto& n) {
+  if (n.input_size() < schema.min_input() || n.input_size() > schema.max_input())
+    return "it has too few or too many inputs";
+  if (n.output_size() < schema.min_output() || n.output_size() > schema.max_output())
+    return "it has too few or too many outputs";
+  for (const auto& [name, a] : schema.attributes()) {
+    const auto given =
+        std::find_if(n.attribute().begin(), n.attribute().end(), [&](const auto& b) { return b.name() == name; });
+    if (given == n.attribute().end() ? a.required : given->type() != a.type)
+      return "its attribute " + quoted(name) + " is missing or of another type";
+  }
+  return "";
+}
+
 /// ONNX's own rules: number of operands, known attributes and their types, required attributes.
 void check_schema(Context& c, const onnx::NodeProto& n, const NodeRules& rules) {
   const std::string domain = domain_of(n.domain());
@@ -176,6 +191,11 @@ void check_schema(Context& c, const onnx::NodeProto& n, const NodeRules& rules) 
       c.reject("TC0118", &n,
                "opset " + to_text(version) + " has no operator " + printable(n.op_type(), 80) + "; it came later",
                {"state the opset that the model was written for"});
+    return;
+  }
+  if (schema->Deprecated()) {
+    const std::string problem = deprecated_problem(*schema, n);
+    if (!problem.empty()) c.reject("TC0118", &n, "opset " + to_text(version) + " does not allow this node: " + problem);
     return;
   }
   try {

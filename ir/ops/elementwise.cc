@@ -18,6 +18,11 @@ Define comparison(Op op) {
   return predicate([op](Expr a, Expr b) { return apply(op, {a, b}); });
 }
 
+/// Of integers, too, which ONNX lets it take.
+Expr erf(const Expr& x) {
+  return is_float(x->dtype) ? apply(Op::Erf, {x}) : cast(x->dtype, apply(Op::Erf, {cast(DType::F64, x)}));
+}
+
 Expr sign(const Expr& x) {
   if (is_float(x->dtype) || is_signed_int(x->dtype)) return apply(Op::Sign, {x});
   return select(eq(x, num(x, 0)), num(x, 0), num(x, 1));
@@ -133,7 +138,7 @@ OpFamily elementwise_ops() {
       {"Ceil", 13, {}, unary(Op::Ceil)},
       {"Cos", 22, {}, unary(Op::Cos)},
       {"Cosh", 22, {}, unary(Op::Cosh)},
-      {"Erf", 13, {}, unary(Op::Erf)},
+      {"Erf", 13, {}, elementwise(erf)},
       {"Exp", 13, {}, unary(Op::Exp)},
       {"Floor", 13, {}, unary(Op::Floor)},
       {"Log", 13, {}, unary(Op::Log)},

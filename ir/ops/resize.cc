@@ -181,6 +181,8 @@ void set_run_time_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mo
   } else if (mode == "tf_crop_and_resize") {
     const Tensor roi = op.in(1);
     set_run_time_crop(c, roi({int64_t(roi_start)}), roi({int64_t(roi_end)}), single, length, last);
+  } else if (mode == "tf_half_pixel_for_nn") {
+    c.pre = 0.5;
   } else if (mode != "asymmetric") {
     reject_mode(op, mode);
   }
@@ -201,6 +203,8 @@ void set_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, size_
     c = {0.5, 1, a.scale, double(a.in) / 2 * (1 - double(a.out) / length) - 0.5, {}, {}, {}};
   } else if (mode == "asymmetric") {
     c = {0, 1, a.scale, 0, {}, {}, {}};
+  } else if (mode == "tf_half_pixel_for_nn") {  // of operator sets 11 and 12
+    c = {0.5, 1, a.scale, 0, {}, {}, {}};
   } else if (mode == "align_corners") {
     c = {0, length == 1 ? 0 : double(a.in - 1), length == 1 ? 1 : length - 1, 0, {}, {}, {}};
   } else if (mode == "tf_crop_and_resize") {

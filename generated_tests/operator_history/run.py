@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Every version of every operator in ONNX's schema history: small models of it, at the operator sets in which it was in
+force, are emitted as C, compiled, run and compared.
+
+usage: run.py [--tool build/tc-emit] [--only REGEX] [--share K/N] [--jobs N] [--report FILE] [--table FILE] [--keep DIR] [--verbose]
+              (run it with `scripts/python_env base`)
+
+A model's numbers come from ONNX Runtime; where that has no kernel for it, from a definition written out in NumPy, or else
+from the reference evaluator of the `onnx` package. A pair (operator, version) is `right` if all its models are, `refused` if
+tc-emit said why it takes one of them not, and otherwise `wrong`. --report writes the table of docs/operator_history.md; with
+--table FILE it is compared with that one, and a line that differs is a failure. The last line reads 'N passed, N failed, N refused'.
+"""
+import argparse
+import collections
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+for folder in ("python", "differential"):
+    sys.path.insert(0, str(ROOT / "generated_tests" / folder))
+from agreement import difference  # noqa: E402
+from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
+
+import history  # noqa: E402
+import report  # noqa: E402
+import shares  # noqa: E402
+
+for recipes in ("elementwise", "movement", "reduction", "window", "other", "ml"):
+    __import__(f"{recipes}_recipes")
+
+FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+OTHER_FLOATS = (onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+BATCH = 24  # models to a program
+# What the files of one package have for themselves.
+OWN_STATICS = re.compile(r"^static [^(=;\n]*?\b((?!tc_|TC_|m\d+_)\w+)(?=\(|\[| =|;)", re.M)
+OWN_MACROS = re.compile(r"^# *define ((?!TC_)[A-Z_]+)\b", re.M)
+OWN_NAMES = re.compile(r"(?<![.\w])(inputs|outputs|open_model|run_model|close_model|message|(?:in|out)put\d+_dims)\b")
+
+
+@dataclasses.dataclass
+class Result:
+    case: history.Case
+    judge: str = ""
+    status: str = ""  # right, refused or wrong
+    reason: str = ""
+
+
+def run_onnx_runtime(case):
+    """ONNX Runtime's outputs; raises its exceptions where it does not take the model."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(list(case.outputs), case.inputs)
+
+
+def run_reference(case):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ReferenceEvaluator(case.model).run(list(case.outputs), case.inputs)
+
+
+def as_twin(case):
+    """The case in the version before, of which only the types differ."""
+    if not case.twin:
+        raise Failed("there is none")
+    model = onnx.ModelProto.FromString(case.model.SerializeToString())
+    model.opset_import[0].version = case.twin
+    return run_onnx_runtime(dataclasses.replace(case, model=model))
+
+
+def as_singles(case):
+    """The case in single precision: its numbers are exact there."""
+    model = onnx.ModelProto.FromString(case.model.SerializeToString())
+    for value in model.graph.input:
+        if value.type.tensor_type.elem_type in OTHER_FLOATS:
+            value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    for tensor in model.graph.initializer:
+        if tensor.data_type in OTHER_FLOATS:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float32), tensor.name))
+    kinds = [value.dtype for value in case.inputs.values() if helper.np_dtype_to_tensor_dtype(value.dtype) in OTHER_FLOATS]
+    inputs = {name: value.astype(np.float32) if value.dtype in kinds else value for name, value in case.inputs.items()}
+    if not kinds:
+        raise Failed("it is in single precision")
+    single = dataclasses.replace(case, model=model, inputs=inputs)
+    try:
+        outputs = run_onnx_runtime(single)
+    except Exception:
+        outputs = as_twin(single)
+    return [value.astype(kinds[0]) if value.dtype == np.float32 else value for value in outputs]
+
+
+def judge(case):
+    """(who says so, outputs)."""
+    judges = {"ONNX Runtime": run_onnx_runtime, "definition": lambda case: case.expect(), "ONNX Runtime in single precision": as_singles,
+              "ONNX Runtime in the version before": as_twin, "reference": run_reference}
+    if case.decided:
+        del judges["ONNX Runtime"]
+    for name, run in judges.items():
+        try:
+            with np.errstate(all="ignore"):
+                return name, [value if isinstance(value, list) else np.asarray(value) for value in run(case)]
+        except Exception as error:  # whatever the reason is, it is not the judge of this one
+            told = f"nothing judges it: {type(error).__name__}: {first_line(str(error))}"
+    return "", told
+
+
+def declare(case, outputs):
+    """The outputs' types in the model, as exporters write them."""
+    for value, array in zip(case.model.graph.output, outputs):
+        shape = [None] * array.ndim if case.counted else array.shape
+        value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
+
+
+def save(stem, value):
+    """STEM.pb: takes strings and the types that NumPy's files lack."""
+    stem.with_suffix(".pb").write_bytes(numpy_helper.from_array(value).SerializeToString())
+
+
+def load(stem):
+    stored = stem.with_suffix(".pb")
+    return numpy_helper.to_array(onnx.TensorProto.FromString(stored.read_bytes())) if stored.exists() else np.load(stem.with_suffix(".npy"))
+
+
+def differs(one, other, bar):
+    """What difference() says, with NaN equal to NaN, and with the precision of the narrow types."""
+    if one.shape != other.shape or one.dtype != other.dtype or other.dtype.itemsize > 8 or helper.np_dtype_to_tensor_dtype(other.dtype) not in FLOATS:
+        return difference(one, other, bar)
+    if other.dtype.itemsize == 2:
+        bar = max(bar, 4e-3 if other.dtype == np.float16 else 3e-2)
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    if (np.isnan(one) != np.isnan(other)).any():
+        return "there are NaNs in other places"
+    return difference(np.nan_to_num(one, nan=0, posinf=np.inf, neginf=-np.inf), np.nan_to_num(other, nan=0, posinf=np.inf, neginf=-np.inf), bar)
+
+
+class Batch:
+    """Some cases that become one program."""
+
+    def __init__(self, cases, tools, options, folder):
+        self.results, self.tools, self.options, self.folder = [Result(case) for case in cases], tools, options, folder
+        self.expected, self.seconds = {}, collections.Counter()
+
+    def run(self):
+        for k, result in enumerate(self.results):
+            self.prepare(k, result)
+        emitted = [k for k, result in enumerate(self.results) if not result.status]
+        if emitted and not self.link(emitted):
+            emitted = [k for k in emitted if self.link([k], f"m{k}.alone")]
+        for k in emitted:
+            self.compare(k, self.results[k])
+        return self.results
+
+    def prepare(self, k, result):
+        """Asks the judge, and emits a package."""
+        case, work = result.case, self.folder / f"m{k}"
+        result.judge, outputs = judge(case)
+        if not result.judge:
+            result.status, result.reason = "unjudged", outputs
+            return
+        work.mkdir()
+        self.expected[k] = outputs
+        if all(isinstance(value, np.ndarray) for value in outputs):
+            declare(case, outputs)
+        onnx.save(case.model, work / "model.onnx")
+        try:
+            emitted = call("emit", [self.options.tool, "--quiet", "--single-file", work / "model.onnx", "-o", work / "package", "--name", f"m{k}"], self.seconds)
+            if emitted.returncode:
+                result.status, result.reason = ("refused", refusal(emitted.stdout)) if emitted.returncode in REFUSED else \
+                    ("wrong", f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
+            if re.search(r"\.(h|cc|cpp):\d+|[Aa]ssert|onnx::|/[a-z]+/\S+/onnx", emitted.stdout):
+                result.status, result.reason = "wrong", "the message has an assertion or a path: " + first_line(emitted.stdout)
+        except Failed as failure:
+            result.status, result.reason = "wrong", str(failure)
+
+    def link(self, numbers, name="all"):
+        """Compiles the packages into one program, whose first argument chooses among them."""
+        units, sources = [], []  # packages that share a translation unit read the support text once
+        for k in numbers:
+            package = self.folder / f"m{k}" / "package"
+            texts = {path.name: path.read_bytes() for path in package.glob("tc_*.h")}
+            unit = next((unit for unit in units if all(unit["texts"].get(file, text) == text for file, text in texts.items())), None)
+            if not unit:
+                # The program around the model is compiled once, unless the package has strings, which bring another text of it.
+                shared = all(texts.get(file) == text for file, text in self.tools.texts.items() if file.startswith("tc_"))
+                unit = {"texts": {}, "lines": ["#define TC_MAIN_H", self.tools.declarations.read_text()] if shared else [], "first": package}
+                units.append(unit)
+            unit["texts"].update(texts)
+            (package / "renamed_main.c").write_text(OWN_NAMES.sub(rf"m{k}_own_\1", (package / "main.c").read_text()))
+            text = (package / f"m{k}.c").read_text()
+            statics = sorted(set(OWN_STATICS.findall(text)))
+            unit["lines"] += [f"#define {name} m{k}_own_{name}" for name in statics]
+            unit["lines"] += [f'#include "{package}/m{k}.c"', f"int m{k}_main(int, char **);", f"#define main m{k}_main",
+                              f'#include "{package}/renamed_main.c"', "#undef main"]
+            unit["lines"] += [f"#undef {name}" for name in [*statics, *sorted(set(OWN_MACROS.findall(text)))]]
+            sources += package.glob("*.S")
+        for number, unit in enumerate(units):
+            sources.append(self.folder / f"{name}_{number}.c")
+            sources[-1].write_text("\n".join(unit["lines"]) + "\n")
+        chooser = self.folder / f"{name}.c"
+        chooser.write_text("#include <string.h>\n" + "".join(f"int m{k}_main(int, char **);\n" for k in numbers) + "int main(int argc, char **argv)\n{\n" +
+                           "".join(f'  if (!strcmp(argv[1], "m{k}")) return m{k}_main(argc - 1, argv + 1);\n' for k in numbers) + "  return argc;\n}\n")
+        includes = [f"-Wa,-I{self.folder / f'm{k}' / 'package'}" for k in numbers] + [f"-I{unit['first']}" for unit in units[:1]]
+        try:
+            built = call("compile", [*self.tools.base, chooser, *sources, *includes, self.tools.program, "-lm", "-o", self.folder / name], self.seconds,
+                         cwd=self.folder)
+        except Failed as failure:
+            built = subprocess.CompletedProcess([], 1, str(failure))
+        if built.returncode and len(numbers) == 1:
+            result = self.results[numbers[0]]
+            result.status, result.reason = "wrong", "compile: " + first_line(built.stdout, r"error:|warning:|undefined")
+        return not built.returncode
+
+    def compare(self, k, result):
+        work, case = self.folder / f"m{k}", result.case
+        program = self.folder / (f"m{k}.alone" if (self.folder / f"m{k}.alone").exists() else "all")
+        for index, value in enumerate(case.inputs.values()):
+            save(work / f"input_{index}", value)
+        try:
+            ran = call("run", [program, f"m{k}", "--inputs", work, "--outputs", work], self.seconds)
+            if ran.returncode:
+                raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout, 'ERROR|error')}")
+            actual = [load(work / f"output_{index}") for index in range(len(case.outputs))]
+            expected = self.expected[k]
+            if isinstance(expected[0], list):  # of maps, which become a row of a table each
+                expected = [np.array([list(row.values()) for row in expected[0]], np.float32)]
+            if case.check:
+                told = case.check(actual)
+                if told:
+                    raise Failed(told)
+            for name, one, other in zip(case.outputs, actual, expected):
+                told = differs(one, other, case.bar) if not case.check else "" if (one.shape, one.dtype) == (other.shape, other.dtype) else \
+                    f"{one.dtype} {list(one.shape)} instead of {other.dtype} {list(other.shape)}"
+                if told:
+                    raise Failed(f"output {name}: {told}")
+            result.status = "right"
+        except (Failed, OSError) as failure:
+            result.status, result.reason = "wrong", str(failure)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
+    parser.add_argument("--only", default="", help="cases whose name, like Slice-10/2, this finds")
+    shares.add_option(parser, quick=6)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--keep", type=Path, help="leave everything in this folder")
+    parser.add_argument("--verbose", action="store_true", help="a line for every model that is not right")
+    options = parser.parse_args()
+    options.tool = options.tool.resolve()
+    return options
+
+
+def work_on(cases, tools, options, folder):
+    folder.mkdir(parents=True)
+    batch = Batch(cases, tools, options, folder)
+    try:
+        for result in batch.run():
+            if result.status == "wrong" or options.verbose and result.status != "right":
+                print(f"{result.status} {result.case.name} ({result.judge}): {result.reason}", flush=True)
+        return batch
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder)
+
+
+def main():
+    options, start = parse_options(), time.monotonic()
+    pairs = shares.part(history.all_cases(), options)
+    cases = [case for _, some in pairs for case in some if re.search(options.only, case.name)]
+    base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
+        scratch = options.keep or Path(temporary)
+        (Path(temporary) / "tools").mkdir()
+        tools = Toolchain(Path(temporary) / "tools", ["-O0", "-ffp-contract=off"])
+        batches = [cases[k:k + BATCH] for k in range(0, len(cases), BATCH)]
+        done = list(pool.map(lambda job: work_on(job[1], tools, options, scratch / f"b{job[0]}"), enumerate(batches)))
+    results = [result for batch in done for result in batch.results]
+    rows = report.rows([pair for pair, _ in pairs], results)
+    if options.report:
+        options.report.write_text(report.markdown(rows))
+    stale = report.changes(rows, options.table) if options.table and not options.only else []
+    for line in stale:
+        print("docs/operator_history.md is not current: " + line)
+    steps = sum((batch.seconds for batch in done), collections.Counter())
+    print(f"{len(results)} models, {time.monotonic() - start:.0f} s; summed over {options.jobs} jobs: " + ", ".join(f"{k} {v:.0f} s" for k, v in steps.items()))
+    print(report.summary(rows, stale, whole=not options.only))
+    sys.exit(1 if stale or any(row.status == "wrong" for row in rows) else 0)
+
+
+if __name__ == "__main__":
+    main()

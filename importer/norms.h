@@ -1,0 +1,17 @@
+// What exporters write otherwise than ONNX's schemas have it. Internal to importer/.
+#pragma once
+#include "importer/scope.h"
+
+namespace tc::importer {
+
+/// ONNX takes the number of a LinearClassifier's classes from its intercepts, which may be absent: then there are zeros.
+void give_intercepts(onnx::ModelProto& m);
+
+/// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it:
+/// it is RMSNormalization.
+void name_norms(onnx::ModelProto& m);
+
+/// It also writes LayerNormalization into models of operator sets before 17, which do not have it yet.
+bool is_early_norm(const onnx::NodeProto& n, int64_t version);
+
+}  // namespace tc::importer
