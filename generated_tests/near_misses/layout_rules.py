@@ -139,3 +139,125 @@ def loops():
     for trip in (0, 1, 2):
         yield loop(f"loop_invariant_{trip}", trip, True, "p = MatMul (k2, k)\n q = ReduceSum <keepdims = 1> (p)\n t = Add (s, q)", weights={"k2": some((2, 3))})
         yield loop(f"loop_index_{trip}", trip, True, "g = Gather (k, far)\n q = ReduceSum <keepdims = 1> (g)\n t = Add (s, q)", weights={"far": np.array(1, I64)})
+
+
+# --- explicit_pad
+
+def padded_window(name, op="Conv", x=(2, 3, 6, 7), pads=(1, 1, 1, 1), auto="", kernel=(3, 3), strides=(1, 1), dilations=(1, 1), more="", t=F32, before=True, shared=False, groups=1, zero=None):
+    attributes = [f"strides = {list(strides)}", f"dilations = {list(dilations)}", f"kernel_shape = {list(kernel)}"] + ([more] if more else [])
+    attributes += [f'auto_pad = "{auto}"'] if auto else [f"pads = {list(pads)}"]
+    weights = {}
+    if "Conv" in op:
+        attributes.append(f"group = {groups}")
+        weights["w"] = some((6, x[1] // groups) + tuple(kernel), t, 1) if op == "Conv" else bytes_of((6, x[1] // groups) + tuple(kernel), np.uint8, 1, 64, 190)
+    if zero is not None:
+        weights["zero"] = np.uint8(zero)
+    operands = f"u{', w' if weights else ''}{', zero' if zero is not None else ''}"
+    integer = op == "ConvInteger"
+    body = f"u = {'Relu' if before and not integer else 'Identity'} (x)\n y = {op} <{', '.join(attributes)}> ({operands})" + (f"\n z = {op} <{', '.join(attributes)}> ({operands})\n v = Neg (z)" if shared else "")
+    return case(name, body, {"x": bytes_of(x) if integer else some(x, t)}, weights, ("y", "v") if shared else ("y",), bar=3e-5)
+
+
+def padding():
+    for op in ("Conv", "MaxPool", "AveragePool", "LpPool", "ConvInteger"):
+        changes = dict(plain={}, begin=dict(pads=(1, 0, 0, 0)), end=dict(pads=(0, 0, 0, 2)), uneven=dict(pads=(0, 2, 1, 0)), same=dict(auto="SAME_UPPER"), lower=dict(auto="SAME_LOWER", kernel=(2, 4)), valid=dict(auto="VALID"),
+                       strides=dict(strides=(2, 3)), dilations=dict(dilations=(2, 1)), first=dict(before=False), one_axis=dict(x=(2, 3, 9), pads=(1, 2), kernel=(3,), strides=(2,), dilations=(1,)), points=dict(x=(2, 3, 1, 1)), batch=dict(x=(5, 2, 3, 3)))
+        if op == "Conv":
+            changes.update(shared=dict(shared=True), groups=dict(groups=3), halves=dict(t=F16), far=dict(pads=(4, 4, 4, 4)), volume=dict(x=(1, 2, 3, 4, 5), pads=(1, 0, 1, 0, 1, 1), kernel=(2, 2, 2), strides=(1, 1, 2), dilations=(1, 1, 1)))
+        if op == "ConvInteger":
+            changes.update(zero=dict(zero=7), highest=dict(zero=255), groups=dict(groups=3))
+        if op.endswith("Pool"):
+            changes.update(ceil=dict(more="ceil_mode = 1", strides=(2, 2), pads=(0, 0, 0, 0)), ceil_padded=dict(more="ceil_mode = 1", strides=(2, 3)))
+        if op == "AveragePool":
+            changes.update(counted=dict(more="count_include_pad = 1"), counted_ceil=dict(more="count_include_pad = 1, ceil_mode = 1", strides=(2, 2)), counted_uneven=dict(more="count_include_pad = 1", pads=(0, 2, 1, 0)))
+        for change, arguments in changes.items():
+            yield padded_window(f"padded_{op}_{change}", op, **arguments)
+    yield case("padded_pool_and_conv", "u = Relu (x)\n a = MaxPool <kernel_shape = [3,3], pads = [1,1,1,1]> (u)\n b = Conv <pads = [1,1,1,1]> (u, w)\n y = Concat <axis = 1> (a, b)", {"x": some((2, 3, 5, 6)) - F32(1)}, {"w": some((4, 3, 3, 3))}, bar=3e-5)
+
+
+# --- eliminate_identity, compose_moves, sink_reshape: chains of moves
+
+def moves(seed):
+    """A chain of operators that only move, with work between them."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 5))
+    shape = tuple(int(d) for d in rng.choice([1, 2, 3, 4, 6], rank))
+    start, lines, weights, last = shape, [], {}, "x"
+    if rng.random() < 0.5:  # behind a sum of products
+        k = int(rng.integers(2, 6))
+        weights["m"] = some((shape[-1], k), seed=seed)
+        lines.append("t = MatMul (x, m)")
+        last, shape = "t", shape[:-1] + (k,)
+    for step in range(int(rng.integers(2, 7))):
+        to, size = f"v{step}", int(np.prod(shape))
+        kind = rng.choice(["transpose", "reshape", "slice", "work", "work", "expand", "pad", "concat", "unsqueeze", "split", "tile", "identity", "flatten", "gather", "cast"])
+        n = len(shape)
+        axis = int(rng.integers(0, n)) if n else 0
+        if kind == "transpose" and n:
+            perm = [int(p) for p in rng.permutation(n)]
+            lines.append(f"{to} = Transpose <perm = {perm}> ({last})")
+            shape = tuple(shape[p] for p in perm)
+        elif kind == "reshape":
+            factors = [f for f in (1, 2, 3, 4, 6) if size % f == 0]
+            a = int(rng.choice(factors))
+            new = [(a, size // a), (size // a, a), (size,), (1, a, size // a), (a, 1, size // a)][int(rng.integers(0, 5))]
+            weights[f"s{step}"] = np.array(new, I64)
+            lines.append(f"{to} = Reshape ({last}, s{step})")
+            shape = new
+        elif kind == "slice" and n and shape[axis] > 0:
+            back = rng.random() < 0.3
+            begin, end, by = (-1, -1000, -1) if back else (int(rng.integers(0, shape[axis])), 1000, int(rng.integers(1, 3)))
+            weights.update({f"b{step}": ints(begin), f"e{step}": ints(end), f"a{step}": ints(axis - n if rng.random() < 0.3 else axis), f"s{step}": ints(by)})
+            lines.append(f"{to} = Slice ({last}, b{step}, e{step}, a{step}, s{step})")
+            count = len(range(shape[axis])[begin:None if back else end:by])
+            shape = shape[:axis] + (count,) + shape[axis + 1:]
+        elif kind == "expand":
+            new = (2,) + shape if rng.random() < 0.3 and n < 5 else shape
+            weights[f"s{step}"] = np.array(new, I64)
+            lines.append(f"{to} = Expand ({last}, s{step})")
+            shape = new
+        elif kind == "pad" and n:
+            begin, end = int(rng.integers(0, 2)), int(rng.integers(0, 3))
+            weights.update({f"p{step}": ints(begin, end), f"c{step}": F32(rng.integers(-1, 2)), f"a{step}": ints(axis)})
+            lines.append(f"{to} = Pad ({last}, p{step}, c{step}, a{step})")
+            shape = shape[:axis] + (shape[axis] + begin + end,) + shape[axis + 1:]
+        elif kind == "concat" and n:
+            lines.append(f"{to} = Concat <axis = {axis}> ({last}, {last})" if rng.random() < 0.5 else f"{to} = Concat <axis = {axis}> ({last})")
+            shape = shape if lines[-1].endswith(f"({last})") else shape[:axis] + (2 * shape[axis],) + shape[axis + 1:]
+        elif kind == "unsqueeze" and n < 5:
+            weights[f"a{step}"] = ints(axis)
+            lines.append(f"{to} = Unsqueeze ({last}, a{step})")
+            shape = shape[:axis] + (1,) + shape[axis:]
+        elif kind == "tile" and n:
+            repeats = [1] * n
+            repeats[axis] = int(rng.integers(1, 3))
+            weights[f"s{step}"] = np.array(repeats, I64)
+            lines.append(f"{to} = Tile ({last}, s{step})")
+            shape = tuple(d * r for d, r in zip(shape, repeats))
+        elif kind == "flatten":
+            lines.append(f"{to} = Flatten <axis = {axis}> ({last})")
+            shape = (int(np.prod(shape[:axis])), int(np.prod(shape[axis:])))
+        elif kind == "gather" and n and shape[axis] > 0:
+            weights[f"g{step}"] = rng.integers(-shape[axis], shape[axis], int(rng.integers(1, 4))).astype(I64)
+            lines.append(f"{to} = Gather <axis = {axis}> ({last}, g{step})")
+            shape = shape[:axis] + (len(weights[f"g{step}"]),) + shape[axis + 1:]
+        elif kind == "work":
+            other = tuple(d if rng.random() < 0.6 else 1 for d in shape)[int(rng.integers(0, n + 1)):] if n else ()
+            weights[f"w{step}"] = some(other, seed=seed + step)
+            lines.append(f"{to} = {rng.choice(['Add', 'Mul', 'Sub'])} ({last}, w{step})")
+        else:
+            lines.append(f"{to} = {rng.choice(['Identity', 'Relu', 'Neg'])} ({last})")
+        if int(np.prod(shape)) > 4000:
+            break
+        last = to
+    outputs = [last]
+    if rng.random() < 0.3 and len(lines) > 2:
+        outputs.append(f"v{int(rng.integers(0, len(lines) - 2))}")
+    made = {line.split(" =")[0] for line in lines}
+    outputs = [o for k, o in enumerate(outputs) if o in made and o not in outputs[:k]]
+    return case(f"moves_{seed}", "\n ".join(lines), {"x": some(start, seed=seed)}, weights, tuple(outputs) or (lines[-1].split(" =")[0],))
+
+
+def chains():
+    for seed in range(150):
+        yield moves(seed)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models that miss the conditions of a rewriting rule by one thing, against ONNX Runtime.
 
-usage: run.py [--tool build/tc-emit] [--cpus generic,interpreter] [--only REGEX] [--size N] [--jobs N] [--list]
+usage: run.py [--tool build/tc-emit] [--cpus generic,native,interpreter,cuda] [--only REGEX] [--size N] [--jobs N] [--list]
               (run it with `scripts/python_env base`)
 
 rules.py, product_rules.py and layout_rules.py hold the models: those that a rule takes, and beside each the ones that break its conditions
@@ -28,12 +28,12 @@ import layout_rules  # noqa: E402
 import product_rules  # noqa: E402
 import rules  # noqa: E402
 from agreement import difference  # noqa: E402
-from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
+from toolchain import REFUSED, CudaToolchain, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
 
 def all_cases():
     for family in (rules.idioms, rules.canonical, rules.simplified, rules.inference, product_rules.quantised, product_rules.scales, layout_rules.layouts,
-                   layout_rules.windows, layout_rules.loops):
+                   layout_rules.windows, layout_rules.padding, layout_rules.chains, layout_rules.loops):
         yield from family()
 
 
@@ -95,8 +95,8 @@ def emit(parts, cpu, options, work, seconds):
     onnx.save(model, work / "model.onnx")
     for index, array in enumerate(arrays):
         np.save(work / f"input_{index}.npy", array)
-    emitted = call("emit", [options.tool, work / "model.onnx", "-o", work / "package", "--name", "m", "--single-file", *options.flags,
-                            "--cpu", "generic" if cpu == "interpreter" else cpu], seconds)
+    emitted = call("emit", [options.tool, work / "model.onnx", "-o", work / "package", "--name", "m", *options.flags,
+                            *(["--target", "cuda"] if cpu == "cuda" else ["--single-file", "--cpu", "generic" if cpu == "interpreter" else cpu])], seconds)
     if emitted.returncode in REFUSED:
         raise Failed(f"refused: {refusal(emitted.stdout)}")
     if emitted.returncode:
@@ -179,7 +179,8 @@ def main():
         for cpu in options.cpus:
             folder = Path(temporary) / f"tools_{cpu}"
             folder.mkdir()
-            tools = Toolchain(folder, ["-O0", *(["-march=native"] if cpu == "native" else [])])
+            flags = ["-O0", *(["-march=native"] if cpu == "native" else [])]
+            tools = CudaToolchain(folder, flags) if cpu == "cuda" else Toolchain(folder, flags)
             starts = range(0, len(cases), options.size)
             work = lambda at: failures(cases[at:at + options.size], parts[at:at + options.size], cpu, tools, options, scratch / f"{cpu}_{at}")  # noqa: E731
             told = []

@@ -4,6 +4,11 @@
 // The slices are moves that the next kernels read through (compose_moves, fuse_ops). So only results that are reshaped
 // or transposed next take part: elementwise work after a product is better off in the kernel of that product.
 //
+// Preconditions: the products have one left operand, computed and with two axes at least; their weights are constants of
+// two axes; all have a bias or none has; a bias is a constant vector with one number for each column, added to a product
+// that nobody else reads, and does not raise its rank; results are no outputs, and only Reshapes and Transposes read
+// them.
+//
 // Needs: canonicalize_ops, folded constants. Leaves: one such product for each operand.
 #include <algorithm>
 #include <map>

@@ -5,6 +5,9 @@
 // A move of a move reads the first operand, so the moves between are dropped once nobody else reads them; a contraction
 // then reads its operand where the kernel before has put it (fuse_ops). What moves nothing becomes a Reshape.
 //
+// Preconditions: both are moves: one result with elements, of one stage that is one load, or a Reshape; all three tensors
+// have one type; the composed index is affine (or divides, for a product on CUDA that alone reads the result).
+//
 // Needs: to_functions. Leaves: no affine move of a move.
 #include <algorithm>
 

@@ -8,6 +8,19 @@
 // A flattening before a constant matrix moves the rows of the matrix instead; one of [N, C, 1, 1] moves nothing.
 // Weights keep their order [oc, ic, k...]: the schedule packs them.
 //
+// Preconditions of following (layout_rules.cc): sizes are known, no bodies; an operand has a channels-last version; the
+// result has three axes at least, but of Reduce and Reshape. And of
+//   pointwise work       one result; element i comes from element i, or from one that broadcasts, and no value depends on
+//                        the place; the operator names no axis (but a Quantize with one scale), moves none of size 1
+//                        and is not random; operands have the result's shape or one element, or the operator broadcasts
+//   pools                nobody wants the positions of maxima
+//   Softmax, Concat      none: their axis is moved
+//   Slice, Pad           the number of bounds is known, and so are the axes
+//   Resize, Upsample     no region of interest; known scales (Upsample)
+//   Reduce               the axes are known and some; without keepdims, what is left is in the old order
+//   Reshape              it merges the spatial axes of [N, C, ...]; or channels or space have one element; or it flattens
+//                        all but N, and only a product with a constant matrix on the right reads it
+//
 // Needs: types, canonicalize_ops (Reshape is the only reshaping operator), folded constants. Leaves: every convolution
 // with data_layout = "NHWC".
 #include "passes/graph/layout.h"

@@ -3,6 +3,10 @@
 //   a = Transpose(x) {perm = [0, 1]}   y = Relu(a)   ->   y = Relu(x)
 // Which they are is read off their meaning: one stage that copies element i to element i.
 //
+// Preconditions: the result has the type and shape of the operand, whatever axes and sizes the node names; no other
+// result is read; nothing random; a meaning of one stage that loads element i for element i, or an operator that only
+// names a shape.
+//
 // Needs: types. Leaves: an Identity only where an output of the model must keep a name of its own.
 #include "ir/ops/op.h"
 #include "passes/graph/passes.h"

@@ -10,6 +10,11 @@
 // Positions of maxima and averages that do not count the padding stay. So do pools of floats with the channels first:
 // their template (templates/cpu/window_rows.cc) skips what lies outside, and nobody would write the border for it.
 //
+// Preconditions: sizes are known; no pad is negative; floats, for MaxPool also integers; the zero point of a convolution
+// of integers is one number, known or not. MaxPool: no positions; AveragePool: it counts the padding and does not round
+// up; no pools of f32 with the channels first. ConvTranspose: zeros only where the kernel hangs over, and none along an
+// axis of one position.
+//
 // Not for a GPU: there, a thread asks for the border once per load, and a kernel that only pads is a launch.
 // Needs: types; convert_layout before it, which then has fewer operators to move. Leaves: Conv and MaxPool without
 // pads, and each ConvTranspose of floats without a position outside of its input.

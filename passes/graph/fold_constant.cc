@@ -3,6 +3,9 @@
 // A result may take options.fold_limit_bytes, or twice the bytes of the constants that it reads: a table that a formula
 // makes from nothing stays a formula, weights are always prepared. Random operators are left alone.
 //
+// Preconditions: every operand that the meaning reads is a constant, one of them at least; sizes are known; no bodies,
+// nothing random; the result and the work keep within their budgets.
+//
 // Needs: types. Leaves: no node whose operands are all constant, but those over the budget.
 #include <algorithm>
 

@@ -5,6 +5,10 @@
 // larger (Expand) would be read from memory instead of being computed on the way. A node that may find an index out of
 // range stays, unless an iteration is certain. Bodies are handled from the inside out.
 //
+// Preconditions: sizes are known; no bodies, nothing random; every operand is a constant of the body, a capture, or
+// hoisted already, and one of them is no constant (states, iteration numbers and scanned parts are none of these); the
+// work is sums, or its result is no larger than what it reads; it tests no index, or an iteration is certain.
+//
 // Needs: types; simplify_expr and fold_constant before it, so that what is left is work. Leaves: no captures that the
 // body does not read.
 #include <algorithm>

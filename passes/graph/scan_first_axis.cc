@@ -2,6 +2,8 @@
 //   y = Scan(x) {scan_input_axes = [1]}   ->   t = Transpose(x) {perm = [1, 0, 2]}   y = Scan(t)
 // and likewise behind the scan, for what it stacks along another axis. Directions stay: iterations count down there.
 //
+// Preconditions: none; axes may be negative, and count from the end of the whole tensor.
+//
 // Needs: types. Leaves: Scan nodes without scan_input_axes and scan_output_axes.
 #include "ir/ops/op.h"
 #include "ir/ops/regions.h"

@@ -7,6 +7,10 @@
 // are Reshapes between a sum of products (or elementwise work on one) and its only reader, whose other operands have
 // the same shape or one element.
 //
+// Preconditions: the work is one stage of one value, which loads the element at its own place or the only one, and
+// depends on the place in no other way; the Reshape's result has the shape of the work's; nobody else reads the sum or
+// its Reshape.
+//
 // Needs: to_functions. Leaves: Reshapes of Reshapes and of operands, for compose_moves.
 #include <algorithm>
 
