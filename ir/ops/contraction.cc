@@ -124,16 +124,26 @@ Expr requantize(const Expr& accumulator, const Expr& scale, const Expr& zero_poi
   return cast(t, min(max(y, low), high));
 }
 
-void define_matmul(OpBuilder& op) {
+/// The products in the type that the factors are computed in.
+Tensor wide_product(OpBuilder& op) {
   const Tensor a = op.in(0), b = op.in(1);
   const MatrixProduct p = matrix_product(op, a, b, 0, 1);
-  const Tensor y = op.reduce(
+  return op.reduce(
       "matmul", Op::Add, compute_type(a.dtype()), p.dims(), {p.k},
       [&](const Exprs& i, const Exprs& r) {
         return widen(left_element(p, a, i, r[0])) * widen(right_element(p, b, i, r[0]));
       },
       p.names());
-  op.output(0, convert(op, y, a.dtype(), "cast"));
+}
+
+void define_matmul(OpBuilder& op) { op.output(0, convert(op, wide_product(op), op.in(0).dtype(), "cast")); }
+
+/// A product times a number, rounded to halves once: what is between may be out of their range.
+void define_scaled_matmul(OpBuilder& op) {
+  const Tensor y = wide_product(op);
+  const Expr scale = parameter(y.dtype(), op.attr_float("scale", 1));
+  const Tensor scaled = op.compute("mul", y.dtype(), y.dims(), [&](const Exprs& i) { return y(i) * scale; });
+  op.output(0, convert(op, scaled, op.in(0).dtype(), "cast"));
 }
 
 void define_gemm(OpBuilder& op) {
@@ -207,6 +217,7 @@ OpFamily contraction_ops() {
                                         optional_attr("strides"),      optional_attr("dilations")};
   return {
       {"MatMul", 13, {}, define_matmul, "a b"},
+      {"scaled_matmul", 1, {float_attr("scale", 1)}, define_scaled_matmul, "a b", "matmul", "tc"},
       {"Gemm",
        13,
        {float_attr("alpha", 1), float_attr("beta", 1), int_attr("transA", 0), int_attr("transB", 0)},

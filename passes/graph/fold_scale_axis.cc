@@ -7,10 +7,11 @@
 //   forward:   y = Conv(Mul(x, s), w)         ->   y = Conv(x, w * s)             s per input channel
 //              y = MatMul(Mul(x, s), w)       ->   y = MatMul(x, s * w)
 //              y = MatMul(Mul(a, c), b)       ->   y = Mul(MatMul(a, b), c)      c a scalar, a and b computed
+//                                                  y = tc.scaled_matmul(a, b)    of halves, which could not hold a * b
 // w, b, s, t are constants and the value between the two nodes has no other use. Padding is zero, and zero scaled is
 // zero, so forward holds for padded convolutions too. Not under strict_fp: the roundings move.
 //
-// Preconditions of all: f32 or f64 (a half could leave its range); the constants and what becomes of them are of a usual
+// Preconditions of all: f32 or f64 (a half could leave its range), but for the last line; the constants and what becomes of them are of a usual
 // size (is_moderate); the result, and x, v and a, have the shape of what they replace: the constant only broadcasts; the
 // value between the two nodes has no other user and is no output. And of
 //   Conv     weights and bias are constants; s and t have one value in all, or one for each channel along axis 1 and
@@ -23,6 +24,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/op.h"
 #include "passes/graph/match.h"
 #include "passes/graph/passes.h"
 
@@ -164,6 +166,15 @@ bool after_matmul(Graph& g, Node* n) {
   return true;
 }
 
+/// The product of halves, scaled before it is rounded.
+Value* scaled_matmul(Graph& g, Node* n, double factor) {
+  Node* m = g.insert(n, "scaled_matmul", n->inputs, {n->outputs[0]->name}, {{"scale", float(factor)}}, "tc");
+  m->name = n->name;
+  m->origins = n->origins;
+  infer_types(g, *m);
+  return m->outputs[0];
+}
+
 /// MatMul(x * c, y) -> MatMul(x, y) * c for a scalar c: one factor after the product, where it costs no kernel.
 bool scalar_before_matmul(Graph& g, Node* n) {
   if (!n->is("MatMul") || n->inputs[0]->constant || n->inputs[1]->constant) return false;
@@ -174,18 +185,24 @@ bool scalar_before_matmul(Graph& g, Node* n) {
     const Node* mul = only_user(v) ? made_by(v, "Mul") : nullptr;
     Value* x = other_operand(mul, [](const Value* o) { return scalar_of(o).has_value(); });
     if (!x || x->type != v->type) continue;
-    const Value* c = mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0];
-    if (!is_moderate(c->constant, 20) || is_scalar(c, 0)) continue;
+    const double c = std::abs(*scalar_of(mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0]));
+    if (!(c >= 0x1p-20 && c <= 0x1p20)) continue;
     factor *= *scalar_of(mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0]);
     gone.push_back(v->producer);
     g.set_input(n, k, x);
   }
   if (gone.empty()) return false;
   Value* y = n->outputs[0];
-  Value* product = add_op(g, n, "MatMul", n->inputs, derived(y->name, "_unscaled"));
+  const bool wide = is_wide(y->type.dtype);
+  Value* product =
+      wide ? add_op(g, n, "MatMul", n->inputs, derived(y->name, "_unscaled")) : scaled_matmul(g, n, factor);
   for (Node* m : gone) {
     add_origins(product->producer->origins, m->origins);
     erase_unused(g, m);
+  }
+  if (!wide) {
+    replace_node(g, n, product);
+    return true;
   }
   Value* c = g.add_constant(derived(y->name, "_scale"), scalar_constant(y->type.dtype, factor));
   Value* scaled = add_op(g, n, "Mul", {product, c}, y->name);
@@ -227,9 +244,11 @@ void fold_scale_axis(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) fold_scale_axis(*r, cx);
     if (n->outputs.size() != 1 || !n->outputs[0] || !n->outputs[0]->type.is_static_tensor() ||
-        !is_wide(n->outputs[0]->type.dtype))
+        !is_float(n->outputs[0]->type.dtype))
       continue;
-    if (n->is("Mul") || n->is("Add"))
+    if (!is_wide(n->outputs[0]->type.dtype))
+      (void)scalar_before_matmul(g, n);
+    else if (n->is("Mul") || n->is("Add"))
       (void)(after_conv(g, n) || after_matmul(g, n));
     else
       (void)(before_contraction(g, n) || scalar_before_matmul(g, n));

@@ -43,11 +43,11 @@ TEST(Kernels, PackedNumbersAreOperands) {
   const std::string scales = list(32, [](int i) { return "0." + std::to_string(i + 11); });
   const std::string zeros = list(32, [](int) { return "0"; });
   const std::string weights = list(32 * 32, [](int i) { return std::to_string(i % 7 - 3); });
-  const Program p = program_of("g (uint8[1,32,4,4] x) => (uint8[1,32,4,4] y) <float s = {0.6}, float[32] t = " + scales +
-                               ", float u = {0.7}, float v = {0.3}, uint8 z = {0}, int8[32] n = " + zeros +
-                               ", int8[32,32,1,1] w = " + weights +
-                               "> { a = QLinearConv (x, s, z, w, t, n, u, z)  b = QLinearConv (a, u, z, w, t, n, v, z)"
-                               "  c = QLinearConv (b, v, z, w, t, n, s, z)  y = QLinearConv (c, s, z, w, t, n, u, z) }");
+  const Program p = program_of(
+      "g (uint8[1,32,4,4] x) => (uint8[1,32,4,4] y) <float s = {0.6}, float[32] t = " + scales +
+      ", float u = {0.7}, float v = {0.3}, uint8 z = {0}, int8[32] n = " + zeros + ", int8[32,32,1,1] w = " + weights +
+      "> { a = QLinearConv (x, s, z, w, t, n, u, z)  b = QLinearConv (a, u, z, w, t, n, v, z)"
+      "  c = QLinearConv (b, v, z, w, t, n, s, z)  y = QLinearConv (c, s, z, w, t, n, u, z) }");
   std::vector<std::string> formulas;
   for (const Kernel& k : p.kernels)
     if (k.name.starts_with("conv2d_requantize_4x4x32")) formulas.push_back(k.formula);
