@@ -191,6 +191,15 @@ def scaled_attention(name, c=0.25, d=None, t=F32, rank=0, shared=False, scale=1.
     return case(name, body, inputs, weights, ("y", "z") if shared else ("y",))
 
 
+def masked_attention(name, odd=0.5, t=F32, shape=(2, 3, 8, 16), keys=24, masked=True):
+    """Attention whose mask may forbid a query every key, with one odd number among the scores."""
+    mask = np.zeros((shape[-2], keys), t)
+    mask[1] = mask[2, 3:9] = -np.inf
+    mask[0, 4] = odd
+    body = "s = MatMul (q, k)\n a = Add (s, f)\n p = Softmax <axis = -1> (a)\n" + ("n = IsNaN (p)\n w = Where (n, zero, p)\n y = MatMul (w, v)" if masked else "y = MatMul (p, v)")
+    return case(name, body, {"q": some(shape, t, 1), "k": some(shape[:2] + (shape[3], keys), t, 2), "v": some(shape[:2] + (keys, shape[3]), t, 3)}, {"f": mask, "zero": scalar(0, t)})
+
+
 def products_side_by_side(name, n=(6, 4), bias=(1, 1), t=F32, follow=("Reshape", "Reshape"), other=False, x=(2, 3, 8), bias_shape=None, elementwise=False):
     inputs, weights, body, outputs = {"x": some(x, t)}, {}, "", []
     if other:
@@ -235,3 +244,5 @@ def scales():
                     overflow=dict(c=1e-30, scale=1e20, softmax=False), underflow=dict(c=1e30, scale=1e-22, softmax=False), zero=dict(c=0.0), doubles=dict(t=F64), quotient=dict(op="Div", c=4.0))
     yield from near(products_side_by_side, three=dict(n=(6, 4, 5), bias=(1, 1, 1), follow=("Reshape",) * 3), no_bias=dict(bias=(0, 0)), one_bias=dict(bias=(1, 0)), other=dict(other=True), transposed=dict(follow=("Transpose", "Reshape")),
                     used=dict(follow=("Relu", "Reshape")), bias_of_rows=dict(bias_shape=(3, 1)), one_number=dict(bias_shape=(1,)), vector=dict(x=(8,)), halves=dict(t=F16), matrix=dict(x=(5, 8)), longer_bias=dict(n=(4, 4), bias_shape=(1, 1, 1, 4)))
+    yield from near(masked_attention, nan=dict(odd=np.nan), infinite=dict(odd=np.inf), halves=dict(t=F16), nan_of_halves=dict(odd=np.nan, t=F16), unmasked=dict(masked=False, odd=np.nan),
+                    long=dict(shape=(1, 1, 3, 16), keys=700), long_nan=dict(shape=(1, 1, 3, 16), keys=700, odd=np.nan))

@@ -86,12 +86,14 @@ def layer_norm(name, axes=(-1,), squared_axes=None, epsilon=1e-5, rank=0, power_
     return case(name, body, {"x": some(x, t)} if first == "x" else {"x": some(x, t), first: some(x, t, 9)}, weights)
 
 
-def masked_softmax(name, instead=0.0, axis=-1, rank=0, test="p", other="p"):
+def masked_softmax(name, instead=0.0, odd=(0.5, 0.25), axis=-1, rank=0, test="p", other="p"):
     mask = np.zeros((4, 6), F32)
     mask[1] = -np.inf
     mask[2, 1:4] = -np.inf
     body = f"a = Add (x, f)\n p = Softmax <axis = {axis}> (a)\n n = IsNaN ({test})\n y = Where (n, z, {other})"
-    return case(name, body, {"x": some((4, 6))}, {"f": mask, "z": scalar(instead, F32, rank)})
+    x = some((4, 6))
+    x[0, 2], x[3, 1] = odd
+    return case(name, body, {"x": x}, {"f": mask, "z": scalar(instead, F32, rank)})
 
 
 def idioms():
@@ -110,7 +112,7 @@ def idioms():
                     bias_of_rows=dict(bias=(3, 1)), longer_scale=dict(scale=(3, 8)), half_precision=dict(t=F16), double_precision=dict(t=F64, epsilon=0.1), no_root=dict(root="Identity"),
                     other=dict(first="z"), squares_of_x=dict(d="x"), all_axes=dict(axes=(0, 1, 2)), rank_one=dict(x=(9,)), one_row=dict(x=(1, 1, 8), epsilon=0.5, rank=4),
                     wide_power=dict(x=(3, 8), power_rank=3, squared_axes=(1, 2), rank=0))
-    yield from near(masked_softmax, instead=dict(instead=1.0), axis=dict(axis=0), rank=dict(rank=3), test=dict(test="a"), other=dict(other="a"))
+    yield from near(masked_softmax, nan=dict(odd=(np.nan, 1.0)), infinite=dict(odd=(np.inf, -np.inf)), instead=dict(instead=1.0), axis=dict(axis=0), rank=dict(rank=3), test=dict(test="a"), other=dict(other="a"))
 
 
 # --- canonicalize_ops

@@ -28,7 +28,8 @@ void define_softmax(OpBuilder& b) {
                         [&](const Exprs& i) { return cast(x.dtype(), e(i) / sum(over.result_at(i))); }));
 }
 
-/// Softmax whose rows are zero where every element is -inf: what attention wants of a query that may see no key.
+/// Softmax whose rows are zero where they would be NaN: where every element is -inf, as attention wants it of a query
+/// that may see no key, and where one is NaN or inf.
 void define_softmax_or_zero(OpBuilder& b) {
   const Tensor x = b.in(0);
   const DType t = compute_type(x.dtype());
@@ -40,7 +41,7 @@ void define_softmax_or_zero(OpBuilder& b) {
   const Tensor sum = reduce_over(b, "sum", Op::Add, t, over, [&](const Exprs& at) { return e(at); });
   b.output(0, b.compute("softmax", x.dtype(), x.dims(), [&](const Exprs& i) {
     const Expr s = sum(over.result_at(i));
-    return cast(x.dtype(), e(i) / select(eq(s, zero(t)), make_const(t, 1), s));
+    return cast(x.dtype(), select(s > zero(t), e(i) / s, zero(t)));
   }));
 }
 

@@ -6,8 +6,7 @@
 //   x * clip(x + 3, 0, 6) / 6,   x * HardSigmoid(x)                ->   HardSwish(x)
 //   d = x - mean(x),  d / sqrt(mean(d * d) + e) * scale + b        ->   LayerNormalization(x, scale, b)
 //   p = Softmax(x),  Where(IsNaN(p), 0, p)                         ->   tc.softmax_or_zero(x)
-// The last is how exporters write attention whose mask may forbid a query every key. Such rows become zero; a row with
-// NaN, which the operators on the left make zero too, stays NaN.
+// The last is how exporters write attention whose mask may forbid a query every key.
 // Nothing is recognised under strict_fp: the order of the products would change.
 //
 // Preconditions of all: floats; the result has the type and shape of x (a constant of shape [1,1,1] may raise its

@@ -18,6 +18,7 @@ struct CudaAttention {
   Buffer score_acc, result_acc;
   Expr out_index;             // over batch, rows, values
   bool zero_if_none = false;  // rows without any key (all scores -inf) give 0; else they give NaN
+  bool zero_if_nan = false;   // and so do rows with a score that is NaN or inf
 };
 
 /// Null unless the function's four reductions are those of attention: a sum of products, the largest and the sum of the

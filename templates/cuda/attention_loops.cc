@@ -195,7 +195,13 @@ Stmt AttentionLoops::softmax(const Expr& step) const {
 
 Expr AttentionLoops::inverse(const Expr& sum) const {
   const Expr one = make_float(DType::F32, 1);
+  if (m_.zero_if_nan) return select(sum > zero(DType::F32), one / sum, zero(DType::F32));
   return one / (m_.zero_if_none ? select(eq(sum, zero(DType::F32)), one, sum) : sum);
+}
+
+// A sum of values times `scale`, which is 0 where the weights would be NaN: then the sum is NaN, too.
+Expr AttentionLoops::weighted(const Expr& sum, const Expr& scale) const {
+  return m_.zero_if_nan ? select(scale > zero(DType::F32), sum * scale, zero(DType::F32)) : sum * scale;
 }
 
 // What a thread has of its rows, once their sums are joined over the threads of each.
@@ -233,7 +239,7 @@ Stmt AttentionLoops::store_result(const Expr& i, const FlatPoint& row, const Exp
   return over_columns(i, m_.values.back().extent.value, [&](const FlatPoint& n, const Expr& e, const Exprs& acc) {
     VarMap at = joined({&z_.at, &row.at, &n.at});
     at[m_.values.back().var.get()] = at[m_.values.back().var.get()] + e;
-    const Expr sum = load(acc_, acc) * scale;
+    const Expr sum = weighted(load(acc_, acc), scale);
     return store(m_.c.out, {substitute(m_.out_index, at)}, with_reduced(substitute(m_.result, at), m_.result_acc, sum));
   });
 }
@@ -264,8 +270,10 @@ Stmt AttentionLoops::join_parts() const {
   const Stmt add = let(rescale, exp(load(partial_max_, {at}) - Expr(shift)),
                        seq({store(total, {}, load(partial_sum_, {at}) * Expr(rescale), Op::Add),
                             store(sum, {}, element * Expr(rescale), Op::Add)}));
-  const Stmt result =
-      store(m_.c.out, {m_.out_index}, with_reduced(m_.result, m_.result_acc, load(sum, {}) * inverse(load(total, {}))));
+  const Var scale = make_var("scale", DType::F32);
+  const Stmt result = let(
+      scale, inverse(load(total, {})),
+      store(m_.c.out, {m_.out_index}, with_reduced(m_.result, m_.result_acc, weighted(load(sum, {}), Expr(scale)))));
   const Stmt joined = let(shift, shift_of(load(top, {})), seq({loop(part, p_.splits, add, ForKind::Unroll), result}));
   const Stmt body = seq({store(top, {}, lowest(DType::F32)), store(total, {}, zero(DType::F32)),
                          store(sum, {}, zero(DType::F32)), loop(part, p_.splits, compare, ForKind::Unroll), joined});

@@ -76,6 +76,7 @@ class AttentionLoops {
   Stmt finish_score(const Exprs& element, const Expr& key_in_tile, const FlatPoint& row, const Expr& step) const;
   Stmt softmax(const Expr& step) const;
   Expr inverse(const Expr& sum) const;
+  Expr weighted(const Expr& sum, const Expr& scale) const;
   Stmt results() const;
   Stmt over_columns(const Expr& i, int64_t last,
                     const std::function<Stmt(const FlatPoint& n, const Expr& e, const Exprs& at)>& one) const;

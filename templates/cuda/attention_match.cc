@@ -127,7 +127,7 @@ Guarded guarded_row(const Expr& e, double special, double instead, const std::ve
 // A softmax over the last axis: its operand, its result.
 struct Softmax {
   Buffer scores, weights;
-  bool zero_if_none = false;
+  bool zero_if_none = false, zero_if_nan = false;
 };
 
 const Stage* reduction(const TensorFn& fn, const Buffer& b, Op op) {
@@ -145,14 +145,34 @@ bool reduces_rows(const Stage& s, const Buffer& from) {
   return element.size() == l->index.size() && reads_point(*l, element, false);
 }
 
+// exp / sum, or select(sum > 0, exp / sum, 0)
+struct Quotient {
+  const Apply* divide = nullptr;
+  bool guarded = false;
+};
+Quotient quotient_of(const Expr& e) {
+  const Select* s = as<Select>(e);
+  const Apply* divide = as<Apply>(s ? s->yes : e);
+  if (!divide || divide->op != Op::Div) return {};
+  if (!s) return {divide, false};
+  const Apply* test = as<Apply>(s->condition);
+  const bool positive = test && ((test->op == Op::Gt && structurally_equal(test->args[0], divide->args[1]) &&
+                                  as_const_number(test->args[1]) == 0.0) ||
+                                 (test->op == Op::Lt && structurally_equal(test->args[1], divide->args[1]) &&
+                                  as_const_number(test->args[0]) == 0.0));
+  return positive && as_const_number(s->no) == 0.0 ? Quotient{divide, true} : Quotient{};
+}
+
 // weights[i] = exp(scores[i] - max[row]) / sum[row]
 std::optional<Softmax> softmax_at(const TensorFn& fn, const Stage& weights) {
-  const Apply* quotient = weights.kind == Stage::Kind::Compute ? as<Apply>(unrounded(weights.values[0])) : nullptr;
-  if (!quotient || quotient->op != Op::Div) return {};
+  if (weights.kind != Stage::Kind::Compute) return {};
+  const Quotient quotient = quotient_of(unrounded(weights.values[0]));
+  if (!quotient.divide) return {};
   const std::vector<Var> point = vars_of(weights.axes);
-  const Load* exp = read_of_point(quotient->args[0], point, false);
-  const Guarded total = guarded_row(quotient->args[1], 0, 1, point);
+  const Load* exp = read_of_point(quotient.divide->args[0], point, false);
+  const Guarded total = guarded_row(quotient.divide->args[1], 0, 1, point);
   if (!exp || !total.load) return {};
+  const bool zero_if_none = quotient.guarded || total.guarded;
   const Stage* sum = reduction(fn, total.load->buffer, Op::Add);
   const Stage* exps = producer(fn, exp->buffer);
   if (!sum || !exps || exps->kind != Stage::Kind::Compute || !is_zero(sum->init[0])) return {};
@@ -163,9 +183,9 @@ std::optional<Softmax> softmax_at(const TensorFn& fn, const Stage& weights) {
   const Load* score = read_of_point(difference->args[0], at, false);
   const Guarded top = guarded_row(difference->args[1], -INFINITY, 0, at);
   const Stage* max = top.load ? reduction(fn, top.load->buffer, Op::Max) : nullptr;
-  if (!score || !max || !is_minus_infinity(max->init[0]) || top.guarded != total.guarded) return {};
+  if (!score || !max || !is_minus_infinity(max->init[0]) || top.guarded != zero_if_none) return {};
   if (!reduces_rows(*sum, exp->buffer) || !reduces_rows(*max, score->buffer)) return {};
-  return Softmax{score->buffer, weights.outputs[0], total.guarded};
+  return Softmax{score->buffer, weights.outputs[0], zero_if_none, quotient.guarded};
 }
 
 std::optional<Softmax> find_softmax(const TensorFn& fn) {
@@ -232,6 +252,7 @@ class Matcher {
     if (!softmax || !is_computed_singly(softmax->scores->dtype) || !is_computed_singly(softmax->weights->dtype))
       return {};
     m_.zero_if_none = softmax->zero_if_none;
+    m_.zero_if_nan = softmax->zero_if_nan;
     columns_ = static_dims(softmax->scores->shape).back();
     const TensorFn first = without_border(part_of(fn_, softmax->scores)),
                    second = with_heads_apart(part_of(fn_, fn_.outputs[0], softmax->weights));
