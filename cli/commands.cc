@@ -9,6 +9,7 @@
 #include "emit_cuda/package.h"
 #include "ir/ops/op.h"
 #include "passes/loop/loop_pass.h"
+#include "support/diff.h"
 
 namespace tc {
 namespace {
@@ -77,10 +78,24 @@ std::string summary(const CommandLine& c, const Program& p, const WriteReport& w
   return s + "\nnext      make -C " + shell_word(c.out) + " && " + shell_word(dir + p.name) + "\n";
 }
 
+/// What --check says of a file: what patch -p1 in DIR takes; under --quiet its name.
+std::string difference_text(const CommandLine& c, const PackageDifference& d) {
+  if (c.quiet) return d.what + " " + printable(d.path) + "\n";
+  const std::string path = printable(d.path);
+  const std::string diff = unified_diff(d.before, d.after, d.what == "missing" ? "/dev/null" : "a/" + path,
+                                        d.what == "stale" ? "/dev/null" : "b/" + path);
+  // Empty files, and links to files of the same bytes.
+  return diff.empty() ? d.what + " " + path + "\n" : diff;
+}
+
 }  // namespace
 
 void print_out(std::string_view text) { write_all(1, text); }
 void print_err(std::string_view text) { write_all(2, text); }
+
+void say_native_cpu(const CommandLine& c) {
+  if (c.native) print_err("--cpu native is " + std::string(c.request.target.cpu.name) + "\n");
+}
 
 ExitCode report(const Diagnostics& d) {
   for (const Diagnostic& x : d.list()) print_err(x.render() + "\n");
@@ -96,7 +111,7 @@ ExitCode emit_command(const CommandLine& c) {
   need_model(c);
   if (c.out.empty())
     throw Error(Diagnostic{"TC0001", ExitCode::Usage, {}, "no output folder given", {"add -o DIR"}, false});
-  if (c.native) print_err("--cpu native is " + std::string(c.request.target.cpu.name) + "\n");
+  say_native_cpu(c);
   Diagnostics problems;
   const Compilation r = compile(c.request, problems);
   print_err(r.log);
@@ -106,8 +121,8 @@ ExitCode emit_command(const CommandLine& c) {
   }
   const std::vector<OutputFile> files = package_of(r.program, c);
   if (c.check) {
-    const std::vector<std::string> differences = compare_package(c.out, files);
-    for (const std::string& d : differences) print_out(d + "\n");
+    const std::vector<PackageDifference> differences = compare_package(c.out, files);
+    for (const PackageDifference& d : differences) print_out(difference_text(c, d));
     return differences.empty() ? ExitCode::Ok : ExitCode::Mismatch;
   }
   const WriteReport w = write_package(c.out, files);
@@ -150,7 +165,7 @@ ExitCode run_command(CommandLine c) {
     return ExitCode::Ok;
   }
   if (c.help) {
-    print_out(help_text(c.command == "emit" ? "" : c.command));
+    print_out(help_text(c.command_given ? c.command : ""));
     return ExitCode::Ok;
   }
   ProgressLine line(printable(c.model.substr(c.model.find_last_of('/') + 1), 40), !c.quiet && stderr_is_terminal());

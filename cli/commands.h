@@ -23,6 +23,9 @@ std::vector<OutputFile> package_of(const Program& p, const CommandLine& c);
 /// Prints every diagnostic to stderr and gives the exit code.
 ExitCode report(const Diagnostics& d);
 
+/// Says to stderr which row of the table of processors --cpu native has become.
+void say_native_cpu(const CommandLine& c);
+
 void print_out(std::string_view text);
 void print_err(std::string_view text);
 

@@ -1,4 +1,4 @@
-// The command line: one table of options serves parsing, help and "did you mean".
+// The command line; option_table.h has the tables that it is read by.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,6 +10,7 @@ namespace tc {
 
 struct CommandLine {
   std::string command = "emit";
+  bool command_given = false;
   CompileRequest request;
   std::string model, out;  // positional model, -o
   bool help = false, version = false;
@@ -22,7 +23,7 @@ struct CommandLine {
   bool native = false;  // --cpu native was asked for
 };
 
-/// Throws Error TC0101.. (Usage) naming the option and the nearest one that exists.
+/// Throws Error TC0001 (Usage) naming the option and the nearest one that exists, or the commands that take it.
 CommandLine parse_command_line(const std::vector<std::string>& args);
 
 /// Help of a command; of the whole tool for "".

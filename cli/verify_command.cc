@@ -130,6 +130,7 @@ struct Built {
 
 // Emits and builds into `dir`.
 Built build(const CommandLine& c, const std::string& dir, Diagnostics& problems) {
+  say_native_cpu(c);
   Built b;
   b.compilation = compile(c.request, problems);
   if (problems.has_errors()) return b;

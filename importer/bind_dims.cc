@@ -33,6 +33,7 @@ class DimBinder {
       if (name.find(':') == std::string::npos) bind(name, value, "--dim " + printable(name));
     for (auto& v : *model_.mutable_graph()->mutable_input())
       if (is_open(v)) finish(v);
+    report_unbound();
     report_unused();
     for_each_graph(*model_.mutable_graph(), [&](onnx::GraphProto& g) {
       for (auto& v : *g.mutable_input()) replace(*v.mutable_type());
@@ -108,6 +109,7 @@ class DimBinder {
                        {"give it one: " + flag + "1x3x224x224 (for example)"});
     Dims dims;
     bool open = false;
+    std::vector<std::string> nameless;  // axes
     for (int k = 0; k < tensor.shape().dim_size(); ++k) {
       Dimension& d = *tensor.mutable_shape()->mutable_dim(k);
       const std::string symbol = d.dim_param();
@@ -117,15 +119,48 @@ class DimBinder {
         continue;
       }
       open = true;
-      const std::string what = d.has_dim_value() ? "the size " + to_text(d.dim_value())
-                               : symbol.empty()  ? std::string("no size")
-                                                 : "the symbolic size " + quoted(symbol);
-      const std::string name = symbol.empty() ? printable(v.name()) + ":" + to_text(int64_t(k)) : printable(symbol);
+      if (!symbol.empty())
+        note_unbound(symbol, v.name(), k);
+      else if (d.has_dim_value())
+        c_.reject("TC0150", nullptr,
+                  who + " has the size " + to_text(d.dim_value()) + " on axis " + to_text(int64_t(k)) +
+                      "; code is made for fixed sizes",
+                  {"give it one: --dim " + printable(v.name()) + ":" + to_text(int64_t(k)) + "=1 (for example)"});
+      else
+        nameless.push_back(to_text(int64_t(k)));
+    }
+    if (!nameless.empty()) {
+      std::string flags;
+      for (const std::string& axis : nameless) flags += " --dim " + printable(v.name()) + ":" + axis + "=1";
       c_.reject("TC0150", nullptr,
-                who + " has " + what + " on axis " + to_text(int64_t(k)) + "; code is made for fixed sizes",
-                {"give it one: --dim " + name + "=1 (for example)"});
+                who + " has no size on axis " + join(nameless, " and ") + "; code is made for fixed sizes",
+                {"give it one:" + flags + " (for example)"});
     }
     if (!open) check_size(who, tensor.elem_type(), dims);
+  }
+
+  /// A symbolic size without a value, and the places where it stands: "x" axis 0, "z" axis 0 and 1.
+  void note_unbound(const std::string& symbol, const std::string& input, int axis) {
+    if (!unbound_places_.count(symbol)) unbound_.push_back(symbol);
+    auto& places = unbound_places_[symbol];
+    if (places.empty() || places.back().first != input) places.push_back({input, {}});
+    places.back().second.push_back(to_text(int64_t(axis)));
+  }
+
+  void report_unbound() {
+    constexpr size_t kMost = 4;  // inputs that a message names
+    for (const std::string& symbol : unbound_) {
+      const auto& places = unbound_places_[symbol];
+      std::vector<std::string> named;
+      for (size_t k = 0; k < places.size() && k < kMost; ++k)
+        named.push_back(quoted(places[k].first) + " axis " + join(places[k].second, " and "));
+      const size_t more = places.size() - named.size();
+      c_.reject("TC0150", nullptr,
+                "the symbolic size " + quoted(symbol) + " has no value; code is made for fixed sizes. It is that of input" +
+                    (places.size() == 1 ? " " : "s ") + join(named, ", ") +
+                    (more > 0 ? " and of " + to_text(int64_t(more)) + " more" : ""),
+                {"give it one: --dim " + printable(symbol) + "=1 (for example)"});
+    }
   }
 
   void check_size(const std::string& who, int type, const Dims& dims) {
@@ -171,6 +206,8 @@ class DimBinder {
   onnx::ModelProto& model_;
   std::set<std::string> initialized_, used_, symbols_;
   std::map<std::string, int64_t> sizes_;
+  std::vector<std::string> unbound_;  // symbols in the order in which they are met
+  std::map<std::string, std::vector<std::pair<std::string, std::vector<std::string>>>> unbound_places_;
 };
 
 }  // namespace

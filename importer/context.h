@@ -87,10 +87,14 @@ int64_t opset_of(const Imports& imports, std::string_view domain) {
 /// For messages: the text in double quotes, printable and short.
 std::string quoted(std::string_view raw);
 std::string first_line(std::string_view text);
+/// For messages: what an exception of a library says, without what only its builders understand.
+std::string reason_of(const std::exception& e);
+std::string reason_of(std::string_view what);
 
 // The steps, in order.
 bool load_model(Context& c, onnx::ModelProto& m);         // load.cc
 void validate_model(Context& c, onnx::ModelProto& m);     // validate.cc
+void drop_dead_nodes(onnx::ModelProto& m);                // dead_nodes.cc
 void fix_inputs(Context& c, onnx::ModelProto& m);         // fix_inputs.cc
 void load_tensors(Context& c, onnx::ModelProto& m);       // tensors.cc
 void open_lists(Context& c, onnx::ModelProto& m);         // list_inputs.cc

@@ -174,11 +174,11 @@ void infer_shapes(Context& c, onnx::ModelProto& m) {
   std::string second;
   if (try_infer(bare, second)) {
     c.warn("TC0162", nullptr,
-           "declared shapes of the model contradict its operators and are not used: " + first_line(why));
+           "declared shapes of the model contradict its operators and are not used: " + reason_of(why));
     m = std::move(bare);
     return;
   }
-  c.reject("TC0161", nullptr, "the types of the model contradict each other: " + first_line(second));
+  c.reject("TC0161", nullptr, "the types of the model contradict each other: " + reason_of(second));
 }
 
 void materialise_defaults(onnx::ModelProto& m) {

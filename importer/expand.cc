@@ -120,7 +120,7 @@ class Expander {
       }
     } catch (const std::exception& e) {
       c_.error("TC0171", ExitCode::Unsupported, &n,
-               "its definition by other operators cannot be built: " + first_line(e.what()));
+               "its definition by other operators cannot be built: " + reason_of(e));
       return false;
     }
     // Definitions of other domains do not say which default operator set they use: it is that of the model.

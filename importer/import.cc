@@ -30,6 +30,7 @@ bool prepare(Context& c, onnx::ModelProto& m) {
   validate_model(c, m);
   if (!m.has_graph()) return false;
   if (c.errors == 0) {
+    drop_dead_nodes(m);
     fix_inputs(c, m);
     load_tensors(c, m);
     open_lists(c, m);
@@ -63,7 +64,7 @@ Graph import_model(const std::string& path, const ImportOptions& options, Diagno
   } catch (const std::bad_alloc&) {
     c.error("TC0501", ExitCode::Limit, nullptr, "there is not enough memory for this model");
   } catch (const std::exception& e) {  // from ONNX's library
-    c.reject("TC0160", nullptr, "ONNX's library rejects the model: " + first_line(e.what()));
+    c.reject("TC0160", nullptr, "ONNX's library rejects the model: " + reason_of(e));
   }
   c.close();
   return c.errors == 0 ? std::move(graph) : Graph();

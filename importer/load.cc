@@ -120,15 +120,15 @@ bool load_text(Context& c, int64_t size, onnx::ModelProto& m) {
   }
   if (!nesting_ok(c, text)) return false;
   std::string why;
+  onnx::OnnxParser parser(text);
   try {
-    onnx::OnnxParser parser(text);
     const auto status = parser.Parse(m);
     if (!status.IsOK())
       why = status.ErrorMessage();
     else if (!parser.EndOfInput())
       why = "unexpected text after the model " + parser.GetCurrentPos();
-  } catch (const std::exception& e) {  // numbers out of range
-    why = std::string("a number cannot be read: ") + e.what();
+  } catch (const std::exception&) {  // the standard library, of numbers
+    why = "a number cannot be read or is out of range " + parser.GetCurrentPos();
   }
   if (why.empty()) return true;
   std::replace(why.begin(), why.end(), '\n', ' ');

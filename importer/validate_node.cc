@@ -201,7 +201,7 @@ void check_schema(Context& c, const onnx::NodeProto& n, const NodeRules& rules) 
   try {
     schema->Verify(n);
   } catch (const std::exception& e) {
-    c.reject("TC0118", &n, "opset " + to_text(version) + " does not allow this node: " + first_line(e.what()));
+    c.reject("TC0118", &n, "opset " + to_text(version) + " does not allow this node: " + reason_of(e));
   }
 }
 

@@ -47,7 +47,12 @@ ExitCode Diagnostics::exit_code() const {
 }
 
 void fail_check(std::string_view what, std::source_location at) {
-  throw InternalError(std::string(at.file_name()) + ":" + std::to_string(at.line()) + ": " + std::string(what));
+  // The path without the folder of the machine that built this.
+  constexpr std::string_view kHere = __FILE__, kName = "support/error.cc";
+  std::string_view file = at.file_name();
+  if (kHere.ends_with(kName) && file.starts_with(kHere.substr(0, kHere.size() - kName.size())))
+    file.remove_prefix(kHere.size() - kName.size());
+  throw InternalError(std::string(file) + ":" + std::to_string(at.line()) + ": " + std::string(what));
 }
 
 int64_t checked_mul(int64_t a, int64_t b) {

@@ -185,19 +185,22 @@ WriteReport write_package(const std::string& dir_text, const std::vector<OutputF
   return report;
 }
 
-std::vector<std::string> compare_package(const std::string& dir_text, const std::vector<OutputFile>& files) {
+std::vector<PackageDifference> compare_package(const std::string& dir_text, const std::vector<OutputFile>& files) {
   const fs::path dir(dir_text);
   std::set<std::string> stale = listed_files(dir / kManifest);
-  std::vector<std::string> differences;
-  std::error_code ec;
+  std::vector<PackageDifference> differences;
   for (const OutputFile& f : files) {
     stale.erase(f.path);
-    if (!fs::exists(dir / f.path, ec))
-      differences.push_back("missing " + f.path);
-    else if (!same_bytes(dir / f.path, f.bytes))
-      differences.push_back("differs " + f.path);
+    if (same_bytes(dir / f.path, f.bytes)) continue;
+    std::string old;
+    const bool there = read_file(dir / f.path, old);
+    differences.push_back({there ? "differs" : "missing", f.path, std::move(old), f.bytes});
   }
-  for (const std::string& p : stale) differences.push_back("stale " + p);
+  for (const std::string& p : stale) {
+    std::string old;
+    read_file(dir / p, old);
+    differences.push_back({"stale", p, std::move(old), ""});
+  }
   return differences;
 }
 

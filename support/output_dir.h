@@ -20,7 +20,13 @@ struct WriteReport {
 /// where a file cannot be written.
 WriteReport write_package(const std::string& dir, const std::vector<OutputFile>& files);
 
-/// Files that differ from what is in `dir`, as "missing NAME", "differs NAME" or "stale NAME". Empty: up to date.
-std::vector<std::string> compare_package(const std::string& dir, const std::vector<OutputFile>& files);
+/// A file that is not what it would be: "missing", "differs" or "stale".
+struct PackageDifference {
+  std::string what, path;
+  std::string before, after;  // bytes in the folder, and those that would be written
+};
+
+/// How `dir` differs from `files`. Empty: up to date.
+std::vector<PackageDifference> compare_package(const std::string& dir, const std::vector<OutputFile>& files);
 
 }  // namespace tc

@@ -67,8 +67,9 @@ def help_and_tables(tmp):
     answers("a name that is a word of C", ["--name", "main", DIGITS], 2, err="try 'main_model'")
     for words, told in ((["--arch", "sm_90"], "--arch is for --target cuda"), (["--jit"], "--jit is for --target cuda"),
                         (["--target", "cuda", "--cpu", "native"], "--cpu is for --target c")):
-        answers(" ".join(words), ["check", *words, DIGITS], 2, err=told)
+        answers(" ".join(words), [*words, DIGITS, "-o", tmp / "x"], 2, err=told)
     answers("a command without a model", ["check"], 2, err="no model given")
+    answers("a command that takes no word", ["passes", DIGITS], 2, err="tc-emit passes takes nothing but options")
     for flag, value, told in (("--input-shape", "image=3x", "needs a whole number"), ("--input-shape", "image=-1x8", "at least 0"),
                               ("--input-shape", "image=1,1,8,8", "has an x between sizes"),
                               ("--elements", "image=3x,4", "needs a whole number"), ("--elements", "image=3,,4", "the shape of each tensor")):
@@ -81,6 +82,78 @@ def help_and_tables(tmp):
     passes = answers("passes", ["passes"], out="fuse_ops").stdout.split()
     tests = {path.stem for path in (ROOT / "passes" / "graph" / "tests").glob("*.test")}
     check("passes lists those that have tests", tests <= set(passes), tests - set(passes))
+
+
+SAMPLES = {"D=K": "n=1", "X=1x3x8x8": "image=1x1x8x8", "X=3x4,5x4": "x=3", "X=16000": "image=1", "0..3": "1", "PASS": "fuse_ops", "strict|fast": "fast",
+           "c|cuda": "c", "onnxruntime|interpreter": "interpreter"}
+NAMES = {"--cpu": "generic", "--arch": "sm_80", "--precision": "fp32", "--name": "m"}
+
+
+def options_of_commands(tmp):
+    """Each command takes the options that its help lists, and refuses all others."""
+    def listed(*words):
+        return {m[1]: m[2].strip() for m in re.finditer(r"^  (-\S+) ?(\S*)", call(*words).stdout.split("options:")[1], re.M)}
+
+    every = listed("--help")
+    told = set(re.findall(r"`(--?[A-Za-z-]+)", "".join(re.findall(r"^\| (`-.*?) \|", (ROOT / "README.md").read_text(), re.M))))
+    check("help lists the options of the README", told == set(every), told ^ set(every))
+    commands = re.findall(r"^  (\w+) +\S", call("--help").stdout.split("commands:")[1].split("options:")[0], re.M)
+    wrong = []
+    for command in commands:
+        own = listed("help", command)
+        for flag, value in every.items():
+            words = [flag] + ([NAMES.get(flag) or SAMPLES.get(value, "1")] if value.isupper() or "=" in value or "|" in value or ".." in value else [])
+            ended = call(command, *words)  # without a model: nothing runs
+            refused = ended.returncode == 2 and re.search(rf"{flag} is for (?!--target)", ended.stderr)
+            if bool(refused) == (flag in own):
+                wrong.append((command, words, ended.returncode, ended.stderr[:90]))
+    check("a command takes its own options and no others", not wrong, wrong)
+    answers("emit --seconds", ["emit", "--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench, not for emit\n  note: tc-emit help emit lists its options")
+    answers("the same without the command's name", ["--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench")
+    check("and nothing is written", not (tmp / "x").exists())
+    answers("--string-bytes of CUDA", ["check", "--target", "cuda", "--string-bytes", "100", DIGITS], 2, err="--string-bytes is for --target c")
+    check("COMMAND --help is help COMMAND", call("bench", "--help").stdout == call("help", "bench").stdout)
+
+
+def what_runs_here(tmp):
+    """verify and bench build for this machine, unless another is asked for."""
+    native = call("--cpu", "native", "--quiet", DIGITS, "-o", tmp / "native").stderr
+    check("emit says what native is", native.startswith("--cpu native is "), native)
+    answers("verify", ["verify", "--against", "interpreter", DIGITS], out="PASS", err=native)
+    answers("bench", ["bench", "--cpu", "generic", "--seconds", "0.01", DIGITS], out="median")
+
+
+def check_against_a_folder(tmp):
+    """--check prints what would change, as patch takes it."""
+    package = tmp / "package"
+    emitted = ["--name", "m", DIGITS, "-o", package]
+    call("--quiet", *emitted)
+    answers("--check of what was written", ["--check", *emitted])
+    source, header, gone = package / "m.c", package / "m.h", package / "README.md"
+    text = source.read_text()
+    source.write_text(text.replace("\n", "\n/* mine */\n", 1))
+    header.write_text(header.read_text() + "int more;\n")
+    gone.unlink()
+    weights = next(package.glob("*_weights.bin"))
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\1")
+    names = answers("--check --quiet", ["--check", "--quiet", *emitted], 4, out="differs m.c\n").stdout
+    check("names only", sorted(names.split()[1::2]) == sorted(["m.c", "m.h", "README.md", weights.name]), names)
+    diff = answers("--check", ["--check", *emitted], 4, out="-/* mine */\n").stdout
+    check("bytes are not shown", f"Binary files a/{weights.name} and b/{weights.name} differ\n" in diff, diff[:300])
+    patched = run("patch", "-p1", "--quiet", "-d", package, input="".join(re.split(r"^Binary.*\n", diff, flags=re.M)))
+    answers("patch brings the folder up to date", ["--check", "--quiet", *emitted], 4, out=f"differs {weights.name}\n")
+    check("without a word", patched.returncode == 0 and not patched.stdout, patched.stdout + patched.stderr)
+
+
+def messages(tmp):
+    path = tmp / "dead.onnxtxt"
+    path.write_text('<ir_version: 8, opset_import: ["" : 17, "other" : 1]>\ng (float[4] x) => (float[4] y) { a = other.Frob(x) y = Neg(x) }')
+    answers("a dead node that is not supported", ["check", path], out="every node is supported")
+    inputs = ", ".join(f"float[batch, heads, past, {k + 1}] p{k}" for k in range(40))
+    path = tmp / "symbols.onnxtxt"
+    path.write_text(HEADER + f"g ({inputs}) => (float[batch, heads, past, 1] y) {{ y = Neg(p0) }}")
+    told = answers("symbolic sizes", ["check", path], 1, err='inputs "p0" axis 0, "p1" axis 0, "p2" axis 0, "p3" axis 0 and of 36 more').stderr
+    check("each is told once", told.count("error[TC0150]") == 3, told[:300])
 
 
 def info_of_models(tmp):
@@ -136,7 +209,7 @@ def progress(tmp):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for part in (help_and_tables, info_of_models, files_and_limits, progress):
+        for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, files_and_limits, progress):
             part(tmp)
     return check.summary()
 

@@ -60,6 +60,12 @@ class Refused(unittest.TestCase):
         with self.assertRaisesRegex(run.Failed, "compiler's checks"):
             self.judge("echo 'x.cc:1:2: runtime error: shift exponent -1 is negative' >&2\n" + REFUSE)
 
+    def test_words_of_those_who_built_the_tool(self):
+        for words in ("x.h:12: adapt: failed", "Assertion `a` failed", "map::at", "std::bad_alloc"):
+            with self.subTest(words), self.assertRaisesRegex(run.Failed, "a message that says"):
+                self.setUp()
+                self.judge(f"echo '{words}' >&2\n" + REFUSE)
+
     def test_escape_sequences_in_a_message(self):
         with self.assertRaisesRegex(run.Failed, "not printable"):
             self.judge("printf '\\033[2J' >&2\n" + REFUSE)

@@ -37,6 +37,8 @@ import shares  # noqa: E402
 from toolchain import Failed, Toolchain  # noqa: E402
 
 SECONDS, KIB = 10, 2 << 20
+# What only those who built the tool understand: places in source files, assertions, symbols of C++.
+BUILDERS = re.compile(r"\.(cc|cpp|h|hpp):\d|Assertion|\b(std|onnx|google|tc)::|_M_|\b__n\b|basic_string|\bmap::at|" + re.escape(str(ROOT)))
 
 
 def fingerprint(folder):
@@ -73,6 +75,8 @@ def emit(tool, model, out, flags=(), scale=1, seconds=SECONDS):
         raise Failed(f"killed by signal {-process.returncode}: {told[-300:]}")
     if re.search(r"Sanitizer|runtime error:", told):
         raise Failed(f"a report of the compiler's checks: {told[-1500:]}")
+    if words := BUILDERS.search(told):
+        raise Failed(f"a message that says {words[0]!r}: {told[:600]}")
     if usage.ru_maxrss > KIB * scale:
         raise Failed(f"{usage.ru_maxrss >> 10} MiB of memory")
     return process.returncode, told

@@ -1,0 +1,329 @@
+#include "cli/option_table.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "passes/loop/loop_pass.h"
+#include "support/reserved.h"
+
+namespace tc {
+namespace {
+
+int64_t integer(std::string_view what, std::string_view text) {
+  int64_t v = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size())
+    usage(std::string(what) + " needs a whole number, not '" + printable(text) + "'");
+  return v;
+}
+
+int64_t limit(std::string_view what, std::string_view text, int64_t most) {
+  const int64_t v = integer(what, text);
+  if (v < 1 || v > most) usage(std::string(what) + " needs a number from 1 to " + to_text(most));
+  return v;
+}
+
+double number(std::string_view what, std::string_view text) {
+  double v = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size() || !(v >= 0))
+    usage(std::string(what) + " needs a number, not '" + printable(text) + "'");
+  return v;
+}
+
+std::pair<std::string, std::string> key_value(std::string_view what, const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) usage(std::string(what) + " needs NAME=VALUE, not '" + printable(text) + "'");
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+void set_dim(CommandLine& c, const std::string& v) {
+  const auto [name, size] = key_value("--dim", v);
+  const int64_t n = integer("--dim", size);
+  if (n < 0) usage("--dim needs a size of at least 0, not " + to_text(n));
+  c.request.import.dims[name] = n;
+}
+
+// What stands between the separators; an empty text has no parts.
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0; at <= text.size() && !text.empty();) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+// "3x4" is {3, 4}.
+std::vector<int64_t> shape_of(std::string_view what, std::string_view text) {
+  std::vector<int64_t> sizes;
+  for (const std::string_view part : parts_of(text, 'x')) {
+    if (part.find(',') != part.npos) usage(std::string(what) + " has an x between sizes, as in 1x3x8x8, no comma");
+    sizes.push_back(integer(what, part));
+    if (sizes.back() < 0) usage(std::string(what) + " needs sizes of at least 0");
+  }
+  return sizes;
+}
+
+// X=3x4,5x4: two tensors; X=: none; X=none: an optional without a value.
+void set_elements(CommandLine& c, const std::string& v) {
+  const auto [name, text] = key_value("--elements", v);
+  ListElements e;
+  e.present = text != "none";
+  if (e.present)
+    for (const std::string_view part : parts_of(text, ',')) {
+      if (part.empty()) usage("--elements needs the shape of each tensor, or scalar");
+      e.shapes.push_back(part == "scalar" ? std::vector<int64_t>() : shape_of("--elements", part));
+    }
+  c.request.import.elements[name] = std::move(e);
+}
+
+void set_shape(CommandLine& c, const std::string& v) {
+  const auto [name, sizes] = key_value("--input-shape", v);
+  c.request.import.input_shapes[name] = shape_of("--input-shape", sizes);
+}
+
+// X=1,2.5: the numbers of an input.
+void set_input_value(CommandLine& c, const std::string& v) {
+  const auto [name, text] = key_value("--input-value", v);
+  std::vector<std::string>& numbers = c.request.import.input_values[name];
+  numbers.clear();
+  for (const std::string_view part : parts_of(text, ',')) numbers.emplace_back(part);
+}
+
+void set_cpu(CommandLine& c, const std::string& v) {
+  const CpuModel* row = v == "native" ? &native_cpu() : find_cpu(v);
+  if (!row) {
+    std::vector<std::string_view> names{"native"};
+    for (const CpuModel& m : cpu_models()) names.push_back(m.name);
+    std::string list;
+    for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
+    const std::string guess = did_you_mean(v, names);
+    usage("unknown --cpu '" + printable(v) + "'" + guess + (guess.empty() ? "; known: " : " Known: ") + list);
+  }
+  c.request.target.cpu = *row;
+  c.native = v == "native";
+}
+
+void set_arch(CommandLine& c, const std::string& v) {
+  const CudaModel* row = find_arch(v);
+  if (!row) {
+    std::vector<std::string_view> names;
+    for (const CudaModel& m : cuda_models()) names.push_back(m.name);
+    std::string list;
+    for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
+    usage("unknown --arch '" + printable(v) + "'; known: " + list);
+  }
+  c.request.target.gpu = *row;
+}
+
+void set_target(CommandLine& c, const std::string& v) {
+  if (v == "c")
+    c.request.target.kind = Target::Kind::C;
+  else if (v == "cuda")
+    c.request.target.kind = Target::Kind::Cuda;
+  else
+    usage("unknown --target '" + printable(v) + "'" + did_you_mean(v, {"c", "cuda"}));
+}
+
+void set_fp(CommandLine& c, const std::string& v) {
+  if (v != "strict" && v != "fast") usage("--fp is strict or fast, not '" + printable(v) + "'");
+  c.request.options.strict_fp = v == "strict";
+}
+
+void set_precision(CommandLine& c, const std::string& v) {
+  constexpr std::pair<std::string_view, Precision> kNames[] = {{"fp32", Precision::F32},
+                                                               {"tf32", Precision::Tf32},
+                                                               {"fp16", Precision::F16},
+                                                               {"bf16", Precision::Bf16},
+                                                               {"int8", Precision::Int8}};
+  for (const auto& [name, precision] : kNames) {
+    if (v != name) continue;
+    c.request.options.precision = precision;
+    return;
+  }
+  usage("--precision is fp32, tf32, fp16, bf16 or int8, not '" + printable(v) + "'");
+}
+
+void set_name(CommandLine& c, const std::string& v) {
+  std::string lower = v;
+  for (char& ch : lower)
+    if (ch >= 'A' && ch <= 'Z') ch = char(ch - 'A' + 'a');
+  if (make_identifier(v, 40) == v + "_")
+    usage("--name '" + v + "' is a word of C, C++ or CUDA, or may be a macro; try '" +
+          (make_identifier(lower, 40) == lower ? lower : lower + "_model") + "'");
+  if (make_identifier(v, 40) != v)
+    usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
+  if (is_library_name(lower))
+    usage("--name '" + v + "' is a name of the C library or of the emitted text; try '" + v + "_model'");
+  c.request.name = v;
+}
+
+void set_level(CommandLine& c, const std::string& v) {
+  const int64_t level = integer("-O", v);
+  if (level < 0 || level > 3) usage("-O needs 0 to 3, not " + to_text(level));
+  c.request.options.opt_level = int(level);
+}
+
+std::string known_pass(const std::string& v, const std::vector<std::string_view>& names) {
+  if (std::find(names.begin(), names.end(), v) != names.end()) return v;
+  usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names) + "; tc-emit passes lists them");
+}
+
+void disable_pass(CommandLine& c, const std::string& v) {
+  std::vector<std::string_view> names;
+  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+  for (const std::string_view p : loop_pass_names())
+    if (v == p) usage("'" + v + "' is a loop pass, and nothing can be printed without it");
+  c.request.options.disabled.insert(known_pass(v, names));
+}
+
+void print_after(CommandLine& c, const std::string& v) {
+  std::vector<std::string_view> names = loop_pass_names();
+  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+  names.push_back("all");
+  c.request.options.print_after.insert(known_pass(v, names));
+}
+
+}  // namespace
+
+void usage(const std::string& message, const std::string& note) {
+  throw Error(Diagnostic{"TC0001", ExitCode::Usage, {}, message, {note}, false});
+}
+
+const std::vector<Option>& options() {
+  using enum OptionTarget;
+  static const std::vector<Option> table = {
+      {"-o", "DIR", "where the package goes", kEmit, Any, [](CommandLine& c, const std::string& v) { c.out = v; }},
+      {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target},
+      {"--cpu", "NAME",
+       "schedule for generic (default of emit and check), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native "
+       "(default of verify and bench)",
+       kCompiles, C, set_cpu},
+      {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", kCompiles, Cuda,
+       set_arch},
+      {"--jit", "", "NVRTC compiles the kernels when an instance is made", kPackages, Cuda,
+       [](CommandLine& c, const std::string&) { c.jit = true; }},
+      {"--precision", "P", "what tensor cores multiply: fp32 (default: halves and bytes only), tf32, fp16, bf16 or int8",
+       kCompiles, Cuda, set_precision},
+      {"--name", "NAME", "prefix of every symbol (default: the model's file name)", kCompiles, Any, set_name},
+      {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", kImports, Any,
+       set_dim},
+      {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", kImports, Any, set_shape},
+      {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)",
+       kImports, Any, set_elements},
+      {"--input-value", "X=16000", "fix an input: numbers, separated by commas; may be repeated", kImports, Any,
+       set_input_value},
+      {"--single-file", "", "one NAME.c instead of a file per kernel", kPackages, Any,
+       [](CommandLine& c, const std::string&) { c.single_file = true; }},
+      {"--string-bytes", "N", "room in the workspace for the strings that a run makes (default 65536)", kCompiles, C,
+       [](CommandLine& c, const std::string& v) {
+         c.request.options.string_bytes = (limit("--string-bytes", v, int64_t(1) << 40) + 63) / 64 * 64;
+       }},
+      {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", kCompiles, Any,
+       set_fp},
+      {"-O", "0..3", "optimisation level of the graph passes (default 2)", kCompiles, Any, set_level},
+      {"--disable-pass", "PASS", "leave a pass out; may be repeated", kCompiles, Any, disable_pass},
+      {"--print-ir-after", "PASS", "print the graph after a pass, or after all", kCompiles, Any, print_after},
+      {"--dump-ir", "DIR", "write the graph after every pass into a folder", kCompiles, Any,
+       [](CommandLine& c, const std::string& v) { c.request.options.dump_dir = v; }},
+      {"--time-passes", "", "say how long each pass took", kCompiles, Any,
+       [](CommandLine& c, const std::string&) { c.request.options.time_passes = true; }},
+      {"--verify-each", "", "check the graph's invariants after every pass", kCompiles, Any,
+       [](CommandLine& c, const std::string&) { c.request.options.verify_each = true; }},
+      {"--limit-memory", "MIB", "how much the model's constants may take (default 16384)", kImports, Any,
+       [](CommandLine& c, const std::string& v) {
+         c.request.import.max_tensor_bytes = limit("--limit-memory", v, INT64_MAX >> 20) << 20;
+       }},
+      {"--limit-nodes", "N", "how many nodes the model may have once functions are expanded (default 1000000)", kImports,
+       Any,
+       [](CommandLine& c, const std::string& v) { c.request.import.max_nodes = limit("--limit-nodes", v, INT64_MAX); }},
+      {"--check", "", "write nothing, print what would change; exit code 4 if DIR is not what would be written", kEmit,
+       Any, [](CommandLine& c, const std::string&) { c.check = true; }},
+      {"--against", "onnxruntime|interpreter", "what to compare with", kVerify, Any,
+       [](CommandLine& c, const std::string& v) { c.against = v; }},
+      {"--seed", "N", "seed of generated inputs", kVerify | kBench, Any,
+       [](CommandLine& c, const std::string& v) { c.seed = uint64_t(integer("--seed", v)); }},
+      {"--seconds", "S", "how long to run (default 2)", kBench, Any,
+       [](CommandLine& c, const std::string& v) { c.seconds = number("--seconds", v); }},
+      {"--threads", "N", "threads", kBench, Any,
+       [](CommandLine& c, const std::string& v) { c.threads = int(integer("--threads", v)); }},
+      {"--json", "", "JSON instead of a table", kInfo | kOps | kBench, Any,
+       [](CommandLine& c, const std::string&) { c.json = true; }},
+      {"--quiet", "", "no summary, no progress; of --check only the files' names", kImports, Any,
+       [](CommandLine& c, const std::string&) { c.quiet = true; }},
+      {"--help", "", "this text", kEvery, Any, [](CommandLine& c, const std::string&) { c.help = true; }},
+      {"--version", "", "version of tc-emit and of the operator set", kEmit, Any,
+       [](CommandLine& c, const std::string&) { c.version = true; }},
+  };
+  return table;
+}
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> table = {
+      {kEmit, "emit", "MODEL -o DIR", "print a model as source (the default)",
+       "  tc-emit model.onnx -o out/\n  tc-emit --target cuda model.onnx -o out/\n  tc-emit --cpu x86-64-v4 --dim "
+       "batch=1 resnet50.onnx -o out/\n  tc-emit --check model.onnx -o third_party/model/\n"},
+      {kCheck, "check", "MODEL", "compile and write nothing: list every problem",
+       "  tc-emit check model.onnx\n  tc-emit check --dim batch=1 model.onnx\n"},
+      {kInfo, "info", "MODEL", "inputs, outputs, operators, parameters, multiply-accumulates",
+       "  tc-emit info model.onnx\n  tc-emit info --json --dim batch=1 model.onnx\n"},
+      {kOps, "ops", "[WORD]", "the operators that are supported, or those with a word in their names",
+       "  tc-emit ops\n  tc-emit ops Conv\n  tc-emit ops --json\n"},
+      {kPasses, "passes", "", "the passes in the order in which they run", "  tc-emit passes\n"},
+      {kVerify, "verify", "MODEL", "emit, build, run, and compare with ONNX Runtime or the interpreter",
+       "  tc-emit verify model.onnx\n  tc-emit verify --against interpreter --seed 7 model.onnx\n"},
+      {kBench, "bench", "MODEL", "emit, build and time", "  tc-emit bench --seconds 5 model.onnx\n"},
+      {kExplain, "explain", "CODE", "what the code of a message means", "  tc-emit explain TC0301\n"},
+      {kHelp, "help", "[COMMAND]", "this text, or that of a command", "  tc-emit help verify\n"},
+  };
+  return table;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& c : commands())
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+std::string command_list(unsigned bits) {
+  std::vector<std::string> names;
+  for (const Command& c : commands())
+    if (c.bit & bits) names.emplace_back(c.name);
+  if (names.size() < 2) return join(names, "");
+  const std::string last = names.back();
+  names.pop_back();
+  return join(names, ", ") + " and " + last;
+}
+
+namespace {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); j++) {
+      const size_t up = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+  std::string_view best;
+  size_t distance = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string_view k : known)
+    if (const size_t d = edit_distance(word, k); d < distance) {
+      distance = d;
+      best = k;
+    }
+  return best.empty() ? "" : "; did you mean '" + std::string(best) + "'?";
+}
+}  // namespace tc

@@ -1,0 +1,56 @@
+// The commands and their options as tables, which serve parsing, help and "did you mean".
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace tc {
+
+/// The commands as bits: an option says which ones take it.
+enum CommandBits : unsigned {
+  kEmit = 1,
+  kCheck = 2,
+  kInfo = 4,
+  kOps = 8,
+  kPasses = 16,
+  kVerify = 32,
+  kBench = 64,
+  kExplain = 128,
+  kHelp = 256,
+  kCompiles = kEmit | kCheck | kVerify | kBench,  // run the passes
+  kPackages = kEmit | kVerify | kBench,           // write a package
+  kImports = kCompiles | kInfo,                   // read a model
+  kEvery = 511,
+};
+
+struct Command {
+  CommandBits bit;
+  std::string_view name, operands, summary, examples;
+};
+
+const std::vector<Command>& commands();
+/// Null if there is none of that name.
+const Command* find_command(std::string_view name);
+
+enum class OptionTarget { Any, C, Cuda };
+
+struct Option {
+  std::string_view flag, value, help;  // value: its placeholder, empty for a switch
+  unsigned commands;                   // bits of those that take it
+  OptionTarget target;                 // --target that it is for
+  void (*apply)(CommandLine&, const std::string&);
+};
+
+const std::vector<Option>& options();
+
+/// "bench", "verify and bench": the commands whose bits are set, in the order of help.
+std::string command_list(unsigned bits);
+
+[[noreturn]] void usage(const std::string& message, const std::string& note = "tc-emit --help lists commands and options");
+
+/// "; did you mean 'X'?" with the nearest of the known words, "" if none is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+
+}  // namespace tc
