@@ -24,6 +24,8 @@ class Case:
     bar: float = 1e-5  # of the relative error in norm; at worst ten times as much
     counted: bool = False  # the model declares no sizes of its outputs: they depend on data
     opset: int = OPSET
+    random: bool = False  # the numbers are drawn: only their distribution is that of the reference
+    nothing: bool = False  # a result may be zeros or have no elements
 
     def arrays(self, shapes):
         """{name: array}: shapes become seeded numbers, of a size that keeps sums near one."""

@@ -25,13 +25,12 @@ namespace {
   throw Error(std::move(d));
 }
 
-/// The output that counts, for operators that can count their results; -1 for all others.
+}  // namespace
+
 int counting_output(const Node& n) {
   if (n.is("NonZero") || n.is("Compress") || n.is("NonMaxSuppression")) return 1;
   return n.is("Unique") ? 4 : -1;
 }
-
-}  // namespace
 
 bool counts_results(const Graph& g) {
   return std::any_of(g.nodes().begin(), g.nodes().end(), [](const auto& n) {

@@ -7,6 +7,10 @@
 
 namespace tc {
 
+/// The output that counts, for operators that can count their results; -1 for all others. With it a node's other
+/// results have room for the largest number of elements.
+int counting_output(const Node& n);
+
 /// A tensor of `axis` elements that are counted when the model runs. Its type has the upper bound; what lies behind the
 /// counted elements is finite and, where it is a position, that of the first element.
 struct BoundedSize {

@@ -122,6 +122,7 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   if (operand >= n->inputs.size() || !n->inputs[operand] || n->inputs[operand]->constant) return n;
   const Value* sizes = n->inputs[operand];
   if (!sizes->type.is_static_tensor() || (n->outputs.at(0) && n->outputs[0]->type.is_static_tensor())) return n;
+  if (!range && sizes->type.shape.size() != 1) return n;
   if (range && (!is_scalar(n->inputs[0], 0) || n->inputs.size() < 3 || !is_scalar(n->inputs[2], 1))) return n;
   const int64_t length = range ? 1 : dims_of(sizes).at(0);
   std::vector<int64_t> bounds;

@@ -2,11 +2,12 @@
 //   y, mask = Dropout(x)   z = Relu(x)   return y   ->   y, _ = Dropout(x)   return y
 // Inputs of the model stay: they are part of its interface.
 //
-// Needs: nothing. Leaves: every value is used, except inputs of the model and of Loop and Scan bodies, and outputs of
-// fused nodes.
+// Needs: nothing. Leaves: every value is used, except inputs of the model and of Loop and Scan bodies, outputs of fused
+// nodes, and the number by which an operator counts: without it a node means another thing.
 #include <algorithm>
 
 #include "ir/ops/regions.h"
+#include "passes/graph/bounded_sizes.h"
 #include "passes/graph/passes.h"
 
 namespace tc {
@@ -19,7 +20,7 @@ bool is_needed(const Node& n) {
 
 void drop_outputs(Graph& g, Node* n) {
   for (size_t k = 0; k < n->outputs.size(); ++k) {
-    if (!n->outputs[k] || n->outputs[k]->is_used()) continue;
+    if (!n->outputs[k] || n->outputs[k]->is_used() || int(k) == counting_output(*n)) continue;
     g.drop_output(n, k);
     n->fn = nullptr;
   }

@@ -127,7 +127,7 @@ bool is_pool_by_rows(const Node& n) {
 
 bool is_candidate(const Node& n) {
   if (!n.domain.empty() || n.outputs.empty() || !n.outputs[0] || !n.outputs[0]->type.is_static_tensor()) return false;
-  if (!n.inputs[0] || !n.inputs[0]->type.is_static_tensor()) return false;
+  if (n.inputs.empty() || !n.inputs[0] || !n.inputs[0]->type.is_static_tensor()) return false;
   if (is_integer_conv(n)) {
     const Value* zero = zero_of(n);
     return is_int(n.inputs[0]->type.dtype) &&

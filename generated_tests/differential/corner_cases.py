@@ -1,0 +1,77 @@
+"""Nodes that a pass may not expect: without operands, with operands that are left out in every position, with results that
+nobody reads, with tensors without elements. Random numbers are judged by their distribution."""
+import numpy as np
+
+from case import Case, ints
+
+F32 = np.float32
+ODD = (3, 5, 7)
+SIZE = "shape = [40, 500]"
+
+
+def random_cases():
+    for name, op in (("uniform", f"RandomUniform <low = -1.0, high = 3.0, seed = 1.0, {SIZE}> ()"), ("normal", f"RandomNormal <mean = 2.0, scale = 0.5, seed = 1.0, {SIZE}> ()"),
+                     ("double", f"RandomNormal <dtype = 11, {SIZE}> ()")):
+        yield Case(f"random_{name}", f"y = {op}", {}, random=True)
+        yield Case(f"random_{name}_used", f"r = {op}\n y = Relu (r)", {}, random=True)
+        yield Case(f"random_{name}_unused", f"r = {op}\n y = Relu (x)", {"x": ODD})
+    large = np.zeros((40, 500), F32)
+    yield Case("random_uniform_like", "y = RandomUniformLike <low = 1.0, high = 2.0> (x)", {"x": large}, random=True)
+    yield Case("random_normal_like", "y = RandomNormalLike <mean = -1.0> (x)", {"x": large}, random=True)
+    # ONNX Runtime draws ones with the probability 1 - p.
+    yield Case("random_bernoulli", "y = Bernoulli (x)", {"x": large + F32(0.5)}, random=True)
+    yield Case("random_multinomial", "y = Multinomial <sample_size = 20000> (x)", {"x": np.log(F32([[0.2, 0.5, 0.3]]))}, random=True)
+    branch = "g () => (float[40,500] {0}) {{ {0} = RandomNormal <mean = {1}, seed = 3.0, shape = [40, 500]> () }}"
+    yield Case("random_in_a_branch", f"y = If (c) <then_branch = {branch.format('a', 4.0)}, else_branch = {branch.format('b', -4.0)}>", {"c": np.array(True)}, random=True)
+
+
+def absent_cases():
+    """Optional operands and results left out, one after the other."""
+    low, high = {"low": F32(-0.5)}, {"high": F32(0.7)}
+    yield Case("absent_clip_min", "y = Clip (x, , high)", {"x": ODD}, high)
+    yield Case("absent_clip_max", "y = Clip (x, low)", {"x": ODD}, low)
+    yield Case("absent_clip_both", "c = Clip (x)\n y = Neg (c)", {"x": ODD})
+    yield Case("absent_pad_value", "y = Pad (x, p, , a)", {"x": ODD}, {"p": ints(1, 2), "a": ints(1)})
+    yield Case("absent_slice_axes", "y = Slice (x, s, e, , t)", {"x": ODD}, {"s": ints(0, 4, 1), "e": ints(3, 0, 7), "t": ints(1, -2, 2)})
+    yield Case("absent_dropout", "y, m = Dropout (x)", {"x": ODD}, outputs=("y", "m"))
+    yield Case("absent_dropout_ratio", "y = Dropout (x, , t)", {"x": ODD}, {"t": np.array(False)})
+    for direction, states in (("forward", 1), ("bidirectional", 2)):
+        w = {"w": (states, 12, 4), "r": (states, 12, 3)}
+        x = {"x": (5, 2, 4)}
+        lstm = f'LSTM <hidden_size = 3, direction = "{direction}">'
+        yield Case(f"absent_lstm_{direction}_sequence", f"y = {lstm} (x, w, r)", x, w)
+        yield Case(f"absent_lstm_{direction}_cell", f", , y = {lstm} (x, w, r, , , h)", {**x, "h": (states, 2, 3)}, w)
+        yield Case(f"absent_lstm_{direction}_hidden", f", y = {lstm} (x, w, r, , , , c)", {**x, "c": (states, 2, 3)}, w)
+        yield Case(f"absent_lstm_{direction}_peepholes", f"y = {lstm} (x, w, r, , , , , p)", x, {**w, "p": (states, 9)})
+        yield Case(f"absent_gru_{direction}", f', y = GRU <hidden_size = 3, direction = "{direction}"> (x, v, q, , l)', x,
+                   {"v": (states, 9, 4), "q": (states, 9, 3), "l": np.int32([5, 3])})
+    yield Case("absent_topk_values", "v, y = TopK (x, k)", {"x": ODD}, {"k": ints(2)})
+    yield Case("absent_max_pool_values", "v, y = MaxPool <kernel_shape = [2, 2]> (x)", {"x": (2, 3, 6, 7)})
+    yield Case("absent_batch_norm_results", "y, m, v = BatchNormalization <training_mode = 1> (x, s, b, n, t)", {"x": (4, 3, 5)},
+               {"s": (3,), "b": (3,), "n": (3,), "t": np.abs(F32([1, 2, 0.5]))}, outputs=("v",))
+    repeated = {"x": np.round(np.random.default_rng(2).standard_normal(40)).astype(F32)}
+    yield Case("absent_unique_values", "v, i, y = Unique (x)", repeated)
+    yield Case("absent_unique_count", "v, i, p = Unique (x)\n y = Gather (v, p)", repeated)
+    yield Case("absent_zero_point", "q = QuantizeLinear (x, s)\n y = DequantizeLinear (q, s)", {"x": ODD}, {"s": F32(0.05)})
+    yield Case("absent_gemm_bias", "g = Gemm <transB = 1> (x, w)\n y = Relu (g)", {"x": (3, 5)}, {"w": (7, 5)})
+    yield Case("absent_layer_norm_bias", "y = LayerNormalization (x, s)", {"x": ODD}, {"s": (7,)})
+    yield Case("absent_non_max_suppression_limits", "y = NonMaxSuppression (b, s, m)", {"b": np.random.default_rng(5).uniform(0, 1, (1, 6, 4)).astype(F32), "s": np.random.default_rng(6).uniform(0, 1, (1, 2, 6)).astype(F32)},
+               {"m": ints(3)}, counted=True)
+
+
+def nothing_cases():
+    """Tensors without elements on the way; the sum of nothing, its mean and its place are what NumPy says."""
+    none = {"x": np.zeros((3, 0, 7), F32), "z": (3, 2, 7)}
+    for name, body in (("matmul", "e = MatMul (x, w)\n y = Concat <axis = 1> (e, z)"), ("gather", "i = Cast <to = 7> (w0)\n e = Gather <axis = 1> (z, i)\n y = Concat <axis = 1> (e, z)"),
+                       ("transpose", "t = Transpose <perm = [0, 2, 1]> (x)\n e = Transpose <perm = [0, 2, 1]> (t)\n y = Concat <axis = 1> (e, z)"),
+                       ("sum", "y = ReduceSum <keepdims = 0> (x, a)"),
+                       ("softmax", "e = Softmax <axis = 2> (x)\n y = Concat <axis = 1> (e, z)"), ("cast", "c = Cast <to = 6> (x)\n e = Cast <to = 1> (c)\n y = Concat <axis = 1> (e, z)"),
+                       ("where", "c = Greater (x, x)\n e = Where (c, x, x)\n y = Concat <axis = 1> (e, z)"), ("layer_norm", "e = LayerNormalization (x, s)\n y = Concat <axis = 1> (e, z)"),
+                       ("pad", "y = Pad (x, p)")):
+        used = {name: value for name, value in none.items() if name in body.replace("(", " ").replace(",", " ").replace(")", " ").split()}
+        weights = {"w": (7, 7), "w0": np.zeros((0,), F32), "a": ints(1), "s": (7,), "p": ints(0, 1, 0, 0, 2, 0)}
+        yield Case(f"nothing_{name}", body, used, {key: value for key, value in weights.items() if f" {key})" in body or f" {key}," in body or f"({key})" in body}, nothing=True)
+
+
+def cases():
+    return [*random_cases(), *absent_cases(), *nothing_cases()]
