@@ -30,7 +30,7 @@ bool prepare(Context& c, onnx::ModelProto& m) {
   validate_model(c, m);
   if (!m.has_graph()) return false;
   if (c.errors == 0) {
-    drop_dead_nodes(m);
+    if (!c.options.keep_dead_nodes) drop_dead_nodes(m);
     fix_inputs(c, m);
     load_tensors(c, m);
     open_lists(c, m);

@@ -34,6 +34,9 @@ struct ImportOptions {
   /// Which operators need no expansion. Null: those with a row in the operator table (find_op).
   std::function<bool(std::string_view domain, std::string_view op)> has_row = {};
 
+  /// Nodes that no output needs stay, which only tests of passes want.
+  bool keep_dead_nodes = false;
+
   // Limits. What exceeds one is refused with exit code 5, never a crash.
   int64_t max_tensor_bytes = int64_t(16) << 30;  // all constants together, in memory
   int64_t max_nodes = 1'000'000;                 // after functions are inlined and expanded

@@ -164,7 +164,7 @@ TEST_P(PassText, Case) {
   const std::string header =
       c.model.starts_with("<") ? ""
                                : "<ir_version: 11, opset_import: [\"\" : " + to_text(int64_t(newest_opset())) + "]>\n";
-  auto imported = importer_testing::import_text(header + c.model);
+  auto imported = importer_testing::import_text(header + c.model, {.keep_dead_nodes = true});
   ASSERT_EQ(imported.problems, "");
   Graph g = std::move(imported.graph);
   Diagnostics problems;
