@@ -205,8 +205,9 @@ const std::vector<Option>& options() {
        set_arch},
       {"--jit", "", "NVRTC compiles the kernels when an instance is made", kPackages, Cuda,
        [](CommandLine& c, const std::string&) { c.jit = true; }},
-      {"--precision", "P", "what tensor cores multiply: fp32 (default: halves and bytes only), tf32, fp16, bf16 or int8",
-       kCompiles, Cuda, set_precision},
+      {"--precision", "P",
+       "what tensor cores multiply: fp32 (default: halves and bytes only), tf32, fp16, bf16 or int8", kCompiles, Cuda,
+       set_precision},
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", kCompiles, Any, set_name},
       {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", kImports, Any,
        set_dim},
@@ -236,8 +237,8 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) {
          c.request.import.max_tensor_bytes = limit("--limit-memory", v, INT64_MAX >> 20) << 20;
        }},
-      {"--limit-nodes", "N", "how many nodes the model may have once functions are expanded (default 1000000)", kImports,
-       Any,
+      {"--limit-nodes", "N", "how many nodes the model may have once functions are expanded (default 1000000)",
+       kImports, Any,
        [](CommandLine& c, const std::string& v) { c.request.import.max_nodes = limit("--limit-nodes", v, INT64_MAX); }},
       {"--check", "", "write nothing, print what would change; exit code 4 if DIR is not what would be written", kEmit,
        Any, [](CommandLine& c, const std::string&) { c.check = true; }},

@@ -48,7 +48,8 @@ const std::vector<Option>& options();
 /// "bench", "verify and bench": the commands whose bits are set, in the order of help.
 std::string command_list(unsigned bits);
 
-[[noreturn]] void usage(const std::string& message, const std::string& note = "tc-emit --help lists commands and options");
+[[noreturn]] void usage(const std::string& message,
+                        const std::string& note = "tc-emit --help lists commands and options");
 
 /// "; did you mean 'X'?" with the nearest of the known words, "" if none is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);

@@ -156,7 +156,8 @@ class DimBinder {
         named.push_back(quoted(places[k].first) + " axis " + join(places[k].second, " and "));
       const size_t more = places.size() - named.size();
       c_.reject("TC0150", nullptr,
-                "the symbolic size " + quoted(symbol) + " has no value; code is made for fixed sizes. It is that of input" +
+                "the symbolic size " + quoted(symbol) +
+                    " has no value; code is made for fixed sizes. It is that of input" +
                     (places.size() == 1 ? " " : "s ") + join(named, ", ") +
                     (more > 0 ? " and of " + to_text(int64_t(more)) + " more" : ""),
                 {"give it one: --dim " + printable(symbol) + "=1 (for example)"});

@@ -106,7 +106,8 @@ class DeclaredOutputs {
   explicit DeclaredOutputs(onnx::ModelProto& m) : declared_(m.graph().output()) {
     std::unordered_set<std::string> known;
     for (const auto& n : m.graph().node())
-      if (schema_of(m, n)) known.insert(n.output().begin(), n.output().end());
+      if (schema_of(m, n) && n.op_type() != "DictVectorizer")  // its type is that of a map's values
+        known.insert(n.output().begin(), n.output().end());
     for (auto& v : *m.mutable_graph()->mutable_output())
       if (known.count(v.name()) && v.type().has_tensor_type()) v.clear_type();
   }

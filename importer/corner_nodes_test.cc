@@ -36,24 +36,31 @@ class Draw {
 };
 
 const std::vector<Dims>& shapes() {
-  static const std::vector<Dims> list = {{2, 3},    {2, 3},       {3},       {},           {1},          {4, 4},
+  static const std::vector<Dims> list = {{2, 3},    {2, 3},       {3},          {},           {1},          {4, 4},
                                          {2, 3, 4}, {1, 4, 5, 5}, {4, 4, 3, 3}, {2, 4, 6, 6}, {1, 1, 1, 1}, {0},
-                                         {0, 3},    {2, 0},       {2, 0, 4}, {1, 4, 0, 5}, {0, 4, 5, 5}};
+                                         {0, 3},    {2, 0},       {2, 0, 4},    {1, 4, 0, 5}, {0, 4, 5, 5}};
   return list;
 }
 
 /// Values that attributes of this name and type may have.
 void fill_attribute(Draw& d, onnx::AttributeProto& a, int type) {
   static const std::map<std::string, std::vector<Ints>> kLists = {
-      {"axes", {{0}, {-1}, {0, 1}, {}}},        {"kernel_shape", {{2}, {2, 2}, {3, 3}}},
-      {"pads", {{0, 0, 0, 0}, {1, 1, 1, 1}}},   {"strides", {{1, 1}, {2, 2}, {1}}},
-      {"dilations", {{1, 1}, {2, 2}}},          {"perm", {{1, 0}, {0, 2, 1}, {0, 2, 3, 1}}},
-      {"shape", {{2, 3}, {0, 3}, {1}}},         {"output_padding", {{0, 0}, {1, 1}}},
-      {"pooled_shape", {{2, 2}}},               {"output_shape", {{6, 6}}},
+      {"axes", {{0}, {-1}, {0, 1}, {}}},
+      {"kernel_shape", {{2}, {2, 2}, {3, 3}}},
+      {"pads", {{0, 0, 0, 0}, {1, 1, 1, 1}}},
+      {"strides", {{1, 1}, {2, 2}, {1}}},
+      {"dilations", {{1, 1}, {2, 2}}},
+      {"perm", {{1, 0}, {0, 2, 1}, {0, 2, 3, 1}}},
+      {"shape", {{2, 3}, {0, 3}, {1}}},
+      {"output_padding", {{0, 0}, {1, 1}}},
+      {"pooled_shape", {{2, 2}}},
+      {"output_shape", {{6, 6}}},
   };
   static const std::map<std::string, Ints> kNumbers = {
-      {"axis", {0, 1, -1}}, {"to", {1, 7, 6, 11, 10, 9, 2}}, {"dtype", {1, 11, 10}}, {"blocksize", {2}},
-      {"hidden_size", {3}}, {"group", {1, 4}},               {"seed", {7}},          {"block_size", {0, 2}},
+      {"axis", {0, 1, -1}},   {"to", {1, 7, 6, 11, 10, 9, 2}},
+      {"dtype", {1, 11, 10}}, {"blocksize", {2}},
+      {"hidden_size", {3}},   {"group", {1, 4}},
+      {"seed", {7}},          {"block_size", {0, 2}},
   };
   static const std::vector<std::string> kWords = {"linear", "nearest", "cubic", "reflect", "edge",       "wrap",
                                                   "sum",    "mean",    "none",  "NOTSET",  "SAME_UPPER", "VALID",
@@ -84,10 +91,10 @@ void fill_attribute(Draw& d, onnx::AttributeProto& a, int type) {
 
 /// Types that the schema's letter for a type may stand for here.
 std::vector<DType> choices(const onnx::OpSchema& schema, const std::string& type) {
-  static const std::map<std::string, DType> kTypes = {
-      {"tensor(float)", DType::F32}, {"tensor(int64)", DType::I64}, {"tensor(bool)", DType::Bool},
-      {"tensor(int32)", DType::I32}, {"tensor(uint8)", DType::U8},  {"tensor(int8)", DType::I8},
-      {"tensor(float16)", DType::F16}};
+  static const std::map<std::string, DType> kTypes = {{"tensor(float)", DType::F32},  {"tensor(int64)", DType::I64},
+                                                      {"tensor(bool)", DType::Bool},  {"tensor(int32)", DType::I32},
+                                                      {"tensor(uint8)", DType::U8},   {"tensor(int8)", DType::I8},
+                                                      {"tensor(float16)", DType::F16}};
   std::vector<DType> list;
   auto add = [&](const std::string& word) {
     if (const auto it = kTypes.find(word); it != kTypes.end()) list.push_back(it->second);
@@ -249,7 +256,7 @@ std::string go(const Graph& before, const Way& way, const std::vector<Constant>&
     if (problems.has_errors()) return "";
     if (!expected.empty())
       if (const std::string told = difference(expected, evaluate(g, inputs)); !told.empty()) return told;
-    build_program(g, "m", cx);
+    build_program(g, "m", cx, log);
   } catch (const Error&) {
     return "";
   } catch (const std::exception& e) {
@@ -308,8 +315,7 @@ TEST(CornerNodes, GoThroughEveryPass) {
   std::set<std::string> accepted, tried;
   int wrong_ones = 0;
   for (const OpRow* row : all_ops()) {
-    const onnx::OpSchema* schema =
-        onnx::OpSchemaRegistry::Schema(std::string(row->name), std::string(row->domain));
+    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(std::string(row->name), std::string(row->domain));
     if (!schema || row->domain == "com.microsoft") continue;
     Draw d(seed * 7919 + unsigned(tried.size()));
     tried.insert(std::string(row->name));

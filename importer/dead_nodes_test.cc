@@ -17,8 +17,8 @@ Imported import_without_frobnicate(const std::string& model) {
 }
 
 TEST(DeadNodes, WhatNobodyReadsNeedsNoSupport) {
-  const Imported m = import_without_frobnicate(
-      "g (float[2] x) => (float[2] y) { a = other.Frobnicate(x)  b = Neg(a)  y = Relu(x) }");
+  const Imported m =
+      import_without_frobnicate("g (float[2] x) => (float[2] y) { a = other.Frobnicate(x)  b = Neg(a)  y = Relu(x) }");
   EXPECT_EQ(m.problems, "");
   EXPECT_EQ(m.graph.num_nodes(), 1u);
 }
@@ -51,8 +51,9 @@ TEST(Reasons, SayWhatAPersonCanUse) {
                       "broadcastable"),
             "Input B is not broadcastable");
   EXPECT_EQ(reason_of("/build/ir.h:33: output: Assertion `outputs_.size() == 1` failed."), "it does not say why");
-  EXPECT_EQ(reason_of("[ShapeInferenceError] (op_type:Add, node name: n): [ShapeInferenceError] Incompatible dimensions"),
-            "node \"n\" (Add): Incompatible dimensions");
+  EXPECT_EQ(
+      reason_of("[ShapeInferenceError] (op_type:Add, node name: n): [ShapeInferenceError] Incompatible dimensions"),
+      "node \"n\" (Add): Incompatible dimensions");
   EXPECT_EQ(reason_of("(op_type:Add): [TypeInferenceError] other"), "(op_type:Add): other");
   EXPECT_EQ(reason_of("map::at"), "it does not say why");
   EXPECT_EQ(reason_of("vector::_M_range_check: __n (which is 3) >= this->size() (which is 2)"), "it does not say why");

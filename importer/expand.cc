@@ -220,6 +220,18 @@ bool expand_functions(Context& c, onnx::ModelProto& m) {
   return c.errors == before;
 }
 
+namespace {
+
+/// Why an operator is none that code is emitted for; "" where it only lacks a row.
+std::string_view nature_of(const onnx::NodeProto& n) {
+  if (n.op_type() == "ImageDecoder")
+    return ": files of pictures are read by libraries, not by loops; decode them before";
+  if (n.op_type() == "Gradient") return ": it asks for the derivative of a graph, and training is not compiled";
+  return "";
+}
+
+}  // namespace
+
 void report_unsupported(Context& c, const onnx::ModelProto& m) {
   const FunctionTable table(m);
   auto visit = [&](const onnx::NodeProto& n) {
@@ -248,7 +260,9 @@ void report_unsupported(Context& c, const onnx::ModelProto& m) {
       notes.push_back("export the model without this operator, or replace it by simpler ones");
     const std::string makes = n.output_size() > 0 ? "; it makes " + quoted(n.output(0)) : "";
     c.error("TC0170", ExitCode::Unsupported, &n,
-            "operator " + printable(n.op_type(), 80) + " (" + which + ") is not supported" + makes, std::move(notes));
+            "operator " + printable(n.op_type(), 80) + " (" + which + ") is not supported" + std::string(nature_of(n)) +
+                makes,
+            std::move(notes));
   };
   for_each_graph(const_cast<onnx::GraphProto&>(m.graph()), [&](onnx::GraphProto& g) {
     for (const auto& n : g.node()) visit(n);

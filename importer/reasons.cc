@@ -52,9 +52,9 @@ std::string without_places(const std::string& text) {
 }
 
 bool speaks_cpp(std::string_view text) {
-  constexpr std::array<std::string_view, 14> kWords{
-      "std::", "onnx::", "google::", "_M_",   "__n", "basic_string", "map::at",
-      "vector::", "bad_", "stoi",    "stol",  "stof", "optional_access", "libprotobuf"};
+  constexpr std::array<std::string_view, 14> kWords{"std::",        "onnx::",  "google::",        "_M_",        "__n",
+                                                    "basic_string", "map::at", "vector::",        "bad_",       "stoi",
+                                                    "stol",         "stof",    "optional_access", "libprotobuf"};
   for (const std::string_view w : kWords)
     if (text.find(w) != text.npos) return true;
   return false;

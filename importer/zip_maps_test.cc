@@ -50,5 +50,21 @@ net (float[2] x) => (float[2] y) { y = Neg (x) })");
   EXPECT_EQ(m.exit, ExitCode::Ok) << m.problems;
 }
 
+TEST(MapInputs, AreKeysAndValues) {
+  const std::string model =
+      kHeader +
+      "net (map(string, float) x) => (float[1,2] y) { y = ai.onnx.ml.DictVectorizer <string_vocabulary = "
+      "[\"b\", \"a\"]> (x) }";
+  const Imported m = import_text(
+      model, {.elements = {{"x", {true, {{3}}}}}, .has_row = [](std::string_view, std::string_view) { return true; }});
+  EXPECT_EQ(m.problems, "");
+  ASSERT_EQ(m.graph.inputs().size(), 2u);
+  EXPECT_EQ(m.graph.inputs()[0]->name.raw(), "x_keys");
+  EXPECT_EQ(to_text(m.graph.inputs()[1]->type), "f32[3]");
+  EXPECT_EQ(m.graph.nodes().front()->inputs.size(), 2u);
+  const Imported open = import_text(model);
+  EXPECT_NE(open.problems.find("say how many it has: --elements x=5"), std::string::npos) << open.problems;
+}
+
 }  // namespace
 }  // namespace tc

@@ -81,7 +81,8 @@ TEST(Diff, PatchesMakeTheOtherText) {
       for (int k = 0; k < lines; k++) s += std::string(1, char('a' + random() % 4)) + "\n";
       return s;
     };
-    const std::string before = text(int(random() % 40)), after = round % 3 ? text(int(random() % 40)) : before + text(3);
+    const std::string before = text(int(random() % 40)),
+                      after = round % 3 ? text(int(random() % 40)) : before + text(3);
     EXPECT_EQ(patched(before, unified_diff(before, after, "x", "y")), after) << before << "|" << after;
   }
 }

@@ -25,6 +25,7 @@ class Case:
     counted: bool = False  # the model declares no sizes of its outputs: they depend on data
     opset: int = OPSET
     random: bool = False  # the numbers are drawn: only their distribution is that of the reference
+    folded_only: bool = False  # computed while compiling, by `interpreter` alone
     nothing: bool = False  # a result may be zeros or have no elements
 
     def arrays(self, shapes):

@@ -10,6 +10,7 @@ import corner_cases
 import microsoft_cases
 import ml_cases
 import quantised_cases
+import resize_cases
 import string_cases
 import table_cases
 import window_cases
@@ -213,7 +214,7 @@ def all_cases():
     """Every case; names are distinct."""
     cases = [case for family in (conv_cases, matmul_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases)
              for case in family()]
-    for module in (control_cases, ml_cases, quantised_cases, string_cases, microsoft_cases, window_cases, attention_cases, table_cases, corner_cases):
+    for module in (control_cases, ml_cases, quantised_cases, string_cases, microsoft_cases, window_cases, attention_cases, table_cases, corner_cases, resize_cases):
         cases += module.cases()
     assert len({case.name for case in cases}) == len(cases)
     return cases

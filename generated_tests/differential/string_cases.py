@@ -112,5 +112,27 @@ def text_cases():
                {"x": words("cat", "dog", "cat", "", "日本", "dog", "dog")})
 
 
+def cast_cases():
+    """Numbers as text and text as numbers: what ONNX Runtime writes and reads."""
+    rng = np.random.default_rng(11)
+    corners = [0.0, -0.0, 1, -2.5, 0.1, 1e10, 123456789.0, 1e-7, np.pi, np.inf, -np.inf, np.nan, 1e20, 1e-5, 1e-4, 99999999.5, 100000, 12345678, 1234567.25, 0.5, 1e38, 1e-38, 1e-45, 99999992]
+    spread = np.concatenate([np.array(corners), rng.standard_normal(40) * 10.0 ** rng.integers(-12, 13, 40)])
+    for name, dtype, to in (("float", np.float32, 1), ("double", np.float64, 11), ("half", np.float16, 10)):
+        with np.errstate(over="ignore"):
+            yield Case(f"string_cast_from_{name}", "y = Cast <to = 8> (x)", {"x": spread.astype(dtype)})
+    for dtype in (np.int8, np.uint8, np.int32, np.int64):
+        limits = np.iinfo(dtype)
+        yield Case(f"string_cast_from_{dtype.__name__}", "y = Cast <to = 8> (x)", {"x": np.array([0, 1, 7, 10, 99, 100, limits.max, limits.min, limits.min + 1, 42], dtype)})
+    yield Case("string_cast_from_bool", "y = Cast <to = 8> (x)", {"x": np.array([True, False])})
+    numbers = words("1.5", "-2e3", " 7", "+4", "inf", "-INF", "nan", "-0", ".5", "5.", "12abc", "1e", "1e+", "1e-3x", "123456789012345678901234567890", "0.000000000000000000000000123",
+                    "\t1", "3.4028235e38", "1e-30", "0.1", "Infinity", "1E5", "00012", *(f"{v:.9g}" for v in spread[24:]))
+    for name, to in (("float", 1), ("double", 11), ("half", 10)):
+        yield Case(f"string_cast_to_{name}", f"n = Cast <to = {to}> (x)\n z = IsNaN (n)\n w = CastLike (o, n)\n y = Where (z, w, n)", {"x": numbers, "o": np.float32([77])})
+    whole = words("12", "-5", "+7", " 8", "12abc", "1.9", "0", "-0", "2147483647", "99", "\n3", "00017")
+    for name, to in (("int64", 7), ("int32", 6), ("int8", 3), ("uint8", 2), ("bool", 9)):
+        yield Case(f"string_cast_to_{name}", f"y = Cast <to = {to}> (x)", {"x": whole})
+    yield Case("string_cast_and_back", "n = Cast <to = 1> (x)\n t = Cast <to = 8> (n)\n y = Cast <to = 1> (t)", {"x": words("1.5", "2.25", "-100000", "1e9")})
+
+
 def cases():
-    return [*move_cases(), *comparison_cases(), *label_cases(), *classifier_cases(), *text_cases()]
+    return [*cast_cases(), *move_cases(), *comparison_cases(), *label_cases(), *classifier_cases(), *text_cases()]

@@ -1,6 +1,7 @@
 """The models of ONNX's backend suite, as the `onnx` wheel ships them, with the inputs and the expected outputs of each."""
 import dataclasses
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,17 @@ import onnx
 import onnx.backend.test
 from onnx import numpy_helper
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+from answers import session  # noqa: E402
+
 FOLDERS = ("node", "simple", "pytorch-converted", "pytorch-operator", "light")
 # ONNX stores what its own random generator drew. Another generator is as right: shape and type have to be equal, and the
 # elements have to be possible ones.
 RANDOM = re.compile(r"test_bernoulli|test_training_dropout(?!.*zero_ratio)")
+
+# ONNX's reference takes length_resized for the scale times the length, with its fraction; ONNX Runtime and PyTorch take the
+# length. Models are exported for those: what ONNX Runtime computes is expected.
+AS_RUNTIMES = {"test_resize_downsample_scales_linear_align_corners", "test_resize_downsample_scales_cubic_align_corners"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +80,9 @@ def expected_outputs(case, model):
     """The stored outputs, one for each output of the model."""
     if case.folder == "light":
         return [read_value(case.data, model.graph.output[0].type)]
+    if case.name in AS_RUNTIMES:
+        feed = {name: value for (name, _), value in zip(inputs_of(model), stored_inputs(case, model))}
+        return session(case.model).run(None, feed)
     return [read_value(case.data / f"output_{i}.pb", t) for i, (_, t) in enumerate(outputs_of(model))]
 
 
@@ -91,14 +102,16 @@ def tensors_in(value, kind):
     return [(value, kind)]
 
 
-def write_inputs(case, model, folder):
-    """Makes sure that the inputs lie in some folder as input_0.pb or input_0.npy ..., and returns that folder."""
+def write_inputs(case, model, folder, fixed=()):
+    """Makes sure that the inputs, without the fixed ones, lie in some folder as input_0.pb or input_0.npy ..., and returns that
+    folder."""
     kinds = [kind for _, kind in inputs_of(model)]
     if case.folder != "light":
-        if all(kind.HasField("tensor_type") for kind in kinds):
+        if all(kind.HasField("tensor_type") for kind in kinds) and not fixed:
             return case.data
         folder.mkdir()
-        tensors = [pair for value, kind in zip(stored_inputs(case, model), kinds) for pair in tensors_in(value, kind)]
+        tensors = [pair for value, (name, kind) in zip(stored_inputs(case, model), inputs_of(model)) if name not in fixed
+                   for pair in tensors_in(value, kind)]
         for index, (array, _) in enumerate(tensors):
             (folder / f"input_{index}.pb").write_bytes(numpy_helper.from_array(np.asarray(array)).SerializeToString())
         return folder
@@ -111,7 +124,7 @@ def write_inputs(case, model, folder):
     return folder
 
 
-def shape_flags(case, model):
+def shape_flags(case, model, fixed=()):
     """Flags that bind open sizes of the inputs, and contents of sequences and optionals, to those of the stored values."""
     flags = []
     for index, (name, kind) in enumerate(inputs_of(model)):
@@ -121,8 +134,20 @@ def shape_flags(case, model):
             flags += ["--elements", f"{name}={'none' if value is None else ','.join(shapes)}"]
             continue
         tensor = kind.tensor_type
+        if name in fixed:
+            continue
         if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim):
             continue
         value = read_value(case.data / f"input_{index}.pb", kind)
         flags += ["--input-shape", f"{name}={'x'.join(map(str, value.shape))}"]
     return flags
+
+
+def fixed_values(case, model):
+    """{name: numbers} of the inputs whose values can say how large or how many the outputs are: short lists of integers and
+    conditions. What a user does with --input-value where such a value has to be known."""
+    values = {}
+    for (name, kind), value in zip(inputs_of(model), stored_inputs(case, model) if case.folder != "light" else ()):
+        if kind.HasField("tensor_type") and kind.tensor_type.elem_type in (onnx.TensorProto.INT64, onnx.TensorProto.BOOL) and 0 < value.size <= 8:
+            values[name] = ",".join(str(int(v)) for v in value.ravel())
+    return values

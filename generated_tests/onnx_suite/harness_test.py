@@ -91,6 +91,14 @@ class Suite(unittest.TestCase):
         self.assertRegex(flags[1], r"^x0=\d+(,\d+)*$")
         self.assertRegex(flags[3], r"^x1=\d+$")
 
+    def test_values_that_decide_sizes_are_fixed(self):
+        case = next(c for c in cases.all_cases() if c.name == "test_loop13_seq")
+        model = onnx.load(case.model)
+        self.assertEqual(cases.fixed_values(case, model), {"trip_count": "5", "cond": "1"})
+        self.assertEqual(cases.shape_flags(case, model, {"trip_count": "5"}), ["--elements", "seq_empty="])
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(len(list(cases.write_inputs(case, model, Path(folder) / "io", {"trip_count": "5"}).iterdir())), 1)
+
     def test_lists_are_their_tensors(self):
         tensor = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
         sequence = helper.make_sequence_type_proto(tensor)

@@ -21,7 +21,8 @@ def markdown(results, target="c"):
              "Written by `generated_tests/onnx_suite/run.py --report`; do not edit. Every model of the suite in the `onnx`", *how,
              "and compared with its stored outputs: types and shapes exactly, numbers to rtol 1e-3 and atol 1e-7, as ONNX's own",
              "runner does (1e-6 for DFT, whose stored values carry single precision noise). *Refused* means that tc-emit said why and wrote nothing. Random operators are judged by shape and type,",
-             "and each element by whether it is a possible one.", "", "| folder | models | passed | refused | wrong |", "|---|---|---|---|---|"]
+             "and each element by whether it is a possible one. Where a value decides how large or how many the outputs are (a trip count,",
+             "a split, the size of a grid), it is fixed with `--input-value`, as the row says.", "", "| folder | models | passed | refused | wrong |", "|---|---|---|---|---|"]
     for folder in [*folders, "all"]:
         row = [sum(n for (f, s), n in counts.items() if folder in (f, "all") and status in (s, "all"))
                for status in ("all", "passed", "refused", "wrong")]

@@ -2,6 +2,8 @@
 import numpy as np
 import onnxruntime
 
+onnxruntime.set_default_logger_severity(4)  # warnings say nothing about answers
+
 
 def session(model, optimised=True):
     """ONNX Runtime's session of a model, a path or bytes, on one thread. Without VNNI its products of bytes saturate in 16 bits,

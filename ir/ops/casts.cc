@@ -1,4 +1,13 @@
-// Casts between element types. Loop IR's Cast is ONNX's; only the rounding modes of float8e8m0 need more.
+// Casts between element types. Loop IR's Cast is ONNX's; only the rounding modes of float8e8m0 and text need more.
+//
+// Numbers as text are what ONNX Runtime makes of them, whatever the locale: integers in full, bool as 0 or 1, floats with at most 8
+// digits as printf's %.8g has them, INF, -INF and NaN. Text as a number is read as strtod and strtoll read it: white
+// space and a sign in front, whatever follows the number is ignored, no number at all raises E_RANGE; so do hexadecimal
+// ones. Up to 17 digits count; a double may differ from the nearest in its last bit where there are more than 15.
+#include <limits>
+
+#include "ir/ops/counting.h"
+#include "ir/ops/expansion.h"
 #include "ir/ops/helpers.h"
 #include "ir/ops/parts.h"
 
@@ -10,8 +19,7 @@ DType target_type(const OpBuilder& b) {
   if (to <= int64_t(DType::Undefined) || to > int64_t(DType::I2))
     b.unsupported("element type " + to_text(to) + " is not known");
   const auto t = static_cast<DType>(to);
-  if (t == DType::String || is_complex(t))
-    b.unsupported("casts to " + std::string(info(t).onnx_name) + " cannot be compiled");
+  if (is_complex(t)) b.unsupported("casts to " + std::string(info(t).onnx_name) + " cannot be compiled");
   return t;
 }
 
@@ -44,10 +52,244 @@ Expr to_e8m0(const OpBuilder& b, const Expr& value, bool saturate) {
   return bitcast(DType::F8E8M0, result);
 }
 
+Expr f64(double v) { return make_float(DType::F64, v); }
+/// 10^e for whole e, exact up to 22.
+Expr power_of_ten(const Expr& e) { return apply(Op::Pow, {f64(10), cast(DType::F64, e)}); }
+/// v * 10^e; powers beyond 10^300 are taken in two steps.
+Expr scaled(const Expr& v, const Expr& e) {
+  const Expr up = max(e, Expr(0)), down = max(Expr(0) - e, Expr(0));
+  const Expr first_up = min(up, Expr(300)), first_down = min(down, Expr(300));
+  return v * power_of_ten(first_up) * power_of_ten(up - first_up) / power_of_ten(first_down) /
+         power_of_ten(down - first_down);
+}
+
+// --- text as a number
+
+/// Reads the number at the start of a string; positions and results are counters.
+struct NumberReader {
+  Expr text;
+  bool is_float = false;
+  Buffer at = counter("at"), negative = counter("negative"), digits = counter("digits"), seen = counter("seen");
+  Buffer exponent = counter("exponent"), part = counter("part"), start = counter("start"), minus = counter("minus");
+
+  static constexpr int64_t kRoom = 10'000'000'000'000'000;  // digits that fit beside one more
+
+  Expr byte(const Expr& i) const { return apply(Op::TextByte, {text, i}); }
+  Expr here() const { return byte(value_of(at)); }
+  Expr inside() const { return value_of(at) < apply(Op::TextSize, {text}); }
+  Expr is_here(char c) const { return inside() && eq(here(), Expr(int64_t(c))); }
+  Expr is_digit() const { return inside() && here() >= Expr(int64_t('0')) && here() <= Expr(int64_t('9')); }
+  Expr is_letter(char c) const { return is_here(c) || is_here(char(c - 32)); }
+
+  Stmt sign(const Buffer& flag) const {
+    return seq({set(flag, 0),
+                if_then(is_here('-'), seq({set(flag, 1), increment(at)}), if_then(is_here('+'), increment(at)))});
+  }
+  /// Digits in front of the point (step 0) or behind it (step -1).
+  Stmt run(int64_t step) const {
+    const Stmt take = seq({set(digits, value_of(digits) * Expr(10) + here() - Expr(int64_t('0'))),
+                           step == 0 ? Stmt() : set(exponent, value_of(exponent) - 1)});
+    const Stmt skip = step == 0 ? increment(exponent) : Stmt();
+    return while_loop(is_digit(),
+                      seq({if_then(value_of(digits) < Expr(kRoom), take, skip), increment(seen), increment(at)}));
+  }
+  Stmt scale() const {
+    const Stmt read = while_loop(
+        is_digit(),
+        seq({if_then(value_of(part) < Expr(10000), set(part, value_of(part) * Expr(10) + here() - Expr(int64_t('0')))),
+             increment(at)}));
+    const Stmt add =
+        set(exponent, value_of(exponent) + select(ne(value_of(minus), 0), -value_of(part), value_of(part)));
+    return if_then(is_letter('e'), seq({increment(at), sign(minus), set(part, 0), read, add}));
+  }
+  Stmt whole() const {
+    const Expr space = is_here(' ') || (inside() && here() >= Expr(int64_t('\t')) && here() <= Expr(int64_t('\r')));
+    const Stmt zero_x = if_then(eq(value_of(seen), 1) && eq(value_of(digits), 0) && is_letter('x'), set(seen, 0));
+    Stmts list = {set(at, 0),
+                  while_loop(space, increment(at)),
+                  sign(negative),
+                  set(digits, 0),
+                  set(seen, 0),
+                  set(exponent, 0),
+                  is_float ? set(start, value_of(at)) : Stmt(),
+                  run(0),
+                  zero_x};
+    if (is_float) {
+      list.push_back(if_then(is_here('.'), seq({increment(at), run(-1)})));
+      list.push_back(if_then(value_of(seen) > Expr(0), scale()));
+    }
+    return seq(list);
+  }
+  /// Are the letters of `word` next, in any case?
+  Expr spells(std::string_view word) const {
+    Expr all = value_of(start) + Expr(int64_t(word.size())) <= apply(Op::TextSize, {text});
+    for (size_t k = 0; k < word.size(); k++) {
+      const Expr c = byte(value_of(start) + Expr(int64_t(k)));
+      all = all && (eq(c, Expr(int64_t(word[k]))) || eq(c, Expr(int64_t(word[k] - 32))));
+    }
+    return all;
+  }
+  Expr value(DType t) const {
+    const Expr none = eq(value_of(seen), 0), less = ne(value_of(negative), 0);
+    if (!is_float) {
+      const Expr n = select(less, -value_of(digits), value_of(digits));
+      const Expr known = select(none || value_of(exponent) > Expr(0), out_of_range(DType::I64), n);
+      return t == DType::Bool ? ne(known, 0) : cast(t, known);
+    }
+    const Expr inf = make_float(DType::F64, std::numeric_limits<double>::infinity());
+    const Expr nan = make_float(DType::F64, std::numeric_limits<double>::quiet_NaN());
+    const Expr word = select(spells("inf"), inf, select(spells("nan"), nan, out_of_range(DType::F64)));
+    // Zero stays zero, whatever the power.
+    const Expr e = select(eq(value_of(digits), 0), Expr(0), max(min(value_of(exponent), Expr(400)), Expr(-700)));
+    const Expr v = select(none, word, scaled(cast(DType::F64, value_of(digits)), e));
+    return cast(t, select(less, -v, v));
+  }
+};
+
+void define_number_of(OpBuilder& b, DType t) {
+  const Tensor x = b.in(0);
+  const auto read =
+      b.nest("number_of_text", {ValueType::tensor(t, x.buffer()->shape)}, [&](const std::vector<Buffer>& out) {
+        NumberReader r;
+        r.is_float = is_float(t);
+        const Stmt body = for_each_index(x.dims(), [&](const Exprs& i) {
+          r.text = x(i);
+          return seq({r.whole(), store(out[0], i, r.value(t))});
+        });
+        Stmt all = body;
+        for (const Buffer& c : {r.at, r.negative, r.digits, r.seen, r.exponent}) all = alloc(c, all);
+        if (!r.is_float) return all;
+        for (const Buffer& c : {r.part, r.start, r.minus}) all = alloc(c, all);
+        return all;
+      });
+  b.output(0, read[0]);
+}
+
+// --- a number as text
+
+/// The characters that numbers are written with, in this order.
+constexpr std::string_view kCharacters = "0123456789-.e+NaNINF";
+
+/// Appends to a string that lies in the result.
+struct NumberWriter {
+  Tensor characters;
+  Buffer out;
+  Exprs index;
+  Buffer digits = counter("digits"), count = counter("count"), exponent = counter("exponent"), k = counter("k");
+  Buffer divisor = counter("divisor");
+
+  Stmt add(const Expr& from, int64_t length) const {
+    const Expr rest = apply(Op::TextFrom, {characters({Expr(0)}), from});
+    const Expr piece = apply(Op::TextFirst, {rest, Expr(length)});
+    return store(out, index, apply(Op::TextJoin, {load(out, index), piece}));
+  }
+  Stmt add(std::string_view word) const { return add(Expr(int64_t(kCharacters.find(word))), int64_t(word.size())); }
+  /// `n` digits of `digits`, of which `divisor` tells where the next one stands; zeros behind the last.
+  Stmt next_digits(const Expr& n) const {
+    const Expr d = floor_mod(floor_div(value_of(digits), max(value_of(divisor), Expr(1))), Expr(10));
+    return seq({set(k, 0), while_loop(value_of(k) < n,
+                                      seq({add(select(eq(value_of(divisor), 0), Expr(0), d), 1),
+                                           set(divisor, floor_div(value_of(divisor), Expr(10))), increment(k)}))});
+  }
+  /// divisor = 10^(count - 1), where count is how many digits `digits` has.
+  Stmt find_first() const {
+    return seq({set(divisor, 1), set(count, 1),
+                while_loop(floor_div(value_of(digits), value_of(divisor)) >= Expr(10),
+                           seq({set(divisor, value_of(divisor) * Expr(10)), increment(count)}))});
+  }
+  Stmt integer(const Expr& v) const {
+    const Expr shown = cast(DType::I64, v), least = make_int(DType::I64, INT64_MIN);
+    const Stmt sign = if_then(shown < Expr(0), add("-"));
+    const Stmt all =
+        seq({set(digits, select(shown < Expr(0), -shown, shown)), find_first(), next_digits(value_of(count))});
+    if (v->dtype != DType::I64) return seq({sign, all});
+    // The least number has no opposite: its last digit is written by itself.
+    const Stmt of_least =
+        seq({set(digits, Expr(INT64_MAX / 10)), find_first(), next_digits(value_of(count)), add(Expr(8), 1)});
+    return seq({sign, if_then(eq(shown, least), of_least, all)});
+  }
+  /// %.8g of a finite number above 0.
+  Stmt positive(const Expr& a) const {
+    const Expr e = value_of(exponent);
+    const Expr rounded = cast(DType::I64, apply(Op::Round, {scaled(a, Expr(7) - e)}));
+    const Stmt round = set(digits, rounded);
+    const Expr fraction = value_of(count);
+    const Stmt strip =
+        while_loop(eq(floor_mod(value_of(digits), Expr(10)), 0), set(digits, floor_div(value_of(digits), Expr(10))));
+    const Stmt point = if_then(ne(value_of(divisor), 0), add("."));
+    const Stmt rest = seq({point, next_digits(fraction)});
+    const Expr size = apply(Op::Abs, {e});
+    const Stmt power = seq({add("e"), if_then(e < Expr(0), add("-"), add("+")),
+                            if_then(size >= Expr(100), add(floor_div(size, Expr(100)), 1)),
+                            add(floor_mod(floor_div(size, Expr(10)), Expr(10)), 1), add(floor_mod(size, Expr(10)), 1)});
+    // Behind the first digits as many are left as lie below `divisor`.
+    const auto left = [&](const Stmt& then) {
+      const Buffer d = divisor;
+      return seq({set(count, 0), set(k, value_of(d)),
+                  while_loop(value_of(k) > Expr(0), seq({increment(count), set(k, floor_div(value_of(k), Expr(10)))})),
+                  then});
+    };
+    const Stmt scientific = seq({next_digits(Expr(1)), left(rest), power});
+    const Stmt small =
+        seq({add("0"), add("."), set(k, 1), while_loop(value_of(k) < Expr(0) - e, seq({add("0"), increment(k)})),
+             left(next_digits(fraction))});
+    const Stmt plain = seq({next_digits(e + 1), left(rest)});
+    return seq({set(exponent, cast(DType::I64, apply(Op::Floor, {log(a) * f64(0.43429448190325182765)}))), round,
+                if_then(value_of(digits) >= Expr(100'000'000), seq({increment(exponent), round})),
+                if_then(value_of(digits) < Expr(10'000'000), seq({set(exponent, e - 1), round})),
+                if_then(value_of(digits) >= Expr(100'000'000),
+                        seq({set(digits, floor_div(value_of(digits), Expr(10))), increment(exponent)})),
+                strip, find_first(),
+                if_then(e < Expr(-4) || e >= Expr(8), scientific, if_then(e < Expr(0), small, plain))});
+  }
+  Stmt real(const Expr& v) const {
+    const Expr a = apply(Op::Abs, {v});
+    const Expr less = v < f64(0) || (eq(v, f64(0)) && f64(1) / v < f64(0));
+    const Expr inf = make_float(DType::F64, std::numeric_limits<double>::infinity());
+    return if_then(
+        apply(Op::IsNan, {v}), add("NaN"),
+        seq({if_then(less, add("-")), if_then(eq(a, inf), add("INF"), if_then(eq(v, f64(0)), add("0"), positive(a)))}));
+  }
+};
+
+/// y = x as text. Operand 1 holds the characters.
+void define_text_of_number(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const auto written = b.nest("text_of_number", {ValueType::tensor(DType::String, x.buffer()->shape)},
+                              [&](const std::vector<Buffer>& out) {
+                                NumberWriter w;
+                                w.characters = b.in(1);
+                                w.out = out[0];
+                                const Stmt body = for_each_index(x.dims(), [&](const Exprs& i) {
+                                  w.index = i;
+                                  const Expr v = x(i);
+                                  return seq({store(out[0], i, zero(DType::String)),
+                                              is_float(x.dtype()) ? w.real(cast(DType::F64, v)) : w.integer(v)});
+                                });
+                                Stmt all = body;
+                                for (const Buffer& c : {w.digits, w.count, w.k, w.divisor}) all = alloc(c, all);
+                                return is_float(x.dtype()) ? alloc(w.exponent, all) : all;
+                              });
+  b.output(0, written[0]);
+}
+
+/// Casts to text are an operator of our own, which is given the characters.
+bool expand_cast(Graph& g, Node* n, DType to) {
+  const Expansion e(g, n);
+  Value* x = e.in_of_any_type(0);
+  if (to != DType::String || x->type.dtype == DType::String) return false;
+  if (is_complex(x->type.dtype) || x->type.dtype == DType::U64)
+    e.unsupported("casts of this type to text cannot be compiled");
+  e.finish(0, e.op("text_of_number", {x, e.constant(string_constant({1}, {std::string(kCharacters)}), "_characters")},
+                   "", {}, "tc"));
+  return true;
+}
+
 void define_conversion(OpBuilder& b, DType t, const std::string& name) {
   const Tensor x = b.in(0);
   if (x.dtype() == t) return b.output(0, x);
-  if (x.dtype() == DType::String) b.unsupported("casts from string cannot be compiled", 0);
+  if (x.dtype() == DType::String) return define_number_of(b, t);
+  if (t == DType::String) b.unsupported("this cast to text cannot be compiled");  // others are rewritten
   const bool saturate = b.attr_int("saturate", 1) != 0;
   b.output(0, b.compute(name, t, x.dims(), [&](const Exprs& i) {
     const Expr e = x(i);
@@ -76,12 +318,20 @@ OpFamily cast_ops() {
       {"Cast",
        28,
        {{"saturate", int64_t(1)}, {"round_mode", std::string("up")}, {"to", {}}},
-       [](OpBuilder& b) { define_conversion(b, target_type(b), "cast"); }},
+       [](OpBuilder& b) { define_conversion(b, target_type(b), "cast"); },
+       "",
+       "",
+       "",
+       [](Graph& g, Node* n) { return expand_cast(g, n, DType(n->attr_int("to", 0))); }},
       {"CastLike",
        25,
        {{"saturate", int64_t(1)}, {"round_mode", std::string("up")}},
        [](OpBuilder& b) { define_conversion(b, b.in(1).dtype(), "cast"); },
-       "x like"},
+       "x like",
+       "",
+       "",
+       [](Graph& g, Node* n) { return expand_cast(g, n, Expansion(g, n).in_of_any_type(1)->type.dtype); }},
+      {"text_of_number", 1, {}, define_text_of_number, "x characters", "text_of_number", "tc"},
       {"BitCast", 26, {{"to", {}}}, define_bit_cast},
   };
 }

@@ -1,5 +1,5 @@
 // Preparation of features (ai.onnx.ml): Scaler, Normalizer, Imputer, FeatureVectorizer, OneHotEncoder, LabelEncoder,
-// CategoryMapper.
+// CategoryMapper, DictVectorizer, CastMap. A map is two operands here, its keys and its values (importer/list_inputs.cc).
 // Each is rewritten into operators of ai.onnx; looking up labels is an operator of our own.
 #include <cmath>
 #include <cstring>
@@ -248,6 +248,70 @@ void define_one_hot_categories(OpBuilder& b) {
   }));
 }
 
+Constant absent_value(DType t) { return t == DType::String ? string_constant({}, {""}) : scalar_constant(t, 0); }
+
+/// The values of a map for a row of keys, 0 or "" where it has no such key.
+Value* values_of(const Expansion& e, Value* keys, Value* values, Constant wanted, const std::string& suffix) {
+  if (keys->type.dtype != wanted->dtype) e.reject("the keys of the map do not have the type that the attributes state");
+  const DType t = values->type.dtype;
+  if (dims_of_type(keys) == Dims{0}) {
+    keys = e.constant(wanted, "_keys");
+    values =
+        e.op("Expand", {e.constant(absent_value(t), "_none"), e.constant(int64_constant({wanted->size()}), "_size")},
+             "_values");
+  }
+  return e.op("label_lookup", {e.constant(wanted, "_wanted"), keys, values, e.constant(absent_value(t), "_absent")},
+              suffix, {}, "tc");
+}
+
+Constant as_row(const TensorData& list) {
+  TensorData row = list;
+  row.dims = {1, list.size()};
+  return std::make_shared<const TensorData>(std::move(row));
+}
+
+/// One column for each word of the vocabulary.
+bool expand_dict_vectorizer(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  const std::vector<std::string> words = e.attr_strings("string_vocabulary");
+  const std::vector<int64_t> numbers = e.attr_ints("int64_vocabulary");
+  if (words.empty() == numbers.empty()) e.reject("exactly one of string_vocabulary and int64_vocabulary must be given");
+  const Constant wanted = words.empty() ? int64_constant(numbers) : string_constant({int64_t(words.size())}, words);
+  e.finish(0, values_of(e, e.in_of_any_type(0), e.in_of_any_type(1), as_row(*wanted), ""));
+  return true;
+}
+
+/// The values in the order of their keys, or each in the column of its key.
+bool expand_cast_map(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  Value *keys = e.in(0), *values = e.in_of_any_type(1);
+  const std::string to = e.attr_string("cast_to"), form = e.attr_string("map_form");
+  const int64_t count = num_elements(dims_of_type(keys)), columns = e.attr_int("max_map");
+  if (to != "TO_FLOAT" && to != "TO_INT64" && to != "TO_STRING")
+    e.reject("attribute cast_to must be TO_FLOAT, TO_INT64 or TO_STRING");
+  const DType t = to == "TO_FLOAT" ? DType::F32 : to == "TO_INT64" ? DType::I64 : DType::String;
+  if (t == DType::String && values->type.dtype != t)
+    e.unsupported("numbers of a map as text, which runtimes write in ways of their own; cast them behind the map");
+  if (values->type.dtype != t) values = e.cast(t, values, "_cast");
+  if (form == "SPARSE") {
+    if (columns < 1 || columns > INT32_MAX) e.reject("attribute max_map must be positive for a sparse map");
+    std::vector<int64_t> wanted(size_t(columns), 0);
+    for (size_t k = 0; k < wanted.size(); k++) wanted[k] = int64_t(k);
+    values = values_of(e, keys, values, as_row(*int64_constant(wanted)), "");
+  } else if (form == "DENSE") {
+    if (count > 1) {
+      Node* sorted = e.node_of("TopK", {keys, e.constant(int64_constant({count}), "_count")}, 2, "_sorted",
+                               {{"largest", int64_t(0)}, {"sorted", int64_t(1)}});
+      values = e.op("Gather", {values, sorted->outputs[1]}, "_in_order");
+    }
+    values = e.reshape(values, {1, count}, "");
+  } else {
+    e.reject("attribute map_form must be DENSE or SPARSE");
+  }
+  e.finish(0, values);
+  return true;
+}
+
 }  // namespace
 
 OpFamily ml_feature_ops() {
@@ -280,6 +344,10 @@ OpFamily ml_feature_ops() {
               {"default_int64", int64_t(-1)},
               {"default_string", std::string("_Unused")}},
              expand_category_mapper),
+      ml_row("DictVectorizer", 1, {{"int64_vocabulary", {}}, {"string_vocabulary", {}}}, expand_dict_vectorizer),
+      ml_row("CastMap", 1,
+             {{"cast_to", std::string("TO_FLOAT")}, {"map_form", std::string("DENSE")}, {"max_map", int64_t(1)}},
+             expand_cast_map),
       {"sorted_lookup", 1, {}, define_sorted_lookup, "x keys values otherwise", "sorted_lookup", "tc"},
       {"label_lookup", 1, {}, define_label_lookup, "x keys values otherwise", "label_lookup", "tc"},
       {"one_hot_categories", 1, {{"zeros", int64_t(1)}}, define_one_hot_categories, "x categories", "one_hot", "tc"},

@@ -130,14 +130,14 @@ void size_axes(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<i
   for (int w : which) {
     ResizeAxis& a = axes[size_t(w)];
     a.scale = scale;
-    a.out = int64_t(std::floor(scale * double(a.in) + 0.5));
+    a.out = int64_t(std::round(float(scale) * float(a.in)));  // in single precision, as for scales
   }
 }
 
 /// tf_crop_and_resize: the region of interest is [start, end] in units of the axis' length.
-void set_crop(OpBuilder& op, ResizeAxis& a, size_t start, size_t end, double length) {
-  const bool single = length == 1;
-  a.source.div = single ? 1 : length - 1;
+void set_crop(OpBuilder& op, ResizeAxis& a, size_t start, size_t end) {
+  const bool single = a.out == 1;
+  a.source.div = single ? 1 : double(a.out - 1);
   const double last = double(a.in - 1);
   if (const Constant c = op.constant(1)) {
     const double from = c->as_double(int64_t(start)), to = c->as_double(int64_t(end));
@@ -154,61 +154,34 @@ void set_crop(OpBuilder& op, ResizeAxis& a, size_t start, size_t end, double len
   a.identity = false;
 }
 
-/// The same for a scale that comes at run time; `single` says whether it gives an axis of one element.
-void set_run_time_crop(Coordinate& c, const Expr& roi_from, const Expr& roi_to, const Expr& single, const Expr& length,
-                       double last) {
-  const Expr from = cast(DType::F64, roi_from), range = (cast(DType::F64, roi_to) - from) * f64(last);
-  c.mul_expr = select(single, f64(0), range);
-  c.div_expr = select(single, f64(1), length - f64(1));
-  c.post_expr = from * f64(last) + select(single, range / f64(2), f64(0));
-}
-
-/// set_coordinate() for a scale that comes at run time.
-void set_run_time_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, size_t roi_start, size_t roi_end) {
-  const Expr scale = a.run_time_scale, length = scale * f64(double(a.in)), single = eq(length, f64(1));
-  const double last = double(a.in - 1);
+/// Where output positions lie in the input. The length of the resized axis is a whole number, as in the runtimes that
+/// models are exported for; ONNX's reference takes scale * in with its fraction for align_corners and
+/// tf_crop_and_resize. A scale that comes at run time changes the positions only, for the lengths are declared.
+void set_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, bool antialias, size_t roi_start,
+                    size_t roi_end) {
+  const Expr& scale = a.run_time_scale;
+  // An antialiasing filter leaves an axis whose length stays alone. One element stays what it is, whatever the weights.
+  a.identity = scale ? a.in == 1 && a.out == 1 : a.out == a.in && (antialias || std::abs(a.scale - 1) < 1e-9);
   Coordinate& c = a.source;
-  c.div_expr = scale;
-  if (mode == "half_pixel" || mode == "pytorch_half_pixel" || mode == "half_pixel_symmetric") {
-    c.pre = 0.5;
-    c.post = -0.5;
-    if (mode == "pytorch_half_pixel") c.mul_expr = select(single, f64(0), f64(1));
-    if (mode == "half_pixel_symmetric")
-      c.post_expr = f64(double(a.in) / 2) * (f64(1) - f64(double(a.out)) / length) - f64(0.5);
-  } else if (mode == "align_corners") {
-    c.mul_expr = select(single, f64(0), f64(last));
-    c.div_expr = select(single, f64(1), length - f64(1));
-  } else if (mode == "tf_crop_and_resize") {
-    const Tensor roi = op.in(1);
-    set_run_time_crop(c, roi({int64_t(roi_start)}), roi({int64_t(roi_end)}), single, length, last);
-  } else if (mode == "tf_half_pixel_for_nn") {
-    c.pre = 0.5;
-  } else if (mode != "asymmetric") {
-    reject_mode(op, mode);
-  }
-  // One element stays what it is, whatever the weights.
-  a.identity = a.in == 1 && a.out == 1 && mode != "tf_crop_and_resize";
-}
-
-void set_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, size_t roi_start, size_t roi_end) {
-  if (a.run_time_scale) return set_run_time_coordinate(op, a, mode, roi_start, roi_end);
-  const double length = a.scale * double(a.in);  // of the resized axis, not rounded
-  a.identity = a.out == a.in && std::abs(a.scale - 1) < 1e-9;
-  Coordinate& c = a.source;
-  if (mode == "half_pixel" || (mode == "pytorch_half_pixel" && length != 1)) {
-    c = {0.5, 1, a.scale, -0.5, {}, {}, {}};
+  if (mode == "half_pixel" || (mode == "pytorch_half_pixel" && a.out != 1)) {
+    c = {0.5, 1, a.scale, -0.5, {}, scale, {}};
   } else if (mode == "pytorch_half_pixel") {
-    c = {0, 0, 1, -0.5, {}, {}, {}};
+    c = {0, 0, 1, 0, {}, {}, {}};
   } else if (mode == "half_pixel_symmetric") {
-    c = {0.5, 1, a.scale, double(a.in) / 2 * (1 - double(a.out) / length) - 0.5, {}, {}, {}};
+    const double length = double(float(a.scale)) * double(a.in);
+    c = {0.5, 1, double(float(a.scale)), double(a.in) / 2 * (1 - double(a.out) / length) - 0.5, {}, scale, {}, true};
+    if (scale) {
+      const Expr at_run_time = scale * f64(double(a.in));
+      c.post_expr = f64(double(a.in) / 2) * (f64(1) - f64(double(a.out)) / at_run_time) - f64(0.5);
+    }
+  } else if (mode == "tf_half_pixel_for_nn") {
+    c = {0.5, 1, a.scale, 0, {}, scale, {}};
   } else if (mode == "asymmetric") {
-    c = {0, 1, a.scale, 0, {}, {}, {}};
-  } else if (mode == "tf_half_pixel_for_nn") {  // of operator sets 11 and 12
-    c = {0.5, 1, a.scale, 0, {}, {}, {}};
+    c = {0, 1, a.scale, 0, {}, scale, {}};
   } else if (mode == "align_corners") {
-    c = {0, length == 1 ? 0 : double(a.in - 1), length == 1 ? 1 : length - 1, 0, {}, {}, {}};
+    c = {0, a.out == 1 ? 0 : double(a.in - 1), a.out == 1 ? 1 : double(a.out - 1), 0, {}, {}, {}};
   } else if (mode == "tf_crop_and_resize") {
-    set_crop(op, a, roi_start, roi_end, length);
+    set_crop(op, a, roi_start, roi_end);
   } else {
     reject_mode(op, mode);
   }
@@ -255,7 +228,8 @@ Plan read_plan(OpBuilder& op) {
   p.rules.extrapolate = mode == "tf_crop_and_resize";
   if (p.rules.extrapolate && (!given(op, 1) || op.in(1).dims() != Dims{2 * int64_t(which.size())}))
     op.reject("tf_crop_and_resize needs a roi with two values per resized axis", 1);
-  for (size_t k = 0; k < which.size(); k++) set_coordinate(op, p.axes[size_t(which[k])], mode, k, which.size() + k);
+  for (size_t k = 0; k < which.size(); k++)
+    set_coordinate(op, p.axes[size_t(which[k])], mode, p.rules.antialias, k, which.size() + k);
   for (const ResizeAxis& a : p.axes) p.out.push_back(a.out);
   return p;
 }
@@ -360,7 +334,12 @@ void resize(OpBuilder& op, const Plan& p) {
 
 }  // namespace
 
-void define_resize(OpBuilder& op) { resize(op, read_plan(op)); }
+void define_resize(OpBuilder& op) {
+  const Plan p = read_plan(op);
+  if (num_elements(p.out) > 0) return resize(op, p);
+  const DType t = op.in(0).dtype();
+  op.output(0, op.compute("resize", t, p.out, [&](const Exprs&) { return zero(t); }));
+}
 
 void define_upsample(OpBuilder& op) {
   const Tensor x = op.in(0);
@@ -377,7 +356,7 @@ void define_upsample(OpBuilder& op) {
   }
   size_by_scales(op, p.axes, which, 1);
   for (ResizeAxis& a : p.axes) {
-    set_coordinate(op, a, "asymmetric", 0, 0);
+    set_coordinate(op, a, "asymmetric", false, 0, 0);
     p.out.push_back(a.out);
   }
   resize(op, p);

@@ -13,6 +13,7 @@ namespace tc {
 struct Coordinate {
   double pre = 0, mul = 1, div = 1, post = 0;
   Expr mul_expr, div_expr, post_expr;  // replace mul, div and post when they are not known at compile time
+  bool rounded_last = false;           // the nearest element's, too, is computed in f64, and the result rounded to f32
   bool is_constant() const { return !mul_expr && !div_expr && !post_expr; }
   template <class T = double>
   T at(int64_t o) const {

@@ -202,7 +202,8 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
   if (examined) {
     std::vector<int64_t> table;
     for (int64_t o = 0; o < a.out; o++) {
-      const double x = nearest ? double(a.source.at<float>(o)) : a.source.at(o);
+      const double exact = a.source.at(o);
+      const double x = !nearest ? exact : a.source.rounded_last ? double(float(exact)) : double(a.source.at<float>(o));
       // Positions far outside only occur where extrapolation replaces the value.
       if (!(std::abs(x) < 1e15)) op.reject("a position of the resized tensor is not finite");
       table.push_back(nearest ? nearest_position(rounding(a, rules), x) : int64_t(std::floor(x)) - s.before);
@@ -216,7 +217,9 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
   } else {
     const Tensor table = op.compute("position_" + name, DType::I64, {a.out},
                                     [&](const Exprs& i) {
-                                      const Expr x = a.source.at(i[0], nearest ? DType::F32 : DType::F64);
+                                      const bool single = nearest && !a.source.rounded_last;
+                                      const Expr at = a.source.at(i[0], single ? DType::F32 : DType::F64);
+                                      const Expr x = nearest ? cast(DType::F32, at) : at;
                                       return nearest ? nearest_position(a, rules, x)
                                                      : cast(DType::I64, apply(Op::Floor, {x})) - s.before;
                                     },

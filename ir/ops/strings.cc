@@ -92,7 +92,10 @@ void define_split(OpBuilder& b) {
   s.delimiter = b.attr_string("delimiter");
   if (s.delimiter.size() > kMaxDelimiter) b.unsupported("a delimiter of more than 32 bytes");
   if (b.has_attr("maxsplit")) s.most = b.attr_int("maxsplit");
-  Dims dims = b.declared_dims(0, 0);
+  Dims dims = s.x.dims();
+  dims.push_back(0);
+  // Of no strings there are no pieces; else the model says how many.
+  if (num_elements(s.x.dims()) > 0 || b.node().outputs[0]->type.is_static_tensor()) dims = b.declared_dims(0, 0);
   if (int(dims.size()) != s.x.rank() + 1 || Dims(dims.begin(), dims.end() - 1) != s.x.dims())
     b.reject("the declared shape does not fit the input", 0);
   s.room = dims.back();
