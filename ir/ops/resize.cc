@@ -334,12 +334,7 @@ void resize(OpBuilder& op, const Plan& p) {
 
 }  // namespace
 
-void define_resize(OpBuilder& op) {
-  const Plan p = read_plan(op);
-  if (num_elements(p.out) > 0) return resize(op, p);
-  const DType t = op.in(0).dtype();
-  op.output(0, op.compute("resize", t, p.out, [&](const Exprs&) { return zero(t); }));
-}
+void define_resize(OpBuilder& op) { resize(op, read_plan(op)); }
 
 void define_upsample(OpBuilder& op) {
   const Tensor x = op.in(0);

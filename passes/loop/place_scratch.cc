@@ -77,7 +77,8 @@ class Placer {
       return body.same_as(k.body) ? s : alloc(b, body);
     }
     const int64_t at = total;
-    total = checked_add(total, (bytes + align_ - 1) / align_ * align_);
+    // One without elements has a place, too, for what it is an alias of.
+    total = checked_add(total, (std::max<int64_t>(bytes, 1) + align_ - 1) / align_ * align_);
     const Stmt body = stmt(k.body);
     if (pending_.empty()) return alias(b, scratch, at, body);
     pending_.back().push_back({b, at});
