@@ -26,7 +26,7 @@ class Case:
     opset: int = OPSET
     random: bool = False  # the numbers are drawn: only their distribution is that of the reference
     folded_only: bool = False  # computed while compiling, by `interpreter` alone
-    nothing: bool = False  # a result may be zeros or have no elements
+    nothing: bool = False  # a result may be zeros, infinite, or have no elements
 
     def arrays(self, shapes):
         """{name: array}: shapes become seeded numbers, of a size that keeps sums near one."""

@@ -127,7 +127,7 @@ def cast_cases():
     numbers = words("1.5", "-2e3", " 7", "+4", "inf", "-INF", "nan", "-0", ".5", "5.", "12abc", "1e", "1e+", "1e-3x", "123456789012345678901234567890", "0.000000000000000000000000123",
                     "\t1", "3.4028235e38", "1e-30", "0.1", "Infinity", "1E5", "00012", *(f"{v:.9g}" for v in spread[24:]))
     for name, to in (("float", 1), ("double", 11), ("half", 10)):
-        yield Case(f"string_cast_to_{name}", f"n = Cast <to = {to}> (x)\n z = IsNaN (n)\n w = CastLike (o, n)\n y = Where (z, w, n)", {"x": numbers, "o": np.float32([77])})
+        yield Case(f"string_cast_to_{name}", f"n = Cast <to = {to}> (x)\n z = IsNaN (n)\n w = CastLike (o, n)\n y = Where (z, w, n)", {"x": numbers, "o": np.float32([77])}, nothing=True)
     whole = words("12", "-5", "+7", " 8", "12abc", "1.9", "0", "-0", "2147483647", "99", "\n3", "00017")
     for name, to in (("int64", 7), ("int32", 6), ("int8", 3), ("uint8", 2), ("bool", 9)):
         yield Case(f"string_cast_to_{name}", f"y = Cast <to = {to}> (x)", {"x": whole})

@@ -259,6 +259,7 @@ def in_attribute(model, folder):
     tensor = TensorProto(name="t", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value="/etc/hostname")
     model.graph.node.append(helper.make_node("Constant", [], ["c"], value=tensor))
+    model.graph.output.append(helper.make_tensor_value_info("c", TensorProto.FLOAT, [4]))
 
 
 def in_sparse(model, folder):

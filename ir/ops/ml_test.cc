@@ -246,5 +246,31 @@ TEST(TreeEnsemble, RefusesWhatIsNoTree) {
             std::string::npos);
 }
 
+TEST(Ml, MapsBecomeColumns) {
+  const Constant keys = string_constant({3}, {"a", "c", "z"}), numbers = i64({3}, {2, 0, 5});
+  const Constant values3 = f32({3}, {1.5, 2.5, 9});
+  EXPECT_EQ(values(run_ml({"DictVectorizer", {keys, values3}, {{"string_vocabulary", Strings{"c", "b", "a"}}}})[0]),
+            (std::vector<double>{2.5, 0, 1.5}));
+  EXPECT_EQ(values(run_ml({"DictVectorizer", {numbers, values3}, {{"int64_vocabulary", Ints{5, 2}}}})[0]),
+            (std::vector<double>{9, 1.5}));
+  const Constant none = string_constant({0}, {});
+  EXPECT_EQ(values(run_ml({"DictVectorizer", {none, f32({0}, {})}, {{"string_vocabulary", Strings{"c", "b"}}}})[0]),
+            (std::vector<double>{0, 0}));
+  EXPECT_EQ(ml_error({"DictVectorizer", {keys, values3}}),
+            "exactly one of string_vocabulary and int64_vocabulary must be given");
+}
+
+TEST(Ml, MapsAreCast) {
+  const Constant keys = i64({3}, {2, 0, 5}), numbers = f32({3}, {2.75, -1.5, 9});
+  EXPECT_EQ(values(run_ml({"CastMap", {keys, numbers}})[0]), (std::vector<double>{-1.5, 2.75, 9}));
+  EXPECT_EQ(values(run_ml({"CastMap", {keys, numbers}, {{"cast_to", std::string("TO_INT64")}}})[0]),
+            (std::vector<double>{-1, 2, 9}));
+  EXPECT_EQ(values(run_ml({"CastMap", {keys, numbers}, {{"map_form", std::string("SPARSE")}, {"max_map", int64_t(4)}}})[0]),
+            (std::vector<double>{-1.5, 0, 2.75, 0}));
+  const Constant words = string_constant({3}, {"2.5", "-1", "7"});
+  EXPECT_EQ(values(run_ml({"CastMap", {keys, words}, {{"map_form", std::string("SPARSE")}, {"max_map", int64_t(3)}}})[0]),
+            (std::vector<double>{-1, 0, 2.5}));
+}
+
 }  // namespace
 }  // namespace tc
