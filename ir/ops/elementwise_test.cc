@@ -64,6 +64,11 @@ TEST(Elementwise, FormulasInSinglePrecision) {
   }
 }
 
+TEST(Elementwise, SwiGluGatesByAnotherOperand) {
+  const std::vector<double> y = values({"SwiGLU", {floats({2}, {1, -2}), floats({2}, {3, 4})}});
+  expect_near(y, {3 * sigmoid(1), -8 * sigmoid(-2)});
+}
+
 TEST(Elementwise, NarrowFloatsAreComputedAsSingle) {
   // 1 + 2^-11 is no f16: the sum of three keeps it only if the partial sum was not rounded.
   const Constant a = numbers(DType::F16, {1}, {1}), b = numbers(DType::F16, {1}, {1.0 / 2048});

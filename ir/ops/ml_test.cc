@@ -265,11 +265,13 @@ TEST(Ml, MapsAreCast) {
   EXPECT_EQ(values(run_ml({"CastMap", {keys, numbers}})[0]), (std::vector<double>{-1.5, 2.75, 9}));
   EXPECT_EQ(values(run_ml({"CastMap", {keys, numbers}, {{"cast_to", std::string("TO_INT64")}}})[0]),
             (std::vector<double>{-1, 2, 9}));
-  EXPECT_EQ(values(run_ml({"CastMap", {keys, numbers}, {{"map_form", std::string("SPARSE")}, {"max_map", int64_t(4)}}})[0]),
-            (std::vector<double>{-1.5, 0, 2.75, 0}));
+  EXPECT_EQ(
+      values(run_ml({"CastMap", {keys, numbers}, {{"map_form", std::string("SPARSE")}, {"max_map", int64_t(4)}}})[0]),
+      (std::vector<double>{-1.5, 0, 2.75, 0}));
   const Constant words = string_constant({3}, {"2.5", "-1", "7"});
-  EXPECT_EQ(values(run_ml({"CastMap", {keys, words}, {{"map_form", std::string("SPARSE")}, {"max_map", int64_t(3)}}})[0]),
-            (std::vector<double>{-1, 0, 2.5}));
+  EXPECT_EQ(
+      values(run_ml({"CastMap", {keys, words}, {{"map_form", std::string("SPARSE")}, {"max_map", int64_t(3)}}})[0]),
+      (std::vector<double>{-1, 0, 2.5}));
 }
 
 }  // namespace
