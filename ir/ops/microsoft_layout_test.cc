@@ -22,9 +22,18 @@ TEST(MicrosoftLayout, ConvolutionsAndPoolsWithChannelsLast) {
   const Attrs relu = {{"activation", std::string("Relu")}, {"pads", Ints{1, 1, 1, 1}}};
   const Constant want = run_op({"FusedConv", {x, w}, relu, 1, kMs})[0];
   EXPECT_EQ(values(run_one("NhwcFusedConv", {last, w}, relu)), values(permuted(want, {0, 2, 3, 1})));
+  const Attrs pads = {{"pads", Ints{1, 1, 1, 1}}};
+  EXPECT_EQ(values(run_one("NhwcConv", {last, w}, pads)),
+            values(permuted(run_op({"Conv", {x, w}, pads})[0], {0, 2, 3, 1})));
   const Attrs pool = {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
   EXPECT_EQ(values(run_one("NhwcMaxPool", {last}, pool)),
             values(permuted(run_op({"MaxPool", {x}, pool})[0], {0, 2, 3, 1})));
+}
+
+TEST(MicrosoftLayout, BiasDropoutAddsTheBiasAndTheResidual) {
+  const Constant x = f32({2, 2}, {1, 2, 3, 4}), bias = f32({2}, {10, 20}), residual = f32({2, 2}, {100, 200, 300, 400});
+  EXPECT_EQ(values(run_one("BiasDropout", {x, bias})), (std::vector<double>{11, 22, 13, 24}));
+  EXPECT_EQ(values(run_one("BiasDropout", {x, bias, residual})), (std::vector<double>{111, 222, 313, 424}));
 }
 
 TEST(MicrosoftLayout, GroupNormWithSiluAndASkip) {
