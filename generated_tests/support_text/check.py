@@ -3,7 +3,7 @@
 """Compiles the support text in every mode it promises and runs it: warnings, math functions, and the program around a model
 (main.c.in, Makefile.in, CMakeLists.txt.in) with a model that copies its inputs, fed by NumPy and ONNX.
 
-    check.py [--stride N] [--share K/N] [modes] [math] [integers] [parallel] [program] [archive] [fuzz]   needs numpy, ml_dtypes, onnx
+    check.py [--stride N] [--share K/N] [modes] [math] [integers] [parallel] [program] [archive] [fuzz] [corpus]   needs numpy, ml_dtypes, onnx
 
 A check passes again without running while no byte of the text, of these tests and of the compilers has changed. The last line
 reads 'N passed, N failed'.
@@ -23,6 +23,7 @@ import traceback
 from echo_package import DTYPES, TEXT, proto, read_back, samples, write_package
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FUZZ = ROOT / "generated_tests" / "fuzz"
 sys.path.append(str(ROOT / "generated_tests" / "python"))
 import shares  # noqa: E402
 from verdicts import Verdicts, compiler_version  # noqa: E402
@@ -287,14 +288,21 @@ def check_fuzz(work, _):
         file.unlink()
 
 
+def check_corpus(work, _):
+    """The kept corpus of the fuzz target of the readers, under sanitizers."""
+    program = work / "replay"
+    must(["gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{TEXT}", FUZZ / "read_tensor.c", FUZZ / "replay.c", "-o", program])
+    must([program, *sorted((FUZZ / "corpus" / "read_tensor").iterdir())])
+
+
 CHECKS = {"modes": check_modes, "math": check_math, "integers": check_integers, "parallel": check_parallel, "program": check_program,
-          "archive": check_archive, "fuzz": check_fuzz}
+          "archive": check_archive, "fuzz": check_fuzz, "corpus": check_corpus}
 
 
 def passes(name, stride, known):
     """Runs a check that is not known to pass; returns whether it passed, after lines that say why it did not."""
     tools = [compiler_version(compiler) for cxx in (False, True) for compiler in compilers(cxx)]
-    verdict = known.key(name, stride, TEXT, pathlib.Path(__file__).parent, tools)
+    verdict = known.key(name, stride, TEXT, FUZZ, pathlib.Path(__file__).parent, tools)
     if verdict not in known:
         with tempfile.TemporaryDirectory() as work:
             try:
