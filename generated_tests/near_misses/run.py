@@ -27,8 +27,10 @@ sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", 
 import layout_rules  # noqa: E402
 import product_rules  # noqa: E402
 import rules  # noqa: E402
+import shares  # noqa: E402
 from agreement import difference  # noqa: E402
 from toolchain import REFUSED, CudaToolchain, Failed, Toolchain, call, first_line, refusal  # noqa: E402
+from verdicts import Verdicts  # noqa: E402
 
 
 def all_cases():
@@ -103,16 +105,20 @@ def emit(parts, cpu, options, work, seconds):
         raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
 
 
-def compute(parts, cpu, tools, options, work):
-    """The outputs of all parts; raises Failed."""
+def compute(cases, parts, cpu, tools, options, work):
+    """(verdict, outputs of all parts), the outputs None where the verdict is known; raises Failed."""
     seconds = {}
     emit(parts, cpu, options, work, seconds)
+    judged = [[[*inputs.values()], expected, list(case.outputs), case.bar] for case, (_, inputs, expected) in zip(cases, parts)]
+    verdict = options.known.key(work / "package", judged, tools.identity)
+    if verdict in options.known:
+        return verdict, None
     tools.build(work / "package", work / "program", seconds)
     ran = call("run", [work / "program", "--inputs", work, "--outputs", work], seconds, cwd=work / "package")
     if ran.returncode:
         raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout, 'ERROR|error')}")
     results = [np.load(work / f"output_{index}.npy") for index in range(sum(len(part[2]) for part in parts))]
-    return [[results.pop(0) for _ in part[2]] for part in parts]
+    return verdict, [[results.pop(0) for _ in part[2]] for part in parts]
 
 
 def refused(cases, parts, cpu, options, work):
@@ -134,7 +140,7 @@ def failures(cases, parts, cpu, tools, options, work):
         left = [index for index, case in enumerate(cases) if case.name not in out]
         return list(out.items()) + (failures([cases[i] for i in left], [parts[i] for i in left], cpu, tools, options, work) if left else [])
     try:
-        results = compute(parts, cpu, tools, options, work)
+        verdict, results = compute(cases, parts, cpu, tools, options, work)
     except (Failed, OSError) as failure:
         if len(cases) == 1:
             return [(cases[0].name, str(failure))]
@@ -143,10 +149,14 @@ def failures(cases, parts, cpu, tools, options, work):
     finally:
         if not options.keep:
             shutil.rmtree(work, ignore_errors=True)
+    if results is None:
+        return []
     told = []
     for case, (_, _, expected), found in zip(cases, parts, results):
         wrong = [f"{name}: {text}" for name, f, e in zip(case.outputs, found, expected) if (text := difference(f, e, case.bar))]
         told += [(case.name, wrong[0])] if wrong else []
+    if not told:
+        options.known.add(verdict)
     return told
 
 
@@ -155,6 +165,7 @@ def main():
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
     parser.add_argument("--cpus", type=lambda text: text.split(","), default=["generic"])
     parser.add_argument("--only", default="")
+    shares.add_option(parser, quick=4)
     parser.add_argument("--size", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true", help="name what ONNX Runtime refuses, too")
@@ -162,9 +173,11 @@ def main():
     parser.add_argument("--flags", type=str.split, default=[], help="more flags of tc-emit")
     options = parser.parse_args()
     options.tool = options.tool.resolve()
+    options.known = Verdicts(makers=[rules, layout_rules, product_rules, *(sys.modules[name] for name in ("cases", "case") if name in sys.modules)])
     known = [case for case in all_cases() if re.search(options.only, case.name)]
     names = [case.name for case in known]
     assert len(set(names)) == len(names), f"names are unique: {sorted(name for name in set(names) if names.count(name) > 1)}"
+    known = shares.part(known, options)
     base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
     passed = failed = 0
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
@@ -189,6 +202,7 @@ def main():
                     print(f"FAILED {name} ({cpu}): {reason}", flush=True)
                 told += some
             passed, failed = passed + len(cases) - len(told), failed + len(told)
+    options.known.report()
     print(f"{passed} passed, {failed} failed")
     sys.exit(0 if passed and not failed else 1)
 
