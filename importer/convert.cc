@@ -203,6 +203,7 @@ void materialise_defaults(onnx::ModelProto& m) {
 bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   const int before = c.errors;
   name_norms(m);
+  name_encoders(m);
   give_intercepts(m);
   tidy(m);
   if (!all_known(m)) return false;

@@ -30,6 +30,25 @@ void give_intercepts(onnx::ModelProto& m) {
   });
 }
 
+void name_encoders(onnx::ModelProto& m) {
+  for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
+    for (auto& n : *g.mutable_node()) {
+      if (n.op_type() != "LabelEncoder" || domain_of(n.domain()) != "ai.onnx.ml") continue;
+      auto& attributes = *n.mutable_attribute();
+      const auto classes = std::find_if(attributes.begin(), attributes.end(),
+                                        [](const auto& a) { return a.name() == "classes_strings"; });
+      if (classes == attributes.end()) continue;
+      n.set_op_type("CategoryMapper");
+      classes->set_name("cats_strings");
+      const int count = classes->strings_size();
+      onnx::AttributeProto& numbers = *attributes.Add();
+      numbers.set_name("cats_int64s");
+      numbers.set_type(onnx::AttributeProto::INTS);
+      for (int k = 0; k < count; k++) numbers.add_ints(k);
+    }
+  });
+}
+
 void name_norms(onnx::ModelProto& m) {
   for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
     for (auto& n : *g.mutable_node())

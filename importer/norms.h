@@ -1,4 +1,4 @@
-// What exporters write otherwise than ONNX's schemas have it. Internal to importer/.
+// What exporters write otherwise than ONNX's schemas have it, and an operator of ai.onnx.ml that was defined otherwise once. Internal to importer/.
 #pragma once
 #include "importer/scope.h"
 
@@ -6,6 +6,9 @@ namespace tc::importer {
 
 /// ONNX takes the number of a LinearClassifier's classes from its intercepts, which may be absent: then there are zeros.
 void give_intercepts(onnx::ModelProto& m);
+
+/// LabelEncoder of ai.onnx.ml's version 1 numbers its classes from 0, or names them: a CategoryMapper says the same.
+void name_encoders(onnx::ModelProto& m);
 
 /// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it:
 /// it is RMSNormalization.

@@ -151,6 +151,18 @@ net (float[2] x) => (float[2] y) { y = Selu(x) })");
   EXPECT_EQ(m.graph.nodes().front()->attr_float("alpha", 0), 1.6732f);
 }
 
+TEST(UpgradeRules, LabelEncoderNumberedItsClasses) {
+  ImportOptions every;
+  every.has_row = [](std::string_view, std::string_view) { return true; };
+  const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 1]>
+net (string[2] x) => (int64[2] y) { y = ai.onnx.ml.LabelEncoder <classes_strings = ["a", "b"], default_int64 = -7> (x) })",
+                                 every);
+  ASSERT_EQ(m.problems, "");
+  const Node& mapper = *m.graph.nodes().front();
+  EXPECT_EQ(mapper.op, "CategoryMapper");
+  EXPECT_EQ(mapper.attr_ints("cats_int64s"), (std::vector<int64_t>{0, 1}));
+}
+
 TEST(UpgradeRules, ScanBackwards) {
   const Imported m = import_text(R"(<ir_version: 3, opset_import: ["" : 8]>
 net (float[2,3] s, float[2,5,3] x) => (float[2,3] last, float[2,5,3] all) {

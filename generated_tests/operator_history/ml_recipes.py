@@ -115,7 +115,7 @@ def svm_classifier(o):
 
 @recipe("SVMRegressor", domain=ML)
 def svm_regressor(o):
-    yield o(o.x(5, 4), coefficients=floats(o, 9), rho=floats(o, 1), n_supports=9, support_vectors=floats(o, 36), kernel_type="SIGMOID", kernel_params=[0.2, 0.5, 3.0])
+    yield o(o.x(5, 4, dtype=np.float32), coefficients=floats(o, 9), rho=floats(o, 1), n_supports=9, support_vectors=floats(o, 36), kernel_type="SIGMOID", kernel_params=[0.2, 0.5, 3.0])
 
 
 @recipe("Scaler", domain=ML)

@@ -50,14 +50,25 @@ def markdown(table):
     return "\n".join([*head, *map(line, table)]) + "\n"
 
 
-def changes(table, file):
-    """The lines of the table that `file` does not have."""
-    known = set(file.read_text().splitlines()) if file.exists() else set()
-    return [text for text in map(line, table) if text not in known]
+def lost(table, file):
+    """The pairs that are right, or refused, in the earlier table `file`, and worse now; prints those that are better."""
+    order = ["wrong", "unjudged", "untried", "refused", "right"]
+    known = {tuple(cells[:3]): cells[5] for cells in ([cell.strip() for cell in row.strip("|").split(" | ")] for row in file.read_text().splitlines()
+                                                      if row.startswith("| ai.onnx")) if len(cells) >= 6}
+    worse = []
+    for row in table:
+        domain, operator, version = row.pair
+        before = known.get((domain or "ai.onnx", operator, str(version)))
+        if before is None or order.index(row.status) < order.index(before):
+            worse.append(f"{operator} of version {version} is {row.status}, in {file.name} {before or 'missing'}: {row.reason}")
+        elif row.status != before:
+            print(f"{operator} of version {version} is {row.status}, in {file.name} still {before}")
+    return worse
 
 
-def summary(table, stale, whole):
+def summary(table, worse, whole):
     tried = [row for row in table if row.models or whole]
     counts = collections.Counter(row.status for row in tried)
-    failed = len(tried) - counts["right"] - counts["refused"] + len(stale)
+    bad = {row.pair for row in tried if row.status not in ("right", "refused")}
+    failed = max(len(bad), len(worse))
     return f"{counts['right']} passed, {failed} failed, {counts['refused']} refused"

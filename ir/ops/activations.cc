@@ -20,10 +20,12 @@ Expr gelu(OpBuilder& b, const Expr& x) {
   return half * x * (one + tanh(num(x, 0.79788456080286536) * (x + num(x, 0.044715) * x * x * x)));
 }
 
-Expr shrink(OpBuilder& b, const Expr& x) {
+/// Bias and bound of integers are fractions, too.
+Expr shrink(OpBuilder& b, const Expr& element) {
+  const Expr x = is_float(element->dtype) ? element : cast(DType::F64, element);
   const Expr lambd = num(x, double(b.attr_float("lambd"))), bias = num(x, double(b.attr_float("bias")));
-  const Expr low = is_float(x->dtype) || is_signed_int(x->dtype) ? x < -lambd : make_int(DType::Bool, 0);
-  return select(low, x + bias, select(x > lambd, x - bias, num(x, 0)));
+  const Expr y = select(x < -lambd, x + bias, select(x > lambd, x - bias, num(x, 0)));
+  return is_float(element->dtype) ? y : cast(element->dtype, y);
 }
 
 Expr selu(OpBuilder& b, const Expr& x) {
