@@ -115,8 +115,9 @@ def tokens(package):
 
 
 def shape_of(code):
-    """The code with every identifier replaced by x: what remains does not depend on names."""
-    return re.sub(r"\b[A-Za-z_]\w*\b", "x", code)
+    """The code with every identifier, and the id of the layout, which names are part of, replaced by x: what remains does not
+    depend on names."""
+    return re.sub(r"\b(0x[0-9a-f]{16}|[A-Za-z_]\w*)\b", "x", code)
 
 
 def packages(payload, options, emit, scratch, flags):
