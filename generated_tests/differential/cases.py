@@ -133,6 +133,7 @@ def move_cases():
     yield Case("gather_axis1", "y = Gather <axis = 1> (x, i)", {"x": (4, 9, 13)}, {"i": ints(8, -9, 3)})
     yield Case("gather_elements", "y = GatherElements <axis = 1> (x, i)", {"x": (4, 9), "i": np.arange(12, dtype=np.int64).reshape(4, 3) % 9})
     yield Case("scatter_nd", "y = ScatterND (x, i, u)", {"x": (9, 5), "u": (3, 5)}, {"i": np.array([[1], [4], [8]], np.int64)})
+    yield Case("scatter_nd_axis_of_one", "y = ScatterND (x, i, u)", {"x": (1, 5, 7), "u": (2, 7), "i": np.array([[0, 3], [-1, 1]], np.int64)})
     yield Case("expand_add", "e = Expand (z, s)\n y = Add (x, e)", {"x": (2, 7, 19), "z": (7, 1)}, {"s": ints(2, 7, 19)})
     yield Case("depth_to_space", "y = DepthToSpace <blocksize = 3> (x)", {"x": (1, 27, 5, 4)})
     for n, size in ((2, 19), (4, 17), (2, 64), (3, 20)):

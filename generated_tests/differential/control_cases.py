@@ -195,6 +195,10 @@ def loop_cases():
         t, ys = Scan (s0, x) <num_scan_inputs = 1, body = rows (float s, float[6] row) => (float s2, float[6] o) {
           s2, o = Scan (s, row) <num_scan_inputs = 1, scan_output_directions = [1], body = cells (float p, float v) => (float q, float w) { m = Mul(p, half)  q = Add(m, v)  w = Identity(q) }> }>""",
                {"s0": (), "x": (4, 6)}, {"half": np.float32(0.5)}, outputs=("t", "ys"))
+    yield Case("loop_reads_what_none_stacked", """
+        c, none = Loop (zero, yes, yes) <body = b (int64 i, bool go, bool s) => (bool g2, bool s2, int64 o) { g2 = Identity(go)  s2 = Identity(s)  o = Identity(i) }>
+        e, y = Loop (n, yes, none, x) <body = d (int64 i, bool go, int64[0] t, float[5] u) => (bool g2, int64[0] t2, float[5] u2) {
+          g2 = Identity(go)  t2 = Identity(t)  u2 = Add(u, u) }>""", {"x": (5,), "n": np.int64(3)}, {"zero": np.int64(0), "yes": np.bool_(True)})
     yield Case("scan_without_states", "y = Scan (x) <num_scan_inputs = 1, scan_input_axes = [-1], body = b (float[4] p) => (float[4] o) { o = Softmax <axis = 0> (p) }>", {"x": (4, 9)})
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from evaluate import I4, U4
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "python"))
@@ -33,6 +35,7 @@ class Config:
         return "cuda" in self.emit
 
 
+AS_BYTES = {I4: np.int8, U4: np.uint8}
 CONFIGS = {c.name: c for c in (
     Config("generic", ("--cpu", "generic"), ("-O0",), "clang"), Config("native", ("--cpu", "native"), ("-O1", "-march=native")),
     Config("x86-64-v3", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3", "-ffp-contract=fast"), "clang"), Config("znver4", ("--cpu", "znver4"), ("-O0", "-DTC_VL=16")),
@@ -93,9 +96,16 @@ def emit(emitter, config, model, folder):
     manifest = json.loads((folder / name / "manifest.json").read_text())
     for what, values in (("inputs", model.inputs), ("outputs", model.outputs)):
         told = [tuple(entry["shape"]) for entry in manifest[what]]
+        if what == "outputs" and len(told) > len(values):
+            return Outcome("refused", "an output has a count beside it, which the driver does not pass")
         if told != [v.shape for v in values]:
             return Outcome("failed", f"the package's {what} have shapes {told}, not {[v.shape for v in values]}")
     return None
+
+
+def stored(array):
+    """The array as packages have it: integers of 4 bits take a byte each."""
+    return array.astype(AS_BYTES.get(array.dtype, array.dtype))
 
 
 def table(models):
@@ -193,7 +203,7 @@ def run_batch(models, emitters, compiler, folder):
         return results
     if code:
         return results | {m.seed: Outcome("failed", "compile: " + messages.strip()[:300]) for m in left}
-    (folder / "inputs.bin").write_bytes(b"".join(v.array.tobytes() for m in left for v in m.inputs) or b"\0")
+    (folder / "inputs.bin").write_bytes(b"".join(stored(v.array).tobytes() for m in left for v in m.inputs) or b"\0")
     (folder / "outputs.bin").write_bytes(bytes(max(to, 1)))
     ran = subprocess.run([folder / "batch"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=900)
     ends = {line.split()[0]: tuple(map(int, line.split()[1:])) for line in ran.stdout.splitlines() if re.fullmatch(r"m\d+ \d+ \d+", line)}
@@ -202,7 +212,7 @@ def run_batch(models, emitters, compiler, folder):
         signal, status = ends.get(f"m{m.seed}", (-1, 0))
         arrays = []
         for v in m.outputs:
-            arrays.append(np.frombuffer(data, v.dtype, v.size, at).reshape(v.shape))
+            arrays.append(np.frombuffer(data, AS_BYTES.get(v.dtype, v.dtype), v.size, at).reshape(v.shape).astype(v.dtype))
             at += v.array.nbytes
         if m.seed in results:
             continue

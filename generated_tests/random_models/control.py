@@ -1,6 +1,7 @@
 """If, Loop and Scan, whose bodies are graphs that grow from the same tables; sequences; and what is random."""
+import dataclasses
+
 import numpy as np
-import onnx
 from onnx import helper, numpy_helper
 
 from evaluate import Draft, Unfit, onnx_type
@@ -73,6 +74,7 @@ def loop(g, op):
     body = body_of(g)
     states = [g.operand((F32, F32, F16, I64, I32, BOOL)) for _ in range(g.rng.choice([0, 1, 1, 2, 3]))]
     number, going = parameter(body, Value("", np.asarray(0, I64)), True), parameter(body, Value("", np.asarray(True)), True)
+    body.values.remove(going)  # ONNX Runtime gives it a rank of its own
     inner = [parameter(body, v, exact=not is_float(v.dtype)) for v in states]
     if g.rng.random() < 0.6:
         body.op("Cast", number, kind="move", to=1)
@@ -132,9 +134,12 @@ def random_numbers(g, op):
         r = g.op(op, v)
     if g.rng.random() < 0.2:
         return
-    nothing = g.op("Mul", g.op("Sign", g.op("Abs", r, kind="move"), kind="move"), g.known(F32.type(0)), kind="move")
+    nothing = g.op("Mul", g.op("Clip", r, g.known(F32.type(0)), g.known(F32.type(1)), kind="move") if g.opset >= 11 else g.op("Sigmoid", r), g.known(F32.type(0)), kind="move")
+    known = dataclasses.replace(nothing, random=False, exact=True)  # whatever the numbers were
+    g.nodes[-1].results = (known,)
+    g.values[-1] = known
     if g.rng.random() < 0.7 and r.shape == v.shape:
-        g.op("Add", v, nothing, kind="move")
+        g.op("Add", v, known, kind="move")
 
 
 def sequences(g, op):

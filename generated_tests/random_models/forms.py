@@ -50,7 +50,8 @@ def written_then(draft, opset):
         operands = operands[:first]
     if draft.op == "Cast" and schema.since_version < 6:
         attributes["to"] = TensorProto.DataType.Name(attributes["to"])
-    attributes = {name: value for name, value in attributes.items() if name in schema.attributes}
+    attributes = {name: float(value) if schema.attributes[name].type == onnx.defs.OpSchema.AttrType.FLOAT else value
+                  for name, value in attributes.items() if name in schema.attributes}
     if len([v for v in operands if v is not None]) < schema.min_input or len(operands) > schema.max_input or draft.outputs > schema.max_output:
         raise Unfit("other operands then")
     if opset < 7 and "broadcast" in schema.attributes and len({v.shape for v in operands[:2]}) > 1 and "broadcast" not in attributes:

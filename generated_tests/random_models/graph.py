@@ -30,6 +30,7 @@ class Value:
     array: np.ndarray
     exact: bool = True
     constant: bool = False  # known while compiling
+    random: bool = False  # nobody can tell its numbers
 
     @property
     def dtype(self):
@@ -205,7 +206,8 @@ class Graph:
             exact = exact and all(short(v.array) for v in operands) and np.prod([max(1.0, v.most) for v in operands]) * steps < EXACT_BELOW.get(operands[0].dtype, np.inf)
         elif kind == "never":
             exact = False
-        results = tuple(Value(name, array, exact or (kind == "whole" and not is_float(array.dtype)), all(v.constant for v in operands))
+        random = draft.op in RANDOM or any(v.random for v in operands) or any(body.is_random() for body in bodies)
+        results = tuple(Value(name, array, exact or (kind == "whole" and not is_float(array.dtype)), all(v.constant for v in operands), random)
                         for name, array in zip(outputs, arrays))
         if len(results) != draft.outputs or any(v.size > MOST_ELEMENTS for v in results):
             raise Unfit("too large")
@@ -230,6 +232,9 @@ class Graph:
             self.nodes.append(Node(proto, Draft(proto.op_type, tuple(reads)), "move", ()))
         self.nodes[-1].results = (value,)
         self.values.append(value)
+
+    def is_random(self):
+        return any(r.random for node in self.nodes for r in node.results) or any(v.random for v in self.captured_used())
 
     def captured_used(self):
         """Values of the graphs around that this body reads."""
@@ -261,6 +266,7 @@ def free_names(graph):
     return read - defined
 
 
+RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
 SUMS = {"MatMul", "Gemm", "Conv", "ReduceSum", "ReduceSumSquare", "ReduceL1", "CumSum", "Einsum", "Sum", "ReduceProd", "CumProd"}
 
 

@@ -68,8 +68,8 @@ def trees(g, op):
             if not inner:
                 leaves.append((tree, node))
     what = "class" if op == "TreeEnsembleClassifier" else "target"
-    weights = numbers(g, len(leaves))
-    attributes = {f"{what}_treeids": [t for t, _ in leaves], f"{what}_nodeids": [n for _, n in leaves], f"{what}_ids": [k % targets for k in range(len(leaves))], f"{what}_weights": weights}
+    leaves = [(tree, node, target) for tree, node in leaves for target in range(targets)]  # as exporters do: each leaf says something of each target
+    attributes = {f"{what}_treeids": [t for t, _, _ in leaves], f"{what}_nodeids": [n for _, n, _ in leaves], f"{what}_ids": [i for _, _, i in leaves], f"{what}_weights": numbers(g, len(leaves))}
     attributes |= {"nodes_treeids": ids, "nodes_nodeids": nodes, "nodes_modes": modes, "nodes_featureids": feats, "nodes_values": values, "nodes_truenodeids": yes, "nodes_falsenodeids": no,
                    "post_transform": g.rng.choice(TRANSFORMS)}
     if what == "class":

@@ -13,6 +13,7 @@ from tables import TABLES, draw_row
 
 NODES = (1, 14)
 FOCUS = [None, None, None, "near_misses", "near_misses", "quantised", "quantised", "products", "control", "rowwise", "moves", "elementwise", "microsoft", "learned"]
+COUNTED = {"NonZero", "Compress", "Unique", "NonMaxSuppression"}  # declare their sizes, which depend on data
 TYPES = [(F32,)] * 8 + [(F16,), (F16, F32), (F64,), (BF16, F32), (I64, I32, F32), (I8, U8, I32)]
 
 
@@ -31,6 +32,7 @@ class Model:
         g = self.graph
         constants = [numpy_helper.from_array(v.array, v.name) for v in g.constants]
         graph = helper.make_graph([n.proto for n in g.nodes], "random", [info(v) for v in g.inputs], [info(v) for v in self.outputs], constants)
+        graph.value_info.extend(info(r) for n in g.nodes if n.proto.op_type in COUNTED for r in n.results)
         domains = {n.domain for n in walk(graph)} - {""}
         imports = [helper.make_opsetid("", g.opset)] + [helper.make_opsetid(d, DOMAINS[d]) for d in sorted(domains)]
         return helper.make_model(graph, opset_imports=imports, ir_version=8 if g.opset < 19 else 10)
@@ -79,7 +81,9 @@ def random_model(seed, focus=None):
             draw_row(g)
         except Unfit:
             pass
-    return Model(seed, g, choose_outputs(rng, g))
+    model = Model(seed, g, choose_outputs(rng, g))
+    g.rng = g.names = None  # a finished graph can be sent to another process
+    return model
 
 
 def choose_outputs(rng, g):
@@ -99,5 +103,5 @@ def choose_outputs(rng, g):
 
 
 def comparable(v):
-    """Nothing random."""
-    return v.array.dtype != object and not np.isnan(v.array.astype(np.float64)).all() if v.array.dtype.kind not in "OU" else False
+    """A tensor of numbers that are known."""
+    return not v.random and v.array.dtype != object and not np.isnan(v.array.astype(np.float64)).all() if v.array.dtype.kind not in "OU" else False

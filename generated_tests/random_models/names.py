@@ -17,10 +17,10 @@ def macros():
 
 
 def maker(rng):
-    """A function that gives a new name each time. Every fifth model has names that are hard to write in C."""
+    """A function that gives a new name each time. One model in sixteen has names that are hard to write in C."""
     pool = [f"t{k}" for k in range(4)]
-    if rng.random() < 0.2:
-        pool = rng.sample([*WORDS, *(name for name in ODD if name), *rng.sample(macros(), 80)], 60)
+    if rng.random() < 0.06:
+        pool = rng.sample([*WORDS, *(name for name in ODD if name), *rng.sample(macros(), 40)], 60)
     count, used = [0], set()
 
     def name():

@@ -198,11 +198,11 @@ def other_size(g, value):
 
 CHANGES = {name: lambda g, v: 1 - v for name in ("keepdims", "select_last_index", "largest", "exclusive", "reverse", "transA", "transB", "count_include_pad", "ceil_mode", "align_corners",
                                                  "upper", "is_causal", "interleaved", "inverse", "linear_before_reset", "exclude_outside", "antialias", "unidirectional", "detect_negative")}
-CHANGES |= {name: lambda g, v: v * g.rng.choice([0.5, 2.0, 3.0]) for name in ("alpha", "beta", "epsilon", "bias", "lambd", "gamma", "scale", "softcap")}
+CHANGES |= {name: lambda g, v: v[::-1] if isinstance(v, list) else v * g.rng.choice([0.5, 2.0, 3.0]) for name in ("alpha", "beta", "epsilon", "bias", "lambd", "gamma", "scale", "softcap")}
 CHANGES |= {name: other_size for name in ("strides", "dilations", "pads")}
 CHANGES |= {"axis": lambda g, v: v - 1 if v > 0 else v + 1, "k": lambda g, v: v + 1, "p": lambda g, v: 3 - v if v < 3 else 1, "perm": lambda g, v: g.rng.sample(v, len(v)),
             "mode": lambda g, v: g.rng.choice({"DCR": ["CRD"], "CRD": ["DCR"], "constant": ["edge"], "edge": ["constant"], "nearest": ["linear"], "linear": ["nearest", "cubic"]}.get(v, [v])),
-            "coordinate_transformation_mode": lambda g, v: g.rng.choice(["half_pixel", "align_corners", "asymmetric"]), "nearest_mode": lambda g, v: g.rng.choice(["floor", "ceil", "round_prefer_ceil"]),
+            "coordinate_transformation_mode": lambda g, v: {"align_corners": "asymmetric", "asymmetric": "align_corners"}.get(v, v), "nearest_mode": lambda g, v: g.rng.choice(["floor", "ceil", "round_prefer_ceil"]),
             "direction": lambda g, v: {"forward": "reverse", "reverse": "forward", "LEFT": "RIGHT", "RIGHT": "LEFT"}.get(v, v), "approximate": lambda g, v: "tanh" if v == "none" else "none",
             "reduction": lambda g, v: {"add": "mul", "mul": "add", "max": "min", "min": "max", "sum": "mean", "mean": "sum"}.get(v, v), "num_groups": lambda g, v: 1}
 

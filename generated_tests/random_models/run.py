@@ -12,12 +12,15 @@ rounding alone moves its results that far. The last line reads 'N passed, N fail
 """
 import argparse
 import collections
+import multiprocessing
 import os
 import re
 import shutil
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import onnx
@@ -25,7 +28,7 @@ import onnx
 from batch import CONFIGS, ROOT, Compiler, Emitter, Outcome, run_batch
 from judge import verdict
 from model import random_model
-from reduce import reduce
+from reduce import needed, reduce
 
 ORDER = ["generic", "native", "cuda", "x86-64-v3", "O0", "generic", "znver4", "strict", "x86-64-v3", "cuda-sm_75", "znver5-scalar", "aarch64", "O3", "generic", "cuda-sm_90", "O1"]
 
@@ -49,11 +52,35 @@ def parse_options():
     return options
 
 
+class Generator:
+    """Makes models in processes of their own: ONNX Runtime has nodes that end it."""
+
+    def __init__(self, jobs):
+        self.jobs, self.pool = jobs, None
+
+    def __call__(self, seeds, focus):
+        """({seed: model}, seeds without one)."""
+        models, left = {}, list(seeds)
+        for many in (len(left), 1):
+            while left:
+                some = left[:many]
+                self.pool = self.pool or ProcessPoolExecutor(self.jobs, mp_context=multiprocessing.get_context("forkserver"))
+                jobs = {seed: self.pool.submit(random_model, seed, focus) for seed in some}
+                try:
+                    models.update({seed: job.result() for seed, job in jobs.items()})
+                except BrokenProcessPool:
+                    self.pool = None
+                    if many > 1:
+                        break
+                left = left[many:]
+        return models, [seed for seed in seeds if seed not in models]
+
+
 class Session:
     """What lasts longer than a batch: processes that emit, compilers, counts."""
 
     def __init__(self, options, folder):
-        self.options, self.folder = options, folder
+        self.options, self.folder, self.generator = options, folder, Generator(options.jobs)
         self.emitters = []
         for k in range(options.jobs):
             (folder / f"emit{k}").mkdir()
@@ -68,7 +95,9 @@ class Session:
         return self.compilers[name]
 
     def batch(self, seeds, config):
-        models = [random_model(seed, self.options.focus) for seed in seeds]
+        made, without = self.generator(seeds, self.options.focus)
+        models = list(made.values())
+        self.kinds["no model"] += len(without)
         results = self.in_folder("batch", lambda folder: run_batch(models, self.emitters, self.compiler(config), folder))
         for model in models:
             result = results[model.seed]
@@ -80,7 +109,7 @@ class Session:
             if outcome.kind in ("refused", "unstable") and self.options.verbose:
                 print(f"{outcome.kind} {model.seed} ({config}): {outcome.text}")
             if outcome.kind == "failed":
-                print(f"FAILED {model.seed} ({config}): {outcome.text}", flush=True)
+                print(f"FAILED {model.seed} ({config}): {outcome.text} [{around(model, outcome)}]", flush=True)
                 self.keep(model, outcome, config)
 
     def keep(self, model, outcome, config):
@@ -101,6 +130,13 @@ class Session:
             return work(folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def around(model, outcome):
+    """Operators that the output which is wrong comes from."""
+    name = re.match(r"output (.*?): ", outcome.text)
+    outputs = [v for v in model.outputs if name and v.name == name[1]] or model.outputs
+    return f"operator set {model.graph.opset}: " + " ".join(node.proto.op_type for node in needed(model.graph.nodes, outputs)[0][-12:])
 
 
 def described(model, outcome):
@@ -124,11 +160,13 @@ def main():
             seed += many
         for emitter in session.emitters:
             emitter.close()
+        session.generator.pool.shutdown()
     spent, kinds = sum(os.times()[:4]) - cpu, session.kinds
+    without = kinds.pop("no model", 0)
     for text, many in session.refusals.most_common(40):
         print(f"refused {many}: {text}")
     print("models by configuration: " + ", ".join(f"{name} {many}" for name, many in sorted(session.configs.items())))
-    print(f"seeds {options.seed} to {seed - 1}; {kinds['refused']} refused, {kinds['unstable']} unstable; {sum(kinds.values()) / max(spent, 1e-9) * 60:.0f} models a CPU minute, {time.monotonic() - begin:.0f} s")
+    print(f"seeds {options.seed} to {seed - 1}; {without} that end ONNX Runtime, {kinds['refused']} refused, {kinds['unstable']} unstable; {sum(kinds.values()) / max(spent, 1e-9) * 60:.0f} models a CPU minute, {time.monotonic() - begin:.0f} s")
     print(f"{sum(kinds.values()) - kinds['failed']} passed, {kinds['failed']} failed")
     sys.exit(1 if kinds["failed"] else 0)
 

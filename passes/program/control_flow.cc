@@ -195,6 +195,12 @@ std::vector<Operand> ProgramBuilder::stacked_results(const Node& n, size_t state
   return results;
 }
 
+// A loop that never runs stacks nothing, which what follows may still read.
+void ProgramBuilder::place_empty(const Node& n, size_t states) {
+  std::vector<Operand> alive;
+  stacked_results(n, states, alive);
+}
+
 // Their parts of this iteration: the body's outputs from `first` on. `reversed`: which of them count down; empty: none.
 std::vector<CopyStep> ProgramBuilder::stacked_parts(const Node& n, const std::vector<Operand>& results, size_t first,
                                                     const std::vector<int64_t>& reversed) {
@@ -270,7 +276,7 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
   const size_t count = own_inputs(n) - 2;
   const LoopFacts facts = loop_facts(n);
   const States states = begin_states(n, 2, count, 2, steps);
-  if (facts.exact() && facts.limit == 0) return;
+  if (facts.exact() && facts.limit == 0) return place_empty(n, count);
   LoopStep s;
   std::vector<Operand> alive = captures(n);
   s.trips = facts.limit;
@@ -303,7 +309,7 @@ void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
   const States states = begin_states(n, 0, count, 0, steps);
   LoopStep s;
   s.trips = static_dims(n.inputs.at(count)->type.shape).at(0);
-  if (s.trips == 0) return;
+  if (s.trips == 0) return place_empty(n, count);
   std::vector<Operand> alive = captures(n);
   for (size_t k = 0; k < scanned; k++) {
     const Value* in = body.inputs().at(count + k);

@@ -72,6 +72,7 @@ class ProgramBuilder {
   States begin_states(Node& n, size_t first, size_t count, size_t first_in_body, std::vector<Step>& steps);
   std::vector<Operand> captures(Node& n);
   std::vector<Operand> stacked_results(const Node& n, size_t states, std::vector<Operand>& alive);
+  void place_empty(const Node& n, size_t states);
   std::vector<CopyStep> stacked_parts(const Node& n, const std::vector<Operand>& results, size_t first,
                                       const std::vector<int64_t>& reversed);
   void move_states(std::vector<Move> pending, std::vector<Step>& steps);
