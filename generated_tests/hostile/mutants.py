@@ -60,8 +60,13 @@ def change_attribute(rng, model):
             a.ints.append(rng.choice(NUMBERS))
 
 
+def some_port(rng, graph):
+    """An input, or an output of a model that has none."""
+    return rng.choice(list(graph.input) or list(graph.output))
+
+
 def change_size(rng, model):
-    dims = rng.choice(list(model.graph.input)).type.tensor_type.shape.dim
+    dims = some_port(rng, model.graph).type.tensor_type.shape.dim
     if dims and rng.randrange(3):
         rng.choice(list(dims)).dim_value = rng.choice(NUMBERS)
     elif dims and rng.randrange(2):
@@ -71,7 +76,7 @@ def change_size(rng, model):
 
 
 def change_type(rng, model):
-    rng.choice(list(model.graph.input)).type.tensor_type.elem_type = rng.choice(TYPES)
+    some_port(rng, model.graph).type.tensor_type.elem_type = rng.choice(TYPES)
 
 
 def change_constant(rng, model):

@@ -28,7 +28,7 @@ def write_package(out):
         shutil.copy(p, out)
     fields = "".join(f"  {{const}}{c} *t{i};\n" for i, (_, c) in enumerate(DTYPES))
     (out / "echo.h").write_text(
-        "#ifndef ECHO_H\n#define ECHO_H\n#include <stddef.h>\n#include <stdint.h>\n"
+        "#ifndef ECHO_H\n#define ECHO_H\n#include <stddef.h>\n#include <stdint.h>\n#define ECHO_ALIGN 64\n"
         "typedef enum { ECHO_OK = 0, ECHO_E_WEIGHTS = 3 } echo_status;\ntypedef struct { int nothing; } echo;\n"
         "typedef struct {\n" + fields.replace("{const}", "const ") + "} echo_inputs;\ntypedef struct {\n" + fields.replace("{const}", "") + "} echo_outputs;\n"
         "echo_status echo_init(echo *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);\n"

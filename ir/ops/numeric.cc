@@ -1,5 +1,7 @@
 #include "ir/ops/numeric.h"
 
+#include "ir/loop/operand_mismatch.h"
+
 namespace tc {
 
 bool is_zero_constant(const OpBuilder& op, int i) {
@@ -10,6 +12,9 @@ bool is_zero_constant(const OpBuilder& op, int i) {
   return true;
 }
 
-Expr only_element(const Tensor& t) { return t(Exprs(size_t(t.rank()), Expr(0))); }
+Expr only_element(const Tensor& t) {
+  if (num_elements(t.dims()) == 0) throw OperandMismatch("\"" + t.buffer()->name + "\" has no element");
+  return t(Exprs(size_t(t.rank()), Expr(0)));
+}
 
 }  // namespace tc

@@ -32,6 +32,7 @@ namespace {
 constexpr size_t kLongGroup = 24;   // nodes; a longer group is cut
 constexpr size_t kCutWindow = 6;    // a cut has the smallest hash of this many nodes on each side
 constexpr size_t kCutWords = 4;     // nodes that a hash covers: few kinds of nodes repeat, sequences of them hardly
+constexpr uint64_t kCutSeed = 4;    // of the hash: any number would do, this one cuts chains of common operators evenly
 constexpr size_t kLongestRun = 32;  // between two cuts; only runs of equal nodes come near
 constexpr size_t kDiamond = 64;     // nodes on the ways from a value to where they meet
 
@@ -208,7 +209,7 @@ class Fusion {
       return;
     }
     std::vector<uint64_t> one, hash;
-    for (const Node* n : nodes) one.push_back(hash_text(identity_of(*n->fn)));
+    for (const Node* n : nodes) one.push_back(hash_text(identity_of(*n->fn), kCutSeed));
     for (size_t i = 0; i < nodes.size(); ++i) {
       hash.push_back(one[i]);
       for (size_t k = 1; k < kCutWords && k <= i; ++k) hash[i] = hash_text(hex(one[i - k], 16), hash[i]);

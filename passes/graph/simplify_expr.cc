@@ -11,13 +11,16 @@
 // Preconditions: sizes are known; one result. Of
 //   x * 1 ...           the result has the type and shape of x (a constant of shape [1,1,1] may raise its rank)
 //   x ^ 2 ...           floats, and the same
-//   (x op c1) op c2     integers, or f32 and f64 whose constants are of a usual size, and for + of one sign (x + 2^23 -
-//                       2^23 rounds to an integer); the inner result has no other user; x has the result's type and shape
+//   (x op c1) op c2     integers, or f32 and f64 whose constants are of a usual size, and for + of one sign or small (x +
+//                       2^23 - 2^23 rounds to an integer); the inner result has no other user; x has the result's type
+//                       and shape
 //   Reshape, Transpose  none
 //   Cast(Cast(x))       the inner type holds every number of x
 //   f(Expand(x), y)     f broadcasts; y is another operand with the result's shape; not what PRelu does not broadcast
 //
 // Needs: types. Leaves: none of the forms on the left; new constants are folded by fold_constant.
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "passes/graph/match.h"
@@ -86,13 +89,15 @@ bool may_join(const Node& n, const Constant& a, const Constant& b) {
   if (!is_float(n.outputs[0]->type.dtype)) return true;
   if (!is_moderate(a, 32) || !is_moderate(b, 32)) return false;
   if (n.is("Mul")) return true;
+  double largest = 0;
   bool positive = false, negative = false;
   for (const Constant* c : {&a, &b})
     for (int64_t i = 0; i < (*c)->size(); ++i) {
       positive = positive || (*c)->as_double(i) > 0;
       negative = negative || (*c)->as_double(i) < 0;
+      largest = std::max(largest, std::abs((*c)->as_double(i)));
     }
-  return !positive || !negative;
+  return !positive || !negative || largest <= 0x1p8;
 }
 
 /// (x op c1) op c2 -> x op (c1 op c2)
