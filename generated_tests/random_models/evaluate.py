@@ -117,8 +117,9 @@ def evaluate(draft, node, constants, opset):
     if draft.domain == "" and kinds & SMALL and draft.op not in OWN_TYPES:
         for wide in (np.int32, np.float32):
             plans.append(lambda wide=wide: run_node(node, constants, opset, narrow | {k: np.dtype(wide) for k in SMALL & kinds if k != np.dtype(wide)}))
-    # The reference evaluator loses states of loops, and knows the Hardmax of today only.
-    if draft.op not in ("If", "Loop", "Scan") and not (draft.op in ("Softmax", "LogSoftmax", "Hardmax") and opset < 13):
+    # The reference evaluator loses states of loops, knows the Hardmax of today only, and does not clip.
+    clips = any(a.name == "clip" for a in node.attribute)
+    if draft.op not in ("If", "Loop", "Scan") and not clips and not (draft.op in ("Softmax", "LogSoftmax", "Hardmax") and opset < 13):
         plans.append(lambda: by_reference(node, constants, opset))
     for number, plan in enumerate(plans):
         try:

@@ -35,11 +35,14 @@ void refuse_string(std::string_view what, DType t) {
   if (t == DType::String) throw OperandMismatch(std::string(what) + " is of numbers, not of strings");
 }
 
-// The table of operations has its functions of floats in one piece, from the square root to the tests of NaN and inf.
-void refuse_integers(Op op, DType t) {
+// The table of operations has its functions of floats in one piece, from the square root to the tests of NaN and inf, and
+// those on bits in another.
+void check_kind_of_number(Op op, DType t) {
   const bool of_floats = (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2;
-  if (of_floats && !is_float(t))
-    throw OperandMismatch(std::string(info(op).name) + " is of floats, not of " + std::string(info(t).name));
+  const bool of_integers = op == Op::BitNot || (op >= Op::BitAnd && op <= Op::Shr) || op == Op::Index;
+  if (is_float(t) ? of_integers : of_floats)
+    throw OperandMismatch(std::string(info(op).name) + " is of " + (of_floats ? "floats" : "integers") + ", not of " +
+                          std::string(info(t).name));
 }
 
 bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge; }
@@ -170,7 +173,7 @@ Expr apply(Op op, Exprs args) {
     check_text(op, args);
   else if (!is_comparison(op))
     refuse_string(row.name, args[0]->dtype);
-  refuse_integers(op, args[0]->dtype);
+  check_kind_of_number(op, args[0]->dtype);
   bool vector = args[0]->vector;
   if (row.arity == 2) {
     Expr &a = args[0], &b = args[1];
