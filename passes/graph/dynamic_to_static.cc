@@ -14,6 +14,7 @@
 // Needs: inputs of the graph have types. Leaves: all values have types. Problems of all nodes are collected in
 // cx.diagnostics; what depends on a node with a problem is not looked at.
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "ir/graph/origin.h"
@@ -127,9 +128,15 @@ class Sweep {
   bool expand(Graph& g, Node* n, const BoundedSizes& sizes) {
     const OpRow* row = find_op(n->domain, n->op);
     if (!row || !row->expand) return false;
-    sizes.forbid(*n);
+    std::optional<Error> counted;  // matters only if the row does not leave the node as it is
+    try {
+      sizes.forbid(*n);
+    } catch (const Error& e) {
+      counted = e;
+    }
     try {
       if (!row->expand(g, n)) return false;
+      if (counted) throw Error(*counted);
     } catch (const std::out_of_range&) {  // rows ask for axes by at()
       Expansion(g, n).reject("an operand has fewer elements or axes than the operator reads");
     }
