@@ -6,6 +6,7 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/assign_names.h"
 #include "passes/loop/common_subexpr.h"
+#include "passes/loop/dead_stores.h"
 #include "passes/loop/flatten_buffers.h"
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
@@ -119,6 +120,7 @@ const std::vector<LoopPass>& c_loop_passes() {
       {"outermost_chunks", rewrite_body<outermost_chunks>, "runs chunks inside of another loop in its thread"},
       {"lower_lanes", rewrite_body<lower_lanes>, "makes vectors of loops of kind Vector"},
       {"partition_loops", rewrite_body<partitioned>, "cuts loops where their conditions are decided"},
+      {"dead_stores", rewrite_body<dead_stores>, "removes local sums that nobody reads"},
       {"lower_narrow_types", rewrite_body<lower_narrow_types>, "computes narrow types as f32 or i32"},
       {"common_subexpr", rewrite_body<common_subexpr>, "computes equal expressions once"},
       {"hoist_invariants", rewrite_body<hoist_invariants>, "moves out of loops what is the same in every iteration"},

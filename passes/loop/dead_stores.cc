@@ -1,0 +1,83 @@
+// dead_stores: where partition_loops decides a condition, one side of it may not need a sum that is computed before.
+//   alloc acc: acc = 0; for k: acc += x[k] * y[k]; s[j] = -inf    ->    s[j] = -inf
+// A buffer is dead if it is in registers or on the stack and nothing reads it but its own sums. Values that raise the status
+// word stay. Needs: nothing. Leaves: no such buffer.
+#include "passes/loop/dead_stores.h"
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+
+namespace tc {
+namespace {
+
+bool is_dead(const Buffer& b, const Stmt& body) {
+  if (b->scope != Scope::Register && b->scope != Scope::Stack) return false;
+  bool dead = true;
+  walk(
+      body,
+      [&](const Stmt& s) {
+        if (const Store* k = as<Store>(s); k && k->buffer == b)
+          walk(k->value, [&](const Expr& e) {
+            const Apply* a = as<Apply>(e);
+            dead = dead && !(a && (a->op == Op::Index || is_text_op(a->op)));
+            return dead;
+          });
+        if (const Alias* k = as<Alias>(s)) dead = dead && k->base != b;
+        if (const Prefetch* k = as<Prefetch>(s)) dead = dead && k->buffer != b;
+        if (const Intrin* k = as<Intrin>(s))
+          for (const Buffer& other : k->buffers) dead = dead && other != b;
+        return dead;
+      },
+      [&](const Expr& e) {
+        const Load* l = as<Load>(e);
+        dead = dead && !(l && l->buffer == b);
+        return dead;
+      });
+  return dead;
+}
+
+// Loops and conditions around nothing go, too.
+Stmt without_stores(const Stmt& s, const Buffer& b) {
+  if (!s) return s;
+  if (const Store* k = as<Store>(s)) return k->buffer == b ? Stmt() : s;
+  if (const Seq* k = as<Seq>(s)) {
+    Stmts list;
+    for (const Stmt& x : k->list) list.push_back(without_stores(x, b));
+    return seq(std::move(list));
+  }
+  if (const For* k = as<For>(s)) {
+    const Stmt body = without_stores(k->body, b);
+    return !body ? Stmt() : body.same_as(k->body) ? s : loop(k->var, k->extent, body, k->kind, k->begin);
+  }
+  if (const If* k = as<If>(s)) {
+    const Stmt then = without_stores(k->then, b), otherwise = without_stores(k->otherwise, b);
+    if (!then && !otherwise) return {};
+    return then ? if_then(k->condition, then, otherwise) : if_then(logical_not(k->condition), otherwise);
+  }
+  if (const Let* k = as<Let>(s)) {
+    const Stmt body = without_stores(k->body, b);
+    return body ? let(k->var, k->value, body) : Stmt();
+  }
+  if (const Alloc* k = as<Alloc>(s)) {
+    const Stmt body = without_stores(k->body, b);
+    return body ? alloc(k->buffer, body) : Stmt();
+  }
+  if (const Comment* k = as<Comment>(s)) {
+    const Stmt body = without_stores(k->body, b);
+    return body ? comment(k->text, body) : Stmt();
+  }
+  return s;
+}
+
+}  // namespace
+
+Stmt dead_stores(const Stmt& s) {
+  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
+    const Alloc* k = as<Alloc>(x);
+    if (!k || !is_dead(k->buffer, k->body)) return {};
+    const Stmt body = without_stores(k->body, k->buffer);
+    return body ? body : Stmt();  // a buffer that is all there is stays
+  });
+}
+
+}  // namespace tc
