@@ -1,7 +1,7 @@
 // dead_stores: where partition_loops decides a condition, one side of it may not need a sum that is computed before.
 //   alloc acc: acc = 0; for k: acc += x[k] * y[k]; s[j] = -inf    ->    s[j] = -inf
-// A buffer is dead if it is in registers or on the stack and nothing reads it but its own sums. Values that raise the status
-// word stay. Needs: nothing. Leaves: no such buffer.
+// A buffer is dead if it is in registers or on the stack and nothing reads it but its own sums. Where something raises the
+// status word, makes text, or repeats until a condition fails, all stays. Needs: nothing. Leaves: no such buffer.
 #include "passes/loop/dead_stores.h"
 
 #include "ir/loop/build.h"
@@ -16,22 +16,14 @@ bool is_dead(const Buffer& b, const Stmt& body) {
   walk(
       body,
       [&](const Stmt& s) {
-        if (const Store* k = as<Store>(s); k && k->buffer == b)
-          walk(k->value, [&](const Expr& e) {
-            const Apply* a = as<Apply>(e);
-            dead = dead && !(a && (a->op == Op::Index || is_text_op(a->op)));
-            return dead;
-          });
-        if (const Alias* k = as<Alias>(s)) dead = dead && k->base != b;
-        if (const Prefetch* k = as<Prefetch>(s)) dead = dead && k->buffer != b;
         if (const Intrin* k = as<Intrin>(s))
           for (const Buffer& other : k->buffers) dead = dead && other != b;
-        return dead;
+        return dead = dead && !as<While>(s) && !as<Alias>(s) && !as<Prefetch>(s);
       },
       [&](const Expr& e) {
         const Load* l = as<Load>(e);
-        dead = dead && !(l && l->buffer == b);
-        return dead;
+        const Apply* a = as<Apply>(e);
+        return dead = dead && !(l && l->buffer == b) && !(a && (a->op == Op::Index || is_text_op(a->op)));
       });
   return dead;
 }
@@ -74,9 +66,8 @@ Stmt without_stores(const Stmt& s, const Buffer& b) {
 Stmt dead_stores(const Stmt& s) {
   return rewrite(s, {}, [](const Stmt& x) -> Stmt {
     const Alloc* k = as<Alloc>(x);
-    if (!k || !is_dead(k->buffer, k->body)) return {};
-    const Stmt body = without_stores(k->body, k->buffer);
-    return body ? body : Stmt();  // a buffer that is all there is stays
+    return k && is_dead(k->buffer, k->body) ? without_stores(k->body, k->buffer)
+                                            : Stmt();  // what is all there is stays
   });
 }
 

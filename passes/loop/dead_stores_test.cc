@@ -1,0 +1,39 @@
+#include "passes/loop/dead_stores.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/loop/build.h"
+#include "ir/loop/print.h"
+
+namespace tc {
+namespace {
+
+// alloc acc: acc = 0; for i: acc += x[i]; y[0] = value
+Stmt sum_beside(const Buffer& acc, Expr value, Expr at = {}) {
+  const Buffer x = make_buffer("x", DType::F32, {Dim(4)}), y = make_buffer("y", DType::F32, {Dim(1)});
+  const Var i = make_var("i");
+  const Stmt sum = loop(i, 4, store(acc, {0}, load(x, {at ? at : Expr(i)}), Op::Add));
+  return alloc(acc, seq({store(acc, {0}, make_float(DType::F32, 0)), sum, store(y, {0}, value)}));
+}
+
+Buffer accumulator(Scope scope = Scope::Register) { return make_buffer("acc", DType::F32, {Dim(1)}, scope); }
+
+TEST(DeadStores, ASumThatNobodyReadsGoes) {
+  const Stmt s = sum_beside(accumulator(), make_float(DType::F32, 1));
+  EXPECT_EQ(to_text(dead_stores(s)), "y[0] = 1.0f\n");
+}
+
+TEST(DeadStores, WhatIsReadOrMayFailOrRepeatsStays) {
+  const Buffer acc = accumulator();
+  const Stmt read = sum_beside(acc, load(acc, {0}));
+  EXPECT_TRUE(dead_stores(read).same_as(read));
+  const Stmt checked = sum_beside(acc, make_float(DType::F32, 1), apply(Op::Index, {Expr(make_var("n")), Expr(4)}));
+  EXPECT_TRUE(dead_stores(checked).same_as(checked));
+  const Stmt memory = sum_beside(accumulator(Scope::Workspace), make_float(DType::F32, 1));
+  EXPECT_TRUE(dead_stores(memory).same_as(memory));
+  const Stmt repeats = alloc(acc, while_loop(Expr(make_var("n")) < 4, store(acc, {0}, make_float(DType::F32, 0))));
+  EXPECT_TRUE(dead_stores(repeats).same_as(repeats));
+}
+
+}  // namespace
+}  // namespace tc
