@@ -137,6 +137,9 @@ class Sweep {
     try {
       if (!row->expand(g, n)) return false;
       if (counted) throw Error(*counted);
+    } catch (const Error&) {
+      if (counted) throw Error(*counted);
+      throw;
     } catch (const std::out_of_range&) {  // rows ask for axes by at()
       Expansion(g, n).reject("an operand has fewer elements or axes than the operator reads");
     }
