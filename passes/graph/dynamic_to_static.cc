@@ -128,7 +128,8 @@ class Sweep {
   bool expand(Graph& g, Node* n, const BoundedSizes& sizes) {
     const OpRow* row = find_op(n->domain, n->op);
     if (!row || !row->expand) return false;
-    std::optional<Error> counted;  // matters only if the row does not leave the node as it is
+    if (!row->define) sizes.forbid(*n);
+    std::optional<Error> counted;  // a row with a meaning, too, may leave the node as it is
     try {
       sizes.forbid(*n);
     } catch (const Error& e) {
@@ -137,9 +138,6 @@ class Sweep {
     try {
       if (!row->expand(g, n)) return false;
       if (counted) throw Error(*counted);
-    } catch (const Error&) {
-      if (counted) throw Error(*counted);
-      throw;
     } catch (const std::out_of_range&) {  // rows ask for axes by at()
       Expansion(g, n).reject("an operand has fewer elements or axes than the operator reads");
     }
