@@ -46,7 +46,7 @@ void refuse_idle_options(const CommandLine& c, const std::vector<const Option*>&
   }
 }
 
-void set_word(CommandLine& c, const std::string& word, bool& command_given) {
+void set_operand(CommandLine& c, const std::string& word, bool& command_given) {
   if (!command_given && c.model.empty() && find_command(word)) {
     c.command = word;
     command_given = true;
@@ -82,8 +82,8 @@ std::string option_lines(unsigned commands, bool of_one) {
 }
 
 std::string help_of(const Command& c) {
-  const std::string words = c.operands.empty() ? "" : " " + std::string(c.operands);
-  return "usage: tc-emit " + std::string(c.name) + " [OPTIONS]" + words + "\n\n" + std::string(c.summary) +
+  const std::string operands = c.operands.empty() ? "" : " " + std::string(c.operands);
+  return "usage: tc-emit " + std::string(c.name) + " [OPTIONS]" + operands + "\n\n" + std::string(c.summary) +
          "\n\nexamples:\n" + std::string(c.examples) + "\noptions:\n" + option_lines(c.bit, true);
 }
 
@@ -98,16 +98,16 @@ std::vector<std::string_view> command_names() {
 CommandLine parse_command_line(const std::vector<std::string>& args) {
   CommandLine c;
   c.request.target.cpu = *find_cpu("generic");
-  bool only_words = false;
+  bool only_operands = false;
   std::vector<const Option*> given;
   for (size_t i = 0; i < args.size(); i++) {
     const std::string& a = args[i];
-    if (only_words || a.empty() || a[0] != '-' || a == "-") {
-      set_word(c, a, c.command_given);
+    if (only_operands || a.empty() || a[0] != '-' || a == "-") {
+      set_operand(c, a, c.command_given);
       continue;
     }
     if (a == "--") {
-      only_words = true;
+      only_operands = true;
       continue;
     }
     std::string flag = a, value;

@@ -159,7 +159,7 @@ std::string strerror_rows(const ProgramNames& n, bool makes_strings) {
       {"E_MEMORY", "no memory for the workspace"},
       {"E_DEVICE", "a call to the device failed"},
       {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
-  for (const auto& [code, words] : rows) s += "    case " + u + "_" + code + ": return \"" + words + "\";\n";
+  for (const auto& [code, message] : rows) s += "    case " + u + "_" + code + ": return \"" + message + "\";\n";
   if (makes_strings) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
   return s;
 }

@@ -11,7 +11,7 @@ std::string executor_source(const Program& p, const ProgramNames& n, uint64_t la
 /// A hash of everything in the text that the weights must fit: shapes, types, packing, order.
 uint64_t weights_layout_id(const Program& p);
 
-/// A comment with the names of the model's nodes, escaped, and words of our own.
+/// A comment with the names of the model's nodes, escaped, and text of our own.
 void print_origins(SourceWriter& out, const std::vector<ModelText>& names, const std::string& note);
 /// The cases of NAME_strerror.
 std::string strerror_rows(const ProgramNames& n, bool makes_strings = false);

@@ -8,7 +8,7 @@ namespace {
 // "[*count <= 20][3]" where the size depends on data.
 std::string io_shape(const IoTensor& t, const std::vector<std::string>& names) {
   if (t.is_count) return "a size, see above";
-  if (t.counted_axis < 0) return shape_words(t.dims);
+  if (t.counted_axis < 0) return shape_text(t.dims);
   std::string s;
   for (size_t d = 0; d < t.dims.size(); d++) {
     if (int(d) == t.counted_axis)
@@ -121,7 +121,7 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& t = p.slots[i];
     s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(to_text(t.offset), 9) + " /* " +
-         shape_words(t.dims) + " " + std::string(info(t.dtype).name) + " */\n";
+         shape_text(t.dims) + " " + std::string(info(t.dtype).name) + " */\n";
   }
   s += "#define " + n.upper + "_AT_" + pad("SCRATCH", width) + " " + to_text(p.scratch_offset) + "\n";
   if (p.strings_bytes > 0)
@@ -132,7 +132,7 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
     const Weight& w = p.weights[i];
     if (w.data->dtype == DType::String) continue;  // a table of the text
     s += "#define " + n.upper + "_W_" + pad(n.weights[i], width + 1) + " " + pad(to_text(w.offset), 9) + " /* " +
-         shape_words(w.data->dims) + " " + std::string(info(w.data->dtype).name) +
+         shape_text(w.data->dims) + " " + std::string(info(w.data->dtype).name) +
          (w.layout.empty() ? "" : "  " + w.layout) + " */\n";
   }
   return s + "\n#endif\n";

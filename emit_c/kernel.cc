@@ -215,15 +215,15 @@ void print_head_comment(SourceWriter& out, const Kernel& k, const std::string& t
   for (const Param& p : k.params) {
     if (p.role == Param::Role::Scratch || p.role == Param::Role::Status || p.role == Param::Role::Strings) continue;
     name_width = std::max(name_width, p.buffer->name.size());
-    dims_width = std::max(dims_width, shape_words(p.dims).size());
+    dims_width = std::max(dims_width, shape_text(p.dims).size());
   }
   for (const Param& p : k.params) {
     if (p.role == Param::Role::Scratch || p.role == Param::Role::Status || p.role == Param::Role::Strings) continue;
     std::string s = "  " + p.buffer->name + std::string(name_width - p.buffer->name.size() + 2, ' ');
-    const std::string dims = shape_words(p.dims);
+    const std::string dims = shape_text(p.dims);
     const std::string type = p.buffer->dtype == DType::F32 ? "" : std::string(info(p.buffer->dtype).name);
-    const std::string words = type.empty() || p.layout.empty() ? type + p.layout : type + ", " + p.layout;
-    s += words.empty() ? dims : dims + std::string(dims_width - dims.size() + 3, ' ') + words;
+    const std::string description = type.empty() || p.layout.empty() ? type + p.layout : type + ", " + p.layout;
+    s += description.empty() ? dims : dims + std::string(dims_width - dims.size() + 3, ' ') + description;
     line(s);
   }
   out.line(" * Schedule (" + target + "): " + k.schedule + " */");

@@ -14,7 +14,7 @@ class FreshNames {
   explicit FreshNames(std::initializer_list<const char*> reserved) : table_(true) {
     for (const char* r : reserved) table_.reserve(r);
   }
-  /// `suffix`: our own word for what belongs to a tensor of the model, or nothing.
+  /// `suffix`: our own name for what belongs to a tensor of the model, or nothing.
   std::string name(const ModelText& tensor, const std::string& suffix = "") {
     const std::string text = tensor.raw() + (suffix.empty() ? "" : "_" + suffix);
     std::string id = table_.name(ModelText(text), suffix.empty() ? 40 : 44);

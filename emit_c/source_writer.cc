@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kLimit = 118;
 
-// Where a line may be broken before `limit`: after ", " or before a binary operator, the last such place, but a place
+// Where a line may be broken before `limit`: after ", " or before a binary operator, the last such break, but a break
 // inside of a subscript only if there is no other in the second half; else after " = ". Strings and comments are never
 // broken.
 size_t break_at(std::string_view s, size_t from, size_t limit) {
@@ -38,7 +38,7 @@ std::string extents(const std::vector<int64_t>& dims) {
   for (const int64_t d : dims) s += "[" + to_text(d) + "]";
   return s;
 }
-std::string shape_words(const std::vector<int64_t>& dims) { return dims.empty() ? "scalar" : extents(dims); }
+std::string shape_text(const std::vector<int64_t>& dims) { return dims.empty() ? "scalar" : extents(dims); }
 
 void SourceWriter::line(std::string_view s) {
   const size_t margin = size_t(depth_) * 2;

@@ -33,7 +33,7 @@ class SourceWriter {
 /// "[2][16]", as C declares an array; empty for a scalar.
 std::string extents(const std::vector<int64_t>& dims);
 /// The same in a comment, where a scalar has a word.
-std::string shape_words(const std::vector<int64_t>& dims);
+std::string shape_text(const std::vector<int64_t>& dims);
 
 /// The first line of every emitted file.
 inline constexpr std::string_view kLicenseLine =

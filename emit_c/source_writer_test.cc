@@ -27,7 +27,7 @@ TEST(SourceWriter, CommentsStayCommentsAndSubscriptsWhole) {
   EXPECT_NE(s.find("[j - 1 + k]\n *   + b[j - 1][k - 1]"), std::string::npos) << s;
 }
 
-TEST(SourceWriter, WithoutAnotherPlaceAValueBeginsALine) {
+TEST(SourceWriter, WithoutAnotherBreakAValueBeginsALine) {
   const std::string name(70, 'n');
   EXPECT_EQ(written("const " + name + " *const args = (const " + name + " *)arguments;"),
             "const " + name + " *const args =\n    (const " + name + " *)arguments;\n");

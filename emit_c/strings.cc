@@ -62,7 +62,7 @@ std::string string_tables(const Program& p, const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < p.weights.size(); i++)
     if (p.weights[i].data->dtype == DType::String)
-      s += "\n/* \"" + comment_text(p.weights[i].name) + "\"  " + shape_words(p.weights[i].data->dims) + " */\n" +
+      s += "\n/* \"" + comment_text(p.weights[i].name) + "\"  " + shape_text(p.weights[i].data->dims) + " */\n" +
            table(*p.weights[i].data, table_name(n, i));
   if (s.empty()) return s;
   return std::string(kLicenseLine) + "\n/* Constants of strings: views of bytes. */\n#include \"tc_string.h\"\n" + s;

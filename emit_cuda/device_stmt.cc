@@ -9,7 +9,7 @@
 namespace tc {
 namespace {
 
-std::string_view index_word(ForKind k) {
+std::string_view gpu_index(ForKind k) {
   switch (k) {
     case ForKind::BlockX: return "blockIdx.x";
     case ForKind::BlockY: return "blockIdx.y";
@@ -24,13 +24,13 @@ std::string_view index_word(ForKind k) {
 }  // namespace
 
 void DeviceStmtPrinter::print_for(const For& k) {
-  const std::string word(index_word(k.kind));
-  if (word.empty()) {
+  const std::string index(gpu_index(k.kind));
+  if (index.empty()) {
     if (k.kind == ForKind::Unroll) out_.line("#pragma unroll");
     if (std::find(f_.rolled.begin(), f_.rolled.end(), k.var) != f_.rolled.end()) out_.line("#pragma unroll 1");
     return print_block(loop_head(k), k.body);
   }
-  out_.line(std::string("const ") + (wide() ? "int64_t " : "int ") + k.var->name + " = (int)" + word + ";");
+  out_.line(std::string("const ") + (wide() ? "int64_t " : "int ") + k.var->name + " = (int)" + index + ";");
   print(k.body);
 }
 

@@ -34,7 +34,7 @@ class CudaKernelPrinter {
   void device_function(const DeviceFunction& f) {
     std::vector<std::string> params;
     for (const Buffer& b : f.params) params.push_back(pointer(b, !is_written(f.body, b)) + "__restrict__ " + b->name);
-    for (const For& t : f.turns) params.push_back(std::string(wide_ ? "int64_t " : "int ") + t.var->name);
+    for (const For& t : f.host_loops) params.push_back(std::string(wide_ ? "int64_t " : "int ") + t.var->name);
     if (f.can_fail) params.push_back("int32_t *status");
     const std::string blocks = f.blocks_per_sm > 0 ? ", " + to_text(f.blocks_per_sm) : "";
     out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + blocks + ")");

@@ -139,26 +139,26 @@ class DimBinder {
     if (!open) check_size(who, tensor.elem_type(), dims);
   }
 
-  /// A symbolic size without a value, and the places where it stands: "x" axis 0, "z" axis 0 and 1.
+  /// A symbolic size without a value, and the axes where it stands: "x" axis 0, "z" axis 0 and 1.
   void note_unbound(const std::string& symbol, const std::string& input, int axis) {
-    if (!unbound_places_.count(symbol)) unbound_.push_back(symbol);
-    auto& places = unbound_places_[symbol];
-    if (places.empty() || places.back().first != input) places.push_back({input, {}});
-    places.back().second.push_back(to_text(int64_t(axis)));
+    if (!unbound_axes_.count(symbol)) unbound_.push_back(symbol);
+    auto& axes = unbound_axes_[symbol];
+    if (axes.empty() || axes.back().first != input) axes.push_back({input, {}});
+    axes.back().second.push_back(to_text(int64_t(axis)));
   }
 
   void report_unbound() {
     constexpr size_t kMost = 4;  // inputs that a message names
     for (const std::string& symbol : unbound_) {
-      const auto& places = unbound_places_[symbol];
+      const auto& axes = unbound_axes_[symbol];
       std::vector<std::string> named;
-      for (size_t k = 0; k < places.size() && k < kMost; ++k)
-        named.push_back(quoted(places[k].first) + " axis " + join(places[k].second, " and "));
-      const size_t more = places.size() - named.size();
+      for (size_t k = 0; k < axes.size() && k < kMost; ++k)
+        named.push_back(quoted(axes[k].first) + " axis " + join(axes[k].second, " and "));
+      const size_t more = axes.size() - named.size();
       c_.reject("TC0150", nullptr,
                 "the symbolic size " + quoted(symbol) +
                     " has no value; code is made for fixed sizes. It is that of input" +
-                    (places.size() == 1 ? " " : "s ") + join(named, ", ") +
+                    (axes.size() == 1 ? " " : "s ") + join(named, ", ") +
                     (more > 0 ? " and of " + to_text(int64_t(more)) + " more" : ""),
                 {"give it one: --dim " + printable(symbol) + "=1 (for example)"});
     }
@@ -208,7 +208,7 @@ class DimBinder {
   std::set<std::string> initialized_, used_, symbols_;
   std::map<std::string, int64_t> sizes_;
   std::vector<std::string> unbound_;  // symbols in the order in which they are met
-  std::map<std::string, std::vector<std::pair<std::string, std::vector<std::string>>>> unbound_places_;
+  std::map<std::string, std::vector<std::pair<std::string, std::vector<std::string>>>> unbound_axes_;
 };
 
 }  // namespace

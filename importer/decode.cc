@@ -36,7 +36,7 @@ void unpack(DType t, const uint8_t* packed, int64_t n, uint8_t* out) {
   }
 }
 
-/// Raw data in its final place becomes elements: booleans are 0 or 1, sub-byte types one element a byte.
+/// Raw data at its destination becomes elements: booleans are 0 or 1, sub-byte types one element a byte.
 void finish_raw(DType t, std::vector<uint8_t>& packed, MutableTensor& m) {
   const int64_t n = m.data.size();
   if (packed_bits(t) < 8) unpack(t, packed.data(), n, m.bytes);

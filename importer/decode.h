@@ -9,7 +9,7 @@ int packed_bits(DType t);
 /// Bytes of raw data for that many elements; throws Error where they do not fit in 64 bits.
 int64_t packed_bytes(DType t, int64_t elements);
 
-/// Delivers raw bytes to a place; false if they cannot be read.
+/// Delivers raw bytes to a destination; false if they cannot be read.
 using ReadBytes = std::function<bool(uint8_t* to, size_t bytes)>;
 /// Elements from the raw bytes that `read` delivers: read once, to where they stay.
 bool raw_constant(DType t, const Dims& dims, const ReadBytes& read, Constant& out);

@@ -9,7 +9,7 @@ namespace {
 using importer_testing::import_text;
 using importer_testing::Imported;
 
-TEST(InlineFunctions, BodyTakesTheCallsPlace) {
+TEST(InlineFunctions, BodyReplacesTheCall) {
   const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
 net (float[3] x) => (float[3] y) { [act] y = my.silu(x) }
 <domain: "my", opset_import: ["" : 17]>

@@ -27,7 +27,8 @@ struct ImportOptions {
   std::map<std::string, ListElements> elements = {};
   /// Numbers of inputs that become constants, in decimal: as many as the input has elements.
   std::map<std::string, std::vector<std::string>> input_values = {};
-  /// Outputs that are labels of a classifier and text become the labels' places in its list (for targets without strings).
+  /// Outputs that are labels of a classifier and text become the labels' indices in its list (for targets without
+  /// strings).
   bool number_labels = false;
   /// Name of the graph; empty: the model's own.
   std::string name = {};

@@ -36,16 +36,16 @@ std::string with_node(const std::string& text) {
          text.substr(end + kEnd.size());
 }
 
-/// Words with a path or a place in a source file.
-std::string without_places(const std::string& text) {
+/// Words with a path or a location in a source file.
+std::string without_source_locations(const std::string& text) {
   constexpr std::array<std::string_view, 4> kSources{".h:", ".cc:", ".cpp:", ".hpp:"};
   std::string kept;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());
     const std::string_view word = std::string_view(text).substr(at, end - at);
-    bool place = false;
-    for (const std::string_view s : kSources) place = place || word.find(s) != word.npos;
-    if (!place) kept += (kept.empty() ? "" : " ") + std::string(word);
+    bool location = false;
+    for (const std::string_view s : kSources) location = location || word.find(s) != word.npos;
+    if (!location) kept += (kept.empty() ? "" : " ") + std::string(word);
     at = end + 1;
   }
   return kept;
@@ -67,7 +67,7 @@ std::string reason_of(std::string_view what) {
   for (const std::string_view label : {"[ShapeInferenceError] ", "[TypeInferenceError] ", "[ShapeInferenceError]",
                                        "[TypeInferenceError]", "[VersionConversion]"})
     erase_all(text, label);
-  text = without_places(with_node(first_line(text)));
+  text = without_source_locations(with_node(first_line(text)));
   return text.empty() || speaks_cpp(text) ? std::string(kNoReason) : text;
 }
 

@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, int>> uses_of(const onnx::NodeProto& n) {
   return uses;
 }
 
-/// A cycle among the nodes that could not be placed, as "a -> b -> a" in node or output names.
+/// A cycle among the nodes that could not be sorted, as "a -> b -> a" in node or output names.
 std::string describe_cycle(const onnx::GraphProto& g, const std::vector<std::vector<int>>& needs,
                            const std::vector<int>& waiting) {
   int at = 0;

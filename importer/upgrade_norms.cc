@@ -5,8 +5,8 @@ namespace tc::importer {
 
 namespace {
 
-/// Statistics of every place, shapes [C, H, W ...]: (x - mean) / sqrt(var + epsilon) * scale + bias.
-void normalize_places(Upgrade& u, float epsilon) {
+/// Statistics of every element, shapes [C, H, W ...]: (x - mean) / sqrt(var + epsilon) * scale + bias.
+void normalize_each_element(Upgrade& u, float epsilon) {
   const auto in = [&](int k) { return u.node.input(k); };
   const std::string small = u.scalar("epsilon", epsilon, u.element_type(0));
   const std::string moved = u.add("Sub", {in(0), in(3)}, {}, "centred");
@@ -19,7 +19,7 @@ void normalize_places(Upgrade& u, float epsilon) {
 }  // namespace
 
 /// Until version 13 a node with more outputs than the first one trains, unless `is_test` (until 6) says otherwise;
-/// until 8 `spatial = 0` means statistics of every place.
+/// until 8 `spatial = 0` means statistics of every element.
 void normalize_batch(Upgrade& u) {
   const bool test = u.take_int("is_test", 0) != 0;
   const bool spatial = u.take_int("spatial", 1) != 0;
@@ -33,7 +33,7 @@ void normalize_batch(Upgrade& u) {
   if (training) u.set(attribute("training_mode", 1));
   if (!spatial) {
     const auto* epsilon = u.find("epsilon");
-    normalize_places(u, epsilon ? epsilon->f() : 1e-5f);
+    normalize_each_element(u, epsilon ? epsilon->f() : 1e-5f);
   }
 }
 

@@ -115,7 +115,7 @@ net (float[2,3,4] x) => (float[2,3,4] y) { y = Hardmax(x) })");
   EXPECT_EQ(ops, "Shape Flatten Hardmax Reshape ");
 }
 
-TEST(UpgradeRules, BatchNormalizationOfPlaces) {
+TEST(UpgradeRules, BatchNormalizationOfElements) {
   const Imported m = import_text(R"(<ir_version: 3, opset_import: ["" : 7]>
 net (float[2,3,4] x, float[3,4] s, float[3,4] b, float[3,4] m, float[3,4] v) => (float[2,3,4] y) {
   y = BatchNormalization <spatial = 0> (x, s, b, m, v)

@@ -56,7 +56,7 @@ void replace_zip_map(Context& c, onnx::NodeProto& n, onnx::ValueInfoProto& outpu
   output.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
 }
 
-/// Labels that are strings become their places in the list.
+/// Labels that are strings become their indices in the list.
 void number_labels(Context& c, onnx::NodeProto& n, onnx::ValueInfoProto& output) {
   const std::string ints = n.op_type() == "TreeEnsembleClassifier" ? "classlabels_int64s" : "classlabels_ints";
   for (auto& a : *n.mutable_attribute()) {

@@ -93,7 +93,7 @@ template <class F> void for_each_field(const Param& s, F&& f) {
 template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j, k] = s;
   list_fields(f, {"name", "params", "body", "threads", "can_fail", "blocks_per_sm", "rolled", "initialised", "dynamic_shared",
-                  "turns"}, a, b, c, d, e, g, h, i, j, k);
+                  "host_loops"}, a, b, c, d, e, g, h, i, j, k);
 }
 template <class F> void for_each_field(const Kernel& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j, k, l, m] = s;

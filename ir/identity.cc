@@ -82,11 +82,11 @@ class Encoder {
   }
 
  private:
-  // Null, or its place; where it appears first its definition, too.
+  // Null, or its number; where it appears first its definition, too.
   template <class T>
   void put_once(const std::shared_ptr<const T>& p) {
     if (!p) return put(0);
-    const auto [it, is_new] = places_.try_emplace(p.get(), places_.size() + 1);
+    const auto [it, is_new] = order_.try_emplace(p.get(), order_.size() + 1);
     put(it->second);
     if (is_new) put(*p);
   }
@@ -105,7 +105,7 @@ class Encoder {
     return fields;
   }
 
-  std::map<const void*, size_t> places_;  // looked up only
+  std::map<const void*, size_t> order_;  // looked up only
 };
 
 template <class T>

@@ -1,8 +1,8 @@
 // Structural identity: what makes two functions, kernels or programs the same. An identity is a string of bytes, not made
 // for reading: equal for two values exactly if all of their fields are (ir/fields.h), where variables and buffers count by
-// their place (the first to appear, the second, ...) and by what their definitions say. Sharing of subexpressions does not
-// count, and neither does a field that has its default value, so that a field that is added changes no identity. Names
-// that come from the model (ModelText) and the elements of weights are no part of it.
+// their order (the first to appear, the second, ...) and by what their definitions say. Sharing of subexpressions does
+// not count, and neither does a field that has its default value, so that a field that is added changes no identity.
+// Names that come from the model (ModelText) and the elements of weights are no part of it.
 #pragma once
 #include <string>
 

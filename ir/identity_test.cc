@@ -162,7 +162,7 @@ TEST(Identity, KindsOfExpressionsAndTheirTypesCount) {
 }
 
 // x[i] + x[j] against x[i] + x[i]; the same with other objects of the same names.
-TEST(Identity, VariablesAndBuffersCountByTheirPlace) {
+TEST(Identity, VariablesAndBuffersCountByOrder) {
   const auto sum = [](bool same) {
     const Var i = make_var("i"), j = make_var("i");
     const Buffer x = make_buffer("x", DType::F32, to_shape({4})), y = make_buffer("y", DType::F32, to_shape({4, 4}));

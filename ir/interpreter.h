@@ -1,6 +1,6 @@
 // Runs Loop IR and TensorFns on the host: constant folding, weight packing, the oracle of tests. Integer results are
 // exact; f32 arithmetic is IEEE single without contraction; functions are computed in double and rounded, so folded
-// bytes are the same on every host. Nests are compiled to a flat program over strips of lanes.
+// bytes are the same on every host. Nests are compiled to a flat program over batches of lanes.
 #pragma once
 #include "ir/tensor_fn.h"
 
@@ -14,7 +14,7 @@ struct RunOptions {
   int vl = 4;                             // lanes of a scalable vector
   int64_t max_steps = INT64_MAX;          // scalar operations; more throws Error TC0502 (limit)
   interp::StringPool* strings = nullptr;  // where made strings are kept; evaluate() has its own
-  bool check_races = false;               // GPU loops: two accesses of one cell without a barrier throw InternalError
+  bool check_races = false;               // GPU loops: accesses of one element without a barrier throw InternalError
 };
 
 /// Arguments bind buffers to memory in row-major order (strides of the BufferDef are honoured).

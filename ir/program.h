@@ -15,7 +15,7 @@ struct Param {
   enum class Role { Input, Weight, Output, Scratch, Status, Strings } role;
   Buffer buffer;       // flat, as the body reads it; its name is unique in the kernel
   Dims dims;           // its shape, for the reader
-  std::string layout;  // words for the head comment: "channels last", "packed: n block, k, n in block"
+  std::string layout;  // for the head comment: "channels last", "packed: n block, k, n in block"
 };
 
 /// CUDA: a __global__ function. Its body is one nest of Block and Thread loops, whose extents are the launch's.
@@ -31,7 +31,7 @@ struct DeviceFunction {
   // shuffle brings.
   std::vector<Buffer> initialised;
   int64_t dynamic_shared = 0;  // bytes of its one Shared buffer, if that is dynamic; 0: its Shared buffers are arrays
-  std::vector<For> turns =
+  std::vector<For> host_loops =
       {};  // the host's loops around the launch whose variables it gets, after the buffers; no bodies
 };
 
@@ -62,7 +62,7 @@ struct Call {
   int kernel = 0;
   std::vector<Operand> operands;   // one per parameter
   std::vector<ModelText> origins;  // the model's nodes
-  std::string note;                // our own words, when there is no origin
+  std::string note;                // our own text, when there is no origin
 };
 struct CopyStep {
   Operand from, to;
@@ -103,7 +103,7 @@ struct Step {
 /// A tensor in the arena.
 struct Slot {
   ModelText name;
-  std::string suffix;  // our own word when the slot is not the model's tensor itself: "padded"
+  std::string suffix;  // our own name when the slot is not the model's tensor itself: "padded"
   DType dtype;
   Dims dims;
   int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of Program::align
@@ -115,7 +115,7 @@ struct Weight {
   ModelText name;
   std::string suffix;  // "packed"
   Constant data;       // as stored, physical layout
-  std::string layout;  // words
+  std::string layout;  // description
   int64_t offset = 0;  // bytes from the start of the blob, a multiple of Program::align; the header takes the first 64
 };
 
@@ -138,7 +138,7 @@ struct Program {
   std::vector<Weight> weights;
   int64_t arena_bytes = 0;                         // slots
   int64_t scratch_offset = 0, scratch_bytes = 0;   // per-chunk scratch of the largest kernel, all chunks
-  int64_t strings_offset = 0, strings_bytes = 0;   // made strings: a head of 64 bytes, then their room; 0: none is made
+  int64_t strings_offset = 0, strings_bytes = 0;   // made strings: a head of 64 bytes, then their text; 0: none is made
   int64_t workspace_bytes = 0;                     // arena, scratch, made strings and status
   int64_t weights_bytes = 64;                      // header included
   int64_t naive_bytes = 0, lower_bound_bytes = 0;  // what no reuse would take; largest live set

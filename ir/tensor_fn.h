@@ -28,7 +28,7 @@ struct Stage {
     Reduce,   // out[axes] = combine over raxes of value, starting from init
     Nest,     // `nest` is Loop IR that fills `outputs` (scatter, sort ...); reads and writes them by name
   } kind = Kind::Compute;
-  std::string name;               // a word for kernel names and comments: "conv2d", "relu"
+  std::string name;               // for kernel names and comments: "conv2d", "relu"
   std::vector<Axis> axes, raxes;  // data-parallel and reduction axes
   Exprs values;                   // one per output; reads Load{buffer, index} of inputs and earlier stages
   Combiner combiner;              // Reduce

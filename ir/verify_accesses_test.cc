@@ -75,17 +75,17 @@ TEST(VerifyAccesses, NoThreadPassesABarrierBy) {
   const auto launch = [&](const Stmt& body) {
     return loop(b, 2, loop(t, 32, body, ForKind::ThreadX), ForKind::BlockX);
   };
-  const Stmt meet = barrier(Scope::Shared);
+  const Stmt sync = barrier(Scope::Shared);
   const std::string passed = "verify: a barrier of scope shared that threads may pass by";
-  EXPECT_EQ(message(launch(meet)), "fine");
-  EXPECT_EQ(message(launch(if_then(Expr(b) < 1, meet))), "fine");
-  EXPECT_EQ(message(launch(if_then(Expr(t) < 16, meet))), passed);
-  EXPECT_EQ(message(launch(if_then(Expr(t) < 16, store(y, {t}, make_float(DType::F32, 1)), meet))), passed);
-  EXPECT_EQ(message(launch(let(half, floor_div(t, 2), if_then(Expr(half) < 3, meet)))), passed);
-  EXPECT_EQ(message(launch(loop(i, 4, meet))), "fine");
-  EXPECT_EQ(message(launch(loop(i, Expr(t), meet))), passed);
+  EXPECT_EQ(message(launch(sync)), "fine");
+  EXPECT_EQ(message(launch(if_then(Expr(b) < 1, sync))), "fine");
+  EXPECT_EQ(message(launch(if_then(Expr(t) < 16, sync))), passed);
+  EXPECT_EQ(message(launch(if_then(Expr(t) < 16, store(y, {t}, make_float(DType::F32, 1)), sync))), passed);
+  EXPECT_EQ(message(launch(let(half, floor_div(t, 2), if_then(Expr(half) < 3, sync)))), passed);
+  EXPECT_EQ(message(launch(loop(i, 4, sync))), "fine");
+  EXPECT_EQ(message(launch(loop(i, Expr(t), sync))), passed);
   const Expr own = load(kept, {0}) < make_float(DType::F32, 1);
-  EXPECT_EQ(message(launch(alloc(kept, while_loop(own, meet)))), passed);
+  EXPECT_EQ(message(launch(alloc(kept, while_loop(own, sync)))), passed);
 }
 
 }  // namespace

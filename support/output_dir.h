@@ -8,7 +8,7 @@
 namespace tc {
 
 struct OutputFile {
-  std::string path;  // relative, with '/', made of our own words only
+  std::string path;  // relative, with '/', made of our own text only
   std::string bytes;
 };
 

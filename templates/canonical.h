@@ -41,7 +41,7 @@ struct Canonical {
   std::optional<Border> border;
   std::vector<Buffer> inputs;     // flat views of all inputs of the function
   std::vector<Buffer> originals;  // fn.inputs
-  std::string name;               // word of the reduction, or of the last stage
+  std::string name;               // of the reduction, or of the last stage
 };
 
 /// Null if the function has another form (several outputs or reductions, scans, nests, run-time sizes), or a formula of

@@ -56,7 +56,7 @@ class Joiner {
     s_.body = body;
     s_.outputs = fn_.outputs;
     s_.family = "stages";
-    s_.words = "stage by stage: " + words_;
+    s_.description = "stage by stage: " + families_;
     return std::move(s_);
   }
 
@@ -151,7 +151,7 @@ class Joiner {
     append(s_.prologue.outputs, part.prologue.outputs);
     append(s_.prologue_layouts, part.prologue_layouts);
     append(s_.steps, part.steps);
-    if (words_.find(part.family) == std::string::npos) words_ += (words_.empty() ? "" : ", ") + part.family;
+    if (families_.find(part.family) == std::string::npos) families_ += (families_.empty() ? "" : ", ") + part.family;
   }
 
   // All parts read an operand through one view.
@@ -177,7 +177,7 @@ class Joiner {
   const size_t tail_;
   Scheduled s_;
   Stmts bodies_;
-  std::string words_;
+  std::string families_;
   std::vector<Buffer> between_;
   std::map<const BufferDef*, Buffer> memory_;  // looked up only
 };

@@ -9,7 +9,7 @@ namespace tc {
 bool is_constant(const Expr& e, const Canonical& c, const std::vector<bool>& constant_input);
 
 /// The prologue that stores `value` (it reads the operands) at every point of `axes`, row-major, and the flat view that
-/// the body reads. The buffer is named after the first operand that `value` reads. `layout`: words for the weight's
+/// the body reads. The buffer is named after the first operand that `value` reads. `layout`: text for the weight's
 /// comment.
 Buffer add_packed(Scheduled& s, const Canonical& c, std::vector<Axis> axes, const Expr& value, std::string layout);
 

@@ -11,7 +11,7 @@ namespace tc {
 namespace {
 
 // An axis of stages over whole rows, in terms of rows and columns.
-struct Place {
+struct IndexedAxis {
   int64_t extent;
   Expr index;
 };
@@ -138,16 +138,16 @@ class Matcher {
         const Dims dims = static_dims(l->buffer->shape);
         if (num_elements(dims) != points(all())) continue;
         Exprs index;
-        std::vector<Place> places;
+        std::vector<IndexedAxis> indexed;
         bool whole = true;
         for (size_t d = 0; d < dims.size(); d++) {
           index.push_back(simplify(substitute(l->index[d], to), ranges()));
           whole = whole && (dims[d] == 1 || counts_through(index[d], dims[d], all()));
-          if (dims[d] > 1) places.push_back({dims[d], index[d]});
+          if (dims[d] > 1) indexed.push_back({dims[d], index[d]});
         }
         const auto o = whole ? offset_of(simplify(flat_of(l->buffer, index), ranges()), vars_of(all())) : std::nullopt;
         if (!o) continue;
-        whole_ = std::move(places);
+        whole_ = std::move(indexed);
         std::stable_sort(r_.columns.begin(), r_.columns.end(),
                          [&](const Axis& a, const Axis& b) { return o->of(a.var) > o->of(b.var); });
         return;
@@ -216,7 +216,7 @@ class Matcher {
   // A read of an earlier stage must be of the same row (and column).
   bool reads_here(const Load& l, bool full) const {
     const Ranges known = ranges();
-    std::vector<Place> expected;
+    std::vector<IndexedAxis> expected;
     if (full)
       expected = whole_;
     else
@@ -290,8 +290,8 @@ class Matcher {
     for (size_t k = 0; k < s.values.size(); k++) {
       const Expr value = translate(s.values[k], to), init = translate(s.init[k], to);
       if (!value || !init) return false;
-      const bool is_place = k > 0 && s.outputs[k]->dtype == DType::I64;
-      const std::string name = is_place ? "position" : s.name;
+      const bool is_position = k > 0 && s.outputs[k]->dtype == DType::I64;
+      const std::string name = is_position ? "position" : s.name;
       step.tuple.push_back({value, init, make_var(name, s.outputs[k]->dtype)});
       results_[s.outputs[k].get()] = {Expr(step.tuple[k].name), false};
     }
@@ -363,7 +363,7 @@ class Matcher {
   const RowForm form_;
   Rows r_;
   std::vector<Axis> raxes_;                     // the columns in the order of the reductions
-  std::vector<Place> whole_;                    // the axes of stages over whole rows
+  std::vector<IndexedAxis> whole_;              // the axes of stages over whole rows
   std::map<const BufferDef*, Result> results_;  // looked up only
   std::map<const BufferDef*, Buffer> outs_;     // looked up only
   bool kept_ = false;

@@ -29,10 +29,10 @@ TEST(FuzzCorpus, ChangedFieldsKeepTheEncoding) {
   const std::string message = "\x0a\x04\x08\x01\x10\x02\x12\x02hi";
   size_t other = 0;
   for (uint32_t seed = 0; seed < 200; seed++) {
-    std::string room = message + std::string(100, '\0');
-    const size_t size = change_field(reinterpret_cast<uint8_t*>(room.data()), message.size(), room.size(), seed);
-    ASSERT_LE(size, room.size());
-    other += room.substr(0, size) != message;
+    std::string buffer = message + std::string(100, '\0');
+    const size_t size = change_field(reinterpret_cast<uint8_t*>(buffer.data()), message.size(), buffer.size(), seed);
+    ASSERT_LE(size, buffer.size());
+    other += buffer.substr(0, size) != message;
   }
   EXPECT_GT(other, 100u);
 }

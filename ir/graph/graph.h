@@ -105,7 +105,7 @@ class Graph {
   }
   /// The node must have no used outputs; they go with it.
   void erase(Node* n);
-  /// Erases an output that nobody uses; its place in n->outputs becomes null.
+  /// Erases an output that nobody uses; its entry of n->outputs becomes null.
   void drop_output(Node* n, size_t k);
   void set_input(Node* n, size_t i, Value* v);
   void add_node_input(Node* n, Value* v);

@@ -5,7 +5,7 @@
 
 namespace tc {
 
-using NodePlace = std::list<std::unique_ptr<Node>>::const_iterator;
+using NodeIterator = std::list<std::unique_ptr<Node>>::const_iterator;
 
 /// A problem of `n`, by the name that the model has for it; with `input` >= 0, of that operand.
 Diagnostic problem_of(const Node& n, std::string code, ExitCode exit, std::string what,
@@ -19,18 +19,18 @@ Node* insert_for(Graph& g, const Node& n, Node* before, std::string op, std::vec
 /// The names of its outputs, as Graph::insert takes them; empty for absent ones.
 std::vector<ModelText> output_names(const Node& n);
 
-/// The place in front of a node, to find later what was inserted there. The node may go in the meantime, the one before
+/// The point in front of a node, to find later what was inserted there. The node may go in the meantime, the one before
 /// it not.
 class InsertionPoint {
  public:
   InsertionPoint(const Graph& g, const Node& n);
-  /// The first node behind the place.
-  NodePlace next() const { return first_ ? g_.nodes().begin() : std::next(before_); }
+  /// The first node behind the point.
+  NodeIterator next() const { return first_ ? g_.nodes().begin() : std::next(before_); }
 
  private:
   const Graph& g_;
   const bool first_;
-  const NodePlace before_;
+  const NodeIterator before_;
 };
 
 }  // namespace tc

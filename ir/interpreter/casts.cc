@@ -1,5 +1,5 @@
 // Conversions between register classes, with rounding to narrow floats.
-#include "ir/interpreter/cells.h"
+#include "ir/interpreter/elements.h"
 #include "ir/interpreter/machine.h"
 #include "ir/interpreter/scalar.h"
 
@@ -79,8 +79,8 @@ Fn cast_fn(DType from, DType to) {
 void bitcast_op(Machine& m, const Instr& i) {
   DType from = DType(i.b), to = DType(i.c);
   int n = m.count(i);
-  with_cell(from, [&]<class A>() -> int {
-    return with_cell(to, [&]<class B>() -> int {
+  with_element(from, [&]<class A>() -> int {
+    return with_element(to, [&]<class B>() -> int {
       if constexpr (sizeof(typename A::S) == sizeof(typename B::S)) {
         for (int k = 0; k < n; ++k) {
           auto bits = A::put(m.reg<typename A::R>(i.a)[i.a_step ? k : 0]);

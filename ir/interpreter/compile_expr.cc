@@ -24,7 +24,7 @@ bool may_fault(const Expr& e) {
 }  // namespace
 
 int32_t Compiler::new_reg(bool varying, bool vector, int bytes) {
-  int64_t n = int64_t(varying ? program_.strip : 1) * width(vector) * bytes;
+  int64_t n = int64_t(varying ? program_.batch : 1) * width(vector) * bytes;
   int32_t at = top_;
   check(int64_t(top_) + n < int64_t(1) << 30, "too many registers");
   top_ += int32_t((n + 63) / 64 * 64);

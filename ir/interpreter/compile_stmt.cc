@@ -185,7 +185,7 @@ void Compiler::lane_loop(const For& f) {
   emit(move_fn(8), base).a = begin.reg;
   size_t skip = emit_jump(&for_begin, extent.reg, true, end.reg);
   program_.code[skip].dst = base.reg;
-  int32_t strip = int32_t(program_.code.size());
+  int32_t batch = int32_t(program_.code.size());
   Instr& first = emit(&lanes_begin, base);
   first.b = end.reg, first.a = var.reg;
   {
@@ -195,7 +195,7 @@ void Compiler::lane_loop(const For& f) {
     with_variable(f.var, var, f.body);
   }
   Instr& next = emit(&lanes_next, base);
-  next.b = end.reg, next.aux = strip;
+  next.b = end.reg, next.aux = batch;
   land(skip);
 }
 
@@ -263,9 +263,9 @@ void Compiler::fragment_loop(const For& f) {
   Instr& i = emit(&thread_ids, group);
   i.a = fragment_loops_ == 0 ? 4 : 1, i.b = fragment_loops_ == 0 ? 8 : 4;
   fragment_loops_++;
-  const Var turns = make_var("turns_of_lane");
-  const Expr own = eq(floor_mod(Expr(f.var), i.b), Expr(turns));
-  with_variable(turns, group, loop(f.var, f.extent, if_then(own, f.body), ForKind::Serial, f.begin));
+  const Var iterations = make_var("turns_of_lane");
+  const Expr own = eq(floor_mod(Expr(f.var), i.b), Expr(iterations));
+  with_variable(iterations, group, loop(f.var, f.extent, if_then(own, f.body), ForKind::Serial, f.begin));
 }
 
 // All threads of a block are lanes; x runs fastest.

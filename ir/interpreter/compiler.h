@@ -17,8 +17,8 @@ struct Threads {
   int64_t total() const { return x * y * z; }
 };
 Threads threads_of(const Stmt& s);
-/// Lanes that the registers of `s` need room for: the threads of its blocks, the turns of its longest loop up to
-/// kStrip. Registers are made anew for each run, so small functions, of which folding runs many, are kept small.
+/// Lanes that the registers of `s` need room for: the threads of its blocks, the iterations of its longest loop up to
+/// kBatch. Registers are made anew for each run, so small functions, of which folding runs many, are kept small.
 int lanes_needed(const Stmt& s);
 
 /// Where a number is.

@@ -56,8 +56,8 @@ void for_next(Machine& m, const Instr& i) {
 
 void lanes_begin(Machine& m, const Instr& i) {
   int64_t base = *m.reg<int64_t>(i.dst), end = *m.reg<int64_t>(i.b);
-  m.lanes = int(std::min<int64_t>(m.program.strip, end - base));
-  m.in_strip = true;
+  m.lanes = int(std::min<int64_t>(m.program.batch, end - base));
+  m.in_batch = true;
   int64_t* v = m.reg<int64_t>(i.a);
   for (int k = 0; k < m.lanes; ++k) v[k] = base + k;
 }
@@ -67,7 +67,7 @@ void lanes_next(Machine& m, const Instr& i) {
   int64_t& base = *m.reg<int64_t>(i.dst);
   base += m.lanes;
   m.lanes = 1;
-  m.in_strip = false;
+  m.in_batch = false;
   if (base < *m.reg<int64_t>(i.b)) m.pc = size_t(i.aux);
 }
 
@@ -108,8 +108,8 @@ void mask_pop(Machine& m, const Instr&) { m.mask = m.masks[--m.depth].mask; }
 void alloc_local(Machine& m, const Instr& i) {
   constexpr int64_t kLimit = int64_t(1) << 34;
   BufferSlot& s = m.program.buffers[size_t(i.aux)];
-  int64_t copies = s.sharing == Sharing::Lane   ? m.program.strip
-                   : s.sharing == Sharing::Warp ? (m.program.strip + 31) / 32
+  int64_t copies = s.sharing == Sharing::Lane   ? m.program.batch
+                   : s.sharing == Sharing::Warp ? (m.program.batch + 31) / 32
                                                 : 1;
   int64_t bytes = checked_mul(checked_mul(s.elements, copies), info(s.buffer->dtype).bytes);
   if (bytes > kLimit)
@@ -120,7 +120,7 @@ void alloc_local(Machine& m, const Instr& i) {
   std::memset(s.bytes, is_float(s.buffer->dtype) ? 0xff : 0xa5, size_t(bytes));
   m.steps += bytes / 64;
   m.check_steps();
-  if (s.tracked) s.cells.assign(size_t(s.elements), {});
+  if (s.tracked) s.shadows.assign(size_t(s.elements), {});
   if (s.sharing == Sharing::Warp) s.stored.assign(size_t(s.elements * copies), 0);
 }
 
@@ -178,27 +178,28 @@ namespace {
 constexpr int64_t kBlockThreads = int64_t(1) << 20;  // numbers of threads are unique over all blocks of a launch
 
 // Nothing orders the blocks of one launch; barriers order the threads of a block.
-bool meets(const Machine& m, int64_t thread, int64_t other, int64_t epoch) {
+bool races(const Machine& m, int64_t thread, int64_t other, int64_t epoch) {
   return other >= 0 && other != thread && (epoch == m.epoch || other / kBlockThreads != m.block);
 }
 
-void track_cell(Machine& m, BufferSlot::Cell& cell, int64_t thread, bool write, const BufferSlot& s, int64_t address) {
-  bool race = meets(m, thread, cell.writer, cell.write_epoch);
+void track_element(Machine& m, BufferSlot::Shadow& shadow, int64_t thread, bool write, const BufferSlot& s,
+                   int64_t address) {
+  bool race = races(m, thread, shadow.writer, shadow.write_epoch);
   if (write)
-    race |= meets(m, thread, cell.reader, cell.read_epoch) || (cell.many_readers && cell.read_epoch == m.epoch);
+    race |= races(m, thread, shadow.reader, shadow.read_epoch) || (shadow.many_readers && shadow.read_epoch == m.epoch);
   if (race) {
     throw InternalError("race on cell " + to_text(address) + " of buffer \"" + printable(s.buffer->name) +
                         "\": thread " + to_text(thread % kBlockThreads) + " and another of loop " +
                         m.program.thread_loop + " meet without a barrier");
   }
   if (write) {
-    cell.writer = thread;
-    cell.write_epoch = m.epoch;
+    shadow.writer = thread;
+    shadow.write_epoch = m.epoch;
   } else {
-    cell.many_readers =
-        cell.read_epoch == m.epoch && (cell.many_readers || (cell.reader >= 0 && cell.reader != thread));
-    cell.reader = thread;
-    cell.read_epoch = m.epoch;
+    shadow.many_readers =
+        shadow.read_epoch == m.epoch && (shadow.many_readers || (shadow.reader >= 0 && shadow.reader != thread));
+    shadow.reader = thread;
+    shadow.read_epoch = m.epoch;
   }
 }
 
@@ -208,17 +209,17 @@ void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write) {
   const int64_t thread = m.block * kBlockThreads + lane;
   if (s.base >= 0) {
     const int64_t unit = info(s.buffer->dtype).bytes;
-    std::vector<BufferSlot::Cell>& cells = m.program.buffers[size_t(s.base)].cells;
+    std::vector<BufferSlot::Shadow>& shadows = m.program.buffers[size_t(s.base)].shadows;
     for (int64_t b = 0; b < unit; ++b)
-      track_cell(m, cells[size_t(s.start + address * unit + b)], thread, write, s, address);
+      track_element(m, shadows[size_t(s.start + address * unit + b)], thread, write, s, address);
     return;
   }
   if (s.launch != m.launch) {
-    s.cells.assign(size_t(std::max<int64_t>(s.elements, address + 1)), {});
+    s.shadows.assign(size_t(std::max<int64_t>(s.elements, address + 1)), {});
     s.launch = m.launch;
   }
-  if (size_t(address) >= s.cells.size()) s.cells.resize(size_t(address) + 1);
-  track_cell(m, s.cells[size_t(address)], thread, write, s, address);
+  if (size_t(address) >= s.shadows.size()) s.shadows.resize(size_t(address) + 1);
+  track_element(m, s.shadows[size_t(address)], thread, write, s, address);
 }
 
 void begin_shared_view(Machine& m, const Instr& i) {
@@ -231,12 +232,12 @@ void begin_shared_view(Machine& m, const Instr& i) {
   view.base = i.b;
   view.start = *m.reg<int64_t>(i.a);
   for (int64_t b = view.start; b < view.start + bytes; ++b) {
-    BufferSlot::Cell& cell = base.cells[size_t(b)];
-    if (meets(m, -1, cell.writer, cell.write_epoch) || meets(m, -1, cell.reader, cell.read_epoch))
+    BufferSlot::Shadow& shadow = base.shadows[size_t(b)];
+    if (races(m, -1, shadow.writer, shadow.write_epoch) || races(m, -1, shadow.reader, shadow.read_epoch))
       throw InternalError("race: buffer \"" + printable(view.buffer->name) +
                           "\" begins on bytes that another buffer has used since the last barrier of loop " +
                           m.program.thread_loop);
-    cell = {};
+    shadow = {};
   }
 }
 

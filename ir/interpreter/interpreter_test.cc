@@ -51,7 +51,7 @@ TEST(Fold, Integers) {
   EXPECT_EQ(fold_int(Op::Pow, DType::I64, 2, -1), 0);
 }
 
-TEST(Run, TransposeAcrossStrips) {
+TEST(Run, TransposeAcrossBatches) {
   Floats x("x", {300, 7}), y("y", {7, 300});
   x.count();
   Var i = make_var("i"), j = make_var("j");
@@ -151,14 +151,14 @@ TEST(Run, InnerLoopsWithBoundsOfEachLane) {
 }
 
 TEST(Run, WhileAndLet) {
-  // Collatz steps of i + 1, each lane its own number of turns
+  // Collatz steps of i + 1, each lane its own number of iterations
   Array<int64_t> y("y", DType::I64, {27});
   Buffer n = make_buffer("n", DType::I64, {}, Scope::Register);
   Var i = make_var("i"), v = make_var("v");
   Expr cur(v);
   Expr next = select(eq(floor_mod(cur, 2), 0), floor_div(cur, 2), cur * 3 + 1);
-  Stmt turn = let(v, load(n, {}), seq({store(n, {}, next), store(y.buffer, {i}, 1, Op::Add)}));
-  Stmt body = seq({store(y.buffer, {i}, 0), store(n, {}, Expr(i) + 1), while_loop(ne(load(n, {}), 1), turn)});
+  Stmt step = let(v, load(n, {}), seq({store(n, {}, next), store(y.buffer, {i}, 1, Op::Add)}));
+  Stmt body = seq({store(y.buffer, {i}, 0), store(n, {}, Expr(i) + 1), while_loop(ne(load(n, {}), 1), step)});
   run(loop(i, 27, alloc(n, body)), {y.bind()});
   EXPECT_EQ(y.data[26], 111);  // of 27
   EXPECT_EQ(y.data[0], 0);
@@ -204,7 +204,7 @@ TEST(Run, NarrowFloatsComputeWideAndRoundOnStore) {
   EXPECT_EQ(narrow_float_to_double(DType::F16, z.data[0]), 2048);
 }
 
-TEST(Run, NarrowFloatCellsAgreeWithTheTable) {
+TEST(Run, NarrowFloatElementsAgreeWithTheTable) {
   for (DType t : {DType::F16, DType::BF16, DType::F8E4M3FN, DType::F8E5M2, DType::F8E4M3FNUZ, DType::F8E5M2FNUZ}) {
     int64_t n = info(t).bytes == 2 ? 65536 : 256;
     Array<uint16_t> wide("x", t, {n});

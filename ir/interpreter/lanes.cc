@@ -1,4 +1,4 @@
-// Which loop's iterations become the lanes of a strip. Lanes run statement by statement, so an iteration must not see
+// Which loop's iterations become the lanes of a batch. Lanes run statement by statement, so an iteration must not see
 // what another one writes:
 //   1. every access of a buffer that the body stores has, in one dimension, the same index c * v + (what the loop does
 //      not change), c != 0: iterations own disjoint slices; or
@@ -153,7 +153,7 @@ double gain(const For& f) {
   Body body;
   Survey(body).stmt(f.body);
   if (body.refused || body.local_elements > kMaxLocalElements) return 0;
-  double lanes = double(std::clamp<int64_t>(as_const_int(f.extent).value_or(64), 0, kStrip));
+  double lanes = double(std::clamp<int64_t>(as_const_int(f.extent).value_or(64), 0, kBatch));
   bool slices = true, last = true;
   for (const Stored& s : body.stores) {
     if (body.local.contains(s.buffer.get())) continue;
@@ -198,17 +198,17 @@ Threads threads_of(const Stmt& s) {
 }
 
 int lanes_needed(const Stmt& s) {
-  int64_t threads = 1, turns = 1;
+  int64_t threads = 1, iterations = 1;
   walk(s, [&](const Stmt& x) {
     auto* f = as<For>(x);
     if (!f) return true;
-    turns = std::max(turns, as_const_int(f->extent).value_or(kStrip));
+    iterations = std::max(iterations, as_const_int(f->extent).value_or(kBatch));
     if (f->kind < ForKind::ThreadX) return true;
     threads = std::max(threads, threads_of(x).total());
     return false;
   });
   check(threads <= 1 << 14, "too many threads in one block");
-  return int(std::max<int64_t>(threads, std::min<int64_t>(turns, kStrip)));
+  return int(std::max<int64_t>(threads, std::min<int64_t>(iterations, kBatch)));
 }
 
 }  // namespace tc::interp

@@ -1,5 +1,5 @@
 // The interpreter's program and its machine. A statement becomes a flat list of instructions; an instruction is a
-// function that runs over a strip of lanes: iterations of one loop (up to kStrip) or the threads of a block.
+// function that runs over a batch of lanes: iterations of one loop (up to kBatch) or the threads of a block.
 //
 // Registers are arrays in one arena, addressed by byte offset. A value is uniform (one for all lanes) or varying (one
 // per lane), and scalar or vector (vl numbers): `varying ? lanes : 1` times `vector ? vl : 1` numbers, lanes outermost.
@@ -13,7 +13,7 @@
 
 namespace tc::interp {
 
-inline constexpr int kStrip = 256;
+inline constexpr int kBatch = 256;
 inline constexpr int32_t kConstantBytes = 1 << 14;  // of the arena, for constants
 
 enum class Class : uint8_t { F, D, I, U };  // U: U64, kept in int64_t registers
@@ -70,15 +70,15 @@ struct BufferSlot {
   bool tracked = false;         // by the race checker
   std::vector<uint8_t> stored;  // of a warp's elements: has a lane stored it?
   bool global = false;
-  struct Cell {
+  struct Shadow {
     int64_t writer = -1, reader = -1;  // thread, numbered over all blocks
     int64_t write_epoch = -1, read_epoch = -1;
     bool many_readers = false;
   };
-  std::vector<Cell> cells;  // tracked only
-  int base = -1;            // a view of shared memory: the buffer whose cells, of a byte each, are tracked
-  int64_t start = 0;        // of the view, in bytes
-  int64_t launch = -1;      // of the cells' entries
+  std::vector<Shadow> shadows;  // tracked only
+  int base = -1;                // a view of shared memory: the buffer whose shadows, of a byte each, are used
+  int64_t start = 0;            // of the view, in bytes
+  int64_t launch = -1;          // of the shadows' entries
 };
 
 struct Program {
@@ -91,7 +91,7 @@ struct Program {
   std::vector<std::vector<int>> shuffles;
   std::vector<MatrixInstruction> matrix_instructions;
   std::string thread_loop;  // names of the thread loops, for messages
-  int strip = kStrip;       // lanes that registers have room for
+  int batch = kBatch;       // lanes that registers have room for
   int vl = 4;
 };
 
@@ -102,7 +102,7 @@ struct Machine {
   uint8_t* regs = nullptr;
   size_t pc = 0;
   int lanes = 1;
-  bool in_strip = false;          // lanes are turns of a loop of one thread, not threads
+  bool in_batch = false;          // lanes are iterations of a loop of one thread, not threads
   const uint8_t* mask = nullptr;  // per lane; null: all lanes are active
   struct SavedMask {
     const uint8_t* mask;
@@ -142,7 +142,7 @@ struct Machine {
   [[noreturn]] void out_of_steps() const;
 };
 
-/// Cells that an access touches: either offset + lane * lane_step + v * vector_step (returns true), or one by one in
+/// Elements that an access touches: either offset + lane * lane_step + v * vector_step (returns true), or one by one in
 /// m.addresses. Checks bounds, masks and counts.
 struct Strided {
   int64_t offset = 0, lane_step = 0, vector_step = 0;

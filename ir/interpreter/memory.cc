@@ -1,5 +1,5 @@
-// Loads and stores of strips: strided copies when the index is affine in the lane, cell by cell otherwise.
-#include "ir/interpreter/cells.h"
+// Loads and stores of batches: strided copies when the index is affine in the lane, one by one otherwise.
+#include "ir/interpreter/elements.h"
 #include "ir/interpreter/machine.h"
 #include "ir/interpreter/scalar.h"
 #include "support/text.h"
@@ -19,7 +19,7 @@ void check_bounds(const BufferSlot& s, const Access& x, size_t dim, int64_t low,
 }
 
 int64_t scale(const Machine& m, const BufferSlot& s) {
-  return s.sharing == Sharing::Lane ? m.program.strip : s.sharing == Sharing::Warp ? (m.program.strip + 31) / 32 : 1;
+  return s.sharing == Sharing::Lane ? m.program.batch : s.sharing == Sharing::Warp ? (m.program.batch + 31) / 32 : 1;
 }
 
 // The lanes first .. last are those that matter: an affine index is monotonic in the lane.
@@ -37,7 +37,7 @@ void resolve_strided(Machine& m, const BufferSlot& s, const Access& x, int first
   out = {offset * n, out.lane_step * n + (s.sharing == Sharing::Lane), out.vector_step * n, nullptr};
 }
 
-// One cell: lane l, vector lane v.
+// One element: lane l, vector lane v.
 int64_t address(Machine& m, const BufferSlot& s, const Access& x, int l, int v, int width) {
   int64_t offset = s.buffer->offset;
   for (size_t d = 0; d < x.dims.size(); ++d) {
@@ -51,7 +51,7 @@ int64_t address(Machine& m, const BufferSlot& s, const Access& x, int l, int v, 
     check_bounds(s, x, d, index, index);
     offset += index * dim.stride;
   }
-  if (s.sharing == Sharing::Lane) return offset * m.program.strip + l;
+  if (s.sharing == Sharing::Lane) return offset * m.program.batch + l;
   return s.sharing == Sharing::Warp ? offset * scale(m, s) + l / 32 : offset;
 }
 
@@ -110,7 +110,7 @@ void store(Machine& m, const Instr& i) {
   }
 }
 
-// Joins the numbers of a register into cells, in order.
+// Joins the numbers of a register into elements, in order.
 template <class C, class F>
 void reduce_with(Machine& m, const Instr& i, F f) {
   using S = typename C::S;
@@ -120,7 +120,7 @@ void reduce_with(Machine& m, const Instr& i, F f) {
   S* p = reinterpret_cast<S*>(m.program.buffers[size_t(x.buffer)].bytes);
   const R* a = m.reg<R>(i.a);
   int64_t step = i.a_step ? 1 : 0;
-  auto join = [&](S& cell, R v) { cell = C::put(f(C::get(cell), v)); };
+  auto join = [&](S& element, R v) { element = C::put(f(C::get(element), v)); };
   Strided s;
   if (!resolve(m, x, lanes, i.width, s)) {
     for (int k = 0; k < n; ++k)
@@ -132,9 +132,9 @@ void reduce_with(Machine& m, const Instr& i, F f) {
     for (int k = 0; k < n; ++k)
       if (s.mask[k]) join(p[k * s.lane_step], a[k * step]);
   } else if (i.width == 1 && s.lane_step == 0) {
-    S cell = *p;
-    for (int k = 0; k < n; ++k) join(cell, a[k * step]);
-    *p = cell;
+    S element = *p;
+    for (int k = 0; k < n; ++k) join(element, a[k * step]);
+    *p = element;
   } else if (i.width == 1 && s.lane_step == 1 && step == 1) {
     for (int k = 0; k < n; ++k) join(p[k], a[k]);
   } else {
@@ -197,7 +197,7 @@ bool resolve(Machine& m, const Access& x, int lanes, int width, Strided& out) {
     int64_t count = x.count < 0 ? width : m.reg<int64_t>(x.count)[x.count_varying ? l : 0];
     for (int v = 0; v < width && v < count; ++v) {
       int64_t at = address(m, s, x, l, v, width);
-      if (s.tracked) track(m, s, m.in_strip ? 0 : l, at, x.is_store);
+      if (s.tracked) track(m, s, m.in_batch ? 0 : l, at, x.is_store);
       if (s.sharing == Sharing::Warp) {
         check(x.is_store || s.stored[size_t(at)] != 0,
               "an element of a warp's buffer \"" + printable(s.buffer->name) + "\" is read that no lane has stored");
@@ -210,13 +210,13 @@ bool resolve(Machine& m, const Access& x, int lanes, int width, Strided& out) {
 }
 
 Fn load_fn(DType t) {
-  return with_cell(t, []<class C>() -> Fn { return &load<C>; });
+  return with_element(t, []<class C>() -> Fn { return &load<C>; });
 }
 Fn store_fn(DType t) {
-  return with_cell(t, []<class C>() -> Fn { return &store<C>; });
+  return with_element(t, []<class C>() -> Fn { return &store<C>; });
 }
 Fn reduce_store_fn(DType t, Op op) {
-  return with_cell(t, [op]<class C>() -> Fn { return reduce_fn<C>(op); });
+  return with_element(t, [op]<class C>() -> Fn { return reduce_fn<C>(op); });
 }
 
 }  // namespace tc::interp

@@ -1,4 +1,4 @@
-// Arithmetic over strips. Compiled with more optimisation than the rest: these loops are the interpreter's time.
+// Arithmetic over batches. Compiled with more optimisation than the rest: these loops are the interpreter's time.
 #include <cstring>
 
 #include "ir/interpreter/machine.h"
@@ -9,7 +9,7 @@ namespace tc::interp {
 namespace {
 
 template <class R, class T, class F>
-void strip2(Machine& m, const Instr& i, F f) {
+void binary_batch(Machine& m, const Instr& i, F f) {
   int n = m.count(i);
   R* __restrict d = m.reg<R>(i.dst);
   const T *a = m.reg<T>(i.a), *b = m.reg<T>(i.b);
@@ -28,7 +28,7 @@ void strip2(Machine& m, const Instr& i, F f) {
 }
 
 template <class R, class T, class F>
-void strip1(Machine& m, const Instr& i, F f) {
+void unary_batch(Machine& m, const Instr& i, F f) {
   int n = m.count(i);
   R* __restrict d = m.reg<R>(i.dst);
   const T* a = m.reg<T>(i.a);
@@ -37,15 +37,15 @@ void strip1(Machine& m, const Instr& i, F f) {
 
 template <Op op, class T>
 void unary(Machine& m, const Instr& i) {
-  strip1<T, T>(m, i, [](T a) { return scalar::unary<op, T>(a); });
+  unary_batch<T, T>(m, i, [](T a) { return scalar::unary<op, T>(a); });
 }
 template <Op op, class T>
 void binary(Machine& m, const Instr& i) {
-  strip2<T, T>(m, i, [](T a, T b) { return scalar::binary<op, T>(a, b); });
+  binary_batch<T, T>(m, i, [](T a, T b) { return scalar::binary<op, T>(a, b); });
 }
 template <Op op, class T>
 void compare(Machine& m, const Instr& i) {
-  strip2<int64_t, T>(m, i, [](T a, T b) { return scalar::compare<op, T>(a, b); });
+  binary_batch<int64_t, T>(m, i, [](T a, T b) { return scalar::compare<op, T>(a, b); });
 }
 template <Op op, class T>
 void shift(Machine& m, const Instr& i) {
@@ -57,14 +57,14 @@ void shift(Machine& m, const Instr& i) {
 }
 template <class T>
 void isnan(Machine& m, const Instr& i) {
-  strip1<int64_t, T>(m, i, [](T a) { return a != a; });
+  unary_batch<int64_t, T>(m, i, [](T a) { return a != a; });
 }
 template <class T>
 void isinf(Machine& m, const Instr& i) {
-  strip1<int64_t, T>(m, i, [](T a) { return std::isinf(a); });
+  unary_batch<int64_t, T>(m, i, [](T a) { return std::isinf(a); });
 }
 
-// Lane l meets lane l + width / 2, then l + width / 4 ...; an odd middle lane waits.
+// Lane l joins with lane l + width / 2, then l + width / 4 ...; an odd middle lane waits.
 template <Op op, class T>
 void lane_reduce(Machine& m, const Instr& i) {
   int lanes = m.lanes_of(i), width = i.width;

@@ -11,7 +11,7 @@ namespace {
 interp::Program compile(const Stmt& s, const std::vector<Binding>& bindings, const RunOptions& o) {
   interp::Program program;
   program.vl = o.vl;
-  program.strip = interp::lanes_needed(s);
+  program.batch = interp::lanes_needed(s);
   interp::Compiler compiler(program, o);
   for (const Binding& b : bindings) compiler.bind(b);
   compiler.stmt(s);
@@ -64,12 +64,12 @@ std::vector<Constant> Evaluator::operator()(const std::vector<Constant>& inputs)
   Prepared& p = *prepared_;
   check(inputs.size() == p.inputs.size(), "evaluate: one constant per input");
   interp::StringPool pool;
-  std::vector<MutableTensor> strings;  // cells of the inputs that are strings
+  std::vector<MutableTensor> strings;  // elements of the inputs that are strings
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Buffer& b = p.inputs[i];
     check(b->dtype == inputs[i]->dtype && static_dims(b->shape) == inputs[i]->dims, "evaluate: type of an input");
     if (b->dtype == DType::String) {
-      strings.push_back(pool.cells(*inputs[i]));
+      strings.push_back(pool.elements(*inputs[i]));
       p.program.buffers[i].bytes = strings.back().bytes;
       continue;
     }
@@ -79,7 +79,7 @@ std::vector<Constant> Evaluator::operator()(const std::vector<Constant>& inputs)
   for (size_t k = 0; k < p.outputs.size(); ++k) {
     if (p.input_of[k] >= 0) continue;
     MutableTensor t = new_tensor(p.outputs[k]->dtype, static_dims(p.outputs[k]->shape));
-    fresh.push_back(t.data.dtype == DType::String ? pool.cells(t.data) : std::move(t));
+    fresh.push_back(t.data.dtype == DType::String ? pool.elements(t.data) : std::move(t));
     p.program.buffers[inputs.size() + fresh.size() - 1].bytes = fresh.back().bytes;
   }
   RunOptions options = p.options;

@@ -1,4 +1,4 @@
-// What each scalar operation means: the one definition that folding, the interpreter's strips and tests share.
+// What each scalar operation means: the one definition that folding, the interpreter's batches and tests share.
 //
 // Floats: f32 arithmetic is IEEE single, functions are computed in double and rounded once. Narrow floats compute as
 // f32. Integers wrap as their type does; division and remainder by zero give 0; shifts by the width or more (or a

@@ -1,10 +1,10 @@
 #include "ir/interpreter/strings.h"
 
-#include "ir/interpreter/cells.h"
+#include "ir/interpreter/elements.h"
 
 namespace tc::interp {
 
-static_assert(sizeof(StringCell) == 16, "the room of a string in info()");
+static_assert(sizeof(StringElement) == 16, "the room of a string in info()");
 
 int64_t StringPool::handle(std::string_view text) {
   if (text.empty()) return 0;
@@ -18,21 +18,21 @@ const std::string& StringPool::text(int64_t handle) {
   return handle == 0 ? empty : *reinterpret_cast<const std::string*>(handle);
 }
 
-MutableTensor StringPool::cells(const TensorData& strings) {
+MutableTensor StringPool::elements(const TensorData& strings) {
   check(strings.dtype == DType::String, "cells of strings");
   // Two numbers an element; the dims are those of the strings.
   MutableTensor m = new_tensor(DType::I64, {checked_mul(strings.size(), 2)});
   m.data.dtype = DType::String;
   m.data.dims = strings.dims;
-  for (size_t i = 0; i < strings.strings.size(); i++) m.as<StringCell>()[i] = {handle(strings.strings[i]), 0};
+  for (size_t i = 0; i < strings.strings.size(); i++) m.as<StringElement>()[i] = {handle(strings.strings[i]), 0};
   return m;
 }
 
-Constant StringPool::constant(const MutableTensor& cells) {
+Constant StringPool::constant(const MutableTensor& elements) {
   std::vector<std::string> list;
-  for (int64_t i = 0; i < cells.data.size(); i++)
-    list.push_back(text(reinterpret_cast<const StringCell*>(cells.bytes)[i].handle));
-  return string_constant(cells.data.dims, std::move(list));
+  for (int64_t i = 0; i < elements.data.size(); i++)
+    list.push_back(text(reinterpret_cast<const StringElement*>(elements.bytes)[i].handle));
+  return string_constant(elements.data.dims, std::move(list));
 }
 
 }  // namespace tc::interp

@@ -15,9 +15,9 @@ class StringPool {
   int64_t handle(std::string_view text);
   static const std::string& text(int64_t handle);
 
-  /// The cells of a constant's strings, as a buffer of strings lies in memory.
-  MutableTensor cells(const TensorData& strings);
-  static Constant constant(const MutableTensor& cells);
+  /// The elements of a constant's strings, as a buffer of strings lies in memory.
+  MutableTensor elements(const TensorData& strings);
+  static Constant constant(const MutableTensor& elements);
 
  private:
   std::set<std::string, std::less<>> texts_;

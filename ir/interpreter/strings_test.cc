@@ -20,7 +20,7 @@ TEST(Strings, EqualOnesHaveOneHandleAndTheEmptyOneIsZero) {
   EXPECT_NE(pool.handle(zeros), pool.handle("a"));
   EXPECT_EQ(StringPool::text(pool.handle(zeros)), zeros);
   const Constant c = string_constant({2, 2}, {"p", "", zeros, "p"});
-  EXPECT_EQ(StringPool::constant(pool.cells(*c))->strings, c->strings);
+  EXPECT_EQ(StringPool::constant(pool.elements(*c))->strings, c->strings);
 }
 
 // y[i] = op(a[i], b[i])

@@ -32,11 +32,11 @@ TEST(Run, RacesAreFound) {
   EXPECT_NE(m.find("race on cell"), std::string::npos) << m;
   EXPECT_NE(m.find("buffer \"tile\""), std::string::npos) << m;
   EXPECT_NE(m.find("loop \"t\""), std::string::npos) << m;
-  // two blocks write one cell
+  // two blocks write one element
   Var b = make_var("b"), t = make_var("t");
   Stmt s = loop(b, 2, loop(t, 32, store(y.buffer, {t}, make_float(DType::F32, 1)), ForKind::ThreadX), ForKind::BlockX);
   EXPECT_NE(message_of(s, {y.bind()}, {.check_races = true}), "");
-  // every thread writes the same cell
+  // every thread writes the same element
   s = loop(t, 32, store(y.buffer, {0}, make_float(DType::F32, 1)), ForKind::ThreadX);
   EXPECT_NE(message_of(s, {y.bind()}, {.check_races = true}), "");
   // one thread does

@@ -23,7 +23,7 @@ Words words_of(Machine& m, int access) {
   Strided s;
   const bool strided = resolve(m, x, m.lanes, 1, s);
   check(strided && s.lane_step == 1, "operands of a warp's instruction are registers of each lane");
-  return {reinterpret_cast<uint32_t*>(m.program.buffers[size_t(x.buffer)].bytes) + s.offset, m.program.strip};
+  return {reinterpret_cast<uint32_t*>(m.program.buffers[size_t(x.buffer)].bytes) + s.offset, m.program.batch};
 }
 
 // All lanes of a warp are there, or none.
@@ -94,14 +94,14 @@ void multiply_matrices(Machine& m, const Instr& i) {
     for (int l = 0; l < kWarp; l++)
       for (int e = 0; e < 4; e++) {
         const int row = l / 4 + e / 2 * 8, column = l % 4 * 2 + e % 2;
-        uint32_t& cell = c.at(w + l, e);
+        uint32_t& sum_bits = c.at(w + l, e);
         if (mma.sum == DType::I32) {
-          cell = uint32_t(sum_of<int64_t>(mma, a, b, w, row, column, int64_t(int32_t(cell))));
+          sum_bits = uint32_t(sum_of<int64_t>(mma, a, b, w, row, column, int64_t(int32_t(sum_bits))));
         } else {
           float sum;
-          std::memcpy(&sum, &cell, 4);
+          std::memcpy(&sum, &sum_bits, 4);
           sum = sum_of<float>(mma, a, b, w, row, column, sum);
-          std::memcpy(&cell, &sum, 4);
+          std::memcpy(&sum_bits, &sum, 4);
         }
       }
   }

@@ -31,7 +31,7 @@ int64_t number_after(const std::string& name, const std::string& prefix) {
   return n;
 }
 
-// An element of a tile, or behind the place of memory where a tile begins.
+// An element of a tile, or behind the element of memory where a tile begins.
 Exprs at(const IntrinOperand& o, const Expr& row, const Expr& column) {
   Exprs index = o.index;
   if (o.buffer->scope == Scope::Fragment) {
@@ -170,7 +170,7 @@ Stmt transposed_tile(const Intrin& k) {
 }
 
 // store_riffled(to, rows; n): to[lane * n + row] = rows[row, lane], n rows of VL lanes.
-Stmt riffled(const Intrin& k) {
+Stmt interleaved_store(const Intrin& k) {
   const IntrinCall c = parse(k);
   const IntrinOperand &to = c.operands.at(0), &rows = c.operands.at(1);
   const Var row = make_var("row"), lane = make_var("lane");
@@ -185,7 +185,7 @@ Stmt expand_intrin(const Intrin& k) {
   if (k.name == "dot4") return sums_of_quads(k);
   if (k.name == "load_strided") return every_nth(k);
   if (k.name == "load_transposed" || k.name == "load_unriffled") return columns_as_rows(k);
-  if (k.name == "store_riffled") return riffled(k);
+  if (k.name == "store_riffled") return interleaved_store(k);
   if (k.name == "transpose_tile") return transposed_tile(k);
   if (k.name == "cp_async_commit" || k.name == "cp_async_wait") return {};
   if (const Stmt tiles = expand_tiles(k)) return tiles;

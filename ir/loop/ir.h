@@ -116,9 +116,9 @@ class Stmt {
 };
 using Stmts = std::vector<Stmt>;
 
-// Fragment: the lanes of a warp share the turns, each made by one of them; which one is left to infer_fragment. A loop over
-// rows of tiles has one over their columns, or groups of neighbouring columns, inside of it; what is between the two is done
-// by the lanes of a row.
+// Fragment: the lanes of a warp share the iterations, each made by one of them; which one is left to infer_fragment. A
+// loop over rows of tiles has one over their columns, or groups of neighbouring columns, inside of it; what is between
+// the two is done by the lanes of a row.
 // clang-format off
 enum class ForKind : uint8_t {
   Serial, Parallel, Unroll, Vector, Fragment, BlockX, BlockY, BlockZ, ThreadX, ThreadY, ThreadZ,
@@ -145,7 +145,7 @@ struct Barrier { Scope scope; };                                        // all t
 struct Prefetch { Buffer buffer; Exprs index; };
 struct Intrin { std::string name; Exprs args; std::vector<Buffer> buffers; };  // a row of the instruction table
 struct Launch { std::string kernel; Exprs grid, block; std::vector<Buffer> buffers; Exprs args; };  // host side
-struct Comment { std::string text; Stmt body; };                        // a line above the body; our own words only
+struct Comment { std::string text; Stmt body; };                        // a line above the body; our own text only
 // clang-format on
 
 struct StmtNode {

@@ -3,9 +3,9 @@
 
 namespace tc {
 
-/// Operands of two types, a value of another type than its place, or an index of another rank than its tensor. While the
-/// row of an operator is read, the model's operands are the cause: some operators come without a schema that says which
-/// of them fit together.
+/// Operands of two types, a value of another type than its destination, or an index of another rank than its tensor.
+/// While the row of an operator is read, the model's operands are the cause: some operators come without a schema that
+/// says which of them fit together.
 class OperandMismatch : public InternalError {
  public:
   using InternalError::InternalError;

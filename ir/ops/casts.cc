@@ -72,7 +72,7 @@ struct NumberReader {
   Buffer at = counter("at"), negative = counter("negative"), digits = counter("digits"), seen = counter("seen");
   Buffer exponent = counter("exponent"), part = counter("part"), start = counter("start"), minus = counter("minus");
 
-  static constexpr int64_t kRoom = 10'000'000'000'000'000;  // digits that fit beside one more
+  static constexpr int64_t kCapacity = 10'000'000'000'000'000;  // digits that fit beside one more
 
   Expr byte(const Expr& i) const { return apply(Op::TextByte, {text, i}); }
   Expr here() const { return byte(value_of(at)); }
@@ -91,7 +91,7 @@ struct NumberReader {
                            step == 0 ? Stmt() : set(exponent, value_of(exponent) - 1)});
     const Stmt skip = step == 0 ? increment(exponent) : Stmt();
     return while_loop(is_digit(),
-                      seq({if_then(value_of(digits) < Expr(kRoom), take, skip), increment(seen), increment(at)}));
+                      seq({if_then(value_of(digits) < Expr(kCapacity), take, skip), increment(seen), increment(at)}));
   }
   Stmt scale() const {
     const Stmt read = while_loop(

@@ -52,7 +52,8 @@ Expr matrix_parameter(OpBuilder& op, int input, const MatrixProduct& p, const Ex
 }
 
 /// The i32 value of a quantised element, its zero point taken away (nothing is taken away if it is known to be zero).
-Expr centered(OpBuilder& op, const Expr& value, int zero_point, const MatrixProduct& p, const Exprs& i, bool per_row) {
+Expr minus_zero_point(OpBuilder& op, const Expr& value, int zero_point, const MatrixProduct& p, const Exprs& i,
+                      bool per_row) {
   const DType t = is_float(value->dtype) ? DType::F32 : DType::I32;
   if (!op.has(zero_point) || is_zero_constant(op, zero_point)) return cast(t, value);
   return cast(t, value) - cast(t, matrix_parameter(op, zero_point, p, i, per_row));
@@ -65,8 +66,8 @@ Tensor quantized_product(OpBuilder& op, const MatrixProduct& p, int a, int a_zer
   return op.reduce(
       "matmul_integer", Op::Add, t, p.dims(), {p.k},
       [&](const Exprs& i, const Exprs& r) {
-        return centered(op, left_element(p, x, i, r[0]), a_zero, p, i, true) *
-               centered(op, right_element(p, y, i, r[0]), b_zero, p, i, false);
+        return minus_zero_point(op, left_element(p, x, i, r[0]), a_zero, p, i, true) *
+               minus_zero_point(op, right_element(p, y, i, r[0]), b_zero, p, i, false);
       },
       p.names());
 }

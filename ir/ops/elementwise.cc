@@ -77,7 +77,7 @@ Define variadic(Op op, bool mean = false) {
     for (const Tensor& x : list)
       if (x.dtype() != t) b.reject("the inputs have different types");
     if (list.size() == 1) return b.output(0, list[0]);
-    b.output(0, b.compute(word(b), t, broadcast_dims(b, list), [&](const Exprs& i) {
+    b.output(0, b.compute(stage_label(b), t, broadcast_dims(b, list), [&](const Exprs& i) {
       Expr e = widen(list[0].broadcast_at(i));
       for (size_t k = 1; k < list.size(); k++) e = apply(op, {e, widen(list[k].broadcast_at(i))});
       return cast(t, mean ? e / num(e, double(list.size())) : e);

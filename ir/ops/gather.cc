@@ -69,10 +69,10 @@ void define_gather_nd(OpBuilder& b) {
   Dims dims(outer.begin(), outer.end() - 1);
   dims.insert(dims.end(), d.begin() + batch + k, d.end());
   b.output(0, b.compute("gather_nd", x.dtype(), dims, [&](const Exprs& i) {
-    const Exprs place(i.begin(), i.begin() + indices.rank() - 1);
+    const Exprs lead(i.begin(), i.begin() + indices.rank() - 1);
     Exprs at(i.begin(), i.begin() + batch);
     for (int64_t c = 0; c < k; c++)
-      at.push_back(checked_index(indices(concat(place, {Expr(c)})), x.dim(int(batch + c))));
+      at.push_back(checked_index(indices(concat(lead, {Expr(c)})), x.dim(int(batch + c))));
     at.insert(at.end(), i.begin() + indices.rank() - 1, i.end());
     return x(at);
   }));

@@ -95,7 +95,7 @@ TEST(Stft, FramesOverlap) {
   EXPECT_NE(error_of(far), "");
 }
 
-TEST(Random, DependsOnSeedAndPlaceOnly) {
+TEST(Random, DependsOnSeedAndIndexOnly) {
   auto attrs = [](float seed) { return Attrs{{"shape", std::vector<int64_t>{2000}}, {"seed", seed}}; };
   const auto a = values({"RandomUniform", {}, attrs(1)});
   EXPECT_EQ(a, values({"RandomUniform", {}, attrs(1)}));

@@ -11,7 +11,7 @@ Expr widen(Expr e) {
   return cast(t, std::move(e));
 }
 
-std::string word(const OpBuilder& b) {
+std::string stage_label(const OpBuilder& b) {
   const OpRow* row = find_op(b.node().domain, b.node().op);
   if (row && !row->label.empty()) return std::string(row->label);
   auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
@@ -60,7 +60,7 @@ void define_unary(OpBuilder& b, bool gives_bool, const std::function<Expr(Expr)>
   const Tensor x = b.in(0);
   if (x.dtype() == DType::String) b.reject("the operator takes numbers, not strings", 0);
   const DType t = gives_bool ? DType::Bool : x.dtype();
-  b.output(0, b.compute(word(b), t, x.dims(), [&](const Exprs& i) { return cast(t, f(widen(x(i)))); }));
+  b.output(0, b.compute(stage_label(b), t, x.dims(), [&](const Exprs& i) { return cast(t, f(widen(x(i)))); }));
 }
 
 void define_binary(OpBuilder& b, bool gives_bool, const std::function<Expr(Expr, Expr)>& f) {
@@ -70,7 +70,7 @@ void define_binary(OpBuilder& b, bool gives_bool, const std::function<Expr(Expr,
              std::string(info(y.dtype()).onnx_name));
   if (x.dtype() == DType::String && !b.node().is("Equal")) b.reject("the operator takes numbers, not strings", 0);
   const DType t = gives_bool ? DType::Bool : x.dtype();
-  b.output(0, b.compute(word(b), t, broadcast_dims(b, {x, y}), [&](const Exprs& i) {
+  b.output(0, b.compute(stage_label(b), t, broadcast_dims(b, {x, y}), [&](const Exprs& i) {
     return cast(t, f(widen(x.broadcast_at(i)), widen(y.broadcast_at(i))));
   }));
 }

@@ -17,8 +17,8 @@ Expr widen(Expr e);
 /// A number of the type of `e`.
 inline Expr num(const Expr& e, double v) { return make_const(e->dtype, v); }
 
-/// The word for stage and kernel names: the row's label, else the operator's name in snake_case.
-std::string word(const OpBuilder& b);
+/// The name in stage and kernel names: the row's label, else the operator's name in snake_case.
+std::string stage_label(const OpBuilder& b);
 
 /// NumPy broadcasting of all shapes; rejects sizes that do not fit.
 Dims broadcast_dims(const OpBuilder& b, const std::vector<Tensor>& tensors);
@@ -49,7 +49,7 @@ Exprs reshape_index(const Exprs& index, const Dims& to, const Dims& from);
 /// Loops around body(i) for every index of a tensor of these sizes; `hint` names the variables.
 Stmt for_each_index(const Dims& dims, const std::function<Stmt(const Exprs& i)>& body, const std::string& hint = "i");
 
-/// index with `value` put in the place of element `axis`.
+/// index with `value` instead of element `axis`.
 Exprs with_axis(Exprs index, int axis, Expr value);
 Exprs insert_axis(Exprs index, int axis, Expr value);
 Exprs remove_axis(Exprs index, int axis);
@@ -88,7 +88,7 @@ Expr out_of_range(DType t);
 
 /// One of several meanings, chosen when the model runs.
 struct Candidate {
-  Expr condition;  // bool; reads operands at constant places only
+  Expr condition;  // bool; reads operands at constant indices only
   Tensor result;
 };
 /// The result of the first candidate whose condition holds; E_RANGE if none does. All results have one shape and type.

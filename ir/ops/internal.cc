@@ -18,12 +18,12 @@ void define_pack(OpBuilder& b) {
   b.output(0, b.compute("pack", x.dtype(), dims, [&](const Exprs& i) {
     const Expr there = min(count({}), Expr(*middle)), n = max(there, Expr(1));
     const Expr at = linear_index(i, dims), slice = floor_div(at, Expr(std::max<int64_t>(1, inner)));
-    const Expr place = floor_div(slice, n);
-    Exprs from = delinearize(min(place, Expr(std::max<int64_t>(1, outer) - 1)), before);
+    const Expr index = floor_div(slice, n);
+    Exprs from = delinearize(min(index, Expr(std::max<int64_t>(1, outer) - 1)), before);
     from.push_back(floor_mod(slice, n));
     const Exprs rest = delinearize(floor_mod(at, Expr(std::max<int64_t>(1, inner))), behind);
     from.insert(from.end(), rest.begin(), rest.end());
-    return select(place < Expr(outer) && there > Expr(0), x(from), zero(x.dtype()));
+    return select(index < Expr(outer) && there > Expr(0), x(from), zero(x.dtype()));
   }));
 }
 
@@ -69,9 +69,9 @@ void define_join(OpBuilder& b) {
   const int parts = b.num_inputs() / 2;
   const int axis = b.axis(b.attr_int("axis"), b.in(0).rank());
   Dims dims = b.in(0).dims();
-  int64_t& room = dims[size_t(axis)];
-  room = 0;
-  for (int k = 0; k < parts; k++) room += b.in(2 * k).dim(axis);
+  int64_t& capacity = dims[size_t(axis)];
+  capacity = 0;
+  for (int k = 0; k < parts; k++) capacity += b.in(2 * k).dim(axis);
   const DType t = b.in(0).dtype();
   b.output(0, b.compute("join", t, dims, [&](const Exprs& i) {
     const Expr at = i[size_t(axis)];
@@ -81,8 +81,8 @@ void define_join(OpBuilder& b) {
     for (int k = parts; k-- > 0;) {
       const Tensor x = b.in(2 * k);
       if (x.dim(axis) == 0) continue;
-      const Expr place = min(max(at - starts[size_t(k)], Expr(0)), Expr(x.dim(axis) - 1));
-      y = select(at < starts[size_t(k) + 1], x(with_axis(i, axis, place)), y);
+      const Expr index = min(max(at - starts[size_t(k)], Expr(0)), Expr(x.dim(axis) - 1));
+      y = select(at < starts[size_t(k) + 1], x(with_axis(i, axis, index)), y);
     }
     return y;
   }));

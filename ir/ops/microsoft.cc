@@ -25,7 +25,7 @@ Define biased(Expr (*f)(const Expr&)) {
     const Tensor x = op.in(0);
     if (op.has(1) && op.in(1).dims() != Dims{x.dims().empty() ? 1 : x.dim(-1)})
       op.reject("the bias must have one value per element of the last axis", 1);
-    op.output(0, op.compute(word(op), x.dtype(), x.dims(), [&](const Exprs& i) {
+    op.output(0, op.compute(stage_label(op), x.dtype(), x.dims(), [&](const Exprs& i) {
       Expr v = widen(x(i));
       if (op.has(1)) v = v + widen(op.in(1).broadcast_at(i));
       return cast(x.dtype(), f(v));

@@ -14,9 +14,9 @@ namespace {
 Value* mask_bias(const Expansion& e, Value* mask, int64_t batch, int64_t keys, DType t) {
   const Dims dims = dims_of_type(mask);
   if (dims == Dims{batch} && batch > 0) {
-    Value* place = e.counted({1, keys}, "_places");
+    Value* position = e.counted({1, keys}, "_places");
     Value* lengths = e.reshape(e.cast(DType::I64, mask, "_lengths"), {batch, 1}, "_lengths_column");
-    mask = e.op("Less", {place, lengths}, "_mask");
+    mask = e.op("Less", {position, lengths}, "_mask");
   } else {
     const bool rows = dims.size() == 2 && dims[1] == keys, squares = dims.size() == 3 && dims[2] == keys;
     if ((!rows && !squares) || (dims[0] != batch && dims[0] != 1))
@@ -131,12 +131,12 @@ bool expand_multi_head_attention(Graph& g, Node* n) {
 
 bool expand_embedding(Graph& g, Node* n) {
   const Expansion e(g, n);
-  Value *ids = e.in(0), *segments = e.optional(1), *places = e.optional(8), *mask = e.optional(7);
+  Value *ids = e.in(0), *segments = e.optional(1), *positions = e.optional(8), *mask = e.optional(7);
   const Dims dims = dims_of_type(ids);
   if (dims.size() != 2) e.reject("the tokens must have two axes");
-  if (!places) places = e.counted({1, dims[1]}, "_places");
-  Value* sum =
-      e.op("Add", {e.op("Gather", {e.in(2), ids}, "_words"), e.op("Gather", {e.in(3), places}, "_positions")}, "_sum");
+  if (!positions) positions = e.counted({1, dims[1]}, "_places");
+  Value* sum = e.op(
+      "Add", {e.op("Gather", {e.in(2), ids}, "_words"), e.op("Gather", {e.in(3), positions}, "_positions")}, "_sum");
   if (segments && e.optional(4))
     sum = e.op("Add", {sum, e.op("Gather", {e.in(4), segments}, "_segments")}, "_embedded");
   if (e.wants(0))

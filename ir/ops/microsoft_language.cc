@@ -1,10 +1,10 @@
 // What ONNX Runtime's builders of language models write (com.microsoft): rotated positions and attention over a cache
 // of keys. Each is rewritten into ONNX's RotaryEmbedding and Attention; the cache is an operator of our own.
 //   GroupQueryAttention(query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos, sin)
-//   -> places = seqlens_k + 1 - S                                     how many keys each batch's cache holds already
-//      query', key' = RotaryEmbedding(query | key, cos, sin, places + [0, S))
-//      present_key = tc.append_to_cache(past_key, key', places)
-//      y = Attention(query', present_key, present_value, , , , places + S) <is_causal = 1>
+//   -> past_lengths = seqlens_k + 1 - S                               how many keys each batch's cache holds already
+//      query', key' = RotaryEmbedding(query | key, cos, sin, past_lengths + [0, S))
+//      present_key = tc.append_to_cache(past_key, key', past_lengths)
+//      y = Attention(query', present_key, present_value, , , , past_lengths + S) <is_causal = 1>
 #include <algorithm>
 #include <limits>
 
@@ -15,20 +15,20 @@
 namespace tc {
 namespace {
 
-/// y[b, h, j] = the cached past[b, h, j] where j < places[b], then fresh[b, j - places[b]], then zeros; fresh is
-/// [batch, sequence, heads * size], past [batch, heads, room, size]. More keys than y has room for: E_RANGE.
+/// y[b, h, j] = the cached past[b, h, j] where j < past_lengths[b], then fresh[b, j - past_lengths[b]], then 0; fresh
+/// is [batch, sequence, heads * size], past [batch, heads, capacity, size]. More keys than fit into y: E_RANGE.
 void define_append_to_cache(OpBuilder& op) {
-  const Tensor past = op.in(0), fresh = op.in(1), places = op.in(2);
-  const int64_t total = op.attr_int("total"), room = past.dim(2), size = past.dim(3), sequence = fresh.dim(1);
-  const int64_t most = std::min(room, total - sequence);
+  const Tensor past = op.in(0), fresh = op.in(1), past_lengths = op.in(2);
+  const int64_t total = op.attr_int("total"), capacity = past.dim(2), size = past.dim(3), sequence = fresh.dim(1);
+  const int64_t most = std::min(capacity, total - sequence);
   if (most < 0) op.reject("the cache has no room for the new keys");
   auto y = [&](const Exprs& i) {
-    const Expr place = checked_index(places({i[0]}), most + 1);
-    const Expr k = i[2] - place;
+    const Expr position = checked_index(past_lengths({i[0]}), most + 1);
+    const Expr k = i[2] - position;
     const Expr row = min(max(k, Expr(0)), Expr(sequence - 1));
     const Expr added = select(k < Expr(sequence), fresh({i[0], row, i[1] * size + i[3]}), zero(fresh.dtype()));
-    if (room == 0) return added;
-    return select(k < Expr(0), past({i[0], i[1], min(i[2], Expr(room - 1)), i[3]}), added);
+    if (capacity == 0) return added;
+    return select(k < Expr(0), past({i[0], i[1], min(i[2], Expr(capacity - 1)), i[3]}), added);
   };
   op.output(
       0, op.compute("append_to_cache", past.dtype(), {past.dim(0), past.dim(1), total, size}, y, {"b", "h", "s", "d"}));
@@ -74,8 +74,8 @@ struct GroupQuery {
   int64_t heads = 0, kv_heads = 0, size = 0;       // of the attribute, of a head
   int64_t batch = 0, sequence = 0, total = 0;      // total: keys that the present cache has room for
   Value *q = nullptr, *k = nullptr, *v = nullptr;  // [batch, sequence, heads * size]
-  Value *past_k = nullptr, *past_v = nullptr;      // [batch, kv_heads, room, size]
-  Value* places = nullptr;                         // [batch], i64: keys that the cache holds already
+  Value *past_k = nullptr, *past_v = nullptr;      // [batch, kv_heads, capacity, size]
+  Value* past_lengths = nullptr;                   // [batch], i64: keys that the cache holds already
 };
 
 void read_streams(GroupQuery& a) {
@@ -107,44 +107,44 @@ void read_streams(GroupQuery& a) {
 }
 
 /// How many keys the caches hold before and behind. `total_sequence_length` may be unknown while compiling; the
-/// declared shape of the present cache says how much room there is then.
+/// declared shape of the present cache says what its capacity is then.
 void read_cache(GroupQuery& a) {
   const Expansion& e = a.e;
   a.past_k = e.optional(3);
   a.past_v = e.optional(4);
   if ((a.past_k == nullptr) != (a.past_v == nullptr)) e.reject("past_key and past_value must be given together");
-  int64_t room = 0;
+  int64_t capacity = 0;
   if (a.past_k) {
     const Dims k = dims_of_type(a.past_k);
     if (k.size() != 4 || k[0] != a.batch || k[1] != a.kv_heads || k[3] != a.size || dims_of_type(a.past_v) != k)
       e.reject("the past does not fit the query");
-    room = k[2];
+    capacity = k[2];
   }
   Value *lengths = e.in(5), *total = e.in(6);
   const bool known = total->constant && total->constant->size() == 1;
   const Value* present = e.wants(1) ? e.node().outputs[1] : nullptr;
-  a.total = std::max(room, a.sequence);
+  a.total = std::max(capacity, a.sequence);
   if (known)
-    a.total = std::max(room, total->constant->as_int(0));
+    a.total = std::max(capacity, total->constant->as_int(0));
   else if (present && present->type.is_static_tensor() && present->type.shape.size() == 4)
     a.total = dims_of_type(present)[2];
   else if (a.past_k)
-    a.total = room + a.sequence;
+    a.total = capacity + a.sequence;
   if (a.total < a.sequence) e.reject("total_sequence_length is less than the length of the query");
-  if (room == 0 || (known && total->constant->as_int(0) == a.sequence)) {
-    a.places = e.ints(DType::I64, {a.batch}, std::vector<int64_t>(size_t(a.batch), 0), "_places");
+  if (capacity == 0 || (known && total->constant->as_int(0) == a.sequence)) {
+    a.past_lengths = e.ints(DType::I64, {a.batch}, std::vector<int64_t>(size_t(a.batch), 0), "_places");
     return;
   }
   if (num_elements(dims_of_type(lengths)) != a.batch) e.reject("seqlens_k must have one value per batch");
   Value* last = e.cast(DType::I64, e.reshape(lengths, {a.batch}, "_lengths"), "_last");
-  a.places = e.op("Add", {last, e.ints(DType::I64, {1}, {1 - a.sequence}, "_fresh")}, "_places");
+  a.past_lengths = e.op("Add", {last, e.ints(DType::I64, {1}, {1 - a.sequence}, "_fresh")}, "_places");
   if (known || a.sequence == 1) return;
   // A prompt fills the cache from its start, whatever the lengths say about padding.
   Value* prompt = e.op("Equal",
                        {e.reshape(e.cast(DType::I64, total, "_total"), {1}, "_total_1"),
                         e.ints(DType::I64, {1}, {a.sequence}, "_sequence")},
                        "_is_prompt");
-  a.places = e.op("Where", {prompt, e.ints(DType::I64, {1}, {0}, "_start"), a.places}, "_places_or_start");
+  a.past_lengths = e.op("Where", {prompt, e.ints(DType::I64, {1}, {0}, "_start"), a.past_lengths}, "_places_or_start");
 }
 
 void rotate_streams(GroupQuery& a) {
@@ -156,8 +156,8 @@ void rotate_streams(GroupQuery& a) {
   if (positions)
     positions = e.cast(DType::I64, positions, "_positions");
   else
-    positions =
-        e.op("Add", {e.reshape(a.places, {a.batch, 1}, "_first"), e.counted({1, a.sequence}, "_steps")}, "_positions");
+    positions = e.op("Add", {e.reshape(a.past_lengths, {a.batch, 1}, "_first"), e.counted({1, a.sequence}, "_steps")},
+                     "_positions");
   const int64_t interleaved = e.attr_int("rotary_interleaved"), width = 2 * cache[1];
   a.q = rotated(e, a.q, cosines, sines, positions, a.heads, width, interleaved, "_rotated_query");
   a.k = rotated(e, a.k, cosines, sines, positions, a.kv_heads, width, interleaved, "_rotated_key");
@@ -171,7 +171,7 @@ Value* present(const GroupQuery& a, Value* past, Value* fresh, const std::string
     return e.transpose(split, {0, 2, 1, 3}, suffix);
   }
   if (!past) past = e.zeros(fresh->type.dtype, {a.batch, a.kv_heads, 0, a.size}, suffix + "_none");
-  return e.op("append_to_cache", {past, fresh, a.places}, suffix, {{"total", a.total}}, "tc");
+  return e.op("append_to_cache", {past, fresh, a.past_lengths}, suffix, {{"total", a.total}}, "tc");
 }
 
 /// Scores have one more column, of which every head knows the score (0 for smooth_softmax) and whose value is zero: a
@@ -182,14 +182,14 @@ Value* with_sink(const GroupQuery& a, Value** k, Value** v, Value* bias, int64_t
   Value* none = e.zeros(t, {a.batch, a.kv_heads, 1, a.size}, "_sink_key");
   *k = e.op("Concat", {*k, none}, "_keys_and_sink", {{"axis", int64_t(2)}});
   *v = e.op("Concat", {*v, none}, "_values_and_sink", {{"axis", int64_t(2)}});
-  Value* place = e.counted({1, 1, 1, a.total}, "_key_places");
-  Value* own =
-      e.op("Add", {e.reshape(a.places, {a.batch, 1, 1, 1}, "_base"), e.counted({1, 1, a.sequence, 1}, "_query_steps")},
-           "_query_places");
-  Value* allowed = e.op("LessOrEqual", {place, own}, "_not_later");
+  Value* position = e.counted({1, 1, 1, a.total}, "_key_places");
+  Value* own = e.op(
+      "Add", {e.reshape(a.past_lengths, {a.batch, 1, 1, 1}, "_base"), e.counted({1, 1, a.sequence, 1}, "_query_steps")},
+      "_query_places");
+  Value* allowed = e.op("LessOrEqual", {position, own}, "_not_later");
   if (window > 0) {
     Value* oldest = e.op("Sub", {own, e.ints(DType::I64, {1}, {window}, "_window")}, "_before_window");
-    allowed = e.op("And", {allowed, e.op("Greater", {place, oldest}, "_in_window")}, "_allowed");
+    allowed = e.op("And", {allowed, e.op("Greater", {position, oldest}, "_in_window")}, "_allowed");
   }
   Value* mask = e.op("Where",
                      {allowed, bias ? bias : e.scalar(t, 0, "_no_bias"),
@@ -227,7 +227,7 @@ bool expand_group_query_attention(Graph& g, Node* n) {
     attrs["is_causal"] = int64_t(1);
     if (window > 0) attrs["left_window_size"] = window - 1;
     if (a.total != a.sequence)
-      lengths = e.op("Add", {a.places, e.ints(DType::I64, {1}, {a.sequence}, "_fresh_keys")}, "_keys");
+      lengths = e.op("Add", {a.past_lengths, e.ints(DType::I64, {1}, {a.sequence}, "_fresh_keys")}, "_keys");
   }
   e.finish(0, e.op("Attention", {a.q, k, v, bias, nullptr, nullptr, lengths}, "", attrs));
   return true;

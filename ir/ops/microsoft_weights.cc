@@ -10,7 +10,7 @@
 namespace tc {
 namespace {
 
-/// Number `k` of the numbers of `bits` bits that `bytes(place)` holds, the lowest bits first.
+/// Number `k` of the numbers of `bits` bits that `bytes(index)` holds, the lowest bits first.
 Expr unpacked(const std::function<Expr(const Expr&)>& bytes, const Expr& k, int64_t bits) {
   if (bits == 8) return cast(DType::I32, bytes(k));
   const Expr in_byte(8 / bits);
@@ -42,17 +42,17 @@ void define_unpack_weights(OpBuilder& op) {
   if (shifted && num_elements(op.in(2).dims()) != columns * row) op.reject("one zero point per block is needed", 2);
   const DType t = scales.dtype();
   auto flat = [](const Tensor& x, const Expr& at) { return x(delinearize(at, x.dims())); };
-  auto zero_point = [&](const Expr& n, const Expr& place) {
+  auto zero_point = [&](const Expr& n, const Expr& index) {
     if (!shifted) return make_const(DType::F32, double(int64_t(1) << (bits - 1)));
-    if (!whole) return cast(DType::F32, flat(op.in(2), n * row + place));
-    return cast(DType::F32, unpacked([&](const Expr& at) { return flat(op.in(2), n * row + at); }, place, bits));
+    if (!whole) return cast(DType::F32, flat(op.in(2), n * row + index));
+    return cast(DType::F32, unpacked([&](const Expr& at) { return flat(op.in(2), n * row + at); }, index, bits));
   };
   auto weight = [&](const Exprs& i) {
-    const Expr place = floor_div(i[0], Expr(block));
+    const Expr index = floor_div(i[0], Expr(block));
     const Expr q =
         unpacked([&](const Expr& at) { return flat(packed, i[1] * (blocks * (block * bits / 8)) + at); }, i[0], bits);
-    const Expr distance = cast(DType::F32, q) - zero_point(i[1], place);
-    return cast(t, distance * cast(DType::F32, flat(scales, i[1] * blocks + place)));
+    const Expr distance = cast(DType::F32, q) - zero_point(i[1], index);
+    return cast(t, distance * cast(DType::F32, flat(scales, i[1] * blocks + index)));
   };
   op.output(0, op.compute("weights", t, {depth, columns}, weight, {"k", "n"}));
 }
@@ -101,10 +101,10 @@ void define_gather(OpBuilder& op) {
   y.insert(y.begin() + axis, wanted.begin(), wanted.end());
   op.output(0, op.compute("gather", t, y, [&](const Exprs& i) {
     const auto from = i.begin() + axis, to = from + std::ptrdiff_t(wanted.size());
-    const Expr place = cast(DType::I64, indices(Exprs(from, to)));
+    const Expr index = cast(DType::I64, indices(Exprs(from, to)));
     const int64_t size = d[size_t(axis)];
     Exprs at(i.begin(), from);
-    at.push_back(checked_index(select(place < Expr(0), place + size, place), size));
+    at.push_back(checked_index(select(index < Expr(0), index + size, index), size));
     at.insert(at.end(), to, i.end());
     const Exprs in_block = with_axis(at, along, floor_div(at[size_t(along)], Expr(block)));
     const Expr zero_point =

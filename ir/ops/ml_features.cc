@@ -102,15 +102,15 @@ Constant list_of(const Expansion& e, const std::string& prefix) {
   return make_constant(DType::F32, {int64_t(v.size())}, v.data());
 }
 
-/// `list` in the order of `places`.
-Constant picked(const TensorData& list, const std::vector<int64_t>& places) {
-  MutableTensor m = new_tensor(list.dtype, {int64_t(places.size())});
+/// `list` in the order of `indices`.
+Constant picked(const TensorData& list, const std::vector<int64_t>& indices) {
+  MutableTensor m = new_tensor(list.dtype, {int64_t(indices.size())});
   const size_t width = size_t(info(list.dtype).bytes);
-  for (size_t k = 0; k < places.size(); k++)
+  for (size_t k = 0; k < indices.size(); k++)
     if (list.dtype == DType::String)
-      m.data.strings[k] = list.strings[size_t(places[k])];
+      m.data.strings[k] = list.strings[size_t(indices[k])];
     else
-      std::memcpy(m.bytes + k * width, list.bytes.get() + size_t(places[k]) * width, width);
+      std::memcpy(m.bytes + k * width, list.bytes.get() + size_t(indices[k]) * width, width);
   return std::make_shared<TensorData>(std::move(m.data));
 }
 
@@ -120,10 +120,10 @@ Value* looked_up(const Expansion& e, Value* x, Constant keys, Constant values, c
   if (sorted) {
     std::map<std::string, int64_t> last;
     for (int64_t k = 0; k < keys->size(); k++) last[keys->strings[size_t(k)]] = k;
-    std::vector<int64_t> places;
-    for (const auto& [key, place] : last) places.push_back(place);
-    values = picked(*values, places);
-    keys = picked(*keys, places);
+    std::vector<int64_t> indices;
+    for (const auto& [key, index] : last) indices.push_back(index);
+    values = picked(*values, indices);
+    keys = picked(*keys, indices);
   }
   return e.op(sorted ? "sorted_lookup" : "label_lookup",
               {x, e.constant(keys, "_keys"), e.constant(values, "_values"), e.constant(otherwise, "_default")}, "", {},
@@ -159,11 +159,11 @@ bool expand_category_mapper(Graph& g, Node* n) {
   if (!from_text && x->type.dtype != DType::I64) e.reject("the input must hold strings or i64");
   if (words.empty() || words.size() != numbers.size())
     e.reject("attributes cats_strings and cats_int64s must be lists of one length");
-  const Constant text = string_constant({int64_t(words.size())}, words), places = int64_constant(numbers);
+  const Constant text = string_constant({int64_t(words.size())}, words), indices = int64_constant(numbers);
   const Constant otherwise =
       from_text ? make_constant(DType::I64, {}, int64_constant({e.attr_int("default_int64")})->bytes.get())
                 : string_constant({}, {e.attr_string("default_string")});
-  e.finish(0, looked_up(e, x, from_text ? text : places, from_text ? places : text, otherwise));
+  e.finish(0, looked_up(e, x, from_text ? text : indices, from_text ? indices : text, otherwise));
   return true;
 }
 
@@ -181,11 +181,11 @@ bool expand_one_hot(Graph& g, Node* n) {
   return true;
 }
 
-void define_label_of(OpBuilder& b, const Tensor& place) {
+void define_label_of(OpBuilder& b, const Tensor& index) {
   const Tensor values = b.in(2), otherwise = b.in(3);
   const Exprs only(size_t(otherwise.rank()), Expr(0));
-  b.output(0, b.compute("label", values.dtype(), place.dims(), [&](const Exprs& i) {
-    return select(place(i) < Expr(0), otherwise(only), values({max(place(i), Expr(0))}));
+  b.output(0, b.compute("label", values.dtype(), index.dims(), [&](const Exprs& i) {
+    return select(index(i) < Expr(0), otherwise(only), values({max(index(i), Expr(0))}));
   }));
 }
 
@@ -217,14 +217,14 @@ void define_sorted_lookup(OpBuilder& b) {
 /// y = values[k] of the last k with keys[k] == x, else the default. A key that is NaN equals NaN.
 void define_label_lookup(OpBuilder& b) {
   const Tensor x = b.in(0), keys = b.in(1);
-  const Tensor place =
+  const Tensor index =
       b.reduce("place", Op::Max, DType::I64, x.dims(), keys.dims(), [&](const Exprs& i, const Exprs& r) {
         const Expr a = x(i), k = keys(r);
         Expr same = eq(a, k);
         if (is_float(x.dtype())) same = same || (apply(Op::IsNan, {a}) && apply(Op::IsNan, {k}));
         return select(same, r[0], Expr(-1));
       });
-  define_label_of(b, place);
+  define_label_of(b, index);
 }
 
 Dims with_last(Dims dims, int64_t n) {

@@ -96,11 +96,11 @@ Constant labels_of(const Expansion& e, const std::string& ints, const std::strin
 }
 
 Value* label_of_largest(const Expansion& e, Value* scores, const Constant& labels) {
-  Value* place = e.op("ArgMax", {scores}, "_place", {{"axis", int64_t(1)}, {"keepdims", int64_t(0)}});
+  Value* index = e.op("ArgMax", {scores}, "_place", {{"axis", int64_t(1)}, {"keepdims", int64_t(0)}});
   bool counts = labels->dtype == DType::I64;  // label k is k
   for (int64_t k = 0; counts && k < labels->size(); k++) counts = labels->as_int(k) == k;
-  if (counts) return place;
-  return e.op("Gather", {e.constant(labels, "_labels"), place}, "_chosen");
+  if (counts) return index;
+  return e.op("Gather", {e.constant(labels, "_labels"), index}, "_chosen");
 }
 
 Value* label_above(const Expansion& e, Value* scores, double bar, const Constant& labels) {

@@ -80,21 +80,21 @@ TEST(Ml, LabelsThatAreTextAreLookedUp) {
 
 TEST(Ml, ManyKeysAreSearchedByHalves) {
   Strings keys;
-  Ints places;
+  Ints indices;
   for (int64_t k = 0; k < 40; k++) {
     keys.push_back(std::string(size_t(k % 7), 'x') + to_text(k * k % 101));
-    places.push_back(k);
+    indices.push_back(k);
   }
   keys.push_back(keys[3]);  // the last of equal keys counts
-  places.push_back(99);
-  const Attrs attrs = {{"keys_strings", keys}, {"values_int64s", places}};
+  indices.push_back(99);
+  const Attrs attrs = {{"keys_strings", keys}, {"values_int64s", indices}};
   Strings asked = keys;
   asked.insert(asked.end(), {"", "zzz", "x", keys[5] + "0"});
   std::vector<double> want;
   for (const std::string& s : asked) {
     double found = -1;
     for (size_t k = 0; k < keys.size(); k++)
-      if (keys[k] == s) found = double(places[k]);
+      if (keys[k] == s) found = double(indices[k]);
     want.push_back(found);
   }
   const Constant x = string_constant({int64_t(asked.size())}, asked);

@@ -1,6 +1,6 @@
 // TreeEnsemble (ai.onnx.ml, version 5): regressors and classifiers in one, with lists of branches and of leaves. They
 // become the tables of ml_trees.cc. A branch that asks whether a feature is a member of a set becomes one branch for
-// each member, all of which lead to the same place:
+// each member, all of which lead to the same node:
 //   x in {1, 2} ? a : b   ->   x == 1 ? a : (x == 2 ? a : b)
 #include <cmath>
 

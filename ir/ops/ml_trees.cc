@@ -95,14 +95,14 @@ Forest forest_of(const Expansion& e, int64_t features) {
   Forest f;
   const NodeLists l = lists_of(e, f.wide);
   const std::vector<size_t> roots = number_nodes(e, l, f);
-  std::map<int64_t, int64_t> place;  // tree id -> place among the trees
+  std::map<int64_t, int64_t> index_of;  // tree id -> index among the trees
   for (const size_t k : roots) {
-    place[l.tree[k]] = int64_t(f.roots.size());
+    index_of[l.tree[k]] = int64_t(f.roots.size());
     f.roots.push_back(f.number.at({l.tree[k], l.id[k]}));
   }
   for (size_t k = 0; k < l.tree.size(); k++) {
     if (l.mode[k] == "LEAF") {
-      f.leaf_tree.push_back(place.at(l.tree[k]));
+      f.leaf_tree.push_back(index_of.at(l.tree[k]));
       continue;
     }
     const auto rule = std::find(kRules.begin(), kRules.end(), l.mode[k]);

@@ -12,7 +12,8 @@ namespace {
 /// Output 0 is x in another shape with equally many elements.
 void view(OpBuilder& b, const Tensor& x, const Dims& dims) {
   if (dims == x.dims()) return b.output(0, x);
-  b.output(0, b.compute(word(b), x.dtype(), dims, [&](const Exprs& i) { return x(reshape_index(i, dims, x.dims())); }));
+  b.output(0, b.compute(stage_label(b), x.dtype(), dims,
+                        [&](const Exprs& i) { return x(reshape_index(i, dims, x.dims())); }));
 }
 
 /// A view whose shape is known only at run time: what the model declares is what it must be.

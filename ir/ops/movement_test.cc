@@ -158,7 +158,7 @@ TEST(Select, SizesThatDependOnValues) {
   EXPECT_NE(error_of({"NonZero", {kGrid}, {}, {0}}), "");
 }
 
-TEST(Select, CountedResultsHaveRoomForAll) {
+TEST(Select, CountedResultsHaveCapacityForAll) {
   const Constant c = numbers(DType::Bool, {3}, {1, 0, 1});
   const Result rows = run({"Compress", {kGrid, c}, {{"axis", int64_t(1)}}, {1}, {}, 2});
   EXPECT_EQ(values(rows.outputs[0]), (std::vector<double>{0, 2, 0, 3, 5, 0}));

@@ -44,7 +44,7 @@ struct Candidates {
   std::vector<Buffer> all() const { return {box, score, top, left, bottom, right, area}; }
 };
 
-/// Puts box j in the place `at`.
+/// Makes box j number `at` of the list.
 Stmt put(const Boxes& b, const Candidates& c, const Expr& at, const Expr& batch, const Expr& j, const Expr& score) {
   const Interval y = extent(b, batch, j, 0), x = extent(b, batch, j, 1);
   return seq({store(c.box, {at}, j), store(c.score, {at}, score), store(c.top, {at}, y.low),
@@ -159,11 +159,11 @@ void define_non_max_suppression(OpBuilder& b) {
     if (dims.size() != 2 || dims[1] != 3) b.reject("the result has the shape [selected, 3]");
   }
   auto list = [](Dims d, DType t = DType::I64) { return ValueType::tensor(t, to_shape(d)); };
-  const int64_t room = std::max<int64_t>(1, o.most);
-  std::vector<ValueType> types = {list({rows, room}), list({rows})};
-  const Dims places = {std::max<int64_t>(1, o.count())};
-  types.push_back(list(places));                                          // which box a candidate is
-  for (int k = 0; k < 6; k++) types.push_back(list(places, DType::F32));  // its score, edges and area
+  const int64_t capacity = std::max<int64_t>(1, o.most);
+  std::vector<ValueType> types = {list({rows, capacity}), list({rows})};
+  const Dims candidates = {std::max<int64_t>(1, o.count())};
+  types.push_back(list(candidates));                                          // which box a candidate is
+  for (int k = 0; k < 6; k++) types.push_back(list(candidates, DType::F32));  // its score, edges and area
   const auto lists = b.nest("chosen", std::move(types), [&](const std::vector<Buffer>& out) {
     const Var r = make_var("r");
     const Candidates c = {out[2], out[3], out[4], out[5], out[6], out[7], out[8]};

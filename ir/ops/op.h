@@ -118,7 +118,7 @@ struct OpRow {
   std::vector<AttrSpec> attrs;
   std::function<void(OpBuilder&)> define;  // null: control flow or a row that only expands
   std::string_view operands = "";          // names of the operands in kernels, "x w b"; the last one repeats (variadic)
-  std::string_view label = "";             // word for kernel names; empty: the snake_case of name
+  std::string_view label = "";             // in kernel names; empty: the snake_case of name
   std::string_view domain = "";
   /// Rewrites the node into simpler operators; returns false to keep it.
   std::function<bool(Graph&, Node*)> expand = {};

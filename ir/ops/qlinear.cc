@@ -51,7 +51,7 @@ Define binary(std::function<Expr(Expr, Expr)> f) {
   return [f](OpBuilder& op) {
     const Tensor a = op.in(0), b = op.in(3);
     const DType t = quantized_type(op, 7, 0);
-    op.output(0, op.compute(word(op), t, broadcast_dims(op, {a, b}), [&](const Exprs& i) {
+    op.output(0, op.compute(stage_label(op), t, broadcast_dims(op, {a, b}), [&](const Exprs& i) {
       const Expr v = f(real_value(op, a.broadcast_at(i), 1, 2), real_value(op, b.broadcast_at(i), 4, 5));
       return quantized_value(op, v, 6, 7, t);
     }));
@@ -62,7 +62,7 @@ Define unary(std::function<Expr(OpBuilder&, Expr)> f) {
   return [f](OpBuilder& op) {
     const Tensor x = op.in(0);
     const DType t = quantized_type(op, 4, 0);
-    op.output(0, op.compute(word(op), t, x.dims(), [&](const Exprs& i) {
+    op.output(0, op.compute(stage_label(op), t, x.dims(), [&](const Exprs& i) {
       return quantized_value(op, f(op, real_value(op, x(i), 1, 2)), 3, 4, t);
     }));
   };
@@ -138,7 +138,7 @@ Expr per_column(OpBuilder& op, int input, const Expr& column, int64_t columns) {
 }
 
 /// value - zero point in i32; the zero point, where it is given, belongs to the column.
-Expr centered(OpBuilder& op, const Expr& value, int zero_point, const Expr& column, int64_t columns) {
+Expr minus_zero_point(OpBuilder& op, const Expr& value, int zero_point, const Expr& column, int64_t columns) {
   const Expr v = cast(DType::I32, value);
   if (!op.has(zero_point) || is_zero_constant(op, zero_point)) return v;
   return v - cast(DType::I32, per_column(op, zero_point, column, columns));
@@ -157,10 +157,10 @@ void define_qgemm(OpBuilder& op) {
   Tensor acc = integer_product(
       op, p,
       [&](const Exprs& i, const Expr& k) {
-        return centered(op, ta ? a({k, i[0]}) : a({i[0], k}), 2, 0, 1);
+        return minus_zero_point(op, ta ? a({k, i[0]}) : a({i[0], k}), 2, 0, 1);
       },
       [&](const Exprs& i, const Expr& k) {
-        return centered(op, tb ? b({i[1], k}) : b({k, i[1]}), 5, i[1], p.n);
+        return minus_zero_point(op, tb ? b({i[1], k}) : b({k, i[1]}), 5, i[1], p.n);
       });
   if (op.has(6)) {
     const Tensor c = op.in(6);
@@ -180,8 +180,10 @@ void define_matmul_integer_to_float(OpBuilder& op) {
   const Tensor a = op.in(0), b = op.in(1);
   const MatrixProduct p = matrix_product(op, a, b, 0, 1);
   const Tensor acc = integer_product(
-      op, p, [&](const Exprs& i, const Expr& k) { return centered(op, left_element(p, a, i, k), 4, 0, 1); },
-      [&](const Exprs& i, const Expr& k) { return centered(op, right_element(p, b, i, k), 5, p.column_of(i), p.n); });
+      op, p, [&](const Exprs& i, const Expr& k) { return minus_zero_point(op, left_element(p, a, i, k), 4, 0, 1); },
+      [&](const Exprs& i, const Expr& k) {
+        return minus_zero_point(op, right_element(p, b, i, k), 5, p.column_of(i), p.n);
+      });
   op.output(0, op.compute("dequantize", kF32, p.dims(), [&](const Exprs& i) {
     const Expr v = cast(kF32, acc(i)) * (scalar(op, 2) * per_column(op, 3, p.column_of(i), p.n));
     return op.has(6) ? v + op.in(6).broadcast_at(i) : v;
@@ -199,7 +201,9 @@ void define_dynamic_quantize_matmul(OpBuilder& op) {
       [&](const Exprs& i, const Expr& k) {
         return cast(DType::I32, left_element(p, q.y, i, k)) - cast(DType::I32, q.zero_point({}));
       },
-      [&](const Exprs& i, const Expr& k) { return centered(op, right_element(p, b, i, k), 3, p.column_of(i), p.n); });
+      [&](const Exprs& i, const Expr& k) {
+        return minus_zero_point(op, right_element(p, b, i, k), 3, p.column_of(i), p.n);
+      });
   op.output(0, op.compute("dequantize", kF32, p.dims(), [&](const Exprs& i) {
     const Expr v = cast(kF32, acc(i)) * (q.scale({}) * per_column(op, 2, p.column_of(i), p.n));
     return op.has(4) ? v + op.in(4).broadcast_at(i) : v;

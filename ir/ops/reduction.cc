@@ -60,7 +60,7 @@ Define over_axes(Reduce f) {
     std::vector<Candidate> candidates;
     for (const std::vector<int64_t>& axes : axes_for(b, x, count, keepdims))
       candidates.push_back({axes_are(b, axes, x.rank()), f(b, x, reduction_over(b, x.dims(), axes, keepdims))});
-    b.output(0, choose(b, word(b), candidates));
+    b.output(0, choose(b, stage_label(b), candidates));
   };
 }
 
@@ -70,12 +70,13 @@ using Part = std::function<Expr(Expr)>;
 Reduce reduction(Op op, Part pre = {}, Part post = {}) {
   return [=](OpBuilder& b, const Tensor& x, const Reduction& over) {
     require_number(b, x.dtype());
-    const Tensor sum = reduce_over(b, word(b), op, compute_type(x.dtype()), over, [&](const Exprs& at) {
+    const Tensor sum = reduce_over(b, stage_label(b), op, compute_type(x.dtype()), over, [&](const Exprs& at) {
       const Expr e = widen(x(at));
       return pre ? pre(e) : e;
     });
-    if (!post) return convert(b, sum, x.dtype(), word(b));
-    return b.compute(word(b), x.dtype(), over.out, [&](const Exprs& i) { return cast(x.dtype(), post(sum(i))); });
+    if (!post) return convert(b, sum, x.dtype(), stage_label(b));
+    return b.compute(stage_label(b), x.dtype(), over.out,
+                     [&](const Exprs& i) { return cast(x.dtype(), post(sum(i))); });
   };
 }
 
@@ -83,7 +84,7 @@ Reduce reduction(Op op, Part pre = {}, Part post = {}) {
 Reduce extremum(Op op) {
   return [op, numeric = reduction(op)](OpBuilder& b, const Tensor& x, const Reduction& over) {
     if (x.dtype() != DType::Bool) return numeric(b, x, over);
-    return reduce_over(b, word(b), op == Op::Max ? Op::Or : Op::And, DType::Bool, over,
+    return reduce_over(b, stage_label(b), op == Op::Max ? Op::Or : Op::And, DType::Bool, over,
                        [&](const Exprs& at) { return x(at); });
   };
 }
@@ -132,7 +133,7 @@ Tensor cumulate(OpBuilder& b, const Tensor& x, Op op, double identity, int axis)
   Dims scanned = without_axis(x.dims(), axis);
   scanned.insert(scanned.begin(), n);
   b.begin_scan();
-  const Tensor sums = b.declare(word(b), t, scanned);
+  const Tensor sums = b.declare(stage_label(b), t, scanned);
   b.define(sums, [&](const Exprs& i) {
     const Exprs rest(i.begin() + 1, i.end());
     auto at = [&](const Expr& step) { return widen(x(insert_axis(rest, axis, reverse ? Expr(n - 1) - step : step))); };
@@ -141,8 +142,8 @@ Tensor cumulate(OpBuilder& b, const Tensor& x, Op op, double identity, int axis)
     return select(eq(i[0], 0), make_const(t, identity), apply(op, {before, at(i[0] - 1)}));
   });
   b.end_scan();
-  if (axis == 0 && !reverse) return convert(b, sums, x.dtype(), word(b));
-  return b.compute(word(b), x.dtype(), x.dims(), [&](const Exprs& i) {
+  if (axis == 0 && !reverse) return convert(b, sums, x.dtype(), stage_label(b));
+  return b.compute(stage_label(b), x.dtype(), x.dims(), [&](const Exprs& i) {
     const Expr step = reverse ? Expr(n - 1) - i[size_t(axis)] : i[size_t(axis)];
     return cast(x.dtype(), sums(insert_axis(remove_axis(i, axis), 0, step)));
   });
@@ -158,7 +159,7 @@ Define cumulative(Op op, double identity) {
     std::vector<Candidate> candidates;
     for (int a = 0; a < x.rank(); a++)
       candidates.push_back({eq(run_time_axis(element(b, 1), x.rank()), Expr(a)), cumulate(b, x, op, identity, a)});
-    b.output(0, choose(b, word(b), candidates));
+    b.output(0, choose(b, stage_label(b), candidates));
   };
 }
 

@@ -38,7 +38,7 @@ class Determiner {
  public:
   Determiner(const Choices& b, const Piece& all) : b_(b), all_(all) {}
 
-  /// A state is a set of places behind a byte of some kind, before it is known what follows.
+  /// A state is a set of positions behind a byte of some kind, before it is known what follows.
   Automaton run() {
     using State = std::pair<std::vector<int>, Kind>;
     classes();
@@ -53,7 +53,7 @@ class Determiner {
         const int byte = sample_[size_t(c)];
         const Kind kind = kind_of(byte);
         const std::set<int> to = step(kind == Kind::Word ? before_word : before_other, byte);
-        // Without places nothing matters any more.
+        // Without positions nothing matters any more.
         const State next = {{to.begin(), to.end()}, to.empty() || !asks_for_words_ ? Kind::Other : kind};
         const auto [it, fresh] = known.try_emplace(next, int(states.size()));
         if (fresh) states.push_back(next);

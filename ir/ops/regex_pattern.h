@@ -19,7 +19,7 @@ struct Problem {
 [[noreturn]] inline void wrong(const std::string& what) { throw Problem{what, false}; }
 [[noreturn]] inline void missing(const std::string& what) { throw Problem{what, true}; }
 
-// Edges that read nothing: always there, or where something is true of the place.
+// Edges that read nothing: always there, or where something is true of the position.
 enum : int { kAlways = -1, kBegin = -2, kEnd = -3, kWordBorder = -4, kNoWordBorder = -5 };
 
 struct Edge {

@@ -18,7 +18,7 @@ void require(const Node& n, bool ok, const std::string& why) {
   if (!ok) raise(n, "TC0201", ExitCode::Rejected, why);
 }
 
-/// A state, or what is stacked: it has a place in memory whose size is known.
+/// A state, or what is stacked: it has memory of a known size.
 void require_sizes(const Node& n, const Value& v) {
   if (!v.type.is_static_tensor() || info(v.type.dtype).bytes == 0)
     raise(n, "TC0301", ExitCode::Unsupported,

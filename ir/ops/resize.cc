@@ -33,7 +33,7 @@ Expr f64(double v) { return make_float(DType::F64, v); }
 
 bool given(OpBuilder& op, int i) { return op.has(i) && num_elements(op.in(i).dims()) > 0; }
 
-std::string axis_word(const ResizeAxis& a, size_t rank) {
+std::string axis_label(const ResizeAxis& a, size_t rank) {
   if (rank < 3 || rank > 5 || a.axis < 2) return to_text(int64_t(a.axis));
   return spatial_names("", rank - 2)[size_t(a.axis) - 2];
 }
@@ -60,7 +60,7 @@ void set_run_time_scale(OpBuilder& op, ResizeAxis& a, size_t rank, const Expr& s
   const Expr product = cast(DType::F64, cast(DType::F32, scale) * make_float(DType::F32, double(a.in)));
   const Expr size = apply(Op::Floor, {product + f64(rounding)});
   const Expr otherwise = out_of_range(DType::F64) + f64(a.scale);
-  const Tensor checked = op.compute("scale_" + axis_word(a, rank), DType::F64, {}, [&](const Exprs&) {
+  const Tensor checked = op.compute("scale_" + axis_label(a, rank), DType::F64, {}, [&](const Exprs&) {
     return select(eq(size, f64(double(a.out))), scale, otherwise);
   });
   a.run_time_scale = checked({});
@@ -253,7 +253,7 @@ Tensor resize_nearest(OpBuilder& op, const Plan& p) {
   const Tensor x = op.in(0);
   std::vector<AxisTaps> taps;
   for (const ResizeAxis& a : p.axes)
-    taps.push_back(a.identity ? AxisTaps{} : axis_taps(op, a, p.rules, x.dtype(), axis_word(a, p.axes.size())));
+    taps.push_back(a.identity ? AxisTaps{} : axis_taps(op, a, p.rules, x.dtype(), axis_label(a, p.axes.size())));
   return op.compute(
       "resize_nearest", x.dtype(), p.out,
       [&](const Exprs& i) {
@@ -270,7 +270,7 @@ Tensor resize_nearest(OpBuilder& op, const Plan& p) {
 
 Tensor resize_axis(OpBuilder& op, const Plan& p, const ResizeAxis& a, const Tensor& x, DType t) {
   const size_t rank = p.axes.size(), k = size_t(a.axis);
-  const AxisTaps taps = axis_taps(op, a, p.rules, t, axis_word(a, rank));
+  const AxisTaps taps = axis_taps(op, a, p.rules, t, axis_label(a, rank));
   auto term = [&](const Exprs& i, const Expr& tap) {
     Exprs at = i;
     at[k] = taps.clamped(taps.first(i[k]) + tap, a.in);
@@ -279,7 +279,7 @@ Tensor resize_axis(OpBuilder& op, const Plan& p, const ResizeAxis& a, const Tens
   Dims shape = x.dims();
   shape[k] = a.out;
   const std::string name =
-      std::string("resize_") + (p.rules.mode == ResizeMode::Linear ? "linear_" : "cubic_") + axis_word(a, rank);
+      std::string("resize_") + (p.rules.mode == ResizeMode::Linear ? "linear_" : "cubic_") + axis_label(a, rank);
   if (taps.taps <= 4)
     return op.compute(
         name, t, shape,

@@ -23,9 +23,9 @@ struct Sampler {
   Expr reflect(size_t d, const Expr& v) const {
     const double from = low(d), range = high(d) - from;
     if (range <= 0) return c(from);
-    const Expr distance = abs(v - c(from)), turns = apply(Op::Floor, {distance / c(range)});
-    const Expr rest = distance - turns * c(range);
-    const Expr half = turns / c(2);
+    const Expr distance = abs(v - c(from)), reflections = apply(Op::Floor, {distance / c(range)});
+    const Expr rest = distance - reflections * c(range);
+    const Expr half = reflections / c(2);
     return select(eq(apply(Op::Floor, {half}), half), c(from) + rest, c(high(d)) - rest);
   }
 

@@ -24,8 +24,8 @@ Stmt update(const Buffer& y, const Exprs& at, const Expr& value, std::optional<O
 void scatter(OpBuilder& b, const Tensor& data, const Dims& dims,
              const std::function<Stmt(const Buffer& y, const Exprs& i)>& body) {
   if (num_elements(data.dims()) == 0 && num_elements(dims) > 0) b.reject("the data have no element to be replaced", 0);
-  const auto y =
-      b.nest(word(b), {ValueType::tensor(data.dtype(), data.buffer()->shape)}, [&](const std::vector<Buffer>& out) {
+  const auto y = b.nest(
+      stage_label(b), {ValueType::tensor(data.dtype(), data.buffer()->shape)}, [&](const std::vector<Buffer>& out) {
         const Stmt copy = for_each_index(data.dims(), [&](const Exprs& at) { return store(out[0], at, data(at)); });
         return seq({copy, for_each_index(dims, [&](const Exprs& i) { return body(out[0], i); })});
       });
@@ -60,9 +60,9 @@ void define_scatter_nd(OpBuilder& b) {
   if (updates.dtype() != data.dtype() || updates.dims() != dims)
     b.reject("the updates' type or shape does not fit data and indices", 2);
   scatter(b, data, dims, [&](const Buffer& y, const Exprs& i) {
-    const Exprs place(i.begin(), i.begin() + indices.rank() - 1);
+    const Exprs lead(i.begin(), i.begin() + indices.rank() - 1);
     Exprs at;
-    for (int64_t c = 0; c < k; c++) at.push_back(checked_index(indices(concat(place, {Expr(c)})), data.dim(int(c))));
+    for (int64_t c = 0; c < k; c++) at.push_back(checked_index(indices(concat(lead, {Expr(c)})), data.dim(int(c))));
     at.insert(at.end(), i.begin() + indices.rank() - 1, i.end());
     return update(y, at, updates(i), op);
   });

@@ -46,7 +46,7 @@ void define_top_k(OpBuilder& b) {
 Tensor arg_extremum(OpBuilder& b, const Tensor& x, int axis, bool keepdims, bool largest, bool last) {
   const Reduction over = reduction_over(b, x.dims(), {axis}, keepdims);
   const DType t = compute_type(x.dtype());
-  // A value no better than any other, at a place that every tie beats.
+  // A value no better than any other, at a position that every tie beats.
   const Exprs nothing = {largest ? lowest(t) : highest(t), make_int(DType::I64, last ? -1 : INT64_MAX)};
   const auto best = b.reduce_tuple(
       largest ? "argmax" : "argmin", {t, DType::I64}, over.out, over.raxes,

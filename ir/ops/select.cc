@@ -1,7 +1,7 @@
 // Operators whose result's size depends on values: Compress, NonZero, Unique. The size comes from values that are known
 // when the model is compiled, or else from the shape that the model declares; values that need another size raise
-// E_RANGE. A node with one output more counts: its results have room for all there can be, zeros behind the last one,
-// and that output is the count, an i64 scalar.
+// E_RANGE. A node with one output more counts: its results have capacity for all there can be, zeros behind the last
+// one, and that output is the count, an i64 scalar.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,8 +19,8 @@ std::vector<Var> loop_vars(int rank) {
   return vars;
 }
 
-/// Room for results that are counted: two at least, because an axis of one element would be one that broadcasts.
-int64_t room_for(int64_t most) { return std::max<int64_t>(2, most); }
+/// The capacity of results that are counted: two at least, because an axis of one element would be one that broadcasts.
+int64_t capacity_for(int64_t most) { return std::max<int64_t>(2, most); }
 
 /// The outputs of a nest, with a scalar for the count behind them.
 std::vector<ValueType> counted_results(std::vector<ValueType> outputs, bool counts) {
@@ -50,7 +50,7 @@ void define_compress(OpBuilder& b) {
   Dims dims = x.dims();
   const bool counts = b.wants(1);
   if (counts) {
-    dims[size_t(axis)] = room_for(condition.dim(0));
+    dims[size_t(axis)] = capacity_for(condition.dim(0));
   } else if (b.known(1)) {
     const std::vector<int64_t> chosen = b.const_ints(1);
     dims[size_t(axis)] = std::count_if(chosen.begin(), chosen.end(), [](int64_t c) { return c != 0; });
@@ -87,7 +87,7 @@ void define_non_zero(OpBuilder& b) {
   Dims dims = {x.rank(), 0};
   const bool counts = b.wants(1);
   if (counts) {
-    dims[1] = room_for(num_elements(x.dims()));
+    dims[1] = capacity_for(num_elements(x.dims()));
   } else if (const Constant c = b.constant(0)) {
     for (int64_t k = 0; k < c->size(); k++) dims[1] += c->as_double(k) != 0 ? 1 : 0;
   } else {
@@ -169,20 +169,20 @@ int64_t distinct_rows(const TensorData& x, bool by_axis, int axis) {
 }
 
 struct UniqueLists {
-  Buffer first, inverse, counts;  // per distinct row: first occurrence, how often; per row: its place
+  Buffer first, inverse, counts;  // per distinct row: first occurrence, how often; per row: its slot
 };
 
 /// Inserts row after row into the list of distinct rows: sorted, or in order of appearance. `counted` takes the number
 /// of distinct rows; null: it has to be `count`.
 Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool sorted, const Buffer& counted) {
-  const Buffer used = counter("used"), place = counter("place"), order = counter("order");
+  const Buffer used = counter("used"), slot = counter("place"), order = counter("order");
   const Var r = make_var("r"), q = make_var("q"), s = make_var("s");
-  const Expr p = value_of(place);
-  auto compare_at_place = [&] { return if_then(p < value_of(used), compare_rows(rows, order, load(u.first, {p}), r)); };
-  // `order` is what the row at `place` says: beyond the end of the list it is 1, "larger".
+  const Expr p = value_of(slot);
+  auto compare_at_slot = [&] { return if_then(p < value_of(used), compare_rows(rows, order, load(u.first, {p}), r)); };
+  // `order` is what the row at `slot` says: beyond the end of the list it is 1, "larger".
   const Expr passes = sorted ? eq(value_of(order), -1) : ne(value_of(order), 0) && p < value_of(used);
-  const Stmt search = seq({set(place, 0), set(order, 1), compare_at_place(),
-                           while_loop(passes, seq({increment(place), set(order, 1), compare_at_place()}))});
+  const Stmt search = seq({set(slot, 0), set(order, 1), compare_at_slot(),
+                           while_loop(passes, seq({increment(slot), set(order, 1), compare_at_slot()}))});
   const Expr from = value_of(used) - 1 - Expr(s);
   const Stmt shift = loop(
       s, value_of(used) - p,
@@ -195,16 +195,16 @@ Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool so
       loop(r, rows.dim(0),
            if_then(value_of(used) <= Expr(count), seq({search, if_then(eq(value_of(order), 0), found, insert)})));
   const Stmt number = loop(q, rows.dim(0),
-                           seq({set(place, 0), compare_rows(rows, order, load(u.first, {0}), q),
+                           seq({set(slot, 0), compare_rows(rows, order, load(u.first, {0}), q),
                                 while_loop(ne(value_of(order), 0) && p < Expr(count - 1),
-                                           seq({increment(place), compare_rows(rows, order, load(u.first, {p}), q)})),
+                                           seq({increment(slot), compare_rows(rows, order, load(u.first, {p}), q)})),
                                 store(u.inverse, {q}, p)}));
   // Rows that are declared but do not come must not leave wild indexes behind.
   const Var c = make_var("c");
   const Stmt clear = loop(c, count, seq({store(u.first, {c}, 0), store(u.counts, {c}, 0)}));
   const Stmt all = seq({set(used, 0), clear, fill, counted ? store(counted, {}, value_of(used)) : must_be(used, count),
                         count > 0 && rows.dim(0) > 0 ? number : Stmt()});
-  return alloc(used, alloc(place, alloc(order, all)));
+  return alloc(used, alloc(slot, alloc(order, all)));
 }
 
 void define_unique(OpBuilder& b) {
@@ -216,7 +216,7 @@ void define_unique(OpBuilder& b) {
   const bool counts = b.wants(4);
   if (counts) {
     const int64_t most = by_axis ? x.dim(axis) : num_elements(x.dims());
-    count = most == 0 ? 0 : room_for(most);
+    count = most == 0 ? 0 : capacity_for(most);
   } else if (b.constant(0)) {
     count = distinct_rows(*b.constant(0), by_axis, axis);
   } else {

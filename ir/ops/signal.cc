@@ -35,7 +35,7 @@ Define window(double a0, double a1, double a2) {
     const int64_t size = b.known(0) ? b.const_int(0) : declared_size(b);
     const int64_t n = std::max<int64_t>(1, b.attr_int("periodic") != 0 ? size : size - 1);
     const DType t = output_type(b);
-    b.output(0, b.compute(word(b), t, {size}, [&](const Exprs& i) {
+    b.output(0, b.compute(stage_label(b), t, {size}, [&](const Exprs& i) {
       const Expr angle = f64(i[0]) * f64(kTau / double(n));
       Expr w = f64(a0) - f64(a1) * cosine(angle);
       if (a2 != 0) w = w + f64(a2) * cosine(f64(2) * angle);
@@ -90,8 +90,8 @@ struct Complex {
 
 /// Component `part` (0: real, 1: imaginary) of x * exp(-+ 2 pi i k m / n).
 Expr rotate(const Circle& c, const Complex& x, const Expr& k, const Expr& m, const Expr& part, bool inverse) {
-  const Expr place = floor_mod(k * m, c.n);
-  const Expr cos = c.cos({place}), sin = inverse ? -c.sin({place}) : c.sin({place});
+  const Expr index = floor_mod(k * m, c.n);
+  const Expr cos = c.cos({index}), sin = inverse ? -c.sin({index}) : c.sin({index});
   return select(eq(part, 0), x.re * cos + x.im * sin, x.im * cos - x.re * sin);
 }
 
@@ -175,7 +175,7 @@ Tensor stft(OpBuilder& b, const Tensor& x, const Tensor& window, const Expr& ste
   const bool known = as_const_int(step).has_value();
   const Tensor sum = b.reduce("stft", Op::Add, DType::F64, dims, {n}, [&](const Exprs& i, const Exprs& r) {
     const Expr weight = window ? f64(window({r[0]})) : f64(1);
-    const Expr place = i[1] * step + r[0], at = known ? place : max(Expr(0), min(place, Expr(x.dim(1) - 1)));
+    const Expr index = i[1] * step + r[0], at = known ? index : max(Expr(0), min(index, Expr(x.dim(1) - 1)));
     const auto part = [&](int64_t k) { return weight * f64(x.rank() == 2 ? x({i[0], at}) : x({i[0], at, k})); };
     const Complex e{part(0), x.rank() == 3 && x.dim(2) == 2 ? part(1) : f64(0)};
     return rotate(c, e, i[2], r[0], i[3], false);

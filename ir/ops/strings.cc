@@ -45,7 +45,7 @@ struct Splitting {
   Tensor x;
   std::string delimiter;  // empty: runs of white space
   int64_t most = -1;      // splits; -1: any number
-  int64_t room = 0;       // pieces
+  int64_t capacity = 0;   // pieces
   Buffer at, start, pieces, largest, y, z;
 
   Expr text(const Exprs& i) const { return x(i); }
@@ -59,7 +59,7 @@ struct Splitting {
   /// Bytes start..to-1 are the next piece.
   Stmt piece(const Exprs& i, const Expr& to) const {
     const Stmt put = store(y, concat(i, {value_of(pieces)}), part_of(text(i), value_of(start), to));
-    return seq({if_then(value_of(pieces) < Expr(room), put), increment(pieces)});
+    return seq({if_then(value_of(pieces) < Expr(capacity), put), increment(pieces)});
   }
   Stmt by_delimiter(const Exprs& i) const {
     const auto length = int64_t(delimiter.size());
@@ -81,7 +81,8 @@ struct Splitting {
       return seq({set(at, 0), set(pieces, 0), delimiter.empty() ? by_space(i) : by_delimiter(i),
                   store(z, i, value_of(pieces)), set(largest, max(value_of(largest), value_of(pieces)))});
     });
-    return alloc(at, alloc(start, alloc(pieces, alloc(largest, seq({set(largest, 0), each, must_be(largest, room)})))));
+    return alloc(at,
+                 alloc(start, alloc(pieces, alloc(largest, seq({set(largest, 0), each, must_be(largest, capacity)})))));
   }
 };
 
@@ -98,7 +99,7 @@ void define_split(OpBuilder& b) {
   if (num_elements(s.x.dims()) > 0 || b.node().outputs[0]->type.is_static_tensor()) dims = b.declared_dims(0, 0);
   if (int(dims.size()) != s.x.rank() + 1 || Dims(dims.begin(), dims.end() - 1) != s.x.dims())
     b.reject("the declared shape does not fit the input", 0);
-  s.room = dims.back();
+  s.capacity = dims.back();
   s.at = counter("at"), s.start = counter("start"), s.pieces = counter("pieces"), s.largest = counter("largest");
   const auto results =
       b.nest("string_split",

@@ -22,14 +22,18 @@ TEST(StringOps, ConcatBroadcasts) {
   EXPECT_EQ(z->strings, (Strings{"ab", std::string("a\0c", 3), "a", "b", std::string("\0c", 2), ""}));
 }
 
-// Pieces of each string, padded with empty ones to `room`.
-std::vector<Constant> split(const Strings& x, const std::string& delimiter, int64_t most, int64_t room) {
+// Pieces of each string, padded with empty ones to `capacity`.
+std::vector<Constant> split(const Strings& x, const std::string& delimiter, int64_t most, int64_t capacity) {
   Attrs attrs;
   if (!delimiter.empty()) attrs["delimiter"] = delimiter;
   if (most >= 0) attrs["maxsplit"] = most;
   const auto n = int64_t(x.size());
-  Call c = {
-      "StringSplit", {words(x)}, attrs, {}, {text_type({n, room}), ValueType::tensor(DType::I64, to_shape({n}))}, 2};
+  Call c = {"StringSplit",
+            {words(x)},
+            attrs,
+            {},
+            {text_type({n, capacity}), ValueType::tensor(DType::I64, to_shape({n}))},
+            2};
   return case_testing::run(c).outputs;
 }
 

@@ -12,12 +12,12 @@ constexpr size_t kMaxGrams = 4096;  // each one is a loop of its own in the emit
 
 struct Gram {
   std::vector<int64_t> tokens;
-  int64_t place;  // index in the output
+  int64_t index;  // index in the output
 };
 
 std::vector<Gram> grams_of(OpBuilder& b) {
   const std::vector<int64_t> pool = b.attr_ints("pool_int64s"), starts = b.attr_ints("ngram_counts"),
-                             places = b.attr_ints("ngram_indexes");
+                             indices = b.attr_ints("ngram_indexes");
   const int64_t shortest = b.attr_int("min_gram_length"), longest = b.attr_int("max_gram_length");
   std::vector<Gram> grams;
   size_t next = 0;  // number of the n-gram over all lengths
@@ -27,33 +27,33 @@ std::vector<Gram> grams_of(OpBuilder& b) {
     if (begin < 0 || end < begin || end > int64_t(pool.size()))
       b.reject("attribute ngram_counts does not fit the pool");
     for (int64_t at = begin; at + length <= end; at += length, next++) {
-      if (next >= places.size() || places[next] < 0) b.reject("attribute ngram_indexes does not fit the pool");
+      if (next >= indices.size() || indices[next] < 0) b.reject("attribute ngram_indexes does not fit the pool");
       if (length >= shortest && length <= longest)
-        grams.push_back({{pool.begin() + at, pool.begin() + at + length}, places[next]});
+        grams.push_back({{pool.begin() + at, pool.begin() + at + length}, indices[next]});
     }
   }
   return grams;
 }
 
-/// y[row, place] += 1 for each place where the gram's tokens stand `distance` apart.
+/// y[row, index] += 1 for each position where the gram's tokens stand `distance` apart.
 Stmt count_gram(const Tensor& x, const Buffer& y, const Gram& gram, const Exprs& row, int64_t max_skip) {
   const auto length = int64_t(gram.tokens.size()), n = x.dim(-1);
   Stmts list;
   for (int64_t distance = 1; distance <= (length == 1 ? 1 : max_skip + 1); distance++) {
-    const int64_t room = n - distance * (length - 1);
-    if (room <= 0) break;
+    const int64_t starts = n - distance * (length - 1);
+    if (starts <= 0) break;
     const Var start = make_var("start");
     Expr hit = make_int(DType::Bool, 1);
     for (int64_t k = 0; k < length; k++)
       hit =
           hit && eq(cast(DType::I64, x(concat(row, {Expr(start) + Expr(k * distance)}))), Expr(gram.tokens[size_t(k)]));
-    const Stmt add = store(y, concat(row, {Expr(gram.place)}), make_float(DType::F32, 1), Op::Add);
-    list.push_back(loop(start, room, if_then(hit, add)));
+    const Stmt add = store(y, concat(row, {Expr(gram.index)}), make_float(DType::F32, 1), Op::Add);
+    list.push_back(loop(start, starts, if_then(hit, add)));
   }
   return seq(list);
 }
 
-/// Words become numbers: their place among the sorted words of the pool, -1 for others.
+/// Words become numbers: their index among the sorted words of the pool, -1 for others.
 bool expand_tf_idf(Graph& g, Node* n) {
   const Expansion e(g, n);
   const std::vector<std::string> pool = e.attr_strings("pool_strings");
@@ -63,8 +63,8 @@ bool expand_tf_idf(Graph& g, Node* n) {
   std::vector<std::string> words = pool;
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());
-  std::vector<int64_t> places, numbers;
-  for (size_t k = 0; k < words.size(); k++) places.push_back(int64_t(k));
+  std::vector<int64_t> indices, numbers;
+  for (size_t k = 0; k < words.size(); k++) indices.push_back(int64_t(k));
   for (const std::string& s : pool) numbers.push_back(std::lower_bound(words.begin(), words.end(), s) - words.begin());
   Attrs attrs = e.attrs_named(
       {"max_gram_length", "max_skip_count", "min_gram_length", "mode", "ngram_counts", "ngram_indexes", "weights"});
@@ -72,7 +72,7 @@ bool expand_tf_idf(Graph& g, Node* n) {
   const auto count = int64_t(words.size());
   Value* ids = e.op("sorted_lookup",
                     {x, e.constant(string_constant({count}, words), "_pool"),
-                     e.constant(int64_constant(places), "_places"), e.ints(DType::I64, {}, {-1}, "_unknown")},
+                     e.constant(int64_constant(indices), "_places"), e.ints(DType::I64, {}, {-1}, "_unknown")},
                     "_tokens", {}, "tc");
   e.finish(0, e.op("TfIdfVectorizer", {ids}, "", std::move(attrs)));
   return true;
@@ -83,12 +83,12 @@ void define_tf_idf(OpBuilder& b) {
   if (!is_int(x.dtype()) || x.rank() < 1 || x.rank() > 2) b.reject("the tokens must be integers on one or two axes", 0);
   const std::string mode = b.attr_string("mode");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") b.reject("attribute mode must be TF, IDF or TFIDF");
-  const std::vector<int64_t> places = b.attr_ints("ngram_indexes");
-  if (places.empty()) b.reject("attribute ngram_indexes is empty");
+  const std::vector<int64_t> indices = b.attr_ints("ngram_indexes");
+  if (indices.empty()) b.reject("attribute ngram_indexes is empty");
   const std::vector<Gram> grams = grams_of(b);
   if (grams.size() > kMaxGrams) b.unsupported("more than " + to_text(int64_t(kMaxGrams)) + " n-grams");
   const std::vector<float> weights = b.attr_floats("weights");
-  const int64_t size = checked_add(*std::max_element(places.begin(), places.end()), 1),
+  const int64_t size = checked_add(*std::max_element(indices.begin(), indices.end()), 1),
                 max_skip = b.attr_int("max_skip_count");
   if (max_skip < 0 || max_skip > x.dim(-1)) b.reject("attribute max_skip_count does not fit the input");
   if (!weights.empty() && int64_t(weights.size()) < size) b.reject("attribute weights is too short");

@@ -17,17 +17,17 @@ Expr is_nan(const Expr& e) { return apply(Op::IsNan, {e}); }
 Stmt one_row(const TopK& t, const Exprs& outer) {
   auto at = [&](const Expr& e) { return with_axis(outer, t.axis, e); };
   const int64_t k = t.k();
-  const Buffer place = make_buffer("place", DType::I64, {Dim(1)}, Scope::Stack);
+  const Buffer position = make_buffer("place", DType::I64, {Dim(1)}, Scope::Stack);
   const Var j = make_var("j");
-  const Expr p = load(place, {0});
+  const Expr p = load(position, {0});
   const Expr value = load(t.x, at(j));
   const Expr before = load(t.values, at(p - 1));
   const Stmt move_down =
       if_then(p < Expr(k), seq({store(t.values, at(p), before), store(t.indices, at(p), load(t.indices, at(p - 1)))}));
   const Stmt search = while_loop(p > 0 && more_extreme(widen(value), widen(before), t.largest),
-                                 seq({move_down, store(place, {0}, p - 1)}));
+                                 seq({move_down, store(position, {0}, p - 1)}));
   const Stmt put = if_then(p < Expr(k), seq({store(t.values, at(p), value), store(t.indices, at(p), j)}));
-  return loop(j, t.length(), alloc(place, seq({store(place, {0}, min(Expr(j), Expr(k))), search, put})));
+  return loop(j, t.length(), alloc(position, seq({store(position, {0}, min(Expr(j), Expr(k))), search, put})));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace tc {
 
 /// values and indices, of one shape, hold the most extreme elements of x along `axis`, most extreme first, equal ones
-/// in the order of their places; NaN counts as the most extreme value of all. Either may be unused.
+/// in the order of their positions; NaN counts as the most extreme value of all. Either may be unused.
 struct TopK {
   Buffer x, values, indices;  // indices: I64
   int axis = 0;
@@ -18,9 +18,9 @@ struct TopK {
   int64_t k() const { return values->shape[size_t(axis)].value; }
 };
 
-/// Does a (at place p) come before b (at q)? All four are of x's compute type and I64.
+/// Does a (at position p) come before b (at q)? All four are of x's compute type and I64.
 Expr comes_before(const Expr& a, const Expr& p, const Expr& b, const Expr& q, bool largest);
-/// The part of that without places: a is strictly more extreme than b.
+/// The part of that without positions: a is strictly more extreme than b.
 Expr more_extreme(const Expr& a, const Expr& b, bool largest);
 /// Neither comes before the other.
 Expr equally_extreme(const Expr& a, const Expr& b);

@@ -20,7 +20,7 @@ Expr scalar_of(OpBuilder& b, int input) {
 }
 
 /// Tensor k of group g; all groups agree in shape and type.
-Tensor member(OpBuilder& b, int n, int g, int k) {
+Tensor group_tensor(OpBuilder& b, int n, int g, int k) {
   const Tensor first = b.in(2 + k), t = b.in(2 + g * n + k);
   if (t.dims() != first.dims() || t.dtype() != first.dtype())
     b.reject("the tensors of a variable differ in shape or type", 2 + g * n + k);
@@ -35,7 +35,7 @@ Expr regularised(OpBuilder& b, const Tensor& x, const Tensor& g, const Exprs& i)
 void define_adagrad(OpBuilder& b) {
   const int n = tensors_of(b, 3);
   for (int k = 0; k < n; k++) {
-    const Tensor x = member(b, n, 0, k), g = member(b, n, 1, k), h = member(b, n, 2, k);
+    const Tensor x = group_tensor(b, n, 0, k), g = group_tensor(b, n, 1, k), h = group_tensor(b, n, 2, k);
     const DType t = x.dtype();
     const Expr rate =
         cast(t, scalar_of(b, 0)) /
@@ -54,7 +54,8 @@ void define_adagrad(OpBuilder& b) {
 void define_adam(OpBuilder& b) {
   const int n = tensors_of(b, 4);
   for (int k = 0; k < n; k++) {
-    const Tensor x = member(b, n, 0, k), g = member(b, n, 1, k), v = member(b, n, 2, k), h = member(b, n, 3, k);
+    const Tensor x = group_tensor(b, n, 0, k), g = group_tensor(b, n, 1, k), v = group_tensor(b, n, 2, k),
+                 h = group_tensor(b, n, 3, k);
     const DType t = x.dtype();
     auto attr = [&](const char* name) { return make_const(t, double(b.attr_float(name))); };
     const Expr one = make_const(t, 1), alpha = attr("alpha"), beta = attr("beta"), epsilon = attr("epsilon");
@@ -80,7 +81,7 @@ void define_momentum(OpBuilder& b) {
   const std::string mode = b.attr_string("mode");
   if (mode != "standard" && mode != "nesterov") b.reject("attribute mode must be standard or nesterov");
   for (int k = 0; k < n; k++) {
-    const Tensor x = member(b, n, 0, k), g = member(b, n, 1, k), v = member(b, n, 2, k);
+    const Tensor x = group_tensor(b, n, 0, k), g = group_tensor(b, n, 1, k), v = group_tensor(b, n, 2, k);
     const DType t = x.dtype();
     const Expr rate = cast(t, scalar_of(b, 0)), steps = scalar_of(b, 1);
     const Expr alpha = make_const(t, double(b.attr_float("alpha")));

@@ -1,7 +1,7 @@
 // Tensors have the sizes of their upper bounds; beside them goes a number, the count. A node may read such a tensor if,
-// along the counted axis, each of its results depends on one element only, the one at the same place: then what lies
+// along the counted axis, each of its results depends on one element only, the one at the same index: then what lies
 // behind the counted elements stays behind them. This is decided from the node's meaning, whatever the operator: every
-// load has the result's index in the place of the counted axis, and nothing else looks at that index. So elementwise
+// load has the result's index along the counted axis, and nothing else looks at that index. So elementwise
 // functions, moves of other axes, Gather by counted positions, products with weights pass; sums over the axis, Concat
 // along it, sorting do not; counted_operands.cc rewrites those that can be, and others are refused.
 //   s = NonMaxSuppression(boxes, scores, ...)   ->   s: i64[bound,3], s_count = NonMaxSuppression(boxes, scores, ...)
@@ -70,7 +70,7 @@ bool is_table(const Node& n, size_t i, int axis) {
   return (along < 0 ? along + int64_t(n.inputs[0]->type.shape.size()) : along) == axis;
 }
 
-/// Does a Slice along `axis` end at a place that is counted from the front?
+/// Does a Slice along `axis` end at a position that is counted from the front?
 bool ends_from_front(const Node& n, int axis, int rank) {
   const auto ends = ints_of(n.inputs.at(2)), axes = n.inputs.size() > 3 ? ints_of(n.inputs[3]) : std::nullopt;
   if (!ends) return false;
@@ -118,9 +118,9 @@ class Follower {
     return found;
   }
 
-  /// The axis of the stage that stands in the place of the counted one in every load; -1 if there is none.
-  int place_in(const Stage& s) const {
-    int place = -2;  // not found yet
+  /// The axis of the stage that is the index along the counted one in every load; -1 if there is none.
+  int axis_in(const Stage& s) const {
+    int axis = -2;  // not found yet
     each_load(s, [&](const Load& l) {
       const auto it = axes.find(l.buffer.get());
       if (it == axes.end()) return;
@@ -128,9 +128,9 @@ class Follower {
       int here = -1;
       for (size_t k = 0; v && k < s.axes.size(); k++)
         if (s.axes[k].var == v->var) here = int(k);
-      place = place == -2 || place == here ? here : -1;
+      axis = axis == -2 || axis == here ? here : -1;
     });
-    return place;
+    return axis;
   }
 
   /// Does the variable appear only as the index of the counted axis?
@@ -152,12 +152,12 @@ class Follower {
   bool stage(const Stage& s) {
     if (!reads_counted(s)) return true;
     if (s.nest || s.scan >= 0) return false;
-    const int place = place_in(s);
-    if (place < 0) return false;
-    const Var& v = s.axes[size_t(place)].var;
+    const int axis = axis_in(s);
+    if (axis < 0) return false;
+    const Var& v = s.axes[size_t(axis)].var;
     for (const Exprs* list : {&s.values, &s.init})
       if (!std::all_of(list->begin(), list->end(), [&](const Expr& e) { return only_indexes(e, v); })) return false;
-    for (const Buffer& b : s.outputs) axes[b.get()] = place;
+    for (const Buffer& b : s.outputs) axes[b.get()] = axis;
     return true;
   }
 };
@@ -171,7 +171,7 @@ std::optional<BoundedSize> BoundedSizes::find(const Value* v) const {
 
 void BoundedSizes::note(const Value* v, const BoundedSize& size) {
   sizes_[v->id] = size;
-  counts_.add(size.count, size.room);
+  counts_.add(size.count, size.capacity);
 }
 
 bool BoundedSizes::counted_already(Graph& g, Node* n) const {
@@ -242,11 +242,11 @@ std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) c
     if (n->inputs[k] && find(n->inputs[k]))
       refuse(*n, n->inputs[k], "a tensor whose size depends on data cannot be an operand of a loop or a condition");
   std::vector<BoundedSizes> inside(n->regions.size());
-  std::map<int, size_t> places;  // of a captured count among the captures, by id
+  std::map<int, size_t> captures;  // of a captured count among the captures, by id
   for (size_t k = own; k < own + size_t(n->captures); k++) {
     const auto size = find(n->inputs[k]);
     if (!size) continue;
-    const auto [place, fresh] = places.try_emplace(size->count->id, size_t(n->captures));
+    const auto [captured, fresh] = captures.try_emplace(size->count->id, size_t(n->captures));
     if (fresh) {
       g.add_node_input(n, size->count);
       ++n->captures;
@@ -255,7 +255,7 @@ std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) c
     for (size_t r = 0; r < inside.size(); r++) {
       const auto& in = n->regions[r]->inputs();
       const size_t first = in.size() - size_t(n->captures);
-      inside[r].note(in[first + k - own], {size->axis, in[first + place->second], size->room});
+      inside[r].note(in[first + k - own], {size->axis, in[first + captured->second], size->capacity});
     }
   }
   return inside;
@@ -285,8 +285,8 @@ void BoundedSizes::follow(Graph& g, Node* n) {
     for (size_t k = 0; int(k) < counter; k++)
       if (n->outputs[k])
         if (const auto axis = counted_axis(*n, k)) {
-          const int64_t room = dims_of(n->outputs[k])[size_t(*axis)];
-          note(n->outputs[k], {*axis, n->outputs[size_t(counter)], room});
+          const int64_t capacity = dims_of(n->outputs[k])[size_t(*axis)];
+          note(n->outputs[k], {*axis, n->outputs[size_t(counter)], capacity});
         }
     return;
   }
@@ -310,14 +310,14 @@ void BoundedSizes::follow(Graph& g, Node* n) {
 
 Value* BoundedSizes::count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound) {
   const Dims dims = dims_of(n->outputs[k]);
-  const int64_t room = dims[size_t(axis)];
-  if (room == bound) return count;
+  const int64_t capacity = dims[size_t(axis)];
+  if (capacity == bound) return count;
   if (!n->is("Slice") || !ends_from_front(*n, axis, int(dims.size())))
     refuse(*n, n->inputs[0], "the size of this tensor depends on data, and the operator changes it");
   const ModelText& name = n->outputs[k]->name;
   const auto next = std::next(n->self);
   return add_op(g, next == g.nodes().end() ? nullptr : next->get(), "Min",
-                {count, g.add_constant(derived(name, "_most"), scalar_constant(DType::I64, double(room)))},
+                {count, g.add_constant(derived(name, "_most"), scalar_constant(DType::I64, double(capacity)))},
                 derived(name, "_count"));
 }
 

@@ -8,7 +8,7 @@
 namespace tc {
 
 /// The output that counts, for operators that can count their results; -1 for all others. With it a node's other
-/// results have room for the largest number of elements.
+/// results have capacity for the largest number of elements.
 int counting_output(const Node& n);
 
 /// A tensor of `axis` elements that are counted when the model runs. Its type has the upper bound; what lies behind the
@@ -16,7 +16,7 @@ int counting_output(const Node& n);
 struct BoundedSize {
   int axis = 0;
   Value* count = nullptr;  // i64 scalar
-  int64_t room = 0;        // its upper bound
+  int64_t capacity = 0;    // its upper bound
 };
 
 /// Does the graph, or a body in it, have an operator that counts its results?
@@ -28,7 +28,7 @@ class BoundedSizes {
   /// Puts the branch of an If in its place whose other branch gives empty tensors, if the If reads a tensor with such a
   /// size: where the condition chooses the other one, the results are counted as none. Returns the first node that is
   /// new, or nothing if it is no such If.
-  std::optional<NodePlace> take_branch(Graph& g, Node* n);
+  std::optional<NodeIterator> take_branch(Graph& g, Node* n);
   /// Before the types of `n` are inferred, and before anything else: lets reductions, sorting, NonZero,
   /// NonMaxSuppression, Concat (counted_operands.cc), means, Softmax, MatMul (counted_rows.cc), Reshape, Flatten
   /// (counted_views.cc) and Gather (counted_positions.cc) look across a counted axis. Returns the node to go on with.
@@ -84,7 +84,7 @@ class BoundedSizes {
   struct Border {
     std::optional<SizeForm> form;
     Value* list = nullptr;
-    int64_t place = 0;
+    int64_t index = 0;
   };
   struct Cut {
     int axis = 0;
@@ -96,7 +96,7 @@ class BoundedSizes {
   CutParts parts_of(Graph& g, Node* n, const Cut& c, Value* length, const std::vector<int64_t>& key);
   Node* bound_slice(Graph& g, Node* n);
   std::optional<Cut> only_open_cut(Graph& g, Node* n);
-  Value* border(Graph& g, Node* n, const Border& b, Value* length, const std::string& word);
+  Value* border(Graph& g, Node* n, const Border& b, Value* length, const std::string& suffix);
   Node* cut(Graph& g, Node* n, const Cut& c);
   void count_or_none(Graph& g, Node* n);
   Node* limit_top_k(Graph& g, Node* n);

@@ -1,6 +1,6 @@
-// Makes one move of several. A move copies each element of its result from one place of its operand; two moves in a row
-// are one move whose index is the composition, if that stays a sum of axes times constants, or, for CUDA, repeats heads
-// for a sum of products (whose templates split an axis that is divided).
+// Makes one move of several. A move copies each element of its result from one element of its operand; two moves in a
+// row are one move whose index is the composition, if that stays a sum of axes times constants, or, for CUDA, repeats
+// heads for a sum of products (whose templates split an axis that is divided).
 //   q = Reshape(x, [1, 128, 12, 64])   t = transpose(q)   s = slice(t)   ->   s = tc.fused(x)   slice[i, j, k] = x[...]
 // A move of a move reads the first operand, so the moves between are dropped once nobody else reads them; a contraction
 // then reads its operand where the kernel before has put it (fuse_ops). What moves nothing becomes a Reshape.

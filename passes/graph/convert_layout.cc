@@ -11,7 +11,7 @@
 // Preconditions of following (layout_rules.cc): sizes are known, no bodies; an operand has a channels-last version; the
 // result has three axes at least, but of Reduce and Reshape. And of
 //   pointwise work       one result; element i comes from element i, or from one that broadcasts, and no value depends on
-//                        the place; the operator names no axis (but a Quantize with one scale), moves none of size 1
+//                        the index; the operator names no axis (but a Quantize with one scale), moves none of size 1
 //                        and is not random; operands have the result's shape or one element, or the operator broadcasts
 //   pools                nobody wants the positions of maxima
 //   Softmax, Concat      none: their axis is moved

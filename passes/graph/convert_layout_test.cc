@@ -73,7 +73,7 @@ TEST(ConvertLayout, PatchesAreRowsAlready) {
   EXPECT_EQ(ops_of(after_passes(t.out({y}), kLayout)), "Transpose Conv Reshape");
 }
 
-TEST(ConvertLayout, PlacesInTheValueAndUnknownOperatorsStay) {
+TEST(ConvertLayout, IndicesInTheValueAndUnknownOperatorsStay) {
   TestGraph t;
   Value* c = t.op("c", "Conv", {t.in("x", {1, 3, 4, 4}), t.weight("w", {4, 3, 1, 1})});
   Value* y = t.op("y", "Trilu", {c});

@@ -87,7 +87,7 @@ Value* BoundedSizes::filled(Graph& g, Node* n, Value* x, const BoundedSize& size
   return f->outputs[0];
 }
 
-std::optional<NodePlace> BoundedSizes::take_branch(Graph& g, Node* n) {
+std::optional<NodeIterator> BoundedSizes::take_branch(Graph& g, Node* n) {
   if (!n->is("If") ||
       std::none_of(n->inputs.begin() + 1, n->inputs.end(), [&](const Value* v) { return v && find(v); }))
     return std::nullopt;
@@ -113,16 +113,16 @@ void BoundedSizes::count_or_none(Graph& g, Node* n) {
   Value *x = n->inputs[0], *y = n->outputs[0];
   const OrNone& none = or_none_.at(y->id);
   if (!x->type.is_static_tensor() || none.axis >= int(x->type.shape.size())) return;
-  const int64_t room = dims_of(x)[size_t(none.axis)];
+  const int64_t capacity = dims_of(x)[size_t(none.axis)];
   const auto size = find(x);
   if (size && size->axis != none.axis) return;
   Value* count =
-      size ? size->count : g.add_constant(derived(y->name, "_size"), scalar_constant(DType::I64, double(room)));
+      size ? size->count : g.add_constant(derived(y->name, "_size"), scalar_constant(DType::I64, double(capacity)));
   Value* zero = g.add_constant(derived(y->name, "_none"), scalar_constant(DType::I64, 0));
   if (none.when) std::swap(zero, count);
   Value* chosen = as_scalar(g, n, add_op(g, n, "Where", {none.condition, count, zero}, derived(y->name, "_chosen")),
                             derived(y->name, "_count"));
-  note(y, {none.axis, chosen, room});
+  note(y, {none.axis, chosen, capacity});
 }
 
 Node* BoundedSizes::look_across(Graph& g, Node* n) {
@@ -152,8 +152,8 @@ Node* BoundedSizes::limit_top_k(Graph& g, Node* n) {
   const int axis = counted_from_front(n->attr_int("axis", -1), n->inputs[0]);
   const Dims dims = dims_of(n->inputs[0]);
   if (axis < 0 || axis >= int(dims.size())) return n;
-  const int64_t room = dims[size_t(axis)],
-                most = std::clamp<int64_t>(upper_bound(n->inputs[1]).value_or(room), 0, room);
+  const int64_t capacity = dims[size_t(axis)],
+                most = std::clamp<int64_t>(upper_bound(n->inputs[1]).value_or(capacity), 0, capacity);
   const ModelText& name = n->outputs.at(0) ? n->outputs[0]->name : n->outputs.at(1)->name;
   const auto form = element(n->inputs[1], 0);
   Value* count = form && !form->fixed() ? counts_.value_of(g, n, *form, derived(name, "_k"))

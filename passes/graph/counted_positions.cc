@@ -59,10 +59,10 @@ void BoundedSizes::count_positions(Graph& g, Node* n) {
   Value* zero = g.add_constant(derived(name, "_zero"), scalar_constant(DType::I64, 0));
   Value* behind = add_op(g, n, "Less", {at, zero}, derived(name, "_from_end"));
   Value* moved = add_op(g, n, "Add", {at, length}, derived(name, "_moved"));
-  Value* place = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
+  Value* index = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
   // What is counted along the positions' axes stays counted along the same ones.
-  if (const auto own = find(n->inputs[1])) note(place, *own);
-  g.set_input(n, 1, place);
+  if (const auto own = find(n->inputs[1])) note(index, *own);
+  g.set_input(n, 1, index);
 }
 
 }  // namespace tc

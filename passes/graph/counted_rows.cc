@@ -70,12 +70,13 @@ Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
   g.replace_uses(y, kept->outputs[0]);
   g.erase(n);
   infer_types(g, *kept);
-  note(kept->outputs[0], {size.axis, size.count, size.room});
+  note(kept->outputs[0], {size.axis, size.count, size.capacity});
   return kept;
 }
 
 Node* BoundedSizes::count_elements(Graph& g, Node* n, const BoundedSize& size) {
-  const int64_t elements = num_elements(dims_of(n->inputs[0])), others = size.room > 0 ? elements / size.room : 0;
+  const int64_t elements = num_elements(dims_of(n->inputs[0])),
+                others = size.capacity > 0 ? elements / size.capacity : 0;
   const ModelText& name = n->outputs.at(0)->name;
   Value* other = g.add_constant(derived(name, "_others"), make_constant(DType::I64, {}, &others));
   Node* product = insert_for(g, *n, n, "Mul", {size.count, other}, {name});

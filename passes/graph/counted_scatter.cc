@@ -53,7 +53,7 @@ Node* BoundedSizes::scatter_nd(Graph& g, Node* n) {
   const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
     return g.add_constant(derived(name, suffix), int64_constant(v));
   };
-  // One number instead of several: the place in the first axes, flattened.
+  // One number instead of several: the index in the first axes, flattened.
   const auto middle = dims.begin() + std::ptrdiff_t(numbers);
   const std::vector<int64_t> first(dims.begin(), middle);
   std::vector<int64_t> strides(first.size(), 1), flat(middle, dims.end());
@@ -63,8 +63,8 @@ Node* BoundedSizes::scatter_nd(Graph& g, Node* n) {
   Value* zero = g.add_constant(derived(name, "_zero"), scalar_constant(DType::I64, 0));
   Value* behind = add_op(g, n, "Less", {indices, zero}, derived(name, "_from_end"));
   Value* moved = add_op(g, n, "Add", {indices, constant("_lengths", first)}, derived(name, "_moved"));
-  Value* place = add_op(g, n, "Where", {behind, moved, indices}, derived(name, "_place"));
-  Value* parts = add_op(g, n, "Mul", {place, constant("_strides", strides)}, derived(name, "_parts"));
+  Value* index = add_op(g, n, "Where", {behind, moved, indices}, derived(name, "_place"));
+  Value* parts = add_op(g, n, "Mul", {index, constant("_strides", strides)}, derived(name, "_parts"));
   Value* linear = add_op(g, n, "ReduceSum", {parts, constant("_last", {-1})}, derived(name, "_linear"));
   note(linear, *size);
   Value* table = add_op(g, n, "Reshape", {data, constant("_rows", flat)}, derived(name, "_table"));

@@ -83,9 +83,9 @@ std::optional<SizeForm> BoundedSizes::part_of_list(const Node& n, int64_t k, int
   }
   const int64_t length = dims_of(n.inputs[0])[0];
   if (n.is("Gather")) {
-    const auto places = ints_at(n, 1);
-    if (!places || k >= int64_t(places->size())) return std::nullopt;
-    const int64_t at = (*places)[size_t(k)] + ((*places)[size_t(k)] < 0 ? length : 0);
+    const auto indices = ints_at(n, 1);
+    if (!indices || k >= int64_t(indices->size())) return std::nullopt;
+    const int64_t at = (*indices)[size_t(k)] + ((*indices)[size_t(k)] < 0 ? length : 0);
     return at >= 0 && at < length ? element(n.inputs[0], at, budget) : std::nullopt;
   }
   if (n.is("Slice")) {
@@ -135,7 +135,7 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
     bounds.push_back(counts_.bound(*e));
   }
   if (axis < 0) return n;
-  const int64_t room = bounds[size_t(axis)];
+  const int64_t capacity = bounds[size_t(axis)];
   const ModelText& name = n->outputs.at(0)->name;
   Value* constant = g.add_constant(
       derived(name, "_bounds"), range ? scalar_constant(sizes->type.dtype, double(bounds[0])) : int64_constant(bounds));
@@ -145,7 +145,7 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
     const auto rank = int64_t(n->inputs[0]->type.shape.size());
     axis += int(std::max<int64_t>(0, rank - length));
   }
-  note(n->outputs[0], {axis, count, room});
+  note(n->outputs[0], {axis, count, capacity});
   return n;
 }
 

@@ -15,7 +15,8 @@ bool is_list(const Value* v) {
   return v && v->type.is_static_tensor() && v->type.shape.size() == 1 && is_int(v->type.dtype);
 }
 
-/// Where element k of a list comes from: a value and a place in it, or a number. Lists of one number are looked through.
+/// Where element k of a list comes from: a value and an index in it, or a number. Lists of one number are looked
+/// through.
 std::array<int64_t, 2> origin_of(const Value* v, int64_t k) {
   if (v->constant) return {-1, v->constant->as_int(k)};
   const auto one = [](const Value* x) { return x && x->type.is_static_tensor() && num_elements(dims_of(x)) == 1; };
@@ -73,17 +74,17 @@ std::optional<BoundedSizes::Cut> BoundedSizes::only_open_cut(Graph& g, Node* n) 
   return open;
 }
 
-Value* BoundedSizes::border(Graph& g, Node* n, const Border& b, Value* length, const std::string& word) {
-  const ModelText name = derived(n->outputs.at(0)->name, word);
+Value* BoundedSizes::border(Graph& g, Node* n, const Border& b, Value* length, const std::string& suffix) {
+  const ModelText name = derived(n->outputs.at(0)->name, suffix);
   if (b.form && b.form->fixed() && b.form->addend == 0) return number(g, name, 0);
   Value* at = b.list;
   if (at->type.dtype != DType::I64) at = add_op(g, n, "Cast", {at}, derived(name, "_i64"), {{"to", int64_t(7)}});
-  at = add_op(g, n, "Gather", {at, number(g, derived(name, "_at"), b.place)}, derived(name, "_given"));
+  at = add_op(g, n, "Gather", {at, number(g, derived(name, "_at"), b.index)}, derived(name, "_given"));
   Value* zero = number(g, derived(name, "_zero"), 0);
   Value* moved = add_op(g, n, "Add", {at, length}, derived(name, "_moved"));
   Value* behind = add_op(g, n, "Less", {at, zero}, derived(name, "_from_end"));
-  Value* place = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
-  return add_op(g, n, "Max", {add_op(g, n, "Min", {place, length}, derived(name, "_most")), zero}, name);
+  Value* index = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
+  return add_op(g, n, "Max", {add_op(g, n, "Min", {index, length}, derived(name, "_most")), zero}, name);
 }
 
 BoundedSizes::CutParts BoundedSizes::parts_of(Graph& g, Node* n, const Cut& c, Value* length,
@@ -105,33 +106,33 @@ Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
   const bool from_front = c.start.form && *c.start.form == fixed_size(0);
   // x[0 : count] with no more counted than there is.
   if (from_front && c.end.form && !own && never_negative(*c.end.form) && counts_.bound(*c.end.form) <= size) {
-    const int64_t room = counts_.bound(*c.end.form);
+    const int64_t capacity = counts_.bound(*c.end.form);
     Value* count = counts_.value_of(g, n, *c.end.form, derived(y->name, "_count"));
     const auto list = [&](const std::string& suffix, int64_t v) {
       return g.add_constant(derived(y->name, suffix), int64_constant({v}));
     };
     Node* part =
-        insert_for(g, *n, n, "Slice", {x, list("_from", 0), list("_to", room), list("_along", c.axis)}, {y->name});
+        insert_for(g, *n, n, "Slice", {x, list("_from", 0), list("_to", capacity), list("_along", c.axis)}, {y->name});
     g.replace_uses(y, part->outputs[0]);
     g.erase(n);
     infer_types(g, *part);
-    note(part->outputs[0], {c.axis, count, room});
+    note(part->outputs[0], {c.axis, count, capacity});
     return part;
   }
   if (size == 0) return n;
   Value* length = own ? own->count : number(g, derived(y->name, "_length"), size);
   std::vector<int64_t> key = {own ? own->count->id : -1, size};
   for (const Border* b : {&c.start, &c.end})
-    for (int64_t part : origin_of(b->list, b->place)) key.push_back(part);
+    for (int64_t part : origin_of(b->list, b->index)) key.push_back(part);
   const auto [start, count] = parts_of(g, n, c, length, key);
   std::vector<int64_t> order(static_cast<size_t>(size));
   std::iota(order.begin(), order.end(), 0);
   Value* all = g.add_constant(derived(y->name, "_order"), int64_constant(order));
-  Value* places = add_op(
+  Value* indices = add_op(
       g, n, "Min",
       {add_op(g, n, "Add", {all, start}, derived(y->name, "_moved")), number(g, derived(y->name, "_last"), size - 1)},
       derived(y->name, "_places"));
-  Node* part = insert_for(g, *n, n, "Gather", {x, places}, {y->name}, {{"axis", int64_t(c.axis)}});
+  Node* part = insert_for(g, *n, n, "Gather", {x, indices}, {y->name}, {{"axis", int64_t(c.axis)}});
   g.replace_uses(y, part->outputs[0]);
   g.erase(n);
   infer_types(g, *part);

@@ -28,8 +28,8 @@ TEST(CountedSlices, ASliceOfTheFirstOnesHasACountOfItsOwn) {
 TEST(CountedSlices, PositionsFromTheEndLeadToTheLastCountedElement) {
   for (const bool nd : {false, true}) {
     Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {
-      const int64_t places[3] = {-1, 0, -2};
-      Value* at = t.constant("at", make_constant(DType::I64, nd ? Dims{3, 1} : Dims{3}, places));
+      const int64_t indices[3] = {-1, 0, -2};
+      Value* at = t.constant("at", make_constant(DType::I64, nd ? Dims{3, 1} : Dims{3}, indices));
       return node("y", nd ? "GatherND" : "Gather", {rows, at});
     });
     EXPECT_FALSE(run(g).has_errors()) << nd;
@@ -102,13 +102,13 @@ TEST(CountedSlices, TheFirstOnesOfATensorAreAsManyAsAnotherHas) {
   EXPECT_EQ(y->as<float>()[2], 5);
 }
 
-TEST(CountedSlices, ScatteringToPlacesOfSeveralNumbers) {
+TEST(CountedSlices, ScatteringToIndicesOfSeveralNumbers) {
   Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
     const int64_t zeros[2] = {0, 1};
-    Value* places = node("places", "Mul", {rows, t.constant("column", make_constant(DType::I64, {2}, zeros))});
+    Value* indices = node("places", "Mul", {rows, t.constant("column", make_constant(DType::I64, {2}, zeros))});
     const float data[6] = {10, 11, 12, 13, 14, 15};
     return node("y", "ScatterND",
-                {t.constant("d", make_constant(DType::F32, {1, 6}, data)), places, node("v", "GatherND", {x, rows})},
+                {t.constant("d", make_constant(DType::F32, {1, 6}, data)), indices, node("v", "GatherND", {x, rows})},
                 {{"reduction", std::string("add")}});
   });
   EXPECT_FALSE(run(g).has_errors());

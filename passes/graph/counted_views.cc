@@ -106,11 +106,11 @@ Node* BoundedSizes::view(Graph& g, Node* n) {
   const auto before = fixed_product(*to, 0, axis),
              behind = fixed_product(*to, std::min(axis + 1, to->size()), to->size());
   if (axis == to->size() || !before || !behind || *before <= 0 || *behind <= 0) return n;
-  const int64_t room = num_elements(dims) / (*before * *behind);
+  const int64_t capacity = num_elements(dims) / (*before * *behind);
   const bool stays = fixed_product(from, 0, size_t(size->axis)) == before;
-  if (stays && room * *before * *behind != num_elements(dims)) return n;  // more room than counted
+  if (stays && capacity * *before * *behind != num_elements(dims)) return n;  // more capacity than counted
   std::vector<int64_t> bounds;
-  for (const SizeForm& f : *to) bounds.push_back(f.fixed() ? f.addend : room);
+  for (const SizeForm& f : *to) bounds.push_back(f.fixed() ? f.addend : capacity);
   Value* count = counts_.value_of(g, n, (*to)[axis], derived(y->name, "_count"));
   Node* moved = nullptr;
   if (stays)
@@ -122,7 +122,7 @@ Node* BoundedSizes::view(Graph& g, Node* n) {
   g.replace_uses(y, moved->outputs[0]);
   g.erase(n);
   infer_types(g, *moved);
-  note(moved->outputs[0], {int(axis), count, room});
+  note(moved->outputs[0], {int(axis), count, capacity});
   return moved;
 }
 

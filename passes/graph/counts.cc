@@ -65,10 +65,10 @@ Value* Counts::value_of(Graph& g, Node* before, const SizeForm& f, const ModelTe
     return g.add_constant(derived(name, suffix), make_constant(DType::I64, {}, &n));
   };
   Value* sum = nullptr;
-  int64_t place = 0;
+  int64_t index = 0;
   for (const auto& [id, factor] : f.factors) {
     Value* term = counts_.at(id).value;
-    const std::string part = to_text(place++);
+    const std::string part = to_text(index++);
     if (factor != 1)
       term = add_op(g, before, "Mul", {term, number("_factor" + part, factor)}, derived(name, "_times" + part));
     sum = sum ? add_op(g, before, "Add", {sum, term}, derived(name, "_sum" + part)) : term;

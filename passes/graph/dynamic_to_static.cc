@@ -4,8 +4,8 @@
 // operands.
 //   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
 // An operator whose row has an expansion becomes the operators that this inserts.
-// Results whose sizes depend on data are given room for their upper bounds and are counted (bounded_sizes.h), in bodies
-// too.
+// Results whose sizes depend on data get the capacity of their upper bounds and are counted (bounded_sizes.h), in
+// bodies too.
 // Sequences and optionals whose contents are known become their tensors (sequences.h).
 // An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body
 // captures move into the body. The condition that a Loop hands to its body is true there. A state that no iteration
@@ -146,7 +146,7 @@ class Sweep {
   }
 
   /// Replaces an If by the nodes of one branch; returns the first of them, which the sweep has still to see.
-  static NodePlace take_branch(Graph& g, Node* n) {
+  static NodeIterator take_branch(Graph& g, Node* n) {
     const bool yes = n->inputs[0]->constant->as_int(0) != 0;
     const InsertionPoint point(g, *n);
     const auto results = inline_graph(g, n, *n->regions.at(yes ? 0 : 1), {n->inputs.begin() + 1, n->inputs.end()});

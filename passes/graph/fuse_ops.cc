@@ -3,7 +3,7 @@
 //   s = tc.fused(c, r)     add         ->                              add[n, oc, h, w] = conv2d[...] + r[...]
 //   y = tc.fused(s)        relu                                        relu[n, oc, h, w] = max(add[...], 0)
 // Which values may stay inside a kernel, the post-dominator tree says: one that several nodes use only if all ways from
-// it meet again, a few nodes later, and only through work that kernels have inside; then the schedules' functions of
+// it join again, a few nodes later, and only through work that kernels have inside; then the schedules' functions of
 // one output suffice. Which nodes join is decided along the edges, in list order, from what the stages look like:
 //   - a contraction or a window takes the elementwise work after it, then a final Pad or (contractions) a Transpose;
 //   - elementwise work on one shape joins; so do the moves (Transpose, Slice) of values nobody else reads;
@@ -31,10 +31,10 @@ namespace {
 
 constexpr size_t kLongGroup = 24;   // nodes; a longer group is cut
 constexpr size_t kCutWindow = 6;    // a cut has the smallest hash of this many nodes on each side
-constexpr size_t kCutWords = 4;     // nodes that a hash covers: few kinds of nodes repeat, sequences of them hardly
+constexpr size_t kCutNodes = 4;     // nodes that a hash covers: few kinds of nodes repeat, sequences of them hardly
 constexpr uint64_t kCutSeed = 4;    // of the hash: any number would do, this one cuts chains of common operators evenly
 constexpr size_t kLongestRun = 32;  // between two cuts; only runs of equal nodes come near
-constexpr size_t kDiamond = 64;     // nodes on the ways from a value to where they meet
+constexpr size_t kDiamond = 64;     // nodes on the ways from a value to where they join
 
 int64_t elements(const Value* v) { return num_elements(dims_of(v)); }
 
@@ -100,13 +100,13 @@ class Fusion {
     }
   }
 
-  /// May v stay inside a kernel, as far as its uses tell? One use may; several have to meet again, and all work until
+  /// May v stay inside a kernel, as far as its uses tell? One use may; several have to join again, and all work until
   /// there has to be of the kinds that follow others inside a kernel.
-  bool meets_again(const Value* v) {
+  bool reconverges(const Value* v) {
     if (v->output_uses > 0) return false;
     std::vector<const Node*> ways(v->users.begin(), v->users.end());
-    const Node* const meeting = dominators_.immediate(v->producer);
-    if (!meeting) return false;
+    const Node* const join = dominators_.immediate(v->producer);
+    if (!join) return false;
     std::set<const Node*> seen;
     while (!ways.empty()) {
       const Node* at = ways.back();
@@ -115,7 +115,7 @@ class Fusion {
       const GroupKind k = groups_.traits(at).kind;
       if (seen.size() > kDiamond || k == GroupKind::Opaque || k == GroupKind::Contraction || k == GroupKind::Window)
         return false;
-      if (at == meeting) continue;
+      if (at == join) continue;
       for (const Value* w : at->outputs)
         if (w) ways.insert(ways.end(), w->users.begin(), w->users.end());
     }
@@ -126,7 +126,7 @@ class Fusion {
     const Group &p = groups_[a], &q = groups_[b];
     if (p.closed || p.kind == GroupKind::Opaque || p.kind == GroupKind::Pad) return false;
     const bool private_value = groups_.used_only_by(v, b);
-    if (!private_value && !meets_again(v)) return false;
+    if (!private_value && !reconverges(v)) return false;
     switch (groups_.traits(n).kind) {
       case GroupKind::Elementwise: return fits_elementwise(p, q, n, v, private_value);
       case GroupKind::Move:
@@ -212,7 +212,7 @@ class Fusion {
     for (const Node* n : nodes) one.push_back(hash_text(identity_of(*n->fn), kCutSeed));
     for (size_t i = 0; i < nodes.size(); ++i) {
       hash.push_back(one[i]);
-      for (size_t k = 1; k < kCutWords && k <= i; ++k) hash[i] = hash_text(hex(one[i - k], 16), hash[i]);
+      for (size_t k = 1; k < kCutNodes && k <= i; ++k) hash[i] = hash_text(hex(one[i - k], 16), hash[i]);
     }
     auto is_cut = [&](size_t i) {
       if (i < kCutWindow || i + kCutWindow >= nodes.size()) return false;

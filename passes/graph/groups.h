@@ -32,7 +32,7 @@ struct NodeTraits {
   GroupKind kind = GroupKind::Opaque;
   Dims domain, reduced;   // as in Group
   bool affine = false;    // Move: every index is a sum of axes times constants
-  bool permutes = false;  // Move: every element goes to exactly one place, axes stay whole
+  bool permutes = false;  // Move: every element goes to exactly one index, axes stay whole
 };
 NodeTraits traits_of(const Node& n);
 /// Is the index a sum of axes times constants? Or, where `quotients` are allowed, of axes divided by one of their

@@ -91,19 +91,19 @@ void sort_nodes(Graph& g) {
       if (v && v->producer) ++waiting[size_t(n->id)];
     if (waiting[size_t(n->id)] == 0) ready.emplace(position[size_t(n->id)], n.get());
   }
-  size_t placed = 0;
+  size_t moved = 0;
   while (!ready.empty()) {
     Node* n = ready.top().second;
     ready.pop();
     g.move_before(n, nullptr);
-    ++placed;
+    ++moved;
     for (const Value* v : n->outputs) {
       if (!v) continue;
       for (Node* u : v->users)
         if (--waiting[size_t(u->id)] == 0) ready.emplace(position[size_t(u->id)], u);
     }
   }
-  check(placed == at.size(), "the graph has a cycle");
+  check(moved == at.size(), "the graph has a cycle");
 }
 
 }  // namespace tc

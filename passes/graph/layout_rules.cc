@@ -14,8 +14,8 @@ bool is_quantizer(const Node& n) {
   return (n.is("QuantizeLinear") || n.is("DequantizeLinear")) && num_elements(dims_of(n.inputs[1])) == 1;
 }
 
-/// Are elements of the result made from elements at the same place (or a broadcast one), wherever that place is? Axes of
-/// size 1 hide where an operator looks, and its attributes would still say the old axes.
+/// Are elements of the result made from elements at the same index (or a broadcast one), whatever that index is? Axes
+/// of size 1 hide where an operator looks, and its attributes would still say the old axes.
 bool is_pointwise(Node& n) {
   if (n.is("Transpose") || n.attrs.contains("axes")) return false;
   if (is_random(n) || (n.attrs.contains("axis") && !is_quantizer(n))) return false;
@@ -26,7 +26,7 @@ bool is_pointwise(Node& n) {
     for (const Expr& value : s.values)
       walk(value, [&](const Expr& e) {
         if (as<Load>(e)) return false;  // indices are the pattern's business
-        if (as<VarRef>(e)) ok = false;  // Trilu: the value depends on the place itself
+        if (as<VarRef>(e)) ok = false;  // Trilu: the value depends on the index itself
         return ok;
       });
   return ok;

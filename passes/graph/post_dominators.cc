@@ -2,7 +2,7 @@
 
 namespace tc {
 
-PostDominators::PostDominators(const Graph& g) : places_(size_t(g.node_ids())) {
+PostDominators::PostDominators(const Graph& g) : tree_(size_t(g.node_ids())) {
   for (auto it = g.nodes().rbegin(); it != g.nodes().rend(); ++it) {
     const Node* n = it->get();
     Node* parent = nullptr;
@@ -33,7 +33,7 @@ Node* PostDominators::common(Node* a, Node* b) {
 }
 
 void PostDominators::hang(const Node* n, Node* parent) {
-  Place& p = at(n);
+  TreeNode& p = at(n);
   p.parent = p.far = parent;
   p.depth = depth(parent) + 1;
   if (!parent) return;

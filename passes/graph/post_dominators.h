@@ -1,4 +1,4 @@
-// The post-dominator tree of a graph: where the ways that a value takes meet again.
+// The post-dominator tree of a graph: where the ways that a value takes join again.
 #pragma once
 #include <vector>
 
@@ -14,20 +14,20 @@ class PostDominators {
   explicit PostDominators(const Graph& g);
 
   /// The first node, beside n itself, that every way from n to a result of the graph passes; null if there is none.
-  Node* immediate(const Node* n) const { return places_[size_t(n->id)].parent; }
+  Node* immediate(const Node* n) const { return tree_[size_t(n->id)].parent; }
 
  private:
-  struct Place {
+  struct TreeNode {
     Node* parent = nullptr;  // null: the end that all results lead to
     Node* far = nullptr;     // some ancestor, so that a step up may be a long one
     int depth = 0;           // 1 below the end
   };
-  Place& at(const Node* n) { return places_[size_t(n->id)]; }
+  TreeNode& at(const Node* n) { return tree_[size_t(n->id)]; }
   int depth(const Node* n) { return n ? at(n).depth : 0; }
   Node* common(Node* a, Node* b);
   void hang(const Node* n, Node* parent);
 
-  std::vector<Place> places_;  // by node id
+  std::vector<TreeNode> tree_;  // by node id
 };
 
 }  // namespace tc

@@ -39,9 +39,9 @@ int64_t position(const Node& n, size_t k, int64_t otherwise) {
   return v->front();
 }
 
-/// A position from the end made one from the front; `places` is how many there are.
-size_t place(const Node& n, int64_t at, int64_t length, int64_t places) {
-  if (at < -length || at >= places)
+/// A position from the end made one from the front; `count` is how many there are.
+size_t checked_index(const Node& n, int64_t at, int64_t length, int64_t count) {
+  if (at < -length || at >= count)
     reject(n, "position " + to_text(at) + " lies outside of a sequence of " + to_text(length));
   return size_t(at < 0 ? at + length : at);
 }
@@ -125,10 +125,10 @@ Node* Sequences::insert_or_erase(Graph& g, Node* n, bool insert) {
   Contents c = contents_of(*n, 0);
   const auto length = int64_t(c.tensors.size());
   if (insert) {
-    const size_t at = place(*n, position(*n, 2, length), length, length + 1);
+    const size_t at = checked_index(*n, position(*n, 2, length), length, length + 1);
     c.tensors.insert(c.tensors.begin() + std::ptrdiff_t(at), tensors_of(*n, 1, 2)[0]);
   } else {
-    const size_t at = place(*n, position(*n, 1, -1), length, length);
+    const size_t at = checked_index(*n, position(*n, 1, -1), length, length);
     c.tensors.erase(c.tensors.begin() + std::ptrdiff_t(at));
   }
   hold(g, n, std::move(c));
@@ -141,7 +141,7 @@ Node* Sequences::split(Graph& g, Node* n) {
   if (!x->type.is_static_tensor() || sizes_.find(x))
     refuse(*n, "the sizes of this tensor must be known when the model is compiled", 0);
   const Dims dims = dims_of(x);
-  const int64_t axis = int64_t(place(*n, n->attr_int("axis", 0), int64_t(dims.size()), int64_t(dims.size())));
+  const int64_t axis = int64_t(checked_index(*n, n->attr_int("axis", 0), int64_t(dims.size()), int64_t(dims.size())));
   const int64_t size = dims[size_t(axis)];
   std::vector<int64_t> sizes;
   if (!has(*n, 1)) {
@@ -188,7 +188,7 @@ Node* Sequences::concat(Graph& g, Node* n) {
   int64_t axis = n->attr_int("axis", 0);
   if (n->attr_int("new_axis", 0) != 0) {
     const int64_t rank = rank_of(parts[0]) + 1;
-    axis = int64_t(place(*n, axis, rank, rank));
+    axis = int64_t(checked_index(*n, axis, rank, rank));
     const ModelText& name = n->outputs.at(0)->name;
     Value* axes = g.add_constant(derived(name, "_axis"), int64_constant({axis}));
     for (size_t k = 0; k < parts.size(); k++)
@@ -244,7 +244,7 @@ Node* Sequences::resolve(Graph& g, Node* n) {
   if (n->is("SequenceAt")) {
     const Contents& c = contents_of(*n, 0);
     const auto length = int64_t(c.tensors.size());
-    return take_tensor(g, n, c.tensors[place(*n, position(*n, 1, 0), length, length)]);
+    return take_tensor(g, n, c.tensors[checked_index(*n, position(*n, 1, 0), length, length)]);
   }
   if (n->is("SequenceLength")) {
     const auto length = int64_t(contents_of(*n, 0).tensors.size());
@@ -286,7 +286,7 @@ void Sequences::end_loop(Graph& g, Node* n, const std::vector<Value*>& states) {
   g.erase(n);
 }
 
-NodePlace Sequences::unroll(Graph& g, Node* n) {
+NodeIterator Sequences::unroll(Graph& g, Node* n) {
   const size_t own = own_inputs(*n);
   const Graph& body = *n->regions.at(0);
   if (own < 2 || body.inputs().size() != n->inputs.size() || body.outputs().size() + 1 < own)
@@ -295,7 +295,7 @@ NodePlace Sequences::unroll(Graph& g, Node* n) {
   const int64_t trips = known_bound(*n, 0, INT64_MAX), go = known_bound(*n, 1, 1);
   const int64_t done = unrolled_[n->id].iterations;
   if (done >= trips || go == 0) {
-    const NodePlace behind = std::next(NodePlace(n->self));
+    const NodeIterator behind = std::next(NodeIterator(n->self));
     end_loop(g, n, states);
     return behind;
   }

@@ -23,7 +23,7 @@ class Sequences {
   bool carries_lists(const Node& n) const;
   /// Puts one iteration of such a Loop in front of it, or, at its end, its results in its place. Returns the first node
   /// that is new.
-  NodePlace unroll(Graph& g, Node* n);
+  NodeIterator unroll(Graph& g, Node* n);
   /// At the end: outputs of the graph that are lists become their tensors, called NAME_0, NAME_1, ..., and lists that
   /// nobody needs any more go.
   void finish(Graph& g);

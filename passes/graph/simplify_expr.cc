@@ -84,7 +84,7 @@ bool repeated(Graph& g, Node* n) {
   return true;
 }
 
-/// Constants that x may meet together as well as one after the other.
+/// Constants that may be applied to x together as well as one after the other.
 bool may_join(const Node& n, const Constant& a, const Constant& b) {
   if (!is_float(n.outputs[0]->type.dtype)) return true;
   if (!is_moderate(a, 32) || !is_moderate(b, 32)) return false;
@@ -101,7 +101,7 @@ bool may_join(const Node& n, const Constant& a, const Constant& b) {
 }
 
 /// (x op c1) op c2 -> x op (c1 op c2)
-bool constants_meet(Graph& g, Node* n, bool strict) {
+bool merge_constants(Graph& g, Node* n, bool strict) {
   if (!n->is("Mul") && !n->is("Add")) return false;
   if (strict && is_float(n->outputs[0]->type.dtype)) return false;
   auto is_constant = [](const Value* v) { return v->constant != nullptr; };
@@ -126,7 +126,7 @@ std::vector<int64_t> permutation(const Node& n) {
   return n.attr_ints("perm", reversed);
 }
 
-bool transposes_meet(Graph& g, Node* n) {
+bool merge_transposes(Graph& g, Node* n) {
   if (!n->is("Transpose")) return false;
   const Node* inner = made_by(n->inputs[0], "Transpose");
   if (!inner) return false;
@@ -142,7 +142,7 @@ bool transposes_meet(Graph& g, Node* n) {
   return true;
 }
 
-bool reshapes_meet(Graph& g, Node* n) {
+bool merge_reshapes(Graph& g, Node* n) {
   if (!n->is("Reshape")) return false;
   const Node* inner = made_by(n->inputs[0], "Reshape");
   Value* x = inner ? inner->inputs[0] : nullptr;
@@ -172,7 +172,7 @@ bool widens(DType a, DType b) {
   return false;
 }
 
-bool casts_meet(Graph& g, Node* n) {
+bool merge_casts(Graph& g, Node* n) {
   if (!n->is("Cast")) return false;
   const Node* inner = made_by(n->inputs[0], "Cast");
   if (!inner || !widens(inner->inputs[0]->type.dtype, n->inputs[0]->type.dtype)) return false;
@@ -221,8 +221,8 @@ void simplify_expr(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) simplify_expr(*r, cx);
     if (!typed(*n)) continue;
-    (void)(neutral(g, n, strict) || power(g, n, strict) || repeated(g, n) || constants_meet(g, n, strict) ||
-           transposes_meet(g, n) || reshapes_meet(g, n) || casts_meet(g, n) || drop_expand(g, n));
+    (void)(neutral(g, n, strict) || power(g, n, strict) || repeated(g, n) || merge_constants(g, n, strict) ||
+           merge_transposes(g, n) || merge_reshapes(g, n) || merge_casts(g, n) || drop_expand(g, n));
   }
 }
 

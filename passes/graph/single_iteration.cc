@@ -42,7 +42,7 @@ bool runs_once(const Node& n) {
   return true;
 }
 
-NodePlace inline_iteration(Graph& g, Node* n) {
+NodeIterator inline_iteration(Graph& g, Node* n) {
   const InsertionPoint point(g, *n);
   const bool loop = n->is("Loop");
   const size_t scanned = loop ? 0 : size_t(n->attr_int("num_scan_inputs", 0));

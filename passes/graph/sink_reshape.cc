@@ -3,12 +3,12 @@
 //   r = Reshape(c, [1, 197, 768])                 s = Reshape(y, [197, 768])
 //   z = tc.fused(r, y)  add               ->      a = tc.fused(c, s)  add
 //                                                 z = Reshape(a, [1, 197, 768])
-// A Reshape moves no data, whatever it stands behind; but fuse_ops joins only nodes whose values meet directly. Taken
-// are Reshapes between a sum of products (or elementwise work on one) and its only reader, whose other operands have
-// the same shape or one element.
+// A Reshape moves no data, whatever it stands behind; but fuse_ops joins only nodes whose values are passed directly.
+// Taken are Reshapes between a sum of products (or elementwise work on one) and its only reader, whose other operands
+// have the same shape or one element.
 //
-// Preconditions: the work is one stage of one value, which loads the element at its own place or the only one, and
-// depends on the place in no other way; the Reshape's result has the shape of the work's; nobody else reads the sum or
+// Preconditions: the work is one stage of one value, which loads the element at its own index or the only one, and
+// depends on the index in no other way; the Reshape's result has the shape of the work's; nobody else reads the sum or
 // its Reshape.
 //
 // Needs: to_functions. Leaves: Reshapes of Reshapes and of operands, for compose_moves.

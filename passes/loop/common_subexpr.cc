@@ -26,7 +26,7 @@ void flatten(const Stmt& s, std::vector<Item>& items) {
   if (!s) return;
   if (auto* q = as<Seq>(s)) {
     for (size_t i = 0; i < q->list.size(); ++i) {
-      // What follows a let in a list is outside of its scope: only a let in last place may be flattened.
+      // What follows a let in a list is outside of its scope: only a let at the end may be flattened.
       if (as<Let>(q->list[i]) && i + 1 < q->list.size())
         items.push_back({q->list[i], nullptr, {}, {}});
       else

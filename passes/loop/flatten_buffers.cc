@@ -17,7 +17,7 @@ bool keeps_shape(const Buffer& b) {
          b->scope == Scope::Fragment;
 }
 
-// The scalar linear index; a Ramp in the last place is handled by the caller.
+// The scalar linear index; a Ramp in the last index is handled by the caller.
 Expr linear(const BufferDef& b, const Exprs& index) {
   Expr e = b.offset;
   if (b.strides.empty()) {

@@ -17,7 +17,7 @@
 namespace tc {
 namespace {
 
-// What changes from turn to turn.
+// What changes from iteration to iteration.
 struct Changes {
   std::set<const VarDef*> vars;
   std::set<const BufferDef*> buffers;
@@ -43,8 +43,8 @@ class Hoister {
   Hoister(const For& f, bool runs, const std::set<const VarDef*>& unrolled)
       : changes_(changes_in(f)), runs_(runs), unrolled_(unrolled) {}
 
-  // Rewrites what is evaluated in every turn; loops and branches inside are not looked into.
-  Stmt turn(const Stmt& s) {
+  // Rewrites what is evaluated in every iteration; loops and branches inside are not looked into.
+  Stmt iteration(const Stmt& s) {
     if (!s) return s;
     auto same = [&](const auto&) { return s; };
     return visit(
@@ -63,25 +63,26 @@ class Hoister {
         [&](const Let& k) {
           Expr value = named(k) ? moved(k.value, k.var->name) : expr(k.value, runs_);
           // The whole value has moved: its name inside becomes the one in front.
-          if (as<VarRef>(value) && !value.same_as(k.value)) return turn(substitute(k.body, {{k.var.get(), value}}));
-          Stmt body = turn(k.body);
+          if (as<VarRef>(value) && !value.same_as(k.value))
+            return iteration(substitute(k.body, {{k.var.get(), value}}));
+          Stmt body = iteration(k.body);
           return value.same_as(k.value) && body.same_as(k.body) ? s : let(k.var, value, body);
         },
         [&](const Seq& k) {
           Stmts list;
           bool changed = false;
           for (const Stmt& x : k.list) {
-            list.push_back(turn(x));
+            list.push_back(iteration(x));
             changed |= !list.back().same_as(x);
           }
           return changed ? seq(std::move(list)) : s;
         },
         [&](const Alloc& k) {
-          Stmt body = turn(k.body);
+          Stmt body = iteration(k.body);
           return body.same_as(k.body) ? s : alloc(k.buffer, body);
         },
         [&](const Comment& k) {
-          Stmt body = turn(k.body);
+          Stmt body = iteration(k.body);
           return body.same_as(k.body) ? s : comment(k.text, body);
         },
         [&](const For& k) { return same(k); }, [&](const While& k) { return same(k); },
@@ -102,7 +103,7 @@ class Hoister {
     return !as<VarRef>(k.value) && !as_const_number(k.value) && safe && is_invariant(k.value);
   }
 
-  // `certain`: evaluated in every turn.
+  // `certain`: evaluated in every iteration.
   Expr expr(const Expr& e, bool certain) {
     if (!e) return e;
     const auto& node = numbers_.node(numbers_.number(e));
@@ -166,11 +167,11 @@ Stmt hoist(const Stmt& s) {
   });
   return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     auto* f = as<For>(x);
-    // The turns of a parallel loop run in other functions; their code keeps what it needs.
+    // The iterations of a parallel loop run in other functions; their code keeps what it needs.
     if (!f || is_gpu(f->kind) || f->kind == ForKind::Parallel) return {};
     auto trips = range_of(f->extent, {});
     Hoister h(*f, trips && trips->min >= 1, unrolled);
-    Stmt body = h.turn(f->body);
+    Stmt body = h.iteration(f->body);
     if (body.same_as(f->body)) return {};
     return h.with_lets(loop(f->var, f->extent, body, f->kind, f->begin));
   });

@@ -3,8 +3,8 @@
 
 namespace tc {
 
-/// What a loop computes anew in every turn, though it does not change, moves in front of the loop, as a Let. Only what
-/// is evaluated in every turn of a loop that runs at least once, or cannot fault. Bits stay the same.
+/// What a loop computes anew in every iteration, though it does not change, moves in front of it, as a Let. Only what
+/// is evaluated in every iteration of a loop that runs at least once, or cannot fault. Bits stay the same.
 Stmt hoist_invariants(const Stmt& s);
 
 }  // namespace tc

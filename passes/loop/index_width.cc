@@ -62,7 +62,7 @@ bool needs_wide_index(const Kernel& k) {
   for (const Param& p : k.params)
     if (num_elements(p.dims) > kMost) return true;
   for (const DeviceFunction& f : k.device)
-    if (IndexWidth(f.turns).of(f.body)) return true;
+    if (IndexWidth(f.host_loops).of(f.body)) return true;
   return k.scratch_bytes > kMost || IndexWidth().of(k.body);
 }
 

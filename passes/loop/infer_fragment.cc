@@ -22,8 +22,8 @@
 // column every lane has its own: numbers of its rows.
 //
 // The sums of a lane are where a left factor of f16 or bf16 wants them, two to a register. One of tf32 wants columns
-// t and t + 4 of lane t where sums have 2 t and 2 t + 1: these take their places, in the left factor as in the rows of
-// the right one (a sum may be taken in any order), which is read by elements, since ldmatrix turns two bytes only.
+// t and t + 4 of lane t where sums have 2 t and 2 t + 1: these take their columns, in the left factor as in the rows of
+// the right one (a sum may be taken in any order), which is read by elements, since ldmatrix transposes two bytes only.
 #include "passes/loop/infer_fragment.h"
 
 #include <map>
@@ -166,26 +166,26 @@ class Spreading {
   }
 
   // The lane's own row of 16 bytes: those of lanes 8 i .. 8 i + 7 make up matrix i, which goes to register i. Rows run
-  // along the sum unless they are turned.
+  // along the sum unless they are transposed.
   Stmt load_tile(const IntrinOperand& to, const IntrinOperand& from, bool trans) const {
     const Spread& own = spread(to.buffer);
     const int64_t bytes = info(from.buffer->dtype).bytes, half = 16 / bytes;
-    const bool left = own.role == Role::Left, turned = left == trans;
+    const bool left = own.role == Role::Left, transposed = left == trans;
     check(own.role != Role::Sums, "sums are not loaded");
-    if (turned && own.role == Role::Right && from.buffer->dtype == DType::F32) return load_pairs(to, from);
-    check(!turned || bytes == 2, "only elements of two bytes are turned on their way");
+    if (transposed && own.role == Role::Right && from.buffer->dtype == DType::F32) return load_pairs(to, from);
+    check(!transposed || bytes == 2, "only elements of two bytes are turned on their way");
     const Expr lane(lane_), row = floor_mod(lane, 16), high = floor_div(lane, 16),
                             next = floor_mod(floor_div(lane, 8), 2);
     Exprs at = from.index;
     Expr &outer = at[at.size() - 2], &inner = at.back();
     if (left) {
-      outer = outer + (turned ? high * Expr(half) + floor_mod(lane, 8) : row);
-      inner = inner + (turned ? next : high) * Expr(half);
+      outer = outer + (transposed ? high * Expr(half) + floor_mod(lane, 8) : row);
+      inner = inner + (transposed ? next : high) * Expr(half);
     } else {
-      outer = outer + (turned ? row : floor_mod(lane, 8));
-      if (!turned) inner = inner + next * Expr(half);
+      outer = outer + (transposed ? row : floor_mod(lane, 8));
+      if (!transposed) inner = inner + next * Expr(half);
     }
-    return intrin(std::string(left ? "ldmatrix_x4" : "ldmatrix_x2") + (turned ? "_trans" : ""),
+    return intrin(std::string(left ? "ldmatrix_x4" : "ldmatrix_x2") + (transposed ? "_trans" : ""),
                   {{own.registers, to.index}, {from.buffer, at}});
   }
 
@@ -215,11 +215,11 @@ class Spreading {
         "sums become a left factor");
     Stmts list;
     for (int64_t w = 0; w < 4; w++) {
-      auto sum = [&](size_t tile, int64_t place) {
+      auto sum = [&](size_t tile, int64_t slot) {
         const IntrinOperand& from = c.operands[1 + tile];
         check(spread(from.buffer).role == Role::Sums, "a factor is made of sums");
         Exprs index = from.index;
-        index.push_back(Expr(place));
+        index.push_back(Expr(slot));
         return load(spread(from.buffer).registers, index);
       };
       auto bits = [&](int64_t e) {
@@ -247,7 +247,7 @@ class Spreading {
   }
 
   Stmt numbers_of_rows(const Stmt& s, const Var& row, const Var& h) const {
-    auto place = [&](const Exprs& index) {
+    auto slot = [&](const Exprs& index) {
       const VarRef* r = as<VarRef>(index[index.size() - 2]);
       check(r && r->var == row, "the number of a row that the lane has");
       Exprs registers(index.begin(), index.end() - 2);
@@ -258,18 +258,18 @@ class Spreading {
         s,
         [&](const Expr& e) -> Expr {
           const Load* l = as<Load>(e);
-          return l && is_numbers_of_rows(l->buffer) ? load(spread(l->buffer).registers, place(l->index)) : Expr();
+          return l && is_numbers_of_rows(l->buffer) ? load(spread(l->buffer).registers, slot(l->index)) : Expr();
         },
         [&](const Stmt& x) -> Stmt {
           const Store* k = as<Store>(x);
           if (!k || !is_numbers_of_rows(k->buffer)) return {};
-          return store(spread(k->buffer).registers, place(k->index), k->value, k->reduce);
+          return store(spread(k->buffer).registers, slot(k->index), k->value, k->reduce);
         });
   }
 
   Stmt pairs(const For& f, const Var& row, const Var& h) const {
     check(is_const(f.begin, 0) && is_const(f.extent, kTileColumns / 2), "a loop over all pairs of columns of a tile");
-    auto place = [&](const Buffer& b, const Exprs& index) {
+    auto slot = [&](const Buffer& b, const Exprs& index) {
       check(spread(b).role == Role::Sums, "elements of sums");
       // Under a test that leaves one row or one pair of columns, its number stands for the variable.
       const Expr& r = index[index.size() - 2];
@@ -284,12 +284,12 @@ class Spreading {
         f.body,
         [&](const Expr& e) -> Expr {
           const Load* l = as<Load>(e);
-          return l && is_element(l->buffer) ? load(spread(l->buffer).registers, place(l->buffer, l->index)) : Expr();
+          return l && is_element(l->buffer) ? load(spread(l->buffer).registers, slot(l->buffer, l->index)) : Expr();
         },
         [&](const Stmt& s) -> Stmt {
           const Store* k = as<Store>(s);
           if (!k || !is_element(k->buffer)) return {};
-          return store(spread(k->buffer).registers, place(k->buffer, k->index), k->value, k->reduce);
+          return store(spread(k->buffer).registers, slot(k->buffer, k->index), k->value, k->reduce);
         });
     return substitute(body, {{f.var.get(), Expr(lane_n_)}});
   }

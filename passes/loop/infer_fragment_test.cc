@@ -22,15 +22,15 @@ struct Product {
   Buffer a, b, y;
 };
 
-// One warp: y = a b for one tile, which passes through shared memory. `turned`: a lies [k][row], b [k][column].
-Product product(const MatrixInstruction& m, bool turned) {
+// One warp: y = a b for one tile, which passes through shared memory. `transposed`: a lies [k][row], b [k][column].
+Product product(const MatrixInstruction& m, bool transposed) {
   auto memory = [](const char* name, DType t, int64_t rows, int64_t columns, Scope scope) {
     return make_buffer(name, t, {Dim(rows), Dim(columns)}, scope);
   };
   const int64_t n = kTileColumns, rows = kTileRows, k = m.depth;
   Product p;
-  p.a = memory("a", m.left, turned ? k : rows, turned ? rows : k, Scope::Global);
-  p.b = memory("b", m.right, turned ? k : n, turned ? n : k, Scope::Global);
+  p.a = memory("a", m.left, transposed ? k : rows, transposed ? rows : k, Scope::Global);
+  p.b = memory("b", m.right, transposed ? k : n, transposed ? n : k, Scope::Global);
   p.y = memory("y", m.sum, rows, n, Scope::Global);
   const Buffer acc = memory("acc", m.sum, rows, n, Scope::Fragment),
                left = memory("left", m.left, rows, k, Scope::Fragment),
@@ -47,8 +47,8 @@ Product product(const MatrixInstruction& m, bool turned) {
   }
   copies.push_back(barrier(Scope::Shared));
   copies.push_back(intrin("fill_fragment", {{acc, {}}}, {make_const(m.sum, 1)}));
-  copies.push_back(intrin(turned ? "load_fragment_trans" : "load_fragment", {{left, {}}, {tiles[0], {0, 0}}}));
-  copies.push_back(intrin(turned ? "load_fragment" : "load_fragment_trans", {{right, {}}, {tiles[1], {0, 0}}}));
+  copies.push_back(intrin(transposed ? "load_fragment_trans" : "load_fragment", {{left, {}}, {tiles[0], {0, 0}}}));
+  copies.push_back(intrin(transposed ? "load_fragment" : "load_fragment_trans", {{right, {}}, {tiles[1], {0, 0}}}));
   for (const auto& t : {left, right})
     if (t->dtype == DType::F32) copies.push_back(intrin("round_fragment_tf32", {{t, {}}}));
   copies.push_back(intrin(std::string(m.name), {{acc, {}}, {left, {}}, {right, {}}}));
@@ -61,7 +61,7 @@ Product product(const MatrixInstruction& m, bool turned) {
   return p;
 }
 
-// Numbers that tell their places apart, and that the sums of which are exact.
+// Numbers that tell their elements apart, and that the sums of which are exact.
 std::vector<uint8_t> numbers(const Buffer& b, uint32_t seed) {
   const int bytes = info(b->dtype).bytes;
   std::vector<uint8_t> out(size_t(num_elements(static_dims(b->shape)) * bytes));
@@ -91,11 +91,11 @@ std::vector<uint8_t> result(const Product& p, const Stmt& body) {
 TEST(InferFragment, LanesHoldWhatTilesHold) {
   for (const char* name :
        {"mma_f16_k16", "mma_bf16_k16", "mma_tf32_k8", "mma_s8_k32", "mma_u8_k32", "mma_s8u8_k32", "mma_u8s8_k32"})
-    for (const bool turned : {false, true}) {
+    for (const bool transposed : {false, true}) {
       const MatrixInstruction* m = find_matrix_instruction(name);
       ASSERT_NE(m, nullptr) << name;
-      if (turned && info(m->left).bytes != 2) continue;  // refused: below
-      const Product p = product(*m, turned);
+      if (transposed && info(m->left).bytes != 2) continue;  // refused: below
+      const Product p = product(*m, transposed);
       const Stmt spread = infer_fragment(p.body);
       EXPECT_EQ(to_text(spread).find("fragment"), std::string::npos) << to_text(spread);
       EXPECT_EQ(result(p, p.body), result(p, spread)) << name << "\n" << to_text(spread);

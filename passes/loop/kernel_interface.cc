@@ -114,7 +114,7 @@ void KernelInterface::finish(Kernel& k, const Buffer& scratch) const {
   if (scratch) k.params.push_back({Param::Role::Scratch, scratch, {}, ""});
   if (k.can_fail) k.params.push_back({Param::Role::Status, make_buffer("status", DType::I32, {1}), {}, ""});
   if (k.makes_strings) k.params.push_back({Param::Role::Strings, make_buffer("made", DType::U8, {1}), {}, ""});
-  k.schedule = s_.words;
+  k.schedule = s_.description;
   k.schedule_steps = s_.steps;
 }
 

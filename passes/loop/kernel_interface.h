@@ -28,7 +28,7 @@ class KernelInterface {
   /// is returned replaces the others in the body.
   BufferMap flatten(const BufferMap& flat);
 
-  /// Sets k.params (with scratch, if not null, and a status word if k.can_fail) and the schedule's words.
+  /// Sets k.params (with scratch, if not null, and a status word if k.can_fail) and the schedule's description.
   void finish(Kernel& k, const Buffer& scratch) const;
 
  private:

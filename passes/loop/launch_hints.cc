@@ -4,9 +4,9 @@
 //     cp_async_wait(1)           ->   blocks_per_sm: 1     __launch_bounds__(256, 1)
 //     ...
 //
-// Such a function lives on registers: nvcc would repeat the turns of a short pipeline, and ptxas would spill to fit as
-// many blocks on a multiprocessor as shared memory does. Loops around a pipeline count as pipelines. All others are left
-// to nvcc. Needs: the body as it is printed. Changes no statement.
+// Such a function lives on registers: nvcc would repeat the iterations of a short pipeline, and ptxas would spill to
+// fit as many blocks on a multiprocessor as shared memory does. Loops around a pipeline count as pipelines. All others
+// are left to nvcc. Needs: the body as it is printed. Changes no statement.
 #include "passes/loop/launch_hints.h"
 
 #include "ir/loop/visit.h"

@@ -37,7 +37,7 @@ Stmt each_launch(const Stmt& s, const std::function<Stmt(const Stmt& launch)>& f
   return f(s);
 }
 
-// A template places barriers by what it knows of its tiles and no analysis sees; its tests run it under the
+// A template inserts barriers by what it knows of its tiles and no analysis sees; its tests run it under the
 // interpreter's race checker.
 Stmt synchronise(const Stmt& s) {
   return each_launch(s, [](const Stmt& launch) {

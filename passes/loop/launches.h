@@ -11,7 +11,7 @@ namespace tc {
 Stmt each_launch(const Stmt& s, const std::function<Stmt(const Stmt& launch)>& f);
 
 /// Exchanges between the threads of each launch: reductions over a block and a warp's memory are lowered, barriers are
-/// placed (thread_sync). Where a template has placed barriers it has placed all of them.
+/// inserted (thread_sync). Where a template has inserted barriers it has inserted all of them.
 Stmt synchronise(const Stmt& s);
 
 }  // namespace tc

@@ -16,7 +16,7 @@ struct Lowering {
   Stmt body;
   std::vector<Buffer> visible;  // parameters and views of them: free in the body
   BufferMap flat = {};          // of buffers that were not flat
-  Buffer scratch = nullptr;     // placed scratch memory; null: none
+  Buffer scratch = nullptr;     // scratch memory; null: none
   int64_t scratch_bytes = 0;
   KernelInterface* io = nullptr;
   DeviceFunction* device = nullptr;  // CUDA, behind split_host_device: the function that the body is of

@@ -21,7 +21,7 @@
 #include "passes/loop/name_values.h"
 #include "passes/loop/narrow_types.h"
 #include "passes/loop/partition_loops.h"
-#include "passes/loop/place_scratch.h"
+#include "passes/loop/plan_scratch.h"
 #include "passes/loop/split_host_device.h"
 #include "passes/loop/vectorize_loops.h"
 
@@ -68,13 +68,13 @@ Stmt outermost_chunks(const Stmt& body) {
 // The host's loops around a launch, as if they were loops of blocks: the passes know the numbers, and cut nothing
 // there.
 void enter_host_loops(Lowering& l) {
-  const std::vector<For>& loops = l.device->turns;
+  const std::vector<For>& loops = l.device->host_loops;
   for (size_t i = loops.size(); i-- > 0;)
     l.body = loop(loops[i].var, loops[i].extent, l.body, ForKind::BlockZ, loops[i].begin);
 }
 
 void leave_host_loops(Lowering& l) {
-  for (For& t : l.device->turns) {
+  for (For& t : l.device->host_loops) {
     const For* k = as<For>(l.body);
     check(k && k->kind == ForKind::BlockZ, "the host's loops are outermost");
     t.var = k->var;
@@ -97,11 +97,11 @@ void merge_views(Lowering& l) {
 }
 
 template <int64_t Align>
-void place(Lowering& l) {
-  PlacedScratch placed = place_scratch(l.body, Align);
-  l.body = placed.body;
-  l.scratch = placed.scratch;
-  l.scratch_bytes = placed.bytes;
+void plan(Lowering& l) {
+  PlannedScratch planned = plan_scratch(l.body, Align);
+  l.body = planned.body;
+  l.scratch = planned.scratch;
+  l.scratch_bytes = planned.bytes;
 }
 
 void merge_shared(Lowering& l) {
@@ -127,7 +127,7 @@ const std::vector<LoopPass>& c_loop_passes() {
       {"simplify", rewrite_body<simplified>, "simplifies indices and conditions"},
       {"flatten_buffers", flatten, "gives buffers in memory one axis"},
       {"hoist_pointers", rewrite_body<hoist_pointers>, "makes base pointers of the common part of indices"},
-      {"place_scratch", place<kScratchAlign>, "gives temporaries their place in the scratch memory"},
+      {"plan_scratch", plan<kScratchAlign>, "gives temporaries their place in the scratch memory"},
       {"lower_index_math", rewrite_body<lower_index_math>, "turns floor divisions into C's / and %"},
       {"name_values", rewrite_body<name_values>, "gives the steps of long expressions a name each"},
       {"assign_names", name_variables, "makes names unique"},
@@ -144,7 +144,7 @@ const std::vector<LoopPass>& cuda_loop_passes() {
       {"flatten_buffers", flatten, "gives buffers in memory one axis"},
       {"vectorize_loops", rewrite_body<vectorize_loops>, "makes accesses of 16 bytes of loops of kind Vector"},
       {"merge_views", merge_views, "makes one buffer of a parameter and its views"},
-      {"place_scratch", place<kCudaScratchAlign>, "gives temporaries their place in the scratch memory"},
+      {"plan_scratch", plan<kCudaScratchAlign>, "gives temporaries their place in the scratch memory"},
   };
   return list;
 }

@@ -5,7 +5,7 @@
 
 namespace tc {
 
-/// A scheduled function in printable form: body, parameters and scratch are set; name and words are the caller's.
+/// A scheduled function in printable form: body, parameters and scratch are set; name and description are the caller's.
 /// Parameters: inputs, prologue outputs (weights), outputs, scratch, status. `title`: what dumps call it.
 Kernel lower_kernel(const Scheduled& s, const std::string& title, LoopPassRunner& passes);
 /// The same for a GPU: the body is the host's part, the functions of the device are beside it. `s` is of the form that

@@ -4,9 +4,9 @@
 //     y[i, j] = x[i, j] + b[j]       ->      y[i, v * VL:VL] = x[i, v * VL:VL] + b[v * VL:VL]
 //                                          y[i, 100 / VL * VL:VL] = first(100 - 100 / VL * VL, ...)
 //
-// A body of stores of f32, i32 or bytes whose indices move by one element a turn, in the last dimension, with values
-// that have vector forms: loads that move the same way or not at all, operations of the vector headers. A loop of
-// another form, or one too short to be worth it, becomes a plain loop. Needs: iterations that are independent, which
+// A body of stores of f32, i32 or bytes whose indices move by one element an iteration, in the last dimension, with
+// values that have vector forms: loads that move the same way or not at all, operations of the vector headers. A loop
+// of another form, or one too short to be worth it, becomes a plain loop. Needs: iterations that are independent, which
 // the kind Vector promises.
 #include "passes/loop/lower_lanes.h"
 

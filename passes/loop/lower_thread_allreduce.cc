@@ -7,7 +7,7 @@
 //                                        allreduce_add(sum, 8)
 //
 // What is left are exchanges inside of a warp. The array is an Alloc of scope Shared around the loop of threads, one
-// for each reduction, so that no thread can overtake another within a turn; thread_sync sees to loops around. Needs:
+// for each reduction, so that no thread can overtake another in one iteration; thread_sync sees to loops around. Needs:
 // one loop of threads, a multiple of the group. Several groups in a block have their parts of the array.
 #include "passes/loop/lower_thread_allreduce.h"
 

@@ -134,14 +134,14 @@ class Lowering {
     return rewrite(e, [&](const Expr& n) -> Expr {
       const Load* l = as<Load>(n);
       if (!l || !spread(l->buffer)) return {};
-      const Exprs place(l->index.begin(), l->index.end() - 1);
+      const Exprs own_index(l->index.begin(), l->index.end() - 1);
       const Buffer part = part_of(l->buffer);
-      if (is_own(l->index.back())) return load(part, place);
+      if (is_own(l->index.back())) return load(part, own_index);
       for (const Exchange::Value& v : x.values)
         if (structurally_equal(v.load, n)) return load(v.got, {});
       check(together_, "not all lanes of a warp exchange values: buffer " + printable(l->buffer->name));
       const Buffer got = make_buffer(l->buffer->name + "_of", part->dtype, {}, Scope::Register);
-      x.values.push_back({n, got, shuffle(got, load(part, place), l->index.back())});
+      x.values.push_back({n, got, shuffle(got, load(part, own_index), l->index.back())});
       return load(got, {});
     });
   }

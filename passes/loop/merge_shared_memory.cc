@@ -11,14 +11,14 @@
 //                                                  y[..] = sums[..]
 //
 // The code of a thread is a line of statements that all threads go through; a loop or a condition is one of them as a
-// whole, so that what a turn leaves for the next stays alive. A buffer lives from the first statement of the line that
-// touches it to the last. Where one begins on the bytes of another, a barrier comes first if none lies between, and
-// what copies to the other are on their way have arrived. The view of a buffer is an Alias where its life begins: what
-// it holds there is undefined, and the interpreter and CUDA on the CPU see to it.
+// whole, so that what an iteration leaves for the next stays alive. A buffer lives from the first statement of the line
+// that touches it to the last. Where one begins on the bytes of another, a barrier comes first if none lies between,
+// and what copies to the other are on their way have arrived. The view of a buffer is an Alias where its life begins:
+// what it holds there is undefined, and the interpreter and CUDA on the CPU see to it.
 //
 // A launch changes only where this is worth the barrier and the plainer text of arrays: where it saves kWorthwhile
 // bytes, or where there is more than kStaticSharedBytes, which only dynamic shared memory can have. Needs: barriers are
-// placed. Leaves: either the arrays, or one Shared buffer of bytes and views of it, each on kAlign bytes.
+// inserted. Leaves: either the arrays, or one Shared buffer of bytes and views of it, each on kAlign bytes.
 #include "passes/loop/merge_shared_memory.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ class Merger {
       separate += l.bytes;
       find_home(l, root_);
     }
-    const int64_t merged = place();
+    const int64_t merged = assign_offsets();
     if (merged > separate - kWorthwhile && separate <= kStaticSharedBytes) return {root_.s, 0};
     whole_ = make_buffer("shared", DType::U8, {Dim(merged)}, Scope::Shared);
     return {rebuild(root_), merged > kStaticSharedBytes ? merged : 0};
@@ -176,7 +176,7 @@ class Merger {
   }
 
   // The largest first, each as low as those let it that live with it. Returns the bytes of all.
-  int64_t place() {
+  int64_t assign_offsets() {
     std::vector<Life*> order;
     for (Life& l : lives_) order.push_back(&l);
     std::stable_sort(order.begin(), order.end(), [](const Life* a, const Life* b) { return a->bytes > b->bytes; });

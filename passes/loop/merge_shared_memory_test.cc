@@ -138,9 +138,9 @@ TEST_F(MergeSharedMemory, a_barrier_that_is_there_is_enough) {
 
 TEST_F(MergeSharedMemory, arrays_of_one_loop_keep_their_bytes) {
   const Buffer a = array("a", 32), b = array("b", 32);
-  const Var turn = make_var("turn");
+  const Var iteration = make_var("turn");
   const Stmt phases = seq({fill(a, 1), kBarrier, add(a), fill(b, 2), kBarrier, add(b), kBarrier});
-  const Stmt s = launch({a, b}, loop(turn, 3, phases));
+  const Stmt s = launch({a, b}, loop(iteration, 3, phases));
   EXPECT_TRUE(merge_shared_memory(s).body.same_as(s));
 }
 

@@ -50,7 +50,7 @@ class Namer {
     return r;
   }
 
-  /// The same for a whole value, which has a name or a place already: no second name.
+  /// The same for a whole value, which has a name or a destination already: no second name.
   Expr cut_value(const Expr& e) {
     const Expr r = cut(e);
     const VarRef* last = as<VarRef>(r);

@@ -17,7 +17,7 @@ TEST(NameValues, AFunctionOfALongChainGetsALine) {
   const Buffer y = make_buffer("y", DType::F32, {4}), x = make_buffer("x", DType::F32, {4});
   const std::string s = to_text(name_values(store(y, {Expr(0)}, chain(load(x, {Expr(0)}), 6))));
   EXPECT_NE(s.find("let exp = exp(x[0] + "), std::string::npos) << s;
-  EXPECT_NE(s.find("y[0] = exp("), std::string::npos) << s;  // what is stored has its place
+  EXPECT_NE(s.find("y[0] = exp("), std::string::npos) << s;  // what is stored has its destination
   const std::string few = to_text(name_values(store(y, {Expr(0)}, chain(load(x, {Expr(0)}), 3))));
   EXPECT_EQ(few.find("let"), std::string::npos) << few;
 }

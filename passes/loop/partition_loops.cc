@@ -5,8 +5,8 @@
 //                                                 for i in 0 .. +4:
 //                                                   y[i + 96] = ...
 // What is compared must depend on the loop's variable alone: c * v + k against 0. Parallel, vector and GPU loops stay
-// whole: their number of iterations is the schedule's; so do loops with barriers, whose turns overlap on purpose. Leaves
-// simplified statements.
+// whole: their number of iterations is the schedule's; so do loops with barriers, whose iterations overlap on purpose.
+// Leaves simplified statements.
 #include "passes/loop/partition_loops.h"
 
 #include <algorithm>

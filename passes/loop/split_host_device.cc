@@ -6,8 +6,8 @@
 //   y[0] = t[0]                                    kernel:  block.x b .. thread.x i: t[..] = x[..]
 //                                                  kernel2: y[0] = t[0]
 //
-// A serial loop around nests stays on the host: each of its turns launches, and passes its number on. What else stands
-// outside of a nest runs in a single thread; neighbours of that kind share a function. The parameters of
+// A serial loop around nests stays on the host: each of its iterations launches, and passes its number on. What else
+// stands outside of a nest runs in a single thread; neighbours of that kind share a function. The parameters of
 // a function are the buffers that are free in its body: those of the kernel in their order, then scratch memory in order
 // of appearance.
 #include "passes/loop/split_host_device.h"
@@ -90,9 +90,9 @@ class Splitter {
     if (const Comment* k = as<Comment>(s)) return comment(k->text, host(k->body));
     if (const Seq* k = as<Seq>(s)) return host_list(k->list);
     if (const For* k = as<For>(s); k && k->kind == ForKind::Serial && has_device_loops(s)) {
-      turns_.push_back({k->var, k->begin, k->extent, k->kind, {}});
+      host_loops_.push_back({k->var, k->begin, k->extent, k->kind, {}});
       const Stmt body = host(k->body);
-      turns_.pop_back();
+      host_loops_.pop_back();
       return loop(k->var, k->extent, body, k->kind, k->begin);
     }
     return launch(s);
@@ -143,10 +143,10 @@ class Splitter {
     DeviceFunction f;
     f.name = l.kernel;
     f.params = l.buffers;
-    for (const For& t : turns_)
+    for (const For& t : host_loops_)
       if (uses_var(s, t.var)) {
         l.args.emplace_back(t.var);
-        f.turns.push_back(t);
+        f.host_loops.push_back(t);
       }
     f.body = s;
     f.threads = threads;
@@ -155,7 +155,7 @@ class Splitter {
   }
 
   const std::vector<Buffer>& params_;
-  std::vector<For> turns_;  // around the statement
+  std::vector<For> host_loops_;  // around the statement
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ struct SplitFunction {
 };
 
 /// Cuts the body of a CUDA schedule into functions of the device and the host's part, which launches them. Needs flat
-/// buffers and scratch memory placed. `params`: the kernel's parameters, which come first, in this order, in functions of
-/// the device. Throws InternalError for control flow around launches.
+/// buffers and planned scratch memory. `params`: the kernel's parameters, which come first, in this order, in functions
+/// of the device. Throws InternalError for control flow around launches.
 SplitFunction split_host_device(const Stmt& s, const std::vector<Buffer>& params);
 
 }  // namespace tc

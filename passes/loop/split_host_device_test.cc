@@ -58,9 +58,9 @@ TEST(SplitHostDevice, LoopsAroundLaunchesStayOnTheHost) {
   const Stmt uses = loop(k.i, 32, store(k.y, {Expr(n) * 32 + Expr(k.i)}, load(k.x, {k.i})), ForKind::ThreadX);
   const SplitFunction r = split_host_device(loop(n, 2, seq({uses, k.nest(k.t, k.x)})), {k.x, k.y});
   ASSERT_EQ(r.device.size(), 2u);
-  ASSERT_EQ(r.device[0].turns.size(), 1u);
-  EXPECT_EQ(r.device[0].turns[0].var, n);
-  EXPECT_TRUE(r.device[1].turns.empty());  // it does not ask for the number
+  ASSERT_EQ(r.device[0].host_loops.size(), 1u);
+  EXPECT_EQ(r.device[0].host_loops[0].var, n);
+  EXPECT_TRUE(r.device[1].host_loops.empty());  // it does not ask for the number
   const For* f = as<For>(r.host);
   ASSERT_TRUE(f && as_const_int(f->extent) == 2);
   const Seq* launches = as<Seq>(f->body);

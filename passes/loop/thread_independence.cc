@@ -1,10 +1,10 @@
-// Threads are instances of one code: see passes/schedule/meeting.h.
+// Threads are instances of one code: see passes/schedule/alias_query.h.
 #include "passes/loop/thread_independence.h"
 
 #include <algorithm>
 
 #include "ir/loop/visit.h"
-#include "passes/schedule/meeting.h"
+#include "passes/schedule/alias_query.h"
 
 namespace tc {
 namespace {
@@ -20,12 +20,12 @@ Access access_of(const ThreadAccess& a, const ThreadNest& nest) {
 bool only_within_threads(const ThreadAccess& a, const ThreadAccess& b, const ThreadNest& nest) {
   if (nest.threads.empty()) return true;
   const Access x = access_of(a, nest), y = access_of(b, nest);
-  Meeting m(x, y, nest.varying, nest.changing);
+  AliasQuery m(x, y, nest.varying, nest.changing);
   for (const auto& [e, n] : a.fixed)
     for (const auto& [f, k] : b.fixed)
-      if (n == k && structurally_equal(e, f)) m.agree(e);
-  return m.impossible() ||
-         std::all_of(nest.threads.begin(), nest.threads.end(), [&](const Var& t) { return m.forces(t); });
+      if (n == k && structurally_equal(e, f)) m.assume_equal(e);
+  return m.no_alias() ||
+         std::all_of(nest.threads.begin(), nest.threads.end(), [&](const Var& t) { return m.implies_equal(t); });
 }
 
 }  // namespace tc

@@ -1,4 +1,4 @@
-// May two accesses of a GPU thread's code meet in one cell, when different threads of a block make them?
+// May two accesses of a GPU thread's code touch one element, when different threads of a block make them?
 #pragma once
 #include <set>
 #include <utility>
@@ -24,7 +24,7 @@ struct ThreadNest {
   std::set<const BufferDef*> changing;  // memory that is stored to; looked up only
 };
 
-/// True if it is proved that the accesses touch one cell only where one thread makes both. Variables with the same
+/// True if it is proved that the accesses touch one element only where one thread makes both. Variables with the same
 /// identity that are not varying have the same value on both sides.
 bool only_within_threads(const ThreadAccess& a, const ThreadAccess& b, const ThreadNest& nest);
 

@@ -7,9 +7,9 @@
 //                                                         acc += tile[255 - t]
 //                                                         barrier
 //
-// The code of a thread is walked in order with the accesses since the last barrier; bodies of loops twice, since a turn
-// meets what the turn before it did. Where an access conflicts with one of those, a barrier goes in front of it, or in
-// front of the condition or loop around it that not all threads share. What cannot be proved apart
+// The code of a thread is walked in order with the accesses since the last barrier; bodies of loops twice, since one
+// iteration follows what the one before did. Where an access conflicts with one of those, a barrier goes in front of
+// it, or in front of the condition or loop around it that not all threads share. What cannot be proved apart
 // (thread_independence.h) conflicts.
 #include "passes/loop/thread_sync.h"
 
@@ -104,17 +104,17 @@ class Synchronizer {
     if (const Alloc* k = as<Alloc>(s)) return alloc(k->buffer, stmt(k->body));
     if (const Comment* k = as<Comment>(s)) return comment(k->text, stmt(k->body));
     if (const Let* k = as<Let>(s)) {
-      const bool wait = meet(accesses_of(k->value));
+      const bool wait = access(accesses_of(k->value));
       bind(*k);
       return behind(wait, let(k->var, k->value, stmt(k->body)));
     }
     if (const For* k = as<For>(s); k && is_uniform(k->begin) && is_uniform(k->extent)) return serial(*k);
     if (const While* k = as<While>(s); k && is_uniform(k->condition)) {
-      const Stmt once = turn(k->body, nullptr);
-      return while_loop(k->condition, turn(once, nullptr));
+      const Stmt once = iteration(k->body, nullptr);
+      return while_loop(k->condition, iteration(once, nullptr));
     }
     if (const If* k = as<If>(s); k && is_uniform(k->condition)) {
-      const bool wait = meet(accesses_of(k->condition));
+      const bool wait = access(accesses_of(k->condition));
       const Accesses before = pending_;
       const Stmt then = stmt(k->then);
       const Accesses after_then = std::exchange(pending_, before);
@@ -131,13 +131,13 @@ class Synchronizer {
 
   Stmt serial(const For& f) {
     nest_.ranges[f.var.get()] = loop_range(f, nest_.ranges);
-    Stmt body = turn(f.body, f.var);
-    if (!is_const(f.extent, 1)) body = turn(body, f.var);
+    Stmt body = iteration(f.body, f.var);
+    if (!is_const(f.extent, 1)) body = iteration(body, f.var);
     return loop(f.var, f.extent, body, f.kind, f.begin);
   }
 
-  // One turn of a loop; what it leaves behind is of another turn.
-  Stmt turn(const Stmt& body, const Var& v) {
+  // One iteration of a loop; what it leaves behind is of another iteration.
+  Stmt iteration(const Stmt& body, const Var& v) {
     const Stmt s = stmt(body);
     VarMap other;
     auto rename = [&](const Var& x) {
@@ -167,7 +167,7 @@ class Synchronizer {
         if (list[i].buffer->scope == Scope::Shared && conflict(list[i], list[j]))
           throw InternalError("buffer \"" + printable(list[i].buffer->name) +
                               "\" needs a barrier under a condition that not all threads share");
-    return behind(meet(list), s);
+    return behind(access(list), s);
   }
 
   // In order of execution; inner loops' variables differ from access to access.
@@ -261,7 +261,7 @@ class Synchronizer {
       known.ranges[v->var.get()] = {all->second.min, std::min(all->second.max, *n - 1)};
   }
 
-  // Accesses that a turn of an inner loop makes may be of different turns.
+  // Accesses that an iteration of an inner loop makes may be of different iterations.
   ThreadAccess with(ThreadAccess a, const Known& known) {
     a.ranges = known.ranges;
     a.fixed = known.fixed;
@@ -269,13 +269,13 @@ class Synchronizer {
   }
 
   bool conflict(const ThreadAccess& a, const ThreadAccess& b) const {
-    // Results are stored once, to a cell each.
+    // Results are stored once, to an element each.
     const bool order = a.buffer->scope == Scope::Shared ? a.write || b.write : a.write != b.write;
     return a.buffer == b.buffer && order && !only_within_threads(a, b, nest_);
   }
 
   // True: a barrier has to come first.
-  bool meet(const Accesses& list) {
+  bool access(const Accesses& list) {
     bool wait = false;
     for (const ThreadAccess& a : list)
       wait =

@@ -51,7 +51,7 @@ class ThreadSync : public ::testing::Test {
   Stmt block(const Stmt& code, int64_t threads = 64) {
     return alloc(tile, alloc(square, loop(t, threads, code, ForKind::ThreadX)));
   }
-  // The race is there without barriers, and gone with those that the pass places, which are so many.
+  // The race is there without barriers, and gone with those that the pass inserts, which are so many.
   void expect_barriers(const Stmt& s, int n, bool race = true) {
     if (race) {
       EXPECT_THROW(execute(s), InternalError) << to_text(s);
@@ -80,7 +80,7 @@ TEST_F(ThreadSync, BetweenWritersAndReadersAndAroundLoops) {
   EXPECT_EQ(y.data[64], x.data[127]);
 }
 
-TEST_F(ThreadSync, OwnCellsNeedNone) {
+TEST_F(ThreadSync, OwnElementsNeedNone) {
   const Expr own = load(tile, {t}) + Expr(load(square, {floor_div(t, 8), floor_mod(t, 8)}));
   expect_barriers(
       block(seq({store(tile, {t}, load(x.buffer, {t})),
@@ -88,7 +88,7 @@ TEST_F(ThreadSync, OwnCellsNeedNone) {
       0, false);
 }
 
-TEST_F(ThreadSync, TurnsOfAThreadsOwnLoopsStayApart) {
+TEST_F(ThreadSync, IterationsOfAThreadsOwnLoopsStayApart) {
   const Buffer wide = make_buffer("wide", DType::F32, {Dim(256)}, Scope::Shared);
   const Expr at = Expr(i) * 64 + Expr(t);
   const Stmt code =

@@ -5,12 +5,12 @@
 //                                                         unroll j in 0 .. +4: y_v[j] = max(acc[i, j] + b_v[j], 0)
 //                                                         store4(y[n], y_v)
 //
-// A loop of kind Vector with so many turns that the elements stored have 2, 4, 8 or 16 bytes together, whose body
-// stores to one place of global or scratch memory that moves by one element a turn and begins at a multiple of these
+// A loop of kind Vector with so many iterations that the elements stored have 2, 4, 8 or 16 bytes together, whose body
+// stores to a run of global or scratch memory that moves by one element an iteration and begins at a multiple of these
 // bytes, as it follows from the coefficients of the index and from what the lets around say. Reads of the same form
-// that are made in every turn are gathered too; others stay. Results that are a row of registers already are stored
-// from there. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs: flattened buffers; runs
-// before pointers are hoisted. Leaves: no loop of kind Vector.
+// that are made in every iteration are gathered too; others stay. Results that are a row of registers already are
+// stored from there. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs: flattened
+// buffers; runs before pointers are hoisted. Leaves: no loop of kind Vector.
 #include "passes/loop/vectorize_loops.h"
 
 #include <map>
@@ -80,7 +80,7 @@ class Vectorizer {
  private:
   static bool in_memory(const Buffer& b) { return b->scope == Scope::Global || b->scope == Scope::Workspace; }
 
-  // The index of the first turn, if `index` is that plus the loop's variable, on 16 bytes.
+  // The index of the first iteration, if `index` is that plus the loop's variable, on 16 bytes.
   Expr first_of(const Buffer& b, const Exprs& index, const For& f) const {
     if (!in_memory(b) || index.size() != 1 || info(b->dtype).bits < 8) return {};
     const int64_t n = as_const_int(f.extent).value_or(0), bytes = n * info(b->dtype).bytes;
@@ -126,7 +126,7 @@ class Vectorizer {
     return s;
   }
 
-  // The row of registers whose elements the turns read one after the other: there is nothing left to gather.
+  // The row of registers whose elements the iterations read one after the other: there is nothing left to gather.
   std::optional<IntrinOperand> row_of_registers(const Expr& value, const Expr& lane) const {
     const Load* l = as<Load>(value);
     if (!l || l->buffer->scope != Scope::Register || l->index.empty() || l->buffer->shape.back().value != lanes_)
@@ -138,7 +138,7 @@ class Vectorizer {
     return intrin("store" + to_text(lanes_), {to, from});
   }
 
-  // Reads that are made in every turn come from arrays.
+  // Reads that are made in every iteration come from arrays.
   Expr gather(const Expr& e, const For& f, const Expr& lane) {
     if (const Load* l = as<Load>(e)) {
       const Expr first = first_of(l->buffer, l->index, f);

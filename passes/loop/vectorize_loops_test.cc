@@ -25,7 +25,7 @@ TEST(VectorizeLoops, AlignedAccessesAreGathered) {
       c.text(at, max(load(c.x, {at + Expr(c.j) + Expr(4)}) + load(c.b, {Expr(c.n)}), zero(DType::F32)));
   EXPECT_NE(s.find("load4"), std::string::npos) << s;
   EXPECT_NE(s.find("store4"), std::string::npos) << s;
-  EXPECT_NE(s.find("b[n]"), std::string::npos) << s;  // the same in every turn
+  EXPECT_NE(s.find("b[n]"), std::string::npos) << s;  // the same in every iteration
   EXPECT_EQ(s.find("vector"), std::string::npos) << s;
   EXPECT_NE(c.text(at, zero(DType::F32), 2).find("store2"), std::string::npos);  // 8 bytes
 }
@@ -53,7 +53,7 @@ TEST(VectorizeLoops, OthersAreUnrolled) {
   };
   plain(Expr(c.n) * Expr(6), zero(DType::F32));  // not on 16 bytes
   plain(aligned + Expr(2), zero(DType::F32));    // neither
-  plain(aligned + Expr(c.j), zero(DType::F32));  // two elements a turn
+  plain(aligned + Expr(c.j), zero(DType::F32));  // two elements an iteration
   plain(aligned, zero(DType::F32), 3);           // no vector of the machine
   const Expr maybe = select(Expr(c.n) < Expr(3), load(c.x, {aligned + Expr(c.j)}), zero(DType::F32));
   const std::string s = c.text(aligned, maybe);

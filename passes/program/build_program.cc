@@ -54,7 +54,7 @@ Program ProgramBuilder::take(Graph& g) {
   for (size_t i = 0; i < g.inputs().size(); i++) {
     const Value* v = g.inputs()[i];
     p_.inputs.push_back(io_tensor(*v, !cx_.target.is_cuda()));
-    place_[v] = {Operand::Kind::Input, int(i)};
+    operands_[v] = {Operand::Kind::Input, int(i)};
   }
   for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v, !cx_.target.is_cuda()));
   for (const OutputSize& size : g.output_sizes()) {
@@ -74,8 +74,8 @@ Program ProgramBuilder::take(Graph& g) {
 void ProgramBuilder::assign_outputs(const Graph& g) {
   for (size_t k = 0; k < g.outputs().size(); k++) {
     const Value* root = root_of(g.outputs()[k]);
-    if (root->producer && !root->is_constant() && place_.count(root) == 0) {
-      place_[root] = {Operand::Kind::Output, int(k)};
+    if (root->producer && !root->is_constant() && operands_.count(root) == 0) {
+      operands_[root] = {Operand::Kind::Output, int(k)};
       direct_.insert(k);
     }
   }
@@ -92,7 +92,7 @@ void ProgramBuilder::copy_remaining_outputs(Graph& g) {
 
 Operand ProgramBuilder::operand_of(const Value* v) {
   const Value* root = root_of(v);
-  if (const auto it = place_.find(root); it != place_.end()) {
+  if (const auto it = operands_.find(root); it != operands_.end()) {
     touch(it->second);
     return it->second;
   }
@@ -100,18 +100,18 @@ Operand ProgramBuilder::operand_of(const Value* v) {
   // Bodies have their own values for one constant of the model.
   const auto [it, added] = stored_.try_emplace(root->constant.get(), 0);
   if (added) it->second = add_weight(*root, root->constant, "", "");
-  return place_[root] = {Operand::Kind::Weight, it->second};
+  return operands_[root] = {Operand::Kind::Weight, it->second};
 }
 
 Operand ProgramBuilder::result_of(const Value* v) {
-  if (const auto it = place_.find(v); it != place_.end()) {
+  if (const auto it = operands_.find(v); it != operands_.end()) {
     touch(it->second);
     return it->second;
   }
-  return place_[v] = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
+  return operands_[v] = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
 }
 
-// `suffix`: our own word for what is not the model's tensor itself.
+// `suffix`: our own name for what is not the model's tensor itself.
 Operand ProgramBuilder::new_slot(const ModelText& name, const std::string& suffix, DType dtype, const Dims& dims) {
   Slot s;
   s.name = name;

@@ -36,7 +36,7 @@ int64_t graph_nodes(const std::vector<Step>& steps) {
 
 // The tensors of a loop's states; kNone for a state that nobody reads.
 struct ProgramBuilder::States {
-  std::vector<Operand> places;
+  std::vector<Operand> operands;
   std::vector<const Value*> inputs;  // of the body
   bool commented = false;            // a copy before the loop shows the origins
 };
@@ -79,7 +79,7 @@ std::vector<Operand> ProgramBuilder::captures(Node& n) {
   for (size_t i = own; i < n.inputs.size(); i++) list.push_back(operand_of(n.inputs[i]));
   for (const auto& body : n.regions) {
     const size_t first = body->inputs().size() - list.size();
-    for (size_t i = 0; i < list.size(); i++) place_[body->inputs()[first + i]] = list[i];
+    for (size_t i = 0; i < list.size(); i++) operands_[body->inputs()[first + i]] = list[i];
   }
   return list;
 }
@@ -115,12 +115,12 @@ ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_
     const Value* in = body.inputs().at(first_in_body + k);
     const Value* out = n.outputs.at(k);
     s.inputs.push_back(in);
-    s.places.push_back(kNone);
+    s.operands.push_back(kNone);
     if (!out && !in->is_used()) continue;
     const Operand from = operand_of(n.inputs.at(first + k));
-    const Operand place = out ? result_of(out) : new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
-    s.places.back() = place_[in] = place;
-    add_copy(steps, from, place, byte_size(*in));
+    const Operand operand = out ? result_of(out) : new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
+    s.operands.back() = operands_[in] = operand;
+    add_copy(steps, from, operand, byte_size(*in));
   }
   if (steps.size() > before) std::get<CopyStep>(steps[before].kind).origins = n.origins;
   s.commented = steps.size() > before;
@@ -153,10 +153,10 @@ void ProgramBuilder::end_iteration(Node& n, const End& end, std::vector<Step>& s
   const Graph& body = *n.regions.at(0);
   const States& states = *end.states;
   std::vector<Move> moves;
-  for (size_t k = 0; k < states.places.size(); k++) {
+  for (size_t k = 0; k < states.operands.size(); k++) {
     const Value* next = body.outputs().at(end.first + k);
-    if (states.places[k].index < 0) continue;
-    const Move m{operand_of(next), states.places[k], byte_size(*next), states.inputs[k]};
+    if (states.operands[k].index < 0) continue;
+    const Move m{operand_of(next), states.operands[k], byte_size(*next), states.inputs[k]};
     if (!same(m.from, m.to) && m.bytes > 0) moves.push_back(m);
   }
   auto overwritten = [&](const Operand& o) {
@@ -181,7 +181,7 @@ void ProgramBuilder::end_loop(LoopStep s, const Node& n, const States& states, c
   step_++;
   for (const Operand& o : alive)
     if (o.index >= 0) touch(o);
-  for (const Operand& o : states.places)
+  for (const Operand& o : states.operands)
     if (o.index >= 0) touch(o);
   if (!states.commented) s.origins = n.origins;
   steps.push_back({std::move(s)});
@@ -196,7 +196,7 @@ std::vector<Operand> ProgramBuilder::stacked_results(const Node& n, size_t state
 }
 
 // A loop that never runs stacks nothing, which what follows may still read.
-void ProgramBuilder::place_empty(const Node& n, size_t states) {
+void ProgramBuilder::add_skipped_loop(const Node& n, size_t states) {
   std::vector<Operand> alive;
   stacked_results(n, states, alive);
 }
@@ -276,7 +276,7 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
   const size_t count = own_inputs(n) - 2;
   const LoopFacts facts = loop_facts(n);
   const States states = begin_states(n, 2, count, 2, steps);
-  if (facts.exact() && facts.limit == 0) return place_empty(n, count);
+  if (facts.exact() && facts.limit == 0) return add_skipped_loop(n, count);
   LoopStep s;
   std::vector<Operand> alive = captures(n);
   s.trips = facts.limit;
@@ -288,7 +288,7 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
     if (n.outputs[k] && !facts.exact()) s.declared = static_dims(n.outputs[k]->type.shape)[0];
   const Value* number = body.inputs()[0];
   const Operand at = number->is_used() ? new_slot(number->name, "", DType::I64, {}) : kNone;
-  if (at.index >= 0) alive.push_back(place_[number] = at);
+  if (at.index >= 0) alive.push_back(operands_[number] = at);
   add_nodes(body, s.body);
   const std::vector<CopyStep> parts = stacked_parts(n, results, 1 + count, {});
   s.in_graph = fits_graph(s, 2 * count + parts.size() + 1);
@@ -309,7 +309,7 @@ void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
   const States states = begin_states(n, 0, count, 0, steps);
   LoopStep s;
   s.trips = static_dims(n.inputs.at(count)->type.shape).at(0);
-  if (s.trips == 0) return place_empty(n, count);
+  if (s.trips == 0) return add_skipped_loop(n, count);
   std::vector<Operand> alive = captures(n);
   for (size_t k = 0; k < scanned; k++) {
     const Value* in = body.inputs().at(count + k);
@@ -317,7 +317,7 @@ void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
     CopyStep c;
     c.from = operand_of(n.inputs[count + k]);
     alive.push_back(c.from);
-    c.to = place_[in] = new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
+    c.to = operands_[in] = new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
     c.bytes = byte_size(*in);
     c.part = CopyStep::Part::From;
     c.reversed = in_back.at(k) != 0;

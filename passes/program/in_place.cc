@@ -39,8 +39,8 @@ class Writes {
     if (const For* k = as<For>(s)) {
       const auto each = reads(k->extent) || reads(k->begin) ? std::nullopt : count(k->body);
       if (!each || *each == 0) return each;
-      const auto turns = number(k->extent);
-      return turns ? std::optional(checked_mul(*turns, *each)) : std::nullopt;
+      const auto iterations = number(k->extent);
+      return iterations ? std::optional(checked_mul(*iterations, *each)) : std::nullopt;
     }
     if (const Seq* k = as<Seq>(s)) {
       int64_t sum = 0;

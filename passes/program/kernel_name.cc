@@ -28,8 +28,8 @@ const Steps* steps_of(std::string_view name) {
   return nullptr;
 }
 
-bool contains(const std::vector<std::string_view>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+bool contains(const std::vector<std::string_view>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
 }
 
 std::string sizes(const Dims& dims) {
@@ -61,26 +61,26 @@ std::string window(const TensorFn& fn) {
 
 }  // namespace
 
-std::vector<std::string> stage_words(const TensorFn& fn) {
+std::vector<std::string> stage_names(const TensorFn& fn) {
   std::vector<std::string> names;
   for (const Stage& s : fn.stages) {
     if (const Steps* known = steps_of(s.name))
       while (!names.empty() && contains(known->inner, names.back())) names.pop_back();
     names.push_back(s.name);
   }
-  std::vector<std::string> words;
+  std::vector<std::string> counted;
   for (size_t i = 0; i < names.size();) {
     size_t n = 1;
     while (i + n < names.size() && names[i + n] == names[i]) n++;
-    words.push_back(names[i] + (n > 1 ? "_x" + to_text(int64_t(n)) : ""));
+    counted.push_back(names[i] + (n > 1 ? "_x" + to_text(int64_t(n)) : ""));
     i += n;
   }
-  return words;
+  return counted;
 }
 
 std::string kernel_name(const TensorFn& fn, const std::string& key, const std::string& name) {
-  std::string words = make_identifier(name.empty() ? join(stage_words(fn), "_") : name, 200);
-  for (char& c : words)
+  std::string stem = make_identifier(name.empty() ? join(stage_names(fn), "_") : name, 200);
+  for (char& c : stem)
     if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
   const Buffer& y = fn.outputs.at(0);
   const DType t = y->dtype;
@@ -91,12 +91,12 @@ std::string kernel_name(const TensorFn& fn, const std::string& key, const std::s
   tail += window(fn);
   if (t != DType::F32) tail += "_" + std::string(info(t).name);
   tail += "_" + hex(hash_text(key) >> 16, 4);
-  const size_t room = tail.size() < 40 ? 63 - tail.size() : 23;
-  if (words.size() > room) {
-    words = words.substr(0, room);
-    while (!words.empty() && words.back() == '_') words.pop_back();
+  const size_t limit = tail.size() < 40 ? 63 - tail.size() : 23;
+  if (stem.size() > limit) {
+    stem = stem.substr(0, limit);
+    while (!stem.empty() && stem.back() == '_') stem.pop_back();
   }
-  const std::string whole = words + tail;
+  const std::string whole = stem + tail;
   return whole.size() <= 63 ? whole : whole.substr(0, 58) + "_" + hex(hash_text(key) >> 16, 4);
 }
 

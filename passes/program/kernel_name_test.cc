@@ -26,12 +26,12 @@ TensorFn with_stages(const std::vector<std::string>& names) {
 }
 
 TEST(KernelName, OperatorsOfSeveralStagesCountOnce) {
-  EXPECT_EQ(stage_words(with_stages({"max", "exp", "sum", "softmax"})), std::vector<std::string>{"softmax"});
+  EXPECT_EQ(stage_names(with_stages({"max", "exp", "sum", "softmax"})), std::vector<std::string>{"softmax"});
   EXPECT_EQ(
-      stage_words(with_stages({"add", "sum", "mean", "squared_deviation", "variance", "inv_std_dev", "layer_norm"})),
+      stage_names(with_stages({"add", "sum", "mean", "squared_deviation", "variance", "inv_std_dev", "layer_norm"})),
       (std::vector<std::string>{"add", "layer_norm"}));
   // without the operator's last stage they are stages of their own
-  EXPECT_EQ(stage_words(with_stages({"max", "exp", "relu"})), (std::vector<std::string>{"max", "exp", "relu"}));
+  EXPECT_EQ(stage_names(with_stages({"max", "exp", "relu"})), (std::vector<std::string>{"max", "exp", "relu"}));
 }
 
 TEST(KernelName, RunsAreCountedAndKeysTellTextsApart) {

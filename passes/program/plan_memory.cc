@@ -22,28 +22,28 @@ struct Align {
   int64_t operator()(int64_t n) const { return (n + to - 1) / to * to; }
 };
 
-void place_by_size(std::vector<Slot>& slots, const std::vector<int>& roots, Align aligned) {
-  std::vector<int> order = roots, placed;
+void assign_by_size(std::vector<Slot>& slots, const std::vector<int>& roots, Align aligned) {
+  std::vector<int> order = roots, assigned;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return slots[size_t(a)].bytes > slots[size_t(b)].bytes; });
   for (const int i : order) {
     Slot& s = slots[size_t(i)];
     int64_t at = 0;
-    for (const int j : placed) {  // sorted by offset
+    for (const int j : assigned) {  // sorted by offset
       const Slot& o = slots[size_t(j)];
       if (!alive_together(s, o)) continue;
       if (at + aligned(s.bytes) <= o.offset) break;
       at = std::max(at, o.offset + aligned(o.bytes));
     }
     s.offset = at;
-    const auto where = std::upper_bound(placed.begin(), placed.end(), at,
+    const auto where = std::upper_bound(assigned.begin(), assigned.end(), at,
                                         [&](int64_t v, int j) { return v < slots[size_t(j)].offset; });
-    placed.insert(where, i);
+    assigned.insert(where, i);
   }
 }
 
 // First fit in order of first use, with a list of free ranges.
-void place_by_time(std::vector<Slot>& slots, const std::vector<int>& roots, Align aligned) {
+void assign_by_time(std::vector<Slot>& slots, const std::vector<int>& roots, Align aligned) {
   std::vector<int> order = roots;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return slots[size_t(a)].first < slots[size_t(b)].first; });
@@ -112,7 +112,7 @@ void plan_memory(Program& p) {
       roots.push_back(int(i));
     }
   }
-  (roots.size() <= kPairwiseLimit ? place_by_size : place_by_time)(p.slots, roots, aligned);
+  (roots.size() <= kPairwiseLimit ? assign_by_size : assign_by_time)(p.slots, roots, aligned);
   for (Slot& s : p.slots) {
     if (s.alias_of >= 0) s.offset = p.slots[size_t(s.alias_of)].offset;
     p.arena_bytes = std::max(p.arena_bytes, checked_add(s.offset, aligned(s.bytes)));

@@ -47,7 +47,7 @@ class ProgramBuilder {
   void add_nodes(Graph& g, std::vector<Step>& steps);
   void finish();
 
-  // operands: control_flow.cc reads and places values by these
+  // operands: control_flow.cc reads and assigns values by these
   Operand operand_of(const Value* v);
   Operand result_of(const Value* v);
   Operand new_slot(const ModelText& name, const std::string& suffix, DType dtype, const Dims& dims);
@@ -72,7 +72,7 @@ class ProgramBuilder {
   States begin_states(Node& n, size_t first, size_t count, size_t first_in_body, std::vector<Step>& steps);
   std::vector<Operand> captures(Node& n);
   std::vector<Operand> stacked_results(const Node& n, size_t states, std::vector<Operand>& alive);
-  void place_empty(const Node& n, size_t states);
+  void add_skipped_loop(const Node& n, size_t states);
   std::vector<CopyStep> stacked_parts(const Node& n, const std::vector<Operand>& results, size_t first,
                                       const std::vector<int64_t>& reversed);
   void move_states(std::vector<Move> pending, std::vector<Step>& steps);
@@ -87,8 +87,8 @@ class ProgramBuilder {
   LoopPassRunner loop_passes_;
   Program p_;
   int step_ = 0;
-  size_t nodes_ = 0;                       // of the outermost graph
-  std::map<const Value*, Operand> place_;  // looked up only
+  size_t nodes_ = 0;                          // of the outermost graph
+  std::map<const Value*, Operand> operands_;  // looked up only
   std::map<const Value*, const Node*>
       last_use_;  // of memory: by the value that views share; null: a result. Looked up only
   std::set<size_t> direct_;

@@ -74,12 +74,12 @@ TensorFn with_own_names(const TensorFn& fn) {
   return changed ? instantiate(fn, inputs) : fn;
 }
 
-// The stages of several contractions are too many words for a name: their template has one.
+// The stages of several contractions are too many for a name: their template has one.
 bool is_region(const Scheduled& s) { return s.family == "attention" || s.family == "inverted_residual"; }
 
 std::string summary(const TensorFn& fn) {
-  const std::vector<std::string> words = stage_words(fn);
-  return words.size() > 1 ? "Fused: " + join(words, ", ") + "." : "";
+  const std::vector<std::string> names = stage_names(fn);
+  return names.size() > 1 ? "Fused: " + join(names, ", ") + "." : "";
 }
 
 // Numbers that went into packed operands are unknown to the loops, which calls with other numbers may share: the formula
@@ -175,13 +175,13 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
 // Operands in the arena that nobody needs after n, whose memory the result would fill.
 std::vector<int> ProgramBuilder::dying(const Node& n, const std::vector<const Value*>& operands) const {
   const Value* y = n.outputs.size() == 1 ? n.outputs[0] : nullptr;
-  if (!y || place_.count(y) != 0) return {};
+  if (!y || operands_.count(y) != 0) return {};
   std::vector<int> list;
   for (size_t i = 0; i < operands.size(); i++) {
     const Value* root = root_of(operands[i]);
-    const auto place = place_.find(root);
+    const auto operand = operands_.find(root);
     // What a body captures, or a loop carries, may be needed outside.
-    if (!root->producer || place == place_.end() || place->second.kind != Operand::Kind::Slot) continue;
+    if (!root->producer || operand == operands_.end() || operand->second.kind != Operand::Kind::Slot) continue;
     const auto last = last_use_.find(root);
     if (last == last_use_.end() || last->second != &n) continue;
     if (root->type.dtype != y->type.dtype || byte_size(*root) != byte_size(*y)) continue;
@@ -196,7 +196,7 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
   if (n.outputs.at(k)) {
     const Operand y = result_of(n.outputs[k]);
     if (replaced) {
-      const int x = place_.at(root_of(replaced)).index, root = p_.slots[size_t(x)].alias_of;
+      const int x = operands_.at(root_of(replaced)).index, root = p_.slots[size_t(x)].alias_of;
       p_.slots[size_t(y.index)].alias_of = root >= 0 ? root : x;
     }
     return y;
@@ -237,7 +237,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
   }
   c.prologue_key = identity_of(s.prologue);
   c.prologue = s.prologue;
-  const std::string title = join(stage_words(fn), " ");
+  const std::string title = join(stage_names(fn), " ");
   loop_passes_.verify_schedule(s);
   Kernel k = target.is_cuda() ? lower_cuda_kernel(s, title, loop_passes_) : lower_kernel(s, title, loop_passes_);
   k.formula = formula(without_packed_numbers(fn, s));

@@ -4,7 +4,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/place.h"
+#include "passes/schedule/compute_at.h"
 #include "support/text.h"
 
 namespace tc {
@@ -31,7 +31,7 @@ Stmt guarded(const Region& r, const Buffer& b, const Exprs& at, Stmt s) {
 // tile[c] = b[begin + c], or the way back.
 Stmt copy_nest(const Region& r, const Buffer& b, const Buffer& tile, bool back) {
   const Axes a = axes_of(r);
-  const Exprs there = place_in(r, a.at);
+  const Exprs there = index_in(r, a.at);
   Stmt s = guarded(r, b, a.at, back ? store(b, there, load(tile, a.at)) : store(tile, a.at, load(b, there)));
   for (size_t d = a.vars.size(); d-- > 0;) s = loop(a.vars[d], r.size[d], s);
   return s;
@@ -58,7 +58,7 @@ Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std
     at[d] = d == first ? rest : floor_mod(rest, n);
     rest = floor_div(rest, n);
   }
-  Stmt s = guarded(r, b, at, store(tile, at, load(b, place_in(r, at))));
+  Stmt s = guarded(r, b, at, store(tile, at, load(b, index_in(r, at))));
   if (total % all != 0) s = if_then(element < Expr(total), s);
   return loop(step, (total + all - 1) / all, s);
 }
@@ -93,7 +93,7 @@ Stmt behind_barrier(const Buffer& tile, const Stmt& copy, const Stmt& use) {
 Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
   Step step(*this, "cache_read", {b->name, v->name, scope_name(scope)});
   const LoopSite site = step.find(v);
-  step.require_place(site, scope == Scope::Shared ? Scope::Register : scope);
+  step.require_insertion_point(site, scope == Scope::Shared ? Scope::Register : scope);
   const Accesses all = accesses_of(site.stmt, site.ranges);
   step.require(all.opaque.empty(), "there is " + all.opaque, site.stmt);
   step.require(touches(all, b, true, false), "loop " + v->name + " does not read \"" + b->name + "\"", site.stmt);
@@ -151,7 +151,7 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
 Buffer Schedule::cache_write(const Buffer& b, const Var& v, Scope scope) {
   Step step(*this, "cache_write", {b->name, v->name, scope_name(scope)});
   const LoopSite site = step.find(v);
-  step.require_place(site, scope);
+  step.require_insertion_point(site, scope);
   const Accesses all = accesses_of(site.stmt, site.ranges);
   step.require(all.opaque.empty(), "there is " + all.opaque, site.stmt);
   step.require(!all.has_barrier, "there is a barrier", site.stmt);

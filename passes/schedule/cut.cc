@@ -23,9 +23,9 @@ Expr exact_identity(Op op, DType t) {
 // Refused: bounds that are no constants; cuts that do not ascend inside the loop's range; a loop that runs in parallel,
 // in vectors or on a GPU.
 std::vector<Var> Schedule::partition(const Var& v, const std::vector<int64_t>& at) {
-  std::vector<std::string> words = {v->name};
-  for (const int64_t c : at) words.push_back(to_text(c));
-  Step step(*this, "partition", words);
+  std::vector<std::string> arguments = {v->name};
+  for (const int64_t c : at) arguments.push_back(to_text(c));
+  Step step(*this, "partition", arguments);
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
   const auto begin = as_const_int(f.begin), extent = as_const_int(f.extent);

@@ -1,4 +1,4 @@
-// See meeting.cc for the proof that iterations do not meet.
+// See alias_query.cc for the proof that iterations do not alias.
 #include "passes/schedule/dependence.h"
 
 #include <set>
@@ -7,7 +7,7 @@
 #include "ir/loop/linear.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/meeting.h"
+#include "passes/schedule/alias_query.h"
 #include "passes/schedule/nest.h"
 
 namespace tc {
@@ -99,7 +99,7 @@ class Collector {
   std::set<const BufferDef*> local_;  // looked up only
 };
 
-std::string words(const Access& a) {
+std::string describe(const Access& a) {
   std::string s = a.buffer->name + "[";
   for (size_t d = 0; d < a.index.size(); d++) s += (d > 0 ? ", " : "") + to_text(a.index[d]);
   s += "]";
@@ -131,11 +131,11 @@ std::vector<Conflict> conflicts(const Stmt& root, const Var& v, const Ranges& ou
     for (size_t j = i; j < all.list.size(); j++) {
       const Access &a = all.list[i], &b = all.list[j];
       if (a.buffer != b.buffer || (!a.write && !b.write)) continue;
-      Meeting m(a, b, varies, written);
-      if (m.impossible() || m.forces(v)) continue;
+      AliasQuery m(a, b, varies, written);
+      if (m.no_alias() || m.implies_equal(v)) continue;
       Conflict c{a.buffer, {}, ""};
       if (a.reduce && a.reduce == b.reduce) c.reduce = a.reduce;
-      c.text = words(a) + (i == j ? "" : " and " + words(b));
+      c.text = describe(a) + (i == j ? "" : " and " + describe(b));
       if (i == j && !a.reduce) c.text += " more than once";
       found.push_back(std::move(c));
     }

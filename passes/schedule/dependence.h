@@ -32,12 +32,12 @@ Accesses accesses_of(const Stmt& s, const Ranges& outer = {});
 struct Conflict {
   Buffer buffer;             // null: see `text`
   std::optional<Op> reduce;  // both accesses are stores that join by this operation
-  std::string text;          // "acc[] += x[i, k]": words for the message
+  std::string text;          // "acc[] += x[i, k]": for the message
 };
 
 /// All reasons why two instances of `root` (a loop of variable v, or a nest around it) with different values of v and
-/// any values of the other loops in `root` may touch the same cell, one of them writing. Variables bound outside `root`
-/// have one value. Empty: the iterations are independent.
+/// any values of the other loops in `root` may touch the same element, one of them writing. Variables bound outside
+/// `root` have one value. Empty: the iterations are independent.
 std::vector<Conflict> conflicts(const Stmt& root, const Var& v, const Ranges& outer);
 
 /// Whether the order in which such stores join may change: always for integers, minimum and maximum and for logic,

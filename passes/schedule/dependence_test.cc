@@ -25,8 +25,8 @@ class Nests {
     const size_t depth = 2 + size_t(below(2));
     for (size_t i = 0; i < depth; i++) vars.push_back(make_var(std::string(1, char('i' + i))));
     const bool flat = below(2) == 0;
-    a = make_buffer("a", DType::F32, flat ? Shape{kCells} : Shape{12, kCells / 12});
-    b = make_buffer("b", DType::F32, {kCells});
+    a = make_buffer("a", DType::F32, flat ? Shape{kElements} : Shape{12, kElements / 12});
+    b = make_buffer("b", DType::F32, {kElements});
     Stmts list;
     for (int64_t k = 1 + below(2); k > 0; k--) list.push_back(random_store());
     Stmt s = seq(list);
@@ -43,7 +43,7 @@ class Nests {
     return s;
   }
 
-  static constexpr int64_t kCells = 1200;
+  static constexpr int64_t kElements = 1200;
   std::vector<Var> vars;
   Buffer a, b;
 
@@ -64,7 +64,7 @@ class Nests {
   Expr wrap(const Expr& e) { return e + Expr(0); }
 
   Exprs index(const Buffer& t) {
-    if (t->shape.size() == 1) return {affine(kCells)};
+    if (t->shape.size() == 1) return {affine(kElements)};
     return {min(affine(12), Expr(11)), min(affine(100), Expr(99))};
   }
 
@@ -80,18 +80,18 @@ class Nests {
 };
 
 std::vector<float> run_nest(const Nests& n, const Stmt& s) {
-  std::vector<float> cells(2 * Nests::kCells);
-  for (size_t k = 0; k < cells.size(); k++) cells[k] = float(int(k * 13 % 17) - 8);
-  run(s, {{n.a, reinterpret_cast<uint8_t*>(cells.data())},
-          {n.b, reinterpret_cast<uint8_t*>(cells.data() + Nests::kCells)}});
-  return cells;
+  std::vector<float> memory(2 * Nests::kElements);
+  for (size_t k = 0; k < memory.size(); k++) memory[k] = float(int(k * 13 % 17) - 8);
+  run(s, {{n.a, reinterpret_cast<uint8_t*>(memory.data())},
+          {n.b, reinterpret_cast<uint8_t*>(memory.data() + Nests::kElements)}});
+  return memory;
 }
 
 Stmt backwards(const Stmt& s, const Var& v) {
   return replace_loop(s, v, [&](const Stmt& x) {
     const For& f = *as<For>(x);
-    const Expr turned = f.begin + f.begin + f.extent - Expr(1) - Expr(v);
-    return loop(v, f.extent, substitute(f.body, {{v.get(), turned}}), f.kind, f.begin);
+    const Expr reversed = f.begin + f.begin + f.extent - Expr(1) - Expr(v);
+    return loop(v, f.extent, substitute(f.body, {{v.get(), reversed}}), f.kind, f.begin);
   });
 }
 

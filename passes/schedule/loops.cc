@@ -104,7 +104,7 @@ Var Schedule::fuse(const std::vector<Var>& loops) {
   return v;
 }
 
-// Loops right inside each other change places: those named stand in the order given at the places that they have
+// Loops right inside each other change places: those named stand in the order given at the positions that they have
 // together, others stay. Conditions between them move inside the innermost one.
 //   for i: for j: B   ->   for j: for i: B
 // Refused: loops that are not right inside each other; bounds that depend on a loop that would come to stand inside;
@@ -155,12 +155,12 @@ void Schedule::reorder(const std::vector<Var>& order) {
   for (const For* f : chain->loops)
     for (const Conflict& c : conflicts(top.stmt, f->var, top.ranges))
       if (!may_reorder(c, step.strict_fp())) carries.push_back({f, c});
-  auto place = [&](const For* f) { return std::find(loops.begin(), loops.end(), f); };
+  auto position = [&](const For* f) { return std::find(loops.begin(), loops.end(), f); };
   for (const auto& [f, why] : carries)
     for (const auto& [g, other] : carries) {
       const bool before = std::find(chain->loops.begin(), chain->loops.end(), f) <
                           std::find(chain->loops.begin(), chain->loops.end(), g);
-      step.require(!before || place(f) < place(g),
+      step.require(!before || position(f) < position(g),
                    "loops " + f->var->name + " and " + g->var->name + " both carry dependences: " + f->var->name + " " +
                        why.text + "; " + g->var->name + " " + other.text,
                    top.stmt);

@@ -94,7 +94,7 @@ TEST(ScheduleLoops, SplitAndFuseRefuseBoundsInMemory) {
   EXPECT_NE(refusal([&] { s.reorder({j, i}); }).find("both carry dependences"), std::string::npos);
 }
 
-// Within one k all cells differ; across k they meet: threads must not come to stand outside.
+// Within one k all elements differ; across k they alias: threads must not come to stand outside.
 TEST(ScheduleLoops, ReorderRefusesLoopsOfThreads) {
   const Buffer x = make_buffer("x", DType::F32, {4, 8}), y = make_buffer("y", DType::F32, {16});
   const Var k = make_var("k"), i = make_var("i");

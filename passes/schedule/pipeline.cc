@@ -96,7 +96,7 @@ void require_separate(const Step& step, const Loading& l, const std::vector<Buff
   }
 }
 
-// `s` with the tiles' places in the rings.
+// `s` with the tiles' slots in the rings.
 Stmt in_ring(const Stmt& s, const std::vector<Buffer>& tiles, const std::vector<Buffer>& rings, const Expr& slot) {
   auto ring_of = [&](const Buffer& b) {
     const auto it = std::find(tiles.begin(), tiles.end(), b);
@@ -128,10 +128,10 @@ Stmt in_ring(const Stmt& s, const std::vector<Buffer>& tiles, const std::vector<
 // read; what is loaded being written in the loop; for Shared tiles anything else between the barriers, other barriers
 // in the loop, and uses behind it. Several tiles at once only if they are Shared.
 std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t stages) {
-  std::vector<std::string> words;
-  for (const Buffer& t : tiles) words.push_back(t->name);
-  words.push_back(to_text(stages));
-  Step step(*this, "pipeline", words);
+  std::vector<std::string> arguments;
+  for (const Buffer& t : tiles) arguments.push_back(t->name);
+  arguments.push_back(to_text(stages));
+  Step step(*this, "pipeline", arguments);
   step.require(stages >= 2, "there are fewer than 2 stages", body_);
   step.require(!tiles.empty(), "no tile is given", body_);
   for (const Buffer& t : tiles) step.require(find_alloc(body_, t), "\"" + t->name + "\" is not allocated here", body_);
@@ -151,7 +151,7 @@ std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t
     results.push_back(rings.back()->name + ": " + to_text(shape));
   }
 
-  const Expr turn = Expr(f.var) - f.begin, ahead = stages - 1;
+  const Expr iteration = Expr(f.var) - f.begin, ahead = stages - 1;
   auto load_at = [&](const Expr& at, const Expr& slot) {
     return in_ring(substitute(fresh_copy(seq(l.loads)), {{f.var.get(), at}}), tiles, rings, slot);
   };
@@ -162,8 +162,8 @@ std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t
   if (l.shared && again) all.push_back(barrier(Scope::Shared));
   for (int64_t p = 0; p < stages - 1; p++) all.push_back(if_then(Expr(p) < f.extent, load_at(f.begin + Expr(p), p)));
   const Stmt next =
-      if_then(turn + ahead < f.extent, load_at(Expr(f.var) + ahead, floor_mod(turn + ahead, Expr(stages))));
-  const Stmt use = in_ring(seq(l.use), tiles, rings, floor_mod(turn, Expr(stages)));
+      if_then(iteration + ahead < f.extent, load_at(Expr(f.var) + ahead, floor_mod(iteration + ahead, Expr(stages))));
+  const Stmt use = in_ring(seq(l.use), tiles, rings, floor_mod(iteration, Expr(stages)));
   all.push_back(with_body(f, seq({l.shared ? barrier(Scope::Shared) : Stmt(), next, use})));
   Stmt loops = tidy(seq(all), l.site.ranges);
   if (!l.shared) loops = alloc(rings[0], loops);

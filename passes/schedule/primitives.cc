@@ -234,7 +234,7 @@ void Step::require_independent(const LoopSite& site) const {
   refuse("iterations of loop " + name + " may depend on each other: it " + c.text, site.stmt);
 }
 
-void Step::require_place(const LoopSite& site, Scope scope) const {
+void Step::require_insertion_point(const LoopSite& site, Scope scope) const {
   const std::string name = "loop " + printable(site.loop->var->name);
   require(site.loop->kind != ForKind::Vector, name + " is vector", site.stmt);
   for (const For* f : loops_in(site.loop->body))

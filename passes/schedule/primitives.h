@@ -46,9 +46,9 @@ enum class PadWith {
 class Schedule {
  public:
   /// The plain loops of `fn` (lower_naive): a nest per stage, in order, temporaries in Workspace. Loops keep the
-  /// variables of the stages' axes; a variable that serves twice is replaced at its second place.
+  /// variables of the stages' axes; a variable that serves twice is replaced at its second binding.
   explicit Schedule(const TensorFn& fn, const ScheduleOptions& options = {});
-  /// Any statement. Variables and buffers that are bound twice are replaced at their second place.
+  /// Any statement. Variables and buffers that are bound twice are replaced at their second binding.
   explicit Schedule(const Stmt& body, const ScheduleOptions& options = {});
 
   const Stmt& body() const { return body_; }
@@ -68,7 +68,7 @@ class Schedule {
   std::vector<Var> loops() const;
   /// The loops around the last store to `b`, outermost first: for the result of a reduction those of its axes.
   std::vector<Var> loops(const Buffer& b) const;
-  /// The loops of the first nest that joins values into a cell (`x += ...`) of the nest that fills `b`, outermost
+  /// The loops of the first nest that joins values into an element (`x += ...`) of the nest that fills `b`, outermost
   /// first, without those around the store to `b` itself: the axes of a reduction.
   std::vector<Var> reduction_loops(const Buffer& b) const;
   /// The loop of `v` as it is now; throws ScheduleError if there is none.
@@ -95,7 +95,7 @@ class Schedule {
   void parallel(const Var& v);
   void bind(const Var& v, ForKind kind);
 
-  // --- where values are computed (place.cc, reverse.cc)
+  // --- where values are computed (compute_at.cc, reverse.cc)
   void compute_inline(const Buffer& b);
   Buffer compute_at(const Buffer& b, const Var& v, Scope scope = Scope::Workspace);
   void reverse_compute_at(const Buffer& b, const Var& v);

@@ -30,7 +30,7 @@ Stmt reduction_nest(const LoopSite& site, const Store& k) {
   return top;
 }
 
-/// Accumulators that get a cell for every iteration of the loops around them: acc[...] -> acc[i, j, ..., ...].
+/// Accumulators that get an element for every iteration of the loops around them: acc[...] -> acc[i, j, ..., ...].
 class WideAccumulators {
  public:
   WideAccumulators(const std::vector<Buffer>& accs, const std::vector<const For*>& loops, const Shape& extents,
@@ -130,7 +130,7 @@ Buffer Schedule::rfactor(const Var& v, Scope scope) {
 }
 
 // The start of the accumulators, the reduction and the stores of results become nests of their own, from loop `v` on;
-// accumulators get a cell per iteration. Loops of the reduction then stand right inside the others and can be
+// accumulators get an element per iteration. Loops of the reduction then stand right inside the others and can be
 // reordered.
 //   for i: { alloc acc; acc = 0; for k: acc += x[i, k]; y[i] = acc }
 //   alloc acc[i]; for i: acc[i] = 0; for i: for k: acc[i] += x[i, k]; for i: y[i] = acc[i]

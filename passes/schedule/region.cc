@@ -179,7 +179,7 @@ std::optional<Region> region_of(const std::vector<Access>& list, const Buffer& b
   return r;
 }
 
-Exprs place_in(const Region& r, const Exprs& i) {
+Exprs index_in(const Region& r, const Exprs& i) {
   Exprs at;
   for (size_t d = 0; d < i.size(); d++) at.push_back(simplify(r.begin[d] + i[d]));
   return at;
@@ -187,7 +187,7 @@ Exprs place_in(const Region& r, const Exprs& i) {
 
 Expr inside(const Region& r, const Buffer& b, const Exprs& i) {
   Expr all;
-  const Exprs at = place_in(r, i);
+  const Exprs at = index_in(r, i);
   for (size_t d = 0; d < i.size(); d++) {
     if (r.in[d]) continue;
     const Expr in = at[d] >= Expr(0) && at[d] < Expr(b->shape[d].value);

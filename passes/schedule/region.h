@@ -8,7 +8,7 @@
 
 namespace tc {
 
-/// Cells begin[d] .. begin[d] + size[d] - 1 of a buffer, in every dimension.
+/// Elements begin[d] .. begin[d] + size[d] - 1 of a buffer, in every dimension.
 struct Region {
   Exprs begin;  // over variables that are visible outside the statement
   Dims size;
@@ -21,10 +21,10 @@ std::optional<Region> region_of(const std::vector<Access>& list, const Buffer& b
                                 const Ranges& outer);
 
 /// `begin + i` for every dimension, and the condition that it lies in the buffer (null: it always does).
-Exprs place_in(const Region& r, const Exprs& i);
+Exprs index_in(const Region& r, const Exprs& i);
 Expr inside(const Region& r, const Buffer& b, const Exprs& i);
 
-/// Whether the stores to `b` in `s` reach every cell of the region that lies in the buffer whenever `s` runs: one of
+/// Whether the stores to `b` in `s` reach every element of the region that lies in the buffer whenever `s` runs: one of
 /// them counts through the box without gaps, and nothing but the buffer's own bounds is asked on the way. `plain`: only
 /// stores that do not join count.
 bool fills(const Stmt& s, const Buffer& b, const Region& r, bool plain);

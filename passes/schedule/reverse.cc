@@ -4,7 +4,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/place.h"
+#include "passes/schedule/compute_at.h"
 #include "support/text.h"
 
 namespace tc {
@@ -22,7 +22,7 @@ struct Follow {
 
 Follow find_reader(const Step& step, const Buffer& b, const Var& v) {
   Follow f{step.find(v), {}, {}, {}, {}, {}, {}};
-  step.require_place(f.site, Scope::Register);
+  step.require_insertion_point(f.site, Scope::Register);
   f.made = accesses_of(f.site.stmt, f.site.ranges);
   const Alloc* own = find_alloc(step.body(), b);
   for (const Stmt& s : siblings_of(own ? own->body : step.body())) {
@@ -91,8 +91,7 @@ void require_complete(const Step& step, const Follow& f, const Buffer& t, const 
 // The part of `b` that belongs to the parts of its operands.
 class Part {
  public:
-  Part(const Step& step, const Buffer& b, const Follow& f)
-      : step_(step), b_(b), f_(f), placed_(b->shape.size(), false) {
+  Part(const Step& step, const Buffer& b, const Follow& f) : step_(step), b_(b), f_(f), known_(b->shape.size(), false) {
     for (const Dim& d : b->shape) region.begin.push_back(0), region.size.push_back(d.value), region.in.push_back(true);
   }
 
@@ -109,10 +108,9 @@ class Part {
       const size_t k = size_t(axis - axes.begin());
       step_.require(b_->shape[k] == t->shape[d], "the axes of \"" + t->name + "\" and \"" + b_->name + "\" differ",
                     f_.reader);
-      const bool same = placed_[k] && region.size[k] == box.size[d] && same_atom(region.begin[k], box.begin[d]);
-      step_.require(!placed_[k] || same, "operands of \"" + b_->name + "\" are filled in different parts",
-                    f_.site.stmt);
-      region.begin[k] = box.begin[d], region.size[k] = box.size[d], region.in[k] = box.in[d], placed_[k] = true;
+      const bool same = known_[k] && region.size[k] == box.size[d] && same_atom(region.begin[k], box.begin[d]);
+      step_.require(!known_[k] || same, "operands of \"" + b_->name + "\" are filled in different parts", f_.site.stmt);
+      region.begin[k] = box.begin[d], region.size[k] = box.size[d], region.in[k] = box.in[d], known_[k] = true;
     }
   }
 
@@ -122,7 +120,7 @@ class Part {
   const Step& step_;
   const Buffer& b_;
   const Follow& f_;
-  std::vector<bool> placed_;
+  std::vector<bool> known_;
 };
 
 }  // namespace
@@ -130,7 +128,7 @@ class Part {
 // A result is computed inside a loop of what it reads, as soon as its operands are there.
 //   for i: for j: t[i, j] = ...; for p: for q: y[p, q] = t[p, q] + 1
 //   for i: { for j: t[i, j] = ...; for q: y[i, q] = t[i, q] + 1 }
-// Refused: loops that were changed; operands that are read at another place than [axes]; a loop, or one around it, that
+// Refused: loops that were changed; operands that are read at another index than [axes]; a loop, or one around it, that
 // carries a reduction of the operand; an operand, or a part of it, that the loop does not fill completely; other uses
 // of the buffers in between.
 void Schedule::reverse_compute_at(const Buffer& b, const Var& v) {

@@ -13,7 +13,7 @@ namespace tc {
 struct Scheduled {
   TensorFn prologue;  // stages that depend on constants only (packed weights): evaluated at compile time.
                       // prologue.inputs are among the function's constant operands, prologue.outputs become weights
-  std::vector<std::string> prologue_layouts;  // words per prologue output
+  std::vector<std::string> prologue_layouts;  // descriptions per prologue output
   std::vector<Buffer> inputs;                 // operands that the body reads: fn.inputs[input_index[i]]
   std::vector<int> input_index;
   std::vector<Buffer> outputs;  // fn.outputs, in order
@@ -24,7 +24,7 @@ struct Scheduled {
   std::vector<View> views;
   std::vector<Buffer> scratch;     // Workspace buffers, per chunk
   Stmt body;                       // printable Loop IR over inputs, prologue.outputs, outputs, scratch
-  std::string words;               // "one row of 8 pixels by 16 channels in registers; r, s reduced outside"
+  std::string description;         // "one row of 8 pixels by 16 channels in registers; r, s reduced outside"
   std::string family;              // template: "matmul", "conv2d", "rows", "elementwise", "naive"
   std::vector<std::string> steps;  // primitives applied
   std::string replaced;            // the operand whose memory the output takes over; "": none

@@ -29,13 +29,13 @@ class Step {
   /// Refuses unless the iterations of the loop are independent of each other.
   void require_independent(const LoopSite& site) const;
 
-  /// Refuses a place where a buffer of that scope, filled by each thread for itself, must not stand.
-  void require_place(const LoopSite& site, Scope scope) const;
+  /// Refuses a loop where a buffer of that scope, filled by each thread for itself, must not stand.
+  void require_insertion_point(const LoopSite& site, Scope scope) const;
   /// Refuses memory that does not belong to one thread where a thread of a GPU would allocate it.
   void require_scope(const LoopSite& site, Scope scope) const;
   /// The stage that made `from` now makes `to`.
   void rename_result(const Buffer& from, const Buffer& to);
-  /// The step is taken: the new body, and the words behind "->".
+  /// The step is taken: the new body, and the text behind "->".
   void done(Stmt body, const std::vector<std::string>& results = {});
 
  private:

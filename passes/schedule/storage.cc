@@ -134,7 +134,7 @@ Buffer Schedule::storage_align(const Buffer& b, size_t dimension, int64_t factor
 
 // What the loop reads first from `b` is asked for `distance` iterations ahead. Changes no value.
 //   for i: y[i] = x[i]   ->   for i: { if i + 8 < n: prefetch x[i + 8]; y[i] = x[i] }
-// Refused: a distance below 1; a buffer that the loop does not read at a place that depends on its variable; places
+// Refused: a distance below 1; a buffer that the loop does not read at an index that depends on its variable; indices
 // that are known inside other loops' lets only.
 void Schedule::prefetch(const Buffer& b, const Var& v, int64_t distance) {
   Step step(*this, "prefetch", {b->name, v->name, to_text(distance)});

@@ -1,7 +1,7 @@
 // tensorize: a nest that computes what an instruction computes becomes that instruction.
 //
 // The nest must be equal to the row's semantics up to names: the same loops, the same expressions, and every access of
-// an operand at a fixed place plus the row's own index, along the last dimensions of the buffer.
+// an operand at a fixed offset plus the row's own index, along the last dimensions of the buffer.
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -18,14 +18,14 @@ namespace tc {
 namespace {
 
 // Where an operand lies.
-struct Place {
+struct BoundOperand {
   Buffer buffer;
   Exprs begin;
 };
 
 class Match {
  public:
-  explicit Match(const Intrinsic& row) : places(row.operands.size()), row_(row) {}
+  explicit Match(const Intrinsic& row) : operands(row.operands.size()), row_(row) {}
 
   bool stmt(const Stmt& a, const Stmt& b) {
     if (!a || !b) return bool(a) == bool(b);
@@ -54,7 +54,7 @@ class Match {
     return fail(a, b);
   }
 
-  std::vector<Place> places;
+  std::vector<BoundOperand> operands;
   std::string why;
 
  private:
@@ -97,7 +97,7 @@ class Match {
   bool access(const Buffer& have, const Exprs& index, const Buffer& want, const Exprs& pattern) {
     const auto it = std::find(row_.operands.begin(), row_.operands.end(), want);
     if (it == row_.operands.end() || have->dtype != want->dtype || index.size() < pattern.size()) return false;
-    Place& p = places[size_t(it - row_.operands.begin())];
+    BoundOperand& p = operands[size_t(it - row_.operands.begin())];
     const size_t lead = index.size() - pattern.size();
     Exprs begin;
     for (size_t d = 0; d < index.size(); d++) {
@@ -167,10 +167,10 @@ void Schedule::tensorize(const Var& v, const Intrinsic& row) {
   step.require(same, "the loop does not compute what the instruction computes; " + m.why, site.stmt);
   const Accesses all = accesses_of(site.stmt);
   std::vector<IntrinOperand> operands;
-  for (const Place& p : m.places) {
+  for (const BoundOperand& p : m.operands) {
     step.require(bool(p.buffer), "an operand of the instruction is not used by its semantics", site.stmt);
-    const auto uses =
-        std::count_if(m.places.begin(), m.places.end(), [&](const Place& o) { return o.buffer == p.buffer; });
+    const auto uses = std::count_if(m.operands.begin(), m.operands.end(),
+                                    [&](const BoundOperand& o) { return o.buffer == p.buffer; });
     step.require(uses == 1 || !touches(all, p.buffer, false, true),
                  "\"" + p.buffer->name + "\" is a result and an operand", site.stmt);
     operands.push_back({p.buffer, p.begin});

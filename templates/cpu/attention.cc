@@ -1,14 +1,14 @@
-// Attention, strip by strip: scores = f(Q * K^T), a softmax over each row of them, times V.
+// Attention, tile by tile: scores = f(Q * K^T), a softmax over each row of them, times V.
 //
-//   for heads, groups of strips:                       shared among threads
-//     keys, values = K and V of the head in panels     once for all strips of the chunk
-//     for strips of rows:
+//   for heads, groups of tiles:                        shared among threads
+//     keys, values = K and V of the head in panels     once for all tiles of the chunk
+//     for tiles of rows:
 //       scores = f(q[rows] * keys)                     f: the scale and the mask
 //       scores = softmax(scores)                       in place
 //       out[rows] = scores * values
 //
-// The scores of one strip stay in the first-level cache or near it; the matrix of all scores never exists. The last
-// strip begins early enough to be a whole one: it computes some rows a second time, with the same results.
+// The scores of one tile stay in the first-level cache or near it; the matrix of all scores never exists. The last
+// tile begins early enough to be a whole one: it computes some rows a second time, with the same results.
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -16,16 +16,16 @@
 #include "support/text.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/regions.h"
-#include "templates/strip.h"
+#include "templates/result_tile.h"
 
 namespace tc {
 namespace {
 
-constexpr int64_t kStripBytes = 24 << 10;  // of scores: with a panel of keys in the first-level cache, or nearly
-constexpr int64_t kMaxStrip = 32;          // rows
+constexpr int64_t kTileBytes = 24 << 10;  // of scores: with a panel of keys in the first-level cache, or nearly
+constexpr int64_t kMaxTileRows = 32;      // rows
 
 struct Product {
-  Strip strip;
+  ResultTile tile;
   Contraction m;
   ContractionPlan plan;
 };
@@ -34,10 +34,10 @@ struct Attention {
   Product scores, result;
   Scheduled softmax;
   Buffer scores_buffer, weights;   // results of stages: before and after the softmax
-  Buffer softmax_in, softmax_out;  // of the strip's function
-  std::vector<Place> strip_places, out_places;
+  Buffer softmax_in, softmax_out;  // of the tile's function
+  std::vector<AxisRange> tile_ranges, out_ranges;
   std::vector<Axis> outer;  // batches and heads
-  int64_t rows = 1, columns = 1, strip = 1;
+  int64_t rows = 1, columns = 1, tile_rows = 1;
   Var row = make_var("row");
 };
 
@@ -96,9 +96,9 @@ int operand_axis(const TensorFn& fn, size_t d, const Buffer& operand) {
   return -1;
 }
 
-// Rows per strip: few rows computed twice, then many.
-int64_t choose_strip(int64_t rows, int64_t columns) {
-  const int64_t most = std::clamp<int64_t>(kStripBytes / (4 * columns), 8, kMaxStrip);
+// Rows per tile: few rows computed twice, then many.
+int64_t choose_tile_rows(int64_t rows, int64_t columns) {
+  const int64_t most = std::clamp<int64_t>(kTileBytes / (4 * columns), 8, kMaxTileRows);
   if (rows <= most) return rows;
   int64_t best = most, least = rows;
   for (int64_t n = most; n >= 8; n--) {
@@ -110,18 +110,19 @@ int64_t choose_strip(int64_t rows, int64_t columns) {
   return best;
 }
 
-std::optional<Product> match_product(const TensorFn& part, const std::vector<Place>& places, const TemplateArgs& a) {
-  auto strip = strip_of(part, places);
-  const auto c = strip ? canonicalize(strip->fn) : std::nullopt;
+std::optional<Product> match_product(const TensorFn& part, const std::vector<AxisRange>& ranges,
+                                     const TemplateArgs& a) {
+  auto tile = result_tile(part, ranges);
+  const auto c = tile ? canonicalize(tile->fn) : std::nullopt;
   if (!c || c->border) return {};
-  const std::vector<bool> constant(strip->fn.inputs.size(), false);
-  auto m = match_contraction({strip->fn, &*c, constant, a.cpu, a.options});
+  const std::vector<bool> constant(tile->fn.inputs.size(), false);
+  auto m = match_contraction({tile->fn, &*c, constant, a.cpu, a.options});
   if (!m || m->right == Contraction::Right::Packed || !m->outer.empty() || m->rows.size() != 1) return {};
   ContractionPlan plan = plan_contraction(*m, a.cpu, a.options);
   plan.parallel = false;
   plan.row_blocks = 1;
   plan.prefetch = 0;
-  return Product{std::move(*strip), std::move(*m), plan};
+  return Product{std::move(*tile), std::move(*m), plan};
 }
 
 bool reads_only(const TensorFn& part, const TensorFn& whole, const Buffer& only) {
@@ -129,25 +130,25 @@ bool reads_only(const TensorFn& part, const TensorFn& whole, const Buffer& only)
                      [&](const Buffer& b) { return b == only || !producer(whole, b); });
 }
 
-// Heads and rows as places of the scores, and of the result, whose axes may be permuted.
-bool find_places(const TensorFn& last, Attention& t) {
+// Heads and rows as ranges of the scores, and of the result, whose axes may be permuted.
+bool find_ranges(const TensorFn& last, Attention& t) {
   const Dims dims = static_dims(t.weights->shape), out = static_dims(last.outputs[0]->shape);
   if (dims.size() < 2 || static_dims(t.scores_buffer->shape) != dims) return false;
   t.rows = dims[dims.size() - 2];
   t.columns = dims.back();
   if (t.rows < 2) return false;
-  t.strip = choose_strip(t.rows, t.columns);
+  t.tile_rows = choose_tile_rows(t.rows, t.columns);
   for (size_t d = 0; d + 1 < dims.size(); d++) {
     if (dims[d] == 1) continue;
     const bool is_row = d + 2 == dims.size();
     if (!is_row) t.outer.push_back({make_var(dims.size() == 4 && d == 0 ? "batch" : "head"), Dim(dims[d])});
     const Var v = is_row ? t.row : t.outer.back().var;
-    const int64_t extent = is_row ? t.strip : 1;
-    t.strip_places.push_back({d, Expr(v), extent});
+    const int64_t extent = is_row ? t.tile_rows : 1;
+    t.tile_ranges.push_back({d, Expr(v), extent});
     for (size_t o = 0; o < out.size(); o++)
-      if (out[o] > 1 && operand_axis(last, o, t.weights) == int(d)) t.out_places.push_back({o, Expr(v), extent});
+      if (out[o] > 1 && operand_axis(last, o, t.weights) == int(d)) t.out_ranges.push_back({o, Expr(v), extent});
   }
-  return t.out_places.size() == t.strip_places.size();
+  return t.out_ranges.size() == t.tile_ranges.size();
 }
 
 std::optional<Attention> match(const TemplateArgs& a) {
@@ -161,14 +162,14 @@ std::optional<Attention> match(const TemplateArgs& a) {
   t.scores_buffer = scores.outputs[0];
   t.weights = softmax.outputs[0];
   if (!reads_only(scores, a.fn, nullptr) || softmax.inputs != std::vector<Buffer>{t.scores_buffer} ||
-      !reads_only(last, a.fn, t.weights) || last.outputs[0] != a.fn.outputs[0] || !find_places(last, t))
+      !reads_only(last, a.fn, t.weights) || last.outputs[0] != a.fn.outputs[0] || !find_ranges(last, t))
     return {};
   // In place: what comes after the exponentials does not read the scores.
   for (size_t i = 2; i < 4; i++)
     for (const Load* l : loads_of(softmax.stages[i].values[0]))
       if (l->buffer == t.scores_buffer) return {};
-  const auto first = match_product(scores, t.strip_places, a), second = match_product(last, t.out_places, a);
-  const auto rows = strip_of(softmax, t.strip_places);
+  const auto first = match_product(scores, t.tile_ranges, a), second = match_product(last, t.out_ranges, a);
+  const auto rows = result_tile(softmax, t.tile_ranges);
   if (!first || !second || !rows) return {};
   const auto inner = schedule_rows({rows->fn, nullptr, {false}, a.cpu, a.options});
   if (!inner || second->m.p_at.of(second->m.rows[0].var) != t.columns) return {};
@@ -183,26 +184,26 @@ std::optional<Attention> match(const TemplateArgs& a) {
 class Builder {
  public:
   Builder(const Attention& t, const TemplateArgs& a) : t_(t), memory_(a.fn) {
-    strips_ = ceil_div(t.rows, t.strip);
-    // Each group copies keys and values for itself; it has two strips at least, since the last two may overlap.
-    while (points(t.outer) * groups_ < 8 && strips_ >= groups_ * 4) groups_ *= 2;
+    tiles_ = ceil_div(t.rows, t.tile_rows);
+    // Each group copies keys and values for itself; it has two tiles at least, since the last two may overlap.
+    while (points(t.outer) * groups_ < 8 && tiles_ >= groups_ * 4) groups_ *= 2;
     keys_ = panels("keys", t.scores);
     values_ = panels("values", t.result);
-    strip_ = make_buffer("scores", DType::F32, {Dim(t.strip * t.columns)}, Scope::Workspace);
+    tile_ = make_buffer("scores", DType::F32, {Dim(t.tile_rows * t.columns)}, Scope::Workspace);
   }
 
   Scheduled build() {
-    const Var part = make_var("part"), group = make_var("group"), strip = make_var("strip");
-    Expr begin = 0, count = strips_;
+    const Var part = make_var("part"), group = make_var("group"), tile = make_var("strip");
+    Expr begin = 0, count = tiles_;
     if (groups_ > 1) {
-      begin = Expr(group) * Expr(strips_) / Expr(groups_);
-      count = (Expr(group) + Expr(1)) * Expr(strips_) / Expr(groups_) - begin;
+      begin = Expr(group) * Expr(tiles_) / Expr(groups_);
+      count = (Expr(group) + Expr(1)) * Expr(tiles_) / Expr(groups_) - begin;
     }
-    Expr row = Expr(strip) * Expr(t_.strip);
-    if (t_.rows % t_.strip != 0) row = min(row, Expr(t_.rows - t_.strip));
+    Expr row = Expr(tile) * Expr(t_.tile_rows);
+    if (t_.rows % t_.tile_rows != 0) row = min(row, Expr(t_.rows - t_.tile_rows));
     Stmt body = let(t_.row, row, seq({scores(), softmax(), result()}));
-    body = strips_ == 1 ? substitute(body, {{strip.get(), Expr(0)}}) : loop(strip, count, body, ForKind::Serial, begin);
-    body = alloc(keys_, alloc(values_, alloc(strip_, seq({copies(), body}))));
+    body = tiles_ == 1 ? substitute(body, {{tile.get(), Expr(0)}}) : loop(tile, count, body, ForKind::Serial, begin);
+    body = alloc(keys_, alloc(values_, alloc(tile_, seq({copies(), body}))));
     Expr rest = Expr(part);
     std::vector<std::pair<Var, Expr>> lets;
     if (groups_ > 1) {
@@ -229,32 +230,32 @@ class Builder {
 
   Stmt copies() {
     const Product &s = t_.scores, &r = t_.result;
-    const Stmt keys = memory_.see(copy_to_panels(s.m, s.plan, keys_), s.strip, s.m.c, t_.strip_places, "keys");
-    const Stmt values = memory_.see(copy_to_panels(r.m, r.plan, values_), r.strip, r.m.c, t_.out_places, "values");
+    const Stmt keys = memory_.see(copy_to_panels(s.m, s.plan, keys_), s.tile, s.m.c, t_.tile_ranges, "keys");
+    const Stmt values = memory_.see(copy_to_panels(r.m, r.plan, values_), r.tile, r.m.c, t_.out_ranges, "values");
     return seq({comment("keys in panels of " + to_text(int64_t(s.plan.tile.columns)), keys),
                 comment("values in panels of " + to_text(int64_t(r.plan.tile.columns)), values)});
   }
 
-  Stmt product(const Product& p, const Buffer& panels, const StripMemory& memory, const Strip& strip,
-               const std::vector<Place>& places) {
+  Stmt product(const Product& p, const Buffer& panels, const TileMemory& memory, const ResultTile& tile,
+               const std::vector<AxisRange>& ranges) {
     Contraction m = p.m;
     m.right = Contraction::Right::Panels;
     m.q = panels;
-    return memory.see(contraction_loops(m, p.plan, s_), strip, m.c, places, "rows");
+    return memory.see(contraction_loops(m, p.plan, s_), tile, m.c, ranges, "rows");
   }
 
   Stmt scores() {
-    StripMemory memory = memory_;
-    memory.place(t_.scores_buffer, strip_);
-    Strip strip = t_.scores.strip;
-    strip.result.step.assign(strip.result.step.size(), 0);
-    return comment("scores", product(t_.scores, keys_, memory, strip, t_.strip_places));
+    TileMemory memory = memory_;
+    memory.keep_in(t_.scores_buffer, tile_);
+    ResultTile tile = t_.scores.tile;
+    tile.result.step.assign(tile.result.step.size(), 0);
+    return comment("scores", product(t_.scores, keys_, memory, tile, t_.tile_ranges));
   }
 
-  // The strip of the softmax, in place, by this chunk alone.
+  // The tile of the softmax, in place, by this chunk alone.
   Stmt softmax() {
     BufferMap to;
-    for (const auto& [flat, of] : t_.softmax.views) to[flat.get()] = strip_;
+    for (const auto& [flat, of] : t_.softmax.views) to[flat.get()] = tile_;
     const Stmt serial = rewrite(t_.softmax.body, {}, [](const Stmt& s) -> Stmt {
       const For* f = as<For>(s);
       return f && f->kind == ForKind::Parallel ? loop(f->var, f->extent, f->body, ForKind::Serial, f->begin) : Stmt();
@@ -263,28 +264,28 @@ class Builder {
   }
 
   Stmt result() {
-    StripMemory memory = memory_;
-    memory.place(t_.weights, strip_);
-    Strip strip = t_.result.strip;
-    for (Strip::Operand& o : strip.operands)
+    TileMemory memory = memory_;
+    memory.keep_in(t_.weights, tile_);
+    ResultTile tile = t_.result.tile;
+    for (ResultTile::Operand& o : tile.operands)
       if (o.whole == t_.weights) o.step.assign(o.step.size(), 0);
-    return comment("times the values", product(t_.result, values_, memory, strip, t_.out_places));
+    return comment("times the values", product(t_.result, values_, memory, tile, t_.out_ranges));
   }
 
   void describe() {
     auto tile = [](const ContractionPlan& p) {
       return to_text(int64_t(p.tile.rows)) + " by " + to_text(int64_t(p.tile.columns));
     };
-    s_.words = "strips of " + to_text(t_.strip) + " rows: their scores never leave the caches; products " +
-               tile(t_.scores.plan) + " and " + tile(t_.result.plan) + " in registers, keys and values in panels";
-    if (groups_ > 1) s_.words += "; each head's strips in " + to_text(groups_) + " chunks";
+    s_.description = "strips of " + to_text(t_.tile_rows) + " rows: their scores never leave the caches; products " +
+                     tile(t_.scores.plan) + " and " + tile(t_.result.plan) + " in registers, keys and values in panels";
+    if (groups_ > 1) s_.description += "; each head's strips in " + to_text(groups_) + " chunks";
   }
 
   const Attention& t_;
-  StripMemory memory_;
+  TileMemory memory_;
   Scheduled s_;
-  int64_t strips_ = 1, groups_ = 1;
-  Buffer keys_, values_, strip_;
+  int64_t tiles_ = 1, groups_ = 1;
+  Buffer keys_, values_, tile_;
 };
 
 }  // namespace

@@ -50,11 +50,11 @@ void ContractionBuilder::pack(Scheduled& s) {
   axes.push_back({panel, Dim(plan_.panels)});
   axes.insert(axes.end(), m_.q_k.begin(), m_.q_k.end());
   axes.push_back({column, Dim(columns_)});
-  std::string words = "packed: ";
-  for (const Axis& a : m_.q_outer) words += a.var->name + ", ";
-  words += m_.n.var->name + " block, ";
-  for (const Axis& a : m_.q_k) words += a.var->name + ", ";
-  packed_ = add_packed(s, m_.c, std::move(axes), value, words + m_.n.var->name + " in block");
+  std::string layout = "packed: ";
+  for (const Axis& a : m_.q_outer) layout += a.var->name + ", ";
+  layout += m_.n.var->name + " block, ";
+  for (const Axis& a : m_.q_k) layout += a.var->name + ", ";
+  packed_ = add_packed(s, m_.c, std::move(axes), value, layout + m_.n.var->name + " in block");
 }
 
 // --- chunks: outer axes, panels, row blocks, in this order
@@ -305,7 +305,7 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   s.body = seq({fill_border(m->c), contraction_loops(*m, plan, s)});
   bind_operands(s, m->c);
   s.family = m->rows.empty() ? "matrix_vector" : "matmul";
-  s.words = describe(*m, plan);
+  s.description = describe(*m, plan);
   s.steps = steps(*m, plan);
   return s;
 }

@@ -53,12 +53,12 @@ void ContractionBuilder::pack_quads(Scheduled& s) {
   axes.push_back({quad, Dim(quads_per_run(m_))});
   axes.push_back({column, Dim(columns_)});
   axes.push_back({part, Dim(kQuad)});
-  std::string words = "packed: ";
-  for (const Axis& a : m_.q_outer) words += a.var->name + ", ";
-  words += m_.n.var->name + " block, ";
-  for (size_t i = 0; i < outer; i++) words += m_.q_k[i].var->name + ", ";
+  std::string layout = "packed: ";
+  for (const Axis& a : m_.q_outer) layout += a.var->name + ", ";
+  layout += m_.n.var->name + " block, ";
+  for (size_t i = 0; i < outer; i++) layout += m_.q_k[i].var->name + ", ";
   packed_ = add_packed(s, m_.c, std::move(axes), value,
-                       words + m_.k.back().var->name + " / 4, " + m_.n.var->name + " in block, 4");
+                       layout + m_.k.back().var->name + " / 4, " + m_.n.var->name + " in block, 4");
   if (!m_.q_zero) return;
   const std::vector<Axis> vector = {{make_var("ni"), Dim(kMaxLanes)}, {make_var("q"), Dim(kQuad)}};
   ones_ = add_packed(s, m_.c, vector, make_int(DType::I8, 1), "ones, which sum rows of the left factor");

@@ -7,9 +7,9 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
-#include "templates/centred.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/lanes.h"
+#include "templates/zero_point.h"
 
 namespace tc {
 namespace {
@@ -75,7 +75,7 @@ void start_from_bias(Contraction& m) {
   m.c.epilogue = epilogue;
 }
 
-// The factor at the same place of the product before buffers were made flat.
+// The same factor of the product before buffers were made flat.
 Expr shaped_factor(const Canonical& c, bool second) {
   const Apply* k = as<Apply>(c.shaped_value);
   return k && k->op == Op::Mul ? k->args[second ? 1 : 0] : Expr();
@@ -101,7 +101,7 @@ bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
 std::optional<Factors> byte_factors(const Canonical& c, const Axis& n, const TemplateArgs& a) {
   auto f = factors(c, n);
   if (!f || !f->q_shaped || !is_constant(f->q, a)) return {};
-  const Centred p = centred(f->p), q = centred(f->q), shaped = centred(f->q_shaped);
+  const ZeroPointForm p = zero_point_form(f->p), q = zero_point_form(f->q), shaped = zero_point_form(f->q_shaped);
   if (!p.x || !q.x || !shaped.x) return {};
   if (p.zero.get() && (uses_any(p.zero, c.axes) || uses_any(p.zero, c.raxes))) return {};
   if (q.zero.get() && uses_any(q.zero, c.raxes)) return {};

@@ -48,7 +48,7 @@ Stmt ContractionBuilder::start(const Buffer& acc, int64_t height, bool has_rows)
   });
 }
 
-// Fresh variables for the axes of the sum, also as places in `at`; returns the number of the step that they are at.
+// Fresh variables for the axes of the sum, also as indices in `at`; returns the number of the step that they are at.
 Expr ContractionBuilder::along_sum(Point& at, std::vector<Var>& ks) const {
   Expr k = 0;
   for (const Axis& a : m_.k) {

@@ -35,16 +35,16 @@ int64_t chunk_of(int64_t n) {
 std::vector<Var> share_flat(Schedule& s, Var v, int64_t n) {
   if (n < 2 * kChunk) return {v};
   const int64_t size = chunk_of(n);
-  std::vector<Var> strips;
+  std::vector<Var> inner_loops;
   if (n % size != 0) {
     const std::vector<Var> parts = s.partition(v, {n / size * size});
     v = parts[0];
-    strips = {parts[1]};
+    inner_loops = {parts[1]};
   }
-  const auto [part, strip] = s.split(v, size);
+  const auto [part, inner] = s.split(v, size);
   s.parallel(s.rename(part, "part"));
-  strips.push_back(strip);
-  return strips;
+  inner_loops.push_back(inner);
+  return inner_loops;
 }
 
 constexpr int64_t kTileRead = 8, kTileWritten = 16;  // rows that fall into one set of a cache are eight at most; a line
@@ -97,12 +97,12 @@ Schedule loops_of(const Canonical& c, bool vector, const ScheduleOptions& option
   for (size_t i = c.axes.size(); i-- > 0;) nest = loop(c.axes[i].var, c.axes[i].extent, nest);
   Schedule s(nest, options);
   if (c.axes.empty()) return s;
-  std::vector<Var> strips = {c.axes.back().var};
+  std::vector<Var> inner_loops = {c.axes.back().var};
   if (c.axes.size() == 1)
-    strips = share_flat(s, c.axes[0].var, c.axes[0].extent.value);
+    inner_loops = share_flat(s, c.axes[0].var, c.axes[0].extent.value);
   else if (points(c.axes) >= kParallelThreshold)
     s.parallel(c.axes[0].var);
-  for (const Var& v : strips)
+  for (const Var& v : inner_loops)
     if (vector) s.vectorize(v);
   return s;
 }
@@ -127,10 +127,10 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
   }
   bind_operands(s, c);
   s.family = "elementwise";
-  s.words = vector ? "vectors along " + std::string(c.axes.size() == 1 ? "the flat tensor" : "the innermost axis")
-            : read ? "tiles of " + to_text(kTileRead) + " by " + to_text(kTileWritten) + " elements"
-                   : "one element at a time";
-  if (c.axes.size() > 1) s.words += ", outer axes merged where memory allows";
+  s.description = vector ? "vectors along " + std::string(c.axes.size() == 1 ? "the flat tensor" : "the innermost axis")
+                  : read ? "tiles of " + to_text(kTileRead) + " by " + to_text(kTileWritten) + " elements"
+                         : "one element at a time";
+  if (c.axes.size() > 1) s.description += ", outer axes merged where memory allows";
   return s;
 }
 

@@ -101,22 +101,22 @@ class Builder {
 
   Stmt expand() {
     const ContractionPlan plan = plan_of(r_.expand.m);
-    StripMemory memory = memory_;
+    TileMemory memory = memory_;
     const Expr slot = apply(Op::Mod, {Expr(r_.source), Expr(slots_)});
-    memory.place(r_.interior, ring_, slot * Expr(line_) + Expr(r_.left * r_.channels));
-    Strip strip = r_.expand.strip;
-    strip.result.step.assign(strip.result.step.size(), 0);
-    return memory.see(contraction_loops(r_.expand.m, plan, s_), strip, r_.expand.m.c, r_.source_row(), "row");
+    memory.keep_in(r_.interior, ring_, slot * Expr(line_) + Expr(r_.left * r_.channels));
+    ResultTile tile = r_.expand.tile;
+    tile.result.step.assign(tile.result.step.size(), 0);
+    return memory.see(contraction_loops(r_.expand.m, plan, s_), tile, r_.expand.m.c, r_.source_row(), "row");
   }
 
   Stmt project() {
     const ContractionPlan plan = plan_of(r_.project.m);
-    StripMemory memory = memory_;
-    memory.place(r_.filtered, row_);
-    Strip strip = r_.project.strip;
-    for (Strip::Operand& o : strip.operands)
+    TileMemory memory = memory_;
+    memory.keep_in(r_.filtered, row_);
+    ResultTile tile = r_.project.tile;
+    for (ResultTile::Operand& o : tile.operands)
       if (o.whole == r_.filtered) o.step.assign(o.step.size(), 0);
-    return memory.see(contraction_loops(r_.project.m, plan, s_), strip, r_.project.m.c, r_.result_row(), "row");
+    return memory.see(contraction_loops(r_.project.m, plan, s_), tile, r_.project.m.c, r_.result_row(), "row");
   }
 
   ContractionPlan plan_of(const Contraction& m) const {
@@ -130,8 +130,8 @@ class Builder {
   // --- the depthwise convolution of one row
   int64_t pixels() const {
     const int64_t nv = std::max<int64_t>(1, kColumns / a_.cpu.vector_lanes), w = r_.out_width;
-    const int64_t room = (a_.cpu.vector_registers - 4) / nv - (keep_taps_ ? d_.kh * d_.kw : 0);
-    const int64_t most = std::min(std::clamp<int64_t>(room, 1, 8), w);
+    const int64_t free_registers = (a_.cpu.vector_registers - 4) / nv - (keep_taps_ ? d_.kh * d_.kw : 0);
+    const int64_t most = std::min(std::clamp<int64_t>(free_registers, 1, 8), w);
     for (int64_t p = most; p * 2 > most; p--)
       if (w % p == 0) return p;
     return most;
@@ -150,7 +150,7 @@ class Builder {
     const Var i = make_var("i");
     return loop(i, height, over_vectors([&](const Var& v) { return body(Expr(i), v); }), ForKind::Unroll);
   }
-  static Exprs cell(const Expr& i, const Var& v) { return {i, ramp(Expr(v) * lanes())}; }
+  static Exprs vector_index(const Expr& i, const Var& v) { return {i, ramp(Expr(v) * lanes())}; }
 
   Stmt depthwise() {
     const Var block = make_var(d_.channel.var->name + "_o");
@@ -163,18 +163,18 @@ class Builder {
     Stmt body = columns();
     if (keep_taps_) {
       const Var tap = make_var("tap");
-      const Stmt fill =
-          loop(tap, d_.kh * d_.kw,
-               over_vectors([&](const Var& v) { return store(taps_, cell(Expr(tap), v), weight(Expr(tap), v)); }),
-               ForKind::Unroll);
+      const Stmt fill = loop(tap, d_.kh * d_.kw, over_vectors([&](const Var& v) {
+                               return store(taps_, vector_index(Expr(tap), v), weight(Expr(tap), v));
+                             }),
+                             ForKind::Unroll);
       body = alloc(taps_, seq({fill, body}));
     }
     if (blocks > 1) body = loop(block, blocks, body);
-    StripMemory memory = memory_;
-    memory.place(r_.filtered, row_);
-    Strip strip = d_.strip;
-    strip.result.step.assign(strip.result.step.size(), 0);
-    body = memory.see(body, strip, d_.c, r_.result_row(), "row");
+    TileMemory memory = memory_;
+    memory.keep_in(r_.filtered, row_);
+    ResultTile tile = d_.tile;
+    tile.result.step.assign(tile.result.step.size(), 0);
+    body = memory.see(body, tile, d_.c, r_.result_row(), "row");
     for (size_t k = rows_.size(); k-- > 0;) body = alias(rows_[k], ring_, slot_of(int64_t(k)) * Expr(line_), body);
     return body;
   }
@@ -191,9 +191,9 @@ class Builder {
 
   Buffer pack_taps() {
     const std::vector<Axis> axes = {d_.kh_axis, d_.kw_axis, d_.channel};
-    const std::string words =
+    const std::string layout =
         "packed: " + d_.kh_axis.var->name + ", " + d_.kw_axis.var->name + ", " + d_.channel.var->name;
-    return add_packed(s_, d_.c, axes, d_.weight, words);
+    return add_packed(s_, d_.c, axes, d_.weight, layout);
   }
 
   Expr weight(const Expr& tap, const Var& v) const {
@@ -213,7 +213,7 @@ class Builder {
     const Buffer acc = make_buffer("acc", DType::F32, {Dim(px), Dim(kColumns)}, Scope::Register);
     auto point = [&](const Expr& i) { return d_.ow.var ? Point{{d_.ow.var, column + i}} : Point{}; };
     Stmts list = {over_tile(px, [&](const Expr& i, const Var& v) {
-      return store(acc, cell(i, v), broadcast(vector_form(d_.c.init, at(point(i), v))));
+      return store(acc, vector_index(i, v), broadcast(vector_form(d_.c.init, at(point(i), v))));
     })};
     for (int64_t k = 0; k < d_.kh; k++) {
       const Var kw = make_var(d_.kw_axis.var->name);
@@ -222,13 +222,13 @@ class Builder {
         const Expr pixel = (column + i) * Expr(d_.column_step) + Expr(kw) * Expr(d_.column_dilation);
         const Expr read = load(rows_[size_t(k)], {ramp(pixel * Expr(r_.channels) + p.base)});
         const Expr tap = Expr(k * d_.kw) + Expr(kw);
-        const Expr w = keep_taps_ ? load(taps_, cell(tap, v)) : weight(tap, v);
-        return store(acc, cell(i, v), (p.count ? partial(read, p.count) : read) * w, Op::Add);
+        const Expr w = keep_taps_ ? load(taps_, vector_index(tap, v)) : weight(tap, v);
+        return store(acc, vector_index(i, v), (p.count ? partial(read, p.count) : read) * w, Op::Add);
       });
       list.push_back(loop(kw, d_.kw, sum, ForKind::Unroll));
     }
     list.push_back(over_tile(px, [&](const Expr& i, const Var& v) {
-      return store_lanes(d_.c.out, d_.c.out_index, d_.c.epilogue, at(point(i), v, load(acc, cell(i, v))));
+      return store_lanes(d_.c.out, d_.c.out_index, d_.c.epilogue, at(point(i), v, load(acc, vector_index(i, v))));
     }));
     return alloc(acc, seq(list));
   }
@@ -237,16 +237,16 @@ class Builder {
     auto tile = [](const ContractionPlan& p) {
       return to_text(int64_t(p.tile.rows)) + " pixels by " + to_text(int64_t(p.tile.columns)) + " channels";
     };
-    s_.words = "row by row: " + to_text(slots_) + " expanded rows are kept, with their zeros; expand " +
-               tile(plan_of(r_.expand.m)) + ", filter " + to_text(pixels()) + " by " + to_text(kColumns) +
-               ", project " + tile(plan_of(r_.project.m)) + " in registers";
-    if (bands_ > 1) s_.words += "; " + to_text(bands_) + " bands of rows";
+    s_.description = "row by row: " + to_text(slots_) + " expanded rows are kept, with their zeros; expand " +
+                     tile(plan_of(r_.expand.m)) + ", filter " + to_text(pixels()) + " by " + to_text(kColumns) +
+                     ", project " + tile(plan_of(r_.project.m)) + " in registers";
+    if (bands_ > 1) s_.description += "; " + to_text(bands_) + " bands of rows";
   }
 
   const InvertedResidual& r_;
   const InvertedResidual::Depthwise& d_;
   const TemplateArgs& a_;
-  StripMemory memory_;
+  TileMemory memory_;
   Scheduled s_;
   int64_t slots_ = 1, line_ = 1, bands_ = 1;
   bool has_zero_row_ = false, keep_taps_ = false;

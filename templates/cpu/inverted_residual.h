@@ -2,7 +2,7 @@
 #pragma once
 #include "ir/loop/build.h"
 #include "templates/cpu/contraction.h"
-#include "templates/strip.h"
+#include "templates/result_tile.h"
 
 namespace tc {
 
@@ -10,14 +10,14 @@ namespace tc {
 struct InvertedResidual {
   // One of the two dense convolutions, as a product for one row.
   struct Dense {
-    Strip strip;
+    ResultTile tile;
     Contraction m;
   };
 
   // The depthwise convolution of one row: the sum over (kh, kw) of
   // x[line * kh + pixel * (ow * stride + kw * dilation) + c].
   struct Depthwise {
-    Strip strip;
+    ResultTile tile;
     Canonical c;
     Axis ow, channel;
     int64_t kh = 1, kw = 1;
@@ -34,12 +34,12 @@ struct InvertedResidual {
   int64_t top = 0, left = 0, padded_width = 1;  // its border
   int64_t channels = 1, out_height = 1, out_width = 1;
   Var image = make_var("image"), source = make_var("source"), y = make_var("y");
-  std::vector<Place> row(const Var& at) const {
+  std::vector<AxisRange> row(const Var& at) const {
     if (images == 1) return {{1, Expr(at), 1}};
     return {{1, Expr(at), 1}, {0, Expr(image), 1}};
   }
-  std::vector<Place> source_row() const { return row(source); }
-  std::vector<Place> result_row() const { return row(y); }
+  std::vector<AxisRange> source_row() const { return row(source); }
+  std::vector<AxisRange> result_row() const { return row(y); }
 };
 
 /// Null if the function is none.

@@ -49,15 +49,15 @@ bool reads_only(const TensorFn& part, const TensorFn& whole, const Buffer& only)
                      [&](const Buffer& b) { return b == only || !producer(whole, b); });
 }
 
-std::optional<Dense> match_dense(const TensorFn& part, const std::vector<Place>& row, const TemplateArgs& a) {
-  auto strip = strip_of(part, row);
-  const auto c = strip ? canonicalize(strip->fn) : std::nullopt;
+std::optional<Dense> match_dense(const TensorFn& part, const std::vector<AxisRange>& row, const TemplateArgs& a) {
+  auto tile = result_tile(part, row);
+  const auto c = tile ? canonicalize(tile->fn) : std::nullopt;
   if (!c || c->border) return {};
-  const std::vector<bool> constant = constants_of(strip->fn, a);
-  const auto m = match_contraction({strip->fn, &*c, constant, a.cpu, a.options});
+  const std::vector<bool> constant = constants_of(tile->fn, a);
+  const auto m = match_contraction({tile->fn, &*c, constant, a.cpu, a.options});
   if (!m || m->right != Contraction::Right::Packed || !m->outer.empty() || m->rows.size() > 1 || m->k.size() != 1)
     return {};
-  return Dense{std::move(*strip), *m};
+  return Dense{std::move(*tile), *m};
 }
 
 // The steps of the pixel's load, and the other factor.
@@ -71,7 +71,7 @@ bool match_factors(Depthwise& d, const Buffer& pixels, int64_t line, const Templ
     std::vector<Var> vars = vars_of(c.axes);
     for (const Axis& r : c.raxes) vars.push_back(r.var);
     const auto at = offset_of(l->index[0], vars);
-    const std::vector<bool> constant = constants_of(d.strip.fn, a);
+    const std::vector<bool> constant = constants_of(d.tile.fn, a);
     if (!at || at->constant != 0 || !is_constant(k->args[1 - i], c, constant)) return false;
     const int64_t channels = d.channel.extent.value, rows = at->of(d.kh_axis.var);
     if (at->of(d.channel.var) != 1 || rows % line != 0 || at->of(d.kw_axis.var) % channels != 0) return false;
@@ -86,12 +86,12 @@ bool match_factors(Depthwise& d, const Buffer& pixels, int64_t line, const Templ
 }
 
 std::optional<Depthwise> match_depthwise(const TensorFn& part, const InvertedResidual& r, const TemplateArgs& a) {
-  auto strip = strip_of(part, r.result_row());
-  const auto c = strip ? canonicalize(strip->fn) : std::nullopt;
+  auto tile = result_tile(part, r.result_row());
+  const auto c = tile ? canonicalize(tile->fn) : std::nullopt;
   if (!c || !c->value || c->border || c->combine != Op::Add || c->raxes.size() != 2) return {};
   if (c->axes.empty() || c->axes.size() > 2 || c->out->dtype != DType::F32) return {};
   Depthwise d;
-  d.strip = std::move(*strip);
+  d.tile = std::move(*tile);
   d.c = *c;
   d.channel = c->axes.back();
   if (c->axes.size() == 2) d.ow = c->axes[0];
@@ -103,8 +103,8 @@ std::optional<Depthwise> match_depthwise(const TensorFn& part, const InvertedRes
   if (!out || out->of(d.channel.var) != 1 || d.channel.extent.value != r.channels || r.channels < 4) return {};
   if (!has_vector_form(c->epilogue, d.channel.var) || !has_vector_form(c->init, d.channel.var)) return {};
   const int64_t line = r.padded_width * r.channels;
-  for (size_t i = 0; i < d.strip.operands.size(); i++) {
-    const Strip::Operand& o = d.strip.operands[i];
+  for (size_t i = 0; i < d.tile.operands.size(); i++) {
+    const ResultTile::Operand& o = d.tile.operands[i];
     if (o.whole != r.expanded) continue;
     if (o.step[0] % line != 0 || !match_factors(d, c->inputs[i], line, a)) return {};
     d.row_step = o.step[0] / line;
@@ -113,7 +113,7 @@ std::optional<Depthwise> match_depthwise(const TensorFn& part, const InvertedRes
   return {};
 }
 
-// The expanded tensor's place in its border of zeros.
+// The expanded tensor's offset in its border of zeros.
 bool match_border(const TensorFn& part, InvertedResidual& r, size_t& end) {
   const auto c = canonicalize(part);
   const Dims dims = static_dims(r.expanded->shape);

@@ -32,7 +32,7 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
   s.inputs = a.fn.inputs;
   for (size_t i = 0; i < s.inputs.size(); i++) s.input_index.push_back(int(i));
   s.outputs = a.fn.outputs;
-  s.words = "plain loops in the order of the definition";
+  s.description = "plain loops in the order of the definition";
   s.family = "naive";
   return s;
 }

@@ -68,7 +68,7 @@ class Recurrence {
     s->body = all_steps(*s);
     s->outputs = fn_.outputs;
     s->family = "recurrence";
-    s->words = "step by step, " + s->words;
+    s->description = "step by step, " + s->description;
     return s;
   }
 

@@ -46,14 +46,14 @@ Cell cell(const std::string& op, const Shape& s, DType t = DType::F32, Attrs att
   return c;
 }
 
-bool takes_steps(const Scheduled& s) { return s.words.find("recurrence") != std::string::npos; }
+bool takes_steps(const Scheduled& s) { return s.description.find("recurrence") != std::string::npos; }
 
 void expect_equal(const Cell& c, bool constant = true) {
   const std::vector<Constant> expected = evaluate(c.fn, c.in);
   std::vector<bool> known;
   for (size_t i = 0; i < c.in.size(); i++) known.push_back(constant && i > 0);
   Scheduled s = schedule_cpu(c.fn, known, *find_cpu("x86-64-v4"));
-  EXPECT_TRUE(takes_steps(s)) << s.words;
+  EXPECT_TRUE(takes_steps(s)) << s.description;
   s.body = lower_lanes(s.body);
   for (const int vl : {1, 8, 16}) {
     testing::ScheduleMemory memory(s, c.fn, c.in);

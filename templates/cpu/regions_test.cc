@@ -51,7 +51,7 @@ TEST(Attention, SequencesAndHeadSizes) {
   expect_equal(attention({.batch = 2, .heads = 3, .rows = 9, .columns = 9, .size = 5}), "attention");
 }
 
-TEST(Attention, StripsOverlapAtTheEndAndChunksCoverAllRows) {
+TEST(Attention, TilesOverlapAtTheEndAndChunksCoverAllRows) {
   expect_equal(attention({.heads = 1, .rows = 197, .columns = 197, .size = 16}), "attention");
   expect_equal(attention({.heads = 1, .rows = 131, .columns = 19, .size = 8, .combined = false}), "attention");
 }

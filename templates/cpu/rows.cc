@@ -91,7 +91,7 @@ class Builder {
                           : s.op == Op::Max ? lowest(DType::F32)
                                             : highest(DType::F32);
     const Buffer acc = make_buffer("acc", DType::F32, {Dim(kMaxLanes * ways)}, Scope::Register);
-    auto cell = [&](const Expr& u) { return Exprs{ramp(u * lanes())}; };
+    auto vector_index = [&](const Expr& u) { return Exprs{ramp(u * lanes())}; };
     auto ways_loop = [&](const std::function<Stmt(const Expr& u)>& f) {
       if (ways == 1) return f(Expr(0));
       const Var u = make_var("u");
@@ -99,7 +99,7 @@ class Builder {
     };
     auto join = [&](const Expr& u, const Expr& base, const Expr& count) {
       LanePoint p = point(base, count);
-      if (!keep) return store(acc, cell(u), broadcast(vector_form(s.value, p)), s.op, count);
+      if (!keep) return store(acc, vector_index(u), broadcast(vector_form(s.value, p)), s.op, count);
       // Read back from memory, a partial vector would have to wait until it has got there.
       const Buffer kept = make_buffer("kept", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
       const Stmt value = store(kept, {ramp(0)}, broadcast(vector_form(keep->value, p)));
@@ -110,9 +110,9 @@ class Builder {
         return l && l->buffer == keep->kept ? stands : Expr();
       });
       return alloc(kept, seq({value, store_lanes(r_.c.out, r_.kept_index, stands, p),
-                              store(acc, cell(u), broadcast(vector_form(term, p)), s.op, count)}));
+                              store(acc, vector_index(u), broadcast(vector_form(term, p)), s.op, count)}));
     };
-    const Stmt start = ways_loop([&](const Expr& u) { return store(acc, cell(u), broadcast(identity)); });
+    const Stmt start = ways_loop([&](const Expr& u) { return store(acc, vector_index(u), broadcast(identity)); });
     const Var v = make_var("v");
     const Expr groups = Expr(n_ / ways) / lanes(), done = groups * Expr(ways) * lanes();
     const Stmt main =
@@ -210,7 +210,8 @@ std::optional<Scheduled> schedule_rows(const TemplateArgs& a) {
   s.body = Builder(*r).build();
   bind_operands(s, r->c);
   s.family = "rows";
-  s.words = "rows of " + to_text(r->columns[0].extent.value) + " in vectors, sums over the lanes joined at the end";
+  s.description =
+      "rows of " + to_text(r->columns[0].extent.value) + " in vectors, sums over the lanes joined at the end";
   return s;
 }
 

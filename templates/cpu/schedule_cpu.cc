@@ -19,17 +19,17 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
 // In order; the first that knows the shape of the computation builds the loops.
 constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_winograd,           // 3 x 3 convolutions of stride 1, with fewer multiplications
-    schedule_phases,             // sums that take every s-th term: transposed convolutions
+    schedule_subpixels,          // sums that take every s-th term: transposed convolutions
     schedule_contraction,        // sums of products: matrix products and convolutions
     schedule_window_rows,        // windows along the vectors: pooling with the channels first
     schedule_window,             // reductions whose results lie side by side: pooling, depthwise convolutions
     schedule_rows,               // reductions along the memory's order: softmax, normalisation
-    schedule_places,             // extremes across rows, and where they are
+    schedule_arg_reduce,         // extremes across rows, and where they are
     schedule_transpose,          // no reduction, and rows that become columns
-    schedule_interleave,         // results between those of other vectors: nearest resizing, depth to space
+    schedule_interleaved_store,  // results between those of other vectors: nearest resizing, depth to space
     schedule_shared_values,      // samples at positions that all channels share
     schedule_elementwise,        // no reduction
-    schedule_attention,          // scores, softmax, times the values: strip by strip
+    schedule_attention,          // scores, softmax, times the values: tile by tile
     schedule_inverted_residual,  // expand, filter, project: row by row
     schedule_recurrence,         // stages that advance together: step by step
     schedule_stages,             // several of these, one after the other

@@ -74,8 +74,8 @@ TEST(ScheduleCpu, MasksFromMemory) {
     for (int64_t k = 0; k < n; k++) mask.as<uint8_t>()[k] = k % 3 == 0;
     const TestFunction f{{{m, x}, {s}, s.outputs}, {false, false}};
     expect_equal(f, "elementwise", "generic", {std::make_shared<const TensorData>(std::move(mask.data))});
-    const std::string words = schedule_cpu(f.fn, f.constant, *find_cpu("generic")).words;
-    EXPECT_EQ(words.find("vectors") != std::string::npos, n >= 8) << words;
+    const std::string description = schedule_cpu(f.fn, f.constant, *find_cpu("generic")).description;
+    EXPECT_EQ(description.find("vectors") != std::string::npos, n >= 8) << description;
   }
 }
 

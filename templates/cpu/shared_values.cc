@@ -25,7 +25,7 @@ constexpr int64_t kBlock = 256;        // points
 constexpr int64_t kStackBytes = 4096;  // of a local array
 constexpr int64_t kFewest = 4;         // results that share
 constexpr int64_t kTogether = 4;       // channels that take what a point needs out of the arrays at once
-constexpr int64_t kLongestPhase = 8;
+constexpr int64_t kLongestPeriod = 8;
 constexpr int kFewOperations = 8;
 constexpr int64_t kLargest = 40000;  // nodes of a formula
 
@@ -49,7 +49,7 @@ bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return uses_var(e, a.var); });
 }
 
-// Whether positions are computed from numbers. Divisions by small numbers go away where loops are cut into phases.
+// Whether positions are computed from numbers. Divisions by small numbers go away where loops are cut by their period.
 bool converts(const Expr& e) {
   bool found = false;
   walk(e, [&](const Expr& x) {
@@ -57,7 +57,7 @@ bool converts(const Expr& e) {
     const Cast* to = as<Cast>(x);
     const bool divides = k && (k->op == Op::FloorDiv || k->op == Op::FloorMod);
     found = found || (to && is_int(x->dtype) && is_float(to->value->dtype)) ||
-            (divides && as_const_int(k->args[1]).value_or(kLongestPhase + 1) > kLongestPhase) ||
+            (divides && as_const_int(k->args[1]).value_or(kLongestPeriod + 1) > kLongestPeriod) ||
             (k && (k->op == Op::Floor || k->op == Op::Ceil || k->op == Op::Round));
     return !found;
   });
@@ -314,11 +314,12 @@ class Builder {
     };
     if (!c.value) return each([&](const Expr&) { return store(c.out, {c.out_index}, c.epilogue); });
     const Buffer acc = make_buffer("acc", c.value->dtype, count == 1 ? Shape() : Shape{Dim(count)}, Scope::Register);
-    auto cell = [&](const Expr& i) { return count == 1 ? Exprs() : Exprs{i}; };
-    const Stmt start = each([&](const Expr& i) { return store(acc, cell(i), c.init); });
-    const Stmt join = over_block(c.raxes, each([&](const Expr& i) { return store(acc, cell(i), c.value, c.combine); }));
+    auto element = [&](const Expr& i) { return count == 1 ? Exprs() : Exprs{i}; };
+    const Stmt start = each([&](const Expr& i) { return store(acc, element(i), c.init); });
+    const Stmt join =
+        over_block(c.raxes, each([&](const Expr& i) { return store(acc, element(i), c.value, c.combine); }));
     const Stmt finish = each([&](const Expr& i) {
-      return store(c.out, {c.out_index}, with_reduced(c.epilogue, c.reduced, load(acc, cell(i))));
+      return store(c.out, {c.out_index}, with_reduced(c.epilogue, c.reduced, load(acc, element(i))));
     });
     return alloc(acc, seq({start, join, finish}));
   }
@@ -336,8 +337,8 @@ std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a) {
   r.body = seq({fill_border(s->c), Builder(*s).build(work >= kParallelThreshold)});
   bind_operands(r, s->c);
   r.family = "shared_values";
-  r.words = "what all " + s->over.var->name + " share is computed once, for " + to_text(points(s->block)) +
-            " points at a time";
+  r.description = "what all " + s->over.var->name + " share is computed once, for " + to_text(points(s->block)) +
+                  " points at a time";
   return r;
 }
 

@@ -18,13 +18,13 @@ struct TemplateArgs {
 
 std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
-std::optional<Scheduled> schedule_phases(const TemplateArgs& a);
+std::optional<Scheduled> schedule_subpixels(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window_rows(const TemplateArgs& a);
 std::optional<Scheduled> schedule_window(const TemplateArgs& a);
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
-std::optional<Scheduled> schedule_places(const TemplateArgs& a);
+std::optional<Scheduled> schedule_arg_reduce(const TemplateArgs& a);
 std::optional<Scheduled> schedule_transpose(const TemplateArgs& a);
-std::optional<Scheduled> schedule_interleave(const TemplateArgs& a);
+std::optional<Scheduled> schedule_interleaved_store(const TemplateArgs& a);
 std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);

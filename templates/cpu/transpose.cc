@@ -1,7 +1,7 @@
 // Transpositions: no reduction, and an operand that lies side by side along another axis than the result.
 //
 //   for the other axes, tiles of (read, written):
-//     t[i] = x[.., written + lane, .., read + i]     a tile in registers, turned as it is loaded (tc_load_transposed)
+//     t[i] = x[.., written + lane, .., read + i]     a tile in registers, transposed by its loads (tc_load_transposed)
 //     y[.., read + i, .., written + lane] = f(t[i])  whatever is computed on the way, in vectors
 //
 // The last tile of an axis ends where the axis ends, and so overlaps the one before: no tile is partial. Moves of other
@@ -27,7 +27,7 @@ struct Transposition {
   Axis read, written;  // side by side in the operands, and in the result
   std::vector<Axis> outer;
   std::vector<const Load*> crossed;  // operands that lie side by side along `read`
-  bool unriffled = false;            // `read` is three elements that no others lie between
+  bool deinterleaved = false;        // `read` is three elements that no others lie between
   bool moves_bytes = false;          // the whole value is one of them, moved as it is
   bool through_array = false;        // computed along `read`, and stored along `written` from an array
   bool in_registers() const { return !moves_bytes && !through_array; }
@@ -89,13 +89,13 @@ std::optional<Transposition> match(const TemplateArgs& a) {
       std::all_of(t.crossed.begin(), t.crossed.end(), [](const Load* l) { return l->buffer->dtype == DType::F32; });
   const bool vectors = floats && has_lanes(t.c.out->dtype) && has_vector_form(with_rows(t, rows_of(t)), t.written.var);
   if (vectors && shorter >= kMaxLanes) return t;
-  t.unriffled = vectors && t.read.extent.value == 3 && t.written.extent.value >= kMaxLanes &&
-                std::all_of(t.crossed.begin(), t.crossed.end(), [&](const Load* l) {
-                  return affine_in(l->index[0], {t.written.var})->coefficients[0] == 3;
-                });
-  t.through_array = !t.unriffled && floats && shorter > 1 && t.c.out->dtype == DType::F32 && is_costly(t.c.epilogue) &&
-                    has_vector_form(t.c.epilogue, t.read.var);
-  if (t.unriffled || t.through_array) return t;
+  t.deinterleaved = vectors && t.read.extent.value == 3 && t.written.extent.value >= kMaxLanes &&
+                    std::all_of(t.crossed.begin(), t.crossed.end(), [&](const Load* l) {
+                      return affine_in(l->index[0], {t.written.var})->coefficients[0] == 3;
+                    });
+  t.through_array = !t.deinterleaved && floats && shorter > 1 && t.c.out->dtype == DType::F32 &&
+                    is_costly(t.c.epilogue) && has_vector_form(t.c.epilogue, t.read.var);
+  if (t.deinterleaved || t.through_array) return t;
   const Load* whole = as<Load>(t.c.epilogue);
   t.moves_bytes = whole && whole->buffer->dtype == t.c.out->dtype && info(t.c.out->dtype).bits % 8 == 0;
   if (!t.moves_bytes || t.c.out->dtype == DType::String || 16 % info(t.c.out->dtype).bytes != 0 || shorter < t.size())
@@ -111,10 +111,10 @@ class Builder {
 
   // Tiles along the longer of the two axes go around those along the other one.
   Stmt build() {
-    const bool by_read = !t_.unriffled && t_.read.extent.value > t_.written.extent.value;
+    const bool by_read = !t_.deinterleaved && t_.read.extent.value > t_.written.extent.value;
     const Axis &far = by_read ? t_.read : t_.written, &near = by_read ? t_.written : t_.read;
     const Tiles row = [&](const Expr& outer) {
-      if (t_.unriffled) return tile(0, outer);
+      if (t_.deinterleaved) return tile(0, outer);
       return over_tiles(near, 0, tiles(near.extent.value),
                         [&](const Expr& inner) { return by_read ? tile(outer, inner) : tile(inner, outer); });
     };
@@ -202,8 +202,8 @@ class Builder {
     Stmts list;
     for (const Load* l : t_.crossed) {
       tiles.push_back(make_buffer(l->buffer->name + "_tile", DType::F32,
-                                  {Dim(t_.unriffled ? 3 : kMaxLanes), Dim(kMaxLanes)}, Scope::Register));
-      list.push_back(intrin(t_.unriffled ? "load_unriffled" : "load_transposed",
+                                  {Dim(t_.deinterleaved ? 3 : kMaxLanes), Dim(kMaxLanes)}, Scope::Register));
+      list.push_back(intrin(t_.deinterleaved ? "load_unriffled" : "load_transposed",
                             {{tiles.back(), {0}}, {l->buffer, {index(l->index[0], read, written)}}},
                             {Expr(stride(l->index[0], t_.written))}));
     }
@@ -212,7 +212,8 @@ class Builder {
     p.push_back({t_.read.var, read + Expr(i)});
     const LanePoint point{p, t_.written.var, written, {}, {}};
     const Stmt row = store_lanes(t_.c.out, t_.c.out_index, value, point);
-    list.push_back(loop(i, t_.unriffled ? t_.read.extent : lanes(), in_tiles(row, rows, tiles, i), ForKind::Unroll));
+    list.push_back(
+        loop(i, t_.deinterleaved ? t_.read.extent : lanes(), in_tiles(row, rows, tiles, i), ForKind::Unroll));
     Stmt body = seq(list);
     for (const Buffer& b : tiles) body = alloc(b, body);
     return body;
@@ -242,7 +243,7 @@ std::optional<Scheduled> schedule_transpose(const TemplateArgs& a) {
   bind_operands(s, t->c);
   s.family = "transpose";
   const std::string size = t->in_registers() ? "VL" : to_text(t->size());
-  s.words =
+  s.description =
       "tiles of " + size + " by " + size + " elements, turned in " + (t->through_array ? "an array" : "registers");
   return s;
 }

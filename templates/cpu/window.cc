@@ -11,10 +11,10 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
-#include "templates/centred.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 #include "templates/cpu/tile.h"
+#include "templates/zero_point.h"
 
 namespace tc {
 namespace {
@@ -49,7 +49,7 @@ Expr row_invariant_factor(const Window& w) {
   const Apply* k = as<Apply>(w.c.value);
   if (!k || k->op != Op::Mul) return {};
   for (const Expr& e : k->args)
-    if ((as<Load>(e) || centred(e).x.get()) && uses_var(e, w.n.var) && !moves_with_rows(e, w)) return e;
+    if ((as<Load>(e) || zero_point_form(e).x.get()) && uses_var(e, w.n.var) && !moves_with_rows(e, w)) return e;
   return {};
 }
 
@@ -58,7 +58,7 @@ void fold_zero_point(Window& w, const TemplateArgs& a) {
   const Apply *k = as<Apply>(w.c.value), *shaped = as<Apply>(w.c.shaped_value);
   if (!k || k->op != Op::Mul || !shaped || shaped->op != Op::Mul || w.c.combine != Op::Add) return;
   for (size_t i = 0; i < 2; i++) {
-    const Centred x = centred(k->args[i]);
+    const ZeroPointForm x = zero_point_form(k->args[i]);
     const Expr other = k->args[1 - i];
     if (!x.x || !x.zero || !number_of(x.zero) || !is_constant(other, a) || moves_with_rows(other, w)) continue;
     const Expr zero = make_int(DType::I32, int64_t(*number_of(x.zero)));
@@ -82,7 +82,7 @@ void pack_weights(Window& w, const TemplateArgs& a) {
     if (moves) continue;
     std::vector<Axis> axes = w.c.raxes;
     axes.push_back(w.n);
-    const Centred bytes = centred(shaped->args[i]);  // are packed as they are
+    const ZeroPointForm bytes = zero_point_form(shaped->args[i]);  // are packed as they are
     const bool narrow = bool(bytes.x) && !bytes.zero;
     const Expr packed = read_packed(w.s, w.c, axes, narrow ? bytes.x : shaped->args[i]), other = k->args[1 - i];
     const Expr read = narrow ? cast(DType::I32, packed) : packed;
@@ -123,8 +123,8 @@ void plan(Window& w, const CpuModel& cpu) {
   w.columns =
       bool(w.weight) || narrow ? 16 : std::min<int64_t>(ceil_div(n, 16) * 16, std::max(64, 4 * cpu.vector_lanes));
   const int64_t vectors = std::max<int64_t>(1, w.columns / cpu.vector_lanes);
-  const int64_t room = (cpu.vector_registers - 4) / vectors - (w.weight ? taps : 0);
-  const int64_t limit = std::clamp<int64_t>(std::min(room, 16 / vectors), 1, 8);
+  const int64_t free_registers = (cpu.vector_registers - 4) / vectors - (w.weight ? taps : 0);
+  const int64_t limit = std::clamp<int64_t>(std::min(free_registers, 16 / vectors), 1, 8);
   const int64_t tiled = w.rows.empty() ? 1 : w.rows.back().extent.value;
   w.pixels = std::min(limit, tiled);
   for (int64_t p = w.pixels; p * 2 > w.pixels; p--)
@@ -262,21 +262,22 @@ class Builder {
       if (!w_.rows.empty()) p.push_back({w_.rows.back().var, row + i});
       return p;
     };
-    auto cell = [&](const Expr& i, const Var& v) { return Exprs{i, ramp(Expr(v) * lanes())}; };
+    auto vector_index = [&](const Expr& i, const Var& v) { return Exprs{i, ramp(Expr(v) * lanes())}; };
     const Stmt start = over_tile(height, [&](const Expr& i, const Var& v) {
-      return store(acc, cell(i, v), broadcast(vector_form(w_.c.init, at(point(i), v))));
+      return store(acc, vector_index(i, v), broadcast(vector_form(w_.c.init, at(point(i), v))));
     });
     const Point taps = tap_vars();
-    const Stmt sum = tap_loops(taps,
-                               over_tile(height,
-                                         [&](const Expr& i, const Var& v) {
-                                           Point p = point(i);
-                                           p.insert(p.end(), taps.begin(), taps.end());
-                                           return store(acc, cell(i, v), broadcast(value(p, taps, v)), w_.c.combine);
-                                         }),
-                               w_.unrolled);
+    const Stmt sum =
+        tap_loops(taps,
+                  over_tile(height,
+                            [&](const Expr& i, const Var& v) {
+                              Point p = point(i);
+                              p.insert(p.end(), taps.begin(), taps.end());
+                              return store(acc, vector_index(i, v), broadcast(value(p, taps, v)), w_.c.combine);
+                            }),
+                  w_.unrolled);
     const Stmt finish = over_tile(height, [&](const Expr& i, const Var& v) {
-      return store_lanes(w_.c.out, w_.c.out_index, w_.c.epilogue, at(point(i), v, load(acc, cell(i, v))));
+      return store_lanes(w_.c.out, w_.c.out_index, w_.c.epilogue, at(point(i), v, load(acc, vector_index(i, v))));
     });
     return alloc(acc, seq({start, sum, finish}));
   }
@@ -306,10 +307,10 @@ std::optional<Scheduled> schedule_window(const TemplateArgs& a) {
   s.body = seq({fill_border(w->c), Builder(*w).build()});
   bind_operands(s, w->c);
   s.family = "window";
-  s.words = to_text(w->pixels) + (w->pixels == 1 ? " result by " : " results by ") + to_text(w->columns) +
-            " columns in registers";
-  if (w->weight) s.words += ", and the weights of these columns";
-  if (w->row_blocks > 1) s.words += "; rows in " + to_text(w->row_blocks) + " chunks";
+  s.description = to_text(w->pixels) + (w->pixels == 1 ? " result by " : " results by ") + to_text(w->columns) +
+                  " columns in registers";
+  if (w->weight) s.description += ", and the weights of these columns";
+  if (w->row_blocks > 1) s.description += "; rows in " + to_text(w->row_blocks) + " chunks";
   return s;
 }
 

@@ -208,8 +208,8 @@ class Builder {
 
  private:
   // A divisor where there is one of three and more.
-  static int64_t rows_at_once(int64_t rows, int64_t room) {
-    const int64_t most = std::min({rows, room, kMostRows});
+  static int64_t rows_at_once(int64_t rows, int64_t free_registers) {
+    const int64_t most = std::min({rows, free_registers, kMostRows});
     for (int64_t n = most; n >= 3; n--)
       if (rows % n == 0) return n;
     return std::max<int64_t>(most, 1);
@@ -259,7 +259,7 @@ class Builder {
   static Buffer accumulators(int64_t size) {
     return make_buffer("acc", DType::F32, {Dim(round_up(size, kMaxLanes))}, Scope::Register);
   }
-  static Exprs cell(const Var& v) { return {ramp(Expr(v) * lanes())}; }
+  static Exprs vector_index(const Var& v) { return {ramp(Expr(v) * lanes())}; }
 
   // The ends of the rows, which no position writes.
   Stmt with_rows(const Stmt& body) const {
@@ -282,11 +282,12 @@ class Builder {
       });
       if (w_.across.empty() && w_.conditions.empty()) return only;
       const Buffer acc = accumulators(size);
-      const Stmt start = over_vectors(
-          size, [&](const Var& v) { return store(acc, cell(v), broadcast(identity_of(w_.c.combine, DType::F32))); });
+      const Stmt start = over_vectors(size, [&](const Var& v) {
+        return store(acc, vector_index(v), broadcast(identity_of(w_.c.combine, DType::F32)));
+      });
       const Stmt finish = over_vectors(size, [&](const Var& v) {
         return store_lanes(row_, position, load(w_.c.reduced, {}),
-                           at(rows_, w_.position, begin, size, v, load(acc, cell(v))));
+                           at(rows_, w_.position, begin, size, v, load(acc, vector_index(v))));
       });
       return alloc(acc, seq({start, taps_across(acc, begin, size), finish}));
     });
@@ -302,7 +303,8 @@ class Builder {
     Point p = rows_;
     for (const Axis& r : w_.across) p.push_back({r.var, Expr(r.var)});
     Stmt body = over_vectors(size, [&](const Var& v) {
-      return store(acc, cell(v), broadcast(vector_form(w_.value, at(p, w_.position, begin, size, v))), w_.c.combine);
+      return store(acc, vector_index(v), broadcast(vector_form(w_.value, at(p, w_.position, begin, size, v))),
+                   w_.c.combine);
     });
     Expr all;
     for (const Expr& e : w_.conditions) all = all ? all && at_rows(e) : at_rows(e);
@@ -322,11 +324,11 @@ class Builder {
     return over_blocks("block", w_.n.extent.value, [&](const Expr& begin, int64_t size) {
       const Buffer acc = accumulators(size);
       const Stmt start = over_vectors(size, [&](const Var& v) {
-        return store(acc, cell(v), broadcast(vector_form(w_.c.init, at(rows_, w_.n.var, begin, size, v))));
+        return store(acc, vector_index(v), broadcast(vector_form(w_.c.init, at(rows_, w_.n.var, begin, size, v))));
       });
       const Stmt finish = over_vectors(size, [&](const Var& v) {
         return store_lanes(w_.c.out, w_.c.out_index, w_.c.epilogue,
-                           at(rows_, w_.n.var, begin, size, v, load(acc, cell(v))));
+                           at(rows_, w_.n.var, begin, size, v, load(acc, vector_index(v))));
       });
       return alloc(acc, seq({start, taps_along(acc, i * Expr(size_) + begin * Expr(w_.stride), size), finish}));
     });
@@ -337,11 +339,11 @@ class Builder {
     const Expr tap = w_.k.var ? Expr(w_.k.var) * Expr(w_.dilation) : Expr(0);
     const Stmt body = over_vectors(size, [&](const Var& v) {
       const Expr first = begin + Expr(v) * lanes() * Expr(w_.stride) + tap;
-      if (w_.stride == 1) return store(acc, cell(v), load(row_, {ramp(first)}), w_.c.combine);
+      if (w_.stride == 1) return store(acc, vector_index(v), load(row_, {ramp(first)}), w_.c.combine);
       const Buffer taken = make_buffer("taken", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
       const Exprs memory = row_->scope == Scope::Stack ? Exprs() : Exprs{0};
       return alloc(taken, seq({intrin("load_strided", {{taken, {}}, {row_, memory}}, {first, Expr(w_.stride)}),
-                               store(acc, cell(v), load(taken, {ramp(0)}), w_.c.combine)}));
+                               store(acc, vector_index(v), load(taken, {ramp(0)}), w_.c.combine)}));
     });
     if (!w_.k.var) return body;
     const bool unrolled = ceil_div(size, kMaxLanes) * w_.taps() <= kMostUnrolled;
@@ -368,15 +370,15 @@ std::optional<Scheduled> schedule_window_rows(const TemplateArgs& a) {
   s.family = "window_rows";
   std::string across;
   for (const Axis& r : w->across) across += (across.empty() ? "" : ", ") + r.var->name;
-  s.words = builder.rows() == 1 ? "a row" : to_text(builder.rows()) + " rows";
-  s.words += across.empty() ? " at a time" : " at a time, joined over " + across + " in vectors";
-  if (w->k.var) s.words += ", then over " + w->k.var->name;
+  s.description = builder.rows() == 1 ? "a row" : to_text(builder.rows()) + " rows";
+  s.description += across.empty() ? " at a time" : " at a time, joined over " + across + " in vectors";
+  if (w->k.var) s.description += ", then over " + w->k.var->name;
   if (w->stride > 1)
-    s.words += " from every " + to_text(w->stride) +
-               (w->stride == 2   ? "nd"
-                : w->stride == 3 ? "rd"
-                                 : "th") +
-               " position";
+    s.description += " from every " + to_text(w->stride) +
+                     (w->stride == 2   ? "nd"
+                      : w->stride == 3 ? "rd"
+                                       : "th") +
+                     " position";
   return s;
 }
 

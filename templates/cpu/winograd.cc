@@ -122,8 +122,8 @@ class Builder {
     s.body = alloc(v_, alloc(sums_, seq({fill_border(s_.m.c), in, products, out})));
     bind_operands(s, s_.m.c);
     s.family = "winograd";
-    s.words = "Winograd, " + to_text(t_.m) + " x " + to_text(t_.m) + " results from " + to_text(t_.size()) + " x " +
-              to_text(t_.size()) + " inputs; " + product_words_;
+    s.description = "Winograd, " + to_text(t_.m) + " x " + to_text(t_.m) + " results from " + to_text(t_.size()) +
+                    " x " + to_text(t_.size()) + " inputs; " + product_description_;
     return s;
   }
 
@@ -136,13 +136,14 @@ class Builder {
   }
 
   // Element `index` of a Register array of vectors.
-  static Exprs cell(const Expr& i, const Expr& j) { return {i, j, ramp(Expr(0))}; }
+  static Exprs vector_index(const Expr& i, const Expr& j) { return {i, j, ramp(Expr(0))}; }
   Buffer square(const std::string& name, int64_t h, int64_t w) const {
     return make_buffer(name, DType::F32, {Dim(h), Dim(w), Dim(kMaxLanes)}, Scope::Register);
   }
   static Exprs row_of(const Buffer& b, const Expr& i, int64_t n, bool transposed) {
     Exprs x;
-    for (int64_t j = 0; j < n; j++) x.push_back(load(b, transposed ? cell(Expr(j), i) : cell(i, Expr(j))));
+    for (int64_t j = 0; j < n; j++)
+      x.push_back(load(b, transposed ? vector_index(Expr(j), i) : vector_index(i, Expr(j))));
     return x;
   }
   static Stmt unrolled(const std::string& name, int64_t n, const std::function<Stmt(const Expr&)>& body) {
@@ -163,27 +164,27 @@ class Builder {
         if (cut_h) inside = inside && h + i < Expr(s_.in_h);
         if (cut_w) inside = inside && w + j < Expr(s_.in_w);
         if (cut_h || cut_w) x = select(inside, x, broadcast(make_float(DType::F32, 0)));
-        return store(d, cell(i, j), x);
+        return store(d, vector_index(i, j), x);
       });
     });
     const Stmt rows = unrolled("i", size, [&](const Expr& i) {
       Stmts list;
       for (int64_t b = 0; b < size; b++)
-        list.push_back(store(r, cell(i, Expr(b)), combination(t_.bt[size_t(b)], row_of(d, i, size, false))));
+        list.push_back(store(r, vector_index(i, Expr(b)), combination(t_.bt[size_t(b)], row_of(d, i, size, false))));
       return seq(list);
     });
     const Stmt columns = unrolled("j", size, [&](const Expr& j) {
       Stmts list;
       for (int64_t b = 0; b < size; b++)
-        list.push_back(
-            store(v_, {ramp(place(Expr(b), j, at, ic_, v))}, combination(t_.bt[size_t(b)], row_of(r, j, size, true))));
+        list.push_back(store(v_, {ramp(element_offset(Expr(b), j, at, ic_, v))},
+                             combination(t_.bt[size_t(b)], row_of(r, j, size, true))));
       return seq(list);
     });
     return alloc(d, alloc(r, seq({read, rows, columns})));
   }
 
-  // Where place (a, b) of a tile lies in `tiles` and `sums`.
-  Expr place(const Expr& a, const Expr& b, const Point& at, int64_t channels, const Var& v) const {
+  // Where element (a, b) of a tile lies in `tiles` and `sums`.
+  Expr element_offset(const Expr& a, const Expr& b, const Point& at, int64_t channels, const Var& v) const {
     const Expr tile = at[0].second * Expr(tiles_w_) + at[1].second;
     return (a * Expr(t_.size()) + b) * Expr(tiles_ * channels) + tile * Expr(channels) + Expr(v) * lanes();
   }
@@ -192,13 +193,14 @@ class Builder {
     const int64_t size = t_.size(), m = t_.m;
     const Buffer r = square("r", m, size), d = square("d", size, size);
     const Stmt read = unrolled("i", size, [&](const Expr& i) {
-      return unrolled(
-          "j", size, [&](const Expr& j) { return store(d, cell(i, j), load(sums_, {ramp(place(i, j, at, oc_, v))})); });
+      return unrolled("j", size, [&](const Expr& j) {
+        return store(d, vector_index(i, j), load(sums_, {ramp(element_offset(i, j, at, oc_, v))}));
+      });
     });
     const Stmt columns = unrolled("j", size, [&](const Expr& j) {
       Stmts list;
       for (int64_t i = 0; i < m; i++)
-        list.push_back(store(r, cell(Expr(i), j), combination(t_.at[size_t(i)], row_of(d, j, size, true))));
+        list.push_back(store(r, vector_index(Expr(i), j), combination(t_.at[size_t(i)], row_of(d, j, size, true))));
       return seq(list);
     });
     const Stmt rows = unrolled("i", m, [&](const Expr& i) {
@@ -252,8 +254,8 @@ class Builder {
     c.right = Contraction::Right::Packed;
     c.q_value = weights(s, a, b, ic, oc);
     const ContractionPlan plan = plan_contraction(c, a_.cpu, a_.options);
-    product_words_ = "products of " + to_text(int64_t(plan.tile.rows)) + " tiles by " +
-                     to_text(int64_t(plan.tile.columns)) + " channels in registers";
+    product_description_ = "products of " + to_text(int64_t(plan.tile.rows)) + " tiles by " +
+                           to_text(int64_t(plan.tile.columns)) + " channels in registers";
     return contraction_loops(c, plan, s);
   }
 
@@ -297,7 +299,7 @@ class Builder {
   const Transform& t_;
   int64_t tiles_h_, tiles_w_, tiles_, ic_, oc_;
   Buffer v_, sums_;
-  std::string product_words_;
+  std::string product_description_;
 };
 
 }  // namespace

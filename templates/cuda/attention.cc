@@ -17,7 +17,7 @@
 #include "templates/cuda/attention_loops.h"
 #include "templates/cuda/schedule_cuda.h"
 #include "templates/join_stages.h"
-#include "templates/strip.h"
+#include "templates/result_tile.h"
 
 namespace tc {
 namespace {
@@ -39,7 +39,7 @@ class SimtAttention final : public AttentionLoops {
  protected:
   // Rows along the sum take an odd number of 16 bytes, so that the rows that neighbouring threads read begin in
   // different banks.
-  void place_tiles(TileCopy& q, TileCopy& k, TileCopy& v) const override {
+  void lay_out_tiles(TileCopy& q, TileCopy& k, TileCopy& v) const override {
     const int64_t line = p_.depth / kVector % 2 == 0 ? p_.depth + kVector : p_.depth;
     auto shared = [](const std::string& name, int64_t rows, int64_t columns) {
       return make_buffer(name, DType::F32, {Dim(1), Dim(rows), Dim(columns)}, Scope::Shared);
@@ -49,7 +49,7 @@ class SimtAttention final : public AttentionLoops {
     v.shared = shared("v_tile", p_.keys, p_.width);
   }
 
-  Stmt with_places(Stmt code) const override {
+  Stmt with_thread_indices(Stmt code) const override {
     return let(tx_, floor_mod(Expr(thread_), p_.tx), let(ty_, floor_div(Expr(thread_), p_.tx), code));
   }
   Stmt by_one(const Stmt& s) const override { return if_then(eq(Expr(tx_), 0), s); }
@@ -164,7 +164,7 @@ std::optional<Scheduled> cuda_attention(const CudaArgs& a) {
   s.body = loops->build();
   bind_operands(s, m->c);
   s.family = "attention";
-  s.words = describe(*plan, loops->skips_keys());
+  s.description = describe(*plan, loops->skips_keys());
   return s;
 }
 

@@ -9,7 +9,7 @@
 namespace tc {
 namespace {
 
-// What exponentials subtract. In a row that has met no key but forbidden ones, -inf - -inf would be no number.
+// What exponentials subtract. In a row that has seen no key but forbidden ones, -inf - -inf would be no number.
 Expr shift_of(const Expr& top) { return select(eq(top, lowest(DType::F32)), zero(DType::F32), top); }
 
 // TileCopy counts stages; these tiles have one: b[0][row][column] becomes b[row][column].
@@ -73,7 +73,7 @@ TileCopy AttentionLoops::tile(const Expr& value, const std::vector<Axis>& d, con
 }
 
 Stmt AttentionLoops::build() {
-  place_tiles(q_, k_, v_);
+  lay_out_tiles(q_, k_, v_);
   const std::vector<std::pair<TileCopy*, std::string>> tiles = {{&q_, "q"}, {&k_, "k"}, {&v_, "v"}};
   for (const auto& [t, name] : tiles)
     if (through_registers(*t)) t->registers = registers_of(*t, name + "_next");
@@ -82,7 +82,7 @@ Stmt AttentionLoops::build() {
   });
   const Stmt rows = alloc(acc_, seq({zeros(acc_), none, with_bounds(walk_keys()), results()}));
   const Stmt code = alloc(row_max_, alloc(row_sum_, rows));
-  Stmt launch = loop(thread_, p_.threads(), with_places(z_.wrap(code)), ForKind::ThreadX);
+  Stmt launch = loop(thread_, p_.threads(), with_thread_indices(z_.wrap(code)), ForKind::ThreadX);
   for (const Buffer& b : exchange_) launch = alloc(b, launch);
   for (const Buffer& b : {v_.shared, k_.shared, q_.shared}) launch = alloc(b, launch);
   launch = loop(block_, ceil_div(points(m_.rows), p_.rows), launch, ForKind::BlockX);
@@ -111,7 +111,7 @@ Stmt AttentionLoops::with_bounds(Stmt code) const {
   return let(first_tile_, first, let(end_tile_, last, code));
 }
 
-// The tile of the keys that the block takes in turn `step`.
+// The tile of the keys that the block takes in iteration `step`.
 Expr AttentionLoops::key_tile(const Expr& step) const {
   if (skips_keys()) return step;
   return p_.splits > 1 ? Expr(part_) * Expr(p_.steps) + step : step;
@@ -125,7 +125,7 @@ FlatPoint AttentionLoops::row_of(const Expr& i) const {
   return FlatPoint(m_.rows, Expr(block_) * Expr(p_.rows) + row_in_tile(i), "row");
 }
 
-// Two barriers a turn: a copy takes the place of a tile that every thread has left.
+// Two barriers an iteration: a copy takes the place of a tile that every thread has left.
 Stmt AttentionLoops::walk_keys() const {
   const bool single = p_.steps == 1, bounded = skips_keys();
   const Var step = make_var(bounded ? "tile" : "step");
@@ -139,16 +139,16 @@ Stmt AttentionLoops::walk_keys() const {
       alloc(s_, seq({zeros(s_), comment("scores", dot_products()), comment("their softmax so far", softmax(at)),
                      put_tile(v_, 0), arrived(), if_next(seq({copy_tile(next, 0, 0), commit})),
                      comment("times the values", add_values()), if_next(put_tile(next, 0))}));
-  Stmt turn = seq({arrived(), copy_tile(v_, 0, key_tile(at)), commit, products});
+  Stmt iteration = seq({arrived(), copy_tile(v_, 0, key_tile(at)), commit, products});
   for (const TileCopy* t : {&k_, &v_})
-    if (t->registers) turn = alloc(t->registers, turn);
+    if (t->registers) iteration = alloc(t->registers, iteration);
   auto whole = [&](const TileCopy& t) {
     const Stmt s = seq({copy_tile(t, 0, 0), put_tile(t, 0)});
     return t.registers ? alloc(t.registers, s) : s;
   };
   const Stmt first = seq({whole(q_), whole(keys_of(from)), commit});
   return seq({comment("the rows of q, and the first keys", first),
-              single ? turn : loop(step, end - from, turn, ForKind::Serial, from)});
+              single ? iteration : loop(step, end - from, iteration, ForKind::Serial, from)});
 }
 
 // The score of an element of s: what the function makes of the sum, or -inf where there is no key.

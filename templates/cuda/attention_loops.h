@@ -21,7 +21,7 @@ class AttentionLoops {
   bool skips_keys() const { return bool(allowed_.begin) || bool(allowed_.end); }
 
  protected:
-  /// `at`: the index of a score of the thread in s_; `key`: its place in the tile.
+  /// `at`: the index of a score of the thread in s_; `key`: its index in the tile.
   using ScoreBody = std::function<Stmt(const Exprs& at, const Expr& key)>;
   /// Neighbouring results of one row: the first column, how many, and the accumulator of the e'th.
   struct Run {
@@ -33,9 +33,9 @@ class AttentionLoops {
   using RowBody = std::function<Stmt(const Expr& row)>;
 
   /// Sets shared and type of the three tiles.
-  virtual void place_tiles(TileCopy& q, TileCopy& k, TileCopy& v) const = 0;
-  /// The names of a thread's place in the block, around its code.
-  virtual Stmt with_places(Stmt code) const = 0;
+  virtual void lay_out_tiles(TileCopy& q, TileCopy& k, TileCopy& v) const = 0;
+  /// The names of a thread's indices in the block, around its code.
+  virtual Stmt with_thread_indices(Stmt code) const = 0;
   /// Zeros all over acc_ or s_.
   virtual Stmt zeros(const Buffer& b) const = 0;
   /// `body` for every row that the thread has, or has a part of; it gets what the following functions call row i.

@@ -196,14 +196,15 @@ std::optional<Softmax> find_softmax(const TensorFn& fn) {
 }
 
 // An axis of a product by how far it moves in the matrix of scores.
-struct Placed {
+struct StridedAxis {
   Axis axis;
   int64_t step = 0;
 };
-using Places = std::vector<Placed>;
+using StridedAxes = std::vector<StridedAxis>;
 
-void sort_by_step(Places& list) {
-  std::stable_sort(list.begin(), list.end(), [](const Placed& a, const Placed& b) { return a.step > b.step; });
+void sort_by_step(StridedAxes& list) {
+  std::stable_sort(list.begin(), list.end(),
+                   [](const StridedAxis& a, const StridedAxis& b) { return a.step > b.step; });
 }
 
 // The product's two factors: `walked` uses the variable, `other` does not.
@@ -298,13 +299,13 @@ class Matcher {
     for (const Axis& a : c.axes) {
       const int64_t step = at->of(a.var);
       if (step >= columns_)
-        places_.push_back({a, step});
+        strided_.push_back({a, step});
       else if (step == 1 && a.extent.value == columns_)
         m_.keys = a, keys++;
       else
         return false;
     }
-    sort_by_step(places_);
+    sort_by_step(strided_);
     if (keys != 1) return false;
     const auto f = factors_of(c.value, [&](const Expr& e) { return uses_var(e, m_.keys.var); });
     if (!f) return false;
@@ -326,19 +327,19 @@ class Matcher {
     vars.push_back(c.raxes[0].var);
     const auto at = offset_of(read->index[0], vars);
     if (!at || at->constant != 0 || at->of(c.raxes[0].var) != 1) return false;
-    Places places;
+    StridedAxes strided;
     for (const Axis& a : c.axes) {
       if (at->of(a.var) == 0)
         m_.values.push_back(a);
       else
-        places.push_back({a, at->of(a.var)});
+        strided.push_back({a, at->of(a.var)});
     }
-    sort_by_step(places);
-    if (m_.values.empty() || places.size() != places_.size()) return false;
+    sort_by_step(strided);
+    if (m_.values.empty() || strided.size() != strided_.size()) return false;
     VarMap to{{c.raxes[0].var.get(), Expr(m_.keys.var)}};
-    for (size_t i = 0; i < places.size(); i++) {
-      if (places[i].step != places_[i].step || places[i].axis.extent != places_[i].axis.extent) return false;
-      to[places[i].axis.var.get()] = Expr(places_[i].axis.var);
+    for (size_t i = 0; i < strided.size(); i++) {
+      if (strided[i].step != strided_[i].step || strided[i].axis.extent != strided_[i].axis.extent) return false;
+      to[strided[i].axis.var.get()] = Expr(strided_[i].axis.var);
     }
     auto ours = [&](const Expr& e) { return substitute(substitute_buffers(e, views_), to); };
     m_.v = ours(f->other);
@@ -349,7 +350,7 @@ class Matcher {
   }
 
   void classify() {
-    for (const Placed& p : places_)
+    for (const StridedAxis& p : strided_)
       (uses_var(m_.k, p.axis.var) || uses_var(m_.v, p.axis.var) ? m_.batch : m_.rows).push_back(p.axis);
   }
 
@@ -376,7 +377,7 @@ class Matcher {
 
   const TensorFn& fn_;
   CudaAttention m_;
-  Places places_;  // batches, heads, rows
+  StridedAxes strided_;  // batches, heads, rows
   int64_t columns_ = 0;
   BufferMap views_;
   Buffer weights_;

@@ -28,7 +28,7 @@ class TensorCoreAttention final : public AttentionLoops {
 
  protected:
   // 16 bytes more than needed: rows that lanes read together fall into different banks.
-  void place_tiles(TileCopy& q, TileCopy& k, TileCopy& v) const override {
+  void lay_out_tiles(TileCopy& q, TileCopy& k, TileCopy& v) const override {
     auto shared = [&](const std::string& name, int64_t rows, int64_t columns) {
       const int64_t line = columns + 16 / info(p_.type).bytes;
       return make_buffer(name, p_.type, {Dim(1), Dim(rows), Dim(line)}, Scope::Shared);
@@ -38,7 +38,7 @@ class TensorCoreAttention final : public AttentionLoops {
     v.shared = shared("v_tile", p_.keys, p_.width);
   }
 
-  Stmt with_places(Stmt code) const override {
+  Stmt with_thread_indices(Stmt code) const override {
     return let(warp_row_, floor_div(Expr(thread_), kWarp) * Expr(kTileRows), code);
   }
   Stmt zeros(const Buffer& b) const override {

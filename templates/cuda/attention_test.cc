@@ -112,25 +112,25 @@ std::vector<Constant> operands(const TestFunction& f, bool empty_rows) {
   return in;
 }
 
-// Returns the schedule's words for the machine with many multiprocessors.
+// Returns the schedule's description for the machine with many multiprocessors.
 std::string expect_attention(const TestFunction& f, const std::vector<Constant>& in, double tolerance,
                              const ScheduleOptions& options = {}) {
   const Constant expected = evaluate(f.fn, in)[0];
-  std::string words;
+  std::string description;
   for (const int multiprocessors : {1, 108}) {
     CudaModel gpu = *find_arch("sm_80");
     gpu.multiprocessors = multiprocessors;
     Scheduled made = schedule_cuda(f.fn, f.constant, gpu, options);
     EXPECT_EQ(made.family, "attention") << to_text(f.fn);
-    words = made.words;
+    description = made.description;
     made.body = infer_fragment(made.body);
     for (const bool lowered : {false, true}) {
       if (lowered) made.body = synchronise(made.body);
       ScheduleMemory memory(made, f.fn, in);
-      expect_close(memory.run()[0], expected, tolerance, made.words + "\n" + to_text(f.fn) + to_text(made.body));
+      expect_close(memory.run()[0], expected, tolerance, made.description + "\n" + to_text(f.fn) + to_text(made.body));
     }
   }
-  return words;
+  return description;
 }
 
 std::string expect_attention(const Shape& s, bool empty_rows = false) {
@@ -180,7 +180,8 @@ struct Walk {
 Walk walk_of(const Scheduled& s, int64_t n, const std::function<bool(int64_t row, int64_t key)>& allowed) {
   Walk w;
   long rows = 0, keys = 0;
-  EXPECT_EQ(std::sscanf(s.words.c_str(), "%ld rows a block; one pass over the keys, %ld at a time", &rows, &keys), 2);
+  EXPECT_EQ(std::sscanf(s.description.c_str(), "%ld rows a block; one pass over the keys, %ld at a time", &rows, &keys),
+            2);
   Var block;
   Expr first, end;
   walk(s.body, [&](const Stmt& x) {
@@ -220,7 +221,7 @@ TEST(CudaAttention, TilesThatAMaskForbidsAreSkipped) {
     const Walk window = walk_of(schedule(Mask::Window, halves), n,
                                 [](int64_t row, int64_t key) { return key <= row && row - key <= kWindow; });
     EXPECT_EQ(window.walked, window.needed);
-    EXPECT_EQ(schedule(Mask::Added, halves).words.find("skipped"), std::string::npos);
+    EXPECT_EQ(schedule(Mask::Added, halves).description.find("skipped"), std::string::npos);
   }
 }
 
@@ -243,8 +244,8 @@ TEST(CudaAttention, HalvesAreMultipliedOnTensorCores) {
       for (const int64_t n : {1, 20, 70}) {
         const TestFunction f =
             of_halves(attention_of({.rows = n, .keys = 70, .size = 24, .mask = mask, .guarded = true}), t);
-        const std::string words = expect_attention(f, operands(f, false), t == DType::F16 ? 2e-3 : 1.6e-2);
-        EXPECT_EQ(words.find("tensor cores") != std::string::npos, n > 4) << words;
+        const std::string description = expect_attention(f, operands(f, false), t == DType::F16 ? 2e-3 : 1.6e-2);
+        EXPECT_EQ(description.find("tensor cores") != std::string::npos, n > 4) << description;
       }
 }
 
@@ -254,8 +255,8 @@ TEST(CudaAttention, RoundedToWhatPrecisionAllows) {
   for (const auto& [precision, tolerance] : bounds)
     for (const Mask mask : {Mask::Added, Mask::Causal}) {
       const TestFunction f = attention_of({.rows = 37, .keys = 90, .size = 24, .mask = mask, .guarded = true});
-      const std::string words = expect_attention(f, operands(f, false), tolerance, {.precision = precision});
-      EXPECT_NE(words.find("tensor cores"), std::string::npos) << words;
+      const std::string description = expect_attention(f, operands(f, false), tolerance, {.precision = precision});
+      EXPECT_NE(description.find("tensor cores"), std::string::npos) << description;
     }
   const TestFunction few = attention_of({.heads = 1, .rows = 16, .keys = 3000, .size = 16});
   EXPECT_NE(expect_attention(few, operands(few, false), 2e-3, {.precision = Precision::F16}).find("blocks share"),
@@ -277,7 +278,7 @@ TEST(CudaAttention, FewRowsShareBlocks) {
         expect_attention({.heads = 2, .rows = rows, .keys = keys, .size = 16, .mask = mask});
   expect_attention({.heads = 1, .rows = 1, .keys = 900, .size = 5, .mask = Mask::Added}, true);
   const TestFunction f = attention_of({.heads = 2, .rows = 1, .keys = 4096, .size = 64});
-  EXPECT_NE(schedule_cuda(f.fn, f.constant, *find_arch("sm_80")).words.find("blocks share the keys"),
+  EXPECT_NE(schedule_cuda(f.fn, f.constant, *find_arch("sm_80")).description.find("blocks share the keys"),
             std::string::npos);
 }
 
@@ -298,7 +299,7 @@ TEST(CudaAttention, OneKeyGivesItsValue) {
 TEST(CudaAttention, RandomShapes) {
   uint32_t seed = 7;
   auto draw = [&](uint32_t n) { return int64_t((seed = seed * 1664525u + 1013904223u) >> 8) % n; };
-  for (int turn = 0; turn < 25; turn++) {
+  for (int iteration = 0; iteration < 25; iteration++) {
     const int64_t kv = 1 + draw(3), heads = kv * (1 + draw(3)), rows = 1 + draw(50), keys = 2 + draw(90);
     expect_attention({.batch = 1 + draw(2),
                       .heads = heads,
@@ -326,7 +327,7 @@ std::string schedule_of(const OpRun& r) {
   infer_types(g, *n);
   const TensorFn& fn = tensor_fn(*n);
   const Scheduled s = schedule_cuda(fn, std::vector<bool>(fn.inputs.size(), false), *find_arch("sm_80"));
-  return s.family == "stages" ? s.words : s.family;
+  return s.family == "stages" ? s.description : s.family;
 }
 
 TEST(CudaAttention, TheOperatorOfThatName) {

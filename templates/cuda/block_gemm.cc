@@ -26,16 +26,16 @@ Stmt BlockGemm::build(Scheduled& s) {
   const TileCopy q = tile_of(m_.q, plan_.q_type, m_.n, "column", block_n_, t_.columns, column_tiles, s);
   Buffer sums;
   Stmt result = plan_.splits > 1 ? store_partial() : store_result();
-  if (plan_.members > 1) {
-    Shape shape = places();
-    shape.insert(shape.begin(), Dim(plan_.members - 1));
+  if (plan_.k_groups > 1) {
+    Shape shape = sums_shape();
+    shape.insert(shape.begin(), Dim(plan_.k_groups - 1));
     sums = make_buffer("sums", m_.sum, shape, Scope::Shared);
-    result = join_members(sums, result);
+    result = join_k_groups(sums, result);
   }
   Stmt code = alloc(acc_, seq({clear(), sum(p, q), result}));
-  code = with_places(z_->wrap(code));
+  code = with_thread_indices(z_->wrap(code));
   Stmt launch = loop(thread_, t_.threads(), code, ForKind::ThreadX);
-  if (plan_.members > 1) launch = alloc(sums, loop(member_, plan_.members, launch, ForKind::ThreadY));
+  if (plan_.k_groups > 1) launch = alloc(sums, loop(k_group_, plan_.k_groups, launch, ForKind::ThreadY));
   launch = alloc(p.shared, alloc(q.shared, launch));
   launch = loop(block_m_, row_tiles, launch, ForKind::BlockY);
   launch = loop(block_n_, column_tiles, launch, ForKind::BlockX);
@@ -45,23 +45,23 @@ Stmt BlockGemm::build(Scheduled& s) {
                               comment("the parts added up, in order", add_parts())}));
 }
 
-TileCopy BlockGemm::tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& place,
+TileCopy BlockGemm::tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& d_name,
                             const Var& block, int64_t size, int64_t tiles, Scheduled& s) const {
   TileCopy c;
   c.type = type;
   c.d = axes;
-  c.d_name = place;
+  c.d_name = d_name;
   c.d_begin = Expr(block) * Expr(size);
   c.d_tile = size;
   c.k = m_.k;
   c.batch = z_->at;
   c.k_tile = t_.depth;
-  c.k_steps = plan_.splits * plan_.members * plan_.steps;
+  c.k_steps = plan_.splits * plan_.k_groups * plan_.steps;
   c.thread = thread_;
   c.threads = t_.threads();
   c.is_packed = f.packed;
   if (!f.packed) c.value = f.value;
-  place_tile(c, f.name);
+  lay_out_tile(c, f.name);
   if (f.packed) {
     c.packed = pack_factor(m_.c, f, c, s);
     Expr matrix = 0;
@@ -72,46 +72,48 @@ TileCopy BlockGemm::tile_of(const Factor& f, DType type, const std::vector<Axis>
   return c;
 }
 
-// With S stages, turn s issues the copies of step s and multiplies step s - (S - 1): S - 1 turns more than there are
-// steps. What passes through registers is read before the products and stored behind them. One barrier a turn: a stage
+// With S stages, iteration s issues the copies of step s and multiplies step s - (S - 1): S - 1 more than there are
+// steps. What passes through registers is read before the products and stored behind them. One barrier each: a stage
 // is filled when every thread has left it.
 Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
   const int64_t stages = plan_.stages;
   const Var step = make_var("step"), stage = make_var("stage");
   Expr part = plan_.splits > 1 ? split() : Expr(0);
-  if (plan_.members > 1) part = part * Expr(plan_.members) + Expr(member_);
+  if (plan_.k_groups > 1) part = part * Expr(plan_.k_groups) + Expr(k_group_);
   const Expr first = part * Expr(plan_.steps) + Expr(step);
-  const Expr own = plan_.members > 1 ? Expr(member_) * Expr(stages) : Expr(0);  // this group's tiles
+  const Expr own = plan_.k_groups > 1 ? Expr(k_group_) * Expr(stages) : Expr(0);  // this group's tiles
   const Expr is_step = Expr(step) < Expr(plan_.steps);
   auto if_step = [&](const Stmt& s) { return s ? if_then(is_step, s) : s; };
   const Expr ready = own + (stages == 2 ? Expr(1) - Expr(stage) : floor_mod(Expr(step) + Expr(1), stages));
   const Expr filled = own + Expr(stage);
-  Stmt turn = seq({intrin("cp_async_wait", {}, {Expr(stages - 2)}), barrier(Scope::Shared),
-                   if_step(seq({copy_tile(p, filled, first), copy_tile(q, filled, first)})),
-                   intrin("cp_async_commit", {}), if_then(Expr(step) >= Expr(stages - 1), multiply(p, q, ready)),
-                   if_step(seq({put_tile(p, filled), put_tile(q, filled)}))});
+  Stmt iteration = seq({intrin("cp_async_wait", {}, {Expr(stages - 2)}), barrier(Scope::Shared),
+                        if_step(seq({copy_tile(p, filled, first), copy_tile(q, filled, first)})),
+                        intrin("cp_async_commit", {}), if_then(Expr(step) >= Expr(stages - 1), multiply(p, q, ready)),
+                        if_step(seq({put_tile(p, filled), put_tile(q, filled)}))});
   for (const TileCopy* t : {&p, &q})
-    if (t->registers) turn = alloc(t->registers, turn);
-  const std::string words = stages == 2 ? "while a step's tiles are on their way, the step before it is multiplied"
-                                        : "while the tiles of " + to_text(stages - 1) +
-                                              " steps are on their way, the step before them is multiplied";
-  return comment(words, loop(step, plan_.steps + stages - 1, let(stage, floor_mod(Expr(step), stages), turn)));
+    if (t->registers) iteration = alloc(t->registers, iteration);
+  const std::string description =
+      stages == 2
+          ? "while a step's tiles are on their way, the step before it is multiplied"
+          : "while the tiles of " + to_text(stages - 1) + " steps are on their way, the step before them is multiplied";
+  return comment(description,
+                 loop(step, plan_.steps + stages - 1, let(stage, floor_mod(Expr(step), stages), iteration)));
 }
 
 // The first group of threads adds up what all of them have, in order.
-Stmt BlockGemm::join_members(const Buffer& sums, const Stmt& result) const {
-  const Stmt give = over_sums([&](const Exprs& at, Exprs place) {
-    place.insert(place.begin(), Expr(member_) - Expr(1));
-    return store(sums, place, load(acc_, at));
+Stmt BlockGemm::join_k_groups(const Buffer& sums, const Stmt& result) const {
+  const Stmt give = over_sums([&](const Exprs& at, Exprs slot) {
+    slot.insert(slot.begin(), Expr(k_group_) - Expr(1));
+    return store(sums, slot, load(acc_, at));
   });
   const Var other = make_var("other");
-  const Stmt take = loop(other, plan_.members - 1, over_sums([&](const Exprs& at, Exprs place) {
-                           place.insert(place.begin(), Expr(other));
-                           return store(acc_, at, load(sums, place), Op::Add);
+  const Stmt take = loop(other, plan_.k_groups - 1, over_sums([&](const Exprs& at, Exprs slot) {
+                           slot.insert(slot.begin(), Expr(other));
+                           return store(acc_, at, load(sums, slot), Op::Add);
                          }));
   return seq(
-      {comment("the first group of threads adds up what the others have", if_then(Expr(member_) > Expr(0), give)),
-       barrier(Scope::Shared), if_then(eq(Expr(member_), Expr(0)), seq({take, result}))});
+      {comment("the first group of threads adds up what the others have", if_then(Expr(k_group_) > Expr(0), give)),
+       barrier(Scope::Shared), if_then(eq(Expr(k_group_), Expr(0)), seq({take, result}))});
 }
 
 Stmt BlockGemm::if_row(const FlatPoint& row, const Stmt& s) const {

@@ -28,13 +28,13 @@ class BlockGemm {
   };
   using RunBody = std::function<Stmt(const Run& run)>;
 
-  /// `body` for every accumulator of a thread: its index, and a place that is its own among all of the block.
-  using SumBody = std::function<Stmt(const Exprs& at, const Exprs& place)>;
+  /// `body` for every accumulator of a thread: its index, and a slot that is its own among all of the block.
+  using SumBody = std::function<Stmt(const Exprs& at, const Exprs& slot)>;
 
   /// How a tile lies in shared memory: sets shared and k_inner of `c`, which is complete otherwise.
-  virtual void place_tile(TileCopy& c, const std::string& name) const = 0;
-  /// The names of a thread's place in the block, around its code.
-  virtual Stmt with_places(Stmt code) const = 0;
+  virtual void lay_out_tile(TileCopy& c, const std::string& name) const = 0;
+  /// The names of a thread's indices in the block, around its code.
+  virtual Stmt with_thread_indices(Stmt code) const = 0;
   /// Zeros in the accumulators.
   virtual Stmt clear() const = 0;
   /// acc += the product of the tiles of `stage`.
@@ -42,8 +42,8 @@ class BlockGemm {
   /// `body` for all runs of a thread; rows that are none are left out.
   virtual Stmt over_runs(const RunBody& body) const = 0;
   virtual Stmt over_sums(const SumBody& body) const = 0;
-  /// Of an array that has all these places.
-  virtual Shape places() const { return {Dim(t_.rows * t_.columns)}; }
+  /// Of an array that has all these slots.
+  virtual Shape sums_shape() const { return {Dim(t_.rows * t_.columns)}; }
 
   Stmt if_row(const FlatPoint& row, const Stmt& s) const;
 
@@ -51,14 +51,14 @@ class BlockGemm {
   const CudaPlan plan_;
   const CudaTile t_;
   const Var block_m_ = make_var("block_m"), block_n_ = make_var("block_n"), thread_ = make_var("thread"),
-            member_ = make_var("member");
+            k_group_ = make_var("member");
   Buffer acc_;  // set by the derived class
 
  private:
-  TileCopy tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& place,
+  TileCopy tile_of(const Factor& f, DType type, const std::vector<Axis>& axes, const std::string& d_name,
                    const Var& block, int64_t size, int64_t tiles, Scheduled& s) const;
   Stmt sum(const TileCopy& p, const TileCopy& q) const;
-  Stmt join_members(const Buffer& sums, const Stmt& result) const;
+  Stmt join_k_groups(const Buffer& sums, const Stmt& result) const;
   Stmt store_result() const;
   Stmt store_partial() const;
   Stmt add_parts() const;

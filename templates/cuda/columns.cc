@@ -43,17 +43,17 @@ class ColumnLoops {
 
   Stmt build() const {
     const DType t = c_.reduced->dtype;
-    const Buffer sum = make_buffer(word_of_reduction(c_.combine), t, {}, Scope::Register),
+    const Buffer sum = make_buffer(name_of_reduction(c_.combine), t, {}, Scope::Register),
                  parts = make_buffer("part_of", t, {Dim(kParts), Dim(kColumns)}, Scope::Shared);
-    const Var thread = make_var("thread"), tx = make_var("tx"), part = make_var("part"), turn = make_var("i"),
+    const Var thread = make_var("thread"), tx = make_var("tx"), part = make_var("part"), iteration = make_var("i"),
               block = make_var("block"), p = make_var("p"), line = make_var("group");
     const FlatPoint outer(outer_, Expr(line), "group");
-    const int64_t depth = points(c_.raxes), turns = ceil_div(depth, kParts);
-    const FlatPoint r(c_.raxes, Expr(turn) * Expr(kParts) + Expr(part), "r");
+    const int64_t depth = points(c_.raxes), iterations = ceil_div(depth, kParts);
+    const FlatPoint r(c_.raxes, Expr(iteration) * Expr(kParts) + Expr(part), "r");
     const VarMap at = joined({&outer.at, &r.at});
     Stmt add = store(sum, {}, substitute(c_.value, at), c_.combine);
     if (depth % kParts != 0) add = if_then(r.flat < Expr(depth), add);
-    add = loop(turn, turns, r.wrap(add));
+    add = loop(iteration, iterations, r.wrap(add));
     const Expr inside = Expr(inner_.var) < Expr(inner_.extent);
     const bool whole = inner_.extent.value % kColumns == 0;
     if (!whole) add = if_then(inside, add);
@@ -129,35 +129,36 @@ class SharedRows {
 
  private:
   Stmt parts(const Buffer& partial) const {
-    const Var part = make_var("part"), row = make_var("row"), thread = make_var("thread"), turn = make_var("i");
+    const Var part = make_var("part"), row = make_var("row"), thread = make_var("thread"), iteration = make_var("i");
     const FlatPoint at(c_.axes, Expr(row), "row");
     const Buffer sum = scalar();
     const Axis& r = c_.raxes[0];
     Stmt add = store(sum, {}, substitute(c_.value, at.at), c_.combine);
     if (r.extent.value % kPartLength != 0) add = if_then(Expr(r.var) < Expr(r.extent), add);
-    add = let(r.var, Expr(part) * Expr(kPartLength) + Expr(turn) * Expr(kBlockThreads) + Expr(thread), add);
-    Stmt body = seq({store(sum, {}, identity_of(c_.combine, t_)), loop(turn, kPartLength / kBlockThreads, add),
+    add = let(r.var, Expr(part) * Expr(kPartLength) + Expr(iteration) * Expr(kBlockThreads) + Expr(thread), add);
+    Stmt body = seq({store(sum, {}, identity_of(c_.combine, t_)), loop(iteration, kPartLength / kBlockThreads, add),
                      allreduce(sum, c_.combine, kBlockThreads),
                      if_then(eq(thread, 0), store(partial, {row, part}, load(sum, {})))});
     return grid(loop(thread, kBlockThreads, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, part);
   }
 
   Stmt joined(const Buffer& partial) const {
-    const Var row = make_var("row"), thread = make_var("thread"), turn = make_var("i"), part = make_var("part");
+    const Var row = make_var("row"), thread = make_var("thread"), iteration = make_var("i"), part = make_var("part");
     const FlatPoint at(c_.axes, Expr(row), "row");
     const Buffer sum = scalar();
     Stmt add = store(sum, {}, load(partial, {row, part}), c_.combine);
     if (count_ % kColumns != 0) add = if_then(Expr(part) < Expr(count_), add);
-    add = let(part, Expr(turn) * Expr(kColumns) + Expr(thread), add);
+    add = let(part, Expr(iteration) * Expr(kColumns) + Expr(thread), add);
     const Expr result = substitute_buffers(substitute(c_.epilogue, at.at), {{c_.reduced.get(), sum}});
     const Stmt last = seq({is_neutral(c_) ? Stmt() : store(sum, {}, substitute(c_.init, at.at), c_.combine),
                            store(c_.out, {substitute(c_.out_index, at.at)}, result)});
-    const Stmt body = seq({store(sum, {}, identity_of(c_.combine, t_)), loop(turn, ceil_div(count_, kColumns), add),
-                           allreduce(sum, c_.combine, kColumns), if_then(eq(thread, 0), last)});
+    const Stmt body =
+        seq({store(sum, {}, identity_of(c_.combine, t_)), loop(iteration, ceil_div(count_, kColumns), add),
+             allreduce(sum, c_.combine, kColumns), if_then(eq(thread, 0), last)});
     return grid(loop(thread, kColumns, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, {});
   }
 
-  Buffer scalar() const { return make_buffer(word_of_reduction(c_.combine), t_, {}, Scope::Register); }
+  Buffer scalar() const { return make_buffer(name_of_reduction(c_.combine), t_, {}, Scope::Register); }
   Stmt grid(Stmt s, const Var& row, const Var& part) const {
     const int64_t rows = points(c_.axes);
     if (part) s = loop(part, count_, s, ForKind::BlockX);
@@ -187,8 +188,8 @@ std::optional<Scheduled> cuda_columns(const CudaArgs& a) {
   s.body = shared ? SharedRows(c).build() : ColumnLoops(c).build();
   bind_operands(s, c);
   s.family = shared ? "shared_rows" : "columns";
-  s.words = shared ? "blocks share a reduction, whose parts a second launch joins"
-                   : "32 columns a block, 8 threads share a column";
+  s.description = shared ? "blocks share a reduction, whose parts a second launch joins"
+                         : "32 columns a block, 8 threads share a column";
   return s;
 }
 

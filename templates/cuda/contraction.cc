@@ -26,14 +26,14 @@ class SimtGemm final : public BlockGemm {
   }
 
  protected:
-  // Rows that a copy turns by 90 degrees are padded, so that its words fall into different banks.
-  void place_tile(TileCopy& c, const std::string& name) const override {
+  // Rows that a copy transposes are padded, so that its words fall into different banks.
+  void lay_out_tile(TileCopy& c, const std::string& name) const override {
     const int64_t pad = copy_width(c) > 1 ? 0 : kVector;
     c.shared = make_buffer(name + "_tile", c.type,
-                           {Dim(plan_.members * plan_.stages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
+                           {Dim(plan_.k_groups * plan_.stages), Dim(t_.depth), Dim(c.d_tile + pad)}, Scope::Shared);
   }
 
-  Stmt with_places(Stmt code) const override {
+  Stmt with_thread_indices(Stmt code) const override {
     const int64_t across = t_.columns / t_.tn;
     return let(tx_, floor_mod(Expr(thread_), across), let(ty_, floor_div(Expr(thread_), across), code));
   }
@@ -49,8 +49,8 @@ class SimtGemm final : public BlockGemm {
     const Var k = make_var("k"), h = make_var("h");
     auto read = [&](const Buffer& to, const Buffer& from, int64_t part, int64_t whole, const Expr& t) {
       if (part == kVector) return intrin("load4", {{to, {}}, {from, {stage, k, t * Expr(kVector)}}});
-      const Expr place = Expr(h) * Expr(whole / (part / kVector)) + t * Expr(kVector);
-      return loop(h, part / kVector, intrin("load4", {{to, {h}}, {from, {stage, k, place}}}), ForKind::Unroll);
+      const Expr position = Expr(h) * Expr(whole / (part / kVector)) + t * Expr(kVector);
+      return loop(h, part / kVector, intrin("load4", {{to, {h}}, {from, {stage, k, position}}}), ForKind::Unroll);
     };
     auto element = [](const Buffer& f, const Expr& i) {
       return f->shape.size() == 1 ? load(f, {i}) : load(f, {floor_div(i, kVector), floor_mod(i, kVector)});
@@ -66,11 +66,11 @@ class SimtGemm final : public BlockGemm {
   Stmt over_sums(const SumBody& body) const override {
     return over_acc([&](const Expr& i, const Expr& j) { return body({i, j}, {i * Expr(t_.tn) + j, Expr(thread_)}); });
   }
-  Shape places() const override { return {Dim(t_.tm * t_.tn), Dim(t_.threads())}; }
+  Shape sums_shape() const override { return {Dim(t_.tm * t_.tn), Dim(t_.threads())}; }
 
   Stmt over_runs(const RunBody& body) const override {
     const Var i = make_var("i"), h = make_var("h");
-    const FlatPoint row(m_.m, Expr(block_m_) * Expr(t_.rows) + place(i, t_.tm, t_.rows, ty_), "row");
+    const FlatPoint row(m_.m, Expr(block_m_) * Expr(t_.rows) + position(i, t_.tm, t_.rows, ty_), "row");
     const Expr column =
         Expr(block_n_) * Expr(t_.columns) + Expr(h) * Expr(t_.columns / (t_.tn / kVector)) + Expr(tx_) * Expr(kVector);
     const Stmt s = body({row, column, kVector, [&](const Expr& j) {
@@ -86,8 +86,8 @@ class SimtGemm final : public BlockGemm {
   }
   static Shape neighbours(int64_t n) { return n == kVector ? Shape{Dim(n)} : Shape{Dim(n / kVector), Dim(kVector)}; }
 
-  // The place of element i of a thread in the tile.
-  static Expr place(const Expr& i, int64_t part, int64_t whole, const Expr& t) {
+  // The position of element i of a thread in the tile.
+  static Expr position(const Expr& i, int64_t part, int64_t whole, const Expr& t) {
     if (part == kVector) return t * Expr(kVector) + i;
     return floor_div(i, kVector) * Expr(whole / (part / kVector)) + t * Expr(kVector) + floor_mod(i, kVector);
   }
@@ -101,7 +101,7 @@ std::string describe(const CudaContraction& m, const CudaPlan& p) {
                   to_text(t.tn) + (t.warp ? " a warp, on tensor cores" : " a thread") +
                   (p.products > 1 ? ", three products of tf32 for one" : "") + "; the sum in steps of " +
                   to_text(t.depth) + " through shared memory, " + to_text(p.stages) + " at a time";
-  if (p.members > 1) s += "; " + to_text(p.members) + " groups of threads share a sum";
+  if (p.k_groups > 1) s += "; " + to_text(p.k_groups) + " groups of threads share a sum";
   if (p.splits > 1) s += "; " + to_text(p.splits) + " blocks share a sum";
   if (m.p.packed || m.q.packed) s += "; weights in tiles";
   return s;
@@ -121,7 +121,7 @@ std::optional<Scheduled> cuda_contraction(const CudaArgs& a) {
   s.body = seq({border_launch(m->c), gemm->build(s)});
   bind_operands(s, m->c);
   s.family = "matmul";
-  s.words = describe(*m, plan);
+  s.description = describe(*m, plan);
   return s;
 }
 

@@ -45,12 +45,12 @@ struct CudaTile {
 struct CudaPlan {
   CudaTile tile;
   int64_t splits = 1;                              // blocks that share the sum of one tile
-  int64_t members = 1;                             // groups of threads in a block that share its part of the sum
-  int64_t steps = 1;                               // tiles of depth per member
+  int64_t k_groups = 1;                            // split-K groups: threads of a block that share its part of the sum
+  int64_t steps = 1;                               // tiles of depth per group
   int64_t stages = 2;                              // tiles in shared memory
   DType p_type = DType::F32, q_type = DType::F32;  // of the elements of the tiles
   int64_t products = 1;                            // 3: of tf32, of a factor's rounded value and of what that leaves
-  int64_t threads() const { return tile.threads() * members; }
+  int64_t threads() const { return tile.threads() * k_groups; }
 };
 CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o);
 
@@ -62,7 +62,7 @@ struct TileCopy {
   Expr packed_tile;        // which tile of it, batch included
   std::vector<Axis> d, k;  // rows or columns; summed
   VarMap batch;
-  std::string d_name;  // of a place along d
+  std::string d_name;  // of an index along d
   Expr d_begin;        // the block's first
   int64_t d_tile = 0, k_tile = 0;
   int64_t k_steps = 0;      // of the whole sum

@@ -37,10 +37,10 @@ int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both fa
 
 int64_t shared_bytes(const CudaPlan& p) {
   const CudaTile& t = p.tile;
-  const int64_t bytes = bytes_of(p), sums = (p.members - 1) * t.rows * t.columns * 4;
+  const int64_t bytes = bytes_of(p), sums = (p.k_groups - 1) * t.rows * t.columns * 4;
   const int64_t step =
       t.warp ? (t.rows + t.columns) * (t.depth * bytes + 16) : t.depth * (t.rows + t.columns + 8) * bytes;
-  return std::max(p.members * p.stages * step, sums);  // the sums come last, where the tiles were
+  return std::max(p.k_groups * p.stages * step, sums);  // the sums come last, where the tiles were
 }
 
 // Issue slots of one step of a block, per multiprocessor of four schedulers: products, reads of shared memory, copies.
@@ -70,10 +70,10 @@ double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& 
                                      gpu.threads_per_sm / p.threads()}));
   const int64_t per_sm = ceil_div(blocks, gpu.multiprocessors), together = std::min(per_sm, fit);
   const double busy = std::min(1.0, double(together * p.threads()) / double(32 * kBusyWarps));
-  const double work = double(per_sm * p.members * p.steps) * step_cycles(p) / busy;
+  const double work = double(per_sm * p.k_groups * p.steps) * step_cycles(p) / busy;
   const double latency = double(ceil_div(per_sm, together)) * double(p.steps + 1) * kStepCycles / double(p.stages - 1);
   double cycles = std::max(work, latency);
-  if (p.members > 1) cycles += double(per_sm) * double((p.members - 1) * t.rows * t.columns) / 32 + 100;
+  if (p.k_groups > 1) cycles += double(per_sm) * double((p.k_groups - 1) * t.rows * t.columns) / 32 + 100;
   if (p.splits > 1) {  // partial sums are written and read again
     const double bytes = 8.0 * double(p.splits * m.batches() * m.rows() * m.columns());
     cycles += kLaunchCycles + bytes / (gpu.dram_gbs / 1.4);
@@ -83,9 +83,9 @@ double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& 
 
 // Bytes of the factors and of the result, each once. Of a factor that is computed from operands: theirs.
 double moved_bytes(const CudaContraction& m, const CudaPlan& p) {
-  auto factor = [&](const Factor& f, int64_t places, DType type) {
-    if (f.packed) return double(points(f.batch) * places * m.depth() * info(type).bytes);
-    const double most = double(m.batches() * places * m.depth());
+  auto factor = [&](const Factor& f, int64_t elements, DType type) {
+    if (f.packed) return double(points(f.batch) * elements * m.depth() * info(type).bytes);
+    const double most = double(m.batches() * elements * m.depth());
     double bytes = 0;
     walk(f.value, [&](const Expr& e) {
       if (const Load* l = as<Load>(e))
@@ -153,12 +153,12 @@ Choice cheapest(const CudaContraction& m, const CudaModel& gpu, const ScheduleOp
   Choice best;
   for (CudaPlan p : list) {
     const int64_t steps = ceil_div(m.depth(), p.tile.depth);
-    for (const int64_t members : {1, 2, 4, 8})
+    for (const int64_t k_groups : {1, 2, 4, 8})
       for (const int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
-        const int64_t parts = members * splits;
+        const int64_t parts = k_groups * splits;
         if (parts > 1 && (o.strict_fp || steps < 2 * parts || m.batches() * splits > kMaxGridYz)) break;
-        p.members = members;
-        if (shared_bytes(p) > std::min(kMostShared, gpu.shared_bytes) || (members > 1 && p.threads() > kMaxThreads))
+        p.k_groups = k_groups;
+        if (shared_bytes(p) > std::min(kMostShared, gpu.shared_bytes) || (k_groups > 1 && p.threads() > kMaxThreads))
           break;
         p.splits = splits;
         p.steps = ceil_div(steps, parts);

@@ -18,29 +18,29 @@ std::string expect_tiled(const TestFunction& f, const std::string& family, const
                          const char* arch = "sm_80") {
   const std::vector<Constant> in = small_integers_for(f.fn);
   const Constant expected = evaluate(f.fn, in)[0];
-  std::string words;
+  std::string description;
   for (const int multiprocessors : {1, 8, 108}) {
     CudaModel gpu = *find_arch(arch);
     gpu.multiprocessors = multiprocessors;
     Scheduled s = schedule_cuda(f.fn, f.constant, gpu, options);
     EXPECT_EQ(s.family, family) << to_text(f.fn);
-    words += s.words + "\n";
+    description += s.description + "\n";
     const Stmt lanes = infer_fragment(s.body);
     for (const bool spread : {false, true}) {
       const bool has_tiles = !lanes.same_as(s.body);
       if (spread ? !has_tiles : has_tiles && multiprocessors != 108) continue;
       if (spread) s.body = lanes;
       ScheduleMemory memory(s, f.fn, in);
-      expect_close(
-          memory.run()[0], expected, 0,
-          std::to_string(multiprocessors) + " multiprocessors, " + s.words + "\n" + to_text(f.fn) + to_text(s.body));
+      expect_close(memory.run()[0], expected, 0,
+                   std::to_string(multiprocessors) + " multiprocessors, " + s.description + "\n" + to_text(f.fn) +
+                       to_text(s.body));
     }
   }
-  return words;
+  return description;
 }
 void expect_tensor_cores(const TestFunction& f, const ScheduleOptions& options = {}) {
-  const std::string words = expect_tiled(f, "matmul", options);
-  EXPECT_NE(words.find("on tensor cores"), std::string::npos) << words;
+  const std::string description = expect_tiled(f, "matmul", options);
+  EXPECT_NE(description.find("on tensor cores"), std::string::npos) << description;
 }
 
 struct Conv {
@@ -56,7 +56,7 @@ TestFunction padded_convolution(const Conv& s) {
   auto dims = [&](int64_t h, int64_t w, int64_t c) {
     return s.channels_first ? Dims{s.batch, c, h, w} : Dims{s.batch, h, w, c};
   };
-  auto place = [&](const Expr& n, const Expr& h, const Expr& w, const Expr& c) {
+  auto offset = [&](const Expr& n, const Expr& h, const Expr& w, const Expr& c) {
     return s.channels_first ? Exprs{n, c, h, w} : Exprs{n, h, w, c};
   };
   const Buffer x = b.input("x", dims(s.h, s.w, s.c)), w = b.input("w", {s.oc, icg, s.kernel, s.kernel}, s.constant);
@@ -67,7 +67,7 @@ TestFunction padded_convolution(const Conv& s) {
         const Expr c = s.groups == 1 ? r[0] : floor_div(i[ch], Expr(ocg)) * Expr(icg) + r[0];
         const Expr h = i[ih] * Expr(s.stride) + r[1] * Expr(s.dilation) - Expr(s.pad);
         const Expr v = i[ih + 1] * Expr(s.stride) + r[2] * Expr(s.dilation) - Expr(s.pad);
-        Expr value = load(x, place(i[0], h, v, c));
+        Expr value = load(x, offset(i[0], h, v, c));
         if (s.pad > 0)
           value =
               select(h >= Expr(0) && h < Expr(s.h) && v >= Expr(0) && v < Expr(s.w), value, make_float(DType::F32, 0));
@@ -133,13 +133,13 @@ TEST(CudaContraction, FewRowsOrColumns) {
 TEST(CudaContraction, LongSumsAreShared) {
   const std::pair<int64_t, const char*> lengths[] = {{700, "groups of threads share a sum"},
                                                      {6000, "blocks share a sum"}};
-  for (const auto& [length, words] : lengths) {
+  for (const auto& [length, description] : lengths) {
     const TestFunction f = product(1, 20, 30, length, false, true);
     expect_tiled(f, "matmul");
     const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
-    EXPECT_NE(s.words.find(words), std::string::npos) << s.words;
+    EXPECT_NE(s.description.find(description), std::string::npos) << s.description;
     const Scheduled strict = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.strict_fp = true});
-    EXPECT_EQ(strict.words.find("share a sum"), std::string::npos) << strict.words;
+    EXPECT_EQ(strict.description.find("share a sum"), std::string::npos) << strict.description;
   }
 }
 
@@ -349,9 +349,9 @@ TEST(CudaContraction, Bytes) {
 TEST(CudaContraction, BytesWithoutTensorCores) {
   const DType i8 = DType::I8, u8 = DType::U8;
   for (const bool constant : {false, true}) {
-    const std::string words =
+    const std::string description =
         expect_tiled(of_bytes(product(2, 40, 24, 40, false, constant), {u8, 77}, {u8, 90}), "matmul");
-    EXPECT_EQ(words.find("on tensor cores"), std::string::npos) << words;
+    EXPECT_EQ(description.find("on tensor cores"), std::string::npos) << description;
   }
   expect_tiled(of_bytes(product(2, 40, 24, 40, true, false), {u8, 77}, {i8}), "matmul");
   expect_tiled(of_bytes(padded_convolution({.h = 6, .w = 5, .c = 8, .oc = 12, .pad = 1}), {u8, 4}, {u8, 0, true}),

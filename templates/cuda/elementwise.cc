@@ -63,7 +63,7 @@ std::optional<Scheduled> cuda_elementwise(const CudaArgs& a) {
       {border_launch(c), n > 1 ? in_vectors(c, n) : thread_per_point(c.axes, store(c.out, {c.out_index}, c.epilogue))});
   bind_operands(s, c);
   s.family = "elementwise";
-  s.words = n > 1 ? to_text(n) + " elements a thread, 16 bytes an access" : "a thread per element";
+  s.description = n > 1 ? to_text(n) + " elements a thread, 16 bytes an access" : "a thread per element";
   return s;
 }
 

@@ -6,7 +6,7 @@ namespace tc {
 
 FlatPoint::FlatPoint(const std::vector<Axis>& axes, const Expr& number, const std::string& name) : flat(number) {
   if (axes.empty()) return;
-  // "k" is a place in a tile.
+  // "k" is an index in a tile.
   const Var v = make_var(axes.size() == 1 && axes[0].var->name != "k" ? axes[0].var->name : name);
   lets_.push_back({v, number});
   flat = Expr(v);

@@ -39,15 +39,15 @@ Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body) {
 Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var& thread, int64_t threads) {
   const int64_t n = points(axes);
   if (n == 0) return {};
-  const Var turn = make_var("turn"), i = make_var("i");
+  const Var iteration = make_var("turn"), i = make_var("i");
   Stmt s = at_point(axes, body, Expr(i));
   if (n % threads != 0) s = if_then(Expr(i) < Expr(n), s);
-  const int64_t turns = ceil_div(n, threads);
-  return loop(turn, turns, let(i, Expr(turn) * Expr(threads) + Expr(thread), s));
+  const int64_t iterations = ceil_div(n, threads);
+  return loop(iteration, iterations, let(i, Expr(iteration) * Expr(threads) + Expr(thread), s));
 }
 
 Stmt pieces_by_thread(int64_t count, const Var& thread, int64_t threads, ForKind kind,
-                      const std::function<Stmt(const Expr& turn, const Expr& piece)>& body) {
+                      const std::function<Stmt(const Expr& iteration, const Expr& piece)>& body) {
   if (count <= threads) {
     const Stmt one = body(0, Expr(thread));
     return count < threads ? if_then(Expr(thread) < Expr(count), one) : one;
@@ -72,7 +72,7 @@ Buffer in_scope(const Buffer& b, Scope scope) {
   return copy;
 }
 
-std::string word_of_reduction(Op op) {
+std::string name_of_reduction(Op op) {
   return op == Op::Add ? "sum" : op == Op::Mul ? "product" : op == Op::Max ? "max" : op == Op::Min ? "min" : "acc";
 }
 
@@ -94,13 +94,13 @@ Stmt border_launch(const Canonical& c) {
   return comment("the border", thread_per_point(axes, fill));
 }
 
-Scheduled with_operands(const TensorFn& fn, std::string family, std::string words) {
+Scheduled with_operands(const TensorFn& fn, std::string family, std::string description) {
   Scheduled s;
   s.inputs = fn.inputs;
   for (size_t i = 0; i < s.inputs.size(); i++) s.input_index.push_back(int(i));
   s.outputs = fn.outputs;
   s.family = std::move(family);
-  s.words = std::move(words);
+  s.description = std::move(description);
   return s;
 }
 

@@ -18,7 +18,7 @@ constexpr int64_t kAtOnce = 16;      // parts that one thread adds up
 constexpr int64_t kMostSums = 8192;  // of all threads of a block
 
 // Columns of a thread, its threads, and columns of a block: narrow enough to give every multiprocessor a block; parts enough
-// to leave each a few turns.
+// to leave each a few iterations.
 struct Widths {
   int64_t vector, threads = kThreads, block = 0;
 };
@@ -46,7 +46,7 @@ class MatrixVector {
   Stmt build(Scheduled& s) {
     const FlatPoint batch(m_.batch, Expr(group_), "batch");
     batch_ = batch.at;
-    turns_ = ceil_div(m_.depth(), parts_ * kUnroll);
+    iterations_ = ceil_div(m_.depth(), parts_ * kUnroll);
     Stmt body = alloc(
         acc_, seq({clear(), comment("this thread's part of the sums of its columns", products(s)), store_parts()}));
     body =
@@ -57,7 +57,7 @@ class MatrixVector {
     return loop(group_, m_.batches(), launch, ForKind::BlockY);
   }
 
-  std::string words() const {
+  std::string describe() const {
     return to_text(width_) + " columns a block, " + to_text(vector_) + " a thread; " + to_text(parts_) +
            " threads share a sum" + (m_.q.packed ? "; weights in tiles" : "");
   }
@@ -75,9 +75,9 @@ class MatrixVector {
   }
 
   Stmt products(Scheduled& s) {
-    const Var turn = make_var("turn"), u = make_var("u"), k_flat = make_var("k"), j = make_var("j");
+    const Var iteration = make_var("turn"), u = make_var("u"), k_flat = make_var("k"), j = make_var("j");
     const Buffer w = make_buffer(m_.q.name + "_v", m_.q.type, {Dim(vector_)}, Scope::Register);
-    const FlatPoint k(m_.k, (Expr(turn) * Expr(kUnroll) + Expr(u)) * Expr(parts_) + Expr(part_), "depth");
+    const FlatPoint k(m_.k, (Expr(iteration) * Expr(kUnroll) + Expr(u)) * Expr(parts_) + Expr(part_), "depth");
     const VarMap at = joined({&batch_, &k.at});
     const Expr column = Expr(block_) * Expr(width_) + Expr(quad_) * Expr(vector_);
     Stmt read;
@@ -86,12 +86,13 @@ class MatrixVector {
       tile.type = m_.q.type;
       tile.d_tile = width_;
       tile.k_tile = parts_ * kUnroll;
-      tile.k_steps = turns_;
+      tile.k_steps = iterations_;
       const Buffer packed = pack_factor(m_.c, m_.q, tile, s);
       Expr matrix = 0;
       for (const Axis& a : m_.q.batch) matrix = matrix * Expr(a.extent) + batch_.at(a.var.get());
       const Expr panel = matrix * Expr(ceil_div(m_.columns(), width_)) + Expr(block_);
-      const Expr from = (panel * Expr(turns_ * parts_ * kUnroll) + k.flat) * Expr(width_) + Expr(quad_) * Expr(vector_);
+      const Expr from =
+          (panel * Expr(iterations_ * parts_ * kUnroll) + k.flat) * Expr(width_) + Expr(quad_) * Expr(vector_);
       read = intrin("load" + to_text(vector_), {{w, {}}, {packed, {from}}});
     } else {
       const FlatPoint n(m_.n, column, "column");
@@ -106,11 +107,11 @@ class MatrixVector {
                             ForKind::Unroll);
       return row.wrap(let(p, substitute(m_.p.value, joined({&at, &row.at})), one));
     });
-    const Stmt turn_code = alloc(w, seq({read, add}));
+    const Stmt iteration_code = alloc(w, seq({read, add}));
     Expr valid;
-    if (m_.depth() != turns_ * parts_ * kUnroll) valid = k.flat < Expr(m_.depth());
+    if (m_.depth() != iterations_ * parts_ * kUnroll) valid = k.flat < Expr(m_.depth());
     if (!m_.q.packed && m_.columns() % width_ != 0) valid = both(valid, column < Expr(m_.columns()));
-    return loop(turn, turns_, loop(u, kUnroll, k.wrap(if_some(valid, turn_code)), ForKind::Unroll));
+    return loop(iteration, iterations_, loop(u, kUnroll, k.wrap(if_some(valid, iteration_code)), ForKind::Unroll));
   }
 
   Stmt store_parts() const {
@@ -162,7 +163,7 @@ class MatrixVector {
 
   const CudaContraction& m_;
   const int64_t vector_, threads_, width_, quads_, parts_, rows_;
-  int64_t turns_ = 1;
+  int64_t iterations_ = 1;
   VarMap batch_;
   const Var group_ = make_var("batch"), block_ = make_var("block"), thread_ = make_var("thread"),
             quad_ = make_var("quad"), part_ = make_var("part");
@@ -198,7 +199,7 @@ std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a) {
   s.body = seq({border_launch(m->c), loops.build(s)});
   bind_operands(s, m->c);
   s.family = "matrix_vector";
-  s.words = loops.words();
+  s.description = loops.describe();
   return s;
 }
 

@@ -18,7 +18,7 @@ std::optional<Scheduled> cuda_per_result(const CudaArgs& a) {
   s.body = seq({border_launch(c), thread_per_point(c.axes, body)});
   bind_operands(s, c);
   s.family = "per_result";
-  s.words = "a thread per result, which reduces in the order of the definition";
+  s.description = "a thread per result, which reduces in the order of the definition";
   return s;
 }
 

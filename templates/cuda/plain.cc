@@ -1,6 +1,6 @@
 // What has no canonical form. A formula gets a thread per result; stages that advance together, a block that goes
 // through the steps with a barrier after every stage; loops that no formula says run in a single thread, unless their
-// turns are independent: then these have a thread each, which goes through the other loops in order.
+// iterations are independent: then these have a thread each, which goes through the other loops in order.
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -114,7 +114,7 @@ Stmt alloc_between(const Alloc& a) {
   return alloc(b, launches(substitute_buffers(a.body, {{a.buffer.get(), b}})));
 }
 
-// Independent turns get a thread each; the rest runs in one thread.
+// Independent iterations get a thread each; the rest runs in one thread.
 Stmt launches(const Stmt& s) {
   if (const Seq* q = as<Seq>(s)) {
     Stmts list;
@@ -123,7 +123,7 @@ Stmt launches(const Stmt& s) {
   }
   if (const Alloc* a = as<Alloc>(s)) return alloc_between(*a);
   if (const Comment* c = as<Comment>(s)) return comment(c->text, launches(c->body));
-  // Loops whose turns are independent go outside, past those whose are not: no turn of one meets another.
+  // Loops whose iterations are independent go outside, past those whose are not: no two of one conflict.
   std::vector<Axis> axes;
   std::vector<const For*> serial;
   Stmt body = s;
@@ -193,7 +193,7 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
     s.body = with_allocs(thread_per_point(parts.outer(), body), allocs);
     return s;
   }
-  // One block per point of the axes that never meet.
+  // One block per point of the axes that never conflict.
   Stmt launch = loop(thread, threads, body, ForKind::ThreadX);
   const std::vector<Axis> outer = parts.outer();
   const int64_t blocks = points(outer);

@@ -2,10 +2,10 @@
 // sequence and goes through it 32 steps at a time.
 //
 //   carry = identity
-//   for turn in 0 .. steps / 32:
-//     scan[lane] = value(turn * 32 + lane)
+//   for i in 0 .. steps / 32:
+//     scan[lane] = value(i * 32 + lane)
 //     scan[lane] += scan[lane - d] for d = 1, 2, 4, 8, 16    where there is such a lane; shuffles
-//     y[turn * 32 + lane] = carry + scan[lane]
+//     y[i * 32 + lane] = carry + scan[lane]
 //     carry += scan[31]
 //
 // For few sequences of many steps: many sequences have a thread each (cuda_scan), neighbours of which are neighbours in
@@ -32,7 +32,7 @@ struct Recurrence {
   Expr first, next;
 };
 
-// Is it out[i - 1, the same place]?
+// Is it out[i - 1, the same indices]?
 bool is_before(const Expr& e, const Stage& s) {
   const Load* l = as<Load>(e);
   if (!l || l->buffer != s.outputs[0]) return false;
@@ -74,8 +74,8 @@ class ScanLoops {
   }
 
   Stmt build() const {
-    const int64_t turns = ceil_div(steps_, kWarp);
-    const Var turn = make_var("turn"), step = make_var("step");
+    const int64_t iterations = ceil_div(steps_, kWarp);
+    const Var iteration = make_var("turn"), step = make_var("step");
     Stmts list{store(scan_, {Expr(lane_)}, value(Expr(step)))};
     for (int64_t d = 1; d < kWarp; d *= 2) {
       const Expr before = select(Expr(lane_) >= Expr(d), of_lane(Expr(lane_) - Expr(d)), identity());
@@ -83,7 +83,8 @@ class ScanLoops {
     }
     list.push_back(result(Expr(step)));
     list.push_back(store(carry_, {}, of_lane(kWarp - 1), r_.op));
-    Stmt body = loop(turn, turns, let(step, Expr(turn) * Expr(kWarp) + Expr(lane_), alloc(scan_, seq(list))));
+    Stmt body =
+        loop(iteration, iterations, let(step, Expr(iteration) * Expr(kWarp) + Expr(lane_), alloc(scan_, seq(list))));
     body = alloc(carry_, seq({store(carry_, {}, identity()), body}));
     if (sequences_ % of_block_ != 0) body = if_then(at_.flat < Expr(sequences_), body);
     body = let(lane_, floor_mod(Expr(thread_), kWarp), at_.wrap(body));

@@ -174,7 +174,7 @@ class Recurrence {
   }
 
   // The phase's own values of this step are names at the point that computes them.
-  Stmt compute(const Phase& p, size_t i, const std::vector<Buffer>& arrays, const Expr& cell,
+  Stmt compute(const Phase& p, size_t i, const std::vector<Buffer>& arrays, const Expr& element,
                std::vector<std::pair<const BufferDef*, Var>>& named) const {
     if (i == p.points.size()) return {};
     const Formula& f = p.points[i];
@@ -183,7 +183,7 @@ class Recurrence {
       if (!l) return {};
       for (size_t u = 0; u < p.sums.size(); u++)
         if (structurally_equal(p.sums[u].at_sum, x)) {
-          const Expr sum = load(arrays[u], {cell});
+          const Expr sum = load(arrays[u], {element});
           const auto zero = as_const_number(p.sums[u].init);
           return zero && *zero == 0 ? sum : p.sums[u].init + sum;
         }
@@ -194,7 +194,7 @@ class Recurrence {
     const Buffer& b = f.stage->outputs[0];
     const Var v = make_var(f.stage->name, b->dtype);
     named.push_back({b.get(), v});
-    return let(v, value, seq({store(b, at_, Expr(v)), compute(p, i + 1, arrays, cell, named)}));
+    return let(v, value, seq({store(b, at_, Expr(v)), compute(p, i + 1, arrays, element, named)}));
   }
 
   // A launch's own variables. `sequences`: of a block; there are several groups of these.
@@ -204,7 +204,7 @@ class Recurrence {
   };
 
   // `body` at a sequence of the block and a unit.
-  Stmt at_place(const Launch& l, const Expr& sequence, const Expr& unit, const Stmt& body) const {
+  Stmt at_point(const Launch& l, const Expr& sequence, const Expr& unit, const Stmt& body) const {
     const FlatPoint outer(outer_, Expr(l.group) * Expr(l.sequences) + sequence, "sequence");
     return let(unit_.var, unit, outer.wrap(substitute(body, outer.at)));
   }
@@ -212,7 +212,7 @@ class Recurrence {
   // arrays[sequence][unit] = the sums of all sequences of the block, by the warp that has the unit.
   Stmt sums(const Launch& l, const Phase& p, const std::vector<Buffer>& arrays) const {
     const int64_t units = unit_.extent.value, columns = k_.extent.value;
-    const Var lane = make_var("lane"), warp = make_var("warp"), turn = make_var("i"), s = make_var("s");
+    const Var lane = make_var("lane"), warp = make_var("warp"), iteration = make_var("i"), s = make_var("s");
     std::vector<Buffer> totals;
     Stmts add, store_sums;
     for (size_t u = 0; u < p.sums.size(); u++) {
@@ -223,7 +223,8 @@ class Recurrence {
     }
     Stmt one = seq(std::move(add));
     if (columns % kWarp != 0) one = if_then(Expr(k_.var) < Expr(columns), one);
-    Stmts list = {loop(turn, ceil_div(columns, kWarp), let(k_.var, Expr(turn) * Expr(kWarp) + Expr(lane), one))};
+    Stmts list = {
+        loop(iteration, ceil_div(columns, kWarp), let(k_.var, Expr(iteration) * Expr(kWarp) + Expr(lane), one))};
     for (const Buffer& t : totals) list.push_back(allreduce(t, Op::Add, kWarp));
     list.push_back(if_then(eq(lane, 0), seq(std::move(store_sums))));
     Stmt all = seq(std::move(list));
@@ -232,7 +233,7 @@ class Recurrence {
     // Lanes behind the last unit add up the last one's again.
     const Expr unit = Expr(l.block) * Expr(kUnits) + Expr(warp);
     const Expr clamped = units % kUnits == 0 ? unit : min(unit, Expr(units - 1));
-    all = loop(s, l.sequences, at_place(l, Expr(s), clamped, all));
+    all = loop(s, l.sequences, at_point(l, Expr(s), clamped, all));
     return let(lane, floor_mod(Expr(l.thread), kWarp), let(warp, floor_div(Expr(l.thread), kWarp), all));
   }
 
@@ -241,7 +242,7 @@ class Recurrence {
     const int64_t units = unit_.extent.value;
     const Expr thread = Expr(l.thread), unit = Expr(l.block) * Expr(kUnits) + floor_mod(thread, kUnits);
     std::vector<std::pair<const BufferDef*, Var>> named;
-    const Stmt one = at_place(l, floor_div(thread, kUnits), unit, compute(p, 0, arrays, thread, named));
+    const Stmt one = at_point(l, floor_div(thread, kUnits), unit, compute(p, 0, arrays, thread, named));
     Expr mine = thread < Expr(l.sequences * kUnits);
     if (units % kUnits != 0) mine = mine && unit < Expr(units);
     return if_then(mine, one);

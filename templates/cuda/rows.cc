@@ -17,14 +17,14 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
-#include "templates/cuda/row_cells.h"
+#include "templates/cuda/row_elements.h"
 
 namespace tc {
 namespace {
 
-class RowLoops final : RowCells {
+class RowLoops final : RowElements {
  public:
-  RowLoops(Rows r, const RowPlan& plan) : RowCells(std::move(r), plan) {}
+  RowLoops(Rows r, const RowPlan& plan) : RowElements(std::move(r), plan) {}
 
   Stmt build() {
     if (p_.in_registers) keep_operands();
@@ -116,16 +116,17 @@ class RowLoops final : RowCells {
   Stmt if_live(const Stmt& s) const { return clamped_ ? if_then(row_number() < Expr(rows_), s) : s; }
 
   Stmt row(const RowStep& s) const {
-    auto one = [&](const Cell& c) { return store(s.out, {at_index(s.out_index, c)}, at_cell(s.value, c)); };
-    return over_turns([&](const Cell& first) {
+    auto one = [&](const Element& c) { return store(s.out, {at_index(s.out_index, c)}, at_element(s.value, c)); };
+    return over_iterations([&](const Element& first) {
       if (p_.vector == 1) return one(first);
       const int64_t n = together(s.out, s.out_index);
       const Var piece = make_var("h"), j = make_var("j");
       if (n == 1 || n == p_.vector)
-        return loop(j, p_.vector, one({first.turn, first.column + Expr(j), Expr(j)}),
+        return loop(j, p_.vector, one({first.iteration, first.column + Expr(j), Expr(j)}),
                     n > 1 ? ForKind::Vector : ForKind::Unroll);
       const Expr begin = Expr(piece) * Expr(n);
-      const Stmt s1 = loop(j, n, one({first.turn, first.column + begin + Expr(j), begin + Expr(j)}), ForKind::Vector);
+      const Stmt s1 =
+          loop(j, n, one({first.iteration, first.column + begin + Expr(j), begin + Expr(j)}), ForKind::Vector);
       return loop(piece, p_.vector / n, s1, ForKind::Unroll);
     });
   }
@@ -136,15 +137,15 @@ class RowLoops final : RowCells {
     const int64_t n = l ? together(l->buffer, l->index[0]) : 1;
     if (n > 1)
       return comment("this thread's part of the row",
-                     over_turns([&](const Cell& c) { return read_vector(to, {c.turn}, *l, n, c); }));
-    return at_cells({s.value}, [&](const Cell& c, const Exprs& v) { return store(to, place(to, c), v[0]); });
+                     over_iterations([&](const Element& c) { return read_vector(to, {c.iteration}, *l, n, c); }));
+    return at_elements({s.value}, [&](const Element& c, const Exprs& v) { return store(to, index_in(to, c), v[0]); });
   }
 
   // `kept` is stored on the way.
   Stmt reduce(const RowStep& s, const RowStep* kept, size_t next) {
     if (!s.tuple.empty()) return reduce_tuple(s, kept, next);
     const DType t = s.name->dtype;
-    const std::string name = s.name->name == r_.c.out->name ? word_of_reduction(s.op) : s.name->name;
+    const std::string name = s.name->name == r_.c.out->name ? name_of_reduction(s.op) : s.name->name;
     const Buffer total = make_buffer(name, t, {}, Scope::Register);
     auto add = [&](const Expr& value) { return store(total, {}, value, s.op); };
     Stmts list = {store(total, {}, identity_of(s.op, t)),
@@ -194,12 +195,12 @@ class RowLoops final : RowCells {
 
   // This thread's part of a reduction.
   Stmt part_of(const RowStep* kept, const Exprs& values, const std::function<Stmt(const Exprs& values)>& add) {
-    if (!kept) return at_cells(values, [&](const Cell&, const Exprs& v) { return add(v); });
+    if (!kept) return at_elements(values, [&](const Element&, const Exprs& v) { return add(v); });
     const Buffer to = arrays_.at(kept->kept.get());
-    return at_cells({kept->value}, [&](const Cell& c, const Exprs& v) {
+    return at_elements({kept->value}, [&](const Element& c, const Exprs& v) {
       Exprs at;
-      for (const Expr& e : values) at.push_back(at_cell(e, c));
-      return seq({store(to, place(to, c), v[0]), add(at)});
+      for (const Expr& e : values) at.push_back(at_element(e, c));
+      return seq({store(to, index_in(to, c), v[0]), add(at)});
     });
   }
 
@@ -219,12 +220,12 @@ class RowLoops final : RowCells {
       return seq(std::move(list));
     };
     Stmts list = {put()};
-    const Var turn = make_var("k"), half = make_var("half");
+    const Var iteration = make_var("k"), half = make_var("half");
     Exprs other;
     for (const Buffer& p : parts) other.push_back(load(p, {me + Expr(half) * Expr(step)}));
     const Stmt once = seq({barrier(Scope::Shared), if_then(lane() < Expr(half), seq({add(other), put()}))});
-    list.push_back(loop(turn, std::countr_zero(uint64_t(p_.lanes)),
-                        let(half, apply(Op::Shr, {Expr(p_.lanes / 2), Expr(turn)}), once)));
+    list.push_back(loop(iteration, std::countr_zero(uint64_t(p_.lanes)),
+                        let(half, apply(Op::Shr, {Expr(p_.lanes / 2), Expr(iteration)}), once)));
     list.push_back(barrier(Scope::Shared));
     for (size_t k = 0; k < totals.size(); k++)
       list.push_back(store(totals[k], {}, load(parts[k], {me - lane() * Expr(step)})));

@@ -6,11 +6,11 @@
 namespace tc {
 
 struct RowPlan {
-  int64_t lanes = 1;    // threads of a row
-  int64_t rows = 1;     // of a block
-  int64_t vector = 1;   // neighbours that a thread has together
-  int64_t turns = 1;    // of the lanes through the row
-  bool across = false;  // neighbouring threads have neighbouring rows, else neighbouring columns of one
+  int64_t lanes = 1;       // threads of a row
+  int64_t rows = 1;        // of a block
+  int64_t vector = 1;      // neighbours that a thread has together
+  int64_t iterations = 1;  // of the lanes through the row
+  bool across = false;     // neighbouring threads have neighbouring rows, else neighbouring columns of one
   bool in_registers = true;
   int64_t threads() const { return lanes * rows; }
 };

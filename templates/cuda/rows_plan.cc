@@ -130,7 +130,7 @@ bool reorders_sums(const Rows& r) {
   return false;
 }
 
-std::string words_of(const RowPlan& p, int64_t columns) {
+std::string describe(const RowPlan& p, int64_t columns) {
   std::string s = p.lanes == 1 ? "a thread per row"
                   : p.across ? to_text(p.rows) + " neighbouring rows a block, " + to_text(p.lanes) + " threads per row"
                   : p.lanes > kWarp
@@ -158,8 +158,8 @@ std::optional<RowPlan> plan_rows(const Rows& r, const CudaModel& gpu) {
     plan_across(r, gpu, p);
   else
     plan_along(r, list, gpu, p);
-  p.turns = ceil_div(points(r.columns), p.lanes * p.vector);
-  p.in_registers = p.turns * p.vector * kept_rows(r) <= (p.threads() > 256 ? kMaxKept / 2 : kMaxKept);
+  p.iterations = ceil_div(points(r.columns), p.lanes * p.vector);
+  p.in_registers = p.iterations * p.vector * kept_rows(r) <= (p.threads() > 256 ? kMaxKept / 2 : kMaxKept);
   return p;
 }
 
@@ -173,7 +173,7 @@ std::optional<Scheduled> cuda_rows(const CudaArgs& a) {
   merge_columns(*r);
   Scheduled s;
   const Canonical c = r->c;
-  s.words = words_of(*plan, points(r->columns));
+  s.description = describe(*plan, points(r->columns));
   s.family = "rows";
   const std::vector<Buffer> outs = r->outs;
   s.body = row_loops(std::move(*r), *plan);

@@ -17,7 +17,7 @@ TEST(CudaRows, Lengths) {
   expect_equal(row_statistics(2, 20000), "rows");
 }
 
-// A sum of two rows, centred, times one value per column.
+// A sum of two rows without its mean, times one value per column.
 TestFunction normalisation(int64_t batch, int64_t rows, int64_t columns) {
   FunctionBuilder b;
   const Buffer x = b.input("x", {batch, rows, columns}), r = b.input("r", {batch, rows, columns}),
@@ -108,9 +108,9 @@ TEST(CudaRows, AcrossMemory) {
   expect_equal(statistics_across(1, 3000, 40), "rows");
 }
 
-// Groups of channels, with a factor for each channel, and the result turned to channels last if `turned`.
+// Groups of channels, with a factor for each channel, and the result transposed to channels last if `transposed`.
 TestFunction group_statistics(bool channels_last, int64_t groups, int64_t channels, int64_t pixels,
-                              bool turned = false) {
+                              bool transposed = false) {
   FunctionBuilder b;
   const int64_t n = 2, c = groups * channels;
   const Dims whole = channels_last ? Dims{n, pixels, c} : Dims{n, c, pixels};
@@ -131,7 +131,7 @@ TestFunction group_statistics(bool channels_last, int64_t groups, int64_t channe
   const Buffer y = b.compute("y", whole, [&](const Exprs& i) {
     return load(d, i) - load(low, {i[0], floor_div(i[channels_last ? 2 : 1], Expr(channels))});
   });
-  if (!turned) return b.take(y);
+  if (!transposed) return b.take(y);
   return b.take(b.compute("turned", {whole[0], whole[2], whole[1]}, [&](const Exprs& i) {
     return load(y, {i[0], i[2], i[1]});
   }));
@@ -139,12 +139,12 @@ TestFunction group_statistics(bool channels_last, int64_t groups, int64_t channe
 
 TEST(CudaRows, GroupsOfChannels) {
   for (const bool last : {false, true})
-    for (const bool turned : {false, true}) {
-      expect_equal(group_statistics(last, 4, 3, 16, turned), "rows");
-      expect_equal(group_statistics(last, 2, 8, 49, turned), "rows");
-      expect_equal(group_statistics(last, 3, 1, 100, turned), "rows");
-      expect_equal(group_statistics(last, 1, 5, 64, turned), "rows");
-      expect_equal(group_statistics(last, 2, 10, 1024, turned), "rows");
+    for (const bool transposed : {false, true}) {
+      expect_equal(group_statistics(last, 4, 3, 16, transposed), "rows");
+      expect_equal(group_statistics(last, 2, 8, 49, transposed), "rows");
+      expect_equal(group_statistics(last, 3, 1, 100, transposed), "rows");
+      expect_equal(group_statistics(last, 1, 5, 64, transposed), "rows");
+      expect_equal(group_statistics(last, 2, 10, 1024, transposed), "rows");
     }
 }
 

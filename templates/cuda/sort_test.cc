@@ -70,10 +70,10 @@ TensorFn top_k_function(DType t, const Dims& from, const Dims& to, int axis, boo
 }
 
 // Rows along the last axis, compared with the standard library's sort: insertion takes too long.
-void long_rows(DType t, int64_t rows, int64_t n, int64_t k, bool largest, double span, const std::string& words) {
+void long_rows(DType t, int64_t rows, int64_t n, int64_t k, bool largest, double span, const std::string& description) {
   const Constant x = elements(t, {rows, n}, int(n), span);
   const std::vector<double> from = values(x);
-  std::vector<double> v, places;
+  std::vector<double> v, positions;
   for (int64_t r = 0; r < rows; r++) {
     std::vector<int64_t> order;
     for (int64_t i = 0; i < n; i++) order.push_back(i);
@@ -84,12 +84,12 @@ void long_rows(DType t, int64_t rows, int64_t n, int64_t k, bool largest, double
     });
     for (int64_t i = 0; i < k; i++) {
       v.push_back(row[order[size_t(i)]]);
-      places.push_back(double(order[size_t(i)]));
+      positions.push_back(double(order[size_t(i)]));
     }
   }
   const TensorFn fn = top_k_function(t, {rows, n}, {rows, k}, 1, largest);
-  testing::expect_cuda_schedule(fn, {x}, {tensor_of(t, {rows, k}, v), tensor_of(DType::I64, {rows, k}, places)}, 0);
-  EXPECT_EQ(schedule_cuda(fn, {false}, *find_arch("sm_80")).words, words);
+  testing::expect_cuda_schedule(fn, {x}, {tensor_of(t, {rows, k}, v), tensor_of(DType::I64, {rows, k}, positions)}, 0);
+  EXPECT_EQ(schedule_cuda(fn, {false}, *find_arch("sm_80")).description, description);
 }
 
 TEST(CudaSort, RowsLongerThanABlockHolds) {

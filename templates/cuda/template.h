@@ -4,8 +4,8 @@
 // The body of a CUDA schedule is a sequence of launches, each one nest: Block loops outermost, inside them the Allocs
 // of Shared buffers, inside them Thread loops, inside them the code of a thread with its Barriers. Block and Thread
 // loops have constant extents and begin at 0; an axis occurs once in a nest. Launches run one after the other: what one
-// stores, the next may read. A Serial loop of constant extent around launches makes them once a turn. Memory between launches is an Alloc of scope Workspace around
-// them. A statement outside of any nest runs in a single thread.
+// stores, the next may read. A Serial loop of constant extent around launches makes them once an iteration. Memory
+// between launches is an Alloc of scope Workspace around them. A statement outside of any nest runs in a single thread.
 #pragma once
 #include <functional>
 #include <string>
@@ -41,13 +41,13 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a);
 std::optional<Scheduled> cuda_sort(const CudaArgs& a);
 std::optional<Scheduled> cuda_nest(const CudaArgs& a);
 
-/// `body` for `count` pieces, shared by the `threads` threads of a block; it gets the number of the turn and of the piece.
-/// `kind`: of the loop over turns, where there are several.
+/// `body` for `count` pieces, shared by the `threads` threads of a block; it gets the numbers of iteration and piece.
+/// `kind`: of the loop over iterations, where there are several.
 Stmt pieces_by_thread(int64_t count, const Var& thread, int64_t threads, ForKind kind,
-                      const std::function<Stmt(const Expr& turn, const Expr& piece)>& body);
+                      const std::function<Stmt(const Expr& iteration, const Expr& piece)>& body);
 
 /// "sum", "product", "max" or "min"; "acc" for other operations.
-std::string word_of_reduction(Op op);
+std::string name_of_reduction(Op op);
 
 /// Threads of a block where nothing else is known.
 inline constexpr int64_t kBlockThreads = 256;
@@ -69,6 +69,6 @@ Buffer in_scope(const Buffer& b, Scope scope);
 Stmt border_launch(const Canonical& c);
 
 /// All operands of the function, as they are.
-Scheduled with_operands(const TensorFn& fn, std::string family, std::string words);
+Scheduled with_operands(const TensorFn& fn, std::string family, std::string description);
 
 }  // namespace tc

@@ -35,8 +35,8 @@ class TensorCoreGemm final : public BlockGemm {
   }
 
  protected:
-  void place_tile(TileCopy& c, const std::string& name) const override {
-    const int64_t bytes = info(c.type).bytes, stages = plan_.members * plan_.stages, pad = 16 / bytes;
+  void lay_out_tile(TileCopy& c, const std::string& name) const override {
+    const int64_t bytes = info(c.type).bytes, stages = plan_.k_groups * plan_.stages, pad = 16 / bytes;
     auto lies = [&](bool along_k) {
       c.k_inner = along_k;
       c.shared = make_buffer(
@@ -49,7 +49,7 @@ class TensorCoreGemm final : public BlockGemm {
     if (copy_width(c) == 1) lies(true);
   }
 
-  Stmt with_places(Stmt code) const override {
+  Stmt with_thread_indices(Stmt code) const override {
     const int64_t warps_down = t_.rows / t_.tm;
     const Expr warp = floor_div(Expr(thread_), kWarp);
     return let(warp_m_, floor_mod(warp, warps_down) * Expr(t_.tm),
@@ -72,9 +72,9 @@ class TensorCoreGemm final : public BlockGemm {
     const bool parts = plan_.products > 1;
     const Var k = make_var("k"), i = make_var("i"), j = make_var("j");
     const Expr depth = Expr(k) * Expr(mma_.depth);
-    auto read = [&](const Buffer& to, const Buffer& rest, const Expr& piece, const TileCopy& from, const Expr& place,
+    auto read = [&](const Buffer& to, const Buffer& rest, const Expr& piece, const TileCopy& from, const Expr& position,
                     bool is_left) {
-      const Exprs at = from.k_inner ? Exprs{stage, place, depth} : Exprs{stage, depth, place};
+      const Exprs at = from.k_inner ? Exprs{stage, position, depth} : Exprs{stage, depth, position};
       const std::string name = from.k_inner == is_left ? "load_fragment" : "load_fragment_trans";
       Stmts list = {intrin(name, {{to, {piece}}, {from.shared, at}})};
       if (parts)
@@ -113,8 +113,8 @@ class TensorCoreGemm final : public BlockGemm {
     const Var i = make_var("i"), j = make_var("j"), r = make_var("r"), pair = make_var("pair"), e = make_var("e");
     const Expr warp = floor_div(Expr(thread_), kWarp), column = Expr(pair) * Expr(2) + Expr(e);
     const Expr piece = (warp * Expr(down_) + Expr(i)) * Expr(across_) + Expr(j);
-    const Expr place = piece * Expr(kPieceElements) + Expr(r) * Expr(kTileColumns) + column;
-    Stmt s = loop(e, 2, body({i, j, r, column}, {place}), ForKind::Unroll);
+    const Expr position = piece * Expr(kPieceElements) + Expr(r) * Expr(kTileColumns) + column;
+    Stmt s = loop(e, 2, body({i, j, r, column}, {position}), ForKind::Unroll);
     s = loop(j, across_, loop(pair, kTileColumns / 2, s, ForKind::Fragment), ForKind::Unroll);
     return loop(i, down_, loop(r, kTileRows, s, ForKind::Fragment), ForKind::Unroll);
   }

@@ -65,11 +65,11 @@ inline TestFunction of_halves(TestFunction f, DType t = DType::F16) {
 }
 
 /// On machines with few and with many multiprocessors; as the template writes it, and with block-wide reductions and
-/// barriers lowered. Returns the schedule's words for the machine with many.
+/// barriers lowered. Returns the schedule's description for the machine with many.
 inline std::string expect_equal(const TestFunction& f, const std::string& family) {
   const std::vector<Constant> in = small_integers_for(f.fn);
   const Constant expected = evaluate(f.fn, in)[0];
-  std::string words;
+  std::string description;
   for (const int multiprocessors : {1, 108}) {
     CudaModel gpu = *find_arch("sm_80");
     gpu.multiprocessors = multiprocessors;
@@ -77,14 +77,14 @@ inline std::string expect_equal(const TestFunction& f, const std::string& family
     if (!family.empty()) {
       EXPECT_EQ(s.family, family) << to_text(f.fn);
     }
-    words = s.words;
+    description = s.description;
     for (const bool lowered : {false, true}) {
       if (lowered) s.body = synchronise(s.body);
       ScheduleMemory memory(s, f.fn, in);
-      expect_close(memory.run()[0], expected, 0, s.words + "\n" + to_text(f.fn) + to_text(s.body));
+      expect_close(memory.run()[0], expected, 0, s.description + "\n" + to_text(f.fn) + to_text(s.body));
     }
   }
-  return words;
+  return description;
 }
 
 }  // namespace tc::testing

@@ -31,7 +31,7 @@ bool goes_along_k(const TileCopy& t) {
 int64_t pieces_of(const TileCopy& t) { return t.k_tile * t.d_tile / copy_width(t); }
 
 Stmt by_threads(const TileCopy& t, int64_t count,
-                const std::function<Stmt(const Expr& turn, const Expr& piece)>& body) {
+                const std::function<Stmt(const Expr& iteration, const Expr& piece)>& body) {
   return pieces_by_thread(count, t.thread, t.threads, ForKind::Unroll, body);
 }
 
@@ -45,13 +45,13 @@ Stmt copy_packed(const TileCopy& t, const Expr& stage, const Expr& step) {
 }
 
 // Where piece e lies in the tile.
-struct Place {
+struct PieceIndex {
   Var k = make_var("k"), d;
   Expr k_value, d_value;
   Stmt wrap(const Stmt& s) const { return let(k, k_value, let(d, d_value, s)); }
 };
-Place place_of(const TileCopy& t, const Expr& e) {
-  Place p;
+PieceIndex piece_index(const TileCopy& t, const Expr& e) {
+  PieceIndex p;
   p.d = make_var(t.d_name.substr(0, 1));
   const bool along_k = goes_along_k(t);
   const int64_t wide = copy_width(t), row = (along_k ? t.k_tile : t.d_tile) / wide;
@@ -60,13 +60,13 @@ Place place_of(const TileCopy& t, const Expr& e) {
   p.d_value = along_k ? outer : inner;
   return p;
 }
-Exprs shared_index(const TileCopy& t, const Expr& stage, const Place& p) {
+Exprs shared_index(const TileCopy& t, const Expr& stage, const PieceIndex& p) {
   return t.k_inner ? Exprs{stage, Expr(p.d), Expr(p.k)} : Exprs{stage, Expr(p.k), Expr(p.d)};
 }
 
-// One element, or neighbours along the inner axis: to shared memory, or to t.registers[turn].
-Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Expr& turn, const Expr& e) {
-  const Place p = place_of(t, e);
+// One element, or neighbours along the inner axis: to shared memory, or to t.registers[iteration].
+Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Expr& iteration, const Expr& e) {
+  const PieceIndex p = piece_index(t, e);
   const int64_t wide = copy_width(t), depth = points(t.k), size = points(t.d);
   const FlatPoint d(t.d, t.d_begin + Expr(p.d), t.d_name), k(t.k, step * Expr(t.k_tile) + Expr(p.k), "depth");
   const VarMap at = joined({&t.batch, &d.at, &k.at});
@@ -84,14 +84,15 @@ Stmt copy_piece(const TileCopy& t, const Expr& stage, const Expr& step, const Ex
                {{t.shared, shared_index(t, stage, p)}, {r.load->buffer, {from}}}, scalars);
   } else if (wide > 1) {
     const Var j = make_var("j");
-    s = intrin("load" + to_text(wide), {{t.registers, {turn}}, {r.load->buffer, {from}}});
+    s = intrin("load" + to_text(wide), {{t.registers, {iteration}}, {r.load->buffer, {from}}});
     if (valid)
       s = if_then(valid, s,
-                  loop(j, wide, store(t.registers, {turn, j}, otherwise ? otherwise : zero(t.registers->dtype)),
+                  loop(j, wide, store(t.registers, {iteration, j}, otherwise ? otherwise : zero(t.registers->dtype)),
                        ForKind::Unroll));
   } else {
     const Expr value = r.load ? load(r.load->buffer, {from}) : substitute(t.value, at);
-    s = store(t.registers, {turn}, valid ? select(valid, value, otherwise ? otherwise : zero(value->dtype)) : value);
+    s = store(t.registers, {iteration},
+              valid ? select(valid, value, otherwise ? otherwise : zero(value->dtype)) : value);
   }
   return p.wrap(d.wrap(k.wrap(s)));
 }
@@ -166,38 +167,39 @@ Buffer registers_of(const TileCopy& t, const std::string& name) {
 Stmt copy_tile(const TileCopy& t, const Expr& stage, const Expr& step) {
   if (t.is_packed) return copy_packed(t, stage, step);
   return by_threads(t, pieces_of(t),
-                    [&](const Expr& turn, const Expr& e) { return copy_piece(t, stage, step, turn, e); });
+                    [&](const Expr& iteration, const Expr& e) { return copy_piece(t, stage, step, iteration, e); });
 }
 
 Stmt put_tile(const TileCopy& t, const Expr& stage) {
   if (!t.registers) return {};
   const int64_t wide = copy_width(t);
-  return by_threads(t, pieces_of(t), [&](const Expr& turn, const Expr& e) {
-    const Place p = place_of(t, e);
+  return by_threads(t, pieces_of(t), [&](const Expr& iteration, const Expr& e) {
+    const PieceIndex p = piece_index(t, e);
     const Exprs to = shared_index(t, stage, p);
-    if (wide == 1) return p.wrap(store(t.shared, to, cast(t.type, load(t.registers, {turn}))));
+    if (wide == 1) return p.wrap(store(t.shared, to, cast(t.type, load(t.registers, {iteration}))));
     const Var j = make_var("j");
     Exprs next = to;
     next.back() = next.back() + Expr(j);
-    return p.wrap(loop(j, wide, store(t.shared, next, cast(t.type, load(t.registers, {turn, j}))), ForKind::Unroll));
+    return p.wrap(
+        loop(j, wide, store(t.shared, next, cast(t.type, load(t.registers, {iteration, j}))), ForKind::Unroll));
   });
 }
 
 Buffer pack_factor(const Canonical& c, const Factor& f, const TileCopy& t, Scheduled& s) {
   const int64_t size = points(f.d), depth = points(f.k);
-  const Var tile = make_var("tile"), step = make_var("step"), k = make_var("k"), place = make_var("place");
+  const Var tile = make_var("tile"), step = make_var("step"), k = make_var("k"), along_d = make_var("place");
   const bool whole = depth == t.k_steps * t.k_tile && !t.k_inner;
   std::vector<Axis> axes = f.batch;
   axes.push_back({tile, Dim(ceil_div(size, t.d_tile))});
   if (whole) {
     axes.insert(axes.end(), f.k.begin(), f.k.end());
-    axes.push_back({place, Dim(t.d_tile)});
+    axes.push_back({along_d, Dim(t.d_tile)});
   } else {
     axes.push_back({step, Dim(t.k_steps)});
-    axes.push_back(t.k_inner ? Axis{place, Dim(t.d_tile)} : Axis{k, Dim(t.k_tile)});
-    axes.push_back(t.k_inner ? Axis{k, Dim(t.k_tile)} : Axis{place, Dim(t.d_tile)});
+    axes.push_back(t.k_inner ? Axis{along_d, Dim(t.d_tile)} : Axis{k, Dim(t.k_tile)});
+    axes.push_back(t.k_inner ? Axis{k, Dim(t.k_tile)} : Axis{along_d, Dim(t.d_tile)});
   }
-  const Expr d = Expr(tile) * Expr(t.d_tile) + Expr(place), flat_k = Expr(step) * Expr(t.k_tile) + Expr(k);
+  const Expr d = Expr(tile) * Expr(t.d_tile) + Expr(along_d), flat_k = Expr(step) * Expr(t.k_tile) + Expr(k);
   VarMap at = point_at(f.d, d);
   if (!whole) at.merge(point_at(f.k, flat_k));
   Expr inside;
@@ -205,14 +207,14 @@ Buffer pack_factor(const Canonical& c, const Factor& f, const TileCopy& t, Sched
   if (depth != t.k_steps * t.k_tile) inside = both(inside, flat_k < Expr(depth));
   Expr value = substitute(f.shaped, at);
   if (inside) value = select(inside, value, zero(value->dtype));
-  std::string words = "packed: ", summed, kept;
-  for (const Axis& a : f.batch) words += a.var->name + ", ";
+  std::string layout = "packed: ", summed, kept;
+  for (const Axis& a : f.batch) layout += a.var->name + ", ";
   for (const Axis& a : f.k) summed += (summed.empty() ? "" : ", ") + a.var->name;
   for (const Axis& a : f.d) kept += (kept.empty() ? "" : ", ") + a.var->name;
-  words += whole ? "tile, " + summed + ", " + kept + " in tile"
-                 : "tile, step, " + (t.k_inner ? kept + " in tile, " + summed + " in step"
-                                               : summed + " in step, " + kept + " in tile");
-  return add_packed(s, c, std::move(axes), cast(t.type, value), words + (inside ? "; zeros behind the ends" : ""));
+  layout += whole ? "tile, " + summed + ", " + kept + " in tile"
+                  : "tile, step, " + (t.k_inner ? kept + " in tile, " + summed + " in step"
+                                                : summed + " in step, " + kept + " in tile");
+  return add_packed(s, c, std::move(axes), cast(t.type, value), layout + (inside ? "; zeros behind the ends" : ""));
 }
 
 }  // namespace tc

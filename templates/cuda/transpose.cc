@@ -1,4 +1,4 @@
-// Moves that turn memory by 90 degrees, with arithmetic around them: what neighbours in the result read is far apart.
+// Moves that transpose memory, with arithmetic around them: what neighbours in the result read is far apart.
 //
 //   tile[c][a] = x[.., c, .., a]     32 x 32 elements, neighbouring threads read neighbours of x
 //   barrier
@@ -29,12 +29,12 @@ void certain_loads(const Expr& e, std::vector<const Load*>& list) {
   for (const Expr& x : k->args) certain_loads(x, list);
 }
 
-struct Turned {
+struct TransposedAxes {
   size_t inner, outer;  // axes: neighbours in the result, neighbours in the operands
   Exprs loads;          // through tiles
 };
 
-std::optional<Turned> match(const Canonical& c) {
+std::optional<TransposedAxes> match(const Canonical& c) {
   const std::vector<Var> vars = vars_of(c.axes);
   const auto out = offset_of(c.out_index, vars);
   if (!out) return {};
@@ -42,7 +42,7 @@ std::optional<Turned> match(const Canonical& c) {
   for (size_t i = 0; i < vars.size(); i++)
     if (out->of(vars[i]) == 1) inner = i;
   if (inner == vars.size() || c.axes[inner].extent.value < kLeast) return {};
-  Turned t{inner, vars.size(), {}};
+  TransposedAxes t{inner, vars.size(), {}};
   std::vector<const Load*> loads;
   certain_loads(c.epilogue, loads);
   for (const Load* l : loads) {
@@ -63,7 +63,7 @@ std::optional<Turned> match(const Canonical& c) {
 
 class Transpose {
  public:
-  Transpose(const Canonical& c, const Turned& t)
+  Transpose(const Canonical& c, const TransposedAxes& t)
       : c_(c), t_(t), inner_(c.axes[t.inner]), outer_(c.axes[t.outer]), rest_(rest()), at_(rest_, Expr(z_), "plane") {}
 
   Stmt build() const {
@@ -116,7 +116,7 @@ class Transpose {
   }
 
   const Canonical& c_;
-  const Turned& t_;
+  const TransposedAxes& t_;
   const Axis inner_, outer_;
   const Var x_ = make_var("block_x"), y_ = make_var("block_y"), z_ = make_var("plane");
   const std::vector<Axis> rest_;
@@ -137,7 +137,7 @@ std::optional<Scheduled> cuda_transpose(const CudaArgs& a) {
   s.body = seq({border_launch(c), loops.build()});
   bind_operands(s, c);
   s.family = "transpose";
-  s.words = "tiles of 32 x 32 turned in shared memory";
+  s.description = "tiles of 32 x 32 turned in shared memory";
   return s;
 }
 

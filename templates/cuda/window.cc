@@ -32,7 +32,7 @@ class Window {
     }
     return false;
   }
-  std::string words() const {
+  std::string describe() const {
     return std::string(vector_ == 8 ? "eight" : "four") + " channels a thread, " + to_text(vector_ * bytes_) +
            " bytes a read";
   }
@@ -61,7 +61,7 @@ class Window {
     const Var j = make_var("j"), channel = make_var(inner.var->name);
     first_ = {{inner.var.get(), Expr(channel) * Expr(vector_)}};
     each_ = {{inner.var.get(), Expr(channel) * Expr(vector_) + Expr(j)}};
-    const Buffer acc = make_buffer(word_of_reduction(c_.combine), c_.reduced->dtype, {Dim(vector_)}, Scope::Register);
+    const Buffer acc = make_buffer(name_of_reduction(c_.combine), c_.reduced->dtype, {Dim(vector_)}, Scope::Register);
     auto neighbours = [&](const Stmt& body, ForKind kind) { return loop(j, vector_, body, kind); };
     std::vector<Read> reads;
     const Expr value = substitute(gather(c_.value, reads, Expr(j)), each_);
@@ -171,7 +171,7 @@ std::optional<Scheduled> cuda_window(const CudaArgs& a) {
   s.body = seq({border_launch(*a.canonical), w.build(s)});
   bind_operands(s, w.canonical());
   s.family = "window";
-  s.words = w.words();
+  s.description = w.describe();
   return s;
 }
 

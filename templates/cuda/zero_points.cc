@@ -9,8 +9,8 @@
 #include "templates/cuda/zero_points.h"
 
 #include "ir/loop/matrix_instruction.h"
-#include "templates/centred.h"
 #include "templates/packed.h"
+#include "templates/zero_point.h"
 
 namespace tc {
 namespace {
@@ -23,7 +23,7 @@ bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
 
 // The type in which a known factor is packed.
 bool take_known(Factor& f) {
-  const Centred c = centred(f.value);
+  const ZeroPointForm c = zero_point_form(f.value);
   if (!c.x) return false;
   const bool middle = bool(c.zero) && c.x->dtype == DType::U8 && number_of(c.zero) == 128;
   if (bool(c.zero) && !middle) return false;
@@ -33,7 +33,7 @@ bool take_known(Factor& f) {
 
 bool take_unknown(Factor& f, const std::vector<Axis>& k, bool other_is_known) {
   const Select* s = as<Select>(f.value);
-  const Centred c = centred(s && is_zero(s->no) ? s->yes : f.value);
+  const ZeroPointForm c = zero_point_form(s && is_zero(s->no) ? s->yes : f.value);
   if (!c.x) return false;
   f.type = c.x->dtype;
   const Expr raw = c.x;
@@ -66,10 +66,10 @@ std::optional<CudaContraction> factors_of_bytes(const CudaContraction& m) {
 }
 
 void subtract_zeros(CudaContraction& m, Scheduled& s) {
-  auto subtract = [&](const Factor& f, const Factor& known, const std::vector<Axis>& places) {
+  auto subtract = [&](const Factor& f, const Factor& known, const std::vector<Axis>& axes) {
     if (!f.zero) return;
     const Buffer sums = sums_of(known, m.c, s);
-    const Expr away = f.zero * load(sums, {point_number(places, point_number(known.batch))});
+    const Expr away = f.zero * load(sums, {point_number(axes, point_number(known.batch))});
     m.c.epilogue = with_reduced(m.c.epilogue, m.c.reduced, load(m.c.reduced, {}) - away);
   };
   subtract(m.p, m.q, m.n);

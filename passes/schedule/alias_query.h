@@ -1,4 +1,5 @@
-// May two accesses touch one cell? For iterations of a loop (dependence.h) and for threads of a block (thread_sync).
+// Alias queries: may two accesses touch one element? For iterations of a loop (dependence.h) and for threads of a block
+// (thread_sync).
 #pragma once
 #include <set>
 #include <vector>
@@ -11,17 +12,17 @@ namespace tc {
 /// Two accesses of one buffer, made by two instances of the same code. Variables that are not in `varies` have one
 /// value in both; memory that is not in `written` holds the same. An access without an index is to any element. What is
 /// passed has to outlive the object.
-class Meeting {
+class AliasQuery {
  public:
-  Meeting(const Access& a, const Access& b, const std::set<const VarDef*>& varies,
-          const std::set<const BufferDef*>& written);
+  AliasQuery(const Access& a, const Access& b, const std::set<const VarDef*>& varies,
+             const std::set<const BufferDef*>& written);
 
-  /// They never touch the same cell.
-  bool impossible() const { return impossible_; }
+  /// They never touch the same element.
+  bool no_alias() const { return no_alias_; }
   /// Where they do, v has the same value in both.
-  bool forces(const Var& v);
+  bool implies_equal(const Var& v);
   /// It is known that e has the same value in both.
-  void agree(const Expr& e) { equate(e, e); }
+  void assume_equal(const Expr& e) { equate(e, e); }
 
  private:
   using Wide = __int128;
@@ -45,7 +46,7 @@ class Meeting {
   const std::set<const VarDef*>& varies_;
   const std::set<const BufferDef*>& written_;
   Exprs known_;
-  bool impossible_ = false;
+  bool no_alias_ = false;
 };
 
 }  // namespace tc

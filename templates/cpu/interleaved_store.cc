@@ -17,15 +17,15 @@
 namespace tc {
 namespace {
 
-struct Interleaved {
+struct InterleavedStore {
   Canonical c;
   std::vector<Axis> rows;
   Axis p, i;
 };
 
-std::optional<Interleaved> match(const TemplateArgs& a) {
+std::optional<InterleavedStore> match(const TemplateArgs& a) {
   if (!a.canonical || bool(a.canonical->value) || a.canonical->out->dtype != DType::F32) return {};
-  Interleaved s;
+  InterleavedStore s;
   s.c = *a.canonical;
   merge_axes(s.c.axes, {&s.c.epilogue}, {&s.c.out_index});
   if (s.c.axes.size() < 2) return {};
@@ -47,7 +47,7 @@ std::optional<Interleaved> match(const TemplateArgs& a) {
 
 class Builder {
  public:
-  explicit Builder(const Interleaved& s) : s_(s) {
+  explicit Builder(const InterleavedStore& s) : s_(s) {
     for (const Axis& a : s.rows) at_.push_back({a.var, Expr(a.var)});
   }
 
@@ -83,20 +83,20 @@ class Builder {
     return alloc(t, seq({fill, put}));
   }
 
-  const Interleaved& s_;
+  const InterleavedStore& s_;
   std::vector<std::pair<Var, Expr>> at_;
 };
 
 }  // namespace
 
-std::optional<Scheduled> schedule_interleave(const TemplateArgs& a) {
+std::optional<Scheduled> schedule_interleaved_store(const TemplateArgs& a) {
   const auto m = match(a);
   if (!m) return {};
   Scheduled s;
   s.body = seq({fill_border(m->c), Builder(*m).build(points(m->c.axes) >= kParallelThreshold)});
   bind_operands(s, m->c);
   s.family = "interleave";
-  s.words = "vectors along " + m->p.var->name + ", riffled by " + to_text(m->i.extent.value);
+  s.description = "vectors along " + m->p.var->name + ", riffled by " + to_text(m->i.extent.value);
   return s;
 }
 

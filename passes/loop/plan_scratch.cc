@@ -1,13 +1,13 @@
-// place_scratch: local memory of a kernel comes from the arena.
+// plan_scratch: local memory of a kernel comes from the arena.
 //
 //   parallel h in 0 .. +14:  alloc t: f32[4096] workspace  ...
 // becomes
 //   parallel h in 0 .. +14:  alias t: f32 = &scratch[h * 16384]  ...
 //
-// The number of chunks is fixed when the text is emitted, so scratch is indexed by chunk and results do not depend on the
-// number of threads. Buffers whose scopes do not overlap still get their own bytes: kernels have few of them.
+// The number of chunks is fixed when the text is emitted, so scratch is indexed by chunk and results do not depend on
+// the number of threads. Buffers whose scopes do not overlap still get their own bytes: kernels have few of them.
 // Needs: flattened buffers. Leaves: no Alloc but Register and small Stack ones.
-#include "passes/loop/place_scratch.h"
+#include "passes/loop/plan_scratch.h"
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
@@ -17,9 +17,9 @@ namespace {
 
 constexpr int64_t kStackLimit = 4096;
 
-class Placer {
+class ScratchPlanner {
  public:
-  explicit Placer(int64_t align) : align_(align) {}
+  explicit ScratchPlanner(int64_t align) : align_(align) {}
   Buffer scratch = make_buffer("scratch", DType::U8, {0});  // until its size is known
   int64_t total = 0;
 
@@ -33,7 +33,7 @@ class Placer {
         },
         [&](const While& k) { return while_loop(k.condition, stmt(k.body)); },
         [&](const If& k) { return if_then(k.condition, stmt(k.then), stmt(k.otherwise)); },
-        [&](const Let& k) { return let(k.var, k.value, stmt(k.body)); }, [&](const Alloc& k) { return place(s, k); },
+        [&](const Let& k) { return let(k.var, k.value, stmt(k.body)); }, [&](const Alloc& k) { return assign(s, k); },
         [&](const Alias& k) { return alias(k.view, k.base, k.offset, stmt(k.body)); },
         [&](const Seq& k) {
           Stmts list;
@@ -52,10 +52,10 @@ class Placer {
     pending_.push_back({});
     const Stmt body = stmt(k.body);
     const int64_t per_chunk = total;
-    Stmt placed = body;
+    Stmt planned = body;
     for (const auto& [buffer, at] : pending_.back()) {
       const Expr offset = Expr(outer_total + at) + (Expr(k.var) - k.begin) * Expr(per_chunk);
-      placed = rewrite(placed, {}, [&](const Stmt& x) -> Stmt {
+      planned = rewrite(planned, {}, [&](const Stmt& x) -> Stmt {
         const Alloc* a = as<Alloc>(x);
         return a && a->buffer == buffer ? alias(buffer, scratch, offset, a->body) : Stmt();
       });
@@ -64,10 +64,10 @@ class Placer {
     const auto chunks = as_const_int(k.extent);
     check(chunks.has_value(), "the number of chunks is fixed");
     total = checked_add(outer_total, checked_mul(per_chunk, *chunks));
-    return loop(k.var, k.extent, placed, k.kind, k.begin);
+    return loop(k.var, k.extent, planned, k.kind, k.begin);
   }
 
-  Stmt place(const Stmt& s, const Alloc& k) {
+  Stmt assign(const Stmt& s, const Alloc& k) {
     const Buffer& b = k.buffer;
     const int64_t bytes = checked_mul(num_elements(static_dims(b->shape)), info(b->dtype).bytes);
     const bool local = b->scope == Scope::Register || b->scope == Scope::Shared || b->scope == Scope::Warp ||
@@ -77,7 +77,7 @@ class Placer {
       return body.same_as(k.body) ? s : alloc(b, body);
     }
     const int64_t at = total;
-    // One without elements has a place, too, for what it is an alias of.
+    // One without elements has an offset, too, for what it is an alias of.
     total = checked_add(total, (std::max<int64_t>(bytes, 1) + align_ - 1) / align_ * align_);
     const Stmt body = stmt(k.body);
     if (pending_.empty()) return alias(b, scratch, at, body);
@@ -91,9 +91,9 @@ class Placer {
 
 }  // namespace
 
-PlacedScratch place_scratch(const Stmt& s, int64_t align) {
-  Placer p(align);
-  PlacedScratch r;
+PlannedScratch plan_scratch(const Stmt& s, int64_t align) {
+  ScratchPlanner p(align);
+  PlannedScratch r;
   r.body = p.stmt(s);
   r.bytes = p.total;
   if (p.total == 0) return r;

@@ -3,7 +3,7 @@
 
 namespace tc {
 
-struct PlacedScratch {
+struct PlannedScratch {
   Stmt body;
   Buffer scratch;     // bytes, the kernel's scratch parameter; null if the kernel needs none
   int64_t bytes = 0;  // of all chunks together
@@ -11,6 +11,6 @@ struct PlacedScratch {
 
 /// Workspace and large Stack buffers become Aliases into one scratch parameter. Buffers inside a Parallel loop get one
 /// copy per chunk. `align`: bytes.
-PlacedScratch place_scratch(const Stmt& s, int64_t align);
+PlannedScratch plan_scratch(const Stmt& s, int64_t align);
 
 }  // namespace tc

@@ -23,7 +23,7 @@ TestFunction channels_to_columns(int64_t rows, int64_t n, int64_t times) {
   }));
 }
 
-TEST(CpuInterleave, RowsBesideVectors) {
+TEST(CpuInterleavedStore, RowsBesideVectors) {
   for (const char* cpu : {"generic", "x86-64-v4"})
     for (const int64_t n : {16, 17, 28, 33, 64})
       for (const int64_t times : {2, 3, 4}) {
@@ -32,9 +32,9 @@ TEST(CpuInterleave, RowsBesideVectors) {
       }
 }
 
-TEST(CpuInterleave, Parallel) { testing::expect_equal(repeated(70, 300, 2), "interleave"); }
+TEST(CpuInterleavedStore, Parallel) { testing::expect_equal(repeated(70, 300, 2), "interleave"); }
 
-TEST(CpuInterleave, LeavesOthersAlone) {
+TEST(CpuInterleavedStore, LeavesOthersAlone) {
   const auto family = [](const TestFunction& f) { return schedule_cpu(f.fn, f.constant, *find_cpu("generic")).family; };
   EXPECT_EQ(family(repeated(3, 40, 5)), "elementwise");
   EXPECT_EQ(family(repeated(3, 15, 2)), "elementwise");

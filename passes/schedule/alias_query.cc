@@ -2,13 +2,13 @@
 //   sum(c_k * d_k) + constant,    d_k the difference of a term that both have, or a term that only one has.
 // Sorted by |c_k|, a term with |c_k| > sum of the later |c_j| * max|d_j| + |constant| must have d_k = 0 where the sum
 // is 0: the digits of a number in mixed radix. Terms of the same |c_k| must sum to 0. A variable that follows from such
-// terms (itself, or x / n and x % n) has one value wherever the accesses meet. They never do where the sum cannot be 0:
-// out of its range, or no multiple of the greatest common divisor of what it is made of.
+// terms (itself, or x / n and x % n) has one value wherever the accesses alias. They never do where the sum cannot be
+// 0: out of its range, or no multiple of the greatest common divisor of what it is made of.
 //
 //   tile[t / 8, t % 8] against itself:        t / 8 agrees and t % 8 agrees, so t agrees
-//   part[turn * 256 + t], turns differ:       |difference of t| < 256, so it is 0
+//   part[step * 256 + t], steps differ:       |difference of t| < 256, so it is 0
 //   stage[step % 2], stage[1 - step % 2]:     2 * (step % 2) - 1 is odd, never 0
-#include "passes/schedule/meeting.h"
+#include "passes/schedule/alias_query.h"
 
 #include <algorithm>
 #include <numeric>
@@ -39,14 +39,14 @@ bool has_load(const Expr& e) {
 
 }  // namespace
 
-Meeting::Meeting(const Access& a, const Access& b, const std::set<const VarDef*>& varies,
-                 const std::set<const BufferDef*>& written)
+AliasQuery::AliasQuery(const Access& a, const Access& b, const std::set<const VarDef*>& varies,
+                       const std::set<const BufferDef*>& written)
     : a_(a), b_(b), varies_(varies), written_(written) {
   const size_t rank = a.index.size();
   if (rank != b.index.size()) return;
   for (size_t d = 0; d < rank; d++) equate(a.index[d], b.index[d]);
   if (rank < 2 || !is_static(a.buffer->shape)) return;
-  // Row-major offsets of the last dimensions together: the parts of a divided index meet again.
+  // Row-major offsets of the last dimensions together: the parts of a divided index come together again.
   Expr x = a.index[rank - 1], y = b.index[rank - 1];
   int64_t stride = 1;
   for (size_t d = rank - 1; d-- > 0;) {
@@ -56,7 +56,7 @@ Meeting::Meeting(const Access& a, const Access& b, const std::set<const VarDef*>
   }
 }
 
-bool Meeting::forces(const Var& v) {
+bool AliasQuery::implies_equal(const Var& v) {
   const auto here = a_.ranges.find(v.get()), there = b_.ranges.find(v.get());
   if (here != a_.ranges.end() && there != b_.ranges.end() && width(join(here->second, there->second)) == 0) return true;
   close();
@@ -64,7 +64,7 @@ bool Meeting::forces(const Var& v) {
 }
 
 // Same value in both instances, whatever they are.
-bool Meeting::is_fixed(const Expr& e) const {
+bool AliasQuery::is_fixed(const Expr& e) const {
   bool fixed = true;
   walk(e, [&](const Expr& x) {
     if (const VarRef* r = as<VarRef>(x)) fixed = fixed && varies_.count(r->var.get()) == 0;
@@ -74,7 +74,7 @@ bool Meeting::is_fixed(const Expr& e) const {
   return fixed;
 }
 
-void Meeting::equate(const Expr& x, const Expr& y) {
+void AliasQuery::equate(const Expr& x, const Expr& y) {
   if (x->vector || y->vector) return;
   const Linear l = linear_form(simplify(x, a_.ranges));
   Linear r = linear_form(simplify(y, b_.ranges));
@@ -106,14 +106,14 @@ void Meeting::equate(const Expr& x, const Expr& y) {
 }
 
 // How far a term may move the sum; what is not bounded counts as infinite.
-Meeting::Wide Meeting::reach(const Term& t) {
+AliasQuery::Wide AliasQuery::reach(const Term& t) {
   if (!bounded(t.range)) return kInfinite;
   const Wide most = std::max(magnitude(t.range.min), magnitude(t.range.max));
   return most > (Wide(1) << 50) ? kInfinite : most * magnitude(t.coefficient);
 }
 
 // Can the sum not be 0?
-bool Meeting::never_zero(const std::vector<Term>& terms, int64_t constant) {
+bool AliasQuery::never_zero(const std::vector<Term>& terms, int64_t constant) {
   int64_t divisor = 0;
   Wide low = constant, high = constant;
   bool known = true;
@@ -128,11 +128,11 @@ bool Meeting::never_zero(const std::vector<Term>& terms, int64_t constant) {
 }
 
 // The largest digits are 0 together if the others cannot make up for one step of them.
-void Meeting::solve(std::vector<Term> terms, int64_t constant) {
+void AliasQuery::solve(std::vector<Term> terms, int64_t constant) {
   std::stable_sort(terms.begin(), terms.end(),
                    [](const Term& p, const Term& q) { return magnitude(p.coefficient) > magnitude(q.coefficient); });
   for (;;) {
-    impossible_ = impossible_ || never_zero(terms, constant);
+    no_alias_ = no_alias_ || never_zero(terms, constant);
     if (terms.empty()) return;
     const Wide step = magnitude(terms[0].coefficient);
     size_t equal = 1;
@@ -145,15 +145,15 @@ void Meeting::solve(std::vector<Term> terms, int64_t constant) {
   }
 }
 
-bool Meeting::has(const Expr& atom) const {
+bool AliasQuery::has(const Expr& atom) const {
   return std::any_of(known_.begin(), known_.end(), [&](const Expr& e) { return same_atom(e, atom); });
 }
-void Meeting::learn(const Expr& atom) {
+void AliasQuery::learn(const Expr& atom) {
   if (!has(atom)) known_.push_back(atom);
 }
 
 // x / n and x % n together are x.
-void Meeting::close() {
+void AliasQuery::close() {
   for (size_t sweep = 0; sweep <= known_.size(); sweep++)  // known_ grows on the way
     for (size_t j = 0; j < known_.size(); j++) {
       const Expr atom = known_[j];
@@ -169,7 +169,7 @@ void Meeting::close() {
     }
 }
 
-bool Meeting::knows_quotient(const Linear& x, int64_t n) const {
+bool AliasQuery::knows_quotient(const Linear& x, int64_t n) const {
   const Linear q = floor_div_linear(x, n, a_.ranges);
   return std::all_of(q.terms.begin(), q.terms.end(),
                      [&](const Linear::Term& t) { return has(t.atom) || (is_fixed(t.atom) && !has_load(t.atom)); });

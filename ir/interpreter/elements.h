@@ -37,110 +37,110 @@ inline uint16_t float_to_bfloat(float f) {
 
 /// Storage type S, register type R, reading and writing one element.
 template <DType t>
-struct Cell;
+struct Element;
 
 template <class Storage, class Register>
-struct PlainCell {
+struct PlainElement {
   using S = Storage;
   using R = Register;
   static R get(S v) { return R(v); }
   static S put(R v) { return S(v); }
 };
 template <>
-struct Cell<DType::F32> : PlainCell<float, float> {};
+struct Element<DType::F32> : PlainElement<float, float> {};
 template <>
-struct Cell<DType::F64> : PlainCell<double, double> {};
+struct Element<DType::F64> : PlainElement<double, double> {};
 template <>
-struct Cell<DType::I8> : PlainCell<int8_t, int64_t> {};
+struct Element<DType::I8> : PlainElement<int8_t, int64_t> {};
 template <>
-struct Cell<DType::I4> : PlainCell<int8_t, int64_t> {};
+struct Element<DType::I4> : PlainElement<int8_t, int64_t> {};
 template <>
-struct Cell<DType::I2> : PlainCell<int8_t, int64_t> {};
+struct Element<DType::I2> : PlainElement<int8_t, int64_t> {};
 template <>
-struct Cell<DType::U8> : PlainCell<uint8_t, int64_t> {};
+struct Element<DType::U8> : PlainElement<uint8_t, int64_t> {};
 template <>
-struct Cell<DType::U4> : PlainCell<uint8_t, int64_t> {};
+struct Element<DType::U4> : PlainElement<uint8_t, int64_t> {};
 template <>
-struct Cell<DType::U2> : PlainCell<uint8_t, int64_t> {};
+struct Element<DType::U2> : PlainElement<uint8_t, int64_t> {};
 template <>
-struct Cell<DType::I16> : PlainCell<int16_t, int64_t> {};
+struct Element<DType::I16> : PlainElement<int16_t, int64_t> {};
 template <>
-struct Cell<DType::U16> : PlainCell<uint16_t, int64_t> {};
+struct Element<DType::U16> : PlainElement<uint16_t, int64_t> {};
 template <>
-struct Cell<DType::I32> : PlainCell<int32_t, int64_t> {};
+struct Element<DType::I32> : PlainElement<int32_t, int64_t> {};
 template <>
-struct Cell<DType::U32> : PlainCell<uint32_t, int64_t> {};
+struct Element<DType::U32> : PlainElement<uint32_t, int64_t> {};
 template <>
-struct Cell<DType::I64> : PlainCell<int64_t, int64_t> {};
+struct Element<DType::I64> : PlainElement<int64_t, int64_t> {};
 template <>
-struct Cell<DType::U64> : PlainCell<uint64_t, uint64_t> {};
+struct Element<DType::U64> : PlainElement<uint64_t, uint64_t> {};
 template <>
-struct Cell<DType::Bool> {
+struct Element<DType::Bool> {
   using S = uint8_t;
   using R = int64_t;
   static R get(S v) { return v != 0; }
   static S put(R v) { return v != 0; }
 };
 template <>
-struct Cell<DType::F16> {
+struct Element<DType::F16> {
   using S = uint16_t;
   using R = float;
   static R get(S v) { return half_to_float(v); }
   static S put(R v) { return float_to_half(v); }
 };
 template <>
-struct Cell<DType::BF16> {
+struct Element<DType::BF16> {
   using S = uint16_t;
   using R = float;
   static R get(S v) { return bfloat_to_float(v); }
   static S put(R v) { return float_to_bfloat(v); }
 };
 template <DType t>
-struct SmallFloatCell {
+struct SmallFloatElement {
   using S = uint8_t;
   using R = float;
   static R get(S v) { return float(narrow_float_to_double(t, v)); }
   static S put(R v) { return S(double_to_narrow_float(t, double(v))); }
 };
 template <>
-struct Cell<DType::F8E4M3FN> : SmallFloatCell<DType::F8E4M3FN> {};
+struct Element<DType::F8E4M3FN> : SmallFloatElement<DType::F8E4M3FN> {};
 template <>
-struct Cell<DType::F8E4M3FNUZ> : SmallFloatCell<DType::F8E4M3FNUZ> {};
+struct Element<DType::F8E4M3FNUZ> : SmallFloatElement<DType::F8E4M3FNUZ> {};
 template <>
-struct Cell<DType::F8E5M2> : SmallFloatCell<DType::F8E5M2> {};
+struct Element<DType::F8E5M2> : SmallFloatElement<DType::F8E5M2> {};
 template <>
-struct Cell<DType::F8E5M2FNUZ> : SmallFloatCell<DType::F8E5M2FNUZ> {};
+struct Element<DType::F8E5M2FNUZ> : SmallFloatElement<DType::F8E5M2FNUZ> {};
 template <>
-struct Cell<DType::F4E2M1> : SmallFloatCell<DType::F4E2M1> {};
+struct Element<DType::F4E2M1> : SmallFloatElement<DType::F4E2M1> {};
 template <>
-struct Cell<DType::F8E8M0> : SmallFloatCell<DType::F8E8M0> {};
+struct Element<DType::F8E8M0> : SmallFloatElement<DType::F8E8M0> {};
 
-/// A string is a handle of the run's StringPool (strings.h). Its cell has the room that info() says.
-struct StringCell {
+/// A string is a handle of the run's StringPool (strings.h). Its element has the size that info() says.
+struct StringElement {
   int64_t handle, unused;
 };
 template <>
-struct Cell<DType::String> {
-  using S = StringCell;
+struct Element<DType::String> {
+  using S = StringElement;
   using R = int64_t;
   static R get(S v) { return v.handle; }
   static S put(R v) { return {v, 0}; }
 };
 
 template <DType... T, class F>
-auto with_cell_of(DType t, F f) {
-  decltype(f.template operator()<Cell<DType::F32>>()) result{};
-  (void)((t == T && (result = f.template operator()<Cell<T>>(), true)) || ...);
+auto with_element_of(DType t, F f) {
+  decltype(f.template operator()<Element<DType::F32>>()) result{};
+  (void)((t == T && (result = f.template operator()<Element<T>>(), true)) || ...);
   return result;
 }
 
-/// f.template operator()<Cell>() for the cell of a type that is known when it runs; a value-initialised result for a type
-/// without cells (complex numbers).
+/// f.template operator()<Element>() for the element of a type that is known when it runs; a value-initialised result
+/// for a type without elements (complex numbers).
 template <class F>
-auto with_cell(DType t, F f) {
+auto with_element(DType t, F f) {
   using enum DType;
-  return with_cell_of<F32, F64, F16, BF16, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1, F8E8M0, I8, U8, I16, U16,
-                      I32, U32, I64, U64, Bool, I4, U4, I2, U2, String>(t, f);
+  return with_element_of<F32, F64, F16, BF16, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1, F8E8M0, I8, U8, I16,
+                         U16, I32, U32, I64, U64, Bool, I4, U4, I2, U2, String>(t, f);
 }
 
 }  // namespace tc::interp

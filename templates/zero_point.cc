@@ -1,10 +1,10 @@
-#include "templates/centred.h"
+#include "templates/zero_point.h"
 
 #include "ir/loop/build.h"
 
 namespace tc {
 
-Centred centred(const Expr& e) {
+ZeroPointForm zero_point_form(const Expr& e) {
   const Apply* k = as<Apply>(e);
   const bool shifted = k && k->op == Op::Sub;
   const Cast* c = as<Cast>(shifted ? k->args[0] : e);

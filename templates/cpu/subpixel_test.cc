@@ -1,4 +1,5 @@
-// Transposed convolutions, phase by phase, equal the plain loops: any strides, dilations, groups, one to three axes.
+// Transposed convolutions, subpixel by subpixel, equal the plain loops: any strides, dilations, groups, one to three
+// axes.
 #include "ir/ops/op_testing.h"
 #include "templates/cpu/schedule_check.h"
 
@@ -35,14 +36,14 @@ testing::TestFunction transposed(const Shape& s) {
   return {tensor_fn(*n), {false, true, true}};
 }
 
-TEST(CpuPhases, StridesKernelsAndDilations) {
+TEST(CpuSubpixels, StridesKernelsAndDilations) {
   for (const int64_t stride : {2, 3, 5})
     for (const int64_t kernel : {1, 2, 3, 4, 7})
       for (const int64_t dilation : {1, 2})
         testing::expect_equal(transposed({{9}, {kernel}, {stride}, {dilation}}), "phases");
 }
 
-TEST(CpuPhases, AxesGroupsAndPadding) {
+TEST(CpuSubpixels, AxesGroupsAndPadding) {
   testing::expect_equal(transposed({{7, 6}, {4, 4}, {2, 2}, {1, 1}, 5, 33}), "phases");
   testing::expect_equal(transposed({{6, 7}, {3, 5}, {2, 3}, {2, 1}, 12, 24, 3}), "phases");
   testing::expect_equal(transposed({{6, 7}, {3, 4}, {1, 2}, {1, 1}, 20, 20, 20}), "phases");  // channel by channel
@@ -50,8 +51,8 @@ TEST(CpuPhases, AxesGroupsAndPadding) {
   testing::expect_equal(transposed({{5, 6}, {4, 4}, {2, 2}, {1, 1}, 16, 3}), "phases");  // a picture
 }
 
-// Several axes of many phases: a kernel a group, not one a phase.
-TEST(CpuPhases, EvenPhasesAreOneFunction) {
+// Several axes of many subpixels: a kernel a group, not one a subpixel.
+TEST(CpuSubpixels, EvenSubpixelsAreOneFunction) {
   const testing::TestFunction f = transposed({{5, 5}, {16, 16}, {8, 8}, {1, 1}});
   testing::expect_equal(f, "phases");
   const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("generic"));

@@ -1,4 +1,4 @@
-#include "templates/strip.h"
+#include "templates/result_tile.h"
 
 #include <algorithm>
 
@@ -26,30 +26,30 @@ Exprs expressions(const Stage& s) {
 
 class Restriction {
  public:
-  Restriction(const TensorFn& fn, const std::vector<Place>& places) : fn_(fn), places_(places) {}
+  Restriction(const TensorFn& fn, const std::vector<AxisRange>& ranges) : fn_(fn), ranges_(ranges) {}
 
-  std::optional<Strip> run() {
+  std::optional<ResultTile> run() {
     const Buffer& out = fn_.outputs[0];
     if (fn_.outputs.size() != 1 || fn_.stages.empty() || fn_.stages.back().outputs[0] != out) return {};
-    AxisPlaces& whole = axes_[out.get()];
-    for (size_t p = 0; p < places_.size(); p++) whole.push_back({places_[p].axis, p});
+    AxisToRange& whole = axes_[out.get()];
+    for (size_t p = 0; p < ranges_.size(); p++) whole.push_back({ranges_[p].axis, p});
     for (size_t i = fn_.stages.size(); i-- > 0;)
-      if (!find_places(fn_.stages[i])) return {};
+      if (!propagate(fn_.stages[i])) return {};
     for (const Stage& s : fn_.stages)
       if (!add(s)) return {};
-    strip_.fn.outputs = {made_.at(out.get())};
-    strip_.result.part = strip_.fn.outputs[0];
-    strip_.result.whole = out;
+    tile_.fn.outputs = {made_.at(out.get())};
+    tile_.result.part = tile_.fn.outputs[0];
+    tile_.result.whole = out;
     const std::vector<int64_t> strides = row_major(static_dims(out->shape));
-    for (const Place& p : places_) strip_.result.step.push_back(strides[p.axis]);
-    return std::move(strip_);
+    for (const AxisRange& p : ranges_) tile_.result.step.push_back(strides[p.axis]);
+    return std::move(tile_);
   }
 
  private:
-  using AxisPlaces = std::vector<std::pair<size_t, size_t>>;  // axis of a buffer, index of the place
+  using AxisToRange = std::vector<std::pair<size_t, size_t>>;  // axis of a buffer, index of the range
 
-  // The place that variable v of a stage runs over; -1: everything.
-  int place_of(const Stage& s, const VarDef* v) const {
+  // The range that variable v of a stage runs over; -1: everything.
+  int range_of(const Stage& s, const VarDef* v) const {
     const auto it = axes_.find(s.outputs[0].get());
     if (it == axes_.end()) return -1;
     for (const auto& [axis, p] : it->second)
@@ -57,36 +57,36 @@ class Restriction {
     return -1;
   }
 
-  // The variables of a stage that places restrict, and the numbers of these places.
-  struct Placed {
+  // The variables of a stage that ranges restrict, and the numbers of these ranges.
+  struct RangedVars {
     std::vector<Var> vars;
-    std::vector<size_t> place;
+    std::vector<size_t> range;
   };
-  Placed placed(const Stage& s) const {
-    Placed r;
+  RangedVars ranged_vars(const Stage& s) const {
+    RangedVars r;
     for (const auto& [axis, p] : axes_.at(s.outputs[0].get())) {
       r.vars.push_back(s.axes[axis].var);
-      r.place.push_back(p);
+      r.range.push_back(p);
     }
     return r;
   }
 
-  // From a stage's places to those of the stages that it reads.
-  bool find_places(const Stage& s) {
+  // From a stage's ranges to those of the stages that it reads.
+  bool propagate(const Stage& s) {
     const auto it = axes_.find(s.outputs[0].get());
     if (it == axes_.end()) return false;
-    // A reduction that some place does not restrict would be computed again for each strip.
-    if (s.kind == Stage::Kind::Reduce && it->second.size() != places_.size()) return false;
-    const std::vector<Var> vars = placed(s).vars;
+    // A reduction that some range does not restrict would be computed again for each tile.
+    if (s.kind == Stage::Kind::Reduce && it->second.size() != ranges_.size()) return false;
+    const std::vector<Var> vars = ranged_vars(s).vars;
     for (const Expr& e : expressions(s)) {
       for (const Var& v : vars)
         if (uses_as_value(e, v)) return false;
       for (const Load* l : loads_of(e)) {
         if (!producer(fn_, l->buffer)) continue;
-        AxisPlaces at;
+        AxisToRange at;
         for (size_t d = 0; d < l->index.size(); d++) {
           const VarRef* v = as<VarRef>(l->index[d]);
-          const int p = v ? place_of(s, v->var.get()) : -1;
+          const int p = v ? range_of(s, v->var.get()) : -1;
           if (p >= 0) at.push_back({d, size_t(p)});
           for (const Var& x : vars)
             if (p < 0 && uses_var(l->index[d], x)) return false;
@@ -101,8 +101,8 @@ class Restriction {
 
   bool add(const Stage& s) {
     Stage part = s;
-    const Placed at = placed(s);
-    for (const auto& [axis, p] : axes_.at(s.outputs[0].get())) part.axes[axis].extent = Dim(places_[p].extent);
+    const RangedVars at = ranged_vars(s);
+    for (const auto& [axis, p] : axes_.at(s.outputs[0].get())) part.axes[axis].extent = Dim(ranges_[p].extent);
     bool ok = true;
     auto local = [&](const Expr& e) {
       return rewrite(e, [&](const Expr& x) -> Expr {
@@ -123,33 +123,33 @@ class Restriction {
     if (s.outputs[0] == fn_.outputs[0]) b->strides = row_major(static_dims(s.outputs[0]->shape));
     part.outputs = {b};
     made_[s.outputs[0].get()] = b;
-    strip_.fn.stages.push_back(std::move(part));
+    tile_.fn.stages.push_back(std::move(part));
     return true;
   }
 
-  // The operand as this load sees it; null if the index is not affine in the places.
-  Buffer operand(const Load& l, const Placed& at) {
+  // The operand as this load sees it; null if the index is not affine in the ranges.
+  Buffer operand(const Load& l, const RangedVars& at) {
     const std::vector<int64_t> strides = row_major(static_dims(l.buffer->shape));
-    std::vector<int64_t> step(places_.size(), 0);
+    std::vector<int64_t> step(ranges_.size(), 0);
     for (size_t d = 0; d < l.index.size(); d++) {
       const auto f = affine_in(l.index[d], at.vars);
       if (!f) return nullptr;
-      for (size_t k = 0; k < at.vars.size(); k++) step[at.place[k]] += f->coefficients[k] * strides[d];
+      for (size_t k = 0; k < at.vars.size(); k++) step[at.range[k]] += f->coefficients[k] * strides[d];
     }
-    for (const Strip::Operand& o : strip_.operands)
+    for (const ResultTile::Operand& o : tile_.operands)
       if (o.whole == l.buffer && o.step == step) return o.part;
     const bool everywhere = std::all_of(step.begin(), step.end(), [](int64_t n) { return n == 0; });
     const Buffer part = everywhere ? l.buffer : std::make_shared<const BufferDef>(*l.buffer);
-    strip_.operands.push_back({part, l.buffer, std::move(step)});
-    strip_.fn.inputs.push_back(part);
+    tile_.operands.push_back({part, l.buffer, std::move(step)});
+    tile_.fn.inputs.push_back(part);
     return part;
   }
 
   const TensorFn& fn_;
-  const std::vector<Place>& places_;
-  Strip strip_;
-  std::map<const BufferDef*, AxisPlaces> axes_;  // looked up only
-  std::map<const BufferDef*, Buffer> made_;      // looked up only
+  const std::vector<AxisRange>& ranges_;
+  ResultTile tile_;
+  std::map<const BufferDef*, AxisToRange> axes_;  // looked up only
+  std::map<const BufferDef*, Buffer> made_;       // looked up only
 };
 
 }  // namespace
@@ -171,32 +171,32 @@ TensorFn stages_of(const TensorFn& fn, size_t begin, size_t end) {
   return part;
 }
 
-Expr Strip::Operand::offset(const std::vector<Place>& places) const {
+Expr ResultTile::Operand::offset(const std::vector<AxisRange>& ranges) const {
   Expr e = 0;
-  for (size_t p = 0; p < places.size(); p++) e = e + places[p].begin * Expr(step[p]);
+  for (size_t p = 0; p < ranges.size(); p++) e = e + ranges[p].begin * Expr(step[p]);
   return e;
 }
 
-std::optional<Strip> strip_of(const TensorFn& fn, const std::vector<Place>& places) {
-  return Restriction(fn, places).run();
+std::optional<ResultTile> result_tile(const TensorFn& fn, const std::vector<AxisRange>& ranges) {
+  return Restriction(fn, ranges).run();
 }
 
-StripMemory::StripMemory(const TensorFn& whole) : fn_(whole) {
+TileMemory::TileMemory(const TensorFn& whole) : fn_(whole) {
   for (const auto* list : {&whole.inputs, &whole.outputs})
     for (const Buffer& b : *list)
       memory_[b.get()] = {make_buffer(b->name, b->dtype, {Dim(num_elements(static_dims(b->shape)))}), 0};
 }
 
-void StripMemory::place(const Buffer& result, const Buffer& scratch, const Expr& offset) {
+void TileMemory::keep_in(const Buffer& result, const Buffer& scratch, const Expr& offset) {
   memory_[result.get()] = {scratch, offset};
 }
 
-Stmt StripMemory::see_operand(const Stmt& body, const Buffer& view, const Strip::Operand& o,
-                              const std::vector<Place>& places, const std::string& suffix) const {
+Stmt TileMemory::see_operand(const Stmt& body, const Buffer& view, const ResultTile::Operand& o,
+                             const std::vector<AxisRange>& ranges, const std::string& suffix) const {
   const auto it = memory_.find(o.whole.get());
   check(it != memory_.end(), "every operand of a strip has memory");
   const Memory& m = it->second;
-  const Expr offset = m.offset + o.offset(places);
+  const Expr offset = m.offset + o.offset(ranges);
   if (is_const(offset, 0)) return substitute_buffers(body, {{view.get(), m.flat}});
   auto named = std::make_shared<BufferDef>(*view);
   named->name = m.flat->name + "_" + suffix;
@@ -204,8 +204,8 @@ Stmt StripMemory::see_operand(const Stmt& body, const Buffer& view, const Strip:
   return alias(named, m.flat, offset, substitute_buffers(body, {{view.get(), named}}));
 }
 
-Stmt StripMemory::see(Stmt body, const Strip& strip, const Canonical& c, const std::vector<Place>& places,
-                      const std::string& suffix) const {
+Stmt TileMemory::see(Stmt body, const ResultTile& tile, const Canonical& c, const std::vector<AxisRange>& ranges,
+                     const std::string& suffix) const {
   std::map<const BufferDef*, bool> used;
   walk(
       body,
@@ -218,11 +218,11 @@ Stmt StripMemory::see(Stmt body, const Strip& strip, const Canonical& c, const s
         return true;
       });
   for (size_t i = 0; i < c.inputs.size(); i++)
-    if (used[c.inputs[i].get()]) body = see_operand(body, c.inputs[i], strip.operands[i], places, suffix);
-  return used[c.out.get()] ? see_operand(body, c.out, strip.result, places, suffix) : body;
+    if (used[c.inputs[i].get()]) body = see_operand(body, c.inputs[i], tile.operands[i], ranges, suffix);
+  return used[c.out.get()] ? see_operand(body, c.out, tile.result, ranges, suffix) : body;
 }
 
-void StripMemory::bind(Scheduled& s) const {
+void TileMemory::bind(Scheduled& s) const {
   std::map<const BufferDef*, bool> used;
   walk(
       s.body,

@@ -6,11 +6,11 @@
 
 namespace tc {
 
-struct Centred {
+struct ZeroPointForm {
   Expr x;     // the load of bytes; null: another form
   Expr zero;  // i32; null: 0
 };
-Centred centred(const Expr& e);
+ZeroPointForm zero_point_form(const Expr& e);
 
 /// The value of a constant, also behind a conversion.
 std::optional<double> number_of(const Expr& e);

@@ -1,9 +1,9 @@
 // Extremes and where they are, across rows: ArgMax over channels that come first.
 //
 //   for blocks of columns that lie side by side:      shared among threads
-//     best[v], place[v] = nothing                     vectors; places are counted in 32 bits
-//     for r:  (best, place)[v] = combine((best, place)[v], (x[r, v], r))
-//     y[column] = what follows from best and place    one after the other, in their own type
+//     best[v], index[v] = nothing                     vectors; indices are counted in 32 bits
+//     for r:  (best, index)[v] = combine((best, index)[v], (x[r, v], r))
+//     y[column] = what follows from best and index    one after the other, in their own type
 //
 // The last block ends where the columns end, and so overlaps the one before.
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Point = std::vector<std::pair<Var, Expr>>;
 
-struct Places {
+struct ArgReduce {
   Rows r;
   Axis n;                     // columns, side by side
   std::vector<Axis> outer;    // the other ones
@@ -51,7 +51,7 @@ Expr in_lanes(const Expr& e, const VarMap& to) {
 }
 
 // Columns: the axis that lies side by side in all results.
-bool find_columns(Places& p) {
+bool find_columns(ArgReduce& p) {
   for (const Axis& a : p.r.c.axes) {
     const bool unit = std::all_of(p.results.begin(), p.results.end(), [&](const RowStep& s) {
       const auto f = affine_in(s.out_index, {a.var});
@@ -66,18 +66,18 @@ bool find_columns(Places& p) {
 }
 
 // What is joined, on lanes.
-bool find_state(Places& p, const RowStep& reduce) {
+bool find_state(ArgReduce& p, const RowStep& reduce) {
   VarMap to;
   const Expr lane(p.n.var);
   for (size_t k = 0; k < reduce.tuple.size(); k++) {
     const RowComponent& c = reduce.tuple[k];
-    const bool place = c.name->dtype == DType::I64;
+    const bool is_index = c.name->dtype == DType::I64;
     const VarMap counted = {{p.along().var.get(), cast(DType::I32, Expr(p.along().var))}};
-    p.value.push_back(place ? in_lanes(c.value, counted) : c.value);
-    p.start.push_back(place ? in_lanes(c.init, {}) : c.init);
+    p.value.push_back(is_index ? in_lanes(c.value, counted) : c.value);
+    p.start.push_back(is_index ? in_lanes(c.init, {}) : c.init);
     if (!p.value[k] || !p.start[k] || !has_lanes(p.value[k]->dtype) || p.value[k]->dtype != p.start[k]->dtype)
       return false;
-    p.state.push_back(make_buffer(place ? "place" : "best", p.value[k]->dtype, {Dim(kMaxLanes)}));
+    p.state.push_back(make_buffer(is_index ? "place" : "best", p.value[k]->dtype, {Dim(kMaxLanes)}));
     to[reduce.combiner.lhs[k].get()] = load(p.state[k], {lane});
     to[reduce.combiner.rhs[k].get()] = p.value[k];
   }
@@ -88,12 +88,12 @@ bool find_state(Places& p, const RowStep& reduce) {
   return true;
 }
 
-std::optional<Places> match(const TemplateArgs& a) {
+std::optional<ArgReduce> match(const TemplateArgs& a) {
   auto r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
   if (!r || r->columns.size() != 1 || r->columns[0].extent.value >= INT32_MAX || r->steps.empty()) return {};
   const RowStep reduce = r->steps[0];
   if (reduce.kind != RowStep::Kind::Reduce || reduce.tuple.empty() || reduce.combiner.op) return {};
-  Places p;
+  ArgReduce p;
   p.r = std::move(*r);
   p.results.assign(p.r.steps.begin() + 1, p.r.steps.end());
   for (const RowStep& s : p.results)
@@ -104,7 +104,7 @@ std::optional<Places> match(const TemplateArgs& a) {
 
 class Builder {
  public:
-  explicit Builder(const Places& p) : p_(p), size_(p.block()), blocks_(ceil_div(p.n.extent.value, size_)) {
+  explicit Builder(const ArgReduce& p) : p_(p), size_(p.block()), blocks_(ceil_div(p.n.extent.value, size_)) {
     for (const Axis& a : p.outer) at_.push_back({a.var, Expr(a.var)});
     for (const Buffer& b : p.state) acc_.push_back(make_buffer(b->name, b->dtype, {Dim(size_)}, Scope::Register));
   }
@@ -140,7 +140,7 @@ class Builder {
   Stmt block(const Expr& begin) {
     const Stmt start = over_vectors([&](const Var& v) {
       Stmts list;
-      for (size_t k = 0; k < acc_.size(); k++) list.push_back(store(acc_[k], cell(v), broadcast(p_.start[k])));
+      for (size_t k = 0; k < acc_.size(); k++) list.push_back(store(acc_[k], vector_index(v), broadcast(p_.start[k])));
       return seq(list);
     });
     const Stmt join = over_vectors([&](const Var& v) { return step(begin, v); });
@@ -153,7 +153,7 @@ class Builder {
     const Var v = make_var("v");
     return loop(v, Expr(size_) / lanes(), body(v), ForKind::Unroll);
   }
-  static Exprs cell(const Var& v) { return {ramp(Expr(v) * lanes())}; }
+  static Exprs vector_index(const Var& v) { return {ramp(Expr(v) * lanes())}; }
 
   // All values are computed before one of them is stored.
   Stmt step(const Expr& begin, const Var& v) const {
@@ -164,7 +164,7 @@ class Builder {
       next.push_back(make_buffer("next_" + p_.state[k]->name, acc_[k]->dtype, {Dim(kMaxLanes)}, Scope::Register));
       list.push_back(store(next[k], {ramp(0)}, broadcast(in_registers(vector_form(p_.next[k], point), v))));
     }
-    for (size_t k = 0; k < acc_.size(); k++) list.push_back(store(acc_[k], cell(v), load(next[k], {ramp(0)})));
+    for (size_t k = 0; k < acc_.size(); k++) list.push_back(store(acc_[k], vector_index(v), load(next[k], {ramp(0)})));
     Stmt body = seq(list);
     for (const Buffer& b : next) body = alloc(b, body);
     return body;
@@ -173,7 +173,7 @@ class Builder {
     return rewrite(e, [&](const Expr& x) -> Expr {
       const Load* l = as<Load>(x);
       const auto it = l ? std::find(p_.state.begin(), p_.state.end(), l->buffer) : p_.state.end();
-      return it == p_.state.end() ? Expr() : load(acc_[size_t(it - p_.state.begin())], cell(v));
+      return it == p_.state.end() ? Expr() : load(acc_[size_t(it - p_.state.begin())], vector_index(v));
     });
   }
 
@@ -192,7 +192,8 @@ class Builder {
       if (!read) continue;
       const Buffer array = make_buffer(p_.state[k]->name + "s", acc_[k]->dtype, {Dim(size_)}, Scope::Stack);
       arrays.push_back(array);
-      list.push_back(over_vectors([&](const Var& v) { return store(array, cell(v), load(acc_[k], cell(v))); }));
+      list.push_back(
+          over_vectors([&](const Var& v) { return store(array, vector_index(v), load(acc_[k], vector_index(v))); }));
       to[tuple[k].name.get()] = cast(tuple[k].name->dtype, load(array, {Expr(i)}));
     }
     Stmts stores;
@@ -204,7 +205,7 @@ class Builder {
     return body;
   }
 
-  const Places& p_;
+  const ArgReduce& p_;
   const int64_t size_, blocks_;  // columns of a block
   Point at_;
   std::vector<Buffer> acc_;
@@ -212,7 +213,7 @@ class Builder {
 
 }  // namespace
 
-std::optional<Scheduled> schedule_places(const TemplateArgs& a) {
+std::optional<Scheduled> schedule_arg_reduce(const TemplateArgs& a) {
   const auto p = match(a);
   if (!p) return {};
   Scheduled s;
@@ -222,7 +223,7 @@ std::optional<Scheduled> schedule_places(const TemplateArgs& a) {
   s.outputs = a.fn.outputs;
   for (size_t i = 1; i < s.outputs.size(); i++) s.views.push_back({p->r.outs[i], s.outputs[i]});
   s.family = "places";
-  s.words = to_text(p->block()) + " columns at a time, in vectors";
+  s.description = to_text(p->block()) + " columns at a time, in vectors";
   return s;
 }
 

@@ -24,7 +24,7 @@ TensorFn sum_and_scale(int64_t rows, int64_t columns) {
   return b.take(b.compute("y", {rows, columns}, [&](const Exprs& i) { return load(x, i) * load(s, {i[0]}); })).fn;
 }
 
-TEST(SchedulePlace, InlineReplacesReads) {
+TEST(ScheduleComputeAt, InlineReplacesReads) {
   const TensorFn fn = neighbours(6);
   Schedule s(fn);
   s.compute_inline(s.buffer("t"));
@@ -35,7 +35,7 @@ TEST(SchedulePlace, InlineReplacesReads) {
   expect_same(fn, s.body());
 }
 
-TEST(SchedulePlace, InlineRefusesReductionsAndOutputs) {
+TEST(ScheduleComputeAt, InlineRefusesReductionsAndOutputs) {
   Schedule s(sum_and_scale(3, 4));
   EXPECT_EQ(refusal([&] { s.compute_inline(s.buffer("sum")); }),
             "compute_inline(sum): \"sum\" is not filled by one formula in plain loops\n"
@@ -50,7 +50,7 @@ TEST(SchedulePlace, InlineRefusesReductionsAndOutputs) {
 }
 
 // The operand is overwritten between the formula and its reader.
-TEST(SchedulePlace, InlineRefusesChangedOperands) {
+TEST(ScheduleComputeAt, InlineRefusesChangedOperands) {
   const Buffer x = make_buffer("x", DType::F32, {4}), y = make_buffer("y", DType::F32, {4}),
                t = make_buffer("t", DType::F32, {4}, Scope::Workspace);
   const Var i = make_var("i"), j = make_var("j"), k = make_var("k");
@@ -62,7 +62,7 @@ TEST(SchedulePlace, InlineRefusesChangedOperands) {
   EXPECT_NE(refusal([&] { s.compute_at(t, k); }).find("is overwritten later"), std::string::npos);
 }
 
-TEST(SchedulePlace, ComputeAtMakesWhatOneIterationNeeds) {
+TEST(ScheduleComputeAt, ComputeAtMakesWhatOneIterationNeeds) {
   const TensorFn fn = neighbours(11);
   Schedule s(fn);
   const auto [o, i] = s.split(s.loops(s.buffer("y"))[0], 4);
@@ -81,7 +81,7 @@ TEST(SchedulePlace, ComputeAtMakesWhatOneIterationNeeds) {
   expect_same(fn, s.body());
 }
 
-TEST(SchedulePlace, ComputeAtOfAReduction) {
+TEST(ScheduleComputeAt, ComputeAtOfAReduction) {
   const TensorFn fn = sum_and_scale(3, 4);
   Schedule s(fn);
   s.compute_at(s.buffer("sum"), s.loops(s.buffer("y"))[0], Scope::Register);
@@ -99,7 +99,7 @@ TEST(SchedulePlace, ComputeAtOfAReduction) {
   expect_same(fn, s.body());
 }
 
-TEST(SchedulePlace, ComputeAtRefuses) {
+TEST(ScheduleComputeAt, ComputeAtRefuses) {
   const TensorFn fn = neighbours(11);
   Schedule s(fn);
   const Buffer t = s.buffer("t");
@@ -114,7 +114,7 @@ TEST(SchedulePlace, ComputeAtRefuses) {
   EXPECT_NE(refusal([&] { cut.compute_at(t, parts[0]); }).find("\"t\" is read outside loop i0 too"), std::string::npos);
 }
 
-TEST(SchedulePlace, ReverseComputeAtFollowsTheOperand) {
+TEST(ScheduleComputeAt, ReverseComputeAtFollowsTheOperand) {
   FunctionBuilder b;
   const Buffer x = b.input("x", {6, 5}), w = b.input("w", {5, 8});
   const Buffer m = b.reduce("matmul", Op::Add, {6, 8}, {5}, [&](const Exprs& i, const Exprs& r) {
@@ -144,7 +144,7 @@ TEST(SchedulePlace, ReverseComputeAtFollowsTheOperand) {
   expect_same(fn, s.body());
 }
 
-TEST(SchedulePlace, ReverseComputeAtWaitsForTheWholeSum) {
+TEST(ScheduleComputeAt, ReverseComputeAtWaitsForTheWholeSum) {
   const TensorFn fn = sum_and_scale(3, 8);
   Schedule s(fn);
   s.decompose_reduction(s.loops(s.buffer("sum"))[0]);
@@ -166,7 +166,7 @@ TEST(SchedulePlace, ReverseComputeAtWaitsForTheWholeSum) {
 }
 
 // The sum goes on behind the loop.
-TEST(SchedulePlace, ReverseComputeAtWaitsForLaterLoops) {
+TEST(ScheduleComputeAt, ReverseComputeAtWaitsForLaterLoops) {
   const Buffer x = make_buffer("x", DType::F32, {3, 4}), y = make_buffer("y", DType::F32, {3}),
                t = make_buffer("t", DType::F32, {3}, Scope::Workspace);
   const Var i = make_var("i"), k = make_var("k"), m = make_var("m"), j = make_var("j");

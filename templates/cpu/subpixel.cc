@@ -1,4 +1,4 @@
-// Sums of which each result takes only every s-th term: transposed convolutions.
+// The subpixel decomposition of sums of which each result takes only every s-th term: transposed convolutions.
 //
 //   y[o] = sum(k) [(o + c - k * d) mod s = 0]  x[(o + c - k * d) / s] * w[k]
 //
@@ -6,9 +6,9 @@
 //
 //   y[Q * s + r] = sum(j) x[Q + at(r) - j * d'] * w[first(r) + j * step]
 //
-// a plain convolution of stride 1 for each phase r, over a part of the weights. Phases whose first term and position
-// move evenly with r, and which have equally many terms and results, are one function with r as an axis; the others are
-// computed one after the other. Several axes: every combination.
+// a plain convolution of stride 1 for each subpixel r, over a part of the weights. Subpixels whose first term and
+// position move evenly with r, and which have equally many terms and results, are one function with r as an axis; the
+// others are computed one after the other. Several axes: every combination.
 //
 // Preconditions: a sum of products, of which one factor is select(conditions, value, 0); every condition is of the form
 // above, of one axis of the result and one summed axis at most, none of them in two conditions; vectors do not run
@@ -33,11 +33,11 @@ struct Condition {
   int64_t stride = 1, dilation = 0, constant = 0;
 };
 
-// Neighbouring phases that one function computes.
+// Neighbouring subpixels that one function computes.
 struct Run {
-  int64_t phase = 0, count = 1;    // first, number
-  int64_t results = 0, terms = 0;  // of each phase
-  int64_t first = 0, slope = 0;    // first term of the first phase, and how it moves
+  int64_t subpixel = 0, count = 1;  // first, number
+  int64_t results = 0, terms = 0;   // of each subpixel
+  int64_t first = 0, slope = 0;     // first term of the first subpixel, and how it moves
   int64_t step = 1;
 };
 
@@ -80,13 +80,13 @@ bool conditions_of(const Expr& e, const Canonical& c, std::vector<Condition>& li
 
 int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-// The phases of one axis, in order; neighbours are joined where that is possible and `join` is set.
+// The subpixels of one axis, in order; neighbours are joined where that is possible and `join` is set.
 std::vector<Run> runs_of(const Condition& p, bool join) {
   const int64_t outs = p.o.var ? p.o.extent.value : 1, terms = p.k.var ? p.k.extent.value : 1;
   std::vector<Run> runs;
   for (int64_t r = 0; r < std::min(p.stride, outs); r++) {
     Run run;
-    run.phase = r;
+    run.subpixel = r;
     run.results = (outs - r + p.stride - 1) / p.stride;
     run.step = p.stride / std::gcd(p.stride, p.dilation);
     run.first = 0;
@@ -107,9 +107,9 @@ std::vector<Run> runs_of(const Condition& p, bool join) {
   return runs;
 }
 
-class Phases {
+class SubpixelDecomposition {
  public:
-  Phases(const TemplateArgs& a, const Canonical& c) : a_(a), c_(c) {}
+  SubpixelDecomposition(const TemplateArgs& a, const Canonical& c) : a_(a), c_(c) {}
 
   bool match() {
     const Apply* k = as<Apply>(c_.value);
@@ -124,11 +124,11 @@ class Phases {
   }
 
   std::optional<Scheduled> schedule() {
-    // Templates for windows know no weights that differ from row to row: their phases stay apart.
+    // Templates for windows know no weights that differ from row to row: their subpixels stay apart.
     for (const bool join : {true, false}) {
       s_ = {};
       bodies_.clear();
-      words_.clear();
+      families_.clear();
       count_ = 0;
       failed_ = !find_runs(join);
       parts({});
@@ -138,13 +138,13 @@ class Phases {
     s_.body = seq({fill_border(c_), seq(std::move(bodies_))});
     s_.outputs = {c_.original_out};
     s_.family = "phases";
-    s_.words = to_text(int64_t(count_)) + (count_ == 1 ? " group" : " groups") +
-               " of results that take the same terms: " + words_;
+    s_.description = to_text(int64_t(count_)) + (count_ == 1 ? " group" : " groups") +
+                     " of results that take the same terms: " + families_;
     return std::move(s_);
   }
 
  private:
-  // Results of one phase lie apart: vectors run along another axis.
+  // Results of one subpixel lie apart: vectors run along another axis.
   bool keeps_vectors(const Offset& to) const {
     return std::none_of(conditions_.begin(), conditions_.end(),
                         [&](const Condition& p) { return p.o.var && to.of(p.o.var) == 1; });
@@ -177,14 +177,14 @@ class Phases {
     c.border = std::nullopt;
     VarMap to;
     bool terms = true;
-    std::string phases;
+    std::string subpixels;
     for (size_t i = 0; i < chosen.size(); i++) {
       const Condition& p = conditions_[i];
       const Run& r = *chosen[i];
-      const Expr phase = split_results(c.axes, p, r, to);
+      const Expr subpixel = split_results(c.axes, p, r, to);
       terms = terms && r.terms > 0;
-      if (terms) split_terms(c.raxes, p, r, phase, to);
-      if (p.o.var) phases += (phases.empty() ? "" : ", ") + describe(p, r);
+      if (terms) split_terms(c.raxes, p, r, subpixel, to);
+      if (p.o.var) subpixels += (subpixels.empty() ? "" : ", ") + describe(p, r);
     }
     Ranges ranges;
     for (const auto* l : {&c.axes, &c.raxes})
@@ -197,32 +197,33 @@ class Phases {
         const Load* l = as<Load>(x);
         return l && l->buffer == c.reduced ? c.init : Expr();
       });
-    add(c, phases);
+    add(c, subpixels);
   }
 
-  // Axis o becomes the phase (where there are several) and the number of the result.
+  // Axis o becomes the subpixel (where there are several) and the number of the result.
   static Expr split_results(std::vector<Axis>& axes, const Condition& p, const Run& r, VarMap& to) {
     if (!p.o.var) return 0;
     const auto at = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.var == p.o.var; });
     std::vector<Axis> now;
-    Expr phase = 0, number = 0;
+    Expr subpixel = 0, number = 0;
     if (r.count > 1) {
       now.push_back({make_var(p.o.var->name + "_phase"), Dim(r.count)});
-      phase = Expr(now.back().var);
+      subpixel = Expr(now.back().var);
     }
     if (r.results > 1) {
       now.push_back({make_var(p.o.var->name), Dim(r.results)});
       number = Expr(now.back().var);
     }
-    to[p.o.var.get()] = number * Expr(p.stride) + (phase + Expr(r.phase));
+    to[p.o.var.get()] = number * Expr(p.stride) + (subpixel + Expr(r.subpixel));
     axes.insert(axes.erase(at), now.begin(), now.end());
-    return phase;
+    return subpixel;
   }
 
-  static void split_terms(std::vector<Axis>& raxes, const Condition& p, const Run& r, const Expr& phase, VarMap& to) {
+  static void split_terms(std::vector<Axis>& raxes, const Condition& p, const Run& r, const Expr& subpixel,
+                          VarMap& to) {
     if (!p.k.var) return;
     const auto at = std::find_if(raxes.begin(), raxes.end(), [&](const Axis& a) { return a.var == p.k.var; });
-    Expr term = Expr(r.first) + phase * Expr(r.slope);
+    Expr term = Expr(r.first) + subpixel * Expr(r.slope);
     if (r.terms > 1) {
       *at = {make_var(p.k.var->name), Dim(r.terms)};
       term = Expr(at->var) * Expr(r.step) + term;
@@ -240,11 +241,11 @@ class Phases {
   }
 
   static std::string describe(const Condition& p, const Run& r) {
-    const std::string last = r.count > 1 ? " to " + to_text(r.phase + r.count - 1) : "";
-    return p.o.var->name + " mod " + to_text(p.stride) + " = " + to_text(r.phase) + last;
+    const std::string last = r.count > 1 ? " to " + to_text(r.subpixel + r.count - 1) : "";
+    return p.o.var->name + " mod " + to_text(p.stride) + " = " + to_text(r.subpixel) + last;
   }
 
-  void add(const Canonical& c, const std::string& phases) {
+  void add(const Canonical& c, const std::string& subpixels) {
     const TemplateArgs args{a_.fn, &c, a_.constant_input, a_.cpu, a_.options, true};
     std::optional<Scheduled> s = bool(c.value) && !c.raxes.empty() ? schedule_contraction(args) : std::nullopt;
     if (!s && bool(c.value)) s = schedule_window(args);
@@ -252,7 +253,7 @@ class Phases {
     failed_ = !s;
     if (failed_) return;
     count_++;
-    bodies_.push_back(phases.empty() ? s->body : comment(phases, s->body));
+    bodies_.push_back(subpixels.empty() ? s->body : comment(subpixels, s->body));
     auto append = [](auto& list, const auto& from) { list.insert(list.end(), from.begin(), from.end()); };
     for (const Buffer& b : s->prologue.inputs)
       if (std::find(s_.prologue.inputs.begin(), s_.prologue.inputs.end(), b) == s_.prologue.inputs.end())
@@ -269,7 +270,7 @@ class Phases {
     for (const auto& v : s->views)
       if (std::none_of(s_.views.begin(), s_.views.end(), [&](const auto& w) { return w.of == v.of; }))
         s_.views.push_back(v);
-    if (words_.find(s->family) == std::string::npos) words_ += (words_.empty() ? "" : ", ") + s->family;
+    if (families_.find(s->family) == std::string::npos) families_ += (families_.empty() ? "" : ", ") + s->family;
   }
 
   const TemplateArgs& a_;
@@ -279,16 +280,16 @@ class Phases {
   std::vector<std::vector<Run>> runs_;  // by condition
   Stmts bodies_;
   Scheduled s_;
-  std::string words_;
+  std::string families_;
   size_t count_ = 0;
   bool failed_ = false;
 };
 
 }  // namespace
 
-std::optional<Scheduled> schedule_phases(const TemplateArgs& a) {
+std::optional<Scheduled> schedule_subpixels(const TemplateArgs& a) {
   if (!a.canonical || !a.canonical->value) return {};
-  Phases p(a, *a.canonical);
+  SubpixelDecomposition p(a, *a.canonical);
   return p.match() ? p.schedule() : std::nullopt;
 }
 

@@ -1,5 +1,5 @@
 // Where values are computed: compute_inline, compute_at.
-#include "passes/schedule/place.h"
+#include "passes/schedule/compute_at.h"
 
 #include <algorithm>
 
@@ -96,7 +96,7 @@ Stmt compute_region(const PlainNest& n, const Buffer& b, const Region& r,
     vars.push_back(make_var(v->name));
     at.push_back(Expr(vars.back()));
   }
-  Stmt s = point(point_at(n, place_in(r, at)));
+  Stmt s = point(point_at(n, index_in(r, at)));
   if (const Expr in = inside(r, b, at)) s = if_then(in, s);
   for (size_t i = n.loops.size(); i-- > 0;) {
     const size_t d = size_t(std::find(n.vars.begin(), n.vars.end(), n.loops[i]->var) - n.vars.begin());
@@ -150,14 +150,14 @@ void Schedule::compute_inline(const Buffer& b) {
 //   for j: { alloc t[3]; for i in 0 .. +3: t[i] = f(j * 2 + i); for k in 0 .. +3: y[j] += t[k] }
 // Where the part may reach over the ends of the temporary, an `if` stands around its formula.
 // Refused: an output; loops that were changed; reads outside the loop; operands that are overwritten in between; a
-// place outside the loops of threads, other scopes than registers, stack and (CPU) workspace.
+// loop outside those of threads, other scopes than registers, stack and (CPU) workspace.
 Buffer Schedule::compute_at(const Buffer& b, const Var& v, Scope scope) {
   Step step(*this, "compute_at", {b->name, v->name});
   const Producer p = find_producer(step, b);
   const auto nest = plain_nest(p.nest, b);
   step.require(nest.has_value(), "the loops of \"" + b->name + "\" are not plain any more", p.nest);
   const LoopSite site = step.find(v);
-  step.require_place(site, scope);
+  step.require_insertion_point(site, scope);
   require_fits(step, site, p.nest);
   step.require(std::any_of(p.later.begin(), p.later.end(), [&](const Stmt& s) { return contains(s, site.stmt.get()); }),
                "loop " + v->name + " does not stand behind the loops of \"" + b->name + "\"", site.stmt);

@@ -1,4 +1,4 @@
-// What the primitives share that move computations into other loops (place.cc, reverse.cc, cache.cc).
+// What the primitives share that move computations into other loops (compute_at.cc, reverse.cc, cache.cc).
 #pragma once
 #include <functional>
 #include <vector>

@@ -15,13 +15,13 @@ testing::TestFunction extreme(const char* op, const Dims& dims, int64_t axis, bo
   return {tensor_fn(*n), {false}};
 }
 
-TEST(CpuPlaces, ColumnsBesideBlocks) {
+TEST(CpuArgReduce, ColumnsBesideBlocks) {
   for (const int64_t columns : {16, 17, 31, 48, 63, 64, 65, 200})
     for (const char* op : {"ArgMax", "ArgMin"})
       for (const bool last : {false, true}) testing::expect_equal(extreme(op, {5, columns}, 0, last), "places");
 }
 
-TEST(CpuPlaces, AxesAround) {
+TEST(CpuArgReduce, AxesAround) {
   for (const char* cpu : {"generic", "x86-64-v4"}) {
     testing::expect_equal(extreme("ArgMax", {2, 21, 9, 7}, 1, false), "places", cpu);
     testing::expect_equal(extreme("ArgMax", {3, 4, 6, 19}, 2, true), "places", cpu);
@@ -29,12 +29,12 @@ TEST(CpuPlaces, AxesAround) {
   }
 }
 
-TEST(CpuPlaces, PartsCoverAllColumns) {
+TEST(CpuArgReduce, PartsCoverAllColumns) {
   testing::expect_equal(extreme("ArgMax", {7, 9001}, 0, false), "places");
   testing::expect_equal(extreme("ArgMax", {5, 13, 999}, 1, false), "places");
 }
 
-TEST(CpuPlaces, NanIsTheExtreme) {
+TEST(CpuArgReduce, NanIsTheExtreme) {
   const testing::TestFunction f = extreme("ArgMax", {9, 40}, 0, false);
   MutableTensor t = new_tensor(DType::F32, {9, 40});
   for (int64_t i = 0; i < 360; i++) t.as<float>()[i] = i % 7 == 3 ? NAN : i % 5 == 0 ? -INFINITY : float(i % 11);
@@ -42,7 +42,7 @@ TEST(CpuPlaces, NanIsTheExtreme) {
 }
 
 // Columns that are too few for a vector, and rows that lie in one piece, are left to others.
-TEST(CpuPlaces, LeavesOthersAlone) {
+TEST(CpuArgReduce, LeavesOthersAlone) {
   const auto family = [](const testing::TestFunction& f) {
     return schedule_cpu(f.fn, f.constant, *find_cpu("generic")).family;
   };
