@@ -142,8 +142,7 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
         if (t == DType::F32) needs_.tails = true;
         return "tc_load" + lanes_suffix(t, needs_) + "_n(" + pointer(l->buffer, as<Ramp>(l->index[0])->base) + ", " +
                index(k.count) + ")";
-      },
-      [&](const Shuffle&) -> std::string { throw InternalError("no C text for shuffle"); });
+      });
 }
 
 std::string ExprPrinter::vector_operand(const Expr& e) {

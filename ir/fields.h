@@ -37,7 +37,6 @@ template <class F> void for_each_field(const Ramp& s, F&& f) { const auto& [a] =
 template <class F> void for_each_field(const Broadcast& s, F&& f) { const auto& [a] = s; list_fields(f, {"value"}, a); }
 template <class F> void for_each_field(const Lanes&, F&&) {}
 template <class F> void for_each_field(const Partial& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"value", "count"}, a, b); }
-template <class F> void for_each_field(const Shuffle& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"value", "lanes"}, a, b); }
 
 template <class F> void for_each_field(const Store& s, F&& f) {
   const auto& [a, b, c, d, e] = s;

@@ -41,8 +41,4 @@ class Evaluator {
 /// Evaluates fn on constants (one per fn.inputs).
 std::vector<Constant> evaluate(const TensorFn& fn, const std::vector<Constant>& inputs, const RunOptions& o = {});
 
-/// One scalar application on constants, the fold function of the op table. Integers wrap as their dtype does.
-double fold_float(Op op, DType t, double a, double b);
-int64_t fold_int(Op op, DType t, int64_t a, int64_t b);
-
 }  // namespace tc

@@ -82,8 +82,7 @@ class LoopVerifier {
         [&](const Partial& k) {
           expr(k.value), scalar_index(k.count, "the count of a partial vector");
           need(e->vector && k.value->vector && e->dtype == k.value->dtype, "a partial scalar");
-        },
-        [&](const Shuffle& k) { expr(k.value), need(e->vector && k.value->vector, "a shuffled scalar"); });
+        });
   }
 
   void stmt(const Stmt& s) {

@@ -107,13 +107,6 @@ Operand Compiler::compute(const Expr& e) {
         Instr& i = emit(&keep_first, d);
         i.a = v.reg, i.b = n.reg, i.b_step = n.varying, i.aux = bytes_of(class_of(v.dtype));
         return d;
-      },
-      [&](const Shuffle& s) {
-        Operand v = expr(s.value), d = new_operand(v.dtype, v.varying, true);
-        program_.shuffles.push_back(s.lanes);
-        Instr& i = emit(&shuffle, d);
-        i.a = v.reg, i.b = bytes_of(class_of(v.dtype)), i.aux = int32_t(program_.shuffles.size()) - 1;
-        return d;
       });
 }
 

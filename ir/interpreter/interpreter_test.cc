@@ -17,38 +17,53 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Expr f32(double v) { return make_float(DType::F32, v); }
 
-TEST(Fold, Floats) {
-  EXPECT_EQ(fold_float(Op::Add, DType::F32, 16777216, 1), 16777216);  // single precision
-  EXPECT_EQ(fold_float(Op::Add, DType::F64, 16777216, 1), 16777217);
-  EXPECT_EQ(fold_float(Op::Add, DType::F16, 2048, 1), 2049);  // narrow floats compute as f32
-  EXPECT_TRUE(std::isnan(fold_float(Op::Max, DType::F32, kNan, 1)));
-  EXPECT_TRUE(std::isnan(fold_float(Op::Min, DType::F32, 1, kNan)));
-  EXPECT_EQ(fold_float(Op::Round, DType::F32, 2.5, 0), 2);
-  EXPECT_EQ(fold_float(Op::Mod, DType::F32, -7, 3), -1);
-  EXPECT_EQ(fold_float(Op::FloorMod, DType::F32, -7, 3), 2);
-  EXPECT_TRUE(std::isnan(fold_float(Op::Sign, DType::F32, kNan, 0)));
-  EXPECT_EQ(fold_float(Op::Exp, DType::F32, 1, 0), double(float(std::exp(1.0))));
-  EXPECT_EQ(fold_float(Op::Lt, DType::F32, kNan, 1), 0);
+// One operation on constants, run.
+template <class T>
+T result_of(Op op, DType t, const Expr& a, const Expr& b) {
+  const Expr e = apply(op, info(op).arity == 1 ? Exprs{a} : Exprs{a, b});
+  Array<T> y("y", t, {1});
+  run(store(y.buffer, {0}, cast(t, e)), {y.bind()});
+  return y.data[0];
+}
+double floats(Op op, DType t, double a, double b) {
+  return result_of<double>(op, DType::F64, make_float(t, a), make_float(t, b));
+}
+int64_t integers(Op op, DType t, int64_t a, int64_t b) {
+  return result_of<int64_t>(op, DType::I64, make_int(t, a), make_int(t, b));
 }
 
-TEST(Fold, Integers) {
-  EXPECT_EQ(fold_int(Op::Add, DType::I8, 127, 1), -128);
-  EXPECT_EQ(fold_int(Op::Mul, DType::U8, 20, 20), 144);
-  EXPECT_EQ(fold_int(Op::Div, DType::I32, -7, 2), -3);
-  EXPECT_EQ(fold_int(Op::FloorDiv, DType::I32, -7, 2), -4);
-  EXPECT_EQ(fold_int(Op::Mod, DType::I32, -7, 3), -1);
-  EXPECT_EQ(fold_int(Op::FloorMod, DType::I32, -7, 3), 2);
-  EXPECT_EQ(fold_int(Op::FloorMod, DType::I32, 7, -3), -2);
-  EXPECT_EQ(fold_int(Op::Div, DType::I32, 5, 0), 0);
-  EXPECT_EQ(fold_int(Op::Div, DType::I32, INT32_MIN, -1), INT32_MIN);
-  EXPECT_EQ(fold_int(Op::Div, DType::I64, INT64_MIN, -1), INT64_MIN);
-  EXPECT_EQ(fold_int(Op::Div, DType::U64, -1, 2), INT64_MAX);
-  EXPECT_EQ(fold_int(Op::Lt, DType::U64, -1, 2), 0);
-  EXPECT_EQ(fold_int(Op::Shl, DType::U8, 3, 7), 128);
-  EXPECT_EQ(fold_int(Op::Shl, DType::U8, 3, 8), 0);
-  EXPECT_EQ(fold_int(Op::Shr, DType::U64, -1, 63), 1);
-  EXPECT_EQ(fold_int(Op::Pow, DType::I64, 3, 5), 243);
-  EXPECT_EQ(fold_int(Op::Pow, DType::I64, 2, -1), 0);
+TEST(Operations, Floats) {
+  EXPECT_EQ(floats(Op::Add, DType::F32, 16777216, 1), 16777216);  // single precision
+  EXPECT_EQ(floats(Op::Add, DType::F64, 16777216, 1), 16777217);
+  EXPECT_EQ(floats(Op::Add, DType::F16, 2048, 1), 2049);  // narrow floats compute as f32
+  EXPECT_TRUE(std::isnan(floats(Op::Max, DType::F32, kNan, 1)));
+  EXPECT_TRUE(std::isnan(floats(Op::Min, DType::F32, 1, kNan)));
+  EXPECT_EQ(floats(Op::Round, DType::F32, 2.5, 0), 2);
+  EXPECT_EQ(floats(Op::Mod, DType::F32, -7, 3), -1);
+  EXPECT_EQ(floats(Op::FloorMod, DType::F32, -7, 3), 2);
+  EXPECT_TRUE(std::isnan(floats(Op::Sign, DType::F32, kNan, 0)));
+  EXPECT_EQ(floats(Op::Exp, DType::F32, 1, 0), double(float(std::exp(1.0))));
+  EXPECT_EQ(floats(Op::Lt, DType::F32, kNan, 1), 0);
+}
+
+TEST(Operations, Integers) {
+  EXPECT_EQ(integers(Op::Add, DType::I8, 127, 1), -128);
+  EXPECT_EQ(integers(Op::Mul, DType::U8, 20, 20), 144);
+  EXPECT_EQ(integers(Op::Div, DType::I32, -7, 2), -3);
+  EXPECT_EQ(integers(Op::FloorDiv, DType::I32, -7, 2), -4);
+  EXPECT_EQ(integers(Op::Mod, DType::I32, -7, 3), -1);
+  EXPECT_EQ(integers(Op::FloorMod, DType::I32, -7, 3), 2);
+  EXPECT_EQ(integers(Op::FloorMod, DType::I32, 7, -3), -2);
+  EXPECT_EQ(integers(Op::Div, DType::I32, 5, 0), 0);
+  EXPECT_EQ(integers(Op::Div, DType::I32, INT32_MIN, -1), INT32_MIN);
+  EXPECT_EQ(integers(Op::Div, DType::I64, INT64_MIN, -1), INT64_MIN);
+  EXPECT_EQ(integers(Op::Div, DType::U64, -1, 2), INT64_MAX);
+  EXPECT_EQ(integers(Op::Lt, DType::U64, -1, 2), 0);
+  EXPECT_EQ(integers(Op::Shl, DType::U8, 3, 7), 128);
+  EXPECT_EQ(integers(Op::Shl, DType::U8, 3, 8), 0);
+  EXPECT_EQ(integers(Op::Shr, DType::U64, -1, 63), 1);
+  EXPECT_EQ(integers(Op::Pow, DType::I64, 3, 5), 243);
+  EXPECT_EQ(integers(Op::Pow, DType::I64, 2, -1), 0);
 }
 
 TEST(Run, TransposeAcrossBatches) {

@@ -88,7 +88,6 @@ struct Program {
   std::vector<BufferSlot> buffers;
   std::vector<uint8_t> image;  // of the first registers: constants
   int64_t arena_bytes = 0;     // of all registers, at least those of the image; the others begin as zeros
-  std::vector<std::vector<int>> shuffles;
   std::vector<MatrixInstruction> matrix_instructions;
   std::string thread_loop;  // names of the thread loops, for messages
   int batch = kBatch;       // lanes that registers have room for
@@ -175,7 +174,6 @@ void line_lanes(Machine& m, const Instr& i);    // dst[lane] = line aux + lane *
 void spread(Machine& m, const Instr& i);        // dst[lane][v] = a[lane], any 4- or 8-byte class: aux bytes
 void tile(Machine& m, const Instr& i);          // dst[lane][v] = a[v]; aux bytes
 void ramp(Machine& m, const Instr& i);          // dst[lane][v] = a[lane] + v
-void shuffle(Machine& m, const Instr& i);       // aux: list; b: bytes
 void keep_first(Machine& m, const Instr& i);    // dst = v < b ? a : 0; aux bytes
 
 // --- control

@@ -300,16 +300,6 @@ void ramp(Machine& m, const Instr& i) {
   by_lane<int64_t>(m, i, [&](int l, int v) { return a[i.a_step ? l : 0] + v; });
 }
 
-void shuffle(Machine& m, const Instr& i) {
-  const std::vector<int>& order = m.program.shuffles[size_t(i.aux)];
-  check(int(order.size()) == i.width, "shuffle: one source per lane");
-  auto f = [&]<class T>(T) {
-    const T* a = m.reg<T>(i.a);
-    by_lane<T>(m, i, [&](int l, int v) { return a[l * i.width + order[size_t(v)]]; });
-  };
-  i.b == 4 ? f(uint32_t()) : f(uint64_t());
-}
-
 void keep_first(Machine& m, const Instr& i) {
   auto f = [&]<class T>(T) {
     const T* a = m.reg<T>(i.a);

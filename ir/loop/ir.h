@@ -91,14 +91,12 @@ struct Ramp { Expr base; };                                // base, base + 1, ..
 struct Broadcast { Expr value; };                          // a scalar in every lane
 struct Lanes {};                                           // VL itself, an I64
 struct Partial { Expr value; Expr count; };                // a vector load of which only `count` lanes exist; others are 0
-struct Shuffle { Expr value; std::vector<int> lanes; };    // a permutation of lanes (fixed-width targets)
 // clang-format on
 
 struct ExprNode {
   DType dtype;
   bool vector;
-  std::variant<IntImm, FloatImm, VarRef, Apply, Select, Cast, Bitcast, Load, Ramp, Broadcast, Lanes, Partial, Shuffle>
-      kind;
+  std::variant<IntImm, FloatImm, VarRef, Apply, Select, Cast, Bitcast, Load, Ramp, Broadcast, Lanes, Partial> kind;
 };
 
 class Stmt {

@@ -28,12 +28,7 @@ class Printer {
         [&](const Load& k) { return name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]"; },
         [&](const Ramp& k) { return expr(k.base, 13) + ":VL"; },
         [&](const Broadcast& k) { return "all(" + expr(k.value) + ")"; },
-        [&](const Partial& k) { return "first(" + expr(k.count) + ", " + expr(k.value) + ")"; },
-        [&](const Shuffle& k) {
-          std::string s = "shuffle(" + expr(k.value);
-          for (const int i : k.lanes) s += ", " + to_text(int64_t(i));
-          return s + ")";
-        });
+        [&](const Partial& k) { return "first(" + expr(k.count) + ", " + expr(k.value) + ")"; });
   }
 
   void stmt(const Stmt& s, int indent) {

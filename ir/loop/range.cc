@@ -98,8 +98,7 @@ class Intervals {
         },
         [&](const Partial& p) {
           return join(of(p.value), {0, 0});
-        },
-        [&](const Shuffle& s) { return of(s.value); });
+        });
   }
 
  private:

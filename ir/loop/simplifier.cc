@@ -107,10 +107,6 @@ Expr Simplifier::simplify(const Expr& e) {
       [&](const Partial& p) {
         Expr v = expr(p.value), n = expr(p.count);
         return v.same_as(p.value) && n.same_as(p.count) ? e : partial(v, n);
-      },
-      [&](const Shuffle& s) {
-        Expr v = expr(s.value);
-        return v.same_as(s.value) ? e : make(e, Shuffle{v, s.lanes});
       });
 }
 

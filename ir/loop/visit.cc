@@ -96,10 +96,6 @@ class Rewriter {
         [&](const Partial& k) {
           const Expr v = expr(k.value), n = expr(k.count);
           return v.same_as(k.value) && n.same_as(k.count) ? e : partial(v, n);
-        },
-        [&](const Shuffle& k) {
-          const Expr v = expr(k.value);
-          return v.same_as(k.value) ? e : with(e, Shuffle{v, k.lanes});
         });
   }
 
@@ -215,7 +211,7 @@ void walk_children(const Expr& e, const std::function<void(const Expr&)>& f) {
         for (const Expr& i : k.index) f(i);
       },
       [&](const Ramp& k) { f(k.base); }, [&](const Broadcast& k) { f(k.value); },
-      [&](const Partial& k) { f(k.value), f(k.count); }, [&](const Shuffle& k) { f(k.value); });
+      [&](const Partial& k) { f(k.value), f(k.count); });
 }
 
 const BufferFn kSameBuffer;
@@ -345,9 +341,6 @@ bool structurally_equal(const Expr& a, const Expr& b) {
       [&](const Broadcast& k) { return structurally_equal(k.value, as<Broadcast>(b)->value); },
       [&](const Partial& k) {
         return all({k.value, k.count}, {as<Partial>(b)->value, as<Partial>(b)->count});
-      },
-      [&](const Shuffle& k) {
-        return k.lanes == as<Shuffle>(b)->lanes && structurally_equal(k.value, as<Shuffle>(b)->value);
       });
 }
 

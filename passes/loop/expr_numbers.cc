@@ -40,8 +40,7 @@ Exprs operands_of(const Expr& e) {
       [](const Broadcast& k) { return Exprs{k.value}; },
       [](const Partial& k) {
         return Exprs{k.value, k.count};
-      },
-      [](const Shuffle& k) { return Exprs{k.value}; });
+      });
 }
 
 Expr with_operands(const Expr& e, const Exprs& ops) {
@@ -72,9 +71,6 @@ Expr with_operands(const Expr& e, const Exprs& ops) {
       [&](const Ramp&) { return raw(Ramp{ops[0]}); }, [&](const Broadcast&) { return raw(Broadcast{ops[0]}); },
       [&](const Partial&) {
         return raw(Partial{ops[0], ops[1]});
-      },
-      [&](const Shuffle& k) {
-        return raw(Shuffle{ops[0], k.lanes});
       });
 }
 
@@ -107,8 +103,7 @@ int ExprNumbers::number(const Expr& e) {
       },
       [&](const Ramp&) {}, [&](const Broadcast&) {}, [&](const Lanes&) {},
       // The load inside touches `count` elements only: it is no value of its own.
-      [&](const Partial&) { node.lazy[0] = true; },
-      [&](const Shuffle& k) { key.insert(key.end(), k.lanes.begin(), k.lanes.end()); });
+      [&](const Partial&) { node.lazy[0] = true; });
   auto [it, fresh] = table_.try_emplace(std::move(key), int(nodes_.size()));
   if (fresh) nodes_.push_back(std::move(node));
   known_[{e.get(), epoch_}] = it->second;
@@ -148,7 +143,7 @@ bool is_worth_binding(const Expr& e) {
     return !affine || divides(e);
   }
   if (auto* l = as<Load>(e)) return l->buffer->scope != Scope::Register;
-  return as<Select>(e) || as<Cast>(e) || as<Partial>(e) || as<Shuffle>(e) || as<Bitcast>(e);
+  return as<Select>(e) || as<Cast>(e) || as<Partial>(e) || as<Bitcast>(e);
 }
 
 namespace {

@@ -34,8 +34,7 @@ int operations(const Expr& e, std::set<const ExprNode*>& seen) {
       },
       [&](const Select& k) { n += operations(k.condition, seen) + operations(k.yes, seen) + operations(k.no, seen); },
       [&](const Cast& k) { n += operations(k.value, seen); }, [&](const Bitcast& k) { n += operations(k.value, seen); },
-      [&](const Broadcast& k) { n += operations(k.value, seen); }, [](const Partial&) {},
-      [&](const Shuffle& k) { n += operations(k.value, seen); });
+      [&](const Broadcast& k) { n += operations(k.value, seen); }, [](const Partial&) {});
   return n;
 }
 

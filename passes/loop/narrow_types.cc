@@ -161,11 +161,6 @@ class NarrowTypes {
           auto* c = as<Cast>(v);  // a widened load: the partial load itself stays narrow
           if (c && as<Load>(c->value) && is_narrow(t)) return widen(partial(c->value, n));
           return v.same_as(k.value) && n.same_as(k.count) ? e : partial(v, n);
-        },
-        [&](const Shuffle& k) {
-          Expr v = expr(k.value);
-          if (v.same_as(k.value)) return e;
-          return Expr(std::make_shared<const ExprNode>(ExprNode{v->dtype, true, Shuffle{v, k.lanes}}));
         });
   }
 

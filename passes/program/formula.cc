@@ -153,8 +153,7 @@ class Formula {
         [&](const Cast& k) { return std::string(info(e->dtype).name) + "(" + expr(k.value, 0) + ")"; },
         [&](const Bitcast& k) { return expr(k.value, parent); }, [&](const Load& k) { return read(k, parent); },
         [&](const Ramp& k) { return expr(k.base, parent); }, [&](const Broadcast& k) { return expr(k.value, parent); },
-        [&](const Partial& k) { return expr(k.value, parent); },
-        [&](const Shuffle& k) { return expr(k.value, parent); });
+        [&](const Partial& k) { return expr(k.value, parent); });
   }
 
   std::string application(const Apply& k, int parent) {

@@ -88,11 +88,11 @@ std::vector<float> run_nest(const Nests& n, const Stmt& s) {
 }
 
 Stmt backwards(const Stmt& s, const Var& v) {
-  return replace_loop(s, v, [&](const Stmt& x) {
-    const For& f = *as<For>(x);
-    const Expr reversed = f.begin + f.begin + f.extent - Expr(1) - Expr(v);
-    return loop(v, f.extent, substitute(f.body, {{v.get(), reversed}}), f.kind, f.begin);
-  });
+  const auto site = find_loop(s, v);
+  const For& f = *site->loop;
+  const Expr reversed = f.begin + f.begin + f.extent - Expr(1) - Expr(v);
+  return replace_stmt(s, site->stmt.get(),
+                      loop(v, f.extent, substitute(f.body, {{v.get(), reversed}}), f.kind, f.begin));
 }
 
 TEST(Dependence, IndependentLoopsRunBackwards) {

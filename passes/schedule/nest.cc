@@ -126,11 +126,6 @@ std::optional<LoopSite> find_loop(const Stmt& body, const Var& v) {
   return site;
 }
 
-Stmt replace_loop(const Stmt& body, const Var& v, const std::function<Stmt(const Stmt&)>& f) {
-  const auto site = find_loop(body, v);
-  return site ? replace_stmt(body, site->stmt.get(), f(site->stmt)) : body;
-}
-
 Stmt replace_stmt(const Stmt& s, const StmtNode* what, const Stmt& by) {
   if (!s || s.get() == what) return s ? by : s;
   auto inner = [&](const Stmt& x) { return replace_stmt(x, what, by); };

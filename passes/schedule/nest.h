@@ -1,7 +1,6 @@
 // What the schedule primitives share: finding and replacing a loop of a nest, the facts that hold where it stands, and
 // copies with names of their own.
 #pragma once
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +23,6 @@ struct LoopSite {
 /// The loop of variable `v`; nullopt if there is none. Loop variables are bound once in a schedule.
 std::optional<LoopSite> find_loop(const Stmt& body, const Var& v);
 
-/// `body` with the loop of `v` replaced; null removes it.
-Stmt replace_loop(const Stmt& body, const Var& v, const std::function<Stmt(const Stmt& loop)>& f);
 /// `body` with the statement `what` (by identity) replaced; null removes it, with the loops that are left empty.
 Stmt replace_stmt(const Stmt& body, const StmtNode* what, const Stmt& by);
 

@@ -42,8 +42,7 @@ class VectorForm {
         [&](const Cast& k) { return cast(e->dtype, (*this)(k.value), k.saturate); },
         [&](const Bitcast& k) { return bitcast(e->dtype, (*this)(k.value)); },
         [&](const Load& k) { return element(k); }, [&](const Ramp&) { return refuse(); },
-        [&](const Broadcast&) { return refuse(); }, [&](const Partial&) { return refuse(); },
-        [&](const Shuffle&) { return refuse(); });
+        [&](const Broadcast&) { return refuse(); }, [&](const Partial&) { return refuse(); });
   }
 
   Expr refuse() { throw InternalError("a vector inside a scalar definition"); }

@@ -14,7 +14,7 @@ struct CudaModel {
   int64_t shared_per_sm = 164 << 10;  // of all resident blocks
   int registers_per_sm = 65536;       // 32-bit
   int threads_per_sm = 2048;
-  double fp32_tflops = 19.5, tensor_tflops = 312, dram_gbs = 1555;  // f16 with f32 sums; datasheet figures
+  double dram_gbs = 1555;             // of the datasheet
   bool async_copy = true;                                           // cp.async, from sm_80 on
   bool has_wgmma = false, has_tma = false;                          // Hopper's; no template uses them yet: docs/cuda.md
 };
