@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 #include "ir/graph/evaluate.h"
 #include "ir/ops/op.h"
 #include "passes/program/build_program.h"

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "importer/context.h"
-#include "importer/testing.h"
+#include "importer/test_import.h"
 
 namespace tc {
 namespace {

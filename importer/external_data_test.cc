@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 
 namespace tc {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 
 namespace tc {
 namespace {

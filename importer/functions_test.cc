@@ -1,7 +1,7 @@
 // Model-local functions and definitions of operators by other operators.
 #include <gtest/gtest.h>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 
 namespace tc {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 
 namespace tc {
 namespace {

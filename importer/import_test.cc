@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 
 namespace tc {
 namespace {

@@ -1,6 +1,6 @@
-#include "importer/testing.h"
-
 #include <unistd.h>
+
+#include "importer/test_import.h"
 
 namespace tc::importer_testing {
 

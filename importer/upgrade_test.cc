@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <onnx/defs/schema.h>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 
 namespace tc {
 namespace {

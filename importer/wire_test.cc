@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 
 namespace tc {
 namespace {

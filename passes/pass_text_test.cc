@@ -25,7 +25,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 #include "passes/graph/test_graph.h"
 
 namespace tc {

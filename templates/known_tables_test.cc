@@ -1,8 +1,8 @@
 // Tables of positions become outputs of the prologue; what reads them is scheduled as if they were operands.
 #include "templates/known_tables.h"
 
-#include "ir/ops/op_testing.h"
-#include "templates/cpu/schedule_check.h"
+#include "ir/ops/test_ops.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

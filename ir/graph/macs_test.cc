@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 #include "passes/graph/passes.h"
 
 namespace tc {

@@ -1,7 +1,7 @@
 // Every operator of floats in every float type: the result has the operand's type and is that of f64, rounded.
 #include <gtest/gtest.h>
 
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 
 namespace tc {
 namespace {

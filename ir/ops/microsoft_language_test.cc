@@ -1,7 +1,7 @@
 // Operators of com.microsoft for language models: attention over a cache, rotated positions, weights of few bits.
 #include <gtest/gtest.h>
 
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 
 namespace tc {
 namespace {

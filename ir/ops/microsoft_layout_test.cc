@@ -2,7 +2,7 @@
 // ONNX Runtime has on GPUs only, so nothing else compares them.
 #include <gtest/gtest.h>
 
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 
 namespace tc {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 
 namespace tc {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 
 namespace tc {
 namespace {

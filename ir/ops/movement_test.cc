@@ -1,4 +1,4 @@
-#include "ir/ops/case_testing.h"
+#include "ir/ops/test_cases.h"
 
 namespace tc::case_testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <random>
 
-#include "ir/ops/case_testing.h"
+#include "ir/ops/test_cases.h"
 
 namespace tc::case_testing {
 namespace {

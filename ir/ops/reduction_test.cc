@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "ir/ops/case_testing.h"
+#include "ir/ops/test_cases.h"
 
 namespace tc::case_testing {
 namespace {

@@ -2,7 +2,7 @@
 // and E_RANGE where they contradict that shape.
 #include <gtest/gtest.h>
 
-#include "ir/ops/case_testing.h"
+#include "ir/ops/test_cases.h"
 
 namespace tc::case_testing {
 namespace {

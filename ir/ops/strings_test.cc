@@ -1,8 +1,8 @@
 // Operators on the text of strings, by the interpreter; references are written plainly.
 #include <gtest/gtest.h>
 
-#include "ir/ops/case_testing.h"
 #include "ir/ops/expansion.h"
+#include "ir/ops/test_cases.h"
 #include "ir/text.h"
 
 namespace tc {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "ir/ops/op_testing.h"
 #include "ir/ops/resize.h"
+#include "ir/ops/test_ops.h"
 
 namespace tc {
 namespace {

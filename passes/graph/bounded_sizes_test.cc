@@ -1,7 +1,7 @@
 // What a tensor whose size depends on data may go through, and what it may not.
 #include <gtest/gtest.h>
 
-#include "passes/graph/counted_testing.h"
+#include "passes/graph/test_counted.h"
 
 namespace tc {
 namespace {

@@ -1,7 +1,7 @@
 // Shapes of tensors whose size depends on data: merged and split axes, and sizes that are read.
 #include <gtest/gtest.h>
 
-#include "passes/graph/counted_testing.h"
+#include "passes/graph/test_counted.h"
 
 namespace tc {
 namespace {

@@ -1,7 +1,7 @@
 // Slices of, positions in and scattering into tensors whose size depends on data.
 #include <gtest/gtest.h>
 
-#include "passes/graph/counted_testing.h"
+#include "passes/graph/test_counted.h"
 
 namespace tc {
 namespace {

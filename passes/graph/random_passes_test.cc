@@ -4,26 +4,13 @@
 // purpose, 1 among them.
 #include <algorithm>
 
+#include "ir/test_random.h"
 #include "passes/graph/test_graph.h"
 
 namespace tc {
 namespace {
 
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : state_(seed * 2654435761u + 12345) {}
-  int64_t below(int64_t n) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return int64_t((state_ >> 33) % uint64_t(n));
-  }
-  template <class T>
-  const T& pick(const std::vector<T>& list) {
-    return list[size_t(below(int64_t(list.size())))];
-  }
-
- private:
-  uint64_t state_;
-};
+using testing::Dice;
 
 Dims dims_of(const Value* v) { return static_dims(v->type.shape); }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 #include "passes/program/build_program.h"
 
 namespace tc {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/test_random.h"
+
 namespace tc {
 namespace {
 
@@ -53,14 +55,10 @@ TEST(PlanMemory, AliasesShareTheirRootsMemory) {
 }
 
 TEST(PlanMemory, RandomLivesDoNotMeetInShortAndLongGraphs) {
-  uint64_t state = 1;
-  auto random = [&](int64_t n) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return int64_t(state >> 33) % n;
-  };
+  testing::Dice d(1);
   for (const int64_t count : {60, 4100}) {  // the longer one is planned in order of time
     std::vector<Slot> slots;
-    for (int64_t i = 0; i < count; i++) slots.push_back(slot(random(5000), int(i), int(i + random(12))));
+    for (int64_t i = 0; i < count; i++) slots.push_back(slot(d.below(5000), int(i), int(i + d.below(12))));
     const Program p = planned(slots);
     expect_valid(p);
     EXPECT_LE(p.arena_bytes, 2 * p.lower_bound_bytes);

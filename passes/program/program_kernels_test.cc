@@ -1,7 +1,7 @@
 // Which calls share a kernel.
 #include <gtest/gtest.h>
 
-#include "importer/testing.h"
+#include "importer/test_import.h"
 #include "passes/program/build_program.h"
 
 namespace tc {

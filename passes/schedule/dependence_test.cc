@@ -3,6 +3,7 @@
 #include "passes/schedule/dependence.h"
 
 #include "ir/loop/visit.h"
+#include "ir/test_random.h"
 #include "passes/schedule/nest.h"
 #include "passes/schedule/test_schedules.h"
 
@@ -13,33 +14,29 @@ using namespace tc::testing;
 
 class Nests {
  public:
-  explicit Nests(uint64_t seed) : state_(seed * 2654435761u + 99) {}
-
-  int64_t below(int64_t n) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return int64_t((state_ >> 33) % uint64_t(n));
-  }
+  explicit Nests(uint64_t seed) : dice_(seed, 99) {}
 
   // Two or three loops around one or two stores to a and b, which have one or two dimensions.
   Stmt make() {
-    const size_t depth = 2 + size_t(below(2));
+    const size_t depth = 2 + size_t(dice_.below(2));
     for (size_t i = 0; i < depth; i++) vars.push_back(make_var(std::string(1, char('i' + i))));
-    const bool flat = below(2) == 0;
+    const bool flat = dice_.below(2) == 0;
     a = make_buffer("a", DType::F32, flat ? Shape{kElements} : Shape{12, kElements / 12});
     b = make_buffer("b", DType::F32, {kElements});
     Stmts list;
-    for (int64_t k = 1 + below(2); k > 0; k--) list.push_back(random_store());
+    for (int64_t k = 1 + dice_.below(2); k > 0; k--) list.push_back(random_store());
     Stmt s = seq(list);
-    if (below(3) == 0) s = if_then(Expr(vars[0]) + Expr(vars.back()) < Expr(2 + below(5)), s);
-    if (below(4) == 0) {
+    if (dice_.below(3) == 0) s = if_then(Expr(vars[0]) + Expr(vars.back()) < Expr(2 + dice_.below(5)), s);
+    if (dice_.below(4) == 0) {
       const Var v = make_var("n");
-      s = let(v, Expr(vars[0]) * Expr(below(4)) + Expr(vars[1]), rewrite(s, {}, [&](const Stmt& x) -> Stmt {
+      s = let(v, Expr(vars[0]) * Expr(dice_.below(4)) + Expr(vars[1]), rewrite(s, {}, [&](const Stmt& x) -> Stmt {
                 const Store* k = as<Store>(x);
-                return k && k->buffer == b ? store(b, {wrap(Expr(v) * Expr(1 + below(3)))}, k->value, k->reduce)
+                return k && k->buffer == b ? store(b, {wrap(Expr(v) * Expr(1 + dice_.below(3)))}, k->value, k->reduce)
                                            : Stmt();
               }));
     }
-    for (size_t i = depth; i-- > 0;) s = loop(vars[i], 1 + below(5), s, ForKind::Serial, below(3) == 0 ? below(3) : 0);
+    for (size_t i = depth; i-- > 0;)
+      s = loop(vars[i], 1 + dice_.below(5), s, ForKind::Serial, dice_.below(3) == 0 ? dice_.below(3) : 0);
     return s;
   }
 
@@ -50,15 +47,15 @@ class Nests {
  private:
   // Indices stay inside: at most 3 loops, coefficients up to 24, variables up to 6.
   Expr affine(int64_t limit) {
-    Expr e = below(4);
+    Expr e = dice_.below(4);
     for (const Var& v : vars) {
       static constexpr int64_t kSteps[] = {0, 1, 1, 2, 3, 5, 24};
-      int64_t c = kSteps[below(7)];
+      int64_t c = kSteps[dice_.below(7)];
       if (limit < 200) c = std::min<int64_t>(c, 2);
       e = e + Expr(v) * Expr(c);
     }
-    if (below(5) == 0) e = floor_div(e, Expr(1 + below(4)));
-    if (below(5) == 0) e = floor_mod(e, Expr(1 + below(7)));
+    if (dice_.below(5) == 0) e = floor_div(e, Expr(1 + dice_.below(4)));
+    if (dice_.below(5) == 0) e = floor_mod(e, Expr(1 + dice_.below(7)));
     return e;
   }
   Expr wrap(const Expr& e) { return e + Expr(0); }
@@ -69,14 +66,14 @@ class Nests {
   }
 
   Stmt random_store() {
-    const Buffer& to = below(2) ? a : b;
-    const Buffer& from = below(2) ? a : b;
-    const Expr value = load(from, index(from)) + make_float(DType::F32, double(below(3)));
-    if (below(3) == 0) return store(to, index(to), value, below(2) ? Op::Add : Op::Max);
+    const Buffer& to = dice_.below(2) ? a : b;
+    const Buffer& from = dice_.below(2) ? a : b;
+    const Expr value = load(from, index(from)) + make_float(DType::F32, double(dice_.below(3)));
+    if (dice_.below(3) == 0) return store(to, index(to), value, dice_.below(2) ? Op::Add : Op::Max);
     return store(to, index(to), value);
   }
 
-  uint64_t state_;
+  Dice dice_;
 };
 
 std::vector<float> run_nest(const Nests& n, const Stmt& s) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/loop/visit.h"
+#include "ir/test_random.h"
 #include "passes/loop/test_lowering.h"
 #include "passes/schedule/test_schedules.h"
 
@@ -12,31 +13,16 @@ namespace {
 
 using namespace tc::testing;
 
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : state_(seed * 2654435761u + 12345) {}
-  int64_t below(int64_t n) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return int64_t((state_ >> 33) % uint64_t(n));
-  }
-  int64_t size() {
-    static constexpr int64_t kSizes[] = {3, 5, 1, 8, 4, 7, 12, 2, 13, 0};
-    return kSizes[below(below(3) == 0 ? 10 : 9)];
-  }
-  template <class T>
-  const T& pick(const std::vector<T>& list) {
-    return list[size_t(below(int64_t(list.size())))];
-  }
-
- private:
-  uint64_t state_;
-};
+int64_t size_of(Dice& d) {
+  static constexpr int64_t kSizes[] = {3, 5, 1, 8, 4, 7, 12, 2, 13, 0};
+  return kSizes[d.below(d.below(3) == 0 ? 10 : 9)];
+}
 
 Expr constant(double v) { return make_float(DType::F32, v); }
 
 TensorFn chain(Dice& d) {
   FunctionBuilder b;
-  const Dims dims{d.size(), d.size()};
+  const Dims dims{size_of(d), size_of(d)};
   const Buffer x = b.input("x", dims), s = b.input("s", {dims[1]});
   const Buffer t = b.compute("twice", dims, [&](const Exprs& i) { return load(x, i) * constant(2); });
   const Buffer u = b.compute("shift", dims, [&](const Exprs& i) { return load(t, i) + load(s, {i[1]}); });
@@ -50,7 +36,7 @@ TensorFn chain(Dice& d) {
 
 TensorFn matmul(Dice& d) {
   FunctionBuilder b;
-  const int64_t m = d.size(), n = d.size(), k = d.size();
+  const int64_t m = size_of(d), n = size_of(d), k = size_of(d);
   const Buffer x = b.input("x", {m, k}), w = b.input("w", {k, n}), bias = b.input("bias", {n});
   const Buffer y = b.reduce("matmul", Op::Add, {m, n}, {k}, [&](const Exprs& i, const Exprs& r) {
     return load(x, {i[0], r[0]}) * load(w, {r[0], i[1]});
@@ -61,7 +47,7 @@ TensorFn matmul(Dice& d) {
 
 TensorFn padded_conv(Dice& d) {
   FunctionBuilder b;
-  const int64_t n = d.size() + 1, c = d.size(), oc = d.size();
+  const int64_t n = size_of(d) + 1, c = size_of(d), oc = size_of(d);
   const Buffer x = b.input("x", {n, c}), w = b.input("w", {oc, c, 3});
   const Buffer p = b.compute("pad", {n + 2, c}, [&](const Exprs& i) {
     return select(i[0] >= Expr(1) && i[0] < Expr(n + 1), load(x, {i[0] - Expr(1), i[1]}), constant(0));
@@ -74,7 +60,7 @@ TensorFn padded_conv(Dice& d) {
 
 TensorFn pooled(Dice& d) {
   FunctionBuilder b;
-  const int64_t n = d.size() + 1;
+  const int64_t n = size_of(d) + 1;
   const Buffer x = b.input("x", {2 * n + 1, 3});
   const Buffer s = b.compute("scale", {2 * n + 1, 3}, [&](const Exprs& i) { return load(x, i) * constant(3); });
   return b
@@ -88,7 +74,7 @@ TensorFn pooled(Dice& d) {
 // Grouped, with strides: indices with divisions. The sums begin at a bias.
 TensorFn grouped_conv(Dice& d) {
   FunctionBuilder b;
-  const int64_t n = d.size() + 1, groups = 1 + d.below(3), per = 1 + d.below(3);
+  const int64_t n = size_of(d) + 1, groups = 1 + d.below(3), per = 1 + d.below(3);
   const Buffer x = b.input("x", {2, 2 * n + 1, groups * 2}), w = b.input("w", {groups * per, 2, 3});
   const Buffer y = b.reduce("conv", Op::Add, {2, n, groups * per}, {2, 3}, [&](const Exprs& i, const Exprs& r) {
     const Expr c = floor_div(i[2], Expr(per)) * Expr(2) + r[0];
@@ -107,7 +93,7 @@ TensorFn grouped_conv(Dice& d) {
 
 // The largest value of a row and where it is: two accumulators that advance together.
 TensorFn arg_max(Dice& d) {
-  const int64_t rows = d.size(), columns = d.size();
+  const int64_t rows = size_of(d), columns = size_of(d);
   TensorFn fn;
   const Buffer x = make_buffer("x", DType::F32, {rows, columns});
   fn.inputs = {x};
@@ -132,7 +118,7 @@ TensorFn arg_max(Dice& d) {
 // y[t] = y[t - 1] + x[t], scaled afterwards.
 TensorFn running_sum(Dice& d) {
   FunctionBuilder b;
-  const int64_t steps = d.size(), width = d.size();
+  const int64_t steps = size_of(d), width = size_of(d);
   const Buffer x = b.input("x", {steps, width});
   const Buffer y = b.compute("sum", {steps, width}, [&](const Exprs& i) { return load(x, i); });
   TensorFn fn = b.take(b.compute("scale", {steps, width}, [&](const Exprs& i) { return load(y, i) * constant(2); })).fn;
@@ -152,7 +138,7 @@ TensorFn random_function(Dice& d) {
     case 1: return matmul(d);
     case 2: return padded_conv(d);
     case 3: return pooled(d);
-    default: return row_statistics(d.size(), d.size()).fn;
+    default: return row_statistics(size_of(d), size_of(d)).fn;
   }
 }
 
@@ -249,7 +235,7 @@ void run_random(int from, int to, bool gpu, std::map<std::string, int>& taken) {
     }
     if (gpu) continue;
     std::vector<Constant> in;
-    for (const Buffer& b : fn.inputs) in.push_back(few_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
+    for (const Buffer& b : fn.inputs) in.push_back(small_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
     ASSERT_NO_FATAL_FAILURE(expect_passes_keep(fn, s.body(), in, evaluate(fn, in), what));
   }
 }

@@ -8,20 +8,12 @@
 #include "ir/interpreter.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
+#include "ir/test_random.h"
 #include "ir/verify.h"
 #include "passes/schedule/primitives.h"
 #include "templates/cpu/test_functions.h"
 
 namespace tc::testing {
-
-inline Constant few_integers(const Dims& dims, uint32_t seed) {
-  MutableTensor t = new_tensor(DType::F32, dims);
-  for (int64_t i = 0; i < num_elements(dims); i++) {
-    seed = seed * 1664525u + 1013904223u;
-    t.as<float>()[i] = float(int(seed >> 24) % 7 - 3);
-  }
-  return std::make_shared<const TensorData>(std::move(t.data));
-}
 
 /// The body runs to the bytes that the definition gives.
 inline void expect_same(const TensorFn& fn, const Stmt& body, const std::string& what = "") {
@@ -31,7 +23,7 @@ inline void expect_same(const TensorFn& fn, const Stmt& body, const std::string&
   buffers.insert(buffers.end(), fn.outputs.begin(), fn.outputs.end());
   ASSERT_NO_THROW(verify(body, buffers)) << what << "\n" << to_text(body);
   for (const Buffer& b : fn.inputs) {
-    in.push_back(few_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
+    in.push_back(small_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
     bindings.push_back({b, const_cast<uint8_t*>(in.back()->bytes.get())});
   }
   const std::vector<Constant> expected = evaluate(fn, in);

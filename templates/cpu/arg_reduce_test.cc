@@ -1,8 +1,8 @@
 // Extremes across rows equal the plain loops: ties, NaN, columns beside the sizes of blocks.
 #include <cmath>
 
-#include "ir/ops/op_testing.h"
-#include "templates/cpu/schedule_check.h"
+#include "ir/ops/test_ops.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

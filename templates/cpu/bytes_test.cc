@@ -1,6 +1,6 @@
 // Sums of products of bytes: every template gives the bits of the definition, for every number of lanes.
 #include "ir/loop/build.h"
-#include "templates/cpu/schedule_check.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

@@ -1,5 +1,5 @@
 // Interleaved results equal the plain loops: repeated elements, channels that become columns, rows beside vectors.
-#include "templates/cpu/schedule_check.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

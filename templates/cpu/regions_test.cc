@@ -1,7 +1,7 @@
 // Templates of several contractions equal the plain loops: bit for bit, on small integers.
 #include "templates/cpu/regions.h"
 
-#include "templates/cpu/schedule_check.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

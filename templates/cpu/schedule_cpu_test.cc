@@ -1,6 +1,6 @@
 // Every template equals the plain loops: bit for bit, on integers small enough that the order of sums does not matter.
 #include "ir/loop/build.h"
-#include "templates/cpu/schedule_check.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {
@@ -88,7 +88,7 @@ TEST(ScheduleCpu, Winograd) {
     const TestFunction f = convolution(shape);
     std::vector<Constant> in;
     for (size_t i = 0; i < f.fn.inputs.size(); i++)
-      in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1), i == 1 ? 576 : 1));
+      in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1), DType::F32, i == 1 ? 576 : 1));
     expect_equal(f, "winograd", "x86-64-v4", in);
     EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("generic"), {.strict_fp = true}).family, "matmul");
   }

@@ -1,5 +1,5 @@
 // What channels share is computed once and gives what the plain loops give: chunks, several axes, sums, conditions.
-#include "templates/cpu/schedule_check.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

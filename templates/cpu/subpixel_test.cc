@@ -1,7 +1,7 @@
 // Transposed convolutions, subpixel by subpixel, equal the plain loops: any strides, dilations, groups, one to three
 // axes.
-#include "ir/ops/op_testing.h"
-#include "templates/cpu/schedule_check.h"
+#include "ir/ops/test_ops.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

@@ -1,5 +1,5 @@
 // Transpositions in tiles equal the plain loops: sizes beside those of tiles, axes between the two, work on the way.
-#include "templates/cpu/schedule_check.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

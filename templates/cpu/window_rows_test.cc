@@ -1,6 +1,6 @@
 // Pooling with the channels first equals the plain loops: strides, dilations, padding, rounding up, one to three axes.
-#include "ir/ops/op_testing.h"
-#include "templates/cpu/schedule_check.h"
+#include "ir/ops/test_ops.h"
+#include "templates/cpu/test_schedule.h"
 
 namespace tc {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "ir/loop/simplify.h"
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 #include "passes/loop/infer_fragment.h"
 #include "templates/cuda/test_exact.h"
 

@@ -14,9 +14,9 @@ struct CudaModel {
   int64_t shared_per_sm = 164 << 10;  // of all resident blocks
   int registers_per_sm = 65536;       // 32-bit
   int threads_per_sm = 2048;
-  double dram_gbs = 1555;             // of the datasheet
-  bool async_copy = true;                                           // cp.async, from sm_80 on
-  bool has_wgmma = false, has_tma = false;                          // Hopper's; no template uses them yet: docs/cuda.md
+  double dram_gbs = 1555;                   // of the datasheet
+  bool async_copy = true;                   // cp.async, from sm_80 on
+  bool has_wgmma = false, has_tma = false;  // Hopper's; no template uses them yet: docs/cuda.md
 };
 
 /// Cycles of a multiprocessor, at 1.4 GHz, while `bytes` are read or written.

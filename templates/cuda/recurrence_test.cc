@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/loop/visit.h"
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 
 namespace tc {
 namespace {

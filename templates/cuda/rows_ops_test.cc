@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 
 namespace tc {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/op_testing.h"
+#include "ir/ops/test_ops.h"
 #include "ir/ops/top_k.h"
 
 namespace tc {

@@ -4,29 +4,13 @@
 #include <string>
 
 #include "ir/loop/visit.h"
+#include "ir/test_random.h"
 #include "passes/loop/launches.h"
 #include "templates/cpu/test_functions.h"
 #include "templates/cuda/test_schedule.h"
 
 namespace tc::testing {
 
-/// From -3 to 3; bytes of any value.
-inline Constant small_integers(const Dims& dims, uint32_t seed, DType t = DType::F32) {
-  MutableTensor m = new_tensor(t, dims);
-  for (int64_t i = 0; i < num_elements(dims); i++) {
-    seed = seed * 1664525u + 1013904223u;
-    const int v = int(seed >> 24) % 7 - 3;
-    if (t == DType::F32)
-      m.as<float>()[i] = float(v);
-    else if (t == DType::F16 || t == DType::BF16)
-      m.as<uint16_t>()[i] = double_to_narrow_float(t, v);
-    else if (t == DType::I32)
-      m.as<int32_t>()[i] = v;
-    else
-      m.as<uint8_t>()[i] = uint8_t(seed >> 24);
-  }
-  return std::make_shared<const TensorData>(std::move(m.data));
-}
 inline std::vector<Constant> small_integers_for(const TensorFn& fn) {
   std::vector<Constant> in;
   for (size_t i = 0; i < fn.inputs.size(); i++)

@@ -8,21 +8,13 @@
 
 #include "ir/interpreter.h"
 #include "ir/loop/print.h"
+#include "ir/test_random.h"
 #include "ir/verify.h"
 #include "passes/loop/lower_lanes.h"
 #include "templates/cpu/schedule_cpu.h"
 #include "templates/cpu/test_functions.h"
 
 namespace tc::testing {
-
-inline Constant small_integers(const Dims& dims, uint32_t seed, int factor = 1) {
-  MutableTensor t = new_tensor(DType::F32, dims);
-  for (int64_t i = 0; i < num_elements(dims); i++) {
-    seed = seed * 1664525u + 1013904223u;
-    t.as<float>()[i] = float((int(seed >> 24) % 7 - 3) * factor);
-  }
-  return std::make_shared<const TensorData>(std::move(t.data));
-}
 
 inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, const std::vector<Constant>& in,
                                         int vl) {
