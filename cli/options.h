@@ -23,7 +23,8 @@ struct CommandLine {
   bool native = false;  // --cpu native was asked for
 };
 
-/// Throws Error TC0001 (Usage) naming the option and the nearest one that exists, or the commands that take it.
+/// Throws Error TC0001 (Usage), which names the option and what is wrong with it: unknown (with the nearest one that
+/// exists), of other commands, without a value or with a bad one.
 CommandLine parse_command_line(const std::vector<std::string>& args);
 
 /// Help of a command; of the whole tool for "".

@@ -1,3 +1,4 @@
+// Running other programs, and folders that last as long as an object.
 #pragma once
 #include <string>
 #include <vector>

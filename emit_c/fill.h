@@ -1,3 +1,4 @@
+// Whole-file templates (templates/text/*.in) and what goes into their holes.
 #pragma once
 #include <string>
 #include <string_view>

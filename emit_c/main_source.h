@@ -1,3 +1,4 @@
+// The main.c of a package.
 #pragma once
 #include "emit_c/names.h"
 

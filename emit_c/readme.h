@@ -1,3 +1,4 @@
+// The README.md of a package.
 #pragma once
 #include "emit_c/names.h"
 

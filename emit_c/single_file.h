@@ -1,3 +1,4 @@
+// A package as one file of C.
 #pragma once
 #include <set>
 

@@ -46,7 +46,7 @@ struct Kernel {
   std::string formula;                      // "y[h][w][oc] = max(0, bias[oc] + sum(...) ...)", may have several lines
   std::string summary;                      // one sentence: what it computes
   std::string schedule;                     // one sentence: how it was scheduled
-  std::vector<std::string> schedule_steps;  // the primitives that were applied, for manifest and --dump-ir
+  std::vector<std::string> schedule_steps;  // Scheduled::steps, for the manifest
   bool can_fail = false;                    // has a Status parameter
   bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
 };

@@ -1,3 +1,4 @@
+// The part of verify.h that looks at indices and barriers.
 #pragma once
 #include "ir/loop/ir.h"
 

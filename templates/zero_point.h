@@ -6,6 +6,7 @@
 
 namespace tc {
 
+/// x - zero of an operand.
 struct ZeroPointForm {
   Expr x;     // the load of bytes; null: another form
   Expr zero;  // i32; null: 0

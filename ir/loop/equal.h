@@ -1,3 +1,4 @@
+// Equality of statements up to names, by which loops are recognised.
 #pragma once
 #include "ir/loop/ir.h"
 

@@ -2,7 +2,8 @@
 // bodies of a TensorFn's stages. The whole IR is on this page; helpers are in build.h, visit.h, print.h, simplify.h.
 //
 // Vectors are scalable: a vector has "VL" lanes, a number that the emitted text fixes when it is compiled (TC_VL). The
-// interpreter runs it with any VL. A loop of kind Vector is scalar inside until vectorize_loops rewrites it.
+// interpreter runs it with any VL. A loop of kind Vector is scalar inside: lower_lanes makes vectors of it in C,
+// vectorize_loops accesses of up to 16 bytes in CUDA, where expressions stay scalar.
 //
 // Alias appears in flattened form only (all buffers but Register ones have rank 1): a hoisted base pointer, or scratch
 // memory cut into buffers. `offset` counts elements of `base`.

@@ -1,3 +1,4 @@
+// The error of expressions and accesses whose types or ranks do not fit together.
 #pragma once
 #include "support/error.h"
 

@@ -1,3 +1,4 @@
+// assign_names: identifiers of C for everything that a kernel binds.
 #pragma once
 #include <set>
 #include <string>

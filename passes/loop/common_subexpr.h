@@ -1,3 +1,4 @@
+// common_subexpr: equal expressions are computed once.
 #pragma once
 #include "ir/loop/ir.h"
 

@@ -1,3 +1,4 @@
+// dead_stores: local buffers that nobody reads go away.
 #pragma once
 #include "ir/loop/ir.h"
 

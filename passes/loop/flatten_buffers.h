@@ -1,3 +1,4 @@
+// flatten_buffers: buffers in memory get one axis.
 #pragma once
 #include <map>
 

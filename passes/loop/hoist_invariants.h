@@ -1,3 +1,4 @@
+// hoist_invariants: loop-invariant code motion.
 #pragma once
 #include "ir/loop/ir.h"
 

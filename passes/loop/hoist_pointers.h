@@ -1,3 +1,4 @@
+// hoist_pointers: base pointers of unrolled tiles.
 #pragma once
 #include "ir/loop/ir.h"
 

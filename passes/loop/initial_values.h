@@ -1,3 +1,4 @@
+// Initialisers of a device function's registers (CUDA).
 #pragma once
 #include "ir/program.h"
 

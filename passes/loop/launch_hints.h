@@ -1,3 +1,4 @@
+// Launch bounds and loops that stay loops (CUDA).
 #pragma once
 #include "ir/program.h"
 

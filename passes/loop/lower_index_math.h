@@ -1,3 +1,4 @@
+// lower_index_math: the divisions of indices in C's arithmetic.
 #pragma once
 #include "ir/loop/ir.h"
 

@@ -1,3 +1,4 @@
+// From a template's result to a kernel in printable form: the lists of loop passes.
 #pragma once
 #include "ir/program.h"
 #include "passes/loop/loop_pass.h"

@@ -1,3 +1,4 @@
+// lower_warp_memory: buffers that the lanes of a warp share (CUDA).
 #pragma once
 #include "ir/loop/ir.h"
 

@@ -1,3 +1,4 @@
+// merge_shared_memory: one allocation for shared arrays that live one after the other (CUDA).
 #pragma once
 #include "ir/loop/cuda_limits.h"
 #include "ir/loop/ir.h"

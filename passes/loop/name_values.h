@@ -1,3 +1,4 @@
+// name_values: names for the steps of long expressions.
 #pragma once
 #include "ir/loop/ir.h"
 

@@ -1,3 +1,4 @@
+// lower_narrow_types: arithmetic of types that C does not compute in.
 #pragma once
 #include "ir/loop/ir.h"
 

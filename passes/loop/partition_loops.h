@@ -1,3 +1,4 @@
+// partition_loops: loops are cut where their conditions are decided.
 #pragma once
 #include "ir/loop/ir.h"
 #include "ir/loop/simplify.h"

@@ -1,3 +1,4 @@
+// plan_scratch: the temporaries of a kernel in its scratch memory.
 #pragma once
 #include "ir/loop/ir.h"
 

@@ -1,3 +1,4 @@
+// split_host_device: a CUDA schedule as functions of the device and the host's launches.
 #pragma once
 #include <vector>
 

@@ -1,3 +1,4 @@
+// thread_sync: barriers where threads of a block wait for each other (CUDA).
 #pragma once
 #include "ir/loop/ir.h"
 

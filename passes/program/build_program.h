@@ -1,3 +1,4 @@
+// The last step before printing: from the optimised graph to a Program.
 #pragma once
 #include "ir/program.h"
 #include "passes/pass.h"

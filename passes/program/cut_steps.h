@@ -1,3 +1,4 @@
+// Long executors in several functions.
 #pragma once
 #include "ir/program.h"
 

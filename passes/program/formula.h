@@ -1,3 +1,4 @@
+// Functions as mathematics for people.
 #pragma once
 #include <string>
 

@@ -1,3 +1,4 @@
+// Names of kernels, made from what they compute.
 #pragma once
 #include <string>
 

@@ -1,3 +1,4 @@
+// Names of axes for loops and formulas.
 #pragma once
 #include "ir/tensor_fn.h"
 

@@ -1,3 +1,4 @@
+// Functions whose outputs are all computed by themselves.
 #pragma once
 #include "ir/tensor_fn.h"
 

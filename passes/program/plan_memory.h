@@ -1,3 +1,4 @@
+// Offsets of tensors in the arena.
 #pragma once
 #include "ir/program.h"
 

@@ -1,5 +1,5 @@
 // What a schedule is: the loops that compute a fused function, with what was decided for them. The templates of
-// templates/cpu make them from the function's canonical form; the rest of the compiler sees only this result.
+// templates/cpu and templates/cuda make them; the rest of the compiler sees only this result.
 #pragma once
 #include <string>
 #include <vector>
@@ -25,8 +25,8 @@ struct Scheduled {
   std::vector<Buffer> scratch;     // Workspace buffers, per chunk
   Stmt body;                       // printable Loop IR over inputs, prologue.outputs, outputs, scratch
   std::string description;         // "one row of 8 pixels by 16 channels in registers; r, s reduced outside"
-  std::string family;              // template: "matmul", "conv2d", "rows", "elementwise", "naive"
-  std::vector<std::string> steps;  // primitives applied
+  std::string family;              // template: "matmul", "rows", "elementwise", "naive"
+  std::vector<std::string> steps;  // of a template that used a Schedule, for the manifest: "split(i, 8) -> i_o, i_i"
   std::string replaced;            // the operand whose memory the output takes over; "": none
 };
 

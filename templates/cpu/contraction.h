@@ -30,6 +30,7 @@ struct Contraction {
   Expr q_zero;  // i32 over n and outer: what is left to take away from the packed q; null: 0
 };
 
+/// Null if no axis of at least 4 has unit stride in the result and in one factor only, or if an index is not affine.
 std::optional<Contraction> match_contraction(const TemplateArgs& a);
 /// The same for bytes: sum(k) (i32(p) - p_zero) * (q - q_zero).
 std::optional<Contraction> match_byte_contraction(const TemplateArgs& a);

@@ -5,6 +5,7 @@
 
 namespace tc {
 
+/// Decline what is none, and sums in an order that strict_fp does not allow.
 std::optional<Scheduled> schedule_attention(const TemplateArgs& a);
 std::optional<Scheduled> schedule_inverted_residual(const TemplateArgs& a);
 

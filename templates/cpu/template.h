@@ -16,18 +16,38 @@ struct TemplateArgs {
   bool few_columns = false;  // contractions of two columns and more: there is no better form
 };
 
+/// 3 x 3 convolutions of stride 1 by Winograd's filtering. Declines under strict_fp, others than f32, weights that are
+/// not known, fewer than 32 channels, channels that are no whole vectors, and images of fewer than 7 rows or columns.
 std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
+/// Sums of products of f32 or bytes. Declines if no axis of at least 4 has unit stride in the result, if both factors
+/// read that axis or none does, or if an index is not affine.
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
+/// Sums of which a result takes every s-th term. Declines without a condition of that form, and if vectors would run
+/// along an axis that is cut.
 std::optional<Scheduled> schedule_subpixels(const TemplateArgs& a);
+/// Windows along the vectors. Declines others than f32 maxima, minima and sums (sums under strict_fp), wide strides,
+/// long and short rows, and what schedule_window does in fewer steps.
 std::optional<Scheduled> schedule_window_rows(const TemplateArgs& a);
+/// Reductions whose results lie side by side. Declines types and combiners without vectors, results of fewer than 4
+/// neighbours, and operands that cannot be read in vectors.
 std::optional<Scheduled> schedule_window(const TemplateArgs& a);
+/// Reductions along rows. Declines stages of other shapes (match_rows, Strict), what vectors cannot compute, strict_fp.
 std::optional<Scheduled> schedule_rows(const TemplateArgs& a);
+/// Arg-reductions across rows. Declines others: one reduction by a combiner of value and index, results of one value a
+/// column, columns side by side.
 std::optional<Scheduled> schedule_arg_reduce(const TemplateArgs& a);
+/// Declines reductions, and results whose operands all lie side by side along the same axis; short axes and types of
+/// odd sizes, too.
 std::optional<Scheduled> schedule_transpose(const TemplateArgs& a);
+/// Declines reductions, others than f32, and results that are not 2 to 4 interleaved vectors.
 std::optional<Scheduled> schedule_interleaved_store(const TemplateArgs& a);
+/// Declines functions in which no position, or nothing that costs, is shared by all channels.
 std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a);
+/// Declines reductions and what has no canonical form.
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
+/// Declines what is no single scan, and a past that is not read as `t > 0 ? h[t - 1] : initial`.
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);
+/// Takes every function.
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 
 /// Whether all loads of `e`, which may read fn.inputs or their flat views, are of operands known at compile time.

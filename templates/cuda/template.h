@@ -25,20 +25,37 @@ struct CudaArgs {
   const ScheduleOptions& options;
 };
 
+/// Declines all but attention (match_cuda_attention), and what no plan fits.
 std::optional<Scheduled> cuda_attention(const CudaArgs& a);
+/// Declines reductions, and operands whose neighbours are the result's.
 std::optional<Scheduled> cuda_transpose(const CudaArgs& a);
+/// Declines reductions and what has no canonical form.
 std::optional<Scheduled> cuda_elementwise(const CudaArgs& a);
+/// Declines what is no sum of products, more than a few rows, short sums, and strict_fp.
 std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a);
+/// Declines what is no sum of products of f32 or i32, and grids that are too large.
 std::optional<Scheduled> cuda_contraction(const CudaArgs& a);
+/// Declines what is no reduction over a window with channels last.
 std::optional<Scheduled> cuda_window(const CudaArgs& a);
+/// Declines combiners of several values, narrow sums, strict_fp, and results whose neighbours read no neighbours.
 std::optional<Scheduled> cuda_columns(const CudaArgs& a);
+/// Declines stages that do not walk the same rows, rows that overlap, too few of them to keep the GPU busy; sums under
+/// strict_fp.
 std::optional<Scheduled> cuda_rows(const CudaArgs& a);
+/// Declines what is no single reduction in canonical form.
 std::optional<Scheduled> cuda_per_result(const CudaArgs& a);
+/// Declines several stages, nests and scans.
 std::optional<Scheduled> cuda_stage(const CudaArgs& a);
+/// Declines all but running sums, products and extremes of 4 or 8 bytes, few steps, many sequences; floats under
+/// strict_fp.
 std::optional<Scheduled> cuda_prefix_scan(const CudaArgs& a);
+/// Declines all but scans with sums of products of their own past; strict_fp.
 std::optional<Scheduled> cuda_recurrence(const CudaArgs& a);
+/// Declines what is no single scan.
 std::optional<Scheduled> cuda_scan(const CudaArgs& a);
+/// Declines all but top-k (ir/ops/top_k.h).
 std::optional<Scheduled> cuda_sort(const CudaArgs& a);
+/// Takes every function.
 std::optional<Scheduled> cuda_nest(const CudaArgs& a);
 
 /// `body` for `count` pieces, shared by the `threads` threads of a block; it gets the numbers of iteration and piece.
