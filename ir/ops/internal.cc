@@ -27,6 +27,21 @@ void define_pack(OpBuilder& b) {
   }));
 }
 
+/// The first `size` slices of x along an axis; the status E_RANGE where `count` is another number.
+void define_exactly(OpBuilder& b) {
+  const Tensor x = b.in(0), count = b.in(1);
+  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  Dims dims = x.dims();
+  dims[size_t(axis)] = b.attr_int("size");
+  b.output(0, b.compute("exactly", x.dtype(), dims, [&](const Exprs& i) {
+    const Expr size = Expr(dims[size_t(axis)]);
+    const Expr wrong = max(count({}) - size, size - count({}));
+    Exprs from = i;
+    from[size_t(axis)] = i[size_t(axis)] + apply(Op::Index, {wrong, Expr(1)});  // 0, or no result
+    return x(from);
+  }));
+}
+
 /// The first `count` slices of x along `axis`, as a dense tensor that is read in another shape: `shape`, with as many
 /// slices along `to` as operand 2 says; zeros behind those.
 void define_regroup(OpBuilder& b) {
@@ -110,6 +125,7 @@ OpFamily internal_ops() {
        "",
        "tc"},
       {"pack", 1, {{"axis", int64_t(0)}}, define_pack, "x count", "", "tc"},
+      {"exactly", 1, {{"axis", int64_t(0)}, {"size", int64_t(0)}}, define_exactly, "x count", "", "tc"},
   };
 }
 

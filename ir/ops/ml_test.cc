@@ -234,6 +234,17 @@ TEST(TreeEnsemble, ASetIsAChainOfBranches) {
   EXPECT_EQ(values(run_ml({"TreeEnsemble", {f32({1, 2}, {1, 2})}, least})[0])[1], 10);
 }
 
+TEST(TreeEnsemble, ATargetThatNoLeafSpeaksOfScoresNothing) {
+  for (const int64_t aggregate : {2, 3}) {  // MIN, MAX
+    Attrs trees = two_trees();
+    trees["aggregate_function"] = aggregate;
+    trees["n_targets"] = int64_t(3);
+    EXPECT_EQ(values(run_ml({"TreeEnsemble", {f32({1, 2}, {0, 9})}, trees})[0]), (std::vector<double>{1, 1000, 0}));
+    trees["leaf_weights"] = f32({4}, {1, 10, 100, std::numeric_limits<double>::infinity()});
+    EXPECT_EQ(ml_error({"TreeEnsemble", {f32({1, 2}, {0, 9})}, trees}), "leaves of infinite weight under MIN or MAX");
+  }
+}
+
 TEST(TreeEnsemble, RefusesWhatIsNoTree) {
   Attrs circle = two_trees();
   circle["nodes_falseleafs"] = Ints{0, 0, 1};

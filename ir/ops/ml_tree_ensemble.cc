@@ -152,6 +152,7 @@ Weights weights_of(const Expansion& e, const Lists& l, const Forest& f, int64_t 
   bool one_each = targets > 1;
   for (size_t k = 0; k < l.weight.size(); k++) {
     if (l.targets[k] < 0 || l.targets[k] >= targets) e.reject("an entry of leaf_targetids is out of range");
+    require_finite(e, l.weight[k], absent);
     w.dense[k * size_t(targets) + size_t(l.targets[k])] = l.weight[k];
     int64_t& served = w.tree_target[size_t(f.leaf_tree[k])];
     one_each = one_each && (served == -1 || served == l.targets[k]);

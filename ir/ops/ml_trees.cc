@@ -142,6 +142,7 @@ Weights weights_of(const Expansion& e, Forest& f, const std::string& prefix, int
     const auto found = f.number.find({tree[k], node[k]});
     if (found == f.number.end() || found->second >= 0) e.reject("a weight belongs to a node that is no leaf");
     if (id[k] < 0 || id[k] >= targets) e.reject("an entry of " + prefix + "_ids is out of range");
+    require_finite(e, value[k], absent);
     const int64_t leaf = -1 - found->second;
     double& sum = w.dense[size_t(leaf * targets + id[k])];
     sum = sum == absent ? value[k] : sum + value[k];
@@ -275,12 +276,25 @@ void define_tree_ensemble(OpBuilder& b) {
                                                               : lowest(t));
                               },
                               {"n", "target"});
-  if (aggregate != "AVERAGE" && !base) return b.output(0, sum);
+  // A target that no leaf of this row speaks of scores 0, as in ONNX Runtime.
+  const bool silent = b.attr_int("silent") != 0;
+  if (aggregate != "AVERAGE" && !base && !silent) return b.output(0, sum);
   b.output(0, b.compute("scores", t, {x.dim(0), targets}, [&](const Exprs& i) {
     Expr y = sum(i);
+    if (silent) y = select(eq(y, op == Op::Min ? highest(t) : lowest(t)), zero(t), y);
     if (aggregate == "AVERAGE") y = y / make_float(t, double(trees));
     return base ? y + base({i[1]}) : y;
   }));
+}
+
+/// Whether a row may end in leaves of which none has a weight for some target, where such weights are infinite.
+bool leaves_say_nothing(const Weights& w, int64_t targets) {
+  const auto infinite = [](double v) { return std::isinf(v); };
+  if (w.tree_target.empty()) return std::any_of(w.dense.begin(), w.dense.end(), infinite);
+  const std::set<int64_t> served(w.tree_target.begin(), w.tree_target.end());
+  for (int64_t k = 0; k < targets; k++)
+    if (!served.count(k)) return true;
+  return std::any_of(w.one.begin(), w.one.end(), infinite);
 }
 
 std::vector<AttrSpec> tree_attrs(const std::string& prefix) {
@@ -305,6 +319,7 @@ Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights&
     return e.ints(DType::I32, {int64_t(v.size())}, v, suffix);
   };
   if (std::max(branches, leaves) > INT32_MAX) e.unsupported("more than 2^31 nodes");
+  const bool extreme = aggregate == "MIN" || aggregate == "MAX";
   std::vector<Value*> in = {x,
                             table(f.roots, "_root"),
                             table(f.feature, "_feature"),
@@ -320,11 +335,19 @@ Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights&
   in.push_back(w.tree_target.empty() ? nullptr : table(w.tree_target, "_target"));
   in.push_back(base.empty() ? nullptr : e.floats(t, {int64_t(base.size())}, base, "_base"));
   return e.op("tree_ensemble", in, "_scores",
-              {{"rule", f.rule.front()}, {"targets", targets}, {"aggregate", aggregate}}, "tc");
+              {{"rule", f.rule.front()},
+               {"targets", targets},
+               {"aggregate", aggregate},
+               {"silent", int64_t(extreme && leaves_say_nothing(w, targets))}},
+              "tc");
 }
 
 double absent_weight(const std::string& aggregate) {
   return aggregate == "MIN" ? INFINITY : aggregate == "MAX" ? -INFINITY : 0;
+}
+
+void require_finite(const Expansion& e, double weight, double absent) {
+  if (std::isinf(absent) && std::isinf(weight)) e.unsupported("leaves of infinite weight under MIN or MAX");
 }
 
 OpFamily ml_tree_ops() {
@@ -339,7 +362,7 @@ OpFamily ml_tree_ops() {
       ml_row("TreeEnsembleClassifier", 5, classifier, expand_classifier),
       {"tree_ensemble",
        1,
-       {{"rule", int64_t(0)}, {"targets", int64_t(1)}, {"aggregate", std::string("SUM")}},
+       {{"rule", int64_t(0)}, {"targets", int64_t(1)}, {"aggregate", std::string("SUM")}, {"silent", int64_t(0)}},
        define_tree_ensemble,
        "x root feature threshold yes no weight rule missing target base",
        "tree_ensemble",

@@ -39,4 +39,7 @@ OpRow tree_ensemble_row();
 /// What a leaf that says nothing adds to a target under an aggregate.
 double absent_weight(const std::string& aggregate);
 
+/// Refuses a weight that could not be told from an absent one.
+void require_finite(const Expansion& e, double weight, double absent);
+
 }  // namespace tc

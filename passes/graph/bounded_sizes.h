@@ -47,6 +47,8 @@ class BoundedSizes {
   /// What the bodies of `n` know: captures that are counted here are counted there, by a count that is captured too. The
   /// operator's own inputs, the first `own`, must not be counted (Error TC0303).
   std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own) const;
+  /// Gives results of a body that are counted the sizes that the model declares for them; the run checks these.
+  void keep_declared(Graph& body, const std::vector<ValueType>& declared) const;
   /// Throws Error TC0303 if a result of `body`, one of n's, is counted.
   void forbid_results(const Node& n, const Graph& body) const;
   /// Throws Error TC0303 if `n`, which is no function of its operands' elements, reads a tensor with such a size.

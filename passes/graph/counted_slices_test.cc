@@ -72,6 +72,42 @@ TEST(CountedSlices, SlicesBetweenPositionsThatComeAtRunTime) {
   EXPECT_EQ(cut(7, 9), std::vector<float>{});
 }
 
+// Loop 4: y = y + x[i : i + width], where the body declares one element, or nothing.
+TEST(CountedSlices, ADeclaredResultOfABodyIsCountedAsMany) {
+  for (const bool declared : {true, false}) {
+    TestGraph t;
+    Value *x = t.in("x", {5}), *width = t.in("width", {1}, DType::I64), *y0 = t.in("y0", {1});
+    Node* loop = t.g.append(
+        "Loop",
+        {t.constant("n", scalar_constant(DType::I64, 4)), t.constant("go", scalar_constant(DType::Bool, 1)), y0},
+        {ModelText("y")});
+    auto body = std::make_unique<Graph>();
+    Value *i = body->add_input(ModelText("i"), {}), *go = body->add_input(ModelText("go"), {}),
+          *y = body->add_input(ModelText("y_in"), {});
+    for (Value* v : {x, width}) t.g.add_node_input(loop, v), ++loop->captures;
+    Value *xs = body->add_input(ModelText("xs"), {}), *w = body->add_input(ModelText("w"), {});
+    const auto node = [&](const char* name, const char* op, std::vector<Value*> in) {
+      return body->append(op, std::move(in), {ModelText(name)})->outputs[0];
+    };
+    Value* start = node("start", "Unsqueeze", {i, body->add_constant(ModelText("axes"), int64_constant({0}))});
+    Value* sum = node("sum", "Add", {y, node("part", "Slice", {xs, start, node("end", "Add", {start, w})})});
+    if (declared) body->set_type(sum, ValueType::tensor(DType::F32, {Dim(1)}));
+    body->set_outputs({node("go_on", "Identity", {go}), sum});
+    loop->regions.push_back(std::move(body));
+    Graph g = t.out({loop->outputs[0]});
+    const Diagnostics d = run(g);
+    EXPECT_EQ(d.has_errors(), !declared);
+    if (!declared) continue;
+    const std::vector<float> numbers = {1, 2, 3, 4, 5}, begin = {100};
+    const auto result = [&](int64_t n) {
+      return evaluate(g, {make_constant(DType::F32, {5}, numbers.data()), int64_constant({n}),
+                          make_constant(DType::F32, {1}, begin.data())})[0];
+    };
+    EXPECT_EQ(result(1)->as<float>()[0], 110);
+    EXPECT_ANY_THROW(result(2));
+  }
+}
+
 TEST(CountedSlices, AKnownSliceBesideOneThatComesAtRunTime) {
   TestGraph t;
   Value *x = t.in("x", {2, 4}), *at = t.in("at", {1}, DType::I64);

@@ -175,7 +175,10 @@ class Sweep {
     bind_inputs(*n, own);
     sink_constants(g, n, own);
     for (size_t k = 0; k < inside.size(); k++) {
+      std::vector<ValueType> declared;
+      for (const Value* v : n->regions[k]->outputs()) declared.push_back(v->type);
       graph(*n->regions[k], inside[k], false);
+      inside[k].keep_declared(*n->regions[k], declared);
       inside[k].forbid_results(*n, *n->regions[k]);
     }
   }
