@@ -276,7 +276,7 @@ void define_tree_ensemble(OpBuilder& b) {
                                                               : lowest(t));
                               },
                               {"n", "target"});
-  // A target that no leaf of this row speaks of scores 0, as in ONNX Runtime.
+  // A target that no leaf of this row speaks of scores 0, whatever the aggregate (ONNX Runtime leaves its base value out, too).
   const bool silent = b.attr_int("silent") != 0;
   if (aggregate != "AVERAGE" && !base && !silent) return b.output(0, sum);
   b.output(0, b.compute("scores", t, {x.dim(0), targets}, [&](const Exprs& i) {
