@@ -19,7 +19,8 @@ std::string default_name(const std::string& path) {
 Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   Compilation c;
   Diagnostics found;  // by passes, which know no file
-  PassContext cx{r.target, r.options, &found, r.progress};
+  const std::unique_ptr<const Backend> backend = make_backend(r.target);
+  PassContext cx{backend->traits(), r.options, &found, r.progress, backend.get()};
   auto add = [&](Diagnostic d) {
     if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);
     problems.add(std::move(d));

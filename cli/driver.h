@@ -7,6 +7,7 @@
 #include "importer/import.h"
 #include "ir/program.h"
 #include "passes/pass.h"
+#include "templates/target.h"
 
 namespace tc {
 

@@ -19,7 +19,7 @@ struct Work {
 
 Work work_of(const CommandLine& c) {
   Diagnostics problems;
-  PassContext cx{c.request.target, c.request.options, &problems};
+  PassContext cx{make_backend(c.request.target)->traits(), c.request.options, &problems};
   try {
     Graph g = import_model(c.model, c.request.import, problems);
     if (!problems.has_errors()) dynamic_to_static(g, cx);

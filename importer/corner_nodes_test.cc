@@ -15,6 +15,7 @@
 #include "ir/graph/evaluate.h"
 #include "ir/ops/op.h"
 #include "passes/program/build_program.h"
+#include "passes/test_target.h"
 
 namespace tc {
 namespace {
@@ -243,9 +244,8 @@ std::string go(const Graph& before, const Way& way, const std::vector<Constant>&
                const std::vector<Constant>& expected) {
   Graph g = before.clone();
   Diagnostics problems;
-  PassContext cx;
-  cx.target.kind = way.target;
-  cx.target.cpu = *find_cpu("generic");
+  TestTarget target(test_target("generic", way.target == Target::Kind::Cuda));
+  PassContext& cx = target.cx;
   cx.options.opt_level = way.level;
   cx.options.verify_each = true;
   cx.diagnostics = &problems;

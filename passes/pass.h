@@ -9,18 +9,12 @@
 
 #include "ir/graph/graph.h"
 #include "ir/precision.h"
+#include "passes/target_traits.h"
 #include "support/error.h"
-#include "templates/cpu/cpu_model.h"
-#include "templates/cuda/cuda_model.h"
 
 namespace tc {
 
-struct Target {
-  enum class Kind { C, Cuda } kind = Kind::C;
-  CpuModel cpu;   // the row of --cpu
-  CudaModel gpu;  // the row of --arch
-  bool is_cuda() const { return kind == Kind::Cuda; }
-};
+class Backend;
 
 struct Options {
   int opt_level = 2;
@@ -35,10 +29,11 @@ struct Options {
 };
 
 struct PassContext {
-  Target target;
+  TargetTraits target;
   Options options;
   Diagnostics* diagnostics = nullptr;
   std::function<void(const std::string&)> progress = {};  // told what is being done; empty: nobody listens
+  const Backend* backend = nullptr;                       // asked by form_regions and what comes behind it
 };
 
 struct PassInfo {

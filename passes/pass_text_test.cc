@@ -168,11 +168,11 @@ TEST_P(PassText, Case) {
   ASSERT_EQ(imported.problems, "");
   Graph g = std::move(imported.graph);
   Diagnostics problems;
-  PassContext cx;
+  TestTarget target({c.cuda ? Target::Kind::Cuda : Target::Kind::C, {}, {}});
+  PassContext& cx = target.cx;
   cx.diagnostics = &problems;
   cx.options.strict_fp = c.strict_fp;
   cx.options.precision = c.precision;
-  if (c.cuda) cx.target.kind = Target::Kind::Cuda;
   cx.options.fold_limit_bytes = c.fold_limit;
   for (size_t k = 0; k + 1 < c.run.size(); ++k) run_pass(c.run[k], g, cx);
   const Graph before = g.clone();

@@ -8,7 +8,8 @@ namespace {
 
 Graph through_all(const Graph& before, int level, double tolerance) {
   Graph g = before.clone();
-  PassContext cx;
+  TestTarget target;
+  PassContext& cx = target.cx;
   cx.options.opt_level = level;
   cx.options.verify_each = true;
   std::string log;
@@ -48,7 +49,8 @@ TEST(Pipeline, VerifyingEachPassLeavesAModelsProblemAProblem) {
   Node* n = t.g.append("MatMul", {x, x}, {ModelText("y")});
   Graph g = t.out({t.g.append("Relu", {n->outputs[0]}, {ModelText("z")})->outputs[0]});
   Diagnostics problems;
-  PassContext cx;
+  TestTarget target;
+  PassContext& cx = target.cx;
   cx.diagnostics = &problems;
   cx.options.verify_each = true;
   std::string log;
@@ -80,7 +82,8 @@ TEST(Pipeline, LongGraphsTakeLinearTime) {
   Value* v = t.in("x", {4});
   for (int i = 0; i < 20000; ++i) v = t.op("v" + std::to_string(i), i % 3 ? "Sigmoid" : "Neg", {v});
   Graph g = t.out({v});
-  PassContext cx;
+  TestTarget target;
+  PassContext& cx = target.cx;
   std::string log;
   const auto start = std::chrono::steady_clock::now();
   run_passes(graph_passes(), g, cx, log);

@@ -4,6 +4,7 @@
 
 #include "importer/test_import.h"
 #include "passes/graph/passes.h"
+#include "passes/test_target.h"
 
 namespace tc {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 int64_t macs_of(const std::string& model) {
   auto m = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + model);
   EXPECT_EQ(m.problems, "");
-  PassContext cx;
+  TestTarget target;
+  PassContext& cx = target.cx;
   dynamic_to_static(m.graph, cx);
   const int64_t before = multiply_accumulates(m.graph);
   std::string log;

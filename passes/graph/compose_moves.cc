@@ -152,7 +152,7 @@ void compose_moves(Graph& g, PassContext& cx) {
     const auto inner = producer ? move_of(*producer) : std::nullopt;
     if (!inner || inner->operand->type.dtype != n->outputs[0]->type.dtype) continue;
     const Move m = composed(*outer, *inner);
-    if (is_affine(m) || (cx.target.is_cuda() && repeats_for_product(m, *n))) replace_by(g, n, m);
+    if (is_affine(m) || (cx.target.splits_axes && repeats_for_product(m, *n))) replace_by(g, n, m);
   }
   g.drop_unused_constants();
 }

@@ -178,7 +178,7 @@ void drop_pads(Node* n) {
 }  // namespace
 
 void explicit_pad(Graph& g, PassContext& cx) {
-  if (cx.target.is_cuda()) return;
+  if (!cx.target.padded_copies) return;
   std::map<std::pair<int, std::string>, Value*> made;  // by value and suffix; looked up only
   for (const auto& owned : g.nodes()) {
     Node* n = owned.get();

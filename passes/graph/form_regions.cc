@@ -4,19 +4,17 @@
 //   d = tc.fused(e, wd, bd)  filter, bias, clip         ->   y = tc.fused(x, we, be, wd, bd, wp, bp)  all of these
 //   y = tc.fused(d, wp, bp)  project, bias
 // A region is a chain of three kernels, each of which reads the result of the one before it, that nobody else reads;
-// the first and the last one are sums of products. The templates of the target (templates/cpu/regions.h,
-// templates/cuda/schedule_cuda.h) say whether they know the function of the three together, and whether it pays; what
+// the first and the last one are sums of products. The templates of the target (passes/backend.h) say whether they know the function of the three together, and whether it pays; what
 // they do not take stays as it is.
 //
 // Needs: fuse_ops. Leaves: the same kinds of nodes, fewer of them.
 #include <algorithm>
 
 #include "ir/graph/views.h"
+#include "passes/backend.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
-#include "templates/cpu/regions.h"
-#include "templates/cuda/schedule_cuda.h"
 
 namespace tc {
 
@@ -40,14 +38,13 @@ bool pays(const JointFunction& joint, const PassContext& cx) {
   std::vector<bool> constant;
   for (const Value* v : joint.operands) constant.push_back(root_of(v)->is_constant());
   const ScheduleOptions o{.strict_fp = cx.options.strict_fp, .precision = cx.options.precision};
-  return cx.target.is_cuda() ? cuda_region_pays(joint.fn, constant, cx.target.gpu, o)
-                             : pays_as_region(joint.fn, constant, cx.target.cpu, o);
+  return cx.backend->region_pays(joint.fn, constant, o);
 }
 
 /// Makes the region that ends with `last`, if there is one.
 void form(Graph& g, Node* last, const PassContext& cx) {
   for (Node* middle : private_producers(last)) {
-    if (!may_stand_between(*middle->fn)) continue;
+    if (!cx.backend->may_stand_between(*middle->fn)) continue;
     for (Node* first : private_producers(middle)) {
       if (!is_contraction(first)) continue;
       const std::vector<Node*> nodes = {first, middle, last};
@@ -62,6 +59,7 @@ void form(Graph& g, Node* last, const PassContext& cx) {
 }  // namespace
 
 void form_regions(Graph& g, PassContext& cx) {
+  check(cx.backend != nullptr, "form_regions: no target");
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) form_regions(*r, cx);

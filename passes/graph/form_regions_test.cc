@@ -32,7 +32,8 @@ Graph inverted_residual(const Block& b) {
 
 /// How many kernels hold an expansion, a filter and a projection.
 int regions_of(const Graph& before, bool strict_fp = false) {
-  PassContext cx;
+  TestTarget target;
+  PassContext& cx = target.cx;
   cx.options.strict_fp = strict_fp;
   Graph g = before.clone();
   for (auto* pass : kRegions) {

@@ -262,7 +262,7 @@ class Fusion {
 void fuse_ops(Graph& g, PassContext& cx) {
   for (const auto& n : g.nodes())
     for (const auto& r : n->regions) fuse_ops(*r, cx);
-  Fusion(g, cx.target.is_cuda()).run();
+  Fusion(g, cx.target.splits_axes).run();
 }
 
 }  // namespace tc

@@ -231,7 +231,8 @@ class Sequence {
   Graph g_;
   Dice& d_;
   std::string what_;
-  PassContext cx_;
+  TestTarget target_;
+  PassContext& cx_ = target_.cx;
 };
 
 TEST(RandomPasses, KeepResultsInAnyOrder) {

@@ -261,7 +261,7 @@ void choose_among_integers(Graph& g, Node* n) {
 }  // namespace
 
 void realize_quantization(Graph& g, PassContext& cx) {
-  const bool cuda = cx.target.is_cuda();
+  const bool cuda = cx.target.picks_precision;
   if (cuda ? cx.options.precision != Precision::Int8 : cx.options.strict_fp) return;
   std::vector<Node*> products, choosers;  // none of them is erased but by itself
   for (const auto& n : g.nodes()) {

@@ -8,6 +8,7 @@
 #include "ir/ops/op.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "passes/test_target.h"
 
 namespace tc {
 
@@ -102,9 +103,9 @@ inline void expect_same(const Graph& before, const Graph& after, uint64_t seed =
 inline Graph after_passes(const Graph& before, const std::vector<void (*)(Graph&, PassContext&)>& passes,
                           double tolerance = 0) {
   Graph g = before.clone();
-  PassContext cx;
+  TestTarget target;
   for (auto* pass : passes) {
-    pass(g, cx);
+    pass(g, target.cx);
     verify(g);
   }
   expect_same(before, g, 7, tolerance);

@@ -21,9 +21,9 @@
 #include "ir/graph/views.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/backend.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
-#include "templates/cuda/schedule_cuda.h"
 
 namespace tc {
 
@@ -173,7 +173,7 @@ class Storage {
     const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
     const TensorFn all = with_halves(
         n, type_, [&](const Value* v) { return v->type.dtype == DType::F32 && !root_of(v)->is_constant(); });
-    return cuda_region_pays(all, constant, cx_.target.gpu, o);
+    return cx_.backend->region_pays(all, constant, o);
   }
 
   // Producers come first.
@@ -217,7 +217,7 @@ class Storage {
 }  // namespace
 
 void to_mixed_precision(Graph& g, PassContext& cx) {
-  if (!cx.target.is_cuda() || cx.options.strict_fp || cx.options.precision != Precision::F16) return;
+  if (!cx.target.picks_precision || cx.options.strict_fp || cx.options.precision != Precision::F16) return;
   for (const auto& n : g.nodes())
     for (const auto& r : n->regions) to_mixed_precision(*r, cx);
   Storage(g, cx).run();

@@ -37,14 +37,10 @@ IoTensor io_tensor(const Value& v, bool text) {
 
 ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loop_passes_(cx.options) {
   p_.name = std::move(name);
-  if (cx.target.is_cuda()) {
-    p_.cpu = std::string(cx.target.gpu.name);
-    p_.align = 256;
-    return;
-  }
-  p_.cpu = std::string(cx.target.cpu.name);
-  p_.march = std::string(cx.target.cpu.march);
-  p_.lanes = cx.target.cpu.vector_lanes;
+  p_.cpu = std::string(cx.target.processor);
+  p_.march = std::string(cx.target.march);
+  p_.lanes = cx.target.vector_lanes;
+  p_.align = cx.target.align;
 }
 
 Program ProgramBuilder::take(Graph& g) {
@@ -53,10 +49,10 @@ Program ProgramBuilder::take(Graph& g) {
   nodes_ = g.num_nodes();
   for (size_t i = 0; i < g.inputs().size(); i++) {
     const Value* v = g.inputs()[i];
-    p_.inputs.push_back(io_tensor(*v, !cx_.target.is_cuda()));
+    p_.inputs.push_back(io_tensor(*v, cx_.target.strings));
     operands_[v] = {Operand::Kind::Input, int(i)};
   }
-  for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v, !cx_.target.is_cuda()));
+  for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v, cx_.target.strings));
   for (const OutputSize& size : g.output_sizes()) {
     IoTensor& t = p_.outputs.at(size.output);
     t.counted_axis = size.axis;
@@ -161,7 +157,7 @@ void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
 
 void ProgramBuilder::finish() {
   plan_memory(p_);
-  cut_steps(p_, cx_.target.is_cuda());
+  cut_steps(p_, cx_.target.device_memory);
   p_.weights_bytes = p_.align;  // of which the header takes 64
   for (Weight& w : p_.weights) {
     w.offset = p_.weights_bytes;

@@ -225,7 +225,7 @@ std::vector<CopyStep> ProgramBuilder::stacked_parts(const Node& n, const std::ve
 // does, whose copies would have to wait: a captured loop copies it from a table, any other one counts on the device.
 void ProgramBuilder::begin_number(LoopStep& s, const Value& name, const Operand& number, std::vector<Step>& steps) {
   const int64_t bytes = info(DType::I64).bytes;
-  if (!cx_.target.is_cuda()) {
+  if (!cx_.target.device_memory) {
     s.iteration = number;
   } else if (s.in_graph) {
     MutableTensor table = new_tensor(DType::I64, {s.trips});
@@ -266,7 +266,7 @@ void ProgramBuilder::count(Node& n, const Operand& number, std::vector<Step>& st
 
 // `copies`: how many more copies will end its iterations at most.
 bool ProgramBuilder::fits_graph(const LoopStep& s, size_t copies) const {
-  if (!cx_.target.is_cuda() || s.trips < 0 || s.trip_count || s.start || s.may_end) return false;
+  if (!cx_.target.device_memory || s.trips < 0 || s.trip_count || s.start || s.may_end) return false;
   const int64_t nodes = graph_nodes(s.body) + int64_t(copies);
   return nodes <= kGraphNodes && s.trips <= kGraphNodes / nodes;
 }
@@ -295,7 +295,7 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
   if (at.index >= 0) begin_number(s, *number, at, steps);
   End end{.states = &states, .first = 1, .parts = parts};
   if (facts.asks_end) end.condition = body.outputs()[0];
-  if (at.index >= 0 && cx_.target.is_cuda() && !s.in_graph) end.number = at;
+  if (at.index >= 0 && cx_.target.device_memory && !s.in_graph) end.number = at;
   end_iteration(n, end, s.body);
   end_loop(std::move(s), n, states, alive, steps);
 }

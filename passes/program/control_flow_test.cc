@@ -4,6 +4,7 @@
 
 #include "importer/test_import.h"
 #include "passes/program/build_program.h"
+#include "passes/test_target.h"
 
 namespace tc {
 namespace {
@@ -11,10 +12,8 @@ namespace {
 Program program_of(const std::string& graph, bool cuda = false) {
   const auto imported = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph);
   EXPECT_EQ(imported.problems, "");
-  PassContext cx;
-  cx.target.cpu = *find_cpu("x86-64-v3");
-  cx.target.gpu = cuda_models().front();
-  if (cuda) cx.target.kind = Target::Kind::Cuda;
+  TestTarget target(test_target("x86-64-v3", cuda));
+  PassContext& cx = target.cx;
   Graph g = imported.graph.clone();
   std::string log;
   run_passes(graph_passes(), g, cx, log);

@@ -6,6 +6,7 @@
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "passes/backend.h"
 #include "passes/loop/assign_names.h"
 #include "passes/loop/lower_kernel.h"
 #include "passes/program/formula.h"
@@ -14,8 +15,6 @@
 #include "passes/program/name_axes.h"
 #include "passes/program/own_outputs.h"
 #include "passes/program/program_builder.h"
-#include "templates/cpu/schedule_cpu.h"
-#include "templates/cuda/schedule_cuda.h"
 
 namespace tc {
 
@@ -210,10 +209,9 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
   const FunctionKey key{identity_of(meaning), constant, dead};
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
-  const Target& target = cx_.target;
   const auto is_text = [](const Buffer& b) { return b->dtype == DType::String; };
-  if (target.is_cuda() && (std::any_of(fn.inputs.begin(), fn.inputs.end(), is_text) ||
-                           std::any_of(fn.outputs.begin(), fn.outputs.end(), is_text)))
+  if (!cx_.target.strings && (std::any_of(fn.inputs.begin(), fn.inputs.end(), is_text) ||
+                              std::any_of(fn.outputs.begin(), fn.outputs.end(), is_text)))
     throw Error({"TC3104",
                  ExitCode::Unsupported,
                  {"", n.name.raw(), n.op, "", -1},
@@ -221,8 +219,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
                  {"--target c has them"},
                  false});
   const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
-  Scheduled s =
-      target.is_cuda() ? schedule_cuda(fn, constant, target.gpu, o) : schedule_cpu(fn, constant, target.cpu, o);
+  Scheduled s = cx_.backend->schedule(fn, constant, o);
   Compiled c;
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
     if (std::find(dead.begin(), dead.end(), s.input_index[k]) != dead.end() && may_be_in_place(s, k)) {
@@ -239,7 +236,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
   c.prologue = s.prologue;
   const std::string title = join(stage_names(fn), " ");
   loop_passes_.verify_schedule(s);
-  Kernel k = target.is_cuda() ? lower_cuda_kernel(s, title, loop_passes_) : lower_kernel(s, title, loop_passes_);
+  Kernel k = cx_.backend->lower(s, title, loop_passes_);
   k.formula = formula(without_packed_numbers(fn, s));
   k.summary = summary(fn);
   // Operands that are constant or dying in one place only may make no difference to the loops.

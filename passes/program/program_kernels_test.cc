@@ -3,6 +3,7 @@
 
 #include "importer/test_import.h"
 #include "passes/program/build_program.h"
+#include "passes/test_target.h"
 
 namespace tc {
 namespace {
@@ -10,9 +11,9 @@ namespace {
 Program program_of(const std::string& graph) {
   const auto imported = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph);
   EXPECT_EQ(imported.problems, "");
-  PassContext cx;
+  TestTarget target(test_target("x86-64-v3"));
+  PassContext& cx = target.cx;
   cx.options.verify_each = true;
-  cx.target.cpu = *find_cpu("x86-64-v3");
   Graph g = imported.graph.clone();
   std::string log;
   run_passes(graph_passes(), g, cx, log);

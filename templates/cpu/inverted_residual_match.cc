@@ -6,6 +6,7 @@
 #include "templates/cpu/inverted_residual.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/regions.h"
+#include "templates/match/regions.h"
 
 namespace tc {
 namespace {

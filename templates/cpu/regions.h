@@ -13,13 +13,6 @@ std::optional<Scheduled> schedule_inverted_residual(const TemplateArgs& a);
 bool attention_pays(const TemplateArgs& a);
 bool inverted_residual_pays(const TemplateArgs& a);
 
-/// Whether a region may have `fn` between its contractions: the softmax of an attention, the filter of an inverted
-/// residual. Quick, because most chains of three sums are no region; the functions below look at all of it.
-bool may_stand_between(const TensorFn& fn);
-
-/// Whether the stage sums over rows and columns of a filter, and over nothing else.
-bool sums_a_window(const Stage& s);
-
 /// The same for any of the templates.
 bool pays_as_region(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
                     const ScheduleOptions& options);

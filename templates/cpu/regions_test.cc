@@ -2,6 +2,7 @@
 #include "templates/cpu/regions.h"
 
 #include "templates/cpu/test_schedule.h"
+#include "templates/match/regions.h"
 
 namespace tc {
 namespace {

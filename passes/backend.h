@@ -1,0 +1,31 @@
+// A target as the passes see it: it makes loops of functions. The passes know no template and no processor; a target is one
+// implementation, beside its templates (templates/cpu/backend.h, templates/cuda/backend.h).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "passes/loop/loop_pass.h"
+#include "passes/schedule/schedule.h"
+
+namespace tc {
+
+/// Implementations are immutable, and outlive the contexts that point to them.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual TargetTraits traits() const = 0;
+  /// Whether a region may have `fn` between two contractions. Quick: most chains of three sums are no region.
+  virtual bool may_stand_between(const TensorFn& fn) const = 0;
+  /// Whether a template computes the several contractions of `fn` in one kernel, and that is expected to beat a kernel for
+  /// each. `constant_input`: one flag per fn.inputs, known at compile time.
+  virtual bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
+                           const ScheduleOptions& options) const = 0;
+  /// The loops of `fn`. Every function has some; the same arguments give the same text on every machine.
+  virtual Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
+                             const ScheduleOptions& options) const = 0;
+  /// The kernel of loops that schedule() made: body, parameters and scratch are set. `title`: what dumps call it.
+  virtual Kernel lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const = 0;
+};
+
+}  // namespace tc

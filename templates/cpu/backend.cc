@@ -1,0 +1,29 @@
+#include "templates/cpu/backend.h"
+
+#include "passes/loop/lower_kernel.h"
+#include "templates/cpu/regions.h"
+#include "templates/cpu/schedule_cpu.h"
+
+namespace tc {
+
+TargetTraits CpuBackend::traits() const {
+  return {.processor = model_.name, .march = model_.march, .vector_lanes = model_.vector_lanes};
+}
+
+bool CpuBackend::may_stand_between(const TensorFn& fn) const { return tc::may_stand_between(fn); }
+
+bool CpuBackend::region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
+                             const ScheduleOptions& options) const {
+  return pays_as_region(fn, constant_input, model_, options);
+}
+
+Scheduled CpuBackend::schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
+                               const ScheduleOptions& options) const {
+  return schedule_cpu(fn, constant_input, model_, options);
+}
+
+Kernel CpuBackend::lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const {
+  return lower_kernel(s, title, passes);
+}
+
+}  // namespace tc

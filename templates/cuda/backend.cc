@@ -1,0 +1,36 @@
+#include "templates/cuda/backend.h"
+
+#include "passes/loop/lower_kernel.h"
+#include "templates/cuda/schedule_cuda.h"
+#include "templates/match/regions.h"
+
+namespace tc {
+
+TargetTraits CudaBackend::traits() const {
+  return {.processor = model_.name,
+          .vector_lanes = 0,
+          .align = 256,
+          .device_memory = true,
+          .strings = false,
+          .padded_copies = false,
+          .splits_axes = true,
+          .picks_precision = true};
+}
+
+bool CudaBackend::may_stand_between(const TensorFn& fn) const { return tc::may_stand_between(fn); }
+
+bool CudaBackend::region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
+                              const ScheduleOptions& options) const {
+  return cuda_region_pays(fn, constant_input, model_, options);
+}
+
+Scheduled CudaBackend::schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
+                                const ScheduleOptions& options) const {
+  return schedule_cuda(fn, constant_input, model_, options);
+}
+
+Kernel CudaBackend::lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const {
+  return lower_cuda_kernel(s, title, passes);
+}
+
+}  // namespace tc

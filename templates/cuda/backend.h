@@ -1,0 +1,23 @@
+// CUDA for an architecture, as the passes see it.
+#pragma once
+#include "passes/backend.h"
+#include "templates/cuda/cuda_model.h"
+
+namespace tc {
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(CudaModel model) : model_(model) {}
+  TargetTraits traits() const override;
+  bool may_stand_between(const TensorFn& fn) const override;
+  bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
+                   const ScheduleOptions& options) const override;
+  Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
+                     const ScheduleOptions& options) const override;
+  Kernel lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const override;
+
+ private:
+  CudaModel model_;
+};
+
+}  // namespace tc

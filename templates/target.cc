@@ -1,0 +1,13 @@
+#include "templates/target.h"
+
+#include "templates/cpu/backend.h"
+#include "templates/cuda/backend.h"
+
+namespace tc {
+
+std::unique_ptr<const Backend> make_backend(const Target& target) {
+  if (target.is_cuda()) return std::make_unique<CudaBackend>(target.gpu);
+  return std::make_unique<CpuBackend>(target.cpu);
+}
+
+}  // namespace tc

@@ -1,0 +1,21 @@
+// What a package is made for: the rows of --target, --cpu and --arch.
+#pragma once
+#include <memory>
+
+#include "passes/backend.h"
+#include "templates/cpu/cpu_model.h"
+#include "templates/cuda/cuda_model.h"
+
+namespace tc {
+
+struct Target {
+  enum class Kind { C, Cuda } kind = Kind::C;
+  CpuModel cpu;   // the row of --cpu
+  CudaModel gpu;  // the row of --arch
+  bool is_cuda() const { return kind == Kind::Cuda; }
+};
+
+/// The target's way to make loops; never null.
+std::unique_ptr<const Backend> make_backend(const Target& target);
+
+}  // namespace tc
