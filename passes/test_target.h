@@ -7,7 +7,7 @@ namespace tc {
 
 struct TestTarget {
   explicit TestTarget(const Target& t = {})
-      : backend(make_backend(t)), cx{.target = backend->traits(), .backend = backend.get()} {}
+      : backend(make_backend(t)), cx{backend->traits(), {}, nullptr, {}, backend.get()} {}
   std::unique_ptr<const Backend> backend;
   PassContext cx;
 };

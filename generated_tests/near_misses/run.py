@@ -4,7 +4,7 @@
 usage: run.py [--tool build/tc-emit] [--cpus generic,native,interpreter,cuda] [--only REGEX] [--size N] [--jobs N] [--list]
               (run it with `scripts/python_env base`)
 
-rules.py, product_rules.py and layout_rules.py hold the models: those that a rule takes, and beside each the ones that break its conditions
+rules.py, product_rules.py, layout_rules.py and fusion_rules.py hold the models: those that a rule takes, and beside each the ones that break its conditions
 one by one. Some N of them are put side by side into one model, so that they are emitted and compiled together; where that fails,
 each is tried alone. ONNX Runtime computes without optimisation what they mean; what it refuses is left out and counted. The last line
 reads 'N passed, N failed'.
@@ -24,6 +24,7 @@ import onnxruntime
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "differential")]
+import fusion_rules  # noqa: E402
 import layout_rules  # noqa: E402
 import product_rules  # noqa: E402
 import rules  # noqa: E402
@@ -35,7 +36,8 @@ from verdicts import Verdicts  # noqa: E402
 
 def all_cases():
     for family in (rules.idioms, rules.canonical, rules.simplified, rules.inference, product_rules.quantised, product_rules.scales, layout_rules.layouts,
-                   layout_rules.windows, layout_rules.padding, layout_rules.chains, layout_rules.loops):
+                   layout_rules.windows, layout_rules.padding, layout_rules.chains, layout_rules.loops, fusion_rules.fusion, fusion_rules.regions, fusion_rules.control,
+                   fusion_rules.counts):
         yield from family()
 
 

@@ -4,6 +4,9 @@
 //   y = Concat(a, b)   a counted   ->   y = tc.join(a, a_count, b, b_size), counted by a_count + b_size
 //   y = If(c) {return []} else {return f(x)}   ->   y = f(x), counted by c ? 0 : count
 //   v, i = TopK(x, k)  k unknown   ->   v, i = TopK(f, bound of k), counted by k
+//
+// Preconditions: a reduction reduces the counted axis (one that keeps it goes on as it is), and has a number that changes
+// nothing; Concat joins along the counted axis, or all its operands have the same count; TopK's k is at most the bound.
 #include <algorithm>
 #include <limits>
 

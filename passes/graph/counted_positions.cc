@@ -1,5 +1,7 @@
 // Positions that count from the end of a counted axis are positions from its front once the count is added.
 //   y = Gather(x, [-1])   x counted along 0 by n   ->   i = Where([-1] < 0, [-1] + n, [-1])   y = Gather(x, i)
+//
+// Preconditions: the axis is the counted one; positions that are known not to be negative stay.
 #include <algorithm>
 
 #include "ir/ops/op.h"

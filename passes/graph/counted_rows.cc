@@ -2,6 +2,9 @@
 //   y = ReduceMean(x)   x counted by n   ->   s = ReduceSum(tc.fill_behind(x, n))   y = s / n
 //   y = Softmax(x)                       ->   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)
 //   y = MatMul(a, b)    a counted along its columns, b along its rows, both by n   ->   zeros behind both
+//
+// Preconditions: axes are constants; a mean reduces the counted axis; Softmax runs along it, or not (then nothing is
+// filled); both factors of a product have the same count along the axis that is summed. A mean of none is NaN, as in ONNX.
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
 

@@ -3,6 +3,9 @@
 //   y = ScatterElements(x, i, u)   i, u counted by n   ->   f = tc.fill_behind(i, n, rows of x)
 //                                                           y = the rows of ScatterElements(Concat(x, row), f, u)
 //   y = ScatterND(x, i, u)         ->   positions in the flattened first axes of x, and the same
+//
+// Preconditions: positions and updates have one count along the same axis; the data has a known shape, or is counted along the
+// axis that is scattered along.
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
 

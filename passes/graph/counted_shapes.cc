@@ -3,6 +3,9 @@
 //   s = Shape(x)   x counted along 0   z = ConstantOfShape(s)   ->   z = ConstantOfShape([bound, 4]), counted
 // Elements of such lists that are no counts are constants.
 //   s = Shape(x)   x counted along 0   k = Gather(s, 1)   ->   k = 4
+//
+// Preconditions: every element of the list is a constant or a sum of counts with constant factors; one of them at most is no
+// constant; a Range begins at 0 and has steps of 1.
 #include <algorithm>
 
 #include "ir/ops/op.h"

@@ -5,6 +5,9 @@
 // Where the axes in front of the counted one stay what they are, the elements stay where they are: a view. Otherwise
 // what lies between the counted elements moves:
 //   y = Reshape(x, [-1])         x counted along 1 by n, [2, n]        ->   y = tc.regroup(x, n, 2 n), counted by 2 n
+//
+// Preconditions: the operand has one counted axis, and the result, too; both shapes have the same product, as a multiple of
+// the count, so that no element is lost or made.
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
 

@@ -4,8 +4,11 @@
 //   d = tc.fused(e, wd, bd)  filter, bias, clip         ->   y = tc.fused(x, we, be, wd, bd, wp, bp)  all of these
 //   y = tc.fused(d, wp, bp)  project, bias
 // A region is a chain of three kernels, each of which reads the result of the one before it, that nobody else reads;
-// the first and the last one are sums of products. The templates of the target (passes/backend.h) say whether they know the function of the three together, and whether it pays; what
-// they do not take stays as it is.
+// the first and the last one are sums of products. The target (passes/backend.h) says whether a template knows the
+// function of the three together, and whether it pays; what none takes stays as it is.
+//
+// Preconditions: the first and the middle kernel have one result each, which is no output of the model and which only the
+// next kernel reads; a kernel may read it several times.
 //
 // Needs: fuse_ops. Leaves: the same kinds of nodes, fewer of them.
 #include <algorithm>

@@ -13,6 +13,17 @@
 // insertion moves no other cut. Where not all joined that might have, or where a cut goes through a diamond, a group
 // has several outputs: each of these nodes then ends a kernel, which has the nodes that it post-dominates in the group.
 //
+// Preconditions, of a value v between two nodes that join: it is no output of the model; all of its readers are in the group,
+// or all ways from it join again through elementwise work, rows and moves alone. And of the reader
+//   elementwise   element i of its result needs element i of v, or v is a move of no more elements than the result; behind
+//                 a sum of products or a window it is the first such work, or its value is the group's own
+//   a move        nobody else reads v, and the move repeats none of it; behind a sum of products it permutes whole axes
+//   a Pad         nobody else reads v; nothing joins behind it
+//   rows          v has the shape that is reduced; the work before is elementwise or an affine move, or other rows of
+//                 the same shape along the same axes
+//   a contraction nobody else reads v, which only affine moves make
+// Nothing is computed in another order, so that results are those of the nodes one by one.
+//
 // Needs: to_functions. Leaves: the same kinds of nodes, fewer of them, in a topological order near the old one.
 #include <algorithm>
 #include <set>

@@ -1,6 +1,10 @@
 // Lists of tensors that are known while compiling. Nodes that make lists stay in the graph until the end, so that their
 // tensors stay in use. A Loop that carries a list, as SequenceMap is defined by, is
 // unrolled one iteration at a time: what an iteration made is then known when the next one is looked at.
+//
+// Preconditions: every position, split and trip count is a constant of one element, negative ones count from the end; a
+// position lies inside of the list (else Error TC0201); at most kMostTensors in a list and kMostIterations of a loop that
+// carries one (else TC0304). Tensors of a list may differ in shape, not in type.
 #include "passes/graph/sequences.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Preconditions. Loop: its limit is 1 and its first condition true, both constants, and so nothing is asked at run time; what
+// the body says of going on does not matter. Scan: each scanned operand has one element along its axis, which may be counted
+// from the end; in which direction it would go does not matter.
 #include "passes/graph/single_iteration.h"
 
 #include "ir/ops/regions.h"

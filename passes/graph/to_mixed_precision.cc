@@ -11,6 +11,10 @@
 // bf16 keeps 8 bits of a number: stored between all kernels it loses more than its bound of 1e-2 in deep networks, so
 // --precision bf16 rounds factors alone.
 //
+// Preconditions: the target and the options ask for it; a tensor is f32, of a known shape, and no operand, result or
+// capture of control flow, nor one of the model; every reader has a formula (no loops of its own, no scan) with results of
+// floats; of tensors that share memory all may change, or none.
+//
 // Views share the memory of what they show, and so its type. Functions of several sums of products (regions) are left
 // as they are where no template knows them with other operands.
 //

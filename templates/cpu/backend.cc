@@ -3,6 +3,7 @@
 #include "passes/loop/lower_kernel.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/schedule_cpu.h"
+#include "templates/match/regions.h"
 
 namespace tc {
 
