@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "cli/diagnostics_json.h"
+#include "cli/for_build_systems.h"
 #include "cli/progress.h"
+#include "cli/version.h"
 #include "emit_c/package.h"
 #include "emit_cuda/package.h"
 #include "ir/ops/op.h"
@@ -43,12 +46,6 @@ std::string count_with_unit(int64_t n) {
   const bool fraction = unit > 0 && tenths < 1000;
   return to_text(fraction ? tenths / 10 : int64_t(v + 0.5)) + (fraction ? "." + to_text(tenths % 10) : "") + " " +
          std::string(kUnits[unit]);
-}
-
-void need_model(const CommandLine& c) {
-  if (c.model.empty())
-    throw Error(Diagnostic{
-        "TC0001", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
 }
 
 // A path as a word of the shell.
@@ -93,12 +90,23 @@ std::string difference_text(const CommandLine& c, const PackageDifference& d) {
 void print_out(std::string_view text) { write_all(1, text); }
 void print_err(std::string_view text) { write_all(2, text); }
 
-void say_native_cpu(const CommandLine& c) {
-  if (c.native) print_err("--cpu native is " + std::string(c.request.target.cpu.name) + "\n");
+void need_model(const CommandLine& c) {
+  if (c.model.empty())
+    throw Error(Diagnostic{
+        "TC0001", ExitCode::Usage, {}, "no model given", {"usage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]"}, false});
 }
 
-ExitCode report(const Diagnostics& d) {
-  for (const Diagnostic& x : d.list()) print_err(x.render() + "\n");
+void need_out(const CommandLine& c) {
+  if (c.out.empty())
+    throw Error(Diagnostic{"TC0001", ExitCode::Usage, {}, "no output folder given", {"add -o DIR"}, false});
+}
+
+void say_native_cpu(const CommandLine& c) {
+  if (c.native && !c.json_diagnostics) print_err("--cpu native is " + std::string(c.request.target.cpu.name) + "\n");
+}
+
+ExitCode report(const Diagnostics& d, const CommandLine& c) {
+  for (const Diagnostic& x : d.list()) print_err(c.json_diagnostics ? diagnostic_json(x) : x.render() + "\n");
   return d.exit_code();
 }
 
@@ -109,14 +117,16 @@ std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
 
 ExitCode emit_command(const CommandLine& c) {
   need_model(c);
-  if (c.out.empty())
-    throw Error(Diagnostic{"TC0001", ExitCode::Usage, {}, "no output folder given", {"add -o DIR"}, false});
+  if (!c.list_outputs) need_out(c);
   say_native_cpu(c);
   Diagnostics problems;
-  const Compilation r = compile(c.request, problems);
+  CompileRequest request = c.request;
+  std::vector<std::string> read;
+  watch_reads(request, read);
+  const Compilation r = compile(request, problems);
   print_err(r.log);
-  if (const ExitCode e = report(problems); e != ExitCode::Ok) {
-    print_err("nothing was written\n");
+  if (const ExitCode e = report(problems, c); e != ExitCode::Ok) {
+    if (!c.json_diagnostics) print_err("nothing was written\n");
     return e;
   }
   const std::vector<OutputFile> files = package_of(r.program, c);
@@ -125,7 +135,11 @@ ExitCode emit_command(const CommandLine& c) {
     for (const PackageDifference& d : differences) print_out(difference_text(c, d));
     return differences.empty() ? ExitCode::Ok : ExitCode::Mismatch;
   }
-  const WriteReport w = write_package(c.out, files);
+  if (c.list_outputs) {
+    for (const OutputFile& f : files) print_out(f.path + "\n");
+    return ExitCode::Ok;
+  }
+  const WriteReport w = c.depfile.empty() ? write_package(c.out, files) : write_with_depfile(c, files, read);
   if (!c.quiet) print_out(summary(c, r.program, w));
   return ExitCode::Ok;
 }
@@ -135,7 +149,7 @@ ExitCode check_command(const CommandLine& c) {
   Diagnostics problems;
   const Compilation r = compile(c.request, problems);
   print_err(r.log);
-  if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
+  if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   print_out(printable(c.model) + ": every node is supported\n");
   return ExitCode::Ok;
 }
@@ -161,7 +175,7 @@ ExitCode passes_command(const CommandLine&) {
 
 ExitCode run_command(CommandLine c) {
   if (c.version) {
-    print_out("tc-emit 0.1.0, operator set " + to_text(int64_t(newest_opset())) + "\n");
+    print_out("tc-emit " + std::string(version()) + ", operator set " + to_text(int64_t(newest_opset())) + "\n");
     return ExitCode::Ok;
   }
   if (c.help) {
@@ -172,6 +186,9 @@ ExitCode run_command(CommandLine c) {
   c.request.progress = [&](const std::string& what) { line.show(what); };
   if (c.command == "help") return help_command(c);
   if (c.command == "explain") return explain_command(c);
+  if (c.command == "cmake") return cmake_command(c);
+  if (c.command == "completion") return completion_command(c);
+  if (c.command == "man") return man_command(c);
   if (c.command == "check") return check_command(c);
   if (c.command == "info") return info_command(c);
   if (c.command == "ops") return ops_command(c);

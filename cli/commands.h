@@ -16,12 +16,19 @@ ExitCode verify_command(const CommandLine& c);
 ExitCode bench_command(const CommandLine& c);
 ExitCode help_command(const CommandLine& c);
 ExitCode explain_command(const CommandLine& c);
+ExitCode cmake_command(const CommandLine& c);
+ExitCode completion_command(const CommandLine& c);
+ExitCode man_command(const CommandLine& c);
 
 /// The files that the command line asks for: the package of its target.
 std::vector<OutputFile> package_of(const Program& p, const CommandLine& c);
 
-/// Prints every diagnostic to stderr and gives the exit code.
-ExitCode report(const Diagnostics& d);
+/// Prints every diagnostic to stderr, as text or as lines of JSON, and gives the exit code.
+ExitCode report(const Diagnostics& d, const CommandLine& c);
+
+/// Throws Error TC0001 without a model, or without -o.
+void need_model(const CommandLine& c);
+void need_out(const CommandLine& c);
 
 /// Says to stderr which row of the table of processors --cpu native has become.
 void say_native_cpu(const CommandLine& c);

@@ -76,7 +76,7 @@ ExitCode info_command(const CommandLine& c) {
   if (c.model.empty()) throw Error("TC0001", ExitCode::Usage, "no model given");
   Diagnostics problems;
   const ModelFacts f = read_facts(c.model, problems);
-  if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
+  if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   const Work work = work_of(c);
   print_out(c.json ? as_json(f, work) : as_table(f, work));
   return ExitCode::Ok;

@@ -2,21 +2,40 @@
 #include <new>
 
 #include "cli/commands.h"
+#include "cli/diagnostics_json.h"
+
+namespace {
+
+// Says what ended the run; gives the exit code.
+int last_words(const tc::Diagnostic& d, const std::vector<std::string>& args) {
+  if (tc::wants_json_diagnostics(args))
+    tc::print_err(tc::diagnostic_json(d));
+  else if (d.exit == tc::ExitCode::Internal)
+    tc::print_err("tc-emit: internal error: " + d.message + "\n  note: " + d.notes[0] + "\n");
+  else
+    tc::print_err("tc-emit: " + d.render() + "\n");
+  return int(d.exit);
+}
+
+}  // namespace
 
 // Every failure ends here, once: a diagnosis and its exit code.
 int main(int argc, char** argv) {
   using namespace tc;
+  const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   try {
-    return int(run_command(parse_command_line({argv + (argc > 0 ? 1 : 0), argv + argc})));
+    return int(run_command(parse_command_line(args)));
   } catch (const Error& e) {
-    print_err("tc-emit: " + e.diagnostic().render() + "\n");
-    return int(e.diagnostic().exit);
+    return last_words(e.diagnostic(), args);
   } catch (const std::bad_alloc&) {
-    print_err("tc-emit: error[TC0501]: out of memory\n  note: the model needs more memory than there is\n");
-    return int(ExitCode::Limit);
+    return last_words({"TC0501", ExitCode::Limit, {}, "out of memory", {"the model needs more memory than there is"}},
+                      args);
   } catch (const std::exception& e) {
-    print_err("tc-emit: internal error: " + printable(e.what(), 2000) +
-              "\n  note: this is a defect of tc-emit; please report it with the model\n");
-    return int(ExitCode::Internal);
+    return last_words({"",
+                       ExitCode::Internal,
+                       {},
+                       printable(e.what(), 2000),
+                       {"this is a defect of tc-emit; please report it with the model"}},
+                      args);
   }
 }

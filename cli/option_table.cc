@@ -195,7 +195,8 @@ void usage(const std::string& message, const std::string& note) {
 const std::vector<Option>& options() {
   using enum OptionTarget;
   static const std::vector<Option> table = {
-      {"-o", "DIR", "where the package goes", kEmit, Any, [](CommandLine& c, const std::string& v) { c.out = v; }},
+      {"-o", "DIR", "where the package goes", kEmit | kCmake, Any,
+       [](CommandLine& c, const std::string& v) { c.out = v; }},
       {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target},
       {"--cpu", "NAME",
        "schedule for generic (default of emit and check), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native "
@@ -242,6 +243,10 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.request.import.max_nodes = limit("--limit-nodes", v, INT64_MAX); }},
       {"--check", "", "write nothing, print what would change; exit code 4 if DIR is not what would be written", kEmit,
        Any, [](CommandLine& c, const std::string&) { c.check = true; }},
+      {"--list-outputs", "", "write nothing, print the names of the files in DIR, one a line", kEmit, Any,
+       [](CommandLine& c, const std::string&) { c.list_outputs = true; }},
+      {"--depfile", "FILE", "list what was read, as a rule of make for DIR/manifest.json, whose time is set", kEmit,
+       Any, [](CommandLine& c, const std::string& v) { c.depfile = v; }},
       {"--against", "onnxruntime|interpreter", "what to compare with", kVerify, Any,
        [](CommandLine& c, const std::string& v) { c.against = v; }},
       {"--seed", "N", "seed of generated inputs", kVerify | kBench, Any,
@@ -254,6 +259,11 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string&) { c.json = true; }},
       {"--quiet", "", "no summary, no progress; of --check only the files' names", kImports, Any,
        [](CommandLine& c, const std::string&) { c.quiet = true; }},
+      {"--diagnostics", "text|json", "json: every message is one line of JSON", kImports, Any,
+       [](CommandLine& c, const std::string& v) {
+         if (v != "text" && v != "json") usage("--diagnostics is text or json, not '" + printable(v) + "'");
+         c.json_diagnostics = v == "json";
+       }},
       {"--help", "", "this text", kEvery, Any, [](CommandLine& c, const std::string&) { c.help = true; }},
       {"--version", "", "version of tc-emit and of the operator set", kEmit, Any,
        [](CommandLine& c, const std::string&) { c.version = true; }},
@@ -277,6 +287,11 @@ const std::vector<Command>& commands() {
        "  tc-emit verify model.onnx\n  tc-emit verify --against interpreter --seed 7 model.onnx\n"},
       {kBench, "bench", "MODEL", "emit, build and time", "  tc-emit bench --seconds 5 model.onnx\n"},
       {kExplain, "explain", "CODE", "what the code of a message means", "  tc-emit explain TC0301\n"},
+      {kCmake, "cmake", "MODEL -o DIR", "what CMake reads while it configures: the work of tc_emit_add_model",
+       "  tc-emit cmake model.onnx -o build/model\n"},
+      {kCompletion, "completion", "SHELL", "completions for bash, zsh or fish",
+       "  source <(tc-emit completion bash)\n  tc-emit completion fish > ~/.config/fish/completions/tc-emit.fish\n"},
+      {kMan, "man", "", "the manual page", "  tc-emit man | man -l -\n"},
       {kHelp, "help", "[COMMAND]", "this text, or that of a command", "  tc-emit help verify\n"},
   };
   return table;

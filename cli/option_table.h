@@ -19,10 +19,13 @@ enum CommandBits : unsigned {
   kBench = 64,
   kExplain = 128,
   kHelp = 256,
-  kCompiles = kEmit | kCheck | kVerify | kBench,  // run the passes
-  kPackages = kEmit | kVerify | kBench,           // write a package
-  kImports = kCompiles | kInfo,                   // read a model
-  kEvery = 511,
+  kCmake = 512,
+  kCompletion = 1024,
+  kMan = 2048,
+  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake,  // run the passes
+  kPackages = kEmit | kVerify | kBench | kCmake,           // write a package
+  kImports = kCompiles | kInfo,                            // read a model
+  kEvery = 4095,
 };
 
 struct Command {

@@ -126,6 +126,9 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
   const bool cpu_given = std::any_of(given.begin(), given.end(), [](const Option* o) { return o->flag == "--cpu"; });
   if ((c.command == "verify" || c.command == "bench") && !cpu_given && !c.request.target.is_cuda()) take_native_cpu(c);
   if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
+  if (c.check && c.list_outputs) usage("--check and --list-outputs both write nothing: give one of them");
+  if (!c.depfile.empty() && (c.check || c.list_outputs))
+    usage("--depfile is for a run that writes: leave out --check and --list-outputs");
   c.request.import.number_labels = c.request.target.is_cuda();  // it has no strings
   c.request.model = c.model;
   return c;
@@ -136,7 +139,7 @@ std::string help_text(std::string_view command) {
   std::string s = "examples:\n" + std::string(find_command("emit")->examples) +
                   "\nusage: tc-emit [COMMAND] [OPTIONS] MODEL [-o DIR]\n\ncommands:\n";
   for (const Command& c : commands())
-    s += "  " + std::string(c.name) + std::string(10 - c.name.size(), ' ') + std::string(c.summary) + "\n";
+    s += "  " + std::string(c.name) + std::string(12 - c.name.size(), ' ') + std::string(c.summary) + "\n";
   s += "\noptions:\n" + option_lines(kEvery, false) + "\ntc-emit help COMMAND lists the options of a command\n";
   s += "\nexit codes: 0 done, 1 model rejected, 2 usage, 3 unsupported, 4 mismatch, 5 limit, 6 file, 7 external tool, "
        "70 defect of tc-emit\n";

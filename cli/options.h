@@ -15,8 +15,10 @@ struct CommandLine {
   std::string model, out;  // positional model, -o
   bool help = false, version = false;
   bool jit = false;  // CUDA: kernels are compiled by NVRTC
-  bool single_file = false, check = false, quiet = false, json = false;
-  std::string against;  // verify: onnxruntime | interpreter; empty: what is there
+  bool single_file = false, check = false, list_outputs = false, quiet = false, json = false;
+  bool json_diagnostics = false;  // messages as lines of JSON
+  std::string depfile;            // emit: where the files that were read are listed
+  std::string against;            // verify: onnxruntime | interpreter; empty: what is there
   uint64_t seed = 0;
   double seconds = 2;  // bench
   int threads = 0;

@@ -166,7 +166,7 @@ ExitCode verify_command(const CommandLine& c) {
   const TemporaryDir dir;
   Diagnostics problems;
   const Built b = build(c, dir.path() + "/out", problems);
-  if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
+  if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   const std::string io = dir.path() + "/io";
   std::filesystem::create_directory(io);
   std::vector<Constant> inputs;
@@ -207,7 +207,7 @@ ExitCode bench_command(const CommandLine& c) {
   const TemporaryDir dir;
   Diagnostics problems;
   const Built b = build(c, dir.path() + "/out", problems);
-  if (const ExitCode e = report(problems); e != ExitCode::Ok) return e;
+  if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   std::vector<std::string> argv{b.program, "--bench", to_text(c.seconds), "--seed", to_text(int64_t(c.seed))};
   if (c.threads > 0) argv.insert(argv.end(), {"--threads", to_text(int64_t(c.threads))});
   if (c.json) argv.push_back("--json");

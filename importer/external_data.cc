@@ -66,6 +66,7 @@ ExternalData::DataFile& ExternalData::open_file(const std::string& location) {
   f.problem = open_below_folder(location, f.file);
   struct stat st = {};
   if (f.problem.empty() && fstat(f.file.fd(), &st) == 0) f.size = st.st_size;
+  if (f.problem.empty() && context_.options.data_file_read) context_.options.data_file_read(location);
   return f;
 }
 

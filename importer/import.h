@@ -35,6 +35,9 @@ struct ImportOptions {
   /// Which operators need no expansion. Null: those with a row in the operator table (find_op).
   std::function<bool(std::string_view domain, std::string_view op)> has_row = {};
 
+  /// Told of every file of external data that is read, by its path inside the model's folder.
+  std::function<void(const std::string& location)> data_file_read = {};
+
   /// Nodes that no output needs stay, which only tests of passes want.
   bool keep_dead_nodes = false;
 

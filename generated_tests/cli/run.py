@@ -14,6 +14,7 @@ import onnx.numpy_helper
 import onnx.parser
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import other_tools  # noqa: E402
 from checks import ROOT, TOOL, Checks, run  # noqa: E402
 
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
@@ -85,7 +86,7 @@ def help_and_tables(tmp):
 
 
 SAMPLES = {"D=K": "n=1", "X=1x3x8x8": "image=1x1x8x8", "X=3x4,5x4": "x=3", "X=16000": "image=1", "0..3": "1", "PASS": "fuse_ops", "strict|fast": "fast",
-           "c|cuda": "c", "onnxruntime|interpreter": "interpreter"}
+           "c|cuda": "c", "onnxruntime|interpreter": "interpreter", "text|json": "json"}
 NAMES = {"--cpu": "generic", "--arch": "sm_80", "--precision": "fp32", "--name": "m"}
 
 
@@ -211,6 +212,8 @@ def main():
         tmp = pathlib.Path(folder)
         for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, files_and_limits, progress):
             part(tmp)
+        for part in other_tools.PARTS:
+            part(tmp, check)
     return check.summary()
 
 

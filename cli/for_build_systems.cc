@@ -1,0 +1,119 @@
+#include "cli/for_build_systems.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void cannot_write(const fs::path& path) {
+  throw Error("TC0601", ExitCode::Io, "cannot write " + printable(path.string()) + ": " + std::strerror(errno));
+}
+
+// A file that is either written whole or not at all: first beside its place, then there.
+class NewFile {
+ public:
+  NewFile(const fs::path& path, const std::string& bytes) : path_(path), written_(path.string() + ".tc-new") {
+    errno = 0;
+    std::ofstream f(written_, std::ios::binary);
+    f << bytes;
+    f.close();
+    if (!f) cannot_write(path_);
+  }
+  ~NewFile() {
+    std::error_code ec;
+    fs::remove(written_, ec);
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  void put_in_place() const {
+    if (::rename(written_.c_str(), path_.c_str()) != 0) cannot_write(path_);
+  }
+
+ private:
+  fs::path path_, written_;
+};
+
+bool has_bytes(const fs::path& path, const std::string& bytes) {
+  std::ifstream f(path, std::ios::binary);
+  return f && std::string(std::istreambuf_iterator<char>(f), {}) == bytes;
+}
+
+// What CMake opens while it configures; sources and headers need not be there.
+bool is_read_by_cmake(const OutputFile& f) { return f.path == "CMakeLists.txt" || f.path.starts_with("cuda_on_cpu/"); }
+
+std::string path_of_make(const std::string& path) {
+  std::string s;
+  for (const char ch : path) {
+    if (ch == '\n' || ch == '\r')
+      throw Error("TC0603", ExitCode::Io, "a rule of make cannot name the file " + printable(path));
+    if (ch == ' ' || ch == '\t' || ch == '#') s += '\\';
+    if (ch == '$') s += '$';
+    s += ch;
+  }
+  return s;
+}
+
+}  // namespace
+
+void watch_reads(CompileRequest& request, std::vector<std::string>& read) {
+  read.push_back(request.model);
+  const std::string folder = fs::path(request.model).parent_path().string();
+  request.import.data_file_read = [&read, folder](const std::string& location) {
+    read.push_back(folder.empty() ? location : folder + "/" + location);
+  };
+}
+
+std::string depfile_text(const std::string& target, const std::vector<std::string>& read) {
+  std::string s = path_of_make(target) + ":";
+  for (const std::string& path : read) s += " \\\n  " + path_of_make(path);
+  return s + "\n";
+}
+
+WriteReport write_with_depfile(const CommandLine& c, const std::vector<OutputFile>& files,
+                               const std::vector<std::string>& read) {
+  const std::string manifest = c.out + (c.out.ends_with("/") ? "" : "/") + "manifest.json";
+  const NewFile depfile(c.depfile, depfile_text(manifest, read));
+  const WriteReport w = write_package(c.out, files);
+  std::error_code ec;
+  fs::last_write_time(manifest, fs::file_time_type::clock::now(), ec);
+  if (ec) cannot_write(manifest);
+  depfile.put_in_place();
+  return w;
+}
+
+// Prints "name N", "input FILE" and "output FILE" lines and writes the build files into DIR, each only where it changes,
+// so that tc_emit_add_model can add the folder before the rest of the package is emitted.
+ExitCode cmake_command(const CommandLine& c) {
+  need_model(c);
+  need_out(c);
+  Diagnostics problems;
+  CompileRequest request = c.request;
+  std::vector<std::string> read;
+  watch_reads(request, read);
+  const Compilation r = compile(request, problems);
+  print_err(r.log);
+  if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
+  std::string lines = "name " + r.program.name + "\n";
+  for (const std::string& path : read) lines += "input " + path + "\n";
+  for (const OutputFile& f : package_of(r.program, c)) {
+    lines += "output " + f.path + "\n";
+    const fs::path path = fs::path(c.out) / f.path;
+    if (!is_read_by_cmake(f) || has_bytes(path, f.bytes)) continue;
+    std::error_code ec;
+    fs::create_directories(path.parent_path(), ec);
+    NewFile(path, f.bytes).put_in_place();
+  }
+  print_out(lines);
+  return ExitCode::Ok;
+}
+
+}  // namespace tc
