@@ -12,7 +12,7 @@ include_guard(GLOBAL)
 # The folder of this file, seen from a function.
 set_property(GLOBAL PROPERTY TC_EMIT_CMAKE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 
-# Sets in the caller's scope: tc_model (absolute path) and tc_flags (words of tc-emit). `kind` names the function in messages,
+# Sets in the caller's scope: tc_model (absolute path), tc_target and tc_flags (words of tc-emit). `kind` names the function in messages,
 # `more` the further options with one value, which become tc_OPTION.
 function(_tc_emit_arguments kind name more)
   set(switches SINGLE_FILE JIT)
@@ -63,8 +63,26 @@ function(_tc_emit_arguments kind name more)
     list(APPEND flags --jit)
   endif()
   list(APPEND flags ${tc_FLAGS})
+  set(tc_JIT "${tc_JIT}" PARENT_SCOPE)
+  set(tc_target "${tc_TARGET}" PARENT_SCOPE)
   set(tc_model "${model}" PARENT_SCOPE)
   set(tc_flags "${flags}" PARENT_SCOPE)
+endfunction()
+
+# What links a CUDA package needs these languages itself, and a subdirectory cannot switch them on for it.
+function(_tc_emit_need_languages name)
+  set(needed CXX)
+  if(NOT TC_CUDA_ON_CPU AND NOT tc_JIT)
+    list(APPEND needed CUDA)
+  endif()
+  foreach(language IN LISTS needed)
+    if(NOT CMAKE_${language}_COMPILER_LOADED)
+      list(JOIN needed " and " all)
+      string(REPLACE ";" " " words "${needed}")
+      message(FATAL_ERROR "tc_emit_add_model(${name}): TARGET cuda needs ${all} in the project that links it: "
+        "project(... LANGUAGES C ${words}). Without CUDA, -DTC_CUDA_ON_CPU=ON runs the kernels on the CPU")
+    endif()
+  endforeach()
 endfunction()
 
 # Asks tc-emit for the names of the files that the model gives and lets it write the package's build files into `folder`. Sets
@@ -95,6 +113,9 @@ function(tc_emit_add_model name)
     message(FATAL_ERROR "tc_emit_add_model(${name}): there is a target of that name already; a package needs a name of its own")
   endif()
   _tc_emit_arguments(tc_emit_add_model "${name}" "OUTPUT_DIR" ${ARGN})
+  if(tc_target STREQUAL "cuda")
+    _tc_emit_need_languages("${name}")
+  endif()
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/tc-emit/${name}")
   if(tc_OUTPUT_DIR)
     get_filename_component(folder "${tc_OUTPUT_DIR}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
