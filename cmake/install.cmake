@@ -23,10 +23,14 @@ add_custom_command(
   DEPENDS tc-emit VERBATIM)
 add_custom_target(tc_installed_texts ALL DEPENDS ${_texts}/tc-emit.1)
 
+if(SKBUILD)  # pip builds a wheel of the sources
+  include(cmake/wheel.cmake)
+  return()
+endif()
 include(cmake/install_package.cmake)
-tc_install_package()
+tc_install_package("")
 install(TARGETS tc-emit RUNTIME)
-tc_install_texts(${_texts})
+tc_install_texts(${_texts} "")
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(CPACK_GENERATOR DEB)

@@ -1,0 +1,4 @@
+"""`python -m tc_emit` is the command tc-emit."""
+from ._tool import main
+
+main()

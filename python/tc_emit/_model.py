@@ -1,0 +1,308 @@
+"""A model that can be run: a package, its shared library and one instance."""
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import subprocess
+import threading
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, Union
+
+from . import _build
+from ._errors import RunError, ToolFailed, UsageError
+from ._types import numpy, numpy_type, to_numpy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ArrayLike = Any  #: a NumPy array, what NumPy makes one of, or what speaks DLPack on the CPU (a PyTorch tensor)
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output."""
+
+    name: str  #: in the model
+    dtype: str  #: ONNX's word: "float", "int64", "bool", "bfloat16", "string", ...
+    shape: tuple[int, ...]  #: elements on each axis; of an output whose size depends on data the largest
+    counted_axis: int | None = None  #: the axis whose size depends on data
+
+    def __str__(self) -> str:
+        return f'"{self.name}" {self.dtype} {list(self.shape)}'
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of one run, in milliseconds."""
+
+    runs: int
+    min_ms: float
+    median_ms: float
+    p95_ms: float
+    p99_ms: float
+
+
+class Outputs(Sequence["np.ndarray[Any, Any]"]):
+    """The arrays of one run: `y[0]` and iteration in the model's order, `y["name"]` by name."""
+
+    def __init__(self, names: Sequence[str], arrays: Sequence["np.ndarray[Any, Any]"]) -> None:
+        self.names = tuple(names)
+        self._arrays = tuple(arrays)
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return self._arrays[key]
+        if key not in self.names:
+            raise KeyError(f"there is no output '{key}'; outputs are {', '.join(self.names)}")
+        return self._arrays[self.names.index(key)]
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def keys(self) -> tuple[str, ...]:
+        """Names of the outputs, so that dict(y) works."""
+        return self.names
+
+    def __repr__(self) -> str:
+        return f"Outputs({', '.join(f'{n}: {a.dtype}{list(a.shape)}' for n, a in zip(self.names, self._arrays))})"
+
+
+class _Instance(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("weights", "workspace", "allocated", "device")]
+
+
+class _String(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+def _pointers(addresses: Sequence[int]) -> Any:
+    """NAME_inputs or NAME_outputs: structures of nothing but pointers."""
+    return (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
+
+
+def _views(array: Any) -> tuple[Any, Any]:
+    """tc_string views of an array of text or bytes, and what keeps their bytes alive."""
+    words = [w if isinstance(w, bytes) else str(w).encode("utf-8", "surrogateescape") for w in array.ravel().tolist()]
+    kept = [ctypes.create_string_buffer(w, max(len(w), 1)) for w in words]
+    views = (_String * max(len(words), 1))(*[_String(ctypes.addressof(b), len(w)) for b, w in zip(kept, words)])
+    return views, kept
+
+
+def _texts(views: Any, shape: tuple[int, ...]) -> Any:
+    np = numpy()
+    n = int(np.prod(shape, dtype=np.int64))
+    array = np.empty(n, object)
+    array[:] = [ctypes.string_at(v.data, v.size).decode("utf-8", "surrogateescape") if v.size else "" for v in views[:n]]
+    return array.reshape(shape)
+
+
+class Model:
+    """A package of tc-emit, from `tc_emit.compile` or `tc_emit.load`.
+
+    folder: the package. `inputs` and `outputs`: its ports, in the order of the model. Building happens when the model is made, where
+    the machine has a compiler, else when it is first run, which then says what is missing. Runs of one Model wait for each other; two
+    Models run at once.
+    """
+
+    def __init__(self, folder: Union[str, Path]) -> None:
+        self.folder = Path(folder)
+        self._manifest = _build.read_manifest(self.folder)
+        counts = {port["counted"]["by"] for port in self._manifest["outputs"] if "counted" in port}
+        ports = [[Port(p["name"], p["dtype"], tuple(p["shape"]), p.get("counted", {}).get("axis")) for p in self._manifest[which]]
+                 for which in ("inputs", "outputs")]
+        self.inputs: tuple[Port, ...] = tuple(ports[0])
+        self._all_outputs = ports[1]
+        self.outputs: tuple[Port, ...] = tuple(p for p in ports[1] if p.name not in counts)
+        self._count_of = {p["name"]: p["counted"]["by"] for p in self._manifest["outputs"] if "counted" in p}
+        self._lock = threading.Lock()
+        self._library: Any = None
+
+    @property
+    def name(self) -> str:
+        """The prefix of every symbol of the package."""
+        return str(self._manifest["name"])
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """A copy of manifest.json: ports, kernels and their schedules, bytes of memory, multiply-accumulates, files."""
+        return json.loads(json.dumps(self._manifest))
+
+    @property
+    def kernels(self) -> "Kernels":
+        """The kernels: a sequence of their names, without the prefix."""
+        return Kernels(self._manifest["kernels"])
+
+    def source(self, name: str) -> str:
+        """The text of a kernel of `kernels`, its comment and function, or of a file of the package ("digits.h").
+
+        Raises UsageError where there is neither."""
+        if name in self._manifest["files"]:
+            return (self.folder / name).read_text(errors="replace")
+        if name not in self.kernels:
+            raise UsageError(f"there is no kernel or file '{name}'; kernels are {', '.join(self.kernels) or 'none'}")
+        ending = "cu" if self._manifest["target"] == "cuda" else "c"
+        own = f"kernels/{name}.{ending}"
+        if own in self._manifest["files"]:
+            return (self.folder / own).read_text()
+        holders = [f for f in self._manifest["files"] if f.endswith("." + ending)]
+        for holder in holders:  # --single-file, or many kernels in a file
+            if found := _function_of((self.folder / holder).read_text(errors="replace"), f"{self.name}_{name}"):
+                return found
+        raise UsageError(f"the text of kernel '{name}' is not in the package")
+
+    def build(self) -> Path:
+        """Builds what is not built yet; returns the path of the shared library.
+
+        Raises CompilerMissing where the machine has no compiler, ToolFailed where it fails."""
+        return _build.build(self.folder, self._manifest)
+
+    def run(self, inputs: Union[Mapping[str, ArrayLike], Sequence[ArrayLike], ArrayLike, None] = None, /, **named: ArrayLike) -> Outputs:
+        """Runs the model once.
+
+        inputs: arrays by name, or in the model's order, or the one array of a model with one input; named: the same by name, where
+            names are identifiers. Each has exactly the type and shape of its port; others raise RunError, nothing is converted or
+            broadcast (except integers and floats of Python, which become the port's type). Strings are text or bytes. What speaks
+            DLPack is read where it lies, as is every C-contiguous array; others are copied.
+        Returns new arrays, in the actual sizes where these depend on data. Raises RunError, CompilerMissing, ToolFailed.
+        """
+        arrays = self._arrays(self._by_port(inputs, named))
+        with self._lock:
+            return self._call(arrays)
+
+    __call__ = run
+
+    def bench(self, seconds: float = 1.0, threads: int = 0) -> Timing:
+        """Times runs on seeded inputs for about `seconds`, with the package's own program. threads: 0: as many as OpenMP takes."""
+        program = _build.build(self.folder, self._manifest, shared=False)
+        words = [str(program), "--bench", str(float(seconds)), "--json"] + (["--threads", str(int(threads))] if threads else [])
+        result = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        if result.returncode:
+            raise ToolFailed(f"the package's program failed: {(result.stderr or result.stdout)[-2000:]}")
+        return Timing(**json.loads(result.stdout.splitlines()[-1]))
+
+    def __repr__(self) -> str:
+        return f"Model({self.name}: {', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
+
+    def _by_port(self, inputs: Any, named: Mapping[str, Any]) -> list[Any]:
+        names = [p.name for p in self.inputs]
+        if isinstance(inputs, Mapping):
+            named = {**inputs, **named}
+        elif inputs is not None and named:
+            raise RunError("inputs come in the model's order or by name, not both")
+        elif inputs is not None:
+            given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+            if len(given) != len(names):
+                raise RunError(f"the model has {len(names)} inputs, not {len(given)}: {', '.join(map(str, self.inputs)) or 'none'}")
+            return given
+        missing, unknown = [n for n in names if n not in named], [n for n in named if n not in names]
+        if missing or unknown:
+            parts = [f"inputs are missing: {', '.join(missing)}"] * bool(missing) + [f"there are no inputs {', '.join(unknown)}"] * bool(unknown)
+            raise RunError(f"{'; '.join(parts)}; the inputs are {', '.join(map(str, self.inputs)) or 'none'}")
+        return [named[n] for n in names]
+
+    def _arrays(self, values: Sequence[Any]) -> list[Any]:
+        np = numpy()
+        arrays, problems = [], []
+        for port, value in zip(self.inputs, values):
+            if port.dtype == "string" and isinstance(value, (list, tuple, str, bytes)):
+                value = np.array(value, object)
+            array, want = to_numpy(value), numpy_type(port.dtype)
+            if isinstance(value, (bool, int, float)):
+                array = np.asarray(value, want)
+            if port.dtype == "string" and array.dtype.kind in "OUS":
+                array = array.astype(object)
+            if array.dtype != want:
+                problems.append(f"input {port} has type {array.dtype}; convert it: x.astype({str(want)!r})")
+            elif array.shape != port.shape:
+                problems.append(f"input {port} has shape {list(array.shape)}; sizes are fixed when the model is compiled, by dims or input_shapes")
+            else:
+                arrays.append(array if port.dtype == "string" else np.ascontiguousarray(array).reshape(port.shape))
+        if problems:
+            raise RunError("; ".join(problems))
+        return arrays
+
+    def _load(self) -> Any:
+        """The library with its instance; made at the first run."""
+        if self._library is not None:
+            return self._library
+        library = ctypes.CDLL(str(self.build()))
+        init, free, strerror = (getattr(library, f"{self.name}_{word}") for word in ("init", "free", "strerror"))
+        init.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t]
+        getattr(library, f"{self.name}_run").argtypes = [ctypes.c_void_p] * 3
+        free.argtypes, free.restype = [ctypes.c_void_p], None
+        strerror.argtypes, strerror.restype = [ctypes.c_int], ctypes.c_char_p
+        instance = _Instance()
+        if status := init(ctypes.byref(instance), None, 0, None, 0):
+            raise RunError(f"{self.name}_init: {strerror(status).decode()}")
+        weakref.finalize(self, lambda: free(ctypes.byref(instance)))
+        self._library, self._instance = library, instance
+        return library
+
+    def _call(self, arrays: Sequence[Any]) -> Outputs:
+        np = numpy()
+        library = self._load()
+        kept, addresses = [], []
+        for port, array in zip(self.inputs, arrays):
+            views = _views(array) if port.dtype == "string" else None
+            kept.append(views)
+            addresses.append(ctypes.addressof(views[0]) if views else array.ctypes.data)
+        made: dict[str, Any] = {}
+        for port in self._all_outputs:
+            n = int(np.prod(port.shape, dtype=np.int64))
+            made[port.name] = (_String * max(n, 1))() if port.dtype == "string" else np.empty(port.shape, numpy_type(port.dtype))
+        places = [m.ctypes.data if isinstance(m, np.ndarray) else ctypes.addressof(m) for m in made.values()]
+        status = getattr(library, f"{self.name}_run")(ctypes.byref(self._instance), _pointers(addresses), _pointers(places))
+        if status:
+            strerror = getattr(library, f"{self.name}_strerror")
+            raise RunError(f"{self.name}_run: {strerror(status).decode()}")
+        results = [self._result(port, made) for port in self.outputs]
+        return Outputs([p.name for p in self.outputs], results)
+
+    def _result(self, port: Port, made: Mapping[str, Any]) -> Any:
+        shape, value = port.shape, made[port.name]
+        if port.counted_axis is not None:
+            count = int(made[self._count_of[port.name]])
+            shape = (*shape[:port.counted_axis], count, *shape[port.counted_axis + 1:])
+        if port.dtype == "string":
+            return _texts(value, shape)
+        if shape == port.shape:
+            return value
+        n = 1
+        for size in shape:
+            n *= size
+        return value.ravel()[:n].reshape(shape)  # the elements that there are stand densely at the start
+
+
+class Kernels(Sequence[str]):
+    """The names of a package's kernels; `schedule(name)` tells how one is computed."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._rows = {row["name"]: row for row in rows}
+
+    def __getitem__(self, key: Any) -> Any:
+        return list(self._rows)[key]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def schedule(self, name: str) -> str:
+        """What stands in the comment of the kernel: how its loops are cut."""
+        return str(self._rows[name]["schedule"])
+
+    def __repr__(self) -> str:
+        return repr(list(self._rows))
+
+
+def _function_of(text: str, symbol: str) -> str | None:
+    """The definition of a function in a C file, with the comment above it."""
+    found = re.search(rf"^(?:/\*(?:[^*]|\*(?!/))*\*/\n)?(?:[a-z][^\n;{{}}]*[ \n])?[^\n;{{}}]*\b{re.escape(symbol)}(?:_kernel)?\([^;{{}}]*\)\n\{{.*?^\}}\n", text, re.M | re.S)
+    return found[0] if found else None

@@ -1,0 +1,143 @@
+"""compile, load and run: NumPy in and out."""
+import os
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+
+import tc_emit
+from conftest import SCALE, model
+
+X = np.arange(6, dtype=np.float32).reshape(3, 2)
+W = np.array([2, 10], np.float32)
+
+
+def check(outputs, x=X):
+    assert np.array_equal(outputs["y"], x * W) and np.array_equal(outputs[1], x * W + W)
+
+
+def test_inputs_come_by_name_in_order_or_as_keywords(scale):
+    for outputs in (scale.run({"w": W, "x": X}), scale.run([X, W]), scale.run(x=X, w=W), scale((X, W))):
+        check(outputs)
+    assert outputs.names == ("y", "z") and list(dict(outputs)) == ["y", "z"] and len(list(outputs)) == 2
+    with pytest.raises(KeyError, match="outputs are y, z"):
+        outputs["v"]
+
+
+def test_results_are_new_arrays(scale):
+    first, second = scale.run([X, W]), scale.run([X + 1, W])
+    check(first)
+    check(second, X + 1)
+
+
+def test_views_that_are_not_contiguous(scale):
+    check(scale.run([np.asfortranarray(X), W]))
+    check(scale.run([np.repeat(X, 2, 0)[::2], np.stack([W, W], 1)[:, 0]]))
+
+
+def test_dlpack(scale):
+    class Tensor:  # speaks DLPack and nothing else
+        __dlpack__, __dlpack_device__ = X.__dlpack__, X.__dlpack_device__
+
+    check(scale.run([Tensor(), W]))
+    assert np.array_equal(np.from_dlpack(scale.run([X, W])["y"]), X * W)
+
+
+def test_lists_and_threads(scale):
+    results = {}
+
+    def work(k):
+        for _ in range(50):
+            results.setdefault(k, []).append(np.array_equal(scale.run([X + k, W])["y"], (X + k) * W))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(all(r) and len(r) == 50 for r in results.values()) and len(results) == 4
+
+
+@pytest.mark.parametrize("inputs, message", [
+    ([X], "the model has 2 inputs, not 1"), ({"x": X}, "inputs are missing: w"), ({"x": X, "w": W, "v": W}, "there are no inputs v"),
+    ([X.astype(np.float64), W], r"astype\('float32'\)"), ([X[:2], W], r'input "x" float \[3, 2\] has shape \[2, 2\]'),
+    ([object(), W], "has type object"), (None, "inputs are missing: x, w")])
+def test_inputs_that_do_not_fit(scale, inputs, message):
+    with pytest.raises(tc_emit.RunError, match=message):
+        scale.run(inputs)
+
+
+def test_all_problems_of_inputs_at_once(scale):
+    with pytest.raises(tc_emit.RunError, match='"x".*"w"'):
+        scale.run([X.astype(int), W[:1]])
+
+
+def test_ports_kernels_and_source(scale):
+    assert [str(p) for p in scale.inputs] == ['"x" float [3, 2]', '"w" float [2]']
+    assert len(scale.kernels) == len(list(scale.kernels)) > 0 and scale.kernels.schedule(scale.kernels[0])
+    for name in scale.kernels:
+        assert f"void scale_{name}(" in scale.source(name)
+    assert "scale_run(" in scale.source("scale.h")
+    assert scale.manifest["name"] == "scale" and scale.manifest["files"]
+    with pytest.raises(tc_emit.UsageError, match="there is no kernel or file 'conv'; kernels are"):
+        scale.source("conv")
+
+
+def test_source_of_one_file(tmp_path):
+    tc_emit.emit(SCALE, tmp_path / "out", dims={"n": 3}, single_file=True, name="scale")
+    made = tc_emit.load(tmp_path / "out")
+    for name in made.kernels:
+        text = made.source(name)
+        assert text.startswith("/*") and text.count(f"scale_{name}(") == 1 and text.endswith("}\n")
+
+
+def test_what_is_built_is_kept(scale, cache):
+    before = sorted(cache.iterdir())
+    again = tc_emit.compile(SCALE, dims={"n": 3}, name="scale")
+    assert again.folder == scale.folder and sorted(cache.iterdir()) == before and again.build() == scale.build()
+    check(again.run([X, W]))
+
+
+def test_load_takes_the_library_of_the_folder(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    tc_emit.emit(SCALE, out, dims={"n": 3})
+    name = tc_emit.load(out).name
+    subprocess.run(["make", "-s", "-C", out, f"lib{name}.so"], check=True)
+    monkeypatch.setenv("PATH", "/nowhere")  # there is no compiler any more
+    check(tc_emit.load(out).run([X, W]))
+    assert tc_emit.load(out).build() == out / f"lib{name}.so"
+    os.utime(out / f"{name}.c", (4e9, 4e9))
+    with pytest.raises(tc_emit.CompilerMissing):  # the text is newer
+        tc_emit.load(out).run([X, W])
+
+
+def test_types_strings_and_sizes_that_depend_on_data():
+    made = tc_emit.compile(model("g (string[3] s, float16[4] h, bool[2] b) => (string[3] t, int64[1,k] nz, float16[4] a, bool[2] c) {"
+                                 " t = Identity(s)\n nz = NonZero(h)\n a = Abs(h)\n c = Not(b) }"))
+    h, words = np.array([0, -1, 0, 2.5], np.float16), ["a", "Grüße", ""]
+    for s in (words, np.array(words), np.array(words, object), [w.encode() for w in words]):
+        y = made.run([s, h, np.array([True, False])])
+        assert y["t"].tolist() == words and y["nz"].tolist() == [[1, 3]] and y["nz"].dtype == np.int64
+        assert y["a"].tolist() == [0, 1, 0, 2.5] and y["a"].dtype == np.float16 and y["c"].tolist() == [False, True]
+    assert made.run([words, np.zeros(4, np.float16), np.array([True, False])])["nz"].shape == (1, 0)
+    assert [p.name for p in made.outputs] == ["t", "nz", "a", "c"]
+
+
+def test_scalars_bfloat16_and_indices_out_of_range():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    made = tc_emit.compile(model("g (bfloat16[3] x, int64 i) => (bfloat16 y) { y = Gather<axis=0>(x, i) }"))
+    x = np.array([1, 2, 3], ml_dtypes.bfloat16)
+    assert made.run([x, 1])["y"] == 2 and made.run([x, np.int64(2)])["y"].dtype == ml_dtypes.bfloat16
+    with pytest.raises(tc_emit.RunError, match="range"):
+        made.run([x, 7])
+
+
+def test_bench(scale):
+    timing = scale.bench(0.05)
+    assert timing.runs > 0 and 0 < timing.min_ms <= timing.median_ms <= timing.p99_ms
+
+
+def test_verify():
+    result = tc_emit.verify(SCALE, dims={"n": 3}, against="interpreter", seed=3)
+    assert result.against == "the interpreter" and result.report.count("PASS") == 2
