@@ -141,8 +141,12 @@ std::string fish_value(const ValueWords& v) {
 
 std::string fish_completion() {
   const std::string line = "complete -c tc-emit", names = names_of_commands();
-  std::string s = "# fish completion of tc-emit, written by `tc-emit completion fish`.\n" + line + " -f\n" + line +
-                  " -a '(__fish_complete_suffix .onnx; __fish_complete_suffix .onnxtxt)'\n";
+  std::string s = "# fish completion of tc-emit, written by `tc-emit completion fish`.\n" + line + " -f\n";
+  std::vector<std::string> without_model;
+  for (const Command& c : commands())
+    if (operand_words(c).kind != Kind::File) without_model.emplace_back(c.name);
+  s += line + " -n 'not __fish_seen_subcommand_from " + join(without_model, " ") +
+       "' -a '(__fish_complete_suffix .onnx; __fish_complete_suffix .onnxtxt)'\n";
   for (const Command& c : commands())
     s += line + " -n '__fish_use_subcommand' -a " + quoted(c.name) + " -d " + quoted(c.summary) + "\n";
   for (const Option& o : options()) {
