@@ -25,7 +25,14 @@ bool read_at(int fd, int64_t offset, void* to, size_t n) {
 Context::Context(std::string model_path, const ImportOptions& o, Diagnostics& d)
     : path(std::move(model_path)), options(o), problems_(d) {}
 
+std::shared_ptr<const OpRow> Context::own_row(std::string_view domain, std::string_view op) const {
+  for (const auto& row : options.ops)
+    if (row->domain == domain && row->name == op) return row;
+  return nullptr;
+}
+
 bool Context::has_row(std::string_view domain, std::string_view op) const {
+  if (own_row(domain, op)) return true;
   return options.has_row ? options.has_row(domain, op) : find_op(domain, op) != nullptr;
 }
 

@@ -54,6 +54,8 @@ struct Context {
   int errors = 0;
 
   bool has_row(std::string_view domain, std::string_view op) const;
+  /// The row of an operator of the user's, else null.
+  std::shared_ptr<const OpRow> own_row(std::string_view domain, std::string_view op) const;
 
   /// Adds an error. `node` may be null.
   void error(std::string code, ExitCode exit, const onnx::NodeProto* node, std::string message,

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ struct ImportOptions {
   std::string name = {};
   /// Which operators need no expansion. Null: those with a row in the operator table (find_op).
   std::function<bool(std::string_view domain, std::string_view op)> has_row = {};
+  /// Operators of the user's, beside those of the table (ir/language/user_ops.h makes them of text).
+  std::vector<std::shared_ptr<const OpRow>> ops = {};
 
   /// Told of every file of external data that is read, by its path inside the model's folder.
   std::function<void(const std::string& location)> data_file_read = {};

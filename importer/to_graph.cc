@@ -104,6 +104,7 @@ class GraphBuilder {
     for (const auto& o : n.output()) outputs.emplace_back(o);
     Node* node = graph.append(n.op_type(), inputs, std::move(outputs), attributes(n), domain);
     node->name = ModelText(n.name());
+    node->row = c_.own_row(domain, n.op_type());
     node->regions = std::move(regions);
     node->captures = int(inputs.size() - operands);
     if (!n.name().empty()) node->origins.emplace_back(n.name());

@@ -201,6 +201,7 @@ Graph Graph::clone() const {
     std::vector<Value*> inputs;
     for (const Value* v : n->inputs) inputs.push_back(map(v));
     Node* c = g.insert(nullptr, n->op, std::move(inputs), {}, n->attrs, n->domain);
+    c->row = n->row;
     c->id = n->id;
     c->name = n->name;
     c->captures = n->captures;

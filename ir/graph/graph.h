@@ -16,6 +16,7 @@ namespace tc {
 
 class Graph;
 struct Node;
+struct OpRow;  // ir/ops/op.h
 
 /// One SSA value: an input of the graph, a constant, or an output of a node. Owned by its graph.
 struct Value {
@@ -56,6 +57,8 @@ struct Node {
   /// The meaning; cached by tensor_fn(), the definition itself for "tc.fused". Graph's verbs reset it when an operand
   /// changes; who edits `attrs` of a node resets it too.
   std::shared_ptr<const TensorFn> fn;
+  /// The row of an operator that the user defines (--ops); null: the table has it. See row_of().
+  std::shared_ptr<const OpRow> row;
   std::list<std::unique_ptr<Node>>::iterator self;
 
   int64_t attr_int(const std::string& name, int64_t otherwise) const;

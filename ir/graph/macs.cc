@@ -38,7 +38,7 @@ bool has_meaning(const Node& n) {
   for (const auto* list : {&n.inputs, &n.outputs})
     for (const Value* v : *list)
       if (v && !v->type.is_static_tensor()) return false;
-  const OpRow* row = find_op(n.domain, n.op);
+  const OpRow* row = row_of(n);
   return n.fn || (row && row->define);
 }
 

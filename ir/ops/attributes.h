@@ -15,7 +15,7 @@ const T* find_attr(const Node& n, const std::string& name) {
     if (!v) throw Error(problem_of(n, "TC0201", ExitCode::Rejected, "attribute " + name + " has the wrong type"));
     return v;
   }
-  const OpRow* row = find_op(n.domain, n.op);
+  const OpRow* row = row_of(n);
   if (!row) return nullptr;
   for (const AttrSpec& a : row->attrs)
     if (a.name == name) return std::get_if<T>(&a.otherwise);

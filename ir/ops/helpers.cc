@@ -11,11 +11,8 @@ Expr widen(Expr e) {
   return cast(t, std::move(e));
 }
 
-std::string stage_label(const OpBuilder& b) {
-  const OpRow* row = find_op(b.node().domain, b.node().op);
-  if (row && !row->label.empty()) return std::string(row->label);
+std::string snake_case(std::string_view op) {
   auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
-  const std::string& op = b.node().op;
   std::string w;
   for (size_t i = 0; i < op.size(); i++) {
     const bool starts = upper(op[i]) && i > 0 && (!upper(op[i - 1]) || (i + 1 < op.size() && !upper(op[i + 1])));
@@ -23,6 +20,11 @@ std::string stage_label(const OpBuilder& b) {
     w += upper(op[i]) ? char(op[i] - 'A' + 'a') : op[i];
   }
   return w;
+}
+
+std::string stage_label(const OpBuilder& b) {
+  const OpRow* row = row_of(b.node());
+  return row && !row->label.empty() ? std::string(row->label) : snake_case(b.node().op);
 }
 
 Dims broadcast_dims(const OpBuilder& b, const std::vector<Tensor>& tensors) {

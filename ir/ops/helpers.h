@@ -17,6 +17,8 @@ Expr widen(Expr e);
 /// A number of the type of `e`.
 inline Expr num(const Expr& e, double v) { return make_const(e->dtype, v); }
 
+/// "hard_sigmoid" of "HardSigmoid".
+std::string snake_case(std::string_view name);
 /// The name in stage and kernel names: the row's label, else the operator's name in snake_case.
 std::string stage_label(const OpBuilder& b);
 

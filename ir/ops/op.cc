@@ -44,9 +44,11 @@ std::vector<Buffer> operand_buffers(const Node& n, const OpRow& row) {
 
 }  // namespace
 
+const OpRow* row_of(const Node& n) { return n.row ? n.row.get() : find_op(n.domain, n.op); }
+
 const TensorFn& tensor_fn(Node& n) {
   if (n.fn) return *n.fn;
-  const OpRow* row = find_op(n.domain, n.op);
+  const OpRow* row = row_of(n);
   if (!row) refuse(n, "this operator is not supported");
   if (!row->define) refuse(n, "this operator has no meaning as one function of tensors");
   OpBuilder b(n, operand_buffers(n, *row));

@@ -85,6 +85,8 @@ class OpBuilder {
   Tensor declare(std::string name, DType t, Dims shape);
   void define(const Tensor& declared, const Point& f, std::vector<std::string> names = {});
   void define_reduce(const Tensor& declared, Op op, Dims raxes, const ReducePoint& f, Expr init = {});
+  /// A stage as it is, its outputs declared; it joins the scan that is open.
+  void add(Stage s);
 
   void output(int k, const Tensor& t);
 
@@ -97,7 +99,6 @@ class OpBuilder {
  private:
   template <class T>
   const T* find_attr(const std::string& name) const;
-  void add(Stage s);
   std::vector<Axis> make_axes(const Dims& shape, const std::vector<std::string>& names, bool reduced) const;
 
   const Node& node_;
@@ -130,6 +131,8 @@ using OpFamily = std::vector<OpRow>;
 const std::vector<const OpRow*>& all_ops();
 /// Null if the operator has no row.
 const OpRow* find_op(std::string_view domain, std::string_view name);
+/// The row of a node's operator: the user's where the node carries one, else the table's; null if there is none.
+const OpRow* row_of(const Node& n);
 
 /// The meaning of a node: its row's define on its operand types; cached in node.fn. The fn's inputs are the operands
 /// that it reads: fn_operands() lists their indices. Throws Error naming the node.

@@ -57,26 +57,27 @@ std::string lower(std::string_view s) {
   return r;
 }
 
-std::vector<const OpRow*> rows_with(std::string_view word) {
-  std::vector<const OpRow*> rows;
-  for (const OpRow* row : all_ops())
+std::vector<const OpRow*> rows_with(std::string_view word, const OwnRows& own) {
+  std::vector<const OpRow*> rows, all = all_ops();
+  for (const auto& row : own) all.push_back(row.get());
+  for (const OpRow* row : all)
     if (lower(row->name).find(lower(word)) != std::string::npos) rows.push_back(row);
   return rows;
 }
 
 }  // namespace
 
-std::string operator_table(std::string_view word) {
+std::string operator_table(std::string_view word, const OwnRows& own) {
   std::string text = "| domain | operator | since | attributes | notes |\n|---|---|---|---|---|\n";
-  for (const OpRow* row : rows_with(word))
+  for (const OpRow* row : rows_with(word, own))
     text += "| " + std::string(row->domain.empty() ? "ai.onnx" : row->domain) + " | " + std::string(row->name) + " | " +
             to_text(int64_t(row->since)) + " | " + attributes(*row) + " | " + note(*row) + " |\n";
   return text;
 }
 
-std::string operator_json(std::string_view word) {
+std::string operator_json(std::string_view word, const OwnRows& own) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const OpRow* row : rows_with(word)) {
+  for (const OpRow* row : rows_with(word, own)) {
     nlohmann::ordered_json j;
     j["domain"] = row->domain.empty() ? "ai.onnx" : row->domain;
     j["operator"] = row->name;
@@ -89,6 +90,6 @@ std::string operator_json(std::string_view word) {
   return list.dump(1) + "\n";
 }
 
-bool has_operator(std::string_view word) { return !rows_with(word).empty(); }
+bool has_operator(std::string_view word, const OwnRows& own) { return !rows_with(word, own).empty(); }
 
 }  // namespace tc

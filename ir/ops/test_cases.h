@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/interpreter.h"
+#include "ir/language/test_round_trip.h"
 #include "ir/ops/op.h"
 #include "templates/cuda/test_schedule.h"
 
@@ -69,6 +70,7 @@ inline Result run(const Call& c) {
   for (int k : fn_operands(*n)) args.push_back(c.inputs[size_t(k)]);
   Result r{evaluate(tensor_fn(*n), args), tensor_fn(*n)};
   testing::expect_cuda_schedule(r.fn, args, r.outputs);
+  language::testing::expect_round_trip(r.fn);
   return r;
 }
 

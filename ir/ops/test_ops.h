@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/interpreter.h"
+#include "ir/language/test_round_trip.h"
 #include "ir/ops/op.h"
 #include "ir/verify.h"
 #include "templates/cuda/test_schedule.h"
@@ -80,6 +81,7 @@ inline std::vector<Constant> run_op(const OpRun& r) {
     check(results[k]->dims == static_dims(n->outputs[k]->type.shape), "result shape");
   }
   testing::expect_cuda_schedule(fn, args, results, r.cuda_tolerance);
+  language::testing::expect_round_trip(fn);
   return results;
 }
 

@@ -202,6 +202,7 @@ Node* BoundedSizes::count_results(Graph& g, Node* n) {
   names.resize(size_t(at));
   names.push_back(derived(base, "_count"));
   Node* c = insert_for(g, *n, n, n->op, n->inputs, names, n->attrs, n->domain);
+  c->row = n->row;
   for (size_t k = 0; k < n->outputs.size(); k++)
     if (n->outputs[k]) g.replace_uses(n->outputs[k], c->outputs[k]);
   g.erase(n);

@@ -126,7 +126,7 @@ class Sweep {
 
   /// Rewrites a node whose operator's row says how; the nodes that it becomes have types.
   bool expand(Graph& g, Node* n, const BoundedSizes& sizes) {
-    const OpRow* row = find_op(n->domain, n->op);
+    const OpRow* row = row_of(*n);
     if (!row || !row->expand) return false;
     if (!row->define) sizes.forbid(*n);
     std::optional<Error> counted;  // a row with a meaning, too, may leave the node as it is

@@ -119,6 +119,7 @@ std::vector<Value*> inline_graph(Graph& g, Node* at, const Graph& body, const st
     std::vector<Value*> inputs;
     for (const Value* v : n->inputs) inputs.push_back(map(v));
     Node* c = insert_for(g, *n, at, n->op, std::move(inputs), output_names(*n), n->attrs, n->domain);
+    c->row = n->row;
     c->captures = n->captures;
     for (const auto& r : n->regions) c->regions.push_back(std::make_unique<Graph>(r->clone()));
     for (size_t k = 0; k < n->outputs.size(); ++k) {
