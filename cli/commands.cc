@@ -6,6 +6,7 @@
 
 #include "cli/diagnostics_json.h"
 #include "cli/for_build_systems.h"
+#include "cli/ops_files.h"
 #include "cli/progress.h"
 #include "cli/version.h"
 #include "emit_c/package.h"
@@ -181,6 +182,10 @@ ExitCode run_command(CommandLine c) {
   if (c.help) {
     print_out(help_text(c.command_given ? c.command : ""));
     return ExitCode::Ok;
+  }
+  if (!load_ops_files(c)) {
+    if (c.command == "emit") print_err("nothing was written\n");
+    return ExitCode::Rejected;
   }
   ProgressLine line(printable(c.model.substr(c.model.find_last_of('/') + 1), 40), !c.quiet && stderr_is_terminal());
   c.request.progress = [&](const std::string& what) { line.show(what); };

@@ -83,9 +83,10 @@ ExitCode info_command(const CommandLine& c) {
 }
 
 ExitCode ops_command(const CommandLine& c) {
-  if (!has_operator(c.model))
+  const std::vector<std::shared_ptr<const OpRow>>& own = c.request.import.ops;
+  if (!has_operator(c.model, own))
     throw Error("TC0001", ExitCode::Usage, "no supported operator has '" + printable(c.model) + "' in its name");
-  print_out(c.json ? operator_json(c.model) : operator_table(c.model));
+  print_out(c.json ? operator_json(c.model, own) : operator_table(c.model, own));
   return ExitCode::Ok;
 }
 

@@ -22,7 +22,9 @@ struct CommandLine {
   uint64_t seed = 0;
   double seconds = 2;  // bench
   int threads = 0;
-  bool native = false;  // --cpu native was asked for
+  bool native = false;                 // --cpu native was asked for
+  std::vector<std::string> ops_files;  // --ops
+  std::string reference;               // verify --reference
 };
 
 /// Throws Error TC0001 (Usage), which names the option and what is wrong with it: unknown (with the nearest one that

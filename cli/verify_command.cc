@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/process.h"
+#include "cli/reference.h"
 #include "cli/tolerance.h"
 #include "emit_c/package.h"
 #include "ir/graph/evaluate.h"
@@ -163,6 +164,12 @@ ExitCode verify_command(const CommandLine& c) {
   if (!c.against.empty() && c.against != "onnxruntime" && c.against != "interpreter")
     throw Error("TC0001", ExitCode::Usage,
                 "--against is onnxruntime or interpreter, not '" + printable(c.against) + "'");
+  const bool own_ops = !c.request.import.ops.empty();
+  if (own_ops && c.against == "onnxruntime")
+    throw Error("TC0001", ExitCode::Usage,
+                "ONNX Runtime does not know the operators of --ops; compare with the interpreter, or --reference");
+  if (!c.reference.empty() && (!own_ops || !c.against.empty()))
+    throw Error("TC0001", ExitCode::Usage, "--reference is for operators of --ops, without --against");
   const TemporaryDir dir;
   Diagnostics problems;
   const Built b = build(c, dir.path() + "/out", problems);
@@ -174,8 +181,11 @@ ExitCode verify_command(const CommandLine& c) {
     inputs.push_back(seeded_input(b.compilation.program.inputs[k], c.seed + k));
     save(io + "/input_" + to_text(int64_t(k)), *inputs.back());
   }
-  const bool ort = c.against == "onnxruntime" || (c.against.empty() && has_onnxruntime());
-  if (ort) {
+  const bool ort = !own_ops && (c.against == "onnxruntime" || (c.against.empty() && has_onnxruntime()));
+  if (!c.reference.empty()) {
+    const ProcessResult r = run_process(reference_command(c.reference, c.model, io, c.request.import.ops), true);
+    if (r.status != 0) tool_failed("the reference", r);
+  } else if (ort) {
     const std::string fixed =
         nlohmann::json(c.request.import.input_values).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     const std::string numbered = c.request.import.number_labels ? "1" : "0";
@@ -190,9 +200,10 @@ ExitCode verify_command(const CommandLine& c) {
     for (size_t k = 0; k < outputs.size(); k++) save(io + "/output_" + to_text(int64_t(k)), *outputs[k]);
   }
   print_out(std::string("against ") +
-            (ort                 ? "ONNX Runtime"
-             : c.against.empty() ? "the interpreter (python3 has no onnxruntime)"
-                                 : "the interpreter") +
+            (ort                             ? "ONNX Runtime"
+             : !c.reference.empty()          ? printable(c.reference)
+             : c.against.empty() && !own_ops ? "the interpreter (python3 has no onnxruntime)"
+                                             : "the interpreter") +
             ", seed " + to_text(int64_t(c.seed)) + "\n");
   const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
   const ProcessResult r =

@@ -1,0 +1,16 @@
+// verify --reference FILE.py: the user's operators as Python functions.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/ops/op.h"
+
+namespace tc {
+
+/// The command that computes, from FOLDER/input_K.npy, what the model gives, as FOLDER/output_K.npy: ONNX's reference
+/// evaluator, in which the operators of `rows` are the functions of their names in `file`, called with the inputs (None:
+/// absent) and the attributes that the node has.
+std::vector<std::string> reference_command(const std::string& file, const std::string& model, const std::string& folder,
+                                           const std::vector<std::shared_ptr<const OpRow>>& rows);
+
+}  // namespace tc
