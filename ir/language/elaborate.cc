@@ -33,7 +33,7 @@ Expr unwidened(const Expr& e, DType to) {
   if (const auto v = as_const_number(e); v && is_float(e->dtype)) return make_const(to, *v);
   if (const Select* s = as<Select>(e)) {
     const Expr yes = unwidened(s->yes, to), no = unwidened(s->no, to);
-    if (yes && no) return select(s->condition, yes, no);
+    if (bool(yes) && bool(no)) return select(s->condition, yes, no);  // && of expressions is an expression
   }
   return {};
 }
