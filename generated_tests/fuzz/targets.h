@@ -14,6 +14,9 @@ void import_bytes(const uint8_t* data, size_t size);
 /// strings.
 void emit_names(const uint8_t* data, size_t size);
 
+/// A file of operators: it is read, told what is wrong with it, or printed and read again as the same.
+void read_language(const uint8_t* data, size_t size);
+
 /// Changes a field somewhere in the tree of an encoded message; returns the new size, at most `most`.
 size_t change_field(uint8_t* data, size_t size, size_t most, uint32_t seed);
 
