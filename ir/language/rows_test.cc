@@ -8,8 +8,7 @@
 #include "ir/language/user_ops.h"
 #include "passes/pass.h"
 #include "passes/program/build_program.h"
-#include "templates/cpu/cpu_model.h"
-#include "templates/cuda/cuda_model.h"
+#include "passes/test_target.h"
 
 namespace tc {
 namespace {
@@ -137,11 +136,10 @@ OwnRow own_row(const Row& r) {
 
 std::vector<OutputFile> package(const Row& r, const OwnRow& own, Target::Kind kind) {
   Graph g = graph_of(r, own);
-  Target target;
-  target.kind = kind;
-  target.cpu = *find_cpu("generic");
+  TestTarget target(test_target("generic", kind == Target::Kind::Cuda));
+  PassContext& cx = target.cx;
   Diagnostics problems;
-  PassContext cx{target, {}, &problems};
+  cx.diagnostics = &problems;
   std::string log;
   run_passes(graph_passes(), g, cx, log);
   const Program p = build_program(g, "m", cx, log);
