@@ -170,6 +170,31 @@ def info_of_models(tmp):
     answers("info with sizes counts", ["info", "--dim", "N=3", path], out="MACs        96\n")
 
 
+def operators_of_the_users(tmp):
+    folder = ROOT / "examples" / "custom_operator"
+    ops, model = folder / "my_ops.tc", folder / "signal.onnxtxt"
+    answers("a model with unknown operators", ["check", model], 3, err='operator Correlate (domain "my" version 1) is not supported')
+    answers("ops --ops", ["ops", "--ops", ops, "Corr"], out="| my | Correlate | 1 | `dilation = 1` |  |")
+    native = "" if "--cpu native" not in call("verify", "--against", "interpreter", DIGITS).stderr else "--cpu native"
+    answers("verify --ops --reference", ["verify", "--ops", ops, "--reference", folder / "my_ops.py", model], out="PASS", err=native)
+    answers("verify --ops", ["verify", "--ops", ops, model], out="against the interpreter", err=native)
+    answers("verify --ops on CUDA", ["verify", "--ops", ops, "--target", "cuda", model], out="PASS")
+    answers("--reference without --ops", ["verify", "--reference", folder / "my_ops.py", DIGITS], 2, err="--reference is for operators of --ops")
+    answers("ONNX Runtime and --ops", ["verify", "--ops", ops, "--against", "onnxruntime", model], 2, err="does not know the operators")
+    wrong = tmp / "wrong.tc"
+    wrong.write_text("op my.A(x: f32[N]) -> y: f32[N]\n  y[n] = x[n, 1]\nop my.B(x: f32[N]) -> y: f32[M]\n  y[n] = 0\n")
+    r = answers("a wrong file", ["--ops", wrong, model, "-o", tmp / "wrong"], 1, err="nothing was written")
+    lines = [f"{wrong}:2:10: 'x' has rank 1, not 2", "    y[n] = x[n, 1]", "           ^"]
+    lines += [f"{wrong}:3:30: nothing is called 'M' here", "  op my.B(x: f32[N]) -> y: f32[M]", " " * 31 + "^", "nothing was written"]
+    check("each mistake with its line and a caret", r.stderr.splitlines() == lines, r.stderr)
+    check("nothing is written", not (tmp / "wrong").exists())
+    answers("a file of operators that does not exist", ["check", "--ops", tmp / "none.tc", model], 6, err="cannot read")
+    answers("an operator twice", ["check", "--ops", ops, "--ops", ops, model], 1, err="my.Correlate is defined already")
+    text = model.read_text().replace("float[3, 5] pattern", "float[4, 5] pattern")
+    (tmp / "misfit.onnxtxt").write_text(text)
+    answers("sizes that do not fit", ["check", "--ops", ops, tmp / "misfit.onnxtxt"], 1, err='axis 0 of w has 4 elements, C is 3')
+
+
 def files_and_limits(tmp):
     answers("a file that is not there", ["check", tmp / "gone.onnx"], 6, err="cannot open the model: No such file or directory")
     answers("a folder", ["check", tmp], 6, err="the model is a folder")
@@ -210,7 +235,7 @@ def progress(tmp):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, files_and_limits, progress):
+        for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits, progress):
             part(tmp)
         for part in other_tools.PARTS:
             part(tmp, check)
