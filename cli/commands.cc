@@ -123,7 +123,7 @@ ExitCode emit_command(const CommandLine& c) {
   Diagnostics problems;
   CompileRequest request = c.request;
   std::vector<std::string> read;
-  watch_reads(request, read);
+  watch_reads(c, request, read);
   const Compilation r = compile(request, problems);
   print_err(r.log);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) {

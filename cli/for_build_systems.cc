@@ -64,8 +64,9 @@ std::string path_of_make(const std::string& path) {
 
 }  // namespace
 
-void watch_reads(CompileRequest& request, std::vector<std::string>& read) {
+void watch_reads(const CommandLine& c, CompileRequest& request, std::vector<std::string>& read) {
   read.push_back(request.model);
+  read.insert(read.end(), c.ops_files.begin(), c.ops_files.end());
   const std::string folder = fs::path(request.model).parent_path().string();
   request.import.data_file_read = [&read, folder](const std::string& location) {
     read.push_back(folder.empty() ? location : folder + "/" + location);
@@ -98,7 +99,7 @@ ExitCode cmake_command(const CommandLine& c) {
   Diagnostics problems;
   CompileRequest request = c.request;
   std::vector<std::string> read;
-  watch_reads(request, read);
+  watch_reads(c, request, read);
   const Compilation r = compile(request, problems);
   print_err(r.log);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;

@@ -8,8 +8,9 @@
 
 namespace tc {
 
-/// From now on `read` has the model's path and those of its external data as they are read. It has to outlive `request`.
-void watch_reads(CompileRequest& request, std::vector<std::string>& read);
+/// From now on `read` has the paths of the model, of --ops files, and of external data as it is read. It has to outlive
+/// `request`.
+void watch_reads(const CommandLine& c, CompileRequest& request, std::vector<std::string>& read);
 
 /// A rule of make, "target: file file ...". Throws Error TC0603 (Io) where a path has a line break, which make cannot say.
 std::string depfile_text(const std::string& target, const std::vector<std::string>& read);

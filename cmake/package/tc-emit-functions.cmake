@@ -6,7 +6,7 @@
 #     adds the test tc_emit_vendored_NAME, which fails with the diff where FOLDER is not what the model gives
 #
 # Options of both: TARGET c|cuda, CPU, ARCH, PRECISION, FP, OPT_LEVEL, STRING_BYTES with one value; DIMS, INPUT_SHAPES,
-# INPUT_VALUES, ELEMENTS with some; SINGLE_FILE, JIT without; FLAGS with further words for tc-emit's command line.
+# INPUT_VALUES, ELEMENTS, OPS with some; SINGLE_FILE, JIT without; FLAGS with further words for tc-emit's command line.
 include_guard(GLOBAL)
 
 # The folder of this file, seen from a function.
@@ -17,7 +17,7 @@ set_property(GLOBAL PROPERTY TC_EMIT_CMAKE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 function(_tc_emit_arguments kind name more)
   set(switches SINGLE_FILE JIT)
   set(one MODEL TARGET CPU ARCH PRECISION FP OPT_LEVEL STRING_BYTES ${more})
-  set(several DIMS INPUT_SHAPES INPUT_VALUES ELEMENTS FLAGS)
+  set(several DIMS INPUT_SHAPES INPUT_VALUES ELEMENTS OPS FLAGS)
   cmake_parse_arguments(tc "${switches}" "${one}" "${several}" ${ARGN})
   if(tc_UNPARSED_ARGUMENTS)
     list(JOIN switches ", " a)
@@ -55,6 +55,10 @@ function(_tc_emit_arguments kind name more)
     foreach(value IN LISTS tc_${option})
       list(APPEND flags ${flag} "${value}")
     endforeach()
+  endforeach()
+  foreach(file IN LISTS tc_OPS)
+    get_filename_component(file "${file}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+    list(APPEND flags --ops "${file}")
   endforeach()
   if(tc_SINGLE_FILE)
     list(APPEND flags --single-file)

@@ -110,6 +110,24 @@ def emitted_again(tmp, generator):
     check(f"{generator}: a model that breaks stops the build with the reason", made.returncode and "TC0102" in made.stderr, made.stderr)
 
 
+def own_operators(tmp):
+    """A formula that changes is emitted again."""
+    source = tmp / "operators"
+    source.mkdir()
+    (source / "CMakeLists.txt").write_text(HEAD + "tc_emit_add_model(m MODEL m.onnxtxt OPS my.tc)\nadd_executable(app main.c)\ntarget_link_libraries(app PRIVATE m::m)\n")
+    (source / "main.c").write_text(MAIN)
+    (source / "m.onnxtxt").write_text('<ir_version: 10, opset_import: ["" : 21, "my" : 1]>\ng (float[4] x) => (float[4] y) { y = my.F (x) }\n')
+    formula = "op my.F(x: f32[N]) -> y: f32[N]\n  y[i] = x[i] + {}\n"
+    (source / "my.tc").write_text(formula.format(3))
+    configure(source, source / "build", "-G", "Ninja")
+    made = build(source / "build")
+    check("operators of the user's", run(source / "build" / "app").stdout == "3 3\n", made.stdout[-300:] + made.stderr)
+    (source / "my.tc").write_text(formula.format("x[i] + 5"))
+    made = build(source / "build")
+    check("and a formula that changes", run(source / "build" / "app").stdout == "5 5\n", made.stdout[-300:] + made.stderr)
+    check("then there is nothing to do", "Emitting" not in build(source / "build").stdout)
+
+
 def cuda(folder):
     """nvcc where there is one, else the CPU."""
     on_cpu = not shutil.which("nvcc")
@@ -158,6 +176,7 @@ def main():
             project, there = example(tmp, generator)
             emitted_again(tmp, generator)
         vendored(project, there)
+        own_operators(tmp)
         cuda(project)
         mistakes(tmp)
     return check.summary()

@@ -65,8 +65,13 @@ def _numbers(value: Any) -> str:
     return ",".join(repr(v) for v in values) if isinstance(values, (list, tuple)) else repr(values)
 
 
+def _paths(value: Any) -> list[str]:
+    return [os.fspath(value)] if isinstance(value, (str, os.PathLike)) else [os.fspath(path) for path in value]
+
+
 OPTIONS = ("target", "cpu", "arch", "precision", "name", "fp")
 NUMBERS = {"opt_level": "-O", "string_bytes": "--string-bytes", "limit_memory": "--limit-memory", "limit_nodes": "--limit-nodes"}
+FILES = {"ops": "--ops"}
 SWITCHES = {"single_file": "--single-file", "jit": "--jit"}
 MAPPINGS = {"dims": ("--dim", int), "input_shapes": ("--input-shape", _sizes), "input_values": ("--input-value", _numbers),
             "elements": ("--elements", _element_shapes)}
@@ -76,8 +81,8 @@ def flags(options: Mapping[str, Any]) -> list[str]:
     """The words of the command line for keyword arguments; None leaves one out. Raises UsageError for an unknown one."""
     words: list[str] = []
     for key, value in options.items():
-        if key not in (*OPTIONS, *NUMBERS, *SWITCHES, *MAPPINGS):
-            known = ", ".join((*OPTIONS, *NUMBERS, *SWITCHES, *MAPPINGS))
+        if key not in (*OPTIONS, *NUMBERS, *FILES, *SWITCHES, *MAPPINGS):
+            known = ", ".join((*OPTIONS, *NUMBERS, *FILES, *SWITCHES, *MAPPINGS))
             raise UsageError(f"there is no option '{key}'; known: {known}")
         if value is None:
             continue
@@ -86,6 +91,8 @@ def flags(options: Mapping[str, Any]) -> list[str]:
                 words += [f"--{key}", str(value)]
             elif key in NUMBERS:
                 words += [NUMBERS[key], str(int(value))]
+            elif key in FILES:
+                words += [word for path in _paths(value) for word in (FILES[key], path)]
             elif key in SWITCHES:
                 words += [SWITCHES[key]] if value else []
             else:

@@ -138,6 +138,20 @@ def test_bench(scale):
     assert timing.runs > 0 and 0 < timing.min_ms <= timing.median_ms <= timing.p99_ms
 
 
+def test_operators_of_ones_own(tmp_path):
+    ops = tmp_path / "my.tc"
+    ops.write_text("op my.Shift(x: f32[N], by: int) -> y: f32[N - by]\n  y[i] = x[i + by] - x[i]\n")
+    text = '<ir_version: 10, opset_import: ["" : 21, "my" : 1]>\ng (float[5] x) => (float[3] y) { y = my.Shift <by = 2> (x) }\n'
+    shift = tmp_path / "shift.onnxtxt"
+    shift.write_text(text)
+    for given in (ops, [str(ops)]):
+        y = tc_emit.compile(shift, ops=given).run(np.array([1, 2, 4, 8, 16], np.float32))
+        np.testing.assert_array_equal(y["y"], [3, 6, 12])
+    ops.write_text("op my.Shift(x: f32[N], by: int) -> y: f32[N]\n  y[i] = z[i]\n")
+    with pytest.raises(tc_emit.ModelRejected, match="my.tc:2:10: no tensor is called 'z' here"):
+        tc_emit.compile(shift, ops=ops)
+
+
 def test_verify():
     result = tc_emit.verify(SCALE, dims={"n": 3}, against="interpreter", seed=3)
     assert result.against == "the interpreter" and result.report.count("PASS") == 2
