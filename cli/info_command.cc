@@ -85,7 +85,8 @@ ExitCode info_command(const CommandLine& c) {
 ExitCode ops_command(const CommandLine& c) {
   const std::vector<std::shared_ptr<const OpRow>>& own = c.request.import.ops;
   if (!has_operator(c.model, own))
-    throw Error("TC0001", ExitCode::Usage, "no supported operator has '" + printable(c.model) + "' in its name");
+    throw Error("TC0001", ExitCode::Usage,
+                "no supported operator has '" + printable(c.model) + "' in its domain and name");
   print_out(c.json ? operator_json(c.model, own) : operator_table(c.model, own));
   return ExitCode::Ok;
 }

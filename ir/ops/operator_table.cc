@@ -57,11 +57,14 @@ std::string lower(std::string_view s) {
   return r;
 }
 
+std::string domain_of(const OpRow& row) { return row.domain.empty() ? "ai.onnx" : std::string(row.domain); }
+
 std::vector<const OpRow*> rows_with(std::string_view word, const OwnRows& own) {
   std::vector<const OpRow*> rows, all = all_ops();
   for (const auto& row : own) all.push_back(row.get());
   for (const OpRow* row : all)
-    if (lower(row->name).find(lower(word)) != std::string::npos) rows.push_back(row);
+    if (lower(domain_of(*row) + "." + std::string(row->name)).find(lower(word)) != std::string::npos)
+      rows.push_back(row);
   return rows;
 }
 
@@ -70,8 +73,8 @@ std::vector<const OpRow*> rows_with(std::string_view word, const OwnRows& own) {
 std::string operator_table(std::string_view word, const OwnRows& own) {
   std::string text = "| domain | operator | since | attributes | notes |\n|---|---|---|---|---|\n";
   for (const OpRow* row : rows_with(word, own))
-    text += "| " + std::string(row->domain.empty() ? "ai.onnx" : row->domain) + " | " + std::string(row->name) + " | " +
-            to_text(int64_t(row->since)) + " | " + attributes(*row) + " | " + note(*row) + " |\n";
+    text += "| " + domain_of(*row) + " | " + std::string(row->name) + " | " + to_text(int64_t(row->since)) + " | " +
+            attributes(*row) + " | " + note(*row) + " |\n";
   return text;
 }
 
@@ -79,7 +82,7 @@ std::string operator_json(std::string_view word, const OwnRows& own) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const OpRow* row : rows_with(word, own)) {
     nlohmann::ordered_json j;
-    j["domain"] = row->domain.empty() ? "ai.onnx" : row->domain;
+    j["domain"] = domain_of(*row);
     j["operator"] = row->name;
     j["since"] = row->since;
     j["attributes"] = nlohmann::ordered_json::object();

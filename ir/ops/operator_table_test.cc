@@ -26,5 +26,12 @@ TEST(OperatorTable, OneLineEach) {
   EXPECT_NE(table.find("| ai.onnx | Gelu | 20 | `approximate = none` |  |\n"), std::string::npos);
 }
 
+TEST(OperatorTable, AWordMayStandInTheDomain) {
+  const std::string table = operator_table("microsoft.gelu");
+  EXPECT_NE(table.find("| com.microsoft | Gelu |"), std::string::npos) << table;
+  EXPECT_EQ(table.find("ai.onnx"), std::string::npos);
+  EXPECT_FALSE(has_operator("no.such"));
+}
+
 }  // namespace
 }  // namespace tc
