@@ -1,5 +1,5 @@
-// For tests: a function is printed, read, and equal. Functions that the language has no words for are passed over; which
-// these are is what function_text_test.cc says.
+// For tests: a function is printed, read, and equal. Functions that the language has no words for are passed over; why is
+// what function_text_test.cc says.
 #pragma once
 #include <gtest/gtest.h>
 
