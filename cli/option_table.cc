@@ -251,7 +251,7 @@ const std::vector<Option>& options() {
        Any, [](CommandLine& c, const std::string& v) { c.depfile = v; }},
       {"--against", "onnxruntime|interpreter", "what to compare with", kVerify, Any,
        [](CommandLine& c, const std::string& v) { c.against = v; }},
-      {"--reference", "FILE.py", "compare with this: a Python function for each operator of --ops", kVerify, Any,
+      {"--reference", "FILE", "compare with this: a Python function for each operator of --ops", kVerify, Any,
        [](CommandLine& c, const std::string& v) { c.reference = v; }},
       {"--seed", "N", "seed of generated inputs", kVerify | kBench, Any,
        [](CommandLine& c, const std::string& v) { c.seed = uint64_t(integer("--seed", v)); }},

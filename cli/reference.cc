@@ -6,9 +6,12 @@ namespace tc {
 namespace {
 
 constexpr std::string_view kScript = R"(import json, runpy, sys
-import numpy as np, onnx, onnx.parser
-from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import OpRun
+try:
+    import numpy as np, onnx, onnx.parser
+    from onnx.reference import ReferenceEvaluator
+    from onnx.reference.op_run import OpRun
+except ImportError as problem:
+    sys.exit('python3 has no package %s, which --reference needs: pip install onnx' % problem.name)
 file, path, folder, rows = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 functions = runpy.run_path(file)
 def operator(domain, name):
