@@ -15,7 +15,7 @@ def markdown(results, target="c"):
     counts = collections.Counter((result.case.folder, result.status) for result in results)
     folders = list(dict.fromkeys(result.case.folder for result in results))
     how = {"c": ["1.22.0 wheel is emitted as C, compiled with `gcc -std=gnu11 -O1 -Wall -Wextra -Werror`, run on its stored inputs"],
-           "cuda": ["1.22.0 wheel is emitted as CUDA (`--target cuda`), compiled unchanged with `g++ -std=gnu++17 -O1 -Wall -Wextra",
+           "cuda": ["1.22.0 wheel is emitted as CUDA (`--target cuda`), compiled unchanged with `g++ -std=gnu++17 -O0 -Wall -Wextra",
                     "-Werror` through the package's `cuda_on_cpu/`, run there on its stored inputs"]}[target]
     lines = ["# ONNX's backend suite" + (", as CUDA on a CPU" if target == "cuda" else ""), "",
              "Written by `generated_tests/onnx_suite/run.py --report`; do not edit. Every model of the suite in the `onnx`", *how,

@@ -35,6 +35,7 @@ from toolchain import REFUSED, SECONDS, Failed, CudaToolchain, QuickToolchain, c
 from verdicts import Verdicts  # noqa: E402
 
 FLAGS = {"c": ["-O1", "-ffp-contract=off"], "cuda": ["-O0", "-ffp-contract=off"]}
+NETWORKS, NETWORK_FLAGS = "light", ["-O2", "-ffp-contract=off"]  # billions of operations: a minute without optimisation
 PASSED = {False: ("passed", ""), True: ("passed", "random: shapes, types and possible values")}
 
 
@@ -184,9 +185,14 @@ def main():
     start = time.monotonic()
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
         scratch = options.work if options.keep and options.work else temporary
-        flags, known = FLAGS[options.target], Verdicts()
-        tools = (CudaToolchain if options.target == "cuda" else QuickToolchain)(Path(temporary), flags)
-        results = list(pool.map(lambda case: work_on(case, options, tools, known, scratch), chosen_cases(options)))
+        known, cases = Verdicts(), list(chosen_cases(options))
+        tools = (CudaToolchain if options.target == "cuda" else QuickToolchain)(Path(temporary), FLAGS[options.target])
+        for_networks = tools
+        if options.target == "cuda" and any(case.folder == NETWORKS for case in cases):
+            folder = Path(temporary) / "tools_for_networks"
+            folder.mkdir()
+            for_networks = CudaToolchain(folder, NETWORK_FLAGS)
+        results = list(pool.map(lambda case: work_on(case, options, for_networks if case.folder == NETWORKS else tools, known, scratch), cases))
     known.report()
     sys.exit(summarise(results, options, time.monotonic() - start))
 
