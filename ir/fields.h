@@ -6,7 +6,8 @@
 
 namespace tc {
 
-/// f("name", value) for each field of a list, in order of declaration.
+/// f("name", value) for each field of a list, in order of declaration. The names are part of identities, and the
+/// fingerprint of a package's weights follows from these: a name stays when its field is renamed ("turns").
 template <class F, class... T>
 void list_fields(F&& f, std::initializer_list<const char*> names, const T&... values) {
   const char* const* name = names.begin();
@@ -92,7 +93,7 @@ template <class F> void for_each_field(const Param& s, F&& f) {
 template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j, k] = s;
   list_fields(f, {"name", "params", "body", "threads", "can_fail", "blocks_per_sm", "rolled", "initialised", "dynamic_shared",
-                  "host_loops"}, a, b, c, d, e, g, h, i, j, k);
+                  "turns"}, a, b, c, d, e, g, h, i, j, k);
 }
 template <class F> void for_each_field(const Kernel& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j, k, l, m] = s;
