@@ -209,7 +209,9 @@ std::string executor_source(const Program& p, const ProgramNames& n, uint64_t la
   s += "const void *" + x + "_weights(void) { return " + x + "_weights_blob; }\n\n";
   s += "#define WEIGHT_AS(type, name) ((const type *)(const void *)(" + m + "->weights + " + u + "_W_##name))\n";
   s += "#define AT_AS(type, name)     ((type *)(void *)(" + m + "->workspace + " + u + "_AT_##name))\n";
-  s += "#define WEIGHT(name)          WEIGHT_AS(float, name)\n#define AT(name)              AT_AS(float, name)\n";
+  // Each pastes by itself: handed on to another macro, a name that a header defines would be replaced first.
+  s += "#define WEIGHT(name)          ((const float *)(const void *)(" + m + "->weights + " + u + "_W_##name))\n";
+  s += "#define AT(name)              ((float *)(void *)(" + m + "->workspace + " + u + "_AT_##name))\n";
   s += "#define SCRATCH               (" + m + "->workspace + " + u +
        "_AT_SCRATCH)\n#define STATUS                AT_AS(int32_t, STATUS)\n\n";
   if (p.strings_bytes > 0) s.insert(s.size() - 1, "#define MADE                  AT_AS(tc_made, MADE)\n");

@@ -23,8 +23,8 @@ struct host_words {
 
 #define WEIGHT_AS(type, name) ((const type *)(const void *)(d.weights + DEVICE_W_##name))
 #define AT_AS(type, name)     ((type *)(void *)(d.workspace + DEVICE_AT_##name))
-#define WEIGHT(name)          WEIGHT_AS(float, name)
-#define AT(name)              AT_AS(float, name)
+#define WEIGHT(name)          ((const float *)(const void *)(d.weights + DEVICE_W_##name))
+#define AT(name)              ((float *)(void *)(d.workspace + DEVICE_AT_##name))
 #define SCRATCH               (d.workspace + DEVICE_AT_SCRATCH)
 #define STATUS                AT_AS(int32_t, STATUS)
 

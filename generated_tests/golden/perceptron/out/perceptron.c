@@ -16,8 +16,8 @@ const void *perceptron_weights(void) { return perceptron_weights_blob; }
 
 #define WEIGHT_AS(type, name) ((const type *)(const void *)(m->weights + PERCEPTRON_W_##name))
 #define AT_AS(type, name)     ((type *)(void *)(m->workspace + PERCEPTRON_AT_##name))
-#define WEIGHT(name)          WEIGHT_AS(float, name)
-#define AT(name)              AT_AS(float, name)
+#define WEIGHT(name)          ((const float *)(const void *)(m->weights + PERCEPTRON_W_##name))
+#define AT(name)              ((float *)(void *)(m->workspace + PERCEPTRON_AT_##name))
 #define SCRATCH               (m->workspace + PERCEPTRON_AT_SCRATCH)
 #define STATUS                AT_AS(int32_t, STATUS)
 
