@@ -1,5 +1,7 @@
 #include "importer/shape_registry.h"
 
+#include <algorithm>
+
 namespace tc::importer {
 
 namespace {
@@ -14,14 +16,57 @@ bool is_long(const onnx::TypeProto* t) {
   return false;
 }
 
+/// The operands of a node, where one that must be there has at least the type that says nothing. One that may be absent
+/// has none then, because definitions ask so whether it is there.
+class TypedOperands : public onnx::InferenceContext {
+ public:
+  TypedOperands(onnx::InferenceContext& node, const onnx::OpSchema& schema) : node_(node), schema_(schema) {}
+
+  const onnx::TypeProto* getInputType(size_t index) const override {
+    const onnx::TypeProto* type = node_.getInputType(index);
+    const size_t formal = std::min(index, schema_.inputs().size() - 1);
+    const bool may_be_absent =
+        schema_.inputs().empty() || schema_.inputs()[formal].GetOption() == onnx::OpSchema::Optional;
+    return type || may_be_absent || index >= getNumInputs() ? type : &onnx::TypeProto::default_instance();
+  }
+  const onnx::AttributeProto* getAttribute(const std::string& name) const override { return node_.getAttribute(name); }
+  size_t getNumInputs() const override { return node_.getNumInputs(); }
+  bool hasInput(size_t index) const override { return node_.hasInput(index); }
+  const onnx::TensorProto* getInputData(size_t index) const override { return node_.getInputData(index); }
+  size_t getNumOutputs() const override { return node_.getNumOutputs(); }
+  onnx::TypeProto* getOutputType(size_t index) override { return node_.getOutputType(index); }
+  bool hasOutput(size_t index) override { return node_.hasOutput(index); }
+  onnx::GraphInferencer* getGraphAttributeInferencer(const std::string& name) override {
+    return node_.getGraphAttributeInferencer(name);
+  }
+  const onnx::SparseTensorProto* getInputSparseData(size_t index) const override {
+    return node_.getInputSparseData(index);
+  }
+  const onnx::TensorShapeProto* getSymbolicInput(size_t index) const override { return node_.getSymbolicInput(index); }
+  std::string getDisplayName() const override { return node_.getDisplayName(); }
+
+ private:
+  onnx::InferenceContext& node_;
+  const onnx::OpSchema& schema_;
+};
+
 onnx::OpSchema guarded(const onnx::OpSchema& schema) {
   onnx::OpSchema copy = schema;
-  copy.PartialDataPropagationFunction(
-      [propagate = schema.GetDataPropagationFunction()](onnx::DataPropagationContext& c) {
-        for (size_t i = 0; i < c.getNumInputs(); ++i)
-          if (is_long(c.getInputType(i))) return;
-        propagate(c);
-      });
+  // The definitions themselves live as long as the process.
+  if (schema.has_type_and_shape_inference_function())
+    copy.TypeAndShapeInferenceFunction(
+        [infer = schema.GetTypeAndShapeInferenceFunction(), &schema](onnx::InferenceContext& c) {
+          TypedOperands operands(c, schema);
+          infer(operands);
+        });
+  // Shape reads the sizes of its operand, not its values: any operand will do.
+  if (schema.has_data_propagation_function() && schema.Name() != "Shape" && schema.Name() != "Size")
+    copy.PartialDataPropagationFunction(
+        [propagate = schema.GetDataPropagationFunction()](onnx::DataPropagationContext& c) {
+          for (size_t i = 0; i < c.getNumInputs(); ++i)
+            if (is_long(c.getInputType(i))) return;
+          propagate(c);
+        });
   return copy;
 }
 
@@ -29,8 +74,7 @@ onnx::OpSchema guarded(const onnx::OpSchema& schema) {
 
 const onnx::OpSchema* ShapeRegistry::GetSchema(const std::string& key, int version, const std::string& domain) const {
   const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Instance()->GetSchema(key, version, domain);
-  // Shape reads the sizes of its operand, not its values: any operand will do.
-  if (!schema || !schema->has_data_propagation_function() || key == "Shape" || key == "Size") return schema;
+  if (!schema) return schema;
   const auto id = std::make_tuple(domain, key, schema->since_version());
   const auto it = guarded_.find(id);
   return it != guarded_.end() ? &it->second : &guarded_.emplace(id, guarded(*schema)).first->second;

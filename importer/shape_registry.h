@@ -9,7 +9,8 @@ namespace tc::importer {
 
 /// Inference follows the values of integer vectors, because they may become shapes; it makes an object of every
 /// element, also of those that it only knows the number of. A vector of 10^18 elements is no shape: here only short
-/// ones are followed.
+/// ones are followed. And some definitions take it for granted that an operand that must be there has a type; while a
+/// model is brought to the newest operator set, or where nothing is known of the node that makes it, it has none.
 class ShapeRegistry : public onnx::ISchemaRegistry {
  public:
   const onnx::OpSchema* GetSchema(const std::string& key, int version,
