@@ -38,9 +38,9 @@ def pow_(g, op):
 
 def mod(g, op):
     if g.rng.random() < 0.5:
-        v = g.operand((I64, I32, I8, U8))
+        v = g.operand((I64, I32, I8, U8), exact=True)
         by = g.known(np.asarray(g.rng.choice([1, 2, 3, 5, 7, 16]) * g.rng.choice([1, 1, -1] if v.dtype != U8 else [1]), v.dtype))
-        g.add(Draft(op, (v, by), {"fmod": 1} if g.rng.random() < 0.3 else {}), "move")
+        g.add(Draft(op, (v, by), {"fmod": 1} if g.rng.random() < 0.3 else {}), "decides")
     else:
         v = g.operand((F32, F64), exact=True)
         g.add(Draft(op, (v, g.known(np.asarray(g.rng.choice([0.5, 2, 4, -1]), v.dtype))), {"fmod": 1}), "decides")
@@ -128,7 +128,7 @@ ROWS = [
     Row("Acosh", unary(FLOATS, low=1.1), 0.3), Row("Asinh Atan", unary(FLOATS), 0.5), Row("IsNaN IsInf", unary(FLOATS, "decides", exact=True), 0.4),
     Row("Add Sub Mul", binary(NUMBERS), 6), Row("Div", divide, 2), Row("Pow", pow_, 1.2), Row("Mod", mod, 0.8),
     Row("Max Min", several(NUMBERS, "move"), 2), Row("Sum", several(FLOATS, "short")), Row("Mean", several(FLOATS, "never"), 0.6),
-    Row("BitShift", bits, 0.4), Row("BitwiseAnd BitwiseOr BitwiseXor", binary(WHOLE, "move"), 0.6), Row("BitwiseNot", unary(WHOLE, "move"), 0.3),
+    Row("BitShift", bits, 0.4), Row("BitwiseAnd BitwiseOr BitwiseXor", binary(WHOLE, "decides"), 0.6), Row("BitwiseNot", unary(WHOLE, "decides"), 0.3),
     Row("Equal Greater Less GreaterOrEqual LessOrEqual", lambda g, op: compare(g, op), 2), Row("And Or Xor", binary((BOOL,), "move"), 1.2), Row("Not", unary((BOOL,), "move"), 0.6),
     Row("Clip", clip, 1.5), Row("Where", where, 2.5), Row("Cast CastLike", cast, 2.5), Row("BitCast", bit_cast, 0.3), Row("PRelu", prelu), Row("Dropout", dropout, 0.5),
     Row("Mish HardSwish", unary(FLOATS), 1.2), Row("Gelu", unary(FLOATS, spec={"approximate": ["none", "tanh"]})),

@@ -111,17 +111,15 @@ def unreadable_result(draft):
 
 def evaluate(draft, node, constants, opset):
     """The arrays of the node's outputs; raises Unfit."""
-    if draft.op == "AveragePool":
-        opset = max(opset, 7)  # ONNX Runtime's first; like version 1 it leaves padding out of the divisor, which the evaluator forgets
+    if draft.op in ("AveragePool", "MaxPool"):
+        opset = max(opset, 7)  # what version 1 says, and of these sets ONNX Runtime casts
     kinds = {array.dtype for array in constants.values()}
     narrow = {kind: np.dtype(np.float32) for kind in NARROW & kinds} if draft.op not in OWN_TYPES else {}
     plans = [lambda: run_node(node, constants, opset, narrow, unreadable_result(draft))]
     if draft.domain == "" and kinds & SMALL and draft.op not in OWN_TYPES:
         for wide in (np.int32, np.float32):
             plans.append(lambda wide=wide: run_node(node, constants, opset, narrow | {k: np.dtype(wide) for k in SMALL & kinds if k != np.dtype(wide)}))
-    # The reference evaluator loses states of loops, knows the Hardmax of today only, and does not clip.
-    clips = any(a.name == "clip" for a in node.attribute)
-    if draft.op not in ("If", "Loop", "Scan") and not clips and not (draft.op in ("Softmax", "LogSoftmax", "Hardmax") and opset < 13):
+    if reference_knows(draft, opset):
         plans.append(lambda: by_reference(node, constants, opset))
     for number, plan in enumerate(plans):
         try:
@@ -147,6 +145,17 @@ def check(node, constants, opset):
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
     except Exception as error:
         raise Unfit(str(error)) from None
+
+
+def reference_knows(draft, opset):
+    """Whether ONNX's reference evaluator computes what the operator's text says."""
+    if draft.op in ("Softmax", "LogSoftmax", "Hardmax") and opset < 13:
+        return False  # knows those of today
+    if draft.op in ("Conv", "ConvInteger", "QLinearConv"):
+        return draft.attributes.get("auto_pad", "NOTSET") == "NOTSET"
+    # Loses states of loops; goes one way over whole sequences; takes pads of pools in another order; reads indices
+    # modulo the depth.
+    return draft.op not in ("If", "Loop", "Scan", "RNN", "GRU", "LSTM", "MaxPool", "AveragePool", "LpPool", "OneHot")
 
 
 def by_reference(node, constants, opset):

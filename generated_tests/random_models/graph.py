@@ -203,7 +203,10 @@ class Graph:
             check(node, self.constants_of(then), self.opset)
         if kind == "short":
             steps = max([1, *(v.size for v in operands)]) if draft.op in SUMS else 1
-            exact = exact and all(short(v.array) for v in operands) and np.prod([max(1.0, v.most) for v in operands]) * steps < EXACT_BELOW.get(operands[0].dtype, np.inf)
+            most = np.prod([max(1.0, v.most) for v in operands]) ** (2 if draft.op == "ReduceSumSquare" else 1) * steps
+            if draft.op.startswith("Reduce") and not is_float(operands[0].dtype) and most > np.iinfo(operands[0].dtype).max:
+                raise Unfit("may overflow")
+            exact = exact and all(short(v.array) for v in operands) and most < EXACT_BELOW.get(operands[0].dtype, np.inf)
         elif kind == "never":
             exact = False
         random = draft.op in RANDOM or any(v.random for v in operands) or any(body.is_random() for body in bodies)
