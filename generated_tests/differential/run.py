@@ -5,7 +5,7 @@ usage: run.py [--tool build/tc-emit] [--cpus generic,native] [--compilers gcc] [
               [--loops N [--seed S]] [--only REGEX] [--share K/N] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Each model is emitted once for each of --cpus that this machine can run, compiled with warnings as errors and that
-processor's instructions, and run on seeded inputs. Floats agree if the difference is below 1e-5 of the reference in norm
+processor's instructions, one in some by itself and the others as one program, and run on seeded inputs. Floats agree if the difference is below 1e-5 of the reference in norm
 and below 1e-4 of its largest element everywhere; anything else has to be equal. --sanitize compiles with the compilers'
 address and undefined-behaviour checks, which takes ten times as long: --one-in 6 takes every sixth model, other ones for
 each processor and compiler. --loops takes random models of loops instead (random_loops.py); the processor `cuda` is the CUDA
@@ -13,6 +13,7 @@ target, run on the CPU, and `interpreter` stands for models whose inputs are con
 N failed'; the exit code is 0 if all passed.
 """
 import argparse
+import dataclasses
 import itertools
 import json
 import os
@@ -29,17 +30,18 @@ from onnx import numpy_helper
 
 import cases
 import random_loops
+from case import Case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
+import batches  # noqa: E402
 import shares  # noqa: E402
 from agreement import difference, distribution_difference  # noqa: E402
 from answers import session  # noqa: E402
-from toolchain import REFUSED, CudaToolchain, Failed, QuickToolchain, Toolchain, call, first_line, refusal  # noqa: E402
+from toolchain import REFUSED, CudaToolchain, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 from verdicts import Verdicts  # noqa: E402
 
 MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"], "interpreter": []}
-KIND = {"native": QuickToolchain, "interpreter": QuickToolchain}  # the others compile each file by itself
 NEEDS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
 SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
@@ -76,9 +78,24 @@ def has_loop(graph):
     return any(node.op_type in ("Loop", "Scan") or any(has_loop(a.g) for a in node.attribute if a.HasField("g")) for node in graph.node)
 
 
-def run_case(case, cpu, tools, known, options, work):
-    """Runs one case for one processor, unless it is known to pass; raises Failed."""
-    model, inputs, expected = reference(case)
+@dataclasses.dataclass
+class Trial:
+    """A case on its way: emitted, compiled, run, compared."""
+    case: Case
+    work: Path
+    expected: list = ()
+    verdict: str = ""
+    told: str = ""  # what is wrong
+
+    @property
+    def package(self):
+        return self.work / "package"
+
+
+def emit(trial, cpu, tools, known, options):
+    """Emits one case for one processor; returns whether it has to be compiled: it is not known to pass. Raises Failed."""
+    case, work = trial.case, trial.work
+    model, inputs, trial.expected = reference(case)
     folded = cpu == "interpreter" and not has_loop(model.graph) and not case.random
     if cpu == "interpreter":  # loops stay, what is in and around them does not
         fix_inputs(model, inputs)
@@ -86,44 +103,65 @@ def run_case(case, cpu, tools, known, options, work):
     onnx.save(model, work / "model.onnx")
     for index, value in enumerate(inputs.values()):
         save(work / f"input_{index}", value)
-    package, program, seconds = work / "package", work / "program", {}
-    emitted = call("emit", [options.tool, work / "model.onnx", "-o", package, "--verify-each", "--name", "m",
-                            *(["--target", "cuda"] if cpu == "cuda" else ["--cpu", cpu])], seconds)
+    emitted = call("emit", [options.tool, work / "model.onnx", "-o", trial.package, "--verify-each", "--name", batches.name_of(case.name),
+                            *(["--target", "cuda"] if cpu == "cuda" else ["--cpu", cpu])], {})
     if emitted.returncode in REFUSED:
         raise Failed(f"refused: {refusal(emitted.stdout)}")
     if emitted.returncode:
         raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
-    if folded and json.loads((package / "manifest.json").read_text())["kernels"]:
+    if folded and json.loads((trial.package / "manifest.json").read_text())["kernels"]:
         raise Failed("the interpreter left a kernel over")
-    verdict = known.key(package, list(inputs.values()), expected, list(case.outputs), case.bar, tools.identity)
-    if verdict in known:
-        return
-    tools.build(package, program, seconds)
-    ran = call("run", [program, "--inputs", work, "--outputs", work], seconds, cwd=package)
+    trial.verdict = known.key(trial.package, list(inputs.values()), trial.expected, list(case.outputs), case.bar, tools.identity)
+    return trial.verdict not in known
+
+
+def compare(trial, words, known):
+    """Runs one case and compares its outputs; raises Failed."""
+    if isinstance(words, Failed):
+        raise words
+    case = trial.case
+    ran = call("run", [*words, "--inputs", trial.work, "--outputs", trial.work], {}, cwd=trial.package)
     if ran.returncode:
         raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout, 'ERROR|error')}")
-    for index, (name, value) in enumerate(zip(case.outputs, expected)):
-        actual = load(work / f"output_{index}")
+    for index, (name, value) in enumerate(zip(case.outputs, trial.expected)):
+        actual = load(trial.work / f"output_{index}")
         told = distribution_difference(actual, value) if case.random else difference(actual, value, case.bar)
         if told:
             raise Failed(f"output {name}: {told}")
-    known.add(verdict)
+    known.add(trial.verdict)
 
 
-def work_on(case, cpu, tools, known, options, scratch):
-    """Runs one case; returns whether it passed, after a line that says why it did not."""
-    work = scratch / cpu / case.name
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
+def work_on(some, number, cpu, tools, known, options, scratch):
+    """Runs some cases, which become one program; the first of them is built by itself, as its users build it. Returns how
+    many passed, after a line that says why the others did not."""
+    folder = scratch / cpu / str(number)
+    shutil.rmtree(folder, ignore_errors=True)
+    trials, compiled = [Trial(case, folder / case.name) for case in some], []
+
+    def attempt(trial, step):
+        try:
+            return step()
+        except (Failed, OSError) as failure:
+            trial.told = str(failure)
+
     try:
-        run_case(case, cpu, tools, known, options, work)
-        return True
-    except (Failed, OSError) as failure:
-        print(f"FAILED {case.name} ({cpu}): {failure}", flush=True)
-        return False
+        for trial in trials:
+            trial.work.mkdir(parents=True)
+            if attempt(trial, lambda: emit(trial, cpu, tools, known, options)):
+                compiled.append(trial)
+        programs = {}
+        for group in (compiled[:1], compiled[1:]):
+            if group:
+                programs |= batches.link({batches.name_of(t.case.name): t.package for t in group}, tools, folder, {})
+        for trial in compiled:
+            attempt(trial, lambda: compare(trial, programs[batches.name_of(trial.case.name)], known))
+        for trial in trials:
+            if trial.told:
+                print(f"FAILED {trial.case.name} ({cpu}): {trial.told}", flush=True)
+        return sum(not trial.told for trial in trials)
     finally:
         if not options.keep:
-            shutil.rmtree(work)
+            shutil.rmtree(folder)
 
 
 def parse_options():
@@ -161,12 +199,13 @@ def main():
         for turn, (cpu, compiler) in enumerate(itertools.product(options.cpus, options.compilers)):
             folder = Path(temporary) / f"tools-{turn}"
             folder.mkdir()
-            flags = [*(SANITIZE if options.sanitize else ["-O2"]), "-ffp-contract=fast"]
-            tools = CudaToolchain(folder, flags) if cpu == "cuda" else KIND.get(cpu, Toolchain)(folder, [*flags, *MARCH[cpu]], compiler)
+            flags = [*(SANITIZE if options.sanitize else ["-O2" if cpu == "native" else "-O1"]), "-ffp-contract=fast"]
+            tools = CudaToolchain(folder, flags) if cpu == "cuda" else Toolchain(folder, [*flags, *MARCH[cpu]], compiler)
             some = [case for case in chosen[turn % options.one_in::options.one_in] if cpu == "interpreter" or not case.folded_only]
-            results = list(pool.map(lambda case: work_on(case, cpu, tools, verdicts, options, scratch), some))
-            print(f"{cpu} by {compiler}: {sum(results)} of {len(results)} passed", flush=True)
-            passed, failed = passed + sum(results), failed + len(results) - sum(results)
+            groups = [some[k:k + batches.SIZE] for k in range(0, len(some), batches.SIZE)]
+            right = sum(pool.map(lambda job: work_on(job[1], job[0], cpu, tools, verdicts, options, scratch), enumerate(groups)))
+            print(f"{cpu} by {compiler}: {right} of {len(some)} passed", flush=True)
+            passed, failed = passed + right, failed + len(some) - right
     verdicts.report()
     print(f"{passed} passed, {failed} failed")
     sys.exit(0 if passed and not failed else 1)

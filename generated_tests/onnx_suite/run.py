@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs ONNX's backend suite: every model is emitted as C, compiled with warnings as errors, run and compared.
+"""Runs ONNX's backend suite: every model is emitted as C, compiled with warnings as errors, many as one program, run and compared.
 With --target cuda it is emitted as CUDA, compiled by the C++ compiler and run on the CPU.
 
 usage: run.py [--target c|cuda] [--tool build/tc-emit] [--jobs N] [--only REGEX] [--share K/N] [--work DIR] [--keep] [--verbose]
@@ -30,8 +30,9 @@ import report
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
+import batches  # noqa: E402
 import shares  # noqa: E402
-from toolchain import REFUSED, SECONDS, Failed, CudaToolchain, QuickToolchain, call, first_line, refusal  # noqa: E402
+from toolchain import REFUSED, SECONDS, Failed, CudaToolchain, Toolchain, call, first_line, refusal  # noqa: E402
 from verdicts import Verdicts  # noqa: E402
 
 FLAGS = {"c": ["-O1", "-ffp-contract=off"], "cuda": ["-O0", "-ffp-contract=off"]}
@@ -74,7 +75,7 @@ def emit(case, model, options, package, seconds):
     are, those that the refusal names or, where that does not do, all of them."""
     def attempt(fixed):
         values = [word for name, value in fixed.items() for word in ("--input-value", f"{name}={value}")]
-        return call("emit", [options.tool, case.model, "-o", package, "--verify-each", "--name", "m", "--target", options.target,
+        return call("emit", [options.tool, case.model, "-o", package, "--verify-each", "--name", package_name(case), "--target", options.target,
                              *suite.shape_flags(case, model, fixed), *values, *options.emit_flags], seconds)
 
     first = attempt({})
@@ -89,47 +90,99 @@ def emit(case, model, options, package, seconds):
     return first, {}
 
 
-def run_case(case, options, tools, known, work, seconds):
-    """Emits, compiles, runs and compares one case, unless all of that is known to be right; returns (status, reason); raises
-    Failed where it is wrong."""
-    model = onnx.load(case.model)
-    package, program, outputs = work / "package", work / "program", work / "outputs"
-    emitted, fixed = emit(case, model, options, package, seconds)
+@dataclasses.dataclass
+class Trial:
+    """A case on its way: emitted, compiled, run, compared."""
+    case: suite.Case
+    work: Path
+    model: onnx.ModelProto
+    fixed: dict = dataclasses.field(default_factory=dict)
+    verdict: str = ""
+    result: Result = None
+    seconds: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def package(self):
+        return self.work / "package"
+
+    def end(self, status, reason=""):
+        self.result = Result(self.case, status, reason, self.seconds)
+
+    def attempt(self, step):
+        """What a step returns; a step that fails ends the trial."""
+        try:
+            return step()
+        except Failed as failure:
+            self.end("wrong", str(failure))
+
+
+def prepare(trial, options, tools, known):
+    """Emits one case; returns whether it has to be compiled: it is neither refused nor known to pass."""
+    emitted, trial.fixed = emit(trial.case, trial.model, options, trial.package, trial.seconds)
     if emitted.returncode in REFUSED:
-        return "refused", refusal(emitted.stdout)
-    if emitted.returncode:
+        trial.end("refused", refusal(emitted.stdout))
+    elif emitted.returncode:
         raise Failed(f"tc-emit ended with {emitted.returncode}: {first_line(emitted.stdout)}")
-    verdict = known.key(package, case.model, case.data, case.label, tools.identity)
-    passed = ("passed", "with " + " ".join(f"--input-value {name}={value}" for name, value in fixed.items())) if fixed else PASSED[case.random]
-    if case.name in suite.AS_RUNTIMES:
-        passed = "passed", "as ONNX Runtime and PyTorch: the length of the resized axis is a whole number"
-    if verdict in known:
-        return passed
-    tools.build(package, program, seconds)
+    else:
+        trial.verdict = known.key(trial.package, trial.case.model, trial.case.data, trial.case.label, tools.identity)
+        if trial.verdict not in known:
+            return True
+        passed(trial)
+    return False
+
+
+def passed(trial):
+    if trial.fixed:
+        trial.end("passed", "with " + " ".join(f"--input-value {name}={value}" for name, value in trial.fixed.items()))
+    elif trial.case.name in suite.AS_RUNTIMES:
+        trial.end("passed", "as ONNX Runtime and PyTorch: the length of the resized axis is a whole number")
+    else:
+        trial.end(*PASSED[trial.case.random])
+
+
+def finish(trial, words, known):
+    """Runs and compares one case; raises Failed where it is wrong."""
+    if isinstance(words, Failed):
+        raise words
+    outputs = trial.work / "outputs"
     outputs.mkdir()
-    ran = call("run", [program, "--inputs", suite.write_inputs(case, model, work / "inputs", fixed), "--outputs", outputs], seconds,
-               cwd=package)
+    inputs = suite.write_inputs(trial.case, trial.model, trial.work / "inputs", trial.fixed)
+    ran = call("run", [*words, "--inputs", inputs, "--outputs", outputs], trial.seconds, cwd=trial.package)
     if ran.returncode:
         raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout)}")
-    check_outputs(case, model, outputs)
-    known.add(verdict)
-    return passed
+    check_outputs(trial.case, trial.model, outputs)
+    known.add(trial.verdict)
+    passed(trial)
 
 
-def work_on(case, options, tools, known, scratch):
-    """Runs one case in a folder of its own; never raises for what the case does."""
-    work = Path(scratch) / case.folder / case.name
-    work.mkdir(parents=True)
-    seconds = {}
-    try:
-        status, reason = run_case(case, options, tools, known, work, seconds)
-    except Failed as failure:
-        status, reason = "wrong", str(failure)
+def work_on(some, number, options, tools, known, scratch):
+    """Runs some cases, which become one program; never raises for what a case does."""
+    folder = Path(scratch) / str(number)
+    trials, seconds = [Trial(case, folder / case.folder / case.name, onnx.load(case.model)) for case in some], {}
+    for trial in trials:
+        trial.work.mkdir(parents=True)
+    compiled = [trial for trial in trials if trial.attempt(lambda: prepare(trial, options, tools, known))]
+    if compiled:
+        programs = batches.link({package_name(t.case): t.package for t in compiled}, tools, folder, seconds)
+        for trial in compiled:
+            trial.attempt(lambda: finish(trial, programs[package_name(trial.case)], known))
+        compiled[0].seconds["compile"] = seconds.get("compile", 0)
     if not options.keep:
-        shutil.rmtree(work)
-    if status == "wrong" or options.verbose:
-        print(f"{status} {case.label}: {reason}", flush=True)
-    return Result(case, status, reason, seconds)
+        shutil.rmtree(folder)
+    for trial in trials:
+        if trial.result.status == "wrong" or options.verbose:
+            print(f"{trial.result.status} {trial.case.label}: {trial.result.reason}", flush=True)
+    return [trial.result for trial in trials]
+
+
+def package_name(case):
+    return batches.name_of(case.label)
+
+
+def groups_of(cases):
+    """Cases that become one program; a network is one by itself."""
+    small = [case for case in cases if case.folder != NETWORKS]
+    return [small[k:k + batches.SIZE] for k in range(0, len(small), batches.SIZE)] + [[case] for case in cases if case.folder == NETWORKS]
 
 
 def chosen_cases(options):
@@ -186,13 +239,16 @@ def main():
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
         scratch = options.work if options.keep and options.work else temporary
         known, cases = Verdicts(), list(chosen_cases(options))
-        tools = (CudaToolchain if options.target == "cuda" else QuickToolchain)(Path(temporary), FLAGS[options.target])
+        tools = (CudaToolchain if options.target == "cuda" else Toolchain)(Path(temporary), FLAGS[options.target])
         for_networks = tools
         if options.target == "cuda" and any(case.folder == NETWORKS for case in cases):
             folder = Path(temporary) / "tools_for_networks"
             folder.mkdir()
             for_networks = CudaToolchain(folder, NETWORK_FLAGS)
-        results = list(pool.map(lambda case: work_on(case, options, for_networks if case.folder == NETWORKS else tools, known, scratch), cases))
+        done = pool.map(lambda job: work_on(job[1], job[0], options, for_networks if job[1][0].folder == NETWORKS else tools, known, scratch),
+                        enumerate(groups_of(cases)))
+        by_label = {result.case.label: result for some in done for result in some}
+        results = [by_label[case.label] for case in cases]
     known.report()
     sys.exit(summarise(results, options, time.monotonic() - start))
 

@@ -16,7 +16,6 @@ import dataclasses
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -36,6 +35,7 @@ for folder in ("python", "differential"):
 from agreement import difference  # noqa: E402
 from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
+import batches  # noqa: E402
 import history  # noqa: E402
 import report  # noqa: E402
 import shares  # noqa: E402
@@ -45,11 +45,6 @@ for recipes in ("elementwise", "movement", "reduction", "window", "other", "ml")
 
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 OTHER_FLOATS = (onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
-BATCH = 24  # models to a program
-# What the files of one package have for themselves.
-OWN_STATICS = re.compile(r"^static [^(=;\n]*?\b((?!tc_|TC_|m\d+_)\w+)(?=\(|\[| =|;)", re.M)
-OWN_MACROS = re.compile(r"^# *define ((?!TC_)[A-Z_]+)\b", re.M)
-OWN_NAMES = re.compile(r"(?<![.\w])(inputs|outputs|open_model|run_model|close_model|message|(?:in|out)put\d+_dims)\b")
 
 
 @dataclasses.dataclass
@@ -164,10 +159,9 @@ class Batch:
         for k, result in enumerate(self.results):
             self.prepare(k, result)
         emitted = [k for k, result in enumerate(self.results) if not result.status]
-        if emitted and not self.link(emitted):
-            emitted = [k for k in emitted if self.link([k], f"m{k}.alone")]
+        programs = batches.link({f"m{k}": self.folder / f"m{k}" / "package" for k in emitted}, self.tools, self.folder, self.seconds) if emitted else {}
         for k in emitted:
-            self.compare(k, self.results[k])
+            self.compare(k, self.results[k], programs[f"m{k}"])
         return self.results
 
     def prepare(self, k, result):
@@ -192,51 +186,14 @@ class Batch:
         except Failed as failure:
             result.status, result.reason = "wrong", str(failure)
 
-    def link(self, numbers, name="all"):
-        """Compiles the packages into one program, whose first argument chooses among them."""
-        units, sources = [], []  # packages that share a translation unit read the support text once
-        for k in numbers:
-            package = self.folder / f"m{k}" / "package"
-            texts = {path.name: path.read_bytes() for path in package.glob("tc_*.h")}
-            unit = next((unit for unit in units if all(unit["texts"].get(file, text) == text for file, text in texts.items())), None)
-            if not unit:
-                # The program around the model is compiled once, unless the package has strings, which bring another text of it.
-                shared = all(texts.get(file) == text for file, text in self.tools.texts.items() if file.startswith("tc_"))
-                unit = {"texts": {}, "lines": ["#define TC_MAIN_H", self.tools.declarations.read_text()] if shared else [], "first": package}
-                units.append(unit)
-            unit["texts"].update(texts)
-            (package / "renamed_main.c").write_text(OWN_NAMES.sub(rf"m{k}_own_\1", (package / "main.c").read_text()))
-            text = (package / f"m{k}.c").read_text()
-            statics = sorted(set(OWN_STATICS.findall(text)))
-            unit["lines"] += [f"#define {name} m{k}_own_{name}" for name in statics]
-            unit["lines"] += [f'#include "{package}/m{k}.c"', f"int m{k}_main(int, char **);", f"#define main m{k}_main",
-                              f'#include "{package}/renamed_main.c"', "#undef main"]
-            unit["lines"] += [f"#undef {name}" for name in [*statics, *sorted(set(OWN_MACROS.findall(text)))]]
-            sources += package.glob("*.S")
-        for number, unit in enumerate(units):
-            sources.append(self.folder / f"{name}_{number}.c")
-            sources[-1].write_text("\n".join(unit["lines"]) + "\n")
-        chooser = self.folder / f"{name}.c"
-        chooser.write_text("#include <string.h>\n" + "".join(f"int m{k}_main(int, char **);\n" for k in numbers) + "int main(int argc, char **argv)\n{\n" +
-                           "".join(f'  if (!strcmp(argv[1], "m{k}")) return m{k}_main(argc - 1, argv + 1);\n' for k in numbers) + "  return argc;\n}\n")
-        includes = [f"-Wa,-I{self.folder / f'm{k}' / 'package'}" for k in numbers] + [f"-I{unit['first']}" for unit in units[:1]]
-        try:
-            built = call("compile", [*self.tools.base, chooser, *sources, *includes, self.tools.program, "-lm", "-o", self.folder / name], self.seconds,
-                         cwd=self.folder)
-        except Failed as failure:
-            built = subprocess.CompletedProcess([], 1, str(failure))
-        if built.returncode and len(numbers) == 1:
-            result = self.results[numbers[0]]
-            result.status, result.reason = "wrong", "compile: " + first_line(built.stdout, r"error:|warning:|undefined")
-        return not built.returncode
-
-    def compare(self, k, result):
+    def compare(self, k, result, words):
         work, case = self.folder / f"m{k}", result.case
-        program = self.folder / (f"m{k}.alone" if (self.folder / f"m{k}.alone").exists() else "all")
         for index, value in enumerate(case.inputs.values()):
             save(work / f"input_{index}", value)
         try:
-            ran = call("run", [program, f"m{k}", "--inputs", work, "--outputs", work], self.seconds)
+            if isinstance(words, Failed):
+                raise words
+            ran = call("run", [*words, "--inputs", work, "--outputs", work], self.seconds)
             if ran.returncode:
                 raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout, 'ERROR|error')}")
             actual = [load(work / f"output_{index}") for index in range(len(case.outputs))]
@@ -294,8 +251,8 @@ def main():
         scratch = options.keep or Path(temporary)
         (Path(temporary) / "tools").mkdir()
         tools = Toolchain(Path(temporary) / "tools", ["-O0", "-ffp-contract=off"])
-        batches = [cases[k:k + BATCH] for k in range(0, len(cases), BATCH)]
-        done = list(pool.map(lambda job: work_on(job[1], tools, options, scratch / f"b{job[0]}"), enumerate(batches)))
+        groups = [cases[k:k + batches.SIZE] for k in range(0, len(cases), batches.SIZE)]
+        done = list(pool.map(lambda job: work_on(job[1], tools, options, scratch / f"b{job[0]}"), enumerate(groups)))
     results = [result for batch in done for result in batch.results]
     rows = report.rows([pair for pair, _ in pairs], results)
     if options.report:
