@@ -81,6 +81,7 @@ set_target_properties(
   tc_onnx
   PROPERTIES IMPORTED_LOCATION ${_prefix}/lib/libonnx.a
              INTERFACE_COMPILE_DEFINITIONS "ONNX_NAMESPACE=onnx;ONNX_ML=1;__STDC_FORMAT_MACROS"
+             INTERFACE_COMPILE_OPTIONS "-ffile-prefix-map=${_prefix}/include/="
              INTERFACE_INCLUDE_DIRECTORIES ${_prefix}/include
              INTERFACE_SYSTEM_INCLUDE_DIRECTORIES ${_prefix}/include
              INTERFACE_LINK_LIBRARIES "protobuf::libprotobuf;Threads::Threads")

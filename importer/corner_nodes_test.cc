@@ -172,7 +172,8 @@ std::string draw_model(Draw& d, const onnx::OpSchema& schema) {
   while (n.input_size() > 0 && n.input(n.input_size() - 1).empty()) n.mutable_input()->RemoveLast();
   for (const auto& formal : schema.outputs()) {
     const bool absent = formal.GetOption() == onnx::OpSchema::Optional && d.one_in(2);
-    n.add_output(absent ? "" : "y" + std::to_string(n.output_size()));
+    const int many = formal.GetOption() == onnx::OpSchema::Variadic ? d.below(3) + 1 : 1;
+    for (int k = 0; k < many; ++k) n.add_output(absent ? "" : "y" + std::to_string(n.output_size()));
   }
   const std::map<std::string, onnx::OpSchema::Attribute> sorted(schema.attributes().begin(), schema.attributes().end());
   for (const auto& [name, spec] : sorted) {
@@ -349,6 +350,39 @@ TEST(CornerNodes, GoThroughEveryPass) {
   }
   // The others need a body, a string or numbers that no chance finds.
   EXPECT_GT(accepted.size() * 10, tried.size() * 7) << accepted.size() << " of " << tried.size();
+}
+
+/// The model goes every way and computes the same.
+void goes_every_way(const std::string& graph) {
+  const importer_testing::TestFolder folder;
+  const std::string path = folder.write("m.onnxtxt", "<ir_version: 8, opset_import: [\"\" : 18]> g " + graph);
+  std::string wrong;
+  const Graph g = typed(path, wrong);
+  ASSERT_EQ(wrong, "");
+  ASSERT_EQ(g.outputs().size(), 1u) << graph;
+  Draw d(1);
+  const auto inputs = drawn_inputs(d, g);
+  const auto expected = evaluated(g, inputs);
+  for (const Way& way : ways_of(d)) EXPECT_EQ(go(g, way, inputs, expected), "") << graph;
+}
+
+TEST(CornerNodes, NobodyReadsTheFirstOfTheResults) {
+  for (const std::string sizes : {"0, 3", "1, 2"})
+    goes_every_way("(float[3, 2] x) => (float[n, 2] y) <int64[2] sizes = {" + sizes +
+                   "}> { a, y = Split <axis = 0> (x, sizes) }");
+}
+
+TEST(CornerNodes, OnlyTheTypeOfAnOperandIsRead) {
+  goes_every_way("(float[3, 2] x, int8[2] z) => (float[2] y) { a = Gemm <transA = 1> (x, x) y = CastLike (z, a) }");
+  goes_every_way("(double[16, 1] x, int8 z) => (double y) { a = Gemm <transA = 1> (x, x) y = CastLike (z, a) }");
+}
+
+TEST(CornerNodes, AConstantIsReadUnderOtherSizes) {
+  const std::string numbers = "1, 2, 3, 4, 5, 6, 7, 8";
+  goes_every_way("(float[8, 4] x) => (float[8, 2] y) <float[8] w = {" + numbers +
+                 "}, int64[2] s = {4, 2}> { v = Reshape (w, s) y = MatMul (x, v) }");
+  goes_every_way("(int64 step) => (float[2, n, 5, 2] y) <float[2, 8, 1] x = {" + numbers + ", " + numbers +
+                 "}, float[8] w = {" + numbers + "}, int64 s = {4}, int64 f = {8}> { y = STFT <onesided = 1> (x, s, w, f) }");
 }
 
 }  // namespace

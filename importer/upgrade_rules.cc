@@ -160,6 +160,12 @@ void broadcast_7(Upgrade& u) {
   const int rank = u.rank(0), own = u.rank(1);
   const int64_t first = axis->i() < 0 ? axis->i() + rank : axis->i();
   if (first < 0 || first > rank) throw NoCounterpart{"broadcasts along an axis that its operand does not have"};
+  // Only the second operand is repeated.
+  for (int k = 0; k < own && first + k < rank; ++k) {
+    const auto size = u.known_size(0, int(first) + k), other = u.known_size(1, k);
+    if (size && other && *other != *size && *other != 1)
+      throw NoCounterpart{"broadcasts an operand along an axis of another size"};
+  }
   const int64_t behind = rank - first - own;
   if (behind <= 0) return;  // a single element may stand anywhere
   std::vector<int64_t> axes(static_cast<size_t>(behind));

@@ -84,6 +84,12 @@ net (float[2,3,4,5] x, float[3,4] b) => (float[2,3,4,5] y) { y = Add <broadcast 
 )");
 }
 
+TEST(UpgradeRules, OldBroadcastingRepeatsTheSecondOperandOnly) {
+  const Imported m = import_text(R"(<ir_version: 3, opset_import: ["" : 6]>
+net (float[4,1,1] x, float[4] b) => (float[4,4,1] y) { y = Add <broadcast = 1, axis = 1> (x, b) })");
+  EXPECT_NE(m.problems.find("broadcasts an operand along an axis of another size"), std::string::npos) << m.problems;
+}
+
 TEST(UpgradeRules, WithoutAnAxisTheLastOnesMeet) {
   const Imported m = import_text(R"(<ir_version: 3, opset_import: ["" : 1]>
 net (float[2,3] x, float[3] b) => (float[2,3] y) { y = Mul <broadcast = 1, consumed_inputs = [0, 0]> (x, b) })");

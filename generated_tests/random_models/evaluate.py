@@ -111,6 +111,8 @@ def unreadable_result(draft):
 
 def evaluate(draft, node, constants, opset):
     """The arrays of the node's outputs; raises Unfit."""
+    if draft.op == "Resize" and draft.attributes.get("antialias") and draft.operands[0].dtype in SMALL:
+        raise Unfit("ONNX Runtime rounds to bytes between the axes")
     if draft.op in ("AveragePool", "MaxPool"):
         opset = max(opset, 7)  # what version 1 says, and of these sets ONNX Runtime casts
     kinds = {array.dtype for array in constants.values()}
@@ -149,7 +151,7 @@ def check(node, constants, opset):
 
 def reference_knows(draft, opset):
     """Whether ONNX's reference evaluator computes what the operator's text says."""
-    if draft.op in ("Softmax", "LogSoftmax", "Hardmax") and opset < 13:
+    if opset < {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "PRelu": 7, "Selu": 6}.get(draft.op, 0) or "broadcast" in draft.attributes:
         return False  # knows those of today
     if draft.op in ("Conv", "ConvInteger", "QLinearConv"):
         return draft.attributes.get("auto_pad", "NOTSET") == "NOTSET"

@@ -93,9 +93,14 @@ std::pair<TensorFn, std::vector<Value*>> bind_operands(Node& n) {
   return {std::move(fn), std::move(values)};
 }
 
+/// The only output of a node that anybody reads; those in front of it may be absent.
+Value* only_output(const Node& n) {
+  return *std::find_if(n.outputs.begin(), n.outputs.end(), [](const Value* v) { return v != nullptr; });
+}
+
 void to_reshape(Graph& g, Node* n, Value* from) {
   if (n->is("Reshape")) return;
-  Value* y = n->outputs[0];
+  Value* y = only_output(*n);
   Value* shape = g.add_constant(derived(y->name, "_shape"), int64_constant(dims_of(y)));
   Node* r = insert_for(g, *n, n, "Reshape", {from, shape}, {y->name});
   g.set_type(r->outputs[0], y->type);
@@ -147,6 +152,7 @@ void to_functions(Graph& g, PassContext& cx) {
     for (const auto& r : n->regions) to_functions(*r, cx);
     if (n->regions.empty() && !n->is("Identity")) to_fused(g, n);
   }
+  dead_code(g, cx);  // what computed an operand of which only the type was read
   own_outputs(g);
   g.drop_unused_constants();
 }

@@ -43,7 +43,12 @@ class NarrowTypes {
         [&](const Let& k) {
           Expr value = expr(k.value);
           Var v = k.var;
-          if (is_narrow(v->dtype)) wide_vars_[k.var.get()] = v = make_var(v->name, computed_type(v->dtype));
+          // The parts of a loop that was cut share their variables, and the expressions that read them.
+          if (is_narrow(v->dtype)) {
+            Var& wide = wide_vars_[k.var.get()];
+            if (!wide) wide = make_var(v->name, computed_type(v->dtype));
+            v = wide;
+          }
           Stmt body = stmt(k.body);
           return v == k.var && value.same_as(k.value) && body.same_as(k.body) ? s : let(v, value, body);
         },

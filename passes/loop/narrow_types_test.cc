@@ -25,6 +25,21 @@ TEST(NarrowTypes, LoadsWidenAndStoresRound) {
   verify(r, {x, y});
 }
 
+TEST(NarrowTypes, PartsOfALoopShareTheirVariables) {
+  Buffer x = buffer("x", DType::F16, 8), y = buffer("y", DType::F16, 8);
+  Var i = make_var("i"), v = make_var("v", DType::F16);
+  const Stmt body = let(v, load(x, {i}), store(y, {i}, Expr(v) + Expr(v)));
+  const Stmt r = lower_narrow_types(seq({loop(i, 4, body), loop(i, 4, body, ForKind::Serial, 4)}));
+  EXPECT_EQ(to_text(r),
+            "for i in 0 .. +4:\n"
+            "  let v = f32(x[i])\n"
+            "  y[i] = f16(v + v)\n"
+            "for i in 4 .. +4:\n"
+            "  let v = f32(x[i])\n"
+            "  y[i] = f16(v + v)\n");
+  verify(r, {x, y});
+}
+
 TEST(NarrowTypes, SumsCastsAndCopies) {
   Buffer x = buffer("x", DType::BF16, 8), y = buffer("y", DType::BF16, 8), z = buffer("z", DType::F32, 8);
   Stmt s = seq({store(y, {0}, load(x, {0}), Op::Add), store(y, {1}, load(x, {1})),

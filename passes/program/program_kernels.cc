@@ -256,6 +256,18 @@ int ProgramBuilder::ordinal(const Constant& c) {
   return ordinals_.try_emplace(c.get(), int(ordinals_.size())).first->second;
 }
 
+// Constants as a function reads them: what stays a Reshape in the graph is the same bytes under other sizes.
+std::vector<Constant> of_shapes(const std::vector<Buffer>& buffers, std::vector<Constant> constants) {
+  for (size_t i = 0; i < constants.size(); ++i) {
+    Dims dims = static_dims(buffers[i]->shape);
+    if (constants[i]->dims == dims) continue;
+    TensorData seen = *constants[i];
+    seen.dims = std::move(dims);
+    constants[i] = std::make_shared<const TensorData>(std::move(seen));
+  }
+  return constants;
+}
+
 // The k-th packed weight of a call; the same constants packed the same way are stored once.
 int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operands, size_t k) {
   std::vector<Constant> inputs;
@@ -265,7 +277,7 @@ int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operand
   std::vector<int>& weights = packed_[{c.prologue_key, std::move(ordinals)}];
   if (weights.empty()) {
     if (!c.pack) c.pack.emplace(c.prologue);
-    const std::vector<Constant> results = (*c.pack)(inputs);
+    const std::vector<Constant> results = (*c.pack)(of_shapes(c.prologue.inputs, std::move(inputs)));
     for (size_t i = 0; i < results.size(); i++) {
       const bool table = c.prologue_operands.empty();  // of nothing but positions: what reads it gives it its name
       const int owner = table ? 0 : c.prologue_operands.at(size_t(owner_of(c.prologue, c.prologue.outputs[i])));
