@@ -4,7 +4,7 @@
 
 #include "emit_c/expr.h"
 #include "emit_c/source_writer.h"
-#include "ir/loop/intrin.h"
+#include "ir/loop/instruction.h"
 
 namespace tc {
 
@@ -40,9 +40,11 @@ class StmtPrinter {
   virtual void print_for(const For& k);
   virtual void print_alloc(const Alloc& k);
   virtual void print_barrier(const Barrier& k);
-  virtual void print_intrin(const Intrin& k);
   virtual void print_prefetch(const Prefetch& k);
+  virtual const std::vector<Spelling>& spellings(const Instruction& row) const { return row.c; }
+  virtual std::string memory_operand(const Buffer& b, const Exprs& index);
 
+  std::string intrin_text(const Intrin& k);
   void print_block(const std::string& head, const Stmt& body);
   /// "const int i = 0; i < 8; i++" without the keyword.
   std::string loop_head(const For& k);
@@ -52,7 +54,7 @@ class StmtPrinter {
   Needs& needs_;
 
  private:
-  void print_transposition(const std::string& name, const IntrinCall& c);
+  std::string operand_text(const InstructionOperand& row, const IntrinCall& c, const IntrinOperand& o);
   void operator_store(const Store& k, const std::string& target);
   void store(const Store& k);
   void partial_store(const Store& k, const std::string& target);

@@ -8,7 +8,7 @@
 // Everything is exact.
 #include "templates/cuda/zero_points.h"
 
-#include "ir/loop/matrix_instruction.h"
+#include "ir/loop/instruction.h"
 #include "templates/packed.h"
 #include "templates/zero_point.h"
 
