@@ -28,7 +28,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/instruction.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/nest.h"
+#include "passes/analysis/nest.h"
 #include "support/error.h"
 
 namespace tc {

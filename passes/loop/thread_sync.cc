@@ -20,9 +20,9 @@
 #include "ir/loop/instruction.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
+#include "passes/analysis/thread_independence.h"
 #include "passes/loop/launches.h"
-#include "passes/loop/thread_independence.h"
-#include "passes/schedule/nest.h"
 #include "support/text.h"
 
 namespace tc {

@@ -4,7 +4,7 @@
 // memory. Nodes become calls of kernels (program_kernels.cc) or control flow (control_flow.cc).
 #include "passes/program/build_program.h"
 
-#include "ir/graph/macs.h"
+#include "ir/ops/macs.h"
 #include "passes/program/cut_steps.h"
 #include "passes/program/plan_memory.h"
 #include "passes/program/program_builder.h"

@@ -10,7 +10,7 @@
 #include "ir/loop/print.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/region.h"
+#include "passes/analysis/region.h"
 #include "passes/schedule/step.h"
 #include "support/text.h"
 
