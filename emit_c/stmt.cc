@@ -20,27 +20,6 @@ std::string c_type(const Expr& e) {
 
 bool is_vector_access(const Store& k) { return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back())); }
 
-// Is `view` used by what stays in this function? Parallel loops become functions that declare it themselves.
-bool used_outside_parts(const Stmt& body, const Buffer& view) {
-  bool used = false;
-  walk(
-      body,
-      [&](const Stmt& s) {
-        if (const For* f = as<For>(s); f && f->kind == ForKind::Parallel) return false;
-        if (const Store* k = as<Store>(s)) used |= k->buffer == view;
-        if (const Alias* k = as<Alias>(s)) used |= k->base == view;
-        if (const Prefetch* k = as<Prefetch>(s)) used |= k->buffer == view;
-        if (const Intrin* k = as<Intrin>(s))
-          used |= std::find(k->buffers.begin(), k->buffers.end(), view) != k->buffers.end();
-        return !used;
-      },
-      [&](const Expr& e) {
-        if (const Load* k = as<Load>(e)) used |= k->buffer == view;
-        return !used;
-      });
-  return used;
-}
-
 /// Does C see that this condition is 0 or 1? Calls and names of type int may be anything to it.
 bool is_seen_as_bit(const Expr& e) {
   if (const auto* k = as<Select>(e)) return is_seen_as_bit(k->yes) && is_seen_as_bit(k->no);
@@ -82,6 +61,13 @@ bool is_written(const Stmt& s, const Buffer& b) {
   return written;
 }
 
+StmtPrinter::StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k)
+    : out_(out), expr_(needs), needs_(needs), wide_(k.wide_index) {
+  for (const Buffer& b : k.vectors) vector_buffers_.insert(b.get());
+  for (const Buffer& b : k.single_vectors) expr_.single_vectors.insert(b.get());
+  for (const Buffer& b : k.part_views) part_views_.insert(b.get());
+}
+
 void StmtPrinter::print(const Stmt& s) {
   if (!s) return;
   visit(
@@ -93,16 +79,12 @@ void StmtPrinter::print(const Stmt& s) {
       },
       [&](const Let& k) {
         declare(k);
-        around_.push_back(s);
         print(k.body);
-        around_.pop_back();
       },
       [&](const Alloc& k) { print_alloc(k); },
       [&](const Alias& k) {
-        if (loop_depth_ > 0 || used_outside_parts(k.body, k.view)) declare(k);
-        around_.push_back(s);
+        if (part_views_.count(k.view.get()) == 0) declare(k);
         print(k.body);
-        around_.pop_back();
       },
       [&](const Seq& k) {
         for (const Stmt& x : k.list) print(x);
@@ -220,7 +202,6 @@ void StmtPrinter::declare(const Alias& k) {
 }
 
 void StmtPrinter::print_block(const std::string& head, const Stmt& body) {
-  loop_depth_++;
   if (is_single(body)) {
     out_.line(head);
     out_.indent();
@@ -232,12 +213,11 @@ void StmtPrinter::print_block(const std::string& head, const Stmt& body) {
     print(body);
     out_.close();
   }
-  loop_depth_--;
 }
 
 void StmtPrinter::print_for(const For& k) {
-  if (k.kind == ForKind::Parallel && loop_depth_ == 0) {
-    parts.push_back({k, around_});
+  if (k.kind == ForKind::Parallel) {
+    parts.push_back(k);
     std::string call = part_call;
     auto fill = [&](std::string_view hole, const std::string& text) {
       if (const size_t at = call.find(hole); at != std::string::npos) call.replace(at, hole.size(), text);
@@ -260,10 +240,7 @@ std::string StmtPrinter::loop_head(const For& k) {
 
 void StmtPrinter::print_alloc(const Alloc& k) {
   const Buffer& b = k.buffer;
-  const bool vectors = b->scope == Scope::Register && holds_vectors(k.body, b);
-  const bool single = vectors && holds_single_vectors(k.body, b);
-  if (vectors) vector_buffers_.push_back(b.get());
-  if (single) expr_.single_vectors.insert(b.get());
+  const bool vectors = vector_buffers_.count(b.get()) != 0, single = expr_.single_vectors.count(b.get()) != 0;
   std::string s = (vectors ? vector_type(b->dtype) : std::string(info(b->dtype).c_type)) + " " + b->name;
   const Dims dims = static_dims(b->shape);
   for (size_t i = 0; i < dims.size(); i++) {
@@ -283,7 +260,6 @@ void StmtPrinter::print_alloc(const Alloc& k) {
     out_.line(s + ";");
     print(k.body);
   }
-  if (vectors) vector_buffers_.pop_back();
 }
 
 std::string StmtPrinter::value_of(const Store& k) {
@@ -336,8 +312,7 @@ void StmtPrinter::store(const Store& k) {
   if (k.count.get()) return partial_store(k, target);
   if (k.reduce) return operator_store(k, target);
   const Broadcast* same = as<Broadcast>(k.value);
-  const bool vectors = k.buffer->scope == Scope::Register && std::find(vector_buffers_.begin(), vector_buffers_.end(),
-                                                                       k.buffer.get()) != vector_buffers_.end();
+  const bool vectors = vector_buffers_.count(k.buffer.get()) != 0;
   if (same || (vectors && !k.value->vector)) return out_.line(target + " = " + expr_.vector_operand(k.value) + ";");
   out_.line(target + " = " + value_of(k) + ";");
 }

@@ -7,8 +7,8 @@ namespace tc {
 
 class DeviceStmtPrinter : public StmtPrinter {
  public:
-  DeviceStmtPrinter(SourceWriter& out, Needs& needs, bool wide, const DeviceFunction& f)
-      : StmtPrinter(out, needs, wide), f_(f) {}
+  DeviceStmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k, const DeviceFunction& f)
+      : StmtPrinter(out, needs, k), f_(f) {}
 
  protected:
   void print_for(const For& k) override;

@@ -3,24 +3,27 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "emit_cuda/device_stmt.h"
 #include "ir/loop/build.h"
 #include "ir/loop/expand_intrin.h"
 #include "ir/verify.h"
+#include "passes/loop/lower_lanes.h"
 #include "support/error.h"
 
 namespace tc {
 namespace {
 
-IntrinOperand example_of(const InstructionOperand& o) {
+IntrinOperand example_of(const InstructionOperand& o, bool of_tiles) {
   const DType type = o.types.empty() ? DType::F32 : o.types.back();
   auto in = [&](const Shape& shape, Scope scope, const Exprs& index) {
     return IntrinOperand{make_buffer(std::string(o.name), type, shape, scope), index};
   };
   switch (o.form) {
-    case OperandForm::Memory: return in({Dim(1024)}, Scope::Global, {0});
+    case OperandForm::Memory:
+      return of_tiles ? in({Dim(64), Dim(64)}, Scope::Shared, {0, 0}) : in({Dim(1024)}, Scope::Global, {0});
     case OperandForm::Registers: return in({Dim(16)}, Scope::Register, {});
     case OperandForm::Scalar: return in({}, Scope::Register, {});
     case OperandForm::Vector: return in({Dim(kMaxLanes)}, Scope::Register, {});
@@ -33,12 +36,17 @@ IntrinOperand example_of(const InstructionOperand& o) {
 // A call whose sizes are `n`.
 Stmt example_of(const Instruction& row, int64_t n) {
   std::vector<IntrinOperand> operands;
-  for (const InstructionOperand& o : row.operands) operands.push_back(example_of(o));
+  for (const InstructionOperand& o : row.operands)
+    operands.push_back(example_of(o, std::holds_alternative<TileOperation>(row.meaning)));
   Exprs scalars;
-  for (const InstructionScalar& s : row.scalars)
-    scalars.push_back(!s.is_data                     ? Expr(n)
-                      : row.async == AsyncCopy::Copy ? make_const(DType::Bool, 1)
-                                                     : make_float(DType::F32, 1));
+  for (size_t i = 0; i < row.scalars.size(); i++) {
+    const bool shifts = std::any_of(row.operands.begin(), row.operands.end(),
+                                    [&](const InstructionOperand& o) { return o.offset == int(i); });
+    if (row.scalars[i].is_data)
+      scalars.push_back(row.async == AsyncCopy::Copy ? make_const(DType::Bool, 1) : make_float(DType::F32, 1));
+    else
+      scalars.push_back(shifts ? 0 : Expr(n));
+  }
   return intrin(row.name, operands, scalars);
 }
 
@@ -50,11 +58,13 @@ TEST(Instructions, EveryRowIsSound) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     const Stmt s = example_of(row, 4);
     EXPECT_NO_THROW(verify(s, buffers_of(s))) << row.name;
-    if (!std::holds_alternative<TileOperation>(row.meaning)) EXPECT_NE(row.c.empty(), row.cuda.empty()) << row.name;
-    const bool made =
-        std::holds_alternative<Assignments>(row.meaning) || std::holds_alternative<TileOperation>(row.meaning);
-    if (made) EXPECT_NO_THROW(expand_intrin(*as<Intrin>(s))) << row.name;
-    if (!made) EXPECT_NE(row.collective, Collective::No) << row.name;
+    const bool on_tiles = std::holds_alternative<TileOperation>(row.meaning);
+    EXPECT_EQ(int(on_tiles) + int(!row.c.empty()) + int(!row.cuda.empty()), 1) << row.name;
+    if (on_tiles || std::holds_alternative<Assignments>(row.meaning)) {
+      EXPECT_NO_THROW(expand_intrin(*as<Intrin>(s))) << row.name;
+    } else {
+      EXPECT_NE(row.collective, Collective::No) << row.name;
+    }
   }
 }
 
@@ -65,11 +75,12 @@ TEST(Instructions, EveryTextNamesAllOfTheCall) {
       SourceWriter c, cuda;
       Needs needs;
       const Stmt s = example_of(row, n);
-      if (!row.c.empty())
-        StmtPrinter(c, needs, false).print(s);
-      else
-        EXPECT_THROW(StmtPrinter(c, needs, false).print(s), InternalError) << row.name;
-      if (!row.cuda.empty()) DeviceStmtPrinter(cuda, needs, false, f).print(s);
+      if (!row.c.empty()) {
+        StmtPrinter(c, needs, {}).print(s);
+      } else {
+        EXPECT_THROW(StmtPrinter(c, needs, {}).print(s), InternalError) << row.name;
+      }
+      if (!row.cuda.empty()) DeviceStmtPrinter(cuda, needs, {}, f).print(s);
       const std::string text = c.text() + cuda.text();
       EXPECT_EQ(text.find('{'), std::string::npos) << text;
       if (std::holds_alternative<TileOperation>(row.meaning)) continue;
