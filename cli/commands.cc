@@ -165,7 +165,8 @@ ExitCode passes_command(const CommandLine&) {
   const std::pair<const char*, const std::vector<LoopPass>&> lists[] = {
       {"kernels of C", c_loop_passes()},
       {"CUDA kernels", cuda_loop_passes()},
-      {"functions of the device", device_loop_passes()}};
+      {"functions of the device", device_loop_passes()},
+      {"finished kernels", last_loop_passes()}};
   for (const auto& [what, list] : lists) {
     s += std::string("\nloop passes, ") + what + ":\n";
     for (const LoopPass& p : list) row(p.name, "   ", p.summary);

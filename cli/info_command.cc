@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "ir/graph/macs.h"
+#include "ir/ops/macs.h"
 #include "ir/ops/operator_table.h"
 #include "passes/graph/passes.h"
 
@@ -19,7 +19,7 @@ struct Work {
 
 Work work_of(const CommandLine& c) {
   Diagnostics problems;
-  PassContext cx{make_backend(c.request.target)->traits(), c.request.options, &problems};
+  PassContext cx{traits_of(c.request.target), c.request.options, &problems};
   try {
     Graph g = import_model(c.model, c.request.import, problems);
     if (!problems.has_errors()) dynamic_to_static(g, cx);

@@ -8,7 +8,7 @@
 #include "cli/reference.h"
 #include "cli/tolerance.h"
 #include "emit_c/package.h"
-#include "ir/graph/evaluate.h"
+#include "ir/ops/evaluate.h"
 #include "passes/graph/passes.h"
 #include "passes/pass.h"
 

@@ -196,8 +196,6 @@ std::string life_cycle(const ProgramNames& n, uint64_t layout_id, bool makes_str
 
 }  // namespace
 
-uint64_t weights_layout_id(const Program& p) { return hash_text(identity_of(p)); }
-
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
   // The API comes last: its type has the model's name, which elsewhere may be a variable's.

@@ -5,11 +5,10 @@
 
 namespace tc {
 
-/// The text of NAME.c. `layout_id`: of the weights that it accepts (weights_layout_id).
+/// The text of NAME.c. `layout_id`: of the weights that it accepts (Program::weights_layout).
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id);
 
 /// A hash of everything in the text that the weights must fit: shapes, types, packing, order.
-uint64_t weights_layout_id(const Program& p);
 
 /// A comment with the names of the model's nodes, escaped, and text of our own.
 void print_origins(SourceWriter& out, const std::vector<ModelText>& names, const std::string& note);

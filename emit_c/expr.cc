@@ -50,42 +50,6 @@ std::string lanes_suffix(DType t, Needs& needs) {
   return "_" + std::string(info(t).name);
 }
 
-bool holds_vectors(const Stmt& scope, const Buffer& b) {
-  bool found = false;
-  auto is_ramp = [](const Exprs& index) { return !index.empty() && as<Ramp>(index.back()) != nullptr; };
-  walk(
-      scope,
-      [&](const Stmt& s) {
-        if (const Store* k = as<Store>(s)) found |= k->buffer == b && (is_ramp(k->index) || k->value->vector);
-        return !found;
-      },
-      [&](const Expr& e) {
-        if (const Load* k = as<Load>(e)) found |= k->buffer == b && is_ramp(k->index);
-        return !found;
-      });
-  return found;
-}
-
-bool holds_single_vectors(const Stmt& scope, const Buffer& b) {
-  bool single = !b->shape.empty();
-  auto look = [&](const Buffer& x, const Exprs& index) {
-    if (x != b) return;
-    const Ramp* r = index.empty() ? nullptr : as<Ramp>(index.back());
-    single = single && r && is_const(r->base, 0);
-  };
-  walk(
-      scope,
-      [&](const Stmt& s) {
-        if (const Store* k = as<Store>(s)) look(k->buffer, k->index);
-        return single;
-      },
-      [&](const Expr& e) {
-        if (const Load* k = as<Load>(e)) look(k->buffer, k->index);
-        return single;
-      });
-  return single;
-}
-
 std::string ExprPrinter::condition(const Expr& e) {
   bool plain = !e->vector && !is_data(e);
   walk(e, [&](const Expr& x) {

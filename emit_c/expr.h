@@ -73,9 +73,5 @@ class ExprPrinter {
 std::string vector_type(DType t);
 /// The ending of functions that load and store vectors of a type: "" for f32, "_u8", "_i8", "_i32", "_bool".
 std::string lanes_suffix(DType t, Needs& needs);
-/// Does the buffer hold vectors? Only Register buffers that are accessed with a Ramp do.
-bool holds_vectors(const Stmt& scope, const Buffer& b);
-/// Is only vector 0 of its last axis used?
-bool holds_single_vectors(const Stmt& scope, const Buffer& b);
 
 }  // namespace tc

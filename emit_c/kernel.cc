@@ -6,7 +6,6 @@
 #include "emit_c/stmt.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
-#include "passes/loop/index_width.h"
 #include "support/text.h"
 
 namespace tc {
@@ -50,19 +49,25 @@ std::string name_of(const Param& p) {
                                           : p.buffer->name;
 }
 
-// What a part function names of what surrounds it.
+// The parameters that a part function names.
 struct Uses {
   std::set<const BufferDef*> buffers;  // looked up only
-  std::set<const VarDef*> vars;
   bool status = false;
 
   void add(const Expr& e) {
     walk(e, [&](const Expr& x) {
       if (const Load* l = as<Load>(x)) buffers.insert(l->buffer.get());
-      if (const VarRef* v = as<VarRef>(x)) vars.insert(v->var.get());
       if (const Apply* k = as<Apply>(x)) status = status || k->op == Op::Index;
       return true;
     });
+  }
+  /// Of a Let or an Alias, without its body.
+  void add_head(const Stmt& s) {
+    if (const Let* k = as<Let>(s)) add(k->value);
+    if (const Alias* k = as<Alias>(s)) {
+      buffers.insert(k->base.get());
+      add(k->offset);
+    }
   }
   void add(const Stmt& s) {
     walk(
@@ -85,7 +90,7 @@ struct Uses {
 class KernelPrinter {
  public:
   KernelPrinter(const Kernel& k, const std::string& prefix)
-      : k_(k), full_(prefix + "_" + k.name), wide_(needs_wide_index(k)) {}
+      : k_(k), full_(prefix + "_" + k.name), wide_(k.wide_index) {}
 
   KernelText print(const std::string& cpu) {
     std::vector<std::string> params;
@@ -96,7 +101,7 @@ class KernelPrinter {
     text_.prototype = "void " + full_ + "(" + arguments(params) + ")";
     SourceWriter inner;  // the function's own body; it finds the parts, which are printed before it
     inner.indent();
-    StmtPrinter printer(inner, text_.needs, wide_);
+    StmtPrinter printer(inner, text_.needs, k_);
     printer.part_call = "TC_PARALLEL_FOR(" + full_ + "_{part}, &arguments, {chunks});";
     for (const Param& p : k_.params)
       if (p.role != Param::Role::Strings && !uses(k_.body, p.buffer))
@@ -136,53 +141,41 @@ class KernelPrinter {
     out_.blank();
   }
 
-  // The Alias and Let statements around a part that it needs, outermost first. `used` grows by what these name.
-  static std::vector<Stmt> needed(const Part& part, Uses& used) {
-    std::vector<Stmt> list;
-    for (size_t n = part.around.size(); n > 0; n--) {
-      const Stmt& s = part.around[n - 1];
-      if (const Alias* k = as<Alias>(s)) {
-        if (used.buffers.count(k->view.get()) == 0) continue;
-        used.buffers.insert(k->base.get());
-        used.add(k->offset);
-      } else if (const Let* k = as<Let>(s)) {
-        if (used.vars.count(k->var.get()) == 0) continue;
-        used.add(k->value);
-      }
-      list.insert(list.begin(), s);
-    }
-    return list;
+  const std::vector<Stmt>& around_of(const For& chunks) const {
+    for (const ParallelPart& p : k_.parts)
+      if (p.chunk == chunks.var) return p.around;
+    throw InternalError("a parallel loop that last_loop_passes() have not seen");
   }
 
-  void part(const Part& part, size_t index) {
-    const std::string v = part.loop.var->name;
+  void part(const For& chunks, size_t index) {
+    const std::string v = chunks.var->name;
     // Chunks are counted in int; where their number is multiplied, it may have to be wider.
-    const bool shifted = !is_const(part.loop.begin, 0) || wide_;
+    const bool shifted = !is_const(chunks.begin, 0) || wide_;
     out_.line("static void " + full_ + "_part" + (index > 0 ? to_text(int64_t(index + 1)) : "") +
               "(const void *arguments, int " + (shifted ? "chunk" : v) + ")");
     open();
+    const std::vector<Stmt>& around = around_of(chunks);
     Uses used;
-    used.add(part.loop.body);
-    used.add(part.loop.begin);
-    const std::vector<Stmt> around = needed(part, used);
+    used.add(chunks.body);
+    used.add(chunks.begin);
+    for (const Stmt& s : around) used.add_head(s);
     out_.line("const " + full_ + "_arguments *const args = (const " + full_ + "_arguments *)arguments;");
     for (const Param& p : k_.params)
       if (p.role == Param::Role::Status ? used.status : used.buffers.count(p.buffer.get()) != 0)
         out_.line(parameter(p, is_restricted(p)) + " = args->" + name_of(p) + ";");
     if (shifted)
       out_.line(std::string("const ") + (wide_ ? "int64_t " : "int ") + v + " = chunk" +
-                (is_const(part.loop.begin, 0) ? "" : " + " + ExprPrinter(text_.needs).index(part.loop.begin)) + ";");
-    StmtPrinter body(out_, text_.needs, wide_);
+                (is_const(chunks.begin, 0) ? "" : " + " + ExprPrinter(text_.needs).index(chunks.begin)) + ";");
+    StmtPrinter body(out_, text_.needs, k_);
     for (const Stmt& s : around) {
       if (const Let* k = as<Let>(s)) body.declare(*k);
       if (const Alias* k = as<Alias>(s)) {
         Alias here = *k;
-        here.body = part.loop.body;  // constness is decided by what this part does with it
+        here.body = chunks.body;  // constness is decided by what this part does with it
         body.declare(here);
       }
     }
-    body.enter_loop();
-    body.print(part.loop.body);
+    body.print(chunks.body);
     close();
     out_.blank();
   }

@@ -98,7 +98,7 @@ std::string weights_blob(const Program& p, uint64_t layout_id) {
 std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   const ProgramNames n(p);
   const std::string& x = n.lower;
-  const uint64_t layout_id = weights_layout_id(p);
+  const uint64_t layout_id = p.weights_layout;
   std::vector<OutputFile> files;
   std::set<std::string> support{"tc_simd.h", "tc_rt.h", "tc_main.h"};
   std::vector<KernelText> kernels;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
-#include "ir/loop/intrin.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
@@ -21,27 +20,6 @@ std::string c_type(const Expr& e) {
 
 bool is_vector_access(const Store& k) { return k.value->vector || (!k.index.empty() && as<Ramp>(k.index.back())); }
 
-// Is `view` used by what stays in this function? Parallel loops become functions that declare it themselves.
-bool used_outside_parts(const Stmt& body, const Buffer& view) {
-  bool used = false;
-  walk(
-      body,
-      [&](const Stmt& s) {
-        if (const For* f = as<For>(s); f && f->kind == ForKind::Parallel) return false;
-        if (const Store* k = as<Store>(s)) used |= k->buffer == view;
-        if (const Alias* k = as<Alias>(s)) used |= k->base == view;
-        if (const Prefetch* k = as<Prefetch>(s)) used |= k->buffer == view;
-        if (const Intrin* k = as<Intrin>(s))
-          used |= std::find(k->buffers.begin(), k->buffers.end(), view) != k->buffers.end();
-        return !used;
-      },
-      [&](const Expr& e) {
-        if (const Load* k = as<Load>(e)) used |= k->buffer == view;
-        return !used;
-      });
-  return used;
-}
-
 /// Does C see that this condition is 0 or 1? Calls and names of type int may be anything to it.
 bool is_seen_as_bit(const Expr& e) {
   if (const auto* k = as<Select>(e)) return is_seen_as_bit(k->yes) && is_seen_as_bit(k->no);
@@ -51,6 +29,24 @@ bool is_seen_as_bit(const Expr& e) {
   return k && !call && !info(k->op).c_infix.empty();
 }
 
+// Text with {holes}: what stands for each name.
+std::string filled(std::string_view text, const std::vector<std::string>& names,
+                   const std::vector<std::string>& texts) {
+  std::string s;
+  for (size_t at = 0; at < text.size();) {
+    const size_t open = std::min(text.find('{', at), text.size());
+    s += text.substr(at, open - at);
+    if (open == text.size()) break;
+    const size_t close = text.find('}', open);
+    check(close != std::string_view::npos, "a hole that is closed");
+    const auto name = std::find(names.begin(), names.end(), text.substr(open + 1, close - open - 1));
+    check(name != names.end(), "a hole that names an operand");
+    s += texts[size_t(name - names.begin())];
+    at = close + 1;
+  }
+  return s;
+}
+
 }  // namespace
 
 bool is_written(const Stmt& s, const Buffer& b) {
@@ -58,10 +54,18 @@ bool is_written(const Stmt& s, const Buffer& b) {
   walk(s, [&](const Stmt& x) {
     if (const Store* k = as<Store>(x)) written |= k->buffer == b;
     if (const Alias* k = as<Alias>(x)) written |= k->base == b && is_written(k->body, k->view);
-    if (const Intrin* k = as<Intrin>(x)) written |= !k->buffers.empty() && k->buffers[0] == b;
+    if (const Intrin* k = as<Intrin>(x))
+      for (size_t i = 0; i < k->buffers.size(); i++) written |= k->buffers[i] == b && writes_operand(*k, i);
     return !written;
   });
   return written;
+}
+
+StmtPrinter::StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k)
+    : out_(out), expr_(needs), needs_(needs), wide_(k.wide_index) {
+  for (const Buffer& b : k.vectors) vector_buffers_.insert(b.get());
+  for (const Buffer& b : k.single_vectors) expr_.single_vectors.insert(b.get());
+  for (const Buffer& b : k.part_views) part_views_.insert(b.get());
 }
 
 void StmtPrinter::print(const Stmt& s) {
@@ -75,22 +79,18 @@ void StmtPrinter::print(const Stmt& s) {
       },
       [&](const Let& k) {
         declare(k);
-        around_.push_back(s);
         print(k.body);
-        around_.pop_back();
       },
       [&](const Alloc& k) { print_alloc(k); },
       [&](const Alias& k) {
-        if (loop_depth_ > 0 || used_outside_parts(k.body, k.view)) declare(k);
-        around_.push_back(s);
+        if (part_views_.count(k.view.get()) == 0) declare(k);
         print(k.body);
-        around_.pop_back();
       },
       [&](const Seq& k) {
         for (const Stmt& x : k.list) print(x);
       },
       [&](const Barrier& k) { print_barrier(k); }, [&](const Prefetch& k) { print_prefetch(k); },
-      [&](const Intrin& k) { print_intrin(k); },
+      [&](const Intrin& k) { out_.line(intrin_text(k) + ";"); },
       [&](const Launch& k) { throw InternalError("no launch on a CPU: " + k.kernel); },
       [&](const Comment& k) {
         out_.line("/* " + k.text + " */");
@@ -100,50 +100,56 @@ void StmtPrinter::print(const Stmt& s) {
 
 void StmtPrinter::print_barrier(const Barrier&) { throw InternalError("no barrier on a CPU"); }
 
-// dot4(sum[i], a, b; first lane, n): tc_dot4_u8(sum[i][v], a, b), with _n where there are less than four
-// load_strided(to, from; first, stride): to = tc_load_stride(from + first, stride), tc_load_even(...) for every second one
-void StmtPrinter::print_intrin(const Intrin& k) {
-  const IntrinCall c = parse(k);
-  if (k.name == "load_strided") {
-    const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
-    const Expr first = from.index.empty() ? c.scalars.at(0) : from.index[0] + c.scalars.at(0);
-    const std::string p = expr_.pointer(from.buffer, first), stride = expr_.index(c.scalars.at(1));
-    const std::string call = stride == "2" ? "tc_load_even(" + p + ")" : "tc_load_stride(" + p + ", " + stride + ")";
-    return out_.line(expr_.element(to.buffer, {ramp(0)}) + " = " + call + ";");
-  }
-  if (k.name == "load_transposed" || k.name == "load_unriffled" || k.name == "transpose_tile" ||
-      k.name == "store_riffled")
-    return print_transposition(k.name, c);
-  if (k.name != "dot4") throw InternalError("no C text for the instruction " + k.name);
-  needs_.ints = true;
-  const IntrinOperand &sum = c.operands.at(0), &a = c.operands.at(1), &b = c.operands.at(2);
-  Exprs at = sum.index;
-  at.push_back(ramp(c.scalars.at(0)));
-  const std::string target = expr_.element(sum.buffer, at),
-                    n = is_const(c.scalars.at(1), 4) ? "" : expr_.index(c.scalars[1]);
-  out_.line(target + " = tc_dot4_" + std::string(info(a.buffer->dtype).name) + (n.empty() ? "(" : "_n(") + target +
-            ", " + expr_.pointer(a.buffer, a.index.at(0)) + ", " + expr_.pointer(b.buffer, b.index.at(0)) +
-            (n.empty() ? ");" : ", " + n + ");"));
+// Where a program's memory begins for an instruction: "x + i * 4".
+std::string StmtPrinter::memory_operand(const Buffer& b, const Exprs& index) {
+  return expr_.pointer(b, index.empty() ? Expr(0) : index[0]);
 }
 
-// load_transposed(tile, from; stride): tc_load_transposed(tile, from, stride)
-// load_unriffled(rows, from; n): tc_load_unriffled_3(rows, from)
-// store_riffled(to, rows; n): tc_store_riffled_2(to, rows)
-// transpose_tile(to, from; strides of both): tc_transpose_2(to, stride, from, stride), of elements of two bytes
-void StmtPrinter::print_transposition(const std::string& name, const IntrinCall& c) {
-  needs_.transposes = true;
-  const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
-  if (name == "store_riffled")
-    return out_.line("tc_store_riffled_" + expr_.index(c.scalars.at(0)) + "(" +
-                     expr_.pointer(to.buffer, to.index.at(0)) + ", " + from.buffer->name + ");");
-  const std::string p = expr_.pointer(from.buffer, from.index.at(0)), stride = expr_.index(c.scalars.at(0));
-  if (name == "load_unriffled")
-    return out_.line("tc_load_unriffled_" + stride + "(" + to.buffer->name + ", " + p + ");");
-  if (name == "load_transposed")
-    return out_.line("tc_load_transposed(" + to.buffer->name + ", " + p + ", " + stride + ");");
-  out_.line("tc_transpose_" + to_text(int64_t(info(to.buffer->dtype).bytes)) + "(" +
-            expr_.pointer(to.buffer, to.index.at(0)) + ", " + stride + ", " + p + ", " + expr_.index(c.scalars.at(1)) +
-            ");");
+std::string StmtPrinter::operand_text(const InstructionOperand& row, const IntrinCall& c, const IntrinOperand& o) {
+  Exprs at = o.index;
+  const Expr shift = row.offset < 0 ? Expr() : c.scalars.at(size_t(row.offset));
+  switch (row.form) {
+    case OperandForm::Memory:
+      if (bool(shift) && at.empty())
+        at.push_back(shift);
+      else if (bool(shift))
+        at[0] = at[0] + shift;
+      return memory_operand(o.buffer, at);
+    case OperandForm::Vector: at.push_back(ramp(shift ? shift : Expr(0))); return expr_.element(o.buffer, at);
+    case OperandForm::Rows: return o.buffer->name;
+    case OperandForm::Registers:
+    case OperandForm::Scalar: return expr_.register_element(o.buffer, at);
+    case OperandForm::Tile: break;
+  }
+  throw InternalError("tiles of a warp have no text");
+}
+
+// "tc_cp_async16(&tile[k][0], x + k * 64)": as its row of the table spells it.
+std::string StmtPrinter::intrin_text(const Intrin& k) {
+  const Instruction& row = instruction(k);
+  const IntrinCall c = parse(k);
+  needs_.ints |= row.support == SupportText::IntegerVectors;
+  needs_.transposes |= row.support == SupportText::Transposes;
+  const Spelling* spelling = nullptr;
+  for (const Spelling& s : spellings(row))
+    if (!spelling && (!s.where_last || is_const(c.scalars.back(), *s.where_last))) spelling = &s;
+  if (!spelling) throw InternalError("no text for the instruction " + k.name);
+  std::vector<std::string> names, texts;
+  for (size_t i = 0; i < c.operands.size(); i++) {
+    names.emplace_back(row.operand(i).name);
+    texts.push_back(operand_text(row.operand(i), c, c.operands[i]));
+  }
+  for (size_t i = 0; i < c.scalars.size(); i++) {
+    names.emplace_back(row.scalars[i].name);
+    texts.push_back(row.scalars[i].is_data ? expr_.condition(c.scalars[i]) : expr_.index(c.scalars[i]));
+  }
+  if (spelling->text.empty()) return "tc_" + k.name + "(" + join(texts, ", ") + ")";
+  for (size_t i = 0; i < c.operands.size(); i++) {
+    const DTypeInfo& type = info(c.operands[i].buffer->dtype);
+    names.push_back(names[i] + ".type"), texts.emplace_back(type.name);
+    names.push_back(names[i] + ".bytes"), texts.push_back(to_text(int64_t(type.bytes)));
+  }
+  return filled(spelling->text, names, texts);
 }
 
 void StmtPrinter::print_prefetch(const Prefetch& k) {
@@ -196,7 +202,6 @@ void StmtPrinter::declare(const Alias& k) {
 }
 
 void StmtPrinter::print_block(const std::string& head, const Stmt& body) {
-  loop_depth_++;
   if (is_single(body)) {
     out_.line(head);
     out_.indent();
@@ -208,12 +213,11 @@ void StmtPrinter::print_block(const std::string& head, const Stmt& body) {
     print(body);
     out_.close();
   }
-  loop_depth_--;
 }
 
 void StmtPrinter::print_for(const For& k) {
-  if (k.kind == ForKind::Parallel && loop_depth_ == 0) {
-    parts.push_back({k, around_});
+  if (k.kind == ForKind::Parallel) {
+    parts.push_back(k);
     std::string call = part_call;
     auto fill = [&](std::string_view hole, const std::string& text) {
       if (const size_t at = call.find(hole); at != std::string::npos) call.replace(at, hole.size(), text);
@@ -236,10 +240,7 @@ std::string StmtPrinter::loop_head(const For& k) {
 
 void StmtPrinter::print_alloc(const Alloc& k) {
   const Buffer& b = k.buffer;
-  const bool vectors = b->scope == Scope::Register && holds_vectors(k.body, b);
-  const bool single = vectors && holds_single_vectors(k.body, b);
-  if (vectors) vector_buffers_.push_back(b.get());
-  if (single) expr_.single_vectors.insert(b.get());
+  const bool vectors = vector_buffers_.count(b.get()) != 0, single = expr_.single_vectors.count(b.get()) != 0;
   std::string s = (vectors ? vector_type(b->dtype) : std::string(info(b->dtype).c_type)) + " " + b->name;
   const Dims dims = static_dims(b->shape);
   for (size_t i = 0; i < dims.size(); i++) {
@@ -259,7 +260,6 @@ void StmtPrinter::print_alloc(const Alloc& k) {
     out_.line(s + ";");
     print(k.body);
   }
-  if (vectors) vector_buffers_.pop_back();
 }
 
 std::string StmtPrinter::value_of(const Store& k) {
@@ -312,8 +312,7 @@ void StmtPrinter::store(const Store& k) {
   if (k.count.get()) return partial_store(k, target);
   if (k.reduce) return operator_store(k, target);
   const Broadcast* same = as<Broadcast>(k.value);
-  const bool vectors = k.buffer->scope == Scope::Register && std::find(vector_buffers_.begin(), vector_buffers_.end(),
-                                                                       k.buffer.get()) != vector_buffers_.end();
+  const bool vectors = vector_buffers_.count(k.buffer.get()) != 0;
   if (same || (vectors && !k.value->vector)) return out_.line(target + " = " + expr_.vector_operand(k.value) + ";");
   out_.line(target + " = " + value_of(k) + ";");
 }

@@ -1,36 +1,30 @@
 // Loop IR statements as C.
 #pragma once
+#include <set>
 #include <vector>
 
 #include "emit_c/expr.h"
 #include "emit_c/source_writer.h"
-#include "ir/loop/intrin.h"
+#include "ir/loop/instruction.h"
+#include "ir/program.h"
 
 namespace tc {
-
-/// A parallel loop found at the top of a body: it becomes a function of its own.
-struct Part {
-  For loop;
-  std::vector<Stmt> around;  // the Alias and Let statements whose names it may use, outermost first
-};
 
 /// Is memory of `b` written in `s`, through views or by instructions too?
 bool is_written(const Stmt& s, const Buffer& b);
 
 class StmtPrinter {
  public:
-  /// `wide`: loop variables are int64_t. Parallel loops outside of any loop are appended to `parts` and printed through
-  /// `call_part(index)`, which gives the line of C that runs them; inner ones are plain loops.
-  StmtPrinter(SourceWriter& out, Needs& needs, bool wide) : out_(out), expr_(needs), needs_(needs), wide_(wide) {}
+  /// What last_loop_passes() found out of the kernel is taken over. Parallel loops are appended to `parts`; the line of C
+  /// that runs one is printed in its place.
+  StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k);
   virtual ~StmtPrinter() = default;
   StmtPrinter(const StmtPrinter&) = delete;
   StmtPrinter& operator=(const StmtPrinter&) = delete;
 
   void print(const Stmt& s);
-  /// What follows is inside a loop: parallel loops in it are plain.
-  void enter_loop() { loop_depth_++; }
-  std::vector<Part> parts;
-  std::string part_call;  // "tc_parallel_for({part}, &args, {chunks});" with the two holes
+  std::vector<For> parts;  // each becomes a function of its own
+  std::string part_call;   // "tc_parallel_for({part}, &args, {chunks});" with the two holes
 
   virtual void declare(const Alias& k);
   void declare(const Let& k);
@@ -40,9 +34,11 @@ class StmtPrinter {
   virtual void print_for(const For& k);
   virtual void print_alloc(const Alloc& k);
   virtual void print_barrier(const Barrier& k);
-  virtual void print_intrin(const Intrin& k);
   virtual void print_prefetch(const Prefetch& k);
+  virtual const std::vector<Spelling>& spellings(const Instruction& row) const { return row.c; }
+  virtual std::string memory_operand(const Buffer& b, const Exprs& index);
 
+  std::string intrin_text(const Intrin& k);
   void print_block(const std::string& head, const Stmt& body);
   /// "const int i = 0; i < 8; i++" without the keyword.
   std::string loop_head(const For& k);
@@ -52,7 +48,7 @@ class StmtPrinter {
   Needs& needs_;
 
  private:
-  void print_transposition(const std::string& name, const IntrinCall& c);
+  std::string operand_text(const InstructionOperand& row, const IntrinCall& c, const IntrinOperand& o);
   void operator_store(const Store& k, const std::string& target);
   void store(const Store& k);
   void partial_store(const Store& k, const std::string& target);
@@ -62,9 +58,7 @@ class StmtPrinter {
   bool is_index(const Expr& e) const;
 
   bool wide_;
-  int loop_depth_ = 0;
-  std::vector<Stmt> around_;
-  std::vector<const BufferDef*> vector_buffers_;
+  std::set<const BufferDef*> vector_buffers_, part_views_;  // looked up only
 };
 
 }  // namespace tc

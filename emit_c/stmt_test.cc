@@ -10,7 +10,7 @@ namespace {
 std::string printed(const Stmt& s) {
   SourceWriter out;
   Needs needs;
-  StmtPrinter printer(out, needs, false);
+  StmtPrinter printer(out, needs, {});
   printer.print(s);
   return out.text();
 }

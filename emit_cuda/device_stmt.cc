@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
-#include "ir/loop/intrin.h"
 #include "support/text.h"
 
 namespace tc {
@@ -38,7 +37,7 @@ void DeviceStmtPrinter::print_for(const For& k) {
 void DeviceStmtPrinter::print_initialised(const Alloc& k) {
   const Stmts& list = as<Seq>(k.body)->list;
   const std::string type(info(k.buffer->dtype).c_type);
-  out_.line(k.buffer->shape.empty() ? type + " " + shuffle_text(*as<Intrin>(list[0]))
+  out_.line(k.buffer->shape.empty() ? type + " " + intrin_text(*as<Intrin>(list[0])) + ";"
                                     : type + " " + k.buffer->name + extents(static_dims(k.buffer->shape)) + " = {};");
   for (size_t i = 1; i < list.size(); i++) print(list[i]);
 }
@@ -66,41 +65,11 @@ void DeviceStmtPrinter::print_barrier(const Barrier& k) {
   out_.line(k.scope == Scope::Warp ? "__syncwarp();" : "__syncthreads();");
 }
 
-// "sum = tc_warp_add(sum);": over a warp, or groups of so many of its lanes.
-void DeviceStmtPrinter::print_warp_reduction(const Intrin& k) {
-  const std::string value = expr_.register_element(k.buffers.at(0), {}), lanes = expr_.index(k.args.at(0));
-  const std::string op = k.name.substr(std::string_view("allreduce_").size());
-  out_.line(value + " = tc_warp_" + op + (lanes == "32" ? "" : "<" + lanes + ">") + "(" + value + ");");
-}
-
-// "left = tc_shuffle_up(sum, 1);"
-std::string DeviceStmtPrinter::shuffle_text(const Intrin& k) {
-  const IntrinCall call = parse(k);
-  return expr_.register_element(k.buffers.at(0), {}) + " = tc_" + k.name + "(" + expr_.condition(call.scalars.at(0)) +
-         ", " + expr_.index(call.scalars.at(1)) + ");";
-}
-
-// "tc_cp_async16(&tile[k][0], x + k * 64);": where the operands begin, then the scalars.
-void DeviceStmtPrinter::print_intrin(const Intrin& k) {
-  if (k.name.starts_with("allreduce_")) return print_warp_reduction(k);
-  if (k.name.starts_with("shuffle_")) return out_.line(shuffle_text(k));
-  const IntrinCall call = parse(k);
-  std::vector<std::string> args;
-  for (const IntrinOperand& o : call.operands) {
-    const bool array = o.buffer->scope == Scope::Register || o.buffer->scope == Scope::Stack;
-    if (array && !o.buffer->shape.empty())
-      args.push_back(expr_.register_element(o.buffer, o.index));
-    else if (o.buffer->scope == Scope::Global || o.buffer->scope == Scope::Workspace)
-      args.push_back(expr_.pointer(o.buffer, o.index.at(0)));
-    else
-      args.push_back("&" + expr_.register_element(o.buffer, o.index));
-  }
-  if (k.name == "cp_async_wait") {  // the number is part of the instruction
-    out_.line("tc_cp_async_wait<" + expr_.index(call.scalars.at(0)) + ">();");
-    return;
-  }
-  for (const Expr& e : call.scalars) args.push_back(e->dtype == DType::I64 ? expr_.index(e) : expr_.condition(e));
-  out_.line("tc_" + k.name + "(" + join(args, ", ") + ");");
+// "x + k * 64", "&tile[k][0]"
+std::string DeviceStmtPrinter::memory_operand(const Buffer& b, const Exprs& index) {
+  if (b->scope == Scope::Global || b->scope == Scope::Workspace) return expr_.pointer(b, index.at(0));
+  const bool array = b->scope == Scope::Register || b->scope == Scope::Stack;
+  return (array ? "" : "&") + expr_.register_element(b, index);
 }
 
 void DeviceStmtPrinter::print_prefetch(const Prefetch&) {}

@@ -7,21 +7,20 @@ namespace tc {
 
 class DeviceStmtPrinter : public StmtPrinter {
  public:
-  DeviceStmtPrinter(SourceWriter& out, Needs& needs, bool wide, const DeviceFunction& f)
-      : StmtPrinter(out, needs, wide), f_(f) {}
+  DeviceStmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k, const DeviceFunction& f)
+      : StmtPrinter(out, needs, k), f_(f) {}
 
  protected:
   void print_for(const For& k) override;
   void print_alloc(const Alloc& k) override;
   void print_barrier(const Barrier& k) override;
-  void print_intrin(const Intrin& k) override;
   void print_prefetch(const Prefetch& k) override;
   void declare(const Alias& k) override;
+  const std::vector<Spelling>& spellings(const Instruction& row) const override { return row.cuda; }
+  std::string memory_operand(const Buffer& b, const Exprs& index) override;
 
  private:
   void print_initialised(const Alloc& k);
-  void print_warp_reduction(const Intrin& k);
-  std::string shuffle_text(const Intrin& k);
 
   const DeviceFunction& f_;
 };

@@ -3,7 +3,6 @@
 #include "emit_cuda/device_stmt.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
-#include "passes/loop/index_width.h"
 #include "support/text.h"
 
 namespace tc {
@@ -12,7 +11,7 @@ namespace {
 class CudaKernelPrinter {
  public:
   CudaKernelPrinter(const Kernel& k, const std::string& prefix)
-      : k_(k), full_(prefix + "_" + k.name), wide_(needs_wide_index(k)) {}
+      : k_(k), full_(prefix + "_" + k.name), wide_(k.wide_index) {}
 
   KernelText print(const std::string& arch) {
     print_head_comment(out_, k_, arch);
@@ -40,7 +39,7 @@ class CudaKernelPrinter {
     out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + blocks + ")");
     out_.line(full_ + "_" + f.name + "(" + join(params, ", ") + ")");
     out_.open();
-    DeviceStmtPrinter body(out_, text_.needs, wide_, f);
+    DeviceStmtPrinter body(out_, text_.needs, k_, f);
     body.print(f.body);
     out_.close();
     out_.blank();

@@ -65,7 +65,7 @@ void add_jit(const Program& p, const ProgramNames& n, std::vector<OutputFile>& f
 std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) {
   const ProgramNames n(p);
   const std::string& x = n.lower;
-  const uint64_t layout_id = weights_layout_id(p);
+  const uint64_t layout_id = p.weights_layout;
   std::vector<OutputFile> files;
   std::set<std::string> support{"tc_cuda.h", "tc_rt.h", "tc_main.h"};
   if (o.jit)

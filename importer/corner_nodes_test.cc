@@ -12,7 +12,7 @@
 #include <set>
 
 #include "importer/test_import.h"
-#include "ir/graph/evaluate.h"
+#include "ir/ops/evaluate.h"
 #include "ir/ops/op.h"
 #include "passes/program/build_program.h"
 #include "passes/test_target.h"

@@ -95,10 +95,12 @@ template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
   list_fields(f, {"name", "params", "body", "threads", "can_fail", "blocks_per_sm", "rolled", "initialised", "dynamic_shared",
                   "turns"}, a, b, c, d, e, g, h, i, j, k);
 }
+template <class F> void for_each_field(const ParallelPart& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"chunk", "around"}, a, b); }
 template <class F> void for_each_field(const Kernel& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k, l, m] = s;
+  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r] = s;
   list_fields(f, {"name", "params", "body", "device", "chunks", "scratch_bytes", "formula", "summary", "schedule",
-                  "schedule_steps", "can_fail", "makes_strings"}, a, b, c, d, e, g, h, i, j, k, l, m);
+                  "schedule_steps", "can_fail", "makes_strings", "wide_index", "vectors", "single_vectors", "parts",
+                  "part_views"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r);
 }
 
 template <class F> void for_each_field(const Operand& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"kind", "index"}, a, b); }
@@ -134,11 +136,11 @@ template <class F> void for_each_field(const IoTensor& s, F&& f) {
   list_fields(f, {"name", "dtype", "dims", "counted_axis", "count", "is_count"}, a, b, c, d, e, g);
 }
 template <class F> void for_each_field(const Program& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y] = s;
+  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z] = s;
   list_fields(f, {"name", "title", "inputs", "outputs", "kernels", "steps", "slots", "weights", "arena_bytes", "scratch_offset",
                   "scratch_bytes", "strings_offset", "strings_bytes", "workspace_bytes", "weights_bytes", "naive_bytes",
-                  "lower_bound_bytes", "cpu", "march", "lanes", "align", "macs", "params"}, a, b, c, d, e, g, h, i, j, k, l,
-              m, n, o, p, q, r, t, u, v, w, x, y);
+                  "lower_bound_bytes", "cpu", "march", "lanes", "align", "macs", "params", "weights_layout"}, a, b, c, d, e, g, h, i, j, k, l,
+              m, n, o, p, q, r, t, u, v, w, x, y, z);
 }
 // clang-format on
 

@@ -35,6 +35,13 @@ struct DeviceFunction {
       {};  // the host's loops around the launch whose variables it gets, after the buffers; no bodies
 };
 
+/// A Parallel loop, whose chunks become a function of their own, and the Alias and Let statements around the loop that this
+/// function needs, outermost first.
+struct ParallelPart {
+  Var chunk;
+  std::vector<Stmt> around;
+};
+
 struct Kernel {
   std::string name;                         // the signature, without the model's prefix
   std::vector<Param> params;                // inputs, weights, outputs, scratch, status
@@ -49,6 +56,12 @@ struct Kernel {
   std::vector<std::string> schedule_steps;  // Scheduled::steps, for the manifest
   bool can_fail = false;                    // has a Status parameter
   bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
+  // What last_loop_passes() find out of the finished kernel; neither its name nor its identity knows of it.
+  bool wide_index = false;             // loops count in int64_t
+  std::vector<Buffer> vectors;         // C: registers that hold vectors of TC_VL lanes
+  std::vector<Buffer> single_vectors;  // those of them that are one vector
+  std::vector<ParallelPart> parts;     // C: of its Parallel loops
+  std::vector<Buffer> part_views;      // C: views that only they use
 };
 
 /// Where an argument of a call lives.
@@ -146,6 +159,7 @@ struct Program {
   int lanes = 0;                                   // f32 lanes that it was scheduled for; CUDA: 0
   int64_t align = 64;                              // of tensors in the arena and in the blob of weights
   int64_t macs = 0, params = 0;
+  uint64_t weights_layout = 0;  // fingerprint of all of this but names: a blob of weights of another program is refused
 };
 
 }  // namespace tc

@@ -1,9 +1,11 @@
 #include "ir/verify.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "ir/loop/build.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
 #include "ir/verify_accesses.h"
@@ -116,7 +118,7 @@ class LoopVerifier {
           }
         },
         [&](const Barrier&) {}, [&](const Prefetch& k) { access(k.buffer, k.index, "prefetch"); },
-        [&](const Intrin& k) { call(k.args, k.buffers); },
+        [&](const Intrin& k) { instruction_of(k); },
         [&](const Launch& k) {
           call(k.grid, {}), call(k.block, {});
           call(k.args, k.buffers);
@@ -125,6 +127,22 @@ class LoopVerifier {
   }
 
  private:
+  void instruction_of(const Intrin& k) {
+    call(k.args, k.buffers);
+    const Instruction* row = find_instruction(k.name);
+    if (!row) wrong("no instruction has the name " + printable(k.name));
+    const size_t n = k.buffers.size(), scalars = row->scalars.size();
+    if (row->repeats_last ? n < row->operands.size() : n != row->operands.size())
+      wrong("operand count of " + row->name);
+    const size_t have = parse(k).scalars.size();
+    if (have > scalars || have + size_t(row->optional_scalars) < scalars) wrong("scalar count of " + row->name);
+    for (size_t i = 0; i < n; i++) {
+      const std::vector<DType>& types = row->operand(i).types;
+      if (!types.empty() && std::find(types.begin(), types.end(), k.buffers[i]->dtype) == types.end())
+        wrong("buffer \"" + printable(k.buffers[i]->name) + "\" is of a type that " + row->name + " does not take");
+    }
+  }
+
   void application(const Expr& e, const Apply& k) {
     auto need = [&](bool ok, const char* what) {
       if (!ok) wrong(std::string(what) + " in " + to_text(e));

@@ -15,8 +15,6 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual TargetTraits traits() const = 0;
-  /// Whether a region may have `fn` between two contractions. Quick: most chains of three sums are no region.
-  virtual bool may_stand_between(const TensorFn& fn) const = 0;
   /// Whether a template computes the several contractions of `fn` in one kernel, and that is expected to beat a kernel for
   /// each. `constant_input`: one flag per fn.inputs, known at compile time.
   virtual bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,

@@ -5,6 +5,10 @@
 
 namespace tc {
 
+TargetTraits traits_of(const Target& target) {
+  return target.is_cuda() ? cuda_traits(target.gpu) : cpu_traits(target.cpu);
+}
+
 std::unique_ptr<const Backend> make_backend(const Target& target) {
   if (target.is_cuda()) return std::make_unique<CudaBackend>(target.gpu);
   return std::make_unique<CpuBackend>(target.cpu);

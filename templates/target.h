@@ -15,6 +15,8 @@ struct Target {
   bool is_cuda() const { return kind == Kind::Cuda; }
 };
 
+/// What the passes have to know of the target without asking it for loops.
+TargetTraits traits_of(const Target& target);
 /// The target's way to make loops; never null.
 std::unique_ptr<const Backend> make_backend(const Target& target);
 

@@ -58,8 +58,8 @@ void Compiler::stmt(const Stmt& s) {
       },
       [&](const Barrier&) { emit_jump(&barrier_op); }, [&](const Prefetch&) {},
       [&](const Intrin& k) {
-        if (k.name.starts_with("allreduce_")) return allreduce(k);
-        if (k.name.starts_with("shuffle_")) return warp_exchange(k);
+        if (const auto* r = meaning_as<ThreadReduction>(k)) return allreduce(k, r->op);
+        if (const auto* x = meaning_as<WarpShuffle>(k)) return warp_exchange(k, x->form);
         if (!warp_instruction(k)) stmt(expand_intrin(k));
       },
       [&](const Launch& k) { throw InternalError("the interpreter does not know kernel " + k.kernel); },
@@ -68,14 +68,10 @@ void Compiler::stmt(const Stmt& s) {
 }
 
 // Every thread of a group combines its value with that of the thread across, then across a half, and so on.
-void Compiler::allreduce(const Intrin& k) {
+void Compiler::allreduce(const Intrin& k, Op op) {
   const Buffer& value = k.buffers.at(0);
   const auto group = as_const_int(k.args.at(0));
   check(group && threads_.total() % *group == 0, "groups of threads divide the block");
-  const Op op = k.name == "allreduce_add"   ? Op::Add
-                : k.name == "allreduce_mul" ? Op::Mul
-                : k.name == "allreduce_max" ? Op::Max
-                                            : Op::Min;
   const Class c = class_of(value->dtype);
   Operand v = shaped(expr(tc::load(value, {})), true, false);
   for (int64_t across = *group / 2; across > 0; across /= 2) {
@@ -90,12 +86,8 @@ void Compiler::allreduce(const Intrin& k) {
 }
 
 // Every lane of a warp gets the value that another one gives.
-void Compiler::warp_exchange(const Intrin& k) {
+void Compiler::warp_exchange(const Intrin& k, ShuffleForm form) {
   const Buffer& to = k.buffers.at(0);
-  const ShuffleForm form = k.name == "shuffle_xor"    ? ShuffleForm::Xor
-                           : k.name == "shuffle_up"   ? ShuffleForm::Up
-                           : k.name == "shuffle_down" ? ShuffleForm::Down
-                                                      : ShuffleForm::Index;
   const Operand v = shaped(expr(k.args.at(0)), true, false), by = shaped(expr(k.args.at(1)), true, false);
   const Operand got = new_operand(to->dtype, true, false);
   Instr& i = emit(&warp_shuffle, got);
@@ -323,7 +315,7 @@ void Compiler::alloc(const Alloc& a) {
   s.buffer = a.buffer;
   s.elements = physical_elements(*a.buffer);
   Scope scope = a.buffer->scope;
-  const bool of_rows = scope == Scope::Fragment && a.buffer->shape.back() == Dim(1);  // matrix_instruction.h
+  const bool of_rows = scope == Scope::Fragment && a.buffer->shape.back() == Dim(1);  // TileOperation
   bool own = scope == Scope::Register || scope == Scope::Stack || of_rows;
   if (in_threads_)
     s.sharing = own ? Sharing::Lane : scope == Scope::Warp || scope == Scope::Fragment ? Sharing::Warp : Sharing::All;

@@ -62,8 +62,8 @@ class Compiler {
 
   // --- statements (compile_stmt.cc)
   void store(const Store& s);
-  void allreduce(const Intrin& k);
-  void warp_exchange(const Intrin& k);
+  void allreduce(const Intrin& k, Op op);
+  void warp_exchange(const Intrin& k, ShuffleForm form);
   /// False if it is none of those on the registers of a warp's lanes (warp.cc).
   bool warp_instruction(const Intrin& k);
   void for_loop(const For& f);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/interpreter.h"
-#include "ir/loop/matrix_instruction.h"
+#include "ir/loop/instruction.h"
 
 namespace tc::interp {
 
@@ -193,8 +193,7 @@ void alloc_local(Machine& m, const Instr& i);  // aux: buffer
 void alias_op(Machine& m, const Instr& i);     // buffer aux = memory of buffer b from element a on
 void barrier_op(Machine& m, const Instr& i);
 void lane_exchange(Machine& m, const Instr& i);  // dst of lane l = a of lane l ^ b; aux: bytes of a number
-enum class ShuffleForm : uint8_t { Xor, Up, Down, Index };
-void warp_shuffle(Machine& m, const Instr& i);  // dst of a lane = a of the lane that form b makes of c; aux: bytes
+void warp_shuffle(Machine& m, const Instr& i);   // dst of a lane = a of the lane that form b makes of c; aux: bytes
 void next_block(Machine& m, const Instr& i);
 void next_launch(Machine& m, const Instr& i);
 void track(Machine& m, BufferSlot& s, int lane, int64_t address, bool write);

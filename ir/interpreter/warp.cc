@@ -4,8 +4,7 @@
 
 #include "ir/interpreter/compiler.h"
 #include "ir/loop/build.h"
-#include "ir/loop/intrin.h"
-#include "ir/loop/matrix_instruction.h"
+#include "ir/loop/instruction.h"
 #include "support/text.h"
 
 namespace tc::interp {
@@ -111,9 +110,9 @@ void multiply_matrices(Machine& m, const Instr& i) {
 }  // namespace
 
 bool Compiler::warp_instruction(const Intrin& k) {
-  const MatrixInstruction* mma = find_matrix_instruction(k.name);
-  const bool reads = k.name.starts_with("ldmatrix_x");
-  if ((!mma && !reads) || k.buffers.at(0)->scope == Scope::Fragment) return false;
+  const auto* mma = meaning_as<MatrixInstruction>(k);
+  const auto* loads = meaning_as<MatrixLoad>(k);
+  if ((!mma && !loads) || k.buffers.at(0)->scope == Scope::Fragment) return false;
   check(in_threads_ && threads_.total() % kWarp == 0, "warps are whole");
   const IntrinCall call = parse(k);
   std::vector<int32_t> at;
@@ -129,8 +128,7 @@ bool Compiler::warp_instruction(const Intrin& k) {
     program_.matrix_instructions.push_back(*mma);
     instr.b = at[1], instr.c = at[2], instr.aux = int32_t(program_.matrix_instructions.size()) - 1;
   } else {
-    instr.b = at[0], instr.c = k.name[std::string_view("ldmatrix_x").size()] - '0',
-    instr.aux = k.name.ends_with("_trans") ? 1 : 0;
+    instr.b = at[0], instr.c = loads->count, instr.aux = loads->transposed ? 1 : 0;
   }
   return true;
 }

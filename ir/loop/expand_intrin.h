@@ -1,17 +1,25 @@
 // Instructions as the assignments that they stand for.
 #pragma once
-#include "ir/loop/ir.h"
+#include "ir/loop/instruction.h"
 
 namespace tc {
 
-/// What an instruction that copies memory does:
-///   load4(r, x[i]), store4(x[i], r)    four assignments; load2, load8, ... as many as they say
-///   cp_async4(t[..], x[i], valid)      t[..] = valid ? x[i] : 0, at once; cp_async8 and cp_async16 the bytes they say
-///   cp_async_commit, cp_async_wait     null: nothing
-///   dot4(sum[i], a[x], b[y]; l, n)     n products of bytes added in every lane of a vector of i32 (tc_int.h):
-///                                      sum[i, l + lane] += a[x + q] * b[y + 4 * lane + q], q < n; a of i8: a[x + q] + 128
-/// and what those of matrix_instruction.h do to tiles of scope Fragment: loops whose iterations the lanes share.
-/// Throws InternalError for others (those of a warp on registers).
+/// What an instruction does, in statements; those on tiles as loops of kind Fragment, whose iterations the lanes share. Null:
+/// nothing. Throws InternalError for those that lanes of a warp make on their registers together.
 Stmt expand_intrin(const Intrin& k);
+
+// --- meanings of rows of the table (Assignments::made), which says what they do
+Stmt sums_of_quads(const IntrinCall& c, int64_t);
+Stmt every_nth(const IntrinCall& c, int64_t);
+Stmt columns_as_rows(const IntrinCall& c, int64_t);
+Stmt deinterleaved_rows(const IntrinCall& c, int64_t);
+Stmt interleaved_store(const IntrinCall& c, int64_t);
+Stmt transposed_tile(const IntrinCall& c, int64_t);
+Stmt copied_elements(const IntrinCall& c, int64_t count);
+Stmt copied_bytes(const IntrinCall& c, int64_t bytes);
+Stmt no_assignments(const IntrinCall& c, int64_t);
+/// Of a lane's registers.
+Stmt round_words(const IntrinCall& c, int64_t count);
+Stmt split_words(const IntrinCall& c, int64_t count);
 
 }  // namespace tc

@@ -1,5 +1,6 @@
 #include "ir/loop/intrin.h"
 
+#include "ir/loop/instruction.h"
 #include "support/error.h"
 
 namespace tc {
@@ -27,6 +28,7 @@ IntrinCall parse(const Intrin& k) {
 }
 
 Stmt intrin(std::string name, const std::vector<IntrinOperand>& operands, const Exprs& scalars) {
+  instruction(name);  // there is one
   Intrin k{std::move(name), {}, {}};
   for (const IntrinOperand& o : operands) {
     check(o.index.size() == index_count(*o.buffer), "the index of an operand");

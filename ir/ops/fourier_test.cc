@@ -1,7 +1,7 @@
 // Transforms as products give what their definitions say.
 #include <gtest/gtest.h>
 
-#include "ir/graph/evaluate.h"
+#include "ir/ops/evaluate.h"
 #include "ir/ops/test_ops.h"
 
 namespace tc {

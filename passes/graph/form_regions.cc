@@ -17,6 +17,7 @@
 #include "passes/backend.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
+#include "passes/graph/region.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
@@ -47,7 +48,7 @@ bool pays(const JointFunction& joint, const PassContext& cx) {
 /// Makes the region that ends with `last`, if there is one.
 void form(Graph& g, Node* last, const PassContext& cx) {
   for (Node* middle : private_producers(last)) {
-    if (!cx.backend->may_stand_between(*middle->fn)) continue;
+    if (!may_stand_between(*middle->fn)) continue;
     for (Node* first : private_producers(middle)) {
       if (!is_contraction(first)) continue;
       const std::vector<Node*> nodes = {first, middle, last};

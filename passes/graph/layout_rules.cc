@@ -32,6 +32,13 @@ bool is_pointwise(Node& n) {
   return ok;
 }
 
+/// Does the operator's row know this attribute?
+bool knows(const Node& n, std::string_view attribute) {
+  const OpRow* row = row_of(n);
+  return row &&
+         std::any_of(row->attrs.begin(), row->attrs.end(), [&](const AttrSpec& a) { return a.name == attribute; });
+}
+
 bool broadcasts(const Node& n) {
   for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "Where", "PRelu", "Equal", "Less",
                          "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor"})
@@ -58,10 +65,9 @@ bool pointwise(Layouts& l, Node* n) {
   return true;
 }
 
+/// Pooling: an operator of one tensor that knows both layouts.
 bool spatial(Layouts& l, Node* n) {
-  static constexpr std::string_view kOps[] = {"MaxPool",           "AveragePool",   "LpPool",
-                                              "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"};
-  if (std::find(std::begin(kOps), std::end(kOps), n->op) == std::end(kOps)) return false;
+  if (n->inputs.size() != 1 || !knows(*n, "data_layout")) return false;
   if (n->outputs.size() > 1 && n->outputs[1]) return false;  // positions of maxima count in [N, C, H, W]
   Attrs attrs = n->attrs;
   attrs["data_layout"] = std::string("NHWC");
@@ -147,7 +153,7 @@ bool upsample(Layouts& l, Node* n) {
 }
 
 bool reduction(Layouts& l, Node* n) {
-  if (!n->op.starts_with("Reduce")) return false;
+  if (!knows(*n, "noop_with_empty_axes")) return false;
   if ((n->inputs.size() < 2 || !n->inputs[1]) && n->attr_int("noop_with_empty_axes", 0) != 0) return false;
   const int rank = rank_of(n->inputs[0]);
   const auto axes = moved_axes(n, 1, size_t(rank));

@@ -97,7 +97,8 @@ Value* quantized_bias(const Value* v, const Value* a, const Value* b) {
 
 class Realization {
  public:
-  Realization(Graph& g, Node* n, bool cuda) : g_(g), n_(n), cuda_(cuda), base_(n->outputs[0]->name) {}
+  Realization(Graph& g, Node* n, bool picks_precision)
+      : g_(g), n_(n), picks_precision_(picks_precision), base_(n->outputs[0]->name) {}
 
   bool run() {
     if (n_->outputs.size() != 1 || !n_->outputs[0]->type.is_static_tensor() || n_->outputs[0]->type.dtype != DType::F32)
@@ -123,14 +124,14 @@ class Realization {
 
   bool convolution() {
     const Quantized a = quantized(n_->inputs[0], -1), b = quantized(n_->inputs[1], 0);
-    if (!a.x || !b.x || (!cuda_ && !is_known(b))) return false;
+    if (!a.x || !b.x || (!picks_precision_ && !is_known(b))) return false;
     const Dims weights = dims_of(b.x);
     const int64_t terms = num_elements({weights.begin() + 1, weights.end()});
     if (!sum_fits(terms, nullptr)) return false;
     Value* const given = n_->inputs.size() > 2 ? n_->inputs[2] : nullptr;
     Value* whole = quantized_bias(given, a.scale, b.scale);
     if (whole && !sum_fits(terms, whole)) whole = nullptr;
-    if (!cuda_ && (!given || whole) && requantized(a, b, whole)) return true;
+    if (!picks_precision_ && (!given || whole) && requantized(a, b, whole)) return true;
     std::vector<int64_t> channels(size_t(rank_of(a.x)), 1);
     channels[1] = -1;
     Value* shape = g_.add_constant(derived(base_, "_channels"), int64_constant(channels));
@@ -201,7 +202,7 @@ class Realization {
     if (!made || rank_of(made->inputs[0]) < 2 || rank_of(n_->inputs[0]) < 2) return false;
     const int rank = rank_of(right);
     const Quantized a = quantized(n_->inputs[0], -1), found = quantized(right, rank == 2 ? (transposed ? 0 : 1) : -1);
-    if (!a.x || !found.x || (!cuda_ && !is_known(found))) return false;
+    if (!a.x || !found.x || (!picks_precision_ && !is_known(found))) return false;
     Quantized b = found;
     if (b.zero && num_elements(dims_of(b.zero)) != 1 && !b.zero->is_constant()) return false;
     const int64_t terms = dims_of(n_->inputs[0]).back();
@@ -227,7 +228,7 @@ class Realization {
 
   Graph& g_;
   Node* n_;
-  const bool cuda_;
+  const bool picks_precision_;
   const ModelText base_;
 };
 
@@ -261,15 +262,15 @@ void choose_among_integers(Graph& g, Node* n) {
 }  // namespace
 
 void realize_quantization(Graph& g, PassContext& cx) {
-  const bool cuda = cx.target.picks_precision;
-  if (cuda ? cx.options.precision != Precision::Int8 : cx.options.strict_fp) return;
+  const bool picks_precision = cx.target.picks_precision;
+  if (picks_precision ? cx.options.precision != Precision::Int8 : cx.options.strict_fp) return;
   std::vector<Node*> products, choosers;  // none of them is erased but by itself
   for (const auto& n : g.nodes()) {
     for (const auto& r : n->regions) realize_quantization(*r, cx);
     if (n->domain.empty() && (n->is("Conv") || n->is("MatMul") || n->is("Gemm"))) products.push_back(n.get());
-    if (n->domain.empty() && !cuda && only_chooses(*n)) choosers.push_back(n.get());
+    if (n->domain.empty() && !picks_precision && only_chooses(*n)) choosers.push_back(n.get());
   }
-  for (Node* n : products) Realization(g, n, cuda).run();
+  for (Node* n : products) Realization(g, n, picks_precision).run();
   for (Node* n : choosers) choose_among_integers(g, n);
 }
 

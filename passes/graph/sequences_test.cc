@@ -1,7 +1,7 @@
 // Lists of tensors are resolved while compiling.
 #include "passes/graph/sequences.h"
 
-#include "ir/graph/evaluate.h"
+#include "ir/ops/evaluate.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"
 

@@ -1,7 +1,7 @@
 // Helpers of the tests of counted tensors.
 #pragma once
 
-#include "ir/graph/evaluate.h"
+#include "ir/ops/evaluate.h"
 #include "passes/graph/bounded_sizes.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/test_graph.h"

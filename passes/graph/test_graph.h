@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "ir/graph/evaluate.h"
+#include "ir/ops/evaluate.h"
 #include "ir/ops/op.h"
 #include "ir/verify.h"
 #include "passes/pass.h"

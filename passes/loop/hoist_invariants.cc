@@ -11,8 +11,8 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
 #include "passes/loop/expr_numbers.h"
-#include "passes/schedule/nest.h"
 
 namespace tc {
 namespace {

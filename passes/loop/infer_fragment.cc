@@ -30,8 +30,7 @@
 #include <set>
 
 #include "ir/loop/build.h"
-#include "ir/loop/intrin.h"
-#include "ir/loop/matrix_instruction.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/error.h"
@@ -82,7 +81,7 @@ class Spreading {
       if (const Alloc* k = as<Alloc>(s); k && is_numbers_of_rows(k->buffer)) find_numbers(k->buffer);
       if (const Intrin* k = as<Intrin>(s); k && !k->buffers.empty() && is_fragment(k->buffers[0])) {
         find_pairs(*k);
-        if (const MatrixInstruction* m = find_matrix_instruction(k->name)) find_tiles(*m, *k);
+        if (const auto* m = meaning_as<MatrixInstruction>(*k)) find_tiles(*m, *k);
       }
       return true;
     });
@@ -99,7 +98,8 @@ class Spreading {
     const Buffer& b = k.buffers[0];
     const size_t rank = b->shape.size();
     const bool right = b->shape[rank - 2] == Dim(kTileColumns) && b->shape[rank - 1] == Dim(kTileColumns);
-    if (b->dtype == DType::F32 && (k.name == "join_fragments" || (right && k.name == "load_fragment")))
+    const auto* on = meaning_as<TileOperation>(k);
+    if (b->dtype == DType::F32 && on && (on->form == TileForm::Join || (right && on->form == TileForm::Load)))
       paired_.insert(b.get());
   }
 
@@ -140,29 +140,35 @@ class Spreading {
     const IntrinCall c = parse(k);
     const IntrinOperand& t = c.operands.at(0);
     const Spread& own = spread(t.buffer);
-    if (find_matrix_instruction(k.name)) {
+    if (meaning_as<MatrixInstruction>(k)) {
       check(is_paired(c.operands[1].buffer) == is_paired(c.operands[2].buffer), "both factors in one order of the sum");
       std::vector<IntrinOperand> operands;
       for (const IntrinOperand& o : c.operands) operands.push_back({spread(o.buffer).registers, o.index});
       return intrin(k.name, operands);
     }
-    if (k.name == "fill_fragment") {
-      const Var e = make_var("e");
-      Exprs at = t.index;
-      at.push_back(Expr(e));
-      check(own.role == Role::Sums, "sums are set to a number");
-      return loop(e, 4, store(own.registers, at, c.scalars.at(0)), ForKind::Unroll);
+    const auto* on = meaning_as<TileOperation>(k);
+    check(on != nullptr, "an instruction on tiles: " + k.name);
+    const std::string words = own.role == Role::Left ? "4" : "2";
+    switch (on->form) {
+      case TileForm::Fill: return filled(t, c.scalars.at(0));
+      case TileForm::Load: return load_tile(t, c.operands.at(1), false);
+      case TileForm::LoadTransposed: return load_tile(t, c.operands.at(1), true);
+      case TileForm::Join: return join_sums(c);
+      case TileForm::Round: return intrin("round_tf32_x" + words, {{own.registers, t.index}});
+      case TileForm::Split: break;
     }
-    if (k.name == "round_fragment_tf32")
-      return intrin(own.role == Role::Left ? "round_tf32_x4" : "round_tf32_x2", {{own.registers, t.index}});
-    if (k.name == "split_fragment_tf32") {
-      const IntrinOperand& rounded = c.operands.at(1);
-      return intrin(own.role == Role::Left ? "split_tf32_x4" : "split_tf32_x2",
-                    {{own.registers, t.index}, {spread(rounded.buffer).registers, rounded.index}});
-    }
-    if (k.name == "join_fragments") return join_sums(c);
-    check(k.name == "load_fragment" || k.name == "load_fragment_trans", "an instruction on tiles: " + k.name);
-    return load_tile(t, c.operands.at(1), k.name == "load_fragment_trans");
+    const IntrinOperand& rounded = c.operands.at(1);
+    return intrin("split_tf32_x" + words,
+                  {{own.registers, t.index}, {spread(rounded.buffer).registers, rounded.index}});
+  }
+
+  Stmt filled(const IntrinOperand& t, const Expr& value) const {
+    const Spread& own = spread(t.buffer);
+    const Var e = make_var("e");
+    Exprs at = t.index;
+    at.push_back(Expr(e));
+    check(own.role == Role::Sums, "sums are set to a number");
+    return loop(e, 4, store(own.registers, at, value), ForKind::Unroll);
   }
 
   // The lane's own row of 16 bytes: those of lanes 8 i .. 8 i + 7 make up matrix i, which goes to register i. Rows run

@@ -8,14 +8,18 @@
 
 #include "ir/interpreter.h"
 #include "ir/loop/build.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/intrin.h"
-#include "ir/loop/matrix_instruction.h"
 #include "ir/loop/print.h"
 #include "ir/tensor_fn.h"
 #include "support/error.h"
 
 namespace tc {
 namespace {
+
+const MatrixInstruction& multiplies(std::string_view name) {
+  return std::get<MatrixInstruction>(instruction(name).meaning);
+}
 
 struct Product {
   Stmt body;
@@ -92,7 +96,7 @@ TEST(InferFragment, LanesHoldWhatTilesHold) {
   for (const char* name :
        {"mma_f16_k16", "mma_bf16_k16", "mma_tf32_k8", "mma_s8_k32", "mma_u8_k32", "mma_s8u8_k32", "mma_u8s8_k32"})
     for (const bool transposed : {false, true}) {
-      const MatrixInstruction* m = find_matrix_instruction(name);
+      const MatrixInstruction* m = &multiplies(name);
       ASSERT_NE(m, nullptr) << name;
       if (transposed && info(m->left).bytes != 2) continue;  // refused: below
       const Product p = product(*m, transposed);
@@ -166,7 +170,7 @@ Chain chain(const MatrixInstruction& m) {
 
 TEST(InferFragment, SumsBecomeAFactorWhereTheyAre) {
   for (const char* name : {"mma_f16_k16", "mma_bf16_k16", "mma_tf32_k8"}) {
-    const Chain p = chain(*find_matrix_instruction(name));
+    const Chain p = chain(multiplies(name));
     auto results = [&](const Stmt& body) {
       std::vector<float> y(kTileRows * kTileColumns, -1), z(kTileRows, -1);
       RunOptions o;
@@ -184,13 +188,13 @@ TEST(InferFragment, SumsBecomeAFactorWhereTheyAre) {
 }
 
 TEST(InferFragment, Text) {
-  const std::string text = to_text(infer_fragment(product(*find_matrix_instruction("mma_f16_k16"), false).body));
+  const std::string text = to_text(infer_fragment(product(multiplies("mma_f16_k16"), false).body));
   for (const char* line : {"ldmatrix_x4", "ldmatrix_x2", "acc[h * 2 + e_2]", "lane_m = floor_div(lane, 4)"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
 
 TEST(InferFragment, RefusesWhatLanesCannotDo) {
-  EXPECT_THROW(infer_fragment(product(*find_matrix_instruction("mma_s8_k32"), true).body), InternalError);
+  EXPECT_THROW(infer_fragment(product(multiplies("mma_s8_k32"), true).body), InternalError);
 }
 
 TEST(InferFragment, LeavesOtherLoopsAlone) {

@@ -16,6 +16,7 @@
 #include <cmath>
 
 #include "ir/loop/build.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -23,7 +24,7 @@ namespace {
 
 bool is_shuffle_to(const Stmt& s, const Buffer& b) {
   const Intrin* k = as<Intrin>(s);
-  return k && k->name.starts_with("shuffle_") && k->buffers.at(0) == b;
+  return k && meaning_as<WarpShuffle>(*k) && k->buffers.at(0) == b;
 }
 
 bool is_plus_zero(const Expr& e) {

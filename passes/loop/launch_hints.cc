@@ -9,6 +9,7 @@
 // are left to nvcc. Needs: the body as it is printed. Changes no statement.
 #include "passes/loop/launch_hints.h"
 
+#include "ir/loop/instruction.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -18,7 +19,7 @@ bool waits_for_copies(const Stmt& s) {
   bool found = false;
   walk(s, [&](const Stmt& x) {
     const Intrin* k = as<Intrin>(x);
-    found |= k && k->name == "cp_async_wait";
+    found |= k && instruction(*k).async == AsyncCopy::Wait;
     return !found;
   });
   return found;

@@ -53,7 +53,7 @@ void LoopPassRunner::verify_schedule(const Scheduled& s) const {
 
 std::vector<std::string_view> loop_pass_names() {
   std::vector<std::string_view> names;
-  for (const auto* list : {&c_loop_passes(), &cuda_loop_passes(), &device_loop_passes()})
+  for (const auto* list : {&c_loop_passes(), &cuda_loop_passes(), &device_loop_passes(), &last_loop_passes()})
     for (const LoopPass& p : *list)
       if (std::find(names.begin(), names.end(), p.name) == names.end()) names.push_back(p.name);
   return names;

@@ -21,6 +21,7 @@ struct Lowering {
   KernelInterface* io = nullptr;
   DeviceFunction* device = nullptr;  // CUDA, behind split_host_device: the function that the body is of
   std::vector<Var> host_loops = {};  // its variables that the host counts
+  Kernel* kernel = nullptr;          // a finished one, in last_loop_passes()
 };
 
 struct LoopPass {
@@ -29,10 +30,12 @@ struct LoopPass {
   std::string_view summary;  // one line for `tc-emit passes`
 };
 
-/// Of kernels of C; of CUDA functions as a whole; of one function of the device.
+/// Of kernels of C; of CUDA functions as a whole; of one function of the device; of finished kernels, whose name and whose
+/// identity are known: what printers would have to find out.
 const std::vector<LoopPass>& c_loop_passes();
 const std::vector<LoopPass>& cuda_loop_passes();
 const std::vector<LoopPass>& device_loop_passes();
+const std::vector<LoopPass>& last_loop_passes();
 /// Of all of them, each once.
 std::vector<std::string_view> loop_pass_names();
 

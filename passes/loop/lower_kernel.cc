@@ -10,6 +10,7 @@
 #include "passes/loop/flatten_buffers.h"
 #include "passes/loop/hoist_invariants.h"
 #include "passes/loop/hoist_pointers.h"
+#include "passes/loop/index_width.h"
 #include "passes/loop/infer_fragment.h"
 #include "passes/loop/initial_values.h"
 #include "passes/loop/kernel_interface.h"
@@ -20,9 +21,11 @@
 #include "passes/loop/merge_shared_memory.h"
 #include "passes/loop/name_values.h"
 #include "passes/loop/narrow_types.h"
+#include "passes/loop/outline_chunks.h"
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/plan_scratch.h"
 #include "passes/loop/split_host_device.h"
+#include "passes/loop/vector_registers.h"
 #include "passes/loop/vectorize_loops.h"
 
 namespace tc {
@@ -110,7 +113,35 @@ void merge_shared(Lowering& l) {
   l.device->dynamic_shared = merged.dynamic_bytes;
 }
 
+void choose_index_width(Lowering& l) { l.kernel->wide_index = needs_wide_index(*l.kernel); }
+void choose_vector_registers(Lowering& l) { find_vector_registers(*l.kernel); }
+void find_parts(Lowering& l) { outline_chunks(*l.kernel); }
+
 void name_variables(Lowering& l) { l.body = assign_names(l.body, l.io->names()); }
+
+}  // namespace
+
+namespace {
+
+// Rows that stand in several lists.
+constexpr LoopPass kSimplify{"simplify", rewrite_body<simplified>, "simplifies indices and conditions"};
+constexpr LoopPass kPartitionLoops{"partition_loops", rewrite_body<partitioned>,
+                                   "cuts loops where their conditions are decided"};
+constexpr LoopPass kNarrowTypes{"lower_narrow_types", rewrite_body<lower_narrow_types>,
+                                "computes narrow types as f32 or i32"};
+constexpr LoopPass kCommonSubexpr{"common_subexpr", rewrite_body<common_subexpr>, "computes equal expressions once"};
+constexpr LoopPass kHoistInvariants{"hoist_invariants", rewrite_body<hoist_invariants>,
+                                    "moves out of loops what is the same in every iteration"};
+constexpr LoopPass kFlattenBuffers{"flatten_buffers", flatten, "gives buffers in memory one axis"};
+constexpr LoopPass kHoistPointers{"hoist_pointers", rewrite_body<hoist_pointers>,
+                                  "makes base pointers of the common part of indices"};
+constexpr LoopPass kLowerIndexMath{"lower_index_math", rewrite_body<lower_index_math>,
+                                   "turns floor divisions into C's / and %"};
+constexpr LoopPass kNameValues{"name_values", rewrite_body<name_values>,
+                               "gives the steps of long expressions a name each"};
+constexpr LoopPass kAssignNames{"assign_names", name_variables, "makes names unique"};
+constexpr LoopPass kMergeViews{"merge_views", merge_views, "makes one buffer of a parameter and its views"};
+constexpr std::string_view kPlanScratch = "gives temporaries their place in the scratch memory";
 
 }  // namespace
 
@@ -119,32 +150,32 @@ const std::vector<LoopPass>& c_loop_passes() {
       {"countable_chunks", rewrite_body<countable_chunks>, "runs loops of more than 2^31 chunks in one thread"},
       {"outermost_chunks", rewrite_body<outermost_chunks>, "runs chunks inside of another loop in its thread"},
       {"lower_lanes", rewrite_body<lower_lanes>, "makes vectors of loops of kind Vector"},
-      {"partition_loops", rewrite_body<partitioned>, "cuts loops where their conditions are decided"},
+      kPartitionLoops,
       {"dead_stores", rewrite_body<dead_stores>, "removes local sums that nobody reads"},
-      {"lower_narrow_types", rewrite_body<lower_narrow_types>, "computes narrow types as f32 or i32"},
-      {"common_subexpr", rewrite_body<common_subexpr>, "computes equal expressions once"},
-      {"hoist_invariants", rewrite_body<hoist_invariants>, "moves out of loops what is the same in every iteration"},
-      {"simplify", rewrite_body<simplified>, "simplifies indices and conditions"},
-      {"flatten_buffers", flatten, "gives buffers in memory one axis"},
-      {"hoist_pointers", rewrite_body<hoist_pointers>, "makes base pointers of the common part of indices"},
-      {"plan_scratch", plan<kScratchAlign>, "gives temporaries their place in the scratch memory"},
-      {"lower_index_math", rewrite_body<lower_index_math>, "turns floor divisions into C's / and %"},
-      {"name_values", rewrite_body<name_values>, "gives the steps of long expressions a name each"},
-      {"assign_names", name_variables, "makes names unique"},
-      {"merge_views", merge_views, "makes one buffer of a parameter and its views"},
+      kNarrowTypes,
+      kCommonSubexpr,
+      kHoistInvariants,
+      kSimplify,
+      kFlattenBuffers,
+      kHoistPointers,
+      {"plan_scratch", plan<kScratchAlign>, kPlanScratch},
+      kLowerIndexMath,
+      kNameValues,
+      kAssignNames,
+      kMergeViews,
   };
   return list;
 }
 
 const std::vector<LoopPass>& cuda_loop_passes() {
   static const std::vector<LoopPass> list = {
-      {"simplify", rewrite_body<simplified>, "simplifies indices and conditions"},
+      kSimplify,
       {"infer_fragment", rewrite_body<infer_fragment>, "finds which lane of a warp has which element of a tile"},
       {"synchronise", rewrite_body<synchronise>, "lowers exchanges between threads and places barriers"},
-      {"flatten_buffers", flatten, "gives buffers in memory one axis"},
+      kFlattenBuffers,
       {"vectorize_loops", rewrite_body<vectorize_loops>, "makes accesses of 16 bytes of loops of kind Vector"},
-      {"merge_views", merge_views, "makes one buffer of a parameter and its views"},
-      {"plan_scratch", plan<kCudaScratchAlign>, "gives temporaries their place in the scratch memory"},
+      kMergeViews,
+      {"plan_scratch", plan<kCudaScratchAlign>, kPlanScratch},
   };
   return list;
 }
@@ -152,20 +183,37 @@ const std::vector<LoopPass>& cuda_loop_passes() {
 const std::vector<LoopPass>& device_loop_passes() {
   static const std::vector<LoopPass> list = {
       {"enter_host_loops", enter_host_loops, "shows the host's loops around a launch to the passes"},
-      {"partition_loops", rewrite_body<partitioned>, "cuts loops where their conditions are decided"},
-      {"lower_narrow_types", rewrite_body<lower_narrow_types>, "computes narrow types as f32 or i32"},
-      {"common_subexpr", rewrite_body<common_subexpr>, "computes equal expressions once"},
-      {"hoist_invariants", rewrite_body<hoist_invariants>, "moves out of loops what is the same in every iteration"},
-      {"simplify", rewrite_body<simplified>, "simplifies indices and conditions"},
-      {"flatten_buffers", flatten, "gives buffers in memory one axis"},
-      {"hoist_pointers", rewrite_body<hoist_pointers>, "makes base pointers of the common part of indices"},
-      {"lower_index_math", rewrite_body<lower_index_math>, "turns floor divisions into C's / and %"},
-      {"name_values", rewrite_body<name_values>, "gives the steps of long expressions a name each"},
+      kPartitionLoops,
+      kNarrowTypes,
+      kCommonSubexpr,
+      kHoistInvariants,
+      kSimplify,
+      kFlattenBuffers,
+      kHoistPointers,
+      kLowerIndexMath,
+      kNameValues,
       {"leave_host_loops", leave_host_loops, "makes parameters of the host's loop variables"},
       {"merge_shared_memory", merge_shared, "gives the same bytes to shared arrays that live one after the other"},
-      {"assign_names", name_variables, "makes names unique"},
+      kAssignNames,
   };
   return list;
+}
+
+const std::vector<LoopPass>& last_loop_passes() {
+  static const std::vector<LoopPass> list = {
+      {"index_width", choose_index_width, "counts in int64_t where int is too narrow"},
+      {"vector_registers", choose_vector_registers, "finds the registers that hold vectors"},
+      {"outline_chunks", find_parts, "finds what parallel loops need of what is around them"},
+  };
+  return list;
+}
+
+void finish_kernel(Kernel& k, LoopPassRunner& passes) {
+  std::vector<Buffer> visible;
+  for (const Param& p : k.params) visible.push_back(p.buffer);
+  Lowering l{.body = k.body, .visible = std::move(visible), .kernel = &k};
+  passes.run(last_loop_passes(), l, k.name);
+  k.body = l.body;
 }
 
 Kernel lower_kernel(const Scheduled& s, const std::string& title, LoopPassRunner& passes) {

@@ -12,5 +12,7 @@ Kernel lower_kernel(const Scheduled& s, const std::string& title, LoopPassRunner
 /// The same for a GPU: the body is the host's part, the functions of the device are beside it. `s` is of the form that
 /// templates/cuda/template.h describes.
 Kernel lower_cuda_kernel(const Scheduled& s, const std::string& title, LoopPassRunner& passes);
+/// Runs last_loop_passes() over a kernel that has its name.
+void finish_kernel(Kernel& k, LoopPassRunner& passes);
 
 }  // namespace tc

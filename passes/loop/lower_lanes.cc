@@ -15,36 +15,12 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/vector_form.h"
 
 namespace tc {
 namespace {
 
 constexpr int64_t kShortest = 8;  // iterations
-
-// 0: the index does not move with the lane; 1: by one element; nullopt: in another way.
-std::optional<int> step_of(const Exprs& index, const Var& lane) {
-  for (size_t d = 0; d + 1 < index.size(); d++)
-    if (uses_var(index[d], lane)) return {};
-  if (index.empty() || !uses_var(index.back(), lane)) return 0;
-  const auto f = affine_in(index.back(), {lane});
-  return f && f->coefficients[0] == 1 && !index.back()->vector ? std::optional<int>(1) : std::nullopt;
-}
-
-bool has_lanes(const Expr& e, const Var& lane) {
-  if (e->vector) return false;
-  if (!uses_var(e, lane)) return true;
-  if (const Apply* k = as<Apply>(e)) {
-    for (const Expr& a : k->args)
-      if (!has_lanes(a, lane)) return false;
-    return op_has_lanes(k->op, k->args[0]->dtype);
-  }
-  if (const Select* k = as<Select>(e))
-    return has_lanes(e->dtype) && has_lanes(k->condition, lane) && has_lanes(k->yes, lane) && has_lanes(k->no, lane);
-  if (const Cast* k = as<Cast>(e)) return cast_has_lanes(k->value, e->dtype) && has_lanes(k->value, lane);
-  if (const Load* k = as<Load>(e))
-    return (has_lanes(e->dtype) || e->dtype == DType::Bool) && step_of(k->index, lane) == 1;
-  return false;
-}
 
 bool has_lanes(const Stmt& s, const Var& lane) {
   if (const Seq* q = as<Seq>(s)) {
@@ -53,8 +29,8 @@ bool has_lanes(const Stmt& s, const Var& lane) {
     return true;
   }
   const Store* k = as<Store>(s);
-  return k && !k->count && has_lanes(k->buffer->dtype) && step_of(k->index, lane) == 1 && has_lanes(k->value, lane) &&
-         (!k->reduce || op_has_lanes(*k->reduce, k->buffer->dtype));
+  return k && !k->count && has_lanes(k->buffer->dtype) && lane_step(k->index, lane) == 1 &&
+         has_vector_form(k->value, lane, false) && (!k->reduce || op_has_lanes(*k->reduce, k->buffer->dtype));
 }
 
 // The body for lanes base .. base + VL - 1, of which only `count` exist (null: all).

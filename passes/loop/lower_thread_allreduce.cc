@@ -12,8 +12,7 @@
 #include "passes/loop/lower_thread_allreduce.h"
 
 #include "ir/loop/build.h"
-#include "ir/loop/cuda_limits.h"
-#include "ir/loop/intrin.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -32,7 +31,7 @@ class Lowering {
   Stmt run() {
     const Stmt body = rewrite(threads_.body, {}, [&](const Stmt& s) -> Stmt {
       const Intrin* k = as<Intrin>(s);
-      if (!k || !k->name.starts_with("allreduce_")) return {};
+      if (!k || !meaning_as<ThreadReduction>(*k)) return {};
       const IntrinCall call = parse(*k);
       const auto lanes = as_const_int(call.scalars.at(0));
       check(lanes && *lanes > 0 && (*lanes & (*lanes - 1)) == 0 && count_ % *lanes == 0,

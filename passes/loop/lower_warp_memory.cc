@@ -28,7 +28,7 @@
 #include "ir/loop/linear.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/nest.h"
+#include "passes/analysis/nest.h"
 #include "support/text.h"
 
 namespace tc {

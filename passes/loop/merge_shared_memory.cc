@@ -26,9 +26,9 @@
 #include <set>
 
 #include "ir/loop/build.h"
-#include "ir/loop/intrin.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/nest.h"
+#include "passes/analysis/nest.h"
 #include "support/error.h"
 
 namespace tc {
@@ -142,7 +142,7 @@ class Merger {
           if (const Store* k = as<Store>(x)) touch(k->buffer);
           if (const Intrin* k = as<Intrin>(x))
             for (size_t i = 0; i < k->buffers.size(); i++)
-              touch(k->buffers[i], i == 0 && k->name.starts_with("cp_async"));
+              touch(k->buffers[i], writes_operand(*k, i) && instruction(*k).async == AsyncCopy::Copy);
           return true;
         },
         [&](const Expr& e) {

@@ -16,7 +16,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/nest.h"
+#include "passes/analysis/nest.h"
 #include "support/text.h"
 
 namespace tc {

@@ -17,12 +17,12 @@
 #include <utility>
 
 #include "ir/loop/build.h"
-#include "ir/loop/intrin.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
+#include "passes/analysis/thread_independence.h"
 #include "passes/loop/launches.h"
-#include "passes/loop/thread_independence.h"
-#include "passes/schedule/nest.h"
 #include "support/text.h"
 
 namespace tc {
@@ -41,7 +41,10 @@ BufferSet changing_in(const Stmt& s) {
           if (k->reduce) read.insert(k->buffer.get());
         }
         if (const Intrin* k = as<Intrin>(x))
-          for (size_t i = 0; i < k->buffers.size(); i++) (i == 0 ? stored : read).insert(k->buffers[i].get());
+          for (size_t i = 0; i < k->buffers.size(); i++) {
+            if (writes_operand(*k, i)) stored.insert(k->buffers[i].get());
+            if (reads_operand(*k, i)) read.insert(k->buffers[i].get());
+          }
         return true;
       },
       [&](const Expr& e) {
@@ -57,7 +60,9 @@ BufferSet stored_in(const Stmt& s) {
   BufferSet stored;
   walk(s, [&](const Stmt& x) {
     if (const Store* k = as<Store>(x)) stored.insert(k->buffer.get());
-    if (const Intrin* k = as<Intrin>(x); k && !k->buffers.empty()) stored.insert(k->buffers[0].get());
+    if (const Intrin* k = as<Intrin>(x))
+      for (size_t i = 0; i < k->buffers.size(); i++)
+        if (writes_operand(*k, i)) stored.insert(k->buffers[i].get());
     return true;
   });
   return stored;
@@ -182,7 +187,7 @@ class Synchronizer {
       if (is_shared(k->buffer)) list.push_back(with({k->buffer, inlined(k->index), true}, known));
     } else if (const Intrin* k = as<Intrin>(s)) {
       for (const Expr& e : k->args) read(e);
-      instruction(*k, known, list);
+      operands(*k, known, list);
     } else if (const Seq* k = as<Seq>(s)) {
       for (const Stmt& x : k->list) collect(x, known, list);
     } else if (const Let* k = as<Let>(s)) {
@@ -216,25 +221,25 @@ class Synchronizer {
     }
   }
 
-  // An instruction's operands reach 16 bytes far, copies as far as they say. Those that a warp makes together may be
-  // made by any of its threads.
-  void instruction(const Intrin& k, const Known& known, Accesses& list) {
+  // Reads come before writes. What threads make together may be made by any of them.
+  void operands(const Intrin& k, const Known& known, Accesses& list) {
+    const Instruction& row = instruction(k);
     const IntrinCall call = parse(k);
     for (size_t i = call.operands.size(); i-- > 0;) {
       const IntrinOperand& o = call.operands[i];
       if (!is_shared(o.buffer)) continue;
-      ThreadAccess a{o.buffer, inlined(o.index), i == 0};
-      int64_t bytes = 16;
-      if (k.name == "cp_async4") bytes = 4;
-      if (k.name == "cp_async8") bytes = 8;
-      const int64_t count = bytes / std::max<int64_t>(1, info(o.buffer->dtype).bytes);
+      ThreadAccess a{o.buffer, inlined(o.index), false};
+      const int64_t count = row.operand(i).reach / std::max<int64_t>(1, info(o.buffer->dtype).bytes);
       if (!a.index.empty() && count > 1) a.index.back() = a.index.back() + any_of(count);
-      if (k.name.starts_with("ldmatrix")) {
+      if (row.collective != Collective::No) {
         VarMap any;
         for (const Var& t : nest_.threads) any[t.get()] = any_of(nest_.ranges[t.get()].max + 1);
         for (Expr& e : a.index) e = substitute(e, any);
       }
-      list.push_back(with(std::move(a), known));
+      a = with(std::move(a), known);
+      if (reads_operand(k, i)) list.push_back(a);
+      a.write = true;
+      if (writes_operand(k, i)) list.push_back(std::move(a));
     }
   }
 

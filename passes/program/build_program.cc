@@ -4,7 +4,9 @@
 // memory. Nodes become calls of kernels (program_kernels.cc) or control flow (control_flow.cc).
 #include "passes/program/build_program.h"
 
-#include "ir/graph/macs.h"
+#include "ir/identity.h"
+#include "ir/ops/macs.h"
+#include "passes/loop/lower_kernel.h"
 #include "passes/program/cut_steps.h"
 #include "passes/program/plan_memory.h"
 #include "passes/program/program_builder.h"
@@ -175,6 +177,8 @@ void ProgramBuilder::finish() {
   const int64_t strings = p_.strings_bytes > 0 ? checked_add(64, p_.strings_bytes) : 0;
   p_.workspace_bytes =
       p_.arena_bytes + p_.scratch_bytes + strings + p_.align;  // the status word begins the last 64 bytes
+  p_.weights_layout = hash_text(identity_of(p_));
+  for (Kernel& k : p_.kernels) finish_kernel(k, loop_passes_);
 }
 
 Program build_program(Graph& g, const std::string& name, PassContext& cx, std::string& log) {

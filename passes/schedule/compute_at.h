@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "passes/schedule/region.h"
+#include "passes/analysis/region.h"
 #include "passes/schedule/step.h"
 
 namespace tc {

@@ -17,10 +17,6 @@ std::vector<std::string> names(const std::vector<Var>& vars) {
   return list;
 }
 
-bool uses_any(const Expr& e, const std::vector<Var>& vars) {
-  return std::any_of(vars.begin(), vars.end(), [&](const Var& v) { return uses_var(e, v); });
-}
-
 // The loops of a chain in another order, its conditions inside all of them.
 Stmt rebuild(const std::vector<const For*>& loops, const Exprs& conditions, Stmt body) {
   for (size_t i = conditions.size(); i-- > 0;) body = if_then(conditions[i], body);

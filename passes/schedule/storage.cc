@@ -4,7 +4,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/region.h"
+#include "passes/analysis/region.h"
 #include "passes/schedule/step.h"
 #include "support/text.h"
 

@@ -10,7 +10,7 @@
 #include "ir/loop/print.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/region.h"
+#include "passes/analysis/region.h"
 #include "passes/schedule/step.h"
 #include "support/text.h"
 
@@ -180,7 +180,12 @@ void Schedule::tensorize(const Var& v, const Intrinsic& row) {
                  "the operand in \"" + p.buffer->name + "\" is not the array of its last axis", site.stmt);
     operands.back().index.pop_back();
   }
-  step.done(replace_stmt(body_, site.stmt.get(), intrin(row.name, operands)));
+  Intrin k{row.name, {}, {}};
+  for (const IntrinOperand& o : operands) {
+    k.buffers.push_back(o.buffer);
+    k.args.insert(k.args.end(), o.index.begin(), o.index.end());
+  }
+  step.done(replace_stmt(body_, site.stmt.get(), Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(k)}))));
 }
 
 Stmt expand_intrinsics(const Stmt& s, const std::vector<Intrinsic>& table) {

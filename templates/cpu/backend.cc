@@ -3,15 +3,12 @@
 #include "passes/loop/lower_kernel.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/schedule_cpu.h"
-#include "templates/match/regions.h"
 
 namespace tc {
 
-TargetTraits CpuBackend::traits() const {
-  return {.processor = model_.name, .march = model_.march, .vector_lanes = model_.vector_lanes};
+TargetTraits cpu_traits(const CpuModel& model) {
+  return {.processor = model.name, .march = model.march, .vector_lanes = model.vector_lanes};
 }
-
-bool CpuBackend::may_stand_between(const TensorFn& fn) const { return tc::may_stand_between(fn); }
 
 bool CpuBackend::region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
                              const ScheduleOptions& options) const {

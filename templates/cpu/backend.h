@@ -5,11 +5,12 @@
 
 namespace tc {
 
+TargetTraits cpu_traits(const CpuModel& model);
+
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(CpuModel model) : model_(model) {}
-  TargetTraits traits() const override;
-  bool may_stand_between(const TensorFn& fn) const override;
+  TargetTraits traits() const override { return cpu_traits(model_); }
   bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
                    const ScheduleOptions& options) const override;
   Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,

@@ -9,6 +9,7 @@
 #include "ir/loop/visit.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/lanes.h"
+#include "templates/match/axes.h"
 #include "templates/zero_point.h"
 
 namespace tc {
@@ -90,10 +91,6 @@ std::optional<Factors> factors(const Canonical& c, const Axis& n) {
   const bool first = reads_axis(k->args[0], n.var), second = reads_axis(k->args[1], n.var);
   if (first == second) return {};
   return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second), {}, {}};
-}
-
-bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
-  return std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return uses_var(e, a.var); });
 }
 
 // The left factor becomes its load, the right one, as it is packed, a value of type i8: the weights, less 128 if they

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "ir/loop/visit.h"
+#include "passes/graph/region.h"
 #include "templates/cpu/inverted_residual.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/regions.h"
-#include "templates/match/regions.h"
 
 namespace tc {
 namespace {

@@ -2,20 +2,10 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/vector_form.h"
 
 namespace tc {
 namespace {
-
-bool depends_on_lane(const Expr& e, const Var& lane) {
-  bool found = false;
-  walk(e, [&](const Expr& x) {
-    const VarRef* v = as<VarRef>(x);
-    const Load* l = as<Load>(x);
-    found = found || (v && v->var == lane) || (l && l->index.empty());
-    return !found;
-  });
-  return found;
-}
 
 class VectorForm {
  public:
@@ -63,24 +53,7 @@ class VectorForm {
 
 }  // namespace
 
-bool has_vector_form(const Expr& e, const Var& lane) {
-  if (!depends_on_lane(e, lane)) return true;
-  if (const Apply* k = as<Apply>(e)) {
-    for (const Expr& a : k->args)
-      if (!has_vector_form(a, lane)) return false;
-    return op_has_lanes(k->op, k->args[0]->dtype);
-  }
-  if (const Select* k = as<Select>(e))
-    return has_lanes(e->dtype) && has_vector_form(k->condition, lane) && has_vector_form(k->yes, lane) &&
-           has_vector_form(k->no, lane);
-  if (const Cast* k = as<Cast>(e)) return cast_has_lanes(k->value, e->dtype) && has_vector_form(k->value, lane);
-  if (const Load* k = as<Load>(e)) {
-    if (k->index.empty()) return has_lanes(e->dtype);
-    const auto f = k->index.size() == 1 ? affine_in(k->index[0], {lane}) : std::nullopt;
-    return f && f->coefficients[0] == 1 && (has_lanes(e->dtype) || e->dtype == DType::Bool);
-  }
-  return false;
-}
+bool has_vector_form(const Expr& e, const Var& lane) { return has_vector_form(e, lane, true); }
 
 bool is_costly(const Expr& e) {
   bool found = false;

@@ -1,8 +1,8 @@
 // Templates of several contractions equal the plain loops: bit for bit, on small integers.
 #include "templates/cpu/regions.h"
 
+#include "passes/graph/region.h"
 #include "templates/cpu/test_schedule.h"
-#include "templates/match/regions.h"
 
 namespace tc {
 namespace {

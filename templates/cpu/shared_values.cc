@@ -17,6 +17,7 @@
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
+#include "templates/match/axes.h"
 
 namespace tc {
 namespace {
@@ -44,10 +45,6 @@ struct Shared {
   int64_t length = 0;
   std::vector<SharedPart> parts;
 };
-
-bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
-  return std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return uses_var(e, a.var); });
-}
 
 // Whether positions are computed from numbers. Divisions by small numbers go away where loops are cut by their period.
 bool converts(const Expr& e) {

@@ -14,6 +14,7 @@
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 #include "templates/cpu/tile.h"
+#include "templates/match/axes.h"
 #include "templates/zero_point.h"
 
 namespace tc {
@@ -31,14 +32,6 @@ struct Window {
   Scheduled s;          // with the packed weights
   bool parallel = false;
 };
-
-std::optional<Axis> unit_axis(const Canonical& c) {
-  for (const Axis& a : c.axes) {
-    const auto f = affine_in(c.out_index, {a.var});
-    if (f && f->coefficients[0] == 1) return a;
-  }
-  return {};
-}
 
 bool moves_with_rows(const Expr& e, const Window& w) {
   return std::any_of(w.rows.begin(), w.rows.end(), [&](const Axis& r) { return uses_var(e, r.var); });

@@ -23,6 +23,7 @@
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 #include "templates/cpu/tile.h"
+#include "templates/match/axes.h"
 
 namespace tc {
 namespace {
@@ -48,14 +49,6 @@ struct WindowRows {
   int64_t length() const { return (n.extent.value - 1) * stride + (taps() - 1) * dilation + 1; }
   int64_t taps() const { return k.var ? k.extent.value : 1; }
 };
-
-std::optional<Axis> unit_axis(const Canonical& c) {
-  for (const Axis& a : c.axes) {
-    const auto f = affine_in(c.out_index, {a.var});
-    if (f && f->coefficients[0] == 1) return a;
-  }
-  return {};
-}
 
 // The stride of the results in the loads, and the taps that move along the same row.
 bool find_steps(WindowRows& w) {

@@ -95,7 +95,7 @@ std::optional<DType> tensor_core_type(const CudaAttention& m, const CudaModel& g
                      : allowed == Precision::F16  ? DType::F16
                      : allowed == Precision::Bf16 ? DType::BF16
                                                   : DType::F32;
-  return type == DType::F16 || gpu.async_copy ? std::optional(type) : std::nullopt;
+  return has(gpu, matrix_instruction(type, type)->name) ? std::optional(type) : std::nullopt;
 }
 
 std::optional<CudaAttentionPlan> cheapest(const CudaAttention& m, const CudaModel& gpu, const Candidates& list) {

@@ -6,8 +6,8 @@
 //   acc[n] += s, rounded, times v_tile[keys][8 columns]       for all pieces of the keys: scores are sums that become
 //                                                             a factor, without leaving their lanes
 // Tiles are written whole; infer_fragment finds which lane has what.
+#include "ir/loop/instruction.h"
 #include "ir/loop/intrin.h"
-#include "ir/loop/matrix_instruction.h"
 #include "templates/cuda/attention_loops.h"
 
 namespace tc {

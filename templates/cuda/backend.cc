@@ -2,12 +2,11 @@
 
 #include "passes/loop/lower_kernel.h"
 #include "templates/cuda/schedule_cuda.h"
-#include "templates/match/regions.h"
 
 namespace tc {
 
-TargetTraits CudaBackend::traits() const {
-  return {.processor = model_.name,
+TargetTraits cuda_traits(const CudaModel& model) {
+  return {.processor = model.name,
           .vector_lanes = 0,
           .align = 256,
           .device_memory = true,
@@ -16,8 +15,6 @@ TargetTraits CudaBackend::traits() const {
           .splits_axes = true,
           .picks_precision = true};
 }
-
-bool CudaBackend::may_stand_between(const TensorFn& fn) const { return tc::may_stand_between(fn); }
 
 bool CudaBackend::region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
                               const ScheduleOptions& options) const {

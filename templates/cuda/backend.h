@@ -5,11 +5,12 @@
 
 namespace tc {
 
+TargetTraits cuda_traits(const CudaModel& model);
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(CudaModel model) : model_(model) {}
-  TargetTraits traits() const override;
-  bool may_stand_between(const TensorFn& fn) const override;
+  TargetTraits traits() const override { return cuda_traits(model_); }
   bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
                    const ScheduleOptions& options) const override;
   Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,

@@ -4,6 +4,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "templates/cuda/contraction.h"
+#include "templates/match/axes.h"
 #include "templates/packed.h"
 
 namespace tc {
@@ -13,15 +14,6 @@ namespace {
 DType type_of(const Expr& factor) {
   const Read r = read_of(factor);
   return r.load ? r.load->buffer->dtype : factor->dtype;
-}
-
-// The axis of unit stride in the result; null if there is none.
-Var unit_axis(const Canonical& c) {
-  const auto at = offset_of(c.out_index, vars_of(c.axes));
-  if (at)
-    for (const Axis& a : c.axes)
-      if (at->of(a.var) == 1) return a.var;
-  return nullptr;
 }
 
 // Larger strides first, so that neighbours of the sum are neighbours in memory. Kept as it is where the factor is no
@@ -103,7 +95,8 @@ std::optional<CudaContraction> match_cuda_contraction(const CudaArgs& a) {
   m.sum = c.reduced->dtype;
   if ((m.sum != DType::F32 && m.sum != DType::I32) || is_complex(c.out->dtype)) return {};
   // The right factor is the one that the result's neighbours read; where that says nothing, the known one.
-  const Var unit = unit_axis(c);
+  const auto side_by_side = unit_axis(c);
+  const Var unit = side_by_side ? side_by_side->var : nullptr;
   auto reads_unit = [&](size_t i) { return unit && uses_var(product->args[i], unit); };
   bool swapped =
       is_constant(product->args[0], c, a.constant_input) && !is_constant(product->args[1], c, a.constant_input);

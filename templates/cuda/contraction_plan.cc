@@ -9,7 +9,7 @@
 // pixels, and few terms do not average it.
 #include <algorithm>
 
-#include "ir/loop/matrix_instruction.h"
+#include "ir/loop/instruction.h"
 #include "templates/cuda/contraction.h"
 
 namespace tc {
@@ -48,11 +48,12 @@ double step_cycles(const CudaPlan& p) {
   const CudaTile& t = p.tile;
   const double warps = double(t.threads()) / 32, bytes = double(bytes_of(p));
   if (t.warp) {
-    const double products = double(p.products * t.rows * t.columns * t.depth) / (bytes == 1   ? 2048
-                                                                                 : bytes == 2 ? 1024
-                                                                                              : 512);
-    const double reads = warps * double(t.tm + t.tn) * double(t.depth) * bytes / 128;
-    const double copies = double((t.rows + t.columns) * t.depth) * bytes / 64;
+    const MatrixInstruction& mma = *matrix_instruction(p.p_type, p.q_type);
+    auto cycles = [](std::string_view name) { return instruction(name).cycles; };
+    const double products = double(p.products * t.rows * t.columns * t.depth) /
+                            double(kTileRows * kTileColumns * mma.depth) * cycles(mma.name);
+    const double reads = warps * double(t.tm + t.tn) * double(t.depth) * bytes / 512 * cycles("ldmatrix_x4");
+    const double copies = double((t.rows + t.columns) * t.depth) * bytes / 512 * cycles("cp_async16");
     return std::max(products, reads) + copies + 20;
   }
   const double products = double(t.tm * t.tn * t.depth);
@@ -109,11 +110,11 @@ std::vector<Arithmetic> arithmetics(const CudaContraction& m, const CudaModel& g
   const DType p = m.p.type, q = m.q.type;
   auto narrow = [](DType t) { return t == DType::F16 || t == DType::BF16; };
   if (narrow(p) && p == q)
-    return p == DType::F16 || gpu.async_copy ? std::vector<Arithmetic>{{p, q}} : std::vector<Arithmetic>{};
+    return has(gpu, matrix_instruction(p, q)->name) ? std::vector<Arithmetic>{{p, q}} : std::vector<Arithmetic>{};
   if (m.sum == DType::I32 && matrix_instruction(p, q)) return {{p, q}};
   if (m.sum != DType::F32) return {};
   if (allowed == Precision::F16) return {{DType::F16, DType::F16}};
-  if (!gpu.async_copy) return {};  // the others came with sm_80
+  if (!has(gpu, matrix_instruction(DType::F32, DType::F32)->name)) return {};  // bf16 came with it
   const Arithmetic tf32{DType::F32, DType::F32}, parts{DType::F32, DType::F32, 3};
   if (allowed == Precision::Bf16) return {{DType::BF16, DType::BF16}, tf32, parts};
   if (allowed == Precision::Tf32) return {tf32, parts};

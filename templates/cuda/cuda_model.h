@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/loop/instruction.h"
+
 namespace tc {
 
 struct CudaModel {
@@ -15,9 +17,12 @@ struct CudaModel {
   int registers_per_sm = 65536;       // 32-bit
   int threads_per_sm = 2048;
   double dram_gbs = 1555;                   // of the datasheet
-  bool async_copy = true;                   // cp.async, from sm_80 on
+  int sm = 80;                              // the number in its name
   bool has_wgmma = false, has_tma = false;  // Hopper's; no template uses them yet: docs/cuda.md
 };
+
+/// Does the machine have the instruction of that name itself? (Others do the same with older ones.)
+inline bool has(const CudaModel& gpu, std::string_view name) { return gpu.sm >= instruction(name).sm; }
 
 /// Cycles of a multiprocessor, at 1.4 GHz, while `bytes` are read or written.
 inline double memory_cycles(const CudaModel& gpu, double bytes) { return bytes / (gpu.dram_gbs / 1.4); }

@@ -5,7 +5,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/dependence.h"
+#include "passes/analysis/dependence.h"
 #include "templates/cuda/template.h"
 
 namespace tc {

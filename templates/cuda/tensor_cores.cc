@@ -14,8 +14,8 @@
 // Pieces are whole here; infer_fragment finds which lane has which of their elements. Tiles hold their rows along the
 // sum, and elements of two bytes also along rows or columns where only so 16 bytes can be copied at once. Their rows
 // are 16 bytes longer than needed, so that those that lanes read together fall into different banks.
+#include "ir/loop/instruction.h"
 #include "ir/loop/intrin.h"
-#include "ir/loop/matrix_instruction.h"
 #include "support/error.h"
 #include "templates/cuda/block_gemm.h"
 

@@ -8,18 +8,13 @@
 // Everything is exact.
 #include "templates/cuda/zero_points.h"
 
-#include "ir/loop/matrix_instruction.h"
+#include "ir/loop/instruction.h"
+#include "templates/match/axes.h"
 #include "templates/packed.h"
 #include "templates/zero_point.h"
 
 namespace tc {
 namespace {
-
-bool uses_any(const Expr& e, const std::vector<Axis>& axes) {
-  for (const Axis& a : axes)
-    if (uses_var(e, a.var)) return true;
-  return false;
-}
 
 // The type in which a known factor is packed.
 bool take_known(Factor& f) {

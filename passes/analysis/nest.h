@@ -1,4 +1,4 @@
-// What the schedule primitives share: finding and replacing a loop of a nest, the facts that hold where it stands, and
+// What schedules and loop passes share: finding and replacing a loop of a nest, the facts that hold where it stands, and
 // copies with names of their own.
 #pragma once
 #include <optional>
@@ -45,6 +45,8 @@ struct Chain {
 /// nullopt if `last` is not in it.
 std::optional<Chain> chain_of(const Stmt& s, const Var& last);
 
+/// Whether one of them occurs.
+bool uses_any(const Expr& e, const std::vector<Var>& vars);
 /// Whether the expression reads no memory and raises no status, so that it may move.
 bool reads_nothing(const Expr& e);
 /// All loops in order of appearance.

@@ -1,10 +1,10 @@
-// Threads are instances of one code: see passes/schedule/alias_query.h.
-#include "passes/loop/thread_independence.h"
+// Threads are instances of one code: see passes/analysis/alias_query.h.
+#include "passes/analysis/thread_independence.h"
 
 #include <algorithm>
 
 #include "ir/loop/visit.h"
-#include "passes/schedule/alias_query.h"
+#include "passes/analysis/alias_query.h"
 
 namespace tc {
 namespace {

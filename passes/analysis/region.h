@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "passes/schedule/dependence.h"
-#include "passes/schedule/nest.h"
+#include "passes/analysis/dependence.h"
+#include "passes/analysis/nest.h"
 
 namespace tc {
 

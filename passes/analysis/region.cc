@@ -1,4 +1,4 @@
-#include "passes/schedule/region.h"
+#include "passes/analysis/region.h"
 
 #include <algorithm>
 
@@ -8,10 +8,6 @@
 
 namespace tc {
 namespace {
-
-bool uses_any(const Expr& e, const std::vector<Var>& vars) {
-  return std::any_of(vars.begin(), vars.end(), [&](const Var& v) { return uses_var(e, v); });
-}
 
 // An index as a sum that is fixed and a rest within bounds.
 struct Split {

@@ -1,10 +1,9 @@
 // Invariants of graphs: see ir/verify.h.
-#include "ir/verify.h"
-
 #include <map>
 #include <set>
 
 #include "ir/ops/regions.h"
+#include "ir/verify.h"
 #include "support/text.h"
 
 namespace tc {

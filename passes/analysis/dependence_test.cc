@@ -1,10 +1,10 @@
 // The proof of independence: random nests with random affine indices, run with a loop the other way round. Where no
 // conflict is reported, nothing may change; where one is, reorder must keep the order of what it swaps.
-#include "passes/schedule/dependence.h"
+#include "passes/analysis/dependence.h"
 
 #include "ir/loop/visit.h"
 #include "ir/test_random.h"
-#include "passes/schedule/nest.h"
+#include "passes/analysis/nest.h"
 #include "passes/schedule/test_schedules.h"
 
 namespace tc {

@@ -1,5 +1,5 @@
 // See alias_query.cc for the proof that iterations do not alias.
-#include "passes/schedule/dependence.h"
+#include "passes/analysis/dependence.h"
 
 #include <set>
 
@@ -7,8 +7,8 @@
 #include "ir/loop/linear.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
-#include "passes/schedule/alias_query.h"
-#include "passes/schedule/nest.h"
+#include "passes/analysis/alias_query.h"
+#include "passes/analysis/nest.h"
 
 namespace tc {
 namespace {

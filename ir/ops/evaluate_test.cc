@@ -1,4 +1,4 @@
-#include "ir/graph/evaluate.h"
+#include "ir/ops/evaluate.h"
 
 #include <gtest/gtest.h>
 

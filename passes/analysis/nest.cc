@@ -1,5 +1,6 @@
-#include "passes/schedule/nest.h"
+#include "passes/analysis/nest.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ir/loop/build.h"
@@ -192,6 +193,10 @@ std::optional<Chain> chain_of(const Stmt& s, const Var& last) {
   }
   if (last || c.loops.empty()) return {};
   return c;
+}
+
+bool uses_any(const Expr& e, const std::vector<Var>& vars) {
+  return std::any_of(vars.begin(), vars.end(), [&](const Var& v) { return uses_var(e, v); });
 }
 
 bool reads_nothing(const Expr& e) {

@@ -1,4 +1,4 @@
-#include "ir/graph/macs.h"
+#include "ir/ops/macs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "templates/match/regions.h"
+#include "passes/graph/region.h"
 
 #include <algorithm>
 

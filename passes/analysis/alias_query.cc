@@ -8,7 +8,7 @@
 //   tile[t / 8, t % 8] against itself:        t / 8 agrees and t % 8 agrees, so t agrees
 //   part[step * 256 + t], steps differ:       |difference of t| < 256, so it is 0
 //   stage[step % 2], stage[1 - step % 2]:     2 * (step % 2) - 1 is odd, never 0
-#include "passes/schedule/alias_query.h"
+#include "passes/analysis/alias_query.h"
 
 #include <algorithm>
 #include <numeric>

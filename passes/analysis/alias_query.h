@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/loop/linear.h"
-#include "passes/schedule/dependence.h"
+#include "passes/analysis/dependence.h"
 
 namespace tc {
 

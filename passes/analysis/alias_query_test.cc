@@ -1,6 +1,6 @@
 // Whether two accesses may alias: the patterns that templates write are decided, and random ones are compared with all
 // pairs of instances, tried one by one.
-#include "passes/schedule/alias_query.h"
+#include "passes/analysis/alias_query.h"
 
 #include <gtest/gtest.h>
 

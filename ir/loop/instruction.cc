@@ -1,0 +1,243 @@
+#include "ir/loop/instruction.h"
+
+#include <algorithm>
+
+#include "ir/loop/expand_intrin.h"
+#include "support/error.h"
+#include "support/text.h"
+
+namespace tc {
+namespace {
+
+using enum OperandForm;
+using enum OperandUse;
+using Table = std::vector<Instruction>;
+
+// --- C: vectors of VL lanes (tc_int.h, tc_simd.h, tc_transpose.h)
+void add_vector_rows(Table& t) {
+  // sum[lane] += (a[0] + shift) * b[4 * lane] + ... in every lane from `first` on, n products of bytes; shift: 128 for i8
+  t.push_back(
+      {.name = "dot4",
+       .operands = {{"sum", Vector, Both, {DType::I32}, 64, 0},
+                    {"a", Memory, Read, {DType::I8, DType::U8}, 4},
+                    {"b", Memory, Read, {DType::I8}, 64}},
+       .scalars = {{"first"}, {"n"}},
+       .meaning = Assignments{sums_of_quads},
+       .c = {{"{sum} = tc_dot4_{a.type}({sum}, {a}, {b})", 4}, {"{sum} = tc_dot4_{a.type}_n({sum}, {a}, {b}, {n})"}},
+       .support = SupportText::IntegerVectors});
+  // to[lane] = from[first + stride * lane] in every lane
+  t.push_back({.name = "load_strided",
+               .operands = {{"to", Vector, Written, {DType::F32}}, {"from", Memory, Read, {DType::F32}, 16, 0}},
+               .scalars = {{"first"}, {"stride"}},
+               .meaning = Assignments{every_nth},
+               .c = {{"{to} = tc_load_even({from})", 2}, {"{to} = tc_load_stride({from}, {stride})"}}});
+  // tile[row, lane] = from[row + stride * lane], VL rows
+  t.push_back({.name = "load_transposed",
+               .operands = {{"tile", Rows, Written, {DType::F32}}, {"from", Memory, Read, {DType::F32}}},
+               .scalars = {{"stride"}},
+               .meaning = Assignments{columns_as_rows},
+               .c = {{}},
+               .support = SupportText::Transposes});
+  // rows[row, lane] = from[row + n * lane], n rows
+  t.push_back({.name = "load_unriffled",
+               .operands = {{"rows", Rows, Written, {DType::F32}}, {"from", Memory, Read, {DType::F32}}},
+               .scalars = {{"n"}},
+               .meaning = Assignments{deinterleaved_rows},
+               .c = {{"tc_load_unriffled_{n}({rows}, {from})"}},
+               .support = SupportText::Transposes});
+  // to[lane * n + row] = rows[row, lane], n rows
+  t.push_back({.name = "store_riffled",
+               .operands = {{"to", Memory, Written, {DType::F32}}, {"rows", Rows, Read, {DType::F32}}},
+               .scalars = {{"n"}},
+               .meaning = Assignments{interleaved_store},
+               .c = {{"tc_store_riffled_{n}({to}, {rows})"}},
+               .support = SupportText::Transposes});
+  // to[column * s + row] = from[row * t + column], as many rows and columns as elements are in 16 bytes
+  t.push_back({.name = "transpose_tile",
+               .operands = {{"to", Memory, Written}, {"from", Memory, Read}},
+               .scalars = {{"s"}, {"t"}},
+               .meaning = Assignments{transposed_tile},
+               .c = {{"tc_transpose_{to.bytes}({to}, {s}, {from}, {t})"}},
+               .support = SupportText::Transposes});
+}
+
+// --- CUDA: copies (tc_cuda.h)
+void add_copy_rows(Table& t) {
+  for (const int64_t n : {2, 4, 8, 16}) {  // neighbours, of 16 bytes at most
+    t.push_back({.name = "load" + to_text(n),
+                 .operands = {{"to", Registers, Written}, {"from", Memory, Read}},
+                 .meaning = Assignments{copied_elements, n},
+                 .cuda = {{}}});
+    t.push_back({.name = "store" + to_text(n),
+                 .operands = {{"to", Memory, Written}, {"from", Registers, Read}},
+                 .meaning = Assignments{copied_elements, n},
+                 .cuda = {{}}});
+  }
+  // to[..] = valid ? from[..] : 0, so many bytes, from global to shared memory
+  for (const int64_t n : {4, 8, 16})
+    t.push_back({.name = "cp_async" + to_text(n),
+                 .operands = {{"to", Memory, Written, {}, n}, {"from", Memory, Read, {}, n}},
+                 .scalars = {{"valid", true}},
+                 .meaning = Assignments{copied_bytes, n},
+                 .async = AsyncCopy::Copy,
+                 .cuda = {{}},
+                 .optional_scalars = 1,
+                 .sm = 80,
+                 .cycles = double(n) / 2});
+  t.push_back({.name = "cp_async_commit",
+               .meaning = Assignments{no_assignments},
+               .async = AsyncCopy::Commit,
+               .cuda = {{}},
+               .sm = 80});
+  // for all but the newest groups
+  t.push_back({.name = "cp_async_wait",
+               .scalars = {{"groups"}},
+               .meaning = Assignments{no_assignments},
+               .async = AsyncCopy::Wait,
+               .cuda = {{"tc_cp_async_wait<{groups}>()"}},
+               .sm = 80});
+}
+
+// --- CUDA: exchange between threads
+void add_exchange_rows(Table& t) {
+  // Over more than a warp they are cut into those of warps: passes/loop/lower_thread_allreduce.h.
+  auto reduction = [&](const char* name, Op op, std::string_view warp, std::string_view lanes) {
+    t.push_back({.name = name,
+                 .operands = {{"value", Scalar, Both}},
+                 .scalars = {{"n"}},
+                 .meaning = ThreadReduction{op},
+                 .collective = Collective::Group,
+                 .cuda = {{warp, kWarp}, {lanes}}});
+  };
+  reduction("allreduce_add", Op::Add, "{value} = tc_warp_add({value})", "{value} = tc_warp_add<{n}>({value})");
+  reduction("allreduce_mul", Op::Mul, "{value} = tc_warp_mul({value})", "{value} = tc_warp_mul<{n}>({value})");
+  reduction("allreduce_max", Op::Max, "{value} = tc_warp_max({value})", "{value} = tc_warp_max<{n}>({value})");
+  reduction("allreduce_min", Op::Min, "{value} = tc_warp_min({value})", "{value} = tc_warp_min<{n}>({value})");
+  // passes/loop/lower_warp_memory.h makes them; of 4 or 8 bytes
+  auto shuffle = [&](const char* name, ShuffleForm form, std::string_view text) {
+    t.push_back({.name = name,
+                 .operands = {{"to", Scalar, Written}},
+                 .scalars = {{"value", true}, {"by"}},
+                 .meaning = WarpShuffle{form},
+                 .collective = Collective::Warp,
+                 .cuda = {{text}}});
+  };
+  shuffle("shuffle_xor", ShuffleForm::Xor, "{to} = tc_shuffle_xor({value}, {by})");
+  shuffle("shuffle_up", ShuffleForm::Up, "{to} = tc_shuffle_up({value}, {by})");
+  shuffle("shuffle_down", ShuffleForm::Down, "{to} = tc_shuffle_down({value}, {by})");
+  shuffle("shuffle_idx", ShuffleForm::Index, "{to} = tc_shuffle_idx({value}, {by})");
+}
+
+// --- CUDA: tensor cores, on the registers of lanes
+void add_matrix_rows(Table& t) {
+  auto load = [&](const char* name, int count, bool transposed) {
+    t.push_back({.name = name,
+                 .operands = {{"to", Registers, Written, {DType::U32}}, {"row", Memory, Read}},
+                 .meaning = MatrixLoad{count, transposed},
+                 .collective = Collective::Warp,
+                 .cuda = {{}},
+                 .cycles = double(count)});
+  };
+  load("ldmatrix_x4", 4, false), load("ldmatrix_x4_trans", 4, true);
+  load("ldmatrix_x2", 2, false), load("ldmatrix_x2_trans", 2, true);
+  for (const int64_t n : {4, 2}) {
+    t.push_back({.name = "round_tf32_x" + to_text(n),
+                 .operands = {{"v", Registers, Both, {DType::U32}}},
+                 .meaning = Assignments{round_words, n},
+                 .cuda = {{}},
+                 .sm = 80});
+    t.push_back({.name = "split_tf32_x" + to_text(n),
+                 .operands = {{"rest", Registers, Written, {DType::U32}}, {"v", Registers, Both, {DType::U32}}},
+                 .meaning = Assignments{split_words, n},
+                 .cuda = {{}},
+                 .sm = 80});
+  }
+  auto multiply = [&](const MatrixInstruction& m, int sm) {
+    t.push_back({.name = std::string(m.name),
+                 .operands = {{"sums", Registers, Both, {m.sum}},
+                              {"left", Registers, Read, {m.left, DType::U32}},
+                              {"right", Registers, Read, {m.right, DType::U32}}},
+                 .meaning = m,
+                 .collective = Collective::Warp,
+                 .cuda = {{}},
+                 .sm = sm,
+                 .cycles = 2});
+  };
+  multiply({"mma_f16_k16", DType::F16, DType::F16, DType::F32, 16}, 75);
+  multiply({"mma_bf16_k16", DType::BF16, DType::BF16, DType::F32, 16}, 80);
+  multiply({"mma_tf32_k8", DType::F32, DType::F32, DType::F32, 8}, 80);
+  multiply({"mma_s8_k32", DType::I8, DType::I8, DType::I32, 32}, 75);
+  multiply({"mma_u8_k32", DType::U8, DType::U8, DType::I32, 32}, 75);
+  multiply({"mma_s8u8_k32", DType::I8, DType::U8, DType::I32, 32}, 75);
+  multiply({"mma_u8s8_k32", DType::U8, DType::I8, DType::I32, 32}, 75);
+}
+
+// --- CUDA: tiles of a warp. They have no text: infer_fragment makes those on registers of them.
+void add_tile_rows(Table& t) {
+  auto tile = [&](const char* name, TileForm form, std::vector<InstructionOperand> operands,
+                  std::vector<InstructionScalar> scalars = {}) {
+    t.push_back({.name = name,
+                 .operands = std::move(operands),
+                 .scalars = std::move(scalars),
+                 .meaning = TileOperation{form},
+                 .collective = Collective::Warp,
+                 .repeats_last = form == TileForm::Join});
+  };
+  // every element = value
+  tile("fill_fragment", TileForm::Fill, {{"to", Tile, Written}}, {{"value", true}});
+  // to[i, j] = m[..., r + i, c + j], or m[..., r + j, c + i]
+  tile("load_fragment", TileForm::Load, {{"to", Tile, Written}, {"m", Memory, Read}});
+  tile("load_fragment_trans", TileForm::LoadTransposed, {{"to", Tile, Written}, {"m", Memory, Read}});
+  // to[i, j] = s0[i, j], and behind its columns those of s1: sums become a factor
+  tile("join_fragments", TileForm::Join, {{"to", Tile, Written}, {"s", Tile, Read}});
+  // to the precision of mma_tf32_k8, which would cut off the rest; split keeps in rest, rounded, what that took away
+  tile("round_fragment_tf32", TileForm::Round, {{"v", Tile, Both, {DType::F32}}});
+  tile("split_fragment_tf32", TileForm::Split,
+       {{"rest", Tile, Written, {DType::F32}}, {"v", Tile, Both, {DType::F32}}});
+}
+
+Table make_table() {
+  Table t;
+  add_vector_rows(t);
+  add_copy_rows(t);
+  add_exchange_rows(t);
+  add_matrix_rows(t);
+  add_tile_rows(t);
+  return t;
+}
+
+}  // namespace
+
+const InstructionOperand& Instruction::operand(size_t i) const {
+  check(i < operands.size() || (repeats_last && !operands.empty()), "an operand that the instruction has");
+  return operands[std::min(i, operands.size() - 1)];
+}
+
+const std::vector<Instruction>& instructions() {
+  static const Table table = make_table();
+  return table;
+}
+
+const Instruction* find_instruction(std::string_view name) {
+  for (const Instruction& row : instructions())
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+const Instruction& instruction(std::string_view name) {
+  const Instruction* row = find_instruction(name);
+  if (!row) throw InternalError("no instruction has the name " + std::string(name));
+  return *row;
+}
+
+bool reads_operand(const Intrin& k, size_t i) { return instruction(k).operand(i).use != Written; }
+bool writes_operand(const Intrin& k, size_t i) { return instruction(k).operand(i).use != Read; }
+
+const MatrixInstruction* matrix_instruction(DType left, DType right) {
+  for (const Instruction& row : instructions())
+    if (const auto* m = std::get_if<MatrixInstruction>(&row.meaning); m && m->left == left && m->right == right)
+      return m;
+  return nullptr;
+}
+
+}  // namespace tc

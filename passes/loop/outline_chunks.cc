@@ -1,0 +1,109 @@
+// outline_chunks: the chunks of a parallel loop become a function of their own; what does it need of the statements around
+// the loop, and what is left for the kernel's own function (C)?
+//
+//   alias rows = x + 64:
+//     alias first = x:
+//       let n = m + 1:
+//         y[0] = first[0]
+//         parallel i in 0 .. +4:          ->     parts: i needs rows, n
+//           y[i] = rows[i * n]                   part_views: rows, which nobody else uses
+//
+// Needs: the body as it is printed. Changes no statement.
+#include "passes/loop/outline_chunks.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+
+namespace tc {
+namespace {
+
+// The names and buffers that occur; loops of kind Parallel may be left out.
+struct Uses {
+  std::set<const BufferDef*> buffers;  // looked up only
+  std::set<const VarDef*> vars;
+
+  void add(const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      if (const Load* l = as<Load>(x)) buffers.insert(l->buffer.get());
+      if (const VarRef* v = as<VarRef>(x)) vars.insert(v->var.get());
+      return true;
+    });
+  }
+  void add(const Stmt& s, bool chunks = true) {
+    walk(
+        s,
+        [&](const Stmt& x) {
+          if (const For* k = as<For>(x); k && k->kind == ForKind::Parallel && !chunks) return false;
+          if (const Store* k = as<Store>(x)) buffers.insert(k->buffer.get());
+          if (const Alias* k = as<Alias>(x)) buffers.insert(k->base.get());
+          if (const Prefetch* k = as<Prefetch>(x)) buffers.insert(k->buffer.get());
+          if (const Intrin* k = as<Intrin>(x))
+            for (const Buffer& b : k->buffers) buffers.insert(b.get());
+          return true;
+        },
+        [&](const Expr& e) {
+          add(e);
+          return false;
+        });
+  }
+};
+
+class Outliner {
+ public:
+  explicit Outliner(Kernel& k) : k_(k) {}
+
+  void stmt(const Stmt& s) {
+    if (const Let* k = as<Let>(s)) inside(s, k->body);
+    if (const Alias* k = as<Alias>(s)) {
+      Uses others;
+      others.add(k->body, false);
+      if (others.buffers.count(k->view.get()) == 0) k_.part_views.push_back(k->view);
+      inside(s, k->body);
+    }
+    if (const Alloc* k = as<Alloc>(s)) stmt(k->body);
+    if (const Comment* k = as<Comment>(s)) stmt(k->body);
+    if (const Seq* k = as<Seq>(s))
+      for (const Stmt& x : k->list) stmt(x);
+    if (const For* f = as<For>(s); f && f->kind == ForKind::Parallel) k_.parts.push_back({f->var, needed(*f)});
+  }
+
+ private:
+  void inside(const Stmt& s, const Stmt& body) {
+    around_.push_back(s);
+    stmt(body);
+    around_.pop_back();
+  }
+
+  // What is needed may need others in its turn.
+  std::vector<Stmt> needed(const For& chunks) const {
+    Uses used;
+    used.add(chunks.body);
+    used.add(chunks.begin);
+    std::vector<Stmt> list;
+    for (size_t n = around_.size(); n-- > 0;) {
+      const Alias* a = as<Alias>(around_[n]);
+      const Let* l = as<Let>(around_[n]);
+      if (a ? used.buffers.count(a->view.get()) == 0 : used.vars.count(l->var.get()) == 0) continue;
+      if (a) used.buffers.insert(a->base.get());
+      used.add(a ? a->offset : l->value);
+      list.insert(list.begin(), around_[n]);
+    }
+    return list;
+  }
+
+  Kernel& k_;
+  std::vector<Stmt> around_;  // Let and Alias statements, outermost first
+};
+
+}  // namespace
+
+void outline_chunks(Kernel& k) {
+  k.parts.clear();
+  k.part_views.clear();
+  if (k.device.empty() && k.body) Outliner(k).stmt(k.body);
+}
+
+}  // namespace tc

@@ -1,0 +1,11 @@
+// See outline_chunks.cc.
+#pragma once
+#include "ir/program.h"
+
+namespace tc {
+
+/// Sets k.parts and k.part_views. Needs: no loop of kind Parallel inside of another statement than Let, Alias, Alloc, Seq and
+/// Comment.
+void outline_chunks(Kernel& k);
+
+}  // namespace tc

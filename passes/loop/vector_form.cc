@@ -1,0 +1,47 @@
+#include "passes/loop/vector_form.h"
+
+#include "ir/loop/visit.h"
+#include "passes/loop/lower_lanes.h"
+
+namespace tc {
+namespace {
+
+bool depends_on_lane(const Expr& e, const Var& lane, bool accumulators) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const VarRef* v = as<VarRef>(x);
+    const Load* l = accumulators ? as<Load>(x) : nullptr;
+    found = found || (v && v->var == lane) || (l && l->index.empty());
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+std::optional<int> lane_step(const Exprs& index, const Var& lane) {
+  for (size_t d = 0; d + 1 < index.size(); d++)
+    if (uses_var(index[d], lane)) return {};
+  if (index.empty() || !uses_var(index.back(), lane)) return 0;
+  const auto f = affine_in(index.back(), {lane});
+  return f && f->coefficients[0] == 1 && !index.back()->vector ? std::optional<int>(1) : std::nullopt;
+}
+
+bool has_vector_form(const Expr& e, const Var& lane, bool accumulators) {
+  if (e->vector) return false;
+  if (!depends_on_lane(e, lane, accumulators)) return true;
+  auto all = [&](const Exprs& list) {
+    for (const Expr& x : list)
+      if (!has_vector_form(x, lane, accumulators)) return false;
+    return true;
+  };
+  if (const Apply* k = as<Apply>(e)) return all(k->args) && op_has_lanes(k->op, k->args[0]->dtype);
+  if (const Select* k = as<Select>(e)) return has_lanes(e->dtype) && all({k->condition, k->yes, k->no});
+  if (const Cast* k = as<Cast>(e)) return cast_has_lanes(k->value, e->dtype) && all({k->value});
+  const Load* k = as<Load>(e);
+  if (!k) return false;
+  if (k->index.empty()) return has_lanes(e->dtype);
+  return (has_lanes(e->dtype) || e->dtype == DType::Bool) && lane_step(k->index, lane) == 1;
+}
+
+}  // namespace tc

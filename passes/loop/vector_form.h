@@ -1,0 +1,15 @@
+// Can an expression be computed for neighbouring values of a variable at once?
+#pragma once
+#include <optional>
+
+#include "ir/loop/ir.h"
+
+namespace tc {
+
+/// 0: the index does not move with the lane; 1: by one element, in the last dimension; nullopt: in another way.
+std::optional<int> lane_step(const Exprs& index, const Var& lane);
+/// Loads move by 0 or 1 along the lane, and every operation that depends on it has a form on vectors (lower_lanes.h).
+/// `accumulators`: loads of rank 0 are vectors, too.
+bool has_vector_form(const Expr& e, const Var& lane, bool accumulators);
+
+}  // namespace tc
