@@ -112,7 +112,7 @@ ExitCode report(const Diagnostics& d, const CommandLine& c) {
 }
 
 std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
-  const PackageOptions o{c.single_file, c.jit};
+  const PackageOptions o{c.single_file, c.jit, std::string(version())};
   return c.request.target.is_cuda() ? cuda_package(p, o) : c_package(p, o);
 }
 

@@ -49,6 +49,7 @@ struct Kernel {
   std::vector<std::string> schedule_steps;  // Scheduled::steps, for the manifest
   bool can_fail = false;                    // has a Status parameter
   bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
+  int64_t macs = 0;                         // multiply-accumulates of one call
 };
 
 /// Where an argument of a call lives.
