@@ -22,10 +22,11 @@ enum CommandBits : unsigned {
   kCmake = 512,
   kCompletion = 1024,
   kMan = 2048,
-  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake,  // run the passes
-  kPackages = kEmit | kVerify | kBench | kCmake,           // write a package
-  kImports = kCompiles | kInfo,                            // read a model
-  kEvery = 4095,
+  kDiff = 4096,
+  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake | kDiff,  // run the passes
+  kPackages = kEmit | kVerify | kBench | kCmake | kDiff,           // make a package
+  kImports = kCompiles | kInfo,                                              // read a model
+  kEvery = 8191,
 };
 
 struct Command {
