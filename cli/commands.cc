@@ -201,6 +201,7 @@ ExitCode run_command(CommandLine c) {
   if (c.command == "passes") return passes_command(c);
   if (c.command == "verify") return verify_command(c);
   if (c.command == "diff") return diff_command(c);
+  if (c.command == "report") return report_command(c);
   if (c.command == "bench") return bench_command(c);
   return emit_command(c);
 }

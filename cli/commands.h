@@ -16,6 +16,7 @@ ExitCode verify_command(const CommandLine& c);
 ExitCode bench_command(const CommandLine& c);
 ExitCode help_command(const CommandLine& c);
 ExitCode diff_command(const CommandLine& c);
+ExitCode report_command(const CommandLine& c);
 ExitCode explain_command(const CommandLine& c);
 ExitCode cmake_command(const CommandLine& c);
 ExitCode completion_command(const CommandLine& c);

@@ -1,7 +1,4 @@
-#include <filesystem>
-
 #include "cli/commands.h"
-#include "cli/option_table.h"
 #include "cli/review/model_diff.h"
 #include "cli/review/package_diff.h"
 #include "cli/review/render.h"
@@ -17,13 +14,6 @@ struct Side {
   PackageFacts facts;
   Graph imported;  // of a model
 };
-
-/// Two packages are what they are: options that say how to emit would be ignored in silence.
-void refuse_options_of_models(const CommandLine& c) {
-  for (const Option& o : options())
-    if (c.given.count(std::string(o.flag)) && (o.commands & kEmit) && o.flag != "--quiet" && o.flag != "--diagnostics")
-      usage(std::string(o.flag) + " is for models, and both are packages");
-}
 
 bool emit(CommandLine c, Side& side, ExitCode& exit) {
   c.model = c.request.model = side.path;
@@ -41,7 +31,7 @@ ExitCode diff_command(const CommandLine& c) {
   if (c.model.empty() || c.other.empty())
     throw Error({"TC0001", ExitCode::Usage, {}, "diff compares two", {"usage: tc-emit diff [OPTIONS] A B"}, false});
   Side sides[2] = {{c.model, is_package(c.model), {}, Graph()}, {c.other, is_package(c.other), {}, Graph()}};
-  if (sides[0].package && sides[1].package) refuse_options_of_models(c);
+  if (sides[0].package && sides[1].package) refuse_options_of_models(c, "both are packages");
   for (Side& s : sides)
     if (s.package) s.facts = read_package_facts(s.path);
   for (int k = 0; k < 2; k++) {

@@ -195,7 +195,7 @@ void usage(const std::string& message, const std::string& note) {
 const std::vector<Option>& options() {
   using enum OptionTarget;
   static const std::vector<Option> table = {
-      {"-o", "DIR", "where the package goes", kEmit | kCmake, Any,
+      {"-o", "DIR", "where the package goes; of report, the page", kEmit | kCmake | kReport, Any,
        [](CommandLine& c, const std::string& v) { c.out = v; }},
       {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target},
       {"--cpu", "NAME",
@@ -297,6 +297,8 @@ const std::vector<Command>& commands() {
       {kDiff, "diff", "A B", "what changed between two models, two packages, or a package and a model",
        "  tc-emit diff third_party/model new.onnx\n  tc-emit diff --stat old.onnx new.onnx\n  tc-emit diff --markdown "
        "old_package new_package > comment.md\n"},
+      {kReport, "report", "MODEL -o FILE", "a page that shows a model or a package: graph, kernels, memory, weights",
+       "  tc-emit report model.onnx -o report.html\n  tc-emit report third_party/model -o report.html\n"},
       {kExplain, "explain", "CODE", "what the code of a message means", "  tc-emit explain TC0301\n"},
       {kCmake, "cmake", "MODEL -o DIR", "what CMake reads while it configures: the work of tc_emit_add_model",
        "  tc-emit cmake model.onnx -o build/model\n"},

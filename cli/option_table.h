@@ -23,10 +23,11 @@ enum CommandBits : unsigned {
   kCompletion = 1024,
   kMan = 2048,
   kDiff = 4096,
-  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake | kDiff,  // run the passes
-  kPackages = kEmit | kVerify | kBench | kCmake | kDiff,           // make a package
+  kReport = 8192,
+  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake | kDiff | kReport,  // run the passes
+  kPackages = kEmit | kVerify | kBench | kCmake | kDiff | kReport,           // make a package
   kImports = kCompiles | kInfo,                                              // read a model
-  kEvery = 8191,
+  kEvery = 16383,
 };
 
 struct Command {

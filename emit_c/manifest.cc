@@ -13,10 +13,12 @@ std::string json_text(const ModelText& t) { return nlohmann::json::parse(json_st
 
 std::string dtype_text(DType t) { return std::string(info(t).onnx_name); }
 
-Json ports(const std::vector<IoTensor>& list) {
+Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fields) {
   Json a = Json::array();
-  for (const IoTensor& t : list) {
+  for (size_t i = 0; i < list.size(); i++) {
+    const IoTensor& t = list[i];
     Json port = {{"name", json_text(t.name)}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}};
+    if (fields[i] != t.name.raw()) port["field"] = fields[i];
     if (t.count >= 0) port["counted"] = {{"axis", t.counted_axis}, {"by", json_text(list[size_t(t.count)].name)}};
     a.push_back(std::move(port));
   }
@@ -187,8 +189,8 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
                  {"scratch_bytes", p.scratch_bytes},
                  {"weights_bytes", p.weights_bytes}};
   j["macs"] = p.macs;
-  j["inputs"] = ports(p.inputs);
-  j["outputs"] = ports(p.outputs);
+  j["inputs"] = ports(p.inputs, n.inputs);
+  j["outputs"] = ports(p.outputs, n.outputs);
   Json kernels = Json::array();
   for (const Kernel& k : p.kernels)
     kernels.push_back({{"name", k.name},

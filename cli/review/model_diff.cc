@@ -56,7 +56,11 @@ struct AttrText {
   }
 };
 
+}  // namespace
+
 std::string attr_text(const Attr& a) { return std::visit(AttrText{}, a); }
+
+namespace {
 
 std::string attrs_text(const Node& n) {
   std::string s;

@@ -10,4 +10,7 @@ namespace tc {
 /// look alike. Bodies of If, Loop and Scan are included.
 std::vector<Section> compare_models(const Graph& a, const Graph& b);
 
+/// "[1,1]", "\"SAME\"", "f32[3] #0123abcd": the type of a constant and a hash of its bytes.
+std::string attr_text(const Attr& a);
+
 }  // namespace tc

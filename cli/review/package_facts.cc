@@ -28,7 +28,9 @@ std::vector<PackageFacts::Tensor> tensors(const Json& j, const char* key) {
   std::vector<PackageFacts::Tensor> list;
   if (!j.contains(key)) return list;
   for (const Json& t : j.at(key)) {
-    list.push_back({t.at("name"), t.at("dtype"), t.at("shape").get<Dims>(), t.value("at", int64_t(-1))});
+    const std::string name = t.at("name");
+    list.push_back(
+        {name, t.at("dtype"), t.value("field", name), t.at("shape").get<Dims>(), t.value("at", int64_t(-1))});
     for (const int64_t d : list.back().shape)
       if (d < 0) throw std::out_of_range("negative size");
   }

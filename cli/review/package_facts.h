@@ -13,6 +13,7 @@ namespace tc {
 struct PackageFacts {
   struct Tensor {
     std::string name, dtype;  // dtype: ONNX's name, "float"
+    std::string field;        // what steps call it; of inputs and outputs another than the name where that is no C
     Dims shape;
     int64_t at = -1;  // bytes, in the workspace or in the blob; -1: nowhere
   };

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/option_table.h"
 
 namespace tc {
 namespace fs = std::filesystem;
@@ -17,6 +18,13 @@ PackageFacts read_package_facts(const std::string& path) {
   const bool folder = fs::is_directory(path, ec);
   const fs::path parent = fs::path(path).parent_path();
   return facts_of(read_package(folder ? path : parent.empty() ? "." : parent.string()), path);
+}
+
+void refuse_options_of_models(const CommandLine& c, const std::string& why) {
+  for (const Option& o : options())
+    if (c.given.count(std::string(o.flag)) && (o.commands & kEmit) && o.flag != "--quiet" &&
+        o.flag != "--diagnostics" && o.flag != "-o")
+      usage(std::string(o.flag) + " is for models, and " + why);
 }
 
 std::optional<EmittedModel> emit_in_memory(const CommandLine& c, decltype(CompileRequest::watch) watch,

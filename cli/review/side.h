@@ -13,6 +13,9 @@ bool is_package(const std::string& path);
 /// Throws Error TC0604 (Io).
 PackageFacts read_package_facts(const std::string& path);
 
+/// Packages are what they are: options that say how to emit would be ignored in silence. Throws Error TC0001 (Usage).
+void refuse_options_of_models(const CommandLine& c, const std::string& why);
+
 struct EmittedModel {
   Compilation compilation;
   PackageFacts facts;
