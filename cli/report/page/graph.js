@@ -76,18 +76,25 @@ function modelView(data, model, kernels) {
   return { nodes, edges };
 }
 
-// The steps of each node: by its name, by the tensor that it makes, or those of the one step that reads what is stored nowhere.
+// The steps of each node: by its name, by the tensor that it makes, or, if it has no name, the one step that reads what is stored
+// nowhere.
 function stepsOfNodes(data, model) {
   const readers = data.nodes.map(() => []), stepsOf = new Array(data.nodes.length);
   data.nodes.forEach((n, i) => n.inputs.forEach((s) => s.node >= 0 && readers[s.node].push(i)));
   for (let i = data.nodes.length - 1; i >= 0; i--) {
     const n = data.nodes[i];
     let steps = [...n.origins.flatMap((o) => model.stepsOfNode.get(o) || []), ...n.outputs.flatMap((o) => model.writersOf.get(o.tensor) || [])];
-    if (!steps.length) steps = readers[i].flatMap((r) => stepsOf[r]);
+    const unknown = !steps.length && !n.origins.length;
+    if (unknown) steps = readers[i].flatMap((r) => stepsOf[r]);
     steps = [...new Set(steps)].sort((a, b) => a - b);
-    stepsOf[i] = n.origins.length || n.outputs.some((o) => o.tensor) || steps.length === 1 ? steps : [];
+    stepsOf[i] = unknown && steps.length > 1 ? [] : steps;
   }
   return stepsOf;
+}
+
+// Room for the widest of the fonts that the page may get.
+function boxSize(n) {
+  return { w: Math.min(276, Math.max(110, 32 + Math.max(8.6 * n.title.length, 6.7 * n.sub.length))), h: n.port ? 38 : 46 };
 }
 
 class GraphPanel {
@@ -125,7 +132,7 @@ class GraphPanel {
       this.svg.replaceChildren(svg("text", { x: 20, y: 30, class: "title" }, plural(v.nodes.length, "node") + ": too many to draw."));
       this.layout = null;
     } else {
-      if (!v.layout) v.layout = layoutGraph({ sizes: v.nodes.map((n) => ({ w: Math.min(260, Math.max(110, 26 + 7.4 * Math.max(n.title.length, 0.86 * n.sub.length))), h: n.port ? 38 : 46 })), edges: v.edges });
+      if (!v.layout) v.layout = layoutGraph({ sizes: v.nodes.map((n) => boxSize(n)), edges: v.edges });
       this.layout = v.layout;
       this.draw();
     }
@@ -164,13 +171,13 @@ class GraphPanel {
   }
 
   box(n, i) {
-    const { x, y } = this.view.layout, w = Math.min(260, Math.max(110, 26 + 7.4 * Math.max(n.title.length, 0.86 * n.sub.length))), h = n.port ? 38 : 46;
+    const { x, y } = this.view.layout, { w, h } = boxSize(n);
     const clip = (text, room) => (text.length > room ? text.slice(0, room - 1) + "…" : text);
     const g = svg("g", { class: "node " + n.kind + (n.port ? " port-box" : ""), transform: `translate(${(x[i] - w / 2).toFixed(1)},${(y[i] - h / 2).toFixed(1)})`, "data-node": i, id: "node-" + i, role: "img",
       "aria-label": n.title + ", " + n.sub, onclick: () => this.select(i, false) },
       svg("rect", { class: "body", width: w, height: h, rx: n.port ? 19 : 7 }), n.port ? null : svg("rect", { class: "stripe", x: 0, y: 7, width: 4, height: h - 14, rx: 2 }),
-      svg("text", { class: "title", x: n.port ? w / 2 : 14, y: n.port ? 16 : 19, "text-anchor": n.port ? "middle" : "start" }, clip(n.title, 32)),
-      svg("text", { class: "sub", x: n.port ? w / 2 : 14, y: n.port ? 29.5 : 34, "text-anchor": n.port ? "middle" : "start" }, clip(n.sub, 38)),
+      svg("text", { class: "title", x: n.port ? w / 2 : 14, y: n.port ? 16 : 19, "text-anchor": n.port ? "middle" : "start" }, clip(n.title, 28)),
+      svg("text", { class: "sub", x: n.port ? w / 2 : 14, y: n.port ? 29.5 : 34, "text-anchor": n.port ? "middle" : "start" }, clip(n.sub, 36)),
       n.share > 0.002 ? svg("rect", { class: "share", x: 14, y: h - 6, width: Math.max(2, (w - 28) * n.share).toFixed(1), height: 2.5, rx: 1.2 }) : null);
     if (n.tint >= 0) g.querySelector(".body").style.setProperty("--tint", `hsl(${(n.tint * 67) % 360} 70% 60%)`);
     return g;
@@ -182,8 +189,8 @@ class GraphPanel {
     const box = this.svg.getBoundingClientRect();
     this.fit();
     if (this.at.k >= 0.5) return;
-    const k = Math.min(0.85, Math.max(0.5, (box.width - 48) / this.layout.width)), first = (this.layout.x[0] || 0) * k;
-    this.at = { k, x: this.layout.width * k < box.width ? (box.width - this.layout.width * k) / 2 : Math.min(24, box.width / 2 - first), y: 24 };
+    const k = Math.min(0.85, Math.max(0.5, (box.width - 48) / this.layout.width)), { x, y } = this.layout, top = this.view.nodes.map((_, i) => i).sort((a, b) => y[a] - y[b] || x[a] - x[b])[0];
+    this.at = { k, x: this.layout.width * k < box.width ? (box.width - this.layout.width * k) / 2 : Math.min(24, box.width / 2 - x[top] * k), y: 24 };
     this.move();
   }
 

@@ -53,15 +53,15 @@ function inColumns(net, rows, x, y, paths) {
   return { x, y, paths, width, height };
 }
 
-// The longest way from a source; sources themselves stand just above their first reader.
+// The longest way from a source; then whatever reads no more than it is read by goes down to its readers, so that what is made of
+// constants stands where it is used.
 function layersOf(n, edges) {
-  const layer = new Array(n).fill(0), nearest = new Array(n).fill(Infinity), fed = new Array(n).fill(false);
-  const out = Array.from({ length: n }, () => []);
-  for (const e of edges) out[e.from].push(e.to), fed[e.to] = true;
+  const layer = new Array(n).fill(0), fed = new Array(n).fill(0), out = Array.from({ length: n }, () => []);
+  for (const e of edges) out[e.from].push(e.to), fed[e.to]++;
   for (let v = 0; v < n; v++) for (const w of out[v]) layer[w] = Math.max(layer[w], layer[v] + 1);
-  for (let v = 0; v < n; v++) for (const w of out[v]) nearest[v] = Math.min(nearest[v], layer[w]);
-  for (let v = 0; v < n; v++) if (!fed[v] && nearest[v] !== Infinity) layer[v] = nearest[v] - 1;
-  return layer;
+  for (let v = n - 1; v >= 0; v--) if (out[v].length && fed[v] <= out[v].length) layer[v] = out[v].reduce((least, w) => Math.min(least, layer[w]), Infinity) - 1;
+  const top = layer.reduce((least, l) => Math.min(least, l), Infinity);
+  return layer.map((l) => l - top);
 }
 
 // Long edges become chains of points of no size, one a row; where there would be too many, they stay straight.
@@ -147,7 +147,8 @@ function rowPositions(net, rows, gap) {
   return y;
 }
 
-// Every node goes where its neighbours' middle is, as far as its row lets it; bends of long edges insist most.
+// Every node goes where its neighbours' middle is, as far as its row lets it; bends of long edges yield. Where a node has
+// neighbours that are nodes, bends do not count: a chain with ways around it stays straight.
 function columnPositions(net, rows, gap) {
   const x = new Array(net.layer.length).fill(0);
   for (const row of rows) {
@@ -162,9 +163,10 @@ function columnPositions(net, rows, gap) {
       const row = rows[downwards ? k : rows.length - 1 - k];
       const wish = row.map((v) => {
         const near = round >= 18 ? net.up[v].concat(net.down[v]) : downwards ? net.up[v] : net.down[v];
-        return near.length ? near.reduce((s, u) => s + x[u], 0) / near.length : x[v];
+        const real = near.filter((u) => !isBend(u)), by = real.length ? real : near;
+        return by.length ? by.reduce((s, u) => s + x[u], 0) / by.length : x[v];
       });
-      const weight = row.map((v) => (isBend(v) && net.up[v].some(isBend) && net.down[v].some(isBend) ? 8 : isBend(v) ? 3 : 1));
+      const weight = row.map((v) => (!isBend(v) ? 24 : net.up[v].some(isBend) && net.down[v].some(isBend) ? 3 : 1));
       const offset = [0];
       for (let i = 1; i < row.length; i++) offset.push(offset[i - 1] + (net.sizes[row[i - 1]].w + net.sizes[row[i]].w) / 2 + gap);
       nearestInOrder(wish.map((w, i) => w - offset[i]), weight).forEach((p, i) => (x[row[i]] = p + offset[i]));

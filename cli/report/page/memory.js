@@ -59,7 +59,7 @@ class MemoryPanel {
     const every = Math.max(1, Math.ceil(steps / 12)), ticks = this.data.steps.map((_, i) => i).filter((i) => i % every === 0).map((i) => svg("text", { class: "axis", x: left + (i + 0.5) * sx, y: floor + 18, "text-anchor": "middle" }, String(i)));
     this.boxes = this.tensors.map((t, k) => {
       const x = left + t.first * sx, w = Math.max(1.5, (t.last - t.first + 1) * sx), h = Math.max(1.5, t.bytes * sy), y = floor - t.at * sy - h, kind = t.writer >= 0 && this.data.steps[t.writer].kernel ? kindOf(this.data.steps[t.writer].kernel) : "port";
-      const label = w > 46 && h > 13 ? svg("text", { class: "label", x: x + 6, y: y + Math.min(15, h / 2 + 4) }, t.name.length > w / 6.6 ? t.name.slice(0, Math.max(1, Math.floor(w / 6.6) - 1)) + "…" : t.name) : null;
+      const label = w > 46 && h > 13 ? svg("text", { class: "label", x: x + 6, y: y + Math.min(15, h / 2 + 4) }, t.name.length > (w - 10) / 6.8 ? t.name.slice(0, Math.max(1, Math.floor((w - 10) / 6.8) - 1)) + "…" : t.name) : null;
       return svg("g", { class: "tensor " + kind, "data-tensor": k, onclick: () => this.choose(k) }, svg("rect", { x: (x + 0.5).toFixed(1), y: y.toFixed(1), width: Math.max(1, w - 1).toFixed(1), height: h.toFixed(1), rx: Math.min(3, h / 4, w / 4) }), label, svg("title", {}, this.text(t)));
     });
     this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
