@@ -24,20 +24,22 @@ std::map<std::string, std::string> nodes_of_kernels(const PackageFacts& p) {
 class KernelDiff {
  public:
   KernelDiff(const PackageFacts& a, const PackageFacts& b)
-      : a_(a), b_(b), before_(nodes_of_kernels(a)), after_(nodes_of_kernels(b)) {
-    for (const Kernel& k : a.kernels)
-      if (!b.kernel(k.name)) gone_.push_back(&k);
-    for (const Kernel& k : b.kernels)
-      if (!a.kernel(k.name)) fresh_.push_back(&k);
-  }
+      : a_(a), b_(b), before_(nodes_of_kernels(a)), after_(nodes_of_kernels(b)) {}
 
   Section section() {
+    std::map<std::string, const Kernel*> old, now;
+    for (const Kernel& k : a_.kernels) old.emplace(k.name, &k);
+    for (const Kernel& k : b_.kernels) now.emplace(k.name, &k);
+    for (const Kernel& k : a_.kernels)
+      if (now.count(k.name) == 0) gone_.push_back(&k);
     for (const Kernel& k : b_.kernels)
-      if (const Kernel* old = a_.kernel(k.name)) compare(*old, k);
-    pair([&](const Kernel& x, const Kernel& y) { return stem_of(x.name) == stem_of(y.name) && same_nodes(x, y); },
-         "schedule");
-    pair([&](const Kernel& x, const Kernel& y) { return stem_of(x.name) == stem_of(y.name); }, "schedule");
-    pair([&](const Kernel& x, const Kernel& y) { return !before_[x.name].empty() && same_nodes(x, y); }, "function");
+      if (const auto it = old.find(k.name); it != old.end())
+        compare(*it->second, k);
+      else
+        fresh_.push_back(&k);
+    pair([](const Kernel& k, const std::string& nodes) { return stem_of(k.name) + "\n" + nodes; }, "schedule");
+    pair([](const Kernel& k, const std::string&) { return stem_of(k.name); }, "schedule");
+    pair([](const Kernel&, const std::string& nodes) { return nodes; }, "function");
     for (const Kernel* k : gone_)
       if (k) section_.changes.push_back({Kind::Removed, "kernel", k->name, stands_for(before_[k->name])});
     for (const Kernel* k : fresh_)
@@ -47,16 +49,22 @@ class KernelDiff {
 
  private:
   static std::string stands_for(const std::string& nodes) { return nodes.empty() ? "" : "for " + nodes; }
-  bool same_nodes(const Kernel& x, const Kernel& y) { return before_[x.name] == after_[y.name]; }
 
+  /// Kernels that came take the place of those that went and have the same key, the first of the first; none has "".
   template <class F>
-  void pair(F belong, const char* what) {
-    for (const Kernel*& x : gone_)
-      for (const Kernel*& y : fresh_)
-        if (x && y && belong(*x, *y)) {
-          replaced(*x, *y, what);
-          x = y = nullptr;
-        }
+  void pair(F key, const char* what) {
+    std::map<std::string, std::vector<const Kernel**>> came;
+    for (const Kernel*& y : fresh_)
+      if (y) came[key(*y, after_[y->name])].push_back(&y);
+    std::map<std::string, size_t> used;
+    for (const Kernel*& x : gone_) {
+      const std::string k = x ? key(*x, before_[x->name]) : "";
+      const auto it = came.find(k);
+      if (k.empty() || it == came.end() || used[k] == it->second.size()) continue;
+      const Kernel*& y = *it->second[used[k]++];
+      replaced(*x, *y, what);
+      x = y = nullptr;
+    }
   }
 
   void replaced(const Kernel& x, const Kernel& y, const std::string& what) {

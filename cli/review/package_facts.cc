@@ -1,6 +1,7 @@
 #include "cli/review/package_facts.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "support/error.h"
@@ -63,24 +64,25 @@ std::string function_at(const std::string& text, size_t begin) {
   return text.substr(begin, end - begin);
 }
 
-/// A kernel's own file without the includes, or its function in a file of many.
-std::string kernel_text(const PackageFacts& p, const std::string& name) {
-  for (const char* ending : {".c", ".cu"})
-    if (const OutputFile* f = p.file("kernels/" + name + ending)) {
-      const size_t comment = f->bytes.find("\n/* ");
-      return comment == std::string::npos ? f->bytes : f->bytes.substr(comment + 1);
-    }
+/// The text of each kernel: its own file without the includes, or its function in a file of many.
+std::map<std::string, std::string> kernel_texts(const PackageFacts& p) {
+  std::map<std::string, std::string> texts;
   for (const OutputFile& f : p.files) {
     if (!f.path.ends_with(".c") && !f.path.ends_with(".cu")) continue;
+    const size_t slash = f.path.find_last_of('/') + 1;
+    const std::string stem = f.path.substr(slash, f.path.find_last_of('.') - slash);
+    const size_t comment = f.bytes.find("\n/* ");
+    if (slash > 0) texts[stem] = comment == std::string::npos ? f.bytes : f.bytes.substr(comment + 1);
     for (const char* head : {"\nvoid ", "\nstatic void "}) {
-      const std::string call = head + p.name + "_" + name + "(";
-      for (size_t at = f.bytes.find(call); at != std::string::npos; at = f.bytes.find(call, at + 1)) {
-        const size_t stop = f.bytes.find_first_of(";{", at);
-        if (stop != std::string::npos && f.bytes[stop] == '{') return function_at(f.bytes, at + 1);
+      const std::string begin = head + p.name + "_";
+      for (size_t at = f.bytes.find(begin); at != std::string::npos; at = f.bytes.find(begin, at + 1)) {
+        const size_t name = at + begin.size(), open = f.bytes.find('(', name), stop = f.bytes.find_first_of(";{", at);
+        if (open == std::string::npos || stop == std::string::npos || f.bytes[stop] != '{') continue;
+        texts.try_emplace(f.bytes.substr(name, open - name), function_at(f.bytes, at + 1));
       }
     }
   }
-  return "";
+  return texts;
 }
 
 void read(const Json& j, PackageFacts& p) {
@@ -104,11 +106,6 @@ void read(const Json& j, PackageFacts& p) {
 
 }  // namespace
 
-const PackageFacts::Kernel* PackageFacts::kernel(const std::string& wanted) const {
-  const auto it = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel& k) { return k.name == wanted; });
-  return it == kernels.end() ? nullptr : &*it;
-}
-
 const OutputFile* PackageFacts::file(const std::string& path) const {
   const auto it = std::find_if(files.begin(), files.end(), [&](const OutputFile& f) { return f.path == path; });
   return it == files.end() ? nullptr : &*it;
@@ -127,7 +124,9 @@ PackageFacts facts_of(std::vector<OutputFile> files, const std::string& where) {
   } catch (const std::exception&) {  // nlohmann's, of a field that is absent or of another type
     no_package(where, "its manifest.json is damaged");
   }
-  for (PackageFacts::Kernel& k : p.kernels) k.text = kernel_text(p, k.name);
+  const std::map<std::string, std::string> found = kernel_texts(p);
+  for (PackageFacts::Kernel& k : p.kernels)
+    if (const auto it = found.find(k.name); it != found.end()) k.text = it->second;
   return p;
 }
 

@@ -40,7 +40,6 @@ struct PackageFacts {
   std::vector<OutputFile> files;
 
   /// Null if there is none of that name.
-  const Kernel* kernel(const std::string& wanted) const;
   const OutputFile* file(const std::string& path) const;
 };
 
