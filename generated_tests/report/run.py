@@ -119,6 +119,13 @@ class Viewer:
         check(f"picture {name} is not empty", colours(picture) > 12, colours(picture))
 
 
+# Pairs of tensors that share bytes while both live; a result may take over an operand's place in the step that reads it.
+CLASHES = """new MemoryPanel(JSON.parse(document.getElementById("data").textContent)).tensors.flatMap((a, i, all) => all.slice(0, i).filter((b) => {
+  const steps = Math.min(a.last, b.last) - Math.max(a.first, b.first) + 1, bytes = Math.min(a.at + a.bytes, b.at + b.bytes) - Math.max(a.at, b.at);
+  return steps > 0 && bytes > 0 && !(steps === 1 && a.at === b.at);
+}).map((b) => a.name + " and " + b.name))"""
+
+
 def small_model(v, tmp):
     page = v.page
     page.open(tmp / "digits.html")
@@ -183,6 +190,8 @@ def other_pages(v, tmp):
     page.open(tmp / "package.html")
     check("a package: graph, kernels, memory, weights", page.ask("[...document.querySelectorAll('[role=tab]')].map((t) => t.textContent)") == ["Graph", "Kernels", "Memory", "Weights"])
     page.open(tmp / "hostile.html")
+    clashes = page.ask(CLASHES)
+    check("no two tensors that live at once share memory, with a loop", clashes == [], clashes)
     for tab in ("graph", "kernels", "memory", "passes", "weights"):
         page.click(f"#tab-{tab}")
     page.ask("document.querySelectorAll('details').forEach((d) => (d.open = true))")
@@ -214,6 +223,7 @@ def thousand_nodes(v, tmp):
     v.look("thousand nodes at once")
     v.page.click("#tab-memory")
     v.look("memory of a thousand nodes")
+    check("nor those of a thousand nodes", v.page.ask(CLASHES) == [])
 
 
 def main():
