@@ -41,7 +41,7 @@ function stepNode(data, model, s, i, k) {
       s.kernel ? ["Kernel", s.kernel] : ["Kind", s.kind],
       s.nodes.length ? ["Nodes of the model", s.nodes.join(", ")] : null,
       k ? ["Schedule", k.schedule] : null,
-      k && k.macs >= 0 ? ["Multiply-accumulates", count(k.macs)] : null,
+      k && k.macs > 0 ? ["Multiply-accumulates", count(k.macs)] : null,
       k && k.bytes >= 0 ? ["Bytes of operands", bytes(k.bytes)] : null,
       s.note ? ["Note", s.note] : null].filter(Boolean) };
 }
@@ -285,6 +285,7 @@ class GraphPanel {
 
   details(i) {
     const { nodes, edges } = this.view;
+    this.aside.scrollTop = 0;
     if (i < 0)
       return this.aside.replaceChildren(el("h2", {}, plural(nodes.length, "node") + ", " + plural(edges.length, "edge")), el("p", { class: "muted" }, "Choose a node to see what it computes, what it reads, and why it is no part of its neighbours' kernels."),
         el("p", { class: "muted small" }, "Drag to move, scroll to zoom. With the keyboard: arrow keys walk along the edges and rows, + and − zoom, 0 shows everything."));
