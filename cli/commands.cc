@@ -8,6 +8,7 @@
 #include "cli/for_build_systems.h"
 #include "cli/ops_files.h"
 #include "cli/progress.h"
+#include "cli/stated_options.h"
 #include "cli/version.h"
 #include "emit_c/package.h"
 #include "emit_cuda/package.h"
@@ -112,7 +113,7 @@ ExitCode report(const Diagnostics& d, const CommandLine& c) {
 }
 
 std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
-  const PackageOptions o{c.single_file, c.jit};
+  const PackageOptions o{c.single_file, c.jit, std::string(version()), stated_options(c)};
   return c.request.target.is_cuda() ? cuda_package(p, o) : c_package(p, o);
 }
 
@@ -200,6 +201,8 @@ ExitCode run_command(CommandLine c) {
   if (c.command == "ops") return ops_command(c);
   if (c.command == "passes") return passes_command(c);
   if (c.command == "verify") return verify_command(c);
+  if (c.command == "diff") return diff_command(c);
+  if (c.command == "report") return report_command(c);
   if (c.command == "bench") return bench_command(c);
   return emit_command(c);
 }

@@ -15,6 +15,8 @@ ExitCode passes_command(const CommandLine& c);
 ExitCode verify_command(const CommandLine& c);
 ExitCode bench_command(const CommandLine& c);
 ExitCode help_command(const CommandLine& c);
+ExitCode diff_command(const CommandLine& c);
+ExitCode report_command(const CommandLine& c);
 ExitCode explain_command(const CommandLine& c);
 ExitCode cmake_command(const CommandLine& c);
 ExitCode completion_command(const CommandLine& c);

@@ -16,6 +16,22 @@ std::string default_name(const std::string& path) {
   return name;
 }
 
+namespace {
+
+/// The passes; where somebody watches, one by one.
+void optimise(const CompileRequest& r, Compilation& c, PassContext& cx) {
+  if (!r.watch) return run_passes(graph_passes(), c.graph, cx, c.log);
+  r.watch(nullptr, c.graph);
+  for (const PassInfo& p : graph_passes()) {
+    if (p.opt_level > cx.options.opt_level || cx.options.disabled.count(std::string(p.name))) continue;
+    run_passes({p}, c.graph, cx, c.log);
+    if (cx.diagnostics->has_errors()) return;
+    r.watch(&p, c.graph);
+  }
+}
+
+}  // namespace
+
 Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   Compilation c;
   Diagnostics found;  // by passes, which know no file
@@ -35,7 +51,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
       say("");
       return c;
     }
-    run_passes(graph_passes(), c.graph, cx, c.log);
+    optimise(r, c, cx);
     if (!found.has_errors())
       c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx, c.log);
   } catch (const Error& e) {

@@ -24,6 +24,8 @@ struct CompileRequest {
   Target target;
   Options options;
   std::function<void(const std::string&)> progress = {};  // told what is being done, "" at the end
+  /// Shown the graph as it is imported (null), and after each pass that ran.
+  std::function<void(const PassInfo*, const Graph&)> watch = {};
 };
 
 /// Imports, optimises, fuses, schedules, plans. Problems of the model go to `problems`; then the result is empty.

@@ -7,40 +7,13 @@
 #include <fstream>
 
 #include "cli/commands.h"
+#include "cli/new_file.h"
 #include "support/text.h"
 
 namespace tc {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void cannot_write(const fs::path& path) {
-  throw Error("TC0601", ExitCode::Io, "cannot write " + printable(path.string()) + ": " + std::strerror(errno));
-}
-
-// A file that is either written whole or not at all: first beside its place, then there.
-class NewFile {
- public:
-  NewFile(const fs::path& path, const std::string& bytes) : path_(path), written_(path.string() + ".tc-new") {
-    errno = 0;
-    std::ofstream f(written_, std::ios::binary);
-    f << bytes;
-    f.close();
-    if (!f) cannot_write(path_);
-  }
-  ~NewFile() {
-    std::error_code ec;
-    fs::remove(written_, ec);
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-  void put_in_place() const {
-    if (::rename(written_.c_str(), path_.c_str()) != 0) cannot_write(path_);
-  }
-
- private:
-  fs::path path_, written_;
-};
 
 bool has_bytes(const fs::path& path, const std::string& bytes) {
   std::ifstream f(path, std::ios::binary);

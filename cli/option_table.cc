@@ -195,7 +195,7 @@ void usage(const std::string& message, const std::string& note) {
 const std::vector<Option>& options() {
   using enum OptionTarget;
   static const std::vector<Option> table = {
-      {"-o", "DIR", "where the package goes", kEmit | kCmake, Any,
+      {"-o", "DIR", "where the package goes; of report, the page", kEmit | kCmake | kReport, Any,
        [](CommandLine& c, const std::string& v) { c.out = v; }},
       {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target},
       {"--cpu", "NAME",
@@ -259,8 +259,12 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.seconds = number("--seconds", v); }},
       {"--threads", "N", "threads", kBench, Any,
        [](CommandLine& c, const std::string& v) { c.threads = int(integer("--threads", v)); }},
-      {"--json", "", "JSON instead of a table", kInfo | kOps | kBench, Any,
+      {"--json", "", "JSON instead of a table or words", kInfo | kOps | kBench | kDiff, Any,
        [](CommandLine& c, const std::string&) { c.json = true; }},
+      {"--markdown", "", "for a comment of a review", kDiff, Any,
+       [](CommandLine& c, const std::string&) { c.markdown = true; }},
+      {"--stat", "", "how many lines of which files, instead of the lines", kDiff, Any,
+       [](CommandLine& c, const std::string&) { c.stat = true; }},
       {"--quiet", "", "no summary, no progress; of --check only the files' names", kImports, Any,
        [](CommandLine& c, const std::string&) { c.quiet = true; }},
       {"--diagnostics", "text|json", "json: every message is one line of JSON", kImports, Any,
@@ -290,6 +294,11 @@ const std::vector<Command>& commands() {
       {kVerify, "verify", "MODEL", "emit, build, run, and compare with ONNX Runtime or the interpreter",
        "  tc-emit verify model.onnx\n  tc-emit verify --against interpreter --seed 7 model.onnx\n"},
       {kBench, "bench", "MODEL", "emit, build and time", "  tc-emit bench --seconds 5 model.onnx\n"},
+      {kDiff, "diff", "A B", "what changed between two models, two packages, or a package and a model",
+       "  tc-emit diff third_party/model new.onnx\n  tc-emit diff --stat old.onnx new.onnx\n  tc-emit diff --markdown "
+       "old_package new_package > comment.md\n"},
+      {kReport, "report", "MODEL -o FILE", "a page that shows a model or a package: graph, kernels, memory, weights",
+       "  tc-emit report model.onnx -o report.html\n  tc-emit report third_party/model -o report.html\n"},
       {kExplain, "explain", "CODE", "what the code of a message means", "  tc-emit explain TC0301\n"},
       {kCmake, "cmake", "MODEL -o DIR", "what CMake reads while it configures: the work of tc_emit_add_model",
        "  tc-emit cmake model.onnx -o build/model\n"},

@@ -22,10 +22,12 @@ enum CommandBits : unsigned {
   kCmake = 512,
   kCompletion = 1024,
   kMan = 2048,
-  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake,  // run the passes
-  kPackages = kEmit | kVerify | kBench | kCmake,           // write a package
-  kImports = kCompiles | kInfo,                            // read a model
-  kEvery = 4095,
+  kDiff = 4096,
+  kReport = 8192,
+  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake | kDiff | kReport,  // run the passes
+  kPackages = kEmit | kVerify | kBench | kCmake | kDiff | kReport,           // make a package
+  kImports = kCompiles | kInfo,                                              // read a model
+  kEvery = 16383,
 };
 
 struct Command {

@@ -57,7 +57,7 @@ ValueWords value_words(const Option& o) {
 }
 
 ValueWords operand_words(const Command& c) {
-  if (c.operands.starts_with("MODEL")) return {Kind::File};
+  if (c.operands.starts_with("MODEL") || c.bit == kDiff) return {Kind::File};
   if (c.bit == kCompletion) return {Kind::Words, {"bash", "zsh", "fish"}};
   if (c.bit != kHelp) return {};
   std::vector<std::string> words;

@@ -54,6 +54,10 @@ void set_operand(CommandLine& c, const std::string& word, bool& command_given) {
     usage("tc-emit " + c.command + " takes nothing but options, not '" + printable(word) + "'");
   } else if (c.model.empty()) {
     c.model = word;
+  } else if (c.command == "diff" && c.other.empty()) {
+    c.other = word;
+  } else if (c.command == "diff") {
+    usage("diff compares two, not a third: '" + printable(word) + "'");
   } else {
     usage("more than one model: '" + printable(c.model) + "' and '" + printable(word) + "'" +
           (command_given ? "" : did_you_mean(c.model, command_names())));
@@ -121,6 +125,7 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
     }
     o.apply(c, value);
     given.push_back(&o);
+    c.given.insert(std::string(o.flag));
   }
   refuse_idle_options(c, given);
   const bool cpu_given = std::any_of(given.begin(), given.end(), [](const Option* o) { return o->flag == "--cpu"; });
@@ -129,6 +134,7 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
   if (c.check && c.list_outputs) usage("--check and --list-outputs both write nothing: give one of them");
   if (!c.depfile.empty() && (c.check || c.list_outputs))
     usage("--depfile is for a run that writes: leave out --check and --list-outputs");
+  if (c.json + c.markdown > 1) usage("--json and --markdown are two forms of the same: give one of them");
   c.request.import.number_labels = c.request.target.is_cuda();  // it has no strings
   c.request.model = c.model;
   return c;

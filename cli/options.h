@@ -1,5 +1,6 @@
 // The command line; option_table.h has the tables that it is read by.
 #pragma once
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,10 @@ struct CommandLine {
   std::string command = "emit";
   bool command_given = false;
   CompileRequest request;
-  std::string model, out;  // positional model, -o
+  std::string model, out;               // positional model, -o
+  std::string other;                    // diff: the second positional
+  std::set<std::string> given;          // flags of the options that are not left to their defaults
+  bool stat = false, markdown = false;  // diff
   bool help = false, version = false;
   bool jit = false;  // CUDA: kernels are compiled by NVRTC
   bool single_file = false, check = false, list_outputs = false, quiet = false, json = false;

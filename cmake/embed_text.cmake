@@ -1,6 +1,7 @@
-# tc_embed_text(OUT FOLDER FILE...): writes OUT, a C++ source that holds each file as a raw string, in the table that
-# templates/text.cc reads, named by its path inside the folder. Runs when CMake configures, again whenever a file changes.
-function(tc_embed_text out folder)
+# tc_embed_text(OUT FUNCTION FOLDER FILE...): writes OUT, a C++ source that holds each file as a raw string, in a table of
+# SupportFile that FUNCTION returns, named by its path inside the folder. Runs when CMake configures, again whenever a file
+# changes.
+function(tc_embed_text out function folder)
   set(rows "")
   foreach(file IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
@@ -8,12 +9,13 @@ function(tc_embed_text out folder)
     file(READ "${file}" text)
     string(APPEND rows "    {\"${name}\",\n     R\"tc_text(${text})tc_text\"},\n")
   endforeach()
-  file(CONFIGURE OUTPUT "${out}" CONTENT [=[// Written by cmake/embed_text.cmake from the files of templates/text/.
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  file(CONFIGURE OUTPUT "${out}" CONTENT [=[// Written by cmake/embed_text.cmake from the files of @folder@.
 #include "templates/text.h"
 
 namespace tc {
 
-const std::vector<SupportFile>& support_files() {
+const std::vector<SupportFile>& @function@() {
   static const std::vector<SupportFile> files = {
 @rows@  };
   return files;

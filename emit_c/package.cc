@@ -1,7 +1,6 @@
 #include "emit_c/package.h"
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "emit_c/executor.h"
@@ -9,6 +8,7 @@
 #include "emit_c/header.h"
 #include "emit_c/kernel_files.h"
 #include "emit_c/main_source.h"
+#include "emit_c/manifest.h"
 #include "emit_c/readme.h"
 #include "emit_c/single_file.h"
 #include "emit_c/strings.h"
@@ -16,18 +16,6 @@
 #include "templates/text.h"
 
 namespace tc {
-namespace {
-
-nlohmann::ordered_json shape_json(const Dims& d) {
-  nlohmann::ordered_json j = nlohmann::ordered_json::array();
-  for (const int64_t v : d) j.push_back(v);
-  return j;
-}
-
-// JSON text may not hold bytes that are no UTF-8.
-std::string json_text(const ModelText& t) { return nlohmann::json::parse(json_string(t.raw())).get<std::string>(); }
-
-}  // namespace
 
 std::string weights_assembly(const std::string& x) {
   std::string s = std::string(kLicenseLine) + "\n";
@@ -39,45 +27,6 @@ std::string weights_assembly(const std::string& x) {
       "  .incbin \"" + x +
       "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
   return s;
-}
-
-std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id,
-                     const std::string& target) {
-  nlohmann::ordered_json j;
-  j["generator"] = "tc-emit";
-  j["format"] = 1;
-  j["name"] = p.name;
-  j["target"] = target;
-  j[target == "c" ? "cpu" : "arch"] = p.cpu;
-  j["layout_id"] = hex(layout_id, 16);
-  j["memory"] = {{"workspace_bytes", p.workspace_bytes},
-                 {"tensors_bytes", p.arena_bytes},
-                 {"tensors_without_reuse_bytes", p.naive_bytes},
-                 {"largest_live_set_bytes", p.lower_bound_bytes},
-                 {"scratch_bytes", p.scratch_bytes},
-                 {"weights_bytes", p.weights_bytes}};
-  j["macs"] = p.macs;
-  auto ports = [](const std::vector<IoTensor>& list) {
-    nlohmann::ordered_json a = nlohmann::ordered_json::array();
-    for (const IoTensor& t : list) {
-      nlohmann::ordered_json port = {
-          {"name", json_text(t.name)}, {"dtype", std::string(info(t.dtype).onnx_name)}, {"shape", shape_json(t.dims)}};
-      if (t.count >= 0) port["counted"] = {{"axis", t.counted_axis}, {"by", json_text(list[size_t(t.count)].name)}};
-      a.push_back(std::move(port));
-    }
-    return a;
-  };
-  j["inputs"] = ports(p.inputs);
-  j["outputs"] = ports(p.outputs);
-  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
-  for (const Kernel& k : p.kernels)
-    kernels.push_back({{"name", k.name}, {"schedule", k.schedule}, {"steps", k.schedule_steps}});
-  j["kernels"] = std::move(kernels);
-  nlohmann::ordered_json names = nlohmann::ordered_json::array();
-  for (const OutputFile& f : files) names.push_back(f.path);
-  names.push_back("manifest.json");
-  j["files"] = std::move(names);
-  return j.dump(1, ' ', true) + "\n";  // ASCII only: what a name shows is what it is
 }
 
 std::string weights_blob(const Program& p, uint64_t layout_id) {
@@ -143,7 +92,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   files.push_back({"Makefile", fill(support_text("Makefile.in"), holes)});
   files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists.txt.in"), holes)});
   files.push_back({"README.md", package_readme(p, n)});
-  files.push_back({"manifest.json", manifest(p, files, layout_id, "c")});
+  files.push_back({"manifest.json", manifest(p, n, o, files, layout_id, "c")});
   return files;
 }
 

@@ -6,8 +6,10 @@
 namespace tc {
 
 struct PackageOptions {
-  bool single_file = false;  // one NAME.c instead of kernels/*.c
-  bool jit = false;          // CUDA: NVRTC compiles the kernels when an instance is made
+  bool single_file = false;               // one NAME.c instead of kernels/*.c
+  bool jit = false;                       // CUDA: NVRTC compiles the kernels when an instance is made
+  std::string version = {};               // of the tool, for the manifest
+  std::vector<std::string> options = {};  // those that the manifest states: {"--fp", "strict"}
 };
 
 std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o);
@@ -15,9 +17,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o);
 /// The weights blob: header, then every constant at its offset.
 std::string weights_blob(const Program& p, uint64_t layout_id);
 
-/// NAME_weights.S, which includes the blob, and manifest.json, the list of `files`. Of every target.
+/// NAME_weights.S, which includes the blob. Of every target.
 std::string weights_assembly(const std::string& name);
-std::string manifest(const Program& p, const std::vector<OutputFile>& files, uint64_t layout_id,
-                     const std::string& target);
 
 }  // namespace tc

@@ -6,6 +6,7 @@
 #include "emit_c/fill.h"
 #include "emit_c/header.h"
 #include "emit_c/main_source.h"
+#include "emit_c/manifest.h"
 #include "emit_c/readme.h"
 #include "emit_cuda/executor.h"
 #include "emit_cuda/kernel.h"
@@ -98,7 +99,7 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"),
                                           {{"name", x}, {"sources", sources}, {"jit", o.jit ? "ON" : "OFF"}})});
   files.push_back({"README.md", cuda_package_readme(p, n)});
-  files.push_back({"manifest.json", manifest(p, files, layout_id, "cuda")});
+  files.push_back({"manifest.json", manifest(p, n, o, files, layout_id, "cuda")});
   return files;
 }
 

@@ -56,6 +56,7 @@ struct Kernel {
   std::vector<std::string> schedule_steps;  // Scheduled::steps, for the manifest
   bool can_fail = false;                    // has a Status parameter
   bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
+  int64_t macs = 0;                         // multiply-accumulates of one call
   // What last_loop_passes() find out of the finished kernel; neither its name nor its identity knows of it.
   bool wide_index = false;             // loops count in int64_t
   std::vector<Buffer> vectors;         // C: registers that hold vectors of TC_VL lanes

@@ -204,4 +204,18 @@ std::vector<PackageDifference> compare_package(const std::string& dir_text, cons
   return differences;
 }
 
+std::vector<OutputFile> read_package(const std::string& dir_text) {
+  const fs::path dir(dir_text);
+  std::vector<OutputFile> files;
+  std::error_code ec;
+  std::set<std::string> names = listed_files(dir / kManifest);
+  names.insert(kManifest);
+  for (const std::string& name : names) {
+    OutputFile f{name, ""};
+    if (fs::is_regular_file(fs::symlink_status(dir / name, ec)) && read_file(dir / name, f.bytes))
+      files.push_back(std::move(f));
+  }
+  return files;
+}
+
 }  // namespace tc

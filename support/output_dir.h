@@ -29,4 +29,8 @@ struct PackageDifference {
 /// How `dir` differs from `files`. Empty: up to date.
 std::vector<PackageDifference> compare_package(const std::string& dir, const std::vector<OutputFile>& files);
 
+/// The files of the package in `dir` that its manifest lists, the manifest among them; by name; those that are missing are left out, and links.
+/// Empty if there is no manifest.
+std::vector<OutputFile> read_package(const std::string& dir);
+
 }  // namespace tc

@@ -15,6 +15,7 @@ import onnx.parser
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import other_tools  # noqa: E402
+import reviews  # noqa: E402
 from checks import ROOT, TOOL, Checks, run  # noqa: E402
 
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
@@ -246,7 +247,7 @@ def main():
         tmp = pathlib.Path(folder)
         for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits, progress):
             part(tmp)
-        for part in other_tools.PARTS:
+        for part in (*other_tools.PARTS, *reviews.PARTS):
             part(tmp, check)
     return check.summary()
 

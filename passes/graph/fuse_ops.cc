@@ -26,10 +26,13 @@
 //
 // Needs: to_functions. Leaves: the same kinds of nodes, fewer of them, in a topological order near the old one.
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "ir/graph/views.h"
 #include "ir/identity.h"
 #include "ir/loop/visit.h"
+#include "passes/graph/fusion_reasons.h"
 #include "passes/graph/groups.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
@@ -54,8 +57,9 @@ bool is_pointwise_in(const Node* n, const Value* v) { return dims_of(v) == dims_
 
 class Fusion {
  public:
-  Fusion(Graph& g, bool splits_axes)
-      : g_(g), groups_(g), dominators_(g), part_(g.num_nodes(), -1), splits_axes_(splits_axes) {}
+  /// `kept`: where the edges between kernels go, with reasons; null: nobody asks.
+  Fusion(Graph& g, bool splits_axes, std::vector<KeptEdge>* kept)
+      : g_(g), groups_(g), dominators_(g), part_(g.num_nodes(), -1), splits_axes_(splits_axes), kept_(kept) {}
 
   void run() {
     for (const auto& owned : g_.nodes()) visit(owned.get());
@@ -66,6 +70,7 @@ class Fusion {
     }
     std::vector<std::vector<Node*>> kernels;
     for (const auto& nodes : runs) split_at_outputs(nodes, kernels);
+    if (kept_) list_kept(runs, kernels);
     for (const auto& nodes : kernels)
       if (nodes.size() > 1) join_nodes(g_, nodes);
     sort_nodes(g_);
@@ -89,8 +94,45 @@ class Fusion {
                      [&](const Value* a, const Value* b) { return rank(a) < rank(b); });
     for (Value* v : operands) {
       const int a = groups_.group_of(v->producer), b = groups_.group_of(n);
-      if (a == b || !fits(a, b, n, v) || !groups_.can_join(a, b)) continue;
+      if (a == b) continue;
+      const char* obstacle = why_not(a, b, n, v);
+      if (!obstacle && !groups_.can_join(a, b))
+        obstacle = "another way between the two leads through a third kernel, which would have to run before and after";
+      if (obstacle) {
+        if (kept_) refusals_[{v, n}] = obstacle;
+        continue;
+      }
       settle(a, b);
+    }
+  }
+
+  /// Reasons of the edges between kernels, in the order of their readers.
+  void list_kept(const std::vector<std::vector<Node*>>& runs, const std::vector<std::vector<Node*>>& kernels) {
+    std::map<const Node*, size_t> run, kernel;  // looked up only; 1 + index
+    std::map<const Node*, const Node*> last;
+    for (size_t i = 0; i < runs.size(); ++i)
+      for (const Node* n : runs[i]) run[n] = i + 1;
+    for (size_t i = 0; i < kernels.size(); ++i)
+      for (const Node* n : kernels[i]) kernel[n] = i + 1, last[n] = kernels[i].back();
+    for (const auto& n : g_.nodes()) {
+      const Node* end = last[n.get()] ? last[n.get()] : n.get();
+      if (is_view(*n) || end->outputs.empty() || !end->outputs[0]) continue;
+      for (const Value* v : n->inputs) {
+        const Value* root = v ? root_of(v) : nullptr;
+        if (!root || !root->producer || (kernel[n.get()] != 0 && kernel[n.get()] == kernel[v->producer])) continue;
+        const auto refused = refusals_.find({v, n.get()});
+        const bool together = groups_.group_of(n.get()) == groups_.group_of(v->producer);
+        std::string why = "the work of one of the two shares its kernel with none";
+        if (root != v)
+          why = "a reshape stands between, which costs nothing, and through which nothing joins";
+        else if (refused != refusals_.end() && !together)
+          why = refused->second;
+        else if (together && run[n.get()] != run[v->producer])
+          why = "so many nodes would be one kernel that they are cut into several";
+        else if (together)
+          why = "a kernel of both would have more than one result";
+        kept_->push_back({root->name, end->outputs[0]->name, std::move(why)});
+      }
     }
   }
 
@@ -133,52 +175,77 @@ class Fusion {
     return true;
   }
 
-  bool fits(int a, int b, const Node* n, const Value* v) {
+  /// What keeps n, which reads v of group a, from joining; null: nothing.
+  const char* why_not(int a, int b, const Node* n, const Value* v) {
     const Group &p = groups_[a], &q = groups_[b];
-    if (p.closed || p.kind == GroupKind::Opaque || p.kind == GroupKind::Pad) return false;
+    if (p.kind == GroupKind::Opaque) return "what is read comes from work that shares its kernel with none";
+    if (p.closed || p.kind == GroupKind::Pad)
+      return "the kernel before ends with padding or a transposition, behind which nothing joins";
     const bool private_value = groups_.used_only_by(v, b);
-    if (!private_value && !reconverges(v)) return false;
+    if (!private_value && !reconverges(v))
+      return v->output_uses > 0 ? "it is an output of the model"
+                                : "others read it too, and their ways do not join again inside one kernel";
     switch (groups_.traits(n).kind) {
-      case GroupKind::Elementwise: return fits_elementwise(p, q, n, v, private_value);
+      case GroupKind::Elementwise: return why_not_elementwise(p, q, n, v, private_value);
       case GroupKind::Move:
-        if (!private_value || elements(n->outputs[0]) > elements(v)) return false;
-        return p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move ||
-               (p.kind == GroupKind::Contraction && groups_.traits(n).permutes);
-      case GroupKind::Pad: return private_value;
-      case GroupKind::Rows: return fits_rows(p, n, v, private_value);
-      case GroupKind::Contraction: return private_value && (is_affine_move(p) || (splits_axes_ && repeats(p, n, v)));
-      case GroupKind::Window:
-      case GroupKind::Opaque: return false;
-    }
-    return false;
-  }
-
-  bool fits_elementwise(const Group& p, const Group& q, const Node* n, const Value* v, bool private_value) {
-    const bool anchored = q.kind != GroupKind::Elementwise;  // n has found its contraction or rows already
-    switch (p.kind) {
-      case GroupKind::Elementwise: return is_pointwise_in(n, v) && (!anchored || private_value);
-      case GroupKind::Move: return private_value && elements(v) <= elements(n->outputs[0]);
+        if (!private_value) return "others read it, too";
+        if (elements(n->outputs[0]) > elements(v)) return "the move repeats elements, which would be computed again";
+        if (p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move ||
+            (p.kind == GroupKind::Contraction && groups_.traits(n).permutes))
+          return nullptr;
+        return "behind sums, a move can only permute whole axes of a sum of products";
+      case GroupKind::Pad: return private_value ? nullptr : "others read it without the padding";
+      case GroupKind::Rows: return why_not_rows(p, n, v, private_value);
       case GroupKind::Contraction:
-      case GroupKind::Window: return !anchored && is_pointwise_in(n, v);
-      case GroupKind::Rows:
-        if (anchored && (q.kind != GroupKind::Rows || q.domain != p.domain || q.reduced != p.reduced)) return false;
-        return is_pointwise_in(n, v) || dims_of(n->outputs[0]) == p.domain;
-      case GroupKind::Pad:
-      case GroupKind::Opaque: return false;
+        return private_value && (is_affine_move(p) || (splits_axes_ && repeats(p, n, v)))
+                   ? nullptr
+                   : "a sum of products reads its operand many times: it would be computed again each time";
+      case GroupKind::Window: return "a window reads its operand several times: it would be computed again each time";
+      case GroupKind::Opaque: break;
     }
-    return false;
+    return "the work that reads it shares its kernel with none";
   }
 
-  bool fits_rows(const Group& p, const Node* n, const Value* v, bool private_value) {
+  const char* why_not_elementwise(const Group& p, const Group& q, const Node* n, const Value* v, bool private_value) {
+    const bool anchored = q.kind != GroupKind::Elementwise;  // n has found its contraction or rows already
+    const char* const other_shape = "the shapes differ: elements do not meet one by one";
+    const char* const taken = "the reader is in the kernel of another of its operands already";
+    switch (p.kind) {
+      case GroupKind::Elementwise:
+        if (!is_pointwise_in(n, v)) return other_shape;
+        return !anchored || private_value ? nullptr : taken;
+      case GroupKind::Move:
+        if (!private_value) return "others read it, too";
+        return elements(v) <= elements(n->outputs[0]) ? nullptr : other_shape;
+      case GroupKind::Contraction:
+      case GroupKind::Window:
+        if (anchored) return taken;
+        return is_pointwise_in(n, v) ? nullptr : other_shape;
+      case GroupKind::Rows:
+        if (anchored && (q.kind != GroupKind::Rows || q.domain != p.domain || q.reduced != p.reduced)) return taken;
+        return is_pointwise_in(n, v) || dims_of(n->outputs[0]) == p.domain ? nullptr : other_shape;
+      case GroupKind::Pad:
+      case GroupKind::Opaque: break;
+    }
+    return "nothing joins behind it";
+  }
+
+  const char* why_not_rows(const Group& p, const Node* n, const Value* v, bool private_value) {
     const Dims& domain = groups_.traits(n).domain;
-    if (dims_of(v) != domain) return false;
-    if (p.kind == GroupKind::Rows) return p.domain == domain && p.reduced == groups_.traits(n).reduced;
-    if (!private_value || (p.kind != GroupKind::Elementwise && p.kind != GroupKind::Move)) return false;
+    if (dims_of(v) != domain) return "the shape is not the one that is reduced";
+    if (p.kind == GroupKind::Rows)
+      return p.domain == domain && p.reduced == groups_.traits(n).reduced ? nullptr : "the two reduce other rows";
+    if (p.kind != GroupKind::Elementwise && p.kind != GroupKind::Move)
+      return "rows behind sums of products or windows have a kernel of their own";
+    if (!private_value) return "others read it, too";
     // Rows are read as vectors: no gathers by index tensors inside.
-    return std::all_of(p.nodes.begin(), p.nodes.end(), [&](const Node* m) {
-      const NodeTraits& t = groups_.traits(m);
-      return t.kind == GroupKind::Elementwise || (t.kind == GroupKind::Move && t.affine);
-    });
+    return std::all_of(p.nodes.begin(), p.nodes.end(),
+                       [&](const Node* m) {
+                         const NodeTraits& t = groups_.traits(m);
+                         return t.kind == GroupKind::Elementwise || (t.kind == GroupKind::Move && t.affine);
+                       })
+               ? nullptr
+               : "rows are read as vectors, and the work before gathers single elements";
   }
 
   bool is_affine_move(const Group& p) {
@@ -266,14 +333,26 @@ class Fusion {
   std::vector<int> part_;  // by position: the part that a node is in, -1 before it is in one
   int parts_ = 0;
   const bool splits_axes_;  // the templates do
+  std::vector<KeptEdge>* const kept_;
+  std::map<std::pair<const Value*, const Node*>, const char*> refusals_;  // looked up only
 };
+
+void fuse(Graph& g, const PassContext& cx, std::vector<KeptEdge>* kept) {
+  for (const auto& n : g.nodes())
+    for (const auto& r : n->regions) fuse(*r, cx, kept);
+  Fusion(g, cx.target.splits_axes, kept).run();
+}
 
 }  // namespace
 
-void fuse_ops(Graph& g, PassContext& cx) {
-  for (const auto& n : g.nodes())
-    for (const auto& r : n->regions) fuse_ops(*r, cx);
-  Fusion(g, cx.target.splits_axes).run();
+void fuse_ops(Graph& g, PassContext& cx) { fuse(g, cx, nullptr); }
+
+std::vector<KeptEdge> edges_between_kernels(const Graph& g, const TargetTraits& target) {
+  std::vector<KeptEdge> kept;
+  Graph copy = g.clone();
+  PassContext cx{target, Options()};
+  fuse(copy, cx, &kept);
+  return kept;
 }
 
 }  // namespace tc

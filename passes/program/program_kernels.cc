@@ -1,6 +1,7 @@
 // The kernels of build_program: every distinct function is scheduled and lowered once, nodes that mean the same share a
 // kernel, and a call gives its parameters their operands. Scheduled prologues (packed weights) are evaluated here, so packed
 // constants are what the blob of weights holds.
+#include "ir/graph/macs.h"
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
@@ -239,6 +240,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
   Kernel k = cx_.backend->lower(s, title, loop_passes_);
   k.formula = formula(without_packed_numbers(fn, s));
   k.summary = summary(fn);
+  k.macs = multiply_accumulates(fn);
   // Operands that are constant or dying in one place only may make no difference to the loops.
   const auto [known, is_new] = kernels_.try_emplace(identity_of(k), int(p_.kernels.size()));
   c.kernel = known->second;

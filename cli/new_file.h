@@ -1,0 +1,24 @@
+// A file that is either written whole or not at all.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace tc {
+
+/// Throws Error TC0601 (Io) with the reason of the operating system.
+[[noreturn]] void cannot_write(const std::filesystem::path& path);
+
+/// Written beside its place first, then put there; gone if it is not. Throws Error TC0601 (Io).
+class NewFile {
+ public:
+  NewFile(const std::filesystem::path& path, const std::string& bytes);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  void put_in_place() const;
+
+ private:
+  std::filesystem::path path_, written_;
+};
+
+}  // namespace tc

@@ -1,0 +1,211 @@
+#include "emit_c/manifest.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace tc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// JSON text may not hold bytes that are no UTF-8.
+std::string json_text(const ModelText& t) { return nlohmann::json::parse(json_string(t.raw())).get<std::string>(); }
+
+std::string dtype_text(DType t) { return std::string(info(t).onnx_name); }
+
+Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fields) {
+  Json a = Json::array();
+  for (size_t i = 0; i < list.size(); i++) {
+    const IoTensor& t = list[i];
+    Json port = {{"name", json_text(t.name)}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}};
+    if (fields[i] != t.name.raw()) port["field"] = fields[i];
+    if (t.count >= 0) port["counted"] = {{"axis", t.counted_axis}, {"by", json_text(list[size_t(t.count)].name)}};
+    a.push_back(std::move(port));
+  }
+  return a;
+}
+
+bool is_tensor(const Param& p) {
+  return p.role == Param::Role::Input || p.role == Param::Role::Weight || p.role == Param::Role::Output;
+}
+
+/// Bytes of the tensors that one call is given.
+int64_t operand_bytes(const Kernel& k) {
+  int64_t sum = 0;
+  for (const Param& p : k.params)
+    if (is_tensor(p)) sum = checked_add(sum, checked_mul(num_elements(p.dims), info(p.buffer->dtype).bytes));
+  return sum;
+}
+
+/// The steps in the order in which they are printed. One inside an If or a loop says which step that is.
+class Steps {
+ public:
+  Steps(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
+
+  std::vector<Json> list(const std::vector<Step>& steps) {
+    add(steps, -1, "");
+    return std::move(list_);
+  }
+
+ private:
+  void add(const std::vector<Step>& steps, int64_t inside, const char* branch) {
+    for (const Step& s : steps) {
+      Json j = Json::object();
+      std::visit([&](const auto& k) { fill(k, j); }, s.kind);
+      if (inside >= 0) j["in"] = inside;
+      if (*branch) j["branch"] = branch;
+      const auto at = int64_t(list_.size());
+      list_.push_back(std::move(j));
+      if (const auto* c = std::get_if<IfStep>(&s.kind)) {
+        add(c->then, at, "then");
+        add(c->otherwise, at, "else");
+      } else if (const auto* l = std::get_if<LoopStep>(&s.kind)) {
+        add(l->body, at, "");
+      }
+    }
+  }
+
+  void fill(const Call& c, Json& j) {
+    const Kernel& k = p_.kernels[size_t(c.kernel)];
+    j["kernel"] = k.name;
+    std::vector<const Operand*> read, written;
+    for (size_t i = 0; i < k.params.size(); i++)
+      if (is_tensor(k.params[i])) (k.params[i].role == Param::Role::Output ? written : read).push_back(&c.operands[i]);
+    edges(j, read, written);
+    nodes(j, c.origins);
+    if (!c.note.empty()) j["note"] = c.note;
+  }
+  void fill(const CopyStep& c, Json& j) {
+    j["copy"] = c.bytes;
+    edges(j, {&c.from}, {&c.to});
+    nodes(j, c.origins);
+  }
+  void fill(const IfStep& c, Json& j) {
+    j["if"] = name(c.condition);
+    edges(j, {&c.condition}, {});
+    nodes(j, c.origins);
+  }
+  void fill(const LoopStep& l, Json& j) {
+    j["loop"] = l.trips >= 0 ? Json(l.trips) : Json();
+    std::vector<const Operand*> read, written;
+    if (l.trip_count) read.push_back(&*l.trip_count);
+    if (l.start) read.push_back(&*l.start);
+    if (l.iteration) written.push_back(&*l.iteration);
+    edges(j, read, written);
+    nodes(j, l.origins);
+  }
+  void fill(const ContinueStep& c, Json& j) {
+    j["continue"] = name(c.condition);
+    edges(j, {&c.condition}, {});
+  }
+
+  std::string name(const Operand& o) const {
+    const size_t i = size_t(o.index);
+    switch (o.kind) {
+      case Operand::Kind::Input: return "in." + n_.inputs[i];
+      case Operand::Kind::Output: return "out." + n_.outputs[i];
+      case Operand::Kind::Slot: return "at." + n_.slots[i];
+      case Operand::Kind::Weight: return "w." + n_.weights[i];
+      case Operand::Kind::Scratch:
+      case Operand::Kind::Status:
+      case Operand::Kind::Strings: break;
+    }
+    return "";
+  }
+
+  // A result that takes over an operand's memory is one parameter: what lay there before is read, too.
+  void edges(Json& j, const std::vector<const Operand*>& read, const std::vector<const Operand*>& written) {
+    Json reads = Json::array(), writes = Json::array();
+    for (const Operand* o : read) reads.push_back(name(*o));
+    for (const Operand* o : written) {
+      if (o->kind == Operand::Kind::Slot) {
+        const Slot& s = p_.slots[size_t(o->index)];
+        const int root = s.alias_of >= 0 ? s.alias_of : o->index;
+        const auto holder = holder_.try_emplace(root, root).first;
+        if (s.alias_of >= 0) reads.push_back("at." + n_.slots[size_t(holder->second)]);
+        holder->second = o->index;
+      }
+      writes.push_back(name(*o));
+    }
+    j["reads"] = std::move(reads);
+    j["writes"] = std::move(writes);
+  }
+
+  static void nodes(Json& j, const std::vector<ModelText>& origins) {
+    Json a = Json::array();
+    for (const ModelText& t : origins) a.push_back(json_text(t));
+    j["nodes"] = std::move(a);
+  }
+
+  const Program& p_;
+  const ProgramNames& n_;
+  std::vector<Json> list_;
+  std::map<int, int> holder_;  // by root: the slot whose value lies there
+};
+
+std::vector<Json> tensors(const Program& p, const ProgramNames& n) {
+  std::vector<Json> list;
+  for (size_t i = 0; i < p.slots.size(); i++) {
+    const Slot& s = p.slots[i];
+    list.push_back({{"name", n.slots[i]}, {"dtype", dtype_text(s.dtype)}, {"shape", s.dims}, {"at", s.offset}});
+  }
+  return list;
+}
+
+std::vector<Json> weights(const Program& p, const ProgramNames& n) {
+  std::vector<Json> list;
+  for (size_t i = 0; i < p.weights.size(); i++) {
+    const Weight& w = p.weights[i];
+    list.push_back({{"name", n.weights[i]}, {"dtype", dtype_text(w.data->dtype)}, {"shape", w.data->dims}});
+    if (w.data->dtype != DType::String) list.back()["at"] = w.offset;  // strings are tables in the source
+  }
+  return list;
+}
+
+// ,\n "steps": [ with one element a line.
+std::string lines(const char* key, const std::vector<Json>& list) {
+  std::string s = std::string(",\n \"") + key + "\": [";
+  for (size_t i = 0; i < list.size(); i++) s += (i == 0 ? "\n  " : ",\n  ") + list[i].dump(-1, ' ', true);
+  return s + (list.empty() ? "]" : "\n ]");
+}
+
+}  // namespace
+
+std::string manifest(const Program& p, const ProgramNames& n, const PackageOptions& o,
+                     const std::vector<OutputFile>& files, uint64_t layout_id, const std::string& target) {
+  Json j;
+  j["generator"] = "tc-emit";
+  j["format"] = 1;
+  if (!o.version.empty()) j["version"] = o.version;
+  j["name"] = p.name;
+  j["target"] = target;
+  j[target == "c" ? "cpu" : "arch"] = p.cpu;
+  if (!o.options.empty()) j["options"] = o.options;
+  j["layout_id"] = hex(layout_id, 16);
+  j["memory"] = {{"workspace_bytes", p.workspace_bytes},
+                 {"tensors_bytes", p.arena_bytes},
+                 {"tensors_without_reuse_bytes", p.naive_bytes},
+                 {"largest_live_set_bytes", p.lower_bound_bytes},
+                 {"scratch_bytes", p.scratch_bytes},
+                 {"weights_bytes", p.weights_bytes}};
+  j["macs"] = p.macs;
+  j["inputs"] = ports(p.inputs, n.inputs);
+  j["outputs"] = ports(p.outputs, n.outputs);
+  Json kernels = Json::array();
+  for (const Kernel& k : p.kernels)
+    kernels.push_back({{"name", k.name},
+                       {"schedule", k.schedule},
+                       {"steps", k.schedule_steps},
+                       {"macs", k.macs},
+                       {"bytes", operand_bytes(k)}});
+  j["kernels"] = std::move(kernels);
+  std::vector<Json> names;
+  for (const OutputFile& f : files) names.push_back(f.path);
+  names.push_back("manifest.json");
+  std::string s = j.dump(1, ' ', true);
+  s.resize(s.size() - 2);  // the closing line
+  s += lines("tensors", tensors(p, n)) + lines("weights", weights(p, n)) + lines("steps", Steps(p, n).list(p.steps));
+  return s + lines("files", names) + "\n}\n";
+}
+
+}  // namespace tc
