@@ -96,9 +96,9 @@ template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
                   "turns"}, a, b, c, d, e, g, h, i, j, k);
 }
 template <class F> void for_each_field(const Kernel& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k, l, m] = s;
+  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n] = s;
   list_fields(f, {"name", "params", "body", "device", "chunks", "scratch_bytes", "formula", "summary", "schedule",
-                  "schedule_steps", "can_fail", "makes_strings"}, a, b, c, d, e, g, h, i, j, k, l, m);
+                  "schedule_steps", "can_fail", "makes_strings", "work"}, a, b, c, d, e, g, h, i, j, k, l, m, n);
 }
 
 template <class F> void for_each_field(const Operand& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"kind", "index"}, a, b); }

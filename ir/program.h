@@ -35,6 +35,15 @@ struct DeviceFunction {
       {};  // the host's loops around the launch whose variables it gets, after the buffers; no bodies
 };
 
+/// What a call has to do at least, and how long that takes on the target. Of the cost model, no part of an identity.
+struct KernelWork {
+  int64_t macs = 0;          // products that the loops multiply and add, without those of padded tiles
+  int64_t products = 4;      // bytes of an element that is multiplied
+  int64_t bytes = 0;         // of operands, each element that is read or written counted once
+  int64_t weight_bytes = 0;  // of these, what is the same in every run
+  double floor_ns = 0;       // one thread of the processor that it was scheduled for (Backend::floor_ns); 0: not known
+};
+
 struct Kernel {
   std::string name;                         // the signature, without the model's prefix
   std::vector<Param> params;                // inputs, weights, outputs, scratch, status
@@ -49,6 +58,7 @@ struct Kernel {
   std::vector<std::string> schedule_steps;  // Scheduled::steps, for the manifest
   bool can_fail = false;                    // has a Status parameter
   bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
+  KernelWork work = {};
 };
 
 /// Where an argument of a call lives.

@@ -5,6 +5,7 @@
 #include "passes/program/build_program.h"
 
 #include "ir/graph/macs.h"
+#include "passes/backend.h"
 #include "passes/program/cut_steps.h"
 #include "passes/program/plan_memory.h"
 #include "passes/program/program_builder.h"
@@ -175,6 +176,8 @@ void ProgramBuilder::finish() {
   const int64_t strings = p_.strings_bytes > 0 ? checked_add(64, p_.strings_bytes) : 0;
   p_.workspace_bytes =
       p_.arena_bytes + p_.scratch_bytes + strings + p_.align;  // the status word begins the last 64 bytes
+  const int64_t run_bytes = checked_add(p_.workspace_bytes, p_.weights_bytes);
+  for (Kernel& k : p_.kernels) k.work.floor_ns = cx_.backend->floor_ns(k.work, run_bytes);
 }
 
 Program build_program(Graph& g, const std::string& name, PassContext& cx, std::string& log) {

@@ -12,6 +12,7 @@
 #include "passes/program/formula.h"
 #include "passes/program/in_place.h"
 #include "passes/program/kernel_name.h"
+#include "passes/program/kernel_work.h"
 #include "passes/program/name_axes.h"
 #include "passes/program/own_outputs.h"
 #include "passes/program/program_builder.h"
@@ -246,6 +247,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
     k.name = kernel_name(fn, loops_as_text(k), is_region(s) ? s.family : "");
     while (!names_.insert(k.name).second)
       k.name = k.name.substr(0, 58) + "_" + hex(hash_text(known->first + k.name), 4);
+    k.work = work_of(fn, s, constant, c.replaced);
     p_.kernels.push_back(std::move(k));
   }
   return compiled_[key] = std::move(c);
