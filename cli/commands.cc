@@ -200,6 +200,8 @@ ExitCode run_command(CommandLine c) {
   if (c.command == "passes") return passes_command(c);
   if (c.command == "verify") return verify_command(c);
   if (c.command == "bench") return bench_command(c);
+  if (c.command == "reduce") return reduce_command(c);
+  if (c.command == "run") return run_model_command(c);
   return emit_command(c);
 }
 

@@ -22,10 +22,13 @@ enum CommandBits : unsigned {
   kCmake = 512,
   kCompletion = 1024,
   kMan = 2048,
-  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake,  // run the passes
-  kPackages = kEmit | kVerify | kBench | kCmake,           // write a package
-  kImports = kCompiles | kInfo,                            // read a model
-  kEvery = 4095,
+  kRun = 4096,
+  kReduce = 8192,
+  kBuilds = kVerify | kBench | kRun | kReduce,    // make a program for this machine
+  kCompiles = kEmit | kCheck | kBuilds | kCmake,  // run the passes
+  kPackages = kEmit | kBuilds | kCmake,           // write a package
+  kImports = kCompiles | kInfo,                   // read a model
+  kEvery = 16383,
 };
 
 struct Command {

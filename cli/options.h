@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/driver.h"
+#include "cli/tensor_files.h"
 
 namespace tc {
 
@@ -25,6 +26,16 @@ struct CommandLine {
   bool native = false;                 // --cpu native was asked for
   std::vector<std::string> ops_files;  // --ops
   std::string reference;               // verify --reference
+  bool per_node = false;               // verify
+  // run
+  std::vector<std::string> inputs;   // FILE.npz or DIR, or NAME=FILE for each
+  std::string outputs, trace;        // outputs: FILE.npz or DIR
+  FillMode fill = FillMode::Random;  // of inputs without a file
+  bool fill_given = false;
+  int64_t print_top = 0, repeat = 0;
+  bool profile = false;
+  std::vector<std::pair<std::string, std::string>> given;  // every option and its value, "" of a switch
+  std::string keep;                                        // reduce: the command that says what is still wanted
 };
 
 /// Throws Error TC0001 (Usage), which names the option and what is wrong with it: unknown (with the nearest one that
