@@ -77,14 +77,15 @@ std::string prepare_inputs(const CommandLine& c, const Program& p, const std::st
 std::string cache_key(const CommandLine& c, const std::vector<OutputFile>& files, bool profile) {
   std::string all = std::string(version()) + (profile ? " profile" : "") + (has_gpu() ? " gpu" : "");
   const auto add = [&](std::string_view part) { all += to_text(int64_t(part.size())) + ":" + std::string(part); };
-  for (const char* name : {"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_FP", "TC_OPENMP"}) {
+  for (const char* name : {"CC", "CXX", "CUDACXX", "CFLAGS", "CXXFLAGS", "CUDAFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH",
+                           "TC_FP", "TC_OPENMP"}) {
     const char* value = std::getenv(name);
     add(name);
     add(value ? value : "");
   }
-  const char* cc = std::getenv("CC");
-  if (!c.request.target.is_cuda())
-    add(run_process({"sh", "-c", std::string(cc && *cc ? cc : "cc") + " --version"}, true).output);
+  const char* compilers =
+      c.request.target.is_cuda() ? "${CXX:-c++} --version; ${CUDACXX:-nvcc} --version" : "${CC:-cc} --version";
+  add(run_process({"sh", "-c", compilers}, true).output);
   for (const OutputFile& f : files) {
     add(f.path);
     add(f.bytes);

@@ -59,9 +59,15 @@ void embed_all(Context& c, onnx::GraphProto& graph) {
   });
 }
 
-/// The graph with the types of all values that ONNX can tell; those that it had, where its inference gives up.
-void infer_types(onnx::ModelProto& m) {
+/// The graph with the types of all values that ONNX can tell; those that it had, where its inference gives up, or where the
+/// model is not fit for a library that trusts it.
+void infer_types(const std::string& path, const ImportOptions& options, onnx::ModelProto& m) {
   onnx::ModelProto copy = m;
+  Diagnostics of_validation;
+  Context validation(path, options, of_validation);
+  validate_model(validation, copy);
+  if (validation.errors > 0) return;
+  copy = m;  // validation gives names and an order of its own
   try {
     const onnx::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
     const ShapeRegistry schemas;
@@ -132,7 +138,7 @@ ModelParts::ModelParts(const std::string& path, const ImportOptions& options, Di
     bind_dims(binding, changed);
     bound_ = binding.errors == 0;
     if (bound_) *model_ = std::move(changed);
-    infer_types(*model_);
+    infer_types(path, options, *model_);
     const Types types = types_of(model_->graph());
     for (const auto& n : model_->graph().node()) nodes_.push_back(outline_of(n, types));
   }
