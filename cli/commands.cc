@@ -204,6 +204,8 @@ ExitCode run_command(CommandLine c) {
   if (c.command == "diff") return diff_command(c);
   if (c.command == "report") return report_command(c);
   if (c.command == "bench") return bench_command(c);
+  if (c.command == "reduce") return reduce_command(c);
+  if (c.command == "run") return run_model_command(c);
   return emit_command(c);
 }
 

@@ -14,6 +14,8 @@ ExitCode ops_command(const CommandLine& c);
 ExitCode passes_command(const CommandLine& c);
 ExitCode verify_command(const CommandLine& c);
 ExitCode bench_command(const CommandLine& c);
+ExitCode run_model_command(const CommandLine& c);
+ExitCode reduce_command(const CommandLine& c);
 ExitCode help_command(const CommandLine& c);
 ExitCode diff_command(const CommandLine& c);
 ExitCode report_command(const CommandLine& c);

@@ -146,6 +146,13 @@ void set_precision(CommandLine& c, const std::string& v) {
   usage("--precision is fp32, tf32, fp16, bf16 or int8, not '" + printable(v) + "'");
 }
 
+void set_fill(CommandLine& c, const std::string& v) {
+  if (v != "random" && v != "zeros" && v != "ones")
+    usage("--fill-mode is random, zeros or ones, not '" + printable(v) + "'");
+  c.fill = v == "zeros" ? FillMode::Zeros : v == "ones" ? FillMode::Ones : FillMode::Random;
+  c.fill_given = true;
+}
+
 void set_name(CommandLine& c, const std::string& v) {
   std::string lower = v;
   for (char& ch : lower)
@@ -195,12 +202,12 @@ void usage(const std::string& message, const std::string& note) {
 const std::vector<Option>& options() {
   using enum OptionTarget;
   static const std::vector<Option> table = {
-      {"-o", "DIR", "where the package goes; of report, the page", kEmit | kCmake | kReport, Any,
-       [](CommandLine& c, const std::string& v) { c.out = v; }},
+      {"-o", "DIR", "where the package goes; reduce: the smaller model; report: the page",
+       kEmit | kCmake | kReduce | kReport, Any, [](CommandLine& c, const std::string& v) { c.out = v; }},
       {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target},
       {"--cpu", "NAME",
        "schedule for generic (default of emit and check), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native "
-       "(default of verify and bench)",
+       "(default of verify, bench, run and reduce)",
        kCompiles, C, set_cpu},
       {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", kCompiles, Cuda,
        set_arch},
@@ -249,17 +256,36 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string&) { c.list_outputs = true; }},
       {"--depfile", "FILE", "list what was read, as a rule of make for DIR/manifest.json, whose time is set", kEmit,
        Any, [](CommandLine& c, const std::string& v) { c.depfile = v; }},
-      {"--against", "onnxruntime|interpreter", "what to compare with", kVerify, Any,
+      {"--against", "onnxruntime|interpreter", "what to compare with", kVerify | kReduce, Any,
        [](CommandLine& c, const std::string& v) { c.against = v; }},
-      {"--reference", "FILE", "compare with this: a Python function for each operator of --ops", kVerify, Any,
+      {"--reference", "FILE", "compare with this: a Python function for each operator of --ops", kVerify | kReduce, Any,
        [](CommandLine& c, const std::string& v) { c.reference = v; }},
-      {"--seed", "N", "seed of generated inputs", kVerify | kBench, Any,
+      {"--per-node", "", "compare what every node computes with ONNX Runtime, and name the first that is off", kVerify,
+       Any, [](CommandLine& c, const std::string&) { c.per_node = true; }},
+      {"--keep", "COMMAND",
+       "a command of the shell that succeeds for models like this; {} is the file (default: verify)", kReduce, Any,
+       [](CommandLine& c, const std::string& v) { c.keep = v; }},
+      {"--inputs", "FILE", "an .npz, a folder with input_0.npy, ..., or X=FILE.npy for an input; may be repeated", kRun,
+       Any, [](CommandLine& c, const std::string& v) { c.inputs.push_back(v); }},
+      {"--fill-mode", "random|zeros|ones", "elements of inputs without a file (default random, from --seed)", kRun, Any,
+       set_fill},
+      {"--outputs", "FILE", "where outputs go: an .npz or a folder", kRun, Any,
+       [](CommandLine& c, const std::string& v) { c.outputs = v; }},
+      {"--print-top", "N", "print the N largest values of each output's last axis", kRun, Any,
+       [](CommandLine& c, const std::string& v) { c.print_top = limit("--print-top", v, INT32_MAX); }},
+      {"--repeat", "N", "time N runs", kRun, Any,
+       [](CommandLine& c, const std::string& v) { c.repeat = limit("--repeat", v, INT32_MAX); }},
+      {"--profile", "", "where the time goes, by kernel", kRun, Any,
+       [](CommandLine& c, const std::string&) { c.profile = true; }},
+      {"--trace", "FILE", "the steps of one run as Chrome's trace events", kRun, Any,
+       [](CommandLine& c, const std::string& v) { c.trace = v; }},
+      {"--seed", "N", "seed of generated inputs", kBuilds, Any,
        [](CommandLine& c, const std::string& v) { c.seed = uint64_t(integer("--seed", v)); }},
-      {"--seconds", "S", "how long to run (default 2)", kBench, Any,
+      {"--seconds", "S", "how long to run, of run with --profile (default 2)", kBench | kRun, Any,
        [](CommandLine& c, const std::string& v) { c.seconds = number("--seconds", v); }},
-      {"--threads", "N", "threads", kBench, Any,
+      {"--threads", "N", "threads", kBench | kRun, Any,
        [](CommandLine& c, const std::string& v) { c.threads = int(integer("--threads", v)); }},
-      {"--json", "", "JSON instead of a table or words", kInfo | kOps | kBench | kDiff, Any,
+      {"--json", "", "JSON instead of a table or words", kInfo | kOps | kBench | kRun | kDiff, Any,
        [](CommandLine& c, const std::string&) { c.json = true; }},
       {"--markdown", "", "for a comment of a review", kDiff, Any,
        [](CommandLine& c, const std::string&) { c.markdown = true; }},
@@ -299,6 +325,13 @@ const std::vector<Command>& commands() {
        "old_package new_package > comment.md\n"},
       {kReport, "report", "MODEL -o FILE", "a page that shows a model or a package: graph, kernels, memory, weights",
        "  tc-emit report model.onnx -o report.html\n  tc-emit report third_party/model -o report.html\n"},
+      {kRun, "run", "MODEL", "emit, build and run on inputs; programs are kept in a cache",
+       "  tc-emit run model.onnx\n  tc-emit run --inputs x.npz --outputs y.npz model.onnx\n"
+       "  tc-emit run --inputs image=cat.npy --print-top 5 model.onnx\n  tc-emit run --profile --trace trace.json "
+       "model.onnx\n"},
+      {kReduce, "reduce", "MODEL -o SMALL.onnx", "shrink a model that goes wrong to the smallest that still does",
+       "  tc-emit reduce model.onnx -o small.onnx\n"
+       "  tc-emit reduce --keep 'tc-emit check {} 2>&1 | grep -q TC0301' model.onnx -o small.onnx\n"},
       {kExplain, "explain", "CODE", "what the code of a message means", "  tc-emit explain TC0301\n"},
       {kCmake, "cmake", "MODEL -o DIR", "what CMake reads while it configures: the work of tc_emit_add_model",
        "  tc-emit cmake model.onnx -o build/model\n"},

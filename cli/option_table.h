@@ -22,12 +22,15 @@ enum CommandBits : unsigned {
   kCmake = 512,
   kCompletion = 1024,
   kMan = 2048,
-  kDiff = 4096,
-  kReport = 8192,
-  kCompiles = kEmit | kCheck | kVerify | kBench | kCmake | kDiff | kReport,  // run the passes
-  kPackages = kEmit | kVerify | kBench | kCmake | kDiff | kReport,           // make a package
-  kImports = kCompiles | kInfo,                                              // read a model
-  kEvery = 16383,
+  kRun = 4096,
+  kReduce = 8192,
+  kDiff = 16384,
+  kReport = 32768,
+  kBuilds = kVerify | kBench | kRun | kReduce,                      // make a program for this machine
+  kCompiles = kEmit | kCheck | kBuilds | kCmake | kDiff | kReport,  // run the passes
+  kPackages = kEmit | kBuilds | kCmake | kDiff | kReport,           // make a package
+  kImports = kCompiles | kInfo,                                     // read a model
+  kEvery = 65535,
 };
 
 struct Command {

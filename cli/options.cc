@@ -125,11 +125,11 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
     }
     o.apply(c, value);
     given.push_back(&o);
-    c.given.insert(std::string(o.flag));
+    c.given.emplace_back(flag, value);
   }
   refuse_idle_options(c, given);
   const bool cpu_given = std::any_of(given.begin(), given.end(), [](const Option* o) { return o->flag == "--cpu"; });
-  if ((c.command == "verify" || c.command == "bench") && !cpu_given && !c.request.target.is_cuda()) take_native_cpu(c);
+  if ((find_command(c.command)->bit & kBuilds) != 0 && !cpu_given && !c.request.target.is_cuda()) take_native_cpu(c);
   if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
   if (c.check && c.list_outputs) usage("--check and --list-outputs both write nothing: give one of them");
   if (!c.depfile.empty() && (c.check || c.list_outputs))

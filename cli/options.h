@@ -1,11 +1,12 @@
 // The command line; option_table.h has the tables that it is read by.
 #pragma once
-#include <set>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/driver.h"
+#include "cli/tensor_files.h"
 
 namespace tc {
 
@@ -15,7 +16,6 @@ struct CommandLine {
   CompileRequest request;
   std::string model, out;               // positional model, -o
   std::string other;                    // diff: the second positional
-  std::set<std::string> given;          // flags of the options that are not left to their defaults
   bool stat = false, markdown = false;  // diff
   bool help = false, version = false;
   bool jit = false;  // CUDA: kernels are compiled by NVRTC
@@ -29,6 +29,19 @@ struct CommandLine {
   bool native = false;                 // --cpu native was asked for
   std::vector<std::string> ops_files;  // --ops
   std::string reference;               // verify --reference
+  bool per_node = false;               // verify
+  // run
+  std::vector<std::string> inputs;   // FILE.npz or DIR, or NAME=FILE for each
+  std::string outputs, trace;        // outputs: FILE.npz or DIR
+  FillMode fill = FillMode::Random;  // of inputs without a file
+  bool fill_given = false;
+  int64_t print_top = 0, repeat = 0;
+  bool profile = false;
+  std::vector<std::pair<std::string, std::string>> given;  // every option and its value, "" of a switch
+  bool was_given(std::string_view flag) const {
+    return std::any_of(given.begin(), given.end(), [&](const auto& option) { return option.first == flag; });
+  }
+  std::string keep;  // reduce: the command that says what is still wanted
 };
 
 /// Throws Error TC0001 (Usage), which names the option and what is wrong with it: unknown (with the nearest one that

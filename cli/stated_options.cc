@@ -29,7 +29,7 @@ const Option& row(std::string_view flag) {
 
 /// Sizes that the model leaves open are those of the package's inputs.
 void take_sizes(CommandLine& c, const PackageFacts& p) {
-  if (c.given.count("--dim") || c.given.count("--input-shape")) return;
+  if (c.was_given("--dim") || c.was_given("--input-shape")) return;
   Diagnostics ignored;  // whoever compiles the model tells them
   for (const ModelFacts::Port& port : read_facts(c.model, ignored).inputs)
     for (const PackageFacts::Tensor& t : p.inputs) {
@@ -61,10 +61,10 @@ std::vector<std::string> stated_options(const CommandLine& c) {
 
 void take_stated_options(CommandLine& c, const PackageFacts& p, const std::string& where) {
   const auto take = [&c](std::string_view flag, const std::string& value) {
-    if (c.given.count(std::string(flag)) == 0) row(flag).apply(c, value);
+    if (!c.was_given(flag)) row(flag).apply(c, value);
   };
   try {
-    if (c.given.count("--target") == 0) {
+    if (!c.was_given("--target")) {
       take("--target", p.target);
       take(p.target == "c" ? "--cpu" : "--arch", p.cpu);
     }

@@ -1,8 +1,10 @@
 #include "emit_c/main_source.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "emit_c/fill.h"
+#include "emit_c/source_writer.h"
 #include "templates/text.h"
 
 namespace tc {
@@ -91,6 +93,20 @@ std::string main_source(const Program& p, const ProgramNames& n) {
                                           {"run", run_call(p, n)},
                                           {"lanes", to_text(int64_t(p.lanes))},
                                           {"built_lanes", p.lanes > 0 ? "TC_VL" : "0"}});
+}
+
+std::string profile_header(const Program& p, const ProgramNames& n) {
+  std::vector<std::string> list;
+  for (const Kernel& k : p.kernels)
+    list.push_back("  {" + c_string(k.name) + ", " + to_text(k.work.macs) + ", " + to_text(k.work.bytes) + ", " +
+                   to_text(int64_t(std::llround(k.work.floor_ns))) + ", " + to_text(k.chunks) + "}");
+  std::sort(list.begin(), list.end());
+  if (list.empty()) list.push_back("  {\"\", 0, 0, 0, 1}");
+  return std::string(kLicenseLine) +
+         "\n/* The work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at "
+         "least (0: "
+         "not known),\n * and on how many threads it can run. By name. */\nstatic const tc_work " +
+         n.lower + "_work[] = {\n" + join(list, ",\n") + "\n};\n";
 }
 
 }  // namespace tc

@@ -1,5 +1,6 @@
 #include "emit_c/manifest.h"
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -27,14 +28,6 @@ Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fi
 
 bool is_tensor(const Param& p) {
   return p.role == Param::Role::Input || p.role == Param::Role::Weight || p.role == Param::Role::Output;
-}
-
-/// Bytes of the tensors that one call is given.
-int64_t operand_bytes(const Kernel& k) {
-  int64_t sum = 0;
-  for (const Param& p : k.params)
-    if (is_tensor(p)) sum = checked_add(sum, checked_mul(num_elements(p.dims), info(p.buffer->dtype).bytes));
-  return sum;
 }
 
 /// The steps in the order in which they are printed. One inside an If or a loop says which step that is.
@@ -196,8 +189,9 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
     kernels.push_back({{"name", k.name},
                        {"schedule", k.schedule},
                        {"steps", k.schedule_steps},
-                       {"macs", k.macs},
-                       {"bytes", operand_bytes(k)}});
+                       {"macs", k.work.macs},
+                       {"bytes", k.work.bytes},
+                       {"floor_ns", std::round(k.work.floor_ns)}});
   j["kernels"] = std::move(kernels);
   std::vector<Json> names;
   for (const OutputFile& f : files) names.push_back(f.path);

@@ -1,5 +1,6 @@
 #include "emit_c/package.h"
 
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -49,7 +50,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   const std::string& x = n.lower;
   const uint64_t layout_id = p.weights_layout;
   std::vector<OutputFile> files;
-  std::set<std::string> support{"tc_simd.h", "tc_rt.h", "tc_main.h"};
+  std::set<std::string> support{"tc_simd.h", "tc_rt.h", "tc_trace.h", "tc_main.h"};
   std::vector<KernelText> kernels;
   std::string sources = "  " + x + ".c", objects = "  " + x + ".o \\\n";
   for (const Kernel& k : p.kernels) kernels.push_back(print_kernel(k, x, p.cpu));
@@ -82,6 +83,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
   files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
+  files.push_back({x + "_profile.h", profile_header(p, n)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   for (const std::string_view f : with_included(wanted, strings))
     files.push_back({std::string(f), support_for(f, strings)});

@@ -382,7 +382,8 @@ TEST(CornerNodes, AConstantIsReadUnderOtherSizes) {
   goes_every_way("(float[8, 4] x) => (float[8, 2] y) <float[8] w = {" + numbers +
                  "}, int64[2] s = {4, 2}> { v = Reshape (w, s) y = MatMul (x, v) }");
   goes_every_way("(int64 step) => (float[2, n, 5, 2] y) <float[2, 8, 1] x = {" + numbers + ", " + numbers +
-                 "}, float[8] w = {" + numbers + "}, int64 s = {4}, int64 f = {8}> { y = STFT <onesided = 1> (x, s, w, f) }");
+                 "}, float[8] w = {" + numbers +
+                 "}, int64 s = {4}, int64 f = {8}> { y = STFT <onesided = 1> (x, s, w, f) }");
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ class Encoder {
   }
 
   void put(const ModelText&) {}
+  void put(const KernelWork&) {}  // an estimate
   void put(const Constant& c) {
     put(bool(c));
     if (!c) return;

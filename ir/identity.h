@@ -2,7 +2,7 @@
 // for reading: equal for two values exactly if all of their fields are (ir/fields.h), where variables and buffers count by
 // their order (the first to appear, the second, ...) and by what their definitions say. Sharing of subexpressions does
 // not count, and neither does a field that has its default value, so that a field that is added changes no identity.
-// Names that come from the model (ModelText) and the elements of weights are no part of it.
+// Names that come from the model (ModelText), the elements of weights and estimates (KernelWork) are no part of it.
 #pragma once
 #include <string>
 

@@ -107,7 +107,8 @@ std::string identity(const DeviceFunction& x) {
 }
 
 template <class T>
-constexpr bool kOfTheModel = std::is_same_v<T, ModelText> || std::is_same_v<T, std::vector<ModelText>>;
+constexpr bool kLeftOut =
+    std::is_same_v<T, ModelText> || std::is_same_v<T, std::vector<ModelText>> || std::is_same_v<T, KernelWork>;
 
 // Changes each field of an S by itself.
 template <class S>
@@ -117,7 +118,7 @@ void expect_all_count() {
     S changed{};
     std::string_view wanted = name;
     using Field = std::decay_t<decltype(first)>;
-    if constexpr (kOfTheModel<Field>) {
+    if constexpr (kLeftOut<Field>) {
       return;
     } else {
       if (std::is_same_v<S, Program> && (wanted == "name" || wanted == "weights_layout")) return;

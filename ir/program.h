@@ -42,6 +42,15 @@ struct ParallelPart {
   std::vector<Stmt> around;
 };
 
+/// What a call has to do at least, and how long that takes on the target. Of the cost model, no part of an identity.
+struct KernelWork {
+  int64_t macs = 0;          // products that the loops multiply and add, without those of padded tiles
+  int64_t products = 4;      // bytes of an element that is multiplied
+  int64_t bytes = 0;         // of operands, each element that is read or written counted once
+  int64_t weight_bytes = 0;  // of these, what is the same in every run
+  double floor_ns = 0;       // one thread of the processor that it was scheduled for (Backend::floor_ns); 0: not known
+};
+
 struct Kernel {
   std::string name;                         // the signature, without the model's prefix
   std::vector<Param> params;                // inputs, weights, outputs, scratch, status
@@ -56,7 +65,7 @@ struct Kernel {
   std::vector<std::string> schedule_steps;  // Scheduled::steps, for the manifest
   bool can_fail = false;                    // has a Status parameter
   bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
-  int64_t macs = 0;                         // multiply-accumulates of one call
+  KernelWork work = {};
   // What last_loop_passes() find out of the finished kernel; neither its name nor its identity knows of it.
   bool wide_index = false;             // loops count in int64_t
   std::vector<Buffer> vectors;         // C: registers that hold vectors of TC_VL lanes

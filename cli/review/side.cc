@@ -22,8 +22,8 @@ PackageFacts read_package_facts(const std::string& path) {
 
 void refuse_options_of_models(const CommandLine& c, const std::string& why) {
   for (const Option& o : options())
-    if (c.given.count(std::string(o.flag)) && (o.commands & kEmit) && o.flag != "--quiet" &&
-        o.flag != "--diagnostics" && o.flag != "-o")
+    if (c.was_given(o.flag) && (o.commands & kEmit) && o.flag != "--quiet" && o.flag != "--diagnostics" &&
+        o.flag != "-o")
       usage(std::string(o.flag) + " is for models, and " + why);
 }
 

@@ -14,6 +14,7 @@ import onnx.numpy_helper
 import onnx.parser
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import models  # noqa: E402
 import other_tools  # noqa: E402
 import reviews  # noqa: E402
 from checks import ROOT, TOOL, Checks, run  # noqa: E402
@@ -87,7 +88,7 @@ def help_and_tables(tmp):
 
 
 SAMPLES = {"D=K": "n=1", "X=1x3x8x8": "image=1x1x8x8", "X=3x4,5x4": "x=3", "X=16000": "image=1", "0..3": "1", "PASS": "fuse_ops", "strict|fast": "fast",
-           "c|cuda": "c", "onnxruntime|interpreter": "interpreter", "text|json": "json"}
+           "c|cuda": "c", "onnxruntime|interpreter": "interpreter", "text|json": "json", "random|zeros|ones": "ones"}
 NAMES = {"--cpu": "generic", "--arch": "sm_80", "--precision": "fp32", "--name": "m"}
 
 
@@ -110,8 +111,8 @@ def options_of_commands(tmp):
             if bool(refused) == (flag in own):
                 wrong.append((command, words, ended.returncode, ended.stderr[:90]))
     check("a command takes its own options and no others", not wrong, wrong)
-    answers("emit --seconds", ["emit", "--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench, not for emit\n  note: tc-emit help emit lists its options")
-    answers("the same without the command's name", ["--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench")
+    answers("emit --seconds", ["emit", "--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench and run, not for emit\n  note: tc-emit help emit lists its options")
+    answers("the same without the command's name", ["--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench and run")
     check("and nothing is written", not (tmp / "x").exists())
     answers("--string-bytes of CUDA", ["check", "--target", "cuda", "--string-bytes", "100", DIGITS], 2, err="--string-bytes is for --target c")
     check("COMMAND --help is help COMMAND", call("bench", "--help").stdout == call("help", "bench").stdout)
@@ -247,7 +248,7 @@ def main():
         tmp = pathlib.Path(folder)
         for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits, progress):
             part(tmp)
-        for part in (*other_tools.PARTS, *reviews.PARTS):
+        for part in (*models.PARTS, *other_tools.PARTS, *reviews.PARTS):
             part(tmp, check)
     return check.summary()
 

@@ -3,6 +3,7 @@ models and instances in one program; no race, no access out of bounds; the same 
 streams; the same bytes from everywhere. Every check prints one line; the last line counts them."""
 
 import functools
+import json
 import os
 import pathlib
 import shutil
@@ -143,6 +144,17 @@ def single_file(work, model):
         if build(package, work / "one_file_build"):
             result = compare(work / "one_file_build" / model.stem, io, 1e-3, 1e-4)
             check("--single-file runs right", result.returncode == 0, last_line(result))
+            profiled(work, model, package, io)
+
+
+def profiled(work, model, package, io):
+    """The program with hooks computes the same, and its table has every kernel that runs."""
+    built = run("cmake", "--build", work / "one_file_build", "--target", f"{model.stem}_profile")
+    result = compare(work / "one_file_build" / f"{model.stem}_profile", io, 1e-3, 1e-4, "--profile", "--bench", "0.05", "--json",
+                     env={**os.environ, "TC_CUDA_STREAM": "late"})
+    known = {kernel["name"] for kernel in json.loads((package / "manifest.json").read_text())["kernels"]} | {"copies"}
+    rows = [row["kernel"] for row in json.loads(last_line(result))["kernels"]] if result.returncode == 0 else []
+    check("--profile on CUDA", built.returncode == 0 and rows and set(rows) <= known, last_line(built if built.returncode else result))
 
 
 def runs_right(work, model):
@@ -177,8 +189,8 @@ def is_clean(work, model):
     package = emit(model, work / f"{model.stem}_clean", "cuda")
     for compiler in ("g++", "clang++"):
         bad = []
-        for source in sorted(package.rglob("*.cu")):
-            result = run(compiler, "-xc++", "-std=c++17", *WARNINGS, "-Wno-unknown-pragmas", f"-I{package}", f"-I{package}/cuda_on_cpu",
+        for source, more in [*((path, []) for path in sorted(package.rglob("*.cu"))), (package / f"{model.stem}.cu", ["-DTC_PROFILE"])]:
+            result = run(compiler, *more, "-xc++", "-std=c++17", *WARNINGS, "-Wno-unknown-pragmas", f"-I{package}", f"-I{package}/cuda_on_cpu",
                          "-fsyntax-only", source)
             if result.returncode:
                 bad.append(f"{source.name}: {last_line(result)}")

@@ -129,6 +129,7 @@ def build_package(work):
     write_package(out)
     must(["make", "-C", out, "-j2", "CFLAGS=-O1 -Wall -Wextra -Werror -std=c99"])
     must(["make", "-C", out, "clean"])
+    must(["make", "-C", out, "-j2", "echo_profile", "CFLAGS=-O1 -std=c99 -D_POSIX_C_SOURCE=199309L " + " ".join(WARNINGS)])
     must(["make", "-C", out, "CC=clang" if shutil.which("clang") else "CC=gcc", "TC_ARCH=", "TC_OPENMP="])
     (work / "app").mkdir()
     (work / "app" / "app.c").write_text('#include "echo.h"\nint main(void) { return echo_check_weights(echo_weights()) ? 0 : 1; }\n')
@@ -171,10 +172,29 @@ def check_program(work, _):
             assert got.dtype == a.dtype and got.tobytes() == a.tobytes(), (form, DTYPES[k], got, a)
         must([program, "--inputs", folder, "--expect", out])
     check_failures(work, program, arrays)
+    check_profile(work, work / "echo" / "echo_profile", program)
     line = must([program, "--bench", "0.05", "--json"]).splitlines()[-1]
     assert set(json.loads(line)) == {"runs", "min_ms", "median_ms", "p95_ms", "p99_ms"}, line
     assert must([program, "--seed", "3"]) == must([program, "--seed", "3", "--threads", "2"]) != must([program, "--seed", "4"])
     assert "row 2:" in must([program, "--top", "3"])
+
+
+def check_profile(work, profile, program):
+    """The table, and the trace; a program without hooks says how to get one with them."""
+    told = json.loads(must([profile, "--profile", "--bench", "0.02", "--json", "--trace", work / "trace.json"]).splitlines()[-1])
+    (row,) = told["kernels"]
+    assert row["kernel"] == "copy" and row["calls"] == 1 and row["share"] == 1, told
+    assert abs(row["gflops"] * row["mean_us"] - 3) < 1e-3 and abs(row["gbs"] * row["mean_us"] - 3) < 1e-3, row
+    assert abs(row["floor_share"] * row["mean_us"] - 0.002) < 1e-6 and row["mean_us"] <= told["mean_us"], row
+    (process, event) = json.loads((work / "trace.json").read_text())["traceEvents"]
+    assert process["args"]["name"] == "echo" and event["name"] == "copy" and event["ph"] == "X", (process, event)
+    assert event["args"]["step"] == "echo_copy(in, out)" and event["dur"] > 0, event
+    assert "floor  kernel" in must([profile, "--profile", "--bench", "0.01"])
+    for words in (["--profile"], ["--trace", work / "no.json"]):
+        told = call([program, *words])
+        assert told.returncode == 2 and "make NAME_profile" in told.stderr, told
+    told = call([profile, "--trace", work / "none" / "trace.json"])
+    assert told.returncode == 1 and "cannot write" in told.stderr, told
 
 
 def check_failures(work, program, arrays):

@@ -36,9 +36,9 @@ def write_package(out):
         "const void *echo_weights(void);\nint echo_check_weights(const void *weights);\nconst char *echo_strerror(echo_status s);\n#endif\n")
     copies = "".join(f"  memcpy(out->t{i}, in->t{i}, 15 * sizeof *in->t{i}{' * 2' if 'COMPLEX' in n else ''});\n" for i, (n, _) in enumerate(DTYPES))
     (out / "echo.c").write_text(
-        '#include "echo.h"\n#include <string.h>\nextern const unsigned char echo_weights_blob[];\nvoid echo_copy(const echo_inputs *in, const echo_outputs *out);\n'
+        '#include "echo.h"\n#include "tc_trace.h"\n#include <string.h>\nextern const unsigned char echo_weights_blob[];\nvoid echo_copy(const echo_inputs *in, const echo_outputs *out);\n'
         "echo_status echo_init(echo *m, const void *w, size_t n, void *p, size_t k) { (void)w; (void)n; (void)p; (void)k; m->nothing = 0; return ECHO_OK; }\n"
-        "echo_status echo_run(const echo *m, const echo_inputs *in, const echo_outputs *out) { (void)m; echo_copy(in, out); return ECHO_OK; }\n"
+        "echo_status echo_run(const echo *m, const echo_inputs *in, const echo_outputs *out) { (void)m; TC_TRACE(echo_copy(in, out)); return ECHO_OK; }\n"
         "void echo_free(echo *m) { (void)m; }\nconst void *echo_weights(void) { return echo_weights_blob; }\n"
         "int echo_check_weights(const void *w) { return memcmp(w, \"weights\", 7) == 0; }\nconst char *echo_strerror(echo_status s) { return s ? \"no\" : \"ok\"; }\n")
     (out / "kernels" / "copy.c").write_text('#include "../echo.h"\n#include <string.h>\nvoid echo_copy(const echo_inputs *in, const echo_outputs *out);\n'
@@ -54,6 +54,7 @@ def write_package(out):
         "counts": "", "run": "  return (int)echo_run((const echo *)instance, &i, &o);",
     }
     (out / "main.c").write_text(fill("main.c.in", holes))
+    (out / "echo_profile.h").write_text('static const tc_work echo_work[] = {\n  {"cop", 0, 1, 0, 1},\n  {"copy", 1500, 3000, 2, 1},\n  {"copy_2", 0, 1, 0, 1}\n};\n')
     build = {"name": "echo", "march_flags": "-march=x86-64-v3", "objects": "  echo.o \\\n  kernels/copy.o \\\n  echo_weights.o", "sources": "  echo.c\n  kernels/copy.c"}
     (out / "Makefile").write_text(fill("Makefile.in", build))
     (out / "CMakeLists.txt").write_text(fill("CMakeLists.txt.in", build))

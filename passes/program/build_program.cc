@@ -6,6 +6,7 @@
 
 #include "ir/identity.h"
 #include "ir/ops/macs.h"
+#include "passes/backend.h"
 #include "passes/loop/lower_kernel.h"
 #include "passes/program/cut_steps.h"
 #include "passes/program/plan_memory.h"
@@ -178,7 +179,11 @@ void ProgramBuilder::finish() {
   p_.workspace_bytes =
       p_.arena_bytes + p_.scratch_bytes + strings + p_.align;  // the status word begins the last 64 bytes
   p_.weights_layout = hash_text(identity_of(p_));
-  for (Kernel& k : p_.kernels) finish_kernel(k, loop_passes_);
+  const int64_t run_bytes = checked_add(p_.workspace_bytes, p_.weights_bytes);
+  for (Kernel& k : p_.kernels) {
+    k.work.floor_ns = cx_.backend->floor_ns(k.work, run_bytes);
+    finish_kernel(k, loop_passes_);
+  }
 }
 
 Program build_program(Graph& g, const std::string& name, PassContext& cx, std::string& log) {

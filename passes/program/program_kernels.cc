@@ -1,11 +1,11 @@
 // The kernels of build_program: every distinct function is scheduled and lowered once, nodes that mean the same share a
 // kernel, and a call gives its parameters their operands. Scheduled prologues (packed weights) are evaluated here, so packed
 // constants are what the blob of weights holds.
-#include "ir/graph/macs.h"
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
+#include "ir/ops/macs.h"
 #include "ir/ops/op.h"
 #include "passes/backend.h"
 #include "passes/loop/assign_names.h"
@@ -13,6 +13,7 @@
 #include "passes/program/formula.h"
 #include "passes/program/in_place.h"
 #include "passes/program/kernel_name.h"
+#include "passes/program/kernel_work.h"
 #include "passes/program/name_axes.h"
 #include "passes/program/own_outputs.h"
 #include "passes/program/program_builder.h"
@@ -240,7 +241,6 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
   Kernel k = cx_.backend->lower(s, title, loop_passes_);
   k.formula = formula(without_packed_numbers(fn, s));
   k.summary = summary(fn);
-  k.macs = multiply_accumulates(fn);
   // Operands that are constant or dying in one place only may make no difference to the loops.
   const auto [known, is_new] = kernels_.try_emplace(identity_of(k), int(p_.kernels.size()));
   c.kernel = known->second;
@@ -248,6 +248,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
     k.name = kernel_name(fn, loops_as_text(k), is_region(s) ? s.family : "");
     while (!names_.insert(k.name).second)
       k.name = k.name.substr(0, 58) + "_" + hex(hash_text(known->first + k.name), 4);
+    k.work = work_of(fn, s, constant, c.replaced);
     p_.kernels.push_back(std::move(k));
   }
   return compiled_[key] = std::move(c);

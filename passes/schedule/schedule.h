@@ -28,6 +28,7 @@ struct Scheduled {
   std::string family;              // template: "matmul", "rows", "elementwise", "naive"
   std::vector<std::string> steps;  // of a template that used a Schedule, for the manifest: "split(i, 8) -> i_o, i_i"
   std::string replaced;            // the operand whose memory the output takes over; "": none
+  int64_t macs = -1;               // multiply-accumulates, where they are others than the definition's; -1: the same
 };
 
 struct ScheduleOptions {

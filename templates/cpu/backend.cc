@@ -1,6 +1,7 @@
 #include "templates/cpu/backend.h"
 
 #include "passes/loop/lower_kernel.h"
+#include "templates/cpu/floor.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/schedule_cpu.h"
 
@@ -22,6 +23,10 @@ Scheduled CpuBackend::schedule(const TensorFn& fn, const std::vector<bool>& cons
 
 Kernel CpuBackend::lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const {
   return lower_kernel(s, title, passes);
+}
+
+double CpuBackend::floor_ns(const KernelWork& work, int64_t run_bytes) const {
+  return tc::floor_ns(work, run_bytes, model_);
 }
 
 }  // namespace tc

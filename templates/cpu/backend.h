@@ -16,6 +16,7 @@ class CpuBackend final : public Backend {
   Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                      const ScheduleOptions& options) const override;
   Kernel lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const override;
+  double floor_ns(const KernelWork& work, int64_t run_bytes) const override;
 
  private:
   CpuModel model_;

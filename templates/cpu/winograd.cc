@@ -122,6 +122,7 @@ class Builder {
     s.body = alloc(v_, alloc(sums_, seq({fill_border(s_.m.c), in, products, out})));
     bind_operands(s, s_.m.c);
     s.family = "winograd";
+    s.macs = t_.size() * t_.size() * tiles_ * ic_ * oc_;
     s.description = "Winograd, " + to_text(t_.m) + " x " + to_text(t_.m) + " results from " + to_text(t_.size()) +
                     " x " + to_text(t_.size()) + " inputs; " + product_description_;
     return s;

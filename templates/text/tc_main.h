@@ -2,9 +2,10 @@
 /* The program around a model: main.c describes the model in a tc_model and calls tc_main. */
 #ifndef TC_MAIN_H
 #define TC_MAIN_H
+#include "tc_clock.h"
 #include "tc_files.h"
+#include "tc_profile.h"
 #include "tc_report.h"
-#include <time.h>
 #ifdef _OPENMP
 #  include <omp.h>
 #endif
@@ -20,14 +21,18 @@ typedef struct {
   int (*run)(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims);
   void (*close)(void *instance);
   const char *(*message)(int status);
+#ifdef TC_PROFILE
+  const tc_work    *work;  /* of the kernels, by name */
+  int               works;
+#endif
 } tc_model;
 
 typedef struct {
-  const char *inputs, *outputs, *expect, *weights;
+  const char *inputs, *outputs, *expect, *weights, *trace;
   uint64_t    seed;
   double      rtol, atol, bench;
-  int64_t     top;
-  int         threads, json, help;
+  int64_t     top, repeat;
+  int         threads, json, profile, help;
 } tc_options;
 
 TC_IO void tc_usage(const tc_model *m)
@@ -43,6 +48,9 @@ TC_IO void tc_usage(const tc_model *m)
          "  --weights FILE   a blob of weights of the same layout, in place of the program's own\n"
          "  --top K          print the K largest values of each output's last axis\n"
          "  --bench SECONDS  time runs\n"
+         "  --repeat N       time N runs\n"
+         "  --profile        compiled with TC_PROFILE: where the time goes, by kernel (--bench: for how long, default 1)\n"
+         "  --trace FILE     compiled with TC_PROFILE: the steps of one run as Chrome's trace events\n"
          "  --threads N      threads of a build with OpenMP\n"
          "  --json           end with one line of JSON\n",
          m->name);
@@ -64,9 +72,10 @@ TC_IO int tc_parse_options(tc_options *o, int argc, char **argv)
     const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
     double number = 0;
     if (strcmp(a, "--json") == 0) { o->json = 1; continue; }
+    if (strcmp(a, "--profile") == 0) { o->profile = 1; continue; }
     if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) { o->help = 1; continue; }
     if (strcmp(a, "--inputs") != 0 && strcmp(a, "--outputs") != 0 && strcmp(a, "--expect") != 0 && strcmp(a, "--weights") != 0 && strcmp(a, "--seed") != 0 &&
-        strcmp(a, "--rtol") != 0 && strcmp(a, "--atol") != 0 && strcmp(a, "--top") != 0 && strcmp(a, "--bench") != 0 && strcmp(a, "--threads") != 0)
+        strcmp(a, "--rtol") != 0 && strcmp(a, "--atol") != 0 && strcmp(a, "--top") != 0 && strcmp(a, "--bench") != 0 && strcmp(a, "--threads") != 0 && strcmp(a, "--trace") != 0 && strcmp(a, "--repeat") != 0)
       return tc_fail("unknown option %s; see --help", a);
     if (v == NULL) return tc_fail("%s needs a value", a);
     i++;
@@ -74,14 +83,19 @@ TC_IO int tc_parse_options(tc_options *o, int argc, char **argv)
     else if (strcmp(a, "--outputs") == 0) o->outputs = v;
     else if (strcmp(a, "--expect") == 0) o->expect = v;
     else if (strcmp(a, "--weights") == 0) o->weights = v;
+    else if (strcmp(a, "--trace") == 0) o->trace = v;
     else if (tc_number(a, v, &number)) return 1;
     else if (strcmp(a, "--seed") == 0) o->seed = (uint64_t)number;
     else if (strcmp(a, "--rtol") == 0) o->rtol = number;
     else if (strcmp(a, "--atol") == 0) o->atol = number;
     else if (strcmp(a, "--top") == 0) o->top = (int64_t)number;
     else if (strcmp(a, "--bench") == 0) o->bench = number;
+    else if (strcmp(a, "--repeat") == 0) o->repeat = (int64_t)number;
     else o->threads = number < 4096 ? (int)number : 4096;
   }
+#ifndef TC_PROFILE
+  if (o->profile || o->trace != NULL) return tc_fail("%s needs a program compiled with TC_PROFILE: make NAME_profile", o->profile ? "--profile" : "--trace");
+#endif
   return 0;
 }
 
@@ -147,28 +161,14 @@ TC_IO int tc_run(const tc_model *m, tc_run_data *d)
 }
 
 /* --- time */
-TC_IO double tc_now(void)
-{
-#if defined(CLOCK_MONOTONIC)
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-#elif defined(TIME_UTC)
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-#else
-  return (double)clock() / CLOCKS_PER_SEC;
-#endif
-}
-
 TC_IO int tc_by_value(const void *a, const void *b)
 {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-/* Warms up for a tenth of the time (one run at least), then runs until the time is over. Percentiles by nearest rank. */
+/* Warms up for a tenth of the time (one run at least), then runs until the time is over, or as often as is wanted.
+ * Percentiles by nearest rank. */
 TC_IO int tc_bench(const tc_model *m, const tc_options *o, tc_run_data *d)
 {
   size_t room = 1024, n = 0;
@@ -179,7 +179,7 @@ TC_IO int tc_bench(const tc_model *m, const tc_options *o, tc_run_data *d)
   do bad = tc_run(m, d);
   while (!bad && tc_now() - start < o->bench / 10);
   start = before = tc_now();
-  while (!bad && (n == 0 || before - start < o->bench)) {
+  while (!bad && (n == 0 || (o->repeat > 0 ? (int64_t)n < o->repeat : before - start < o->bench))) {
     bad = tc_run(m, d);
     after = tc_now();
     if (n == room) {
@@ -202,6 +202,39 @@ TC_IO int tc_bench(const tc_model *m, const tc_options *o, tc_run_data *d)
   return bad;
 }
 
+#ifdef TC_PROFILE
+/* Warms up as tc_bench does, then sums up runs, and keeps the steps of the last one. */
+TC_IO int tc_profile(const tc_model *m, const tc_options *o, tc_run_data *d)
+{
+  tc_profile_row *rows = (tc_profile_row *)tc_allocate(((size_t)m->works + 1) * sizeof *rows);
+  const double wanted = o->bench > 0 ? o->bench : 1, start = tc_now();
+  double runs = 0, seconds = 0, first;
+  int bad = 0, threads = 1;
+#  ifdef _OPENMP
+  threads = omp_get_max_threads();
+#  endif
+  memset(rows, 0, ((size_t)m->works + 1) * sizeof *rows);
+  do {
+    tc_events.used = 0;
+    bad = tc_run(m, d);
+  } while (!bad && tc_now() - start < wanted / 10);
+  first = tc_now();
+  do {
+    const double before = tc_now();
+    tc_events.used = 0;
+    bad = bad || tc_run(m, d);
+    seconds += tc_now() - before;
+    runs += 1;
+    tc_sum_up(rows, m->work, m->works, m->name);
+  } while (!bad && tc_now() - first < wanted);
+  if (!bad && o->trace != NULL) bad = tc_write_trace(o->trace, m->name);
+  if (!bad && o->profile) tc_print_profile(rows, m->works + 1, runs, seconds, threads, o->json);
+  free(rows);
+  free(tc_events.list);
+  return bad;
+}
+#endif
+
 TC_IO int tc_expect(const tc_model *m, const tc_options *o, const tc_run_data *d)
 {
   tc_source source;
@@ -223,10 +256,13 @@ TC_IO int tc_use_outputs(const tc_model *m, const tc_options *o, tc_run_data *d)
   for (int k = 0; k < m->outputs && !bad; k++) {
     if (o->outputs != NULL) bad = tc_save(o->outputs, "output", k, &d->out[k]);
     if (o->top > 0) tc_top(m->output[k].name, &d->out[k], o->top);
-    if (o->outputs == NULL && o->top == 0 && o->expect == NULL && o->bench <= 0) tc_summary(m->output[k].name, &d->out[k]);
+    if (o->outputs == NULL && o->top == 0 && o->expect == NULL && o->bench <= 0 && o->repeat == 0 && !o->profile) tc_summary(m->output[k].name, &d->out[k]);
   }
   if (!bad && o->expect != NULL) bad = tc_expect(m, o, d);
-  if (o->bench > 0 && !bad) return tc_bench(m, o, d);
+#ifdef TC_PROFILE
+  if ((o->profile || o->trace != NULL) && !bad) return tc_profile(m, o, d);
+#endif
+  if ((o->bench > 0 || o->repeat > 0) && !bad) return tc_bench(m, o, d);
   if (o->json) printf("{\"status\":\"%s\"}\n", bad ? "fail" : "ok");
   return bad;
 }
@@ -251,7 +287,7 @@ TC_IO int tc_open(const tc_model *m, const char *path, void **memory)
 
 TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 {
-  tc_options o = {NULL, NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0};
+  tc_options o = {NULL, NULL, NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0, 0, 0};
   tc_run_data d = {NULL, NULL, NULL, NULL, NULL};
   void *weights = NULL;
   int bad = tc_parse_options(&o, argc, argv);

@@ -2,6 +2,7 @@
 #include "branch_kernels.h"
 #include "branch_plan.h"
 #include "tc_rt.h"
+#include "tc_trace.h"
 #include "branch.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,21 +28,21 @@ branch_status branch_run(const branch *m, const branch_inputs *in, const branch_
   if (!m || !in || !out || !in->flip || !in->x || !out->y || !out->norm) return BRANCH_E_ARG;
 
   /* "product" */
-  branch_matmul_4x5_c4c6(in->x, WEIGHT(w_packed), AT(p));
+  TC_TRACE(branch_matmul_4x5_c4c6(in->x, WEIGHT(w_packed), AT(p)));
   /* "choose" */
   if (*in->flip) {
     /* "negate" */
-    branch_neg_4x5_8c97(AT(p), AT(a));
-    memcpy(AT(c), AT(a), 80);
+    TC_TRACE(branch_neg_4x5_8c97(AT(p), AT(a)));
+    TC_TRACE(memcpy(AT(c), AT(a), 80));
   } else {
     /* "double", "square" */
-    branch_mul_x2_4x5_2aff(AT(p), AT(b));
-    memcpy(AT(c), AT(b), 80);
+    TC_TRACE(branch_mul_x2_4x5_2aff(AT(p), AT(b)));
+    TC_TRACE(memcpy(AT(c), AT(b), 80));
   }
   /* "tanh" */
-  branch_tanh_4x5_ced7(AT(c), out->y);
+  TC_TRACE(branch_tanh_4x5_ced7(AT(c), out->y));
   /* "norm" */
-  branch_reduce_l2_x2_4x5_4_1e6e(out->y, out->norm, SCRATCH);
+  TC_TRACE(branch_reduce_l2_x2_4x5_4_1e6e(out->y, out->norm, SCRATCH));
   return BRANCH_OK;
 }
 

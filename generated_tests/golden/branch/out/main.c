@@ -6,6 +6,9 @@
 #include "tc_main.h"
 #include "tc_simd.h"
 #include "branch.h"
+#ifdef TC_PROFILE
+#  include "branch_profile.h"
+#endif
 
 static const int64_t input1_dims[] = {4, 5};
 static const int64_t output0_dims[] = {4, 5};
@@ -63,5 +66,9 @@ int main(int argc, char **argv)
   model.run = run_model;
   model.close = close_model;
   model.message = message;
+#ifdef TC_PROFILE
+  model.work = branch_work;
+  model.works = (int)(sizeof branch_work / sizeof *branch_work);
+#endif
   return tc_main(&model, argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "cnn_kernels.h"
 #include "cnn_plan.h"
 #include "tc_rt.h"
+#include "tc_trace.h"
 #include "cnn.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,22 +28,22 @@ cnn_status cnn_run(const cnn *m, const cnn_inputs *in, const cnn_outputs *out)
   if (!m || !in || !out || !in->image || !out->logits) return CNN_E_ARG;
 
   /* "conv", "norm" */
-  cnn_transpose_pad_2x9x9_11x11x2_0c15(in->image, AT(image_nhwc_pad1));
+  TC_TRACE(cnn_transpose_pad_2x9x9_11x11x2_0c15(in->image, AT(image_nhwc_pad1)));
   /* "conv", "norm", "relu", "pool" */
-  cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304(AT(image_nhwc_pad1), WEIGHT(w1_scaled_shift),
-      WEIGHT(w1_scaled_packed), AT(r_pad1_inf));
+  TC_TRACE(cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304(AT(image_nhwc_pad1), WEIGHT(w1_scaled_shift),
+      WEIGHT(w1_scaled_packed), AT(r_pad1_inf)));
   /* "pool" */
-  cnn_max_pool_11x11x6_5x5x6_k3_3557(AT(r_pad1_inf), AT(p));
+  TC_TRACE(cnn_max_pool_11x11x6_5x5x6_k3_3557(AT(r_pad1_inf), AT(p)));
   /* "depthwise" */
-  cnn_pad_5x5x6_7x7x6_5c70(AT(p), AT(p_pad1));
+  TC_TRACE(cnn_pad_5x5x6_7x7x6_5c70(AT(p), AT(p_pad1)));
   /* "depthwise" */
-  cnn_conv2d_bias_7x7x6_5x5x6_k3_9010(AT(p_pad1), WEIGHT(b2), WEIGHT(w2_packed), AT(d));
+  TC_TRACE(cnn_conv2d_bias_7x7x6_5x5x6_k3_9010(AT(p_pad1), WEIGHT(b2), WEIGHT(w2_packed), AT(d)));
   /* "pointwise", "residual" */
-  cnn_conv2d_add_5x5x6_k1_0379(AT(d), AT(p), WEIGHT(w3_packed), AT(s));
+  TC_TRACE(cnn_conv2d_add_5x5x6_k1_0379(AT(d), AT(p), WEIGHT(w3_packed), AT(s)));
   /* "mean" */
-  cnn_reduce_mean_x2_5x5x6_6_a3d8(AT(s), AT(m));
+  TC_TRACE(cnn_reduce_mean_x2_5x5x6_6_a3d8(AT(s), AT(m)));
   /* "dense" */
-  cnn_matmul_add_6_3_75e9(AT(m), WEIGHT(w4), WEIGHT(b4), out->logits, SCRATCH);
+  TC_TRACE(cnn_matmul_add_6_3_75e9(AT(m), WEIGHT(w4), WEIGHT(b4), out->logits, SCRATCH));
   return CNN_OK;
 }
 

@@ -6,6 +6,9 @@
 #include "tc_main.h"
 #include "tc_simd.h"
 #include "cnn.h"
+#ifdef TC_PROFILE
+#  include "cnn_profile.h"
+#endif
 
 static const int64_t input0_dims[] = {1, 2, 9, 9};
 static const int64_t output0_dims[] = {1, 3};
@@ -58,5 +61,9 @@ int main(int argc, char **argv)
   model.run = run_model;
   model.close = close_model;
   model.message = message;
+#ifdef TC_PROFILE
+  model.work = cnn_work;
+  model.works = (int)(sizeof cnn_work / sizeof *cnn_work);
+#endif
   return tc_main(&model, argc, argv);
 }

@@ -4,6 +4,10 @@
 #include "device_kernels.cuh"
 #include "device_plan.h"
 #include "tc_rt.h"
+#ifdef TC_PROFILE
+#  define TC_TRACE_WAIT TRY(cudaStreamSynchronize(stream))
+#endif
+#include "tc_trace.h"
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -30,6 +34,12 @@ struct host_words {
 
 constexpr size_t io_bytes = 14592;  /* inputs and outputs, each on 256 bytes */
 
+#ifdef TC_PROFILE
+constexpr bool captures = false;  /* a graph would be one step */
+#else
+constexpr bool captures = true;
+#endif
+
 /* Everything that an instance holds on the device. */
 struct device_device {
   unsigned char *memory = nullptr;   /* one allocation: weights, workspace, inputs and outputs */
@@ -40,7 +50,7 @@ struct device_device {
   device_outputs out;
   cudaStream_t stream = nullptr;
   cudaGraphExec_t *graphs = nullptr; /* one per segment */
-  bool use_graphs = true;
+  bool use_graphs = captures;
   char cause[160] = "";              /* the first call that failed */
 
   /* Keeps the first failure; later ones are what it led to. */
@@ -59,9 +69,9 @@ cudaError_t segment_0(const device_device &d, const device_inputs &in, const dev
 {
   (void)d, (void)in, (void)out, (void)stream;
   /* "product", "relu" */
-  TRY(device_matmul_relu_20x70_20x24_a535(in.x, in.w, AT(a), stream));
+  TC_TRACE(TRY(device_matmul_relu_20x70_20x24_a535(in.x, in.w, AT(a), stream)));
   /* "softmax" */
-  TRY(device_softmax_20x24_ae9f(AT(a), out.probability, stream));
+  TC_TRACE(TRY(device_softmax_20x24_ae9f(AT(a), out.probability, stream)));
   return cudaSuccess;
 }
 
@@ -142,7 +152,7 @@ cudaError_t prepare(device_device &d, const void *weights)
   d.out.probability = (float *)(void *)(d.io + 12544);
   TRY(cudaMemcpyAsync(d.weights, weights, DEVICE_WEIGHTS_BYTES, cudaMemcpyHostToDevice, d.stream));
   TRY(cudaStreamSynchronize(d.stream));
-  for (int k = 0; k < segment_count; k++) TRY(capture(d, k));
+  for (int k = 0; captures && k < segment_count; k++) TRY(capture(d, k));
   return cudaSuccess;
 }
 
@@ -190,7 +200,7 @@ const char *device_device_error(const device *m)
 
 void device_use_graphs(const device *m, int on)
 {
-  if (device_device *const d = device_of(m)) d->use_graphs = on != 0;
+  if (device_device *const d = device_of(m)) d->use_graphs = captures && on != 0;
 }
 
 /* Allocates on the current device; the workspace of the C build is not used. */

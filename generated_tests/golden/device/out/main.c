@@ -5,6 +5,9 @@
 #endif
 #include "tc_main.h"
 #include "device.h"
+#ifdef TC_PROFILE
+#  include "device_profile.h"
+#endif
 
 static const int64_t input0_dims[] = {20, 70};
 static const int64_t input1_dims[] = {70, 24};
@@ -60,5 +63,9 @@ int main(int argc, char **argv)
   model.run = run_model;
   model.close = close_model;
   model.message = message;
+#ifdef TC_PROFILE
+  model.work = device_work;
+  model.works = (int)(sizeof device_work / sizeof *device_work);
+#endif
   return tc_main(&model, argc, argv);
 }

@@ -6,6 +6,9 @@
 #include "tc_main.h"
 #include "tc_simd.h"
 #include "perceptron.h"
+#ifdef TC_PROFILE
+#  include "perceptron_profile.h"
+#endif
 
 static const int64_t input0_dims[] = {2, 6};
 static const int64_t output0_dims[] = {2, 3};
@@ -58,5 +61,9 @@ int main(int argc, char **argv)
   model.run = run_model;
   model.close = close_model;
   model.message = message;
+#ifdef TC_PROFILE
+  model.work = perceptron_work;
+  model.works = (int)(sizeof perceptron_work / sizeof *perceptron_work);
+#endif
   return tc_main(&model, argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "perceptron_kernels.h"
 #include "perceptron_plan.h"
 #include "tc_rt.h"
+#include "tc_trace.h"
 #include "perceptron.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +28,11 @@ perceptron_status perceptron_run(const perceptron *m, const perceptron_inputs *i
   if (!m || !in || !out || !in->x || !out->probability) return PERCEPTRON_E_ARG;
 
   /* "hidden", "relu" */
-  perceptron_matmul_add_relu_2x6_2x10_26f5(in->x, WEIGHT(b1), WEIGHT(w1_packed), AT(a));
+  TC_TRACE(perceptron_matmul_add_relu_2x6_2x10_26f5(in->x, WEIGHT(b1), WEIGHT(w1_packed), AT(a)));
   /* "out" */
-  perceptron_matmul_add_2x10_2x3_9b66(AT(a), WEIGHT(w2), WEIGHT(b2), AT(l), SCRATCH);
+  TC_TRACE(perceptron_matmul_add_2x10_2x3_9b66(AT(a), WEIGHT(w2), WEIGHT(b2), AT(l), SCRATCH));
   /* "softmax" */
-  perceptron_softmax_2x3_67fd(AT(l), out->probability, SCRATCH);
+  TC_TRACE(perceptron_softmax_2x3_67fd(AT(l), out->probability, SCRATCH));
   return PERCEPTRON_OK;
 }
 

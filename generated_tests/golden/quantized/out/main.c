@@ -6,6 +6,9 @@
 #include "tc_main.h"
 #include "tc_simd.h"
 #include "quantized.h"
+#ifdef TC_PROFILE
+#  include "quantized_profile.h"
+#endif
 
 static const int64_t input0_dims[] = {1, 3, 6, 6};
 static const int64_t input1_dims[] = {4};
@@ -64,5 +67,9 @@ int main(int argc, char **argv)
   model.run = run_model;
   model.close = close_model;
   model.message = message;
+#ifdef TC_PROFILE
+  model.work = quantized_work;
+  model.works = (int)(sizeof quantized_work / sizeof *quantized_work);
+#endif
   return tc_main(&model, argc, argv);
 }

@@ -1,0 +1,43 @@
+// bench: emit into a temporary folder, build, time.
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/build_model.h"
+#include "cli/commands.h"
+#include "passes/program/kernel_work.h"
+
+namespace tc {
+namespace {
+
+/// The line of the program's --bench with the floor of a run on one thread behind it, if that is known.
+std::string with_floor(const std::string& line, double floor_ms, bool json) {
+  if (floor_ms <= 0) return line;
+  if (json) {
+    nlohmann::ordered_json j = nlohmann::ordered_json::parse(line);
+    j["floor_ms"] = std::round(floor_ms * 1e6) * 1e-6;
+    return j.dump() + "\n";
+  }
+  char text[80];
+  std::snprintf(text, sizeof text, "floor of one thread %.6g ms\n", floor_ms);
+  return line + text;
+}
+
+}  // namespace
+
+ExitCode bench_command(const CommandLine& c) {
+  need_model(c);
+  const TemporaryDir dir;
+  Diagnostics problems;
+  const Built b = build_model(c, dir.path() + "/out", problems);
+  if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
+  std::vector<std::string> argv{b.program, "--bench", to_text(c.seconds), "--seed", to_text(int64_t(c.seed))};
+  if (c.threads > 0) argv.insert(argv.end(), {"--threads", to_text(int64_t(c.threads))});
+  if (c.json) argv.push_back("--json");
+  const ProcessResult r = run_process(argv, true);
+  if (r.status != 0) tool_failed("the emitted program", r);
+  print_out(with_floor(r.output, floor_ns(b.compilation.program) * 1e-6, c.json));
+  return ExitCode::Ok;
+}
+
+}  // namespace tc
