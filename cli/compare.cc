@@ -10,7 +10,7 @@
 #include "cli/tensor_files.h"
 #include "cli/tolerance.h"
 #include "importer/model_parts.h"
-#include "ir/graph/evaluate.h"
+#include "ir/ops/evaluate.h"
 #include "passes/graph/passes.h"
 #include "passes/pass.h"
 
