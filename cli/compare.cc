@@ -100,7 +100,7 @@ std::string write_reference(const CommandLine& c, const std::string& folder, con
 
 }  // namespace
 
-Comparison compare_with_reference(const CommandLine& c, Diagnostics& problems) {
+AgainstReference compare_with_reference(const CommandLine& c, Diagnostics& problems) {
   const TemporaryDir dir;
   const Built b = build_model(c, dir.path() + "/out", problems);
   if (problems.has_errors()) return {};
@@ -112,7 +112,7 @@ Comparison compare_with_reference(const CommandLine& c, Diagnostics& problems) {
     inputs.push_back(filled_tensor(p.inputs[k], FillMode::Random, c.seed + k));
     save_tensor(io + "/input_" + to_text(int64_t(k)), *inputs.back());
   }
-  Comparison result;
+  AgainstReference result;
   result.against = write_reference(c, io, inputs, problems);
   const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
   const ProcessResult r =

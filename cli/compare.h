@@ -7,7 +7,7 @@
 
 namespace tc {
 
-struct Comparison {
+struct AgainstReference {
   struct Output {
     ModelText name;
     std::string difference;  // "max abs 0  max rel 0  max ulp 0  PASS ..."
@@ -22,6 +22,6 @@ struct Comparison {
 /// Emits, builds and runs the model on inputs from --seed, and compares with the reference that the command line asks for,
 /// or with the best there is. Where the model has problems, they go to `problems`, and the result means nothing. Throws Error
 /// TC0701 where a tool fails.
-Comparison compare_with_reference(const CommandLine& c, Diagnostics& problems);
+AgainstReference compare_with_reference(const CommandLine& c, Diagnostics& problems);
 
 }  // namespace tc

@@ -95,7 +95,7 @@ class PerNode {
       for (const Seen& v : values) names.push_back(v.name());
       std::ofstream(c.model, std::ios::binary) << parts_.with_outputs(names);
       Diagnostics here;
-      const Comparison r = compare_with_reference(c, here);
+      const AgainstReference r = compare_with_reference(c, here);
       if (!here.has_errors()) {
         take(values, r);
         return true;
@@ -119,7 +119,7 @@ class PerNode {
       });
   }
 
-  void take(const std::vector<Seen>& values, const Comparison& r) {
+  void take(const std::vector<Seen>& values, const AgainstReference& r) {
     against_ = r.against;
     compared_ += values.size();
     for (size_t k = 0; k < r.outputs.size(); k++)
@@ -153,7 +153,7 @@ ExitCode verify_per_node(const CommandLine& c) {
   PerNode nodes(c, parts);
   if (!nodes.run(problems)) return report(problems, c);
   print_out(nodes.text());
-  const Comparison fused = compare_with_reference(c, problems);
+  const AgainstReference fused = compare_with_reference(c, problems);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   print_out((fused.same ? "the package as it is emitted is not off:\n" : "the package as it is emitted is off:\n") +
             fused.text);

@@ -25,7 +25,7 @@ ExitCode verify_command(const CommandLine& c) {
   check_references(c);
   if (c.per_node) return verify_per_node(c);
   Diagnostics problems;
-  const Comparison r = compare_with_reference(c, problems);
+  const AgainstReference r = compare_with_reference(c, problems);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   print_out("against " + r.against + ", seed " + to_text(int64_t(c.seed)) + "\n" + r.text);
   return r.same ? ExitCode::Ok : ExitCode::Mismatch;

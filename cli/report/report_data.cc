@@ -29,6 +29,7 @@ Json kernels(const PackageFacts& p) {
                  {"steps", k.steps},
                  {"macs", k.macs},
                  {"bytes", k.bytes},
+                 {"floor_us", k.floor_ns * 1e-3},
                  {"text", k.text}});
   return a;
 }

@@ -99,7 +99,7 @@ void read(const Json& j, PackageFacts& p) {
   p.weights = tensors(j, "weights");
   for (const Json& k : j.at("kernels"))
     p.kernels.push_back({k.at("name"), k.at("schedule"), texts(k, "steps"), k.value("macs", int64_t(-1)),
-                         k.value("bytes", int64_t(-1)), ""});
+                         k.value("bytes", int64_t(-1)), "", k.value("floor_ns", 0.0)});
   if (j.contains("steps"))
     for (const Json& s : j.at("steps")) p.steps.push_back(step(s, int64_t(p.steps.size())));
 }

@@ -22,6 +22,7 @@ struct PackageFacts {
     std::vector<std::string> steps;  // of the schedule
     int64_t macs = -1, bytes = -1;   // of one call; -1: the manifest does not tell
     std::string text;                // its functions with the comments above them; empty: not found
+    double floor_ns = 0;             // of one call on one thread; 0: not known
   };
   struct Step {
     std::string kind;                               // "kernel", "copy", "if", "loop" or "continue"

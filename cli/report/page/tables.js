@@ -13,7 +13,7 @@ class KernelPanel {
       ["Share of MACs", (r) => r.macs, (r) => [bar(r.macs / (model.totalMacs || 1), kindOf(r.k.name)), el("span", { class: "small" }, percent(r.macs / (model.totalMacs || 1)))], "share"],
       ["Bytes", (r) => r.bytes, (r) => (r.bytes >= 0 ? bytes(r.bytes) : "–"), "n"],
       ["MACs per byte", (r) => r.macs / (r.bytes || 1), (r) => (r.macs > 0 && r.bytes > 0 ? (r.macs / r.bytes).toFixed(1) : "–"), "n"],
-      floored ? ["Floor", (r) => r.k.floor_us || 0, (r) => (r.k.floor_us > 0 ? r.k.floor_us.toFixed(1) + " µs" : "–"), "n"] : null,
+      floored ? ["Floor", (r) => r.k.floor_us * r.calls, (r) => (r.k.floor_us > 0 ? (r.k.floor_us * r.calls).toFixed(1) + " µs" : "–"), "n"] : null,
       timed ? ["Time", (r) => r.k.time_us || 0, (r) => (r.k.time_us > 0 ? r.k.time_us.toFixed(1) + " µs" : "–"), "n"] : null,
       ["Schedule", (r) => r.k.schedule, (r) => r.k.schedule, "wide"],
     ].filter(Boolean);
