@@ -104,7 +104,8 @@ void take_position(CommandLine& c, const std::string& after) {
   c.request.options.begin_after = after;
   const std::string behind = printable(c.model) + " is behind " + printable(after) + " already";
   if (!c.write_ir.empty() && begin > 0 && position_of(c.after) <= begin)
-    usage(c.after.empty() ? behind + ": say with --after where --write-ir writes" : "--after " + c.after + ": " + behind);
+    usage(c.after.empty() ? behind + ": say with --after where --write-ir writes"
+                          : "--after " + c.after + ": " + behind);
   const std::string& stop = c.request.options.stop_after;
   if (!stop.empty() && position_of(stop) <= begin) usage("--stop-after " + stop + ": " + behind);
 }
@@ -147,8 +148,8 @@ IrWriter::IrWriter(const CommandLine& c, CompileRequest& request) : c_(c) {
 std::string IrWriter::write() const {
   check(graph_.has_value(), "the graph of --write-ir was not met");
   if (!graph_->unspeakable.empty())
-    throw Error({"TC3105", ExitCode::Unsupported, {}, "the graph cannot be written as text here", graph_->unspeakable,
-                 false});
+    throw Error(
+        {"TC3105", ExitCode::Unsupported, {}, "the graph cannot be written as text here", graph_->unspeakable, false});
   const NewFile text(c_.write_ir, to_text(language::ModuleHeader{c_.after, options_of_ir(c_)}) + graph_->text);
   size_t end = 0;
   const NewFile data(c_.write_ir + ".bin", [&](std::ostream& f) {

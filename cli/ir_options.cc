@@ -52,15 +52,11 @@ std::vector<std::string> stated_dims(const CommandLine& c) {
 std::vector<std::string> stated_shapes(const CommandLine& c) {
   return pairs(c.request.import.input_shapes, shape_text);
 }
-std::vector<std::string> stated_elements(const CommandLine& c) {
-  return pairs(c.request.import.elements, elements_of);
-}
+std::vector<std::string> stated_elements(const CommandLine& c) { return pairs(c.request.import.elements, elements_of); }
 std::vector<std::string> stated_input_values(const CommandLine& c) {
   return pairs(c.request.import.input_values, [](const std::vector<std::string>& v) { return join(v, ","); });
 }
-std::vector<std::string> stated_string_bytes(const CommandLine& c) {
-  return {to_text(c.request.options.string_bytes)};
-}
+std::vector<std::string> stated_string_bytes(const CommandLine& c) { return {to_text(c.request.options.string_bytes)}; }
 std::vector<std::string> stated_fp(const CommandLine& c) { return {c.request.options.strict_fp ? "strict" : "fast"}; }
 std::vector<std::string> stated_level(const CommandLine& c) { return {to_text(int64_t(c.request.options.opt_level))}; }
 std::vector<std::string> stated_disabled(const CommandLine& c) {

@@ -102,14 +102,13 @@ class GraphPrinter {
       return (parts.empty() ? kind : "") + ("[" + join(parts, ", ") + "]");
     };
     const auto integer = [](int64_t v) { return v == INT64_MIN ? std::string("lowest") : tc::to_text(v); };
-    return std::visit(
-        Cases{[](std::monostate) { return std::string("none"); }, [&](int64_t v) { return integer(v); },
-              [](float v) { return float_text(v); }, [](const std::string& v) { return quoted(v); },
-              [&](const std::vector<int64_t>& v) { return list(v, "ints", integer); },
-              [&](const std::vector<float>& v) { return list(v, "floats", float_text); },
-              [&](const std::vector<std::string>& v) { return list(v, "strings", quoted); },
-              [&](const Constant& c) { return constant(c, true); }},
-        a);
+    return std::visit(Cases{[](std::monostate) { return std::string("none"); }, [&](int64_t v) { return integer(v); },
+                            [](float v) { return float_text(v); }, [](const std::string& v) { return quoted(v); },
+                            [&](const std::vector<int64_t>& v) { return list(v, "ints", integer); },
+                            [&](const std::vector<float>& v) { return list(v, "floats", float_text); },
+                            [&](const std::vector<std::string>& v) { return list(v, "strings", quoted); },
+                            [&](const Constant& c) { return constant(c, true); }},
+                      a);
   }
 
   // Nodes are called like the last of their origins, if nothing else is said.

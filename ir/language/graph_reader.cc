@@ -65,7 +65,8 @@ void GraphReader::define(Scope& s, const Definition& d, Value* v) {
 
 // --- graphs
 Graph GraphReader::graph(int depth) {
-  if (depth > kMaxDepth) r_.fail(r_.peek().at, "graphs nest deeper than " + tc::to_text(int64_t(kMaxDepth)) + " levels");
+  if (depth > kMaxDepth)
+    r_.fail(r_.peek().at, "graphs nest deeper than " + tc::to_text(int64_t(kMaxDepth)) + " levels");
   Scope s;
   header(s);
   std::vector<OutputSize> sizes;
@@ -108,7 +109,8 @@ void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, std
     const ValueType& t = values[size.output]->type;
     if (!t.is_tensor() || size_t(size.axis) >= t.shape.size())
       r_.fail(at, "the output has no axis " + tc::to_text(int64_t(size.axis)));
-    if (!(values[size.count]->type == ValueType::tensor(DType::I64, {}))) r_.fail(at, "what counts an output is an i64[]");
+    if (!(values[size.count]->type == ValueType::tensor(DType::I64, {})))
+      r_.fail(at, "what counts an output is an i64[]");
   }
   s.g.set_outputs(std::move(values));
   s.g.set_output_sizes(std::move(sizes));
@@ -162,8 +164,8 @@ void GraphReader::skip_line(Scope& s, size_t begin) {
 void GraphReader::defining_line(Scope& s) {
   std::vector<Definition> results;
   try {
-    if (!r_.is_symbol("="))
-      do definition(results.emplace_back());
+    if (!r_.is_symbol("=")) do
+        definition(results.emplace_back());
       while (r_.accept(","));
     r_.expect("=", "and an operator or 'const' after the results");
     if (r_.is_word("const")) {

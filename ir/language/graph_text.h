@@ -30,9 +30,9 @@ struct DataPlace {
 };
 
 struct GraphText {
-  std::string text;  // operators of the user's that the graph uses, the graph
+  std::string text;                                  // operators of the user's that the graph uses, the graph
   std::vector<std::pair<DataPlace, Constant>> data;  // by offset, each a multiple of 64
-  std::vector<std::string> unspeakable;              // what the language has no words for, with the node; stands as comments
+  std::vector<std::string> unspeakable;  // what the language has no words for, with the node; stands as comments
 };
 GraphText graph_text(const Graph& g, Elements elements);
 
@@ -43,7 +43,7 @@ DataReader data_of(const GraphText& g);
 
 /// What a file says above its graph.
 struct ModuleHeader {
-  std::string after;  // the label of the pass that ran last; empty: none
+  std::string after;                                         // the label of the pass that ran last; empty: none
   std::vector<std::pair<std::string, std::string>> options;  // "--cpu", "x86-64-v3": as on a command line
 };
 constexpr int kLanguageVersion = 1;

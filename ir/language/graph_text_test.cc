@@ -111,11 +111,20 @@ TEST(GraphText, SharedElementsStaySharedAndEqualOnesApart) {
 TEST(GraphText, AttributesOfEveryKind) {
   Graph g;
   Value* x = g.add_input(ModelText("x"), f32({2}));
-  Attrs a{{"none", std::monostate()}, {"i", INT64_MIN}, {"f", 1.0f}, {"tiny", 1e-45f}, {"inf", -INFINITY},
-          {"s", std::string("\"")}, {"is", std::vector<int64_t>{1, -1}}, {"fs", std::vector<float>{1, 0.1f}},
-          {"ss", std::vector<std::string>{"", "b"}}, {"no ints", std::vector<int64_t>()},
-          {"no floats", std::vector<float>()}, {"no_strings", std::vector<std::string>()},
-          {"c", numbers(DType::I32, {1, 2})}, {"nothing", Constant()}};
+  Attrs a{{"none", std::monostate()},
+          {"i", INT64_MIN},
+          {"f", 1.0f},
+          {"tiny", 1e-45f},
+          {"inf", -INFINITY},
+          {"s", std::string("\"")},
+          {"is", std::vector<int64_t>{1, -1}},
+          {"fs", std::vector<float>{1, 0.1f}},
+          {"ss", std::vector<std::string>{"", "b"}},
+          {"no ints", std::vector<int64_t>()},
+          {"no floats", std::vector<float>()},
+          {"no_strings", std::vector<std::string>()},
+          {"c", numbers(DType::I32, {1, 2})},
+          {"nothing", Constant()}};
   Node* n = g.append("TopK", {x, nullptr, x}, {ModelText("y"), ModelText(), ModelText("z")}, a);
   g.set_type(n->outputs[0], f32({2}));
   g.set_type(n->outputs[2], f32({2}));
@@ -134,8 +143,10 @@ TEST(GraphText, FunctionsRegionsAndSizesOfOutputs) {
   s.name = "up";
   s.outputs = {out};
   const Var i = make_var("i"), v = make_var("v", DType::F32);
-  s.nest = loop(i, 3, let(v, load(in, {i}), if_then(Expr(v) > make_float(DType::F32, 0), store(out, {i}, v),
-                                                   store(out, {i}, make_float(DType::F32, 0), Op::Max))));
+  s.nest = loop(i, 3,
+                let(v, load(in, {i}),
+                    if_then(Expr(v) > make_float(DType::F32, 0), store(out, {i}, v),
+                            store(out, {i}, make_float(DType::F32, 0), Op::Max))));
   f->fn = std::make_shared<const TensorFn>(TensorFn{{in}, {s}, {out}});
   g.set_type(f->outputs[0], f32({3}));
   Node* n = g.append("If", {c, f->outputs[0]}, {ModelText("z")});
@@ -177,12 +188,16 @@ TEST(GraphText, WhatIsNotSoundIsRefused) {
     const std::vector<std::string> all = problems_of(text);
     return all.empty() ? "" : all[0];
   };
-  EXPECT_EQ(first(""), "g.tc:1:1: expected a graph, as in graph net(x: f32[2]) -> (y) { ... }, found the end of the file");
+  EXPECT_EQ(first(""),
+            "g.tc:1:1: expected a graph, as in graph net(x: f32[2]) -> (y) { ... }, found the end of the file");
   EXPECT_EQ(first("ir 7\n"), "g.tc:1:4: this is version 7 of the language; this tc-emit reads version 1");
-  EXPECT_EQ(first("graph (x: f32[2]) -> (x) {\n"), "g.tc:2:1: expected '}' after the nodes of a graph, found the end of the file");
-  EXPECT_EQ(first("graph (x: f32[2]) -> (x) {\n} x"), "g.tc:2:3: expected the end of the file behind the graph, found 'x'");
-  EXPECT_EQ(first("graph (x: f32[2]) -> (x) {\n  w: f32[9] = const data\n}"),
-            "g.tc:2:21: the elements of this constant are not in this text, which shows a graph; --write-ir keeps them");
+  EXPECT_EQ(first("graph (x: f32[2]) -> (x) {\n"),
+            "g.tc:2:1: expected '}' after the nodes of a graph, found the end of the file");
+  EXPECT_EQ(first("graph (x: f32[2]) -> (x) {\n} x"),
+            "g.tc:2:3: expected the end of the file behind the graph, found 'x'");
+  EXPECT_EQ(
+      first("graph (x: f32[2]) -> (x) {\n  w: f32[9] = const data\n}"),
+      "g.tc:2:21: the elements of this constant are not in this text, which shows a graph; --write-ir keeps them");
   EXPECT_EQ(first("graph (x: f32[2]) -> (y) {\n  y: f32[2] = tc.fused(x)\n}"),
             "g.tc:1:1: the graph is not sound: node \"\" (tc.fused): its function is missing");
   EXPECT_EQ(first("graph (x: f32[2]) -> (y) {\n  y: f32[2] = tc.fused(x)\n    fn(x: f32[3]) -> x: f32[3] {\n    }\n}"),

@@ -37,7 +37,8 @@ void check_function(const Node& n) {
     if (!ok) throw InternalError(label(n) + what);
   };
   need(n.fn != nullptr, "its function is missing");
-  const auto agree = [&](const std::vector<Value*>& values, const std::vector<Buffer>& buffers, const std::string& what) {
+  const auto agree = [&](const std::vector<Value*>& values, const std::vector<Buffer>& buffers,
+                         const std::string& what) {
     need(values.size() == buffers.size(), "its function has another number of " + what);
     for (size_t k = 0; k < values.size(); k++)
       need(values[k] && values[k]->type == ValueType::tensor(buffers[k]->dtype, buffers[k]->shape),

@@ -104,7 +104,7 @@ class Comparison {
     return "";
   }
 
-  std::map<const Value*, const Value*> twins_;               // looked up only
+  std::map<const Value*, const Value*> twins_;                  // looked up only
   std::map<const TensorData*, const TensorData*> data_, back_;  // the same
 };
 
