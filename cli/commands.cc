@@ -6,6 +6,7 @@
 
 #include "cli/diagnostics_json.h"
 #include "cli/for_build_systems.h"
+#include "cli/ir_files.h"
 #include "cli/ops_files.h"
 #include "cli/progress.h"
 #include "cli/stated_options.h"
@@ -119,18 +120,25 @@ std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
 
 ExitCode emit_command(const CommandLine& c) {
   need_model(c);
-  if (!c.list_outputs) need_out(c);
+  const bool looks_inside = !c.write_ir.empty() || !c.request.options.stop_after.empty();
+  if (!c.list_outputs && !looks_inside) need_out(c);
   say_native_cpu(c);
   Diagnostics problems;
   CompileRequest request = c.request;
   std::vector<std::string> read;
   watch_reads(c, request, read);
+  request.package = c.makes_package();
+  std::optional<IrWriter> ir;
+  if (!c.write_ir.empty()) ir.emplace(c, request);
   const Compilation r = compile(request, problems);
   print_err(r.log);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) {
     if (!c.json_diagnostics) print_err("nothing was written\n");
     return e;
   }
+  if (ir)
+    if (const std::string wrote = ir->write(); !c.quiet) print_out(wrote);
+  if (!c.makes_package()) return ExitCode::Ok;
   const std::vector<OutputFile> files = package_of(r.program, c);
   if (c.check) {
     const std::vector<PackageDifference> differences = compare_package(c.out, files);
@@ -149,7 +157,9 @@ ExitCode emit_command(const CommandLine& c) {
 ExitCode check_command(const CommandLine& c) {
   need_model(c);
   Diagnostics problems;
-  const Compilation r = compile(c.request, problems);
+  CompileRequest request = c.request;
+  request.package = request.options.stop_after.empty();
+  const Compilation r = compile(request, problems);
   print_err(r.log);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   print_out(printable(c.model) + ": every node is supported\n");
@@ -185,7 +195,7 @@ ExitCode run_command(CommandLine c) {
     print_out(help_text(c.command_given ? c.command : ""));
     return ExitCode::Ok;
   }
-  if (!load_ops_files(c)) {
+  if (!load_ops_files(c) || !load_ir_file(c)) {
     if (c.command == "emit") print_err("nothing was written\n");
     return ExitCode::Rejected;
   }

@@ -18,15 +18,38 @@ std::string default_name(const std::string& path) {
 
 namespace {
 
-/// The passes; where somebody watches, one by one.
-void optimise(const CompileRequest& r, Compilation& c, PassContext& cx) {
-  if (!r.watch) return run_passes(graph_passes(), c.graph, cx, c.log);
-  r.watch(nullptr, c.graph);
-  for (const PassInfo& p : graph_passes()) {
-    if (p.opt_level > cx.options.opt_level || cx.options.disabled.count(std::string(p.name))) continue;
-    run_passes({p}, c.graph, cx, c.log);
-    if (cx.diagnostics->has_errors()) return;
-    r.watch(&p, c.graph);
+/// Who listens to the passes: `passed` to all, `watch` to those that ran.
+std::function<void(const std::string&, const Graph&)> listeners(const CompileRequest& r) {
+  return [&r, k = size_t(0)](const std::string& label, const Graph& g) mutable {
+    if (r.passed) r.passed(label, g);
+    if (!r.watch) return;
+    if (label.empty()) return r.watch(nullptr, g);
+    const auto& list = graph_passes();
+    while (pass_label(list, k) != label) k++;
+    if (list[k].opt_level <= r.options.opt_level && r.options.disabled.count(std::string(list[k].name)) == 0)
+      r.watch(&list[k], g);
+  };
+}
+
+void run(const CompileRequest& r, PassContext& cx, Compilation& c) {
+  try {
+    if (r.package || !r.options.stop_after.empty()) {
+      run_passes(graph_passes(), c.graph, cx, c.log);
+    } else {
+      c.graph.renumber();
+      cx.passed("", c.graph);
+    }
+    if (r.package && !cx.diagnostics->has_errors())
+      c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx, c.log);
+  } catch (const std::logic_error& e) {
+    // Of a text that anybody may have written, an invariant that does not hold says that the graph is none of ours.
+    if (!r.graph) throw;
+    throw Error({"TC0605",
+                 ExitCode::Rejected,
+                 {},
+                 std::string("the graph cannot be compiled: ") + printable(e.what(), 1000),
+                 {"it was read as text; if it is as --write-ir has written it, this is a defect of tc-emit"},
+                 false});
   }
 }
 
@@ -36,7 +59,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   Compilation c;
   Diagnostics found;  // by passes, which know no file
   const std::unique_ptr<const Backend> backend = make_backend(r.target);
-  PassContext cx{backend->traits(), r.options, &found, r.progress, backend.get()};
+  PassContext cx{backend->traits(), r.options, &found, r.progress, backend.get(), listeners(r)};
   auto add = [&](Diagnostic d) {
     if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);
     problems.add(std::move(d));
@@ -46,14 +69,12 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   };
   try {
     say("import");
-    c.graph = import_model(r.model, r.import, problems);
+    c.graph = r.graph ? r.graph->clone() : import_model(r.model, r.import, problems);
     if (problems.has_errors()) {
       say("");
       return c;
     }
-    optimise(r, c, cx);
-    if (!found.has_errors())
-      c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx, c.log);
+    run(r, cx, c);
   } catch (const Error& e) {
     found.add(e.diagnostic());
   }

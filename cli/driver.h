@@ -26,6 +26,10 @@ struct CompileRequest {
   std::function<void(const std::string&)> progress = {};  // told what is being done, "" at the end
   /// Shown the graph as it is imported (null), and after each pass that ran.
   std::function<void(const PassInfo*, const Graph&)> watch = {};
+  std::shared_ptr<const Graph> graph = {};  // instead of the model, which names what it was read from
+  /// Shown the graph after import ("") and behind every pass, see PassContext.
+  std::function<void(const std::string& pass, const Graph&)> passed = {};
+  bool package = true;  // false: ends after options.stop_after, or after import if that is empty
 };
 
 /// Imports, optimises, fuses, schedules, plans. Problems of the model go to `problems`; then the result is empty.

@@ -1,8 +1,6 @@
 #include "cli/for_build_systems.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -39,6 +37,7 @@ std::string path_of_make(const std::string& path) {
 
 void watch_reads(const CommandLine& c, CompileRequest& request, std::vector<std::string>& read) {
   read.push_back(request.model);
+  if (c.reads_ir() && fs::exists(request.model + ".bin")) read.push_back(request.model + ".bin");
   read.insert(read.end(), c.ops_files.begin(), c.ops_files.end());
   const std::string folder = fs::path(request.model).parent_path().string();
   request.import.data_file_read = [&read, folder](const std::string& location) {

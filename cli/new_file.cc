@@ -15,13 +15,20 @@ void cannot_write(const fs::path& path) {
   throw Error("TC0601", ExitCode::Io, "cannot write " + printable(path.string()) + ": " + std::strerror(errno));
 }
 
-NewFile::NewFile(const fs::path& path, const std::string& bytes) : path_(path), written_(path.string() + ".tc-new") {
+NewFile::NewFile(const fs::path& path, const std::function<void(std::ostream&)>& fill)
+    : path_(path), written_(path.string() + ".tc-new") {
   errno = 0;
   std::ofstream f(written_, std::ios::binary);
-  f << bytes;
+  fill(f);
   f.close();
-  if (!f) cannot_write(path_);
+  if (f) return;
+  std::error_code ec;
+  fs::remove(written_, ec);
+  cannot_write(path_);
 }
+
+NewFile::NewFile(const fs::path& path, const std::string& bytes)
+    : NewFile(path, [&](std::ostream& f) { f << bytes; }) {}
 
 NewFile::~NewFile() {
   std::error_code ec;

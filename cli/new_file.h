@@ -1,6 +1,8 @@
 // A file that is either written whole or not at all.
 #pragma once
 #include <filesystem>
+#include <functional>
+#include <ostream>
 #include <string>
 
 namespace tc {
@@ -11,6 +13,7 @@ namespace tc {
 /// Written beside its place first, then put there; gone if it is not. Throws Error TC0601 (Io).
 class NewFile {
  public:
+  NewFile(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill);
   NewFile(const std::filesystem::path& path, const std::string& bytes);
   ~NewFile();
   NewFile(const NewFile&) = delete;

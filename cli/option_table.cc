@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "cli/ir_options.h"
 #include "passes/loop/loop_pass.h"
 #include "support/reserved.h"
 
@@ -186,8 +187,22 @@ void disable_pass(CommandLine& c, const std::string& v) {
   c.request.options.disabled.insert(known_pass(v, names));
 }
 
+// "fold_constant#2"; the first of a name may be called #1.
+std::string known_label(std::string v) {
+  if (v.ends_with("#1")) v.resize(v.size() - 2);
+  std::vector<std::string> labels;
+  for (size_t k = 0; k < graph_passes().size(); k++) labels.push_back(pass_label(graph_passes(), k));
+  for (const std::string_view p : loop_pass_names())
+    if (v == p) usage("'" + v + "' is a loop pass; graphs are written and end behind graph passes");
+  return known_pass(v, {labels.begin(), labels.end()});
+}
+
 void print_after(CommandLine& c, const std::string& v) {
   std::vector<std::string_view> names = loop_pass_names();
+  if (v.find('#') != v.npos) {
+    c.request.options.print_after.insert(known_label(v));
+    return;
+  }
   for (const PassInfo& p : graph_passes()) names.push_back(p.name);
   names.push_back("all");
   c.request.options.print_after.insert(known_pass(v, names));
@@ -204,26 +219,28 @@ const std::vector<Option>& options() {
   static const std::vector<Option> table = {
       {"-o", "DIR", "where the package goes; reduce: the smaller model; report: the page",
        kEmit | kCmake | kReduce | kReport, Any, [](CommandLine& c, const std::string& v) { c.out = v; }},
-      {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target},
+      {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target, stated_target},
       {"--cpu", "NAME",
        "schedule for generic (default of emit and check), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native "
        "(default of verify, bench, run and reduce)",
-       kCompiles, C, set_cpu},
+       kCompiles, C, set_cpu, stated_cpu},
       {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", kCompiles, Cuda,
-       set_arch},
+       set_arch, stated_arch},
       {"--jit", "", "NVRTC compiles the kernels when an instance is made", kPackages, Cuda,
        [](CommandLine& c, const std::string&) { c.jit = true; }},
       {"--precision", "P",
        "what tensor cores multiply: fp32 (default: halves and bytes only), tf32, fp16, bf16 or int8", kCompiles, Cuda,
-       set_precision},
-      {"--name", "NAME", "prefix of every symbol (default: the model's file name)", kCompiles, Any, set_name},
+       set_precision, stated_precision},
+      {"--name", "NAME", "prefix of every symbol (default: the model's file name)", kCompiles, Any, set_name,
+       stated_name},
       {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", kImports, Any,
-       set_dim},
-      {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", kImports, Any, set_shape},
+       set_dim, stated_dims},
+      {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", kImports, Any, set_shape,
+       stated_shapes},
       {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)",
-       kImports, Any, set_elements},
+       kImports, Any, set_elements, stated_elements},
       {"--input-value", "X=16000", "fix an input: numbers, separated by commas; may be repeated", kImports, Any,
-       set_input_value},
+       set_input_value, stated_input_values},
       {"--ops", "FILE", "operators of your own, as formulas (docs/language.md); may be repeated", kImports | kOps, Any,
        [](CommandLine& c, const std::string& v) { c.ops_files.push_back(v); }},
       {"--single-file", "", "one NAME.c instead of a file per kernel", kPackages, Any,
@@ -231,14 +248,21 @@ const std::vector<Option>& options() {
       {"--string-bytes", "N", "room in the workspace for the strings that a run makes (default 65536)", kCompiles, C,
        [](CommandLine& c, const std::string& v) {
          c.request.options.string_bytes = (limit("--string-bytes", v, int64_t(1) << 40) + 63) / 64 * 64;
-       }},
+       },
+       stated_string_bytes},
       {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", kCompiles, Any,
-       set_fp},
-      {"-O", "0..3", "optimisation level of the graph passes (default 2)", kCompiles, Any, set_level},
-      {"--disable-pass", "PASS", "leave a pass out; may be repeated", kCompiles, Any, disable_pass},
+       set_fp, stated_fp},
+      {"-O", "0..3", "optimisation level of the graph passes (default 2)", kCompiles, Any, set_level, stated_level},
+      {"--disable-pass", "PASS", "leave a pass out; may be repeated", kCompiles, Any, disable_pass, stated_disabled},
       {"--print-ir-after", "PASS", "print the graph after a pass, or after all", kCompiles, Any, print_after},
       {"--dump-ir", "DIR", "write the graph after every pass into a folder", kCompiles, Any,
        [](CommandLine& c, const std::string& v) { c.request.options.dump_dir = v; }},
+      {"--write-ir", "FILE", "write the graph as text (docs/language.md); tc-emit FILE.tc goes on from there", kEmit,
+       Any, [](CommandLine& c, const std::string& v) { c.write_ir = v; }},
+      {"--after", "PASS", "where --write-ir writes: after a pass, NAME or NAME#2 (default: after import)", kEmit, Any,
+       [](CommandLine& c, const std::string& v) { c.after = known_label(v); }},
+      {"--stop-after", "PASS", "end after a pass, NAME or NAME#2, and write no package", kEmit | kCheck, Any,
+       [](CommandLine& c, const std::string& v) { c.request.options.stop_after = known_label(v); }},
       {"--time-passes", "", "say how long each pass took", kCompiles, Any,
        [](CommandLine& c, const std::string&) { c.request.options.time_passes = true; }},
       {"--verify-each", "", "check the graph's invariants after every pass", kCompiles, Any,

@@ -49,6 +49,9 @@ struct Option {
   unsigned commands;                   // bits of those that take it
   OptionTarget target;                 // --target that it is for
   void (*apply)(CommandLine&, const std::string&);
+  /// Of an option that a package depends on: the values that it now has, as apply() takes them; a file of --write-ir says
+  /// them. Null: of others.
+  std::vector<std::string> (*stated)(const CommandLine&) = nullptr;
 };
 
 const std::vector<Option>& options();

@@ -32,18 +32,25 @@ const Option& option_of(const std::string& flag) {
   usage("unknown option '" + printable(flag) + "'" + did_you_mean(flag, flags));
 }
 
-/// Options that the command or the target has no use for would be ignored in silence.
-void refuse_idle_options(const CommandLine& c, const std::vector<const Option*>& given) {
+void refuse_options_of_other_commands(const CommandLine& c) {
   const Command& command = *find_command(c.command);
-  for (const Option* o : given) {
-    if (!(o->commands & command.bit))
-      usage(std::string(o->flag) + " is for " + command_list(o->commands) + ", not for " + c.command,
+  for (const auto& [flag, value] : c.given)
+    if (const Option& o = option_of(flag); !(o.commands & command.bit))
+      usage(flag + " is for " + command_list(o.commands) + ", not for " + c.command,
             "tc-emit help " + c.command + " lists its options");
-    if (o->target == OptionTarget::Cuda && !c.request.target.is_cuda())
-      usage(std::string(o->flag) + " is for --target cuda");
-    if (o->target == OptionTarget::C && c.request.target.is_cuda())
-      usage(std::string(o->flag) + " is for --target c" + (o->flag == "--cpu" ? "; the other way is --arch" : ""));
-  }
+}
+
+void refuse_contradictions(const CommandLine& c) {
+  if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
+  if (c.check && c.list_outputs) usage("--check and --list-outputs both write nothing: give one of them");
+  if (!c.depfile.empty() && (c.check || c.list_outputs))
+    usage("--depfile is for a run that writes: leave out --check and --list-outputs");
+  if (c.json + c.markdown > 1) usage("--json and --markdown are two forms of the same: give one of them");
+  if (!c.after.empty() && c.write_ir.empty()) usage("--after says where --write-ir FILE.tc writes; that is missing");
+  if (!c.write_ir.empty() && !c.write_ir.ends_with(".tc"))
+    usage("--write-ir needs a file that ends with .tc, by which it is known again");
+  if (!c.request.options.stop_after.empty() && c.makes_package())
+    usage("a run that ends with --stop-after makes no package: leave out -o, --check and --list-outputs");
 }
 
 void set_operand(CommandLine& c, const std::string& word, bool& command_given) {
@@ -93,6 +100,16 @@ std::string help_of(const Command& c) {
 
 }  // namespace
 
+// Options that the target has no use for would be ignored in silence.
+void refuse_idle_options(const CommandLine& c) {
+  for (const auto& [flag, value] : c.given) {
+    const Option& o = option_of(flag);
+    if (o.target == OptionTarget::Cuda && !c.request.target.is_cuda()) usage(flag + " is for --target cuda");
+    if (o.target == OptionTarget::C && c.request.target.is_cuda())
+      usage(flag + " is for --target c" + (flag == "--cpu" ? "; the other way is --arch" : ""));
+  }
+}
+
 std::vector<std::string_view> command_names() {
   std::vector<std::string_view> names;
   for (const Command& c : commands()) names.push_back(c.name);
@@ -103,7 +120,6 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
   CommandLine c;
   c.request.target.cpu = *find_cpu("generic");
   bool only_operands = false;
-  std::vector<const Option*> given;
   for (size_t i = 0; i < args.size(); i++) {
     const std::string& a = args[i];
     if (only_operands || a.empty() || a[0] != '-' || a == "-") {
@@ -124,17 +140,13 @@ CommandLine parse_command_line(const std::vector<std::string>& args) {
       value = args[++i];
     }
     o.apply(c, value);
-    given.push_back(&o);
     c.given.emplace_back(flag, value);
   }
-  refuse_idle_options(c, given);
-  const bool cpu_given = std::any_of(given.begin(), given.end(), [](const Option* o) { return o->flag == "--cpu"; });
-  if ((find_command(c.command)->bit & kBuilds) != 0 && !cpu_given && !c.request.target.is_cuda()) take_native_cpu(c);
-  if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
-  if (c.check && c.list_outputs) usage("--check and --list-outputs both write nothing: give one of them");
-  if (!c.depfile.empty() && (c.check || c.list_outputs))
-    usage("--depfile is for a run that writes: leave out --check and --list-outputs");
-  if (c.json + c.markdown > 1) usage("--json and --markdown are two forms of the same: give one of them");
+  refuse_options_of_other_commands(c);
+  if (!c.reads_ir()) refuse_idle_options(c);  // a file of --write-ir says the target
+  if ((find_command(c.command)->bit & kBuilds) != 0 && !c.was_given("--cpu") && !c.request.target.is_cuda())
+    take_native_cpu(c);
+  refuse_contradictions(c);
   c.request.import.number_labels = c.request.target.is_cuda();  // it has no strings
   c.request.model = c.model;
   return c;

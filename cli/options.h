@@ -41,12 +41,18 @@ struct CommandLine {
   bool was_given(std::string_view flag) const {
     return std::any_of(given.begin(), given.end(), [&](const auto& option) { return option.first == flag; });
   }
+  std::string write_ir, after;  // --write-ir, --after
+  bool reads_ir() const { return model.ends_with(".tc"); }
+  bool makes_package() const { return !out.empty() || check || list_outputs; }
   std::string keep;  // reduce: the command that says what is still wanted
 };
 
 /// Throws Error TC0001 (Usage), which names the option and what is wrong with it: unknown (with the nearest one that
 /// exists), of other commands, without a value or with a bad one.
 CommandLine parse_command_line(const std::vector<std::string>& args);
+
+/// Throws the same for options that the target has no use for.
+void refuse_idle_options(const CommandLine& c);
 
 /// Help of a command; of the whole tool for "".
 std::string help_text(std::string_view command);

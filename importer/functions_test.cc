@@ -15,9 +15,9 @@ net (float[3] x) => (float[3] y) { [act] y = my.silu(x) }
 <domain: "my", opset_import: ["" : 17]>
 silu (a) => (b) { s = Sigmoid(a)  b = Mul(a, s) })");
   EXPECT_EQ(m.problems, "");
-  EXPECT_EQ(m.text, R"(graph net(%x: f32[3]) -> (%y) {
-  %act/s: f32[3] = Sigmoid(%x)  # "act/Sigmoid"
-  %y: f32[3] = Mul(%x, %act/s)  # "act/Mul"
+  EXPECT_EQ(m.text, R"(graph net(x: f32[3]) -> (y) {
+  "act/s": f32[3] = Sigmoid(x) from "act/Sigmoid"
+  y: f32[3] = Mul(x, "act/s") from "act/Mul"
 }
 )");
 }

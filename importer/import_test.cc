@@ -17,10 +17,10 @@ net (float[N,3] x) => (float[N,2] y)
 { h = MatMul(x, w)  y = Relu(h) })",
                                  {.dims = {{"N", 4}}});
   EXPECT_EQ(m.problems, "");
-  EXPECT_EQ(m.text, R"(graph net(%x: f32[4,3]) -> (%y) {
-  %w: f32[3,2] = const [1, 2, 3, 4, 5, 6]
-  %h: f32[4,2] = MatMul(%x, %w)
-  %y: f32[4,2] = Relu(%h)
+  EXPECT_EQ(m.text, R"(graph net(x: f32[4, 3]) -> (y) {
+  w: f32[3, 2] = const [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+  h: f32[4, 2] = MatMul(x, w)
+  y: f32[4, 2] = Relu(h)
 }
 )");
 }

@@ -76,10 +76,10 @@ std::string nodes_of(const std::string& model) {
 TEST(UpgradeRules, OldBroadcastingBeginsAtItsAxis) {
   EXPECT_EQ(nodes_of(R"(<ir_version: 3, opset_import: ["" : 6]>
 net (float[2,3,4,5] x, float[3,4] b) => (float[2,3,4,5] y) { y = Add <broadcast = 1, axis = 1> (x, b) })"),
-            R"(graph net(%x: f32[2,3,4,5], %b: f32[3,4]) -> (%y) {
-  %y/axes: i64[1] = const [2]
-  %y/aligned: f32[3,4,1] = Unsqueeze(%b, %y/axes)
-  %y: f32[2,3,4,5] = Add(%x, %y/aligned)
+            R"(graph net(x: f32[2, 3, 4, 5], b: f32[3, 4]) -> (y) {
+  "y/axes": i64[1] = const [2]
+  "y/aligned": f32[3, 4, 1] = Unsqueeze(b, "y/axes")
+  y: f32[2, 3, 4, 5] = Add(x, "y/aligned")
 }
 )");
 }

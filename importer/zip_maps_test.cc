@@ -19,7 +19,7 @@ TEST(ZipMaps, OutputsThatAreMapsBecomeTensors) {
   EXPECT_EQ(m.exit, ExitCode::Ok) << m.problems;
   EXPECT_NE(m.problems.find("output \"y\" is a list of maps"), std::string::npos) << m.problems;
   EXPECT_NE(m.problems.find("columns: 0: 4, 1: 5, 2: 9"), std::string::npos) << m.problems;
-  EXPECT_NE(m.text.find("%y: f32[2,3] = Identity(%p)"), std::string::npos) << m.text;
+  EXPECT_NE(m.text.find("y: f32[2, 3] = Identity(p)"), std::string::npos) << m.text;
 }
 
 TEST(ZipMaps, LabelsThatAreTextBecomeNumbers) {

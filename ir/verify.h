@@ -11,7 +11,8 @@ namespace tc {
 /// Free variables and buffers of `s` are among those given; ranks and types agree, vectors stand where vectors may; and
 /// what verify_accesses.h says.
 void verify(const Stmt& s, const std::vector<Buffer>& buffers, const std::vector<Var>& vars = {});
-/// Producers and users are right, the order is topological, types and names are there; regions and fused functions too.
-void verify(const Graph& g);
+/// Producers and users are right, the order is topological, types and names are there; regions too. As a model is imported
+/// (`typed` false) some types are not known yet.
+void verify(const Graph& g, bool typed = true);
 
 }  // namespace tc

@@ -23,6 +23,8 @@ struct Options {
   std::set<std::string> disabled;        // --disable-pass
   std::set<std::string> print_after;     // --print-ir-after; "all" stands for every pass
   std::string dump_dir;                  // --dump-ir
+  std::string begin_after;               // where a graph that was read goes on; empty: before the first pass
+  std::string stop_after;                // --stop-after; both as pass_label() says it
   bool time_passes = false, verify_each = false;
   int64_t string_bytes = int64_t(1) << 16;      // --string-bytes: room for the strings that a run makes
   int64_t fold_limit_bytes = int64_t(1) << 20;  // a folded constant may be this large, or twice its inputs
@@ -34,6 +36,8 @@ struct PassContext {
   Diagnostics* diagnostics = nullptr;
   std::function<void(const std::string&)> progress = {};  // told what is being done; empty: nobody listens
   const Backend* backend = nullptr;                       // asked by form_regions and what comes behind it
+  /// Shown the graph before the first pass ("") and behind every one (its label), also behind those that are left out.
+  std::function<void(const std::string& pass, const Graph&)> passed = {};
 };
 
 struct PassInfo {
@@ -43,8 +47,11 @@ struct PassInfo {
   std::string_view summary;  // one line for `tc-emit passes` and the docs
 };
 
-/// Runs a list: honours opt level and disabled passes, prints, times and verifies as asked. Output goes to `log`. Stops
-/// after a pass that added an error to cx.diagnostics. A defect (InternalError) is rethrown with the name of the pass;
+/// "fold_constant", "fold_constant#2": what tells the passes of a list apart.
+std::string pass_label(const std::vector<PassInfo>& list, size_t position);
+
+/// Runs a list: honours opt level, disabled passes, begin_after and stop_after; prints, times and verifies as asked. Output
+/// goes to `log`. Between passes graphs are renumbered. Stops after a pass that added an error to cx.diagnostics. A defect (InternalError) is rethrown with the name of the pass;
 /// a dump that cannot be written throws Error TC0601.
 void run_passes(const std::vector<PassInfo>& list, Graph& g, PassContext& cx, std::string& log);
 

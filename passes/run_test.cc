@@ -44,7 +44,7 @@ TEST(RunPasses, PrintsAfterTheNamedPass) {
   cx.options.print_after = {"first"};
   std::string log;
   run_passes(kTwo, g, cx, log);
-  EXPECT_EQ(log, "after first:\ngraph g(%x: f32[2]) -> (%xr) {\n  %xr: f32[2] = Relu(%x)\n}\n");
+  EXPECT_EQ(log, "after first:\ngraph g(x: f32[2]) -> (xr) {\n  xr: f32[2] = Relu(x)\n}\n");
 }
 
 TEST(RunPasses, StopsAfterAPassThatReportsAnError) {

@@ -26,6 +26,7 @@ TEST(FuzzCorpus, ImportBytes) { replay("import_bytes", import_bytes); }
 TEST(FuzzCorpus, EmitNames) { replay("emit_names", emit_names); }
 
 TEST(FuzzCorpus, ReadLanguage) { replay("read_language", read_language); }
+TEST(FuzzCorpus, ReadGraph) { replay("read_graph", read_graph); }
 
 TEST(FuzzCorpus, ChangedFieldsKeepTheEncoding) {
   const std::string message = "\x0a\x04\x08\x01\x10\x02\x12\x02hi";

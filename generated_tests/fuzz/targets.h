@@ -17,6 +17,9 @@ void emit_names(const uint8_t* data, size_t size);
 /// A file of operators: it is read, told what is wrong with it, or printed and read again as the same.
 void read_language(const uint8_t* data, size_t size);
 
+/// A file with a graph: the same. What is read is sound (ir/verify.h).
+void read_graph(const uint8_t* data, size_t size);
+
 /// Changes a field somewhere in the tree of an encoded message; returns the new size, at most `most`.
 size_t change_field(uint8_t* data, size_t size, size_t most, uint32_t seed);
 

@@ -230,4 +230,27 @@ void Graph::drop_unused_constants() {
   }
 }
 
+void Graph::renumber() {
+  next_value_ = next_node_ = 0;
+  const auto number = [this](Value* v) {
+    v->id = next_value_++;
+    v->users.clear();
+    values_.splice(values_.end(), values_, v->self);
+  };
+  std::vector<Value*> constants;
+  for (const auto& v : values_)
+    if (v->is_constant()) constants.push_back(v.get());
+  for (Value* v : inputs_) number(v);
+  for (Value* v : constants) number(v);
+  for (const auto& n : nodes_) {
+    n->id = next_node_++;
+    for (Value* v : n->outputs)
+      if (v) number(v);
+    for (const auto& r : n->regions) r->renumber();
+  }
+  check(size_t(next_value_) == values_.size(), "a value is no input, no constant and no result");
+  for (const auto& n : nodes_)
+    for (Value* v : n->inputs) add_use(v, n.get());
+}
+
 }  // namespace tc

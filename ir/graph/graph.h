@@ -126,6 +126,9 @@ class Graph {
   bool is_output(const Value* v) const { return v->output_uses > 0; }
   /// Removes constants without users.
   void drop_unused_constants();
+  /// Ids in the order of the text (inputs, constants, results), users in the order of the nodes; of the regions, too. What a
+  /// pass finds then depends on nothing but what graph_text() says.
+  void renumber();
   const std::list<std::unique_ptr<Value>>& values() const { return values_; }
   /// All ids are below these: sizes of tables indexed by id.
   int value_ids() const { return next_value_; }
@@ -145,12 +148,15 @@ class Graph {
   int next_value_ = 0, next_node_ = 0;
 };
 
-/// The graph as text, one node a line; what pass tests show and --print-ir-after prints. Constants of up to 8 elements
-/// show their values, and the stages of a fused node follow it.
-///   graph net(%x: f32[1,3,56,56]) -> (%y) {
-///     %w: f32[64,3,3,3] = const
-///     %y: f32[1,64,54,54] = Conv(%x, %w) {group = 1}  # "conv1"
+/// The graph in the language of docs/language.md, one node a line; what pass tests show and --print-ir-after prints.
+/// Constants of up to 8 elements show their values, and the function of a fused node follows it.
+///   graph net(x: f32[1, 3, 56, 56]) -> (y) {
+///     w: f32[64, 3, 3, 3] = const data
+///     y: f32[1, 64, 54, 54] = Conv(x, w) {group = 1} from "conv1"
 ///   }
 std::string to_text(const Graph& g);
+
+/// Where the two are not the same but for ids and the sharing of subexpressions, in words; empty: nowhere.
+std::string difference_of(const Graph& a, const Graph& b);
 
 }  // namespace tc

@@ -146,9 +146,9 @@ TEST(GraphText, OneNodeALine) {
   g.set_type(n->outputs[0], f32({2, 2}));
   g.set_outputs({n->outputs[0]});
   EXPECT_EQ(to_text(g),
-            "graph net(%x: f32[1,4]) -> (%\"y z\\x0a\") {\n"
-            "  %shape: i64[2] = const [2, -1]\n"
-            "  %\"y z\\x0a\": f32[2,2] = Reshape(%x, %shape, _) {allowzero = 0}  # \"/a/Reshape\"\n"
+            "graph net(x: f32[1, 4]) -> (\"y z\\n\") {\n"
+            "  shape: i64[2] = const [2, -1]\n"
+            "  \"y z\\n\": f32[2, 2] = Reshape(x, shape, _) {allowzero = 0} as \"\" from \"/a/Reshape\"\n"
             "}\n");
 }
 

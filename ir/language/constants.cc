@@ -109,7 +109,9 @@ std::optional<Meaning> constant_function(const Place& at, Op op, const std::vect
 Expr constant_expr(const Meaning& m, DType type, const Place& at) {
   const std::string name(info(type).name);
   if (const bool* b = std::get_if<bool>(&m); b && type == DType::Bool) return make_int(type, *b);
-  if (!is_number(m)) fail(at, kind_of(m) + " is no " + name);
+  if (const std::string* s = std::get_if<std::string>(&m); s && s->empty() && type == DType::String)
+    return make_int(type, 0);  // the empty one is the only constant
+  if (!is_number(m) || type == DType::String) fail(at, kind_of(m) + " is no " + name);
   if (type == DType::Bool) fail(at, kind_of(m) + " is no bool; compare it with something");
   if (is_float(type)) return make_const(type, as_number(m));
   if (!std::holds_alternative<int64_t>(m))

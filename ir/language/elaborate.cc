@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/language/nest.h"
 #include "ir/loop/build.h"
 #include "ir/loop/op_rules.h"
 #include "ir/ops/helpers.h"
@@ -95,7 +96,7 @@ class Elaborator {
 
   DType type_of(const std::string& name, const Place& at) const {
     if (const auto t = names_.types.find(name); t != names_.types.end()) return t->second;
-    if (const auto t = element_type_of(name)) return *t;
+    if (const auto t = element_type_of(name, mode_)) return *t;
     fail(at, "no element type is called '" + name + "'");
   }
 
@@ -210,7 +211,8 @@ class Elaborator {
       if (operands_.count(t.name)) fail(t.at, "'" + t.name + "' is an operand; a stage needs a name of its own");
       if (!defined_.insert(t.name).second) fail(t.at, "'" + t.name + "' is defined twice");
     }
-    if (s.targets.size() > 1 && s.reduction != "fold") fail(s.at, "only a fold has several results");
+    if (s.targets.size() > 1 && s.reduction != "fold" && s.results.empty())
+      fail(s.at, "only a fold has several results");
     if (s.reduction == "fold" &&
         (s.values.size() != s.targets.size() || s.init.size() != s.targets.size() || s.lhs.size() != s.targets.size() ||
          s.rhs.size() != s.targets.size() || s.result.size() != s.targets.size()))
@@ -227,6 +229,7 @@ class Elaborator {
 
   void stage(const StageSyntax& s, size_t number) {
     check_targets(s);
+    if (!s.results.empty()) return nest(s);
     const auto result = outputs_.find(s.targets[0].name);
     const Declared* declared = result == outputs_.end() ? nullptr : &result->second;
     Names names = names_;
@@ -262,6 +265,24 @@ class Elaborator {
     if (s.reduction == "fold") join(s, out);
     if (!s.reduction.empty() && s.reduction != "fold") reduce(s, out);
     finish(s, std::move(out), types, axes.extents, number);
+  }
+
+  void nest(const StageSyntax& s) {
+    if (mode_ != Mode::Fn) fail(s.at, "loops are for functions of the compiler's (fn)");
+    Stage out;
+    out.kind = Stage::Kind::Nest;
+    out.name = label_of(s);
+    out.scan = s.scan;
+    for (const Operand& o : s.results) {
+      const Declared own{type_of(o.type, o.at), Evaluator(names_, mode_).sizes(o.sizes)};
+      const auto declared = outputs_.find(o.name);
+      if (declared != outputs_.end() && (declared->second.type != own.type || declared->second.dims != own.dims))
+        fail(o.at, "the result '" + o.name + "' has another type");
+      out.outputs.push_back(make_buffer(hint(o.name), own.type, to_shape(own.dims)));
+      names_.tensors[o.name] = out.outputs.back();
+    }
+    out.nest = nest_of(s.loops, names_);
+    result_.stages.push_back(std::move(out));
   }
 
   // Undefined where the value's own type is the target's.

@@ -42,17 +42,18 @@ std::string kind_of(const Meaning& m) {
   return kNames[m.index()];
 }
 
-std::optional<DType> element_type_of(const std::string& name) {
+std::optional<DType> element_type_of(const std::string& name, Mode mode) {
   for (int k = 1; k <= int(DType::I2); k++) {
     const DType t = DType(k);
-    if (info(t).name == name && t != DType::String && !is_complex(t)) return t;
+    if (info(t).name == name && (t != DType::String || mode == Mode::Fn) && !is_complex(t)) return t;
   }
   return std::nullopt;
 }
 
-std::optional<Op> function_named(const std::string& name) {
+std::optional<Op> function_named(const std::string& name, Mode mode) {
   for (int k = 0; k < int(Op::ReduceAdd); k++)
-    if (const OpInfo& row = info(Op(k)); row.name == name && row.c_infix.empty() && !is_text_op(row.op)) return row.op;
+    if (const OpInfo& row = info(Op(k)); row.name == name && row.c_infix.empty())
+      if (!is_text_op(row.op) || mode == Mode::Fn) return row.op;
   return std::nullopt;
 }
 
@@ -66,7 +67,7 @@ std::optional<Op> infix_named(const std::string& symbol, bool unary) {
 
 std::optional<DType> Evaluator::type_named(const std::string& name) const {
   if (const auto t = names_.types.find(name); t != names_.types.end()) return t->second;
-  return element_type_of(name);
+  return element_type_of(name, mode_);
 }
 
 Meaning Evaluator::meaning(const Formula& f) {
@@ -235,7 +236,7 @@ Meaning Evaluator::call(const Formula& f) {
     if (info(e->dtype).bytes != info(*t).bytes) fail(f.at, "bits_ is between types of one size");
     return build(f.at, [&] { return bitcast(*t, e); });
   }
-  if (const auto op = function_named(f.word)) return function(f, *op);
+  if (const auto op = function_named(f.word, mode_)) return function(f, *op);
   if (names_.tensors.count(f.word)) fail(f.at, "'" + f.word + "' is a tensor; its index stands in brackets, [...]");
   fail(f.at, "no function is called '" + f.word + "'");
 }

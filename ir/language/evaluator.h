@@ -84,10 +84,11 @@ class Evaluator {
   std::set<std::string> present_;  // optional operands that has() found
 };
 
-/// The element type of this name, as in "f32"; those that formulas cannot compute with have none.
-std::optional<DType> element_type_of(const std::string& name);
+/// The element type of this name, as in "f32"; those that formulas cannot compute with have none. Strings and what is
+/// done with them are for functions of the compiler's.
+std::optional<DType> element_type_of(const std::string& name, Mode mode = Mode::Op);
 /// The operation that a function of the language or an infix operator is.
-std::optional<Op> function_named(const std::string& name);
+std::optional<Op> function_named(const std::string& name, Mode mode = Mode::Op);
 std::optional<Op> infix_named(const std::string& symbol, bool unary);
 /// "f32", "a number": what a formula stands for, in messages.
 std::string kind_of(const Meaning& m);

@@ -129,6 +129,18 @@ std::string TokenReader::expect_name(std::string_view what) {
   return take().text;
 }
 
+std::string TokenReader::expect_text(std::string_view what) {
+  if (peek().kind != Token::Kind::Text) expected(std::string(what));
+  return take().text;
+}
+
+int64_t TokenReader::expect_integer(std::string_view what) {
+  const bool negative = accept("-");
+  if (peek().kind != Token::Kind::Integer) expected(std::string(what));
+  const int64_t v = take().integer;
+  return negative ? -v : v;
+}
+
 void TokenReader::expected(const std::string& what) const {
   fail(peek().at, "expected " + what + ", found " + found(peek()));
 }

@@ -7,10 +7,11 @@
 #include <set>
 
 #include "ir/language/elaborate.h"
-#include "ir/language/lexer.h"
+#include "ir/language/nest.h"
 #include "ir/language/parser.h"
 #include "ir/loop/build.h"
 #include "ir/loop/op_rules.h"
+#include "ir/loop/print.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -44,7 +45,7 @@ Formula call(std::string word, Formulas args) { return node(Kind::Call, std::mov
 
 std::string type_word(DType t) {
   const std::string name(info(t).name);
-  if (!element_type_of(name)) throw Unspeakable{"there are no formulas of " + name};
+  if (!element_type_of(name, Mode::Fn)) throw Unspeakable{"there are no formulas of " + name};
   return name;
 }
 
@@ -87,7 +88,8 @@ class FunctionPrinter {
 
  private:
   const std::string& buffer(const Buffer& b) {
-    const bool plain = b->strides.empty() && b->offset == 0 && b->scope == Scope::Global && is_static(b->shape);
+    const bool plain = b->strides.empty() && b->offset == 0 && (b->scope == Scope::Global || own_.count(b.get())) &&
+                       is_static(b->shape);
     if (!plain) throw Unspeakable{"buffer " + b->name + " has a layout of its own"};
     return buffers_.name(b.get(), b->name);
   }
@@ -108,20 +110,106 @@ class FunctionPrinter {
   }
 
   StageSyntax stage(const Stage& s) {
-    if (s.kind == Stage::Kind::Nest) throw Unspeakable{"stage " + s.name + " is made of loops"};
     variables_ = {};
+    if (s.kind == Stage::Kind::Nest) return nest(s);
     StageSyntax r;
     r.scan = s.scan;
     for (const Buffer& b : s.outputs) r.targets.push_back({{}, buffer(b), type_word(b->dtype)});
-    if (s.name != s.outputs[0]->name) {
-      if (!is_name(s.name) || s.name.find('~') != s.name.npos)
-        throw Unspeakable{"\"" + printable(s.name) + "\" is no name"};
-      r.label = s.name;
-    }
+    r.label = label_of(s);
     r.axes = axes(s.axes);
     if (s.kind == Stage::Kind::Reduce) reduction(s, r);
     for (const Expr& e : s.values) r.values.push_back(bare(e));
     return r;
+  }
+
+  static std::string label_of(const Stage& s) {
+    if (s.name == s.outputs[0]->name) return "";
+    if (!is_name(s.name) || s.name.find('~') != s.name.npos)
+      throw Unspeakable{"\"" + printable(s.name) + "\" is no name"};
+    return s.name;
+  }
+
+  // --- loops
+  StageSyntax nest(const Stage& s) {
+    const bool plain = s.axes.empty() && s.raxes.empty() && s.values.empty() && s.init.empty() && s.scan < 0;
+    if (!plain) throw Unspeakable{"stage " + s.name + " is made of loops and of formulas"};
+    StageSyntax r;
+    for (const Buffer& b : s.outputs) {
+      r.results.push_back(operand(b));
+      r.targets.push_back({{}, r.results.back().name, r.results.back().type});
+    }
+    r.label = label_of(s);
+    block(s.nest, r.loops);
+    return r;
+  }
+
+  void block(const Stmt& s, std::vector<LoopSyntax>& list) {
+    if (!s) return;
+    if (const Seq* q = as<Seq>(s)) {
+      for (const Stmt& x : q->list) block(x, list);
+      return;
+    }
+    LoopSyntax l;
+    statement(s, l);
+    list.push_back(std::move(l));
+  }
+
+  void statement(const Stmt& s, LoopSyntax& l) {
+    using Kind = LoopSyntax::Kind;
+    visit(
+        s, [&](const Store& k) { store(k, l); },
+        [&](const For& k) {
+          l.kind = Kind::For;
+          if (k.kind != ForKind::Serial) l.how = kind_name(k.kind);
+          if (!loop_kind_named(l.how)) throw Unspeakable{"a loop of kind " + l.how};
+          l.values = {bare(k.extent)};
+          if (!is_const(k.begin, 0)) l.values.push_back(bare(k.begin));
+          l.word = variables_.name(k.var.get(), k.var->name);
+          block(k.body, l.body);
+        },
+        [&](const While& k) {
+          l.kind = Kind::While;
+          l.values = {bare(k.condition)};
+          block(k.body, l.body);
+        },
+        [&](const If& k) {
+          l.kind = Kind::If;
+          l.values = {bare(k.condition)};
+          block(k.then, l.body);
+          block(k.otherwise, l.otherwise);
+        },
+        [&](const Let& k) {
+          l.kind = Kind::Let;
+          l.type = type_word(k.var->dtype);
+          l.values = {bare(k.value)};
+          l.word = variables_.name(k.var.get(), k.var->name);
+          block(k.body, l.body);
+        },
+        [&](const Alloc& k) {
+          l.kind = Kind::Alloc;
+          own_.insert(k.buffer.get());
+          const Operand o = operand(k.buffer);
+          l.word = o.name;
+          l.type = o.type;
+          l.args = o.sizes;
+          l.how = scope_name(k.buffer->scope);
+          if (!scope_named(l.how)) throw Unspeakable{"a tensor in " + l.how};
+          block(k.body, l.body);
+        },
+        [&](const Comment& k) {
+          l.kind = Kind::Note;
+          l.word = k.text;
+          block(k.body, l.body);
+        },
+        [&](const auto&) { throw Unspeakable{"a statement of kernels"}; });
+  }
+
+  void store(const Store& k, LoopSyntax& l) {
+    if (bool(k.count) || k.value->vector) throw Unspeakable{"vectors are for loops"};
+    l.word = buffer(k.buffer);
+    for (const Expr& i : k.index) l.args.push_back(bare(i));
+    l.values = {bare(k.value)};
+    if (k.reduce) l.how = info(*k.reduce).c_infix.empty() ? info(*k.reduce).name : info(*k.reduce).c_infix;
   }
 
   void reduction(const Stage& s, StageSyntax& r) {
@@ -164,6 +252,7 @@ class FunctionPrinter {
     if (const FloatImm* f = as<FloatImm>(e)) return number(f->value, e->dtype);
     const IntImm* i = as<IntImm>(e);
     if (!i) return typed(e);
+    if (e->dtype == DType::String) return Formula{Kind::Text};  // the empty one is the only constant
     if (e->dtype == DType::Bool) return named(i->value != 0 ? "true" : "false");
     for (const char* word : {"lowest", "highest"}) {
       const bool far = i->value == INT64_MIN || (e->dtype == DType::U64 && i->value < 0);
@@ -205,9 +294,9 @@ class FunctionPrinter {
 
   Formula application(const Apply& k) {
     const OpInfo& row = info(k.op);
-    if (row.c_infix.empty() && !function_named(std::string(row.name)))
+    if (row.c_infix.empty() && !function_named(std::string(row.name), Mode::Fn))
       throw Unspeakable{"no function is " + std::string(row.name)};
-    const bool mixed = k.op == Op::Shl || k.op == Op::Shr || k.op == Op::Pow;
+    const bool mixed = k.op == Op::Shl || k.op == Op::Shr || k.op == Op::Pow || is_text_op(k.op);
     Formulas args;
     if (row.arity == 1)
       args.push_back(typed(k.args[0]));
@@ -222,6 +311,7 @@ class FunctionPrinter {
 
   const TensorFn& fn_;
   NameGiver buffers_, variables_;
+  std::set<const BufferDef*> own_;  // allocated by a nest; looked up only
 };
 
 }  // namespace
@@ -234,18 +324,31 @@ FunctionText function_text(const TensorFn& fn, const std::string& name) {
   }
 }
 
+FunctionText braced_function_text(const TensorFn& fn) {
+  FunctionText f = function_text(fn, "");
+  if (f.text.empty()) return f;
+  f.text.insert(f.text.find('\n'), " {");
+  f.text += "}\n";
+  return f;
+}
+
 std::optional<TensorFn> parse_function(std::string_view text, Problems& problems) {
   const std::vector<Definition> all = parse(text, problems);
-  if (!problems.empty()) return std::nullopt;
-  if (all.size() != 1 || all[0].is_op || !all[0].types.empty() || !all[0].attributes.empty()) {
-    problems.push_back({{}, "one fn is needed, without types and attributes"});
+  if (problems.empty() && all.size() != 1) problems.push_back({{}, "one fn is needed"});
+  return problems.empty() ? function_of(all[0], problems) : std::nullopt;
+}
+
+std::optional<TensorFn> function_of(const Definition& d, Problems& problems) {
+  const size_t before = problems.size();
+  if (d.is_op || !d.types.empty() || !d.attributes.empty()) {
+    problems.push_back({d.at, "a fn is needed, without types and attributes"});
     return std::nullopt;
   }
   TensorFn fn;
   Names names;
   try {
-    for (const Operand& o : all[0].inputs) {
-      const auto t = element_type_of(o.type);
+    for (const Operand& o : d.inputs) {
+      const auto t = element_type_of(o.type, Mode::Fn);
       if (!t) fail(o.at, "no element type is called '" + o.type + "'");
       const Dims dims = Evaluator(names, Mode::Fn).sizes(o.sizes);
       fn.inputs.push_back(make_buffer(o.name.substr(0, o.name.find('~')), *t, to_shape(dims)));
@@ -253,14 +356,14 @@ std::optional<TensorFn> parse_function(std::string_view text, Problems& problems
       if (o.operand >= 0) fn.operands.push_back(o.operand);
     }
     if (!fn.operands.empty() && fn.operands.size() != fn.inputs.size())
-      fail(all[0].at, "'@' stands at all operands or at none");
-    Elaborated e = elaborate(all[0], names, Mode::Fn, problems);
+      fail(d.at, "'@' stands at all operands or at none");
+    Elaborated e = elaborate(d, names, Mode::Fn, problems);
     fn.stages = std::move(e.stages);
     fn.outputs = std::move(e.outputs);
   } catch (const FormulaError& e) {
     problems.push_back(e.problem);
   }
-  return problems.empty() ? std::optional(std::move(fn)) : std::nullopt;
+  return problems.size() == before ? std::optional(std::move(fn)) : std::nullopt;
 }
 
 }  // namespace tc::language

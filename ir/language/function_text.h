@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/language/source.h"
+#include "ir/language/syntax.h"
 #include "ir/tensor_fn.h"
 
 namespace tc::language {
@@ -16,6 +16,11 @@ struct FunctionText {
   std::string why_not;  // "stage top_k is made of loops"
 };
 FunctionText function_text(const TensorFn& fn, const std::string& name = "f");
+
+/// The same for a graph: without a name, its stages in braces.
+FunctionText braced_function_text(const TensorFn& fn);
+/// nullopt where problems are told.
+std::optional<TensorFn> function_of(const Definition& d, Problems& problems);
 
 /// One fn; nullopt where problems are told.
 std::optional<TensorFn> parse_function(std::string_view text, Problems& problems);

@@ -18,11 +18,37 @@ struct Token {
   double number = 0;
 };
 
-/// The tokens of a text with End as the last. What is no token is told to `problems`;
-/// what was meant to be a number or a text stands there as one, so that nothing else is told of it.
-std::vector<Token> tokens_of(std::string_view text, Problems& problems);
+/// Takes a text apart, one token at a time, so that what is read from it is all that takes memory.
+class Lexer {
+ public:
+  static constexpr size_t kMaxBytes = size_t(1) << 20;  // of a file of definitions
+
+  /// What is no token is told to `problems`; what was meant to be a number or a text stands there as one, so that nothing
+  /// else is told of it. A text of more than `max_bytes` is told and has no tokens. `text` has to stay.
+  Lexer(std::string_view text, Problems& problems, size_t max_bytes = kMaxBytes);
+  /// The next token; at the end End, as often as it is asked.
+  Token next();
+
+ private:
+  Place place() const { return {line_, int(at_ - line_start_) + 1}; }
+  bool skip_blanks();
+  bool token(Token& t);
+  void number(Token& t, std::string_view rest);
+  void text(Token& t, std::string_view rest);
+  bool symbol(Token& t, std::string_view rest);
+  void problem(const Place& at, std::string message) { problems_.push_back({at, std::move(message)}); }
+
+  std::string_view text_;
+  Problems& problems_;
+  size_t at_ = 0, line_start_ = 0;
+  int line_ = 1;
+  bool fresh_ = true;  // nothing stands on this line yet
+};
 
 /// A name: a letter or '_', then letters, digits and '_'; "~2" at its end tells apart what has one name otherwise.
 bool is_name(std::string_view text);
+
+/// In double quotes: printable ASCII as it is but for \" and \\, other bytes as \n or \xNN.
+std::string quoted(std::string_view text);
 
 }  // namespace tc::language

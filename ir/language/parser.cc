@@ -17,16 +17,16 @@ bool is_attribute_type(const std::string& s) {
 
 class Parser {
  public:
-  Parser(std::vector<Token> tokens, Problems& problems) : r_(std::move(tokens), problems), problems_(problems) {}
+  Parser(TokenReader& r, Problems& problems) : r_(r), problems_(problems) {}
 
   std::vector<Definition> run() {
     std::vector<Definition> all;
-    while (!r_.at_end() && problems_.size() < kMaxProblems) {
+    while (!r_.at_end() && !begins_graph(r_) && problems_.size() < kMaxProblems) {
       try {
         if (!begins_definition()) r_.expected("a definition, which begins with 'op'");
         all.push_back(header());
       } catch (const Abandoned&) {
-        while (!r_.at_end() && !begins_definition()) r_.take();
+        while (!r_.at_end() && !begins_definition() && !begins_graph(r_)) r_.take();
         continue;
       }
       body(all.back());
@@ -34,9 +34,19 @@ class Parser {
     return all;
   }
 
+  Definition function() {
+    Definition d = header();
+    r_.expect("{", "before the stages of a function in a graph");
+    braced_ = true;
+    body(d);
+    r_.expect("}", "after the stages of a function");
+    return d;
+  }
+
  private:
   bool begins_definition() const {
-    return r_.peek().begins_line && (r_.is_word("op") || r_.is_word("fn")) && r_.is_name(1);
+    if (!r_.peek().begins_line) return false;
+    return (r_.is_word("op") && r_.is_name(1)) || (r_.is_word("fn") && (r_.is_name(1) || r_.is_symbol("(", 1)));
   }
 
   // op my.Correlate<T: f32 | f64>(x: T[N], k: int = 1) -> y: T[N]
@@ -44,7 +54,7 @@ class Parser {
     Definition d;
     d.is_op = r_.take().text == "op";
     d.at = r_.peek().at;
-    d.name = r_.expect_name("the name of the operator");
+    if (d.is_op || r_.is_name()) d.name = r_.expect_name("the name of the operator");
     while (r_.accept(".")) {
       d.domain += (d.domain.empty() ? "" : ".") + d.name;
       d.name = r_.expect_name("the rest of the name after '.'");
@@ -61,7 +71,7 @@ class Parser {
       r_.expect(")", "after the operands");
     }
     r_.expect("->", "and the results after the operands");
-    do d.outputs.push_back(operand());
+    do d.outputs.push_back(read_operand(r_));
     while (r_.accept(","));
     return d;
   }
@@ -81,24 +91,7 @@ class Parser {
         !r_.is_symbol("[", 3))
       d.attributes.push_back(attribute());
     else
-      d.inputs.push_back(operand());
-  }
-
-  Operand operand() {
-    Operand o;
-    o.at = r_.peek().at;
-    o.name = r_.expect_name("the name of a tensor");
-    if (r_.accept("@")) {
-      if (r_.peek().kind != Token::Kind::Integer || r_.peek().integer > std::numeric_limits<int>::max())
-        r_.expected("the number of an operand after '@'");
-      o.operand = int(r_.take().integer);
-    }
-    r_.expect(":", "and a type after the name '" + o.name + "'");
-    o.type = r_.expect_name("an element type");
-    r_.expect("[", "and the sizes after the element type; a scalar is " + o.type + "[]");
-    o.sizes = read_formulas(r_, "]", "after the sizes");
-    o.optional = r_.accept("?");
-    return o;
+      d.inputs.push_back(read_operand(r_));
   }
 
   Attribute attribute() {
@@ -112,31 +105,21 @@ class Parser {
   }
 
   Attribute::Value value_of(const Attribute& a) {
-    if (a.type == "int") return integer();
+    if (a.type == "int") return r_.expect_integer("a whole number");
     if (a.type == "float") return number();
-    if (a.type == "string") {
-      if (r_.peek().kind != Token::Kind::Text) r_.expected("a text in double quotes");
-      return r_.take().text;
-    }
+    if (a.type == "string") return r_.expect_text("a text in double quotes");
     r_.expect("[", "before the default, a list");
     std::vector<int64_t> ints;
     std::vector<double> numbers;
     while (!r_.accept("]")) {
       if (a.type == "ints")
-        ints.push_back(integer());
+        ints.push_back(r_.expect_integer("a whole number"));
       else
         numbers.push_back(number());
       if (!r_.is_symbol("]")) r_.expect(",", "or ']' after an element of the list");
     }
     if (a.type == "ints") return ints;
     return numbers;
-  }
-
-  int64_t integer() {
-    const bool negative = r_.accept("-");
-    if (r_.peek().kind != Token::Kind::Integer) r_.expected("a whole number");
-    const int64_t v = r_.take().integer;
-    return negative ? -v : v;
   }
 
   double number() {
@@ -155,7 +138,10 @@ class Parser {
   void body(Definition& d) {
     scan_ = -1;
     scans_ = 0;
-    while (!r_.at_end() && !begins_definition() && problems_.size() < kMaxProblems) {
+    const auto ends = [&] {
+      return braced_ ? scan_ < 0 && r_.is_symbol("}") : begins_definition() || begins_graph(r_);
+    };
+    while (!r_.at_end() && !ends() && problems_.size() < kMaxProblems) {
       const size_t begin = r_.position();
       try {
         if (!r_.peek().begins_line && !r_.is_symbol("}")) r_.expected("the end of the line");
@@ -178,7 +164,9 @@ class Parser {
       scan_ = -1;
       return;
     }
-    d.stages.push_back(stage());
+    const bool nest = r_.is_word("loops") && r_.is_symbol("(", 1);
+    d.stages.push_back(nest ? read_nest(r_) : stage());
+    d.stages.back().scan = scan_;
   }
 
   void begin_scan() {
@@ -196,17 +184,13 @@ class Parser {
     Requirement q;
     q.at = r_.take().at;
     q.condition = read_formula(r_);
-    if (r_.accept(",")) {
-      if (r_.peek().kind != Token::Kind::Text) r_.expected("a text that says what is required");
-      q.message = r_.take().text;
-    }
+    if (r_.accept(",")) q.message = r_.expect_text("a text that says what is required");
     d.requirements.push_back(std::move(q));
   }
 
   StageSyntax stage() {
     StageSyntax s;
     s.at = r_.peek().at;
-    s.scan = scan_;
     if (r_.accept("(")) {
       do s.targets.push_back(target());
       while (r_.accept(","));
@@ -293,16 +277,28 @@ class Parser {
     return f;
   }
 
-  TokenReader r_;
+  TokenReader& r_;
   Problems& problems_;
   int scan_ = -1, scans_ = 0;
+  bool braced_ = false;  // the statements stand in braces
 };
 
 }  // namespace
 
+bool begins_graph(const TokenReader& r) {
+  return r.peek().begins_line && r.is_word("graph") &&
+         (r.is_symbol("(", 1) || r.is_name(1) || r.peek(1).kind == Token::Kind::Text);
+}
+
+std::vector<Definition> read_definitions(TokenReader& r, Problems& problems) { return Parser(r, problems).run(); }
+
+Definition read_function(TokenReader& r, Problems& problems) { return Parser(r, problems).function(); }
+
 std::vector<Definition> parse(std::string_view text, Problems& problems) {
-  std::vector<Token> tokens = tokens_of(text, problems);
-  return Parser(std::move(tokens), problems).run();
+  TokenReader r(text, problems);
+  std::vector<Definition> all = read_definitions(r, problems);
+  if (begins_graph(r)) r.tell(r.peek().at, "a graph has no place among definitions");
+  return all;
 }
 
 }  // namespace tc::language

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "ir/language/lexer.h"
 #include "support/text.h"
 
 namespace tc::language {
@@ -32,7 +33,7 @@ std::string formula_text(const Formula& f, int parent) {
   switch (f.kind) {
     case Formula::Kind::Integer: return tc::to_text(f.integer);
     case Formula::Kind::Number: return number_text(f.number);
-    case Formula::Kind::Text: return "\"" + f.word + "\"";
+    case Formula::Kind::Text: return quoted(f.word);
     case Formula::Kind::Name: return f.word;
     case Formula::Kind::Spread: return "*" + f.word;
     case Formula::Kind::Load: return f.word + "[" + list_text(f.args) + "]";
@@ -70,7 +71,7 @@ std::string attribute_text(const Attribute& a) {
   std::string s = a.name + ": " + a.type;
   if (auto* i = std::get_if<int64_t>(&a.otherwise)) s += " = " + integer(*i);
   if (auto* d = std::get_if<double>(&a.otherwise)) s += " = " + number_text(*d);
-  if (auto* t = std::get_if<std::string>(&a.otherwise)) s += " = \"" + *t + "\"";
+  if (auto* t = std::get_if<std::string>(&a.otherwise)) s += " = " + quoted(*t);
   if (auto* l = std::get_if<std::vector<int64_t>>(&a.otherwise)) s += " = " + list(*l, integer);
   if (auto* l = std::get_if<std::vector<double>>(&a.otherwise)) s += " = " + list(*l, number_text);
   return s;
@@ -87,6 +88,46 @@ std::string stage_text(const StageSyntax& s) {
   if (!s.result.empty())
     text += " by (" + join(s.lhs, ", ") + "), (" + join(s.rhs, ", ") + ") => " + tuple_text(s.result);
   return text;
+}
+
+std::string head_text(const LoopSyntax& l) {
+  using Kind = LoopSyntax::Kind;
+  switch (l.kind) {
+    case Kind::Store: {
+      const std::string how = l.how.empty() ? " = " : " " + l.how + "= ";
+      return l.word + "[" + list_text(l.args) + "]" + how + to_text(l.values[0]);
+    }
+    case Kind::For:
+      return "for " + (l.how.empty() ? "" : l.how + " ") + l.word + ": " + to_text(l.values[0]) +
+             (l.values.size() > 1 ? " from " + to_text(l.values[1]) : "");
+    case Kind::While: return "while " + to_text(l.values[0]);
+    case Kind::If: return "if " + to_text(l.values[0]);
+    case Kind::Let: return "let " + l.word + ": " + l.type + " = " + to_text(l.values[0]);
+    case Kind::Alloc: return "alloc " + l.word + ": " + l.type + "[" + list_text(l.args) + "] in " + l.how;
+    case Kind::Note: return "note " + quoted(l.word);
+  }
+  return "";
+}
+
+void loops_text(const std::vector<LoopSyntax>& loops, const std::string& indent, std::string& text) {
+  for (const LoopSyntax& l : loops) {
+    text += indent + head_text(l) + (l.kind == LoopSyntax::Kind::Store ? "\n" : " {\n");
+    if (l.kind == LoopSyntax::Kind::Store) continue;
+    loops_text(l.body, indent + "  ", text);
+    if (!l.otherwise.empty()) {
+      text += indent + "} else {\n";
+      loops_text(l.otherwise, indent + "  ", text);
+    }
+    text += indent + "}\n";
+  }
+}
+
+std::string nest_text(const StageSyntax& s, const std::string& indent) {
+  std::vector<std::string> results;
+  for (const Operand& o : s.results) results.push_back(operand_text(o));
+  std::string text = "loops (" + join(results, ", ") + ")" + (s.label.empty() ? "" : " as " + s.label) + " {\n";
+  loops_text(s.loops, indent + "  ", text);
+  return text + indent + "}";
 }
 
 std::string types_text(const Definition& d) {
@@ -120,16 +161,19 @@ std::string to_text(const Definition& d) {
   for (const Operand& o : d.inputs) parameters.push_back(operand_text(o));
   for (const Attribute& a : d.attributes) parameters.push_back(attribute_text(a));
   for (const Operand& o : d.outputs) outputs.push_back(operand_text(o));
-  std::string text = (d.is_op ? "op " : "fn ") + full_name(d) + types_text(d) + "(" + join(parameters, ", ") + ") -> " +
-                     join(outputs, ", ") + "\n";
+  std::string text = (d.is_op          ? "op "
+                      : d.name.empty() ? "fn"
+                                       : "fn ") +
+                     full_name(d) + types_text(d) + "(" + join(parameters, ", ") + ") -> " + join(outputs, ", ") + "\n";
   for (const Requirement& r : d.requirements)
-    text += "  require " + to_text(r.condition) + (r.message.empty() ? "" : ", \"" + r.message + "\"") + "\n";
+    text += "  require " + to_text(r.condition) + (r.message.empty() ? "" : ", " + quoted(r.message)) + "\n";
   int scan = -1;
   for (const StageSyntax& s : d.stages) {
     if (s.scan != scan && scan >= 0) text += "  }\n";
     if (s.scan != scan && s.scan >= 0) text += "  scan " + tc::to_text(int64_t(s.scan)) + " {\n";
     scan = s.scan;
-    text += (scan >= 0 ? "    " : "  ") + stage_text(s) + "\n";
+    const std::string indent = scan >= 0 ? "    " : "  ";
+    text += indent + (s.results.empty() ? stage_text(s) : nest_text(s, indent)) + "\n";
   }
   return text + (scan >= 0 ? "  }\n" : "");
 }

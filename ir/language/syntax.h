@@ -50,6 +50,37 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
+/// A tensor: "x: f32[N, C]", "*S" among the sizes for any number of them.
+struct Operand {
+  Place at;
+  std::string name, type;
+  Formulas sizes;
+  bool optional = false;
+  int operand = -1;  // fn: which operand of the node it is; -1: not said
+  bool operator==(const Operand&) const = default;
+};
+
+/// A statement of a stage that is made of loops. Its depth is bounded like that of formulas.
+struct LoopSyntax {
+  // clang-format off
+  enum class Kind {
+    Store,  // word[args] how= values[0]
+    For,    // for how word: values[0] from values[1]
+    While,  // while values[0]
+    If,     // if values[0]
+    Let,    // let word: type = values[0]
+    Alloc,  // alloc word: type[args] in how
+    Note,   // note "word"
+  } kind = Kind::Store;
+  // clang-format on
+  Place at = {};
+  std::string word = {}, type = {};
+  std::string how = {};  // of a store: what joins the value with the element, empty: nothing; a kind of loop; a scope
+  Formulas args = {}, values = {};
+  std::vector<LoopSyntax> body = {}, otherwise = {};
+  bool operator==(const LoopSyntax&) const = default;
+};
+
 /// targets[axes] as label = reduction(raxes) values from init by lhs, rhs => result
 struct StageSyntax {
   Place at;
@@ -61,18 +92,10 @@ struct StageSyntax {
   Formulas values, init;
   std::vector<std::string> lhs, rhs;  // fold: the names of the two tuples that `result` joins
   Formulas result;
-  int scan = -1;  // the number of the scan that the stage belongs to
+  int scan = -1;                 // the number of the scan that the stage belongs to
+  std::vector<Operand> results;  // loops (results) as label { ... }; targets has their names, too
+  std::vector<LoopSyntax> loops;
   bool operator==(const StageSyntax&) const = default;
-};
-
-/// A tensor: "x: f32[N, C]", "*S" among the sizes for any number of them.
-struct Operand {
-  Place at;
-  std::string name, type;
-  Formulas sizes;
-  bool optional = false;
-  int operand = -1;  // fn: which operand of the node it is; -1: not said
-  bool operator==(const Operand&) const = default;
 };
 
 struct Attribute {

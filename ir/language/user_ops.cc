@@ -116,9 +116,9 @@ class DefinitionChecker {
   Problems& problems_;
 };
 
-OwnRow row_of(const SourceText& source, Definition d) {
+OwnRow row_of(const std::string& file, Definition d) {
   const auto op = std::make_shared<UserOp>();
-  op->source.file = source.file;  // messages name places in it
+  op->source.file = file;  // messages name places in it
   op->definition = std::move(d);
   std::vector<std::string> names;
   std::vector<AttrSpec> attrs;
@@ -127,6 +127,7 @@ OwnRow row_of(const SourceText& source, Definition d) {
   op->operands = join(names, " ");
   op->row.name = op->definition.name;
   op->row.domain = op->definition.domain;
+  op->row.definition = language::to_text(op->definition);
   op->row.operands = op->operands;
   op->row.since = 1;
   op->row.attrs = std::move(attrs);
@@ -136,29 +137,35 @@ OwnRow row_of(const SourceText& source, Definition d) {
 
 }  // namespace
 
+std::vector<OwnRow> user_ops(std::vector<language::Definition> definitions, const std::string& file,
+                             const std::vector<OwnRow>& rows, Problems& found) {
+  std::set<std::string> names;
+  for (const OwnRow& row : rows) names.insert(std::string(row->domain) + "." + std::string(row->name));
+  const size_t before = found.size();
+  for (const Definition& d : definitions) {
+    Problems of_one;
+    if (!names.insert(full_name(d)).second)
+      of_one.push_back({d.at, "the operator " + full_name(d) + " is defined already"});
+    DefinitionChecker(d, of_one).run();
+    found.insert(found.end(), of_one.begin(), of_one.end());
+  }
+  if (found.size() > before) return {};
+  std::vector<OwnRow> made;
+  for (Definition& d : definitions) made.push_back(row_of(file, std::move(d)));
+  return made;
+}
+
 std::vector<OwnRow> user_ops(const SourceText& source, const std::vector<OwnRow>& rows,
                              std::vector<std::string>& problems) {
   Problems found;
   std::vector<Definition> definitions = parse(source.text, found);
-  std::set<std::string> names;
-  for (const OwnRow& row : rows) names.insert(std::string(row->domain) + "." + std::string(row->name));
-  if (found.empty()) {
-    for (const Definition& d : definitions) {
-      Problems of_one;
-      if (!names.insert(full_name(d)).second)
-        of_one.push_back({d.at, "the operator " + full_name(d) + " is defined already"});
-      DefinitionChecker(d, of_one).run();
-      found.insert(found.end(), of_one.begin(), of_one.end());
-    }
-    if (definitions.empty()) found.push_back({{}, "the file defines no operator"});
-  }
+  if (found.empty() && definitions.empty()) found.push_back({{}, "the file defines no operator"});
+  std::vector<OwnRow> made;
+  if (found.empty()) made = user_ops(std::move(definitions), source.file, rows, found);
   std::stable_sort(found.begin(), found.end(), [](const Problem& a, const Problem& b) {
     return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
   });
   for (const Problem& p : found) problems.push_back(render(source, p));
-  if (!found.empty()) return {};
-  std::vector<OwnRow> made;
-  for (Definition& d : definitions) made.push_back(row_of(source, std::move(d)));
   return made;
 }
 

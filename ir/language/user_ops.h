@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/language/source.h"
+#include "ir/language/syntax.h"
 #include "ir/ops/op.h"
 
 namespace tc {
@@ -16,5 +16,9 @@ using OwnRow = std::shared_ptr<const OpRow>;
 /// `problems`, ready to print; where it does not stay empty, nothing of the text should be used.
 std::vector<OwnRow> user_ops(const language::SourceText& source, const std::vector<OwnRow>& rows,
                              std::vector<std::string>& problems);
+
+/// The same of definitions that were read from `file`; mistakes go to `found` with their places.
+std::vector<OwnRow> user_ops(std::vector<language::Definition> definitions, const std::string& file,
+                             const std::vector<OwnRow>& rows, language::Problems& found);
 
 }  // namespace tc

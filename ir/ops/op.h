@@ -123,6 +123,7 @@ struct OpRow {
   std::string_view domain = "";
   /// Rewrites the node into simpler operators; returns false to keep it.
   std::function<bool(Graph&, Node*)> expand = {};
+  std::string definition = {};  // of an operator of the user's: its text (docs/language.md)
 };
 
 using OpFamily = std::vector<OpRow>;
