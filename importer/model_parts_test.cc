@@ -51,7 +51,7 @@ TEST_F(ModelPartsTest, WhatNobodyMakesIsAnInputAndWhatNobodyReadsAnOutput) {
   ASSERT_EQ(middle.nodes().size(), 1u);
   EXPECT_EQ(middle.outputs().at(0).raw(), "b");
   EXPECT_EQ(middle.initializers().size(), 1u);
-  EXPECT_NE(imported(bytes).find("%a: f32[2,3]"), std::string::npos) << imported(bytes);
+  EXPECT_NE(imported(bytes).find("(a: f32[2, 3])"), std::string::npos) << imported(bytes);
 }
 
 TEST_F(ModelPartsTest, InitializersBecomeInputs) {
@@ -84,7 +84,7 @@ TEST_F(ModelPartsTest, BodiesReadFromOutside) {
     y = If (c) <then_branch = t () => (float[3] u) { u = Relu (a) }, else_branch = e () => (float[3] v) { v = Exp (a) }> })");
   EXPECT_EQ(p.nodes()[1].bodies, 2);
   const std::string text = imported(p.part({{false, true}}));
-  EXPECT_NE(text.find("%a: f32[3]"), std::string::npos) << text;
+  EXPECT_NE(text.find("a: f32[3]) -> (y)"), std::string::npos) << text;
 }
 
 TEST_F(ModelPartsTest, ProblemsOfReadingAreReported) {

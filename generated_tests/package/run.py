@@ -230,7 +230,7 @@ def diffs_are_small(tmp):
     for place in (20, 100, 170):
         after = check.emit(models.chain(tmp / f"after{place}.onnx", 200, inserted=place), tmp / f"after{place}", "--name", "m")
         worst = max(worst, changed_lines(before, after))
-    check(f"a node inserted into a chain of 200 changes at most 40 lines: {worst}, the worst of three places", 0 < worst <= 40)
+    check(f"a node inserted into a chain of 200 changes at most 48 lines: {worst}, the worst of three places", 0 < worst <= 48)
     one = files_of(check.emit(models.cnn(tmp / "trained.onnx", 1), tmp / "seed1", "--name", "m"))
     two = files_of(check.emit(models.cnn(tmp / "trained.onnx", 2), tmp / "seed2", "--name", "m"))
     differ = sorted(n for n in one if one[n] != two.get(n))

@@ -145,24 +145,6 @@ def one_source(package, name, header, sources):
     return package / name
 
 
-class QuickToolchain(Toolchain):
-    """The C files of a package are one translation unit, and the headers that all packages have are compiled once: half the
-    time. What is wrong with one file alone, an include that it lacks, stays unseen."""
-
-    COMMON = ("tc_rt.h", "tc_simd.h")
-
-    def prepare(self, folder):
-        super().prepare(folder)
-        headers = ["<stdlib.h>", "<string.h>", *(f'"{name}"' for name in self.COMMON)]
-        self.header = precompile(folder, [*self.base, f"-I{self.text}"], headers, self.declarations)
-
-    def commands(self, package, program):
-        if not self.same(package):
-            return super().commands(package, program)
-        source = one_source(package, "all.c", self.header, sorted(package.rglob("*.c")))
-        return [[*self.base, f"-I{package}", source, *package.glob("*.S"), self.program, "-lm", "-o", program]]
-
-
 class CudaToolchain(Toolchain):
     """Builds CUDA packages with the C++ compiler, through the headers that they carry. What runs CUDA on a CPU is compiled
     once, the headers that all packages have, too, and the files of a package are one translation unit."""
