@@ -68,15 +68,15 @@ class Executor {
     print_origins(out_, c.origins, c.note);
     std::vector<std::string> args;
     for (const Operand& o : c.operands) args.push_back(operand(o));
-    out_.line("TC_TRACE(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));");
+    out_.line(n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + ");");
   }
   void print(const CopyStep& c) {
     print_origins(out_, c.origins, "");
     auto part = [&](CopyStep::Part side, const Operand& o) {
       return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
     };
-    out_.line("TC_TRACE(memcpy(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " +
-              copy_size(p_, c) + "));");
+    out_.line("memcpy(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " +
+              copy_size(p_, c) + ");");
   }
   void print(const IfStep& c) {
     print_origins(out_, c.origins, "");
@@ -201,8 +201,7 @@ std::string executor_source(const Program& p, const ProgramNames& n, uint64_t la
   // The API comes last: its type has the model's name, which elsewhere may be a variable's.
   std::string s = std::string(kLicenseLine) + "\n#include \"" + x + "_kernels.h\"\n#include \"" + x + "_plan.h\"\n" +
                   (string_tables(p, n).empty() ? "" : "#include \"" + x + "_strings.h\"\n") +
-                  "#include \"tc_rt.h\"\n#include \"tc_trace.h\"\n#include \"" + x +
-                  ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
+                  "#include \"tc_rt.h\"\n#include \"" + x + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
   s += "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x +
        "_weights_blob[];\n#else\nextern const unsigned char " + x + "_weights_blob[];\n#endif\n\n";
   s += "const void *" + x + "_weights(void) { return " + x + "_weights_blob; }\n\n";
@@ -214,6 +213,8 @@ std::string executor_source(const Program& p, const ProgramNames& n, uint64_t la
   s += "#define SCRATCH               (" + m + "->workspace + " + u +
        "_AT_SCRATCH)\n#define STATUS                AT_AS(int32_t, STATUS)\n\n";
   if (p.strings_bytes > 0) s.insert(s.size() - 1, "#define MADE                  AT_AS(tc_made, MADE)\n");
+  s += "#ifdef TC_PROFILE  /* then every step stands between two hooks */\n#  include \"" + x +
+       "_profile.h\"\n#endif\n\n";
   Executor e(p, n);
   return s + e.run_function() + "\n" + life_cycle(n, layout_id, p.strings_bytes > 0);
 }

@@ -95,18 +95,29 @@ std::string main_source(const Program& p, const ProgramNames& n) {
                                           {"built_lanes", p.lanes > 0 ? "TC_VL" : "0"}});
 }
 
-std::string profile_header(const Program& p, const ProgramNames& n) {
-  std::vector<std::string> list;
-  for (const Kernel& k : p.kernels)
+std::string profile_header(const Program& p, const ProgramNames& n, bool traces_calls) {
+  std::vector<std::string> list, steps;
+  for (const Kernel& k : p.kernels) {
     list.push_back("  {" + c_string(k.name) + ", " + to_text(k.work.macs) + ", " + to_text(k.work.bytes) + ", " +
                    to_text(int64_t(std::llround(k.work.floor_ns))) + ", " + to_text(k.chunks) + "}");
+    const std::string f = n.lower + "_" + k.name;
+    steps.push_back("#define " + f + "(...) TC_TRACE(\"" + f + "(\" #__VA_ARGS__ \")\", " + f + "(__VA_ARGS__))\n");
+  }
   std::sort(list.begin(), list.end());
+  std::sort(steps.begin(), steps.end());
   if (list.empty()) list.push_back("  {\"\", 0, 0, 0, 1}");
-  return std::string(kLicenseLine) +
-         "\n/* The work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at "
-         "least (0: "
-         "not known),\n * and on how many threads it can run. By name. */\nstatic const tc_work " +
-         n.lower + "_work[] = {\n" + join(list, ",\n") + "\n};\n";
+  std::string s = std::string(kLicenseLine) + "\n/* For what is compiled with TC_PROFILE. */\n";
+  if (traces_calls)
+    s += "#ifndef TC_PROFILE_H\n/* " + n.lower +
+         ".c: calls of kernels, and copies, are steps. No macro is replaced inside of itself. */\n#include "
+         "\"tc_trace.h\"\n" +
+         join(steps, "") +
+         "#undef memcpy\n#define memcpy(...) TC_TRACE(\"memcpy(\" #__VA_ARGS__ \")\", memcpy(__VA_ARGS__))\n#else\n";
+  s += "/* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at "
+       "least\n"
+       " * (0: not known), and on how many threads it can run. By name. */\nstatic const tc_work " +
+       n.lower + "_work[] = {\n" + join(list, ",\n") + "\n};\n";
+  return s + (traces_calls ? "#endif\n" : "");
 }
 
 }  // namespace tc

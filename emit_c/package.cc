@@ -83,7 +83,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
   files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
-  files.push_back({x + "_profile.h", profile_header(p, n)});
+  files.push_back({x + "_profile.h", profile_header(p, n, true)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   for (const std::string_view f : with_included(wanted, strings))
     files.push_back({std::string(f), support_for(f, strings)});

@@ -75,15 +75,15 @@ class Segments {
     std::vector<std::string> args;
     for (const Operand& o : c.operands) args.push_back(operand(o));
     args.push_back("stream");
-    line("TC_TRACE(TRY(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + ")));");
+    line("STEP(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));");
   }
   void print(const CopyStep& c) {
     auto part = [&](CopyStep::Part side, const Operand& o) {
       return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
     };
-    const std::string copy = "TC_TRACE(TRY(cudaMemcpyAsync(" + part(CopyStep::Part::To, c.to) + ", " +
+    const std::string copy = "STEP(cudaMemcpyAsync(" + part(CopyStep::Part::To, c.to) + ", " +
                              part(CopyStep::Part::From, c.from) + ", " + to_text(c.bytes) +
-                             ", cudaMemcpyDeviceToDevice, stream)));";
+                             ", cudaMemcpyDeviceToDevice, stream));";
     if (c.part != CopyStep::Part::None &&
         captured_ == 0) {  // a graph cannot have addresses that depend on the iteration
       end();

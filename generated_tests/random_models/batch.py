@@ -143,7 +143,7 @@ CUDA_TEXTS = {"tc_cuda.h", "tc_scalar.h", "tc_types.h", "tc_rt.h"}
 
 
 def undefined():
-    return "".join(f"#undef {name}\n" for name in C_NAMES + ["TRY"])
+    return "".join(f"#undef {name}\n" for name in C_NAMES + ["TRY", "CHECK", "STEP"])
 
 
 class Compiler:

@@ -15,7 +15,7 @@ ATTRIBUTES_ONCE = {"Squeeze": (13, {1: "axes"}), "Unsqueeze": (13, {1: "axes"}),
 SCALARS = {"k", "value", "min", "max", "ratio"}
 # Definitions that meant something else: today's node does not tell what they compute.
 OTHER_MEANING = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "BatchNormalization": 9, "Dropout": 12, "Upsample": 9, "Resize": 11, "Scan": 9,
-                 "GroupNormalization": 21, "Tile": 6, "Split": 2, "Pad": 2, "PRelu": 7, "Selu": 6}
+                 "GroupNormalization": 21, "Tile": 6, "Split": 2, "Pad": 2, "PRelu": 7, "Selu": 6, "GRU": 3}
 RENAMED = {("Pad", 1, "pads"): "paddings"}
 MEANING = 17  # operator set of the node that stands in
 

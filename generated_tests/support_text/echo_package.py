@@ -36,9 +36,10 @@ def write_package(out):
         "const void *echo_weights(void);\nint echo_check_weights(const void *weights);\nconst char *echo_strerror(echo_status s);\n#endif\n")
     copies = "".join(f"  memcpy(out->t{i}, in->t{i}, 15 * sizeof *in->t{i}{' * 2' if 'COMPLEX' in n else ''});\n" for i, (n, _) in enumerate(DTYPES))
     (out / "echo.c").write_text(
-        '#include "echo.h"\n#include "tc_trace.h"\n#include <string.h>\nextern const unsigned char echo_weights_blob[];\nvoid echo_copy(const echo_inputs *in, const echo_outputs *out);\n'
+        '#include "echo.h"\n#include <string.h>\nextern const unsigned char echo_weights_blob[];\nvoid echo_copy(const echo_inputs *in, const echo_outputs *out);\n'
         "echo_status echo_init(echo *m, const void *w, size_t n, void *p, size_t k) { (void)w; (void)n; (void)p; (void)k; m->nothing = 0; return ECHO_OK; }\n"
-        "echo_status echo_run(const echo *m, const echo_inputs *in, const echo_outputs *out) { (void)m; TC_TRACE(echo_copy(in, out)); return ECHO_OK; }\n"
+        "#ifdef TC_PROFILE\n#include \"tc_trace.h\"\n#define echo_copy(...) TC_TRACE(\"echo_copy(\" #__VA_ARGS__ \")\", echo_copy(__VA_ARGS__))\n#endif\n"
+        "echo_status echo_run(const echo *m, const echo_inputs *in, const echo_outputs *out) { (void)m; echo_copy(in, out); return ECHO_OK; }\n"
         "void echo_free(echo *m) { (void)m; }\nconst void *echo_weights(void) { return echo_weights_blob; }\n"
         "int echo_check_weights(const void *w) { return memcmp(w, \"weights\", 7) == 0; }\nconst char *echo_strerror(echo_status s) { return s ? \"no\" : \"ok\"; }\n")
     (out / "kernels" / "copy.c").write_text('#include "../echo.h"\n#include <string.h>\nvoid echo_copy(const echo_inputs *in, const echo_outputs *out);\n'

@@ -306,7 +306,8 @@ class Elaborator {
     const Op op = reduction_op(s.reduction);
     const DType t = out.values[0]->dtype;
     const bool logical = op == Op::And || op == Op::Or;
-    if (logical != (t == DType::Bool))
+    const bool of_any = op == Op::Max || op == Op::Min;  // false is less than true
+    if (logical != (t == DType::Bool) && !of_any)
       fail(s.values[0].at,
            s.reduction + " is of " + (logical ? "conditions" : "numbers") + ", not of " + std::string(info(t).name));
     out.combiner.op = op;

@@ -233,7 +233,11 @@ class FunctionPrinter {
   // --- expressions
   // The digits that are read as this number again.
   static Formula number(double v, DType t) {
-    if (std::isinf(v)) return v < 0 ? node(Kind::Unary, "-", {named("inf")}) : named("inf");
+    if (std::isinf(v)) {
+      if (!same_bits(v, as<FloatImm>(make_const(t, v))->value))
+        throw Unspeakable{"an infinity that its type does not have"};
+      return v < 0 ? node(Kind::Unary, "-", {named("inf")}) : named("inf");
+    }
     if (std::isnan(v)) {
       if (!same_bits(v, as<FloatImm>(make_const(t, std::nan("")))->value)) throw Unspeakable{"a NaN of another kind"};
       return named("nan");

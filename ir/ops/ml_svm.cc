@@ -174,7 +174,7 @@ struct Coupling {
   Expr row;
   Buffer q, qy, y, pqp, gap, round;
 
-  Expr number(double v) const { return make_float(t, v); }
+  Expr number(double v) const { return make_const(t, v); }
   Expr one(const Buffer& b) const { return load(b, {0}); }
   Stmt each(const std::function<Stmt(const Expr&)>& f) const {
     const Var k = make_var("k");

@@ -54,11 +54,10 @@ void tc_trace_end(const char *step)
   if (e->step == step) e->seconds = now - e->begin;
 }
 
-/* "conv_3x3_0a1b(AT(x), ...)" of the step "TRY(NAME_conv_3x3_0a1b(AT(x), ...)". */
+/* "conv_3x3_0a1b(AT(x), ...)" of the step "NAME_conv_3x3_0a1b(AT(x), ...)". */
 TC_IO const char *tc_called(const char *step, const char *model)
 {
   const size_t n = strlen(model);
-  if (strncmp(step, "TRY(", 4) == 0) step += 4;
   return strncmp(step, model, n) == 0 && step[n] == '_' ? step + n + 1 : step;
 }
 

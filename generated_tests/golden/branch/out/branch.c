@@ -2,7 +2,6 @@
 #include "branch_kernels.h"
 #include "branch_plan.h"
 #include "tc_rt.h"
-#include "tc_trace.h"
 #include "branch.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,27 +21,31 @@ const void *branch_weights(void) { return branch_weights_blob; }
 #define SCRATCH               (m->workspace + BRANCH_AT_SCRATCH)
 #define STATUS                AT_AS(int32_t, STATUS)
 
+#ifdef TC_PROFILE  /* then every step stands between two hooks */
+#  include "branch_profile.h"
+#endif
+
 /* The graph, one kernel a line, in the order of the model. */
 branch_status branch_run(const branch *m, const branch_inputs *in, const branch_outputs *out)
 {
   if (!m || !in || !out || !in->flip || !in->x || !out->y || !out->norm) return BRANCH_E_ARG;
 
   /* "product" */
-  TC_TRACE(branch_matmul_4x5_c4c6(in->x, WEIGHT(w_packed), AT(p)));
+  branch_matmul_4x5_c4c6(in->x, WEIGHT(w_packed), AT(p));
   /* "choose" */
   if (*in->flip) {
     /* "negate" */
-    TC_TRACE(branch_neg_4x5_8c97(AT(p), AT(a)));
-    TC_TRACE(memcpy(AT(c), AT(a), 80));
+    branch_neg_4x5_8c97(AT(p), AT(a));
+    memcpy(AT(c), AT(a), 80);
   } else {
     /* "double", "square" */
-    TC_TRACE(branch_mul_x2_4x5_2aff(AT(p), AT(b)));
-    TC_TRACE(memcpy(AT(c), AT(b), 80));
+    branch_mul_x2_4x5_2aff(AT(p), AT(b));
+    memcpy(AT(c), AT(b), 80);
   }
   /* "tanh" */
-  TC_TRACE(branch_tanh_4x5_ced7(AT(c), out->y));
+  branch_tanh_4x5_ced7(AT(c), out->y);
   /* "norm" */
-  TC_TRACE(branch_reduce_l2_x2_4x5_4_1e6e(out->y, out->norm, SCRATCH));
+  branch_reduce_l2_x2_4x5_4_1e6e(out->y, out->norm, SCRATCH);
   return BRANCH_OK;
 }
 

@@ -2,7 +2,6 @@
 #include "cnn_kernels.h"
 #include "cnn_plan.h"
 #include "tc_rt.h"
-#include "tc_trace.h"
 #include "cnn.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,28 +21,32 @@ const void *cnn_weights(void) { return cnn_weights_blob; }
 #define SCRATCH               (m->workspace + CNN_AT_SCRATCH)
 #define STATUS                AT_AS(int32_t, STATUS)
 
+#ifdef TC_PROFILE  /* then every step stands between two hooks */
+#  include "cnn_profile.h"
+#endif
+
 /* The graph, one kernel a line, in the order of the model. */
 cnn_status cnn_run(const cnn *m, const cnn_inputs *in, const cnn_outputs *out)
 {
   if (!m || !in || !out || !in->image || !out->logits) return CNN_E_ARG;
 
   /* "conv", "norm" */
-  TC_TRACE(cnn_transpose_pad_2x9x9_11x11x2_0c15(in->image, AT(image_nhwc_pad1)));
+  cnn_transpose_pad_2x9x9_11x11x2_0c15(in->image, AT(image_nhwc_pad1));
   /* "conv", "norm", "relu", "pool" */
-  TC_TRACE(cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304(AT(image_nhwc_pad1), WEIGHT(w1_scaled_shift),
-      WEIGHT(w1_scaled_packed), AT(r_pad1_inf)));
+  cnn_conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304(AT(image_nhwc_pad1), WEIGHT(w1_scaled_shift),
+      WEIGHT(w1_scaled_packed), AT(r_pad1_inf));
   /* "pool" */
-  TC_TRACE(cnn_max_pool_11x11x6_5x5x6_k3_3557(AT(r_pad1_inf), AT(p)));
+  cnn_max_pool_11x11x6_5x5x6_k3_3557(AT(r_pad1_inf), AT(p));
   /* "depthwise" */
-  TC_TRACE(cnn_pad_5x5x6_7x7x6_5c70(AT(p), AT(p_pad1)));
+  cnn_pad_5x5x6_7x7x6_5c70(AT(p), AT(p_pad1));
   /* "depthwise" */
-  TC_TRACE(cnn_conv2d_bias_7x7x6_5x5x6_k3_9010(AT(p_pad1), WEIGHT(b2), WEIGHT(w2_packed), AT(d)));
+  cnn_conv2d_bias_7x7x6_5x5x6_k3_9010(AT(p_pad1), WEIGHT(b2), WEIGHT(w2_packed), AT(d));
   /* "pointwise", "residual" */
-  TC_TRACE(cnn_conv2d_add_5x5x6_k1_0379(AT(d), AT(p), WEIGHT(w3_packed), AT(s)));
+  cnn_conv2d_add_5x5x6_k1_0379(AT(d), AT(p), WEIGHT(w3_packed), AT(s));
   /* "mean" */
-  TC_TRACE(cnn_reduce_mean_x2_5x5x6_6_a3d8(AT(s), AT(m)));
+  cnn_reduce_mean_x2_5x5x6_6_a3d8(AT(s), AT(m));
   /* "dense" */
-  TC_TRACE(cnn_matmul_add_6_3_75e9(AT(m), WEIGHT(w4), WEIGHT(b4), out->logits, SCRATCH));
+  cnn_matmul_add_6_3_75e9(AT(m), WEIGHT(w4), WEIGHT(b4), out->logits, SCRATCH);
   return CNN_OK;
 }
 

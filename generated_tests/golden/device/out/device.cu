@@ -4,10 +4,6 @@
 #include "device_kernels.cuh"
 #include "device_plan.h"
 #include "tc_rt.h"
-#ifdef TC_PROFILE
-#  define TC_TRACE_WAIT TRY(cudaStreamSynchronize(stream))
-#endif
-#include "tc_trace.h"
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -61,7 +57,15 @@ struct device_device {
   }
 };
 
-#define TRY(call) do { const cudaError_t error_ = const_cast<device_device &>(d).note((call), #call); if (error_ != cudaSuccess) return error_; } while (0)
+#define CHECK(call, text) do { const cudaError_t error_ = const_cast<device_device &>(d).note((call), text); if (error_ != cudaSuccess) return error_; } while (0)
+#define TRY(call)         CHECK(call, #call)
+#ifndef TC_PROFILE
+#  define STEP(call)      CHECK(call, #call)
+#else  /* then every step stands between two hooks */
+#  define TC_TRACE_WAIT   TRY(cudaStreamSynchronize(stream))
+#  include "tc_trace.h"
+#  define STEP(call)      TC_TRACE(#call, CHECK(call, #call))
+#endif
 
 /* The graph, one kernel a line, in the order of the model. A segment has no decisions of the host and is captured as
  * one CUDA graph. */
@@ -69,9 +73,9 @@ cudaError_t segment_0(const device_device &d, const device_inputs &in, const dev
 {
   (void)d, (void)in, (void)out, (void)stream;
   /* "product", "relu" */
-  TC_TRACE(TRY(device_matmul_relu_20x70_20x24_a535(in.x, in.w, AT(a), stream)));
+  STEP(device_matmul_relu_20x70_20x24_a535(in.x, in.w, AT(a), stream));
   /* "softmax" */
-  TC_TRACE(TRY(device_softmax_20x24_ae9f(AT(a), out.probability, stream)));
+  STEP(device_softmax_20x24_ae9f(AT(a), out.probability, stream));
   return cudaSuccess;
 }
 

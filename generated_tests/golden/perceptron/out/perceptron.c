@@ -2,7 +2,6 @@
 #include "perceptron_kernels.h"
 #include "perceptron_plan.h"
 #include "tc_rt.h"
-#include "tc_trace.h"
 #include "perceptron.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +21,21 @@ const void *perceptron_weights(void) { return perceptron_weights_blob; }
 #define SCRATCH               (m->workspace + PERCEPTRON_AT_SCRATCH)
 #define STATUS                AT_AS(int32_t, STATUS)
 
+#ifdef TC_PROFILE  /* then every step stands between two hooks */
+#  include "perceptron_profile.h"
+#endif
+
 /* The graph, one kernel a line, in the order of the model. */
 perceptron_status perceptron_run(const perceptron *m, const perceptron_inputs *in, const perceptron_outputs *out)
 {
   if (!m || !in || !out || !in->x || !out->probability) return PERCEPTRON_E_ARG;
 
   /* "hidden", "relu" */
-  TC_TRACE(perceptron_matmul_add_relu_2x6_2x10_26f5(in->x, WEIGHT(b1), WEIGHT(w1_packed), AT(a)));
+  perceptron_matmul_add_relu_2x6_2x10_26f5(in->x, WEIGHT(b1), WEIGHT(w1_packed), AT(a));
   /* "out" */
-  TC_TRACE(perceptron_matmul_add_2x10_2x3_9b66(AT(a), WEIGHT(w2), WEIGHT(b2), AT(l), SCRATCH));
+  perceptron_matmul_add_2x10_2x3_9b66(AT(a), WEIGHT(w2), WEIGHT(b2), AT(l), SCRATCH);
   /* "softmax" */
-  TC_TRACE(perceptron_softmax_2x3_67fd(AT(l), out->probability, SCRATCH));
+  perceptron_softmax_2x3_67fd(AT(l), out->probability, SCRATCH);
   return PERCEPTRON_OK;
 }
 

@@ -2,7 +2,6 @@
 #include "quantized_kernels.h"
 #include "quantized_plan.h"
 #include "tc_rt.h"
-#include "tc_trace.h"
 #include "quantized.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,10 @@ const void *quantized_weights(void) { return quantized_weights_blob; }
 #define SCRATCH               (m->workspace + QUANTIZED_AT_SCRATCH)
 #define STATUS                AT_AS(int32_t, STATUS)
 
+#ifdef TC_PROFILE  /* then every step stands between two hooks */
+#  include "quantized_profile.h"
+#endif
+
 /* The graph, one kernel a line, in the order of the model. */
 quantized_status quantized_run(const quantized *m, const quantized_inputs *in, const quantized_outputs *out)
 {
@@ -29,12 +32,12 @@ quantized_status quantized_run(const quantized *m, const quantized_inputs *in, c
   *STATUS = 0;
 
   /* "qconv" */
-  TC_TRACE(quantized_transpose_pad_3x6x6_8x8x3_u8_e1be(in->image, AT_AS(uint8_t, image_nhwc_pad1)));
+  quantized_transpose_pad_3x6x6_8x8x3_u8_e1be(in->image, AT_AS(uint8_t, image_nhwc_pad1));
   /* "qconv" */
-  TC_TRACE(quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_6250(AT_AS(uint8_t, image_nhwc_pad1),
-      WEIGHT_AS(int32_t, bias), WEIGHT_AS(int32_t, w_packed), WEIGHT_AS(int8_t, w_packed_2), out->y, SCRATCH));
+  quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_6250(AT_AS(uint8_t, image_nhwc_pad1),
+      WEIGHT_AS(int32_t, bias), WEIGHT_AS(int32_t, w_packed), WEIGHT_AS(int8_t, w_packed_2), out->y, SCRATCH);
   /* "lookup" */
-  TC_TRACE(quantized_gather_7x2_4x2_i32_1f40(WEIGHT_AS(int32_t, table), in->rows, out->counts, STATUS));
+  quantized_gather_7x2_4x2_i32_1f40(WEIGHT_AS(int32_t, table), in->rows, out->counts, STATUS);
   return *STATUS != 0 ? QUANTIZED_E_RANGE : QUANTIZED_OK;
 }
 
