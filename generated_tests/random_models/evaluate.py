@@ -113,6 +113,8 @@ def evaluate(draft, node, constants, opset):
     """The arrays of the node's outputs; raises Unfit."""
     if draft.op == "Resize" and draft.attributes.get("antialias") and draft.operands[0].dtype in SMALL:
         raise Unfit("ONNX Runtime rounds to bytes between the axes")
+    if draft.op in ("Max", "Min", "Sign") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):
+        raise Unfit("ONNX Runtime compares the lower halves of such integers")
     if draft.op in ("AveragePool", "MaxPool"):
         opset = max(opset, 7)  # what version 1 says, and of these sets ONNX Runtime casts
     kinds = {array.dtype for array in constants.values()}
