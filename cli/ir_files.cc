@@ -52,9 +52,8 @@ CommandLine default_line() {
 }
 
 const Option* stated_option(const std::string& flag) {
-  for (const Option& o : options())
-    if (o.flag == flag && o.stated) return &o;
-  return nullptr;
+  const Option* o = find_option(flag);
+  return o && o->stated ? o : nullptr;
 }
 
 /// What is given has to be what the file says; what the file does not say of the import cannot be made up for.

@@ -367,6 +367,12 @@ const std::vector<Command>& commands() {
   return table;
 }
 
+const Option* find_option(std::string_view flag) {
+  for (const Option& o : options())
+    if (o.flag == flag) return &o;
+  return nullptr;
+}
+
 const Command* find_command(std::string_view name) {
   for (const Command& c : commands())
     if (c.name == name) return &c;

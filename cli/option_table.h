@@ -55,6 +55,8 @@ struct Option {
 };
 
 const std::vector<Option>& options();
+/// The row of a flag; null if there is none.
+const Option* find_option(std::string_view flag);
 
 /// "bench", "verify and bench": the commands whose bits are set, in the order of help.
 std::string command_list(unsigned bits);

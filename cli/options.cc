@@ -24,11 +24,9 @@ bool split_flag(const std::string& arg, std::string& flag, std::string& value) {
 }
 
 const Option& option_of(const std::string& flag) {
+  if (const Option* o = find_option(flag)) return *o;
   std::vector<std::string_view> flags;
-  for (const Option& o : options()) {
-    if (o.flag == flag) return o;
-    flags.push_back(o.flag);
-  }
+  for (const Option& o : options()) flags.push_back(o.flag);
   usage("unknown option '" + printable(flag) + "'" + did_you_mean(flag, flags));
 }
 

@@ -39,10 +39,20 @@ ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr
   return r;
 }
 
-TemporaryDir::TemporaryDir() {
+namespace {
+
+std::string temporary_stem() {
   const char* base = std::getenv("TMPDIR");
-  path_ = std::string(base && *base ? base : "/tmp") + "/tc-emit-XXXXXX";
-  if (!::mkdtemp(path_.data())) throw Error("TC0602", ExitCode::Io, "cannot make a temporary folder");
+  return std::string(base && *base ? base : "/tmp") + "/tc-emit-";
+}
+
+}  // namespace
+
+TemporaryDir::TemporaryDir()
+    : TemporaryDir(temporary_stem(), Error("TC0602", ExitCode::Io, "cannot make a temporary folder")) {}
+
+TemporaryDir::TemporaryDir(const std::string& stem, const Error& otherwise) : path_(stem + "XXXXXX") {
+  if (!::mkdtemp(path_.data())) throw otherwise;
 }
 
 TemporaryDir::~TemporaryDir() {

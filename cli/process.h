@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "support/error.h"
+
 namespace tc {
 
 struct ProcessResult {
@@ -17,6 +19,8 @@ ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr
 class TemporaryDir {
  public:
   TemporaryDir();
+  /// A fresh folder whose path begins so; throws `otherwise` where there can be none.
+  TemporaryDir(const std::string& stem, const Error& otherwise);
   ~TemporaryDir();
   TemporaryDir(const TemporaryDir&) = delete;
   TemporaryDir& operator=(const TemporaryDir&) = delete;

@@ -1,13 +1,12 @@
 #include "cli/program_cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
 
+#include "cli/process.h"
 #include "support/error.h"
 #include "support/text.h"
 
@@ -27,28 +26,14 @@ void touch(const fs::path& path) {
 }
 
 /// A fresh folder in the cache's own file system, so that what is built there can be renamed into place.
-class BuildFolder {
- public:
-  explicit BuildFolder(const std::string& parent) : path_(parent + "/" + kBuilding + "XXXXXX") {
-    if (!::mkdtemp(path_.data()))
-      throw Error(Diagnostic{"TC0601",
-                             ExitCode::Io,
-                             {},
-                             "cannot write " + printable(parent),
-                             {"programs are kept there; set XDG_CACHE_HOME to another folder"},
-                             false});
-  }
-  ~BuildFolder() {
-    std::error_code ec;
-    fs::remove_all(path_, ec);
-  }
-  BuildFolder(const BuildFolder&) = delete;
-  BuildFolder& operator=(const BuildFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+TemporaryDir folder_for_build(const std::string& parent) {
+  return {parent + "/" + kBuilding, Error(Diagnostic{"TC0601",
+                                                     ExitCode::Io,
+                                                     {},
+                                                     "cannot write " + printable(parent),
+                                                     {"programs are kept there; set XDG_CACHE_HOME to another folder"},
+                                                     false})};
+}
 
 }  // namespace
 
@@ -61,7 +46,7 @@ std::string ProgramCache::get(const std::string& key,
     if (fs::exists(kept, ec)) return kept.string();  // nobody has dropped it in between
   }
   fs::create_directories(folder_, ec);
-  const BuildFolder fresh(folder_);
+  const TemporaryDir fresh = folder_for_build(folder_);
   const std::string program = build(fresh.path());
   touch(program);
   fs::rename(program, kept, ec);

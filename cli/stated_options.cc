@@ -10,21 +10,10 @@ namespace {
 constexpr std::string_view kStated[] = {"--precision", "--jit", "--single-file", "--string-bytes",
                                         "--fp",        "-O",    "--disable-pass"};
 
-std::string_view precision_name(Precision p) {
-  switch (p) {
-    case Precision::F32: return "fp32";
-    case Precision::Tf32: return "tf32";
-    case Precision::F16: return "fp16";
-    case Precision::Bf16: return "bf16";
-    case Precision::Int8: return "int8";
-  }
-  return "";
-}
-
 const Option& row(std::string_view flag) {
-  const auto it = std::find_if(options().begin(), options().end(), [&](const Option& o) { return o.flag == flag; });
-  check(it != options().end(), "an option of the table");
-  return *it;
+  const Option* o = find_option(flag);
+  check(o != nullptr, "an option of the table");
+  return *o;
 }
 
 /// Sizes that the model leaves open are those of the package's inputs.
@@ -42,20 +31,17 @@ void take_sizes(CommandLine& c, const PackageFacts& p) {
 }  // namespace
 
 std::vector<std::string> stated_options(const CommandLine& c) {
-  const Options& o = c.request.options;
-  const Options usual;
+  const CommandLine usual;
   std::vector<std::string> words;
-  const auto say = [&words](std::string flag, std::string value) {
-    words.push_back(std::move(flag));
-    words.push_back(std::move(value));
-  };
-  if (o.precision != usual.precision) say("--precision", std::string(precision_name(o.precision)));
-  if (c.jit) words.push_back("--jit");
-  if (c.single_file) words.push_back("--single-file");
-  if (o.string_bytes != usual.string_bytes) say("--string-bytes", to_text(o.string_bytes));
-  if (o.strict_fp) say("--fp", "strict");
-  if (o.opt_level != usual.opt_level) say("-O", to_text(int64_t(o.opt_level)));
-  for (const std::string& pass : o.disabled) say("--disable-pass", pass);
+  for (const std::string_view flag : kStated) {
+    if ((flag == "--jit" && c.jit) || (flag == "--single-file" && c.single_file)) words.emplace_back(flag);
+    const Option& o = row(flag);
+    if (!o.stated || o.stated(c) == o.stated(usual)) continue;
+    for (std::string& value : o.stated(c)) {
+      words.emplace_back(flag);
+      words.push_back(std::move(value));
+    }
+  }
   return words;
 }
 

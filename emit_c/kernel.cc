@@ -5,6 +5,7 @@
 
 #include "emit_c/stmt.h"
 #include "ir/loop/build.h"
+#include "ir/loop/named_buffers.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 
@@ -22,23 +23,7 @@ std::string parameter(const Param& p, bool restricted) {
 }
 
 // The status word has no accesses of its own: Index raises it.
-bool uses(const Stmt& s, const Buffer& b) {
-  bool found = b->name == "status";
-  walk(
-      s,
-      [&](const Stmt& x) {
-        if (auto* k = as<Store>(x)) found |= k->buffer == b;
-        if (auto* k = as<Alias>(x)) found |= k->base == b;
-        if (auto* k = as<Prefetch>(x)) found |= k->buffer == b;
-        if (auto* k = as<Intrin>(x)) found |= std::find(k->buffers.begin(), k->buffers.end(), b) != k->buffers.end();
-        return !found;
-      },
-      [&](const Expr& e) {
-        if (auto* l = as<Load>(e)) found |= l->buffer == b;
-        return !found;
-      });
-  return found;
-}
+bool uses(const Stmt& s, const Buffer& b) { return b->name == "status" || uses_buffer(s, b); }
 
 std::string arguments(const std::vector<std::string>& list) { return list.empty() ? "void" : join(list, ", "); }
 
@@ -73,11 +58,7 @@ struct Uses {
     walk(
         s,
         [&](const Stmt& x) {
-          if (const Store* k = as<Store>(x)) buffers.insert(k->buffer.get());
-          if (const Alias* k = as<Alias>(x)) buffers.insert(k->base.get());
-          if (const Prefetch* k = as<Prefetch>(x)) buffers.insert(k->buffer.get());
-          if (const Intrin* k = as<Intrin>(x))
-            for (const Buffer& b : k->buffers) buffers.insert(b.get());
+          for (const Buffer& b : named_buffers(x)) buffers.insert(b.get());
           return true;
         },
         [&](const Expr& e) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <set>
 
+#include "importer/infer.h"
 #include "importer/norms.h"
 #include "importer/shape_registry.h"
 #include "importer/upgrade.h"
@@ -58,7 +59,8 @@ void tidy(onnx::ModelProto& m) {
   });
 }
 
-/// Runs ONNX's inference on a copy; false and the reason if it throws.
+}  // namespace
+
 bool try_infer(onnx::ModelProto& m, std::string& why) {
   onnx::ModelProto copy = m;
   try {
@@ -72,6 +74,8 @@ bool try_infer(onnx::ModelProto& m, std::string& why) {
   m = std::move(copy);
   return true;
 }
+
+namespace {
 
 /// Every operator of the default set is one of ONNX's; the others are reported, and nothing can be said about what
 /// follows them.

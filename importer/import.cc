@@ -2,27 +2,16 @@
 // that can still be said about the model has been said.
 #include "importer/import.h"
 
-#include <google/protobuf/stubs/logging.h>
-
 #include <new>
 
 #include "importer/context.h"
+#include "importer/quiet_protobuf.h"
 
 namespace tc {
 
 namespace {
 
 using namespace importer;
-
-/// protobuf prints complaints about texts to stderr; while this lives it does not.
-class QuietProtobuf {
- public:
-  QuietProtobuf() : before_(google::protobuf::SetLogHandler(nullptr)) {}
-  ~QuietProtobuf() { google::protobuf::SetLogHandler(before_); }
-
- private:
-  google::protobuf::LogHandler* before_;
-};
 
 /// Fills `m` up to the point where it is a Graph in ONNX's words; false if a problem was found.
 bool prepare(Context& c, onnx::ModelProto& m) {

@@ -1,16 +1,14 @@
 #include "importer/model_parts.h"
 
-#include <google/protobuf/stubs/logging.h>
-#include <onnx/shape_inference/implementation.h>
-
 #include <algorithm>
 #include <unordered_map>
 
 #include "importer/context.h"
 #include "importer/decode.h"
 #include "importer/external_data.h"
+#include "importer/infer.h"
+#include "importer/quiet_protobuf.h"
 #include "importer/scope.h"
-#include "importer/shape_registry.h"
 #include "importer/tensors.h"
 
 namespace tc {
@@ -67,14 +65,8 @@ void infer_types(const std::string& path, const ImportOptions& options, onnx::Mo
   Context validation(path, options, of_validation);
   validate_model(validation, copy);
   if (validation.errors > 0) return;
-  copy = m;  // validation gives names and an order of its own
-  try {
-    const onnx::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
-    const ShapeRegistry schemas;
-    onnx::shape_inference::InferShapes(copy, &schemas, options);
-    m = std::move(copy);
-  } catch (const std::exception&) {  // of a model that is wrong
-  }
+  std::string why_not;    // of a model that is wrong
+  try_infer(m, why_not);  // not `copy`: validation gives names and an order of its own
 }
 
 Types types_of(const onnx::GraphProto& g) {
@@ -127,7 +119,7 @@ std::vector<ModelText> names_of(const auto& list) {
 
 ModelParts::ModelParts(const std::string& path, const ImportOptions& options, Diagnostics& problems)
     : model_(std::make_unique<onnx::ModelProto>()) {
-  const auto before = google::protobuf::SetLogHandler(nullptr);
+  const QuietProtobuf quiet;
   Context c(path, options, problems);
   if (load_model(c, *model_) && c.errors == 0) embed_all(c, *model_->mutable_graph());
   if (c.errors == 0) {
@@ -142,7 +134,6 @@ ModelParts::ModelParts(const std::string& path, const ImportOptions& options, Di
     const Types types = types_of(model_->graph());
     for (const auto& n : model_->graph().node()) nodes_.push_back(outline_of(n, types));
   }
-  google::protobuf::SetLogHandler(before);
   c.close();
 }
 

@@ -12,7 +12,7 @@ from toolchain import CudaToolchain, Failed, call, first_line
 
 SIZE = 24  # packages to a program
 OWN_STATICS = re.compile(r"^static [^(=;\n]*?\b((?!tc_|TC_)\w+)(?=\(|\[| =|;)", re.M)
-OWN_MACROS = re.compile(r"^# *define ((?!TC_)\w+)\b", re.M)
+OWN_MACROS = re.compile(r"^# *define ((?!tc_|TC_)\w+)\b", re.M)
 OWN_NAMES = re.compile(r"(?<![.\w])(inputs|outputs|open_model|run_model|close_model|message|(?:in|out)put\d+_dims)\b")
 
 
@@ -25,6 +25,11 @@ def name_of(text):
 def sources_of(package, suffix):
     """The files of a package that are compiled, its program last and under a name that says so."""
     return [path for path in sorted(package.rglob("*" + suffix)) if path.name not in ("main.c", "renamed_main.c") and "cuda_on_cpu" not in path.parts]
+
+
+def own_macros(sources):
+    """The names of the macros that files define for themselves."""
+    return {found for path in sources for found in OWN_MACROS.findall(path.read_text())}
 
 
 class Units:
@@ -55,7 +60,7 @@ def c_text(name, package):
     sources = sources_of(package, ".c")
     texts = [path.read_text() for path in sources]
     statics = sorted({found for text in texts for found in OWN_STATICS.findall(text) if not found.startswith(name + "_")})
-    macros = sorted({found for text in texts for found in OWN_MACROS.findall(text)} - set(statics))
+    macros = sorted(own_macros(sources) - set(statics))
     (package / "renamed_main.c").write_text(OWN_NAMES.sub(rf"{name}_own_\1", (package / "main.c").read_text()))
     return [*(f"#define {own} {name}_own_{own}" for own in statics), *(f'#include "{path}"' for path in sources), f"int {name}_main(int, char **);",
             f"#define main {name}_main", f'#include "{package}/renamed_main.c"', "#undef main", *(f"#undef {own}" for own in [*statics, *macros])]
@@ -64,9 +69,8 @@ def c_text(name, package):
 def cuda_text(name, package):
     """A package in a unit of C++: a namespace around it, behind which its macros end."""
     sources = sources_of(package, ".cu")
-    macros = sorted({found for path in sources for found in OWN_MACROS.findall(path.read_text())})
     return [f"#define main {name}_main", f"namespace space_{name} {{", *(f'#include "{path}"' for path in [*sources, package / "main.c"]), "}", "#undef main",
-            f"int {name}_main(int argc, char **argv) {{ return space_{name}::{name}_main(argc, argv); }}", *(f"#undef {own}" for own in macros)]
+            f"int {name}_main(int argc, char **argv) {{ return space_{name}::{name}_main(argc, argv); }}", *(f"#undef {own}" for own in sorted(own_macros(sources)))]
 
 
 def link_c(packages, tools, folder):

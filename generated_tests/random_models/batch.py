@@ -14,12 +14,12 @@ from evaluate import I4, U4
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "python"))
+from batches import own_macros  # noqa: E402
 from toolchain import REFUSED, refusal  # noqa: E402
 
 TEXTS = ROOT / "templates" / "text"
 WARNINGS = ["-Wall", "-Wextra"]
 ENDS = {90: "two runs differ: something is read that nobody wrote", 91: "writes outside of an output or the workspace", 92: "writes into an input"}
-C_NAMES = "fits WEIGHT_AS AT_AS WEIGHT AT SCRATCH STATUS".split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,17 +133,18 @@ def unity(models, cuda, folder):
         parts = ["#include <cstdio>\n#include <cstring>\n#include <new>\n#include <stddef.h>\n#include <stdint.h>\n" + "".join(f'#include "{path.name}"\n' for path in sorted(TEXTS.glob("tc_*.h")) if path.name in CUDA_TEXTS)]
         for name in names:
             sources = sorted((folder / name / "kernels").glob("*.cu")) + [folder / name / f"{name}.cu"]
-            parts.append(f"namespace space_{name} {{\n" + "".join(f'#include "{path}"\n' for path in sources) + "}\n" + f"using namespace space_{name};\n" + undefined())
+            parts.append(f"namespace space_{name} {{\n" + "".join(f'#include "{path}"\n' for path in sources) + "}\n" + f"using namespace space_{name};\n" + undefined(sources))
     else:
-        parts = [f'#define fits fits_{name}\n#include "{name}/{name}.c"\n' + undefined() for name in names]
+        parts = [f'#define fits fits_{name}\n#include "{name}/{name}.c"\n#undef fits\n' + undefined([folder / name / f"{name}.c"]) for name in names]
     return "".join(parts)
 
 
 CUDA_TEXTS = {"tc_cuda.h", "tc_scalar.h", "tc_types.h", "tc_rt.h"}
 
 
-def undefined():
-    return "".join(f"#undef {name}\n" for name in C_NAMES + ["TRY", "CHECK", "STEP"])
+def undefined(sources):
+    """Ends the macros that the files of a package have for themselves."""
+    return "".join(f"#undef {name}\n" for name in sorted(own_macros(sources)))
 
 
 class Compiler:

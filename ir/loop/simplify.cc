@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/named_buffers.h"
 #include "ir/loop/simplifier.h"
 #include "ir/loop/visit.h"
 
@@ -26,26 +27,6 @@ bool is_pure(const Expr& e) {
   return pure;
 }
 
-bool uses(const Stmt& s, const Buffer& b) {
-  bool found = false;
-  auto among = [&](const std::vector<Buffer>& l) { return std::find(l.begin(), l.end(), b) != l.end(); };
-  walk(
-      s,
-      [&](const Stmt& x) {
-        if (auto* k = as<Store>(x)) found |= k->buffer == b;
-        if (auto* k = as<Alias>(x)) found |= k->base == b;
-        if (auto* k = as<Prefetch>(x)) found |= k->buffer == b;
-        if (auto* k = as<Intrin>(x)) found |= among(k->buffers);
-        if (auto* k = as<Launch>(x)) found |= among(k->buffers);
-        return !found;
-      },
-      [&](const Expr& e) {
-        if (auto* l = as<Load>(e)) found |= l->buffer == b;
-        return !found;
-      });
-  return found;
-}
-
 class StmtSimplifier {
  public:
   explicit StmtSimplifier(Ranges ranges) : ranges_(std::move(ranges)), exprs_(ranges_) {}
@@ -63,13 +44,13 @@ class StmtSimplifier {
         [&](const If& k) { return if_(s, k); }, [&](const Let& k) { return let_(s, k); },
         [&](const Alloc& k) {
           Stmt body = run(k.body);
-          if (!body || !uses(body, k.buffer)) return body;
+          if (!body || !uses_buffer(body, k.buffer)) return body;
           return body.same_as(k.body) ? s : alloc(k.buffer, body);
         },
         [&](const Alias& k) {
           const Expr offset = exprs_.expr(k.offset);
           Stmt body = run(k.body);
-          if (!body || !uses(body, k.view)) return body;
+          if (!body || !uses_buffer(body, k.view)) return body;
           return offset.same_as(k.offset) && body.same_as(k.body) ? s : alias(k.view, k.base, offset, body);
         },
         [&](const Seq& k) {

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/loop/build.h"
+#include "ir/loop/named_buffers.h"
 #include "ir/loop/visit.h"
 
 namespace tc {
@@ -37,11 +37,7 @@ struct Uses {
         s,
         [&](const Stmt& x) {
           if (const For* k = as<For>(x); k && k->kind == ForKind::Parallel && !chunks) return false;
-          if (const Store* k = as<Store>(x)) buffers.insert(k->buffer.get());
-          if (const Alias* k = as<Alias>(x)) buffers.insert(k->base.get());
-          if (const Prefetch* k = as<Prefetch>(x)) buffers.insert(k->buffer.get());
-          if (const Intrin* k = as<Intrin>(x))
-            for (const Buffer& b : k->buffers) buffers.insert(b.get());
+          for (const Buffer& b : named_buffers(x)) buffers.insert(b.get());
           return true;
         },
         [&](const Expr& e) {

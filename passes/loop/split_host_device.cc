@@ -15,6 +15,7 @@
 #include <set>
 
 #include "ir/loop/build.h"
+#include "ir/loop/named_buffers.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/nest.h"
 #include "support/text.h"
@@ -48,11 +49,8 @@ class FreeBuffers {
         s,
         [&](const Stmt& x) {
           if (const Alloc* k = as<Alloc>(x)) bound_.insert(k->buffer.get());
-          if (const Alias* k = as<Alias>(x)) bound_.insert(k->view.get()), add(k->base);
-          if (const Store* k = as<Store>(x)) add(k->buffer);
-          if (const Prefetch* k = as<Prefetch>(x)) add(k->buffer);
-          if (const Intrin* k = as<Intrin>(x))
-            for (const Buffer& b : k->buffers) add(b);
+          if (const Alias* k = as<Alias>(x)) bound_.insert(k->view.get());
+          for (const Buffer& b : named_buffers(x)) add(b);
           return true;
         },
         [&](const Expr& e) {
