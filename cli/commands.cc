@@ -114,7 +114,11 @@ ExitCode report(const Diagnostics& d, const CommandLine& c) {
 }
 
 std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
-  const PackageOptions o{c.single_file, c.jit, std::string(version()), stated_options(c)};
+  const PackageOptions o{.single_file = c.single_file,
+                         .any_cpu = c.any_cpu && !c.request.target.is_cuda(),
+                         .jit = c.jit,
+                         .version = std::string(version()),
+                         .options = stated_options(c)};
   return c.request.target.is_cuda() ? cuda_package(p, o) : c_package(p, o);
 }
 

@@ -94,9 +94,9 @@ void set_input_value(CommandLine& c, const std::string& v) {
 }
 
 void set_cpu(CommandLine& c, const std::string& v) {
-  const CpuModel* row = v == "native" ? &native_cpu() : find_cpu(v);
+  const CpuModel* row = v == "native" ? &native_cpu() : find_cpu(v == "any" ? "generic" : v);
   if (!row) {
-    std::vector<std::string_view> names{"native"};
+    std::vector<std::string_view> names{"any", "native"};
     for (const CpuModel& m : cpu_models()) names.push_back(m.name);
     std::string list;
     for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
@@ -105,6 +105,7 @@ void set_cpu(CommandLine& c, const std::string& v) {
   }
   c.request.target.cpu = *row;
   c.native = v == "native";
+  c.any_cpu = v == "any";
 }
 
 void set_arch(CommandLine& c, const std::string& v) {
@@ -221,8 +222,8 @@ const std::vector<Option>& options() {
        kEmit | kCmake | kReduce | kReport, Any, [](CommandLine& c, const std::string& v) { c.out = v; }},
       {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target, stated_target},
       {"--cpu", "NAME",
-       "schedule for generic (default of emit and check), x86-64-v3, x86-64-v4, znver4, znver5, aarch64 or native "
-       "(default of verify, bench, run and reduce)",
+       "any (default of emit and check): compiled for several processors, chosen when an instance is made; or for one: "
+       "generic, x86-64-v3, x86-64-v4, znver4, znver5, aarch64, native (default of verify, bench, run and reduce)",
        kCompiles, C, set_cpu, stated_cpu},
       {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", kCompiles, Cuda,
        set_arch, stated_arch},

@@ -73,6 +73,7 @@ void set_operand(CommandLine& c, const std::string& word, bool& command_given) {
 void take_native_cpu(CommandLine& c) {
   c.request.target.cpu = native_cpu();
   c.native = true;
+  c.any_cpu = false;
 }
 
 std::string option_lines(unsigned commands, bool of_one) {

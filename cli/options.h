@@ -27,6 +27,7 @@ struct CommandLine {
   double seconds = 2;  // bench
   int threads = 0;
   bool native = false;                 // --cpu native was asked for
+  bool any_cpu = true;                 // --cpu any: kernels that may be compiled for several processors
   std::vector<std::string> ops_files;  // --ops
   std::string reference;               // verify --reference
   bool per_node = false;               // verify

@@ -78,10 +78,10 @@ std::string cache_key(const CommandLine& c, const std::vector<OutputFile>& files
   std::string all = std::string(version()) + (profile ? " profile" : "") + (has_gpu() ? " gpu" : "");
   const auto add = [&](std::string_view part) { all += to_text(int64_t(part.size())) + ":" + std::string(part); };
   for (const char* name : {"CC", "CXX", "CUDACXX", "CFLAGS", "CXXFLAGS", "CUDAFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH",
-                           "TC_FP", "TC_OPENMP"}) {
+                           "TC_VARIANTS", "TC_FP", "TC_OPENMP"}) {
     const char* value = std::getenv(name);
     add(name);
-    add(value ? value : "");
+    add(value ? "=" + std::string(value) : "");  // set to nothing is not the same as not set
   }
   const char* compilers =
       c.request.target.is_cuda() ? "${CXX:-c++} --version; ${CUDACXX:-nvcc} --version" : "${CC:-cc} --version";

@@ -1,5 +1,6 @@
 #include "emit_c/executor.h"
 
+#include "emit_c/life_cycle.h"
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "emit_c/strings.h"
@@ -12,7 +13,8 @@ class Executor {
  public:
   Executor(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
 
-  std::string run_function() {
+  /// `name`: NAME_run, which tests its arguments, or NAME_graph, which NAME_run calls.
+  std::string run_function(bool tests_arguments) {
     std::vector<size_t> parts;  // where they begin
     for (size_t i = 0; i < p_.steps.size(); i++)
       if (p_.steps[i].begins_part) parts.push_back(i);
@@ -20,20 +22,21 @@ class Executor {
     for (size_t k = 0; k < parts.size(); k++)
       part(k + 1, parts[k], k + 1 < parts.size() ? parts[k + 1] : p_.steps.size(), counted);
     out_.line("/* The graph, one kernel a line, in the order of the model. */");
-    out_.line(n_.lower + "_status " + n_.lower + "_run(const " + n_.lower + " *" + n_.self + ", const " + n_.lower +
-              "_inputs *in, const " + n_.lower + "_outputs *out)");
+    out_.line(n_.lower + "_status " + n_.lower + (tests_arguments ? "_run" : "_graph") + "(const " + n_.lower + " *" +
+              n_.self + ", const " + n_.lower + "_inputs *in, const " + n_.lower + "_outputs *out)");
     out_.open();
-    out_.line("if (!" + n_.self + " || !in || !out" + null_tests(p_, n_) + ") return " + n_.upper + "_E_ARG;");
+    if (tests_arguments) out_.line(argument_test(p_, n_));
     if (can_fail(p_)) out_.line("*STATUS = 0;");
     if (p_.strings_bytes > 0) {
       out_.line("MADE->next = (char *)(" + n_.self + "->workspace + " + n_.upper + "_AT_MADE + 64);");
       out_.line("MADE->end = MADE->next + " + n_.upper + "_STRING_BYTES;");
       out_.line("MADE->full = 0;");
     }
-    out_.blank();
+    if (tests_arguments || can_fail(p_) || p_.strings_bytes > 0) out_.blank();
     for (size_t k = 0; k < parts.size(); k++) call_part(k + 1, counted);
     if (parts.empty())
       for (const Step& s : p_.steps) step(s);
+    if (!tests_arguments && parts.empty()) unused_parameters();
     if (p_.strings_bytes > 0) out_.line("if (MADE->full) return " + n_.upper + "_E_STRINGS;");
     out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;"
                            : "return " + n_.upper + "_OK;");
@@ -59,7 +62,25 @@ class Executor {
     out_.blank();
   }
 
-  std::string operand(const Operand& o) const { return operand_text(p_, n_, o, "->"); }
+  std::string operand(const Operand& o) {
+    const bool table = o.kind == Operand::Kind::Weight && dtype_of(p_, o) == DType::String;  // not in the blob
+    if (o.kind == Operand::Kind::Input)
+      reads_in_ = true;
+    else if (o.kind == Operand::Kind::Output)
+      writes_out_ = true;
+    else
+      touches_self_ |= !table;
+    return operand_text(p_, n_, o, "->");
+  }
+
+  // A graph without steps, or without inputs, has parameters that it does not use.
+  void unused_parameters() {
+    std::vector<std::string> unused;
+    if (!touches_self_ && !can_fail(p_) && p_.strings_bytes == 0) unused.push_back("(void)" + n_.self);
+    if (!reads_in_) unused.push_back("(void)in");
+    if (!writes_out_) unused.push_back("(void)out");
+    if (!unused.empty()) out_.line(join(unused, ", ") + ";");
+  }
 
   void step(const Step& s) {
     std::visit([&](const auto& k) { print(k); }, s.kind);
@@ -121,7 +142,8 @@ class Executor {
   const Program& p_;
   const ProgramNames& n_;
   SourceWriter out_;
-  std::vector<LoopNames> counters_;  // of the loops around a step
+  bool touches_self_ = false, reads_in_ = false, writes_out_ = false;  // by the steps so far
+  std::vector<LoopNames> counters_;                                    // of the loops around a step
 };
 
 }  // namespace
@@ -147,64 +169,12 @@ void print_origins(SourceWriter& out, const std::vector<ModelText>& names, const
   out.line(line + " */");
 }
 
-std::string strerror_rows(const ProgramNames& n, bool makes_strings) {
-  const std::string& u = n.upper;
-  std::string s;
-  const std::pair<const char*, std::string> rows[] = {
-      {"OK", "ok"},
-      {"E_ARG", "a pointer is null or the workspace is too small"},
-      {"E_ALIGN", "workspace or weights are not aligned to " + u + "_ALIGN"},
-      {"E_WEIGHTS", "these weights do not belong to this code"},
-      {"E_RANGE", "an index in the input data is out of range"},
-      {"E_MEMORY", "no memory for the workspace"},
-      {"E_DEVICE", "a call to the device failed"},
-      {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
-  for (const auto& [code, message] : rows) s += "    case " + u + "_" + code + ": return \"" + message + "\";\n";
-  if (makes_strings) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
-  return s;
-}
-
 namespace {
 
-std::string life_cycle(const ProgramNames& n, uint64_t layout_id, bool makes_strings) {
-  const std::string &x = n.lower, &u = n.upper, &m = n.self;
+// What the steps are written with: weights and tensors of the workspace, by their names in the plan.
+std::string step_macros(const Program& p, const ProgramNames& n) {
+  const std::string &u = n.upper, &m = n.self;
   std::string s;
-  s += "static int fits(const void *weights, size_t bytes)\n{\n  return bytes == " + u +
-       "_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x" + hex(layout_id, 16) + "));\n}\n\n";
-  s += x + "_status " + x + "_init(" + x + " *" + m +
-       ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes)\n{\n";
-  s += "  if (!" + m + " || (workspace && workspace_bytes < " + u + "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
-  s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
-  s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u +
-       "_E_ALIGN;\n";
-  s += "  if (!fits(weights, weights_bytes)) return " + u + "_E_WEIGHTS;\n";
-  s += "  " + m + "->weights = (const unsigned char *)weights;\n  " + m +
-       "->workspace = (unsigned char *)workspace;\n  " + m + "->allocated = NULL;\n  " + m + "->device = NULL;\n";
-  s += "  if (!workspace) {\n    " + m + "->allocated = malloc(" + u + "_WORKSPACE_BYTES + " + u +
-       "_ALIGN);\n    if (!" + m + "->allocated) return " + u + "_E_MEMORY;\n";
-  s += "    " + m + "->workspace = (unsigned char *)" + m + "->allocated + (" + u + "_ALIGN - (uintptr_t)" + m +
-       "->allocated % " + u + "_ALIGN);\n  }\n";
-  s += "  return " + u + "_OK;\n}\n\n";
-  s += "void " + x + "_free(" + x + " *" + m + ")\n{\n  if (!" + m + ") return;\n  free(" + m + "->allocated);\n  " +
-       m + "->allocated = NULL;\n  " + m + "->workspace = NULL;\n}\n\n";
-  s += "int " + x + "_check_weights(const void *weights)\n{\n";
-  s += "  return weights && fits(weights, " + u + "_WEIGHTS_BYTES) && tc_weights_intact(weights);\n}\n\n";
-  s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
-  s += strerror_rows(n, makes_strings);
-  return s + "  }\n  return \"unknown status\";\n}\n";
-}
-
-}  // namespace
-
-std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
-  const std::string &x = n.lower, &u = n.upper, &m = n.self;
-  // The API comes last: its type has the model's name, which elsewhere may be a variable's.
-  std::string s = std::string(kLicenseLine) + "\n#include \"" + x + "_kernels.h\"\n#include \"" + x + "_plan.h\"\n" +
-                  (string_tables(p, n).empty() ? "" : "#include \"" + x + "_strings.h\"\n") +
-                  "#include \"tc_rt.h\"\n#include \"" + x + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
-  s += "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x +
-       "_weights_blob[];\n#else\nextern const unsigned char " + x + "_weights_blob[];\n#endif\n\n";
-  s += "const void *" + x + "_weights(void) { return " + x + "_weights_blob; }\n\n";
   s += "#define WEIGHT_AS(type, name) ((const type *)(const void *)(" + m + "->weights + " + u + "_W_##name))\n";
   s += "#define AT_AS(type, name)     ((type *)(void *)(" + m + "->workspace + " + u + "_AT_##name))\n";
   // Each pastes by itself: handed on to another macro, a name that a header defines would be replaced first.
@@ -213,10 +183,33 @@ std::string executor_source(const Program& p, const ProgramNames& n, uint64_t la
   s += "#define SCRATCH               (" + m + "->workspace + " + u +
        "_AT_SCRATCH)\n#define STATUS                AT_AS(int32_t, STATUS)\n\n";
   if (p.strings_bytes > 0) s.insert(s.size() - 1, "#define MADE                  AT_AS(tc_made, MADE)\n");
-  s += "#ifdef TC_PROFILE  /* then every step stands between two hooks */\n#  include \"" + x +
-       "_profile.h\"\n#endif\n\n";
-  Executor e(p, n);
-  return s + e.run_function() + "\n" + life_cycle(n, layout_id, p.strings_bytes > 0);
+  return s + "#ifdef TC_PROFILE  /* then every step stands between two hooks */\n#  include \"" + n.lower +
+         "_profile.h\"\n#endif\n\n";
+}
+
+// The API comes last: its type has the model's name, which elsewhere may be a variable's.
+std::string step_includes(const Program& p, const ProgramNames& n) {
+  const std::string& x = n.lower;
+  return "#include \"" + x + "_kernels.h\"\n#include \"" + x + "_plan.h\"\n" +
+         (string_tables(p, n).empty() ? "" : "#include \"" + x + "_strings.h\"\n");
+}
+
+}  // namespace
+
+std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
+  std::string s = std::string(kLicenseLine) + "\n" + step_includes(p, n) + "#include \"tc_rt.h\"\n#include \"" +
+                  n.lower + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
+  s += linked_weights(n) + step_macros(p, n);
+  return s + Executor(p, n).run_function(true) + "\n" + life_cycle(p, n, layout_id, {});
+}
+
+std::string graph_source(const Program& p, const ProgramNames& n) {
+  const std::string& x = n.lower;
+  std::string s =
+      std::string(kLicenseLine) + "\n" + step_includes(p, n) + "#include \"" + x + ".h\"\n#include <string.h>\n\n";
+  s += "#ifdef __cplusplus\nextern \"C\"\n#endif\n" + x + "_status " + x + "_graph(const " + x + " *" + n.self +
+       ", const " + x + "_inputs *in, const " + x + "_outputs *out);\n\n";
+  return s + step_macros(p, n) + Executor(p, n).run_function(false);
 }
 
 }  // namespace tc

@@ -33,6 +33,7 @@ void Needs::add(const Needs& n) {
   tails |= n.tails;
   transposes |= n.transposes;
   ints |= n.ints;
+  byte_products |= n.byte_products;
   scalar |= n.scalar;
   runtime |= n.runtime;
   types |= n.types;

@@ -9,17 +9,18 @@ namespace tc {
 
 /// What the printed text needs to be included.
 struct Needs {
-  bool math = false;         // <math.h>
-  bool vector_math = false;  // tc_math.h
-  bool tails = false;        // tc_tail.h
-  bool transposes = false;   // tc_transpose.h
-  bool ints = false;         // tc_int.h: vectors of integers
-  bool scalar = false;       // tc_scalar.h: defined integer arithmetic, min/max, casts
-  bool runtime = false;      // tc_rt.h: checked indexes
-  bool types = false;        // tc_types.h: narrow floats
-  bool parallel = false;     // tc_parallel.h
-  bool strings = false;      // tc_string.h
-  bool letters = false;      // tc_case.h: small and large letters
+  bool math = false;           // <math.h>
+  bool vector_math = false;    // tc_math.h
+  bool tails = false;          // tc_tail.h
+  bool transposes = false;     // tc_transpose.h
+  bool ints = false;           // tc_int.h: vectors of integers
+  bool byte_products = false;  // of them those that some processors have instructions for
+  bool scalar = false;         // tc_scalar.h: defined integer arithmetic, min/max, casts
+  bool runtime = false;        // tc_rt.h: checked indexes
+  bool types = false;          // tc_types.h: narrow floats
+  bool parallel = false;       // tc_parallel.h
+  bool strings = false;        // tc_string.h
+  bool letters = false;        // tc_case.h: small and large letters
 
   /// Becomes what both need.
   void add(const Needs& n);

@@ -59,7 +59,7 @@ std::string counted_note(const Program& p) {
 
 }  // namespace
 
-std::string api_header(const Program& p, const ProgramNames& n) {
+std::string api_header(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants) {
   const std::string &x = n.lower, &u = n.upper;
   std::string s = std::string(kLicenseLine) + "\n";
   if (!p.title.empty()) s += "/* " + x + ": \"" + comment_text(p.title) + "\" */\n";
@@ -73,27 +73,42 @@ std::string api_header(const Program& p, const ProgramNames& n) {
          ")  /* of it, for the strings that a run makes */\n";
   s += "#define " + u + "_WEIGHTS_BYTES   ((size_t)" + to_text(p.weights_bytes) + ")\n";
   s += "#define " + u + "_ALIGN           64\n\n";
-  const bool made = p.strings_bytes > 0;
+  const bool made = p.strings_bytes > 0, chooses = !variants.empty();
   s += "typedef enum {\n  " + u + "_OK = 0,\n  " + u +
        "_E_ARG,     /* a null pointer, or a workspace that is too small */\n  " + u +
        "_E_ALIGN,   /* workspace or weights not aligned to " + u + "_ALIGN */\n  " + u +
        "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
        "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
        "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
-       "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" + (made ? ",  " : "   ") +
+       "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
+       (made || chooses ? ",  " : "   ") +
        " /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n" +
+       (chooses ? "  " + u + "_E_CPU" + (made ? ",    " : "     ") +
+                      " /* init_cpu: this processor, or this build, does not have these kernels */\n"
+                : "") +
        (made ? "  " + u + "_E_STRINGS  /* the strings of this run need more room; outputs mean nothing */\n" : "") +
        "} " + x + "_status;\n\n";
   s += "typedef struct {\n" + fields(p.inputs, n.inputs, true) + "} " + x + "_inputs;\n\n";
   s += "typedef struct {\n" + fields(p.outputs, n.outputs, false) + "} " + x + "_outputs;\n\n";
+  if (chooses) s += variant_type(variants, n);
   s += "/* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */\n"
-       "typedef struct {\n  const unsigned char *weights;\n  unsigned char *workspace;\n  void *allocated;  /* what "
-       "free gives back */\n"
-       "  void *device;     /* what the CUDA build of the same model holds */\n} " +
-       x + ";\n\n";
+       "typedef struct " +
+       (chooses ? x + " " : "") +
+       "{\n  const unsigned char *weights;\n  unsigned char *workspace;\n  void *allocated;  /* what free gives back "
+       "*/\n"
+       "  void *device;     /* what the CUDA build of the same model holds */\n" +
+       (chooses ? "  " + pad(x + "_cpu cpu;", 18) + "/* which kernels init chose */\n  " + x +
+                      "_status (*graph)(const struct " + x + " *" + n.self + ", const " + x + "_inputs *in, const " +
+                      x + "_outputs *out);\n"
+                : "") +
+       "} " + x + ";\n\n";
+  const std::string init_operands =
+      x + " *" + n.self + ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
   s += "/* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */\n";
-  s += x + "_status " + x + "_init(" + x + " *" + n.self +
-       ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);\n";
+  s += x + "_status " + x + "_init(" + init_operands + ");\n";
+  if (chooses)
+    s += "/* The same, with kernels that you choose. */\n" + x + "_status " + x + "_init_cpu(" + init_operands + ", " +
+         x + "_cpu cpu);\n";
   s += counted_note(p) +
        "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
   s += x + "_status " + x + "_run(const " + x + " *" + n.self + ", const " + x + "_inputs *in, const " + x +
@@ -138,7 +153,7 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
   return s + "\n#endif\n";
 }
 
-std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n) {
+std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n, bool has_variants) {
   SourceWriter out;
   bool strings = false;
   for (const KernelText& k : kernels) {
@@ -146,8 +161,11 @@ std::string kernels_header(const std::vector<KernelText>& kernels, const Program
     strings = strings || k.needs.strings;
   }
   return std::string(kLicenseLine) + "\n" + guard_open(n.upper + "_KERNELS_H") + "#include \"tc_simd.h\"\n" +
-         (strings ? "#include \"tc_string.h\"\n" : "") + std::string(kExternOpen) + out.text() +
-         std::string(kExternClose);
+         (strings ? "#include \"tc_string.h\"\n" : "") +
+         (has_variants ? "#ifdef TC_VARIANT  /* compiled once more, for another processor */\n#  include \"" + n.lower +
+                             "_variants.h\"\n#endif\n"
+                       : "") +
+         std::string(kExternOpen) + out.text() + std::string(kExternClose);
 }
 
 }  // namespace tc

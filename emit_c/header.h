@@ -3,13 +3,15 @@
 #include "emit_c/kernel.h"
 #include "emit_c/names.h"
 #include "emit_c/source_writer.h"
+#include "emit_c/variants.h"
 
 namespace tc {
 
-std::string api_header(const Program& p, const ProgramNames& n);
+/// `variants`: of a package for several processors; else none.
+std::string api_header(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants = {});
 std::string plan_header(const Program& p, const ProgramNames& n);
 /// What plan_header has below its license line.
 std::string plan_text(const Program& p, const ProgramNames& n);
-std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n);
+std::string kernels_header(const std::vector<KernelText>& kernels, const ProgramNames& n, bool has_variants = false);
 
 }  // namespace tc

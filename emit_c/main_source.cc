@@ -75,13 +75,27 @@ std::string run_call(const Program& p, const ProgramNames& n) {
   return "  status = (int)" + call + ";\n" + sizes + "  return status;";
 }
 
+// The names of NAME_cpu, in its order.
+std::string cpu_names(const std::vector<Variant>& variants) {
+  if (variants.empty()) return "";
+  std::string s = "static const char *const cpus[] = {\"best\", \"baseline\"";
+  for (const Variant& v : variants) s += ", \"" + v.name + "\"";
+  return s + "};\n\n";
+}
+
+std::string init_call(const ProgramNames& n, bool chooses) {
+  const std::string &x = n.lower, operands = "((" + x + " *)instance, weights, bytes, NULL, 0";
+  return chooses ? x + "_init_cpu" + operands + ", (" + x + "_cpu)cpu);" : x + "_init" + operands + ");\n  (void)cpu;";
+}
+
 }  // namespace
 
-std::string main_source(const Program& p, const ProgramNames& n) {
+std::string main_source(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants) {
   const std::string counts = count_variables(p, n);
+  const bool checks_lanes = p.lanes > 0 && variants.empty();
   return fill(support_text("main.c.in"), {{"name", n.lower},
                                           {"NAME", n.upper},
-                                          {"includes", p.lanes > 0 ? "#include \"tc_simd.h\"\n" : ""},
+                                          {"includes", checks_lanes ? "#include \"tc_simd.h\"\n" : ""},
                                           {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
                                           {"inputs", rows("input", p.inputs)},
                                           {"outputs", rows("output", p.outputs)},
@@ -91,27 +105,45 @@ std::string main_source(const Program& p, const ProgramNames& n) {
                                           {"n_outputs", to_text(tensor_outputs(p))},
                                           {"counts", counts.empty() ? "" : counts + "  int status;\n"},
                                           {"run", run_call(p, n)},
-                                          {"lanes", to_text(int64_t(p.lanes))},
-                                          {"built_lanes", p.lanes > 0 ? "TC_VL" : "0"}});
+                                          {"cpus", cpu_names(variants)},
+                                          {"init", init_call(n, !variants.empty())},
+                                          {"cpu_list", variants.empty() ? "NULL" : "cpus"},
+                                          {"n_cpus", to_text(int64_t(variants.empty() ? 0 : variants.size() + 2))},
+                                          {"lanes", to_text(int64_t(checks_lanes ? p.lanes : 0))},
+                                          {"built_lanes", checks_lanes ? "TC_VL" : "0"}});
 }
 
-std::string profile_header(const Program& p, const ProgramNames& n, bool traces_calls) {
+namespace {
+
+// f(x) as a step. No macro is replaced inside of itself.
+std::string traced(const std::string& f, TracedCalls calls) {
+  const bool variants = calls == TracedCalls::Variants;
+  return (variants ? "#undef " + f + "\n" : "") + "#define " + f + "(...) TC_TRACE(\"" + f +
+         "(\" #__VA_ARGS__ \")\", " + (variants ? "TC_OF_VARIANT(" + f + ")" : f) + "(__VA_ARGS__))\n";
+}
+
+// Where there is one, NAME_variants.h says it.
+constexpr std::string_view kOfVariant = "#ifndef TC_VARIANT\n#  define TC_OF_VARIANT(f) f\n#endif\n";
+
+}  // namespace
+
+std::string profile_header(const Program& p, const ProgramNames& n, TracedCalls calls) {
+  const bool traces_calls = calls != TracedCalls::None, variants = calls == TracedCalls::Variants;
   std::vector<std::string> list, steps;
   for (const Kernel& k : p.kernels) {
     list.push_back("  {" + c_string(k.name) + ", " + to_text(k.work.macs) + ", " + to_text(k.work.bytes) + ", " +
                    to_text(int64_t(std::llround(k.work.floor_ns))) + ", " + to_text(k.chunks) + "}");
-    const std::string f = n.lower + "_" + k.name;
-    steps.push_back("#define " + f + "(...) TC_TRACE(\"" + f + "(\" #__VA_ARGS__ \")\", " + f + "(__VA_ARGS__))\n");
+    steps.push_back(traced(n.lower + "_" + k.name, calls));
   }
   std::sort(list.begin(), list.end());
   std::sort(steps.begin(), steps.end());
   if (list.empty()) list.push_back("  {\"\", 0, 0, 0, 1}");
   std::string s = std::string(kLicenseLine) + "\n/* For what is compiled with TC_PROFILE. */\n";
   if (traces_calls)
-    s += "#ifndef TC_PROFILE_H\n/* " + n.lower +
+    s += "#ifndef TC_PROFILE_H\n/* " + n.lower + (variants ? "_graph" : "") +
          ".c: calls of kernels, and copies, are steps. No macro is replaced inside of itself. */\n#include "
          "\"tc_trace.h\"\n" +
-         join(steps, "") +
+         std::string(variants ? kOfVariant : "") + join(steps, "") +
          "#undef memcpy\n#define memcpy(...) TC_TRACE(\"memcpy(\" #__VA_ARGS__ \")\", memcpy(__VA_ARGS__))\n#else\n";
   s += "/* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at "
        "least\n"

@@ -165,14 +165,16 @@ std::string lines(const char* key, const std::vector<Json>& list) {
 }  // namespace
 
 std::string manifest(const Program& p, const ProgramNames& n, const PackageOptions& o,
-                     const std::vector<OutputFile>& files, uint64_t layout_id, const std::string& target) {
+                     const std::vector<OutputFile>& files, uint64_t layout_id, const std::string& target,
+                     const std::vector<Variant>& variants) {
   Json j;
   j["generator"] = "tc-emit";
   j["format"] = 1;
   if (!o.version.empty()) j["version"] = o.version;
   j["name"] = p.name;
   j["target"] = target;
-  j[target == "c" ? "cpu" : "arch"] = p.cpu;
+  j[target == "c" ? "cpu" : "arch"] = o.any_cpu ? std::string("any") : p.cpu;
+  for (const Variant& v : variants) j["variants"].push_back({{"name", v.name}, {"flags", v.flags}});
   if (!o.options.empty()) j["options"] = o.options;
   j["layout_id"] = hex(layout_id, 16);
   j["memory"] = {{"workspace_bytes", p.workspace_bytes},

@@ -4,10 +4,11 @@
 #include <cstring>
 #include <set>
 
+#include "emit_c/build_files.h"
 #include "emit_c/executor.h"
-#include "emit_c/fill.h"
 #include "emit_c/header.h"
 #include "emit_c/kernel_files.h"
+#include "emit_c/life_cycle.h"
 #include "emit_c/main_source.h"
 #include "emit_c/manifest.h"
 #include "emit_c/readme.h"
@@ -45,56 +46,84 @@ std::string weights_blob(const Program& p, uint64_t layout_id) {
   return blob;
 }
 
+namespace {
+
+std::set<std::string> support_of(const Needs& needs, bool strings) {
+  std::set<std::string> names{"tc_simd.h", "tc_rt.h", "tc_trace.h", "tc_main.h"};
+  if (needs.vector_math) names.insert("tc_math.h");
+  if (needs.ints) names.insert("tc_int.h");
+  if (needs.tails) names.insert("tc_tail.h");
+  if (needs.transposes) names.insert("tc_transpose.h");
+  if (needs.scalar) names.insert("tc_scalar.h");
+  if (needs.types) names.insert("tc_types.h");
+  if (needs.parallel) names.insert("tc_parallel.h");
+  if (needs.letters) names.insert("tc_case.h");
+  if (strings) names.insert("tc_string.h");
+  return names;
+}
+
+/// NAME.c with its headers, and what is compiled beside it.
+struct Sources {
+  std::vector<OutputFile> files;
+  std::vector<std::string> stems = {};  // of the files beside NAME.c
+};
+
+Sources sources(const Program& p, const ProgramNames& n, const std::vector<KernelText>& kernels,
+                const std::vector<Variant>& variants) {
+  const std::string& x = n.lower;
+  Sources r;
+  if (variants.empty()) {
+    r.files.push_back({x + ".c", executor_source(p, n, p.weights_layout)});
+  } else {
+    r.files.push_back({x + ".c", api_source(p, n, p.weights_layout, variants)});
+    r.files.push_back({x + "_graph.c", graph_source(p, n)});
+    r.files.push_back({x + "_variants.h", variants_header(kernels, p, n)});
+    r.stems.push_back(x + "_graph");
+  }
+  r.files.push_back({x + "_plan.h", plan_header(p, n)});
+  if (const std::string tables = string_tables(p, n); !tables.empty()) r.files.push_back({x + "_strings.h", tables});
+  r.files.push_back({x + "_kernels.h", kernels_header(kernels, n, !variants.empty())});
+  for (const KernelFile& f : kernel_files(p, kernels)) {
+    r.files.push_back({"kernels/" + f.stem + ".c", kernel_source(f, x)});
+    r.stems.push_back("kernels/" + f.stem);
+  }
+  return r;
+}
+
+Sources one_source(const Program& p, const ProgramNames& n, const std::vector<KernelText>& kernels,
+                   std::set<std::string>& support) {
+  const std::string executor = executor_source(p, n, p.weights_layout);
+  return {{{n.lower + ".c", single_file(n, executor, plan_header(p, n) + string_tables(p, n), kernels, support)}}};
+}
+
+}  // namespace
+
 std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   const ProgramNames n(p);
   const std::string& x = n.lower;
-  const uint64_t layout_id = p.weights_layout;
-  std::vector<OutputFile> files;
-  std::set<std::string> support{"tc_simd.h", "tc_rt.h", "tc_trace.h", "tc_main.h"};
+  const bool strings = has_strings(p);
   std::vector<KernelText> kernels;
-  std::string sources = "  " + x + ".c", objects = "  " + x + ".o \\\n";
   for (const Kernel& k : p.kernels) kernels.push_back(print_kernel(k, x, p.cpu));
   const Needs needs = needs_of(kernels);
-  if (needs.vector_math) support.insert("tc_math.h");
-  if (needs.ints) support.insert("tc_int.h");
-  if (needs.tails) support.insert("tc_tail.h");
-  if (needs.transposes) support.insert("tc_transpose.h");
-  if (needs.scalar) support.insert("tc_scalar.h");
-  if (needs.types) support.insert("tc_types.h");
-  if (needs.parallel) support.insert("tc_parallel.h");
-  const bool strings = has_strings(p);
-  if (strings) support.insert("tc_string.h");
-  if (needs.letters) support.insert("tc_case.h");
-  files.push_back({x + ".h", api_header(p, n)});
-  const std::string executor = executor_source(p, n, layout_id), tables = string_tables(p, n);
-  if (o.single_file) {
-    files.push_back({x + ".c", single_file(n, executor, plan_header(p, n) + tables, kernels, support)});
-  } else {
-    files.push_back({x + ".c", executor});
-    files.push_back({x + "_plan.h", plan_header(p, n)});
-    if (!tables.empty()) files.push_back({x + "_strings.h", tables});
-    files.push_back({x + "_kernels.h", kernels_header(kernels, n)});
-    for (const KernelFile& f : kernel_files(p, kernels)) {
-      files.push_back({"kernels/" + f.stem + ".c", kernel_source(f, x)});
-      sources += "\n  kernels/" + f.stem + ".c";
-      objects += "  kernels/" + f.stem + ".o \\\n";
-    }
-  }
-  files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
+  std::set<std::string> support = support_of(needs, strings);
+  std::vector<Variant> variants;
+  if (o.any_cpu && !o.single_file) variants = processor_variants(needs);
+  if (!variants.empty()) support.insert("tc_cpu.h");
+
+  std::vector<OutputFile> files{{x + ".h", api_header(p, n, variants)}};
+  Sources code = o.single_file ? one_source(p, n, kernels, support) : sources(p, n, kernels, variants);
+  for (OutputFile& f : code.files) files.push_back(std::move(f));
+  files.push_back({x + "_weights.bin", weights_blob(p, p.weights_layout)});
   files.push_back({x + "_weights.S", weights_assembly(x)});
-  files.push_back({"main.c", main_source(p, n)});
-  files.push_back({x + "_profile.h", profile_header(p, n, true)});
+  files.push_back({"main.c", main_source(p, n, variants)});
+  files.push_back(
+      {x + "_profile.h", profile_header(p, n, variants.empty() ? TracedCalls::Plain : TracedCalls::Variants)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   for (const std::string_view f : with_included(wanted, strings))
     files.push_back({std::string(f), support_for(f, strings)});
-  const std::string march =
-      p.march.empty() ? "" : "-march=" + p.march + (p.lanes >= 16 ? " -mprefer-vector-width=512" : "");
-  objects += "  " + x + "_weights.o";
-  const std::vector<Hole> holes = {{"name", x}, {"march_flags", march}, {"sources", sources}, {"objects", objects}};
-  files.push_back({"Makefile", fill(support_text("Makefile.in"), holes)});
-  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists.txt.in"), holes)});
-  files.push_back({"README.md", package_readme(p, n)});
-  files.push_back({"manifest.json", manifest(p, n, o, files, layout_id, "c")});
+  for (OutputFile& f : build_files(p, n, code.stems, variants)) files.push_back(std::move(f));
+  files.push_back({"README.md", package_readme(p, n, variants)});
+  files.push_back({"manifest.json", manifest(p, n, o, files, p.weights_layout, "c", variants)});
   return files;
 }
 

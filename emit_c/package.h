@@ -7,6 +7,7 @@ namespace tc {
 
 struct PackageOptions {
   bool single_file = false;               // one NAME.c instead of kernels/*.c
+  bool any_cpu = false;                   // C: the kernels may be compiled for several processors
   bool jit = false;                       // CUDA: NVRTC compiles the kernels when an instance is made
   std::string version = {};               // of the tool, for the manifest
   std::vector<std::string> options = {};  // those that the manifest states: {"--fp", "strict"}

@@ -51,11 +51,21 @@ std::string filled(std::string_view text, const Program& p, const ProgramNames& 
 
 }  // namespace
 
-std::string package_readme(const Program& p, const ProgramNames& n) {
+std::string package_readme(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants) {
   const std::string note =
       p.march.empty() ? "It was scheduled for any processor; -march flags of yours may still widen its vectors."
                       : "It was scheduled for `" + p.cpu + "` and is compiled with `-march=" + p.march + "`.";
-  return filled(support_text("README.md.in"), p, n, note);
+  if (variants.empty()) return filled(support_text("README.md.in"), p, n, note);
+  std::string names;
+  for (const Variant& v : variants) names += "- `" + v.name + "`: `" + v.flags + "`\n";
+  return filled(
+      support_text("README.md.in"), p, n,
+      "The graph and its\nkernels are compiled for any processor and, where the compiler knows them, once more for "
+      "others:\n\n" +
+          names + "\n`" + n.lower + "_init` takes the best that the processor runs, `" + n.lower +
+          "_init_cpu` and the program's `--cpu`\nthe one that you name. `TC_VARIANTS=` leaves them out, "
+          "`TC_ARCH=-march=native` makes one for this machine. A plain\n`cc *.c kernels/*.c` is right, too, and "
+          "for any processor.");
 }
 
 std::string cuda_package_readme(const Program& p, const ProgramNames& n) {

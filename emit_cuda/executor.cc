@@ -4,6 +4,7 @@
 
 #include "emit_c/executor.h"
 #include "emit_c/fill.h"
+#include "emit_c/life_cycle.h"
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "templates/text.h"

@@ -91,7 +91,7 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
   files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
-  files.push_back({x + "_profile.h", profile_header(p, n, false)});
+  files.push_back({x + "_profile.h", profile_header(p, n, TracedCalls::None)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   if (o.jit) add_jit(p, n, files, apart, std::vector<std::string>{"tc_cuda.h", "tc_rt.h", "tc_scalar.h", "tc_types.h"});
   for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), support_for(f, false)});

@@ -12,10 +12,13 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import models  # noqa: E402
 import names  # noqa: E402
+import variants  # noqa: E402
 from checks import ROOT, TOOL, Checks, compare, files_of, last_line, run  # noqa: E402
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+WITHOUT_HOOKS = ["c99", "c11", "c99 TC_VL=1", "c++17", "c99 TC_VARIANT"]  # of profiles: every file, not the executor alone
 
 check = Checks()
 
@@ -29,11 +32,14 @@ def compiles_clean(package, name):
     only where it optimises; clang's do not."""
     modes = [("c99", "c", []), ("c11", "c", []), ("c99 TC_VL=1", "c", ["-DTC_VL=1"]), ("c++17", "c++", []),
              ("c99 TC_PROFILE", "c", ["-DTC_PROFILE"]), ("c++17 TC_PROFILE", "c++", ["-DTC_PROFILE"])]
+    if list(package.glob("*_variants.h")):
+        modes += [("c99 TC_VARIANT", "c", ["-DTC_VARIANT=v3", "-march=x86-64-v3"]), ("c++17 TC_VARIANT", "c++", ["-DTC_VARIANT=v3", "-DTC_PROFILE"]),
+                  ("c99 TC_HAVE", "c", ["-DTC_HAVE_v3", "-DTC_HAVE_v4"])]
     for compiler in ("gcc", "clang"):
         for label, language, extra in modes:
             standard = "-std=" + label.split()[0]
             bad = []
-            for source in sorted(package.glob("*.c")) if "TC_PROFILE" in label else sources(package):  # kernels have no hooks
+            for source in sources(package) if label in WITHOUT_HOOKS else sorted(package.glob("*.c")):
                 way = ["-O1", "-c", "-o", os.devnull] if compiler == "gcc" and standard == "-std=c99" else ["-fsyntax-only"]
                 result = run(compiler, "-x", language, standard, *WARNINGS, *extra, "-I", package, *way, source)
                 if result.returncode != 0:
@@ -253,8 +259,8 @@ def emitted_in_time(label, model, package):
 
 
 def compiled_in_time(label, package, goal):
-    """`goal`: seconds on two processors."""
-    seconds, built = seconds_of("make", "-j2", "-s", "-C", package, "CFLAGS=-O2")
+    """`goal`: seconds on two processors, for one of them that is to run it."""
+    seconds, built = seconds_of("make", "-j2", "-s", "-C", package, "CFLAGS=-O2", "TC_VARIANTS=")
     check(f"{label} are compiled at -O2 in at most {goal} s on two processors: {seconds / 2:.1f} s", built.returncode == 0 and seconds <= 2 * goal)
 
 
@@ -301,7 +307,7 @@ def main():
                    lambda: symbols_are_prefixed(check.emit(cnn, tmp / "symbols" / "cnn"), "cnn"),
                    lambda: two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5)), lambda: same_bytes_everywhere(tmp, cnn),
                    lambda: diffs_are_small(tmp), lambda: random_chain_is_quick(tmp), lambda: weighted_chain_is_quick(tmp),
-                   lambda: long_chain_is_quick(tmp)], quick=5)
+                   lambda: long_chain_is_quick(tmp), lambda: variants.work(check, tmp, cnn, models.reference(cnn, tmp / "cnn_variants_io"))], quick=5)
     return check.summary()
 
 

@@ -13,7 +13,7 @@ from toolchain import CudaToolchain, Failed, call, first_line
 SIZE = 24  # packages to a program
 OWN_STATICS = re.compile(r"^static [^(=;\n]*?\b((?!tc_|TC_)\w+)(?=\(|\[| =|;)", re.M)
 OWN_MACROS = re.compile(r"^# *define ((?!tc_|TC_)\w+)\b", re.M)
-OWN_NAMES = re.compile(r"(?<![.\w])(inputs|outputs|open_model|run_model|close_model|message|(?:in|out)put\d+_dims)\b")
+OWN_NAMES = re.compile(r"(?<![.\w])(cpus|inputs|outputs|open_model|run_model|close_model|message|(?:in|out)put\d+_dims)\b")
 
 
 def name_of(text):

@@ -52,13 +52,15 @@ def write_package(out):
         "input_args": "\n".join(f"  i.t{i} = (const {c} *)in[{i}];" for i, (_, c) in enumerate(DTYPES)),
         "output_args": "\n".join(f"  o.t{i} = ({c} *)out[{i}];" for i, (_, c) in enumerate(DTYPES)),
         "n_inputs": str(len(DTYPES)), "n_outputs": str(len(DTYPES)), "lanes": "16", "built_lanes": "TC_VL",
+        "cpus": "", "cpu_list": "NULL", "n_cpus": "0", "init": "echo_init((echo *)instance, weights, bytes, NULL, 0);\n  (void)cpu;",
         "counts": "", "run": "  return (int)echo_run((const echo *)instance, &i, &o);",
     }
     (out / "main.c").write_text(fill("main.c.in", holes))
     (out / "echo_profile.h").write_text('static const tc_work echo_work[] = {\n  {"cop", 0, 1, 0, 1},\n  {"copy", 1500, 3000, 2, 1},\n  {"copy_2", 0, 1, 0, 1}\n};\n')
-    build = {"name": "echo", "march_flags": "-march=x86-64-v3", "objects": "  echo.o \\\n  kernels/copy.o \\\n  echo_weights.o", "sources": "  echo.c\n  kernels/copy.c"}
-    (out / "Makefile").write_text(fill("Makefile.in", build))
-    (out / "CMakeLists.txt").write_text(fill("CMakeLists.txt.in", build))
+    build = {"name": "echo", "march_flags": "-march=x86-64-v3", "objects": "OBJECTS = echo.o kernels/copy.o echo_weights.o", "sources": "  echo.c\n  kernels/copy.c",
+             "arch_help": "", "variants": "", "variant_rules": "", "profiled_variants": ""}
+    (out / "Makefile").write_text(fill("Makefile.in", {**build, "profiled": "echo.profile.o", "cleaned": "$(OBJECTS) main.o main.profile.o echo.profile.o"}))
+    (out / "CMakeLists.txt").write_text(fill("CMakeLists.txt.in", {**build, "profiled": "echo.c"}))
 
 
 def onnx_type(name):

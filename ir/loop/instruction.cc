@@ -24,7 +24,7 @@ void add_vector_rows(Table& t) {
        .scalars = {{"first"}, {"n"}},
        .meaning = Assignments{sums_of_quads},
        .c = {{"{sum} = tc_dot4_{a.type}({sum}, {a}, {b})", 4}, {"{sum} = tc_dot4_{a.type}_n({sum}, {a}, {b}, {n})"}},
-       .support = SupportText::IntegerVectors});
+       .support = SupportText::ByteProducts});
   // to[lane] = from[first + stride * lane] in every lane
   t.push_back({.name = "load_strided",
                .operands = {{"to", Vector, Written, {DType::F32}}, {"from", Memory, Read, {DType::F32}, 16, 0}},

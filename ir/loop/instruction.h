@@ -73,8 +73,9 @@ struct InstructionScalar {
 enum class Collective : uint8_t { No, Warp, Group };
 /// Copies that arrive later: those of a thread since its last Commit are a group, and Wait waits for groups.
 enum class AsyncCopy : uint8_t { No, Copy, Commit, Wait };
-/// The header of emitted C that has it.
-enum class SupportText : uint8_t { None, IntegerVectors, Transposes };
+/// The header of emitted C that has it. ByteProducts: that of integer vectors; some processors have an instruction for it
+/// beyond their level of x86-64.
+enum class SupportText : uint8_t { None, ByteProducts, Transposes };
 
 /// Text with holes: {a} an operand or a scalar, {a.type} its type, {a.bytes} the size of an element. Empty: tc_NAME(...)
 /// with all of them in order. `where_last`: only where the last scalar is that number; the first that fits is taken.

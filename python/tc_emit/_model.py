@@ -71,7 +71,7 @@ class Outputs(Sequence["np.ndarray[Any, Any]"]):
 
 
 class _Instance(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("weights", "workspace", "allocated", "device")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("weights", "workspace", "allocated", "device", "cpu", "graph")]  # the last two where it has several variants
 
 
 class _String(ctypes.Structure):

@@ -14,10 +14,12 @@ typedef struct {
   const char       *name;
   int               inputs, outputs;
   const tc_io_info *input, *output;
+  const char *const *cpu;   /* the kernels of several processors, by name: best, baseline, ... */
+  int               cpus;   /* 0: of one */
   int               lanes, built_lanes;  /* floats of a vector: as scheduled, and as compiled; 0: does not apply */
   void             *instance;
   size_t            align;  /* of weights */
-  int (*open)(void *instance, const void *weights, size_t bytes);  /* NULL: its own weights. 0, or a status for message() */
+  int (*open)(void *instance, const void *weights, size_t bytes, int cpu);  /* NULL: its own weights. 0, or a status for message() */
   int (*run)(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims);
   void (*close)(void *instance);
   const char *(*message)(int status);
@@ -28,7 +30,7 @@ typedef struct {
 } tc_model;
 
 typedef struct {
-  const char *inputs, *outputs, *expect, *weights, *trace;
+  const char *inputs, *outputs, *expect, *weights, *trace, *cpu;
   uint64_t    seed;
   double      rtol, atol, bench;
   int64_t     top, repeat;
@@ -54,6 +56,7 @@ TC_IO void tc_usage(const tc_model *m)
          "  --threads N      threads of a build with OpenMP\n"
          "  --json           end with one line of JSON\n",
          m->name);
+  for (int k = 0; k < m->cpus; k++) printf("%s%s%s", k == 0 ? "  --cpu NAME       kernels: " : "", m->cpu[k], k + 1 < m->cpus ? ", " : "\n");
   for (int k = 0; k < m->inputs; k++) printf("input  %d \"%s\" %s\n", k, m->input[k].name, tc_describe(text, sizeof text, m->input[k].dtype, m->input[k].rank, m->input[k].dims));
   for (int k = 0; k < m->outputs; k++) printf("output %d \"%s\" %s\n", k, m->output[k].name, tc_describe(text, sizeof text, m->output[k].dtype, m->output[k].rank, m->output[k].dims));
 }
@@ -75,7 +78,8 @@ TC_IO int tc_parse_options(tc_options *o, int argc, char **argv)
     if (strcmp(a, "--profile") == 0) { o->profile = 1; continue; }
     if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) { o->help = 1; continue; }
     if (strcmp(a, "--inputs") != 0 && strcmp(a, "--outputs") != 0 && strcmp(a, "--expect") != 0 && strcmp(a, "--weights") != 0 && strcmp(a, "--seed") != 0 &&
-        strcmp(a, "--rtol") != 0 && strcmp(a, "--atol") != 0 && strcmp(a, "--top") != 0 && strcmp(a, "--bench") != 0 && strcmp(a, "--threads") != 0 && strcmp(a, "--trace") != 0 && strcmp(a, "--repeat") != 0)
+        strcmp(a, "--rtol") != 0 && strcmp(a, "--atol") != 0 && strcmp(a, "--top") != 0 && strcmp(a, "--bench") != 0 && strcmp(a, "--threads") != 0 && strcmp(a, "--trace") != 0 && strcmp(a, "--repeat") != 0 &&
+        strcmp(a, "--cpu") != 0)
       return tc_fail("unknown option %s; see --help", a);
     if (v == NULL) return tc_fail("%s needs a value", a);
     i++;
@@ -84,6 +88,7 @@ TC_IO int tc_parse_options(tc_options *o, int argc, char **argv)
     else if (strcmp(a, "--expect") == 0) o->expect = v;
     else if (strcmp(a, "--weights") == 0) o->weights = v;
     else if (strcmp(a, "--trace") == 0) o->trace = v;
+    else if (strcmp(a, "--cpu") == 0) o->cpu = v;
     else if (tc_number(a, v, &number)) return 1;
     else if (strcmp(a, "--seed") == 0) o->seed = (uint64_t)number;
     else if (strcmp(a, "--rtol") == 0) o->rtol = number;
@@ -268,11 +273,15 @@ TC_IO int tc_use_outputs(const tc_model *m, const tc_options *o, tc_run_data *d)
 }
 
 /* Opens the model with its own weights, or with those of a file; *memory holds them until the model is closed. */
-TC_IO int tc_open(const tc_model *m, const char *path, void **memory)
+TC_IO int tc_open(const tc_model *m, const char *path, const char *cpu, void **memory)
 {
   unsigned char *file = NULL, *weights = NULL;
   size_t bytes = 0;
-  int status;
+  int status, which = 0;
+  if (cpu != NULL) {
+    while (which < m->cpus && strcmp(cpu, m->cpu[which]) != 0) which++;
+    if (which == m->cpus) return tc_fail(m->cpus > 0 ? "--cpu: there are no kernels %s; see --help" : "--cpu %s: there are kernels of one processor only", cpu);
+  }
   if (path != NULL) {
     if ((file = tc_read_file(path, &bytes)) == NULL) return tc_fail("cannot read %s", path);
     *memory = tc_allocate(bytes + m->align);
@@ -280,14 +289,14 @@ TC_IO int tc_open(const tc_model *m, const char *path, void **memory)
     memcpy(weights, file, bytes);
     free(file);
   }
-  status = m->open(m->instance, weights, bytes);
+  status = m->open(m->instance, weights, bytes, which);
   if (status == 0) return 0;
   return path != NULL ? tc_fail("%s: %s", path, m->message(status)) : tc_fail("init: %s", m->message(status));
 }
 
 TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 {
-  tc_options o = {NULL, NULL, NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0, 0, 0};
+  tc_options o = {NULL, NULL, NULL, NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0, 0, 0};
   tc_run_data d = {NULL, NULL, NULL, NULL, NULL};
   void *weights = NULL;
   int bad = tc_parse_options(&o, argc, argv);
@@ -301,7 +310,7 @@ TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 #else
   if (o.threads > 1) fputs("note: built without OpenMP, runs on one thread\n", stderr);
 #endif
-  bad = tc_open(m, o.weights, &weights);
+  bad = tc_open(m, o.weights, o.cpu, &weights);
   if (!bad) {
     bad = tc_prepare(m, &o, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
     m->close(m->instance);

@@ -20,7 +20,8 @@ typedef enum {
   BRANCH_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */
   BRANCH_E_MEMORY,  /* init could not allocate a workspace */
   BRANCH_E_DEVICE,  /* CUDA build only: a call to the device failed */
-  BRANCH_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */
+  BRANCH_E_TRIPS,   /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */
+  BRANCH_E_CPU      /* init_cpu: this processor, or this build, does not have these kernels */
 } branch_status;
 
 typedef struct {
@@ -33,16 +34,29 @@ typedef struct {
   float *norm;  /* "norm"  [4][1] */
 } branch_outputs;
 
+/* Kernels for several processors: which ones an instance has. BEST: the best that the library was built with and this
+ * processor runs. */
+typedef enum {
+  BRANCH_CPU_BEST = 0,
+  BRANCH_CPU_BASELINE,
+  BRANCH_CPU_V3,  /* -march=x86-64-v3 */
+  BRANCH_CPU_V4   /* -march=x86-64-v4 -mprefer-vector-width=512 */
+} branch_cpu;
+
 /* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */
-typedef struct {
+typedef struct branch {
   const unsigned char *weights;
   unsigned char *workspace;
   void *allocated;  /* what free gives back */
   void *device;     /* what the CUDA build of the same model holds */
+  branch_cpu cpu;   /* which kernels init chose */
+  branch_status (*graph)(const struct branch *m, const branch_inputs *in, const branch_outputs *out);
 } branch;
 
 /* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */
 branch_status branch_init(branch *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);
+/* The same, with kernels that you choose. */
+branch_status branch_init_cpu(branch *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes, branch_cpu cpu);
 /* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */
 branch_status branch_run(const branch *m, const branch_inputs *in, const branch_outputs *out);
 void branch_free(branch *m);

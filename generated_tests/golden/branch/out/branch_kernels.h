@@ -2,6 +2,9 @@
 #ifndef BRANCH_KERNELS_H
 #define BRANCH_KERNELS_H
 #include "tc_simd.h"
+#ifdef TC_VARIANT  /* compiled once more, for another processor */
+#  include "branch_variants.h"
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif

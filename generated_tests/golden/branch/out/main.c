@@ -4,7 +4,6 @@
 #  define _POSIX_C_SOURCE 199309L  /* clock_gettime */
 #endif
 #include "tc_main.h"
-#include "tc_simd.h"
 #include "branch.h"
 #ifdef TC_PROFILE
 #  include "branch_profile.h"
@@ -24,9 +23,11 @@ static const tc_io_info outputs[] = {
   {"norm", TC_FLOAT, 2, output1_dims}
 };
 
-static int open_model(void *instance, const void *weights, size_t bytes)
+static const char *const cpus[] = {"best", "baseline", "v3", "v4"};
+
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
 {
-  const branch_status s = branch_init((branch *)instance, weights, bytes, NULL, 0);
+  const branch_status s = branch_init_cpu((branch *)instance, weights, bytes, NULL, 0, (branch_cpu)cpu);
   if (s != BRANCH_OK) return (int)s;
   if (branch_check_weights(weights != NULL ? weights : branch_weights())) return (int)BRANCH_OK;
   branch_free((branch *)instance);
@@ -58,8 +59,10 @@ int main(int argc, char **argv)
   model.outputs = 2;
   model.input = inputs;
   model.output = outputs;
-  model.lanes = 8;
-  model.built_lanes = TC_VL;
+  model.cpu = cpus;
+  model.cpus = 4;
+  model.lanes = 0;
+  model.built_lanes = 0;
   model.instance = &instance;
   model.align = BRANCH_ALIGN;
   model.open = open_model;

@@ -21,9 +21,10 @@ static const tc_io_info outputs[] = {
   {"logits", TC_FLOAT, 2, output0_dims}
 };
 
-static int open_model(void *instance, const void *weights, size_t bytes)
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
 {
   const cnn_status s = cnn_init((cnn *)instance, weights, bytes, NULL, 0);
+  (void)cpu;
   if (s != CNN_OK) return (int)s;
   if (cnn_check_weights(weights != NULL ? weights : cnn_weights())) return (int)CNN_OK;
   cnn_free((cnn *)instance);
@@ -53,6 +54,8 @@ int main(int argc, char **argv)
   model.outputs = 1;
   model.input = inputs;
   model.output = outputs;
+  model.cpu = NULL;
+  model.cpus = 0;
   model.lanes = 8;
   model.built_lanes = TC_VL;
   model.instance = &instance;

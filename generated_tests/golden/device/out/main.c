@@ -22,9 +22,10 @@ static const tc_io_info outputs[] = {
   {"probability", TC_FLOAT, 2, output0_dims}
 };
 
-static int open_model(void *instance, const void *weights, size_t bytes)
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
 {
   const device_status s = device_init((device *)instance, weights, bytes, NULL, 0);
+  (void)cpu;
   if (s != DEVICE_OK) return (int)s;
   if (device_check_weights(weights != NULL ? weights : device_weights())) return (int)DEVICE_OK;
   device_free((device *)instance);
@@ -55,6 +56,8 @@ int main(int argc, char **argv)
   model.outputs = 1;
   model.input = inputs;
   model.output = outputs;
+  model.cpu = NULL;
+  model.cpus = 0;
   model.lanes = 0;
   model.built_lanes = 0;
   model.instance = &instance;

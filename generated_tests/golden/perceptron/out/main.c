@@ -4,7 +4,6 @@
 #  define _POSIX_C_SOURCE 199309L  /* clock_gettime */
 #endif
 #include "tc_main.h"
-#include "tc_simd.h"
 #include "perceptron.h"
 #ifdef TC_PROFILE
 #  include "perceptron_profile.h"
@@ -21,9 +20,11 @@ static const tc_io_info outputs[] = {
   {"probability", TC_FLOAT, 2, output0_dims}
 };
 
-static int open_model(void *instance, const void *weights, size_t bytes)
+static const char *const cpus[] = {"best", "baseline", "v3", "v4"};
+
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
 {
-  const perceptron_status s = perceptron_init((perceptron *)instance, weights, bytes, NULL, 0);
+  const perceptron_status s = perceptron_init_cpu((perceptron *)instance, weights, bytes, NULL, 0, (perceptron_cpu)cpu);
   if (s != PERCEPTRON_OK) return (int)s;
   if (perceptron_check_weights(weights != NULL ? weights : perceptron_weights())) return (int)PERCEPTRON_OK;
   perceptron_free((perceptron *)instance);
@@ -53,8 +54,10 @@ int main(int argc, char **argv)
   model.outputs = 1;
   model.input = inputs;
   model.output = outputs;
-  model.lanes = 8;
-  model.built_lanes = TC_VL;
+  model.cpu = cpus;
+  model.cpus = 4;
+  model.lanes = 0;
+  model.built_lanes = 0;
   model.instance = &instance;
   model.align = PERCEPTRON_ALIGN;
   model.open = open_model;

@@ -20,7 +20,8 @@ typedef enum {
   PERCEPTRON_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */
   PERCEPTRON_E_MEMORY,  /* init could not allocate a workspace */
   PERCEPTRON_E_DEVICE,  /* CUDA build only: a call to the device failed */
-  PERCEPTRON_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */
+  PERCEPTRON_E_TRIPS,   /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */
+  PERCEPTRON_E_CPU      /* init_cpu: this processor, or this build, does not have these kernels */
 } perceptron_status;
 
 typedef struct {
@@ -31,16 +32,29 @@ typedef struct {
   float *probability;  /* "probability"  [2][3] */
 } perceptron_outputs;
 
+/* Kernels for several processors: which ones an instance has. BEST: the best that the library was built with and this
+ * processor runs. */
+typedef enum {
+  PERCEPTRON_CPU_BEST = 0,
+  PERCEPTRON_CPU_BASELINE,
+  PERCEPTRON_CPU_V3,  /* -march=x86-64-v3 */
+  PERCEPTRON_CPU_V4   /* -march=x86-64-v4 -mprefer-vector-width=512 */
+} perceptron_cpu;
+
 /* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */
-typedef struct {
+typedef struct perceptron {
   const unsigned char *weights;
   unsigned char *workspace;
   void *allocated;  /* what free gives back */
   void *device;     /* what the CUDA build of the same model holds */
+  perceptron_cpu cpu;/* which kernels init chose */
+  perceptron_status (*graph)(const struct perceptron *m, const perceptron_inputs *in, const perceptron_outputs *out);
 } perceptron;
 
 /* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */
 perceptron_status perceptron_init(perceptron *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);
+/* The same, with kernels that you choose. */
+perceptron_status perceptron_init_cpu(perceptron *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes, perceptron_cpu cpu);
 /* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */
 perceptron_status perceptron_run(const perceptron *m, const perceptron_inputs *in, const perceptron_outputs *out);
 void perceptron_free(perceptron *m);

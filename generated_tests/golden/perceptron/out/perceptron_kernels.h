@@ -2,6 +2,9 @@
 #ifndef PERCEPTRON_KERNELS_H
 #define PERCEPTRON_KERNELS_H
 #include "tc_simd.h"
+#ifdef TC_VARIANT  /* compiled once more, for another processor */
+#  include "perceptron_variants.h"
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif

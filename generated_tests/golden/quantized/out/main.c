@@ -4,7 +4,6 @@
 #  define _POSIX_C_SOURCE 199309L  /* clock_gettime */
 #endif
 #include "tc_main.h"
-#include "tc_simd.h"
 #include "quantized.h"
 #ifdef TC_PROFILE
 #  include "quantized_profile.h"
@@ -25,9 +24,11 @@ static const tc_io_info outputs[] = {
   {"counts", TC_INT32, 2, output1_dims}
 };
 
-static int open_model(void *instance, const void *weights, size_t bytes)
+static const char *const cpus[] = {"best", "baseline", "v3", "v4", "dotprod"};
+
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
 {
-  const quantized_status s = quantized_init((quantized *)instance, weights, bytes, NULL, 0);
+  const quantized_status s = quantized_init_cpu((quantized *)instance, weights, bytes, NULL, 0, (quantized_cpu)cpu);
   if (s != QUANTIZED_OK) return (int)s;
   if (quantized_check_weights(weights != NULL ? weights : quantized_weights())) return (int)QUANTIZED_OK;
   quantized_free((quantized *)instance);
@@ -59,8 +60,10 @@ int main(int argc, char **argv)
   model.outputs = 2;
   model.input = inputs;
   model.output = outputs;
-  model.lanes = 8;
-  model.built_lanes = TC_VL;
+  model.cpu = cpus;
+  model.cpus = 5;
+  model.lanes = 0;
+  model.built_lanes = 0;
   model.instance = &instance;
   model.align = QUANTIZED_ALIGN;
   model.open = open_model;

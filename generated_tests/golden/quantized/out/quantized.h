@@ -20,7 +20,8 @@ typedef enum {
   QUANTIZED_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */
   QUANTIZED_E_MEMORY,  /* init could not allocate a workspace */
   QUANTIZED_E_DEVICE,  /* CUDA build only: a call to the device failed */
-  QUANTIZED_E_TRIPS    /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */
+  QUANTIZED_E_TRIPS,   /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */
+  QUANTIZED_E_CPU      /* init_cpu: this processor, or this build, does not have these kernels */
 } quantized_status;
 
 typedef struct {
@@ -33,16 +34,30 @@ typedef struct {
   int32_t *counts;  /* "counts"  [4][2] */
 } quantized_outputs;
 
+/* Kernels for several processors: which ones an instance has. BEST: the best that the library was built with and this
+ * processor runs. */
+typedef enum {
+  QUANTIZED_CPU_BEST = 0,
+  QUANTIZED_CPU_BASELINE,
+  QUANTIZED_CPU_V3,  /* -march=x86-64-v3 */
+  QUANTIZED_CPU_V4,  /* -march=x86-64-v4 -mavx512vnni -mprefer-vector-width=512 */
+  QUANTIZED_CPU_DOTPROD   /* -march=armv8.2-a+dotprod */
+} quantized_cpu;
+
 /* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */
-typedef struct {
+typedef struct quantized {
   const unsigned char *weights;
   unsigned char *workspace;
   void *allocated;  /* what free gives back */
   void *device;     /* what the CUDA build of the same model holds */
+  quantized_cpu cpu;/* which kernels init chose */
+  quantized_status (*graph)(const struct quantized *m, const quantized_inputs *in, const quantized_outputs *out);
 } quantized;
 
 /* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */
 quantized_status quantized_init(quantized *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes);
+/* The same, with kernels that you choose. */
+quantized_status quantized_init_cpu(quantized *m, const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes, quantized_cpu cpu);
 /* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */
 quantized_status quantized_run(const quantized *m, const quantized_inputs *in, const quantized_outputs *out);
 void quantized_free(quantized *m);

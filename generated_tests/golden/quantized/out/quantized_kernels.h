@@ -2,6 +2,9 @@
 #ifndef QUANTIZED_KERNELS_H
 #define QUANTIZED_KERNELS_H
 #include "tc_simd.h"
+#ifdef TC_VARIANT  /* compiled once more, for another processor */
+#  include "quantized_variants.h"
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif

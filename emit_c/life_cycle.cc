@@ -1,0 +1,96 @@
+#include "emit_c/life_cycle.h"
+
+#include "emit_c/operands.h"
+
+namespace tc {
+
+std::string argument_test(const Program& p, const ProgramNames& n) {
+  return "if (!" + n.self + " || !in || !out" + null_tests(p, n) + ") return " + n.upper + "_E_ARG;";
+}
+
+std::string linked_weights(const ProgramNames& n) {
+  const std::string& x = n.lower;
+  return "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x +
+         "_weights_blob[];\n#else\nextern const unsigned char " + x +
+         "_weights_blob[];\n#endif\n\nconst void *" + x + "_weights(void) { return " + x + "_weights_blob; }\n\n";
+}
+
+std::string strerror_rows(const ProgramNames& n, bool makes_strings, bool chooses) {
+  const std::string& u = n.upper;
+  std::string s;
+  const std::pair<const char*, std::string> rows[] = {
+      {"OK", "ok"},
+      {"E_ARG", "a pointer is null or the workspace is too small"},
+      {"E_ALIGN", "workspace or weights are not aligned to " + u + "_ALIGN"},
+      {"E_WEIGHTS", "these weights do not belong to this code"},
+      {"E_RANGE", "an index in the input data is out of range"},
+      {"E_MEMORY", "no memory for the workspace"},
+      {"E_DEVICE", "a call to the device failed"},
+      {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
+  for (const auto& [code, message] : rows) s += "    case " + u + "_" + code + ": return \"" + message + "\";\n";
+  if (chooses) s += "    case " + u + "_E_CPU: return \"this processor, or this build, does not have these kernels\";\n";
+  if (makes_strings) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
+  return s;
+}
+
+namespace {
+
+std::string init_function(const ProgramNames& n, bool chooses) {
+  const std::string &x = n.lower, &u = n.upper, &m = n.self;
+  const std::string operands =
+      ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
+  std::string s = x + "_status " + x + (chooses ? "_init_cpu(" : "_init(") + x + " *" + m + operands +
+                  (chooses ? ", " + x + "_cpu cpu" : "") + ")\n{\n";
+  s += "  if (!" + m + " || (workspace && workspace_bytes < " + u + "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
+  s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
+  s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u +
+       "_E_ALIGN;\n";
+  s += "  if (!fits(weights, weights_bytes)) return " + u + "_E_WEIGHTS;\n";
+  if (chooses) s += "  if (!choose(" + m + ", cpu)) return " + u + "_E_CPU;\n";
+  s += "  " + m + "->weights = (const unsigned char *)weights;\n  " + m +
+       "->workspace = (unsigned char *)workspace;\n  " + m + "->allocated = NULL;\n  " + m + "->device = NULL;\n";
+  s += "  if (!workspace) {\n    " + m + "->allocated = malloc(" + u + "_WORKSPACE_BYTES + " + u +
+       "_ALIGN);\n    if (!" + m + "->allocated) return " + u + "_E_MEMORY;\n";
+  s += "    " + m + "->workspace = (unsigned char *)" + m + "->allocated + (" + u + "_ALIGN - (uintptr_t)" + m +
+       "->allocated % " + u + "_ALIGN);\n  }\n";
+  s += "  return " + u + "_OK;\n}\n\n";
+  if (chooses)
+    s += x + "_status " + x + "_init(" + x + " *" + m + operands + ")\n{\n  return " + x + "_init_cpu(" + m +
+         ", weights, weights_bytes, workspace, workspace_bytes, " + u + "_CPU_BEST);\n}\n\n";
+  return s;
+}
+
+// Of a package for several processors: the graph is another function.
+std::string run_function(const Program& p, const ProgramNames& n) {
+  const std::string &x = n.lower, &m = n.self;
+  return x + "_status " + x + "_run(const " + x + " *" + m + ", const " + x + "_inputs *in, const " + x +
+         "_outputs *out)\n{\n  " + argument_test(p, n) + "\n  return " + m + "->graph(" + m + ", in, out);\n}\n\n";
+}
+
+}  // namespace
+
+std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_id,
+                       const std::vector<Variant>& variants) {
+  const std::string &x = n.lower, &u = n.upper, &m = n.self;
+  std::string s;
+  s += "static int fits(const void *weights, size_t bytes)\n{\n  return bytes == " + u +
+       "_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x" + hex(layout_id, 16) + "));\n}\n\n";
+  s += init_function(n, !variants.empty());
+  if (!variants.empty()) s += run_function(p, n);
+  s += "void " + x + "_free(" + x + " *" + m + ")\n{\n  if (!" + m + ") return;\n  free(" + m + "->allocated);\n  " +
+       m + "->allocated = NULL;\n  " + m + "->workspace = NULL;\n}\n\n";
+  s += "int " + x + "_check_weights(const void *weights)\n{\n";
+  s += "  return weights && fits(weights, " + u + "_WEIGHTS_BYTES) && tc_weights_intact(weights);\n}\n\n";
+  s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
+  s += strerror_rows(n, p.strings_bytes > 0, !variants.empty());
+  return s + "  }\n  return \"unknown status\";\n}\n";
+}
+
+std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id,
+                       const std::vector<Variant>& variants) {
+  return std::string(kLicenseLine) + "\n#include \"tc_cpu.h\"\n#include \"tc_rt.h\"\n#include \"" + n.lower +
+         ".h\"\n#include <stdlib.h>\n\n" + linked_weights(n) + variant_choice(variants, n) +
+         life_cycle(p, n, layout_id, variants);
+}
+
+}  // namespace tc
