@@ -76,7 +76,8 @@ std::string write_reference(const CommandLine& c, const std::string& folder, con
                             Diagnostics& problems) {
   const bool own_ops = !c.request.import.ops.empty();
   if (!c.reference.empty()) {
-    const ProcessResult r = run_process(reference_command(c.reference, c.model, folder, c.request.import.ops), true);
+    const ProcessResult r =
+        run_phase(c, "reference", reference_command(c.reference, c.model, folder, c.request.import.ops));
     if (r.status != 0) tool_failed("the reference", r);
     return printable(c.reference);
   }
@@ -84,12 +85,13 @@ std::string write_reference(const CommandLine& c, const std::string& folder, con
     const std::string fixed =
         nlohmann::json(c.request.import.input_values).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     const std::string numbered = c.request.import.number_labels ? "1" : "0";
-    const ProcessResult r = run_process({"python3", "-c", std::string(kReferenceScript),
-                                         binary_model(c.model, folder, problems), folder, fixed, numbered},
-                                        true);
+    const ProcessResult r = run_phase(c, "reference",
+                                      {"python3", "-c", std::string(kReferenceScript),
+                                       binary_model(c.model, folder, problems), folder, fixed, numbered});
     if (r.status != 0) tool_failed("ONNX Runtime", r);
     return "ONNX Runtime";
   }
+  c.request.listener.tell("reference");
   Graph plain = import_model(c.model, c.request.import, problems);
   PassContext cx;
   dynamic_to_static(plain, cx);  // the interpreter runs static shapes
@@ -116,7 +118,8 @@ AgainstReference compare_with_reference(const CommandLine& c, Diagnostics& probl
   result.against = write_reference(c, io, inputs, problems);
   const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
   const ProcessResult r =
-      run_process({b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol}, true);
+      run_phase(c, "run", {b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol});
+  c.request.listener.tell("");
   result.same = r.status == 0;
   result.text = r.output;
   if (!result.same && r.output.find("FAIL") == std::string::npos) tool_failed("the emitted program", r);
