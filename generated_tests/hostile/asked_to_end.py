@@ -39,24 +39,22 @@ def end(process, number):
 
 
 def moment(process, out, rng, usual, k):
-    """Waits for half of the time at random, else until files are being written."""
-    if k % 2:
-        time.sleep(rng.random() * usual)
-        return
-    while process.poll() is None and not any(out.glob("*.tc-*")) and not any(out.glob("kernels/*.tc-*")):
+    """Waits for some time, or until files are being written, or until the last of them is and they are about to be exchanged."""
+    last = out / "manifest.json.tc-new"
+    while k % 3 and process.poll() is None and not (last.exists() if k % 3 == 2 else any(out.glob("*.tc-*"))):
         pass
-    time.sleep(rng.random() * rng.choice([0, 1e-4, 1e-3]))
+    time.sleep(rng.random() * (usual, usual / 2, 2e-3)[k % 3])
 
 
 def emissions(options, emit, seed, times, scratch):
     """Ends `times` emissions into a package, and as many into a folder that is not there yet."""
-    models, packages, out = interrupted.setting(options, emit, scratch)
+    models, packages, out = interrupted.setting(options, emit, scratch, sizes=((5, 700), (8, 800)))
     rng, seen, current = random.Random(seed), {}, 0
     begin = time.monotonic()
     emit(options.tool, models[0], scratch / "timed")
     usual = time.monotonic() - begin
     for k in range(times):
-        after, number, fresh = 1 - current, SIGNALS[k % 3], scratch / "fresh" / "deep"
+        after, number, fresh = 1 - current, rng.choice(SIGNALS), scratch / "fresh" / "deep"
         for folder, before in ((out, packages[current]), (fresh, {})):
             process = start([options.tool, "--quiet", "--name", "m", models[after], "-o", folder])
             moment(process, folder, rng, usual, k)
