@@ -38,7 +38,9 @@ TEST_F(Driver, SaysWhatPassesPrintAlsoWhereALaterOneIsBroken) {
 TEST_F(Driver, SaysWhatAPassPrintsBeforeTheNextOne) {
   request_.options.print_after = {"to_functions"};
   bool said = false;
-  request_.passed = [&](const std::string& pass, const Graph&) { said = said || (pass == "fuse_ops" && !log_.empty()); };
+  request_.passed = [&](const std::string& pass, const Graph&) {
+    said = said || (pass == "fuse_ops" && !log_.empty());
+  };
   Diagnostics problems;
   compile(request_, problems);
   EXPECT_TRUE(said);
