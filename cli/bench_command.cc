@@ -34,7 +34,8 @@ ExitCode bench_command(const CommandLine& c) {
   std::vector<std::string> argv{b.program, "--bench", to_text(c.seconds), "--seed", to_text(int64_t(c.seed))};
   if (c.threads > 0) argv.insert(argv.end(), {"--threads", to_text(int64_t(c.threads))});
   if (c.json) argv.push_back("--json");
-  const ProcessResult r = run_process(argv, true);
+  const ProcessResult r = run_phase(c, "bench", argv);
+  c.request.listener.tell("");
   if (r.status != 0) tool_failed("the emitted program", r);
   print_out(with_floor(r.output, floor_ns(b.compilation.program) * 1e-6, c.json));
   return ExitCode::Ok;

@@ -19,8 +19,8 @@ void need_tool(const std::string& what, const std::vector<std::string>& command,
   throw Error(Diagnostic{"TC0701", ExitCode::Tool, {}, "no " + what + " on this machine", {way_out}, false});
 }
 
-std::string build_with_make(const std::string& dir, const std::string& target) {
-  const ProcessResult r = run_process({"make", "-s", "-C", dir, target}, true);
+std::string build_with_make(const CommandLine& c, const std::string& dir, const std::string& target) {
+  const ProcessResult r = run_phase(c, "build", {"make", "-s", "-C", dir, target});
   if (r.status != 0) {
     need_tool("make", {"make", "--version"}, "install make and a C compiler (Debian: apt install build-essential)");
     // CC may have arguments, so that only the shell that make uses knows the program.
@@ -31,13 +31,13 @@ std::string build_with_make(const std::string& dir, const std::string& target) {
   return dir + "/" + target;
 }
 
-std::string build_with_cmake(const std::string& dir, const std::string& target) {
+std::string build_with_cmake(const CommandLine& c, const std::string& dir, const std::string& target) {
   const bool gpu = has_gpu();
   std::vector<std::string> configure{"cmake", "-S", dir, "-B", dir + "/build"};
   configure.push_back(gpu ? "-DCMAKE_CUDA_ARCHITECTURES=native" : "-DTC_CUDA_ON_CPU=ON");
   for (const std::vector<std::string>& command :
        {configure, {"cmake", "--build", dir + "/build", "--parallel", "2", "--target", target}}) {
-    const ProcessResult r = run_process(command, true);
+    const ProcessResult r = run_phase(c, "build", command);
     if (r.status < 0) need_tool("cmake", {"cmake", "--version"}, "install it (Debian: apt install cmake)");
     if (r.status != 0) tool_failed("cmake", r);
   }
@@ -56,6 +56,12 @@ void tool_failed(const std::string& what, const ProcessResult& r) {
       false});
 }
 
+ProcessResult run_phase(const CommandLine& c, const std::string& phase, const std::vector<std::string>& argv) {
+  const auto tell = [&] { c.request.listener.tell(phase); };
+  tell();
+  return run_process(argv, true, tell);
+}
+
 bool has_gpu() {
   return std::filesystem::exists("/dev/nvidia0") && run_process({"nvcc", "--version"}, true).status == 0;
 }
@@ -66,15 +72,17 @@ Compilation compile_for_here(const CommandLine& c, Diagnostics& problems) {
 }
 
 std::string build_package(const CommandLine& c, const Program& p, const std::string& dir, bool profile) {
+  c.request.listener.tell("text");
   write_package(dir, package_of(p, c));
-  if (!c.request.target.is_cuda()) return build_with_make(dir, p.name + (profile ? "_profile" : ""));
-  return build_with_cmake(dir, p.name + (profile ? "_profile" : "_program")) + p.name + (profile ? "_profile" : "");
+  if (!c.request.target.is_cuda()) return build_with_make(c, dir, p.name + (profile ? "_profile" : ""));
+  return build_with_cmake(c, dir, p.name + (profile ? "_profile" : "_program")) + p.name + (profile ? "_profile" : "");
 }
 
 Built build_model(const CommandLine& c, const std::string& dir, Diagnostics& problems) {
   Built b{compile_for_here(c, problems), ""};
   if (problems.has_errors()) return b;
   b.program = build_package(c, b.compilation.program, dir);
+  c.request.listener.tell("");
   if (c.request.target.is_cuda())
     print_out(has_gpu() ? "on the GPU\n" : "on the CPU, through the package's cuda_on_cpu\n");
   return b;

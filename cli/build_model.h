@@ -21,6 +21,9 @@ Compilation compile_for_here(const CommandLine& c, Diagnostics& problems);
 /// TC0701 where a tool is missing or fails.
 std::string build_package(const CommandLine& c, const Program& p, const std::string& dir, bool profile = false);
 
+/// Runs a program, with stderr, as the phase that is shown meanwhile.
+ProcessResult run_phase(const CommandLine& c, const std::string& phase, const std::vector<std::string>& argv);
+
 /// Both.
 Built build_model(const CommandLine& c, const std::string& dir, Diagnostics& problems);
 

@@ -16,6 +16,7 @@
 #include "ir/ops/op.h"
 #include "passes/loop/loop_pass.h"
 #include "support/diff.h"
+#include "support/interrupt.h"
 
 namespace tc {
 namespace {
@@ -135,7 +136,6 @@ ExitCode emit_command(const CommandLine& c) {
   std::optional<IrWriter> ir;
   if (!c.write_ir.empty()) ir.emplace(c, request);
   const Compilation r = compile(request, problems);
-  print_err(r.log);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) {
     if (!c.json_diagnostics) print_err("nothing was written\n");
     return e;
@@ -143,7 +143,9 @@ ExitCode emit_command(const CommandLine& c) {
   if (ir)
     if (const std::string wrote = ir->write(); !c.quiet) print_out(wrote);
   if (!c.makes_package()) return ExitCode::Ok;
+  c.request.listener.tell("text");
   const std::vector<OutputFile> files = package_of(r.program, c);
+  c.request.listener.tell("");
   if (c.check) {
     const std::vector<PackageDifference> differences = compare_package(c.out, files);
     for (const PackageDifference& d : differences) print_out(difference_text(c, d));
@@ -153,7 +155,9 @@ ExitCode emit_command(const CommandLine& c) {
     for (const OutputFile& f : files) print_out(f.path + "\n");
     return ExitCode::Ok;
   }
+  c.request.listener.tell("write");
   const WriteReport w = c.depfile.empty() ? write_package(c.out, files) : write_with_depfile(c, files, read);
+  c.request.listener.tell("");
   if (!c.quiet) print_out(summary(c, r.program, w));
   return ExitCode::Ok;
 }
@@ -164,7 +168,6 @@ ExitCode check_command(const CommandLine& c) {
   CompileRequest request = c.request;
   request.package = request.options.stop_after.empty();
   const Compilation r = compile(request, problems);
-  print_err(r.log);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   print_out(printable(c.model) + ": every node is supported\n");
   return ExitCode::Ok;
@@ -203,8 +206,16 @@ ExitCode run_command(CommandLine c) {
     if (c.command == "emit") print_err("nothing was written\n");
     return ExitCode::Rejected;
   }
-  ProgressLine line(printable(c.model.substr(c.model.find_last_of('/') + 1), 40), !c.quiet && stderr_is_terminal());
-  c.request.progress = [&](const std::string& what) { line.show(what); };
+  Progress progress(printable(c.model.substr(c.model.find_last_of('/') + 1), 40),
+                    c.quiet ? ProgressMode::None : c.progress);
+  c.request.listener.progress = [&](const std::string& phase, const std::string& part) {
+    stop_if_interrupted();
+    progress.show(phase, part);
+  };
+  c.request.listener.log = [&](const std::string& text) {
+    progress.clear();
+    print_err(text);
+  };
   if (c.command == "help") return help_command(c);
   if (c.command == "explain") return explain_command(c);
   if (c.command == "cmake") return cmake_command(c);

@@ -2,14 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/text.h"
+#include "support/json_text.h"
 
 namespace tc {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json text_or_null(const std::string& raw) { return raw.empty() ? Json() : Json::parse(json_string(raw)); }
+Json text_or_null(const std::string& raw) { return raw.empty() ? Json() : Json(raw); }
 
 }  // namespace
 
@@ -23,10 +23,9 @@ std::string diagnostic_json(const Diagnostic& d) {
   j["op"] = text_or_null(d.loc.op);
   j["value"] = text_or_null(d.loc.value);
   j["input"] = d.loc.input < 0 ? Json() : Json(d.loc.input);
-  j["message"] = Json::parse(json_string(d.message));
-  j["notes"] = Json::array();
-  for (const std::string& note : d.notes) j["notes"].push_back(Json::parse(json_string(note)));
-  return j.dump(-1, ' ', true) + "\n";
+  j["message"] = d.message;
+  j["notes"] = d.notes;
+  return json_text(j) + "\n";
 }
 
 bool wants_json_diagnostics(const std::vector<std::string>& args) {

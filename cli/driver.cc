@@ -18,9 +18,25 @@ std::string default_name(const std::string& path) {
 
 namespace {
 
+/// Says what the passes have written by now, and, since an exception may end them, at its own end the rest.
+class Log {
+ public:
+  explicit Log(const CompileRequest& r) : r_(r) {}
+  ~Log() { flush(); }
+  void flush() {
+    if (!text.empty() && r_.listener.log) r_.listener.log(text);
+    text.clear();
+  }
+  std::string text;
+
+ private:
+  const CompileRequest& r_;
+};
+
 /// Who listens to the passes: `passed` to all, `watch` to those that ran.
-std::function<void(const std::string&, const Graph&)> listeners(const CompileRequest& r) {
-  return [&r, k = size_t(0)](const std::string& label, const Graph& g) mutable {
+std::function<void(const std::string&, const Graph&)> listeners(const CompileRequest& r, Log& log) {
+  return [&r, &log, k = size_t(0)](const std::string& label, const Graph& g) mutable {
+    log.flush();
     if (r.passed) r.passed(label, g);
     if (!r.watch) return;
     if (label.empty()) return r.watch(nullptr, g);
@@ -31,16 +47,21 @@ std::function<void(const std::string&, const Graph&)> listeners(const CompileReq
   };
 }
 
-void run(const CompileRequest& r, PassContext& cx, Compilation& c) {
+void run(const CompileRequest& r, PassContext& cx, Compilation& c, Log& log) {
   try {
     if (r.package || !r.options.stop_after.empty()) {
-      run_passes(graph_passes(), c.graph, cx, c.log);
+      cx.progress = [&r](const std::string& pass) { r.listener.tell("passes", pass); };
+      run_passes(graph_passes(), c.graph, cx, log.text);
     } else {
       c.graph.renumber();
       cx.passed("", c.graph);
     }
-    if (r.package && !cx.diagnostics->has_errors())
-      c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx, c.log);
+    if (!r.package || cx.diagnostics->has_errors()) return;
+    cx.progress = [&r](const std::string& what) {
+      const size_t space = what.find(' ');
+      r.listener.tell(what.substr(0, space), what.substr(space + 1));
+    };
+    c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx, log.text);
   } catch (const std::logic_error& e) {
     // Of a text that anybody may have written, an invariant that does not hold says that the graph is none of ours.
     if (!r.graph) throw;
@@ -59,26 +80,20 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   Compilation c;
   Diagnostics found;  // by passes, which know no file
   const std::unique_ptr<const Backend> backend = make_backend(r.target);
-  PassContext cx{backend->traits(), r.options, &found, r.progress, backend.get(), listeners(r)};
+  Log log(r);
+  PassContext cx{backend->traits(), r.options, &found, {}, backend.get(), listeners(r, log)};
   auto add = [&](Diagnostic d) {
     if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);
     problems.add(std::move(d));
   };
-  const auto say = [&](const std::string& what) {
-    if (r.progress) r.progress(what);
-  };
   try {
-    say("import");
+    r.listener.tell("import");
     c.graph = r.graph ? r.graph->clone() : import_model(r.model, r.import, problems);
-    if (problems.has_errors()) {
-      say("");
-      return c;
-    }
-    run(r, cx, c);
+    if (!problems.has_errors()) run(r, cx, c, log);
   } catch (const Error& e) {
     found.add(e.diagnostic());
   }
-  say("");
+  r.listener.tell("");
   for (const Diagnostic& d : found.list()) add(d);
   return c;
 }

@@ -14,7 +14,18 @@ namespace tc {
 struct Compilation {
   Graph graph;  // after the passes
   Program program;
-  std::string log;  // what --print-ir-after and --time-passes say
+};
+
+/// What compile() and the commands tell while they work.
+struct Listener {
+  /// A phase ("import", "passes", "kernels", "weights"), and what of it is being done ("fuse_ops", "12/57"); "" when it is over,
+  /// before anything is printed. May throw Interrupted.
+  std::function<void(const std::string& phase, const std::string& part)> progress = {};
+  void tell(const std::string& phase, const std::string& part = "") const {
+    if (progress) progress(phase, part);
+  }
+  /// What --print-ir-after and --time-passes say, as soon as it is said, whatever comes next.
+  std::function<void(const std::string& text)> log = {};
 };
 
 struct CompileRequest {
@@ -23,7 +34,7 @@ struct CompileRequest {
   ImportOptions import;
   Target target;
   Options options;
-  std::function<void(const std::string&)> progress = {};  // told what is being done, "" at the end
+  Listener listener = {};
   /// Shown the graph as it is imported (null), and after each pass that ran.
   std::function<void(const PassInfo*, const Graph&)> watch = {};
   std::shared_ptr<const Graph> graph = {};  // instead of the model, which names what it was read from

@@ -73,7 +73,6 @@ ExitCode cmake_command(const CommandLine& c) {
   std::vector<std::string> read;
   watch_reads(c, request, read);
   const Compilation r = compile(request, problems);
-  print_err(r.log);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   std::string lines = "name " + r.program.name + "\n";
   for (const std::string& path : read) lines += "input " + path + "\n";

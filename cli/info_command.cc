@@ -4,11 +4,10 @@
 #include "ir/ops/macs.h"
 #include "ir/ops/operator_table.h"
 #include "passes/graph/passes.h"
+#include "support/json_text.h"
 
 namespace tc {
 namespace {
-
-std::string json_name(const ModelText& t) { return nlohmann::json::parse(json_string(t.raw())).get<std::string>(); }
 
 /// Multiply-accumulates need the sizes of all values, so the model is imported; where that fails, they are not known
 /// and the reason is kept.
@@ -35,24 +34,23 @@ Work work_of(const CommandLine& c) {
 
 std::string as_json(const ModelFacts& f, const Work& work) {
   nlohmann::ordered_json j;
-  j["graph"] = json_name(f.graph_name);
-  j["producer"] = json_name(f.producer);
+  j["graph"] = f.graph_name.raw();
+  j["producer"] = f.producer.raw();
   j["ir_version"] = f.ir_version;
   j["opsets"] = nlohmann::ordered_json::object();
-  for (const auto& [domain, version] : f.opsets)
-    j["opsets"][json_name(ModelText(domain.empty() ? "ai.onnx" : domain))] = version;
+  for (const auto& [domain, version] : f.opsets) j["opsets"][domain.empty() ? "ai.onnx" : domain] = version;
   j["parameters"] = f.parameters;
   j["macs"] = work.macs ? nlohmann::ordered_json(*work.macs) : nlohmann::ordered_json();
   auto ports = [](const std::vector<ModelFacts::Port>& list) {
     nlohmann::ordered_json a = nlohmann::ordered_json::array();
-    for (const auto& p : list) a.push_back({{"name", json_name(p.name)}, {"type", to_text(p.type)}});
+    for (const auto& p : list) a.push_back({{"name", p.name.raw()}, {"type", to_text(p.type)}});
     return a;
   };
   j["inputs"] = ports(f.inputs);
   j["outputs"] = ports(f.outputs);
   j["operators"] = nlohmann::ordered_json::object();
-  for (const auto& [op, count] : f.operators) j["operators"][json_name(ModelText(op))] = count;
-  return j.dump(1, ' ', true) + "\n";
+  for (const auto& [op, count] : f.operators) j["operators"][op] = count;
+  return json_text(j, 1) + "\n";
 }
 
 std::string as_table(const ModelFacts& f, const Work& work) {

@@ -40,7 +40,10 @@ constexpr std::pair<int, std::string_view> kExitCodes[] = {
     {5, "a limit was exceeded"},
     {6, "a file could not be read or written"},
     {7, "an external tool (make, the C compiler, ONNX Runtime) failed"},
-    {70, "a defect of tc-emit"}};
+    {70, "a defect of tc-emit"},
+    {129, "ended by SIGHUP: the package is the old one or the new one, and nothing else is left; so for the next two"},
+    {130, "ended by SIGINT, which Ctrl-C sends"},
+    {143, "ended by SIGTERM"}};
 
 }  // namespace
 

@@ -155,6 +155,12 @@ void set_fill(CommandLine& c, const std::string& v) {
   c.fill_given = true;
 }
 
+void set_progress(CommandLine& c, const std::string& v) {
+  if (v != "auto" && v != "plain" && v != "none")
+    usage("--progress is auto, plain or none, not '" + printable(v) + "'");
+  c.progress = v == "auto" ? ProgressMode::Auto : v == "plain" ? ProgressMode::Plain : ProgressMode::None;
+}
+
 void set_name(CommandLine& c, const std::string& v) {
   std::string lower = v;
   for (char& ch : lower)
@@ -318,6 +324,10 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string&) { c.stat = true; }},
       {"--quiet", "", "no summary, no progress; of --check only the files' names", kImports, Any,
        [](CommandLine& c, const std::string&) { c.quiet = true; }},
+      {"--progress", "auto|plain|none",
+       "auto (default): on a terminal a line that says what is being done; plain: a line with the seconds of each "
+       "phase",
+       kCompiles, Any, set_progress},
       {"--diagnostics", "text|json", "json: every message is one line of JSON", kImports, Any,
        [](CommandLine& c, const std::string& v) {
          if (v != "text" && v != "json") usage("--diagnostics is text or json, not '" + printable(v) + "'");

@@ -44,6 +44,8 @@ void refuse_contradictions(const CommandLine& c) {
   if (!c.depfile.empty() && (c.check || c.list_outputs))
     usage("--depfile is for a run that writes: leave out --check and --list-outputs");
   if (c.json + c.markdown > 1) usage("--json and --markdown are two forms of the same: give one of them");
+  if (c.progress == ProgressMode::Plain && (c.quiet || c.json_diagnostics))
+    usage("--progress plain writes lines of text to stderr: leave out --quiet and --diagnostics json");
   if (!c.after.empty() && c.write_ir.empty()) usage("--after says where --write-ir FILE.tc writes; that is missing");
   if (!c.write_ir.empty() && !c.write_ir.ends_with(".tc"))
     usage("--write-ir needs a file that ends with .tc, by which it is known again");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/driver.h"
+#include "cli/progress.h"
 #include "cli/tensor_files.h"
 
 namespace tc {
@@ -45,6 +46,7 @@ struct CommandLine {
   std::string write_ir, after;  // --write-ir, --after
   bool reads_ir() const { return model.ends_with(".tc"); }
   bool makes_package() const { return !out.empty() || check || list_outputs; }
+  ProgressMode progress = ProgressMode::Auto;
   std::string keep;  // reduce: the command that says what is still wanted
 };
 

@@ -1,41 +1,110 @@
 #include "cli/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
 #include "support/error.h"
+#include "support/interrupt.h"
 
 extern char** environ;
 
 namespace tc {
 
-ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr) {
+namespace {
+
+constexpr int kTick = 100;                           // milliseconds between two calls of `waiting`
+constexpr auto kPatience = std::chrono::seconds(5);  // for a program that is asked to end
+
+/// A program that runs, in a process group of its own: what it starts ends with it.
+class Child {
+ public:
+  Child(const std::vector<std::string>& argv, bool with_stderr) {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0) return;
+    out_ = fds[0];
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, fds[1], 1);
+    if (with_stderr) posix_spawn_file_actions_adddup2(&files, fds[1], 2);
+    posix_spawnattr_t own_group;
+    posix_spawnattr_init(&own_group);
+    posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP);
+    std::vector<char*> args;
+    for (const std::string& a : argv) args.push_back(const_cast<char*>(a.c_str()));
+    args.push_back(nullptr);
+    if (::posix_spawnp(&pid_, args[0], &files, &own_group, args.data(), environ) != 0) pid_ = -1;
+    posix_spawnattr_destroy(&own_group);
+    posix_spawn_file_actions_destroy(&files);
+    ::close(fds[1]);
+  }
+  ~Child() {
+    if (out_ >= 0) ::close(out_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  bool started() const { return pid_ > 0; }
+
+  /// Waits for output, for at most a tick or, with `until_signal`, for a signal; false at the end of the output.
+  bool read(std::string& output, bool until_signal) const {
+    pollfd fds[2] = {{out_, POLLIN, 0}, {until_signal ? interrupt_descriptor() : -1, POLLIN, 0}};
+    if (::poll(fds, 2, kTick) <= 0 || fds[0].revents == 0) return true;
+    char buffer[4096];
+    const ssize_t n = ::read(out_, buffer, sizeof buffer);
+    if (n > 0) output.append(buffer, size_t(n));
+    return n > 0 || (n < 0 && errno == EINTR);
+  }
+
+  int wait() const {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) != pid_)
+      if (errno != EINTR) return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  /// Asks the group to end. Compilers remove their files then; the output ends when the last of the group is gone.
+  void end() const {
+    ::kill(-pid_, SIGTERM);
+    const auto last = std::chrono::steady_clock::now() + kPatience;
+    for (std::string rest; read(rest, false);)
+      if (std::chrono::steady_clock::now() > last) break;
+    ::kill(-pid_, SIGKILL);
+    wait();
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int out_ = -1;
+};
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr,
+                          const std::function<void()>& waiting) {
+  stop_if_interrupted();
   ProcessResult r;
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return r;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
-  if (with_stderr) posix_spawn_file_actions_adddup2(&actions, fds[1], 2);
-  std::vector<char*> args;
-  for (const std::string& a : argv) args.push_back(const_cast<char*>(a.c_str()));
-  args.push_back(nullptr);
-  pid_t pid = -1;
-  const int failed = ::posix_spawnp(&pid, args[0], &actions, nullptr, args.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(fds[1]);
-  char buffer[4096];
-  for (ssize_t n; (n = ::read(fds[0], buffer, sizeof buffer)) > 0;) r.output.append(buffer, size_t(n));
-  ::close(fds[0]);
-  if (failed != 0) return r;
-  int status = 0;
-  if (::waitpid(pid, &status, 0) != pid) return r;
-  r.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const Child child(argv, with_stderr);
+  if (!child.started()) return r;
+  try {
+    while (child.read(r.output, true)) {
+      stop_if_interrupted();
+      if (waiting) waiting();
+    }
+  } catch (...) {
+    child.end();
+    throw;
+  }
+  r.status = child.wait();
   return r;
 }
 

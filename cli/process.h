@@ -1,5 +1,6 @@
 // Running other programs, and folders that last as long as an object.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,11 @@ struct ProcessResult {
   std::string output;  // stdout, and stderr when it was asked for
 };
 
-/// Runs a program found on PATH with exactly these arguments; no shell is involved.
-ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr);
+/// Runs a program found on PATH with exactly these arguments; no shell is involved, and there is nothing to read from stdin.
+/// `waiting` is called some ten times a second. Where a signal ends tc-emit, the program ends, and whatever it has started,
+/// and Interrupted is thrown.
+ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr,
+                          const std::function<void()>& waiting = {});
 
 /// A fresh private folder that is removed with everything in it.
 class TemporaryDir {

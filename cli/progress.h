@@ -1,30 +1,35 @@
-// One line on a terminal that says what is being done, rewritten in place and gone at the end.
+// What is being done, and how long it takes: one line on a terminal that is rewritten in place and gone at the end, or a line
+// for every phase that has ended.
 #pragma once
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace tc {
 
-class ProgressLine {
- public:
-  /// `name` stands in front: "resnet50: kernels 12/57". Shows nothing unless `on`.
-  ProgressLine(std::string name, bool on);
-  ~ProgressLine() { clear(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
+enum class ProgressMode { Auto, Plain, None };  // --progress; Auto: the line, where stderr is a terminal
 
-  /// Shows `what`; "" clears the line. Nothing is shown in the first half second, nor more than ten times a second.
-  void show(const std::string& what);
+class Progress {
+ public:
+  /// `name` stands in front: "resnet50.onnx: kernels 12/57".
+  Progress(std::string name, ProgressMode mode);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// `phase` goes on, or begins and ends the one before; "" only ends it. `part`: what of it is being done. The line is not shown
+  /// in the first half second, nor more than ten times a second; from the third second of a phase on it counts them.
+  void show(const std::string& phase, const std::string& part);
+  /// Takes the line away, so that something else can be printed; the phase goes on.
   void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string name_;
-  bool on_, shown_ = false;
-  Clock::time_point next_;
-};
+  void end_phase();
 
-/// Is stderr a terminal that understands "clear to the end of the line"?
-bool stderr_is_terminal();
+  std::string name_, phase_;
+  bool line_, plain_, shown_ = false;
+  Clock::time_point next_, begun_;
+};
 
 }  // namespace tc

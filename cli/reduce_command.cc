@@ -1,11 +1,11 @@
 // reduce: the smallest model that goes wrong as a large one does. Nodes go by delta debugging (A. Zeller, R. Hildebrandt,
 // Simplifying and Isolating Failure-Inducing Input, 2002), then outputs, then data.
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/new_file.h"
 #include "cli/option_table.h"
 #include "cli/process.h"
 #include "importer/model_parts.h"
@@ -138,8 +138,7 @@ class Reducer {
 
  private:
   bool accept(ModelParts::Selection s) {
-    if (c_.request.progress)
-      c_.request.progress("reduce: " + to_text(nodes()) + " nodes, " + to_text(int64_t(trial_.count())) + " tries");
+    c_.request.listener.tell("reduce", to_text(nodes()) + " nodes, " + to_text(int64_t(trial_.count())) + " tries");
     std::string bytes = parts_.part(s);
     if (!trial_.still(bytes, parts_.bound())) return false;
     smallest_ = std::move(bytes);
@@ -175,17 +174,6 @@ class Reducer {
   std::string smallest_;
 };
 
-/// Written whole or not at all.
-void write_model(const std::string& path, const std::string& bytes) {
-  const std::string beside = path + ".tc-new";
-  std::ofstream f(beside, std::ios::binary);
-  f << bytes;
-  f.close();
-  if (f && std::rename(beside.c_str(), path.c_str()) == 0) return;
-  std::remove(beside.c_str());
-  throw Error("TC0601", ExitCode::Io, "cannot write " + printable(path));
-}
-
 }  // namespace
 
 ExitCode reduce_command(const CommandLine& c) {
@@ -199,7 +187,7 @@ ExitCode reduce_command(const CommandLine& c) {
   trial.begin();
   Reducer reducer(c, parts, trial);
   const std::string smallest = reducer.run();
-  if (c.request.progress) c.request.progress("");
+  c.request.listener.tell("");
   if (smallest.empty())
     throw Error(
         Diagnostic{"TC0703",
@@ -208,7 +196,7 @@ ExitCode reduce_command(const CommandLine& c) {
                    "the model does not go wrong once it is written anew: " + trial.text() + " no more",
                    {"what is wrong lies in what every writer of models sets right, or in data outside of the graph"},
                    false});
-  write_model(c.out, smallest);
+  NewFile(c.out, smallest).put_in_place();
   print_out(printable(c.out) + ": " + to_text(reducer.nodes()) + " of " + to_text(int64_t(parts.nodes().size())) +
             " nodes, " + to_text(int64_t(smallest.size())) + " bytes, after " + to_text(int64_t(trial.count())) +
             " tries; " + trial.text() + "\n");

@@ -2,48 +2,40 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/error.h"
+#include "support/json_text.h"
+#include "templates/text.h"
+
 namespace tc {
+
+/// Written into the build folder by CMake: the files of cli/references/.
+const std::vector<SupportFile>& reference_scripts();
+
 namespace {
 
-constexpr std::string_view kScript = R"(import json, runpy, sys
-try:
-    import numpy as np, onnx, onnx.parser
-    from onnx.reference import ReferenceEvaluator
-    from onnx.reference.op_run import OpRun
-except ImportError as problem:
-    sys.exit('python3 has no package %s, which --reference needs: pip install onnx' % problem.name)
-file, path, folder, rows = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
-functions = runpy.run_path(file)
-def operator(domain, name):
-    if name not in functions:
-        sys.exit('%s has no function %s' % (file, name))
-    def run(self, *inputs, **_):
-        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in self.onnx_node.attribute}
-        attributes = {k: v.decode() if isinstance(v, bytes) else v for k, v in attributes.items()}
-        y = functions[name](*inputs, **attributes)
-        return tuple(map(np.asarray, y)) if isinstance(y, (tuple, list)) else (np.asarray(y),)
-    return type(name, (OpRun,), {'op_domain': domain, '_run': run})
-if path.endswith('.onnxtxt'):
-    with open(path) as f:
-        model = onnx.parser.parse_model(f.read())
-else:
-    model = onnx.load(path)
-used = {(n.domain, n.op_type) for n in model.graph.node}
-constants = {t.name for t in model.graph.initializer}
-names = [i.name for i in model.graph.input if i.name not in constants]
-evaluator = ReferenceEvaluator(model, new_ops=[operator(*r) for r in rows if tuple(r) in used])
-feed = {name: np.load('%s/input_%d.npy' % (folder, k)) for k, name in enumerate(names)}
-for k, y in enumerate(evaluator.run(None, feed)):
-    np.save('%s/output_%d.npy' % (folder, k), y)
-)";
+std::vector<std::string> python(std::string_view script, const std::vector<std::string>& words) {
+  for (const SupportFile& f : reference_scripts()) {
+    if (f.name != script) continue;
+    std::vector<std::string> command{"python3", "-c", std::string(f.text)};
+    command.insert(command.end(), words.begin(), words.end());
+    return command;
+  }
+  throw InternalError("no such script of a reference");
+}
 
 }  // namespace
 
+std::vector<std::string> onnxruntime_command(const std::string& model, const std::string& folder,
+                                             const ImportOptions& import) {
+  const std::string fixed = json_text(import.input_values);
+  return python("onnxruntime.py", {model, folder, fixed, import.number_labels ? "1" : "0"});
+}
+
 std::vector<std::string> reference_command(const std::string& file, const std::string& model, const std::string& folder,
                                            const std::vector<std::shared_ptr<const OpRow>>& rows) {
-  nlohmann::json names = nlohmann::json::array();
+  nlohmann::ordered_json names = nlohmann::ordered_json::array();
   for (const auto& row : rows) names.push_back({std::string(row->domain), std::string(row->name)});
-  return {"python3", "-c", std::string(kScript), file, model, folder, names.dump()};
+  return python("own_operators.py", {file, model, folder, json_text(names)});
 }
 
 }  // namespace tc

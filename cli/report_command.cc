@@ -22,7 +22,9 @@ ExitCode report_command(const CommandLine& c) {
         c, [&teller](const PassInfo* pass, const Graph& g) { teller.see(pass, g); }, exit);
     if (!m) return exit;
     const ModelStory story = teller.take();
+    c.request.listener.tell("page");
     page = report_page(m->facts.name, report_data(m->facts, &m->compilation.program, &story));
+    c.request.listener.tell("");
   }
   const NewFile file(c.out, page);
   file.put_in_place();

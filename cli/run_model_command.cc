@@ -127,7 +127,8 @@ ExitCode run_model_command(const CommandLine& c) {
   std::vector<std::string> argv{program, "--inputs", inputs};
   if (!outputs.empty()) argv.insert(argv.end(), {"--outputs", outputs});
   for (const std::string& word : words_of(c)) argv.push_back(word);
-  const ProcessResult r = run_process(argv, true);
+  const ProcessResult r = run_phase(c, "run", argv);
+  c.request.listener.tell("");
   if (r.status != 0) {
     std::vector<std::string> notes = input_lines(p);
     notes.insert(notes.begin(), printable(r.output.substr(0, r.output.find_last_not_of('\n') + 1), 4000));

@@ -4,13 +4,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "support/json_text.h"
+
 namespace tc {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// JSON text may not hold bytes that are no UTF-8.
-std::string json_text(const ModelText& t) { return nlohmann::json::parse(json_string(t.raw())).get<std::string>(); }
 
 std::string dtype_text(DType t) { return std::string(info(t).onnx_name); }
 
@@ -18,9 +17,9 @@ Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fi
   Json a = Json::array();
   for (size_t i = 0; i < list.size(); i++) {
     const IoTensor& t = list[i];
-    Json port = {{"name", json_text(t.name)}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}};
+    Json port = {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}};
     if (fields[i] != t.name.raw()) port["field"] = fields[i];
-    if (t.count >= 0) port["counted"] = {{"axis", t.counted_axis}, {"by", json_text(list[size_t(t.count)].name)}};
+    if (t.count >= 0) port["counted"] = {{"axis", t.counted_axis}, {"by", list[size_t(t.count)].name.raw()}};
     a.push_back(std::move(port));
   }
   return a;
@@ -126,7 +125,7 @@ class Steps {
 
   static void nodes(Json& j, const std::vector<ModelText>& origins) {
     Json a = Json::array();
-    for (const ModelText& t : origins) a.push_back(json_text(t));
+    for (const ModelText& t : origins) a.push_back(t.raw());
     j["nodes"] = std::move(a);
   }
 
@@ -158,7 +157,7 @@ std::vector<Json> weights(const Program& p, const ProgramNames& n) {
 // ,\n "steps": [ with one element a line.
 std::string lines(const char* key, const std::vector<Json>& list) {
   std::string s = std::string(",\n \"") + key + "\": [";
-  for (size_t i = 0; i < list.size(); i++) s += (i == 0 ? "\n  " : ",\n  ") + list[i].dump(-1, ' ', true);
+  for (size_t i = 0; i < list.size(); i++) s += (i == 0 ? "\n  " : ",\n  ") + json_text(list[i]);
   return s + (list.empty() ? "]" : "\n ]");
 }
 
@@ -198,7 +197,7 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
   std::vector<Json> names;
   for (const OutputFile& f : files) names.push_back(f.path);
   names.push_back("manifest.json");
-  std::string s = j.dump(1, ' ', true);
+  std::string s = json_text(j, 1);
   s.resize(s.size() - 2);  // the closing line
   s += lines("tensors", tensors(p, n)) + lines("weights", weights(p, n)) + lines("steps", Steps(p, n).list(p.steps));
   return s + lines("files", names) + "\n}\n";

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "support/error.h"
+#include "support/interrupt.h"
 #include "support/text.h"
 
 namespace tc {
@@ -107,31 +108,55 @@ void move(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) fail("cannot replace", to);
 }
 
-// Writes what changes beside its place; removes all of it again where that fails.
-void write_changes(const fs::path& dir, const std::vector<const OutputFile*>& files, WriteReport& report) {
-  std::error_code ec;
-  std::vector<fs::path> made;
-  try {
+// What lies in the folder and is no part of a package yet; all of it goes again, unless it is kept.
+class Staging {
+ public:
+  explicit Staging(fs::path dir) : dir_(std::move(dir)) { make_folder(dir_); }
+  ~Staging() {
+    std::error_code ec;
+    if (kept_) return;
+    for (const fs::path& path : files_) ::unlink(path.c_str());
+    for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder) fs::remove(*folder, ec);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// Writes what changes beside its place.
+  void write(const std::vector<const OutputFile*>& files, WriteReport& report) {
+    std::error_code ec;
     for (const OutputFile* f : files) {
-      const fs::path target = dir / f->path;
+      stop_if_interrupted();
+      const fs::path target = dir_ / f->path;
       if (same_bytes(target, f->bytes)) {
         report.unchanged.push_back(f->path);
         continue;
       }
-      fs::create_directories(target.parent_path(), ec);
-      if (fs::is_symlink(target.parent_path(), ec) && target.parent_path() != dir) {
+      make_folder(target.parent_path());
+      if (fs::is_symlink(target.parent_path(), ec) && target.parent_path() != dir_) {
         errno = ELOOP;
         fail("will not write through the link", target.parent_path());
       }
-      made.push_back(with(target, kNew));
-      write_temporary(made.back(), f->bytes);
+      files_.push_back(with(target, kNew));
+      write_temporary(files_.back(), f->bytes);
       report.written.push_back(f->path);
     }
-  } catch (...) {
-    for (const fs::path& path : made) ::unlink(path.c_str());
-    throw;
   }
-}
+
+  void keep() { kept_ = true; }
+
+ private:
+  // Where there can be none, the file that goes into it cannot be created.
+  void make_folder(const fs::path& folder) {
+    std::error_code ec;
+    if (folder.empty() || fs::exists(folder, ec)) return;
+    make_folder(folder.parent_path());
+    if (fs::create_directory(folder, ec)) folders_.push_back(folder);
+  }
+
+  fs::path dir_;
+  std::vector<fs::path> files_, folders_;
+  bool kept_ = false;
+};
 
 // Puts what was written in its place and removes `stale`; the manifest and then the keystones go last.
 void exchange(const fs::path& dir, const std::set<std::string>& stale, WriteReport& report) {
@@ -164,7 +189,7 @@ void exchange(const fs::path& dir, const std::set<std::string>& stale, WriteRepo
 WriteReport write_package(const std::string& dir_text, const std::vector<OutputFile>& files) {
   const fs::path dir(dir_text);
   std::error_code ec;
-  fs::create_directories(dir, ec);
+  Staging staging(dir);
   if (!fs::is_directory(dir, ec)) {
     errno = ENOTDIR;
     fail("cannot make the folder", dir);
@@ -179,8 +204,10 @@ WriteReport write_package(const std::string& dir_text, const std::vector<OutputF
   }
   std::stable_partition(order.begin(), order.end(), [](const OutputFile* f) { return f->path != kManifest; });
   WriteReport report;
-  write_changes(dir, order, report);
+  staging.write(order, report);
   std::erase_if(stale, [&](const std::string& name) { return !fs::exists(dir / name, ec); });
+  // From here on nothing may end in the middle, and a signal has to wait.
+  staging.keep();
   if (!report.written.empty() || !stale.empty()) exchange(dir, stale, report);
   return report;
 }

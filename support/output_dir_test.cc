@@ -90,6 +90,13 @@ TEST_F(OutputDir, WhatCannotBeWrittenLeavesTheOldPackage) {
   EXPECT_EQ(count(), 5u);
 }
 
+TEST_F(OutputDir, WhatCannotBeWrittenLeavesNoFolder) {
+  std::vector<OutputFile> files = package("a.c", "two\n");
+  files.push_back({"kernels/" + std::string(300, 'x'), "a name that is too long"});
+  EXPECT_THROW(write_package((dir_ / "new" / "deep").string(), files), Error);
+  EXPECT_FALSE(fs::exists(dir_ / "new"));
+}
+
 TEST_F(OutputDir, WhatStopsInTheMiddleDoesNotBuild) {
   write_package(dir_.string(), package("a.c", "one\n"));
   fs::remove(dir_ / "kernels" / "a.c");

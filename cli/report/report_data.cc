@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "emit_c/names.h"
+#include "support/json_text.h"
 
 namespace tc {
 namespace {
@@ -124,7 +125,7 @@ std::string report_data(const PackageFacts& p, const Program* program, const Mod
     j["passes"] = passes(*story);
   }
   std::string s;
-  for (const char ch : j.dump(-1, ' ', true, Json::error_handler_t::replace)) {
+  for (const char ch : json_text(j)) {
     if (ch == '<' || ch == '>' || ch == '&')
       s += ch == '<' ? "\\u003c" : ch == '>' ? "\\u003e" : "\\u0026";
     else

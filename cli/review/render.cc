@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/diff.h"
+#include "support/json_text.h"
 #include "support/text.h"
 
 namespace tc {
@@ -177,7 +178,7 @@ std::string as_json(const Comparison& c, bool stat) {
     if (!stat) file["diff"] = diff;
     j["files"].push_back(std::move(file));
   }
-  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";  // bytes that are no UTF-8 become U+FFFD
+  return json_text(j, 1) + "\n";
 }
 
 }  // namespace tc

@@ -35,7 +35,6 @@ std::optional<EmittedModel> emit_in_memory(const CommandLine& c, decltype(Compil
   request.watch = std::move(watch);
   EmittedModel m;
   m.compilation = compile(request, problems);
-  print_err(m.compilation.log);
   exit = report(problems, c);
   if (exit != ExitCode::Ok) return std::nullopt;
   m.facts = facts_of(package_of(m.compilation.program, c), c.model);

@@ -88,7 +88,7 @@ def help_and_tables(tmp):
 
 
 SAMPLES = {"D=K": "n=1", "X=1x3x8x8": "image=1x1x8x8", "X=3x4,5x4": "x=3", "X=16000": "image=1", "0..3": "1", "PASS": "fuse_ops", "strict|fast": "fast",
-           "c|cuda": "c", "onnxruntime|interpreter": "interpreter", "text|json": "json", "random|zeros|ones": "ones"}
+           "c|cuda": "c", "onnxruntime|interpreter": "interpreter", "text|json": "json", "auto|plain|none": "auto", "random|zeros|ones": "ones"}
 NAMES = {"--cpu": "generic", "--arch": "sm_80", "--precision": "fp32", "--name": "m"}
 
 
@@ -235,12 +235,24 @@ def progress(tmp):
     if len(lines) < 2:
         print("note  progress was not checked: the chain was compiled within half a second")
     else:
-        check("progress on a terminal", code == 0 and all(line.startswith(b"chain.onnxtxt: ") for line in lines[:-1]), lines[:5])
+        check("progress on a terminal", code == 0 and all(not line or line.startswith(b"chain.onnxtxt: ") for line in lines[:-1]), lines[:5])
         check("progress is gone at the end", lines[-1].startswith(b"chain: "), lines[-1])
     for label, words, env in (("--quiet", ["--quiet"], {}), ("a dumb terminal", [], {"TERM": "dumb"})):
         _, seen = on_terminal([*words, path, "-o", tmp / "chain"], env)
         check(f"no progress with {label}", b"\x1b" not in seen, seen[:100])
     answers("no progress without a terminal", [path, "-o", tmp / "chain"], out="distinct kernel")
+    _, seen = on_terminal(["--progress", "none", DIGITS, "-o", tmp / "unseen"])
+    check("--progress none", b"\x1b" not in seen and b"passes" not in seen, seen[:100])
+    phases = r"(digits\.onnx: \w+ \d+\.\d{3} s\n)+"
+    for words, last in (([DIGITS, "-o", tmp / "phases"], "write"), (["check", DIGITS], "weights"), (["report", DIGITS, "-o", tmp / "r.html"], "page"),
+                        (["verify", "--against", "interpreter", DIGITS], "run"), (["bench", "--seconds", "0.1", DIGITS], "bench"), (["run", DIGITS], "run")):
+        r = call(*words, "--progress", "plain")
+        told = r.stderr.replace("--cpu native is", "", 1).partition("digits.onnx: import")
+        check(f"--progress plain of {words[0]}", r.returncode == 0 and re.fullmatch(phases, told[1] + told[2]) and told[2].splitlines()[-1].startswith(f"digits.onnx: {last} "), r.stderr)
+    answers("--progress plain --quiet", ["--progress", "plain", "--quiet", DIGITS, "-o", tmp / "x"], 2, err="leave out --quiet")
+    answers("--progress loud", ["--progress", "loud", DIGITS, "-o", tmp / "x"], 2, err="auto, plain or none")
+    for command in ("verify", "bench", "run", "check"):
+        check(f"{command} --time-passes", re.search(r"^fuse_ops +\d", call(command, "--time-passes", DIGITS).stderr, re.M))
 
 
 def main():

@@ -52,9 +52,9 @@ def judge(folder, old, new):
     return "broken"
 
 
-def setting(options, emit, scratch):
+def setting(options, emit, scratch, sizes=((3, 20), (6, 50))):
     """(models, their packages, the folder of the first of them)."""
-    models = [network(scratch / "a.onnx", 3, 20), network(scratch / "b.onnx", 6, 50)]
+    models = [network(scratch / f"{name}.onnx", *size) for name, size in zip("ab", sizes)]
     packages = []
     for model in models:
         code, told = emit(options.tool, model, scratch / f"{model.stem}_whole")

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "python"))
 import cases  # noqa: E402
 import indices  # noqa: E402
+import asked_to_end  # noqa: E402
 import interrupted  # noqa: E402
 import mangled  # noqa: E402
 import mutants  # noqa: E402
@@ -151,6 +152,8 @@ def main():
         jobs += [(p.name, payloads.accept, p, options, emit) for p in payloads.all_payloads()]
         jobs.append(("indices at run time", indices.check, options, emit))
         jobs += [(f"killed {k}", interrupted.killed, options, emit, k, 20) for k in range(options.kills // 20)]
+        jobs += [(f"asked to end {k}", asked_to_end.emissions, options, emit, k, 10) for k in range(options.kills // 40)]
+        jobs += [("builds asked to end", asked_to_end.builds, options, emit), ("signals switched off", asked_to_end.switched_off, options, emit)]
         jobs += [("full disk", interrupted.full_disk, options, emit), ("no permission", interrupted.no_permission, options, emit)]
         models = mutants.originals()
         first, end = map(int, options.mutants.split(":"))

@@ -6,6 +6,7 @@
 #include "ir/graph/origin.h"
 #include "ir/ops/op.h"
 #include "ir/ops/regions.h"
+#include "support/interrupt.h"
 
 namespace tc {
 
@@ -64,6 +65,7 @@ class GraphRun {
     }
     for (size_t i = 0; i < inputs.size(); ++i) at(g_.inputs()[i]) = inputs[i];
     for (const auto& n : g_.nodes()) {
+      stop_if_interrupted();
       run_node(*n);
       for (const Value* v : n->inputs)
         if (v && --uses[size_t(v->id)] == 0) at(v) = nullptr;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/ops/op.h"
+#include "support/json_text.h"
 
 namespace tc {
 namespace {
@@ -90,7 +91,7 @@ std::string operator_json(std::string_view word, const OwnRows& own) {
     j["note"] = note(*row);
     list.push_back(std::move(j));
   }
-  return list.dump(1) + "\n";
+  return json_text(list, 1) + "\n";
 }
 
 bool has_operator(std::string_view word, const OwnRows& own) { return !rows_with(word, own).empty(); }

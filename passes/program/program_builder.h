@@ -38,6 +38,12 @@ class ProgramBuilder {
     std::string prologue_key;            // identity_of
     std::optional<Evaluator> pack;       // of the prologue, once it has been needed
   };
+  // Weights whose elements are computed when all kernels are known.
+  struct Packing {
+    Compiled* how;
+    std::vector<Constant> inputs;
+    std::vector<int> weights;
+  };
   struct States;
   struct Move;
   struct End;
@@ -45,6 +51,7 @@ class ProgramBuilder {
   void assign_outputs(const Graph& g);
   void copy_remaining_outputs(Graph& g);
   void add_nodes(Graph& g, std::vector<Step>& steps);
+  void pack_weights();
   void finish();
 
   // operands: control_flow.cc reads and assigns values by these
@@ -93,6 +100,7 @@ class ProgramBuilder {
       last_use_;  // of memory: by the value that views share; null: a result. Looked up only
   std::set<size_t> direct_;
   std::map<FunctionKey, Compiled> compiled_;
+  std::vector<Packing> packings_;
   std::map<std::string, int> kernels_;                                           // by identity
   std::map<const TensorData*, int> ordinals_, stored_;                           // looked up only
   std::map<std::pair<std::string, std::vector<int>>, std::vector<int>> packed_;  // by prologue and ordinals

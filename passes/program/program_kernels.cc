@@ -1,6 +1,6 @@
 // The kernels of build_program: every distinct function is scheduled and lowered once, nodes that mean the same share a
-// kernel, and a call gives its parameters their operands. Scheduled prologues (packed weights) are evaluated here, so packed
-// constants are what the blob of weights holds.
+// kernel, and a call gives its parameters their operands. Scheduled prologues (packed weights) are evaluated here, at the end,
+// so packed constants are what the blob of weights holds.
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
@@ -279,16 +279,26 @@ int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operand
   for (const Constant& x : inputs) ordinals.push_back(ordinal(x));
   std::vector<int>& weights = packed_[{c.prologue_key, std::move(ordinals)}];
   if (weights.empty()) {
-    if (!c.pack) c.pack.emplace(c.prologue);
-    const std::vector<Constant> results = (*c.pack)(of_shapes(c.prologue.inputs, std::move(inputs)));
-    for (size_t i = 0; i < results.size(); i++) {
+    for (size_t i = 0; i < c.prologue.outputs.size(); i++) {
       const bool table = c.prologue_operands.empty();  // of nothing but positions: what reads it gives it its name
       const int owner = table ? 0 : c.prologue_operands.at(size_t(owner_of(c.prologue, c.prologue.outputs[i])));
       const Value* v = root_of(operands.at(size_t(owner)));
-      weights.push_back(add_weight(*v, results[i], table ? c.prologue.outputs[i]->name : "packed", ""));
+      weights.push_back(add_weight(*v, nullptr, table ? c.prologue.outputs[i]->name : "packed", ""));
     }
+    packings_.push_back({&c, of_shapes(c.prologue.inputs, std::move(inputs)), weights});
   }
   return weights.at(k);
+}
+
+void ProgramBuilder::pack_weights() {
+  for (size_t i = 0; i < packings_.size(); i++) {
+    if (cx_.progress) cx_.progress("weights " + to_text(int64_t(i + 1)) + "/" + to_text(int64_t(packings_.size())));
+    Packing& p = packings_[i];
+    if (!p.how->pack) p.how->pack.emplace(p.how->prologue);
+    const std::vector<Constant> results = (*p.how->pack)(p.inputs);
+    for (size_t k = 0; k < results.size(); k++) p_.weights[size_t(p.weights[k])].data = results[k];
+    p = {};
+  }
 }
 
 }  // namespace tc
