@@ -33,6 +33,7 @@ void Needs::add(const Needs& n) {
   tails |= n.tails;
   transposes |= n.transposes;
   ints |= n.ints;
+  few_bits |= n.few_bits;
   scalar |= n.scalar;
   runtime |= n.runtime;
   types |= n.types;

@@ -57,6 +57,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   const Needs needs = needs_of(kernels);
   if (needs.vector_math) support.insert("tc_math.h");
   if (needs.ints) support.insert("tc_int.h");
+  if (needs.few_bits) support.insert({"tc_int.h", "tc_bits.h"});
   if (needs.tails) support.insert("tc_tail.h");
   if (needs.transposes) support.insert("tc_transpose.h");
   if (needs.scalar) support.insert("tc_scalar.h");

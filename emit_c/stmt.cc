@@ -129,6 +129,7 @@ std::string StmtPrinter::intrin_text(const Intrin& k) {
   const Instruction& row = instruction(k);
   const IntrinCall c = parse(k);
   needs_.ints |= row.support == SupportText::IntegerVectors;
+  needs_.few_bits |= row.support == SupportText::FewBits;
   needs_.transposes |= row.support == SupportText::Transposes;
   const Spelling* spelling = nullptr;
   for (const Spelling& s : spellings(row))

@@ -149,6 +149,21 @@ Stmt sums_of_quads(const IntrinCall& c, int64_t) {
   return loop(lane, lanes(), loop(q, c.scalars.at(1), store(sum.buffer, at, shifted * right, Op::Add)));
 }
 
+Stmt unpacked_bits(const IntrinCall& c, int64_t) {
+  const IntrinOperand &to = c.operands.at(0), &words = c.operands.at(1);
+  const Var lane = make_var("lane");
+  const Expr first = c.scalars.at(0) + Expr(lane), bits = c.scalars.at(2);
+  auto element = [&](const IntrinOperand& o) {
+    Exprs at = o.index;
+    at.push_back(first);
+    return at;
+  };
+  auto shift = [](Op op, const Expr& x, const Expr& by) { return apply(op, {x, cast(DType::I32, by)}); };
+  const Expr top = shift(Op::Shl, load(words.buffer, element(words)), Expr(32) - bits * (c.scalars.at(1) + Expr(1)));
+  const Expr number = shift(Op::Shr, top, Expr(32) - bits);
+  return loop(lane, lanes(), store(to.buffer, element(to), cast(DType::F32, number)));
+}
+
 Stmt every_nth(const IntrinCall& c, int64_t) {
   const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
   const Var lane = make_var("lane");

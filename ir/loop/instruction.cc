@@ -25,6 +25,13 @@ void add_vector_rows(Table& t) {
        .meaning = Assignments{sums_of_quads},
        .c = {{"{sum} = tc_dot4_{a.type}({sum}, {a}, {b})", 4}, {"{sum} = tc_dot4_{a.type}_n({sum}, {a}, {b}, {n})"}},
        .support = SupportText::IntegerVectors});
+  // to[lane] = number `j` of the numbers of `bits` bits with a sign in words[lane], as f32, in every lane from `first` on
+  t.push_back({.name = "unpack_bits",
+               .operands = {{"to", Vector, Written, {DType::F32}, 64, 0}, {"words", Vector, Read, {DType::I32}, 64, 0}},
+               .scalars = {{"first"}, {"j"}, {"bits"}},
+               .meaning = Assignments{unpacked_bits},
+               .c = {{"{to} = tc_unpack_{bits}({words}, {j})"}},
+               .support = SupportText::FewBits});
   // to[lane] = from[first + stride * lane] in every lane
   t.push_back({.name = "load_strided",
                .operands = {{"to", Vector, Written, {DType::F32}}, {"from", Memory, Read, {DType::F32}, 16, 0}},
