@@ -10,11 +10,11 @@ namespace tc {
 
 /// A factor of a sum over k. All parts are expressions of what the factor reads, over its axes.
 struct FewBits {
-  Expr number;          // an integer of `bits` bits with a sign: -2^(bits - 1) <= number < 2^(bits - 1); a scalar i32
-  int64_t bits = 8;     // 2, 4 or 8
-  Expr zero;            // i32 in the range of i8, or f32; null: 0
-  Expr scale;           // f32; null: 1
-  int64_t block = 1;    // zero and scale depend on k through floor_div(k, block) alone
+  Expr number;        // an integer of `bits` bits with a sign: -2^(bits - 1) <= number < 2^(bits - 1); a scalar i32
+  int64_t bits = 8;   // 2, 4 or 8
+  Expr zero;          // i32 in the range of i8, or f32; null: 0
+  Expr scale;         // f32; null: 1
+  int64_t block = 1;  // zero and scale depend on k through floor_div(k, block) alone
   int64_t per_word() const { return 32 / bits; }
 };
 

@@ -37,12 +37,20 @@ bool stays_packed(const Node& n, const PassContext& cx) {
          std::all_of(w->users.begin(), w->users.end(), multiplies);
 }
 
+/// Weights that stayed packed for a product which turns out to be constant, too.
+void unpack_for_constant(Graph& g, const Node& n, const PassContext& cx) {
+  if (!n.is("MatMul") || !n.inputs[0]->constant) return;
+  Node* w = n.inputs[1]->producer;
+  if (w && stays_packed(*w, cx)) fold_node(g, w, std::max(cx.options.fold_limit_bytes, 2 * constant_bytes(*w)));
+}
+
 }  // namespace
 
 void fold_constant(Graph& g, PassContext& cx) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) fold_constant(*r, cx);
+    unpack_for_constant(g, *n, cx);
     if (!any_constant(*n) || stays_packed(*n, cx)) continue;
     fold_node(g, n, std::max(cx.options.fold_limit_bytes, 2 * constant_bytes(*n)));
   }

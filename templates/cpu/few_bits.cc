@@ -28,8 +28,8 @@ FewBitsLoops::FewBitsLoops(const FewBitsProduct& p, const FewBitsPlan& plan)
 
 Stmt FewBitsLoops::with_numbers(const Expr& word, int64_t numbers, const OfNumber& use) const {
   const Buffer words = make_buffer("words", DType::I32, {Dim(columns_)}, Scope::Register), x = registers("x");
-  const Stmt fetch = of_vectors(
-      [&](const Expr& column) { return store(words, {ramp(column)}, panels_.words(panel_, word, column)); });
+  const Stmt fetch =
+      of_vectors([&](const Expr& column) { return store(words, {ramp(column)}, panels_.words(panel_, word, column)); });
   const Var j = make_var("j");
   const Stmt number = of_vectors([&](const Expr& column) {
     return intrin("unpack_bits", {{x, {}}, {words, {}}}, {column, Expr(j), Expr(w_.bits)});
@@ -46,8 +46,8 @@ Stmt FewBitsLoops::with_numbers(const Expr& word, int64_t numbers, const OfNumbe
 Stmt FewBitsLoops::with_zero(const Expr& block, const std::function<Stmt()>& make) {
   if (!panels_.has_zero()) return make();
   zero_ = registers("zero");
-  const Stmt fetch = of_vectors(
-      [&](const Expr& column) { return store(zero_, {ramp(column)}, panels_.zero(panel_, block, column)); });
+  const Stmt fetch =
+      of_vectors([&](const Expr& column) { return store(zero_, {ramp(column)}, panels_.zero(panel_, block, column)); });
   return alloc(zero_, seq({fetch, make()}));
 }
 
@@ -85,8 +85,8 @@ Expr FewBitsLoops::left(const Expr& row, const Expr& k) const {
 namespace {
 
 constexpr int64_t kFewRows = 4;
-constexpr int64_t kStackFloats = 1024;                // of what is unpacked for many rows: 4 KiB
-constexpr int64_t kLongestStretch = 64;               // steps of k
+constexpr int64_t kStackFloats = 1024;   // of what is unpacked for many rows: 4 KiB
+constexpr int64_t kLongestStretch = 64;  // steps of k
 constexpr int64_t kGroupColumns = 128;   // of many rows
 constexpr int64_t kMostParts = 64;       // each has scratch memory of its own
 
@@ -190,8 +190,7 @@ FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu) {
     plan.tile = choose_tile(cpu, rows, n, 1);
     const int64_t block = p.w.block >= p.depth() ? kLongestStretch : p.w.block;
     plan.stretch = kLongestStretch;
-    while (plan.stretch * plan.tile.columns > kStackFloats ||
-           (plan.stretch % block != 0 && block % plan.stretch != 0))
+    while (plan.stretch * plan.tile.columns > kStackFloats || (plan.stretch % block != 0 && block % plan.stretch != 0))
       plan.stretch /= 2;
     const int64_t panels = ceil_div(n, plan.tile.columns);
     plan.group = std::min(ceil_div(kGroupColumns, plan.tile.columns), std::max<int64_t>(1, panels / 16));

@@ -33,7 +33,8 @@ class ManyRows : FewBitsLoops {
     Stmt body = of_group();
     const Expr begin = Expr(part) * Expr(plan_.part), most = Expr(plan_.part);
     if (plan_.part > 1)
-      body = loop(group, groups % plan_.part == 0 ? most : min(most, Expr(groups) - begin), body, ForKind::Serial, begin);
+      body =
+          loop(group, groups % plan_.part == 0 ? most : min(most, Expr(groups) - begin), body, ForKind::Serial, begin);
     if (parts == 1) return substitute(body, {{part.get(), Expr(0)}});
     return loop(part, parts, body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
   }
@@ -60,9 +61,8 @@ class ManyRows : FewBitsLoops {
     const Var stretch = make_var(m_.k[0].var->name + "_o");
     const int64_t stretches = ceil_div(depth_, plan_.stretch);
     stretch_ = stretches == 1 ? Expr(0) : Expr(stretch);
-    steps_ = depth_ % plan_.stretch == 0
-                 ? Expr(plan_.stretch)
-                 : min(Expr(plan_.stretch), Expr(depth_) - stretch_ * Expr(plan_.stretch));
+    steps_ = depth_ % plan_.stretch == 0 ? Expr(plan_.stretch)
+                                         : min(Expr(plan_.stretch), Expr(depth_) - stretch_ * Expr(plan_.stretch));
     copy_ = make_buffer(m_.p->name + "_rows", DType::F32, {Dim(count * plan_.stretch)}, Scope::Workspace);
     unpacked_ = make_buffer("unpacked", DType::F32, {Dim(plan_.stretch * columns_)}, Scope::Stack);
     sums_ = make_buffer("sums", DType::F32, {Dim(plan_.group * count * columns_)}, Scope::Workspace);
@@ -101,8 +101,7 @@ class ManyRows : FewBitsLoops {
     panel_ = panels_.count() == 1 ? Expr(0) : Expr(panel);
     const Stmt body = make();
     if (panels_.count() == 1) return body;
-    const Expr count =
-        panels_.count() % plan_.group == 0 ? most : min(most, Expr(panels_.count()) - begin);
+    const Expr count = panels_.count() % plan_.group == 0 ? most : min(most, Expr(panels_.count()) - begin);
     return loop(panel, count, body, ForKind::Serial, begin);
   }
 
