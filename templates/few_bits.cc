@@ -13,33 +13,6 @@ namespace {
 
 constexpr int64_t kWordBits = 32;
 
-// The values that an integer may take, from its type and from what bits are kept; null: not known to be few.
-std::optional<Range> values_of(const Expr& e) {
-  if (const auto n = as_const_int(e)) return Range{*n, *n};
-  if (const Apply* k = as<Apply>(e); k && k->op == Op::BitAnd) {
-    const auto mask = as_const_int(k->args[1]);
-    if (mask && *mask >= 0 && *mask < 256) return Range{0, *mask};
-  }
-  const DType t = e->dtype;
-  if (is_int(t) && info(t).bits <= 8) return Range{*as_const_int(lowest(t)), *as_const_int(highest(t))};
-  const Cast* c = as<Cast>(e);
-  if (!c || !is_int(c->value->dtype)) return {};
-  const auto inner = values_of(c->value);
-  const bool fits = inner && is_int(t) && info(t).bits >= 32;
-  return fits ? inner : std::nullopt;
-}
-
-// The factors of a product.
-void flatten_product(const Expr& e, Exprs& factors) {
-  const Apply* k = as<Apply>(e);
-  if (k && k->op == Op::Mul) {
-    flatten_product(k->args[0], factors);
-    flatten_product(k->args[1], factors);
-  } else {
-    factors.push_back(e);
-  }
-}
-
 bool is_constant_along(const Expr& e, const Var& k, int64_t block) { return bool(at_block(e, k, block, Expr(0))); }
 
 // The distance of a number from its zero point: f32(x) - z, f32(x - z), f32(x).
@@ -63,7 +36,7 @@ std::optional<Distance> distance_of(const Expr& e) {
 // zero - middle, as an integer of i8 where it is one.
 Expr shifted_zero(Expr zero, int64_t middle) {
   const Cast* c = zero ? as<Cast>(zero) : nullptr;
-  if (c && zero->dtype == DType::F32 && is_int(c->value->dtype) && values_of(c->value)) zero = c->value;
+  if (c && zero->dtype == DType::F32 && is_int(c->value->dtype) && few_values(c->value)) zero = c->value;
   if (!zero) zero = make_int(DType::I32, 0);
   if (const auto n = as_const_number(zero); n && *n == double(int64_t(*n))) {
     const int64_t rest = int64_t(*n) - middle;
@@ -71,7 +44,7 @@ Expr shifted_zero(Expr zero, int64_t middle) {
   }
   if (!is_int(zero->dtype)) return zero - make_float(DType::F32, double(middle));
   const Expr rest = cast(DType::I32, zero) - make_int(DType::I32, middle);
-  const auto values = values_of(zero);
+  const auto values = few_values(zero);
   const bool small = values && values->min - middle >= -128 && values->max - middle <= 127;
   return small ? rest : cast(DType::F32, rest);
 }
@@ -89,10 +62,10 @@ std::optional<FewBits> with_block(const Exprs& factors, const Var& k, int64_t bl
     }
   }
   const auto d = varying ? distance_of(varying) : std::nullopt;
-  const auto values = d ? values_of(d->x) : std::nullopt;
+  const auto values = d ? few_values(d->x) : std::nullopt;
   if (!values || (d->zero.get() && !is_constant_along(d->zero, k, block))) return {};
   // An integer zero point that is no number of few bits might overflow where a float would not.
-  if (d->zero.get() && is_int(d->zero->dtype) && !values_of(d->zero)) return {};
+  if (d->zero.get() && is_int(d->zero->dtype) && !few_values(d->zero)) return {};
   const int64_t count = values->max - values->min + 1;
   w.bits = count <= 4 ? 2 : count <= 16 ? 4 : 8;
   const int64_t middle = values->min + (int64_t(1) << (w.bits - 1));
@@ -103,6 +76,29 @@ std::optional<FewBits> with_block(const Exprs& factors, const Var& k, int64_t bl
 }
 
 }  // namespace
+
+std::optional<Range> few_values(const Expr& e) {
+  if (const auto n = as_const_int(e)) return Range{*n, *n};
+  if (const Apply* k = as<Apply>(e); k && k->op == Op::BitAnd) {
+    const auto mask = as_const_int(k->args[1]);
+    if (mask && *mask >= 0 && *mask < 256) return Range{0, *mask};
+  }
+  const DType t = e->dtype;
+  if (is_int(t) && info(t).bits <= 8) return Range{*as_const_int(lowest(t)), *as_const_int(highest(t))};
+  const Cast* c = as<Cast>(e);
+  if (!c || !is_int(c->value->dtype)) return {};
+  const auto inner = few_values(c->value);
+  const bool fits = inner && is_int(t) && info(t).bits >= 32;
+  return fits ? inner : std::nullopt;
+}
+
+Exprs factors_of(const Expr& e) {
+  const Apply* k = as<Apply>(e);
+  if (!k || k->op != Op::Mul) return {e};
+  Exprs all = factors_of(k->args[0]);
+  for (const Expr& f : factors_of(k->args[1])) all.push_back(f);
+  return all;
+}
 
 Expr at_block(const Expr& e, const Var& k, int64_t block, const Expr& index) {
   const Expr found = rewrite(e, [&](const Expr& x) -> Expr {
@@ -118,8 +114,7 @@ Expr at_block(const Expr& e, const Var& k, int64_t block, const Expr& index) {
 
 std::optional<FewBits> few_bits_form(const Expr& e, const Axis& k) {
   if (e->dtype != DType::F32 || !k.extent.is_const()) return {};
-  Exprs factors;
-  flatten_product(e, factors);
+  const Exprs factors = factors_of(e);
   std::set<int64_t, std::greater<>> blocks = {k.extent.value};
   walk(e, [&](const Expr& x) {
     const Apply* a = as<Apply>(x);

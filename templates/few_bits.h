@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "ir/loop/simplify.h"
 #include "ir/tensor_fn.h"
 
 namespace tc {
@@ -22,6 +23,12 @@ struct FewBits {
 /// block is no multiple of 32 bits (and shorter than the sum). Nothing is rounded otherwise than `e` says, but for a zero
 /// of type f32, from which an integer may have been taken away, and products of several scales.
 std::optional<FewBits> few_bits_form(const Expr& e, const Axis& k);
+
+/// The values that an integer may take, as its type and masks tell; null: more than 256, or nobody knows.
+std::optional<Range> few_values(const Expr& e);
+
+/// The factors of a product of products, in order.
+Exprs factors_of(const Expr& e);
 
 /// What depends on k through floor_div(k, block) alone, where that quotient is `index`; null: it depends otherwise.
 Expr at_block(const Expr& e, const Var& k, int64_t block, const Expr& index);

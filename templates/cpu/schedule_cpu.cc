@@ -21,6 +21,7 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
 constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_winograd,           // 3 x 3 convolutions of stride 1, with fewer multiplications
     schedule_subpixels,          // sums that take every s-th term: transposed convolutions
+    schedule_block_products,     // products of bytes in blocks that have scales
     schedule_few_bits,           // products with weights of 2 to 8 bits
     schedule_contraction,        // sums of products: matrix products and convolutions
     schedule_window_rows,        // windows along the vectors: pooling with the channels first
