@@ -45,21 +45,21 @@ std::string for_one_processor(const std::string& march, const ProgramNames& n, c
 std::string for_several_processors(const ProgramNames& n, const std::vector<std::string>& stems,
                                    const std::vector<Variant>& variants) {
   const std::string& x = n.lower;
-  const std::string help = "#   make TC_VARIANTS=     for any processor only; or the names of some: " + names_of(variants) +
-                           "\n#   make TC_ARCH=-march=native   for one processor only";
-  return fill(
-      support_text("Makefile.in"),
-      {{"name", x},
-       {"march_flags", ""},
-       {"arch_help", help},
-       {"objects", "GRAPH = \\\n" + listed(stems, "", " \\") + "\nOBJECTS = " + x +
-                       ".o $(GRAPH:=.o) $(foreach v,$(TC_VARIANTS),$(GRAPH:=.$v.o)) " + x + "_weights.o"},
-       {"profiled", x + "_graph.profile.o $(TC_VARIANTS:%=" + x + "_graph.%.profile.o)"},
-       {"cleaned", "*.o kernels/*.o"},
-       {"variants", fill(support_text("variants.mk.in"),
-                         {{"flags", each(variants, [](const Variant& v) { return v.name + " = " + v.flags; })},
-                          {"variants", names_of(variants)}})},
-       {"variant_rules", fill(support_text("variant_rules.mk.in"), {{"name", x}})}});
+  const std::string help =
+      "#   make TC_VARIANTS=     for any processor only; or the names of some: " + names_of(variants) +
+      "\n#   make TC_ARCH=-march=native   for one processor only";
+  return fill(support_text("Makefile.in"),
+              {{"name", x},
+               {"march_flags", ""},
+               {"arch_help", help},
+               {"objects", "GRAPH = \\\n" + listed(stems, "", " \\") + "\nOBJECTS = " + x +
+                               ".o $(GRAPH:=.o) $(foreach v,$(TC_VARIANTS),$(GRAPH:=.$v.o)) " + x + "_weights.o"},
+               {"profiled", x + "_graph.profile.o $(TC_VARIANTS:%=" + x + "_graph.%.profile.o)"},
+               {"cleaned", "*.o kernels/*.o"},
+               {"variants", fill(support_text("variants.mk.in"),
+                                 {{"flags", each(variants, [](const Variant& v) { return v.name + " = " + v.flags; })},
+                                  {"variants", names_of(variants)}})},
+               {"variant_rules", fill(support_text("variant_rules.mk.in"), {{"name", x}})}});
 }
 
 std::string cmake_lists(const std::string& march, const ProgramNames& n, const std::vector<std::string>& stems,
@@ -80,13 +80,16 @@ std::string cmake_lists(const std::string& march, const ProgramNames& n, const s
                {"sources", listed(sources, ".c", "")},
                {"profiled", several ? "${" + x + "_profiled}" : x + ".c"},
                {"profiled_variants", several ? fill(support_text("profiled.cmake.in"), {{"name", x}}) : ""},
-               {"variants", several ? fill(support_text("variants.cmake.in"),
-                                           {{"name", x},
-                                            {"graph_sources", graph_sources},
-                                            {"flags", each(variants, [&](const Variant& v) {
-                                               return "set(" + x + "_" + v.name + " \"" + v.flags + "\")";
-                                             })},
-                                            {"variants", names_of(variants)}})
+               {"variants", several ? fill(support_text("variants.cmake.in"), {{"name", x},
+                                                                               {"graph_sources", graph_sources},
+                                                                               {"flags", each(variants,
+                                                                                              [&](const Variant& v) {
+                                                                                                return "set(" + x +
+                                                                                                       "_" + v.name +
+                                                                                                       " \"" + v.flags +
+                                                                                                       "\")";
+                                                                                              })},
+                                                                               {"variants", names_of(variants)}})
                                     : ""}});
 }
 
@@ -96,8 +99,9 @@ std::vector<OutputFile> build_files(const Program& p, const ProgramNames& n, con
                                     const std::vector<Variant>& variants) {
   const std::string march =
       p.march.empty() ? "" : "-march=" + p.march + (p.lanes >= 16 ? " -mprefer-vector-width=512" : "");
-  return {{"Makefile", variants.empty() ? for_one_processor(march, n, stems) : for_several_processors(n, stems, variants)},
-          {"CMakeLists.txt", cmake_lists(march, n, stems, variants)}};
+  return {
+      {"Makefile", variants.empty() ? for_one_processor(march, n, stems) : for_several_processors(n, stems, variants)},
+      {"CMakeLists.txt", cmake_lists(march, n, stems, variants)}};
 }
 
 }  // namespace tc

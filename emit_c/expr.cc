@@ -34,6 +34,7 @@ void Needs::add(const Needs& n) {
   transposes |= n.transposes;
   ints |= n.ints;
   byte_products |= n.byte_products;
+  few_bits |= n.few_bits;
   scalar |= n.scalar;
   runtime |= n.runtime;
   types |= n.types;

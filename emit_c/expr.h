@@ -15,6 +15,7 @@ struct Needs {
   bool transposes = false;     // tc_transpose.h
   bool ints = false;           // tc_int.h: vectors of integers
   bool byte_products = false;  // of them those that some processors have instructions for
+  bool few_bits = false;       // tc_bits.h: numbers of few bits
   bool scalar = false;         // tc_scalar.h: defined integer arithmetic, min/max, casts
   bool runtime = false;        // tc_rt.h: checked indexes
   bool types = false;          // tc_types.h: narrow floats

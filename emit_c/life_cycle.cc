@@ -11,8 +11,8 @@ std::string argument_test(const Program& p, const ProgramNames& n) {
 std::string linked_weights(const ProgramNames& n) {
   const std::string& x = n.lower;
   return "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x +
-         "_weights_blob[];\n#else\nextern const unsigned char " + x +
-         "_weights_blob[];\n#endif\n\nconst void *" + x + "_weights(void) { return " + x + "_weights_blob; }\n\n";
+         "_weights_blob[];\n#else\nextern const unsigned char " + x + "_weights_blob[];\n#endif\n\nconst void *" + x +
+         "_weights(void) { return " + x + "_weights_blob; }\n\n";
 }
 
 std::string strerror_rows(const ProgramNames& n, bool makes_strings, bool chooses) {
@@ -28,7 +28,8 @@ std::string strerror_rows(const ProgramNames& n, bool makes_strings, bool choose
       {"E_DEVICE", "a call to the device failed"},
       {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
   for (const auto& [code, message] : rows) s += "    case " + u + "_" + code + ": return \"" + message + "\";\n";
-  if (chooses) s += "    case " + u + "_E_CPU: return \"this processor, or this build, does not have these kernels\";\n";
+  if (chooses)
+    s += "    case " + u + "_E_CPU: return \"this processor, or this build, does not have these kernels\";\n";
   if (makes_strings) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
   return s;
 }
@@ -37,8 +38,7 @@ namespace {
 
 std::string init_function(const ProgramNames& n, bool chooses) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
-  const std::string operands =
-      ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
+  const std::string operands = ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
   std::string s = x + "_status " + x + (chooses ? "_init_cpu(" : "_init(") + x + " *" + m + operands +
                   (chooses ? ", " + x + "_cpu cpu" : "") + ")\n{\n";
   s += "  if (!" + m + " || (workspace && workspace_bytes < " + u + "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";

@@ -9,9 +9,11 @@ std::string argument_test(const Program& p, const ProgramNames& n);
 /// NAME_weights, and the blob that it returns.
 std::string linked_weights(const ProgramNames& n);
 /// The functions themselves; with `variants` NAME_init_cpu, which chooses among them, and NAME_run, too.
-std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_id, const std::vector<Variant>& variants);
+std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_id,
+                       const std::vector<Variant>& variants);
 /// The text of NAME.c of a package for several processors.
-std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id, const std::vector<Variant>& variants);
+std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id,
+                       const std::vector<Variant>& variants);
 /// The cases of NAME_strerror.
 std::string strerror_rows(const ProgramNames& n, bool makes_strings = false, bool chooses = false);
 

@@ -128,8 +128,9 @@ std::string StmtPrinter::operand_text(const InstructionOperand& row, const Intri
 std::string StmtPrinter::intrin_text(const Intrin& k) {
   const Instruction& row = instruction(k);
   const IntrinCall c = parse(k);
-  needs_.byte_products |= row.support == SupportText::ByteProducts;
-  needs_.ints |= needs_.byte_products;
+  needs_.byte_products |= row.byte_products;
+  needs_.ints |= row.support == SupportText::IntegerVectors;
+  needs_.few_bits |= row.support == SupportText::FewBits;
   needs_.transposes |= row.support == SupportText::Transposes;
   const Spelling* spelling = nullptr;
   for (const Spelling& s : spellings(row))

@@ -33,12 +33,13 @@ std::vector<Variant> processor_variants(const Needs& needs) {
 
 std::string variants_header(const std::vector<KernelText>& kernels, const Program& p, const ProgramNames& n) {
   const std::string& x = n.lower;
-  std::string s = std::string(kLicenseLine) +
-                  "\n/* For what is compiled with -DTC_VARIANT=v3: its symbols end in the variant's name. */\n#ifndef " +
-                  n.upper + "_VARIANTS_H\n#define " + n.upper +
-                  "_VARIANTS_H\n\n#define TC_JOIN_VARIANT(symbol, variant) symbol##_##variant\n#define "
-                  "TC_NAME_VARIANT(symbol, variant) TC_JOIN_VARIANT(symbol, variant)\n#define TC_OF_VARIANT(symbol) "
-                  "TC_NAME_VARIANT(symbol, TC_VARIANT)\n\n";
+  std::string s =
+      std::string(kLicenseLine) +
+      "\n/* For what is compiled with -DTC_VARIANT=v3: its symbols end in the variant's name. */\n#ifndef " + n.upper +
+      "_VARIANTS_H\n#define " + n.upper +
+      "_VARIANTS_H\n\n#define TC_JOIN_VARIANT(symbol, variant) symbol##_##variant\n#define "
+      "TC_NAME_VARIANT(symbol, variant) TC_JOIN_VARIANT(symbol, variant)\n#define TC_OF_VARIANT(symbol) "
+      "TC_NAME_VARIANT(symbol, TC_VARIANT)\n\n";
   const auto row = [&s](const std::string& symbol) { s += "#define " + symbol + " TC_OF_VARIANT(" + symbol + ")\n"; };
   row(x + "_graph");
   for (size_t i = 0; i < kernels.size(); i++) row(x + "_" + p.kernels[i].name);
@@ -46,8 +47,9 @@ std::string variants_header(const std::vector<KernelText>& kernels, const Progra
 }
 
 std::string variant_type(const std::vector<Variant>& variants, const ProgramNames& n) {
-  std::string s = "/* Kernels for several processors: which ones an instance has. BEST: the best that the library was built "
-                  "with and this\n * processor runs. */\ntypedef enum {\n  ";
+  std::string s =
+      "/* Kernels for several processors: which ones an instance has. BEST: the best that the library was built "
+      "with and this\n * processor runs. */\ntypedef enum {\n  ";
   s += n.upper + "_CPU_BEST = 0,\n  " + n.upper + "_CPU_BASELINE,\n";
   for (const Variant& v : variants)
     s += "  " + n.upper + "_CPU_" + v.macro + (&v != &variants.back() ? ",  /* " : "   /* ") + v.flags + " */\n";
@@ -56,18 +58,20 @@ std::string variant_type(const std::vector<Variant>& variants, const ProgramName
 
 std::string variant_choice(const std::vector<Variant>& variants, const ProgramNames& n) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
-  std::string s = "/* " + x + "_graph.c and kernels/, compiled for any processor and once more for others. The build says what it has: TC_HAVE_v3. */\n";
+  std::string s = "/* " + x +
+                  "_graph.c and kernels/, compiled for any processor and once more for others. The build says what it "
+                  "has: TC_HAVE_v3. */\n";
   s += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   s += x + "_status " + x + "_graph" + graph_type(n);
   for (const Variant& v : variants) s += x + "_status " + x + "_graph_" + v.name + graph_type(n);
   s += "#ifdef __cplusplus\n}\n#endif\n\n";
   s += "static int choose(" + x + " *" + m + ", " + x + "_cpu cpu)\n{\n  const int best = cpu == " + u + "_CPU_BEST;\n";
   for (auto v = variants.rbegin(); v != variants.rend(); ++v)
-    s += "#ifdef TC_HAVE_" + v->name + "\n  if ((best || cpu == " + u + "_CPU_" + v->macro + ") && " + v->test + "()) {\n    " + m +
-         "->graph = " + x + "_graph_" + v->name + ";\n    " + m + "->cpu = " + u + "_CPU_" + v->macro +
-         ";\n    return 1;\n  }\n#endif\n";
-  s += "  " + m + "->graph = " + x + "_graph;\n  " + m + "->cpu = " + u + "_CPU_BASELINE;\n  return best || cpu == " + u +
-       "_CPU_BASELINE;\n}\n\n";
+    s += "#ifdef TC_HAVE_" + v->name + "\n  if ((best || cpu == " + u + "_CPU_" + v->macro + ") && " + v->test +
+         "()) {\n    " + m + "->graph = " + x + "_graph_" + v->name + ";\n    " + m + "->cpu = " + u + "_CPU_" +
+         v->macro + ";\n    return 1;\n  }\n#endif\n";
+  s += "  " + m + "->graph = " + x + "_graph;\n  " + m + "->cpu = " + u +
+       "_CPU_BASELINE;\n  return best || cpu == " + u + "_CPU_BASELINE;\n}\n\n";
   return s;
 }
 

@@ -19,6 +19,12 @@ class Backend {
   /// each. `constant_input`: one flag per fn.inputs, known at compile time.
   virtual bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
                            const ScheduleOptions& options) const = 0;
+  /// Whether the loops of `fn`, a sum of products with a factor that is computed from constants, read those constants as
+  /// they are stored, in few bits, instead of the floats that they stand for.
+  virtual bool reads_few_bits(const TensorFn& /*fn*/, const std::vector<bool>& /*constant_input*/,
+                              const ScheduleOptions& /*options*/) const {
+    return false;
+  }
   /// The loops of `fn`. Every function has some; the same arguments give the same text on every machine.
   virtual Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                              const ScheduleOptions& options) const = 0;

@@ -35,7 +35,7 @@ struct PassContext {
   Options options;
   Diagnostics* diagnostics = nullptr;
   std::function<void(const std::string&)> progress = {};  // told what is being done; empty: nobody listens
-  const Backend* backend = nullptr;                       // asked by form_regions and what comes behind it
+  const Backend* backend = nullptr;                       // asked by read_few_bits and what comes behind it
   /// Shown the graph before the first pass ("") and behind every one (its label), also behind those that are left out.
   std::function<void(const std::string& pass, const Graph&)> passed = {};
 };

@@ -13,6 +13,8 @@ def session(model, optimised=True):
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
         options.add_session_config_entry("session.x64quantprecision", exact)
+        # Products with dequantised weights are of floats: left to itself it would round what they are multiplied with to bytes.
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         if not optimised:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         try:

@@ -149,6 +149,38 @@ Stmt sums_of_quads(const IntrinCall& c, int64_t) {
   return loop(lane, lanes(), loop(q, c.scalars.at(1), store(sum.buffer, at, shifted * right, Op::Add)));
 }
 
+Stmt sums_of_words(const IntrinCall& c, int64_t) {
+  const IntrinOperand &sum = c.operands.at(0), &words = c.operands.at(1), &a = c.operands.at(2);
+  const Expr stride = c.scalars.at(1), count = c.scalars.at(2), bits = c.scalars.at(3);
+  const Expr parts = floor_div(8, bits);  // of a byte
+  const Var lane = make_var("lane"), w = make_var("w"), j = make_var("j"), i = make_var("i");
+  const Expr word = load(words.buffer, {words.index.at(0) + stride * Expr(w) + Expr(lane)});
+  const Expr shift = cast(DType::I32, Expr(i) * Expr(8) + bits * Expr(j));
+  const Expr mask = apply(Op::Shl, {make_int(DType::I32, 1), cast(DType::I32, bits)}) - make_int(DType::I32, 1);
+  const Expr number = apply(Op::BitAnd, {apply(Op::Shr, {word, shift}), mask});
+  const Expr k = (Expr(w) * parts + Expr(j)) * Expr(4) + Expr(i);
+  const Expr factor = cast(DType::I32, load(a.buffer, {a.index.at(0) + k}));
+  Exprs at = sum.index;
+  at.push_back(c.scalars.at(0) + Expr(lane));
+  const Stmt add = store(sum.buffer, at, number * factor, Op::Add);
+  return loop(lane, lanes(), loop(w, count, loop(j, parts, loop(i, 4, add))));
+}
+
+Stmt unpacked_bits(const IntrinCall& c, int64_t) {
+  const IntrinOperand &to = c.operands.at(0), &words = c.operands.at(1);
+  const Var lane = make_var("lane");
+  const Expr first = c.scalars.at(0) + Expr(lane), bits = c.scalars.at(2);
+  auto element = [&](const IntrinOperand& o) {
+    Exprs at = o.index;
+    at.push_back(first);
+    return at;
+  };
+  auto shift = [](Op op, const Expr& x, const Expr& by) { return apply(op, {x, cast(DType::I32, by)}); };
+  const Expr top = shift(Op::Shl, load(words.buffer, element(words)), Expr(32) - bits * (c.scalars.at(1) + Expr(1)));
+  const Expr number = shift(Op::Shr, top, Expr(32) - bits);
+  return loop(lane, lanes(), store(to.buffer, element(to), cast(DType::F32, number)));
+}
+
 Stmt every_nth(const IntrinCall& c, int64_t) {
   const IntrinOperand &to = c.operands.at(0), &from = c.operands.at(1);
   const Var lane = make_var("lane");

@@ -10,6 +10,8 @@ Stmt expand_intrin(const Intrin& k);
 
 // --- meanings of rows of the table (Assignments::made), which says what they do
 Stmt sums_of_quads(const IntrinCall& c, int64_t);
+Stmt sums_of_words(const IntrinCall& c, int64_t);
+Stmt unpacked_bits(const IntrinCall& c, int64_t);
 Stmt every_nth(const IntrinCall& c, int64_t);
 Stmt columns_as_rows(const IntrinCall& c, int64_t);
 Stmt deinterleaved_rows(const IntrinCall& c, int64_t);

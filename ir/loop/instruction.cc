@@ -24,7 +24,26 @@ void add_vector_rows(Table& t) {
        .scalars = {{"first"}, {"n"}},
        .meaning = Assignments{sums_of_quads},
        .c = {{"{sum} = tc_dot4_{a.type}({sum}, {a}, {b})", 4}, {"{sum} = tc_dot4_{a.type}_n({sum}, {a}, {b}, {n})"}},
-       .support = SupportText::ByteProducts});
+       .support = SupportText::IntegerVectors,
+       .byte_products = true});
+  // sum[lane] += the numbers of `bits` bits without a sign in words[stride * w + lane], in every lane from `first` on, times
+  // a: number 4 * j + i is at bit 8 * i + bits * j, and `count` words have as many numbers as a has elements, 32 at most
+  t.push_back({.name = "dot_words",
+               .operands = {{"sum", Vector, Both, {DType::I32}, 64, 0},
+                            {"words", Memory, Read, {DType::I32}, 4096},
+                            {"a", Memory, Read, {DType::I8}, 32}},
+               .scalars = {{"first"}, {"stride"}, {"count"}, {"bits"}},
+               .meaning = Assignments{sums_of_words},
+               .c = {{"{sum} = tc_dot_words_{bits}({sum}, {words}, {stride}, {a}, {count})"}},
+               .support = SupportText::FewBits,
+               .byte_products = true});
+  // to[lane] = number `j` of the numbers of `bits` bits with a sign in words[lane], as f32, in every lane from `first` on
+  t.push_back({.name = "unpack_bits",
+               .operands = {{"to", Vector, Written, {DType::F32}, 64, 0}, {"words", Vector, Read, {DType::I32}, 64, 0}},
+               .scalars = {{"first"}, {"j"}, {"bits"}},
+               .meaning = Assignments{unpacked_bits},
+               .c = {{"{to} = tc_unpack_{bits}({words}, {j})"}},
+               .support = SupportText::FewBits});
   // to[lane] = from[first + stride * lane] in every lane
   t.push_back({.name = "load_strided",
                .operands = {{"to", Vector, Written, {DType::F32}}, {"from", Memory, Read, {DType::F32}, 16, 0}},

@@ -73,9 +73,8 @@ struct InstructionScalar {
 enum class Collective : uint8_t { No, Warp, Group };
 /// Copies that arrive later: those of a thread since its last Commit are a group, and Wait waits for groups.
 enum class AsyncCopy : uint8_t { No, Copy, Commit, Wait };
-/// The header of emitted C that has it. ByteProducts: that of integer vectors; some processors have an instruction for it
-/// beyond their level of x86-64.
-enum class SupportText : uint8_t { None, ByteProducts, Transposes };
+/// The header of emitted C that has it.
+enum class SupportText : uint8_t { None, IntegerVectors, FewBits, Transposes };
 
 /// Text with holes: {a} an operand or a scalar, {a.type} its type, {a.bytes} the size of an element. Empty: tc_NAME(...)
 /// with all of them in order. `where_last`: only where the last scalar is that number; the first that fits is taken.
@@ -93,10 +92,11 @@ struct Instruction {
   AsyncCopy async = AsyncCopy::No;
   std::vector<Spelling> c = {}, cuda = {};  // empty: not on that target
   SupportText support = SupportText::None;
-  int optional_scalars = 0;   // so many of the last ones may be missing
-  bool repeats_last = false;  // its last operand may stand several times
-  int sm = 75;                // CUDA: machines from here on have it; older ones do the same with other instructions
-  double cycles = 0;          // CUDA: of a multiprocessor, for one warp; 0: no cost model counts it
+  bool byte_products = false;  // some processors have them beyond their level of x86-64, or of ARM
+  int optional_scalars = 0;    // so many of the last ones may be missing
+  bool repeats_last = false;   // its last operand may stand several times
+  int sm = 75;                 // CUDA: machines from here on have it; older ones do the same with other instructions
+  double cycles = 0;           // CUDA: of a multiprocessor, for one warp; 0: no cost model counts it
 
   /// Its operand `i`, however often the last one stands.
   const InstructionOperand& operand(size_t i) const;

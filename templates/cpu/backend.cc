@@ -16,6 +16,11 @@ bool CpuBackend::region_pays(const TensorFn& fn, const std::vector<bool>& consta
   return pays_as_region(fn, constant_input, model_, options);
 }
 
+bool CpuBackend::reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input,
+                                const ScheduleOptions& options) const {
+  return tc::reads_few_bits(fn, constant_input, model_, options);
+}
+
 Scheduled CpuBackend::schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                                const ScheduleOptions& options) const {
   return schedule_cpu(fn, constant_input, model_, options);

@@ -13,6 +13,8 @@ class CpuBackend final : public Backend {
   TargetTraits traits() const override { return cpu_traits(model_); }
   bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
                    const ScheduleOptions& options) const override;
+  bool reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input,
+                      const ScheduleOptions& options) const override;
   Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                      const ScheduleOptions& options) const override;
   Kernel lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const override;

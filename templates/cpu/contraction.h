@@ -31,7 +31,8 @@ struct Contraction {
 };
 
 /// Null if no axis of at least 4 has unit stride in the result and in one factor only, or if an index is not affine.
-std::optional<Contraction> match_contraction(const TemplateArgs& a);
+/// `typed_constants`: the factor that is Packed may be computed from constants of other types.
+std::optional<Contraction> match_contraction(const TemplateArgs& a, bool typed_constants = false);
 /// The same for bytes: sum(k) (i32(p) - p_zero) * (q - q_zero).
 std::optional<Contraction> match_byte_contraction(const TemplateArgs& a);
 /// Takes the zero point of p, and what dot4 adds to signed bytes, away from what the sums start with.

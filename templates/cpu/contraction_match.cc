@@ -115,9 +115,11 @@ void sort_by_stride(std::vector<Axis>& axes, const Offset& at) {
   std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) { return at.of(a.var) > at.of(b.var); });
 }
 
-bool all_f32(const Expr& e) {
+// Are all operands f32, but those that are computed with while compiling?
+bool is_f32(const TemplateArgs& a, bool typed_constants) {
+  const Expr& e = a.canonical->value;
   for (const Load* l : loads_of(e))
-    if (l->buffer->dtype != DType::F32) return false;
+    if (l->buffer->dtype != DType::F32 && !(typed_constants && is_constant(load(l->buffer, l->index), a))) return false;
   return e->dtype == DType::F32;
 }
 
@@ -193,10 +195,10 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
 
 }  // namespace
 
-std::optional<Contraction> match_contraction(const TemplateArgs& a) {
+std::optional<Contraction> match_contraction(const TemplateArgs& a, bool typed_constants) {
   if (!a.canonical || !a.canonical->value) return {};
   const Canonical& c = *a.canonical;
-  if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != DType::F32 || !all_f32(c.value)) return {};
+  if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != DType::F32 || !is_f32(a, typed_constants)) return {};
   return match(a, false);
 }
 

@@ -1,5 +1,6 @@
 #include "templates/cpu/schedule_cpu.h"
 
+#include "templates/cpu/few_bits.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/template.h"
 #include "templates/join_stages.h"
@@ -20,6 +21,8 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
 constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
     schedule_winograd,           // 3 x 3 convolutions of stride 1, with fewer multiplications
     schedule_subpixels,          // sums that take every s-th term: transposed convolutions
+    schedule_block_products,     // products of bytes in blocks that have scales
+    schedule_few_bits,           // products with weights of 2 to 8 bits
     schedule_contraction,        // sums of products: matrix products and convolutions
     schedule_window_rows,        // windows along the vectors: pooling with the channels first
     schedule_window,             // reductions whose results lie side by side: pooling, depthwise convolutions
@@ -51,6 +54,12 @@ Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_inp
   for (const auto& make : kTemplates)
     if (auto s = make(args)) return std::move(*s);
   throw InternalError("no schedule for " + to_text(fn));
+}
+
+bool reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
+                    const ScheduleOptions& options) {
+  const std::optional<Canonical> canonical = canonicalize(fn);
+  return canonical && match_few_bits({fn, &*canonical, constant_input, cpu, options});
 }
 
 }  // namespace tc

@@ -13,4 +13,8 @@ namespace tc {
 Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
                        const ScheduleOptions& options = {});
 
+/// Whether schedule_few_bits takes it.
+bool reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
+                    const ScheduleOptions& options);
+
 }  // namespace tc

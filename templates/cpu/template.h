@@ -22,6 +22,11 @@ std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
 /// Sums of products of f32 or bytes. Declines if no axis of at least 4 has unit stride in the result, if both factors
 /// read that axis or none does, or if an index is not affine.
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a);
+/// Sums of products of f32 with known weights that are numbers of few bits (few_bits.h). Declines under strict_fp, batches,
+/// and a border around the result.
+std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a);
+/// Sums of products of bytes in blocks, with a scale for each block of both factors (block_products.cc). Declines others.
+std::optional<Scheduled> schedule_block_products(const TemplateArgs& a);
 /// Sums of which a result takes every s-th term. Declines without a condition of that form, and if vectors would run
 /// along an axis that is cut.
 std::optional<Scheduled> schedule_subpixels(const TemplateArgs& a);

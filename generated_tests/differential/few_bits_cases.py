@@ -1,0 +1,85 @@
+"""Sums of products with weights of few bits: bits, blocks, zero points, odd sizes; one row, a few, and many.
+
+Weights that take more than a mebibyte as floats stay packed behind DequantizeLinear; those of MatMulNBits always do.
+"""
+import ml_dtypes
+import numpy as np
+
+from case import Case
+
+F16, F32 = np.float16, np.float32
+RANGES = {ml_dtypes.int4: (-8, 8), ml_dtypes.uint4: (0, 16), np.int8: (-128, 128), np.uint8: (0, 256)}
+
+
+def packed_case(rng, name, rows, columns, depth, bits, block, zeros="", t=F32, more="", behind="", accuracy=0, order=False):
+    """MatMulNBits. zeros: "" (the middle of the range), "bytes" (packed), "float"."""
+    blocks = -(-depth // block)
+    weights = {"w": rng.integers(0, 256, (columns, blocks, block * bits // 8)).astype(np.uint8), "s": (rng.random((columns, blocks)) * 0.02 + 0.001).astype(t)}
+    if zeros == "bytes":
+        weights["z"] = rng.integers(0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8)
+    elif zeros:
+        weights["z"] = (rng.random((columns, blocks)) * 2**bits).astype(t)
+    if order:
+        weights["g"] = rng.permutation(np.repeat(np.arange(blocks), block))[:depth].astype(np.int32)
+    if more:
+        weights["b"] = rng.standard_normal(columns).astype(t)
+    operands = ", ".join(["x", "w", "s", "z" if zeros else "", "g" if order else "", "b" if more else ""]).rstrip(", ")
+    result = "t" if behind else "y"
+    body = (f"{result} = com.microsoft.MatMulNBits <K = {depth}, N = {columns}, bits = {bits}, block_size = {block}, accuracy_level = {accuracy}> ({operands})\n{behind}")
+    return Case(name, body, {"x": rng.standard_normal((*rows, depth)).astype(t)}, weights, bar=3e-3 if t == F16 else 1e-5)
+
+
+def packed_cases(rng):
+    shapes = {"row": (1,), "rows": (3,), "many": (128,)}
+    for word, rows in shapes.items():
+        for bits, block, zeros, columns, depth in ((4, 32, "", 37, 100), (4, 16, "bytes", 64, 96), (4, 256, "float", 33, 300), (8, 64, "bytes", 70, 200),
+                                                   (8, 32, "", 48, 129), (2, 64, "", 40, 200), (4, 128, "bytes", 50, 256)):
+            yield packed_case(rng, f"few_bits_{word}_{bits}_{block}_{zeros or 'middle'}", rows, columns, depth, bits, block, zeros)
+    yield packed_case(rng, "few_bits_batch", (2, 3), 40, 96, 4, 32)
+    yield packed_case(rng, "few_bits_two_blocks_of_rows", (150,), 300, 96, 4, 32, "bytes")
+    yield packed_case(rng, "few_bits_bias", (7,), 50, 96, 4, 32, more="b", behind="y = Relu (t)")
+    yield packed_case(rng, "few_bits_bias_of_a_row", (1,), 50, 96, 4, 32, more="b", behind="y = Sigmoid (t)")
+    yield packed_case(rng, "few_bits_half", (3,), 40, 96, 4, 32, t=F16)
+    yield packed_case(rng, "few_bits_few_columns", (3,), 3, 96, 4, 32)
+
+
+def dequantised(rng, name, t, shape, scale_shape, attributes, body, rows=3, zeros=True, weights=None, outputs=("y",)):
+    low, high = RANGES[t]
+    values = {"w": rng.integers(low, high, shape).astype(t), "s": (rng.random(scale_shape) * 0.02 + 0.001).astype(F32), **(weights or {})}
+    if zeros:
+        values["z"] = rng.integers(low, high, scale_shape).astype(t)
+    depth = shape[1] if "transB" in body or "Transpose" in body else shape[0]
+    return Case(name, f"d = DequantizeLinear {attributes and f'<{attributes}>'} (w, s{', z' if zeros else ''})\n{body}", {"x": rng.standard_normal((rows, depth)).astype(F32)}, values, outputs,
+                too_large=True)
+
+
+def dequantised_cases(rng):
+    matmul, gemm = "y = MatMul (x, d)", "y = Gemm <transB = 1> (x, d, b)"
+    for t in RANGES:
+        word = np.dtype(t).name
+        yield dequantised(rng, f"few_bits_tensor_{word}", t, (600, 512), (), "", matmul, zeros=t != np.int8)
+        yield dequantised(rng, f"few_bits_axis_{word}", t, (600, 515), (515,), "axis = 1", matmul, rows=1 if t == np.int8 else 5)
+        if t == np.int8:
+            continue  # ONNX Runtime asked for exact products of bytes refuses blocks of int8
+        yield dequantised(rng, f"few_bits_blocks_{word}", t, (640, 512), (20, 512), "axis = 0, block_size = 32", matmul, rows=1)
+        yield dequantised(rng, f"few_bits_gemm_{word}", t, (512, 640), (512, 5), "axis = 1, block_size = 128", gemm, rows=9, weights={"b": rng.standard_normal(512).astype(F32)})
+
+
+def near_misses(rng):
+    """Beside the form: others read the floats, blocks lie along the columns, a scale comes from outside."""
+    i8 = np.int8
+    yield dequantised(rng, "few_bits_shared", i8, (600, 512), (512,), "axis = 1", "y = MatMul (x, d)\n z2 = MatMul (x, d)\n r = ReduceSum <keepdims = 0> (d)", outputs=("y", "z2", "r"))
+    yield dequantised(rng, "few_bits_across", np.uint8, (600, 512), (600, 16), "axis = 1, block_size = 32", "y = MatMul (x, d)")
+    yield dequantised(rng, "few_bits_rows_scaled", i8, (600, 512), (600,), "axis = 0", "y = MatMul (x, d)")
+    yield dequantised(rng, "few_bits_rounded", i8, (600, 512), (512,), "axis = 1", "h = Cast <to = 10> (d)\n f = Cast <to = 1> (h)\n y = MatMul (x, f)")
+    yield dequantised(rng, "few_bits_squared", i8, (600, 512), (512,), "axis = 1", "q = Mul (d, d)\n y = MatMul (x, q)")
+    yield dequantised(rng, "few_bits_turned", i8, (512, 600), (512,), "axis = 0", "q = Transpose <perm = [1,0]> (d)\n y = MatMul (x, q)")
+    yield dequantised(rng, "few_bits_odd_blocks", np.uint8, (600, 512), (40, 512), "axis = 0, block_size = 15", "y = MatMul (x, d)")
+    case = dequantised(rng, "few_bits_scale_outside", np.uint8, (600, 512), (512,), "axis = 1", "y = MatMul (x, d)", zeros=False)
+    case.inputs["s"] = case.weights.pop("s")
+    yield case
+
+
+def cases():
+    rng = np.random.default_rng(17)
+    return [case for family in (packed_cases, dequantised_cases, near_misses) for case in family(rng)]

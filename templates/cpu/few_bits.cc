@@ -1,0 +1,216 @@
+// Few rows take the numbers from registers, and scale the sum of each block once:
+//
+//   for panel of columns, block of k:                    panels are chunks for threads
+//     sums = 0
+//     for word in block, j in word:
+//       x[v] = number j of word - zero
+//       sums[i][v] += p[row i, k] * x[v]
+//     acc[i][v] += sums[i][v] * scale[block, v]
+#include "templates/cpu/few_bits.h"
+
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
+#include "support/text.h"
+
+namespace tc {
+
+FewBitsLoops::FewBitsLoops(const FewBitsProduct& p, const FewBitsPlan& plan)
+    : p_(p),
+      m_(p.m),
+      w_(p.w),
+      plan_(plan),
+      rows_(p.rows()),
+      depth_(p.depth()),
+      columns_(plan.tile.columns),
+      panels_(p, columns_, round_up(depth_, plan.stretch ? plan.stretch : p.w.per_word())) {}
+
+Stmt FewBitsLoops::with_numbers(const Expr& word, int64_t numbers, const OfNumber& use) const {
+  const Buffer words = make_buffer("words", DType::I32, {Dim(columns_)}, Scope::Register), x = registers("x");
+  const Stmt fetch =
+      of_vectors([&](const Expr& column) { return store(words, {ramp(column)}, panels_.words(panel_, word, column)); });
+  const Var j = make_var("j");
+  const Stmt number = of_vectors([&](const Expr& column) {
+    return intrin("unpack_bits", {{x, {}}, {words, {}}}, {column, Expr(j), Expr(w_.bits)});
+  });
+  Stmt distance;
+  if (zero_)
+    distance = of_vectors([&](const Expr& column) {
+      return store(x, {ramp(column)}, load(x, {ramp(column)}) - load(zero_, {ramp(column)}));
+    });
+  return alloc(words,
+               seq({fetch, loop(j, numbers, alloc(x, seq({number, distance, use(Expr(j), x)})), ForKind::Unroll)}));
+}
+
+Stmt FewBitsLoops::with_zero(const Expr& block, const std::function<Stmt()>& make) {
+  if (!panels_.has_zero()) return make();
+  zero_ = registers("zero");
+  const Stmt fetch =
+      of_vectors([&](const Expr& column) { return store(zero_, {ramp(column)}, panels_.zero(panel_, block, column)); });
+  return alloc(zero_, seq({fetch, make()}));
+}
+
+Buffer FewBitsLoops::registers(const char* name, int64_t rows) const {
+  Shape shape = {Dim(columns_)};
+  if (rows > 0) shape.insert(shape.begin(), Dim(rows));
+  return make_buffer(name, DType::F32, std::move(shape), Scope::Register);
+}
+
+Stmt FewBitsLoops::of_vectors(const OfVector& body) const {
+  const Var v = make_var("v");
+  const int64_t used = panels_.count() == 1 ? m_.n.extent.value : columns_;
+  return loop(v, vectors(used), body(Expr(v) * lanes()), ForKind::Unroll);
+}
+
+Stmt FewBitsLoops::of_tile(int64_t height, const OfTile& body) const {
+  const Var i = make_var("i");
+  if (height == 1) return of_vectors([&](const Expr& column) { return body(Expr(0), column); });
+  return loop(i, height, of_vectors([&](const Expr& column) { return body(Expr(i), column); }), ForKind::Unroll);
+}
+
+LanePoint FewBitsLoops::point(const Expr& row, const Expr& column, Expr acc) const {
+  LanePoint p{{}, m_.n.var, panel_ * Expr(columns_) + column, {}, std::move(acc)};
+  if (!m_.rows.empty()) p.at.push_back({m_.rows[0].var, row});
+  if (m_.n.extent.value % columns_ != 0) p.count = Expr(m_.n.extent) - p.base;
+  return p;
+}
+
+Expr FewBitsLoops::left(const Expr& row, const Expr& k) const {
+  std::vector<std::pair<Var, Expr>> at = {{m_.k[0].var, k}};
+  if (!m_.rows.empty()) at.push_back({m_.rows[0].var, row});
+  return load(m_.p, {offset_expr(m_.p_at, at)});
+}
+
+namespace {
+
+constexpr int64_t kFewRows = 4;
+constexpr int64_t kStackFloats = 1024;   // of what is unpacked for many rows: 4 KiB
+constexpr int64_t kLongestStretch = 64;  // steps of k
+constexpr int64_t kGroupColumns = 128;   // of many rows
+constexpr int64_t kMostParts = 64;       // each has scratch memory of its own
+
+class FewRows : FewBitsLoops {
+ public:
+  using FewBitsLoops::FewBitsLoops;
+
+  Stmt build(Scheduled& s) {
+    panels_.pack(s);
+    const Var panel = make_var("nb");
+    panel_ = panels_.count() == 1 ? Expr(0) : Expr(panel);
+    const Stmt body = of_panel();
+    if (panels_.count() == 1) return body;
+    return loop(panel, panels_.count(), body, plan_.parallel ? ForKind::Parallel : ForKind::Serial);
+  }
+
+ private:
+  Stmt of_panel() {
+    const Buffer acc = registers("acc", rows_);
+    const Stmt start = of_tile(rows_, [&](const Expr& i, const Expr& column) {
+      return store(acc, {i, ramp(column)}, broadcast(vector_form(m_.start, point(i, column))));
+    });
+    const Var block = make_var("block");
+    const int64_t whole = depth_ / w_.block, rest = depth_ % w_.block;
+    Stmt sums;
+    if (whole > 0) sums = loop(block, whole, block_sums(acc, whole == 1 ? Expr(0) : Expr(block), w_.block));
+    if (rest > 0) sums = seq({sums, block_sums(acc, Expr(whole), rest)});
+    const Stmt finish = of_tile(rows_, [&](const Expr& i, const Expr& column) {
+      return store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, point(i, column, load(acc, {i, ramp(column)})));
+    });
+    return alloc(acc, seq({start, sums, finish}));
+  }
+
+  // acc += scale * sum of the first `length` products of a block.
+  Stmt block_sums(const Buffer& acc, const Expr& block, int64_t length) {
+    const Buffer sums = registers("sums", rows_);
+    const Stmt start = of_tile(rows_, [&](const Expr& i, const Expr& column) {
+      return store(sums, {i, ramp(column)}, broadcast(make_float(DType::F32, 0)));
+    });
+    const Stmt add = of_tile(rows_, [&](const Expr& i, const Expr& column) {
+      const Expr sum = load(sums, {i, ramp(column)});
+      return store(acc, {i, ramp(column)}, panels_.has_scale() ? sum * panels_.scale(panel_, block, column) : sum,
+                   Op::Add);
+    });
+    return with_zero(block, [&] { return alloc(sums, seq({start, products(sums, block, length), add})); });
+  }
+
+  Stmt products(const Buffer& sums, const Expr& block, int64_t length) const {
+    const int64_t n = w_.per_word();
+    auto of_word = [&](const Expr& word, int64_t numbers) {
+      return with_numbers(block * Expr(w_.block / n) + word, numbers, [&](const Expr& j, const Buffer& x) {
+        const Expr k = block * Expr(w_.block) + word * Expr(n) + j;
+        return of_tile(rows_, [&](const Expr& i, const Expr& column) {
+          return store(sums, {i, ramp(column)}, left(i, k) * load(x, {ramp(column)}), Op::Add);
+        });
+      });
+    };
+    const Var word = make_var("word");
+    Stmt body;
+    if (length >= n) body = loop(word, length / n, of_word(Expr(word), n));
+    if (length % n != 0) body = seq({body, of_word(Expr(length / n), length % n)});
+    return body;
+  }
+};
+
+std::string describe(const FewBitsProduct& p, const FewBitsPlan& plan) {
+  std::string s = to_text(int64_t(plan.tile.columns)) + " columns in registers; weights of " + to_text(p.w.bits) +
+                  " bits in panels, ";
+  if (p.rows() > 1) s = to_text(int64_t(plan.tile.rows)) + " rows by " + s;
+  if (plan.stretch == 0) return s + "unpacked in registers";
+  return s + "unpacked for " + to_text(plan.stretch) + " steps of " + p.m.k[0].var->name + " at a time";
+}
+
+// What was done to the loops of the definition, for the manifest.
+std::vector<std::string> steps(const FewBitsProduct& p, const FewBitsPlan& plan) {
+  const std::string n = p.m.n.var->name, k = p.m.k[0].var->name, columns = to_text(int64_t(plan.tile.columns));
+  std::vector<std::string> list = {"cache_read(right factor, words of " + to_text(p.w.per_word()) + " numbers)",
+                                   "split(" + n + ", " + columns + ")"};
+  if (plan.stretch == 0) {
+    list.push_back("split(" + k + ", " + to_text(p.w.block) + ")");
+  } else {
+    list.push_back("split(" + p.m.rows[0].var->name + ", " + to_text(int64_t(plan.tile.rows)) + ")");
+    list.push_back("split(" + k + ", " + to_text(plan.stretch) + ")");
+    list.push_back("cache_read(right factor, unpacked on the stack)");
+    list.push_back("cache_read(left factor, a stretch of " + k + ")");
+  }
+  list.push_back("cache_write(acc, registers)");
+  list.push_back("vectorize(" + n + "_i)");
+  if (plan.parallel) list.push_back(plan.stretch == 0 ? "parallel(panels)" : "parallel(groups of panels)");
+  return list;
+}
+
+}  // namespace
+
+FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu) {
+  FewBitsPlan plan;
+  const int64_t rows = p.rows(), n = p.m.n.extent.value;
+  if (rows <= kFewRows) {
+    plan.tile = {int(rows), std::max(16, (rows == 1 ? 4 : 2) * cpu.vector_lanes)};
+  } else {
+    plan.tile = choose_tile(cpu, rows, n, 1);
+    const int64_t block = p.w.block >= p.depth() ? kLongestStretch : p.w.block;
+    plan.stretch = kLongestStretch;
+    while (plan.stretch * plan.tile.columns > kStackFloats || (plan.stretch % block != 0 && block % plan.stretch != 0))
+      plan.stretch /= 2;
+    const int64_t panels = ceil_div(n, plan.tile.columns);
+    plan.group = std::min(ceil_div(kGroupColumns, plan.tile.columns), std::max<int64_t>(1, panels / 16));
+    plan.part = ceil_div(ceil_div(panels, plan.group), kMostParts);
+  }
+  plan.parallel = rows * round_up(n, plan.tile.columns) * p.depth() >= kParallelThreshold;
+  return plan;
+}
+
+std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a) {
+  const auto p = match_few_bits(a);
+  if (!p) return {};
+  const FewBitsPlan plan = plan_few_bits(*p, a.cpu);
+  Scheduled s;
+  s.body = plan.stretch == 0 ? FewRows(*p, plan).build(s) : many_rows(*p, plan, s);
+  bind_operands(s, p->m.c);
+  s.family = p->m.rows.empty() ? "matrix_vector" : "matmul";
+  s.description = describe(*p, plan);
+  s.steps = steps(*p, plan);
+  return s;
+}
+
+}  // namespace tc
