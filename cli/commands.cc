@@ -9,6 +9,7 @@
 #include "cli/ir_files.h"
 #include "cli/ops_files.h"
 #include "cli/progress.h"
+#include "cli/schedule_files.h"
 #include "cli/stated_options.h"
 #include "cli/version.h"
 #include "emit_c/package.h"
@@ -125,16 +126,18 @@ std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
 
 ExitCode emit_command(const CommandLine& c) {
   need_model(c);
-  const bool looks_inside = !c.write_ir.empty() || !c.request.options.stop_after.empty();
+  const bool looks_inside = !c.write_ir.empty() || !c.write_schedules.empty() || !c.request.options.stop_after.empty();
   if (!c.list_outputs && !looks_inside) need_out(c);
   say_native_cpu(c);
   Diagnostics problems;
   CompileRequest request = c.request;
   std::vector<std::string> read;
   watch_reads(c, request, read);
-  request.package = c.makes_package();
+  request.package = c.makes_program();
   std::optional<IrWriter> ir;
   if (!c.write_ir.empty()) ir.emplace(c, request);
+  std::optional<ScheduleWriter> schedules;
+  if (!c.write_schedules.empty()) schedules.emplace(c, request);
   const Compilation r = compile(request, problems);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) {
     if (!c.json_diagnostics) print_err("nothing was written\n");
@@ -142,6 +145,8 @@ ExitCode emit_command(const CommandLine& c) {
   }
   if (ir)
     if (const std::string wrote = ir->write(); !c.quiet) print_out(wrote);
+  if (schedules)
+    if (const std::string wrote = schedules->write(); !c.quiet) print_out(wrote);
   if (!c.makes_package()) return ExitCode::Ok;
   c.request.listener.tell("text");
   const std::vector<OutputFile> files = package_of(r.program, c);
@@ -202,7 +207,7 @@ ExitCode run_command(CommandLine c) {
     print_out(help_text(c.command_given ? c.command : ""));
     return ExitCode::Ok;
   }
-  if (!load_ops_files(c) || !load_ir_file(c)) {
+  if (!load_ops_files(c) || !load_schedules(c) || !load_ir_file(c)) {
     if (c.command == "emit") print_err("nothing was written\n");
     return ExitCode::Rejected;
   }

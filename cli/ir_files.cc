@@ -141,7 +141,7 @@ IrWriter::IrWriter(const CommandLine& c, CompileRequest& request) : c_(c) {
     graph_ = language::graph_text(g, language::Elements::Hashed);
     nodes_ = g.num_nodes();
   };
-  if (!c.makes_package() && stop.empty()) request.options.stop_after = c.after;
+  if (!c.makes_program() && stop.empty()) request.options.stop_after = c.after;
 }
 
 std::string IrWriter::write() const {

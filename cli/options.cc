@@ -49,8 +49,10 @@ void refuse_contradictions(const CommandLine& c) {
   if (!c.after.empty() && c.write_ir.empty()) usage("--after says where --write-ir FILE.tc writes; that is missing");
   if (!c.write_ir.empty() && !c.write_ir.ends_with(".tc"))
     usage("--write-ir needs a file that ends with .tc, by which it is known again");
-  if (!c.request.options.stop_after.empty() && c.makes_package())
-    usage("a run that ends with --stop-after makes no package: leave out -o, --check and --list-outputs");
+  if (!c.request.options.stop_after.empty() && c.makes_program())
+    usage(
+        "a run that ends with --stop-after makes no package: leave out -o, --check, --list-outputs and "
+        "--write-schedules");
 }
 
 void set_operand(CommandLine& c, const std::string& word, bool& command_given) {

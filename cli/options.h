@@ -43,9 +43,11 @@ struct CommandLine {
   bool was_given(std::string_view flag) const {
     return std::any_of(given.begin(), given.end(), [&](const auto& option) { return option.first == flag; });
   }
-  std::string write_ir, after;  // --write-ir, --after
+  std::string write_ir, after;             // --write-ir, --after
+  std::string schedules, write_schedules;  // --schedules, --write-schedules
   bool reads_ir() const { return model.ends_with(".tc"); }
   bool makes_package() const { return !out.empty() || check || list_outputs; }
+  bool makes_program() const { return makes_package() || !write_schedules.empty(); }
   ProgressMode progress = ProgressMode::Auto;
   std::string keep;  // reduce: the command that says what is still wanted
 };

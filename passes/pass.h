@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/language/schedule_text.h"
 #include "ir/precision.h"
 #include "passes/target_traits.h"
 #include "support/error.h"
@@ -34,8 +35,10 @@ struct PassContext {
   TargetTraits target;
   Options options;
   Diagnostics* diagnostics = nullptr;
-  std::function<void(const std::string&)> progress = {};  // told what is being done; empty: nobody listens
-  const Backend* backend = nullptr;                       // asked by read_few_bits and what comes behind it
+  std::function<void(const std::string&)> progress = {};    // told what is being done; empty: nobody listens
+  const Backend* backend = nullptr;                         // asked by read_few_bits and what comes behind it
+  const StatedSchedules* schedules = nullptr;               // of the user's; null: none. Not owned
+  std::function<void(const FunctionPlan&)> scheduled = {};  // told what is decided on each function
   /// Shown the graph before the first pass ("") and behind every one (its label), also behind those that are left out.
   std::function<void(const std::string& pass, const Graph&)> passed = {};
 };

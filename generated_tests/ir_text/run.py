@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import schedules  # noqa: E402
 from checks import ROOT, TOOL, Checks, files_of, run  # noqa: E402
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21, "my" : 1]>\n'
@@ -133,6 +134,7 @@ def main():
         tmp = pathlib.Path(folder)
         cases = [functools.partial(model.goes_on, label) for model in models(tmp) for label in ("", *passes())]
         refusals(tmp)
+        schedules.work(check, tmp / "schedules", ROOT / "generated_tests" / "golden" / "cnn" / "model.onnxtxt")
         check.run(cases, quick=3)
     return check.summary()
 

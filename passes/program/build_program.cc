@@ -38,7 +38,7 @@ IoTensor io_tensor(const Value& v, bool text) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loop_passes_(cx.options) {
+ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loop_passes_(cx.options), planned_(cx) {
   p_.name = std::move(name);
   p_.cpu = std::string(cx.target.processor);
   p_.march = std::string(cx.target.march);
@@ -65,6 +65,7 @@ Program ProgramBuilder::take(Graph& g) {
   assign_outputs(g);
   add_nodes(g, p_.steps);
   copy_remaining_outputs(g);
+  planned_.finish();
   finish();
   return std::move(p_);
 }

@@ -10,6 +10,7 @@
 #include "ir/program.h"
 #include "passes/loop/loop_pass.h"
 #include "passes/pass.h"
+#include "passes/program/planned_schedules.h"
 
 namespace tc {
 
@@ -92,6 +93,7 @@ class ProgramBuilder {
 
   PassContext& cx_;
   LoopPassRunner loop_passes_;
+  PlannedSchedules planned_;
   Program p_;
   int step_ = 0;
   size_t nodes_ = 0;                          // of the outermost graph

@@ -221,7 +221,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
                  {"--target c has them"},
                  false});
   const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
-  Scheduled s = cx_.backend->schedule(fn, constant, o);
+  Scheduled s = planned_.schedule(fn, constant, o);
   Compiled c;
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
     if (std::find(dead.begin(), dead.end(), s.input_index[k]) != dead.end() && may_be_in_place(s, k)) {

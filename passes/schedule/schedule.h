@@ -31,11 +31,14 @@ struct Scheduled {
   int64_t macs = -1;               // multiply-accumulates, where they are others than the definition's; -1: the same
 };
 
+class Planner;
+
 struct ScheduleOptions {
   bool strict_fp = false;   // the order of the definition: one accumulator per sum, no Winograd
   bool winograd = true;     // transformed 3 x 3 convolutions: as exact as the direct sums, but other roundings
   bool fetch_ahead = true;  // CPU: weights come from memory, each once, so that loops ask for the next ones early
   Precision precision = Precision::F32;  // CUDA: of the factors of sums of products
+  Planner* planner = nullptr;            // hears what is decided, or says it; null: the model decides. Not owned
 };
 
 }  // namespace tc

@@ -118,7 +118,9 @@ std::optional<Product> match_product(const TensorFn& part, const std::vector<Axi
   const std::vector<bool> constant(tile->fn.inputs.size(), false);
   auto m = match_contraction({tile->fn, &*c, constant, a.cpu, a.options});
   if (!m || m->right == Contraction::Right::Packed || !m->outer.empty() || m->rows.size() != 1) return {};
-  ContractionPlan plan = plan_contraction(*m, a.cpu, a.options);
+  ScheduleOptions own = a.options;
+  own.planner = nullptr;  // the template decides on the rest of the plan
+  ContractionPlan plan = plan_contraction(*m, a.cpu, own);
   plan.parallel = false;
   plan.row_blocks = 1;
   plan.prefetch = 0;

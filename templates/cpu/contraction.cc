@@ -22,7 +22,8 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kPrefetchBytes = 100 << 10;  // smaller weights stay in the second-level cache
+constexpr int64_t kPrefetchBytes = 100 << 10;          // smaller weights stay in the second-level cache
+constexpr int64_t kMostRows = 32, kMostColumns = 256;  // of a tile that is stated
 
 }  // namespace
 
@@ -243,25 +244,35 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
 
 ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o) {
   ContractionPlan p;
+  const PlanEntry plan(o.planner, "tile");
   const int64_t n = m.n.extent.value, tiled = m.rows.empty() ? 1 : m.rows.back().extent.value;
-  if (m.rows.empty()) {
-    p.tile = {1, std::max(16, 4 * cpu.vector_lanes)};
-    if (!m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8) p.unroll_k = 2;
-  } else {
+  Tile tile{1, std::max(16, 4 * cpu.vector_lanes)};
+  if (!m.rows.empty()) {
     const int64_t stride = m.p_at.of(m.rows.back().var);
-    p.tile = m.bytes ? choose_byte_tile(cpu, tiled, n, stride, bool(m.q_zero)) : choose_tile(cpu, tiled, n, stride);
+    tile = m.bytes ? choose_byte_tile(cpu, tiled, n, stride, bool(m.q_zero)) : choose_tile(cpu, tiled, n, stride);
   }
+  p.tile.rows = int(plan.in_range(
+      "rows", [&] { return tile.rows; }, 1, std::min<int64_t>(tiled, kMostRows)));
+  p.tile.columns = int(plan.in_range(
+      "columns", [&] { return tile.columns; }, 16, kMostColumns, 16));
+  const bool splits_sum = m.rows.empty() && !m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8;
+  p.unroll_k = plan.in_range(
+      "partial_sums", [&] { return splits_sum ? 2 : 1; }, 1, splits_sum ? 8 : 1);
   p.panels = ceil_div(n, p.tile.columns);
   const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
-  p.parallel = work >= kParallelThreshold;
+  p.parallel = plan.in_range(
+                   "parallel", [&] { return work >= kParallelThreshold; }, 0, 1) == 1;
   const int64_t runs = m.rows.size() > 1 ? m.rows[0].extent.value : tiled / p.tile.rows;
-  if (p.parallel && !m.rows.empty() && m.right != Contraction::Right::Repacked)
-    p.row_blocks = choose_row_blocks(points(m.outer) * p.panels, runs);
+  const bool cuts_rows = p.parallel && !m.rows.empty() && m.right != Contraction::Right::Repacked;
+  p.row_blocks = plan.in_range(
+      "row_blocks", [&] { return cuts_rows ? choose_row_blocks(points(m.outer) * p.panels, runs) : 1; }, 1,
+      cuts_rows ? std::max<int64_t>(runs, 1) : 1);
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
   p.fetch_ahead = o.fetch_ahead && m.right == Contraction::Right::Packed;
-  const bool ahead = p.fetch_ahead && m.outer.empty() && !m.rows.empty() && p.panels > 1 &&
-                     points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes;
-  if (ahead && tiles >= 2) p.prefetch = p.tile.columns / tiles;
+  const bool can_fetch = p.fetch_ahead && m.outer.empty() && !m.rows.empty() && p.panels > 1;
+  const bool pays = points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
+  p.prefetch = plan.in_range(
+      "prefetch", [&] { return can_fetch && pays ? p.tile.columns / tiles : 0; }, 0, can_fetch ? p.tile.columns : 0);
   return p;
 }
 

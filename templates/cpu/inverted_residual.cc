@@ -120,7 +120,9 @@ class Builder {
   }
 
   ContractionPlan plan_of(const Contraction& m) const {
-    ContractionPlan p = plan_contraction(m, a_.cpu, a_.options);
+    ScheduleOptions own = a_.options;
+    own.planner = nullptr;  // the template decides on the rest of the plan
+    ContractionPlan p = plan_contraction(m, a_.cpu, own);
     p.parallel = false;
     p.row_blocks = 1;
     p.prefetch = 0;

@@ -17,27 +17,44 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
   return join_stages(a.fn, a.constant_input, part, false);
 }
 
-// In order; the first that knows the shape of the computation builds the loops.
-constexpr std::optional<Scheduled> (*kTemplates[])(const TemplateArgs&) = {
-    schedule_winograd,           // 3 x 3 convolutions of stride 1, with fewer multiplications
-    schedule_subpixels,          // sums that take every s-th term: transposed convolutions
-    schedule_block_products,     // products of bytes in blocks that have scales
-    schedule_few_bits,           // products with weights of 2 to 8 bits
-    schedule_contraction,        // sums of products: matrix products and convolutions
-    schedule_window_rows,        // windows along the vectors: pooling with the channels first
-    schedule_window,             // reductions whose results lie side by side: pooling, depthwise convolutions
-    schedule_rows,               // reductions along the memory's order: softmax, normalisation
-    schedule_arg_reduce,         // extremes across rows, and where they are
-    schedule_transpose,          // no reduction, and rows that become columns
-    schedule_interleaved_store,  // results between those of other vectors: nearest resizing, depth to space
-    schedule_shared_values,      // samples at positions that all channels share
-    schedule_elementwise,        // no reduction
-    schedule_attention,          // scores, softmax, times the values: tile by tile
-    schedule_inverted_residual,  // expand, filter, project: row by row
-    schedule_recurrence,         // stages that advance together: step by step
-    schedule_stages,             // several of these, one after the other
-    schedule_naive,              // everything
+struct Template {
+  std::string_view name;
+  std::optional<Scheduled> (*make)(const TemplateArgs& a);
 };
+
+// In order; the first that knows the shape of the computation builds the loops.
+constexpr Template kTemplates[] = {
+    {"winograd", schedule_winograd},              // 3 x 3 convolutions of stride 1, with fewer multiplications
+    {"subpixels", schedule_subpixels},            // sums that take every s-th term: transposed convolutions
+    {"block_products", schedule_block_products},  // products of bytes in blocks that have scales
+    {"few_bits", schedule_few_bits},              // products with weights of 2 to 8 bits
+    {"contraction", schedule_contraction},        // sums of products: matrix products and convolutions
+    {"window_rows", schedule_window_rows},        // windows along the vectors: pooling with the channels first
+    {"window", schedule_window},          // reductions whose results lie side by side: pooling, depthwise convolutions
+    {"rows", schedule_rows},              // reductions along the memory's order: softmax, normalisation
+    {"arg_reduce", schedule_arg_reduce},  // extremes across rows, and where they are
+    {"transpose", schedule_transpose},    // no reduction, and rows that become columns
+    {"interleaved_store",
+     schedule_interleaved_store},  // results between those of other vectors: nearest resizing, depth to space
+    {"shared_values", schedule_shared_values},          // samples at positions that all channels share
+    {"elementwise", schedule_elementwise},              // no reduction
+    {"attention", schedule_attention},                  // scores, softmax, times the values: tile by tile
+    {"inverted_residual", schedule_inverted_residual},  // expand, filter, project: row by row
+    {"recurrence", schedule_recurrence},                // stages that advance together: step by step
+    {"stages", schedule_stages},                        // several of these, one after the other
+    {"naive", schedule_naive},                          // everything
+};
+
+// A template's loops, where it is the one that is stated. What it decides is a line of the plan and those behind it.
+std::optional<Scheduled> schedule_by(const Template& t, TemplateArgs args) {
+  Planner* const planner = args.options.planner;
+  if (planner && !planner->wants(t.name)) return {};
+  const size_t mark = planner ? planner->size() : 0;
+  args.plan = PlanEntry(planner, t.name);
+  std::optional<Scheduled> s = t.make(args);
+  if (planner && !s) planner->forget_from(mark);
+  return s;
+}
 
 }  // namespace
 
@@ -51,8 +68,11 @@ Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_inp
   }
   const std::optional<Canonical> canonical = canonicalize(fn);
   const TemplateArgs args{fn, canonical ? &*canonical : nullptr, constant_input, cpu, options};
-  for (const auto& make : kTemplates)
-    if (auto s = make(args)) return std::move(*s);
+  for (const Template& t : kTemplates)
+    if (auto s = schedule_by(t, args)) return std::move(*s);
+  if (options.planner && options.planner->applies())
+    options.planner->refuse(
+        "no template of that name takes this function; the model's choice is what --write-schedules writes");
   throw InternalError("no schedule for " + to_text(fn));
 }
 

@@ -1,6 +1,7 @@
 // The schedule templates of a CPU, one file each. A template looks at the canonical form of a function and either
 // returns its loops or nothing, when the computation has another shape.
 #pragma once
+#include "passes/schedule/planner.h"
 #include "templates/canonical.h"
 #include "templates/cpu/cpu_model.h"
 #include "templates/packed.h"
@@ -14,6 +15,7 @@ struct TemplateArgs {
   const CpuModel& cpu;
   const ScheduleOptions& options;
   bool few_columns = false;  // contractions of two columns and more: there is no better form
+  PlanEntry plan = {};       // where the template's own numbers are decided
 };
 
 /// 3 x 3 convolutions of stride 1 by Winograd's filtering. Declines under strict_fp, others than f32, weights that are

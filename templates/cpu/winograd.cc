@@ -311,7 +311,10 @@ std::optional<Scheduled> schedule_winograd(const TemplateArgs& a) {
   if (!s) return {};
   const int64_t least = std::min(s->oh.extent.value, s->ow.extent.value);
   if (least < 7) return {};
-  return Builder(*s, a, least >= 12 ? 4 : 2).build();
+  // Tiles of 6 x 6 and of 4 x 4 inputs.
+  const int64_t outputs = a.plan.in_range(
+      "outputs", [&] { return least >= 12 ? 4 : 2; }, 2, 4, 2);
+  return Builder(*s, a, outputs).build();
 }
 
 }  // namespace tc

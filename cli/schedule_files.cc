@@ -1,0 +1,43 @@
+#include "cli/schedule_files.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "cli/commands.h"
+#include "cli/new_file.h"
+
+namespace tc {
+
+bool load_schedules(CommandLine& c) {
+  if (c.schedules.empty()) return true;
+  std::ifstream in(c.schedules, std::ios::binary);
+  auto read = std::make_shared<StatedSchedules>();
+  read->source = {c.schedules, {std::istreambuf_iterator<char>(in), {}}};
+  if (!in.is_open() || in.bad()) throw Error("TC0601", ExitCode::Io, "cannot read " + printable(c.schedules));
+  language::Problems problems;
+  read->plans = language::read_schedules(read->source.text, problems);
+  for (const language::Problem& p : problems) print_err(language::render(read->source, p));
+  c.request.schedules = std::move(read);
+  return problems.empty();
+}
+
+ScheduleWriter::ScheduleWriter(const CommandLine& c, CompileRequest& request) : c_(c) {
+  request.scheduled = [this](const FunctionPlan& plan) {
+    // Functions that differ in which operands die behind them are scheduled alike.
+    const auto same = [&](const FunctionPlan& p) {
+      return p.signature == plan.signature && p.function == plan.function;
+    };
+    if (std::none_of(plans_.begin(), plans_.end(), same)) plans_.push_back(plan);
+  };
+}
+
+std::string ScheduleWriter::write() const {
+  std::string s;
+  for (const FunctionPlan& plan : plans_) s += (s.empty() ? "" : "\n") + language::print(plan);
+  NewFile(c_.write_schedules, s).put_in_place();
+  return "wrote     " + printable(c_.write_schedules) + ": schedules of " + to_text(int64_t(plans_.size())) +
+         " functions\n";
+}
+
+}  // namespace tc

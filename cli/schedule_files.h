@@ -1,0 +1,24 @@
+// --schedules FILE and --write-schedules FILE: what templates decide, as text (docs/schedules.md).
+#pragma once
+#include "cli/options.h"
+
+namespace tc {
+
+/// Reads c.schedules into c.request.schedules. False if it holds mistakes, which are told to stderr, all of them. Throws Error
+/// TC0601 (Io) where it cannot be read.
+bool load_schedules(CommandLine& c);
+
+/// Keeps what is decided on each function while a model is compiled, and writes it when all went well.
+class ScheduleWriter {
+ public:
+  /// Watches `request`. Both have to stay.
+  ScheduleWriter(const CommandLine& c, CompileRequest& request);
+  /// Throws Error TC0601 (Io). What was written, in a line.
+  std::string write() const;
+
+ private:
+  const CommandLine& c_;
+  std::vector<FunctionPlan> plans_;
+};
+
+}  // namespace tc

@@ -1,0 +1,129 @@
+#include "ir/language/schedule_text.h"
+
+#include <algorithm>
+
+#include "ir/identity.h"
+#include "ir/language/formula_parser.h"
+#include "ir/language/function_text.h"
+#include "support/text.h"
+#include "support/xxh64.h"
+
+namespace tc {
+namespace {
+
+// '*' stands for any characters. Greedy with one point to come back to, so that it takes no more than n * m steps.
+bool fits_pattern(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, resumed = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resumed = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      p++;
+      t++;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resumed;
+    } else {
+      return false;
+    }
+  }
+  return std::all_of(pattern.begin() + std::ptrdiff_t(p), pattern.end(), [](char c) { return c == '*'; });
+}
+
+}  // namespace
+
+bool FunctionPlan::fits(const std::string& of_signature, const std::string& of_function) const {
+  return fits_pattern(signature, of_signature) && (function.empty() || function == of_function);
+}
+
+std::string function_hash(const TensorFn& fn, const std::vector<bool>& constant_input) {
+  const language::FunctionText printed = language::function_text(fn);
+  std::string key = printed.text.empty() ? identity_of(fn) : printed.text;
+  for (const bool known : constant_input) key += known ? 'k' : '-';
+  return hex(xxh64(key.data(), key.size()), 16);
+}
+
+namespace language {
+namespace {
+
+class Reader {
+ public:
+  Reader(std::string_view text, Problems& problems) : r_(text, problems), problems_(problems) {}
+
+  std::vector<FunctionPlan> run() {
+    std::vector<FunctionPlan> all;
+    constexpr size_t kMaxProblems = 50;
+    while (!r_.at_end() && problems_.size() < kMaxProblems) try {
+        all.push_back(plan());
+      } catch (const Abandoned&) {
+        while (!r_.at_end() && !begins_plan()) r_.take();
+      }
+    return all;
+  }
+
+ private:
+  bool begins_plan() const { return r_.peek().begins_line && r_.is_word("schedule"); }
+
+  FunctionPlan plan() {
+    FunctionPlan p;
+    p.at = r_.peek().at;
+    if (!begins_plan()) r_.expected("'schedule' at the beginning of a line");
+    r_.take();
+    p.signature = r_.expect_text("the signature of a kernel, in quotes");
+    if (r_.is_word("on")) {
+      r_.take();
+      p.processor = r_.expect_text("the name of a processor, in quotes");
+    }
+    if (r_.is_word("of")) {
+      r_.take();
+      p.function = r_.expect_text("the hash of a function, in quotes");
+    }
+    while (!r_.at_end() && !begins_plan()) p.lines.push_back(line());
+    if (p.lines.empty()) r_.fail(p.at, "a schedule has one line at least: the name of a template");
+    return p;
+  }
+
+  PlanLine line() {
+    PlanLine l;
+    l.at = r_.peek().at;
+    if (!r_.peek().begins_line) r_.expected("a new line");
+    l.name = r_.expect_name("the name of a template or of a decision");
+    r_.expect("(", "after the name");
+    while (!r_.accept(")")) {
+      if (!l.numbers.empty()) r_.expect(",", "between numbers");
+      const Place at = r_.peek().at;
+      std::string name = r_.expect_name("the name of a number");
+      r_.expect("=", "after the name");
+      const int64_t value = r_.expect_integer("a number");
+      if (std::any_of(l.numbers.begin(), l.numbers.end(), [&](const auto& n) { return n.first == name; }))
+        r_.tell(at, name + " is given twice");
+      l.numbers.push_back({std::move(name), value});
+    }
+    return l;
+  }
+
+  TokenReader r_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+std::vector<FunctionPlan> read_schedules(std::string_view text, Problems& problems) {
+  return Reader(text, problems).run();
+}
+
+std::string print(const FunctionPlan& plan) {
+  std::string s = "schedule " + quoted(plan.signature);
+  if (!plan.processor.empty()) s += " on " + quoted(plan.processor);
+  if (!plan.function.empty()) s += " of " + quoted(plan.function);
+  for (const PlanLine& l : plan.lines) {
+    std::vector<std::string> numbers;
+    for (const auto& [name, value] : l.numbers) numbers.push_back(name + " = " + std::to_string(value));
+    s += "\n  " + l.name + "(" + join(numbers, ", ") + ")";
+  }
+  return s + "\n";
+}
+
+}  // namespace language
+}  // namespace tc

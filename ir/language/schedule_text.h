@@ -1,0 +1,54 @@
+// Schedules as text: what a template chose for a function, which may be changed and given back.
+//
+//   schedule "conv2d_bias_relu_58x58x64_56x56x64_k3" on "x86-64-v3" of "91c3d2e4f0a1b2c3"
+//     contraction()
+//     tile(rows = 6, columns = 16, row_blocks = 1, ...)
+//
+// Each line is a decision with its numbers, in the order in which they are made. `of` is a hash of the function; without
+// it, and with '*' in the signature, a schedule is for every function that fits.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/language/source.h"
+#include "ir/tensor_fn.h"
+
+namespace tc {
+
+struct PlanLine {
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> numbers;
+  language::Place at = {};
+};
+
+struct FunctionPlan {
+  std::string signature;       // with '*' for any characters
+  std::string processor = {};  // the row of --cpu; empty: any
+  std::string function = {};   // function_hash(); empty: any
+  std::vector<PlanLine> lines = {};
+  language::Place at = {};
+
+  /// Whether it is for the function of that signature and hash.
+  bool fits(const std::string& of_signature, const std::string& of_function) const;
+};
+
+/// A file of --schedules.
+struct StatedSchedules {
+  language::SourceText source;
+  std::vector<FunctionPlan> plans;
+};
+
+/// 16 hex digits of what the language prints for the function, and of which operands are known while compiling; of the
+/// function's identity where the language does not have it. Names of functions of one model may be equal, these are not.
+std::string function_hash(const TensorFn& fn, const std::vector<bool>& constant_input);
+
+namespace language {
+
+/// Every mistake goes to `problems`; the list then means nothing.
+std::vector<FunctionPlan> read_schedules(std::string_view text, Problems& problems);
+std::string print(const FunctionPlan& plan);
+
+}  // namespace language
+}  // namespace tc

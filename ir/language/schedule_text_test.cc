@@ -1,0 +1,59 @@
+#include "ir/language/schedule_text.h"
+
+#include <gtest/gtest.h>
+
+namespace tc {
+namespace {
+
+using namespace tc::language;
+
+constexpr const char* kText = R"(schedule "conv2d_relu_8x8x16" on "x86-64-v3" of "0123456789abcdef"
+  winograd(outputs = 4)
+  tile(rows = 6, columns = 16, prefetch = -1)
+)";
+
+TEST(ScheduleText, IsReadAsItIsPrinted) {
+  Problems problems;
+  const std::vector<FunctionPlan> plans = read_schedules(std::string(kText) + "# a comment\n\nschedule \"*\"\n  naive()\n", problems);
+  ASSERT_TRUE(problems.empty());
+  ASSERT_EQ(plans.size(), 2u);
+  EXPECT_EQ(print(plans[0]), kText);
+  EXPECT_EQ(print(plans[1]), "schedule \"*\"\n  naive()\n");
+  EXPECT_EQ(plans[0].lines[1].numbers[2], (std::pair<std::string, int64_t>{"prefetch", -1}));
+  EXPECT_EQ(plans[0].lines[1].at.line, 3);
+}
+
+TEST(ScheduleText, SaysForWhichFunctions) {
+  const auto fits = [](const char* pattern, const char* text) { return FunctionPlan{pattern}.fits(text, "1"); };
+  EXPECT_TRUE(fits("conv2d_*_k3", "conv2d_bias_relu_8x8_k3"));
+  EXPECT_FALSE(fits("conv2d_*_k3", "conv2d_bias_relu_8x8_k1"));
+  EXPECT_FALSE(fits("conv2d", "conv2d_relu"));
+  EXPECT_TRUE(fits("*", ""));
+  EXPECT_TRUE(fits("*a*b*", "xxaabb"));
+  EXPECT_FALSE(fits("*a*b", "xxaabbc"));
+  EXPECT_FALSE(fits("", "x"));
+  EXPECT_FALSE((FunctionPlan{"*", "", "2"}.fits("x", "1")));
+  EXPECT_TRUE((FunctionPlan{"*", "", "1"}.fits("x", "1")));
+}
+
+std::vector<std::string> problems_of(const std::string& text) {
+  Problems problems;
+  read_schedules(text, problems);
+  std::vector<std::string> list;
+  for (const Problem& p : problems) list.push_back(std::to_string(p.at.line) + ":" + std::to_string(p.at.column) + ": " + p.message);
+  return list;
+}
+
+TEST(ScheduleText, TellsAllMistakes) {
+  EXPECT_EQ(problems_of("schedule conv\n  naive()\nschedule \"a\"\nschedule \"b\"\n  tile(rows 6)\n"),
+            (std::vector<std::string>{"1:10: expected the signature of a kernel, in quotes, found 'conv'",
+                                      "3:1: a schedule has one line at least: the name of a template",
+                                      "5:13: expected '=' after the name, found '6'"}));
+  EXPECT_EQ(problems_of("schedule \"a\"\n  tile(rows = 6, rows = 7)\n"),
+            (std::vector<std::string>{"2:18: rows is given twice"}));
+  EXPECT_EQ(problems_of("schedule \"a\"\n  tile(rows = six)\n").size(), 1u);
+  EXPECT_EQ(problems_of("tile()\n").size(), 1u);
+}
+
+}  // namespace
+}  // namespace tc

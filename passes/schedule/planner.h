@@ -1,0 +1,70 @@
+// The decisions of templates as data. A template asks for each number with what the cost model says; while a schedule of
+// the user's is applied it gets that schedule's number, if the template can do with it, and the model is not heard.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/language/schedule_text.h"
+
+namespace tc {
+
+/// A stated schedule that cannot be: where, and why.
+struct PlanRefused {
+  language::Place at;
+  std::string message;
+};
+
+/// The decisions on one function, in the order in which they are made.
+class Planner {
+ public:
+  /// Writes down what is decided.
+  Planner() = default;
+  /// Applies `stated`.
+  explicit Planner(FunctionPlan stated) : stated_(std::move(stated)), applies_(true) {}
+
+  bool applies() const { return applies_; }
+  /// Whether a line of that name comes next; always, where nothing is stated.
+  bool wants(std::string_view name) const;
+  /// Begins a line; the position is its handle. Throws PlanRefused if another one comes next.
+  size_t open(std::string_view name);
+  /// A number of a line: `model` is called where nothing is stated, `legal` says what it may be ("" if it may be that, else
+  /// the reason). Throws PlanRefused.
+  int64_t number(size_t line, const std::string& name, const std::function<int64_t()>& model,
+                 const std::function<std::string(int64_t)>& legal);
+  /// What a template that declines has decided is forgotten.
+  void forget_from(size_t line);
+  /// Nothing stated is left. Throws PlanRefused.
+  void finish() const;
+  /// Throws PlanRefused at the line that comes next.
+  [[noreturn]] void refuse(const std::string& message) const;
+
+  const std::vector<PlanLine>& lines() const { return lines_; }
+  size_t size() const { return lines_.size(); }
+
+ private:
+  FunctionPlan stated_;
+  bool applies_ = false;
+  std::vector<PlanLine> lines_;
+};
+
+/// A line of a planner that may not be there: then the model decides, and nothing is written down.
+class PlanEntry {
+ public:
+  PlanEntry() = default;
+  PlanEntry(Planner* planner, std::string_view name) : planner_(planner), line_(planner ? planner->open(name) : 0) {}
+
+  int64_t number(const std::string& name, const std::function<int64_t()>& model,
+                 const std::function<std::string(int64_t)>& legal) const {
+    return planner_ ? planner_->number(line_, name, model, legal) : model();
+  }
+  /// A number from `least` to `most`, a multiple of `step`.
+  int64_t in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
+                   int64_t step = 1) const;
+
+ private:
+  Planner* planner_ = nullptr;
+  size_t line_ = 0;
+};
+
+}  // namespace tc
