@@ -35,10 +35,10 @@ struct BlockProduct {
   Canonical c;
   std::vector<Axis> rows;  // one axis at most
   Axis n, block, k;
-  Buffer q, s;         // i8, f32
-  Expr q_at, s_at;     // of their elements, affine
-  Expr number, zero;   // i32; zero: null for 0
-  Expr scale;          // f32 over n and block
+  Buffer q, s;        // i8, f32
+  Expr q_at, s_at;    // of their elements, affine
+  Expr number, zero;  // i32; zero: null for 0
+  Expr scale;         // f32 over n and block
   int64_t bits = 4;
 };
 
@@ -81,7 +81,7 @@ bool take_number(BlockProduct& m, const Expr& e) {
   const Expr number = shifted ? k->args[0] : e, zero = shifted ? k->args[1] : make_int(DType::I32, 0);
   const auto values = few_values(number);
   if (!values || values->min != 0 || number->dtype != DType::I32 || uses_var(zero, m.k.var)) return false;
-  m.bits = values->max < 4 ? 2 : values->max < 16 ? 4 : 8;
+  m.bits = values->max < 16 ? 4 : 8;
   m.number = number;
   if (!is_const(zero, 0)) m.zero = zero;
   return true;
@@ -149,10 +149,8 @@ class BlockProducts {
                     " products of bytes at a time";
     const std::string n = m_.n.var->name;
     s.steps = {"cache_read(right factor, words of " + to_text(32 / m_.bits) + " numbers)",
-               "split(" + n + ", " + to_text(columns_) + ")",
-               "tensorize(" + m_.k.var->name + ", dot_words)",
-               "cache_write(acc, registers)",
-               "vectorize(" + n + "_i)"};
+               "split(" + n + ", " + to_text(columns_) + ")", "tensorize(" + m_.k.var->name + ", dot_words)",
+               "cache_write(acc, registers)", "vectorize(" + n + "_i)"};
     if (parallel_) s.steps.push_back("parallel(panels)");
     return s;
   }
@@ -167,9 +165,10 @@ class BlockProducts {
     const Expr at = Expr(panel.var) * Expr(columns_) + Expr(lane.var);
     const std::string name = m_.n.var->name, k = m_.k.var->name;
     auto of_column = [&](const Expr& e, const Expr& step) {
-      const Expr value = substitute(
-          e, {{m_.n.var.get(), at}, {m_.block.var.get(), Expr(block.var)}, {m_.k.var.get(), step}});
-      return panels_ * columns_ == m_.n.extent.value ? value : select(at < Expr(m_.n.extent), value, zero(value->dtype));
+      const Expr value =
+          substitute(e, {{m_.n.var.get(), at}, {m_.block.var.get(), Expr(block.var)}, {m_.k.var.get(), step}});
+      return panels_ * columns_ == m_.n.extent.value ? value
+                                                     : select(at < Expr(m_.n.extent), value, zero(value->dtype));
     };
     // Number 4 * j + i of a word is at bit 8 * i + bits * j.
     Expr value;
@@ -196,9 +195,9 @@ class BlockProducts {
     const Expr to = Expr(row) * Expr(blocks_) + Expr(block);
     const Expr q = cast(DType::I32, load(m_.q, {at(m_.q_at, Expr(row), Expr(block), Expr(k))}));
     const Buffer sum = make_buffer("sum", DType::I32, {}, Scope::Register);
-    const Stmt body = alloc(sum, seq({store(sum, {}, make_int(DType::I32, 0)),
-                                      loop(k, m_.k.extent, store(sum, {}, q, Op::Add)),
-                                      store(row_sums_, {to}, load(sum, {}))}));
+    const Stmt body =
+        alloc(sum, seq({store(sum, {}, make_int(DType::I32, 0)), loop(k, m_.k.extent, store(sum, {}, q, Op::Add)),
+                        store(row_sums_, {to}, load(sum, {}))}));
     return loop(row, rows_, loop(block, blocks_, body),
                 parallel_ && rows_ >= kManyRows ? ForKind::Parallel : ForKind::Serial);
   }
@@ -223,8 +222,8 @@ class BlockProducts {
       if (m_.n.extent.value % columns_ != 0) p.count = Expr(m_.n.extent) - p.base;
       return store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
     });
-    const Stmt products = blocks_ == 1 ? of_block(acc, row, height, 0)
-                                       : loop(block, blocks_, of_block(acc, row, height, Expr(block)));
+    const Stmt products =
+        blocks_ == 1 ? of_block(acc, row, height, 0) : loop(block, blocks_, of_block(acc, row, height, Expr(block)));
     return alloc(acc, seq({start, products, finish}));
   }
 
@@ -239,7 +238,8 @@ class BlockProducts {
         const Expr zero = zeros_ ? cast(DType::I32, load(zeros_, {ramp(in_panel + column)})) : broadcast(m_.zero);
         sum = sum - (zeros_ ? zero * broadcast(of_row) : broadcast(m_.zero * of_row));
       }
-      const Expr scale = broadcast(load(m_.s, {at(m_.s_at, row + i, block, 0)})) * load(scales_, {ramp(in_panel + column)});
+      const Expr scale =
+          broadcast(load(m_.s, {at(m_.s_at, row + i, block, 0)})) * load(scales_, {ramp(in_panel + column)});
       return alloc(dot, seq({store(dot, {ramp(0)}, broadcast(make_int(DType::I32, 0))),
                              dot_products(dot, row + i, block, column),
                              store(acc, {i, ramp(column)}, cast(DType::F32, sum) * scale, Op::Add)}));
@@ -251,8 +251,9 @@ class BlockProducts {
     const Var part = make_var("k_o");
     const Expr p = length == steps ? Expr(0) : Expr(part);
     const Expr word = ((panel_ * Expr(blocks_) + block) * Expr(words_) + p * Expr(count)) * Expr(columns_) + column;
-    const Stmt body = intrin("dot_words", {{dot, {}}, {packed_, {word}}, {m_.q, {at(m_.q_at, row, block, p * Expr(steps))}}},
-                             {0, Expr(columns_), Expr(count), Expr(m_.bits)});
+    const Stmt body =
+        intrin("dot_words", {{dot, {}}, {packed_, {word}}, {m_.q, {at(m_.q_at, row, block, p * Expr(steps))}}},
+               {0, Expr(columns_), Expr(count), Expr(m_.bits)});
     return length == steps ? body : loop(part, length / steps, body);
   }
 
@@ -267,8 +268,7 @@ class BlockProducts {
     const Var i = make_var("i"), v = make_var("v");
     const int64_t used = panels_ == 1 ? m_.n.extent.value : columns_;
     const Expr column = Expr(v) * lanes();
-    const Stmt rows =
-        height == 1 ? body(Expr(0), column) : loop(i, height, body(Expr(i), column), ForKind::Unroll);
+    const Stmt rows = height == 1 ? body(Expr(0), column) : loop(i, height, body(Expr(i), column), ForKind::Unroll);
     return loop(v, vectors(used), rows, ForKind::Unroll);
   }
 
