@@ -154,7 +154,8 @@ TEST(FewBits, ProductsOfBytes) {
 
 // --- the form
 const Axis kSum = axis("k", 64);
-const Buffer kBytes = make_buffer("bytes", DType::U8, to_shape({64})), kScales = make_buffer("scales", DType::F32, to_shape({64}));
+const Buffer kBytes = make_buffer("bytes", DType::U8, to_shape({64})),
+             kScales = make_buffer("scales", DType::F32, to_shape({64}));
 Expr byte() { return cast(DType::I32, load(kBytes, {Expr(kSum.var)})); }
 Expr scale_of(int64_t block) { return load(kScales, {floor_div(Expr(kSum.var), block)}); }
 
