@@ -251,7 +251,7 @@ bool multiply_blocks(Graph& g, Node* n) {
   if (w->inputs.size() > 3 && w->inputs[3]) return false;  // blocks whose k are not neighbours
   Value* zero = w->inputs.size() > 2 ? w->inputs[2] : nullptr;
   const int64_t block = w->attr_int("block_size", 0), bits = w->attr_int("bits", 4), columns = w->attr_int("N", 0);
-  if (bits != 4 && bits != 8) return false;  // ONNX Runtime multiplies floats
+  if (bits != 4 && bits != 8) return false;
   if ((zero && zero->type.dtype != DType::U8) || block * bits % kWordBits != 0 || columns < 4) return false;
   const Attrs attrs = {{"block_size", block}};
   auto op = [&](const char* name, std::vector<Value*> in, std::string_view suffix, Attrs a, Dims d, DType t) {
