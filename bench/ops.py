@@ -28,6 +28,7 @@ import machine
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "generated_tests" / "differential"))
 from case import Case, ints  # noqa: E402
+from few_bits_cases import packed_case  # noqa: E402
 
 MAX_ERROR = 1e-4  # relative, in norm
 
@@ -89,6 +90,11 @@ def operators():
     yield Case("deform_conv", "y = DeformConv <pads = [1,1,1,1], kernel_shape = [3,3]> (x, w, o, b, m)",
                {"x": (1, 32, 28, 28), "o": (1, 18, 28, 28), "m": np.random.default_rng(5).random((1, 9, 28, 28)).astype(np.float32)},
                {"w": (32, 32, 3, 3), "b": (32,)})
+    rng = np.random.default_rng(6)
+    for bits, accuracy in ((4, 0), (4, 4), (8, 4)):
+        for rows, columns, depth in ((1, 2048, 2048), (1, 4096, 4096), (1, 5632, 2048), (1, 11008, 4096), (128, 2048, 2048)):
+            name = f"weights_of_{bits}_bits_{rows}x{depth}x{columns}{'_bytes' if accuracy else ''}"
+            yield packed_case(rng, name, (rows,), columns, depth, bits, 32, accuracy=accuracy)
     for points in (512, 1024, 2048):
         yield Case(f"dft_{points}", "y = DFT (x, , a)", {"x": (1, points, 1)}, {"a": np.int64(1)})
 

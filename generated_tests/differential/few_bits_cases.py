@@ -26,7 +26,7 @@ def packed_case(rng, name, rows, columns, depth, bits, block, zeros="", t=F32, m
     operands = ", ".join(["x", "w", "s", "z" if zeros else "", "g" if order else "", "b" if more else ""]).rstrip(", ")
     result = "t" if behind else "y"
     body = (f"{result} = com.microsoft.MatMulNBits <K = {depth}, N = {columns}, bits = {bits}, block_size = {block}, accuracy_level = {accuracy}> ({operands})\n{behind}")
-    return Case(name, body, {"x": rng.standard_normal((*rows, depth)).astype(t)}, weights, bar=3e-3 if t == F16 else 1e-5)
+    return Case(name, body, {"x": rng.standard_normal((*rows, depth)).astype(t)}, weights, bar=3e-3 if t == F16 else 1e-4 if accuracy else 1e-5)
 
 
 def packed_cases(rng):
@@ -40,7 +40,22 @@ def packed_cases(rng):
     yield packed_case(rng, "few_bits_bias", (7,), 50, 96, 4, 32, more="b", behind="y = Relu (t)")
     yield packed_case(rng, "few_bits_bias_of_a_row", (1,), 50, 96, 4, 32, more="b", behind="y = Sigmoid (t)")
     yield packed_case(rng, "few_bits_half", (3,), 40, 96, 4, 32, t=F16)
+    yield packed_case(rng, "few_bits_order", (3,), 40, 96, 4, 32, order=True)
+    yield packed_case(rng, "few_bits_bytes_order", (3,), 40, 96, 4, 32, accuracy=4, order=True)
     yield packed_case(rng, "few_bits_few_columns", (3,), 3, 96, 4, 32)
+
+
+def byte_cases(rng):
+    """accuracy_level 4: the left factor is rounded to bytes in blocks, as ONNX Runtime does; here and there a number next to a tie
+    goes to the other side."""
+    for word, rows in {"row": (1,), "rows": (3,), "batch": (2, 7), "many": (70,)}.items():
+        for bits, block, zeros, columns, depth in ((4, 32, "", 37, 100), (4, 16, "bytes", 64, 96), (4, 128, "bytes", 50, 256), (8, 64, "bytes", 70, 200),
+                                                   (8, 32, "", 48, 129), (4, 64, "", 40, 64)):
+            yield packed_case(rng, f"few_bits_bytes_{word}_{bits}_{block}_{zeros or 'middle'}_{depth}", rows, columns, depth, bits, block, zeros, accuracy=4)
+    yield packed_case(rng, "few_bits_bytes_bias", (9,), 50, 96, 4, 32, more="b", behind="y = Relu (t)", accuracy=4)
+    case = packed_case(rng, "few_bits_bytes_zeros", (2,), 40, 96, 4, 32, accuracy=4)
+    case.inputs["x"][0, 32:64] = 0  # a block without a scale
+    yield case
 
 
 def dequantised(rng, name, t, shape, scale_shape, attributes, body, rows=3, zeros=True, weights=None, outputs=("y",)):
@@ -65,6 +80,16 @@ def dequantised_cases(rng):
         yield dequantised(rng, f"few_bits_gemm_{word}", t, (512, 640), (512, 5), "axis = 1, block_size = 128", gemm, rows=9, weights={"b": rng.standard_normal(512).astype(F32)})
 
 
+def gather_cases(rng):
+    """Some rows of a table of few bits; a product reads the same table."""
+    for t in (ml_dtypes.int4, np.uint8):
+        low, high = RANGES[t]
+        table = {"w": rng.integers(low, high, (600, 512)).astype(t), "s": (rng.random((600, 16)) * 0.02 + 0.001).astype(F32), "z": rng.integers(low, high, (600, 16)).astype(t)}
+        rows = {"i": rng.integers(-600, 600, (2, 3)), "x": rng.standard_normal((3, 512)).astype(F32)}
+        yield Case(f"few_bits_gather_{np.dtype(t).name}", "d = DequantizeLinear <axis = 1, block_size = 32> (w, s, z)\n y = Gather (d, i)\n q = Transpose <perm = [1,0]> (d)\n"
+                   "v = MatMul (x, q)", rows, table, ("y", "v"), too_large=True)
+
+
 def near_misses(rng):
     """Beside the form: others read the floats, blocks lie along the columns, a scale comes from outside."""
     i8 = np.int8
@@ -82,4 +107,4 @@ def near_misses(rng):
 
 def cases():
     rng = np.random.default_rng(17)
-    return [case for family in (packed_cases, dequantised_cases, near_misses) for case in family(rng)]
+    return [case for family in (packed_cases, byte_cases, dequantised_cases, gather_cases, near_misses) for case in family(rng)]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares every function of tc_int.h, and tc_round, tc_max and tc_min, with plain C, on random bytes with many at the ends of their range:
- * 255 * -128 four times is where 16 bits overflow. */
-#include "templates/text/tc_int.h"
+/* Compares every function of tc_int.h and tc_bits.h, and tc_round, tc_max and tc_min, with plain C, on random bytes with many at the ends of
+ * their range: 255 * -128 four times is where 16 bits overflow. */
+#include "templates/text/tc_bits.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -114,6 +114,39 @@ static void check_arithmetic(const int32_t *a, const int32_t *b, const float *x)
   }
 }
 
+/* Numbers of few bits in words: each of them, and sums of their products. */
+static int32_t number_of(int32_t word, int bits, int at)
+{
+  return (int32_t)((uint32_t)word >> at & ((1u << bits) - 1u));
+}
+
+static void check_bits(const int32_t *sum, const int32_t *words, const int8_t *a)
+{
+  float   x[16];
+  int32_t y[16];
+  for (int bits = 2; bits <= 8; bits *= 2)
+    for (int j = 0; j < 32 / bits; j++) {
+      const tc_vi w = tc_load_i32(words);
+      tc_store(x, bits == 2 ? tc_unpack_2(w, j) : bits == 4 ? tc_unpack_4(w, j) : tc_unpack_8(w, j));
+      for (int l = 0; l < TC_VL; l++) {
+        const int32_t number = number_of(words[l], bits, bits * j), top = 1 << (bits - 1);
+        expect(x[l] == (float)(number < top ? number : number - 2 * top), "tc_unpack", l);
+      }
+    }
+  for (int bits = 4; bits <= 8; bits *= 2)
+    for (int count = 1; count <= bits; count++) {
+      const tc_vi start = tc_load_i32(sum);
+      tc_store_i32(y, bits == 4 ? tc_dot_words_4(start, words, 16, a, count) : tc_dot_words_8(start, words, 16, a, count));
+      for (int l = 0; l < TC_VL; l++) {
+        uint32_t e = (uint32_t)sum[l];
+        for (int w = 0; w < count; w++)
+          for (int k = 0; k < 32 / bits; k++)
+            e += (uint32_t)(number_of(words[w * 16 + l], bits, k % 4 * 8 + k / 4 * bits) * a[w * (32 / bits) + k]);
+        expect(y[l] == (int32_t)e, "tc_dot_words", l);
+      }
+    }
+}
+
 int main(void)
 {
   for (int turn = 0; turn < 5000; turn++) {
@@ -135,6 +168,11 @@ int main(void)
     check_dot4(v, u, s, b);
     check_memory(v, u, s);
     check_arithmetic(v, w, x);
+    if (turn % 50 == 0) {
+      int32_t words[16 * 8];
+      for (int i = 0; i < 16 * 8; i++) words[i] = random_bits() % 3 ? (int32_t)(random_bits() << 8 ^ random_bits()) : -1;
+      check_bits(v, words, b);
+    }
   }
   return bad != 0;
 }

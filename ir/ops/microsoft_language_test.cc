@@ -45,6 +45,29 @@ TEST(MatMulNBits, MultipliesAndAdds) {
   EXPECT_EQ(values(run_rewritten({"MatMulNBits", biased, attrs, 1, kMs})[0]), (std::vector<double>{11, 22, 5}));
 }
 
+TEST(MatMulNBits, AnOrderSaysTheBlockOfEachRow) {
+  const Constant packed = u8({1, 2, 1}, {0x21, 0x43}), scales = f32({1, 2}, {1, 10}), order = i32({4}, {1, 0, 0, 1});
+  const Attrs attrs = {{"K", int64_t(4)}, {"N", int64_t(1)}, {"bits", int64_t(4)}, {"block_size", int64_t(2)}};
+  EXPECT_EQ(values(run_op({"unpack_weights", {packed, scales, nullptr, order}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{-70, -6, -5, -40}));
+}
+
+TEST(BlocksOfBytes, AreRoundedToTheStepOfTheirBlock) {
+  const Constant x = f32({1, 5}, {127, -50.4, 0, 0, 254});
+  const Attrs block = {{"block_size", int64_t(2)}};
+  const Constant scales = run_op({"block_scales", {x}, block, 1, "tc"})[0];
+  EXPECT_EQ(values(scales), (std::vector<double>{1, 0, 2}));
+  const Constant q = run_op({"quantize_blocks", {x, scales}, block, 1, "tc"})[0];
+  EXPECT_EQ(q->dims, (Dims{1, 3, 2}));
+  EXPECT_EQ(values(q), (std::vector<double>{127, -50, 0, 0, 127, 0}));
+  // Two columns of three blocks of two numbers of 4 bits: zero points 1, 2, 3 and 8, 8, 8.
+  const Constant packed = u8({2, 3, 1}, {0x32, 0xff, 0x04, 0x98, 0xff, 0x88}),
+                 weight_scales = f32({6}, {1, 1, 2, 1, 1, 1}), zeros = u8({2, 2}, {0x21, 0x03, 0x88, 0x08});
+  const Attrs attrs = {{"N", int64_t(2)}, {"bits", int64_t(4)}};
+  EXPECT_EQ(values(run_op({"matmul_blocks", {q, scales, packed, weight_scales, zeros}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{127 - 100 + 127 * 4, -50}));
+}
+
 TEST(GatherBlockQuantized, GathersRowsOfPackedNumbers) {
   const Constant data = u8({2, 2}, {0x98, 0xba, 0x10, 0x32}), rows = i64({3}, {1, 0, -1}),
                  scales = f32({2, 1}, {1, 10}), zeros = u8({2, 1}, {0x08, 0x01});

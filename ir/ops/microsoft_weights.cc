@@ -28,7 +28,8 @@ int64_t read_bits(const OpBuilder& op) {
 }
 
 /// y[k, n], K x N: packed [N, blocks, bytes]; scales and zero points are N * blocks numbers, row by row. Zero points in
-/// bytes are packed as the weights are, each row from a byte of its own.
+/// bytes are packed as the weights are, each row from a byte of its own. The order (g_idx), if there is one, says the block
+/// of each k.
 void define_unpack_weights(OpBuilder& op) {
   const Tensor packed = op.in(0), scales = op.in(1);
   const int64_t bits = read_bits(op), columns = op.attr_int("N"), depth = op.attr_int("K"),
@@ -42,6 +43,7 @@ void define_unpack_weights(OpBuilder& op) {
   const bool shifted = op.has(2), whole = shifted && op.in(2).dtype() == DType::U8;
   const int64_t row = whole ? ceil_quotient(blocks * bits, 8) : blocks;
   if (shifted && num_elements(op.in(2).dims()) != columns * row) op.reject("one zero point per block is needed", 2);
+  if (op.has(3) && num_elements(op.in(3).dims()) < depth) op.reject("the order must have K elements", 3);
   const DType t = scales.dtype();
   auto flat = [](const Tensor& x, const Expr& at) { return x(delinearize(at, x.dims())); };
   auto zero_point = [&](const Expr& n, const Expr& index) {
@@ -50,7 +52,8 @@ void define_unpack_weights(OpBuilder& op) {
     return cast(DType::F32, unpacked([&](const Expr& at) { return flat(op.in(2), n * row + at); }, index, bits));
   };
   auto weight = [&](const Exprs& i) {
-    const Expr index = floor_div(i[0], Expr(block));
+    const Expr index =
+        op.has(3) ? checked_index(cast(DType::I64, flat(op.in(3), i[0])), blocks) : floor_div(i[0], Expr(block));
     const Expr q =
         unpacked([&](const Expr& at) { return flat(packed, i[1] * (blocks * (block * bits / 8)) + at); }, i[0], bits);
     const Expr distance = cast(DType::F32, q) - zero_point(i[1], index);
@@ -122,23 +125,27 @@ void define_matmul_blocks(OpBuilder& op) {
   };
   Dims y = s.dims();
   y.back() = columns;
-  op.output(0, op.reduce("matmul", Op::Add, DType::F32, y, {blocks, block}, [&](const Exprs& i, const Exprs& r) {
-    const Expr n = i.back();
-    Exprs at(i.begin(), i.end() - 1);
-    at.push_back(r[0]);
-    const Expr scale = s(at) * flat(scales, n * blocks + r[0]);
-    at.push_back(r[1]);
-    const Expr w = unpacked([&](const Expr& k) { return flat(packed, (n * blocks + r[0]) * bytes + k); }, r[1], bits);
-    const Expr product = cast(DType::I32, q(at)) * (w - zero_point(n, r[0]));
-    return cast(DType::F32, product) * scale;
-  }));
+  op.output(0, op.reduce(
+                   "matmul", Op::Add, DType::F32, y, {blocks, block},
+                   [&](const Exprs& i, const Exprs& r) {
+                     const Expr n = i.back();
+                     Exprs at(i.begin(), i.end() - 1);
+                     at.push_back(r[0]);
+                     const Expr scale = s(at) * flat(scales, n * blocks + r[0]);
+                     at.push_back(r[1]);
+                     const Expr w = unpacked(
+                         [&](const Expr& k) { return flat(packed, (n * blocks + r[0]) * bytes + k); }, r[1], bits);
+                     const Expr product = cast(DType::I32, q(at)) * (w - zero_point(n, r[0]));
+                     return cast(DType::F32, product) * scale;
+                   },
+                   y.size() == 2 ? std::vector<std::string>{"m", "n", "b", "k"} : std::vector<std::string>{}));
 }
 
 /// x, packed weights, scales, zero points, an order of the rows, bias.
 bool expand_matmul(Graph& g, Node* n) {
   const Expansion e(g, n);
-  if (e.optional(4)) e.unsupported("an order of the weights (g_idx)");
-  Value* w = e.op("unpack_weights", {e.in(1), e.in(2), e.optional(3)}, "_weights",
+  if (e.optional(3) && e.optional(4)) e.unsupported("an order of the weights (g_idx) with zero points");
+  Value* w = e.op("unpack_weights", {e.in(1), e.in(2), e.optional(3), e.optional(4)}, "_weights",
                   e.attrs_named({"K", "N", "bits", "block_size", "accuracy_level"}), "tc");
   Value* x = e.in(0);
   if (w->type.dtype != x->type.dtype) e.reject("the scales must have the type of the input");
@@ -214,7 +221,7 @@ OpFamily microsoft_weights_ops() {
        {int_attr("K", 0), int_attr("N", 0), int_attr("bits", 4), int_attr("block_size", 0),
         int_attr("accuracy_level", 0)},
        define_unpack_weights,
-       "packed scales zeros",
+       "packed scales zeros order",
        "weights",
        "tc"},
       {"block_scales", 1, {int_attr("block_size", 0)}, define_block_scales, "x", "scale", "tc"},

@@ -31,6 +31,7 @@ bool any_constant(const Node& n) {
 /// tc.unpack_weights for products of floats, which loops of C do as they multiply.
 bool stays_packed(const Node& n, const PassContext& cx) {
   if (n.domain != "tc" || n.op != "unpack_weights" || cx.target.picks_precision || cx.options.strict_fp) return false;
+  if (n.inputs.size() > 3 && n.inputs[3]) return false;  // blocks whose k are not neighbours
   const Value* w = n.outputs[0];
   const auto multiplies = [&](const Node* user) { return user->is("MatMul") && user->inputs[1] == w; };
   return w->type.dtype == DType::F32 && w->output_uses == 0 &&

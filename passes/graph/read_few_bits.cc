@@ -4,16 +4,20 @@
 //   y = tc.fused(x, w)             matmul[m, n] = sum(k) x[m, k] * w[k, n]
 //                                                        ->
 //   y = tc.fused(x, packed, scales)   unpacked[k, n] = ...   matmul[m, n] = sum(k) x[m, k] * unpacked[k, n]
-// The two are one function then, like any that fuse_ops makes; what it looks like decides how it is computed.
+// The two are one function then, like any that fuse_ops makes; what it looks like decides how it is computed. Likewise a
+// Gather of some rows of such a table dequantises these rows, on every target.
 //
 // Preconditions: w is computed from constants alone, by one node, or several in a row; the sum of products reads it once; the
-// target says that its loops take the joint function. Others may read w, too: for them it stays.
+// target says that its loops take the joint function. A gather takes fewer elements than w has, and w is no elementwise work, which
+// fuse_ops joins. Others may read w, too: for them it stays.
 //
 // Needs: to_functions. Leaves: the same kinds of nodes.
 #include <algorithm>
 
 #include "ir/graph/views.h"
+#include "ir/loop/visit.h"
 #include "passes/backend.h"
+#include "passes/graph/groups.h"
 #include "passes/graph/join.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -45,6 +49,20 @@ std::vector<Node*> made_of_constants(const Value* v) {
   return {};
 }
 
+bool is_gather(const Node* n) {
+  if (!is_fused(n)) return false;
+  const NodeTraits t = traits_of(*n);
+  return t.kind == GroupKind::Move && !t.affine;
+}
+
+/// Does the gather n read v, which fuse_ops would let nothing join, and take only some of it?
+bool gathers_few(const Node* n, const Value* v, const Node* made) {
+  const Load* l = as<Load>(n->fn->stages[0].values[0]);
+  const size_t operand = size_t(std::find(n->inputs.begin(), n->inputs.end(), v) - n->inputs.begin());
+  return l && n->fn->operands.empty() && n->fn->inputs.at(operand) == l->buffer &&
+         traits_of(*made).kind == GroupKind::Opaque && num_elements(dims_of(n->outputs[0])) < num_elements(dims_of(v));
+}
+
 bool reads_few_bits(const JointFunction& joint, const PassContext& cx) {
   std::vector<bool> constant;
   for (const Value* v : joint.operands) constant.push_back(root_of(v)->is_constant());
@@ -69,7 +87,7 @@ void replace(Graph& g, Node* n, const std::vector<Node*>& made, JointFunction jo
   if (last->outputs[0]->users.empty() && last->outputs[0]->output_uses == 0) erase_unused(g, last);
 }
 
-/// Joins n with what makes one of its operands, if the target then reads few bits.
+/// Joins n with what makes one of its operands, if few bits are read then.
 void join_weights(Graph& g, Node* n, const PassContext& cx) {
   if (n->outputs.size() != 1) return;
   for (const Value* v : n->inputs) {
@@ -80,7 +98,8 @@ void join_weights(Graph& g, Node* n, const PassContext& cx) {
     JointFunction joint = joint_function(nodes);
     joint.results = {n->outputs[0]};
     joint.fn.outputs = {joint.fn.outputs.back()};
-    if (reads_few_bits(joint, cx)) return replace(g, n, made, std::move(joint));
+    if (is_contraction(n) ? reads_few_bits(joint, cx) : gathers_few(n, v, made.back()))
+      return replace(g, n, made, std::move(joint));
   }
 }
 
@@ -91,7 +110,7 @@ void read_few_bits(Graph& g, PassContext& cx) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) read_few_bits(*r, cx);
-    if (is_contraction(n)) join_weights(g, n, cx);
+    if (is_contraction(n) || is_gather(n)) join_weights(g, n, cx);
   }
 }
 

@@ -32,7 +32,8 @@
 //   operators that choose       one result that nobody else reads; scale and zero point are the same values; the scale
 //                               has a usual size (the way there and back is exact), and for a MaxPool is positive
 //   Gemm                        alpha = beta = 1, a is not transposed
-//   blocks                      f32; weights, their scales and zero points are known, zero points are integers; whole words
+//   blocks                      f32; 4 or 8 bits; weights, their scales and zero points are known, zero points are integers; blocks are
+//                               whole words of neighbours
 //
 // Needs: types, before fold_constant turns quantised weights into floats. Leaves: DequantizeLinear where others read
 // it.
@@ -246,9 +247,11 @@ bool multiply_blocks(Graph& g, Node* n) {
   if (x->type.dtype != DType::F32 || !x->type.is_static_tensor() || n->outputs[0]->type.dtype != DType::F32)
     return false;
   const auto known = [](const Value* v) { return !v || v->is_constant(); };
-  if (!std::all_of(w->inputs.begin(), w->inputs.end(), known) || x->is_constant()) return false;
+  if (!std::all_of(w->inputs.begin(), w->inputs.end(), known)) return false;
+  if (w->inputs.size() > 3 && w->inputs[3]) return false;  // blocks whose k are not neighbours
   Value* zero = w->inputs.size() > 2 ? w->inputs[2] : nullptr;
   const int64_t block = w->attr_int("block_size", 0), bits = w->attr_int("bits", 4), columns = w->attr_int("N", 0);
+  if (bits != 4 && bits != 8) return false;
   if ((zero && zero->type.dtype != DType::U8) || block * bits % kWordBits != 0 || columns < 4) return false;
   const Attrs attrs = {{"block_size", block}};
   auto op = [&](const char* name, std::vector<Value*> in, std::string_view suffix, Attrs a, Dims d, DType t) {

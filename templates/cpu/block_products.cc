@@ -81,7 +81,7 @@ bool take_number(BlockProduct& m, const Expr& e) {
   const Expr number = shifted ? k->args[0] : e, zero = shifted ? k->args[1] : make_int(DType::I32, 0);
   const auto values = few_values(number);
   if (!values || values->min != 0 || number->dtype != DType::I32 || uses_var(zero, m.k.var)) return false;
-  m.bits = values->max < 4 ? 2 : values->max < 16 ? 4 : 8;
+  m.bits = values->max < 16 ? 4 : 8;
   m.number = number;
   if (!is_const(zero, 0)) m.zero = zero;
   return true;

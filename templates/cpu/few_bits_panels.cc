@@ -20,7 +20,7 @@ FewBitsPanels::FewBitsPanels(const FewBitsProduct& p, int64_t columns, int64_t s
     : p_(p),
       columns_(columns),
       count_(ceil_div(p.m.n.extent.value, columns)),
-      blocks_(ceil_div(p.m.k[0].extent.value, p.w.block)),
+      blocks_(p.w.block >= p.depth() ? 1 : ceil_div(steps, p.w.block)),
       words_(steps / p.w.per_word()) {}
 
 void FewBitsPanels::pack(Scheduled& s) {
@@ -54,7 +54,11 @@ Buffer FewBitsPanels::pack_blocks(Scheduled& s, const Expr& value, const char* w
       lane{make_var("ni"), Dim(columns_)};
   const Expr at = Expr(panel.var) * Expr(columns_) + Expr(lane.var);
   Expr packed = substitute(at_block(value, k.var, p_.w.block, Expr(block.var)), {{n.var.get(), at}});
-  if (count_ * columns_ != n.extent.value) packed = select(at < Expr(n.extent), packed, tc::zero(packed->dtype));
+  Expr exists;
+  if (count_ * columns_ != n.extent.value) exists = at < Expr(n.extent);
+  if (const int64_t used = ceil_div(p_.depth(), p_.w.block); blocks_ != used)
+    exists = exists ? exists && Expr(block.var) < Expr(used) : Expr(block.var) < Expr(used);
+  if (exists) packed = select(exists, packed, tc::zero(packed->dtype));
   const std::string& name = n.var->name;
   return add_packed(s, p_.m.c, {panel, block, lane}, packed,
                     std::string(what) + ": " + name + " block, block of " + to_text(p_.w.block) + " " + k.var->name +

@@ -3,7 +3,7 @@
  * processor.
  *
  *   tc_unpack_2, tc_unpack_4, tc_unpack_8            number j of each word, the lowest bits being number 0, with its sign, as float
- *   tc_dot_words_2, tc_dot_words_4, tc_dot_words_8   sum + the numbers of some words without sign times bytes with one, exactly */
+ *   tc_dot_words_4, tc_dot_words_8                   sum + the numbers of some words without sign times bytes with one, exactly */
 #ifndef TC_BITS_H
 #define TC_BITS_H
 #include "tc_int.h"
@@ -91,46 +91,58 @@ TC_INLINE int32_t tc_bytes_of(const int8_t *a)
   return (int32_t)((uint32_t)(uint8_t)a[0] | (uint32_t)(uint8_t)a[1] << 8 | (uint32_t)(uint8_t)a[2] << 16 | (uint32_t)(uint8_t)a[3] << 24);
 }
 
-/* Quad j of the numbers of each word as bytes. */
-TC_INLINE tc_vi tc_number_bytes(tc_vi words, int bits, int j)
+/* Numbers 0 to 3 of four bits of each word as bytes, and numbers 4 to 7. */
+TC_INLINE tc_vi tc_low_halves(tc_vi words) { return words & tc_iset(0x0f0f0f0f); }
+TC_INLINE tc_vi tc_high_halves(tc_vi words) { return (tc_vi)((tc_vu)words >> 4) & tc_iset(0x0f0f0f0f); }
+
+/* sum + the numbers of `count` words, `stride` apart, times a; at most 32 of them. */
+TC_INLINE tc_vi tc_dot_words_8(tc_vi sum, const int32_t *words, int stride, const int8_t *a, int count)
 {
-  return (tc_vi)((tc_vu)words >> (bits * j)) & tc_iset((int32_t)(0x01010101u * ((1u << bits) - 1u)));
+  TC_UNROLL for (int w = 0; w < count; w++) sum = tc_dot_bytes(sum, tc_load_i32(words + w * stride), tc_bytes_of(a + 4 * w));
+  return sum;
 }
 
-/* sum + the numbers of `count` words, `stride` apart, times a. Of numbers of four bits at most, up to 32 products fit into
- * 16 bits in pairs: 2 * 15 * 128 * 8 < 2^15. */
-TC_INLINE tc_vi tc_dot_words(tc_vi sum, const int32_t *words, int stride, const int8_t *a, int count, int bits)
-{
+/* Without an instruction that adds four products, sums of pairs stay in 16 bits for all 32: 2 * 15 * 128 * 8 < 2^15. */
 #if defined(TC_INT_AVX512) && !defined(__AVX512VNNI__)
-  if (bits < 8) {
-    __m512i pairs = _mm512_setzero_si512();
-    TC_UNROLL for (int w = 0; w < count; w++) {
-      const tc_vi word = tc_load_i32(words + w * stride);
-      TC_UNROLL for (int j = 0; j < 8 / bits; j++)
-        pairs = _mm512_add_epi16(pairs, _mm512_maddubs_epi16((__m512i)tc_number_bytes(word, bits, j), _mm512_set1_epi32(tc_bytes_of(a + (w * (8 / bits) + j) * 4))));
-    }
-    return (tc_vi)_mm512_add_epi32((__m512i)sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-  }
-#elif defined(TC_INT_AVX2) && !(defined(__AVX512VNNI__) && defined(__AVX512VL__)) && !defined(__AVXVNNI__)
-  if (bits < 8) {
-    __m256i pairs = _mm256_setzero_si256();
-    TC_UNROLL for (int w = 0; w < count; w++) {
-      const tc_vi word = tc_load_i32(words + w * stride);
-      TC_UNROLL for (int j = 0; j < 8 / bits; j++)
-        pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16((__m256i)tc_number_bytes(word, bits, j), _mm256_set1_epi32(tc_bytes_of(a + (w * (8 / bits) + j) * 4))));
-    }
-    return (tc_vi)_mm256_add_epi32((__m256i)sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-  }
-#endif
+
+TC_INLINE __m512i tc_pairs(__m512i sums, tc_vi bytes, int32_t quad) { return _mm512_add_epi16(sums, _mm512_maddubs_epi16((__m512i)bytes, _mm512_set1_epi32(quad))); }
+TC_INLINE tc_vi tc_dot_words_4(tc_vi sum, const int32_t *words, int stride, const int8_t *a, int count)
+{
+  __m512i pairs = _mm512_setzero_si512();
   TC_UNROLL for (int w = 0; w < count; w++) {
     const tc_vi word = tc_load_i32(words + w * stride);
-    TC_UNROLL for (int j = 0; j < 8 / bits; j++)
-      sum = tc_dot_bytes(sum, tc_number_bytes(word, bits, j), tc_bytes_of(a + (w * (8 / bits) + j) * 4));
+    pairs = tc_pairs(pairs, tc_low_halves(word), tc_bytes_of(a + 8 * w));
+    pairs = tc_pairs(pairs, tc_high_halves(word), tc_bytes_of(a + 8 * w + 4));
+  }
+  return (tc_vi)_mm512_add_epi32((__m512i)sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
+
+#elif defined(TC_INT_AVX2) && !(defined(__AVX512VNNI__) && defined(__AVX512VL__)) && !defined(__AVXVNNI__)
+
+TC_INLINE __m256i tc_pairs(__m256i sums, tc_vi bytes, int32_t quad) { return _mm256_add_epi16(sums, _mm256_maddubs_epi16((__m256i)bytes, _mm256_set1_epi32(quad))); }
+TC_INLINE tc_vi tc_dot_words_4(tc_vi sum, const int32_t *words, int stride, const int8_t *a, int count)
+{
+  __m256i pairs = _mm256_setzero_si256();
+  TC_UNROLL for (int w = 0; w < count; w++) {
+    const tc_vi word = tc_load_i32(words + w * stride);
+    pairs = tc_pairs(pairs, tc_low_halves(word), tc_bytes_of(a + 8 * w));
+    pairs = tc_pairs(pairs, tc_high_halves(word), tc_bytes_of(a + 8 * w + 4));
+  }
+  return (tc_vi)_mm256_add_epi32((__m256i)sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+#else
+
+TC_INLINE tc_vi tc_dot_words_4(tc_vi sum, const int32_t *words, int stride, const int8_t *a, int count)
+{
+  TC_UNROLL for (int w = 0; w < count; w++) {
+    const tc_vi word = tc_load_i32(words + w * stride);
+    sum = tc_dot_bytes(sum, tc_low_halves(word), tc_bytes_of(a + 8 * w));
+    sum = tc_dot_bytes(sum, tc_high_halves(word), tc_bytes_of(a + 8 * w + 4));
   }
   return sum;
 }
-TC_INLINE tc_vi tc_dot_words_2(tc_vi sum, const int32_t *words, int stride, const int8_t *a, int count) { return tc_dot_words(sum, words, stride, a, count, 2); }
-TC_INLINE tc_vi tc_dot_words_4(tc_vi sum, const int32_t *words, int stride, const int8_t *a, int count) { return tc_dot_words(sum, words, stride, a, count, 4); }
-TC_INLINE tc_vi tc_dot_words_8(tc_vi sum, const int32_t *words, int stride, const int8_t *a, int count) { return tc_dot_words(sum, words, stride, a, count, 8); }
+
+#endif
 
 #endif

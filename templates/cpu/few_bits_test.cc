@@ -1,0 +1,194 @@
+// Products with weights of few bits: the loops give the bits of the definition, on integers and scales that are powers of two,
+// and what is nearly such a weight is none.
+#include "templates/few_bits.h"
+
+#include "ir/loop/build.h"
+#include "templates/cpu/test_schedule.h"
+
+namespace tc {
+namespace {
+
+using namespace tc::testing;
+
+struct Product {
+  int64_t rows = 1, columns = 40, depth = 96, bits = 4, block = 32;
+  bool zeros = false;       // one a block, else the middle of the range
+  bool block_sums = false;  // bytes in blocks times bytes in blocks
+};
+
+Axis axis(const char* name, int64_t n) { return {make_var(name), Dim(n)}; }
+
+Stage sum_of(std::vector<Axis> axes, std::vector<Axis> raxes, const Expr& value, const Buffer& out) {
+  Stage s;
+  s.name = "matmul";
+  s.kind = Stage::Kind::Reduce;
+  s.axes = std::move(axes);
+  s.raxes = std::move(raxes);
+  s.values = {value};
+  s.combiner.op = Op::Add;
+  s.init = {make_float(DType::F32, 0)};
+  s.outputs = {out};
+  return s;
+}
+
+Expr low_bits(const Buffer& packed, const Expr& n, const Expr& k, int64_t bits) {
+  if (bits == 8) return cast(DType::I32, load(packed, {n, k}));
+  const Expr byte = cast(DType::I32, load(packed, {n, floor_div(k, 8 / bits)}));
+  const Expr shift = cast(DType::I32, floor_mod(k, 8 / bits) * bits);
+  return apply(Op::BitAnd, {apply(Op::Shr, {byte, shift}), make_int(DType::I32, (int64_t(1) << bits) - 1)});
+}
+
+// y[m, n] = max(sum(k) x[m, k] * (number[k, n] - zero) * scale[n, k / block] + bias[n], 0)
+TestFunction floats_times_bits(const Product& p) {
+  TestFunction f;
+  const int64_t blocks = (p.depth + p.block - 1) / p.block, bytes = blocks * p.block * p.bits / 8;
+  const Buffer x = make_buffer("x", DType::F32, to_shape({p.rows, p.depth})),
+               packed = make_buffer("packed", DType::U8, to_shape({p.columns, bytes})),
+               scales = make_buffer("scales", DType::F32, to_shape({p.columns, blocks})),
+               zeros = make_buffer("zeros", DType::U8, to_shape({p.columns, blocks})),
+               bias = make_buffer("bias", DType::F32, to_shape({p.columns})),
+               sum = make_buffer("sum", DType::F32, to_shape({p.rows, p.columns})),
+               y = make_buffer("y", DType::F32, to_shape({p.rows, p.columns}));
+  f.fn.inputs = {x, packed, scales, bias};
+  f.constant = {false, true, true, true};
+  if (p.zeros) {
+    f.fn.inputs.push_back(zeros);
+    f.constant.push_back(true);
+  }
+  const Axis m = axis("m", p.rows), n = axis("n", p.columns), k = axis("k", p.depth);
+  const Expr block = floor_div(Expr(k.var), p.block);
+  const Expr zero = p.zeros ? cast(DType::F32, cast(DType::I32, load(zeros, {Expr(n.var), block})))
+                            : make_float(DType::F32, double(1 << (p.bits - 1)));
+  const Expr number = cast(DType::F32, low_bits(packed, Expr(n.var), Expr(k.var), p.bits));
+  const Expr w = (number - zero) * load(scales, {Expr(n.var), block});
+  f.fn.stages.push_back(sum_of({m, n}, {k}, load(x, {Expr(m.var), Expr(k.var)}) * w, sum));
+  Stage last;
+  last.name = "relu";
+  last.axes = {axis("i", p.rows), axis("j", p.columns)};
+  const Exprs at = {Expr(last.axes[0].var), Expr(last.axes[1].var)};
+  last.values = {max(load(sum, at) + load(bias, {at[1]}), make_float(DType::F32, 0))};
+  last.outputs = {y};
+  f.fn.stages.push_back(last);
+  f.fn.outputs = {y};
+  return f;
+}
+
+// y[m, n] = sum(b, k) f32(q[m, b, k] * (number[n, b, k] - zero[n, b])) * (s[m, b] * scale[n, b])
+TestFunction blocks_times_blocks(const Product& p) {
+  TestFunction f;
+  const int64_t blocks = p.depth / p.block;
+  const Buffer q = make_buffer("q", DType::I8, to_shape({p.rows, blocks, p.block})),
+               s = make_buffer("s", DType::F32, to_shape({p.rows, blocks})),
+               packed = make_buffer("packed", DType::U8, to_shape({p.columns, p.depth * p.bits / 8})),
+               scales = make_buffer("scales", DType::F32, to_shape({p.columns, blocks})),
+               zeros = make_buffer("zeros", DType::U8, to_shape({p.columns, blocks})),
+               y = make_buffer("y", DType::F32, to_shape({p.rows, p.columns}));
+  f.fn.inputs = {q, s, packed, scales, zeros};
+  f.constant = {false, false, true, true, true};
+  const Axis m = axis("m", p.rows), n = axis("n", p.columns), b = axis("b", blocks), k = axis("k", p.block);
+  const Expr number = low_bits(packed, Expr(n.var), Expr(b.var) * p.block + Expr(k.var), p.bits);
+  const Expr zero = p.zeros ? cast(DType::I32, load(zeros, {Expr(n.var), Expr(b.var)}))
+                            : make_int(DType::I32, int64_t(1) << (p.bits - 1));
+  const Expr product = cast(DType::I32, load(q, {Expr(m.var), Expr(b.var), Expr(k.var)})) * (number - zero);
+  const Expr scale = load(s, {Expr(m.var), Expr(b.var)}) * load(scales, {Expr(n.var), Expr(b.var)});
+  f.fn.stages.push_back(sum_of({m, n}, {b, k}, cast(DType::F32, product) * scale, y));
+  f.fn.outputs = {y};
+  return f;
+}
+
+std::vector<Constant> operands(const TestFunction& f, int64_t bits) {
+  std::vector<Constant> in;
+  for (const Buffer& b : f.fn.inputs) {
+    const Dims dims = static_dims(b->shape);
+    MutableTensor m = new_tensor(b->dtype, dims);
+    for (int64_t i = 0; i < num_elements(dims); i++)
+      if (b->dtype == DType::F32)
+        m.as<float>()[i] = b->name == "x" || b->name == "bias" ? float(i * 7 % 9 - 4) : 1.0f / float(1 << i % 3);
+      else if (b->dtype == DType::I8)
+        m.as<int8_t>()[i] = int8_t(i % 11 == 0 ? -127 : i * 37 % 255 - 127);
+      else
+        m.as<uint8_t>()[i] = uint8_t(b->name == "zeros" ? i * 5 % (1 << bits) : i * 149 + i / 7);
+    in.push_back(std::make_shared<const TensorData>(std::move(m.data)));
+  }
+  return in;
+}
+
+void expect_exact(const Product& p, const char* cpu = "x86-64-v4") {
+  const TestFunction f = p.block_sums ? blocks_times_blocks(p) : floats_times_bits(p);
+  std::vector<bool> loaded = f.constant;
+  EXPECT_EQ(reads_few_bits(f.fn, f.constant, *find_cpu(cpu), {}), !p.block_sums);
+  expect_equal(f, p.rows == 1 ? "matrix_vector" : "matmul", cpu, operands(f, p.bits));
+}
+
+TEST(FewBits, RowsAndBits) {
+  for (const int64_t rows : {1, 3, 4, 5, 20, 140})
+    for (const int64_t bits : {2, 4, 8}) expect_exact({.rows = rows, .bits = bits, .zeros = bits != 2});
+}
+
+TEST(FewBits, WhatNoTileAndNoBlockDivides) {
+  for (const int64_t rows : {1, 2, 9}) {
+    expect_exact({.rows = rows, .columns = 37, .depth = 101});
+    expect_exact({.rows = rows, .columns = 70, .depth = 301, .block = 64, .zeros = true});
+    expect_exact({.rows = rows, .columns = 5, .depth = 20, .block = 256});
+    expect_exact({.rows = rows, .columns = 5, .depth = 50, .bits = 8, .block = 16, .zeros = true});
+  }
+}
+
+TEST(FewBits, EveryCpu) {
+  for (const CpuModel& cpu : cpu_models())
+    for (const int64_t rows : {1, 3, 30}) {
+      expect_exact({.rows = rows, .columns = 150, .zeros = true}, std::string(cpu.name).c_str());
+      expect_exact({.rows = rows, .columns = 150, .zeros = true, .block_sums = true}, std::string(cpu.name).c_str());
+    }
+}
+
+TEST(FewBits, ProductsOfBytes) {
+  for (const int64_t rows : {1, 3, 4, 19})
+    for (const bool zeros : {false, true}) {
+      expect_exact({.rows = rows, .zeros = zeros, .block_sums = true});
+      expect_exact({.rows = rows, .columns = 37, .bits = 8, .zeros = zeros, .block_sums = true});
+      expect_exact({.rows = rows, .columns = 5, .block = 16, .zeros = zeros, .block_sums = true});
+      expect_exact({.rows = rows, .depth = 96, .block = 96, .zeros = zeros, .block_sums = true});
+    }
+}
+
+// --- the form
+const Axis kSum = axis("k", 64);
+const Buffer kBytes = make_buffer("bytes", DType::U8, to_shape({64})),
+             kScales = make_buffer("scales", DType::F32, to_shape({64}));
+Expr byte() { return cast(DType::I32, load(kBytes, {Expr(kSum.var)})); }
+Expr scale_of(int64_t block) { return load(kScales, {floor_div(Expr(kSum.var), block)}); }
+
+TEST(FewBitsForm, FindsTheBlock) {
+  const auto w = few_bits_form(cast(DType::F32, byte() - make_int(DType::I32, 3)) * scale_of(16), kSum);
+  ASSERT_TRUE(w);
+  EXPECT_EQ(w->bits, 8);
+  EXPECT_EQ(w->block, 16);
+  EXPECT_EQ(to_text(w->zero), to_text(make_float(DType::F32, 3 - 128)));
+}
+
+TEST(FewBitsForm, TwoScalesOfDifferentBlocksShareTheSmallerOne) {
+  const auto w = few_bits_form(cast(DType::F32, byte()) * scale_of(16) * scale_of(32), kSum);
+  ASSERT_TRUE(w);
+  EXPECT_EQ(w->block, 16);
+  EXPECT_FALSE(few_bits_form(cast(DType::F32, byte()) * scale_of(16) * scale_of(24), kSum));
+}
+
+TEST(FewBitsForm, NearMisses) {
+  const Expr number = cast(DType::F32, byte()), k = Expr(kSum.var);
+  const std::vector<Expr> others = {
+      number * load(kScales, {k}),                           // a scale for each number
+      number * load(kScales, {floor_mod(k, 16)}),            // scales that come back
+      number * load(kScales, {floor_div(k + Expr(1), 16)}),  // blocks that begin elsewhere
+      number * scale_of(6),                                  // blocks that cut words
+      number * number * scale_of(16),                        // a square
+      number + scale_of(16),                                 // no factor
+      cast(DType::F32, byte() * byte()) * scale_of(16),      // more than 8 bits
+      cast(DType::F32, cast(DType::F16, number)) * scale_of(16),
+      (number - load(kScales, {k})) * scale_of(16),  // a zero for each number
+      scale_of(16)};
+  for (const Expr& e : others) EXPECT_FALSE(few_bits_form(e, kSum)) << to_text(e);
+}
+
+}  // namespace
+}  // namespace tc
