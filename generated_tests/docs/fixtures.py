@@ -63,10 +63,6 @@ def running(folder):
     onnx.save(onnx.parser.parse_model(text), folder / "model.onnx")
 
 
-def schedules(folder):
-    shutil.copy(EXAMPLES / "digits" / "digits.onnx", folder / "model.onnx")
-
-
 def own_operators(folder):
     digits(folder)
     for path in (EXAMPLES / "custom_operator").iterdir():
@@ -91,7 +87,7 @@ MAKERS = {
     "docs/report.md": report,
     "docs/review.md": review,
     "docs/running.md": running,
-    "docs/schedules.md": schedules,
+    "docs/schedules.md": digits,
     "docs/tutorials/cuda.md": digits,
     "docs/tutorials/firmware.md": examples,
     "examples/custom_operator/README.md": own_operators,

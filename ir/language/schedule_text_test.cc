@@ -14,7 +14,8 @@ constexpr const char* kText = R"(schedule "conv2d_relu_8x8x16" on "x86-64-v3" of
 
 TEST(ScheduleText, IsReadAsItIsPrinted) {
   Problems problems;
-  const std::vector<FunctionPlan> plans = read_schedules(std::string(kText) + "# a comment\n\nschedule \"*\"\n  naive()\n", problems);
+  const std::vector<FunctionPlan> plans =
+      read_schedules(std::string(kText) + "# a comment\n\nschedule \"*\"\n  naive()\n", problems);
   ASSERT_TRUE(problems.empty());
   ASSERT_EQ(plans.size(), 2u);
   EXPECT_EQ(print(plans[0]), kText);
@@ -40,7 +41,8 @@ std::vector<std::string> problems_of(const std::string& text) {
   Problems problems;
   read_schedules(text, problems);
   std::vector<std::string> list;
-  for (const Problem& p : problems) list.push_back(std::to_string(p.at.line) + ":" + std::to_string(p.at.column) + ": " + p.message);
+  for (const Problem& p : problems)
+    list.push_back(std::to_string(p.at.line) + ":" + std::to_string(p.at.column) + ": " + p.message);
   return list;
 }
 

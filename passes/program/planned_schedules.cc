@@ -34,7 +34,8 @@ Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<bool>
   const size_t i = stated_for(made.signature, made.function);
   const FunctionPlan* stated = i < used_.size() ? &cx_.schedules->plans[i] : nullptr;
   if (stated && !stated->processor.empty() && stated->processor != made.processor)
-    throw Error(refusal(stated->at, "this schedule is for \"" + printable(stated->processor) + "\", and --cpu is " + made.processor));
+    throw Error(refusal(
+        stated->at, "this schedule is for \"" + printable(stated->processor) + "\", and --cpu is " + made.processor));
   Planner planner = stated ? Planner(*stated) : Planner();
   ScheduleOptions o = options;
   o.planner = &planner;
@@ -54,8 +55,8 @@ void PlannedSchedules::finish() const {
   for (size_t i = 0; i < used_.size(); i++) {
     const FunctionPlan& p = cx_.schedules->plans[i];
     if (used_[i]) continue;
-    cx_.diagnostics->add(refusal(p.at, "no function of this model has the signature \"" + printable(p.signature) + "\"" +
-                                           (p.function.empty() ? "" : " and this hash") +
+    cx_.diagnostics->add(refusal(p.at, "no function of this model has the signature \"" + printable(p.signature) +
+                                           "\"" + (p.function.empty() ? "" : " and this hash") +
                                            ", or a schedule above takes them all"));
   }
 }

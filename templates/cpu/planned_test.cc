@@ -55,8 +55,12 @@ void expect_open(const TestFunction& f, const char* cpu = "x86-64-v3") {
         std::vector<PlanLine> changed = lines;
         const std::string got = attempt(f, changed, cpu, in, expected);
         // A loop that runs once is the same on one thread and on several.
-        if (name != "parallel") EXPECT_NE(got, text) << lines[i].name << " " << name << " = " << other;
-        if (other == 1000000 || other < 0) EXPECT_TRUE(got.starts_with("refused: " + name + " = ")) << got;
+        if (name != "parallel") {
+          EXPECT_NE(got, text) << lines[i].name << " " << name << " = " << other;
+        }
+        if (other == 1000000 || other < 0) {
+          EXPECT_TRUE(got.starts_with("refused: " + name + " = ")) << got;
+        }
       }
 }
 
@@ -73,7 +77,8 @@ TEST(PlannedSchedules, AnotherTemplateMayBeStated) {
   const TestFunction f = convolution({.h = 14, .w = 14, .c = 32, .oc = 32});
   const Made made = schedule_by(f, Planner(), "x86-64-v3");
   ASSERT_EQ(made.lines.at(0).name, "winograd");
-  const Made direct = schedule_by(f, Planner(FunctionPlan{"*", "", "", {{"contraction", {}}, made.lines.at(1)}}), "x86-64-v3");
+  const Made direct =
+      schedule_by(f, Planner(FunctionPlan{"*", "", "", {{"contraction", {}}, made.lines.at(1)}}), "x86-64-v3");
   EXPECT_EQ(direct.s.family, "matmul");
   const Made plain = schedule_by(f, Planner(FunctionPlan{"*", "", "", {{"naive", {}}}}), "x86-64-v3");
   EXPECT_EQ(plain.s.family, "naive");
