@@ -10,6 +10,7 @@
 #include "cli/tolerance.h"
 #include "importer/model_parts.h"
 #include "ir/ops/evaluate.h"
+#include "passes/graph/multiply_blocks.h"
 #include "passes/graph/passes.h"
 #include "passes/pass.h"
 
@@ -46,6 +47,7 @@ std::string write_reference(const CommandLine& c, const std::string& folder, con
   Graph plain = import_model(c.model, c.request.import, problems);
   PassContext cx;
   dynamic_to_static(plain, cx);  // the interpreter runs static shapes
+  if (!c.request.target.is_cuda() && !c.request.options.strict_fp) multiply_blocks(plain);  // as the package rounds
   const std::vector<Constant> outputs = in_actual_sizes(plain, evaluate(plain, inputs));
   for (size_t k = 0; k < outputs.size(); k++) save_tensor(folder + "/output_" + to_text(int64_t(k)), *outputs[k]);
   return c.against.empty() && !own_ops ? "the interpreter (python3 has no onnxruntime)" : "the interpreter";

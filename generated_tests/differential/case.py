@@ -27,6 +27,7 @@ class Case:
     random: bool = False  # the numbers are drawn: only their distribution is that of the reference
     folded_only: bool = False  # computed while compiling, by `interpreter` alone
     too_large: bool = False  # to be computed while compiling: not for `interpreter`
+    only_in_c: bool = False  # CUDA computes something more exact
     nothing: bool = False  # a result may be zeros, infinite, or have no elements
 
     def arrays(self, shapes):

@@ -26,7 +26,8 @@ def packed_case(rng, name, rows, columns, depth, bits, block, zeros="", t=F32, m
     operands = ", ".join(["x", "w", "s", "z" if zeros else "", "g" if order else "", "b" if more else ""]).rstrip(", ")
     result = "t" if behind else "y"
     body = (f"{result} = com.microsoft.MatMulNBits <K = {depth}, N = {columns}, bits = {bits}, block_size = {block}, accuracy_level = {accuracy}> ({operands})\n{behind}")
-    return Case(name, body, {"x": rng.standard_normal((*rows, depth)).astype(t)}, weights, bar=3e-3 if t == F16 else 1e-4 if accuracy else 1e-5)
+    return Case(name, body, {"x": rng.standard_normal((*rows, depth)).astype(t)}, weights, bar=3e-3 if t == F16 else 1e-4 if accuracy else 1e-5,
+                only_in_c=accuracy == 4 and not order)
 
 
 def packed_cases(rng):
@@ -48,9 +49,9 @@ def packed_cases(rng):
 def byte_cases(rng):
     """accuracy_level 4: the left factor is rounded to bytes in blocks, as ONNX Runtime does; here and there a number next to a tie
     goes to the other side."""
-    for word, rows in {"row": (1,), "rows": (3,), "batch": (2, 7), "many": (70,)}.items():
+    for turn, (word, rows) in enumerate({"row": (1,), "rows": (3,), "batch": (2, 7), "many": (70,)}.items()):
         for bits, block, zeros, columns, depth in ((4, 32, "", 37, 100), (4, 16, "bytes", 64, 96), (4, 128, "bytes", 50, 256), (8, 64, "bytes", 70, 200),
-                                                   (8, 32, "", 48, 129), (4, 64, "", 40, 64)):
+                                                   (8, 32, "", 48, 129), (4, 64, "", 40, 64))[turn % 2::2]:
             yield packed_case(rng, f"few_bits_bytes_{word}_{bits}_{block}_{zeros or 'middle'}_{depth}", rows, columns, depth, bits, block, zeros, accuracy=4)
     yield packed_case(rng, "few_bits_bytes_bias", (9,), 50, 96, 4, 32, more="b", behind="y = Relu (t)", accuracy=4)
     case = packed_case(rng, "few_bits_bytes_zeros", (2,), 40, 96, 4, 32, accuracy=4)

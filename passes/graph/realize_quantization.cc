@@ -19,9 +19,7 @@
 //
 // In C only products with known weights: those have a template.
 //
-// MatMulNBits whose model states accuracy_level 4 multiplies bytes, too: x is quantised in blocks, as the weights are.
-//   w = tc.unpack_weights(p, sw, zw)      s = tc.block_scales(x)  q = tc.quantize_blocks(x, s)
-//   y = MatMul(x, w)                 ->   y = tc.matmul_blocks(q, s, p, sw, zw)
+// Products of blocks come first: multiply_blocks.h.
 //
 // Preconditions: x and w have 8 bits, scales and results are f32, scales are one number or a vector along the axis that
 // is said above, not blocks; the sum of integers, with its bias, fits into 32 bits whatever x is. And of
@@ -32,8 +30,6 @@
 //   operators that choose       one result that nobody else reads; scale and zero point are the same values; the scale
 //                               has a usual size (the way there and back is exact), and for a MaxPool is positive
 //   Gemm                        alpha = beta = 1, a is not transposed
-//   blocks                      f32; 4 or 8 bits; weights, their scales and zero points are known, zero points are integers; blocks are
-//                               whole words of neighbours
 //
 // Needs: types, before fold_constant turns quantised weights into floats. Leaves: DequantizeLinear where others read
 // it.
@@ -41,6 +37,7 @@
 
 #include "ir/loop/build.h"
 #include "passes/graph/match.h"
+#include "passes/graph/multiply_blocks.h"
 #include "passes/graph/passes.h"
 
 namespace tc {
@@ -238,39 +235,6 @@ class Realization {
   const ModelText base_;
 };
 
-/// y = MatMul(x, tc.unpack_weights <accuracy_level = 4> (p, sw, zw)) as a product of blocks of bytes.
-bool multiply_blocks(Graph& g, Node* n) {
-  constexpr int64_t kBytes = 4, kWordBits = 32;
-  const Node* w = n->is("MatMul") ? n->inputs[1]->producer : nullptr;
-  if (!w || w->domain != "tc" || w->op != "unpack_weights" || w->attr_int("accuracy_level", 0) != kBytes) return false;
-  Value* x = n->inputs[0];
-  if (x->type.dtype != DType::F32 || !x->type.is_static_tensor() || n->outputs[0]->type.dtype != DType::F32)
-    return false;
-  const auto known = [](const Value* v) { return !v || v->is_constant(); };
-  if (!std::all_of(w->inputs.begin(), w->inputs.end(), known)) return false;
-  if (w->inputs.size() > 3 && w->inputs[3]) return false;  // blocks whose k are not neighbours
-  Value* zero = w->inputs.size() > 2 ? w->inputs[2] : nullptr;
-  const int64_t block = w->attr_int("block_size", 0), bits = w->attr_int("bits", 4), columns = w->attr_int("N", 0);
-  if (bits != 4 && bits != 8) return false;
-  if ((zero && zero->type.dtype != DType::U8) || block * bits % kWordBits != 0 || columns < 4) return false;
-  const Attrs attrs = {{"block_size", block}};
-  auto op = [&](const char* name, std::vector<Value*> in, std::string_view suffix, Attrs a, Dims d, DType t) {
-    Node* made = insert_for(g, *n, n, name, std::move(in), {derived(n->outputs[0]->name, suffix)}, std::move(a), "tc");
-    g.set_type(made->outputs[0], ValueType::tensor(t, to_shape(d)));
-    return made->outputs[0];
-  };
-  Dims d = dims_of(x);
-  d.back() = (d.back() + block - 1) / block;
-  Value* s = op("block_scales", {x}, "_scales", attrs, d, DType::F32);
-  d.push_back(block);
-  Value* q = op("quantize_blocks", {x, s}, "_bytes", attrs, d, DType::I8);
-  std::vector<Value*> in = {q, s, w->inputs[0], w->inputs[1]};
-  if (zero) in.push_back(zero);
-  Value* y = op("matmul_blocks", in, "_blocks", {{"N", columns}, {"bits", bits}}, dims_of(n->outputs[0]), DType::F32);
-  replace_node(g, n, y);
-  return true;
-}
-
 /// Does the operator only choose among the elements of its first operand, so that integers go through it as their
 /// floats do?
 bool only_chooses(const Node& n) {
@@ -303,14 +267,14 @@ void choose_among_integers(Graph& g, Node* n) {
 void realize_quantization(Graph& g, PassContext& cx) {
   const bool picks_precision = cx.target.picks_precision;
   if (picks_precision ? cx.options.precision != Precision::Int8 : cx.options.strict_fp) return;
+  if (!picks_precision) multiply_blocks(g);
   std::vector<Node*> products, choosers;  // none of them is erased but by itself
   for (const auto& n : g.nodes()) {
     for (const auto& r : n->regions) realize_quantization(*r, cx);
     if (n->domain.empty() && (n->is("Conv") || n->is("MatMul") || n->is("Gemm"))) products.push_back(n.get());
     if (n->domain.empty() && !picks_precision && only_chooses(*n)) choosers.push_back(n.get());
   }
-  for (Node* n : products)
-    if (picks_precision || !multiply_blocks(g, n)) Realization(g, n, picks_precision).run();
+  for (Node* n : products) Realization(g, n, picks_precision).run();
   for (Node* n : choosers) choose_among_integers(g, n);
 }
 
