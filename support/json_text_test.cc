@@ -8,7 +8,7 @@ namespace tc {
 namespace {
 
 TEST(JsonText, EscapesWhatAModelMaySay) {
-  EXPECT_EQ(json_text("a\"\\\n\x01\x7f</script>"), "\"a\\\"\\\\\\n\\u0001\x7f</script>\"");
+  EXPECT_EQ(json_text("a\"\\\n\x01\x7f</script>"), "\"a\\\"\\\\\\n\\u0001\\u007f</script>\"");
   EXPECT_EQ(json_text("\xc3\xa4 \xf0\x9f\x98\x80"), "\"\\u00e4 \\ud83d\\ude00\"");
   EXPECT_EQ(json_text("\xff\xfe|\xc3|\xed\xa0\x80"), "\"\\ufffd\\ufffd|\\ufffd|\\ufffd\\ufffd\\ufffd\"");
 }

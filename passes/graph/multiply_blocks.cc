@@ -14,8 +14,7 @@ void multiply(Graph& g, Node* n) {
   const Node* w = n->inputs[1]->producer;
   if (!w || w->domain != "tc" || w->op != "unpack_weights" || w->attr_int("accuracy_level", 0) != kBytes) return;
   Value* x = n->inputs[0];
-  if (x->type.dtype != DType::F32 || !x->type.is_static_tensor() || n->outputs[0]->type.dtype != DType::F32)
-    return;
+  if (x->type.dtype != DType::F32 || !x->type.is_static_tensor() || n->outputs[0]->type.dtype != DType::F32) return;
   const auto known = [](const Value* v) { return !v || v->is_constant(); };
   if (!std::all_of(w->inputs.begin(), w->inputs.end(), known)) return;
   if (w->inputs.size() > 3 && w->inputs[3]) return;  // blocks whose k are not neighbours
