@@ -27,7 +27,9 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kSteps = 32;  // of k that dot_words takes at a time
+constexpr int64_t kSteps = 32;    // of k that dot_words takes at a time
+constexpr int64_t kLine = 16;     // words of a line of the cache
+constexpr int64_t kAhead = 2048;  // words between what is multiplied and what is asked for
 constexpr int64_t kMostRows = 4;
 constexpr int64_t kManyRows = 16;  // their sums are shared among threads
 
@@ -151,6 +153,7 @@ class BlockProducts {
     s.steps = {"cache_read(right factor, words of " + to_text(32 / m_.bits) + " numbers)",
                "split(" + n + ", " + to_text(columns_) + ")", "tensorize(" + m_.k.var->name + ", dot_words)",
                "cache_write(acc, registers)", "vectorize(" + n + "_i)"};
+    if (rows_ == height_) s.steps.push_back("prefetch(right factor)");
     if (parallel_) s.steps.push_back("parallel(panels)");
     return s;
   }
@@ -222,9 +225,19 @@ class BlockProducts {
       if (m_.n.extent.value % columns_ != 0) p.count = Expr(m_.n.extent) - p.base;
       return store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
     });
-    const Stmt products =
-        blocks_ == 1 ? of_block(acc, row, height, 0) : loop(block, blocks_, of_block(acc, row, height, Expr(block)));
+    const auto step = [&](const Expr& b) { return seq({fetch_ahead(b), of_block(acc, row, height, b)}); };
+    const Stmt products = blocks_ == 1 ? step(0) : loop(block, blocks_, step(Expr(block)));
     return alloc(acc, seq({start, products, finish}));
+  }
+
+  // Where every row reads the weights from memory once, the processor waits for them: it is told early what comes.
+  Stmt fetch_ahead(const Expr& block) const {
+    const int64_t lines = words_ * columns_ / kLine;
+    if (rows_ != height_ || lines == 0) return {};
+    const Var line = make_var("line");
+    const Expr from =
+        (panel_ * Expr(blocks_) + block) * Expr(words_ * columns_) + Expr(kAhead) + Expr(line) * Expr(kLine);
+    return loop(line, lines, prefetch(packed_, {from}), lines <= 32 ? ForKind::Unroll : ForKind::Serial);
   }
 
   // acc[i][v] += (s * scale) * f32(dot - zero * row sum)
