@@ -135,7 +135,8 @@ std::string ExprPrinter::infix(const Apply& k, int parent, Context c) {
   // a - (b + c), a / (b * c), and gcc's wish for parentheses between && and ||, & and +
   const bool mixed = row.precedence <= 9, bits = row.precedence >= 6 && row.precedence <= 8;
   const int left = bits ? 12 : mixed ? 11 : row.precedence, right = bits ? 12 : mixed ? 11 : row.precedence + 1;
-  const bool same_left = mixed && as<Apply>(k.args[0]) && as<Apply>(k.args[0])->op == k.op;
+  const bool chains = row.precedence < 9;  // a < b < c and a != b != c are not what they look like
+  const bool same_left = mixed && chains && as<Apply>(k.args[0]) && as<Apply>(k.args[0])->op == k.op;
   std::string s = print(k.args[0], same_left ? row.precedence : left, c);
   s += " " + std::string(row.c_infix) + " " + print(k.args[1], right, c);
   return parens(s, row.precedence < parent);

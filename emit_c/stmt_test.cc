@@ -27,5 +27,16 @@ TEST(StmtPrinter, BytesOfConditionsAreZeroOrOne) {
   EXPECT_EQ(printed(store(y, {0}, load(b, {1}))), "y[0] = b[1];\n");
 }
 
+// A chain of comparisons is not what it looks like in C: compilers warn of one without parentheses.
+TEST(StmtPrinter, ComparisonsOfComparisonsStandInParentheses) {
+  const Buffer y = make_buffer("y", DType::Bool, {Dim(4)}), b = make_buffer("b", DType::Bool, {Dim(4)});
+  const auto ne = [](const Expr& l, const Expr& r) { return apply(Op::Ne, {l, r}); };
+  EXPECT_EQ(printed(store(y, {0}, ne(ne(load(b, {0}), load(b, {1})), load(b, {2})))),
+            "y[0] = (b[0] != b[1]) != b[2];\n");
+  EXPECT_EQ(printed(store(y, {0}, ne(load(b, {0}), ne(load(b, {1}), load(b, {2}))))),
+            "y[0] = b[0] != (b[1] != b[2]);\n");
+  EXPECT_EQ(printed(store(y, {0}, (load(b, {0}) && load(b, {1})) && load(b, {2}))), "y[0] = b[0] && b[1] && b[2];\n");
+}
+
 }  // namespace
 }  // namespace tc
