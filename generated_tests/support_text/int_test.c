@@ -120,6 +120,17 @@ static int32_t number_of(int32_t word, int bits, int at)
   return (int32_t)((uint32_t)word >> at & ((1u << bits) - 1u));
 }
 
+/* Callers name the count as a constant, by which the loops are unrolled. */
+static tc_vi dot_words(tc_vi sum, int bits, const int32_t *words, const int8_t *a, int count)
+{
+  switch (bits * 16 + count) {
+#define COUNT(bits, n) case bits * 16 + n: return tc_dot_words_##bits(sum, words, 16, a, n);
+    COUNT(4, 1) COUNT(4, 2) COUNT(4, 3) COUNT(4, 4)
+    COUNT(8, 1) COUNT(8, 2) COUNT(8, 3) COUNT(8, 4) COUNT(8, 5) COUNT(8, 6) COUNT(8, 7) COUNT(8, 8)
+  }
+  return sum;
+}
+
 static void check_bits(const int32_t *sum, const int32_t *words, const int8_t *a)
 {
   float   x[16];
@@ -135,8 +146,7 @@ static void check_bits(const int32_t *sum, const int32_t *words, const int8_t *a
     }
   for (int bits = 4; bits <= 8; bits *= 2)
     for (int count = 1; count <= bits; count++) {
-      const tc_vi start = tc_load_i32(sum);
-      tc_store_i32(y, bits == 4 ? tc_dot_words_4(start, words, 16, a, count) : tc_dot_words_8(start, words, 16, a, count));
+      tc_store_i32(y, dot_words(tc_load_i32(sum), bits, words, a, count));
       for (int l = 0; l < TC_VL; l++) {
         uint32_t e = (uint32_t)sum[l];
         for (int w = 0; w < count; w++)
