@@ -132,12 +132,12 @@ std::string ExprPrinter::infix(const Apply& k, int parent, Context c) {
     if (k.op == Op::Neg && operand[0] == '-') operand = "(" + operand + ")";
     return parens(std::string(row.c_infix) + operand, row.precedence < parent);
   }
-  // a - (b + c), a / (b * c), and gcc's wish for parentheses between && and ||, & and +
+  // a - (b + c), a / (b * c), and gcc's wish for parentheses between && and ||, & and +, != and !=
   const bool mixed = row.precedence <= 9, bits = row.precedence >= 6 && row.precedence <= 8;
   const int left = bits ? 12 : mixed ? 11 : row.precedence, right = bits ? 12 : mixed ? 11 : row.precedence + 1;
-  const bool chains = row.precedence < 9;  // a < b < c and a != b != c are not what they look like
-  const bool same_left = mixed && chains && as<Apply>(k.args[0]) && as<Apply>(k.args[0])->op == k.op;
-  std::string s = print(k.args[0], same_left ? row.precedence : left, c);
+  // a && b && c and a | b | c read as they stand, but a != b != c is not what it looks like.
+  const bool chains = row.precedence < 9 && as<Apply>(k.args[0]) && as<Apply>(k.args[0])->op == k.op;
+  std::string s = print(k.args[0], chains ? row.precedence : left, c);
   s += " " + std::string(row.c_infix) + " " + print(k.args[1], right, c);
   return parens(s, row.precedence < parent);
 }
