@@ -13,7 +13,7 @@ class Executor {
  public:
   Executor(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
 
-  /// `name`: NAME_run, which tests its arguments, or NAME_graph, which NAME_run calls.
+  /// NAME_run, or, without tests of its arguments, NAME_graph, which NAME_run calls.
   std::string run_function(bool tests_arguments) {
     std::vector<size_t> parts;  // where they begin
     for (size_t i = 0; i < p_.steps.size(); i++)
@@ -22,8 +22,7 @@ class Executor {
     for (size_t k = 0; k < parts.size(); k++)
       part(k + 1, parts[k], k + 1 < parts.size() ? parts[k + 1] : p_.steps.size(), counted);
     out_.line("/* The graph, one kernel a line, in the order of the model. */");
-    out_.line(n_.lower + "_status " + n_.lower + (tests_arguments ? "_run" : "_graph") + "(const " + n_.lower + " *" +
-              n_.self + ", const " + n_.lower + "_inputs *in, const " + n_.lower + "_outputs *out)");
+    out_.line(n_.lower + "_status " + n_.lower + (tests_arguments ? "_run" : "_graph") + run_parameters(n_));
     out_.open();
     if (tests_arguments) out_.line(argument_test(p_, n_));
     if (can_fail(p_)) out_.line("*STATUS = 0;");
@@ -52,8 +51,7 @@ class Executor {
   }
   void part(size_t number, size_t from, size_t to, bool counted) {
     out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" +
-              to_text(int64_t(number)) + "(const " + n_.lower + " *" + n_.self + ", const " + n_.lower +
-              "_inputs *in, const " + n_.lower + "_outputs *out)");
+              to_text(int64_t(number)) + run_parameters(n_));
     out_.open();
     out_.line("(void)" + n_.self + ", (void)in, (void)out;");
     for (size_t i = from; i < to; i++) step(p_.steps[i]);
@@ -207,8 +205,7 @@ std::string graph_source(const Program& p, const ProgramNames& n) {
   const std::string& x = n.lower;
   std::string s =
       std::string(kLicenseLine) + "\n" + step_includes(p, n) + "#include \"" + x + ".h\"\n#include <string.h>\n\n";
-  s += "#ifdef __cplusplus\nextern \"C\"\n#endif\n" + x + "_status " + x + "_graph(const " + x + " *" + n.self +
-       ", const " + x + "_inputs *in, const " + x + "_outputs *out);\n\n";
+  s += "#ifdef __cplusplus\nextern \"C\"\n#endif\n" + x + "_status " + x + "_graph" + run_parameters(n) + ";\n\n";
   return s + step_macros(p, n) + Executor(p, n).run_function(false);
 }
 

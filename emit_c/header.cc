@@ -1,5 +1,6 @@
 #include "emit_c/header.h"
 
+#include "emit_c/operands.h"
 #include "emit_c/strings.h"
 
 namespace tc {
@@ -97,22 +98,18 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
        "{\n  const unsigned char *weights;\n  unsigned char *workspace;\n  void *allocated;  /* what free gives back "
        "*/\n"
        "  void *device;     /* what the CUDA build of the same model holds */\n" +
-       (chooses ? "  " + pad(x + "_cpu cpu;", 18) + "/* which kernels init chose */\n  " + x +
-                      "_status (*graph)(const struct " + x + " *" + n.self + ", const " + x + "_inputs *in, const " +
-                      x + "_outputs *out);\n"
+       (chooses ? "  " + pad(x + "_cpu cpu;", 18) + "/* which kernels init chose */\n  " + x + "_status (*graph)" +
+                      run_parameters(n, "struct " + x) + ";\n"
                 : "") +
        "} " + x + ";\n\n";
-  const std::string init_operands =
-      x + " *" + n.self + ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
   s += "/* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */\n";
-  s += x + "_status " + x + "_init(" + init_operands + ");\n";
+  s += x + "_status " + x + "_init(" + init_parameters(n) + ");\n";
   if (chooses)
-    s += "/* The same, with kernels that you choose. */\n" + x + "_status " + x + "_init_cpu(" + init_operands + ", " +
-         x + "_cpu cpu);\n";
+    s += "/* The same, with kernels that you choose. */\n" + x + "_status " + x + "_init_cpu(" + init_parameters(n) +
+         ", " + x + "_cpu cpu);\n";
   s += counted_note(p) +
        "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
-  s += x + "_status " + x + "_run(const " + x + " *" + n.self + ", const " + x + "_inputs *in, const " + x +
-       "_outputs *out);\n";
+  s += x + "_status " + x + "_run" + run_parameters(n) + ";\n";
   s += "void " + x + "_free(" + x + " *" + n.self + ");\n";
   s += "const void *" + x + "_weights(void);                  /* the weights linked in with " + x + "_weights.S */\n";
   s += "int " + x + "_check_weights(const void *weights);     /* 1 if they fit, and their content hash is right */\n";

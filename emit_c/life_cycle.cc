@@ -38,8 +38,7 @@ namespace {
 
 std::string init_function(const ProgramNames& n, bool chooses) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
-  const std::string operands = ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
-  std::string s = x + "_status " + x + (chooses ? "_init_cpu(" : "_init(") + x + " *" + m + operands +
+  std::string s = x + "_status " + x + (chooses ? "_init_cpu(" : "_init(") + init_parameters(n) +
                   (chooses ? ", " + x + "_cpu cpu" : "") + ")\n{\n";
   s += "  if (!" + m + " || (workspace && workspace_bytes < " + u + "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
   s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
@@ -55,7 +54,7 @@ std::string init_function(const ProgramNames& n, bool chooses) {
        "->allocated % " + u + "_ALIGN);\n  }\n";
   s += "  return " + u + "_OK;\n}\n\n";
   if (chooses)
-    s += x + "_status " + x + "_init(" + x + " *" + m + operands + ")\n{\n  return " + x + "_init_cpu(" + m +
+    s += x + "_status " + x + "_init(" + init_parameters(n) + ")\n{\n  return " + x + "_init_cpu(" + m +
          ", weights, weights_bytes, workspace, workspace_bytes, " + u + "_CPU_BEST);\n}\n\n";
   return s;
 }
@@ -63,8 +62,8 @@ std::string init_function(const ProgramNames& n, bool chooses) {
 // Of a package for several processors: the graph is another function.
 std::string run_function(const Program& p, const ProgramNames& n) {
   const std::string &x = n.lower, &m = n.self;
-  return x + "_status " + x + "_run(const " + x + " *" + m + ", const " + x + "_inputs *in, const " + x +
-         "_outputs *out)\n{\n  " + argument_test(p, n) + "\n  return " + m + "->graph(" + m + ", in, out);\n}\n\n";
+  return x + "_status " + x + "_run" + run_parameters(n) + "\n{\n  " + argument_test(p, n) + "\n  return " + m +
+         "->graph(" + m + ", in, out);\n}\n\n";
 }
 
 }  // namespace

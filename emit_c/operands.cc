@@ -47,6 +47,17 @@ std::string null_tests(const Program& p, const ProgramNames& n) {
   return s;
 }
 
+std::string run_parameters(const ProgramNames& n, const std::string& instance) {
+  const std::string& x = n.lower;
+  return "(const " + (instance.empty() ? x : instance) + " *" + n.self + ", const " + x + "_inputs *in, const " + x +
+         "_outputs *out)";
+}
+
+std::string init_parameters(const ProgramNames& n) {
+  return n.lower + " *" + n.self +
+         ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
+}
+
 bool can_fail(const Program& p) {
   return std::any_of(p.kernels.begin(), p.kernels.end(), [](const Kernel& k) { return k.can_fail; });
 }

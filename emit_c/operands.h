@@ -12,6 +12,13 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
 /// " || !in->image || !out->probability": every tensor that has elements.
 std::string null_tests(const Program& p, const ProgramNames& n);
 
+/// "(const cnn *m, const cnn_inputs *in, const cnn_outputs *out)": of NAME_run and of the graphs behind it. `instance`: the
+/// type, where it is not NAME yet.
+std::string run_parameters(const ProgramNames& n, const std::string& instance = "");
+
+/// "cnn *m, const void *weights, ..., size_t workspace_bytes": of NAME_init, without parentheses.
+std::string init_parameters(const ProgramNames& n);
+
 /// Does any kernel raise the status word?
 bool can_fail(const Program& p);
 

@@ -78,7 +78,7 @@ Sources sources(const Program& p, const ProgramNames& n, const std::vector<Kerne
   } else {
     r.files.push_back({x + ".c", api_source(p, n, p.weights_layout, variants)});
     r.files.push_back({x + "_graph.c", graph_source(p, n)});
-    r.files.push_back({x + "_variants.h", variants_header(kernels, p, n)});
+    r.files.push_back({x + "_variants.h", variants_header(p, n)});
     r.stems.push_back(x + "_graph");
   }
   r.files.push_back({x + "_plan.h", plan_header(p, n)});

@@ -1,5 +1,7 @@
 #include "emit_c/variants.h"
 
+#include "emit_c/operands.h"
+
 namespace tc {
 namespace {
 
@@ -16,11 +18,6 @@ constexpr Row kRows[] = {
     {"dotprod", "DOTPROD", nullptr, nullptr, "-march=armv8.2-a+dotprod", "tc_cpu_dotprod"},
 };
 
-std::string graph_type(const ProgramNames& n) {
-  return "(const " + n.lower + " *" + n.self + ", const " + n.lower + "_inputs *in, const " + n.lower +
-         "_outputs *out);\n";
-}
-
 }  // namespace
 
 std::vector<Variant> processor_variants(const Needs& needs) {
@@ -31,7 +28,7 @@ std::vector<Variant> processor_variants(const Needs& needs) {
   return list;
 }
 
-std::string variants_header(const std::vector<KernelText>& kernels, const Program& p, const ProgramNames& n) {
+std::string variants_header(const Program& p, const ProgramNames& n) {
   const std::string& x = n.lower;
   std::string s =
       std::string(kLicenseLine) +
@@ -42,7 +39,7 @@ std::string variants_header(const std::vector<KernelText>& kernels, const Progra
       "TC_NAME_VARIANT(symbol, TC_VARIANT)\n\n";
   const auto row = [&s](const std::string& symbol) { s += "#define " + symbol + " TC_OF_VARIANT(" + symbol + ")\n"; };
   row(x + "_graph");
-  for (size_t i = 0; i < kernels.size(); i++) row(x + "_" + p.kernels[i].name);
+  for (const Kernel& k : p.kernels) row(x + "_" + k.name);
   return s + "\n#endif\n";
 }
 
@@ -62,8 +59,9 @@ std::string variant_choice(const std::vector<Variant>& variants, const ProgramNa
                   "_graph.c and kernels/, compiled for any processor and once more for others. The build says what it "
                   "has: TC_HAVE_v3. */\n";
   s += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
-  s += x + "_status " + x + "_graph" + graph_type(n);
-  for (const Variant& v : variants) s += x + "_status " + x + "_graph_" + v.name + graph_type(n);
+  const std::string graph = x + "_status " + x + "_graph", parameters = run_parameters(n) + ";\n";
+  s += graph + parameters;
+  for (const Variant& v : variants) s += graph + "_" + v.name + parameters;
   s += "#ifdef __cplusplus\n}\n#endif\n\n";
   s += "static int choose(" + x + " *" + m + ", " + x + "_cpu cpu)\n{\n  const int best = cpu == " + u + "_CPU_BEST;\n";
   for (auto v = variants.rbegin(); v != variants.rend(); ++v)

@@ -22,7 +22,7 @@ struct Variant {
 std::vector<Variant> processor_variants(const Needs& needs);
 
 /// NAME_variants.h: with TC_VARIANT, what NAME_graph.c and kernels/ define is called NAME_..._v3.
-std::string variants_header(const std::vector<KernelText>& kernels, const Program& p, const ProgramNames& n);
+std::string variants_header(const Program& p, const ProgramNames& n);
 
 /// Of NAME.c: the prototypes of all graphs, and the choice among those that the build files made.
 std::string variant_choice(const std::vector<Variant>& variants, const ProgramNames& n);
