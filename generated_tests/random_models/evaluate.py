@@ -124,7 +124,7 @@ def evaluate(draft, node, constants, opset):
         for wide in (np.int32, np.float32):
             plans.append(lambda wide=wide: run_node(node, constants, opset, narrow | {k: np.dtype(wide) for k in SMALL & kinds if k != np.dtype(wide)}))
     if reference_knows(draft, opset):
-        plans.append(lambda: by_reference(node, constants, opset))
+        plans.append(lambda: by_reference(node, constants, opset, narrow))
     for number, plan in enumerate(plans):
         try:
             results = plan()
@@ -162,8 +162,11 @@ def reference_knows(draft, opset):
     return draft.op not in ("If", "Loop", "Scan", "RNN", "GRU", "LSTM", "MaxPool", "AveragePool", "LpPool", "OneHot")
 
 
-def by_reference(node, constants, opset):
-    """ONNX's reference evaluator."""
+def by_reference(node, constants, opset, wide):
+    """ONNX's reference evaluator, which would compute the squares of halves as halves: `wide` as of run_node."""
+    back = next((array.dtype for array in constants.values() if array.dtype in wide), None)
+    constants = {name: array.astype(wide.get(array.dtype, array.dtype)) for name, array in constants.items()}
     model = model_of([node], constants, [name for name in node.output if name], opset)
     with np.errstate(all="ignore"):
-        return [np.asarray(a) for a in onnx.reference.ReferenceEvaluator(model).run(None, {})]
+        results = [np.asarray(a) for a in onnx.reference.ReferenceEvaluator(model).run(None, {})]
+    return [narrowed(r, back) if back is not None and r.dtype == wide[back] else r for r in results]

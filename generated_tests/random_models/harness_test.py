@@ -11,7 +11,8 @@ import numpy as np
 import batch
 import tables
 from batch import CONFIGS, Compiler, Emitter, Outcome, run_batch
-from graph import F16, F32, I32, Graph, Value
+from evaluate import Draft, evaluate
+from graph import F16, F32, I32, Graph, Value, node_of
 from judge import difference, verdict
 from model import Model, random_model
 
@@ -72,6 +73,14 @@ class Judge(unittest.TestCase):
         value = Value("y", np.int8([1, 2]), exact=False)
         self.assertEqual(difference(np.int8([2, 2]), value), "")
         self.assertIn("more than a step", difference(np.int8([3, 2]), value))
+
+    def test_halves_are_computed_wider(self):
+        # Operator set 5, which ONNX Runtime does not have: ONNX's evaluator would square thousands as halves.
+        x = np.float16([[[1000, -3000, 2000]]])
+        draft = Draft("InstanceNormalization", (Value("x", x), Value("s", np.ones(1, np.float16)), Value("b", np.zeros(1, np.float16))))
+        y, = evaluate(draft, node_of(draft, ["y"]), {v.name: v.array for v in draft.operands}, 5)
+        self.assertEqual(y.dtype, F16)
+        np.testing.assert_allclose(y, x / np.sqrt(np.float64(14e6 / 3)), rtol=1e-3)
 
     def test_noise_excuses_no_wrong_number(self):
         g = small_graph()
