@@ -2,21 +2,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "cli/commands.h"
 #include "cli/new_file.h"
+#include "support/read_file.h"
 #include "support/text.h"
 
 namespace tc {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool has_bytes(const fs::path& path, const std::string& bytes) {
-  std::ifstream f(path, std::ios::binary);
-  return f && std::string(std::istreambuf_iterator<char>(f), {}) == bytes;
-}
 
 // What CMake opens while it configures; sources and headers need not be there.
 bool is_read_by_cmake(const OutputFile& f) { return f.path == "CMakeLists.txt" || f.path.starts_with("cuda_on_cpu/"); }
@@ -80,7 +75,7 @@ ExitCode cmake_command(const CommandLine& c) {
   for (const OutputFile& f : package_of(r.program, c)) {
     lines += "output " + f.path + "\n";
     const fs::path path = fs::path(c.out) / f.path;
-    if (!is_read_by_cmake(f) || has_bytes(path, f.bytes)) continue;
+    if (!is_read_by_cmake(f) || try_read_file(path) == f.bytes) continue;
     std::error_code ec;
     fs::create_directories(path.parent_path(), ec);
     NewFile(path, f.bytes).put_in_place();

@@ -7,6 +7,7 @@
 #include "cli/ir_options.h"
 #include "cli/new_file.h"
 #include "cli/option_table.h"
+#include "support/read_file.h"
 #include "support/xxh64.h"
 
 namespace tc {
@@ -116,9 +117,7 @@ bool load_ir_file(CommandLine& c) {
   if (!c.reads_ir() || !(command & kImports)) return true;
   constexpr unsigned kTakeIr = kEmit | kCheck | kBench | kCmake;
   if (!(command & kTakeIr)) usage(c.command + " needs the model, not a graph as text");
-  std::ifstream in(c.model, std::ios::binary);
-  const language::SourceText source{c.model, {std::istreambuf_iterator<char>(in), {}}};
-  if (!in.is_open() || in.bad()) throw Error("TC0601", ExitCode::Io, "cannot read " + printable(c.model));
+  const language::SourceText source{c.model, read_file(c.model)};
   DataFile file(c.model + ".bin");
   language::Problems problems;
   auto module = language::parse_module(

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/read_file.h"
 #include "support/text.h"
 
 namespace tc {
@@ -108,10 +109,10 @@ void save_npz(const std::string& path, const std::string& folder, const std::str
     std::ofstream out(beside, std::ios::binary);
     for (size_t k = 0; k < count; k++) {
       const std::string name = kind + "_" + to_text(int64_t(k)) + ".npy";
-      std::ifstream in(folder + "/" + name, std::ios::binary);
-      if (!in)
+      const std::optional<std::string> read = try_read_file(folder + "/" + name);
+      if (!read)
         cannot_write(path, ": NumPy has no type for " + kind + " " + to_text(int64_t(k)) + "; a folder takes it");
-      const std::string bytes(std::istreambuf_iterator<char>(in), {}), fields = zip_fields(name, bytes);
+      const std::string &bytes = *read, fields = zip_fields(name, bytes);
       const std::string head = "PK\x03\x04" + fields + name;
       if (at + head.size() + bytes.size() > 0xffff0000u || count > 0xfff0)
         cannot_write(path, ": more than an archive of 4 GiB holds; a folder does");

@@ -8,12 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "support/error.h"
 #include "support/interrupt.h"
+#include "support/read_file.h"
 #include "support/text.h"
 
 namespace tc {
@@ -25,18 +25,10 @@ namespace fs = std::filesystem;
   throw Error("TC0601", ExitCode::Io, what + " " + printable(path.string()) + ": " + std::strerror(errno));
 }
 
-bool read_file(const fs::path& path, std::string& bytes) {
-  std::ifstream f(path, std::ios::binary);
-  if (!f) return false;
-  bytes.assign(std::istreambuf_iterator<char>(f), {});
-  return true;
-}
-
 bool same_bytes(const fs::path& path, const std::string& bytes) {
   std::error_code ec;
   if (fs::is_symlink(path, ec) || fs::file_size(path, ec) != bytes.size() || ec) return false;
-  std::string old;
-  return read_file(path, old) && old == bytes;
+  return try_read_file(path) == bytes;
 }
 
 // A new file beside the target, synced.
@@ -62,9 +54,9 @@ void write_temporary(const fs::path& path, const std::string& bytes) {
 // The "files" of a manifest; empty if there is none or it is not ours.
 std::set<std::string> listed_files(const fs::path& manifest) {
   std::set<std::string> files;
-  std::string text;
-  if (!read_file(manifest, text) || text.size() > (size_t(64) << 20)) return files;
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const std::optional<std::string> text = try_read_file(manifest);
+  if (!text || text->size() > (size_t(64) << 20)) return files;
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("files") || !json["files"].is_array() ||
       json.value("generator", "") != "tc-emit")
     return files;
@@ -219,15 +211,10 @@ std::vector<PackageDifference> compare_package(const std::string& dir_text, cons
   for (const OutputFile& f : files) {
     stale.erase(f.path);
     if (same_bytes(dir / f.path, f.bytes)) continue;
-    std::string old;
-    const bool there = read_file(dir / f.path, old);
-    differences.push_back({there ? "differs" : "missing", f.path, std::move(old), f.bytes});
+    const std::optional<std::string> old = try_read_file(dir / f.path);
+    differences.push_back({old ? "differs" : "missing", f.path, old.value_or(""), f.bytes});
   }
-  for (const std::string& p : stale) {
-    std::string old;
-    read_file(dir / p, old);
-    differences.push_back({"stale", p, std::move(old), ""});
-  }
+  for (const std::string& p : stale) differences.push_back({"stale", p, try_read_file(dir / p).value_or(""), ""});
   return differences;
 }
 
@@ -238,9 +225,8 @@ std::vector<OutputFile> read_package(const std::string& dir_text) {
   std::set<std::string> names = listed_files(dir / kManifest);
   names.insert(kManifest);
   for (const std::string& name : names) {
-    OutputFile f{name, ""};
-    if (fs::is_regular_file(fs::symlink_status(dir / name, ec)) && read_file(dir / name, f.bytes))
-      files.push_back(std::move(f));
+    if (!fs::is_regular_file(fs::symlink_status(dir / name, ec))) continue;
+    if (std::optional<std::string> bytes = try_read_file(dir / name)) files.push_back({name, std::move(*bytes)});
   }
   return files;
 }

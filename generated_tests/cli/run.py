@@ -199,6 +199,7 @@ def operators_of_the_users(tmp):
     lines += [f"{wrong}:3:30: nothing is called 'M' here", "  op my.B(x: f32[N]) -> y: f32[M]", " " * 31 + "^", "nothing was written"]
     check("each mistake with its line and a caret", r.stderr.splitlines() == lines, r.stderr)
     check("nothing is written", not (tmp / "wrong").exists())
+    answers("a folder for a file of operators", ["check", "--ops", tmp, model], 6, err="cannot read")
     answers("a file of operators that does not exist", ["check", "--ops", tmp / "none.tc", model], 6, err="cannot read")
     answers("an operator twice", ["check", "--ops", ops, "--ops", ops, model], 1, err="my.Correlate is defined already")
     text = model.read_text().replace("float[3, 5] pattern", "float[4, 5] pattern")
