@@ -1,20 +1,15 @@
 #include "cli/schedule_files.h"
 
-#include <algorithm>
-#include <fstream>
-#include <iterator>
-
 #include "cli/commands.h"
 #include "cli/new_file.h"
+#include "support/read_file.h"
 
 namespace tc {
 
 bool load_schedules(CommandLine& c) {
   if (c.schedules.empty()) return true;
-  std::ifstream in(c.schedules, std::ios::binary);
   auto read = std::make_shared<StatedSchedules>();
-  read->source = {c.schedules, {std::istreambuf_iterator<char>(in), {}}};
-  if (!in.is_open() || in.bad()) throw Error("TC0601", ExitCode::Io, "cannot read " + printable(c.schedules));
+  read->source = {c.schedules, read_file(c.schedules)};
   language::Problems problems;
   read->plans = language::read_schedules(read->source.text, problems);
   for (const language::Problem& p : problems) print_err(language::render(read->source, p));
@@ -25,10 +20,7 @@ bool load_schedules(CommandLine& c) {
 ScheduleWriter::ScheduleWriter(const CommandLine& c, CompileRequest& request) : c_(c) {
   request.scheduled = [this](const FunctionPlan& plan) {
     // Functions that differ in which operands die behind them are scheduled alike.
-    const auto same = [&](const FunctionPlan& p) {
-      return p.signature == plan.signature && p.function == plan.function;
-    };
-    if (std::none_of(plans_.begin(), plans_.end(), same)) plans_.push_back(plan);
+    if (met_.insert({plan.signature, plan.function}).second) plans_.push_back(plan);
   };
 }
 

@@ -1,5 +1,10 @@
 // --schedules FILE and --write-schedules FILE: what templates decide, as text (docs/schedules.md).
 #pragma once
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "cli/options.h"
 
 namespace tc {
@@ -19,6 +24,7 @@ class ScheduleWriter {
  private:
   const CommandLine& c_;
   std::vector<FunctionPlan> plans_;
+  std::set<std::pair<std::string, std::string>> met_;  // their signatures and hashes
 };
 
 }  // namespace tc

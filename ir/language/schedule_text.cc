@@ -34,7 +34,7 @@ bool fits_pattern(std::string_view pattern, std::string_view text) {
 }  // namespace
 
 bool FunctionPlan::fits(const std::string& of_signature, const std::string& of_function) const {
-  return fits_pattern(signature, of_signature) && (function.empty() || function == of_function);
+  return (function.empty() || function == of_function) && fits_pattern(signature, of_signature);
 }
 
 std::string function_hash(const TensorFn& fn, const std::vector<bool>& constant_input) {
