@@ -55,7 +55,8 @@ void Planner::finish() const {
 
 int64_t PlanEntry::in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
                             int64_t step) const {
-  return number(name, model, [&](int64_t n) -> std::string {
+  if (!planner_) return model();
+  return planner_->number(line_, name, model, [&](int64_t n) -> std::string {
     if (n >= least && n <= most && n % step == 0) return "";
     if (least == most) return "here it is " + to_text(least);
     return "it is " + std::string(step > 1 ? "a multiple of " + to_text(step) + " " : "") + "from " + to_text(least) +

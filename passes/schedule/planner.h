@@ -54,10 +54,6 @@ class PlanEntry {
   PlanEntry() = default;
   PlanEntry(Planner* planner, std::string_view name) : planner_(planner), line_(planner ? planner->open(name) : 0) {}
 
-  int64_t number(const std::string& name, const std::function<int64_t()>& model,
-                 const std::function<std::string(int64_t)>& legal) const {
-    return planner_ ? planner_->number(line_, name, model, legal) : model();
-  }
   /// A number from `least` to `most`, a multiple of `step`.
   int64_t in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
                    int64_t step = 1) const;
