@@ -81,10 +81,13 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   Diagnostics found;  // by passes, which know no file
   const std::unique_ptr<const Backend> backend = make_backend(r.target);
   Log log(r);
-  PassContext cx{backend->traits(), r.options, &found, {}, backend.get()};
-  cx.passed = listeners(r, log);
-  cx.schedules = r.schedules.get();
-  cx.scheduled = r.scheduled;
+  PassContext cx{.target = backend->traits(),
+                 .options = r.options,
+                 .diagnostics = &found,
+                 .backend = backend.get(),
+                 .schedules = r.schedules.get(),
+                 .scheduled = r.scheduled,
+                 .passed = listeners(r, log)};
   auto add = [&](Diagnostic d) {
     if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);
     problems.add(std::move(d));
