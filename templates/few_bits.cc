@@ -13,6 +13,14 @@ namespace {
 
 constexpr int64_t kWordBits = 32;
 
+// n, where `e` is k / n of a constant n; null: it is something else.
+std::optional<int64_t> divisor_of(const Expr& e, const Var& k) {
+  const Apply* a = as<Apply>(e);
+  const VarRef* v = a && (a->op == Op::FloorDiv || a->op == Op::Div) ? as<VarRef>(a->args[0]) : nullptr;
+  const auto n = v && v->var == k ? as_const_int(a->args[1]) : std::nullopt;
+  return n && *n > 0 ? n : std::nullopt;
+}
+
 bool is_constant_along(const Expr& e, const Var& k, int64_t block) { return bool(at_block(e, k, block, Expr(0))); }
 
 // The distance of a number from its zero point: f32(x) - z, f32(x - z), f32(x).
@@ -102,11 +110,8 @@ Exprs factors_of(const Expr& e) {
 
 Expr at_block(const Expr& e, const Var& k, int64_t block, const Expr& index) {
   const Expr found = rewrite(e, [&](const Expr& x) -> Expr {
-    const Apply* a = as<Apply>(x);
-    if (!a || (a->op != Op::FloorDiv && a->op != Op::Div)) return {};
-    const VarRef* v = as<VarRef>(a->args[0]);
-    const auto by = as_const_int(a->args[1]);
-    if (!v || v->var != k || !by || *by <= 0 || *by % block != 0) return {};
+    const auto by = divisor_of(x, k);
+    if (!by || *by % block != 0) return {};
     return *by == block ? index : floor_div(index, Expr(*by / block));
   });
   return uses_var(found, k) ? Expr() : found;
@@ -117,10 +122,8 @@ std::optional<FewBits> few_bits_form(const Expr& e, const Axis& k) {
   const Exprs factors = factors_of(e);
   std::set<int64_t, std::greater<>> blocks = {k.extent.value};
   walk(e, [&](const Expr& x) {
-    const Apply* a = as<Apply>(x);
-    const VarRef* v = a && (a->op == Op::FloorDiv || a->op == Op::Div) ? as<VarRef>(a->args[0]) : nullptr;
-    const auto by = v && v->var == k.var ? as_const_int(a->args[1]) : std::nullopt;
-    if (by && *by > 0 && *by < k.extent.value) blocks.insert(*by);
+    const auto by = divisor_of(x, k.var);
+    if (by && *by < k.extent.value) blocks.insert(*by);
     return true;
   });
   for (const int64_t block : blocks) {

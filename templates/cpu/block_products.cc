@@ -27,9 +27,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kSteps = 32;    // of k that dot_words takes at a time
-constexpr int64_t kLine = 16;     // words of a line of the cache
-constexpr int64_t kAhead = 2048;  // words between what is multiplied and what is asked for
+constexpr int64_t kSteps = 32;  // of k that dot_words takes at a time
 constexpr int64_t kMostRows = 4;
 constexpr int64_t kManyRows = 16;  // their sums are shared among threads
 
@@ -123,14 +121,15 @@ std::optional<BlockProduct> match(const TemplateArgs& a) {
 
 class BlockProducts {
  public:
-  BlockProducts(const BlockProduct& m, const CpuModel& cpu)
+  BlockProducts(const BlockProduct& m, const CpuModel& cpu, bool from_memory)
       : m_(m),
         rows_(points(m.rows)),
         blocks_(m.block.extent.value),
         height_(std::min(rows_, kMostRows)),
         columns_(std::max(16, (rows_ == 1 ? 4 : 2) * cpu.vector_lanes)),
         panels_(ceil_div(m.n.extent.value, columns_)),
-        words_(m.k.extent.value * m.bits / 32) {
+        words_(m.k.extent.value * m.bits / 32),
+        fetches_ahead_(from_memory && rows_ == height_) {
     const int64_t work = rows_ * panels_ * columns_ * blocks_ * m.k.extent.value;
     parallel_ = work >= 4 * kParallelThreshold;
   }
@@ -153,7 +152,7 @@ class BlockProducts {
     s.steps = {"cache_read(right factor, words of " + to_text(32 / m_.bits) + " numbers)",
                "split(" + n + ", " + to_text(columns_) + ")", "tensorize(" + m_.k.var->name + ", dot_words)",
                "cache_write(acc, registers)", "vectorize(" + n + "_i)"};
-    if (rows_ == height_) s.steps.push_back("prefetch(right factor)");
+    if (fetches_ahead_) s.steps.push_back("prefetch(right factor)");
     if (parallel_) s.steps.push_back("parallel(panels)");
     return s;
   }
@@ -220,24 +219,18 @@ class BlockProducts {
       return store(acc, {i, ramp(column)}, broadcast(make_float(DType::F32, 0)));
     });
     const Stmt finish = of_tile(height, [&](const Expr& i, const Expr& column) {
-      LanePoint p{{}, m_.n.var, panel_ * Expr(columns_) + column, {}, load(acc, {i, ramp(column)})};
-      if (!m_.rows.empty()) p.at.push_back({m_.rows[0].var, row + i});
-      if (m_.n.extent.value % columns_ != 0) p.count = Expr(m_.n.extent) - p.base;
-      return store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
+      const Expr sum = load(acc, {i, ramp(column)});
+      return store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue,
+                         panel_point(m_.n, m_.rows, panel_, columns_, row + i, column, sum));
     });
-    const auto step = [&](const Expr& b) { return seq({fetch_ahead(b), of_block(acc, row, height, b)}); };
+    const auto step = [&](const Expr& b) {
+      const int64_t count = words_ * columns_;
+      const Stmt ahead =
+          fetches_ahead_ ? fetch_ahead(packed_, (panel_ * Expr(blocks_) + b) * Expr(count), count) : Stmt();
+      return seq({ahead, of_block(acc, row, height, b)});
+    };
     const Stmt products = blocks_ == 1 ? step(0) : loop(block, blocks_, step(Expr(block)));
     return alloc(acc, seq({start, products, finish}));
-  }
-
-  // Where every row reads the weights from memory once, the processor waits for them: it is told early what comes.
-  Stmt fetch_ahead(const Expr& block) const {
-    const int64_t lines = words_ * columns_ / kLine;
-    if (rows_ != height_ || lines == 0) return {};
-    const Var line = make_var("line");
-    const Expr from =
-        (panel_ * Expr(blocks_) + block) * Expr(words_ * columns_) + Expr(kAhead) + Expr(line) * Expr(kLine);
-    return loop(line, lines, prefetch(packed_, {from}), lines <= 32 ? ForKind::Unroll : ForKind::Serial);
   }
 
   // acc[i][v] += (s * scale) * f32(dot - zero * row sum)
@@ -287,6 +280,7 @@ class BlockProducts {
 
   const BlockProduct& m_;
   const int64_t rows_, blocks_, height_, columns_, panels_, words_;
+  const bool fetches_ahead_;  // a single tile of rows reads each weight once
   bool parallel_ = false;
   Buffer packed_, scales_, zeros_, row_sums_;
   Expr panel_;
@@ -297,7 +291,7 @@ class BlockProducts {
 std::optional<Scheduled> schedule_block_products(const TemplateArgs& a) {
   const auto m = match(a);
   if (!m) return {};
-  return BlockProducts(*m, a.cpu).build();
+  return BlockProducts(*m, a.cpu, a.options.fetch_ahead).build();
 }
 
 }  // namespace tc

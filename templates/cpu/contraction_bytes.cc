@@ -15,6 +15,7 @@
 #include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
+#include "templates/conditions.h"
 #include "templates/cpu/contraction_builder.h"
 #include "templates/points.h"
 
@@ -43,9 +44,8 @@ void ContractionBuilder::pack_quads(Scheduled& s) {
   VarMap to = point_at({m_.q_k.begin() + std::ptrdiff_t(outer), m_.q_k.end()}, step);
   to[m_.n.var.get()] = at;
   Expr value = substitute(m_.q_value, to), exists;
-  auto need = [&](const Expr& condition) { exists = exists ? exists && condition : condition; };
-  if (m_.n.extent.value % columns_ != 0) need(at < Expr(m_.n.extent));
-  if (m_.k.back().extent.value % kQuad != 0) need(step < Expr(m_.k.back().extent));
+  if (m_.n.extent.value % columns_ != 0) exists = at < Expr(m_.n.extent);
+  if (m_.k.back().extent.value % kQuad != 0) exists = both(exists, step < Expr(m_.k.back().extent));
   if (exists) value = select(exists, value, make_int(DType::I8, 0));
   std::vector<Axis> axes = m_.q_outer;
   axes.push_back({panel, Dim(plan_.panels)});

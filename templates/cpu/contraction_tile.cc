@@ -5,11 +5,6 @@
 #include "templates/cpu/lanes.h"
 
 namespace tc {
-namespace {
-
-constexpr int64_t kLine = 16;  // floats
-
-}  // namespace
 
 // --- one tile of `mr` rows from `row` on
 Stmt ContractionBuilder::tile(int64_t mr, const Expr& row) {
@@ -89,11 +84,7 @@ Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row)
   Point blocked = at_;
   blocked.push_back({m_.k[0].var, Expr(k_o) * Expr(u)});
   Stmt ahead;
-  if (plan_.fetch_ahead) {
-    const Var line = make_var("line");
-    const Expr from = right_base() + Expr(k_o) * Expr(u * columns_) + Expr(2048) + Expr(line) * Expr(kLine);
-    ahead = loop(line, u * columns_ / kLine, prefetch(packed_, {from}), ForKind::Unroll);
-  }
+  if (plan_.fetch_ahead) ahead = fetch_ahead(packed_, right_base() + Expr(k_o) * Expr(u * columns_), u * columns_);
   const Stmt main = loop(k_o, n / u, seq({ahead, step(Expr(k_o) * Expr(u), blocked, u, true)}));
   if (n % u == 0) return main;
   Point rest = at_;

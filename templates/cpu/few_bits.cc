@@ -70,10 +70,7 @@ Stmt FewBitsLoops::of_tile(int64_t height, const OfTile& body) const {
 }
 
 LanePoint FewBitsLoops::point(const Expr& row, const Expr& column, Expr acc) const {
-  LanePoint p{{}, m_.n.var, panel_ * Expr(columns_) + column, {}, std::move(acc)};
-  if (!m_.rows.empty()) p.at.push_back({m_.rows[0].var, row});
-  if (m_.n.extent.value % columns_ != 0) p.count = Expr(m_.n.extent) - p.base;
-  return p;
+  return panel_point(m_.n, m_.rows, panel_, columns_, row, column, std::move(acc));
 }
 
 Expr FewBitsLoops::left(const Expr& row, const Expr& k) const {

@@ -2,6 +2,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
+#include "templates/conditions.h"
 #include "templates/cpu/few_bits.h"
 
 namespace tc {
@@ -34,8 +35,7 @@ void FewBitsPanels::pack(Scheduled& s) {
     const Expr number = substitute(w.number, {{n.var.get(), at}, {k.var.get(), step}});
     Expr exists;
     if (count_ * columns_ != n.extent.value) exists = at < Expr(n.extent);
-    if (words_ * w.per_word() != k.extent.value)
-      exists = exists ? exists && step < Expr(k.extent) : step < Expr(k.extent);
+    if (words_ * w.per_word() != k.extent.value) exists = both(exists, step < Expr(k.extent));
     return exists ? select(exists, number, make_int(DType::I32, 0)) : number;
   });
   const std::string& name = n.var->name;
@@ -57,7 +57,7 @@ Buffer FewBitsPanels::pack_blocks(Scheduled& s, const Expr& value, const char* w
   Expr exists;
   if (count_ * columns_ != n.extent.value) exists = at < Expr(n.extent);
   if (const int64_t used = ceil_div(p_.depth(), p_.w.block); blocks_ != used)
-    exists = exists ? exists && Expr(block.var) < Expr(used) : Expr(block.var) < Expr(used);
+    exists = both(exists, Expr(block.var) < Expr(used));
   if (exists) packed = select(exists, packed, tc::zero(packed->dtype));
   const std::string& name = n.var->name;
   return add_packed(s, p_.m.c, {panel, block, lane}, packed,

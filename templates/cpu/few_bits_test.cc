@@ -152,6 +152,15 @@ TEST(FewBits, ProductsOfBytes) {
     }
 }
 
+TEST(FewBits, BytesAskForWeightsEarlyOnlyWhereTheseComeFromMemory) {
+  const TestFunction f = blocks_times_blocks({.block_sums = true});
+  for (const bool from_memory : {true, false}) {
+    const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v4"), {.fetch_ahead = from_memory});
+    EXPECT_EQ(to_text(s.body).find("prefetch") != std::string::npos, from_memory);
+    EXPECT_EQ(std::find(s.steps.begin(), s.steps.end(), "prefetch(right factor)") != s.steps.end(), from_memory);
+  }
+}
+
 // --- the form
 const Axis kSum = axis("k", 64);
 const Buffer kBytes = make_buffer("bytes", DType::U8, to_shape({64})),

@@ -89,6 +89,23 @@ Stmt store_lanes(const Buffer& out, const Expr& index, const Expr& value, const 
   return store(out, {ramp(index_at(index, at))}, broadcast(v), std::nullopt, p.count);
 }
 
+LanePoint panel_point(const Axis& n, const std::vector<Axis>& rows, const Expr& panel, int64_t columns, const Expr& row,
+                      const Expr& column, Expr acc) {
+  LanePoint p{{}, n.var, panel * Expr(columns) + column, {}, std::move(acc)};
+  if (!rows.empty()) p.at.push_back({rows[0].var, row});
+  if (n.extent.value % columns != 0) p.count = Expr(n.extent) - p.base;
+  return p;
+}
+
+Stmt fetch_ahead(const Buffer& b, const Expr& begin, int64_t count) {
+  constexpr int64_t kLine = 16, kAhead = 2048, kMostUnrolled = 32;  // words, words, lines
+  const int64_t lines = count / kLine;
+  if (lines == 0) return {};
+  const Var line = make_var("line");
+  return loop(line, lines, prefetch(b, {begin + Expr(kAhead) + Expr(line) * Expr(kLine)}),
+              lines <= kMostUnrolled ? ForKind::Unroll : ForKind::Serial);
+}
+
 Expr vectors(int64_t n) { return n % kMaxLanes == 0 ? Expr(n) / lanes() : (Expr(n) + lanes() - Expr(1)) / lanes(); }
 
 Stmt over_lanes(const std::string& var, int64_t n, const std::function<Stmt(const Expr&, const Expr&)>& body) {

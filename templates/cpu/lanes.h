@@ -34,6 +34,14 @@ Stmt store_lanes(const Buffer& out, const Expr& index, const Expr& value, const 
 /// An index with the axes replaced; larger strides first where it is affine.
 Expr index_at(const Expr& index, const std::vector<std::pair<Var, Expr>>& at);
 
+/// The lanes of n from `column` of a panel on, as many as there are, in a row of `rows` (one axis at most).
+LanePoint panel_point(const Axis& n, const std::vector<Axis>& rows, const Expr& panel, int64_t columns, const Expr& row,
+                      const Expr& column, Expr acc = {});
+
+/// Asks for what lies 8 KiB behind `count` words (of 4 bytes) of `b` from `begin` on, a line of the cache at a time: where
+/// weights come from memory, each once, the processor waits for them if it is not told early. Null for less than a line.
+Stmt fetch_ahead(const Buffer& b, const Expr& begin, int64_t count);
+
 /// ceil(n / VL): a count of vectors.
 Expr vectors(int64_t n);
 

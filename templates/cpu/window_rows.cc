@@ -20,6 +20,7 @@
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
+#include "templates/conditions.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
 #include "templates/cpu/tile.h"
@@ -300,7 +301,7 @@ class Builder {
                    w_.c.combine);
     });
     Expr all;
-    for (const Expr& e : w_.conditions) all = all ? all && at_rows(e) : at_rows(e);
+    for (const Expr& e : w_.conditions) all = both(all, at_rows(e));
     if (all) body = if_then(all, body);
     int64_t copies = ceil_div(size, kMaxLanes);
     bool unrolled = !all;

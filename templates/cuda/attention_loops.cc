@@ -5,6 +5,7 @@
 #include "ir/loop/intrin.h"
 #include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
+#include "templates/conditions.h"
 
 namespace tc {
 namespace {

@@ -5,6 +5,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
+#include "templates/conditions.h"
 #include "templates/cuda/template.h"
 
 namespace tc {
@@ -56,12 +57,6 @@ Stmt pieces_by_thread(int64_t count, const Var& thread, int64_t threads, ForKind
   Stmt one = body(i, e);
   if (count % threads != 0) one = if_then(Expr(e) < Expr(count), one);
   return loop(i, ceil_div(count, threads), let(e, Expr(i) * Expr(threads) + Expr(thread), one), kind);
-}
-
-Expr both(const Expr& a, const Expr& b) {
-  if (!a || !b) return a ? a : b;
-  const Apply* k = as<Apply>(b);
-  return k && k->op == Op::And ? both(both(a, k->args[0]), k->args[1]) : a && b;
 }
 
 Stmt if_some(const Expr& condition, const Stmt& s) { return condition ? if_then(condition, s) : s; }

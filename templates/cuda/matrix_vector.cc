@@ -8,6 +8,7 @@
 //   y[row][column] = epilogue(sum)
 #include "ir/loop/intrin.h"
 #include "support/text.h"
+#include "templates/conditions.h"
 #include "templates/cuda/contraction.h"
 
 namespace tc {

@@ -74,8 +74,6 @@ Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body);
 /// The same points, shared by the `threads` threads of a block; `thread` is the index of a thread.
 Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var& thread, int64_t threads);
 
-/// Both conditions, joined from the left as one writes it; null is a condition that always holds.
-Expr both(const Expr& a, const Expr& b);
 /// `s` where `condition` holds; null: always.
 Stmt if_some(const Expr& condition, const Stmt& s);
 

@@ -7,6 +7,7 @@
 #include "ir/loop/intrin.h"
 #include "ir/loop/simplify.h"
 #include "support/text.h"
+#include "templates/conditions.h"
 #include "templates/cuda/contraction.h"
 #include "templates/packed.h"
 

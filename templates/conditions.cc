@@ -1,0 +1,13 @@
+#include "templates/conditions.h"
+
+#include "ir/loop/build.h"
+
+namespace tc {
+
+Expr both(const Expr& a, const Expr& b) {
+  if (!a || !b) return a ? a : b;
+  const Apply* k = as<Apply>(b);
+  return k && k->op == Op::And ? both(both(a, k->args[0]), k->args[1]) : a && b;
+}
+
+}  // namespace tc
