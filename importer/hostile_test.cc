@@ -186,6 +186,58 @@ TEST(Hostile, EachModelHasItsDiagnostic) {
   }
 }
 
+/// A model of one node that reads "x", of this type.
+std::string one_node(const std::string& type, const std::string& node) {
+  return header(8, R"("" : 20)") + "g (" + type + " x) => (y) { [n] y = " + node + " }";
+}
+
+TEST(Hostile, TypesStandWhereTheDefinitionHasThem) {
+  for (const std::string node : {"AveragePool <kernel_shape = [2, 2]> (x)",
+                                 "LpPool <kernel_shape = [2, 2]> (x)",
+                                 "GlobalAveragePool (x)",
+                                 "GlobalLpPool (x)",
+                                 "MaxPool <kernel_shape = [2, 2]> (x)",
+                                 "LRN <size = 3> (x)",
+                                 "LpNormalization (x)",
+                                 "Conv (x, x)",
+                                 "MatMul (x, x)",
+                                 "Gemm (x, x)",
+                                 "Einsum <equation = \"nchw,nchw->n\"> (x, x)",
+                                 "ReduceSum (x)",
+                                 "ReduceMean (x)",
+                                 "ReduceL2 (x)",
+                                 "Softmax (x)",
+                                 "Add (x, x)",
+                                 "Mul (x, x)",
+                                 "Div (x, x)",
+                                 "Sum (x, x)",
+                                 "Max (x, x)",
+                                 "Less (x, x)",
+                                 "Neg (x)",
+                                 "Abs (x)",
+                                 "Erf (x)",
+                                 "Floor (x)",
+                                 "Relu (x)",
+                                 "Det (x)",
+                                 "BitwiseNot (x)",
+                                 "QuantizeLinear (x, x)"})
+    for (const std::string type : {"bool", "string", "complex64"})
+      expect_refused({type + " " + node, "", "TC0119", ExitCode::Rejected,
+                      "input 0 \"x\": it is of type " + type + ", which the operator does not take; it takes "},
+                     one_node(type + "[1,2,4,4]", node));
+  for (const std::string node : {"ReduceMax (x)", "ReduceMin (x)", "Equal (x, x)", "Not (x)", "Where (x, x, x)",
+                                 "Transpose (x)", "Cast <to = 1> (x)"}) {
+    const Imported m = import_text(one_node("bool[1,2,4,4]", node));
+    EXPECT_EQ(m.exit, ExitCode::Ok) << node << ":\n" << m.problems;
+  }
+  for (const std::string node : {"Not (x)", "And (x, x)", "Xor (x, x)", "Where (x, x, x)"})
+    expect_refused({"float " + node, "", "TC0119", ExitCode::Rejected, "does not take; it takes bool\n"},
+                   one_node("float[1,2,4,4]", node));
+  // Numbers that a definition leaves out mean what they mean elsewhere.
+  const Imported m = import_text(one_node("int16[1,2,4,4]", "Relu (x)"));
+  EXPECT_EQ(m.exit, ExitCode::Ok) << m.problems;
+}
+
 TEST(Hostile, Headers) {
   const std::string body = "g (float[2] x) => (float[2] y) { y = Neg(x) }";
   expect_refused({"newer opset", "", "TC0107", ExitCode::Unsupported, "opset_version="},

@@ -6,6 +6,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/instruction.h"
+#include "ir/loop/op_rules.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
 #include "ir/verify_accesses.h"
@@ -18,7 +19,6 @@ namespace {
 
 bool takes_floats_only(Op op) { return (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2; }
 bool takes_ints_only(Op op) { return op == Op::BitNot || (op >= Op::BitAnd && op <= Op::Shr) || op == Op::Index; }
-bool takes_bools(Op op) { return op == Op::Not || op == Op::And || op == Op::Or; }
 bool takes_strings(Op op) { return (op >= Op::Eq && op <= Op::Ge) || is_text_op(op); }
 bool takes_position(Op op) { return op == Op::TextByte || op == Op::TextFrom || op == Op::TextFirst; }
 bool is_lane_reduce(Op op) { return op == Op::ReduceAdd || op == Op::ReduceMax || op == Op::ReduceMin; }
@@ -164,7 +164,8 @@ class LoopVerifier {
     need(!is_lane_reduce(k.op) || k.args[0]->vector, "a horizontal operation on a scalar");
     need(!takes_floats_only(k.op) || is_float(t), "an integer operand of a float function");
     need(!takes_ints_only(k.op) || !is_float(t), "a float operand of an integer operation");
-    need(!takes_bools(k.op) || t == DType::Bool, "an operand that is not bool");
+    need(suits_truth_values(k.op, t),
+         t == DType::Bool ? "a bool operand of an operation on numbers" : "an operand that is not bool");
     need(takes_strings(k.op) || t != DType::String, "a string operand of an operation on numbers");
   }
 
@@ -333,8 +334,10 @@ class FnVerifier {
   void combiner(const Stage& s, Need need) {
     const Combiner& c = s.combiner;
     size_t n = s.outputs.size();
-    if (c.op)
-      return need(n == 1 && c.lhs.empty() && c.rhs.empty() && c.result.empty(), "a plain combiner joins one value");
+    if (c.op) {
+      need(n == 1 && c.lhs.empty() && c.rhs.empty() && c.result.empty(), "a plain combiner joins one value");
+      return need(suits_truth_values(*c.op, s.outputs[0]->dtype), "a reduction that its type does not have");
+    }
     need(c.lhs.size() == n && c.rhs.size() == n && c.result.size() == n, "the combiner has one component per output");
     std::vector<Var> vars = c.lhs;
     vars.insert(vars.end(), c.rhs.begin(), c.rhs.end());

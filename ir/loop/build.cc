@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/loop/op_rules.h"
 #include "ir/loop/operand_mismatch.h"
 #include "support/text.h"
 
@@ -38,6 +39,7 @@ void refuse_string(std::string_view what, DType t) {
 // The table of operations has its functions of floats in one piece, from the square root to the tests of NaN and inf, and
 // those on bits in another.
 void check_kind_of_number(Op op, DType t) {
+  check_truth_values(op, t);
   const bool of_floats = (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2;
   const bool of_integers = op == Op::BitNot || (op >= Op::BitAnd && op <= Op::Shr) || op == Op::Index;
   if (is_float(t) ? of_integers : of_floats)
@@ -144,6 +146,7 @@ Expr make_const(DType t, double v) {
   if (t == DType::F32) return make_float(t, double(float(v)));
   if (t == DType::F64) return make_float(t, v);
   if (is_narrow_float(t)) return make_float(t, narrow_float_to_double(t, double_to_narrow_float(t, v)));
+  if (t == DType::Bool) return make_int(t, v != 0 ? 1 : 0);
   if (t == DType::U64 && v >= 9.2233720368547758e18) return make_int(t, int64_t(uint64_t(v)));
   return make_int(t, int64_t(v));
 }

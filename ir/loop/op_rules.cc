@@ -1,6 +1,7 @@
 #include "ir/loop/op_rules.h"
 
 #include "ir/loop/build.h"
+#include "ir/loop/operand_mismatch.h"
 
 namespace tc {
 
@@ -39,6 +40,36 @@ bool may_leave_type(Op op) {
     case Op::Shl: return true;
     default: return false;
   }
+}
+
+bool suits_truth_values(Op op, DType t) {
+  switch (op) {
+    case Op::Not:
+    case Op::And:
+    case Op::Or: return t == DType::Bool;
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Sign:
+    case Op::BitNot:
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Div:
+    case Op::FloorDiv:
+    case Op::Mod:
+    case Op::FloorMod:
+    case Op::Pow:
+    case Op::Shl:
+    case Op::Shr:
+    case Op::ReduceAdd: return t != DType::Bool;
+    default: return true;
+  }
+}
+
+void check_truth_values(Op op, DType t) {
+  if (suits_truth_values(op, t)) return;
+  const std::string name(info(op).name), wanted(t == DType::Bool ? "numbers" : "bool");
+  throw OperandMismatch(name + " is of " + wanted + ", not of " + std::string(info(t).name));
 }
 
 Expr identity_of(Op op, DType t) {

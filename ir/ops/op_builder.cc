@@ -163,6 +163,12 @@ namespace {
 void check_type(bool same, const std::string& stage) {
   if (!same) throw OperandMismatch("stage " + stage + ": a value has another type than its buffer");
 }
+Combiner joined_by(Op op, DType t) {
+  check_truth_values(op, t);
+  Combiner c;
+  c.op = op;
+  return c;
+}
 /// A stage without work reads nothing: an empty reduction is its identity, an empty result needs no value.
 void drop_empty_work(Stage& s) {
   auto empty = [](const std::vector<Axis>& axes) {
@@ -215,7 +221,7 @@ void OpBuilder::define_reduce(const Tensor& declared, Op op, Dims raxes, const R
   s.raxes = make_axes(raxes, {}, true);
   s.values = {f(as_exprs(s.axes), as_exprs(s.raxes))};
   check_type(s.values[0]->dtype == declared.dtype(), s.name);
-  s.combiner.op = op;
+  s.combiner = joined_by(op, declared.dtype());
   s.init = {init ? init : start_of(op, declared.dtype())};
   s.outputs = {declared.buffer()};
   add(std::move(s));
@@ -232,7 +238,7 @@ Tensor OpBuilder::reduce(std::string name, Op op, DType t, Dims shape, Dims raxe
   s.raxes = make_axes(raxes, {names.begin() + std::ptrdiff_t(used), names.end()}, true);
   s.values = {f(as_exprs(s.axes), as_exprs(s.raxes))};
   check_type(s.values[0]->dtype == t, s.name);
-  s.combiner.op = op;
+  s.combiner = joined_by(op, t);
   s.init = {init ? init : start_of(op, t)};
   s.outputs = {y.buffer()};
   add(std::move(s));

@@ -21,6 +21,7 @@ Expr scalar(OpBuilder& op, int input) {
 
 /// (x - zero) * scale in f32, where the zero point may be absent.
 Expr real_value(OpBuilder& op, const Expr& x, int scale, int zero_point) {
+  require_number(op, x->dtype, scale - 1);
   Expr v = cast(DType::I32, x);
   if (op.has(zero_point) && !is_zero_constant(op, zero_point)) v = v - cast(DType::I32, scalar(op, zero_point));
   return cast(kF32, v) * scalar(op, scale);
@@ -139,6 +140,7 @@ Expr per_column(OpBuilder& op, int input, const Expr& column, int64_t columns) {
 
 /// value - zero point in i32; the zero point, where it is given, belongs to the column.
 Expr minus_zero_point(OpBuilder& op, const Expr& value, int zero_point, const Expr& column, int64_t columns) {
+  require_number(op, value->dtype, -1);
   const Expr v = cast(DType::I32, value);
   if (!op.has(zero_point) || is_zero_constant(op, zero_point)) return v;
   return v - cast(DType::I32, per_column(op, zero_point, column, columns));
