@@ -117,6 +117,7 @@ def structure():
     yield changed("no output", REJECTED, "TC0114", "no output", lambda m, _: m.graph.ClearField("output"))
     yield changed("input without a type", REJECTED, "TC0153", "no type", lambda m, _: m.graph.input[0].ClearField("type"))
     yield changed("node without an operator", REJECTED, "TC0115", "without an operator", lambda m, _: m.graph.node[0].ClearField("op_type"))
+    yield text("operator of the compiler's own", UNSUPPORTED, "TC0170", "label_lookup", "g (float x) => (float y) { y = tc.label_lookup(x, x, x, x) }", 'ir_version: 8, opset_import: ["" : 17, "tc" : 1]')
     yield text("unknown operator", UNSUPPORTED, "TC0170", "Frobnicate", g + " { y = other.Frobnicate(x) }", 'ir_version: 8, opset_import: ["" : 17, "other" : 1]')
     both = helper.make_attribute("axis", 0)
     both.floats.extend([1.0])

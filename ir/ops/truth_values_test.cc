@@ -65,10 +65,26 @@ TEST(TruthValues, HaveNoSumsAndProducts) {
       {"SkipLayerNormalization", {{1, 4, 4}, {1, 4, 4}, row}, {}, ms},
       {"BiasGelu", {square, row}, {}, ms},
   };
-  for (const char* op : {"GlobalAveragePool", "GlobalLpPool", "LpNormalization", "MeanVarianceNormalization", "ReduceSum",
-                         "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum",
-                         "ReduceLogSumExp", "Softmax", "LogSoftmax", "Neg", "Reciprocal", "LeakyRelu",
-                         "HardSigmoid", "HardSwish", "Softsign"})
+  for (const char* op : {"GlobalAveragePool",
+                         "GlobalLpPool",
+                         "LpNormalization",
+                         "MeanVarianceNormalization",
+                         "ReduceSum",
+                         "ReduceMean",
+                         "ReduceProd",
+                         "ReduceL1",
+                         "ReduceL2",
+                         "ReduceSumSquare",
+                         "ReduceLogSum",
+                         "ReduceLogSumExp",
+                         "Softmax",
+                         "LogSoftmax",
+                         "Neg",
+                         "Reciprocal",
+                         "LeakyRelu",
+                         "HardSigmoid",
+                         "HardSwish",
+                         "Softsign"})
     calls.push_back({op, {image}});
   for (const char* op : {"MatMul", "Add", "Sub", "Mul", "Div", "Mod", "Pow", "Sum", "Mean"})
     calls.push_back({op, {square, square}});
@@ -102,13 +118,15 @@ TEST(TruthValues, NoRowIsAtALoss) {
           Call c{std::string(row->name), {}, {}, std::string(row->domain)};
           c.shapes.assign(size_t(operands), Dims(size_t(rank), 2));
           for (const AttrSpec& a : row->attrs)
-            if (a.name == "kernel_shape" && rank > 2) c.attrs["kernel_shape"] = std::vector<int64_t>(size_t(rank) - 2, 2);
+            if (a.name == "kernel_shape" && rank > 2)
+              c.attrs["kernel_shape"] = std::vector<int64_t>(size_t(rank) - 2, 2);
           std::vector<DType> types(size_t(operands), only < 0 ? DType::Bool : DType::F32);
           if (only >= 0) types[size_t(only)] = DType::Bool;
           try {
             (refusal(c, types).empty() ? sound : refused)++;
           } catch (const std::exception& e) {
-            ADD_FAILURE() << c.op << " of " << operands << " operands of rank " << rank << ", bool " << only << ": " << e.what();
+            ADD_FAILURE() << c.op << " of " << operands << " operands of rank " << rank << ", bool " << only << ": "
+                          << e.what();
           }
         }
   }
