@@ -1,7 +1,9 @@
 #include "cli/compare.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "cli/build_model.h"
 #include "cli/commands.h"
@@ -48,33 +50,66 @@ std::string write_reference(const CommandLine& c, const std::string& folder, con
   PassContext cx;
   dynamic_to_static(plain, cx);  // the interpreter runs static shapes
   if (!c.request.target.is_cuda() && !c.request.options.strict_fp) multiply_blocks(plain);  // as the package rounds
-  const std::vector<Constant> outputs = in_actual_sizes(plain, evaluate(plain, inputs));
+  const std::vector<Constant> outputs = evaluate_model(plain, inputs);
   for (size_t k = 0; k < outputs.size(); k++) save_tensor(folder + "/output_" + to_text(int64_t(k)), *outputs[k]);
   return c.against.empty() && !own_ops ? "the interpreter (python3 has no onnxruntime)" : "the interpreter";
 }
 
 }  // namespace
 
-AgainstReference compare_with_reference(const CommandLine& c, Diagnostics& problems) {
-  const TemporaryDir dir;
-  const Built b = build_model(c, dir.path() + "/out", problems);
-  if (problems.has_errors()) return {};
-  const Program& p = b.compilation.program;
-  const std::string io = dir.path() + "/io";
-  std::filesystem::create_directory(io);
-  std::vector<Constant> inputs;
+namespace {
+
+/// The sizes that the caller of the package chooses, by input: {} where there are none; else the largest, the least and, if
+/// there are others, some between.
+std::vector<std::map<int, int64_t>> choices(const Program& p, uint64_t seed) {
+  std::map<int, int64_t> most, least, between;
+  bool others = false;
   for (size_t k = 0; k < p.inputs.size(); k++) {
-    inputs.push_back(filled_tensor(p.inputs[k], FillMode::Random, c.seed + k));
-    save_tensor(io + "/input_" + to_text(int64_t(k)), *inputs.back());
+    const IoTensor& t = p.inputs[k];
+    if (!t.is_size) continue;
+    most[int(k)] = t.most;
+    least[int(k)] = t.least;
+    const auto inside = uint64_t(std::max<int64_t>(1, t.most - t.least - 1));
+    between[int(k)] = std::min(t.most, t.least + 1 + int64_t((seed * 0x9e3779b97f4a7c15u + k) % inside));
+    others = others || t.most - t.least > 1;
   }
+  if (most.empty()) return {most};
+  return others ? std::vector{most, least, between} : std::vector{most, least};
+}
+
+/// The inputs that are no sizes, of chosen ones, also as files.
+std::vector<Constant> make_inputs(const Program& p, const std::map<int, int64_t>& sizes, uint64_t seed,
+                                  const std::string& folder) {
+  std::vector<Constant> inputs;
+  for (const IoTensor& t : p.inputs) {
+    if (t.is_size) continue;
+    IoTensor actual = t;
+    for (const IoSize& s : t.sizes) actual.dims[size_t(s.axis)] = sizes.at(s.count);
+    inputs.push_back(filled_tensor(actual, FillMode::Random, seed + inputs.size()));
+    save_tensor(folder + "/input_" + to_text(int64_t(inputs.size() - 1)), *inputs.back());
+  }
+  return inputs;
+}
+
+/// One run, of chosen sizes.
+AgainstReference compare_run(const CommandLine& c, const Built& b, const std::string& io,
+                             const std::map<int, int64_t>& sizes, Diagnostics& problems) {
+  const Program& p = b.compilation.program;
+  std::filesystem::create_directory(io);
   AgainstReference result;
-  result.against = write_reference(c, io, inputs, problems);
+  result.against = write_reference(c, io, make_inputs(p, sizes, c.seed, io), problems);
   const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
-  const ProcessResult r =
-      run_phase(c, "run", {b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol});
+  std::vector<std::string> command = {b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol};
+  for (const auto& [k, size] : sizes) {
+    const std::string stated = p.inputs[size_t(k)].name.raw() + "=" + to_text(size);
+    command.insert(command.end(), {"--dim", stated});
+    result.text += (result.text.empty() ? "sizes " : ", ") + printable(stated);
+  }
+  if (!sizes.empty()) result.text += "\n";
+  const ProcessResult r = run_phase(c, "run", command);
   c.request.listener.tell("");
   result.same = r.status == 0;
-  result.text = r.output;
+  result.text += r.output;
   if (!result.same && r.output.find("FAIL") == std::string::npos) tool_failed("the emitted program", r);
   size_t at = 0;  // a line for each output, in order; a name may have any bytes, line breaks among them
   for (const IoTensor& t : p.outputs) {
@@ -88,6 +123,24 @@ AgainstReference compare_with_reference(const CommandLine& c, Diagnostics& probl
     result.outputs.push_back({t.name, told, told.find("  FAIL") != std::string::npos});
   }
   return result;
+}
+
+}  // namespace
+
+AgainstReference compare_with_reference(const CommandLine& c, Diagnostics& problems) {
+  const TemporaryDir dir;
+  const Built b = build_model(c, dir.path() + "/out", problems);
+  if (problems.has_errors()) return {};
+  AgainstReference all;
+  for (const auto& sizes : choices(b.compilation.program, c.seed)) {
+    AgainstReference one = compare_run(c, b, dir.path() + "/io" + to_text(int64_t(all.text.size())), sizes, problems);
+    one.text = all.text + one.text;
+    one.same = one.same && (all.text.empty() || all.same);
+    for (size_t k = 0; k < one.outputs.size() && k < all.outputs.size(); k++)
+      if (all.outputs[k].differs) one.outputs[k] = all.outputs[k];
+    all = std::move(one);
+  }
+  return all;
 }
 
 }  // namespace tc

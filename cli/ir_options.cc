@@ -49,7 +49,7 @@ std::vector<std::string> stated_name(const CommandLine& c) {
   return {c.request.name.empty() ? default_name(c.model) : c.request.name};
 }
 std::vector<std::string> stated_dims(const CommandLine& c) {
-  return pairs(c.request.import.dims, [](int64_t n) { return to_text(n); });
+  return pairs(c.request.import.dims, [](const SizeRange& r) { return to_text(r); });
 }
 std::vector<std::string> stated_shapes(const CommandLine& c) {
   return pairs(c.request.import.input_shapes, shape_text);

@@ -40,9 +40,12 @@ std::pair<std::string, std::string> key_value(std::string_view what, const std::
 
 void set_dim(CommandLine& c, const std::string& v) {
   const auto [name, size] = key_value("--dim", v);
-  const int64_t n = integer("--dim", size);
-  if (n < 0) usage("--dim needs a size of at least 0, not " + to_text(n));
-  c.request.import.dims[name] = n;
+  const size_t dots = size.find("..");
+  const int64_t least = integer("--dim", size.substr(0, dots));
+  const int64_t most = dots == std::string::npos ? least : integer("--dim", size.substr(dots + 2));
+  if (least < 0) usage("--dim needs a size of at least 0, not " + to_text(least));
+  if (most < least) usage("--dim needs a range that is not empty, not " + printable(size));
+  c.request.import.dims[name] = {least, most};
 }
 
 // What stands between the separators; an empty text has no parts.
@@ -240,8 +243,9 @@ const std::vector<Option>& options() {
        set_precision, stated_precision},
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", kCompiles, Any, set_name,
        stated_name},
-      {"--dim", "D=K", "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; may be repeated", kImports, Any,
-       set_dim, stated_dims},
+      {"--dim", "D=K",
+       "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; K..L: chosen at run time; may be repeated",
+       kImports, Any, set_dim, stated_dims},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", kImports, Any, set_shape,
        stated_shapes},
       {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)",

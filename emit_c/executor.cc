@@ -24,7 +24,8 @@ class Executor {
     out_.line("/* The graph, one kernel a line, in the order of the model. */");
     out_.line(n_.lower + "_status " + n_.lower + (tests_arguments ? "_run" : "_graph") + run_parameters(n_));
     out_.open();
-    if (tests_arguments) out_.line(argument_test(p_, n_));
+    if (tests_arguments)
+      for (const std::string& test : argument_tests(p_, n_)) out_.line(test);
     if (can_fail(p_)) out_.line("*STATUS = 0;");
     if (p_.strings_bytes > 0) {
       out_.line("MADE->next = (char *)(" + n_.self + "->workspace + " + n_.upper + "_AT_MADE + 64);");
@@ -91,11 +92,21 @@ class Executor {
   }
   void print(const CopyStep& c) {
     print_origins(out_, c.origins, "");
+    if (!c.times.empty()) return print_sized(c);
     auto part = [&](CopyStep::Part side, const Operand& o) {
       return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
     };
     out_.line("memcpy(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " +
               copy_size(p_, c) + ");");
+  }
+  // An input or output of sizes that the caller chooses; behind an input stand zeros.
+  void print_sized(const CopyStep& c) {
+    const std::string bytes = sized_bytes(p_, n_, c, "->"), to = operand(c.to), from = operand(c.from);
+    reads_in_ = true;
+    out_.line("memcpy(" + to + ", " + from + ", " + bytes + ");");
+    if (c.room > 0)
+      out_.line("memset((unsigned char *)" + to + " + " + bytes + ", 0, " + bytes_text(c.room, dtype_of(p_, c.to)) +
+                " - " + bytes + ");");
   }
   void print(const IfStep& c) {
     print_origins(out_, c.origins, "");

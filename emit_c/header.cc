@@ -6,18 +6,17 @@
 namespace tc {
 namespace {
 
-// "[*count <= 20][3]" where the size depends on data.
-std::string io_shape(const IoTensor& t, const std::vector<std::string>& names) {
+// "[*count <= 20][3]" where the size depends on data, "[batch][3]" where the caller chooses it.
+std::string io_shape(const IoTensor& t, const ProgramNames& n) {
   if (t.is_count) return "a size, see above";
-  if (t.counted_axis < 0) return shape_text(t.dims);
-  std::string s;
-  for (size_t d = 0; d < t.dims.size(); d++) {
-    if (int(d) == t.counted_axis)
-      s += "[*" + names[size_t(t.count)] + " <= " + to_text(t.dims[d]) + "]";
-    else
-      s += "[" + to_text(t.dims[d]) + "]";
+  if (t.is_size) return "a size, from " + to_text(t.least) + " to " + to_text(t.most);
+  std::vector<std::string> sizes;
+  for (int64_t d : t.dims) sizes.push_back(to_text(d));
+  for (const IoSize& z : t.sizes) {
+    std::string& size = sizes[size_t(z.axis)];
+    size = z.of_input ? n.inputs[size_t(z.count)] : "*" + n.outputs[size_t(z.count)] + " <= " + size;
   }
-  return s;
+  return t.sizes.empty() ? shape_text(t.dims) : "[" + join(sizes, "][") + "]";
 }
 
 std::string guard_open(const std::string& macro) { return "#ifndef " + macro + "\n#define " + macro + "\n"; }
@@ -30,26 +29,32 @@ std::string pad(std::string s, size_t width) {
 }
 
 // "  const float *image;  /* "image"  [1][1][8][8] */" for every tensor, aligned.
-std::string fields(const std::vector<IoTensor>& tensors, const std::vector<std::string>& names, bool constant) {
+std::string fields(const std::vector<IoTensor>& tensors, const std::vector<std::string>& names, bool constant,
+                   const ProgramNames& n) {
   size_t width = 0;
   std::vector<std::string> declarations;
   for (size_t i = 0; i < tensors.size(); i++) {
-    declarations.push_back((constant ? "const " : "") + std::string(info(tensors[i].dtype).c_type) + " *" + names[i] +
-                           ";");
+    const std::string type(info(tensors[i].dtype).c_type);
+    declarations.push_back(tensors[i].is_size ? type + " " + names[i] + ";"
+                                              : (constant ? "const " : "") + type + " *" + names[i] + ";");
     width = std::max(width, declarations.back().size());
   }
   std::string s;
   for (size_t i = 0; i < tensors.size(); i++) {
     const IoTensor& t = tensors[i];
     const bool plain = t.dtype == DType::F32 || is_int(t.dtype) || t.dtype == DType::F64;
-    s += "  " + pad(declarations[i], width) + "  /* \"" + comment_text(t.name) + "\"  " + io_shape(t, names) +
+    s += "  " + pad(declarations[i], width) + "  /* \"" + comment_text(t.name) + "\"  " + io_shape(t, n) +
          (plain ? "" : "  " + std::string(info(t.dtype).onnx_name)) + " */\n";
   }
   return s.empty() ? "  int nothing;  /* C has no empty struct */\n" : s;
 }
 
 // What a size that depends on data means for the caller.
-std::string counted_note(const Program& p) {
+std::string counted_note(const Program& p, const ProgramNames& n) {
+  if (!size_tests(p, n).empty())
+    return "/* Elements lie densely in the sizes that the inputs name. A run takes time by these sizes, memory by the "
+           "largest "
+           "ones. */\n";
   for (const IoTensor& t : p.outputs)
     if (t.is_count)
       return "/* Sizes that depend on data: run counts, and writes the elements that there are densely at the start of "
@@ -75,8 +80,8 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   s += "#define " + u + "_WEIGHTS_BYTES   ((size_t)" + to_text(p.weights_bytes) + ")\n";
   s += "#define " + u + "_ALIGN           64\n\n";
   const bool made = p.strings_bytes > 0, chooses = !variants.empty();
-  s += "typedef enum {\n  " + u + "_OK = 0,\n  " + u +
-       "_E_ARG,     /* a null pointer, or a workspace that is too small */\n  " + u +
+  s += "typedef enum {\n  " + u + "_OK = 0,\n  " + u + "_E_ARG,     /* a null pointer, " +
+       (size_tests(p, n).empty() ? "" : "a size out of its bounds, ") + "or a workspace that is too small */\n  " + u +
        "_E_ALIGN,   /* workspace or weights not aligned to " + u + "_ALIGN */\n  " + u +
        "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
        "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
@@ -89,8 +94,8 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
                 : "") +
        (made ? "  " + u + "_E_STRINGS  /* the strings of this run need more room; outputs mean nothing */\n" : "") +
        "} " + x + "_status;\n\n";
-  s += "typedef struct {\n" + fields(p.inputs, n.inputs, true) + "} " + x + "_inputs;\n\n";
-  s += "typedef struct {\n" + fields(p.outputs, n.outputs, false) + "} " + x + "_outputs;\n\n";
+  s += "typedef struct {\n" + fields(p.inputs, n.inputs, true, n) + "} " + x + "_inputs;\n\n";
+  s += "typedef struct {\n" + fields(p.outputs, n.outputs, false, n) + "} " + x + "_outputs;\n\n";
   if (chooses) s += variant_type(variants, n);
   s += "/* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */\n"
        "typedef struct " +
@@ -107,7 +112,7 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   if (chooses)
     s += "/* The same, with kernels that you choose. */\n" + x + "_status " + x + "_init_cpu(" + init_parameters(n) +
          ", " + x + "_cpu cpu);\n";
-  s += counted_note(p) +
+  s += counted_note(p, n) +
        "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
   s += x + "_status " + x + "_run" + run_parameters(n) + ";\n";
   s += "void " + x + "_free(" + x + " *" + n.self + ");\n";

@@ -4,8 +4,11 @@
 
 namespace tc {
 
-std::string argument_test(const Program& p, const ProgramNames& n) {
-  return "if (!" + n.self + " || !in || !out" + null_tests(p, n) + ") return " + n.upper + "_E_ARG;";
+std::vector<std::string> argument_tests(const Program& p, const ProgramNames& n) {
+  const std::string refuse = ") return " + n.upper + "_E_ARG;", sizes = size_tests(p, n);
+  std::vector<std::string> lines = {"if (!" + n.self + " || !in || !out" + null_tests(p, n) + refuse};
+  if (!sizes.empty()) lines.push_back("if (" + sizes + refuse);
+  return lines;
 }
 
 std::string linked_weights(const ProgramNames& n) {
@@ -62,7 +65,7 @@ std::string init_function(const ProgramNames& n, bool chooses) {
 // Of a package for several processors: the graph is another function.
 std::string run_function(const Program& p, const ProgramNames& n) {
   const std::string &x = n.lower, &m = n.self;
-  return x + "_status " + x + "_run" + run_parameters(n) + "\n{\n  " + argument_test(p, n) + "\n  return " + m +
+  return x + "_status " + x + "_run" + run_parameters(n) + "\n{\n  " + join(argument_tests(p, n), "\n  ") + "\n  return " + m +
          "->graph(" + m + ", in, out);\n}\n\n";
 }
 

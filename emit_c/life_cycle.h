@@ -5,7 +5,7 @@
 namespace tc {
 
 /// "if (!m || !in || !out || !in->image) return NAME_E_ARG;": how NAME_run begins.
-std::string argument_test(const Program& p, const ProgramNames& n);
+std::vector<std::string> argument_tests(const Program& p, const ProgramNames& n);
 /// NAME_weights, and the blob that it returns.
 std::string linked_weights(const ProgramNames& n);
 /// The functions themselves; with `variants` NAME_init_cpu, which chooses among them, and NAME_run, too.

@@ -10,6 +10,12 @@
 namespace tc {
 namespace {
 
+// Of the inputs that are sizes, the one that this input is.
+int64_t size_number(const Program& p, size_t input) {
+  return std::count_if(p.inputs.begin(), p.inputs.begin() + std::ptrdiff_t(input),
+                       [](const IoTensor& t) { return t.is_size; });
+}
+
 std::string dims_tables(const std::string& kind, const std::vector<IoTensor>& tensors) {
   std::string s;
   for (size_t i = 0; i < tensors.size(); i++) {
@@ -24,7 +30,7 @@ std::string dims_tables(const std::string& kind, const std::vector<IoTensor>& te
 std::string rows(const std::string& kind, const std::vector<IoTensor>& tensors) {
   std::vector<std::string> list;
   for (size_t i = 0; i < tensors.size(); i++) {
-    if (tensors[i].is_count) continue;
+    if (tensors[i].is_count || tensors[i].is_size) continue;
     std::string type(info(tensors[i].dtype).onnx_name);
     for (char& c : type)
       if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
@@ -35,10 +41,33 @@ std::string rows(const std::string& kind, const std::vector<IoTensor>& tensors) 
   return list.empty() ? "  {NULL, 0, 0, NULL}" : join(list, ",\n");
 }
 
+// Which input or output is how long along which axis, by the number of the size among sizes[].
+std::string sized_axes(const Program& p) {
+  std::vector<std::string> list;
+  for (size_t i = 0; i < p.inputs.size(); i++)
+    for (const IoSize& z : p.inputs[i].sizes)
+      list.push_back("  {" + to_text(int64_t(i)) + ", " + to_text(int64_t(z.axis)) + ", " +
+                     to_text(size_number(p, size_t(z.count))) + "}");
+  return list.empty() ? "" : "\nstatic const tc_sized_axis sized_axes[] = {\n" + join(list, ",\n") + "\n};\n";
+}
+
+std::string size_rows(const Program& p) {
+  std::vector<std::string> list;
+  for (const IoTensor& t : p.inputs)
+    if (t.is_size)
+      list.push_back("  {" + c_string(t.name.raw()) + ", " + to_text(t.least) + ", " + to_text(t.most) + "}");
+  return list.empty() ? "" : "static const tc_size sizes[] = {\n" + join(list, ",\n") + "\n};\n";
+}
+
 std::string arguments(const std::string& object, const std::string& array, const std::vector<IoTensor>& tensors,
                       const std::vector<std::string>& names, bool constant) {
   std::vector<std::string> list;
+  int64_t sizes = 0;
   for (size_t i = 0; i < tensors.size(); i++) {
+    if (tensors[i].is_size) {
+      list.push_back("  " + object + "." + names[i] + " = sizes_[" + to_text(sizes++) + "];");
+      continue;
+    }
     if (tensors[i].is_count) {
       list.push_back("  " + object + "." + names[i] + " = &" + names[i] + ";");
       continue;
@@ -68,9 +97,9 @@ std::string run_call(const Program& p, const ProgramNames& n) {
   const std::string call = n.lower + "_run((const " + n.lower + " *)instance, &i, &o)";
   std::string sizes;
   for (size_t k = 0; k < p.outputs.size(); k++)
-    if (const IoTensor& t = p.outputs[k]; t.count >= 0)
-      sizes += "  out_dims[" + to_text(int64_t(k)) + "][" + to_text(int64_t(t.counted_axis)) +
-               "] = " + n.outputs[size_t(t.count)] + ";\n";
+    for (const IoSize& z : p.outputs[k].sizes)
+      sizes += "  out_dims[" + to_text(int64_t(k)) + "][" + to_text(int64_t(z.axis)) +
+               "] = " + (z.of_input ? "i." + n.inputs[size_t(z.count)] : n.outputs[size_t(z.count)]) + ";\n";
   if (sizes.empty()) return "  return (int)" + call + ";";
   return "  status = (int)" + call + ";\n" + sizes + "  return status;";
 }
@@ -91,26 +120,34 @@ std::string init_call(const ProgramNames& n, bool chooses) {
 }  // namespace
 
 std::string main_source(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants) {
-  const std::string counts = count_variables(p, n);
+  const std::string counts = count_variables(p, n), axes = sized_axes(p);
+  const int64_t sizes = size_number(p, p.inputs.size());
+  const std::string run = run_call(p, n);
   const bool checks_lanes = p.lanes > 0 && variants.empty();
-  return fill(support_text("main.c.in"), {{"name", n.lower},
-                                          {"NAME", n.upper},
-                                          {"includes", checks_lanes ? "#include \"tc_simd.h\"\n" : ""},
-                                          {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
-                                          {"inputs", rows("input", p.inputs)},
-                                          {"outputs", rows("output", p.outputs)},
-                                          {"input_args", arguments("i", "in", p.inputs, n.inputs, true)},
-                                          {"output_args", arguments("o", "out", p.outputs, n.outputs, false)},
-                                          {"n_inputs", to_text(int64_t(p.inputs.size()))},
-                                          {"n_outputs", to_text(tensor_outputs(p))},
-                                          {"counts", counts.empty() ? "" : counts + "  int status;\n"},
-                                          {"run", run_call(p, n)},
-                                          {"cpus", cpu_names(variants)},
-                                          {"init", init_call(n, !variants.empty())},
-                                          {"cpu_list", variants.empty() ? "NULL" : "cpus"},
-                                          {"n_cpus", to_text(int64_t(variants.empty() ? 0 : variants.size() + 2))},
-                                          {"lanes", to_text(int64_t(checks_lanes ? p.lanes : 0))},
-                                          {"built_lanes", checks_lanes ? "TC_VL" : "0"}});
+  return fill(support_text("main.c.in"),
+              {{"name", n.lower},
+               {"NAME", n.upper},
+               {"includes", checks_lanes ? "#include \"tc_simd.h\"\n" : ""},
+               {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
+               {"inputs", rows("input", p.inputs)},
+               {"outputs", rows("output", p.outputs)},
+               {"input_args", arguments("i", "in", p.inputs, n.inputs, true)},
+               {"output_args", arguments("o", "out", p.outputs, n.outputs, false)},
+               {"sizes", size_rows(p) + axes},
+               {"size_list", sizes > 0 ? "sizes" : "NULL"},
+               {"n_sizes", to_text(sizes)},
+               {"axis_list", axes.empty() ? "NULL" : "sized_axes"},
+               {"n_axes", axes.empty() ? "0" : "(int)(sizeof sized_axes / sizeof *sized_axes)"},
+               {"n_inputs", to_text(int64_t(p.inputs.size()) - sizes)},
+               {"n_outputs", to_text(tensor_outputs(p))},
+               {"counts", counts + (run.find("status =") != std::string::npos ? "  int status;\n" : "")},
+               {"run", run},
+               {"cpus", cpu_names(variants)},
+               {"init", init_call(n, !variants.empty())},
+               {"cpu_list", variants.empty() ? "NULL" : "cpus"},
+               {"n_cpus", to_text(int64_t(variants.empty() ? 0 : variants.size() + 2))},
+               {"lanes", to_text(int64_t(checks_lanes ? p.lanes : 0))},
+               {"built_lanes", checks_lanes ? "TC_VL" : "0"}});
 }
 
 namespace {

@@ -13,13 +13,19 @@ using Json = nlohmann::ordered_json;
 
 std::string dtype_text(DType t) { return std::string(info(t).onnx_name); }
 
-Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fields) {
+// `inputs`: those of the program, which may count.
+Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fields,
+           const std::vector<IoTensor>& inputs) {
   Json a = Json::array();
   for (size_t i = 0; i < list.size(); i++) {
     const IoTensor& t = list[i];
     Json port = {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}};
     if (fields[i] != t.name.raw()) port["field"] = fields[i];
-    if (t.count >= 0) port["counted"] = {{"axis", t.counted_axis}, {"by", list[size_t(t.count)].name.raw()}};
+    if (t.is_size) port["size"] = {{"least", t.least}, {"most", t.most}};
+    for (const IoSize& z : t.sizes)
+      port["counted"].push_back(
+          {{"axis", z.axis},
+           {z.of_input ? "by_input" : "by", (z.of_input ? inputs : list)[size_t(z.count)].name.raw()}});
     a.push_back(std::move(port));
   }
   return a;
@@ -183,8 +189,8 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
                  {"scratch_bytes", p.scratch_bytes},
                  {"weights_bytes", p.weights_bytes}};
   j["macs"] = p.macs;
-  j["inputs"] = ports(p.inputs, n.inputs);
-  j["outputs"] = ports(p.outputs, n.outputs);
+  j["inputs"] = ports(p.inputs, n.inputs, p.inputs);
+  j["outputs"] = ports(p.outputs, n.outputs, p.inputs);
   Json kernels = Json::array();
   for (const Kernel& k : p.kernels)
     kernels.push_back({{"name", k.name},

@@ -25,7 +25,7 @@ bool uses_counter(const LoopStep& l) {
 std::string operand_text(const Program& p, const ProgramNames& n, const Operand& o, const std::string& member) {
   const size_t i = size_t(o.index);
   switch (o.kind) {
-    case Operand::Kind::Input: return "in" + member + n.inputs[i];
+    case Operand::Kind::Input: return (p.inputs[i].is_size ? "&in" : "in") + member + n.inputs[i];
     case Operand::Kind::Output: return "out" + member + n.outputs[i];
     case Operand::Kind::Slot: return access("AT", n.slots[i], p.slots[i].dtype);
     case Operand::Kind::Weight:
@@ -41,7 +41,7 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
 std::string null_tests(const Program& p, const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < p.inputs.size(); i++)
-    if (num_elements(p.inputs[i].dims) > 0) s += " || !in->" + n.inputs[i];
+    if (!p.inputs[i].is_size && num_elements(p.inputs[i].dims) > 0) s += " || !in->" + n.inputs[i];
   for (size_t i = 0; i < p.outputs.size(); i++)
     if (num_elements(p.outputs[i].dims) > 0) s += " || !out->" + n.outputs[i];
   return s;
@@ -56,6 +56,15 @@ std::string run_parameters(const ProgramNames& n, const std::string& instance) {
 std::string init_parameters(const ProgramNames& n) {
   return n.lower + " *" + n.self +
          ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
+}
+
+std::string size_tests(const Program& p, const ProgramNames& n) {
+  std::vector<std::string> tests;
+  for (size_t i = 0; i < p.inputs.size(); i++)
+    if (const IoTensor& t = p.inputs[i]; t.is_size)
+      tests.push_back("in->" + n.inputs[i] + " < " + to_text(t.least) + " || in->" + n.inputs[i] + " > " +
+                      to_text(t.most));
+  return join(tests, " || ");
 }
 
 bool can_fail(const Program& p) {
@@ -99,10 +108,18 @@ std::string part_offset(const CopyStep& c, const LoopNames& n, DType dtype) {
   return " + " + at + (size == 1 ? "" : " * " + to_text(size));
 }
 
-std::string copy_size(const Program& p, const CopyStep& c) {
-  if (dtype_of(p, c.to) != DType::String) return to_text(c.bytes);
-  return to_text(c.bytes / info(DType::String).bytes) + " * sizeof(tc_string)";
+std::string bytes_text(int64_t bytes, DType t) {
+  if (t != DType::String) return to_text(bytes);
+  return to_text(bytes / info(DType::String).bytes) + " * sizeof(tc_string)";
 }
+
+std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member) {
+  std::string s;
+  for (const int size : c.times) s += "(size_t)in" + member + n.inputs[size_t(size)] + " * ";
+  return s + bytes_text(c.bytes, dtype_of(p, c.to));
+}
+
+std::string copy_size(const Program& p, const CopyStep& c) { return bytes_text(c.bytes, dtype_of(p, c.to)); }
 
 DType dtype_of(const Program& p, const Operand& o) {
   const size_t i = size_t(o.index);

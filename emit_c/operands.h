@@ -11,6 +11,8 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
 
 /// " || !in->image || !out->probability": every tensor that has elements.
 std::string null_tests(const Program& p, const ProgramNames& n);
+/// "in->batch < 1 || in->batch > 8": is a size that the caller chooses out of its bounds? Empty: there are none.
+std::string size_tests(const Program& p, const ProgramNames& n);
 
 /// "(const cnn *m, const cnn_inputs *in, const cnn_outputs *out)": of NAME_run and of the graphs behind it. `instance`: the
 /// type, where it is not NAME yet.
@@ -40,6 +42,10 @@ std::string loop_header(const LoopStep& l, const LoopNames& n, const std::string
 std::string part_offset(const CopyStep& c, const LoopNames& n, DType dtype);
 /// "64", of strings "4 * sizeof(tc_string)": the bytes of a copy.
 std::string copy_size(const Program& p, const CopyStep& c);
+/// "602112"; of strings, whose views differ in size between processors, "301 * sizeof(tc_string)".
+std::string bytes_text(int64_t bytes, DType t);
+/// "(size_t)in->batch * 602112": the bytes of a copy of a size that the caller chooses.
+std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member);
 /// The element type of an operand that is a tensor.
 DType dtype_of(const Program& p, const Operand& o);
 

@@ -14,18 +14,23 @@ std::string code(const ModelText& t) {
   return "`" + s + "`";
 }
 
-std::string counted(const IoTensor& t, const std::vector<std::string>& names) {
+std::string counted(const IoTensor& t, const ProgramNames& n) {
   if (t.is_count) return ", a size that depends on data";
-  if (t.counted_axis < 0) return "";
-  return "; along axis " + to_text(int64_t(t.counted_axis)) + " this is the most, and `*" + names[size_t(t.count)] +
+  if (t.is_size) return ", a size that you choose, from " + to_text(t.least) + " to " + to_text(t.most);
+  std::string s;
+  for (const IoSize& z : t.sizes)
+    s += "; along axis " + to_text(int64_t(z.axis)) + " this is the most, and `" +
+         (z.of_input ? "in." + n.inputs[size_t(z.count)] : "*" + n.outputs[size_t(z.count)]) +
          "` says how many there are";
+  return s;
 }
 
-std::string list(const std::string& kind, const std::vector<IoTensor>& tensors, const std::vector<std::string>& names) {
+std::string list(const std::string& kind, const std::vector<IoTensor>& tensors, const std::vector<std::string>& names,
+                 const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < tensors.size(); i++)
     s += "- " + kind + " " + code(tensors[i].name) + ": " + std::string(info(tensors[i].dtype).onnx_name) + " " +
-         to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`" + counted(tensors[i], names) + "\n";
+         to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`" + counted(tensors[i], n) + "\n";
   return s;
 }
 
@@ -39,7 +44,7 @@ std::string filled(std::string_view text, const Program& p, const ProgramNames& 
   std::string run =
       assignments("in", p.inputs.empty() ? std::vector<std::string>() : n.inputs) + assignments("out", n.outputs);
   if (!run.empty()) run.pop_back();
-  std::string tensors = list("input", p.inputs, n.inputs) + list("output", p.outputs, n.outputs);
+  std::string tensors = list("input", p.inputs, n.inputs, n) + list("output", p.outputs, n.outputs, n);
   if (!tensors.empty()) tensors.pop_back();
   return fill(text, {{"name", n.lower},
                      {"NAME", n.upper},

@@ -3,7 +3,11 @@
 //
 //   input x: float[batch, 3, H, W]  with  --dim batch=1 --input-shape x=1x3x224x224   ->   float[1, 3, 224, 224]
 //
-// Leaves: the main graph's inputs with constant sizes; outputs and bodies with the same names replaced.
+// A size that is bound to a range keeps its name, INPUT:AXIS where the model gives none, and the range goes to Context::ranges.
+//
+//   input x: float[batch, 3]  with  --dim batch=1..8   ->   float[batch, 3], batch from 1 to 8
+//
+// Leaves: the main graph's inputs with constant sizes or such names; outputs and bodies with the same names replaced.
 #include <algorithm>
 
 #include "importer/context.h"
@@ -35,6 +39,8 @@ class DimBinder {
       if (is_open(v)) finish(v);
     report_unbound();
     report_unused();
+    for (const auto& [name, range] : sizes_)
+      if (!range.is_fixed()) c_.ranges.emplace(name, range);
     for_each_graph(*model_.mutable_graph(), [&](onnx::GraphProto& g) {
       for (auto& v : *g.mutable_input()) replace(*v.mutable_type());
       for (auto& v : *g.mutable_output()) replace(*v.mutable_type());
@@ -56,8 +62,10 @@ class DimBinder {
       if (!d.dim_param().empty()) symbols_.insert(d.dim_param());
   }
 
-  void bind(const std::string& symbol, int64_t value, const std::string& by) {
-    if (value < 0) return c_.error("TC0152", ExitCode::Usage, nullptr, by + ": a size cannot be negative");
+  void bind(const std::string& symbol, SizeRange value, const std::string& by) {
+    if (value.least < 0) return c_.error("TC0152", ExitCode::Usage, nullptr, by + ": a size cannot be negative");
+    if (value.most < value.least)
+      return c_.error("TC0152", ExitCode::Usage, nullptr, by + "=" + to_text(value) + ": the range is empty");
     const auto [it, added] = sizes_.emplace(symbol, value);
     if (!added && it->second != value)
       c_.error("TC0152", ExitCode::Usage, nullptr,
@@ -65,14 +73,15 @@ class DimBinder {
   }
 
   /// Gives `d` the value that the command line states for it.
-  void set(const onnx::ValueInfoProto& v, Dimension& d, int axis, int64_t value, const std::string& by) {
-    if (value < 0) return c_.error("TC0152", ExitCode::Usage, nullptr, by + ": a size cannot be negative");
-    if (d.has_dim_value() && d.dim_value() >= 0 && d.dim_value() != value)
+  void set(const onnx::ValueInfoProto& v, Dimension& d, int axis, SizeRange value, const std::string& by) {
+    if (value.least < 0) return c_.error("TC0152", ExitCode::Usage, nullptr, by + ": a size cannot be negative");
+    if (d.has_dim_value() && d.dim_value() >= 0 && value != d.dim_value())
       return c_.error("TC0152", ExitCode::Usage, nullptr,
                       by + "=" + to_text(value) + ": the model fixes axis " + to_text(int64_t(axis)) + " of input " +
                           quoted(v.name()) + " to " + to_text(d.dim_value()));
-    if (!d.dim_param().empty()) bind(d.dim_param(), value, by);
-    d.set_dim_value(value);
+    if (d.dim_param().empty() && !value.is_fixed()) d.set_dim_param(v.name() + ":" + to_text(int64_t(axis)));
+    if (!d.dim_param().empty()) return bind(d.dim_param(), value, by);
+    d.set_dim_value(value.most);
   }
 
   void apply_shapes(onnx::ValueInfoProto& v) {
@@ -113,7 +122,11 @@ class DimBinder {
     for (int k = 0; k < tensor.shape().dim_size(); ++k) {
       Dimension& d = *tensor.mutable_shape()->mutable_dim(k);
       const std::string symbol = d.dim_param();
-      if (const auto it = sizes_.find(symbol); !symbol.empty() && it != sizes_.end()) d.set_dim_value(it->second);
+      if (const auto it = sizes_.find(symbol); !symbol.empty() && it != sizes_.end()) {
+        dims.push_back(it->second.most);
+        if (it->second.is_fixed()) d.set_dim_value(it->second.most);
+        continue;
+      }
       if (d.has_dim_value() && d.dim_value() >= 0) {
         dims.push_back(d.dim_value());
         continue;
@@ -160,7 +173,8 @@ class DimBinder {
                     " has no value; code is made for fixed sizes. It is that of input" +
                     (axes.size() == 1 ? " " : "s ") + join(named, ", ") +
                     (more > 0 ? " and of " + to_text(int64_t(more)) + " more" : ""),
-                {"give it one: --dim " + printable(symbol) + "=1 (for example)"});
+                {"give it one: --dim " + printable(symbol) + "=1 (for example), or a range: --dim " +
+                 printable(symbol) + "=1..8"});
     }
   }
 
@@ -199,14 +213,15 @@ class DimBinder {
     for (auto& d : *t->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
       if (d.has_dim_value() && d.dim_value() < 0) d.clear_value();
       if (d.dim_param().empty()) continue;
-      if (const auto it = sizes_.find(d.dim_param()); it != sizes_.end()) d.set_dim_value(it->second);
+      if (const auto it = sizes_.find(d.dim_param()); it != sizes_.end() && it->second.is_fixed())
+        d.set_dim_value(it->second.most);
     }
   }
 
   Context& c_;
   onnx::ModelProto& model_;
   std::set<std::string> initialized_, used_, symbols_;
-  std::map<std::string, int64_t> sizes_;
+  std::map<std::string, SizeRange> sizes_;
   std::vector<std::string> unbound_;  // symbols in the order in which they are met
   std::map<std::string, std::vector<std::pair<std::string, std::vector<std::string>>>> unbound_axes_;
 };
@@ -216,3 +231,11 @@ class DimBinder {
 void bind_dims(Context& c, onnx::ModelProto& m) { DimBinder(c, m).run(); }
 
 }  // namespace tc::importer
+
+namespace tc {
+
+std::string to_text(const SizeRange& r) {
+  return r.is_fixed() ? to_text(r.most) : to_text(r.least) + ".." + to_text(r.most);
+}
+
+}  // namespace tc

@@ -294,7 +294,7 @@ Graph typed(const std::string& path, std::string& wrong) {
 
 bool can_run(const Graph& g) {
   const auto tensors = [](const auto& v) { return v->type.is_static_tensor() && v->type.dtype != DType::String; };
-  return g.output_sizes().empty() && std::all_of(g.values().begin(), g.values().end(), tensors);
+  return g.sizes().outputs.empty() && std::all_of(g.values().begin(), g.values().end(), tensors);
 }
 
 std::vector<Constant> evaluated(const Graph& g, const std::vector<Constant>& inputs) {

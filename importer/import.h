@@ -18,10 +18,21 @@ struct ListElements {
   std::vector<std::vector<int64_t>> shapes = {};
 };
 
+/// What --dim binds a symbolic size to: one number, or a range that the caller of the package chooses from.
+struct SizeRange {
+  int64_t least = 0, most = 0;
+  SizeRange() = default;
+  SizeRange(int64_t n) : least(n), most(n) {}  // NOLINT: sizes are written as numbers
+  SizeRange(int64_t from, int64_t to) : least(from), most(to) {}
+  bool is_fixed() const { return least == most; }
+  bool operator==(const SizeRange&) const = default;
+};
+std::string to_text(const SizeRange& r);  // "8", "1..8"
+
 struct ImportOptions {
   /// Sizes of symbolic dimensions: "batch" -> 1 (every dimension of that name) or "input:2" -> 8 (one axis of an
-  /// input).
-  std::map<std::string, int64_t> dims = {};
+  /// input). A range leaves the inputs' types symbolic with bounds, see Dim.
+  std::map<std::string, SizeRange> dims = {};
   /// Whole shapes of inputs; they win over what the model declares.
   std::map<std::string, std::vector<int64_t>> input_shapes = {};
   /// Contents of inputs that are sequences or optionals. Their tensors become inputs NAME_0, NAME_1, ...
@@ -51,8 +62,8 @@ struct ImportOptions {
 
 /// Reads a model: ".onnxtxt" is ONNX's text syntax, anything else a binary model. External data is read from files
 /// below the model's folder only. The result is checked, free of model-local functions, converted to the newest
-/// operator set, and its operators all have rows; input sizes are constant, other types are recorded where ONNX's
-/// inference knows them.
+/// operator set, and its operators all have rows; input sizes are constant, or symbolic with bounds; other types are
+/// recorded where ONNX's inference knows them.
 ///
 /// Initializers (also those that are listed as inputs, whose default becomes their value) and Constant nodes are
 /// constants. Every problem of the model goes to `problems`, as many as can be found in one run; when there is an error

@@ -201,7 +201,16 @@ Graph to_graph(Context& c, const onnx::ModelProto& m) {
   const onnx::GraphProto& g = m.graph();
   Graph graph(ModelText(c.options.name.empty() ? g.name() : c.options.name));
   Scope scope;
-  for (const auto& v : g.input()) scope[v.name()].value = graph.add_input(ModelText(v.name()), value_type(v.type()));
+  for (const auto& v : g.input()) {
+    ValueType t = value_type(v.type());
+    for (size_t k = 0; k < t.shape.size(); ++k) {
+      const auto it = c.ranges.find(v.type().tensor_type().shape().dim(int(k)).dim_param());
+      if (it == c.ranges.end() || t.shape[k].is_const()) continue;
+      t.shape[k] = Dim::symbolic(it->first, it->second.most);
+      t.shape[k].least = it->second.least;
+    }
+    scope[v.name()].value = graph.add_input(ModelText(v.name()), std::move(t));
+  }
   GraphBuilder(c).build(g, std::move(scope), graph);
   return graph;
 }

@@ -17,7 +17,7 @@ void list_fields(F&& f, std::initializer_list<const char*> names, const T&... va
 
 // A binding has to name all fields: one too few is an error of the compiler.
 // clang-format off
-template <class F> void for_each_field(const Dim& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"value", "symbol"}, a, b); }
+template <class F> void for_each_field(const Dim& s, F&& f) { const auto& [a, b, c] = s; list_fields(f, {"value", "symbol", "least"}, a, b, c); }
 template <class F> void for_each_field(const VarDef& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"name", "dtype"}, a, b); }
 template <class F> void for_each_field(const BufferDef& s, F&& f) {
   const auto& [a, b, c, d, e, g] = s;
@@ -110,8 +110,8 @@ template <class F> void for_each_field(const Call& s, F&& f) {
   list_fields(f, {"kernel", "operands", "origins", "note"}, a, b, c, d);
 }
 template <class F> void for_each_field(const CopyStep& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h] = s;
-  list_fields(f, {"from", "to", "bytes", "part", "reversed", "parts", "origins"}, a, b, c, d, e, g, h);
+  const auto& [a, b, c, d, e, g, h, i, j] = s;
+  list_fields(f, {"from", "to", "bytes", "part", "reversed", "parts", "origins", "times", "room"}, a, b, c, d, e, g, h, i, j);
 }
 template <class F> void for_each_field(const IfStep& s, F&& f) {
   const auto& [a, b, c, d] = s;
@@ -132,9 +132,13 @@ template <class F> void for_each_field(const Weight& s, F&& f) {
   const auto& [a, b, c, d, e] = s;
   list_fields(f, {"name", "suffix", "data", "layout", "offset"}, a, b, c, d, e);
 }
+template <class F> void for_each_field(const IoSize& s, F&& f) {
+  const auto& [a, b, c] = s;
+  list_fields(f, {"axis", "count", "of_input"}, a, b, c);
+}
 template <class F> void for_each_field(const IoTensor& s, F&& f) {
-  const auto& [a, b, c, d, e, g] = s;
-  list_fields(f, {"name", "dtype", "dims", "counted_axis", "count", "is_count"}, a, b, c, d, e, g);
+  const auto& [a, b, c, d, e, g, h, i] = s;
+  list_fields(f, {"name", "dtype", "dims", "sizes", "is_count", "is_size", "least", "most"}, a, b, c, d, e, g, h, i);
 }
 template <class F> void for_each_field(const Program& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z] = s;

@@ -96,6 +96,9 @@ struct CopyStep {
   bool reversed = false;
   int64_t parts = 0;
   std::vector<ModelText> origins;
+  /// Of an input or output with sizes that the caller chooses: inputs that are sizes. `bytes` are multiplied by all of them.
+  std::vector<int> times = {};
+  int64_t room = 0;  // bytes of an input's slot; what lies behind the input becomes zeros
 };
 struct IfStep {
   Operand condition;  // a bool tensor of one element
@@ -142,13 +145,20 @@ struct Weight {
   int64_t offset = 0;  // bytes from the start of the blob, a multiple of Program::align; the header takes the first 64
 };
 
+/// A size of an input or output along an axis: that of input `count` if `of_input`, else that of output `count`.
+struct IoSize {
+  int axis = 0, count = 0;
+  bool of_input = false;
+};
+
 struct IoTensor {
   ModelText name;
   DType dtype;
   Dims dims;
-  // An output whose size along `counted_axis` depends on data: dims hold the upper bound, output `count` the number.
-  int counted_axis = -1, count = -1;
-  bool is_count = false;  // it is such a number
+  std::vector<IoSize> sizes = {};  // by axis: those that are known when the model runs; dims hold the upper bounds
+  bool is_count = false;           // an output that is such a number
+  bool is_size = false;            // an input that is such a number: the caller chooses it from `least` to `most`
+  int64_t least = 0, most = 0;
 };
 
 struct Program {

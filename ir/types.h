@@ -9,10 +9,12 @@
 
 namespace tc {
 
-/// One size. Constant when `symbol` is empty; else a run-time size of that name, at most `value` (-1: no bound known).
+/// One size. Constant when `symbol` is empty; else a run-time size of that name, from `least` to `value` (-1: no bound
+/// known).
 struct Dim {
   int64_t value = -1;
   std::string symbol;
+  int64_t least = 0;
 
   Dim() = default;
   Dim(int64_t v) : value(v) {}  // NOLINT: sizes are written as numbers
@@ -22,6 +24,8 @@ struct Dim {
     return d;
   }
   bool is_const() const { return symbol.empty() && value >= 0; }
+  /// Chosen when the model runs, within known bounds?
+  bool is_bounded() const { return !symbol.empty() && value >= 0; }
   bool operator==(const Dim&) const = default;
 };
 using Shape = std::vector<Dim>;

@@ -154,6 +154,7 @@ void Graph::erase_node_input(Node* n, size_t i) {
 
 void Graph::erase_input(size_t k) {
   check(k < inputs_.size(), "erase_input: no such input");
+  check(sizes_.chosen.empty(), "erase_input: sizes of inputs are chosen by their numbers");
   erase_value(inputs_[k]);
   inputs_.erase(inputs_.begin() + int64_t(k));
 }
@@ -219,7 +220,7 @@ Graph Graph::clone() const {
   std::vector<Value*> outputs;
   for (const Value* v : outputs_) outputs.push_back(map(v));
   g.set_outputs(std::move(outputs));
-  g.output_sizes_ = output_sizes_;
+  g.sizes_ = sizes_;
   return g;
 }
 

@@ -74,6 +74,32 @@ struct OutputSize {
   size_t output = 0;
   int axis = 0;
   size_t count = 0;
+  bool of_input = false;  // `count` is an input of the graph, a size that the caller chooses
+  bool operator==(const OutputSize&) const = default;
+};
+
+/// An input that is a size, an i64 scalar: the caller chooses it from `least` to `most`.
+struct SizeInput {
+  size_t input = 0;
+  int64_t least = 0, most = 0;
+  bool operator==(const SizeInput&) const = default;
+};
+
+/// An input whose size along one axis the caller chooses: as many elements as input `count`, a SizeInput, says; they lie
+/// packed as those of an output do.
+struct InputSize {
+  size_t input = 0;
+  int axis = 0;
+  size_t count = 0;
+  bool operator==(const InputSize&) const = default;
+};
+
+/// What the caller of a graph has to know of sizes, in order.
+struct RunTimeSizes {
+  std::vector<SizeInput> chosen;
+  std::vector<InputSize> inputs;
+  std::vector<OutputSize> outputs;
+  bool operator==(const RunTimeSizes&) const = default;
 };
 
 class Graph {
@@ -93,9 +119,9 @@ class Graph {
   void set_outputs(std::vector<Value*> values);
   /// Replaces output k of the graph only.
   void set_output(size_t k, Value* v);
-  /// Outputs whose sizes depend on data, in order.
-  const std::vector<OutputSize>& output_sizes() const { return output_sizes_; }
-  void set_output_sizes(std::vector<OutputSize> sizes) { output_sizes_ = std::move(sizes); }
+  /// Sizes that are known only when the model runs.
+  const RunTimeSizes& sizes() const { return sizes_; }
+  void set_sizes(RunTimeSizes sizes) { sizes_ = std::move(sizes); }
 
   /// Adds a node before `before` (null: at the end) with fresh outputs named output_names (an empty name: output absent
   /// unless it is the first). Types of the outputs are unset; see infer_types().
@@ -114,7 +140,7 @@ class Graph {
   void add_node_input(Node* n, Value* v);
   /// Removes operand i; later ones move up.
   void erase_node_input(Node* n, size_t i);
-  /// Removes input k of the graph, which nobody may use; later ones move up.
+  /// Removes input k of the graph, which nobody may use; later ones move up. Not of a graph with run-time sizes.
   void erase_input(size_t k);
   /// Every use of `from` (users and graph outputs) becomes `to`.
   void replace_uses(Value* from, Value* to);
@@ -144,7 +170,7 @@ class Graph {
   std::list<std::unique_ptr<Value>> values_;
   std::list<std::unique_ptr<Node>> nodes_;
   std::vector<Value*> inputs_, outputs_;
-  std::vector<OutputSize> output_sizes_;
+  RunTimeSizes sizes_;
   int next_value_ = 0, next_node_ = 0;
 };
 

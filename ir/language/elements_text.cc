@@ -71,15 +71,23 @@ void read_element(TokenReader& r, MutableTensor& m, int64_t i) {
 
 std::string dim_text(const Dim& d) {
   if (d.symbol.empty()) return d.value < 0 ? "?" : tc::to_text(d.value);
-  return name_text(d.symbol) + (d.value < 0 ? "" : " <= " + tc::to_text(d.value));
+  return (d.least > 0 ? tc::to_text(d.least) + " <= " : "") + name_text(d.symbol) +
+         (d.value < 0 ? "" : " <= " + tc::to_text(d.value));
 }
 
 Dim read_dim(TokenReader& r) {
   if (r.accept("?")) return {};
-  if (r.peek().kind == Token::Kind::Integer) return Dim(r.take().integer);
+  int64_t least = 0;
+  if (r.peek().kind == Token::Kind::Integer) {
+    least = r.take().integer;
+    if (!r.accept("<=")) return Dim(least);
+  }
   if (!r.is_name() && r.peek().kind != Token::Kind::Text) r.expected("a size: a number, a name or '?'");
   Dim d = Dim::symbolic(read_name(r, "a size"));
+  d.least = least;
+  const Place at = r.peek().at;
   if (r.accept("<=")) d.value = std::max<int64_t>(0, r.expect_integer("the largest size after '<='"));
+  if (d.value >= 0 && d.value < d.least) r.fail(at, "the largest size is below the least one");
   return d;
 }
 

@@ -159,20 +159,36 @@ class GraphPrinter {
   }
 
   // --- graphs
+  static std::string counted(int axis, const std::string& by) {
+    return " counted " + tc::to_text(int64_t(axis)) + " by " + by;
+  }
+
+  static std::string inputs(const ValueNames& names, const Graph& g) {
+    std::vector<std::string> parts;
+    for (size_t k = 0; k < g.inputs().size(); k++) {
+      parts.push_back(names.typed({g.inputs()[k]}));
+      for (const SizeInput& s : g.sizes().chosen)
+        if (s.input == k) parts.back() += " from " + tc::to_text(s.least) + " to " + tc::to_text(s.most);
+      for (const InputSize& s : g.sizes().inputs)
+        if (s.input == k) parts.back() += counted(s.axis, tc::to_text(int64_t(s.count)));
+    }
+    return join(parts, ", ");
+  }
+
   static std::string outputs(const ValueNames& names, const Graph& g) {
     std::vector<std::string> parts;
     for (size_t k = 0; k < g.outputs().size(); k++) {
       parts.push_back(names(g.outputs()[k]));
-      for (const OutputSize& s : g.output_sizes())
+      for (const OutputSize& s : g.sizes().outputs)
         if (s.output == k)
-          parts.back() += " counted " + tc::to_text(int64_t(s.axis)) + " by " + tc::to_text(int64_t(s.count));
+          parts.back() += counted(s.axis, (s.of_input ? "input " : "") + tc::to_text(int64_t(s.count)));
     }
     return join(parts, ", ");
   }
 
   void graph(const Graph& g, int indent) {
     const ValueNames names(g);
-    line(indent, "graph" + (g.name().empty() ? "" : " " + name_text(g.name().raw())) + "(" + names.typed(g.inputs()) +
+    line(indent, "graph" + (g.name().empty() ? "" : " " + name_text(g.name().raw())) + "(" + inputs(names, g) +
                      ") -> (" + outputs(names, g) + ") {");
     for (const auto& v : g.values()) {
       if (!v->is_constant()) continue;

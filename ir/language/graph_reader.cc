@@ -68,8 +68,8 @@ Graph GraphReader::graph(int depth) {
   if (depth > kMaxDepth)
     r_.fail(r_.peek().at, "graphs nest deeper than " + tc::to_text(int64_t(kMaxDepth)) + " levels");
   Scope s;
-  header(s);
-  std::vector<OutputSize> sizes;
+  RunTimeSizes sizes;
+  header(s, sizes);
   const std::vector<Reference> names = outputs(sizes);
   r_.expect("{", "before the nodes of a graph");
   while (!r_.at_end() && !r_.is_symbol("}") && problems_.size() < kMaxProblems) statement(s, depth);
@@ -79,55 +79,96 @@ Graph GraphReader::graph(int depth) {
   return std::move(s.g);
 }
 
+// counted AXIS by [input] NUMBER
+GraphReader::Counted GraphReader::counted() {
+  Counted c;
+  c.at = r_.take().at;
+  const int64_t axis = r_.expect_integer("an axis after 'counted'");
+  if (!r_.is_word("by")) r_.expected("'by' and the number of an output or input after the axis");
+  r_.take();
+  if (r_.is_word("input")) r_.take(), c.of_input = true;
+  const int64_t by = r_.expect_integer("a number after 'by'");
+  if (axis < 0 || axis > INT32_MAX || by < 0) r_.fail(c.at, "an axis and an output count from 0");
+  c.axis = int(axis);
+  c.by = size_t(by);
+  return c;
+}
+
 // Outputs are named before they are defined.
-std::vector<GraphReader::Reference> GraphReader::outputs(std::vector<OutputSize>& sizes) {
+std::vector<GraphReader::Reference> GraphReader::outputs(RunTimeSizes& sizes) {
   std::vector<Reference> names;
   r_.expect("(", "before the outputs");
   while (!r_.accept(")")) {
     names.push_back(reference());
     if (names.back().absent) r_.fail(names.back().at, "an output of a graph is a value");
     while (r_.is_word("counted")) {
-      const Place at = r_.take().at;
-      const int64_t axis = r_.expect_integer("an axis after 'counted'");
-      if (!r_.is_word("by")) r_.expected("'by' and the number of an output after the axis");
-      r_.take();
-      const int64_t count = r_.expect_integer("the number of an output after 'by'");
-      if (axis < 0 || axis > INT32_MAX || count < 0) r_.fail(at, "an axis and an output count from 0");
-      sizes.push_back({names.size() - 1, int(axis), size_t(count)});
+      const Counted c = counted();
+      sizes.outputs.push_back({names.size() - 1, c.axis, c.by, c.of_input});
     }
     if (!r_.is_symbol(")")) r_.expect(",", "or ')' after an output");
   }
   return names;
 }
 
-void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, std::vector<OutputSize> sizes) {
+void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, RunTimeSizes sizes) {
   std::vector<Value*> values;
   for (const Reference& ref : names) values.push_back(value(s, ref));
-  for (const OutputSize& size : sizes) {
+  for (const OutputSize& size : sizes.outputs) {
     const Place at = names[size.output].at;
-    if (size.count >= values.size()) r_.fail(at, "there is no output " + tc::to_text(int64_t(size.count)));
+    const std::vector<Value*>& counts = size.of_input ? s.g.inputs() : values;
+    if (size.count >= counts.size())
+      r_.fail(at, (size.of_input ? "there is no input " : "there is no output ") + tc::to_text(int64_t(size.count)));
     const ValueType& t = values[size.output]->type;
     if (!t.is_tensor() || size_t(size.axis) >= t.shape.size())
       r_.fail(at, "the output has no axis " + tc::to_text(int64_t(size.axis)));
-    if (!(values[size.count]->type == ValueType::tensor(DType::I64, {})))
+    if (!(counts[size.count]->type == ValueType::tensor(DType::I64, {})))
       r_.fail(at, "what counts an output is an i64[]");
   }
   s.g.set_outputs(std::move(values));
-  s.g.set_output_sizes(std::move(sizes));
+  s.g.set_sizes(std::move(sizes));
 }
 
-void GraphReader::header(Scope& s) {
+// NAME: TYPE { counted AXIS by NUMBER } [from LEAST to MOST]
+void GraphReader::input(Scope& s, RunTimeSizes& sizes) {
+  Definition d;
+  definition(d);
+  if (d.value.absent) r_.fail(d.value.at, "an input of a graph has a name");
+  const size_t number = s.g.inputs().size();
+  define(s, d, s.g.add_input(ModelText(), {}));
+  while (r_.is_word("counted")) {
+    const Counted c = counted();
+    if (!d.type.is_tensor() || size_t(c.axis) >= d.type.shape.size() || c.of_input)
+      r_.fail(c.at, "an input is counted along one of its axes by another input");
+    sizes.inputs.push_back({number, c.axis, c.by});
+  }
+  if (!r_.is_word("from")) return;
+  const Place at = r_.take().at;
+  const int64_t least = r_.expect_integer("the least size after 'from'");
+  if (!r_.is_word("to")) r_.expected("'to' and the largest size");
+  r_.take();
+  const int64_t most = r_.expect_integer("the largest size after 'to'");
+  if (least < 0 || most < least || !(d.type == ValueType::tensor(DType::I64, {})))
+    r_.fail(at, "a size is an i64[] from one number to another that is no smaller");
+  sizes.chosen.push_back({number, least, most});
+}
+
+void GraphReader::check_inputs(const Graph& g, const RunTimeSizes& sizes) {
+  for (const InputSize& i : sizes.inputs)
+    if (std::none_of(sizes.chosen.begin(), sizes.chosen.end(), [&](const SizeInput& c) { return c.input == i.count; }))
+      r_.fail(r_.peek().at, "input " + tc::to_text(int64_t(i.count)) + ", which counts " +
+                                shown({g.inputs()[i.input]->name.raw(), 1}) + ", is no size");
+}
+
+void GraphReader::header(Scope& s, RunTimeSizes& sizes) {
   if (!r_.is_word("graph")) r_.expected("a graph");
   r_.take();
   if (!r_.is_symbol("(")) s.g = Graph(ModelText(read_name(r_, "the name of the graph, or '('")));
   r_.expect("(", "before the inputs");
   while (!r_.accept(")")) {
-    Definition d;
-    definition(d);
-    if (d.value.absent) r_.fail(d.value.at, "an input of a graph has a name");
-    define(s, d, s.g.add_input(ModelText(), {}));
+    input(s, sizes);
     if (!r_.is_symbol(")")) r_.expect(",", "or ')' after an input");
   }
+  check_inputs(s.g, sizes);
   r_.expect("->", "and the outputs after the inputs");
 }
 

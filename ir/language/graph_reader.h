@@ -43,9 +43,18 @@ class GraphReader {
   void define(Scope& s, const Definition& d, Value* v);
 
   // parts of a graph
-  void header(Scope& s);
-  std::vector<Reference> outputs(std::vector<OutputSize>& sizes);
-  void set_outputs(Scope& s, const std::vector<Reference>& names, std::vector<OutputSize> sizes);
+  void header(Scope& s, RunTimeSizes& sizes);
+  void input(Scope& s, RunTimeSizes& sizes);
+  void check_inputs(const Graph& g, const RunTimeSizes& sizes);
+  std::vector<Reference> outputs(RunTimeSizes& sizes);
+  void set_outputs(Scope& s, const std::vector<Reference>& names, RunTimeSizes sizes);
+  struct Counted {
+    Place at;
+    int axis = 0;
+    bool of_input = false;
+    size_t by = 0;
+  };
+  Counted counted();
   void statement(Scope& s, int depth);
   void defining_line(Scope& s);
   void constant_line(Scope& s, const Definition& d);

@@ -160,7 +160,7 @@ TEST(GraphText, FunctionsRegionsAndSizesOfOutputs) {
   g.set_outputs({n->outputs[0], g.add_constant(ModelText("n"), numbers(DType::I64, {2}))});
   g.set_type(g.outputs()[1], ValueType::tensor(DType::I64, {Dim(1)}));
   g.set_outputs({n->outputs[0], g.add_constant(ModelText("n"), scalar_constant(DType::I64, 2))});
-  g.set_output_sizes({{0, 0, 1}});
+  g.set_sizes({{}, {}, {{0, 0, 1}}});
   expect_round_trip(g);
 }
 

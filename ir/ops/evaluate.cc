@@ -170,13 +170,43 @@ std::vector<Constant> evaluate(const Graph& g, const std::vector<Constant>& inpu
   return GraphRun(g, o).run(inputs);
 }
 
-std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant>& results) {
+namespace {
+
+/// What the caller gives as `g` declares it: dense at the start of tensors of the largest sizes, and the sizes themselves.
+std::vector<Constant> in_largest_sizes(const Graph& g, const std::vector<Constant>& given) {
+  const RunTimeSizes& sizes = g.sizes();
+  check(given.size() + sizes.chosen.size() == g.inputs().size(), "a tensor for every input that is no size");
+  std::vector<Constant> inputs(g.inputs().size());
+  std::map<size_t, int64_t> chosen;
+  for (const SizeInput& s : sizes.chosen) chosen[s.input] = s.most;
+  for (size_t k = 0, next = 0; k < inputs.size(); k++)
+    if (chosen.count(k) == 0) inputs[k] = given[next++];
+  for (const InputSize& s : sizes.inputs) chosen.at(s.count) = inputs[s.input]->dims.at(size_t(s.axis));
+  for (const auto& [k, n] : chosen) inputs[k] = scalar_constant(DType::I64, double(n));
+  for (const InputSize& s : sizes.inputs) {
+    const Dims dims = static_dims(g.inputs()[s.input]->type.shape);
+    if (inputs[s.input]->dims == dims) continue;
+    MutableTensor wide = new_tensor(inputs[s.input]->dtype, dims);
+    check(inputs[s.input]->num_bytes <= wide.data.num_bytes, "no more elements than there is room for");
+    if (inputs[s.input]->dtype == DType::String)
+      std::copy(inputs[s.input]->strings.begin(), inputs[s.input]->strings.end(), wide.data.strings.begin());
+    else if (inputs[s.input]->num_bytes > 0)
+      std::memcpy(wide.bytes, inputs[s.input]->bytes.get(), inputs[s.input]->num_bytes);
+    inputs[s.input] = std::make_shared<const TensorData>(std::move(wide.data));
+  }
+  return inputs;
+}
+
+/// Results in their actual sizes, without the numbers that count them.
+std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant>& results,
+                                      const std::vector<Constant>& inputs) {
   std::vector<Constant> tensors = results;
   std::vector<bool> is_count(results.size(), false);
-  for (const OutputSize& s : g.output_sizes()) {
-    Dims dims = results.at(s.output)->dims;
-    dims.at(size_t(s.axis)) = results.at(s.count)->as_int(0);
-    TensorData cut = *results[s.output];  // the elements lie densely at the start
+  for (const OutputSize& s : g.sizes().outputs) {
+    Dims dims = tensors.at(s.output)->dims;
+    const Constant& count = (s.of_input ? inputs : results).at(s.count);
+    dims.at(size_t(s.axis)) = count->as_int(0);
+    TensorData cut = *tensors[s.output];  // the elements lie densely at the start
     cut.dims = dims;
     check(num_elements(dims) <= results[s.output]->size(), "more elements than there is room for");
     if (cut.dtype == DType::String)
@@ -184,12 +214,19 @@ std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant
     else
       cut.num_bytes = size_t(checked_mul(num_elements(dims), info(cut.dtype).bytes));
     tensors[s.output] = std::make_shared<const TensorData>(std::move(cut));
-    is_count.at(s.count) = true;
+    if (!s.of_input) is_count.at(s.count) = true;
   }
   std::vector<Constant> seen;
   for (size_t k = 0; k < tensors.size(); k++)
     if (!is_count[k]) seen.push_back(tensors[k]);
   return seen;
+}
+
+}  // namespace
+
+std::vector<Constant> evaluate_model(const Graph& g, const std::vector<Constant>& given, const RunOptions& o) {
+  const std::vector<Constant> inputs = in_largest_sizes(g, given);
+  return in_actual_sizes(g, evaluate(g, inputs, o), inputs);
 }
 
 }  // namespace tc

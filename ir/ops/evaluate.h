@@ -10,8 +10,8 @@ namespace tc {
 /// Throws Error TC0310 (unsupported) naming the first node whose values are no tensors of static type.
 std::vector<Constant> evaluate(const Graph& g, const std::vector<Constant>& inputs, const RunOptions& o = {});
 
-/// What a caller sees of evaluate()'s results: tensors whose size depends on data in their actual size, the numbers that
-/// counted them left out.
-std::vector<Constant> in_actual_sizes(const Graph& g, const std::vector<Constant>& results);
+/// The same as a caller of the package sees it: `given` has a tensor for every input that is no size, in its actual shape;
+/// the results are in theirs, and numbers that count them are left out. Sizes that no input has are the largest.
+std::vector<Constant> evaluate_model(const Graph& g, const std::vector<Constant>& given, const RunOptions& o = {});
 
 }  // namespace tc

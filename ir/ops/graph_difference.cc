@@ -22,13 +22,7 @@ class Comparison {
       if (std::string s = nodes(**i, **j); !s.empty())
         return "node \"" + printable((*i)->name.raw()) + "\" (" + printable((*i)->op) + "): " + s;
     if (!same_values(a.outputs(), b.outputs())) return "the outputs";
-    const auto same_size = [](const OutputSize& x, const OutputSize& y) {
-      return x.output == y.output && x.axis == y.axis && x.count == y.count;
-    };
-    return std::equal(a.output_sizes().begin(), a.output_sizes().end(), b.output_sizes().begin(),
-                      b.output_sizes().end(), same_size)
-               ? ""
-               : "the sizes of outputs";
+    return a.sizes() == b.sizes() ? "" : "the sizes of inputs and outputs";
   }
 
  private:

@@ -7,23 +7,67 @@
 namespace tc {
 namespace {
 
-/// The first `count` slices of x along an axis as one dense tensor at the start of y, which has room for all of x.
+bool is_known(const Expr& size) { return as<IntImm>(size) != nullptr; }
+
+/// The sizes of x with those of operands 1, 2, ... along `axes`, none beyond what x has.
+Exprs actual_sizes(OpBuilder& b, const Tensor& x, const std::vector<int64_t>& axes) {
+  Exprs sizes;
+  for (int64_t d : x.dims()) sizes.push_back(Expr(d));
+  for (size_t k = 0; k < axes.size(); k++) {
+    Expr& size = sizes[size_t(b.axis(axes[k], x.rank()))];
+    size = min(b.in(int(k) + 1)({}), size);
+  }
+  return sizes;
+}
+
+/// a && b; b where there is no a yet.
+Expr both(const Expr& a, const Expr& b) { return a ? a && b : b; }
+
+/// The first slices of x along some axes, as many as the other operands say, as one dense tensor at the start of y, which has
+/// room for all of x.
 void define_pack(OpBuilder& b) {
-  const Tensor x = b.in(0), count = b.in(1);
-  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const Tensor x = b.in(0);
   const Dims dims = x.dims();
-  const auto middle = dims.begin() + axis;
-  const Dims before(dims.begin(), middle), behind(middle + 1, dims.end());
-  const int64_t outer = num_elements(before), inner = num_elements(behind);
+  const Exprs sizes = actual_sizes(b, x, b.attr_ints("axes"));
   b.output(0, b.compute("pack", x.dtype(), dims, [&](const Exprs& i) {
-    const Expr there = min(count({}), Expr(*middle)), n = max(there, Expr(1));
-    const Expr at = linear_index(i, dims), slice = floor_div(at, Expr(std::max<int64_t>(1, inner)));
-    const Expr index = floor_div(slice, n);
-    Exprs from = delinearize(min(index, Expr(std::max<int64_t>(1, outer) - 1)), before);
-    from.push_back(floor_mod(slice, n));
-    const Exprs rest = delinearize(floor_mod(at, Expr(std::max<int64_t>(1, inner))), behind);
-    from.insert(from.end(), rest.begin(), rest.end());
-    return select(index < Expr(outer) && there > Expr(0), x(from), zero(x.dtype()));
+    Expr at = linear_index(i, dims), there;
+    Exprs from(dims.size());
+    for (size_t last = dims.size(); last > 0;) {
+      if (!is_known(sizes[last - 1])) {
+        const Expr n = max(sizes[--last], Expr(1));
+        from[last] = last == 0 ? min(at, Expr(std::max<int64_t>(1, dims[0]) - 1)) : floor_mod(at, n);
+        there = both(there, last == 0 ? at < sizes[0] : sizes[last] > Expr(0));
+        at = floor_div(at, n);
+        continue;
+      }
+      // Sizes that are constants are one.
+      size_t first = last;
+      while (first > 0 && is_known(sizes[first - 1])) first--;
+      const Dims part(dims.begin() + std::ptrdiff_t(first), dims.begin() + std::ptrdiff_t(last));
+      const Expr n = Expr(std::max<int64_t>(1, num_elements(part)));
+      const Exprs index = delinearize(first == 0 ? min(at, n - Expr(1)) : floor_mod(at, n), part);
+      std::copy(index.begin(), index.end(), from.begin() + std::ptrdiff_t(first));
+      if (first == 0) there = both(there, at < n);
+      at = floor_div(at, n);
+      last = first;
+    }
+    return select(there, x(from), zero(x.dtype()));
+  }));
+}
+
+/// What pack() makes, back in its place: x lies densely in the sizes that the other operands say.
+void define_unpack(OpBuilder& b) {
+  const Tensor x = b.in(0);
+  const Dims dims = x.dims();
+  const Exprs sizes = actual_sizes(b, x, b.attr_ints("axes"));
+  const int64_t elements = std::max<int64_t>(1, num_elements(dims));
+  b.output(0, b.compute("unpack", x.dtype(), dims, [&](const Exprs& i) {
+    Expr at = 0, there;
+    for (size_t d = 0; d < dims.size(); d++) {
+      at = at * sizes[d] + i[d];
+      if (!is_known(sizes[d])) there = both(there, i[d] < sizes[d]);
+    }
+    return select(there, x(delinearize(min(at, Expr(elements - 1)), dims)), zero(x.dtype()));
   }));
 }
 
@@ -124,7 +168,8 @@ OpFamily internal_ops() {
        "x count counted",
        "",
        "tc"},
-      {"pack", 1, {{"axis", int64_t(0)}}, define_pack, "x count", "", "tc"},
+      {"pack", 1, {{"axes", std::vector<int64_t>()}}, define_pack, "x counts", "", "tc"},
+      {"unpack", 1, {{"axes", std::vector<int64_t>()}}, define_unpack, "x counts", "", "tc"},
       {"exactly", 1, {{"axis", int64_t(0)}, {"size", int64_t(0)}}, define_exactly, "x count", "", "tc"},
   };
 }

@@ -179,11 +179,25 @@ TEST(Select, CountedResultsHaveCapacityForAll) {
 TEST(Pack, BringsTheFirstSlicesTogether) {
   const Constant x = floats({2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   auto packed = [&](int64_t count) {
-    return values({"pack", {x, ints({}, {count})}, {{"axis", int64_t(1)}}, {0, 1}, {}, 1, "tc"});
+    return values({"pack", {x, ints({}, {count})}, {{"axes", std::vector<int64_t>{1}}}, {0, 1}, {}, 1, "tc"});
   };
   EXPECT_EQ(packed(2), (std::vector<double>{0, 1, 2, 3, 6, 7, 8, 9, 0, 0, 0, 0}));
   EXPECT_EQ(packed(3), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(packed(0), std::vector<double>(12, 0));
+}
+
+TEST(Pack, AndBackAlongTwoAxes) {
+  // [2, 3, 2] of which [1, 2, 2], [2, 1, 2] and [2, 3, 1] are there.
+  const Constant x = floats({2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  auto run = [&](const char* op, const Constant& of, std::vector<int64_t> axes, int64_t n, int64_t m) {
+    return values({op, {of, ints({}, {n}), ints({}, {m})}, {{"axes", axes}}, {0, 1, 2}, {}, 1, "tc"});
+  };
+  EXPECT_EQ(run("pack", x, {0, 1}, 1, 2), (std::vector<double>{0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(run("pack", x, {0, 1}, 2, 1), (std::vector<double>{0, 1, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(run("pack", x, {1, 2}, 2, 1), (std::vector<double>{0, 2, 6, 8, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(run("unpack", x, {0, 1}, 2, 1), (std::vector<double>{0, 1, 0, 0, 0, 0, 2, 3, 0, 0, 0, 0}));
+  EXPECT_EQ(run("unpack", x, {1, 2}, 2, 1), (std::vector<double>{0, 0, 1, 0, 0, 0, 2, 0, 3, 0, 0, 0}));
+  EXPECT_EQ(run("unpack", x, {0, 2}, 0, 2), std::vector<double>(12, 0));
 }
 
 TEST(Gather, FromAnAxisWithoutElements) {

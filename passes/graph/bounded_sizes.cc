@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "passes/graph/counted_follow.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
@@ -81,97 +81,38 @@ bool ends_from_front(const Node& n, int axis, int rank) {
   return true;
 }
 
-/// Which buffers of a function are counted along which axis, stage after stage.
-class Follower {
- public:
-  std::map<const BufferDef*, int> axes;  // looked up only
-
-  /// False if some stage looks across the counted axis.
-  bool run(const TensorFn& fn) {
-    for (const Stage& s : fn.stages)
-      if (!stage(s)) return false;
-    return true;
-  }
-
- private:
-  template <class F>
-  static void each_load(const Stage& s, const F& f) {
-    for (const Exprs* list : {&s.values, &s.init})
-      for (const Expr& e : *list)
-        if (e)
-          walk(e, [&](const Expr& x) {
-            if (const Load* l = as<Load>(x)) f(*l);
-            return true;
-          });
-  }
-
-  bool reads_counted(const Stage& s) const {
-    bool found = false;
-    each_load(s, [&](const Load& l) { found = found || axes.count(l.buffer.get()) != 0; });
-    if (s.nest)
-      walk(
-          s.nest, [](const Stmt&) { return true; },
-          [&](const Expr& e) {
-            if (const Load* l = as<Load>(e)) found = found || axes.count(l->buffer.get()) != 0;
-            return true;
-          });
-    return found;
-  }
-
-  /// The axis of the stage that is the index along the counted one in every load; -1 if there is none.
-  int axis_in(const Stage& s) const {
-    int axis = -2;  // not found yet
-    each_load(s, [&](const Load& l) {
-      const auto it = axes.find(l.buffer.get());
-      if (it == axes.end()) return;
-      const VarRef* v = as<VarRef>(l.index.at(size_t(it->second)));
-      int here = -1;
-      for (size_t k = 0; v && k < s.axes.size(); k++)
-        if (s.axes[k].var == v->var) here = int(k);
-      axis = axis == -2 || axis == here ? here : -1;
-    });
-    return axis;
-  }
-
-  /// Does the variable appear only as the index of the counted axis?
-  bool only_indexes(const Expr& e, const Var& v) const {
-    bool ok = true;
-    if (!e) return ok;
-    walk(e, [&](const Expr& x) {
-      if (const VarRef* r = as<VarRef>(x)) ok = ok && r->var != v;
-      const Load* l = as<Load>(x);
-      if (!l) return ok;
-      const auto it = axes.find(l->buffer.get());
-      for (size_t k = 0; k < l->index.size() && ok; k++)
-        if (it == axes.end() || k != size_t(it->second)) ok = only_indexes(l->index[k], v);
-      return false;
-    });
-    return ok;
-  }
-
-  bool stage(const Stage& s) {
-    if (!reads_counted(s)) return true;
-    if (s.nest || s.scan >= 0) return false;
-    const int axis = axis_in(s);
-    if (axis < 0) return false;
-    const Var& v = s.axes[size_t(axis)].var;
-    for (const Exprs* list : {&s.values, &s.init})
-      if (!std::all_of(list->begin(), list->end(), [&](const Expr& e) { return only_indexes(e, v); })) return false;
-    for (const Buffer& b : s.outputs) axes[b.get()] = axis;
-    return true;
-  }
-};
-
 }  // namespace
 
-std::optional<BoundedSize> BoundedSizes::find(const Value* v) const {
+const std::vector<BoundedSize>& BoundedSizes::sizes(const Value* v) const {
+  static const std::vector<BoundedSize> none;
   const auto it = sizes_.find(v->id);
-  return it == sizes_.end() ? std::nullopt : std::optional<BoundedSize>(it->second);
+  return it == sizes_.end() ? none : it->second;
+}
+
+std::optional<BoundedSize> BoundedSizes::find(const Value* v, int axis) const {
+  for (const BoundedSize& s : sizes(v))
+    if (s.axis == axis) return s;
+  return std::nullopt;
+}
+
+std::optional<BoundedSize> BoundedSizes::only_size(const Value* v) const {
+  return v && sizes(v).size() == 1 ? std::optional(sizes(v)[0]) : std::nullopt;
 }
 
 void BoundedSizes::note(const Value* v, const BoundedSize& size) {
-  sizes_[v->id] = size;
+  std::vector<BoundedSize>& list = sizes_[v->id];
+  const auto at = std::find_if(list.begin(), list.end(), [&](const BoundedSize& s) { return s.axis >= size.axis; });
+  if (at != list.end() && at->axis == size.axis)
+    *at = size;
+  else
+    list.insert(at, size);
   counts_.add(size.count, size.capacity);
+}
+
+void BoundedSizes::note_others(const Value* y, const Value* x, int axis) {
+  const std::vector<BoundedSize> all = sizes(x);
+  for (const BoundedSize& s : all)
+    if (s.axis != axis) note(y, s);
 }
 
 bool BoundedSizes::counted_already(Graph& g, Node* n) const {
@@ -210,24 +151,25 @@ Node* BoundedSizes::count_results(Graph& g, Node* n) {
 }
 
 bool BoundedSizes::replace_shape(Graph& g, Node* n) {
-  if (!n->is("Shape") || !n->inputs.at(0)) return false;
-  const auto size = find(n->inputs[0]);
-  if (!size) return false;
-  const Dims dims = dims_of(n->inputs[0]);
+  if (!n->is("Shape") || !n->inputs.at(0) || !is_counted(n->inputs[0])) return false;
+  const Value* x = n->inputs[0];
+  const Dims dims = dims_of(x);
   const auto rank = int64_t(dims.size());
   auto border = [&](int64_t p) { return std::clamp<int64_t>(p < 0 ? p + rank : p, 0, rank); };
   const int64_t first = border(n->attr_int("start", 0)), last = border(n->attr_int("end", rank));
-  if (size->axis < first || size->axis >= last) return false;  // none of the sizes that it asks for
+  const auto& list = sizes(x);
+  if (std::none_of(list.begin(), list.end(), [&](const BoundedSize& s) { return s.axis >= first && s.axis < last; }))
+    return false;  // none of the sizes that it asks for
   const ModelText name = n->outputs.at(0)->name;
   std::vector<Value*> parts;
   for (int64_t d = first; d < last; d++) {
     const std::string part = "_" + to_text(d);
-    if (d != size->axis)
-      parts.push_back(g.add_constant(derived(name, part), int64_constant({dims[size_t(d)]})));
-    else
+    if (const auto size = find(x, int(d)))
       parts.push_back(add_op(g, n, "Reshape",
                              {size->count, g.add_constant(derived(name, part + "_shape"), int64_constant({1}))},
                              derived(name, part)));
+    else
+      parts.push_back(g.add_constant(derived(name, part), int64_constant({dims[size_t(d)]})));
   }
   replace_node(g, n, add_op(g, n, "Concat", parts, derived(name, "_sizes"), {{"axis", int64_t(0)}}));
   return true;
@@ -235,28 +177,30 @@ bool BoundedSizes::replace_shape(Graph& g, Node* n) {
 
 void BoundedSizes::forbid(const Node& n) const {
   for (const Value* v : n.inputs)
-    if (v && find(v)) refuse(n, v, "a tensor whose size depends on data cannot be used here");
+    if (v && is_counted(v)) refuse(n, v, "a tensor whose size is known only at run time cannot be used here");
 }
 
 std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) const {
   for (size_t k = 0; k < own; k++)
-    if (n->inputs[k] && find(n->inputs[k]))
-      refuse(*n, n->inputs[k], "a tensor whose size depends on data cannot be an operand of a loop or a condition");
+    if (n->inputs[k] && is_counted(n->inputs[k]))
+      refuse(*n, n->inputs[k],
+             "a tensor whose size is known only at run time cannot be an operand of a loop or a condition");
   std::vector<BoundedSizes> inside(n->regions.size());
   std::map<int, size_t> captures;  // of a captured count among the captures, by id
   for (size_t k = own; k < own + size_t(n->captures); k++) {
-    const auto size = find(n->inputs[k]);
-    if (!size) continue;
-    const auto [captured, fresh] = captures.try_emplace(size->count->id, size_t(n->captures));
-    if (fresh) {
-      g.add_node_input(n, size->count);
-      ++n->captures;
-      for (const auto& r : n->regions) r->add_input(size->count->name, size->count->type);
-    }
-    for (size_t r = 0; r < inside.size(); r++) {
-      const auto& in = n->regions[r]->inputs();
-      const size_t first = in.size() - size_t(n->captures);
-      inside[r].note(in[first + k - own], {size->axis, in[first + captured->second], size->capacity});
+    const std::vector<BoundedSize> all = sizes(n->inputs[k]);
+    for (const BoundedSize& size : all) {
+      const auto [captured, fresh] = captures.try_emplace(size.count->id, size_t(n->captures));
+      if (fresh) {
+        g.add_node_input(n, size.count);
+        ++n->captures;
+        for (const auto& r : n->regions) r->add_input(size.count->name, size.count->type);
+      }
+      for (size_t r = 0; r < inside.size(); r++) {
+        const auto& in = n->regions[r]->inputs();
+        const size_t first = in.size() - size_t(n->captures);
+        inside[r].note(in[first + k - own], {size.axis, in[first + captured->second], size.capacity});
+      }
     }
   }
   return inside;
@@ -264,24 +208,14 @@ std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) c
 
 void BoundedSizes::forbid_results(const Node& n, const Graph& body) const {
   for (const Value* v : body.outputs())
-    if (find(v)) refuse(n, v, "the size of a result of a loop or a condition depends on data");
+    if (is_counted(v)) refuse(n, v, "the size of a result of a loop or a condition is known only at run time");
 }
 
 void BoundedSizes::follow(Graph& g, Node* n) {
   for (const Value* v : n->outputs)
-    if (v && find(v)) return;  // look_across has said it
+    if (v && is_counted(v)) return;  // look_across has said it
   const int counter = counting_output(*n);
-  const Value* counted = nullptr;
-  BoundedSize from;
-  Follower follower;
-  for (size_t i = 0; i < n->inputs.size(); i++) {
-    const auto size = n->inputs[i] ? find(n->inputs[i]) : std::nullopt;
-    if (!size || is_table(*n, i, size->axis)) continue;
-    if (counted && size->count != from.count) refuse(*n, n->inputs[i], "two sizes that depend on data meet here");
-    counted = n->inputs[i];
-    from = *size;
-    if (counter >= 0) forbid(*n);
-  }
+  if (counter >= 0) forbid(*n);
   if (counter >= 0 && int(n->outputs.size()) > counter) {
     for (size_t k = 0; int(k) < counter; k++)
       if (n->outputs[k])
@@ -291,22 +225,45 @@ void BoundedSizes::follow(Graph& g, Node* n) {
         }
     return;
   }
-  if (!counted || n->is("Shape")) return;
+  if (!n->is("Shape")) follow_operands(g, n);
+}
+
+void BoundedSizes::follow_operands(Graph& g, Node* n) {
+  struct Group {  // what has one count
+    BoundedSize size;
+    const Value* operand = nullptr;
+    CountedAxes axes;
+  };
+  std::vector<Group> groups;
+  const auto any = [&](const Value* v) { return v && is_counted(v); };
+  if (std::none_of(n->inputs.begin(), n->inputs.end(), any)) return;
   const TensorFn& fn = tensor_fn(*n);
-  for (size_t k = 0; k < fn.operands.size(); k++)
-    if (const auto size = find(n->inputs[size_t(fn.operands[k])]);
-        size && !is_table(*n, size_t(fn.operands[k]), size->axis))
-      follower.axes[fn.inputs[k].get()] = size->axis;
-  if (follower.axes.empty() || !follower.run(fn))
-    refuse(*n, counted, "the size of this tensor depends on data, and the operator looks across it");
-  const int64_t bound = dims_of(counted)[size_t(from.axis)];
-  for (size_t k = 0, next = 0; k < n->outputs.size(); k++) {
-    if (!n->outputs[k]) continue;
-    const auto it = follower.axes.find(fn.outputs[next++].get());
-    if (it == follower.axes.end()) continue;
-    Value* count = count_of(g, n, k, it->second, from.count, bound);  // may throw: nothing is noted before
-    note(n->outputs[k], {it->second, count, dims_of(n->outputs[k])[size_t(it->second)]});
+  for (size_t k = 0; k < fn.operands.size(); k++) {
+    const auto i = size_t(fn.operands[k]);
+    for (const BoundedSize& size : sizes(n->inputs[i])) {
+      if (is_table(*n, i, size.axis)) continue;
+      auto group =
+          std::find_if(groups.begin(), groups.end(), [&](const Group& o) { return o.size.count == size.count; });
+      if (group == groups.end()) group = groups.insert(groups.end(), Group{size, n->inputs[i], {}});
+      group->axes.add(fn.inputs[k].get(), size.axis);
+    }
   }
+  std::vector<std::pair<size_t, BoundedSize>> found;  // of an output
+  for (Group& group : groups) {
+    if (!group.axes.follow(fn))
+      refuse(*n, group.operand,
+             groups.size() > 1 ? "two sizes that are known only at run time meet here, or the operator looks across one"
+                               : "the size of this tensor is known only at run time, and the operator looks across it");
+    for (size_t k = 0, next = 0; k < n->outputs.size(); k++) {
+      if (!n->outputs[k]) continue;
+      for (const int axis : group.axes.of(fn.outputs[next].get())) {
+        Value* count = count_of(g, n, k, axis, group.size.count, group.size.capacity);
+        found.push_back({k, {axis, count, dims_of(n->outputs[k])[size_t(axis)]}});
+      }
+      next++;
+    }
+  }
+  for (const auto& [k, size] : found) note(n->outputs[k], size);
 }
 
 Value* BoundedSizes::count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound) {
@@ -314,7 +271,7 @@ Value* BoundedSizes::count_of(Graph& g, Node* n, size_t k, int axis, Value* coun
   const int64_t capacity = dims[size_t(axis)];
   if (capacity == bound) return count;
   if (!n->is("Slice") || !ends_from_front(*n, axis, int(dims.size())))
-    refuse(*n, n->inputs[0], "the size of this tensor depends on data, and the operator changes it");
+    refuse(*n, n->inputs[0], "the size of this tensor is known only at run time, and the operator changes it");
   const ModelText& name = n->outputs[k]->name;
   const auto next = std::next(n->self);
   return add_op(g, next == g.nodes().end() ? nullptr : next->get(), "Min",
@@ -322,28 +279,82 @@ Value* BoundedSizes::count_of(Graph& g, Node* n, size_t k, int axis, Value* coun
                 derived(name, "_count"));
 }
 
+namespace {
+
+/// Do the counted elements lie densely at the start? The first counted axis has nothing in front of it, and is the only one.
+bool is_dense(const Dims& dims, const std::vector<int64_t>& axes) {
+  return axes.size() == 1 &&
+         std::all_of(dims.begin(), dims.begin() + std::ptrdiff_t(axes[0]), [](int64_t d) { return d == 1; });
+}
+
+}  // namespace
+
+void BoundedSizes::open_inputs(Graph& g) {
+  std::map<std::string, Value*> symbols;
+  std::vector<Value*> own = g.inputs();
+  for (size_t k = 0; k < own.size(); k++) {
+    Value* x = own[k];
+    Dims dims;
+    std::vector<int64_t> axes;
+    std::vector<Value*> operands = {x};
+    for (const Dim& d : x->type.shape) {
+      dims.push_back(d.value);
+      if (!d.is_bounded()) continue;
+      Value*& count = symbols[d.symbol];
+      if (!count) {
+        count = g.add_input(ModelText(d.symbol), ValueType::tensor(DType::I64, {}));
+        chosen_.chosen.push_back({g.inputs().size() - 1, d.least, d.value});
+      }
+      const auto at = std::find(g.inputs().begin(), g.inputs().end(), count);
+      chosen_.inputs.push_back({k, int(dims.size()) - 1, size_t(at - g.inputs().begin())});
+      axes.push_back(int64_t(dims.size()) - 1);
+      operands.push_back(count);
+    }
+    if (axes.empty()) continue;
+    g.set_type(x, ValueType::tensor(x->type.dtype, to_shape(dims)));
+    Value* wide = x;
+    if (!is_dense(dims, axes)) {
+      Node* first = g.nodes().empty() ? nullptr : g.nodes().front().get();
+      Node* spread = g.insert(first, "unpack", {}, {derived(x->name, "_unpacked")}, {{"axes", axes}}, "tc");
+      g.replace_uses(x, spread->outputs[0]);
+      for (Value* v : operands) g.add_node_input(spread, v);
+      infer_types(g, *spread);
+      wide = spread->outputs[0];
+    }
+    for (size_t a = 0; a < axes.size(); a++) note(wide, {int(axes[a]), operands[a + 1], dims[size_t(axes[a])]});
+  }
+}
+
 void BoundedSizes::finish(Graph& g) {
   std::vector<Value*> outputs = g.outputs();
   const size_t own = outputs.size();
-  std::vector<OutputSize> sizes;
+  RunTimeSizes all = chosen_;
   for (size_t k = 0; k < own; k++) {
-    const auto size = find(outputs[k]);
-    if (!size) continue;
-    if (size->axis != 0) {
-      Value* wide = outputs[k];
-      Node* pack = g.append("pack", {wide, size->count}, {wide->name}, {{"axis", int64_t(size->axis)}}, "tc");
-      wide->name = derived(wide->name, "_unpacked");
-      infer_types(g, *pack);
-      outputs[k] = pack->outputs[0];
+    const std::vector<BoundedSize> list = sizes(outputs[k]);
+    if (list.empty()) continue;
+    std::vector<int64_t> axes;
+    std::vector<Value*> operands = {outputs[k]};
+    for (const BoundedSize& size : list) {
+      axes.push_back(size.axis);
+      operands.push_back(size.count);
+      const auto input = std::find(g.inputs().begin(), g.inputs().end(), size.count);
+      size_t at = own;
+      while (at < outputs.size() && outputs[at] != size.count) at++;
+      if (input != g.inputs().end())
+        at = size_t(input - g.inputs().begin());
+      else if (at == outputs.size())
+        outputs.push_back(size.count);
+      all.outputs.push_back({k, size.axis, at, input != g.inputs().end()});
     }
-    size_t at = own;
-    while (at < outputs.size() && outputs[at] != size->count) at++;
-    if (at == outputs.size()) outputs.push_back(size->count);
-    sizes.push_back({k, size->axis, at});
+    if (is_dense(dims_of(outputs[k]), axes)) continue;
+    Value* wide = outputs[k];
+    Node* pack = g.append("pack", operands, {wide->name}, {{"axes", axes}}, "tc");
+    wide->name = derived(wide->name, "_unpacked");
+    infer_types(g, *pack);
+    outputs[k] = pack->outputs[0];
   }
-  if (sizes.empty()) return;
-  g.set_outputs(std::move(outputs));
-  g.set_output_sizes(std::move(sizes));
+  if (outputs.size() > own || !all.outputs.empty()) g.set_outputs(std::move(outputs));
+  g.set_sizes(std::move(all));
 }
 
 }  // namespace tc

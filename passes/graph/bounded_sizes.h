@@ -1,4 +1,5 @@
-// Sizes that depend on data and that the model does not declare: NonZero, Compress, Unique, NonMaxSuppression.
+// Sizes that are known only when the model runs: those that depend on data and that the model does not declare (NonZero,
+// Compress, Unique, NonMaxSuppression), and those that the caller chooses (--dim batch=1..8).
 #pragma once
 #include <map>
 #include <optional>
@@ -22,9 +23,12 @@ struct BoundedSize {
 /// Does the graph, or a body in it, have an operator that counts its results?
 bool counts_results(const Graph& g);
 
-/// Which values of one graph have such a size: the outermost one or a body. Its nodes are shown to it in order.
+/// Which values of one graph have such sizes: the outermost one or a body. Its nodes are shown to it in order.
 class BoundedSizes {
  public:
+  /// Before everything else, of the outermost graph: inputs with bounded symbolic sizes get capacity for the largest ones, and
+  /// each symbol becomes one more input, an i64 scalar that counts.
+  void open_inputs(Graph& g);
   /// Puts the branch of an If in its place whose other branch gives empty tensors, if the If reads a tensor with such a
   /// size: where the condition chooses the other one, the results are counted as none. Returns the first node that is
   /// new, or nothing if it is no such If.
@@ -33,6 +37,9 @@ class BoundedSizes {
   /// NonMaxSuppression, Concat (counted_operands.cc), means, Softmax, MatMul (counted_rows.cc), Reshape, Flatten
   /// (counted_views.cc) and Gather (counted_positions.cc) look across a counted axis. Returns the node to go on with.
   Node* look_across(Graph& g, Node* n);
+  /// The nodes [first, last), which a node with counted operands has become, have types: lets counts follow. Throws Error
+  /// TC0303 where they cannot.
+  void follow_expanded(Graph& g, NodeIterator first, NodeIterator last);
   /// Replaces `n` by an equal node that has been counted: as many are as many only where the count is the same. True if
   /// there is one; `n` is gone then.
   bool counted_already(Graph& g, Node* n) const;
@@ -48,7 +55,7 @@ class BoundedSizes {
   /// operator's own inputs, the first `own`, must not be counted (Error TC0303).
   std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own) const;
   /// Gives results of a body that are counted the sizes that the model declares for them; the run checks these.
-  void keep_declared(Graph& body, const std::vector<ValueType>& declared) const;
+  void keep_declared(Graph& body, const std::vector<ValueType>& declared);
   /// Throws Error TC0303 if a result of `body`, one of n's, is counted.
   void forbid_results(const Node& n, const Graph& body) const;
   /// Throws Error TC0303 if `n`, which is no function of its operands' elements, reads a tensor with such a size.
@@ -58,7 +65,13 @@ class BoundedSizes {
   /// At the end: the counts become outputs of the graph beside the tensors that they belong to.
   void finish(Graph& g);
 
-  std::optional<BoundedSize> find(const Value* v) const;
+  /// The size along an axis, if it is such a one.
+  std::optional<BoundedSize> find(const Value* v, int axis) const;
+  /// The only one of a value; nothing if it has none, or several, or if there is no value.
+  std::optional<BoundedSize> only_size(const Value* v) const;
+  /// All of them, by axis.
+  const std::vector<BoundedSize>& sizes(const Value* v) const;
+  bool is_counted(const Value* v) const { return !sizes(v).empty(); }
 
  private:
   /// The count of output k along `axis`, of a node that follows an operand of `bound` elements: the
@@ -67,6 +80,16 @@ class BoundedSizes {
 
   /// Notes that `v` has such a size.
   void note(const Value* v, const BoundedSize& size);
+  /// Notes that `y` has the sizes of `x`, but that along `axis`.
+  void note_others(const Value* y, const Value* x, int axis);
+  /// Notes the sizes of the outputs of `n` that counted operands have.
+  void follow_operands(Graph& g, Node* n);
+  /// The sizes of a value as forms.
+  std::vector<SizeForm> forms(const Value* v) const;
+  /// A Reshape to sizes of the capacity, as operators that become others write it, in forms.
+  std::optional<std::vector<SizeForm>> forms_behind(const Value* x, const Dims& to) const;
+  /// Puts in the place of a Reshape or Flatten of a counted operand the view of sizes `to`; `n` itself where it cannot.
+  Node* view_as(Graph& g, Node* n, const std::vector<SizeForm>& to);
   /// Element k of a list of sizes, if it is a constant or a sum of counts.
   std::optional<SizeForm> element(const Value* v, int64_t k) const;
   std::optional<SizeForm> element(const Value* v, int64_t k, int& budget) const;
@@ -81,7 +104,7 @@ class BoundedSizes {
   Node* count_elements(Graph& g, Node* n, const BoundedSize& size);
   void contract(Graph& g, Node* n);
   /// x with something that changes no result behind what is counted: tc.fill_behind.
-  static Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill);
+  Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill);
   /// Element k of a list of positions of a Slice: a sum of counts, or an i64 scalar of the graph.
   struct Border {
     std::optional<SizeForm> form;
@@ -115,8 +138,9 @@ class BoundedSizes {
   };
   std::map<std::vector<int64_t>, CutParts> cuts_;  // by borders and length: equal cuts have one count
   std::map<int, OrNone> or_none_;                  // by id of the value that an Identity makes
-  std::map<int, BoundedSize> sizes_;               // by id of the value
+  std::map<int, std::vector<BoundedSize>> sizes_;  // by id of the value
   Counts counts_;
+  RunTimeSizes chosen_;
 };
 
 }  // namespace tc

@@ -87,12 +87,13 @@ Value* BoundedSizes::filled(Graph& g, Node* n, Value* x, const BoundedSize& size
   Node* f = insert_for(g, *n, n, "fill_behind", {x, size.count}, {derived(x->name, "_filled")},
                        {{"axis", int64_t(size.axis)}, {"fill", fill}}, "tc");
   infer_types(g, *f);
+  note_others(f->outputs[0], x, size.axis);
   return f->outputs[0];
 }
 
 std::optional<NodeIterator> BoundedSizes::take_branch(Graph& g, Node* n) {
   if (!n->is("If") ||
-      std::none_of(n->inputs.begin() + 1, n->inputs.end(), [&](const Value* v) { return v && find(v); }))
+      std::none_of(n->inputs.begin() + 1, n->inputs.end(), [&](const Value* v) { return v && is_counted(v); }))
     return std::nullopt;
   size_t empty = 0;
   while (empty < 2 && !gives_nothing(*n->regions.at(empty))) empty++;
@@ -117,8 +118,7 @@ void BoundedSizes::count_or_none(Graph& g, Node* n) {
   const OrNone& none = or_none_.at(y->id);
   if (!x->type.is_static_tensor() || none.axis >= int(x->type.shape.size())) return;
   const int64_t capacity = dims_of(x)[size_t(none.axis)];
-  const auto size = find(x);
-  if (size && size->axis != none.axis) return;
+  const auto size = find(x, none.axis);
   Value* count =
       size ? size->count : g.add_constant(derived(y->name, "_size"), scalar_constant(DType::I64, double(capacity)));
   Value* zero = g.add_constant(derived(y->name, "_none"), scalar_constant(DType::I64, 0));
@@ -126,6 +126,7 @@ void BoundedSizes::count_or_none(Graph& g, Node* n) {
   Value* chosen = as_scalar(g, n, add_op(g, n, "Where", {none.condition, count, zero}, derived(y->name, "_chosen")),
                             derived(y->name, "_count"));
   note(y, {none.axis, chosen, capacity});
+  note_others(y, x, none.axis);
 }
 
 Node* BoundedSizes::look_across(Graph& g, Node* n) {
@@ -140,10 +141,10 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("TopK")) n = limit_top_k(g, n);
   if (n->is("NonMaxSuppression")) ignore_boxes_behind(g, n);
   const std::string fill = neutral_fill(*n);
-  const auto size = fill.empty() || !n->inputs.at(0) ? std::nullopt : find(n->inputs[0]);
-  if (!size || !looks_along(*n, size->axis)) return n;
+  if (fill.empty() || !n->inputs.at(0)) return n;
   if (n->inputs[0]->type.dtype == DType::Bool && !n->is("NonZero")) return n;
-  g.set_input(n, 0, filled(g, n, n->inputs[0], *size, fill));
+  for (const BoundedSize& size : std::vector<BoundedSize>(sizes(n->inputs[0])))
+    if (looks_along(*n, size.axis)) g.set_input(n, 0, filled(g, n, n->inputs[0], size, fill));
   return n;
 }
 
@@ -162,17 +163,19 @@ Node* BoundedSizes::limit_top_k(Graph& g, Node* n) {
   Value* count = form && !form->fixed() ? counts_.value_of(g, n, *form, derived(name, "_k"))
                                         : as_scalar(g, n, n->inputs[1], derived(name, "_k"));
   g.set_input(n, 1, g.add_constant(derived(name, "_most"), int64_constant({most})));
-  for (const Value* v : n->outputs)
-    if (v) note(v, {axis, count, most});
+  for (const Value* v : n->outputs) {
+    if (!v) continue;
+    note(v, {axis, count, most});
+    note_others(v, n->inputs[0], axis);
+  }
   return n;
 }
 
 void BoundedSizes::ignore_boxes_behind(Graph& g, Node* n) {
-  const auto boxes = find(n->inputs.at(0)), scores = find(n->inputs.at(1));
-  if (!scores || scores->axis != 2) return;
+  const auto boxes = find(n->inputs.at(0), 1), scores = find(n->inputs.at(1), 2);
+  if (!scores) return;
   // Boxes behind the last one have the lowest score, which the least one that counts is above.
-  if (boxes && boxes->count == scores->count && boxes->axis == 1)
-    g.set_input(n, 0, filled(g, n, n->inputs[0], *boxes, "zero"));
+  if (boxes && boxes->count == scores->count) g.set_input(n, 0, filled(g, n, n->inputs[0], *boxes, "zero"));
   g.set_input(n, 1, filled(g, n, n->inputs[1], *scores, "lowest"));
   if (n->inputs.size() > 4 && n->inputs[4]) return;
   const float least = std::numeric_limits<float>::lowest();
@@ -191,16 +194,20 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
     // Concat tells what is wrong with parts that do not fit.
     if (!v || !v->type.is_static_tensor() || axis < 0 || axis >= rank_of(v)) return n;
     if (!same_beside(dims_of(v), dims_of(n->inputs[0]), size_t(axis))) return n;
-    const auto size = find(v);
-    along = along || (size && size->axis == axis);
-    if (size && size->axis != axis) return n;
+    along = along || find(v, axis);
   }
   if (!along) return n;
+  // Along the other axes all parts have the same counts.
+  for (const Value* v : n->inputs)
+    for (int d = 0; d < rank_of(v); d++) {
+      const auto here = find(v, d), there = find(n->inputs[0], d);
+      if (d != axis && (here.has_value() != there.has_value() || (here && here->count != there->count))) return n;
+    }
   const ModelText name = n->outputs.at(0)->name;
   std::vector<Value*> parts;
   SizeForm total;
   for (Value* v : n->inputs) {
-    const auto size = find(v);
+    const auto size = find(v, axis);
     const std::string number = to_text(int64_t(parts.size() / 2));
     Value* count = size ? size->count
                         : g.add_constant(derived(name, "_size" + number),
@@ -210,6 +217,7 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
   }
   Value* count = counts_.value_of(g, n, total, derived(name, "_count"));
   Node* joined = insert_for(g, *n, n, "join", parts, {name}, {{"axis", int64_t(axis)}}, "tc");
+  note_others(joined->outputs[0], n->inputs[0], axis);
   g.replace_uses(n->outputs[0], joined->outputs[0]);
   g.erase(n);
   infer_types(g, *joined);

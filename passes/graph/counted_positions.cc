@@ -37,19 +37,20 @@ bool from_front(const Value* v, int& budget) {
 void BoundedSizes::count_positions(Graph& g, Node* n) {
   if (!n->is("Gather") && !n->is("GatherND")) return;
   Value *x = n->inputs.at(0), *at = n->inputs.at(1);
-  const auto size = x ? find(x) : std::nullopt;
-  if (!size || !at || !at->type.is_static_tensor() || !is_int(at->type.dtype)) return;
+  if (!x || !at || !x->type.is_static_tensor() || !at->type.is_static_tensor() || !is_int(at->type.dtype)) return;
   const auto rank = int64_t(x->type.shape.size()), axis = n->attr_int("axis", 0);
-  const bool counted = n->is("Gather") ? (axis < 0 ? axis + rank : axis) == size->axis
-                                       : size->axis == 0 && n->attr_int("batch_dims", 0) == 0;
+  if (n->is("GatherND") && n->attr_int("batch_dims", 0) != 0) return;
+  const auto size = find(x, n->is("Gather") ? int(axis < 0 ? axis + rank : axis) : 0);
   int budget = 200;
-  if (!counted || from_front(at, budget)) return;
+  if (!size || from_front(at, budget)) return;
   const ModelText& name = n->outputs.at(0)->name;
   Value* length = size->count;
   if (n->is("GatherND")) {  // a position has one number for each of the first axes
     const Dims dims = dims_of(x), list = dims_of(at);
     const int64_t numbers = list.empty() ? 0 : list.back();
     if (numbers < 1 || numbers > rank) return;
+    for (int d = 1; d < numbers; d++)
+      if (find(x, d)) return;
     const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
       return g.add_constant(derived(name, suffix), int64_constant(v));
     };
@@ -63,7 +64,7 @@ void BoundedSizes::count_positions(Graph& g, Node* n) {
   Value* moved = add_op(g, n, "Add", {at, length}, derived(name, "_moved"));
   Value* index = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
   // What is counted along the positions' axes stays counted along the same ones.
-  if (const auto own = find(n->inputs[1])) note(index, *own);
+  note_others(index, n->inputs[1], -1);
   g.set_input(n, 1, index);
 }
 

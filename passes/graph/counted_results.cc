@@ -6,19 +6,22 @@
 
 namespace tc {
 
-void BoundedSizes::keep_declared(Graph& body, const std::vector<ValueType>& declared) const {
+void BoundedSizes::keep_declared(Graph& body, const std::vector<ValueType>& declared) {
   std::vector<Value*> results = body.outputs();
   for (size_t k = 0; k < results.size() && k < declared.size(); k++) {
-    Value* v = results[k];
-    const auto size = find(v);
-    if (!size || !declared[k].is_static_tensor() || declared[k].shape.size() != v->type.shape.size()) continue;
-    const int64_t wanted = declared[k].shape[size_t(size->axis)].value;
-    // Where no element is wanted none is read, and nothing would be checked.
-    if (wanted == 0 || wanted > size->capacity) continue;
-    Node* kept = body.append("exactly", {v, size->count}, {derived(v->name, "_kept")},
-                             {{"axis", int64_t(size->axis)}, {"size", wanted}}, "tc");
-    infer_types(body, *kept);
-    results[k] = kept->outputs[0];
+    const std::vector<BoundedSize> all = sizes(results[k]);
+    if (!declared[k].is_static_tensor() || declared[k].shape.size() != results[k]->type.shape.size()) continue;
+    for (const BoundedSize& size : all) {
+      Value* v = results[k];
+      const int64_t wanted = declared[k].shape[size_t(size.axis)].value;
+      // Where no element is wanted none is read, and nothing would be checked.
+      if (wanted == 0 || wanted > size.capacity) continue;
+      Node* kept = body.append("exactly", {v, size.count}, {derived(v->name, "_kept")},
+                               {{"axis", int64_t(size.axis)}, {"size", wanted}}, "tc");
+      infer_types(body, *kept);
+      results[k] = kept->outputs[0];
+      note_others(results[k], v, size.axis);
+    }
   }
   body.set_outputs(std::move(results));
 }

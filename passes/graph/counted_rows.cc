@@ -3,7 +3,7 @@
 //   y = Softmax(x)                       ->   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)
 //   y = MatMul(a, b)    a counted along its columns, b along its rows, both by n   ->   zeros behind both
 //
-// Preconditions: axes are constants; a mean reduces the counted axis; Softmax runs along it, or not (then nothing is
+// Preconditions: axes are constants; a mean reduces one counted axis; Softmax runs along it, or not (then nothing is
 // filled); both factors of a product have the same count along the axis that is summed. A mean of none is NaN, as in ONNX.
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
@@ -41,12 +41,15 @@ Node* BoundedSizes::take_mean(Graph& g, Node* n, const BoundedSize& size) {
   for (int a : *axes) {
     if (a < 0 || a >= rank_of(x)) return n;
     along = along || a == size.axis;
-    if (a != size.axis) others = checked_mul(others, dims_of(x)[size_t(a)]);
+    if (a == size.axis) continue;
+    if (find(x, a)) return n;  // a product of two counts
+    others = checked_mul(others, dims_of(x)[size_t(a)]);
   }
   if (!along || others == 0) return n;
   std::vector<Value*> inputs = n->inputs;
   inputs[0] = filled(g, n, x, size, "zero");
   Value* sum = add_op(g, n, "ReduceSum", inputs, derived(y->name, "_sum"), n->attrs);
+  follow(g, sum->producer);
   Value* number = counts_.value_of(g, n, *counts_.find(size.count) * others, derived(y->name, "_number"));
   Value* divisor = add_op(g, n, "CastLike", {number, x}, derived(y->name, "_divisor"));
   Node* mean = insert_for(g, *n, n, "Div", {sum, divisor}, {y->name});
@@ -73,7 +76,7 @@ Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
   g.replace_uses(y, kept->outputs[0]);
   g.erase(n);
   infer_types(g, *kept);
-  note(kept->outputs[0], {size.axis, size.count, size.capacity});
+  for (const BoundedSize& s : std::vector<BoundedSize>(sizes(x))) note(kept->outputs[0], s);
   return kept;
 }
 
@@ -89,22 +92,26 @@ Node* BoundedSizes::count_elements(Graph& g, Node* n, const BoundedSize& size) {
 }
 
 void BoundedSizes::contract(Graph& g, Node* n) {
-  const auto a = n->inputs.at(0) ? find(n->inputs[0]) : std::nullopt,
-             b = n->inputs.at(1) ? find(n->inputs[1]) : std::nullopt;
-  if (!a || !b || a->count != b->count) return;
+  if (!n->inputs.at(0) || !n->inputs.at(1)) return;
   const int rank = rank_of(n->inputs[1]);
-  if (a->axis != rank_of(n->inputs[0]) - 1 || b->axis != (rank == 1 ? 0 : rank - 2)) return;
+  const auto a = find(n->inputs[0], rank_of(n->inputs[0]) - 1), b = find(n->inputs[1], rank == 1 ? 0 : rank - 2);
+  if (!a || !b || a->count != b->count) return;
   g.set_input(n, 0, filled(g, n, n->inputs[0], *a, "zero"));
   g.set_input(n, 1, filled(g, n, n->inputs[1], *b, "zero"));
 }
 
 Node* BoundedSizes::look_along(Graph& g, Node* n) {
   if (n->is("MatMul")) contract(g, n);
-  const auto size = n->inputs.empty() || !n->inputs[0] ? std::nullopt : find(n->inputs[0]);
-  if (!size || !n->domain.empty() || !n->outputs.at(0)) return n;
-  if (n->is("ReduceMean")) return take_mean(g, n, *size);
-  if (n->is("Softmax") || n->is("LogSoftmax") || n->is("CumSum")) return keep_axis(g, n, *size);
-  return n->is("Size") ? count_elements(g, n, *size) : n;
+  if (n->inputs.empty() || !n->inputs[0] || !n->domain.empty() || !n->outputs.at(0)) return n;
+  const std::vector<BoundedSize> all = sizes(n->inputs[0]);
+  if (n->is("Size")) return all.size() == 1 ? count_elements(g, n, all[0]) : n;
+  for (const BoundedSize& size : all) {
+    Node* rewritten = n;
+    if (n->is("ReduceMean")) rewritten = take_mean(g, n, size);
+    if (n->is("Softmax") || n->is("LogSoftmax") || n->is("CumSum")) rewritten = keep_axis(g, n, size);
+    if (rewritten != n) return rewritten;
+  }
+  return n;
 }
 
 }  // namespace tc

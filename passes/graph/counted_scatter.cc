@@ -13,13 +13,14 @@ namespace tc {
 
 /// Updates behind the last one go to a row of their own behind the data, which is cut off again.
 Node* BoundedSizes::scatter(Graph& g, Node* n) {
-  const auto size = n->inputs.size() == 3 && n->inputs[1] ? find(n->inputs[1]) : std::nullopt;
-  if (!size || !n->inputs[0]->type.is_static_tensor()) return n;
+  const auto size = n->inputs.size() == 3 ? only_size(n->inputs[1]) : std::nullopt;
+  if (!size || !n->inputs[0] || !n->inputs[0]->type.is_static_tensor()) return n;
   Value *data = n->inputs[0], *indices = n->inputs[1];
   const int64_t along = n->attr_int("axis", 0);
   const int axis = int(along < 0 ? along + rank_of(data) : along);
-  const auto own = find(data), updates = find(n->inputs[2]);
-  if (!updates || updates->count != size->count || updates->axis != size->axis || (own && own->axis != axis)) return n;
+  const auto own = only_size(data), updates = only_size(n->inputs[2]);
+  if (!updates || updates->count != size->count || updates->axis != size->axis) return n;
+  if (is_counted(data) && (!own || own->axis != axis)) return n;
   Dims row = dims_of(data);
   const int64_t rows = row[size_t(axis)];
   row[size_t(axis)] = 1;
@@ -44,11 +45,11 @@ Node* BoundedSizes::scatter(Graph& g, Node* n) {
 }
 
 Node* BoundedSizes::scatter_nd(Graph& g, Node* n) {
-  const auto size = n->inputs.size() == 3 && n->inputs[1] ? find(n->inputs[1]) : std::nullopt;
-  const auto updates = size && n->inputs[2] ? find(n->inputs[2]) : std::nullopt;
+  const auto size = n->inputs.size() == 3 ? only_size(n->inputs[1]) : std::nullopt;
+  const auto updates = size ? only_size(n->inputs[2]) : std::nullopt;
   if (!updates || updates->count != size->count || updates->axis != size->axis) return n;
   Value *data = n->inputs[0], *indices = n->inputs[1];
-  if (!data->type.is_static_tensor() || find(data) || size->axis == rank_of(indices) - 1) return n;
+  if (!data->type.is_static_tensor() || is_counted(data) || size->axis == rank_of(indices) - 1) return n;
   const Dims dims = dims_of(data);
   const int64_t numbers = dims_of(indices).back();
   if (numbers < 1 || numbers > int64_t(dims.size())) return n;

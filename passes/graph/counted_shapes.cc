@@ -4,8 +4,8 @@
 // Elements of such lists that are no counts are constants.
 //   s = Shape(x)   x counted along 0   k = Gather(s, 1)   ->   k = 4
 //
-// Preconditions: every element of the list is a constant or a sum of counts with constant factors; one of them at most is no
-// constant; a Range begins at 0 and has steps of 1.
+// Preconditions: every element of the list is a constant or a sum of counts with constant factors; a counted axis of an
+// Expand's operand keeps its count; a Range begins at 0 and has steps of 1.
 #include <algorithm>
 
 #include "ir/ops/op.h"
@@ -129,26 +129,33 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   if (range && (!is_scalar(n->inputs[0], 0) || n->inputs.size() < 3 || !is_scalar(n->inputs[2], 1))) return n;
   const int64_t length = range ? 1 : dims_of(sizes).at(0);
   std::vector<int64_t> bounds;
-  SizeForm counted;
-  int axis = -1;
+  std::vector<std::pair<int, SizeForm>> counted;  // by axis
   for (int64_t k = 0; k < length; k++) {
     const auto e = element(sizes, k);
-    if (!e || (!e->fixed() && (axis >= 0 || !never_negative(*e)))) return n;
-    if (!e->fixed()) axis = int(k), counted = *e;
+    if (!e || (!e->fixed() && !never_negative(*e))) return n;
+    if (!e->fixed()) counted.push_back({int(k), *e});
     bounds.push_back(counts_.bound(*e));
   }
-  if (axis < 0) return n;
-  const int64_t capacity = bounds[size_t(axis)];
+  if (counted.empty()) return n;
   const ModelText& name = n->outputs.at(0)->name;
   Value* constant = g.add_constant(
       derived(name, "_bounds"), range ? scalar_constant(sizes->type.dtype, double(bounds[0])) : int64_constant(bounds));
-  Value* count = counts_.value_of(g, n, counted, derived(name, "_count"));
+  // Broadcasting adds axes in front, never behind.
+  const int64_t rank = n->is("Expand") ? rank_of(n->inputs[0]) : length, ahead = std::max<int64_t>(0, rank - length);
+  if (n->is("Expand"))  // what is counted of the operand is what it is broadcast to, or goes with a 1
+    for (const BoundedSize& own : this->sizes(n->inputs[0])) {
+      const int64_t k = own.axis + std::max<int64_t>(0, length - rank) - ahead;
+      const auto e = k < 0 ? std::optional(fixed_size(1)) : element(sizes, k);
+      if (*e != fixed_size(1) && *e != *counts_.find(own.count)) return n;
+    }
   g.set_input(n, operand, constant);
-  if (n->is("Expand")) {  // broadcasting adds axes in front of the list's, never behind
-    const auto rank = int64_t(n->inputs[0]->type.shape.size());
-    axis += int(std::max<int64_t>(0, rank - length));
-  }
-  note(n->outputs[0], {axis, count, capacity});
+  for (const auto& [k, form] : counted)
+    note(n->outputs[0], {int(k + ahead), counts_.value_of(g, n, form, derived(name, "_count")), bounds[size_t(k)]});
+  if (n->is("Expand"))
+    for (const BoundedSize& own : std::vector<BoundedSize>(this->sizes(n->inputs[0]))) {
+      const BoundedSize moved = {int(own.axis + std::max<int64_t>(0, length - rank)), own.count, own.capacity};
+      if (!find(n->outputs[0], moved.axis)) note(n->outputs[0], moved);
+    }
   return n;
 }
 

@@ -63,14 +63,13 @@ std::optional<BoundedSizes::Cut> BoundedSizes::only_open_cut(Graph& g, Node* n) 
   }
   if (!open || lists[0].empty()) return open;
   // What is known is cut first.
-  const auto own = find(n->inputs[0]);
   for (int64_t a : lists[2])
-    if (own && (a < 0 ? a + rank : a) == own->axis) return std::nullopt;
+    if (find(n->inputs[0], int(a < 0 ? a + rank : a))) return std::nullopt;
   const ModelText& name = n->outputs.at(0)->name;
   std::vector<Value*> operands = {n->inputs[0]};
   for (const auto& l : lists) operands.push_back(g.add_constant(derived(name, "_known"), int64_constant(l)));
   g.set_input(n, 0, add_op(g, n, "Slice", operands, derived(name, "_known_part")));
-  if (own) note(n->inputs[0], *own);
+  note_others(n->inputs[0], operands[0], -1);
   return open;
 }
 
@@ -100,8 +99,7 @@ BoundedSizes::CutParts BoundedSizes::parts_of(Graph& g, Node* n, const Cut& c, V
 
 Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
   Value *x = n->inputs[0], *y = n->outputs.at(0);
-  const auto own = find(x);
-  if (own && own->axis != c.axis) return n;
+  const auto own = find(x, c.axis);
   const int64_t size = dims_of(x)[size_t(c.axis)];
   const bool from_front = c.start.form && *c.start.form == fixed_size(0);
   // x[0 : count] with no more counted than there is.
@@ -117,6 +115,7 @@ Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
     g.erase(n);
     infer_types(g, *part);
     note(part->outputs[0], {c.axis, count, capacity});
+    note_others(part->outputs[0], x, c.axis);
     return part;
   }
   if (size == 0) return n;
@@ -137,6 +136,7 @@ Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
   g.erase(n);
   infer_types(g, *part);
   note(part->outputs[0], {c.axis, count, size});
+  note_others(part->outputs[0], x, c.axis);
   return part;
 }
 
@@ -146,9 +146,8 @@ Node* BoundedSizes::bound_slice(Graph& g, Node* n) {
   if (known || !x || !y || !x->type.is_static_tensor() || y->type.is_static_tensor()) return n;
   const auto open = only_open_cut(g, n);
   if (!open) return n;
-  const auto own = find(x);
-  const bool whole =
-      own && own->axis == open->axis && open->start.form == fixed_size(0) && open->end.form == counts_.find(own->count);
+  const auto own = find(x, open->axis);
+  const bool whole = own && open->start.form == fixed_size(0) && open->end.form == counts_.find(own->count);
   if (!whole) return cut(g, n, *open);
   Node* same = insert_for(g, *n, n, "Identity", {n->inputs[0]}, {y->name});
   g.replace_uses(y, same->outputs[0]);

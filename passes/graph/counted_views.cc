@@ -6,8 +6,13 @@
 // what lies between the counted elements moves:
 //   y = Reshape(x, [-1])         x counted along 1 by n, [2, n]        ->   y = tc.regroup(x, n, 2 n), counted by 2 n
 //
-// Preconditions: the operand has one counted axis, and the result, too; both shapes have the same product, as a multiple of
-// the count, so that no element is lost or made.
+// Shapes are cut into parts of equal products, each with one counted axis at most: [n, m, 768] and [n, m, 12, 64] have
+// three.
+//
+// Preconditions: both shapes have the same product in every part, as a multiple of its count, so that no element is lost or
+// made; what moves has one count.
+#include <algorithm>
+
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
 
@@ -16,20 +21,10 @@ namespace {
 
 using Forms = std::vector<SizeForm>;
 
-/// The product of some fixed sizes; nullopt if one of them is counted.
-std::optional<int64_t> fixed_product(const Forms& sizes, size_t first, size_t last) {
-  int64_t n = 1;
-  for (size_t k = first; k < last; k++) {
-    if (!sizes[k].fixed()) return std::nullopt;
-    n = checked_mul(n, sizes[k].addend);
-  }
-  return n;
-}
-
-std::optional<SizeForm> product_of(const Forms& sizes, size_t skip) {
+/// The product of some sizes; nothing where two of them are counted.
+std::optional<SizeForm> product_of(const Forms& sizes, size_t first, size_t last) {
   SizeForm p = fixed_size(1);
-  for (size_t k = 0; k < sizes.size(); k++) {
-    if (k == skip) continue;
+  for (size_t k = first; k < last; k++) {
     const auto q = product(p, sizes[k]);
     if (!q) return std::nullopt;
     p = *q;
@@ -47,6 +42,20 @@ std::optional<SizeForm> rest_of(const SizeForm& total, const SizeForm& part) {
   return part * times == total ? std::optional<SizeForm>(fixed_size(times)) : std::nullopt;
 }
 
+/// What the one open size of a Reshape is: what stands on both sides cancels.
+std::optional<SizeForm> open_size(Forms from, const Forms& known) {
+  Forms rest;
+  for (const SizeForm& f : known) {
+    const auto twin = std::find(from.begin(), from.end(), f);
+    if (twin != from.end() && !f.fixed())
+      from.erase(twin);
+    else
+      rest.push_back(f);
+  }
+  const auto total = product_of(from, 0, from.size()), part = product_of(rest, 0, rest.size());
+  return total && part && *part != fixed_size(0) ? rest_of(*total, *part) : std::nullopt;
+}
+
 /// The operand of a Reshape: 0 copies a size, one -1 takes what is left.
 std::optional<Forms> resolved(Forms target, const Forms& from, bool copy_zeros) {
   size_t open = target.size();
@@ -60,37 +69,102 @@ std::optional<Forms> resolved(Forms target, const Forms& from, bool copy_zeros) 
       open = k;
     }
   }
-  const auto total = product_of(from, from.size()), known = product_of(target, open);
-  if (!total || !known || *known == fixed_size(0)) return std::nullopt;
-  if (open < target.size()) {
-    const auto rest = rest_of(*total, *known);
-    if (!rest) return std::nullopt;
-    target[open] = *rest;
-    return target;
-  }
-  return *known == *total ? std::optional<Forms>(target) : std::nullopt;
+  if (open == target.size()) return target;
+  Forms known = target;
+  known.erase(known.begin() + std::ptrdiff_t(open));
+  const auto rest = open_size(from, known);
+  if (!rest) return std::nullopt;
+  target[open] = *rest;
+  return target;
 }
 
-Forms flattened(const Forms& from, int64_t axis) {
+std::optional<Forms> flattened(const Forms& from, int64_t axis) {
   const auto rank = int64_t(from.size());
-  Forms halves(2, fixed_size(1));
-  for (int64_t k = 0; k < rank; k++) {
-    SizeForm& half = halves[k < (axis < 0 ? axis + rank : axis) ? 0 : 1];
-    half = *product(half, from[size_t(k)]);  // one size is counted
+  const auto cut = size_t(axis < 0 ? axis + rank : axis);
+  if (cut > from.size()) return std::nullopt;
+  const auto ahead = product_of(from, 0, cut), behind = product_of(from, cut, from.size());
+  return ahead && behind ? std::optional(Forms{*ahead, *behind}) : std::nullopt;
+}
+
+/// Sizes [first, last) of the operand that hold the same elements as [to_first, to_last) of the result.
+struct ViewPart {
+  size_t first = 0, last = 0, to_first = 0, to_last = 0;
+  /// The counted one among them; -1: none. Both have the same elements in front, so that nothing moves.
+  int axis = -1, to_axis = -1;
+};
+
+int counted_in(const Forms& sizes, size_t first, size_t last) {
+  for (size_t k = first; k < last; k++)
+    if (!sizes[k].fixed()) return int(k);
+  return -1;
+}
+
+/// Cuts both shapes into the smallest parts of equal products, from the front; nothing where they have none, or where what is
+/// counted would move.
+std::optional<std::vector<ViewPart>> view_parts(const Forms& from, const Forms& to, const Counts& counts) {
+  std::vector<ViewPart> parts;
+  ViewPart p;
+  while (p.last < from.size() || p.to_last < to.size()) {
+    auto a = product_of(from, p.first, p.last), b = product_of(to, p.to_first, p.to_last);
+    while (a && b && (p.last == p.first || p.to_last == p.to_first || *a != *b)) {
+      const bool more = p.last < from.size(), more_to = p.to_last < to.size();
+      if (!more && !more_to) break;
+      if (more && (p.last == p.first || !more_to || counts.bound(*a) <= counts.bound(*b)) &&
+          !(p.to_last == p.to_first && p.last > p.first && more_to))
+        a = product_of(from, p.first, ++p.last);
+      else
+        b = product_of(to, p.to_first, ++p.to_last);
+    }
+    if (!a || !b || *a != *b) return std::nullopt;
+    p.axis = counted_in(from, p.first, p.last);
+    p.to_axis = counted_in(to, p.to_first, p.to_last);
+    parts.push_back(p);
+    p = {p.last, p.last, p.to_last, p.to_last};
   }
-  return halves;
+  for (const ViewPart& q : parts) {
+    if ((q.axis < 0) != (q.to_axis < 0)) return std::nullopt;
+    if (q.axis >= 0 && product_of(from, q.first, size_t(q.axis)) != product_of(to, q.to_first, size_t(q.to_axis)))
+      return std::nullopt;
+  }
+  return parts;
 }
 
 }  // namespace
 
+std::vector<SizeForm> BoundedSizes::forms(const Value* v) const {
+  Forms all;
+  for (int64_t d : dims_of(v)) all.push_back(fixed_size(d));
+  for (const BoundedSize& s : sizes(v)) all[size_t(s.axis)] = *counts_.find(s.count);
+  return all;
+}
+
+// y = Reshape(x, [96, 64])   x: [8, 12, 64], counted along 0 by n   ->   [12 n, 64]
+std::optional<std::vector<SizeForm>> BoundedSizes::forms_behind(const Value* x, const Dims& to) const {
+  const Dims from = dims_of(x);
+  Forms all;
+  for (int64_t d : to) all.push_back(fixed_size(d));
+  const auto elements = [](const Dims& dims, size_t first) {
+    int64_t n = 1;
+    for (size_t k = first; k < dims.size(); k++) n = checked_mul(n, dims[k]);
+    return n;
+  };
+  for (const BoundedSize& s : sizes(x)) {
+    // The axis of the result that has the same elements in front.
+    const int64_t ahead = elements(from, size_t(s.axis)), behind = elements(from, size_t(s.axis) + 1);
+    size_t at = 0;
+    while (at < to.size() && (elements(to, at) != ahead || to[at] == 1)) at++;
+    if (at == to.size() || behind == 0 || elements(to, at + 1) == 0) return std::nullopt;
+    const auto size = quotient(*counts_.find(s.count) * behind, elements(to, at + 1));
+    if (!size || !all[at].fixed()) return std::nullopt;
+    all[at] = *size;
+  }
+  return all;
+}
+
 Node* BoundedSizes::view(Graph& g, Node* n) {
   Value *x = n->inputs.at(0), *y = n->outputs.at(0);
-  const auto size = x ? find(x) : std::nullopt;
-  if (!size || !y) return n;
-  const Dims dims = dims_of(x);
-  Forms from;
-  for (int64_t d : dims) from.push_back(fixed_size(d));
-  from[size_t(size->axis)] = *counts_.find(size->count);
+  if (!x || !y || !is_counted(x)) return n;
+  const Forms from = forms(x);
   std::optional<Forms> to;
   if (n->is("Flatten")) {
     to = flattened(from, n->attr_int("axis", 1));
@@ -103,30 +177,73 @@ Node* BoundedSizes::view(Graph& g, Node* n) {
     }
     to = resolved(std::move(target), from, n->attr_int("allowzero", 0) == 0);
   }
-  if (!to) return n;
-  size_t axis = 0;
-  while (axis < to->size() && (*to)[axis].fixed()) axis++;
-  const auto before = fixed_product(*to, 0, axis),
-             behind = fixed_product(*to, std::min(axis + 1, to->size()), to->size());
-  if (axis == to->size() || !before || !behind || *before <= 0 || *behind <= 0) return n;
-  const int64_t capacity = num_elements(dims) / (*before * *behind);
-  const bool stays = fixed_product(from, 0, size_t(size->axis)) == before;
-  if (stays && capacity * *before * *behind != num_elements(dims)) return n;  // more capacity than counted
+  return to ? view_as(g, n, *to) : n;
+}
+
+Node* BoundedSizes::view_as(Graph& g, Node* n, const std::vector<SizeForm>& to) {
+  Value *x = n->inputs.at(0), *y = n->outputs.at(0);
+  const Forms from = forms(x);
+  const Dims dims = dims_of(x);
   std::vector<int64_t> bounds;
-  for (const SizeForm& f : *to) bounds.push_back(f.fixed() ? f.addend : capacity);
-  Value* count = counts_.value_of(g, n, (*to)[axis], derived(y->name, "_count"));
-  Node* moved = nullptr;
-  if (stays)
-    moved = insert_for(g, *n, n, "Reshape", {x, g.add_constant(derived(y->name, "_sizes"), int64_constant(bounds))},
-                       {y->name}, {{"allowzero", int64_t(1)}});
-  else
-    moved = insert_for(g, *n, n, "regroup", {x, size->count, count}, {y->name},
-                       {{"axis", int64_t(size->axis)}, {"shape", bounds}, {"to", int64_t(axis)}}, "tc");
-  g.replace_uses(y, moved->outputs[0]);
-  g.erase(n);
-  infer_types(g, *moved);
-  note(moved->outputs[0], {int(axis), count, capacity});
+  for (const SizeForm& f : to) bounds.push_back(f.fixed() ? f.addend : counts_.bound(f));
+  if (std::any_of(bounds.begin(), bounds.end(), [](int64_t b) { return b <= 0; })) return n;
+  const auto parts = view_parts(from, to, counts_);
+  const auto place = [&](Node* moved) {
+    g.replace_uses(y, moved->outputs[0]);
+    g.erase(n);
+    infer_types(g, *moved);
+    return moved;
+  };
+  if (!parts) {
+    // What lies between the counted elements moves, where there is one count.
+    const auto size = only_size(x);
+    const int axis = counted_in(to, 0, to.size());
+    const auto total = product_of(from, 0, from.size()), same = product_of(to, 0, to.size());
+    if (!size || axis < 0 || !total || total != same) return n;
+    const int64_t others = num_elements(bounds) / bounds[size_t(axis)];
+    bounds[size_t(axis)] = num_elements(dims) / others;
+    Value* count = counts_.value_of(g, n, to[size_t(axis)], derived(y->name, "_count"));
+    Node* moved = place(insert_for(g, *n, n, "regroup", {x, size->count, count}, {y->name},
+                                   {{"axis", int64_t(size->axis)}, {"shape", bounds}, {"to", int64_t(axis)}}, "tc"));
+    note(moved->outputs[0], {axis, count, bounds[size_t(axis)]});
+    return moved;
+  }
+  std::vector<BoundedSize> counted;
+  for (const ViewPart& p : *parts) {
+    if (p.axis < 0) continue;
+    int64_t elements = 1, others = 1;
+    for (size_t k = p.first; k < p.last; k++) elements = checked_mul(elements, dims[k]);
+    for (size_t k = p.to_first; k < p.to_last; k++)
+      if (int(k) != p.to_axis) others = checked_mul(others, bounds[k]);
+    if (elements % others != 0) return n;  // more capacity than counted
+    bounds[size_t(p.to_axis)] = elements / others;
+    counted.push_back({p.to_axis, nullptr, elements / others});
+  }
+  for (BoundedSize& s : counted) s.count = counts_.value_of(g, n, to[size_t(s.axis)], derived(y->name, "_count"));
+  Node* moved =
+      place(insert_for(g, *n, n, "Reshape", {x, g.add_constant(derived(y->name, "_sizes"), int64_constant(bounds))},
+                       {y->name}, {{"allowzero", int64_t(1)}}));
+  for (const BoundedSize& s : counted) note(moved->outputs[0], s);
   return moved;
+}
+
+void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator last) {
+  while (first != last) {
+    Node* n = (first++)->get();
+    if (n->inputs.empty() || !n->inputs[0] || !n->outputs[0]) {
+      follow(g, n);
+    } else if (n->is("Softmax") || n->is("LogSoftmax") || n->is("MatMul")) {
+      Node* seen = look_along(g, n);
+      infer_types(g, *seen);
+      follow(g, seen);
+    } else if (n->is("Reshape") && is_counted(n->inputs[0])) {
+      const auto to = forms_behind(n->inputs[0], dims_of(n->outputs[0]));
+      Node* seen = to ? view_as(g, n, *to) : n;
+      follow(g, seen);
+    } else {
+      follow(g, n);
+    }
+  }
 }
 
 }  // namespace tc

@@ -5,7 +5,7 @@
 //   s = Shape(x)  b = Gather(s, 0)  t = Concat(b, [-1])  y = Reshape(x, t)   ->   y = Reshape(x, [1, -1])
 // An operator whose row has an expansion becomes the operators that this inserts.
 // Results whose sizes depend on data get the capacity of their upper bounds and are counted (bounded_sizes.h), in
-// bodies too.
+// bodies too; so do inputs whose sizes the caller chooses.
 // Sequences and optionals whose contents are known become their tensors (sequences.h).
 // An If with a constant condition becomes the branch it takes, a loop that runs once its body. Constants that a body
 // captures move into the body. The condition that a Loop hands to its body is true there. A state that no iteration
@@ -55,6 +55,7 @@ class Sweep {
  private:
   void graph(Graph& g, BoundedSizes& sizes, bool outermost) {
     spread_declared_shapes(g);
+    if (outermost) sizes.open_inputs(g);
     for (auto it = g.nodes().begin(); it != g.nodes().end();) {
       Node* n = it->get();
       ++it;
@@ -86,7 +87,7 @@ class Sweep {
   /// Does it read a tensor that is counted, or carry lists?
   bool is_followed(const Node& n, const BoundedSizes& sizes, bool outermost) const {
     return (outermost && lists_.carries_lists(n)) ||
-           std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes.find(v); });
+           std::any_of(n.inputs.begin(), n.inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
   }
 
   /// Sizes are open only behind a node with a problem, which has been told.
@@ -118,29 +119,25 @@ class Sweep {
     // Exporters expand masks to the size that they have; what is counted is then the same mask.
     if (n->is("Expand") && n->outputs[0]->type == n->inputs[0]->type) return replace_node(g, n, n->inputs[0]);
     const bool counted =
-        std::any_of(n->outputs.begin(), n->outputs.end(), [&](const Value* v) { return v && sizes.find(v); });
+        std::any_of(n->outputs.begin(), n->outputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
     // realize_quantization wants weights as they are.
     const bool quantised = n->is("DequantizeLinear");
     if (!counted && !quantised) fold_node(g, n, kSmallBytes);
   }
 
-  /// Rewrites a node whose operator's row says how; the nodes that it becomes have types.
-  bool expand(Graph& g, Node* n, const BoundedSizes& sizes) {
+  /// Rewrites a node whose operator's row says how; the nodes that it becomes have types, and counts follow.
+  bool expand(Graph& g, Node* n, BoundedSizes& sizes) {
     const OpRow* row = row_of(*n);
     if (!row || !row->expand) return false;
-    if (!row->define) sizes.forbid(*n);
-    std::optional<Error> counted;  // a row with a meaning, too, may leave the node as it is
-    try {
-      sizes.forbid(*n);
-    } catch (const Error& e) {
-      counted = e;
-    }
+    const bool counted =
+        std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
+    const InsertionPoint point(g, *n);
     try {
       if (!row->expand(g, n)) return false;
-      if (counted) throw Error(*counted);
     } catch (const std::out_of_range&) {  // rows ask for axes by at()
       Expansion(g, n).reject("an operand has fewer elements or axes than the operator reads");
     }
+    if (counted) sizes.follow_expanded(g, point.next(), n->self);
     erase_unused(g, n);
     return true;
   }

@@ -118,7 +118,7 @@ std::vector<Value*> Sequences::tensors_of(const Node& n, size_t first, size_t la
   std::vector<Value*> tensors;
   for (size_t k = first; k < last; k++) {
     if (!has(n, k) || is_list(n.inputs[k])) refuse(n, "a sequence holds tensors", int(k));
-    if (sizes_.find(n.inputs[k]))
+    if (sizes_.is_counted(n.inputs[k]))
       refuse(n, "a tensor whose size depends on data cannot be an element of a sequence", int(k));
     tensors.push_back(n.inputs[k]);
   }
@@ -142,7 +142,7 @@ Node* Sequences::insert_or_erase(Graph& g, Node* n, bool insert) {
 /// SplitToSequence is a Split; without sizes, into slices of 1, which lose the axis unless keepdims says otherwise.
 Node* Sequences::split(Graph& g, Node* n) {
   Value* x = n->inputs.at(0);
-  if (!x->type.is_static_tensor() || sizes_.find(x))
+  if (!x->type.is_static_tensor() || sizes_.is_counted(x))
     refuse(*n, "the sizes of this tensor must be known when the model is compiled", 0);
   const Dims dims = dims_of(x);
   const int64_t axis = int64_t(checked_index(*n, n->attr_int("axis", 0), int64_t(dims.size()), int64_t(dims.size())));

@@ -4,6 +4,8 @@
 // memory. Nodes become calls of kernels (program_kernels.cc) or control flow (control_flow.cc).
 #include "passes/program/build_program.h"
 
+#include <algorithm>
+
 #include "ir/identity.h"
 #include "ir/ops/macs.h"
 #include "passes/backend.h"
@@ -56,12 +58,18 @@ Program ProgramBuilder::take(Graph& g) {
     operands_[v] = {Operand::Kind::Input, int(i)};
   }
   for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v, cx_.target.strings));
-  for (const OutputSize& size : g.output_sizes()) {
-    IoTensor& t = p_.outputs.at(size.output);
-    t.counted_axis = size.axis;
-    t.count = int(size.count);
-    p_.outputs.at(size.count).is_count = true;
+  for (const SizeInput& s : g.sizes().chosen) {
+    IoTensor& t = p_.inputs.at(s.input);
+    t.is_size = true;
+    t.least = s.least;
+    t.most = s.most;
   }
+  for (const InputSize& s : g.sizes().inputs) p_.inputs.at(s.input).sizes.push_back({s.axis, int(s.count), true});
+  for (const OutputSize& s : g.sizes().outputs) {
+    p_.outputs.at(s.output).sizes.push_back({s.axis, int(s.count), s.of_input});
+    if (!s.of_input) p_.outputs.at(s.count).is_count = true;
+  }
+  take_sized_inputs(g);
   assign_outputs(g);
   add_nodes(g, p_.steps);
   copy_remaining_outputs(g);
@@ -70,11 +78,49 @@ Program ProgramBuilder::take(Graph& g) {
   return std::move(p_);
 }
 
+// `t` counts by sizes: the bytes of what there is are a product of them.
+CopyStep ProgramBuilder::sized_copy(const IoTensor& t, Operand from, Operand to) const {
+  CopyStep c;
+  c.from = from;
+  c.to = to;
+  c.bytes = info(t.dtype).bytes;
+  for (size_t d = 0; d < t.dims.size(); d++) {
+    const auto size = std::find_if(t.sizes.begin(), t.sizes.end(), [&](const IoSize& s) { return s.axis == int(d); });
+    if (size == t.sizes.end())
+      c.bytes = checked_mul(c.bytes, t.dims[d]);
+    else
+      c.times.push_back(size->count);
+  }
+  return c;
+}
+
+namespace {
+
+/// Are all sizes that are known at run time those that the caller chooses?
+bool is_chosen(const IoTensor& t) {
+  return !t.sizes.empty() && std::all_of(t.sizes.begin(), t.sizes.end(), [](const IoSize& s) { return s.of_input; });
+}
+
+}  // namespace
+
+// Kernels read, and write, tensors of the largest sizes: the caller's memory ends with what there is.
+void ProgramBuilder::take_sized_inputs(const Graph& g) {
+  for (size_t i = 0; i < p_.inputs.size(); i++) {
+    const Value* v = g.inputs()[i];
+    if (!is_chosen(p_.inputs[i]) || !v->is_used()) continue;
+    const Operand slot = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
+    CopyStep c = sized_copy(p_.inputs[i], {Operand::Kind::Input, int(i)}, slot);
+    c.room = byte_size(*v);
+    add_part(p_.steps, std::move(c));
+    operands_[v] = slot;
+  }
+}
+
 // A computed value that is (a view of) an output is written straight into the user's memory.
 void ProgramBuilder::assign_outputs(const Graph& g) {
   for (size_t k = 0; k < g.outputs().size(); k++) {
     const Value* root = root_of(g.outputs()[k]);
-    if (root->producer && !root->is_constant() && operands_.count(root) == 0) {
+    if (root->producer && !root->is_constant() && operands_.count(root) == 0 && !is_chosen(p_.outputs[k])) {
       operands_[root] = {Operand::Kind::Output, int(k)};
       direct_.insert(k);
     }
@@ -85,8 +131,11 @@ void ProgramBuilder::copy_remaining_outputs(Graph& g) {
   for (size_t k = 0; k < g.outputs().size(); k++) {
     if (direct_.count(k) != 0) continue;
     const Value* v = g.outputs()[k];
-    const int64_t bytes = byte_size(*v);
-    add_copy(p_.steps, operand_of(v), {Operand::Kind::Output, int(k)}, bytes);
+    const Operand output = {Operand::Kind::Output, int(k)};
+    if (is_chosen(p_.outputs[k]))
+      add_part(p_.steps, sized_copy(p_.outputs[k], operand_of(v), output));
+    else
+      add_copy(p_.steps, operand_of(v), output, byte_size(*v));
   }
 }
 

@@ -49,6 +49,8 @@ class ProgramBuilder {
   struct Move;
   struct End;
 
+  CopyStep sized_copy(const IoTensor& t, Operand from, Operand to) const;
+  void take_sized_inputs(const Graph& g);
   void assign_outputs(const Graph& g);
   void copy_remaining_outputs(Graph& g);
   void add_nodes(Graph& g, std::vector<Step>& steps);

@@ -73,7 +73,7 @@ TC_IO void tc_stem(char *stem, size_t size, const char *name)
   stem[i] = '\0';
 }
 
-/* kind_K or the tensor's own name; it must be of the type of `info` and of shape `dims`. 0, or 1 after a message. */
+/* kind_K or the tensor's own name; it must be of the type of `info` and of shape `dims`, where a negative size is any. 0, or 1 after a message. */
 TC_IO int tc_source_read(const tc_source *s, const char *kind, int k, const tc_io_info *info, const int64_t *dims, tc_tensor *t)
 {
   char stem[200], got[512], want[512];
@@ -88,7 +88,7 @@ TC_IO int tc_source_read(const tc_source *s, const char *kind, int k, const tc_i
   if (result < 0) return tc_fail("%s has neither %s_%d nor %s (.npy%s)", s->path, kind, k, stem, s->archive != NULL ? "" : " or .pb");
   if (result > 0) return 1;
   result = t->dtype == info->dtype && t->rank == info->rank;
-  for (int d = 0; result && d < t->rank; d++) result = t->dims[d] == dims[d];
+  for (int d = 0; result && d < t->rank; d++) result = dims[d] < 0 || t->dims[d] == dims[d];
   if (result) return 0;
   free(t->data);
   t->data = NULL;

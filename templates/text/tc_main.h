@@ -10,17 +10,32 @@
 #  include <omp.h>
 #endif
 
+/* A size that is chosen when the model runs. */
+typedef struct {
+  const char *name;
+  int64_t     least, most;
+} tc_size;
+
+/* Axis `axis` of input `input` has as many elements as size `size` says. */
+typedef struct {
+  int input, axis, size;
+} tc_sized_axis;
+
 typedef struct {
   const char       *name;
   int               inputs, outputs;
-  const tc_io_info *input, *output;
+  const tc_io_info *input, *output;  /* with the largest sizes */
+  const tc_size    *size;
+  int               sizes;
+  const tc_sized_axis *axis;
+  int               axes;
   const char *const *cpu;   /* the kernels of several processors, by name: best, baseline, ... */
   int               cpus;   /* 0: of one */
   int               lanes, built_lanes;  /* floats of a vector: as scheduled, and as compiled; 0: does not apply */
   void             *instance;
   size_t            align;  /* of weights */
   int (*open)(void *instance, const void *weights, size_t bytes, int cpu);  /* NULL: its own weights. 0, or a status for message() */
-  int (*run)(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims);
+  int (*run)(void *instance, const void *const *in, const int64_t *sizes, void *const *out, int64_t *const *out_dims);
   void (*close)(void *instance);
   const char *(*message)(int status);
 #ifdef TC_PROFILE
@@ -54,9 +69,11 @@ TC_IO void tc_usage(const tc_model *m)
          "  --profile        compiled with TC_PROFILE: where the time goes, by kernel (--bench: for how long, default 1)\n"
          "  --trace FILE     compiled with TC_PROFILE: the steps of one run as Chrome's trace events\n"
          "  --threads N      threads of a build with OpenMP\n"
+         "  --dim NAME=K     a size that is chosen at run time; without it that of the inputs, or the largest\n"
          "  --json           end with one line of JSON\n",
          m->name);
   for (int k = 0; k < m->cpus; k++) printf("%s%s%s", k == 0 ? "  --cpu NAME       kernels: " : "", m->cpu[k], k + 1 < m->cpus ? ", " : "\n");
+  for (int k = 0; k < m->sizes; k++) printf("size   \"%s\" from %lld to %lld\n", m->size[k].name, (long long)m->size[k].least, (long long)m->size[k].most);
   for (int k = 0; k < m->inputs; k++) printf("input  %d \"%s\" %s\n", k, m->input[k].name, tc_describe(text, sizeof text, m->input[k].dtype, m->input[k].rank, m->input[k].dims));
   for (int k = 0; k < m->outputs; k++) printf("output %d \"%s\" %s\n", k, m->output[k].name, tc_describe(text, sizeof text, m->output[k].dtype, m->output[k].rank, m->output[k].dims));
 }
@@ -79,7 +96,7 @@ TC_IO int tc_parse_options(tc_options *o, int argc, char **argv)
     if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) { o->help = 1; continue; }
     if (strcmp(a, "--inputs") != 0 && strcmp(a, "--outputs") != 0 && strcmp(a, "--expect") != 0 && strcmp(a, "--weights") != 0 && strcmp(a, "--seed") != 0 &&
         strcmp(a, "--rtol") != 0 && strcmp(a, "--atol") != 0 && strcmp(a, "--top") != 0 && strcmp(a, "--bench") != 0 && strcmp(a, "--threads") != 0 && strcmp(a, "--trace") != 0 && strcmp(a, "--repeat") != 0 &&
-        strcmp(a, "--cpu") != 0)
+        strcmp(a, "--cpu") != 0 && strcmp(a, "--dim") != 0)
       return tc_fail("unknown option %s; see --help", a);
     if (v == NULL) return tc_fail("%s needs a value", a);
     i++;
@@ -89,6 +106,7 @@ TC_IO int tc_parse_options(tc_options *o, int argc, char **argv)
     else if (strcmp(a, "--weights") == 0) o->weights = v;
     else if (strcmp(a, "--trace") == 0) o->trace = v;
     else if (strcmp(a, "--cpu") == 0) o->cpu = v;
+    else if (strcmp(a, "--dim") == 0) continue;  /* tc_stated_sizes */
     else if (tc_number(a, v, &number)) return 1;
     else if (strcmp(a, "--seed") == 0) o->seed = (uint64_t)number;
     else if (strcmp(a, "--rtol") == 0) o->rtol = number;
@@ -110,17 +128,75 @@ typedef struct {
   const void **in_data;
   void       **out_data;
   int64_t    **out_dims;
+  int64_t     *sizes;  /* -1: not known yet */
 } tc_run_data;
+
+/* The sizes that --dim states; one that is stated twice is the last one. 0, or 1 after a message. */
+TC_IO int tc_stated_sizes(const tc_model *m, int argc, char **argv, int64_t *sizes)
+{
+  for (int k = 0; k < m->sizes; k++) sizes[k] = -1;
+  for (int i = 1; i + 1 < argc; i++) {
+    const char *equals;
+    double      number = 0;
+    int         k = 0;
+    if (argv[i][0] == '-' && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--profile") != 0 && strcmp(argv[i], "--dim") != 0) i++;
+    if (strcmp(argv[i], "--dim") != 0) continue;
+    i++;
+    equals = strrchr(argv[i], '=');
+    while (k < m->sizes && (equals == NULL || strlen(m->size[k].name) != (size_t)(equals - argv[i]) || strncmp(argv[i], m->size[k].name, (size_t)(equals - argv[i])) != 0)) k++;
+    if (k == m->sizes) return tc_fail("--dim %s: NAME=K names one of the sizes that --help lists", argv[i]);
+    if (tc_number("--dim", equals + 1, &number)) return 1;
+    if (number < (double)m->size[k].least || number > (double)m->size[k].most || number != (double)(int64_t)number)
+      return tc_fail("--dim %s: it is from %lld to %lld", argv[i], (long long)m->size[k].least, (long long)m->size[k].most);
+    sizes[k] = (int64_t)number;
+  }
+  return 0;
+}
+
+/* The sizes of input k as the file has them: each within its bounds, and everywhere the same. */
+TC_IO int tc_take_sizes(const tc_model *m, tc_run_data *d, int k)
+{
+  for (int a = 0; a < m->axes; a++) {
+    const tc_size *size = &m->size[m->axis[a].size];
+    int64_t       *known = &d->sizes[m->axis[a].size], n;
+    if (m->axis[a].input != k) continue;
+    n = d->in[k].dims[m->axis[a].axis];
+    if (n < size->least || n > size->most)
+      return tc_fail("input_%d \"%s\": axis %d has %lld elements; \"%s\" is from %lld to %lld", k, m->input[k].name, m->axis[a].axis, (long long)n, size->name,
+                     (long long)size->least, (long long)size->most);
+    if (*known >= 0 && *known != n)
+      return tc_fail("input_%d \"%s\": axis %d has %lld elements, but \"%s\" is %lld", k, m->input[k].name, m->axis[a].axis, (long long)n, size->name, (long long)*known);
+    *known = n;
+  }
+  return 0;
+}
 
 TC_IO void tc_tensor_of(tc_tensor *t, const tc_io_info *info)
 {
   t->dtype = info->dtype;
   t->rank = info->rank;
   if (info->rank > 0) memcpy(t->dims, info->dims, (size_t)info->rank * sizeof *info->dims);
-  t->data = tc_allocate(tc_bytes(t));
 }
 
-TC_IO int tc_prepare(const tc_model *m, const tc_options *o, tc_run_data *d)
+/* Reads input k, or makes it of the sizes that are known. */
+TC_IO int tc_input(const tc_model *m, const tc_options *o, const tc_source *source, int k, tc_run_data *d)
+{
+  tc_tensor *t = &d->in[k];
+  tc_tensor_of(t, &m->input[k]);
+  if (o->inputs != NULL) {
+    tc_tensor any = *t;
+    for (int a = 0; a < m->axes; a++)
+      if (m->axis[a].input == k) any.dims[m->axis[a].axis] = -1;
+    return tc_source_read(source, "input", k, &m->input[k], any.dims, t) || tc_take_sizes(m, d, k);
+  }
+  for (int a = 0; a < m->axes; a++)
+    if (m->axis[a].input == k && d->sizes[m->axis[a].size] >= 0) t->dims[m->axis[a].axis] = d->sizes[m->axis[a].size];
+  t->data = tc_allocate(tc_bytes(t));
+  tc_seeded(t, o->seed, k);
+  return 0;
+}
+
+TC_IO int tc_prepare(const tc_model *m, const tc_options *o, int argc, char **argv, tc_run_data *d)
 {
   tc_source source = {NULL, NULL, 0};
   int bad = 0;
@@ -129,18 +205,18 @@ TC_IO int tc_prepare(const tc_model *m, const tc_options *o, tc_run_data *d)
   d->in_data = (const void **)tc_allocate((size_t)m->inputs * sizeof *d->in_data);
   d->out_data = (void **)tc_allocate((size_t)m->outputs * sizeof *d->out_data);
   d->out_dims = (int64_t **)tc_allocate((size_t)m->outputs * sizeof *d->out_dims);
-  if (o->inputs != NULL) bad = tc_source_open(&source, o->inputs) || tc_source_has_more(&source, "input", m->inputs);
+  d->sizes = (int64_t *)tc_allocate((size_t)m->sizes * sizeof *d->sizes);
+  bad = tc_stated_sizes(m, argc, argv, d->sizes);
+  if (o->inputs != NULL && !bad) bad = tc_source_open(&source, o->inputs) || tc_source_has_more(&source, "input", m->inputs);
   for (int k = 0; k < m->inputs && !bad; k++) {
-    if (o->inputs != NULL) {
-      bad = tc_source_read(&source, "input", k, &m->input[k], m->input[k].dims, &d->in[k]);
-    } else {
-      tc_tensor_of(&d->in[k], &m->input[k]);
-      tc_seeded(&d->in[k], o->seed, k);
-    }
+    bad = tc_input(m, o, &source, k, d);
     d->in_data[k] = d->in[k].data;
   }
+  for (int k = 0; k < m->sizes; k++)
+    if (d->sizes[k] < 0) d->sizes[k] = m->size[k].most;
   for (int k = 0; k < m->outputs && !bad; k++) {
     tc_tensor_of(&d->out[k], &m->output[k]);
+    d->out[k].data = tc_allocate(tc_bytes(&d->out[k]));
     d->out_data[k] = d->out[k].data;
     d->out_dims[k] = d->out[k].dims;
   }
@@ -157,11 +233,12 @@ TC_IO void tc_release(const tc_model *m, tc_run_data *d)
   free(d->in_data);
   free(d->out_data);
   free(d->out_dims);
+  free(d->sizes);
 }
 
 TC_IO int tc_run(const tc_model *m, tc_run_data *d)
 {
-  const int status = m->run(m->instance, d->in_data, d->out_data, d->out_dims);
+  const int status = m->run(m->instance, d->in_data, d->sizes, d->out_data, d->out_dims);
   return status == 0 ? 0 : tc_fail("run: %s", m->message(status));
 }
 
@@ -297,7 +374,7 @@ TC_IO int tc_open(const tc_model *m, const char *path, const char *cpu, void **m
 TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 {
   tc_options o = {NULL, NULL, NULL, NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0, 0, 0};
-  tc_run_data d = {NULL, NULL, NULL, NULL, NULL};
+  tc_run_data d = {NULL, NULL, NULL, NULL, NULL, NULL};
   void *weights = NULL;
   int bad = tc_parse_options(&o, argc, argv);
   if (bad) return 2;
@@ -312,7 +389,7 @@ TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 #endif
   bad = tc_open(m, o.weights, o.cpu, &weights);
   if (!bad) {
-    bad = tc_prepare(m, &o, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
+    bad = tc_prepare(m, &o, argc, argv, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
     m->close(m->instance);
     tc_release(m, &d);
   }

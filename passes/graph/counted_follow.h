@@ -1,0 +1,30 @@
+// Which results of a function are counted, given which of its operands are: the question behind BoundedSizes::follow.
+#pragma once
+#include <map>
+#include <set>
+
+#include "ir/tensor_fn.h"
+
+namespace tc {
+
+/// Axes of buffers along which one count holds, stage after stage. A tensor may have several: scores of a sequence with
+/// itself.
+class CountedAxes {
+ public:
+  void add(const BufferDef* b, int axis) { axes_[b].insert(axis); }
+  bool empty() const { return axes_.empty(); }
+  /// Follows all stages. False if one looks across a counted axis.
+  bool follow(const TensorFn& fn);
+  /// Those of `b`, in order.
+  std::set<int> of(const BufferDef* b) const;
+
+ private:
+  bool stage(const Stage& s);
+  bool reads_counted(const Stage& s) const;
+  std::optional<std::set<int>> axes_in(const Stage& s) const;
+  bool only_indexes(const Expr& e, const Var& v) const;
+
+  std::map<const BufferDef*, std::set<int>> axes_;  // looked up only
+};
+
+}  // namespace tc
