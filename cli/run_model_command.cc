@@ -24,7 +24,10 @@ std::string describe(const IoTensor& t) {
 
 std::vector<std::string> input_lines(const Program& p) {
   std::vector<std::string> lines;
-  for (const IoTensor& t : p.inputs) lines.push_back("input " + describe(t));
+  for (const IoTensor& t : p.inputs)
+    lines.push_back(t.is_size
+                        ? "size \"" + printable(t.name.raw()) + "\" from " + to_text(t.least) + " to " + to_text(t.most)
+                        : "input " + describe(t));
   return lines;
 }
 
@@ -36,7 +39,7 @@ std::vector<std::string> input_lines(const Program& p) {
 std::pair<size_t, fs::path> named_file(const Program& p, const std::string& given) {
   for (size_t at = given.find('='); at != std::string::npos; at = given.find('=', at + 1))
     for (size_t k = 0; k < p.inputs.size(); k++)
-      if (p.inputs[k].name.raw() == given.substr(0, at)) return {k, given.substr(at + 1)};
+      if (!p.inputs[k].is_size && p.inputs[k].name.raw() == given.substr(0, at)) return {k, given.substr(at + 1)};
   const size_t at = given.find('=');
   std::vector<std::string_view> names;
   for (const IoTensor& t : p.inputs) names.push_back(t.name.raw());
@@ -61,6 +64,7 @@ std::string prepare_inputs(const CommandLine& c, const Program& p, const std::st
   }
   fs::create_directory(folder);
   for (size_t k = 0; k < files.size(); k++) {
+    if (p.inputs[k].is_size) continue;  // behind all others
     const std::string stem = folder + "/input_" + to_text(int64_t(k));
     if (!files[k].empty())
       fs::create_symlink(fs::absolute(files[k]), stem + files[k].extension().string());

@@ -65,8 +65,8 @@ std::string init_function(const ProgramNames& n, bool chooses) {
 // Of a package for several processors: the graph is another function.
 std::string run_function(const Program& p, const ProgramNames& n) {
   const std::string &x = n.lower, &m = n.self;
-  return x + "_status " + x + "_run" + run_parameters(n) + "\n{\n  " + join(argument_tests(p, n), "\n  ") + "\n  return " + m +
-         "->graph(" + m + ", in, out);\n}\n\n";
+  return x + "_status " + x + "_run" + run_parameters(n) + "\n{\n  " + join(argument_tests(p, n), "\n  ") +
+         "\n  return " + m + "->graph(" + m + ", in, out);\n}\n\n";
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ void StmtPrinter::declare(const Let& k) {
     return;
   }
   if (k.value->dtype == DType::I64) expr_.long_vars.insert(k.var.get());
-  if (expr_.is_data(k.value)) expr_.data_vars.insert(k.var.get());
+  if (names_data(k.value, expr_.data_vars)) expr_.data_vars.insert(k.var.get());
   const bool test = k.value->dtype == DType::Bool && !k.value->vector;
   out_.line("const " + c_type(k.value) + " " + k.var->name + " = " +
             (test ? expr_.condition(k.value) : expr_.value(k.value)) + ";");

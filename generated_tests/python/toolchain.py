@@ -60,9 +60,9 @@ def refusal(output):
 
 
 def declarations(text):
-    """What main.c needs of tc_main.h: the includes of tensors, struct tc_model and the declaration of tc_main."""
+    """What main.c needs of tc_main.h: the includes of tensors, struct tc_model with what it is made of, and the declaration of tc_main."""
     end = text.index("} tc_model;") + len("} tc_model;")
-    return '#include "tc_io.h"\n' + text[text.rindex("typedef struct {", 0, end):end] + "\n#ifdef __cplusplus\nextern \"C\"\n#endif\nint tc_main(const tc_model *m, int argc, char **argv);\n"
+    return '#include "tc_io.h"\n' + text[text.index("/* A size that is chosen"):end] + "\n#ifdef __cplusplus\nextern \"C\"\n#endif\nint tc_main(const tc_model *m, int argc, char **argv);\n"
 
 
 def without_strings(text):

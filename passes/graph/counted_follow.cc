@@ -3,6 +3,7 @@
 //   y[i, j] = x[i, j] + b[j]         x counted along 0   ->   y counted along 0
 //   y[i, j] = sum(k) q[i, k] * k[j, k]   both along 0    ->   y counted along 0 and 1
 //   y[j] = sum(i) x[i, j]            x along 0           ->   no: looks across
+//   h[t, i] = f(x[t, i], h[t - 1, i])   x along 1        ->   h along 1; along 0 no
 #include "passes/graph/counted_follow.h"
 
 #include <algorithm>
@@ -31,7 +32,14 @@ std::set<int> CountedAxes::of(const BufferDef* b) const {
 }
 
 bool CountedAxes::follow(const TensorFn& fn) {
-  return std::all_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) { return stage(s); });
+  // Stages of a scan read what later ones have made in the iteration before: until nothing is new.
+  for (bool again = true; again;) {
+    const auto before = axes_;
+    if (!std::all_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) { return spread(s); })) return false;
+    again =
+        axes_ != before && std::any_of(fn.stages.begin(), fn.stages.end(), [](const Stage& s) { return s.scan >= 0; });
+  }
+  return std::all_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) { return keeps(s); });
 }
 
 bool CountedAxes::reads_counted(const Stage& s) const {
@@ -81,16 +89,21 @@ bool CountedAxes::only_indexes(const Expr& e, const Var& v) const {
   return ok;
 }
 
-bool CountedAxes::stage(const Stage& s) {
+bool CountedAxes::spread(const Stage& s) {
   if (!reads_counted(s)) return true;
-  if (s.nest || s.scan >= 0) return false;
+  if (s.nest) return false;
   const auto axes = axes_in(s);
   if (!axes) return false;
-  for (const int axis : *axes)
+  for (const Buffer& b : s.outputs) axes_[b.get()].insert(axes->begin(), axes->end());
+  return true;
+}
+
+bool CountedAxes::keeps(const Stage& s) const {
+  if (s.outputs.empty()) return true;
+  for (const int axis : of(s.outputs[0].get()))
     for (const Exprs* list : {&s.values, &s.init})
       for (const Expr& e : *list)
         if (!only_indexes(e, s.axes[size_t(axis)].var)) return false;
-  for (const Buffer& b : s.outputs) axes_[b.get()].insert(axes->begin(), axes->end());
   return true;
 }
 

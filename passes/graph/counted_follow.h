@@ -19,7 +19,10 @@ class CountedAxes {
   std::set<int> of(const BufferDef* b) const;
 
  private:
-  bool stage(const Stage& s);
+  /// What the stage makes has the axes of what it reads. False if an index along one of them is none of the stage's own.
+  bool spread(const Stage& s);
+  /// Does nothing but indices look at these axes?
+  bool keeps(const Stage& s) const;
   bool reads_counted(const Stage& s) const;
   std::optional<std::set<int>> axes_in(const Stage& s) const;
   bool only_indexes(const Expr& e, const Var& v) const;

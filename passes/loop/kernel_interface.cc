@@ -63,6 +63,17 @@ KernelInterface::KernelInterface(const Scheduled& s) : s_(s) {
   for (size_t i = s.scratch.size(); i > 0; i--) body_ = alloc(s.scratch[i - 1], body_);
 }
 
+std::vector<KernelInterface::Live> KernelInterface::live() const {
+  std::vector<Live> list;
+  for (const Scheduled::Live& l : s_.live) {
+    const Buffer parameter = renamed_.at(l.output.get());
+    Live here{{parameter}, static_dims(l.output->shape), l.axis, renamed_.at(l.count.get())};
+    if (const auto view = view_of_.find(parameter.get()); view != view_of_.end()) here.memory.push_back(view->second);
+    list.push_back(std::move(here));
+  }
+  return list;
+}
+
 std::vector<Buffer> KernelInterface::buffers() const {
   std::vector<Buffer> list;
   for (const Param& p : params_) list.push_back(p.buffer);

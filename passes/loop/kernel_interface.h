@@ -17,6 +17,15 @@ class KernelInterface {
   /// The schedule's body over the named parameters, its scratch buffers allocated around it.
   const Stmt& body() const { return body_; }
   const std::set<std::string>& names() const { return taken_; }
+  /// A tensor of which only the first elements along an axis are needed, as many as `count` says, and the buffers that
+  /// stand for its memory in the body.
+  struct Live {
+    std::vector<Buffer> memory;
+    Dims dims;
+    int axis = 0;
+    Buffer count;
+  };
+  std::vector<Live> live() const;
   /// The parameters' buffers, in order.
   std::vector<Buffer> buffers() const;
   /// These and the views of their memory: what is free in the body.

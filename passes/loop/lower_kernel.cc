@@ -25,6 +25,7 @@
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/plan_scratch.h"
 #include "passes/loop/split_host_device.h"
+#include "passes/loop/trim_loops.h"
 #include "passes/loop/vector_registers.h"
 #include "passes/loop/vectorize_loops.h"
 
@@ -91,6 +92,8 @@ void rewrite_body(Lowering& l) {
   l.body = Pass(l.body);
 }
 
+void trim(Lowering& l) { l.body = trim_loops(l.body, l.io->live()); }
+
 void flatten(Lowering& l) { l.body = flatten_buffers(l.body, l.flat); }
 
 // Every parameter and its views become one flat buffer.
@@ -156,6 +159,7 @@ const std::vector<LoopPass>& c_loop_passes() {
       kCommonSubexpr,
       kHoistInvariants,
       kSimplify,
+      {"trim_loops", trim, "ends loops behind the sizes that are chosen at run time"},
       kFlattenBuffers,
       kHoistPointers,
       {"plan_scratch", plan<kScratchAlign>, kPlanScratch},

@@ -38,6 +38,19 @@ IoTensor io_tensor(const Value& v, bool text) {
   return t;
 }
 
+[[noreturn]] void refuse_sizes(const Graph& g) {
+  const ModelText& name = g.inputs()[g.sizes().chosen[0].input]->name;
+  throw Error({"TC3106",
+               ExitCode::Unsupported,
+               {"", "", "", name.raw(), -1},
+               "a size that is chosen at run time has no kernels on a GPU",
+               {
+                   "give it a value: --dim " + printable(name.raw()) + "=" + to_text(g.sizes().chosen[0].most) +
+                       "; --target c has them",
+               },
+               false});
+}
+
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loop_passes_(cx.options), planned_(cx) {
@@ -69,6 +82,8 @@ Program ProgramBuilder::take(Graph& g) {
     p_.outputs.at(s.output).sizes.push_back({s.axis, int(s.count), s.of_input});
     if (!s.of_input) p_.outputs.at(s.count).is_count = true;
   }
+  if (cx_.target.device_memory && !g.sizes().chosen.empty()) refuse_sizes(g);
+  live_ = LiveAxes(g);
   take_sized_inputs(g);
   assign_outputs(g);
   add_nodes(g, p_.steps);

@@ -10,6 +10,7 @@
 #include "ir/program.h"
 #include "passes/loop/loop_pass.h"
 #include "passes/pass.h"
+#include "passes/program/live_axes.h"
 #include "passes/program/planned_schedules.h"
 
 namespace tc {
@@ -27,6 +28,7 @@ class ProgramBuilder {
     std::string function;  // identity_of
     std::vector<bool> constant;
     std::vector<int> dead;
+    std::vector<std::array<int, 3>> live;  // output, axis, operand that counts: see Scheduled::Live
     auto operator<=>(const FunctionKey&) const = default;
   };
   // One distinct function: its kernel and how its operands are found.
@@ -70,7 +72,8 @@ class ProgramBuilder {
   // kernels
   void add_call(Node& n, std::vector<Step>& steps);
   Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dead,
-                    const Node& n);
+                    const std::vector<std::array<int, 3>>& live, const Node& n);
+  std::vector<std::array<int, 3>> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands) const;
   int packed(Compiled& c, const std::vector<const Value*>& operands, size_t k);
 
   // control flow
@@ -94,6 +97,7 @@ class ProgramBuilder {
   bool fits_graph(const LoopStep& s, size_t copies) const;
 
   PassContext& cx_;
+  LiveAxes live_;
   LoopPassRunner loop_passes_;
   PlannedSchedules planned_;
   Program p_;

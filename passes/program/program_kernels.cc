@@ -145,10 +145,12 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const TensorFn& whole = tensor_fn(n);
   std::vector<const Value*> operands;
   for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
-  const TensorFn fn = name_axes(with_own_names(bake_scalars(whole, operands)));
+  TensorFn baked = bake_scalars(whole, operands);
+  const auto live = live_outputs(n, baked, operands);
+  const TensorFn fn = name_axes(with_own_names(baked));
   std::vector<bool> constant;
   for (const Value* v : operands) constant.push_back(root_of(v)->is_constant());
-  Compiled& c = compile(fn, constant, dying(n, operands), n);
+  Compiled& c = compile(fn, constant, dying(n, operands), live, n);
   Call call;
   call.kernel = c.kernel;
   call.origins = n.origins;
@@ -171,6 +173,25 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
     }
   }
   steps.push_back({std::move(call)});
+}
+
+// What nobody needs of the results; the numbers that count become operands of the function.
+std::vector<std::array<int, 3>> ProgramBuilder::live_outputs(const Node& n, TensorFn& fn,
+                                                             std::vector<const Value*>& operands) const {
+  std::vector<std::array<int, 3>> live;
+  for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++) {
+    if (!n.outputs[k]) continue;
+    for (const LiveAxis& l : live_.of(n.outputs[k])) {
+      auto at = std::find(operands.begin(), operands.end(), l.count);
+      if (at == operands.end()) {
+        fn.inputs.push_back(make_buffer(value_name(l.count->name.raw()), DType::I64, {}));
+        operands.push_back(l.count);
+        at = operands.end() - 1;
+      }
+      live.push_back({int(k), l.axis, int(at - operands.begin())});
+    }
+  }
+  return live;
 }
 
 // Operands in the arena that nobody needs after n, whose memory the result would fill.
@@ -207,8 +228,9 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
 }
 
 ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
-                                                  const std::vector<int>& dead, const Node& n) {
-  const FunctionKey key{identity_of(meaning), constant, dead};
+                                                  const std::vector<int>& dead,
+                                                  const std::vector<std::array<int, 3>>& live, const Node& n) {
+  const FunctionKey key{identity_of(meaning), constant, dead, live};
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
   const auto is_text = [](const Buffer& b) { return b->dtype == DType::String; };
@@ -228,6 +250,14 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
       c.replaced = s.input_index[k];
       s = in_place(std::move(s), k);
     }
+  for (const auto& [output, axis, count] : live) {
+    const Buffer& b = fn.inputs[size_t(count)];
+    if (std::find(s.inputs.begin(), s.inputs.end(), b) == s.inputs.end()) {
+      s.inputs.push_back(b);
+      s.input_index.push_back(count);
+    }
+    s.live.push_back({s.outputs[size_t(output)], axis, b});
+  }
   c.input_index = s.input_index;
   for (const Buffer& b : s.prologue.inputs) {
     size_t i = 0;

@@ -29,6 +29,14 @@ struct Scheduled {
   std::vector<std::string> steps;  // of a template that used a Schedule, for the manifest: "split(i, 8) -> i_o, i_i"
   std::string replaced;            // the operand whose memory the output takes over; "": none
   int64_t macs = -1;               // multiply-accumulates, where they are others than the definition's; -1: the same
+  /// What nobody needs of an output: along `axis` the elements from `count` on, an i64 scalar among the inputs. Not the
+  /// template's business; see passes/loop/trim_loops.h.
+  struct Live {
+    Buffer output;
+    int axis = 0;
+    Buffer count;
+  };
+  std::vector<Live> live = {};
 };
 
 class Planner;

@@ -27,8 +27,8 @@ class Port:
 
     name: str  #: in the model
     dtype: str  #: ONNX's word: "float", "int64", "bool", "bfloat16", "string", ...
-    shape: tuple[int, ...]  #: elements on each axis; of an output whose size depends on data the largest
-    counted_axis: int | None = None  #: the axis whose size depends on data
+    shape: tuple[int, ...]  #: elements on each axis; where a size is known when the model runs, the largest
+    counted: tuple[tuple[int, str], ...] = ()  #: such axes, each with the name of its size: one of Model.sizes, or one that depends on data
 
     def __str__(self) -> str:
         return f'"{self.name}" {self.dtype} {list(self.shape)}'
@@ -110,13 +110,14 @@ class Model:
     def __init__(self, folder: Union[str, Path]) -> None:
         self.folder = Path(folder)
         self._manifest = _build.read_manifest(self.folder)
-        counts = {port["counted"]["by"] for port in self._manifest["outputs"] if "counted" in port}
-        ports = [[Port(p["name"], p["dtype"], tuple(p["shape"]), p.get("counted", {}).get("axis")) for p in self._manifest[which]]
-                 for which in ("inputs", "outputs")]
+        ports = [[Port(p["name"], p["dtype"], tuple(p["shape"]), tuple((c["axis"], c.get("by", c.get("by_input"))) for c in p.get("counted", ())))
+                  for p in self._manifest[which] if "size" not in p] for which in ("inputs", "outputs")]
+        #: Sizes that the inputs choose when the model runs, with the least and the largest: {"batch": (1, 8)}.
+        self.sizes: dict[str, tuple[int, int]] = {p["name"]: (p["size"]["least"], p["size"]["most"]) for p in self._manifest["inputs"] if "size" in p}
+        counts = {c["by"] for p in self._manifest["outputs"] for c in p.get("counted", ()) if "by" in c}
         self.inputs: tuple[Port, ...] = tuple(ports[0])
         self._all_outputs = ports[1]
         self.outputs: tuple[Port, ...] = tuple(p for p in ports[1] if p.name not in counts)
-        self._count_of = {p["name"]: p["counted"]["by"] for p in self._manifest["outputs"] if "counted" in p}
         self._lock = threading.Lock()
         self._library: Any = None
 
@@ -169,8 +170,9 @@ class Model:
         Returns new arrays, in the actual sizes where these depend on data. Raises RunError, CompilerMissing, ToolFailed.
         """
         arrays = self._arrays(self._by_port(inputs, named))
+        sizes = self._chosen(arrays)
         with self._lock:
-            return self._call(arrays)
+            return self._call(arrays, sizes)
 
     __call__ = run
 
@@ -216,13 +218,25 @@ class Model:
                 array = array.astype(object)
             if array.dtype != want:
                 problems.append(f"input {port} has type {array.dtype}; convert it: x.astype({str(want)!r})")
-            elif array.shape != port.shape:
+            elif not _fits(array.shape, port):
                 problems.append(f"input {port} has shape {list(array.shape)}; sizes are fixed when the model is compiled, by dims or input_shapes")
             else:
-                arrays.append(array if port.dtype == "string" else np.ascontiguousarray(array).reshape(port.shape))
+                arrays.append(array if port.dtype == "string" else np.ascontiguousarray(array).reshape(array.shape))
         if problems:
             raise RunError("; ".join(problems))
         return arrays
+
+    def _chosen(self, arrays: Sequence[Any]) -> dict[str, int]:
+        """The sizes that the inputs choose; those that no input has are the largest."""
+        sizes: dict[str, int] = {}
+        for port, array in zip(self.inputs, arrays):
+            for axis, name in port.counted:
+                n, (least, most) = int(array.shape[axis]), self.sizes[name]
+                if not least <= n <= most:
+                    raise RunError(f"input {port} has {n} elements along axis {axis}; {name} is from {least} to {most}")
+                if sizes.setdefault(name, n) != n:
+                    raise RunError(f"input {port} has {n} elements along axis {axis}, but {name} is {sizes[name]}")
+        return {name: sizes.get(name, most) for name, (_, most) in self.sizes.items()}
 
     def _load(self) -> Any:
         """The library with its instance; made at the first run."""
@@ -241,7 +255,7 @@ class Model:
         self._library, self._instance = library, instance
         return library
 
-    def _call(self, arrays: Sequence[Any]) -> Outputs:
+    def _call(self, arrays: Sequence[Any], sizes: Mapping[str, int]) -> Outputs:
         np = numpy()
         library = self._load()
         kept, addresses = [], []
@@ -249,6 +263,7 @@ class Model:
             views = _views(array) if port.dtype == "string" else None
             kept.append(views)
             addresses.append(ctypes.addressof(views[0]) if views else array.ctypes.data)
+        addresses.extend(sizes.values())  # by value, behind the pointers
         made: dict[str, Any] = {}
         for port in self._all_outputs:
             n = int(np.prod(port.shape, dtype=np.int64))
@@ -258,14 +273,13 @@ class Model:
         if status:
             strerror = getattr(library, f"{self.name}_strerror")
             raise RunError(f"{self.name}_run: {strerror(status).decode()}")
-        results = [self._result(port, made) for port in self.outputs]
+        results = [self._result(port, made, sizes) for port in self.outputs]
         return Outputs([p.name for p in self.outputs], results)
 
-    def _result(self, port: Port, made: Mapping[str, Any]) -> Any:
+    def _result(self, port: Port, made: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
         shape, value = port.shape, made[port.name]
-        if port.counted_axis is not None:
-            count = int(made[self._count_of[port.name]])
-            shape = (*shape[:port.counted_axis], count, *shape[port.counted_axis + 1:])
+        for axis, name in port.counted:
+            shape = (*shape[:axis], sizes[name] if name in sizes else int(made[name]), *shape[axis + 1:])
         if port.dtype == "string":
             return _texts(value, shape)
         if shape == port.shape:
@@ -274,6 +288,11 @@ class Model:
         for size in shape:
             n *= size
         return value.ravel()[:n].reshape(shape)  # the elements that there are stand densely at the start
+
+
+def _fits(shape: Sequence[int], port: Port) -> bool:
+    open_axes = {axis for axis, _ in port.counted}
+    return len(shape) == len(port.shape) and all(k in open_axes or a == b for k, (a, b) in enumerate(zip(shape, port.shape)))
 
 
 class Kernels(Sequence[str]):

@@ -73,7 +73,12 @@ OPTIONS = ("target", "cpu", "arch", "precision", "name", "fp")
 NUMBERS = {"opt_level": "-O", "string_bytes": "--string-bytes", "limit_memory": "--limit-memory", "limit_nodes": "--limit-nodes"}
 FILES = {"ops": "--ops"}
 SWITCHES = {"single_file": "--single-file", "jit": "--jit"}
-MAPPINGS = {"dims": ("--dim", int), "input_shapes": ("--input-shape", _sizes), "input_values": ("--input-value", _numbers),
+def _size(value: Any) -> str:
+    """4, or the least and the largest of what is chosen at run time: (1, 8)."""
+    return "..".join(str(int(n)) for n in value) if isinstance(value, (list, tuple)) else str(int(value))
+
+
+MAPPINGS = {"dims": ("--dim", _size), "input_shapes": ("--input-shape", _sizes), "input_values": ("--input-value", _numbers),
             "elements": ("--elements", _element_shapes)}
 
 

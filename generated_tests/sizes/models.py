@@ -1,0 +1,179 @@
+"""Models with symbolic sizes: name, model, the ranges of the sizes."""
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Builder:
+    """A model that is written down node by node."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
+
+    def input(self, name, shape, dtype=TensorProto.FLOAT):
+        self.inputs.append(helper.make_tensor_value_info(name, dtype, shape))
+        return name
+
+    def weight(self, *shape, scale=0.3):
+        return self.constant((self.random.standard_normal(shape) * scale).astype(np.float32))
+
+    def constant(self, value):
+        name = f"c{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def ints(self, *values):
+        return self.constant(np.array(values, np.int64))
+
+    def scalar(self, value, dtype=np.float32):
+        return self.constant(np.array(value, dtype))
+
+    def op(self, kind, *inputs, outputs=1, domain="", **attributes):
+        names = [f"{kind.lower()}{len(self.nodes)}_{k}" if outputs > 1 else f"{kind.lower()}{len(self.nodes)}" for k in range(outputs)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def output(self, name, dtype=TensorProto.FLOAT):
+        self.outputs.append(helper.make_tensor_value_info(name, dtype, None))
+
+    def model(self, name):
+        graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.weights)
+        imports = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=imports, ir_version=9)
+
+
+def size_of(b, x, axis):
+    """The size of x along an axis, as a list of one number."""
+    return b.op("Gather", b.op("Shape", x), b.ints(axis), axis=0)
+
+
+def convolutions(b):
+    x = b.input("x", ["batch", 3, 12, 12])
+    y = b.op("Relu", b.op("Conv", x, b.weight(16, 3, 3, 3), b.weight(16), pads=[1, 1, 1, 1]))
+    y = b.op("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2])
+    y = b.op("Add", y, b.op("Conv", y, b.weight(16, 1, 3, 3), pads=[1, 1, 1, 1], group=16))
+    y = b.op("BatchNormalization", y, b.weight(16), b.weight(16), b.weight(16), b.constant(np.full(16, 0.7, np.float32)))
+    y = b.op("Flatten", b.op("GlobalAveragePool", y))
+    b.output(b.op("Softmax", b.op("Gemm", y, b.weight(16, 10), b.weight(10))))
+
+
+def dense(b):
+    x = b.input("x", ["batch", 33])
+    y = b.op("Tanh", b.op("Gemm", x, b.weight(33, 50), b.weight(50)))
+    b.output(b.op("MatMul", y, b.weight(50, 7)))
+    b.output(b.op("ArgMax", y, axis=1, keepdims=0), TensorProto.INT64)
+
+
+def attention(b, batch="batch", layers=1):
+    ids, mask = b.input("ids", [batch, "seq"], TensorProto.INT64), b.input("mask", [batch, "seq"], TensorProto.INT64)
+    n = size_of(b, ids, 1)
+    y = b.op("Add", b.op("Gather", b.weight(40, 32), ids), b.op("Slice", b.weight(64, 32), b.ints(0), n))
+    far = b.op("Mul", b.op("Sub", b.scalar(1.0), b.op("Cast", b.op("Unsqueeze", mask, b.ints(1, 2)), to=1)), b.scalar(-10000.0))
+    for _ in range(layers):
+        x = b.op("LayerNormalization", y, b.weight(32), b.weight(32), axis=-1)
+        heads = b.op("Concat", size_of(b, ids, 0), n, b.ints(4, 8), axis=0)
+        q, k, v = (b.op("Transpose", b.op("Reshape", b.op("MatMul", x, b.weight(32, 32)), heads), perm=perm)
+                   for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+        weights = b.op("Softmax", b.op("Add", b.op("Div", b.op("MatMul", q, k), b.scalar(8 ** 0.5)), far), axis=-1)
+        joined = b.op("Transpose", b.op("MatMul", weights, v), perm=[0, 2, 1, 3])
+        flat = b.op("Reshape", joined, b.op("Concat", size_of(b, ids, 0), n, b.ints(32), axis=0))
+        y = b.op("Add", y, b.op("MatMul", flat, b.weight(32, 32)))
+    b.output(y)
+    b.output(b.op("ReduceMean", y, b.ints(1), keepdims=0))
+
+
+def attention_of_one(b):
+    attention(b, 1, 2)
+
+
+def recurrent(b):
+    x = b.input("x", [6, "batch", 5])
+    y, h, c = b.op("LSTM", x, b.weight(2, 28, 5), b.weight(2, 28, 7), b.weight(2, 56), outputs=3, hidden_size=7, direction="bidirectional")
+    b.output(y)
+    b.output(h)
+
+
+def recurrent_steps(b):
+    x = b.input("x", [4, "batch", 5])
+    y, h = b.op("GRU", x, b.weight(1, 21, 5), b.weight(1, 21, 7), b.weight(1, 42), outputs=2, hidden_size=7, linear_before_reset=1)
+    b.output(y)
+    b.output(h)
+
+
+def reductions(b):
+    x = b.input("x", [3, "n", 4])
+    for kind in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceProd"):
+        b.output(b.op(kind, x, b.ints(1), keepdims=0))
+    b.output(b.op("Softmax", x, axis=1))
+    b.output(b.op("CumSum", x, b.scalar(1, np.int64)))
+    b.output(b.op("ArgMax", x, axis=1), TensorProto.INT64)
+    b.output(b.op("Size", x), TensorProto.INT64)
+    b.output(b.op("Shape", x), TensorProto.INT64)
+
+
+def positions(b):
+    x = b.input("x", ["n", 5])
+    b.output(b.op("Gather", x, b.ints(-1, 0)))
+    n = size_of(b, x, 0)
+    b.output(b.op("Range", b.scalar(0, np.int64), b.op("Squeeze", n), b.scalar(1, np.int64)), TensorProto.INT64)
+    b.output(b.op("Expand", b.weight(1, 5), b.op("Concat", n, b.ints(5), axis=0)))
+    b.output(b.op("Concat", x, b.weight(2, 5), x, axis=0))
+    b.output(b.op("Slice", x, b.ints(0), b.op("Sub", n, b.ints(1)), b.ints(0)))
+
+
+def two_sizes(b):
+    x, z = b.input("x", ["a", "b", 6]), b.input("z", ["b", 6])
+    y = b.op("Add", x, z)
+    b.output(y)
+    b.output(b.op("MatMul", y, b.op("Transpose", z, perm=[1, 0])))
+    b.output(b.op("Transpose", y, perm=[2, 1, 0]))
+    b.output(b.op("ReduceSum", y, b.ints(0, 1), keepdims=0))
+
+
+def causal(b):
+    x = b.input("x", ["n", 8])
+    n = b.op("Squeeze", size_of(b, x, 0))
+    steps = b.op("Range", b.scalar(0, np.int64), n, b.scalar(1, np.int64))
+    later = b.op("Greater", b.op("Unsqueeze", steps, b.ints(0)), b.op("Unsqueeze", steps, b.ints(1)))
+    scores = b.op("MatMul", x, b.op("Transpose", x, perm=[1, 0]))
+    weights = b.op("Softmax", b.op("Where", later, b.scalar(-1e9), scores), axis=-1)
+    b.output(b.op("MatMul", weights, x))
+
+
+def contrib(b):
+    x = b.input("x", ["batch", "seq", 16])
+    y = b.op("Gelu", x, domain="com.microsoft")
+    y = b.op("SkipLayerNormalization", y, x, b.weight(16), b.weight(16), domain="com.microsoft")
+    b.output(b.op("FusedMatMul", y, b.weight(16, 9), domain="com.microsoft", alpha=0.5))
+
+
+def halves(b):
+    x = b.input("x", ["batch", 3, 8], TensorProto.FLOAT16)
+    w = b.constant((b.random.standard_normal((8, 5)) * 0.3).astype(np.float16))
+    b.output(b.op("Relu", b.op("MatMul", x, w)), TensorProto.FLOAT16)
+
+
+def quantised(b):
+    x = b.input("x", ["batch", 20])
+    scale, zero = b.scalar(0.05), b.scalar(3, np.int8)
+    w = b.constant(b.random.integers(-100, 100, (20, 12)).astype(np.int8))
+    q = b.op("DequantizeLinear", b.op("QuantizeLinear", x, scale, zero), scale, zero)
+    y = b.op("MatMul", q, b.op("DequantizeLinear", w, b.scalar(0.01), b.scalar(0, np.int8)))
+    b.output(b.op("DequantizeLinear", b.op("QuantizeLinear", y, scale, zero), scale, zero))
+
+
+ALL = [
+    (convolutions, {"batch": (1, 9)}), (dense, {"batch": (1, 70)}), (dense, {"batch": (0, 5)}), (attention, {"batch": (1, 3), "seq": (1, 13)}),
+    (attention, {"batch": (2, 2), "seq": (1, 40)}), (attention, {"batch": (1, 4), "seq": (9, 9)}), (attention_of_one, {"seq": (1, 64)}),
+    (recurrent, {"batch": (1, 5)}), (recurrent_steps, {"batch": (2, 6)}), (reductions, {"n": (1, 20)}), (positions, {"n": (1, 11)}), (two_sizes, {"a": (1, 4), "b": (1, 7)}),
+    (two_sizes, {"a": (0, 3), "b": (0, 3)}), (causal, {"n": (1, 24)}), (contrib, {"batch": (1, 3), "seq": (1, 6)}), (halves, {"batch": (1, 17)}),
+    (quantised, {"batch": (1, 12)}),
+]
+
+
+def cases():
+    """(name, model, ranges) of all."""
+    for seed, (build, ranges) in enumerate(ALL):
+        b = Builder(seed)
+        build(b)
+        yield f"{build.__name__}_{'_'.join(f'{n}{lo}to{hi}' for n, (lo, hi) in ranges.items())}", b.model(build.__name__), ranges

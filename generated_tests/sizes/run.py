@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Packages whose sizes are chosen at run time, each at several sizes, against ONNX Runtime; with sanitizers.
+
+usage: run.py [--tool build/tc-emit] [--cpus any,native] [--only REGEX] [--list]     (run it with `scripts/python_env base`)
+
+models.py holds the models. Each package is compiled once and runs at the least and the largest sizes and some between; inputs lie in
+memory that ends where they end. The last line reads 'N passed, N failed'.
+"""
+import argparse
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
+import models  # noqa: E402
+from agreement import difference  # noqa: E402
+from toolchain import Failed, Toolchain, call, first_line  # noqa: E402
+
+FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def choices(ranges, random):
+    """Sizes to try: the least, the largest, and three between."""
+    yield {name: low for name, (low, _) in ranges.items()}
+    yield {name: high for name, (_, high) in ranges.items()}
+    for _ in range(3):
+        yield {name: int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()}
+
+
+def array(info, sizes, random):
+    tensor = info.type.tensor_type
+    shape = [d.dim_value if d.HasField("dim_value") else sizes[d.dim_param] for d in tensor.shape.dim]
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    if dtype.kind == "i":
+        return random.integers(0, 2 if info.name == "mask" else 40, shape).astype(dtype)
+    return random.standard_normal(shape).astype(dtype)
+
+
+def run(program, session, model, sizes, folder, random):
+    """Raises Failed where the program's outputs are not those of ONNX Runtime."""
+    feed = {info.name: array(info, sizes, random) for info in model.graph.input}
+    folder.mkdir()
+    for k, value in enumerate(feed.values()):
+        np.save(folder / f"input_{k}.npy", value)
+    wanted = session.run(None, feed)
+    result = call("run", [program, "--inputs", folder, "--outputs", folder], {})
+    if result.returncode:
+        raise Failed("run: " + first_line(result.stdout, "rror"))
+    bar = 2e-2 if model.graph.name in ("halves", "quantised") else 1e-5  # a step of the numbers apart
+    for k, want in enumerate(wanted):
+        if told := difference(np.load(folder / f"output_{k}.npy"), want, bar):
+            raise Failed(f"output {k}: {told}")
+
+
+def refuses(program, model, ranges, folder, random):
+    """A size out of its bounds, and two that contradict each other, are told with exit code 1."""
+    folder.mkdir()
+    too_many = {name: high + (low < high) for name, (low, high) in ranges.items()}
+    for k, info in enumerate(model.graph.input):
+        np.save(folder / f"input_{k}.npy", array(info, too_many, random))
+    result = call("run", [program, "--inputs", folder], {})
+    if result.returncode != 1 or " is from " not in result.stdout:
+        raise Failed(f"a size out of bounds: exit code {result.returncode}, {first_line(result.stdout)}")
+
+
+def check(case, tool, cpu, toolchain, folder):
+    """The number of runs; raises Failed."""
+    name, model, ranges = case
+    random = np.random.default_rng(1)
+    folder.mkdir(parents=True)
+    path, package, program = folder / "model.onnx", folder / "out", folder / "program"
+    onnx.save(model, path)
+    words = [f"--dim={n}={low}..{high}" for n, (low, high) in ranges.items()]
+    result = call("emit", [tool, "--quiet", "--verify-each", f"--cpu={cpu}", *words, path, "-o", package], {})
+    if result.returncode:
+        raise Failed("emit: " + first_line(result.stdout))
+    toolchain.build(package, program, {})
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    count = 0
+    for sizes in choices(ranges, random):
+        try:
+            run(program, session, model, sizes, folder / f"io{count}", random)
+        except Failed as failure:
+            raise Failed(f"{sizes}: {failure}") from None
+        count += 1
+    if any(low < high for low, high in ranges.values()):
+        refuses(program, model, ranges, folder / "refused", random)
+        count += 1
+    return count
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tool", default=str(ROOT / "build" / "tc-emit"))
+    parser.add_argument("--cpus", default="generic,native")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for cpu in options.cpus.split(","):
+            folder = Path(scratch) / cpu
+            folder.mkdir()
+            toolchain = Toolchain(folder, [*FLAGS, *(["-march=native"] if cpu == "native" else [])])
+            for case in models.cases():
+                if not re.search(options.only, case[0]):
+                    continue
+                if options.list:
+                    print(case[0])
+                    continue
+                try:
+                    passed += check(case, options.tool, cpu, toolchain, folder / case[0])
+                except Failed as failure:
+                    failed += 1
+                    print(f"FAILED {case[0]} ({cpu}): {failure}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

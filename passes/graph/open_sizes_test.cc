@@ -1,0 +1,96 @@
+// Inputs whose sizes the caller chooses.
+#include "passes/graph/test_counted.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/language/graph_text.h"
+
+namespace tc {
+namespace {
+
+using namespace counted_testing;
+
+Dim bounded(const std::string& name, int64_t least, int64_t most) {
+  Dim d = Dim::symbolic(name, most);
+  d.least = least;
+  return d;
+}
+
+/// A graph of one input x: f32[shape], given to `then`.
+template <class F>
+Graph of(const Shape& shape, const F& then) {
+  TestGraph t;
+  Value* x = t.g.add_input(ModelText("x"), ValueType::tensor(DType::F32, shape));
+  auto node = [&](const std::string& name, const std::string& op, std::vector<Value*> in, Attrs attrs = {}) {
+    return t.g.append(op, std::move(in), {ModelText(name)}, std::move(attrs))->outputs[0];
+  };
+  return t.out({then(t, node, x)});
+}
+
+std::vector<float> floats_of(const Constant& c) { return {c->as<float>(), c->as<float>() + c->size()}; }
+
+TEST(OpenSizes, ASymbolBecomesAnInputThatCounts) {
+  Graph g = of({bounded("batch", 1, 4), 2}, [](TestGraph& t, auto node, Value* x) {
+    return node("y", "MatMul", {x, t.constant("w", float_constant({2, 1}, {1, 10}))});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  ASSERT_EQ(g.inputs().size(), 2u);
+  EXPECT_EQ(g.inputs()[1]->name.raw(), "batch");
+  EXPECT_EQ(g.sizes().chosen, (std::vector<SizeInput>{{1, 1, 4}}));
+  EXPECT_EQ(g.sizes().inputs, (std::vector<InputSize>{{0, 0, 1}}));
+  EXPECT_EQ(g.sizes().outputs, (std::vector<OutputSize>{{0, 0, 1, true}}));
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
+  const Constant y = evaluate_model(g, {make_constant(DType::F32, {3, 2}, numbers.data())})[0];
+  EXPECT_EQ(y->dims, (Dims{3, 1}));
+  EXPECT_EQ(floats_of(y), (std::vector<float>{21, 43, 65}));
+}
+
+TEST(OpenSizes, TwoAxesOfOneTensorAndTheirTexts) {
+  Graph g = of({bounded("a", 0, 3), bounded("b", 1, 4)}, [](TestGraph&, auto node, Value* x) {
+    return node("y", "Transpose", {node("s", "Softmax", {x}, {{"axis", int64_t(1)}})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const std::vector<float> zeros(6);
+  const Constant y = evaluate_model(g, {make_constant(DType::F32, {2, 3}, zeros.data())})[0];
+  EXPECT_EQ(y->dims, (Dims{3, 2}));
+  for (float p : floats_of(y)) EXPECT_FLOAT_EQ(p, 1.0F / 3);
+  EXPECT_EQ(evaluate_model(g, {make_constant(DType::F32, {0, 2}, nullptr)})[0]->dims, (Dims{2, 0}));
+  const std::string text = to_text(g);
+  EXPECT_NE(text.find("x: f32[3, 4] counted 0 by 1 counted 1 by 2, a: i64[] from 0 to 3, b: i64[] from 1 to 4"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("counted 0 by input 2 counted 1 by input 1"), std::string::npos) << text;
+}
+
+TEST(OpenSizes, ViewsKeepEachCount) {
+  // [a, b, 6] -> [a, b, 2, 3] -> [a, 2 b, 3]
+  Graph g = of({bounded("a", 1, 3), bounded("b", 1, 4), 6}, [](TestGraph& t, auto node, Value* x) {
+    Value* four = node("four", "Reshape", {x, t.ints("heads", {0, 0, 2, 3})});
+    return node("y", "Reshape", {four, t.ints("joined", {0, -1, 3})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  std::vector<float> numbers(2 * 3 * 6);
+  for (size_t k = 0; k < numbers.size(); k++) numbers[k] = float(k);
+  const Constant y = evaluate_model(g, {make_constant(DType::F32, {2, 3, 6}, numbers.data())})[0];
+  EXPECT_EQ(y->dims, (Dims{2, 6, 3}));
+  EXPECT_EQ(floats_of(y), numbers);
+}
+
+TEST(OpenSizes, WhatLooksAcrossOneIsRefused) {
+  for (const char* op : {"Hardmax", "LpNormalization"}) {
+    Graph g = of({3, bounded("n", 1, 4)}, [&](TestGraph&, auto node, Value* x) {
+      return node("y", op, {x}, {{"axis", int64_t(1)}});
+    });
+    const Diagnostics d = run(g);
+    ASSERT_EQ(d.list().size(), 1u) << op;
+    EXPECT_EQ(d.list()[0].code, "TC0303") << op;
+  }
+  // Two sizes are two, though one number may be in both.
+  Graph g = of({bounded("a", 1, 4), bounded("b", 1, 4)}, [](TestGraph&, auto node, Value* x) {
+    return node("y", "Add", {x, node("t", "Transpose", {x})});
+  });
+  EXPECT_TRUE(run(g).has_errors());
+}
+
+}  // namespace
+}  // namespace tc
