@@ -1,9 +1,8 @@
 // Inputs whose sizes the caller chooses.
-#include "passes/graph/test_counted.h"
-
 #include <gtest/gtest.h>
 
 #include "ir/language/graph_text.h"
+#include "passes/graph/test_counted.h"
 
 namespace tc {
 namespace {

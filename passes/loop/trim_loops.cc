@@ -10,11 +10,13 @@
 #include "passes/loop/trim_loops.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "ir/loop/build.h"
 #include "ir/loop/instruction.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/visit.h"
 
 namespace tc {
 namespace {
@@ -39,7 +41,11 @@ class Trim {
   Trim(const Stmt& body, const std::vector<Live>& live) : live_(live), body_(body) {
     walk(body, [&](const Stmt& s) {
       if (const For* f = as<For>(s)) ranges_[f->var.get()] = range_of_loop(*f);
-      if (const Let* k = as<Let>(s)) ranges_[k->var.get()] = at_least_zero(k->value, interval(k->value, ranges_));
+      if (const Let* k = as<Let>(s)) {
+        ranges_[k->var.get()] = at_least_zero(k->value, interval(k->value, ranges_));
+        lets_[k->var.get()] = k->value;
+      }
+      if (const Alias* k = as<Alias>(s)) aliases_[k->view.get()] = k;
       return true;
     });
     for (const Live& l : live) {
@@ -100,23 +106,27 @@ class Trim {
   }
 
   Stmt loop_of(const Stmt& s, const For& f) {
-    if (f.kind != ForKind::Serial && f.kind != ForKind::Parallel) return s;
+    if (f.kind == ForKind::Parallel) return chunks_of(s, f);
+    if (f.kind != ForKind::Serial) return s;
     bool exact = false;
-    const auto trips = trips_of(f, exact);
+    const auto end = end_of(f, exact);
     around_.push_back(f.var);
-    const Stmt body = trips && exact ? Stmt(f.body) : statement(f.body);
+    const Stmt body = end && exact ? Stmt(f.body) : statement(f.body);
     around_.pop_back();
-    if (!trips && body.same_as(f.body)) return s;
-    if (!trips)
-      return loop(f.var, f.extent, f.kind == ForKind::Parallel ? with_own_counts(body) : body, f.kind, f.begin);
-    if (f.kind == ForKind::Parallel)
-      return loop(f.var, f.extent, with_own_counts(if_then(Expr(f.var) - f.begin < *trips, body)), f.kind, f.begin);
-    if (is_const(f.begin, 0)) {
-      const bool below = interval(*trips, ranges_).max <= *as_const_int(f.extent);
-      return loop(f.var, below ? *trips : min(f.extent, *trips), body, f.kind);
-    }
-    const Expr end = min(simplify(f.begin + f.extent, ranges_), simplify(f.begin + *trips, ranges_));
-    return loop(f.var, end - f.begin, body, f.kind, f.begin);
+    if (!end) return body.same_as(f.body) ? s : loop(f.var, f.extent, body, f.kind, f.begin);
+    const Expr whole = simplify(f.begin + f.extent, ranges_);
+    const bool below = as_const_int(whole) && interval(*end, ranges_).max <= *as_const_int(whole);
+    return loop(f.var, (below ? *end : min(whole, *end)) - f.begin, body, f.kind, f.begin);
+  }
+
+  /// As many chunks as before: those that nobody needs do nothing.
+  Stmt chunks_of(const Stmt& s, const For& f) {
+    const auto needed = needed_chunk(f);
+    around_.push_back(f.var);
+    const Stmt body = statement(f.body);
+    around_.pop_back();
+    if (!needed && body.same_as(f.body)) return s;
+    return loop(f.var, f.extent, with_own_counts(needed ? if_then(*needed, body) : body), f.kind, f.begin);
   }
 
   Range range_of_loop(const For& f) const {
@@ -149,30 +159,77 @@ class Trim {
     return sum;
   }
 
-  /// How many iterations are needed at most; nothing if that is not known. `exact`: an iteration is one element of the axis,
-  /// so that loops inside have nothing to trim.
-  std::optional<Expr> trips_of(const For& f, bool& exact) {
-    const auto extent = as_const_int(f.extent);
-    if (!extent || *extent < 2) return std::nullopt;
-    std::optional<Expr> most;
+  /// Shows every store of the loop to an output that is needed in part; false if there is another that forbids trimming, or
+  /// where `each` gives up.
+  bool each_store(const For& f, const std::function<bool(const Live&, const Coordinate&)>& each) const {
     bool ok = true;
-    exact = true;
     walk(f.body, [&](const Stmt& s) {
-      if (const Store* k = as<Store>(s)) ok = ok && store_of(f, k->buffer, k->index, most, exact);
+      if (const Store* k = as<Store>(s)) ok = ok && store_of(f, k->buffer, k->index, each);
       if (const Intrin* k = as<Intrin>(s)) {
         const IntrinCall call = parse(*k);
         for (size_t i = 0; i < call.operands.size(); i++)
-          if (writes_operand(*k, i)) ok = ok && store_of(f, call.operands[i].buffer, call.operands[i].index, most, exact);
+          if (writes_operand(*k, i)) ok = ok && store_of(f, call.operands[i].buffer, call.operands[i].index, each);
       }
-      if (as<Alias>(s) || as<Launch>(s) || as<Barrier>(s)) ok = false;
+      if (const Alias* k = as<Alias>(s)) ok = ok && (is_output(k->base) || is_local(f, k->base));
+      if (as<Launch>(s) || as<Barrier>(s)) ok = false;
       return ok;
+    });
+    return ok;
+  }
+
+  /// The number of the first iteration that is not needed; nothing if that is not known. `exact`: an iteration is one element
+  /// of the axis, so that loops inside have nothing to trim.
+  std::optional<Expr> end_of(const For& f, bool& exact) const {
+    if (as_const_int(f.extent).value_or(2) < 2) return std::nullopt;
+    std::optional<Expr> most;
+    exact = true;
+    const bool ok = each_store(f, [&](const Live& l, const Coordinate& c) {
+      const auto here = end(f, l, c, exact);
+      if (here) most = !most || structurally_equal(*most, *here) ? *here : max(*most, *here);
+      return here.has_value();
     });
     return ok ? most : std::nullopt;
   }
 
-  bool is_output(const Buffer& b) const {
-    return b->scope == Scope::Global;
+  /// Whether a chunk is needed, as a condition on its number.
+  std::optional<Expr> needed_chunk(const For& f) const {
+    std::vector<Expr> conditions;
+    const bool ok = each_store(f, [&](const Live& l, const Coordinate& c) {
+      Linear first, inside;  // elements of the axis in front of the chunk
+      inside.constant = c.at.constant;
+      for (const Linear::Term& t : c.at.terms) {
+        if (t.coefficient % c.unit == 0 && is_of_chunk(f, t.atom))
+          first.add(t.atom, t.coefficient / c.unit);
+        else
+          inside.add(t.atom, t.coefficient);
+      }
+      const int64_t rest = least(inside);
+      if (first.is_constant() || rest == INT64_MIN) return false;
+      first.constant = floor_div_int(rest, c.unit);
+      const Expr condition = to_expr(first) < Expr(counts_.at(l.count.get()));
+      if (std::none_of(conditions.begin(), conditions.end(),
+                       [&](const Expr& e) { return structurally_equal(e, condition); }))
+        conditions.push_back(condition);
+      return true;
+    });
+    if (!ok || conditions.empty()) return std::nullopt;
+    Expr any = conditions[0];
+    for (size_t k = 1; k < conditions.size(); k++) any = any || conditions[k];
+    return any;
   }
+
+  /// Does the value depend on the number of the chunk, and on nothing else that changes in the loop?
+  static bool is_of_chunk(const For& f, const Expr& e) {
+    bool only = true;
+    walk(e, [&](const Expr& x) {
+      const VarRef* v = as<VarRef>(x);
+      only = only && !as<Load>(x) && !as<Lanes>(x) && (!v || v->var == f.var);
+      return only;
+    });
+    return only && uses_var(e, f.var);
+  }
+
+  static bool is_output(const Buffer& b) { return b->scope == Scope::Global; }
 
   /// Read and written inside of the loop only.
   bool is_local(const For& f, const Buffer& b) const {
@@ -196,25 +253,39 @@ class Trim {
     return n;
   }
 
-  /// Takes one store in; false if it forbids trimming.
-  bool store_of(const For& f, const Buffer& b, const Exprs& index, std::optional<Expr>& most, bool& exact) {
+  bool store_of(const For& f, Buffer b, Exprs index,
+                const std::function<bool(const Live&, const Coordinate&)>& each) const {
+    for (auto it = aliases_.find(b.get()); it != aliases_.end(); it = aliases_.find(b.get())) {
+      const Ramp* r = as<Ramp>(index.at(0));
+      index = {it->second->offset + (r ? r->base : index[0])};
+      b = it->second->base;
+    }
     if (!is_output(b)) return is_local(f, b);
     for (const Live& l : live_) {
       if (std::find(l.memory.begin(), l.memory.end(), b) == l.memory.end()) continue;
       const auto c = coordinate(l, b, index);
-      const auto needed = c ? trips(f, l, *c, exact) : std::nullopt;
-      if (!needed) continue;
-      most = !most || structurally_equal(*most, *needed) ? *needed : max(*most, *needed);
-      return true;
+      if (c && each(l, *c)) return true;
     }
     return false;
   }
 
+  /// Names of values inside of the loop become these values, which tell how they depend on the loop's variable.
+  Expr without_names(Expr e) const {
+    VarMap inside = lets_;
+    for (const Var& v : around_) inside.erase(v.get());
+    for (int depth = 0; depth < 8; depth++) {
+      const Expr next = substitute(e, inside);
+      if (next.same_as(e)) break;
+      e = next;
+    }
+    return e;
+  }
+
   std::optional<Coordinate> coordinate(const Live& l, const Buffer& b, const Exprs& index) const {
     const size_t axis = size_t(l.axis);
-    const auto base = [](const Expr& e) {
+    const auto base = [&](const Expr& e) {
       const Ramp* r = as<Ramp>(e);
-      return r ? r->base : e;
+      return without_names(r ? r->base : e);
     };
     if (b == l.memory[0] && index.size() == l.dims.size()) {
       return Coordinate{linear_form(base(index[axis])), 1};
@@ -249,7 +320,7 @@ class Trim {
   }
 
   /// From which iteration on a store lies behind what is needed.
-  std::optional<Expr> trips(const For& f, const Live& l, const Coordinate& c, bool& exact) const {
+  std::optional<Expr> end(const For& f, const Live& l, const Coordinate& c, bool& exact) const {
     Linear needed;  // unit * n - what stands still in the loop
     needed.add(Expr(counts_.at(l.count.get())), c.unit);
     needed.constant -= c.at.constant;
@@ -259,7 +330,8 @@ class Trim {
       const VarRef* v = as<VarRef>(t.atom);
       if (v && v->var == f.var) {
         step = t.coefficient;
-      } else if (v && t.coefficient % c.unit == 0 && std::find(around_.begin(), around_.end(), v->var) != around_.end()) {
+      } else if (v && t.coefficient % c.unit == 0 &&
+                 std::find(around_.begin(), around_.end(), v->var) != around_.end()) {
         needed.add(t.atom, -t.coefficient);
       } else if (const auto n = divided(t.atom, f.var)) {
         if (step != 0) return std::nullopt;
@@ -272,15 +344,12 @@ class Trim {
     const int64_t rest = least(inside);
     if (step <= 0 || rest == INT64_MIN) return std::nullopt;
     // Within one element of the axis there is nothing behind the last.
-    if (checked_mul(step, *as_const_int(f.extent) / group) <= c.unit) return std::nullopt;
+    if (const auto extent = as_const_int(f.extent); extent && checked_mul(step, *extent / group) <= c.unit)
+      return std::nullopt;
     needed.constant -= rest;
     exact = exact && step == c.unit && group == 1;
-    if (!is_const(f.begin, 0)) {
-      if (group != 1) return std::nullopt;
-      needed.add(linear_form(f.begin), -step);
-    }
-    const Expr trips = ceil_div(needed, step);
-    return group == 1 ? trips : trips * Expr(group);
+    const Expr groups = ceil_div(needed, step);
+    return group == 1 ? groups : groups * Expr(group);
   }
 
   /// The n of floor_div(v, n).
@@ -310,7 +379,9 @@ class Trim {
   const std::vector<Live>& live_;
   const Stmt& body_;
   Ranges ranges_;
-  std::map<const BufferDef*, Var> counts_;  // looked up only
+  VarMap lets_;                                       // the values of names
+  std::map<const BufferDef*, const Alias*> aliases_;  // looked up only
+  std::map<const BufferDef*, Var> counts_;            // looked up only
   std::vector<Var> around_;
 };
 

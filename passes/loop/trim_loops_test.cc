@@ -34,8 +34,7 @@ TEST_F(TrimLoops, ALoopEndsBehindTheLastElement) {
 }
 
 TEST_F(TrimLoops, TilesAreRoundedUpAndTheirRowsStayWhole) {
-  const std::string text =
-      trimmed(loop(i, kRows / 4, loop(k, 4, row(Expr(i) * 4 + Expr(k)), ForKind::Unroll)));
+  const std::string text = trimmed(loop(i, kRows / 4, loop(k, 4, row(Expr(i) * 4 + Expr(k)), ForKind::Unroll)));
   EXPECT_NE(text.find("(n + 3) / 4"), std::string::npos) << text;
   EXPECT_NE(text.find("unroll k in 0..4"), std::string::npos) << text;
 }
@@ -56,10 +55,12 @@ TEST_F(TrimLoops, AnInnerAxisIsFoundInTheFlatIndex) {
 
 // What breaks one precondition each stays as it is.
 TEST_F(TrimLoops, NearMisses) {
-  const Buffer all = make_buffer("all", DType::F32, {Dim(kRows)}), sum = make_buffer("sum", DType::F32, {Dim(1)}, Scope::Stack);
+  const Buffer all = make_buffer("all", DType::F32, {Dim(kRows)}),
+               sum = make_buffer("sum", DType::F32, {Dim(1)}, Scope::Stack);
   const Stmt into_another = loop(i, kRows, seq({row(i), store(all, {Expr(i)}, make_float(DType::F32, 1))}));
-  const Stmt read_later = alloc(sum, seq({loop(i, kRows, seq({row(i), store(sum, {Expr(0)}, load(x.buffer, {Expr(i)}))})),
-                                          store(y.buffer, {Expr(0)}, load(sum, {Expr(0)}))}));
+  const Stmt read_later =
+      alloc(sum, seq({loop(i, kRows, seq({row(i), store(sum, {Expr(0)}, load(x.buffer, {Expr(i)}))})),
+                      store(y.buffer, {Expr(0)}, load(sum, {Expr(0)}))}));
   const Stmt backwards = loop(i, kRows, row(Expr(kRows - 1) - Expr(i)));
   const Stmt unrolled = loop(i, kRows, row(i), ForKind::Unroll);
   for (const Stmt& s : {into_another, read_later, backwards, unrolled}) EXPECT_EQ(trimmed(s), to_text(s));

@@ -143,7 +143,9 @@ bool may_fail(const TensorFn& fn) {
     for (const Exprs* list : {&s.values, &s.init})
       for (const Expr& e : *list)
         if (e) walk(e, look);
-    if (s.nest) walk(s.nest, [](const Stmt&) { return true; }, look);
+    if (s.nest)
+      walk(
+          s.nest, [](const Stmt&) { return true; }, look);
   }
   return found;
 }
