@@ -170,6 +170,15 @@ def info_of_models(tmp):
     answers("info of a model without sizes says why it does not count", ["info", path], out="MACs        unknown (TC0150: ")
     check("and has null for it", json.loads(call("info", "--json", path).stdout)["macs"] is None)
     answers("info with sizes counts", ["info", "--dim", "N=3", path], out="MACs        96\n")
+    answers("a range that is empty", ["check", "--dim", "N=4..3", path], 2, err="a range that is not empty")
+    answers("a range that is none", ["check", "--dim", "N=4..x", path], 2, err="--dim needs a number")
+    answers("a size at run time on a GPU", ["check", "--target", "cuda", "--dim", "N=1..3", path], 3, err="TC3106")
+    answers("run with a size at run time", ["run", "--dim", "N=1..3", path], out='output "y" float [3, 4]')
+    answers("verify with a size at run time", ["verify", "--against", "interpreter", "--dim", "N=1..3", path], out="sizes N=2")
+    out = tmp / "sized"
+    check("emit with a size at run time", call("--quiet", "--dim", "N=0..3", path, "-o", out).returncode == 0)
+    check("its header names the size", "[N][8]" in (out / "symbolic.h").read_text() and "a size, from 0 to 3" in (out / "symbolic.h").read_text())
+    check("and its kernels do not", all("TC_RESTRICT N" not in kernel.read_text() for kernel in (out / "kernels").glob("*.c")))
 
 
 def operators_of_the_users(tmp):

@@ -19,8 +19,10 @@ namespace tc {
 namespace {
 
 [[noreturn]] void refuse(const Node& n, const Value* v, const std::string& why) {
-  Diagnostic d = problem_of(n, "TC0303", ExitCode::Unsupported, why,
-                            {"declare fixed sizes for the results of the operator that counts them"});
+  Diagnostic d = problem_of(
+      n, "TC0303", ExitCode::Unsupported, why,
+      {"give --dim a number in place of a range; where data decides, declare fixed sizes for the results of the "
+       "operator that counts them"});
   d.loc.value = v->name.raw();
   throw Error(std::move(d));
 }

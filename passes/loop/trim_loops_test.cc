@@ -29,28 +29,28 @@ class TrimLoops : public ::testing::Test {
 TEST_F(TrimLoops, ALoopEndsBehindTheLastElement) {
   const std::string text = trimmed(loop(i, kRows, row(i)));
   EXPECT_NE(text.find("n = max(min(batch[], 12), 0)"), std::string::npos) << text;
-  EXPECT_NE(text.find("for i in 0..n"), std::string::npos) << text;
-  EXPECT_NE(text.find("for j in 0..5"), std::string::npos) << text;
+  EXPECT_NE(text.find("for i in 0 .. +n:"), std::string::npos) << text;
+  EXPECT_NE(text.find("for j in 0 .. +5:"), std::string::npos) << text;
 }
 
 TEST_F(TrimLoops, TilesAreRoundedUpAndTheirRowsStayWhole) {
   const std::string text = trimmed(loop(i, kRows / 4, loop(k, 4, row(Expr(i) * 4 + Expr(k)), ForKind::Unroll)));
-  EXPECT_NE(text.find("(n + 3) / 4"), std::string::npos) << text;
-  EXPECT_NE(text.find("unroll k in 0..4"), std::string::npos) << text;
+  EXPECT_NE(text.find("for i in 0 .. +floor_div(n + 3, 4):"), std::string::npos) << text;
+  EXPECT_NE(text.find("unroll k in 0 .. +4:"), std::string::npos) << text;
 }
 
 TEST_F(TrimLoops, ChunksStayAndDoNothing) {
   const std::string text = trimmed(loop(i, kRows, row(i), ForKind::Parallel));
-  EXPECT_NE(text.find("parallel i in 0..12"), std::string::npos) << text;
-  EXPECT_NE(text.find("if i < n"), std::string::npos) << text;
+  EXPECT_NE(text.find("parallel i in 0 .. +12:"), std::string::npos) << text;
+  EXPECT_NE(text.find("if i < n:"), std::string::npos) << text;
 }
 
 TEST_F(TrimLoops, AnInnerAxisIsFoundInTheFlatIndex) {
   // y[3][4][5], of which axis 1 is counted.
   const Expr r = Expr(k) * 4 + Expr(i);
   const std::string text = trimmed(loop(k, 3, loop(i, 4, row(r))), {3, 4, 5}, 1);
-  EXPECT_NE(text.find("for k in 0..3"), std::string::npos) << text;
-  EXPECT_NE(text.find("for i in 0..n"), std::string::npos) << text;
+  EXPECT_NE(text.find("for k in 0 .. +3:"), std::string::npos) << text;
+  EXPECT_NE(text.find("for i in 0 .. +n:"), std::string::npos) << text;
 }
 
 // What breaks one precondition each stays as it is.

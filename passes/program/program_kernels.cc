@@ -179,12 +179,14 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
 std::vector<std::array<int, 3>> ProgramBuilder::live_outputs(const Node& n, TensorFn& fn,
                                                              std::vector<const Value*>& operands) const {
   std::vector<std::array<int, 3>> live;
+  int64_t sizes = 0;
   for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++) {
     if (!n.outputs[k]) continue;
     for (const LiveAxis& l : live_.of(n.outputs[k])) {
       auto at = std::find(operands.begin(), operands.end(), l.count);
       if (at == operands.end()) {
-        fn.inputs.push_back(make_buffer(value_name(l.count->name.raw()), DType::I64, {}));
+        // Exporters change the names of symbols: no kernel knows them.
+        fn.inputs.push_back(make_buffer("n" + to_text(sizes++), DType::I64, {}));
         operands.push_back(l.count);
         at = operands.end() - 1;
       }

@@ -31,6 +31,20 @@ def test_results_are_new_arrays(scale):
     check(second, X + 1)
 
 
+def test_sizes_that_the_arrays_choose():
+    m = tc_emit.compile(SCALE, dims={"n": (1, 5)}, name="sized")
+    assert m.sizes == {"n": (1, 5)} and [p.name for p in m.inputs] == ["x", "w"] and m.inputs[0].counted == ((0, "n"),)
+    for n in (5, 1, 3):
+        x = np.arange(2 * n, dtype=np.float32).reshape(n, 2)
+        outputs = m.run([x, W])
+        assert outputs["y"].shape == (n, 2)
+        check(outputs, x)
+    with pytest.raises(tc_emit.RunError, match="n is from 1 to 5"):
+        m.run([np.zeros((6, 2), np.float32), W])
+    with pytest.raises(tc_emit.RunError, match="shape"):
+        m.run([np.zeros((3, 3), np.float32), W])
+
+
 def test_views_that_are_not_contiguous(scale):
     check(scale.run([np.asfortranarray(X), W]))
     check(scale.run([np.repeat(X, 2, 0)[::2], np.stack([W, W], 1)[:, 0]]))

@@ -34,7 +34,7 @@ static int open_model(void *instance, const void *weights, size_t bytes, int cpu
   return (int)BRANCH_E_WEIGHTS;
 }
 
-static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
+static int run_model(void *instance, const void *const *in, const int64_t *sizes_, void *const *out, int64_t *const *out_dims)
 {
   branch_inputs i;
   branch_outputs o;
@@ -42,7 +42,7 @@ static int run_model(void *instance, const void *const *in, void *const *out, in
   i.x = (const float *)in[1];
   o.y = (float *)out[0];
   o.norm = (float *)out[1];
-  (void)in, (void)out, (void)out_dims;
+  (void)in, (void)sizes_, (void)out, (void)out_dims;
   return (int)branch_run((const branch *)instance, &i, &o);
 }
 
@@ -59,6 +59,10 @@ int main(int argc, char **argv)
   model.outputs = 2;
   model.input = inputs;
   model.output = outputs;
+  model.size = NULL;
+  model.sizes = 0;
+  model.axis = NULL;
+  model.axes = 0;
   model.cpu = cpus;
   model.cpus = 4;
   model.lanes = 0;

@@ -31,13 +31,13 @@ static int open_model(void *instance, const void *weights, size_t bytes, int cpu
   return (int)CNN_E_WEIGHTS;
 }
 
-static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
+static int run_model(void *instance, const void *const *in, const int64_t *sizes_, void *const *out, int64_t *const *out_dims)
 {
   cnn_inputs i;
   cnn_outputs o;
   i.image = (const float *)in[0];
   o.logits = (float *)out[0];
-  (void)in, (void)out, (void)out_dims;
+  (void)in, (void)sizes_, (void)out, (void)out_dims;
   return (int)cnn_run((const cnn *)instance, &i, &o);
 }
 
@@ -54,6 +54,10 @@ int main(int argc, char **argv)
   model.outputs = 1;
   model.input = inputs;
   model.output = outputs;
+  model.size = NULL;
+  model.sizes = 0;
+  model.axis = NULL;
+  model.axes = 0;
   model.cpu = NULL;
   model.cpus = 0;
   model.lanes = 8;

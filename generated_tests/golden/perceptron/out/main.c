@@ -31,13 +31,13 @@ static int open_model(void *instance, const void *weights, size_t bytes, int cpu
   return (int)PERCEPTRON_E_WEIGHTS;
 }
 
-static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
+static int run_model(void *instance, const void *const *in, const int64_t *sizes_, void *const *out, int64_t *const *out_dims)
 {
   perceptron_inputs i;
   perceptron_outputs o;
   i.x = (const float *)in[0];
   o.probability = (float *)out[0];
-  (void)in, (void)out, (void)out_dims;
+  (void)in, (void)sizes_, (void)out, (void)out_dims;
   return (int)perceptron_run((const perceptron *)instance, &i, &o);
 }
 
@@ -54,6 +54,10 @@ int main(int argc, char **argv)
   model.outputs = 1;
   model.input = inputs;
   model.output = outputs;
+  model.size = NULL;
+  model.sizes = 0;
+  model.axis = NULL;
+  model.axes = 0;
   model.cpu = cpus;
   model.cpus = 4;
   model.lanes = 0;

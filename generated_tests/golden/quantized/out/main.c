@@ -35,7 +35,7 @@ static int open_model(void *instance, const void *weights, size_t bytes, int cpu
   return (int)QUANTIZED_E_WEIGHTS;
 }
 
-static int run_model(void *instance, const void *const *in, void *const *out, int64_t *const *out_dims)
+static int run_model(void *instance, const void *const *in, const int64_t *sizes_, void *const *out, int64_t *const *out_dims)
 {
   quantized_inputs i;
   quantized_outputs o;
@@ -43,7 +43,7 @@ static int run_model(void *instance, const void *const *in, void *const *out, in
   i.rows = (const int64_t *)in[1];
   o.y = (uint8_t *)out[0];
   o.counts = (int32_t *)out[1];
-  (void)in, (void)out, (void)out_dims;
+  (void)in, (void)sizes_, (void)out, (void)out_dims;
   return (int)quantized_run((const quantized *)instance, &i, &o);
 }
 
@@ -60,6 +60,10 @@ int main(int argc, char **argv)
   model.outputs = 2;
   model.input = inputs;
   model.output = outputs;
+  model.size = NULL;
+  model.sizes = 0;
+  model.axis = NULL;
+  model.axes = 0;
   model.cpu = cpus;
   model.cpus = 5;
   model.lanes = 0;
