@@ -86,7 +86,7 @@ class PerNode {
     c.model = c.request.model = dir.path() + "/model.onnx";
     if (c.request.name.empty()) c.request.name = default_name(c_.model);
     if (parts_.bound()) {
-      c.request.import.dims.clear();
+      std::erase_if(c.request.import.dims, [](const auto& d) { return d.second.is_fixed(); });
       c.request.import.input_shapes.clear();
       c.request.import.input_values.clear();
     }

@@ -175,6 +175,7 @@ def info_of_models(tmp):
     answers("a size at run time on a GPU", ["check", "--target", "cuda", "--dim", "N=1..3", path], 3, err="TC3106")
     answers("run with a size at run time", ["run", "--dim", "N=1..3", path], out='output "y" float [3, 4]')
     answers("verify with a size at run time", ["verify", "--against", "interpreter", "--dim", "N=1..3", path], out="sizes N=2")
+    answers("verify --per-node with a size at run time", ["verify", "--per-node", "--against", "interpreter", "--dim", "N=1..3", path], out="none is off")
     out = tmp / "sized"
     check("emit with a size at run time", call("--quiet", "--dim", "N=0..3", path, "-o", out).returncode == 0)
     check("its header names the size", "[N][8]" in (out / "symbolic.h").read_text() and "a size, from 0 to 3" in (out / "symbolic.h").read_text())
