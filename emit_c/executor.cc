@@ -99,12 +99,17 @@ class Executor {
     out_.line("memcpy(" + part(CopyStep::Part::To, c.to) + ", " + part(CopyStep::Part::From, c.from) + ", " +
               copy_size(p_, c) + ");");
   }
-  // An input or output of sizes that the caller chooses; behind an input stand zeros.
+  // An input or output of sizes that the caller chooses; behind an input stand copies of its first part, where
+  // there is one, so that whoever computes with it meets nothing that a run would not meet anyway.
   void print_sized(const CopyStep& c) {
     const std::string bytes = sized_bytes(p_, n_, c, "->"), to = operand(c.to), from = operand(c.from);
     reads_in_ = true;
     out_.line("memcpy(" + to + ", " + from + ", " + bytes + ");");
-    if (c.room > 0)
+    if (c.room > 0 && c.times.size() == 1 && p_.inputs[size_t(c.times[0])].least > 0) {
+      const std::string part = bytes_text(c.bytes, dtype_of(p_, c.to)), first = sized_number(n_, c, "->");
+      out_.line("for (size_t k = " + first + "; k < " + to_text(c.room / c.bytes) + "; k++) memcpy((unsigned char *)" +
+                to + " + k * " + part + ", " + from + ", " + part + ");");
+    } else if (c.room > 0)
       out_.line("memset((unsigned char *)" + to + " + " + bytes + ", 0, " + bytes_text(c.room, dtype_of(p_, c.to)) +
                 " - " + bytes + ");");
   }

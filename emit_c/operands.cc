@@ -113,10 +113,14 @@ std::string bytes_text(int64_t bytes, DType t) {
   return to_text(bytes / info(DType::String).bytes) + " * sizeof(tc_string)";
 }
 
+std::string sized_number(const ProgramNames& n, const CopyStep& c, const std::string& member) {
+  std::vector<std::string> sizes;
+  for (const int size : c.times) sizes.push_back("(size_t)in" + member + n.inputs[size_t(size)]);
+  return join(sizes, " * ");
+}
+
 std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member) {
-  std::string s;
-  for (const int size : c.times) s += "(size_t)in" + member + n.inputs[size_t(size)] + " * ";
-  return s + bytes_text(c.bytes, dtype_of(p, c.to));
+  return sized_number(n, c, member) + " * " + bytes_text(c.bytes, dtype_of(p, c.to));
 }
 
 std::string copy_size(const Program& p, const CopyStep& c) { return bytes_text(c.bytes, dtype_of(p, c.to)); }

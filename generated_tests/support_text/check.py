@@ -235,17 +235,17 @@ static const tc_io_info in[] = {{"a", TC_FLOAT, 2, dims}, {"b", TC_INT64, 0, NUL
 static int open_model(void *m, const void *weights, size_t bytes, int cpu) { (void)m, (void)weights, (void)bytes, (void)cpu; return 0; }
 static void close_model(void *m) { (void)m; }
 static const char *message(int s) { return s == 4 ? "out of range" : "?"; }
-static int run(void *m, const void *const *x, void *const *y, int64_t *const *y_dims)
+static int run(void *m, const void *const *x, const int64_t *sizes, void *const *y, int64_t *const *y_dims)
 {
   const int64_t b = *(const int64_t *)x[1];
-  (void)m;
+  (void)m, (void)sizes;
   for (int k = 0; k < 6; k++) ((float *)y[0])[k] = ((const float *)x[0])[k] * (float)b;
   y_dims[0][0] = 1;
   return b < 0 ? 4 : 0;
 }
 int main(int c, char **v)
 {
-  tc_model m = {"scale", 2, 1, in, out, NULL, 0, 16, 4, NULL, 64, open_model, run, close_model, message};
+  tc_model m = {"scale", 2, 1, in, out, NULL, 0, NULL, 0, NULL, 0, 16, 4, NULL, 64, open_model, run, close_model, message};
   return tc_main(&m, c, v);
 }
 """

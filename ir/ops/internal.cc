@@ -55,7 +55,9 @@ void define_pack(OpBuilder& b) {
   }));
 }
 
-/// What pack() makes, back in its place: x lies densely in the sizes that the other operands say.
+/// What pack() makes, back in its place: x lies densely in the sizes that the other operands say. What is behind them is the
+/// last of what there is, so that whoever computes with it meets nothing that a run would not meet anyway; zero where nothing
+/// is there.
 void define_unpack(OpBuilder& b) {
   const Tensor x = b.in(0);
   const Dims dims = x.dims();
@@ -64,8 +66,9 @@ void define_unpack(OpBuilder& b) {
   b.output(0, b.compute("unpack", x.dtype(), dims, [&](const Exprs& i) {
     Expr at = 0, there;
     for (size_t d = 0; d < dims.size(); d++) {
-      at = at * sizes[d] + i[d];
-      if (!is_known(sizes[d])) there = both(there, i[d] < sizes[d]);
+      const bool known = is_known(sizes[d]);
+      at = at * sizes[d] + (known ? i[d] : min(i[d], max(sizes[d] - Expr(1), Expr(0))));
+      if (!known) there = both(there, sizes[d] > Expr(0));
     }
     return select(there, x(delinearize(min(at, Expr(elements - 1)), dims)), zero(x.dtype()));
   }));

@@ -195,8 +195,8 @@ TEST(Pack, AndBackAlongTwoAxes) {
   EXPECT_EQ(run("pack", x, {0, 1}, 1, 2), (std::vector<double>{0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(run("pack", x, {0, 1}, 2, 1), (std::vector<double>{0, 1, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(run("pack", x, {1, 2}, 2, 1), (std::vector<double>{0, 2, 6, 8, 0, 0, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(run("unpack", x, {0, 1}, 2, 1), (std::vector<double>{0, 1, 0, 0, 0, 0, 2, 3, 0, 0, 0, 0}));
-  EXPECT_EQ(run("unpack", x, {1, 2}, 2, 1), (std::vector<double>{0, 0, 1, 0, 0, 0, 2, 0, 3, 0, 0, 0}));
+  EXPECT_EQ(run("unpack", x, {0, 1}, 2, 1), (std::vector<double>{0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3}));
+  EXPECT_EQ(run("unpack", x, {1, 2}, 2, 1), (std::vector<double>{0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3}));
   EXPECT_EQ(run("unpack", x, {0, 2}, 0, 2), std::vector<double>(12, 0));
 }
 

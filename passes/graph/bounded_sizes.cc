@@ -240,6 +240,10 @@ void BoundedSizes::follow_operands(Graph& g, Node* n) {
   const auto any = [&](const Value* v) { return v && is_counted(v); };
   if (std::none_of(n->inputs.begin(), n->inputs.end(), any)) return;
   const TensorFn& fn = tensor_fn(*n);
+  // EyeLike, RandomNormalLike, Size: their results know the capacity.
+  for (size_t i = 0; i < n->inputs.size(); i++)
+    if (any(n->inputs[i]) && std::find(fn.operands.begin(), fn.operands.end(), int(i)) == fn.operands.end())
+      refuse(*n, n->inputs[i], "the size of this tensor is known only at run time, and the operator asks for it");
   for (size_t k = 0; k < fn.operands.size(); k++) {
     const auto i = size_t(fn.operands[k]);
     for (const BoundedSize& size : sizes(n->inputs[i])) {

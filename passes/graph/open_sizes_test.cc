@@ -84,6 +84,12 @@ TEST(OpenSizes, WhatLooksAcrossOneIsRefused) {
     ASSERT_EQ(d.list().size(), 1u) << op;
     EXPECT_EQ(d.list()[0].code, "TC0303") << op;
   }
+  // What looks at nothing but the shape.
+  for (const char* op : {"EyeLike", "RandomNormalLike", "Size"}) {
+    Graph g = of({bounded("a", 1, 4), bounded("b", 1, 4)},
+                 [&](TestGraph&, auto node, Value* x) { return node("y", op, {x}); });
+    EXPECT_TRUE(run(g).has_errors()) << op;
+  }
   // Two sizes are two, though one number may be in both.
   Graph g = of({bounded("a", 1, 4), bounded("b", 1, 4)}, [](TestGraph&, auto node, Value* x) {
     return node("y", "Add", {x, node("t", "Transpose", {x})});
