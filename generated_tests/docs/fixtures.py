@@ -1,4 +1,5 @@
 """What the pages speak of, made in their scratch folders: models, packages, inputs."""
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,16 @@ def running(folder):
     onnx.save(onnx.parser.parse_model(text), folder / "model.onnx")
 
 
+def sizes(folder):
+    spec = importlib.util.spec_from_file_location("sized_models", ROOT / "generated_tests" / "sizes" / "models.py")
+    sized = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sized)
+    for name, build in (("net", sized.convolutions), ("encoder", sized.attention)):
+        b = sized.Builder(0)
+        build(b)
+        onnx.save(b.model(name), folder / f"{name}.onnx")
+
+
 def own_operators(folder):
     digits(folder)
     for path in (EXAMPLES / "custom_operator").iterdir():
@@ -88,6 +99,7 @@ MAKERS = {
     "docs/review.md": review,
     "docs/running.md": running,
     "docs/schedules.md": digits,
+    "docs/sizes.md": sizes,
     "docs/tutorials/cuda.md": digits,
     "docs/tutorials/firmware.md": examples,
     "examples/custom_operator/README.md": own_operators,
