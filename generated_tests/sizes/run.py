@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Packages whose sizes are chosen at run time, each at several sizes, against ONNX Runtime; with sanitizers.
 
-usage: run.py [--tool build/tc-emit] [--cpus any,native] [--only REGEX] [--list]     (run it with `scripts/python_env base`)
+usage: run.py [--tool build/tc-emit] [--cpus any,native] [--only REGEX] [--share K/N] [--list]     (run it with `scripts/python_env base`)
 
 models.py holds the models. Each package is compiled once and runs at the least and the largest sizes and some between; inputs lie in
 memory that ends where they end. The last line reads 'N passed, N failed'.
@@ -19,6 +19,7 @@ import onnxruntime
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
 import models  # noqa: E402
+import shares  # noqa: E402
 from agreement import difference  # noqa: E402
 from toolchain import Failed, Toolchain, call, first_line  # noqa: E402
 
@@ -103,16 +104,16 @@ def main():
     parser.add_argument("--cpus", default="generic,native")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
+    shares.add_option(parser, quick=2)
     options = parser.parse_args()
     passed = failed = 0
+    chosen = shares.part([case for case in models.cases() if re.search(options.only, case[0])], options)
     with tempfile.TemporaryDirectory() as scratch:
         for cpu in options.cpus.split(","):
             folder = Path(scratch) / cpu
             folder.mkdir()
             toolchain = Toolchain(folder, [*FLAGS, *(["-march=native"] if cpu == "native" else [])])
-            for case in models.cases():
-                if not re.search(options.only, case[0]):
-                    continue
+            for case in chosen:
                 if options.list:
                     print(case[0])
                     continue
