@@ -98,7 +98,7 @@ struct CopyStep {
   std::vector<ModelText> origins;
   /// Of an input or output with sizes that the caller chooses: inputs that are sizes. `bytes` are multiplied by all of them.
   std::vector<int> times = {};
-  int64_t room = 0;  // bytes of an input's slot; what lies behind the input becomes zeros
+  int64_t room = 0;  // bytes of an input's slot; behind the input stand copies of what there is, or zeros
 };
 struct IfStep {
   Operand condition;  // a bool tensor of one element

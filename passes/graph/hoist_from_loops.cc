@@ -16,6 +16,7 @@
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 #include "ir/ops/regions.h"
+#include "passes/analysis/index_tests.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
@@ -30,22 +31,6 @@ bool always_runs(const Node& n) {
   }
   const Value* scanned = n.inputs.at(own_inputs(n) - 1);
   return num_elements(dims_of(scanned)) > 0;
-}
-
-bool tests_indices(const TensorFn& fn) {
-  bool found = false;
-  auto look = [&](const Expr& e) {
-    const Apply* a = as<Apply>(e);
-    found = found || (a && a->op == Op::Index);
-    return !found;
-  };
-  for (const Stage& s : fn.stages) {
-    for (const Exprs* list : {&s.values, &s.init})
-      for (const Expr& e : *list)
-        if (e) walk(e, look);
-    if (s.nest) found = true;  // scatter, sort: rare in bodies, not looked into
-  }
-  return found;
 }
 
 bool has_sums(const TensorFn& fn) {

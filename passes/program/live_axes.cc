@@ -11,6 +11,7 @@
 #include "ir/graph/views.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "passes/analysis/index_tests.h"
 
 namespace tc {
 namespace {
@@ -132,24 +133,6 @@ class Function {
   std::map<const BufferDef*, List> needed_;          // looked up only
 };
 
-bool may_fail(const TensorFn& fn) {
-  bool found = false;
-  const auto look = [&](const Expr& e) {
-    const Apply* a = as<Apply>(e);
-    found = found || (a && a->op == Op::Index);
-    return !found;
-  };
-  for (const Stage& s : fn.stages) {
-    for (const Exprs* list : {&s.values, &s.init})
-      for (const Expr& e : *list)
-        if (e) walk(e, look);
-    if (s.nest)
-      walk(
-          s.nest, [](const Stmt&) { return true; }, look);
-  }
-  return found;
-}
-
 }  // namespace
 
 void LiveAxes::need(const Value* v, const List& list) {
@@ -217,7 +200,10 @@ void LiveAxes::function(Node& n) {
   for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++)
     if (n.outputs[k] && needed_.count(n.outputs[k]) != 0) f.need(fn.outputs[k], of(n.outputs[k]));
   f.run();
-  const bool whole = may_fail(fn);
+  // What the function itself reads of its results.
+  for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++)
+    if (const List* list = n.outputs[k] ? f.of(fn.outputs[k]) : nullptr) need(n.outputs[k], *list);
+  const bool whole = tests_indices(fn);
   for (size_t k = 0; k < operands.size(); k++) {
     const List* list = f.of(fn.inputs[k]);
     if (whole)
