@@ -66,7 +66,7 @@ std::vector<std::map<int, int64_t>> choices(const Program& p, uint64_t seed) {
   bool others = false;
   for (size_t k = 0; k < p.inputs.size(); k++) {
     const IoTensor& t = p.inputs[k];
-    if (!t.is_size) continue;
+    if (!t.is_size || t.is_kept()) continue;
     most[int(k)] = t.most;
     least[int(k)] = t.least;
     const auto inside = uint64_t(std::max<int64_t>(1, t.most - t.least - 1));
@@ -77,18 +77,41 @@ std::vector<std::map<int, int64_t>> choices(const Program& p, uint64_t seed) {
   return others ? std::vector{most, least, between} : std::vector{most, least};
 }
 
-/// The inputs that are no sizes, of chosen ones, also as files.
+/// The inputs that are no sizes, of chosen ones, also as files of `folder`; states are empty or zeros, and files of `whole` only,
+/// which has all.
 std::vector<Constant> make_inputs(const Program& p, const std::map<int, int64_t>& sizes, uint64_t seed,
-                                  const std::string& folder) {
+                                  const std::string& folder, const std::string& whole) {
   std::vector<Constant> inputs;
+  size_t seen = 0;
   for (const IoTensor& t : p.inputs) {
     if (t.is_size) continue;
     IoTensor actual = t;
-    for (const IoSize& s : t.sizes) actual.dims[size_t(s.axis)] = sizes.at(s.count);
-    inputs.push_back(filled_tensor(actual, FillMode::Random, seed + inputs.size()));
-    save_tensor(folder + "/input_" + to_text(int64_t(inputs.size() - 1)), *inputs.back());
+    for (const IoSize& s : t.sizes)
+      actual.dims[size_t(s.axis)] =
+          std::max<int64_t>(0, s.sum.value([&](size_t k) { return sizes.count(int(k)) ? sizes.at(int(k)) : 0; }));
+    inputs.push_back(filled_tensor(actual, t.is_kept() ? FillMode::Zeros : FillMode::Random, seed + inputs.size()));
+    if (!t.is_kept()) save_tensor(folder + "/input_" + to_text(int64_t(seen++)), *inputs.back());
+    if (whole != folder) save_tensor(whole + "/input_" + to_text(int64_t(inputs.size() - 1)), *inputs.back());
   }
   return inputs;
+}
+
+bool keeps(const Program& p) {
+  return std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_kept(); });
+}
+
+/// The results that a caller sees, by their numbers among these.
+void take_outputs(const Program& p, const std::string& from, const std::string& to) {
+  size_t own = 0, seen = 0;
+  for (const IoTensor& t : p.outputs) {
+    if (t.is_count) continue;
+    const std::string number = "/output_" + to_text(int64_t(own++));
+    if (t.is_kept()) continue;
+    for (const char* ending : {".npy", ".pb"})
+      if (std::filesystem::exists(from + number + ending))
+        std::filesystem::copy_file(from + number + ending, to + "/output_" + to_text(int64_t(seen)) + ending);
+    seen++;
+  }
 }
 
 /// One run, of chosen sizes.
@@ -97,7 +120,10 @@ AgainstReference compare_run(const CommandLine& c, const Built& b, const std::st
   const Program& p = b.compilation.program;
   std::filesystem::create_directory(io);
   AgainstReference result;
-  result.against = write_reference(c, io, make_inputs(p, sizes, c.seed, io), problems);
+  const std::string whole = keeps(p) ? io + "/reference" : io;
+  std::filesystem::create_directory(whole);
+  result.against = write_reference(c, whole, make_inputs(p, sizes, c.seed, io, whole), problems);
+  if (whole != io) take_outputs(p, whole, io);
   const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
   std::vector<std::string> command = {b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol};
   for (const auto& [k, size] : sizes) {
@@ -113,7 +139,7 @@ AgainstReference compare_run(const CommandLine& c, const Built& b, const std::st
   if (!result.same && r.output.find("FAIL") == std::string::npos) tool_failed("the emitted program", r);
   size_t at = 0;  // a line for each output, in order; a name may have any bytes, line breaks among them
   for (const IoTensor& t : p.outputs) {
-    if (t.is_count) continue;
+    if (t.is_count || t.is_kept()) continue;
     const std::string head = "output \"" + t.name.raw() + "\": ";
     at = r.output.find(head, at);
     check(at != std::string::npos, "the program compares every output");

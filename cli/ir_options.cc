@@ -51,6 +51,11 @@ std::vector<std::string> stated_name(const CommandLine& c) {
 std::vector<std::string> stated_dims(const CommandLine& c) {
   return pairs(c.request.import.dims, [](const SizeRange& r) { return to_text(r); });
 }
+std::vector<std::string> stated_states(const CommandLine& c) {
+  std::vector<std::string> list;
+  for (const auto& [before, after] : c.request.import.states) list.push_back(before + "=" + after);
+  return list;
+}
 std::vector<std::string> stated_shapes(const CommandLine& c) {
   return pairs(c.request.import.input_shapes, shape_text);
 }

@@ -13,6 +13,7 @@ std::vector<std::string> stated_arch(const CommandLine& c);
 std::vector<std::string> stated_precision(const CommandLine& c);
 std::vector<std::string> stated_name(const CommandLine& c);
 std::vector<std::string> stated_dims(const CommandLine& c);
+std::vector<std::string> stated_states(const CommandLine& c);
 std::vector<std::string> stated_shapes(const CommandLine& c);
 std::vector<std::string> stated_elements(const CommandLine& c);
 std::vector<std::string> stated_input_values(const CommandLine& c);

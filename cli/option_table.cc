@@ -40,12 +40,24 @@ std::pair<std::string, std::string> key_value(std::string_view what, const std::
 
 void set_dim(CommandLine& c, const std::string& v) {
   const auto [name, size] = key_value("--dim", v);
+  if (const auto sum = parse_size_expression(size)) {
+    c.request.import.dims[name] = *sum;
+    return;
+  }
   const size_t dots = size.find("..");
   const int64_t least = integer("--dim", size.substr(0, dots));
   const int64_t most = dots == std::string::npos ? least : integer("--dim", size.substr(dots + 2));
   if (least < 0) usage("--dim needs a size of at least 0, not " + to_text(least));
   if (most < least) usage("--dim needs a range that is not empty, not " + printable(size));
   c.request.import.dims[name] = {least, most};
+}
+
+void set_state(CommandLine& c, const std::string& v) {
+  const auto pair = key_value("--state", v);
+  for (const std::string* pattern : {&pair.first, &pair.second})
+    if (pattern->empty() || std::count(pattern->begin(), pattern->end(), '*') > 1)
+      usage("--state needs INPUT=OUTPUT with one '*' in both at most, not '" + printable(v) + "'");
+  c.request.import.states.push_back(pair);
 }
 
 // What stands between the separators; an empty text has no parts.
@@ -244,8 +256,14 @@ const std::vector<Option>& options() {
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", kCompiles, Any, set_name,
        stated_name},
       {"--dim", "D=K",
-       "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; K..L: chosen at run time; may be repeated",
+       "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; K..L: chosen at run time; A+B: follows from "
+       "others; "
+       "may be repeated",
        kImports, Any, set_dim, stated_dims},
+      {"--state", "IN=OUT",
+       "an input and an output that the instance keeps: what a run writes, the next one reads; '*' stands for any text "
+       "in both; may be repeated",
+       kImports, C, set_state, stated_states},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", kImports, Any, set_shape,
        stated_shapes},
       {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)",

@@ -26,6 +26,7 @@ class Executor {
     out_.open();
     if (tests_arguments)
       for (const std::string& test : argument_tests(p_, n_)) out_.line(test);
+    test_states();
     if (can_fail(p_)) out_.line("*STATUS = 0;");
     if (p_.strings_bytes > 0) {
       out_.line("MADE->next = (char *)(" + n_.self + "->workspace + " + n_.upper + "_AT_MADE + 64);");
@@ -38,6 +39,13 @@ class Executor {
       for (const Step& s : p_.steps) step(s);
     if (!tests_arguments && parts.empty()) unused_parameters();
     if (p_.strings_bytes > 0) out_.line("if (MADE->full) return " + n_.upper + "_E_STRINGS;");
+    if (counts_states(p_)) {
+      if (can_fail(p_)) out_.line("if (*STATUS != 0) return " + n_.upper + "_E_RANGE;");
+      count_states();
+      out_.line("return " + n_.upper + "_OK;");
+      out_.close();
+      return out_.take();
+    }
     out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;"
                            : "return " + n_.upper + "_OK;");
     out_.close();
@@ -105,14 +113,44 @@ class Executor {
     const std::string bytes = sized_bytes(p_, n_, c, "->"), to = operand(c.to), from = operand(c.from);
     reads_in_ = true;
     out_.line("memcpy(" + to + ", " + from + ", " + bytes + ");");
-    if (c.room > 0 && c.times.size() == 1 && p_.inputs[size_t(c.times[0])].least > 0) {
-      const std::string part = bytes_text(c.bytes, dtype_of(p_, c.to)), first = sized_number(n_, c, "->");
+    if (c.room > 0 && c.times.size() == 1 && never_empty(c.times[0])) {
+      const std::string part = bytes_text(c.bytes, dtype_of(p_, c.to)), first = sized_number(p_, n_, c, "->");
       out_.line("for (size_t k = " + first + "; k < " + to_text(c.room / c.bytes) + "; k++) memcpy((unsigned char *)" +
                 to + " + k * " + part + ", " + from + ", " + part + ");");
     } else if (c.room > 0)
       out_.line("memset((unsigned char *)" + to + " + " + bytes + ", 0, " + bytes_text(c.room, dtype_of(p_, c.to)) +
                 " - " + bytes + ");");
   }
+  bool never_empty(const SizeSum& s) const {
+    int64_t least = s.addend;
+    for (const SizeSum::Term& t : s.terms) {
+      const IoTensor& size = p_.inputs[t.input];
+      least += t.factor * (t.factor < 0 ? size.most : size.is_kept() ? 0 : size.least);
+    }
+    return least > 0;
+  }
+  // Sizes that the instance counts: whether there is room for what comes, and what they are afterwards.
+  void test_states() {
+    std::vector<std::string> tests;
+    for (const IoTensor& t : p_.inputs)
+      if (t.is_size && t.is_kept()) tests.push_back(size_text(p_, n_, t.next, "in->") + " > " + to_text(t.most));
+    if (!tests.empty()) out_.line("if (" + join(tests, " || ") + ") return " + n_.upper + "_E_STATE;");
+    for (const std::string& test : {difference_tests(p_, n_)})
+      if (!test.empty()) out_.line("if (" + test + ") return " + n_.upper + "_E_ARG;");
+  }
+  void count_states() {
+    std::vector<std::string> slots, sums;
+    for (const IoTensor& t : p_.inputs)
+      if (t.is_size && t.is_kept()) {
+        slots.push_back("*" + operand_text(p_, n_, {Operand::Kind::Slot, t.state}, "->"));
+        sums.push_back(size_text(p_, n_, t.next, "in->"));
+      }
+    if (slots.size() == 1) return out_.line(slots[0] + " = " + sums[0] + ";");
+    for (size_t k = 0; k < sums.size(); k++)
+      out_.line("const int64_t next_" + to_text(int64_t(k)) + " = " + sums[k] + ";");
+    for (size_t k = 0; k < slots.size(); k++) out_.line(slots[k] + " = next_" + to_text(int64_t(k)) + ";");
+  }
+
   void print(const IfStep& c) {
     print_origins(out_, c.origins, "");
     out_.line("if (*" + operand(c.condition) + ") {");

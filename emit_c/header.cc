@@ -6,6 +6,15 @@
 namespace tc {
 namespace {
 
+// "past + seq", where the instance counts `past`.
+std::string sum_text(const ProgramNames& n, const SizeSum& sum) {
+  std::string s;
+  const auto sign = [&](int64_t f) { return s.empty() ? (f < 0 ? "-" : "") : f < 0 ? " - " : " + "; };
+  for (const SizeSum::Term& t : sum.terms)
+    s += sign(t.factor) + (std::abs(t.factor) == 1 ? "" : to_text(std::abs(t.factor)) + " * ") + n.inputs[t.input];
+  return sum.addend == 0 ? s : s + sign(sum.addend) + to_text(std::abs(sum.addend));
+}
+
 // "[*count <= 20][3]" where the size depends on data, "[batch][3]" where the caller chooses it.
 std::string io_shape(const IoTensor& t, const ProgramNames& n) {
   if (t.is_count) return "a size, see above";
@@ -14,9 +23,30 @@ std::string io_shape(const IoTensor& t, const ProgramNames& n) {
   for (int64_t d : t.dims) sizes.push_back(to_text(d));
   for (const IoSize& z : t.sizes) {
     std::string& size = sizes[size_t(z.axis)];
-    size = z.of_input ? n.inputs[size_t(z.count)] : "*" + n.outputs[size_t(z.count)] + " <= " + size;
+    size = z.of_inputs() ? sum_text(n, z.sum) : "*" + n.outputs[size_t(z.count)] + " <= " + size;
   }
   return t.sizes.empty() ? shape_text(t.dims) : "[" + join(sizes, "][") + "]";
+}
+
+// What the instance keeps between runs.
+std::string state_functions(const Program& p, const ProgramNames& n) {
+  if (!keeps_states(p)) return "";
+  const std::string &x = n.lower, &u = n.upper, &m = n.self;
+  std::string s =
+      "/* States live in the workspace: what a run writes, the next one reads. Behind init they are empty, behind a "
+      "run that failed while it\n"
+      "   computed they mean nothing; reset empties them. */\n";
+  s += "void " + x + "_reset(" + x + " *" + m + ");\n";
+  if (counts_states(p))
+    s += "/* Drops what the last n elements have appended; " + u + "_E_ARG if there are fewer. */\n" + x + "_status " +
+         x + "_rewind(" + x + " *" + m + ", int64_t n);\n";
+  s += "/* State k, to be saved and restored, as it lies in the workspace: element [i][j]... at data + i * strides[0] "
+       "+ j * strides[1]...,\n"
+       "   in bytes. 0 if there is no state k. */\n";
+  s += "typedef struct {\n  const char *name;\n  void *data;\n  int rank;\n  int64_t sizes[" + to_text(state_rank(p)) +
+       "], strides[" + to_text(state_rank(p)) + "];\n} " + x + "_state_view;\nint " + x + "_state(" + x + " *" + m +
+       ", int k, " + x + "_state_view *view);\n";
+  return s;
 }
 
 std::string guard_open(const std::string& macro) { return "#ifndef " + macro + "\n#define " + macro + "\n"; }
@@ -37,11 +67,12 @@ std::string fields(const std::vector<IoTensor>& tensors, const std::vector<std::
     const std::string type(info(tensors[i].dtype).c_type);
     declarations.push_back(tensors[i].is_size ? type + " " + names[i] + ";"
                                               : (constant ? "const " : "") + type + " *" + names[i] + ";");
-    width = std::max(width, declarations.back().size());
+    if (!tensors[i].is_kept()) width = std::max(width, declarations.back().size());
   }
   std::string s;
   for (size_t i = 0; i < tensors.size(); i++) {
     const IoTensor& t = tensors[i];
+    if (t.is_kept()) continue;
     const bool plain = t.dtype == DType::F32 || is_int(t.dtype) || t.dtype == DType::F64;
     s += "  " + pad(declarations[i], width) + "  /* \"" + comment_text(t.name) + "\"  " + io_shape(t, n) +
          (plain ? "" : "  " + std::string(info(t.dtype).onnx_name)) + " */\n";
@@ -87,8 +118,11 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
        "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
        "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
        "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
-       (made || chooses ? ",  " : "   ") +
+       (made || chooses || counts_states(p) ? ",  " : "   ") +
        " /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n" +
+       (counts_states(p) ? "  " + u + "_E_STATE" + (made || chooses ? ",  " : "   ") +
+                               " /* no room in the states for what this run appends; they are as before */\n"
+                         : "") +
        (chooses ? "  " + u + "_E_CPU" + (made ? ",    " : "     ") +
                       " /* init_cpu: this processor, or this build, does not have these kernels */\n"
                 : "") +
@@ -115,6 +149,7 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   s += counted_note(p, n) +
        "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
   s += x + "_status " + x + "_run" + run_parameters(n) + ";\n";
+  s += state_functions(p, n);
   s += "void " + x + "_free(" + x + " *" + n.self + ");\n";
   s += "const void *" + x + "_weights(void);                  /* the weights linked in with " + x + "_weights.S */\n";
   s += "int " + x + "_check_weights(const void *weights);     /* 1 if they fit, and their content hash is right */\n";

@@ -15,6 +15,7 @@ std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_
 std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id,
                        const std::vector<Variant>& variants);
 /// The cases of NAME_strerror.
-std::string strerror_rows(const ProgramNames& n, bool makes_strings = false, bool chooses = false);
+std::string strerror_rows(const ProgramNames& n, bool makes_strings = false, bool chooses = false,
+                          bool counts_states = false);
 
 }  // namespace tc

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "emit_c/fill.h"
+#include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "templates/text.h"
 
@@ -13,7 +14,13 @@ namespace {
 // Of the inputs that are sizes, the one that this input is.
 int64_t size_number(const Program& p, size_t input) {
   return std::count_if(p.inputs.begin(), p.inputs.begin() + std::ptrdiff_t(input),
-                       [](const IoTensor& t) { return t.is_size; });
+                       [](const IoTensor& t) { return t.is_size && !t.is_kept(); });
+}
+
+// Of the tensors that the caller passes, the one that this is.
+int64_t port_number(const std::vector<IoTensor>& tensors, size_t k) {
+  return std::count_if(tensors.begin(), tensors.begin() + std::ptrdiff_t(k),
+                       [](const IoTensor& t) { return !t.is_size && !t.is_count && !t.is_kept(); });
 }
 
 std::string dims_tables(const std::string& kind, const std::vector<IoTensor>& tensors) {
@@ -21,7 +28,7 @@ std::string dims_tables(const std::string& kind, const std::vector<IoTensor>& te
   for (size_t i = 0; i < tensors.size(); i++) {
     std::vector<std::string> dims;
     for (const int64_t d : tensors[i].dims) dims.push_back(to_text(d));
-    if (!dims.empty())
+    if (!dims.empty() && !tensors[i].is_kept())
       s += "static const int64_t " + kind + to_text(int64_t(i)) + "_dims[] = {" + join(dims, ", ") + "};\n";
   }
   return s;
@@ -30,7 +37,7 @@ std::string dims_tables(const std::string& kind, const std::vector<IoTensor>& te
 std::string rows(const std::string& kind, const std::vector<IoTensor>& tensors) {
   std::vector<std::string> list;
   for (size_t i = 0; i < tensors.size(); i++) {
-    if (tensors[i].is_count || tensors[i].is_size) continue;
+    if (tensors[i].is_count || tensors[i].is_size || tensors[i].is_kept()) continue;
     std::string type(info(tensors[i].dtype).onnx_name);
     for (char& c : type)
       if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
@@ -41,20 +48,29 @@ std::string rows(const std::string& kind, const std::vector<IoTensor>& tensors) 
   return list.empty() ? "  {NULL, 0, 0, NULL}" : join(list, ",\n");
 }
 
-// Which input or output is how long along which axis, by the number of the size among sizes[].
+// Which input is how long along which axis, by the numbers of the sizes among sizes[]. States are empty when the program runs.
 std::string sized_axes(const Program& p) {
   std::vector<std::string> list;
-  for (size_t i = 0; i < p.inputs.size(); i++)
-    for (const IoSize& z : p.inputs[i].sizes)
-      list.push_back("  {" + to_text(int64_t(i)) + ", " + to_text(int64_t(z.axis)) + ", " +
-                     to_text(size_number(p, size_t(z.count))) + "}");
+  const auto row = [&](size_t input, int axis, int64_t size, int64_t factor) {
+    list.push_back("  {" + to_text(port_number(p.inputs, input)) + ", " + to_text(int64_t(axis)) + ", " +
+                   to_text(size) + ", " + to_text(factor) + "}");
+  };
+  for (size_t i = 0; i < p.inputs.size(); i++) {
+    if (p.inputs[i].is_kept()) continue;
+    for (const IoSize& z : p.inputs[i].sizes) {
+      const size_t before = list.size();
+      for (const SizeSum::Term& t : z.sum.terms)
+        if (!p.inputs[t.input].is_kept()) row(i, z.axis, size_number(p, t.input), t.factor);
+      if (z.sum.addend != 0 || list.size() == before) row(i, z.axis, -1, z.sum.addend);
+    }
+  }
   return list.empty() ? "" : "\nstatic const tc_sized_axis sized_axes[] = {\n" + join(list, ",\n") + "\n};\n";
 }
 
 std::string size_rows(const Program& p) {
   std::vector<std::string> list;
   for (const IoTensor& t : p.inputs)
-    if (t.is_size)
+    if (t.is_size && !t.is_kept())
       list.push_back("  {" + c_string(t.name.raw()) + ", " + to_text(t.least) + ", " + to_text(t.most) + "}");
   return list.empty() ? "" : "static const tc_size sizes[] = {\n" + join(list, ",\n") + "\n};\n";
 }
@@ -64,6 +80,7 @@ std::string arguments(const std::string& object, const std::string& array, const
   std::vector<std::string> list;
   int64_t sizes = 0;
   for (size_t i = 0; i < tensors.size(); i++) {
+    if (tensors[i].is_kept()) continue;
     if (tensors[i].is_size) {
       list.push_back("  " + object + "." + names[i] + " = sizes_[" + to_text(sizes++) + "];");
       continue;
@@ -73,16 +90,15 @@ std::string arguments(const std::string& object, const std::string& array, const
       continue;
     }
     list.push_back("  " + object + "." + names[i] + " = (" + (constant ? "const " : "") +
-                   std::string(info(tensors[i].dtype).c_type) + " *)" + array + "[" + to_text(int64_t(i)) + "];");
+                   std::string(info(tensors[i].dtype).c_type) + " *)" + array + "[" + to_text(port_number(tensors, i)) +
+                   "];");
   }
   if (list.empty()) list.push_back("  (void)" + array + ";\n  " + object + ".nothing = 0;");
   return join(list, "\n");
 }
 
 // Outputs that are tensors; the counts of others stand behind them.
-int64_t tensor_outputs(const Program& p) {
-  return std::count_if(p.outputs.begin(), p.outputs.end(), [](const IoTensor& t) { return !t.is_count; });
-}
+int64_t tensor_outputs(const Program& p) { return port_number(p.outputs, p.outputs.size()); }
 
 // "  int64_t n = 0;\n" for every count.
 std::string count_variables(const Program& p, const ProgramNames& n) {
@@ -98,8 +114,9 @@ std::string run_call(const Program& p, const ProgramNames& n) {
   std::string sizes;
   for (size_t k = 0; k < p.outputs.size(); k++)
     for (const IoSize& z : p.outputs[k].sizes)
-      sizes += "  out_dims[" + to_text(int64_t(k)) + "][" + to_text(int64_t(z.axis)) +
-               "] = " + (z.of_input ? "i." + n.inputs[size_t(z.count)] : n.outputs[size_t(z.count)]) + ";\n";
+      if (!p.outputs[k].is_kept())
+        sizes += "  out_dims[" + to_text(port_number(p.outputs, k)) + "][" + to_text(int64_t(z.axis)) +
+                 "] = " + (z.of_inputs() ? size_text(p, n, z.sum, "i.") : n.outputs[size_t(z.count)]) + ";\n";
   if (sizes.empty()) return "  return (int)" + call + ";";
   return "  status = (int)" + call + ";\n" + sizes + "  return status;";
 }
@@ -138,7 +155,11 @@ std::string main_source(const Program& p, const ProgramNames& n, const std::vect
                {"n_sizes", to_text(sizes)},
                {"axis_list", axes.empty() ? "NULL" : "sized_axes"},
                {"n_axes", axes.empty() ? "0" : "(int)(sizeof sized_axes / sizeof *sized_axes)"},
-               {"n_inputs", to_text(int64_t(p.inputs.size()) - sizes)},
+               {"reset", keeps_states(p) ? "static void reset_model(void *instance) { " + n.lower + "_reset((" +
+                                               n.lower + " *)instance); }\n\n"
+                                         : ""},
+               {"reset_name", keeps_states(p) ? "reset_model" : "NULL"},
+               {"n_inputs", to_text(port_number(p.inputs, p.inputs.size()))},
                {"n_outputs", to_text(tensor_outputs(p))},
                {"counts", counts + (run.find("status =") != std::string::npos ? "  int status;\n" : "")},
                {"run", run},

@@ -13,19 +13,33 @@ using Json = nlohmann::ordered_json;
 
 std::string dtype_text(DType t) { return std::string(info(t).onnx_name); }
 
+// Which size an axis has: one that the caller chooses, an output that counts, or a sum; of this, what the instance counts is
+// called by the name of the size.
+Json counted(const IoSize& z, const std::vector<IoTensor>& list, const std::vector<IoTensor>& inputs) {
+  Json c = {{"axis", z.axis}};
+  if (!z.of_inputs()) {
+    c["by"] = list[size_t(z.count)].name.raw();
+  } else if (z.sum.is_one()) {
+    c["by_input"] = inputs[z.sum.terms[0].input].name.raw();
+  } else {
+    for (const SizeSum::Term& t : z.sum.terms)
+      c["by_sum"].push_back({{"size", inputs[t.input].name.raw()}, {"times", t.factor}});
+    c["plus"] = z.sum.addend;
+  }
+  return c;
+}
+
 // `inputs`: those of the program, which may count.
 Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fields,
            const std::vector<IoTensor>& inputs) {
   Json a = Json::array();
   for (size_t i = 0; i < list.size(); i++) {
     const IoTensor& t = list[i];
+    if (t.is_kept()) continue;
     Json port = {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}};
     if (fields[i] != t.name.raw()) port["field"] = fields[i];
     if (t.is_size) port["size"] = {{"least", t.least}, {"most", t.most}};
-    for (const IoSize& z : t.sizes)
-      port["counted"].push_back(
-          {{"axis", z.axis},
-           {z.of_input ? "by_input" : "by", (z.of_input ? inputs : list)[size_t(z.count)].name.raw()}});
+    for (const IoSize& z : t.sizes) port["counted"].push_back(counted(z, list, inputs));
     a.push_back(std::move(port));
   }
   return a;
@@ -191,6 +205,10 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
   j["macs"] = p.macs;
   j["inputs"] = ports(p.inputs, n.inputs, p.inputs);
   j["outputs"] = ports(p.outputs, n.outputs, p.inputs);
+  for (const IoTensor& t : p.inputs)  // in the order of NAME_state()
+    if (t.is_kept())
+      j["states"].push_back(
+          {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}, {"counts", t.is_size}});
   Json kernels = Json::array();
   for (const Kernel& k : p.kernels)
     kernels.push_back({{"name", k.name},

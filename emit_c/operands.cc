@@ -41,9 +41,10 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
 std::string null_tests(const Program& p, const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < p.inputs.size(); i++)
-    if (!p.inputs[i].is_size && num_elements(p.inputs[i].dims) > 0) s += " || !in->" + n.inputs[i];
+    if (!p.inputs[i].is_size && !p.inputs[i].is_kept() && num_elements(p.inputs[i].dims) > 0)
+      s += " || !in->" + n.inputs[i];
   for (size_t i = 0; i < p.outputs.size(); i++)
-    if (num_elements(p.outputs[i].dims) > 0) s += " || !out->" + n.outputs[i];
+    if (!p.outputs[i].is_kept() && num_elements(p.outputs[i].dims) > 0) s += " || !out->" + n.outputs[i];
   return s;
 }
 
@@ -58,13 +59,52 @@ std::string init_parameters(const ProgramNames& n) {
          ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
 }
 
+std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s, const std::string& inputs) {
+  std::string text;
+  const auto sign = [&](int64_t f) { return text.empty() ? (f < 0 ? "-" : "") : f < 0 ? " - " : " + "; };
+  for (const SizeSum::Term& t : s.terms) {
+    text += sign(t.factor);
+    if (std::abs(t.factor) != 1) text += to_text(std::abs(t.factor)) + " * ";
+    const IoTensor& size = p.inputs[t.input];
+    text += size.is_kept() ? "*" + access("AT", n.slots[size_t(size.state)], DType::I64) : inputs + n.inputs[t.input];
+  }
+  return s.addend == 0 ? text : text + sign(s.addend) + to_text(std::abs(s.addend));
+}
+
 std::string size_tests(const Program& p, const ProgramNames& n) {
   std::vector<std::string> tests;
   for (size_t i = 0; i < p.inputs.size(); i++)
-    if (const IoTensor& t = p.inputs[i]; t.is_size)
+    if (const IoTensor& t = p.inputs[i]; t.is_size && !t.is_kept())
       tests.push_back("in->" + n.inputs[i] + " < " + to_text(t.least) + " || in->" + n.inputs[i] + " > " +
                       to_text(t.most));
   return join(tests, " || ");
+}
+
+std::string difference_tests(const Program& p, const ProgramNames& n) {
+  std::vector<std::string> tests;
+  for (const IoTensor& t : p.inputs)
+    for (const IoSize& z : t.sizes) {
+      const auto falls = [](const SizeSum::Term& s) { return s.factor < 0; };
+      if (z.sum.addend >= 0 && std::none_of(z.sum.terms.begin(), z.sum.terms.end(), falls)) continue;
+      const std::string test = size_text(p, n, z.sum, "in->") + " < 0";
+      if (std::find(tests.begin(), tests.end(), test) == tests.end()) tests.push_back(test);
+    }
+  return join(tests, " || ");
+}
+
+bool counts_states(const Program& p) {
+  return std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_size && t.is_kept(); });
+}
+
+int64_t state_rank(const Program& p) {
+  size_t rank = 1;
+  for (const IoTensor& t : p.inputs)
+    if (t.is_kept()) rank = std::max(rank, t.dims.size());
+  return int64_t(rank);
+}
+
+bool keeps_states(const Program& p) {
+  return std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_kept(); });
 }
 
 bool can_fail(const Program& p) {
@@ -113,14 +153,17 @@ std::string bytes_text(int64_t bytes, DType t) {
   return to_text(bytes / info(DType::String).bytes) + " * sizeof(tc_string)";
 }
 
-std::string sized_number(const ProgramNames& n, const CopyStep& c, const std::string& member) {
+std::string sized_number(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member) {
   std::vector<std::string> sizes;
-  for (const int size : c.times) sizes.push_back("(size_t)in" + member + n.inputs[size_t(size)]);
+  for (const SizeSum& s : c.times) {
+    const std::string text = size_text(p, n, s, "in" + member);
+    sizes.push_back(s.is_one() ? "(size_t)" + text : "(size_t)(" + text + ")");
+  }
   return join(sizes, " * ");
 }
 
 std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member) {
-  return sized_number(n, c, member) + " * " + bytes_text(c.bytes, dtype_of(p, c.to));
+  return sized_number(p, n, c, member) + " * " + bytes_text(c.bytes, dtype_of(p, c.to));
 }
 
 std::string copy_size(const Program& p, const CopyStep& c) { return bytes_text(c.bytes, dtype_of(p, c.to)); }

@@ -13,6 +13,15 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
 std::string null_tests(const Program& p, const ProgramNames& n);
 /// "in->batch < 1 || in->batch > 8": is a size that the caller chooses out of its bounds? Empty: there are none.
 std::string size_tests(const Program& p, const ProgramNames& n);
+/// "in->past + 2 * in->seq", with "in->" for `inputs`. What the instance counts is read from its workspace.
+std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s, const std::string& inputs);
+/// "in->total - in->seq < 0": sizes that would be negative. Empty: none can be.
+std::string difference_tests(const Program& p, const ProgramNames& n);
+/// Does the instance keep states? Does it count their elements?
+bool keeps_states(const Program& p);
+bool counts_states(const Program& p);
+/// Of the state with most axes, one at least.
+int64_t state_rank(const Program& p);
 
 /// "(const cnn *m, const cnn_inputs *in, const cnn_outputs *out)": of NAME_run and of the graphs behind it. `instance`: the
 /// type, where it is not NAME yet.
@@ -45,7 +54,7 @@ std::string copy_size(const Program& p, const CopyStep& c);
 /// "602112"; of strings, whose views differ in size between processors, "301 * sizeof(tc_string)".
 std::string bytes_text(int64_t bytes, DType t);
 /// "(size_t)in->batch": the product of its sizes.
-std::string sized_number(const ProgramNames& n, const CopyStep& c, const std::string& member);
+std::string sized_number(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member);
 /// "(size_t)in->batch * 602112": the bytes of a copy of a size that the caller chooses.
 std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member);
 /// The element type of an operand that is a tensor.

@@ -14,14 +14,21 @@ std::string code(const ModelText& t) {
   return "`" + s + "`";
 }
 
+std::string sum(const SizeSum& s, const ProgramNames& n) {
+  std::vector<std::string> parts;
+  for (const SizeSum::Term& t : s.terms)
+    parts.push_back((t.factor == 1 ? "" : to_text(t.factor) + " * ") + "in." + n.inputs[t.input]);
+  if (s.addend != 0) parts.push_back(to_text(s.addend));
+  return join(parts, " + ");
+}
+
 std::string counted(const IoTensor& t, const ProgramNames& n) {
   if (t.is_count) return ", a size that depends on data";
   if (t.is_size) return ", a size that you choose, from " + to_text(t.least) + " to " + to_text(t.most);
   std::string s;
   for (const IoSize& z : t.sizes)
     s += "; along axis " + to_text(int64_t(z.axis)) + " this is the most, and `" +
-         (z.of_input ? "in." + n.inputs[size_t(z.count)] : "*" + n.outputs[size_t(z.count)]) +
-         "` says how many there are";
+         (z.of_inputs() ? sum(z.sum, n) : "*" + n.outputs[size_t(z.count)]) + "` says how many there are";
   return s;
 }
 
@@ -29,20 +36,25 @@ std::string list(const std::string& kind, const std::vector<IoTensor>& tensors, 
                  const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < tensors.size(); i++)
-    s += "- " + kind + " " + code(tensors[i].name) + ": " + std::string(info(tensors[i].dtype).onnx_name) + " " +
-         to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`" + counted(tensors[i], n) + "\n";
+    if (tensors[i].is_kept())
+      s +=
+          tensors[i].is_size || kind == "output" ? "" : "- state " + code(tensors[i].name) + ", kept by the instance\n";
+    else
+      s += "- " + kind + " " + code(tensors[i].name) + ": " + std::string(info(tensors[i].dtype).onnx_name) + " " +
+           to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`" + counted(tensors[i], n) + "\n";
   return s;
 }
 
-std::string assignments(const std::string& object, const std::vector<std::string>& names) {
+std::string assignments(const std::string& object, const std::vector<IoTensor>& tensors,
+                        const std::vector<std::string>& names) {
   std::string s;
-  for (const std::string& n : names) s += object + "." + n + " = my_" + n + ";\n";
+  for (size_t k = 0; k < tensors.size(); k++)
+    if (!tensors[k].is_kept()) s += object + "." + names[k] + " = my_" + names[k] + ";\n";
   return s;
 }
 
 std::string filled(std::string_view text, const Program& p, const ProgramNames& n, const std::string& note) {
-  std::string run =
-      assignments("in", p.inputs.empty() ? std::vector<std::string>() : n.inputs) + assignments("out", n.outputs);
+  std::string run = assignments("in", p.inputs, n.inputs) + assignments("out", p.outputs, n.outputs);
   if (!run.empty()) run.pop_back();
   std::string tensors = list("input", p.inputs, n.inputs, n) + list("output", p.outputs, n.outputs, n);
   if (!tensors.empty()) tensors.pop_back();

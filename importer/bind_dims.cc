@@ -7,10 +7,13 @@
 //
 //   input x: float[batch, 3]  with  --dim batch=1..8   ->   float[batch, 3], batch from 1 to 8
 //
+// One that follows from others (--dim total=past+seq, or a name that says so, as exporters write it) is their sum.
+//
 // Leaves: the main graph's inputs with constant sizes or such names; outputs and bodies with the same names replaced.
 #include <algorithm>
 
 #include "importer/context.h"
+#include "importer/states.h"
 
 namespace tc::importer {
 
@@ -35,12 +38,12 @@ class DimBinder {
       if (is_open(v)) apply_shapes(v);
     for (const auto& [name, value] : c_.options.dims)
       if (name.find(':') == std::string::npos) bind(name, value, "--dim " + printable(name));
+    resolve_sums();
     for (auto& v : *model_.mutable_graph()->mutable_input())
       if (is_open(v)) finish(v);
     report_unbound();
     report_unused();
-    for (const auto& [name, range] : sizes_)
-      if (!range.is_fixed()) c_.ranges.emplace(name, range);
+    limit_states(c_, model_.graph(), find_states(c_, model_.graph(), true));  // later steps rename outputs' symbols
     for_each_graph(*model_.mutable_graph(), [&](onnx::GraphProto& g) {
       for (auto& v : *g.mutable_input()) replace(*v.mutable_type());
       for (auto& v : *g.mutable_output()) replace(*v.mutable_type());
@@ -60,6 +63,83 @@ class DimBinder {
       t = t->has_sequence_type() ? &t->sequence_type().elem_type() : &t->optional_type().elem_type();
     for (const auto& d : t->tensor_type().shape().dim())
       if (!d.dim_param().empty()) symbols_.insert(d.dim_param());
+  }
+
+  // Bounds of sums are known when all others are bound; sums of sums take several rounds.
+  void resolve_sums() {
+    std::set<std::string> named = symbols_;
+    for (const auto& v : model_.graph().output())
+      for (const auto& d : v.type().tensor_type().shape().dim())
+        if (!d.dim_param().empty()) named.insert(d.dim_param());
+    for (const std::string& symbol : named)
+      if (sizes_.count(symbol) == 0)
+        if (const auto e = parse_size_expression(symbol); e && e->terms != SizeExpression{{{symbol, 1}}, 0}.terms)
+          sizes_.emplace(symbol, *e);
+    for (const auto& [name, range] : sizes_)
+      if (!range.follows() && !range.is_fixed()) {
+        Dim d = Dim::symbolic(name, range.most);
+        d.least = range.least;
+        c_.ranges.emplace(name, d);
+      }
+    for (bool again = true; again;) {
+      again = false;
+      for (auto& [name, range] : sizes_)
+        again = (range.follows() && c_.ranges.count(name) == 0 && resolve(name, range)) || again;
+    }
+    std::erase_if(sizes_, [&](const auto& s) {
+      if (!s.second.follows() || c_.ranges.count(s.first) != 0) return false;
+      if (c_.options.dims.count(s.first) != 0) report_open_sum(s.first, s.second);
+      return true;
+    });
+  }
+
+  /// True if all sizes that it follows from are known now.
+  bool resolve(const std::string& name, SizeRange& range) {
+    std::vector<DimTerm> terms;
+    int64_t addend = range.sum.addend;
+    const auto add = [&](const DimTerm& t) {
+      const auto known =
+          std::find_if(terms.begin(), terms.end(), [&](const DimTerm& o) { return o.symbol == t.symbol; });
+      if (known == terms.end())
+        terms.push_back(t);
+      else
+        known->factor += t.factor;
+    };
+    for (const auto& [symbol, factor] : range.sum.terms) {
+      const auto it = sizes_.find(symbol);
+      if (it == sizes_.end()) return false;
+      if (it->second.is_fixed()) {
+        addend = checked_add(addend, checked_mul(factor, it->second.most));
+      } else if (!it->second.follows()) {
+        add({symbol, factor, it->second.least, it->second.most});
+      } else {
+        const auto sum = c_.ranges.find(symbol);
+        if (sum == c_.ranges.end()) return false;
+        addend = checked_add(addend, checked_mul(factor, sum->second.addend));
+        for (const DimTerm& t : sum->second.terms) add({t.symbol, checked_mul(t.factor, factor), t.least, t.most});
+      }
+    }
+    for (const auto& [symbol, factor] : range.sum.terms) used_.insert(symbol);
+    std::erase_if(terms, [](const DimTerm& t) { return t.factor == 0; });
+    if (terms.empty()) {
+      if (addend < 0)
+        c_.error("TC0152", ExitCode::Usage, nullptr,
+                 "dimension " + quoted(name) + " is " + to_text(range) + ", that is " + to_text(addend));
+      range = SizeRange(std::max<int64_t>(0, addend));
+      return false;
+    }
+    c_.ranges.emplace(name, sum_of(std::move(terms), addend));
+    return true;
+  }
+
+  void report_open_sum(const std::string& name, const SizeRange& range) {
+    std::vector<std::string> open;
+    for (const auto& [symbol, factor] : range.sum.terms)
+      if (sizes_.count(symbol) == 0 || (sizes_.at(symbol).follows() && c_.ranges.count(symbol) == 0))
+        open.push_back(printable(symbol));
+    c_.error("TC0152", ExitCode::Usage, nullptr,
+             "--dim " + printable(name) + "=" + printable(to_text(range)) + ": " + join(open, " and ") + " has no size",
+             {"give it one: --dim " + open.at(0) + "=1..8 (for example)"});
   }
 
   void bind(const std::string& symbol, SizeRange value, const std::string& by) {
@@ -123,8 +203,8 @@ class DimBinder {
       Dimension& d = *tensor.mutable_shape()->mutable_dim(k);
       const std::string symbol = d.dim_param();
       if (const auto it = sizes_.find(symbol); !symbol.empty() && it != sizes_.end()) {
-        dims.push_back(it->second.most);
         if (it->second.is_fixed()) d.set_dim_value(it->second.most);
+        dims.push_back(it->second.is_fixed() ? it->second.most : c_.ranges.at(symbol).value);
         continue;
       }
       if (d.has_dim_value() && d.dim_value() >= 0) {
@@ -235,6 +315,7 @@ void bind_dims(Context& c, onnx::ModelProto& m) { DimBinder(c, m).run(); }
 namespace tc {
 
 std::string to_text(const SizeRange& r) {
+  if (r.follows()) return to_text(r.sum);
   return r.is_fixed() ? to_text(r.most) : to_text(r.least) + ".." + to_text(r.most);
 }
 

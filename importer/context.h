@@ -52,7 +52,7 @@ struct Context {
   int64_t tensor_bytes = 0;  // sum over `stored` and small tensors, against options.max_tensor_bytes
   int64_t nodes = 0;         // nodes made by inlining and expansion, against options.max_nodes
   int errors = 0;
-  std::map<std::string, SizeRange> ranges;  // of the symbols that stay in the model
+  std::map<std::string, Dim> ranges;  // of the symbols that stay in the model
 
   bool has_row(std::string_view domain, std::string_view op) const;
   /// The row of an operator of the user's, else null.

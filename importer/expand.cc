@@ -13,6 +13,7 @@
 #include <map>
 
 #include "importer/functions.h"
+#include "importer/norms.h"
 #include "importer/splice.h"
 #include "importer/types.h"
 
@@ -237,7 +238,7 @@ void report_unsupported(Context& c, const onnx::ModelProto& m) {
   auto visit = [&](const onnx::NodeProto& n) {
     const std::string domain = domain_of(n.domain());
     if (n.op_type().empty() || table.find(n) || c.has_row(domain, n.op_type())) return;
-    if (domain.empty() && n.op_type() == "Constant") return;
+    if (domain.empty() && (n.op_type() == "Constant" || is_named_otherwise(n))) return;
     const int64_t version = opset_of(m.opset_import(), domain);
     const onnx::OpSchema* newest = newest_schema(m, n);
     if (has_definition(newest)) return;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "importer/size_sum.h"
 #include "ir/graph/graph.h"
 #include "support/error.h"
 
@@ -18,16 +19,20 @@ struct ListElements {
   std::vector<std::vector<int64_t>> shapes = {};
 };
 
-/// What --dim binds a symbolic size to: one number, or a range that the caller of the package chooses from.
+/// What --dim binds a symbolic size to: one number, a range that the caller of the package chooses from, or, if it has
+/// terms, what follows from other sizes.
 struct SizeRange {
   int64_t least = 0, most = 0;
+  SizeExpression sum = {};
   SizeRange() = default;
   SizeRange(int64_t n) : least(n), most(n) {}  // NOLINT: sizes are written as numbers
   SizeRange(int64_t from, int64_t to) : least(from), most(to) {}
-  bool is_fixed() const { return least == most; }
+  SizeRange(SizeExpression e) : sum(std::move(e)) {}  // NOLINT: sizes are written as what they are
+  bool follows() const { return !sum.terms.empty(); }
+  bool is_fixed() const { return least == most && !follows(); }
   bool operator==(const SizeRange&) const = default;
 };
-std::string to_text(const SizeRange& r);  // "8", "1..8"
+std::string to_text(const SizeRange& r);  // "8", "1..8", "past + seq"
 
 struct ImportOptions {
   /// Sizes of symbolic dimensions: "batch" -> 1 (every dimension of that name) or "input:2" -> 8 (one axis of an
@@ -35,6 +40,9 @@ struct ImportOptions {
   std::map<std::string, SizeRange> dims = {};
   /// Whole shapes of inputs; they win over what the model declares.
   std::map<std::string, std::vector<int64_t>> input_shapes = {};
+  /// Inputs and outputs that the instance keeps, by name: "past" and "present", or with one '*' each that stands for the
+  /// same text.
+  std::vector<std::pair<std::string, std::string>> states = {};
   /// Contents of inputs that are sequences or optionals. Their tensors become inputs NAME_0, NAME_1, ...
   std::map<std::string, ListElements> elements = {};
   /// Numbers of inputs that become constants, in decimal: as many as the input has elements.

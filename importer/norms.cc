@@ -49,12 +49,15 @@ void name_encoders(onnx::ModelProto& m) {
   });
 }
 
+bool is_named_otherwise(const onnx::NodeProto& n) {
+  // A second output, the inverse deviation, has no counterpart: such a node stays and is reported.
+  return n.op_type() == "SimplifiedLayerNormalization" && domain_of(n.domain()).empty() && n.output_size() == 1;
+}
+
 void name_norms(onnx::ModelProto& m) {
   for_each_graph(*m.mutable_graph(), [](onnx::GraphProto& g) {
     for (auto& n : *g.mutable_node())
-      // A second output, the inverse deviation, has no counterpart: such a node stays and is reported.
-      if (n.op_type() == "SimplifiedLayerNormalization" && domain_of(n.domain()).empty() && n.output_size() == 1)
-        n.set_op_type("RMSNormalization");
+      if (is_named_otherwise(n)) n.set_op_type("RMSNormalization");
   });
 }
 

@@ -13,6 +13,8 @@ void name_encoders(onnx::ModelProto& m);
 /// ONNX Runtime's optimiser writes SimplifiedLayerNormalization into the default domain, where no operator set has it:
 /// it is RMSNormalization.
 void name_norms(onnx::ModelProto& m);
+/// Is it one that name_norms() gives another name?
+bool is_named_otherwise(const onnx::NodeProto& n);
 
 /// It also writes LayerNormalization into models of operator sets before 17, which do not have it yet.
 bool is_early_norm(const onnx::NodeProto& n, int64_t version);

@@ -2,6 +2,7 @@
 // become constants, added when they are first used; bodies become closed regions: what they read from outside is
 // appended to the node's inputs, except constants, which every region has for itself.
 #include "importer/scope.h"
+#include "importer/states.h"
 #include "importer/tensors.h"
 #include "importer/types.h"
 
@@ -200,18 +201,20 @@ ValueType value_type(const onnx::TypeProto& t) {
 Graph to_graph(Context& c, const onnx::ModelProto& m) {
   const onnx::GraphProto& g = m.graph();
   Graph graph(ModelText(c.options.name.empty() ? g.name() : c.options.name));
+  RunTimeSizes sizes;
+  sizes.states = find_states(c, g, false);
   Scope scope;
   for (const auto& v : g.input()) {
     ValueType t = value_type(v.type());
     for (size_t k = 0; k < t.shape.size(); ++k) {
       const auto it = c.ranges.find(v.type().tensor_type().shape().dim(int(k)).dim_param());
       if (it == c.ranges.end() || t.shape[k].is_const()) continue;
-      t.shape[k] = Dim::symbolic(it->first, it->second.most);
-      t.shape[k].least = it->second.least;
+      t.shape[k] = it->second;
     }
     scope[v.name()].value = graph.add_input(ModelText(v.name()), std::move(t));
   }
   GraphBuilder(c).build(g, std::move(scope), graph);
+  if (!sizes.states.empty()) graph.set_sizes(std::move(sizes));
   return graph;
 }
 

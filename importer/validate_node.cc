@@ -8,6 +8,7 @@
 #include "importer/norms.h"
 #include "importer/tensors.h"
 #include "importer/validate.h"
+#include "ir/ops/op.h"
 
 namespace tc::importer {
 
@@ -173,10 +174,22 @@ std::string deprecated_problem(const onnx::OpSchema& schema, const onnx::NodePro
   return "";
 }
 
+/// Operators of others have no schema here: what a row does not know of is a wish that it would ignore.
+void check_row(Context& c, const onnx::NodeProto& n, const std::string& domain) {
+  const OpRow* row = c.own_row(domain, n.op_type()) ? nullptr : find_op(domain, n.op_type());
+  if (!row || domain.empty() || domain.starts_with("ai.onnx")) return;
+  for (const auto& a : n.attribute())
+    if (std::none_of(row->attrs.begin(), row->attrs.end(), [&](const AttrSpec& s) { return s.name == a.name(); }))
+      c.error("TC0170", ExitCode::Unsupported, &n,
+              "attribute " + quoted(a.name()) + " of operator " + printable(n.op_type(), 80) + " is not supported",
+              {"export the model without it"});
+}
+
 /// ONNX's own rules: number of operands, known attributes and their types, required attributes.
 void check_schema(Context& c, const onnx::NodeProto& n, const NodeRules& rules) {
   const std::string domain = domain_of(n.domain());
   const int64_t version = opset_of(*rules.opsets, domain);
+  if (rules.functions->count(function_key(n.domain(), n.op_type(), n.overload())) == 0) check_row(c, n, domain);
   if (version == 0) {
     if (!c.has_row(domain, n.op_type()) || domain.empty())
       c.reject("TC0106", &n,

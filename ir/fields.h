@@ -17,7 +17,14 @@ void list_fields(F&& f, std::initializer_list<const char*> names, const T&... va
 
 // A binding has to name all fields: one too few is an error of the compiler.
 // clang-format off
-template <class F> void for_each_field(const Dim& s, F&& f) { const auto& [a, b, c] = s; list_fields(f, {"value", "symbol", "least"}, a, b, c); }
+template <class F> void for_each_field(const DimTerm& s, F&& f) {
+  const auto& [a, b, c, d] = s;
+  list_fields(f, {"symbol", "factor", "least", "most"}, a, b, c, d);
+}
+template <class F> void for_each_field(const Dim& s, F&& f) {
+  const auto& [a, b, c, d, e] = s;
+  list_fields(f, {"value", "symbol", "least", "terms", "addend"}, a, b, c, d, e);
+}
 template <class F> void for_each_field(const VarDef& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"name", "dtype"}, a, b); }
 template <class F> void for_each_field(const BufferDef& s, F&& f) {
   const auto& [a, b, c, d, e, g] = s;
@@ -125,20 +132,24 @@ template <class F> void for_each_field(const LoopStep& s, F&& f) {
 template <class F> void for_each_field(const ContinueStep& s, F&& f) { const auto& [a] = s; list_fields(f, {"condition"}, a); }
 template <class F> void for_each_field(const Step& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"kind", "begins_part"}, a, b); }
 template <class F> void for_each_field(const Slot& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j] = s;
-  list_fields(f, {"name", "suffix", "dtype", "dims", "bytes", "offset", "first", "last", "alias_of"}, a, b, c, d, e, g, h, i, j);
+  const auto& [a, b, c, d, e, g, h, i, j, k] = s;
+  list_fields(f, {"name", "suffix", "dtype", "dims", "bytes", "offset", "first", "last", "alias_of", "kept"}, a, b, c, d, e, g, h, i,
+              j, k);
 }
 template <class F> void for_each_field(const Weight& s, F&& f) {
   const auto& [a, b, c, d, e] = s;
   list_fields(f, {"name", "suffix", "data", "layout", "offset"}, a, b, c, d, e);
 }
+template <class F> void for_each_field(const SizeSum::Term& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"input", "factor"}, a, b); }
+template <class F> void for_each_field(const SizeSum& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"terms", "addend"}, a, b); }
 template <class F> void for_each_field(const IoSize& s, F&& f) {
   const auto& [a, b, c] = s;
-  list_fields(f, {"axis", "count", "of_input"}, a, b, c);
+  list_fields(f, {"axis", "count", "sum"}, a, b, c);
 }
 template <class F> void for_each_field(const IoTensor& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i] = s;
-  list_fields(f, {"name", "dtype", "dims", "sizes", "is_count", "is_size", "least", "most"}, a, b, c, d, e, g, h, i);
+  const auto& [a, b, c, d, e, g, h, i, j, k] = s;
+  list_fields(f, {"name", "dtype", "dims", "sizes", "is_count", "is_size", "least", "most", "state", "next"}, a, b, c, d, e, g, h, i,
+              j, k);
 }
 template <class F> void for_each_field(const Program& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z] = s;

@@ -96,8 +96,8 @@ struct CopyStep {
   bool reversed = false;
   int64_t parts = 0;
   std::vector<ModelText> origins;
-  /// Of an input or output with sizes that the caller chooses: inputs that are sizes. `bytes` are multiplied by all of them.
-  std::vector<int> times = {};
+  /// Of an input or output with sizes that the caller chooses: those sizes. `bytes` are multiplied by all of them.
+  std::vector<SizeSum> times = {};
   int64_t room = 0;  // bytes of an input's slot; behind the input stand copies of what there is, or zeros
 };
 struct IfStep {
@@ -135,6 +135,7 @@ struct Slot {
   int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of Program::align
   int first = 0, last = 0;         // steps (in print order) of first write and last read
   int alias_of = -1;               // same memory as another slot, which it replaces
+  bool kept = false;               // a state: alive between runs
 };
 
 struct Weight {
@@ -145,10 +146,12 @@ struct Weight {
   int64_t offset = 0;  // bytes from the start of the blob, a multiple of Program::align; the header takes the first 64
 };
 
-/// A size of an input or output along an axis: that of input `count` if `of_input`, else that of output `count`.
+/// A size of an input or output along an axis: a sum of inputs that are sizes, or, if that has no terms, what output `count`
+/// says.
 struct IoSize {
   int axis = 0, count = 0;
-  bool of_input = false;
+  SizeSum sum = {};
+  bool of_inputs() const { return !sum.terms.empty(); }
 };
 
 struct IoTensor {
@@ -159,6 +162,9 @@ struct IoTensor {
   bool is_count = false;           // an output that is such a number
   bool is_size = false;            // an input that is such a number: the caller chooses it from `least` to `most`
   int64_t least = 0, most = 0;
+  int state = -1;     // not passed by the caller: the slot that keeps it; of a size: 0, the instance counts
+  SizeSum next = {};  // of a size that the instance counts: what it is after a run, at most `most`
+  bool is_kept() const { return state >= 0; }
 };
 
 struct Program {

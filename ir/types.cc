@@ -1,10 +1,32 @@
 #include "ir/types.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "support/text.h"
 
 namespace tc {
+
+Dim sum_of(std::vector<DimTerm> terms, int64_t addend) {
+  Dim d(addend);
+  d.least = addend;
+  for (const DimTerm& t : terms) {
+    const int64_t a = checked_mul(t.factor, t.least), b = checked_mul(t.factor, t.most);
+    d.least = checked_add(d.least, std::min(a, b));
+    d.value = checked_add(d.value, std::max(a, b));
+    const int64_t times = std::abs(t.factor);
+    d.symbol += (t.factor < 0       ? (d.symbol.empty() ? "-" : " - ")
+                 : d.symbol.empty() ? ""
+                                    : " + ") +
+                (times == 1 ? "" : to_text(times) + " * ") + t.symbol;
+  }
+  if (addend != 0) d.symbol += (addend < 0 ? " - " : " + ") + to_text(std::abs(addend));
+  d.least = std::max<int64_t>(0, d.least);  // a run with fewer is refused
+  d.value = std::max<int64_t>(0, d.value);
+  d.terms = std::move(terms);
+  d.addend = addend;
+  return d;
+}
 
 bool is_static(const Shape& s) {
   for (const Dim& d : s)

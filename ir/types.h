@@ -9,12 +9,21 @@
 
 namespace tc {
 
+/// A symbol in a sum: `factor` times a run-time size from `least` to `most`.
+struct DimTerm {
+  std::string symbol;
+  int64_t factor = 1, least = 0, most = 0;
+  bool operator==(const DimTerm&) const = default;
+};
+
 /// One size. Constant when `symbol` is empty; else a run-time size of that name, from `least` to `value` (-1: no bound
-/// known).
+/// known). With terms it follows from other symbols: their sum and an addend.
 struct Dim {
   int64_t value = -1;
   std::string symbol;
   int64_t least = 0;
+  std::vector<DimTerm> terms = {};
+  int64_t addend = 0;
 
   Dim() = default;
   Dim(int64_t v) : value(v) {}  // NOLINT: sizes are written as numbers
@@ -24,12 +33,37 @@ struct Dim {
     return d;
   }
   bool is_const() const { return symbol.empty() && value >= 0; }
+  bool follows() const { return !terms.empty(); }
   /// Chosen when the model runs, within known bounds?
   bool is_bounded() const { return !symbol.empty() && value >= 0; }
   bool operator==(const Dim&) const = default;
 };
+/// A size that follows from others, its bounds by theirs; named like its text. Throws Error where they exceed 64 bits.
+Dim sum_of(std::vector<DimTerm> terms, int64_t addend);
 using Shape = std::vector<Dim>;
 using Dims = std::vector<int64_t>;  // all constant
+
+/// A size that follows from inputs of a graph that are sizes: each times a factor, and an addend.
+struct SizeSum {
+  struct Term {
+    size_t input = 0;
+    int64_t factor = 1;
+    bool operator==(const Term&) const = default;
+  };
+  std::vector<Term> terms;
+  int64_t addend = 0;
+  static SizeSum of(size_t input) { return {{{input, 1}}, 0}; }
+  /// One of them as it is?
+  bool is_one() const { return terms.size() == 1 && terms[0].factor == 1 && addend == 0; }
+  bool operator==(const SizeSum&) const = default;
+  /// `size` gives the number that input k is.
+  template <class F>
+  int64_t value(const F& size) const {
+    int64_t n = addend;
+    for (const Term& t : terms) n += t.factor * size(t.input);
+    return n;
+  }
+};
 
 bool is_static(const Shape& s);
 /// The sizes as numbers; throws InternalError if one is not constant (ask is_static first).

@@ -74,6 +74,18 @@ def sizes(folder):
         onnx.save(b.model(name), folder / f"{name}.onnx")
 
 
+def states(folder):
+    spec = importlib.util.spec_from_file_location("state_models", ROOT / "generated_tests" / "states" / "models.py")
+    kept = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kept)
+    onnx.save(kept.decoder(), folder / "decoder.onnx")
+
+
+def language_model(folder):
+    for path in (EXAMPLES / "language_model").iterdir():
+        shutil.copy(path, folder)
+
+
 def own_operators(folder):
     digits(folder)
     for path in (EXAMPLES / "custom_operator").iterdir():
@@ -103,6 +115,8 @@ MAKERS = {
     "docs/tutorials/cuda.md": digits,
     "docs/tutorials/firmware.md": examples,
     "examples/custom_operator/README.md": own_operators,
+    "examples/language_model/README.md": language_model,
+    "docs/states.md": states,
     "examples/firmware/README.md": examples,
 }
 

@@ -154,7 +154,7 @@ void Graph::erase_node_input(Node* n, size_t i) {
 
 void Graph::erase_input(size_t k) {
   check(k < inputs_.size(), "erase_input: no such input");
-  check(sizes_.chosen.empty(), "erase_input: sizes of inputs are chosen by their numbers");
+  check(sizes_.chosen.empty() && sizes_.states.empty(), "erase_input: sizes and states are said by numbers of inputs");
   erase_value(inputs_[k]);
   inputs_.erase(inputs_.begin() + int64_t(k));
 }

@@ -4,6 +4,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -78,27 +79,36 @@ struct OutputSize {
   bool operator==(const OutputSize&) const = default;
 };
 
-/// An input that is a size, an i64 scalar: the caller chooses it from `least` to `most`.
+/// An input that is a size, an i64 scalar: the caller chooses it from `least` to `most`; or, with `next`, whoever keeps the
+/// states knows it: 0 at first, and `next` after each run, which must be at most `most`.
 struct SizeInput {
   size_t input = 0;
   int64_t least = 0, most = 0;
+  std::optional<SizeSum> next = {};
   bool operator==(const SizeInput&) const = default;
 };
 
-/// An input whose size along one axis the caller chooses: as many elements as input `count`, a SizeInput, says; they lie
-/// packed as those of an output do.
+/// An input whose size along one axis the caller chooses: as many elements as a sum of inputs, each a SizeInput, says; they
+/// lie packed as those of an output do, but for a state's, which lie in the largest size.
 struct InputSize {
   size_t input = 0;
   int axis = 0;
-  size_t count = 0;
+  SizeSum count;
   bool operator==(const InputSize&) const = default;
 };
 
-/// What the caller of a graph has to know of sizes, in order.
+/// An input and an output that the instance keeps: what a run writes, the next one reads. At first it is zeros.
+struct StatePair {
+  size_t input = 0, output = 0;
+  bool operator==(const StatePair&) const = default;
+};
+
+/// What the caller of a graph has to know of sizes and states, in order.
 struct RunTimeSizes {
   std::vector<SizeInput> chosen;
   std::vector<InputSize> inputs;
   std::vector<OutputSize> outputs;
+  std::vector<StatePair> states = {};
   bool operator==(const RunTimeSizes&) const = default;
 };
 

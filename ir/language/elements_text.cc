@@ -69,19 +69,78 @@ void read_element(TokenReader& r, MutableTensor& m, int64_t i) {
     r.fail(at, tc::to_text(*n.integer) + " is no " + std::string(info(m.data.dtype).name));
 }
 
+// (0 <= past <= 48) + 2 * (1 <= seq <= 16) - 1
+std::string sum_text(const Dim& d) {
+  std::string s;
+  const auto sign = [&](int64_t n) { return s.empty() ? (n < 0 ? "-" : "") : n < 0 ? " - " : " + "; };
+  for (const DimTerm& t : d.terms) {
+    s += sign(t.factor);
+    if (std::abs(t.factor) != 1) s += tc::to_text(std::abs(t.factor)) + " * ";
+    s += "(" + tc::to_text(t.least) + " <= " + name_text(t.symbol) + " <= " + tc::to_text(t.most) + ")";
+  }
+  if (d.addend != 0) s += sign(d.addend) + tc::to_text(std::abs(d.addend));
+  return sum_of(d.terms, d.addend).value == d.value ? s : s + " <= " + tc::to_text(d.value);
+}
+
 std::string dim_text(const Dim& d) {
+  if (!d.terms.empty()) return sum_text(d);
   if (d.symbol.empty()) return d.value < 0 ? "?" : tc::to_text(d.value);
   return (d.least > 0 ? tc::to_text(d.least) + " <= " : "") + name_text(d.symbol) +
          (d.value < 0 ? "" : " <= " + tc::to_text(d.value));
 }
 
+// What stands in parentheses, and the ')'.
+DimTerm read_term(TokenReader& r, int64_t factor) {
+  DimTerm t;
+  t.factor = factor;
+  t.least = r.expect_integer("the least size");
+  r.expect("<=", "between the least size and its name");
+  t.symbol = read_name(r, "a size");
+  r.expect("<=", "between a size and the largest one");
+  const Place at = r.peek().at;
+  t.most = r.expect_integer("the largest size");
+  if (t.least < 0 || t.most < t.least) r.fail(at, "the largest size is below the least one");
+  r.expect(")", "after the largest size");
+  return t;
+}
+
+// The rest of a sum whose first term is `d`'s only one.
+Dim read_sum(TokenReader& r, Dim d) {
+  while (r.is_symbol("+") || r.is_symbol("-")) {
+    const Place at = r.peek().at;
+    int64_t factor = r.accept("+") ? 1 : (r.take(), -1);
+    if (!r.accept("(")) {
+      factor = checked_mul(factor, r.expect_integer("a factor, or what is added"));
+      if (!r.accept("*")) {
+        d.addend = checked_add(d.addend, factor);
+        continue;
+      }
+      r.expect("(", "before a size in a sum");
+    }
+    if (factor == 0) r.fail(at, "a factor of 0");
+    d.terms.push_back(read_term(r, factor));
+  }
+  Dim sum = sum_of(std::move(d.terms), d.addend);
+  if (r.accept("<=")) sum.value = std::max<int64_t>(0, r.expect_integer("the largest size after '<='"));
+  return sum;
+}
+
 Dim read_dim(TokenReader& r) {
   if (r.accept("?")) return {};
-  int64_t least = 0;
-  if (r.peek().kind == Token::Kind::Integer) {
-    least = r.take().integer;
-    if (!r.accept("<=")) return Dim(least);
+  int64_t least = 0, factor = 1;
+  if (r.accept("-")) factor = -1;
+  const bool number = r.peek().kind == Token::Kind::Integer;
+  if (number) least = r.take().integer;
+  if (number ? r.is_symbol("*") : r.is_symbol("(")) {
+    if (number) r.take(), r.expect("(", "before a size in a sum"), factor = checked_mul(factor, least);
+    if (!number) r.take();
+    if (factor == 0) r.fail(r.peek().at, "a factor of 0");
+    Dim d;
+    d.terms.push_back(read_term(r, factor));
+    return read_sum(r, std::move(d));
   }
+  if (factor < 0) r.expected("a size in parentheses");
+  if (number && !r.accept("<=")) return Dim(least);
   if (!r.is_name() && r.peek().kind != Token::Kind::Text) r.expected("a size: a number, a name or '?'");
   Dim d = Dim::symbolic(read_name(r, "a size"));
   d.least = least;

@@ -163,14 +163,27 @@ class GraphPrinter {
     return " counted " + tc::to_text(int64_t(axis)) + " by " + by;
   }
 
+  // 3 plus 2 of 4 plus constant -1
+  static std::string sum(const SizeSum& s) {
+    std::vector<std::string> parts;
+    for (const SizeSum::Term& t : s.terms)
+      parts.push_back((t.factor == 1 ? "" : tc::to_text(t.factor) + " of ") + tc::to_text(int64_t(t.input)));
+    if (s.addend != 0) parts.push_back("constant " + tc::to_text(s.addend));
+    return join(parts, " plus ");
+  }
+
   static std::string inputs(const ValueNames& names, const Graph& g) {
     std::vector<std::string> parts;
     for (size_t k = 0; k < g.inputs().size(); k++) {
       parts.push_back(names.typed({g.inputs()[k]}));
       for (const SizeInput& s : g.sizes().chosen)
-        if (s.input == k) parts.back() += " from " + tc::to_text(s.least) + " to " + tc::to_text(s.most);
+        if (s.input == k)
+          parts.back() +=
+              " from " + tc::to_text(s.least) + " to " + tc::to_text(s.most) + (s.next ? " then " + sum(*s.next) : "");
       for (const InputSize& s : g.sizes().inputs)
-        if (s.input == k) parts.back() += counted(s.axis, tc::to_text(int64_t(s.count)));
+        if (s.input == k) parts.back() += counted(s.axis, sum(s.count));
+      for (const StatePair& s : g.sizes().states)
+        if (s.input == k) parts.back() += " kept as " + tc::to_text(int64_t(s.output));
     }
     return join(parts, ", ");
   }

@@ -79,6 +79,32 @@ Graph GraphReader::graph(int depth) {
   return std::move(s.g);
 }
 
+// [FACTOR of] NUMBER { plus [FACTOR of] NUMBER } [plus constant NUMBER]
+SizeSum GraphReader::sum() {
+  SizeSum s;
+  do {
+    if (r_.is_word("plus")) r_.take();
+    const Place at = r_.peek().at;
+    const bool constant = r_.is_word("constant");
+    if (constant) r_.take();
+    int64_t n = r_.expect_integer("the number of an input");
+    if (constant) {
+      s.addend = n;
+      break;
+    }
+    SizeSum::Term t;
+    if (r_.is_word("of")) {
+      r_.take();
+      t.factor = n;
+      n = r_.expect_integer("the number of an input");
+    }
+    if (n < 0 || t.factor == 0) r_.fail(at, "inputs count from 0, and a factor is not 0");
+    t.input = size_t(n);
+    s.terms.push_back(t);
+  } while (r_.is_word("plus"));
+  return s;
+}
+
 // counted AXIS by [input] NUMBER
 GraphReader::Counted GraphReader::counted() {
   Counted c;
@@ -87,7 +113,10 @@ GraphReader::Counted GraphReader::counted() {
   if (!r_.is_word("by")) r_.expected("'by' and the number of an output or input after the axis");
   r_.take();
   if (r_.is_word("input")) r_.take(), c.of_input = true;
-  const int64_t by = r_.expect_integer("a number after 'by'");
+  const Place number = r_.peek().at;
+  c.sum = sum();
+  if (c.sum.terms.empty()) r_.fail(number, "a size that is counted has an input in it");
+  const auto by = int64_t(c.sum.terms[0].input);
   if (axis < 0 || axis > INT32_MAX || by < 0) r_.fail(c.at, "an axis and an output count from 0");
   c.axis = int(axis);
   c.by = size_t(by);
@@ -103,6 +132,7 @@ std::vector<GraphReader::Reference> GraphReader::outputs(RunTimeSizes& sizes) {
     if (names.back().absent) r_.fail(names.back().at, "an output of a graph is a value");
     while (r_.is_word("counted")) {
       const Counted c = counted();
+      if (!c.sum.is_one()) r_.fail(c.at, "an output is counted by one number");
       sizes.outputs.push_back({names.size() - 1, c.axis, c.by, c.of_input});
     }
     if (!r_.is_symbol(")")) r_.expect(",", "or ')' after an output");
@@ -124,11 +154,43 @@ void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, Run
     if (!(counts[size.count]->type == ValueType::tensor(DType::I64, {})))
       r_.fail(at, "what counts an output is an i64[]");
   }
+  for (const StatePair& p : sizes.states) {
+    if (p.output >= values.size()) r_.fail(r_.peek().at, "there is no output " + tc::to_text(int64_t(p.output)));
+    const Value *before = s.g.inputs()[p.input], *after = values[p.output];
+    if (!(before->type == after->type))
+      r_.fail(names[p.output].at, "what is kept as " + shown({before->name.raw(), 1}) + " has another type");
+  }
   s.g.set_outputs(std::move(values));
   s.g.set_sizes(std::move(sizes));
 }
 
-// NAME: TYPE { counted AXIS by NUMBER } [from LEAST to MOST]
+// kept as OUTPUT
+void GraphReader::kept(RunTimeSizes& sizes, size_t number) {
+  r_.take();
+  if (!r_.is_word("as")) r_.expected("'as' and the number of an output");
+  r_.take();
+  const Place at = r_.peek().at;
+  const int64_t output = r_.expect_integer("the number of an output");
+  if (output < 0) r_.fail(at, "outputs count from 0");
+  sizes.states.push_back({number, size_t(output)});
+}
+
+// from LEAST to MOST [then SUM]
+void GraphReader::range(const Definition& d, RunTimeSizes& sizes, size_t number) {
+  const Place at = r_.take().at;
+  const int64_t least = r_.expect_integer("the least size after 'from'");
+  if (!r_.is_word("to")) r_.expected("'to' and the largest size");
+  r_.take();
+  const int64_t most = r_.expect_integer("the largest size after 'to'");
+  if (least < 0 || most < least || !(d.type == ValueType::tensor(DType::I64, {})))
+    r_.fail(at, "a size is an i64[] from one number to another that is no smaller");
+  sizes.chosen.push_back({number, least, most});
+  if (!r_.is_word("then")) return;
+  r_.take();
+  sizes.chosen.back().next = sum();
+}
+
+// NAME: TYPE { counted AXIS by SUM } [kept as OUTPUT] [from LEAST to MOST [then SUM]]
 void GraphReader::input(Scope& s, RunTimeSizes& sizes) {
   Definition d;
   definition(d);
@@ -139,24 +201,22 @@ void GraphReader::input(Scope& s, RunTimeSizes& sizes) {
     const Counted c = counted();
     if (!d.type.is_tensor() || size_t(c.axis) >= d.type.shape.size() || c.of_input)
       r_.fail(c.at, "an input is counted along one of its axes by another input");
-    sizes.inputs.push_back({number, c.axis, c.by});
+    sizes.inputs.push_back({number, c.axis, c.sum});
   }
-  if (!r_.is_word("from")) return;
-  const Place at = r_.take().at;
-  const int64_t least = r_.expect_integer("the least size after 'from'");
-  if (!r_.is_word("to")) r_.expected("'to' and the largest size");
-  r_.take();
-  const int64_t most = r_.expect_integer("the largest size after 'to'");
-  if (least < 0 || most < least || !(d.type == ValueType::tensor(DType::I64, {})))
-    r_.fail(at, "a size is an i64[] from one number to another that is no smaller");
-  sizes.chosen.push_back({number, least, most});
+  if (r_.is_word("kept")) kept(sizes, number);
+  if (r_.is_word("from")) range(d, sizes, number);
 }
 
 void GraphReader::check_inputs(const Graph& g, const RunTimeSizes& sizes) {
-  for (const InputSize& i : sizes.inputs)
-    if (std::none_of(sizes.chosen.begin(), sizes.chosen.end(), [&](const SizeInput& c) { return c.input == i.count; }))
-      r_.fail(r_.peek().at, "input " + tc::to_text(int64_t(i.count)) + ", which counts " +
-                                shown({g.inputs()[i.input]->name.raw(), 1}) + ", is no size");
+  const auto check = [&](const SizeSum& sum, size_t input) {
+    for (const SizeSum::Term& t : sum.terms)
+      if (std::none_of(sizes.chosen.begin(), sizes.chosen.end(), [&](const auto& c) { return c.input == t.input; }))
+        r_.fail(r_.peek().at, "input " + tc::to_text(int64_t(t.input)) + ", which counts " +
+                                  shown({g.inputs()[input]->name.raw(), 1}) + ", is no size");
+  };
+  for (const InputSize& i : sizes.inputs) check(i.count, i.input);
+  for (const SizeInput& c : sizes.chosen)
+    if (c.next) check(*c.next, c.input);
 }
 
 void GraphReader::header(Scope& s, RunTimeSizes& sizes) {

@@ -53,8 +53,12 @@ class GraphReader {
     int axis = 0;
     bool of_input = false;
     size_t by = 0;
+    SizeSum sum;  // of an input
   };
   Counted counted();
+  SizeSum sum();
+  void kept(RunTimeSizes& sizes, size_t number);
+  void range(const Definition& d, RunTimeSizes& sizes, size_t number);
   void statement(Scope& s, int depth);
   void defining_line(Scope& s);
   void constant_line(Scope& s, const Definition& d);

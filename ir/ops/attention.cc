@@ -56,7 +56,10 @@ struct Attention {
     if (op.has(6)) ok = i[3] < op.in(6)({i[0]});
     if (!causal && left < 0 && right < 0) return ok;
     Expr offset = past;
-    if (past == 0 && op.has(6)) offset = op.in(6)({i[0]}) - q.sequence;
+    if (op.has(7))
+      offset = op.in(7)({i[0]});
+    else if (past == 0 && op.has(6))
+      offset = op.in(6)({i[0]}) - q.sequence;
     const Expr position = i[2] + offset;
     if (causal) ok = ok && i[3] <= position;
     if (left >= 0) ok = ok && position - i[3] <= left;
@@ -89,6 +92,7 @@ void check_shapes(const Attention& a) {
   if (op.has(5) && op.in(5).dims() != Dims{a.q.batch, a.k.heads, a.past, a.v.size})
     op.reject("past_value does not fit V", 5);
   if (op.has(6) && op.has(4)) op.reject("nonpad_kv_seqlen cannot be combined with a past", 6);
+  if (op.has(7) && op.in(7).dims() != Dims{a.q.batch}) op.reject("a first position must be given for each batch", 7);
   if (op.has(6) && op.in(6).dims() != Dims{a.q.batch}) op.reject("nonpad_kv_seqlen must have one value per batch", 6);
   if (!op.has(3)) return;
   const Dims mask = op.in(3).dims(), full = a.scores();
@@ -274,6 +278,16 @@ OpFamily attention_ops() {
         int_attr("left_window_size", -1), int_attr("right_window_size", -1)},
        define_attention,
        "q k v mask past_key past_value lengths"},
+      // The same with the position of the first query of each batch: how many queries there are is known at run time.
+      {"attention",
+       1,
+       {int_attr("is_causal", 0), optional_attr("scale"), optional_attr("q_num_heads"), optional_attr("kv_num_heads"),
+        optional_attr("softmax_precision"), float_attr("softcap", 0), int_attr("qk_matmul_output_mode", 0),
+        int_attr("left_window_size", -1), int_attr("right_window_size", -1)},
+       define_attention,
+       "q k v mask past_key past_value lengths first",
+       "",
+       "tc"},
       {"RotaryEmbedding",
        23,
        {int_attr("interleaved", 0), int_attr("rotary_embedding_dim", 0), optional_attr("num_heads")},

@@ -181,7 +181,8 @@ std::vector<Constant> in_largest_sizes(const Graph& g, const std::vector<Constan
   for (const SizeInput& s : sizes.chosen) chosen[s.input] = s.most;
   for (size_t k = 0, next = 0; k < inputs.size(); k++)
     if (chosen.count(k) == 0) inputs[k] = given[next++];
-  for (const InputSize& s : sizes.inputs) chosen.at(s.count) = inputs[s.input]->dims.at(size_t(s.axis));
+  for (const InputSize& s : sizes.inputs)
+    if (s.count.is_one()) chosen.at(s.count.terms[0].input) = inputs[s.input]->dims.at(size_t(s.axis));
   for (const auto& [k, n] : chosen) inputs[k] = scalar_constant(DType::I64, double(n));
   for (const InputSize& s : sizes.inputs) {
     const Dims dims = static_dims(g.inputs()[s.input]->type.shape);

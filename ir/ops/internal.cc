@@ -150,6 +150,52 @@ void define_join(OpBuilder& b) {
   }));
 }
 
+/// 0, 1, 2, ..., as many as the operand says; behind these the last of them. An operand that is none: 0.
+void define_steps(OpBuilder& b) {
+  const Tensor count = b.in(0);
+  b.output(0, b.compute("steps", DType::I64, {1, b.attr_int("capacity")},
+                        [&](const Exprs& i) { return min(i[1], max(count({}) - Expr(1), Expr(0))); }));
+}
+
+/// `past` with the first operand(2) slices of `fresh` from position operand(3) on, one for all or one for each index of
+/// axis 0; zeros where the past is shorter than the result, which has `capacity` slices. No room for them: E_RANGE. As a copy
+/// and what changes of it, so that a result in place of the past is that change alone. Operand 4 is for who counts the result.
+void define_append(OpBuilder& b) {
+  const Tensor past = b.in(0), fresh = b.in(1), number = b.in(2), positions = b.in(3);
+  const int axis = b.axis(b.attr_int("axis"), past.rank());
+  const int64_t capacity = b.attr_int("capacity"), most = std::min(fresh.dim(axis), capacity);
+  Dims dims = past.dims();
+  if (without_axis(dims, axis) != without_axis(fresh.dims(), axis) || past.dtype() != fresh.dtype() ||
+      past.dim(axis) > capacity || (positions.rank() > 0 && axis == 0))
+    b.reject("what is appended does not fit");
+  dims[size_t(axis)] = capacity;
+  const Dims lead(dims.begin(), dims.begin() + axis), trail(dims.begin() + axis + 1, dims.end());
+  const auto y =
+      b.nest("append", {ValueType::tensor(past.dtype(), to_shape(dims))}, [&](const std::vector<Buffer>& out) {
+        const Stmt copy = for_each_index(past.dims(), [&](const Exprs& at) { return store(out[0], at, past(at)); });
+        Dims rest = dims;
+        rest[size_t(axis)] = capacity - past.dim(axis);
+        const Stmt zeros = for_each_index(rest, [&](const Exprs& at) {
+          return store(out[0], with_axis(at, axis, at[size_t(axis)] + past.dim(axis)), zero(past.dtype()));
+        });
+        const Expr count = min(max(number({}), Expr(0)), Expr(most));
+        const Stmt rows = for_each_index(lead, [&](const Exprs& i) {
+          const Expr from = positions.rank() == 0 ? positions({}) : positions({i[0]});
+          const Var row = make_var("row"), start = make_var("start");
+          const Stmt slice = for_each_index(
+              trail,
+              [&](const Exprs& j) {
+                return store(out[0], concat(concat(i, {Expr(start) + Expr(row)}), j),
+                             fresh(concat(concat(i, {Expr(row)}), j)));
+              },
+              "j");
+          return let(start, apply(Op::Index, {from, Expr(capacity + 1) - count}), loop(row, count, slice));
+        });
+        return capacity == past.dim(axis) ? seq({copy, rows}) : seq({copy, zeros, rows});
+      });
+  b.output(0, y[0]);
+}
+
 }  // namespace
 
 OpFamily internal_ops() {
@@ -163,6 +209,14 @@ OpFamily internal_ops() {
        "x count number",
        "",
        "tc"},
+      {"append",
+       1,
+       {{"axis", int64_t(0)}, {"capacity", int64_t(0)}},
+       define_append,
+       "past fresh count positions total",
+       "",
+       "tc"},
+      {"steps", 1, {{"capacity", int64_t(0)}}, define_steps, "count", "", "tc"},
       {"join", 1, {{"axis", int64_t(0)}}, define_join, "x count", "", "tc"},
       {"regroup",
        1,

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "ir/ops/expansion.h"
+#include "ir/ops/microsoft_counts.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/parts.h"
 
@@ -42,6 +43,12 @@ Value* rotated(const Expansion& e, Value* x, Value* cosines, Value* sines, Value
   return e.op("RotaryEmbedding", {x, cosines, sines, positions}, suffix, attrs);
 }
 
+/// [1, sequence]: 0, 1, 2, ...; `count`: how many of them there are, if that is known at run time only.
+Value* steps_of(const Expansion& e, int64_t sequence, Value* count) {
+  if (!count) return e.counted({1, sequence}, "_steps");
+  return e.op("steps", {count}, "_steps", {{"capacity", sequence}}, "tc");
+}
+
 /// x [batch, sequence, hidden] or [batch, heads, sequence, size]; position_ids [batch, sequence], or one: the first.
 bool expand_rotary(Graph& g, Node* n) {
   const Expansion e(g, n);
@@ -60,7 +67,7 @@ bool expand_rotary(Graph& g, Node* n) {
   }
   positions = e.cast(DType::I64, positions, "_positions");
   if (num_elements(dims_of_type(positions)) == 1 && dims_of_type(positions) != Dims{dims[0], sequence}) {
-    Value* all = e.op("Add", {positions, e.counted({1, sequence}, "_steps")}, "_places");
+    Value* all = e.op("Add", {positions, steps_of(e, sequence, e.optional(kCountOperand))}, "_places");
     const Dims full = {dims[0], sequence};
     positions = e.op("Expand", {all, e.constant(int64_constant(full), "_places_shape")}, "_all_places");
   }
@@ -76,6 +83,7 @@ struct GroupQuery {
   Value *q = nullptr, *k = nullptr, *v = nullptr;  // [batch, sequence, heads * size]
   Value *past_k = nullptr, *past_v = nullptr;      // [batch, kv_heads, capacity, size]
   Value* past_lengths = nullptr;                   // [batch], i64: keys that the cache holds already
+  Value* count = nullptr;                          // how much of `sequence` there is, if that is known at run time only
 };
 
 void read_streams(GroupQuery& a) {
@@ -106,6 +114,24 @@ void read_streams(GroupQuery& a) {
   if (dims_of_type(a.k) != fresh || dims_of_type(a.v) != fresh) e.reject("key and value do not fit the query");
 }
 
+/// The numbers of queries and keys are operands: kCountOperand and the one behind it.
+void read_open_cache(GroupQuery& a) {
+  const Expansion& e = a.e;
+  a.total = e.node().attr_int(std::string(kCapacityAttr), 0);
+  if (!a.past_k) {
+    a.past_lengths = e.ints(DType::I64, {a.batch}, std::vector<int64_t>(size_t(a.batch), 0), "_places");
+    return;
+  }
+  Value *lengths = e.in(5), *total = e.in(6);
+  if (num_elements(dims_of_type(lengths)) != a.batch) e.reject("seqlens_k must have one value per batch");
+  Value* last = e.cast(DType::I64, e.reshape(lengths, {a.batch}, "_lengths"), "_last");
+  Value* keys = e.op("Add", {last, e.number(DType::I64, 1, "_one")}, "_all_keys");
+  Value* prompt =
+      e.op("Equal", {e.reshape(e.cast(DType::I64, total, "_total"), {}, "_total_0"), a.count}, "_is_prompt");
+  a.past_lengths = e.op("Where", {prompt, e.number(DType::I64, 0, "_start"), e.op("Sub", {keys, a.count}, "_places")},
+                        "_places_or_start");
+}
+
 /// How many keys the caches hold before and behind. `total_sequence_length` may be unknown while compiling; the
 /// declared shape of the present cache says what its capacity is then.
 void read_cache(GroupQuery& a) {
@@ -120,6 +146,8 @@ void read_cache(GroupQuery& a) {
       e.reject("the past does not fit the query");
     capacity = k[2];
   }
+  a.count = e.optional(kCountOperand);
+  if (a.count) return read_open_cache(a);
   Value *lengths = e.in(5), *total = e.in(6);
   const bool known = total->constant && total->constant->size() == 1;
   const Value* present = e.wants(1) ? e.node().outputs[1] : nullptr;
@@ -156,7 +184,7 @@ void rotate_streams(GroupQuery& a) {
   if (positions)
     positions = e.cast(DType::I64, positions, "_positions");
   else
-    positions = e.op("Add", {e.reshape(a.past_lengths, {a.batch, 1}, "_first"), e.counted({1, a.sequence}, "_steps")},
+    positions = e.op("Add", {e.reshape(a.past_lengths, {a.batch, 1}, "_first"), steps_of(e, a.sequence, a.count)},
                      "_positions");
   const int64_t interleaved = e.attr_int("rotary_interleaved"), width = 2 * cache[1];
   a.q = rotated(e, a.q, cosines, sines, positions, a.heads, width, interleaved, "_rotated_query");
@@ -166,6 +194,13 @@ void rotate_streams(GroupQuery& a) {
 /// The cache with the new keys (or values), [batch, kv_heads, total, size].
 Value* present(const GroupQuery& a, Value* past, Value* fresh, const std::string& suffix) {
   const Expansion& e = a.e;
+  if (a.count) {
+    Value* split = e.reshape(fresh, {a.batch, a.sequence, a.kv_heads, a.size}, suffix + "_heads");
+    Value* rows = e.transpose(split, {0, 2, 1, 3}, suffix + "_fresh");
+    if (!past) past = e.zeros(fresh->type.dtype, {a.batch, a.kv_heads, 0, a.size}, suffix + "_none");
+    return e.op("append", {past, rows, a.count, a.past_lengths, e.in(kCountOperand + 1)}, suffix,
+                {{"axis", int64_t(2)}, {"capacity", a.total}}, "tc");
+  }
   if (!past && a.total == a.sequence) {
     Value* split = e.reshape(fresh, {a.batch, a.sequence, a.kv_heads, a.size}, suffix + "_heads");
     return e.transpose(split, {0, 2, 1, 3}, suffix);
@@ -208,7 +243,7 @@ Value* with_sink(const GroupQuery& a, Value** k, Value** v, Value* bias, int64_t
 bool expand_group_query_attention(Graph& g, Node* n) {
   const Expansion e(g, n);
   if (e.wants(3) || e.attr_int("qk_output") != 0) e.unsupported("the scores as an output");
-  for (size_t k = 12; k < n->inputs.size(); k++)
+  for (size_t k = 12; k < n->inputs.size() && k < kCountOperand; k++)
     if (n->inputs[k]) e.unsupported("a quantised cache");
   GroupQuery a{e};
   read_streams(a);
@@ -226,10 +261,17 @@ bool expand_group_query_attention(Graph& g, Node* n) {
   } else {
     attrs["is_causal"] = int64_t(1);
     if (window > 0) attrs["left_window_size"] = window - 1;
-    if (a.total != a.sequence)
+    if (a.count)
+      lengths = e.op("Add", {a.past_lengths, a.count}, "_keys");
+    else if (a.total != a.sequence)
       lengths = e.op("Add", {a.past_lengths, e.ints(DType::I64, {1}, {a.sequence}, "_fresh_keys")}, "_keys");
   }
-  e.finish(0, e.op("Attention", {a.q, k, v, bias, nullptr, nullptr, lengths}, "", attrs));
+  if (!a.count) {
+    e.finish(0, e.op("Attention", {a.q, k, v, bias, nullptr, nullptr, lengths}, "", attrs));
+    return true;
+  }
+  if (!lengths) e.unsupported("a sink beside sizes that are known at run time");
+  e.finish(0, e.op("attention", {a.q, k, v, bias, nullptr, nullptr, lengths, a.past_lengths}, "", attrs, "tc"));
   return true;
 }
 

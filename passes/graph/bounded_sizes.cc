@@ -66,7 +66,8 @@ std::optional<int> counted_axis(const Node& n, size_t k) {
 /// Is operand `i` a table that positions lead into along this axis? They lead to counted elements only.
 bool is_table(const Node& n, size_t i, int axis) {
   if (i != 0) return false;
-  if (n.is("GatherND")) return n.attr_int("batch_dims", 0) == 0 && axis == 0;
+  if (n.is("GatherND") && n.inputs.size() > 1 && n.inputs[1] && rank_of(n.inputs[1]) > 0)
+    return n.attr_int("batch_dims", 0) == 0 && axis < int(dims_of(n.inputs[1]).back());
   if (!n.is("Gather")) return false;
   const int64_t along = n.attr_int("axis", 0);
   return (along < 0 ? along + int64_t(n.inputs[0]->type.shape.size()) : along) == axis;
@@ -295,9 +296,33 @@ bool is_dense(const Dims& dims, const std::vector<int64_t>& axes) {
 
 }  // namespace
 
+SizeSum BoundedSizes::sum_of_inputs(Graph& g, const Dim& d) {
+  std::vector<DimTerm> terms = d.terms;
+  if (!d.follows()) terms = {{d.symbol, 1, d.least, d.value}};
+  SizeSum sum;
+  sum.addend = d.addend;
+  for (const DimTerm& t : terms) {
+    const auto [it, is_new] = symbols_.try_emplace(t.symbol, g.inputs().size());
+    if (is_new) {
+      Value* size = g.add_input(ModelText(t.symbol), ValueType::tensor(DType::I64, {}));
+      chosen_.chosen.push_back({it->second, t.least, t.most});
+      counts_.add(size, t.most);
+    }
+    sum.terms.push_back({it->second, t.factor});
+  }
+  return sum;
+}
+
+SizeForm BoundedSizes::form_of(const Graph& g, const SizeSum& sum) const {
+  SizeForm f = fixed_size(sum.addend);
+  for (const SizeSum::Term& t : sum.terms) f = f + *counts_.find(g.inputs()[t.input]) * t.factor;
+  return f;
+}
+
 void BoundedSizes::open_inputs(Graph& g) {
-  std::map<std::string, Value*> symbols;
+  chosen_.states = g.sizes().states;
   std::vector<Value*> own = g.inputs();
+  Node* first = g.nodes().empty() ? nullptr : g.nodes().front().get();
   for (size_t k = 0; k < own.size(); k++) {
     Value* x = own[k];
     Dims dims;
@@ -306,21 +331,19 @@ void BoundedSizes::open_inputs(Graph& g) {
     for (const Dim& d : x->type.shape) {
       dims.push_back(d.value);
       if (!d.is_bounded()) continue;
-      Value*& count = symbols[d.symbol];
-      if (!count) {
-        count = g.add_input(ModelText(d.symbol), ValueType::tensor(DType::I64, {}));
-        chosen_.chosen.push_back({g.inputs().size() - 1, d.least, d.value});
-      }
-      const auto at = std::find(g.inputs().begin(), g.inputs().end(), count);
-      chosen_.inputs.push_back({k, int(dims.size()) - 1, size_t(at - g.inputs().begin())});
+      const SizeSum sum = sum_of_inputs(g, d);
+      chosen_.inputs.push_back({k, int(dims.size()) - 1, sum});
       axes.push_back(int64_t(dims.size()) - 1);
-      operands.push_back(count);
+      const SizeForm form = form_of(g, sum);
+      counts_.limit(form, d.value);
+      operands.push_back(counts_.value_of(g, first, form, derived(x->name, "_size" + to_text(axes.back()))));
     }
     if (axes.empty()) continue;
     g.set_type(x, ValueType::tensor(x->type.dtype, to_shape(dims)));
     Value* wide = x;
-    if (!is_dense(dims, axes)) {
-      Node* first = g.nodes().empty() ? nullptr : g.nodes().front().get();
+    const bool kept =
+        std::any_of(chosen_.states.begin(), chosen_.states.end(), [&](const StatePair& s) { return s.input == k; });
+    if (!kept && !is_dense(dims, axes)) {
       Node* spread = g.insert(first, "unpack", {}, {derived(x->name, "_unpacked")}, {{"axes", axes}}, "tc");
       g.replace_uses(x, spread->outputs[0]);
       for (Value* v : operands) g.add_node_input(spread, v);
@@ -335,15 +358,20 @@ void BoundedSizes::finish(Graph& g) {
   std::vector<Value*> outputs = g.outputs();
   const size_t own = outputs.size();
   RunTimeSizes all = chosen_;
+  keep_states(g, all);
   for (size_t k = 0; k < own; k++) {
     const std::vector<BoundedSize> list = sizes(outputs[k]);
-    if (list.empty()) continue;
+    const auto is_kept = [&](const StatePair& s) { return s.output == k; };
+    if (list.empty() || std::any_of(all.states.begin(), all.states.end(), is_kept)) continue;
     std::vector<int64_t> axes;
     std::vector<Value*> operands = {outputs[k]};
     for (const BoundedSize& size : list) {
       axes.push_back(size.axis);
       operands.push_back(size.count);
-      const auto input = std::find(g.inputs().begin(), g.inputs().end(), size.count);
+      auto input = std::find(g.inputs().begin(), g.inputs().end(), size.count);
+      const auto counts_on = [&](const SizeInput& c) { return c.next && g.inputs()[c.input] == size.count; };
+      if (std::any_of(all.chosen.begin(), all.chosen.end(), counts_on))
+        input = g.inputs().end();  // it is another one behind the run
       size_t at = own;
       while (at < outputs.size() && outputs[at] != size.count) at++;
       if (input != g.inputs().end())

@@ -37,6 +37,9 @@ class BoundedSizes {
   /// NonMaxSuppression, Concat (counted_operands.cc), means, Softmax, MatMul (counted_rows.cc), Reshape, Flatten
   /// (counted_views.cc) and Gather (counted_positions.cc) look across a counted axis. Returns the node to go on with.
   Node* look_across(Graph& g, Node* n);
+  /// Before a row is asked to expand `n`: operators that have to know how many elements there are get the counts as operands
+  /// (counted_attention.cc).
+  void give_counts(Graph& g, Node* n);
   /// The nodes [first, last), which a node with counted operands has become, have types: lets counts follow. Throws Error
   /// TC0303 where they cannot.
   void follow_expanded(Graph& g, NodeIterator first, NodeIterator last);
@@ -78,6 +81,9 @@ class BoundedSizes {
   /// operand's own, or, of the first elements of a Slice, as many as there are.
   Value* count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound);
 
+  /// A bounded size as a sum of inputs, which it makes where they are new.
+  SizeSum sum_of_inputs(Graph& g, const Dim& d);
+  SizeForm form_of(const Graph& g, const SizeSum& sum) const;
   /// Notes that `v` has such a size.
   void note(const Value* v, const BoundedSize& size);
   /// Notes that `y` has the sizes of `x`, but that along `axis`.
@@ -127,6 +133,22 @@ class BoundedSizes {
   Node* limit_top_k(Graph& g, Node* n);
   void ignore_boxes_behind(Graph& g, Node* n);
   Node* join(Graph& g, Node* n);
+  // counted_attention.cc
+  Value* count_along(Graph& g, const Value* v, int axis, const ModelText& name) const;
+  SizeForm form_along(const Value* v, int axis) const;
+  Value* number_of(Graph& g, Node* n, const SizeForm& f, const ModelText& name);
+  void follow_append(Node* n);
+  void follow_attention(Node* n);
+  Value* appended(Graph& g, Node* n, size_t fresh_operand, size_t past_operand, const Value* result);
+  Node* attend(Graph& g, Node* n);
+  // counted_states.cc
+  const StatePair* state_of(const Graph& g, const Value* result) const;
+  /// The result of a state has no more elements along `axis` than the state has room for.
+  void limit_state(const Graph& g, const SizeForm& f, const Value* result, int axis);
+  /// A Concat of a state and what it grows by, one part after the other.
+  Node* grow(Graph& g, Node* n, int axis, const SizeForm& total);
+  SizeSum sum_of(const Graph& g, const SizeForm& f, const Value* before, const Value* after) const;
+  void keep_states(const Graph& g, RunTimeSizes& all) const;
   Node* scatter(Graph& g, Node* n);
   Node* scatter_nd(Graph& g, Node* n);
 
@@ -140,6 +162,7 @@ class BoundedSizes {
   std::map<int, OrNone> or_none_;                  // by id of the value that an Identity makes
   std::map<int, std::vector<BoundedSize>> sizes_;  // by id of the value
   Counts counts_;
+  std::map<std::string, size_t> symbols_;  // which input each is
   RunTimeSizes chosen_;
 };
 

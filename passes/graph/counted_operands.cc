@@ -132,6 +132,7 @@ void BoundedSizes::count_or_none(Graph& g, Node* n) {
 Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Identity") && n->outputs.at(0) && or_none_.count(n->outputs[0]->id)) count_or_none(g, n);
   if (n->is("Concat")) return join(g, n);
+  if (n->is("Attention")) return attend(g, n);
   if (n->is("ScatterElements")) return scatter(g, n);
   if (n->is("ScatterND")) return scatter_nd(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
@@ -215,6 +216,8 @@ Node* BoundedSizes::join(Graph& g, Node* n) {
     parts.insert(parts.end(), {v, count});
     total = total + (size ? *counts_.find(size->count) : fixed_size(dims_of(v)[size_t(axis)]));
   }
+  const StatePair* state = state_of(g, n->outputs[0]);
+  if (state && parts.size() > 2 && parts[0] == g.inputs()[state->input]) return grow(g, n, axis, total);
   Value* count = counts_.value_of(g, n, total, derived(name, "_count"));
   Node* joined = insert_for(g, *n, n, "join", parts, {name}, {{"axis", int64_t(axis)}}, "tc");
   note_others(joined->outputs[0], n->inputs[0], axis);

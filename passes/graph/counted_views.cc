@@ -232,6 +232,12 @@ void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator la
     Node* n = (first++)->get();
     if (n->inputs.empty() || !n->inputs[0] || !n->outputs[0]) {
       follow(g, n);
+    } else if (n->domain == "tc" && n->op == "steps") {
+      if (!n->inputs[0]->constant) note(n->outputs[0], {1, n->inputs[0], dims_of(n->outputs[0])[1]});
+    } else if (n->domain == "tc" && n->op == "append") {
+      follow_append(n);
+    } else if (n->domain == "tc" && n->op == "attention") {
+      follow_attention(n);
     } else if (n->is("Softmax") || n->is("LogSoftmax") || n->is("MatMul")) {
       Node* seen = look_along(g, n);
       infer_types(g, *seen);

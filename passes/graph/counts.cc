@@ -48,11 +48,17 @@ std::optional<SizeForm> Counts::find(const Value* v) const {
   return SizeForm{{{v->id, 1}}, 0};
 }
 
+void Counts::limit(const SizeForm& f, int64_t bound) {
+  const auto [it, is_new] = limits_.try_emplace({f.factors, f.addend}, bound);
+  if (!is_new) it->second = std::min(it->second, bound);
+}
+
 int64_t Counts::bound(const SizeForm& f) const {
   int64_t n = f.addend;
   for (const auto& [id, factor] : f.factors)
     if (factor > 0) n = checked_add(n, checked_mul(factor, counts_.at(id).bound));
-  return n;
+  const auto limit = limits_.find({f.factors, f.addend});
+  return limit == limits_.end() ? n : std::min(n, limit->second);
 }
 
 Value* Counts::value_of(Graph& g, Node* before, const SizeForm& f, const ModelText& name) {

@@ -34,6 +34,8 @@ class Counts {
   void add(Value* v, int64_t bound);
   /// What `v` is, if it is a count.
   std::optional<SizeForm> find(const Value* v) const;
+  /// The run is refused where `f` is more than `bound`.
+  void limit(const SizeForm& f, int64_t bound);
   /// The largest number that it can be.
   int64_t bound(const SizeForm& f) const;
   /// The value of a form that is not fixed, made before `before` where it is new.
@@ -47,6 +49,7 @@ class Counts {
   std::map<int, Count> counts_;                                          // by id: what is no sum of others
   std::map<int, SizeForm> forms_;                                        // by id of the sum
   std::map<std::pair<std::map<int, int64_t>, int64_t>, Value*> values_;  // sums by what they add
+  std::map<std::pair<std::map<int, int64_t>, int64_t>, int64_t> limits_;
 };
 
 }  // namespace tc

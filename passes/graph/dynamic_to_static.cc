@@ -131,6 +131,7 @@ class Sweep {
     if (!row || !row->expand) return false;
     const bool counted =
         std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
+    sizes.give_counts(g, n);
     const InsertionPoint point(g, *n);
     try {
       if (!row->expand(g, n)) return false;

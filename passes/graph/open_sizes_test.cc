@@ -36,7 +36,7 @@ TEST(OpenSizes, ASymbolBecomesAnInputThatCounts) {
   ASSERT_EQ(g.inputs().size(), 2u);
   EXPECT_EQ(g.inputs()[1]->name.raw(), "batch");
   EXPECT_EQ(g.sizes().chosen, (std::vector<SizeInput>{{1, 1, 4}}));
-  EXPECT_EQ(g.sizes().inputs, (std::vector<InputSize>{{0, 0, 1}}));
+  EXPECT_EQ(g.sizes().inputs, (std::vector<InputSize>{{0, 0, SizeSum::of(1)}}));
   EXPECT_EQ(g.sizes().outputs, (std::vector<OutputSize>{{0, 0, 1, true}}));
   const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
   const Constant y = evaluate_model(g, {make_constant(DType::F32, {3, 2}, numbers.data())})[0];
@@ -95,6 +95,59 @@ TEST(OpenSizes, WhatLooksAcrossOneIsRefused) {
     return node("y", "Add", {x, node("t", "Transpose", {x})});
   });
   EXPECT_TRUE(run(g).has_errors());
+}
+
+/// present = Concat(past, x) along axis 1, past: f32[1, past <= 6, 2] a state, x: f32[1, 1 <= n <= 4, 2].
+Graph growing(const Shape& x_shape) {
+  TestGraph t;
+  Value* past = t.g.add_input(ModelText("past"), ValueType::tensor(DType::F32, {Dim(1), bounded("p", 0, 6), Dim(2)}));
+  Value* x = t.g.add_input(ModelText("x"), ValueType::tensor(DType::F32, x_shape));
+  Value* all = t.g.append("Concat", {past, x}, {ModelText("present")}, {{"axis", int64_t(1)}})->outputs[0];
+  RunTimeSizes sizes;
+  sizes.states = {{0, 0}};
+  t.g.set_outputs({all});
+  t.g.set_sizes(sizes);
+  return std::move(t.g);
+}
+
+TEST(OpenSizes, AStateGrowsByWhatARunBrings) {
+  Graph g = growing({Dim(1), bounded("n", 1, 4), Dim(2)});
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(static_dims(g.outputs()[0]->type.shape), (Dims{1, 6, 2}));
+  EXPECT_EQ(g.outputs()[0]->producer->op, "append");
+  ASSERT_EQ(g.sizes().chosen.size(), 2u);
+  EXPECT_EQ(g.sizes().chosen[0].next, (SizeSum{{{2, 1}, {3, 1}}, 0}));
+  EXPECT_FALSE(g.sizes().chosen[1].next);
+  EXPECT_TRUE(g.sizes().outputs.empty());
+  const std::string text = to_text(g);
+  EXPECT_NE(text.find("counted 1 by 2 kept as 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("from 0 to 6 then 2 plus 3"), std::string::npos) << text;
+}
+
+TEST(OpenSizes, AStateOfAnotherShapeIsRefused) {
+  Graph g = growing({Dim(1), Dim(3), Dim(1)});
+  EXPECT_TRUE(run(g).has_errors());
+  TestGraph t;
+  Value* past = t.g.add_input(ModelText("past"), ValueType::tensor(DType::F32, {bounded("p", 0, 6)}));
+  RunTimeSizes sizes;
+  sizes.states = {{0, 0}};
+  t.g.set_outputs({t.g.append("Cast", {past}, {ModelText("y")}, {{"to", int64_t(7)}})->outputs[0]});
+  t.g.set_sizes(sizes);
+  Diagnostics d;
+  PassContext cx;
+  cx.diagnostics = &d;
+  EXPECT_THROW(dynamic_to_static(t.g, cx), Error);
+}
+
+TEST(OpenSizes, ASizeThatFollowsFromOthersIsASum) {
+  Dim total = sum_of({{"p", 1, 0, 6}, {"n", 2, 1, 4}}, -1);
+  EXPECT_EQ(total.symbol, "p + 2 * n - 1");
+  EXPECT_EQ(total.value, 13);
+  Graph g = of({total}, [](TestGraph&, auto node, Value* x) { return node("y", "ReduceSum", {x}); });
+  EXPECT_FALSE(run(g).has_errors());
+  ASSERT_EQ(g.sizes().inputs.size(), 1u);
+  EXPECT_EQ(g.sizes().inputs[0].count, (SizeSum{{{1, 1}, {2, 2}}, -1}));
+  EXPECT_NE(to_text(g).find("counted 0 by 1 plus 2 of 2 plus constant -1"), std::string::npos) << to_text(g);
 }
 
 }  // namespace

@@ -49,14 +49,6 @@ class Lanes {
     return store(k.buffer, ramps(k.index), k.reduce ? apply(*k.reduce, {vector(k.buffer, k.index), value}) : value,
                  std::nullopt, count_);
   }
-
- private:
-  Expr at(const Expr& e) const { return substitute(e, {{lane_.get(), base_}}); }
-  Exprs ramps(const Exprs& index) const {
-    Exprs all = index;
-    all.back() = ramp(at(all.back()));
-    return all;
-  }
   Expr expr(const Expr& e) const {
     if (!uses_var(e, lane_)) return e;
     if (const Apply* k = as<Apply>(e)) {
@@ -69,6 +61,14 @@ class Lanes {
     const Load* k = as<Load>(e);
     check(k != nullptr, "a form that has lanes");
     return vector(k->buffer, k->index);
+  }
+
+ private:
+  Expr at(const Expr& e) const { return substitute(e, {{lane_.get(), base_}}); }
+  Exprs ramps(const Exprs& index) const {
+    Exprs all = index;
+    all.back() = ramp(at(all.back()));
+    return all;
   }
   Expr vector(const Buffer& b, const Exprs& index) const {
     const Expr v = load(b, ramps(index));
@@ -91,7 +91,11 @@ Stmt lower_loop(const For& f) {
   return seq(list);
 }
 
+Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lanes(lane, base, {}).expr(e); }
+
 }  // namespace
+
+Expr in_lanes(const Expr& e, const Var& lane, const Expr& base) { return whole_lanes(e, lane, base); }
 
 bool op_has_lanes(Op op, DType operand) {
   switch (op) {

@@ -7,6 +7,9 @@ namespace tc {
 /// Leaves: no loop of kind Vector.
 Stmt lower_lanes(const Stmt& s);
 
+/// `e` for lane = base .. base + VL - 1. Needs: a vector form of loads that step by 0 or 1.
+Expr in_lanes(const Expr& e, const Var& lane, const Expr& base);
+
 /// Whether the operation has a form on vectors of VL lanes for operands of that type.
 bool op_has_lanes(Op op, DType operand);
 

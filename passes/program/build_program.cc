@@ -76,11 +76,24 @@ Program ProgramBuilder::take(Graph& g) {
     t.is_size = true;
     t.least = s.least;
     t.most = s.most;
+    if (!s.next) continue;
+    t.state = keep(g.inputs()[s.input]);
+    t.next = *s.next;
   }
-  for (const InputSize& s : g.sizes().inputs) p_.inputs.at(s.input).sizes.push_back({s.axis, int(s.count), true});
+  for (const InputSize& s : g.sizes().inputs) p_.inputs.at(s.input).sizes.push_back({s.axis, 0, s.count});
   for (const OutputSize& s : g.sizes().outputs) {
-    p_.outputs.at(s.output).sizes.push_back({s.axis, int(s.count), s.of_input});
+    p_.outputs.at(s.output).sizes.push_back({s.axis, int(s.count), s.of_input ? SizeSum::of(s.count) : SizeSum()});
     if (!s.of_input) p_.outputs.at(s.count).is_count = true;
+  }
+  for (const StatePair& s : g.sizes().states) {
+    const Value* v = g.inputs().at(s.input);
+    p_.inputs.at(s.input).state = p_.outputs.at(s.output).state = keep(v);
+    // What the state becomes, step by step, may take its place.
+    const Value* now = root_of(g.outputs().at(s.output));
+    for (; now != v && now->producer && !now->producer->inputs.empty() && now->producer->inputs[0];
+         now = root_of(now->producer->inputs[0]))
+      kept_[v].insert(now);
+    if (now != v && !kept_[v].empty()) kept_[v] = {root_of(g.outputs().at(s.output))};
   }
   if (cx_.target.device_memory && !g.sizes().chosen.empty()) refuse_sizes(g);
   live_ = LiveAxes(g);
@@ -88,6 +101,7 @@ Program ProgramBuilder::take(Graph& g) {
   assign_outputs(g);
   add_nodes(g, p_.steps);
   copy_remaining_outputs(g);
+  copy_states(g);
   planned_.finish();
   finish();
   return std::move(p_);
@@ -104,7 +118,7 @@ CopyStep ProgramBuilder::sized_copy(const IoTensor& t, Operand from, Operand to)
     if (size == t.sizes.end())
       c.bytes = checked_mul(c.bytes, t.dims[d]);
     else
-      c.times.push_back(size->count);
+      c.times.push_back(size->sum);
   }
   return c;
 }
@@ -113,7 +127,7 @@ namespace {
 
 /// Are all sizes that are known at run time those that the caller chooses?
 bool is_chosen(const IoTensor& t) {
-  return !t.sizes.empty() && std::all_of(t.sizes.begin(), t.sizes.end(), [](const IoSize& s) { return s.of_input; });
+  return !t.sizes.empty() && std::all_of(t.sizes.begin(), t.sizes.end(), [](const IoSize& s) { return s.of_inputs(); });
 }
 
 }  // namespace
@@ -122,7 +136,7 @@ bool is_chosen(const IoTensor& t) {
 void ProgramBuilder::take_sized_inputs(const Graph& g) {
   for (size_t i = 0; i < p_.inputs.size(); i++) {
     const Value* v = g.inputs()[i];
-    if (!is_chosen(p_.inputs[i]) || !v->is_used()) continue;
+    if (!is_chosen(p_.inputs[i]) || !v->is_used() || p_.inputs[i].is_kept()) continue;
     const Operand slot = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
     CopyStep c = sized_copy(p_.inputs[i], {Operand::Kind::Input, int(i)}, slot);
     c.room = byte_size(*v);
@@ -135,6 +149,7 @@ void ProgramBuilder::take_sized_inputs(const Graph& g) {
 void ProgramBuilder::assign_outputs(const Graph& g) {
   for (size_t k = 0; k < g.outputs().size(); k++) {
     const Value* root = root_of(g.outputs()[k]);
+    if (p_.outputs[k].is_kept()) continue;
     if (root->producer && !root->is_constant() && operands_.count(root) == 0 && !is_chosen(p_.outputs[k])) {
       operands_[root] = {Operand::Kind::Output, int(k)};
       direct_.insert(k);
@@ -144,13 +159,57 @@ void ProgramBuilder::assign_outputs(const Graph& g) {
 
 void ProgramBuilder::copy_remaining_outputs(Graph& g) {
   for (size_t k = 0; k < g.outputs().size(); k++) {
-    if (direct_.count(k) != 0) continue;
+    if (direct_.count(k) != 0 || p_.outputs[k].is_kept()) continue;
     const Value* v = g.outputs()[k];
     const Operand output = {Operand::Kind::Output, int(k)};
     if (is_chosen(p_.outputs[k]))
       add_part(p_.steps, sized_copy(p_.outputs[k], operand_of(v), output));
     else
       add_copy(p_.steps, operand_of(v), output, byte_size(*v));
+  }
+}
+
+// The tensor, or the size, that `v` is, in memory of its own; returns the slot.
+int ProgramBuilder::keep(const Value* v) {
+  const Operand slot = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
+  Slot& s = p_.slots[size_t(slot.index)];
+  s.kept = true;
+  s.first = 0;
+  s.last = INT32_MAX;
+  operands_[v] = slot;
+  return slot.index;
+}
+
+// Results that are not computed in place of what they replace are copied there, last of all; those that lie in another
+// state's memory go by way of a copy.
+void ProgramBuilder::copy_states(const Graph& g) {
+  const auto memory = [&](int slot) {
+    const int root = p_.slots[size_t(slot)].alias_of;
+    return root >= 0 ? root : slot;
+  };
+  std::vector<CopyStep> last;
+  step_++;
+  for (const StatePair& s : g.sizes().states) {
+    const Value* v = g.outputs()[s.output];
+    const int kept = p_.inputs[s.input].state;
+    Operand from = operand_of(v);
+    const bool in_slot = from.kind == Operand::Kind::Slot;
+    if (in_slot && memory(from.index) == kept) continue;
+    if (in_slot && p_.slots[size_t(memory(from.index))].kept) {
+      const Operand copy = new_slot(v->name, "copy", v->type.dtype, static_dims(v->type.shape));
+      add_copy(p_.steps, from, copy, byte_size(*v));
+      from = copy;
+    }
+    CopyStep c;
+    c.from = from;
+    c.to = {Operand::Kind::Slot, kept};
+    c.bytes = byte_size(*v);
+    last.push_back(std::move(c));
+  }
+  step_++;
+  for (CopyStep& c : last) {
+    touch(c.from);
+    add_part(p_.steps, std::move(c));
   }
 }
 
@@ -189,7 +248,7 @@ Operand ProgramBuilder::new_slot(const ModelText& name, const std::string& suffi
 }
 
 void ProgramBuilder::touch(const Operand& o) {
-  if (o.kind == Operand::Kind::Slot) p_.slots[size_t(o.index)].last = step_;
+  if (o.kind == Operand::Kind::Slot && !p_.slots[size_t(o.index)].kept) p_.slots[size_t(o.index)].last = step_;
 }
 
 int ProgramBuilder::add_weight(const Value& v, const Constant& data, const std::string& suffix,

@@ -6,6 +6,8 @@
 // is another write to that element before. Every element is written at least once, for outputs are complete; where the
 // writes that the loops make are as many as the elements, each is written exactly once. They are counted, for every
 // number of lanes: so bodies with conditions around a write are refused.
+//
+//   y = x;  y[at[i]] = u[i]       ->     x[at[i]] = u[i]              a copy that comes first falls away
 #include "passes/program/in_place.h"
 
 #include "ir/loop/build.h"
@@ -114,6 +116,72 @@ class Writes {
   const int64_t lanes_;
 };
 
+// The first of a list of statements.
+const Stmt& first_of(const Stmt& s) {
+  if (const Seq* k = as<Seq>(s)) return first_of(k->list.front());
+  if (const Comment* k = as<Comment>(s)) return first_of(k->body);
+  if (const Alloc* k = as<Alloc>(s)) return first_of(k->body);
+  return s;
+}
+
+Stmt without_first(const Stmt& s) {
+  if (const Seq* k = as<Seq>(s)) {
+    Stmts rest(k->list.begin() + 1, k->list.end());
+    if (const Stmt first = without_first(k->list.front())) rest.insert(rest.begin(), first);
+    return rest.empty() ? Stmt() : seq(std::move(rest));
+  }
+  if (const Comment* k = as<Comment>(s)) {
+    const Stmt body = without_first(k->body);
+    return body ? comment(k->text, body) : Stmt();
+  }
+  if (const Alloc* k = as<Alloc>(s)) {
+    const Stmt body = without_first(k->body);
+    return body ? alloc(k->buffer, body) : Stmt();
+  }
+  return Stmt();
+}
+
+/// Loops that do nothing but to[i] = from[i], once for each element?
+bool is_copy(const Stmt& s, const Buffers& to, const Buffers& from, int64_t elements) {
+  bool plain = true;
+  walk(s, [&](const Stmt& x) {
+    const Store* k = as<Store>(x);
+    const Load* l = k ? as<Load>(k->value) : nullptr;
+    if (k) plain = plain && l && among(to, k->buffer) && among(from, l->buffer);
+    return plain && (k || as<For>(x) || as<Let>(x) || as<Seq>(x) || as<Comment>(x));
+  });
+  if (!plain) return false;
+  for (const int64_t lanes : {1, 4, 8, 16})
+    if (Writes(to, from, lanes).count(s) != elements) return false;
+  return true;
+}
+
+bool touches(const Stmt& s, const Buffers& memory) {
+  bool found = false;
+  walk(
+      s,
+      [&](const Stmt& x) {
+        if (const Store* k = as<Store>(x)) found = found || among(memory, k->buffer);
+        if (const Alias* k = as<Alias>(x)) found = found || among(memory, k->base);
+        if (const Intrin* k = as<Intrin>(x))
+          for (const Buffer& b : k->buffers) found = found || among(memory, b);
+        return !found;
+      },
+      [&](const Expr& e) {
+        if (const Load* l = as<Load>(e)) found = found || among(memory, l->buffer);
+        return !found;
+      });
+  return found;
+}
+
+/// Does `s` begin with a copy of operand k, which it does not look at afterwards?
+bool begins_with_copy(const Scheduled& s, size_t k, int64_t elements) {
+  const Buffers to = memory_of(s, s.outputs[0]), from = memory_of(s, s.inputs[k]);
+  if (!is_copy(first_of(s.body), to, from, elements)) return false;
+  const Stmt rest = without_first(s.body);
+  return rest && !touches(rest, from);
+}
+
 }  // namespace
 
 bool may_be_in_place(const Scheduled& s, size_t k) {
@@ -122,6 +190,7 @@ bool may_be_in_place(const Scheduled& s, size_t k) {
   if (from->dtype != to->dtype || !is_static(from->shape) || !is_static(to->shape)) return false;
   const int64_t elements = num_elements(static_dims(to->shape));
   if (num_elements(static_dims(from->shape)) != elements) return false;
+  if (begins_with_copy(s, k, elements)) return true;
   for (const int64_t lanes : {1, 4, 8, 16})
     if (Writes(memory_of(s, to), memory_of(s, from), lanes).count(s.body) != elements) return false;
   return true;
@@ -130,6 +199,14 @@ bool may_be_in_place(const Scheduled& s, size_t k) {
 Scheduled in_place(Scheduled s, size_t k) {
   const Buffer from = s.inputs.at(k);
   const Buffers to = memory_of(s, s.outputs.at(0));
+  if (begins_with_copy(s, k, num_elements(static_dims(from->shape)))) {
+    s.body = without_first(s.body);
+    std::erase_if(s.views, [&](const Scheduled::View& v) { return v.of == from; });
+    s.inputs.erase(s.inputs.begin() + std::ptrdiff_t(k));
+    s.input_index.erase(s.input_index.begin() + std::ptrdiff_t(k));
+    s.replaced = from->name;
+    return s;
+  }
   Buffer written;
   walk(s.body, [&](const Stmt& x) {
     const Store* w = as<Store>(x);

@@ -76,5 +76,19 @@ TEST(InPlace, TheOperandIsNoParameterAnyLonger) {
   EXPECT_NE(to_text(s.body).find("y[i] = x[i] + y[i]"), std::string::npos) << to_text(s.body);
 }
 
+TEST(InPlace, ACopyThatComesFirstFallsAway) {
+  const Case c;
+  const Stmt copy = loop(c.i, 100, store(c.y1, {Expr(c.i)}, load(c.r1, {Expr(c.i)})));
+  const Stmt change = loop(c.j, 3, store(c.y1, {Expr(c.j) * 7}, load(c.x1, {Expr(c.j)})));
+  ASSERT_TRUE(c.fits(seq({copy, change})));
+  const Scheduled s = in_place(c.with(seq({copy, change})), 1);
+  EXPECT_EQ(s.inputs, std::vector<Buffer>{c.x});
+  EXPECT_EQ(to_text(s.body), to_text(change));
+  // Half of it, one that is read again, and one that comes last stay.
+  EXPECT_FALSE(c.fits(seq({loop(c.i, 50, store(c.y1, {Expr(c.i)}, load(c.r1, {Expr(c.i)}))), change})));
+  EXPECT_FALSE(c.fits(seq({copy, loop(c.j, 3, store(c.y1, {Expr(c.j)}, load(c.r1, {Expr(c.j) + 9})))})));
+  EXPECT_FALSE(c.fits(seq({change, copy})));
+}
+
 }  // namespace
 }  // namespace tc

@@ -2,8 +2,8 @@
 // along an axis, what its result is needed of, if the index there is the result's own; and what a condition lets through.
 //   y[i, j] = x[i, j] + 1                          y needed below n along 0   ->   x, too
 //   s = sum(k) where(k < n, a[i, k], 0) * b[k, j]  a needed below n along 1, whatever s is
-// An operand of a function that may raise the status word (an index out of range) is needed as a whole, and so is what it is
-// made of: what lies behind the sizes could be anything.
+// What is tested as an index (and may raise the status word) is needed as a whole, and so is what it is made of: what lies
+// behind the sizes could be anything.
 #include "passes/program/live_axes.h"
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 #include "ir/graph/views.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
-#include "passes/analysis/index_tests.h"
 
 namespace tc {
 namespace {
@@ -70,13 +69,27 @@ class Function {
     for (const Exprs* values : {&s.values, &s.init})
       for (const Expr& e : *values)
         if (e) loads(e, known);
-    if (s.nest)
-      walk(
-          s.nest, [](const Stmt&) { return true; },
-          [&](const Expr& e) {
-            if (const Load* l = as<Load>(e)) need(l->buffer, {});
-            return true;
-          });
+    if (s.nest) nest(s.nest, {});
+  }
+
+  /// Loops that end at a count say which elements are read.
+  void nest(const Stmt& s, const std::vector<Below>& known) {
+    walk(
+        s,
+        [&](const Stmt& x) {
+          const For* loop = as<For>(x);
+          const Value* count = loop && is_const(loop->begin, 0) ? count_of(loop->extent) : nullptr;
+          if (!count) return true;
+          loads(loop->extent, known);
+          std::vector<Below> inside = known;
+          inside.push_back({Expr(loop->var), count});
+          nest(loop->body, inside);
+          return false;
+        },
+        [&](const Expr& e) {
+          loads(e, known);
+          return false;
+        });
   }
 
   void loads(const Expr& e, const std::vector<Below>& known) {
@@ -89,6 +102,10 @@ class Function {
         loads(k->no, known);
         return false;
       }
+      if (const Apply* test = as<Apply>(x); test && test->op == Op::Index) {
+        for (const Expr& a : test->args) whole(a);
+        return false;
+      }
       const Load* l = as<Load>(x);
       if (!l) return true;
       List list;
@@ -96,6 +113,14 @@ class Function {
         for (const Below& b : known)
           if (is_below(l->index[a], b)) list.push_back({int(a), b.count});
       need(l->buffer, list);
+      return true;
+    });
+  }
+
+  /// What decides whether an index is out of range: behind the sizes it could be anything.
+  void whole(const Expr& e) {
+    walk(e, [&](const Expr& x) {
+      if (const Load* l = as<Load>(x)) need(l->buffer, {});
       return true;
     });
   }
@@ -117,6 +142,7 @@ class Function {
       return it == counts_.end() ? nullptr : it->second;
     }
     const Apply* a = as<Apply>(e);
+    if (a && a->op == Op::Max && is_const(a->args[1], 0)) return count_of(a->args[0]);
     if (!a || a->op != Op::Min) return nullptr;
     const Value* first = count_of(a->args[0]);
     return first ? first : count_of(a->args[1]);
@@ -203,14 +229,8 @@ void LiveAxes::function(Node& n) {
   // What the function itself reads of its results.
   for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++)
     if (const List* list = n.outputs[k] ? f.of(fn.outputs[k]) : nullptr) need(n.outputs[k], *list);
-  const bool whole = tests_indices(fn);
-  for (size_t k = 0; k < operands.size(); k++) {
-    const List* list = f.of(fn.inputs[k]);
-    if (whole)
-      need(operands[k], {});
-    else if (list)
-      need(operands[k], *list);
-  }
+  for (size_t k = 0; k < operands.size(); k++)
+    if (const List* list = f.of(fn.inputs[k])) need(operands[k], *list);
 }
 
 }  // namespace tc

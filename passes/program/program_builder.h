@@ -55,6 +55,8 @@ class ProgramBuilder {
   void take_sized_inputs(const Graph& g);
   void assign_outputs(const Graph& g);
   void copy_remaining_outputs(Graph& g);
+  int keep(const Value* v);
+  void copy_states(const Graph& g);
   void add_nodes(Graph& g, std::vector<Step>& steps);
   void pack_weights();
   void finish();
@@ -106,6 +108,7 @@ class ProgramBuilder {
   std::map<const Value*, Operand> operands_;  // looked up only
   std::map<const Value*, const Node*>
       last_use_;  // of memory: by the value that views share; null: a result. Looked up only
+  std::map<const Value*, std::set<const Value*>> kept_;  // of a state what may replace it. Looked up only
   std::set<size_t> direct_;
   std::map<FunctionKey, Compiled> compiled_;
   std::vector<Packing> packings_;

@@ -205,7 +205,9 @@ std::vector<int> ProgramBuilder::dying(const Node& n, const std::vector<const Va
     const Value* root = root_of(operands[i]);
     const auto operand = operands_.find(root);
     // What a body captures, or a loop carries, may be needed outside.
-    if (!root->producer || operand == operands_.end() || operand->second.kind != Operand::Kind::Slot) continue;
+    const auto kept = kept_.find(root);
+    if (kept != kept_.end() ? kept->second.count(y) == 0 : !root->producer) continue;
+    if (operand == operands_.end() || operand->second.kind != Operand::Kind::Slot) continue;
     const auto last = last_use_.find(root);
     if (last == last_use_.end() || last->second != &n) continue;
     if (root->type.dtype != y->type.dtype || byte_size(*root) != byte_size(*y)) continue;

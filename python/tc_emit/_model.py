@@ -29,6 +29,7 @@ class Port:
     dtype: str  #: ONNX's word: "float", "int64", "bool", "bfloat16", "string", ...
     shape: tuple[int, ...]  #: elements on each axis; where a size is known when the model runs, the largest
     counted: tuple[tuple[int, str], ...] = ()  #: such axes, each with the name of its size: one of Model.sizes, or one that depends on data
+    sums: tuple[tuple[int, Mapping[str, int], int], ...] = ()  #: axes whose size follows from others: each with its factors by size, and an addend
 
     def __str__(self) -> str:
         return f'"{self.name}" {self.dtype} {list(self.shape)}'
@@ -74,6 +75,10 @@ class _Instance(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("weights", "workspace", "allocated", "device", "cpu", "graph")]  # the last two where it has several variants
 
 
+class _StateView(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("data", ctypes.c_void_p), ("rank", ctypes.c_int), ("numbers", ctypes.c_int64 * 64)]  # sizes, then strides
+
+
 class _String(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 
@@ -110,8 +115,7 @@ class Model:
     def __init__(self, folder: Union[str, Path]) -> None:
         self.folder = Path(folder)
         self._manifest = _build.read_manifest(self.folder)
-        ports = [[Port(p["name"], p["dtype"], tuple(p["shape"]), tuple((c["axis"], c.get("by", c.get("by_input"))) for c in p.get("counted", ())))
-                  for p in self._manifest[which] if "size" not in p] for which in ("inputs", "outputs")]
+        ports = [[_port(p) for p in self._manifest[which] if "size" not in p] for which in ("inputs", "outputs")]
         #: Sizes that the inputs choose when the model runs, with the least and the largest: {"batch": (1, 8)}.
         self.sizes: dict[str, tuple[int, int]] = {p["name"]: (p["size"]["least"], p["size"]["most"]) for p in self._manifest["inputs"] if "size" in p}
         counts = {c["by"] for p in self._manifest["outputs"] for c in p.get("counted", ()) if "by" in c}
@@ -205,6 +209,49 @@ class Model:
             raise RunError(f"{'; '.join(parts)}; the inputs are {', '.join(map(str, self.inputs)) or 'none'}")
         return [named[n] for n in names]
 
+    def reset(self) -> None:
+        """Empties the states: the next run begins as the first one did. Raises UsageError if the package keeps none."""
+        with self._lock:
+            getattr(self._keeping(), f"{self.name}_reset")(ctypes.byref(self._instance))
+
+    def rewind(self, n: int) -> None:
+        """Drops the last `n` elements of what has grown (tokens). Raises UsageError if nothing grows, RunError if there are fewer."""
+        with self._lock:
+            library = self._keeping()
+            if not hasattr(library, f"{self.name}_rewind"):
+                raise UsageError("no state of the package grows")
+            if getattr(library, f"{self.name}_rewind")(ctypes.byref(self._instance), ctypes.c_int64(int(n))):
+                raise RunError(f"there are fewer than {n} elements")
+
+    @property
+    def states(self) -> dict[str, Any]:
+        """What the instance keeps, by name: arrays that see its memory, sizes that grow as arrays of rank 0. To be saved, and
+        restored in place. Raises UsageError if the package keeps none."""
+        with self._lock:
+            counts = {state["name"]: array for state, array in self._states() if state["counts"]}
+            return {**counts, **{state["name"]: array for state, array in self._states() if not state["counts"]}}
+
+    def _keeping(self) -> Any:
+        if "states" not in self._manifest:
+            raise UsageError("the package keeps no states: compile it with states={\"past\": \"present\"}")
+        return self._load()
+
+    def _states(self) -> list[tuple[Mapping[str, Any], Any]]:
+        """States as the manifest has them, and their arrays."""
+        np = numpy()
+        library = self._keeping()
+        view = _StateView()
+        result = []
+        for k, state in enumerate(self._manifest["states"]):
+            getattr(library, f"{self.name}_state")(ctypes.byref(self._instance), k, ctypes.byref(view))
+            rank, most = int(view.rank), max(1, max(len(s["shape"]) for s in self._manifest["states"]))
+            sizes, strides = tuple(view.numbers[:rank]), tuple(view.numbers[most:most + rank])
+            bytes_ = int(np.prod(state["shape"], dtype=np.int64)) * numpy_type(state["dtype"]).itemsize
+            memory = (ctypes.c_char * max(1, bytes_)).from_address(view.data)
+            dtype = numpy_type(state["dtype"])
+            result.append((state, np.ndarray(sizes, dtype, memory, strides=strides) if bytes_ else np.empty(sizes, dtype)))
+        return result
+
     def _arrays(self, values: Sequence[Any]) -> list[Any]:
         np = numpy()
         arrays, problems = [], []
@@ -236,7 +283,27 @@ class Model:
                     raise RunError(f"input {port} has {n} elements along axis {axis}; {name} is from {least} to {most}")
                 if sizes.setdefault(name, n) != n:
                     raise RunError(f"input {port} has {n} elements along axis {axis}, but {name} is {sizes[name]}")
-        return {name: sizes.get(name, most) for name, (_, most) in self.sizes.items()}
+        kept = {state["name"]: int(n) for state, n in self._states() if state["counts"]} if "states" in self._manifest else {}
+        self._solve(arrays, sizes, kept)
+        sizes = {name: sizes.get(name, most) for name, (_, most) in self.sizes.items()}
+        for port, array in zip(self.inputs, arrays):
+            for axis, terms, plus in port.sums:
+                want = plus + sum(times * {**kept, **sizes}[name] for name, times in terms.items())
+                if int(array.shape[axis]) != want:
+                    raise RunError(f"input {port} has {array.shape[axis]} elements along axis {axis}, not {want}")
+        return sizes
+
+    def _solve(self, arrays: Sequence[Any], sizes: dict[str, int], kept: Mapping[str, int]) -> None:
+        """Sizes that stand in sums only: a sum with one that is not known says it."""
+        for port, array in zip(self.inputs, arrays):
+            for axis, terms, plus in port.sums:
+                open_ = [name for name in terms if name not in sizes and name not in kept]
+                if len(open_) == 1:
+                    rest = int(array.shape[axis]) - plus - sum(t * {**kept, **sizes}[n] for n, t in terms.items() if n != open_[0])
+                    least, most = self.sizes[open_[0]]
+                    if rest % terms[open_[0]] or not least <= rest // terms[open_[0]] <= most:
+                        raise RunError(f"input {port} has {array.shape[axis]} elements along axis {axis}; {open_[0]} is from {least} to {most}")
+                    sizes[open_[0]] = rest // terms[open_[0]]
 
     def _load(self) -> Any:
         """The library with its instance; made at the first run."""
@@ -290,8 +357,14 @@ class Model:
         return value.ravel()[:n].reshape(shape)  # the elements that there are stand densely at the start
 
 
+def _port(p: Mapping[str, Any]) -> Port:
+    counted = p.get("counted", ())
+    return Port(p["name"], p["dtype"], tuple(p["shape"]), tuple((c["axis"], c.get("by", c.get("by_input"))) for c in counted if "by_sum" not in c),
+                tuple((c["axis"], {t["size"]: t["times"] for t in c["by_sum"]}, c["plus"]) for c in counted if "by_sum" in c))
+
+
 def _fits(shape: Sequence[int], port: Port) -> bool:
-    open_axes = {axis for axis, _ in port.counted}
+    open_axes = {axis for axis, _ in port.counted} | {axis for axis, _, _ in port.sums}
     return len(shape) == len(port.shape) and all(k in open_axes or a == b for k, (a, b) in enumerate(zip(shape, port.shape)))
 
 

@@ -74,12 +74,14 @@ NUMBERS = {"opt_level": "-O", "string_bytes": "--string-bytes", "limit_memory": 
 FILES = {"ops": "--ops"}
 SWITCHES = {"single_file": "--single-file", "jit": "--jit"}
 def _size(value: Any) -> str:
-    """4, or the least and the largest of what is chosen at run time: (1, 8)."""
+    """4, the least and the largest of what is chosen at run time: (1, 8), or what follows from others: "past+seq"."""
+    if isinstance(value, str):
+        return value
     return "..".join(str(int(n)) for n in value) if isinstance(value, (list, tuple)) else str(int(value))
 
 
 MAPPINGS = {"dims": ("--dim", _size), "input_shapes": ("--input-shape", _sizes), "input_values": ("--input-value", _numbers),
-            "elements": ("--elements", _element_shapes)}
+            "elements": ("--elements", _element_shapes), "states": ("--state", str)}
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:

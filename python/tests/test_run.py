@@ -4,6 +4,7 @@ import subprocess
 import threading
 
 import numpy as np
+import onnx.parser
 import pytest
 
 import tc_emit
@@ -169,3 +170,45 @@ def test_operators_of_ones_own(tmp_path):
 def test_verify():
     result = tc_emit.verify(SCALE, dims={"n": 3}, against="interpreter", seed=3)
     assert result.against == "the interpreter" and result.report.count("PASS") == 2
+
+
+DECODER = """<ir_version: 8, opset_import: ["" : 18]>
+decoder (float[1, "past", 2] past, float[1, "seq", 2] x, float[1, "total", 2] mask) => (float[1, 2] y, float[1, "total", 2] present) {
+  present = Concat <axis = 1> (past, x)
+  seen = Mul (present, mask)
+  axis = Constant <value = int64[1] {1}> ()
+  y = ReduceSum <keepdims = 0> (seen, axis)
+}
+"""
+
+
+def test_states_grow_are_rewound_and_reset(tmp_path):
+    path = tmp_path / "decoder.onnx"
+    onnx.save(onnx.parser.parse_model(DECODER), path)
+    m = tc_emit.compile(path, dims={"seq": (1, 4), "past": (0, 8), "total": "past+seq"}, states={"past": "present"}, cpu="generic")
+    assert [p.name for p in m.inputs] == ["x", "mask"] and [p.name for p in m.outputs] == ["y"] and m.sizes == {"seq": (1, 4)}
+    x = np.arange(24, dtype=np.float32).reshape(1, 12, 2)
+
+    def run(a, b, total):
+        return m.run([x[:, a:b], np.ones((1, total, 2), np.float32)])["y"]
+
+    assert np.array_equal(run(0, 3, 3), x[:, 0:3].sum(1))
+    assert np.array_equal(run(3, 4, 4), x[:, 0:4].sum(1))
+    with pytest.raises(tc_emit.RunError, match="not 5"):
+        run(4, 5, 4)
+    m.rewind(2)
+    assert np.array_equal(m.states["past"], x[:, 0:2]) and m.states["past"].base is not None
+    assert np.array_equal(run(6, 10, 6), x[:, 0:2].sum(1) + x[:, 6:10].sum(1))
+    with pytest.raises(tc_emit.RunError, match="no room"):
+        run(0, 4, 10)
+    assert np.array_equal(run(0, 2, 8), x[:, 0:2].sum(1) * 2 + x[:, 6:10].sum(1))
+    with pytest.raises(tc_emit.RunError, match="fewer"):
+        m.rewind(9)
+    m.reset()
+    assert np.array_equal(run(5, 6, 1), x[:, 5:6].sum(1))
+
+
+def test_packages_without_states_say_so(scale):
+    for call in (scale.reset, lambda: scale.rewind(1), lambda: scale.states):
+        with pytest.raises(tc_emit.UsageError, match="no states"):
+            call()

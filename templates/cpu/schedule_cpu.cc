@@ -36,13 +36,14 @@ constexpr Template kTemplates[] = {
     {"transpose", schedule_transpose},    // no reduction, and rows that become columns
     {"interleaved_store",
      schedule_interleaved_store},  // results between those of other vectors: nearest resizing, depth to space
-    {"shared_values", schedule_shared_values},          // samples at positions that all channels share
-    {"elementwise", schedule_elementwise},              // no reduction
-    {"attention", schedule_attention},                  // scores, softmax, times the values: tile by tile
-    {"inverted_residual", schedule_inverted_residual},  // expand, filter, project: row by row
-    {"recurrence", schedule_recurrence},                // stages that advance together: step by step
-    {"stages", schedule_stages},                        // several of these, one after the other
-    {"naive", schedule_naive},                          // everything
+    {"shared_values", schedule_shared_values},              // samples at positions that all channels share
+    {"elementwise", schedule_elementwise},                  // no reduction
+    {"streaming_attention", schedule_streaming_attention},  // over keys whose number is known at run time
+    {"attention", schedule_attention},                      // scores, softmax, times the values: tile by tile
+    {"inverted_residual", schedule_inverted_residual},      // expand, filter, project: row by row
+    {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
+    {"stages", schedule_stages},                            // several of these, one after the other
+    {"naive", schedule_naive},                              // everything
 };
 
 // A template's loops, where it is the one that is stated. What it decides is a line of the plan and those behind it.

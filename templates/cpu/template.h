@@ -54,6 +54,9 @@ std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a);
 std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a);
 /// Declines what is no single scan, and a past that is not read as `t > 0 ? h[t - 1] : initial`.
 std::optional<Scheduled> schedule_recurrence(const TemplateArgs& a);
+/// Attention over keys of which the mask says at run time how many there are. Declines strict_fp, others than f32, heads that are
+/// no whole vectors, and what is written otherwise than the definition in ir/ops/attention.cc.
+std::optional<Scheduled> schedule_streaming_attention(const TemplateArgs& a);
 /// Takes every function.
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
 

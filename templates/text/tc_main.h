@@ -16,9 +16,11 @@ typedef struct {
   int64_t     least, most;
 } tc_size;
 
-/* Axis `axis` of input `input` has as many elements as size `size` says. */
+/* Of how many elements axis `axis` of input `input` has: `factor` times size `size`, or, if that is -1, `factor`. Terms of one
+ * axis stand side by side and are added. */
 typedef struct {
-  int input, axis, size;
+  int     input, axis, size;
+  int64_t factor;
 } tc_sized_axis;
 
 typedef struct {
@@ -37,6 +39,7 @@ typedef struct {
   int (*open)(void *instance, const void *weights, size_t bytes, int cpu);  /* NULL: its own weights. 0, or a status for message() */
   int (*run)(void *instance, const void *const *in, const int64_t *sizes, void *const *out, int64_t *const *out_dims);
   void (*close)(void *instance);
+  void (*reset)(void *instance);  /* empties the states before each run; NULL: there are none */
   const char *(*message)(int status);
 #ifdef TC_PROFILE
   const tc_work    *work;  /* of the kernels, by name */
@@ -153,20 +156,46 @@ TC_IO int tc_stated_sizes(const tc_model *m, int argc, char **argv, int64_t *siz
   return 0;
 }
 
-/* The sizes of input k as the file has them: each within its bounds, and everywhere the same. */
+/* The sum of the terms at `a` that are known; `open` is the only one that is not, -1 if all are, -2 if several are not. Returns where
+ * the terms of the next axis begin. */
+TC_IO int tc_axis_terms(const tc_model *m, const int64_t *sizes, int a, int64_t *sum, int *open)
+{
+  const int first = a;
+  *sum = 0;
+  *open = -1;
+  for (; a < m->axes && m->axis[a].input == m->axis[first].input && m->axis[a].axis == m->axis[first].axis; a++) {
+    const int k = m->axis[a].size;
+    if (k < 0 || sizes[k] >= 0)
+      *sum += m->axis[a].factor * (k < 0 ? 1 : sizes[k]);
+    else
+      *open = *open == -1 ? a : -2;
+  }
+  return a;
+}
+
+/* The sizes of input k as the file has them: each within its bounds, and everywhere the same. What several sizes add up to says one of
+ * them when the others are known. */
 TC_IO int tc_take_sizes(const tc_model *m, tc_run_data *d, int k)
 {
-  for (int a = 0; a < m->axes; a++) {
-    const tc_size *size = &m->size[m->axis[a].size];
-    int64_t       *known = &d->sizes[m->axis[a].size], n;
-    if (m->axis[a].input != k) continue;
-    n = d->in[k].dims[m->axis[a].axis];
-    if (n < size->least || n > size->most)
-      return tc_fail("input_%d \"%s\": axis %d has %lld elements; \"%s\" is from %lld to %lld", k, m->input[k].name, m->axis[a].axis, (long long)n, size->name,
-                     (long long)size->least, (long long)size->most);
-    if (*known >= 0 && *known != n)
-      return tc_fail("input_%d \"%s\": axis %d has %lld elements, but \"%s\" is %lld", k, m->input[k].name, m->axis[a].axis, (long long)n, size->name, (long long)*known);
-    *known = n;
+  for (int a = 0, next; a < m->axes; a = next) {
+    const tc_sized_axis *axis = &m->axis[a];
+    int64_t sum, n;
+    int     open;
+    next = tc_axis_terms(m, d->sizes, a, &sum, &open);
+    if (axis->input != k || open == -2) continue;
+    n = d->in[k].dims[axis->axis];
+    if (open >= 0) {
+      const tc_size *size = &m->size[m->axis[open].size];
+      const int64_t  factor = m->axis[open].factor, value = (n - sum) / factor;
+      if (value * factor != n - sum || value < size->least || value > size->most)
+        return tc_fail("input_%d \"%s\": axis %d has %lld elements; \"%s\" is from %lld to %lld", k, m->input[k].name, axis->axis, (long long)n, size->name,
+                       (long long)size->least, (long long)size->most);
+      d->sizes[m->axis[open].size] = value;
+    } else if (n != sum && next == a + 1 && axis->size >= 0 && axis->factor == 1) {
+      return tc_fail("input_%d \"%s\": axis %d has %lld elements, but \"%s\" is %lld", k, m->input[k].name, axis->axis, (long long)n, m->size[axis->size].name, (long long)sum);
+    } else if (n != sum) {
+      return tc_fail("input_%d \"%s\": axis %d has %lld elements, but by the other sizes it is %lld", k, m->input[k].name, axis->axis, (long long)n, (long long)sum);
+    }
   }
   return 0;
 }
@@ -189,8 +218,12 @@ TC_IO int tc_input(const tc_model *m, const tc_options *o, const tc_source *sour
       if (m->axis[a].input == k) any.dims[m->axis[a].axis] = -1;
     return tc_source_read(source, "input", k, &m->input[k], any.dims, t) || tc_take_sizes(m, d, k);
   }
-  for (int a = 0; a < m->axes; a++)
-    if (m->axis[a].input == k && d->sizes[m->axis[a].size] >= 0) t->dims[m->axis[a].axis] = d->sizes[m->axis[a].size];
+  for (int a = 0; a < m->axes; a++) {  /* sizes that nobody states are the largest */
+    const int64_t size = m->axis[a].size < 0 ? 1 : d->sizes[m->axis[a].size] >= 0 ? d->sizes[m->axis[a].size] : m->size[m->axis[a].size].most;
+    if (m->axis[a].input != k) continue;
+    if (a == 0 || m->axis[a - 1].input != k || m->axis[a - 1].axis != m->axis[a].axis) t->dims[m->axis[a].axis] = 0;
+    t->dims[m->axis[a].axis] += m->axis[a].factor * size;
+  }
   t->data = tc_allocate(tc_bytes(t));
   tc_seeded(t, o->seed, k);
   return 0;
@@ -211,6 +244,11 @@ TC_IO int tc_prepare(const tc_model *m, const tc_options *o, int argc, char **ar
   for (int k = 0; k < m->inputs && !bad; k++) {
     bad = tc_input(m, o, &source, k, d);
     d->in_data[k] = d->in[k].data;
+  }
+  for (int round = 0; round < 2 && o->inputs != NULL; round++) {  /* by now others may be known */
+    for (int k = 0; k < m->inputs && !bad; k++) bad = tc_take_sizes(m, d, k);
+    for (int k = 0; k < m->sizes; k++)
+      if (d->sizes[k] < 0) d->sizes[k] = m->size[k].most;
   }
   for (int k = 0; k < m->sizes; k++)
     if (d->sizes[k] < 0) d->sizes[k] = m->size[k].most;
@@ -238,7 +276,9 @@ TC_IO void tc_release(const tc_model *m, tc_run_data *d)
 
 TC_IO int tc_run(const tc_model *m, tc_run_data *d)
 {
-  const int status = m->run(m->instance, d->in_data, d->sizes, d->out_data, d->out_dims);
+  int status;
+  if (m->reset != NULL) m->reset(m->instance);
+  status = m->run(m->instance, d->in_data, d->sizes, d->out_data, d->out_dims);
   return status == 0 ? 0 : tc_fail("run: %s", m->message(status));
 }
 

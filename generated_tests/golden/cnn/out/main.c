@@ -67,6 +67,7 @@ int main(int argc, char **argv)
   model.open = open_model;
   model.run = run_model;
   model.close = close_model;
+  model.reset = NULL;
   model.message = message;
 #ifdef TC_PROFILE
   model.work = cnn_work;

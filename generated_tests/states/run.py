@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Packages whose instances keep states, run after run, against ONNX Runtime, which gets the states from its own results; with sanitizers.
+
+usage: run.py [--tool build/tc-emit] [--cpus any,native] [--only REGEX] [--share K/N] [--list]     (run it with `scripts/python_env base`)
+
+models.py holds the models. The runs of one instance are followed by rewinding, by a run without room, and by a reset. Inputs lie in
+memory that ends where they end. The last line reads 'N passed, N failed'.
+"""
+import argparse
+import importlib.util
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "generated_tests" / "python")]
+import shares  # noqa: E402
+from agreement import difference  # noqa: E402
+from toolchain import WARNINGS, Failed, call, first_line  # noqa: E402
+
+spec = importlib.util.spec_from_file_location("state_models", Path(__file__).parent / "models.py")
+state_models = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(state_models)
+MOST, ROOM = state_models.MOST, state_models.ROOM
+
+FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+# Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room.
+SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "reset", 1, 3, MOST]
+
+HEAD = """#include "{name}.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *load(const char *folder, int step, const char *name, size_t bytes)
+{{
+  char path[4096];
+  unsigned char *data = (unsigned char *)malloc(bytes > 0 ? bytes : 1);
+  FILE *f;
+  snprintf(path, sizeof path, "%s/%d_%s", folder, step, name);
+  f = fopen(path, "rb");
+  if (f == NULL || fread(data, 1, bytes, f) != bytes || fgetc(f) != EOF) exit(9);
+  fclose(f);
+  return data;
+}}
+
+static void save(const char *folder, int step, const char *name, const void *data, size_t bytes)
+{{
+  char path[4096];
+  FILE *f;
+  snprintf(path, sizeof path, "%s/%d_%s", folder, step, name);
+  f = fopen(path, "wb");
+  if (f == NULL || fwrite(data, 1, bytes, f) != bytes) exit(9);
+  fclose(f);
+}}
+
+"""
+
+
+def program(manifest):
+    """A C program: FOLDER, then for each step the number that a run appends, and the status that it must have."""
+    name = manifest["name"]
+    text = HEAD.format(name=name) + "int main(int argc, char **argv)\n{\n  " + f"{name} m;\n  if ({name}_init(&m, NULL, 0, NULL, 0)) return 2;\n"
+    text += "  for (int k = 2; k + 1 < argc; k += 2) {\n    const int64_t n = atoll(argv[k]);\n    const int wanted = atoi(argv[k + 1]), step = k / 2 - 1;\n"
+    text += f"    {name}_inputs in;\n    {name}_outputs out;\n    int status;\n    (void)n;\n"
+    text += f"    if (n == 0) {{ {name}_reset(&m); continue; }}\n"
+    if any(s["counts"] for s in manifest["states"]):
+        text += f"    if (n < 0) {{ if ({name}_rewind(&m, -n)) return 3; continue; }}\n"
+    frees = []
+    for port in manifest["inputs"]:
+        field = port.get("field", port["name"])
+        if "size" in port:
+            text += f"    in.{field} = n;\n"
+            continue
+        text += "    {\n      char path[4096];\n      long bytes;\n      FILE *f;\n"
+        text += f'      snprintf(path, sizeof path, "%s/%d_{field}", argv[1], step);\n      f = fopen(path, "rb");\n      if (f == NULL) return 4;\n'
+        text += f'      fseek(f, 0, SEEK_END);\n      bytes = ftell(f);\n      fclose(f);\n      in.{field} = load(argv[1], step, "{field}", (size_t)bytes);\n    }}\n'
+        frees.append(f"in.{field}")
+    sizes = []
+    for port in manifest["outputs"]:
+        field = port.get("field", port["name"])
+        open_, others = [c for c in port.get("counted", [])], 1
+        for axis, size in enumerate(port["shape"]):
+            others *= 1 if any(c["axis"] == axis for c in open_) else size
+        count = " * ".join(["(size_t)n" for _ in open_] + [str(others)])
+        sizes.append((field, count))
+        text += f"    out.{field} = malloc(({count} + 1) * sizeof *out.{field});\n"
+    text += f"    status = (int){name}_run(&m, &in, &out);\n    if (status != wanted) {{ fprintf(stderr, \"status %d\\n\", status); return 5; }}\n    if (status == 0) {{\n"
+    for field, count in sizes:
+        text += f'      save(argv[1], step, "out_{field}", out.{field}, {count} * sizeof *out.{field});\n'
+    text += "    }\n" + "".join(f"    free((void *){f});\n" for f in frees) + "".join(f"    free(out.{f});\n" for f, _ in sizes)
+    return text + f"  }}\n  {name}_free(&m);\n  return 0;\n}}\n"
+
+
+def value(info, n, total, random):
+    shape = [{"seq": n, "total": total}.get(d.dim_param, d.dim_value) for d in info.type.tensor_type.shape.dim]
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+    if info.name == "mask":
+        return np.ones(shape, dtype)
+    return random.integers(0, 24, shape).astype(dtype) if dtype.kind == "i" else random.standard_normal(shape).astype(dtype)
+
+
+def empty(info):
+    return np.zeros([0 if d.dim_param in ("past", "more") else d.dim_value for d in info.type.tensor_type.shape.dim], np.float32)
+
+
+def cut(info, array, length):
+    """What is left of a state when `length` elements are."""
+    for axis, d in enumerate(info.type.tensor_type.shape.dim):
+        if d.dim_param in ("past", "more"):
+            return np.take(array, range(length * (2 if d.dim_param == "more" else 1)), axis=axis)
+    return array
+
+
+def steps(model, kept, session, folder, random):
+    """Writes the inputs of all runs; returns what the program is told, and the outputs that it must give by (step, name)."""
+    inputs = {i.name: i for i in model.graph.input}
+    own = [i for name, i in inputs.items() if name not in kept]
+    grows = any(d.dim_param == "past" for name in kept for d in inputs[name].type.tensor_type.shape.dim)
+    states, words, wanted = {name: empty(inputs[name]) for name in kept}, [], {}
+    length = 0
+    for step, n in enumerate(SCRIPT if grows else [1, 1, 1, "reset", 1, 1]):
+        if n == "reset":
+            states, length = {name: empty(inputs[name]) for name in kept}, 0
+            words += ["0", "0"]
+            continue
+        if n == "full":
+            assert length + MOST > ROOM, "the script leaves room"
+            for info in own:
+                value(info, MOST, length + MOST, random).tofile(folder / f"{step}_{info.name}")
+            words += [str(MOST), "8"]
+            continue
+        if n < 0:
+            length += n
+            states = {name: cut(inputs[name], v, length) for name, v in states.items()}
+            words += [str(n), "0"]
+            continue
+        outputs = run_once(model, own, kept, session, states, n, length, folder, step, random)
+        length += n
+        for name, array in outputs.items():
+            if name not in kept.values():
+                wanted[step, name] = array
+        states = {name: outputs[result] for name, result in kept.items()}
+        words += [str(n), "0"]
+    return words, wanted
+
+
+def run_once(model, own, kept, session, states, n, length, folder, step, random):
+    feed = dict(states)
+    for info in own:
+        feed[info.name] = value(info, n, length + n, random)
+        feed[info.name].tofile(folder / f"{step}_{info.name}")
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feed)))
+
+
+def check(case, tool, cpu, folder):
+    """The number of runs that were compared; raises Failed."""
+    name, model, kept, words = case
+    random = np.random.default_rng(2)
+    folder.mkdir(parents=True)
+    path, package, io = folder / "model.onnx", folder / "out", folder / "io"
+    io.mkdir()
+    onnx.save(model, path)
+    pairs = [f"--state={before}={after}" for before, after in kept.items()]
+    result = call("emit", [tool, "--quiet", "--verify-each", f"--cpu={cpu}", *words, *pairs, path, "-o", package], {})
+    if result.returncode:
+        raise Failed("emit: " + first_line(result.stdout))
+    manifest = json.loads((package / "manifest.json").read_text())
+    (folder / "steps.c").write_text(program(manifest))
+    sources = [p for p in package.rglob("*") if p.suffix in (".c", ".S") and p.name != "main.c"]
+    arch = ["-march=native"] if cpu == "native" else []
+    result = call("compile", ["gcc", "-pipe", *WARNINGS, *FLAGS, *arch, f"-I{package}", folder / "steps.c", *sources, "-o", folder / "steps", "-lm"], {})
+    if result.returncode:
+        raise Failed("compile: " + first_line(result.stdout))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    told, wanted = steps(model, kept, session, io, random)
+    result = call("run", [folder / "steps", io, *told], {})
+    if result.returncode:
+        raise Failed(f"run: exit code {result.returncode}: {first_line(result.stdout)}")
+    fields = {p["name"]: p.get("field", p["name"]) for p in manifest["outputs"]}
+    for (step, output), want in wanted.items():
+        got = np.fromfile(io / f"{step}_out_{fields[output]}", want.dtype)
+        if got.size != want.size:
+            raise Failed(f"step {step}, {output}: {got.size} elements, not {want.size}")
+        if problem := difference(got.reshape(want.shape), want, 1e-5):
+            raise Failed(f"step {step}, {output}: {problem}")
+    copies = re.findall(r"memcpy\(AT\w*\((?:\w+, )?past", (package / f"{manifest['name']}.c").read_text())
+    if name not in ("recurrent", "moving") and copies:
+        raise Failed("a cache is copied")
+    return len(wanted)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tool", default=str(ROOT / "build" / "tc-emit"))
+    parser.add_argument("--cpus", default="generic,native")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--list", action="store_true")
+    shares.add_option(parser, quick=2)
+    options = parser.parse_args()
+    passed = failed = 0
+    chosen = shares.part([case for case in state_models.cases() if re.search(options.only, case[0])], options)
+    with tempfile.TemporaryDirectory() as scratch:
+        for cpu in options.cpus.split(","):
+            for case in chosen:
+                if options.list:
+                    print(case[0])
+                    continue
+                try:
+                    passed += check(case, options.tool, cpu, Path(scratch) / cpu / case[0])
+                except Failed as failure:
+                    failed += 1
+                    print(f"FAILED {case[0]} ({cpu}): {failure}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

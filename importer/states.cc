@@ -1,0 +1,91 @@
+#include "importer/states.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tc::importer {
+
+namespace {
+
+/// What '*' in `pattern` stands for in `name`; nothing if the name does not fit. A pattern without one: "".
+std::optional<std::string> star_of(const std::string& pattern, const std::string& name) {
+  const size_t star = pattern.find('*');
+  if (star == std::string::npos) return pattern == name ? std::optional<std::string>("") : std::nullopt;
+  const std::string head = pattern.substr(0, star), tail = pattern.substr(star + 1);
+  if (name.size() < head.size() + tail.size() || name.compare(0, head.size(), head) != 0 ||
+      name.compare(name.size() - tail.size(), tail.size(), tail) != 0)
+    return std::nullopt;
+  return name.substr(head.size(), name.size() - head.size() - tail.size());
+}
+
+std::string with_star(const std::string& pattern, const std::string& text) {
+  const size_t star = pattern.find('*');
+  return star == std::string::npos ? pattern : pattern.substr(0, star) + text + pattern.substr(star + 1);
+}
+
+std::vector<std::string> names_of(const auto& list) {
+  std::vector<std::string> names;
+  for (const auto& v : list) names.push_back(v.name());
+  return names;
+}
+
+/// The same whatever the symbols are?
+bool same_sum(const Dim& a, const Dim& b) {
+  return a.addend == b.addend && a.terms.size() == b.terms.size() &&
+         std::is_permutation(a.terms.begin(), a.terms.end(), b.terms.begin());
+}
+
+std::string shown(const std::vector<std::string>& names) {
+  std::vector<std::string> parts;
+  for (size_t k = 0; k < names.size() && k < 8; k++) parts.push_back(quoted(names[k]));
+  return join(parts, ", ") + (names.size() > 8 ? ", ..." : "");
+}
+
+}  // namespace
+
+std::vector<StatePair> find_states(Context& c, const onnx::GraphProto& g, bool tells) {
+  std::vector<StatePair> pairs;
+  const std::vector<std::string> inputs = names_of(g.input()), outputs = names_of(g.output());
+  for (const auto& [before, after] : c.options.states) {
+    const std::string by = "--state " + printable(before) + "=" + printable(after);
+    const auto refuse = [&](const std::string& why, const std::vector<std::string>& have) {
+      if (tells) c.error("TC0154", ExitCode::Usage, nullptr, by + ": " + why, {"the model has: " + shown(have)});
+    };
+    bool found = false;
+    for (size_t k = 0; k < inputs.size(); k++) {
+      const auto star = star_of(before, inputs[k]);
+      if (!star) continue;
+      found = true;
+      const std::string name = with_star(after, *star);
+      const auto output = std::find(outputs.begin(), outputs.end(), name);
+      if (output == outputs.end()) {
+        refuse("no output is called " + quoted(name), outputs);
+        continue;
+      }
+      const StatePair p = {k, size_t(output - outputs.begin())};
+      if (tells && std::any_of(pairs.begin(), pairs.end(),
+                      [&](const StatePair& o) { return o.input == p.input || o.output == p.output; }))
+        c.error("TC0154", ExitCode::Usage, nullptr,
+                by + ": " + quoted(inputs[k]) + " or " + quoted(name) + " is in another pair already");
+      pairs.push_back(p);
+    }
+    if (!found) refuse("no input is called so", inputs);
+  }
+  return pairs;
+}
+
+void limit_states(Context& c, const onnx::GraphProto& g, const std::vector<StatePair>& states) {
+  for (const StatePair& s : states) {
+    const auto& before = g.input(int(s.input)).type().tensor_type().shape();
+    const auto& after = g.output(int(s.output)).type().tensor_type().shape();
+    for (int k = 0; k < before.dim_size() && k < after.dim_size(); k++) {
+      const auto now = c.ranges.find(before.dim(k).dim_param());
+      const auto next = c.ranges.find(after.dim(k).dim_param());
+      if (now == c.ranges.end() || next == c.ranges.end() || !next->second.follows()) continue;
+      for (auto& [name, other] : c.ranges)
+        if (same_sum(other, next->second)) other.value = std::min(other.value, now->second.value);
+    }
+  }
+}
+
+}  // namespace tc::importer

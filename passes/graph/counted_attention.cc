@@ -1,0 +1,155 @@
+// Attention over keys whose number is known at run time: the definition with the numbers of queries and keys as operands.
+//   y = Attention(q, k, v) <is_causal = 1>        q, k, v counted by n   ->
+//       y = tc.attention(q, k, zeros behind v, , , , n for each batch, 0 for each batch)
+//   y, k2, v2 = Attention(q, k, v, , past_k, past_v)   past counted by p   ->
+//       k2 = tc.append(past_k, k, n, p)   y = tc.attention(q, k2, v2, , , , p + n, p)
+// GroupQueryAttention and RotaryEmbedding of com.microsoft expand themselves (ir/ops/microsoft_language.cc) and get the
+// counts as operands behind their own.
+//
+// Preconditions: q, k and v have the same counts along other axes; heads are not counted.
+#include <algorithm>
+
+#include "ir/ops/microsoft_counts.h"
+#include "ir/ops/op.h"
+#include "passes/graph/bounded_sizes.h"
+
+namespace tc {
+namespace {
+
+int sequence_axis(const Value* v) { return rank_of(v) == 4 ? 2 : 1; }
+
+Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }
+
+bool is_of(const Node& n, std::string_view domain, std::string_view op) { return n.domain == domain && n.op == op; }
+
+}  // namespace
+
+Value* BoundedSizes::count_along(Graph& g, const Value* v, int axis, const ModelText& name) const {
+  if (const auto size = find(v, axis)) return size->count;
+  return g.add_constant(name, scalar_constant(DType::I64, double(dims_of(v)[size_t(axis)])));
+}
+
+SizeForm BoundedSizes::form_along(const Value* v, int axis) const {
+  const auto size = find(v, axis);
+  return size ? *counts_.find(size->count) : fixed_size(dims_of(v)[size_t(axis)]);
+}
+
+Value* BoundedSizes::number_of(Graph& g, Node* n, const SizeForm& f, const ModelText& name) {
+  if (f.fixed()) return g.add_constant(name, scalar_constant(DType::I64, double(f.addend)));
+  return counts_.value_of(g, n, f, name);
+}
+
+void BoundedSizes::follow_append(Node* n) {
+  const Value *y = n->outputs[0], *total = operand(*n, 4);
+  const int axis = int(n->attr_int("axis", 0));
+  if (total && !total->constant) note(y, {axis, const_cast<Value*>(total), dims_of(y)[size_t(axis)]});
+  note_others(y, n->inputs[1], axis);
+}
+
+void BoundedSizes::follow_attention(Node* n) {
+  const Value *q = n->inputs[0], *k = n->inputs[1];
+  const int row = sequence_axis(q);
+  const std::vector<BoundedSize> all = sizes(q);
+  for (const BoundedSize& s : all) {
+    if (s.axis != 0 && s.axis != row) forbid(*n);
+    note(n->outputs[0], s);
+  }
+  const Value* scores = n->outputs.size() > 3 ? n->outputs[3] : nullptr;
+  if (!scores) return;
+  for (const BoundedSize& s : all) note(scores, {s.axis == row ? 2 : 0, s.count, s.capacity});
+  if (const auto keys = find(k, sequence_axis(k))) note(scores, {3, keys->count, keys->capacity});
+}
+
+/// Keys or values as four axes behind those of the past.
+Value* BoundedSizes::appended(Graph& g, Node* n, size_t fresh_operand, size_t past_operand, const Value* result) {
+  Value *past = n->inputs[past_operand], *fresh = n->inputs[fresh_operand];
+  const ModelText name = derived(n->outputs.at(0) ? n->outputs[0]->name : n->name, "_past" + to_text(int64_t(past_operand)));
+  const auto made = [&](Value* v) {
+    follow(g, v->producer);
+    return v;
+  };
+  if (rank_of(fresh) == 3) {
+    const Dims d = dims_of(fresh), p = dims_of(past);
+    Node* split = insert_for(g, *n, n, "Reshape",
+                             {fresh, g.add_constant(derived(name, "_heads"), int64_constant({d[0], d[1], p[1], d[2] / std::max<int64_t>(1, p[1])}))},
+                             {derived(name, "_split")}, {{"allowzero", int64_t(1)}});
+    infer_types(g, *split);
+    const std::vector<BoundedSize> all = sizes(fresh);
+    for (const BoundedSize& s : all) note(split->outputs[0], s);
+    fresh = made(add_op(g, n, "Transpose", {split->outputs[0]}, derived(name, "_fresh"), {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}));
+  }
+  const SizeForm total = form_along(past, 2) + form_along(fresh, 2);
+  if (result) limit_state(g, total, result, 2);
+  Value* number = number_of(g, n, total, derived(name, "_total"));
+  Node* append = insert_for(
+      g, *n, n, "append",
+      {past, fresh, count_along(g, fresh, 2, derived(name, "_number")), count_along(g, past, 2, derived(name, "_first")), number},
+      {derived(name, "_appended")}, {{"axis", int64_t(2)}, {"capacity", counts_.bound(total)}}, "tc");
+  infer_types(g, *append);
+  follow_append(append);
+  return append->outputs[0];
+}
+
+Node* BoundedSizes::attend(Graph& g, Node* n) {
+  for (size_t k = 0; k < 3; k++)
+    if (!operand(*n, k) || !n->inputs[k]->type.is_static_tensor() || rank_of(n->inputs[k]) < 3) return n;
+  Value *q = n->inputs[0], *k = n->inputs[1], *v = n->inputs[2], *past = operand(*n, 4);
+  const bool counts_keys = find(k, sequence_axis(k)) || (past && find(past, 2));
+  if (!find(q, sequence_axis(q)) && !counts_keys) return n;
+  const ModelText name = n->outputs.at(0) ? n->outputs[0]->name : n->name;
+  const int64_t batch = dims_of(q)[0];
+  const auto each = [&](Value* number, const std::string& suffix) {
+    return add_op(g, n, "Expand", {number, g.add_constant(derived(name, suffix + "_batch"), int64_constant({batch}))},
+                  derived(name, suffix));
+  };
+  Value *first = nullptr, *lengths = operand(*n, 6);
+  if (past && operand(*n, 5)) {
+    if (rank_of(past) != 4 || rank_of(n->inputs[5]) != 4) return n;
+    first = each(count_along(g, past, 2, derived(name, "_past")), "_first");
+    k = appended(g, n, 1, 4, n->outputs.size() > 1 ? n->outputs[1] : nullptr);
+    v = appended(g, n, 2, 5, n->outputs.size() > 2 ? n->outputs[2] : nullptr);
+  } else {
+    if (const auto size = find(v, sequence_axis(v))) v = filled(g, n, v, *size, "zero");
+    Value* queries = count_along(g, q, sequence_axis(q), derived(name, "_queries"));
+    first = lengths ? add_op(g, n, "Sub", {lengths, queries}, derived(name, "_first"))
+                    : g.add_constant(derived(name, "_first"), int64_constant(std::vector<int64_t>(size_t(batch), 0)));
+  }
+  if (!lengths) lengths = each(number_of(g, n, form_along(k, sequence_axis(k)), derived(name, "_number")), "_keys");
+  std::vector<ModelText> outputs = output_names(*n);
+  for (size_t out = 1; out < 3 && out < n->outputs.size(); out++) {
+    if (!n->outputs[out]) continue;
+    if (!past) return n;  // keys as they are: nobody asks for them without a past
+    replace_value(g, n, n->outputs[out], out == 1 ? k : v);
+    outputs[out] = {};
+  }
+  Node* seen = insert_for(g, *n, n, "attention", {q, k, v, operand(*n, 3), nullptr, nullptr, lengths, first}, outputs, n->attrs, "tc");
+  for (const size_t out : {size_t(0), size_t(3)})
+    if (out < n->outputs.size() && n->outputs[out]) g.replace_uses(n->outputs[out], seen->outputs[out]);
+  g.erase(n);
+  infer_types(g, *seen);
+  follow_attention(seen);
+  return seen;
+}
+
+void BoundedSizes::give_counts(Graph& g, Node* n) {
+  const bool rotary = is_of(*n, "com.microsoft", "RotaryEmbedding"), attends = is_of(*n, "com.microsoft", "GroupQueryAttention");
+  if ((rotary || attends) && n->inputs.size() > kCountOperand)
+    throw Error(problem_of(*n, "TC0302", ExitCode::Unsupported, "the node has more operands than the operator"));
+  if ((!rotary && !attends) || !operand(*n, 0) || !n->inputs[0]->type.is_static_tensor() || rank_of(n->inputs[0]) < 3) return;
+  Value *x = n->inputs[0], *past = attends ? operand(*n, 3) : nullptr;
+  const int axis = sequence_axis(x);
+  if (!find(x, axis) && !(past && find(past, 2))) return;
+  while (n->inputs.size() <= kCountOperand + 1) g.add_node_input(n, nullptr);
+  const ModelText name = n->outputs.at(0) ? n->outputs[0]->name : n->name;
+  g.set_input(n, kCountOperand, count_along(g, x, axis, derived(name, "_queries")));
+  if (!attends || (past && rank_of(past) != 4)) return;
+  SizeForm total = form_along(x, axis) + (past ? form_along(past, 2) : fixed_size(0));
+  if (const auto stated = element(operand(*n, 6), 0); stated && !stated->fixed()) total = *stated;
+  if (past && !find(past, 2)) total = fixed_size(dims_of(past)[2]);  // a buffer that past and present share
+  for (size_t k = 1; k < 3 && k < n->outputs.size(); k++)
+    if (n->outputs[k]) limit_state(g, total, n->outputs[k], 2);
+  n->attrs[std::string(kCapacityAttr)] = counts_.bound(total);
+  g.set_input(n, kCountOperand + 1, number_of(g, n, total, derived(name, "_total")));
+}
+
+}  // namespace tc
