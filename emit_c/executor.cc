@@ -153,7 +153,9 @@ class Executor {
 
   void print(const IfStep& c) {
     print_origins(out_, c.origins, "");
-    out_.line("if (*" + operand(c.condition) + ") {");
+    if (!c.size.terms.empty()) reads_in_ = true;
+    const std::string one = c.size.terms.empty() ? "" : size_text(p_, n_, c.size, "in->") + " == 1";
+    out_.line("if (" + (one.empty() ? "*" + operand(c.condition) : one) + ") {");
     block(c.then);
     if (!c.otherwise.empty()) {
       out_.line("} else {");

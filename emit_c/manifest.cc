@@ -93,6 +93,10 @@ class Steps {
     nodes(j, c.origins);
   }
   void fill(const IfStep& c, Json& j) {
+    if (!c.size.terms.empty()) {
+      j["if"] = "in." + n_.inputs[c.size.terms[0].input] + " == 1";
+      return nodes(j, c.origins);
+    }
     j["if"] = name(c.condition);
     edges(j, {&c.condition}, {});
     nodes(j, c.origins);

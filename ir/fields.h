@@ -121,8 +121,8 @@ template <class F> void for_each_field(const CopyStep& s, F&& f) {
   list_fields(f, {"from", "to", "bytes", "part", "reversed", "parts", "origins", "times", "room"}, a, b, c, d, e, g, h, i, j);
 }
 template <class F> void for_each_field(const IfStep& s, F&& f) {
-  const auto& [a, b, c, d] = s;
-  list_fields(f, {"condition", "then", "otherwise", "origins"}, a, b, c, d);
+  const auto& [a, b, c, d, e] = s;
+  list_fields(f, {"condition", "then", "otherwise", "origins", "size"}, a, b, c, d, e);
 }
 template <class F> void for_each_field(const LoopStep& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j] = s;

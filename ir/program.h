@@ -104,6 +104,7 @@ struct IfStep {
   Operand condition;  // a bool tensor of one element
   std::vector<Step> then, otherwise;
   std::vector<ModelText> origins;
+  SizeSum size = {};  // with terms: the condition is that this is 1, and both branches compute the same
 };
 /// for (i = 0; i < trips && start && no ContinueStep of the body has ended it; i++) body
 struct LoopStep {

@@ -70,6 +70,7 @@ Program ProgramBuilder::take(Graph& g) {
     p_.inputs.push_back(io_tensor(*v, cx_.target.strings));
     operands_[v] = {Operand::Kind::Input, int(i)};
   }
+  sizes_.assign(g.inputs().begin(), g.inputs().end());
   for (const Value* v : g.outputs()) p_.outputs.push_back(io_tensor(*v, cx_.target.strings));
   for (const SizeInput& s : g.sizes().chosen) {
     IoTensor& t = p_.inputs.at(s.input);

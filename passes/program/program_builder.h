@@ -29,6 +29,7 @@ class ProgramBuilder {
     std::vector<bool> constant;
     std::vector<int> dead;
     std::vector<std::array<int, 3>> live;  // output, axis, operand that counts: see Scheduled::Live
+    int64_t panel_columns = 0;             // ScheduleOptions
     auto operator<=>(const FunctionKey&) const = default;
   };
   // One distinct function: its kernel and how its operands are found.
@@ -72,9 +73,19 @@ class ProgramBuilder {
   int ordinal(const Constant& c);
 
   // kernels
+  struct FirstRow {
+    SizeSum size;
+    int kernel = 0;
+    std::vector<Operand> operands;
+  };
+  Call call_of(Compiled& c, Node& n, const std::vector<const Value*>& operands);
+  std::optional<FirstRow> first_row(Node& n, const std::array<int, 3>& live, std::vector<const Value*> own,
+                                    const std::vector<const Value*>& operands, const std::vector<int>& dead);
+  bool ends_early(const Compiled& c, int count) const;
+  void forget_kernels(size_t kept);
   void add_call(Node& n, std::vector<Step>& steps);
   Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dead,
-                    const std::vector<std::array<int, 3>>& live, const Node& n);
+                    const std::vector<std::array<int, 3>>& live, const Node& n, int64_t panel_columns = 0);
   std::vector<std::array<int, 3>> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands) const;
   int packed(Compiled& c, const std::vector<const Value*>& operands, size_t k);
 
@@ -110,7 +121,11 @@ class ProgramBuilder {
       last_use_;  // of memory: by the value that views share; null: a result. Looked up only
   std::map<const Value*, std::set<const Value*>> kept_;  // of a state what may replace it. Looked up only
   std::set<size_t> direct_;
+  std::vector<const Value*> sizes_;  // inputs of the outermost graph
   std::map<FunctionKey, Compiled> compiled_;
+  FunctionKey last_key_;  // of what was compiled last
+  std::set<std::string>
+      packed_otherwise_;  // functions of one row that do not read the weights as they are, by identity
   std::vector<Packing> packings_;
   std::map<std::string, int> kernels_;                                           // by identity
   std::map<const TensorData*, int> ordinals_, stored_;                           // looked up only

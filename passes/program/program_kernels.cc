@@ -10,6 +10,7 @@
 #include "passes/backend.h"
 #include "passes/loop/assign_names.h"
 #include "passes/loop/lower_kernel.h"
+#include "passes/program/first_slice.h"
 #include "passes/program/formula.h"
 #include "passes/program/in_place.h"
 #include "passes/program/kernel_name.h"
@@ -145,12 +146,38 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const TensorFn& whole = tensor_fn(n);
   std::vector<const Value*> operands;
   for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
+  const std::vector<const Value*> all = operands;
   TensorFn baked = bake_scalars(whole, operands);
   const auto live = live_outputs(n, baked, operands);
   const TensorFn fn = name_axes(with_own_names(baked));
   std::vector<bool> constant;
   for (const Value* v : operands) constant.push_back(root_of(v)->is_constant());
-  Compiled& c = compile(fn, constant, dying(n, operands), live, n);
+  const std::vector<int> dead = dying(n, operands);
+  Compiled& c = compile(fn, constant, dead, live, n);
+  Call call = call_of(c, n, operands);
+  if (live.size() == 1) {
+    if (const auto one = first_row(n, live[0], all, operands, dead)) {
+      IfStep both;
+      both.size = one->size;
+      Call few = call;
+      few.kernel = one->kernel;
+      few.operands = one->operands;
+      if (IfStep* before = steps.empty() ? nullptr : std::get_if<IfStep>(&steps.back().kind);
+          before && before->size == both.size) {
+        before->then.push_back({std::move(few)});
+        before->otherwise.push_back({std::move(call)});
+        return;
+      }
+      both.then.push_back({std::move(few)});
+      both.otherwise.push_back({std::move(call)});
+      steps.push_back({std::move(both)});
+      return;
+    }
+  }
+  steps.push_back({std::move(call)});
+}
+
+Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value*>& operands) {
   Call call;
   call.kernel = c.kernel;
   call.origins = n.origins;
@@ -172,7 +199,78 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
       case Param::Role::Strings: call.operands.push_back({Operand::Kind::Strings, 0}); break;
     }
   }
-  steps.push_back({std::move(call)});
+  return call;
+}
+
+// A product of weights with as many rows as the caller chooses: tiles have several rows, and one row, the next token, takes the
+// time of a tile. So the function of one row is a kernel, too, if it reads the same packed weights; and so is that of loops
+// which do not end early.
+std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const std::array<int, 3>& live,
+                                                                  std::vector<const Value*> own,
+                                                                  const std::vector<const Value*>& operands,
+                                                                  const std::vector<int>& dead) {
+  constexpr int64_t kWorthwhile = 4096;  // weights
+  const auto& [output, axis, count] = live;
+  const auto at = std::find(sizes_.begin(), sizes_.end(), operands[size_t(count)]);
+  const bool weights = std::any_of(own.begin(), own.end(), [&](const Value* v) {
+    return root_of(v)->is_constant() && num_elements(static_dims(v->type.shape)) >= kWorthwhile;
+  });
+  if (cx_.target.device_memory || at == sizes_.end() || (!weights && ends_early(compiled_.at(last_key_), count)))
+    return {};
+  const IoTensor& size = p_.inputs[size_t(at - sizes_.begin())];
+  const Shape& shape = n.outputs[size_t(output)]->type.shape;
+  if (!size.is_size || size.is_kept() || size.least > 1 || size.most < 2 || shape[size_t(axis)].value < 2 ||
+      !std::all_of(shape.begin(), shape.begin() + axis, [](const Dim& d) { return d.value == 1; }))
+    return {};
+  const TensorFn& whole = tensor_fn(n);
+  const auto one = first_slice(name_axes(with_own_names(bake_scalars(whole, own))), axis);
+  if (!one) return {};
+  std::vector<bool> constant;
+  for (const Value* v : own) constant.push_back(root_of(v)->is_constant());
+  const Compiled& general = compiled_.at(last_key_);
+  const int64_t columns = general.prologue.outputs.empty() ? 0 : general.prologue.outputs[0]->shape.back().value;
+  const int replaced = general.replaced;
+  const std::string packing = general.prologue_key, function = identity_of(*one);
+  if (packed_otherwise_.count(function) != 0) return {};
+  const size_t kernels = p_.kernels.size();
+  Compiled& c = compile(*one, constant, dead, {}, n, columns);
+  if (c.prologue_key != packing || c.replaced != replaced) {
+    packed_otherwise_.insert(function);
+    forget_kernels(kernels);
+    return {};
+  }
+  const Call call = call_of(c, n, own);
+  return FirstRow{SizeSum::of(size_t(at - sizes_.begin())), call.kernel, call.operands};
+}
+
+// Do the loops ask how many there are?
+bool ProgramBuilder::ends_early(const Compiled& c, int count) const {
+  const Kernel& k = p_.kernels[size_t(c.kernel)];
+  const auto at = std::find(c.input_index.begin(), c.input_index.end(), count) - c.input_index.begin();
+  std::ptrdiff_t input = 0;
+  for (const Param& p : k.params) {
+    if (p.role != Param::Role::Input || input++ != at) continue;
+    bool reads = false;
+    walk(
+        k.body, [](const Stmt&) { return true; },
+        [&](const Expr& e) {
+          const Load* l = as<Load>(e);
+          reads = reads || (l && l->buffer == p.buffer);
+          return !reads;
+        });
+    return reads;
+  }
+  return true;
+}
+
+// The function that was compiled last, and the kernels behind the first `kept`, which nobody calls.
+void ProgramBuilder::forget_kernels(size_t kept) {
+  compiled_.erase(last_key_);
+  while (p_.kernels.size() > kept) {
+    names_.erase(p_.kernels.back().name);
+    std::erase_if(kernels_, [&](const auto& k) { return k.second == int(p_.kernels.size()) - 1; });
+    p_.kernels.pop_back();
+  }
 }
 
 // What nobody needs of the results; the numbers that count become operands of the function.
@@ -233,8 +331,10 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
 
 ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
                                                   const std::vector<int>& dead,
-                                                  const std::vector<std::array<int, 3>>& live, const Node& n) {
-  const FunctionKey key{identity_of(meaning), constant, dead, live};
+                                                  const std::vector<std::array<int, 3>>& live, const Node& n,
+                                                  int64_t panel_columns) {
+  const FunctionKey key{identity_of(meaning), constant, dead, live, panel_columns};
+  last_key_ = key;
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
   const auto is_text = [](const Buffer& b) { return b->dtype == DType::String; };
@@ -246,7 +346,8 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
                  "strings have no kernels on a GPU",
                  {"--target c has them"},
                  false});
-  const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
+  const ScheduleOptions o{
+      .strict_fp = cx_.options.strict_fp, .panel_columns = panel_columns, .precision = cx_.options.precision};
   Scheduled s = planned_.schedule(fn, constant, o);
   Compiled c;
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)

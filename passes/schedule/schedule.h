@@ -42,9 +42,10 @@ struct Scheduled {
 class Planner;
 
 struct ScheduleOptions {
-  bool strict_fp = false;   // the order of the definition: one accumulator per sum, no Winograd
-  bool winograd = true;     // transformed 3 x 3 convolutions: as exact as the direct sums, but other roundings
-  bool fetch_ahead = true;  // CPU: weights come from memory, each once, so that loops ask for the next ones early
+  bool strict_fp = false;     // the order of the definition: one accumulator per sum, no Winograd
+  bool winograd = true;       // transformed 3 x 3 convolutions: as exact as the direct sums, but other roundings
+  bool fetch_ahead = true;    // CPU: weights come from memory, each once, so that loops ask for the next ones early
+  int64_t panel_columns = 0;  // CPU: of packed weights that another function reads, too; 0: the model decides
   Precision precision = Precision::F32;  // CUDA: of the factors of sums of products
   Planner* planner = nullptr;            // hears what is decided, or says it; null: the model decides. Not owned
 };

@@ -121,15 +121,15 @@ std::optional<BlockProduct> match(const TemplateArgs& a) {
 
 class BlockProducts {
  public:
-  BlockProducts(const BlockProduct& m, const CpuModel& cpu, bool from_memory)
+  BlockProducts(const BlockProduct& m, const CpuModel& cpu, const ScheduleOptions& o)
       : m_(m),
         rows_(points(m.rows)),
         blocks_(m.block.extent.value),
         height_(std::min(rows_, kMostRows)),
-        columns_(std::max(16, (rows_ == 1 ? 4 : 2) * cpu.vector_lanes)),
+        columns_(o.panel_columns > 0 ? o.panel_columns : std::max(16, (rows_ == 1 ? 4 : 2) * cpu.vector_lanes)),
         panels_(ceil_div(m.n.extent.value, columns_)),
         words_(m.k.extent.value * m.bits / 32),
-        fetches_ahead_(from_memory && rows_ == height_) {
+        fetches_ahead_(o.fetch_ahead && rows_ == height_) {
     const int64_t work = rows_ * panels_ * columns_ * blocks_ * m.k.extent.value;
     parallel_ = work >= 4 * kParallelThreshold;
   }
@@ -291,7 +291,7 @@ class BlockProducts {
 std::optional<Scheduled> schedule_block_products(const TemplateArgs& a) {
   const auto m = match(a);
   if (!m) return {};
-  return BlockProducts(*m, a.cpu, a.options.fetch_ahead).build();
+  return BlockProducts(*m, a.cpu, a.options).build();
 }
 
 }  // namespace tc

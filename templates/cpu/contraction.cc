@@ -251,6 +251,7 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
     const int64_t stride = m.p_at.of(m.rows.back().var);
     tile = m.bytes ? choose_byte_tile(cpu, tiled, n, stride, bool(m.q_zero)) : choose_tile(cpu, tiled, n, stride);
   }
+  if (o.panel_columns > 0) tile.columns = int(std::min(o.panel_columns, kMostColumns));
   p.tile.rows = int(plan.in_range(
       "rows", [&] { return tile.rows; }, 1, std::min<int64_t>(tiled, kMostRows)));
   p.tile.columns = int(plan.in_range(

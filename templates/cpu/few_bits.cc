@@ -178,11 +178,12 @@ std::vector<std::string> steps(const FewBitsProduct& p, const FewBitsPlan& plan)
 
 }  // namespace
 
-FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu) {
+FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu, int64_t columns) {
   FewBitsPlan plan;
   const int64_t rows = p.rows(), n = p.m.n.extent.value;
   if (rows <= kFewRows) {
     plan.tile = {int(rows), std::max(16, (rows == 1 ? 4 : 2) * cpu.vector_lanes)};
+    if (columns > 0) plan.tile.columns = int(columns);
   } else {
     plan.tile = choose_tile(cpu, rows, n, 1);
     const int64_t block = p.w.block >= p.depth() ? kLongestStretch : p.w.block;
@@ -200,7 +201,7 @@ FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu) {
 std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a) {
   const auto p = match_few_bits(a);
   if (!p) return {};
-  const FewBitsPlan plan = plan_few_bits(*p, a.cpu);
+  const FewBitsPlan plan = plan_few_bits(*p, a.cpu, a.options.panel_columns);
   Scheduled s;
   s.body = plan.stretch == 0 ? FewRows(*p, plan).build(s) : many_rows(*p, plan, s);
   bind_operands(s, p->m.c);

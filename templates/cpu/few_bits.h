@@ -27,7 +27,8 @@ struct FewBitsPlan {
   int64_t part = 1;     // many rows: groups of a chunk
   bool parallel = false;
 };
-FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu);
+/// `columns` of a panel; 0: the model decides.
+FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu, int64_t columns);
 
 /// The right factor in panels of columns, packed while compiling: [panel][word of k][column]; scales and zero points
 /// [panel][block of k][column]. Zeros fill what is missing in the last panel and the last word.
