@@ -63,28 +63,33 @@ void BoundedSizes::follow_attention(Node* n) {
 /// Keys or values as four axes behind those of the past.
 Value* BoundedSizes::appended(Graph& g, Node* n, size_t fresh_operand, size_t past_operand, const Value* result) {
   Value *past = n->inputs[past_operand], *fresh = n->inputs[fresh_operand];
-  const ModelText name = derived(n->outputs.at(0) ? n->outputs[0]->name : n->name, "_past" + to_text(int64_t(past_operand)));
+  const ModelText name =
+      derived(n->outputs.at(0) ? n->outputs[0]->name : n->name, "_past" + to_text(int64_t(past_operand)));
   const auto made = [&](Value* v) {
     follow(g, v->producer);
     return v;
   };
   if (rank_of(fresh) == 3) {
     const Dims d = dims_of(fresh), p = dims_of(past);
-    Node* split = insert_for(g, *n, n, "Reshape",
-                             {fresh, g.add_constant(derived(name, "_heads"), int64_constant({d[0], d[1], p[1], d[2] / std::max<int64_t>(1, p[1])}))},
-                             {derived(name, "_split")}, {{"allowzero", int64_t(1)}});
+    Node* split =
+        insert_for(g, *n, n, "Reshape",
+                   {fresh, g.add_constant(derived(name, "_heads"),
+                                          int64_constant({d[0], d[1], p[1], d[2] / std::max<int64_t>(1, p[1])}))},
+                   {derived(name, "_split")}, {{"allowzero", int64_t(1)}});
     infer_types(g, *split);
     const std::vector<BoundedSize> all = sizes(fresh);
     for (const BoundedSize& s : all) note(split->outputs[0], s);
-    fresh = made(add_op(g, n, "Transpose", {split->outputs[0]}, derived(name, "_fresh"), {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}));
+    fresh = made(add_op(g, n, "Transpose", {split->outputs[0]}, derived(name, "_fresh"),
+                        {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}));
   }
   const SizeForm total = form_along(past, 2) + form_along(fresh, 2);
   if (result) limit_state(g, total, result, 2);
   Value* number = number_of(g, n, total, derived(name, "_total"));
-  Node* append = insert_for(
-      g, *n, n, "append",
-      {past, fresh, count_along(g, fresh, 2, derived(name, "_number")), count_along(g, past, 2, derived(name, "_first")), number},
-      {derived(name, "_appended")}, {{"axis", int64_t(2)}, {"capacity", counts_.bound(total)}}, "tc");
+  Node* append =
+      insert_for(g, *n, n, "append",
+                 {past, fresh, count_along(g, fresh, 2, derived(name, "_number")),
+                  count_along(g, past, 2, derived(name, "_first")), number},
+                 {derived(name, "_appended")}, {{"axis", int64_t(2)}, {"capacity", counts_.bound(total)}}, "tc");
   infer_types(g, *append);
   follow_append(append);
   return append->outputs[0];
@@ -122,7 +127,8 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
     replace_value(g, n, n->outputs[out], out == 1 ? k : v);
     outputs[out] = {};
   }
-  Node* seen = insert_for(g, *n, n, "attention", {q, k, v, operand(*n, 3), nullptr, nullptr, lengths, first}, outputs, n->attrs, "tc");
+  Node* seen = insert_for(g, *n, n, "attention", {q, k, v, operand(*n, 3), nullptr, nullptr, lengths, first}, outputs,
+                          n->attrs, "tc");
   for (const size_t out : {size_t(0), size_t(3)})
     if (out < n->outputs.size() && n->outputs[out]) g.replace_uses(n->outputs[out], seen->outputs[out]);
   g.erase(n);
@@ -132,10 +138,12 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
 }
 
 void BoundedSizes::give_counts(Graph& g, Node* n) {
-  const bool rotary = is_of(*n, "com.microsoft", "RotaryEmbedding"), attends = is_of(*n, "com.microsoft", "GroupQueryAttention");
+  const bool rotary = is_of(*n, "com.microsoft", "RotaryEmbedding"),
+             attends = is_of(*n, "com.microsoft", "GroupQueryAttention");
   if ((rotary || attends) && n->inputs.size() > kCountOperand)
     throw Error(problem_of(*n, "TC0302", ExitCode::Unsupported, "the node has more operands than the operator"));
-  if ((!rotary && !attends) || !operand(*n, 0) || !n->inputs[0]->type.is_static_tensor() || rank_of(n->inputs[0]) < 3) return;
+  if ((!rotary && !attends) || !operand(*n, 0) || !n->inputs[0]->type.is_static_tensor() || rank_of(n->inputs[0]) < 3)
+    return;
   Value *x = n->inputs[0], *past = attends ? operand(*n, 3) : nullptr;
   const int axis = sequence_axis(x);
   if (!find(x, axis) && !(past && find(past, 2))) return;

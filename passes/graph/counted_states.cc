@@ -78,7 +78,8 @@ void BoundedSizes::keep_states(const Graph& g, RunTimeSizes& all) const {
       refuse(before, after, "the one is " + to_text(before->type) + ", the other " + to_text(after->type));
     for (const InputSize& size : all.inputs) {
       if (size.input != s.input) continue;
-      if (!size.count.is_one()) refuse(before, after, "its size along axis " + to_text(int64_t(size.axis)) + " is a sum");
+      if (!size.count.is_one())
+        refuse(before, after, "its size along axis " + to_text(int64_t(size.axis)) + " is a sum");
       const auto now = find(after, size.axis);
       if (!now) refuse(before, after, "the output has a fixed size along axis " + to_text(int64_t(size.axis)));
       const SizeSum next = sum_of(g, *counts_.find(now->count), before, after);

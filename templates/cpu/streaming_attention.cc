@@ -19,9 +19,9 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_lanes.h"
 #include "passes/loop/vector_form.h"
+#include "support/text.h"
 #include "templates/canonical.h"
 #include "templates/cpu/template.h"
-#include "support/text.h"
 
 namespace tc {
 namespace {
@@ -31,16 +31,16 @@ constexpr int64_t kMostHeads = 16;  // that read keys together
 constexpr int64_t kMostSize = 256;  // of a head, in registers
 
 struct Streamed {
-  Axis b, h, i, j, d;      // of the scores and their products
-  Axis value_d;            // of the values
-  Expr q, k;               // factors of a score, over these
-  Expr v;                  // over b, h, j and value_d
+  Axis b, h, i, j, d;  // of the scores and their products
+  Axis value_d;        // of the values
+  Expr q, k;           // factors of a score, over these
+  Expr v;              // over b, h, j and value_d
   Var dot = make_var("dot", DType::F32);
   Expr score;              // of `dot` and b, h, i, j, where begins and ends allow j
   std::vector<Expr> ends;  // keys from here on are masked, over b, h, i
   std::vector<Expr> begins;
-  Exprs out_index;         // over b, h, i, value_d
-  int64_t group = 1;       // heads that read the same keys and values
+  Exprs out_index;    // over b, h, i, value_d
+  int64_t group = 1;  // heads that read the same keys and values
 };
 
 bool is_load_of(const Expr& e, const Buffer& b) {
@@ -250,7 +250,8 @@ class Builder {
     for (size_t k = 0; k < fn_.inputs.size(); k++) r.input_index.push_back(int(k));
     r.outputs = fn_.outputs;
     r.family = "attention";
-    r.description = "one pass over the keys that there are, " + to_text(kBlock) + " at a time; the softmax is corrected on the way" +
+    r.description = "one pass over the keys that there are, " + to_text(kBlock) +
+                    " at a time; the softmax is corrected on the way" +
                     (s_.group > 1 ? "; " + to_text(s_.group) + " heads read them together" : "");
     return r;
   }
@@ -273,7 +274,8 @@ class Builder {
     const Var own = make_var("own");
     return loop(own, s_.group, body(Expr(own)));
   }
-  static Stmt lanes_of(int64_t n, const std::string& name, ForKind kind, const std::function<Stmt(const Expr& base)>& body) {
+  static Stmt lanes_of(int64_t n, const std::string& name, ForKind kind,
+                       const std::function<Stmt(const Expr& base)>& body) {
     const Var v = make_var(name);
     return loop(v, Expr(n) / lanes(), body(Expr(v) * lanes()), kind);
   }
@@ -282,8 +284,9 @@ class Builder {
     const int64_t width = s_.value_d.extent.value;
     const Stmt start = heads([&](const Expr& own) {
       return seq({store(top_, {own}, lowest(DType::F32)), store(total_, {own}, zero(DType::F32)),
-                  lanes_of(width, "v", ForKind::Serial,
-                           [&](const Expr& base) { return store(acc_, {own, ramp(base)}, broadcast(zero(DType::F32))); })});
+                  lanes_of(width, "v", ForKind::Serial, [&](const Expr& base) {
+                    return store(acc_, {own, ramp(base)}, broadcast(zero(DType::F32)));
+                  })});
     });
     Expr end = Expr(s_.j.extent.value), begin = 0;
     for (const Expr& e : s_.ends) end = min(end, at(e, Expr(0)));
@@ -300,7 +303,8 @@ class Builder {
     const Var j = make_var("j"), pad = make_var("pad");
     const Stmt scores = loop(j, count, heads([&](const Expr& own) { return score(from, Expr(j), own); }));
     const Stmt rest = heads([&](const Expr& own) {
-      return loop(pad, Expr(kBlock) - count, store(scores_, {own, Expr(pad)}, lowest(DType::F32)), ForKind::Serial, count);
+      return loop(pad, Expr(kBlock) - count, store(scores_, {own, Expr(pad)}, lowest(DType::F32)), ForKind::Serial,
+                  count);
     });
     return seq({scores, rest, heads([&](const Expr& own) { return join(from, count, own); })});
   }
@@ -309,7 +313,8 @@ class Builder {
     const VarMap key = {{s_.j.var.get(), from + j}};
     const Buffer sum = make_buffer("sum", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
     const Stmt products = lanes_of(s_.d.extent.value, "v", ForKind::Serial, [&](const Expr& base) {
-      const Expr q = in_lanes(at(s_.q, own), s_.d.var, base), k = in_lanes(substitute(at(s_.k, own), key), s_.d.var, base);
+      const Expr q = in_lanes(at(s_.q, own), s_.d.var, base),
+                 k = in_lanes(substitute(at(s_.k, own), key), s_.d.var, base);
       return store(sum, {ramp(0)}, broadcast(q * k), Op::Add);
     });
     const Stmt done = let(s_.dot, apply(Op::ReduceAdd, {load(sum, {ramp(0)})}),
@@ -319,8 +324,8 @@ class Builder {
 
   Stmt join(const Expr& from, const Expr& count, const Expr& own) {
     const int64_t width = s_.value_d.extent.value;
-    const Var most = make_var("most", DType::F32), shift = make_var("shift", DType::F32), keep = make_var("keep", DType::F32),
-              j = make_var("j");
+    const Var most = make_var("most", DType::F32), shift = make_var("shift", DType::F32),
+              keep = make_var("keep", DType::F32), j = make_var("j");
     const Buffer high = make_buffer("high", DType::F32, {Dim(kMaxLanes)}, Scope::Register),
                  sum = make_buffer("sum", DType::F32, {Dim(kMaxLanes)}, Scope::Register),
                  held = make_buffer("held", DType::F32, {Dim(width)}, Scope::Register);
@@ -332,16 +337,17 @@ class Builder {
     const Stmt take = lanes_of(width, "v", ForKind::Unroll, [&](const Expr& base) {
       return store(held, {ramp(base)}, load(acc_, {own, ramp(base)}) * broadcast(Expr(keep)));
     });
-    const Stmt add = loop(j, count, lanes_of(width, "v", ForKind::Unroll, [&](const Expr& base) {
-      const Expr v = in_lanes(substitute(at(s_.v, own), {{s_.j.var.get(), from + Expr(j)}}), s_.value_d.var, base);
-      return store(held, {ramp(base)}, broadcast(load(scores_, {own, Expr(j)})) * v, Op::Add);
-    }));
+    const Stmt add = loop(
+        j, count, lanes_of(width, "v", ForKind::Unroll, [&](const Expr& base) {
+          const Expr v = in_lanes(substitute(at(s_.v, own), {{s_.j.var.get(), from + Expr(j)}}), s_.value_d.var, base);
+          return store(held, {ramp(base)}, broadcast(load(scores_, {own, Expr(j)})) * v, Op::Add);
+        }));
     const Stmt give = lanes_of(width, "v", ForKind::Unroll, [&](const Expr& base) {
       return store(acc_, {own, ramp(base)}, load(held, {ramp(base)}));
     });
-    Stmt rest = seq({exps,
-                     store(total_, {own}, load(total_, {own}) * Expr(keep) + apply(Op::ReduceAdd, {load(sum, {ramp(0)})})),
-                     store(top_, {own}, Expr(most)), alloc(held, seq({take, add, give}))});
+    Stmt rest = seq(
+        {exps, store(total_, {own}, load(total_, {own}) * Expr(keep) + apply(Op::ReduceAdd, {load(sum, {ramp(0)})})),
+         store(top_, {own}, Expr(most)), alloc(held, seq({take, add, give}))});
     rest = alloc(sum, seq({store(sum, {ramp(0)}, broadcast(zero(DType::F32))), rest}));
     rest = let(keep, exp(load(top_, {own}) - Expr(shift)), rest);
     rest = let(shift, select(eq(Expr(most), lowest(DType::F32)), zero(DType::F32), Expr(most)), rest);
@@ -355,7 +361,8 @@ class Builder {
     return heads([&](const Expr& own) {
       const Var inverse = make_var("inverse", DType::F32);
       const Expr total = load(total_, {own});
-      const Expr value = make_const(DType::F32, 1) / select(eq(total, zero(DType::F32)), make_const(DType::F32, 1), total);
+      const Expr value =
+          make_const(DType::F32, 1) / select(eq(total, zero(DType::F32)), make_const(DType::F32, 1), total);
       return let(inverse, value, lanes_of(s_.value_d.extent.value, "v", ForKind::Serial, [&](const Expr& base) {
                    Exprs index = at(s_.out_index, own);
                    index.back() = ramp(substitute(index.back(), {{s_.value_d.var.get(), base}}));
