@@ -73,8 +73,7 @@ class Parser {
       if (!n) return false;
       factor = *n;
     }
-    const auto known =
-        std::find_if(e.terms.begin(), e.terms.end(), [&](const auto& t) { return t.first == symbol; });
+    const auto known = std::find_if(e.terms.begin(), e.terms.end(), [&](const auto& t) { return t.first == symbol; });
     if (known == e.terms.end())
       e.terms.emplace_back(symbol, sign * factor);
     else

@@ -7,8 +7,8 @@
 namespace tc {
 namespace {
 
-using importer_testing::Imported;
 using importer_testing::import_text;
+using importer_testing::Imported;
 
 TEST(SizeSum, SumsOfNamesAndNumbers) {
   EXPECT_EQ(parse_size_expression("past+seq"), (SizeExpression{{{"past", 1}, {"seq", 1}}, 0}));
@@ -19,7 +19,8 @@ TEST(SizeSum, SumsOfNamesAndNumbers) {
 }
 
 TEST(SizeSum, OtherTextsAreNone) {
-  for (const char* text : {"", "8", "1..8", "n n", "n*m", "n+", "+", "n-n", "2*", "*n", "n/2", "(n)", "1000000000*n", "n\n+m"})
+  for (const char* text :
+       {"", "8", "1..8", "n n", "n*m", "n+", "+", "n-n", "2*", "*n", "n/2", "(n)", "1000000000*n", "n\n+m"})
     EXPECT_FALSE(parse_size_expression(text)) << text;
 }
 
@@ -30,7 +31,8 @@ std::string import_with(std::map<std::string, SizeRange> dims, Graph* graph = nu
 net (float[past, 2] a, float[seq, 2] b, float[total, 2] c) => (float[total, 2] y) {
   t = Concat <axis = 0> (a, b)
   y = Add (t, c)
-})", o);
+})",
+                           o);
   if (graph) *graph = std::move(m.graph);
   return m.problems;
 }
@@ -47,11 +49,15 @@ TEST(SizeSum, ADimensionFollowsFromOthers) {
 }
 
 TEST(SizeSum, WhatItFollowsFromMustBeKnown) {
-  EXPECT_NE(import_with({{"past", {0, 8}}, {"seq", {1, 4}}, {"total", *parse_size_expression("past+other")}}).find("other has no size"),
+  EXPECT_NE(import_with({{"past", {0, 8}}, {"seq", {1, 4}}, {"total", *parse_size_expression("past+other")}})
+                .find("other has no size"),
             std::string::npos);
-  EXPECT_NE(import_with({{"past", {0, 8}}, {"seq", *parse_size_expression("total")}, {"total", *parse_size_expression("seq")}}).find("has no size"),
+  EXPECT_NE(import_with(
+                {{"past", {0, 8}}, {"seq", *parse_size_expression("total")}, {"total", *parse_size_expression("seq")}})
+                .find("has no size"),
             std::string::npos);
-  EXPECT_NE(import_with({{"past", 1}, {"seq", 4}, {"total", *parse_size_expression("past-seq")}}).find("that is -3"), std::string::npos);
+  EXPECT_NE(import_with({{"past", 1}, {"seq", 4}, {"total", *parse_size_expression("past-seq")}}).find("that is -3"),
+            std::string::npos);
 }
 
 }  // namespace

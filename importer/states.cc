@@ -64,7 +64,7 @@ std::vector<StatePair> find_states(Context& c, const onnx::GraphProto& g, bool t
       }
       const StatePair p = {k, size_t(output - outputs.begin())};
       if (tells && std::any_of(pairs.begin(), pairs.end(),
-                      [&](const StatePair& o) { return o.input == p.input || o.output == p.output; }))
+                               [&](const StatePair& o) { return o.input == p.input || o.output == p.output; }))
         c.error("TC0154", ExitCode::Usage, nullptr,
                 by + ": " + quoted(inputs[k]) + " or " + quoted(name) + " is in another pair already");
       pairs.push_back(p);
