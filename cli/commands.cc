@@ -119,6 +119,7 @@ std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
   const PackageOptions o{.single_file = c.single_file,
                          .any_cpu = c.any_cpu && !c.request.target.is_cuda(),
                          .jit = c.jit,
+                         .cuda_graphs = c.cuda_graphs,
                          .version = std::string(version()),
                          .options = stated_options(c)};
   return c.request.target.is_cuda() ? cuda_package(p, o) : c_package(p, o);

@@ -8,6 +8,7 @@
 #include "cli/driver.h"
 #include "cli/progress.h"
 #include "cli/tensor_files.h"
+#include "emit_c/package.h"
 
 namespace tc {
 
@@ -19,7 +20,8 @@ struct CommandLine {
   std::string other;                    // diff: the second positional
   bool stat = false, markdown = false;  // diff
   bool help = false, version = false;
-  bool jit = false;  // CUDA: kernels are compiled by NVRTC
+  bool jit = false;                   // CUDA: kernels are compiled by NVRTC
+  int64_t cuda_graphs = kCudaGraphs;  // CUDA: of how many choices of sizes an instance keeps the captured graphs
   bool single_file = false, check = false, list_outputs = false, quiet = false, json = false;
   bool json_diagnostics = false;  // messages as lines of JSON
   std::string depfile;            // emit: where the files that were read are listed

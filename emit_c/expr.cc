@@ -285,6 +285,7 @@ std::string ExprPrinter::conversion(const Expr& e, const Cast& k) {
 }
 
 std::string ExprPrinter::pointer(const Buffer& b, const Expr& i) {
+  check(numbers.count(b.get()) == 0, "a parameter that is a number has no address");
   return is_const(i, 0) ? b->name : b->name + " + " + index(i, 11);
 }
 
@@ -298,6 +299,7 @@ std::string ExprPrinter::register_element(const Buffer& b, const Exprs& index_li
 
 std::string ExprPrinter::element(const Buffer& b, const Exprs& index_list) {
   if (b->scope == Scope::Register || b->scope == Scope::Shared) return register_element(b, index_list);
+  if (numbers.count(b.get()) != 0) return b->name;
   check(index_list.size() == 1, "buffers are flat when they are printed");
   if (const Ramp* r = as<Ramp>(index_list[0]))
     return "tc_load" + lanes_suffix(b->dtype, needs_) + "(" + pointer(b, r->base) + ")";

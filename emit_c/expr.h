@@ -50,6 +50,8 @@ class ExprPrinter {
   bool is_data(const Expr& e) const { return holds_data(e, data_vars); }
   /// Buffers whose last axis is a single vector: printed without a subscript for it.
   std::set<const BufferDef*> single_vectors;
+  /// Parameters of one element that are numbers and no pointers: printed without a subscript.
+  std::set<const BufferDef*> numbers;
   /// Names of type int64_t in a kernel that counts in int; those of them that hold data.
   DataVars long_vars, data_vars;
 

@@ -1,5 +1,7 @@
 #include "emit_c/readme.h"
 
+#include <algorithm>
+
 #include "emit_c/fill.h"
 #include "templates/text.h"
 
@@ -53,6 +55,13 @@ std::string assignments(const std::string& object, const std::vector<IoTensor>& 
   return s;
 }
 
+// CUDA: what is captured when.
+std::string graphs(const Program& p) {
+  const bool chosen = std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_size; });
+  return chosen ? ". `run`\ncaptures a CUDA graph of the sizes that it meets, and replays it when they come again."
+                : " and\ncaptures the run as a CUDA graph; `run` replays it.";
+}
+
 std::string filled(std::string_view text, const Program& p, const ProgramNames& n, const std::string& note) {
   std::string run = assignments("in", p.inputs, n.inputs) + assignments("out", p.outputs, n.outputs);
   if (!run.empty()) run.pop_back();
@@ -63,6 +72,7 @@ std::string filled(std::string_view text, const Program& p, const ProgramNames& 
                      {"title", p.title.empty() ? "An ONNX model" : "The ONNX model " + code(p.title)},
                      {"tensors", tensors},
                      {"run", run},
+                     {"graphs", graphs(p)},
                      {"flags_note", note}});
 }
 

@@ -65,6 +65,8 @@ StmtPrinter::StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k)
     : out_(out), expr_(needs), needs_(needs), wide_(k.wide_index) {
   for (const Buffer& b : k.vectors) vector_buffers_.insert(b.get());
   for (const Buffer& b : k.single_vectors) expr_.single_vectors.insert(b.get());
+  for (const Param& p : k.params)
+    if (p.by_value) expr_.numbers.insert(p.buffer.get());
   for (const Buffer& b : k.part_views) part_views_.insert(b.get());
 }
 

@@ -7,6 +7,7 @@
 #include "emit_c/life_cycle.h"
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
+#include "emit_cuda/device_parts.h"
 #include "templates/text.h"
 
 namespace tc {
@@ -65,7 +66,9 @@ class Segments {
     return out_;
   }
 
-  std::string operand(const Operand& o) const { return operand_text(p_, n_, o, "."); }
+  std::string operand(const Operand& o) const { return is_size(o) ? number(o) : operand_text(p_, n_, o, "."); }
+  bool is_size(const Operand& o) const { return is_host_size(p_, o); }
+  std::string number(const Operand& o) const { return "in." + n_.inputs[size_t(o.index)]; }
 
   void step(const Step& s) {
     if (s.begins_part) end();
@@ -79,6 +82,7 @@ class Segments {
     line("STEP(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));");
   }
   void print(const CopyStep& c) {
+    if (!c.times.empty()) return print_sized(c);
     auto part = [&](CopyStep::Part side, const Operand& o) {
       return operand(o) + (c.part == side ? part_offset(c, counters_.back(), dtype_of(p_, o)) : "");
     };
@@ -93,6 +97,13 @@ class Segments {
     }
     print_origins(segment(), c.origins, "");
     line(copy);
+  }
+  // Of an output what there is.
+  void print_sized(const CopyStep& c) {
+    const std::string bytes = sized_bytes(p_, n_, c, ".");
+    print_origins(segment(), c.origins, "");
+    line((may_be_empty(p_, c.times) ? "if (" + bytes + " > 0) " : "") + "STEP(cudaMemcpyAsync(" + operand(c.to) + ", " +
+         operand(c.from) + ", " + bytes + ", cudaMemcpyDeviceToDevice, stream));");
   }
   void print(const IfStep& c) {
     end();
@@ -131,14 +142,18 @@ class Segments {
   void host_loop(const LoopStep& l, const LoopNames& names) {
     end();
     print_origins(control_, l.origins, "");
-    if (l.trip_count) control_.line("TRY(fetch_count(d, " + operand(*l.trip_count) + ", stream));");
+    if (l.trip_count && !is_size(*l.trip_count))
+      control_.line("TRY(fetch_count(d, " + operand(*l.trip_count) + ", stream));");
     if (l.start) control_.line("TRY(fetch(d, " + operand(*l.start) + ", stream));");
     if (l.declared >= 0) {
       control_.line("{");
       control_.indent();
       control_.line("int64_t " + names.counter + " = 0;  /* as many iterations as the declared shapes say */");
     }
-    control_.line(loop_header(l, names, l.trip_count ? "d.host->count" : to_text(l.trips), true, "d.host->condition"));
+    const std::string limit = !l.trip_count            ? to_text(l.trips)
+                              : is_size(*l.trip_count) ? number(*l.trip_count)
+                                                       : "d.host->count";
+    control_.line(loop_header(l, names, limit, true, "d.host->condition"));
     control_.indent();
     if (l.declared >= 0)
       control_.line("if (" + names.counter + " == " + to_text(l.declared) + ") return wrong_trips(d);");
@@ -165,40 +180,6 @@ class Segments {
   std::vector<LoopNames> counters_;  // of the loops around the step
 };
 
-int64_t aligned(int64_t n) { return (n + 255) / 256 * 256; }
-int64_t bytes_of(const IoTensor& t) { return checked_mul(num_elements(t.dims), info(t.dtype).bytes); }
-
-// Where inputs and outputs live on the device and in pinned memory, and the copies between.
-struct Staging {
-  std::string upload, download, stage_in, stage_out, fields_in, fields_out;
-  int64_t bytes = 0;
-};
-
-Staging staging(const Program& p, const ProgramNames& n) {
-  Staging s;
-  auto row = [&](const IoTensor& t, const std::string& name, bool in) {
-    const int64_t size = bytes_of(t);
-    const std::string type = std::string(info(t.dtype).c_type), at = to_text(s.bytes), count = to_text(size);
-    const std::string side = in ? "in" : "out";
-    (in ? s.fields_in : s.fields_out) +=
-        "  d." + side + "." + name + " = (" + (in ? "const " : "") + type + " *)(void *)(d.io + " + at + ");\n";
-    if (size == 0) return;
-    if (in) {
-      s.stage_in += "  memcpy(d->staging + " + at + ", in->" + name + ", " + count + ");\n";
-      s.upload += "  TRY(cudaMemcpyAsync(d.io + " + at + ", d.staging + " + at + ", " + count +
-                  ", cudaMemcpyHostToDevice, d.stream));\n";
-    } else {
-      s.stage_out += "  memcpy(out->" + name + ", d->staging + " + at + ", " + count + ");\n";
-      s.download += "  TRY(cudaMemcpyAsync(d.staging + " + at + ", d.io + " + at + ", " + count +
-                    ", cudaMemcpyDeviceToHost, d.stream));\n";
-    }
-    s.bytes = checked_add(s.bytes, aligned(size));
-  };
-  for (size_t i = 0; i < p.inputs.size(); i++) row(p.inputs[i], n.inputs[i], true);
-  for (size_t i = 0; i < p.outputs.size(); i++) row(p.outputs[i], n.outputs[i], false);
-  return s;
-}
-
 // What kernels need once an instance: launches of more shared memory than every machine has.
 std::string kernel_setup(const Program& p, const ProgramNames& n) {
   std::string s;
@@ -217,18 +198,18 @@ std::string launch_only(bool jit, const std::string& lines) {
 }
 
 // Does any loop wait for its trip count?
-bool asks_limit(const std::vector<Step>& steps) {
-  return std::any_of(steps.begin(), steps.end(), [](const Step& s) {
-    if (const auto* c = std::get_if<IfStep>(&s.kind)) return asks_limit(c->then) || asks_limit(c->otherwise);
+bool asks_limit(const Program& p, const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& s) {
+    if (const auto* c = std::get_if<IfStep>(&s.kind)) return asks_limit(p, c->then) || asks_limit(p, c->otherwise);
     const auto* l = std::get_if<LoopStep>(&s.kind);
-    return l && (l->trip_count || asks_limit(l->body));
+    return l && ((l->trip_count && !is_host_size(p, *l->trip_count)) || asks_limit(p, l->body));
   });
 }
 
 // Functions that only the loops of some models need.
 std::string trips_functions(const Program& p, const ProgramNames& n, bool counted) {
   std::string s;
-  if (asks_limit(p.steps))
+  if (asks_limit(p, p.steps))
     s += "/* Waits for a trip count. */\ncudaError_t fetch_count(const " + n.lower +
          "_device &d, const void *count, cudaStream_t stream)\n{\n"
          "  TRY(cudaMemcpyAsync(&d.host->count, count, sizeof d.host->count, cudaMemcpyDeviceToHost, stream));\n"
@@ -240,13 +221,18 @@ std::string trips_functions(const Program& p, const ProgramNames& n, bool counte
   return s;
 }
 
+std::string refused_if(const std::string& test, const ProgramNames& n) {
+  return test.empty() ? "" : "  if (" + test + ") return " + n.upper + "_E_ARG;\n";
+}
+
 }  // namespace
 
 std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit,
-                                 const ExecutorParts& parts) {
+                                 const ExecutorParts& parts, int64_t graph_sets) {
   Segments segments(p, n);
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
+  const Graphs graphs = graphs_of(p, n, graph_sets);
   const bool counted = counts_iterations(p.steps);
   const std::string status =
       can_fail(p)
@@ -260,6 +246,15 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"kernels", parts.text},
        {"segments", functions},
        {"control", segments.control()},
+       {"size_tests", refused_if(size_tests(p, n), n) + refused_if(difference_tests(p, n), n)},
+       {"graphs_comment", graphs.comment},
+       {"graphs_member", graphs.member},
+       {"clear", graphs.clear},
+       {"graph", graphs.graph},
+       {"graph_count", graphs.count},
+       {"take_graphs", graphs.take},
+       {"capture_all", graphs.capture_all},
+       {"use_taken", graphs.use},
        {"trips_member",
         counted ? "  bool wrong_trips = false;           /* a loop ran another number of times than shapes say */\n"
                 : ""},
@@ -267,11 +262,11 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"trips_reset", counted ? "  const_cast<" + n.lower + "_device &>(d).wrong_trips = false;\n" : ""},
        {"failed",
         counted ? "(d->wrong_trips ? " + n.upper + "_E_TRIPS : " + n.upper + "_E_DEVICE)" : n.upper + "_E_DEVICE"},
-       {"count_word", asks_limit(p.steps) ? "  int64_t count;  /* of iterations */\n" : ""},
+       {"count_word", asks_limit(p, p.steps) ? "  int64_t count;  /* of iterations */\n" : ""},
        {"io_bytes", to_text(std::max<int64_t>(io.bytes, 256))},
        {"upload", io.upload},
        {"download", io.download + status},
-       {"stage_in", io.stage_in},
+       {"stage_in", io.sizes + io.stage_in},
        {"stage_out", io.stage_out},
        {"fields", io.fields_in + io.fields_out},
        {"null_tests", null_tests(p, n)},

@@ -13,8 +13,9 @@ struct ExecutorParts {
   std::string text;      // behind all includes
 };
 
+/// `graph_sets`: of how many choices of sizes an instance keeps its graphs, where the caller chooses sizes.
 std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit,
-                                 const ExecutorParts& parts);
+                                 const ExecutorParts& parts, int64_t graph_sets);
 std::string cuda_header(const ProgramNames& n);
 
 /// --jit: NAME_jit.cc lists the kernels' text for NVRTC, NAME_kernels.S holds it.

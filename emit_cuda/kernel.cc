@@ -1,5 +1,8 @@
 #include "emit_cuda/kernel.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "emit_cuda/device_stmt.h"
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
@@ -29,10 +32,15 @@ class CudaKernelPrinter {
   static std::string pointer(const Buffer& b, bool constant) {
     return (constant ? "const " : "") + std::string(info(b->dtype).c_type) + " *";
   }
+  bool is_number(const Buffer& b) const {
+    return std::any_of(k_.params.begin(), k_.params.end(), [&](const Param& p) { return p.by_value && p.buffer == b; });
+  }
 
   void device_function(const DeviceFunction& f) {
     std::vector<std::string> params;
-    for (const Buffer& b : f.params) params.push_back(pointer(b, !is_written(f.body, b)) + "__restrict__ " + b->name);
+    for (const Buffer& b : f.params)
+      params.push_back(is_number(b) ? "int64_t " + b->name
+                                    : pointer(b, !is_written(f.body, b)) + "__restrict__ " + b->name);
     for (const For& t : f.host_loops) params.push_back(std::string(wide_ ? "int64_t " : "int ") + t.var->name);
     if (f.can_fail) params.push_back("int32_t *status");
     const std::string blocks = f.blocks_per_sm > 0 ? ", " + to_text(f.blocks_per_sm) : "";
@@ -53,6 +61,8 @@ class CudaKernelPrinter {
         params.push_back("int32_t *status");
       else if (p.role == Param::Role::Scratch)
         params.push_back("unsigned char *scratch");
+      else if (p.by_value)
+        params.push_back("int64_t " + p.buffer->name);
       else
         params.push_back(pointer(p.buffer, !written) + p.buffer->name);
     }
@@ -60,15 +70,51 @@ class CudaKernelPrinter {
     return join(params, ", ");
   }
 
-  static std::string size(const Exprs& xyz) {
+  std::string size(const Exprs& xyz) {
     size_t n = 3;
     while (n > 1 && is_const(xyz[n - 1], 1)) n--;
     std::vector<std::string> parts;
-    for (size_t i = 0; i < n; i++) parts.push_back(to_text(*as_const_int(xyz[i])));
+    for (size_t i = 0; i < n; i++) {
+      const auto known = as_const_int(xyz[i]);
+      parts.push_back(known ? to_text(*known) : "(unsigned)" + count_blocks(xyz[i]));
+    }
     return "dim3(" + join(parts, ", ") + ")";
   }
 
-  std::string launch(const Launch& l) const {
+  bool is_taken(const std::string& name) const {
+    bool taken =
+        std::any_of(k_.params.begin(), k_.params.end(), [&](const Param& p) { return p.buffer->name == name; });
+    walk(k_.body, [&](const Stmt& s) {
+      if (const Alias* a = as<Alias>(s)) taken |= a->view->name == name;
+      if (const For* f = as<For>(s)) taken |= f->var->name == name;
+      return !taken;
+    });
+    return taken;
+  }
+
+  // "int64_t blocks = (n0 * 144 + 15) / 16;", "if (blocks > 81) blocks = 81;"; the name.
+  std::string count_blocks(const Expr& e) {
+    std::string name;
+    do {
+      name = "blocks" + (++counted_ > 1 ? to_text(counted_) : "");
+    } while (is_taken(name));
+    ExprPrinter text(text_.needs);
+    const std::function<void(const Expr&)> line = [&](const Expr& x) {
+      const Apply* a = as<Apply>(x);
+      if (!a || (a->op != Op::Min && a->op != Op::Max))
+        return out_.line("int64_t " + name + " = " + text.index(x) + ";");
+      line(a->args[0]);
+      const std::string bound = text.index(a->args[1]);
+      out_.line("if (" + name + (a->op == Op::Min ? " > " : " < ") + bound + ") " + name + " = " + bound + ";");
+    };
+    line(rewrite(e, [](const Expr& x) -> Expr {
+      const Load* l = as<Load>(x);  // of a parameter that is a number
+      return l ? Expr(make_var(l->buffer->name)) : Expr();
+    }));
+    return name;
+  }
+
+  std::string launch(const Launch& l) {
     std::vector<std::string> args{full_ + "_" + l.kernel, size(l.grid), size(l.block)};
     const DeviceFunction* f = nullptr;
     for (const DeviceFunction& d : k_.device)
@@ -112,11 +158,12 @@ class CudaKernelPrinter {
       const Launch* l = as<Launch>(s);
       check(l != nullptr, "the host's part holds launches and views of scratch memory");
       const bool only = k_.device.size() == 1 && launches == 0;
+      const std::string call = launch(*l);  // what it counts stands in front of it
       out_.line((only            ? "return "
                  : launches == 0 ? "cudaError_t e = "
                  : succeeded_    ? "e = "
                                  : "if (e == cudaSuccess) e = ") +
-                launch(*l) + ";");
+                call + ";");
       succeeded_ = false;
       launches++;
     }
@@ -150,12 +197,24 @@ class CudaKernelPrinter {
     out_.close();
   }
 
+  static bool reads(const Expr& e, const Buffer& b) {
+    bool found = false;
+    walk(e, [&](const Expr& x) {
+      const Load* l = as<Load>(x);
+      found |= l && l->buffer == b;
+      return !found;
+    });
+    return found;
+  }
+
   bool passed(const Param& p) const {
     if (p.role == Param::Role::Status) return true;
     bool found = false;
     walk(k_.body, [&](const Stmt& s) {
-      if (const Launch* l = as<Launch>(s))
+      if (const Launch* l = as<Launch>(s)) {
         for (const Buffer& b : l->buffers) found |= b == p.buffer;
+        for (const Expr& e : l->grid) found |= reads(e, p.buffer);
+      }
       if (const Alias* a = as<Alias>(s)) found |= a->base == p.buffer;
       return !found;
     });
@@ -165,6 +224,7 @@ class CudaKernelPrinter {
   const Kernel& k_;
   std::string full_;
   bool wide_;
+  int64_t counted_ = 0;     // names of numbers of blocks
   bool succeeded_ = false;  // the line before has just asked, and there was no error
   SourceWriter out_;
   KernelText text_;

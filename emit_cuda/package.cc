@@ -79,7 +79,7 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   files.push_back({x + ".h", api_header(p, n)});
   files.push_back({x + "_cuda.h", cuda_header(n)});
   const ExecutorParts parts = o.single_file ? parts_in_place(p, n, kernels) : parts_in_files(n);
-  files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id, o.jit, parts)});
+  files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id, o.jit, parts, o.cuda_graphs)});
   if (!o.single_file) {
     files.push_back({x + "_plan.h", plan_header(p, n)});
     files.push_back({x + "_kernels.cuh", device_kernels_header(kernels, n, o.jit)});

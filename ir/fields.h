@@ -95,8 +95,8 @@ template <class F> void for_each_field(const TensorFn& s, F&& f) {
 }
 
 template <class F> void for_each_field(const Param& s, F&& f) {
-  const auto& [a, b, c, d] = s;
-  list_fields(f, {"role", "buffer", "dims", "layout"}, a, b, c, d);
+  const auto& [a, b, c, d, e] = s;
+  list_fields(f, {"role", "buffer", "dims", "layout", "by_value"}, a, b, c, d, e);
 }
 template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j, k] = s;

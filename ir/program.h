@@ -16,6 +16,8 @@ struct Param {
   Buffer buffer;       // flat, as the body reads it; its name is unique in the kernel
   Dims dims;           // its shape, for the reader
   std::string layout;  // for the head comment: "channels last", "packed: n block, k, n in block"
+  bool by_value =
+      false;  // CUDA: an Input that is a size of the caller's, which the host knows: the number, not its address
 };
 
 /// CUDA: a __global__ function. Its body is one nest of Block and Thread loops, whose extents are the launch's.

@@ -172,13 +172,16 @@ def info_of_models(tmp):
     answers("info with sizes counts", ["info", "--dim", "N=3", path], out="MACs        96\n")
     answers("a range that is empty", ["check", "--dim", "N=4..3", path], 2, err="a range that is not empty")
     answers("a range that is none", ["check", "--dim", "N=4..x", path], 2, err="--dim needs a whole number")
-    answers("a size at run time on a GPU", ["check", "--target", "cuda", "--dim", "N=1..3", path], 3, err="TC3106")
+    answers("a size at run time on a GPU", ["check", "--target", "cuda", "--dim", "N=1..3", path], out="every node is supported")
+    answers("--cuda-graphs of C", ["--dim", "N=1..3", "--cuda-graphs", "2", path, "-o", tmp / "none"], 2, err="--cuda-graphs is for --target cuda")
     answers("run with a size at run time", ["run", "--cpu", "generic", "--dim", "N=1..3", path], out='output "y" float [3, 4]')
     answers("verify with a size at run time", ["verify", "--cpu", "generic", "--against", "interpreter", "--dim", "N=1..3", path], out="sizes N=2")
     answers("verify --per-node with a size at run time", ["verify", "--per-node", "--cpu", "generic", "--against", "interpreter", "--dim", "N=1..3", path], out="none is off")
     out = tmp / "sized"
     check("emit with a size at run time", call("--quiet", "--dim", "N=0..3", path, "-o", out).returncode == 0)
     check("its header names the size", "[N][8]" in (out / "symbolic.h").read_text() and "a size, from 0 to 3" in (out / "symbolic.h").read_text())
+    check("emit for a GPU", call("--quiet", "--target", "cuda", "--cuda-graphs", "2", "--dim", "N=0..3", path, "-o", tmp / "sized_cuda").returncode == 0)
+    check("its inputs are those of C", "int64_t N;" in (tmp / "sized_cuda" / "symbolic.h").read_text())
     check("and its kernels do not", all("TC_RESTRICT N" not in kernel.read_text() for kernel in (out / "kernels").glob("*.c")))
 
 

@@ -162,12 +162,41 @@ def quantised(b):
     b.output(b.op("DequantizeLinear", b.op("QuantizeLinear", y, scale, zero), scale, zero))
 
 
+def loops(b):
+    """A size is a trip count, a state's first value, an output, and read in a body."""
+    x = b.input("x", ["n"])
+    n = b.op("Squeeze", b.op("Shape", x))
+
+    def value(name, dtype, *shape):
+        return helper.make_tensor_value_info(name, dtype, shape)
+
+    nodes = [helper.make_node(kind, inputs, [name], **attributes) for kind, inputs, name, attributes in (
+        ("Identity", ["go"], "on", {}), ("Sub", ["left", "i"], "less", {}), ("Cast", ["less"], "f", {"to": 1}), ("Cast", [n], "all", {"to": 1}),
+        ("Mul", ["f", "all"], "g", {}), ("Add", ["sum", "g"], "next", {}))]
+    inputs = [value("i", TensorProto.INT64), value("go", TensorProto.BOOL), value("left", TensorProto.INT64), value("sum", TensorProto.FLOAT, 5)]
+    outputs = [value("on", TensorProto.BOOL), value("less", TensorProto.INT64), value("next", TensorProto.FLOAT, 5)]
+    left, total = b.op("Loop", n, "", n, b.weight(5), outputs=2, body=helper.make_graph(nodes, "body", inputs, outputs))
+    b.output(left, TensorProto.INT64)
+    b.output(total)
+    b.output(b.op("Identity", n), TensorProto.INT64)
+    b.output(b.op("Relu", x))
+
+
+def appended(b):
+    """The size of an input is the sum of two others'."""
+    past, x, mask = b.input("past", ["past", 4]), b.input("x", ["seq", 4]), b.input("mask", ["past + seq"], TensorProto.INT64)
+    y = b.op("Concat", past, b.op("Tanh", x), axis=0)
+    b.output(b.op("Mul", y, b.op("Unsqueeze", b.op("Cast", mask, to=1), b.ints(1))))
+    b.output(b.op("MatMul", x, b.weight(4, 3)))
+
+
 ALL = [
     (convolutions, {"batch": (1, 9)}), (dense, {"batch": (1, 70)}), (dense, {"batch": (0, 5)}), (attention, {"batch": (1, 3), "seq": (1, 13)}),
     (attention, {"batch": (2, 2), "seq": (1, 40)}), (attention, {"batch": (1, 4), "seq": (9, 9)}), (attention_of_one, {"seq": (1, 64)}),
     (recurrent, {"batch": (1, 5)}), (recurrent_steps, {"batch": (2, 6)}), (reductions, {"n": (1, 20)}), (positions, {"n": (1, 11)}), (two_sizes, {"a": (1, 4), "b": (1, 7)}),
     (two_sizes, {"a": (0, 3), "b": (0, 3)}), (causal, {"n": (1, 24)}), (contrib, {"batch": (1, 3), "seq": (1, 6)}), (halves, {"batch": (1, 17)}),
-    (quantised, {"batch": (1, 12)}),
+    (quantised, {"batch": (1, 12)}), (loops, {"n": (0, 6)}),
+    (appended, {"past": (0, 9), "seq": (1, 3)}),
 ]
 
 

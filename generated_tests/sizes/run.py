@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Packages whose sizes are chosen at run time, each at several sizes, against ONNX Runtime; with sanitizers.
 
-usage: run.py [--tool build/tc-emit] [--cpus any,native] [--only REGEX] [--share K/N] [--list]     (run it with `scripts/python_env base`)
+usage: run.py [--tool build/tc-emit] [--cpus generic,native,cuda] [--only REGEX] [--share K/N] [--list]     (run it with `scripts/python_env base`)
 
 models.py holds the models. Each package is compiled once and runs at the least and the largest sizes and some between; inputs lie in
-memory that ends where they end. The last line reads 'N passed, N failed'.
+memory that ends where they end. Of `cuda` every access of memory is checked (docs/cuda_on_cpu.md), and sizes come back, so that captured
+graphs are met again. The last line reads 'N passed, N failed'.
 """
 import argparse
+import os
 import re
 import sys
 import tempfile
@@ -19,10 +21,12 @@ import onnxruntime
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
 import models  # noqa: E402
+from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
 from toolchain import Failed, Toolchain, call, first_line  # noqa: E402
 
+HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -36,23 +40,25 @@ def choices(ranges, random):
 
 def array(info, sizes, random):
     tensor = info.type.tensor_type
-    shape = [d.dim_value if d.HasField("dim_value") else sizes[d.dim_param] for d in tensor.shape.dim]
+    shape = [d.dim_value if d.HasField("dim_value") else sum(sizes[part] for part in d.dim_param.split(" + ")) for d in tensor.shape.dim]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     if dtype.kind == "i":
         return random.integers(0, 2 if info.name == "mask" else 40, shape).astype(dtype)
     return random.standard_normal(shape).astype(dtype)
 
 
-def run(program, session, model, sizes, folder, random):
+def run(program, session, model, sizes, folder, random, cuda):
     """Raises Failed where the program's outputs are not those of ONNX Runtime."""
     feed = {info.name: array(info, sizes, random) for info in model.graph.input}
     folder.mkdir()
     for k, value in enumerate(feed.values()):
         np.save(folder / f"input_{k}.npy", value)
     wanted = session.run(None, feed)
-    result = call("run", [program, "--inputs", folder, "--outputs", folder], {})
+    result = call("run", [program, "--inputs", folder, "--outputs", folder], {}, env={**os.environ, **HOSTILE})
     if result.returncode:
-        raise Failed("run: " + first_line(result.stdout, "rror"))
+        raise Failed("run: " + first_line(result.stdout, "rror|check: "))
+    if cuda and NOTHING_FOUND not in result.stdout:
+        raise Failed("run: the checker was not in it")
     bar = 2e-2 if model.graph.name in ("halves", "quantised") else 1e-5  # a step of the numbers apart
     for k, want in enumerate(wanted):
         if told := difference(np.load(folder / f"output_{k}.npy"), want, bar):
@@ -78,7 +84,8 @@ def check(case, tool, cpu, toolchain, folder):
     path, package, program = folder / "model.onnx", folder / "out", folder / "program"
     onnx.save(model, path)
     words = [f"--dim={n}={low}..{high}" for n, (low, high) in ranges.items()]
-    result = call("emit", [tool, "--quiet", "--verify-each", f"--cpu={cpu}", *words, path, "-o", package], {})
+    words += ["--target=cuda"] if cpu == "cuda" else [f"--cpu={cpu}"]
+    result = call("emit", [tool, "--quiet", "--verify-each", *words, path, "-o", package], {})
     if result.returncode:
         raise Failed("emit: " + first_line(result.stdout))
     toolchain.build(package, program, {})
@@ -88,7 +95,7 @@ def check(case, tool, cpu, toolchain, folder):
     count = 0
     for sizes in choices(ranges, random):
         try:
-            run(program, session, model, sizes, folder / f"io{count}", random)
+            run(program, session, model, sizes, folder / f"io{count}", random, cpu == "cuda")
         except Failed as failure:
             raise Failed(f"{sizes}: {failure}") from None
         count += 1
@@ -98,10 +105,28 @@ def check(case, tool, cpu, toolchain, folder):
     return count
 
 
+def graphs(tool, toolchain, folder):
+    """A package on the GPU runs with changing sizes: graphs.cc."""
+    folder.mkdir(parents=True)
+    builder = models.Builder(1)
+    models.dense(builder)
+    onnx.save(builder.model("dense"), folder / "dense.onnx")
+    package, program = folder / "out", folder / "program"
+    result = call("emit", [tool, "--quiet", "--target=cuda", "--name=sized", "--dim=batch=1..70", "--cuda-graphs=2", folder / "dense.onnx", "-o", package], {})
+    if result.returncode:
+        raise Failed("emit: " + first_line(result.stdout))
+    toolchain.program_of(package, [ROOT / "generated_tests" / "sizes" / "graphs.cc"], program, ["-DcudaGraphInstantiate=counted_instantiate"])
+    for order in ("late", "early"):
+        result = call("run", [program], {}, env={**os.environ, "TC_CUDA_STREAM": order})
+        if result.returncode or NOTHING_FOUND not in result.stdout:
+            raise Failed("run: " + first_line(result.stdout, "rror|check: "))
+    return 2
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tool", default=str(ROOT / "build" / "tc-emit"))
-    parser.add_argument("--cpus", default="generic,native")
+    parser.add_argument("--cpus", default="generic,native,cuda")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
     shares.add_option(parser, quick=2)
@@ -112,8 +137,18 @@ def main():
         for cpu in options.cpus.split(","):
             folder = Path(scratch) / cpu
             folder.mkdir()
-            toolchain = Toolchain(folder, [*FLAGS, *(["-march=native"] if cpu == "native" else [])])
-            for case in chosen:
+            if cpu == "cuda":
+                toolchain = CheckedCudaToolchain(folder, ["-O1"])
+            else:
+                toolchain = Toolchain(folder, [*FLAGS, *(["-march=native"] if cpu == "native" else [])])
+            if cpu == "cuda" and not options.list and re.search(options.only, "graphs"):
+                try:
+                    passed += graphs(options.tool, toolchain, folder / "graphs")
+                except Failed as failure:
+                    failed += 1
+                    print(f"FAILED graphs: {failure}", flush=True)
+            partly = cpu == "cuda" and options.share != (1, 1)  # these take longest to compile
+            for case in chosen[::3] if partly else chosen:
                 if options.list:
                     print(case[0])
                     continue

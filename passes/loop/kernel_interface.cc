@@ -67,7 +67,7 @@ std::vector<KernelInterface::Live> KernelInterface::live() const {
   std::vector<Live> list;
   for (const Scheduled::Live& l : s_.live) {
     const Buffer parameter = renamed_.at(l.output.get());
-    Live here{{parameter}, static_dims(l.output->shape), l.axis, renamed_.at(l.count.get())};
+    Live here{{parameter}, static_dims(l.output->shape), l.axis, renamed_.at(l.count.get()), l.on_host};
     if (const auto view = view_of_.find(parameter.get()); view != view_of_.end()) here.memory.push_back(view->second);
     list.push_back(std::move(here));
   }

@@ -24,6 +24,7 @@ class KernelInterface {
     Dims dims;
     int axis = 0;
     Buffer count;
+    bool on_host = false;  // the host knows the count: Param::by_value
   };
   std::vector<Live> live() const;
   /// The parameters' buffers, in order.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/loop/kernel_interface.h"
+#include "passes/loop/trim_grids.h"
 #include "passes/pass.h"
 
 namespace tc {
@@ -20,6 +20,8 @@ struct Lowering {
   int64_t scratch_bytes = 0;
   KernelInterface* io = nullptr;
   DeviceFunction* device = nullptr;  // CUDA, behind split_host_device: the function that the body is of
+  GridSizes grids = {};              // CUDA: of launches that a run may need a part of, and the parameters at that time
+  std::vector<Buffer> grid_params = {};
   std::vector<Var> host_loops = {};  // its variables that the host counts
   Kernel* kernel = nullptr;          // a finished one, in last_loop_passes()
 };

@@ -1,6 +1,8 @@
 // The lists of loop passes, and lower_kernel, which runs them.
 #include "passes/loop/lower_kernel.h"
 
+#include <algorithm>
+
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
@@ -92,6 +94,10 @@ void rewrite_body(Lowering& l) {
   l.body = Pass(l.body);
 }
 
+void trim_launches(Lowering& l) {
+  l.grids = trim_grids(l.body, l.io->live());
+  l.grid_params = l.io->buffers();
+}
 void trim(Lowering& l) { l.body = trim_loops(l.body, l.io->live()); }
 
 void flatten(Lowering& l) { l.body = flatten_buffers(l.body, l.flat); }
@@ -176,6 +182,7 @@ const std::vector<LoopPass>& cuda_loop_passes() {
       kSimplify,
       {"infer_fragment", rewrite_body<infer_fragment>, "finds which lane of a warp has which element of a tile"},
       {"synchronise", rewrite_body<synchronise>, "lowers exchanges between threads and places barriers"},
+      {"trim_grids", trim_launches, "counts the blocks that sizes chosen at run time need"},
       kFlattenBuffers,
       {"vectorize_loops", rewrite_body<vectorize_loops>, "makes accesses of 16 bytes of loops of kind Vector"},
       kMergeViews,
@@ -233,12 +240,31 @@ Kernel lower_kernel(const Scheduled& s, const std::string& title, LoopPassRunner
   return k;
 }
 
+namespace {
+
+// In terms of the parameters, of which those are flat by now that the loops read.
+GridSizes flat_grids(const Lowering& l) {
+  GridSizes sizes;
+  const std::vector<Buffer> params = l.io->buffers();
+  for (const auto& [block, size] : l.grids)
+    sizes[block] = rewrite(size, [&](const Expr& e) -> Expr {
+      const Load* k = as<Load>(e);
+      if (!k) return {};
+      const auto at = std::find(l.grid_params.begin(), l.grid_params.end(), k->buffer) - l.grid_params.begin();
+      const Buffer& b = params.at(size_t(at));
+      return load(b, Exprs(b->shape.size(), Expr(int64_t(0))));
+    });
+  return sizes;
+}
+
+}  // namespace
+
 // The launches are cut apart first: what the passes share and move stays inside of one function of the device.
 Kernel lower_cuda_kernel(const Scheduled& s, const std::string& title, LoopPassRunner& passes) {
   KernelInterface io(s);
   Lowering whole{.body = io.body(), .visible = io.visible(), .io = &io};
   passes.run(cuda_loop_passes(), whole, title);
-  SplitFunction split = split_host_device(io.name_views(whole.body, whole.flat), io.buffers());
+  SplitFunction split = split_host_device(io.name_views(whole.body, whole.flat), io.buffers(), flat_grids(whole));
   Kernel k;
   for (DeviceFunction& f : split.device) {
     Lowering l{.body = f.body, .visible = f.params, .flat = whole.flat, .io = &io, .device = &f};

@@ -79,7 +79,7 @@ class FreeBuffers {
 
 class Splitter {
  public:
-  explicit Splitter(const std::vector<Buffer>& params) : params_(params) {}
+  Splitter(const std::vector<Buffer>& params, const GridSizes& grids) : params_(params), grids_(grids) {}
   std::vector<DeviceFunction> device;
 
   Stmt host(const Stmt& s) {
@@ -131,7 +131,8 @@ class Splitter {
       const auto n = as_const_int(f->extent);
       Expr& size = sizes[size_t(f->kind) - size_t(thread ? ForKind::ThreadX : ForKind::BlockX)];
       legal = legal && n && is_const(f->begin, 0) && is_const(size, 1);
-      size = f->extent;
+      const auto needed = thread ? grids_.end() : grids_.find(f->var.get());
+      size = needed == grids_.end() ? f->extent : needed->second;
       if (thread && n) threads *= *n;
       return true;
     });
@@ -153,13 +154,14 @@ class Splitter {
   }
 
   const std::vector<Buffer>& params_;
+  const GridSizes& grids_;
   std::vector<For> host_loops_;  // around the statement
 };
 
 }  // namespace
 
-SplitFunction split_host_device(const Stmt& s, const std::vector<Buffer>& params) {
-  Splitter splitter(params);
+SplitFunction split_host_device(const Stmt& s, const std::vector<Buffer>& params, const GridSizes& grids) {
+  Splitter splitter(params, grids);
   const Stmt host = splitter.host(s);
   return {host, std::move(splitter.device)};
 }

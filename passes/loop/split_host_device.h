@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "passes/loop/trim_grids.h"
 
 namespace tc {
 
@@ -13,7 +14,7 @@ struct SplitFunction {
 
 /// Cuts the body of a CUDA schedule into functions of the device and the host's part, which launches them. Needs flat
 /// buffers and planned scratch memory. `params`: the kernel's parameters, which come first, in this order, in functions
-/// of the device. Throws InternalError for control flow around launches.
-SplitFunction split_host_device(const Stmt& s, const std::vector<Buffer>& params);
+/// of the device. `grids`: how many blocks are launched, where that is not all. Throws InternalError for control flow around launches.
+SplitFunction split_host_device(const Stmt& s, const std::vector<Buffer>& params, const GridSizes& grids = {});
 
 }  // namespace tc

@@ -10,48 +10,24 @@
 #include "passes/loop/trim_loops.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include "ir/loop/build.h"
-#include "ir/loop/instruction.h"
-#include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/live_stores.h"
 
 namespace tc {
 namespace {
 
 using Live = KernelInterface::Live;
 
-/// The product of sizes [first, last).
-int64_t product(const Dims& dims, size_t first, size_t last) {
-  int64_t n = 1;
-  for (size_t k = first; k < last; k++) n = checked_mul(n, dims[k]);
-  return n;
-}
-
-/// Where a store lies along the counted axis: at least at `at`, in units of which `unit` make an element of the axis.
-struct Coordinate {
-  Linear at;
-  int64_t unit = 1;
-};
-
 class Trim {
  public:
-  Trim(const Stmt& body, const std::vector<Live>& live) : live_(live), body_(body) {
-    walk(body, [&](const Stmt& s) {
-      if (const For* f = as<For>(s)) ranges_[f->var.get()] = range_of_loop(*f);
-      if (const Let* k = as<Let>(s)) {
-        ranges_[k->var.get()] = at_least_zero(k->value, interval(k->value, ranges_));
-        lets_[k->var.get()] = k->value;
-      }
-      if (const Alias* k = as<Alias>(s)) aliases_[k->view.get()] = k;
-      return true;
-    });
+  Trim(const Stmt& body, const std::vector<Live>& live) : live_(live), body_(body), stores_(body, live) {
     for (const Live& l : live) {
       if (counts_.count(l.count.get())) continue;
       const Var n = counts_[l.count.get()] = make_var("n");
-      ranges_[n.get()] = {0, l.dims[size_t(l.axis)]};
+      stores_.ranges[n.get()] = {0, l.dims[size_t(l.axis)]};
     }
   }
 
@@ -114,8 +90,8 @@ class Trim {
     const Stmt body = end && exact ? Stmt(f.body) : statement(f.body);
     around_.pop_back();
     if (!end) return body.same_as(f.body) ? s : loop(f.var, f.extent, body, f.kind, f.begin);
-    const Expr whole = simplify(f.begin + f.extent, ranges_);
-    const bool below = as_const_int(whole) && interval(*end, ranges_).max <= *as_const_int(whole);
+    const Expr whole = simplify(f.begin + f.extent, stores_.ranges);
+    const bool below = as_const_int(whole) && interval(*end, stores_.ranges).max <= *as_const_int(whole);
     return loop(f.var, (below ? *end : min(whole, *end)) - f.begin, body, f.kind, f.begin);
   }
 
@@ -129,52 +105,16 @@ class Trim {
     return loop(f.var, f.extent, with_own_counts(needed ? if_then(*needed, body) : body), f.kind, f.begin);
   }
 
-  Range range_of_loop(const For& f) const {
-    const Range r = loop_range(f, ranges_);
-    const Range begin = interval(f.begin, ranges_);
-    return bounded(r) ? r : Range{begin.min, INT64_MAX};
-  }
-
-  /// What the number of lanes is part of has no bounds, but it is no negative number if its parts are none.
-  Range at_least_zero(const Expr& e, const Range& r) const {
-    return r.min == INT64_MIN && never_negative(e) ? Range{0, r.max} : r;
-  }
-  bool never_negative(const Expr& e) const {
-    if (as<Lanes>(e)) return true;
-    if (const Apply* a = as<Apply>(e)) {
-      const bool keeps = a->op == Op::Add || a->op == Op::Mul || a->op == Op::FloorDiv || a->op == Op::Min ||
-                         a->op == Op::Max || a->op == Op::FloorMod;
-      return keeps && std::all_of(a->args.begin(), a->args.end(), [&](const Expr& x) { return never_negative(x); });
-    }
-    return interval(e, ranges_).min >= 0;
-  }
-  /// The least that a sum can be.
-  int64_t least(const Linear& l) const {
-    int64_t sum = l.constant;
-    for (const Linear::Term& t : l.terms) {
-      const Range r = at_least_zero(t.atom, interval(t.atom, ranges_));
-      if (t.coefficient < 0 || r.min == INT64_MIN) return INT64_MIN;
-      sum = checked_add(sum, checked_mul(t.coefficient, r.min));
-    }
-    return sum;
-  }
-
   /// Shows every store of the loop to an output that is needed in part; false if there is another that forbids trimming, or
   /// where `each` gives up.
-  bool each_store(const For& f, const std::function<bool(const Live&, const Coordinate&)>& each) const {
-    bool ok = true;
+  bool each_store(const For& f, const LiveStores::Serves& each) const {
+    bool waits = false;
     walk(f.body, [&](const Stmt& s) {
-      if (const Store* k = as<Store>(s)) ok = ok && store_of(f, k->buffer, k->index, each);
-      if (const Intrin* k = as<Intrin>(s)) {
-        const IntrinCall call = parse(*k);
-        for (size_t i = 0; i < call.operands.size(); i++)
-          if (writes_operand(*k, i)) ok = ok && store_of(f, call.operands[i].buffer, call.operands[i].index, each);
-      }
-      if (const Alias* k = as<Alias>(s)) ok = ok && (is_output(k->base) || is_local(f, k->base));
-      if (as<Launch>(s) || as<Barrier>(s)) ok = false;
-      return ok;
+      waits = waits || as<Barrier>(s);
+      return !waits;
     });
-    return ok;
+    return !waits && stores_.all(
+                         f.body, around_, [&](const Buffer& b) { return is_local(f, b); }, each);
   }
 
   /// The number of the first iteration that is not needed; nothing if that is not known. `exact`: an iteration is one element
@@ -183,7 +123,7 @@ class Trim {
     if (as_const_int(f.extent).value_or(2) < 2) return std::nullopt;
     std::optional<Expr> most;
     exact = true;
-    const bool ok = each_store(f, [&](const Live& l, const Coordinate& c) {
+    const bool ok = each_store(f, [&](const Live& l, const LiveCoordinate& c) {
       const auto here = end(f, l, c, exact);
       if (here) most = !most || structurally_equal(*most, *here) ? *here : max(*most, *here);
       return here.has_value();
@@ -194,7 +134,7 @@ class Trim {
   /// Whether a chunk is needed, as a condition on its number.
   std::optional<Expr> needed_chunk(const For& f) const {
     std::vector<Expr> conditions;
-    const bool ok = each_store(f, [&](const Live& l, const Coordinate& c) {
+    const bool ok = each_store(f, [&](const Live& l, const LiveCoordinate& c) {
       Linear first, inside;  // elements of the axis in front of the chunk
       inside.constant = c.at.constant;
       for (const Linear::Term& t : c.at.terms) {
@@ -203,7 +143,7 @@ class Trim {
         else
           inside.add(t.atom, t.coefficient);
       }
-      const int64_t rest = least(inside);
+      const int64_t rest = stores_.least(inside);
       if (first.is_constant() || rest == INT64_MIN) return false;
       first.constant = floor_div_int(rest, c.unit);
       const Expr condition = to_expr(first) < Expr(counts_.at(l.count.get()));
@@ -229,11 +169,9 @@ class Trim {
     return only && uses_var(e, f.var);
   }
 
-  static bool is_output(const Buffer& b) { return b->scope == Scope::Global; }
-
   /// Read and written inside of the loop only.
   bool is_local(const For& f, const Buffer& b) const {
-    return !is_output(b) && count_uses(Stmt(f.body), b) == count_uses(body_, b);
+    return b->scope != Scope::Global && count_uses(Stmt(f.body), b) == count_uses(body_, b);
   }
 
   static int count_uses(const Stmt& s, const Buffer& b) {
@@ -253,74 +191,8 @@ class Trim {
     return n;
   }
 
-  bool store_of(const For& f, Buffer b, Exprs index,
-                const std::function<bool(const Live&, const Coordinate&)>& each) const {
-    for (auto it = aliases_.find(b.get()); it != aliases_.end(); it = aliases_.find(b.get())) {
-      const Ramp* r = as<Ramp>(index.at(0));
-      index = {it->second->offset + (r ? r->base : index[0])};
-      b = it->second->base;
-    }
-    if (!is_output(b)) return is_local(f, b);
-    for (const Live& l : live_) {
-      if (std::find(l.memory.begin(), l.memory.end(), b) == l.memory.end()) continue;
-      const auto c = coordinate(l, b, index);
-      if (c && each(l, *c)) return true;
-    }
-    return false;
-  }
-
-  /// Names of values inside of the loop become these values, which tell how they depend on the loop's variable.
-  Expr without_names(Expr e) const {
-    VarMap inside = lets_;
-    for (const Var& v : around_) inside.erase(v.get());
-    for (int depth = 0; depth < 8; depth++) {
-      const Expr next = substitute(e, inside);
-      if (next.same_as(e)) break;
-      e = next;
-    }
-    return e;
-  }
-
-  std::optional<Coordinate> coordinate(const Live& l, const Buffer& b, const Exprs& index) const {
-    const size_t axis = size_t(l.axis);
-    const auto base = [&](const Expr& e) {
-      const Ramp* r = as<Ramp>(e);
-      return without_names(r ? r->base : e);
-    };
-    if (b == l.memory[0] && index.size() == l.dims.size()) {
-      return Coordinate{linear_form(base(index[axis])), 1};
-    }
-    if (index.size() != 1) return std::nullopt;
-    const int64_t inner = product(l.dims, axis + 1, l.dims.size()), whole = checked_mul(inner, l.dims[axis]);
-    const Linear flat = linear_form(base(index[0]));
-    if (product(l.dims, 0, axis) == 1) return Coordinate{flat, inner};
-    return middle(flat, inner, whole);
-  }
-
-  /// Of a flat index the part that counts elements of the axis, if no part runs over into another.
-  std::optional<Coordinate> middle(const Linear& flat, int64_t inner, int64_t whole) const {
-    Linear low, at;
-    for (const Linear::Term& t : flat.terms) {
-      if (t.coefficient < 0) return std::nullopt;
-      if (t.coefficient % whole == 0) continue;
-      if (t.coefficient % inner == 0 && t.coefficient < whole)
-        at.add(t.atom, t.coefficient / inner);
-      else if (t.coefficient < inner)
-        low.add(t.atom, t.coefficient);
-      else
-        return std::nullopt;
-    }
-    if (flat.constant < 0) return std::nullopt;
-    at.constant = flat.constant % whole / inner;
-    low.constant = flat.constant % inner;
-    const Range of_low = interval(low, ranges_), of_at = interval(at, ranges_);
-    if (!bounded(of_low) || of_low.min < 0 || of_low.max >= inner) return std::nullopt;
-    if (!bounded(of_at) || of_at.min < 0 || of_at.max >= whole / inner) return std::nullopt;
-    return Coordinate{at, 1};
-  }
-
   /// From which iteration on a store lies behind what is needed.
-  std::optional<Expr> end(const For& f, const Live& l, const Coordinate& c, bool& exact) const {
+  std::optional<Expr> end(const For& f, const Live& l, const LiveCoordinate& c, bool& exact) const {
     Linear needed;  // unit * n - what stands still in the loop
     needed.add(Expr(counts_.at(l.count.get())), c.unit);
     needed.constant -= c.at.constant;
@@ -341,7 +213,7 @@ class Trim {
         inside.add(t.atom, t.coefficient);
       }
     }
-    const int64_t rest = least(inside);
+    const int64_t rest = stores_.least(inside);
     if (step <= 0 || rest == INT64_MIN) return std::nullopt;
     // Within one element of the axis there is nothing behind the last.
     if (const auto extent = as_const_int(f.extent); extent && checked_mul(step, *extent / group) <= c.unit)
@@ -378,10 +250,8 @@ class Trim {
 
   const std::vector<Live>& live_;
   const Stmt& body_;
-  Ranges ranges_;
-  VarMap lets_;                                       // the values of names
-  std::map<const BufferDef*, const Alias*> aliases_;  // looked up only
-  std::map<const BufferDef*, Var> counts_;            // looked up only
+  LiveStores stores_;
+  std::map<const BufferDef*, Var> counts_;  // looked up only
   std::vector<Var> around_;
 };
 

@@ -38,16 +38,13 @@ IoTensor io_tensor(const Value& v, bool text) {
   return t;
 }
 
-[[noreturn]] void refuse_sizes(const Graph& g) {
-  const ModelText& name = g.inputs()[g.sizes().chosen[0].input]->name;
+[[noreturn]] void refuse_states(const Graph& g) {
+  const ModelText& name = g.inputs()[g.sizes().states[0].input]->name;
   throw Error({"TC3106",
                ExitCode::Unsupported,
                {"", "", "", name.raw(), -1},
-               "a size that is chosen at run time has no kernels on a GPU",
-               {
-                   "give it a value: --dim " + printable(name.raw()) + "=" + to_text(g.sizes().chosen[0].most) +
-                       "; --target c has them",
-               },
+               "a state that the instance keeps has no place on a GPU",
+               {"pass it, as an input and an output; --target c keeps it"},
                false});
 }
 
@@ -62,6 +59,7 @@ ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loo
 }
 
 Program ProgramBuilder::take(Graph& g) {
+  if (cx_.target.device_memory && !g.sizes().states.empty()) refuse_states(g);
   p_.title = g.name();
   p_.macs = multiply_accumulates(g);
   nodes_ = g.num_nodes();
@@ -96,7 +94,6 @@ Program ProgramBuilder::take(Graph& g) {
       kept_[v].insert(now);
     if (now != v && !kept_[v].empty()) kept_[v] = {root_of(g.outputs().at(s.output))};
   }
-  if (cx_.target.device_memory && !g.sizes().chosen.empty()) refuse_sizes(g);
   live_ = LiveAxes(g);
   take_sized_inputs(g);
   assign_outputs(g);
@@ -141,7 +138,10 @@ void ProgramBuilder::take_sized_inputs(const Graph& g) {
     const Operand slot = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
     CopyStep c = sized_copy(p_.inputs[i], {Operand::Kind::Input, int(i)}, slot);
     c.room = byte_size(*v);
-    add_part(p_.steps, std::move(c));
+    if (cx_.target.device_memory)
+      fill_room(c, v->type.dtype, p_.steps);
+    else
+      add_part(p_.steps, std::move(c));
     operands_[v] = slot;
   }
 }

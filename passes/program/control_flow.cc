@@ -6,6 +6,7 @@
 // Copies at the end happen as if at once: states may swap.
 #include <algorithm>
 
+#include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/ops/regions.h"
 #include "passes/program/program_builder.h"
@@ -58,6 +59,7 @@ struct ProgramBuilder::End {
 
 // Tensors without elements may be null pointers: nothing is copied.
 void ProgramBuilder::add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes) {
+  if (is_host_number(from)) return store_number(from, to, steps);
   CopyStep c;
   c.from = from;
   c.to = to;
@@ -122,7 +124,10 @@ ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_
     s.operands.back() = operands_[in] = operand;
     add_copy(steps, from, operand, byte_size(*in));
   }
-  if (steps.size() > before) std::get<CopyStep>(steps[before].kind).origins = n.origins;
+  if (steps.size() > before) {
+    if (auto* copy = std::get_if<CopyStep>(&steps[before].kind)) copy->origins = n.origins;
+    if (auto* call = std::get_if<Call>(&steps[before].kind)) call->origins = n.origins;
+  }
   s.commented = steps.size() > before;
   return s;
 }
@@ -255,7 +260,7 @@ void ProgramBuilder::count(Node& n, const Operand& number, std::vector<Step>& st
   s.outputs = fn.outputs;
   fn.stages = {s};
   Call c;
-  c.kernel = compile(fn, {false}, {}, {}, n).kernel;
+  c.kernel = compile({identity_of(fn), {false}, {}, {}, {false}}, fn, &n).kernel;
   check(p_.kernels[size_t(c.kernel)].params.size() == 2, "counting needs no more than two numbers");
   step_++;
   const Operand next = new_slot(n.regions[0]->inputs()[0]->name, "next", DType::I64, {});

@@ -29,6 +29,7 @@ class ProgramBuilder {
     std::vector<bool> constant;
     std::vector<int> dead;
     std::vector<std::array<int, 3>> live;  // output, axis, operand that counts: see Scheduled::Live
+    std::vector<bool> by_value;            // operands that the host knows: see Param::by_value
     int64_t panel_columns = 0;             // ScheduleOptions
     auto operator<=>(const FunctionKey&) const = default;
   };
@@ -84,10 +85,16 @@ class ProgramBuilder {
   bool ends_early(const Compiled& c, int count) const;
   void forget_kernels(size_t kept);
   void add_call(Node& n, std::vector<Step>& steps);
-  Compiled& compile(const TensorFn& meaning, const std::vector<bool>& constant, const std::vector<int>& dead,
-                    const std::vector<std::array<int, 3>>& live, const Node& n, int64_t panel_columns = 0);
+  Compiled& compile(const FunctionKey& key, const TensorFn& meaning, const Node* n);
   std::vector<std::array<int, 3>> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands) const;
   int packed(Compiled& c, const std::vector<const Value*>& operands, size_t k);
+
+  // sizes that the caller chooses, on a device: sizes_on_device.cc
+  bool is_host_number(const Operand& o) const;
+  std::vector<bool> by_value(const std::vector<const Value*>& operands) const;
+  void call_own(const TensorFn& fn, std::vector<Operand> operands, std::vector<Step>& steps);
+  void fill_room(const CopyStep& c, DType dtype, std::vector<Step>& steps);
+  void store_number(Operand number, Operand to, std::vector<Step>& steps);
 
   // control flow
   void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes);

@@ -116,7 +116,8 @@ std::string loops_as_text(const Kernel& k) {
   std::string s = to_text(k.body);
   for (const DeviceFunction& f : k.device) s += to_text(f.body);
   for (const Param& p : k.params)
-    s += p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + ";";
+    s +=
+        p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + (p.by_value ? " value;" : ";");
   return s;
 }
 
@@ -153,7 +154,7 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   std::vector<bool> constant;
   for (const Value* v : operands) constant.push_back(root_of(v)->is_constant());
   const std::vector<int> dead = dying(n, operands);
-  Compiled& c = compile(fn, constant, dead, live, n);
+  Compiled& c = compile({identity_of(fn), constant, dead, live, by_value(operands)}, fn, &n);
   Call call = call_of(c, n, operands);
   if (live.size() == 1) {
     if (const auto one = first_row(n, live[0], all, operands, dead)) {
@@ -233,7 +234,7 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   const std::string packing = general.prologue_key, function = identity_of(*one);
   if (packed_otherwise_.count(function) != 0) return {};
   const size_t kernels = p_.kernels.size();
-  Compiled& c = compile(*one, constant, dead, {}, n, columns);
+  Compiled& c = compile({function, constant, dead, {}, by_value(own), columns}, *one, &n);
   if (c.prologue_key != packing || c.replaced != replaced) {
     packed_otherwise_.insert(function);
     forget_kernels(kernels);
@@ -329,11 +330,8 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
   return new_slot(n.name, "unused", b->dtype, static_dims(b->shape));
 }
 
-ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
-                                                  const std::vector<int>& dead,
-                                                  const std::vector<std::array<int, 3>>& live, const Node& n,
-                                                  int64_t panel_columns) {
-  const FunctionKey key{identity_of(meaning), constant, dead, live, panel_columns};
+// `key`: of the function `meaning`. `n`: whose function it is; null: one of ours.
+ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const TensorFn& meaning, const Node* n) {
   last_key_ = key;
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
@@ -342,26 +340,26 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
                               std::any_of(fn.outputs.begin(), fn.outputs.end(), is_text)))
     throw Error({"TC3104",
                  ExitCode::Unsupported,
-                 {"", n.name.raw(), n.op, "", -1},
+                 {"", n ? n->name.raw() : "", n ? n->op : "", "", -1},
                  "strings have no kernels on a GPU",
                  {"--target c has them"},
                  false});
   const ScheduleOptions o{
-      .strict_fp = cx_.options.strict_fp, .panel_columns = panel_columns, .precision = cx_.options.precision};
-  Scheduled s = planned_.schedule(fn, constant, o);
+      .strict_fp = cx_.options.strict_fp, .panel_columns = key.panel_columns, .precision = cx_.options.precision};
+  Scheduled s = planned_.schedule(fn, key.constant, o);
   Compiled c;
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
-    if (std::find(dead.begin(), dead.end(), s.input_index[k]) != dead.end() && may_be_in_place(s, k)) {
+    if (std::find(key.dead.begin(), key.dead.end(), s.input_index[k]) != key.dead.end() && may_be_in_place(s, k)) {
       c.replaced = s.input_index[k];
       s = in_place(std::move(s), k);
     }
-  for (const auto& [output, axis, count] : live) {
+  for (const auto& [output, axis, count] : key.live) {
     const Buffer& b = fn.inputs[size_t(count)];
     if (std::find(s.inputs.begin(), s.inputs.end(), b) == s.inputs.end()) {
       s.inputs.push_back(b);
       s.input_index.push_back(count);
     }
-    s.live.push_back({s.outputs[size_t(output)], axis, b});
+    s.live.push_back({s.outputs[size_t(output)], axis, b, key.by_value.at(size_t(count))});
   }
   c.input_index = s.input_index;
   for (const Buffer& b : s.prologue.inputs) {
@@ -374,6 +372,9 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
   const std::string title = join(stage_names(fn), " ");
   loop_passes_.verify_schedule(s);
   Kernel k = cx_.backend->lower(s, title, loop_passes_);
+  size_t input = 0;
+  for (Param& p : k.params)
+    if (p.role == Param::Role::Input) p.by_value = key.by_value.at(size_t(c.input_index.at(input++)));
   k.formula = formula(without_packed_numbers(fn, s));
   k.summary = summary(fn);
   // Operands that are constant or dying in one place only may make no difference to the loops.
@@ -383,7 +384,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
     k.name = kernel_name(fn, loops_as_text(k), is_region(s) ? s.family : "");
     while (!names_.insert(k.name).second)
       k.name = k.name.substr(0, 58) + "_" + hex(hash_text(known->first + k.name), 4);
-    k.work = work_of(fn, s, constant, c.replaced);
+    k.work = work_of(fn, s, key.constant, c.replaced);
     p_.kernels.push_back(std::move(k));
   }
   return compiled_[key] = std::move(c);

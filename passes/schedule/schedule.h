@@ -30,11 +30,12 @@ struct Scheduled {
   std::string replaced;            // the operand whose memory the output takes over; "": none
   int64_t macs = -1;               // multiply-accumulates, where they are others than the definition's; -1: the same
   /// What nobody needs of an output: along `axis` the elements from `count` on, an i64 scalar among the inputs. Not the
-  /// template's business; see passes/loop/trim_loops.h.
+  /// template's business; see passes/loop/trim_loops.h and trim_grids.h.
   struct Live {
     Buffer output;
     int axis = 0;
     Buffer count;
+    bool on_host = false;  // CUDA: the host knows the count
   };
   std::vector<Live> live = {};
 };

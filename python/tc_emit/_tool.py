@@ -70,7 +70,7 @@ def _paths(value: Any) -> list[str]:
 
 
 OPTIONS = ("target", "cpu", "arch", "precision", "name", "fp")
-NUMBERS = {"opt_level": "-O", "string_bytes": "--string-bytes", "limit_memory": "--limit-memory", "limit_nodes": "--limit-nodes"}
+NUMBERS = {"opt_level": "-O", "string_bytes": "--string-bytes", "cuda_graphs": "--cuda-graphs", "limit_memory": "--limit-memory", "limit_nodes": "--limit-nodes"}
 FILES = {"ops": "--ops"}
 SWITCHES = {"single_file": "--single-file", "jit": "--jit"}
 def _size(value: Any) -> str:

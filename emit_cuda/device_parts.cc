@@ -1,0 +1,115 @@
+#include "emit_cuda/device_parts.h"
+
+#include <algorithm>
+
+#include "emit_c/fill.h"
+#include "emit_c/operands.h"
+#include "passes/program/size_bounds.h"
+#include "templates/text.h"
+
+namespace tc {
+
+bool is_host_size(const Program& p, const Operand& o) {
+  return o.kind == Operand::Kind::Input && p.inputs[size_t(o.index)].is_size;
+}
+
+bool may_be_empty(const Program& p, const std::vector<SizeSum>& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [&](const SizeSum& s) { return least_size(p, s) <= 0; });
+}
+
+namespace {
+
+int64_t aligned(int64_t n) { return (n + 255) / 256 * 256; }
+int64_t bytes_of(const IoTensor& t) { return checked_mul(num_elements(t.dims), info(t.dtype).bytes); }
+
+bool is_sized(const IoTensor& t) {
+  return !t.sizes.empty() && std::all_of(t.sizes.begin(), t.sizes.end(), [](const IoSize& s) { return s.of_inputs(); });
+}
+
+// The bytes of what there is; of sizes that only the device knows, of what there may be.
+std::string io_bytes(const Program& p, const ProgramNames& n, const IoTensor& t) {
+  if (!is_sized(t)) return to_text(bytes_of(t));
+  std::string sizes;
+  int64_t bytes = info(t.dtype).bytes;
+  for (size_t d = 0; d < t.dims.size(); d++) {
+    const auto size = std::find_if(t.sizes.begin(), t.sizes.end(), [&](const IoSize& s) { return s.axis == int(d); });
+    if (size == t.sizes.end())
+      bytes = checked_mul(bytes, t.dims[d]);
+    else if (const std::string text = size_text(p, n, size->sum, "d.in."); size->sum.is_one())
+      sizes += "(size_t)" + text + " * ";
+    else
+      sizes += "(size_t)(" + text + ") * ";
+  }
+  return sizes + to_text(bytes);
+}
+
+std::vector<SizeSum> sums_of(const IoTensor& t) {
+  std::vector<SizeSum> list;
+  for (const IoSize& s : t.sizes) list.push_back(s.sum);
+  return list;
+}
+
+// In functions whose instance is a pointer.
+std::string of_pointer(std::string text) {
+  for (size_t at = 0; (at = text.find("d.in.", at)) != std::string::npos; at += 6) text.replace(at, 2, "d->");
+  return text;
+}
+
+}  // namespace
+
+Staging staging(const Program& p, const ProgramNames& n) {
+  Staging s;
+  auto row = [&](const IoTensor& t, const std::string& name, bool in) {
+    if (t.is_size) {
+      s.fields_in += "  d.in." + name + " = " + to_text(t.most) + ";\n";
+      s.sizes += "  d->in." + name + " = in->" + name + ";\n";
+      return;
+    }
+    const int64_t size = bytes_of(t);
+    const std::string type = std::string(info(t.dtype).c_type), at = to_text(s.bytes), count = io_bytes(p, n, t);
+    const std::string side = in ? "in" : "out";
+    (in ? s.fields_in : s.fields_out) +=
+        "  d." + side + "." + name + " = (" + (in ? "const " : "") + type + " *)(void *)(d.io + " + at + ");\n";
+    if (size == 0) return;
+    if (in) {
+      s.stage_in += "  memcpy(d->staging + " + at + ", in->" + name + ", " + of_pointer(count) + ");\n";
+      s.upload += "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
+                  "TRY(cudaMemcpyAsync(d.io + " + at + ", d.staging + " + at + ", " + count +
+                  ", cudaMemcpyHostToDevice, d.stream));\n";
+    } else {
+      s.stage_out += "  memcpy(out->" + name + ", d->staging + " + at + ", " + of_pointer(count) + ");\n";
+      s.download += "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
+                    "TRY(cudaMemcpyAsync(d.staging + " + at + ", d.io + " + at + ", " + count +
+                    ", cudaMemcpyDeviceToHost, d.stream));\n";
+    }
+    s.bytes = checked_add(s.bytes, aligned(size));
+  };
+  for (size_t i = 0; i < p.inputs.size(); i++) row(p.inputs[i], n.inputs[i], true);
+  for (size_t i = 0; i < p.outputs.size(); i++) row(p.outputs[i], n.outputs[i], false);
+  return s;
+}
+
+Graphs graphs_of(const Program& p, const ProgramNames& n, int64_t sets) {
+  std::vector<std::string> sizes;
+  for (size_t i = 0; i < p.inputs.size(); i++)
+    if (p.inputs[i].is_size) sizes.push_back("d.in." + n.inputs[i]);
+  if (sizes.empty()) return {};
+  const std::string device = n.lower + "_device", count = to_text(int64_t(sizes.size())), kept = to_text(sets);
+  Graphs g;
+  g.comment = ", for each of the sizes that are kept";
+  g.member =
+      "  int64_t graph_sizes[" + kept + "][" + count + "];  /* which sizes these are */\n  uint64_t asked[" + kept +
+      "] = {}, runs = 0;  /* when they were asked for; 0: not captured */\n  int set = 0;  /* those of this run */\n";
+  g.graph = "d.set * segment_count + k";
+  g.count = kept + " * segment_count";
+  g.capture_all = "";
+  g.clear =
+      "  TRY(cudaMemsetAsync(d.workspace, 0, workspace_bytes, d.stream));  /* tiles read beyond the last element */\n";
+  g.use = "  if (d.use_graphs) TRY(take_graphs(d));\n";
+  g.take =
+      fill(support_text("take_graphs.cu.in"),
+           {{"device", device}, {"sizes", join(sizes, ", ")}, {"count", count}, {"graph", g.graph}, {"kept", kept}});
+  return g;
+}
+
+}  // namespace tc

@@ -1,0 +1,153 @@
+#include "passes/loop/live_stores.h"
+
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/instruction.h"
+#include "ir/loop/visit.h"
+
+namespace tc {
+namespace {
+
+/// The product of sizes [first, last).
+int64_t product(const Dims& dims, size_t first, size_t last) {
+  int64_t n = 1;
+  for (size_t k = first; k < last; k++) n = checked_mul(n, dims[k]);
+  return n;
+}
+
+bool is_output(const Buffer& b) { return b->scope == Scope::Global; }
+
+bool never_negative(const Expr& e, const Ranges& ranges) {
+  if (as<Lanes>(e)) return true;
+  if (const Apply* a = as<Apply>(e)) {
+    const bool keeps = a->op == Op::Add || a->op == Op::Mul || a->op == Op::FloorDiv || a->op == Op::Min ||
+                       a->op == Op::Max || a->op == Op::FloorMod;
+    return keeps &&
+           std::all_of(a->args.begin(), a->args.end(), [&](const Expr& x) { return never_negative(x, ranges); });
+  }
+  return interval(e, ranges).min >= 0;
+}
+
+/// What the number of lanes is part of has no bounds, but it is no negative number if its parts are none.
+Range at_least_zero(const Expr& e, const Ranges& ranges) {
+  const Range r = interval(e, ranges);
+  return r.min == INT64_MIN && never_negative(e, ranges) ? Range{0, r.max} : r;
+}
+
+}  // namespace
+
+LiveStores::LiveStores(const Stmt& body, const std::vector<Live>& live) : live_(live) {
+  walk(body, [&](const Stmt& s) {
+    if (const For* f = as<For>(s)) ranges[f->var.get()] = range_of_loop(*f);
+    if (const Let* k = as<Let>(s)) {
+      ranges[k->var.get()] = at_least_zero(k->value, ranges);
+      lets_[k->var.get()] = k->value;
+    }
+    if (const Alias* k = as<Alias>(s)) aliases_[k->view.get()] = k;
+    return true;
+  });
+}
+
+Range LiveStores::range_of_loop(const For& f) const {
+  const Range r = loop_range(f, ranges);
+  const Range begin = interval(f.begin, ranges);
+  return bounded(r) ? r : Range{begin.min, INT64_MAX};
+}
+
+int64_t LiveStores::least(const Linear& l) const {
+  int64_t sum = l.constant;
+  for (const Linear::Term& t : l.terms) {
+    const Range r = at_least_zero(t.atom, ranges);
+    if (t.coefficient < 0 || r.min == INT64_MIN) return INT64_MIN;
+    sum = checked_add(sum, checked_mul(t.coefficient, r.min));
+  }
+  return sum;
+}
+
+bool LiveStores::all(const Stmt& s, const std::vector<Var>& kept, const std::function<bool(const Buffer&)>& is_local,
+                     const Serves& serves) const {
+  bool ok = true;
+  walk(s, [&](const Stmt& x) {
+    if (const Store* k = as<Store>(x)) ok = ok && store(k->buffer, k->index, kept, is_local, serves);
+    if (const Intrin* k = as<Intrin>(x)) {
+      const IntrinCall call = parse(*k);
+      for (size_t i = 0; i < call.operands.size(); i++)
+        if (writes_operand(*k, i))
+          ok = ok && store(call.operands[i].buffer, call.operands[i].index, kept, is_local, serves);
+    }
+    if (const Alias* k = as<Alias>(x)) ok = ok && (is_output(k->base) || is_local(k->base));
+    if (as<Launch>(x)) ok = false;
+    return ok;
+  });
+  return ok;
+}
+
+bool LiveStores::store(Buffer b, Exprs index, const std::vector<Var>& kept,
+                       const std::function<bool(const Buffer&)>& is_local, const Serves& serves) const {
+  for (auto it = aliases_.find(b.get()); it != aliases_.end(); it = aliases_.find(b.get())) {
+    const Ramp* r = as<Ramp>(index.at(0));
+    index = {it->second->offset + (r ? r->base : index[0])};
+    b = it->second->base;
+  }
+  if (!is_output(b)) return is_local(b);
+  for (const Live& l : live_) {
+    if (std::find(l.memory.begin(), l.memory.end(), b) == l.memory.end()) continue;
+    const auto c = coordinate(l, b, index, kept);
+    if (c && serves(l, *c)) return true;
+  }
+  return false;
+}
+
+/// Names become their values, which tell how they depend on a loop's variable.
+Expr LiveStores::without_names(Expr e, const std::vector<Var>& kept) const {
+  VarMap inside = lets_;
+  for (const Var& v : kept) inside.erase(v.get());
+  for (int depth = 0; depth < 8; depth++) {
+    const Expr next = substitute(e, inside);
+    if (next.same_as(e)) break;
+    e = next;
+  }
+  return e;
+}
+
+std::optional<LiveCoordinate> LiveStores::coordinate(const Live& l, const Buffer& b, const Exprs& index,
+                                                     const std::vector<Var>& kept) const {
+  const size_t axis = size_t(l.axis);
+  const auto base = [&](const Expr& e) {
+    const Ramp* r = as<Ramp>(e);
+    return without_names(r ? r->base : e, kept);
+  };
+  if (b == l.memory[0] && index.size() == l.dims.size()) {
+    return LiveCoordinate{linear_form(base(index[axis])), 1};
+  }
+  if (index.size() != 1) return std::nullopt;
+  const int64_t inner = product(l.dims, axis + 1, l.dims.size()), whole = checked_mul(inner, l.dims[axis]);
+  const Linear flat = linear_form(base(index[0]));
+  if (product(l.dims, 0, axis) == 1) return LiveCoordinate{flat, inner};
+  return middle(flat, inner, whole);
+}
+
+/// Of a flat index the part that counts elements of the axis, if no part runs over into another.
+std::optional<LiveCoordinate> LiveStores::middle(const Linear& flat, int64_t inner, int64_t whole) const {
+  Linear low, at;
+  for (const Linear::Term& t : flat.terms) {
+    if (t.coefficient < 0) return std::nullopt;
+    if (t.coefficient % whole == 0) continue;
+    if (t.coefficient % inner == 0 && t.coefficient < whole)
+      at.add(t.atom, t.coefficient / inner);
+    else if (t.coefficient < inner)
+      low.add(t.atom, t.coefficient);
+    else
+      return std::nullopt;
+  }
+  if (flat.constant < 0) return std::nullopt;
+  at.constant = flat.constant % whole / inner;
+  low.constant = flat.constant % inner;
+  const Range of_low = interval(low, ranges), of_at = interval(at, ranges);
+  if (!bounded(of_low) || of_low.min < 0 || of_low.max >= inner) return std::nullopt;
+  if (!bounded(of_at) || of_at.min < 0 || of_at.max >= whole / inner) return std::nullopt;
+  return LiveCoordinate{at, 1};
+}
+
+}  // namespace tc

@@ -1,0 +1,49 @@
+// Where loops store into tensors of which only the first elements along an axis are needed.
+#pragma once
+#include <functional>
+
+#include "ir/loop/linear.h"
+#include "passes/loop/kernel_interface.h"
+
+namespace tc {
+
+/// Where a store lies along the counted axis: at least at `at`, in units of which `unit` make an element of the axis.
+struct LiveCoordinate {
+  Linear at;
+  int64_t unit = 1;
+};
+
+class LiveStores {
+ public:
+  using Live = KernelInterface::Live;
+  /// Says whether the coordinate along a live axis of a store's tensor serves.
+  using Serves = std::function<bool(const Live&, const LiveCoordinate&)>;
+
+  /// `live` has to outlive this.
+  LiveStores(const Stmt& body, const std::vector<Live>& live);
+
+  /// Is every store in `s` to a tensor that is needed in part, where `serves`, or to memory for which `is_local`? Names in
+  /// coordinates stand for their values, but for those of `kept`.
+  bool all(const Stmt& s, const std::vector<Var>& kept, const std::function<bool(const Buffer&)>& is_local,
+           const Serves& serves) const;
+
+  /// The least that a sum can be; INT64_MIN: not known.
+  int64_t least(const Linear& l) const;
+
+  Ranges ranges;  // of the loops' variables and of names
+
+ private:
+  Range range_of_loop(const For& f) const;
+  bool store(Buffer b, Exprs index, const std::vector<Var>& kept, const std::function<bool(const Buffer&)>& is_local,
+             const Serves& serves) const;
+  Expr without_names(Expr e, const std::vector<Var>& kept) const;
+  std::optional<LiveCoordinate> coordinate(const Live& l, const Buffer& b, const Exprs& index,
+                                           const std::vector<Var>& kept) const;
+  std::optional<LiveCoordinate> middle(const Linear& flat, int64_t inner, int64_t whole) const;
+
+  const std::vector<Live>& live_;
+  VarMap lets_;                                       // the values of names
+  std::map<const BufferDef*, const Alias*> aliases_;  // looked up only
+};
+
+}  // namespace tc

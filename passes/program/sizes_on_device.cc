@@ -1,0 +1,93 @@
+// Sizes that the caller chooses, where tensors are in the memory of a device: the host knows them, and kernels get them as
+// numbers. What the host copies on a CPU is a kernel, which fills a whole slot at once:
+//   slot[i, :] = i < batch ? x[i, :] : x[0, :]
+#include "ir/identity.h"
+#include "ir/loop/build.h"
+#include "passes/program/program_builder.h"
+#include "passes/program/size_bounds.h"
+
+namespace tc {
+
+bool ProgramBuilder::is_host_number(const Operand& o) const {
+  return cx_.target.device_memory && o.kind == Operand::Kind::Input && p_.inputs.at(size_t(o.index)).is_size;
+}
+
+std::vector<bool> ProgramBuilder::by_value(const std::vector<const Value*>& operands) const {
+  std::vector<bool> list;
+  for (const Value* v : operands) {
+    const auto it = operands_.find(root_of(v));
+    list.push_back(it != operands_.end() && is_host_number(it->second));
+  }
+  return list;
+}
+
+/// `operands`: of fn's inputs, then of its outputs.
+void ProgramBuilder::call_own(const TensorFn& fn, std::vector<Operand> operands, std::vector<Step>& steps) {
+  std::vector<bool> by_value;
+  for (size_t k = 0; k < fn.inputs.size(); k++) by_value.push_back(is_host_number(operands.at(k)));
+  const Compiled& c = compile({identity_of(fn), std::vector<bool>(fn.inputs.size()), {}, {}, by_value}, fn, nullptr);
+  Call call;
+  call.kernel = c.kernel;
+  size_t input = 0, output = fn.inputs.size();
+  step_++;
+  for (const Param& p : p_.kernels[size_t(c.kernel)].params) {
+    const bool reads = p.role == Param::Role::Input;
+    check(reads || p.role == Param::Role::Output, "a copy needs inputs and outputs only");
+    call.operands.push_back(operands.at(reads ? size_t(c.input_index.at(input++)) : output++));
+    touch(call.operands.back());
+  }
+  steps.push_back({std::move(call)});
+}
+
+// Behind what there is of an input stand copies of its first part, where there is one, else zeros.
+void ProgramBuilder::fill_room(const CopyStep& c, DType dtype, std::vector<Step>& steps) {
+  if (c.bytes == 0 || c.room == 0) return;
+  const bool repeats = c.times.size() == 1 && least_size(p_, c.times[0]) > 0;
+  const Dims dims = {c.room / c.bytes, c.bytes / info(dtype).bytes};
+  TensorFn fn;
+  std::vector<Operand> operands = {c.from};
+  fn.inputs = {make_buffer("x", dtype, to_shape(dims))};
+  std::map<size_t, Expr> numbers;  // by input
+  const auto number = [&](size_t size) {
+    Expr& n = numbers[size];
+    if (n) return n;
+    fn.inputs.push_back(make_buffer("n" + to_text(int64_t(numbers.size() - 1)), DType::I64, {}));
+    operands.push_back({Operand::Kind::Input, int(size)});
+    return n = load(fn.inputs.back(), {});
+  };
+  Expr rows;
+  for (const SizeSum& sum : c.times) {
+    Expr n;
+    for (const SizeSum::Term& t : sum.terms) {
+      const Expr term = t.factor == 1 ? number(t.input) : number(t.input) * Expr(t.factor);
+      n = n ? n + term : term;
+    }
+    if (sum.addend != 0) n = n + Expr(sum.addend);
+    rows = rows ? rows * n : n;
+  }
+  Stage s;
+  s.name = repeats ? "repeat_first" : "pad";
+  const Var i = make_var("i"), j = make_var("j");
+  s.axes = {{i, Dim(dims[0])}, {j, Dim(dims[1])}};
+  const Expr is_there = Expr(i) < rows;
+  const auto row = [&](const Expr& k) { return load(fn.inputs[0], {k, Expr(j)}); };
+  s.values = {select(is_there, row(i), repeats ? row(int64_t(0)) : zero(dtype))};
+  s.outputs = {make_buffer("y", dtype, to_shape(dims))};
+  fn.outputs = s.outputs;
+  fn.stages = {s};
+  operands.push_back(c.to);
+  call_own(fn, std::move(operands), steps);
+}
+
+void ProgramBuilder::store_number(Operand number, Operand to, std::vector<Step>& steps) {
+  TensorFn fn;
+  fn.inputs = {make_buffer("n", DType::I64, {})};
+  Stage s;
+  s.name = "store";
+  s.values = {load(fn.inputs[0], {})};
+  s.outputs = fn.outputs = {make_buffer("y", DType::I64, {})};
+  fn.stages = {s};
+  call_own(fn, {number, to}, steps);
+}
+
+}  // namespace tc

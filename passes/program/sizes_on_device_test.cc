@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include "importer/test_import.h"
+#include "ir/loop/build.h"
+#include "ir/loop/print.h"
+#include "passes/program/build_program.h"
+#include "passes/test_target.h"
+
+namespace tc {
+namespace {
+
+/// Of a model whose size N is from `least` to 8.
+Program program_of(const std::string& graph, int64_t least = 1, bool cuda = true) {
+  ImportOptions options;
+  options.dims["N"] = {least, 8};
+  const auto imported = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph, options);
+  EXPECT_EQ(imported.problems, "");
+  TestTarget target(test_target("x86-64-v3", cuda));
+  PassContext& cx = target.cx;
+  Graph g = imported.graph.clone();
+  std::string log;
+  run_passes(graph_passes(), g, cx, log);
+  return build_program(g, "m", cx, log);
+}
+
+const std::string kSoftmax = "g (float[N, 4] x) => (float[N, 4] y) { y = Softmax(x) }";
+
+TEST(SizesOnDevice, InputsAreFilledUpAndOutputsCopiedByWhatThereIs) {
+  const Program p = program_of(kSoftmax);
+  ASSERT_EQ(p.steps.size(), 3u);
+  const Call* fill = std::get_if<Call>(&p.steps[0].kind);
+  ASSERT_TRUE(fill);
+  const Kernel& k = p.kernels[size_t(fill->kernel)];
+  ASSERT_EQ(k.params.size(), 3u);
+  EXPECT_FALSE(k.params[0].by_value);
+  EXPECT_TRUE(k.params[1].by_value);  // the size
+  EXPECT_TRUE(p.inputs[size_t(fill->operands[1].index)].is_size);
+  EXPECT_EQ(k.formula, "y[i][j] = i < n0 ? x[i][j] : x[0][j]");
+  const CopyStep* out = std::get_if<CopyStep>(&p.steps[2].kind);
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->bytes, 16);
+  EXPECT_EQ(out->times, std::vector<int>{1});
+}
+
+TEST(SizesOnDevice, ZerosFollowWhereThereMayBeNothing) {
+  const Program p = program_of(kSoftmax, 0);
+  EXPECT_EQ(p.kernels[0].formula, "y[i][j] = i < n0 ? x[i][j] : 0");
+}
+
+TEST(SizesOnDevice, GridsAreOfTheSizeAndFunctionsOfTheLargest) {
+  const Program p = program_of("g (float[N, 512] x) => (float[N, 512] y) { y = Softmax(x) }");
+  const Kernel& k = p.kernels[1];
+  const Launch* l = as<Launch>(k.body);
+  ASSERT_TRUE(l);
+  EXPECT_FALSE(as_const_int(l->grid[0]));
+  EXPECT_NE(to_text(l->grid[0]).find("n0["), std::string::npos) << to_text(l->grid[0]);
+  ASSERT_EQ(k.device.size(), 1u);
+  EXPECT_EQ(to_text(k.device[0].body).find("n0["), std::string::npos) << to_text(k.device[0].body);
+}
+
+TEST(SizesOnDevice, ASizeThatIsStoredIsAKernel) {
+  const Program p = program_of("g (float[N] x) => (float[N] y, int64[1] n) { y = Neg(x)  n = Shape(x) }");
+  const Call* store = nullptr;
+  for (const Step& s : p.steps) {
+    const auto* copy = std::get_if<CopyStep>(&s.kind);
+    EXPECT_FALSE(copy && copy->from.kind == Operand::Kind::Input);
+    const auto* call = std::get_if<Call>(&s.kind);
+    if (call && call->operands.back().kind == Operand::Kind::Output) store = call;
+  }
+  ASSERT_TRUE(store);
+  EXPECT_TRUE(p.kernels[size_t(store->kernel)].params[0].by_value);
+}
+
+TEST(SizesOnDevice, OnACpuNothingIsAValue) {
+  const Program p = program_of(kSoftmax, 1, false);
+  for (const Kernel& k : p.kernels)
+    for (const Param& x : k.params) EXPECT_FALSE(x.by_value);
+  EXPECT_TRUE(std::get_if<CopyStep>(&p.steps[0].kind));
+}
+
+}  // namespace
+}  // namespace tc
