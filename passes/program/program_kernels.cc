@@ -148,9 +148,10 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   TensorFn baked = bake_scalars(whole, operands);
   const auto live = live_outputs(n, baked, operands);
   const TensorFn fn = name_axes(with_own_names(baked));
-  std::vector<bool> constant;
-  for (const Value* v : operands) constant.push_back(root_of(v)->is_constant());
-  Compiled& c = compile(fn, constant, dying(n, operands), live, n);
+  std::vector<Constant> constants;
+  for (const Value* v : operands) constants.push_back(root_of(v)->constant);
+  Compiled& c = compile(fn, constants, dying(n, operands), live, n);
+  if (cx_.called) cx_.called(c.function, c.kernel);
   Call call;
   call.kernel = c.kernel;
   call.origins = n.origins;
@@ -231,9 +232,11 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
   return new_slot(n.name, "unused", b->dtype, static_dims(b->shape));
 }
 
-ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<bool>& constant,
+ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const std::vector<Constant>& constants,
                                                   const std::vector<int>& dead,
                                                   const std::vector<std::array<int, 3>>& live, const Node& n) {
+  std::vector<bool> constant;
+  for (const Constant& x : constants) constant.push_back(x != nullptr);
   const FunctionKey key{identity_of(meaning), constant, dead, live};
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
@@ -247,8 +250,8 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const TensorFn& meaning, const
                  {"--target c has them"},
                  false});
   const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
-  Scheduled s = planned_.schedule(fn, constant, o);
   Compiled c;
+  Scheduled s = planned_.schedule(fn, constants, o, c.function);
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
     if (std::find(dead.begin(), dead.end(), s.input_index[k]) != dead.end() && may_be_in_place(s, k)) {
       c.replaced = s.input_index[k];
