@@ -127,7 +127,7 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.early_stopping = limit("--early-stopping", v, INT32_MAX); }},
       {"--timeout", "S", "seconds that a candidate may be compiled, and run (default 10)", kTune, Any,
        [](CommandLine& c, const std::string& v) { c.timeout = number("--timeout", v); }},
-      {"--tasks", "list|NAME",
+      {"--tasks", "NAME",
        "only functions whose signatures or hashes begin so, with commas between them; list: names them and ends", kTune,
        Any, [](CommandLine& c, const std::string& v) { c.tasks = v; }},
       {"--jobs", "N", "how many candidates are compiled beside each other (default: one a processor)", kTune, Any,

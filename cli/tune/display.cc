@@ -43,7 +43,8 @@ std::vector<const TuneState*> by_weight(const TuneSession& session) {
 }
 
 std::string header() {
-  return format("%-52s %6s %10s %10s %8s %6s %7s\n", "function", "calls", "model", "best", "of model", "floor", "trials");
+  return format("%-52s %6s %10s %10s %8s %6s %7s\n", "function", "calls", "model", "best", "of model", "floor",
+                "trials");
 }
 
 std::string row(const TuneState& s, int threads) {
@@ -84,12 +85,14 @@ void TuneDisplay::show(const TuneSession& session, const TuneState* now) {
   for (const TuneState* state : by_weight(session)) {
     if (state->ended == "no choice") continue;
     if (++n > terminal_rows() - 2) break;
-    s += (state == now ? "\x1b[1m" : "") + row(*state, session.limits().threads) + (state == now ? "\x1b[0m" : "") + "\n";
+    s += (state == now ? "\x1b[1m" : "") + row(*state, session.limits().threads) + (state == now ? "\x1b[0m" : "") +
+         "\n";
   }
   const TuneLimits& l = session.limits();
   s += format("%lld of %lld trials", (long long)session.trials(), (long long)l.trials);
   if (l.seconds > 0) s += format(", %.0f s left", std::max(0.0, l.seconds - session.seconds()));
-  if (session.model_run_ns() > 0) s += format("; a run takes %.3f of the model's time", session.best_run_ns() / session.model_run_ns());
+  if (session.model_run_ns() > 0)
+    s += format("; a run takes %.3f of the model's time", session.best_run_ns() / session.model_run_ns());
   s += "\n";
   print_err(s);
   lines_ = size_t(std::count(s.begin(), s.end(), '\n'));

@@ -15,10 +15,10 @@ class TuneDisplay {
   TuneDisplay(const TuneDisplay&) = delete;
   TuneDisplay& operator=(const TuneDisplay&) = delete;
   void show(const TuneSession& session, const TuneState* now);
-
- private:
+  /// Takes the lines away.
   void clear();
 
+ private:
   bool live_, plain_;
   size_t lines_ = 0;
   std::chrono::steady_clock::time_point next_ = {};

@@ -39,19 +39,22 @@ Timed judge(const ProcessResult& r) {
 
 Timed time_once(const TuneTrial& t, const std::string& package) {
   const TaskReference& ref = t.reference;
-  return judge(run_limited({package + "/candidate", "--inputs", ref.folder, "--expect", ref.folder, "--rtol", ref.rtol,
-                            "--atol", ref.atol, "--threads", to_text(int64_t(t.threads)), "--measure",
-                            to_text(t.seconds), "--evict", to_text(t.evict_bytes)},
-                           t.timeout));
+  return judge(run_limited(
+      {package + "/candidate", "--inputs", ref.folder, "--expect", ref.folder, "--rtol", ref.rtol, "--atol", ref.atol,
+       "--threads", to_text(int64_t(t.threads)), "--measure", to_text(t.seconds), "--evict", to_text(t.evict_bytes)},
+      t.timeout));
 }
 
 TuneResult time_in_turns(const TuneTrial& t) {
   TuneResult r;
   const auto take = [&](const std::string& package, std::vector<double>& list) {
     const Timed once = time_once(t, package);
-    if (once.state == "ok") list.push_back(once.ns);
-    else if (&list == &r.ns) r.state = once.state, r.reason = once.reason;
-    else r.state = "crash", r.reason = "what it is compared with fails: " + once.reason;
+    if (once.state == "ok")
+      list.push_back(once.ns);
+    else if (&list == &r.ns)
+      r.state = once.state, r.reason = once.reason;
+    else
+      r.state = "crash", r.reason = "what it is compared with fails: " + once.reason;
     return r.state == "ok";
   };
   for (int turn = 0; turn < t.repeat; turn++) {
@@ -76,6 +79,13 @@ class LocalRunner : public Runner {
     build({packages.begin(), packages.end()});
     for (size_t i = 0; i < trials.size(); i++) {
       const ProcessResult& b = built_.at(trials[i].package);
+      if (b.status == -1)
+        throw Error(Diagnostic{"TC0701",
+                               ExitCode::Tool,
+                               {},
+                               "no make on this machine",
+                               {"install make and a C compiler (Debian: apt install build-essential)"},
+                               false});
       if (b.status == 0)
         done(i, time_in_turns(trials[i]));
       else if (b.status == kTimedOut)

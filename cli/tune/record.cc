@@ -119,7 +119,8 @@ RecordWriter::RecordWriter(const std::string& path) : path_(path) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file_ < 0) cannot_write(path);
   char last = '\n';
-  if (const off_t end = ::lseek(file_, 0, SEEK_END); end > 0 && ::pread(file_, &last, 1, end - 1) != 1) cannot_write(path);
+  if (const off_t end = ::lseek(file_, 0, SEEK_END); end > 0 && ::pread(file_, &last, 1, end - 1) != 1)
+    cannot_write(path);
   if (last != '\n' && ::write(file_, "\n", 1) != 1) cannot_write(path);
 }
 

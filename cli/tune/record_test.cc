@@ -16,8 +16,13 @@ namespace {
 const TuneSetting kHere{"x86-64-v3", "fast", "a \"processor\"", "cc 12", 1};
 
 TuneRecord trial(const std::string& function, int64_t rows, double of_model, bool confirmed = true) {
-  TuneRecord r{function, "matmul", kHere, {{"contraction", {}}, {"tile", {{"rows", rows}, {"columns", 16}}}},
-               "contraction(); tile(rows = 4, columns = 16)", "ok"};
+  TuneRecord r;
+  r.function = function;
+  r.signature = "matmul";
+  r.setting = kHere;
+  r.plan = {{"contraction", {}}, {"tile", {{"rows", rows}, {"columns", 16}}}};
+  r.baseline = "contraction(); tile(rows = 4, columns = 16)";
+  r.state = "ok";
   r.ns = 1000 * of_model;
   r.of_model = of_model;
   r.confirmed = confirmed;
@@ -94,7 +99,8 @@ TEST(TuneRecords, TheBestIsReplayed) {
 }
 
 TEST(TuneRecords, SettingsAreNotCompared) {
-  TuneRecord other = trial("f", 9, 0.1), threads = trial("f", 8, 0.2), row = trial("f", 7, 0.3), newer = trial("f", 3, 0.9);
+  TuneRecord other = trial("f", 9, 0.1), threads = trial("f", 8, 0.2), row = trial("f", 7, 0.3),
+             newer = trial("f", 3, 0.9);
   other.setting.compiler = "cc 13";
   threads.setting.threads = 4;
   row.setting.cpu = "x86-64-v4";

@@ -17,16 +17,12 @@ const TuneRecord* best_of(const std::vector<const TuneRecord*>& trials) {
   const std::string& baseline = trials.back()->baseline;
   const TuneRecord* best = nullptr;
   for (const TuneRecord* r : trials)
-    if (r->state == "ok" && r->confirmed && r->baseline == baseline && (!best || r->of_model < best->of_model)) best = r;
+    if (r->state == "ok" && r->confirmed && r->baseline == baseline && (!best || r->of_model < best->of_model))
+      best = r;
   return best;
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 /// "model name", family and model of /proc/cpuinfo, which together name a microarchitecture.
 std::string processor_name() {
@@ -46,10 +42,19 @@ std::string processor_name() {
   return name + (family.empty() ? "" : " (family " + family + ", model " + model + ")");
 }
 
+/// The first line of the compiler's --version, and the user's flags. Throws Error TC0701 where there is none.
 std::string compiler_name() {
-  std::string s = first_line(run_process({"sh", "-c", "${CC:-cc} --version"}, true).output);
+  const ProcessResult r = run_process({"sh", "-c", "${CC:-cc} --version"}, true);
+  if (r.status != 0)
+    throw Error(Diagnostic{"TC0701",
+                           ExitCode::Tool,
+                           {},
+                           "no C compiler on this machine",
+                           {"install one (Debian: apt install build-essential), or set CC to one"},
+                           false});
+  std::string s = first_line(r.output);
   for (const char* flags : {"CFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_FP", "TC_OPENMP"})
-    if (std::getenv(flags)) s += "; " + std::string(flags) + "=" + environment(flags);
+    if (const char* value = std::getenv(flags)) s += "; " + std::string(flags) + "=" + value;
   return s;
 }
 
@@ -92,7 +97,8 @@ void load_records(CommandLine& c) {
       best_plans(file.records, std::string(c.request.target.cpu.name), fp_of(c), c.threads);
   if (plans.empty()) {
     std::set<std::string> rows;
-    for (const TuneRecord& r : file.records) rows.insert(printable(r.setting.cpu) + ", --fp " + printable(r.setting.fp));
+    for (const TuneRecord& r : file.records)
+      rows.insert(printable(r.setting.cpu) + ", --fp " + printable(r.setting.fp));
     if (!c.json_diagnostics)
       print_err("warning: " + shown + " has nothing for --cpu " + std::string(c.request.target.cpu.name) + ", --fp " +
                 fp_of(c) + (c.threads > 0 ? ", " + to_text(int64_t(c.threads)) + " threads" : "") +

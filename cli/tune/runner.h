@@ -8,6 +8,7 @@
 
 #include "cli/process.h"
 #include "cli/tune/candidate.h"
+#include "cli/tune/record.h"
 
 namespace tc {
 
@@ -22,15 +23,17 @@ struct TuneTrial {
 };
 
 struct TuneResult {
-  std::string state = "ok", reason;      // see TuneRecord
-  std::vector<double> ns, against_ns;    // by turn: the median time of a call
-  double time() const;                   // the median
-  double share() const;                  // the median of ns / against_ns, turn by turn; 1 if it was timed alone
+  std::string state = "ok", reason;    // see TuneRecord
+  std::vector<double> ns, against_ns;  // by turn: the median time of a call
+  double time() const;                 // the median
+  double share() const;                // the median of ns / against_ns, turn by turn; 1 if it was timed alone
 };
 
 class Runner {
  public:
   virtual ~Runner() = default;
+  /// Corrects the processor and the compiler, where candidates are built and timed somewhere else.
+  virtual void describe(TuneSetting& /*setting*/) {}
   /// Tells `done` what came of each trial, in any order. Throws Error TC0704 where the runner itself fails, TC0701 where there is no compiler.
   virtual void run(const std::vector<TuneTrial>& trials,
                    const std::function<void(size_t trial, const TuneResult&)>& done) = 0;
@@ -39,7 +42,9 @@ class Runner {
 /// On this machine: `jobs` are built beside each other, then each is timed on its own.
 std::unique_ptr<Runner> local_runner(int jobs);
 
-/// A command of the shell. It reads a JSON object a line,
+/// A command of the shell. It reads a JSON object a line: first {"id": 0, "ask": "setting"}, to be answered with
+///   {"id": 0, "processor": "...", "compiler": "..."}
+/// then
 ///   {"id": 1, "package": DIR, "against": DIR or "", "io": DIR, "rtol": "1e-3", "atol": "1e-5", "threads": 1, "repeat": 3, "timeout": 10,
 ///    "seconds": 0.1, "evict_bytes": 1048576}
 /// and answers each with a line, in any order:

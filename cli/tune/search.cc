@@ -7,13 +7,14 @@
 namespace tc {
 namespace {
 
-constexpr size_t kParents = 4;     // of the best plans, for mutations and crosses
-constexpr size_t kExploring = 4;   // every so often another than what is expected to be best
+constexpr size_t kParents = 4;    // of the best plans, for mutations and crosses
+constexpr size_t kExploring = 4;  // every so often another than what is expected to be best
 constexpr size_t kLargestPool = 4000;
 
 }  // namespace
 
-PlanSearch::PlanSearch(PlanSpace space) : space_(std::move(space)), model_(space_.model()), time_(model_) {}
+PlanSearch::PlanSearch(PlanSpace space)
+    : space_(std::move(space)), model_(space_.model()), time_(model_), first_(space_.alternatives()) {}
 
 uint64_t PlanSearch::random() {
   state_ = state_ * 6364136223846793005u + 1442695040888963407u;
@@ -34,12 +35,12 @@ void PlanSearch::widen() {
   };
   if (!begun_) {
     begun_ = true;
-    first_ = space_.alternatives();
     widen_at(model_, true);
     for (const PlanPoint& p : first_) widen_at(p, true);
     return;
   }
-  std::stable_sort(measured_.begin(), measured_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::stable_sort(measured_.begin(), measured_.end(),
+                   [](const auto& a, const auto& b) { return a.second < b.second; });
   const size_t parents = std::min(kParents, measured_.size());
   for (size_t i = 0; i < parents; i++) widen_at(measured_[i].first, false);
   for (size_t i = 0; i < parents; i++)
@@ -47,13 +48,7 @@ void PlanSearch::widen() {
       if (auto p = space_.cross(measured_[k].first, measured_[i].first, random())) take(std::move(*p));
 }
 
-bool PlanSearch::has_choice() {
-  if (!begun_) widen();
-  const std::string own = plan_text(model_.lines);
-  return !first_.empty() || std::any_of(pool_.begin(), pool_.end(), [&](const PlanPoint& p) {
-    return plan_text(p.lines) != own;
-  });
-}
+bool PlanSearch::has_choice() const { return !first_.empty() || space_.is_open(model_); }
 
 // The one of which most is expected; null: the pool has none that was not tried.
 const PlanPoint* PlanSearch::untried_best() {
@@ -89,8 +84,8 @@ void PlanSearch::tell(const PlanPoint& p, double of_model) {
   tried_.insert(plan_text(p.lines));
   if (of_model <= 0) return;
   const std::string text = plan_text(p.lines);
-  const auto it = std::find_if(measured_.begin(), measured_.end(),
-                               [&](const auto& m) { return plan_text(m.first.lines) == text; });
+  const auto it =
+      std::find_if(measured_.begin(), measured_.end(), [&](const auto& m) { return plan_text(m.first.lines) == text; });
   if (it != measured_.end())
     it->second = of_model;
   else
@@ -98,7 +93,7 @@ void PlanSearch::tell(const PlanPoint& p, double of_model) {
   stale_ = true;
 }
 
-bool PlanSearch::tell(const std::vector<PlanLine>& lines, double of_model) {
+bool PlanSearch::recall(const std::vector<PlanLine>& lines, double of_model) {
   const std::optional<PlanPoint> p = space_.point(lines);
   if (!p || plan_text(p->lines) != plan_text(lines)) return false;
   tell(*p, of_model);
@@ -106,7 +101,6 @@ bool PlanSearch::tell(const std::vector<PlanLine>& lines, double of_model) {
 }
 
 void PlanSearch::suggest(const std::vector<PlanLine>& lines) {
-  if (!begun_) widen();
   if (auto p = space_.point(lines); p && first_.size() < kLargestPool) first_.insert(first_.begin(), std::move(*p));
 }
 

@@ -17,13 +17,13 @@ class PlanSearch {
   const PlanPoint& model() const { return model_; }
   const PlanSpace& space() const { return space_; }
   /// Whether there is any plan but the model's.
-  bool has_choice();
+  bool has_choice() const;
   /// Up to `count` plans that were not tried yet; empty: there are no more.
   std::vector<PlanPoint> next(size_t count);
   /// What came of a plan, a share of the time of the model's; 0: it failed. It is not proposed again.
   void tell(const PlanPoint& p, double of_model);
   /// The same of a plan that was tried earlier; false where the space does not have it (any more).
-  bool tell(const std::vector<PlanLine>& lines, double of_model);
+  bool recall(const std::vector<PlanLine>& lines, double of_model);
   /// What did well somewhere else is tried early.
   void suggest(const std::vector<PlanLine>& lines);
 
@@ -35,7 +35,8 @@ class PlanSearch {
   PlanSpace space_;
   PlanPoint model_;
   TimeModel time_;
-  std::vector<PlanPoint> first_, pool_;
+  std::vector<PlanPoint> first_;  // other templates' plans, and what was suggested
+  std::vector<PlanPoint> pool_;
   std::set<std::string> tried_, pooled_;  // by plan_text()
   std::set<std::string> widened_;         // plans whose neighbours are in the pool
   std::vector<std::pair<PlanPoint, double>> measured_;

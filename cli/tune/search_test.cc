@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "cli/tune/record.h"
-#include "templates/cpu/test_functions.h"
 #include "templates/cpu/cpu_model.h"
+#include "templates/cpu/test_functions.h"
 
 namespace tc {
 namespace {
@@ -35,7 +35,8 @@ TEST(PlanSpace, TemplatesSayWhatCouldBe) {
   const PlanPoint model = space.model();
   EXPECT_EQ(model.family(), "winograd tile");
   const std::vector<PlanPoint> others = space.alternatives();
-  const auto direct = std::find_if(others.begin(), others.end(), [](const auto& p) { return p.family() == "contraction tile"; });
+  const auto direct =
+      std::find_if(others.begin(), others.end(), [](const auto& p) { return p.family() == "contraction tile"; });
   ASSERT_NE(direct, others.end());
   EXPECT_GT(direct->cost, 0);
   for (const PlanPoint& p : others) EXPECT_NE(p.lines[0].name, "naive");
@@ -65,7 +66,8 @@ TEST(PlanSpace, NeighboursDifferAndThreadsAreAQuestionOfThreads) {
     bool changed = false;
     for (const PlanPoint& p : space.neighbours(model)) {
       EXPECT_NE(plan_text(p.lines), plan_text(model.lines));
-      changed = changed || (number(p, "parallel") != number(model, "parallel") && number(p, "rows") == number(model, "rows"));
+      changed =
+          changed || (number(p, "parallel") != number(model, "parallel") && number(p, "rows") == number(model, "rows"));
     }
     return changed;
   };
@@ -159,7 +161,7 @@ TEST(PlanSearch, EndsWhereNothingIsLeft) {
     }
   EXPECT_LT(trials, 5000u);
   EXPECT_TRUE(search.next(1).empty());
-  EXPECT_FALSE(search.tell({{"recurrence", {}}}, 1));
+  EXPECT_FALSE(search.recall({{"recurrence", {}}}, 1));
 }
 
 }  // namespace

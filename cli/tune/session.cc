@@ -8,11 +8,11 @@
 namespace tc {
 namespace {
 
-constexpr double kGain = 0.99;                            // what is a gain, as a share of the best
-constexpr double kTurn = 0.06;                            // seconds of a turn
-constexpr int64_t kMostEvicted = int64_t(64) << 20;       // larger than what caches keep
-constexpr double kPatience = 0.1;                         // how much a trial without a gain makes a task less urgent
-constexpr double kReferenceTime = 12;                     // times --timeout that plain loops may take
+constexpr double kGain = 0.99;                       // what is a gain, as a share of the best
+constexpr double kTurn = 0.06;                       // seconds of a turn
+constexpr int64_t kMostEvicted = int64_t(64) << 20;  // larger than what caches keep
+constexpr double kPatience = 0.1;                    // how much a trial without a gain makes a task less urgent
+constexpr double kReferenceTime = 12;                // times --timeout that plain loops may take
 
 }  // namespace
 
@@ -32,8 +32,8 @@ TuneSession::TuneSession(const CommandLine& c, TuneTasks tasks, const TuneLimits
   for (TuneTask& t : tasks.list) {
     stop_if_interrupted();
     c.request.listener.tell("tasks", to_text(int64_t(states_.size() + 1)) + "/" + to_text(int64_t(tasks.list.size())));
-    PlanSearch search(PlanSpace(t.fn, t.constant_input(), c.request.target.cpu, c.request.options.strict_fp,
-                                limits.threads));
+    PlanSearch search(
+        PlanSpace(t.fn, t.constant_input(), c.request.target.cpu, c.request.options.strict_fp, limits.threads));
     PlanPoint model = search.model();
     states_.push_back({std::move(t), std::move(search), std::move(model), 0, 1, 0, 0, ""});
     TuneState& s = states_.back();
@@ -52,10 +52,9 @@ void TuneSession::take_over(TuneState& s, const std::vector<TuneRecord>& known) 
       if (r.state == "ok" && r.confirmed && r.of_model < kGain && s.ended.empty()) s.search.suggest(r.plan);
       continue;
     }
-    if (!s.search.tell(r.plan, r.state == "ok" ? r.of_model : 0)) continue;
-    if (r.state != "ok" && plan_text(r.plan) == own) s.failed = s.ended = r.reason;
+    if (!s.search.recall(r.plan, r.state == "ok" ? r.of_model : 0)) continue;
     if (r.state != "ok" || !r.confirmed) continue;
-    if (plan_text(r.plan) == own) s.model_ns = r.ns, s.failed = "", s.ended = s.search.has_choice() ? "" : s.ended;
+    if (plan_text(r.plan) == own) s.model_ns = r.ns;
     if (r.of_model < s.best_share) {
       s.best_share = r.of_model;
       s.best = *s.search.space().point(r.plan);
@@ -121,9 +120,8 @@ std::string TuneSession::write(const TuneState& s, const PlanPoint& p) {
 
 TuneTrial TuneSession::trial(const TuneState& s, const std::string& package, const std::string& against,
                              int repeat) const {
-  return {package,       against,         s.reference,
-          limits_.threads, repeat,          limits_.timeout,
-          kTurn,         std::min(run_bytes_, kMostEvicted)};
+  return {package, against,         s.reference, limits_.threads,
+          repeat,  limits_.timeout, kTurn,       std::min(run_bytes_, kMostEvicted)};
 }
 
 void TuneSession::record(const TuneState& s, const PlanPoint& p, const TuneResult& r, double share, bool confirmed) {
@@ -140,7 +138,8 @@ bool TuneSession::begin(TuneState& s) {
       const bool is_model = plan_text(s.best.lines) == plan_text(s.search.model().lines);
       s.best_package = is_model ? s.model_package : write(s, s.best);
     } catch (const Error& e) {
-      s.failed = s.ended = e.diagnostic().message + (e.diagnostic().notes.empty() ? "" : ": " + e.diagnostic().notes[0]);
+      s.failed = s.ended =
+          e.diagnostic().message + (e.diagnostic().notes.empty() ? "" : ": " + e.diagnostic().notes[0]);
       return false;
     }
   if (s.model_ns > 0) return true;

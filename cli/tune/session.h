@@ -28,7 +28,7 @@ struct TuneState {
   double model_ns = 0;    // a call by the model's plan; 0: not measured yet
   double best_share = 1;  // of it, the best plan's
   int64_t trials = 0, since_gain = 0;
-  std::string ended;  // why nothing more is tried; empty: it goes on
+  std::string ended;        // why nothing more is tried; empty: it goes on
   std::string failed = {};  // why nothing can be tried: it has no reference, or the model's own plan fails
   TaskReference reference = {};
   std::string model_package = {}, best_package = {};

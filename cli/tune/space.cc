@@ -10,9 +10,16 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kLargestGrid = 128;
-
 int64_t values_of(const Knob& k) { return (k.most - k.least) / k.step + 1; }
+
+/// The values of a knob: the first ones, then ever fewer, and the last one.
+std::vector<int64_t> spread(const Knob& k) {
+  constexpr int64_t kDense = 12;
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < values_of(k); i += i < kDense ? 1 : i / 2) values.push_back(k.least + i * k.step);
+  if (values.back() + k.step <= k.most) values.push_back(k.least + (values_of(k) - 1) * k.step);
+  return values;
+}
 
 int64_t& number_of(std::vector<PlanLine>& lines, const Knob& k) {
   auto& numbers = lines.at(k.line).numbers;
@@ -87,23 +94,27 @@ std::vector<PlanPoint> PlanSpace::alternatives() const {
 // Threads are no question where there is one: the loop over chunks is the same.
 bool PlanSpace::is_open(const Knob& k) const { return values_of(k) > 1 && (threaded_ || k.name != "parallel"); }
 
+bool PlanSpace::is_open(const PlanPoint& p) const {
+  return std::any_of(p.knobs.begin(), p.knobs.end(), [this](const Knob& k) { return is_open(k); });
+}
+
 std::vector<PlanPoint> PlanSpace::grid(const PlanPoint& p) const {
   std::vector<PlanPoint> points;
+  const auto add = [&](const std::vector<PlanLine>& lines) {
+    if (auto q = point(lines)) points.push_back(std::move(*q));
+  };
   for (size_t i = 0; i < p.lines.size(); i++) {
     std::vector<const Knob*> open;
     for (const Knob& k : p.knobs)
       if (k.line == i && is_open(k)) open.push_back(&k);
     if (open.empty()) continue;
-    const Knob &first = *open[0], &second = *open[open.size() > 1 ? 1 : 0];
-    const bool both = open.size() > 1 && values_of(first) * values_of(second) <= kLargestGrid;
-    const int64_t stride = first.step * std::max<int64_t>(1, values_of(first) / kLargestGrid);
-    for (int64_t a = first.least; a <= first.most; a += stride) {
-      std::vector<PlanLine> lines = up_to(p.lines, both ? second : first);
-      number_of(lines, first) = a;
-      for (int64_t b = second.least; b <= second.most; b += second.step) {
-        if (both) number_of(lines, second) = b;
-        if (auto q = point(lines)) points.push_back(std::move(*q));
-        if (!both) break;
+    for (const int64_t a : spread(*open[0])) {
+      std::vector<PlanLine> lines = up_to(p.lines, *open[open.size() > 1 ? 1 : 0]);
+      number_of(lines, *open[0]) = a;
+      if (open.size() == 1) add(lines);
+      for (const int64_t b : open.size() > 1 ? spread(*open[1]) : std::vector<int64_t>()) {
+        number_of(lines, *open[1]) = b;
+        add(lines);
       }
     }
   }

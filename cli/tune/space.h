@@ -29,10 +29,12 @@ class PlanSpace {
   PlanPoint model() const;
   /// What begins with `lines`; numbers and lines that are missing are the model's. Null where a template refuses.
   std::optional<PlanPoint> point(const std::vector<PlanLine>& lines) const;
+  /// Whether one of its numbers could be another one.
+  bool is_open(const PlanPoint& p) const;
   /// The plans of other templates: each of them in place of each line of the model's plan, with the model's numbers. Without the plain
   /// loops, which are what others are compared with.
   std::vector<PlanPoint> alternatives() const;
-  /// For each line all values of its first two knobs, up to a hundred or so, the other numbers as the model takes them.
+  /// For each line the values of its first two knobs, ever fewer of the large ones, the other numbers as the model takes them.
   std::vector<PlanPoint> grid(const PlanPoint& p) const;
   /// `p` with one number changed: to the next ones, half and double, and the ends of its range. Where the numbers behind it
   /// cannot stay they are the model's.

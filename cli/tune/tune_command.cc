@@ -36,8 +36,8 @@ void need_what_tune_needs(const CommandLine& c) {
 ExitCode list_tasks(const CommandLine& c, const TuneTasks& tasks) {
   std::vector<bool> choice;
   for (const TuneTask& t : tasks.list)
-    choice.push_back(PlanSearch(PlanSpace(t.fn, t.constant_input(), c.request.target.cpu,
-                                          c.request.options.strict_fp, std::max(1, c.threads)))
+    choice.push_back(PlanSearch(PlanSpace(t.fn, t.constant_input(), c.request.target.cpu, c.request.options.strict_fp,
+                                          std::max(1, c.threads)))
                          .has_choice());
   print_out(task_list(tasks, choice, c.json));
   return ExitCode::Ok;
@@ -61,21 +61,24 @@ ExitCode tune_command(const CommandLine& c) {
   const RecordFile known = read_records(try_read_file(c.records).value_or(""));
   RecordWriter records(c.records);
   const std::unique_ptr<Runner> runner = c.runner.empty() ? local_runner(limits_of(c).jobs) : command_runner(c.runner);
+  TuneSetting setting = setting_of(c);
+  runner->describe(setting);
   const bool live = ::isatty(2) == 1 && !c.quiet && c.progress == ProgressMode::Auto;
   int64_t done = 0;
   {
     TuneDisplay display(live, c.progress == ProgressMode::Plain);
-    TuneSession session(c, std::move(tasks), limits_of(c), setting_of(c), known.records, records, *runner,
+    TuneSession session(c, std::move(tasks), limits_of(c), setting, known.records, records, *runner,
                         [&](const TuneSession& s, const TuneState* now) { display.show(s, now); });
     session.run();
+    display.clear();
     done = session.trials();
     if (!c.quiet) print_out(tune_table(session));
   }
   if (c.quiet) return ExitCode::Ok;
   print_out("records   " + printable(c.records) + ": " + to_text(int64_t(known.records.size())) + " were there, " +
             to_text(done) + " trials added" +
-            (known.left_out > 0 ? ", " + to_text(int64_t(known.left_out)) + " lines are no records" : "") + "\nnext      " +
-            next_command(c) + "\n");
+            (known.left_out > 0 ? ", " + to_text(int64_t(known.left_out)) + " lines are no records" : "") +
+            "\nnext      " + next_command(c) + "\n");
   return ExitCode::Ok;
 }
 

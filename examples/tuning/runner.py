@@ -72,6 +72,14 @@ def answer(asked, package, against, inputs):
     return told
 
 
+def setting():
+    """Of the machine that this runs on: times of one setting are compared."""
+    about = dict(line.split(":", 1) for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
+    processor = " ".join(value.strip() for name, value in about.items() if name.strip() in ("model name", "cpu family", "model"))
+    compiler = subprocess.run(["sh", "-c", "${CC:-cc} --version"], capture_output=True, text=True).stdout.split("\n")[0]
+    return {"id": 0, "processor": processor or "unknown", "compiler": compiler or "unknown"}
+
+
 def packed(asked):
     return asked, archive(asked["package"]), archive(asked["against"]) if asked["against"] else b"", archive(asked["io"])
 
@@ -84,15 +92,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scheduler", help="the address of a Dask scheduler whose workers have one thread each")
     options = parser.parse_args()
+    asked = map(json.loads, sys.stdin)
+    next(asked)  # {"id": 0, "ask": "setting"}
     if not options.scheduler:
-        for line in sys.stdin:
-            say(answer(*packed(json.loads(line))))
+        say(setting())
+        for question in asked:
+            say(answer(*packed(question)))
         return
     import distributed  # pip install -r requirements.txt
     client = distributed.Client(options.scheduler)
+    say(client.submit(setting).result())
     waiting = []
-    for line in sys.stdin:
-        future = client.submit(answer, *packed(json.loads(line)), pure=False)
+    for question in asked:
+        future = client.submit(answer, *packed(question), pure=False)
         future.add_done_callback(lambda done: say(done.result()))
         waiting.append(future)
     distributed.wait(waiting)

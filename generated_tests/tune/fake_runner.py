@@ -41,7 +41,9 @@ def main():
     options = parser.parse_args()
     for line in sys.stdin:
         time.sleep(options.delay)
-        print(options.say or json.dumps(answer(json.loads(line), options)), flush=True)
+        asked = json.loads(line)
+        told = {"id": 0, "processor": "none", "compiler": "none"} if asked["id"] == 0 else answer(asked, options)
+        print(options.say if options.say and asked["id"] else json.dumps(told), flush=True)
 
 
 main()
