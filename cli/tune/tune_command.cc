@@ -29,6 +29,8 @@ TuneLimits limits_of(const CommandLine& c) {
 void need_what_tune_needs(const CommandLine& c) {
   need_model(c);
   if (c.request.target.is_cuda()) usage("tune is for --target c; nothing measures kernels of CUDA yet");
+  if (c.json && c.tasks != "list")
+    usage("--json is for --tasks list: what is measured is JSON anyway, in the file of records");
   if (c.records.empty() && c.tasks != "list")
     usage("no file of records given", "add --records FILE.jsonl; what it has stays, and is not measured again");
 }
