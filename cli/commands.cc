@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/schedule_files.h"
 #include "cli/stated_options.h"
+#include "cli/tune/replay.h"
 #include "cli/version.h"
 #include "emit_c/package.h"
 #include "emit_cuda/package.h"
@@ -139,6 +140,8 @@ ExitCode emit_command(const CommandLine& c) {
   if (!c.write_ir.empty()) ir.emplace(c, request);
   std::optional<ScheduleWriter> schedules;
   if (!c.write_schedules.empty()) schedules.emplace(c, request);
+  std::optional<RecordsUsed> records;
+  if (!c.records.empty()) records.emplace(c, request);
   const Compilation r = compile(request, problems);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) {
     if (!c.json_diagnostics) print_err("nothing was written\n");
@@ -148,6 +151,7 @@ ExitCode emit_command(const CommandLine& c) {
     if (const std::string wrote = ir->write(); !c.quiet) print_out(wrote);
   if (schedules)
     if (const std::string wrote = schedules->write(); !c.quiet) print_out(wrote);
+  if (records && !c.quiet) print_out(records->text());
   if (!c.makes_package()) return ExitCode::Ok;
   c.request.listener.tell("text");
   const std::vector<OutputFile> files = package_of(r.program, c);
@@ -212,6 +216,7 @@ ExitCode run_command(CommandLine c) {
     if (c.command == "emit") print_err("nothing was written\n");
     return ExitCode::Rejected;
   }
+  if (c.command != "tune") load_records(c);
   Progress progress(printable(c.model.substr(c.model.find_last_of('/') + 1), 40),
                     c.quiet ? ProgressMode::None : c.progress);
   c.request.listener.progress = [&](const std::string& phase, const std::string& part) {
@@ -235,6 +240,7 @@ ExitCode run_command(CommandLine c) {
   if (c.command == "diff") return diff_command(c);
   if (c.command == "report") return report_command(c);
   if (c.command == "bench") return bench_command(c);
+  if (c.command == "tune") return tune_command(c);
   if (c.command == "reduce") return reduce_command(c);
   if (c.command == "run") return run_model_command(c);
   return emit_command(c);

@@ -17,6 +17,7 @@ ExitCode bench_command(const CommandLine& c);
 ExitCode run_model_command(const CommandLine& c);
 ExitCode reduce_command(const CommandLine& c);
 ExitCode help_command(const CommandLine& c);
+ExitCode tune_command(const CommandLine& c);
 ExitCode diff_command(const CommandLine& c);
 ExitCode report_command(const CommandLine& c);
 ExitCode explain_command(const CommandLine& c);

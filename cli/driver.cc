@@ -87,6 +87,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
                  .backend = backend.get(),
                  .schedules = r.schedules.get(),
                  .scheduled = r.scheduled,
+                 .called = r.called,
                  .passed = listeners(r, log)};
   auto add = [&](Diagnostic d) {
     if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);

@@ -40,8 +40,9 @@ struct CompileRequest {
   std::shared_ptr<const Graph> graph = {};  // instead of the model, which names what it was read from
   /// Shown the graph after import ("") and behind every pass, see PassContext.
   std::function<void(const std::string& pass, const Graph&)> passed = {};
-  std::shared_ptr<const StatedSchedules> schedules = {};    // of the user's; null: none
-  std::function<void(const FunctionPlan&)> scheduled = {};  // told what is decided on each function
+  std::shared_ptr<const StatedSchedules> schedules = {};                     // of the user's; null: none
+  std::function<void(const ScheduledFunction&)> scheduled = {};              // told what is decided on each function
+  std::function<void(const std::string& function, int kernel)> called = {};  // told of each call, see PassContext
   bool package = true;  // false: ends after options.stop_after, or after import if that is empty
 };
 

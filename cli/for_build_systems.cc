@@ -35,6 +35,7 @@ void watch_reads(const CommandLine& c, CompileRequest& request, std::vector<std:
   if (c.reads_ir() && fs::exists(request.model + ".bin")) read.push_back(request.model + ".bin");
   read.insert(read.end(), c.ops_files.begin(), c.ops_files.end());
   if (!c.schedules.empty()) read.push_back(c.schedules);
+  if (!c.records.empty()) read.push_back(c.records);
   const std::string folder = fs::path(request.model).parent_path().string();
   request.import.data_file_read = [&read, folder](const std::string& location) {
     read.push_back(folder.empty() ? location : folder + "/" + location);

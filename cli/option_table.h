@@ -26,11 +26,12 @@ enum CommandBits : unsigned {
   kReduce = 8192,
   kDiff = 16384,
   kReport = 32768,
-  kBuilds = kVerify | kBench | kRun | kReduce,                      // make a program for this machine
+  kTune = 65536,
+  kBuilds = kVerify | kBench | kRun | kReduce | kTune,              // make a program for this machine
   kCompiles = kEmit | kCheck | kBuilds | kCmake | kDiff | kReport,  // run the passes
   kPackages = kEmit | kBuilds | kCmake | kDiff | kReport,           // make a package
   kImports = kCompiles | kInfo,                                     // read a model
-  kEvery = 65535,
+  kEvery = 131071,
 };
 
 struct Command {

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,13 +28,17 @@ constexpr auto kPatience = std::chrono::seconds(5);  // for a program that is as
 /// A program that runs, in a process group of its own: what it starts ends with it.
 class Child {
  public:
-  Child(const std::vector<std::string>& argv, bool with_stderr) {
+  /// `in`: what it reads; -1: nothing.
+  Child(const std::vector<std::string>& argv, bool with_stderr, int in = -1) {
     int fds[2];
     if (::pipe2(fds, O_CLOEXEC) != 0) return;
     out_ = fds[0];
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    if (in >= 0)
+      posix_spawn_file_actions_adddup2(&files, in, 0);
+    else
+      posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, fds[1], 1);
     if (with_stderr) posix_spawn_file_actions_adddup2(&files, fds[1], 2);
     posix_spawnattr_t own_group;
@@ -106,6 +111,62 @@ ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr
   }
   r.status = child.wait();
   return r;
+}
+
+ProcessResult run_limited(const std::vector<std::string>& argv, double seconds) {
+  struct TookTooLong {};
+  const auto last = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  try {
+    return run_process(argv, true, [&] {
+      if (std::chrono::steady_clock::now() > last) throw TookTooLong();
+    });
+  } catch (const TookTooLong&) {
+    return {kTimedOut, ""};
+  }
+}
+
+struct Conversation::Ends {
+  int ours = -1;
+  std::optional<Child> child;
+  std::string heard;
+};
+
+// A pair of sockets, whose end says that the program is gone without a signal.
+Conversation::Conversation(const std::vector<std::string>& argv) : ends_(std::make_unique<Ends>()) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  ends_->ours = ends[0];
+  ends_->child.emplace(argv, false, ends[1]);
+  ::close(ends[1]);
+}
+
+Conversation::~Conversation() {
+  if (ends_->ours >= 0) ::close(ends_->ours);
+  if (ends_->child && ends_->child->started()) ends_->child->end();
+}
+
+bool Conversation::say(const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t n = ::send(ends_->ours, text.data() + at, text.size() - at, MSG_NOSIGNAL);
+    if (n < 0 && errno != EINTR) return false;
+    stop_if_interrupted();
+    if (n > 0) at += size_t(n);
+  }
+  return true;
+}
+
+std::optional<std::string> Conversation::hear(double seconds) {
+  const auto last = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  std::string& heard = ends_->heard;
+  while (heard.find('\n') == std::string::npos) {
+    stop_if_interrupted();
+    if (std::chrono::steady_clock::now() > last) return {};
+    if (!ends_->child || !ends_->child->started() || !ends_->child->read(heard, true)) return {};
+  }
+  const size_t end = heard.find('\n');
+  std::string line = heard.substr(0, end);
+  heard.erase(0, end + 1);
+  return line;
 }
 
 namespace {

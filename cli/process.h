@@ -1,6 +1,8 @@
 // Running other programs, and folders that last as long as an object.
 #pragma once
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +11,7 @@
 namespace tc {
 
 struct ProcessResult {
-  int status = -1;     // exit code, 128 + signal, -1: could not be started
+  int status = -1;     // exit code, 128 + signal, -1: could not be started; see run_limited()
   std::string output;  // stdout, and stderr when it was asked for
 };
 
@@ -18,6 +20,27 @@ struct ProcessResult {
 /// and Interrupted is thrown.
 ProcessResult run_process(const std::vector<std::string>& argv, bool with_stderr,
                           const std::function<void()>& waiting = {});
+
+/// The same, for at most so many seconds, with stderr; then it is ended, and the status is kTimedOut.
+ProcessResult run_limited(const std::vector<std::string>& argv, double seconds);
+constexpr int kTimedOut = -2;
+
+/// A program that lines are said to, and that answers with lines. It is ended with this object.
+class Conversation {
+ public:
+  explicit Conversation(const std::vector<std::string>& argv);
+  ~Conversation();
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+  /// False where it is gone.
+  bool say(const std::string& text);
+  /// Waits for the next line, without its end, for at most so many seconds; null where none comes. Throws Interrupted.
+  std::optional<std::string> hear(double seconds);
+
+ private:
+  struct Ends;
+  std::unique_ptr<Ends> ends_;
+};
 
 /// A fresh private folder that is removed with everything in it.
 class TemporaryDir {

@@ -18,7 +18,8 @@ bool load_schedules(CommandLine& c) {
 }
 
 ScheduleWriter::ScheduleWriter(const CommandLine& c, CompileRequest& request) : c_(c) {
-  request.scheduled = [this](const FunctionPlan& plan) {
+  request.scheduled = [this](const ScheduledFunction& f) {
+    const FunctionPlan& plan = f.plan;
     // Functions that differ in which operands die behind them are scheduled alike.
     if (met_.insert({plan.signature, plan.function}).second) plans_.push_back(plan);
   };

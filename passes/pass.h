@@ -31,14 +31,23 @@ struct Options {
   int64_t fold_limit_bytes = int64_t(1) << 20;  // a folded constant may be this large, or twice its inputs
 };
 
+/// What is decided on one function, while it is told.
+struct ScheduledFunction {
+  const FunctionPlan& plan;
+  const TensorFn& fn;
+  const std::vector<Constant>& constants;  // one per fn.inputs; null: known only when the model runs
+};
+
 struct PassContext {
   TargetTraits target;
   Options options;
   Diagnostics* diagnostics = nullptr;
-  std::function<void(const std::string&)> progress = {};    // told what is being done; empty: nobody listens
-  const Backend* backend = nullptr;                         // asked by read_few_bits and what comes behind it
-  const StatedSchedules* schedules = nullptr;               // of the user's; null: none. Not owned
-  std::function<void(const FunctionPlan&)> scheduled = {};  // told what is decided on each function
+  std::function<void(const std::string&)> progress = {};         // told what is being done; empty: nobody listens
+  const Backend* backend = nullptr;                              // asked by read_few_bits and what comes behind it
+  const StatedSchedules* schedules = nullptr;                    // of the user's; null: none. Not owned
+  std::function<void(const ScheduledFunction&)> scheduled = {};  // told what is decided on each function
+  /// Told of each call: the function_hash() of its function, and its kernel in Program::kernels.
+  std::function<void(const std::string& function, int kernel)> called = {};
   /// Shown the graph before the first pass ("") and behind every one (its label), also behind those that are left out.
   std::function<void(const std::string& pass, const Graph&)> passed = {};
 };

@@ -111,8 +111,8 @@ def options_of_commands(tmp):
             if bool(refused) == (flag in own):
                 wrong.append((command, words, ended.returncode, ended.stderr[:90]))
     check("a command takes its own options and no others", not wrong, wrong)
-    answers("emit --seconds", ["emit", "--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench and run, not for emit\n  note: tc-emit help emit lists its options")
-    answers("the same without the command's name", ["--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench and run")
+    answers("emit --seconds", ["emit", "--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench, run and tune, not for emit\n  note: tc-emit help emit lists its options")
+    answers("the same without the command's name", ["--seconds", "3", DIGITS, "-o", tmp / "x"], 2, err="--seconds is for bench, run and tune")
     check("and nothing is written", not (tmp / "x").exists())
     answers("--string-bytes of CUDA", ["check", "--target", "cuda", "--string-bytes", "100", DIGITS], 2, err="--string-bytes is for --target c")
     check("COMMAND --help is help COMMAND", call("bench", "--help").stdout == call("help", "bench").stdout)

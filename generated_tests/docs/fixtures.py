@@ -112,6 +112,7 @@ MAKERS = {
     "docs/running.md": running,
     "docs/schedules.md": digits,
     "docs/sizes.md": sizes,
+    "docs/tuning.md": digits,
     "docs/tutorials/cuda.md": digits,
     "docs/tutorials/firmware.md": examples,
     "examples/custom_operator/README.md": own_operators,

@@ -29,6 +29,8 @@ struct FunctionPlan {
   std::string function = {};   // function_hash(); empty: any
   std::vector<PlanLine> lines = {};
   language::Place at = {};
+  bool recorded =
+      false;  // of --records: where it fits no function, or cannot be, the model decides. No part of the text
 
   /// Whether it is for the function of that signature and hash.
   bool fits(const std::string& of_signature, const std::string& of_function) const;

@@ -37,6 +37,7 @@ class ProgramBuilder {
   struct Compiled {
     int kernel = 0;
     std::vector<int> input_index;  // operands of the function that are parameters
+    std::string function = {};     // function_hash(), where somebody asks for it
     int replaced = -1;             // the operand whose memory the result takes over; -1: none
     TensorFn prologue;
     std::vector<int> prologue_operands;  // operand of the function behind each prologue input
@@ -85,7 +86,8 @@ class ProgramBuilder {
   bool ends_early(const Compiled& c, int count) const;
   void forget_kernels(size_t kept);
   void add_call(Node& n, std::vector<Step>& steps);
-  Compiled& compile(const FunctionKey& key, const TensorFn& meaning, const Node* n);
+  Compiled& compile(const FunctionKey& key, const TensorFn& meaning, const std::vector<Constant>& constants,
+                    const Node* n);
   std::vector<std::array<int, 3>> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands) const;
   int packed(Compiled& c, const std::vector<const Value*>& operands, size_t k);
 

@@ -143,6 +143,22 @@ int owner_of(const TensorFn& prologue, const Buffer& out) {
 
 }  // namespace
 
+namespace {
+
+std::vector<Constant> constants_of(const std::vector<const Value*>& operands) {
+  std::vector<Constant> list;
+  for (const Value* v : operands) list.push_back(root_of(v)->constant);
+  return list;
+}
+
+std::vector<bool> are_constant(const std::vector<Constant>& list) {
+  std::vector<bool> known;
+  for (const Constant& c : list) known.push_back(c != nullptr);
+  return known;
+}
+
+}  // namespace
+
 void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const TensorFn& whole = tensor_fn(n);
   std::vector<const Value*> operands;
@@ -151,10 +167,10 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   TensorFn baked = bake_scalars(whole, operands);
   const auto live = live_outputs(n, baked, operands);
   const TensorFn fn = name_axes(with_own_names(baked));
-  std::vector<bool> constant;
-  for (const Value* v : operands) constant.push_back(root_of(v)->is_constant());
+  const std::vector<Constant> constants = constants_of(operands);
   const std::vector<int> dead = dying(n, operands);
-  Compiled& c = compile({identity_of(fn), constant, dead, live, by_value(operands)}, fn, &n);
+  Compiled& c = compile({identity_of(fn), are_constant(constants), dead, live, by_value(operands)}, fn, constants, &n);
+  if (cx_.called) cx_.called(c.function, c.kernel);
   Call call = call_of(c, n, operands);
   if (live.size() == 1) {
     if (const auto one = first_row(n, live[0], all, operands, dead)) {
@@ -226,20 +242,20 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   const TensorFn& whole = tensor_fn(n);
   const auto one = first_slice(name_axes(with_own_names(bake_scalars(whole, own))), axis);
   if (!one) return {};
-  std::vector<bool> constant;
-  for (const Value* v : own) constant.push_back(root_of(v)->is_constant());
+  const std::vector<Constant> constants = constants_of(own);
   const Compiled& general = compiled_.at(last_key_);
   const int64_t columns = general.prologue.outputs.empty() ? 0 : general.prologue.outputs[0]->shape.back().value;
   const int replaced = general.replaced;
   const std::string packing = general.prologue_key, function = identity_of(*one);
   if (packed_otherwise_.count(function) != 0) return {};
   const size_t kernels = p_.kernels.size();
-  Compiled& c = compile({function, constant, dead, {}, by_value(own), columns}, *one, &n);
+  Compiled& c = compile({function, are_constant(constants), dead, {}, by_value(own), columns}, *one, constants, &n);
   if (c.prologue_key != packing || c.replaced != replaced) {
     packed_otherwise_.insert(function);
     forget_kernels(kernels);
     return {};
   }
+  if (cx_.called) cx_.called(c.function, c.kernel);
   const Call call = call_of(c, n, own);
   return FirstRow{SizeSum::of(size_t(at - sizes_.begin())), call.kernel, call.operands};
 }
@@ -330,8 +346,9 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
   return new_slot(n.name, "unused", b->dtype, static_dims(b->shape));
 }
 
-// `key`: of the function `meaning`. `n`: whose function it is; null: one of ours.
-ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const TensorFn& meaning, const Node* n) {
+// `key`: of the function `meaning`. `constants`: its operands that are known, else null. `n`: whose function it is; null: one of ours.
+ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const TensorFn& meaning,
+                                                  const std::vector<Constant>& constants, const Node* n) {
   last_key_ = key;
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
@@ -346,8 +363,8 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const 
                  false});
   const ScheduleOptions o{
       .strict_fp = cx_.options.strict_fp, .panel_columns = key.panel_columns, .precision = cx_.options.precision};
-  Scheduled s = planned_.schedule(fn, key.constant, o);
   Compiled c;
+  Scheduled s = planned_.schedule(fn, constants, o, c.function);
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
     if (std::find(key.dead.begin(), key.dead.end(), s.input_index[k]) != key.dead.end() && may_be_in_place(s, k)) {
       c.replaced = s.input_index[k];

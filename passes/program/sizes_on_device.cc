@@ -25,7 +25,8 @@ std::vector<bool> ProgramBuilder::by_value(const std::vector<const Value*>& oper
 void ProgramBuilder::call_own(const TensorFn& fn, std::vector<Operand> operands, std::vector<Step>& steps) {
   std::vector<bool> by_value;
   for (size_t k = 0; k < fn.inputs.size(); k++) by_value.push_back(is_host_number(operands.at(k)));
-  const Compiled& c = compile({identity_of(fn), std::vector<bool>(fn.inputs.size()), {}, {}, by_value}, fn, nullptr);
+  const Compiled& c = compile({identity_of(fn), std::vector<bool>(fn.inputs.size()), {}, {}, by_value}, fn,
+                              std::vector<Constant>(fn.inputs.size()), nullptr);
   Call call;
   call.kernel = c.kernel;
   size_t input = 0, output = fn.inputs.size();

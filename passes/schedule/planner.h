@@ -15,6 +15,14 @@ struct PlanRefused {
   std::string message;
 };
 
+/// A number that a template has decided on, and what it could be as far as the numbers before it go: from `least` to `most`,
+/// multiples of `step`. Together the knobs of a plan are the space in which `tc-emit tune` looks for a better one.
+struct Knob {
+  size_t line = 0;  // of Planner::lines()
+  std::string name;
+  int64_t value = 0, least = 0, most = 0, step = 1;
+};
+
 /// The decisions on one function, in the order in which they are made.
 class Planner {
  public:
@@ -22,16 +30,24 @@ class Planner {
   Planner() = default;
   /// Applies `stated`.
   explicit Planner(FunctionPlan stated) : stated_(std::move(stated)), applies_(true) {}
+  /// Applies what is stated; numbers that its lines lack, and lines behind them, are the model's.
+  static Planner beginning_with(FunctionPlan stated) {
+    Planner p(std::move(stated));
+    p.completes_ = true;
+    return p;
+  }
 
   bool applies() const { return applies_; }
   /// Whether a line of that name comes next; always, where nothing is stated.
   bool wants(std::string_view name) const;
   /// Begins a line; the position is its handle. Throws PlanRefused if another one comes next.
   size_t open(std::string_view name);
-  /// A number of a line: `model` is called where nothing is stated, `legal` says what it may be ("" if it may be that, else
-  /// the reason). Throws PlanRefused.
-  int64_t number(size_t line, const std::string& name, const std::function<int64_t()>& model,
-                 const std::function<std::string(int64_t)>& legal);
+  /// A number of a line, whose range `knob` says: `model` is called where nothing is stated. Throws PlanRefused.
+  int64_t number(Knob knob, const std::function<int64_t()>& model);
+  /// Adds what the cost model expects of what is decided, in units of the template's own.
+  void expect(double cost) { cost_ += cost; }
+  /// The sum of these; 0: the model says nothing. Comparable between plans of the same templates.
+  double cost() const { return cost_; }
   /// What a template that declines has decided is forgotten.
   void forget_from(size_t line);
   /// Nothing stated is left. Throws PlanRefused.
@@ -40,12 +56,15 @@ class Planner {
   [[noreturn]] void refuse(const std::string& message) const;
 
   const std::vector<PlanLine>& lines() const { return lines_; }
+  const std::vector<Knob>& knobs() const { return knobs_; }
   size_t size() const { return lines_.size(); }
 
  private:
   FunctionPlan stated_;
-  bool applies_ = false;
+  bool applies_ = false, completes_ = false;
   std::vector<PlanLine> lines_;
+  std::vector<Knob> knobs_;
+  double cost_ = 0;
 };
 
 /// A line of a planner that may not be there: then the model decides, and nothing is written down.
@@ -57,6 +76,10 @@ class PlanEntry {
   /// A number from `least` to `most`, a multiple of `step`.
   int64_t in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
                    int64_t step = 1) const;
+  /// See Planner::expect().
+  void expect(double cost) const {
+    if (planner_) planner_->expect(cost);
+  }
 
  private:
   Planner* planner_ = nullptr;

@@ -274,6 +274,9 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
   const bool pays = points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
   p.prefetch = plan.in_range(
       "prefetch", [&] { return can_fetch && pays ? p.tile.columns / tiles : 0; }, 0, can_fetch ? p.tile.columns : 0);
+  if (!m.bytes)
+    plan.expect(tile_cycles(cpu, tiled, n, p.tile) * double(points(m.k)) * double(points(m.rows)) / double(tiled) *
+                double(points(m.outer)));
   return p;
 }
 

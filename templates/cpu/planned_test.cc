@@ -73,6 +73,11 @@ TEST(PlannedSchedules, EveryNumberOfAContractionCounts) {
   expect_open(product(3, 17, 45, 9, true, false));
 }
 
+TEST(PlannedSchedules, EveryNumberOfAWindowCounts) {
+  expect_open(pool(Op::Max, 13, 11, 40, 3, 2));
+  expect_open(pool(Op::Add, 9, 9, 70, 2, 1));
+}
+
 TEST(PlannedSchedules, AnotherTemplateMayBeStated) {
   const TestFunction f = convolution({.h = 14, .w = 14, .c = 32, .oc = 32});
   const Made made = schedule_by(f, Planner(), "x86-64-v3");

@@ -77,6 +77,12 @@ Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_inp
   throw InternalError("no schedule for " + to_text(fn));
 }
 
+std::vector<std::string_view> cpu_templates() {
+  std::vector<std::string_view> names;
+  for (const Template& t : kTemplates) names.push_back(t.name);
+  return names;
+}
+
 bool reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
                     const ScheduleOptions& options) {
   const std::optional<Canonical> canonical = canonicalize(fn);

@@ -1,5 +1,6 @@
 // Picks the schedule template of a fused function on a CPU.
 #pragma once
+#include <string_view>
 #include <vector>
 
 #include "passes/schedule/schedule.h"
@@ -12,6 +13,9 @@ namespace tc {
 /// give the same text on every machine.
 Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
                        const ScheduleOptions& options = {});
+
+/// The names of the templates, in the order in which they are asked.
+std::vector<std::string_view> cpu_templates();
 
 /// Whether schedule_few_bits takes it.
 bool reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,

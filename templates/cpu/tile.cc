@@ -13,19 +13,25 @@ int vectors_of(const CpuModel& cpu, int columns) { return std::max(1, columns / 
 // Rows that lie a multiple of 4096 bytes apart fall into one set of the first-level cache.
 int most_rows(const CpuModel& cpu, int64_t stride) { return stride % 4096 == 0 ? std::min(cpu.l1_ways, 10) : 14; }
 
+// Of all tiles of an m x n result, in cycles a step of the sum.
+double cost_of(int64_t m, int64_t n, int rows, int columns, const CpuModel& cpu,
+               const std::function<double(int, int)>& cycles) {
+  const double panels = double(ceil_div(n, columns));
+  const double whole = double(m / rows), tiles = double(ceil_div(m, rows));
+  double cost = whole * cycles(rows, columns);
+  if (m % rows != 0) cost += cycles(int(m % rows), columns);
+  cost = panels * (cost + 0.5 * tiles);                                  // half a cycle of loop control
+  return cost * (1 + 0.002 * vectors_of(cpu, columns) - 0.0005 * rows);  // of equals, the taller one
+}
+
 Tile choose(int64_t m, int64_t n, int most, const CpuModel& cpu, const std::function<bool(int, int)>& fits,
             const std::function<double(int, int)>& cycles) {
   Tile best;
   double least = 0;
   for (int columns = 96; columns >= 16; columns -= 16) {
-    const double panels = double(ceil_div(n, columns));
     for (int rows = 1; rows <= most; rows++) {
       if (!fits(rows, columns)) continue;
-      const double whole = double(m / rows), tiles = double(ceil_div(m, rows));
-      double cost = whole * cycles(rows, columns);
-      if (m % rows != 0) cost += cycles(int(m % rows), columns);
-      cost = panels * (cost + 0.5 * tiles);                          // half a cycle of loop control
-      cost *= 1 + 0.002 * vectors_of(cpu, columns) - 0.0005 * rows;  // of equals, the taller one
+      const double cost = cost_of(m, n, rows, columns, cpu, cycles);
       if (least == 0 || cost < least) {
         least = cost;
         best = {rows, columns};
@@ -67,6 +73,12 @@ Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride,
     return std::max((rows * nv * 4 + nv * 3 + rows * 3) / (1 + cpu.fma_per_cycle), 2.0 * cpu.fma_latency);
   };
   return choose(m, n, most_rows(cpu, stride), cpu, fits, cycles);
+}
+
+double tile_cycles(const CpuModel& cpu, int64_t m, int64_t n, Tile tile) {
+  const double cost = cost_of(m, n, tile.rows, tile.columns, cpu,
+                              [&](int rows, int columns) { return cycles_per_step(cpu, rows, columns); });
+  return fits_registers(cpu, tile.rows, tile.columns) ? cost : 3 * cost;  // sums are stored and loaded in every step
 }
 
 int64_t choose_row_blocks(int64_t chunks, int64_t runs) {

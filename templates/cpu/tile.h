@@ -25,6 +25,9 @@ Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
 /// `row_sums`: every row has one sum more.
 Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride, bool row_sums);
 
+/// What choose_tile expects a tile to cost, in cycles a step of the sum; more where it does not fit the registers.
+double tile_cycles(const CpuModel& cpu, int64_t m, int64_t n, Tile tile);
+
 /// Into how many blocks a chunk of `runs` equal runs is cut, so that two threads, and more, get equal shares of
 /// chunks * blocks pieces; 1 where there are chunks enough.
 int64_t choose_row_blocks(int64_t chunks, int64_t runs);

@@ -22,6 +22,10 @@ namespace {
 
 using Point = std::vector<std::pair<Var, Expr>>;
 
+constexpr int64_t kMostPixels = 8, kMostColumns = 128;  // of a tile
+constexpr int64_t kMostKept = 25;                       // weights of a column that registers may hold
+constexpr int64_t kMostCopies = 288;                    // of a tile's body, where it is unrolled
+
 struct Window {
   Canonical c;
   std::vector<Axis> rows;  // all but the vector axis; the last one is tiled
@@ -105,36 +109,52 @@ std::optional<Window> match(const TemplateArgs& a) {
   return w;
 }
 
-void plan(Window& w, const CpuModel& cpu) {
+// Results of a row that are computed together: as many as registers hold, a divisor of the row if there is one near.
+int64_t choose_pixels(const Window& w, const CpuModel& cpu) {
+  const int64_t taps = points(w.c.raxes), vectors = std::max<int64_t>(1, w.columns / cpu.vector_lanes);
+  const int64_t free_registers = (cpu.vector_registers - 4) / vectors - (w.weight ? taps : 0);
+  const int64_t limit = std::clamp<int64_t>(std::min(free_registers, 16 / vectors), 1, kMostPixels);
+  const int64_t tiled = w.rows.empty() ? 1 : w.rows.back().extent.value, pixels = std::min(limit, tiled);
+  for (int64_t p = pixels; p * 2 > pixels; p--)
+    if (tiled % p == 0) return p;
+  return pixels;
+}
+
+// How many of the innermost taps' loops are unrolled, if a tile has at most so many copies of its body.
+int64_t unrolled_loops(const Window& w, int64_t most) {
+  int64_t copies = w.pixels, loops = 0;
+  for (size_t i = w.c.raxes.size(); i-- > 0 && copies * w.c.raxes[i].extent.value <= most; loops++)
+    copies *= w.c.raxes[i].extent.value;
+  return loops;
+}
+
+void decide(Window& w, const CpuModel& cpu, const PlanEntry& plan) {
   const int64_t n = w.n.extent.value, taps = points(w.c.raxes);
   w.weight = row_invariant_factor(w);
   const int64_t per_row = std::max<int64_t>(1, 16 / cpu.vector_lanes);
-  const bool filters = bool(w.weight);
-  if (filters && (taps > 9 || (taps + 4) * per_row > cpu.vector_registers)) w.weight = {};
+  const bool filters = bool(w.weight), fits = taps <= 9 && (taps + 4) * per_row <= cpu.vector_registers;
+  const bool keeps = plan.in_range(
+                         "kept_weights", [&] { return filters && fits; }, 0, filters && taps <= kMostKept ? 1 : 0) == 1;
+  if (!keeps) w.weight = {};
   // Whole blocks are fast: partial vectors are read once more for each tap.
   const bool narrow = filters && n % 64 != 0 && cpu.vector_lanes == 16;
-  w.columns =
-      bool(w.weight) || narrow ? 16 : std::min<int64_t>(ceil_div(n, 16) * 16, std::max(64, 4 * cpu.vector_lanes));
-  const int64_t vectors = std::max<int64_t>(1, w.columns / cpu.vector_lanes);
-  const int64_t free_registers = (cpu.vector_registers - 4) / vectors - (w.weight ? taps : 0);
-  const int64_t limit = std::clamp<int64_t>(std::min(free_registers, 16 / vectors), 1, 8);
+  const int64_t row = ceil_div(n, 16) * 16;
+  w.columns = plan.in_range(
+      "columns", [&] { return keeps || narrow ? 16 : std::min<int64_t>(row, std::max(64, 4 * cpu.vector_lanes)); }, 16,
+      std::min(row, kMostColumns), 16);
   const int64_t tiled = w.rows.empty() ? 1 : w.rows.back().extent.value;
-  w.pixels = std::min(limit, tiled);
-  for (int64_t p = w.pixels; p * 2 > w.pixels; p--)
-    if (tiled % p == 0) {
-      w.pixels = p;
-      break;
-    }
-  int64_t copies = w.pixels;
-  for (size_t i = w.c.raxes.size(); i-- > 0 && copies * w.c.raxes[i].extent.value <= 72;) {
-    copies *= w.c.raxes[i].extent.value;
-    w.unrolled++;
-  }
+  w.pixels = plan.in_range(
+      "rows", [&] { return choose_pixels(w, cpu); }, 1, std::min(tiled, kMostPixels));
+  w.unrolled = size_t(plan.in_range(
+      "unrolled", [&] { return unrolled_loops(w, 72); }, 0, unrolled_loops(w, kMostCopies)));
   const int64_t work = points(w.rows) * n * taps;
-  w.parallel = work >= kParallelThreshold;
-  if (w.parallel && !w.rows.empty())
-    w.row_blocks =
-        choose_row_blocks(ceil_div(n, w.columns), w.rows.size() > 1 ? w.rows[0].extent.value : tiled / w.pixels);
+  w.parallel = plan.in_range(
+                   "parallel", [&] { return work >= kParallelThreshold; }, 0, 1) == 1;
+  const int64_t runs = w.rows.size() > 1 ? w.rows[0].extent.value : tiled / w.pixels;
+  const bool cuts = w.parallel && !w.rows.empty();
+  w.row_blocks = plan.in_range(
+      "row_blocks", [&] { return cuts ? choose_row_blocks(ceil_div(n, w.columns), runs) : 1; }, 1,
+      cuts ? std::max<int64_t>(runs, 1) : 1);
 }
 
 class Builder {
@@ -295,7 +315,7 @@ std::optional<Scheduled> schedule_window(const TemplateArgs& a) {
   auto w = match(a);
   if (!w) return {};
   if (w->c.value->dtype == DType::I32) w->c.epilogue = pack_known(w->s, w->c, a.constant_input, w->c.epilogue, w->n);
-  plan(*w, a.cpu);
+  decide(*w, a.cpu, a.plan);
   Scheduled s = std::move(w->s);
   s.body = seq({fill_border(w->c), Builder(*w).build()});
   bind_operands(s, w->c);

@@ -1,0 +1,248 @@
+#include "cli/option_values.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/option_table.h"
+#include "passes/loop/loop_pass.h"
+#include "support/reserved.h"
+
+namespace tc {
+
+int64_t integer(std::string_view what, std::string_view text) {
+  int64_t v = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size())
+    usage(std::string(what) + " needs a whole number, not '" + printable(text) + "'");
+  return v;
+}
+
+int64_t limit(std::string_view what, std::string_view text, int64_t most) {
+  const int64_t v = integer(what, text);
+  if (v < 1 || v > most) usage(std::string(what) + " needs a number from 1 to " + to_text(most));
+  return v;
+}
+
+double number(std::string_view what, std::string_view text) {
+  double v = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size() || !(v >= 0))
+    usage(std::string(what) + " needs a number, not '" + printable(text) + "'");
+  return v;
+}
+
+namespace {
+
+std::pair<std::string, std::string> key_value(std::string_view what, const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) usage(std::string(what) + " needs NAME=VALUE, not '" + printable(text) + "'");
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+}  // namespace
+
+void set_dim(CommandLine& c, const std::string& v) {
+  const auto [name, size] = key_value("--dim", v);
+  if (const auto sum = parse_size_expression(size)) {
+    c.request.import.dims[name] = *sum;
+    return;
+  }
+  const size_t dots = size.find("..");
+  const int64_t least = integer("--dim", size.substr(0, dots));
+  const int64_t most = dots == std::string::npos ? least : integer("--dim", size.substr(dots + 2));
+  if (least < 0) usage("--dim needs a size of at least 0, not " + to_text(least));
+  if (most < least) usage("--dim needs a range that is not empty, not " + printable(size));
+  c.request.import.dims[name] = {least, most};
+}
+
+void set_state(CommandLine& c, const std::string& v) {
+  const auto pair = key_value("--state", v);
+  for (const std::string* pattern : {&pair.first, &pair.second})
+    if (pattern->empty() || std::count(pattern->begin(), pattern->end(), '*') > 1)
+      usage("--state needs INPUT=OUTPUT with one '*' in both at most, not '" + printable(v) + "'");
+  c.request.import.states.push_back(pair);
+}
+
+namespace {
+
+// What stands between the separators; an empty text has no parts.
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0; at <= text.size() && !text.empty();) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+namespace {
+
+// "3x4" is {3, 4}.
+std::vector<int64_t> shape_of(std::string_view what, std::string_view text) {
+  std::vector<int64_t> sizes;
+  for (const std::string_view part : parts_of(text, 'x')) {
+    if (part.find(',') != part.npos) usage(std::string(what) + " has an x between sizes, as in 1x3x8x8, no comma");
+    sizes.push_back(integer(what, part));
+    if (sizes.back() < 0) usage(std::string(what) + " needs sizes of at least 0");
+  }
+  return sizes;
+}
+
+}  // namespace
+
+// X=3x4,5x4: two tensors; X=: none; X=none: an optional without a value.
+void set_elements(CommandLine& c, const std::string& v) {
+  const auto [name, text] = key_value("--elements", v);
+  ListElements e;
+  e.present = text != "none";
+  if (e.present)
+    for (const std::string_view part : parts_of(text, ',')) {
+      if (part.empty()) usage("--elements needs the shape of each tensor, or scalar");
+      e.shapes.push_back(part == "scalar" ? std::vector<int64_t>() : shape_of("--elements", part));
+    }
+  c.request.import.elements[name] = std::move(e);
+}
+
+void set_shape(CommandLine& c, const std::string& v) {
+  const auto [name, sizes] = key_value("--input-shape", v);
+  c.request.import.input_shapes[name] = shape_of("--input-shape", sizes);
+}
+
+// X=1,2.5: the numbers of an input.
+void set_input_value(CommandLine& c, const std::string& v) {
+  const auto [name, text] = key_value("--input-value", v);
+  std::vector<std::string>& numbers = c.request.import.input_values[name];
+  numbers.clear();
+  for (const std::string_view part : parts_of(text, ',')) numbers.emplace_back(part);
+}
+
+void set_cpu(CommandLine& c, const std::string& v) {
+  const CpuModel* row = v == "native" ? &native_cpu() : find_cpu(v == "any" ? "generic" : v);
+  if (!row) {
+    std::vector<std::string_view> names{"any", "native"};
+    for (const CpuModel& m : cpu_models()) names.push_back(m.name);
+    std::string list;
+    for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
+    const std::string guess = did_you_mean(v, names);
+    usage("unknown --cpu '" + printable(v) + "'" + guess + (guess.empty() ? "; known: " : " Known: ") + list);
+  }
+  c.request.target.cpu = *row;
+  c.native = v == "native";
+  c.any_cpu = v == "any";
+}
+
+void set_arch(CommandLine& c, const std::string& v) {
+  const CudaModel* row = find_arch(v);
+  if (!row) {
+    std::vector<std::string_view> names;
+    for (const CudaModel& m : cuda_models()) names.push_back(m.name);
+    std::string list;
+    for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
+    usage("unknown --arch '" + printable(v) + "'; known: " + list);
+  }
+  c.request.target.gpu = *row;
+}
+
+void set_target(CommandLine& c, const std::string& v) {
+  if (v == "c")
+    c.request.target.kind = Target::Kind::C;
+  else if (v == "cuda")
+    c.request.target.kind = Target::Kind::Cuda;
+  else
+    usage("unknown --target '" + printable(v) + "'" + did_you_mean(v, {"c", "cuda"}));
+}
+
+void set_fp(CommandLine& c, const std::string& v) {
+  if (v != "strict" && v != "fast") usage("--fp is strict or fast, not '" + printable(v) + "'");
+  c.request.options.strict_fp = v == "strict";
+}
+
+void set_precision(CommandLine& c, const std::string& v) {
+  constexpr std::pair<std::string_view, Precision> kNames[] = {{"fp32", Precision::F32},
+                                                               {"tf32", Precision::Tf32},
+                                                               {"fp16", Precision::F16},
+                                                               {"bf16", Precision::Bf16},
+                                                               {"int8", Precision::Int8}};
+  for (const auto& [name, precision] : kNames) {
+    if (v != name) continue;
+    c.request.options.precision = precision;
+    return;
+  }
+  usage("--precision is fp32, tf32, fp16, bf16 or int8, not '" + printable(v) + "'");
+}
+
+void set_fill(CommandLine& c, const std::string& v) {
+  if (v != "random" && v != "zeros" && v != "ones")
+    usage("--fill-mode is random, zeros or ones, not '" + printable(v) + "'");
+  c.fill = v == "zeros" ? FillMode::Zeros : v == "ones" ? FillMode::Ones : FillMode::Random;
+  c.fill_given = true;
+}
+
+void set_progress(CommandLine& c, const std::string& v) {
+  if (v != "auto" && v != "plain" && v != "none")
+    usage("--progress is auto, plain or none, not '" + printable(v) + "'");
+  c.progress = v == "auto" ? ProgressMode::Auto : v == "plain" ? ProgressMode::Plain : ProgressMode::None;
+}
+
+void set_name(CommandLine& c, const std::string& v) {
+  std::string lower = v;
+  for (char& ch : lower)
+    if (ch >= 'A' && ch <= 'Z') ch = char(ch - 'A' + 'a');
+  if (make_identifier(v, 40) == v + "_")
+    usage("--name '" + v + "' is a word of C, C++ or CUDA, or may be a macro; try '" +
+          (make_identifier(lower, 40) == lower ? lower : lower + "_model") + "'");
+  if (make_identifier(v, 40) != v)
+    usage("--name needs a C identifier of at most 40 characters, not '" + printable(v) + "'");
+  if (is_library_name(lower))
+    usage("--name '" + v + "' is a name of the C library or of the emitted text; try '" + v + "_model'");
+  c.request.name = v;
+}
+
+void set_level(CommandLine& c, const std::string& v) {
+  const int64_t level = integer("-O", v);
+  if (level < 0 || level > 3) usage("-O needs 0 to 3, not " + to_text(level));
+  c.request.options.opt_level = int(level);
+}
+
+namespace {
+
+std::string known_pass(const std::string& v, const std::vector<std::string_view>& names) {
+  if (std::find(names.begin(), names.end(), v) != names.end()) return v;
+  usage("no pass is called '" + printable(v) + "'" + did_you_mean(v, names) + "; tc-emit passes lists them");
+}
+
+}  // namespace
+
+void disable_pass(CommandLine& c, const std::string& v) {
+  std::vector<std::string_view> names;
+  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+  for (const std::string_view p : loop_pass_names())
+    if (v == p) usage("'" + v + "' is a loop pass, and nothing can be printed without it");
+  c.request.options.disabled.insert(known_pass(v, names));
+}
+
+// "fold_constant#2"; the first of a name may be called #1.
+std::string known_label(std::string v) {
+  if (v.ends_with("#1")) v.resize(v.size() - 2);
+  std::vector<std::string> labels;
+  for (size_t k = 0; k < graph_passes().size(); k++) labels.push_back(pass_label(graph_passes(), k));
+  for (const std::string_view p : loop_pass_names())
+    if (v == p) usage("'" + v + "' is a loop pass; graphs are written and end behind graph passes");
+  return known_pass(v, {labels.begin(), labels.end()});
+}
+
+void print_after(CommandLine& c, const std::string& v) {
+  std::vector<std::string_view> names = loop_pass_names();
+  if (v.find('#') != v.npos) {
+    c.request.options.print_after.insert(known_label(v));
+    return;
+  }
+  for (const PassInfo& p : graph_passes()) names.push_back(p.name);
+  names.push_back("all");
+  c.request.options.print_after.insert(known_pass(v, names));
+}
+
+}  // namespace tc

@@ -1,0 +1,130 @@
+#include "cli/tune/replay.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/process.h"
+#include "support/read_file.h"
+
+namespace tc {
+namespace {
+
+/// The best of one function in one setting; null if the model's own plan is.
+const TuneRecord* best_of(const std::vector<const TuneRecord*>& trials) {
+  const std::string& baseline = trials.back()->baseline;
+  const TuneRecord* best = nullptr;
+  for (const TuneRecord* r : trials)
+    if (r->state == "ok" && r->confirmed && r->baseline == baseline && (!best || r->of_model < best->of_model))
+      best = r;
+  return best;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// "model name", family and model of /proc/cpuinfo, which together name a microarchitecture.
+std::string processor_name() {
+  const std::string text = try_read_file("/proc/cpuinfo").value_or("");
+  const auto field = [&](const std::string& name) {
+    for (size_t at = 0; at < text.size();) {
+      const std::string line = first_line(text.substr(at));
+      at += line.size() + 1;
+      const size_t colon = line.find(':');
+      if (colon == line.npos || line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1) != name) continue;
+      return line.substr(std::min(colon + 2, line.size()));
+    }
+    return std::string();
+  };
+  const std::string name = field("model name"), family = field("cpu family"), model = field("model");
+  if (name.empty()) return "unknown";
+  return name + (family.empty() ? "" : " (family " + family + ", model " + model + ")");
+}
+
+/// The first line of the compiler's --version, and the user's flags. Throws Error TC0701 where there is none.
+std::string compiler_name() {
+  const ProcessResult r = run_process({"sh", "-c", "${CC:-cc} --version"}, true);
+  if (r.status != 0)
+    throw Error(Diagnostic{"TC0701",
+                           ExitCode::Tool,
+                           {},
+                           "no C compiler on this machine",
+                           {"install one (Debian: apt install build-essential), or set CC to one"},
+                           false});
+  std::string s = first_line(r.output);
+  for (const char* flags : {"CFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_FP", "TC_OPENMP"})
+    if (const char* value = std::getenv(flags)) s += "; " + std::string(flags) + "=" + value;
+  return s;
+}
+
+std::string fp_of(const CommandLine& c) { return c.request.options.strict_fp ? "strict" : "fast"; }
+
+}  // namespace
+
+std::vector<FunctionPlan> best_plans(const std::vector<TuneRecord>& records, const std::string& cpu,
+                                     const std::string& fp, int threads) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const TuneRecord*>> trials;  // by function; all of one setting
+  for (const TuneRecord& r : records) {
+    if (r.setting.cpu != cpu || r.setting.fp != fp || (threads > 0 && r.setting.threads != threads)) continue;
+    std::vector<const TuneRecord*>& list = trials[r.function];
+    if (list.empty()) order.push_back(r.function);
+    if (list.empty() || list[0]->setting == r.setting) list.push_back(&r);
+  }
+  std::vector<FunctionPlan> plans;
+  for (const std::string& function : order)
+    if (const TuneRecord* r = best_of(trials.at(function))) {
+      FunctionPlan p{"*", cpu, function, r->plan};
+      p.recorded = true;
+      plans.push_back(std::move(p));
+    }
+  return plans;
+}
+
+void load_records(CommandLine& c) {
+  if (c.records.empty()) return;
+  const RecordFile file = read_records(read_file(c.records));
+  const std::string shown = printable(c.records);
+  if (file.records.empty())
+    throw Error(Diagnostic{"TC0608",
+                           ExitCode::Rejected,
+                           {},
+                           shown + " has no record of tc-emit tune that this version reads",
+                           {"tc-emit tune MODEL --records " + shown + " measures some"},
+                           false});
+  std::vector<FunctionPlan> plans =
+      best_plans(file.records, std::string(c.request.target.cpu.name), fp_of(c), c.threads);
+  if (plans.empty()) {
+    std::set<std::string> rows;
+    for (const TuneRecord& r : file.records)
+      rows.insert(printable(r.setting.cpu) + ", --fp " + printable(r.setting.fp));
+    if (!c.json_diagnostics)
+      print_err("warning: " + shown + " has nothing for --cpu " + std::string(c.request.target.cpu.name) + ", --fp " +
+                fp_of(c) + (c.threads > 0 ? ", " + to_text(int64_t(c.threads)) + " threads" : "") +
+                "; its records are for --cpu " + join({rows.begin(), rows.end()}, "; ") + "\n");
+  }
+  auto all = c.request.schedules ? std::make_shared<StatedSchedules>(*c.request.schedules)
+                                 : std::make_shared<StatedSchedules>();
+  for (FunctionPlan& p : plans) all->plans.push_back(std::move(p));
+  c.request.schedules = std::move(all);
+}
+
+RecordsUsed::RecordsUsed(const CommandLine& c, CompileRequest& request) : c_(c) {
+  request.scheduled = [this, other = request.scheduled](const ScheduledFunction& f) {
+    functions_.insert(f.plan.function);
+    if (f.plan.recorded) recorded_.insert(f.plan.function);
+    if (other) other(f);
+  };
+}
+
+std::string RecordsUsed::text() const {
+  return "records   " + to_text(int64_t(recorded_.size())) + " of " + to_text(int64_t(functions_.size())) +
+         " functions as " + printable(c_.records) + " has them\n";
+}
+
+TuneSetting setting_of(const CommandLine& c) {
+  return {std::string(c.request.target.cpu.name), fp_of(c), processor_name(), compiler_name(), std::max(1, c.threads)};
+}
+
+}  // namespace tc

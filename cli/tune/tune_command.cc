@@ -1,0 +1,87 @@
+// tune: finds schedules by measuring them, and keeps what it has measured.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "cli/build_model.h"
+#include "cli/commands.h"
+#include "cli/option_table.h"
+#include "cli/tune/display.h"
+#include "cli/tune/replay.h"
+#include "support/read_file.h"
+
+namespace tc {
+namespace {
+
+TuneLimits limits_of(const CommandLine& c) {
+  TuneLimits l;
+  if (c.trials > 0) l.trials = c.trials;
+  if (c.was_given("--seconds")) l.seconds = c.seconds;
+  l.early_stopping = c.early_stopping;
+  if (c.repeat > 0) l.repeat = int(c.repeat);
+  if (c.timeout > 0) l.timeout = c.timeout;
+  l.threads = std::max(1, c.threads);
+  l.jobs = c.jobs > 0 ? int(c.jobs) : int(std::max(1u, std::thread::hardware_concurrency()));
+  return l;
+}
+
+void need_what_tune_needs(const CommandLine& c) {
+  need_model(c);
+  if (c.request.target.is_cuda()) usage("tune is for --target c; nothing measures kernels of CUDA yet");
+  if (c.json && c.tasks != "list")
+    usage("--json is for --tasks list: what is measured is JSON anyway, in the file of records");
+  if (c.records.empty() && c.tasks != "list")
+    usage("no file of records given", "add --records FILE.jsonl; what it has stays, and is not measured again");
+}
+
+ExitCode list_tasks(const CommandLine& c, const TuneTasks& tasks) {
+  std::vector<bool> choice;
+  for (const TuneTask& t : tasks.list)
+    choice.push_back(PlanSearch(PlanSpace(t.fn, t.constant_input(), c.request.target.cpu, c.request.options.strict_fp,
+                                          std::max(1, c.threads)))
+                         .has_choice());
+  print_out(task_list(tasks, choice, c.json));
+  return ExitCode::Ok;
+}
+
+/// How the command is said that replays the records.
+std::string next_command(const CommandLine& c) {
+  return "tc-emit --cpu " + std::string(c.request.target.cpu.name) + " --records " + printable(c.records) + " " +
+         printable(c.model) + " -o DIR";
+}
+
+}  // namespace
+
+ExitCode tune_command(const CommandLine& c) {
+  need_what_tune_needs(c);
+  Diagnostics problems;
+  TuneTasks tasks = tasks_of(c, problems);
+  if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
+  tasks.list = named_tasks(std::move(tasks.list), c.tasks);
+  if (c.tasks == "list") return list_tasks(c, tasks);
+  const RecordFile known = read_records(try_read_file(c.records).value_or(""));
+  RecordWriter records(c.records);
+  const std::unique_ptr<Runner> runner = c.runner.empty() ? local_runner(limits_of(c).jobs) : command_runner(c.runner);
+  TuneSetting setting = setting_of(c);
+  runner->describe(setting);
+  const bool live = ::isatty(2) == 1 && !c.quiet && c.progress == ProgressMode::Auto;
+  int64_t done = 0;
+  {
+    TuneDisplay display(live, c.progress == ProgressMode::Plain);
+    TuneSession session(c, std::move(tasks), limits_of(c), setting, known.records, records, *runner,
+                        [&](const TuneSession& s, const TuneState* now) { display.show(s, now); });
+    session.run();
+    display.clear();
+    done = session.trials();
+    if (!c.quiet) print_out(tune_table(session));
+  }
+  if (c.quiet) return ExitCode::Ok;
+  print_out("records   " + printable(c.records) + ": " + to_text(int64_t(known.records.size())) + " were there, " +
+            to_text(done) + " trials added" +
+            (known.left_out > 0 ? ", " + to_text(int64_t(known.left_out)) + " lines are no records" : "") +
+            "\nnext      " + next_command(c) + "\n");
+  return ExitCode::Ok;
+}
+
+}  // namespace tc

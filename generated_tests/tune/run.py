@@ -1,0 +1,226 @@
+"""Tuning: what is wrong, slow to build or refused is never replayed, what was measured is not lost and not measured again, and
+records give the package that their schedules give as text. The last line counts."""
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[0] / "python"))
+from checks import ROOT, TOOL, Checks, files_of, run  # noqa: E402
+
+check = Checks(only_failures=True)
+DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
+CPU = ["--cpu", "x86-64-v3"]
+
+
+def fake(*words):
+    return ["--runner", shlex.join([sys.executable, str(HERE / "fake_runner.py"), *map(str, words)])]
+
+
+def tune(records, *words, model=DIGITS, **options):
+    return run(TOOL, "tune", model, *CPU, "--records", records, *words, **options)
+
+
+def records_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
+
+
+def plan(record):
+    return "; ".join(record["plan"])
+
+
+def best(records):
+    """The best plan of each function, told by what was measured."""
+    found = {}
+    for r in records:
+        if r["state"] == "ok" and r["confirmed"] and r["of_model"] < found.get(r["function"], {"of_model": 2})["of_model"]:
+            found[r["function"]] = r
+    return found
+
+
+def written_schedules(tmp, *words):
+    file = tmp / "written.tc"
+    told = run(TOOL, "--quiet", DIGITS, *CPU, *words, "--write-schedules", file)
+    check("schedules are written", told.returncode == 0, told.stderr)
+    return {m[1]: "; ".join(line.strip() for line in m[2].strip().splitlines())
+            for m in re.finditer(r'schedule "[^"]*" on "[^"]*" of "(\w+)"\n((?:  .*\n?)+)', file.read_text())}
+
+
+def with_tmp(part):
+    def run_part():
+        with tempfile.TemporaryDirectory() as folder:
+            part(pathlib.Path(folder))
+    return run_part
+
+
+@with_tmp
+def measured(tmp):
+    """Real kernels, compiled and timed here."""
+    records = tmp / "r.jsonl"
+    told = tune(records, "--trials", "6", "--repeat", "2", "--tasks", "conv2d", "--jobs", "2", "--timeout", "120")
+    check("tune ends well", told.returncode == 0, told.stderr)
+    got = records_of(records)
+    first = got[0] if got else {}
+    check("the model's plan comes first", first.get("of_model") == 1 and plan(first) == first["model"], first)
+    check("trials are counted", sum(not r.get("confirmed", False) for r in got[1:]) == 5, len(got))
+    check("all of them are right", all(r["state"] == "ok" and r["ns"] > 0 for r in got), [(r["state"], r.get("reason"), plan(r)) for r in got])
+    check("the table has the function and the command that replays", "conv2d_bias_relu" in told.stdout and f"--records {records}" in told.stdout, told.stdout)
+    right = run(TOOL, "verify", DIGITS, *CPU, "--records", records, "--against", "interpreter")
+    check("a program by records is right", right.returncode == 0, right.stdout + right.stderr)
+
+
+@with_tmp
+def replayed(tmp):
+    """The best that was measured is what is emitted, byte for byte as its schedules as text say it."""
+    records, out, again = tmp / "r.jsonl", tmp / "out", tmp / "again"
+    told = tune(records, "--trials", "40", *fake())
+    check("a runner is asked", told.returncode == 0, told.stderr)
+    wanted = best(records_of(records))
+    applied = written_schedules(tmp, "--records", records)
+    for function, r in wanted.items():
+        check(f"{r['signature']} is as it was best", applied.get(function) == plan(r), (applied.get(function), plan(r)))
+    conv = next((r for r in wanted.values() if r["signature"].startswith("conv2d")), {"plan": []})
+    check("the search finds the best tile", re.search(r"rows = 2, columns = 32\b", plan(conv)), conv)
+    package = files_of(check.emit(DIGITS, out, *CPU, "--records", records))
+    check("another package than the model's", package != files_of(check.emit(DIGITS, tmp / "plain", *CPU)))
+    check("the package of its schedules as text", package == files_of(check.emit(DIGITS, again, *CPU, "--schedules", tmp / "written.tc")))
+    told = run(TOOL, DIGITS, *CPU, "--records", records, "-o", out, "--depfile", tmp / "d")
+    check("it says how many functions records decide on", re.search(r"^records   \d of 5 functions as ", told.stdout, re.M), told.stdout + told.stderr)
+    check("records are a dependency", "r.jsonl" in (tmp / "d").read_text())
+    (tmp / "plain.tc").write_text('schedule "conv2d_*"\n  naive()\n')
+    stated = written_schedules(tmp, "--records", records, "--schedules", tmp / "plain.tc")
+    check("--schedules win over --records", stated.get(conv.get("function")) == "naive()", stated)
+
+
+@with_tmp
+def gone_on(tmp):
+    """Who is killed loses one trial at most, and what was measured is not measured again."""
+    records = tmp / "r.jsonl"
+    env = {**os.environ, "TMPDIR": str(tmp)}
+    killed = subprocess.Popen([str(w) for w in (TOOL, "tune", DIGITS, *CPU, "--records", records, "--jobs", "1", *fake("--delay", 0.05))],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    deadline = time.monotonic() + 30
+    while (not records.exists() or records.read_text().count("\n") < 8) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    text = records.read_text()
+    before = records_of(records)
+    check("what was measured is there", len(before) >= 8 and len(before) == text.count("\n"), text[-200:])
+    records.write_text(text + text.splitlines()[0][:100])
+    told = tune(records, "--trials", "10", *fake())
+    check("it goes on behind a torn line", told.returncode == 0 and f"{len(before)} were there, 10 trials added, 1 lines are no records" in told.stdout, told.stdout + told.stderr)
+    after = records_of(records)
+    check("nothing is lost", after[:len(before)] == before)
+    tried = [(r["function"], plan(r)) for r in before]
+    anew = [(r["function"], plan(r)) for r in after[len(before):] if not r["confirmed"]]
+    check("nothing is measured again", anew and not set(tried) & set(anew) and len(set(anew)) == len(anew), anew)
+    known = {r["function"] for r in before if plan(r) == r["model"]}
+    check("nor is the model's plan", all(plan(r) != r["model"] for r in after[len(before):] if r["function"] in known))
+    interrupted = subprocess.Popen([str(w) for w in (TOOL, "tune", DIGITS, *CPU, "--records", records, *fake("--delay", 0.2))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    time.sleep(1)
+    interrupted.send_signal(signal.SIGINT)
+    check("Ctrl-C ends it with 130", interrupted.wait(timeout=20) == 130)
+    check("and leaves a sound file", records.read_text().endswith("\n") and len(records_of(records)) == records.read_text().count("\n") - 1)
+
+
+@with_tmp
+def never_best(tmp):
+    """Wrong results and time-outs are records with their reasons, and are not replayed."""
+    records = tmp / "wrong.jsonl"
+    tune(records, "--trials", "25", "--tasks", "conv2d", *fake("--wrong", "by 32 columns"))
+    got = records_of(records)
+    wrong = [r for r in got if r["state"] == "wrong"]
+    check("wrong candidates are records", wrong and all(r["reason"] == "as it was told" and "columns = 32" in plan(r) for r in wrong), got)
+    check("they have no times", all("ns" not in r for r in wrong))
+    for function, applied in written_schedules(tmp, "--records", records).items():
+        check(f"{function}: what is wrong is not replayed", applied not in map(plan, wrong), applied)
+    slow = tmp / "slow.jsonl"
+    told = tune(slow, "--trials", "2", "--tasks", "conv2d", "--timeout", "0.01")
+    got = records_of(slow)
+    check("a compiler that takes too long is a record", told.returncode == 0 and [r["state"] for r in got] == ["timeout"], (got, told.stderr))
+    check("and the table says it", "cannot be measured" in told.stdout, told.stdout)
+    check("its function is the model's", written_schedules(tmp, "--records", slow) == written_schedules(tmp))
+    broken = tmp / "broken.jsonl"
+    told = tune(broken, "--trials", "1", "--tasks", "conv2d", env={**os.environ, "CFLAGS": "-Dfloat=nothing"})
+    got = records_of(broken)
+    check("what does not compile is a record", [r["state"] for r in got] == ["build"] and got[0]["reason"], (got, told.stderr))
+
+
+@with_tmp
+def merged(tmp):
+    """Files of several machines are one behind the other; their times are not compared."""
+    records = tmp / "r.jsonl"
+    tune(records, "--trials", "30", "--tasks", "conv2d", *fake())
+    mine = records_of(records)
+    other = [{**r, "processor": "another", "of_model": r["of_model"] / 2 if r["of_model"] < 1 else r["of_model"]} for r in mine if r["of_model"] >= 1]
+    for r in other:
+        if r["of_model"] > 1:
+            r.update(of_model=0.01, confirmed=True)
+    lines = ["\n".join(json.dumps(r) for r in part) + "\n" for part in (mine, other)]
+    own = plan(next(iter(best(mine).values())))
+    theirs = plan(next(iter(best(other).values())))
+    for name, text, wanted in (("this machine first", lines[0] + lines[1], own), ("the other first", lines[1] + lines[0], theirs)):
+        records.write_text(text)
+        applied = written_schedules(tmp, "--records", records)[mine[0]["function"]]
+        check(f"{name}: the first setting decides", applied == wanted, (applied, wanted))
+    records.write_text(lines[0])
+    told = run(TOOL, "--quiet", DIGITS, "--cpu", "x86-64-v4", "--records", records, "-o", tmp / "v4")
+    check("another row of processors: a warning", told.returncode == 0 and "has nothing for --cpu x86-64-v4" in told.stderr, told.stderr)
+    check("and the model's package", files_of(tmp / "v4") == files_of(check.emit(DIGITS, tmp / "v4plain", "--cpu", "x86-64-v4")))
+
+
+@with_tmp
+def refused(tmp):
+    records = tmp / "r.jsonl"
+    tune(records, "--trials", "12", "--tasks", "conv2d", *fake())
+    good = records_of(records)
+    applied = max(best(good).values(), key=lambda r: r["of_model"])
+    records.write_text(json.dumps({**applied, "plan": ["contraction()", "tile(rows = 99, columns = 16)"]}) + "\n")
+    told = run(TOOL, DIGITS, *CPU, "--records", records, "-o", tmp / "out")
+    check("a record that cannot be is a warning", told.returncode == 0 and "warning[TC0607]" in told.stderr and "rows = 99" in told.stderr, told.stderr)
+    check("the model decides instead", files_of(tmp / "out") == files_of(check.emit(DIGITS, tmp / "plain", *CPU)))
+    records.write_text("no record\n{}\n[1]\n\xff\n" + '{"tc-emit":1,"language":1,"target":"c"}\n')
+    told = run(TOOL, DIGITS, *CPU, "--records", records, "-o", tmp / "none")
+    check("a file without records is refused", told.returncode == 1 and "TC0608" in told.stderr and not (tmp / "none").exists(), told.stderr)
+    for name, words, code, text in (("no file of records", ["tune", DIGITS], 2, "--records"),
+                                    ("CUDA", ["tune", "--target", "cuda", DIGITS, "--tasks", "list"], 2, "--target c"),
+                                    ("a task that is not there", ["tune", DIGITS, "--records", tmp / "x", "--tasks", "conv9"], 2, "no task begins with 'conv9'"),
+                                    ("--trials 0", ["tune", DIGITS, "--records", tmp / "x", "--trials", "0"], 2, "--trials"),
+                                    ("a folder that is not there", ["tune", DIGITS, "--records", tmp / "no" / "x"], 6, "TC0601"),
+                                    ("a runner that ends", ["tune", DIGITS, "--records", tmp / "x", "--runner", "true"], 7, "TC0704"),
+                                    ("a runner that says anything", ["tune", DIGITS, "--records", tmp / "x", *fake("--say", "hello")], 7, "said 'hello'"),
+                                    ("a runner that says no times", ["tune", DIGITS, "--records", tmp / "x", *fake("--say", '{"id": 1, "ns": []}')], 7, "no times")):
+        told = run(TOOL, *words)
+        check(f"{name} is refused", told.returncode == code and text in told.stderr, (told.returncode, told.stderr))
+
+
+@with_tmp
+def example(tmp):
+    """The runner of examples/ builds and times as tc-emit itself does."""
+    records = tmp / "r.jsonl"
+    runner = shlex.join([sys.executable, str(ROOT / "examples" / "tuning" / "runner.py")])
+    told = tune(records, "--trials", "2", "--repeat", "1", "--tasks", "conv2d", "--timeout", "120", "--runner", runner)
+    check("the example of a runner measures", told.returncode == 0 and [r["state"] for r in records_of(records)][:2] == ["ok", "ok"], told.stderr)
+
+
+@with_tmp
+def listed(tmp):
+    told = run(TOOL, "tune", DIGITS, *CPU, "--tasks", "list", "--json")
+    tasks = json.loads(told.stdout) if told.returncode == 0 else []
+    names = [t["signature"] for t in tasks]
+    check("tasks are listed as JSON", "conv2d_bias_relu_10x10_8x8x16_k3" in names and all(t["calls"] == 1 for t in tasks), told.stdout)
+    check("with what can be chosen", {t["signature"]: t["choice"] for t in tasks}.get("conv2d_bias_relu_10x10_8x8x16_k3") is True, tasks)
+    hashes = written_schedules(tmp)
+    check("named as --write-schedules names them", {t["function"] for t in tasks} == set(hashes), hashes)
+
+
+check.run([measured, replayed, gone_on, never_best, merged, refused, example, listed], quick=1)
+sys.exit(check.summary())
