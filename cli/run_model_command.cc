@@ -25,9 +25,10 @@ std::string describe(const IoTensor& t) {
 std::vector<std::string> input_lines(const Program& p) {
   std::vector<std::string> lines;
   for (const IoTensor& t : p.inputs)
-    lines.push_back(t.is_size
-                        ? "size \"" + printable(t.name.raw()) + "\" from " + to_text(t.least) + " to " + to_text(t.most)
-                        : "input " + describe(t));
+    if (!t.is_kept())
+      lines.push_back(t.is_size ? "size \"" + printable(t.name.raw()) + "\" from " + to_text(t.least) + " to " +
+                                      to_text(t.most)
+                                : "input " + describe(t));
   return lines;
 }
 
@@ -39,13 +40,21 @@ std::vector<std::string> input_lines(const Program& p) {
 std::pair<size_t, fs::path> named_file(const Program& p, const std::string& given) {
   for (size_t at = given.find('='); at != std::string::npos; at = given.find('=', at + 1))
     for (size_t k = 0; k < p.inputs.size(); k++)
-      if (!p.inputs[k].is_size && p.inputs[k].name.raw() == given.substr(0, at)) return {k, given.substr(at + 1)};
+      if (!p.inputs[k].is_size && !p.inputs[k].is_kept() && p.inputs[k].name.raw() == given.substr(0, at))
+        return {k, given.substr(at + 1)};
   const size_t at = given.find('=');
   std::vector<std::string_view> names;
   for (const IoTensor& t : p.inputs) names.push_back(t.name.raw());
   if (at == std::string::npos) inputs_do_not_fit(p, "cannot read " + printable(given));
   const std::string name = given.substr(0, at);
   inputs_do_not_fit(p, "the model has no input '" + printable(name) + "'" + printable(did_you_mean(name, names)));
+}
+
+/// With the largest sizes; states are empty.
+IoTensor in_largest_sizes(const Program& p, IoTensor t) {
+  const auto most = [&](size_t k) { return p.inputs[k].is_kept() ? int64_t(0) : p.inputs[k].most; };
+  for (const IoSize& s : t.sizes) t.dims[size_t(s.axis)] = std::max<int64_t>(0, s.sum.value(most));
+  return t;
 }
 
 /// What the program reads: the user's folder or archive, or `folder` with a file for every input.
@@ -63,13 +72,14 @@ std::string prepare_inputs(const CommandLine& c, const Program& p, const std::st
     files[k] = file;
   }
   fs::create_directory(folder);
+  int64_t number = 0;
   for (size_t k = 0; k < files.size(); k++) {
-    if (p.inputs[k].is_size) continue;  // behind all others
-    const std::string stem = folder + "/input_" + to_text(int64_t(k));
+    if (p.inputs[k].is_size || p.inputs[k].is_kept()) continue;
+    const std::string stem = folder + "/input_" + to_text(number++);
     if (!files[k].empty())
       fs::create_symlink(fs::absolute(files[k]), stem + files[k].extension().string());
     else if (c.inputs.empty() || c.fill_given)
-      save_tensor(stem, *filled_tensor(p.inputs[k], c.fill, c.seed + k));
+      save_tensor(stem, *filled_tensor(in_largest_sizes(p, p.inputs[k]), c.fill, c.seed + k));
     else
       inputs_do_not_fit(p, "no file for input " + describe(p.inputs[k]) +
                                ": add --inputs NAME=FILE, or --fill-mode random for what has none");

@@ -71,7 +71,8 @@ class Slicer {
     BufferDef def = *b;
     for (const int a : axes) {
       const auto is_one = [](const Dim& d) { return d.value == 1; };
-      if (b->strides.empty() && std::all_of(b->shape.begin(), b->shape.begin() + a, is_one)) def.shape[size_t(a)] = Dim(1);
+      if (b->strides.empty() && std::all_of(b->shape.begin(), b->shape.begin() + a, is_one))
+        def.shape[size_t(a)] = Dim(1);
     }
     return def.shape == b->shape ? b : std::make_shared<const BufferDef>(std::move(def));
   }

@@ -229,15 +229,18 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   constexpr int64_t kWorthwhile = 4096;  // weights
   const auto& [output, axis, count] = live;
   const auto at = std::find(sizes_.begin(), sizes_.end(), operands[size_t(count)]);
-  const bool weights = std::any_of(own.begin(), own.end(), [&](const Value* v) {
-    return root_of(v)->is_constant() && num_elements(static_dims(v->type.shape)) >= kWorthwhile;
-  });
+  const Shape& shape = n.outputs[size_t(output)]->type.shape;
+  const auto is_one = [](const Dim& d) { return d.value == 1; };
+  // An image has rows of its own; only a single one is less than a tile.
+  const bool single = size_t(axis) + 1 < shape.size() && std::all_of(shape.begin() + axis + 1, shape.end() - 1, is_one);
+  const bool weights = single && std::any_of(own.begin(), own.end(), [&](const Value* v) {
+                         return root_of(v)->is_constant() && num_elements(static_dims(v->type.shape)) >= kWorthwhile;
+                       });
   if (cx_.target.device_memory || at == sizes_.end() || (!weights && ends_early(compiled_.at(last_key_), count)))
     return {};
   const IoTensor& size = p_.inputs[size_t(at - sizes_.begin())];
-  const Shape& shape = n.outputs[size_t(output)]->type.shape;
   if (!size.is_size || size.is_kept() || size.least > 1 || size.most < 2 || shape[size_t(axis)].value < 2 ||
-      !std::all_of(shape.begin(), shape.begin() + axis, [](const Dim& d) { return d.value == 1; }))
+      !std::all_of(shape.begin(), shape.begin() + axis, is_one))
     return {};
   const TensorFn& whole = tensor_fn(n);
   const auto one = first_slice(name_axes(with_own_names(bake_scalars(whole, own))), axis);

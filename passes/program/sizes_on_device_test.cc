@@ -39,7 +39,7 @@ TEST(SizesOnDevice, InputsAreFilledUpAndOutputsCopiedByWhatThereIs) {
   const CopyStep* out = std::get_if<CopyStep>(&p.steps[2].kind);
   ASSERT_TRUE(out);
   EXPECT_EQ(out->bytes, 16);
-  EXPECT_EQ(out->times, std::vector<int>{1});
+  EXPECT_EQ(out->times, std::vector<SizeSum>{SizeSum::of(1)});
 }
 
 TEST(SizesOnDevice, ZerosFollowWhereThereMayBeNothing) {
