@@ -27,7 +27,7 @@ def test_every_problem_has_its_node(tmp_path):
 
 @pytest.mark.parametrize("options, message", [
     ({"cpu": "znver"}, "did you mean 'znver4'"), ({"frob": 1}, "there is no option 'frob'; known: target, cpu"),
-    ({"dims": {"n": "three"}}, "option 'dims' cannot be"), ({"dims": [3]}, "option 'dims' cannot be"), ({"name": "int"}, "--name 'int' is a word"),
+    ({"dims": {"n": ["three"]}}, "option 'dims' cannot be"), ({"dims": [3]}, "option 'dims' cannot be"), ({"name": "int"}, "--name 'int' is a word"),
     ({"target": "cuda", "cpu": "generic"}, "--arch"), ({"input_shapes": {"x": 3}}, "option 'input_shapes'")])
 def test_options_that_make_no_sense(tmp_path, options, message):
     with pytest.raises(tc_emit.UsageError, match=message):
