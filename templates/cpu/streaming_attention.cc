@@ -303,8 +303,7 @@ class Builder {
     const Var j = make_var("j"), pad = make_var("pad");
     const Stmt scores = loop(j, count, heads([&](const Expr& own) { return score(from, Expr(j), own); }));
     const Stmt rest = heads([&](const Expr& own) {
-      return loop(pad, Expr(kBlock) - count, store(scores_, {own, Expr(pad)}, lowest(DType::F32)), ForKind::Serial,
-                  count);
+      return loop(pad, Expr(kBlock) - count, store(scores_, {own, count + Expr(pad)}, lowest(DType::F32)));
     });
     return seq({scores, rest, heads([&](const Expr& own) { return join(from, count, own); })});
   }
