@@ -79,7 +79,7 @@ std::vector<std::map<int, int64_t>> choices(const Program& p, uint64_t seed) {
 
 /// The inputs that are no sizes, of chosen ones, also as files of `folder`; states are empty or zeros, and files of `whole` only,
 /// which has all.
-std::vector<Constant> make_inputs(const Program& p, const std::map<int, int64_t>& sizes, uint64_t seed,
+std::vector<Constant> make_inputs(const Program& p, const std::map<int, int64_t>& sizes, FillMode fill, uint64_t seed,
                                   const std::string& folder, const std::string& whole) {
   std::vector<Constant> inputs;
   size_t seen = 0;
@@ -89,7 +89,7 @@ std::vector<Constant> make_inputs(const Program& p, const std::map<int, int64_t>
     for (const IoSize& s : t.sizes)
       actual.dims[size_t(s.axis)] =
           std::max<int64_t>(0, s.sum.value([&](size_t k) { return sizes.count(int(k)) ? sizes.at(int(k)) : 0; }));
-    inputs.push_back(filled_tensor(actual, t.is_kept() ? FillMode::Zeros : FillMode::Random, seed + inputs.size()));
+    inputs.push_back(filled_tensor(actual, t.is_kept() ? FillMode::Zeros : fill, seed + inputs.size()));
     if (!t.is_kept()) save_tensor(folder + "/input_" + to_text(int64_t(seen++)), *inputs.back());
     if (whole != folder) save_tensor(whole + "/input_" + to_text(int64_t(inputs.size() - 1)), *inputs.back());
   }
@@ -122,7 +122,7 @@ AgainstReference compare_run(const CommandLine& c, const Built& b, const std::st
   AgainstReference result;
   const std::string whole = keeps(p) ? io + "/reference" : io;
   std::filesystem::create_directory(whole);
-  result.against = write_reference(c, whole, make_inputs(p, sizes, c.seed, io, whole), problems);
+  result.against = write_reference(c, whole, make_inputs(p, sizes, c.fill, c.seed, io, whole), problems);
   if (whole != io) take_outputs(p, whole, io);
   const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
   std::vector<std::string> command = {b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol};
