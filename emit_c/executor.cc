@@ -39,15 +39,11 @@ class Executor {
       for (const Step& s : p_.steps) step(s);
     if (!tests_arguments && parts.empty()) unused_parameters();
     if (p_.strings_bytes > 0) out_.line("if (MADE->full) return " + n_.upper + "_E_STRINGS;");
-    if (counts_states(p_)) {
-      if (can_fail(p_)) out_.line("if (*STATUS != 0) return " + n_.upper + "_E_RANGE;");
-      count_states();
-      out_.line("return " + n_.upper + "_OK;");
-      out_.close();
-      return out_.take();
-    }
-    out_.line(can_fail(p_) ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;"
-                           : "return " + n_.upper + "_OK;");
+    const bool counts = counts_states(p_);
+    if (counts && can_fail(p_)) out_.line("if (*STATUS != 0) return " + n_.upper + "_E_RANGE;");
+    if (counts) count_states();
+    out_.line(can_fail(p_) && !counts ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;"
+                                      : "return " + n_.upper + "_OK;");
     out_.close();
     return out_.take();
   }
@@ -135,8 +131,8 @@ class Executor {
     for (const IoTensor& t : p_.inputs)
       if (t.is_size && t.is_kept()) tests.push_back(size_text(p_, n_, t.next, "in->") + " > " + to_text(t.most));
     if (!tests.empty()) out_.line("if (" + join(tests, " || ") + ") return " + n_.upper + "_E_STATE;");
-    for (const std::string& test : {difference_tests(p_, n_)})
-      if (!test.empty()) out_.line("if (" + test + ") return " + n_.upper + "_E_ARG;");
+    const std::string negative = difference_tests(p_, n_);
+    if (!negative.empty()) out_.line("if (" + negative + ") return " + n_.upper + "_E_ARG;");
   }
   void count_states() {
     std::vector<std::string> slots, sums;

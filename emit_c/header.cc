@@ -6,15 +6,6 @@
 namespace tc {
 namespace {
 
-// "past + seq", where the instance counts `past`.
-std::string sum_text(const ProgramNames& n, const SizeSum& sum) {
-  std::string s;
-  const auto sign = [&](int64_t f) { return s.empty() ? (f < 0 ? "-" : "") : f < 0 ? " - " : " + "; };
-  for (const SizeSum::Term& t : sum.terms)
-    s += sign(t.factor) + (std::abs(t.factor) == 1 ? "" : to_text(std::abs(t.factor)) + " * ") + n.inputs[t.input];
-  return sum.addend == 0 ? s : s + sign(sum.addend) + to_text(std::abs(sum.addend));
-}
-
 // "[*count <= 20][3]" where the size depends on data, "[batch][3]" where the caller chooses it.
 std::string io_shape(const IoTensor& t, const ProgramNames& n) {
   if (t.is_count) return "a size, see above";
@@ -23,7 +14,8 @@ std::string io_shape(const IoTensor& t, const ProgramNames& n) {
   for (int64_t d : t.dims) sizes.push_back(to_text(d));
   for (const IoSize& z : t.sizes) {
     std::string& size = sizes[size_t(z.axis)];
-    size = z.of_inputs() ? sum_text(n, z.sum) : "*" + n.outputs[size_t(z.count)] + " <= " + size;
+    size = z.of_inputs() ? size_text(z.sum, [&](size_t k) { return n.inputs[k]; })
+                         : "*" + n.outputs[size_t(z.count)] + " <= " + size;
   }
   return t.sizes.empty() ? shape_text(t.dims) : "[" + join(sizes, "][") + "]";
 }

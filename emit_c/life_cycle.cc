@@ -47,6 +47,10 @@ std::string state_bytes(const Program& p, const ProgramNames& n, const IoTensor&
   return n.self + "->workspace + " + to_text(p.slots[size_t(t.state)].offset);
 }
 
+std::string cleared(const Program& p, const ProgramNames& n, const IoTensor& t) {
+  return "  memset(" + state_bytes(p, n, t) + ", 0, " + to_text(p.slots[size_t(t.state)].bytes) + ");\n";
+}
+
 std::string state_count(const Program& p, const ProgramNames& n, const IoTensor& t) {
   return "*(int64_t *)(void *)(" + state_bytes(p, n, t) + ")";
 }
@@ -92,8 +96,7 @@ std::string state_functions(const Program& p, const ProgramNames& n) {
       too_few.push_back(state_count(p, n, t) + (each == 1 ? "" : " / " + to_text(each)) + " < n");
       less.push_back("  " + state_count(p, n, t) + " -= " + (each == 1 ? "n" : to_text(each) + " * n") + ";\n");
     }
-    if (!grows)
-      clear += "  memset(" + state_bytes(p, n, t) + ", 0, " + to_text(p.slots[size_t(t.state)].bytes) + ");\n";
+    if (!grows) clear += cleared(p, n, t);
     rows += "    case " + to_text(number++) + ":\n" + state_row(p, n, t);
   }
   std::string s = "void " + x + "_reset(" + x + " *" + m + ")\n{\n" + clear + "}\n\n";
@@ -121,8 +124,7 @@ std::string init_function(const Program& p, const ProgramNames& n, bool chooses)
   s += "    " + m + "->workspace = (unsigned char *)" + m + "->allocated + (" + u + "_ALIGN - (uintptr_t)" + m +
        "->allocated % " + u + "_ALIGN);\n  }\n";
   for (const IoTensor& t : p.inputs)  // caches, too: what is behind their elements is multiplied by zero
-    if (t.is_kept())
-      s += "  memset(" + state_bytes(p, n, t) + ", 0, " + to_text(p.slots[size_t(t.state)].bytes) + ");\n";
+    if (t.is_kept()) s += cleared(p, n, t);
   s += "  return " + u + "_OK;\n}\n\n";
   if (chooses)
     s += x + "_status " + x + "_init(" + init_parameters(n) + ")\n{\n  return " + x + "_init_cpu(" + m +

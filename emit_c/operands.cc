@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit_c/strings.h"
+#include "support/sum_text.h"
 
 namespace tc {
 namespace {
@@ -59,16 +60,17 @@ std::string init_parameters(const ProgramNames& n) {
          ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
 }
 
+std::string size_text(const SizeSum& s, const std::function<std::string(size_t)>& name) {
+  std::vector<std::pair<std::string, int64_t>> terms;
+  for (const SizeSum::Term& t : s.terms) terms.emplace_back(name(t.input), t.factor);
+  return sum_text(terms, s.addend);
+}
+
 std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s, const std::string& inputs) {
-  std::string text;
-  const auto sign = [&](int64_t f) { return text.empty() ? (f < 0 ? "-" : "") : f < 0 ? " - " : " + "; };
-  for (const SizeSum::Term& t : s.terms) {
-    text += sign(t.factor);
-    if (std::abs(t.factor) != 1) text += to_text(std::abs(t.factor)) + " * ";
-    const IoTensor& size = p.inputs[t.input];
-    text += size.is_kept() ? "*" + access("AT", n.slots[size_t(size.state)], DType::I64) : inputs + n.inputs[t.input];
-  }
-  return s.addend == 0 ? text : text + sign(s.addend) + to_text(std::abs(s.addend));
+  return size_text(s, [&](size_t k) {
+    const IoTensor& size = p.inputs[k];
+    return size.is_kept() ? "*" + access("AT", n.slots[size_t(size.state)], DType::I64) : inputs + n.inputs[k];
+  });
 }
 
 std::string size_tests(const Program& p, const ProgramNames& n) {

@@ -1,5 +1,6 @@
 // What the executors of all targets say alike: operands of calls, tests of arguments.
 #pragma once
+#include <functional>
 #include <string>
 
 #include "emit_c/names.h"
@@ -13,6 +14,8 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
 std::string null_tests(const Program& p, const ProgramNames& n);
 /// "in->batch < 1 || in->batch > 8": is a size that the caller chooses out of its bounds? Empty: there are none.
 std::string size_tests(const Program& p, const ProgramNames& n);
+/// "past + 2 * seq", with what `name` says of the inputs.
+std::string size_text(const SizeSum& s, const std::function<std::string(size_t)>& name);
 /// "in->past + 2 * in->seq", with "in->" for `inputs`. What the instance counts is read from its workspace.
 std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s, const std::string& inputs);
 /// "in->total - in->seq < 0": sizes that would be negative. Empty: none can be.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit_c/fill.h"
+#include "emit_c/operands.h"
 #include "templates/text.h"
 
 namespace tc {
@@ -16,34 +17,34 @@ std::string code(const ModelText& t) {
   return "`" + s + "`";
 }
 
-std::string sum(const SizeSum& s, const ProgramNames& n) {
-  std::vector<std::string> parts;
-  for (const SizeSum::Term& t : s.terms)
-    parts.push_back((t.factor == 1 ? "" : to_text(t.factor) + " * ") + "in." + n.inputs[t.input]);
-  if (s.addend != 0) parts.push_back(to_text(s.addend));
-  return join(parts, " + ");
-}
-
-std::string counted(const IoTensor& t, const ProgramNames& n) {
+std::string counted(const IoTensor& t, const Program& p, const ProgramNames& n) {
   if (t.is_count) return ", a size that depends on data";
   if (t.is_size) return ", a size that you choose, from " + to_text(t.least) + " to " + to_text(t.most);
+  // What the instance counts is no field.
+  const auto name = [&](size_t k) { return (p.inputs[k].is_kept() ? "" : "in.") + n.inputs[k]; };
   std::string s;
   for (const IoSize& z : t.sizes)
     s += "; along axis " + to_text(int64_t(z.axis)) + " this is the most, and `" +
-         (z.of_inputs() ? sum(z.sum, n) : "*" + n.outputs[size_t(z.count)]) + "` says how many there are";
+         (z.of_inputs() ? size_text(z.sum, name) : "*" + n.outputs[size_t(z.count)]) + "` says how many there are";
   return s;
 }
 
 std::string list(const std::string& kind, const std::vector<IoTensor>& tensors, const std::vector<std::string>& names,
-                 const ProgramNames& n) {
+                 const Program& p, const ProgramNames& n) {
   std::string s;
   for (size_t i = 0; i < tensors.size(); i++)
-    if (tensors[i].is_kept())
-      s +=
-          tensors[i].is_size || kind == "output" ? "" : "- state " + code(tensors[i].name) + ", kept by the instance\n";
-    else
+    if (!tensors[i].is_kept())
       s += "- " + kind + " " + code(tensors[i].name) + ": " + std::string(info(tensors[i].dtype).onnx_name) + " " +
-           to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`" + counted(tensors[i], n) + "\n";
+           to_text(to_shape(tensors[i].dims)) + ", field `" + names[i] + "`" + counted(tensors[i], p, n) + "\n";
+  return s;
+}
+
+std::string states(const Program& p) {
+  std::string s;
+  for (const IoTensor& t : p.inputs)
+    if (t.is_kept())
+      s += "- " + std::string(t.is_size ? "size " : "state ") + code(t.name) +
+           (t.is_size ? ", counted by the instance, up to " + to_text(t.most) : ", kept by the instance") + "\n";
   return s;
 }
 
@@ -65,7 +66,8 @@ std::string graphs(const Program& p) {
 std::string filled(std::string_view text, const Program& p, const ProgramNames& n, const std::string& note) {
   std::string run = assignments("in", p.inputs, n.inputs) + assignments("out", p.outputs, n.outputs);
   if (!run.empty()) run.pop_back();
-  std::string tensors = list("input", p.inputs, n.inputs, n) + list("output", p.outputs, n.outputs, n);
+  std::string tensors =
+      list("input", p.inputs, n.inputs, p, n) + list("output", p.outputs, n.outputs, p, n) + states(p);
   if (!tensors.empty()) tensors.pop_back();
   return fill(text, {{"name", n.lower},
                      {"NAME", n.upper},

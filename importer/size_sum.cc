@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "support/text.h"
+#include "support/sum_text.h"
 
 namespace tc {
 namespace {
@@ -91,14 +91,6 @@ std::optional<SizeExpression> parse_size_expression(std::string_view text) {
   return text.size() <= 1000 ? Parser(text).run() : std::nullopt;
 }
 
-std::string to_text(const SizeExpression& e) {
-  std::string s;
-  const auto sign = [&](int64_t n) { return s.empty() ? (n < 0 ? "-" : "") : n < 0 ? " - " : " + "; };
-  for (const auto& [name, factor] : e.terms) {
-    s += sign(factor);
-    s += (std::abs(factor) == 1 ? "" : to_text(std::abs(factor)) + " * ") + name;
-  }
-  return e.addend == 0 ? s : s + sign(e.addend) + to_text(std::abs(e.addend));
-}
+std::string to_text(const SizeExpression& e) { return sum_text(e.terms, e.addend); }
 
 }  // namespace tc

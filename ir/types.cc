@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/sum_text.h"
 #include "support/text.h"
 
 namespace tc {
@@ -10,17 +11,14 @@ namespace tc {
 Dim sum_of(std::vector<DimTerm> terms, int64_t addend) {
   Dim d(addend);
   d.least = addend;
+  std::vector<std::pair<std::string, int64_t>> parts;
   for (const DimTerm& t : terms) {
     const int64_t a = checked_mul(t.factor, t.least), b = checked_mul(t.factor, t.most);
     d.least = checked_add(d.least, std::min(a, b));
     d.value = checked_add(d.value, std::max(a, b));
-    const int64_t times = std::abs(t.factor);
-    d.symbol += (t.factor < 0       ? (d.symbol.empty() ? "-" : " - ")
-                 : d.symbol.empty() ? ""
-                                    : " + ") +
-                (times == 1 ? "" : to_text(times) + " * ") + t.symbol;
+    parts.emplace_back(t.symbol, t.factor);
   }
-  if (addend != 0) d.symbol += (addend < 0 ? " - " : " + ") + to_text(std::abs(addend));
+  d.symbol = sum_text(parts, addend);
   d.least = std::max<int64_t>(0, d.least);  // a run with fewer is refused
   d.value = std::max<int64_t>(0, d.value);
   d.terms = std::move(terms);

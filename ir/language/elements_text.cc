@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "support/sum_text.h"
 #include "support/text.h"
 
 namespace tc::language {
@@ -70,20 +71,17 @@ void read_element(TokenReader& r, MutableTensor& m, int64_t i) {
 }
 
 // (0 <= past <= 48) + 2 * (1 <= seq <= 16) - 1
-std::string sum_text(const Dim& d) {
-  std::string s;
-  const auto sign = [&](int64_t n) { return s.empty() ? (n < 0 ? "-" : "") : n < 0 ? " - " : " + "; };
-  for (const DimTerm& t : d.terms) {
-    s += sign(t.factor);
-    if (std::abs(t.factor) != 1) s += tc::to_text(std::abs(t.factor)) + " * ";
-    s += "(" + tc::to_text(t.least) + " <= " + name_text(t.symbol) + " <= " + tc::to_text(t.most) + ")";
-  }
-  if (d.addend != 0) s += sign(d.addend) + tc::to_text(std::abs(d.addend));
+std::string bounded_sum(const Dim& d) {
+  std::vector<std::pair<std::string, int64_t>> parts;
+  for (const DimTerm& t : d.terms)
+    parts.emplace_back("(" + tc::to_text(t.least) + " <= " + name_text(t.symbol) + " <= " + tc::to_text(t.most) + ")",
+                       t.factor);
+  const std::string s = sum_text(parts, d.addend);
   return sum_of(d.terms, d.addend).value == d.value ? s : s + " <= " + tc::to_text(d.value);
 }
 
 std::string dim_text(const Dim& d) {
-  if (!d.terms.empty()) return sum_text(d);
+  if (!d.terms.empty()) return bounded_sum(d);
   if (d.symbol.empty()) return d.value < 0 ? "?" : tc::to_text(d.value);
   return (d.least > 0 ? tc::to_text(d.least) + " <= " : "") + name_text(d.symbol) +
          (d.value < 0 ? "" : " <= " + tc::to_text(d.value));
