@@ -10,6 +10,7 @@
 #include "cli/reference.h"
 #include "cli/tensor_files.h"
 #include "cli/tolerance.h"
+#include "emit_c/operands.h"
 #include "importer/model_parts.h"
 #include "ir/ops/evaluate.h"
 #include "passes/graph/multiply_blocks.h"
@@ -85,19 +86,11 @@ std::vector<Constant> make_inputs(const Program& p, const std::map<int, int64_t>
   size_t seen = 0;
   for (const IoTensor& t : p.inputs) {
     if (t.is_size) continue;
-    IoTensor actual = t;
-    for (const IoSize& s : t.sizes)
-      actual.dims[size_t(s.axis)] =
-          std::max<int64_t>(0, s.sum.value([&](size_t k) { return sizes.count(int(k)) ? sizes.at(int(k)) : 0; }));
-    inputs.push_back(filled_tensor(actual, t.is_kept() ? FillMode::Zeros : fill, seed + inputs.size()));
+    inputs.push_back(filled_tensor(in_sizes(t, sizes), t.is_kept() ? FillMode::Zeros : fill, seed + inputs.size()));
     if (!t.is_kept()) save_tensor(folder + "/input_" + to_text(int64_t(seen++)), *inputs.back());
     if (whole != folder) save_tensor(whole + "/input_" + to_text(int64_t(inputs.size() - 1)), *inputs.back());
   }
   return inputs;
-}
-
-bool keeps(const Program& p) {
-  return std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_kept(); });
 }
 
 /// The results that a caller sees, by their numbers among these.
@@ -120,7 +113,7 @@ AgainstReference compare_run(const CommandLine& c, const Built& b, const std::st
   const Program& p = b.compilation.program;
   std::filesystem::create_directory(io);
   AgainstReference result;
-  const std::string whole = keeps(p) ? io + "/reference" : io;
+  const std::string whole = keeps_states(p) ? io + "/reference" : io;
   std::filesystem::create_directory(whole);
   result.against = write_reference(c, whole, make_inputs(p, sizes, c.fill, c.seed, io, whole), problems);
   if (whole != io) take_outputs(p, whole, io);

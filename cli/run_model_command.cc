@@ -50,11 +50,11 @@ std::pair<size_t, fs::path> named_file(const Program& p, const std::string& give
   inputs_do_not_fit(p, "the model has no input '" + printable(name) + "'" + printable(did_you_mean(name, names)));
 }
 
-/// With the largest sizes; states are empty.
-IoTensor in_largest_sizes(const Program& p, IoTensor t) {
-  const auto most = [&](size_t k) { return p.inputs[k].is_kept() ? int64_t(0) : p.inputs[k].most; };
-  for (const IoSize& s : t.sizes) t.dims[size_t(s.axis)] = std::max<int64_t>(0, s.sum.value(most));
-  return t;
+std::map<int, int64_t> largest_sizes(const Program& p) {
+  std::map<int, int64_t> sizes;
+  for (size_t k = 0; k < p.inputs.size(); k++)
+    if (p.inputs[k].is_size && !p.inputs[k].is_kept()) sizes[int(k)] = p.inputs[k].most;
+  return sizes;
 }
 
 /// What the program reads: the user's folder or archive, or `folder` with a file for every input.
@@ -73,13 +73,14 @@ std::string prepare_inputs(const CommandLine& c, const Program& p, const std::st
   }
   fs::create_directory(folder);
   int64_t number = 0;
+  const std::map<int, int64_t> sizes = largest_sizes(p);
   for (size_t k = 0; k < files.size(); k++) {
     if (p.inputs[k].is_size || p.inputs[k].is_kept()) continue;
     const std::string stem = folder + "/input_" + to_text(number++);
     if (!files[k].empty())
       fs::create_symlink(fs::absolute(files[k]), stem + files[k].extension().string());
     else if (c.inputs.empty() || c.fill_given)
-      save_tensor(stem, *filled_tensor(in_largest_sizes(p, p.inputs[k]), c.fill, c.seed + k));
+      save_tensor(stem, *filled_tensor(in_sizes(p.inputs[k], sizes), c.fill, c.seed + k));
     else
       inputs_do_not_fit(p, "no file for input " + describe(p.inputs[k]) +
                                ": add --inputs NAME=FILE, or --fill-mode random for what has none");

@@ -79,6 +79,15 @@ void save_tensor(const std::string& stem, const TensorData& t) {
   if (!f) cannot_write(path);
 }
 
+IoTensor in_sizes(IoTensor t, const std::map<int, int64_t>& sizes) {
+  const auto size = [&](size_t k) {
+    const auto it = sizes.find(int(k));
+    return it == sizes.end() ? 0 : it->second;
+  };
+  for (const IoSize& s : t.sizes) t.dims[size_t(s.axis)] = std::max<int64_t>(0, s.sum.value(size));
+  return t;
+}
+
 Constant filled_tensor(const IoTensor& t, FillMode mode, uint64_t seed) {
   MutableTensor m = new_tensor(t.dtype, t.dims);
   uint64_t state = seed * 0x9e3779b97f4a7c15u + 0x1234567u;

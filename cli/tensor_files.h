@@ -1,5 +1,6 @@
 // Tensors as the files that programs of packages read and write.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@ namespace tc {
 
 /// Writes STEM.npy, or STEM.pb of strings. Throws Error TC0601.
 void save_tensor(const std::string& stem, const TensorData& t);
+
+/// `t` in the sizes that are chosen, by their inputs; those that an instance counts are 0.
+IoTensor in_sizes(IoTensor t, const std::map<int, int64_t>& sizes);
 
 /// Elements for an input nobody gives.
 enum class FillMode { Random, Zeros, Ones };
