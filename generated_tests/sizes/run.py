@@ -24,6 +24,7 @@ import models  # noqa: E402
 from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
+from tally import Tally  # noqa: E402
 from toolchain import Failed, Toolchain, call, first_line  # noqa: E402
 
 HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md
@@ -131,7 +132,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     shares.add_option(parser, quick=2)
     options = parser.parse_args()
-    passed = failed = 0
+    tally = Tally()
     chosen = shares.part([case for case in models.cases() if re.search(options.only, case[0])], options)
     with tempfile.TemporaryDirectory() as scratch:
         for cpu in options.cpus.split(","):
@@ -142,23 +143,14 @@ def main():
             else:
                 toolchain = Toolchain(folder, [*FLAGS, *(["-march=native"] if cpu == "native" else [])])
             if cpu == "cuda" and not options.list and re.search(options.only, "graphs"):
-                try:
-                    passed += graphs(options.tool, toolchain, folder / "graphs")
-                except Failed as failure:
-                    failed += 1
-                    print(f"FAILED graphs: {failure}", flush=True)
+                tally.judge("graphs", lambda: graphs(options.tool, toolchain, folder / "graphs"))
             partly = cpu == "cuda" and options.share != (1, 1)  # these take longest to compile
             for case in chosen[::3] if partly else chosen:
                 if options.list:
                     print(case[0])
                     continue
-                try:
-                    passed += check(case, options.tool, cpu, toolchain, folder / case[0])
-                except Failed as failure:
-                    failed += 1
-                    print(f"FAILED {case[0]} ({cpu}): {failure}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+                tally.judge(f"{case[0]} ({cpu})", lambda: check(case, options.tool, cpu, toolchain, folder / case[0]))
+    return tally.status()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / "python")]
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
+from tally import Tally  # noqa: E402
 from toolchain import WARNINGS, Failed, call, first_line  # noqa: E402
 
 spec = importlib.util.spec_from_file_location("state_models", Path(__file__).parent / "models.py")
@@ -205,7 +206,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     shares.add_option(parser, quick=2)
     options = parser.parse_args()
-    passed = failed = 0
+    tally = Tally()
     chosen = shares.part([case for case in state_models.cases() if re.search(options.only, case[0])], options)
     with tempfile.TemporaryDirectory() as scratch:
         for cpu in options.cpus.split(","):
@@ -213,13 +214,8 @@ def main():
                 if options.list:
                     print(case[0])
                     continue
-                try:
-                    passed += check(case, options.tool, cpu, Path(scratch) / cpu / case[0])
-                except Failed as failure:
-                    failed += 1
-                    print(f"FAILED {case[0]} ({cpu}): {failure}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+                tally.judge(f"{case[0]} ({cpu})", lambda: check(case, options.tool, cpu, Path(scratch) / cpu / case[0]))
+    return tally.status()
 
 
 if __name__ == "__main__":

@@ -2,23 +2,12 @@
 
 #include <algorithm>
 
-#include "importer/test_import.h"
-#include "passes/program/build_program.h"
-#include "passes/test_target.h"
+#include "passes/program/test_program.h"
 
 namespace tc {
 namespace {
 
-Program program_of(const std::string& graph, bool cuda = false) {
-  const auto imported = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph);
-  EXPECT_EQ(imported.problems, "");
-  TestTarget target(test_target("x86-64-v3", cuda));
-  PassContext& cx = target.cx;
-  Graph g = imported.graph.clone();
-  std::string log;
-  run_passes(graph_passes(), g, cx, log);
-  return build_program(g, "m", cx, log);
-}
+Program program_of(const std::string& graph, bool cuda = false) { return testing::program_of(graph, cuda); }
 
 template <class T>
 std::vector<T> of(const std::vector<Step>& steps) {

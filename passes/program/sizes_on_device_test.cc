@@ -1,10 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "importer/test_import.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
-#include "passes/program/build_program.h"
-#include "passes/test_target.h"
+#include "passes/program/test_program.h"
 
 namespace tc {
 namespace {
@@ -13,14 +11,7 @@ namespace {
 Program program_of(const std::string& graph, int64_t least = 1, bool cuda = true) {
   ImportOptions options;
   options.dims["N"] = {least, 8};
-  const auto imported = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph, options);
-  EXPECT_EQ(imported.problems, "");
-  TestTarget target(test_target("x86-64-v3", cuda));
-  PassContext& cx = target.cx;
-  Graph g = imported.graph.clone();
-  std::string log;
-  run_passes(graph_passes(), g, cx, log);
-  return build_program(g, "m", cx, log);
+  return testing::program_of(graph, cuda, options);
 }
 
 const std::string kSoftmax = "g (float[N, 4] x) => (float[N, 4] y) { y = Softmax(x) }";
