@@ -53,7 +53,7 @@ def write_package(out):
         "output_args": "\n".join(f"  o.t{i} = ({c} *)out[{i}];" for i, (_, c) in enumerate(DTYPES)),
         "n_inputs": str(len(DTYPES)), "n_outputs": str(len(DTYPES)), "lanes": "16", "built_lanes": "TC_VL",
         "cpus": "", "cpu_list": "NULL", "n_cpus": "0", "init": "echo_init((echo *)instance, weights, bytes, NULL, 0);\n  (void)cpu;",
-        "counts": "", "run": "  return (int)echo_run((const echo *)instance, &i, &o);",
+        "counts": "", "reset": "", "reset_name": "NULL", "run": "  return (int)echo_run((const echo *)instance, &i, &o);",
     }
     (out / "main.c").write_text(fill("main.c.in", holes))
     (out / "echo_profile.h").write_text('static const tc_work echo_work[] = {\n  {"cop", 0, 1, 0, 1},\n  {"copy", 1500, 3000, 2, 1},\n  {"copy_2", 0, 1, 0, 1}\n};\n')
