@@ -190,6 +190,128 @@ def appended(b):
     b.output(b.op("MatMul", x, b.weight(4, 3)))
 
 
+def images(b):
+    """A small residual network over images of any size."""
+    x = b.input("x", ["batch", 3, "h", "w"])
+    y = b.op("Relu", b.op("Conv", x, b.weight(16, 3, 3, 3), b.weight(16), strides=[2, 2], pads=[1, 1, 1, 1]))
+    y = b.op("MaxPool", y, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    z = b.op("Relu", b.op("Conv", y, b.weight(16, 1, 5, 5), pads=[2, 2, 2, 2], group=16))
+    y = b.op("Relu", b.op("Add", y, b.op("Conv", z, b.weight(16, 16, 3, 3), b.weight(16), pads=[1, 1, 1, 1])))
+    z = b.op("Conv", y, b.weight(24, 16, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1])
+    y = b.op("Add", z, b.op("Conv", b.op("AveragePool", y, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1), b.weight(24, 16, 1, 1)))
+    b.output(y)
+    b.output(b.op("Gemm", b.op("Flatten", b.op("GlobalAveragePool", b.op("Relu", y))), b.weight(24, 5)))
+
+
+def pools(b):
+    x = b.input("x", [2, 3, "h", "w"])
+    b.output(b.op("AveragePool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 1]))
+    b.output(b.op("AveragePool", x, kernel_shape=[3, 2], pads=[1, 0, 1, 1], strides=[2, 2], count_include_pad=1))
+    b.output(b.op("AveragePool", x, kernel_shape=[3, 3], pads=[1, 1, 0, 0], strides=[2, 2], ceil_mode=1, count_include_pad=1))
+    b.output(b.op("AveragePool", x, kernel_shape=[3, 3], strides=[1, 1], auto_pad="SAME_LOWER"))
+    b.output(b.op("MaxPool", x, kernel_shape=[3, 2], strides=[2, 3], ceil_mode=1, dilations=[1, 2]))
+    b.output(b.op("LpPool", x, kernel_shape=[2, 2], strides=[2, 1]))
+    b.output(b.op("GlobalMaxPool", x))
+    b.output(b.op("GlobalLpPool", x))
+    b.output(b.op("ConvTranspose", x, b.weight(3, 4, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]))
+    b.output(b.op("ConvTranspose", x, b.weight(3, 2, 4, 2), b.weight(2), strides=[2, 1], auto_pad="SAME_UPPER"))
+    b.output(b.op("Conv", x, b.weight(4, 3, 4, 3), auto_pad="SAME_UPPER"))
+    b.output(b.op("Size", x), TensorProto.INT64)
+
+
+def hourglass(b):
+    """Down and up again, with what was before beside it: sizes are multiples of 4."""
+    x = b.input("x", [1, 4, "4*h", "4*w"])
+    a = b.op("Relu", b.op("Conv", x, b.weight(8, 4, 3, 3), pads=[1, 1, 1, 1]))
+    c = b.op("Relu", b.op("Conv", b.op("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), b.weight(12, 8, 3, 3), auto_pad="SAME_UPPER"))
+    d = b.op("Relu", b.op("Conv", c, b.weight(12, 12, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2]))
+    up = b.op("ConvTranspose", d, b.weight(12, 6, 2, 2), strides=[2, 2])
+    y = b.op("Conv", b.op("Concat", up, c, axis=1), b.weight(8, 18, 3, 3), pads=[1, 1, 1, 1])
+    sizes = b.op("Concat", b.ints(1, 8), b.op("Slice", b.op("Shape", a), b.ints(2), b.ints(4)), axis=0)
+    y = b.op("Add", b.op("Resize", y, "", "", sizes, mode="linear", coordinate_transformation_mode="pytorch_half_pixel"), a)
+    b.output(y)
+    b.output(b.op("DepthToSpace", y, blocksize=2))
+    b.output(b.op("SpaceToDepth", y, blocksize=4))
+
+
+def resized(b):
+    x = b.input("x", [1, 2, "h", "w"])
+    for mode, coordinates, scale in (("nearest", "asymmetric", 2), ("nearest", "half_pixel", 1.5), ("linear", "half_pixel", 2), ("linear", "asymmetric", 0.5),
+                                     ("cubic", "half_pixel", 2), ("cubic", "half_pixel", 0.75), ("nearest", "asymmetric", 0.5)):
+        attributes = {"nearest_mode": "floor"} if mode == "nearest" else {}
+        b.output(b.op("Resize", x, "", b.constant(np.array([1, 1, scale, scale], np.float32)), mode=mode, coordinate_transformation_mode=coordinates, **attributes))
+
+
+def padded(b):
+    x = b.input("x", [2, "h", "w"])
+    b.output(b.op("Pad", x, b.ints(0, 1, 0, 0, 2, 3)))
+    b.output(b.op("Pad", x, b.ints(0, 1, -1, 0, 0, 3), b.scalar(2.5)))
+    b.output(b.op("Pad", x, b.ints(0, 2, 1, 1, 2, 3), mode="edge"))
+    b.output(b.op("Pad", x, b.ints(1, 2, 0, 0, 3, 2), mode="reflect"))
+
+
+def normalised(b):
+    x = b.input("x", ["batch", 6, "h", 5])
+    b.output(b.op("InstanceNormalization", x, b.weight(6), b.weight(6)))
+    y = b.op("Conv", x, b.weight(6, 6, 3, 3), pads=[1, 1, 1, 1])
+    b.output(b.op("ReduceMean", y, b.ints(0, 2, 3)))
+    flat = b.op("Reshape", y, b.ints(0, 3, -1))
+    b.output(b.op("Reshape", b.op("InstanceNormalization", flat, b.weight(3), b.weight(3)), b.op("Shape", y)))
+
+
+def flattened(b):
+    """Two sizes in one axis, and apart again."""
+    x = b.input("x", ["batch", "seq", 12])
+    y = b.op("Relu", b.op("Gemm", b.op("Reshape", x, b.ints(-1, 12)), b.weight(12, 20), b.weight(20)))
+    b.output(b.op("ReduceMax", y, b.ints(0), keepdims=0))
+    sizes = b.op("Concat", b.op("Slice", b.op("Shape", x), b.ints(0), b.ints(2)), b.ints(20), axis=0)
+    b.output(b.op("Softmax", b.op("Reshape", y, sizes), axis=1))
+    b.output(y)
+
+
+def boxes(b):
+    """The head of a detector: places of two maps in one list."""
+    x = b.input("x", ["batch", 8, "h", "w"])
+    lists = []
+    for stride in (1, 2):
+        y = b.op("Conv", x, b.weight(6, 8, 3, 3), pads=[1, 1, 1, 1], strides=[stride, stride])
+        lists.append(b.op("Reshape", b.op("Transpose", y, perm=[0, 2, 3, 1]), b.ints(0, -1, 3)))
+    y = b.op("Sigmoid", b.op("Concat", *lists, axis=1))
+    b.output(y)
+    b.output(b.op("ArgMax", y, axis=1, keepdims=0), TensorProto.INT64)
+
+
+def lines_of_text(b):
+    """Convolutions over a line of any width, then a recurrent network along it."""
+    x = b.input("x", ["batch", 1, 8, "width"])
+    y = b.op("Relu", b.op("Conv", x, b.weight(6, 1, 3, 3), pads=[1, 1, 1, 1]))
+    y = b.op("MaxPool", y, kernel_shape=[8, 2], strides=[8, 2])
+    y = b.op("Transpose", b.op("Squeeze", y, b.ints(2)), perm=[2, 0, 1])
+    for kind, gates in (("LSTM", 4), ("GRU", 3)):
+        y, h = b.op(kind, y, b.weight(2, 5 * gates, y and (6 if kind == "LSTM" else 10)), b.weight(2, 5 * gates, 5), b.weight(2, 10 * gates), outputs=2, hidden_size=5, direction="bidirectional")
+        y = b.op("Reshape", b.op("Transpose", y, perm=[0, 2, 1, 3]), b.ints(0, 0, -1))
+        b.output(h)
+    b.output(b.op("LogSoftmax", b.op("MatMul", y, b.weight(10, 7)), axis=2))
+
+
+def integers(b):
+    x = b.input("x", [1, 4, "h", 6])
+    q, scale, zero = b.op("DynamicQuantizeLinear", x, outputs=3)
+    b.output(q, TensorProto.UINT8)
+    b.output(scale)
+    w = b.constant(b.random.integers(-100, 100, (5, 4, 3, 3)).astype(np.int8))
+    b.output(b.op("ConvInteger", q, w, zero, pads=[1, 1, 1, 1], strides=[2, 1]), TensorProto.INT32)
+    fixed, one = b.scalar(0.02), b.scalar(120, np.uint8)
+    y = b.op("QLinearConv", b.op("QuantizeLinear", x, fixed, one), fixed, one, w, b.scalar(0.01), b.scalar(0, np.int8), b.scalar(0.05), b.scalar(100, np.uint8), pads=[1, 1, 1, 1])
+    b.output(y, TensorProto.UINT8)
+
+
+def corners(b):
+    x = b.input("x", ["n", "m"])
+    b.output(b.op("Trilu", x, upper=0))
+    b.output(b.op("Mul", x, b.op("EyeLike", x)))
+
+
 ALL = [
     (convolutions, {"batch": (1, 9)}), (dense, {"batch": (1, 70)}), (dense, {"batch": (0, 5)}), (attention, {"batch": (1, 3), "seq": (1, 13)}),
     (attention, {"batch": (2, 2), "seq": (1, 40)}), (attention, {"batch": (1, 4), "seq": (9, 9)}), (attention_of_one, {"seq": (1, 64)}),
@@ -197,6 +319,10 @@ ALL = [
     (two_sizes, {"a": (0, 3), "b": (0, 3)}), (causal, {"n": (1, 24)}), (contrib, {"batch": (1, 3), "seq": (1, 6)}), (halves, {"batch": (1, 17)}),
     (quantised, {"batch": (1, 12)}), (loops, {"n": (0, 6)}),
     (appended, {"past": (0, 9), "seq": (1, 3)}),
+    (images, {"batch": (1, 2), "h": (9, 40), "w": (16, 33)}), (pools, {"h": (4, 21), "w": (5, 12)}), (hourglass, {"h": (1, 6), "w": (2, 5)}),
+    (resized, {"h": (2, 17), "w": (2, 12)}), (padded, {"h": (4, 19), "w": (3, 9)}), (normalised, {"batch": (1, 3), "h": (2, 13)}),
+    (flattened, {"batch": (1, 4), "seq": (1, 9)}), (boxes, {"batch": (1, 2), "h": (2, 9), "w": (2, 12)}),
+    (lines_of_text, {"batch": (1, 3), "width": (4, 37)}), (integers, {"h": (3, 15)}), (corners, {"n": (1, 7), "m": (1, 9)}),
 ]
 
 

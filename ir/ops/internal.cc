@@ -89,34 +89,49 @@ void define_exactly(OpBuilder& b) {
   }));
 }
 
-/// The first `count` slices of x along `axis`, as a dense tensor that is read in another shape: `shape`, with as many
-/// slices along `to` as operand 2 says; zeros behind those.
+/// What is counted of x, along `axes` as the next operands say, as a dense tensor that is read in another shape: `shape`, with as
+/// many slices along each of `to` as the operands behind those say; zeros behind what is counted.
 void define_regroup(OpBuilder& b) {
-  const Tensor x = b.in(0), count = b.in(1), counted = b.in(2);
-  const int axis = b.axis(b.attr_int("axis"), x.rank());
+  const Tensor x = b.in(0);
   const Dims shape = b.attr_ints("shape"), dims = x.dims();
-  const int to = b.axis(b.attr_int("to"), int(shape.size()));
+  const auto axes = b.attr_ints("axes"), to = b.attr_ints("to");
+  std::vector<Tensor> from_counts(dims.size()), to_counts(shape.size());
+  std::vector<bool> counted_from(dims.size()), counted_to(shape.size());
+  int operand = 1;
+  for (const int64_t axis : axes) counted_from.at(size_t(axis)) = true, from_counts[size_t(axis)] = b.in(operand++);
+  for (const int64_t axis : to) counted_to.at(size_t(axis)) = true, to_counts[size_t(axis)] = b.in(operand++);
   b.output(0, b.compute("regroup", x.dtype(), shape, [&](const Exprs& i) {
-    Expr at = 0;
-    for (size_t d = 0; d < shape.size(); d++)
-      at = at * (int(d) == to ? cast(DType::I64, counted({})) : Expr(shape[d])) + i[d];
+    Expr at = 0, there;
+    for (size_t d = 0; d < shape.size(); d++) {
+      at = at * (counted_to[d] ? cast(DType::I64, to_counts[d]({})) : Expr(shape[d])) + i[d];
+      if (counted_to[d]) there = both(there, i[d] < to_counts[d]({}));
+    }
     Exprs from(dims.size());
     for (size_t d = dims.size(); d-- > 0;) {
-      const Expr n = int(d) == axis ? max(count({}), Expr(1)) : Expr(std::max<int64_t>(1, dims[d]));
+      const Expr n = counted_from[d] ? max(from_counts[d]({}), Expr(1)) : Expr(std::max<int64_t>(1, dims[d]));
       from[d] = min(d == 0 ? at : floor_mod(at, n), Expr(std::max<int64_t>(1, dims[d]) - 1));
       at = floor_div(at, n);
     }
-    return select(i[size_t(to)] < counted({}), x(from), zero(x.dtype()));
+    return select(there, x(from), zero(x.dtype()));
   }));
 }
 
-/// x up to its first `count` slices along an axis, then a number: that of operand 2, or the one that is named.
+/// x up to its first `count` slices along an axis, then a number: that of operand 2, or the one that is named. Or else the last of
+/// those slices ("edge"), or those before it, backwards ("reflect").
 void define_fill_behind(OpBuilder& b) {
   const Tensor x = b.in(0), count = b.in(1);
   const int axis = b.axis(b.attr_int("axis"), x.rank());
   const std::string fill = b.attr_string("fill");
   const DType t = x.dtype();
-  const Expr number = b.has(2)            ? element(b, 2)
+  if (fill == "edge" || fill == "reflect")
+    return b.output(0, b.compute("fill_behind", t, x.dims(), [&](Exprs i) {
+      Expr& at = i[size_t(axis)];
+      const Expr last = count({}) - Expr(1);
+      const Expr behind = fill == "edge" ? last : min(last + last - at, last);
+      at = select(at < count({}), at, max(behind, Expr(0)));
+      return x(i);
+    }));
+  const Expr number = b.has(2)            ? cast(t, b.in(2)(Exprs(size_t(b.in(2).rank()), Expr(0))))
                       : fill == "lowest"  ? lowest(t)
                       : fill == "highest" ? highest(t)
                       : fill == "one"     ? make_const(t, 1)
@@ -220,9 +235,9 @@ OpFamily internal_ops() {
       {"join", 1, {{"axis", int64_t(0)}}, define_join, "x count", "", "tc"},
       {"regroup",
        1,
-       {{"axis", int64_t(0)}, {"shape", std::vector<int64_t>()}, {"to", int64_t(0)}},
+       {{"axes", std::vector<int64_t>()}, {"shape", std::vector<int64_t>()}, {"to", std::vector<int64_t>()}},
        define_regroup,
-       "x count counted",
+       "x counts",
        "",
        "tc"},
       {"pack", 1, {{"axes", std::vector<int64_t>()}}, define_pack, "x counts", "", "tc"},

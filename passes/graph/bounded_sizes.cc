@@ -215,8 +215,7 @@ void BoundedSizes::forbid_results(const Node& n, const Graph& body) const {
 }
 
 void BoundedSizes::follow(Graph& g, Node* n) {
-  for (const Value* v : n->outputs)
-    if (v && is_counted(v)) return;  // look_across has said it
+  if (says_sizes(*n)) return;
   const int counter = counting_output(*n);
   if (counter >= 0) forbid(*n);
   if (counter >= 0 && int(n->outputs.size()) > counter) {
@@ -306,7 +305,7 @@ SizeSum BoundedSizes::sum_of_inputs(Graph& g, const Dim& d) {
     if (is_new) {
       Value* size = g.add_input(ModelText(t.symbol), ValueType::tensor(DType::I64, {}));
       chosen_.chosen.push_back({it->second, t.least, t.most});
-      counts_.add(size, t.most);
+      counts_.add(size, t.most, t.least);
     }
     sum.terms.push_back({it->second, t.factor});
   }

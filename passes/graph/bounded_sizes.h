@@ -20,6 +20,8 @@ struct BoundedSize {
   int64_t capacity = 0;    // its upper bound
 };
 
+struct SlidingWindow;  // counted_windows.cc
+
 /// Does the graph, or a body in it, have an operator that counts its results?
 bool counts_results(const Graph& g);
 
@@ -96,21 +98,48 @@ class BoundedSizes {
   std::optional<std::vector<SizeForm>> forms_behind(const Value* x, const Dims& to) const;
   /// Puts in the place of a Reshape or Flatten of a counted operand the view of sizes `to`; `n` itself where it cannot.
   Node* view_as(Graph& g, Node* n, const std::vector<SizeForm>& to);
-  /// Element k of a list of sizes, if it is a constant or a sum of counts.
-  std::optional<SizeForm> element(const Value* v, int64_t k) const;
-  std::optional<SizeForm> element(const Value* v, int64_t k, int& budget) const;
-  std::optional<SizeForm> element_of(const Node& n, int64_t k, int& budget) const;
-  std::optional<SizeForm> part_of_list(const Node& n, int64_t k, int& budget) const;
+  Node* regroup(Graph& g, Node* n, const std::vector<SizeForm>& to, std::vector<int64_t> bounds);
+  /// Element k of a list of sizes, if it is a constant or a form of counts.
+  std::optional<SizeForm> element(const Value* v, int64_t k);
+  std::optional<SizeForm> element(const Value* v, int64_t k, int& budget);
+  std::optional<SizeForm> element_of(const Node& n, int64_t k, int& budget);
+  /// What an operator of arithmetic makes of two sizes.
+  std::optional<SizeForm> computed(const Node& n, const SizeForm& a, const SizeForm& b);
+  std::optional<SizeForm> part_of_list(const Node& n, int64_t k, int& budget);
+  /// Are the sizes of its results noted?
+  bool says_sizes(const Node& n) const;
   Node* bound_sizes(Graph& g, Node* n);
   Node* view(Graph& g, Node* n);
   void count_positions(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);
-  Node* take_mean(Graph& g, Node* n, const BoundedSize& size);
+  Node* take_mean(Graph& g, Node* n);
   Node* keep_axis(Graph& g, Node* n, const BoundedSize& size);
-  Node* count_elements(Graph& g, Node* n, const BoundedSize& size);
+  Node* count_elements(Graph& g, Node* n);
   void contract(Graph& g, Node* n);
-  /// x with something that changes no result behind what is counted: tc.fill_behind.
-  Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill);
+  /// x with something that changes no result behind what is counted, `number` if there is one: tc.fill_behind.
+  Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill, Value* number = nullptr);
+  /// Infers the type of n's first output and notes that its sizes are `out`, an axis for each of x's.
+  void note_sized(Graph& g, Node* n, const Value* x, const std::vector<SizeForm>& out);
+  // counted_windows.cc
+  Node* slide(Graph& g, Node* n);
+  void fill_space(Graph& g, Node* n);
+  Value* average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out);
+  // counted_resample.cc
+  Node* resample(Graph& g, Node* n);
+  Node* resize(Graph& g, Node* n);
+  Node* pad(Graph& g, Node* n);
+  void pad_end(Graph& g, Node* n, const BoundedSize& size, std::vector<int64_t>& pads);
+  // counted_layers.cc
+  Node* layer(Graph& g, Node* n);
+  Node* recur(Graph& g, Node* n);
+  Node* group_norm(Graph& g, Node* n);
+  Value* normalized(Graph& g, Node* n, Value* x, int first);
+  /// A node before `before` that counts follow.
+  Value* made(Graph& g, Node* before, const std::string& op, const std::vector<Value*>& inputs, const ModelText& name,
+              const Attrs& attrs = {});
+  /// `v` takes the place of n's first output, with its name. Returns the node that makes it.
+  Node* replaced(Graph& g, Node* n, Value* v);
+  Value* viewed(Graph& g, Node* n, Value* x, const std::vector<SizeForm>& to, const ModelText& name);
   /// Element k of a list of positions of a Slice: a sum of counts, or an i64 scalar of the graph.
   struct Border {
     std::optional<SizeForm> form;

@@ -83,8 +83,11 @@ Value* as_scalar(Graph& g, Node* before, Value* v, const ModelText& name) {
 
 }  // namespace
 
-Value* BoundedSizes::filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill) {
-  Node* f = insert_for(g, *n, n, "fill_behind", {x, size.count}, {derived(x->name, "_filled")},
+Value* BoundedSizes::filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill,
+                            Value* number) {
+  std::vector<Value*> operands = {x, size.count};
+  if (number) operands.push_back(number);
+  Node* f = insert_for(g, *n, n, "fill_behind", operands, {derived(x->name, "_filled")},
                        {{"axis", int64_t(size.axis)}, {"fill", fill}}, "tc");
   infer_types(g, *f);
   note_others(f->outputs[0], x, size.axis);
@@ -129,6 +132,10 @@ void BoundedSizes::count_or_none(Graph& g, Node* n) {
   note_others(y, x, none.axis);
 }
 
+bool BoundedSizes::says_sizes(const Node& n) const {
+  return std::any_of(n.outputs.begin(), n.outputs.end(), [&](const Value* v) { return v && is_counted(v); });
+}
+
 Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Identity") && n->outputs.at(0) && or_none_.count(n->outputs[0]->id)) count_or_none(g, n);
   if (n->is("Concat")) return join(g, n);
@@ -136,6 +143,8 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("ScatterElements")) return scatter(g, n);
   if (n->is("ScatterND")) return scatter_nd(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
+  for (const auto rewrite : {&BoundedSizes::slide, &BoundedSizes::resample, &BoundedSizes::layer})
+    if (Node* done = (this->*rewrite)(g, n); done != n || says_sizes(*n)) return done;
   n = look_along(g, n);
   count_positions(g, n);
   n = bound_sizes(g, n);

@@ -1,9 +1,9 @@
 // Operators that need the number of elements of a counted axis, or keep the axis that they look along.
-//   y = ReduceMean(x)   x counted by n   ->   s = ReduceSum(tc.fill_behind(x, n))   y = s / n
+//   y = ReduceMean(x)   x counted by n   ->   s = ReduceSum(tc.fill_behind(x, n))   y = s / n, in f32 at least
 //   y = Softmax(x)                       ->   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)
 //   y = MatMul(a, b)    a counted along its columns, b along its rows, both by n   ->   zeros behind both
 //
-// Preconditions: axes are constants; a mean reduces one counted axis; Softmax runs along it, or not (then nothing is
+// Preconditions: axes are constants; Softmax runs along it, or not (then nothing is
 // filled); both factors of a product have the same count along the axis that is summed. A mean of none is NaN, as in ONNX.
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
@@ -32,27 +32,34 @@ std::optional<std::vector<int>> reduced_axes(const Node& n) {
 
 }  // namespace
 
-Node* BoundedSizes::take_mean(Graph& g, Node* n, const BoundedSize& size) {
+Node* BoundedSizes::take_mean(Graph& g, Node* n) {
   Value *x = n->inputs[0], *y = n->outputs.at(0);
   const auto axes = reduced_axes(*n);
   if (!axes || !is_float(x->type.dtype)) return n;
-  int64_t others = 1;
-  bool along = false;
+  SizeForm number = fixed_size(1);
+  std::vector<BoundedSize> along;
   for (int a : *axes) {
     if (a < 0 || a >= rank_of(x)) return n;
-    along = along || a == size.axis;
-    if (a == size.axis) continue;
-    if (find(x, a)) return n;  // a product of two counts
-    others = checked_mul(others, dims_of(x)[size_t(a)]);
+    number = number * form_along(x, a);
+    if (const auto size = find(x, a)) along.push_back(*size);
   }
-  if (!along || others == 0) return n;
+  if (along.empty() || number.fixed()) return n;
+  // The sum of many is more than a narrow type holds.
+  const DType t = x->type.dtype, wide = t == DType::F64 ? t : DType::F32;
   std::vector<Value*> inputs = n->inputs;
-  inputs[0] = filled(g, n, x, size, "zero");
+  if (t != wide) inputs[0] = made(g, n, "Cast", {x}, derived(y->name, "_wide"), {{"to", int64_t(wide)}});
+  for (const BoundedSize& size : along) inputs[0] = filled(g, n, inputs[0], size, "zero");
   Value* sum = add_op(g, n, "ReduceSum", inputs, derived(y->name, "_sum"), n->attrs);
   follow(g, sum->producer);
-  Value* number = counts_.value_of(g, n, *counts_.find(size.count) * others, derived(y->name, "_number"));
-  Value* divisor = add_op(g, n, "CastLike", {number, x}, derived(y->name, "_divisor"));
+  Value* divisor = counts_.value_of(g, n, number, derived(y->name, "_number"));
+  divisor = add_op(g, n, "Cast", {divisor}, derived(y->name, "_divisor"), {{"to", int64_t(wide)}});
   Node* mean = insert_for(g, *n, n, "Div", {sum, divisor}, {y->name});
+  if (t != wide) {
+    infer_types(g, *mean);
+    follow(g, mean);
+    mean->outputs[0]->name = derived(y->name, "_mean");
+    mean = insert_for(g, *n, n, "Cast", {mean->outputs[0]}, {y->name}, {{"to", int64_t(t)}});
+  }
   g.replace_uses(y, mean->outputs[0]);
   g.erase(n);
   return mean;
@@ -80,15 +87,16 @@ Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
   return kept;
 }
 
-Node* BoundedSizes::count_elements(Graph& g, Node* n, const BoundedSize& size) {
-  const int64_t elements = num_elements(dims_of(n->inputs[0])),
-                others = size.capacity > 0 ? elements / size.capacity : 0;
-  const ModelText& name = n->outputs.at(0)->name;
-  Value* other = g.add_constant(derived(name, "_others"), make_constant(DType::I64, {}, &others));
-  Node* product = insert_for(g, *n, n, "Mul", {size.count, other}, {name});
-  g.replace_uses(n->outputs[0], product->outputs[0]);
+Node* BoundedSizes::count_elements(Graph& g, Node* n) {
+  SizeForm number = fixed_size(1);
+  for (const SizeForm& f : forms(n->inputs[0])) number = number * f;
+  if (number.fixed()) return n;
+  Value* y = n->outputs.at(0);
+  Node* same =
+      insert_for(g, *n, n, "Identity", {counts_.value_of(g, n, number, derived(y->name, "_number"))}, {y->name});
+  g.replace_uses(y, same->outputs[0]);
   g.erase(n);
-  return product;
+  return same;
 }
 
 void BoundedSizes::contract(Graph& g, Node* n) {
@@ -104,10 +112,10 @@ Node* BoundedSizes::look_along(Graph& g, Node* n) {
   if (n->is("MatMul")) contract(g, n);
   if (n->inputs.empty() || !n->inputs[0] || !n->domain.empty() || !n->outputs.at(0)) return n;
   const std::vector<BoundedSize> all = sizes(n->inputs[0]);
-  if (n->is("Size")) return all.size() == 1 ? count_elements(g, n, all[0]) : n;
+  if (n->is("Size")) return all.empty() ? n : count_elements(g, n);
+  if (n->is("ReduceMean")) return all.empty() ? n : take_mean(g, n);
   for (const BoundedSize& size : all) {
     Node* rewritten = n;
-    if (n->is("ReduceMean")) rewritten = take_mean(g, n, size);
     if (n->is("Softmax") || n->is("LogSoftmax") || n->is("CumSum")) rewritten = keep_axis(g, n, size);
     if (rewritten != n) return rewritten;
   }

@@ -25,12 +25,12 @@ bool is_list(const Value* v) { return v->type.is_static_tensor() && v->type.shap
 
 }  // namespace
 
-std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k) const {
+std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k) {
   int budget = kBudget;
   return element(v, k, budget);
 }
 
-std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k, int& budget) const {
+std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k, int& budget) {
   if (!v || --budget < 0) return std::nullopt;
   if (const Constant& c = v->constant) {  // one number goes with all
     if (!is_int(c->dtype) || c->size() == 0) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k, int& bu
   return element_of(*n, k, budget);
 }
 
-std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& budget) const {
+std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& budget) {
   const auto operand = [&](size_t i) { return i < n.inputs.size() ? element(n.inputs[i], k, budget) : std::nullopt; };
   for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Identity"})
     if (n.is(op)) return operand(0);
@@ -54,14 +54,10 @@ std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& 
                       (y->type.dtype == DType::I64 || y->type.dtype == DType::I32);
     return ints ? operand(0) : std::nullopt;
   }
-  for (const char* op : {"Add", "Mul", "Sub", "Div"}) {
-    if (!n.is(op)) continue;
+  for (const char* op : {"Add", "Mul", "Sub", "Div", "Mod", "Max", "Min"}) {
+    if (!n.is(op) || n.inputs.size() != 2) continue;
     const auto a = operand(0), b = a ? operand(1) : std::nullopt;
-    if (!b) return std::nullopt;
-    if (op[0] == 'A') return *a + *b;
-    if (op[0] == 'M') return product(*a, *b);
-    if (op[0] == 'S') return *a + *b * -1;
-    return b->fixed() ? quotient(*a, b->addend) : std::nullopt;
+    return b ? computed(n, *a, *b) : std::nullopt;
   }
   if (n.is("Where")) {  // exporters' Where(Equal(sizes, -1), 1, sizes): a count is no negative number
     const Node* equal = made_by(n.inputs[0], "Equal");
@@ -73,7 +69,22 @@ std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& 
   return part_of_list(n, k, budget);
 }
 
-std::optional<SizeForm> BoundedSizes::part_of_list(const Node& n, int64_t k, int& budget) const {
+// Operators cut a quotient towards 0, forms downwards: the same where nothing is negative.
+std::optional<SizeForm> BoundedSizes::computed(const Node& n, const SizeForm& a, const SizeForm& b) {
+  if (n.is("Add")) return a + b;
+  if (n.is("Sub")) return a - b;
+  if (n.is("Mul")) return a * b;
+  if (n.is("Max") || n.is("Min")) {
+    const bool a_is_more = counts_.least(a - b) >= 0, b_is_more = counts_.least(b - a) >= 0;
+    if (!a_is_more && !b_is_more) return std::nullopt;
+    return a_is_more == n.is("Max") ? a : b;
+  }
+  const bool floor = b.fixed() && b.addend > 0 && counts_.least(a) >= 0;
+  if (n.is("Div")) return floor ? counts_.quotient(a, b.addend) : exact_quotient(a, b);
+  return floor ? std::optional(a - counts_.quotient(a, b.addend) * b) : std::nullopt;
+}
+
+std::optional<SizeForm> BoundedSizes::part_of_list(const Node& n, int64_t k, int& budget) {
   if (!is_list(n.inputs[0])) return std::nullopt;
   if (n.is("Concat")) {
     for (const Value* part : n.inputs) {
@@ -132,7 +143,7 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   std::vector<std::pair<int, SizeForm>> counted;  // by axis
   for (int64_t k = 0; k < length; k++) {
     const auto e = element(sizes, k);
-    if (!e || (!e->fixed() && !never_negative(*e))) return n;
+    if (!e || (!e->fixed() && counts_.least(*e) < 0)) return n;
     if (!e->fixed()) counted.push_back({int(k), *e});
     bounds.push_back(counts_.bound(*e));
   }

@@ -103,7 +103,7 @@ Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
   const int64_t size = dims_of(x)[size_t(c.axis)];
   const bool from_front = c.start.form && *c.start.form == fixed_size(0);
   // x[0 : count] with no more counted than there is.
-  if (from_front && c.end.form && !own && never_negative(*c.end.form) && counts_.bound(*c.end.form) <= size) {
+  if (from_front && c.end.form && !own && counts_.least(*c.end.form) >= 0 && counts_.bound(*c.end.form) <= size) {
     const int64_t capacity = counts_.bound(*c.end.form);
     Value* count = counts_.value_of(g, n, *c.end.form, derived(y->name, "_count"));
     const auto list = [&](const std::string& suffix, int64_t v) {

@@ -65,8 +65,8 @@ SizeSum BoundedSizes::sum_of(const Graph& g, const SizeForm& f, const Value* bef
   SizeSum sum;
   sum.addend = f.addend;
   for (size_t k = 0; k < g.inputs().size(); k++)
-    if (const auto it = f.factors.find(g.inputs()[k]->id); it != f.factors.end()) sum.terms.push_back({k, it->second});
-  if (sum.terms.size() != f.factors.size()) refuse(before, after, "its size depends on data");
+    if (const auto it = f.terms.find({g.inputs()[k]->id}); it != f.terms.end()) sum.terms.push_back({k, it->second});
+  if (sum.terms.size() != f.terms.size()) refuse(before, after, "its size is no sum of sizes that are chosen");
   return sum;
 }
 

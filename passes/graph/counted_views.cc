@@ -1,16 +1,16 @@
-// Reshape and Flatten of a tensor with a counted axis. Sizes are sums of counts (counts.h): the operand's sizes multiply
-// to the same product as the result's, which tells how the result's own counted axis is counted.
+// Reshape and Flatten of a tensor with counted axes. Sizes are forms (counts.h): the operand's sizes multiply to the same
+// product as the result's, which tells how the result's own counted axes are counted.
 //   y = Reshape(x, [-1, 4])      x counted along 0 by n, [n, 91, 4]    ->   y counted along 0 by 91 n
 //   y = Reshape(x, [-1, 91, 4])  x counted along 0 by 91 n, [91 n, 4]  ->   y counted along 0 by n
 // Where the axes in front of the counted one stay what they are, the elements stay where they are: a view. Otherwise
 // what lies between the counted elements moves:
 //   y = Reshape(x, [-1])         x counted along 1 by n, [2, n]        ->   y = tc.regroup(x, n, 2 n), counted by 2 n
+//   y = Reshape(x, [-1, 768])    x: [n, m, 768]                        ->   y = tc.regroup(x, n, m, n m)
 //
 // Shapes are cut into parts of equal products, each with one counted axis at most: [n, m, 768] and [n, m, 12, 64] have
 // three.
 //
-// Preconditions: both shapes have the same product in every part, as a multiple of its count, so that no element is lost or
-// made; what moves has one count.
+// Preconditions: both shapes have the same product, as a polynomial of the counts, so that no element is lost or made.
 #include <algorithm>
 
 #include "ir/ops/op.h"
@@ -21,40 +21,13 @@ namespace {
 
 using Forms = std::vector<SizeForm>;
 
-/// The product of some sizes; nothing where two of them are counted.
-std::optional<SizeForm> product_of(const Forms& sizes, size_t first, size_t last) {
+SizeForm product_of(const Forms& sizes, size_t first, size_t last) {
   SizeForm p = fixed_size(1);
-  for (size_t k = first; k < last; k++) {
-    const auto q = product(p, sizes[k]);
-    if (!q) return std::nullopt;
-    p = *q;
-  }
+  for (size_t k = first; k < last; k++) p = p * sizes[k];
   return p;
 }
 
-/// total / part, if that is a size.
-std::optional<SizeForm> rest_of(const SizeForm& total, const SizeForm& part) {
-  if (part.fixed()) return quotient(total, part.addend);
-  const auto& [id, factor] = *part.factors.begin();
-  const auto it = total.factors.find(id);
-  if (it == total.factors.end() || it->second % factor != 0) return std::nullopt;
-  const int64_t times = it->second / factor;
-  return part * times == total ? std::optional<SizeForm>(fixed_size(times)) : std::nullopt;
-}
-
-/// What the one open size of a Reshape is: what stands on both sides cancels.
-std::optional<SizeForm> open_size(Forms from, const Forms& known) {
-  Forms rest;
-  for (const SizeForm& f : known) {
-    const auto twin = std::find(from.begin(), from.end(), f);
-    if (twin != from.end() && !f.fixed())
-      from.erase(twin);
-    else
-      rest.push_back(f);
-  }
-  const auto total = product_of(from, 0, from.size()), part = product_of(rest, 0, rest.size());
-  return total && part && *part != fixed_size(0) ? rest_of(*total, *part) : std::nullopt;
-}
+SizeForm product_of(const Forms& sizes) { return product_of(sizes, 0, sizes.size()); }
 
 /// The operand of a Reshape: 0 copies a size, one -1 takes what is left.
 std::optional<Forms> resolved(Forms target, const Forms& from, bool copy_zeros) {
@@ -70,9 +43,8 @@ std::optional<Forms> resolved(Forms target, const Forms& from, bool copy_zeros) 
     }
   }
   if (open == target.size()) return target;
-  Forms known = target;
-  known.erase(known.begin() + std::ptrdiff_t(open));
-  const auto rest = open_size(from, known);
+  target[open] = fixed_size(1);
+  const auto rest = exact_quotient(product_of(from), product_of(target));
   if (!rest) return std::nullopt;
   target[open] = *rest;
   return target;
@@ -82,8 +54,7 @@ std::optional<Forms> flattened(const Forms& from, int64_t axis) {
   const auto rank = int64_t(from.size());
   const auto cut = size_t(axis < 0 ? axis + rank : axis);
   if (cut > from.size()) return std::nullopt;
-  const auto ahead = product_of(from, 0, cut), behind = product_of(from, cut, from.size());
-  return ahead && behind ? std::optional(Forms{*ahead, *behind}) : std::nullopt;
+  return Forms{product_of(from, 0, cut), product_of(from, cut, from.size())};
 }
 
 /// Sizes [first, last) of the operand that hold the same elements as [to_first, to_last) of the result.
@@ -93,10 +64,11 @@ struct ViewPart {
   int axis = -1, to_axis = -1;
 };
 
-int counted_in(const Forms& sizes, size_t first, size_t last) {
+std::vector<int64_t> counted_in(const Forms& sizes, size_t first, size_t last) {
+  std::vector<int64_t> axes;
   for (size_t k = first; k < last; k++)
-    if (!sizes[k].fixed()) return int(k);
-  return -1;
+    if (!sizes[k].fixed()) axes.push_back(int64_t(k));
+  return axes;
 }
 
 /// Cuts both shapes into the smallest parts of equal products, from the front; nothing where they have none, or where what is
@@ -106,26 +78,25 @@ std::optional<std::vector<ViewPart>> view_parts(const Forms& from, const Forms& 
   ViewPart p;
   while (p.last < from.size() || p.to_last < to.size()) {
     auto a = product_of(from, p.first, p.last), b = product_of(to, p.to_first, p.to_last);
-    while (a && b && (p.last == p.first || p.to_last == p.to_first || *a != *b)) {
+    while (p.last == p.first || p.to_last == p.to_first || a != b) {
       const bool more = p.last < from.size(), more_to = p.to_last < to.size();
       if (!more && !more_to) break;
-      if (more && (p.last == p.first || !more_to || counts.bound(*a) <= counts.bound(*b)) &&
+      if (more && (p.last == p.first || !more_to || counts.bound(a) <= counts.bound(b)) &&
           !(p.to_last == p.to_first && p.last > p.first && more_to))
         a = product_of(from, p.first, ++p.last);
       else
         b = product_of(to, p.to_first, ++p.to_last);
     }
-    if (!a || !b || *a != *b) return std::nullopt;
-    p.axis = counted_in(from, p.first, p.last);
-    p.to_axis = counted_in(to, p.to_first, p.to_last);
+    const auto axes = counted_in(from, p.first, p.last), to_axes = counted_in(to, p.to_first, p.to_last);
+    if (a != b || axes.size() != to_axes.size() || axes.size() > 1) return std::nullopt;
+    p.axis = axes.empty() ? -1 : int(axes[0]);
+    p.to_axis = axes.empty() ? -1 : int(to_axes[0]);
     parts.push_back(p);
     p = {p.last, p.last, p.to_last, p.to_last};
   }
-  for (const ViewPart& q : parts) {
-    if ((q.axis < 0) != (q.to_axis < 0)) return std::nullopt;
+  for (const ViewPart& q : parts)
     if (q.axis >= 0 && product_of(from, q.first, size_t(q.axis)) != product_of(to, q.to_first, size_t(q.to_axis)))
       return std::nullopt;
-  }
   return parts;
 }
 
@@ -154,7 +125,7 @@ std::optional<std::vector<SizeForm>> BoundedSizes::forms_behind(const Value* x, 
     size_t at = 0;
     while (at < to.size() && (elements(to, at) != ahead || to[at] == 1)) at++;
     if (at == to.size() || behind == 0 || elements(to, at + 1) == 0) return std::nullopt;
-    const auto size = quotient(*counts_.find(s.count) * behind, elements(to, at + 1));
+    const auto size = exact_quotient(*counts_.find(s.count) * behind, fixed_size(elements(to, at + 1)));
     if (!size || !all[at].fixed()) return std::nullopt;
     all[at] = *size;
   }
@@ -180,6 +151,36 @@ Node* BoundedSizes::view(Graph& g, Node* n) {
   return to ? view_as(g, n, *to) : n;
 }
 
+// What lies between the counted elements moves.
+Node* BoundedSizes::regroup(Graph& g, Node* n, const std::vector<SizeForm>& to, std::vector<int64_t> bounds) {
+  Value *x = n->inputs.at(0), *y = n->outputs.at(0);
+  const std::vector<int64_t> axes = counted_in(to, 0, to.size());
+  if (axes.size() == 1) {  // as much room as there is
+    const auto at = size_t(axes[0]);
+    bounds[at] = std::max(bounds[at], num_elements(dims_of(x)) / (num_elements(bounds) / bounds[at]));
+  }
+  std::vector<Value*> operands = {x};
+  std::vector<int64_t> counted;
+  for (const BoundedSize& s : sizes(x)) {
+    counted.push_back(s.axis);
+    operands.push_back(s.count);
+  }
+  std::vector<BoundedSize> list;
+  for (const int64_t axis : axes) {
+    const std::string suffix = axes.size() == 1 ? "_count" : "_count" + to_text(axis);
+    list.push_back(
+        {int(axis), counts_.value_of(g, n, to[size_t(axis)], derived(y->name, suffix)), bounds[size_t(axis)]});
+    operands.push_back(list.back().count);
+  }
+  Node* moved =
+      insert_for(g, *n, n, "regroup", operands, {y->name}, {{"axes", counted}, {"shape", bounds}, {"to", axes}}, "tc");
+  g.replace_uses(y, moved->outputs[0]);
+  g.erase(n);
+  infer_types(g, *moved);
+  for (const BoundedSize& s : list) note(moved->outputs[0], s);
+  return moved;
+}
+
 Node* BoundedSizes::view_as(Graph& g, Node* n, const std::vector<SizeForm>& to) {
   Value *x = n->inputs.at(0), *y = n->outputs.at(0);
   const Forms from = forms(x);
@@ -188,26 +189,7 @@ Node* BoundedSizes::view_as(Graph& g, Node* n, const std::vector<SizeForm>& to) 
   for (const SizeForm& f : to) bounds.push_back(f.fixed() ? f.addend : counts_.bound(f));
   if (std::any_of(bounds.begin(), bounds.end(), [](int64_t b) { return b <= 0; })) return n;
   const auto parts = view_parts(from, to, counts_);
-  const auto place = [&](Node* moved) {
-    g.replace_uses(y, moved->outputs[0]);
-    g.erase(n);
-    infer_types(g, *moved);
-    return moved;
-  };
-  if (!parts) {
-    // What lies between the counted elements moves, where there is one count.
-    const auto size = only_size(x);
-    const int axis = counted_in(to, 0, to.size());
-    const auto total = product_of(from, 0, from.size()), same = product_of(to, 0, to.size());
-    if (!size || axis < 0 || !total || total != same) return n;
-    const int64_t others = num_elements(bounds) / bounds[size_t(axis)];
-    bounds[size_t(axis)] = num_elements(dims) / others;
-    Value* count = counts_.value_of(g, n, to[size_t(axis)], derived(y->name, "_count"));
-    Node* moved = place(insert_for(g, *n, n, "regroup", {x, size->count, count}, {y->name},
-                                   {{"axis", int64_t(size->axis)}, {"shape", bounds}, {"to", int64_t(axis)}}, "tc"));
-    note(moved->outputs[0], {axis, count, bounds[size_t(axis)]});
-    return moved;
-  }
+  if (!parts) return product_of(from) == product_of(to) ? regroup(g, n, to, bounds) : n;
   std::vector<BoundedSize> counted;
   for (const ViewPart& p : *parts) {
     if (p.axis < 0) continue;
@@ -220,9 +202,11 @@ Node* BoundedSizes::view_as(Graph& g, Node* n, const std::vector<SizeForm>& to) 
     counted.push_back({p.to_axis, nullptr, elements / others});
   }
   for (BoundedSize& s : counted) s.count = counts_.value_of(g, n, to[size_t(s.axis)], derived(y->name, "_count"));
-  Node* moved =
-      place(insert_for(g, *n, n, "Reshape", {x, g.add_constant(derived(y->name, "_sizes"), int64_constant(bounds))},
-                       {y->name}, {{"allowzero", int64_t(1)}}));
+  Node* moved = insert_for(g, *n, n, "Reshape", {x, g.add_constant(derived(y->name, "_sizes"), int64_constant(bounds))},
+                           {y->name}, {{"allowzero", int64_t(1)}});
+  g.replace_uses(y, moved->outputs[0]);
+  g.erase(n);
+  infer_types(g, *moved);
   for (const BoundedSize& s : counted) note(moved->outputs[0], s);
   return moved;
 }

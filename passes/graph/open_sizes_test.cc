@@ -84,17 +84,73 @@ TEST(OpenSizes, WhatLooksAcrossOneIsRefused) {
     ASSERT_EQ(d.list().size(), 1u) << op;
     EXPECT_EQ(d.list()[0].code, "TC0303") << op;
   }
-  // What looks at nothing but the shape.
-  for (const char* op : {"EyeLike", "RandomNormalLike", "Size"}) {
-    Graph g = of({bounded("a", 1, 4), bounded("b", 1, 4)},
-                 [&](TestGraph&, auto node, Value* x) { return node("y", op, {x}); });
-    EXPECT_TRUE(run(g).has_errors()) << op;
-  }
   // Two sizes are two, though one number may be in both.
   Graph g = of({bounded("a", 1, 4), bounded("b", 1, 4)}, [](TestGraph&, auto node, Value* x) {
     return node("y", "Add", {x, node("t", "Transpose", {x})});
   });
   EXPECT_TRUE(run(g).has_errors());
+}
+
+TEST(OpenSizes, WindowsHaveAsManyPlacesAsFit) {
+  // Rounded down, then up: (n - 1) / 2 + 1 places of the first, those halved of the second.
+  Graph g = of({1, 1, bounded("n", 3, 9)}, [](TestGraph& t, auto node, Value* x) {
+    Value* w = t.constant("w", float_constant({1, 1, 3}, {1, 10, 100}));
+    Value* y = node("c", "Conv", {x, w}, {{"strides", std::vector<int64_t>{2}}, {"pads", std::vector<int64_t>{1, 1}}});
+    return node(
+        "y", "MaxPool", {y},
+        {{"kernel_shape", std::vector<int64_t>{2}}, {"strides", std::vector<int64_t>{2}}, {"ceil_mode", int64_t(1)}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
+  const Constant y = evaluate_model(g, {make_constant(DType::F32, {1, 1, 6}, numbers.data())})[0];
+  EXPECT_EQ(floats_of(y), (std::vector<float>{432, 654}));  // of 210, 432 and 654
+  const Constant four = evaluate_model(g, {make_constant(DType::F32, {1, 1, 4}, numbers.data())})[0];
+  EXPECT_EQ(floats_of(four), (std::vector<float>{432}));
+}
+
+TEST(OpenSizes, AWindowThatIsLargerThanTheLeastInputIsRefused) {
+  Graph g = of({1, 1, bounded("n", 2, 9)}, [](TestGraph& t, auto node, Value* x) {
+    return node("y", "Conv", {x, t.constant("w", float_constant({1, 1, 3}, {1, 1, 1}))});
+  });
+  EXPECT_TRUE(run(g).has_errors());
+}
+
+TEST(OpenSizes, AveragesCountTheTapsThatAreInside) {
+  Graph g = of({1, 1, bounded("n", 2, 8)}, [](TestGraph&, auto node, Value* x) {
+    return node("y", "AveragePool", {x},
+                {{"kernel_shape", std::vector<int64_t>{3}}, {"pads", std::vector<int64_t>{1, 1}}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const std::vector<float> numbers = {1, 2, 6};
+  EXPECT_EQ(floats_of(evaluate_model(g, {make_constant(DType::F32, {1, 1, 3}, numbers.data())})[0]),
+            (std::vector<float>{1.5, 3, 4}));
+}
+
+TEST(OpenSizes, TwoSizesAreOneAxisAndTwoAgain) {
+  Graph g = of({bounded("a", 1, 3), bounded("b", 1, 4), 2}, [](TestGraph& t, auto node, Value* x) {
+    Value* flat = node("flat", "Reshape", {x, t.ints("two", {-1, 2})});
+    Value* sum = node("sum", "CumSum", {flat, t.constant("axis", scalar_constant(DType::I64, 0))});
+    return node("y", "Reshape", {sum, node("sizes", "Shape", {x})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  std::vector<float> numbers(2 * 3 * 2, 1);
+  const Constant y = evaluate_model(g, {make_constant(DType::F32, {2, 3, 2}, numbers.data())})[0];
+  EXPECT_EQ(y->dims, (Dims{2, 3, 2}));
+  EXPECT_EQ(floats_of(y), (std::vector<float>{1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6}));
+}
+
+TEST(OpenSizes, WhatLiesBeyondTheEndIsMirrored) {
+  Graph g = of({bounded("n", 3, 7)}, [](TestGraph& t, auto node, Value* x) {
+    return node("y", "Pad", {x, t.ints("pads", {1, 2})}, {{"mode", std::string("reflect")}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6, 7};
+  for (const size_t n : {3, 6, 7}) {
+    std::vector<float> want = {2};
+    want.insert(want.end(), numbers.begin(), numbers.begin() + std::ptrdiff_t(n));
+    want.insert(want.end(), {numbers[n - 2], numbers[n - 3]});
+    EXPECT_EQ(floats_of(evaluate_model(g, {make_constant(DType::F32, {int64_t(n)}, numbers.data())})[0]), want);
+  }
 }
 
 /// present = Concat(past, x) along axis 1, past: f32[1, past <= 6, 2] a state, x: f32[1, 1 <= n <= 4, 2].

@@ -67,7 +67,9 @@ std::vector<KernelInterface::Live> KernelInterface::live() const {
   std::vector<Live> list;
   for (const Scheduled::Live& l : s_.live) {
     const Buffer parameter = renamed_.at(l.output.get());
-    Live here{{parameter}, static_dims(l.output->shape), l.axis, renamed_.at(l.count.get()), l.on_host};
+    Live here{{parameter}, static_dims(l.output->shape), l.axis, substitute_buffers(l.end, renamed_), l.sizes,
+              l.on_host};
+    for (Scheduled::ChosenSize& size : here.sizes) size.buffer = renamed_.at(size.buffer.get());
     if (const auto view = view_of_.find(parameter.get()); view != view_of_.end()) here.memory.push_back(view->second);
     list.push_back(std::move(here));
   }

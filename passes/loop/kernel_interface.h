@@ -17,14 +17,15 @@ class KernelInterface {
   /// The schedule's body over the named parameters, its scratch buffers allocated around it.
   const Stmt& body() const { return body_; }
   const std::set<std::string>& names() const { return taken_; }
-  /// A tensor of which only the first elements along an axis are needed, as many as `count` says, and the buffers that
+  /// A tensor of which only the first elements along an axis are needed, as many as `end` says, and the buffers that
   /// stand for its memory in the body.
   struct Live {
     std::vector<Buffer> memory;
     Dims dims;
     int axis = 0;
-    Buffer count;
-    bool on_host = false;  // the host knows the count: Param::by_value
+    Expr end;  // over loads of `sizes`
+    std::vector<Scheduled::ChosenSize> sizes;
+    bool on_host = false;  // the host knows the sizes: Param::by_value
   };
   std::vector<Live> live() const;
   /// The parameters' buffers, in order.

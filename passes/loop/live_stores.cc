@@ -69,12 +69,12 @@ bool LiveStores::all(const Stmt& s, const std::vector<Var>& kept, const std::fun
                      const Serves& serves) const {
   bool ok = true;
   walk(s, [&](const Stmt& x) {
-    if (const Store* k = as<Store>(x)) ok = ok && store(k->buffer, k->index, kept, is_local, serves);
+    if (const Store* k = as<Store>(x)) ok = ok && store(k->buffer, k->index, bool(k->count), kept, is_local, serves);
     if (const Intrin* k = as<Intrin>(x)) {
       const IntrinCall call = parse(*k);
       for (size_t i = 0; i < call.operands.size(); i++)
         if (writes_operand(*k, i))
-          ok = ok && store(call.operands[i].buffer, call.operands[i].index, kept, is_local, serves);
+          ok = ok && store(call.operands[i].buffer, call.operands[i].index, false, kept, is_local, serves);
     }
     if (const Alias* k = as<Alias>(x)) ok = ok && (is_output(k->base) || is_local(k->base));
     if (as<Launch>(x)) ok = false;
@@ -83,7 +83,7 @@ bool LiveStores::all(const Stmt& s, const std::vector<Var>& kept, const std::fun
   return ok;
 }
 
-bool LiveStores::store(Buffer b, Exprs index, const std::vector<Var>& kept,
+bool LiveStores::store(Buffer b, Exprs index, bool cut, const std::vector<Var>& kept,
                        const std::function<bool(const Buffer&)>& is_local, const Serves& serves) const {
   for (auto it = aliases_.find(b.get()); it != aliases_.end(); it = aliases_.find(b.get())) {
     const Ramp* r = as<Ramp>(index.at(0));
@@ -93,7 +93,7 @@ bool LiveStores::store(Buffer b, Exprs index, const std::vector<Var>& kept,
   if (!is_output(b)) return is_local(b);
   for (const Live& l : live_) {
     if (std::find(l.memory.begin(), l.memory.end(), b) == l.memory.end()) continue;
-    const auto c = coordinate(l, b, index, kept);
+    const auto c = coordinate(l, b, index, cut, kept);
     if (c && serves(l, *c)) return true;
   }
   return false;
@@ -111,7 +111,7 @@ Expr LiveStores::without_names(Expr e, const std::vector<Var>& kept) const {
   return e;
 }
 
-std::optional<LiveCoordinate> LiveStores::coordinate(const Live& l, const Buffer& b, const Exprs& index,
+std::optional<LiveCoordinate> LiveStores::coordinate(const Live& l, const Buffer& b, const Exprs& index, bool cut,
                                                      const std::vector<Var>& kept) const {
   const size_t axis = size_t(l.axis);
   const auto base = [&](const Expr& e) {
@@ -125,11 +125,12 @@ std::optional<LiveCoordinate> LiveStores::coordinate(const Live& l, const Buffer
   const int64_t inner = product(l.dims, axis + 1, l.dims.size()), whole = checked_mul(inner, l.dims[axis]);
   const Linear flat = linear_form(base(index[0]));
   if (product(l.dims, 0, axis) == 1) return LiveCoordinate{flat, inner};
-  return middle(flat, inner, whole);
+  return middle(flat, inner, whole, cut);
 }
 
-/// Of a flat index the part that counts elements of the axis, if no part runs over into another.
-std::optional<LiveCoordinate> LiveStores::middle(const Linear& flat, int64_t inner, int64_t whole) const {
+/// Of a flat index the part that counts elements of the axis, if no part runs over into another. What begins behind the end
+/// of a row, and is cut there, stores nothing.
+std::optional<LiveCoordinate> LiveStores::middle(const Linear& flat, int64_t inner, int64_t whole, bool cut) const {
   Linear low, at;
   for (const Linear::Term& t : flat.terms) {
     if (t.coefficient < 0) return std::nullopt;
@@ -146,7 +147,7 @@ std::optional<LiveCoordinate> LiveStores::middle(const Linear& flat, int64_t inn
   low.constant = flat.constant % inner;
   const Range of_low = interval(low, ranges), of_at = interval(at, ranges);
   if (!bounded(of_low) || of_low.min < 0 || of_low.max >= inner) return std::nullopt;
-  if (!bounded(of_at) || of_at.min < 0 || of_at.max >= whole / inner) return std::nullopt;
+  if (of_at.min < 0 || (!(cut && inner == 1) && of_at.max >= whole / inner)) return std::nullopt;
   return LiveCoordinate{at, 1};
 }
 

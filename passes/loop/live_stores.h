@@ -34,12 +34,13 @@ class LiveStores {
 
  private:
   Range range_of_loop(const For& f) const;
-  bool store(Buffer b, Exprs index, const std::vector<Var>& kept, const std::function<bool(const Buffer&)>& is_local,
-             const Serves& serves) const;
+  /// `cut`: lanes behind the end of the innermost axis are not stored.
+  bool store(Buffer b, Exprs index, bool cut, const std::vector<Var>& kept,
+             const std::function<bool(const Buffer&)>& is_local, const Serves& serves) const;
   Expr without_names(Expr e, const std::vector<Var>& kept) const;
-  std::optional<LiveCoordinate> coordinate(const Live& l, const Buffer& b, const Exprs& index,
+  std::optional<LiveCoordinate> coordinate(const Live& l, const Buffer& b, const Exprs& index, bool cut,
                                            const std::vector<Var>& kept) const;
-  std::optional<LiveCoordinate> middle(const Linear& flat, int64_t inner, int64_t whole) const;
+  std::optional<LiveCoordinate> middle(const Linear& flat, int64_t inner, int64_t whole, bool cut) const;
 
   const std::vector<Live>& live_;
   VarMap lets_;                                       // the values of names

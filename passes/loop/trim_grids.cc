@@ -187,7 +187,7 @@ class TrimGrids {
     if (blocks(1) >= extent) return std::nullopt;
     if (s->cap < checked_mul(c.unit, largest) && (all < extent || s->cap < checked_mul(c.unit, largest - 1)))
       return std::nullopt;
-    Expr n = load(l.count, {});
+    Expr n = l.end;
     if (part != 1) n = apply(Op::Div, {n + Expr(part - 1), Expr(part)});
     Linear needed;
     needed.add(n, times);

@@ -23,8 +23,12 @@ class TrimGrids : public ::testing::Test {
   }
   /// What is launched of the axis of `b`; "": all.
   std::string blocks(const Stmt& s, Dims dims = {kRows, kColumns}, int axis = 0, bool on_host = true) const {
-    const GridSizes sizes =
-        trim_grids(s, {{{make_buffer("other", DType::F32, to_shape(dims)), y.buffer}, dims, axis, count, on_host}});
+    const GridSizes sizes = trim_grids(s, {{{make_buffer("other", DType::F32, to_shape(dims)), y.buffer},
+                                            dims,
+                                            axis,
+                                            load(count, {}),
+                                            {{count, 0, 20}},
+                                            on_host}});
     const auto it = sizes.find(b.get());
     return it == sizes.end() ? "" : to_text(it->second);
   }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
@@ -25,9 +26,9 @@ class Trim {
  public:
   Trim(const Stmt& body, const std::vector<Live>& live) : live_(live), body_(body), stores_(body, live) {
     for (const Live& l : live) {
-      if (counts_.count(l.count.get())) continue;
-      const Var n = counts_[l.count.get()] = make_var("n");
-      stores_.ranges[n.get()] = {0, l.dims[size_t(l.axis)]};
+      if (number_of(l)) continue;
+      ends_.push_back({&l, make_var("n")});
+      stores_.ranges[ends_.back().n.get()] = {0, l.dims[size_t(l.axis)]};
     }
   }
 
@@ -39,17 +40,37 @@ class Trim {
  private:
   /// Reads the counts that `s` needs. `own`: under names of their own, since the chunks of a parallel loop are a function.
   Stmt with_counts(Stmt s, bool own) const {
-    std::vector<const BufferDef*> done;
-    for (const Live& l : live_) {
-      if (std::find(done.begin(), done.end(), l.count.get()) != done.end()) continue;
-      done.push_back(l.count.get());
-      const Var& n = counts_.at(l.count.get());
-      if (!uses_var(s, n)) continue;
-      const Var name = own ? make_var(n->name) : n;
-      if (own) s = substitute(s, {{n.get(), Expr(name)}});
-      s = let(name, max(min(load(l.count, {}), Expr(l.dims[size_t(l.axis)])), Expr(0)), s);
+    std::vector<std::pair<Scheduled::ChosenSize, Var>> sizes;  // that ends are computed from
+    for (const End& e : ends_) {
+      if (!uses_var(s, e.n)) continue;
+      const Var name = own ? make_var(e.n->name) : e.n;
+      if (own) s = substitute(s, {{e.n.get(), Expr(name)}});
+      s = let(name, value_of(*e.of, sizes), s);
     }
+    for (const auto& [size, v] : sizes)
+      s = let(v, max(min(load(size.buffer, {}), Expr(size.most)), Expr(size.least)), s);
     return s;
+  }
+  /// Not beyond the tensor, whatever memory says.
+  static Expr value_of(const Live& l, std::vector<std::pair<Scheduled::ChosenSize, Var>>& sizes) {
+    const Expr largest = l.dims[size_t(l.axis)];
+    if (as<Load>(l.end)) return max(min(l.end, largest), Expr(0));
+    Ranges ranges;
+    Expr end = l.end;
+    for (const Scheduled::ChosenSize& size : l.sizes) {
+      auto known =
+          std::find_if(sizes.begin(), sizes.end(), [&](const auto& s) { return s.first.buffer == size.buffer; });
+      if (known == sizes.end()) known = sizes.insert(known, {size, make_var("size")});
+      end = replace_load(end, size.buffer, Expr(known->second));
+      ranges[known->second.get()] = {size.least, size.most};
+    }
+    return simplify(max(min(end, largest), Expr(0)), ranges);
+  }
+  static Expr replace_load(const Expr& e, const Buffer& b, const Expr& by) {
+    return rewrite(e, [&](const Expr& x) {
+      const Load* l = as<Load>(x);
+      return l && l->buffer == b ? by : x;
+    });
   }
   Stmt with_own_counts(const Stmt& s) const { return with_counts(s, true); }
 
@@ -131,10 +152,20 @@ class Trim {
     return ok ? most : std::nullopt;
   }
 
-  /// Whether a chunk is needed, as a condition on its number.
+  /// Whether a chunk is needed, as a condition on its number: along each axis.
   std::optional<Expr> needed_chunk(const For& f) const {
+    std::optional<Expr> all;
+    std::set<int> axes;
+    for (const Live& l : live_) axes.insert(l.axis);
+    for (const int axis : axes)
+      if (const auto needed = needed_chunk(f, axis)) all = all ? *all && *needed : *needed;
+    return all ? all : needed_chunk(f, {});
+  }
+  /// Along one axis of all tensors, or along any of each.
+  std::optional<Expr> needed_chunk(const For& f, std::optional<int> axis) const {
     std::vector<Expr> conditions;
     const bool ok = each_store(f, [&](const Live& l, const LiveCoordinate& c) {
+      if (axis && l.axis != *axis) return false;
       Linear first, inside;  // elements of the axis in front of the chunk
       inside.constant = c.at.constant;
       for (const Linear::Term& t : c.at.terms) {
@@ -146,7 +177,7 @@ class Trim {
       const int64_t rest = stores_.least(inside);
       if (first.is_constant() || rest == INT64_MIN) return false;
       first.constant = floor_div_int(rest, c.unit);
-      const Expr condition = to_expr(first) < Expr(counts_.at(l.count.get()));
+      const Expr condition = to_expr(first) < Expr(*number_of(l));
       if (std::none_of(conditions.begin(), conditions.end(),
                        [&](const Expr& e) { return structurally_equal(e, condition); }))
         conditions.push_back(condition);
@@ -194,7 +225,7 @@ class Trim {
   /// From which iteration on a store lies behind what is needed.
   std::optional<Expr> end(const For& f, const Live& l, const LiveCoordinate& c, bool& exact) const {
     Linear needed;  // unit * n - what stands still in the loop
-    needed.add(Expr(counts_.at(l.count.get())), c.unit);
+    needed.add(Expr(*number_of(l)), c.unit);
     needed.constant -= c.at.constant;
     int64_t step = 0, group = 1;
     Linear inside;
@@ -248,10 +279,21 @@ class Trim {
     return floor_div(may_be_negative ? max(e, Expr(0)) : e, Expr(n));
   }
 
+  /// Of a tensor: the first of those that are needed as far has it.
+  struct End {
+    const Live* of = nullptr;
+    Var n;
+  };
+  const Var* number_of(const Live& l) const {
+    const auto it =
+        std::find_if(ends_.begin(), ends_.end(), [&](const End& e) { return structurally_equal(e.of->end, l.end); });
+    return it == ends_.end() ? nullptr : &it->n;
+  }
+
   const std::vector<Live>& live_;
   const Stmt& body_;
   LiveStores stores_;
-  std::map<const BufferDef*, Var> counts_;  // looked up only
+  std::vector<End> ends_;
   std::vector<Var> around_;
 };
 

@@ -22,7 +22,12 @@ class TrimLoops : public ::testing::Test {
     return loop(j, kColumns, store(y.buffer, {at}, load(x.buffer, {at})));
   }
   std::string trimmed(const Stmt& s, Dims dims = {kRows, kColumns}, int axis = 0) const {
-    return to_text(trim_loops(s, {{{make_buffer("other", DType::F32, to_shape(dims)), y.buffer}, dims, axis, count}}));
+    return trimmed_at(load(count, {}), s, dims, axis);
+  }
+  /// `end`: of batches of 2 to 20.
+  std::string trimmed_at(const Expr& end, const Stmt& s, Dims dims = {kRows, kColumns}, int axis = 0) const {
+    const Buffer other = make_buffer("other", DType::F32, to_shape(dims));
+    return to_text(trim_loops(s, {{{other, y.buffer}, dims, axis, end, {{count, 2, 20}}}}));
   }
 };
 
@@ -31,6 +36,15 @@ TEST_F(TrimLoops, ALoopEndsBehindTheLastElement) {
   EXPECT_NE(text.find("n = max(min(batch[], 12), 0)"), std::string::npos) << text;
   EXPECT_NE(text.find("for i in 0 .. +n:"), std::string::npos) << text;
   EXPECT_NE(text.find("for j in 0 .. +5:"), std::string::npos) << text;
+}
+
+TEST_F(TrimLoops, AnEndIsComputedFromSizesInTheirBounds) {
+  const std::string text = trimmed_at(floor_div(load(count, {}) + 3, 2), loop(i, kRows, row(i)));
+  EXPECT_NE(text.find("size = max(min(batch[], 20), 2)"), std::string::npos) << text;
+  EXPECT_NE(text.find("n = floor_div(size + 1, 2) + 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("for i in 0 .. +n:"), std::string::npos) << text;
+  const std::string cut = trimmed_at(load(count, {}) + 1, loop(i, kRows, row(i)));
+  EXPECT_NE(cut.find("n = min(size + 1, 12)"), std::string::npos) << cut;
 }
 
 TEST_F(TrimLoops, TilesAreRoundedUpAndTheirRowsStayWhole) {

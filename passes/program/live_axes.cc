@@ -1,14 +1,18 @@
 // From the outputs back to the inputs: the caller sees the first elements of an output only; a function needs of an operand,
-// along an axis, what its result is needed of, if the index there is the result's own; and what a condition lets through.
-//   y[i, j] = x[i, j] + 1                          y needed below n along 0   ->   x, too
+// along an axis, what its results read of it, and what a condition lets through.
+//   y[i, j] = x[i, j] + 1                          y needed below n along 0       ->   x, too
+//   y[i] = sum(k) x[2 i + k] * w[k], k < 3         y needed below (n + 1) / 2     ->   x below 2 ((n + 1) / 2) + 1
 //   s = sum(k) where(k < n, a[i, k], 0) * b[k, j]  a needed below n along 1, whatever s is
 // What is tested as an index (and may raise the status word) is needed as a whole, and so is what it is made of: what lies
-// behind the sizes could be anything.
+// behind the sizes could be anything. Ends are expressions over the sizes that the caller chooses, which all kernels can read,
+// also those that run before a number is computed from them.
 #include "passes/program/live_axes.h"
 
 #include <algorithm>
 
 #include "ir/graph/views.h"
+#include "ir/loop/build.h"
+#include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 
@@ -17,24 +21,78 @@ namespace {
 
 using List = std::vector<LiveAxis>;
 
-List intersection(const List& a, const List& b) {
-  List both;
-  for (const LiveAxis& x : a)
-    if (std::find(b.begin(), b.end(), x) != b.end()) both.push_back(x);
-  return both;
+/// Longer ends would cost more to compute and to read than they save.
+constexpr int kLongest = 24;
+
+int length(const Expr& e) {
+  int n = 0;
+  walk(e, [&](const Expr&) { return ++n <= kLongest; });
+  return n;
+}
+
+bool has_symbol(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) { return !(found = found || as<VarRef>(x)); });
+  return found;
+}
+
+/// The larger one; null where that is too long to say.
+Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
+  if (structurally_equal(a, b)) return a;
+  const Range apart = interval(simplify(a - b, ranges), ranges);
+  if (apart.min >= 0) return a;
+  if (apart.max <= 0) return b;
+  const Expr e = max(a, b);
+  return length(e) <= kLongest ? e : Expr();
+}
+
+/// A scalar of I64 that is not above `e`, which `leaf` knows the leaves of; null: not known.
+template <class F>
+Expr upper_bound(const Expr& e, const F& leaf, const Ranges& ranges) {
+  if (const Expr known = leaf(e)) return known;
+  const auto of = [&](const Expr& x) { return upper_bound(x, leaf, ranges); };
+  if (const Cast* c = as<Cast>(e); c && e->dtype == DType::I64 && is_int(c->value->dtype)) return of(c->value);
+  if (const Select* k = as<Select>(e)) {
+    const Expr yes = of(k->yes), no = yes ? of(k->no) : Expr();
+    return no ? max(yes, no) : no;
+  }
+  const Apply* a = as<Apply>(e);
+  if (!a || a->args.size() != 2) return {};
+  const Expr x = of(a->args[0]), &second = a->args[1];
+  const auto c = as_const_int(second);
+  switch (a->op) {
+    case Op::Min: {
+      const Expr y = of(second);
+      return bool(x) && (!bool(y) || has_symbol(x)) ? x : y;
+    }
+    case Op::FloorMod: {
+      const Expr n = of(second);
+      return n ? n - Expr(1) : x;
+    }
+    case Op::Sub: {
+      const Range r = interval(second, ranges);
+      return bool(x) && r.min != INT64_MIN ? x - Expr(r.min) : Expr();
+    }
+    case Op::Mul: return bool(x) && c && *c >= 0 ? x * second : Expr();
+    case Op::Div:
+    case Op::FloorDiv: return bool(x) && c && *c > 0 && interval(x, ranges).min >= 0 ? floor_div(x, second) : Expr();
+    default: break;
+  }
+  const Expr y = of(second);
+  if (!bool(x) || !bool(y)) return {};
+  return a->op == Op::Add ? x + y : a->op == Op::Max ? max(x, y) : Expr();
 }
 
 /// What the stages of one function need of its buffers.
 class Function {
  public:
-  Function(const TensorFn& fn, const std::vector<const Value*>& operands) : fn_(fn) {
-    for (size_t k = 0; k < operands.size(); k++)
-      if (fn.inputs[k]->shape.empty() && fn.inputs[k]->dtype == DType::I64) counts_[fn.inputs[k].get()] = operands[k];
-  }
+  using Sizes = std::map<const BufferDef*, Expr>;  // of scalars among the inputs; looked up only
+  Function(const TensorFn& fn, Sizes sizes, const Ranges& ranges)
+      : fn_(fn), sizes_(std::move(sizes)), symbols_(ranges) {}
 
   void need(const Buffer& b, const List& list) {
     const auto [it, first] = needed_.try_emplace(b.get(), list);
-    if (!first) it->second = intersection(it->second, list);
+    if (!first) it->second = both(it->second, list);
   }
   const List* of(const Buffer& b) const {
     const auto it = needed_.find(b.get());
@@ -45,44 +103,60 @@ class Function {
     for (size_t k = fn_.stages.size(); k-- > 0;) stage(fn_.stages[k]);
   }
 
+  List both(const List& a, const List& b) const {
+    List list;
+    for (const LiveAxis& x : a)
+      for (const LiveAxis& y : b)
+        if (x.axis == y.axis)
+          if (const Expr end = larger(x.end, y.end, symbols_)) list.push_back({x.axis, end});
+    return list;
+  }
+
  private:
-  /// An index expression that is below a count.
-  struct Below {
-    Expr index;
-    const Value* count;
+  /// An index expression that is below an end, and the ranges of variables.
+  struct Known {
+    struct Below {
+      Expr index, end;
+    };
+    std::vector<Below> below;
+    Ranges ranges;
   };
 
   void stage(const Stage& s) {
-    std::vector<Below> known;
     bool needed = false;
     List list;
     for (const Buffer& b : s.outputs) {
       const List* of_output = of(b);
       if (!of_output) continue;
-      list = needed ? intersection(list, *of_output) : *of_output;
+      list = needed ? both(list, *of_output) : *of_output;
       needed = true;
     }
     if (!needed) return;
-    const bool plain = !s.nest && s.scan < 0;
+    Known known{{}, symbols_};
+    for (const auto* axes : {&s.axes, &s.raxes})
+      for (const Axis& a : *axes) known.ranges[a.var.get()] = {0, a.extent.value - 1};
     for (const LiveAxis& l : list)
-      if (plain && size_t(l.axis) < s.axes.size()) known.push_back({Expr(s.axes[size_t(l.axis)].var), l.count});
+      if (!s.nest && s.scan < 0 && size_t(l.axis) < s.axes.size())
+        known.below.push_back({Expr(s.axes[size_t(l.axis)].var), l.end});
     for (const Exprs* values : {&s.values, &s.init})
       for (const Expr& e : *values)
         if (e) loads(e, known);
-    if (s.nest) nest(s.nest, {});
+    if (s.nest) nest(s.nest, known);
   }
 
   /// Loops that end at a count say which elements are read.
-  void nest(const Stmt& s, const std::vector<Below>& known) {
+  void nest(const Stmt& s, const Known& known) {
     walk(
         s,
         [&](const Stmt& x) {
           const For* loop = as<For>(x);
-          const Value* count = loop && is_const(loop->begin, 0) ? count_of(loop->extent) : nullptr;
-          if (!count) return true;
+          if (!loop) return true;
+          Known inside = known;
+          inside.ranges[loop->var.get()] = loop_range(*loop, known.ranges);
+          const Expr end = is_const(loop->begin, 0) ? end_of(loop->extent, known) : Expr();
+          if (bool(end) && has_symbol(end)) inside.below.push_back({Expr(loop->var), end});
+          loads(loop->begin, known);
           loads(loop->extent, known);
-          std::vector<Below> inside = known;
-          inside.push_back({Expr(loop->var), count});
           nest(loop->body, inside);
           return false;
         },
@@ -92,10 +166,10 @@ class Function {
         });
   }
 
-  void loads(const Expr& e, const std::vector<Below>& known) {
+  void loads(const Expr& e, const Known& known) {
     walk(e, [&](const Expr& x) {
       if (const Select* k = as<Select>(x)) {
-        std::vector<Below> inside = known;
+        Known inside = known;
         learn(k->condition, inside);
         loads(k->condition, known);
         loads(k->yes, inside);
@@ -110,8 +184,8 @@ class Function {
       if (!l) return true;
       List list;
       for (size_t a = 0; a < l->index.size(); a++)
-        for (const Below& b : known)
-          if (is_below(l->index[a], b)) list.push_back({int(a), b.count});
+        if (const Expr end = end_of(l->index[a] + Expr(1), known); bool(end) && has_symbol(end))
+          list.push_back({int(a), end});
       need(l->buffer, list);
       return true;
     });
@@ -126,44 +200,105 @@ class Function {
   }
 
   /// i < count, and what else an && says.
-  void learn(const Expr& condition, std::vector<Below>& known) const {
+  void learn(const Expr& condition, Known& known) const {
     const Apply* a = as<Apply>(condition);
     if (!a) return;
     if (a->op == Op::And)
       for (const Expr& e : a->args) learn(e, known);
     if (a->op == Op::Lt)
-      if (const Value* count = count_of(a->args[1])) known.push_back({a->args[0], count});
+      if (const Expr end = end_of(a->args[1], known); bool(end) && has_symbol(end))
+        known.below.push_back({a->args[0], end});
   }
 
-  /// The count that an expression is at most.
-  const Value* count_of(const Expr& e) const {
-    if (const Load* l = as<Load>(e)) {
-      const auto it = counts_.find(l->buffer.get());
-      return it == counts_.end() ? nullptr : it->second;
-    }
-    const Apply* a = as<Apply>(e);
-    if (a && a->op == Op::Max && is_const(a->args[1], 0)) return count_of(a->args[0]);
-    if (!a || a->op != Op::Min) return nullptr;
-    const Value* first = count_of(a->args[0]);
-    return first ? first : count_of(a->args[1]);
-  }
-
-  bool is_below(const Expr& index, const Below& b) const {
-    if (structurally_equal(index, b.index)) return true;
-    const Apply* a = as<Apply>(index);
-    return a && a->op == Op::Min && (is_below(a->args[0], b) || is_below(a->args[1], b));
+  /// An expression over the symbols that `e` is never above; null: not known.
+  Expr end_of(const Expr& e, const Known& known) const {
+    if (e->dtype != DType::I64) return {};
+    const Expr end = upper_bound(
+        e,
+        [&](const Expr& x) {
+          for (const auto& b : known.below)
+            if (structurally_equal(x, b.index)) return b.end - Expr(1);
+          if (const Load* l = as<Load>(x)) {
+            const auto it = sizes_.find(l->buffer.get());
+            return it == sizes_.end() ? Expr() : it->second;
+          }
+          if (as_const_int(x)) return x;
+          const VarRef* v = as<VarRef>(x);
+          const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
+          return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
+        },
+        symbols_);
+    return bool(end) && length(end) <= kLongest ? simplify(end, symbols_) : Expr();
   }
 
   const TensorFn& fn_;
-  std::map<const BufferDef*, const Value*> counts_;  // looked up only
-  std::map<const BufferDef*, List> needed_;          // looked up only
+  const Sizes sizes_;
+  const Ranges& symbols_;
+  std::map<const BufferDef*, List> needed_;  // looked up only
 };
 
 }  // namespace
 
-void LiveAxes::need(const Value* v, const List& list) {
+Expr LiveAxes::size(const Value* v, int depth) {
+  if (const auto it = sizes_.find(v); it != sizes_.end()) return it->second;
+  Expr e;
+  Node* n = v->producer;
+  if (v->constant && v->constant->size() == 1 && v->type.dtype == DType::I64) {
+    e = Expr(v->constant->as_int(0));
+  } else if (n && depth > 0 && n->regions.empty() && is_view(*n)) {
+    e = size(n->inputs[0], depth - 1);
+  } else if (n && depth > 0 && n->regions.empty() && v->type.dtype == DType::I64) {
+    const TensorFn& fn = tensor_fn(*n);
+    std::map<const BufferDef*, Expr> known;
+    const std::vector<int> operands = fn_operands(*n);
+    for (size_t k = 0; k < operands.size(); k++)
+      if (const Value* x = n->inputs.at(size_t(operands[k]));
+          x->type.is_static_tensor() && num_elements(static_dims(x->type.shape)) == 1)
+        known[fn.inputs[k].get()] = size(x, depth - 1);
+    for (const Stage& s : fn.stages) {
+      const bool one = s.kind == Stage::Kind::Compute && s.outputs.size() == 1 && s.scan < 0 &&
+                       num_elements(static_dims(s.outputs[0]->shape)) == 1 && s.outputs[0]->dtype == DType::I64;
+      if (one) known[s.outputs[0].get()] = exact(s.values[0], known);
+    }
+    for (size_t k = 0; k < fn.outputs.size() && k < n->outputs.size(); k++)
+      if (n->outputs[k] == v)
+        if (const auto it = known.find(fn.outputs[k].get()); it != known.end()) e = it->second;
+  }
+  if (e) e = length(e) <= kLongest ? simplify(e, ranges_) : Expr();
+  return sizes_[v] = e;
+}
+
+// Sums, products and quotients of what is known.
+Expr LiveAxes::exact(const Expr& e, const std::map<const BufferDef*, Expr>& known) const {
+  if (as_const_int(e)) return e;
+  if (const Load* l = as<Load>(e)) {
+    const auto it = known.find(l->buffer.get());
+    return it == known.end() ? Expr() : it->second;
+  }
+  const Apply* a = as<Apply>(e);
+  if (!a || a->args.size() != 2 || e->dtype != DType::I64) return {};
+  const Expr x = exact(a->args[0], known), y = x ? exact(a->args[1], known) : Expr();
+  if (!y) return {};
+  switch (a->op) {
+    case Op::Add: return x + y;
+    case Op::Sub: return x - y;
+    case Op::Mul: return x * y;
+    case Op::Min: return min(x, y);
+    case Op::Max: return max(x, y);
+    case Op::Div:
+    case Op::FloorDiv:
+      return as_const_int(y).value_or(0) > 0 && interval(x, ranges_).min >= 0 ? floor_div(x, y) : Expr();
+    default: return {};
+  }
+}
+
+void LiveAxes::need(const Value* v, List list) {
+  const Shape& shape = v->type.shape;
+  std::erase_if(list, [&](const LiveAxis& l) {
+    return !v->type.is_static_tensor() || interval(l.end, ranges_).min >= shape.at(size_t(l.axis)).value;
+  });
   const auto [it, first] = needed_.try_emplace(v, list);
-  if (!first) it->second = intersection(it->second, list);
+  if (!first) it->second = Function({}, {}, ranges_).both(it->second, list);
 }
 
 std::vector<LiveAxis> LiveAxes::of(const Value* v) const {
@@ -173,17 +308,23 @@ std::vector<LiveAxis> LiveAxes::of(const Value* v) const {
 
 LiveAxes::LiveAxes(Graph& g) {
   if (g.sizes().chosen.empty()) return;
+  for (const SizeInput& s : g.sizes().chosen) {
+    const Value* input = g.inputs()[s.input];
+    symbols_.push_back({make_var("n"), input, {s.next ? 0 : s.least, s.most}});
+    ranges_[symbols_.back().var.get()] = symbols_.back().range;
+    sizes_[input] = Expr(symbols_.back().var);
+  }
   for (size_t k = 0; k < g.outputs().size(); k++) {
     // A dense output of several sizes has nothing to spare along any axis.
     std::vector<OutputSize> sizes;
     for (const OutputSize& s : g.sizes().outputs)
       if (s.output == k) sizes.push_back(s);
     List list;
-    if (sizes.size() == 1 && sizes[0].of_input) {
-      const Shape& shape = g.outputs()[k]->type.shape;
-      if (std::all_of(shape.begin(), shape.begin() + sizes[0].axis, [](const Dim& d) { return d.value == 1; }))
-        list.push_back({sizes[0].axis, g.inputs()[sizes[0].count]});
-    }
+    const Shape& shape = g.outputs()[k]->type.shape;
+    if (sizes.size() == 1 &&
+        std::all_of(shape.begin(), shape.begin() + sizes[0].axis, [](const Dim& d) { return d.value == 1; }))
+      if (const Expr end = size(sizes[0].of_input ? g.inputs()[sizes[0].count] : g.outputs()[sizes[0].count]))
+        list.push_back({sizes[0].axis, end});
     need(g.outputs()[k], list);
   }
   for (auto it = g.nodes().rbegin(); it != g.nodes().rend(); ++it) {
@@ -209,7 +350,7 @@ void LiveAxes::view(const Node& n) {
     for (int a = 0; a < l.axis; a++) ahead = checked_mul(ahead, to[size_t(a)]);
     for (size_t a = 0; a < from.size(); a++) {
       if (before == ahead && from[a] == to[size_t(l.axis)]) {
-        list.push_back({int(a), l.count});
+        list.push_back({int(a), l.end});
         break;
       }
       before = checked_mul(before, from[a]);
@@ -221,8 +362,12 @@ void LiveAxes::view(const Node& n) {
 void LiveAxes::function(Node& n) {
   const TensorFn& fn = tensor_fn(n);
   std::vector<const Value*> operands;
+  Function::Sizes sizes;
   for (const int i : fn_operands(n)) operands.push_back(n.inputs.at(size_t(i)));
-  Function f(fn, operands);
+  for (size_t k = 0; k < operands.size(); k++)
+    if (fn.inputs[k]->shape.empty() && fn.inputs[k]->dtype == DType::I64)
+      if (const Expr e = size(operands[k])) sizes[fn.inputs[k].get()] = e;
+  Function f(fn, std::move(sizes), ranges_);
   for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++)
     if (n.outputs[k] && needed_.count(n.outputs[k]) != 0) f.need(fn.outputs[k], of(n.outputs[k]));
   f.run();

@@ -4,14 +4,21 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/loop/simplify.h"
 
 namespace tc {
 
-/// Along `axis` only the first elements are needed, as many as `count` says, an i64 scalar of the graph.
+/// Along `axis` only the first elements are needed, as many as `end` says: an expression over LiveAxes::symbols().
 struct LiveAxis {
   int axis = 0;
-  const Value* count = nullptr;
-  bool operator==(const LiveAxis&) const = default;
+  Expr end;
+};
+
+/// A size that the caller chooses: an i64 scalar among the graph's inputs, as a variable.
+struct SizeSymbol {
+  Var var;
+  const Value* input = nullptr;
+  Range range;
 };
 
 /// Of the outermost graph, whose nodes are functions.
@@ -21,13 +28,23 @@ class LiveAxes {
   explicit LiveAxes(Graph& g);
   /// Empty: all of it is needed.
   std::vector<LiveAxis> of(const Value* v) const;
+  const std::vector<SizeSymbol>& symbols() const { return symbols_; }
+  /// Of the symbols.
+  const Ranges& ranges() const { return ranges_; }
 
  private:
   using List = std::vector<LiveAxis>;
-  void need(const Value* v, const List& list);
+  void need(const Value* v, List list);
   void function(Node& n);
   void view(const Node& n);
+  List both(const List& a, const List& b) const;
+  /// What an i64 scalar is, computed from the symbols; null where data decides. Whoever reads it may run before it is computed.
+  Expr size(const Value* v, int depth = 32);
+  Expr exact(const Expr& e, const std::map<const BufferDef*, Expr>& known) const;
 
+  std::vector<SizeSymbol> symbols_;
+  Ranges ranges_;
+  std::map<const Value*, Expr> sizes_;   // looked up only
   std::map<const Value*, List> needed_;  // what somebody needs of a value; absent: nobody does yet. Looked up only
 };
 

@@ -28,9 +28,9 @@ class ProgramBuilder {
     std::string function;  // identity_of
     std::vector<bool> constant;
     std::vector<int> dead;
-    std::vector<std::array<int, 3>> live;  // output, axis, operand that counts: see Scheduled::Live
-    std::vector<bool> by_value;            // operands that the host knows: see Param::by_value
-    int64_t panel_columns = 0;             // ScheduleOptions
+    std::vector<std::string> live;  // what live_outputs() says, as text
+    std::vector<bool> by_value;     // operands that the host knows: see Param::by_value
+    int64_t panel_columns = 0;      // ScheduleOptions
     auto operator<=>(const FunctionKey&) const = default;
   };
   // One distinct function: its kernel and how its operands are found.
@@ -75,20 +75,31 @@ class ProgramBuilder {
   int ordinal(const Constant& c);
 
   // kernels
+  // What nobody needs of an output: see Scheduled::Live. `end` is an expression over the symbols, each an operand.
+  struct LiveOutput {
+    int output = 0, axis = 0;
+    Expr end;
+    struct Size {
+      SizeSymbol symbol;
+      int operand = 0;
+    };
+    std::vector<Size> sizes;
+    std::string as_text() const;
+  };
   struct FirstRow {
     SizeSum size;
     int kernel = 0;
     std::vector<Operand> operands;
   };
   Call call_of(Compiled& c, Node& n, const std::vector<const Value*>& operands);
-  std::optional<FirstRow> first_row(Node& n, const std::array<int, 3>& live, std::vector<const Value*> own,
+  std::optional<FirstRow> first_row(Node& n, const LiveOutput& live, std::vector<const Value*> own,
                                     const std::vector<const Value*>& operands, const std::vector<int>& dead);
   bool ends_early(const Compiled& c, int count) const;
   void forget_kernels(size_t kept);
   void add_call(Node& n, std::vector<Step>& steps);
   Compiled& compile(const FunctionKey& key, const TensorFn& meaning, const std::vector<Constant>& constants,
-                    const Node* n);
-  std::vector<std::array<int, 3>> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands) const;
+                    const Node* n, const std::vector<LiveOutput>& live = {});
+  std::vector<LiveOutput> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands) const;
   int packed(Compiled& c, const std::vector<const Value*>& operands, size_t k);
 
   // sizes that the caller chooses, on a device: sizes_on_device.cc

@@ -169,7 +169,10 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const TensorFn fn = name_axes(with_own_names(baked));
   const std::vector<Constant> constants = constants_of(operands);
   const std::vector<int> dead = dying(n, operands);
-  Compiled& c = compile({identity_of(fn), are_constant(constants), dead, live, by_value(operands)}, fn, constants, &n);
+  std::vector<std::string> ends;
+  for (const LiveOutput& l : live) ends.push_back(l.as_text());
+  Compiled& c =
+      compile({identity_of(fn), are_constant(constants), dead, ends, by_value(operands)}, fn, constants, &n, live);
   if (cx_.called) cx_.called(c.function, c.kernel);
   Call call = call_of(c, n, operands);
   if (live.size() == 1) {
@@ -222,12 +225,13 @@ Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value
 // A product of weights with as many rows as the caller chooses: tiles have several rows, and one row, the next token, takes the
 // time of a tile. So the function of one row is a kernel, too, if it reads the same packed weights; and so is that of loops
 // which do not end early.
-std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const std::array<int, 3>& live,
+std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const LiveOutput& live,
                                                                   std::vector<const Value*> own,
                                                                   const std::vector<const Value*>& operands,
                                                                   const std::vector<int>& dead) {
   constexpr int64_t kWorthwhile = 4096;  // weights
-  const auto& [output, axis, count] = live;
+  if (!as<VarRef>(live.end)) return {};
+  const int output = live.output, axis = live.axis, count = live.sizes.at(0).operand;
   const auto at = std::find(sizes_.begin(), sizes_.end(), operands[size_t(count)]);
   const Shape& shape = n.outputs[size_t(output)]->type.shape;
   const auto is_one = [](const Dim& d) { return d.value == 1; };
@@ -293,25 +297,41 @@ void ProgramBuilder::forget_kernels(size_t kept) {
   }
 }
 
-// What nobody needs of the results; the numbers that count become operands of the function.
-std::vector<std::array<int, 3>> ProgramBuilder::live_outputs(const Node& n, TensorFn& fn,
-                                                             std::vector<const Value*>& operands) const {
-  std::vector<std::array<int, 3>> live;
-  int64_t sizes = 0;
+// What nobody needs of the results; the sizes that say so become operands of the function.
+std::vector<ProgramBuilder::LiveOutput> ProgramBuilder::live_outputs(const Node& n, TensorFn& fn,
+                                                                     std::vector<const Value*>& operands) const {
+  std::vector<LiveOutput> live;
+  int64_t added = 0;
   for (size_t k = 0; k < fn.outputs.size() && k < n.outputs.size(); k++) {
     if (!n.outputs[k]) continue;
     for (const LiveAxis& l : live_.of(n.outputs[k])) {
-      auto at = std::find(operands.begin(), operands.end(), l.count);
-      if (at == operands.end()) {
-        // Exporters change the names of symbols: no kernel knows them.
-        fn.inputs.push_back(make_buffer("n" + to_text(sizes++), DType::I64, {}));
-        operands.push_back(l.count);
-        at = operands.end() - 1;
+      LiveOutput out{int(k), l.axis, l.end, {}};
+      for (const SizeSymbol& symbol : live_.symbols()) {
+        if (!uses_var(l.end, symbol.var)) continue;
+        auto at = std::find(operands.begin(), operands.end(), symbol.input);
+        if (at == operands.end()) {
+          // Exporters change the names of symbols: no kernel knows them.
+          fn.inputs.push_back(make_buffer("n" + to_text(added++), DType::I64, {}));
+          operands.push_back(symbol.input);
+          at = operands.end() - 1;
+        }
+        out.sizes.push_back({symbol, int(at - operands.begin())});
       }
-      live.push_back({int(k), l.axis, int(at - operands.begin())});
+      live.push_back(std::move(out));
     }
   }
   return live;
+}
+
+// Equal exactly for equal ones: the end is made of sums, products, quotients and extremes of sizes, which are numbered.
+std::string ProgramBuilder::LiveOutput::as_text() const {
+  VarMap numbered;
+  std::string bounds;
+  for (const Size& s : sizes) {
+    numbered[s.symbol.var.get()] = Expr(make_var("#" + to_text(int64_t(s.operand))));
+    bounds += " " + to_text(s.symbol.range.min) + ".." + to_text(s.symbol.range.max);
+  }
+  return to_text(int64_t(output)) + " " + to_text(int64_t(axis)) + bounds + " " + to_text(substitute(end, numbered));
 }
 
 // Operands in the arena that nobody needs after n, whose memory the result would fill.
@@ -351,7 +371,8 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
 
 // `key`: of the function `meaning`. `constants`: its operands that are known, else null. `n`: whose function it is; null: one of ours.
 ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const TensorFn& meaning,
-                                                  const std::vector<Constant>& constants, const Node* n) {
+                                                  const std::vector<Constant>& constants, const Node* n,
+                                                  const std::vector<LiveOutput>& live) {
   last_key_ = key;
   if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
   const TensorFn fn = own_outputs(meaning);
@@ -373,13 +394,21 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const 
       c.replaced = s.input_index[k];
       s = in_place(std::move(s), k);
     }
-  for (const auto& [output, axis, count] : key.live) {
-    const Buffer& b = fn.inputs[size_t(count)];
-    if (std::find(s.inputs.begin(), s.inputs.end(), b) == s.inputs.end()) {
-      s.inputs.push_back(b);
-      s.input_index.push_back(count);
+  for (const LiveOutput& l : live) {
+    Scheduled::Live here{s.outputs[size_t(l.output)], l.axis, l.end, {}, true};
+    VarMap loads;
+    for (const auto& [symbol, operand] : l.sizes) {
+      const Buffer& b = fn.inputs[size_t(operand)];
+      if (std::find(s.inputs.begin(), s.inputs.end(), b) == s.inputs.end()) {
+        s.inputs.push_back(b);
+        s.input_index.push_back(operand);
+      }
+      loads[symbol.var.get()] = load(b, {});
+      here.sizes.push_back({b, symbol.range.min, symbol.range.max});
+      here.on_host = here.on_host && key.by_value.at(size_t(operand));
     }
-    s.live.push_back({s.outputs[size_t(output)], axis, b, key.by_value.at(size_t(count))});
+    here.end = substitute(l.end, loads);
+    s.live.push_back(std::move(here));
   }
   c.input_index = s.input_index;
   for (const Buffer& b : s.prologue.inputs) {

@@ -29,13 +29,19 @@ struct Scheduled {
   std::vector<std::string> steps;  // of a template that used a Schedule, for the manifest: "split(i, 8) -> i_o, i_i"
   std::string replaced;            // the operand whose memory the output takes over; "": none
   int64_t macs = -1;               // multiply-accumulates, where they are others than the definition's; -1: the same
-  /// What nobody needs of an output: along `axis` the elements from `count` on, an i64 scalar among the inputs. Not the
+  /// A size that the caller chooses: an i64 scalar among the inputs, and its bounds.
+  struct ChosenSize {
+    Buffer buffer;
+    int64_t least = 0, most = 0;
+  };
+  /// What nobody needs of an output: along `axis` the elements from `end` on, an expression over loads of sizes. Not the
   /// template's business; see passes/loop/trim_loops.h and trim_grids.h.
   struct Live {
     Buffer output;
     int axis = 0;
-    Buffer count;
-    bool on_host = false;  // CUDA: the host knows the count
+    Expr end;
+    std::vector<ChosenSize> sizes;
+    bool on_host = false;  // CUDA: the host knows the sizes
   };
   std::vector<Live> live = {};
 };

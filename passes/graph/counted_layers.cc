@@ -1,0 +1,154 @@
+// Layers that look along an axis whose size is known at run time, as operators that can: statistics as means, recurrent networks
+// with the length of their sequences.
+//   y = GlobalAveragePool(x)                 ->   y = ReduceMean(x, [2, 3])
+//   y = InstanceNormalization(x, s, b)       ->   d = x - ReduceMean(x, [2, 3])   y = d / sqrt(ReduceMean(d d, [2, 3]) + e) s + b
+//   y = LSTM(x, w, r)   x: [n, 4, 8]         ->   y = LSTM(zeros behind x, w, r, , sequence_lens = [n, n, n, n])
+//   y, s, z = DynamicQuantizeLinear(x)       ->   ... of zeros behind x: the range has 0 in it anyway
+// Trilu, EyeLike and random tensors count from the front: what they give at the bound begins with what they give.
+//
+// Preconditions: channels and features are not counted; a GroupNormalization's groups have whole channels.
+#include <algorithm>
+
+#include "ir/ops/op.h"
+#include "passes/graph/bounded_sizes.h"
+
+namespace tc {
+namespace {
+
+Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }
+
+std::vector<int64_t> axes_from(int first, int rank) {
+  std::vector<int64_t> axes;
+  for (int d = first; d < rank; d++) axes.push_back(d);
+  return axes;
+}
+
+/// Has the result the sizes of the first operand, and an element the same value however many there are?
+bool counts_from_front(const Node& n) {
+  for (const char* op : {"Trilu", "EyeLike", "RandomNormalLike", "RandomUniformLike", "Bernoulli"})
+    if (n.is(op)) return true;
+  return false;
+}
+
+}  // namespace
+
+Value* BoundedSizes::made(Graph& g, Node* before, const std::string& op, const std::vector<Value*>& inputs,
+                          const ModelText& name, const Attrs& attrs) {
+  Node* n = look_across(g, insert_for(g, *before, before, op, inputs, {name}, attrs));
+  infer_types(g, *n);
+  follow(g, n);
+  return n->outputs[0];
+}
+
+Node* BoundedSizes::replaced(Graph& g, Node* n, Value* v) {
+  Node* last = v->producer;
+  last->outputs[0]->name = n->outputs.at(0)->name;
+  g.replace_uses(n->outputs[0], last->outputs[0]);
+  g.erase(n);
+  return last;
+}
+
+Node* BoundedSizes::layer(Graph& g, Node* n) {
+  Value* x = operand(*n, 0);
+  if (!x || !is_counted(x) || !n->domain.empty() || !n->outputs.at(0)) return n;
+  if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) return recur(g, n);
+  if (n->is("DynamicQuantizeLinear")) {
+    for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x)))
+      g.set_input(n, 0, filled(g, n, n->inputs[0], size, "zero"));
+    note_sized(g, n, x, forms(x));
+    return n;
+  }
+  if (counts_from_front(*n)) {
+    note_sized(g, n, x, forms(x));
+    return n;
+  }
+  const bool along_space = rank_of(x) > 2 && std::any_of(sizes(x).begin(), sizes(x).end(), [](const auto& s) { return s.axis > 1; });
+  if (!along_space || find(x, 1) || n->attrs.count("data_layout")) return n;
+  const ModelText& name = n->outputs[0]->name;
+  const auto reduced = [&](const char* op) {
+    Value* axes = g.add_constant(derived(name, "_axes"), int64_constant(axes_from(2, rank_of(x))));
+    return replaced(g, n, made(g, n, op, {x, axes}, derived(name, "_reduced"), {{"keepdims", int64_t(1)}}));
+  };
+  if (n->is("GlobalAveragePool")) return reduced("ReduceMean");
+  if (n->is("GlobalMaxPool")) return reduced("ReduceMax");
+  if (n->is("GlobalLpPool") && n->attr_int("p", 2) == 2) return reduced("ReduceL2");
+  if (n->is("GlobalLpPool") && n->attr_int("p", 2) == 1) return reduced("ReduceL1");
+  if (n->is("InstanceNormalization")) return replaced(g, n, normalized(g, n, x, 2));
+  if (n->is("GroupNormalization")) return group_norm(g, n);
+  return n;
+}
+
+// (x - mean) / sqrt(variance + epsilon) over the axes from `first` on, times a scale and a bias for each channel of n's. In f32 for
+// narrow types.
+Value* BoundedSizes::normalized(Graph& g, Node* n, Value* x, int first) {
+  const ModelText base = n->outputs[0]->name;
+  const DType t = x->type.dtype, wide = t == DType::F64 ? t : DType::F32;
+  int64_t step = 0;
+  const auto op = [&](const char* kind, const std::vector<Value*>& inputs, const Attrs& attrs = {}) {
+    return made(g, n, kind, inputs, derived(base, "_step" + to_text(step++)), attrs);
+  };
+  const auto to_type = [&](Value* v, DType to) {
+    return v->type.dtype == to ? v : op("Cast", {v}, {{"to", int64_t(to)}});
+  };
+  Value* axes = g.add_constant(derived(base, "_axes"), int64_constant(axes_from(first, rank_of(x))));
+  const Attrs keep = {{"keepdims", int64_t(1)}};
+  const std::vector<SizeForm> shape = forms(n->inputs[0]);
+  Value* w = to_type(x, wide);
+  Value* d = op("Sub", {w, op("ReduceMean", {w, axes}, keep)});
+  Value* variance = op("ReduceMean", {op("Mul", {d, d}), axes}, keep);
+  Value* epsilon = g.add_constant(derived(base, "_epsilon"), scalar_constant(wide, n->attr_float("epsilon", 1e-5f)));
+  Value* y = op("Div", {d, op("Sqrt", {op("Add", {variance, epsilon})})});
+  if (rank_of(y) != int(shape.size())) y = viewed(g, n, y, shape, derived(base, "_whole"));
+  Dims channels(shape.size() - 1, 1);
+  channels[0] = -1;
+  Value* by_channel = g.add_constant(derived(base, "_channels"), int64_constant(channels));
+  y = op("Mul", {y, op("Reshape", {to_type(n->inputs.at(1), wide), by_channel})});
+  y = op("Add", {y, op("Reshape", {to_type(n->inputs.at(2), wide), by_channel})});
+  return to_type(y, t);
+}
+
+Value* BoundedSizes::viewed(Graph& g, Node* n, Value* x, const std::vector<SizeForm>& to, const ModelText& name) {
+  Value* none = g.add_constant(derived(name, "_shape"), int64_constant({}));
+  Node* view = view_as(g, insert_for(g, *n, n, "Reshape", {x, none}, {name}), to);
+  return view->outputs[0];
+}
+
+Node* BoundedSizes::group_norm(Graph& g, Node* n) {
+  Value* x = n->inputs[0];
+  std::vector<SizeForm> shape = forms(x);
+  const int64_t groups = n->attr_int("num_groups", 0), channels = dims_of(x)[1];
+  if (groups < 1 || channels % groups != 0) return n;
+  shape.insert(shape.begin() + 1, fixed_size(groups));
+  shape[2] = fixed_size(channels / groups);
+  Value* grouped = viewed(g, n, x, shape, derived(n->outputs[0]->name, "_groups"));
+  return replaced(g, n, normalized(g, n, grouped, 2));
+}
+
+Node* BoundedSizes::recur(Graph& g, Node* n) {
+  Value* x = n->inputs[0];
+  if (rank_of(x) != 3 || find(x, 2)) return n;
+  const bool batch_first = n->attr_int("layout", 0) != 0;
+  const int time = batch_first ? 1 : 0, batch = 1 - time;
+  const auto steps = find(x, time), rows = find(x, batch);
+  if (!steps) return n;
+  const ModelText name = n->outputs[0] ? n->outputs[0]->name : n->name;
+  if (!operand(*n, 4)) {
+    Value* length = add_op(g, n, "Cast", {steps->count}, derived(name, "_length"), {{"to", int64_t(DType::I32)}});
+    Value* list = g.add_constant(derived(name, "_batch"), int64_constant({dims_of(x)[size_t(batch)]}));
+    while (n->inputs.size() < 5) g.add_node_input(n, nullptr);
+    g.set_input(n, 4, add_op(g, n, "Expand", {length, list}, derived(name, "_lengths")));
+  }
+  g.set_input(n, 0, filled(g, n, x, *steps, "zero"));
+  infer_types(g, *n);
+  // [time, directions, batch, features], or batch, time, directions; the last states without the time.
+  for (size_t k = 0; k < n->outputs.size(); k++) {
+    Value* y = n->outputs[k];
+    if (!y) continue;
+    const int batch_at = batch_first ? 0 : k == 0 ? 2 : 1;
+    if (k == 0) note(y, {time, steps->count, dims_of(y)[size_t(time)]});
+    if (rows) note(y, {batch_at, rows->count, dims_of(y)[size_t(batch_at)]});
+  }
+  return n;
+}
+
+}  // namespace tc

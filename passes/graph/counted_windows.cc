@@ -1,0 +1,224 @@
+// Windows that slide along an axis whose size is known at run time: what they read behind the counted elements is what padding
+// gives, and they have as many places as fit.
+//   y = Conv(x, w) <strides = [2], pads = [1, 1]>     x: [1, 3, n], w: [8, 3, 3]   ->
+//       y = Conv(zeros behind x, w), counted by (n - 1) / 2 + 1
+//   y = AveragePool(x) <pads = [1, 1]>                taps in the padding don't count   ->
+//       y = AveragePool(zeros behind x) / AveragePool(zeros behind ones), both of which count all taps
+//   y = GlobalAveragePool(x)                          ->   y = ReduceMean(x, [2, 3])
+//
+// Preconditions: channels are not counted, nor is any operand but the first; a window fits into the least input. Padding that
+// auto_pad says is the same for all sizes (where the stride is above 1: of multiples of it). MaxPool's positions, which are
+// linear, are not asked for; ConvTranspose has no output_shape.
+#include <algorithm>
+
+#include "ir/ops/op.h"
+#include "passes/graph/bounded_sizes.h"
+
+namespace tc {
+namespace {
+
+/// The axis where space begins: [N, C, spatial...].
+constexpr size_t kSpace = 2;
+
+/// Which operand holds the weights; 0: none, the kernel is an attribute.
+size_t weights_of(const Node& n) {
+  if (n.is("Conv") || n.is("ConvInteger") || n.is("ConvTranspose")) return 1;
+  return n.is("QLinearConv") ? 3 : 0;
+}
+
+bool slides(const Node& n) {
+  return weights_of(n) > 0 || n.is("MaxPool") || n.is("AveragePool") || n.is("LpPool");
+}
+
+}  // namespace
+
+/// A window over the spatial axes.
+struct SlidingWindow {
+  Dims kernel, strides, dilations, begin, end;  // by spatial axis
+  std::string auto_pad;
+  bool ceil = false;
+  bool same() const { return auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER"; }
+  int64_t extent(size_t d) const { return checked_add(checked_mul(kernel[d] - 1, dilations[d]), 1); }
+  void pad(size_t d, int64_t total) {
+    begin[d] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+    end[d] = total - begin[d];
+  }
+};
+
+namespace {
+
+/// Nothing where attributes are wrong: who defines the operator says so.
+std::optional<SlidingWindow> slide_of(const Node& n) {
+  const size_t weights = weights_of(n), rank = size_t(rank_of(n.inputs[0])) - kSpace;
+  SlidingWindow s;
+  if (weights > 0) {
+    const Dims dims = dims_of(n.inputs[weights]);
+    if (dims.size() != rank + kSpace) return std::nullopt;
+    s.kernel.assign(dims.begin() + kSpace, dims.end());
+  } else {
+    s.kernel = n.attr_ints("kernel_shape");
+  }
+  const auto of = [&](const char* name, size_t count, int64_t otherwise) {
+    const Dims v = n.attr_ints(name);
+    return v.empty() ? Dims(count, otherwise) : v;
+  };
+  s.strides = of("strides", rank, 1);
+  s.dilations = of("dilations", rank, 1);
+  s.auto_pad = n.attr_string("auto_pad", "NOTSET");
+  Dims pads = of("pads", 2 * rank, 0);
+  if (s.auto_pad == "VALID" || s.same()) pads.assign(2 * rank, 0);
+  if (s.kernel.size() != rank || s.strides.size() != rank || s.dilations.size() != rank || pads.size() != 2 * rank)
+    return std::nullopt;
+  const auto positive = [](const Dims& v) { return std::all_of(v.begin(), v.end(), [](int64_t x) { return x > 0; }); };
+  if (!positive(s.kernel) || !positive(s.strides) || !positive(s.dilations)) return std::nullopt;
+  s.begin.assign(pads.begin(), pads.begin() + std::ptrdiff_t(rank));
+  s.end.assign(pads.begin() + std::ptrdiff_t(rank), pads.end());
+  s.ceil = n.attr_int("ceil_mode", 0) != 0 && !s.same();
+  return s;
+}
+
+/// How many places a window has along axis d of an input of `in` elements; nothing where that is no form. Sets the pads that
+/// auto_pad means.
+std::optional<SizeForm> places(Counts& counts, SlidingWindow& s, size_t d, const SizeForm& in) {
+  const int64_t stride = s.strides[d], extent = s.extent(d);
+  if (s.same()) {
+    const SizeForm out = counts.quotient(in + fixed_size(stride - 1), stride);
+    const SizeForm total = (out - fixed_size(1)) * stride + fixed_size(extent) - in;
+    if (!total.fixed()) return std::nullopt;
+    s.pad(d, std::max<int64_t>(0, total.addend));
+    return out;
+  }
+  const SizeForm span = in + fixed_size(s.begin[d] + s.end[d] - extent);
+  if (counts.least(span) < 0) return std::nullopt;
+  if (!s.ceil) return counts.quotient(span, stride) + fixed_size(1);
+  // Rounded up, but the last window begins inside the input or its leading padding.
+  if (s.end[d] >= extent) return std::nullopt;
+  const int64_t up = s.begin[d] + s.end[d] - extent + stride - 1;
+  return counts.quotient(in + fixed_size(std::min(up, s.begin[d] - 1)), stride) + fixed_size(1);
+}
+
+/// How many results a transposed window has, whose padding is the same for all sizes.
+std::optional<SizeForm> reached(const SlidingWindow& s, const Node& n, size_t d, const SizeForm& in) {
+  const Dims extra = n.attr_ints("output_padding");
+  if (!n.attr_ints("output_shape").empty() || (!extra.empty() && extra.size() != s.kernel.size())) return std::nullopt;
+  if (s.same()) return in * s.strides[d];
+  return (in - fixed_size(1)) * s.strides[d] +
+         fixed_size(s.extent(d) + (extra.empty() ? 0 : extra[d]) - s.begin[d] - s.end[d]);
+}
+
+bool along_space(const std::vector<BoundedSize>& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [](const BoundedSize& s) { return s.axis >= int(kSpace); });
+}
+
+Dims joined(Dims a, const Dims& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// Attributes of an AveragePool with as many places as `n`, in which all taps count.
+Attrs all_taps(const Node& n, const SlidingWindow& s) {
+  Attrs attrs = n.attrs;
+  attrs.erase("auto_pad");
+  attrs.erase("ceil_mode");
+  Dims end = s.end;
+  const Dims in = dims_of(n.inputs[0]);
+  for (size_t d = 0; d < end.size() && s.ceil; d++) {
+    const int64_t room = in[d + kSpace] + s.begin[d] + s.end[d] - s.extent(d), over = room % s.strides[d];
+    const int64_t places = room / s.strides[d] + 1;
+    if (over != 0 && places * s.strides[d] < in[d + kSpace] + s.begin[d]) end[d] += s.strides[d] - over;
+  }
+  attrs["pads"] = joined(s.begin, end);
+  attrs["count_include_pad"] = int64_t(1);
+  return attrs;
+}
+
+}  // namespace
+
+Node* BoundedSizes::slide(Graph& g, Node* n) {
+  Value* x = n->inputs.empty() ? nullptr : n->inputs[0];
+  if (!slides(*n) || !x || !along_space(sizes(x)) || find(x, 1) || n->attrs.count("data_layout")) return n;
+  if (n->is("MaxPool") && n->outputs.size() > 1 && n->outputs[1]) return n;
+  for (size_t k = 1; k < n->inputs.size(); k++)
+    if (n->inputs[k] && (is_counted(n->inputs[k]) || !n->inputs[k]->type.is_static_tensor())) return n;
+  auto window = n->inputs.size() > weights_of(*n) ? slide_of(*n) : std::nullopt;
+  if (!window) return n;
+  const std::vector<SizeForm> in = forms(x);
+  std::vector<SizeForm> out = in;
+  for (size_t d = 0; d < window->kernel.size(); d++) {
+    const SizeForm& from = in[d + kSpace];
+    const auto to = n->is("ConvTranspose") ? reached(*window, *n, d, from) : places(counts_, *window, d, from);
+    if (!to || counts_.least(*to) < 0) return n;
+    out[d + kSpace] = *to;
+  }
+  if (window->same() && !n->is("ConvTranspose")) {
+    n->attrs.erase("auto_pad");
+    n->attrs.erase("ceil_mode");
+    n->attrs["pads"] = joined(window->begin, window->end);
+  }
+  const ModelText name = n->outputs.at(0)->name;
+  Value* taps = n->is("AveragePool") ? average_taps(g, n, *window, out) : nullptr;
+  fill_space(g, n);
+  if (taps) {
+    Value* all = add_op(g, n, "AveragePool", {n->inputs[0]}, derived(name, "_all"), all_taps(*n, *window));
+    note_sized(g, all->producer, x, out);
+    Node* average = insert_for(g, *n, n, "Div", {all, taps}, {name});
+    g.replace_uses(n->outputs[0], average->outputs[0]);
+    g.erase(n);
+    return average;
+  }
+  note_sized(g, n, x, out);
+  return n;
+}
+
+// What a window meets behind the last element: what it meets in the padding.
+void BoundedSizes::fill_space(Graph& g, Node* n) {
+  const bool products = weights_of(*n) > 0;
+  const size_t zero_point = n->is("ConvInteger") || n->is("QLinearConv") ? 2 : 0;
+  Value* number = zero_point > 0 && zero_point < n->inputs.size() ? n->inputs[zero_point] : nullptr;
+  if (number && rank_of(number) > 0)
+    number = add_op(g, n, "Reshape", {number, g.add_constant(derived(number->name, "_scalar"), int64_constant({}))},
+                    derived(number->name, "_number"));
+  const std::string fill = products || !n->is("MaxPool") ? "zero" : "lowest";
+  for (const BoundedSize& size : std::vector<BoundedSize>(sizes(n->inputs[0])))
+    if (size.axis >= int(kSpace)) g.set_input(n, 0, filled(g, n, n->inputs[0], size, fill, number));
+}
+
+// The share of the taps that count, [1, 1, spatial...]: the average of ones where the input has elements (or padding that counts),
+// zeros elsewhere. Null where all taps count everywhere.
+Value* BoundedSizes::average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out) {
+  const bool padding_counts = n->attr_int("count_include_pad", 0) != 0;
+  const bool padded = joined(s.begin, s.end) != Dims(2 * s.kernel.size(), 0);
+  if (!s.ceil && (padding_counts || !padded)) return nullptr;
+  Value* x = n->inputs[0];
+  const ModelText name = derived(n->outputs.at(0)->name, "_taps");
+  Dims dims = {1, 1};
+  const std::vector<SizeForm> in = forms(x);
+  for (size_t d = 0; d < s.kernel.size(); d++)
+    dims.push_back(dims_of(x)[d + kSpace] + (padding_counts ? s.begin[d] + s.end[d] : 0));
+  Value* one = g.add_constant(derived(name, "_one"), scalar_constant(x->type.dtype, 1));
+  Value* ones = add_op(g, n, "Expand", {one, g.add_constant(derived(name, "_shape"), int64_constant(dims))}, derived(name, "_ones"));
+  for (size_t d = 0; d < s.kernel.size(); d++) {
+    const SizeForm size = in[d + kSpace] + fixed_size(padding_counts ? s.begin[d] + s.end[d] : 0);
+    if (size.fixed()) continue;
+    const std::string suffix = "_size" + to_text(int64_t(d + kSpace));
+    const BoundedSize counted = {int(d + kSpace), counts_.value_of(g, n, size, derived(name, suffix)), dims[d + kSpace]};
+    ones = filled(g, n, ones, counted, "zero");
+  }
+  Attrs attrs = all_taps(*n, s);
+  if (padding_counts) {
+    Dims pads = std::get<std::vector<int64_t>>(attrs.at("pads"));
+    for (size_t d = 0; d < s.kernel.size(); d++) {
+      pads[d] = 0;
+      pads[d + s.kernel.size()] -= s.end[d];
+    }
+    attrs["pads"] = pads;
+  }
+  Value* share = add_op(g, n, "AveragePool", {ones}, derived(name, "_share"), attrs);
+  out[0] = out[1] = fixed_size(1);
+  note_sized(g, share->producer, x, out);
+  // What lies behind the last result has no taps; it has to be finite.
+  Value* least = g.add_constant(derived(name, "_least"), scalar_constant(x->type.dtype, 0.5 / double(num_elements(s.kernel))));
+  return made(g, n, "Max", {share, least}, name);
+}
+
+}  // namespace tc
