@@ -65,7 +65,9 @@ Expr offset_expr(const Offset& o, const std::vector<std::pair<Var, Expr>>& at);
 
 /// Merges neighbours of `axes` which every index among `loads`' expressions and `indices` walks as one axis: with b the
 /// inner one, coefficient(a) = coefficient(b) * extent(b). Rewrites the expressions in place.
-void merge_axes(std::vector<Axis>& axes, std::vector<Expr*> values, std::vector<Expr*> indices);
+/// None of `apart` becomes the inner one.
+void merge_axes(std::vector<Axis>& axes, std::vector<Expr*> values, std::vector<Expr*> indices,
+                const std::vector<Var>& apart = {});
 
 /// Keeps the inputs that the body reads, sets views and outputs.
 void bind_operands(Scheduled& s, const Canonical& c);

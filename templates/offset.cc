@@ -71,14 +71,15 @@ Expr offset_expr(const Offset& o, const std::vector<std::pair<Var, Expr>>& at) {
   return sum + Expr(o.constant);
 }
 
-void merge_axes(std::vector<Axis>& axes, std::vector<Expr*> values, std::vector<Expr*> indices) {
+void merge_axes(std::vector<Axis>& axes, std::vector<Expr*> values, std::vector<Expr*> indices,
+                const std::vector<Var>& apart) {
   auto mergeable = [](const Expr& index, const Axis& a, const Axis& b) {
     const auto f = affine_in(index, {a.var, b.var});
     return f && f->coefficients[0] == f->coefficients[1] * b.extent.value;
   };
   for (size_t i = axes.size(); i-- > 1;) {
     const Axis a = axes[i - 1], b = axes[i];
-    bool ok = true;
+    bool ok = std::find(apart.begin(), apart.end(), b.var) == apart.end();
     for (const Expr* e : values) {
       ok = ok && !uses_as_value(*e, a.var) && !uses_as_value(*e, b.var);
       for (const Load* l : loads_of(*e))

@@ -72,6 +72,9 @@ def sizes(folder):
         b = sized.Builder(0)
         build(b)
         onnx.save(b.model(name), folder / f"{name}.onnx")
+    b = sized.Builder(0)
+    sized.hourglass(b, "height", "width")
+    onnx.save(b.model("segmentation"), folder / "segmentation.onnx")
 
 
 def states(folder):

@@ -219,9 +219,9 @@ def pools(b):
     b.output(b.op("Size", x), TensorProto.INT64)
 
 
-def hourglass(b):
+def hourglass(b, height="4*h", width="4*w"):
     """Down and up again, with what was before beside it: sizes are multiples of 4."""
-    x = b.input("x", [1, 4, "4*h", "4*w"])
+    x = b.input("x", [1, 4, height, width])
     a = b.op("Relu", b.op("Conv", x, b.weight(8, 4, 3, 3), pads=[1, 1, 1, 1]))
     c = b.op("Relu", b.op("Conv", b.op("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), b.weight(12, 8, 3, 3), auto_pad="SAME_UPPER"))
     d = b.op("Relu", b.op("Conv", c, b.weight(12, 12, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2]))

@@ -8,6 +8,7 @@ memory that ends where they end. Of `cuda` every access of memory is checked (do
 graphs are met again. The last line reads 'N passed, N failed'.
 """
 import argparse
+import math
 import os
 import re
 import sys
@@ -39,9 +40,14 @@ def choices(ranges, random):
         yield {name: int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()}
 
 
+def number(text, sizes):
+    """What "past + seq" or "4*h" is."""
+    return sum(math.prod(int(word) if word.isdigit() else sizes[word] for word in part.split("*")) for part in text.split(" + "))
+
+
 def array(info, sizes, random):
     tensor = info.type.tensor_type
-    shape = [d.dim_value if d.HasField("dim_value") else sum(sizes[part] for part in d.dim_param.split(" + ")) for d in tensor.shape.dim]
+    shape = [d.dim_value if d.HasField("dim_value") else number(d.dim_param, sizes) for d in tensor.shape.dim]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     if dtype.kind == "i":
         return random.integers(0, 2 if info.name == "mask" else 40, shape).astype(dtype)
@@ -130,7 +136,7 @@ def main():
     parser.add_argument("--cpus", default="generic,native,cuda")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
-    shares.add_option(parser, quick=2)
+    shares.add_option(parser, quick=3)
     options = parser.parse_args()
     tally = Tally()
     chosen = shares.part([case for case in models.cases() if re.search(options.only, case[0])], options)

@@ -55,22 +55,29 @@ void define_pack(OpBuilder& b) {
   }));
 }
 
-/// What pack() makes, back in its place: x lies densely in the sizes that the other operands say. What is behind them is the
-/// last of what there is, so that whoever computes with it meets nothing that a run would not meet anyway; zero where nothing
-/// is there.
+/// What pack() makes, back in its place, a tensor of sizes `shape`: x, which has one axis, lies densely in the sizes that the
+/// other operands say, along `axes`, each as large as `least` says at least. What is behind them is the last of what there is, so
+/// that whoever computes with it meets nothing that a run would not meet anyway; zero where nothing is there.
 void define_unpack(OpBuilder& b) {
   const Tensor x = b.in(0);
-  const Dims dims = x.dims();
-  const Exprs sizes = actual_sizes(b, x, b.attr_ints("axes"));
-  const int64_t elements = std::max<int64_t>(1, num_elements(dims));
+  const Dims dims = b.attr_ints("shape");
+  const auto axes = b.attr_ints("axes"), least = b.attr_ints("least");
+  Exprs sizes;
+  for (int64_t d : dims) sizes.push_back(Expr(d));
+  std::vector<bool> may_be_empty(dims.size());
+  for (size_t k = 0; k < axes.size(); k++) {
+    sizes.at(size_t(axes[k])) = b.in(int(k) + 1)({});
+    may_be_empty[size_t(axes[k])] = least.at(k) < 1;
+  }
   b.output(0, b.compute("unpack", x.dtype(), dims, [&](const Exprs& i) {
     Expr at = 0, there;
     for (size_t d = 0; d < dims.size(); d++) {
-      const bool known = is_known(sizes[d]);
-      at = at * sizes[d] + (known ? i[d] : min(i[d], max(sizes[d] - Expr(1), Expr(0))));
-      if (!known) there = both(there, sizes[d] > Expr(0));
+      const Expr last = may_be_empty[d] ? max(sizes[d] - Expr(1), Expr(0)) : sizes[d] - Expr(1);
+      at = at * sizes[d] + (is_known(sizes[d]) ? i[d] : min(i[d], last));
+      if (may_be_empty[d]) there = both(there, sizes[d] > Expr(0));
     }
-    return select(there, x(delinearize(min(at, Expr(elements - 1)), dims)), zero(x.dtype()));
+    const Expr value = x({min(at, Expr(std::max<int64_t>(1, x.dim(0)) - 1))});
+    return there ? select(there, value, zero(x.dtype())) : value;
   }));
 }
 
@@ -241,7 +248,13 @@ OpFamily internal_ops() {
        "",
        "tc"},
       {"pack", 1, {{"axes", std::vector<int64_t>()}}, define_pack, "x counts", "", "tc"},
-      {"unpack", 1, {{"axes", std::vector<int64_t>()}}, define_unpack, "x counts", "", "tc"},
+      {"unpack",
+       1,
+       {{"axes", std::vector<int64_t>()}, {"shape", std::vector<int64_t>()}, {"least", std::vector<int64_t>()}},
+       define_unpack,
+       "x counts",
+       "",
+       "tc"},
       {"exactly", 1, {{"axis", int64_t(0)}, {"size", int64_t(0)}}, define_exactly, "x count", "", "tc"},
   };
 }

@@ -189,8 +189,14 @@ TEST(Pack, BringsTheFirstSlicesTogether) {
 TEST(Pack, AndBackAlongTwoAxes) {
   // [2, 3, 2] of which [1, 2, 2], [2, 1, 2] and [2, 3, 1] are there.
   const Constant x = floats({2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-  auto run = [&](const char* op, const Constant& of, std::vector<int64_t> axes, int64_t n, int64_t m) {
-    return values({op, {of, ints({}, {n}), ints({}, {m})}, {{"axes", axes}}, {0, 1, 2}, {}, 1, "tc"});
+  auto run = [&](const std::string& op, Constant of, std::vector<int64_t> axes, int64_t n, int64_t m) {
+    Attrs attrs = {{"axes", axes}};
+    if (op == "unpack") {
+      attrs["shape"] = std::vector<int64_t>{2, 3, 2};
+      attrs["least"] = std::vector<int64_t>{std::min<int64_t>(n, 1), 1};
+      of = make_constant(DType::F32, {12}, of->as<float>());
+    }
+    return values({op, {of, ints({}, {n}), ints({}, {m})}, attrs, {0, 1, 2}, {}, 1, "tc"});
   };
   EXPECT_EQ(run("pack", x, {0, 1}, 1, 2), (std::vector<double>{0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(run("pack", x, {0, 1}, 2, 1), (std::vector<double>{0, 1, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0}));

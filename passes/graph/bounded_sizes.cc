@@ -325,7 +325,7 @@ void BoundedSizes::open_inputs(Graph& g) {
   for (size_t k = 0; k < own.size(); k++) {
     Value* x = own[k];
     Dims dims;
-    std::vector<int64_t> axes;
+    std::vector<int64_t> axes, least;
     std::vector<Value*> operands = {x};
     for (const Dim& d : x->type.shape) {
       dims.push_back(d.value);
@@ -336,6 +336,7 @@ void BoundedSizes::open_inputs(Graph& g) {
       const SizeForm form = form_of(g, sum);
       counts_.limit(form, d.value);
       operands.push_back(counts_.value_of(g, first, form, derived(x->name, "_size" + to_text(axes.back()))));
+      least.push_back(std::max<int64_t>(0, counts_.least(form)));
     }
     if (axes.empty()) continue;
     g.set_type(x, ValueType::tensor(x->type.dtype, to_shape(dims)));
@@ -343,8 +344,11 @@ void BoundedSizes::open_inputs(Graph& g) {
     const bool kept =
         std::any_of(chosen_.states.begin(), chosen_.states.end(), [&](const StatePair& s) { return s.input == k; });
     if (!kept && !is_dense(dims, axes)) {
-      Node* spread = g.insert(first, "unpack", {}, {derived(x->name, "_unpacked")}, {{"axes", axes}}, "tc");
+      const Attrs attrs = {{"axes", axes}, {"shape", std::vector<int64_t>(dims)}, {"least", least}};
+      Node* spread = g.insert(first, "unpack", {}, {derived(x->name, "_unpacked")}, attrs, "tc");
       g.replace_uses(x, spread->outputs[0]);
+      Value* all = g.add_constant(derived(x->name, "_elements"), int64_constant({num_elements(dims)}));
+      operands[0] = add_op(g, spread, "Reshape", {x, all}, derived(x->name, "_flat"), {{"allowzero", int64_t(1)}});
       for (Value* v : operands) g.add_node_input(spread, v);
       infer_types(g, *spread);
       wide = spread->outputs[0];
@@ -373,10 +377,14 @@ void BoundedSizes::finish(Graph& g) {
         input = g.inputs().end();  // it is another one behind the run
       size_t at = own;
       while (at < outputs.size() && outputs[at] != size.count) at++;
-      if (input != g.inputs().end())
+      if (input != g.inputs().end()) {
         at = size_t(input - g.inputs().begin());
-      else if (at == outputs.size())
+      } else if (at == outputs.size()) {
+        // Callers know the output, not the nodes that have computed its size.
+        if (counts_.is_computed(size.count))
+          size.count->name = derived(outputs[k]->name, "_size" + to_text(int64_t(size.axis)));
         outputs.push_back(size.count);
+      }
       all.outputs.push_back({k, size.axis, at, input != g.inputs().end()});
     }
     if (is_dense(dims_of(outputs[k]), axes)) continue;

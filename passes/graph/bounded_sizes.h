@@ -118,11 +118,13 @@ class BoundedSizes {
   void contract(Graph& g, Node* n);
   /// x with something that changes no result behind what is counted, `number` if there is one: tc.fill_behind.
   Value* filled(Graph& g, Node* n, Value* x, const BoundedSize& size, const std::string& fill, Value* number = nullptr);
+  /// A tensor of one element as a scalar; null of null.
+  static Value* as_number(Graph& g, Node* before, Value* v);
   /// Infers the type of n's first output and notes that its sizes are `out`, an axis for each of x's.
   void note_sized(Graph& g, Node* n, const Value* x, const std::vector<SizeForm>& out);
   // counted_windows.cc
   Node* slide(Graph& g, Node* n);
-  void fill_space(Graph& g, Node* n);
+  void fill_space(Graph& g, Node* n, const SlidingWindow& s);
   Value* average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out);
   // counted_resample.cc
   Node* resample(Graph& g, Node* n);
@@ -133,6 +135,7 @@ class BoundedSizes {
   Node* layer(Graph& g, Node* n);
   Node* recur(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);
+  Node* quantized_average(Graph& g, Node* n);
   Value* normalized(Graph& g, Node* n, Value* x, int first);
   /// A node before `before` that counts follow.
   Value* made(Graph& g, Node* before, const std::string& op, const std::vector<Value*>& inputs, const ModelText& name,

@@ -14,7 +14,7 @@
 //                        the index; the operator names no axis (but a Quantize with one scale), moves none of size 1
 //                        and is not random; operands have the result's shape or one element, or the operator broadcasts
 //   pools                nobody wants the positions of maxima
-//   Softmax, Concat      none: their axis is moved
+//   Softmax, Concat      none: their axis is moved; that of tc.fill_behind, too
 //   Slice, Pad           the number of bounds is known, and so are the axes
 //   Resize, Upsample     no region of interest; known scales (Upsample)
 //   Reduce               the axes are known and some; without keepdims, what is left is in the old order
@@ -34,7 +34,7 @@ bool typed(const Node& n) {
   for (const auto* list : {&n.inputs, &n.outputs})
     for (const Value* v : *list)
       if (v && !v->type.is_static_tensor()) return false;
-  return n.regions.empty() && n.domain.empty();
+  return n.regions.empty() && (n.domain.empty() || (n.domain == "tc" && n.op == "fill_behind"));
 }
 
 bool is_convolution(const Node& n) {

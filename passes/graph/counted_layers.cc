@@ -50,7 +50,9 @@ Node* BoundedSizes::replaced(Graph& g, Node* n, Value* v) {
 
 Node* BoundedSizes::layer(Graph& g, Node* n) {
   Value* x = operand(*n, 0);
-  if (!x || !is_counted(x) || !n->domain.empty() || !n->outputs.at(0)) return n;
+  if (!x || !is_counted(x) || !n->outputs.at(0)) return n;
+  if (n->domain == "com.microsoft" && n->op == "QLinearGlobalAveragePool") return quantized_average(g, n);
+  if (!n->domain.empty()) return n;
   if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) return recur(g, n);
   if (n->is("DynamicQuantizeLinear")) {
     for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x)))
@@ -62,7 +64,8 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
     note_sized(g, n, x, forms(x));
     return n;
   }
-  const bool along_space = rank_of(x) > 2 && std::any_of(sizes(x).begin(), sizes(x).end(), [](const auto& s) { return s.axis > 1; });
+  const bool along_space =
+      rank_of(x) > 2 && std::any_of(sizes(x).begin(), sizes(x).end(), [](const auto& s) { return s.axis > 1; });
   if (!along_space || find(x, 1) || n->attrs.count("data_layout")) return n;
   const ModelText& name = n->outputs[0]->name;
   const auto reduced = [&](const char* op) {
@@ -122,6 +125,20 @@ Node* BoundedSizes::group_norm(Graph& g, Node* n) {
   shape[2] = fixed_size(channels / groups);
   Value* grouped = viewed(g, n, x, shape, derived(n->outputs[0]->name, "_groups"));
   return replaced(g, n, normalized(g, n, grouped, 2));
+}
+
+// y = QLinearGlobalAveragePool(x, sx, zx, sy, zy)   ->   y = QuantizeLinear(ReduceMean(DequantizeLinear(x, sx, zx)), sy, zy)
+Node* BoundedSizes::quantized_average(Graph& g, Node* n) {
+  if (n->inputs.size() < 5) return n;
+  Value* x = n->inputs[0];
+  const int rank = rank_of(x), channels = n->attr_int("channels_last", 0) != 0 ? rank - 1 : 1;
+  if (rank < 3 || find(x, channels)) return n;
+  const ModelText& name = n->outputs[0]->name;
+  const std::vector<int64_t> axes = channels == 1 ? axes_from(2, rank) : axes_from(1, rank - 1);
+  Value* real = made(g, n, "DequantizeLinear", {x, n->inputs[1], n->inputs[2]}, derived(name, "_real"));
+  Value* mean = made(g, n, "ReduceMean", {real, g.add_constant(derived(name, "_axes"), int64_constant(axes))},
+                     derived(name, "_mean"), {{"keepdims", int64_t(1)}});
+  return replaced(g, n, made(g, n, "QuantizeLinear", {mean, n->inputs[3], n->inputs[4]}, derived(name, "_quantized")));
 }
 
 Node* BoundedSizes::recur(Graph& g, Node* n) {

@@ -118,18 +118,20 @@ Node* BoundedSizes::resize(Graph& g, Node* n) {
     const auto to = scales ? std::nullopt : element(sizes_given, int64_t(k));
     if (!scales && !to) return n;
     const auto own = find(x, int(d));
-    const auto r = !own ? Ratio{} : scales ? exact_ratio(scales->constant->as_double(int64_t(k))) : ratio_of(*to, in[at]);
+    const auto r = !own     ? Ratio{}
+                   : scales ? exact_ratio(scales->constant->as_double(int64_t(k)))
+                            : ratio_of(*to, in[at]);
     const int64_t capacity = dims_of(x)[at];
     if (!r || (own && to && checked_mul(capacity, r->p) % r->q != 0) || (!own && to && !to->fixed())) return n;
     out[at] = to ? *to : own ? counts_.quotient(in[at] * r->p, r->q) : in[at];
-    if (own && n->attr_string("coordinate_transformation_mode", "") == "pytorch_half_pixel" && counts_.least(out[at]) < 2)
+    if (own && n->attr_string("coordinate_transformation_mode", "") == "pytorch_half_pixel" &&
+        counts_.least(out[at]) < 2)
       return n;
     if (own && (r->p != 1 || r->q != 1) && !repeats(*n, *r)) read_behind.push_back(*own);
     if (to) bounds.push_back(own ? capacity * r->p / r->q : to->addend);
   }
   for (const BoundedSize& size : read_behind) g.set_input(n, 0, filled(g, n, n->inputs[0], size, "edge"));
-  if (!scales)
-    g.set_input(n, 3, g.add_constant(derived(n->outputs.at(0)->name, "_sizes"), int64_constant(bounds)));
+  if (!scales) g.set_input(n, 3, g.add_constant(derived(n->outputs.at(0)->name, "_sizes"), int64_constant(bounds)));
   note_sized(g, n, x, out);
   return n;
 }
@@ -176,15 +178,13 @@ void BoundedSizes::pad_end(Graph& g, Node* n, const BoundedSize& size, std::vect
   const size_t rank = pads.size() / 2, d = size_t(size.axis);
   const std::string mode = n->attr_string("mode", "constant");
   if (pads[d + rank] <= 0) return;
-  Value *x = n->inputs[0], *number = mode == "constant" ? operand(*n, 2) : nullptr;
+  Value *x = n->inputs[0], *number = mode == "constant" ? as_number(g, n, operand(*n, 2)) : nullptr;
   const ModelText name = derived(n->outputs.at(0)->name, "_axis" + to_text(int64_t(d)));
-  if (number && rank_of(number) > 0)
-    number = add_op(g, n, "Reshape", {number, g.add_constant(derived(name, "_scalar"), int64_constant({}))},
-                    derived(name, "_number"));
   if (mode == "reflect") {  // room for what is mirrored
     std::vector<int64_t> room(2 * rank, 0);
     std::swap(room[d + rank], pads[d + rank]);
-    Value* wide = add_op(g, n, "Pad", {x, g.add_constant(derived(name, "_room"), int64_constant(room))}, derived(name, "_wide"));
+    Value* wide =
+        add_op(g, n, "Pad", {x, g.add_constant(derived(name, "_room"), int64_constant(room))}, derived(name, "_wide"));
     const std::vector<BoundedSize> all = sizes(x);
     for (const BoundedSize& s : all) note(wide, {s.axis, s.count, dims_of(wide)[size_t(s.axis)]});
     x = wide;

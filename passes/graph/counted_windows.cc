@@ -26,9 +26,7 @@ size_t weights_of(const Node& n) {
   return n.is("QLinearConv") ? 3 : 0;
 }
 
-bool slides(const Node& n) {
-  return weights_of(n) > 0 || n.is("MaxPool") || n.is("AveragePool") || n.is("LpPool");
-}
+bool slides(const Node& n) { return weights_of(n) > 0 || n.is("MaxPool") || n.is("AveragePool") || n.is("LpPool"); }
 
 }  // namespace
 
@@ -157,7 +155,7 @@ Node* BoundedSizes::slide(Graph& g, Node* n) {
   }
   const ModelText name = n->outputs.at(0)->name;
   Value* taps = n->is("AveragePool") ? average_taps(g, n, *window, out) : nullptr;
-  fill_space(g, n);
+  fill_space(g, n, *window);
   if (taps) {
     Value* all = add_op(g, n, "AveragePool", {n->inputs[0]}, derived(name, "_all"), all_taps(*n, *window));
     note_sized(g, all->producer, x, out);
@@ -170,17 +168,34 @@ Node* BoundedSizes::slide(Graph& g, Node* n) {
   return n;
 }
 
-// What a window meets behind the last element: what it meets in the padding.
-void BoundedSizes::fill_space(Graph& g, Node* n) {
+Value* BoundedSizes::as_number(Graph& g, Node* before, Value* v) {
+  if (!v || rank_of(v) == 0) return v;
+  return add_op(g, before, "Reshape", {v, g.add_constant(derived(v->name, "_scalar"), int64_constant({}))},
+                derived(v->name, "_number"));
+}
+
+// What a window meets behind the last element: what it meets in the padding. Without padding it meets nothing.
+void BoundedSizes::fill_space(Graph& g, Node* n, const SlidingWindow& s) {
   const bool products = weights_of(*n) > 0;
   const size_t zero_point = n->is("ConvInteger") || n->is("QLinearConv") ? 2 : 0;
-  Value* number = zero_point > 0 && zero_point < n->inputs.size() ? n->inputs[zero_point] : nullptr;
-  if (number && rank_of(number) > 0)
-    number = add_op(g, n, "Reshape", {number, g.add_constant(derived(number->name, "_scalar"), int64_constant({}))},
-                    derived(number->name, "_number"));
+  Value* number = zero_point > 0 && zero_point < n->inputs.size() ? as_number(g, n, n->inputs[zero_point]) : nullptr;
   const std::string fill = products || !n->is("MaxPool") ? "zero" : "lowest";
-  for (const BoundedSize& size : std::vector<BoundedSize>(sizes(n->inputs[0])))
-    if (size.axis >= int(kSpace)) g.set_input(n, 0, filled(g, n, n->inputs[0], size, fill, number));
+  // Zeros in front of a DequantizeLinear: integers stay beside their product.
+  Node* real = fill == "zero" ? made_by(n->inputs[0], "DequantizeLinear") : nullptr;
+  if (real && num_elements(dims_of(real->inputs.at(1))) != 1) real = nullptr;
+  if (real && real->inputs.size() > 2) number = as_number(g, n, real->inputs[2]);
+  Value* x = real ? real->inputs[0] : n->inputs[0];
+  for (const BoundedSize& size : std::vector<BoundedSize>(sizes(n->inputs[0]))) {
+    if (size.axis < int(kSpace)) continue;
+    const bool inside = !n->is("ConvTranspose") && !s.ceil && s.end[size_t(size.axis) - kSpace] <= 0;
+    if (!inside) x = filled(g, n, x, size, fill, number);
+  }
+  if (real && x != real->inputs[0]) {
+    std::vector<Value*> operands = real->inputs;
+    operands[0] = x;
+    x = made(g, n, "DequantizeLinear", operands, derived(n->inputs[0]->name, "_filled"), real->attrs);
+  }
+  if (!real || x != real->inputs[0]) g.set_input(n, 0, x);
 }
 
 // The share of the taps that count, [1, 1, spatial...]: the average of ones where the input has elements (or padding that counts),
@@ -196,12 +211,14 @@ Value* BoundedSizes::average_taps(Graph& g, Node* n, const SlidingWindow& s, std
   for (size_t d = 0; d < s.kernel.size(); d++)
     dims.push_back(dims_of(x)[d + kSpace] + (padding_counts ? s.begin[d] + s.end[d] : 0));
   Value* one = g.add_constant(derived(name, "_one"), scalar_constant(x->type.dtype, 1));
-  Value* ones = add_op(g, n, "Expand", {one, g.add_constant(derived(name, "_shape"), int64_constant(dims))}, derived(name, "_ones"));
+  Value* ones = add_op(g, n, "Expand", {one, g.add_constant(derived(name, "_shape"), int64_constant(dims))},
+                       derived(name, "_ones"));
   for (size_t d = 0; d < s.kernel.size(); d++) {
     const SizeForm size = in[d + kSpace] + fixed_size(padding_counts ? s.begin[d] + s.end[d] : 0);
     if (size.fixed()) continue;
     const std::string suffix = "_size" + to_text(int64_t(d + kSpace));
-    const BoundedSize counted = {int(d + kSpace), counts_.value_of(g, n, size, derived(name, suffix)), dims[d + kSpace]};
+    const BoundedSize counted = {int(d + kSpace), counts_.value_of(g, n, size, derived(name, suffix)),
+                                 dims[d + kSpace]};
     ones = filled(g, n, ones, counted, "zero");
   }
   Attrs attrs = all_taps(*n, s);
@@ -217,7 +234,8 @@ Value* BoundedSizes::average_taps(Graph& g, Node* n, const SlidingWindow& s, std
   out[0] = out[1] = fixed_size(1);
   note_sized(g, share->producer, x, out);
   // What lies behind the last result has no taps; it has to be finite.
-  Value* least = g.add_constant(derived(name, "_least"), scalar_constant(x->type.dtype, 0.5 / double(num_elements(s.kernel))));
+  Value* least =
+      g.add_constant(derived(name, "_least"), scalar_constant(x->type.dtype, 0.5 / double(num_elements(s.kernel))));
   return made(g, n, "Max", {share, least}, name);
 }
 

@@ -35,6 +35,8 @@ class Counts {
   void add(Value* v, int64_t most, int64_t least = 0);
   /// What `v` is, if it is a count.
   std::optional<SizeForm> find(const Value* v) const;
+  /// Is it made of others?
+  bool is_computed(const Value* v) const { return forms_.count(v->id) != 0; }
   /// The run is refused where `f` is more than `bound`.
   void limit(const SizeForm& f, int64_t bound);
   /// The largest number that it can be.

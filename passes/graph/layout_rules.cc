@@ -87,6 +87,19 @@ bool by_axis(Layouts& l, Node* n) {
   return true;
 }
 
+/// What stands behind the elements that a count counts.
+bool fill(Layouts& l, Node* n) {
+  if (n->domain != "tc" || n->op != "fill_behind") return false;
+  std::vector<Value*> in = n->inputs;
+  in[0] = l.last(in[0], n);
+  Attrs attrs = n->attrs;
+  attrs["axis"] = axis_in_last(n->attr_int("axis", 0), rank_of(n->outputs[0]));
+  Node* filled = insert_for(l.graph(), *n, n, n->op, std::move(in), result_name(n), std::move(attrs), n->domain);
+  infer_types(l.graph(), *filled);
+  l.replace(n, filled->outputs[0]);
+  return true;
+}
+
 Value* ints(Layouts& l, const Value* like, std::string_view suffix, const std::vector<int64_t>& v) {
   return l.graph().add_constant(derived(like->name, suffix), int64_constant(v));
 }
@@ -234,7 +247,8 @@ bool follow_layout(Layouts& l, Node* n) {
   if (n->is("Reshape")) return reshape_of_unmoved(l, n) || merge_spatial(l, n) || flatten_before_matmul(l, n);
   if (reduction(l, n)) return true;
   if (rank_of(n->outputs[0]) < 3) return false;
-  return spatial(l, n) || by_axis(l, n) || slice_or_pad(l, n) || resize(l, n) || upsample(l, n) || pointwise(l, n);
+  return spatial(l, n) || by_axis(l, n) || fill(l, n) || slice_or_pad(l, n) || resize(l, n) || upsample(l, n) ||
+         pointwise(l, n);
 }
 
 }  // namespace tc

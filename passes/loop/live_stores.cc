@@ -35,11 +35,30 @@ Range at_least_zero(const Expr& e, const Ranges& ranges) {
   return r.min == INT64_MIN && never_negative(e, ranges) ? Range{0, r.max} : r;
 }
 
+/// The n of n / VL.
+std::optional<int64_t> elements_of_vectors(const Expr& extent) {
+  const Apply* a = as<Apply>(extent);
+  if (!a || (a->op != Op::FloorDiv && a->op != Op::Div) || !as<Lanes>(a->args[1])) return std::nullopt;
+  return as_const_int(a->args[0]);
+}
+
+/// The v of v * VL.
+const VarDef* vector_number(const Expr& e) {
+  const Apply* a = as<Apply>(e);
+  if (!a || a->op != Op::Mul) return nullptr;
+  const bool first = as<Lanes>(a->args[0]);
+  const VarRef* v = as<VarRef>(a->args[first ? 1 : 0]);
+  return v && as<Lanes>(a->args[first ? 0 : 1]) ? v->var.get() : nullptr;
+}
+
 }  // namespace
 
 LiveStores::LiveStores(const Stmt& body, const std::vector<Live>& live) : live_(live) {
   walk(body, [&](const Stmt& s) {
-    if (const For* f = as<For>(s)) ranges[f->var.get()] = range_of_loop(*f);
+    if (const For* f = as<For>(s)) {
+      ranges[f->var.get()] = range_of_loop(*f);
+      if (const auto elements = elements_of_vectors(f->extent)) vectors_[f->var.get()] = *elements;
+    }
     if (const Let* k = as<Let>(s)) {
       ranges[k->var.get()] = at_least_zero(k->value, ranges);
       lets_[k->var.get()] = k->value;
@@ -53,6 +72,18 @@ Range LiveStores::range_of_loop(const For& f) const {
   const Range r = loop_range(f, ranges);
   const Range begin = interval(f.begin, ranges);
   return bounded(r) ? r : Range{begin.min, INT64_MAX};
+}
+
+// Vectors end at the last of their elements.
+Range LiveStores::range_of(const Linear& l) const {
+  Range sum{l.constant, l.constant};
+  for (const Linear::Term& t : l.terms) {
+    const VarDef* v = vector_number(t.atom);
+    const auto it = v ? vectors_.find(v) : vectors_.end();
+    const Range r = it == vectors_.end() ? interval(t.atom, ranges) : Range{0, it->second - 1};
+    sum = sum + r * Range{t.coefficient, t.coefficient};
+  }
+  return sum;
 }
 
 int64_t LiveStores::least(const Linear& l) const {
@@ -69,12 +100,22 @@ bool LiveStores::all(const Stmt& s, const std::vector<Var>& kept, const std::fun
                      const Serves& serves) const {
   bool ok = true;
   walk(s, [&](const Stmt& x) {
-    if (const Store* k = as<Store>(x)) ok = ok && store(k->buffer, k->index, bool(k->count), kept, is_local, serves);
+    if (const Store* k = as<Store>(x)) ok = ok && store(k->buffer, k->index, k->count, kept, is_local, serves);
     if (const Intrin* k = as<Intrin>(x)) {
       const IntrinCall call = parse(*k);
       for (size_t i = 0; i < call.operands.size(); i++)
         if (writes_operand(*k, i))
-          ok = ok && store(call.operands[i].buffer, call.operands[i].index, false, kept, is_local, serves);
+          ok = ok && store(call.operands[i].buffer, call.operands[i].index, {}, kept, is_local, serves);
+    }
+    if (const If* k = as<If>(x)) {
+      for (const bool holds : {true, false}) {
+        const Stmt& branch = holds ? k->then : k->otherwise;
+        if (!branch || !ok) continue;
+        LiveStores inside = *this;
+        assume(inside.ranges, k->condition, holds);
+        ok = inside.all(branch, kept, is_local, serves);
+      }
+      return false;
     }
     if (const Alias* k = as<Alias>(x)) ok = ok && (is_output(k->base) || is_local(k->base));
     if (as<Launch>(x)) ok = false;
@@ -83,7 +124,7 @@ bool LiveStores::all(const Stmt& s, const std::vector<Var>& kept, const std::fun
   return ok;
 }
 
-bool LiveStores::store(Buffer b, Exprs index, bool cut, const std::vector<Var>& kept,
+bool LiveStores::store(Buffer b, Exprs index, const Expr& count, const std::vector<Var>& kept,
                        const std::function<bool(const Buffer&)>& is_local, const Serves& serves) const {
   for (auto it = aliases_.find(b.get()); it != aliases_.end(); it = aliases_.find(b.get())) {
     const Ramp* r = as<Ramp>(index.at(0));
@@ -93,7 +134,7 @@ bool LiveStores::store(Buffer b, Exprs index, bool cut, const std::vector<Var>& 
   if (!is_output(b)) return is_local(b);
   for (const Live& l : live_) {
     if (std::find(l.memory.begin(), l.memory.end(), b) == l.memory.end()) continue;
-    const auto c = coordinate(l, b, index, cut, kept);
+    const auto c = coordinate(l, b, index, count, kept);
     if (c && serves(l, *c)) return true;
   }
   return false;
@@ -111,8 +152,8 @@ Expr LiveStores::without_names(Expr e, const std::vector<Var>& kept) const {
   return e;
 }
 
-std::optional<LiveCoordinate> LiveStores::coordinate(const Live& l, const Buffer& b, const Exprs& index, bool cut,
-                                                     const std::vector<Var>& kept) const {
+std::optional<LiveCoordinate> LiveStores::coordinate(const Live& l, const Buffer& b, const Exprs& index,
+                                                     const Expr& count, const std::vector<Var>& kept) const {
   const size_t axis = size_t(l.axis);
   const auto base = [&](const Expr& e) {
     const Ramp* r = as<Ramp>(e);
@@ -125,12 +166,12 @@ std::optional<LiveCoordinate> LiveStores::coordinate(const Live& l, const Buffer
   const int64_t inner = product(l.dims, axis + 1, l.dims.size()), whole = checked_mul(inner, l.dims[axis]);
   const Linear flat = linear_form(base(index[0]));
   if (product(l.dims, 0, axis) == 1) return LiveCoordinate{flat, inner};
-  return middle(flat, inner, whole, cut);
+  return middle(flat, inner, whole, count ? without_names(count, kept) : count);
 }
 
-/// Of a flat index the part that counts elements of the axis, if no part runs over into another. What begins behind the end
-/// of a row, and is cut there, stores nothing.
-std::optional<LiveCoordinate> LiveStores::middle(const Linear& flat, int64_t inner, int64_t whole, bool cut) const {
+/// Of a flat index the part that counts elements of the axis, if no part runs over into another.
+std::optional<LiveCoordinate> LiveStores::middle(const Linear& flat, int64_t inner, int64_t whole,
+                                                 const Expr& count) const {
   Linear low, at;
   for (const Linear::Term& t : flat.terms) {
     if (t.coefficient < 0) return std::nullopt;
@@ -145,9 +186,14 @@ std::optional<LiveCoordinate> LiveStores::middle(const Linear& flat, int64_t inn
   if (flat.constant < 0) return std::nullopt;
   at.constant = flat.constant % whole / inner;
   low.constant = flat.constant % inner;
-  const Range of_low = interval(low, ranges), of_at = interval(at, ranges);
-  if (!bounded(of_low) || of_low.min < 0 || of_low.max >= inner) return std::nullopt;
-  if (of_at.min < 0 || (!(cut && inner == 1) && of_at.max >= whole / inner)) return std::nullopt;
+  // Up to the last that is stored.
+  Linear low_end = low, at_end = at;
+  if (count) {
+    (inner == 1 ? at_end : low_end).add(linear_form(count));
+    (inner == 1 ? at_end : low_end).constant--;
+  }
+  if (range_of(low).min < 0 || range_of(low_end).max >= inner) return std::nullopt;
+  if (range_of(at).min < 0 || range_of(at_end).max >= whole / inner) return std::nullopt;
   return LiveCoordinate{at, 1};
 }
 

@@ -34,16 +34,18 @@ class LiveStores {
 
  private:
   Range range_of_loop(const For& f) const;
-  /// `cut`: lanes behind the end of the innermost axis are not stored.
-  bool store(Buffer b, Exprs index, bool cut, const std::vector<Var>& kept,
+  Range range_of(const Linear& l) const;
+  /// `count`: so many lanes are stored; null: all.
+  bool store(Buffer b, Exprs index, const Expr& count, const std::vector<Var>& kept,
              const std::function<bool(const Buffer&)>& is_local, const Serves& serves) const;
   Expr without_names(Expr e, const std::vector<Var>& kept) const;
-  std::optional<LiveCoordinate> coordinate(const Live& l, const Buffer& b, const Exprs& index, bool cut,
+  std::optional<LiveCoordinate> coordinate(const Live& l, const Buffer& b, const Exprs& index, const Expr& count,
                                            const std::vector<Var>& kept) const;
-  std::optional<LiveCoordinate> middle(const Linear& flat, int64_t inner, int64_t whole, bool cut) const;
+  std::optional<LiveCoordinate> middle(const Linear& flat, int64_t inner, int64_t whole, const Expr& count) const;
 
   const std::vector<Live>& live_;
   VarMap lets_;                                       // the values of names
+  std::map<const VarDef*, int64_t> vectors_;          // of loops over so many elements, a vector each
   std::map<const BufferDef*, const Alias*> aliases_;  // looked up only
 };
 

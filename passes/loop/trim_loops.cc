@@ -26,6 +26,7 @@ class Trim {
  public:
   Trim(const Stmt& body, const std::vector<Live>& live) : live_(live), body_(body), stores_(body, live) {
     for (const Live& l : live) {
+      several_axes_ = several_axes_ || l.axis != live[0].axis;
       if (number_of(l)) continue;
       ends_.push_back({&l, make_var("n")});
       stores_.ranges[ends_.back().n.get()] = {0, l.dims[size_t(l.axis)]};
@@ -91,6 +92,18 @@ class Trim {
       around_.pop_back();
       return body.same_as(k->body) ? s : let(k->var, k->value, body);
     }
+    if (const If* k = as<If>(s)) {
+      const auto where = [&](const Stmt& branch, bool holds) {
+        const Ranges all = stores_.ranges;
+        assume(stores_.ranges, k->condition, holds);
+        const Stmt trimmed = branch ? statement(branch) : branch;
+        stores_.ranges = all;
+        return trimmed;
+      };
+      const Stmt then = where(k->then, true), otherwise = where(k->otherwise, false);
+      const bool same = then.same_as(k->then) && (!k->otherwise || otherwise.same_as(k->otherwise));
+      return same ? s : if_then(k->condition, then, otherwise);
+    }
     if (const Alloc* k = as<Alloc>(s)) {
       const Stmt body = statement(k->body);
       return body.same_as(k->body) ? s : alloc(k->buffer, body);
@@ -108,7 +121,7 @@ class Trim {
     bool exact = false;
     const auto end = end_of(f, exact);
     around_.push_back(f.var);
-    const Stmt body = end && exact ? Stmt(f.body) : statement(f.body);
+    const Stmt body = end && exact && !several_axes_ ? Stmt(f.body) : statement(f.body);
     around_.pop_back();
     if (!end) return body.same_as(f.body) ? s : loop(f.var, f.extent, body, f.kind, f.begin);
     const Expr whole = simplify(f.begin + f.extent, stores_.ranges);
@@ -139,7 +152,7 @@ class Trim {
   }
 
   /// The number of the first iteration that is not needed; nothing if that is not known. `exact`: an iteration is one element
-  /// of the axis, so that loops inside have nothing to trim.
+  /// of the axis, so that loops inside have nothing to trim along it.
   std::optional<Expr> end_of(const For& f, bool& exact) const {
     if (as_const_int(f.extent).value_or(2) < 2) return std::nullopt;
     std::optional<Expr> most;
@@ -294,6 +307,7 @@ class Trim {
   const Stmt& body_;
   LiveStores stores_;
   std::vector<End> ends_;
+  bool several_axes_ = false;
   std::vector<Var> around_;
 };
 

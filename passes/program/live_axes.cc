@@ -216,8 +216,9 @@ class Function {
     const Expr end = upper_bound(
         e,
         [&](const Expr& x) {
-          for (const auto& b : known.below)
-            if (structurally_equal(x, b.index)) return b.end - Expr(1);
+          // The condition that stands nearest: what lies behind a fill has been told.
+          for (auto b = known.below.rbegin(); b != known.below.rend(); ++b)
+            if (structurally_equal(x, b->index)) return b->end - Expr(1);
           if (const Load* l = as<Load>(x)) {
             const auto it = sizes_.find(l->buffer.get());
             return it == sizes_.end() ? Expr() : it->second;

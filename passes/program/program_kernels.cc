@@ -385,9 +385,11 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const 
                  "strings have no kernels on a GPU",
                  {"--target c has them"},
                  false});
-  const ScheduleOptions o{
+  ScheduleOptions o{
       .strict_fp = cx_.options.strict_fp, .panel_columns = key.panel_columns, .precision = cx_.options.precision};
   Compiled c;
+  for (const LiveOutput& l : live)
+    if (l.output == 0) o.open_axes.push_back(l.axis);
   Scheduled s = planned_.schedule(fn, constants, o, c.function);
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
     if (std::find(key.dead.begin(), key.dead.end(), s.input_index[k]) != key.dead.end() && may_be_in_place(s, k)) {

@@ -54,7 +54,10 @@ struct ScheduleOptions {
   bool fetch_ahead = true;    // CPU: weights come from memory, each once, so that loops ask for the next ones early
   int64_t panel_columns = 0;  // CPU: of packed weights that another function reads, too; 0: the model decides
   Precision precision = Precision::F32;  // CUDA: of the factors of sums of products
-  Planner* planner = nullptr;            // hears what is decided, or says it; null: the model decides. Not owned
+  /// Of the first output: a run may need only the first elements along these (Scheduled::Live). Loops over long ones stay apart
+  /// from those around them, so that they can end early.
+  std::vector<int> open_axes = {};
+  Planner* planner = nullptr;  // hears what is decided, or says it; null: the model decides. Not owned
 };
 
 }  // namespace tc

@@ -127,6 +127,16 @@ bool is_f32(const TemplateArgs& a, bool typed_constants) {
 
 namespace {
 
+/// Axes whose rows may end early, and which are long enough that a tile which ends with them wastes little.
+std::vector<Var> open_rows(const TemplateArgs& a) {
+  constexpr int64_t kLong = 24;
+  std::vector<Var> list;
+  const std::vector<Axis>& axes = a.fn.stages.back().axes;
+  for (const int axis : a.options.open_axes)
+    if (size_t(axis) < axes.size() && axes[size_t(axis)].extent.value >= kLong) list.push_back(axes[size_t(axis)].var);
+  return list;
+}
+
 std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   const Canonical& c = *a.canonical;
   const auto n = vector_axis(c);
@@ -176,7 +186,7 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   }
   std::vector<Expr*> values = {&m.c.epilogue, &m.start}, indices = {&p_index, &m.c.out_index};
   if (m.q) indices.push_back(&q_index);
-  merge_axes(m.rows, values, indices);
+  merge_axes(m.rows, values, indices, open_rows(a));
   if (m.right != Contraction::Right::Packed) merge_axes(m.outer, values, indices);
   std::vector<Expr*> summed = {&p_index};
   if (m.q) summed.push_back(&q_index);
