@@ -108,6 +108,10 @@ class Trim {
       const Stmt body = statement(k->body);
       return body.same_as(k->body) ? s : alloc(k->buffer, body);
     }
+    if (const Alias* k = as<Alias>(s)) {
+      const Stmt body = statement(k->body);
+      return body.same_as(k->body) ? s : alias(k->view, k->base, k->offset, body);
+    }
     if (const Comment* k = as<Comment>(s)) {
       const Stmt body = statement(k->body);
       return body.same_as(k->body) ? s : comment(k->text, body);
