@@ -148,6 +148,9 @@ Node* BoundedSizes::recur(Graph& g, Node* n) {
   const int time = batch_first ? 1 : 0, batch = 1 - time;
   const auto steps = find(x, time), rows = find(x, batch);
   if (!steps) return n;
+  for (size_t k = 1; k < n->inputs.size(); k++)  // first states and lengths may be counted as the rows are
+    for (const BoundedSize& s : n->inputs[k] ? sizes(n->inputs[k]) : std::vector<BoundedSize>())
+      if (!rows || s.count != rows->count || k < 4 || k > 6) return n;
   const ModelText name = n->outputs[0] ? n->outputs[0]->name : n->name;
   if (!operand(*n, 4)) {
     Value* length = add_op(g, n, "Cast", {steps->count}, derived(name, "_length"), {{"to", int64_t(DType::I32)}});
