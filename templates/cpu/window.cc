@@ -136,8 +136,9 @@ void decide(Window& w, const CpuModel& cpu, const PlanEntry& plan) {
   const bool keeps = plan.in_range(
                          "kept_weights", [&] { return filters && fits; }, 0, filters && taps <= kMostKept ? 1 : 0) == 1;
   if (!keeps) w.weight = {};
-  // Whole blocks are fast: partial vectors are read once more for each tap.
-  const bool narrow = filters && n % 64 != 0 && cpu.vector_lanes == 16;
+  // Whole blocks are fast: partial vectors are read once more for each tap. With few registers, several rows share the
+  // weights that are read for a tap.
+  const bool narrow = filters && (cpu.vector_lanes < 16 || n % 64 != 0);
   const int64_t row = ceil_div(n, 16) * 16;
   w.columns = plan.in_range(
       "columns", [&] { return keeps || narrow ? 16 : std::min<int64_t>(row, std::max(64, 4 * cpu.vector_lanes)); }, 16,
