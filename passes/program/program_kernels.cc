@@ -177,7 +177,7 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   Call call = call_of(c, n, operands);
   if (live.size() == 1) {
     if (const auto one = first_row(n, live[0], all, operands, dead)) {
-      IfStep both;
+      IfStep both = {.condition = {}, .then = {}, .otherwise = {}, .origins = {}};  // a size decides
       both.size = one->size;
       Call few = call;
       few.kernel = one->kernel;
