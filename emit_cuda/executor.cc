@@ -8,6 +8,7 @@
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "emit_cuda/device_parts.h"
+#include "emit_cuda/states.h"
 #include "templates/text.h"
 
 namespace tc {
@@ -19,10 +20,12 @@ class Segments {
   Segments(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
 
   std::string text() {
+    control_.indent();
+    size_t first = 0;
+    while (first < p_.steps.size() && stores_count(p_.steps[first])) store_count(p_.steps[first++]);
     begin();  // the first graph begins with the inputs' way to the device, even if nothing else is in it
     if (can_fail(p_)) line("TRY(cudaMemsetAsync(STATUS, 0, sizeof(int32_t), stream));");
-    control_.indent();
-    for (const Step& s : p_.steps) step(s);
+    for (; first < p_.steps.size(); first++) step(p_.steps[first]);
     if (!open_) begin();  // the last one ends with the outputs' way back
     end();
     std::string list;
@@ -68,7 +71,9 @@ class Segments {
 
   std::string operand(const Operand& o) const { return is_size(o) ? number(o) : operand_text(p_, n_, o, "."); }
   bool is_size(const Operand& o) const { return is_host_size(p_, o); }
-  std::string number(const Operand& o) const { return "in." + n_.inputs[size_t(o.index)]; }
+  std::string number(const Operand& o) const {
+    return (p_.inputs[size_t(o.index)].is_kept() ? kCounts : "in.") + n_.inputs[size_t(o.index)];
+  }
 
   void step(const Step& s) {
     if (s.begins_part) end();
@@ -76,11 +81,22 @@ class Segments {
   }
   void print(const Call& c) {
     print_origins(segment(), c.origins, c.note);
+    line(call_text(c));
+  }
+  std::string call_text(const Call& c) const {
     std::vector<std::string> args;
     for (const Operand& o : c.operands) args.push_back(operand(o));
     args.push_back("stream");
-    line("STEP(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));");
+    return "STEP(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));";
   }
+  // Kernels read what the instance counts in the memory of the device. It is another number in every run, so that no graph
+  // can store it.
+  bool stores_count(const Step& s) const {
+    const Call* c = std::get_if<Call>(&s.kind);
+    return c && std::any_of(c->operands.begin(), c->operands.end(),
+                            [&](const Operand& o) { return is_size(o) && p_.inputs[size_t(o.index)].is_kept(); });
+  }
+  void store_count(const Step& s) { control_.line(call_text(std::get<Call>(s.kind))); }
   void print(const CopyStep& c) {
     if (!c.times.empty()) return print_sized(c);
     auto part = [&](CopyStep::Part side, const Operand& o) {
@@ -100,10 +116,17 @@ class Segments {
   }
   // Of an output what there is.
   void print_sized(const CopyStep& c) {
-    const std::string bytes = sized_bytes(p_, n_, c, ".");
+    const std::string bytes = sized_bytes(p_, n_, c, ".", kCounts);
+    const std::string copy = (may_be_empty(p_, c.times) ? "if (" + bytes + " > 0) " : "") + "STEP(cudaMemcpyAsync(" +
+                             operand(c.to) + ", " + operand(c.from) + ", " + bytes +
+                             ", cudaMemcpyDeviceToDevice, stream));";
+    if (is_counted(p_, c.times)) {  // other bytes in every run
+      end();
+      control_.line(copy);
+      return;
+    }
     print_origins(segment(), c.origins, "");
-    line((may_be_empty(p_, c.times) ? "if (" + bytes + " > 0) " : "") + "STEP(cudaMemcpyAsync(" + operand(c.to) + ", " +
-         operand(c.from) + ", " + bytes + ", cudaMemcpyDeviceToDevice, stream));");
+    line(copy);
   }
   void print(const IfStep& c) {
     end();
@@ -233,6 +256,7 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
   const Graphs graphs = graphs_of(p, n, graph_sets);
+  const DeviceStates states = device_states(p, n);
   const bool counted = counts_iterations(p.steps);
   const std::string status =
       can_fail(p)
@@ -246,7 +270,18 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"kernels", parts.text},
        {"segments", functions},
        {"control", segments.control()},
-       {"size_tests", refused_if(size_tests(p, n), n) + refused_if(difference_tests(p, n), n)},
+       {"size_tests", refused_if(size_tests(p, n), n)},
+       {"state_tests", states.test_room + refused_if(difference_tests(p, n, kCountsOfPointer), n)},
+       {"state_counts", states.counts},
+       {"state_members", states.members},
+       {"state_functions", states.functions},
+       {"state_begin", states.begin_run},
+       {"state_end", states.end_run},
+       {"state_api", states.api},
+       {"refuse_captured", states.refuse_captured},
+       {"execute", states.execute},
+       {"upload_counted", io.upload_counted},
+       {"download_counted", io.download_counted},
        {"graphs_comment", graphs.comment},
        {"graphs_member", graphs.member},
        {"clear", graphs.clear},
@@ -278,11 +313,12 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"jit_scope", launch_only(jit, "  const tc_jit_scope scope(d.jit);\n")},
        {"jit_scope_async", launch_only(jit, "  const tc_jit_scope scope(d->jit);\n")},
        {"kernel_setup", kernel_setup(p, n)},
-       {"strerror_rows", strerror_rows(n)}});
+       {"strerror_rows", strerror_rows(n, false, false, counts_states(p))}});
 }
 
-std::string cuda_header(const ProgramNames& n) {
-  return fill(support_text("name_cuda.h.in"), {{"name", n.lower}, {"NAME", n.upper}});
+std::string cuda_header(const Program& p, const ProgramNames& n) {
+  return fill(support_text("name_cuda.h.in"),
+              {{"name", n.lower}, {"NAME", n.upper}, {"states", device_states(p, n).comment}});
 }
 
 }  // namespace tc

@@ -132,7 +132,7 @@ def twice(b):
     x = b.input("x", [1, "seq", 8])
     first, second = b.input("first", [1, "past", 8]), b.input("second", [1, "more", 8])
     new = b.op("Concat", first, x, axis=1)
-    more = b.op("Concat", second, x, b.op("Neg", x), axis=1)
+    more = b.op("Concat", second, x, b.op("Mul", x, b.scalar(0.5)), axis=1)
     b.output(b.op("ReduceSum", new, b.ints(1), keepdims=0))
     b.output(b.op("ReduceMean", more, b.ints(1), keepdims=0))
     return dict([keep(b, first, new), keep(b, second, more)])

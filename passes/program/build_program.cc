@@ -38,16 +38,6 @@ IoTensor io_tensor(const Value& v, bool text) {
   return t;
 }
 
-[[noreturn]] void refuse_states(const Graph& g) {
-  const ModelText& name = g.inputs()[g.sizes().states[0].input]->name;
-  throw Error({"TC3106",
-               ExitCode::Unsupported,
-               {"", "", "", name.raw(), -1},
-               "a state that the instance keeps has no place on a GPU",
-               {"pass it, as an input and an output; --target c keeps it"},
-               false});
-}
-
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loop_passes_(cx.options), planned_(cx) {
@@ -59,7 +49,6 @@ ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loo
 }
 
 Program ProgramBuilder::take(Graph& g) {
-  if (cx_.target.device_memory && !g.sizes().states.empty()) refuse_states(g);
   p_.title = g.name();
   p_.macs = multiply_accumulates(g);
   nodes_ = g.num_nodes();
@@ -78,6 +67,8 @@ Program ProgramBuilder::take(Graph& g) {
     if (!s.next) continue;
     t.state = keep(g.inputs()[s.input]);
     t.next = *s.next;
+    if (cx_.target.device_memory)
+      store_number({Operand::Kind::Input, int(s.input)}, {Operand::Kind::Slot, t.state}, p_.steps);
   }
   for (const InputSize& s : g.sizes().inputs) p_.inputs.at(s.input).sizes.push_back({s.axis, 0, s.count});
   for (const OutputSize& s : g.sizes().outputs) {

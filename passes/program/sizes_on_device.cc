@@ -1,6 +1,8 @@
 // Sizes that the caller chooses, where tensors are in the memory of a device: the host knows them, and kernels get them as
 // numbers. What the host copies on a CPU is a kernel, which fills a whole slot at once:
 //   slot[i, :] = i < batch ? x[i, :] : x[0, :]
+// Sizes that the instance counts are other numbers in every run, and graphs that are captured serve them all: kernels read
+// these in the memory of the device, where each run stores them first.
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "passes/program/program_builder.h"
@@ -53,7 +55,8 @@ void ProgramBuilder::fill_room(const CopyStep& c, DType dtype, std::vector<Step>
     Expr& n = numbers[size];
     if (n) return n;
     fn.inputs.push_back(make_buffer("n" + to_text(int64_t(numbers.size() - 1)), DType::I64, {}));
-    operands.push_back({Operand::Kind::Input, int(size)});
+    const IoTensor& t = p_.inputs[size];
+    operands.push_back(t.is_kept() ? Operand{Operand::Kind::Slot, t.state} : Operand{Operand::Kind::Input, int(size)});
     return n = load(fn.inputs.back(), {});
   };
   Expr rows;
