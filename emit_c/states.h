@@ -12,15 +12,20 @@ namespace tc {
 struct StateMemory {
   std::function<std::string(size_t)> data;   // the address, of bytes
   std::function<std::string(size_t)> count;  // the number, of an input that the instance counts
-  std::string begin = "";                    // lines in front: the instance on the device
 };
 
 /// What NAME_reset() sets to zeros: counts where they lie in the workspace like tensors, and states that do not grow.
 std::vector<size_t> emptied_by_zeros(const Program& p);
 
-/// `refused`: a condition besides that there are fewer elements. Empty if the instance counts nothing.
+/// What a target adds to NAME_rewind(): lines in front, a condition to refuse besides that there are fewer elements, lines behind.
+struct RewindParts {
+  std::string begin, refused, end;
+};
+/// Empty if the instance counts nothing.
 std::string rewind_function(const Program& p, const ProgramNames& n, const StateMemory& memory,
-                            const std::string& refused);
-std::string state_function(const Program& p, const ProgramNames& n, const StateMemory& memory);
+                            const RewindParts& parts);
+/// `begin`: lines in front.
+std::string state_function(const Program& p, const ProgramNames& n, const StateMemory& memory,
+                           const std::string& begin = "");
 
 }  // namespace tc

@@ -21,11 +21,10 @@ class Segments {
 
   std::string text() {
     control_.indent();
-    size_t first = 0;
-    while (first < p_.steps.size() && stores_count(p_.steps[first])) store_count(p_.steps[first++]);
+    const size_t first = begin_states();
     begin();  // the first graph begins with the inputs' way to the device, even if nothing else is in it
     if (can_fail(p_)) line("TRY(cudaMemsetAsync(STATUS, 0, sizeof(int32_t), stream));");
-    for (; first < p_.steps.size(); first++) step(p_.steps[first]);
+    for (size_t i = first; i < p_.steps.size(); i++) step(p_.steps[i]);
     if (!open_) begin();  // the last one ends with the outputs' way back
     end();
     std::string list;
@@ -89,14 +88,28 @@ class Segments {
     args.push_back("stream");
     return "STEP(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));";
   }
-  // Kernels read what the instance counts in the memory of the device. It is another number in every run, so that no graph
-  // can store it.
-  bool stores_count(const Step& s) const {
-    const Call* c = std::get_if<Call>(&s.kind);
-    return c && std::any_of(c->operands.begin(), c->operands.end(),
-                            [&](const Operand& o) { return is_size(o) && p_.inputs[size_t(o.index)].is_kept(); });
+  // Steps that the program begins with and that get what the instance counts: another number in every run, so that no graph
+  // has them. They store it where kernels read it, and zeros behind the elements of states, where something may have been
+  // dropped. Returns how many they are.
+  size_t begin_states() {
+    std::vector<std::string> zeros;
+    size_t i = 0;
+    for (; i < p_.steps.size(); i++) {
+      const Call* c = std::get_if<Call>(&p_.steps[i].kind);
+      if (!c || std::none_of(c->operands.begin(), c->operands.end(),
+                             [&](const Operand& o) { return is_size(o) && p_.inputs[size_t(o.index)].is_kept(); }))
+        break;
+      const Slot& to = p_.slots[size_t(c->operands.back().index)];
+      to.dims.empty() ? control_.line(call_text(*c)) : zeros.push_back(call_text(*c));
+    }
+    if (zeros.empty()) return i;
+    control_.line("if (d.dropped) {");
+    control_.indent();
+    for (const std::string& call : zeros) control_.line(call);
+    control_.dedent();
+    control_.line("}");
+    return i;
   }
-  void store_count(const Step& s) { control_.line(call_text(std::get<Call>(s.kind))); }
   void print(const CopyStep& c) {
     if (!c.times.empty()) return print_sized(c);
     auto part = [&](CopyStep::Part side, const Operand& o) {

@@ -16,16 +16,12 @@ std::string place(const Program& p, size_t input, const std::string& workspace) 
   return workspace + " + " + to_text(p.slots[size_t(p.inputs[input].state)].offset);
 }
 
-StateMemory on_device(const Program& p, const ProgramNames& n, bool clears) {
+StateMemory on_device(const Program& p, const ProgramNames& n) {
   const auto count = [&n](size_t k) { return kCountsOfPointer + n.inputs[k]; };
   const auto data = [&p, count](size_t k) {
     return counts(p.inputs[k]) ? "&" + count(k) : place(p, k, "d->workspace");
   };
-  const std::string now = clears ? " || (d->clears && clear_now(*d) != cudaSuccess)" : "";
-  return {.data = data,
-          .count = count,
-          .begin = "  " + n.lower + "_device *const d = device_of(" + n.self + ");\n  if (!d || !view" + now +
-                   ") return 0;\n"};
+  return {.data = data, .count = count};
 }
 
 // The numbers, how they change, and what zeros a run begins with.
@@ -38,11 +34,14 @@ void add_counts(const Program& p, const ProgramNames& n, DeviceStates& s) {
   }
   if (s.counts.empty()) return;
   s.counts = "/* How many elements the states have. */\nstruct state_counts {\n  int64_t " + s.counts + ";\n};\n\n";
-  s.members = "  state_counts counts;\n";
+  s.members =
+      "  state_counts counts;\n  bool dropped = false;              /* what was computed may lie behind the elements "
+      "*/\n";
   s.functions = "/* What a run has appended. */\nvoid count(" + n.lower + "_device &d, const " + n.lower +
-                "_inputs &in)\n{\n  const state_counts before = d.counts;\n  (void)in;\n" + next + "}\n\n";
+                "_inputs &in)\n{\n  const state_counts before = d.counts;\n  (void)in;\n" + next +
+                "  d.dropped = false;\n}\n\n";
   s.test_room = "  if (" + room_tests(p, n, kCountsOfPointer) + ") return " + n.upper + "_E_STATE;\n";
-  s.end_run = "  if (d->host->status == 0) count(*d, *in);\n";
+  s.end_run = "  if (d->host->status == 0)\n    count(*d, *in);\n  else\n    d->dropped = true;\n";
 }
 
 // Returns whether there are any.
@@ -55,19 +54,21 @@ bool add_zeros(const Program& p, const ProgramNames& n, DeviceStates& s) {
   if (zeros.empty()) return false;
   const std::string device = "(" + n.lower + "_device &d";
   s.members += "  bool clears = true;                /* the next run begins with zeros in states that do not grow */\n";
-  s.functions += "cudaError_t clear_states" + device +
-                 ", cudaStream_t stream)\n{\n  if (!d.clears) return cudaSuccess;\n" + zeros +
-                 "  d.clears = false;\n  return cudaSuccess;\n}\n\n/* For who looks at states, on whatever stream they are "
-                 "computed. */\ncudaError_t clear_now" +
-                 device +
-                 ")\n{\n  TRY(cudaDeviceSynchronize());\n  TRY(clear_states(d, d.stream));\n"
-                 "  TRY(cudaStreamSynchronize(d.stream));\n  return cudaSuccess;\n}\n\n";
+  s.functions +=
+      "cudaError_t clear_states" + device + ", cudaStream_t stream)\n{\n  if (!d.clears) return cudaSuccess;\n" +
+      zeros +
+      "  d.clears = false;\n  return cudaSuccess;\n}\n\n/* For who looks at states, on whatever stream they are "
+      "computed. */\ncudaError_t clear_now" +
+      device +
+      ")\n{\n  TRY(cudaDeviceSynchronize());\n  TRY(clear_states(d, d.stream));\n"
+      "  TRY(cudaStreamSynchronize(d.stream));\n  return cudaSuccess;\n}\n\n";
   s.begin_run = "  TRY(clear_states(d, d.stream));\n";
   return true;
 }
 
 std::string async_function(const ProgramNames& n, bool clears, bool counts) {
-  return "/* A graph of the caller's would begin with the same states every time: a stream that captures is refused. */\n"
+  return "/* A graph of the caller's would begin with the same states every time: a stream that captures is refused. "
+         "*/\n"
          "bool captured(cudaStream_t stream)\n{\n"
          "  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;\n"
          "  return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status != "
@@ -95,15 +96,15 @@ DeviceStates device_states(const Program& p, const ProgramNames& n) {
   s.functions += async_function(n, clears, counted);
   s.execute = "execute_and_keep";
   s.refuse_captured = "  if (captured(stream)) return " + n.upper + "_E_ARG;\n";
-  const std::string get = "  " + n.lower + "_device *const d = device_of(" + n.self + ");\n";
+  const std::string get = "  " + n.lower + "_device *const d = device_of(" + n.self + ");\n",
+                    drops = counted ? "  d->dropped = true;\n" : "",
+                    now = clears ? " || (d->clears && clear_now(*d) != cudaSuccess)" : "";
   s.api = "void " + n.lower + "_reset(" + n.lower + " *" + n.self + ")\n{\n" + get + "  if (!d) return;\n" +
-          (counted ? "  d->counts = {};\n" : "") + (clears ? "  d->clears = true;\n" : "") + "}\n\n";
-  StateMemory memory = on_device(p, n, clears);
-  const std::string looks = memory.begin;
-  memory.begin = get;
-  s.api += rewind_function(p, n, memory, "!d");
-  memory.begin = looks;
-  s.api += state_function(p, n, memory);
+          (counted ? "  d->counts = {};\n" : "") + drops + (clears ? "  d->clears = true;\n" : "") + "}\n\n" +
+          rewind_function(p, n, on_device(p, n), {get, "!d", drops}) +
+          state_function(p, n, on_device(p, n),
+                         get + "  if (!d || !view" + now + ") return 0;\n" +
+                             (counted ? "  d->dropped = true;  /* who looks at states may change them */\n" : ""));
   s.comment = fill(support_text("states_comment.cu.in"), {{"name", n.lower}, {"NAME", n.upper}});
   return s;
 }

@@ -52,15 +52,20 @@ def products(b):
     return dict([keep(b, past_k, k), keep(b, past_v, v)])
 
 
-def standard(b, **attributes):
+def standard(b, x=None, **attributes):
     """Attention of operator set 23."""
-    x = tokens(b)
+    x = x or tokens(b)
     past_k, past_v = (b.input(n, [1, KEYS, "past", SIZE]) for n in ("past_k", "past_v"))
     q = b.op("MatMul", x, b.weight(HIDDEN, HEADS * SIZE))
     k, v = (b.op("MatMul", x, b.weight(HIDDEN, KEYS * SIZE)) for _ in range(2))
     y, new_k, new_v = b.op("Attention", q, k, v, "", past_k, past_v, outputs=3, is_causal=1, q_num_heads=HEADS, kv_num_heads=KEYS, **attributes)
     b.output(b.op("MatMul", y, b.weight(HIDDEN, 10)))
     return dict([keep(b, past_k, new_k), keep(b, past_v, new_v)])
+
+
+def embedded(b):
+    """Tokens come as numbers, which may be none."""
+    return standard(b, b.input("x", [1, "seq", HIDDEN]))
 
 
 def grouped(b, packed=True, **attributes):
@@ -138,7 +143,17 @@ def twice(b):
     return dict([keep(b, first, new), keep(b, second, more)])
 
 
-MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice]
+def both(b):
+    """One that grows, one that adds up."""
+    x = b.input("x", [1, "seq", 8])
+    past, total = b.input("rows", [1, "past", 8]), b.input("total", [1, 8])
+    new = b.op("Concat", past, x, axis=1)
+    added = b.op("Add", total, b.op("ReduceSum", x, b.ints(1), keepdims=0))
+    b.output(b.op("Add", b.op("ReduceSum", new, b.ints(1), keepdims=0), added))
+    return dict([keep(b, past, new), keep(b, total, added)])
+
+
+MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice, both, embedded]
 
 
 def cases():
@@ -148,7 +163,7 @@ def cases():
         b.kept = {}
         kept = make(b)
         graph = helper.make_graph(b.nodes, make.__name__, b.inputs, b.outputs, b.weights)
-        imports = [helper.make_opsetid("", 23 if make is standard else 18), helper.make_opsetid("com.microsoft", 1)]
+        imports = [helper.make_opsetid("", 23 if make in (standard, embedded) else 18), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=imports, ir_version=10)
         names = {d.dim_param for i in b.inputs for d in i.type.tensor_type.shape.dim if d.dim_param}
         words = [f"--dim=seq=1..{MOST}"] * ("seq" in names) + [f"--dim=past=0..{ROOM}"] * ("past" in names)

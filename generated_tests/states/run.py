@@ -34,10 +34,11 @@ MOST, ROOM = state_models.MOST, state_models.ROOM
 
 HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md
 TYPES = {"float": "float", "int64": "int64_t"}
-COPIED = {"recurrent": {"h", "c"}, "moving": {"a", "c", "line"}}  # states that no loops update in place
+COPIED = {"both": {"total"}, "recurrent": {"h", "c"}, "moving": {"a", "c", "line"}}  # states that no loops update in place
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-# Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room.
-SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "reset", 1, 3, MOST]
+# Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room; "nan" appends two elements of NaN, where
+# inputs may be so, and what is rewound must leave nothing.
+SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "nan", -2, 1, "reset", 1, 3, MOST]
 
 HEAD = """#include "{name}.h"
 #include <stdio.h>
@@ -128,6 +129,7 @@ def steps(model, kept, session, folder, random):
     inputs = {i.name: i for i in model.graph.input}
     own = [i for name, i in inputs.items() if name not in kept]
     grows = any(d.dim_param == "past" for name in kept for d in inputs[name].type.tensor_type.shape.dim)
+    all_grow = all(any(d.dim_param in ("past", "more") for d in inputs[name].type.tensor_type.shape.dim) for name in kept)
     states, words, wanted = {name: empty(inputs[name]) for name in kept}, [], {}
     length = 0
     for step, n in enumerate(SCRIPT if grows else [1, 1, 1, "reset", 1, 1]):
@@ -141,25 +143,30 @@ def steps(model, kept, session, folder, random):
                 value(info, MOST, length + MOST, random).tofile(folder / f"{step}_{info.name}")
             words += [str(MOST), "8"]
             continue
-        if n < 0:
+        if n != "nan" and n < 0:
             length += n
             states = {name: cut(inputs[name], v, length) for name, v in states.items()}
             words += [str(n), "0"]
             continue
-        outputs = run_once(model, own, kept, session, states, n, length, folder, step, random)
+        spoilt = n == "nan"
+        n = 2 if spoilt else n
+        outputs = run_once(model, own, kept, session, states, n, length, folder, step, random, np.nan if spoilt and all_grow else 0)
         length += n
         for name, array in outputs.items():
-            if name not in kept.values():
+            if name not in kept.values() and not spoilt:
                 wanted[step, name] = array
         states = {name: outputs[result] for name, result in kept.items()}
         words += [str(n), "0"]
     return words, wanted
 
 
-def run_once(model, own, kept, session, states, n, length, folder, step, random):
+def run_once(model, own, kept, session, states, n, length, folder, step, random, added):
+    """`added` to numbers that are no integers."""
     feed = dict(states)
     for info in own:
         feed[info.name] = value(info, n, length + n, random)
+        if feed[info.name].dtype.kind == "f":
+            feed[info.name] += np.float32(added)
         feed[info.name].tofile(folder / f"{step}_{info.name}")
     return dict(zip([o.name for o in session.get_outputs()], session.run(None, feed)))
 
@@ -217,6 +224,24 @@ def check(case, tool, cpu, toolchain, folder):
     return len(wanted)
 
 
+def streams(tool, toolchain, folder):
+    """A package of CUDA on streams of the caller's: streams.cc."""
+    folder.mkdir(parents=True)
+    name, model, kept, words = next(case for case in state_models.cases() if case[0] == "both")
+    onnx.save(model, folder / "both.onnx")
+    pairs = [f"--state={before}={after}" for before, after in kept.items()]
+    result = call("emit", [tool, "--quiet", "--target=cuda", "--name=kept", *words, *pairs, folder / "both.onnx", "-o", folder / "out"], {})
+    if result.returncode:
+        raise Failed("emit: " + first_line(result.stdout))
+    program_file = folder / "program"
+    toolchain.program_of(folder / "out", [ROOT / "generated_tests" / "states" / "streams.cc"], program_file, ["-DcudaGraphInstantiate=counted_instantiate"])
+    for order in ("late", "early", "random:3"):
+        result = call("run", [program_file], {}, env={**os.environ, "TC_CUDA_STREAM": order})
+        if result.returncode or NOTHING_FOUND not in result.stdout:
+            raise Failed(f"run: {order}: " + first_line(result.stdout, "rror|check: "))
+    return 3
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tool", default=str(ROOT / "build" / "tc-emit"))
@@ -231,6 +256,8 @@ def main():
         for cpu in options.cpus.split(","):
             (Path(scratch) / cpu).mkdir()
             toolchain = CheckedCudaToolchain(Path(scratch) / cpu, ["-O1"]) if cpu == "cuda" and not options.list else None
+            if toolchain and re.search(options.only, "streams"):
+                tally.judge("streams", lambda: streams(options.tool, toolchain, Path(scratch) / cpu / "streams"))
             partly = cpu == "cuda" and options.share != (1, 1)  # these take longest to compile
             for case in chosen[::3] if partly else chosen:
                 if options.list:

@@ -78,6 +78,7 @@ Program ProgramBuilder::take(Graph& g) {
   for (const StatePair& s : g.sizes().states) {
     const Value* v = g.inputs().at(s.input);
     p_.inputs.at(s.input).state = p_.outputs.at(s.output).state = keep(v);
+    if (cx_.target.device_memory) clear_behind(p_.inputs[s.input], p_.steps);
     // What the state becomes, step by step, may take its place.
     const Value* now = root_of(g.outputs().at(s.output));
     for (; now != v && now->producer && !now->producer->inputs.empty() && now->producer->inputs[0];

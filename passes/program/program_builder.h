@@ -110,6 +110,7 @@ class ProgramBuilder {
   void call_own(const TensorFn& fn, std::vector<Operand> operands, std::vector<Step>& steps);
   void fill_room(const CopyStep& c, DType dtype, std::vector<Step>& steps);
   void store_number(Operand number, Operand to, std::vector<Step>& steps);
+  void clear_behind(const IoTensor& state, std::vector<Step>& steps);
 
   // control flow
   void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes);
