@@ -31,8 +31,9 @@ struct Step {
   enum { Run, Rewind, Reset } what;
   int64_t rows;
 };
-const std::vector<Step> kSteps = {{Step::Run, 5},    {Step::Run, 1}, {Step::Run, 8}, {Step::Rewind, 3}, {Step::Run, 2},
-                                  {Step::Rewind, 9}, {Step::Run, 1}, {Step::Reset, 0}, {Step::Run, 3},  {Step::Run, 1}};
+const std::vector<Step> kSteps = {{Step::Run, 5}, {Step::Run, 1},    {Step::Run, 8}, {Step::Rewind, 3},
+                                  {Step::Run, 2}, {Step::Rewind, 9}, {Step::Run, 1}, {Step::Reset, 0},
+                                  {Step::Run, 3}, {Step::Run, 1}};
 
 Row rows_of(size_t step, int64_t n) {
   Row x;
@@ -51,7 +52,7 @@ kept_status run(const kept& m, size_t step, int64_t n, Row& y) {
   y.assign((size_t)columns, -1.0f);
   kept_inputs in;
   kept_outputs out;
-  in.x = x.data(), in.seq = n, *(float**)&out = y.data();
+  in.x = x.data(), in.seq = n, *(float**)& out = y.data();
   return kept_run(&m, &in, &out);
 }
 
@@ -87,7 +88,7 @@ std::vector<Row> wait_at_the_end(kept& m) {
     cudaMemcpy(dx, x.data(), x.size() * sizeof(float), cudaMemcpyHostToDevice);
     kept_inputs in;
     kept_outputs out;
-    in.x = dx, in.seq = kSteps[k].rows, *(float**)&out = dy;
+    in.x = dx, in.seq = kSteps[k].rows, *(float**)& out = dy;
     expect(kept_run_async(&m, &in, &out, stream) == KEPT_OK, kept_device_error(&m));
     inputs.push_back(dx), outputs.push_back(dy);
   }
@@ -104,7 +105,8 @@ std::vector<Row> wait_at_the_end(kept& m) {
 }
 
 /// cudaMemcpy2D(), which CUDA on a CPU lacks.
-void copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
+void copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+               cudaMemcpyKind kind) {
   for (size_t k = 0; k < height && width > 0; k++)
     cudaMemcpy((char*)to + k * to_pitch, (const char*)from + k * from_pitch, width, kind);
 }
@@ -125,7 +127,8 @@ Saved save(kept& m) {
     const int a = v.rank == 3 ? 1 : 0;  // `rows` grows along axis 1
     const size_t width = (size_t)(v.sizes[a] * v.strides[a]), height = (size_t)(a > 0 ? v.sizes[0] : 1);
     s.states.emplace_back(width * height);
-    copy_rows(s.states.back().data(), width, v.data, a > 0 ? (size_t)v.strides[0] : width, width, height, cudaMemcpyDeviceToHost);
+    copy_rows(s.states.back().data(), width, v.data, a > 0 ? (size_t)v.strides[0] : width, width, height,
+              cudaMemcpyDeviceToHost);
   }
   return s;
 }
@@ -139,7 +142,8 @@ void restore(kept& m, const Saved& s) {
     const int a = v.rank == 3 ? 1 : 0;
     const size_t width = (size_t)(v.sizes[a] * v.strides[a]), height = (size_t)(a > 0 ? v.sizes[0] : 1);
     expect(width * height == s.states[(size_t)k].size(), "a state is as large as it was");
-    copy_rows(v.data, a > 0 ? (size_t)v.strides[0] : width, s.states[(size_t)k].data(), width, width, height, cudaMemcpyHostToDevice);
+    copy_rows(v.data, a > 0 ? (size_t)v.strides[0] : width, s.states[(size_t)k].data(), width, width, height,
+              cudaMemcpyHostToDevice);
   }
 }
 
@@ -161,7 +165,8 @@ void test_one_graph() {
   expect(captured_graphs == before + 1, "one graph serves all tokens");
   const Saved full = save(m);
   expect(run(m, 0, 1, y) == KEPT_E_STATE && save(m) == full && y[0] == -1.0f, "without room nothing changes");
-  expect(kept_rewind(&m, room + 1) == KEPT_E_ARG && kept_rewind(&m, -1) == KEPT_E_ARG && save(m) == full, "nor by too many");
+  expect(kept_rewind(&m, room + 1) == KEPT_E_ARG && kept_rewind(&m, -1) == KEPT_E_ARG && save(m) == full,
+         "nor by too many");
   kept_reset(&m);
   const Saved none = save(m);
   for (const auto& s : none.states)
@@ -192,7 +197,7 @@ void test_refused_capture() {
   cudaMalloc((void**)&memory, 2 * columns * sizeof(float));
   kept_inputs in;
   kept_outputs out;
-  in.x = memory, in.seq = 1, *(float**)&out = memory + columns;
+  in.x = memory, in.seq = 1, *(float**)& out = memory + columns;
   cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
   expect(kept_run_async(&m, &in, &out, stream) == KEPT_E_ARG, "a stream that captures is refused");
   expect(cudaStreamEndCapture(stream, &graph) == cudaSuccess, "and goes on capturing");
