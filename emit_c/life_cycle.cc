@@ -61,7 +61,7 @@ std::string state_functions(const Program& p, const ProgramNames& n) {
   std::string clear;
   for (const size_t k : emptied_by_zeros(p)) clear += cleared(p, n, k);
   return "void " + x + "_reset(" + x + " *" + m + ")\n{\n" + clear + "}\n\n" +
-         rewind_function(p, n, in_workspace(p, n), {"", "!" + m, ""}) + state_function(p, n, in_workspace(p, n));
+         rewind_function(p, n, in_workspace(p, n), "", "!" + m) + state_function(p, n, in_workspace(p, n));
 }
 
 std::string init_function(const Program& p, const ProgramNames& n, bool chooses) {

@@ -40,8 +40,8 @@ std::vector<size_t> emptied_by_zeros(const Program& p) {
 }
 
 std::string rewind_function(const Program& p, const ProgramNames& n, const StateMemory& memory,
-                            const RewindParts& parts) {
-  std::vector<std::string> tests = {parts.refused, "n < 0"};
+                            const std::string& begin, const std::string& refused, const std::string& end) {
+  std::vector<std::string> tests = {refused, "n < 0"};
   std::string less;
   for (size_t k = 0; k < p.inputs.size(); k++) {
     if (!p.inputs[k].is_kept() || !p.inputs[k].is_size) continue;
@@ -50,9 +50,9 @@ std::string rewind_function(const Program& p, const ProgramNames& n, const State
     less += "  " + memory.count(k) + " -= " + (each == 1 ? "n" : to_text(each) + " * n") + ";\n";
   }
   if (less.empty()) return "";
-  return n.lower + "_status " + n.lower + "_rewind(" + n.lower + " *" + n.self + ", int64_t n)\n{\n" + parts.begin +
-         "  if (" + join(tests, " || ") + ") return " + n.upper + "_E_ARG;\n" + less + parts.end + "  return " +
-         n.upper + "_OK;\n}\n\n";
+  return n.lower + "_status " + n.lower + "_rewind(" + n.lower + " *" + n.self + ", int64_t n)\n{\n" + begin +
+         "  if (" + join(tests, " || ") + ") return " + n.upper + "_E_ARG;\n" + less + end + "  return " + n.upper +
+         "_OK;\n}\n\n";
 }
 
 std::string state_function(const Program& p, const ProgramNames& n, const StateMemory& memory,

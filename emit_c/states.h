@@ -17,13 +17,10 @@ struct StateMemory {
 /// What NAME_reset() sets to zeros: counts where they lie in the workspace like tensors, and states that do not grow.
 std::vector<size_t> emptied_by_zeros(const Program& p);
 
-/// What a target adds to NAME_rewind(): lines in front, a condition to refuse besides that there are fewer elements, lines behind.
-struct RewindParts {
-  std::string begin, refused, end;
-};
-/// Empty if the instance counts nothing.
+/// `begin`, `end`: lines in front and behind; `refused`: a condition besides that there are fewer elements. Empty if the
+/// instance counts nothing.
 std::string rewind_function(const Program& p, const ProgramNames& n, const StateMemory& memory,
-                            const RewindParts& parts);
+                            const std::string& begin, const std::string& refused, const std::string& end = "");
 /// `begin`: lines in front.
 std::string state_function(const Program& p, const ProgramNames& n, const StateMemory& memory,
                            const std::string& begin = "");

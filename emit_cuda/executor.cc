@@ -17,7 +17,7 @@ namespace {
 // The steps as functions without decisions, which become graphs, and the control flow between them.
 class Segments {
  public:
-  Segments(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
+  Segments(const Program& p, const ProgramNames& n) : p_(p), n_(n), dropped_(device_states(p, n).dropped) {}
 
   std::string text() {
     control_.indent();
@@ -89,8 +89,8 @@ class Segments {
     return "STEP(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));";
   }
   // Steps that the program begins with and that get what the instance counts: another number in every run, so that no graph
-  // has them. They store it where kernels read it, and zeros behind the elements of states, where something may have been
-  // dropped. Returns how many they are.
+  // has them. They store it where kernels read it, and zeros behind the elements of states, where something was dropped.
+  // Returns how many they are.
   size_t begin_states() {
     std::vector<std::string> zeros;
     size_t i = 0;
@@ -102,12 +102,15 @@ class Segments {
       const Slot& to = p_.slots[size_t(c->operands.back().index)];
       to.dims.empty() ? control_.line(call_text(*c)) : zeros.push_back(call_text(*c));
     }
-    if (zeros.empty()) return i;
-    control_.line("if (d.dropped) {");
-    control_.indent();
-    for (const std::string& call : zeros) control_.line(call);
-    control_.dedent();
-    control_.line("}");
+    if (i == 0) return i;
+    if (!zeros.empty()) {
+      control_.line("if (" + dropped_ + ") {");
+      control_.indent();
+      for (const std::string& call : zeros) control_.line(call);
+      control_.dedent();
+      control_.line("}");
+    }
+    control_.line("const_cast<" + n_.lower + "_device &>(d).written = next_counts(d, in);");
     return i;
   }
   void print(const CopyStep& c) {
@@ -209,6 +212,7 @@ class Segments {
 
   const Program& p_;
   const ProgramNames& n_;
+  const std::string dropped_;  // a condition: there is less of the states than was written
   SourceWriter out_, control_;
   size_t count_ = 0;
   bool open_ = false;                // a segment is being written
@@ -286,6 +290,7 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"size_tests", refused_if(size_tests(p, n), n)},
        {"state_tests", states.test_room + refused_if(difference_tests(p, n, kCountsOfPointer), n)},
        {"state_counts", states.counts},
+       {"next_counts", states.next},
        {"state_members", states.members},
        {"state_functions", states.functions},
        {"state_begin", states.begin_run},

@@ -24,24 +24,27 @@ StateMemory on_device(const Program& p, const ProgramNames& n) {
   return {.data = data, .count = count};
 }
 
-// The numbers, how they change, and what zeros a run begins with.
+// The numbers, and how they change.
 void add_counts(const Program& p, const ProgramNames& n, DeviceStates& s) {
   std::string next;
+  std::vector<std::string> fewer, most;
   for (size_t k = 0; k < p.inputs.size(); k++) {
     if (!counts(p.inputs[k])) continue;
-    s.counts += (s.counts.empty() ? "" : ", ") + n.inputs[k] + " = 0";
-    next += "  " + (kCounts + n.inputs[k]) + " = " + size_text(p, n, p.inputs[k].next, "in.", "before.") + ";\n";
+    const std::string& name = n.inputs[k];
+    most.push_back(to_text(p.inputs[k].most));
+    s.counts += (s.counts.empty() ? "" : ", ") + name + " = 0";
+    next += "  next." + name + " = " + size_text(p, n, p.inputs[k].next, "in.", kCounts) + ";\n";
+    fewer.push_back(kCounts + name + " < d.written." + name);
   }
   if (s.counts.empty()) return;
   s.counts = "/* How many elements the states have. */\nstruct state_counts {\n  int64_t " + s.counts + ";\n};\n\n";
-  s.members =
-      "  state_counts counts;\n  bool dropped = false;              /* what was computed may lie behind the elements "
-      "*/\n";
-  s.functions = "/* What a run has appended. */\nvoid count(" + n.lower + "_device &d, const " + n.lower +
-                "_inputs &in)\n{\n  const state_counts before = d.counts;\n  (void)in;\n" + next +
-                "  d.dropped = false;\n}\n\n";
+  s.members = "  state_counts counts, written;      /* what there is; behind what was written there are zeros */\n";
+  s.next = "/* What there is after a run. */\nstate_counts next_counts(const " + n.lower + "_device &d, const " +
+           n.lower + "_inputs &in)\n{\n  state_counts next;\n  (void)in;\n" + next + "  return next;\n}\n\n";
+  s.dropped = join(fewer, " || ");
+  s.drop = "  d->written = {" + join(most, ", ") + "};\n";
   s.test_room = "  if (" + room_tests(p, n, kCountsOfPointer) + ") return " + n.upper + "_E_STATE;\n";
-  s.end_run = "  if (d->host->status == 0)\n    count(*d, *in);\n  else\n    d->dropped = true;\n";
+  s.end_run = "  if (d->host->status == 0) d->counts = d->written;\n";
 }
 
 // Returns whether there are any.
@@ -76,7 +79,8 @@ std::string async_function(const ProgramNames& n, bool clears, bool counts) {
          "cudaError_t execute_and_keep(" +
          n.lower + "_device &d, const " + n.lower + "_inputs &in, const " + n.lower +
          "_outputs &out, cudaStream_t stream)\n{\n" + (clears ? "  TRY(clear_states(d, stream));\n" : "") +
-         "  TRY(execute(d, in, out, stream));\n" + (counts ? "  count(d, in);\n" : "") + "  return cudaSuccess;\n}\n\n";
+         "  TRY(execute(d, in, out, stream));\n" + (counts ? "  d.counts = d.written;\n" : "") +
+         "  return cudaSuccess;\n}\n\n";
 }
 
 }  // namespace
@@ -97,14 +101,11 @@ DeviceStates device_states(const Program& p, const ProgramNames& n) {
   s.execute = "execute_and_keep";
   s.refuse_captured = "  if (captured(stream)) return " + n.upper + "_E_ARG;\n";
   const std::string get = "  " + n.lower + "_device *const d = device_of(" + n.self + ");\n",
-                    drops = counted ? "  d->dropped = true;\n" : "",
                     now = clears ? " || (d->clears && clear_now(*d) != cudaSuccess)" : "";
   s.api = "void " + n.lower + "_reset(" + n.lower + " *" + n.self + ")\n{\n" + get + "  if (!d) return;\n" +
-          (counted ? "  d->counts = {};\n" : "") + drops + (clears ? "  d->clears = true;\n" : "") + "}\n\n" +
-          rewind_function(p, n, on_device(p, n), {get, "!d", drops}) +
-          state_function(p, n, on_device(p, n),
-                         get + "  if (!d || !view" + now + ") return 0;\n" +
-                             (counted ? "  d->dropped = true;  /* who looks at states may change them */\n" : ""));
+          (counted ? "  d->counts = {};\n" + s.drop : "") + (clears ? "  d->clears = true;\n" : "") + "}\n\n" +
+          rewind_function(p, n, on_device(p, n), get, "!d", s.drop) +
+          state_function(p, n, on_device(p, n), get + "  if (!d || !view" + now + ") return 0;\n");
   s.comment = fill(support_text("states_comment.cu.in"), {{"name", n.lower}, {"NAME", n.upper}});
   return s;
 }

@@ -20,6 +20,9 @@ bool is_counted(const Program& p, const std::vector<SizeSum>& sizes);
 struct DeviceStates {
   std::string counts;     // a type: the numbers
   std::string members;    // of the instance
+  std::string next;       // a function: the numbers after a run
+  std::string dropped;    // a condition: there is less than was written
+  std::string drop;       // what makes it hold, where the instance is a pointer
   std::string functions;  // what runs do with states
   std::string test_room;  // of run, where the instance is a pointer
   std::string begin_run, end_run;

@@ -53,10 +53,10 @@ TEST(CudaStates, RoomIsTestedBeforeAnythingIsEnqueued) {
 TEST(CudaStates, StatesThatDoNotGrowAreClearedByTheNextRun) {
   ImportOptions options;
   options.states = {{"total", "added"}};
-  const std::string text =
-      executor_of("g (float[4] x, float[4] total) => (float[4] y, float[4] added) {"
-                  " added = Add(total, x)  y = Neg(added) }",
-                  options);
+  const std::string text = executor_of(
+      "g (float[4] x, float[4] total) => (float[4] y, float[4] added) {"
+      " added = Add(total, x)  y = Neg(added) }",
+      options);
   EXPECT_FALSE(has(text, "counts"));
   EXPECT_TRUE(has(between(text, "void m_reset(", "}"), "d->clears = true;"));
   EXPECT_TRUE(has(between(text, "cudaError_t run_once(", "execute("), "TRY(clear_states(d, d.stream));"));
@@ -66,7 +66,9 @@ TEST(CudaStates, StatesThatDoNotGrowAreClearedByTheNextRun) {
 TEST(CudaStates, WithoutStatesThereIsNothing) {
   const Program p = testing::program_of("g (float[4] x) => (float[4] y) { y = Neg(x) }", true);
   const DeviceStates s = device_states(p, ProgramNames(p));
-  EXPECT_EQ(s.counts + s.members + s.functions + s.test_room + s.begin_run + s.end_run + s.refuse_captured + s.api + s.comment, "");
+  EXPECT_EQ(s.counts + s.members + s.functions + s.test_room + s.begin_run + s.end_run + s.refuse_captured + s.api +
+                s.comment,
+            "");
   EXPECT_EQ(s.execute, "execute");
 }
 
