@@ -153,7 +153,15 @@ def both(b):
     return dict([keep(b, past, new), keep(b, total, added)])
 
 
-MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice, both, embedded]
+def wide(b):
+    """Rows of more elements than a GPU copies at once."""
+    x, past = b.input("x", [1, "seq", 10000]), b.input("past_rows", [1, "past", 10000])
+    new = b.op("Concat", past, x, axis=1)
+    b.output(b.op("ReduceMax", new, b.ints(1), keepdims=0))
+    return dict([keep(b, past, new)])
+
+
+MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice, both, embedded, wide]
 
 
 def cases():
