@@ -171,19 +171,17 @@ std::string bytes_text(int64_t bytes, DType t) {
   return to_text(bytes / info(DType::String).bytes) + " * sizeof(tc_string)";
 }
 
-std::string sized_number(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member,
-                         const std::string& counts) {
+std::string sized_number(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member) {
   std::vector<std::string> sizes;
   for (const SizeSum& s : c.times) {
-    const std::string text = size_text(p, n, s, "in" + member, counts);
+    const std::string text = size_text(p, n, s, "in" + member);
     sizes.push_back(s.is_one() ? "(size_t)" + text : "(size_t)(" + text + ")");
   }
   return join(sizes, " * ");
 }
 
-std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member,
-                        const std::string& counts) {
-  return sized_number(p, n, c, member, counts) + " * " + bytes_text(c.bytes, dtype_of(p, c.to));
+std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member) {
+  return sized_number(p, n, c, member) + " * " + bytes_text(c.bytes, dtype_of(p, c.to));
 }
 
 std::string copy_size(const Program& p, const CopyStep& c) { return bytes_text(c.bytes, dtype_of(p, c.to)); }

@@ -63,11 +63,9 @@ std::string copy_size(const Program& p, const CopyStep& c);
 /// "602112"; of strings, whose views differ in size between processors, "301 * sizeof(tc_string)".
 std::string bytes_text(int64_t bytes, DType t);
 /// "(size_t)in->batch": the product of its sizes.
-std::string sized_number(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member,
-                         const std::string& counts = "");
+std::string sized_number(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member);
 /// "(size_t)in->batch * 602112": the bytes of a copy of a size that the caller chooses.
-std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member,
-                        const std::string& counts = "");
+std::string sized_bytes(const Program& p, const ProgramNames& n, const CopyStep& c, const std::string& member);
 /// The element type of an operand that is a tensor.
 DType dtype_of(const Program& p, const Operand& o);
 

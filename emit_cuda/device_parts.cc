@@ -84,10 +84,9 @@ Staging staging(const Program& p, const ProgramNames& n) {
           ", cudaMemcpyHostToDevice, d.stream));\n";
     } else {
       s.stage_out += "  memcpy(out->" + name + ", d->staging + " + at + ", " + of_pointer(count) + ");\n";
-      (counted ? s.download_counted : s.download) +=
-          "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
-          "TRY(cudaMemcpyAsync(d.staging + " + at + ", d.io + " + at + ", " + count +
-          ", cudaMemcpyDeviceToHost, d.stream));\n";
+      s.download += "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
+                    "TRY(cudaMemcpyAsync(d.staging + " + at + ", d.io + " + at + ", " + count +
+                    ", cudaMemcpyDeviceToHost, d.stream));\n";
     }
     s.bytes = checked_add(s.bytes, aligned(size));
   };

@@ -132,17 +132,11 @@ class Segments {
   }
   // Of an output what there is.
   void print_sized(const CopyStep& c) {
-    const std::string bytes = sized_bytes(p_, n_, c, ".", kCounts);
-    const std::string copy = (may_be_empty(p_, c.times) ? "if (" + bytes + " > 0) " : "") + "STEP(cudaMemcpyAsync(" +
-                             operand(c.to) + ", " + operand(c.from) + ", " + bytes +
-                             ", cudaMemcpyDeviceToDevice, stream));";
-    if (is_counted(p_, c.times)) {  // other bytes in every run
-      end();
-      control_.line(copy);
-      return;
-    }
+    check(!is_counted(p_, c.times), "outputs as long as states are counted by the device");
+    const std::string bytes = sized_bytes(p_, n_, c, ".");
     print_origins(segment(), c.origins, "");
-    line(copy);
+    line((may_be_empty(p_, c.times) ? "if (" + bytes + " > 0) " : "") + "STEP(cudaMemcpyAsync(" + operand(c.to) + ", " +
+         operand(c.from) + ", " + bytes + ", cudaMemcpyDeviceToDevice, stream));");
   }
   void print(const IfStep& c) {
     end();
@@ -299,7 +293,6 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"refuse_captured", states.refuse_captured},
        {"execute", states.execute},
        {"upload_counted", io.upload_counted},
-       {"download_counted", io.download_counted},
        {"graphs_comment", graphs.comment},
        {"graphs_member", graphs.member},
        {"clear", graphs.clear},

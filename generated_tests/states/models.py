@@ -124,12 +124,15 @@ def moving(b):
 
 
 def updated(b):
-    """A buffer of a fixed size, written at a position that the caller says."""
+    """Buffers of a fixed size, written at a position that the caller says."""
     x, at = b.input("x", [1, 4]), b.input("at", [1, 1], TensorProto.INT64)
     buffer = b.input("buffer", [24, 4])
     result = b.op("ScatterND", buffer, at, x)
     b.output(b.op("ReduceSum", result, b.ints(0), keepdims=0))
-    return dict([keep(b, buffer, result)])
+    other = b.input("other", [24, 4])
+    elements = b.op("ScatterElements", other, b.op("Expand", at, b.ints(1, 4)), x, axis=0)
+    b.output(b.op("ReduceMax", elements, b.ints(0), keepdims=0))
+    return dict([keep(b, buffer, result), keep(b, other, elements)])
 
 
 def twice(b):

@@ -67,9 +67,10 @@ std::optional<Stmt> spread(const Stmt& s) {
   const int64_t at_once = std::clamp<int64_t>(kThreads / std::max<int64_t>(1, launch->points * points(trail)), 1, most);
   const Var lane = make_var("lane"), turn = make_var("turn");
   const auto at = [&](const Expr& row) { return substitute(element, {{rows->var.get(), row}}); };
-  Stmt some = at_once == most ? if_then(Expr(lane) < rows->extent, at(lane))
-                              : loop(turn, apply(Op::Div, {rows->extent - Expr(lane) + Expr(at_once - 1), Expr(at_once)}),
-                                     at(Expr(turn) * Expr(at_once) + Expr(lane)));
+  Stmt some = at_once == most
+                  ? if_then(Expr(lane) < rows->extent, at(lane))
+                  : loop(turn, apply(Op::Div, {rows->extent - Expr(lane) + Expr(at_once - 1), Expr(at_once)}),
+                         at(Expr(turn) * Expr(at_once) + Expr(lane)));
   for (size_t k = lets.size(); k-- > 0;) some = let(lets[k].var, lets[k].value, some);
   std::vector<Axis> axes;
   if (launch->point) axes.push_back({launch->point, Dim(launch->points)});

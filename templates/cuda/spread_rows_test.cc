@@ -16,9 +16,7 @@ struct Case {
   Var h = make_var("h"), row = make_var("row"), j = make_var("j"), start = make_var("start");
 
   explicit Case(int64_t size)
-      : size(size),
-        x(make_buffer("x", DType::F32, {4, 8, size})),
-        y(make_buffer("y", DType::F32, {4, 20, size})) {}
+      : size(size), x(make_buffer("x", DType::F32, {4, 8, size})), y(make_buffer("y", DType::F32, {4, 20, size})) {}
 
   Stmt rows(const Expr& to) const {
     const Expr count = min(load(n, {}), Expr(8));
