@@ -1,6 +1,6 @@
 """Models whose instance keeps states: name, model, states by input, ranges of the sizes that stay, the lengths of the runs.
 
-A growing axis is called `past` (bounds 0..ROOM); what a run appends is called `seq` (bounds 1..MOST).
+A growing axis is called `past` (bounds 0..ROOM); what a run appends is called `seq` (bounds 1..MOST); `batch` is BATCH.
 """
 import importlib.util
 from pathlib import Path
@@ -13,7 +13,7 @@ sized = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sized)
 Builder = sized.Builder
 
-ROOM, MOST = 20, 8
+ROOM, MOST, BATCH = 20, 8, 3
 HEADS, KEYS, SIZE, HIDDEN = 4, 2, 16, 64
 
 
@@ -164,7 +164,17 @@ def wide(b):
     return dict([keep(b, past, new)])
 
 
-MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice, both, embedded, wide]
+def several(b):
+    """Sequences side by side, as many as the caller chooses."""
+    x = b.input("x", ["batch", "seq", 8])
+    past, total = b.input("rows", ["batch", "past", 8]), b.input("total", ["batch", 8])
+    new = b.op("Concat", past, x, axis=1)
+    added = b.op("Add", total, b.op("ReduceSum", x, b.ints(1), keepdims=0))
+    b.output(b.op("Add", b.op("ReduceMax", new, b.ints(1), keepdims=0), added))
+    return dict([keep(b, past, new), keep(b, total, added)])
+
+
+MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice, both, embedded, wide, several]
 
 
 def cases():
@@ -178,6 +188,7 @@ def cases():
         model = helper.make_model(graph, opset_imports=imports, ir_version=10)
         names = {d.dim_param for i in b.inputs for d in i.type.tensor_type.shape.dim if d.dim_param}
         words = [f"--dim=seq=1..{MOST}"] * ("seq" in names) + [f"--dim=past=0..{ROOM}"] * ("past" in names)
+        words += [f"--dim=batch=1..{BATCH + 1}"] * ("batch" in names)
         words += [f"--dim=more=0..{2 * ROOM}"] * ("more" in names) + ["--dim=total=past+seq"] * ("total" in names)
         yield make.__name__, model, kept, words
 

@@ -30,11 +30,11 @@ from toolchain import WARNINGS, Failed, call, first_line  # noqa: E402
 spec = importlib.util.spec_from_file_location("state_models", Path(__file__).parent / "models.py")
 state_models = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(state_models)
-MOST, ROOM = state_models.MOST, state_models.ROOM
+MOST, ROOM, BATCH = state_models.MOST, state_models.ROOM, state_models.BATCH
 
 HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md
 TYPES = {"float": "float", "int64": "int64_t"}
-COPIED = {"both": {"total"}, "recurrent": {"h", "c"}, "moving": {"a", "c", "line"}}  # states that no loops update in place
+COPIED = {"both": {"total"}, "several": {"total"}, "recurrent": {"h", "c"}, "moving": {"a", "c", "line"}}  # states that no loops update in place
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 # Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room; "nan" appends two elements of NaN, where
 # inputs may be so, and what is rewound must leave nothing.
@@ -82,7 +82,7 @@ def program(manifest):
     for port in manifest["inputs"]:
         field = port.get("field", port["name"])
         if "size" in port:
-            text += f"    in.{field} = n;\n"
+            text += f"    in.{field} = {BATCH if field == 'batch' else 'n'};\n"
             continue
         text += "    {\n      char path[4096];\n      long bytes;\n      FILE *f;\n"
         text += f'      snprintf(path, sizeof path, "%s/%d_{field}", argv[1], step);\n      f = fopen(path, "rb");\n      if (f == NULL) return 4;\n'
@@ -94,7 +94,7 @@ def program(manifest):
         open_, others = [c for c in port.get("counted", [])], 1
         for axis, size in enumerate(port["shape"]):
             others *= 1 if any(c["axis"] == axis for c in open_) else size
-        count = " * ".join(["(size_t)n" for _ in open_] + [str(others)])
+        count = " * ".join([f"(size_t){BATCH if c['by_input'] == 'batch' else 'n'}" for c in open_] + [str(others)])
         sizes.append((field, count))
         text += f"    out.{field} = ({TYPES[port['dtype']]} *)malloc(({count} + 1) * sizeof *out.{field});\n"
     text += f"    status = (int){name}_run(&m, &in, &out);\n    if (status != wanted) {{ fprintf(stderr, \"status %d\\n\", status); return 5; }}\n    if (status == 0) {{\n"
@@ -105,7 +105,7 @@ def program(manifest):
 
 
 def value(info, n, total, random):
-    shape = [{"seq": n, "total": total}.get(d.dim_param, d.dim_value) for d in info.type.tensor_type.shape.dim]
+    shape = [{"seq": n, "total": total, "batch": BATCH}.get(d.dim_param, d.dim_value) for d in info.type.tensor_type.shape.dim]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
     if info.name == "mask":
         return np.ones(shape, dtype)
@@ -113,7 +113,7 @@ def value(info, n, total, random):
 
 
 def empty(info):
-    return np.zeros([0 if d.dim_param in ("past", "more") else d.dim_value for d in info.type.tensor_type.shape.dim], np.float32)
+    return np.zeros([0 if d.dim_param in ("past", "more") else d.dim_value or BATCH for d in info.type.tensor_type.shape.dim], np.float32)
 
 
 def cut(info, array, length):
