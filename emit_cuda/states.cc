@@ -72,7 +72,7 @@ bool add_zeros(const Program& p, const ProgramNames& n, DeviceStates& s) {
 std::string async_function(const ProgramNames& n, bool clears, bool counts) {
   return "/* A graph of the caller's would begin with the same states every time: a stream that captures is refused. "
          "*/\n"
-         "bool captured(cudaStream_t stream)\n{\n"
+         "bool is_captured(cudaStream_t stream)\n{\n"
          "  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;\n"
          "  return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status != "
          "cudaStreamCaptureStatusNone;\n}\n\n"
@@ -99,7 +99,7 @@ DeviceStates device_states(const Program& p, const ProgramNames& n) {
   const bool counted = !s.counts.empty(), clears = add_zeros(p, n, s);
   s.functions += async_function(n, clears, counted);
   s.execute = "execute_and_keep";
-  s.refuse_captured = "  if (captured(stream)) return " + n.upper + "_E_ARG;\n";
+  s.refuse_captured = "  if (is_captured(stream)) return " + n.upper + "_E_ARG;\n";
   const std::string get = "  " + n.lower + "_device *const d = device_of(" + n.self + ");\n",
                     now = clears ? " || (d->clears && clear_now(*d) != cudaSuccess)" : "";
   s.api = "void " + n.lower + "_reset(" + n.lower + " *" + n.self + ")\n{\n" + get + "  if (!d) return;\n" +
