@@ -40,7 +40,7 @@ const std::vector<Option>& options() {
       {"--state", "IN=OUT",
        "an input and an output that the instance keeps: what a run writes, the next one reads; '*' stands for any text "
        "in both; may be repeated",
-       kImports, C, set_state, stated_states},
+       kImports, Any, set_state, stated_states},
       {"--input-shape", "X=1x3x8x8", "whole shape of an input; may be repeated", kImports, Any, set_shape,
        stated_shapes},
       {"--elements", "X=3x4,5x4", "shapes of the tensors in a sequence or optional input (scalar, or none: empty)",

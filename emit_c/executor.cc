@@ -127,10 +127,8 @@ class Executor {
   }
   // Sizes that the instance counts: whether there is room for what comes, and what they are afterwards.
   void test_states() {
-    std::vector<std::string> tests;
-    for (const IoTensor& t : p_.inputs)
-      if (t.is_size && t.is_kept()) tests.push_back(size_text(p_, n_, t.next, "in->") + " > " + to_text(t.most));
-    if (!tests.empty()) out_.line("if (" + join(tests, " || ") + ") return " + n_.upper + "_E_STATE;");
+    const std::string full = room_tests(p_, n_);
+    if (!full.empty()) out_.line("if (" + full + ") return " + n_.upper + "_E_STATE;");
     const std::string negative = difference_tests(p_, n_);
     if (!negative.empty()) out_.line("if (" + negative + ") return " + n_.upper + "_E_ARG;");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit_c/operands.h"
+#include "emit_c/states.h"
 
 namespace tc {
 
@@ -42,69 +43,25 @@ std::string strerror_rows(const ProgramNames& n, bool makes_strings, bool choose
 
 namespace {
 
-// Where a state lies, as bytes.
-std::string state_bytes(const Program& p, const ProgramNames& n, const IoTensor& t) {
-  return n.self + "->workspace + " + to_text(p.slots[size_t(t.state)].offset);
+StateMemory in_workspace(const Program& p, const ProgramNames& n) {
+  const auto at = [&p, &n](size_t k) {
+    return n.self + "->workspace + " + to_text(p.slots[size_t(p.inputs[k].state)].offset);
+  };
+  return {.data = at, .count = [at](size_t k) { return "*(int64_t *)(void *)(" + at(k) + ")"; }};
 }
 
-std::string cleared(const Program& p, const ProgramNames& n, const IoTensor& t) {
-  return "  memset(" + state_bytes(p, n, t) + ", 0, " + to_text(p.slots[size_t(t.state)].bytes) + ");\n";
-}
-
-std::string state_count(const Program& p, const ProgramNames& n, const IoTensor& t) {
-  return "*(int64_t *)(void *)(" + state_bytes(p, n, t) + ")";
-}
-
-// How many elements a state grows by for each one that a run brings.
-int64_t growth(const IoTensor& t, const Program& p) {
-  int64_t each = 0, sizes = 0;
-  for (const SizeSum::Term& term : t.next.terms)
-    if (!p.inputs[term.input].is_kept()) each = term.factor, sizes++;
-  return sizes == 1 && each > 0 ? each : 1;
-}
-
-// One row of NAME_state(): sizes of what there is, strides of what there is room for.
-std::string state_row(const Program& p, const ProgramNames& n, const IoTensor& t) {
-  std::string s = "      view->name = " + c_string(t.name.raw()) + ";\n      view->data = " + state_bytes(p, n, t) +
-                  ";\n      view->rank = " + to_text(int64_t(t.dims.size())) + ";\n";
-  int64_t stride = info(t.dtype).bytes;
-  std::vector<int64_t> strides(t.dims.size());
-  for (size_t d = t.dims.size(); d-- > 0; stride *= std::max<int64_t>(1, t.dims[d])) strides[d] = stride;
-  for (size_t d = 0; d < t.dims.size(); d++) {
-    std::string size = to_text(t.dims[d]);
-    for (const IoSize& z : t.sizes)
-      if (z.axis == int(d)) size = state_count(p, n, p.inputs[z.sum.terms[0].input]);
-    s += "      view->sizes[" + to_text(int64_t(d)) + "] = " + size + ", view->strides[" + to_text(int64_t(d)) +
-         "] = " + to_text(strides[d]) + ";\n";
-  }
-  return s + "      return 1;\n";
+std::string cleared(const Program& p, const ProgramNames& n, size_t input) {
+  return "  memset(" + in_workspace(p, n).data(input) + ", 0, " +
+         to_text(p.slots[size_t(p.inputs[input].state)].bytes) + ");\n";
 }
 
 std::string state_functions(const Program& p, const ProgramNames& n) {
   if (!keeps_states(p)) return "";
-  const std::string &x = n.lower, &u = n.upper, &m = n.self;
-  std::vector<std::string> too_few, less;
-  std::string clear, rows;
-  int64_t number = 0;
-  for (const IoTensor& t : p.inputs) {
-    if (!t.is_kept()) continue;
-    const bool counts = t.is_size, grows = std::any_of(t.sizes.begin(), t.sizes.end(), [&](const IoSize&z) {
-                                     return p.inputs[z.sum.terms[0].input].is_kept();
-                                   });
-    if (counts) {
-      const int64_t each = growth(t, p);
-      too_few.push_back(state_count(p, n, t) + (each == 1 ? "" : " / " + to_text(each)) + " < n");
-      less.push_back("  " + state_count(p, n, t) + " -= " + (each == 1 ? "n" : to_text(each) + " * n") + ";\n");
-    }
-    if (!grows) clear += cleared(p, n, t);
-    rows += "    case " + to_text(number++) + ":\n" + state_row(p, n, t);
-  }
-  std::string s = "void " + x + "_reset(" + x + " *" + m + ")\n{\n" + clear + "}\n\n";
-  if (!less.empty())
-    s += x + "_status " + x + "_rewind(" + x + " *" + m + ", int64_t n)\n{\n  if (!" + m + " || n < 0 || " +
-         join(too_few, " || ") + ") return " + u + "_E_ARG;\n" + join(less, "") + "  return " + u + "_OK;\n}\n\n";
-  return s + "int " + x + "_state(" + x + " *" + m + ", int k, " + x + "_state_view *view)\n{\n  switch (k) {\n" +
-         rows + "  }\n  return 0;\n}\n\n";
+  const std::string &x = n.lower, &m = n.self;
+  std::string clear;
+  for (const size_t k : emptied_by_zeros(p)) clear += cleared(p, n, k);
+  return "void " + x + "_reset(" + x + " *" + m + ")\n{\n" + clear + "}\n\n" +
+         rewind_function(p, n, in_workspace(p, n), "", "!" + m) + state_function(p, n, in_workspace(p, n));
 }
 
 std::string init_function(const Program& p, const ProgramNames& n, bool chooses) {
@@ -123,8 +80,8 @@ std::string init_function(const Program& p, const ProgramNames& n, bool chooses)
        "_ALIGN);\n    if (!" + m + "->allocated) return " + u + "_E_MEMORY;\n";
   s += "    " + m + "->workspace = (unsigned char *)" + m + "->allocated + (" + u + "_ALIGN - (uintptr_t)" + m +
        "->allocated % " + u + "_ALIGN);\n  }\n";
-  for (const IoTensor& t : p.inputs)  // caches, too: what is behind their elements is multiplied by zero
-    if (t.is_kept()) s += cleared(p, n, t);
+  for (size_t k = 0; k < p.inputs.size(); k++)  // caches, too: what is behind their elements is multiplied by zero
+    if (p.inputs[k].is_kept()) s += cleared(p, n, k);
   s += "  return " + u + "_OK;\n}\n\n";
   if (chooses)
     s += x + "_status " + x + "_init(" + init_parameters(n) + ")\n{\n  return " + x + "_init_cpu(" + m +

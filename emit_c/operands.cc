@@ -66,10 +66,12 @@ std::string size_text(const SizeSum& s, const std::function<std::string(size_t)>
   return sum_text(terms, s.addend);
 }
 
-std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s, const std::string& inputs) {
+std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s, const std::string& inputs,
+                      const std::string& counts) {
   return size_text(s, [&](size_t k) {
     const IoTensor& size = p.inputs[k];
-    return size.is_kept() ? "*" + access("AT", n.slots[size_t(size.state)], DType::I64) : inputs + n.inputs[k];
+    if (!size.is_kept()) return inputs + n.inputs[k];
+    return counts.empty() ? "*" + access("AT", n.slots[size_t(size.state)], DType::I64) : counts + n.inputs[k];
   });
 }
 
@@ -82,16 +84,30 @@ std::string size_tests(const Program& p, const ProgramNames& n) {
   return join(tests, " || ");
 }
 
-std::string difference_tests(const Program& p, const ProgramNames& n) {
+std::string difference_tests(const Program& p, const ProgramNames& n, const std::string& counts) {
   std::vector<std::string> tests;
   for (const IoTensor& t : p.inputs)
     for (const IoSize& z : t.sizes) {
       const auto falls = [](const SizeSum::Term& s) { return s.factor < 0; };
       if (z.sum.addend >= 0 && std::none_of(z.sum.terms.begin(), z.sum.terms.end(), falls)) continue;
-      const std::string test = size_text(p, n, z.sum, "in->") + " < 0";
+      const std::string test = size_text(p, n, z.sum, "in->", counts) + " < 0";
       if (std::find(tests.begin(), tests.end(), test) == tests.end()) tests.push_back(test);
     }
   return join(tests, " || ");
+}
+
+std::string room_tests(const Program& p, const ProgramNames& n, const std::string& counts) {
+  std::vector<std::string> tests;
+  for (const IoTensor& t : p.inputs)
+    if (t.is_size && t.is_kept()) tests.push_back(size_text(p, n, t.next, "in->", counts) + " > " + to_text(t.most));
+  return join(tests, " || ");
+}
+
+int64_t growth(const Program& p, const IoTensor& t) {
+  int64_t each = 0, sizes = 0;
+  for (const SizeSum::Term& term : t.next.terms)
+    if (!p.inputs[term.input].is_kept()) each = term.factor, sizes++;
+  return sizes == 1 && each > 0 ? each : 1;
 }
 
 bool counts_states(const Program& p) {

@@ -16,10 +16,16 @@ std::string null_tests(const Program& p, const ProgramNames& n);
 std::string size_tests(const Program& p, const ProgramNames& n);
 /// "past + 2 * seq", with what `name` says of the inputs.
 std::string size_text(const SizeSum& s, const std::function<std::string(size_t)>& name);
-/// "in->past + 2 * in->seq", with "in->" for `inputs`. What the instance counts is read from its workspace.
-std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s, const std::string& inputs);
+/// "in->past + 2 * in->seq", with "in->" for `inputs`. What the instance counts is read from its workspace, or is a member
+/// behind `counts`: "d->counts.".
+std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s, const std::string& inputs,
+                      const std::string& counts = "");
 /// "in->total - in->seq < 0": sizes that would be negative. Empty: none can be.
-std::string difference_tests(const Program& p, const ProgramNames& n);
+std::string difference_tests(const Program& p, const ProgramNames& n, const std::string& counts = "");
+/// "in->past + in->seq > 20": is there no room for what a run appends? Empty: the instance counts nothing.
+std::string room_tests(const Program& p, const ProgramNames& n, const std::string& counts = "");
+/// How many elements a state grows by for each one that a run brings; of an input that the instance counts.
+int64_t growth(const Program& p, const IoTensor& t);
 /// Does the instance keep states? Does it count their elements?
 bool keeps_states(const Program& p);
 bool counts_states(const Program& p);

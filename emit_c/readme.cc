@@ -58,7 +58,8 @@ std::string assignments(const std::string& object, const std::vector<IoTensor>& 
 
 // CUDA: what is captured when.
 std::string graphs(const Program& p) {
-  const bool chosen = std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_size; });
+  const bool chosen =
+      std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_size && !t.is_kept(); });
   return chosen ? ". `run`\ncaptures a CUDA graph of the sizes that it meets, and replays it when they come again."
                 : " and\ncaptures the run as a CUDA graph; `run` replays it.";
 }

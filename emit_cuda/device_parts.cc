@@ -4,6 +4,7 @@
 
 #include "emit_c/fill.h"
 #include "emit_c/operands.h"
+#include "emit_cuda/states.h"
 #include "passes/program/size_bounds.h"
 #include "templates/text.h"
 
@@ -35,7 +36,7 @@ std::string io_bytes(const Program& p, const ProgramNames& n, const IoTensor& t)
     const auto size = std::find_if(t.sizes.begin(), t.sizes.end(), [&](const IoSize& s) { return s.axis == int(d); });
     if (size == t.sizes.end())
       bytes = checked_mul(bytes, t.dims[d]);
-    else if (const std::string text = size_text(p, n, size->sum, "d.in."); size->sum.is_one())
+    else if (const std::string text = size_text(p, n, size->sum, "d.in.", kCounts); size->sum.is_one())
       sizes += "(size_t)" + text + " * ";
     else
       sizes += "(size_t)(" + text + ") * ";
@@ -51,7 +52,9 @@ std::vector<SizeSum> sums_of(const IoTensor& t) {
 
 // In functions whose instance is a pointer.
 std::string of_pointer(std::string text) {
-  for (size_t at = 0; (at = text.find("d.in.", at)) != std::string::npos; at += 6) text.replace(at, 2, "d->");
+  for (const std::string member : {"d.in.", kCounts})
+    for (size_t at = 0; (at = text.find(member, at)) != std::string::npos; at += member.size() + 1)
+      text.replace(at, 2, "d->");
   return text;
 }
 
@@ -60,6 +63,8 @@ std::string of_pointer(std::string text) {
 Staging staging(const Program& p, const ProgramNames& n) {
   Staging s;
   auto row = [&](const IoTensor& t, const std::string& name, bool in) {
+    if (t.is_kept()) return;
+    const bool counted = is_counted(p, sums_of(t));
     if (t.is_size) {
       s.fields_in += "  d.in." + name + " = " + to_text(t.most) + ";\n";
       s.sizes += "  d->in." + name + " = in->" + name + ";\n";
@@ -73,9 +78,10 @@ Staging staging(const Program& p, const ProgramNames& n) {
     if (size == 0) return;
     if (in) {
       s.stage_in += "  memcpy(d->staging + " + at + ", in->" + name + ", " + of_pointer(count) + ");\n";
-      s.upload += "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
-                  "TRY(cudaMemcpyAsync(d.io + " + at + ", d.staging + " + at + ", " + count +
-                  ", cudaMemcpyHostToDevice, d.stream));\n";
+      (counted ? s.upload_counted : s.upload) +=
+          "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
+          "TRY(cudaMemcpyAsync(d.io + " + at + ", d.staging + " + at + ", " + count +
+          ", cudaMemcpyHostToDevice, d.stream));\n";
     } else {
       s.stage_out += "  memcpy(out->" + name + ", d->staging + " + at + ", " + of_pointer(count) + ");\n";
       s.download += "  " + (is_sized(t) && may_be_empty(p, sums_of(t)) ? "if (" + count + " > 0) " : "") +
@@ -92,10 +98,15 @@ Staging staging(const Program& p, const ProgramNames& n) {
 Graphs graphs_of(const Program& p, const ProgramNames& n, int64_t sets) {
   std::vector<std::string> sizes;
   for (size_t i = 0; i < p.inputs.size(); i++)
-    if (p.inputs[i].is_size) sizes.push_back("d.in." + n.inputs[i]);
-  if (sizes.empty()) return {};
-  const std::string device = n.lower + "_device", count = to_text(int64_t(sizes.size())), kept = to_text(sets);
+    if (p.inputs[i].is_size && !p.inputs[i].is_kept()) sizes.push_back("d.in." + n.inputs[i]);
+  const std::string clear =
+      "  TRY(cudaMemsetAsync(d.workspace, 0, workspace_bytes, d.stream));  /* tiles read beyond the last element */\n";
   Graphs g;
+  if (sizes.empty()) {
+    g.clear = counts_states(p) ? clear : "";
+    return g;
+  }
+  const std::string device = n.lower + "_device", count = to_text(int64_t(sizes.size())), kept = to_text(sets);
   g.comment = ", for each of the sizes that are kept";
   g.member =
       "  int64_t graph_sizes[" + kept + "][" + count + "];  /* which sizes these are */\n  uint64_t asked[" + kept +
@@ -103,8 +114,7 @@ Graphs graphs_of(const Program& p, const ProgramNames& n, int64_t sets) {
   g.graph = "d.set * segment_count + k";
   g.count = kept + " * segment_count";
   g.capture_all = "";
-  g.clear =
-      "  TRY(cudaMemsetAsync(d.workspace, 0, workspace_bytes, d.stream));  /* tiles read beyond the last element */\n";
+  g.clear = clear;
   g.use = "  if (d.use_graphs) TRY(take_graphs(d));\n";
   g.take =
       fill(support_text("take_graphs.cu.in"),

@@ -15,6 +15,7 @@ bool may_be_empty(const Program& p, const std::vector<SizeSum>& sizes);
 /// Where inputs and outputs live on the device and in pinned memory, and the copies between.
 struct Staging {
   std::string upload, download, sizes, stage_in, stage_out, fields_in, fields_out;
+  std::string upload_counted;  // of inputs as long as states: in no graph
   int64_t bytes = 0;
 };
 Staging staging(const Program& p, const ProgramNames& n);

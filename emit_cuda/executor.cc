@@ -8,6 +8,7 @@
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "emit_cuda/device_parts.h"
+#include "emit_cuda/states.h"
 #include "templates/text.h"
 
 namespace tc {
@@ -16,13 +17,14 @@ namespace {
 // The steps as functions without decisions, which become graphs, and the control flow between them.
 class Segments {
  public:
-  Segments(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
+  Segments(const Program& p, const ProgramNames& n) : p_(p), n_(n), dropped_(device_states(p, n).dropped) {}
 
   std::string text() {
+    control_.indent();
+    const size_t first = begin_states();
     begin();  // the first graph begins with the inputs' way to the device, even if nothing else is in it
     if (can_fail(p_)) line("TRY(cudaMemsetAsync(STATUS, 0, sizeof(int32_t), stream));");
-    control_.indent();
-    for (const Step& s : p_.steps) step(s);
+    for (size_t i = first; i < p_.steps.size(); i++) step(p_.steps[i]);
     if (!open_) begin();  // the last one ends with the outputs' way back
     end();
     std::string list;
@@ -68,7 +70,9 @@ class Segments {
 
   std::string operand(const Operand& o) const { return is_size(o) ? number(o) : operand_text(p_, n_, o, "."); }
   bool is_size(const Operand& o) const { return is_host_size(p_, o); }
-  std::string number(const Operand& o) const { return "in." + n_.inputs[size_t(o.index)]; }
+  std::string number(const Operand& o) const {
+    return (p_.inputs[size_t(o.index)].is_kept() ? kCounts : "in.") + n_.inputs[size_t(o.index)];
+  }
 
   void step(const Step& s) {
     if (s.begins_part) end();
@@ -76,10 +80,38 @@ class Segments {
   }
   void print(const Call& c) {
     print_origins(segment(), c.origins, c.note);
+    line(call_text(c));
+  }
+  std::string call_text(const Call& c) const {
     std::vector<std::string> args;
     for (const Operand& o : c.operands) args.push_back(operand(o));
     args.push_back("stream");
-    line("STEP(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));");
+    return "STEP(" + n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + "));";
+  }
+  // Steps that the program begins with and that get what the instance counts: another number in every run, so that no graph
+  // has them. They store it where kernels read it, and zeros behind the elements of states, where something was dropped.
+  // Returns how many they are.
+  size_t begin_states() {
+    std::vector<std::string> zeros;
+    size_t i = 0;
+    for (; i < p_.steps.size(); i++) {
+      const Call* c = std::get_if<Call>(&p_.steps[i].kind);
+      if (!c || std::none_of(c->operands.begin(), c->operands.end(),
+                             [&](const Operand& o) { return is_size(o) && p_.inputs[size_t(o.index)].is_kept(); }))
+        break;
+      const Slot& to = p_.slots[size_t(c->operands.back().index)];
+      to.dims.empty() ? control_.line(call_text(*c)) : zeros.push_back(call_text(*c));
+    }
+    if (i == 0) return i;
+    if (!zeros.empty()) {
+      control_.line("if (" + dropped_ + ") {");
+      control_.indent();
+      for (const std::string& call : zeros) control_.line(call);
+      control_.dedent();
+      control_.line("}");
+    }
+    control_.line("const_cast<" + n_.lower + "_device &>(d).written = next_counts(d, in);");
+    return i;
   }
   void print(const CopyStep& c) {
     if (!c.times.empty()) return print_sized(c);
@@ -100,6 +132,7 @@ class Segments {
   }
   // Of an output what there is.
   void print_sized(const CopyStep& c) {
+    check(!is_counted(p_, c.times), "outputs as long as states are counted by the device");
     const std::string bytes = sized_bytes(p_, n_, c, ".");
     print_origins(segment(), c.origins, "");
     line((may_be_empty(p_, c.times) ? "if (" + bytes + " > 0) " : "") + "STEP(cudaMemcpyAsync(" + operand(c.to) + ", " +
@@ -173,6 +206,7 @@ class Segments {
 
   const Program& p_;
   const ProgramNames& n_;
+  const std::string dropped_;  // a condition: there is less of the states than was written
   SourceWriter out_, control_;
   size_t count_ = 0;
   bool open_ = false;                // a segment is being written
@@ -233,6 +267,7 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
   const std::string functions = segments.text();
   const Staging io = staging(p, n);
   const Graphs graphs = graphs_of(p, n, graph_sets);
+  const DeviceStates states = device_states(p, n);
   const bool counted = counts_iterations(p.steps);
   const std::string status =
       can_fail(p)
@@ -246,7 +281,18 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"kernels", parts.text},
        {"segments", functions},
        {"control", segments.control()},
-       {"size_tests", refused_if(size_tests(p, n), n) + refused_if(difference_tests(p, n), n)},
+       {"size_tests", refused_if(size_tests(p, n), n)},
+       {"state_tests", states.test_room + refused_if(difference_tests(p, n, kCountsOfPointer), n)},
+       {"state_counts", states.counts},
+       {"next_counts", states.next},
+       {"state_members", states.members},
+       {"state_functions", states.functions},
+       {"state_begin", states.begin_run},
+       {"state_end", states.end_run},
+       {"state_api", states.api},
+       {"refuse_captured", states.refuse_captured},
+       {"execute", states.execute},
+       {"upload_counted", io.upload_counted},
        {"graphs_comment", graphs.comment},
        {"graphs_member", graphs.member},
        {"clear", graphs.clear},
@@ -278,11 +324,12 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"jit_scope", launch_only(jit, "  const tc_jit_scope scope(d.jit);\n")},
        {"jit_scope_async", launch_only(jit, "  const tc_jit_scope scope(d->jit);\n")},
        {"kernel_setup", kernel_setup(p, n)},
-       {"strerror_rows", strerror_rows(n)}});
+       {"strerror_rows", strerror_rows(n, false, false, counts_states(p))}});
 }
 
-std::string cuda_header(const ProgramNames& n) {
-  return fill(support_text("name_cuda.h.in"), {{"name", n.lower}, {"NAME", n.upper}});
+std::string cuda_header(const Program& p, const ProgramNames& n) {
+  return fill(support_text("name_cuda.h.in"),
+              {{"name", n.lower}, {"NAME", n.upper}, {"states", device_states(p, n).comment}});
 }
 
 }  // namespace tc

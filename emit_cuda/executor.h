@@ -16,7 +16,7 @@ struct ExecutorParts {
 /// `graph_sets`: of how many choices of sizes an instance keeps its graphs, where the caller chooses sizes.
 std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id, bool jit,
                                  const ExecutorParts& parts, int64_t graph_sets);
-std::string cuda_header(const ProgramNames& n);
+std::string cuda_header(const Program& p, const ProgramNames& n);
 
 /// --jit: NAME_jit.cc lists the kernels' text for NVRTC, NAME_kernels.S holds it.
 std::string jit_source(const Program& p, const ProgramNames& n, const std::vector<std::string>& kernel_files,

@@ -77,7 +77,7 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   add_support(support, needs_of(kernels));
   const std::vector<KernelFile> apart = kernel_files(p, kernels);
   files.push_back({x + ".h", api_header(p, n)});
-  files.push_back({x + "_cuda.h", cuda_header(n)});
+  files.push_back({x + "_cuda.h", cuda_header(p, n)});
   const ExecutorParts parts = o.single_file ? parts_in_place(p, n, kernels) : parts_in_files(n);
   files.push_back({x + ".cu", cuda_executor_source(p, n, layout_id, o.jit, parts, o.cuda_graphs)});
   if (!o.single_file) {

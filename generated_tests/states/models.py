@@ -1,6 +1,6 @@
 """Models whose instance keeps states: name, model, states by input, ranges of the sizes that stay, the lengths of the runs.
 
-A growing axis is called `past` (bounds 0..ROOM); what a run appends is called `seq` (bounds 1..MOST).
+A growing axis is called `past` (bounds 0..ROOM); what a run appends is called `seq` (bounds 1..MOST); `batch` is BATCH.
 """
 import importlib.util
 from pathlib import Path
@@ -13,7 +13,7 @@ sized = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sized)
 Builder = sized.Builder
 
-ROOM, MOST = 20, 8
+ROOM, MOST, BATCH = 20, 8, 3
 HEADS, KEYS, SIZE, HIDDEN = 4, 2, 16, 64
 
 
@@ -52,15 +52,20 @@ def products(b):
     return dict([keep(b, past_k, k), keep(b, past_v, v)])
 
 
-def standard(b, **attributes):
+def standard(b, x=None, **attributes):
     """Attention of operator set 23."""
-    x = tokens(b)
+    x = x or tokens(b)
     past_k, past_v = (b.input(n, [1, KEYS, "past", SIZE]) for n in ("past_k", "past_v"))
     q = b.op("MatMul", x, b.weight(HIDDEN, HEADS * SIZE))
     k, v = (b.op("MatMul", x, b.weight(HIDDEN, KEYS * SIZE)) for _ in range(2))
     y, new_k, new_v = b.op("Attention", q, k, v, "", past_k, past_v, outputs=3, is_causal=1, q_num_heads=HEADS, kv_num_heads=KEYS, **attributes)
     b.output(b.op("MatMul", y, b.weight(HIDDEN, 10)))
     return dict([keep(b, past_k, new_k), keep(b, past_v, new_v)])
+
+
+def embedded(b):
+    """Tokens come as numbers, which may be none."""
+    return standard(b, b.input("x", [1, "seq", HIDDEN]))
 
 
 def grouped(b, packed=True, **attributes):
@@ -119,12 +124,15 @@ def moving(b):
 
 
 def updated(b):
-    """A buffer of a fixed size, written at a position that the caller says."""
+    """Buffers of a fixed size, written at a position that the caller says."""
     x, at = b.input("x", [1, 4]), b.input("at", [1, 1], TensorProto.INT64)
     buffer = b.input("buffer", [24, 4])
     result = b.op("ScatterND", buffer, at, x)
     b.output(b.op("ReduceSum", result, b.ints(0), keepdims=0))
-    return dict([keep(b, buffer, result)])
+    other = b.input("other", [24, 4])
+    elements = b.op("ScatterElements", other, b.op("Expand", at, b.ints(1, 4)), x, axis=0)
+    b.output(b.op("ReduceMax", elements, b.ints(0), keepdims=0))
+    return dict([keep(b, buffer, result), keep(b, other, elements)])
 
 
 def twice(b):
@@ -132,13 +140,41 @@ def twice(b):
     x = b.input("x", [1, "seq", 8])
     first, second = b.input("first", [1, "past", 8]), b.input("second", [1, "more", 8])
     new = b.op("Concat", first, x, axis=1)
-    more = b.op("Concat", second, x, b.op("Neg", x), axis=1)
+    more = b.op("Concat", second, x, b.op("Mul", x, b.scalar(0.5)), axis=1)
     b.output(b.op("ReduceSum", new, b.ints(1), keepdims=0))
     b.output(b.op("ReduceMean", more, b.ints(1), keepdims=0))
     return dict([keep(b, first, new), keep(b, second, more)])
 
 
-MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice]
+def both(b):
+    """One that grows, one that adds up."""
+    x = b.input("x", [1, "seq", 8])
+    past, total = b.input("rows", [1, "past", 8]), b.input("total", [1, 8])
+    new = b.op("Concat", past, x, axis=1)
+    added = b.op("Add", total, b.op("ReduceSum", x, b.ints(1), keepdims=0))
+    b.output(b.op("Add", b.op("ReduceSum", new, b.ints(1), keepdims=0), added))
+    return dict([keep(b, past, new), keep(b, total, added)])
+
+
+def wide(b):
+    """Rows of more elements than a GPU copies at once."""
+    x, past = b.input("x", [1, "seq", 10000]), b.input("past_rows", [1, "past", 10000])
+    new = b.op("Concat", past, x, axis=1)
+    b.output(b.op("ReduceMax", new, b.ints(1), keepdims=0))
+    return dict([keep(b, past, new)])
+
+
+def several(b):
+    """Sequences side by side, as many as the caller chooses."""
+    x = b.input("x", ["batch", "seq", 8])
+    past, total = b.input("rows", ["batch", "past", 8]), b.input("total", ["batch", 8])
+    new = b.op("Concat", past, x, axis=1)
+    added = b.op("Add", total, b.op("ReduceSum", x, b.ints(1), keepdims=0))
+    b.output(b.op("Add", b.op("ReduceMax", new, b.ints(1), keepdims=0), added))
+    return dict([keep(b, past, new), keep(b, total, added)])
+
+
+MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice, both, embedded, wide, several]
 
 
 def cases():
@@ -148,10 +184,11 @@ def cases():
         b.kept = {}
         kept = make(b)
         graph = helper.make_graph(b.nodes, make.__name__, b.inputs, b.outputs, b.weights)
-        imports = [helper.make_opsetid("", 23 if make is standard else 18), helper.make_opsetid("com.microsoft", 1)]
+        imports = [helper.make_opsetid("", 23 if make in (standard, embedded) else 18), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=imports, ir_version=10)
         names = {d.dim_param for i in b.inputs for d in i.type.tensor_type.shape.dim if d.dim_param}
         words = [f"--dim=seq=1..{MOST}"] * ("seq" in names) + [f"--dim=past=0..{ROOM}"] * ("past" in names)
+        words += [f"--dim=batch=1..{BATCH + 1}"] * ("batch" in names)
         words += [f"--dim=more=0..{2 * ROOM}"] * ("more" in names) + ["--dim=total=past+seq"] * ("total" in names)
         yield make.__name__, model, kept, words
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Packages whose instances keep states, run after run, against ONNX Runtime, which gets the states from its own results; with sanitizers.
 
-usage: run.py [--tool build/tc-emit] [--cpus any,native] [--only REGEX] [--share K/N] [--list]     (run it with `scripts/python_env base`)
+usage: run.py [--tool build/tc-emit] [--cpus generic,native,cuda] [--only REGEX] [--share K/N] [--list]     (run it with `scripts/python_env base`)
 
 models.py holds the models. The runs of one instance are followed by rewinding, by a run without room, and by a reset. Inputs lie in
-memory that ends where they end. The last line reads 'N passed, N failed'.
+memory that ends where they end. Of `cuda` every access of memory is checked (docs/cuda_on_cpu.md). The last line reads 'N passed, N failed'.
 """
 import argparse
 import importlib.util
 import json
+import os
 import re
 import sys
 import tempfile
@@ -19,20 +20,25 @@ import onnx
 import onnxruntime
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "generated_tests" / "python")]
+sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
+from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 from tally import Tally  # noqa: E402
 from toolchain import WARNINGS, Failed, call, first_line  # noqa: E402
 
 spec = importlib.util.spec_from_file_location("state_models", Path(__file__).parent / "models.py")
 state_models = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(state_models)
-MOST, ROOM = state_models.MOST, state_models.ROOM
+MOST, ROOM, BATCH = state_models.MOST, state_models.ROOM, state_models.BATCH
 
+HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md
+TYPES = {"float": "float", "int64": "int64_t"}
+COPIED = {"both": {"total"}, "several": {"total"}, "recurrent": {"h", "c"}, "moving": {"a", "c", "line"}}  # states that no loops update in place
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-# Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room.
-SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "reset", 1, 3, MOST]
+# Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room; "nan" appends two elements of NaN, where
+# inputs may be so, and what is rewound must leave nothing.
+SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "nan", -2, 1, "reset", 1, 3, MOST]
 
 HEAD = """#include "{name}.h"
 #include <stdio.h>
@@ -76,11 +82,11 @@ def program(manifest):
     for port in manifest["inputs"]:
         field = port.get("field", port["name"])
         if "size" in port:
-            text += f"    in.{field} = n;\n"
+            text += f"    in.{field} = {BATCH if field == 'batch' else 'n'};\n"
             continue
         text += "    {\n      char path[4096];\n      long bytes;\n      FILE *f;\n"
         text += f'      snprintf(path, sizeof path, "%s/%d_{field}", argv[1], step);\n      f = fopen(path, "rb");\n      if (f == NULL) return 4;\n'
-        text += f'      fseek(f, 0, SEEK_END);\n      bytes = ftell(f);\n      fclose(f);\n      in.{field} = load(argv[1], step, "{field}", (size_t)bytes);\n    }}\n'
+        text += f'      fseek(f, 0, SEEK_END);\n      bytes = ftell(f);\n      fclose(f);\n      in.{field} = (const {TYPES[port["dtype"]]} *)load(argv[1], step, "{field}", (size_t)bytes);\n    }}\n'
         frees.append(f"in.{field}")
     sizes = []
     for port in manifest["outputs"]:
@@ -88,9 +94,9 @@ def program(manifest):
         open_, others = [c for c in port.get("counted", [])], 1
         for axis, size in enumerate(port["shape"]):
             others *= 1 if any(c["axis"] == axis for c in open_) else size
-        count = " * ".join(["(size_t)n" for _ in open_] + [str(others)])
+        count = " * ".join([f"(size_t){BATCH if c['by_input'] == 'batch' else 'n'}" for c in open_] + [str(others)])
         sizes.append((field, count))
-        text += f"    out.{field} = malloc(({count} + 1) * sizeof *out.{field});\n"
+        text += f"    out.{field} = ({TYPES[port['dtype']]} *)malloc(({count} + 1) * sizeof *out.{field});\n"
     text += f"    status = (int){name}_run(&m, &in, &out);\n    if (status != wanted) {{ fprintf(stderr, \"status %d\\n\", status); return 5; }}\n    if (status == 0) {{\n"
     for field, count in sizes:
         text += f'      save(argv[1], step, "out_{field}", out.{field}, {count} * sizeof *out.{field});\n'
@@ -99,7 +105,7 @@ def program(manifest):
 
 
 def value(info, n, total, random):
-    shape = [{"seq": n, "total": total}.get(d.dim_param, d.dim_value) for d in info.type.tensor_type.shape.dim]
+    shape = [{"seq": n, "total": total, "batch": BATCH}.get(d.dim_param, d.dim_value) for d in info.type.tensor_type.shape.dim]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
     if info.name == "mask":
         return np.ones(shape, dtype)
@@ -107,7 +113,7 @@ def value(info, n, total, random):
 
 
 def empty(info):
-    return np.zeros([0 if d.dim_param in ("past", "more") else d.dim_value for d in info.type.tensor_type.shape.dim], np.float32)
+    return np.zeros([0 if d.dim_param in ("past", "more") else d.dim_value or BATCH for d in info.type.tensor_type.shape.dim], np.float32)
 
 
 def cut(info, array, length):
@@ -123,6 +129,7 @@ def steps(model, kept, session, folder, random):
     inputs = {i.name: i for i in model.graph.input}
     own = [i for name, i in inputs.items() if name not in kept]
     grows = any(d.dim_param == "past" for name in kept for d in inputs[name].type.tensor_type.shape.dim)
+    all_grow = all(any(d.dim_param in ("past", "more") for d in inputs[name].type.tensor_type.shape.dim) for name in kept)
     states, words, wanted = {name: empty(inputs[name]) for name in kept}, [], {}
     length = 0
     for step, n in enumerate(SCRIPT if grows else [1, 1, 1, "reset", 1, 1]):
@@ -136,31 +143,50 @@ def steps(model, kept, session, folder, random):
                 value(info, MOST, length + MOST, random).tofile(folder / f"{step}_{info.name}")
             words += [str(MOST), "8"]
             continue
-        if n < 0:
+        if n != "nan" and n < 0:
             length += n
             states = {name: cut(inputs[name], v, length) for name, v in states.items()}
             words += [str(n), "0"]
             continue
-        outputs = run_once(model, own, kept, session, states, n, length, folder, step, random)
+        spoilt = n == "nan"
+        n = 2 if spoilt else n
+        outputs = run_once(model, own, kept, session, states, n, length, folder, step, random, np.nan if spoilt and all_grow else 0)
         length += n
         for name, array in outputs.items():
-            if name not in kept.values():
+            if name not in kept.values() and not spoilt:
                 wanted[step, name] = array
         states = {name: outputs[result] for name, result in kept.items()}
         words += [str(n), "0"]
     return words, wanted
 
 
-def run_once(model, own, kept, session, states, n, length, folder, step, random):
+def run_once(model, own, kept, session, states, n, length, folder, step, random, added):
+    """`added` to numbers that are no integers."""
     feed = dict(states)
     for info in own:
         feed[info.name] = value(info, n, length + n, random)
+        if feed[info.name].dtype.kind == "f":
+            feed[info.name] += np.float32(added)
         feed[info.name].tofile(folder / f"{step}_{info.name}")
     return dict(zip([o.name for o in session.get_outputs()], session.run(None, feed)))
 
 
-def check(case, tool, cpu, folder):
-    """The number of runs that were compared; raises Failed."""
+def compiled(package, folder, cpu, toolchain):
+    """The program of `folder`/steps.c; raises Failed."""
+    program = folder / "steps"
+    if toolchain:
+        toolchain.program_of(package, [folder / "steps.c"], program)
+        return program
+    sources = [p for p in package.rglob("*") if p.suffix in (".c", ".S") and p.name != "main.c"]
+    arch = ["-march=native"] if cpu == "native" else []
+    result = call("compile", ["gcc", "-pipe", *WARNINGS, *FLAGS, *arch, f"-I{package}", folder / "steps.c", *sources, "-o", program, "-lm"], {})
+    if result.returncode:
+        raise Failed("compile: " + first_line(result.stdout))
+    return program
+
+
+def check(case, tool, cpu, toolchain, folder):
+    """The number of runs that were compared; raises Failed. `toolchain`: of `cuda`."""
     name, model, kept, words = case
     random = np.random.default_rng(2)
     folder.mkdir(parents=True)
@@ -168,23 +194,22 @@ def check(case, tool, cpu, folder):
     io.mkdir()
     onnx.save(model, path)
     pairs = [f"--state={before}={after}" for before, after in kept.items()]
-    result = call("emit", [tool, "--quiet", "--verify-each", f"--cpu={cpu}", *words, *pairs, path, "-o", package], {})
+    target = "--target=cuda" if cpu == "cuda" else f"--cpu={cpu}"
+    result = call("emit", [tool, "--quiet", "--verify-each", target, *words, *pairs, path, "-o", package], {})
     if result.returncode:
         raise Failed("emit: " + first_line(result.stdout))
     manifest = json.loads((package / "manifest.json").read_text())
     (folder / "steps.c").write_text(program(manifest))
-    sources = [p for p in package.rglob("*") if p.suffix in (".c", ".S") and p.name != "main.c"]
-    arch = ["-march=native"] if cpu == "native" else []
-    result = call("compile", ["gcc", "-pipe", *WARNINGS, *FLAGS, *arch, f"-I{package}", folder / "steps.c", *sources, "-o", folder / "steps", "-lm"], {})
-    if result.returncode:
-        raise Failed("compile: " + first_line(result.stdout))
+    program_file = compiled(package, folder, cpu, toolchain)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     told, wanted = steps(model, kept, session, io, random)
-    result = call("run", [folder / "steps", io, *told], {})
+    result = call("run", [program_file, io, *told], {}, env={**os.environ, **HOSTILE})
     if result.returncode:
-        raise Failed(f"run: exit code {result.returncode}: {first_line(result.stdout)}")
+        raise Failed(f"run: exit code {result.returncode}: {first_line(result.stdout, 'rror|check: |status')}")
+    if cpu == "cuda" and NOTHING_FOUND not in result.stdout:
+        raise Failed("run: the checker was not in it")
     fields = {p["name"]: p.get("field", p["name"]) for p in manifest["outputs"]}
     for (step, output), want in wanted.items():
         got = np.fromfile(io / f"{step}_out_{fields[output]}", want.dtype)
@@ -192,16 +217,35 @@ def check(case, tool, cpu, folder):
             raise Failed(f"step {step}, {output}: {got.size} elements, not {want.size}")
         if problem := difference(got.reshape(want.shape), want, 1e-5):
             raise Failed(f"step {step}, {output}: {problem}")
-    copies = re.findall(r"memcpy\(AT\w*\((?:\w+, )?past", (package / f"{manifest['name']}.c").read_text())
-    if name not in ("recurrent", "moving") and copies:
-        raise Failed("a cache is copied")
+    executor = (package / f"{manifest['name']}.{'cu' if cpu == 'cuda' else 'c'}").read_text()
+    copied = set(re.findall(r"(?:memcpy|cudaMemcpyAsync)\(AT\w*\((?:\w+, )?(\w+)\)", executor)) & kept.keys()
+    if copied - COPIED.get(name, set()):
+        raise Failed(f"copied: {', '.join(sorted(copied))}")
     return len(wanted)
+
+
+def streams(tool, toolchain, folder):
+    """A package of CUDA on streams of the caller's: streams.cc."""
+    folder.mkdir(parents=True)
+    name, model, kept, words = next(case for case in state_models.cases() if case[0] == "both")
+    onnx.save(model, folder / "both.onnx")
+    pairs = [f"--state={before}={after}" for before, after in kept.items()]
+    result = call("emit", [tool, "--quiet", "--target=cuda", "--name=kept", *words, *pairs, folder / "both.onnx", "-o", folder / "out"], {})
+    if result.returncode:
+        raise Failed("emit: " + first_line(result.stdout))
+    program_file = folder / "program"
+    toolchain.program_of(folder / "out", [ROOT / "generated_tests" / "states" / "streams.cc"], program_file, ["-DcudaGraphInstantiate=counted_instantiate"])
+    for order in ("late", "early", "random:3"):
+        result = call("run", [program_file], {}, env={**os.environ, "TC_CUDA_STREAM": order})
+        if result.returncode or NOTHING_FOUND not in result.stdout:
+            raise Failed(f"run: {order}: " + first_line(result.stdout, "rror|check: "))
+    return 3
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tool", default=str(ROOT / "build" / "tc-emit"))
-    parser.add_argument("--cpus", default="generic,native")
+    parser.add_argument("--cpus", default="generic,native,cuda")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
     shares.add_option(parser, quick=2)
@@ -210,11 +254,16 @@ def main():
     chosen = shares.part([case for case in state_models.cases() if re.search(options.only, case[0])], options)
     with tempfile.TemporaryDirectory() as scratch:
         for cpu in options.cpus.split(","):
-            for case in chosen:
+            (Path(scratch) / cpu).mkdir()
+            toolchain = CheckedCudaToolchain(Path(scratch) / cpu, ["-O1"]) if cpu == "cuda" and not options.list else None
+            if toolchain and re.search(options.only, "streams"):
+                tally.judge("streams", lambda: streams(options.tool, toolchain, Path(scratch) / cpu / "streams"))
+            partly = cpu == "cuda" and options.share != (1, 1)  # these take longest to compile
+            for case in chosen[::3] if partly else chosen:
                 if options.list:
                     print(case[0])
                     continue
-                tally.judge(f"{case[0]} ({cpu})", lambda: check(case, options.tool, cpu, Path(scratch) / cpu / case[0]))
+                tally.judge(f"{case[0]} ({cpu})", lambda: check(case, options.tool, cpu, toolchain, Path(scratch) / cpu / case[0]))
     return tally.status()
 
 

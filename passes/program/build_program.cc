@@ -38,16 +38,6 @@ IoTensor io_tensor(const Value& v, bool text) {
   return t;
 }
 
-[[noreturn]] void refuse_states(const Graph& g) {
-  const ModelText& name = g.inputs()[g.sizes().states[0].input]->name;
-  throw Error({"TC3106",
-               ExitCode::Unsupported,
-               {"", "", "", name.raw(), -1},
-               "a state that the instance keeps has no place on a GPU",
-               {"pass it, as an input and an output; --target c keeps it"},
-               false});
-}
-
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loop_passes_(cx.options), planned_(cx) {
@@ -59,7 +49,6 @@ ProgramBuilder::ProgramBuilder(std::string name, PassContext& cx) : cx_(cx), loo
 }
 
 Program ProgramBuilder::take(Graph& g) {
-  if (cx_.target.device_memory && !g.sizes().states.empty()) refuse_states(g);
   p_.title = g.name();
   p_.macs = multiply_accumulates(g);
   nodes_ = g.num_nodes();
@@ -78,6 +67,8 @@ Program ProgramBuilder::take(Graph& g) {
     if (!s.next) continue;
     t.state = keep(g.inputs()[s.input]);
     t.next = *s.next;
+    if (cx_.target.device_memory)
+      store_number({Operand::Kind::Input, int(s.input)}, {Operand::Kind::Slot, t.state}, p_.steps);
   }
   for (const InputSize& s : g.sizes().inputs) p_.inputs.at(s.input).sizes.push_back({s.axis, 0, s.count});
   for (const OutputSize& s : g.sizes().outputs) {
@@ -87,6 +78,7 @@ Program ProgramBuilder::take(Graph& g) {
   for (const StatePair& s : g.sizes().states) {
     const Value* v = g.inputs().at(s.input);
     p_.inputs.at(s.input).state = p_.outputs.at(s.output).state = keep(v);
+    if (cx_.target.device_memory) clear_behind(p_.inputs[s.input], p_.steps);
     // What the state becomes, step by step, may take its place.
     const Value* now = root_of(g.outputs().at(s.output));
     for (; now != v && now->producer && !now->producer->inputs.empty() && now->producer->inputs[0];

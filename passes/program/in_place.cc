@@ -5,7 +5,8 @@
 // An element of r that is read in the statement which writes the same element of y is read in time. What could spoil it
 // is another write to that element before. Every element is written at least once, for outputs are complete; where the
 // writes that the loops make are as many as the elements, each is written exactly once. They are counted, for every
-// number of lanes: so bodies with conditions around a write are refused.
+// number of lanes: so bodies with conditions around a write are refused; but where states would be copied, the condition that
+// there is an element for a thread is counted, too.
 //
 //   y = x;  y[at[i]] = u[i]       ->     x[at[i]] = u[i]              a copy that comes first falls away
 #include "passes/program/in_place.h"
@@ -13,6 +14,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/program/guarded_loops.h"
 
 namespace tc {
 namespace {
@@ -32,34 +34,53 @@ Buffers memory_of(const Scheduled& s, const Buffer& b) {
 // Counts the elements that a statement writes to one memory, and looks for reads of another.
 class Writes {
  public:
-  Writes(Buffers to, Buffers from, int64_t lanes) : to_(std::move(to)), from_(std::move(from)), lanes_(lanes) {}
+  Writes(Buffers to, Buffers from, int64_t lanes, bool guards)
+      : to_(std::move(to)), from_(std::move(from)), lanes_(lanes), guards_(guards) {}
 
   /// nullopt: not known, or something is in the way.
   std::optional<int64_t> count(const Stmt& s) {
     if (!s) return 0;
     if (const Store* k = as<Store>(s)) return store(*k);
-    if (const For* k = as<For>(s)) {
-      const auto each = reads(k->extent) || reads(k->begin) ? std::nullopt : count(k->body);
-      if (!each || *each == 0) return each;
-      const auto iterations = number(k->extent);
-      return iterations ? std::optional(checked_mul(*iterations, *each)) : std::nullopt;
+    if (const For* k = as<For>(s)) return iterations(*k);
+    if (const Seq* k = as<Seq>(s)) return all_of(*k);
+    if (const If* k = as<If>(s); k && guards_ && !untouched(s)) return guarded(*k);
+    if (const Let* k = as<Let>(s)) {
+      loops_.define(k->var, k->value);
+      return reads(k->value) ? std::nullopt : count(k->body);
     }
-    if (const Seq* k = as<Seq>(s)) {
-      int64_t sum = 0;
-      for (const Stmt& x : k->list) {
-        const auto n = count(x);
-        if (!n) return {};
-        sum = checked_add(sum, *n);
-      }
-      return sum;
-    }
-    if (const Let* k = as<Let>(s)) return reads(k->value) ? std::nullopt : count(k->body);
     if (const Alloc* k = as<Alloc>(s)) return count(k->body);
     if (const Comment* k = as<Comment>(s)) return count(k->body);
     return untouched(s) ? std::optional<int64_t>(0) : std::nullopt;
   }
 
  private:
+  std::optional<int64_t> iterations(const For& k) {
+    loops_.enter(k);
+    const auto each = reads(k.extent) || reads(k.begin) ? std::nullopt : count(k.body);
+    const auto times = loops_.counted(k) ? std::optional<int64_t>(1) : number(k.extent);
+    loops_.leave(k);
+    if (!each || *each == 0) return each;
+    return times ? std::optional(checked_mul(*times, *each)) : std::nullopt;
+  }
+  // A loop whose iterations a condition counts has them for all that is in it.
+  std::optional<int64_t> all_of(const Seq& k) {
+    int64_t sum = 0, parts = 0;
+    const size_t before = loops_.num_counted();
+    for (const Stmt& x : k.list) {
+      const auto n = count(x);
+      if (!n) return {};
+      sum = checked_add(sum, *n);
+      parts += *n > 0 ? 1 : 0;
+    }
+    if (parts > 1 && loops_.num_counted() != before) return {};
+    return sum;
+  }
+  std::optional<int64_t> guarded(const If& k) {
+    if (k.otherwise || reads(k.condition)) return {};
+    const auto each = count(k.then);
+    const auto times = loops_.count(k.condition);
+    return each && times ? std::optional(checked_mul(*times, *each)) : std::nullopt;
+  }
   std::optional<int64_t> store(const Store& k) const {
     bool fits = true;
     for (const Expr& e : k.index) fits = fits && !reads(e);
@@ -114,6 +135,8 @@ class Writes {
 
   const Buffers to_, from_;
   const int64_t lanes_;
+  const bool guards_;
+  GuardedLoops loops_;
 };
 
 // The first of a list of statements.
@@ -142,17 +165,17 @@ Stmt without_first(const Stmt& s) {
 }
 
 /// Loops that do nothing but to[i] = from[i], once for each element?
-bool is_copy(const Stmt& s, const Buffers& to, const Buffers& from, int64_t elements) {
+bool is_copy(const Stmt& s, const Buffers& to, const Buffers& from, int64_t elements, bool guards) {
   bool plain = true;
   walk(s, [&](const Stmt& x) {
     const Store* k = as<Store>(x);
     const Load* l = k ? as<Load>(k->value) : nullptr;
     if (k) plain = plain && l && among(to, k->buffer) && among(from, l->buffer);
-    return plain && (k || as<For>(x) || as<Let>(x) || as<Seq>(x) || as<Comment>(x));
+    return plain && (k || (guards && as<If>(x)) || as<For>(x) || as<Let>(x) || as<Seq>(x) || as<Comment>(x));
   });
   if (!plain) return false;
   for (const int64_t lanes : {1, 4, 8, 16})
-    if (Writes(to, from, lanes).count(s) != elements) return false;
+    if (Writes(to, from, lanes, guards).count(s) != elements) return false;
   return true;
 }
 
@@ -175,31 +198,31 @@ bool touches(const Stmt& s, const Buffers& memory) {
 }
 
 /// Does `s` begin with a copy of operand k, which it does not look at afterwards?
-bool begins_with_copy(const Scheduled& s, size_t k, int64_t elements) {
+bool begins_with_copy(const Scheduled& s, size_t k, int64_t elements, bool guards) {
   const Buffers to = memory_of(s, s.outputs[0]), from = memory_of(s, s.inputs[k]);
-  if (!is_copy(first_of(s.body), to, from, elements)) return false;
+  if (!is_copy(first_of(s.body), to, from, elements, guards)) return false;
   const Stmt rest = without_first(s.body);
   return rest && !touches(rest, from);
 }
 
 }  // namespace
 
-bool may_be_in_place(const Scheduled& s, size_t k) {
+bool may_be_in_place(const Scheduled& s, size_t k, bool guards) {
   if (s.outputs.size() != 1) return false;
   const Buffer &from = s.inputs.at(k), &to = s.outputs[0];
   if (from->dtype != to->dtype || !is_static(from->shape) || !is_static(to->shape)) return false;
   const int64_t elements = num_elements(static_dims(to->shape));
   if (num_elements(static_dims(from->shape)) != elements) return false;
-  if (begins_with_copy(s, k, elements)) return true;
+  if (begins_with_copy(s, k, elements, guards)) return true;
   for (const int64_t lanes : {1, 4, 8, 16})
-    if (Writes(memory_of(s, to), memory_of(s, from), lanes).count(s.body) != elements) return false;
+    if (Writes(memory_of(s, to), memory_of(s, from), lanes, guards).count(s.body) != elements) return false;
   return true;
 }
 
-Scheduled in_place(Scheduled s, size_t k) {
+Scheduled in_place(Scheduled s, size_t k, bool guards) {
   const Buffer from = s.inputs.at(k);
   const Buffers to = memory_of(s, s.outputs.at(0));
-  if (begins_with_copy(s, k, num_elements(static_dims(from->shape)))) {
+  if (begins_with_copy(s, k, num_elements(static_dims(from->shape)), guards)) {
     s.body = without_first(s.body);
     std::erase_if(s.views, [&](const Scheduled::View& v) { return v.of == from; });
     s.inputs.erase(s.inputs.begin() + std::ptrdiff_t(k));

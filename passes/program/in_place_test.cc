@@ -67,6 +67,49 @@ TEST(InPlace, WhatIsNotProvedIsRefused) {
   EXPECT_FALSE(c.fits(seq({alias(view, c.r1, 0, store(view, {0}, zero(DType::F32))), loop(c.i, 100, c.add(c.i))})));
 }
 
+// A thread for each of 100 elements, in blocks of 32.
+Stmt by_threads(const Case& c, const std::function<Stmt(const Expr& at)>& body, int64_t end = 100) {
+  const Var e = make_var("e");
+  const Stmt guarded = if_then(Expr(e) < Expr(end), body(e));
+  return loop(c.i, 4, loop(c.j, 32, let(e, Expr(c.i) * 32 + Expr(c.j), guarded), ForKind::ThreadX), ForKind::BlockX);
+}
+
+TEST(InPlace, OfStatesAThreadPerElementIsCounted) {
+  const Case c;
+  const auto fits = [&](const Stmt& s) { return may_be_in_place(c.with(s), 1, true); };
+  const auto add = [&](const Expr& at) { return c.add(at); };
+  EXPECT_TRUE(fits(by_threads(c, add)));
+  EXPECT_FALSE(c.fits(by_threads(c, add)));
+  EXPECT_FALSE(fits(by_threads(c, add, 99)));
+  EXPECT_FALSE(fits(by_threads(c, [&](const Expr& at) { return c.add(at, Expr(99) - at); })));
+  // Both run for each element.
+  EXPECT_FALSE(fits(by_threads(c, [&](const Expr& at) { return seq({c.add(at), c.add(at)}); })));
+  EXPECT_FALSE(fits(seq({by_threads(c, add), by_threads(c, add)})));
+}
+
+TEST(InPlace, ConditionsThatAreNoNumberOfAnElementAreRefused) {
+  const Case c;
+  const auto fits = [&](const Expr& condition) {
+    const Stmt body = if_then(condition, c.add(Expr(c.i) * 10 + Expr(c.j)));
+    return may_be_in_place(c.with(loop(c.i, 10, loop(c.j, 10, body))), 1, true);
+  };
+  EXPECT_TRUE(fits(Expr(c.i) * 10 + Expr(c.j) < Expr(100)));
+  EXPECT_TRUE(fits(Expr(c.j) < Expr(12)));
+  EXPECT_FALSE(fits(Expr(c.j) < Expr(9)));
+  EXPECT_FALSE(fits(Expr(c.i) * 9 + Expr(c.j) < Expr(100)));
+  EXPECT_FALSE(fits(Expr(c.j) + 1 < Expr(11)));
+  EXPECT_FALSE(fits(Expr(c.j) < load(make_buffer("n", DType::I64, {}), {})));
+}
+
+TEST(InPlace, AGuardedCopyFallsAway) {
+  const Case c;
+  const Stmt copy = by_threads(c, [&](const Expr& at) { return store(c.y1, {at}, load(c.r1, {at})); });
+  const Stmt change = loop(make_var("k"), 3, store(c.y1, {Expr(0)}, load(c.x1, {Expr(0)})));
+  ASSERT_TRUE(may_be_in_place(c.with(seq({copy, change})), 1, true));
+  EXPECT_EQ(to_text(in_place(c.with(seq({copy, change})), 1, true).body), to_text(change));
+  EXPECT_FALSE(c.fits(seq({copy, change})));
+}
+
 TEST(InPlace, TheOperandIsNoParameterAnyLonger) {
   const Case c;
   const Scheduled s = in_place(c.with(loop(c.i, 100, c.add(c.i))), 1);

@@ -31,6 +31,7 @@ class ProgramBuilder {
     std::vector<std::string> live;  // what live_outputs() says, as text
     std::vector<bool> by_value;     // operands that the host knows: see Param::by_value
     int64_t panel_columns = 0;      // ScheduleOptions
+    std::vector<int> kept = {};     // of `dead`, those in the memory of a state
     auto operator<=>(const FunctionKey&) const = default;
   };
   // One distinct function: its kernel and how its operands are found.
@@ -70,6 +71,7 @@ class ProgramBuilder {
   Operand new_slot(const ModelText& name, const std::string& suffix, DType dtype, const Dims& dims);
   Operand output_operand(Node& n, size_t k, const Value* replaced);
   std::vector<int> dying(const Node& n, const std::vector<const Value*>& operands) const;
+  std::vector<int> in_states(const std::vector<int>& dead, const std::vector<const Value*>& operands) const;
   void touch(const Operand& o);
   int add_weight(const Value& v, const Constant& data, const std::string& suffix, const std::string& layout);
   int ordinal(const Constant& c);
@@ -108,6 +110,7 @@ class ProgramBuilder {
   void call_own(const TensorFn& fn, std::vector<Operand> operands, std::vector<Step>& steps);
   void fill_room(const CopyStep& c, DType dtype, std::vector<Step>& steps);
   void store_number(Operand number, Operand to, std::vector<Step>& steps);
+  void clear_behind(const IoTensor& state, std::vector<Step>& steps);
 
   // control flow
   void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes);

@@ -171,13 +171,14 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const std::vector<int> dead = dying(n, operands);
   std::vector<std::string> ends;
   for (const LiveOutput& l : live) ends.push_back(l.as_text());
-  Compiled& c =
-      compile({identity_of(fn), are_constant(constants), dead, ends, by_value(operands)}, fn, constants, &n, live);
+  FunctionKey key = {identity_of(fn), are_constant(constants), dead, ends, by_value(operands)};
+  key.kept = in_states(dead, operands);
+  Compiled& c = compile(key, fn, constants, &n, live);
   if (cx_.called) cx_.called(c.function, c.kernel);
   Call call = call_of(c, n, operands);
   if (live.size() == 1) {
     if (const auto one = first_row(n, live[0], all, operands, dead)) {
-      IfStep both;
+      IfStep both = {.condition = {}, .then = {}, .otherwise = {}, .origins = {}};  // a size decides
       both.size = one->size;
       Call few = call;
       few.kernel = one->kernel;
@@ -256,7 +257,8 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
   const std::string packing = general.prologue_key, function = identity_of(*one);
   if (packed_otherwise_.count(function) != 0) return {};
   const size_t kernels = p_.kernels.size();
-  Compiled& c = compile({function, are_constant(constants), dead, {}, by_value(own), columns}, *one, constants, &n);
+  const FunctionKey key = {function, are_constant(constants), dead, {}, by_value(own), columns, last_key_.kept};
+  Compiled& c = compile(key, *one, constants, &n);
   if (c.prologue_key != packing || c.replaced != replaced) {
     packed_otherwise_.insert(function);
     forget_kernels(kernels);
@@ -355,6 +357,17 @@ std::vector<int> ProgramBuilder::dying(const Node& n, const std::vector<const Va
   return list;
 }
 
+// Operands among `dead` that lie in the memory of a state.
+std::vector<int> ProgramBuilder::in_states(const std::vector<int>& dead,
+                                           const std::vector<const Value*>& operands) const {
+  std::vector<int> list;
+  for (const int i : dead) {
+    const int slot = operands_.at(root_of(operands[size_t(i)])).index, root = p_.slots[size_t(slot)].alias_of;
+    if (p_.slots[size_t(root >= 0 ? root : slot)].kept) list.push_back(i);
+  }
+  return list;
+}
+
 // `replaced`: the value whose memory the result takes over, or null.
 Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced) {
   if (n.outputs.at(k)) {
@@ -392,9 +405,11 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const 
     if (l.output == 0) o.open_axes.push_back(l.axis);
   Scheduled s = planned_.schedule(fn, constants, o, c.function);
   for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
-    if (std::find(key.dead.begin(), key.dead.end(), s.input_index[k]) != key.dead.end() && may_be_in_place(s, k)) {
+    if (std::find(key.dead.begin(), key.dead.end(), s.input_index[k]) != key.dead.end()) {
+      const bool state = std::find(key.kept.begin(), key.kept.end(), s.input_index[k]) != key.kept.end();
+      if (!may_be_in_place(s, k, state)) continue;
       c.replaced = s.input_index[k];
-      s = in_place(std::move(s), k);
+      s = in_place(std::move(s), k, state);
     }
   for (const LiveOutput& l : live) {
     Scheduled::Live here{s.outputs[size_t(l.output)], l.axis, l.end, {}, true};

@@ -1,6 +1,8 @@
 // Sizes that the caller chooses, where tensors are in the memory of a device: the host knows them, and kernels get them as
 // numbers. What the host copies on a CPU is a kernel, which fills a whole slot at once:
 //   slot[i, :] = i < batch ? x[i, :] : x[0, :]
+// Sizes that the instance counts are other numbers in every run, and graphs that are captured serve them all: kernels read
+// these in the memory of the device, where each run stores them first.
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "passes/program/program_builder.h"
@@ -53,7 +55,8 @@ void ProgramBuilder::fill_room(const CopyStep& c, DType dtype, std::vector<Step>
     Expr& n = numbers[size];
     if (n) return n;
     fn.inputs.push_back(make_buffer("n" + to_text(int64_t(numbers.size() - 1)), DType::I64, {}));
-    operands.push_back({Operand::Kind::Input, int(size)});
+    const IoTensor& t = p_.inputs[size];
+    operands.push_back(t.is_kept() ? Operand{Operand::Kind::Slot, t.state} : Operand{Operand::Kind::Input, int(size)});
     return n = load(fn.inputs.back(), {});
   };
   Expr rows;
@@ -89,6 +92,31 @@ void ProgramBuilder::store_number(Operand number, Operand to, std::vector<Step>&
   s.outputs = fn.outputs = {make_buffer("y", DType::I64, {})};
   fn.stages = {s};
   call_own(fn, {number, to}, steps);
+}
+
+// Zeros behind the elements of a state that grows: kernels multiply what is there by zero, and what a run has left there
+// that was dropped may be no number. Nothing to do if nothing was dropped.
+void ProgramBuilder::clear_behind(const IoTensor& state, std::vector<Step>& steps) {
+  for (const IoSize& size : state.sizes) {
+    const size_t count = size.sum.terms.at(0).input;
+    if (!p_.inputs[count].is_kept()) continue;
+    TensorFn fn;
+    fn.inputs = {make_buffer("n", DType::I64, {})};
+    fn.outputs = {make_buffer("y", state.dtype, to_shape(state.dims))};
+    Exprs at;
+    std::vector<Var> vars;
+    for (size_t d = 0; d < state.dims.size(); d++)
+      at.emplace_back(vars.emplace_back(make_var("i" + to_text(int64_t(d)))));
+    Stmt nest = if_then(at[size_t(size.axis)] >= load(fn.inputs[0], {}), store(fn.outputs[0], at, zero(state.dtype)));
+    for (size_t d = vars.size(); d-- > 0;) nest = loop(vars[d], state.dims[d], nest);
+    Stage s;
+    s.kind = Stage::Kind::Nest;
+    s.name = "clear_behind";
+    s.outputs = fn.outputs;
+    s.nest = nest;
+    fn.stages = {s};
+    call_own(fn, {{Operand::Kind::Input, int(count)}, {Operand::Kind::Slot, state.state}}, steps);
+  }
 }
 
 }  // namespace tc

@@ -62,6 +62,41 @@ TEST(SizesOnDevice, ASizeThatIsStoredIsAKernel) {
   EXPECT_TRUE(p.kernels[size_t(store->kernel)].params[0].by_value);
 }
 
+/// A state that grows, and one that adds up.
+Program program_with_states() {
+  ImportOptions options;
+  options.dims["N"] = {0, 8};
+  options.states = {{"past", "present"}, {"total", "added"}};
+  return testing::program_of(
+      "g (float[1, 4] x, float[N, 4] past, float[1, 4] total) => (float[1, 4] y, float[M, 4] present, float[1, 4] "
+      "added) {"
+      " present = Concat<axis = 0>(past, x)  added = Add(total, x)  y = Neg(x) }",
+      true, options);
+}
+
+TEST(SizesOnDevice, WhatTheInstanceCountsIsStoredFirst) {
+  const Program p = program_with_states();
+  const Call *store = std::get_if<Call>(&p.steps[0].kind), *clear = std::get_if<Call>(&p.steps[1].kind);
+  ASSERT_TRUE(store && clear);
+  const Operand number = store->operands[0], place = store->operands[1];
+  EXPECT_TRUE(number.kind == Operand::Kind::Input && p.inputs[size_t(number.index)].is_kept());
+  EXPECT_EQ(place.index, p.inputs[size_t(number.index)].state);
+  EXPECT_TRUE(p.kernels[size_t(store->kernel)].params[0].by_value);
+  EXPECT_EQ(clear->operands[0].index, number.index);
+  EXPECT_EQ(clear->operands[1].index, p.inputs[1].state);
+  // Everybody else reads it on the device.
+  for (size_t i = 2; i < p.steps.size(); i++) {
+    const Call* c = std::get_if<Call>(&p.steps[i].kind);
+    for (size_t k = 0; c && k < c->operands.size(); k++)
+      EXPECT_FALSE(c->operands[k].kind == Operand::Kind::Input && c->operands[k].index == number.index);
+  }
+}
+
+TEST(SizesOnDevice, StatesAreNotCopied) {
+  const Program p = program_with_states();
+  for (const Step& s : p.steps) EXPECT_FALSE(std::get_if<CopyStep>(&s.kind));
+}
+
 TEST(SizesOnDevice, OnACpuNothingIsAValue) {
   const Program p = program_of(kSoftmax, 1, false);
   for (const Kernel& k : p.kernels)

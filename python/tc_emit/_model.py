@@ -104,6 +104,18 @@ def _texts(views: Any, shape: tuple[int, ...]) -> Any:
     return array.reshape(shape)
 
 
+class DeviceArray:
+    """An array in the memory of a GPU, without a copy: `cupy.asarray(a)` and `torch.as_tensor(a, device="cuda")` see it where it lies."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...], address: int) -> None:
+        self.shape, self.dtype, self.strides, self._address = shape, dtype, strides, address
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        address = self._address if 0 not in self.shape else 0
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (address, False), "strides": self.strides, "version": 3}
+
+
 class Model:
     """A package of tc-emit, from `tc_emit.compile` or `tc_emit.load`.
 
@@ -226,7 +238,7 @@ class Model:
     @property
     def states(self) -> dict[str, Any]:
         """What the instance keeps, by name: arrays that see its memory, sizes that grow as arrays of rank 0. To be saved, and
-        restored in place. Raises UsageError if the package keeps none."""
+        restored in place. On a GPU tensors are DeviceArrays. Raises UsageError if the package keeps none."""
         with self._lock:
             counts = {state["name"]: array for state, array in self._states() if state["counts"]}
             return {**counts, **{state["name"]: array for state, array in self._states() if not state["counts"]}}
@@ -241,6 +253,7 @@ class Model:
         np = numpy()
         library = self._keeping()
         view = _StateView()
+        on_cpu = hasattr(library, "_Z10cudaMallocPPvm")  # the one of cuda_on_cpu, which C++ names
         result = []
         for k, state in enumerate(self._manifest["states"]):
             getattr(library, f"{self.name}_state")(ctypes.byref(self._instance), k, ctypes.byref(view))
@@ -249,6 +262,9 @@ class Model:
             bytes_ = int(np.prod(state["shape"], dtype=np.int64)) * numpy_type(state["dtype"]).itemsize
             memory = (ctypes.c_char * max(1, bytes_)).from_address(view.data)
             dtype = numpy_type(state["dtype"])
+            if rank and self._manifest["target"] == "cuda" and not on_cpu:
+                result.append((state, DeviceArray(sizes, dtype, strides, view.data)))
+                continue
             result.append((state, np.ndarray(sizes, dtype, memory, strides=strides) if bytes_ else np.empty(sizes, dtype)))
         return result
 

@@ -9,6 +9,7 @@ import pytest
 
 import tc_emit
 from conftest import SCALE, model
+from tc_emit._model import DeviceArray
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 W = np.array([2, 10], np.float32)
@@ -182,10 +183,11 @@ decoder (float[1, "past", 2] past, float[1, "seq", 2] x, float[1, "total", 2] ma
 """
 
 
-def test_states_grow_are_rewound_and_reset(tmp_path):
+@pytest.mark.parametrize("target", [{"cpu": "generic"}, {"target": "cuda"}], ids=["c", "cuda"])
+def test_states_grow_are_rewound_and_reset(tmp_path, target):
     path = tmp_path / "decoder.onnx"
     onnx.save(onnx.parser.parse_model(DECODER), path)
-    m = tc_emit.compile(path, dims={"seq": (1, 4), "past": (0, 8), "total": "past+seq"}, states={"past": "present"}, cpu="generic")
+    m = tc_emit.compile(path, dims={"seq": (1, 4), "past": (0, 8), "total": "past+seq"}, states={"past": "present"}, **target)
     assert [p.name for p in m.inputs] == ["x", "mask"] and [p.name for p in m.outputs] == ["y"] and m.sizes == {"seq": (1, 4)}
     x = np.arange(24, dtype=np.float32).reshape(1, 12, 2)
 
@@ -206,6 +208,12 @@ def test_states_grow_are_rewound_and_reset(tmp_path):
         m.rewind(9)
     m.reset()
     assert np.array_equal(run(5, 6, 1), x[:, 5:6].sum(1))
+
+
+def test_arrays_of_a_gpu_say_where_they_are():
+    a = DeviceArray((1, 3, 2), np.dtype(np.float32), (64, 8, 4), 4096)
+    assert a.__cuda_array_interface__ == {"shape": (1, 3, 2), "typestr": "<f4", "data": (4096, False), "strides": (64, 8, 4), "version": 3}
+    assert DeviceArray((0, 2), np.dtype(np.int64), (16, 8), 4096).__cuda_array_interface__["data"] == (0, False)
 
 
 def test_packages_without_states_say_so(scale):

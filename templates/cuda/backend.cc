@@ -2,6 +2,7 @@
 
 #include "passes/loop/lower_kernel.h"
 #include "templates/cuda/schedule_cuda.h"
+#include "templates/cuda/spread_rows.h"
 
 namespace tc {
 
@@ -27,7 +28,7 @@ Scheduled CudaBackend::schedule(const TensorFn& fn, const std::vector<bool>& con
 }
 
 Kernel CudaBackend::lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const {
-  return lower_cuda_kernel(s, title, passes);
+  return lower_cuda_kernel(spread_rows(s), title, passes);
 }
 
 // The table of architectures has no rates of tensor cores and no bandwidth of the L2 cache, without which there is no floor.
