@@ -162,6 +162,17 @@ def quantised(b):
     b.output(b.op("DequantizeLinear", b.op("QuantizeLinear", y, scale, zero), scale, zero))
 
 
+def same_again(b):
+    """Outputs that are what they are made of, to the size that it has anyway; they are read again."""
+    x, z = b.input("x", ["n", 3]), b.input("z", ["n", 2, "m"])
+    y = b.op("Expand", x, b.op("Shape", x))
+    v = b.op("Expand", b.op("Transpose", z, perm=[1, 2, 0]), b.op("Concat", b.ints(1), size_of(b, z, 2), size_of(b, x, 0), axis=0))
+    b.output(y)
+    b.output(v)
+    b.output(b.op("ConstantOfShape", b.op("Shape", y)))
+    b.output(b.op("Shape", v), TensorProto.INT64)
+
+
 def loops(b):
     """A size is a trip count, a state's first value, an output, and read in a body."""
     x = b.input("x", ["n"])
@@ -318,7 +329,7 @@ ALL = [
     (attention, {"batch": (2, 2), "seq": (1, 40)}), (attention, {"batch": (1, 4), "seq": (9, 9)}), (attention_of_one, {"seq": (1, 64)}),
     (recurrent, {"batch": (1, 5)}), (recurrent_steps, {"batch": (2, 6)}), (reductions, {"n": (1, 20)}), (positions, {"n": (1, 11)}), (two_sizes, {"a": (1, 4), "b": (1, 7)}),
     (two_sizes, {"a": (0, 3), "b": (0, 3)}), (causal, {"n": (1, 24)}), (contrib, {"batch": (1, 3), "seq": (1, 6)}), (halves, {"batch": (1, 17)}),
-    (quantised, {"batch": (1, 12)}), (loops, {"n": (0, 6)}),
+    (quantised, {"batch": (1, 12)}), (same_again, {"n": (0, 5), "m": (1, 4)}), (loops, {"n": (0, 6)}),
     (appended, {"past": (0, 9), "seq": (1, 3)}),
     (images, {"batch": (1, 2), "h": (9, 40), "w": (16, 33)}), (pools, {"h": (4, 21), "w": (5, 12)}), (hourglass, {"h": (1, 6), "w": (2, 5)}),
     (resized, {"h": (2, 17), "w": (2, 12)}), (padded, {"h": (4, 19), "w": (3, 9)}), (normalised, {"batch": (1, 3), "h": (2, 13)}),

@@ -45,6 +45,9 @@ class BoundedSizes {
   /// The nodes [first, last), which a node with counted operands has become, have types: lets counts follow. Throws Error
   /// TC0303 where they cannot.
   void follow_expanded(Graph& g, NodeIterator first, NodeIterator last);
+  /// Outputs of the model keep their names by Identities, which replace_value() has put right before `next`: they have
+  /// the sizes of what they copy.
+  void follow_copies(Graph& g, NodeIterator next);
   /// Replaces `n` by an equal node that has been counted: as many are as many only where the count is the same. True if
   /// there is one; `n` is gone then.
   bool counted_already(Graph& g, Node* n) const;

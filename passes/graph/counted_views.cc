@@ -211,6 +211,11 @@ Node* BoundedSizes::view_as(Graph& g, Node* n, const std::vector<SizeForm>& to) 
   return moved;
 }
 
+void BoundedSizes::follow_copies(Graph& g, NodeIterator next) {
+  while (next != g.nodes().begin() && (*--next)->is("Identity"))
+    if ((*next)->inputs[0] && (*next)->outputs[0]) follow(g, next->get());
+}
+
 void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator last) {
   while (first != last) {
     Node* n = (first++)->get();

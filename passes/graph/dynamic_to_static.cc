@@ -81,6 +81,7 @@ class Sweep {
         if (!cx_.diagnostics) throw;
         cx_.diagnostics->add(e.diagnostic());
       }
+      sizes.follow_copies(g, it);
     }
   }
 

@@ -75,6 +75,18 @@ TEST(OpenSizes, ViewsKeepEachCount) {
   EXPECT_EQ(floats_of(y), numbers);
 }
 
+TEST(OpenSizes, ACopyForTheSakeOfANameIsCounted) {
+  Graph g = of({bounded("n", 1, 4), 2}, [](TestGraph&, auto node, Value* x) {
+    return node("y", "Expand", {x, node("s", "Shape", {x})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(g.sizes().outputs, (std::vector<OutputSize>{{0, 0, 1, true}}));
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
+  const Constant y = evaluate_model(g, {make_constant(DType::F32, {3, 2}, numbers.data())})[0];
+  EXPECT_EQ(y->dims, (Dims{3, 2}));
+  EXPECT_EQ(floats_of(y), numbers);
+}
+
 TEST(OpenSizes, WhatLooksAcrossOneIsRefused) {
   for (const char* op : {"Hardmax", "LpNormalization"}) {
     Graph g = of({3, bounded("n", 1, 4)}, [&](TestGraph&, auto node, Value* x) {
