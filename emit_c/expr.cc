@@ -1,5 +1,7 @@
 #include "emit_c/expr.h"
 
+#include <cmath>
+
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
@@ -23,6 +25,13 @@ Expr in_vectors(const Expr& e) {
   }
   if (as<Lanes>(e)) return 1;
   throw InternalError("a vector in registers sits at a multiple of VL");
+}
+
+/// The same number in all lanes? NaN is none.
+bool is_number(const Expr& e) {
+  const Broadcast* b = as<Broadcast>(e);
+  const FloatImm* f = b ? as<FloatImm>(b->value) : nullptr;
+  return f && !std::isnan(f->value);
 }
 
 }  // namespace
@@ -234,9 +243,7 @@ std::string ExprPrinter::vector_apply(const Apply& k, int parent) {
   const bool simple = k.op == Op::Abs || k.op == Op::Sign || k.op == Op::Min || k.op == Op::Max || k.op == Op::Floor ||
                       k.op == Op::Ceil || k.op == Op::Round || k.op == Op::Trunc || row.compares;
   if (!simple) needs_.vector_math = true;
-  // a bound that is a number cannot be NaN
-  if ((k.op == Op::Min || k.op == Op::Max) && as<Broadcast>(k.args[1]) && as<FloatImm>(as<Broadcast>(k.args[1])->value))
-    f.pop_back();
+  if ((k.op == Op::Min || k.op == Op::Max) && is_number(k.args[1])) f.pop_back();
   std::string s = f + "(";
   for (size_t i = 0; i < k.args.size(); i++) s += (i > 0 ? ", " : "") + vector_operand(k.args[i]);
   return s + ")";

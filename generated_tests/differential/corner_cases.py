@@ -73,5 +73,13 @@ def nothing_cases():
         yield Case(f"nothing_{name}", body, used, {key: value for key, value in weights.items() if f" {key})" in body or f" {key}," in body or f"({key})" in body}, nothing=True)
 
 
+def bound_cases():
+    """Bounds that are no numbers: what is compared with NaN is NaN."""
+    bounds = {"a": np.array([0.5, np.nan, -1, np.inf], F32), "n": F32(np.nan)}
+    for op in ("Max", "Min"):
+        yield Case(f"bound_{op.lower()}_nan", f"y = {op} (x, n)", {"x": (5, 4)}, {"n": bounds["n"]}, nothing=True)
+        yield Case(f"bound_{op.lower()}_some_nan", f"y = {op} (x, a)", {"x": (5, 4)}, {"a": bounds["a"]}, nothing=True)
+
+
 def cases():
-    return [*random_cases(), *absent_cases(), *nothing_cases()]
+    return [*random_cases(), *absent_cases(), *nothing_cases(), *bound_cases()]
