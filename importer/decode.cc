@@ -26,9 +26,9 @@ int64_t packed_bytes(DType t, int64_t elements) {
 
 namespace {
 
-/// One element a byte from packed ones; signed types are sign-extended.
-void unpack(DType t, const uint8_t* packed, int64_t n, uint8_t* out) {
-  const int bits = packed_bits(t), per_byte = 8 / bits;
+/// One element a byte from those of few bits that lie `per_byte` in each; signed types are sign-extended.
+void unpack(DType t, const uint8_t* packed, int per_byte, int64_t n, uint8_t* out) {
+  const int bits = packed_bits(t);
   const bool is_signed = is_signed_int(t);
   for (int64_t i = 0; i < n; ++i) {
     const int v = packed[i / per_byte] >> (i % per_byte * bits) & ((1 << bits) - 1);
@@ -39,7 +39,7 @@ void unpack(DType t, const uint8_t* packed, int64_t n, uint8_t* out) {
 /// Raw data at its destination becomes elements: booleans are 0 or 1, sub-byte types one element a byte.
 void finish_raw(DType t, std::vector<uint8_t>& packed, MutableTensor& m) {
   const int64_t n = m.data.size();
-  if (packed_bits(t) < 8) unpack(t, packed.data(), n, m.bytes);
+  if (packed_bits(t) < 8) unpack(t, packed.data(), 8 / packed_bits(t), n, m.bytes);
   if (t == DType::Bool)
     for (int64_t i = 0; i < n; ++i) m.bytes[i] = m.bytes[i] != 0;
 }
@@ -107,11 +107,11 @@ Constant typed_constant(const onnx::TensorProto& t, DType type, const Dims& dims
     default:
       if (info(type).bytes == 2) {
         copy_values<uint16_t>(t.int32_data(), m);
-      } else if (packed_bits(type) == 8 || t.int32_data_size() == n) {
+      } else if (packed_bits(type) == 8) {
         copy_values<uint8_t>(t.int32_data(), m);
-      } else {
+      } else {  // one element alone may be meant either way: it is in the lowest bits
         std::vector<uint8_t> packed(t.int32_data().begin(), t.int32_data().end());
-        unpack(type, packed.data(), n, m.bytes);
+        unpack(type, packed.data(), t.int32_data_size() == n ? 1 : 8 / packed_bits(type), n, m.bytes);
       }
   }
   return std::make_shared<TensorData>(std::move(m.data));

@@ -254,8 +254,8 @@ net (float[2] x) => (float[2] y) { y = Neg(x) })",
 
 TEST(Import, SmallNumbersOfEveryType) {
   const Imported m = import_text(R"(<ir_version: 10, opset_import: ["" : 21]>
-net (float x) => (int4[3] a, float16[2] b, bool[2] c, uint64[1] d, int8[2] e, bfloat16[1] f, double[1] g)
-<int4[3] a = {1, -2, 7}, float16[2] b = {15872, 16384}, bool[2] c = {1, 0}, uint64[1] d = {18446744073709551615},
+net (float x) => (int4[3] a, float16[2] b, bool[2] c, uint64[1] d, int8[2] e, bfloat16[1] f, double[1] g, int4[1] h)
+<int4[1] h = {14}, int4[3] a = {1, -2, 7}, float16[2] b = {15872, 16384}, bool[2] c = {1, 0}, uint64[1] d = {18446744073709551615},
  int8[2] e = {-128, 127}, bfloat16[1] f = {16256}, double[1] g = {0.1}> { y = Neg(x) })");
   EXPECT_EQ(m.problems, "");
   auto value = [&](int k) { return m.graph.outputs()[size_t(k)]->constant; };
@@ -267,6 +267,7 @@ net (float x) => (int4[3] a, float16[2] b, bool[2] c, uint64[1] d, int8[2] e, bf
   EXPECT_EQ(value(4)->as_ints(), (std::vector<int64_t>{-128, 127}));
   EXPECT_EQ(value(5)->as_double(0), 1.0);
   EXPECT_EQ(value(6)->as_double(0), 0.1);
+  EXPECT_EQ(value(7)->as_ints(), (std::vector<int64_t>{-2}));  // as libraries pack it
 }
 
 TEST(Import, EveryUnsupportedNodeIsNamedAtOnce) {
