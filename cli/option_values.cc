@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "cli/option_table.h"
+#include "passes/graph/passes.h"
 #include "passes/loop/loop_pass.h"
 #include "support/reserved.h"
 
@@ -221,6 +222,7 @@ void disable_pass(CommandLine& c, const std::string& v) {
   for (const PassInfo& p : graph_passes()) names.push_back(p.name);
   for (const std::string_view p : loop_pass_names())
     if (v == p) usage("'" + v + "' is a loop pass, and nothing can be printed without it");
+  if (is_needed(v)) usage("'" + v + "' is no optimisation: what comes behind it needs it");
   c.request.options.disabled.insert(known_pass(v, names));
 }
 

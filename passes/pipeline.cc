@@ -39,4 +39,8 @@ const std::vector<PassInfo>& graph_passes() {
   return list;
 }
 
+bool is_needed(std::string_view graph_pass) {
+  return graph_pass == "dynamic_to_static" || graph_pass == "scan_first_axis" || graph_pass == "to_functions";
+}
+
 }  // namespace tc

@@ -67,6 +67,7 @@ def help_and_tables(tmp):
     answers("ops with a word that no operator has", ["ops", "Gemmm"], 2, err="no supported operator has 'Gemmm' in its domain and name")
     answers("a mistyped command", ["emti", DIGITS], 2, err="did you mean 'emit'?")
     answers("a pass that does not exist", ["--disable-pass", "fuse_opps", DIGITS], 2, err="did you mean 'fuse_ops'?; tc-emit passes lists them")
+    answers("a pass that others need", ["--disable-pass", "scan_first_axis", DIGITS], 2, err="'scan_first_axis' is no optimisation")
     answers("a name that is a word of C", ["--name", "main", DIGITS], 2, err="try 'main_model'")
     for words, told in ((["--arch", "sm_90"], "--arch is for --target cuda"), (["--jit"], "--jit is for --target cuda"),
                         (["--target", "cuda", "--cpu", "native"], "--cpu is for --target c")):

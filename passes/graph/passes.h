@@ -28,4 +28,7 @@ void form_regions(Graph& g, PassContext& cx);
 void to_mixed_precision(Graph& g, PassContext& cx);
 void realize_quantization(Graph& g, PassContext& cx);
 
+/// Is it no optimisation? What comes behind counts on what it leaves; --disable-pass does not take it.
+bool is_needed(std::string_view graph_pass);
+
 }  // namespace tc
