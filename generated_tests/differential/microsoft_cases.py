@@ -42,6 +42,11 @@ def language_cases():
     packed = {"q": (1, 1, (heads + 2 * kv) * size), "p": (1, kv, 5, size), "r": (1, kv, 5, size), "l": np.array([5], np.int32)}
     yield Case("group_query_packed", f"y, t, u = com.microsoft.GroupQueryAttention <{common}, do_rotary = 1> (q, , , p, r, l, n, c, d)", packed,
                caches | {"n": np.int32(6)}, outputs=("y", "t", "u"))
+    for name, total in (("given", {"n": np.int32(5)}), ("open", {})):  # the first position of a prompt counts
+        inputs = {"q": (2, 5, heads * size), "k": (2, 5, kv * size), "v": (2, 5, kv * size), "p": (2, kv, 12, size), "r": (2, kv, 12, size),
+                  "l": np.array([4, 4], np.int32), "o": np.array([[3, 4, 5, 6, 7], [9, 8, 7, 6, 5]])} | ({} if total else {"n": np.array([5], np.int32)})
+        yield Case(f"group_query_positions_{name}", f"y, t, u = com.microsoft.GroupQueryAttention <{common}, do_rotary = 1> (q, k, v, p, r, l, n, c, d, o)",
+                   inputs, caches | total, outputs=("y", "t", "u"))
     positions = np.tile(np.arange(3, 8), (2, 1))
     yield Case("ms_rotary", "y = com.microsoft.RotaryEmbedding (x, p, c, d)", {"x": (2, heads, 5, size), "p": positions}, caches)
     yield Case("ms_rotary_first", "y = com.microsoft.RotaryEmbedding <interleaved = 1> (x, p, c, d)",

@@ -84,6 +84,8 @@ struct GroupQuery {
   Value *past_k = nullptr, *past_v = nullptr;      // [batch, kv_heads, capacity, size]
   Value* past_lengths = nullptr;                   // [batch], i64: keys that the cache holds already
   Value* count = nullptr;                          // how much of `sequence` there is, if that is known at run time only
+  bool starts = false;                             // the cache is known to be empty: the run is a prompt
+  Value* prompt = nullptr;  // of one element: is the run one? Null: it is known, or there is one query
 };
 
 void read_streams(GroupQuery& a) {
@@ -120,15 +122,15 @@ void read_open_cache(GroupQuery& a) {
   a.total = e.node().attr_int(std::string(kCapacityAttr), 0);
   if (!a.past_k) {
     a.past_lengths = e.ints(DType::I64, {a.batch}, std::vector<int64_t>(size_t(a.batch), 0), "_places");
+    a.starts = true;
     return;
   }
   Value *lengths = e.in(5), *total = e.in(6);
   if (num_elements(dims_of_type(lengths)) != a.batch) e.reject("seqlens_k must have one value per batch");
   Value* last = e.cast(DType::I64, e.reshape(lengths, {a.batch}, "_lengths"), "_last");
   Value* keys = e.op("Add", {last, e.number(DType::I64, 1, "_one")}, "_all_keys");
-  Value* prompt =
-      e.op("Equal", {e.reshape(e.cast(DType::I64, total, "_total"), {}, "_total_0"), a.count}, "_is_prompt");
-  a.past_lengths = e.op("Where", {prompt, e.number(DType::I64, 0, "_start"), e.op("Sub", {keys, a.count}, "_places")},
+  a.prompt = e.op("Equal", {e.reshape(e.cast(DType::I64, total, "_total"), {}, "_total_0"), a.count}, "_is_prompt");
+  a.past_lengths = e.op("Where", {a.prompt, e.number(DType::I64, 0, "_start"), e.op("Sub", {keys, a.count}, "_places")},
                         "_places_or_start");
 }
 
@@ -161,6 +163,7 @@ void read_cache(GroupQuery& a) {
   if (a.total < a.sequence) e.reject("total_sequence_length is less than the length of the query");
   if (capacity == 0 || (known && total->constant->as_int(0) == a.sequence)) {
     a.past_lengths = e.ints(DType::I64, {a.batch}, std::vector<int64_t>(size_t(a.batch), 0), "_places");
+    a.starts = true;
     return;
   }
   if (num_elements(dims_of_type(lengths)) != a.batch) e.reject("seqlens_k must have one value per batch");
@@ -168,11 +171,23 @@ void read_cache(GroupQuery& a) {
   a.past_lengths = e.op("Add", {last, e.ints(DType::I64, {1}, {1 - a.sequence}, "_fresh")}, "_places");
   if (known || a.sequence == 1) return;
   // A prompt fills the cache from its start, whatever the lengths say about padding.
-  Value* prompt = e.op("Equal",
-                       {e.reshape(e.cast(DType::I64, total, "_total"), {1}, "_total_1"),
-                        e.ints(DType::I64, {1}, {a.sequence}, "_sequence")},
-                       "_is_prompt");
-  a.past_lengths = e.op("Where", {prompt, e.ints(DType::I64, {1}, {0}, "_start"), a.past_lengths}, "_places_or_start");
+  a.prompt = e.op("Equal",
+                  {e.reshape(e.cast(DType::I64, total, "_total"), {1}, "_total_1"),
+                   e.ints(DType::I64, {1}, {a.sequence}, "_sequence")},
+                  "_is_prompt");
+  a.past_lengths =
+      e.op("Where", {a.prompt, e.ints(DType::I64, {1}, {0}, "_start"), a.past_lengths}, "_places_or_start");
+}
+
+/// position_ids [batch, sequence]. Of a prompt the first one counts, for all batches: ONNX Runtime goes on from there.
+Value* given_positions(const GroupQuery& a, Value* positions) {
+  const Expansion& e = a.e;
+  positions = e.cast(DType::I64, positions, "_positions");
+  if (!a.starts && !a.prompt) return positions;
+  Value* first = e.slice(e.slice(positions, 0, 0, 1, "_first_row"), 1, 0, 1, "_first_position");
+  Value* on = e.op("Add", {first, steps_of(e, a.sequence, a.count)}, "_from_first");
+  if (a.prompt) return e.op("Where", {a.prompt, on, positions}, "_own_positions");
+  return e.op("Expand", {on, e.constant(int64_constant({a.batch, a.sequence}), "_places_shape")}, "_own_positions");
 }
 
 void rotate_streams(GroupQuery& a) {
@@ -182,7 +197,7 @@ void rotate_streams(GroupQuery& a) {
   const Dims cache = dims_of_type(cosines);
   if (cache.size() != 2 || 2 * cache[1] > a.size) e.reject("the caches of sines and cosines do not fit the heads");
   if (positions)
-    positions = e.cast(DType::I64, positions, "_positions");
+    positions = given_positions(a, positions);
   else
     positions = e.op("Add", {e.reshape(a.past_lengths, {a.batch, 1}, "_first"), steps_of(e, a.sequence, a.count)},
                      "_positions");
