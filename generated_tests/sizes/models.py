@@ -109,6 +109,9 @@ def reductions(b):
     b.output(b.op("ArgMax", x, axis=1), TensorProto.INT64)
     b.output(b.op("Size", x), TensorProto.INT64)
     b.output(b.op("Shape", x), TensorProto.INT64)
+    most, places = b.op("TopK", x, b.ints(2), outputs=2, axis=-1)
+    b.output(most)
+    b.output(places, TensorProto.INT64)
 
 
 def positions(b):
@@ -145,6 +148,19 @@ def contrib(b):
     y = b.op("Gelu", x, domain="com.microsoft")
     y = b.op("SkipLayerNormalization", y, x, b.weight(16), b.weight(16), domain="com.microsoft")
     b.output(b.op("FusedMatMul", y, b.weight(16, 9), domain="com.microsoft", alpha=0.5))
+
+
+def optimized(b):
+    """What ONNX Runtime's optimizers make of transformers and of images."""
+    ids, mask = b.input("ids", ["batch", "seq"], TensorProto.INT32), b.input("mask", ["batch", "seq"], TensorProto.INT32)
+    y, lengths = b.op("EmbedLayerNormalization", ids, "", b.weight(40, 16), b.weight(64, 16), "", b.weight(16), b.weight(16), mask, domain="com.microsoft", outputs=2)
+    b.output(lengths, TensorProto.INT32)
+    z = b.op("Attention", y, b.weight(16, 48), b.weight(48), domain="com.microsoft", num_heads=2)
+    y = b.op("SkipLayerNormalization", y, z, b.weight(16), b.weight(16), domain="com.microsoft")
+    q, k, v = (b.op("MatMul", y, b.weight(16, 16)) for _ in range(3))
+    b.output(b.op("MultiHeadAttention", q, k, v, domain="com.microsoft", num_heads=2))
+    x = b.input("x", ["batch", 3, "seq", 6])
+    b.output(b.op("FusedConv", x, b.weight(8, 3, 3, 3), b.weight(8), domain="com.microsoft", activation="Relu", pads=[1, 1, 1, 1]))
 
 
 def halves(b):
@@ -331,6 +347,7 @@ ALL = [
     (two_sizes, {"a": (0, 3), "b": (0, 3)}), (causal, {"n": (1, 24)}), (contrib, {"batch": (1, 3), "seq": (1, 6)}), (halves, {"batch": (1, 17)}),
     (quantised, {"batch": (1, 12)}), (same_again, {"n": (0, 5), "m": (1, 4)}), (loops, {"n": (0, 6)}),
     (appended, {"past": (0, 9), "seq": (1, 3)}),
+    (optimized, {"batch": (1, 3), "seq": (1, 10)}),
     (images, {"batch": (1, 2), "h": (9, 40), "w": (16, 33)}), (pools, {"h": (4, 21), "w": (5, 12)}), (hourglass, {"h": (1, 6), "w": (2, 5)}),
     (resized, {"h": (2, 17), "w": (2, 12)}), (padded, {"h": (4, 19), "w": (3, 9)}), (normalised, {"batch": (1, 3), "h": (2, 13)}),
     (flattened, {"batch": (1, 4), "seq": (1, 9)}), (boxes, {"batch": (1, 2), "h": (2, 9), "w": (2, 12)}),

@@ -139,6 +139,7 @@ class BoundedSizes {
   Node* recur(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);
   Node* quantized_average(Graph& g, Node* n);
+  Node* select_rows(Graph& g, Node* n);
   Value* normalized(Graph& g, Node* n, Value* x, int first);
   /// A node before `before` that counts follow.
   Value* made(Graph& g, Node* before, const std::string& op, const std::vector<Value*>& inputs, const ModelText& name,
@@ -169,6 +170,7 @@ class BoundedSizes {
   void ignore_boxes_behind(Graph& g, Node* n);
   Node* join(Graph& g, Node* n);
   // counted_attention.cc
+  void give_places(Graph& g, Node* n);
   Value* count_along(Graph& g, const Value* v, int axis, const ModelText& name) const;
   SizeForm form_along(const Value* v, int axis) const;
   Value* number_of(Graph& g, Node* n, const SizeForm& f, const ModelText& name);

@@ -137,7 +137,23 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
   return seen;
 }
 
+// The places of tokens, where the model gives none: 0, 1, 2 ... as many as there are.
+void BoundedSizes::give_places(Graph& g, Node* n) {
+  constexpr size_t kPlaces = 8;
+  Value* ids = operand(*n, 0);
+  const auto size = ids && ids->type.is_static_tensor() && rank_of(ids) == 2 ? find(ids, 1) : std::nullopt;
+  if (!size || operand(*n, kPlaces)) return;
+  const ModelText name = n->outputs.at(0) ? n->outputs[0]->name : n->name;
+  Node* steps =
+      insert_for(g, *n, n, "steps", {size->count}, {derived(name, "_places")}, {{"capacity", dims_of(ids)[1]}}, "tc");
+  infer_types(g, *steps);
+  note(steps->outputs[0], {1, size->count, dims_of(ids)[1]});
+  while (n->inputs.size() <= kPlaces) g.add_node_input(n, nullptr);
+  g.set_input(n, kPlaces, steps->outputs[0]);
+}
+
 void BoundedSizes::give_counts(Graph& g, Node* n) {
+  if (is_of(*n, "com.microsoft", "EmbedLayerNormalization")) return give_places(g, n);
   const bool rotary = is_of(*n, "com.microsoft", "RotaryEmbedding"),
              attends = is_of(*n, "com.microsoft", "GroupQueryAttention");
   if ((rotary || attends) && n->inputs.size() > kCountOperand)

@@ -4,7 +4,7 @@
 //   y = InstanceNormalization(x, s, b)       ->   d = x - ReduceMean(x, [2, 3])   y = d / sqrt(ReduceMean(d d, [2, 3]) + e) s + b
 //   y = LSTM(x, w, r)   x: [n, 4, 8]         ->   y = LSTM(zeros behind x, w, r, , sequence_lens = [n, n, n, n])
 //   y, s, z = DynamicQuantizeLinear(x)       ->   ... of zeros behind x: the range has 0 in it anyway
-// Trilu, EyeLike and random tensors count from the front: what they give at the bound begins with what they give.
+// TopK along another axis sorts each row by itself. Trilu, EyeLike and random tensors count from the front: what they give at the bound begins with what they give.
 //
 // Preconditions: channels and features are not counted; a GroupNormalization's groups have whole channels.
 #include <algorithm>
@@ -64,6 +64,7 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
     note_sized(g, n, x, forms(x));
     return n;
   }
+  if (n->is("TopK")) return select_rows(g, n);
   const bool along_space =
       rank_of(x) > 2 && std::any_of(sizes(x).begin(), sizes(x).end(), [](const auto& s) { return s.axis > 1; });
   if (!along_space || find(x, 1) || n->attrs.count("data_layout")) return n;
@@ -125,6 +126,19 @@ Node* BoundedSizes::group_norm(Graph& g, Node* n) {
   shape[2] = fixed_size(channels / groups);
   Value* grouped = viewed(g, n, x, shape, derived(n->outputs[0]->name, "_groups"));
   return replaced(g, n, normalized(g, n, grouped, 2));
+}
+
+// Each row is sorted by itself.
+Node* BoundedSizes::select_rows(Graph& g, Node* n) {
+  Value* x = n->inputs[0];
+  const int64_t axis = n->attr_int("axis", -1), along = axis < 0 ? axis + rank_of(x) : axis;
+  if (along < 0 || along >= rank_of(x) || find(x, int(along)) || !operand(*n, 1) || !n->inputs[1]->constant) return n;
+  const std::vector<BoundedSize> all = sizes(x);
+  infer_types(g, *n);
+  for (const Value* y : n->outputs)
+    for (const BoundedSize& s : all)
+      if (y) note(y, s);
+  return n;
 }
 
 // y = QLinearGlobalAveragePool(x, sx, zx, sy, zy)   ->   y = QuantizeLinear(ReduceMean(DequantizeLinear(x, sx, zx)), sy, zy)

@@ -145,6 +145,7 @@ Node* BoundedSizes::pad(Graph& g, Node* n) {
   if (!operand(*n, 3))
     for (size_t d = 0; d < rank; d++) axes->push_back(int64_t(d));
   if (!pads || !axes || pads->size() != 2 * axes->size()) return n;
+  if (std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < INT32_MIN || p > INT32_MAX; })) return n;
   std::vector<int64_t> all(2 * rank, 0);  // of every axis
   for (size_t k = 0; k < axes->size(); k++) {
     const int64_t d = from_front((*axes)[k], int(rank));

@@ -231,6 +231,10 @@ void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator la
       Node* seen = look_along(g, n);
       infer_types(g, *seen);
       follow(g, seen);
+    } else if (n->is("Attention") || n->is("Conv") || n->is("MaxPool") || n->is("ReduceSum")) {
+      Node* seen = look_across(g, n);
+      infer_types(g, *seen);
+      follow(g, seen);
     } else if (n->is("Reshape") && is_counted(n->inputs[0])) {
       const auto to = forms_behind(n->inputs[0], dims_of(n->outputs[0]));
       Node* seen = to ? view_as(g, n, *to) : n;

@@ -22,6 +22,7 @@ constexpr size_t kSpace = 2;
 
 /// Which operand holds the weights; 0: none, the kernel is an attribute.
 size_t weights_of(const Node& n) {
+  if (n.domain == "com.microsoft" && n.op == "FusedConv") return 1;
   if (n.is("Conv") || n.is("ConvInteger") || n.is("ConvTranspose")) return 1;
   return n.is("QLinearConv") ? 3 : 0;
 }
@@ -67,8 +68,11 @@ std::optional<SlidingWindow> slide_of(const Node& n) {
   if (s.auto_pad == "VALID" || s.same()) pads.assign(2 * rank, 0);
   if (s.kernel.size() != rank || s.strides.size() != rank || s.dilations.size() != rank || pads.size() != 2 * rank)
     return std::nullopt;
-  const auto positive = [](const Dims& v) { return std::all_of(v.begin(), v.end(), [](int64_t x) { return x > 0; }); };
-  if (!positive(s.kernel) || !positive(s.strides) || !positive(s.dilations)) return std::nullopt;
+  const auto within = [](const Dims& v, int64_t least) {
+    return std::all_of(v.begin(), v.end(), [&](int64_t x) { return x >= least && x <= INT32_MAX; });
+  };
+  if (!within(s.kernel, 1) || !within(s.strides, 1) || !within(s.dilations, 1)) return std::nullopt;
+  if (!within(pads, INT32_MIN) || !within(n.attr_ints("output_padding"), 0)) return std::nullopt;
   s.begin.assign(pads.begin(), pads.begin() + std::ptrdiff_t(rank));
   s.end.assign(pads.begin() + std::ptrdiff_t(rank), pads.end());
   s.ceil = n.attr_int("ceil_mode", 0) != 0 && !s.same();
