@@ -124,7 +124,8 @@ def gone_on(tmp):
     check("nothing is measured again", anew and not set(tried) & set(anew) and len(set(anew)) == len(anew), anew)
     known = {r["function"] for r in before if plan(r) == r["model"]}
     check("nor is the model's plan", all(plan(r) != r["model"] for r in after[len(before):] if r["function"] in known))
-    interrupted = subprocess.Popen([str(w) for w in (TOOL, "tune", DIGITS, *CPU, "--records", records, *fake("--delay", 0.2))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    interrupted = subprocess.Popen([str(w) for w in (TOOL, "tune", DIGITS, *CPU, "--records", records, *fake("--delay", 0.2))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # what runs in the background of a shell has it switched off
     time.sleep(1)
     interrupted.send_signal(signal.SIGINT)
     check("Ctrl-C ends it with 130", interrupted.wait(timeout=20) == 130)
