@@ -11,14 +11,12 @@
 
 #include "ir/ops/microsoft_counts.h"
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 namespace {
 
 int sequence_axis(const Value* v) { return rank_of(v) == 4 ? 2 : 1; }
-
-Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }
 
 bool is_of(const Node& n, std::string_view domain, std::string_view op) { return n.domain == domain && n.op == op; }
 

@@ -4,18 +4,17 @@
 //   y = InstanceNormalization(x, s, b)       ->   d = x - ReduceMean(x, [2, 3])   y = d / sqrt(ReduceMean(d d, [2, 3]) + e) s + b
 //   y = LSTM(x, w, r)   x: [n, 4, 8]         ->   y = LSTM(zeros behind x, w, r, , sequence_lens = [n, n, n, n])
 //   y, s, z = DynamicQuantizeLinear(x)       ->   ... of zeros behind x: the range has 0 in it anyway
-// TopK along another axis sorts each row by itself. Trilu, EyeLike and random tensors count from the front: what they give at the bound begins with what they give.
+// TopK along another axis sorts each row by itself. Trilu, EyeLike and random tensors count from the front: what they give at the
+// bound begins with what they give.
 //
 // Preconditions: channels and features are not counted; a GroupNormalization's groups have whole channels.
 #include <algorithm>
 
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 namespace {
-
-Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }
 
 std::vector<int64_t> axes_from(int first, int rank) {
   std::vector<int64_t> axes;
@@ -65,9 +64,7 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
     return n;
   }
   if (n->is("TopK")) return select_rows(g, n);
-  const bool along_space =
-      rank_of(x) > 2 && std::any_of(sizes(x).begin(), sizes(x).end(), [](const auto& s) { return s.axis > 1; });
-  if (!along_space || find(x, 1) || n->attrs.count("data_layout")) return n;
+  if (!along_space(sizes(x)) || find(x, 1) || n->attrs.count("data_layout")) return n;
   const ModelText& name = n->outputs[0]->name;
   const auto reduced = [&](const char* op) {
     Value* axes = g.add_constant(derived(name, "_axes"), int64_constant(axes_from(2, rank_of(x))));
@@ -131,7 +128,7 @@ Node* BoundedSizes::group_norm(Graph& g, Node* n) {
 // Each row is sorted by itself.
 Node* BoundedSizes::select_rows(Graph& g, Node* n) {
   Value* x = n->inputs[0];
-  const int64_t axis = n->attr_int("axis", -1), along = axis < 0 ? axis + rank_of(x) : axis;
+  const int64_t along = axis_from_front(n->attr_int("axis", -1), x);
   if (along < 0 || along >= rank_of(x) || find(x, int(along)) || !operand(*n, 1) || !n->inputs[1]->constant) return n;
   const std::vector<BoundedSize> all = sizes(x);
   infer_types(g, *n);

@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 #include "passes/graph/rewrite.h"
 
 namespace tc {
@@ -28,20 +28,15 @@ std::string neutral_fill(const Node& n) {
   return "";
 }
 
-int counted_from_front(int64_t axis, const Value* v) {
-  const auto rank = int64_t(v->type.shape.size());
-  return int(axis < 0 ? axis + rank : axis);
-}
-
 /// Does the operator look along this axis of its first operand?
 bool looks_along(const Node& n, int axis) {
   if (n.is("NonZero")) return true;
-  if (n.is("TopK")) return counted_from_front(n.attr_int("axis", -1), n.inputs[0]) == axis;
-  if (n.is("ArgMax") || n.is("ArgMin")) return counted_from_front(n.attr_int("axis", 0), n.inputs[0]) == axis;
+  if (n.is("TopK")) return axis_from_front(n.attr_int("axis", -1), n.inputs[0]) == axis;
+  if (n.is("ArgMax") || n.is("ArgMin")) return axis_from_front(n.attr_int("axis", 0), n.inputs[0]) == axis;
   const auto axes = n.inputs.size() > 1 && n.inputs[1] ? ints_of(n.inputs[1]) : std::vector<int64_t>();
   if (!axes) return false;
   if (axes->empty()) return n.attr_int("noop_with_empty_axes", 0) == 0;
-  return std::any_of(axes->begin(), axes->end(), [&](int64_t a) { return counted_from_front(a, n.inputs[0]) == axis; });
+  return std::any_of(axes->begin(), axes->end(), [&](int64_t a) { return axis_from_front(a, n.inputs[0]) == axis; });
 }
 
 /// An upper bound of a number of elements, from the constants that it is the least of.
@@ -163,7 +158,7 @@ Node* BoundedSizes::limit_top_k(Graph& g, Node* n) {
   if (!n->inputs[0]->type.is_static_tensor() || n->inputs[1]->type.kind != ValueType::Kind::Tensor) return n;
   for (const Value* v : n->outputs)
     if (v && v->type.is_static_tensor()) return n;  // the model says how many there are
-  const int axis = counted_from_front(n->attr_int("axis", -1), n->inputs[0]);
+  const int axis = int(axis_from_front(n->attr_int("axis", -1), n->inputs[0]));
   const Dims dims = dims_of(n->inputs[0]);
   if (axis < 0 || axis >= int(dims.size())) return n;
   const int64_t capacity = dims[size_t(axis)],
@@ -199,7 +194,7 @@ void BoundedSizes::ignore_boxes_behind(Graph& g, Node* n) {
 
 Node* BoundedSizes::join(Graph& g, Node* n) {
   bool along = false;
-  const int axis = n->inputs.empty() || !n->inputs[0] ? 0 : counted_from_front(n->attr_int("axis", 0), n->inputs[0]);
+  const int axis = n->inputs.empty() || !n->inputs[0] ? 0 : int(axis_from_front(n->attr_int("axis", 0), n->inputs[0]));
   for (const Value* v : n->inputs) {
     // Concat tells what is wrong with parts that do not fit.
     if (!v || !v->type.is_static_tensor() || axis < 0 || axis >= rank_of(v)) return n;

@@ -11,14 +11,10 @@
 #include <numeric>
 
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 namespace {
-
-int64_t from_front(int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; }
-
-Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }
 
 /// Of two numbers of elements.
 struct Ratio {
@@ -112,7 +108,7 @@ Node* BoundedSizes::resize(Graph& g, Node* n) {
   std::vector<int64_t> bounds;
   std::vector<BoundedSize> read_behind;
   for (size_t k = 0; k < which.size(); k++) {
-    const int64_t d = from_front(which[k], int(in.size()));
+    const int64_t d = axis_from_front(which[k], x);
     if (d < 0 || d >= int64_t(in.size())) return n;
     const auto at = size_t(d);
     const auto to = scales ? std::nullopt : element(sizes_given, int64_t(k));
@@ -148,7 +144,7 @@ Node* BoundedSizes::pad(Graph& g, Node* n) {
   if (std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < INT32_MIN || p > INT32_MAX; })) return n;
   std::vector<int64_t> all(2 * rank, 0);  // of every axis
   for (size_t k = 0; k < axes->size(); k++) {
-    const int64_t d = from_front((*axes)[k], int(rank));
+    const int64_t d = axis_from_front((*axes)[k], x);
     if (d < 0 || d >= int64_t(rank)) return n;
     all[size_t(d)] = (*pads)[k];
     all[size_t(d) + rank] = (*pads)[k + axes->size()];

@@ -6,15 +6,10 @@
 // Preconditions: axes are constants; Softmax runs along it, or not (then nothing is
 // filled); both factors of a product have the same count along the axis that is summed. A mean of none is NaN, as in ONNX.
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 namespace {
-
-int from_front(int64_t axis, const Value* v) {
-  const auto rank = int64_t(v->type.shape.size());
-  return int(axis < 0 ? axis + rank : axis);
-}
 
 /// The axes of a reduction: those that its operand or attribute names, all if there are none.
 std::optional<std::vector<int>> reduced_axes(const Node& n) {
@@ -23,7 +18,7 @@ std::optional<std::vector<int>> reduced_axes(const Node& n) {
   if (n.inputs.size() > 1 && n.inputs[1]) {
     const auto list = ints_of(n.inputs[1]);
     if (!list) return std::nullopt;
-    for (int64_t a : *list) axes.push_back(from_front(a, x));
+    for (int64_t a : *list) axes.push_back(int(axis_from_front(a, x)));
   }
   if (axes.empty() && n.attr_int("noop_with_empty_axes", 0) == 0)
     for (int d = 0; d < rank_of(x); d++) axes.push_back(d);
@@ -74,7 +69,7 @@ Node* BoundedSizes::keep_axis(Graph& g, Node* n, const BoundedSize& size) {
     if (!known || known->size() != 1) return n;
     axis = known->front();
   }
-  if (from_front(axis, x) != size.axis) return n;
+  if (axis_from_front(axis, x) != size.axis) return n;
   std::vector<Value*> inputs = n->inputs;
   inputs[0] = filled(g, n, x, size, sums ? "zero" : "lowest");
   Value* whole = add_op(g, n, n->op, inputs, derived(y->name, "_whole"), n->attrs);

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 namespace {
@@ -106,10 +106,6 @@ std::optional<SizeForm> reached(const SlidingWindow& s, const Node& n, size_t d,
   if (s.same()) return in * s.strides[d];
   return (in - fixed_size(1)) * s.strides[d] +
          fixed_size(s.extent(d) + (extra.empty() ? 0 : extra[d]) - s.begin[d] - s.end[d]);
-}
-
-bool along_space(const std::vector<BoundedSize>& sizes) {
-  return std::any_of(sizes.begin(), sizes.end(), [](const BoundedSize& s) { return s.axis >= int(kSpace); });
 }
 
 Dims joined(Dims a, const Dims& b) {

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/loop/linear.h"
+
 namespace tc {
 namespace {
-
-/// The largest whole number not above a / n.
-int64_t floor_quotient(int64_t a, int64_t n) { return a / n - (a % n < 0 ? 1 : 0); }
 
 void add_term(SizeForm& f, const std::vector<int>& ids, int64_t factor) {
   int64_t& sum = f.terms[ids];
@@ -95,7 +94,7 @@ void Counts::limit(const SizeForm& f, int64_t bound) {
 int64_t Counts::end_of_atom(int id, bool upper) const {
   if (id >= 0) return upper ? counts_.at(id).most : counts_.at(id).least;
   const Quotient& q = quotients_.at(size_t(-1 - id));
-  return floor_quotient(end_of(q.form, upper), q.divisor);
+  return floor_div_int(end_of(q.form, upper), q.divisor);
 }
 
 int64_t Counts::end_of(const SizeForm& f, bool upper) const {
@@ -117,10 +116,10 @@ int64_t Counts::least(const SizeForm& f) const { return end_of(f, false); }
 // has one form for equal numbers, as far as that is easy to see.
 SizeForm Counts::quotient(const SizeForm& a, int64_t n) {
   check(n > 0, "quotient: no divisor");
-  SizeForm whole = fixed_size(floor_quotient(a.addend, n)), rest = fixed_size(a.addend - checked_mul(whole.addend, n));
+  SizeForm whole = fixed_size(floor_div_int(a.addend, n)), rest = fixed_size(a.addend - checked_mul(whole.addend, n));
   int64_t common = n;
   for (const auto& [ids, factor] : a.terms) {
-    const int64_t q = floor_quotient(factor, n), r = factor - q * n;
+    const int64_t q = floor_div_int(factor, n), r = factor - q * n;
     if (q != 0) whole.terms[ids] = q;
     if (r != 0) rest.terms[ids] = r;
     common = std::gcd(common, r);

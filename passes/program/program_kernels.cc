@@ -1,6 +1,5 @@
 // The kernels of build_program: every distinct function is scheduled and lowered once, nodes that mean the same share a
-// kernel, and a call gives its parameters their operands. Scheduled prologues (packed weights) are evaluated here, at the end,
-// so packed constants are what the blob of weights holds.
+// kernel, and a call gives its parameters their operands.
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
@@ -119,26 +118,6 @@ std::string loops_as_text(const Kernel& k) {
     s +=
         p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + (p.by_value ? " value;" : ";");
   return s;
-}
-
-// The prologue input after which a packed weight is named: the first that its stage reads.
-int owner_of(const TensorFn& prologue, const Buffer& out) {
-  Buffer b = out;
-  for (int guard = 0; guard < 16; guard++) {
-    for (size_t i = 0; i < prologue.inputs.size(); i++)
-      if (prologue.inputs[i] == b) return int(i);
-    const Stage* s = producer(prologue, b);
-    if (!s) return 0;
-    Buffer next;
-    for (const Expr& e : s->values)
-      walk(e, [&](const Expr& x) {
-        if (const Load* l = as<Load>(x); l && !next) next = l->buffer;
-        return !next;
-      });
-    if (!next) return 0;
-    b = next;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -454,53 +433,6 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const 
     p_.kernels.push_back(std::move(k));
   }
   return compiled_[key] = std::move(c);
-}
-
-// A number for each constant, in order of first use: ids of values are those of one graph only, bodies have others.
-int ProgramBuilder::ordinal(const Constant& c) {
-  return ordinals_.try_emplace(c.get(), int(ordinals_.size())).first->second;
-}
-
-// Constants as a function reads them: what stays a Reshape in the graph is the same bytes under other sizes.
-std::vector<Constant> of_shapes(const std::vector<Buffer>& buffers, std::vector<Constant> constants) {
-  for (size_t i = 0; i < constants.size(); ++i) {
-    Dims dims = static_dims(buffers[i]->shape);
-    if (constants[i]->dims == dims) continue;
-    TensorData seen = *constants[i];
-    seen.dims = std::move(dims);
-    constants[i] = std::make_shared<const TensorData>(std::move(seen));
-  }
-  return constants;
-}
-
-// The k-th packed weight of a call; the same constants packed the same way are stored once.
-int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operands, size_t k) {
-  std::vector<Constant> inputs;
-  for (const int i : c.prologue_operands) inputs.push_back(root_of(operands[size_t(i)])->constant);
-  std::vector<int> ordinals;
-  for (const Constant& x : inputs) ordinals.push_back(ordinal(x));
-  std::vector<int>& weights = packed_[{c.prologue_key, std::move(ordinals)}];
-  if (weights.empty()) {
-    for (size_t i = 0; i < c.prologue.outputs.size(); i++) {
-      const bool table = c.prologue_operands.empty();  // of nothing but positions: what reads it gives it its name
-      const int owner = table ? 0 : c.prologue_operands.at(size_t(owner_of(c.prologue, c.prologue.outputs[i])));
-      const Value* v = root_of(operands.at(size_t(owner)));
-      weights.push_back(add_weight(*v, nullptr, table ? c.prologue.outputs[i]->name : "packed", ""));
-    }
-    packings_.push_back({&c, of_shapes(c.prologue.inputs, std::move(inputs)), weights});
-  }
-  return weights.at(k);
-}
-
-void ProgramBuilder::pack_weights() {
-  for (size_t i = 0; i < packings_.size(); i++) {
-    if (cx_.progress) cx_.progress("weights " + to_text(int64_t(i + 1)) + "/" + to_text(int64_t(packings_.size())));
-    Packing& p = packings_[i];
-    if (!p.how->pack) p.how->pack.emplace(p.how->prologue);
-    const std::vector<Constant> results = (*p.how->pack)(p.inputs);
-    for (size_t k = 0; k < results.size(); k++) p_.weights[size_t(p.weights[k])].data = results[k];
-    p = {};
-  }
 }
 
 }  // namespace tc

@@ -1,0 +1,22 @@
+// What the rewrites of nodes with counted operands (counted_*.cc) ask of a node.
+#pragma once
+#include <algorithm>
+
+#include "passes/graph/bounded_sizes.h"
+
+namespace tc {
+
+/// Operand k; null where it is absent.
+inline Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.inputs[k] : nullptr; }
+
+/// An axis of `v`, counted from the front. May lie outside, as `axis` may.
+inline int64_t axis_from_front(int64_t axis, const Value* v) {
+  return axis < 0 ? axis + int64_t(v->type.shape.size()) : axis;
+}
+
+/// Is one of them a size of an image, [N, C, spatial...]?
+inline bool along_space(const std::vector<BoundedSize>& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [](const BoundedSize& s) { return s.axis > 1; });
+}
+
+}  // namespace tc
