@@ -88,6 +88,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
                  .schedules = r.schedules.get(),
                  .scheduled = r.scheduled,
                  .called = r.called,
+                 .shown = [&log](const std::string& text) { log.text += text; },
                  .passed = listeners(r, log)};
   auto add = [&](Diagnostic d) {
     if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);

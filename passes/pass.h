@@ -24,6 +24,7 @@ struct Options {
   std::set<std::string> disabled;        // --disable-pass
   std::set<std::string> print_after;     // --print-ir-after; "all" stands for every pass
   std::string dump_dir;                  // --dump-ir
+  std::string print_steps;               // --print-steps: the signature of a kernel, with '*'; empty: of none
   std::string begin_after;               // where a graph that was read goes on; empty: before the first pass
   std::string stop_after;                // --stop-after; both as pass_label() says it
   bool time_passes = false, verify_each = false;
@@ -48,6 +49,7 @@ struct PassContext {
   std::function<void(const ScheduledFunction&)> scheduled = {};  // told what is decided on each function
   /// Told of each call: the function_hash() of its function, and its kernel in Program::kernels.
   std::function<void(const std::string& function, int kernel)> called = {};
+  std::function<void(const std::string&)> shown = {};  // what options.print_steps asks for, as text
   /// Shown the graph before the first pass ("") and behind every one (its label), also behind those that are left out.
   std::function<void(const std::string& pass, const Graph&)> passed = {};
 };

@@ -19,12 +19,6 @@ using nlohmann::ordered_json;
 constexpr int kFormat = 1;
 constexpr std::string_view kStates[] = {"ok", "wrong", "timeout", "crash", "build"};
 
-std::string line_text(const PlanLine& l) {
-  std::vector<std::string> numbers;
-  for (const auto& [name, value] : l.numbers) numbers.push_back(name + " = " + to_text(value));
-  return l.name + "(" + join(numbers, ", ") + ")";
-}
-
 // The lines of a schedule as the language reads them; empty where there is a mistake.
 std::vector<PlanLine> plan_of(const ordered_json& lines) {
   std::string text = "schedule \"*\"";
@@ -65,7 +59,7 @@ bool is_sound(const TuneRecord& r) {
 
 std::string plan_text(const std::vector<PlanLine>& lines) {
   std::vector<std::string> texts;
-  for (const PlanLine& l : lines) texts.push_back(line_text(l));
+  for (const PlanLine& l : lines) texts.push_back(language::print(l));
   return join(texts, "; ");
 }
 
@@ -80,7 +74,7 @@ std::string record_line(const TuneRecord& r) {
                  {"processor", r.setting.processor},
                  {"compiler", r.setting.compiler},
                  {"threads", r.setting.threads}};
-  for (const PlanLine& l : r.plan) j["plan"].push_back(line_text(l));
+  for (const PlanLine& l : r.plan) j["plan"].push_back(language::print(l));
   j["model"] = r.baseline;
   j["state"] = r.state;
   if (r.state != "ok") {

@@ -9,6 +9,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import schedules  # noqa: E402
+import steps  # noqa: E402
 from checks import ROOT, TOOL, Checks, files_of, run  # noqa: E402
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21, "my" : 1]>\n'
@@ -135,6 +136,7 @@ def main():
         cases = [functools.partial(model.goes_on, label) for model in models(tmp) for label in ("", *passes())]
         refusals(tmp)
         schedules.work(check, tmp / "schedules", ROOT / "generated_tests" / "golden" / "cnn" / "model.onnxtxt")
+        cases += steps.Steps(check, tmp / "steps").cases()
         check.run(cases, quick=3)
     return check.summary()
 

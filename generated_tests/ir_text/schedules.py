@@ -61,7 +61,8 @@ def mistakes(check, tmp, model):
         refused(check, name, flags, 1, told, "nothing was written")
     file.unlink()
     refused(check, "a file that is not there", flags, 6, "cannot read")
-    refused(check, "CUDA", [model, "--target", "cuda", "--schedules", file, "-o", out], 2, "--schedules is for --target c")
+    file.write_text('schedule "*"\n  inverted_residual()\n')
+    refused(check, "a template of the other target", [model, "--target", "cuda", "--schedules", file, "-o", out], 1, "no template of that name takes this function")
 
 
 def work(check, tmp, model):

@@ -80,7 +80,8 @@ class Reader {
       p.function = r_.expect_text("the hash of a function, in quotes");
     }
     while (!r_.at_end() && !begins_plan()) p.lines.push_back(line());
-    if (p.lines.empty()) r_.fail(p.at, "a schedule has one line at least: the name of a template");
+    if (p.lines.empty()) r_.fail(p.at, "a schedule has one line at least: the name of a template, or a step");
+    if (p.lines[0].is_step()) p.lines.insert(p.lines.begin(), PlanLine{"naive", {}, p.lines[0].at});
     return p;
   }
 
@@ -88,19 +89,61 @@ class Reader {
     PlanLine l;
     l.at = r_.peek().at;
     if (!r_.peek().begins_line) r_.expected("a new line");
-    l.name = r_.expect_name("the name of a template or of a decision");
+    l.name = r_.expect_name("the name of a template, a decision or a step");
     r_.expect("(", "after the name");
     while (!r_.accept(")")) {
-      if (!l.numbers.empty()) r_.expect(",", "between numbers");
-      const Place at = r_.peek().at;
-      std::string name = r_.expect_name("the name of a number");
-      r_.expect("=", "after the name");
-      const int64_t value = r_.expect_integer("a number");
-      if (std::any_of(l.numbers.begin(), l.numbers.end(), [&](const auto& n) { return n.first == name; }))
-        r_.tell(at, name + " is given twice");
-      l.numbers.push_back({std::move(name), value});
+      const bool first = l.numbers.empty() && l.args.empty();
+      if (!first) r_.expect(",", l.args.empty() ? "between numbers" : "between arguments");
+      const bool number = r_.is_name() && r_.is_symbol("=", 1);
+      if (!first && number != l.args.empty())
+        r_.fail(r_.peek().at, "a decision has numbers with names, a step has arguments without; a line has either");
+      if (number)
+        add_number(l);
+      else
+        l.args.push_back(argument(0));
     }
+    if (r_.is_word("as") && !r_.peek().begins_line) add_results(l);
     return l;
+  }
+
+  void add_number(PlanLine& l) {
+    const Place at = r_.peek().at;
+    std::string name = r_.expect_name("the name of a number");
+    r_.expect("=", "after the name");
+    const int64_t value = r_.expect_integer("a number");
+    if (std::any_of(l.numbers.begin(), l.numbers.end(), [&](const auto& n) { return n.first == name; }))
+      r_.tell(at, name + " is given twice");
+    l.numbers.push_back({std::move(name), value});
+  }
+
+  StepArg argument(int depth) {
+    constexpr int kDeepest = 4;
+    if (r_.is_symbol("[") && depth < kDeepest) {
+      r_.take();
+      StepArg::List list;
+      while (!r_.accept("]")) {
+        if (!list.empty()) r_.expect(",", "between arguments");
+        list.push_back(argument(depth + 1));
+      }
+      return {std::move(list)};
+    }
+    if (!r_.is_name())
+      return {r_.expect_integer("the name of a loop or a buffer, a number, a list, or NUMBER = VALUE")};
+    std::string name = r_.take().text;
+    while (r_.accept(".")) name += "." + r_.expect_name("the rest of the name");
+    return {std::move(name)};
+  }
+
+  void add_results(PlanLine& l) {
+    const Place at = r_.take().at;
+    if (!l.is_step()) r_.fail(at, "a decision has no results that could have names");
+    do {
+      const Place here = r_.peek().at;
+      std::string name = r_.expect_name("the name of what the step makes");
+      if (name != "_" && std::find(l.results.begin(), l.results.end(), name) != l.results.end())
+        r_.tell(here, name + " is given twice");
+      l.results.push_back(std::move(name));
+    } while (r_.accept(","));
   }
 
   TokenReader r_;
@@ -113,15 +156,32 @@ std::vector<FunctionPlan> read_schedules(std::string_view text, Problems& proble
   return Reader(text, problems).run();
 }
 
+namespace {
+
+std::string print(const std::vector<StepArg>& args) {
+  std::vector<std::string> texts;
+  for (const StepArg& a : args) {
+    if (const auto* name = std::get_if<std::string>(&a.value)) texts.push_back(*name);
+    if (const auto* number = std::get_if<int64_t>(&a.value)) texts.push_back(std::to_string(*number));
+    if (const auto* list = std::get_if<StepArg::List>(&a.value)) texts.push_back("[" + print(*list) + "]");
+  }
+  return join(texts, ", ");
+}
+
+}  // namespace
+
+std::string print(const PlanLine& line) {
+  std::vector<std::string> numbers;
+  for (const auto& [name, value] : line.numbers) numbers.push_back(name + " = " + std::to_string(value));
+  return line.name + "(" + (line.is_step() ? print(line.args) : join(numbers, ", ")) + ")" +
+         (line.results.empty() ? "" : " as " + join(line.results, ", "));
+}
+
 std::string print(const FunctionPlan& plan) {
   std::string s = "schedule " + quoted(plan.signature);
   if (!plan.processor.empty()) s += " on " + quoted(plan.processor);
   if (!plan.function.empty()) s += " of " + quoted(plan.function);
-  for (const PlanLine& l : plan.lines) {
-    std::vector<std::string> numbers;
-    for (const auto& [name, value] : l.numbers) numbers.push_back(name + " = " + std::to_string(value));
-    s += "\n  " + l.name + "(" + join(numbers, ", ") + ")";
-  }
+  for (const PlanLine& l : plan.lines) s += "\n  " + print(l);
   return s + "\n";
 }
 

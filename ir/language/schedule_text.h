@@ -4,12 +4,17 @@
 //     contraction()
 //     tile(rows = 6, columns = 16, row_blocks = 1, ...)
 //
-// Each line is a decision with its numbers, in the order in which they are made. `of` is a hash of the function; without
-// it, and with '*' in the signature, a schedule is for every function that fits.
+// Each line is a decision with its numbers, in the order in which they are made, or a step over loops, with what it is told and
+// what its results are called:
+//
+//     split(i, 8) as i_o, i_i
+//
+// `of` is a hash of the function; without it, and with '*' in the signature, a schedule is for every function that fits.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "ir/language/source.h"
@@ -17,10 +22,22 @@
 
 namespace tc {
 
+/// What a step is told: the name of a loop or a buffer, a word ("block.x", "register"), a number, or a list of these.
+struct StepArg {
+  using List = std::vector<StepArg>;
+  std::variant<std::string, int64_t, List> value;
+  bool operator==(const StepArg&) const = default;
+};
+
+/// A line: `name(number = 4)` or, if it is a step, `name(i, 8) as i_o, i_i`.
 struct PlanLine {
   std::string name;
   std::vector<std::pair<std::string, int64_t>> numbers;
   language::Place at = {};
+  std::vector<StepArg> args = {};
+  std::vector<std::string> results = {};
+  bool is_step() const { return !args.empty(); }
+  bool operator==(const PlanLine&) const = default;
 };
 
 struct FunctionPlan {
@@ -48,8 +65,10 @@ std::string function_hash(const TensorFn& fn, const std::vector<bool>& constant_
 
 namespace language {
 
-/// Every mistake goes to `problems`; the list then means nothing.
+/// Every mistake goes to `problems`; the list then means nothing. A schedule that begins with a step is one of the plain
+/// loops: the line `naive()` is put before it.
 std::vector<FunctionPlan> read_schedules(std::string_view text, Problems& problems);
+std::string print(const PlanLine& line);
 std::string print(const FunctionPlan& plan);
 
 }  // namespace language

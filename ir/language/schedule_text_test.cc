@@ -49,8 +49,8 @@ std::vector<std::string> problems_of(const std::string& text) {
 TEST(ScheduleText, TellsAllMistakes) {
   EXPECT_EQ(problems_of("schedule conv\n  naive()\nschedule \"a\"\nschedule \"b\"\n  tile(rows 6)\n"),
             (std::vector<std::string>{"1:10: expected the signature of a kernel, in quotes, found 'conv'",
-                                      "3:1: a schedule has one line at least: the name of a template",
-                                      "5:13: expected '=' after the name, found a number"}));
+                                      "3:1: a schedule has one line at least: the name of a template, or a step",
+                                      "5:13: expected ',' between arguments, found a number"}));
   EXPECT_EQ(problems_of("schedule \"a\"\n  tile(rows = 6, rows = 7)\n"),
             (std::vector<std::string>{"2:18: rows is given twice"}));
   EXPECT_EQ(problems_of("schedule \"a\"\n  tile(rows = six)\n").size(), 1u);

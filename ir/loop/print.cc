@@ -102,6 +102,7 @@ class Printer {
   }
 
   std::string text;
+  std::map<const void*, std::string> names;  // of variables and buffers
 
  private:
   static std::string integer(DType t, int64_t v) {
@@ -111,11 +112,11 @@ class Printer {
   }
 
   std::string name(const void* id, const std::string& hint) {
-    if (const auto it = names_.find(id); it != names_.end()) return it->second;
+    if (const auto it = names.find(id); it != names.end()) return it->second;
     std::string n = hint;
     for (int k = 2; taken_.count(n) != 0; k++) n = hint + "_" + to_text(int64_t(k));
     taken_.insert(n);
-    return names_[id] = n;
+    return names[id] = n;
   }
 
   std::string list(const Exprs& l) {
@@ -137,7 +138,6 @@ class Printer {
 
   void line(int indent, const std::string& s) { text += std::string(size_t(indent) * 2, ' ') + s + "\n"; }
 
-  std::map<const void*, std::string> names_;
   std::set<std::string> taken_;
 };
 
@@ -171,6 +171,12 @@ std::string to_text(const Stmt& s, int indent) {
   Printer p;
   p.stmt(s, indent);
   return p.text;
+}
+
+std::map<const void*, std::string> printed_names(const Stmt& s) {
+  Printer p;
+  p.stmt(s, 0);
+  return std::move(p.names);
 }
 
 }  // namespace tc

@@ -146,12 +146,14 @@ bool asks_for_bounds(const Expr& condition, const Store& k) {
   return false;
 }
 
-bool fills_box(const StoreSite& s, const Region& r) {
+bool fills_box(const StoreSite& s, const Region& r, const Ranges& outer) {
   if (!s.known) return false;
   std::vector<const For*> used;
-  for (size_t d = 0; d < r.size.size(); d++)
-    if (s.store->index[d]->vector || !counts_through(s.store->index[d], r.begin[d], r.size[d], s.loops, used))
+  for (size_t d = 0; d < r.size.size(); d++) {
+    if (s.store->index[d]->vector ||
+        !counts_through(simplify(s.store->index[d], outer), r.begin[d], r.size[d], s.loops, used))
       return false;
+  }
   for (const For* f : s.loops)  // loops that do not count must run
     if (std::find(used.begin(), used.end(), f) == used.end() && as_const_int(f->extent).value_or(0) < 1) return false;
   return std::all_of(s.conditions.begin(), s.conditions.end(),
@@ -192,11 +194,11 @@ Expr inside(const Region& r, const Buffer& b, const Exprs& i) {
   return all;
 }
 
-bool fills(const Stmt& s, const Buffer& b, const Region& r, bool plain) {
+bool fills(const Stmt& s, const Buffer& b, const Region& r, bool plain, const Ranges& outer) {
   StoreSites sites(b);
   sites.stmt(s);
   return std::any_of(sites.found.begin(), sites.found.end(),
-                     [&](const StoreSite& x) { return !(plain && x.store->reduce) && fills_box(x, r); });
+                     [&](const StoreSite& x) { return !(plain && x.store->reduce) && fills_box(x, r, outer); });
 }
 
 std::optional<PlainNest> plain_nest(const Stmt& s, const Buffer& b) {

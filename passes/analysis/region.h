@@ -26,8 +26,8 @@ Expr inside(const Region& r, const Buffer& b, const Exprs& i);
 
 /// Whether the stores to `b` in `s` reach every element of the region that lies in the buffer whenever `s` runs: one of
 /// them counts through the box without gaps, and nothing but the buffer's own bounds is asked on the way. `plain`: only
-/// stores that do not join count.
-bool fills(const Stmt& s, const Buffer& b, const Region& r, bool plain);
+/// stores that do not join count. `outer`: of the variables around `s`.
+bool fills(const Stmt& s, const Buffer& b, const Region& r, bool plain, const Ranges& outer = {});
 
 /// A nest in the form of lower_naive: `for a0: ... for an: point`, where every store to the buffer is at [a0, ..., an].
 struct PlainNest {

@@ -60,6 +60,7 @@ Stmt outermost_chunks(const Stmt& body) {
     });
   };
   return rewrite(body, {}, [&](const Stmt& s) -> Stmt {
+    if (const For* f = as<For>(s); f && is_const(f->extent, 1)) return {};  // no loop
     if (const For* f = as<For>(s)) {
       const Stmt inner = serial(f->body);
       return inner.same_as(f->body) ? Stmt() : loop(f->var, f->extent, inner, f->kind, f->begin);

@@ -5,16 +5,22 @@
 //                                          y[i, 100 / VL * VL:VL] = first(100 - 100 / VL * VL, ...)
 //
 // A body of stores of f32, i32 or bytes whose indices move by one element an iteration, in the last dimension, with
-// values that have vector forms: loads that move the same way or not at all, operations of the vector headers. A loop
-// of another form, or one too short to be worth it, becomes a plain loop. Needs: iterations that are independent, which
-// the kind Vector promises.
+// values that have vector forms: loads that move the same way or not at all, operations of the vector headers. Loops and
+// conditions inside that are the same for all lanes stay; what an iteration has for itself (`alloc acc`) becomes a vector.
+// A condition `j < n` around the body ends the loop: lanes behind it are not stored. Loops around are cut where that
+// makes the number of iterations a constant. A loop of another form, or one too short to be worth it, becomes a plain
+// loop. Needs: iterations that are independent, which the kind Vector promises.
 #include "passes/loop/lower_lanes.h"
 
+#include <algorithm>
 #include <functional>
+#include <set>
 
 #include "ir/loop/build.h"
+#include "ir/loop/linear.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/partition_loops.h"
 #include "passes/loop/vector_form.h"
 
 namespace tc {
@@ -22,21 +28,73 @@ namespace {
 
 constexpr int64_t kShortest = 8;  // iterations
 
+using Buffers = std::set<const BufferDef*>;  // looked up only
+
 bool has_lanes(const Stmt& s, const Var& lane) {
-  if (const Seq* q = as<Seq>(s)) {
-    for (const Stmt& x : q->list)
-      if (!has_lanes(x, lane)) return false;
-    return true;
-  }
+  if (!s) return true;
+  if (const Seq* q = as<Seq>(s))
+    return std::all_of(q->list.begin(), q->list.end(), [&](const Stmt& x) { return has_lanes(x, lane); });
+  if (const For* f = as<For>(s))
+    return (f->kind == ForKind::Serial || f->kind == ForKind::Unroll) && !uses_var(f->begin, lane) &&
+           !uses_var(f->extent, lane) && has_lanes(f->body, lane);
+  if (const If* k = as<If>(s))
+    return !uses_var(k->condition, lane) && has_lanes(k->then, lane) && has_lanes(k->otherwise, lane);
+  if (const Alloc* k = as<Alloc>(s)) return has_lanes(k->body, lane);
+  if (as<Prefetch>(s)) return true;
   const Store* k = as<Store>(s);
   return k && !k->count && has_lanes(k->buffer->dtype) && lane_step(k->index, lane) == 1 &&
          has_vector_form(k->value, lane, false) && (!k->reduce || op_has_lanes(*k->reduce, k->buffer->dtype));
 }
 
-// The body for lanes base .. base + VL - 1, of which only `count` exist (null: all).
+// The body with an element per lane, in a last dimension of its own, of the registers that an iteration has for itself.
+struct Widened {
+  Stmt body;
+  Buffers own;
+};
+Widened widen(const Stmt& body, const Var& lane) {
+  BufferMap wide;
+  walk(body, [&](const Stmt& s) {
+    const Alloc* k = as<Alloc>(s);
+    if (!k || k->buffer->scope != Scope::Register) return true;
+    Shape shape = k->buffer->shape;
+    shape.push_back(Dim(kMaxLanes));
+    wide[k->buffer.get()] = make_buffer(k->buffer->name, k->buffer->dtype, shape, Scope::Register);
+    return true;
+  });
+  if (wide.empty()) return {body, {}};
+  auto of = [&](const Buffer& b) {
+    const auto it = wide.find(b.get());
+    return it == wide.end() ? Buffer() : it->second;
+  };
+  auto with_lane = [&](Exprs index) {
+    index.push_back(Expr(lane));
+    return index;
+  };
+  Widened w;
+  w.body = rewrite(
+      body,
+      [&](const Expr& e) {
+        const Load* k = as<Load>(e);
+        const Buffer b = k ? of(k->buffer) : Buffer();
+        return b ? load(b, with_lane(k->index)) : Expr();
+      },
+      [&](const Stmt& s) {
+        const Store* k = as<Store>(s);
+        const Alloc* a = as<Alloc>(s);
+        const Buffer b = k ? of(k->buffer) : a ? of(a->buffer) : Buffer();
+        if (!b) return Stmt();
+        return k ? store(b, with_lane(k->index), k->value, k->reduce, k->count) : alloc(b, a->body);
+      });
+  for (const auto& [_, b] : wide) w.own.insert(b.get());
+  return w;
+}
+
+// The body for lanes base .. base + VL - 1, of which only `count` exist in memory (null: all). Registers have them all.
 class Lanes {
  public:
-  Lanes(Var lane, Expr base, Expr count) : lane_(std::move(lane)), base_(std::move(base)), count_(std::move(count)) {}
+  /// `from_zero`: the loop's first lane is 0.
+  Lanes(Var lane, Expr base, Expr count, const Buffers& own, bool from_zero)
+      : lane_(std::move(lane)), base_(std::move(base)), count_(std::move(count)), own_(own), from_zero_(from_zero) {}
 
   Stmt stmt(const Stmt& s) const {
     if (const Seq* q = as<Seq>(s)) {
@@ -44,10 +102,20 @@ class Lanes {
       for (const Stmt& x : q->list) list.push_back(stmt(x));
       return seq(std::move(list));
     }
+    if (const For* f = as<For>(s)) return loop(f->var, f->extent, stmt(f->body), f->kind, f->begin);
+    if (const If* k = as<If>(s))
+      return if_then(k->condition, stmt(k->then), k->otherwise ? stmt(k->otherwise) : Stmt());
+    if (const Alloc* k = as<Alloc>(s)) return alloc(k->buffer, stmt(k->body));
+    if (const Prefetch* k = as<Prefetch>(s)) {
+      Exprs index;
+      for (const Expr& e : k->index) index.push_back(at(e));
+      return prefetch(k->buffer, index);
+    }
     const Store& k = *as<Store>(s);
     const Expr value = broadcast(expr(k.value));
-    return store(k.buffer, ramps(k.index), k.reduce ? apply(*k.reduce, {vector(k.buffer, k.index), value}) : value,
-                 std::nullopt, count_);
+    return store(k.buffer, ramps(k.buffer, k.index),
+                 k.reduce ? apply(*k.reduce, {vector(k.buffer, k.index), value}) : value, std::nullopt,
+                 k.buffer->scope == Scope::Register ? Expr() : count_);
   }
   Expr expr(const Expr& e) const {
     if (!uses_var(e, lane_)) return e;
@@ -65,33 +133,170 @@ class Lanes {
 
  private:
   Expr at(const Expr& e) const { return substitute(e, {{lane_.get(), base_}}); }
-  Exprs ramps(const Exprs& index) const {
+  Exprs ramps(const Buffer& b, const Exprs& index) const {
     Exprs all = index;
-    all.back() = ramp(at(all.back()));
+    all.back() = ramp(own_.count(b.get()) != 0 ? Expr(0) : at(all.back()));
     return all;
   }
   Expr vector(const Buffer& b, const Exprs& index) const {
-    const Expr v = load(b, ramps(index));
-    return count_ ? partial(v, count_) : v;
+    const Expr v = load(b, ramps(b, index));
+    return bool(count_) && !has_all_lanes(b, index) ? partial(v, count_) : v;
+  }
+  // Registers, and memory of the kernel's own whose rows are whole vectors: what lies behind the last lane may be read.
+  bool has_all_lanes(const Buffer& b, const Exprs& index) const {
+    const VarRef* at_lane = as<VarRef>(index.back());
+    return b->scope == Scope::Register || (b->scope == Scope::Stack && at_lane && at_lane->var == lane_ && from_zero_ &&
+                                           b->shape.back().value % kMaxLanes == 0);
   }
 
   const Var lane_;
   const Expr base_, count_;
+  const Buffers& own_;
+  const bool from_zero_;
 };
 
-Stmt lower_loop(const For& f) {
+void for_each_access(const Stmt& body, const std::function<void(const Buffer&, const Exprs&)>& look) {
+  walk(
+      body,
+      [&](const Stmt& s) {
+        if (const Store* k = as<Store>(s)) look(k->buffer, k->index);
+        return true;
+      },
+      [&](const Expr& e) {
+        if (const Load* k = as<Load>(e)) look(k->buffer, k->index);
+        return true;
+      });
+}
+
+// Registers that outlive an iteration and have elements of their own for lanes.
+Buffers shared_registers(const Stmt& body, const Var& lane, const Buffers& own) {
+  Buffers found;
+  for_each_access(body, [&](const Buffer& b, const Exprs& index) {
+    const bool lanes = b->scope == Scope::Register && !index.empty() && uses_var(index.back(), lane);
+    if (lanes && own.count(b.get()) == 0) found.insert(b.get());
+  });
+  return found;
+}
+
+constexpr int64_t kMostUnrolled = 64;  // iterations of a loop whose vectors are registers
+
+// The most iterations of a loop that ends at a condition: of min(16, n), 16.
+std::optional<int64_t> most_of(const Expr& extent) {
+  if (const auto n = as_const_int(extent)) return n;
+  const Apply* k = as<Apply>(extent);
+  if (!k || (k->op != Op::Min && k->op != Op::Max)) return {};
+  const auto a = most_of(k->args[0]), b = most_of(k->args[1]);
+  if (k->op == Op::Max) return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+// `kept`: becomes also the registers that the loop shares with others.
+Stmt lower_loop(const For& f, Buffers& kept) {
+  const Stmt plain = loop(f.var, f.extent, f.body, ForKind::Serial, f.begin);
   const auto n = as_const_int(f.extent);
-  if (!n || *n < kShortest || !has_lanes(f.body, f.var)) return loop(f.var, f.extent, f.body, ForKind::Serial, f.begin);
+  const Widened w = widen(f.body, f.var);
+  if (!f.body || !has_lanes(w.body, f.var)) return plain;
+  // Registers are reached by constants, and have room for whole vectors; short loops over them are of vectors as well, so
+  // that they need not lie in memory.
+  const Buffers shared = shared_registers(w.body, f.var, w.own);
+  const bool registers = !shared.empty();
+  const auto most = most_of(f.extent);
+  if (!most || (n && *n < (registers ? 1 : kShortest))) return plain;
+  kept.insert(shared.begin(), shared.end());
+  const bool from_zero = is_const(f.begin, 0);
+  const Expr all = n ? Expr(*n) : f.extent;
   const Var v = make_var("v");
-  Stmts list = {loop(v, Expr(*n) / lanes(), Lanes(f.var, f.begin + Expr(v) * lanes(), {}).stmt(f.body))};
-  if (*n % kMaxLanes != 0) {
-    const Expr done = Expr(*n) / lanes() * lanes();
-    list.push_back(Lanes(f.var, f.begin + done, Expr(*n) - done).stmt(f.body));
+  if (!n && registers) {  // whole vectors in registers, as many lanes as there are in memory
+    const int64_t room = (*most + kMaxLanes - 1) / kMaxLanes * kMaxLanes;
+    const Lanes some(f.var, f.begin + Expr(v) * lanes(), all - Expr(v) * lanes(), w.own, from_zero);
+    return loop(v, Expr(room) / lanes(), some.stmt(w.body), ForKind::Unroll);
+  }
+  const ForKind kind = registers && *n <= kMostUnrolled ? ForKind::Unroll : ForKind::Serial;
+  Stmts list = {
+      loop(v, all / lanes(), Lanes(f.var, f.begin + Expr(v) * lanes(), {}, w.own, from_zero).stmt(w.body), kind)};
+  if (!n || *n % kMaxLanes != 0) {
+    const Expr done = all / lanes() * lanes();
+    const Lanes rest(f.var, f.begin + done, all - done, w.own, from_zero);
+    list.push_back(n ? rest.stmt(w.body) : if_then(done < all, rest.stmt(w.body)));
   }
   return seq(list);
 }
 
-Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lanes(lane, base, {}).expr(e); }
+// --- conditions
+void conjuncts(const Expr& e, Exprs& list) {
+  const Apply* k = as<Apply>(e);
+  if (!k || k->op != Op::And) return list.push_back(e);
+  for (const Expr& a : k->args) conjuncts(a, list);
+}
+
+// The end of the iterations for which `condition` holds, if it holds for all before that one: `lane + c < n`.
+std::optional<Expr> end_of(const Expr& condition, const Var& lane) {
+  const Apply* k = as<Apply>(condition);
+  if (!k || k->args.size() != 2 || k->args[0]->dtype != DType::I64 || k->args[0]->vector) return {};
+  const bool less = k->op == Op::Lt || k->op == Op::Le, more = k->op == Op::Gt || k->op == Op::Ge;
+  if (!less && !more) return {};
+  const Expr &small = k->args[less ? 0 : 1], &large = k->args[less ? 1 : 0];
+  const auto f = affine_in(small, {lane}), g = affine_in(large, {lane});
+  if (!f || !g || f->coefficients[0] - g->coefficients[0] != 1) return {};
+  const VarMap first = {{lane.get(), Expr(0)}};
+  const Expr behind = substitute(large, first) - substitute(small, first);
+  return simplify(k->op == Op::Lt || k->op == Op::Gt ? behind : behind + Expr(1));
+}
+
+// `vector j: if j < n: B` ends at n.
+Stmt end_at_condition(const For& f) {
+  const If* k = as<If>(f.body);
+  if (!k || k->otherwise) return {};
+  Exprs all, around;
+  conjuncts(k->condition, all);
+  Expr extent = f.extent;
+  for (const Expr& c : all) {
+    const std::optional<Expr> end = end_of(c, f.var);
+    if (!end && uses_var(c, f.var)) return {};
+    if (end)
+      extent = min(extent, *end - f.begin);
+    else
+      around.push_back(c);
+  }
+  extent = simplify(max(extent, Expr(0)));
+  Stmt s = loop(f.var, extent, k->then, ForKind::Vector, f.begin);
+  for (size_t i = around.size(); i-- > 0;) s = if_then(around[i], s);
+  return s;
+}
+
+Stmt ended(const Stmt& s) {
+  bool open = false;
+  const Stmt all = rewrite(s, {}, [&](const Stmt& x) -> Stmt {
+    const For* f = as<For>(x);
+    if (!f || f->kind != ForKind::Vector) return {};
+    const Stmt e = end_at_condition(*f);
+    open = open || e || !as_const_int(f->extent);
+    return e;
+  });
+  return open ? partition_loops(all) : s;
+}
+
+// Registers of vectors have room for whole ones; those of `kept` that are read one element at a time as well lie in memory.
+Stmt settle_registers(const Stmt& s, const Buffers& kept) {
+  Buffers scalars;
+  for_each_access(s, [&](const Buffer& b, const Exprs& index) {
+    if (!index.empty() && !as<Ramp>(index.back())) scalars.insert(b.get());
+  });
+  BufferMap to;
+  walk(s, [&](const Stmt& x) {
+    const Alloc* k = as<Alloc>(x);
+    if (!k || kept.count(k->buffer.get()) == 0) return true;
+    auto def = std::make_shared<BufferDef>(*k->buffer);
+    Dim& last = def->shape.back();
+    last = Dim((last.value + kMaxLanes - 1) / kMaxLanes * kMaxLanes);
+    if (scalars.count(k->buffer.get()) != 0) def->scope = Scope::Stack;
+    if (last.value != k->buffer->shape.back().value || def->scope != k->buffer->scope) to[k->buffer.get()] = def;
+    return true;
+  });
+  return to.empty() ? s : substitute_buffers(s, to);
+}
+
+Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lanes(lane, base, {}, {}, false).expr(e); }
 
 }  // namespace
 
@@ -139,10 +344,12 @@ bool cast_has_lanes(const Expr& value, DType to) {
 }
 
 Stmt lower_lanes(const Stmt& s) {
-  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
+  Buffers kept;
+  const Stmt vectors = rewrite(ended(s), {}, [&](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);
-    return f && f->kind == ForKind::Vector ? lower_loop(*f) : Stmt();
+    return f && f->kind == ForKind::Vector ? lower_loop(*f, kept) : Stmt();
   });
+  return kept.empty() ? vectors : settle_registers(vectors, kept);
 }
 
 }  // namespace tc

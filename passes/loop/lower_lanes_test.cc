@@ -63,6 +63,103 @@ TEST(LowerLanes, JoinsReadWhatIsThere) {
   f.expect_same(f.nest(max(load(f.x, {f.i, f.j}), load(f.x, {0, f.j})), 99, Op::Add));
 }
 
+// alloc acc; acc = 0; for k in 0 .. +i: acc += x[0, j] * b[1]; y[i, j] = acc + x[i, j]
+Stmt sum_of(const Fixture& f, const Buffer& acc, int64_t n, const Expr& steps) {
+  const Var k = make_var("k");
+  const Stmt body = alloc(acc, seq({store(acc, {}, make_float(DType::F32, 0)),
+                                    loop(k, steps, store(acc, {}, load(f.x, {0, f.j}) * load(f.b, {1}), Op::Add)),
+                                    store(f.y, {f.i, f.j}, load(acc, {}) + load(f.x, {f.i, f.j}))}));
+  return loop(f.i, 2, loop(f.j, n, body, ForKind::Vector));
+}
+
+TEST(LowerLanes, WhatAnIterationHasForItselfBecomesAVector) {
+  const Fixture f;
+  const Buffer acc = make_buffer("acc", DType::F32, {}, Scope::Register);
+  const Stmt s = sum_of(f, acc, 32, Expr(f.i) + Expr(2));
+  EXPECT_EQ(to_text(lower_lanes(s)),
+            "for i in 0 .. +2:\n"
+            "  for v in 0 .. +32 / VL:\n"
+            "    alloc acc: f32[16] register\n"
+            "    acc[0:VL] = all(0.0f)\n"
+            "    for k in 0 .. +i + 2:\n"
+            "      acc[0:VL] = acc[0:VL] + x[0, (v * VL):VL] * all(b[1])\n"
+            "    y[i, (v * VL):VL] = acc[0:VL] + x[i, (v * VL):VL]\n");
+  for (const int64_t n : {8, 17, 32, 100}) f.expect_same(sum_of(f, acc, n, Expr(f.i) + Expr(2)));
+}
+
+TEST(LowerLanes, BoundsThatDifferFromLaneToLaneStay) {
+  const Fixture f;
+  const Buffer acc = make_buffer("acc", DType::F32, {}, Scope::Register);
+  const Stmt s = sum_of(f, acc, 32, floor_mod(Expr(f.j), Expr(3)));
+  EXPECT_EQ(to_text(lower_lanes(s)).find("VL"), std::string::npos);
+  f.expect_same(s);
+}
+
+// for t in 0 .. +7: vector u in 0 .. +16: if t * 16 + u < n: y[0, t * 16 + u] = x[1, t * 16 + u]
+Stmt tiled(const Fixture& f, int64_t n, ForKind outer = ForKind::Serial) {
+  const Var t = make_var("t"), u = make_var("u");
+  const Expr j = Expr(t) * Expr(16) + Expr(u);
+  const Stmt body = if_then(j < Expr(n), store(f.y, {0, j}, load(f.x, {1, j})));
+  return loop(t, (n + 15) / 16, loop(u, 16, body, ForKind::Vector), outer);
+}
+
+TEST(LowerLanes, AConditionEndsTheLoop) {
+  const Fixture f;
+  EXPECT_EQ(to_text(lower_lanes(tiled(f, 100))),
+            "for t in 0 .. +6:\n"
+            "  for v in 0 .. +16 / VL:\n"
+            "    y[0, (t * 16 + v * VL):VL] = x[1, (t * 16 + v * VL):VL]\n"
+            "for u in 0 .. +4:\n"
+            "  y[0, u + 96] = x[1, u + 96]\n");
+  for (const int64_t n : {1, 9, 16, 17, 31, 96, 100}) f.expect_same(tiled(f, n));
+  // Chunks are not cut: the last one has fewer lanes.
+  for (const int64_t n : {9, 17, 31, 100}) {
+    EXPECT_NE(to_text(lower_lanes(tiled(f, n, ForKind::Parallel))).find("(first "), std::string::npos);
+    f.expect_same(tiled(f, n, ForKind::Parallel));
+  }
+}
+
+TEST(LowerLanes, OtherConditionsStay) {
+  const Fixture f;
+  auto nest = [&](const Expr& condition) {
+    return loop(f.i, 2,
+                loop(f.j, 32, if_then(condition, store(f.y, {f.i, f.j}, load(f.x, {1, f.j}))), ForKind::Vector));
+  };
+  const Expr scalar[] = {Expr(5) < Expr(f.j), Expr(f.j) * Expr(2) < Expr(31), floor_mod(Expr(f.j), Expr(3)) < Expr(1),
+                         Expr(f.j) < Expr(f.j)};
+  for (const Expr& c : scalar) {
+    EXPECT_EQ(to_text(lower_lanes(nest(c))).find("VL"), std::string::npos) << to_text(c);
+    f.expect_same(nest(c));
+  }
+  const Expr vectors[] = {Expr(f.i) < Expr(1),
+                          Expr(f.j) < Expr(20),
+                          Expr(f.j) <= Expr(20),
+                          Expr(20) > Expr(f.j),
+                          Expr(f.j) + Expr(f.i) < Expr(0),
+                          apply(Op::And, {Expr(f.i) < Expr(1), Expr(f.j) < Expr(9)})};
+  for (const Expr& c : vectors) {
+    EXPECT_EQ(to_text(lower_lanes(nest(c))).find("vector"), std::string::npos) << to_text(c);
+    f.expect_same(nest(c));
+  }
+}
+
+// Registers that several loops share: acc[20] = x; y = acc + 1.
+TEST(LowerLanes, RegistersHaveRoomForWholeVectors) {
+  const Fixture f;
+  const Buffer acc = make_buffer("acc", DType::F32, {20}, Scope::Register);
+  const Var k = make_var("k");
+  auto nest = [&](ForKind second) {
+    return loop(f.i, 2,
+                alloc(acc, seq({loop(f.j, 20, store(acc, {f.j}, load(f.x, {f.i, f.j})), ForKind::Vector),
+                                loop(k, 20, store(f.y, {f.i, k}, load(acc, {k}) + load(f.b, {1})), second)})));
+  };
+  EXPECT_NE(to_text(lower_lanes(nest(ForKind::Vector))).find("alloc acc: f32[32] register"), std::string::npos)
+      << to_text(lower_lanes(nest(ForKind::Vector)));
+  EXPECT_NE(to_text(lower_lanes(nest(ForKind::Serial))).find("alloc acc: f32[32] stack"), std::string::npos);
+  f.expect_same(nest(ForKind::Vector));
+  f.expect_same(nest(ForKind::Serial));
+}
+
 TEST(LowerLanes, OtherFormsBecomePlainLoops) {
   const Fixture f;
   const Stmt plain[] = {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "ir/loop/print.h"
 #include "passes/program/kernel_name.h"
 #include "passes/schedule/planner.h"
 
@@ -25,38 +26,63 @@ size_t PlannedSchedules::stated_for(const std::string& signature, const std::str
   return i;
 }
 
-Diagnostic PlannedSchedules::refusal(const language::Place& at, const std::string& message) const {
-  return {"TC0606", ExitCode::Rejected, {}, language::render(cx_.schedules->source, {at, message}), {}, false};
+Diagnostic PlannedSchedules::refusal(const PlanRefused& why) const {
+  const std::string at = language::render(cx_.schedules->source, {why.at, why.message});
+  return {"TC0606", ExitCode::Rejected, {}, at + (why.loops.empty() ? "" : "the loops before it:\n" + why.loops), {},
+          false};
 }
 
 Scheduled PlannedSchedules::apply(const FunctionPlan* stated, FunctionPlan& made, const TensorFn& fn,
-                                  const std::vector<bool>& constant_input, const ScheduleOptions& options) const {
+                                  const std::vector<bool>& constant_input, const ScheduleOptions& options) {
   Planner planner = stated ? Planner(*stated) : Planner();
   ScheduleOptions o = options;
   o.planner = &planner;
+  std::string text;
+  if (is_shown(made))
+    planner.shown = [&](const std::string& step, const Stmt& loops) {
+      text += (step.empty() ? "" : "  " + step + "\n") + to_text(loops, 2);
+    };
   Scheduled s = cx_.backend->schedule(fn, constant_input, o);
   planner.finish();
   made.lines = planner.lines();
+  if (planner.shown) show(made, text.empty() ? s.body : Stmt(), text);
   return s;
+}
+
+bool PlannedSchedules::is_shown(const FunctionPlan& f) {
+  const std::string& wanted = cx_.options.print_steps;
+  if (wanted.empty()) return false;
+  signatures_.insert(f.signature);
+  // A kernel's name is the signature and four digits.
+  return FunctionPlan{wanted}.fits(f.signature, "") || FunctionPlan{wanted}.fits(f.signature + "_", "") ||
+         (wanted.size() > 5 && FunctionPlan{wanted.substr(0, wanted.size() - 5)}.fits(f.signature, ""));
+}
+
+void PlannedSchedules::show(const FunctionPlan& made, const Stmt& whole, const std::string& steps) {
+  shown_ = true;
+  FunctionPlan head = made;
+  if (!whole) std::erase_if(head.lines, [](const PlanLine& l) { return l.is_step(); });
+  if (cx_.shown) cx_.shown(language::print(head) + (whole ? to_text(whole, 2) : steps));
 }
 
 Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Constant>& constants,
                                      const ScheduleOptions& options, std::string& function) {
   std::vector<bool> known;
   for (const Constant& c : constants) known.push_back(c != nullptr);
-  if (!cx_.schedules && !cx_.scheduled && !cx_.called) return cx_.backend->schedule(fn, known, options);
+  if (!cx_.schedules && !cx_.scheduled && !cx_.called && cx_.options.print_steps.empty())
+    return cx_.backend->schedule(fn, known, options);
   FunctionPlan made{signature_of(fn), std::string(cx_.target.processor), function_hash(fn, known)};
   function = made.function;
   const size_t i = stated_for(made.signature, made.function);
   const FunctionPlan* stated = i < used_.size() ? &cx_.schedules->plans[i] : nullptr;
   if (stated && !stated->processor.empty() && stated->processor != made.processor)
     throw Error(refusal(
-        stated->at, "this schedule is for \"" + printable(stated->processor) + "\", and --cpu is " + made.processor));
+        {stated->at, "this schedule is for \"" + printable(stated->processor) + "\", and --cpu is " + made.processor}));
   std::optional<Scheduled> s;
   try {
     s = apply(stated, made, fn, known, options);
   } catch (const PlanRefused& e) {
-    if (!stated->recorded) throw Error(refusal(e.at, e.message));
+    if (!stated->recorded) throw Error(refusal(e));
     cx_.diagnostics->add({"TC0607",
                           ExitCode::Ok,
                           {},
@@ -73,12 +99,19 @@ Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Const
 }
 
 void PlannedSchedules::finish() const {
+  if (!cx_.options.print_steps.empty() && !shown_)
+    cx_.diagnostics->add({"TC0606",
+                          ExitCode::Rejected,
+                          {},
+                          "no function of this model has the signature \"" + printable(cx_.options.print_steps) + "\"",
+                          {"there are " + join({signatures_.begin(), signatures_.end()}, ", ")},
+                          false});
   for (size_t i = 0; i < used_.size(); i++) {
     const FunctionPlan& p = cx_.schedules->plans[i];
     if (used_[i] || p.recorded) continue;
-    cx_.diagnostics->add(refusal(p.at, "no function of this model has the signature \"" + printable(p.signature) +
-                                           "\"" + (p.function.empty() ? "" : " and this hash") +
-                                           ", or a schedule above takes them all"));
+    cx_.diagnostics->add(
+        refusal({p.at, "no function of this model has the signature \"" + printable(p.signature) + "\"" +
+                           (p.function.empty() ? "" : " and this hash") + ", or a schedule above takes them all"}));
   }
 }
 

@@ -1,7 +1,12 @@
 // Schedules of the user's, and what the backend decided where there is none: program_kernels.cc schedules each function here.
 #pragma once
+#include <set>
+#include <string>
+#include <vector>
+
 #include "passes/backend.h"
 #include "passes/pass.h"
+#include "passes/schedule/planner.h"
 
 namespace tc {
 
@@ -16,18 +21,24 @@ class PlannedSchedules {
   /// `function`: becomes its function_hash() where somebody asks for it.
   Scheduled schedule(const TensorFn& fn, const std::vector<Constant>& constants, const ScheduleOptions& options,
                      std::string& function);
-  /// Adds an error TC0606 to cx.diagnostics for every stated schedule that no function took.
+  /// Adds an error TC0606 to cx.diagnostics for every stated schedule that no function took, and where no function is the one
+  /// whose steps are to be shown.
   void finish() const;
 
  private:
   size_t stated_for(const std::string& signature, const std::string& function) const;
   /// By the plan, or by the model where it is null. Throws PlanRefused.
   Scheduled apply(const FunctionPlan* stated, FunctionPlan& made, const TensorFn& fn,
-                  const std::vector<bool>& constant_input, const ScheduleOptions& options) const;
-  Diagnostic refusal(const language::Place& at, const std::string& message) const;
+                  const std::vector<bool>& constant_input, const ScheduleOptions& options);
+  bool is_shown(const FunctionPlan& f);
+  /// The decisions on a function and its loops, after every step where there are steps, go to cx.shown.
+  void show(const FunctionPlan& made, const Stmt& whole, const std::string& steps);
+  Diagnostic refusal(const PlanRefused& why) const;
 
   const PassContext& cx_;
-  std::vector<bool> used_;  // by cx_.schedules
+  std::vector<bool> used_;            // by cx_.schedules
+  std::set<std::string> signatures_;  // of all functions, where steps are to be shown
+  bool shown_ = false;                // the loops of one at least
 };
 
 }  // namespace tc

@@ -91,7 +91,7 @@ Stmt behind_barrier(const Buffer& tile, const Stmt& copy, const Stmt& use) {
 // outside threads, of what every thread has for itself, or where not all threads come by; other scopes than registers,
 // stack and (CPU) workspace.
 Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
-  Step step(*this, "cache_read", {b->name, v->name, scope_name(scope)});
+  Step step(*this, "cache_read", {{b}, {v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_insertion_point(site, scope == Scope::Shared ? Scope::Register : scope);
   const Accesses all = accesses_of(site.stmt, site.ranges);
@@ -129,8 +129,7 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
   const Stmt use = redirect(site.loop->body, b, tile, region->begin);
   if (scope != Scope::Shared) {
     const Stmt body = alloc(tile, seq({copy_nest(*region, b, tile, false), use}));
-    step.done(replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges)),
-              {tile->name + ": " + to_text(tile->shape)});
+    step.done(replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges)), {{tile}});
     return tile;
   }
   const Stmt copy = shared_copy(*region, b, tile, threads);
@@ -138,7 +137,7 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
   Stmt all_of = replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges));
   const LoopSite outermost = *find_loop(all_of, threads[0]->var);
   all_of = replace_stmt(all_of, outermost.stmt.get(), alloc(tile, outermost.stmt));
-  step.done(all_of, {tile->name + ": " + to_text(tile->shape)});
+  step.done(all_of, {{tile}});
   return tile;
 }
 
@@ -149,7 +148,7 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
 // Refused: a buffer that the loop does not write; a part that one iteration does not fill completely; vectors; GPU
 // loops inside the loop; other scopes than registers, stack and (CPU) workspace.
 Buffer Schedule::cache_write(const Buffer& b, const Var& v, Scope scope) {
-  Step step(*this, "cache_write", {b->name, v->name, scope_name(scope)});
+  Step step(*this, "cache_write", {{b}, {v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_insertion_point(site, scope);
   const Accesses all = accesses_of(site.stmt, site.ranges);
@@ -158,22 +157,21 @@ Buffer Schedule::cache_write(const Buffer& b, const Var& v, Scope scope) {
   step.require(touches(all, b, false, true), "loop " + v->name + " does not write \"" + b->name + "\"", site.stmt);
   const auto region = region_of(all.list, b, without(all.bound, v), inside_of(site));
   step.require(region.has_value(), "\"" + b->name + "\" is used in vectors", site.stmt);
-  step.require(fills(site.loop->body, b, *region, false),
+  step.require(fills(site.loop->body, b, *region, false, inside_of(site)),
                "an iteration of " + v->name + " does not fill its part of \"" + b->name + "\" completely", site.stmt);
   // What the first statement that uses the buffer does.
   bool fills_first = false;
   for (const Stmt& s : siblings_of(site.loop->body)) {
     const Accesses here = accesses_of(s);
     if (!touches(here, b, true, true)) continue;
-    fills_first = !touches(here, b, true, false) && fills(s, b, *region, true);
+    fills_first = !touches(here, b, true, false) && fills(s, b, *region, true, inside_of(site));
     break;
   }
   const Buffer tile = make_buffer(b->name + "_tile", b->dtype, to_shape(region->size), scope);
   const Stmt in = fills_first ? Stmt() : copy_nest(*region, b, tile, false);
   const Stmt body =
       alloc(tile, seq({in, redirect(site.loop->body, b, tile, region->begin), copy_nest(*region, b, tile, true)}));
-  step.done(replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges)),
-            {tile->name + ": " + to_text(tile->shape)});
+  step.done(replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges)), {{tile}});
   return tile;
 }
 

@@ -25,7 +25,7 @@ TEST(ScheduleCache, ReadCopiesWhatOneIterationReads) {
             "    for i1_i in 0 .. +4:\n"
             "      if i1_o * 4 + i1_i < 10:\n"
             "        add[i0, i1_o * 4 + i1_i] = x_tile[0, i1_i] + x_tile[0, i1_i]\n");
-  EXPECT_EQ(s.steps()[1], "cache_read(x, i1_o, register) -> x_tile: 1x4");
+  EXPECT_EQ(s.steps()[1], "cache_read(x, i1_o, register) as x_tile");
   expect_same(fn, s.body());
 }
 

@@ -121,7 +121,7 @@ Ranges inside_of(const LoopSite& site) {
 // Refused: an output; a buffer that a reduction fills or whose loops were changed; operands that are overwritten before
 // it is read.
 void Schedule::compute_inline(const Buffer& b) {
-  Step step(*this, "compute_inline", {b->name});
+  Step step(*this, "compute_inline", {{b}});
   const Producer p = find_producer(step, b);
   const auto nest = plain_nest(p.nest, b);
   const Store* k = nest ? as<Store>(nest->point) : nullptr;
@@ -152,7 +152,7 @@ void Schedule::compute_inline(const Buffer& b) {
 // Refused: an output; loops that were changed; reads outside the loop; operands that are overwritten in between; a
 // loop outside those of threads, other scopes than registers, stack and (CPU) workspace.
 Buffer Schedule::compute_at(const Buffer& b, const Var& v, Scope scope) {
-  Step step(*this, "compute_at", {b->name, v->name});
+  Step step(*this, "compute_at", {{b}, {v}, {scope_name(scope)}});
   const Producer p = find_producer(step, b);
   const auto nest = plain_nest(p.nest, b);
   step.require(nest.has_value(), "the loops of \"" + b->name + "\" are not plain any more", p.nest);
@@ -176,7 +176,7 @@ Buffer Schedule::compute_at(const Buffer& b, const Var& v, Scope scope) {
   Stmt all_of = replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges));
   all_of = without_alloc(replace_stmt(all_of, p.nest.get(), {}), b);
   step.rename_result(b, t);
-  step.done(all_of, {t->name + ": " + to_text(t->shape)});
+  step.done(all_of, {{t}});
   return t;
 }
 

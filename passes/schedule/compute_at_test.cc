@@ -76,7 +76,7 @@ TEST(ScheduleComputeAt, ComputeAtMakesWhatOneIterationNeeds) {
             "  for i0_i in 0 .. +4:\n"
             "    if i0_o * 4 + i0_i < 10:\n"
             "      y[i0_o * 4 + i0_i] = t[i0_i] + t[i0_i + 1]\n");
-  EXPECT_EQ(s.steps()[1], "compute_at(t, i0_o) -> t: 5");
+  EXPECT_EQ(s.steps()[1], "compute_at(t, i0_o, stack) as t");
   EXPECT_EQ(s.buffer("t"), t);
   expect_same(fn, s.body());
 }

@@ -23,8 +23,8 @@ Expr exact_identity(Op op, DType t) {
 // Refused: bounds that are no constants; cuts that do not ascend inside the loop's range; a loop that runs in parallel,
 // in vectors or on a GPU.
 std::vector<Var> Schedule::partition(const Var& v, const std::vector<int64_t>& at) {
-  std::vector<std::string> arguments = {v->name};
-  for (const int64_t c : at) arguments.push_back(to_text(c));
+  std::vector<StepOperand> arguments = {{v}};
+  for (const int64_t c : at) arguments.push_back({c});
   Step step(*this, "partition", arguments);
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
@@ -35,7 +35,7 @@ std::vector<Var> Schedule::partition(const Var& v, const std::vector<int64_t>& a
   int64_t from = *begin;
   Stmts parts;
   std::vector<Var> vars;
-  std::vector<std::string> results;
+  std::vector<StepOperand> results;
   for (size_t i = 0; i <= at.size(); i++) {
     const int64_t to = i < at.size() ? at[i] : *begin + *extent;
     step.require(to > from && to <= *begin + *extent,
@@ -44,7 +44,7 @@ std::vector<Var> Schedule::partition(const Var& v, const std::vector<int64_t>& a
     const Var w = i == 0 ? v : make_var(v->name);
     const Stmt body = i == 0 ? f.body : substitute(fresh_copy(f.body), {{v.get(), Expr(w)}});
     parts.push_back(tidy(with_body(For{w, from, to - from, f.kind, {}}, body), site.ranges));
-    vars.push_back(w), results.push_back(w->name + " in " + to_text(from) + " .. +" + to_text(to - from));
+    vars.push_back(w), results.push_back({w});
     from = to;
   }
   step.done(replace_stmt(body_, site.stmt.get(), seq(parts)), results);
@@ -57,7 +57,7 @@ std::vector<Var> Schedule::partition(const Var& v, const std::vector<int64_t>& a
 // Refused: an extent that is no constant; a loop that runs in parallel, in vectors or on a GPU; for Identity a body
 // that is no single joining store, perhaps in loops.
 void Schedule::pad(const Var& v, int64_t multiple, PadWith with) {
-  Step step(*this, "pad", {v->name, to_text(multiple), with == PadWith::Guard ? "guard" : "identity"});
+  Step step(*this, "pad", {{v}, {multiple}, {with == PadWith::Guard ? "guard" : "identity"}});
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
   const auto extent = as_const_int(f.extent);

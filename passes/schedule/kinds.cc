@@ -69,7 +69,7 @@ int64_t limit_of(ForKind k) {
 //   for i in 0 .. +4: B   ->   unroll i in 0 .. +4: B
 // Refused: an extent that is no constant up to 1024.
 void Schedule::unroll(const Var& v) {
-  Step step(*this, "unroll", {v->name});
+  Step step(*this, "unroll", {{v}});
   const LoopSite at = step.find(v);
   require_serial(step, at);
   const auto n = as_const_int(at.loop->extent);
@@ -83,7 +83,7 @@ void Schedule::unroll(const Var& v) {
 // Refused: iterations that depend on each other or carry a reduction; a loop that contains another loop which is no
 // plain one.
 void Schedule::vectorize(const Var& v) {
-  Step step(*this, "vectorize", {v->name});
+  Step step(*this, "vectorize", {{v}});
   const LoopSite at = step.find(v);
   require_serial(step, at);
   const For* inside =
@@ -98,7 +98,7 @@ void Schedule::vectorize(const Var& v) {
 // Refused: iterations that depend on each other or carry a reduction; a parallel or GPU loop around or inside;
 // registers or stack of outside used inside.
 void Schedule::parallel(const Var& v) {
-  Step step(*this, "parallel", {v->name});
+  Step step(*this, "parallel", {{v}});
   const LoopSite at = step.find(v);
   require_serial(step, at);
   auto other = [](ForKind k) { return k == ForKind::Parallel || is_gpu(k); };
@@ -118,7 +118,7 @@ void Schedule::parallel(const Var& v) {
 // blocks inside threads; blocks, or threads, that do not stand right inside each other; a parallel loop or a loop of
 // vectors around or inside; registers, stack or, for blocks, shared memory of outside used inside; workspace inside.
 void Schedule::bind(const Var& v, ForKind kind) {
-  Step step(*this, "bind", {v->name, std::string(kind_name(kind))});
+  Step step(*this, "bind", {{v}, {std::string(kind_name(kind))}});
   const LoopSite at = step.find(v);
   step.require(is_gpu(kind), "not a kind of a GPU", at.stmt);
   require_serial(step, at);

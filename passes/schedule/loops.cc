@@ -11,9 +11,9 @@
 namespace tc {
 namespace {
 
-std::vector<std::string> names(const std::vector<Var>& vars) {
-  std::vector<std::string> list;
-  for (const Var& v : vars) list.push_back(v->name);
+std::vector<StepOperand> operands(const std::vector<Var>& vars) {
+  std::vector<StepOperand> list;
+  for (const Var& v : vars) list.push_back({v});
   return list;
 }
 
@@ -32,7 +32,7 @@ Stmt rebuild(const std::vector<const For*>& loops, const Exprs& conditions, Stmt
 //   for i_o in 0 .. +3: for i_i in 0 .. +min(4, 10 - i_o * 4): B(i_o * 4 + i_i)              Tail::Min
 // Refused: a factor below 1; a loop that runs in parallel, in vectors or on a GPU already; bounds that read memory.
 std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
-  Step step(*this, "split", {v->name, to_text(factor), tail == Tail::Min ? "min" : "guard"});
+  Step step(*this, "split", {{v}, {factor}, {tail == Tail::Min ? "min" : "guard"}});
   const LoopSite at = step.find(v);
   const For& f = *at.loop;
   step.require_fixed_bounds(at);
@@ -55,7 +55,7 @@ std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
   Expr inner_extent = factor;
   if (!divides && tail == Tail::Min) inner_extent = simplify(min(Expr(factor), f.extent - start), ranges);
   body = loop(outer, pieces, loop(inner, inner_extent, body, f.kind), f.kind);
-  step.done(replace_stmt(body_, at.stmt.get(), body), names({outer, inner}));
+  step.done(replace_stmt(body_, at.stmt.get(), body), {{outer}, {inner}});
   return {outer, inner};
 }
 
@@ -64,7 +64,7 @@ std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
 // Refused: loops that are not right inside each other; an inner loop whose bounds depend on the outer one; loops of
 // different kinds; bounds that read memory.
 Var Schedule::fuse(const Var& outer, const Var& inner) {
-  Step step(*this, "fuse", {outer->name, inner->name});
+  Step step(*this, "fuse", {{outer}, {inner}});
   const LoopSite at = step.find(outer);
   const For& f = *at.loop;
   const For* g = as<For>(f.body);
@@ -88,7 +88,7 @@ Var Schedule::fuse(const Var& outer, const Var& inner) {
   const Expr j = simplify(g->begin + floor_mod(Expr(v), width), ranges);
   const Stmt body = substitute(g->body, {{outer.get(), i}, {inner.get(), j}});
   step.require(bool(body), "the loops compute nothing", at.stmt);
-  step.done(replace_stmt(body_, at.stmt.get(), loop(v, count, body, f.kind)), names({v}));
+  step.done(replace_stmt(body_, at.stmt.get(), loop(v, count, body, f.kind)), {{v}});
   return v;
 }
 
@@ -108,7 +108,7 @@ Var Schedule::fuse(const std::vector<Var>& loops) {
 // vectors or of a GPU; two loops that change places although both carry dependences (sums of floats in another order
 // are accepted unless strict_fp).
 void Schedule::reorder(const std::vector<Var>& order) {
-  Step step(*this, "reorder", names(order));
+  Step step(*this, "reorder", operands(order));
   step.require(!order.empty(), "no loops are given", body_);
   auto named = [&](const Var& v) { return std::find(order.begin(), order.end(), v) != order.end(); };
   for (size_t i = 0; i < order.size(); i++)
@@ -165,21 +165,22 @@ void Schedule::reorder(const std::vector<Var>& order) {
 }
 
 Var Schedule::rename(const Var& v, const std::string& name) {
-  Step step(*this, "rename", {v->name});
+  Step step(*this, "rename", {{v}});
   const LoopSite at = step.find(v);
   const For& f = *at.loop;
   const Var w = make_var(name);
   const Stmt body = substitute(f.body, {{v.get(), Expr(w)}});
-  step.done(replace_stmt(body_, at.stmt.get(), loop(w, f.extent, body, f.kind, f.begin)), {name});
+  step.done(replace_stmt(body_, at.stmt.get(), loop(w, f.extent, body, f.kind, f.begin)), {{w}});
   return w;
 }
 
 std::vector<Var> Schedule::tile(const Var& a, const Var& b, int64_t factor_a, int64_t factor_b, Tail tail) {
+  Step step(*this, "tile", {{a}, {b}, {factor_a}, {factor_b}, {tail == Tail::Min ? "min" : "guard"}});
   Schedule s = *this;  // all of it or nothing
   const auto [ao, ai] = s.split(a, factor_a, tail);
   const auto [bo, bi] = s.split(b, factor_b, tail);
   s.reorder({ao, bo, ai, bi});
-  *this = std::move(s);
+  step.done(s.body(), operands({ao, bo, ai, bi}));
   return {ao, bo, ai, bi};
 }
 

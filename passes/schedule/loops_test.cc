@@ -16,7 +16,7 @@ TEST(ScheduleLoops, SplitGuardsTheTail) {
             "    for i1_i in 0 .. +4:\n"
             "      if i1_o * 4 + i1_i < 10:\n"
             "        add[i0, i1_o * 4 + i1_i] = x[i0, i1_o * 4 + i1_i] + x[i0, i1_o * 4 + i1_i]\n");
-  EXPECT_EQ(s.steps(), std::vector<std::string>{"split(i1, 4, guard) -> i1_o, i1_i"});
+  EXPECT_EQ(s.steps(), std::vector<std::string>{"split(i1, 4, guard) as i1_o, i1_i"});
   expect_same(fn, s.body());
 }
 

@@ -128,10 +128,9 @@ Stmt in_ring(const Stmt& s, const std::vector<Buffer>& tiles, const std::vector<
 // read; what is loaded being written in the loop; for Shared tiles anything else between the barriers, other barriers
 // in the loop, and uses behind it. Several tiles at once only if they are Shared.
 std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t stages) {
-  std::vector<std::string> arguments;
-  for (const Buffer& t : tiles) arguments.push_back(t->name);
-  arguments.push_back(to_text(stages));
-  Step step(*this, "pipeline", arguments);
+  StepOperand::List list;
+  for (const Buffer& t : tiles) list.push_back({t});
+  Step step(*this, "pipeline", {{list}, {stages}});
   step.require(stages >= 2, "there are fewer than 2 stages", body_);
   step.require(!tiles.empty(), "no tile is given", body_);
   for (const Buffer& t : tiles) step.require(find_alloc(body_, t), "\"" + t->name + "\" is not allocated here", body_);
@@ -140,7 +139,7 @@ std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t
   require_separate(step, l, tiles);
   const For& f = *l.site.loop;
   std::vector<Buffer> rings;
-  std::vector<std::string> results;
+  std::vector<StepOperand> results;
   for (const Buffer& t : tiles) {
     const Accesses elsewhere = accesses_of(replace_stmt(find_alloc(body_, t)->body, l.site.stmt.get(), {}));
     step.require(!l.shared || !touches(elsewhere, t, true, true), "\"" + t->name + "\" is used outside the loop too",
@@ -148,7 +147,7 @@ std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t
     Shape shape = {Dim(stages)};
     shape.insert(shape.end(), t->shape.begin(), t->shape.end());
     rings.push_back(make_buffer(t->name, t->dtype, shape, t->scope));
-    results.push_back(rings.back()->name + ": " + to_text(shape));
+    results.push_back({rings.back()});
   }
 
   const Expr iteration = Expr(f.var) - f.begin, ahead = stages - 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "passes/schedule/apply_step.h"
 #include "support/text.h"
 
 namespace tc {
@@ -55,6 +56,16 @@ int64_t Planner::number(Knob knob, const std::function<int64_t()>& model) {
   return knobs_.back().value;
 }
 
+std::optional<std::vector<PlanLine>> Planner::stated_steps() const {
+  const size_t next = lines_.size();
+  if (!applies_ || (completes_ && next >= stated_.lines.size())) return {};
+  std::vector<PlanLine> steps;
+  for (size_t i = next; i < stated_.lines.size() && stated_.lines[i].is_step(); i++) steps.push_back(stated_.lines[i]);
+  return steps;
+}
+
+void Planner::add_steps(const std::vector<PlanLine>& steps) { lines_.insert(lines_.end(), steps.begin(), steps.end()); }
+
 void Planner::forget_from(size_t line) {
   lines_.resize(line);
   std::erase_if(knobs_, [&](const Knob& k) { return k.line >= line; });
@@ -75,6 +86,45 @@ int64_t PlanEntry::in_range(const std::string& name, const std::function<int64_t
                             int64_t step) const {
   if (!planner_) return model();
   return planner_->number({line_, name, 0, least, most, step}, model);
+}
+
+namespace {
+
+void take(Schedule& s, const PlanLine& line, bool gpu) try {
+  apply_step(s, line, gpu);
+} catch (const ScheduleError& e) {
+  const std::string text = e.what();
+  const size_t end = std::min(text.find('\n'), text.size());
+  throw PlanRefused{line.at, text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
+}
+
+// The loops behind each of the steps that were taken.
+void show(const Planner& planner, Schedule s, const std::vector<PlanLine>& steps, bool gpu) {
+  for (const PlanLine& line : steps) {
+    apply_step(s, line, gpu);
+    planner.shown(language::print(line), s.body());
+  }
+}
+
+}  // namespace
+
+void PlanEntry::steps(Schedule& s, const std::function<void(Schedule&)>& model, bool gpu) const {
+  if (!planner_) return model(s);
+  const auto names = s.tell_apart();
+  if (planner_->shown) planner_->shown("", s.body());
+  if (const std::optional<std::vector<PlanLine>> stated = planner_->stated_steps()) {
+    for (const PlanLine& line : *stated) {
+      take(s, line, gpu);
+      if (planner_->shown) planner_->shown(language::print(line), s.body());
+    }
+    planner_->add_steps(*stated);
+  } else {
+    const Schedule before = s;
+    model(s);
+    planner_->add_steps(s.lines());
+    if (planner_->shown) show(*planner_, before, s.lines(), gpu);
+  }
+  s.call_again(names);
 }
 
 }  // namespace tc

@@ -2,6 +2,7 @@
 // the user's is applied it gets that schedule's number, if the template can do with it, and the model is not heard.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,13 @@
 
 namespace tc {
 
+class Schedule;
+
 /// A stated schedule that cannot be: where, and why.
 struct PlanRefused {
   language::Place at;
   std::string message;
+  std::string loops = {};  // as they were; empty: there are none yet
 };
 
 /// A number that a template has decided on, and what it could be as far as the numbers before it go: from `least` to `most`,
@@ -44,6 +48,12 @@ class Planner {
   size_t open(std::string_view name);
   /// A number of a line, whose range `knob` says: `model` is called where nothing is stated. Throws PlanRefused.
   int64_t number(Knob knob, const std::function<int64_t()>& model);
+  /// The steps over loops that are stated next; nothing where the model decides on them.
+  std::optional<std::vector<PlanLine>> stated_steps() const;
+  /// Writes steps down; stated ones as they are.
+  void add_steps(const std::vector<PlanLine>& steps);
+  /// Who wants to see loops before and behind every step; empty: nobody.
+  std::function<void(const std::string& step, const Stmt& loops)> shown;
   /// Adds what the cost model expects of what is decided, in units of the template's own.
   void expect(double cost) { cost_ += cost; }
   /// The sum of these; 0: the model says nothing. Comparable between plans of the same templates.
@@ -76,6 +86,9 @@ class PlanEntry {
   /// A number from `least` to `most`, a multiple of `step`.
   int64_t in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
                    int64_t step = 1) const;
+  /// Takes the steps that are stated, or those of `model`, and writes them down. `gpu`: which loops of threads there are.
+  /// Throws PlanRefused.
+  void steps(Schedule& s, const std::function<void(Schedule&)>& model, bool gpu) const;
   /// See Planner::expect().
   void expect(double cost) const {
     if (planner_) planner_->expect(cost);

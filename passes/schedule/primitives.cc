@@ -1,6 +1,9 @@
 // Schedule: construction, look-ups, and the bookkeeping of a step.
 #include "passes/schedule/primitives.h"
 
+#include <algorithm>
+#include <map>
+
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
@@ -206,8 +209,143 @@ const For& Schedule::loop_of(const Var& v) const {
   return *site->loop;
 }
 
-Step::Step(Schedule& s, std::string name, const std::vector<std::string>& args)
-    : s_(s), text_(std::move(name) + "(" + join(args, ", ") + ")") {}
+namespace {
+
+using Names = std::map<const void*, std::string>;
+
+// What is called as to_text() calls it; what does not occur, as it is named.
+template <class T>
+std::string name_of(const Names& names, const T& x) {
+  const auto it = names.find(x.get());
+  return it == names.end() ? x->name : it->second;
+}
+
+StepArg named(const Names& names, const StepOperand& o) {
+  return std::visit(Cases{[&](const Var& v) { return StepArg{name_of(names, v)}; },
+                          [&](const Buffer& b) { return StepArg{name_of(names, b)}; },
+                          [&](int64_t n) { return StepArg{n}; }, [&](const std::string& word) { return StepArg{word}; },
+                          [&](const StepOperand::List& list) {
+                            StepArg::List all;
+                            for (const StepOperand& x : list) all.push_back(named(names, x));
+                            return StepArg{std::move(all)};
+                          }},
+                    o.value);
+}
+
+}  // namespace
+
+namespace {
+
+constexpr const char* kGone = "_";
+
+// Of what a step has made; a loop that runs once is none any more.
+std::string result_name(const Names& names, const StepOperand& o) {
+  const Var* v = std::get_if<Var>(&o.value);
+  return v && names.count(v->get()) == 0 ? kGone : std::get<std::string>(named(names, o).value);
+}
+
+}  // namespace
+
+std::vector<std::string> Schedule::steps() const {
+  std::vector<std::string> texts;
+  for (const PlanLine& l : lines_) texts.push_back(language::print(l));
+  return texts;
+}
+
+void Schedule::rename_all(const std::function<std::string(const void* id, const std::string& name)>& renamed) {
+  std::map<const VarDef*, Var> loops;
+  BufferMap buffers;
+  VarMap uses;
+  walk(body_, [&](const Stmt& s) {
+    if (const For* f = as<For>(s))
+      if (const std::string name = renamed(f->var.get(), f->var->name); !name.empty())
+        uses[f->var.get()] = Expr(loops[f->var.get()] = make_var(name));
+    if (const Alloc* a = as<Alloc>(s))
+      if (const std::string name = renamed(a->buffer.get(), a->buffer->name); !name.empty()) {
+        auto def = std::make_shared<BufferDef>(*a->buffer);
+        def->name = name;
+        buffers[a->buffer.get()] = def;
+      }
+    return true;
+  });
+  if (!buffers.empty()) body_ = substitute_buffers(body_, buffers);
+  for (Result& r : results_)
+    for (Buffer& b : r.buffers)
+      if (const auto it = buffers.find(b.get()); it != buffers.end()) b = it->second;
+  if (loops.empty()) return;
+  body_ = rewrite(substitute(body_, uses), {}, [&](const Stmt& s) {
+    const For* f = as<For>(s);
+    const auto it = f ? loops.find(f->var.get()) : loops.end();
+    return it == loops.end() ? Stmt() : loop(it->second, f->extent, f->body, f->kind, f->begin);
+  });
+}
+
+std::map<std::string, std::string> Schedule::tell_apart() {
+  const Names names = printed_names(body_);
+  std::map<std::string, std::string> meant;
+  rename_all([&](const void* id, const std::string& name) {
+    const std::string& own = names.at(id);
+    if (own != name) meant[own] = name;
+    return own == name ? "" : own;
+  });
+  return meant;
+}
+
+void Schedule::call_again(const std::map<std::string, std::string>& names) {
+  rename_all([&](const void*, const std::string& name) {
+    const auto it = names.find(name);
+    return it == names.end() ? "" : it->second;
+  });
+}
+
+bool Schedule::only(const std::vector<std::string>& names) const {
+  return std::all_of(lines_.begin(), lines_.end(),
+                     [&](const PlanLine& l) { return std::find(names.begin(), names.end(), l.name) != names.end(); });
+}
+
+void Schedule::name_results(const std::vector<std::string>& names) {
+  const std::string text = lines_.empty() ? "" : language::print(lines_.back());
+  if (names.size() != made_.size())
+    throw ScheduleError(text + ": it makes " + to_text(int64_t(made_.size())) + ", " + to_text(int64_t(names.size())) +
+                        " names are given");
+  std::vector<StepOperand> made = made_;
+  BufferMap moved;
+  Stmt body = body_;
+  Names printed = printed_names(body_);
+  for (size_t i = 0; i < names.size(); i++) {
+    const std::string before = result_name(printed, made_[i]);
+    if (names[i] == before) continue;
+    if (names[i] == kGone || before == kGone)
+      throw ScheduleError(
+          text + ": result " + to_text(int64_t(i + 1)) +
+          (before == kGone ? " runs once and is no loop: its name is _" : " is a loop, its name is not _"));
+    for (const auto& [_, taken] : printed)
+      if (taken == names[i]) throw ScheduleError(text + ": the name " + names[i] + " is taken");
+    if (Var* v = std::get_if<Var>(&made[i].value)) {
+      const LoopSite at = *find_loop(body, *v);
+      const Var w = make_var(names[i]);
+      const Stmt inner = substitute(at.loop->body, {{v->get(), Expr(w)}});
+      body = replace_stmt(body, at.stmt.get(), loop(w, at.loop->extent, inner, at.loop->kind, at.loop->begin));
+      *v = w;
+    } else if (Buffer* b = std::get_if<Buffer>(&made[i].value)) {
+      auto def = std::make_shared<BufferDef>(**b);
+      def->name = names[i];
+      moved[b->get()] = def;
+      *b = def;
+    }
+  }
+  body_ = moved.empty() ? body : substitute_buffers(body, moved);
+  made_ = std::move(made);
+  for (Result& r : results_)
+    for (Buffer& b : r.buffers)
+      if (const auto it = moved.find(b.get()); it != moved.end()) b = it->second;
+  if (!lines_.empty()) lines_.back().results = names;
+}
+
+Step::Step(Schedule& s, std::string name, const std::vector<StepOperand>& args) : s_(s), line_{std::move(name), {}} {
+  const Names names = printed_names(s.body_);
+  for (const StepOperand& a : args) line_.args.push_back(named(names, a));
+}
 
 LoopSite Step::find(const Var& v) const {
   auto site = find_loop(s_.body_, v);
@@ -216,7 +354,7 @@ LoopSite Step::find(const Var& v) const {
 }
 
 void Step::refuse(const std::string& why, const Stmt& where) const {
-  throw ScheduleError(text_ + ": " + why + (where ? "\n" + excerpt(where) : ""));
+  throw ScheduleError(language::print(line_) + ": " + why + (where ? "\n" + excerpt(where) : ""));
 }
 
 void Step::require_fixed_bounds(const LoopSite& site) const {
@@ -257,11 +395,14 @@ void Step::rename_result(const Buffer& from, const Buffer& to) {
       if (b == from) b = to;
 }
 
-void Step::done(Stmt body, const std::vector<std::string>& results) {
+void Step::done(Stmt body, std::vector<StepOperand> results) {
   std::vector<Buffer> visible;
   while (const StmtNode* lost = lost_prefetch(body, s_.body_, body, visible)) body = replace_stmt(body, lost, {});
   s_.body_ = std::move(body);
-  s_.steps_.push_back(text_ + (results.empty() ? "" : " -> " + join(results, ", ")));
+  const Names names = results.empty() ? Names() : printed_names(s_.body_);
+  for (const StepOperand& r : results) line_.results.push_back(result_name(names, r));
+  s_.lines_.push_back(std::move(line_));
+  s_.made_ = std::move(results);
 }
 
 }  // namespace tc

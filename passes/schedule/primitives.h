@@ -12,11 +12,14 @@
 // docs/schedule-primitives.md lists them with what they refuse.
 #pragma once
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "ir/language/schedule_text.h"
 #include "ir/loop/ir.h"
 #include "ir/tensor_fn.h"
 #include "passes/schedule/intrinsic.h"
@@ -43,6 +46,12 @@ enum class PadWith {
   Identity,  // the body joins the identity of its operation: `acc += i < n ? x[i] : 0`
 };
 
+/// What a step is told or makes: a loop, a buffer, a number, a word ("register"), or a list of these.
+struct StepOperand {
+  using List = std::vector<StepOperand>;
+  std::variant<Var, Buffer, int64_t, std::string, List> value;
+};
+
 class Schedule {
  public:
   /// The plain loops of `fn` (lower_naive): a nest per stage, in order, temporaries in Workspace. Loops keep the
@@ -52,8 +61,21 @@ class Schedule {
   explicit Schedule(const Stmt& body, const ScheduleOptions& options = {});
 
   const Stmt& body() const { return body_; }
-  /// The steps in order, readable: "split(i, 256) -> i_o, i_i".
-  const std::vector<std::string>& steps() const { return steps_; }
+  /// The steps in order, with the names that loops and buffers have in to_text(body()) before each: apply_step() takes them
+  /// again.
+  const std::vector<PlanLine>& lines() const { return lines_; }
+  /// The same as text: "split(i, 256, guard) as i_o, i_i".
+  std::vector<std::string> steps() const;
+  /// Renames loops and temporaries so that each has a name of its own, the one of to_text(body()), for as long as it exists.
+  /// What the new names stand for.
+  std::map<std::string, std::string> tell_apart();
+  /// Calls what has one of these names what it stands for again.
+  void call_again(const std::map<std::string, std::string>& names);
+  /// Whether no step is another one than these.
+  bool only(const std::vector<std::string>& names) const;
+  /// Gives what the last step has made these names, one each; "_" is what became no loop because it runs once. Throws
+  /// ScheduleError if there are more or fewer of them, or if a name is taken.
+  void name_results(const std::vector<std::string>& names);
 
   /// Takes several steps or, if one of them is refused, none; returns whether they were taken.
   bool attempt(const std::function<void(Schedule&)>& steps);
@@ -109,11 +131,13 @@ class Schedule {
 
   // --- reductions (reduction.cc)
   Buffer rfactor(const Var& v, Scope scope = Scope::Register);
-  void decompose_reduction(const Var& v, Scope scope = Scope::Register);
+  /// Returns the loops that take the place of `v`: of the start values, the sum, the results.
+  std::vector<Var> decompose_reduction(const Var& v, Scope scope = Scope::Register);
 
   // --- memory (storage.cc)
   Buffer set_scope(const Buffer& b, Scope scope);
   Buffer storage_align(const Buffer& b, size_t dimension, int64_t factor, int64_t offset = 0);
+  Buffer transform_layout(const Buffer& b, const std::vector<int64_t>& order);
   void prefetch(const Buffer& b, const Var& v, int64_t distance);
 
   // --- instructions (tensorize.cc)
@@ -121,9 +145,12 @@ class Schedule {
 
  private:
   friend class Step;
+  /// Other names of loops and temporaries; where the name is empty, it stays.
+  void rename_all(const std::function<std::string(const void* id, const std::string& name)>& renamed);
   Stmt body_;
   ScheduleOptions options_;
-  std::vector<std::string> steps_;
+  std::vector<PlanLine> lines_;
+  std::vector<StepOperand> made_;  // by the last step
   struct Result {
     std::string stage;
     Buffer original;  // the stage's first output

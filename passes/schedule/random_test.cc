@@ -6,6 +6,7 @@
 #include "ir/loop/visit.h"
 #include "ir/test_random.h"
 #include "passes/loop/test_lowering.h"
+#include "passes/schedule/apply_step.h"
 #include "passes/schedule/test_schedules.h"
 
 namespace tc {
@@ -160,7 +161,7 @@ std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
   const Var v = d.pick(loops), w = d.pick(loops);
   const Buffer b = d.pick(buffers);
   const Scope scope = d.pick(std::vector<Scope>{Scope::Register, Scope::Stack, Scope::Workspace});
-  switch (d.below(gpu ? 22 : 20)) {
+  switch (d.below(gpu ? 23 : 21)) {
     case 0: return s.split(v, 1 + d.below(5), d.below(3) == 0 ? Tail::Min : Tail::Guard), "split";
     case 1: return s.fuse(v, w), "fuse";
     case 2:
@@ -183,7 +184,12 @@ std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
       return d.below(2) ? (s.storage_align(b, 0, 4, d.below(4)), "storage_align")
                         : (s.prefetch(b, v, 1 + d.below(3)), "prefetch");
     case 19: return s.pipeline(b, 2 + d.below(2)), "pipeline";
-    case 20: return s.bind(v, d.below(2) ? ForKind::BlockX : ForKind::BlockY), "bind";
+    case 20: {
+      std::vector<int64_t> order(b->shape.size());
+      for (size_t i = 0; i < order.size(); i++) order[i] = int64_t(order.size() - 1 - i);
+      return s.transform_layout(b, order), "transform_layout";
+    }
+    case 21: return s.bind(v, d.below(2) ? ForKind::BlockX : ForKind::BlockY), "bind";
     default:
       return d.below(3) ? (s.cache_read(b, v, Scope::Shared), "cache_read shared")
                         : (s.bind(v, d.below(2) ? ForKind::ThreadX : ForKind::ThreadY), "bind");
@@ -210,6 +216,20 @@ void random_launch(Schedule& s, const TensorFn& fn, Dice& d, std::map<std::strin
   }
 }
 
+// The same steps again, from what was written down of them: the same loops.
+void expect_replayed(const TensorFn& fn, const Schedule& s, const std::string& what) {
+  Schedule again(fn);
+  for (const PlanLine& line : s.lines()) {
+    language::Problems problems;
+    const auto read = language::read_schedules("schedule \"*\"\n  naive()\n  " + language::print(line), problems);
+    ASSERT_TRUE(problems.empty() && read.size() == 1 && read[0].lines.size() == 2) << what << language::print(line);
+    ASSERT_EQ(read[0].lines[1], line);
+    ASSERT_NO_THROW(apply_step(again, line, line.name != "parallel")) << what << language::print(line);
+  }
+  ASSERT_EQ(to_text(again.body()), to_text(s.body())) << what;
+  ASSERT_EQ(again.lines(), s.lines()) << what;
+}
+
 void run_random(int from, int to, bool gpu, std::map<std::string, int>& taken) {
   for (int seed = from; seed < to; seed++) {
     Dice d{uint64_t(seed)};
@@ -233,6 +253,7 @@ void run_random(int from, int to, bool gpu, std::map<std::string, int>& taken) {
       }
       ASSERT_NO_FATAL_FAILURE(expect_same(fn, s.body(), what));
     }
+    ASSERT_NO_FATAL_FAILURE(expect_replayed(fn, s, what));
     if (gpu) continue;
     std::vector<Constant> in;
     for (const Buffer& b : fn.inputs) in.push_back(small_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
@@ -243,17 +264,33 @@ void run_random(int from, int to, bool gpu, std::map<std::string, int>& taken) {
 TEST(ScheduleRandom, StepsKeepEveryBit) {
   std::map<std::string, int> taken;
   run_random(0, 250, false, taken);
-  for (const char* name : {"split",      "fuse",           "reorder",    "tile",
-                           "unroll",     "vectorize",      "parallel",   "partition",
-                           "pad",        "compute_inline", "compute_at", "reverse_compute_at",
-                           "cache_read", "cache_write",    "rfactor",    "decompose_reduction",
-                           "set_scope",  "storage_align",  "prefetch",   "pipeline"})
+  for (const char* name : {"split",
+                           "fuse",
+                           "reorder",
+                           "tile",
+                           "unroll",
+                           "vectorize",
+                           "parallel",
+                           "partition",
+                           "pad",
+                           "compute_inline",
+                           "compute_at",
+                           "reverse_compute_at",
+                           "cache_read",
+                           "cache_write",
+                           "rfactor",
+                           "decompose_reduction",
+                           "set_scope",
+                           "storage_align",
+                           "prefetch",
+                           "pipeline",
+                           "transform_layout"})
     EXPECT_GE(taken[name], 5) << name;
 }
 
 TEST(ScheduleRandom, GpuLoopsHaveNoRaces) {
   std::map<std::string, int> taken;
-  run_random(5000, 5250, true, taken);
+  run_random(5000, 5500, true, taken);
   EXPECT_GE(taken["bind"], 100);
   EXPECT_GE(taken["cache_read shared"], 5);
 }

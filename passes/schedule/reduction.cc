@@ -72,6 +72,16 @@ class WideAccumulators {
   std::vector<Buffer> order_;
 };
 
+// Accumulators of a loop whose extent is no constant.
+constexpr int64_t kMaxTile = 1 << 20;
+
+// What is known of the variables of a chain and around it.
+Ranges ranges_at(const LoopSite& site, const Chain& chain) {
+  Ranges ranges = site.ranges;
+  for (const For* f : chain.loops) ranges[f->var.get()] = loop_range(*f, ranges);
+  return ranges;
+}
+
 }  // namespace
 
 // A reduction keeps a partial result per iteration of a loop, which are joined at the end; the loop carries nothing any
@@ -81,7 +91,7 @@ class WideAccumulators {
 // Refused: anything but one joining store inside the loops of the reduction; an operation that is not associative; sums
 // and products of floats under strict_fp; an extent that is no constant.
 Buffer Schedule::rfactor(const Var& v, Scope scope) {
-  Step step(*this, "rfactor", {v->name});
+  Step step(*this, "rfactor", {{v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_scope(site, scope);
   const auto extent = as_const_int(site.loop->extent);
@@ -124,8 +134,7 @@ Buffer Schedule::rfactor(const Var& v, Scope scope) {
   const Stmt start = loop(first, *extent, store(part, {first}, identity));
   const Stmt sums = replace_stmt(top, at.get(), store(part, {v}, k->value, k->reduce));
   const Stmt join = loop(last, *extent, store(k->buffer, k->index, load(part, {last}), k->reduce));
-  step.done(replace_stmt(body_, top.get(), alloc(part, seq({start, sums, join}))),
-            {part->name + ": " + to_text(part->shape)});
+  step.done(replace_stmt(body_, top.get(), alloc(part, seq({start, sums, join}))), {{part}});
   return part;
 }
 
@@ -136,9 +145,9 @@ Buffer Schedule::rfactor(const Var& v, Scope scope) {
 //   alloc acc[i]; for i: acc[i] = 0; for i: for k: acc[i] += x[i, k]; for i: y[i] = acc[i]
 // The loops of the nest with the reduction keep their variables.
 // Refused: loops that are not right inside each other down to the accumulators; iterations that depend on each other;
-// extents that are no constants.
-void Schedule::decompose_reduction(const Var& v, Scope scope) {
-  Step step(*this, "decompose_reduction", {v->name});
+// bounds that do not begin at 0, extents of which no largest is known.
+std::vector<Var> Schedule::decompose_reduction(const Var& v, Scope scope) {
+  Step step(*this, "decompose_reduction", {{v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_scope(site, scope);
   const auto chain = chain_of(site.stmt, nullptr);
@@ -164,8 +173,10 @@ void Schedule::decompose_reduction(const Var& v, Scope scope) {
     step.require(f->kind == ForKind::Serial, "loop " + f->var->name + " is " + std::string(kind_name(f->kind)),
                  site.stmt);
     const auto n = as_const_int(f->extent);
-    step.require(n && is_const(f->begin, 0), "the bounds of loop " + f->var->name + " are no constants", site.stmt);
-    extents.push_back(Dim(*n));
+    const int64_t most = n ? *n : interval(f->extent, ranges_at(site, *chain)).max;
+    step.require(most <= kMaxTile && is_const(f->begin, 0), "the bounds of loop " + f->var->name + " are no constants",
+                 site.stmt);
+    extents.push_back(Dim(std::max<int64_t>(most, 0)));
     const auto found = conflicts(site.stmt, f->var, site.ranges);
     step.require(
         found.empty(),
@@ -177,6 +188,7 @@ void Schedule::decompose_reduction(const Var& v, Scope scope) {
 
   const WideAccumulators wide(accs, chain->loops, extents, scope);
   Stmts nests;
+  std::vector<Var> made;
   bool kept = false;
   for (const Stmt& s : list->list) {
     Stmt nest = wide.widen(s);
@@ -185,9 +197,13 @@ void Schedule::decompose_reduction(const Var& v, Scope scope) {
     const bool keep = !kept && !loops_in(s).empty();
     kept = kept || keep;
     nests.push_back(keep ? nest : fresh_copy(nest));
+    made.push_back(as<For>(nests.back())->var);
   }
   Stmt all = seq(nests);
-  step.done(replace_stmt(body_, site.stmt.get(), wide.allocate(all)));
+  std::vector<StepOperand> results;
+  for (const Var& w : made) results.push_back({w});
+  step.done(replace_stmt(body_, site.stmt.get(), wide.allocate(all)), std::move(results));
+  return made;
 }
 
 }  // namespace tc

@@ -24,7 +24,7 @@ TEST(ScheduleReduction, RfactorKeepsPartialResults) {
             "  for p_2 in 0 .. +4:\n"
             "    acc[] += acc_part[p_2]\n"
             "  sum[i0] = acc[]\n");
-  EXPECT_EQ(s.steps()[1], "rfactor(r0_i) -> acc_part: 4");
+  EXPECT_EQ(s.steps()[1], "rfactor(r0_i, register) as acc_part");
   expect_same(fn, s.body());
   s.vectorize(ki);  // nothing is carried any more
   expect_same(fn, s.body());
@@ -35,7 +35,7 @@ TEST(ScheduleReduction, RfactorRefuses) {
   Schedule strict(fn, {.strict_fp = true});
   const auto loops = strict.loops();
   EXPECT_EQ(refusal([&] { strict.rfactor(loops[1]); }),
-            "rfactor(r0): strict floating point keeps the order of the sum\n"
+            "rfactor(r0, register): strict floating point keeps the order of the sum\n"
             "  for r0 in 0 .. +12:\n"
             "    acc[] += x[i0, r0]\n");
   EXPECT_NE(refusal([&] { strict.rfactor(loops[0]); }).find("is not the loop of one joining store"), std::string::npos);

@@ -69,7 +69,7 @@ void require_same_memory(const Step& step, const Buffer& b, const Follow& f) {
 // An iteration of the loop fills its part `box` of `t` for good, and all iterations together all of it.
 void require_complete(const Step& step, const Follow& f, const Buffer& t, const Region& box) {
   const std::string loop = "loop " + f.site.loop->var->name;
-  step.require(fills(f.site.loop->body, t, box, false),
+  step.require(fills(f.site.loop->body, t, box, false, inside_of(f.site)),
                "an iteration of " + loop + " does not fill its part of \"" + t->name + "\" completely", f.site.stmt);
   // From where the buffer is visible: inside its allocation it is no local one.
   const Alloc* own = find_alloc(step.body(), t);
@@ -132,7 +132,7 @@ class Part {
 // carries a reduction of the operand; an operand, or a part of it, that the loop does not fill completely; other uses
 // of the buffers in between.
 void Schedule::reverse_compute_at(const Buffer& b, const Var& v) {
-  Step step(*this, "reverse_compute_at", {b->name, v->name});
+  Step step(*this, "reverse_compute_at", {{b}, {v}});
   const Follow f = find_reader(step, b, v);
   require_same_memory(step, b, f);
   Part part(step, b, f);

@@ -1,6 +1,7 @@
 // One step of a Schedule while it is being checked: the message of a refusal, and the record when it is done.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "passes/analysis/dependence.h"
@@ -11,8 +12,8 @@ namespace tc {
 
 class Step {
  public:
-  /// `name`: of the primitive; `args`: what stands between the parentheses of the trace.
-  Step(Schedule& s, std::string name, const std::vector<std::string>& args);
+  /// `name`: of the primitive; `args`: what it was told.
+  Step(Schedule& s, std::string name, const std::vector<StepOperand>& args);
 
   const Stmt& body() const { return s_.body_; }
   bool strict_fp() const { return s_.options_.strict_fp; }
@@ -35,12 +36,12 @@ class Step {
   void require_scope(const LoopSite& site, Scope scope) const;
   /// The stage that made `from` now makes `to`.
   void rename_result(const Buffer& from, const Buffer& to);
-  /// The step is taken: the new body, and the text behind "->".
-  void done(Stmt body, const std::vector<std::string>& results = {});
+  /// The step is taken: the new body, and what it has made there.
+  void done(Stmt body, std::vector<StepOperand> results = {});
 
  private:
   Schedule& s_;
-  std::string text_;
+  PlanLine line_;
 };
 
 }  // namespace tc

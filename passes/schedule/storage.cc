@@ -74,7 +74,7 @@ void require_plain_uses(const Step& step, const Stmt& s, const Buffer& b) {
 // threads share; shared memory outside blocks or inside threads; workspace inside GPU loops; global and warp; a
 // buffer of instructions or views.
 Buffer Schedule::set_scope(const Buffer& b, Scope scope) {
-  Step step(*this, "set_scope", {b->name, scope_name(scope)});
+  Step step(*this, "set_scope", {{b}, {scope_name(scope)}});
   Stmt where;
   const Alloc* a = find_alloc(body_, b, &where);
   step.require(a, "\"" + b->name + "\" is not allocated here", body_);
@@ -98,7 +98,7 @@ Buffer Schedule::set_scope(const Buffer& b, Scope scope) {
   def->scope = scope;
   const Buffer moved = def;
   step.rename_result(b, moved);
-  step.done(replace_stmt(body_, where.get(), alloc(moved, substitute_buffers(a->body, {{b.get(), moved}}))));
+  step.done(replace_stmt(body_, where.get(), alloc(moved, substitute_buffers(a->body, {{b.get(), moved}}))), {{moved}});
   return moved;
 }
 
@@ -108,7 +108,7 @@ Buffer Schedule::set_scope(const Buffer& b, Scope scope) {
 // Refused: a buffer that is not allocated here; the last dimension; a factor below 1, an offset outside 0 .. factor -
 // 1; registers, which have no strides.
 Buffer Schedule::storage_align(const Buffer& b, size_t dimension, int64_t factor, int64_t offset) {
-  Step step(*this, "storage_align", {b->name, to_text(int64_t(dimension)), to_text(factor), to_text(offset)});
+  Step step(*this, "storage_align", {{b}, {int64_t(dimension)}, {factor}, {offset}});
   Stmt where;
   const Alloc* a = find_alloc(body_, b, &where);
   step.require(a, "\"" + b->name + "\" is not allocated here", body_);
@@ -128,8 +128,53 @@ Buffer Schedule::storage_align(const Buffer& b, size_t dimension, int64_t factor
   const Buffer aligned = def;
   step.rename_result(b, aligned);
   step.done(replace_stmt(body_, where.get(), alloc(aligned, substitute_buffers(a->body, {{b.get(), aligned}}))),
-            {"stride " + to_text(strides[dimension])});
+            {{aligned}});
   return aligned;
+}
+
+// The dimensions of a temporary change places: dimension d becomes what dimension order[d] was. Returns the buffer that takes
+// its place.
+//   t[i, k] = b[i, k]; y[i] += t[i, k]   ->   t[k, i] = b[i, k]; y[i] += t[k, i]     for transform_layout(t, 1, 0)
+// Refused: a buffer that is not allocated here; what is no order of its dimensions; an aligned one; uses in vectors.
+Buffer Schedule::transform_layout(const Buffer& b, const std::vector<int64_t>& order) {
+  std::vector<StepOperand> arguments = {{b}};
+  for (const int64_t d : order) arguments.push_back({d});
+  Step step(*this, "transform_layout", arguments);
+  Stmt where;
+  const Alloc* a = find_alloc(body_, b, &where);
+  step.require(a, "\"" + b->name + "\" is not allocated here", body_);
+  require_plain_uses(step, a->body, b);
+  std::vector<int64_t> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  bool complete = sorted.size() == b->shape.size();
+  for (size_t d = 0; complete && d < sorted.size(); d++) complete = sorted[d] == int64_t(d);
+  step.require(complete, "this is no order of its " + to_text(int64_t(b->shape.size())) + " dimensions", where);
+  step.require(b->strides.empty(), "it is aligned", where);
+  auto permuted = [&](const auto& list) {
+    auto all = list;
+    for (size_t d = 0; d < order.size(); d++) all[d] = list[size_t(order[d])];
+    return all;
+  };
+  auto def = std::make_shared<BufferDef>(*b);
+  def->shape = permuted(b->shape);
+  const Buffer moved = def;
+  const Stmt body = rewrite(
+      a->body,
+      [&](const Expr& e) {
+        const Load* k = as<Load>(e);
+        if (!k || k->buffer != b) return Expr();
+        step.require(!e->vector, "it is read in vectors", where);
+        return load(moved, permuted(k->index));
+      },
+      [&](const Stmt& s) {
+        const Store* k = as<Store>(s);
+        if (!k || k->buffer != b) return Stmt();
+        step.require(!k->value->vector && !k->count, "it is written in vectors", where);
+        return store(moved, permuted(k->index), k->value, k->reduce);
+      });
+  step.rename_result(b, moved);
+  step.done(replace_stmt(body_, where.get(), alloc(moved, body)), {{moved}});
+  return moved;
 }
 
 // What the loop reads first from `b` is asked for `distance` iterations ahead. Changes no value.
@@ -137,7 +182,7 @@ Buffer Schedule::storage_align(const Buffer& b, size_t dimension, int64_t factor
 // Refused: a distance below 1; a buffer that the loop does not read at an index that depends on its variable; indices
 // that are known inside other loops' lets only.
 void Schedule::prefetch(const Buffer& b, const Var& v, int64_t distance) {
-  Step step(*this, "prefetch", {b->name, v->name, to_text(distance)});
+  Step step(*this, "prefetch", {{b}, {v}, {distance}});
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
   step.require(distance >= 1, "the distance is below 1", site.stmt);

@@ -41,7 +41,7 @@ TEST(ScheduleStorage, AlignChangesStrides) {
   Schedule s(fn);
   const Buffer t = s.storage_align(s.buffer("t"), 0, 32, 1);
   EXPECT_EQ(t->strides, (std::vector<int64_t>{33, 1}));
-  EXPECT_EQ(s.steps(), std::vector<std::string>{"storage_align(t, 0, 32, 1) -> stride 33"});
+  EXPECT_EQ(s.steps(), std::vector<std::string>{"storage_align(t, 0, 32, 1) as t"});
   expect_same(fn, s.body());
   BufferMap flat;
   const Stmt text = flatten_buffers(s.body(), flat);

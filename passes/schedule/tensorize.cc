@@ -160,7 +160,7 @@ Stmt expanded(const Intrin& k, const Intrinsic& row) {
 // Refused: a nest that is not equal to the semantics of the row; loops that are unrolled, in vectors or bound; a result
 // that is an operand, too; an operand in registers or on the stack that is not the array of the buffer's last axis.
 void Schedule::tensorize(const Var& v, const Intrinsic& row) {
-  Step step(*this, "tensorize", {v->name, row.name});
+  Step step(*this, "tensorize", {{v}, {row.name}});
   const LoopSite site = step.find(v);
   Match m(row);
   const bool same = m.stmt(site.stmt, row.semantics);

@@ -62,41 +62,20 @@ Var crossing_axis(const Canonical& c) {
   return nullptr;
 }
 
-// The loops of a transposition; what is read lies side by side along `read`.
-Stmt tiles(const Canonical& c, const Var& read) {
-  const Axis& last = c.axes.back();
-  const Axis& across = *std::find_if(c.axes.begin(), c.axes.end(), [&](const Axis& a) { return a.var == read; });
-  const Var read_o = make_var(read->name + "_o"), read_i = make_var(read->name + "_i"),
-            last_o = make_var(last.var->name + "_o"), last_i = make_var(last.var->name + "_i");
-  std::vector<std::pair<Var, Expr>> point;
-  for (const Axis& a : c.axes)
-    point.push_back({a.var, a.var == read       ? Expr(read_o) * Expr(kTileRead) + Expr(read_i)
-                            : a.var == last.var ? Expr(last_o) * Expr(kTileWritten) + Expr(last_i)
-                                                : Expr(a.var)});
-  auto inside = [](const Axis& a, const Var& outer, int64_t size) {
-    return a.extent.value % size == 0 ? Expr(size) : min(Expr(size), Expr(a.extent) - Expr(outer) * Expr(size));
-  };
-  Stmt nest = store(c.out, {index_at(c.out_index, point)}, scalar_form(c.epilogue, point));
-  nest = loop(read_i, inside(across, read_o, kTileRead), nest);
-  nest = loop(last_i, inside(last, last_o, kTileWritten), nest);
-  nest = loop(last_o, (last.extent.value + kTileWritten - 1) / kTileWritten, nest);
-  std::vector<std::pair<Var, Expr>> outer;
-  for (const Axis& a : c.axes)
-    if (a.var != read && a.var != last.var) outer.push_back({a.var, Expr(a.extent)});
-  outer.push_back({read_o, Expr((across.extent.value + kTileRead - 1) / kTileRead)});
-  const bool parallel = points(c.axes) >= kParallelThreshold;
-  for (size_t i = outer.size(); i-- > 0;)
-    nest = loop(outer[i].first, outer[i].second, nest, parallel && i == 0 ? ForKind::Parallel : ForKind::Serial);
-  return nest;
+// The loops of a transposition, tile by tile; what is read lies side by side along `read`.
+void cross(Schedule& s, const Canonical& c, const Var& read) {
+  const auto [read_o, read_i] = s.split(read, kTileRead, Tail::Min);
+  const auto [last_o, last_i] = s.split(c.axes.back().var, kTileWritten, Tail::Min);
+  std::vector<Var> order;
+  for (size_t i = 0; i + 1 < c.axes.size(); i++)
+    if (c.axes[i].var != read) order.push_back(c.axes[i].var);
+  order.insert(order.end(), {read_o, last_o, last_i, read_i});
+  s.reorder(order);
+  if (points(c.axes) >= kParallelThreshold) s.parallel(order[0]);
 }
 
-Schedule loops_of(const Canonical& c, bool vector, const ScheduleOptions& options) {
-  std::vector<std::pair<Var, Expr>> point;  // the axes themselves: indices with larger strides first
-  for (const Axis& a : c.axes) point.push_back({a.var, Expr(a.var)});
-  Stmt nest = store(c.out, {index_at(c.out_index, point)}, scalar_form(c.epilogue, point));
-  for (size_t i = c.axes.size(); i-- > 0;) nest = loop(c.axes[i].var, c.axes[i].extent, nest);
-  Schedule s(nest, options);
-  if (c.axes.empty()) return s;
+void straight(Schedule& s, const Canonical& c, bool vector) {
+  if (c.axes.empty()) return;
   std::vector<Var> inner_loops = {c.axes.back().var};
   if (c.axes.size() == 1)
     inner_loops = share_flat(s, c.axes[0].var, c.axes[0].extent.value);
@@ -104,7 +83,32 @@ Schedule loops_of(const Canonical& c, bool vector, const ScheduleOptions& option
     s.parallel(c.axes[0].var);
   for (const Var& v : inner_loops)
     if (vector) s.vectorize(v);
-  return s;
+}
+
+// One element at a time, the axes in order; indices with larger strides first.
+Stmt plain_loops(const Canonical& c) {
+  std::vector<std::pair<Var, Expr>> point;
+  for (const Axis& a : c.axes) point.push_back({a.var, Expr(a.var)});
+  Stmt nest = store(c.out, {index_at(c.out_index, point)}, scalar_form(c.epilogue, point));
+  for (size_t i = c.axes.size(); i-- > 0;) nest = loop(c.axes[i].var, c.axes[i].extent, nest);
+  return nest;
+}
+
+// What the steps make of the loops, whoever has chosen them.
+std::string description(const Schedule& s, const Canonical& c) {
+  std::vector<int64_t> tile;
+  bool vectors = false;
+  for (const PlanLine& l : s.lines()) {
+    vectors = vectors || l.name == "vectorize";
+    if (l.name == "split") tile.push_back(std::get<int64_t>(l.args.at(1).value));
+  }
+  const std::string merged = c.axes.size() > 1 ? ", outer axes merged where memory allows" : "";
+  if (s.only({"split", "reorder", "parallel"}) && tile.size() == 2)
+    return "tiles of " + to_text(tile[0]) + " by " + to_text(tile[1]) + " elements" + merged;
+  if (!s.only({"partition", "split", "rename", "parallel", "vectorize"}) || tile.size() > 1)
+    return join(s.steps(), "; ");
+  if (!vectors) return "one element at a time" + merged;
+  return "vectors along " + std::string(c.axes.size() == 1 ? "the flat tensor" : "the innermost axis") + merged;
 }
 
 }  // namespace
@@ -115,22 +119,15 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
   merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
   const bool vector = vectorizable(c);
   const Var read = vector ? nullptr : crossing_axis(c);
+  Schedule loops(plain_loops(c), a.options);
+  a.plan.steps(
+      loops, [&](Schedule& steps) { return read ? cross(steps, c, read) : straight(steps, c, vector); }, false);
   Scheduled s;
-  if (read) {
-    s.body = seq({fill_border(c), tiles(c, read)});
-    s.steps = {"tile(" + read->name + ", " + c.axes.back().var->name + ", " + to_text(kTileRead) + ", " +
-               to_text(kTileWritten) + ")"};
-  } else {
-    const Schedule loops = loops_of(c, vector, a.options);
-    s.body = seq({fill_border(c), loops.body()});
-    s.steps = loops.steps();
-  }
+  s.body = seq({fill_border(c), loops.body()});
+  s.steps = loops.steps();
   bind_operands(s, c);
   s.family = "elementwise";
-  s.description = vector ? "vectors along " + std::string(c.axes.size() == 1 ? "the flat tensor" : "the innermost axis")
-                  : read ? "tiles of " + to_text(kTileRead) + " by " + to_text(kTileWritten) + " elements"
-                         : "one element at a time";
-  if (c.axes.size() > 1) s.description += ", outer axes merged where memory allows";
+  s.description = description(loops, c);
   return s;
 }
 

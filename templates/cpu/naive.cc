@@ -1,6 +1,7 @@
 // The plain loops, in the order of the definition: what every function falls back on. The outermost loop of a stage is
 // shared among threads where its iterations are independent and worth it.
 #include "passes/schedule/primitives.h"
+#include "support/text.h"
 #include "templates/cpu/template.h"
 
 namespace tc {
@@ -15,24 +16,29 @@ int64_t work_of(const Stage& s) {
 
 bool is_plain(const Stage& s) { return s.kind != Stage::Kind::Nest && s.scan < 0; }
 
-}  // namespace
-
-std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
-  Schedule loops(a.fn, a.options);
-  // Index raises a status word, which threads must not race for; it is only ever set, to the same value.
-  for (const Stage& stage : a.fn.stages) {
+// Index raises a status word, which threads must not race for; it is only ever set, to the same value.
+void share_outermost(Schedule& loops, const TensorFn& fn) {
+  for (const Stage& stage : fn.stages) {
     if (!is_plain(stage) || stage.axes.empty() || stage.axes[0].extent.value < 2) continue;
     if (work_of(stage) < kParallelThreshold) continue;
     const Buffer result = loops.buffer(stage);
     loops.attempt([&](Schedule& s) { s.parallel(s.loops(result)[0]); });
   }
+}
+
+}  // namespace
+
+std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
+  Schedule loops(a.fn, a.options);
+  a.plan.steps(
+      loops, [&](Schedule& s) { share_outermost(s, a.fn); }, false);
   Scheduled s;
   s.body = loops.body();
   s.steps = loops.steps();
   s.inputs = a.fn.inputs;
   for (size_t i = 0; i < s.inputs.size(); i++) s.input_index.push_back(int(i));
   s.outputs = a.fn.outputs;
-  s.description = "plain loops in the order of the definition";
+  s.description = loops.only({"parallel"}) ? "plain loops in the order of the definition" : join(s.steps, "; ");
   s.family = "naive";
   return s;
 }

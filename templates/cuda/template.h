@@ -11,7 +11,7 @@
 #include <string>
 
 #include "ir/loop/cuda_limits.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/planner.h"
 #include "templates/canonical.h"
 #include "templates/cuda/cuda_model.h"
 
@@ -23,6 +23,7 @@ struct CudaArgs {
   const std::vector<bool>& constant_input;
   const CudaModel& gpu;
   const ScheduleOptions& options;
+  PlanEntry plan = {};  // where the template's own decisions are made
 };
 
 /// Declines all but attention (match_cuda_attention), and what no plan fits.
@@ -57,6 +58,8 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a);
 std::optional<Scheduled> cuda_sort(const CudaArgs& a);
 /// Takes every function.
 std::optional<Scheduled> cuda_nest(const CudaArgs& a);
+/// The loops of the definition under the steps of a stated schedule. Declines where none is stated.
+std::optional<Scheduled> cuda_naive(const CudaArgs& a);
 
 /// `body` for `count` pieces, shared by the `threads` threads of a block; it gets the numbers of iteration and piece.
 /// `kind`: of the loop over iterations, where there are several.
