@@ -95,6 +95,16 @@ def own_operators(folder):
         shutil.copy(path, folder)
 
 
+def own_schedule(folder):
+    for path in (EXAMPLES / "custom_schedule").iterdir():
+        shutil.copy(path, folder)
+
+
+def schedules(folder):
+    digits(folder)
+    own_schedule(folder)
+
+
 def examples(folder):
     shutil.copytree(EXAMPLES, folder / "examples", ignore=shutil.ignore_patterns("build"))
     digits(folder)
@@ -113,12 +123,13 @@ MAKERS = {
     "docs/report.md": report,
     "docs/review.md": review,
     "docs/running.md": running,
-    "docs/schedules.md": digits,
+    "docs/schedules.md": schedules,
     "docs/sizes.md": sizes,
     "docs/tuning.md": digits,
     "docs/tutorials/cuda.md": digits,
     "docs/tutorials/firmware.md": examples,
     "examples/custom_operator/README.md": own_operators,
+    "examples/custom_schedule/README.md": own_schedule,
     "examples/language_model/README.md": language_model,
     "docs/states.md": states,
     "examples/firmware/README.md": examples,
