@@ -22,6 +22,7 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/vector_form.h"
+#include "passes/loop/vectorize_loops.h"
 
 namespace tc {
 namespace {
@@ -276,6 +277,31 @@ Stmt ended(const Stmt& s) {
   return open ? partition_loops(all) : s;
 }
 
+// Registers are reached by whole vectors from their first element on; those that are not lie in memory.
+Stmt settle_unaligned(const Stmt& s) {
+  Buffers unaligned;
+  walk(s, [&](const Stmt& x) {
+    const For* f = as<For>(x);
+    if (!f || f->kind != ForKind::Vector) return true;
+    for_each_access(f->body, [&](const Buffer& b, const Exprs& index) {
+      if (b->scope != Scope::Register || index.empty() || !uses_var(index.back(), f->var)) return;
+      const auto at = affine_in(index.back(), {f->var});
+      if (!at || multiple_of(at->rest + f->begin, {}) % kMaxLanes != 0) unaligned.insert(b.get());
+    });
+    return true;
+  });
+  BufferMap to;
+  walk(s, [&](const Stmt& x) {
+    const Alloc* k = as<Alloc>(x);
+    if (!k || unaligned.count(k->buffer.get()) == 0) return true;
+    auto def = std::make_shared<BufferDef>(*k->buffer);
+    def->scope = Scope::Stack;
+    to[k->buffer.get()] = def;
+    return true;
+  });
+  return to.empty() ? s : substitute_buffers(s, to);
+}
+
 // Registers of vectors have room for whole ones; those of `kept` that are read one element at a time as well lie in memory.
 Stmt settle_registers(const Stmt& s, const Buffers& kept) {
   Buffers scalars;
@@ -345,7 +371,7 @@ bool cast_has_lanes(const Expr& value, DType to) {
 
 Stmt lower_lanes(const Stmt& s) {
   Buffers kept;
-  const Stmt vectors = rewrite(ended(s), {}, [&](const Stmt& x) -> Stmt {
+  const Stmt vectors = rewrite(settle_unaligned(ended(s)), {}, [&](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);
     return f && f->kind == ForKind::Vector ? lower_loop(*f, kept) : Stmt();
   });

@@ -44,10 +44,15 @@ inline void expect_passes_keep(const TensorFn& fn, const Stmt& body, const std::
     ASSERT_NO_THROW(verify(l.body, visible)) << where << to_text(l.body);
     for (size_t i = 0; i < expected.size(); i++)
       std::fill(memory[in.size() + i].begin(), memory[in.size() + i].end(), 0xa7);
-    ASSERT_NO_THROW(run(l.body, bindings)) << where << to_text(l.body);
-    for (size_t i = 0; i < expected.size(); i++)
-      ASSERT_EQ(std::memcmp(memory[in.size() + i].data(), expected[i]->bytes.get(), expected[i]->num_bytes), 0)
-          << where << to_text(body) << to_text(l.body);
+    for (const int vl : {8, 4, 16}) {
+      if (vl != 8 && p.name != "lower_lanes") continue;
+      RunOptions o;
+      o.vl = vl;
+      ASSERT_NO_THROW(run(l.body, bindings, o)) << where << to_text(l.body);
+      for (size_t i = 0; i < expected.size(); i++)
+        ASSERT_EQ(std::memcmp(memory[in.size() + i].data(), expected[i]->bytes.get(), expected[i]->num_bytes), 0)
+            << where << to_text(body) << to_text(l.body);
+    }
   }
 }
 

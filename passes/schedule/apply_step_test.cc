@@ -21,7 +21,8 @@ void take(Schedule& s, const std::vector<std::string>& lines, bool gpu = false) 
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-std::string refused(const TensorFn& fn, const std::vector<std::string>& before, const std::string& text, bool gpu = false) {
+std::string refused(const TensorFn& fn, const std::vector<std::string>& before, const std::string& text,
+                    bool gpu = false) {
   Schedule s(fn);
   take(s, before, gpu);
   const std::string loops = to_text(s.body());
@@ -46,10 +47,9 @@ TEST(ApplyStep, NamesAreThoseOfTheText) {
             "  for result in 0 .. +4:\n"
             "    sum[rows * 4 + result] = acc[result]\n");
   expect_same(fn, s.body());
-  EXPECT_EQ(s.steps(), (std::vector<std::string>{
-                           "split(i0, 4, guard) as rows, row",
-                           "decompose_reduction(row, register) as start, add, result", "reorder(r0, add)",
-                           "unroll(start)"}));
+  EXPECT_EQ(s.steps(), (std::vector<std::string>{"split(i0, 4, guard) as rows, row",
+                                                 "decompose_reduction(row, register) as start, add, result",
+                                                 "reorder(r0, add)", "unroll(start)"}));
 }
 
 TEST(ApplyStep, TilesAreNamedAndTurned) {
@@ -57,8 +57,7 @@ TEST(ApplyStep, TilesAreNamedAndTurned) {
   Schedule s(fn);
   take(s, {"split(i0, 4) as rows, row", "cache_read(x, rows, stack) as tile", "transform_layout(tile, 1, 0)",
            "storage_align(tile, 0, 8, 1)", "set_scope(tile, workspace) as kept"});
-  EXPECT_NE(to_text(s.body()).find("alloc kept: f32[12,4] workspace"), std::string::npos)
-      << to_text(s.body());
+  EXPECT_NE(to_text(s.body()).find("alloc kept: f32[12,4] workspace"), std::string::npos) << to_text(s.body());
   expect_same(fn, s.body());
 }
 
@@ -74,7 +73,8 @@ TEST(ApplyStep, RefusesWhatIsNotThere) {
   const TensorFn fn = twice(6, 8);
   EXPECT_TRUE(refused(fn, {}, "slice(i0, 4)").starts_with("there is no step slice; there are bind, cache_read, "));
   EXPECT_EQ(refused(fn, {}, "split(k, 4)"), "split(k, 4): there is no loop k; there are i0, i1");
-  EXPECT_EQ(refused(fn, {}, "cache_read(w, i0, stack)"), "cache_read(w, i0, stack): there is no buffer w; there are add, x");
+  EXPECT_EQ(refused(fn, {}, "cache_read(w, i0, stack)"),
+            "cache_read(w, i0, stack): there is no buffer w; there are add, x");
   EXPECT_EQ(refused(fn, {}, "split(i0)"), "split(i0): argument 2 is missing: the factor");
   EXPECT_EQ(refused(fn, {}, "split(i0, i1)"), "split(i0, i1): argument 2 is the factor, a number");
   EXPECT_EQ(refused(fn, {}, "split(4, 4)"), "split(4, 4): it is told the name of a loop here");

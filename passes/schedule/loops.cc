@@ -24,6 +24,16 @@ Stmt rebuild(const std::vector<const For*>& loops, const Exprs& conditions, Stmt
   return body;
 }
 
+// The loops of a nest of which no two iterations touch the same memory, whatever the loops around them do.
+std::vector<Var> independent_loops(const LoopSite& at) {
+  const auto nest = std::find_if(at.path.begin(), at.path.end(), [](const Stmt& s) { return as<For>(s) != nullptr; });
+  const Stmt& root = nest == at.path.end() ? at.stmt : *nest;
+  std::vector<Var> list;
+  for (const For* f : loops_in(root))
+    if (conflicts(root, f->var, {}).empty()) list.push_back(f->var);
+  return list;
+}
+
 }  // namespace
 
 // A loop becomes two, one right inside the other: the outer one counts pieces of `factor` iterations.
@@ -55,7 +65,13 @@ std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
   Expr inner_extent = factor;
   if (!divides && tail == Tail::Min) inner_extent = simplify(min(Expr(factor), f.extent - start), ranges);
   body = loop(outer, pieces, loop(inner, inner_extent, body, f.kind), f.kind);
+  // Of numbers that may lie behind the end of their digit less can be proved than before: what is known now stays known.
+  std::vector<Var> independent;
+  if (!divides) independent = independent_loops(at);
+  if (std::find(independent.begin(), independent.end(), v) != independent.end())
+    independent.insert(independent.end(), {outer, inner});
   step.done(replace_stmt(body_, at.stmt.get(), body), {{outer}, {inner}});
+  independent_.insert(independent_.end(), independent.begin(), independent.end());
   return {outer, inner};
 }
 
@@ -148,9 +164,11 @@ void Schedule::reorder(const std::vector<Var>& order) {
 
   // A loop of independent iterations may stand anywhere; the others keep their order.
   std::vector<std::pair<const For*, Conflict>> carries;
-  for (const For* f : chain->loops)
+  for (const For* f : chain->loops) {
+    if (std::find(independent_.begin(), independent_.end(), f->var) != independent_.end()) continue;
     for (const Conflict& c : conflicts(top.stmt, f->var, top.ranges))
       if (!may_reorder(c, step.strict_fp())) carries.push_back({f, c});
+  }
   auto position = [&](const For* f) { return std::find(loops.begin(), loops.end(), f); };
   for (const auto& [f, why] : carries)
     for (const auto& [g, other] : carries) {

@@ -401,6 +401,7 @@ void Step::done(Stmt body, std::vector<StepOperand> results) {
   s_.body_ = std::move(body);
   const Names names = results.empty() ? Names() : printed_names(s_.body_);
   for (const StepOperand& r : results) line_.results.push_back(result_name(names, r));
+  if (line_.name != "split" && line_.name != "reorder") s_.independent_.clear();
   s_.lines_.push_back(std::move(line_));
   s_.made_ = std::move(results);
 }

@@ -151,6 +151,7 @@ class Schedule {
   ScheduleOptions options_;
   std::vector<PlanLine> lines_;
   std::vector<StepOperand> made_;  // by the last step
+  std::vector<Var> independent_;   // parts of loops of independent iterations, whose conditions hide that they are, too
   struct Result {
     std::string stage;
     Buffer original;  // the stage's first output
