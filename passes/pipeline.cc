@@ -8,6 +8,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"dynamic_to_static", 0, dynamic_to_static, "infers types and evaluates shape arithmetic"},
       {"dead_code", 0, dead_code, "removes what no output needs"},
       {"scan_first_axis", 0, scan_first_axis, "makes scans run along the first axis"},
+      {"widen_halves", 1, widen_halves, "computes layers of halves in single precision, in C"},
       {"simplify_inference", 1, simplify_inference, "turns batch normalisation into a multiplication and an addition"},
       {"eliminate_identity", 1, eliminate_identity, "removes nodes that copy their operand"},
       // Equal operands are one value from here on; the patterns of the next two compare values.

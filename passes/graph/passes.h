@@ -10,6 +10,7 @@ void dead_code(Graph& g, PassContext& cx);
 void hoist_from_loops(Graph& g, PassContext& cx);
 void scan_first_axis(Graph& g, PassContext& cx);
 void eliminate_common_subexpr(Graph& g, PassContext& cx);
+void widen_halves(Graph& g, PassContext& cx);
 void simplify_inference(Graph& g, PassContext& cx);
 void eliminate_identity(Graph& g, PassContext& cx);
 void canonicalize_ops(Graph& g, PassContext& cx);

@@ -30,6 +30,8 @@ inline Constant random_constant(DType t, const Dims& dims, uint64_t& state, int 
       case DType::F64: m.as<double>()[i] = double(v); break;
       case DType::I64: m.as<int64_t>()[i] = v; break;
       case DType::I32: m.as<int32_t>()[i] = v; break;
+      case DType::F16:
+      case DType::BF16: m.as<uint16_t>()[i] = double_to_narrow_float(t, v); break;
       case DType::Bool: m.bytes[i] = v > 0; break;
       default: m.bytes[i] = uint8_t(v); break;
     }

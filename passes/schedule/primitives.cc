@@ -363,6 +363,7 @@ void Step::require_fixed_bounds(const LoopSite& site) const {
 }
 
 void Step::require_independent(const LoopSite& site) const {
+  if (std::find(s_.independent_.begin(), s_.independent_.end(), site.loop->var) != s_.independent_.end()) return;
   const std::vector<Conflict> found = conflicts(site.stmt, site.loop->var, site.ranges);
   if (found.empty()) return;
   const Conflict& c = found[0];

@@ -121,7 +121,11 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
   const Var read = vector ? nullptr : crossing_axis(c);
   Schedule loops(plain_loops(c), a.options);
   a.plan.steps(
-      loops, [&](Schedule& steps) { return read ? cross(steps, c, read) : straight(steps, c, vector); }, false);
+      loops,
+      [&](Schedule& steps) {
+        if (!read || !steps.attempt([&](Schedule& tiles) { cross(tiles, c, read); })) straight(steps, c, vector);
+      },
+      false);
   Scheduled s;
   s.body = seq({fill_border(c), loops.body()});
   s.steps = loops.steps();
