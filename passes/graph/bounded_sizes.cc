@@ -357,6 +357,16 @@ void BoundedSizes::open_inputs(Graph& g) {
   }
 }
 
+void BoundedSizes::hold_counts(Graph& g) {
+  if (!holder_) holder_ = g.append("counts", {}, {}, {}, "tc");
+  for (Value* v : counts_.take_new())
+    if (v->producer) g.add_node_input(holder_, v);
+}
+
+void BoundedSizes::release_counts(Graph& g) {
+  if (holder_) erase_unused(g, std::exchange(holder_, nullptr));
+}
+
 void BoundedSizes::finish(Graph& g) {
   std::vector<Value*> outputs = g.outputs();
   const size_t own = outputs.size();
@@ -396,6 +406,7 @@ void BoundedSizes::finish(Graph& g) {
   }
   if (outputs.size() > own || !all.outputs.empty()) g.set_outputs(std::move(outputs));
   g.set_sizes(std::move(all));
+  release_counts(g);
 }
 
 }  // namespace tc
