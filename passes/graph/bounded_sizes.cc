@@ -254,6 +254,11 @@ void BoundedSizes::follow_operands(Graph& g, Node* n) {
       group->axes.add(fn.inputs[k].get(), size.axis);
     }
   }
+  // The mask of a Dropout knows the capacity, too.
+  for (size_t k = 0, next = 0; k < n->outputs.size(); k++)
+    if (n->outputs[k] && !reads_operands(fn, fn.outputs[next++].get()) && n->outputs[k]->is_used() && !groups.empty())
+      refuse(*n, groups[0].operand,
+             "the size of this tensor is known only at run time, and an output has it as a shape alone");
   std::vector<std::pair<size_t, BoundedSize>> found;  // of an output
   for (Group& group : groups) {
     if (!group.axes.follow(fn))
