@@ -115,7 +115,7 @@ def evaluate(draft, node, constants, opset):
         raise Unfit("ONNX Runtime rounds to bytes between the axes")
     if draft.op in ("Max", "Min", "Sign") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):
         raise Unfit("ONNX Runtime compares the lower halves of such integers")
-    if draft.op in ("AveragePool", "MaxPool"):
+    if draft.op in ("AveragePool", "MaxPool", "GlobalMaxPool"):
         opset = max(opset, 7)  # what version 1 says, and of these sets ONNX Runtime casts
     kinds = {array.dtype for array in constants.values()}
     narrow = {kind: np.dtype(np.float32) for kind in NARROW & kinds} if draft.op not in OWN_TYPES else {}
@@ -157,9 +157,9 @@ def reference_knows(draft, opset):
         return False  # knows those of today
     if draft.op in ("Conv", "ConvInteger", "QLinearConv"):
         return draft.attributes.get("auto_pad", "NOTSET") == "NOTSET"
-    # Loses states of loops; goes one way over whole sequences; takes pads of pools in another order; reads indices
-    # modulo the depth.
-    return draft.op not in ("If", "Loop", "Scan", "RNN", "GRU", "LSTM", "MaxPool", "AveragePool", "LpPool", "OneHot")
+    # Loses states of loops; goes one way over whole sequences; takes pads of pools in another order; takes two axes for those of
+    # any image; reads indices modulo the depth.
+    return draft.op not in ("If", "Loop", "Scan", "RNN", "GRU", "LSTM", "MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "OneHot")
 
 
 def by_reference(node, constants, opset, wide):

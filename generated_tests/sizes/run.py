@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Packages whose sizes are chosen at run time, each at several sizes, against ONNX Runtime; with sanitizers.
 
-usage: run.py [--tool build/tc-emit] [--cpus generic,native,cuda] [--only REGEX] [--share K/N] [--list]     (run it with `scripts/python_env base`)
+usage: run.py [--tool build/tc-emit] [--cpus generic,native,cuda] [--only REGEX] [--random N [--seed S]] [--share K/N] [--list]     (run it with `scripts/python_env base`)
 
-models.py holds the models. Each package is compiled once and runs at the least and the largest sizes and some between; inputs lie in
-memory that ends where they end. Of `cuda` every access of memory is checked (docs/cuda_on_cpu.md), and sizes come back, so that captured
-graphs are met again. The last line reads 'N passed, N failed'.
+models.py holds the models; N random ones of seeds S and on come after them (random_models.py), which may be refused: `--only random
+--random 500 --seed 9` looks for more. Each package is compiled once and runs at the least and the largest sizes and some between; inputs
+lie in memory that ends where they end. Of `cuda` every access of memory is checked (docs/cuda_on_cpu.md), and sizes come back, so that
+captured graphs are met again. The last line reads 'N passed, N failed'.
 """
 import argparse
 import math
@@ -22,11 +23,12 @@ import onnxruntime
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
 import models  # noqa: E402
+import random_models  # noqa: E402
 from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
 from tally import Tally  # noqa: E402
-from toolchain import Failed, Toolchain, call, first_line  # noqa: E402
+from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
 HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -66,7 +68,8 @@ def run(program, session, model, sizes, folder, random, cuda):
         raise Failed("run: " + first_line(result.stdout, "rror|check: "))
     if cuda and NOTHING_FOUND not in result.stdout:
         raise Failed("run: the checker was not in it")
-    bar = 2e-2 if model.graph.name in ("halves", "quantised") else 1e-5  # a step of the numbers apart
+    # A step of the numbers apart; what random models cancel.
+    bar = {"halves": 2e-2, "quantised": 2e-2, "grown": 1e-4}.get(model.graph.name, 1e-5)
     for k, want in enumerate(wanted):
         if told := difference(np.load(folder / f"output_{k}.npy"), want, bar):
             raise Failed(f"output {k}: {told}")
@@ -85,7 +88,7 @@ def refuses(program, model, ranges, folder, random):
 
 def check(case, tool, cpu, toolchain, folder):
     """The number of runs; raises Failed."""
-    name, model, ranges = case
+    name, model, ranges, *known = case
     random = np.random.default_rng(1)
     folder.mkdir(parents=True)
     path, package, program = folder / "model.onnx", folder / "out", folder / "program"
@@ -93,6 +96,9 @@ def check(case, tool, cpu, toolchain, folder):
     words = [f"--dim={n}={low}..{high}" for n, (low, high) in ranges.items()]
     words += ["--target=cuda"] if cpu == "cuda" else [f"--cpu={cpu}"]
     result = call("emit", [tool, "--quiet", "--verify-each", *words, path, "-o", package], {})
+    if known and result.returncode in REFUSED:
+        print(f"refused {name} ({cpu}): {refusal(result.stdout)}")
+        return 0
     if result.returncode:
         raise Failed("emit: " + first_line(result.stdout))
     toolchain.build(package, program, {})
@@ -100,7 +106,7 @@ def check(case, tool, cpu, toolchain, folder):
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     count = 0
-    for sizes in choices(ranges, random):
+    for sizes in known[0] if known else choices(ranges, random):
         try:
             run(program, session, model, sizes, folder / f"io{count}", random, cpu == "cuda")
         except Failed as failure:
@@ -130,16 +136,24 @@ def graphs(tool, toolchain, folder):
     return 2
 
 
+def every_case(options):
+    yield from models.cases()
+    for seed in range(options.seed, options.seed + options.random):
+        yield (f"random_{seed}", *random_models.random_model(seed))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tool", default=str(ROOT / "build" / "tc-emit"))
     parser.add_argument("--cpus", default="generic,native,cuda")
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--random", type=int, default=12, help="this many random models, too")
+    parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     shares.add_option(parser, quick=3)
     options = parser.parse_args()
     tally = Tally()
-    chosen = shares.part([case for case in models.cases() if re.search(options.only, case[0])], options)
+    chosen = shares.part([case for case in every_case(options) if re.search(options.only, case[0])], options)
     with tempfile.TemporaryDirectory() as scratch:
         for cpu in options.cpus.split(","):
             folder = Path(scratch) / cpu

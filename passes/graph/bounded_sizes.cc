@@ -254,6 +254,11 @@ void BoundedSizes::follow_operands(Graph& g, Node* n) {
       group->axes.add(fn.inputs[k].get(), size.axis);
     }
   }
+  // The mask of a Dropout knows the capacity, too.
+  for (size_t k = 0, next = 0; k < n->outputs.size(); k++)
+    if (n->outputs[k] && !reads_operands(fn, fn.outputs[next++].get()) && n->outputs[k]->is_used() && !groups.empty())
+      refuse(*n, groups[0].operand,
+             "the size of this tensor is known only at run time, and an output has it as a shape alone");
   std::vector<std::pair<size_t, BoundedSize>> found;  // of an output
   for (Group& group : groups) {
     if (!group.axes.follow(fn))
@@ -357,6 +362,16 @@ void BoundedSizes::open_inputs(Graph& g) {
   }
 }
 
+void BoundedSizes::hold_counts(Graph& g) {
+  if (!holder_) holder_ = g.append("counts", {}, {}, {}, "tc");
+  for (Value* v : counts_.take_new())
+    if (v->producer) g.add_node_input(holder_, v);
+}
+
+void BoundedSizes::release_counts(Graph& g) {
+  if (holder_) erase_unused(g, std::exchange(holder_, nullptr));
+}
+
 void BoundedSizes::finish(Graph& g) {
   std::vector<Value*> outputs = g.outputs();
   const size_t own = outputs.size();
@@ -396,6 +411,7 @@ void BoundedSizes::finish(Graph& g) {
   }
   if (outputs.size() > own || !all.outputs.empty()) g.set_outputs(std::move(outputs));
   g.set_sizes(std::move(all));
+  release_counts(g);
 }
 
 }  // namespace tc

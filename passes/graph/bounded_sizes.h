@@ -72,6 +72,12 @@ class BoundedSizes {
   void follow(Graph& g, Node* n);
   /// At the end: the counts become outputs of the graph beside the tensors that they belong to.
   void finish(Graph& g);
+  /// Before each node: what counts is an operand of one that stands behind all others. A count that no node reads may be one that
+  /// the next node is counted by.
+  void hold_counts(Graph& g);
+  bool holds_counts(const Node* n) const { return n == holder_; }
+  /// When all nodes have been shown: what nobody reads goes.
+  void release_counts(Graph& g);
 
   /// The size along an axis, if it is such a one.
   std::optional<BoundedSize> find(const Value* v, int axis) const;
@@ -167,6 +173,8 @@ class BoundedSizes {
   Node* cut(Graph& g, Node* n, const Cut& c);
   void count_or_none(Graph& g, Node* n);
   Node* limit_top_k(Graph& g, Node* n);
+  /// The last of equal elements: where all are the least number, those behind are equal to them.
+  Node* limit_position(Graph& g, Node* n, const BoundedSize& size);
   void ignore_boxes_behind(Graph& g, Node* n);
   Node* join(Graph& g, Node* n);
   // counted_attention.cc
@@ -199,6 +207,7 @@ class BoundedSizes {
   std::map<int, OrNone> or_none_;                  // by id of the value that an Identity makes
   std::map<int, std::vector<BoundedSize>> sizes_;  // by id of the value
   Counts counts_;
+  Node* holder_ = nullptr;
   std::map<std::string, size_t> symbols_;  // which input each is
   RunTimeSizes chosen_;
 };

@@ -26,6 +26,17 @@ void each_load(const Stage& s, const F& f) {
 
 }  // namespace
 
+bool reads_operands(const TensorFn& fn, const BufferDef* output) {
+  const auto is_among = [&](const std::vector<Buffer>& list) {
+    return std::any_of(list.begin(), list.end(), [&](const Buffer& b) { return b.get() == output; });
+  };
+  return is_among(fn.inputs) || std::any_of(fn.stages.begin(), fn.stages.end(), [&](const Stage& s) {
+           bool reads = bool(s.nest);
+           each_load(s, [&](const Load&) { reads = true; });
+           return reads && is_among(s.outputs);
+         });
+}
+
 std::set<int> CountedAxes::of(const BufferDef* b) const {
   const auto it = axes_.find(b);
   return it == axes_.end() ? std::set<int>() : it->second;

@@ -7,6 +7,9 @@
 
 namespace tc {
 
+/// Does `output`, one of the function's, depend on an element of an operand?
+bool reads_operands(const TensorFn& fn, const BufferDef* output);
+
 /// Axes of buffers along which one count holds, stage after stage. A tensor may have several: scores of a sequence with
 /// itself.
 class CountedAxes {

@@ -1,6 +1,7 @@
 // Operators that look across a counted axis. What lies behind the counted elements must not matter to them: it is
 // replaced by what changes no result, and the operand then has a fixed size.
 //   y = ReduceMax(x)   x counted   ->   f = tc.fill_behind(x, count) {fill = "lowest"}   y = ReduceMax(f)
+//   y = ArgMax(x) {select_last_index = 1}   ->   y = Min(ArgMax(f), count - 1)
 //   y = Concat(a, b)   a counted   ->   y = tc.join(a, a_count, b, b_size), counted by a_count + b_size
 //   y = If(c) {return []} else {return f(x)}   ->   y = f(x), counted by c ? 0 : count
 //   v, i = TopK(x, k)  k unknown   ->   v, i = TopK(f, bound of k), counted by k
@@ -97,6 +98,7 @@ std::optional<NodeIterator> BoundedSizes::take_branch(Graph& g, Node* n) {
   while (empty < 2 && !gives_nothing(*n->regions.at(empty))) empty++;
   if (empty == 2) return std::nullopt;
   Value* condition = n->inputs[0];
+  counts_.remember(condition);
   const InsertionPoint point(g, *n);
   const auto results = inline_graph(g, n, *n->regions.at(1 - empty), {n->inputs.begin() + 1, n->inputs.end()});
   for (size_t k = 0; k < n->outputs.size(); ++k) {
@@ -149,8 +151,20 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (fill.empty() || !n->inputs.at(0)) return n;
   if (n->inputs[0]->type.dtype == DType::Bool && !n->is("NonZero")) return n;
   for (const BoundedSize& size : std::vector<BoundedSize>(sizes(n->inputs[0])))
-    if (looks_along(*n, size.axis)) g.set_input(n, 0, filled(g, n, n->inputs[0], size, fill));
+    if (looks_along(*n, size.axis)) {
+      g.set_input(n, 0, filled(g, n, n->inputs[0], size, fill));
+      if (n->attr_int("select_last_index", 0) != 0) return limit_position(g, n, size);
+    }
   return n;
+}
+
+Node* BoundedSizes::limit_position(Graph& g, Node* n, const BoundedSize& size) {
+  const ModelText name = n->outputs.at(0)->name;
+  Value* place = add_op(g, n, n->op, n->inputs, derived(name, "_place"), n->attrs);
+  follow(g, place->producer);
+  Value* one = g.add_constant(derived(name, "_one"), scalar_constant(DType::I64, 1));
+  Value* last = add_op(g, n, "Sub", {size.count, one}, derived(name, "_last"));
+  return replaced(g, n, made(g, n, "Min", {place, last}, name));
 }
 
 Node* BoundedSizes::limit_top_k(Graph& g, Node* n) {

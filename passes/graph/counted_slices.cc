@@ -94,6 +94,8 @@ BoundedSizes::CutParts BoundedSizes::parts_of(Graph& g, Node* n, const Cut& c, V
   Value *start = border(g, n, c.start, length, "_start"), *end = border(g, n, c.end, length, "_end");
   Value* distance = add_op(g, n, "Sub", {end, start}, derived(name, "_distance"));
   Value* count = add_op(g, n, "Max", {distance, number(g, derived(name, "_none"), 0)}, derived(name, "_count"));
+  counts_.remember(start);
+  counts_.remember(count);
   return p = {start, count};
 }
 

@@ -77,7 +77,7 @@ std::optional<SizeForm> exact_quotient(const SizeForm& a, const SizeForm& b) {
 }
 
 void Counts::add(Value* v, int64_t most, int64_t least) {
-  if (!forms_.count(v->id)) counts_.try_emplace(v->id, Count{v, least, most});
+  if (!forms_.count(v->id) && counts_.try_emplace(v->id, Count{v, least, most}).second) new_.push_back(v);
 }
 
 std::optional<SizeForm> Counts::find(const Value* v) const {
@@ -152,6 +152,7 @@ Value* Counts::value_of_atom(Graph& g, Node* before, int id, const ModelText& na
   Value* value = add_op(g, before, "Div", {form, divisor}, derived(name, "_quotient"));
   quotients_[at].value = value;
   forms_[value->id] = SizeForm{{{{id}, 1}}, 0};
+  new_.push_back(value);
   return value;
 }
 
@@ -179,6 +180,7 @@ Value* Counts::value_of(Graph& g, Node* before, const SizeForm& f, const ModelTe
   if (f.addend != 0) sum = add_op(g, before, "Add", {sum, number("_more", f.addend)}, derived(name, "_total"));
   values_[f] = sum;
   forms_[sum->id] = f;
+  new_.push_back(sum);
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "passes/graph/rewrite.h"
@@ -47,6 +48,10 @@ class Counts {
   SizeForm quotient(const SizeForm& a, int64_t n);
   /// The value of a form that is not fixed, made before `before` where it is new.
   Value* value_of(Graph& g, Node* before, const SizeForm& f, const ModelText& name);
+  /// `v` may be asked for again.
+  void remember(Value* v) { new_.push_back(v); }
+  /// Values that are known here since this was asked last.
+  std::vector<Value*> take_new() { return std::exchange(new_, {}); }
 
  private:
   struct Count {
@@ -68,6 +73,7 @@ class Counts {
   std::map<int, SizeForm> forms_;    // by id of the value that has been made of one
   std::map<SizeForm, Value*> values_;
   std::map<SizeForm, int64_t> limits_;
+  std::vector<Value*> new_;
 };
 
 }  // namespace tc

@@ -56,9 +56,11 @@ class Sweep {
   void graph(Graph& g, BoundedSizes& sizes, bool outermost) {
     spread_declared_shapes(g);
     if (outermost) sizes.open_inputs(g);
-    for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    sizes.hold_counts(g);
+    for (auto it = g.nodes().begin(); !sizes.holds_counts(it->get());) {
       Node* n = it->get();
       ++it;
+      sizes.hold_counts(g);
       if (!inputs_known(*n)) continue;
       if (n->is("If") && n->inputs.at(0)->constant) {
         it = take_branch(g, n);
@@ -179,6 +181,7 @@ class Sweep {
       graph(*n->regions[k], inside[k], false);
       inside[k].keep_declared(*n->regions[k], declared);
       inside[k].forbid_results(*n, *n->regions[k]);
+      inside[k].release_counts(*n->regions[k]);
     }
   }
 
