@@ -50,8 +50,8 @@ void unpack_for_constant(Graph& g, const Node& n, const PassContext& cx) {
   if (w && stays_packed(*w, cx)) fold_node(g, w, std::max(cx.options.fold_limit_bytes, 2 * constant_bytes(*w)));
 }
 
-constexpr int64_t kLoopNumbers = int64_t(1) << 18;  // that all iterations of a loop make
-constexpr int64_t kLoopSteps = int64_t(1) << 16;    // of one node in one iteration
+constexpr int64_t kLoopNumbers = int64_t(1) << 14;  // that all iterations of a loop make
+constexpr int64_t kLoopSteps = int64_t(1) << 22;    // that they all take
 
 /// How often a Loop or Scan runs; -1: that is not known.
 int64_t iterations_of(const Node& n) {
@@ -107,7 +107,8 @@ bool fold_loop(Graph& g, Node* n) {
   alone.set_outputs(std::move(out));
   std::vector<Constant> results;
   try {
-    results = evaluate(alone, {}, {.max_steps = kLoopSteps});
+    const int64_t runs = std::max<int64_t>(iterations_of(*n), 1) * int64_t(n->regions[0]->num_nodes() + 1);
+    results = evaluate(alone, {}, {.max_steps = kLoopSteps / runs});
   } catch (const Error& e) {
     if (e.diagnostic().code == "TC0502") return false;  // a body of long sums: it stays in the program
     throw;
