@@ -74,7 +74,7 @@ ChannelStep channel_step(const Node* n, std::string_view op, int axis) {
   if (!v || v->constant || v->type != n->outputs[0]->type || (divides && n->inputs[0] != v)) return {};
   Value* c = n->inputs[0] == v ? n->inputs[1] : n->inputs[0];
   const int rank = rank_of(v);
-  if (axis >= rank || !is_per_channel(c, rank, axis, dims_of(v)[size_t(axis)])) return {};
+  if (axis < 0 || axis >= rank || !is_per_channel(c, rank, axis, dims_of(v)[size_t(axis)])) return {};
   if (divides && !may_divide(c->constant)) return {};
   return {v, c, divides};
 }
