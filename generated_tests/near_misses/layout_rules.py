@@ -127,6 +127,16 @@ def loop(name, trip=3, condition=True, body="", state=(2, 3), outside="", weight
     return case(name, f"{outside} y{', z' if scan is not None else ''} = Loop <body = {inner}> (n, cond, x)", inputs, given, ("y", "z") if scan is not None else ("y",), counted=scan is not None)
 
 
+def states_unread(name, next_s="s2 = Add (s, s)", next_t="t2 = Mul (t, u)", next_u="u2 = Add (u, one)", go="d = Identity (c)", part="p = Neg (s)", outputs=("y", "z"), trip=5, condition=True, runtime=False, x=True, stacked=True):
+    """A loop of three states, of which the second and third reach nothing else; `x`: the first one begins with an input."""
+    body = f"b (int64 i, bool c, float[2,3] s, float[2,3] t, float[2,3] u) => (bool d, float[2,3] s2, float[2,3] t2, float[2,3] u2{', float[2,3] p' if stacked else ''}) {{ {go}\n {next_s}\n {next_t}\n {next_u}\n {part if stacked else ''} }}"
+    start = some((2, 3), scale=1e-3)
+    inputs, given = {"other": some((2, 3), seed=2)}, {"cond": np.array(condition), "one": scalar(1), "limit": F32(3), "a": some((2, 3), seed=1)}
+    (inputs if x else given)["x"] = start
+    (inputs if runtime else given)["n"] = np.array(trip, I64)
+    return case(name, f"y, v, w{', z' if stacked else ''} = Loop <body = {body}> (n, cond, x, a, a)\n r = Neg (other)", inputs, given, tuple(outputs) + ("r",), counted=True)
+
+
 def loops():
     moved = "t = Add (s, s)\n r = Reshape (k, shape)\n u = Identity (r)"
     computed = "t = Add (s, s)\n r = Relu (k)\n u = Neg (r)"
@@ -261,3 +271,8 @@ def moves(seed):
 def chains():
     for seed in range(150):
         yield moves(seed)
+    yield states_unread("states_unread")
+    for what, arguments in {"read_by_state": dict(next_s="s2 = Add (s, u)"), "read_by_end": dict(go="m = ReduceMax <keepdims = 0> (u)\n d = Less (m, limit)", stacked=False, outputs=("y",)), "stacked": dict(part="p = Neg (u)"), "swapped": dict(next_t="t2 = Identity (u)", next_u="u2 = Identity (t)"),
+                            "read": dict(outputs=("y", "v")), "read_once": dict(outputs=("v", "y"), trip=0), "never": dict(condition=False), "at_run_time": dict(runtime=True, stacked=False, outputs=("y",)), "constant": dict(x=False), "constant_never": dict(x=False, condition=False), "constant_at_run_time": dict(x=False, runtime=True, stacked=False, outputs=("y", "w")),
+                            "constant_states": dict(x=False, outputs=("y", "v", "w", "z")), "constant_long": dict(x=False, trip=100000)}.items():
+        yield states_unread(f"states_unread_but_{what}", **arguments)

@@ -193,6 +193,38 @@ def pair_of_constants(name, op="Mul", a=3.0, b=5.0, t=F32, rank=0, second=None, 
     return case(name, f"v = {op} (x, a)\n y = {second or op} (v, b)" + ("\n z = Neg (v)" if shared else ""), {"x": value}, weights, ("y", "z") if shared else ("y",))
 
 
+def chain_of_constants(name, steps=(("Mul", 2), ("Add", 1), ("Mul", 3), ("Add", 4)), t=F32, scale=1.0, shared=None, x=None, left=False):
+    """x through operators of one constant each; None: of none. `shared` is read by another output, too."""
+    value = some((3, 4), t, scale=scale) if np.dtype(t).kind == "f" else bytes_of((3, 4), I8).astype(t)
+    body, weights, last = [], {}, "x"
+    for k, (op, number) in enumerate(steps):
+        result = "y" if k == len(steps) - 1 else f"v{k}"
+        operands = [last]
+        for n, c in enumerate(number if isinstance(number, tuple) else () if number is None else (number,)):
+            weights[f"c{k}_{n}"] = np.asarray(c, t)
+            operands.append(f"c{k}_{n}")
+        body.append(f"{result} = {op} ({', '.join(reversed(operands) if left and len(operands) == 2 else operands)})")
+        last = result
+    if shared is not None:
+        body.append(f"z = Abs (v{shared})")
+    return case(name, "\n ".join(body), {"x": value if x is None else np.asarray(x, t)}, weights, ("y",) if shared is None else ("y", "z"))
+
+
+def negated_operand(name, op="Sub", body="n = Neg (z)", operands="x, n", t=F32, z=(3, 4), outputs=("y",)):
+    value = (lambda shape, seed: some(shape, t, seed)) if np.dtype(t).kind == "f" else (lambda shape, seed: bytes_of(shape, I8, seed).astype(t))
+    return case(name, f"{body}\n y = {op} ({operands})", {"x": value((3, 4), 0), "z": value(z, 1)}, outputs=outputs)
+
+
+def integers_cast_twice():
+    """Numbers that do not fit into what is between, or into what they become: all of them wrap."""
+    integers = [t for t in TYPES if t.kind in "iu"]
+    for first, through in ((a, b) for a in integers for b in integers if a != b):
+        limits = np.iinfo(first)
+        x = np.array([limits.min, limits.max, limits.max // 3, limits.min // 3, limits.max - 200 if limits.max > 200 else 77, 1], first)
+        lines = [f"a = Cast <to = {TYPES[through]}> (x)"] + [f"y{k} = Cast <to = {TYPES[t]}> (a)" for k, t in enumerate(integers)]
+        yield Case(f"cast_wrapping_{first}_{through}", "\n ".join(lines), {"x": x}, outputs=tuple(f"y{k}" for k in range(len(integers))), bar=1e-12)
+
+
 def transposed_twice(name, first=(0, 2, 1, 3), second=(0, 2, 1, 3), x=(2, 3, 4, 5), shared=False):
     return case(name, f"a = Transpose <perm = {list(first)}> (x)\n y = Transpose <perm = {list(second)}> (a)" + ("\n z = Neg (a)" if shared else ""), {"x": some(x)},
                 outputs=("y", "z") if shared else ("y",))
@@ -240,6 +272,21 @@ def simplified():
                     overflow=dict(a=1e30, b=1e30, scale=1e-30), underflow=dict(a=1e-30, b=1e-30, scale=1e30), there_and_back=dict(op="Add", a=12582912.0, b=-12582912.0, scale=30.0),
                     smaller_there_and_back=dict(op="Add", a=3e4, b=-3e4),
                     lowest=dict(op="Add", a=-3.4e38, b=-3.4e38), row_and_column=dict(shapes=((4,), (3, 1))), longer=dict(shapes=((4,), (2, 3, 4))))
+    column, row, odd = np.array([[2.0], [3.0], [0.5]], F32), np.array([3.0, 4.0, 0.5, 7.0], F32), np.array([0.0, 4.0, 1e-40, 7.0], F32)
+    yield from near(chain_of_constants, left=dict(left=True), halves=dict(t=F16), doubles=dict(t=F64), integers=dict(t=I32, steps=(("Mul", 70001), ("Add", 99999), ("Mul", 70003), ("Add", -4))), long_integers=dict(t=I64), bytes=dict(t=I8, steps=(("Mul", 7), ("Add", 100), ("Mul", 9))),
+                    shared_sum=dict(shared=1), shared_product=dict(shared=0), columns_and_rows=dict(steps=(("Mul", column), ("Add", row), ("Mul", row))), rows=dict(steps=(("Mul", row), ("Add", 2), ("Mul", row))), rank=dict(steps=(("Mul", 2), ("Add", 1), ("Mul", np.ones((1, 1, 1), F32) * 3))),
+                    shrinks_behind=dict(steps=(("Mul", 6), ("Add", 1), ("Mul", 0.25)), x=[[1e38, -1e38, 3e38, 1]]), grows_behind=dict(steps=(("Mul", 0.25), ("Add", 1), ("Mul", 6)), x=[[1e38, -1e38, 3e38, 1e-45]]), zero=dict(steps=(("Mul", 0), ("Add", 1), ("Mul", 3))),
+                    quotient=dict(steps=(("Div", 3), ("Mul", 6))), quotient_grows=dict(steps=(("Div", 3), ("Mul", 6)), x=[[3e38, -3e38, 1e38, 1e-45]]), quotient_behind=dict(steps=(("Mul", 0.3), ("Div", 7))), quotient_behind_growth=dict(steps=(("Mul", 6), ("Div", 3)), x=[[1e38, -3e38, 1e37, 1e-45]]),
+                    quotients=dict(steps=(("Div", 3), ("Div", 7))), quotients_below_one=dict(steps=(("Div", 0.3), ("Div", 0.7))), quotients_apart=dict(steps=(("Div", 0.3), ("Div", 7)), x=[[3e38, -3e38, 1e38, 1]]), quotient_by_zero=dict(steps=(("Div", odd), ("Mul", 6)), x=[[1, 2, 3, 4], [0, -1, 0, 2]]),
+                    quotient_of_constant=dict(steps=(("Div", 3), ("Mul", 6)), left=True, x=[[1, 2, 3, 4]]), quotient_rows=dict(steps=(("Div", column), ("Mul", row))), quotient_rank=dict(steps=(("Div", np.full((1, 1, 1), 3, F32)), ("Mul", 6))), quotient_of_integers=dict(t=I32, steps=(("Div", 3), ("Mul", 6))),
+                    quotient_of_halves=dict(t=F16, steps=(("Div", 0.001), ("Mul", 0.001)), scale=5.0), quotient_shared=dict(steps=(("Div", 3), ("Mul", 6)), shared=0), negated=dict(steps=(("Mul", 3), ("Neg", None))), negated_first=dict(steps=(("Neg", None), ("Mul", 3))),
+                    negated_shared=dict(steps=(("Mul", 3), ("Neg", None)), shared=0), negated_integers=dict(t=I32, steps=(("Mul", -2147483648), ("Neg", None))), negated_quotient=dict(steps=(("Div", 3), ("Neg", None))), negated_quotient_of_integers=dict(t=I32, steps=(("Div", 3), ("Neg", None))),
+                    negated_quotient_left=dict(steps=(("Neg", None), ("Div", 3)), left=True, x=[[1, 2, 3, 4]]), negated_halves=dict(t=F16, steps=(("Mul", 3), ("Neg", None))), bounds=dict(steps=(("Clip", (-0.5, 0.75)), ("Clip", (0.0, 6.0)))), bounds_apart=dict(steps=(("Clip", (2.0, 3.0)), ("Clip", (-1.0, 1.0)))),
+                    bounds_crossed=dict(steps=(("Clip", (0.5, -0.5)), ("Relu", None))), bounds_crossed_behind=dict(steps=(("Relu", None), ("Clip", (0.5, -0.5)))), bounds_of_relu=dict(steps=(("Relu", None), ("Clip", (-0.5, 0.25)))), bounds_below_relu=dict(steps=(("Clip", (-2.0, -1.0)), ("Relu", None))),
+                    bounds_shared=dict(steps=(("Clip", (-0.5, 0.75)), ("Relu", None)), shared=0), bounds_of_integers=dict(t=I32, steps=(("Clip", (-50, 70)), ("Clip", (-100, 30)))), bounds_of_halves=dict(t=F16, steps=(("Clip", (-0.5, 0.75)), ("Relu", None))), one_bound=dict(steps=(("Clip", (-0.5,)), ("Clip", (0.25,)))))
+    yield from near(negated_operand, added=dict(op="Add"), first=dict(op="Add", operands="n, x"), first_of_difference=dict(operands="n, x"), both=dict(body="n = Neg (z)\n m = Neg (x)", operands="m, n"), shared=dict(outputs=("y", "n")), integers=dict(t=I32), bytes=dict(t=I8), halves=dict(t=F16),
+                    row=dict(z=(4,)), longer=dict(z=(2, 1, 4)), factor=dict(op="Mul"), itself=dict(operands="n, n"))
+    yield from integers_cast_twice()
     yield from near(transposed_twice, other=dict(second=(0, 3, 1, 2)), shared=dict(shared=True), inverse=dict(first=(1, 2, 3, 0), second=(3, 0, 1, 2)), units=dict(x=(2, 1, 1, 5)), empty=dict(x=(2, 0, 4, 5)))
     yield from near(reshaped_twice, copied=dict(second=(0, 2, 2)), rest=dict(second=(2, -1)), back=dict(second=(2, 3, 4)), empty=dict(x=(2, 0, 3), first=(0, 3), second=(3, 0), attributes="<allowzero = 1>"),
                     empty_with_rest=dict(x=(0, 6), first=(3, 0, 2), second=(0, 5, 7), attributes="<allowzero = 1>"))
@@ -269,3 +316,15 @@ def inference():
         axis = ", k" if op in ("ReduceSum", "CumSum") else ""
         x = np.round(some((4, 4)))
         yield case(f"equal_but_{op}", f"y = {op} <{attributes[0]}> (x{axis})\n z = {op} <{attributes[1]}> (x{axis})", {"x": x}, {"k": np.array(1, I64)} if axis else {}, ("y", "z"))
+    for op in ("Add", "Mul", "Sub", "Div", "Pow", "PRelu"):
+        x = np.array([0.0, -0.0, 1.5, -2.0], F32)
+        yield case(f"exchanged_{op}", f"a = {op} (x, z)\n b = {op} (z, x)\n i = Reciprocal (a)\n j = Reciprocal (b)\n y = Concat <axis = 0> (i, j)", {"x": np.abs(x) if op == "Pow" else x, "z": np.array([-0.0, 0.0, 2.0, 1.0], F32)})
+    for op in ("Equal", "Less"):
+        yield case(f"exchanged_{op}", f"a = {op} (x, z)\n b = {op} (z, x)\n y = Xor (a, b)", {"x": np.round(some((9,))), "z": np.round(some((9,), seed=1))})
+    for word, body in {"plain": "y = Relu (x)\n z = Relu (x)", "product": "y = MatMul (x, w)\n z = MatMul (x, w)", "grows": "y = Expand (x, e)\n z = Expand (x, e)", "two": "y, i = TopK (x, k)\n z, j = TopK (x, k)\n r = Cast <to = 1> (j)",
+                       "behind": "a = Exp (x)\n y = Neg (a)\n b = Exp (x)\n z = Neg (b)"}.items():
+        yield case(f"equal_outputs_{word}", body, {"x": some((4, 6))}, {"w": some((6, 5), F32, 1), "e": ints(3, 4, 6), "k": ints(2)}, ("y", "z"))
+    branch = "if_{k} () => (float[n] a{k}) {{ a{k} = {op} (x) }}"
+    for word, ops in {"equal": ("Neg", "Neg", "Abs", "Abs"), "else": ("Neg", "Neg", "Abs", "Exp"), "exchanged": ("Neg", "Abs", "Abs", "Neg")}.items():
+        bodies = [branch.format(k=k, op=op) for k, op in enumerate(ops)]
+        yield case(f"equal_branches_{word}", f"a = If (c) <then_branch = {bodies[0]}, else_branch = {bodies[2]}>\n b = If (c) <then_branch = {bodies[1]}, else_branch = {bodies[3]}>\n y = Sub (a, b)\n z = Add (a, b)", {"x": some((5,)), "c": np.bool_(1)}, outputs=("y", "z"))

@@ -135,7 +135,8 @@ void rewrite_node(Graph& g, Node* n) {
   if (n->is("Split")) return split(r);
   if (n->is("Sum") || n->is("Mean")) return variadic_sum(r, n->is("Mean"));
   if (n->is("Sub") && is_float_op && n->inputs[1]->constant && is_float(n->inputs[1]->type.dtype))
-    return r.finish(r.op("Add", {n->inputs[0], r.op("Neg", {n->inputs[1]}, "_negated")}));
+    return r.finish(
+        r.op("Add", {n->inputs[0], constant_op(g, n, "Neg", {n->inputs[1]}, derived(r.base(), "_negated"))}));
   if (n->is("Div") && is_float_op) {
     const auto divisor = scalar_of(n->inputs[1]);
     if (divisor && is_power_of_two(*divisor, n->outputs[0]->type.dtype) &&

@@ -1,10 +1,17 @@
 // Computes equal things once: nodes with the same operator, attributes and operands, and constants with the same
 // content.
 //   a = Relu(x)   b = Relu(x)   y = Add(a, b)   ->   a = Relu(x)   y = Add(a, a)
-// Preconditions: operator, domain, attributes (bit by bit), operands, and which results there are and of which types,
-// are equal; no bodies, nothing random; constants: type, sizes and bytes.
+//   a = Add(x, z)   b = Add(z, x)   ...         ->   a = Add(x, z)   ...
+// An If, Loop or Scan is equal to another whose bodies are, node by node. Of two equal outputs of the model, which keep
+// their names, one becomes a copy of the other.
 //
-// Needs: nothing. Leaves: no two equal nodes, but those whose results are outputs of the model, and random ones.
+// Preconditions: operator, domain, attributes (bit by bit), operands, and which results there are and of which types,
+// are equal; nothing random, in bodies neither; constants: type, sizes and bytes. Operands may be exchanged where the
+// operator has two and does not care (Max and Min tell 0 from -0 by their order). Bodies: the same nodes in the same
+// order, and the same sizes. A copy: the type is known, and the node reads as much as it writes at least, so that the
+// copy costs no more.
+//
+// Needs: nothing. Leaves: no two equal nodes, but those that make what they write from less, and random ones.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -59,13 +66,63 @@ bool same_outputs(const Node& a, const Node& b) {
                     [](const Value* x, const Value* y) { return x && y ? x->type == y->type : !x && !y; });
 }
 
+bool commutes(const Node& n) {
+  if (!n.domain.empty() || n.inputs.size() != 2 || !n.inputs[0] || !n.inputs[1]) return false;
+  for (const char* op : {"Add", "Mul", "And", "Or", "Xor", "Equal", "BitwiseAnd", "BitwiseOr", "BitwiseXor"})
+    if (n.op == op) return true;
+  return false;
+}
+
+/// The operands in an order that is the same for all nodes that may exchange theirs.
+std::vector<Value*> operands_of(const Node& n) {
+  std::vector<Value*> in = n.inputs;
+  if (commutes(n) && in[0]->id > in[1]->id) std::swap(in[0], in[1]);
+  return in;
+}
+
+/// The same work, whatever its operands are.
+bool equal_but_operands(const Node& a, const Node& b) {
+  return a.op == b.op && a.domain == b.domain && a.captures == b.captures && a.inputs.size() == b.inputs.size() &&
+         a.regions.size() == b.regions.size() && same_outputs(a, b) && equal(a.attrs, b.attrs) && !is_random(a);
+}
+
+/// Two graphs that do the same with their inputs, node by node.
+bool equal(const Graph& a, const Graph& b) {
+  if (a.inputs().size() != b.inputs().size() || a.outputs().size() != b.outputs().size() ||
+      a.num_nodes() != b.num_nodes() || a.sizes() != b.sizes())
+    return false;
+  std::vector<const Value*> twin(size_t(a.value_ids()), nullptr);  // by id of a's values
+  auto twins = [&](const Value* x, const Value* y) {
+    if (!x || !y) return !x && !y;
+    if (x->constant || y->constant) return x->constant && y->constant && equal(*x->constant, *y->constant);
+    return twin[size_t(x->id)] == y;
+  };
+  auto all_twins = [&](const std::vector<Value*>& x, const std::vector<Value*>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), twins);
+  };
+  for (size_t k = 0; k < a.inputs().size(); ++k) {
+    if (a.inputs()[k]->type != b.inputs()[k]->type) return false;
+    twin[size_t(a.inputs()[k]->id)] = b.inputs()[k];
+  }
+  for (auto m = a.nodes().begin(), n = b.nodes().begin(); m != a.nodes().end(); ++m, ++n) {
+    if (!equal_but_operands(**m, **n) || !all_twins((*m)->inputs, (*n)->inputs)) return false;
+    for (size_t k = 0; k < (*m)->regions.size(); ++k)
+      if (!equal(*(*m)->regions[k], *(*n)->regions[k])) return false;
+    for (size_t k = 0; k < (*m)->outputs.size(); ++k)
+      if ((*m)->outputs[k]) twin[size_t((*m)->outputs[k]->id)] = (*n)->outputs[k];
+  }
+  return all_twins(a.outputs(), b.outputs());
+}
+
 bool equal(const Node& a, const Node& b) {
-  return a.op == b.op && a.domain == b.domain && a.inputs == b.inputs && same_outputs(a, b) && equal(a.attrs, b.attrs);
+  return equal_but_operands(a, b) && operands_of(a) == operands_of(b) &&
+         std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
+                    [](const auto& x, const auto& y) { return equal(*x, *y); });
 }
 
 uint64_t hash_of(const Node& n) {
   uint64_t h = hash_text(n.op);
-  for (const Value* v : n.inputs) h = hash_text(v ? to_text(int64_t(v->id)) + "," : "_,", h);
+  for (const Value* v : operands_of(n)) h = hash_text(v ? to_text(int64_t(v->id)) + "," : "_,", h);
   for (const auto& [name, value] : n.attrs) h = hash_text(name, h);
   return h;
 }
@@ -91,14 +148,28 @@ void merge_constants(Graph& g) {
   g.drop_unused_constants();
 }
 
-bool merge_into(Graph& g, Node* twin, Node* n) {
+/// Is a copy of v, a result of n, no more work than n?
+bool copy_pays(const Node& n, const Value* v) {
+  if (!v->type.is_static_tensor() || n.is("Identity")) return false;
+  int64_t read = 0;
+  for (const Value* o : n.inputs)
+    if (o && !o->constant && o->type.is_static_tensor()) read += num_elements(dims_of(o));
+  return read >= num_elements(dims_of(v));
+}
+
+void merge_into(Graph& g, Node* twin, Node* n) {
   bool all = true;
-  for (size_t k = 0; k < n->outputs.size(); ++k)
-    if (n->outputs[k]) all = forward(g, n->outputs[k], twin->outputs[k]) && all;
-  if (!all) return false;
+  for (size_t k = 0; k < n->outputs.size(); ++k) {
+    Value* v = n->outputs[k];
+    if (!v || forward(g, v, twin->outputs[k])) continue;
+    if (copy_pays(*n, v))
+      replace_value(g, n, v, twin->outputs[k]);
+    else
+      all = false;
+  }
+  if (!all) return;
   add_origins(twin->origins, n->origins);
   g.erase(n);
-  return true;
 }
 
 }  // namespace
@@ -109,7 +180,7 @@ void eliminate_common_subexpr(Graph& g, PassContext& cx) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) eliminate_common_subexpr(*r, cx);
-    if (!n->regions.empty() || is_random(*n)) continue;
+    if (is_random(*n)) continue;
     const uint64_t h = hash_of(*n);
     Node* twin = nullptr;
     for (auto [at, end] = seen.equal_range(h); at != end && !twin; ++at)

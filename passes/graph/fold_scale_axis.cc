@@ -1,30 +1,44 @@
 // Folds multiplications and additions by constants of one value per channel into the weights beside them.
-//   backward:  y = Mul(Conv(x, w, b), s)      ->   y = Conv(x, w * s, b * s)
-//              y = Add(Conv(x, w, b), t)      ->   y = Conv(x, w, b + t)
-//              y = Mul(MatMul(x, w), s)       ->   y = MatMul(x, w * s)
-//              y = Mul(Add(v, t), s)          ->   y = Add(Mul(v, s), t * s)      v of a MatMul, so that the line above
+//   backward:  y = Mul(Conv(x, w, b), s)         ->   y = Conv(x, w * s, b * s)
+//              y = Add(Conv(x, w, b), t)         ->   y = Conv(x, w, b + t)
+//              y = Mul(MatMul(x, w), s)          ->   y = MatMul(x, w * s)
+//              y = Mul(Add(v, t), s)             ->   y = Add(Mul(v, s), t * s)      v of a MatMul, so that the line above
 //              fits
-//   forward:   y = Conv(Mul(x, s), w)         ->   y = Conv(x, w * s)             s per input channel
-//              y = MatMul(Mul(x, s), w)       ->   y = MatMul(x, s * w)
-//              y = MatMul(Mul(a, c), b)       ->   y = Mul(MatMul(a, b), c)      c a scalar, a and b computed
-//                                                  y = tc.scaled_matmul(a, b)    of halves, which could not hold a * b
-// w, b, s, t are constants and the value between the two nodes has no other use. Padding is zero, and zero scaled is
-// zero, so forward holds for padded convolutions too. Not under strict_fp: the roundings move.
+//              y = Mul(MaxPool(Relu(Conv(x, w))), s)   ->   y = MaxPool(Relu(Conv(x, w * s)))
+//   forward:   y = Conv(Mul(x, s), w)            ->   y = Conv(x, w * s)             s per input channel
+//              y = Conv(Relu(Mul(x, s)), w)      ->   y = Conv(Relu(x), w * s)
+//              y = Conv(Add(x, t), w, b)         ->   y = Conv(x, w, b + the sums of w * t)
+//              y = MatMul(Mul(x, s), w)          ->   y = MatMul(x, s * w)
+//              y = MatMul(Mul(a, c), b)          ->   y = Mul(MatMul(a, b), c)      c a scalar, a and b computed
+//                                                     y = tc.scaled_matmul(a, b)    of halves, which could not hold a * b
+// Div by a constant is Mul by its reciprocal; ConvTranspose is like Conv. w, b, s, t are constants and the value between
+// the two nodes has no other use. Padding is zero, and zero scaled is zero, so forward holds for padded convolutions too,
+// but not for what is added. Not under strict_fp: the roundings move.
+//
+// Between the constant and the contraction there may be operators that commute with it: Relu, LeakyRelu, PRelu, MaxPool
+// and ReduceMax where all of s is positive, or with t (but the first three); AveragePool and ReduceMean; an Add of which
+// both operands take s in (forward: have it), and one t; a Concat, of which each operand takes its part in (forward: some
+// have one).
 //
 // Preconditions of all: f32 or f64 (a half could leave its range), but for the last line; the constants and what becomes of them are of a usual
-// size (is_moderate); the result, and x, v and a, have the shape of what they replace: the constant only broadcasts; the
-// value between the two nodes has no other user and is no output. And of
+// size (is_moderate), divisors in each element; the result, and x, v and a, have the shape of what they replace: the
+// constant only broadcasts; the value between the two nodes has no other user and is no output. And of
 //   Conv     weights and bias are constants; s and t have one value in all, or one for each channel along axis 1 and
-//            ones elsewhere; forward: one group
+//            ones elsewhere
 //   MatMul   w has two axes, y at least two; s has one value in all or one for each column (forward: row) of w, along
 //            the last axis; t may have any shape that broadcasts; c: neither factor is constant
+//   forward t   no padding, no ConvTranspose; t within 2^8 and one value for each channel or in all; of a MatMul: a constant
+//               vector is added to its result, which takes the sums in
+//   between  pools: along the spatial axes and not in ceil_mode, for t AveragePool without padding; reductions: keep
+//            their axes and leave the channels; eight operators at most
 //
 // Needs: simplify_inference has turned batch normalisations into Mul and Add. Leaves: products and sums of constants
 // for fold_constant, and no per-channel Mul or Add beside a contraction whose weights are constant.
-#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ir/ops/op.h"
+#include "passes/graph/channel_constants.h"
 #include "passes/graph/match.h"
 #include "passes/graph/passes.h"
 
@@ -32,134 +46,23 @@ namespace tc {
 
 namespace {
 
-/// New values of constants, computed at once; where an operand is none after all, by operators before `n`.
-struct Constants {
-  Graph& g;
-  Node* n;
-  ModelText base;
-
-  Value* op(const char* name, std::vector<Value*> in, std::string_view suffix) const {
-    return constant_op(g, n, name, std::move(in), derived(base, suffix));
-  }
-  Value* reshape(Value* v, const Dims& dims, std::string_view suffix) const {
-    if (dims_of(v) == dims) return v;
-    return op("Reshape", {v, g.add_constant(derived(base, std::string(suffix) + "_shape"), int64_constant(dims))},
-              suffix);
-  }
-};
-
-/// Does `c`, broadcast against `rank` axes, have one value for each of the `channels` of `axis`, or one in all?
-bool is_per_channel(const Value* c, int rank, int axis, int64_t channels) {
-  const Dims d = dims_of(c);
-  if (int(d.size()) > rank) return false;
-  for (size_t i = 0; i < d.size(); ++i) {
-    const int at = rank - int(d.size()) + int(i);
-    if (d[i] != 1 && !(at == axis && d[i] == channels)) return false;
-  }
-  return true;
-}
-
-/// The constant as a vector of `channels` values.
-Value* as_vector(const Constants& k, Value* c, int64_t channels, std::string_view suffix) {
-  if (num_elements(dims_of(c)) == channels) return k.reshape(c, {channels}, suffix);
-  Value* one = k.reshape(c, {1}, suffix);
-  Value* shape = k.g.add_constant(derived(k.base, std::string(suffix) + "_size"), int64_constant({channels}));
-  return k.op("Expand", {one, shape}, std::string(suffix) + "_all");
-}
-
-Dims along(int axis, int64_t size, int rank) {
-  Dims d(size_t(rank), 1);
-  d[size_t(axis)] = size;
-  return d;
-}
-
-bool all_constant(const Node& conv) {
-  return conv.inputs.size() >= 2 && conv.inputs[1] && conv.inputs[1]->constant &&
-         (conv.inputs.size() < 3 || !conv.inputs[2] || conv.inputs[2]->constant);
-}
-
-/// May the weights take the scales in?
-bool may_scale(const Value* w, const Value* s) { return is_moderate(w->constant) && is_moderate(s->constant); }
-
-/// May the two be added ahead? Large numbers of opposite signs are there for the rounding between them.
-bool may_add(const Value* bias, const Value* t) {
-  auto largest = [](const Value* v) {
-    double most = 0;
-    for (int64_t i = 0; v && i < v->constant->size(); ++i) most = std::max(most, std::abs(v->constant->as_double(i)));
-    return most;
-  };
-  return largest(bias) <= 0x1p20 && largest(t) <= 0x1p20;
-}
-
-/// The Conv that makes v for n alone.
-Node* private_conv(const Value* v) {
-  Node* conv = made_by(v, "Conv");
-  return conv && only_user(v) && all_constant(*conv) ? conv : nullptr;
-}
-
-bool after_conv(Graph& g, Node* n) {
-  const bool mul = n->is("Mul");
-  Value* v = other_operand(n, [](const Value* o) { return o->constant != nullptr; });
-  Node* conv = v ? private_conv(v) : nullptr;
-  if (!conv || v->type != n->outputs[0]->type) return false;
-  Value* c = n->inputs[0] == v ? n->inputs[1] : n->inputs[0];
-  const int rank = rank_of(v);
-  const int64_t channels = dims_of(conv->inputs[1])[0];
-  if (!is_per_channel(c, rank, 1, channels) || conv->attr_string("data_layout", "NCHW") != "NCHW") return false;
-
-  const Constants k{g, n, conv->inputs[1]->name};
-  Value* w = conv->inputs[1];
-  Value* bias = conv->inputs.size() > 2 ? conv->inputs[2] : nullptr;
-  if (mul ? !may_scale(w, c) : !may_add(bias, c)) return false;
-  Value* vector = as_vector(k, c, channels, mul ? "_scale" : "_shift");
-  if (mul) {
-    w = k.op("Mul", {w, k.reshape(vector, along(0, channels, rank), "_scales")}, "_scaled");
-    if (bias) bias = k.op("Mul", {bias, vector}, "_bias_scaled");
-  } else {
-    bias = bias ? k.op("Add", {bias, vector}, "_bias_shifted") : vector;
-  }
-  std::vector<Value*> in = {conv->inputs[0], w};
-  if (bias) in.push_back(bias);
-  Value* y = add_op(g, n, "Conv", std::move(in), n->outputs[0]->name, conv->attrs);
-  y->producer->origins = conv->origins;  // the convolution's name comes first; replace_node adds n's
-  replace_node(g, n, y);
-  return true;
-}
-
 /// The MatMul with a constant matrix on the right that makes v for one user.
 Node* private_matmul(const Value* v) {
   Node* m = made_by(v, "MatMul");
   return m && only_user(v) && m->inputs[1]->constant && rank_of(m->inputs[1]) == 2 && rank_of(v) >= 2 ? m : nullptr;
 }
 
-bool after_matmul(Graph& g, Node* n) {
-  if (!n->is("Mul")) return false;
-  Value* v = other_operand(n, [](const Value* o) { return o->constant != nullptr; });
-  if (!v || v->type != n->outputs[0]->type) return false;
-  Value* s = n->inputs[0] == v ? n->inputs[1] : n->inputs[0];
-  const int rank = rank_of(v);
-  const int64_t columns = rank > 0 ? dims_of(v).back() : 0;
-  if (rank < 2 || !is_per_channel(s, rank, rank - 1, columns)) return false;
-  if (Node* m = private_matmul(v)) {
-    if (!may_scale(m->inputs[1], s)) return false;
-    const Constants k{g, n, m->inputs[1]->name};
-    Value* row = as_vector(k, s, columns, "_scale");
-    Value* w = k.op("Mul", {m->inputs[1], k.reshape(row, {1, columns}, "_scales")}, "_scaled");
-    Value* y = add_op(g, n, "MatMul", {m->inputs[0], w}, n->outputs[0]->name);
-    y->producer->origins = m->origins;
-    replace_node(g, n, y);
-    return true;
-  }
-  const Node* add = made_by(v, "Add");
-  Value* inner = only_user(v) ? other_operand(add, [](const Value* o) { return o->constant != nullptr; }) : nullptr;
-  Node* m = inner && inner->type == v->type ? private_matmul(inner) : nullptr;
-  if (!m || !may_scale(m->inputs[1], s)) return false;
+/// (MatMul(x, w) + t) * s -> MatMul(x, w * s) + t * s
+bool around_bias(Graph& g, Node* n) {
+  const ChannelStep step = channel_step(n, "Mul", rank_of(n->outputs[0]) - 1);
+  const Node* add = step.v && only_user(step.v) ? made_by(step.v, "Add") : nullptr;
+  Value* inner = other_operand(add, [](const Value* o) { return o->constant != nullptr; });
+  Node* m = inner && inner->type == step.v->type ? private_matmul(inner) : nullptr;
+  if (!m || !may_scale(m->inputs[1], step.c)) return false;
   Value* t = add->inputs[0] == inner ? add->inputs[1] : add->inputs[0];
   const Constants k{g, n, m->inputs[1]->name};
-  Value* row = as_vector(k, s, columns, "_scale");
-  Value* w = k.op("Mul", {m->inputs[1], k.reshape(row, {1, columns}, "_scales")}, "_scaled");
-  Value* product = add_op(g, n, "MatMul", {m->inputs[0], w}, inner->name);
-  product->producer->origins = m->origins;
+  Value* s = factor_of(g, n, step);
+  Value* product = scale_result(k, m, s, inner->name);
   Value* sum = add_op(g, n, "Add", {product, k.op("Mul", {t, s}, "_shift")}, n->outputs[0]->name);
   sum->producer->origins = add->origins;
   replace_node(g, n, sum);
@@ -182,12 +85,14 @@ bool scalar_before_matmul(Graph& g, Node* n) {
   std::vector<Node*> gone;
   for (size_t k = 0; k < 2; ++k) {
     Value* v = n->inputs[k];
-    const Node* mul = only_user(v) ? made_by(v, "Mul") : nullptr;
-    Value* x = other_operand(mul, [](const Value* o) { return scalar_of(o).has_value(); });
-    if (!x || x->type != v->type) continue;
-    const double c = std::abs(*scalar_of(mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0]));
-    if (!(c >= 0x1p-20 && c <= 0x1p20)) continue;
-    factor *= *scalar_of(mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0]);
+    const Node* step = only_user(v) ? v->producer : nullptr;
+    const bool divides = step && step->is("Div");
+    if (!step || (!divides && !step->is("Mul"))) continue;
+    Value* x = other_operand(step, [](const Value* o) { return scalar_of(o).has_value(); });
+    if (!x || x->type != v->type || (divides && step->inputs[0] != x)) continue;
+    const double c = *scalar_of(step->inputs[0] == x ? step->inputs[1] : step->inputs[0]);
+    if (!(std::abs(c) >= 0x1p-20 && std::abs(c) <= 0x1p20)) continue;
+    factor *= divides ? 1 / c : c;
     gone.push_back(v->producer);
     g.set_input(n, k, x);
   }
@@ -211,27 +116,45 @@ bool scalar_before_matmul(Graph& g, Node* n) {
   return true;
 }
 
-bool before_contraction(Graph& g, Node* n) {
-  const bool conv = n->is("Conv");
-  if (!conv && !n->is("MatMul")) return false;
-  Value* w = n->inputs[1];
+/// The sums of w over all but the channels of the result, each element of which is multiplied by what is added to the
+/// channel of the operand: what that adds to the result. In double precision: there may be many.
+Value* sum_of_shifts(Graph& g, Node* n, Value* c, int64_t channels) {
+  const Constants k{g, n, derived(n->inputs[1]->name, "_shift")};
+  Value* terms = scale_weights(k, n, k.as_vector(c, channels, "_before"));
+  std::vector<int64_t> axes(size_t(rank_of(terms)) - 1);
+  std::iota(axes.begin(), axes.end(), n->is("MatMul") ? 0 : 1);
+  Value* over = g.add_constant(derived(k.base, "_axes"), int64_constant(axes));
+  Value* wide = k.op("Cast", {terms}, "_wide", {{"to", int64_t(DType::F64)}});
+  Value* sum = k.op("ReduceSum", {wide, over}, "_sum_wide", {{"keepdims", int64_t(0)}});
+  return k.op("Cast", {sum}, "_sum", {{"to", int64_t(n->outputs[0]->type.dtype)}});
+}
+
+/// Conv(x + t, w, b) -> Conv(x, w, b + the sums of w * t), without padding, which is not shifted; the same for MatMul, whose
+/// bias is an Add.
+bool shift_before(Graph& g, Node* n) {
+  if (!contraction_of(n).fits || n->is("ConvTranspose") || (n->is("Conv") && is_padded(*n))) return false;
+  const int axis = n->is("MatMul") ? rank_of(n->inputs[0]) - 1 : 1;
   Value* v = n->inputs[0];
-  if (!w->constant || !only_user(v) || (!conv && rank_of(w) != 2)) return false;
-  if (conv && (n->attr_int("group", 1) != 1 || n->attr_string("data_layout", "NCHW") != "NCHW")) return false;
-  const Node* mul = made_by(v, "Mul");
-  Value* x = other_operand(mul, [](const Value* o) { return o->constant != nullptr; });
-  if (!x || x->type != v->type || x->constant) return false;
-  Value* s = mul->inputs[0] == x ? mul->inputs[1] : mul->inputs[0];
-  const int rank = rank_of(x), axis = conv ? 1 : rank - 1;
-  const int64_t channels = dims_of(x)[size_t(axis)];
-  if (!is_per_channel(s, rank, axis, channels) || !may_scale(w, s)) return false;
-  const Constants k{g, n, w->name};
-  Value* vector = as_vector(k, s, channels, "_scale");
-  Value* scales = k.reshape(vector, along(conv ? 1 : 0, channels, rank_of(w)), "_scales");
-  g.set_input(n, 1, k.op("Mul", {w, scales}, "_scaled"));
+  const ChannelStep step = only_user(v) ? channel_step(v->producer, "Add", axis) : ChannelStep();
+  if (!step.v || !is_moderate(n->inputs[1]->constant, 32) || !may_add(nullptr, step.c, 0x1p8)) return false;
+  Node *add = n->is("MatMul") ? only_user(n->outputs[0]) : nullptr, *holder = n->is("MatMul") ? add : n;
+  size_t at = 2;
+  if (n->is("MatMul")) {
+    const ChannelStep bias = channel_step(add, "Add", rank_of(n->outputs[0]) - 1);
+    if (!bias.v || dims_of(bias.c) != Dims{dims_of(n->inputs[1])[1]}) return false;
+    at = add->inputs[0] == bias.c ? 0 : 1;
+  }
+  Value* bias = holder->inputs.size() > at ? holder->inputs[at] : nullptr;
+  if (!may_add(bias, step.c)) return false;
+  Value* sum = sum_of_shifts(g, n, step.c, dims_of(v)[size_t(axis)]);
+  if (bias) sum = constant_op(g, n, "Add", {bias, sum}, derived(n->inputs[1]->name, "_bias_shifted"));
+  if (holder->inputs.size() > at)
+    g.set_input(holder, at, sum);
+  else
+    g.add_node_input(holder, sum);
   Node* gone = v->producer;
   add_origins(n->origins, gone->origins);
-  g.set_input(n, 0, x);
+  g.set_input(n, 0, step.v);
   erase_unused(g, gone);
   return true;
 }
@@ -248,10 +171,12 @@ void fold_scale_axis(Graph& g, PassContext& cx) {
       continue;
     if (!is_wide(n->outputs[0]->type.dtype))
       (void)scalar_before_matmul(g, n);
-    else if (n->is("Mul") || n->is("Add"))
-      (void)(after_conv(g, n) || after_matmul(g, n));
+    else if (n->is("Mul") || n->is("Div") || n->is("Add"))
+      (void)((!n->is("Add") && around_bias(g, n)) || fold_backward(g, n));
+    else if (fold_forward(g, n) || shift_before(g, n))
+      while (fold_forward(g, n) || shift_before(g, n)) continue;
     else
-      (void)(before_contraction(g, n) || scalar_before_matmul(g, n));
+      (void)scalar_before_matmul(g, n);
   }
 }
 

@@ -24,6 +24,14 @@ bool is_moderate(const Constant& c, int bits) {
   return largest == 0 || (largest >= std::ldexp(1.0, -bits) && largest <= std::ldexp(1.0, bits));
 }
 
+bool grows_together(const Value* a, const Value* b) {
+  const Dims x = dims_of(a), y = dims_of(b);
+  auto size = [](const Dims& d, size_t from_end) { return from_end < d.size() ? d[d.size() - 1 - from_end] : 1; };
+  int64_t joint = 1;
+  for (size_t i = 0; i < std::max(x.size(), y.size()); ++i) joint *= std::max(size(x, i), size(y, i));
+  return joint > std::max(num_elements(x), num_elements(y));
+}
+
 namespace {
 
 void collect(Value* v, bool is_root, int depth, Product& p) {

@@ -21,6 +21,9 @@ bool is_wide(DType t);
 /// Products with them then leave the range of the type in no order sooner than in another, but where nobody looks.
 bool is_moderate(const Constant& c, int bits = 60);
 
+/// Would the constant that both, broadcast, make have more elements than each? A column and a row are a matrix.
+bool grows_together(const Value* a, const Value* b);
+
 /// v = f1 * f2 * ... * c: the factors that are no scalar constants, in order, and the product of those that are. Looks
 /// into Muls (and Divs by a scalar) that only this product uses, at most `depth` levels.
 struct Product {

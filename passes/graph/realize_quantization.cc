@@ -9,7 +9,9 @@
 // range of the quantised result implies goes away:
 //   y = QuantizeLinear(Relu(Conv(a, b, bias)), sy, zy)   ->   y = QLinearConv(x, sx, zx, w, sw, zw, sy, zy, bias)
 //
-// Operators between the two that only choose (MaxPool, Transpose, ...) choose among the integers.
+// Operators between the two that only choose (MaxPool, Transpose, ...) choose among the integers, of 8 or 16 bits, and a
+// Concat that is quantised next is one of integers. An AveragePool is a convolution of each channel with ones:
+//   y = QuantizeLinear(AveragePool(a), sy, zy)   ->   y = QLinearConv(x, sx, zx, ones, 1 / their number, 0, sy, zy)
 //
 // Rounding: the sum is exact, and rounded once when it becomes f32; then come one rounding for the scale (sx * sw, or
 // sx * sw / sy, is rounded while compiling) and one for the bias. The sum of floats that the model writes rounds every
@@ -29,6 +31,9 @@
 //                               has a usual size; the range of the result implies a Relu or Clip
 //   operators that choose       one result that nobody else reads; scale and zero point are the same values; the scale
 //                               has a usual size (the way there and back is exact), and for a MaxPool is positive
+//   AveragePool                 as QLinearConv; x is made by a QuantizeLinear (an input of the model is faster read as floats); one size of windows: no ceil_mode, and padding counts where there is any
+//   Concat                      nobody else reads it; the result's scale is one number of a usual size; all operands, but
+//                               one, are dequantised by one scale each
 //   Gemm                        alpha = beta = 1, a is not transposed
 //
 // Needs: types, before fold_constant turns quantised weights into floats. Leaves: DequantizeLinear where others read
@@ -48,12 +53,15 @@ struct Quantized {
   Value *x = nullptr, *scale = nullptr, *zero = nullptr;  // x null: another form
 };
 
+bool has_8_bits(DType t) { return t == DType::I8 || t == DType::U8; }
+bool has_8_or_16_bits(DType t) { return has_8_bits(t) || t == DType::I16 || t == DType::U16; }
+
 /// v = DequantizeLinear(x, scale, zero), with one scale or one for each element of `axis` (< 0: only one).
-Quantized quantized(const Value* v, int axis) {
+Quantized quantized(const Value* v, int axis, bool (*fits)(DType) = has_8_bits) {
   const Node* n = v ? made_by(v, "DequantizeLinear") : nullptr;
   if (!n || v->type.dtype != DType::F32 || n->attr_int("block_size", 0) != 0) return {};
   Value *x = n->inputs[0], *scale = n->inputs[1];
-  if ((x->type.dtype != DType::I8 && x->type.dtype != DType::U8) || scale->type.dtype != DType::F32) return {};
+  if (!fits(x->type.dtype) || scale->type.dtype != DType::F32) return {};
   if (!x->type.is_static_tensor() || !scale->type.is_static_tensor()) return {};
   int64_t along = n->attr_int("axis", 1);
   if (along < 0) along += rank_of(x);
@@ -107,6 +115,7 @@ class Realization {
     if (n_->outputs.size() != 1 || !n_->outputs[0]->type.is_static_tensor() || n_->outputs[0]->type.dtype != DType::F32)
       return false;
     if (n_->is("Conv")) return convolution();
+    if (n_->is("AveragePool")) return average();
     if (n_->is("MatMul")) return product(n_->inputs[1], false, nullptr);
     if (!n_->is("Gemm") || n_->attr_int("transA", 0) != 0 || n_->attr_float("alpha", 1) != 1 ||
         n_->attr_float("beta", 1) != 1)
@@ -134,7 +143,7 @@ class Realization {
     Value* const given = n_->inputs.size() > 2 ? n_->inputs[2] : nullptr;
     Value* whole = quantized_bias(given, a.scale, b.scale);
     if (whole && !sum_fits(terms, whole)) whole = nullptr;
-    if (!picks_precision_ && (!given || whole) && requantized(a, b, whole)) return true;
+    if (!picks_precision_ && (!given || whole) && requantized(a, b, whole, n_->attrs)) return true;
     std::vector<int64_t> channels(size_t(rank_of(a.x)), 1);
     channels[1] = -1;
     Value* shape = g_.add_constant(derived(base_, "_channels"), int64_constant(channels));
@@ -143,6 +152,33 @@ class Realization {
     Value* bias = whole ? whole : given;
     if (bias) bias = op("Reshape", {bias, shape}, "_bias");
     return finish(sum, scale, bias);
+  }
+
+  /// A mean is a convolution of each channel with ones, whose scale is one over their number. What the model has just
+  /// quantised is then stored in bytes, and where it is padded, whoever makes it writes the border.
+  bool average() {
+    const Quantized a = picks_precision_ ? Quantized() : quantized(n_->inputs[0], -1);
+    const std::vector<int64_t> window = n_->attr_ints("kernel_shape"), dilations = n_->attr_ints("dilations");
+    const std::string pad = n_->attr_string("auto_pad", "NOTSET");
+    if (!a.x || !made_by(a.x, "QuantizeLinear") || window.empty() || n_->attr_int("ceil_mode", 0) != 0 ||
+        (pad != "NOTSET" && pad != "VALID"))
+      return false;
+    const auto is_padded = [&](const std::vector<int64_t>& pads) {
+      return std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p != 0; });
+    };
+    if (n_->attr_int("count_include_pad", 0) == 0 && is_padded(n_->attr_ints("pads"))) return false;
+    const int64_t channels = dims_of(a.x)[1], terms = num_elements(window);
+    if (!sum_fits(terms, nullptr) || channels == 0) return false;
+    Dims dims = {channels, 1};
+    dims.insert(dims.end(), window.begin(), window.end());
+    const std::vector<int8_t> ones(size_t(num_elements(dims)), 1);
+    Quantized b;
+    b.x = g_.add_constant(derived(base_, "_ones"), make_constant(DType::I8, dims, ones.data()));
+    b.scale = g_.add_constant(derived(base_, "_share"), scalar_constant(DType::F32, 1 / double(terms)));
+    Attrs attrs = {{"group", channels}};
+    for (const char* name : {"kernel_shape", "strides", "pads", "dilations"})
+      if (const auto given = n_->attrs.find(name); given != n_->attrs.end()) attrs.insert(*given);
+    return requantized(a, b, nullptr, std::move(attrs));
   }
 
   /// The node that quantises the result, behind an activation that its range implies; null if there is another reader.
@@ -178,7 +214,7 @@ class Realization {
     return true;
   }
 
-  bool requantized(const Quantized& a, const Quantized& b, Value* bias) {
+  bool requantized(const Quantized& a, const Quantized& b, Value* bias, Attrs attrs) {
     Node* q = quantizer();
     if (!q || !has_usual_scale(a, b, q->inputs[1])) return false;
     auto zero = [&](Value* given, DType t, std::string_view suffix) {
@@ -194,7 +230,7 @@ class Realization {
         q->inputs[1],
         zero(q->inputs.size() > 2 ? q->inputs[2] : nullptr, q->outputs[0]->type.dtype, "_result_zero")};
     if (bias) in.push_back(bias);
-    Value* y = add_op(g_, q, "QLinearConv", std::move(in), q->outputs[0]->name, n_->attrs);
+    Value* y = add_op(g_, q, "QLinearConv", std::move(in), q->outputs[0]->name, std::move(attrs));
     add_origins(y->producer->origins, n_->origins);
     replace_node(g_, q, y);
     return true;
@@ -246,7 +282,7 @@ bool only_chooses(const Node& n) {
 /// Between DequantizeLinear and QuantizeLinear with the same scale and zero point, such an operator works on the
 /// integers.
 void choose_among_integers(Graph& g, Node* n) {
-  const Quantized x = quantized(n->inputs[0], -1);
+  const Quantized x = quantized(n->inputs[0], -1, has_8_or_16_bits);
   Node* q = x.x ? only_user(n->outputs[0]) : nullptr;
   if (!q || !q->is("QuantizeLinear") || q->inputs[0] != n->outputs[0] || q->inputs[1] != x.scale ||
       q->attr_int("precision", 0) > 1)
@@ -262,20 +298,55 @@ void choose_among_integers(Graph& g, Node* n) {
   replace_node(g, q, y);
 }
 
+/// A Concat whose result is quantised is one of quantised parts: those that have the result's scale and zero point are
+/// what they are, others are quantised each for itself, with the same rounding. That pays where they are dequantised
+/// just before: both become one kernel. One part may be another, for which the quantised result had its kernel.
+void concat_integers(Graph& g, Node* n) {
+  Node* q = only_user(n->outputs[0]);
+  if (!q || !q->is("QuantizeLinear") || q->inputs[0] != n->outputs[0]) return;
+  Value *scale = q->inputs[1], *zero = q->inputs.size() > 2 ? q->inputs[2] : nullptr;
+  const auto s = scalar_of(scale);
+  const DType t = q->outputs[0]->type.dtype;
+  if (!s || *s == 0 || !is_moderate(scale->constant) || !has_8_or_16_bits(t) || (zero && !scalar_of(zero))) return;
+  int others = 0;
+  for (const Value* v : n->inputs) others += quantized(v, -1, has_8_or_16_bits).x ? 0 : 1;
+  if (others > 1 || n->inputs.size() < 2) return;
+  std::vector<Value*> parts;
+  for (Value* v : n->inputs) {
+    const Quantized x = quantized(v, -1, has_8_or_16_bits);
+    if (x.x && x.x->type.dtype == t && x.scale == scale && x.zero == zero && q->attr_int("precision", 0) <= 1) {
+      parts.push_back(x.x);
+      continue;
+    }
+    // A node of its own: others may read the floats.
+    Value* real =
+        x.x ? add_op(g, q, "DequantizeLinear", v->producer->inputs, derived(v->name, "_again"), v->producer->attrs) : v;
+    std::vector<Value*> in = q->inputs;
+    in[0] = real;
+    parts.push_back(add_op(g, q, "QuantizeLinear", std::move(in), derived(v->name, "_quantized"), q->attrs));
+  }
+  Value* y = add_op(g, q, "Concat", std::move(parts), q->outputs[0]->name, n->attrs);
+  add_origins(y->producer->origins, n->origins);
+  replace_node(g, q, y);
+}
+
 }  // namespace
 
 void realize_quantization(Graph& g, PassContext& cx) {
   const bool picks_precision = cx.target.picks_precision;
   if (picks_precision ? cx.options.precision != Precision::Int8 : cx.options.strict_fp) return;
   if (!picks_precision) multiply_blocks(g);
-  std::vector<Node*> products, choosers;  // none of them is erased but by itself
+  std::vector<Node*> products, choosers, concats;  // none of them is erased but by itself
   for (const auto& n : g.nodes()) {
     for (const auto& r : n->regions) realize_quantization(*r, cx);
-    if (n->domain.empty() && (n->is("Conv") || n->is("MatMul") || n->is("Gemm"))) products.push_back(n.get());
+    if (n->domain.empty() && (n->is("Conv") || n->is("MatMul") || n->is("Gemm") || n->is("AveragePool")))
+      products.push_back(n.get());
     if (n->domain.empty() && !picks_precision && only_chooses(*n)) choosers.push_back(n.get());
+    if (n->is("Concat") && !picks_precision) concats.push_back(n.get());
   }
   for (Node* n : products) Realization(g, n, picks_precision).run();
   for (Node* n : choosers) choose_among_integers(g, n);
+  for (Node* n : concats) concat_integers(g, n);
 }
 
 }  // namespace tc

@@ -1,9 +1,14 @@
 // Algebra on single operators and pairs of them.
 //   x * 1, x / 1, x ^ 1, x + 0, --x, Relu(Relu(x))     ->   x, x, x, x, x, Relu(x)
 //   x ^ 2, x ^ 3, x ^ -1                               ->   x * x, x * x * x, Reciprocal(x)
-//   (x * c1) * c2, (x + c1) + c2                       ->   x * (c1 * c2), x + (c1 + c2)      c1, c2 constants
+//   (x * c1) * c2, (x + c1) + c2                       ->   x * (c1 * c2), x + (c1 + c2)      c1, c2, c3 constants
+//   x / c1 * c2, x * c1 / c2, x / c1 / c2              ->   x * (c2 / c1), x * (c1 / c2), x / (c1 * c2)
+//   (x * c1 + c2) * c3                                 ->   x * (c1 * c3) + c2 * c3
+//   -(x * c), -x * c, -(x / c), -x / c                 ->   x * -c, x * -c, x / -c, x / -c
+//   x - -y, x + -y, -x + y                             ->   x + y, x - y, y - x
+//   Clip(Clip(x)), Relu(Clip(x)), Clip(Relu(x))        ->   one Clip
 //   Transpose(Transpose(x)), Reshape(Reshape(x))       ->   one of them
-//   Cast(Cast(x)), where the inner one loses nothing   ->   one Cast
+//   Cast(Cast(x)), where the inner one loses nothing   ->   one Cast         i64 -> i32 -> u8: only low bits count
 //   f(Expand(x), y), where y has the full shape        ->   f(x, y)
 // Rules that move a rounding (x ^ 3, the pairs of constants) are left out under strict_fp, and so is x + 0, which turns
 // -0 into 0.
@@ -14,8 +19,17 @@
 //   (x op c1) op c2     integers, or f32 and f64 whose constants are of a usual size, and for + of one sign or small (x +
 //                       2^23 - 2^23 rounds to an integer); the inner result has no other user; x has the result's type
 //                       and shape
+//   x / c1 * c2 ...     f32 and f64; no number of a constant is zero or unusual; the inner result has no other user; x has
+//                       the result's type and shape; what is between is not larger than both ends (x * 6 / 3), for
+//                       it could be infinite alone; the joint constant has no more elements than the larger one
+//   (x * c1 + c2) * c3  the same of c1 and c3, or integers
+//   -(x * c) ...        the inner result has no other user; c a constant; quotients: floats
+//   x - -y ...          the negation has no other user
+//   Clip(Clip(x)) ...   the inner result has no other user; bounds are constants, none is NaN, and the lower one is not above
+//                       the upper one
 //   Reshape, Transpose  none
-//   Cast(Cast(x))       the inner type holds every number of x
+//   Cast(Cast(x))       the inner type holds every number of x, or all three are integers of 8 bits at least, of which the
+//                       inner has no fewer bits than the result
 //   f(Expand(x), y)     f broadcasts; y is another operand with the result's shape; not what PRelu does not broadcast
 //
 // Needs: types. Leaves: none of the forms on the left; new constants are folded by fold_constant.
@@ -23,6 +37,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "passes/graph/constant_chains.h"
 #include "passes/graph/match.h"
 #include "passes/graph/passes.h"
 
@@ -84,41 +99,6 @@ bool repeated(Graph& g, Node* n) {
   return true;
 }
 
-/// Constants that may be applied to x together as well as one after the other.
-bool may_join(const Node& n, const Constant& a, const Constant& b) {
-  if (!is_float(n.outputs[0]->type.dtype)) return true;
-  if (!is_moderate(a, 32) || !is_moderate(b, 32)) return false;
-  if (n.is("Mul")) return true;
-  double largest = 0;
-  bool positive = false, negative = false;
-  for (const Constant* c : {&a, &b})
-    for (int64_t i = 0; i < (*c)->size(); ++i) {
-      positive = positive || (*c)->as_double(i) > 0;
-      negative = negative || (*c)->as_double(i) < 0;
-      largest = std::max(largest, std::abs((*c)->as_double(i)));
-    }
-  return !positive || !negative || largest <= 0x1p8;
-}
-
-/// (x op c1) op c2 -> x op (c1 op c2)
-bool merge_constants(Graph& g, Node* n, bool strict) {
-  if (!n->is("Mul") && !n->is("Add")) return false;
-  if (strict && is_float(n->outputs[0]->type.dtype)) return false;
-  auto is_constant = [](const Value* v) { return v->constant != nullptr; };
-  Value* inner_value = other_operand(n, is_constant);
-  if (!inner_value || !only_user(inner_value)) return false;
-  const Node* inner = made_by(inner_value, n->op);
-  Value* x = other_operand(inner, is_constant);
-  if (!x || x->constant || !same_type(x, n->outputs[0])) return false;
-  Value* c1 = inner->inputs[0] == x ? inner->inputs[1] : inner->inputs[0];
-  Value* c2 = n->inputs[0] == inner_value ? n->inputs[1] : n->inputs[0];
-  if (!may_join(*n, c1->constant, c2->constant)) return false;
-  const ModelText base = n->outputs[0]->name;
-  Value* c = add_op(g, n, n->op, {c1, c2}, derived(base, "_constant"));
-  replace_node(g, n, add_op(g, n, n->op, {x, c}, base));
-  return true;
-}
-
 std::vector<int64_t> permutation(const Node& n) {
   const size_t rank = n.inputs[0]->type.shape.size();
   std::vector<int64_t> reversed(rank);
@@ -172,10 +152,20 @@ bool widens(DType a, DType b) {
   return false;
 }
 
+/// Do integers of type `a` become the same ones of type `c` with and without `b` between? All three wrap, so that only
+/// the lowest bits count.
+bool keeps_low_bits(DType a, DType b, DType c) {
+  for (DType t : {a, b, c})
+    if (t == DType::Bool || !is_int(t) || info(t).bits < 8) return false;
+  return info(b).bits >= info(c).bits;
+}
+
 bool merge_casts(Graph& g, Node* n) {
   if (!n->is("Cast")) return false;
   const Node* inner = made_by(n->inputs[0], "Cast");
-  if (!inner || !widens(inner->inputs[0]->type.dtype, n->inputs[0]->type.dtype)) return false;
+  if (!inner) return false;
+  const DType from = inner->inputs[0]->type.dtype, between = n->inputs[0]->type.dtype;
+  if (!widens(from, between) && !keeps_low_bits(from, between, n->outputs[0]->type.dtype)) return false;
   Value* x = inner->inputs[0];
   replace_node(g, n, same_type(x, n->outputs[0]) ? x : add_op(g, n, "Cast", {x}, n->outputs[0]->name, n->attrs));
   return true;
@@ -221,8 +211,9 @@ void simplify_expr(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) simplify_expr(*r, cx);
     if (!typed(*n)) continue;
-    (void)(neutral(g, n, strict) || power(g, n, strict) || repeated(g, n) || merge_constants(g, n, strict) ||
-           merge_transposes(g, n) || merge_reshapes(g, n) || merge_casts(g, n) || drop_expand(g, n));
+    (void)(neutral(g, n, strict) || power(g, n, strict) || repeated(g, n) || join_negation(g, n) ||
+           join_constants(g, n, strict) || join_bounds(g, n) || merge_transposes(g, n) || merge_reshapes(g, n) ||
+           merge_casts(g, n) || drop_expand(g, n));
   }
 }
 

@@ -107,9 +107,10 @@ void ProgramBuilder::add_if(Node& n, std::vector<Step>& steps) {
   steps.push_back({std::move(s)});
 }
 
-// Operands `first`... of the node are the states, inputs `first_in_body`... of its body.
+// Operands `first`... of the node are the states, inputs `first_in_body`... of its body, whose outputs `first_next`... are
+// the next ones. A state that the body only hands on, and whose end nobody wants, has no tensor.
 ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_t count, size_t first_in_body,
-                                                    std::vector<Step>& steps) {
+                                                    size_t first_next, std::vector<Step>& steps) {
   States s;
   Graph& body = *n.regions.at(0);
   const size_t before = steps.size();
@@ -118,7 +119,8 @@ ProgramBuilder::States ProgramBuilder::begin_states(Node& n, size_t first, size_
     const Value* out = n.outputs.at(k);
     s.inputs.push_back(in);
     s.operands.push_back(kNone);
-    if (!out && !in->is_used()) continue;
+    const bool only_kept = in->users.empty() && in->output_uses == (body.outputs().at(first_next + k) == in ? 1 : 0);
+    if (!out && only_kept) continue;
     const Operand from = operand_of(n.inputs.at(first + k));
     const Operand operand = out ? result_of(out) : new_slot(in->name, "", in->type.dtype, static_dims(in->type.shape));
     s.operands.back() = operands_[in] = operand;
@@ -280,7 +282,7 @@ void ProgramBuilder::add_loop(Node& n, std::vector<Step>& steps) {
   Graph& body = *n.regions.at(0);
   const size_t count = own_inputs(n) - 2;
   const LoopFacts facts = loop_facts(n);
-  const States states = begin_states(n, 2, count, 2, steps);
+  const States states = begin_states(n, 2, count, 2, 1, steps);
   if (facts.exact() && facts.limit == 0) return add_skipped_loop(n, count);
   LoopStep s;
   std::vector<Operand> alive = captures(n);
@@ -311,7 +313,7 @@ void ProgramBuilder::add_scan(Node& n, std::vector<Step>& steps) {
   const size_t count = own_inputs(n) - scanned;
   const auto in_back = n.attr_ints("scan_input_directions", std::vector<int64_t>(scanned, 0));
   const auto out_back = n.attr_ints("scan_output_directions", std::vector<int64_t>(n.outputs.size() - count, 0));
-  const States states = begin_states(n, 0, count, 0, steps);
+  const States states = begin_states(n, 0, count, 0, 0, steps);
   LoopStep s;
   s.trips = static_dims(n.inputs.at(count)->type.shape).at(0);
   if (s.trips == 0) return add_skipped_loop(n, count);

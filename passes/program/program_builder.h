@@ -118,7 +118,8 @@ class ProgramBuilder {
   void add_if(Node& n, std::vector<Step>& steps);
   void add_loop(Node& n, std::vector<Step>& steps);
   void add_scan(Node& n, std::vector<Step>& steps);
-  States begin_states(Node& n, size_t first, size_t count, size_t first_in_body, std::vector<Step>& steps);
+  States begin_states(Node& n, size_t first, size_t count, size_t first_in_body, size_t first_next,
+                      std::vector<Step>& steps);
   std::vector<Operand> captures(Node& n);
   std::vector<Operand> stacked_results(const Node& n, size_t states, std::vector<Operand>& alive);
   void add_skipped_loop(const Node& n, size_t states);
