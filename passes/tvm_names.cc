@@ -8,6 +8,7 @@ std::string_view tvm_name(std::string_view graph_pass) {
   static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"dynamic_to_static", "InferType, DynamicToStatic"},
       {"dead_code", "DeadCodeElimination"},
+      {"widen_halves", "ToMixedPrecision, the other way round"},
       {"simplify_inference", "SimplifyInference"},
       {"eliminate_identity", "SimplifyExpr"},
       {"eliminate_common_subexpr", "EliminateCommonSubexpr"},
