@@ -50,8 +50,7 @@ Kind kind_of(const TensorFn& fn) {
 class Widening {
  public:
   explicit Widening(Graph& g) : g_(g) {
-    for (const StatePair& s : g.sizes().states)
-      states_.insert({g.inputs()[s.input], g.outputs()[s.output]});
+    for (const StatePair& s : g.sizes().states) states_.insert({g.inputs()[s.input], g.outputs()[s.output]});
   }
 
   void run() {
@@ -67,9 +66,11 @@ class Widening {
 
  private:
   bool takes_part(const Node& n) const {
-    if (!n.regions.empty() || n.row || n.domain == "tc" || n.is("Cast") || n.is("CastLike") || n.is("BitCast")) return false;
+    if (!n.regions.empty() || n.row || n.domain == "tc" || n.is("Cast") || n.is("CastLike") || n.is("BitCast"))
+      return false;
     for (const char* type : {"to", "dtype", "output_dtype"})
-      if (const auto it = n.attrs.find(type); it != n.attrs.end() && !std::holds_alternative<std::monostate>(it->second))
+      if (const auto it = n.attrs.find(type);
+          it != n.attrs.end() && !std::holds_alternative<std::monostate>(it->second))
         return false;
     bool halves = false;
     for (const auto* list : {&n.inputs, &n.outputs})
@@ -78,7 +79,8 @@ class Widening {
         if (!v->type.is_tensor() || states_.contains(v)) return false;
         halves = halves || is_half(v);
       }
-    return halves && !is_random(n) && std::any_of(n.inputs.begin(), n.inputs.end(), [](const Value* v) { return is_half(v); });
+    return halves && !is_random(n) &&
+           std::any_of(n.inputs.begin(), n.inputs.end(), [](const Value* v) { return is_half(v); });
   }
 
   bool pays(Node& n) const {

@@ -10,6 +10,9 @@
 
 namespace tc {
 
+/// The statement as text for a message: long ones are cut, so that it shows where, not everything.
+std::string excerpt(const Stmt& s);
+
 class Step {
  public:
   /// `name`: of the primitive; `args`: what it was told.

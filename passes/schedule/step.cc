@@ -1,0 +1,270 @@
+// Step: the check of one step, and its record in the names that the loops have as text.
+#include "passes/schedule/step.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/loop/build.h"
+#include "ir/loop/print.h"
+#include "ir/loop/visit.h"
+#include "support/text.h"
+
+namespace tc {
+
+std::string excerpt(const Stmt& s) {
+  constexpr int kLines = 24;
+  const std::string all = to_text(s, 1);
+  size_t end = 0;
+  for (int line = 0; line < kLines && end != std::string::npos; line++) end = all.find('\n', end + (line > 0));
+  return end == std::string::npos || end + 1 >= all.size() ? all : all.substr(0, end + 1) + "  ...\n";
+}
+
+namespace {
+
+// Memory that a hint may be about; registers and what threads share are no memory behind a cache.
+bool may_be_fetched(const Buffer& b) {
+  return b->scope == Scope::Global || b->scope == Scope::Workspace || b->scope == Scope::Stack;
+}
+
+bool is_allocated(const Stmt& s, const Buffer& b) {
+  bool found = false;
+  walk(s, [&](const Stmt& x) {
+    const Alloc* a = as<Alloc>(x);
+    found = found || (a && a->buffer == b);
+    return !found;
+  });
+  return found;
+}
+
+// A hint about a temporary that is gone, or came into registers, or is not visible where the hint came to stand.
+const StmtNode* lost_prefetch(const Stmt& s, const Stmt& before, const Stmt& after, std::vector<Buffer>& visible) {
+  if (const Prefetch* k = as<Prefetch>(s)) {
+    if (!may_be_fetched(k->buffer)) return s.get();
+    for (const Buffer& b : visible)
+      if (b == k->buffer) return nullptr;
+    return is_allocated(before, k->buffer) || is_allocated(after, k->buffer) ? s.get() : nullptr;
+  }
+  auto inner = [&](const Stmt& x) { return x ? lost_prefetch(x, before, after, visible) : nullptr; };
+  if (const Alloc* k = as<Alloc>(s)) {
+    visible.push_back(k->buffer);
+    const StmtNode* lost = inner(k->body);
+    visible.pop_back();
+    return lost;
+  }
+  if (const Seq* k = as<Seq>(s)) {
+    for (const Stmt& x : k->list)
+      if (const StmtNode* lost = inner(x)) return lost;
+    return nullptr;
+  }
+  if (const For* k = as<For>(s)) return inner(k->body);
+  if (const Let* k = as<Let>(s)) return inner(k->body);
+  if (const While* k = as<While>(s)) return inner(k->body);
+  if (const Comment* k = as<Comment>(s)) return inner(k->body);
+  if (const If* k = as<If>(s)) {
+    const StmtNode* lost = inner(k->then);
+    return lost ? lost : inner(k->otherwise);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+namespace {
+
+using Names = std::map<const void*, std::string>;
+
+// What is called as to_text() calls it; what does not occur, as it is named.
+template <class T>
+std::string name_of(const Names& names, const T& x) {
+  const auto it = names.find(x.get());
+  return it == names.end() ? x->name : it->second;
+}
+
+StepArg named(const Names& names, const StepOperand& o) {
+  return std::visit(Cases{[&](const Var& v) { return StepArg{name_of(names, v)}; },
+                          [&](const Buffer& b) { return StepArg{name_of(names, b)}; },
+                          [&](int64_t n) { return StepArg{n}; }, [&](const std::string& word) { return StepArg{word}; },
+                          [&](const StepOperand::List& list) {
+                            StepArg::List all;
+                            for (const StepOperand& x : list) all.push_back(named(names, x));
+                            return StepArg{std::move(all)};
+                          }},
+                    o.value);
+}
+
+}  // namespace
+
+namespace {
+
+constexpr const char* kGone = "_";
+
+// Of what a step has made; a loop that runs once is none any more.
+std::string result_name(const Names& names, const StepOperand& o) {
+  const Var* v = std::get_if<Var>(&o.value);
+  return v && names.count(v->get()) == 0 ? kGone : std::get<std::string>(named(names, o).value);
+}
+
+}  // namespace
+
+std::vector<std::string> Schedule::steps() const {
+  std::vector<std::string> texts;
+  for (const PlanLine& l : lines_) texts.push_back(language::print(l));
+  return texts;
+}
+
+void Schedule::rename_all(const std::function<std::string(const void* id, const std::string& name)>& renamed) {
+  std::map<const VarDef*, Var> loops;
+  BufferMap buffers;
+  VarMap uses;
+  walk(body_, [&](const Stmt& s) {
+    if (const For* f = as<For>(s))
+      if (const std::string name = renamed(f->var.get(), f->var->name); !name.empty())
+        uses[f->var.get()] = Expr(loops[f->var.get()] = make_var(name));
+    if (const Alloc* a = as<Alloc>(s))
+      if (const std::string name = renamed(a->buffer.get(), a->buffer->name); !name.empty()) {
+        auto def = std::make_shared<BufferDef>(*a->buffer);
+        def->name = name;
+        buffers[a->buffer.get()] = def;
+      }
+    return true;
+  });
+  if (!buffers.empty()) body_ = substitute_buffers(body_, buffers);
+  for (Result& r : results_)
+    for (Buffer& b : r.buffers)
+      if (const auto it = buffers.find(b.get()); it != buffers.end()) b = it->second;
+  if (loops.empty()) return;
+  body_ = rewrite(substitute(body_, uses), {}, [&](const Stmt& s) {
+    const For* f = as<For>(s);
+    const auto it = f ? loops.find(f->var.get()) : loops.end();
+    return it == loops.end() ? Stmt() : loop(it->second, f->extent, f->body, f->kind, f->begin);
+  });
+}
+
+std::map<std::string, std::string> Schedule::tell_apart() {
+  const Names names = printed_names(body_);
+  std::map<std::string, std::string> meant;
+  rename_all([&](const void* id, const std::string& name) {
+    const std::string& own = names.at(id);
+    if (own != name) meant[own] = name;
+    return own == name ? "" : own;
+  });
+  return meant;
+}
+
+void Schedule::call_again(const std::map<std::string, std::string>& names) {
+  rename_all([&](const void*, const std::string& name) {
+    const auto it = names.find(name);
+    return it == names.end() ? "" : it->second;
+  });
+}
+
+bool Schedule::only(const std::vector<std::string>& names) const {
+  return std::all_of(lines_.begin(), lines_.end(),
+                     [&](const PlanLine& l) { return std::find(names.begin(), names.end(), l.name) != names.end(); });
+}
+
+void Schedule::name_results(const std::vector<std::string>& names) {
+  const std::string text = lines_.empty() ? "" : language::print(lines_.back());
+  if (names.size() != made_.size())
+    throw ScheduleError(text + ": it makes " + to_text(int64_t(made_.size())) + ", " + to_text(int64_t(names.size())) +
+                        " names are given");
+  std::vector<StepOperand> made = made_;
+  BufferMap moved;
+  Stmt body = body_;
+  Names printed = printed_names(body_);
+  for (size_t i = 0; i < names.size(); i++) {
+    const std::string before = result_name(printed, made_[i]);
+    if (names[i] == before) continue;
+    if (names[i] == kGone || before == kGone)
+      throw ScheduleError(
+          text + ": result " + to_text(int64_t(i + 1)) +
+          (before == kGone ? " runs once and is no loop: its name is _" : " is a loop, its name is not _"));
+    for (const auto& [_, taken] : printed)
+      if (taken == names[i]) throw ScheduleError(text + ": the name " + names[i] + " is taken");
+    if (Var* v = std::get_if<Var>(&made[i].value)) {
+      const LoopSite at = *find_loop(body, *v);
+      const Var w = make_var(names[i]);
+      const Stmt inner = substitute(at.loop->body, {{v->get(), Expr(w)}});
+      body = replace_stmt(body, at.stmt.get(), loop(w, at.loop->extent, inner, at.loop->kind, at.loop->begin));
+      *v = w;
+    } else if (Buffer* b = std::get_if<Buffer>(&made[i].value)) {
+      auto def = std::make_shared<BufferDef>(**b);
+      def->name = names[i];
+      moved[b->get()] = def;
+      *b = def;
+    }
+  }
+  body_ = moved.empty() ? body : substitute_buffers(body, moved);
+  made_ = std::move(made);
+  for (Result& r : results_)
+    for (Buffer& b : r.buffers)
+      if (const auto it = moved.find(b.get()); it != moved.end()) b = it->second;
+  if (!lines_.empty()) lines_.back().results = names;
+}
+
+Step::Step(Schedule& s, std::string name, const std::vector<StepOperand>& args) : s_(s), line_{std::move(name), {}} {
+  const Names names = printed_names(s.body_);
+  for (const StepOperand& a : args) line_.args.push_back(named(names, a));
+}
+
+LoopSite Step::find(const Var& v) const {
+  auto site = find_loop(s_.body_, v);
+  if (!site) refuse("no loop " + printable(v->name), s_.body_);
+  return std::move(*site);
+}
+
+void Step::refuse(const std::string& why, const Stmt& where) const {
+  throw ScheduleError(language::print(line_) + ": " + why + (where ? "\n" + excerpt(where) : ""));
+}
+
+void Step::require_fixed_bounds(const LoopSite& site) const {
+  require(reads_nothing(site.loop->begin) && reads_nothing(site.loop->extent),
+          "the bounds of loop " + printable(site.loop->var->name) + " read memory", site.stmt);
+}
+
+void Step::require_independent(const LoopSite& site) const {
+  if (std::find(s_.independent_.begin(), s_.independent_.end(), site.loop->var) != s_.independent_.end()) return;
+  const std::vector<Conflict> found = conflicts(site.stmt, site.loop->var, site.ranges);
+  if (found.empty()) return;
+  const Conflict& c = found[0];
+  const std::string name = printable(site.loop->var->name);
+  if (!c.buffer) refuse("loop " + name + " " + c.text, site.stmt);
+  if (c.reduce) refuse("loop " + name + " carries a reduction: it " + c.text, site.stmt);
+  refuse("iterations of loop " + name + " may depend on each other: it " + c.text, site.stmt);
+}
+
+void Step::require_insertion_point(const LoopSite& site, Scope scope) const {
+  const std::string name = "loop " + printable(site.loop->var->name);
+  require(site.loop->kind != ForKind::Vector, name + " is vector", site.stmt);
+  for (const For* f : loops_in(site.loop->body))
+    require(!is_gpu(f->kind), name + " has GPU loops inside; this place is for what one thread does", site.stmt);
+  require_scope(site, scope);
+}
+
+void Step::require_scope(const LoopSite& site, Scope scope) const {
+  bool gpu = is_gpu(site.loop->kind);
+  for (const For* f : site.outer) gpu = gpu || is_gpu(f->kind);
+  require(!gpu || scope == Scope::Register || scope == Scope::Stack,
+          "a thread of a GPU can have buffers in registers and on the stack only", site.stmt);
+  require(scope == Scope::Register || scope == Scope::Stack || scope == Scope::Workspace,
+          "the buffer can be in registers, on the stack or in the workspace", site.stmt);
+}
+
+void Step::rename_result(const Buffer& from, const Buffer& to) {
+  for (auto& r : s_.results_)
+    for (Buffer& b : r.buffers)
+      if (b == from) b = to;
+}
+
+void Step::done(Stmt body, std::vector<StepOperand> results) {
+  std::vector<Buffer> visible;
+  while (const StmtNode* lost = lost_prefetch(body, s_.body_, body, visible)) body = replace_stmt(body, lost, {});
+  s_.body_ = std::move(body);
+  const Names names = results.empty() ? Names() : printed_names(s_.body_);
+  for (const StepOperand& r : results) line_.results.push_back(result_name(names, r));
+  if (line_.name != "split" && line_.name != "reorder") s_.independent_.clear();
+  s_.lines_.push_back(std::move(line_));
+  s_.made_ = std::move(results);
+}
+
+}  // namespace tc
