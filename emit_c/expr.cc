@@ -148,6 +148,7 @@ std::string ExprPrinter::infix(const Apply& k, int parent, Context c) {
   // a && b && c and a | b | c read as they stand, but a != b != c is not what it looks like.
   const bool chains = row.precedence < 9 && as<Apply>(k.args[0]) && as<Apply>(k.args[0])->op == k.op;
   std::string s = print(k.args[0], chains ? row.precedence : left, c);
+  if (row.compares && s[0] == '!') s = "(" + s + ")";  // !a != b looks like !(a != b)
   s += " " + std::string(row.c_infix) + " " + print(k.args[1], right, c);
   return parens(s, row.precedence < parent);
 }

@@ -35,6 +35,8 @@ TEST(StmtPrinter, ComparisonsOfComparisonsStandInParentheses) {
             "y[0] = (b[0] != b[1]) != b[2];\n");
   EXPECT_EQ(printed(store(y, {0}, ne(load(b, {0}), ne(load(b, {1}), load(b, {2}))))),
             "y[0] = b[0] != (b[1] != b[2]);\n");
+  EXPECT_EQ(printed(store(y, {0}, ne(apply(Op::Not, {load(b, {0})}), load(b, {1})))), "y[0] = (!b[0]) != b[1];\n");
+  EXPECT_EQ(printed(store(y, {0}, ne(load(b, {0}), apply(Op::Not, {load(b, {1})})))), "y[0] = b[0] != !b[1];\n");
   EXPECT_EQ(printed(store(y, {0}, (load(b, {0}) && load(b, {1})) && load(b, {2}))), "y[0] = b[0] && b[1] && b[2];\n");
 }
 
