@@ -1,5 +1,6 @@
 #include "templates/cpu/schedule_cpu.h"
 
+#include "templates/choose_template.h"
 #include "templates/cpu/few_bits.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/template.h"
@@ -17,13 +18,8 @@ std::optional<Scheduled> schedule_stages(const TemplateArgs& a) {
   return join_stages(a.fn, a.constant_input, part, false);
 }
 
-struct Template {
-  std::string_view name;
-  std::optional<Scheduled> (*make)(const TemplateArgs& a);
-};
-
 // In order; the first that knows the shape of the computation builds the loops.
-constexpr Template kTemplates[] = {
+constexpr Template<TemplateArgs> kTemplates[] = {
     {"winograd", schedule_winograd},              // 3 x 3 convolutions of stride 1, with fewer multiplications
     {"subpixels", schedule_subpixels},            // sums that take every s-th term: transposed convolutions
     {"block_products", schedule_block_products},  // products of bytes in blocks that have scales
@@ -46,17 +42,6 @@ constexpr Template kTemplates[] = {
     {"naive", schedule_naive},                              // everything
 };
 
-// A template's loops, where it is the one that is stated. What it decides is a line of the plan and those behind it.
-std::optional<Scheduled> schedule_by(const Template& t, TemplateArgs args) {
-  Planner* const planner = args.options.planner;
-  if (planner && !planner->wants(t.name)) return {};
-  const size_t mark = planner ? planner->size() : 0;
-  args.plan = PlanEntry(planner, t.name);
-  std::optional<Scheduled> s = t.make(args);
-  if (planner && !s) planner->forget_from(mark);
-  return s;
-}
-
 }  // namespace
 
 Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
@@ -68,18 +53,13 @@ Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_inp
     return with_known_tables(schedule_cpu(tables->rest, constant, cpu, options), *tables);
   }
   const std::optional<Canonical> canonical = canonicalize(fn);
-  const TemplateArgs args{fn, canonical ? &*canonical : nullptr, constant_input, cpu, options};
-  for (const Template& t : kTemplates)
-    if (auto s = schedule_by(t, args)) return std::move(*s);
-  if (options.planner && options.planner->applies())
-    options.planner->refuse(
-        "no template of that name takes this function; the model's choice is what --write-schedules writes");
-  throw InternalError("no schedule for " + to_text(fn));
+  return choose_template<TemplateArgs>(kTemplates,
+                                       {fn, canonical ? &*canonical : nullptr, constant_input, cpu, options});
 }
 
 std::vector<std::string_view> cpu_templates() {
   std::vector<std::string_view> names;
-  for (const Template& t : kTemplates) names.push_back(t.name);
+  for (const Template<TemplateArgs>& t : kTemplates) names.push_back(t.name);
   return names;
 }
 
