@@ -97,6 +97,21 @@ TEST(ApplyStep, RefusesWrongNames) {
   EXPECT_EQ(refused(fn, {}, "rename(i0)"), "rename(i0): the new name stands behind 'as'");
 }
 
+// What is known of the parts of a loop does not hang on their names.
+TEST(ApplyStep, OtherNamesChangeNothing) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {18 * 32});
+  const TensorFn fn = b.take(b.compute("turn", {32 * 18}, [&](const Exprs& i) { return load(x, {i[0]}); })).fn;
+  const Buffer y = fn.outputs[0];
+  const Var j = make_var("j"), k = make_var("k");
+  const Stmt nest = loop(
+      j, 32, loop(k, 18, store(y, {Expr(j) * Expr(18) + Expr(k)}, load(fn.inputs[0], {Expr(k) * Expr(32) + Expr(j)}))));
+  Schedule own(nest), named(nest);
+  take(own, {"split(j, 5, min)", "split(k, 16, min)", "reorder(j_o, k_o, k_i, j_i)", "parallel(j_o)"});
+  take(named, {"split(j, 5, min) as a, b", "split(k, 16, min) as c, d", "reorder(a, c, d, b)", "parallel(a)"});
+  EXPECT_EQ(own.lines().size(), named.lines().size());
+}
+
 TEST(ApplyStep, EachTargetHasItsOwnThreads) {
   const TensorFn fn = twice(6, 8);
   EXPECT_EQ(refused(fn, {}, "bind(i0, block.x)"),

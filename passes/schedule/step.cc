@@ -92,10 +92,6 @@ StepArg named(const Names& names, const StepOperand& o) {
                     o.value);
 }
 
-}  // namespace
-
-namespace {
-
 constexpr const char* kGone = "_";
 
 // Of what a step has made; a loop that runs once is none any more.
@@ -129,15 +125,23 @@ void Schedule::rename_all(const std::function<std::string(const void* id, const 
     return true;
   });
   if (!buffers.empty()) body_ = substitute_buffers(body_, buffers);
+  if (!loops.empty())
+    body_ = rewrite(substitute(body_, uses), {}, [&](const Stmt& s) {
+      const For* f = as<For>(s);
+      const auto it = f ? loops.find(f->var.get()) : loops.end();
+      return it == loops.end() ? Stmt() : loop(it->second, f->extent, f->body, f->kind, f->begin);
+    });
+  // Who remembers loops and temporaries remembers the new ones.
+  auto follow = [](auto& x, const auto& renamed_ones) {
+    if (const auto it = renamed_ones.find(x.get()); it != renamed_ones.end()) x = it->second;
+  };
   for (Result& r : results_)
-    for (Buffer& b : r.buffers)
-      if (const auto it = buffers.find(b.get()); it != buffers.end()) b = it->second;
-  if (loops.empty()) return;
-  body_ = rewrite(substitute(body_, uses), {}, [&](const Stmt& s) {
-    const For* f = as<For>(s);
-    const auto it = f ? loops.find(f->var.get()) : loops.end();
-    return it == loops.end() ? Stmt() : loop(it->second, f->extent, f->body, f->kind, f->begin);
-  });
+    for (Buffer& b : r.buffers) follow(b, buffers);
+  for (Var& v : independent_) follow(v, loops);
+  for (StepOperand& o : made_) {
+    if (Var* v = std::get_if<Var>(&o.value)) follow(*v, loops);
+    if (Buffer* b = std::get_if<Buffer>(&o.value)) follow(*b, buffers);
+  }
 }
 
 std::map<std::string, std::string> Schedule::tell_apart() {
@@ -168,10 +172,8 @@ void Schedule::name_results(const std::vector<std::string>& names) {
   if (names.size() != made_.size())
     throw ScheduleError(text + ": it makes " + to_text(int64_t(made_.size())) + ", " + to_text(int64_t(names.size())) +
                         " names are given");
-  std::vector<StepOperand> made = made_;
-  BufferMap moved;
-  Stmt body = body_;
-  Names printed = printed_names(body_);
+  const Names printed = printed_names(body_);
+  Names wanted;
   for (size_t i = 0; i < names.size(); i++) {
     const std::string before = result_name(printed, made_[i]);
     if (names[i] == before) continue;
@@ -181,24 +183,13 @@ void Schedule::name_results(const std::vector<std::string>& names) {
           (before == kGone ? " runs once and is no loop: its name is _" : " is a loop, its name is not _"));
     for (const auto& [_, taken] : printed)
       if (taken == names[i]) throw ScheduleError(text + ": the name " + names[i] + " is taken");
-    if (Var* v = std::get_if<Var>(&made[i].value)) {
-      const LoopSite at = *find_loop(body, *v);
-      const Var w = make_var(names[i]);
-      const Stmt inner = substitute(at.loop->body, {{v->get(), Expr(w)}});
-      body = replace_stmt(body, at.stmt.get(), loop(w, at.loop->extent, inner, at.loop->kind, at.loop->begin));
-      *v = w;
-    } else if (Buffer* b = std::get_if<Buffer>(&made[i].value)) {
-      auto def = std::make_shared<BufferDef>(**b);
-      def->name = names[i];
-      moved[b->get()] = def;
-      *b = def;
-    }
+    if (const Var* v = std::get_if<Var>(&made_[i].value)) wanted[v->get()] = names[i];
+    if (const Buffer* b = std::get_if<Buffer>(&made_[i].value)) wanted[b->get()] = names[i];
   }
-  body_ = moved.empty() ? body : substitute_buffers(body, moved);
-  made_ = std::move(made);
-  for (Result& r : results_)
-    for (Buffer& b : r.buffers)
-      if (const auto it = moved.find(b.get()); it != moved.end()) b = it->second;
+  rename_all([&](const void* id, const std::string&) {
+    const auto it = wanted.find(id);
+    return it == wanted.end() ? "" : it->second;
+  });
   if (!lines_.empty()) lines_.back().results = names;
 }
 
