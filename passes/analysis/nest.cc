@@ -222,4 +222,14 @@ bool is_block(ForKind k) { return k == ForKind::BlockX || k == ForKind::BlockY |
 bool is_thread(ForKind k) { return k == ForKind::ThreadX || k == ForKind::ThreadY || k == ForKind::ThreadZ; }
 bool is_gpu(ForKind k) { return is_block(k) || is_thread(k); }
 
+bool has_device_loops(const Stmt& s) {
+  bool found = false;
+  walk(s, [&](const Stmt& x) {
+    const For* f = as<For>(x);
+    found = found || (f && is_gpu(f->kind));
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace tc

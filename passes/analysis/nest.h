@@ -52,6 +52,8 @@ bool reads_nothing(const Expr& e);
 /// All loops in order of appearance.
 std::vector<const For*> loops_in(const Stmt& s);
 bool is_gpu(ForKind k);
+/// Whether blocks or threads of a GPU occur.
+bool has_device_loops(const Stmt& s);
 bool is_block(ForKind k);
 bool is_thread(ForKind k);
 

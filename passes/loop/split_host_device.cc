@@ -23,16 +23,6 @@
 namespace tc {
 namespace {
 
-bool has_device_loops(const Stmt& s) {
-  bool found = false;
-  walk(s, [&](const Stmt& x) {
-    const For* f = as<For>(x);
-    found = found || (f && is_gpu(f->kind));
-    return !found;
-  });
-  return found;
-}
-
 // A nest of block and thread loops. Where there is one block only, its shared memory is outermost.
 bool is_nest(const Stmt& s) {
   if (const Alloc* a = as<Alloc>(s)) return is_nest(a->body);

@@ -13,12 +13,6 @@
 namespace tc {
 namespace {
 
-bool has_device_loops(const Stmt& s) {
-  for (const For* f : loops_in(s))
-    if (is_gpu(f->kind)) return true;
-  return false;
-}
-
 // A nest that becomes a launch: loops of blocks and threads outermost, each kind once.
 std::string why_no_launch(const Stmt& s) {
   Stmt outermost = s;
