@@ -29,7 +29,8 @@ Scheduled choose_template(std::span<const Template<Args>> list, Args args) {
     if (planner) planner->forget_from(mark);
   }
   if (planner && planner->applies())
-    planner->refuse("no template of that name takes this function; the model's choice is what --write-schedules writes");
+    planner->refuse(
+        "no template of that name takes this function; the model's choice is what --write-schedules writes");
   throw InternalError("no schedule for " + to_text(args.fn));
 }
 

@@ -179,17 +179,10 @@ Buffers shared_registers(const Stmt& body, const Var& lane, const Buffers& own) 
   return found;
 }
 
-constexpr int64_t kMostUnrolled = 64;  // iterations of a loop whose vectors are registers
+// To whole vectors, however many lanes they have.
+int64_t round_up(int64_t n) { return (n + kMaxLanes - 1) / kMaxLanes * kMaxLanes; }
 
-// The most iterations of a loop that ends at a condition: of min(16, n), 16.
-std::optional<int64_t> most_of(const Expr& extent) {
-  if (const auto n = as_const_int(extent)) return n;
-  const Apply* k = as<Apply>(extent);
-  if (!k || (k->op != Op::Min && k->op != Op::Max)) return {};
-  const auto a = most_of(k->args[0]), b = most_of(k->args[1]);
-  if (k->op == Op::Max) return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
-  return a && b ? std::min(*a, *b) : a ? a : b;
-}
+constexpr int64_t kMostUnrolled = 64;  // iterations of a loop whose vectors are registers
 
 // `kept`: becomes also the registers that the loop shares with others.
 Stmt lower_loop(const For& f, Buffers& kept) {
@@ -201,14 +194,14 @@ Stmt lower_loop(const For& f, Buffers& kept) {
   // that they need not lie in memory.
   const Buffers shared = shared_registers(w.body, f.var, w.own);
   const bool registers = !shared.empty();
-  const auto most = most_of(f.extent);
-  if (!most || (n && *n < (registers ? 1 : kShortest))) return plain;
+  const int64_t most = interval(f.extent, {}).max;  // of min(16, n), 16
+  if (most == INT64_MAX || (n && *n < (registers ? 1 : kShortest))) return plain;
   kept.insert(shared.begin(), shared.end());
   const bool from_zero = is_const(f.begin, 0);
   const Expr all = n ? Expr(*n) : f.extent;
   const Var v = make_var("v");
   if (!n && registers) {  // whole vectors in registers, as many lanes as there are in memory
-    const int64_t room = (*most + kMaxLanes - 1) / kMaxLanes * kMaxLanes;
+    const int64_t room = round_up(most);
     const Lanes some(f.var, f.begin + Expr(v) * lanes(), all - Expr(v) * lanes(), w.own, from_zero);
     return loop(v, Expr(room) / lanes(), some.stmt(w.body), ForKind::Unroll);
   }
@@ -277,6 +270,19 @@ Stmt ended(const Stmt& s) {
   return open ? partition_loops(all) : s;
 }
 
+// `s` with other definitions of the local buffers for which `change` has one.
+Stmt with_buffers(const Stmt& s, const std::function<bool(BufferDef& b, const BufferDef* was)>& change) {
+  BufferMap to;
+  walk(s, [&](const Stmt& x) {
+    const Alloc* k = as<Alloc>(x);
+    if (!k) return true;
+    auto def = std::make_shared<BufferDef>(*k->buffer);
+    if (change(*def, k->buffer.get())) to[k->buffer.get()] = def;
+    return true;
+  });
+  return to.empty() ? s : substitute_buffers(s, to);
+}
+
 // Registers are reached by whole vectors from their first element on; those that are not lie in memory.
 Stmt settle_unaligned(const Stmt& s) {
   Buffers unaligned;
@@ -290,16 +296,11 @@ Stmt settle_unaligned(const Stmt& s) {
     });
     return true;
   });
-  BufferMap to;
-  walk(s, [&](const Stmt& x) {
-    const Alloc* k = as<Alloc>(x);
-    if (!k || unaligned.count(k->buffer.get()) == 0) return true;
-    auto def = std::make_shared<BufferDef>(*k->buffer);
-    def->scope = Scope::Stack;
-    to[k->buffer.get()] = def;
+  return with_buffers(s, [&](BufferDef& b, const BufferDef* was) {
+    if (unaligned.count(was) == 0) return false;
+    b.scope = Scope::Stack;
     return true;
   });
-  return to.empty() ? s : substitute_buffers(s, to);
 }
 
 // Registers of vectors have room for whole ones; those of `kept` that are read one element at a time as well lie in memory.
@@ -308,18 +309,12 @@ Stmt settle_registers(const Stmt& s, const Buffers& kept) {
   for_each_access(s, [&](const Buffer& b, const Exprs& index) {
     if (!index.empty() && !as<Ramp>(index.back())) scalars.insert(b.get());
   });
-  BufferMap to;
-  walk(s, [&](const Stmt& x) {
-    const Alloc* k = as<Alloc>(x);
-    if (!k || kept.count(k->buffer.get()) == 0) return true;
-    auto def = std::make_shared<BufferDef>(*k->buffer);
-    Dim& last = def->shape.back();
-    last = Dim((last.value + kMaxLanes - 1) / kMaxLanes * kMaxLanes);
-    if (scalars.count(k->buffer.get()) != 0) def->scope = Scope::Stack;
-    if (last.value != k->buffer->shape.back().value || def->scope != k->buffer->scope) to[k->buffer.get()] = def;
-    return true;
+  return with_buffers(s, [&](BufferDef& b, const BufferDef* was) {
+    if (kept.count(was) == 0) return false;
+    b.shape.back() = Dim(round_up(b.shape.back().value));
+    if (scalars.count(was) != 0) b.scope = Scope::Stack;
+    return b.shape.back().value != was->shape.back().value || b.scope != was->scope;
   });
-  return to.empty() ? s : substitute_buffers(s, to);
 }
 
 Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lanes(lane, base, {}, {}, false).expr(e); }
