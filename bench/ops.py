@@ -45,6 +45,11 @@ def operators():
     half = np.random.default_rng(2).standard_normal((1, 64, 56, 56)).astype(np.float16)
     byte = np.random.default_rng(3).integers(0, 255, (1, 64, 56, 56), np.uint8)
     image = {"x": (1, 64, 56, 56)}
+    doubles = np.random.default_rng(4).standard_normal((256, 1000))
+    yield Case("double_product", "y = MatMul (x, w)", {"x": doubles[:128, :256]}, {"w": doubles[:, 256:512].copy()})
+    yield Case("double_softmax", "y = Softmax (x)", {"x": doubles})
+    yield Case("double_mean_of_columns", "y = ReduceMean <keepdims = 0> (x, a)", {"x": doubles}, {"a": ints(0)})
+    yield Case("double_tanh", "y = Tanh (x)", {"x": doubles})
     yield Case("argmax_21_channels", "y = ArgMax <axis = 1, keepdims = 0> (x)", {"x": (1, 21, 128, 128)})
     yield Case("argmax_150_channels", "y = ArgMax <axis = 1> (x)", {"x": (1, 150, 64, 63)})
     yield Case("argmax_last", "y = ArgMax <axis = -1> (x)", {"x": (64, 1000)})

@@ -27,6 +27,11 @@ Expr in_vectors(const Expr& e) {
   throw InternalError("a vector in registers sits at a multiple of VL");
 }
 
+/// The function of tc_double.h: "tc_dexp" beside "tc_exp".
+std::string double_function(const OpInfo& row) {
+  return "tc_d" + std::string(row.c_vector.empty() ? row.name : row.c_vector.substr(3));
+}
+
 /// The same number in all lanes? NaN is none.
 bool is_number(const Expr& e) {
   const Broadcast* b = as<Broadcast>(e);
@@ -42,6 +47,7 @@ void Needs::add(const Needs& n) {
   tails |= n.tails;
   transposes |= n.transposes;
   ints |= n.ints;
+  doubles |= n.doubles;
   byte_products |= n.byte_products;
   few_bits |= n.few_bits;
   scalar |= n.scalar;
@@ -52,12 +58,14 @@ void Needs::add(const Needs& n) {
   letters |= n.letters;
 }
 
-std::string vector_type(DType t) { return t == DType::F32 ? "tc_vf" : t == DType::Bool ? "tc_vm" : "tc_vi"; }
+std::string vector_type(DType t) {
+  return t == DType::F32 ? "tc_vf" : t == DType::F64 ? "tc_vd" : t == DType::Bool ? "tc_vm" : "tc_vi";
+}
 
 std::string lanes_suffix(DType t, Needs& needs) {
   if (t == DType::F32) return "";
-  check(has_integer_lanes(t) || t == DType::Bool, "vectors are of f32, of integers of the vector header, or masks");
-  needs.ints = true;
+  check(has_lanes(t) || t == DType::Bool, "vectors are of floats, of integers of the vector header, or masks");
+  (t == DType::F64 ? needs.doubles : needs.ints) = true;
   return "_" + std::string(info(t).name);
 }
 
@@ -126,7 +134,9 @@ std::string ExprPrinter::vector_operand(const Expr& e) {
   if (v->vector) return print(v, 0, Context::Value);
   if (v->dtype == DType::Bool) return "tc_mask(" + print(v, 0, Context::Value) + ")";
   if (has_integer_lanes(v->dtype)) needs_.ints = true;
-  return (has_integer_lanes(v->dtype) ? "tc_iset(" : "tc_set(") + print(v, 0, Context::Value) + ")";
+  if (v->dtype == DType::F64) needs_.doubles = true;
+  const std::string set = has_integer_lanes(v->dtype) ? "tc_iset(" : v->dtype == DType::F64 ? "tc_dset(" : "tc_set(";
+  return set + print(v, 0, Context::Value) + ")";
 }
 
 std::string ExprPrinter::call(std::string_view f, const Exprs& args, Context c) {
@@ -169,7 +179,7 @@ std::string ExprPrinter::apply(const Expr& e, const Apply& k, int parent, Contex
   const OpInfo& row = info(k.op);
   const DType t = k.args[0]->dtype;
   if (k.op == Op::ReduceAdd || k.op == Op::ReduceMax || k.op == Op::ReduceMin)
-    return std::string(row.c_vector) + "(" + vector_operand(k.args[0]) + ")";
+    return (t == DType::F64 ? double_function(row) : std::string(row.c_vector)) + "(" + vector_operand(k.args[0]) + ")";
   if (e->vector) return vector_apply(k, parent);
   if (k.op == Op::Index) {
     needs_.runtime = true;
@@ -230,8 +240,26 @@ std::string ExprPrinter::vector_conversion(const Expr& e, const Cast& k) {
   return from_float == to_float ? value : (to_float ? "tc_float(" : "tc_int(") + value + ")";
 }
 
+// a * b + c is one call, so that the compiler may contract it.
+std::string ExprPrinter::double_vector_apply(const Apply& k) {
+  needs_.doubles = true;
+  Exprs args = k.args;
+  std::string f = double_function(info(k.op));
+  if ((k.op == Op::Min || k.op == Op::Max) && is_number(args[1])) f.pop_back();
+  for (size_t i = 0; k.op == Op::Add && i < 2; i++) {
+    const Apply* product = as<Apply>(args[i]);
+    if (!product || product->op != Op::Mul || !args[i]->vector) continue;
+    args = {product->args[0], product->args[1], args[1 - i]};
+    f = "tc_dmuladd";
+    break;
+  }
+  for (size_t i = 0; i < args.size(); i++) f += (i > 0 ? ", " : "(") + vector_operand(args[i]);
+  return f + ")";
+}
+
 std::string ExprPrinter::vector_apply(const Apply& k, int parent) {
   if (has_integer_lanes(k.args[0]->dtype)) return integer_vector_apply(k);
+  if (k.args[0]->dtype == DType::F64) return double_vector_apply(k);
   const OpInfo& row = info(k.op);
   const bool arithmetic = k.op == Op::Add || k.op == Op::Sub || k.op == Op::Mul || k.op == Op::Div || k.op == Op::Neg;
   if (arithmetic) {

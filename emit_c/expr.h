@@ -14,6 +14,7 @@ struct Needs {
   bool tails = false;          // tc_tail.h
   bool transposes = false;     // tc_transpose.h
   bool ints = false;           // tc_int.h: vectors of integers
+  bool doubles = false;        // tc_double.h: vectors of doubles
   bool byte_products = false;  // of them those that some processors have instructions for
   bool few_bits = false;       // tc_bits.h: numbers of few bits
   bool scalar = false;         // tc_scalar.h: defined integer arithmetic, min/max, casts
@@ -33,7 +34,7 @@ class ExprPrinter {
 
   /// A value (not an index): integer arithmetic wraps as its dtype does.
   std::string value(const Expr& e) { return print(e, 0, Context::Value); }
-  /// A vector; a scalar, or a Broadcast, as tc_set(...), tc_iset(...) or tc_mask(...).
+  /// A vector; a scalar, or a Broadcast, as tc_set(...), tc_dset(...), tc_iset(...) or tc_mask(...).
   std::string vector_operand(const Expr& e);
   /// An index, extent or condition on them: plain int arithmetic.
   std::string index(const Expr& e, int parent = 0) { return print(e, parent, Context::Index); }
@@ -67,15 +68,16 @@ class ExprPrinter {
   std::string text_operation(const Apply& k);
   std::string string_comparison(const Apply& k, int parent);
   std::string integer_vector_apply(const Apply& k);
+  std::string double_vector_apply(const Apply& k);
   std::string vector_conversion(const Expr& e, const Cast& k);
   std::string lane_count(const Expr& e, int parent, Context c);
 
   Needs& needs_;
 };
 
-/// tc_vf, tc_vi (every type of integers) or tc_vm.
+/// tc_vf, tc_vd, tc_vi (every type of integers) or tc_vm.
 std::string vector_type(DType t);
-/// The ending of functions that load and store vectors of a type: "" for f32, "_u8", "_i8", "_i32", "_bool".
+/// The ending of functions that load and store vectors of a type: "" for f32, "_f64", "_u8", "_i8", "_i32", "_bool".
 std::string lanes_suffix(DType t, Needs& needs);
 
 }  // namespace tc

@@ -52,6 +52,7 @@ std::set<std::string> support_of(const Needs& needs, bool strings) {
   std::set<std::string> names{"tc_simd.h", "tc_rt.h", "tc_trace.h", "tc_main.h"};
   if (needs.vector_math) names.insert("tc_math.h");
   if (needs.ints) names.insert("tc_int.h");
+  if (needs.doubles) names.insert("tc_double.h");
   if (needs.few_bits) names.insert({"tc_int.h", "tc_bits.h"});
   if (needs.tails) names.insert("tc_tail.h");
   if (needs.transposes) names.insert("tc_transpose.h");

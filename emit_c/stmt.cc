@@ -279,7 +279,8 @@ std::string StmtPrinter::value_of(const Store& k) {
 void StmtPrinter::operator_store(const Store& k, const std::string& target) {
   const Op op = *k.reduce;
   const DType t = k.buffer->dtype;
-  const bool infix = (op == Op::Add || op == Op::Sub || op == Op::Mul) && is_float(t);
+  const bool pairs = t == DType::F64 && is_vector_access(k);  // a structure
+  const bool infix = (op == Op::Add || op == Op::Sub || op == Op::Mul) && is_float(t) && !pairs;
   if (infix) return out_.line(target + " " + std::string(info(op).c_infix) + "= " + expr_.value(k.value) + ";");
   // everything else through the expression printer, which knows wrapping, min and max
   const Expr old = load(k.buffer, k.index);
@@ -291,10 +292,12 @@ void StmtPrinter::operator_store(const Store& k, const std::string& target) {
 
 // Of a vector in registers: the lanes beyond keep what they have.
 void StmtPrinter::partial_store(const Store& k, const std::string& target) {
-  check(k.buffer->dtype == DType::F32, "vectors in registers are partly stored as floats");
-  needs_.tails = true;
+  const DType t = k.buffer->dtype;
+  check(is_float(t), "vectors in registers are partly stored as floats");
+  (t == DType::F64 ? needs_.doubles : needs_.tails) = true;
   const Expr value = k.reduce ? apply(*k.reduce, {load(k.buffer, k.index), k.value}) : k.value;
-  out_.line(target + " = tc_sel_n(" + expr_.index(k.count) + ", " + expr_.vector_operand(value) + ", " + target + ");");
+  out_.line(target + " = tc_" + (t == DType::F64 ? "d" : "") + "sel_n(" + expr_.index(k.count) + ", " +
+            expr_.vector_operand(value) + ", " + target + ");");
 }
 
 void StmtPrinter::vector_store(const Store& k) {

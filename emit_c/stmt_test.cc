@@ -40,5 +40,20 @@ TEST(StmtPrinter, ComparisonsOfComparisonsStandInParentheses) {
   EXPECT_EQ(printed(store(y, {0}, (load(b, {0}) && load(b, {1})) && load(b, {2}))), "y[0] = b[0] && b[1] && b[2];\n");
 }
 
+// Vectors of doubles are structures: calls where floats have operators, and one for a product that is added.
+TEST(StmtPrinter, VectorsOfDoublesAreCalls) {
+  const Buffer y = make_buffer("y", DType::F64, {Dim(64)}), x = make_buffer("x", DType::F64, {Dim(64)});
+  const Expr v = load(x, {ramp(0)}), two = broadcast(make_float(DType::F64, 2));
+  EXPECT_EQ(printed(store(y, {ramp(0)}, v + two)), "tc_store_f64(y, tc_dadd(tc_load_f64(x), tc_dset(2.0)));\n");
+  EXPECT_EQ(printed(store(y, {ramp(0)}, two - v * v)),
+            "tc_store_f64(y, tc_dsub(tc_dset(2.0), tc_dmul(tc_load_f64(x), tc_load_f64(x))));\n");
+  EXPECT_EQ(printed(store(y, {ramp(0)}, two + v * v)),
+            "tc_store_f64(y, tc_dmuladd(tc_load_f64(x), tc_load_f64(x), tc_dset(2.0)));\n");
+  EXPECT_EQ(printed(store(y, {ramp(0)}, max(v, two))), "tc_store_f64(y, tc_dmax(tc_load_f64(x), tc_dset(2.0)));\n");
+  EXPECT_EQ(printed(store(y, {ramp(0)}, max(v, load(y, {ramp(16)})), {}, Expr(3))),
+            "tc_store_f64_n(y, tc_dmax2(tc_load_f64(x), tc_load_f64(y + 16)), 3);\n");
+  EXPECT_EQ(printed(store(y, {ramp(0)}, v, Op::Add)), "tc_store_f64(y, tc_dadd(tc_load_f64(y), tc_load_f64(x)));\n");
+}
+
 }  // namespace
 }  // namespace tc

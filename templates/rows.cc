@@ -78,7 +78,7 @@ class Matcher {
   }
 
   bool knows(DType t, bool reduced) const {
-    if (form_ == RowForm::Strict) return t == DType::F32;
+    if (form_ == RowForm::Strict) return t == fn_.outputs[0]->dtype && (t == DType::F32 || t == DType::F64);
     const bool number = t == DType::Bool || is_float(t) || is_int(t);
     return number && info(t).bits >= (t == DType::Bool ? 0 : 8) &&
            !(reduced && (is_narrow_float(t) || t == DType::Bool));

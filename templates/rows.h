@@ -45,7 +45,7 @@ enum class KeptRows { InResult, InArrays, Nowhere };
 
 /// Null if the stages of `fn` have another shape. What is not kept is written in place into what reads it.
 ///
-/// Strict: every stage is f32, the rows' axes come before the columns, one result. Any: all types, results and
+/// Strict: every stage is f32, or every one f64; the rows' axes come before the columns, one result. Any: all types, results and
 /// combiners of several values; columns anywhere among the axes, or parts of an axis (the channels of a group); the
 /// column with the smallest stride in memory comes last.
 enum class RowForm { Strict, Any };

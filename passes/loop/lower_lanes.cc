@@ -323,7 +323,19 @@ Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lane
 
 Expr in_lanes(const Expr& e, const Var& lane, const Expr& base) { return whole_lanes(e, lane, base); }
 
+namespace {
+
+// What tc_double.h has. Masks lie in lanes of 32 bits: there are none of comparisons of doubles.
+bool op_has_double_lanes(Op op) {
+  static constexpr Op kOps[] = {Op::Add, Op::Sub,  Op::Mul, Op::Div,   Op::Neg,  Op::Abs,    Op::Min,
+                                Op::Max, Op::Sqrt, Op::Exp, Op::Expm1, Op::Tanh, Op::Sigmoid};
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
+}  // namespace
+
 bool op_has_lanes(Op op, DType operand) {
+  if (operand == DType::F64) return op_has_double_lanes(op);
   switch (op) {
     case Op::Add:
     case Op::Sub:
@@ -356,6 +368,7 @@ bool has_integer_lanes(DType t) { return t == DType::I32 || t == DType::I8 || t 
 bool cast_has_lanes(const Expr& value, DType to) {
   const DType from = value->dtype;
   if (!has_lanes(from) || !has_lanes(to)) return false;
+  if (from == DType::F64 || to == DType::F64) return from == to;
   if (to == DType::F32 || to == DType::I32 || to == from) return true;
   const Apply* top = as<Apply>(value);
   const Apply* bottom = top && top->op == Op::Min ? as<Apply>(top->args[0]) : nullptr;

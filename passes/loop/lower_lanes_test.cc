@@ -48,6 +48,23 @@ TEST(LowerLanes, WholeVectorsAndAPartialOne) {
   f.expect_same(s);
 }
 
+// Masks have lanes of 32 bits: what compares doubles is no vector, what chooses between them for all lanes is one.
+TEST(LowerLanes, DoublesHaveLanesButNoMasks) {
+  const Var j = make_var("j");
+  const Buffer x = make_buffer("x", DType::F64, {64}), y = make_buffer("y", DType::F64, {64}),
+               m = make_buffer("m", DType::Bool, {64});
+  const auto is_vector = [&](const Expr& value) {
+    return to_text(lower_lanes(loop(j, 64, store(y, {j}, value), ForKind::Vector))).find(":VL") != std::string::npos;
+  };
+  const Expr v = load(x, {j}), none = make_float(DType::F64, 0);
+  EXPECT_TRUE(is_vector(max(v, none) * apply(Op::Exp, {v})));
+  EXPECT_TRUE(is_vector(select(load(m, {0}), v, none)));
+  EXPECT_FALSE(is_vector(select(load(m, {j}), v, none)));
+  EXPECT_FALSE(is_vector(select(v < none, none, v)));
+  EXPECT_FALSE(is_vector(apply(Op::Erf, {v})));
+  EXPECT_FALSE(is_vector(cast(DType::F64, cast(DType::F32, v))));
+}
+
 TEST(LowerLanes, MultiplesNeedNoPartialVector) {
   const Fixture f;
   const Stmt s = f.nest(load(f.x, {f.i, f.j}), 96);

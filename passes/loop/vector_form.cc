@@ -36,7 +36,11 @@ bool has_vector_form(const Expr& e, const Var& lane, bool accumulators) {
     return true;
   };
   if (const Apply* k = as<Apply>(e)) return all(k->args) && op_has_lanes(k->op, k->args[0]->dtype);
-  if (const Select* k = as<Select>(e)) return has_lanes(e->dtype) && all({k->condition, k->yes, k->no});
+  if (const Select* k = as<Select>(e)) {
+    if (e->dtype == DType::F64 && depends_on_lane(k->condition, lane, accumulators))
+      return false;  // masks are narrower
+    return has_lanes(e->dtype) && all({k->condition, k->yes, k->no});
+  }
   if (const Cast* k = as<Cast>(e)) return cast_has_lanes(k->value, e->dtype) && all({k->value});
   const Load* k = as<Load>(e);
   if (!k) return false;

@@ -46,7 +46,7 @@ void ContractionBuilder::pack(Scheduled& s) {
   const Var panel = make_var("nb"), column = make_var("ni");
   const Expr at = Expr(panel) * Expr(columns_) + Expr(column);
   Expr value = substitute(m_.q_value, {{m_.n.var.get(), at}});
-  if (m_.n.extent.value % columns_ != 0) value = select(at < Expr(m_.n.extent), value, make_float(DType::F32, 0));
+  if (m_.n.extent.value % columns_ != 0) value = select(at < Expr(m_.n.extent), value, zero(value->dtype));
   std::vector<Axis> axes = m_.q_outer;
   axes.push_back({panel, Dim(plan_.panels)});
   axes.insert(axes.end(), m_.q_k.begin(), m_.q_k.end());
@@ -109,7 +109,7 @@ Stmt ContractionBuilder::in_shared_rows() {
 // q of one outer point copied to [panel][k][column] first.
 Stmt ContractionBuilder::repacked() {
   if (has_shared_rows(m_)) return in_shared_rows();
-  packed_ = make_buffer(m_.q->name + "_packed", DType::F32, {Dim(plan_.panels * steps_ * columns_)}, Scope::Workspace);
+  packed_ = make_buffer(m_.q->name + "_packed", m_.type, {Dim(plan_.panels * steps_ * columns_)}, Scope::Workspace);
   const int64_t n = m_.n.extent.value;
   const Var column = make_var("n");
   Point at = at_;
@@ -126,7 +126,7 @@ Stmt ContractionBuilder::repacked() {
     const Var row = make_var("k"), pad = make_var("n");
     const int64_t used = n % columns_;
     const Expr where = (Expr((plan_.panels - 1) * steps_) + Expr(row)) * Expr(columns_) + Expr(used) + Expr(pad);
-    zeros = loop(row, steps_, loop(pad, columns_ - used, store(packed_, {where}, make_float(DType::F32, 0))));
+    zeros = loop(row, steps_, loop(pad, columns_ - used, store(packed_, {where}, zero(m_.type))));
   }
   const std::string what = m_.q->name + " in panels of " + to_text(int64_t(columns_)) + " columns";
   return alloc(packed_, seq({comment(what, seq({copy, zeros})), all_panels()}));
@@ -242,13 +242,14 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
 
 }  // namespace
 
-ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o) {
+ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, const ScheduleOptions& o) {
+  const CpuModel cpu = with_lanes_of(model, m.type);
   ContractionPlan p;
   const PlanEntry plan(o.planner, "tile");
   const int64_t n = m.n.extent.value, tiled = m.rows.empty() ? 1 : m.rows.back().extent.value;
   Tile tile{1, std::max(16, 4 * cpu.vector_lanes)};
   if (!m.rows.empty()) {
-    const int64_t stride = m.p_at.of(m.rows.back().var);
+    const int64_t stride = m.p_at.of(m.rows.back().var) * (m.type == DType::F64 ? 2 : 1);
     tile = m.bytes ? choose_byte_tile(cpu, tiled, n, stride, bool(m.q_zero)) : choose_tile(cpu, tiled, n, stride);
   }
   if (o.panel_columns > 0) tile.columns = int(std::min(o.panel_columns, kMostColumns));
@@ -269,7 +270,7 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, cons
       "row_blocks", [&] { return cuts_rows ? choose_row_blocks(points(m.outer) * p.panels, runs) : 1; }, 1,
       cuts_rows ? std::max<int64_t>(runs, 1) : 1);
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
-  p.fetch_ahead = o.fetch_ahead && m.right == Contraction::Right::Packed;
+  p.fetch_ahead = o.fetch_ahead && m.type == DType::F32 && m.right == Contraction::Right::Packed;
   const bool can_fetch = p.fetch_ahead && m.outer.empty() && !m.rows.empty() && p.panels > 1;
   const bool pays = points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
   p.prefetch = plan.in_range(
@@ -301,7 +302,7 @@ Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buf
   loops.insert(m.q_at.of(m.n.var) == 1 ? loops.end() : loops.begin(), {column, Expr(columns)});
   const Expr to = ((plan.panels > 1 ? Expr(panel) * Expr(points(m.k)) : Expr(0)) + k) * Expr(columns) + Expr(column);
   Expr value = load(m.q, {offset_expr(m.q_at, at)});
-  if (n % columns != 0) value = select(at_n < Expr(n), value, make_float(DType::F32, 0));
+  if (n % columns != 0) value = select(at_n < Expr(n), value, zero(value->dtype));
   Stmt copy = store(panels, {to}, value);
   for (size_t i = loops.size(); i-- > 0;) copy = loop(loops[i].first, loops[i].second, copy);
   return plan.panels > 1 ? loop(panel, plan.panels, copy) : copy;
@@ -309,6 +310,7 @@ Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buf
 
 std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   auto m = match_contraction(a);
+  if (!m) m = match_double_contraction(a);
   if (!m) m = match_byte_contraction(a);
   if (!m) return {};
   const ContractionPlan plan = plan_contraction(*m, a.cpu, a.options);

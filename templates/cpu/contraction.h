@@ -14,6 +14,7 @@ struct Contraction {
   std::vector<Axis> rows;   // in p only; the last one is tiled
   Axis n;                   // in q only, unit stride in the result: the vector axis
   std::vector<Axis> k;      // summed, in p's memory order
+  DType type = DType::F32;  // of the factors: f32 or f64; not of bytes
   Expr start;               // joins first: over n and outer (a bias, or zero)
   // q, repacked at compile time, repacked per outer point at run time, in panels [panel][k][column] that somebody else
   // has filled (copy_to_panels), or read as it lies (unit stride along n)
@@ -33,6 +34,8 @@ struct Contraction {
 /// Null if no axis of at least 4 has unit stride in the result and in one factor only, or if an index is not affine.
 /// `typed_constants`: the factor that is Packed may be computed from constants of other types.
 std::optional<Contraction> match_contraction(const TemplateArgs& a, bool typed_constants = false);
+/// The same for f64.
+std::optional<Contraction> match_double_contraction(const TemplateArgs& a);
 /// The same for bytes: sum(k) (i32(p) - p_zero) * (q - q_zero).
 std::optional<Contraction> match_byte_contraction(const TemplateArgs& a);
 /// Takes the zero point of p, and what dot4 adds to signed bytes, away from what the sums start with.

@@ -115,12 +115,13 @@ void sort_by_stride(std::vector<Axis>& axes, const Offset& at) {
   std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) { return at.of(a.var) > at.of(b.var); });
 }
 
-// Are all operands f32, but those that are computed with while compiling?
-bool is_f32(const TemplateArgs& a, bool typed_constants) {
-  const Expr& e = a.canonical->value;
-  for (const Load* l : loads_of(e))
-    if (l->buffer->dtype != DType::F32 && !(typed_constants && is_constant(load(l->buffer, l->index), a))) return false;
-  return e->dtype == DType::F32;
+// Are all operands, and what becomes of them, of type t, but those that are computed with while compiling?
+bool is_sum_of(DType t, const TemplateArgs& a, bool typed_constants) {
+  const Canonical& c = *a.canonical;
+  if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != t || c.value->dtype != t) return false;
+  for (const Load* l : loads_of(c.value))
+    if (l->buffer->dtype != t && !(typed_constants && is_constant(load(l->buffer, l->index), a))) return false;
+  return true;
 }
 
 }  // namespace
@@ -206,10 +207,15 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
 }  // namespace
 
 std::optional<Contraction> match_contraction(const TemplateArgs& a, bool typed_constants) {
-  if (!a.canonical || !a.canonical->value) return {};
-  const Canonical& c = *a.canonical;
-  if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != DType::F32 || !is_f32(a, typed_constants)) return {};
+  if (!a.canonical || !a.canonical->value || !is_sum_of(DType::F32, a, typed_constants)) return {};
   return match(a, false);
+}
+
+std::optional<Contraction> match_double_contraction(const TemplateArgs& a) {
+  if (!a.canonical || !a.canonical->value || !is_sum_of(DType::F64, a, false)) return {};
+  auto m = match(a, false);
+  if (m) m->type = DType::F64;
+  return m;
 }
 
 std::optional<Contraction> match_byte_contraction(const TemplateArgs& a) {

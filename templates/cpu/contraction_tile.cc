@@ -37,8 +37,7 @@ Stmt ContractionBuilder::start(const Buffer& acc, int64_t height, bool has_rows)
     const Expr first = vector_form(m_.start, {at_, m_.n.var, lane_base(v), lane_count(v), {}});
     const bool is_zero = as_const_number(m_.start) && *as_const_number(m_.start) == 0;
     // Partial sums other than the first start from zero.
-    const Expr value =
-        has_rows || is_zero || height == 1 ? first : select(eq(i, Expr(0)), first, make_float(DType::F32, 0));
+    const Expr value = has_rows || is_zero || height == 1 ? first : select(eq(i, Expr(0)), first, zero(m_.type));
     return store(acc, {i, ramp(column(v))}, broadcast(value));
   });
 }

@@ -119,6 +119,11 @@ std::string_view native_name() {
 
 }  // namespace
 
+CpuModel with_lanes_of(CpuModel cpu, DType t) {
+  if (t == DType::F64) cpu.vector_lanes = std::max(1, cpu.vector_lanes / 2);
+  return cpu;
+}
+
 const std::vector<CpuModel>& cpu_models() { return rows(); }
 
 const CpuModel* find_cpu(std::string_view name) {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/dtype.h"
+
 namespace tc {
 
 struct CpuModel {
@@ -21,6 +23,9 @@ struct CpuModel {
   double l2_gbs = 100, l3_gbs = 60, dram_gbs = 20;  // read bandwidth of one core
   double ghz = 3.0;
 };
+
+/// For numbers of type `t`: a vector of doubles fills two registers, as if each had half of the lanes.
+CpuModel with_lanes_of(CpuModel cpu, DType t);
 
 const std::vector<CpuModel>& cpu_models();
 /// Null if the name is unknown; "native" is resolved by the command line first.

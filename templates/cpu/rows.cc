@@ -87,10 +87,9 @@ class Builder {
   // One value of a row; `keep` is stored on the way. What is left of the row joins in lanes that exist.
   Stmt reduce(const RowStep& s, const RowStep* keep, size_t next) {
     const int64_t ways = n_ >= 256 ? 4 : n_ >= 64 ? 2 : 1;
-    const Expr identity = s.op == Op::Add   ? make_float(DType::F32, 0)
-                          : s.op == Op::Max ? lowest(DType::F32)
-                                            : highest(DType::F32);
-    const Buffer acc = make_buffer("acc", DType::F32, {Dim(kMaxLanes * ways)}, Scope::Register);
+    const DType t = r_.c.out->dtype;
+    const Expr identity = s.op == Op::Add ? zero(t) : s.op == Op::Max ? lowest(t) : highest(t);
+    const Buffer acc = make_buffer("acc", t, {Dim(kMaxLanes * ways)}, Scope::Register);
     auto vector_index = [&](const Expr& u) { return Exprs{ramp(u * lanes())}; };
     auto ways_loop = [&](const std::function<Stmt(const Expr& u)>& f) {
       if (ways == 1) return f(Expr(0));
@@ -101,10 +100,10 @@ class Builder {
       LanePoint p = point(base, count);
       if (!keep) return store(acc, vector_index(u), broadcast(vector_form(s.value, p)), s.op, count);
       // Read back from memory, a partial vector would have to wait until it has got there.
-      const Buffer kept = make_buffer("kept", DType::F32, {Dim(kMaxLanes)}, Scope::Register);
+      const Buffer kept = make_buffer("kept", t, {Dim(kMaxLanes)}, Scope::Register);
       const Stmt value = store(kept, {ramp(0)}, broadcast(vector_form(keep->value, p)));
       p.acc = load(kept, {ramp(0)});
-      const Expr stands = load(make_buffer("kept", DType::F32, {}, Scope::Register), {});
+      const Expr stands = load(make_buffer("kept", t, {}, Scope::Register), {});
       const Expr term = rewrite(s.value, [&](const Expr& e) {
         const Load* l = as<Load>(e);
         return l && l->buffer == keep->kept ? stands : Expr();
@@ -168,7 +167,7 @@ Expr with_inverses(const Rows& r, const Expr& e) {
   return rewrite(e, [&](const Expr& x) -> Expr {
     const Apply* k = as<Apply>(x);
     if (!k || k->op != Op::Div || !is_one_at_least(r, k->args[1])) return {};
-    return k->args[0] * (make_float(DType::F32, 1) / k->args[1]);
+    return k->args[0] * (make_float(x->dtype, 1) / k->args[1]);
   });
 }
 
@@ -181,10 +180,11 @@ void name_invariants(Rows& r) {
     std::function<Expr(const Expr&)> split = [&](const Expr& e) -> Expr {
       const Apply* k = as<Apply>(e);
       if (!k) return e;
-      if (!uses_var(e, lane) && e->dtype == DType::F32 && (is_costly(e) || k->op == Op::Div)) {
+      if (!uses_var(e, lane) && is_float(e->dtype) && !is_narrow_float(e->dtype) &&
+          (is_costly(e) || k->op == Op::Div)) {
         for (const RowStep& s : named)
           if (structurally_equal(s.value, e)) return Expr(s.name);
-        const Var v = make_var(k->op == Op::Div ? "inverse" : std::string(info(k->op).name), DType::F32);
+        const Var v = make_var(k->op == Op::Div ? "inverse" : std::string(info(k->op).name), e->dtype);
         named.push_back({RowStep::Kind::Scalar, e, Op::Add, {}, v, nullptr});
         return Expr(v);
       }

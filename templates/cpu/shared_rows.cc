@@ -55,12 +55,11 @@ SharedRows shared_rows(const Contraction& m, int64_t columns, const std::vector<
   for (const auto& [v, a] : loops) row = Expr(v) * Expr(r.at.of(a.var)) + row;
   // Vectors of the last row reach beyond it.
   const int64_t slack = (columns - m.n.extent.value % columns) % columns;
-  r.buffer = make_buffer(m.q->name + "_rows", DType::F32, {Dim(size + slack)}, Scope::Workspace);
+  r.buffer = make_buffer(m.q->name + "_rows", m.type, {Dim(size + slack)}, Scope::Workspace);
   Stmt copy = loop(w, o->width, store(r.buffer, {row + Expr(w)}, load(m.q, {offset_expr(m.q_at, from)})));
   for (const auto& [v, a] : loops) copy = loop(v, a.extent, copy);
   const Var pad = make_var("w");
-  const Stmt zeros =
-      slack > 0 ? loop(pad, slack, store(r.buffer, {Expr(size) + Expr(pad)}, make_float(DType::F32, 0))) : Stmt();
+  const Stmt zeros = slack > 0 ? loop(pad, slack, store(r.buffer, {Expr(size) + Expr(pad)}, zero(m.type))) : Stmt();
   r.copy = comment(m.q->name + " in rows along " + m.n.var->name, seq({copy, zeros}));
   return r;
 }

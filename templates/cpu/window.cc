@@ -316,7 +316,7 @@ std::optional<Scheduled> schedule_window(const TemplateArgs& a) {
   auto w = match(a);
   if (!w) return {};
   if (w->c.value->dtype == DType::I32) w->c.epilogue = pack_known(w->s, w->c, a.constant_input, w->c.epilogue, w->n);
-  decide(*w, a.cpu, a.plan);
+  decide(*w, with_lanes_of(a.cpu, w->c.value->dtype), a.plan);
   Scheduled s = std::move(w->s);
   s.body = seq({fill_border(w->c), Builder(*w).build()});
   bind_operands(s, w->c);
