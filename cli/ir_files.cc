@@ -48,7 +48,7 @@ class DataFile {
 
 CommandLine default_line() {
   CommandLine c;
-  c.request.target.cpu = *find_cpu("generic");
+  c.request.target.cpu = any_cpu();
   return c;
 }
 

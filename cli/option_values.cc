@@ -121,7 +121,7 @@ void set_input_value(CommandLine& c, const std::string& v) {
 }
 
 void set_cpu(CommandLine& c, const std::string& v) {
-  const CpuModel* row = v == "native" ? &native_cpu() : find_cpu(v == "any" ? "generic" : v);
+  const CpuModel* row = v == "native" ? &native_cpu() : v == "any" ? &any_cpu() : find_cpu(v);
   if (!row) {
     std::vector<std::string_view> names{"any", "native"};
     for (const CpuModel& m : cpu_models()) names.push_back(m.name);

@@ -121,7 +121,7 @@ std::vector<std::string_view> command_names() {
 
 CommandLine parse_command_line(const std::vector<std::string>& args) {
   CommandLine c;
-  c.request.target.cpu = *find_cpu("generic");
+  c.request.target.cpu = any_cpu();
   bool only_operands = false;
   for (size_t i = 0; i < args.size(); i++) {
     const std::string& a = args[i];

@@ -48,6 +48,7 @@ void Needs::add(const Needs& n) {
   transposes |= n.transposes;
   ints |= n.ints;
   doubles |= n.doubles;
+  halves |= n.halves;
   byte_products |= n.byte_products;
   few_bits |= n.few_bits;
   scalar |= n.scalar;
@@ -59,13 +60,14 @@ void Needs::add(const Needs& n) {
 }
 
 std::string vector_type(DType t) {
-  return t == DType::F32 ? "tc_vf" : t == DType::F64 ? "tc_vd" : t == DType::Bool ? "tc_vm" : "tc_vi";
+  return t == DType::F32 || is_half(t) ? "tc_vf" : t == DType::F64 ? "tc_vd" : t == DType::Bool ? "tc_vm" : "tc_vi";
 }
 
 std::string lanes_suffix(DType t, Needs& needs) {
   if (t == DType::F32) return "";
-  check(has_lanes(t) || t == DType::Bool, "vectors are of floats, of integers of the vector header, or masks");
-  (t == DType::F64 ? needs.doubles : needs.ints) = true;
+  check(has_lanes(t) || is_half(t) || t == DType::Bool,
+        "vectors are of floats, integers of the vector header, or masks");
+  (t == DType::F64 ? needs.doubles : is_half(t) ? needs.halves : needs.ints) = true;
   return "_" + std::string(info(t).name);
 }
 
@@ -234,6 +236,11 @@ std::string ExprPrinter::integer_vector_apply(const Apply& k) {
 
 // Bytes lie in lanes of 32 bits, so that only what is computed from them needs a conversion.
 std::string ExprPrinter::vector_conversion(const Expr& e, const Cast& k) {
+  if (is_half(k.value->dtype)) return vector_operand(k.value);  // floats since they were loaded
+  if (is_half(e->dtype)) {
+    needs_.halves = true;
+    return "tc_round_" + std::string(info(e->dtype).name) + "(" + vector_operand(k.value) + ")";
+  }
   const bool from_float = k.value->dtype == DType::F32, to_float = e->dtype == DType::F32;
   if (from_float != to_float) needs_.ints = true;
   const std::string value = vector_operand(k.value);

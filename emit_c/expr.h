@@ -17,6 +17,7 @@ struct Needs {
   bool doubles = false;        // tc_double.h: vectors of doubles
   bool byte_products = false;  // of them those that some processors have instructions for
   bool few_bits = false;       // tc_bits.h: numbers of few bits
+  bool halves = false;         // tc_half.h: vectors of floats from and to halves
   bool scalar = false;         // tc_scalar.h: defined integer arithmetic, min/max, casts
   bool runtime = false;        // tc_rt.h: checked indexes
   bool types = false;          // tc_types.h: narrow floats
@@ -75,9 +76,9 @@ class ExprPrinter {
   Needs& needs_;
 };
 
-/// tc_vf, tc_vd, tc_vi (every type of integers) or tc_vm.
+/// tc_vf (halves, too), tc_vd, tc_vi (every type of integers) or tc_vm.
 std::string vector_type(DType t);
-/// The ending of functions that load and store vectors of a type: "" for f32, "_f64", "_u8", "_i8", "_i32", "_bool".
+/// The ending of functions that load and store vectors of a type: "" for f32, "_f64", "_f16", "_u8", "_i8", "_i32", "_bool".
 std::string lanes_suffix(DType t, Needs& needs);
 
 }  // namespace tc

@@ -212,6 +212,7 @@ std::string include_lines(const Needs& n, const std::string& dir) {
   if (n.parallel) s += "#include \"" + dir + "tc_parallel.h\"\n";
   if (n.runtime) s += "#include \"" + dir + "tc_rt.h\"\n";
   if (n.scalar) s += "#include \"" + dir + "tc_scalar.h\"\n";
+  if (n.halves) s += "#include \"" + dir + "tc_half.h\"\n";
   if (n.doubles) s += "#include \"" + dir + "tc_double.h\"\n";
   if (n.ints) s += "#include \"" + dir + "tc_int.h\"\n";
   if (n.few_bits) s += "#include \"" + dir + "tc_bits.h\"\n";

@@ -53,6 +53,7 @@ std::set<std::string> support_of(const Needs& needs, bool strings) {
   if (needs.vector_math) names.insert("tc_math.h");
   if (needs.ints) names.insert("tc_int.h");
   if (needs.doubles) names.insert("tc_double.h");
+  if (needs.halves) names.insert({"tc_half.h", "tc_types.h"});
   if (needs.few_bits) names.insert({"tc_int.h", "tc_bits.h"});
   if (needs.tails) names.insert("tc_tail.h");
   if (needs.transposes) names.insert("tc_transpose.h");

@@ -308,7 +308,10 @@ void StmtPrinter::vector_store(const Store& k) {
     v = apply(*k.reduce, {k.count ? partial(load(k.buffer, k.index), k.count) : load(k.buffer, k.index), v});
   if (k.buffer->dtype == DType::F32 && k.count.get()) needs_.tails = true;
   const std::string f = "tc_store" + lanes_suffix(k.buffer->dtype, needs_), p = expr_.pointer(k.buffer, r->base);
-  const std::string text = expr_.vector_operand(v);
+  const Expr& one = as<Broadcast>(v) ? as<Broadcast>(v)->value : v;
+  const Cast* rounded = is_half(k.buffer->dtype) ? as<Cast>(one) : nullptr;  // which the store does
+  check(rounded || !is_half(k.buffer->dtype), "what is stored as a vector of halves is rounded to them");
+  const std::string text = expr_.vector_operand(rounded ? rounded->value : v);
   out_.line(k.count ? f + "_n(" + p + ", " + text + ", " + expr_.index(k.count) + ");"
                     : f + "(" + p + ", " + text + ");");
 }

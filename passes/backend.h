@@ -20,7 +20,7 @@ class Backend {
   virtual bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
                            const ScheduleOptions& options) const = 0;
   /// Whether the loops of `fn`, a sum of products with a factor that is computed from constants, read those constants as
-  /// they are stored, in few bits, instead of the floats that they stand for.
+  /// they are stored, in few bits or as halves, instead of the floats that they stand for.
   virtual bool reads_few_bits(const TensorFn& /*fn*/, const std::vector<bool>& /*constant_input*/,
                               const ScheduleOptions& /*options*/) const {
     return false;

@@ -12,7 +12,7 @@
 // The model is in ONNX's text syntax; without a header it is of the newest operator set. `run` lists passes: the last
 // one is NAME, those before it prepare. "becomes" asserts that it changes the graph into the text below, "stays" that
 // it leaves the graph, which the text shows, as it is. Lines "with:" set options: strict_fp, fold_limit BYTES,
-// cuda (the target), precision fp16|bf16|int8,
+// cuda (the target), cpu NAME (of --cpu), precision fp16|bf16|int8,
 // tolerance T (results before and after the pass may differ by that; otherwise they have the same bits) and not_run
 // (the interpreter cannot run it). Lines before the first case, and those with # before `run`, are comments.
 //
@@ -43,6 +43,7 @@ struct Case {
   size_t first = 0, last = 0;  // lines of the expected text: [first, last)
   bool strict_fp = false, cuda = false, runs = true;
   Precision precision = Precision::F32;
+  CpuModel cpu = {};
   int64_t fold_limit = Options().fold_limit_bytes;
   double tolerance = 0;
   std::string problem;  // the file is wrong
@@ -72,6 +73,8 @@ void set_option(Case& c, const std::string& text) {
     c.strict_fp = true;
   else if (w.size() == 1 && w[0] == "cuda")
     c.cuda = true;
+  else if (w.size() == 2 && w[0] == "cpu" && find_cpu(w[1]))
+    c.cpu = *find_cpu(w[1]);
   else if (w.size() == 2 && w[0] == "precision" && (w[1] == "fp16" || w[1] == "bf16" || w[1] == "int8"))
     c.precision = w[1] == "fp16" ? Precision::F16 : w[1] == "bf16" ? Precision::Bf16 : Precision::Int8;
   else if (w.size() == 1 && w[0] == "not_run")
@@ -168,7 +171,7 @@ TEST_P(PassText, Case) {
   ASSERT_EQ(imported.problems, "");
   Graph g = std::move(imported.graph);
   Diagnostics problems;
-  TestTarget target({c.cuda ? Target::Kind::Cuda : Target::Kind::C, {}, {}});
+  TestTarget target({c.cuda ? Target::Kind::Cuda : Target::Kind::C, c.cpu, {}});
   PassContext& cx = target.cx;
   cx.diagnostics = &problems;
   cx.options.strict_fp = c.strict_fp;

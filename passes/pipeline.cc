@@ -32,6 +32,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"sink_reshape", 1, sink_reshape, "puts elementwise work directly behind sums of products"},
       {"compose_moves", 1, compose_moves, "composes the reshapes that this left"},
       {"read_few_bits", 1, read_few_bits, "lets products read weights of few bits as they are stored"},
+      {"narrow_weights", 1, narrow_weights, "stores weights that are halves as such, where products widen them"},
       {"fuse_ops", 1, fuse_ops, "joins nodes into kernels"},
       {"form_regions", 2, form_regions, "puts several contractions into one kernel: inverted residuals, attention"},
       {"to_mixed_precision", 0, to_mixed_precision,

@@ -10,6 +10,8 @@
 namespace tc {
 namespace {
 
+constexpr int64_t kMostKept = 1024;  // numbers of a row on the stack
+
 // An axis of stages over whole rows, in terms of rows and columns.
 struct IndexedAxis {
   int64_t extent;
@@ -51,7 +53,9 @@ bool counts_through(const Expr& index, int64_t extent, const std::vector<Axis>& 
 
 class Matcher {
  public:
-  Matcher(const TensorFn& fn, KeptRows kept, RowForm form) : fn_(fn), kept_rows_(kept), form_(form) {}
+  Matcher(const TensorFn& fn, KeptRows kept, RowForm form) : fn_(fn), kept_rows_(kept), form_(form) {
+    if (!fn.outputs.empty() && fn.outputs[0]->dtype == DType::F64) type_ = DType::F64;
+  }
 
   std::optional<Rows> run() {
     if (!is_plain() || !find_shape()) return {};
@@ -78,7 +82,7 @@ class Matcher {
   }
 
   bool knows(DType t, bool reduced) const {
-    if (form_ == RowForm::Strict) return t == fn_.outputs[0]->dtype && (t == DType::F32 || t == DType::F64);
+    if (form_ == RowForm::Strict) return !reduced && is_half(t) ? fn_.outputs[0]->dtype == t : t == type_;
     const bool number = t == DType::Bool || is_float(t) || is_int(t);
     return number && info(t).bits >= (t == DType::Bool ? 0 : 8) &&
            !(reduced && (is_narrow_float(t) || t == DType::Bool));
@@ -277,7 +281,8 @@ class Matcher {
       Expr read = value;
       if (const Buffer kept = kept_buffer(s, value)) {
         r_.steps.push_back({RowStep::Kind::Keep, value, Op::Add, {}, nullptr, kept});
-        read = load(kept, {point_number(all())});
+        if (kept->scope == Scope::Stack) r_.kept_index = point_number(r_.columns);
+        read = load(kept, {kept->scope == Scope::Stack ? r_.kept_index : point_number(all())});
       }
       results_[b.get()] = {read, true};
       if (is_result) add_result(s, b, read, true, to);
@@ -330,8 +335,10 @@ class Matcher {
       return make_buffer(s.name, s.outputs[0]->dtype, {Dim(points(r_.columns))}, Scope::Register);
     }
     if (kept_ || !is_costly(value) || fn_.outputs[0]->shape.empty() || !full_output()) return nullptr;
+    const bool fits = r_.c.out->dtype == s.outputs[0]->dtype;
+    if (!fits && points(r_.columns) > kMostKept) return nullptr;
     kept_ = true;
-    return r_.c.out;
+    return fits ? r_.c.out : make_buffer(s.name, s.outputs[0]->dtype, {Dim(points(r_.columns))}, Scope::Stack);
   }
 
   bool full_output() const {
@@ -340,7 +347,7 @@ class Matcher {
   }
 
   void merge() {
-    r_.kept_index = point_number(all());
+    if (!r_.kept_index) r_.kept_index = point_number(all());
     std::vector<Expr*> values, indices = {&r_.kept_index};
     for (RowStep& s : r_.steps) {
       for (Expr* e : values_of(s)) values.push_back(e);
@@ -361,6 +368,7 @@ class Matcher {
   const TensorFn& fn_;
   const KeptRows kept_rows_;
   const RowForm form_;
+  DType type_ = DType::F32;  // of the stages of a Strict form
   Rows r_;
   std::vector<Axis> raxes_;                     // the columns in the order of the reductions
   std::vector<IndexedAxis> whole_;              // the axes of stages over whole rows

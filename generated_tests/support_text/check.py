@@ -52,7 +52,7 @@ def must(command, **more):
 
 
 def check_modes(work, _):
-    """Every header by itself, and every function of it (math_test.c, double_test.c and int_test.c use the vector ones), without a warning."""
+    """Every header by itself, and every function of it (math_test.c, double_test.c, half_test.c and int_test.c use the vector ones), without a warning."""
     source = work / "all.c"
     names = sorted(p.name for p in TEXT.glob("tc_*.h") if p.name not in CUDA)
     alone = []
@@ -65,7 +65,7 @@ def check_modes(work, _):
             two.write_text("#define TC_STRINGS\n" + one.read_text())
             alone.append(two)
     source.write_text("#define _POSIX_C_SOURCE 199309L\n" + "".join(f'#include "{n}"\n' for n in names) + "extern int tc_nothing;\n")
-    tests = [pathlib.Path(__file__).with_name(n) for n in ("math_test.c", "double_test.c", "int_test.c")]
+    tests = [pathlib.Path(__file__).with_name(n) for n in ("math_test.c", "double_test.c", "half_test.c", "int_test.c")]
     for machine in MACHINES:
         for cxx in (False, True):
             for compiler in compilers(cxx):
@@ -79,11 +79,11 @@ def check_math(work, stride):
     for machine in ["-march=native -ffp-contract=fast", "-march=native -ffp-contract=off", "-march=native -DTC_VL=8 -ffp-contract=fast" if X86 else "-O3", "-DTC_VL=1 -ffp-contract=off", ""]:
         for compiler in compilers(False):
             program = work / "math"
-            for source, amount in (("math_test.c", stride), ("double_test.c", 300000)):
+            for source, amount in (("math_test.c", stride), ("double_test.c", 300000), ("half_test.c", stride * 7)):
                 must([compiler, "-std=gnu11", "-O2", *machine.split(), f"-I{ROOT}", pathlib.Path(__file__).with_name(source), "-o", program, "-lm"])
                 must([program, str(amount)])
     program = work / "math_asan"
-    for source, amount in (("math_test.c", stride * 101), ("double_test.c", 30000)):
+    for source, amount in (("math_test.c", stride * 101), ("double_test.c", 30000), ("half_test.c", stride * 101)):
         for lanes in ([], ["-DTC_VL=1"]):
             must(["gcc", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-march=native", *lanes, f"-I{ROOT}",
                   pathlib.Path(__file__).with_name(source), "-o", program, "-lm"])

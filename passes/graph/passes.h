@@ -24,6 +24,7 @@ void to_functions(Graph& g, PassContext& cx);
 void compose_moves(Graph& g, PassContext& cx);
 void sink_reshape(Graph& g, PassContext& cx);
 void read_few_bits(Graph& g, PassContext& cx);
+void narrow_weights(Graph& g, PassContext& cx);
 void fuse_ops(Graph& g, PassContext& cx);
 void form_regions(Graph& g, PassContext& cx);
 void to_mixed_precision(Graph& g, PassContext& cx);

@@ -23,7 +23,6 @@
 namespace tc {
 namespace {
 
-bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 bool is_half(const Value* v) { return v && v->type.is_tensor() && is_half(v->type.dtype); }
 
 bool computes_with_halves(const Expr& e) {

@@ -43,8 +43,8 @@ bool has_lanes(const Stmt& s, const Var& lane) {
   if (const Alloc* k = as<Alloc>(s)) return has_lanes(k->body, lane);
   if (as<Prefetch>(s)) return true;
   const Store* k = as<Store>(s);
-  return k && !k->count && has_lanes(k->buffer->dtype) && lane_step(k->index, lane) == 1 &&
-         has_vector_form(k->value, lane, false) && (!k->reduce || op_has_lanes(*k->reduce, k->buffer->dtype));
+  return k && !k->count && lane_step(k->index, lane) == 1 && has_stored_form(k->value, k->buffer->dtype, lane, false) &&
+         (!k->reduce || op_has_lanes(*k->reduce, k->buffer->dtype));
 }
 
 // The body with an element per lane, in a last dimension of its own, of the registers that an iteration has for itself.

@@ -15,7 +15,8 @@ bool op_has_lanes(Op op, DType operand);
 
 /// Types whose values lie in lanes of 32 bits and are integers: i32, i8, u8.
 bool has_integer_lanes(DType t);
-/// Types that vectors are loaded and stored as; one of f64 fills two registers. Vectors of bool are loaded, too, as masks.
+/// Types that vectors are loaded and stored as; one of f64 fills two registers. Vectors of bool are loaded, too,
+/// as masks, and those of halves as the f32 that they become at once (vector_form.h).
 inline bool has_lanes(DType t) { return t == DType::F32 || t == DType::F64 || has_integer_lanes(t); }
 /// Whether the conversion of `value` to a type has a form on vectors. To bytes it has one where the value lies in their
 /// range, which a clamp with constant bounds says.

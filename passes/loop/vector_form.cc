@@ -17,7 +17,20 @@ bool depends_on_lane(const Expr& e, const Var& lane, bool accumulators) {
   return found;
 }
 
+// Of a half: as it lies in memory, or rounded to one.
+bool widens_lanes(const Expr& half, const Var& lane, bool accumulators) {
+  const Load* l = as<Load>(half);
+  return l ? !l->index.empty() && lane_step(l->index, lane) == 1
+           : has_stored_form(half, half->dtype, lane, accumulators);
+}
+
 }  // namespace
+
+bool has_stored_form(const Expr& e, DType to, const Var& lane, bool accumulators) {
+  if (!is_half(to)) return has_lanes(to) && has_vector_form(e, lane, accumulators);
+  const Cast* k = as<Cast>(e);
+  return k && k->value->dtype == DType::F32 && has_vector_form(k->value, lane, accumulators);
+}
 
 std::optional<int> lane_step(const Exprs& index, const Var& lane) {
   for (size_t d = 0; d + 1 < index.size(); d++)
@@ -41,7 +54,10 @@ bool has_vector_form(const Expr& e, const Var& lane, bool accumulators) {
       return false;  // masks are narrower
     return has_lanes(e->dtype) && all({k->condition, k->yes, k->no});
   }
-  if (const Cast* k = as<Cast>(e)) return cast_has_lanes(k->value, e->dtype) && all({k->value});
+  if (const Cast* k = as<Cast>(e)) {
+    if (e->dtype == DType::F32 && is_half(k->value->dtype)) return widens_lanes(k->value, lane, accumulators);
+    return cast_has_lanes(k->value, e->dtype) && all({k->value});
+  }
   const Load* k = as<Load>(e);
   if (!k) return false;
   if (k->index.empty()) return has_lanes(e->dtype);

@@ -22,7 +22,7 @@ struct Contraction {
   Buffer q;  // the buffer, unless Packed
   Offset q_at;
   // Packed: the definition before axes were merged
-  Expr q_value;
+  Expr q_value;  // of halves, if the factor is one widened
   std::vector<Axis> q_outer, q_k;
   // Products of bytes, summed in i32, four steps of k at a time (dot4): q is Packed as i8; p is u8 or i8, k.back()
   // walks it element by element.

@@ -93,6 +93,12 @@ std::optional<Factors> factors(const Canonical& c, const Axis& n) {
   return Factors{k->args[second ? 0 : 1], k->args[second ? 1 : 0], shaped_factor(c, second), {}, {}};
 }
 
+// The half that e widens, or e.
+Expr half_of(const Expr& e) {
+  const Cast* k = as<Cast>(e);
+  return k && e->dtype == DType::F32 && is_half(k->value->dtype) ? k->value : e;
+}
+
 // The left factor becomes its load, the right one, as it is packed, a value of type i8: the weights, less 128 if they
 // have no sign. What their zero point is beyond that stays.
 std::optional<Factors> byte_factors(const Canonical& c, const Axis& n, const TemplateArgs& a) {
@@ -115,12 +121,17 @@ void sort_by_stride(std::vector<Axis>& axes, const Offset& at) {
   std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) { return at.of(a.var) > at.of(b.var); });
 }
 
-// Are all operands, and what becomes of them, of type t, but those that are computed with while compiling?
+// Are all operands, and what becomes of them, of type t? But those that are computed with while compiling; constant halves, which
+// widen as they are read; and results that are halves.
 bool is_sum_of(DType t, const TemplateArgs& a, bool typed_constants) {
   const Canonical& c = *a.canonical;
-  if (c.combine != Op::Add || c.raxes.empty() || c.out->dtype != t || c.value->dtype != t) return false;
+  if (c.combine != Op::Add || c.raxes.empty() || c.value->dtype != t) return false;
+  const bool singles = t == DType::F32;
+  if (c.out->dtype != t && !(singles && is_half(c.out->dtype))) return false;
   for (const Load* l : loads_of(c.value))
-    if (l->buffer->dtype != t && !(typed_constants && is_constant(load(l->buffer, l->index), a))) return false;
+    if (l->buffer->dtype != t &&
+        !((typed_constants || (singles && is_half(l->buffer->dtype))) && is_constant(load(l->buffer, l->index), a)))
+      return false;
   return true;
 }
 
@@ -166,14 +177,14 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   }
   m.k = c.raxes;
   if (bytes || !a.options.strict_fp) sort_by_stride(m.k, *p_at);
-  if (!has_vector_form(m.c.epilogue, n->var) || !has_vector_form(m.start, n->var)) return {};
+  if (!has_stored_form(m.c.epilogue, c.out->dtype, n->var) || !has_vector_form(m.start, n->var)) return {};
   if (m.q_zero.get() && (!has_vector_form(m.q_zero, n->var) || uses_any(m.q_zero, m.rows))) return {};
   if (bytes || !a.options.strict_fp) start_from_bias(m);
 
   Expr p_index = as<Load>(f->p)->index[0], q_index = 0;
   if (bool(f->q_shaped) && is_constant(f->q, a)) {
     m.right = Contraction::Right::Packed;
-    m.q_value = f->q_shaped;
+    m.q_value = half_of(f->q_shaped);
     for (const Axis& x : m.outer)
       if (reads_axis(f->q, x.var)) m.q_outer.push_back(x);
     m.q_k = m.k;
@@ -221,7 +232,7 @@ std::optional<Contraction> match_double_contraction(const TemplateArgs& a) {
 std::optional<Contraction> match_byte_contraction(const TemplateArgs& a) {
   if (!a.canonical || !a.canonical->value) return {};
   const Canonical& c = *a.canonical;
-  if (c.combine != Op::Add || c.raxes.empty() || !has_lanes(c.out->dtype) || c.value->dtype != DType::I32) return {};
+  if (c.combine != Op::Add || c.raxes.empty() || c.value->dtype != DType::I32) return {};
   auto m = match(a, true);
   if (!m || m->p_at.of(m->k.back().var) != 1) return {};
   return m;

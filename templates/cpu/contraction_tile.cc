@@ -108,8 +108,10 @@ Expr ContractionBuilder::right_base() const {
 }
 
 Expr ContractionBuilder::right(const Expr& k, const Point& at, const Expr& k_extra, const Var& v) {
-  if (m_.right != Contraction::Right::Direct)
-    return load(packed_, {ramp(right_base() + k * Expr(columns_) + column(v))});
+  if (m_.right != Contraction::Right::Direct) {
+    const Expr e = load(packed_, {ramp(right_base() + k * Expr(columns_) + column(v))});
+    return is_half(e->dtype) ? cast(DType::F32, e) : e;
+  }
   Point p = at;
   p.push_back({m_.n.var, lane_base(v)});
   Expr index = offset_expr(m_.q_at, p);
@@ -134,7 +136,7 @@ Stmt ContractionBuilder::finish(const Buffer& acc, int64_t mr, const Expr& row) 
     if (!m_.rows.empty()) p.at.push_back({m_.rows.back().var, row + i});
     return p;
   };
-  const bool two_steps = is_costly(m_.c.epilogue) && mr > 1 && !m_.bytes;
+  const bool two_steps = is_costly(m_.c.epilogue) && mr > 1 && !m_.bytes && m_.c.out->dtype == m_.type;
   const Expr plain = load(m_.c.reduced, {});
   const Stmt out = tile_loops(mr, [&](const Expr& i, const Var& v) {
     LanePoint p = point(i, v, load(acc, {i, ramp(column(v))}));

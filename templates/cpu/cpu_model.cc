@@ -23,12 +23,14 @@ const std::vector<CpuModel>& rows() {
        .march = "x86-64-v3",
        .vector_lanes = 8,
        .vector_registers = 16,
+       .half_vectors = true,
        .fma_per_cycle = 2,
        .loads_per_cycle = 2},
       {.name = "x86-64-v4",
        .march = "x86-64-v4",
        .vector_lanes = 16,
        .vector_registers = 32,
+       .half_vectors = true,
        .fma_per_cycle = 2,
        .loads_per_cycle = 2,
        .l1_bytes = 48 << 10,
@@ -40,6 +42,7 @@ const std::vector<CpuModel>& rows() {
        .march = "x86-64-v4 -mavx512vnni",
        .vector_lanes = 16,
        .vector_registers = 32,
+       .half_vectors = true,
        .byte_dot = true,
        .fma_per_cycle = 1,
        .loads_per_cycle = 1,
@@ -53,6 +56,7 @@ const std::vector<CpuModel>& rows() {
        .march = "x86-64-v4 -mavx512vnni",
        .vector_lanes = 16,
        .vector_registers = 32,
+       .half_vectors = true,
        .byte_dot = true,
        .fma_per_cycle = 2,
        .loads_per_cycle = 2,
@@ -68,6 +72,7 @@ const std::vector<CpuModel>& rows() {
        .march = "armv8-a",
        .vector_lanes = 4,
        .vector_registers = 32,
+       .half_vectors = true,
        .fma_per_cycle = 2,
        .loads_per_cycle = 2,
        .l1_bytes = 64 << 10,
@@ -130,6 +135,15 @@ const CpuModel* find_cpu(std::string_view name) {
   for (const CpuModel& m : rows())
     if (m.name == name) return &m;
   return nullptr;
+}
+
+const CpuModel& any_cpu() {
+  static const CpuModel model = [] {
+    CpuModel m = *find_cpu("generic");
+    m.half_vectors = true;
+    return m;
+  }();
+  return model;
 }
 
 const CpuModel& native_cpu() {

@@ -14,6 +14,7 @@ struct CpuModel {
   std::string_view march;  // for the emitted build files, after -march=; empty: none
   int vector_lanes = 8;    // f32 lanes that TC_VL will have
   int vector_registers = 16;
+  bool half_vectors = false;   // converts vectors of f16
   bool byte_dot = false;       // one instruction adds four products of bytes to every lane
   double fma_per_cycle = 2;    // vector FMAs of the full width
   double loads_per_cycle = 2;  // vector loads
@@ -30,6 +31,8 @@ CpuModel with_lanes_of(CpuModel cpu, DType t);
 const std::vector<CpuModel>& cpu_models();
 /// Null if the name is unknown; "native" is resolved by the command line first.
 const CpuModel* find_cpu(std::string_view name);
+/// For text that is compiled for several processors (--cpu any): the row "generic", with what all but the baseline have.
+const CpuModel& any_cpu();
 /// The row that describes this machine.
 const CpuModel& native_cpu();
 

@@ -18,10 +18,10 @@ namespace {
 constexpr int64_t kChunk = 8192;  // elements: 32 KiB, a first-level cache
 
 bool vectorizable(const Canonical& c) {
-  if (c.axes.empty() || !has_lanes(c.out->dtype) || c.axes.back().extent.value < 8) return false;
+  if (c.axes.empty() || c.axes.back().extent.value < 8) return false;
   const Var lane = c.axes.back().var;
   const auto f = affine_in(c.out_index, {lane});
-  return f && f->coefficients[0] == 1 && has_vector_form(c.epilogue, lane);
+  return f && f->coefficients[0] == 1 && has_stored_form(c.epilogue, c.out->dtype, lane);
 }
 
 // A chunk that divides n, where there is one not much smaller.

@@ -54,6 +54,7 @@ class VectorForm {
 }  // namespace
 
 bool has_vector_form(const Expr& e, const Var& lane) { return has_vector_form(e, lane, true); }
+bool has_stored_form(const Expr& e, DType to, const Var& lane) { return has_stored_form(e, to, lane, true); }
 
 bool is_costly(const Expr& e) {
   bool found = false;
@@ -98,11 +99,11 @@ LanePoint panel_point(const Axis& n, const std::vector<Axis>& rows, const Expr& 
 }
 
 Stmt fetch_ahead(const Buffer& b, const Expr& begin, int64_t count) {
-  constexpr int64_t kLine = 16, kAhead = 2048, kMostUnrolled = 32;  // words, words, lines
-  const int64_t lines = count / kLine;
+  constexpr int64_t kMostUnrolled = 32;  // lines
+  const int64_t line_size = 64 / info(b->dtype).bytes, ahead = 128 * line_size, lines = count / line_size;
   if (lines == 0) return {};
   const Var line = make_var("line");
-  return loop(line, lines, prefetch(b, {begin + Expr(kAhead) + Expr(line) * Expr(kLine)}),
+  return loop(line, lines, prefetch(b, {begin + Expr(ahead) + Expr(line) * Expr(line_size)}),
               lines <= kMostUnrolled ? ForKind::Unroll : ForKind::Serial);
 }
 

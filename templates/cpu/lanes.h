@@ -11,6 +11,8 @@ namespace tc {
 /// along it, and every operation that depends on it has a vector function. Loads of rank 0 (accumulators) count as
 /// vectors.
 bool has_vector_form(const Expr& e, const Var& lane);
+/// The same for what is stored to a tensor of type `to`: a half, too, if it is rounded from f32.
+bool has_stored_form(const Expr& e, DType to, const Var& lane);
 
 /// Calls a function that is more than a few instructions (exp, erf, sqrt, a rounding).
 bool is_costly(const Expr& e);
@@ -38,7 +40,7 @@ Expr index_at(const Expr& index, const std::vector<std::pair<Var, Expr>>& at);
 LanePoint panel_point(const Axis& n, const std::vector<Axis>& rows, const Expr& panel, int64_t columns, const Expr& row,
                       const Expr& column, Expr acc = {});
 
-/// Asks for what lies 8 KiB behind `count` words (of 4 bytes) of `b` from `begin` on, a line of the cache at a time: where
+/// Asks for what lies 8 KiB behind `count` elements of `b` from `begin` on, a line of the cache at a time: where
 /// weights come from memory, each once, the processor waits for them if it is not told early. Null for less than a line.
 Stmt fetch_ahead(const Buffer& b, const Expr& begin, int64_t count);
 

@@ -28,7 +28,10 @@ bool all_vector_forms(const Rows& r) {
   const Var lane = r.columns[0].var;
   if (r.columns[0].extent.value < 8) return false;
   for (const RowStep& s : r.steps)
-    if (along_row(s) ? !has_vector_form(s.value, lane) : uses_var(s.value, lane)) return false;
+    if (s.kind == RowStep::Kind::Row ? !has_stored_form(s.value, r.c.out->dtype, lane)
+        : along_row(s)               ? !has_vector_form(s.value, lane)
+                                     : uses_var(s.value, lane))
+      return false;
   return true;
 }
 
@@ -40,6 +43,8 @@ class Builder {
     const int64_t work = points(r_.c.axes) * n_ * int64_t(r_.steps.size());
     for (const Axis& a : r_.c.axes) at_.push_back({a.var, Expr(a.var)});
     Stmt body = steps(0);
+    for (const RowStep& k : r_.steps)
+      if (k.kind == RowStep::Kind::Keep && k.kept->scope == Scope::Stack) body = alloc(k.kept, body);
     for (size_t i = r_.c.axes.size(); i-- > 1;) body = loop(r_.c.axes[i].var, r_.c.axes[i].extent, body);
     if (r_.c.axes.empty()) return body;
     return outermost(body, work >= kParallelThreshold);
@@ -78,16 +83,17 @@ class Builder {
   }
 
   Stmt row(const RowStep& s) {
-    const Expr& index = s.kind == RowStep::Kind::Keep ? r_.kept_index : r_.c.out_index;
+    const bool keeps = s.kind == RowStep::Kind::Keep;
     return over_lanes("v", n_, [&](const Expr& offset, const Expr& count) {
-      return store_lanes(r_.c.out, index, s.value, point(offset, count));
+      return store_lanes(keeps ? s.kept : r_.c.out, keeps ? r_.kept_index : r_.c.out_index, s.value,
+                         point(offset, count));
     });
   }
 
   // One value of a row; `keep` is stored on the way. What is left of the row joins in lanes that exist.
   Stmt reduce(const RowStep& s, const RowStep* keep, size_t next) {
     const int64_t ways = n_ >= 256 ? 4 : n_ >= 64 ? 2 : 1;
-    const DType t = r_.c.out->dtype;
+    const DType t = s.name->dtype;
     const Expr identity = s.op == Op::Add ? zero(t) : s.op == Op::Max ? lowest(t) : highest(t);
     const Buffer acc = make_buffer("acc", t, {Dim(kMaxLanes * ways)}, Scope::Register);
     auto vector_index = [&](const Expr& u) { return Exprs{ramp(u * lanes())}; };
@@ -108,7 +114,7 @@ class Builder {
         const Load* l = as<Load>(e);
         return l && l->buffer == keep->kept ? stands : Expr();
       });
-      return alloc(kept, seq({value, store_lanes(r_.c.out, r_.kept_index, stands, p),
+      return alloc(kept, seq({value, store_lanes(keep->kept, r_.kept_index, stands, p),
                               store(acc, vector_index(u), broadcast(vector_form(term, p)), s.op, count)}));
     };
     const Stmt start = ways_loop([&](const Expr& u) { return store(acc, vector_index(u), broadcast(identity)); });

@@ -1,6 +1,7 @@
 #include "templates/cpu/schedule_cpu.h"
 
 #include "templates/choose_template.h"
+#include "templates/cpu/contraction.h"
 #include "templates/cpu/few_bits.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/template.h"
@@ -66,7 +67,12 @@ std::vector<std::string_view> cpu_templates() {
 bool reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
                     const ScheduleOptions& options) {
   const std::optional<Canonical> canonical = canonicalize(fn);
-  return canonical && match_few_bits({fn, &*canonical, constant_input, cpu, options});
+  if (!canonical) return false;
+  const TemplateArgs args{fn, &*canonical, constant_input, cpu, options};
+  if (match_few_bits(args)) return true;
+  const auto product = match_contraction(args);
+  const DType weights = product && product->q_value ? product->q_value->dtype : DType::F32;
+  return weights == DType::BF16 || (weights == DType::F16 && cpu.half_vectors);
 }
 
 }  // namespace tc

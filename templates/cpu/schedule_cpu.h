@@ -17,7 +17,8 @@ Scheduled schedule_cpu(const TensorFn& fn, const std::vector<bool>& constant_inp
 /// The names of the templates, in the order in which they are asked.
 std::vector<std::string_view> cpu_templates();
 
-/// Whether schedule_few_bits takes it.
+/// Whether schedule_few_bits takes it, or schedule_contraction with weights that are halves, on a processor that converts vectors of
+/// them.
 bool reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input, const CpuModel& cpu,
                     const ScheduleOptions& options);
 

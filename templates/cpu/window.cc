@@ -93,7 +93,7 @@ std::optional<Window> match(const TemplateArgs& a) {
   Window w;
   w.c = *a.canonical;
   const Op op = w.c.combine;
-  if (!has_lanes(w.c.out->dtype) || !has_lanes(w.c.value->dtype) || !op_has_lanes(op, w.c.value->dtype)) return {};
+  if (!has_lanes(w.c.value->dtype) || !op_has_lanes(op, w.c.value->dtype)) return {};
   if (op != Op::Add && op != Op::Max && op != Op::Min && op != Op::Mul) return {};
   const auto n = unit_axis(w.c);
   if (!n || n->extent.value < 4 || !uses_var(w.c.value, n->var)) return {};
@@ -102,7 +102,7 @@ std::optional<Window> match(const TemplateArgs& a) {
     if (x.var != n->var) w.rows.push_back(x);
   fold_zero_point(w, a);
   pack_weights(w, a);
-  if (!has_vector_form(w.c.value, n->var) || !has_vector_form(w.c.epilogue, n->var)) return {};
+  if (!has_vector_form(w.c.value, n->var) || !has_stored_form(w.c.epilogue, w.c.out->dtype, n->var)) return {};
   if (!has_vector_form(w.c.init, n->var)) return {};
   merge_axes(w.rows, {&w.c.value, &w.c.epilogue, &w.c.init}, {&w.c.out_index});
   merge_axes(w.c.raxes, {&w.c.value}, {});

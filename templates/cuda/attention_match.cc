@@ -80,7 +80,6 @@ TensorFn with_heads_apart(TensorFn part) {
   return part;
 }
 
-bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 bool is_computed_singly(DType t) { return t == DType::F32 || is_half(t); }
 
 // Without a rounding to halves, or the widening of them: models of halves store scores and weights so.
