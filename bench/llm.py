@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """A decoder of Llama's kind, prompt and next token, against ONNX Runtime on this machine.
 
-usage: llm.py [--tool build/tc-emit] [--cpu native] [--cc gcc] [--rounds 3] [--tokens 32] [--prompt 128] [--layers 4] [--bits 4|32]
+usage: llm.py [--tool build/tc-emit] [--cpu native] [--cc gcc] [--rounds 3] [--tokens 32] [--prompt 128] [--layers 4] [--bits 4|16|32]
                                                                                 (run it with `scripts/python_env base`)
 
 The model has random weights and the operators that ONNX Runtime's builder of language models writes: 2048 hidden, 5632 inner, 32 heads,
-4 of keys; with 4 bits, products are MatMulNBits of accuracy level 4. The engines take turns, each with one thread, then with two: a
+4 of keys; with 4 bits, products are MatMulNBits of accuracy level 4; with 16 bits all of it is halves, weights and cache, too. The engines take turns, each with one thread, then with two: a
 prompt, best of three, then tokens one by one, the median. The package keeps its cache; ONNX Runtime gets that of the run before.
 Logits of both are compared first.
 """
@@ -69,6 +69,7 @@ int main(int argc, char **argv) /* PROMPT TOKENS FILE: milliseconds of the promp
 class Decoder:
     def __init__(self, bits):
         self.bits, self.random = bits, np.random.default_rng(0)
+        self.float = np.float16 if bits == 16 else np.float32
         self.nodes, self.weights = [], []
 
     def constant(self, value):
@@ -83,23 +84,23 @@ class Decoder:
         return names[0]
 
     def linear(self, x, rows, columns, outputs=None):
-        if self.bits == 32:
+        if self.bits >= 16:
             w = self.random.standard_normal((rows, columns)).astype(np.float32) * rows ** -0.5
-            return self.op("MatMul", x, self.constant(w), outputs=outputs)
+            return self.op("MatMul", x, self.constant(w.astype(self.float)), outputs=outputs)
         w = self.random.integers(0, 256, (columns, rows // BLOCK, BLOCK // 2), np.uint8)
         scales = (0.1 + 0.9 * self.random.random((columns, rows // BLOCK))).astype(np.float32) * 0.4 * rows ** -0.5
         return self.op("MatMulNBits", x, self.constant(w), self.constant(scales), outputs=outputs, K=rows, N=columns, bits=4, block_size=BLOCK, accuracy_level=4)
 
     def norm(self, x):
-        return self.op("SimplifiedLayerNormalization", x, self.constant(np.ones(HIDDEN, np.float32)), axis=-1, epsilon=1e-6)
+        return self.op("SimplifiedLayerNormalization", x, self.constant(np.ones(HIDDEN, self.float)), axis=-1, epsilon=1e-6)
 
     def model(self, layers):
         one = self.constant(np.array([1], np.int64))
         last = self.op("Cast", self.op("Sub", self.op("ReduceSum", "mask", one, keepdims=0), one), to=TensorProto.INT32)
         total = self.op("Cast", self.op("Gather", self.op("Shape", "mask"), self.constant(np.array(1, np.int64))), to=TensorProto.INT32)
         angles = np.arange(ROOM)[:, None] * 10000.0 ** (-np.arange(SIZE // 2) / (SIZE // 2))
-        caches = [self.constant(f(angles).astype(np.float32)) for f in (np.cos, np.sin)]
-        x = self.op("Gather", self.constant(self.random.standard_normal((VOCABULARY, HIDDEN)).astype(np.float32)), "ids")
+        caches = [self.constant(f(angles).astype(self.float)) for f in (np.cos, np.sin)]
+        x = self.op("Gather", self.constant(self.random.standard_normal((VOCABULARY, HIDDEN)).astype(self.float)), "ids")
         for n in range(layers):
             streams = self.linear(self.norm(x), HIDDEN, (HEADS + 2 * KEY_HEADS) * SIZE)
             y = self.op("GroupQueryAttention", streams, "", "", f"past.{n}.key", f"past.{n}.value", last, total, *caches,
@@ -109,11 +110,12 @@ class Decoder:
             gate = self.linear(h, HIDDEN, INNER)
             inner = self.op("Mul", self.op("Mul", gate, self.op("Sigmoid", gate)), self.linear(h, HIDDEN, INNER))
             x = self.op("Add", x, self.linear(inner, INNER, HIDDEN))
-        self.linear(self.norm(x), HIDDEN, VOCABULARY, outputs=["logits"])
+        self.op("Cast", self.linear(self.norm(x), HIDDEN, VOCABULARY), outputs=["logits"], to=TensorProto.FLOAT)
         cache = [f"{n}.{kind}" for n in range(layers) for kind in ("key", "value")]
         value, f32, i64 = helper.make_tensor_value_info, TensorProto.FLOAT, TensorProto.INT64
-        inputs = [value("ids", i64, [1, "seq"]), value("mask", i64, [1, "total"])] + [value(f"past.{c}", f32, [1, KEY_HEADS, "past", SIZE]) for c in cache]
-        outputs = [value("logits", f32, [1, "seq", VOCABULARY])] + [value(f"present.{c}", f32, [1, KEY_HEADS, "total", SIZE]) for c in cache]
+        held = helper.np_dtype_to_tensor_dtype(np.dtype(self.float))
+        inputs = [value("ids", i64, [1, "seq"]), value("mask", i64, [1, "total"])] + [value(f"past.{c}", held, [1, KEY_HEADS, "past", SIZE]) for c in cache]
+        outputs = [value("logits", f32, [1, "seq", VOCABULARY])] + [value(f"present.{c}", held, [1, KEY_HEADS, "total", SIZE]) for c in cache]
         graph = helper.make_graph(self.nodes, "llm", inputs, outputs, self.weights)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
 
@@ -124,7 +126,7 @@ def of_runtime(path, threads, prompt, tokens):
     options.intra_op_num_threads, options.log_severity_level = threads, 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = [o.name for o in session.get_outputs()]
-    empty = {i.name: np.zeros((1, KEY_HEADS, 0, SIZE), np.float32) for i in session.get_inputs() if i.name.startswith("past")}
+    empty = {i.name: np.zeros((1, KEY_HEADS, 0, SIZE), np.float16 if i.type == "tensor(float16)" else np.float32) for i in session.get_inputs() if i.name.startswith("past")}
     times, logits, past = [], [], empty
     for k in range(3 + tokens):
         past = empty if k < 3 else past
@@ -154,7 +156,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--bits", type=int, default=4, choices=(4, 32))
+    parser.add_argument("--bits", type=int, default=4, choices=(4, 16, 32))
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)

@@ -46,8 +46,9 @@ bool contains(const Expr& e, const Expr& node) {
   return found;
 }
 
-// epilogue = f(sum + bias[n]): the sum may start from the bias.
-void start_from_bias(Contraction& m) {
+// epilogue = f(sum + bias[n]): the sum may start from the bias. What is added to a single row may be a residual, whose memory the
+// result can take over if it is read as it is written: it is no bias unless it is known.
+void start_from_bias(Contraction& m, const TemplateArgs& a) {
   const Expr acc = [&] {
     Expr found;
     walk(m.c.epilogue, [&](const Expr& x) {
@@ -66,7 +67,7 @@ void start_from_bias(Contraction& m) {
     }
     return !sum;
   });
-  if (!sum || contains(bias, acc)) return;
+  if (!sum || contains(bias, acc) || (m.rows.empty() && !is_constant(bias, a))) return;
   for (const Axis& r : m.rows)
     if (uses_var(bias, r.var)) return;
   const Expr biased = load(m.c.reduced, {});
@@ -179,7 +180,7 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   if (bytes || !a.options.strict_fp) sort_by_stride(m.k, *p_at);
   if (!has_stored_form(m.c.epilogue, c.out->dtype, n->var) || !has_vector_form(m.start, n->var)) return {};
   if (m.q_zero.get() && (!has_vector_form(m.q_zero, n->var) || uses_any(m.q_zero, m.rows))) return {};
-  if (bytes || !a.options.strict_fp) start_from_bias(m);
+  if (bytes || !a.options.strict_fp) start_from_bias(m, a);
 
   Expr p_index = as<Load>(f->p)->index[0], q_index = 0;
   if (bool(f->q_shaped) && is_constant(f->q, a)) {

@@ -39,8 +39,9 @@ struct Streamed {
   Expr score;              // of `dot` and b, h, i, j, where begins and ends allow j
   std::vector<Expr> ends;  // keys from here on are masked, over b, h, i
   std::vector<Expr> begins;
-  Exprs out_index;    // over b, h, i, value_d
-  int64_t group = 1;  // heads that read the same keys and values
+  Exprs out_index;             // over b, h, i, value_d
+  std::vector<DType> rounded;  // what a result is converted to, in order
+  int64_t group = 1;           // heads that read the same keys and values
 };
 
 bool is_load_of(const Expr& e, const Buffer& b) {
@@ -142,6 +143,8 @@ bool is_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, con
   return structurally_equal(inlined(fn, weight, {terms->buffer}), load(terms->buffer, at) / inverse);
 }
 
+bool is_half_or_single(DType t) { return is_half(t) || t == DType::F32; }
+
 /// Where element (b, h, i, d) of the result lies in the output.
 bool find_output(const TensorFn& fn, const Reductions& r, Streamed& s) {
   const Exprs at = {Expr(s.b.var), Expr(s.h.var), Expr(s.i.var), Expr(s.value_d.var)};
@@ -153,8 +156,14 @@ bool find_output(const TensorFn& fn, const Reductions& r, Streamed& s) {
   VarMap to;
   for (size_t k = 0; k < 3; k++) to[last->axes[k].var.get()] = s.out_index[k];
   const Expr value = substitute(inlined(fn, last->values[0], {r.result->outputs[0]}), to);
-  const Load* l = as<Load>(value);
+  Expr result = value;
+  for (const Cast* c = as<Cast>(result); c; c = as<Cast>(result)) {
+    s.rounded.insert(s.rounded.begin(), result->dtype);
+    result = c->value;
+  }
+  const Load* l = as<Load>(result);
   if (!l || l->buffer != r.result->outputs[0]) return false;
+  if (s.rounded.size() > 2 || !std::all_of(s.rounded.begin(), s.rounded.end(), is_half_or_single)) return false;
   Ranges ranges;
   const Axis* axes[] = {&s.b, &s.h, &s.i, &s.value_d};
   for (const Axis* a : axes) ranges[a->var.get()] = {0, a->extent.value - 1};
@@ -365,7 +374,9 @@ class Builder {
       return let(inverse, value, lanes_of(s_.value_d.extent.value, "v", ForKind::Serial, [&](const Expr& base) {
                    Exprs index = at(s_.out_index, own);
                    index.back() = ramp(substitute(index.back(), {{s_.value_d.var.get(), base}}));
-                   return store(fn_.outputs[0], index, load(acc_, {own, ramp(base)}) * broadcast(Expr(inverse)));
+                   Expr y = load(acc_, {own, ramp(base)}) * broadcast(Expr(inverse));
+                   for (const DType t : s_.rounded) y = cast(t, y);
+                   return store(fn_.outputs[0], index, y);
                  }));
     });
   }
