@@ -68,33 +68,44 @@ def embedded(b):
     return standard(b, b.input("x", [1, "seq", HIDDEN]))
 
 
-def grouped(b, packed=True, **attributes):
+def grouped(b, packed=True, dtype=np.float32, **attributes):
     """As ONNX Runtime's builder of language models writes it."""
-    x = tokens(b)
+    def weight(*shape):
+        return b.constant((b.random.standard_normal(shape) * 0.3).astype(dtype))
+
+    x, held = tokens(b), helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    if dtype != np.float32:
+        x = b.op("Cast", x, to=held)
     mask = b.input("mask", [1, "total"], TensorProto.INT64)
     last = b.op("Cast", b.op("Sub", b.op("ReduceSum", mask, b.ints(1), keepdims=0), b.ints(1)), to=TensorProto.INT32)
     total = b.op("Cast", b.op("Gather", b.op("Shape", mask), b.scalar(1, np.int64)), to=TensorProto.INT32)
     for layer in range(2):
-        past = [b.input(f"past_{layer}_{n}", [1, KEYS, "past", SIZE]) for n in "kv"]
+        past = [b.input(f"past_{layer}_{n}", [1, KEYS, "past", SIZE], held) for n in "kv"]
         if packed:
-            streams = [b.op("MatMul", x, b.weight(HIDDEN, (HEADS + 2 * KEYS) * SIZE)), "", ""]
+            streams = [b.op("MatMul", x, weight(HIDDEN, (HEADS + 2 * KEYS) * SIZE)), "", ""]
         else:
-            streams = [b.op("MatMul", x, b.weight(HIDDEN, n * SIZE)) for n in (HEADS, KEYS, KEYS)]
+            streams = [b.op("MatMul", x, weight(HIDDEN, n * SIZE)) for n in (HEADS, KEYS, KEYS)]
         angles = np.arange(64)[:, None] * 0.7 ** np.arange(SIZE // 2)[None]
-        caches = [b.constant(f(angles).astype(np.float32)) for f in (np.cos, np.sin)]
+        caches = [b.constant(f(angles).astype(dtype)) for f in (np.cos, np.sin)]
         y, k, v = b.op("GroupQueryAttention", *streams, *past, last, total, *caches, outputs=3, domain="com.microsoft",
                        num_heads=HEADS, kv_num_heads=KEYS, do_rotary=1, **attributes)
-        x = b.op("Add", x, b.op("MatMul", y, b.weight(HIDDEN, HIDDEN)))
+        x = b.op("Add", x, b.op("MatMul", y, weight(HIDDEN, HIDDEN)))
         for name, result in zip(past, (k, v)):
             b.kept[name] = result
-    b.output(b.op("MatMul", x, b.weight(HIDDEN, 10)))
+    y = b.op("MatMul", x, weight(HIDDEN, 10))
+    b.output(y if dtype == np.float32 else b.op("Cast", y, to=TensorProto.FLOAT))
     for result in b.kept.values():
-        b.output(result)
+        b.output(result, held)
     return b.kept
 
 
 def window(b):
     return grouped(b, packed=False, local_window_size=6)
+
+
+def halves(b):
+    """Weights and caches of float16."""
+    return grouped(b, dtype=np.float16)
 
 
 def capped(b):
@@ -174,7 +185,7 @@ def several(b):
     return dict([keep(b, past, new), keep(b, total, added)])
 
 
-MODELS = [products, standard, grouped, window, capped, recurrent, moving, updated, twice, both, embedded, wide, several]
+MODELS = [products, standard, grouped, window, halves, capped, recurrent, moving, updated, twice, both, embedded, wide, several]
 
 
 def cases():
