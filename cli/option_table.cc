@@ -120,6 +120,8 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string&) { c.profile = true; }},
       {"--trace", "FILE", "the steps of one run as Chrome's trace events", kRun, Any,
        [](CommandLine& c, const std::string& v) { c.trace = v; }},
+      {"--times", "FILE", "measured times to show: what --profile --json or --trace of the same kernels has written",
+       kReport, Any, [](CommandLine& c, const std::string& v) { c.times = v; }},
       {"--seed", "N", "seed of generated inputs", kBuilds, Any,
        [](CommandLine& c, const std::string& v) { c.seed = uint64_t(integer("--seed", v)); }},
       {"--seconds", "S",
