@@ -142,7 +142,7 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.jobs = limit("--jobs", v, 1024); }},
       {"--runner", "COMMAND", "a command of the shell that builds and times candidates (docs/tuning.md)", kTune, Any,
        [](CommandLine& c, const std::string& v) { c.runner = v; }},
-      {"--json", "", "JSON instead of a table or words", kInfo | kOps | kBench | kRun | kDiff | kTune, Any,
+      {"--json", "", "JSON instead of a table or words", kInfo | kOps | kBench | kRun | kDiff | kTune | kDoctor, Any,
        [](CommandLine& c, const std::string&) { c.json = true; }},
       {"--markdown", "", "for a comment of a review", kDiff, Any,
        [](CommandLine& c, const std::string&) { c.markdown = true; }},

@@ -31,6 +31,8 @@ std::vector<std::string> onnxruntime_command(const std::string& model, const std
   return python("onnxruntime.py", {model, folder, fixed, import.number_labels ? "1" : "0"});
 }
 
+std::vector<std::string> modules_command(const std::vector<std::string>& names) { return python("modules.py", names); }
+
 std::vector<std::string> reference_command(const std::string& file, const std::string& model, const std::string& folder,
                                            const std::vector<std::shared_ptr<const OpRow>>& rows) {
   nlohmann::ordered_json names = nlohmann::ordered_json::array();

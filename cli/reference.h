@@ -18,4 +18,7 @@ std::vector<std::string> onnxruntime_command(const std::string& model, const std
 std::vector<std::string> reference_command(const std::string& file, const std::string& model, const std::string& folder,
                                            const std::vector<std::shared_ptr<const OpRow>>& rows);
 
+/// The command that says which of these modules Python can import, in which versions.
+std::vector<std::string> modules_command(const std::vector<std::string>& names);
+
 }  // namespace tc
