@@ -117,6 +117,7 @@ def main():
     check, not_run = Checks(only_failures=True), Counter()
     if re.search(options.only, "site"):
         site_checks.lists(check)
+        site_checks.figures(check)
         with tempfile.TemporaryDirectory() as scratch:
             site_checks.builds(check, Path(scratch))
     names = [n for n in page_names() if re.search(options.only, n)]
