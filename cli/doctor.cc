@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "cli/new_file.h"
 #include "cli/process.h"
@@ -65,8 +64,7 @@ void look_for_cuda(std::vector<Finding>& list) {
                   "install CUDA's toolkit and put nvcc on PATH"});
   const ProcessResult gpu = run_process({"nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"}, false);
   list.push_back({"CUDA", "GPU", gpu.status == 0 ? gpu.output.substr(0, gpu.output.find('\n')) : "",
-                  "verify, run and bench of --target cuda, which else use the CPU",
-                  "a GPU and NVIDIA's driver"});
+                  "verify, run and bench of --target cuda, which else use the CPU", "a GPU and NVIDIA's driver"});
 }
 
 void look_for_references(std::vector<Finding>& list) {
@@ -81,12 +79,13 @@ void look_for_references(std::vector<Finding>& list) {
   };
   std::vector<std::string> names;
   for (const Module& m : kModules) names.emplace_back(m.name);
-  const ProcessResult r = run_process(modules_command(names), false);
-  const nlohmann::json j = nlohmann::json::parse(r.output, nullptr, false);
-  const bool answers = r.status == 0 && j.is_object() && j.contains("modules");
-  list.push_back({"references", "Python", answers ? version_of("python3") : "", "references of verify", "apt install python3"});
-  for (const Module& m : kModules)
-    list.push_back({"references", m.shown, answers ? j["modules"].value(m.name, "") : "", m.serves, m.way_out});
+  const auto found = python_modules(names);
+  list.push_back(
+      {"references", "Python", found ? version_of("python3") : "", "references of verify", "apt install python3"});
+  for (const Module& m : kModules) {
+    const bool there = found && found->contains(m.name);
+    list.push_back({"references", m.shown, there ? found->at(m.name) : "", m.serves, m.way_out});
+  }
 }
 
 }  // namespace

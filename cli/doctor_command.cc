@@ -13,13 +13,13 @@ namespace {
 
 /// Packages can be built and compared: all that C needs but threads and CMake.
 bool is_ready(const std::vector<Finding>& list) {
-  return std::all_of(list.begin(), list.end(), [](const Finding& f) {
-    return !f.found.empty() || (f.name != "C compiler" && f.name != "make");
-  });
+  return std::all_of(list.begin(), list.end(),
+                     [](const Finding& f) { return !f.found.empty() || (f.name != "C compiler" && f.name != "make"); });
 }
 
 std::string as_text(const std::vector<Finding>& list) {
-  std::string s = "this is tc-emit " + std::string(version()) + "; --cpu native is " + std::string(native_cpu().name) + "\n";
+  std::string s =
+      "this is tc-emit " + std::string(version()) + "; --cpu native is " + std::string(native_cpu().name) + "\n";
   std::string_view group;
   for (const Finding& f : list) {
     if (f.group != group) s += "\n" + std::string(group = f.group) + "\n";

@@ -1,4 +1,4 @@
-"""Which of the modules that tc-emit asks for this Python can import, as one line of JSON.
+"""The versions of those modules that this Python can import, by name, as one line of JSON.
 
 arguments: MODULE...
 """
@@ -11,7 +11,7 @@ def version_of(name):
     try:
         return str(getattr(importlib.import_module(name), "__version__", "unknown"))
     except Exception:  # a module that is there and broken is of no more use than none
-        return ""
+        return None
 
 
-print(json.dumps({"executable": sys.executable, "modules": {name: version_of(name) for name in sys.argv[1:]}}))
+print(json.dumps({name: version_of(name) for name in sys.argv[1:]}))

@@ -34,7 +34,8 @@ class TimesReader {
                  ExitCode::Io,
                  {},
                  "'" + printable(path_) + "' " + why,
-                 {"the program of the same package writes one: " + printable(program) + " --profile --json > FILE, or --trace FILE",
+                 {"the program of the same package writes one: " + printable(program) +
+                      " --profile --json > FILE, or --trace FILE",
                   "so does tc-emit run with the same model and options, also --cpu"},
                  false});
   }
@@ -72,7 +73,8 @@ class TimesReader {
         continue;
       }
       need_kernel(name);
-      t.rows.push_back({name, amount(k, "calls"), amount(k, "total_us"), k.contains("floor_share") ? amount(k, "floor_share") : 0});
+      t.rows.push_back(
+          {name, amount(k, "calls"), amount(k, "total_us"), k.contains("floor_share") ? amount(k, "floor_share") : 0});
     }
     return t;
   }
@@ -90,7 +92,8 @@ class TimesReader {
         continue;
       }
       need_kernel(name);
-      auto row = std::find_if(t.rows.begin(), t.rows.end(), [&](const KernelTimes::Row& r) { return r.kernel == name; });
+      auto row =
+          std::find_if(t.rows.begin(), t.rows.end(), [&](const KernelTimes::Row& r) { return r.kernel == name; });
       if (row == t.rows.end()) row = t.rows.insert(row, {name, 0, 0, 0});
       row->calls += 1;
       row->us += us;
