@@ -104,10 +104,11 @@ TC_IO void tc_print_row(const tc_profile_row *r, double runs, double total, int 
   const double used = r->work != NULL && r->work->chunks < threads ? r->work->chunks : threads;
   const double gflops = r->work != NULL ? 2 * r->work->macs / ns : 0, gbs = r->work != NULL ? r->work->bytes / ns : 0;
 #ifdef TC_NO_FLOORS
-  const double floor_share = 0;
+  const double floor_ns = 0;
 #else
-  const double floor_share = r->work != NULL ? r->work->floor_ns / used / ns : 0;
+  const double floor_ns = r->work != NULL ? r->work->floor_ns : 0;
 #endif
+  const double floor_share = floor_ns / used / ns;
   char cell[3][32];
   if (json) {
     printf("{\"kernel\":\"%s\",\"calls\":%.6g,\"total_us\":%.6g,\"mean_us\":%.6g,\"share\":%.6g", r->name, r->calls / runs, r->seconds * 1e6 / runs, ns * 1e-3, r->seconds / total);
