@@ -10,17 +10,17 @@
 namespace tc {
 namespace {
 
-/// The line of the program's --bench with the floor of a run on one thread behind it, if that is known.
-std::string with_floor(const std::string& line, double floor_ms, bool json) {
+/// The line of the program's --bench with the floor of a run behind it, if that is known. `of`: whose it is.
+std::string with_floor(const std::string& line, double floor_ms, const std::string& of, bool json) {
   if (floor_ms <= 0) return line;
   if (json) {
     nlohmann::ordered_json j = nlohmann::ordered_json::parse(line);
     j["floor_ms"] = std::round(floor_ms * 1e6) * 1e-6;
     return j.dump() + "\n";
   }
-  char text[80];
-  std::snprintf(text, sizeof text, "floor of one thread %.6g ms\n", floor_ms);
-  return line + text;
+  char number[40];
+  std::snprintf(number, sizeof number, " %.6g ms\n", floor_ms);
+  return line + "floor of " + of + number;
 }
 
 }  // namespace
@@ -37,7 +37,9 @@ ExitCode bench_command(const CommandLine& c) {
   const ProcessResult r = run_phase(c, "bench", argv);
   c.request.listener.tell("");
   if (r.status != 0) tool_failed("the emitted program", r);
-  print_out(with_floor(r.output, floor_ns(b.compilation.program) * 1e-6, c.json));
+  const bool cuda = c.request.target.is_cuda();
+  const double floor = cuda && !has_gpu() ? 0 : floor_ns(b.compilation.program);
+  print_out(with_floor(r.output, floor * 1e-6, cuda ? "a card of " + b.compilation.program.cpu : "one thread", c.json));
   return ExitCode::Ok;
 }
 

@@ -34,6 +34,8 @@ const std::vector<Command>& commands() {
       {kReduce, "reduce", "MODEL -o SMALL.onnx", "shrink a model that goes wrong to the smallest that still does",
        "  tc-emit reduce model.onnx -o small.onnx\n"
        "  tc-emit reduce --keep 'tc-emit check {} 2>&1 | grep -q TC0301' model.onnx -o small.onnx\n"},
+      {kDoctor, "doctor", "", "what this machine has of what the commands need: compilers, CUDA, references",
+       "  tc-emit doctor\n  tc-emit doctor --json\n"},
       {kExplain, "explain", "CODE", "what the code of a message means", "  tc-emit explain TC0301\n"},
       {kCmake, "cmake", "MODEL -o DIR", "what CMake reads while it configures: the work of tc_emit_add_model",
        "  tc-emit cmake model.onnx -o build/model\n"},

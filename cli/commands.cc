@@ -235,6 +235,7 @@ ExitCode run_command(CommandLine c) {
   if (c.command == "check") return check_command(c);
   if (c.command == "info") return info_command(c);
   if (c.command == "ops") return ops_command(c);
+  if (c.command == "doctor") return doctor_command(c);
   if (c.command == "passes") return passes_command(c);
   if (c.command == "verify") return verify_command(c);
   if (c.command == "diff") return diff_command(c);

@@ -20,6 +20,7 @@ ExitCode help_command(const CommandLine& c);
 ExitCode tune_command(const CommandLine& c);
 ExitCode diff_command(const CommandLine& c);
 ExitCode report_command(const CommandLine& c);
+ExitCode doctor_command(const CommandLine& c);
 ExitCode explain_command(const CommandLine& c);
 ExitCode cmake_command(const CommandLine& c);
 ExitCode completion_command(const CommandLine& c);

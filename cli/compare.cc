@@ -20,7 +20,10 @@
 namespace tc {
 namespace {
 
-bool has_onnxruntime() { return run_process({"python3", "-c", "import onnxruntime"}, true).status == 0; }
+bool has_onnxruntime() {
+  const auto found = python_modules({"onnxruntime"});
+  return found && !found->empty();
+}
 
 /// The model as ONNX Runtime reads it, which has no text syntax: a copy below `folder`.
 std::string binary_model(const std::string& path, const std::string& folder, Diagnostics& problems) {

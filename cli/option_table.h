@@ -27,11 +27,12 @@ enum CommandBits : unsigned {
   kDiff = 16384,
   kReport = 32768,
   kTune = 65536,
+  kDoctor = 131072,
   kBuilds = kVerify | kBench | kRun | kReduce | kTune,              // make a program for this machine
   kCompiles = kEmit | kCheck | kBuilds | kCmake | kDiff | kReport,  // run the passes
   kPackages = kEmit | kBuilds | kCmake | kDiff | kReport,           // make a package
   kImports = kCompiles | kInfo,                                     // read a model
-  kEvery = 131071,
+  kEvery = 262143,
 };
 
 struct Command {

@@ -37,6 +37,7 @@ struct CommandLine {
   // run
   std::vector<std::string> inputs;   // FILE.npz or DIR, or NAME=FILE for each
   std::string outputs, trace;        // outputs: FILE.npz or DIR
+  std::string times;                 // report
   FillMode fill = FillMode::Random;  // of inputs without a file
   bool fill_given = false;
   int64_t print_top = 0, repeat = 0;

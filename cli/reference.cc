@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/process.h"
 #include "support/error.h"
 #include "support/json_text.h"
 #include "templates/text.h"
@@ -29,6 +30,18 @@ std::vector<std::string> onnxruntime_command(const std::string& model, const std
                                              const ImportOptions& import) {
   const std::string fixed = json_text(import.input_values);
   return python("onnxruntime.py", {model, folder, fixed, import.number_labels ? "1" : "0"});
+}
+
+std::optional<std::map<std::string, std::string>> python_modules(const std::vector<std::string>& names) {
+  const ProcessResult r = run_process(python("modules.py", names), false);
+  // The line stands last, behind what modules print when they are imported.
+  const size_t line = r.output.rfind('{');
+  const auto j = nlohmann::json::parse(line == std::string::npos ? "" : r.output.substr(line), nullptr, false);
+  if (r.status != 0 || !j.is_object()) return std::nullopt;
+  std::map<std::string, std::string> versions;
+  for (const std::string& name : names)
+    if (const auto it = j.find(name); it != j.end() && it->is_string()) versions[name] = *it;
+  return versions;
 }
 
 std::vector<std::string> reference_command(const std::string& file, const std::string& model, const std::string& folder,

@@ -1,5 +1,7 @@
 // What verify compares with: scripts of Python, in cli/references/.
 #pragma once
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,5 +19,8 @@ std::vector<std::string> onnxruntime_command(const std::string& model, const std
 /// absent) and the attributes that the node has.
 std::vector<std::string> reference_command(const std::string& file, const std::string& model, const std::string& folder,
                                            const std::vector<std::shared_ptr<const OpRow>>& rows);
+
+/// The versions of those of these modules that Python can import; null if there is no Python.
+std::optional<std::map<std::string, std::string>> python_modules(const std::vector<std::string>& names);
 
 }  // namespace tc

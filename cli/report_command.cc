@@ -5,6 +5,15 @@
 #include "cli/review/side.h"
 
 namespace tc {
+namespace {
+
+std::string page_of(const CommandLine& c, const PackageFacts& p, const Program* program, const ModelStory* story) {
+  std::optional<KernelTimes> times;
+  if (!c.times.empty()) times = read_times(c.times, p);
+  return report_page(p.name, report_data(p, program, story, times ? &*times : nullptr));
+}
+
+}  // namespace
 
 ExitCode report_command(const CommandLine& c) {
   need_model(c);
@@ -13,8 +22,7 @@ ExitCode report_command(const CommandLine& c) {
   std::string page;
   if (is_package(c.model)) {
     refuse_options_of_models(c, "'" + printable(c.model) + "' is a package");
-    const PackageFacts p = read_package_facts(c.model);
-    page = report_page(p.name, report_data(p, nullptr, nullptr));
+    page = page_of(c, read_package_facts(c.model), nullptr, nullptr);
   } else {
     StoryTeller teller(c.request.target);
     ExitCode exit = ExitCode::Ok;
@@ -23,7 +31,7 @@ ExitCode report_command(const CommandLine& c) {
     if (!m) return exit;
     const ModelStory story = teller.take();
     c.request.listener.tell("page");
-    page = report_page(m->facts.name, report_data(m->facts, &m->compilation.program, &story));
+    page = page_of(c, m->facts, &m->compilation.program, &story);
     c.request.listener.tell("");
   }
   const NewFile file(c.out, page);

@@ -203,8 +203,9 @@ std::string profile_header(const Program& p, const ProgramNames& n, TracedCalls 
          "\"tc_trace.h\"\n" +
          std::string(variants ? kOfVariant : "") + join(steps, "") +
          "#undef memcpy\n#define memcpy(...) TC_TRACE(\"memcpy(\" #__VA_ARGS__ \")\", memcpy(__VA_ARGS__))\n#else\n";
-  s += "/* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at "
-       "least\n"
+  const std::string who = calls == TracedCalls::None ? "a card of " + p.cpu : "one thread";
+  s += "/* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that " + who +
+       " takes at least\n"
        " * (0: not known), and on how many threads it can run. By name. */\nstatic const tc_work " +
        n.lower + "_work[] = {\n" + join(list, ",\n") + "\n};\n";
   return s + (traces_calls ? "#endif\n" : "");

@@ -46,11 +46,12 @@ struct ParallelPart {
 
 /// What a call has to do at least, and how long that takes on the target. Of the cost model, no part of an identity.
 struct KernelWork {
-  int64_t macs = 0;          // products that the loops multiply and add, without those of padded tiles
-  int64_t products = 4;      // bytes of an element that is multiplied
-  int64_t bytes = 0;         // of operands, each element that is read or written counted once
+  int64_t macs = 0;      // products that the loops multiply and add, without those of padded tiles
+  int64_t products = 4;  // bytes of an element that is multiplied
+  bool rounds = false;   // CUDA: factors of single precision are rounded for tensor cores: to tf32, where products is 4
+  int64_t bytes = 0;     // of operands, each element that is read or written counted once
   int64_t weight_bytes = 0;  // of these, what is the same in every run
-  double floor_ns = 0;       // one thread of the processor that it was scheduled for (Backend::floor_ns); 0: not known
+  double floor_ns = 0;  // C: one thread of the processor, CUDA: the device of --arch (Backend::floor_ns); 0: not known
 };
 
 struct Kernel {

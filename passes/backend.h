@@ -30,10 +30,10 @@ class Backend {
                              const ScheduleOptions& options) const = 0;
   /// The kernel of loops that schedule() made: body, parameters and scratch are set. `title`: what dumps call it.
   virtual Kernel lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const = 0;
-  /// Nanoseconds that one thread takes for `work` at the very least: its products at the rate of a loop that stays in
-  /// registers, its operands at the bandwidth of the level of memory that they come from. `run_bytes`: what a whole run
-  /// of the program touches. 0 where the table of processors does not say. The only place that computes floors: bench,
-  /// profiles, manifests and reports show this number.
+  /// Nanoseconds that one thread (CUDA: the whole device) takes for `work` at the very least: its products at the rate of a
+  /// loop that stays in registers, its operands at the bandwidth of the level of memory that they come from. `run_bytes`: what
+  /// a whole run of the program touches. 0 where the table of processors does not say. The only place that computes floors:
+  /// bench, profiles, manifests and reports show this number.
   virtual double floor_ns(const KernelWork& work, int64_t run_bytes) const = 0;
 };
 

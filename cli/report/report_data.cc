@@ -35,6 +35,18 @@ Json kernels(const PackageFacts& p) {
   return a;
 }
 
+/// Puts the time of one run to each kernel that was measured; the rest is what was measured as a whole.
+Json add_times(const KernelTimes& t, Json& kernels) {
+  for (Json& k : kernels)
+    for (const KernelTimes::Row& r : t.rows)
+      if (k["name"] == r.kernel) {
+        k["time_us"] = r.us;
+        k["timed_calls"] = r.calls;
+        if (r.floor_share > 0) k["floor_share"] = r.floor_share;
+      }
+  return {{"runs", t.runs}, {"run_us", t.run_us}, {"other_us", t.other_us}, {"threads", t.threads}};
+}
+
 Json steps(const PackageFacts& p) {
   Json a = Json::array();
   for (const PackageFacts::Step& s : p.steps) {
@@ -107,7 +119,8 @@ Json reasons(const ModelStory& story, const std::map<std::string, std::string>& 
 
 }  // namespace
 
-std::string report_data(const PackageFacts& p, const Program* program, const ModelStory* story) {
+std::string report_data(const PackageFacts& p, const Program* program, const ModelStory* story,
+                        const KernelTimes* times) {
   Json j = {{"name", p.name},       {"target", p.target},   {"cpu", p.cpu},
             {"version", p.version}, {"options", p.options}, {"macs", p.macs}};
   j["memory"] = Json::object();
@@ -115,6 +128,7 @@ std::string report_data(const PackageFacts& p, const Program* program, const Mod
   j["inputs"] = tensors(p.inputs);
   j["outputs"] = tensors(p.outputs);
   j["kernels"] = kernels(p);
+  if (times) j["times"] = add_times(*times, j["kernels"]);
   j["tensors"] = tensors(p.tensors);
   j["weights"] = tensors(p.weights);
   j["steps"] = steps(p);

@@ -16,7 +16,7 @@ class CommandRunner : public Runner {
   explicit CommandRunner(const std::string& command) : command_(command), talk_({"sh", "-c", command}) {}
 
   void describe(TuneSetting& setting) override {
-    if (!talk_.say("{\"id\":0,\"ask\":\"setting\"}\n")) fail("has ended");
+    if (!talk_.say(json_text({{"id", 0}, {"ask", "setting"}}) + "\n")) fail("has ended");
     const ordered_json j = answer(kPatience);
     setting.processor = text(j, "processor");
     setting.compiler = text(j, "compiler");

@@ -5,8 +5,8 @@
 #   tc_emit_vendored(NAME DIR FOLDER MODEL FILE [OPTION...])
 #     adds the test tc_emit_vendored_NAME, which fails with the diff where FOLDER is not what the model gives
 #
-# Options of both: TARGET c|cuda, CPU, ARCH, PRECISION, FP, OPT_LEVEL, STRING_BYTES with one value; DIMS, INPUT_SHAPES,
-# INPUT_VALUES, ELEMENTS, OPS with some; SINGLE_FILE, JIT without; FLAGS with further words for tc-emit's command line.
+# Options of both: TARGET c|cuda, CPU, ARCH, PRECISION, FP, OPT_LEVEL, STRING_BYTES, RECORDS, SCHEDULES with one value; DIMS, STATES,
+# INPUT_SHAPES, INPUT_VALUES, ELEMENTS, OPS with some; SINGLE_FILE, JIT without; FLAGS with further words for tc-emit's command line.
 include_guard(GLOBAL)
 
 # The folder of this file, seen from a function.
@@ -16,8 +16,8 @@ set_property(GLOBAL PROPERTY TC_EMIT_CMAKE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 # `more` the further options with one value, which become tc_OPTION.
 function(_tc_emit_arguments kind name more)
   set(switches SINGLE_FILE JIT)
-  set(one MODEL TARGET CPU ARCH PRECISION FP OPT_LEVEL STRING_BYTES ${more})
-  set(several DIMS INPUT_SHAPES INPUT_VALUES ELEMENTS OPS FLAGS)
+  set(one MODEL TARGET CPU ARCH PRECISION FP OPT_LEVEL STRING_BYTES RECORDS SCHEDULES ${more})
+  set(several DIMS STATES INPUT_SHAPES INPUT_VALUES ELEMENTS OPS FLAGS)
   cmake_parse_arguments(tc "${switches}" "${one}" "${several}" ${ARGN})
   if(tc_UNPARSED_ARGUMENTS)
     list(JOIN switches ", " a)
@@ -48,7 +48,7 @@ function(_tc_emit_arguments kind name more)
       list(APPEND flags ${flag} "${tc_${option}}")
     endif()
   endforeach()
-  foreach(pair IN ITEMS DIMS=--dim INPUT_SHAPES=--input-shape INPUT_VALUES=--input-value ELEMENTS=--elements)
+  foreach(pair IN ITEMS DIMS=--dim STATES=--state INPUT_SHAPES=--input-shape INPUT_VALUES=--input-value ELEMENTS=--elements)
     string(REPLACE "=" ";" pair "${pair}")
     list(GET pair 0 option)
     list(GET pair 1 flag)
@@ -59,6 +59,13 @@ function(_tc_emit_arguments kind name more)
   foreach(file IN LISTS tc_OPS)
     get_filename_component(file "${file}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
     list(APPEND flags --ops "${file}")
+  endforeach()
+  foreach(option IN ITEMS RECORDS SCHEDULES)
+    if(DEFINED tc_${option})
+      get_filename_component(file "${tc_${option}}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+      string(TOLOWER "--${option}" flag)
+      list(APPEND flags ${flag} "${file}")
+    endif()
   endforeach()
   if(tc_SINGLE_FILE)
     list(APPEND flags --single-file)

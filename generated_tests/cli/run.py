@@ -60,6 +60,15 @@ def help_and_tables(tmp):
     for command in commands:
         answers(f"help {command}", ["help", command], out="tc-emit")
     answers("help of a command that does not exist", ["help", "frob"], 2, err="the commands are: emit, check")
+    doctor = call("doctor")
+    check("doctor finds this machine's compiler and make", doctor.returncode == 0 and re.search(r"^  found    C compiler      \S+: .*\d\.\d", doctor.stdout, re.M) and "found    make" in doctor.stdout, doctor)
+    tools = {t["name"]: t for t in json.loads(answers("doctor --json", ["doctor", "--json"], out="C compiler").stdout)["tools"]}
+    check("and what of each is missing", all(bool(t["found"]) != bool(t["way_out"]) for t in tools.values()), tools)
+    bare = run(TOOL, "doctor", env={"PATH": str(tmp)})
+    check("doctor without anything", bare.returncode == 7 and "found " not in bare.stdout and bare.stdout.count("  missing  ") >= 8 and "a C compiler and make are needed" in bare.stdout, bare)
+    broken = run(TOOL, "doctor", "--json", env={**os.environ, "CC": "echo 1.2 #"})
+    told = json.loads(broken.stdout)
+    check("a compiler that makes nothing is none", broken.returncode == 7 and not told["ready"] and told["tools"][0]["found"] == "", broken)
     answers("explain", ["explain", "tc0112"], out="TC0112: the graph has a cycle")
     answers("explain a code that does not exist", ["explain", "TC7777"], 2, err="no message with the code")
     answers("an option that does not exist", ["--dimm", "a=1"], 2, err="did you mean '--dim'?")

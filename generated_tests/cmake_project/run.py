@@ -128,6 +128,28 @@ def own_operators(tmp):
     check("then there is nothing to do", "Emitting" not in build(source / "build").stdout)
 
 
+def tuned(tmp):
+    """Schedules come from a file that is read again when it changes, in a subdirectory; states of an instance."""
+    source = tmp / "tuned"
+    (source / "net").mkdir(parents=True)
+    (source / "CMakeLists.txt").write_text(HEAD + "add_subdirectory(net)\nadd_executable(app main.c)\ntarget_link_libraries(app PRIVATE m::m)\n")
+    (source / "net" / "CMakeLists.txt").write_text("tc_emit_add_model(m MODEL m.onnxtxt CPU generic SCHEDULES chosen.tc STATES past=present)\n")
+    (source / "net" / "m.onnxtxt").write_text('<ir_version: 10, opset_import: ["" : 21]>\ng (float[4] x, float[4] past) => (float[4] y, float[4] present)\n'
+                                              "<float[4] one = {1, 1, 1, 1}> { present = Add (past, one) y = Exp (present) }\n")
+    (source / "main.c").write_text(MAIN.replace("static float x[4], y[4];", "static float y[4];").replace("{.x = x}", "{0}"))
+    words = ("--name", "m", "--cpu", "generic", "--state", "past=present", source / "net" / "m.onnxtxt")
+    run(TOOL, "--quiet", *words, "--write-schedules", source / "net" / "chosen.tc")
+    made = configure(source, source / "build", "-G", "Ninja")
+    made = build(source / "build") if made.returncode == 0 else made
+    check("SCHEDULES and STATES, in a subdirectory", made.returncode == 0 and "m_reset(" in (source / "build/net/tc-emit/m/m.h").read_text(), made.stdout[-300:] + made.stderr[-300:])
+    chosen = source / "net" / "chosen.tc"
+    chosen.write_text("# read again\n" + chosen.read_text())
+    check("a file of schedules that changes is read again", "Emitting m" in build(source / "build").stdout)
+    chosen.write_text("nonsense\n")
+    made = build(source / "build")
+    check("and one that is wrong stops the build", made.returncode and "chosen.tc" in made.stderr + made.stdout, made.stdout[-300:] + made.stderr[-300:])
+
+
 def cuda(folder):
     """nvcc where there is one, else the CPU."""
     on_cpu = not shutil.which("nvcc")
@@ -177,6 +199,7 @@ def main():
             emitted_again(tmp, generator)
         vendored(project, there)
         own_operators(tmp)
+        tuned(tmp)
         cuda(project)
         mistakes(tmp)
     return check.summary()

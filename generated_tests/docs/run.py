@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 import fixtures  # noqa: E402
 import pages  # noqa: E402
 import site_checks  # noqa: E402
+import workflow  # noqa: E402
 from checks import ROOT, TOOL, Checks  # noqa: E402
 
 SECONDS = 600  # a page
@@ -117,8 +118,12 @@ def main():
     check, not_run = Checks(only_failures=True), Counter()
     if re.search(options.only, "site"):
         site_checks.lists(check)
+        site_checks.figures(check)
         with tempfile.TemporaryDirectory() as scratch:
             site_checks.builds(check, Path(scratch))
+    if re.search(options.only, "workflow"):
+        with tempfile.TemporaryDirectory() as scratch:
+            workflow.tries(check, Path(scratch))
     names = [n for n in page_names() if re.search(options.only, n)]
     if os.environ.get("TC_TEST_TURN"):
         print(f"not run today: {len(fixtures.SLOW)} pages that take long")

@@ -54,3 +54,21 @@ def lists(check):
     not_passes = {"pad", "pipeline", "double_buffer", "prefetch", "tc_cp_async", "TC_UNROLL", "TC_PROFILE", "plan_memory"}
     told = {n for n in re.findall(r"`([a-z]\w*_\w+|simplify|synchronise)`", columns)} - not_passes
     check("its passes of tc-emit exist", told <= own, told - own)
+
+
+def figures(check):
+    """Numbers that stand in two places are the same there."""
+    totals = {}
+    for target, page in (("C", "onnx_suite.md"), ("CUDA", "onnx_suite_cuda.md")):
+        row = re.search(r"^\| all \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", (ROOT / "docs" / page).read_text(), re.M)
+        totals[target] = [f"{int(n):,}" for n in row.groups()]
+    readme, compared = (" ".join((ROOT / name).read_text().split()) for name in ("README.md", "docs/compared_with.md"))
+    models, right, refused, _ = totals["CUDA"]
+    check("the README's figures of ONNX's suite", f"{right} models are right, {refused} refused and none wrong" in readme, totals)
+    told = f"(the {models} models in the wheel of `onnx` 1.22.0), C: {totals['C'][1]} are right and {totals['C'][2]} are refused; CUDA, run on a CPU: {right} right, {refused} refused."
+    check("those of docs/compared_with.md", told in compared, told)
+    cards = re.findall(r"^    \{(\d+), \"(.*?)\", [\d.]+, (\d+), ([\d.]+), ([\d.]+), ([\d.]+), ([\d.]+), ([\d.]+)\}", (ROOT / "templates/cuda/floor.cc").read_text(), re.M)
+    rows = re.findall(r"^\| `sm_(\d+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (\d+) GB/s \| (\d+) MiB \|", (ROOT / "docs/cuda.md").read_text(), re.M)
+    memory = dict(re.findall(r"\{\"sm_(\d+)\",(?: [^,]+,){5} (\d+),", (ROOT / "templates/cuda/cuda_model.cc").read_text()))
+    stated = [(sm, card, *("none" if n == "0" else n for n in rates), memory[sm], l2) for sm, card, l2, *rates in cards]
+    check("docs/cuda.md has the cards that floors are of", len(cards) == len(memory) >= 7 and stated == rows, (stated, rows))

@@ -90,9 +90,36 @@ def what_a_page_holds(tmp):
         check(" ".join(str(w) for w in words)[-60:], answer.returncode == code and told in answer.stderr, answer)
     page_of(DIGITS, tmp / "one.html", "--single-file", "--target", "c")
     check("text of kernels in one file", all(f"digits_{k['name']}(" in k["text"] for k in data_of(tmp / "one.html")["kernels"]))
-    page_of(DIGITS, tmp / "cuda.html", "--target", "cuda")
+    page_of(DIGITS, tmp / "cuda.html", "--target", "cuda", "--arch", "sm_90")
+    check("kernels of CUDA have floors", all(k["floor_us"] > 0 for k in data_of(tmp / "cuda.html")["kernels"] if k["macs"] > 0))
     hostile = page_of(hostile_model(tmp / "hostile.onnx"), tmp / "hostile.html")
     check("no name ends the script", hostile.read_text().count("</script>") == 2 and HOSTILE.replace("\u2028", "") in data_of(hostile)["nodes"][0]["name"].replace("\u2028", ""))
+
+
+def measured(tmp):
+    """--times: profile and trace as the program writes them, of a package and of a model, and files that are something else."""
+    native = ("--cpu", "native")
+    check.emit(DIGITS, tmp / "timed", *native)
+    made = run("make", "-s", "-C", tmp / "timed", "digits_profile")
+    check("make digits_profile", made.returncode == 0, made.stderr)
+    told = run(tmp / "timed" / "digits_profile", "--profile", "--json", "--bench", "0.1", "--trace", tmp / "trace.json").stdout
+    (tmp / "profile.json").write_text("a line of something else\n" + told)
+    profile = {k["kernel"]: k for k in json.loads(told)["kernels"]}
+    page_of(tmp / "timed", tmp / "timed.html", "--times", tmp / "profile.json")
+    data = data_of(tmp / "timed.html")
+    check("times of a profile", all(k["time_us"] == profile[k["name"]]["total_us"] and k["timed_calls"] == 1 and k.get("floor_share") == profile[k["name"]].get("floor_share") for k in data["kernels"])
+          and data["times"]["threads"] >= 1 and data["times"]["run_us"] > 0, data["times"])
+    page_of(DIGITS, tmp / "traced.html", *native, "--times", tmp / "trace.json")
+    data = data_of(tmp / "traced.html")
+    steps = {e["name"]: e["dur"] for e in json.loads((tmp / "trace.json").read_text())["traceEvents"] if e["ph"] == "X"}
+    check("times of a trace, for a model", all(k["time_us"] == steps[k["name"]] for k in data["kernels"]) and data["times"]["runs"] == 1, data["times"])
+    (tmp / "broken.json").write_text(told[:-30])
+    (tmp / "negative.json").write_text(told.replace('"total_us":', '"total_us":-'))
+    for options, code, words in ((("--cpu", "generic", "--times", tmp / "trace.json"), "TC0609", "has times of other kernels"), ((*native, "--times", tmp / "broken.json"), "TC0609", "is no JSON"),
+                                 ((*native, "--times", tmp / "negative.json"), "TC0609", "that is no amount"), ((*native, "--times", tmp / "timed" / "manifest.json"), "TC0609", "is no profile and no trace"),
+                                 ((*native, "--times", tmp / "none.json"), "TC0601", "cannot read")):
+        answer = run(TOOL, "report", *options, DIGITS, "-o", tmp / "no.html")
+        check(f"--times {options[-1].name}: {words}", answer.returncode == 6 and code in answer.stderr and words in answer.stderr and not (tmp / "no.html").exists(), answer)
 
 
 def colours(png):
@@ -203,6 +230,18 @@ def other_pages(v, tmp):
     v.look("control flow")
     page.open(tmp / "cuda.html")
     v.look("cuda")
+    page.open(tmp / "timed.html")
+    check("a card with the time of a run", "Time" in page.ask("document.querySelector('#cards').textContent"))
+    page.click("#tab-kernels")
+    heads = page.ask("[...document.querySelectorAll('.kernels th button')].map((b) => b.textContent.replace(/[^A-Za-z ]/g, '').trim())")
+    check("columns of floors and times", heads[5:9] == ["Floor", "Time", "Share of time", "Floor of time"], heads)
+    page.click("th.n:nth-child(7) button")
+    slowest = max(data_of(tmp / "timed.html")["kernels"], key=lambda k: k["time_us"])["name"]
+    check("sorted by time", page.ask("document.querySelector('.kernels tbody .name').textContent").endswith(slowest))
+    v.look("times")
+    page.click("#tab-graph")
+    page.click("#node-2")
+    check("the time of a call beside its node", "Time of a call" in page.ask("document.querySelector('.details').textContent"), page.ask("document.querySelector('.details').textContent"))
     page.size(420, 800)
     page.open(tmp / "digits.html")
     check("a narrow page does not scroll sideways", page.ask("document.documentElement.scrollWidth") <= 420, page.ask("document.documentElement.scrollWidth"))
@@ -235,6 +274,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
         what_a_page_holds(tmp)
+        measured(tmp)
         chromium = browser.find()
         if not chromium:
             print("note  the pages were not opened: there is no Chromium here (apt-get install chromium-headless-shell)")

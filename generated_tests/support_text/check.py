@@ -198,6 +198,9 @@ def check_profile(work, profile, program):
         assert told.returncode == 2 and "make NAME_profile" in told.stderr, told
     told = call([profile, "--trace", work / "none" / "trace.json"])
     assert told.returncode == 1 and "cannot write" in told.stderr, told
+    must(["make", "-B", "-C", work / "echo", "echo_profile", "CFLAGS=-O1 -std=c99 -D_POSIX_C_SOURCE=199309L -DTC_NO_FLOORS " + " ".join(WARNINGS)])
+    (row,) = json.loads(must([profile, "--profile", "--bench", "0.02", "--json"]).splitlines()[-1])["kernels"]
+    assert "floor_share" not in row and row["gbs"] > 0, row
 
 
 def check_failures(work, program, arrays):

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/loop/instruction.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/macs.h"
 
@@ -66,6 +67,21 @@ int64_t product_bytes(const TensorFn& fn) {
   return narrowest > 0 ? narrowest : 4;
 }
 
+/// Bytes of a factor of the tensor cores' products among the loops; 0: there are none.
+int64_t matrix_factor_bytes(const Stmt& body) {
+  int64_t bytes = 0;
+  if (!body) return 0;
+  walk(
+      body,
+      [&](const Stmt& s) {
+        const Intrin* k = as<Intrin>(s);
+        if (const MatrixInstruction* m = k ? meaning_as<MatrixInstruction>(*k) : nullptr) bytes = info(m->left).bytes;
+        return true;
+      },
+      [](const Expr&) { return false; });
+  return bytes;
+}
+
 double floor_of(const Program& p, const std::vector<Step>& steps) {
   double sum = 0;
   for (const Step& s : steps) {
@@ -89,6 +105,9 @@ KernelWork work_of(const TensorFn& fn, const Scheduled& s, const std::vector<boo
   KernelWork w;
   w.macs = s.macs >= 0 ? s.macs : multiply_accumulates(fn);
   w.products = product_bytes(fn);
+  const int64_t factor = w.products == 4 ? matrix_factor_bytes(s.body) : 0;
+  w.rounds = factor > 0;
+  if (w.rounds) w.products = factor;
   const std::map<const BufferDef*, int64_t> reads = reads_of(fn);
   std::vector<int> read(s.input_index);
   if (replaced >= 0) read.push_back(replaced);

@@ -6,6 +6,7 @@
 #include "passes/program/build_program.h"
 #include "passes/test_target.h"
 #include "templates/cpu/floor.h"
+#include "templates/cuda/floor.h"
 
 namespace tc {
 namespace {
@@ -55,6 +56,54 @@ TEST(KernelWork, FloorIsTheLongerOfProductsAndBytes) {
   const KernelWork weights{.macs = 0, .bytes = 20000, .weight_bytes = 20000};
   EXPECT_DOUBLE_EQ(floor_ns(weights, int64_t(1) << 30, cpu), 20000 / cpu.dram_gbs);
   EXPECT_EQ(floor_ns(KernelWork{.macs = 48, .bytes = 19200}, 0, *find_cpu("generic")), 0);
+}
+
+TEST(KernelWork, EveryArchitectureHasACard) {
+  for (const CudaModel& gpu : cuda_models()) {
+    const CudaCard& card = card_of(gpu);
+    EXPECT_GT(card.f32, card.f64) << gpu.name;
+    EXPECT_EQ(card.tf32 == 0, gpu.sm < 80) << gpu.name;
+    // A multiprocessor has 64 or 128 lanes, each of which multiplies and adds in a clock.
+    const double lanes = card.f32 * 1000 / (2 * gpu.multiprocessors * card.ghz);
+    EXPECT_TRUE(std::abs(lanes - 64) < 1 || std::abs(lanes - 128) < 10) << gpu.name << ": " << lanes;
+  }
+}
+
+// An A100: 9750 products a nanosecond, 78000 of them in tf32; 108 * 64 * 1.41 bytes out of the cache.
+TEST(KernelWork, FloorOfACard) {
+  const CudaModel gpu = *find_arch("sm_80");
+  const auto floor = [&](const KernelWork& w, int64_t run_bytes = 0) { return floor_ns(w, run_bytes, gpu); };
+  EXPECT_DOUBLE_EQ(floor({.macs = 9'750'000, .bytes = 1000}), 1000);
+  EXPECT_DOUBLE_EQ(floor({.macs = 78'000'000, .rounds = true, .bytes = 1000}), 1000);
+  EXPECT_DOUBLE_EQ(floor({.macs = 156'000'000, .products = 2, .rounds = true, .bytes = 1000}), 1000);
+  EXPECT_DOUBLE_EQ(floor({.macs = 156'000'000, .products = 2, .bytes = 1000}), 1000);
+  EXPECT_DOUBLE_EQ(floor({.macs = 312'000'000, .products = 1, .bytes = 1000}), 1000);
+  EXPECT_DOUBLE_EQ(floor({.macs = 4'850'000, .products = 8, .bytes = 1000}), 1000);
+  EXPECT_DOUBLE_EQ(floor({.bytes = 108 * 64 * 1410}), 1000);
+  const KernelWork weights{.bytes = 1'555'000, .weight_bytes = 1'555'000};
+  EXPECT_LT(floor(weights), 200);
+  EXPECT_DOUBLE_EQ(floor(weights, int64_t(41) << 20), 1000);
+  EXPECT_DOUBLE_EQ(floor({.bytes = int64_t(1555) << 20}), double(1 << 20));
+}
+
+TEST(KernelWork, OfProductsThatTensorCoresRound) {
+  const std::string graph = "g (float[512,512] x, float[512,512] w) => (float[512,512] y) { y = MatMul (x, w) }";
+  const auto work = [&](Precision precision, const char* arch = "sm_80") {
+    const auto imported = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph);
+    TestTarget target(Target{Target::Kind::Cuda, {}, *find_arch(arch)});
+    target.cx.options.precision = precision;
+    Graph g = imported.graph.clone();
+    std::string log;
+    run_passes(graph_passes(), g, target.cx, log);
+    return build_program(g, "m", target.cx, log).kernels.at(0).work;
+  };
+  EXPECT_FALSE(work(Precision::F32).rounds);
+  EXPECT_EQ(work(Precision::F32).products, 4);
+  EXPECT_TRUE(work(Precision::Tf32).rounds);
+  EXPECT_EQ(work(Precision::Tf32).products, 4);
+  EXPECT_EQ(work(Precision::Bf16).products, 2);
+  EXPECT_LT(work(Precision::Tf32).floor_ns, work(Precision::F32).floor_ns / 3);
+  EXPECT_GT(work(Precision::F32, "sm_75").floor_ns, work(Precision::F32).floor_ns);
 }
 
 TEST(KernelWork, FloorOfARunSumsItsCalls) {

@@ -71,8 +71,11 @@ def _paths(value: Any) -> list[str]:
 
 OPTIONS = ("target", "cpu", "arch", "precision", "name", "fp")
 NUMBERS = {"opt_level": "-O", "string_bytes": "--string-bytes", "cuda_graphs": "--cuda-graphs", "limit_memory": "--limit-memory", "limit_nodes": "--limit-nodes"}
-FILES = {"ops": "--ops"}
+FILES = {"ops": "--ops", "records": "--records", "schedules": "--schedules"}  # a path; "ops": or several
+SEVERAL = {"disable_pass": "--disable-pass"}  # a word or several
 SWITCHES = {"single_file": "--single-file", "jit": "--jit"}
+
+
 def _size(value: Any) -> str:
     """4, the least and the largest of what is chosen at run time: (1, 8), or what follows from others: "past+seq"."""
     if isinstance(value, str):
@@ -87,9 +90,10 @@ MAPPINGS = {"dims": ("--dim", _size), "input_shapes": ("--input-shape", _sizes),
 def flags(options: Mapping[str, Any]) -> list[str]:
     """The words of the command line for keyword arguments; None leaves one out. Raises UsageError for an unknown one."""
     words: list[str] = []
+    all_of_them = (*OPTIONS, *NUMBERS, *FILES, *SEVERAL, *SWITCHES, *MAPPINGS)
     for key, value in options.items():
-        if key not in (*OPTIONS, *NUMBERS, *FILES, *SWITCHES, *MAPPINGS):
-            known = ", ".join((*OPTIONS, *NUMBERS, *FILES, *SWITCHES, *MAPPINGS))
+        if key not in all_of_them:
+            known = ", ".join(all_of_them)
             raise UsageError(f"there is no option '{key}'; known: {known}")
         if value is None:
             continue
@@ -100,6 +104,8 @@ def flags(options: Mapping[str, Any]) -> list[str]:
                 words += [NUMBERS[key], str(int(value))]
             elif key in FILES:
                 words += [word for path in _paths(value) for word in (FILES[key], path)]
+            elif key in SEVERAL:
+                words += [word for one in ([value] if isinstance(value, str) else value) for word in (SEVERAL[key], str(one))]
             elif key in SWITCHES:
                 words += [SWITCHES[key]] if value else []
             else:

@@ -1,5 +1,6 @@
 """compile, load and run: NumPy in and out."""
 import os
+import pathlib
 import subprocess
 import threading
 
@@ -9,7 +10,10 @@ import pytest
 
 import tc_emit
 from conftest import SCALE, model
+from tc_emit import _tool
 from tc_emit._model import DeviceArray
+
+DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 W = np.array([2, 10], np.float32)
@@ -166,6 +170,18 @@ def test_operators_of_ones_own(tmp_path):
     ops.write_text("op my.Shift(x: f32[N], by: int) -> y: f32[N]\n  y[i] = z[i]\n")
     with pytest.raises(tc_emit.ModelRejected, match="my.tc:2:10: no tensor is called 'z' here"):
         tc_emit.compile(shift, ops=ops)
+
+
+def test_schedules_and_passes_of_ones_own(tmp_path):
+    text = _tool.checked(["emit", "--quiet", "--cpu", "x86-64-v3", "--write-schedules", str(tmp_path / "s.tc"), "--", str(DIGITS)])[0]
+    assert text == "" and (tmp_path / "s.tc").read_text()
+    same = tc_emit.emit(DIGITS, tmp_path / "same", cpu="x86-64-v3", schedules=tmp_path / "s.tc").manifest
+    plain = tc_emit.emit(DIGITS, tmp_path / "plain", cpu="x86-64-v3").manifest
+    assert [k["name"] for k in same["kernels"]] == [k["name"] for k in plain["kernels"]]
+    unfused = tc_emit.emit(DIGITS, tmp_path / "unfused", cpu="x86-64-v3", disable_pass=["fuse_ops", "convert_layout"]).manifest
+    assert len(unfused["steps"]) > len(plain["steps"])
+    with pytest.raises(tc_emit.TcEmitError, match="none.jsonl"):
+        tc_emit.emit(DIGITS, tmp_path / "tuned", cpu="x86-64-v3", records=tmp_path / "none.jsonl")
 
 
 def test_verify():

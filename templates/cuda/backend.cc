@@ -1,6 +1,7 @@
 #include "templates/cuda/backend.h"
 
 #include "passes/loop/lower_kernel.h"
+#include "templates/cuda/floor.h"
 #include "templates/cuda/schedule_cuda.h"
 #include "templates/cuda/spread_rows.h"
 
@@ -31,7 +32,8 @@ Kernel CudaBackend::lower(const Scheduled& s, const std::string& title, LoopPass
   return lower_cuda_kernel(spread_rows(s), title, passes);
 }
 
-// The table of architectures has no rates of tensor cores and no bandwidth of the L2 cache, without which there is no floor.
-double CudaBackend::floor_ns(const KernelWork&, int64_t) const { return 0; }
+double CudaBackend::floor_ns(const KernelWork& work, int64_t run_bytes) const {
+  return tc::floor_ns(work, run_bytes, model_);
+}
 
 }  // namespace tc

@@ -7,8 +7,9 @@
 #include "tc_clock.h"
 #include "tc_trace.h"
 
-/* What one call of a kernel does: multiply-accumulates, bytes of operands, the nanoseconds that one thread takes at least (0:
- * not known), and on how many threads it can run. */
+/* What one call of a kernel does: multiply-accumulates, bytes of operands, the nanoseconds that one thread (CUDA: the device)
+ * takes at least (0: not known), and on how many threads it can run. With TC_NO_FLOORS, the program runs on something else than
+ * what these nanoseconds are of. */
 typedef struct {
   const char *kernel;
   double      macs, bytes, floor_ns;
@@ -102,7 +103,12 @@ TC_IO void tc_print_row(const tc_profile_row *r, double runs, double total, int 
   const double ns = r->seconds * 1e9 / r->calls;  /* of a call */
   const double used = r->work != NULL && r->work->chunks < threads ? r->work->chunks : threads;
   const double gflops = r->work != NULL ? 2 * r->work->macs / ns : 0, gbs = r->work != NULL ? r->work->bytes / ns : 0;
-  const double floor_share = r->work != NULL ? r->work->floor_ns / used / ns : 0;
+#ifdef TC_NO_FLOORS
+  const double floor_ns = 0;
+#else
+  const double floor_ns = r->work != NULL ? r->work->floor_ns : 0;
+#endif
+  const double floor_share = floor_ns / used / ns;
   char cell[3][32];
   if (json) {
     printf("{\"kernel\":\"%s\",\"calls\":%.6g,\"total_us\":%.6g,\"mean_us\":%.6g,\"share\":%.6g", r->name, r->calls / runs, r->seconds * 1e6 / runs, ns * 1e-3, r->seconds / total);

@@ -36,6 +36,12 @@ function bytes(n) {
   return (n < 100 ? n.toFixed(1).replace(/\.0$/, "") : n.toFixed(0)) + " " + units[unit];
 }
 
+// Of microseconds, with two digits at least.
+function time(us) {
+  const [n, unit] = us < 1 ? [us * 1e3, "ns"] : us < 1e4 ? [us, "µs"] : us < 1e7 ? [us / 1e3, "ms"] : [us / 1e6, "s"];
+  return n.toFixed(n < 10 ? 1 : 0) + " " + unit;
+}
+
 function typeText(t) {
   return t.dtype + "[" + t.shape.join(", ") + "]";
 }

@@ -43,6 +43,8 @@ function stepNode(data, model, s, i, k) {
       k ? ["Schedule", k.schedule] : null,
       k && k.macs > 0 ? ["Multiply-accumulates", count(k.macs)] : null,
       k && k.bytes >= 0 ? ["Bytes of operands", bytes(k.bytes)] : null,
+      k && k.floor_us > 0 ? ["Floor", time(k.floor_us)] : null,
+      k && k.time_us > 0 ? ["Time of a call", time(k.time_us / k.timed_calls)] : null,
       s.note ? ["Note", s.note] : null].filter(Boolean) };
 }
 

@@ -13,6 +13,7 @@ function modelOf(data) {
   });
   model.mostMacs = Math.max(1, ...data.kernels.map((k) => k.macs));
   model.totalMacs = data.steps.reduce((sum, s) => sum + Math.max(0, s.kernel ? model.kernels.get(s.kernel)?.macs || 0 : 0), 0);
+  model.kernelTime = data.kernels.reduce((sum, k) => sum + (k.time_us || 0), 0) || 1;
   return model;
 }
 
@@ -21,8 +22,9 @@ function cards(data) {
   const m = data.memory;
   const ports = (list) => list.slice(0, 3).map((t) => el("span", { class: "port-line" }, t.name + " ", el("span", { class: "muted" }, typeText(t)))).concat(list.length > 3 ? [el("span", { class: "muted small" }, "and " + (list.length - 3) + " more")] : []);
   return [card("Steps", String(data.steps.length), plural(data.kernels.length, "distinct kernel")), card("Multiply-accumulates", count(data.macs), "a run"),
+    data.times ? card("Time", time(data.times.run_us), "a run, measured") : null,
     card("Workspace", bytes(m.workspace_bytes), bytes(m.tensors_without_reuse_bytes) + " without reuse"), card("Weights", bytes(m.weights_bytes), plural(data.weights.length, "tensor")),
-    el("div", { class: "card ports" }, el("span", { class: "small muted" }, "Inputs → outputs"), el("div", {}, ports(data.inputs)), el("div", { class: "outputs" }, ports(data.outputs)))];
+    el("div", { class: "card ports" }, el("span", { class: "small muted" }, "Inputs → outputs"), el("div", {}, ports(data.inputs)), el("div", { class: "outputs" }, ports(data.outputs)))].filter(Boolean);
 }
 
 function tabs(parts) {

@@ -5,16 +5,18 @@ class KernelPanel {
     this.data = data;
     this.model = model;
     this.openStep = openStep;
-    const timed = data.kernels.some((k) => k.time_us > 0), floored = data.kernels.some((k) => k.floor_us > 0);
+    const floored = data.kernels.some((k) => k.floor_us > 0), compared = data.kernels.some((k) => k.floor_share > 0);
     this.columns = [
       ["Kernel", (r) => r.k.name, (r) => this.nameCell(r)],
       ["Calls", (r) => r.calls, (r) => String(r.calls), "n"],
       ["MACs", (r) => r.macs, (r) => (r.macs > 0 ? count(r.macs) : "–"), "n"],
-      ["Share of MACs", (r) => r.macs, (r) => [bar(r.macs / (model.totalMacs || 1), kindOf(r.k.name)), el("span", { class: "small" }, percent(r.macs / (model.totalMacs || 1)))], "share"],
+      data.times ? null : ["Share of MACs", (r) => r.macs, (r) => [bar(r.macs / (model.totalMacs || 1), kindOf(r.k.name)), el("span", { class: "small" }, percent(r.macs / (model.totalMacs || 1)))], "share"],
       ["Bytes", (r) => r.bytes, (r) => (r.bytes >= 0 ? bytes(r.bytes) : "–"), "n"],
-      ["MACs per byte", (r) => r.macs / (r.bytes || 1), (r) => (r.macs > 0 && r.bytes > 0 ? (r.macs / r.bytes).toFixed(1) : "–"), "n"],
-      floored ? ["Floor", (r) => r.k.floor_us * r.calls, (r) => (r.k.floor_us > 0 ? (r.k.floor_us * r.calls).toFixed(1) + " µs" : "–"), "n"] : null,
-      timed ? ["Time", (r) => r.k.time_us || 0, (r) => (r.k.time_us > 0 ? r.k.time_us.toFixed(1) + " µs" : "–"), "n"] : null,
+      ["MACs per byte", (r) => r.macs / (r.bytes || 1), (r) => (r.macs > 0 && r.bytes > 0 ? (r.macs / r.bytes).toFixed(r.macs < r.bytes ? 2 : 1) : "–"), "n"],
+      floored ? ["Floor", (r) => r.k.floor_us * r.calls, (r) => (r.k.floor_us > 0 ? time(r.k.floor_us * r.calls) : "–"), "n"] : null,
+      data.times ? ["Time", (r) => r.k.time_us || 0, (r) => (r.k.time_us > 0 ? time(r.k.time_us) : "–"), "n"] : null,
+      data.times ? ["Share of time", (r) => r.k.time_us || 0, (r) => [bar((r.k.time_us || 0) / model.kernelTime, kindOf(r.k.name)), el("span", { class: "small" }, percent((r.k.time_us || 0) / model.kernelTime))], "share"] : null,
+      compared ? ["Floor of time", (r) => r.k.floor_share || 0, (r) => (r.k.floor_share > 0 ? (100 * r.k.floor_share).toFixed(0) + " %" : "–"), "n"] : null,
       ["Schedule", (r) => r.k.schedule, (r) => r.k.schedule, "wide"],
     ].filter(Boolean);
     this.rows = data.kernels.map((k, order) => {
@@ -22,7 +24,7 @@ class KernelPanel {
       return { k, order, steps, calls: steps.length, macs: Math.max(0, k.macs) * steps.length, bytes: k.bytes < 0 ? -1 : k.bytes * steps.length, open: false };
     });
     this.sorted = { column: -1, down: false };
-    this.root = el("div", {}, el("p", { class: "lead" }, plural(data.kernels.length, "distinct kernel") + " for " + plural(data.steps.filter((s) => s.kernel).length, "call") + ". MACs and bytes are those of all calls of one run, each branch and each loop counted once; bytes are the sizes of the operands."),
+    this.root = el("div", {}, el("p", { class: "lead" }, plural(data.kernels.length, "distinct kernel") + " for " + plural(data.steps.filter((s) => s.kernel).length, "call") + ". MACs and bytes are those of all calls of one run, each branch and each loop counted once; bytes are the sizes of the operands.", floorText(data, floored), timesText(data)),
       el("div", { class: "scroll" }, el("table", { class: "kernels" }, this.head = el("thead"), this.body = el("tbody"))));
     this.draw();
   }
@@ -71,6 +73,19 @@ class KernelPanel {
         el("h3", {}, "Called by"), el("ul", { class: "links" }, r.steps.slice(0, 60).map((s) => el("li", {}, el("button", { type: "button", class: "link", onclick: () => this.openStep(s) }, "step " + s), el("span", { class: "muted small" }, this.data.steps[s].nodes.join(", ")))))),
       r.k.text ? el("pre", { tabindex: "0", "aria-label": "Source of " + r.k.name }, el("code", {}, ...coloured(r.k.text))) : el("p", { class: "muted" }, "The text stands in the package's one file."));
   }
+}
+
+// What the column of floors means, or why there is none.
+function floorText(data, floored) {
+  if (floored) return " The floor is what " + (data.target === "cuda" ? "a card of " + data.cpu : "one thread of " + data.cpu) + " takes at least for all calls.";
+  return data.target === "c" ? " Floors are those of a processor, which --cpu names." : "";
+}
+
+function timesText(data) {
+  const t = data.times;
+  if (!t) return "";
+  const threads = t.threads > 0 ? " on " + plural(t.threads, "thread") : "";
+  return " Measured in " + plural(t.runs, "run") + threads + ": " + time(t.run_us) + " a run" + (t.other_us > 0 ? ", of which " + time(t.other_us) + " are no kernels" : "") + ".";
 }
 
 const TOKENS = /(\/\*[\s\S]*?\*\/|\/\/[^\n]*)|(^#[^\n]*)|\b(void|const|int|for|if|else|return|static|float|double|while|restrict|unsigned|char|do|TC_RESTRICT|TC_UNROLL|tc_vf|tc_vi|u?int\d+_t|__global__|__restrict__|__shared__|bool)\b|\b(\d[\w.]*)/gm;
