@@ -254,7 +254,7 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, co
   }
   if (o.panel_columns > 0) tile.columns = int(std::min(o.panel_columns, kMostColumns));
   p.tile.rows = int(plan.in_range(
-      "rows", [&] { return tile.rows; }, 1, std::min<int64_t>(tiled, kMostRows)));
+      "rows", [&] { return std::min<int64_t>(tile.rows, tiled); }, 1, std::min<int64_t>(tiled, kMostRows)));
   p.tile.columns = int(plan.in_range(
       "columns", [&] { return tile.columns; }, 16, kMostColumns, 16));
   const bool splits_sum = m.rows.empty() && !m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8;
@@ -272,7 +272,8 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, co
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
   p.fetch_ahead = o.fetch_ahead && m.type == DType::F32 && m.right == Contraction::Right::Packed;
   const bool can_fetch = p.fetch_ahead && m.outer.empty() && !m.rows.empty() && p.panels > 1;
-  const bool pays = points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
+  // A tile of all rows has had its panel in time without it.
+  const bool pays = tile.rows <= tiled && points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
   p.prefetch = plan.in_range(
       "prefetch", [&] { return can_fetch && pays ? p.tile.columns / tiles : 0; }, 0, can_fetch ? p.tile.columns : 0);
   if (!m.bytes)

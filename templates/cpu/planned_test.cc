@@ -71,6 +71,9 @@ TEST(PlannedSchedules, EveryNumberOfAContractionCounts) {
   expect_open(product(1, 23, 70, 31, false, true));
   expect_open(product(1, 1, 100, 37, false, true));
   expect_open(product(3, 17, 45, 9, true, false));
+  for (const char* cpu : {"x86-64-v4", "generic"})  // fewer rows than a tile would have
+    expect_open(convolution({.h = 8, .w = 8, .c = 12, .oc = 24}), cpu),
+        expect_open(product(1, 5, 64, 40, false, true), cpu);
 }
 
 TEST(PlannedSchedules, EveryNumberOfAWindowCounts) {
