@@ -107,7 +107,7 @@ def planted(change, text=None):
             return told
         batch.emit = emit_wrong
         try:
-            result = run_batch([model], [emitter], compiler, folder)[1]
+            result = run_batch([model], emitter, compiler, folder)[1]
         finally:
             batch.emit = emit
             emitter.close()
