@@ -193,6 +193,8 @@ Expr apply(Op op, Exprs args) {
   }
   if (op == Op::Not)
     if (const auto c = as_const_int(args[0])) return make_int(DType::Bool, *c == 0);
+  if (const auto* c = as<FloatImm>(args[0]); c && (op == Op::IsNan || op == Op::IsInf))
+    return make_int(DType::Bool, op == Op::IsNan ? std::isnan(c->value) : std::isinf(c->value));
   if (op == Op::Neg && as_const_int(args[0]) && args[0]->dtype == DType::I64 && *as_const_int(args[0]) != INT64_MIN)
     return make_int(DType::I64, -*as_const_int(args[0]));
   if (op == Op::ReduceAdd || op == Op::ReduceMax || op == Op::ReduceMin) vector = false;
