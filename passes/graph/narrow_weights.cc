@@ -119,7 +119,7 @@ class Narrowing {
 
   Graph& g_;
   const PassContext& cx_;
-  std::map<const Value*, std::vector<DType>> types_;              // looked up only
+  std::map<const Value*, std::vector<DType>> types_;         // looked up only
   std::map<std::pair<const Value*, DType>, Value*> halves_;  // looked up only
 };
 
