@@ -1,4 +1,5 @@
 """Operators that work element by element."""
+import itertools
 import math
 
 import ml_dtypes
@@ -198,9 +199,20 @@ def cast_like(o):
             yield o(o.x(4, 9, low=0, high=9), const([1], kind))
 
 
+SAME_WIDTH = [[np.dtype(t) for t in kinds] for kinds in
+              ((np.float64, np.int64, np.uint64), (np.float32, np.int32, np.uint32), (np.float16, ml_dtypes.bfloat16, np.int16, np.uint16),
+               (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, np.int8, np.uint8, bool))]
+
+
 @recipe("BitCast")
 def bit_cast(o):
-    yield o(o.x(4, 9, dtype=np.float32), to=onnx.TensorProto.INT32, expect=lambda x: [x.view(np.int32)])
+    for kinds in SAME_WIDTH:
+        for kind, to in itertools.permutations(kinds, 2):
+            # Whole numbers whose bits are no NaN of any float.
+            x = o.x(4, 9, low=0, high=100 if to != bool else 1, dtype=kind) if kind.kind in "iub" else o.x(4, 9, low=0.25 if to == bool else -3, dtype=kind)
+            if to == bool:
+                x = np.where(o.rng.random(x.shape) < 0.5, x, np.zeros((), kind))
+            yield o(x, to=helper.np_dtype_to_tensor_dtype(to), expect=lambda x, to=to: [x.view(np.uint8) != 0 if to == bool else x.view(to)])
 
 
 @recipe("Dropout")

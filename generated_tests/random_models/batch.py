@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -147,21 +147,30 @@ def undefined(sources):
     return "".join(f"#undef {name}\n" for name in sorted(own_macros(sources)))
 
 
+LIBRARY = threading.Lock()
+
+
+def cuda_library(folder):
+    """What runs CUDA on a CPU, compiled when it is first needed."""
+    with LIBRARY:
+        objects = {source: folder / f"{source.stem}.o" for source in sorted((TEXTS / "cuda_on_cpu").glob("*.cc")) if "check" not in source.name}
+        for source, compiled in objects.items():
+            if not compiled.exists():
+                subprocess.run(["g++", "-std=gnu++17", "-O2", f"-I{TEXTS}", f"-I{TEXTS / 'cuda_on_cpu'}", "-c", source, "-o", compiled], check=True)
+        return list(objects.values())
+
+
 class Compiler:
-    """Compiles unities; what runs CUDA on a CPU is compiled once, into `folder`."""
+    """Compiles unities; `folder` has what they share."""
 
     def __init__(self, folder, config, sanitize=False):
-        self.config, self.objects = config, []
+        self.config, self.objects = config, cuda_library(folder) if config.cuda else []
         flags = [*config.compile, "-g0", *WARNINGS, "-Wno-psabi"]
         if sanitize:
             flags += ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         self.command = [config.compiler, "-pipe", "-std=gnu11", *flags]
         if config.cuda:
             self.command = [config.compiler, "-pipe", "-std=gnu++17", *flags, "-Wno-unknown-pragmas", "-Wno-maybe-uninitialized", "-fno-strict-aliasing", f"-I{TEXTS}", f"-I{TEXTS / 'cuda_on_cpu'}"]
-            for source in sorted((TEXTS / "cuda_on_cpu").glob("*.cc")):
-                if "check" not in source.name:
-                    self.objects.append(folder / f"{source.stem}.o")
-                    subprocess.run(["g++", "-std=gnu++17", "-O2", f"-I{TEXTS}", f"-I{TEXTS / 'cuda_on_cpu'}", "-c", source, "-o", self.objects[-1]], check=True)
 
     def build(self, models, folder):
         """Makes FOLDER/batch; returns (input bytes, output bytes) or the compiler's messages."""
@@ -184,12 +193,9 @@ def blamed(messages):
     return found
 
 
-def run_batch(models, emitters, compiler, folder):
+def run_batch(models, emitter, compiler, folder):
     """{seed: Outcome or arrays of the outputs}."""
-    shares = [models[k::len(emitters)] for k in range(len(emitters))]
-    with ThreadPoolExecutor(len(emitters)) as pool:
-        parts = pool.map(lambda pair: [(m.seed, emit(pair[0], compiler.config, m, folder)) for m in pair[1]], zip(emitters, shares))
-        results = {seed: outcome for part in parts for seed, outcome in part if outcome}
+    results = {m.seed: outcome for m in models if (outcome := emit(emitter, compiler.config, m, folder))}
     left = [m for m in models if m.seed not in results]
     while left:
         code, messages, at, to = compiler.build(left, folder)

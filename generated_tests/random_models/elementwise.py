@@ -2,7 +2,7 @@
 import numpy as np
 
 from evaluate import Draft, Unfit, onnx_type
-from graph import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I8, I32, I64, NUMBERS, U8, WHOLE, is_float
+from graph import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I8, I16, I32, I64, NUMBERS, U8, U16, U32, U64, WHOLE, is_float
 from rows import Row, attributes_of, binary, composite, kind_for, maybe, partner, several, trimmed, unary
 
 SIGNED = FLOATS + (I64, I32, I8)
@@ -95,8 +95,9 @@ def bits(g, op):
 
 
 def bit_cast(g, op):
-    v = g.operand((F32, I32, np.dtype("u4"), I8, U8, F64, I64, F16), exact=True)
-    to = g.rng.choice([t for t in (F32, I32, np.dtype("u4"), I8, U8, F64, I64, np.dtype("i2"), np.dtype("u2")) if t.itemsize == v.dtype.itemsize])
+    kinds = (F32, F64, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8)
+    v = g.operand(kinds, exact=True)
+    to = g.rng.choice([t for t in kinds if t.itemsize == v.dtype.itemsize])
     g.add(Draft(op, (v,), {"to": onnx_type(to)}), "move")
 
 

@@ -153,8 +153,10 @@ def check(node, constants, opset):
 
 def reference_knows(draft, opset):
     """Whether ONNX's reference evaluator computes what the operator's text says."""
-    if opset < {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "PRelu": 7, "Selu": 6}.get(draft.op, 0) or "broadcast" in draft.attributes:
-        return False  # knows those of today
+    if opset < {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "PRelu": 7, "Selu": 6, "Gemm": 7}.get(draft.op, 0) or "broadcast" in draft.attributes:
+        return False  # knows those of today; its Gemm of before forgets beta
+    if draft.op == "BatchNormalization" and draft.attributes.get("spatial", 1) == 0:
+        return False  # takes statistics of every place for those of channels
     if draft.op in ("Conv", "ConvInteger", "QLinearConv"):
         return draft.attributes.get("auto_pad", "NOTSET") == "NOTSET"
     # Loses states of loops; goes one way over whole sequences; takes pads of pools in another order; takes two axes for those of

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the random models: that seeds are models, that every operator is drawn, and that each judge can fail."""
+import argparse
+import collections
 import dataclasses
 import pathlib
 import re
@@ -9,6 +11,7 @@ import unittest
 import numpy as np
 
 import batch
+import run
 import tables
 from batch import CONFIGS, Compiler, Emitter, Outcome, run_batch
 from evaluate import Draft, evaluate
@@ -107,7 +110,7 @@ def planted(change, text=None):
             return told
         batch.emit = emit_wrong
         try:
-            result = run_batch([model], [emitter], compiler, folder)[1]
+            result = run_batch([model], emitter, compiler, folder)[1]
         finally:
             batch.emit = emit
             emitter.close()
@@ -149,6 +152,32 @@ class Planted(unittest.TestCase):
 
     def test_a_status(self):
         self.assertIn("returned 4", planted(in_run("return (m1_status)4;")).text)
+
+
+class Resuming(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.tool, self.path = pathlib.Path(self.folder.name) / "tc-emit", pathlib.Path(self.folder.name) / "log"
+        self.tool.write_text("one build")
+        self.options = argparse.Namespace(seed=10, count=7, seconds=0, batch=3, configs=["generic", "cuda"])
+
+    def left(self):
+        return [(list(seeds), config) for seeds, config in run.Batches(self.options, run.Log(self.path, self.tool).done)]
+
+    def test_goes_on_behind_what_is_done(self):
+        self.assertEqual(self.left(), [([10, 11, 12], "generic"), ([13, 14, 15], "cuda"), ([16], "generic")])
+        log = run.Log(self.path, self.tool)
+        log.batch(13, 15, "cuda", collections.Counter(passed=2, failed=1))
+        log.batch(10, 12, "cuda", collections.Counter(passed=3))  # in another way than the one whose turn it is
+        self.assertEqual(self.left(), [([10, 11, 12], "generic"), ([16], "generic")])
+        self.assertEqual(log.totals()["passed"], 5)
+        self.assertEqual(log.totals()["failed"], 1)
+
+    def test_another_build_needs_another_log(self):
+        self.left()
+        self.tool.write_text("another build")
+        self.assertRaises(SystemExit, self.left)
 
 
 if __name__ == "__main__":

@@ -47,11 +47,11 @@ def candidates(model):
     return [m for m in models if m is not None and m.outputs and len(m.graph.nodes) + len(m.outputs) < len(model.graph.nodes) + len(model.outputs)]
 
 
-def failing(models, emitters, compiler, folder):
+def failing(models, emitter, compiler, folder):
     """Those that fail, with what they failed by."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    results = run_batch(models, emitters, compiler, folder)
+    results = run_batch(models, emitter, compiler, folder)
     judged = [(m, results[m.seed] if isinstance(results[m.seed], Outcome) else Outcome(*verdict(m, results[m.seed]))) for m in models]
     return [(m, outcome) for m, outcome in judged if outcome.kind == "failed"]
 
@@ -61,11 +61,11 @@ def step_of(text):
     return text.split(" ")[0] + (text if text.startswith("emit") else "")[:30]
 
 
-def reduce(model, outcome, emitters, compiler, folder):
+def reduce(model, outcome, emitter, compiler, folder):
     """(the smallest failing model that was found, how it fails)."""
     for _ in range(ROUNDS):
         tries = candidates(model)
-        found = [(m, o) for m, o in (failing(tries, emitters, compiler, folder) if tries else []) if step_of(o.text) == step_of(outcome.text)]
+        found = [(m, o) for m, o in (failing(tries, emitter, compiler, folder) if tries else []) if step_of(o.text) == step_of(outcome.text)]
         if not found:
             break
         model, outcome = min(found, key=lambda pair: (len(pair[0].graph.nodes), sum(v.size for v in pair[0].inputs)))

@@ -193,6 +193,8 @@ Expr apply(Op op, Exprs args) {
   }
   if (op == Op::Not)
     if (const auto c = as_const_int(args[0])) return make_int(DType::Bool, *c == 0);
+  if (const auto* c = as<FloatImm>(args[0]); c && (op == Op::IsNan || op == Op::IsInf))
+    return make_int(DType::Bool, op == Op::IsNan ? std::isnan(c->value) : std::isinf(c->value));
   if (op == Op::Neg && as_const_int(args[0]) && args[0]->dtype == DType::I64 && *as_const_int(args[0]) != INT64_MIN)
     return make_int(DType::I64, -*as_const_int(args[0]));
   if (op == Op::ReduceAdd || op == Op::ReduceMax || op == Op::ReduceMin) vector = false;
@@ -223,10 +225,26 @@ Expr cast(DType t, Expr e, bool saturate) {
   return make(t, vector, Cast{std::move(e), saturate});
 }
 
+// The whole number that holds the bits of a float.
+static DType bits_type(DType t) {
+  switch (info(t).bits) {
+    case 4: return DType::U4;
+    case 8: return DType::U8;
+    case 16: return DType::U16;
+    case 32: return DType::U32;
+    default: return DType::U64;
+  }
+}
+
 Expr bitcast(DType t, Expr e) {
   if (e->dtype == t) return e;
   refuse_string("a conversion of bits", t);
   refuse_string("a conversion of bits", e->dtype);
+  const bool from_float = is_float(e->dtype), to_float = is_float(t);
+  // Whole numbers of one width are each other modulo a power of two, and true is whatever is not 0.
+  if (!from_float && !to_float) return cast(t, e);
+  if (from_float && !to_float && t != bits_type(e->dtype)) return cast(t, bitcast(bits_type(e->dtype), e));
+  if (to_float && !from_float) e = cast(bits_type(t), e);
   const bool vector = e->vector;
   return make(t, vector, Bitcast{std::move(e)});
 }

@@ -148,6 +148,9 @@ TEST(Simplify, RangesDecideComparisonsAndBounds) {
 }
 
 TEST(Simplify, Booleans) {
+  const Expr minus_infinity = lowest(DType::F32);
+  EXPECT_EQ(to_text(apply(Op::IsNan, {minus_infinity})), "false");
+  EXPECT_EQ(to_text(apply(Op::IsInf, {minus_infinity})), "true");
   Scope1 s;
   Var i = s.var("i", 0, 9);
   EXPECT_EQ(s.text((Expr(i) >= 0) && (Expr(i) < 5)), "i < 5");

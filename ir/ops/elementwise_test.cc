@@ -143,6 +143,14 @@ TEST(Casts, WrapSaturateAndRound) {
   EXPECT_EQ(cast(x, DType::F8E8M0, mode("down")), (std::vector<double>{1, 1, 1, 2}));
   EXPECT_EQ(cast(x, DType::F8E8M0, mode("nearest")), (std::vector<double>{1, 1, 2, 4}));
   EXPECT_EQ(values({"BitCast", {floats({1}, {1})}, {{"to", int64_t(DType::U32)}}}), std::vector<double>{0x3f800000});
+  auto bits = [](DType from, double v, DType to) {
+    return values({"BitCast", {numbers(from, {1}, {v})}, {{"to", int64_t(to)}}})[0];
+  };
+  EXPECT_EQ(bits(DType::U4, 15, DType::I4), -1);
+  EXPECT_EQ(bits(DType::F4E2M1, -6, DType::I4), -1);
+  EXPECT_EQ(bits(DType::I4, -7, DType::F4E2M1), -0.5);
+  EXPECT_EQ(bits(DType::F16, -2, DType::I16), -16384);
+  EXPECT_EQ(bits(DType::I8, 2, DType::Bool), 1);
   EXPECT_NE(error_of({"BitCast", {floats({1}, {1})}, {{"to", int64_t(DType::U16)}}}), "");
 }
 

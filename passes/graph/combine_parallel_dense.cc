@@ -8,8 +8,8 @@
 // Preconditions: the products have one left operand, computed and with two axes at least; their weights are constants of
 // two axes at least, equal in size but for the last one; all have a bias or none has; a bias is a constant with one number for
 // each column, added to a product that nobody else reads, and does not raise its rank; biases are equal in size but for
-// their last axes; activations are the same operator with the same attributes and bounds, of biased products that nobody
-// else reads; results are no outputs, and only Reshapes and Transposes read them.
+// their last axes; activations are the same operator with the same attributes and constant bounds, of biased products that
+// nobody else reads; results are no outputs, and only Reshapes and Transposes read them.
 //
 // Needs: canonicalize_ops, folded constants. Leaves: one such product for each operand.
 #include <algorithm>
@@ -36,8 +36,10 @@ bool only_moves_follow(const Value* v) {
          });
 }
 
-/// Does it work on each element of its first operand alike, whatever its place?
+/// Does it work on each element of its first operand alike, whatever its place? What is computed for it may come too late.
 bool is_activation(const Node& n) {
+  if (!std::all_of(n.inputs.begin() + 1, n.inputs.end(), [](const Value* v) { return !v || v->constant; }))
+    return false;
   for (const char* op : {"Relu", "LeakyRelu", "Elu", "Selu", "Sigmoid", "HardSigmoid", "Tanh", "Softplus", "Gelu",
                          "Swish", "HardSwish", "Mish", "Clip"})
     if (n.is(op)) return true;

@@ -141,6 +141,7 @@ bool merge_reshapes(Graph& g, Node* n) {
 bool widens(DType a, DType b) {
   if (a == b) return true;
   const DTypeInfo &x = info(a), &y = info(b);
+  if (b == DType::F8E8M0) return false;  // has no 0
   if (a == DType::Bool) return y.is_float || y.is_signed_int || y.is_unsigned_int;
   if (x.is_unsigned_int)
     return (y.is_unsigned_int && y.bits >= x.bits) || (y.is_signed_int && y.bits > x.bits) ||

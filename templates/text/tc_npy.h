@@ -31,7 +31,7 @@ TC_IO size_t tc_npy_width(const char *header, char *kind)
 TC_IO int tc_npy_header(tc_tensor *t, const char *header, int *fortran, int *swap, const char *what)
 {
   const char *descr = tc_npy_key(header, "'descr'"), *order = tc_npy_key(header, "'fortran_order'"), *shape = tc_npy_key(header, "'shape'");
-  if (descr == NULL || order == NULL || shape == NULL || *descr != '\'' || *shape != '(') return tc_fail("%s: not an array of numbers that NumPy wrote", what);
+  if (descr == NULL || order == NULL || shape == NULL || descr[0] != '\'' || descr[1] == '\0' || *shape != '(') return tc_fail("%s: not an array of numbers that NumPy wrote", what);
   t->dtype = 0;
   for (int d = 1; d < TC_DTYPES; d++) {
     const char *npy = tc_dtype(d)->npy;

@@ -108,22 +108,10 @@ TC_PART_OF_BYTE(u2, uint8_t, u8, 2)
 /* The bits of a value as another type of the same size. */
 #define TC_BITS(FROM, F, TO, T)                                                                                  \
   TC_SCALAR T tc_bits_##FROM##_##TO(F x) { T y; memcpy(&y, &x, sizeof y); return y; }
-TC_BITS(f32, float, i32, int32_t)
 TC_BITS(f32, float, u32, uint32_t)
-TC_BITS(i32, int32_t, f32, float)
 TC_BITS(u32, uint32_t, f32, float)
-TC_BITS(f64, double, i64, int64_t)
 TC_BITS(f64, double, u64, uint64_t)
-TC_BITS(i64, int64_t, f64, double)
 TC_BITS(u64, uint64_t, f64, double)
-TC_BITS(i8, int8_t, u8, uint8_t)
-TC_BITS(u8, uint8_t, i8, int8_t)
-TC_BITS(i16, int16_t, u16, uint16_t)
-TC_BITS(u16, uint16_t, i16, int16_t)
-TC_BITS(i32, int32_t, u32, uint32_t)
-TC_BITS(u32, uint32_t, i32, int32_t)
-TC_BITS(i64, int64_t, u64, uint64_t)
-TC_BITS(u64, uint64_t, i64, int64_t)
 
 /* Max and min give NaN if either is NaN, as in NumPy; sign keeps NaN and gives 0 for both zeros. */
 #define TC_FLOAT(N, T, S)                                                                                        \
