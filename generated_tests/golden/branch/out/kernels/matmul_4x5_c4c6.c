@@ -6,7 +6,7 @@
  *   a       [4][5]
  *   b       [1][5][16]   packed: n block, k, n in block
  *   matmul  [4][5]
- * Schedule (generic): 6 rows by 16 columns in registers; weights in panels, read once */
+ * Schedule (generic): 4 rows by 16 columns in registers; weights in panels, read once */
 void branch_matmul_4x5_c4c6(const float *TC_RESTRICT a, const float *TC_RESTRICT b, float *TC_RESTRICT matmul)
 {
   tc_vf acc[4][16 / TC_VL];

@@ -9,7 +9,7 @@
  *   b2    [10]
  *   b     [1][6][16]   packed: n block, k, n in block
  *   relu  [2][10]
- * Schedule (generic): 6 rows by 16 columns in registers; weights in panels, read once */
+ * Schedule (generic): 2 rows by 16 columns in registers; weights in panels, read once */
 void perceptron_matmul_add_relu_2x6_2x10_26f5(const float *TC_RESTRICT a, const float *TC_RESTRICT b2,
     const float *TC_RESTRICT b, float *TC_RESTRICT relu)
 {
