@@ -14,6 +14,7 @@ import os
 import pathlib
 import platform
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from echo_package import DTYPES, TEXT, proto, read_back, samples, write_package
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUZZ = ROOT / "generated_tests" / "fuzz"
+ACCURACY = ROOT / "docs" / "accuracy.md"
 sys.path.append(str(ROOT / "generated_tests" / "python"))
 import shares  # noqa: E402
 from verdicts import Verdicts, compiler_version  # noqa: E402
@@ -75,7 +77,23 @@ def check_modes(work, _):
                         must([*flags, *([] if file in tests else MORE_WARNINGS), file])
 
 
+def bounds(source):
+    """The bounds of the table of a test in C, as docs/accuracy.md writes them; what is exact, and what is libm's, is not there."""
+    rows = re.findall(r'\{"(\w+)", \w+, \w+, ([\d.]+), ([\d.e-]+)[,}]', pathlib.Path(__file__).with_name(source).read_text())
+    return {name: f"{float(ulp):g} ulp" + (f" or {float(absolute):g}" if float(absolute) else "") for name, ulp, absolute in rows if float(ulp) and name != "acos"}
+
+
+def check_accuracy_page():
+    rows = re.findall(r"^\| (\w+) \| (f32|f64) \| ([^|]*) \| ([\d.]*)", ACCURACY.read_text(), re.M)
+    for dtype, source in (("f32", "math_test.c"), ("f64", "double_test.c")):
+        stated = {name: bound for name, t, bound, _ in rows if t == dtype}
+        assert stated == bounds(source), (dtype, stated, bounds(source))
+    for name, dtype, bound, measured in rows:
+        assert not measured or float(measured) <= float(bound.split()[0]), (name, dtype)
+
+
 def check_math(work, stride):
+    check_accuracy_page()
     for machine in ["-march=native -ffp-contract=fast", "-march=native -ffp-contract=off", "-march=native -DTC_VL=8 -ffp-contract=fast" if X86 else "-O3", "-DTC_VL=1 -ffp-contract=off", ""]:
         for compiler in compilers(False):
             program = work / "math"
@@ -328,7 +346,7 @@ CHECKS = {"modes": check_modes, "math": check_math, "integers": check_integers, 
 def passes(name, stride, known):
     """Runs a check that is not known to pass; returns whether it passed, after lines that say why it did not."""
     tools = [compiler_version(compiler) for cxx in (False, True) for compiler in compilers(cxx)]
-    verdict = known.key(name, stride, TEXT, FUZZ, pathlib.Path(__file__).parent, tools)
+    verdict = known.key(name, stride, TEXT, FUZZ, ACCURACY, pathlib.Path(__file__).parent, tools)
     if verdict not in known:
         with tempfile.TemporaryDirectory() as work:
             try:

@@ -1,5 +1,6 @@
 // Every template equals the plain loops: bit for bit, on integers small enough that the order of sums does not matter.
 #include "ir/loop/build.h"
+#include "passes/program/in_place.h"
 #include "templates/cpu/test_schedule.h"
 
 namespace tc {
@@ -177,6 +178,23 @@ TEST(ScheduleCpu, PlainLoopsAreShared) {
 TEST(ScheduleCpu, StrictKeepsTheOrderOfSums) {
   const TestFunction f = row_statistics(4, 64);
   EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("generic"), {.strict_fp = true}).family, "stages");
+}
+
+// A single row: what is added to it is read as it is written, so that the result can lie there; a bias that is known is not.
+TEST(ScheduleCpu, ResidualsOfOneRowCanBeReplaced) {
+  for (const bool known : {false, true}) {
+    FunctionBuilder b;
+    const Buffer x = b.input("a", {1, 40}), w = b.input("b", {40, 64}, true), r = b.input("r", {1, 64}, known);
+    const Buffer y = b.reduce("matmul", Op::Add, {1, 64}, {40}, [&](const Exprs& i, const Exprs& k) {
+      return load(x, {i[0], k[0]}) * load(w, {k[0], i[1]});
+    });
+    const TestFunction f = b.take(b.compute("sum", {1, 64}, [&](const Exprs& i) { return load(y, i) + load(r, i); }));
+    expect_equal(f, "matrix_vector");
+    const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v3"));
+    const auto at = std::find(s.input_index.begin(), s.input_index.end(), 2);
+    ASSERT_NE(at, s.input_index.end());
+    EXPECT_EQ(may_be_in_place(s, size_t(at - s.input_index.begin())), !known);
+  }
 }
 
 }  // namespace
