@@ -53,7 +53,7 @@ extern "C" __global__ void scalars(float *f, double *d, int32_t *i, int64_t *l, 
 {
   f[0] = tc_max_f32(f[1], tc_min_f32(f[2], tc_floor_mod_f32(f[3], 3.0f))) + tc_sigmoid_f32(f[4]) + tc_sign_f32(f[5]) + tc_floor_div_f32(f[6], 2.0f);
   d[0] = tc_max_f64(d[1], tc_min_f64(d[2], tc_floor_mod_f64(d[3], 3.0))) + tc_sigmoid_f64(d[4]) + tc_sign_f64(d[5]) + tc_floor_div_f64(d[6], 2.0);
-  i[0] = tc_i32_from_f32(f[0]) + tc_i32_from_f64(d[0]) + tc_floor_div_i32(i[1], i[2]) + tc_pow_i32(i[3], i[4]) + tc_bits_f32_i32(f[1]);
+  i[0] = tc_i32_from_f32(f[0]) + tc_i32_from_f64(d[0]) + tc_floor_div_i32(i[1], i[2]) + tc_pow_i32(i[3], i[4]) + (int32_t)tc_bits_f32_u32(f[1]);
   l[0] = tc_i64_from_f32(f[0]) + tc_i64_from_f64(d[0]) + tc_floor_mod_i64(l[1], l[2]) + tc_index(l[3], 7, status) + tc_i4_wrap(l[4]);
   h[0] = tc_f16_from_f32(tc_f32_from_f16(h[1]) + tc_f32_from_bf16(h[2]));
   h[3] = tc_bf16_from_f32(tc_f32_to_odd(d[1]));
