@@ -27,9 +27,9 @@ const DTypeInfo& info(DType t);
 inline bool is_float(DType t) { return info(t).is_float; }
 inline bool is_int(DType t) { return info(t).is_signed_int || info(t).is_unsigned_int; }
 inline bool is_signed_int(DType t) { return info(t).is_signed_int; }
-/// Floats that are stored narrow and computed as f32: f16, bf16, f8*, f4.
 /// f16 or bf16.
 inline bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
+/// Floats that are stored narrow and computed as f32: f16, bf16, f8*, f4.
 inline bool is_narrow_float(DType t) { return is_float(t) && t != DType::F32 && t != DType::F64; }
 inline bool is_complex(DType t) { return t == DType::C64 || t == DType::C128; }
 

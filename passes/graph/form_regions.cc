@@ -24,8 +24,6 @@ namespace tc {
 
 namespace {
 
-bool is_contraction(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
-
 /// The nodes whose results n alone reads, in the order of its operands.
 std::vector<Node*> private_producers(const Node* n) {
   std::vector<Node*> list;

@@ -15,10 +15,7 @@
 #include <vector>
 
 #include "ir/graph/views.h"
-#include "ir/loop/build.h"
-#include "ir/loop/visit.h"
 #include "passes/backend.h"
-#include "passes/graph/groups.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
@@ -59,26 +56,6 @@ Constant as_halves(const TensorData& t, DType half) {
   return std::make_shared<const TensorData>(std::move(m.data));
 }
 
-/// The function with one of its operands in halves.
-TensorFn reading_halves(const TensorFn& fn, size_t operand, DType half) {
-  const Buffer was = fn.inputs[operand];
-  BufferDef def = *was;
-  def.dtype = half;
-  const Buffer now = std::make_shared<const BufferDef>(std::move(def));
-  const auto widened = [&](const Expr& e) -> Expr {
-    const Load* l = as<Load>(e);
-    return l && l->buffer == was ? cast(DType::F32, load(now, l->index)) : Expr();
-  };
-  TensorFn halves = fn;
-  halves.inputs[operand] = now;
-  for (Stage& s : halves.stages)
-    for (Exprs* list : {&s.values, &s.init})
-      for (Expr& e : *list) e = rewrite(e, widened);
-  return halves;
-}
-
-bool is_contraction(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
-
 class Narrowing {
  public:
   Narrowing(Graph& g, const PassContext& cx) : g_(g), cx_(cx) {}
@@ -101,7 +78,8 @@ class Narrowing {
     for (const Value* in : n.inputs) constant.push_back(root_of(in)->is_constant());
     const ScheduleOptions o{.strict_fp = cx_.options.strict_fp, .precision = cx_.options.precision};
     for (const DType half : types_of(v)) {
-      TensorFn fn = reading_halves(*n.fn, operand, half);
+      TensorFn fn = *n.fn;
+      read_stored_as(fn, operand, half);
       if (!cx_.backend->reads_few_bits(fn, constant, o)) continue;
       Value*& halves = halves_[{v, half}];
       if (!halves) halves = g_.add_constant(v->name, as_halves(*v->constant, half));

@@ -28,8 +28,6 @@ namespace {
 
 constexpr size_t kLongest = 4;  // nodes between the constants and the product
 
-bool is_contraction(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
-
 /// The nodes that make v of constants, in order; empty if it is made otherwise.
 std::vector<Node*> made_of_constants(const Value* v) {
   std::vector<Node*> nodes;

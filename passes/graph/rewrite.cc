@@ -4,6 +4,8 @@
 
 #include "ir/graph/views.h"
 #include "ir/interpreter.h"
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
 #include "ir/ops/op.h"
 
 namespace tc {
@@ -39,6 +41,25 @@ Node* made_by(const Value* v, std::string_view op) {
 }
 
 bool is_fused(const Node* n) { return n && n->domain == "tc" && n->op == "fused" && n->fn; }
+bool is_contraction(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
+
+Buffer stored_as(DType t, const Buffer& b) {
+  BufferDef d = *b;
+  d.dtype = t;
+  return std::make_shared<const BufferDef>(d);
+}
+
+void read_stored_as(TensorFn& fn, size_t input, DType t) {
+  const Buffer from = fn.inputs[input], to = stored_as(t, from);
+  fn.inputs[input] = to;
+  for (Stage& s : fn.stages)
+    for (Exprs* list : {&s.values, &s.init})
+      for (Expr& e : *list)
+        e = rewrite(e, [&](const Expr& x) -> Expr {
+          const Load* l = as<Load>(x);
+          return l && l->buffer == from ? cast(from->dtype, load(to, l->index)) : Expr();
+        });
+}
 
 int rank_of(const Value* v) { return int(v->type.shape.size()); }
 Dims dims_of(const Value* v) { return static_dims(v->type.shape); }

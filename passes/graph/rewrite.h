@@ -19,6 +19,12 @@ Node* only_user(const Value* v);
 Node* made_by(const Value* v, std::string_view op);
 /// Is it a function of tensors, as to_functions and fuse_ops make them? False for null.
 bool is_fused(const Node* n);
+/// Is it a fused sum of products? False for null.
+bool is_contraction(const Node* n);
+/// The buffer with elements of type t.
+Buffer stored_as(DType t, const Buffer& b);
+/// The input's elements become of type t, converted where they are read to what they were.
+void read_stored_as(TensorFn& fn, size_t input, DType t);
 int rank_of(const Value* v);
 Dims dims_of(const Value* v);
 

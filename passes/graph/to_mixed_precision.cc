@@ -33,8 +33,6 @@ namespace tc {
 
 namespace {
 
-bool multiplies(const Node* n) { return is_fused(n) && pattern_of(*n->fn) == Pattern::Contraction; }
-
 size_t operand_of(const TensorFn& fn, size_t input) { return fn.operands.empty() ? input : size_t(fn.operands[input]); }
 
 bool is_formula(const TensorFn& fn) {
@@ -51,12 +49,6 @@ bool is_read(const TensorFn& fn, const Buffer& b) {
       for (const Expr& e : *list)
         if (uses_buffer(e, b)) return true;
   return false;
-}
-
-Buffer stored_as(DType t, const Buffer& b) {
-  BufferDef d = *b;
-  d.dtype = t;
-  return std::make_shared<const BufferDef>(d);
 }
 
 size_t stage_of(const TensorFn& fn, const Buffer& b) {
@@ -108,19 +100,8 @@ Buffer round_result(TensorFn& fn, const Buffer& b, DType t) {
 // n's function for operands and results of which those `is_half` says are of type t.
 TensorFn with_halves(const Node* n, DType t, const std::function<bool(const Value*)>& is_half) {
   TensorFn fn = *n->fn;
-  for (size_t i = 0; i < fn.inputs.size(); i++) {
-    const Buffer from = fn.inputs[i];
-    if (!is_half(n->inputs[operand_of(fn, i)])) continue;
-    const Buffer to = stored_as(t, from);
-    fn.inputs[i] = to;
-    for (Stage& s : fn.stages)
-      for (Exprs* list : {&s.values, &s.init})
-        for (Expr& e : *list)
-          e = rewrite(e, [&](const Expr& x) -> Expr {
-            const Load* l = as<Load>(x);
-            return l && l->buffer == from ? cast(from->dtype, load(to, l->index)) : Expr();
-          });
-  }
+  for (size_t i = 0; i < fn.inputs.size(); i++)
+    if (is_half(n->inputs[operand_of(fn, i)])) read_stored_as(fn, i, t);
   for (size_t k = 0; k < fn.outputs.size(); k++)
     if (n->outputs[k] && is_half(n->outputs[k])) fn.outputs[k] = round_result(fn, fn.outputs[k], t);
   return fn;
@@ -160,7 +141,7 @@ class Storage {
     for (const Value* v : n->inputs) {
       if (!v) continue;
       if (!v->producer || !floats) keep(v);
-      if (!multiplies(n)) other_readers_.insert(root_of(v)->id);
+      if (!is_contraction(n)) other_readers_.insert(root_of(v)->id);
     }
   }
 
@@ -184,7 +165,7 @@ class Storage {
   void choose(const Node* n) {
     if (!is_fused(n)) return;
     int64_t most = 0;
-    bool follows = multiplies(n);
+    bool follows = is_contraction(n);
     for (const Value* v : n->inputs)
       if (v && !root_of(v)->is_constant()) {
         most = std::max(most, num_elements(dims_of(v)));
@@ -193,7 +174,7 @@ class Storage {
     for (const Value* v : n->outputs) {
       if (!v || single_.contains(v->id)) continue;
       const bool factor = !other_readers_.contains(v->id);
-      const bool statistic = !multiplies(n) && reduces(*n->fn) && num_elements(dims_of(v)) * kStatistic <= most;
+      const bool statistic = !is_contraction(n) && reduces(*n->fn) && num_elements(dims_of(v)) * kStatistic <= most;
       if (factor || (follows && !statistic)) half_.insert(v->id);
     }
   }
