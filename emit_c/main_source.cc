@@ -1,7 +1,6 @@
 #include "emit_c/main_source.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "emit_c/fill.h"
 #include "emit_c/operands.h"
@@ -190,7 +189,7 @@ std::string profile_header(const Program& p, const ProgramNames& n, TracedCalls 
   std::vector<std::string> list, steps;
   for (const Kernel& k : p.kernels) {
     list.push_back("  {" + c_string(k.name) + ", " + to_text(k.work.macs) + ", " + to_text(k.work.bytes) + ", " +
-                   to_text(int64_t(std::llround(k.work.floor_ns))) + ", " + to_text(k.chunks) + "}");
+                   to_text(k.work.floor_ns) + ", " + to_text(k.chunks) + "}");
     steps.push_back(traced(n.lower + "_" + k.name, calls));
   }
   std::sort(list.begin(), list.end());

@@ -1,6 +1,5 @@
 #include "emit_c/manifest.h"
 
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -220,7 +219,7 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
                        {"steps", k.schedule_steps},
                        {"macs", k.work.macs},
                        {"bytes", k.work.bytes},
-                       {"floor_ns", std::round(k.work.floor_ns)}});
+                       {"floor_ns", k.work.floor_ns}});
   j["kernels"] = std::move(kernels);
   std::vector<Json> names;
   for (const OutputFile& f : files) names.push_back(f.path);

@@ -300,6 +300,17 @@ void StmtPrinter::partial_store(const Store& k, const std::string& target) {
             expr_.vector_operand(value) + ", " + target + ");");
 }
 
+namespace {
+
+// A vector of halves is one of f32 while it is in registers: its store rounds, a half that is copied is widened.
+Expr in_registers(const Expr& halves) {
+  const Expr& one = as<Broadcast>(halves) ? as<Broadcast>(halves)->value : halves;
+  const Cast* rounded = as<Cast>(one);
+  return rounded && rounded->value->dtype == DType::F32 ? rounded->value : cast(DType::F32, one);
+}
+
+}  // namespace
+
 void StmtPrinter::vector_store(const Store& k) {
   const Ramp* r = as<Ramp>(k.index.back());
   check(r != nullptr, "a vector is stored at a ramp");
@@ -308,10 +319,8 @@ void StmtPrinter::vector_store(const Store& k) {
     v = apply(*k.reduce, {k.count ? partial(load(k.buffer, k.index), k.count) : load(k.buffer, k.index), v});
   if (k.buffer->dtype == DType::F32 && k.count.get()) needs_.tails = true;
   const std::string f = "tc_store" + lanes_suffix(k.buffer->dtype, needs_), p = expr_.pointer(k.buffer, r->base);
-  const Expr& one = as<Broadcast>(v) ? as<Broadcast>(v)->value : v;
-  const Cast* rounded = is_half(k.buffer->dtype) ? as<Cast>(one) : nullptr;  // which the store does
-  check(rounded || !is_half(k.buffer->dtype), "what is stored as a vector of halves is rounded to them");
-  const std::string text = expr_.vector_operand(rounded ? rounded->value : v);
+  if (is_half(k.buffer->dtype)) v = in_registers(v);
+  const std::string text = expr_.vector_operand(v);
   out_.line(k.count ? f + "_n(" + p + ", " + text + ", " + expr_.index(k.count) + ");"
                     : f + "(" + p + ", " + text + ");");
 }

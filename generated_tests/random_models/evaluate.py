@@ -113,6 +113,8 @@ def evaluate(draft, node, constants, opset):
     """The arrays of the node's outputs; raises Unfit."""
     if draft.op == "Resize" and draft.attributes.get("antialias") and draft.operands[0].dtype in SMALL:
         raise Unfit("ONNX Runtime rounds to bytes between the axes")
+    if draft.op in ("Resize", "Upsample") and not draft.operands[0].exact and np.issubdtype(draft.operands[0].dtype, np.integer):
+        raise Unfit("ONNX Runtime cuts fractions off instead of rounding: the second time it may be two steps away")
     if draft.op in ("Max", "Min", "Sign") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):
         raise Unfit("ONNX Runtime compares the lower halves of such integers")
     if draft.op in ("AveragePool", "MaxPool", "GlobalMaxPool"):
@@ -160,8 +162,8 @@ def reference_knows(draft, opset):
     if draft.op in ("Conv", "ConvInteger", "QLinearConv"):
         return draft.attributes.get("auto_pad", "NOTSET") == "NOTSET"
     # Loses states of loops; goes one way over whole sequences; takes pads of pools in another order; takes two axes for those of
-    # any image; reads indices modulo the depth.
-    return draft.op not in ("If", "Loop", "Scan", "RNN", "GRU", "LSTM", "MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "OneHot")
+    # any image; reads indices modulo the depth; adds the groups of ConvTranspose.
+    return draft.op not in ("If", "Loop", "Scan", "RNN", "GRU", "LSTM", "MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "OneHot", "ConvTranspose")
 
 
 def by_reference(node, constants, opset, wide):

@@ -5,6 +5,7 @@
 #include "passes/program/build_program.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/identity.h"
 #include "ir/ops/macs.h"
@@ -299,7 +300,7 @@ void ProgramBuilder::finish() {
   p_.weights_layout = hash_text(identity_of(p_));
   const int64_t run_bytes = checked_add(p_.workspace_bytes, p_.weights_bytes);
   for (Kernel& k : p_.kernels) {
-    k.work.floor_ns = cx_.backend->floor_ns(k.work, run_bytes);
+    k.work.floor_ns = std::ceil(cx_.backend->floor_ns(k.work, run_bytes) * 10) / 10;  // as it is shown: never none
     finish_kernel(k, loop_passes_);
   }
 }

@@ -56,6 +56,15 @@ TEST(KernelWork, FloorIsTheLongerOfProductsAndBytes) {
   const KernelWork weights{.macs = 0, .bytes = 20000, .weight_bytes = 20000};
   EXPECT_DOUBLE_EQ(floor_ns(weights, int64_t(1) << 30, cpu), 20000 / cpu.dram_gbs);
   EXPECT_EQ(floor_ns(KernelWork{.macs = 48, .bytes = 19200}, 0, *find_cpu("generic")), 0);
+  EXPECT_EQ(floor_ns(weights, 0, any_cpu()), floor_ns(weights, 0, *find_cpu("x86-64-v4")));
+}
+
+// A copy of four numbers takes less than a nanosecond, and has a floor.
+TEST(KernelWork, SmallKernelsHaveFloors) {
+  const Program p = program_of("g (float[2] x) => (float[2] y) { y = Relu (x) }");
+  ASSERT_EQ(p.kernels.size(), 1u);
+  EXPECT_GT(p.kernels[0].work.floor_ns, 0);
+  EXPECT_LT(p.kernels[0].work.floor_ns, 0.5);
 }
 
 TEST(KernelWork, EveryArchitectureHasACard) {

@@ -23,6 +23,8 @@ struct CpuModel {
   int l1_ways = 8;
   double l2_gbs = 100, l3_gbs = 60, dram_gbs = 20;  // read bandwidth of one core
   double ghz = 3.0;
+  /// The row whose floors are stated; empty: this one, if it stands for a processor.
+  std::string_view floors_of = {};
 };
 
 /// For numbers of type `t`: a vector of doubles fills two registers, as if each had half of the lanes.
@@ -31,7 +33,8 @@ CpuModel with_lanes_of(CpuModel cpu, DType t);
 const std::vector<CpuModel>& cpu_models();
 /// Null if the name is unknown; "native" is resolved by the command line first.
 const CpuModel* find_cpu(std::string_view name);
-/// For text that is compiled for several processors (--cpu any): the row "generic", with what all but the baseline have.
+/// For text that is compiled for several processors (--cpu any): the row "generic", with what all but the baseline have
+/// and the floors of the fastest.
 const CpuModel& any_cpu();
 /// The row that describes this machine.
 const CpuModel& native_cpu();

@@ -22,10 +22,10 @@
 /* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at least
  * (0: not known), and on how many threads it can run. By name. */
 static const tc_work branch_work[] = {
-  {"matmul_4x5_c4c6", 100, 480, 0, 1},
-  {"mul_x2_4x5_2aff", 0, 160, 0, 1},
-  {"neg_4x5_8c97", 0, 160, 0, 1},
-  {"reduce_l2_x2_4x5_4_1e6e", 20, 96, 0, 1},
-  {"tanh_4x5_ced7", 0, 160, 0, 1}
+  {"matmul_4x5_c4c6", 100, 480, 1.3, 1},
+  {"mul_x2_4x5_2aff", 0, 160, 0.5, 1},
+  {"neg_4x5_8c97", 0, 160, 0.5, 1},
+  {"reduce_l2_x2_4x5_4_1e6e", 20, 96, 0.3, 1},
+  {"tanh_4x5_ced7", 0, 160, 0.5, 1}
 };
 #endif

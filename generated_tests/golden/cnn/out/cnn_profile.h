@@ -17,13 +17,13 @@
 /* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at least
  * (0: not known), and on how many threads it can run. By name. */
 static const tc_work cnn_work[] = {
-  {"conv2d_add_5x5x6_k1_0379", 900, 2184, 19, 1},
-  {"conv2d_bias_7x7x6_5x5x6_k3_9010", 1350, 2016, 28, 1},
-  {"conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304", 8748, 5048, 182, 1},
-  {"matmul_add_6_3_75e9", 18, 120, 1, 1},
-  {"max_pool_11x11x6_5x5x6_k3_3557", 0, 3504, 18, 1},
-  {"pad_5x5x6_7x7x6_5c70", 0, 1776, 9, 1},
-  {"reduce_mean_x2_5x5x6_6_a3d8", 0, 624, 3, 1},
-  {"transpose_pad_2x9x9_11x11x2_0c15", 0, 1616, 8, 1}
+  {"conv2d_add_5x5x6_k1_0379", 900, 2184, 18.8, 1},
+  {"conv2d_bias_7x7x6_5x5x6_k3_9010", 1350, 2016, 28.2, 1},
+  {"conv2d_bias_relu_pad_11x11x2_11x11x6_k3_6304", 8748, 5048, 182.3, 1},
+  {"matmul_add_6_3_75e9", 18, 120, 0.7, 1},
+  {"max_pool_11x11x6_5x5x6_k3_3557", 0, 3504, 18.3, 1},
+  {"pad_5x5x6_7x7x6_5c70", 0, 1776, 9.3, 1},
+  {"reduce_mean_x2_5x5x6_6_a3d8", 0, 624, 3.3, 1},
+  {"transpose_pad_2x9x9_11x11x2_0c15", 0, 1616, 8.5, 1}
 };
 #endif

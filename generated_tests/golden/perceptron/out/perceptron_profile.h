@@ -18,8 +18,8 @@
 /* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at least
  * (0: not known), and on how many threads it can run. By name. */
 static const tc_work perceptron_work[] = {
-  {"matmul_add_2x10_2x3_9b66", 60, 236, 0, 1},
-  {"matmul_add_relu_2x6_2x10_26f5", 120, 552, 0, 1},
-  {"softmax_2x3_67fd", 0, 48, 0, 1}
+  {"matmul_add_2x10_2x3_9b66", 60, 236, 0.7, 1},
+  {"matmul_add_relu_2x6_2x10_26f5", 120, 552, 1.5, 1},
+  {"softmax_2x3_67fd", 0, 48, 0.2, 1}
 };
 #endif

@@ -18,8 +18,8 @@
 /* main.c: the work of one call: multiply-accumulates, bytes of operands, nanoseconds that one thread takes at least
  * (0: not known), and on how many threads it can run. By name. */
 static const tc_work quantized_work[] = {
-  {"conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_6250", 3888, 944, 0, 1},
-  {"gather_7x2_4x2_i32_1f40", 0, 96, 0, 1},
-  {"transpose_pad_3x6x6_8x8x3_u8_e1be", 0, 300, 0, 1}
+  {"conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_6250", 3888, 944, 40.5, 1},
+  {"gather_7x2_4x2_i32_1f40", 0, 96, 0.3, 1},
+  {"transpose_pad_3x6x6_8x8x3_u8_e1be", 0, 300, 0.8, 1}
 };
 #endif
