@@ -27,6 +27,20 @@ TEST(StmtPrinter, BytesOfConditionsAreZeroOrOne) {
   EXPECT_EQ(printed(store(y, {0}, load(b, {1}))), "y[0] = b[1];\n");
 }
 
+// Vectors of halves are f32 in registers: a half that is copied, and one that all lanes share, is widened.
+TEST(StmtPrinter, VectorsOfHalvesAreRoundedByTheirStore) {
+  for (const DType t : {DType::F16, DType::BF16}) {
+    const std::string name(info(t).name);
+    const Buffer y = make_buffer("y", t, {Dim(64)}), x = make_buffer("x", t, {Dim(64)});
+    const Buffer f = make_buffer("f", DType::F32, {Dim(64)});
+    const auto lanes = [](const Buffer& b) { return load(b, {ramp(0)}); };
+    const auto stored = [&](const Expr& value) { return printed(store(y, {ramp(0)}, value)); };
+    EXPECT_EQ(stored(cast(t, lanes(f))), "tc_store_" + name + "(y, tc_load(f));\n");
+    EXPECT_EQ(stored(lanes(x)), "tc_store_" + name + "(y, tc_load_" + name + "(x));\n");
+    EXPECT_EQ(stored(broadcast(load(x, {3}))), "tc_store_" + name + "(y, tc_set(tc_f32_from_" + name + "(x[3])));\n");
+  }
+}
+
 // A chain of comparisons is not what it looks like in C: compilers warn of one without parentheses.
 TEST(StmtPrinter, ComparisonsOfComparisonsStandInParentheses) {
   const Buffer y = make_buffer("y", DType::Bool, {Dim(4)}), b = make_buffer("b", DType::Bool, {Dim(4)});
