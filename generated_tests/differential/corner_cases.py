@@ -81,5 +81,17 @@ def bound_cases():
         yield Case(f"bound_{op.lower()}_some_nan", f"y = {op} (x, a)", {"x": (5, 4)}, {"a": bounds["a"]}, nothing=True)
 
 
+def byte_cases():
+    """Conversions to bytes take the low bits of the whole number, and the lowest i32 stands for what has none."""
+    wide = np.random.default_rng(5).uniform(-70000, 70000, 211).astype(F32)
+    x = np.concatenate([wide, F32([255.9, 256, -0.9, -1, -128.5, 2147483520, -2147483648])])
+    for name, to in (("uint8", 2), ("int8", 3)):
+        yield Case(f"{name}_of_float", f"y = Cast <to = {to}> (x)", {"x": x})
+        yield Case(f"{name}_of_product", f"p = Mul (x, x) a = Sqrt (p) y = Cast <to = {to}> (a)", {"x": wide})
+        yield Case(f"{name}_of_int32", f"y = Cast <to = {to}> (x)", {"x": x.astype(np.int32)})
+        yield Case(f"{name}_and_back", f"b = Cast <to = {to}> (x) y = Cast <to = 1> (b)", {"x": x})
+        yield Case(f"{name}_twice_read", f"b = Cast <to = {to}> (x) c = Cast <to = 6> (b) y = Add (c, z)", {"x": wide, "z": np.arange(211, dtype=np.int32)}, outputs=("y", "b"))
+
+
 def cases():
-    return [*random_cases(), *absent_cases(), *nothing_cases(), *bound_cases()]
+    return [*random_cases(), *absent_cases(), *nothing_cases(), *bound_cases(), *byte_cases()]

@@ -27,9 +27,12 @@ bool widens_lanes(const Expr& half, const Var& lane, bool accumulators) {
 }  // namespace
 
 bool has_stored_form(const Expr& e, DType to, const Var& lane, bool accumulators) {
-  if (!is_half(to)) return has_lanes(to) && has_vector_form(e, lane, accumulators);
   const Cast* k = as<Cast>(e);
-  return k && k->value->dtype == DType::F32 && has_vector_form(k->value, lane, accumulators);
+  const bool of_floats = k && k->value->dtype == DType::F32, of_integers = k && k->value->dtype == DType::I32;
+  const bool is_byte = to == DType::I8 || to == DType::U8;
+  if (is_half(to) ? of_floats : is_byte && (of_floats || of_integers))
+    return has_vector_form(k->value, lane, accumulators);
+  return has_lanes(to) && has_vector_form(e, lane, accumulators);
 }
 
 std::optional<int> lane_step(const Exprs& index, const Var& lane) {

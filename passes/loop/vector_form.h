@@ -11,7 +11,8 @@ std::optional<int> lane_step(const Exprs& index, const Var& lane);
 /// Loads move by 0 or 1 along the lane, and every operation that depends on it has a form on vectors (lower_lanes.h).
 /// `accumulators`: loads of rank 0 are vectors, too.
 bool has_vector_form(const Expr& e, const Var& lane, bool accumulators);
-/// The same for what is stored to a tensor of type `to`: a half, too, if it is rounded from f32.
+/// The same for what is stored to a tensor of type `to`, by a store that rounds f32 to halves and takes the low bits of
+/// integers for bytes: such conversions may be the last operation.
 bool has_stored_form(const Expr& e, DType to, const Var& lane, bool accumulators);
 
 }  // namespace tc
