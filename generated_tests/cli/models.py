@@ -58,14 +58,22 @@ def runs(tmp, check):
     check("--repeat", ran("--repeat", "7", DIGITS).stdout.startswith("runs 7  min "))
     np.save(tmp / "wide.npy", image.astype(np.float64))
     np.save(tmp / "flat.npy", image[0])
+    for kind in ("npy", "npz"):
+        (tmp / f"torn.{kind}").write_bytes((tmp / f"image.{kind}").read_bytes()[:-(3 if kind == "npy" else 30)])
     for name, words, code, told in (
             ("no such input", ["--inputs", f"imagge={tmp / 'image.npy'}"], 2, "no input 'imagge'; did you mean 'image'?"),
-            ("no such file", ["--inputs", "image=none.npy"], 2, "cannot read none.npy"), ("no such archive", ["--inputs", "none.npz"], 2, "cannot read none.npz"),
-            ("another type", ["--inputs", f"image={tmp / 'wide.npy'}"], 7, "is float [1, 1, 8, 8], the file has double"),
-            ("another shape", ["--inputs", f"image={tmp / 'flat.npy'}"], 7, "the file has float [1, 8, 8]"),
+            ("no such file", ["--inputs", "image=none.npy"], 6, "cannot read none.npy: No such file"), ("no such archive", ["--inputs", "none.npz"], 6, "cannot read none.npz: No such file"),
+            ("another type", ["--inputs", f"image={tmp / 'wide.npy'}"], 2, '[TC0702]: input_0 "image" is float [1, 1, 8, 8], the file has double'),
+            ("another shape", ["--inputs", f"image={tmp / 'flat.npy'}"], 2, "the file has float [1, 8, 8]"),
+            ("a damaged file", ["--inputs", f"image={tmp / 'torn.npy'}"], 2, f"[TC0702]: {tmp / 'torn.npy'}: holds 253 bytes of data"),
+            ("a damaged archive", ["--inputs", tmp / "torn.npz"], 2, "torn.npz is no .npz file, or its end is missing"),
+            ("a file without its input's name", ["--inputs", tmp / "image.npy"], 2, f"is the file of one input: --inputs image={tmp / 'image.npy'}"),
+            ("outputs into a tensor's file", ["--outputs", tmp / "y.npy"], 2, "outputs go into a folder, or into an .npz"),
+            ("a trace into a folder that is not there", ["--trace", tmp / "none" / "t.json"], 6, f"cannot write {tmp / 'none' / 't.json'}: No such file"),
             ("--fill-mode beside an archive", ["--inputs", tmp / "image.npz", "--fill-mode", "ones"], 2, "all are in")):
         refused = ran(*words, DIGITS)
         check(f"run: {name}", refused.returncode == code and told in refused.stderr and not refused.stdout, refused)
+    check("run: what was refused is not there", not list(tmp.glob("y.npy*")))
     two = save(tmp, "two.onnx", HEADER + "g (float[2] a, float[3] b) => (float[2] c, float[3] d) { c = Neg(a)  d = Neg(b) }")
     np.save(tmp / "a.npy", np.ones(2, np.float32))
     missing = ran("--inputs", f"a={tmp / 'a.npy'}", two)
