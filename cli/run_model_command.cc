@@ -159,7 +159,7 @@ std::vector<std::string> words_of(const CommandLine& c, const std::string& trace
   return words;
 }
 
-/// Throws TC0702 with what the program has said. Where that is about the inputs, it is the message, and the files are called as
+/// Throws TC0702 with what the program has said. Where that is about the user's files, it is the message, and calls them as
 /// the user did.
 [[noreturn]] void program_failed(const Program& p, const ProcessResult& r, const std::string& inputs) {
   std::string said = r.output;
@@ -177,14 +177,14 @@ std::vector<std::string> words_of(const CommandLine& c, const std::string& trace
   for (size_t at = 0, end; at < said.size(); at = end + 1) {
     end = std::min(said.find('\n', at), said.size());
     const std::string line = printable(said.substr(at, end - at), 4000);
-    const bool is_it = r.status == 1 && code == ExitCode::Tool && line.starts_with(error);
     const auto about = [&](std::string_view what) { return line.substr(error.size()).starts_with(what); };
-    if (!is_it || about("run: ") || about("init: ") || about("out of memory") || about("cannot write")) {
+    if (r.status != 1 || code != ExitCode::Tool || !line.starts_with(error) || about("run: ") || about("init: ") ||
+        about("out of memory")) {
       if (!line.empty()) notes.push_back(line);
       continue;
     }
     message = line.substr(error.size());
-    code = ExitCode::Usage;
+    code = about("cannot write") ? ExitCode::Io : ExitCode::Usage;
   }
   for (std::string& line : input_lines(p)) notes.push_back(std::move(line));
   throw Error(Diagnostic{"TC0702", code, {}, message, notes, false});

@@ -69,6 +69,7 @@ def runs(tmp, check):
             ("a damaged archive", ["--inputs", tmp / "torn.npz"], 2, "torn.npz is no .npz file, or its end is missing"),
             ("a file without its input's name", ["--inputs", tmp / "image.npy"], 2, f"is the file of one input: --inputs image={tmp / 'image.npy'}"),
             ("outputs into a tensor's file", ["--outputs", tmp / "y.npy"], 2, "outputs go into a folder, or into an .npz"),
+            ("outputs below a file", ["--outputs", tmp / "image.npz" / "y"], 6, f"[TC0702]: cannot write {tmp / 'image.npz'}"),
             ("a trace into a folder that is not there", ["--trace", tmp / "none" / "t.json"], 6, f"cannot write {tmp / 'none' / 't.json'}: No such file"),
             ("--fill-mode beside an archive", ["--inputs", tmp / "image.npz", "--fill-mode", "ones"], 2, "all are in")):
         refused = ran(*words, DIGITS)
