@@ -128,6 +128,11 @@ def made_smaller(tmp, check):
     for name, words, code, told in (("nothing wrong", [], 2, "find nothing wrong with"), ("a --keep that fails", ["--keep", "false"], 2, "--keep does not succeed")):
         refused = run(TOOL, "reduce", *words, DIGITS, "--against", "interpreter", "-o", small)
         check(f"reduce: {name}", refused.returncode == code and told in refused.stderr and small.read_bytes() == before, refused)
+    ops, own = tmp / "own.tc", tmp / "own.onnxtxt"
+    ops.write_text("op own.F(x: f32[N]) -> y: f32[N]\n  y[i] = x[i] * 2\n")
+    own.write_text(HEADER.replace(": 17", ': 17, "own" : 1') + "g (float[3] x) => (float[3] y) { a = own.F(x)  b = own.F(a)  c = Exp(b)  y = own.F(c) }")
+    keeps = run(TOOL, "reduce", "--ops", ops, "--keep", "grep -q Exp {}", own, "-o", small)
+    check("reduce with operators of the user's", keeps.returncode == 0 and [node.op_type for node in onnx.load(small).graph.node] == ["Exp"], keeps)
     nowhere = run(TOOL, "reduce", DIGITS)
     check("reduce without -o", nowhere.returncode == 2 and "add -o SMALL.onnx" in nowhere.stderr, nowhere)
     folder = run(TOOL, "reduce", "--keep", "true", DIGITS, "-o", tmp / "none" / "x.onnx")
