@@ -106,6 +106,8 @@ def node_by_node(tmp, check):
     off = verified(save(tmp, "off.onnx", AMPLIFIED))
     check("--per-node names the first node that is off", off.returncode == 4 and 'the first that is off: "m" of node "amplified" (Mul): max abs 0.' in off.stdout, off)
     check("and says that the package is, too", "the package as it is emitted is off:\n" in off.stdout and "11 of 11 values compared with ONNX Runtime" in off.stdout, off.stdout)
+    refused = verified(save(tmp, "strange.onnx", REFUSED))
+    check("--per-node of a model that is refused", refused.returncode == 3 and refused.stderr.startswith('error[TC0170] strange.onnx: node "strange"'), refused)
     text = tmp / "branch.onnxtxt"
     text.write_text(HEADER + "g (bool c, float[3] x) => (float[3] y) { a = Neg(x)  s = SequenceConstruct(a, x)  b = SequenceAt(s, i)  y = If (c) <"
                     "then_branch = t () => (float[3] u) { u = Relu(b) }, else_branch = e () => (float[3] v) { v = Exp(b) }> }".replace("s, i", "s, zero").replace(
