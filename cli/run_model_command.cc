@@ -174,13 +174,11 @@ std::vector<std::string> words_of(const CommandLine& c, const std::string& trace
   std::string message = "the program ended with " + to_text(int64_t(r.status));
   ExitCode code = ExitCode::Tool;
   std::vector<std::string> notes;
-  for (size_t at = 0, end; at < said.size(); at = end + 1) {
-    end = std::min(said.find('\n', at), said.size());
-    const std::string line = printable(said.substr(at, end - at), 4000);
+  for (const std::string& line : printable_lines(said)) {
     const auto about = [&](std::string_view what) { return line.substr(error.size()).starts_with(what); };
     if (r.status != 1 || code != ExitCode::Tool || !line.starts_with(error) || about("run: ") || about("init: ") ||
         about("out of memory")) {
-      if (!line.empty()) notes.push_back(line);
+      notes.push_back(line);
       continue;
     }
     message = line.substr(error.size());

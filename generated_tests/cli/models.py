@@ -81,6 +81,13 @@ def runs(tmp, check):
     check("run: an input without a file", missing.returncode == 2 and 'no file for input "b" float [3]: add --inputs NAME=FILE, or' in missing.stderr, missing)
     nobody = ran(DIGITS, CC="no-such-cc")
     check("run: no compiler", nobody.returncode == 7 and "no C compiler 'no-such-cc' on this machine" in nobody.stderr, nobody)
+    burning = tmp / "burning"
+    burning.write_text("#!/bin/sh\ncase $* in *--version*) echo 1.2;; *) echo it burns >&2; echo all over >&2; exit 3;; esac\n")
+    burning.chmod(0o755)
+    fails = ran(DIGITS, CC=str(burning))
+    check("run: what a compiler says has its lines", fails.returncode == 7 and "\n  note: it burns\n  note: all over\n" in fails.stderr, fails)
+    nobody = run(TOOL, "run", "--target", "cuda", DIGITS, env=environment(tmp, CXX="no-such-cxx"))
+    check("run: no C++ compiler", nobody.returncode == 7 and "no C++ compiler 'no-such-cxx' on this machine" in nobody.stderr, nobody)
 
 
 def profiles(tmp, check):
