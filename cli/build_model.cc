@@ -1,5 +1,6 @@
 #include "cli/build_model.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -12,6 +13,12 @@ namespace {
 std::string c_compiler() {
   const char* cc = std::getenv("CC");
   return cc && *cc ? cc : "cc";
+}
+
+/// The one that CMake looks for first.
+std::string cxx_compiler() {
+  const char* cxx = std::getenv("CXX");
+  return cxx && *cxx ? cxx : "c++";
 }
 
 void need_tool(const std::string& what, const std::vector<std::string>& command, const std::string& way_out) {
@@ -39,12 +46,26 @@ std::string build_with_cmake(const CommandLine& c, const std::string& dir, const
        {configure, {"cmake", "--build", dir + "/build", "--parallel", "2", "--target", target}}) {
     const ProcessResult r = run_phase(c, "build", command);
     if (r.status < 0) need_tool("cmake", {"cmake", "--version"}, "install it (Debian: apt install cmake)");
-    if (r.status != 0) tool_failed("cmake", r);
+    if (r.status == 0) continue;
+    need_tool("C++ compiler '" + printable(cxx_compiler()) + "'", {"sh", "-c", cxx_compiler() + " --version"},
+              "install one (Debian: apt install build-essential), or set CXX to one");
+    tool_failed("cmake", r);
   }
   return dir + "/build/";
 }
 
 }  // namespace
+
+std::vector<std::string> printable_lines(const std::string& said) {
+  constexpr size_t kMost = 40;  // the last ones: there tools say what is wrong
+  std::vector<std::string> lines;
+  for (size_t at = 0, end; at < said.size(); at = end + 1) {
+    end = std::min(said.find('\n', at), said.size());
+    if (end > at) lines.push_back(printable(said.substr(at, end - at), 400));
+  }
+  if (lines.size() > kMost) lines.erase(lines.begin(), lines.end() - kMost);
+  return lines;
+}
 
 void tool_failed(const std::string& what, const ProcessResult& r) {
   throw Error(Diagnostic{
@@ -52,7 +73,7 @@ void tool_failed(const std::string& what, const ProcessResult& r) {
       ExitCode::Tool,
       {},
       what + (r.status < 0 ? " could not be started" : " failed with exit code " + to_text(int64_t(r.status))),
-      {printable(r.output, 4000)},
+      printable_lines(r.output),
       false});
 }
 

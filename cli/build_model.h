@@ -1,6 +1,7 @@
 // verify, bench and run: from the command line to a program that runs here.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "cli/driver.h"
 #include "cli/options.h"
@@ -26,6 +27,9 @@ ProcessResult run_phase(const CommandLine& c, const std::string& phase, const st
 
 /// Both.
 Built build_model(const CommandLine& c, const std::string& dir, Diagnostics& problems);
+
+/// What a program has said, line by line, for notes: the last lines of it.
+std::vector<std::string> printable_lines(const std::string& said);
 
 /// Throws Error TC0701: `what` could not be started, or failed, with what it said.
 [[noreturn]] void tool_failed(const std::string& what, const ProcessResult& r);

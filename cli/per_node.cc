@@ -1,6 +1,7 @@
 #include "cli/per_node.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -103,7 +104,10 @@ class PerNode {
       const size_t before = values.size();
       if (tries < kMostRefusals) leave_out(values, here);
       if (values.size() == before) {
-        for (const Diagnostic& d : here.list()) problems.add(d);
+        for (Diagnostic d : here.list()) {
+          if (!d.loc.file.empty()) d.loc.file = std::filesystem::path(c_.model).filename();
+          problems.add(std::move(d));
+        }
         return false;
       }
     }

@@ -1,13 +1,19 @@
 // run: emit, build into a cache of programs, run on the user's inputs.
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "cli/build_model.h"
 #include "cli/commands.h"
+#include "cli/new_file.h"
 #include "cli/option_table.h"
 #include "cli/program_cache.h"
 #include "cli/tensor_files.h"
 #include "cli/version.h"
+#include "support/read_file.h"
 #include "support/xxh64.h"
 
 namespace tc {
@@ -36,6 +42,26 @@ std::vector<std::string> input_lines(const Program& p) {
   throw Error(Diagnostic{"TC0702", ExitCode::Usage, {}, what, input_lines(p), false});
 }
 
+/// Throws, with the reason of the operating system, where `path` is no file that can be read.
+void need_file(const Program& p, const fs::path& path) {
+  std::error_code ec;
+  const bool is_file = fs::is_regular_file(path, ec);
+  if (is_file && ::access(path.c_str(), R_OK) == 0) return;
+  const std::string why = is_file || ::access(path.c_str(), F_OK) != 0 ? std::strerror(errno) : "it is no file";
+  throw Error(Diagnostic{
+      "TC0702", ExitCode::Io, {}, "cannot read " + printable(path.string()) + ": " + why, input_lines(p), false});
+}
+
+bool is_tensor_file(const fs::path& path) { return path.extension() == ".npy" || path.extension() == ".pb"; }
+
+/// What to write where a file of one tensor was given without the name of its input.
+[[noreturn]] void which_input(const Program& p, const std::string& file) {
+  std::string name = "NAME";
+  for (size_t k = p.inputs.size(); k-- > 0;)
+    if (!p.inputs[k].is_size && !p.inputs[k].is_kept()) name = p.inputs[k].name.raw();
+  inputs_do_not_fit(p, printable(file) + " is the file of one input: --inputs " + printable(name + "=" + file));
+}
+
 /// NAME=FILE of --inputs: which input, and the file. The name is one of the model's, which may have = in it.
 std::pair<size_t, fs::path> named_file(const Program& p, const std::string& given) {
   for (size_t at = given.find('='); at != std::string::npos; at = given.find('=', at + 1))
@@ -45,7 +71,10 @@ std::pair<size_t, fs::path> named_file(const Program& p, const std::string& give
   const size_t at = given.find('=');
   std::vector<std::string_view> names;
   for (const IoTensor& t : p.inputs) names.push_back(t.name.raw());
-  if (at == std::string::npos) inputs_do_not_fit(p, "cannot read " + printable(given));
+  if (at == std::string::npos) {
+    need_file(p, given);
+    which_input(p, given);
+  }
   const std::string name = given.substr(0, at);
   inputs_do_not_fit(p, "the model has no input '" + printable(name) + "'" + printable(did_you_mean(name, names)));
 }
@@ -60,15 +89,19 @@ std::map<int, int64_t> largest_sizes(const Program& p) {
 /// What the program reads: the user's folder or archive, or `folder` with a file for every input.
 std::string prepare_inputs(const CommandLine& c, const Program& p, const std::string& folder) {
   if (c.inputs.size() == 1 && fs::exists(c.inputs[0])) {
+    if (fs::is_regular_file(c.inputs[0])) {
+      if (is_tensor_file(c.inputs[0])) which_input(p, c.inputs[0]);
+      if (read_file(c.inputs[0]).rfind("PK\5\6") == std::string::npos)  // what an archive ends with
+        inputs_do_not_fit(p, printable(c.inputs[0]) + " is no .npz file, or its end is missing");
+    }
     if (c.fill_given) usage("--fill-mode is for inputs without a file: all are in " + printable(c.inputs[0]));
     return fs::absolute(c.inputs[0]).string();
   }
   std::vector<fs::path> files(p.inputs.size());
   for (const std::string& given : c.inputs) {
     const auto [k, file] = named_file(p, given);
-    if (file.extension() != ".npy" && file.extension() != ".pb")
-      inputs_do_not_fit(p, printable(file.string()) + " is neither .npy nor .pb");
-    if (!fs::is_regular_file(file)) inputs_do_not_fit(p, "cannot read " + printable(file.string()));
+    if (!is_tensor_file(file)) inputs_do_not_fit(p, printable(file.string()) + " is neither .npy nor .pb");
+    need_file(p, file);
     files[k] = file;
   }
   fs::create_directory(folder);
@@ -115,15 +148,44 @@ std::string program_of(const CommandLine& c, const Program& p, bool profile, con
   return ProgramCache(folder, kCacheBytes).get(cache_key(c, package_of(p, c), profile), build);
 }
 
-std::vector<std::string> words_of(const CommandLine& c) {
+std::vector<std::string> words_of(const CommandLine& c, const std::string& trace) {
   std::vector<std::string> words;
   if (c.print_top > 0) words.insert(words.end(), {"--top", to_text(c.print_top)});
   if (c.repeat > 0) words.insert(words.end(), {"--repeat", to_text(c.repeat)});
   if (c.threads > 0) words.insert(words.end(), {"--threads", to_text(int64_t(c.threads))});
   if (c.profile) words.insert(words.end(), {"--profile", "--bench", to_text(c.seconds)});
-  if (!c.trace.empty()) words.insert(words.end(), {"--trace", fs::absolute(c.trace).string()});
+  if (!c.trace.empty()) words.insert(words.end(), {"--trace", trace});
   if (c.json) words.push_back("--json");
   return words;
+}
+
+/// Throws TC0702 with what the program has said. Where that is about the user's files, it is the message, and calls them as
+/// the user did.
+[[noreturn]] void program_failed(const Program& p, const ProcessResult& r, const std::string& inputs) {
+  std::string said = r.output;
+  std::error_code ec;
+  for (const auto& file : fs::directory_iterator(inputs, ec)) {
+    const std::string ours = file.path().string();
+    const std::string theirs = file.is_symlink() ? fs::read_symlink(file.path()).string() : ours;
+    for (size_t at = 0; (at = said.find(ours, at)) != std::string::npos; at += theirs.size())
+      said.replace(at, ours.size(), theirs);
+  }
+  const std::string_view error = "error: ";
+  std::string message = "the program ended with " + to_text(int64_t(r.status));
+  ExitCode code = ExitCode::Tool;
+  std::vector<std::string> notes;
+  for (const std::string& line : printable_lines(said)) {
+    const auto about = [&](std::string_view what) { return line.substr(error.size()).starts_with(what); };
+    if (r.status != 1 || code != ExitCode::Tool || !line.starts_with(error) || about("run: ") || about("init: ") ||
+        about("out of memory")) {
+      notes.push_back(line);
+      continue;
+    }
+    message = line.substr(error.size());
+    code = about("cannot write") ? ExitCode::Io : ExitCode::Usage;
+  }
+  for (std::string& line : input_lines(p)) notes.push_back(std::move(line));
+  throw Error(Diagnostic{"TC0702", code, {}, message, notes, false});
 }
 
 }  // namespace
@@ -131,6 +193,8 @@ std::vector<std::string> words_of(const CommandLine& c) {
 ExitCode run_model_command(const CommandLine& c) {
   need_model(c);
   const bool archive = c.outputs.ends_with(".npz");
+  if (is_tensor_file(c.outputs) && !fs::is_directory(c.outputs))
+    usage("--outputs " + printable(c.outputs) + ": outputs go into a folder, or into an .npz");
   Diagnostics problems;
   const Compilation compiled = compile_for_here(c, problems);
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
@@ -141,20 +205,17 @@ ExitCode run_model_command(const CommandLine& c) {
   const std::string outputs = archive ? scratch.path() + "/outputs" : c.outputs;
   std::vector<std::string> argv{program, "--inputs", inputs};
   if (!outputs.empty()) argv.insert(argv.end(), {"--outputs", outputs});
-  for (const std::string& word : words_of(c)) argv.push_back(word);
+  const std::string trace = scratch.path() + "/trace.json";
+  for (const std::string& word : words_of(c, trace)) argv.push_back(word);
   const ProcessResult r = run_phase(c, "run", argv);
   c.request.listener.tell("");
-  if (r.status != 0) {
-    std::vector<std::string> notes = input_lines(p);
-    notes.insert(notes.begin(), printable(r.output.substr(0, r.output.find_last_not_of('\n') + 1), 4000));
-    throw Error(
-        Diagnostic{"TC0702", ExitCode::Tool, {}, "the program ended with " + to_text(int64_t(r.status)), notes});
-  }
+  if (r.status != 0) program_failed(p, r, inputs);
   if (archive) {
     size_t count = 0;
     for (const IoTensor& t : p.outputs) count += t.is_count ? 0 : 1;
     save_npz(c.outputs, outputs, "output", count);
   }
+  if (!c.trace.empty()) NewFile(c.trace, read_file(trace)).put_in_place();
   print_out(r.output);
   return ExitCode::Ok;
 }

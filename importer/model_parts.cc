@@ -10,6 +10,7 @@
 #include "importer/quiet_protobuf.h"
 #include "importer/scope.h"
 #include "importer/tensors.h"
+#include "ir/ops/op.h"
 
 namespace tc {
 
@@ -67,6 +68,39 @@ void infer_types(const std::string& path, const ImportOptions& options, onnx::Mo
   if (validation.errors > 0) return;
   std::string why_not;    // of a model that is wrong
   try_infer(m, why_not);  // not `copy`: validation gives names and an order of its own
+}
+
+/// What ONNX's inference does not know, since a definition of the user's or of another domain than its own makes it: the types
+/// that the operators' rows give, as far as they have fixed sizes.
+void add_types_of_rows(const std::string& path, const ImportOptions& options, onnx::GraphProto& g) {
+  Names known;
+  for (const auto* list : {&g.input(), &g.output(), &g.value_info()})
+    for (const auto& v : *list)
+      if (v.has_type()) known.insert(v.name());
+  const auto has_type = [&](const onnx::NodeProto& n) {
+    return std::all_of(n.output().begin(), n.output().end(), [&](const auto& y) { return known.count(y) > 0; });
+  };
+  if (std::all_of(g.node().begin(), g.node().end(), has_type)) return;
+  Diagnostics of_import;
+  ImportOptions all = options;
+  all.keep_dead_nodes = true;
+  Graph imported = import_model(path, all, of_import);
+  try {
+    for (const auto& n : imported.nodes()) infer_types(imported, *n);
+  } catch (const Error&) {  // what is wrong with the model is told elsewhere; types before it are good
+  }
+  Names ours;  // a value that the importer has renamed, or replaced, has none
+  for (const auto& n : g.node()) ours.insert(n.output().begin(), n.output().end());
+  for (const auto& n : imported.nodes())
+    for (const Value* v : n->outputs) {
+      if (!v || !ours.count(v->name.raw()) || known.count(v->name.raw()) || !v->type.is_static_tensor()) continue;
+      onnx::ValueInfoProto& info = *g.add_value_info();
+      info.set_name(v->name.raw());
+      auto& type = *info.mutable_type()->mutable_tensor_type();
+      type.set_elem_type(int(v->type.dtype));
+      type.mutable_shape();
+      for (const int64_t d : static_dims(v->type.shape)) type.mutable_shape()->add_dim()->set_dim_value(d);
+    }
 }
 
 Types types_of(const onnx::GraphProto& g) {
@@ -131,6 +165,7 @@ ModelParts::ModelParts(const std::string& path, const ImportOptions& options, Di
     bound_ = binding.errors == 0;
     if (bound_) *model_ = std::move(changed);
     infer_types(path, options, *model_);
+    add_types_of_rows(path, options, *model_->mutable_graph());
     const Types types = types_of(model_->graph());
     for (const auto& n : model_->graph().node()) nodes_.push_back(outline_of(n, types));
   }

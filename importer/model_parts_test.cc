@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "importer/test_import.h"
+#include "ir/language/user_ops.h"
 
 namespace tc {
 namespace {
@@ -52,6 +53,22 @@ TEST_F(ModelPartsTest, WhatNobodyMakesIsAnInputAndWhatNobodyReadsAnOutput) {
   EXPECT_EQ(middle.outputs().at(0).raw(), "b");
   EXPECT_EQ(middle.initializers().size(), 1u);
   EXPECT_NE(imported(bytes).find("(a: f32[2, 3])"), std::string::npos) << imported(bytes);
+}
+
+TEST_F(ModelPartsTest, OperatorsOfOtherDomainsGiveTypes) {
+  ImportOptions options;
+  std::vector<std::string> wrong;
+  options.ops = user_ops({"my.tc", "op my.Twice(x: f32[N]) -> y: f32[N]\n  y[i] = x[i] * 2\n"}, {}, wrong);
+  const std::string path = folder_.write(
+      "ops.onnxtxt",
+      "<ir_version: 10, opset_import: [\"\" : 21, \"my\" : 1, \"com.microsoft\" : 1]>\n"
+      "g (float[3] x) => (float[3] y) { a = my.Twice (x)  b = com.microsoft.QuickGelu (a)  y = Neg (b) }");
+  const ModelParts p(path, options, problems_);
+  ASSERT_EQ(p.nodes().size(), 3u);
+  EXPECT_EQ(to_text(p.nodes()[0].types.at(0)), "f32[3]");
+  EXPECT_EQ(to_text(p.nodes()[1].types.at(0)), "f32[3]");
+  const ModelParts last(folder_.write("last.onnx", p.part({{false, false, true}})), {}, problems_);
+  EXPECT_EQ(last.nodes().size(), 1u);
 }
 
 TEST_F(ModelPartsTest, InitializersBecomeInputs) {

@@ -58,20 +58,36 @@ def runs(tmp, check):
     check("--repeat", ran("--repeat", "7", DIGITS).stdout.startswith("runs 7  min "))
     np.save(tmp / "wide.npy", image.astype(np.float64))
     np.save(tmp / "flat.npy", image[0])
+    for kind in ("npy", "npz"):
+        (tmp / f"torn.{kind}").write_bytes((tmp / f"image.{kind}").read_bytes()[:-(3 if kind == "npy" else 30)])
     for name, words, code, told in (
             ("no such input", ["--inputs", f"imagge={tmp / 'image.npy'}"], 2, "no input 'imagge'; did you mean 'image'?"),
-            ("no such file", ["--inputs", "image=none.npy"], 2, "cannot read none.npy"), ("no such archive", ["--inputs", "none.npz"], 2, "cannot read none.npz"),
-            ("another type", ["--inputs", f"image={tmp / 'wide.npy'}"], 7, "is float [1, 1, 8, 8], the file has double"),
-            ("another shape", ["--inputs", f"image={tmp / 'flat.npy'}"], 7, "the file has float [1, 8, 8]"),
+            ("no such file", ["--inputs", "image=none.npy"], 6, "cannot read none.npy: No such file"), ("no such archive", ["--inputs", "none.npz"], 6, "cannot read none.npz: No such file"),
+            ("another type", ["--inputs", f"image={tmp / 'wide.npy'}"], 2, '[TC0702]: input_0 "image" is float [1, 1, 8, 8], the file has double'),
+            ("another shape", ["--inputs", f"image={tmp / 'flat.npy'}"], 2, "the file has float [1, 8, 8]"),
+            ("a damaged file", ["--inputs", f"image={tmp / 'torn.npy'}"], 2, f"[TC0702]: {tmp / 'torn.npy'}: holds 253 bytes of data"),
+            ("a damaged archive", ["--inputs", tmp / "torn.npz"], 2, "torn.npz is no .npz file, or its end is missing"),
+            ("a file without its input's name", ["--inputs", tmp / "image.npy"], 2, f"is the file of one input: --inputs image={tmp / 'image.npy'}"),
+            ("outputs into a tensor's file", ["--outputs", tmp / "y.npy"], 2, "outputs go into a folder, or into an .npz"),
+            ("outputs below a file", ["--outputs", tmp / "image.npz" / "y"], 6, f"[TC0702]: cannot write {tmp / 'image.npz'}"),
+            ("a trace into a folder that is not there", ["--trace", tmp / "none" / "t.json"], 6, f"cannot write {tmp / 'none' / 't.json'}: No such file"),
             ("--fill-mode beside an archive", ["--inputs", tmp / "image.npz", "--fill-mode", "ones"], 2, "all are in")):
         refused = ran(*words, DIGITS)
         check(f"run: {name}", refused.returncode == code and told in refused.stderr and not refused.stdout, refused)
+    check("run: what was refused is not there", not list(tmp.glob("y.npy*")))
     two = save(tmp, "two.onnx", HEADER + "g (float[2] a, float[3] b) => (float[2] c, float[3] d) { c = Neg(a)  d = Neg(b) }")
     np.save(tmp / "a.npy", np.ones(2, np.float32))
     missing = ran("--inputs", f"a={tmp / 'a.npy'}", two)
     check("run: an input without a file", missing.returncode == 2 and 'no file for input "b" float [3]: add --inputs NAME=FILE, or' in missing.stderr, missing)
     nobody = ran(DIGITS, CC="no-such-cc")
     check("run: no compiler", nobody.returncode == 7 and "no C compiler 'no-such-cc' on this machine" in nobody.stderr, nobody)
+    burning = tmp / "burning"
+    burning.write_text("#!/bin/sh\ncase $* in *--version*) echo 1.2;; *) echo it burns >&2; echo all over >&2; exit 3;; esac\n")
+    burning.chmod(0o755)
+    fails = ran(DIGITS, CC=str(burning))
+    check("run: what a compiler says has its lines", fails.returncode == 7 and "\n  note: it burns\n  note: all over\n" in fails.stderr, fails)
+    nobody = run(TOOL, "run", "--target", "cuda", DIGITS, env=environment(tmp, CXX="no-such-cxx"))
+    check("run: no C++ compiler", nobody.returncode == 7 and "no C++ compiler 'no-such-cxx' on this machine" in nobody.stderr, nobody)
 
 
 def profiles(tmp, check):
@@ -97,6 +113,8 @@ def node_by_node(tmp, check):
     off = verified(save(tmp, "off.onnx", AMPLIFIED))
     check("--per-node names the first node that is off", off.returncode == 4 and 'the first that is off: "m" of node "amplified" (Mul): max abs 0.' in off.stdout, off)
     check("and says that the package is, too", "the package as it is emitted is off:\n" in off.stdout and "11 of 11 values compared with ONNX Runtime" in off.stdout, off.stdout)
+    refused = verified(save(tmp, "strange.onnx", REFUSED))
+    check("--per-node of a model that is refused", refused.returncode == 3 and refused.stderr.startswith('error[TC0170] strange.onnx: node "strange"'), refused)
     text = tmp / "branch.onnxtxt"
     text.write_text(HEADER + "g (bool c, float[3] x) => (float[3] y) { a = Neg(x)  s = SequenceConstruct(a, x)  b = SequenceAt(s, i)  y = If (c) <"
                     "then_branch = t () => (float[3] u) { u = Relu(b) }, else_branch = e () => (float[3] v) { v = Exp(b) }> }".replace("s, i", "s, zero").replace(
@@ -119,6 +137,11 @@ def made_smaller(tmp, check):
     for name, words, code, told in (("nothing wrong", [], 2, "find nothing wrong with"), ("a --keep that fails", ["--keep", "false"], 2, "--keep does not succeed")):
         refused = run(TOOL, "reduce", *words, DIGITS, "--against", "interpreter", "-o", small)
         check(f"reduce: {name}", refused.returncode == code and told in refused.stderr and small.read_bytes() == before, refused)
+    ops, own = tmp / "own.tc", tmp / "own.onnxtxt"
+    ops.write_text("op own.F(x: f32[N]) -> y: f32[N]\n  y[i] = x[i] * 2\n")
+    own.write_text(HEADER.replace(": 17", ': 17, "own" : 1') + "g (float[3] x) => (float[3] y) { a = own.F(x)  b = own.F(a)  c = Exp(b)  y = own.F(c) }")
+    keeps = run(TOOL, "reduce", "--ops", ops, "--keep", "grep -q Exp {}", own, "-o", small)
+    check("reduce with operators of the user's", keeps.returncode == 0 and [node.op_type for node in onnx.load(small).graph.node] == ["Exp"], keeps)
     nowhere = run(TOOL, "reduce", DIGITS)
     check("reduce without -o", nowhere.returncode == 2 and "add -o SMALL.onnx" in nowhere.stderr, nowhere)
     folder = run(TOOL, "reduce", "--keep", "true", DIGITS, "-o", tmp / "none" / "x.onnx")

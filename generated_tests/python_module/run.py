@@ -31,6 +31,12 @@ m = tc_emit.compile(sys.argv[1] + "/digits.onnx", cpu="native")
 x = np.load(sys.argv[1] + "/pictures/7/input_0.npy")
 print(m.run({"image": x})["probability"].argmax())
 """
+NARROW = """
+import numpy as np, onnx.parser, torch, tc_emit
+m = tc_emit.compile(onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]>g (bfloat16[2, 3] x) => (bfloat16[2, 3] y) { y = Neg(x) }'), name="narrow")
+x = torch.arange(6, dtype=torch.bfloat16).reshape(3, 2).t()
+print(np.array_equal(m.run(x)[0].astype(float), -x.double().numpy()))
+"""
 
 
 def alone(venv, tmp, environment):
@@ -78,6 +84,8 @@ def torch_backend(venv, environment):
     python = run(ROOT / "scripts" / "python_env", "nets").stdout.strip()
     module = next(venv.rglob("site-packages/tc_emit")).parent
     result = run(python, ROOT / "examples" / "torch_backend.py", env={**environment, "PYTHONPATH": str(module)})
+    narrow = run(python, "-c", NARROW, env={**environment, "PYTHONPATH": str(module)})
+    check("tensors of bfloat16, which NumPy does not have", narrow.stdout == "True\n", narrow)
     check("torch.compile runs what was emitted", result.returncode == 0 and "largest difference" in result.stdout, result.stderr[-400:])
 
 

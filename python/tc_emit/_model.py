@@ -193,7 +193,11 @@ class Model:
     __call__ = run
 
     def bench(self, seconds: float = 1.0, threads: int = 0) -> Timing:
-        """Times runs on seeded inputs for about `seconds`, with the package's own program. threads: 0: as many as OpenMP takes."""
+        """Times runs on seeded inputs for about `seconds`, with the package's own program. threads: 0: as many as OpenMP takes.
+
+        Raises UsageError, CompilerMissing, ToolFailed."""
+        if not 0 <= float(seconds) <= 1e9 or int(threads) < 0:
+            raise UsageError(f"bench() takes seconds and a number of threads, not {seconds} and {threads}")
         program = _build.build(self.folder, self._manifest, shared=False)
         words = [str(program), "--bench", str(float(seconds)), "--json"] + (["--threads", str(int(threads))] if threads else [])
         result = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
@@ -280,7 +284,8 @@ class Model:
             if port.dtype == "string" and array.dtype.kind in "OUS":
                 array = array.astype(object)
             if array.dtype != want:
-                problems.append(f"input {port} has type {array.dtype}; convert it: x.astype({str(want)!r})")
+                how = f"x.astype({str(want)!r})" if isinstance(value, np.ndarray) else f"np.asarray(x).astype({str(want)!r})"
+                problems.append(f"input {port} has type {array.dtype}; convert it: {how}")
             elif not _fits(array.shape, port):
                 problems.append(f"input {port} has shape {list(array.shape)}; sizes are fixed when the model is compiled, by dims or input_shapes")
             else:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 
-from ._errors import BY_EXIT_CODE, Diagnostic, FileError, InternalError, TcEmitError, UsageError
+from ._errors import BY_EXIT_CODE, CompilerMissing, Diagnostic, FileError, InternalError, TcEmitError, ToolFailed, UsageError
 
 
 def program() -> str:
@@ -43,6 +43,8 @@ def checked(words: Sequence[str]) -> tuple[str, list[Diagnostic]]:
     if result.returncode == 0:
         return result.stdout, diagnostics
     error = BY_EXIT_CODE.get(result.returncode, InternalError)
+    if error is ToolFailed and any(d.message.startswith("no ") and d.message.endswith(" on this machine") for d in diagnostics):
+        error = CompilerMissing
     text = "\n".join([*map(str, diagnostics), *other]) or result.stdout.strip() or f"tc-emit ended with exit code {result.returncode}"
     raise error(text, diagnostics, result.returncode)
 

@@ -1,6 +1,7 @@
 """ONNX's element types as NumPy sees them. NumPy is imported where it is needed: `emit` does without."""
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ._errors import RunError
@@ -42,6 +43,16 @@ def numpy_type(onnx_type: str) -> "np.dtype[Any]":
         return np.dtype(bits)
 
 
+def _by_bits(value: Any) -> Any:
+    """A tensor of PyTorch of a type that NumPy does not have: its bits, where they lie, as numpy_type() sees them. None: it is no such tensor."""
+    torch, of = sys.modules.get("torch"), str(getattr(value, "dtype", ""))
+    name = next((name for name, (small, _) in SMALL.items() if of == f"torch.{small}"), None)
+    if torch is None or name is None:
+        return None
+    bits = value.detach().view(torch.int16 if value.element_size() == 2 else torch.uint8)
+    return numpy().from_dlpack(bits).view(numpy_type(name))
+
+
 def to_numpy(value: Any) -> Any:
     """An array of anything that is one, that speaks DLPack, or that NumPy takes."""
     np = numpy()
@@ -49,6 +60,8 @@ def to_numpy(value: Any) -> Any:
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):
         try:
+            if (bits := _by_bits(value)) is not None:
+                return bits
             if hasattr(value, "detach"):  # of PyTorch, which refuses tensors that have gradients
                 value = value.detach()
             return np.from_dlpack(value)

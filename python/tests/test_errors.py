@@ -60,9 +60,17 @@ def test_without_a_compiler(tmp_path, monkeypatch):
     assert made.kernels and made.source(made.kernels[0])
     with pytest.raises(tc_emit.CompilerMissing, match="none of cc, gcc, clang is on PATH. Debian: apt install gcc make"):
         made.run([np.zeros(2, np.float32)])
+    with pytest.raises(tc_emit.CompilerMissing, match="no make on this machine"):
+        tc_emit.verify(SCALE, dims={"n": 1}, against="interpreter")
     monkeypatch.setenv("CC", "mycc")
     with pytest.raises(tc_emit.CompilerMissing, match="CC is 'mycc', which is not on PATH"):
         made.run([np.zeros(2, np.float32)])
+
+
+@pytest.mark.parametrize("options", [{"seconds": -1}, {"seconds": float("nan")}, {"threads": -1}])
+def test_a_bench_that_makes_no_sense(options):
+    with pytest.raises(tc_emit.UsageError, match="seconds and a number of threads"):
+        tc_emit.compile(SCALE, dims={"n": 1}).bench(**options)
 
 
 def test_a_compiler_that_fails(tmp_path, monkeypatch, cache):
