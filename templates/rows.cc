@@ -194,22 +194,30 @@ class Matcher {
     return next == whole_.size();
   }
 
+  static std::vector<IndexedAxis> bound(const Stage& s, const VarMap& to) {
+    std::vector<IndexedAxis> list;
+    for (const Axis& a : s.axes)
+      if (a.extent.value > 1) list.push_back({a.extent.value, to.at(a.var.get())});
+    return list;
+  }
+
   // A stage with other axes than those before it reads these with axes exchanged.
   bool bind_as_read(const Stage& s, VarMap& to) const {
     for (const Load* l : loads_of(s.values[0])) {
       const auto it = results_.find(l->buffer.get());
       if (it == results_.end() || !it->second.full) continue;
+      const std::vector<IndexedAxis>& made = it->second.axes;
       VarMap found;
       size_t next = 0;
       for (size_t d = 0; d < l->index.size(); d++) {
         if (l->buffer->shape[d].value == 1) continue;
         const VarRef* v = as<VarRef>(l->index[d]);
-        if (!v || next == whole_.size()) return false;
-        found[v->var.get()] = whole_[next++].index;
+        if (!v || next == made.size()) return false;
+        found[v->var.get()] = made[next++].index;
       }
       for (const Axis& a : s.axes)
         if (a.extent.value > 1 && !found.contains(a.var.get())) return false;
-      if (found.size() != whole_.size() || sizes(s.axes).size() != whole_.size()) return false;
+      if (found.size() != made.size() || sizes(s.axes).size() != made.size()) return false;
       for (const Axis& a : s.axes)
         if (a.extent.value > 1) to[a.var.get()] = found[a.var.get()];
       return true;
@@ -217,14 +225,9 @@ class Matcher {
     return false;
   }
 
-  // A read of an earlier stage must be of the same row (and column).
-  bool reads_here(const Load& l, bool full) const {
+  // A read of an earlier stage must be of the same row (and column): the element that its own axes say.
+  bool reads_here(const Load& l, const std::vector<IndexedAxis>& expected) const {
     const Ranges known = ranges();
-    std::vector<IndexedAxis> expected;
-    if (full)
-      expected = whole_;
-    else
-      for (const Axis& a : r_.c.axes) expected.push_back({a.extent.value, Expr(a.var)});
     size_t next = 0;
     for (size_t d = 0; d < l.index.size(); d++) {
       if (l.buffer->shape[d].value == 1) continue;
@@ -243,7 +246,7 @@ class Matcher {
         if (l->buffer == fn_.inputs[i]) return load(r_.c.inputs[i], {simplify(flat_of(l->buffer, l->index), ranges())});
       const auto it = results_.find(l->buffer.get());
       if (it == results_.end()) return {};  // one of ours already
-      ok = ok && reads_here(*l, it->second.full);
+      ok = ok && reads_here(*l, it->second.axes);
       return it->second.value;
     });
     return ok ? r : Expr();
@@ -275,7 +278,7 @@ class Matcher {
     } else if (!full) {
       const Var v = make_var(s.name, b->dtype);
       r_.steps.push_back({RowStep::Kind::Scalar, value, Op::Add, {}, v, nullptr});
-      results_[b.get()] = {Expr(v), false};
+      results_[b.get()] = {Expr(v), false, bound(s, to)};
       if (is_result) add_result(s, b, Expr(v), false, to);
     } else {
       Expr read = value;
@@ -284,7 +287,7 @@ class Matcher {
         if (kept->scope == Scope::Stack) r_.kept_index = point_number(r_.columns);
         read = load(kept, {kept->scope == Scope::Stack ? r_.kept_index : point_number(all())});
       }
-      results_[b.get()] = {read, true};
+      results_[b.get()] = {read, true, bound(s, to)};
       if (is_result) add_result(s, b, read, true, to);
     }
     return true;
@@ -298,7 +301,7 @@ class Matcher {
       const bool is_position = k > 0 && s.outputs[k]->dtype == DType::I64;
       const std::string name = is_position ? "position" : s.name;
       step.tuple.push_back({value, init, make_var(name, s.outputs[k]->dtype)});
-      results_[s.outputs[k].get()] = {Expr(step.tuple[k].name), false};
+      results_[s.outputs[k].get()] = {Expr(step.tuple[k].name), false, bound(s, to)};
     }
     const std::vector<RowComponent> parts = step.tuple;
     step.combiner = s.combiner;
@@ -364,6 +367,7 @@ class Matcher {
   struct Result {
     Expr value;
     bool full;
+    std::vector<IndexedAxis> axes;  // of its stage
   };
   const TensorFn& fn_;
   const KeptRows kept_rows_;

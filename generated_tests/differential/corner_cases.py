@@ -93,5 +93,16 @@ def byte_cases():
         yield Case(f"{name}_twice_read", f"b = Cast <to = {to}> (x) c = Cast <to = 6> (b) y = Add (c, z)", {"x": wide, "z": np.arange(211, dtype=np.int32)}, outputs=("y", "b"))
 
 
+def exchanged_cases():
+    """Rows whose stages have their axes in different orders, all of one size, so that sizes do not tell them apart."""
+    for first, second in (((0, 3, 1, 2), (0, 2, 3, 1)), ((0, 2, 1, 3), (0, 2, 1, 3)), ((1, 0, 2, 3), (0, 1, 3, 2)), ((3, 2, 1, 0), (1, 0, 3, 2)), ((0, 1, 3, 2), (2, 3, 0, 1))):
+        moved = f"t = Transpose <perm = {list(first)}> (x) s = Sigmoid (t) u = Transpose <perm = {list(second)}> (s)"
+        name = "".join(map(str, first + second))
+        yield Case(f"exchanged_row_{name}", f"{moved} m = ReduceMean (u, a) y = Sub (u, m)", {"x": (3, 3, 3, 3)}, {"a": ints(-1)})
+        yield Case(f"exchanged_plane_{name}", f"{moved} m = ReduceMax (u, a) d = Sub (u, m) y = Transpose <perm = {list(first)}> (d)", {"x": (3, 3, 3, 3)}, {"a": ints(1, 3)})
+        yield Case(f"exchanged_all_{name}", f"{moved} n = MeanVarianceNormalization <axes = [0, 1, 2, 3]> (u) y = Mul (n, t)", {"x": (3, 3, 3, 3)})
+        yield Case(f"exchanged_softmax_{name}", f"{moved} n = Softmax (u) y = Add (n, s)", {"x": (3, 3, 3, 3)})
+
+
 def cases():
-    return [*random_cases(), *absent_cases(), *nothing_cases(), *bound_cases(), *byte_cases()]
+    return [*random_cases(), *absent_cases(), *nothing_cases(), *bound_cases(), *byte_cases(), *exchanged_cases()]
