@@ -115,6 +115,10 @@ def evaluate(draft, node, constants, opset):
         raise Unfit("ONNX Runtime rounds to bytes between the axes")
     if draft.op in ("Resize", "Upsample") and not draft.operands[0].exact and np.issubdtype(draft.operands[0].dtype, np.integer):
         raise Unfit("ONNX Runtime cuts fractions off instead of rounding: the second time it may be two steps away")
+    if draft.op == "MaxPool" and draft.attributes.get("auto_pad") == "SAME_UPPER" and any(s > k for s, k in zip(draft.attributes.get("strides", ()), draft.attributes["kernel_shape"])):
+        raise Unfit("ONNX Runtime pads bytes by less than nothing")
+    if draft.op == "TopK" and (draft.operands[0].array != draft.operands[0].array).any():
+        raise Unfit("what is no number has no place in an order")
     if draft.op in ("Max", "Min", "Sign") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):
         raise Unfit("ONNX Runtime compares the lower halves of such integers")
     if draft.op in ("AveragePool", "MaxPool", "GlobalMaxPool"):
@@ -137,6 +141,8 @@ def evaluate(draft, node, constants, opset):
                 raise Unfit(str(error)) from None
     else:
         raise Unfit(first)
+    if draft.op == "MaxPool" and len(results) > 1 and ((results[1] < 0) | (results[1] >= max(1, draft.operands[0].size))).any():
+        raise Unfit("a window of padding alone")
     if number or narrow:
         check(node, constants, opset)
     return results
