@@ -17,7 +17,7 @@ TEXTS = Path(__file__).resolve().parent.parent.parent / "templates" / "text"
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
 REFUSED = (1, 3, 5)  # exit codes of tc-emit: rejected, unsupported, over a limit
 LINKER = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []  # binutils' other one needs three times as long for C++
-SECONDS = {"emit": 120, "compile": 180, "run": 240}  # that a step may take; a large network as CUDA on a CPU takes more than one minute
+SECONDS = {"emit": 120, "compile": 300, "run": 240}  # that a step may take; a large network as CUDA on a CPU takes more than one minute
 
 PROGRAM = """#define tc_main tc_main_here
 #include "tc_main.h"
