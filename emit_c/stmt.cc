@@ -304,7 +304,8 @@ namespace {
 
 // A vector of halves is one of f32 while it is in registers: its store rounds, a half that is copied is widened.
 Expr in_registers(const Expr& halves) {
-  const Expr& one = as<Broadcast>(halves) ? as<Broadcast>(halves)->value : halves;
+  const Broadcast* same = as<Broadcast>(halves);
+  const Expr& one = same ? same->value : halves;
   const Cast* rounded = as<Cast>(one);
   return rounded && rounded->value->dtype == DType::F32 ? rounded->value : cast(DType::F32, one);
 }
