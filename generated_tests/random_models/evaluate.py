@@ -119,7 +119,7 @@ def evaluate(draft, node, constants, opset):
         raise Unfit("ONNX Runtime pads bytes by less than nothing")
     if draft.op == "TopK" and (draft.operands[0].array != draft.operands[0].array).any():
         raise Unfit("what is no number has no place in an order")
-    if draft.op in ("Max", "Min", "Sign") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):
+    if draft.op in ("Max", "Min", "Sign", "Clip") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):
         raise Unfit("ONNX Runtime compares the lower halves of such integers")
     if draft.op in ("AveragePool", "MaxPool", "GlobalMaxPool"):
         opset = max(opset, 7)  # what version 1 says, and of these sets ONNX Runtime casts
