@@ -176,12 +176,20 @@ bool StmtPrinter::is_index(const Expr& e) const {
 
 // Nobody reads a checked position along an axis of one element, but the check stays.
 static bool is_check_alone(const Let& k) {
-  const Apply* call = as<Apply>(k.value);
-  return call && call->op == Op::Index && !uses_var(k.body, k.var);
+  bool checks = false;
+  walk(k.value, [&](const Expr& x) {
+    const Apply* call = as<Apply>(x);
+    checks = checks || (call && call->op == Op::Index);
+    return !checks;
+  });
+  return checks && !uses_var(k.body, k.var);
 }
 
 void StmtPrinter::declare(const Let& k) {
-  if (is_check_alone(k)) return out_.line("(void)" + expr_.value(k.value) + ";");
+  if (is_check_alone(k)) {
+    const std::string check = expr_.value(k.value);
+    return out_.line(as<Apply>(k.value) ? "(void)" + check + ";" : "(void)(" + check + ");");
+  }
   if (is_index(k.value)) {
     const std::string value = wide_ ? "int64_t " + k.var->name + " = " + expr_.index(k.value)
                                     : "int " + k.var->name + " = " + expr_.int_index(k.value);

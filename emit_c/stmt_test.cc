@@ -41,6 +41,18 @@ TEST(StmtPrinter, VectorsOfHalvesAreRoundedByTheirStore) {
   }
 }
 
+// What checks a position is evaluated though nobody reads it; a name for it would be one that compilers warn of.
+TEST(StmtPrinter, ChecksThatNobodyReadsAreStatements) {
+  const Buffer y = make_buffer("y", DType::F32, {Dim(4)}), n = make_buffer("n", DType::I64, {Dim(4)});
+  const Expr checked = apply(Op::Index, {load(n, {0}), Expr(4)});
+  const auto unread = [&](const Expr& value) {
+    return printed(let(make_var("picked"), value, store(y, {0}, make_float(DType::F32, 1))));
+  };
+  EXPECT_EQ(unread(checked), "(void)tc_index(n[0], 4, status);\ny[0] = 1.0f;\n");
+  EXPECT_EQ(unread(select(load(n, {1}) > Expr(0), checked, Expr(0))),
+            "(void)(n[1] > 0 ? tc_index(n[0], 4, status) : 0);\ny[0] = 1.0f;\n");
+}
+
 // A chain of comparisons is not what it looks like in C: compilers warn of one without parentheses.
 TEST(StmtPrinter, ComparisonsOfComparisonsStandInParentheses) {
   const Buffer y = make_buffer("y", DType::Bool, {Dim(4)}), b = make_buffer("b", DType::Bool, {Dim(4)});

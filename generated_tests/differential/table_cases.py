@@ -55,6 +55,7 @@ def movement_cases():
     yield Case("row_flatten_of_nothing", "e = Flatten <axis = 2> (x)\n y = Concat <axis = 0> (e, z)", {"x": EMPTY, "z": (2, 7)})
     yield Case("row_space_to_depth", "y = SpaceToDepth <blocksize = 3> (x)", {"x": (2, 5, 9, 15)})
     yield Case("row_reverse_sequence", "y = ReverseSequence <batch_axis = 0, time_axis = 1> (x, n)", {"x": (3, 5, 7), "n": ints(5, 1, 3)})
+    yield Case("row_reverse_sequence_of_one", "y = ReverseSequence <batch_axis = 0, time_axis = 1> (x, n)", {"x": (3, 1, 7), "n": ints(1, 0, 1)})
     yield Case("row_scatter_elements", 'y = ScatterElements <axis = -2, reduction = "add"> (x, i, u)', {"x": ODD, "i": rng.integers(-5, 5, (3, 4, 7)), "u": (3, 4, 7)})
     yield Case("row_constant_of_shape", "s = Shape (x)\n c = ConstantOfShape (s)\n y = Add (c, x)", {"x": ODD})
     yield Case("row_eye_like", "y = EyeLike <k = -1> (x)", {"x": (5, 7)})
