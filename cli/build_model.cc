@@ -22,8 +22,7 @@ std::string cxx_compiler() {
 }
 
 void need_tool(const std::string& what, const std::vector<std::string>& command, const std::string& way_out) {
-  if (run_process(command, true).status == 0) return;
-  throw Error(Diagnostic{"TC0701", ExitCode::Tool, {}, "no " + what + " on this machine", {way_out}, false});
+  if (run_process(command, true).status != 0) tool_missing(what, way_out);
 }
 
 std::string build_with_make(const CommandLine& c, const std::string& dir, const std::string& target) {
@@ -65,6 +64,10 @@ std::vector<std::string> printable_lines(const std::string& said) {
   }
   if (lines.size() > kMost) lines.erase(lines.begin(), lines.end() - kMost);
   return lines;
+}
+
+void tool_missing(const std::string& what, const std::string& way_out) {
+  throw Error(Diagnostic{"TC0705", ExitCode::Tool, {}, "no " + what + " on this machine", {way_out}, false});
 }
 
 void tool_failed(const std::string& what, const ProcessResult& r) {

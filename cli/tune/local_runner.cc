@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/build_model.h"
 #include "cli/tune/runner.h"
 #include "support/text.h"
 
@@ -80,12 +81,7 @@ class LocalRunner : public Runner {
     for (size_t i = 0; i < trials.size(); i++) {
       const ProcessResult& b = built_.at(trials[i].package);
       if (b.status == -1)
-        throw Error(Diagnostic{"TC0701",
-                               ExitCode::Tool,
-                               {},
-                               "no make on this machine",
-                               {"install make and a C compiler (Debian: apt install build-essential)"},
-                               false});
+        tool_missing("make", "install make and a C compiler (Debian: apt install build-essential)");
       if (b.status == 0)
         done(i, time_in_turns(trials[i]));
       else if (b.status == kTimedOut)

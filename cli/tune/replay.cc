@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "cli/build_model.h"
 #include "cli/commands.h"
 #include "cli/process.h"
 #include "support/read_file.h"
@@ -42,16 +43,10 @@ std::string processor_name() {
   return name + (family.empty() ? "" : " (family " + family + ", model " + model + ")");
 }
 
-/// The first line of the compiler's --version, and the user's flags. Throws Error TC0701 where there is none.
+/// The first line of the compiler's --version, and the user's flags. Throws Error TC0705 where there is none.
 std::string compiler_name() {
   const ProcessResult r = run_process({"sh", "-c", "${CC:-cc} --version"}, true);
-  if (r.status != 0)
-    throw Error(Diagnostic{"TC0701",
-                           ExitCode::Tool,
-                           {},
-                           "no C compiler on this machine",
-                           {"install one (Debian: apt install build-essential), or set CC to one"},
-                           false});
+  if (r.status != 0) tool_missing("C compiler", "install one (Debian: apt install build-essential), or set CC to one");
   std::string s = first_line(r.output);
   for (const char* flags : {"CFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_FP", "TC_OPENMP"})
     if (const char* value = std::getenv(flags)) s += "; " + std::string(flags) + "=" + value;

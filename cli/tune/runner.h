@@ -34,7 +34,7 @@ class Runner {
   virtual ~Runner() = default;
   /// Corrects the processor and the compiler, where candidates are built and timed somewhere else.
   virtual void describe(TuneSetting& /*setting*/) {}
-  /// Tells `done` what came of each trial, in any order. Throws Error TC0704 where the runner itself fails, TC0701 where there is no compiler.
+  /// Tells `done` what came of each trial, in any order. Throws Error TC0704 where the runner itself fails, TC0705 where there is no compiler.
   virtual void run(const std::vector<TuneTrial>& trials,
                    const std::function<void(size_t trial, const TuneResult&)>& done) = 0;
 };

@@ -4,6 +4,7 @@ are missing; the folders of Debian are kept in ~/.cache/tc-emit, so that only th
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,11 @@ RECOGNISES = """
 import numpy as np, tc_emit
 m = tc_emit.compile("/digits/digits.onnx")
 print(m.run(np.load("/digits/pictures/7/input_0.npy"))[0].argmax())
+"""
+BACKEND = """
+import onnx.backend.test, tc_emit.onnx_backend
+tests = onnx.backend.test.BackendTest(tc_emit.onnx_backend.TcEmitBackend, __name__)
+globals().update(tests.include("test_relu").include("test_softmax_axis").include("test_lstm").test_cases)
 """
 
 
@@ -159,6 +165,7 @@ def with_a_compiler(debian, wheel, numpy, deb):
     check("verify, with the interpreter where there is no ONNX Runtime", verified.returncode == 0 and "PASS" in verified.stdout and "interpreter" in verified.stdout + verified.stderr, verified)
     check("doctor is content", shell("tc-emit doctor").returncode == 0)
     every_command(debian, shell)
+    backend_of_onnx(debian, shell)
     project(shell, "the wheel", "/by_wheel")
     debian.must(f"dpkg -i /{deb.name}")
     project(debian, "the .deb", "/by_deb")
@@ -179,10 +186,21 @@ def every_command(debian, shell):
         told = shell(f"tc-emit {words} {model}")
         right = 7 if "cuda" in words else 0  # there is no C++ compiler, which is what it says
         check(f"tc-emit {words}", told.returncode == right and (wanted in told.stdout if right == 0 else "no C++ compiler 'c++' on this machine" in told.stderr), told)
+    told = shell(f"tc-emit --quiet {model} -o /shown; tc-emit --progress plain {model} -o /shown > /dev/null")
+    check("progress as lines where it is asked for, nothing else in a pipe", told.returncode == 0 and told.stdout == "" and len(re.findall(r"digits.onnx: \w+ [\d.]+ s\n", told.stderr)) == len(told.stderr.splitlines()) > 4, told)
     broken = shell(f"head -c 1000 {model} > /torn.onnx; tc-emit /torn.onnx -o /torn")
     check("half a model is refused, and nothing is written", broken.returncode == 1 and "error[TC0" in broken.stderr and not (debian.folder / "torn").exists(), broken)
     left = [str(p) for p in (debian.folder / "tmp").iterdir()]
     check("nothing is left in /tmp", not left, left)
+
+
+def backend_of_onnx(debian, shell):
+    """ONNX's own tests of backends, as docs/python.md has them."""
+    debian.must("/venv/bin/pip install --quiet --no-index --find-links /wheels onnx")
+    (debian.folder / "test_onnx.py").write_text(BACKEND)
+    told = shell("cd / && python -m unittest test_onnx")
+    ran = re.search(r"Ran (\d+) tests", told.stderr)
+    check("ONNX's own test runner, with tc-emit as its backend", told.returncode == 0 and ran and int(ran[1]) > 4, told.stderr[-600:])
 
 
 def project(shell, what, folder):
@@ -192,13 +210,16 @@ def project(shell, what, folder):
     check(f"find_package(tc-emit) with {what}", made.returncode == 0 and "0 tests failed out of 2" in made.stdout, made.stdout[-300:] + made.stderr[-600:])
 
 
-def numpy_wheel():
-    version = next(line.split("==")[1].split()[0] for line in (ROOT / "generated_tests/python/base.txt").read_text().splitlines() if line.startswith("numpy=="))
-    folder = CACHE / "downloads"
-    folder.mkdir(exist_ok=True)
-    if not list(folder.glob(f"numpy-{version}-*.whl")):
-        must(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder, f"numpy=={version}")
-    return next(folder.glob(f"numpy-{version}-*.whl"))
+def wheels():
+    """The folder with the wheels of onnx and of what it needs, as base.txt pins them; numpy's is the first of the result."""
+    pins = ROOT / "generated_tests/python/base.txt"
+    folder = CACHE / "downloads" / f"chroot-{hashlib.sha256(pins.read_bytes()).hexdigest()[:12]}"
+    if not folder.exists():
+        with tempfile.TemporaryDirectory(dir=CACHE) as fresh:
+            must(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--dest", f"{fresh}/wheels", "--constraint", pins, "onnx", "numpy")
+            folder.parent.mkdir(exist_ok=True)
+            os.replace(f"{fresh}/wheels", folder)
+    return next(folder.glob("numpy-*.whl")), folder
 
 
 def debian_package(folder):
@@ -216,11 +237,14 @@ def main():
     (wheel,) = (ROOT / "dist").glob("tc_emit-*.whl")
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        files = (wheel, numpy_wheel(), debian_package(tmp / "deb"))
+        numpy, others = wheels()
+        files = (wheel, numpy, debian_package(tmp / "deb"))
         first = with_files(packed("bare", bare), tmp / "bare", *files)
         nothing_but_python(first, *files[:2])
         installed_by_dpkg(first, files[2])
-        with_a_compiler(with_files(packed("tools", with_tools), tmp / "tools", *files), *files)
+        second = with_files(packed("tools", with_tools), tmp / "tools", *files)
+        shutil.copytree(others, second.folder / "wheels")
+        with_a_compiler(second, *files)
     return check.summary()
 
 

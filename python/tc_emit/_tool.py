@@ -11,6 +11,8 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ._errors import BY_EXIT_CODE, CompilerMissing, Diagnostic, FileError, InternalError, TcEmitError, ToolFailed, UsageError
 
+MISSING_TOOL = "TC0705"  # the code of what CompilerMissing stands for
+
 
 def program() -> str:
     """The path of the program: $TC_EMIT, else that of this package, else the one on PATH. Raises FileError if there is none."""
@@ -43,7 +45,7 @@ def checked(words: Sequence[str]) -> tuple[str, list[Diagnostic]]:
     if result.returncode == 0:
         return result.stdout, diagnostics
     error = BY_EXIT_CODE.get(result.returncode, InternalError)
-    if error is ToolFailed and any(d.message.startswith("no ") and d.message.endswith(" on this machine") for d in diagnostics):
+    if error is ToolFailed and any(d.code == MISSING_TOOL for d in diagnostics):
         error = CompilerMissing
     text = "\n".join([*map(str, diagnostics), *other]) or result.stdout.strip() or f"tc-emit ended with exit code {result.returncode}"
     raise error(text, diagnostics, result.returncode)
