@@ -23,7 +23,8 @@ struct Section {
 struct FileChange {
   Change::Kind kind = Change::Kind::Changed;
   std::string path;
-  std::string before, after;  // bytes
+  std::string before, after;      // bytes
+  std::string renamed_from = {};  // the path of `before`, if it is another
 };
 
 struct Comparison {

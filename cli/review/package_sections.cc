@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "cli/review/renamed_files.h"
 #include "cli/review/weight_diff.h"
 #include "support/text.h"
 
@@ -205,7 +206,7 @@ std::vector<FileChange> compare_files(const PackageFacts& a, const PackageFacts&
     if (x && y && x->bytes == y->bytes) continue;
     list.push_back({!x ? Kind::Added : !y ? Kind::Removed : Kind::Changed, path, x ? x->bytes : "", y ? y->bytes : ""});
   }
-  return list;
+  return join_renamed(std::move(list));
 }
 
 }  // namespace tc

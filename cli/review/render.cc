@@ -18,7 +18,8 @@ constexpr size_t kMostDiff = 40000;  // characters of a comment; GitHub takes 65
 bool is_manifest(const FileChange& f) { return f.path == "manifest.json"; }
 
 std::string diff_of(const FileChange& f) {
-  return unified_diff(f.before, f.after, f.kind == Kind::Added ? "/dev/null" : "a/" + printable(f.path),
+  const std::string& before = f.renamed_from.empty() ? f.path : f.renamed_from;
+  return unified_diff(f.before, f.after, f.kind == Kind::Added ? "/dev/null" : "a/" + printable(before),
                       f.kind == Kind::Removed ? "/dev/null" : "b/" + printable(f.path));
 }
 
@@ -48,12 +49,16 @@ std::string kind_name(Kind k) {
   return "";
 }
 
+/// How many lines of a file changed, and what it was called.
 std::string stat_text(const FileChange& f) {
   const std::string diff = diff_of(f);
   const Lines n = lines_of(diff);
   if (n.binary)
     return "binary, " + to_text(int64_t(f.before.size())) + " -> " + to_text(int64_t(f.after.size())) + " bytes";
-  return (f.kind == Kind::Changed ? "" : kind_name(f.kind) + ", ") + "+" + to_text(n.added) + " -" + to_text(n.removed);
+  const std::string how = !f.renamed_from.empty()   ? "was " + printable(f.renamed_from) + ", "
+                          : f.kind == Kind::Changed ? ""
+                                                    : kind_name(f.kind) + ", ";
+  return how + "+" + to_text(n.added) + " -" + to_text(n.removed);
 }
 
 /// What stands behind the sign: `node "x": detail [tool]`.
@@ -175,6 +180,7 @@ std::string as_json(const Comparison& c, bool stat) {
                  {"binary", n.binary},
                  {"added", n.added},
                  {"removed", n.removed}};
+    if (!f.renamed_from.empty()) file["from"] = f.renamed_from;
     if (!stat) file["diff"] = diff;
     j["files"].push_back(std::move(file));
   }

@@ -80,8 +80,7 @@ class LocalRunner : public Runner {
     build({packages.begin(), packages.end()});
     for (size_t i = 0; i < trials.size(); i++) {
       const ProcessResult& b = built_.at(trials[i].package);
-      if (b.status == -1)
-        tool_missing("make", "install make and a C compiler (Debian: apt install build-essential)");
+      if (b.status == -1) tool_missing("make", "install make and a C compiler (Debian: apt install build-essential)");
       if (b.status == 0)
         done(i, time_in_turns(trials[i]));
       else if (b.status == kTimedOut)

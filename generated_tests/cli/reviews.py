@@ -54,6 +54,8 @@ def two_models(tmp, check):
     code, told = data(old, new)
     check("--json", code == 4 and not told["equal"] and [c["name"] for c in section(told, "model")] == [HOSTILE, "pool"]
           and all("diff" in f for f in told["files"]), told["sections"][:1])
+    kernel = next((f for f in told["files"] if f.get("from", "").startswith("kernels/conv2d_bias_relu_10x10")), {})
+    check("a kernel under another hash is the same file", kernel and kernel["change"] == "changed" and 0 < kernel["added"] < 40 and f"--- a/{kernel['from']}\n+++ b/{kernel['path']}" in kernel["diff"], kernel)
     text = run(TOOL, "diff", "--markdown", old, new).stdout
     prose = "".join(re.findall(r"^- .*", text.split("<details>")[0], re.M))
     check("--markdown lets no name be markup", not re.search(r"[`*_\[\]@]|://|<b", prose) and "&#64;x" in prose and "<details>" in text, prose[:300])
@@ -84,6 +86,9 @@ def packages(tmp, check):
     code, told = data(a, b)
     check("two packages", code == 4 and HOSTILE in [c["name"] for c in section(told, "model")]
           and any(re.search("1 of [0-9]+ elements differs", c["detail"]) for c in section(told, "weights")) and "comes from the model" in told["verdict"], told["sections"])
+    code, told = data("--stat", check.emit(old, tmp / "review" / "other", *flags, "--name", "other"), a)
+    names = {f["path"]: f.get("from") for f in told["files"]}
+    check("a package of another name", code == 4 and names["net.h"] == "other.h" and names["net.c"] == "other.c" and None not in {v for k, v in names.items() if k.startswith("net") and not k.endswith(".bin")}, names)
     code, told = data("--stat", a, new)
     check("a package and another model", code == 4 and "comes from the model" in told["verdict"], told["verdict"])
     edited = tmp / "review" / "edited"

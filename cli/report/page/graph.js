@@ -35,7 +35,7 @@ function kernelView(data, model) {
 function stepNode(data, model, s, i, k) {
   const result = s.writes.length ? model.tensor(s.writes[0]) : null, shape = result ? result.shape.join("×") || "scalar" : "";
   const title = k ? shortName(s.kernel) : s.kind === "copy" ? "copy" : s.kind === "loop" ? "loop" : s.kind === "if" ? "if" : "go on?";
-  return { title, sub: [shape, k && k.macs > 0 ? count(k.macs) + "MAC" : ""].filter(Boolean).join(" · ") || s.kind, step: i, inside: s.in, branch: s.branch,
+  return { title, sub: [shape, k && k.macs > 0 ? count(k.macs) + (k.macs < 1000 ? " MAC" : "MAC") : ""].filter(Boolean).join(" · ") || s.kind, step: i, inside: s.in, branch: s.branch,
     kind: k ? kindOf(s.kernel) : s.kind === "copy" ? "move" : "port", share: k && data.macs > 0 ? k.macs / model.mostMacs : 0, facts: () => [
       ["Step", String(i) + (s.in === undefined ? "" : ", inside step " + s.in + (s.branch ? " (" + s.branch + ")" : ""))],
       s.kernel ? ["Kernel", s.kernel] : ["Kind", s.kind],
