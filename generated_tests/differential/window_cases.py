@@ -50,6 +50,8 @@ def cases():
                    {"x": (1, 5, 9, size)}, {"s": np.float32([1, 1, times, times])})
     for c in (3, 8, 15):
         yield Case(f"deconvolution_sigmoid_{c}", "a = ConvTranspose <strides = [2,2]> (x, w, b)\n y = Sigmoid (a)", {"x": (2, 6, 5, 9)}, {"w": (6, c, 2, 2), "b": (c,)})
+    for op, w in (("ConvTranspose", (4, 1, 2)), ("Conv", (1, 4, 2))):  # every tap lies in the padding: nobody reads x
+        yield Case(f"{op.lower()}_of_padding", f"y = {op} <dilations = [2], kernel_shape = [2], pads = [1,1]> (x, w, b)", {"x": (2, 4, 1)}, {"w": w, "b": (1,)})
     for name, x, outputs in (("numbers", (1, 2, 13, 26), ("y", "i")), ("infinite", np.full((1, 1, 6, 7), -np.inf, np.float32), ("i",))):
         yield Case(f"pool_positions_{name}", "y, i = MaxPool <kernel_shape = [3,3], strides = [2,2], pads = [1,0,1,1], ceil_mode = 1> (x)", {"x": x}, outputs=outputs)
     # Before operator set 11: element index / scale, the next one where an axis shrinks.

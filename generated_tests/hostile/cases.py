@@ -206,6 +206,8 @@ def operands():
     yield text("axis 10^6", REJECTED, "TC0117", "allowed -64..64", x + " { y = Softmax <axis = 1000000> (x) }")
     yield text("axis beyond the rank", REJECTED, "TC0201", "axis", x + " { y = Softmax <axis = 7> (x) }")
     yield text("a flag of 2", REJECTED, "TC0117", "allowed 0..1", x + " { y = ReduceSum <keepdims = 2> (x) }")
+    for flag in ("interleaved", "rotary_interleaved", "batch_axis", "time_axis", "new_axis", "storage_order", "unidirectional", "do_rotary", "transBatchA", "transBatchB"):
+        yield text(f"{flag} of 2", REJECTED, "TC0117", "allowed 0..1", x + f" {{ y = Neg <{flag} = 2> (x) }}")
     yield text("stride 0", REJECTED, "TC0117", '"strides"', conv + " { y = Conv <strides = [0, 1]> (x, w) }")
     yield text("group 0", REJECTED, "TC0117", '"group"', conv + " { y = Conv <group = 0> (x, w) }")
     yield text("dilation of 2^62", REJECTED, "TC0117", "allowed 1..2147483647", conv + " { y = Conv <dilations = [4611686018427387904, 1]> (x, w) }")

@@ -277,6 +277,7 @@ Kernel lower_cuda_kernel(const Scheduled& s, const std::string& title, LoopPassR
     set_launch_hints(f);
     set_initial_values(f);
   }
+  drop_unread_params(split);
   k.scratch_bytes = whole.scratch_bytes;
   k.body = split.host;
   k.device = std::move(split.device);

@@ -12,6 +12,7 @@
 // of appearance.
 #include "passes/loop/split_host_device.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ir/loop/build.h"
@@ -154,6 +155,37 @@ SplitFunction split_host_device(const Stmt& s, const std::vector<Buffer>& params
   Splitter splitter(params, grids);
   const Stmt host = splitter.host(s);
   return {host, std::move(splitter.device)};
+}
+
+namespace {
+
+template <class T>
+void keep(std::vector<T>& list, const std::vector<bool>& kept) {
+  std::vector<T> left;
+  for (size_t i = 0; i < list.size(); ++i)
+    if (kept.at(i)) left.push_back(list[i]);
+  list = std::move(left);
+}
+
+}  // namespace
+
+void drop_unread_params(SplitFunction& split) {
+  for (DeviceFunction& f : split.device) {
+    const std::vector<Buffer> read = FreeBuffers(f.body).list({});
+    std::vector<bool> buffers, loops;
+    for (const Buffer& b : f.params) buffers.push_back(std::find(read.begin(), read.end(), b) != read.end());
+    for (const For& t : f.host_loops) loops.push_back(uses_var(f.body, t.var));
+    keep(f.params, buffers);
+    keep(f.host_loops, loops);
+    split.host = rewrite(split.host, {}, [&](const Stmt& s) -> Stmt {
+      const Launch* found = as<Launch>(s);
+      if (!found || found->kernel != f.name) return {};
+      Launch l = *found;
+      keep(l.buffers, buffers);
+      keep(l.args, loops);
+      return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(l)}));
+    });
+  }
 }
 
 }  // namespace tc

@@ -17,4 +17,8 @@ struct SplitFunction {
 /// of the device. `grids`: how many blocks are launched, where that is not all. Throws InternalError for control flow around launches.
 SplitFunction split_host_device(const Stmt& s, const std::vector<Buffer>& params, const GridSizes& grids = {});
 
+/// Takes the parameters that no body reads from the functions and their launches: passes may have shown that the loads
+/// behind them are never of an element (a window whose taps all lie in the padding).
+void drop_unread_params(SplitFunction& split);
+
 }  // namespace tc

@@ -78,5 +78,24 @@ TEST(SplitHostDevice, OtherControlFlowAroundLaunchesIsRefused) {
   EXPECT_THROW(split_host_device(twice, {k.x, k.y}), InternalError);
 }
 
+TEST(SplitHostDevice, WhatNoBodyReadsAnyMoreIsNotPassed) {
+  const Split k;
+  const Var n = make_var("n");
+  const Stmt uses = loop(k.i, 32, store(k.y, {Expr(n) * 32 + Expr(k.i)}, load(k.x, {k.i})), ForKind::ThreadX);
+  SplitFunction r = split_host_device(loop(n, 2, seq({uses, k.nest(k.t, k.x)})), {k.x, k.y});
+  r.device[0].body = loop(k.i, 32, store(k.y, {k.i}, make_float(DType::F32, 0)), ForKind::ThreadX);
+  drop_unread_params(r);
+  EXPECT_EQ(r.device[0].params, (std::vector<Buffer>{k.y}));
+  EXPECT_TRUE(r.device[0].host_loops.empty());
+  EXPECT_EQ(r.device[1].params, (std::vector<Buffer>{k.x, k.t}));
+  const For* each = as<For>(r.host);
+  ASSERT_TRUE(each);
+  const Seq* launches = as<Seq>(each->body);
+  ASSERT_TRUE(launches && launches->list.size() == 2);
+  EXPECT_EQ(as<Launch>(launches->list[0])->buffers, (std::vector<Buffer>{k.y}));
+  EXPECT_TRUE(as<Launch>(launches->list[0])->args.empty());
+  EXPECT_EQ(as<Launch>(launches->list[1])->buffers, (std::vector<Buffer>{k.x, k.t}));
+}
+
 }  // namespace
 }  // namespace tc
