@@ -41,7 +41,8 @@ std::string place_of(const FileChange& f) {
   const std::string& bytes = f.kind == Kind::Removed ? f.before : f.after;
   if (bytes.empty() || bytes.find('\0') != std::string::npos) return "";
   const size_t slash = f.path.rfind('/'), dot = f.path.rfind('.');
-  return f.path.substr(0, slash == std::string::npos ? 0 : slash) + "/" + (dot == std::string::npos ? "" : f.path.substr(dot));
+  return f.path.substr(0, slash == std::string::npos ? 0 : slash) + "/" +
+         (dot == std::string::npos ? "" : f.path.substr(dot));
 }
 
 struct Pair {
@@ -52,7 +53,8 @@ struct Pair {
 std::vector<Pair> alike_pairs(const std::vector<FileChange>& files) {
   std::vector<Lines> lines(files.size());
   for (size_t i = 0; i < files.size(); i++)
-    if (files[i].kind != Kind::Changed) lines[i] = sorted_lines(files[i].kind == Kind::Removed ? files[i].before : files[i].after);
+    if (files[i].kind != Kind::Changed)
+      lines[i] = sorted_lines(files[i].kind == Kind::Removed ? files[i].before : files[i].after);
   std::vector<Pair> pairs;
   for (size_t i = 0; i < files.size(); i++) {
     if (files[i].kind != Kind::Removed || place_of(files[i]).empty()) continue;

@@ -47,6 +47,18 @@ void check_kind_of_number(Op op, DType t) {
                           std::string(info(t).name));
 }
 
+// A formula with fractions, or a number of elements, may be of a type that does not hold it.
+Expr whole_number(DType t, double v) {
+  const int bits = info(t).bits;
+  const bool is_signed = is_signed_int(t);
+  const double end = std::ldexp(1, is_signed ? bits - 1 : bits), begin = is_signed ? -end : 0;
+  if (v != std::trunc(v) || !(v >= begin) || !(v < end))
+    throw OperandMismatch("the formula has the number " + to_text(v) + ", which " + std::string(info(t).name) +
+                          " does not hold");
+  if (!is_signed && bits == 64) return make_int(t, int64_t(uint64_t(v)));
+  return make_int(t, int64_t(v));
+}
+
 bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge; }
 
 bool is_index_type(const Expr& e) { return e->dtype == DType::I64 && !e->vector; }
@@ -147,8 +159,7 @@ Expr make_const(DType t, double v) {
   if (t == DType::F64) return make_float(t, v);
   if (is_narrow_float(t)) return make_float(t, narrow_float_to_double(t, double_to_narrow_float(t, v)));
   if (t == DType::Bool) return make_int(t, v != 0 ? 1 : 0);
-  if (t == DType::U64 && v >= 9.2233720368547758e18) return make_int(t, int64_t(uint64_t(v)));
-  return make_int(t, int64_t(v));
+  return whole_number(t, v);
 }
 
 Expr lowest(DType t) {

@@ -28,6 +28,11 @@ Expr shrink(OpBuilder& b, const Expr& element) {
   return is_float(element->dtype) ? y : cast(element->dtype, y);
 }
 
+Expr softsign(OpBuilder& b, const Expr& x) {
+  require_float(b, x->dtype);
+  return x / (num(x, 1) + abs(x));
+}
+
 Expr selu(OpBuilder& b, const Expr& x) {
   const Expr alpha = num(x, double(b.attr_float("alpha"))), gamma = num(x, double(b.attr_float("gamma")));
   return gamma * select(x <= num(x, 0), alpha * expm1(x), x);
@@ -119,7 +124,7 @@ OpFamily activation_ops() {
       {"Sigmoid", 13, {}, elementwise(sigmoid)},
       {"Tanh", 13, {}, elementwise([](Expr x) { return tanh(x); })},
       {"Softplus", 22, {}, elementwise(softplus)},
-      {"Softsign", 22, {}, elementwise([](Expr x) { return x / (num(x, 1) + abs(x)); })},
+      {"Softsign", 22, {}, elementwise(softsign)},
       {"Mish", 22, {}, elementwise([](Expr x) { return x * tanh(softplus(x)); })},
       {"Gelu", 20, {{"approximate", std::string("none")}}, elementwise(gelu)},
       {"Elu", 22, {{"alpha", 1.0f}}, elementwise([](OpBuilder& b, Expr x) {
@@ -128,6 +133,7 @@ OpFamily activation_ops() {
       {"Selu", 22, {{"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f}}, elementwise(selu)},
       {"Celu", 28, {{"alpha", 1.0f}}, elementwise(celu)},
       {"LeakyRelu", 16, {{"alpha", 0.01f}}, elementwise([](OpBuilder& b, Expr x) {
+         require_float(b, x->dtype);
          return select(x < num(x, 0), num(x, double(b.attr_float("alpha"))) * x, x);
        })},
       {"PRelu", 16, {}, define_prelu, "x slope", "prelu"},

@@ -53,6 +53,11 @@ Expr modulo(OpBuilder& b, const Expr& x, const Expr& y) {
   return apply(b.attr_int("fmod") != 0 ? Op::Mod : Op::FloorMod, {x, y});
 }
 
+Expr reciprocal(OpBuilder& b, const Expr& x) {
+  require_float(b, x->dtype);
+  return num(x, 1) / x;
+}
+
 /// The result has the type of the base; integers with a float exponent go through f64, as NumPy's power does.
 void define_pow(OpBuilder& b) {
   const Tensor x = b.in(0), y = b.in(1);
@@ -78,8 +83,9 @@ Define variadic(Op op, bool mean = false) {
       if (x.dtype() != t) b.reject("the inputs have different types");
     if (list.size() == 1) return b.output(0, list[0]);
     b.output(0, b.compute(stage_label(b), t, broadcast_dims(b, list), [&](const Exprs& i) {
-      Expr e = widen(list[0].broadcast_at(i));
-      for (size_t k = 1; k < list.size(); k++) e = apply(op, {e, widen(list[k].broadcast_at(i))});
+      const DType c = mean ? sum_type(t) : compute_type(t);
+      Expr e = cast(c, list[0].broadcast_at(i));
+      for (size_t k = 1; k < list.size(); k++) e = apply(op, {e, cast(c, list[k].broadcast_at(i))});
       return cast(t, mean ? e / num(e, double(list.size())) : e);
     }));
   };
@@ -143,7 +149,7 @@ OpFamily elementwise_ops() {
       {"Floor", 13, {}, unary(Op::Floor)},
       {"Log", 13, {}, unary(Op::Log)},
       {"Neg", 13, {}, elementwise(negative)},
-      {"Reciprocal", 13, {}, elementwise([](Expr x) { return num(x, 1) / x; })},
+      {"Reciprocal", 13, {}, elementwise(reciprocal)},
       {"Round", 22, {}, unary(Op::Round)},
       {"Sign", 13, {}, elementwise(sign)},
       {"Sin", 22, {}, unary(Op::Sin)},

@@ -168,5 +168,14 @@ TEST(Dropout, InferencePassesTrainingDrops) {
   EXPECT_NEAR(kept, 500, 80);
 }
 
+// Numbers of a formula are not cut off to fit the type of the elements.
+TEST(Elementwise, FormulasWithFractionsAreOfFloats) {
+  for (const char* op : {"HardSigmoid", "HardSwish", "LeakyRelu", "Reciprocal", "Softsign", "Gelu"})
+    for (DType t : {DType::U8, DType::I32, DType::I64}) EXPECT_NE(error_of({op, {numbers(t, {1}, {1})}}), "") << op;
+  EXPECT_EQ(values({"ThresholdedRelu", {numbers(DType::I32, {2}, {1, 2})}}), (std::vector<double>{0, 2}));
+  EXPECT_NE(error_of({"ThresholdedRelu", {numbers(DType::I32, {1}, {1})}, {{"alpha", 0.5f}}}), "");
+  EXPECT_NE(error_of({"ThresholdedRelu", {numbers(DType::U8, {1}, {1})}, {{"alpha", 256.0f}}}), "");
+}
+
 }  // namespace
 }  // namespace tc::case_testing

@@ -5,6 +5,7 @@
 namespace tc {
 
 DType compute_type(DType t) { return is_narrow_float(t) ? DType::F32 : t; }
+DType sum_type(DType t) { return is_int(t) && info(t).bits < 32 ? DType::I64 : compute_type(t); }
 
 Expr widen(Expr e) {
   const DType t = compute_type(e->dtype);
@@ -54,6 +55,9 @@ std::vector<Tensor> operands(OpBuilder& b) {
 
 void require_number(const OpBuilder& b, DType t, int input) {
   if (!is_float(t) && !is_int(t)) b.reject("numbers are needed here, not " + std::string(info(t).onnx_name), input);
+}
+void require_float(const OpBuilder& b, DType t, int input) {
+  if (!is_float(t)) b.reject("floats are needed here, not " + std::string(info(t).onnx_name), input);
 }
 
 namespace {

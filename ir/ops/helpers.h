@@ -12,6 +12,8 @@ using Define = std::function<void(OpBuilder&)>;
 
 /// The type that arithmetic on t runs in: f32 for the narrow floats, else t itself.
 DType compute_type(DType t);
+/// The type of sums whose value counts, not its remainder alone: i64 for integers of 8 and 16 bits, else the compute type.
+DType sum_type(DType t);
 /// `e` in its compute type.
 Expr widen(Expr e);
 /// A number of the type of `e`.
@@ -28,6 +30,8 @@ Dims broadcast_dims(const OpBuilder& b, const std::vector<Tensor>& tensors);
 std::vector<Tensor> operands(OpBuilder& b);
 /// Rejects unless `t` is one of the numeric (not bool) types.
 void require_number(const OpBuilder& b, DType t, int input = 0);
+/// Rejects unless `t` is a float.
+void require_float(const OpBuilder& b, DType t, int input = 0);
 
 /// y = f(x), elementwise, in x's compute type; the result has x's type.
 Define elementwise(std::function<Expr(Expr)> f);

@@ -70,8 +70,9 @@ using Part = std::function<Expr(Expr)>;
 Reduce reduction(Op op, Part pre = {}, Part post = {}) {
   return [=](OpBuilder& b, const Tensor& x, const Reduction& over) {
     require_number(b, x.dtype());
-    const Tensor sum = reduce_over(b, stage_label(b), op, compute_type(x.dtype()), over, [&](const Exprs& at) {
-      const Expr e = widen(x(at));
+    const DType t = post ? sum_type(x.dtype()) : compute_type(x.dtype());
+    const Tensor sum = reduce_over(b, stage_label(b), op, t, over, [&](const Exprs& at) {
+      const Expr e = cast(t, x(at));
       return pre ? pre(e) : e;
     });
     if (!post) return convert(b, sum, x.dtype(), stage_label(b));
@@ -92,8 +93,8 @@ Reduce extremum(Op op) {
 Tensor mean(OpBuilder& b, const Tensor& x, const Reduction& over) {
   require_number(b, x.dtype());
   const double count = double(num_elements(over.raxes));
-  const Tensor sum = reduce_over(b, "reduce_mean", Op::Add, compute_type(x.dtype()), over,
-                                 [&](const Exprs& at) { return widen(x(at)); });
+  const DType t = sum_type(x.dtype());
+  const Tensor sum = reduce_over(b, "reduce_mean", Op::Add, t, over, [&](const Exprs& at) { return cast(t, x(at)); });
   return b.compute("reduce_mean", x.dtype(), over.out,
                    [&](const Exprs& i) { return cast(x.dtype(), sum(i) / num(sum(i), count)); });
 }

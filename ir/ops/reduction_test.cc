@@ -49,6 +49,14 @@ TEST(Reduce, NarrowFloatsAccumulateAsSingle) {
   EXPECT_EQ(values({"ReduceSum", {numbers(DType::F16, {4096}, v)}}), std::vector<double>{4096});
 }
 
+TEST(Reduce, BytesAccumulateAsWideIntegers) {
+  const Constant bytes = numbers(DType::U8, {300}, std::vector<double>(300, 200));
+  EXPECT_EQ(values({"ReduceMean", {bytes}}), std::vector<double>{200});
+  EXPECT_EQ(values({"ReduceL2", {numbers(DType::U8, {2}, {30, 40})}}), std::vector<double>{50});
+  EXPECT_EQ(values({"Mean", {numbers(DType::I8, {1}, {100}), numbers(DType::I8, {1}, {110})}}),
+            std::vector<double>{105});
+}
+
 TEST(Reduce, RunTimeAxesChooseAmongThoseOfTheDeclaredShape) {
   const Constant x = floats({2, 2}, {1, 2, 3, 4});
   auto call = [&](int64_t axis, const Dims& declared) {
