@@ -101,6 +101,9 @@ class Matcher {
   bool is_plain(const Stage& s) const {
     if (s.kind == Stage::Kind::Nest || s.scan >= 0) return false;
     const bool reduces = s.kind == Stage::Kind::Reduce;
+    const auto none = [](const Axis& a) { return a.extent.value == 0; };  // axes of one element are left out below
+    if (std::any_of(s.axes.begin(), s.axes.end(), none) || std::any_of(s.raxes.begin(), s.raxes.end(), none))
+      return false;
     for (const Buffer& b : s.outputs)
       if (!is_static(b->shape) || !knows(b->dtype, reduces) || (form_ == RowForm::Any && !b->strides.empty()))
         return false;

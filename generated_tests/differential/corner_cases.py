@@ -67,6 +67,8 @@ def nothing_cases():
                        ("sum", "y = ReduceSum <keepdims = 0> (x, a)"),
                        ("softmax", "e = Softmax <axis = 2> (x)\n y = Concat <axis = 1> (e, z)"), ("cast", "c = Cast <to = 6> (x)\n e = Cast <to = 1> (c)\n y = Concat <axis = 1> (e, z)"),
                        ("where", "c = Greater (x, x)\n e = Where (c, x, x)\n y = Concat <axis = 1> (e, z)"), ("layer_norm", "e = LayerNormalization (x, s)\n y = Concat <axis = 1> (e, z)"),
+                       ("argmax", "i = ArgMax <axis = 2, keepdims = 1> (x)\n c = Cast <to = 1> (i)\n e = Add (c, x)\n y = Concat <axis = 1> (e, z)"),
+                       ("argmax_columns", "i = ArgMax <axis = 0, keepdims = 1> (x)\n c = Cast <to = 1> (i)\n e = Add (c, x)\n y = Concat <axis = 1> (e, z)"),
                        ("pad", "y = Pad (x, p)")):
         used = {name: value for name, value in none.items() if name in body.replace("(", " ").replace(",", " ").replace(")", " ").split()}
         weights = {"w": (7, 7), "w0": np.zeros((0,), F32), "a": ints(1), "s": (7,), "p": ints(0, 1, 0, 0, 2, 0)}

@@ -33,6 +33,10 @@ def cases():
             ("lp", "LpPool", "kernel_shape = [3,2], strides = [2,2], p = 2", (1, 3, 15, 22)),
             ("upper", "MaxPool", 'kernel_shape = [4,4], strides = [3,2], auto_pad = "SAME_UPPER"', (1, 4, 14, 31))):
         yield Case(f"pool_rows_{name}", f"y = {kind} <{attributes}> (x)", {"x": shape})
+    # Rounded up, one window that reaches beyond the input is a result.
+    for kind, more in (("MaxPool", ""), ("AveragePool", ""), ("AveragePool", ", count_include_pad = 1")):
+        for name, attributes, shape in (("row", "kernel_shape = [3], strides = [2]", (2, 3, 2)), ("padded", "kernel_shape = [7,3], strides = [4,2], pads = [1,0,1,0]", (1, 17, 3, 2))):
+            yield Case(f"{kind.lower()}_of_less_than_a_window_{name}{'_counting' if more else ''}", f"y = {kind} <{attributes}, ceil_mode = 1{more}> (x)", {"x": shape})
     yield Case("average_counting_pads", "y = AveragePool <kernel_shape = [3,3], pads = [1,1,1,1], count_include_pad = 1> (x)", {"x": (1, 5, 9, 9)})
     yield Case("max_pool_indices", "y, i = MaxPool <kernel_shape = [2,3], strides = [2,2]> (x)", {"x": (1, 3, 10, 11)}, outputs=("y", "i"))
     yield Case("global_max", "y = GlobalMaxPool (x)", {"x": (2, 21, 6, 7)})

@@ -136,6 +136,8 @@ def main():
     parser.add_argument("--keep", type=Path, help="where mutants go that were answered wrongly")
     parser.add_argument("--scale", type=int, default=1, help="times the limits of time and memory: for a tool built with sanitizers")
     options = parser.parse_args()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     options.tool = options.tool.resolve()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(options.jobs) as pool:

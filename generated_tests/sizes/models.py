@@ -233,6 +233,14 @@ def images(b):
     b.output(b.op("Gemm", b.op("Flatten", b.op("GlobalAveragePool", b.op("Relu", y))), b.weight(24, 5)))
 
 
+def windows_beyond_the_input(b):
+    """Rounded up, a kernel may be longer than the input with its padding, by less than a stride."""
+    x = b.input("x", [2, 3, "h", "w"])
+    b.output(b.op("MaxPool", x, kernel_shape=[3, 4], strides=[3, 4], ceil_mode=1))
+    b.output(b.op("AveragePool", x, kernel_shape=[3, 4], strides=[3, 4], ceil_mode=1))
+    b.output(b.op("AveragePool", x, kernel_shape=[4, 3], pads=[1, 1, 0, 0], strides=[3, 2], ceil_mode=1, count_include_pad=1))
+
+
 def pools(b):
     x = b.input("x", [2, 3, "h", "w"])
     b.output(b.op("AveragePool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 1]))
@@ -362,7 +370,8 @@ ALL = [
     (quantised, {"batch": (1, 12)}), (same_again, {"n": (0, 5), "m": (1, 4)}), (loops, {"n": (0, 6)}),
     (appended, {"past": (0, 9), "seq": (1, 3)}),
     (optimized, {"batch": (1, 3), "seq": (1, 10)}),
-    (images, {"batch": (1, 2), "h": (9, 40), "w": (16, 33)}), (pools, {"h": (4, 21), "w": (5, 12)}), (hourglass, {"h": (1, 6), "w": (2, 5)}),
+    (images, {"batch": (1, 2), "h": (9, 40), "w": (16, 33)}), (pools, {"h": (4, 21), "w": (5, 12)}),
+    (windows_beyond_the_input, {"h": (1, 8), "w": (1, 9)}), (hourglass, {"h": (1, 6), "w": (2, 5)}),
     (resized, {"h": (2, 17), "w": (2, 12)}), (padded, {"h": (4, 19), "w": (3, 9)}), (normalised, {"batch": (1, 3), "h": (2, 13)}),
     (flattened, {"batch": (1, 4), "seq": (1, 9)}), (boxes, {"batch": (1, 2), "h": (2, 9), "w": (2, 12)}),
     (lines_of_text, {"batch": (1, 3), "width": (4, 37)}), (integers, {"h": (3, 15)}), (known_sizes, {"n": (1, 4), "m": (3, 17)}), (corners, {"n": (1, 7), "m": (1, 9)}),

@@ -6,6 +6,7 @@
 #include "ir/graph/origin.h"
 #include "ir/loop/operand_mismatch.h"
 #include "ir/ops/regions.h"
+#include "ir/verify_accesses.h"
 
 namespace tc {
 namespace {
@@ -60,6 +61,12 @@ const TensorFn& tensor_fn(Node& n) {
     b.reject("an operand has fewer elements or axes than the operator reads");
   }
   n.fn = std::make_shared<const TensorFn>(b.take());
+  try {
+    verify_accesses(lower_naive(*n.fn));
+  } catch (const InternalError& e) {  // rows trust sizes that no shape rule has compared
+    n.fn.reset();
+    b.reject("an operand has fewer elements than the operator reads (" + std::string(e.what()) + ")");
+  }
   return *n.fn;
 }
 

@@ -113,6 +113,7 @@ void define_max_roi_pool(OpBuilder& op) {
   const std::vector<int64_t> pooled = op.attr_ints("pooled_shape");
   if (x.rank() != 4) op.reject("the input must have the shape [N, C, H, W]", 0);
   if (rois.rank() != 2 || rois.dim(1) != 5) op.reject("rois must have the shape [number of boxes, 5]", 1);
+  if (x.dim(0) == 0 && rois.dim(0) > 0) op.reject("there is no image to take regions from", 0);
   if (pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1) op.reject("pooled_shape must hold two positive sizes");
   const DType t = x.dtype(), wide = compute_type(t);
   const Dims out = {rois.dim(0), x.dim(1), pooled[0], pooled[1]};

@@ -114,7 +114,8 @@ Window make_window(OpBuilder& op, const Dims& in, const Dims& kernel, bool ceil_
       continue;
     }
     const int64_t span = in[d] + w.begin[d] + w.end[d] - extent;
-    if (span < 0)
+    // Rounded up, a window that begins inside the input and ends behind it is a result, be it the only one.
+    if (ceil_mode ? span <= -w.strides[d] : span < 0)
       op.reject("the kernel covers " + to_text(extent) + " elements of a spatial axis, but the padded input has only " +
                     to_text(span + extent),
                 0);

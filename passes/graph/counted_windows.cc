@@ -91,7 +91,7 @@ std::optional<SizeForm> places(Counts& counts, SlidingWindow& s, size_t d, const
     return out;
   }
   const SizeForm span = in + fixed_size(s.begin[d] + s.end[d] - extent);
-  if (counts.least(span) < 0) return std::nullopt;
+  if (counts.least(span) <= (s.ceil ? -stride : -1)) return std::nullopt;
   if (!s.ceil) return counts.quotient(span, stride) + fixed_size(1);
   // Rounded up, but the last window begins inside the input or its leading padding.
   if (s.end[d] >= extent) return std::nullopt;
@@ -121,8 +121,8 @@ Attrs all_taps(const Node& n, const SlidingWindow& s) {
   Dims end = s.end;
   const Dims in = dims_of(n.inputs[0]);
   for (size_t d = 0; d < end.size() && s.ceil; d++) {
-    const int64_t room = in[d + kSpace] + s.begin[d] + s.end[d] - s.extent(d), over = room % s.strides[d];
-    const int64_t places = room / s.strides[d] + 1;
+    const int64_t room = in[d + kSpace] + s.begin[d] + s.end[d] - s.extent(d);
+    const int64_t places = (room + s.strides[d]) / s.strides[d], over = room - (places - 1) * s.strides[d];
     if (over != 0 && places * s.strides[d] < in[d + kSpace] + s.begin[d]) end[d] += s.strides[d] - over;
   }
   attrs["pads"] = joined(s.begin, end);
