@@ -45,6 +45,13 @@ Dims broadcast_dims(const OpBuilder& b, const std::vector<Tensor>& tensors) {
   return result;
 }
 
+void require_broadcast(OpBuilder& b, int input, const Dims& dims) {
+  const Dims d = b.in(input).dims();
+  bool fits = d.size() <= dims.size();
+  for (size_t k = 0; k < d.size() && fits; k++) fits = d[k] == 1 || d[k] == dims[dims.size() - d.size() + k];
+  if (!fits) b.reject("this input does not broadcast to the result", input);
+}
+
 std::vector<Tensor> operands(OpBuilder& b) {
   std::vector<Tensor> list;
   for (int i = 0; i < b.num_inputs(); i++)

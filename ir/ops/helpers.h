@@ -26,6 +26,8 @@ std::string stage_label(const OpBuilder& b);
 
 /// NumPy broadcasting of all shapes; rejects sizes that do not fit.
 Dims broadcast_dims(const OpBuilder& b, const std::vector<Tensor>& tensors);
+/// Rejects an operand that does not broadcast to `dims`.
+void require_broadcast(OpBuilder& b, int input, const Dims& dims);
 /// Every operand that is present, in order.
 std::vector<Tensor> operands(OpBuilder& b);
 /// Rejects unless `t` is one of the numeric (not bool) types.

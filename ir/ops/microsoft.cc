@@ -101,6 +101,8 @@ void normalize_last(OpBuilder& op, const Tensor& x, bool center, int scale, int 
   const DType t = x.dtype();
   const float epsilon = op.attr_float("epsilon", center ? 1e-12f : 1e-6f);
   if (op.in(scale).dims() != width) op.reject("the scale must have one value per element of the last axis", scale);
+  if (bias >= 0 && op.has(bias) && op.in(bias).dims() != width)
+    op.reject("the bias must have one value per element of the last axis", bias);
   auto row = [](const Exprs& i) { return Exprs(i.begin(), i.end() - 1); };
   auto element = [&](const Exprs& i, const Exprs& r) { return x(concat(i, r)); };
   Moments m;
@@ -138,6 +140,8 @@ Define skip_normalization(bool center) {
     const DType t = compute_type(x.dtype());
     if (x.rank() < 2) op.reject("the input must have at least two axes", 0);
     if (broadcast_dims(op, {x, skip}) != x.dims()) op.reject("skip does not broadcast to the input", 1);
+    if (op.has(bias) && op.in(bias).dims() != Dims{x.dim(-1)})
+      op.reject("the bias must have one value per element of the last axis", bias);
     const Tensor sum = op.compute("skip", t, x.dims(), [&](const Exprs& i) {
       const Expr v = widen(x(i)) + widen(skip.broadcast_at(i));
       return op.has(bias) ? v + widen(op.in(bias)({i.back()})) : v;

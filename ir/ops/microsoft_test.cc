@@ -87,6 +87,10 @@ TEST(QLinear, GemmGivesFloatsWithoutAResultScale) {
 
 TEST(QLinear, GemmRefusesABiasThatIsNoSum) {
   const Constant a = u8({1, 2}, {11, 12}), b = u8({2, 2}, {1, 2, 3, 4}), c = u8({2}, {10, 20});
+  const Constant longer = f32({4}, {1, 1, 2, 2});
+  EXPECT_NE(op_error({"MatMulIntegerToFloat", {a, b, scale(0.5), scale(1), zero(10), zero(0), longer}, {}, 1, kMs}),
+            "");
+  EXPECT_NE(op_error({"MatMulIntegerToFloat", {a, b, longer, scale(1), zero(10), zero(0)}, {}, 1, kMs}), "");
   EXPECT_NE(op_error({"QGemm", {a, scale(0.5), zero(10), b, scale(1), zero(0), c}, {}, 1, kMs}).find("int32"),
             std::string::npos);
 }

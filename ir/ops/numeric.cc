@@ -13,7 +13,8 @@ bool is_zero_constant(const OpBuilder& op, int i) {
 }
 
 Expr only_element(const Tensor& t) {
-  if (num_elements(t.dims()) == 0) throw OperandMismatch("\"" + t.buffer()->name + "\" has no element");
+  const int64_t n = num_elements(t.dims());
+  if (n != 1) throw OperandMismatch("\"" + t.buffer()->name + "\" has " + to_text(n) + " elements, and one is needed");
   return t(Exprs(size_t(t.rank()), Expr(0)));
 }
 

@@ -167,6 +167,7 @@ void define_qgemm(OpBuilder& op) {
   if (op.has(6)) {
     const Tensor c = op.in(6);
     if (c.dtype() != DType::I32) op.reject("the bias must be of type int32", 6);
+    require_broadcast(op, 6, p.dims());
     acc = op.compute("bias", DType::I32, p.dims(), [&, acc](const Exprs& i) { return acc(i) + c.broadcast_at(i); });
   }
   const Expr alpha = parameter(kF32, op.attr_float("alpha", 1));
@@ -186,6 +187,7 @@ void define_matmul_integer_to_float(OpBuilder& op) {
       [&](const Exprs& i, const Expr& k) {
         return minus_zero_point(op, right_element(p, b, i, k), 5, p.column_of(i), p.n);
       });
+  if (op.has(6)) require_broadcast(op, 6, p.dims());
   op.output(0, op.compute("dequantize", kF32, p.dims(), [&](const Exprs& i) {
     const Expr v = cast(kF32, acc(i)) * (scalar(op, 2) * per_column(op, 3, p.column_of(i), p.n));
     return op.has(6) ? v + op.in(6).broadcast_at(i) : v;
@@ -206,6 +208,7 @@ void define_dynamic_quantize_matmul(OpBuilder& op) {
       [&](const Exprs& i, const Expr& k) {
         return minus_zero_point(op, right_element(p, b, i, k), 3, p.column_of(i), p.n);
       });
+  if (op.has(4)) require_broadcast(op, 4, p.dims());
   op.output(0, op.compute("dequantize", kF32, p.dims(), [&](const Exprs& i) {
     const Expr v = cast(kF32, acc(i)) * (q.scale({}) * per_column(op, 2, p.column_of(i), p.n));
     return op.has(4) ? v + op.in(4).broadcast_at(i) : v;
