@@ -40,7 +40,7 @@ CONFIGS = {c.name: c for c in (
     Config("generic", ("--cpu", "generic"), ("-O0",), "clang"), Config("native", ("--cpu", "native", "--verify-each"), ("-O1", "-march=native")),
     Config("x86-64-v3", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3", "-ffp-contract=fast"), "clang"), Config("znver4", ("--cpu", "znver4"), ("-O0", "-DTC_VL=16")),
     Config("znver5-scalar", ("--cpu", "znver5"), ("-O0", "-DTC_VL=1"), "clang"), Config("aarch64", ("--cpu", "aarch64"), ("-O0", "-DTC_VL=4"), "clang"),
-    Config("strict", ("--cpu", "x86-64-v3", "--fp", "strict"), ("-O0",), "clang"), Config("O0", ("-O", "0"), ("-O0",), "clang"), Config("O1", ("-O", "1", "--verify-each"), ("-O0",)), Config("O3", ("-O", "3", "--verify-each"), ("-O0",), "clang"),
+    Config("strict", ("--cpu", "x86-64-v3", "--fp", "strict"), ("-O0",), "clang"), Config("threads", ("--cpu", "native"), ("-O1", "-march=native", "-fopenmp")), Config("O0", ("-O", "0"), ("-O0",), "clang"), Config("O1", ("-O", "1", "--verify-each"), ("-O0",)), Config("O3", ("-O", "3", "--verify-each"), ("-O0",), "clang"),
     Config("cuda", ("--target", "cuda", "--verify-each"), ("-O0",), "clang++"), Config("cuda-sm_75", ("--target", "cuda", "--arch", "sm_75"), ("-O0",), "clang++"),
     Config("cuda-sm_90", ("--target", "cuda", "--arch", "sm_90"), ("-O0",), "g++"))}
 
