@@ -15,6 +15,8 @@ def unary(g):
 def binary(g):
     v = g.pick()
     others = [o for o in g.values if o.dtype == F32 and broadcast(v, o)]
+    if not others:
+        raise Unfit("no operand")
     shape = [d if d and g.rng.random() < 0.7 else 1 for d in v.shape]
     other = g.rng.choice(others) if g.rng.random() < 0.6 else g.weight(*shape[g.rng.randrange(len(shape) + 1):])
     kind = g.rng.choice(["Add", "Sub", "Mul", "Max", "Min"])
@@ -218,6 +220,57 @@ def resize(g):
          coordinate_transformation_mode=g.rng.choice(["half_pixel", "asymmetric"]), nearest_mode=g.rng.choice(["floor", "round_prefer_floor"]) if mode == "nearest" else None)
 
 
+def resize_to(g):
+    """To the sizes of another image, or by a scale that positions depend on."""
+    v = image(g)
+    mode = g.rng.choice(["nearest", "linear", "cubic"] if v.rank == 4 else ["nearest", "linear"])
+    coordinates = g.rng.choice(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
+    attributes = {"mode": mode, "coordinate_transformation_mode": coordinates, "exact": mode == "nearest" and v.exact}
+    if mode == "nearest":  # of ties the last bit decides
+        attributes |= {"nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
+    if g.rng.random() < 0.4:
+        scales = [g.rng.choice([1, 2, 0.5, 1.3, 0.7]) for _ in range(v.rank - 2)]
+        if any(v.least(k + 2) * scale < 1 for k, scale in enumerate(scales)):
+            raise Unfit("nothing is left")
+        return g.op("Resize", v, None, g.constant(np.array([1, 1, *scales], np.float32)), **attributes)
+    other = g.pick(lambda o: o.rank == v.rank and all(o.least(k) > 0 for k in range(2, o.rank)))
+    parts = [g.op("Slice", g.op("Shape", v), g.ints(0), g.ints(2)), g.op("Slice", g.op("Shape", other), g.ints(2), g.ints(v.rank))]
+    g.op("Resize", v, None, None, g.op("Concat", *parts, axis=0), **attributes)
+
+
+def sample(g):
+    v = g.pick(lambda v: v.rank == 4 and v.least(2) > 0 and v.least(3) > 0)
+    grids = [o for o in g.values if o.dtype == F32 and o.rank == 4 and o.sizes(0) == v.sizes(0) and o.shape[3] == 2]
+    if grids and g.rng.random() < 0.5:
+        grid = g.rng.choice(grids)
+    elif v.shape[0]:
+        grid = g.constant(g.random.uniform(-1.2, 1.2, (v.shape[0], 3, 4, 2)).astype(np.float32))
+    else:
+        raise Unfit("grid")
+    g.op("GridSample", v, grid, mode="bilinear", padding_mode=g.rng.choice(["zeros", "border", "reflection"]), align_corners=g.rng.randrange(2), exact=False)
+
+
+def roll(g):
+    v = g.pick(lambda v: v.rank > 0)
+    axis = g.axis(v, lambda axis: v.least(axis) > 1)
+    along, far, by = g.ints(axis), g.ints(2**63 - 1), g.ints(g.rng.choice([1, -1]))
+    turned = g.op("Concat", g.op("Slice", v, by, far, along), g.op("Slice", v, g.ints(0), by, along), axis=axis)
+    g.op("Add", v, turned, exact=False)
+
+
+def arithmetic(g):
+    """Sizes that are remainders, lesser ones, multiples."""
+    v = g.pick(lambda v: v.rank > 0)
+    size, number = g.size(v, g.axis(v)), g.ints(g.rng.choice([2, 3, 4]))
+    kind = g.rng.choice(["Mod", "Min", "Max", "Div", "up"])
+    if kind == "up":
+        more = g.op("Mod", g.op("Sub", number, g.op("Mod", size, number)), number)
+        size = g.op("Div", g.op("Add", size, more), number)
+    else:
+        size = g.op(kind, size, number)
+    g.op("Expand", g.weight(1, 3), g.op("Concat", size, g.ints(3), axis=0))
+
+
 def blocks(g):
     v = g.pick(lambda v: v.rank == 4 and v.shape[1])
     if v.shape[1] % 4 == 0 and g.rng.random() < 0.5:
@@ -249,4 +302,4 @@ def attend(g):
 
 
 ROWS = {unary: 8, binary: 9, choose: 3, product: 8, along: 3, normalise: 3, reduce: 5, order: 4, transpose: 5, reshape: 6, concat: 4, cut: 5, pad: 4, gather: 3,
-        expand: 3, count: 6, conv: 6, conv_transpose: 2, pool: 4, resize: 4, blocks: 3, recur: 2, attend: 2}
+        expand: 3, count: 6, conv: 6, conv_transpose: 2, pool: 4, resize: 4, resize_to: 3, sample: 2, roll: 2, arithmetic: 2, blocks: 3, recur: 2, attend: 2}

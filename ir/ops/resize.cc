@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/counted_sizes.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/spatial.h"
 #include "ir/ops/window.h"
@@ -134,6 +135,21 @@ void size_axes(OpBuilder& op, std::vector<ResizeAxis>& axes, const std::vector<i
   }
 }
 
+/// Axes whose numbers of elements are known at run time: sizes that are given have another ratio in each run.
+void count_axes(OpBuilder& op, std::vector<ResizeAxis>& axes) {
+  int operand = kResizeCounts;
+  for (const int64_t k : op.attr_ints(std::string(kCountedAxes))) {
+    ResizeAxis& a = axes[size_t(op.axis(k, int(axes.size())))];
+    a.in_size = counted_size(op, operand++);
+    a.out_size = counted_size(op, operand++);
+    if (!given(op, 3)) continue;
+    const Tensor scale = op.compute("scale_" + axis_label(a, axes.size()), DType::F64, {}, [&](const Exprs&) {
+      return cast(DType::F64, a.out_size) / cast(DType::F64, a.in_size);
+    });
+    a.run_time_scale = scale({});
+  }
+}
+
 /// tf_crop_and_resize: the region of interest is [start, end] in units of the axis' length.
 void set_crop(OpBuilder& op, ResizeAxis& a, size_t start, size_t end) {
   const bool single = a.out == 1;
@@ -161,18 +177,28 @@ void set_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, bool 
                     size_t roi_end) {
   const Expr& scale = a.run_time_scale;
   // An antialiasing filter leaves an axis whose length stays alone. One element stays what it is, whatever the weights.
-  a.identity = scale ? a.in == 1 && a.out == 1 : a.out == a.in && (antialias || std::abs(a.scale - 1) < 1e-9);
+  a.identity = a.in_size ? false
+               : scale   ? a.in == 1 && a.out == 1
+                         : a.out == a.in && (antialias || std::abs(a.scale - 1) < 1e-9);
   Coordinate& c = a.source;
   if (mode == "half_pixel" || (mode == "pytorch_half_pixel" && a.out != 1)) {
     c = {0.5, 1, a.scale, -0.5, {}, scale, {}};
+    if (mode == "pytorch_half_pixel" && bool(a.out_size)) {  // one element is the first
+      const Expr single = eq(a.out_size, Expr(1));
+      c.mul_expr = select(single, f64(0), f64(1));
+      c.post_expr = select(single, f64(0), f64(-0.5));
+    }
   } else if (mode == "pytorch_half_pixel") {
     c = {0, 0, 1, 0, {}, {}, {}};
   } else if (mode == "half_pixel_symmetric") {
     const double length = double(float(a.scale)) * double(a.in);
     c = {0.5, 1, double(float(a.scale)), double(a.in) / 2 * (1 - double(a.out) / length) - 0.5, {}, scale, {}, true};
-    if (scale) {
-      const Expr at_run_time = scale * f64(double(a.in));
-      c.post_expr = f64(double(a.in) / 2) * (f64(1) - f64(double(a.out)) / at_run_time) - f64(0.5);
+    if (bool(scale) || bool(a.in_size)) {
+      const Expr in = a.in_size ? cast(DType::F64, a.in_size) : f64(double(a.in));
+      const Expr out = a.out_size ? cast(DType::F64, a.out_size) : f64(double(a.out));
+      if (bool(scale) && bool(a.in_size)) c.div_expr = cast(DType::F64, cast(DType::F32, scale));
+      const Expr at_run_time = (scale ? c.div_expr : f64(c.div)) * in;
+      c.post_expr = (a.in_size ? in / f64(2) : f64(double(a.in) / 2)) * (f64(1) - out / at_run_time) - f64(0.5);
     }
   } else if (mode == "tf_half_pixel_for_nn") {
     c = {0.5, 1, a.scale, 0, {}, scale, {}};
@@ -180,7 +206,13 @@ void set_coordinate(OpBuilder& op, ResizeAxis& a, const std::string& mode, bool 
     c = {0, 1, a.scale, 0, {}, scale, {}};
   } else if (mode == "align_corners") {
     c = {0, a.out == 1 ? 0 : double(a.in - 1), a.out == 1 ? 1 : double(a.out - 1), 0, {}, {}, {}};
+    if (a.in_size) {
+      const Expr steps = a.out_size - Expr(1);
+      c.mul_expr = select(steps > 0, cast(DType::F64, a.in_size - Expr(1)), f64(0));
+      c.div_expr = cast(DType::F64, max(steps, Expr(1)));
+    }
   } else if (mode == "tf_crop_and_resize") {
+    if (a.in_size) op.unsupported("a region of an image whose size is known at run time");
     set_crop(op, a, roi_start, roi_end);
   } else {
     reject_mode(op, mode);
@@ -224,6 +256,7 @@ Plan read_plan(OpBuilder& op) {
   for (size_t k = 0; k < which.size(); k++)
     if (std::count(which.begin(), which.end(), which[k]) != 1) op.reject("axes holds an axis twice");
   size_axes(op, p.axes, which, op.attr_string("keep_aspect_ratio_policy", "stretch"));
+  count_axes(op, p.axes);
   const std::string mode = op.attr_string("coordinate_transformation_mode", "half_pixel");
   p.rules.extrapolate = mode == "tf_crop_and_resize";
   if (p.rules.extrapolate && (!given(op, 1) || op.in(1).dims() != Dims{2 * int64_t(which.size())}))
@@ -259,7 +292,7 @@ Tensor resize_nearest(OpBuilder& op, const Plan& p) {
       [&](const Exprs& i) {
         Exprs at = i;
         for (size_t k = 0; k < i.size(); k++)
-          if (!p.axes[k].identity) at[k] = taps[k].clamped(taps[k].first(i[k]), p.axes[k].in);
+          if (!p.axes[k].identity) at[k] = taps[k].clamped(taps[k].first(i[k]), p.axes[k]);
         Expr v = x(at);
         for (size_t k = 0; k < i.size(); k++)
           if (!p.axes[k].identity) v = or_extrapolated(p, p.axes[k], i[k], v);
@@ -273,7 +306,7 @@ Tensor resize_axis(OpBuilder& op, const Plan& p, const ResizeAxis& a, const Tens
   const AxisTaps taps = axis_taps(op, a, p.rules, t, axis_label(a, rank));
   auto term = [&](const Exprs& i, const Expr& tap) {
     Exprs at = i;
-    at[k] = taps.clamped(taps.first(i[k]) + tap, a.in);
+    at[k] = taps.clamped(taps.first(i[k]) + tap, a);
     return cast(t, x(at)) * taps.weight(i[k], tap);
   };
   Dims shape = x.dims();

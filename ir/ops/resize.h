@@ -27,10 +27,13 @@ enum class ResizeMode { Nearest, Linear, Cubic };
 struct ResizeAxis {
   int axis = 0;
   int64_t in = 0, out = 0;
-  double scale = 1;     // where run_time_scale is set: a lower bound of it
-  Expr run_time_scale;  // F64; null where the scale is known at compile time
+  double scale = 1;        // where run_time_scale is set: a lower bound of it
+  Expr run_time_scale;     // F64; null where the scale is known at compile time
+  Expr in_size, out_size;  // I64, one at least: how many there are of `in` and `out`; null: all
   Coordinate source;
   bool identity = false;
+  /// The position of the last element.
+  Expr last() const { return in_size ? in_size - Expr(1) : Expr(in - 1); }
 };
 
 /// Resize of operator set 10: the next element where an axis shrinks, the one before where it grows. The standard does
@@ -58,7 +61,7 @@ struct AxisTaps {
   int64_t taps = 1;
   std::function<Expr(const Expr& o)> first;                    // I64, not clamped
   std::function<Expr(const Expr& o, const Expr& tap)> weight;  // of type `t`; null for nearest
-  Expr clamped(const Expr& at, int64_t extent) const;
+  Expr clamped(const Expr& at, const ResizeAxis& a) const;
   int64_t lowest = 0, highest = 0;  // range of what `first` gives, plus the taps
 };
 /// May add small stages (tables of positions and weights) where no closed form fits.

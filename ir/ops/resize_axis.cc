@@ -102,7 +102,7 @@ Tensor weight_stage(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules
   auto raw = [&](const Exprs& i) {
     const Expr at = first(i[0]) + i[1];
     const Expr v = kernel(rules, (cast(DType::F64, at) - a.source.at(i[0])) * scale);
-    return rules.exclude_outside ? select(at >= 0 && at < a.in, v, f64(0)) : v;
+    return rules.exclude_outside ? select(at >= 0 && at < (a.in_size ? a.in_size : Expr(a.in)), v, f64(0)) : v;
   };
   if (!rules.antialias && !rules.exclude_outside)
     return op.compute(
@@ -183,10 +183,10 @@ std::optional<FloorForm> fit_floor_form(const std::vector<int64_t>& table, doubl
   return std::nullopt;
 }
 
-Expr AxisTaps::clamped(const Expr& at, int64_t extent) const {
+Expr AxisTaps::clamped(const Expr& at, const ResizeAxis& a) const {
   Expr e = at;
   if (lowest < 0) e = max(e, Expr(0));
-  if (highest >= extent) e = min(e, Expr(extent - 1));
+  if (bool(a.in_size) || highest >= a.in) e = min(e, a.last());
   return e;
 }
 
@@ -227,7 +227,7 @@ AxisTaps axis_taps(OpBuilder& op, const ResizeAxis& a, const ResizeRules& rules,
     taps.first = [table](const Expr& o) { return table({o}); };
   }
   if (nearest) return taps;
-  if (examined && s.taps <= 4) {
+  if (examined && s.taps <= 4 && !(bool(a.in_size) && rules.exclude_outside)) {
     const std::vector<double> w = weight_table(a, rules, s);
     if (const int64_t period = period_of(w, s.taps, t); period > 0) {
       taps.weight = [w, period, n = s.taps, t](const Expr& o, const Expr& tap) {

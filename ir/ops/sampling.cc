@@ -1,4 +1,7 @@
 // GridSample and AffineGrid: reading an image at positions that a tensor gives.
+#include <algorithm>
+
+#include "ir/ops/counted_sizes.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/spatial.h"
 #include "ir/ops/window.h"
@@ -14,36 +17,42 @@ struct Sampler {
   DType t;  // of coordinates and sums
   Padding padding = Padding::Zeros;
   bool align_corners = false;
+  Exprs counts;  // I64: how many there are of `in`; null: all
 
   Expr c(double v) const { return make_const(t, v); }
   double low(size_t) const { return align_corners ? 0 : -0.5; }
-  double high(size_t d) const { return double(in[d]) - (align_corners ? 1 : 0.5); }
+  /// As many elements as there are, and `more`.
+  Expr size(size_t d, double more) const { return counts[d] ? cast(t, counts[d]) + c(more) : c(double(in[d]) + more); }
+  Expr high(size_t d) const { return size(d, align_corners ? -1 : -0.5); }
 
   /// Mirrors a coordinate at the borders until it lies between them.
   Expr reflect(size_t d, const Expr& v) const {
-    const double from = low(d), range = high(d) - from;
-    if (range <= 0) return c(from);
-    const Expr distance = abs(v - c(from)), reflections = apply(Op::Floor, {distance / c(range)});
-    const Expr rest = distance - reflections * c(range);
+    const double from = low(d);
+    if (!counts[d] && align_corners && in[d] == 1) return c(from);
+    // An image of one element has no distance between its corners.
+    const Expr whole = size(d, align_corners ? -1 : 0), range = counts[d] ? max(whole, c(1)) : whole;
+    const Expr distance = abs(v - c(from)), reflections = apply(Op::Floor, {distance / range});
+    const Expr rest = distance - reflections * range;
     const Expr half = reflections / c(2);
-    return select(eq(apply(Op::Floor, {half}), half), c(from) + rest, c(high(d)) - rest);
+    const Expr mirrored = select(eq(apply(Op::Floor, {half}), half), c(from) + rest, high(d) - rest);
+    return bool(counts[d]) && align_corners ? select(counts[d] > 1, mirrored, c(from)) : mirrored;
   }
 
   /// [-1, 1] to pixels, moved into the image as the padding mode asks.
   /// Cubic interpolation repeats the border pixel by pixel (element()), as PyTorch and ONNX Runtime do: a point outside
   /// still lies between the pixels that it weighs.
   Expr pixel_coordinate(size_t d, const Expr& normalized, bool nearest, bool cubic) const {
-    const double n = double(in[d]);
-    Expr v = align_corners ? (normalized + c(1)) / c(2) * c(n - 1) : ((normalized + c(1)) * c(n) - c(1)) / c(2);
+    Expr v =
+        align_corners ? (normalized + c(1)) / c(2) * size(d, -1) : ((normalized + c(1)) * size(d, 0) - c(1)) / c(2);
     if (nearest) v = apply(Op::Round, {v});
     if (padding == Padding::Border && !cubic) {
-      const Expr outside = v < c(low(d)) || v > c(high(d));
-      v = select(outside, min(max(v, c(0)), c(n - 1)), v);
+      const Expr outside = v < c(low(d)) || v > high(d);
+      v = select(outside, min(max(v, c(0)), size(d, -1)), v);
     } else if (padding == Padding::Reflection) {
-      v = select(v < c(low(d)) || v > c(high(d)), reflect(d, v), v);
+      v = select(v < c(low(d)) || v > high(d), reflect(d, v), v);
     } else {
       // Far outside everything is zero, or the border; the bound keeps the integer cast defined.
-      v = min(max(v, c(-4)), c(n + 4));
+      v = min(max(v, c(-4)), size(d, 4));
     }
     return select(apply(Op::IsNan, {v}), c(-4), v);
   }
@@ -54,15 +63,16 @@ struct Sampler {
     Expr inside = make_int(DType::Bool, 1);
     for (size_t d = 0; d < at.size(); d++) {
       Expr p = cast(DType::I64, at[d]);
+      const Expr n = counts[d] ? counts[d] : Expr(in[d]), last = counts[d] ? n - Expr(1) : Expr(in[d] - 1);
       if (padding == Padding::Zeros) {
-        inside = inside && p >= 0 && p < in[d];
+        inside = inside && p >= 0 && p < n;
       } else {
         if (padding == Padding::Reflection) {
           // The cast of a reflected half-integer border rounds toward zero.
           const Expr mirrored = cast(DType::I64, reflect(d, at[d]));
-          p = select(at[d] < c(low(d)) || at[d] > c(high(d)), mirrored, p);
+          p = select(at[d] < c(low(d)) || at[d] > high(d), mirrored, p);
         }
-        p = min(max(p, Expr(0)), Expr(in[d] - 1));
+        p = min(max(p, Expr(0)), last);
       }
       index.push_back(p);
     }
@@ -109,11 +119,17 @@ void define_grid_sample(OpBuilder& op) {
   if (padding != "zeros" && padding != "border" && padding != "reflection")
     op.reject("padding_mode must be zeros, border or reflection");
   const DType t = x.dtype() == DType::F64 || grid.dtype() == DType::F64 ? DType::F64 : DType::F32;
-  const Sampler s{x, Dims(dx.begin() + 2, dx.end()), t,
-                  padding == "zeros"    ? Padding::Zeros
-                  : padding == "border" ? Padding::Border
-                                        : Padding::Reflection,
-                  op.attr_int("align_corners", 0) != 0};
+  Sampler s{x,
+            Dims(dx.begin() + 2, dx.end()),
+            t,
+            padding == "zeros"    ? Padding::Zeros
+            : padding == "border" ? Padding::Border
+                                  : Padding::Reflection,
+            op.attr_int("align_corners", 0) != 0,
+            Exprs(dx.size() - 2)};
+  int operand = kGridSampleCounts;
+  for (const int64_t axis : op.attr_ints(std::string(kCountedAxes)))
+    s.counts[size_t(std::max(2, op.axis(axis, x.rank()))) - 2] = counted_size(op, operand++);
   for (int64_t d : s.in)
     if (d == 0) op.reject("an empty image cannot be sampled", 0);
   const size_t rank = s.in.size();

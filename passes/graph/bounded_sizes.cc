@@ -268,8 +268,8 @@ void BoundedSizes::follow_operands(Graph& g, Node* n) {
     for (size_t k = 0, next = 0; k < n->outputs.size(); k++) {
       if (!n->outputs[k]) continue;
       for (const int axis : group.axes.of(fn.outputs[next].get())) {
-        Value* count = count_of(g, n, k, axis, group.size.count, group.size.capacity);
-        found.push_back({k, {axis, count, dims_of(n->outputs[k])[size_t(axis)]}});
+        if (Value* count = count_of(g, n, k, axis, group.size.count, group.size.capacity))
+          found.push_back({k, {axis, count, dims_of(n->outputs[k])[size_t(axis)]}});
       }
       next++;
     }
@@ -283,6 +283,7 @@ Value* BoundedSizes::count_of(Graph& g, Node* n, size_t k, int axis, Value* coun
   if (capacity == bound) return count;
   if (!n->is("Slice") || !ends_from_front(*n, axis, int(dims.size())))
     refuse(*n, n->inputs[0], "the size of this tensor is known only at run time, and the operator changes it");
+  if (const auto form = counts_.find(count); form && counts_.least(*form) >= capacity) return nullptr;
   const ModelText& name = n->outputs[k]->name;
   const auto next = std::next(n->self);
   return add_op(g, next == g.nodes().end() ? nullptr : next->get(), "Min",

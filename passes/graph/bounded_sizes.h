@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 
 #include "passes/graph/counts.h"
 
@@ -89,7 +90,7 @@ class BoundedSizes {
 
  private:
   /// The count of output k along `axis`, of a node that follows an operand of `bound` elements: the
-  /// operand's own, or, of the first elements of a Slice, as many as there are.
+  /// operand's own, or, of the first elements of a Slice, as many as there are; null where there are always as many as wanted.
   Value* count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound);
 
   /// A bounded size as a sum of inputs, which it makes where they are new.
@@ -115,7 +116,15 @@ class BoundedSizes {
   /// What an operator of arithmetic makes of two sizes.
   std::optional<SizeForm> computed(const Node& n, const SizeForm& a, const SizeForm& b);
   std::optional<SizeForm> part_of_list(const Node& n, int64_t k, int& budget);
-  /// Are the sizes of its results noted?
+  std::optional<SizeForm> product_of_list(const Node& n, int& budget);
+  std::optional<SizeForm> part_of_split(const Value& v, int64_t k, int& budget);
+  /// A size times a number, in floating point, before it is rounded.
+  struct RealSize {
+    SizeForm form;
+    int64_t divisor = 1;
+  };
+  std::optional<RealSize> real(const Value* v, int64_t k, int& budget);
+  /// Are the sizes of its results noted, or told to be fixed?
   bool says_sizes(const Node& n) const;
   Node* bound_sizes(Graph& g, Node* n);
   Node* view(Graph& g, Node* n);
@@ -137,7 +146,13 @@ class BoundedSizes {
   Value* average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out);
   // counted_resample.cc
   Node* resample(Graph& g, Node* n);
+  struct ResizedAxis;
   Node* resize(Graph& g, Node* n);
+  bool is_local(const Node& n, ResizedAxis& a, const SizeForm& in) const;
+  SizeForm scaled(Graph& g, Node* n, const BoundedSize& size, double scale);
+  void give_axes(Graph& g, Node* n, const std::vector<ResizedAxis>& axes, const std::vector<SizeForm>& in,
+                 const std::vector<SizeForm>& out);
+  Node* sample(Graph& g, Node* n);
   Node* pad(Graph& g, Node* n);
   void pad_end(Graph& g, Node* n, const BoundedSize& size, std::vector<int64_t>& pads);
   // counted_layers.cc
@@ -171,6 +186,9 @@ class BoundedSizes {
   std::optional<Cut> only_open_cut(Graph& g, Node* n);
   Value* border(Graph& g, Node* n, const Border& b, Value* length, const std::string& suffix);
   Node* cut(Graph& g, Node* n, const Cut& c);
+  std::optional<SizeForm> within(SizeForm at, const SizeForm& length, bool backwards);
+  Node* cut_by_forms(Graph& g, Node* n, int axis, const SizeForm& from, const SizeForm& to, int64_t step);
+  Node* cut_each(Graph& g, Node* n, const std::vector<int64_t>& axes, const std::vector<int64_t>& steps);
   void count_or_none(Graph& g, Node* n);
   Node* limit_top_k(Graph& g, Node* n);
   /// The last of equal elements: where all are the least number, those behind are equal to them.
@@ -203,9 +221,11 @@ class BoundedSizes {
     bool when = true;
     int axis = 0;
   };
-  std::map<std::vector<int64_t>, CutParts> cuts_;  // by borders and length: equal cuts have one count
-  std::map<int, OrNone> or_none_;                  // by id of the value that an Identity makes
-  std::map<int, std::vector<BoundedSize>> sizes_;  // by id of the value
+  std::map<std::vector<int64_t>, CutParts> cuts_;         // by borders and length: equal cuts have one count
+  std::map<std::pair<SizeForm, double>, Value*> scaled_;  // by size and scale: equal ones have one count
+  std::map<int, OrNone> or_none_;                         // by id of the value that an Identity makes
+  std::map<int, std::vector<BoundedSize>> sizes_;         // by id of the value
+  std::set<int> told_;  // ids of values whose sizes note_sized() has told, fixed ones too
   Counts counts_;
   Node* holder_ = nullptr;
   std::map<std::string, size_t> symbols_;  // which input each is

@@ -130,7 +130,8 @@ void BoundedSizes::count_or_none(Graph& g, Node* n) {
 }
 
 bool BoundedSizes::says_sizes(const Node& n) const {
-  return std::any_of(n.outputs.begin(), n.outputs.end(), [&](const Value* v) { return v && is_counted(v); });
+  return std::any_of(n.outputs.begin(), n.outputs.end(),
+                     [&](const Value* v) { return v && (is_counted(v) || told_.count(v->id) != 0); });
 }
 
 Node* BoundedSizes::look_across(Graph& g, Node* n) {

@@ -7,6 +7,7 @@
 // Preconditions: every element of the list is a constant or a sum of counts with constant factors; a counted axis of an
 // Expand's operand keeps its count; a Range begins at 0 and has steps of 1.
 #include <algorithm>
+#include <cmath>
 
 #include "ir/ops/op.h"
 #include "passes/graph/bounded_sizes.h"
@@ -41,7 +42,7 @@ std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k, int& bu
   const Node* n = v->producer;
   if (!n || !n->domain.empty() || n->inputs.empty() || !n->inputs[0]) return std::nullopt;
   if (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1) k = 0;
-  return element_of(*n, k, budget);
+  return n->is("Split") ? part_of_split(*v, k, budget) : element_of(*n, k, budget);
 }
 
 std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& budget) {
@@ -50,10 +51,17 @@ std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& 
     if (n.is(op)) return operand(0);
   if (n.is("Cast")) {
     const Value* y = n.outputs[0];
-    const bool ints = is_int(n.inputs[0]->type.dtype) && y && y->type.is_tensor() &&
-                      (y->type.dtype == DType::I64 || y->type.dtype == DType::I32);
-    return ints ? operand(0) : std::nullopt;
+    const bool to_ints = y && y->type.is_tensor() && (y->type.dtype == DType::I64 || y->type.dtype == DType::I32);
+    if (!to_ints || is_int(n.inputs[0]->type.dtype)) return to_ints ? operand(0) : std::nullopt;
+    const auto exact = real(n.inputs[0], k, budget);
+    if (!exact || counts_.least(exact->form) < 0) return std::nullopt;
+    return counts_.quotient(exact->form, exact->divisor);
   }
+  if (n.is("Neg")) {
+    const auto a = operand(0);
+    return a ? std::optional(*a * -1) : std::nullopt;
+  }
+  if (n.is("ReduceProd")) return product_of_list(n, budget);
   for (const char* op : {"Add", "Mul", "Sub", "Div", "Mod", "Max", "Min"}) {
     if (!n.is(op) || n.inputs.size() != 2) continue;
     const auto a = operand(0), b = a ? operand(1) : std::nullopt;
@@ -61,7 +69,8 @@ std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& 
   }
   if (n.is("Where")) {  // exporters' Where(Equal(sizes, -1), 1, sizes): a count is no negative number
     const Node* equal = made_by(n.inputs[0], "Equal");
-    if (!equal || equal->inputs[0] != n.inputs[2]) return std::nullopt;
+    const auto compared = equal ? element(equal->inputs[0], k, budget) : std::nullopt;
+    if (!compared || compared != operand(2)) return std::nullopt;
     const auto size = operand(2), other = size ? element(equal->inputs[1], k, budget) : std::nullopt;
     if (!other || !other->fixed() || (!size->fixed() && other->addend >= 0)) return std::nullopt;
     return !size->fixed() || size->addend != other->addend ? size : operand(1);
@@ -76,12 +85,76 @@ std::optional<SizeForm> BoundedSizes::computed(const Node& n, const SizeForm& a,
   if (n.is("Mul")) return a * b;
   if (n.is("Max") || n.is("Min")) {
     const bool a_is_more = counts_.least(a - b) >= 0, b_is_more = counts_.least(b - a) >= 0;
-    if (!a_is_more && !b_is_more) return std::nullopt;
-    return a_is_more == n.is("Max") ? a : b;
+    if (a_is_more || b_is_more) return a_is_more == n.is("Max") ? a : b;
+    const int64_t least_a = counts_.least(a), least_b = counts_.least(b);
+    if (n.is("Max")) return least_a < 0 && least_b < 0 ? std::nullopt : std::optional(counts_.larger(a, b));
+    return least_a < 0 || least_b < 0 ? std::nullopt : std::optional(counts_.lesser(a, b));
   }
   const bool floor = b.fixed() && b.addend > 0 && counts_.least(a) >= 0;
+  if (n.is("Div") && b.fixed() && b.addend > 0 && counts_.bound(a) <= 0) return counts_.quotient(a * -1, b.addend) * -1;
   if (n.is("Div")) return floor ? counts_.quotient(a, b.addend) : exact_quotient(a, b);
   return floor ? std::optional(a - counts_.quotient(a, b.addend) * b) : std::nullopt;
+}
+
+// As far as floating point gives the exact number, or one that is rounded to the same whole number: products with whole numbers
+// divided by powers of two, quotients by whole numbers.
+std::optional<BoundedSizes::RealSize> BoundedSizes::real(const Value* v, int64_t k, int& budget) {
+  if (!v || v->constant || --budget < 0 || !v->producer || !v->type.is_tensor() || v->type.dtype != DType::F32)
+    return std::nullopt;
+  const Node& n = *v->producer;
+  if (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1) k = 0;
+  const auto small = [&](const SizeForm& f) { return counts_.least(f) >= 0 && counts_.bound(f) < (1 << 24); };
+  if (n.is("Cast") && is_int(n.inputs[0]->type.dtype)) {
+    const auto whole = element(n.inputs[0], k, budget);
+    return whole && small(*whole) ? std::optional(RealSize{*whole, 1}) : std::nullopt;
+  }
+  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Identity"})
+    if (n.is(op)) return real(n.inputs[0], k, budget);
+  if (n.is("Floor") || n.is("Ceil")) {
+    const auto x = real(n.inputs[0], k, budget);
+    if (!x) return std::nullopt;
+    return RealSize{counts_.quotient(x->form + fixed_size(n.is("Ceil") ? x->divisor - 1 : 0), x->divisor), 1};
+  }
+  if (!n.is("Mul") && !n.is("Div")) return std::nullopt;
+  const size_t at = n.is("Mul") && n.inputs[0] && n.inputs[0]->constant ? 0 : 1;
+  const Constant& c = n.inputs.at(at) ? n.inputs[at]->constant : nullptr;
+  if (!c || c->size() == 0 || (c->size() > 1 && k >= c->size())) return std::nullopt;
+  const double number = c->as_double(c->size() == 1 ? 0 : k);
+  const auto x = real(n.inputs[1 - at], k, budget);
+  if (!x || !(number > 0 && number <= 4096)) return std::nullopt;
+  int64_t q = 1;
+  while (q < 64 && number * double(q) != std::floor(number * double(q))) q *= 2;
+  if (number * double(q) != std::floor(number * double(q))) return std::nullopt;
+  const auto p = int64_t(number * double(q));
+  const bool exact = (x->divisor & (x->divisor - 1)) == 0;  // nothing has been rounded
+  if (!exact || (n.is("Div") && (q != 1 || x->divisor != 1))) return std::nullopt;
+  const RealSize y = n.is("Mul") ? RealSize{x->form * p, x->divisor * q} : RealSize{x->form, p};
+  return small(y.form) && y.divisor <= 4096 ? std::optional(y) : std::nullopt;
+}
+
+// All elements of a list, multiplied.
+std::optional<SizeForm> BoundedSizes::product_of_list(const Node& n, int& budget) {
+  const Value* x = n.inputs[0];
+  if (!is_list(x) || n.attr_int("noop_with_empty_axes", 0) != 0) return std::nullopt;
+  SizeForm product = fixed_size(1);
+  for (int64_t k = 0; k < dims_of(x)[0]; k++) {
+    const auto e = element(x, k, budget);
+    if (!e) return std::nullopt;
+    product = product * *e;
+  }
+  return product;
+}
+
+// Element k of one of the parts of a list.
+std::optional<SizeForm> BoundedSizes::part_of_split(const Value& v, int64_t k, int& budget) {
+  const Node& n = *v.producer;
+  if (!is_list(n.inputs[0])) return std::nullopt;
+  for (size_t before = 0; before < size_t(v.index); before++) {
+    const Value* part = n.outputs[before];
+    if (!part || !part->type.is_static_tensor()) return std::nullopt;
+    k += dims_of(part)[0];
+  }
+  return k < dims_of(n.inputs[0])[0] ? element(n.inputs[0], k, budget) : std::nullopt;
 }
 
 std::optional<SizeForm> BoundedSizes::part_of_list(const Node& n, int64_t k, int& budget) {

@@ -18,11 +18,31 @@ TEST(CountedSlices, ASliceOfTheFirstOnesHasACountOfItsOwn) {
   EXPECT_FALSE(run(g).has_errors());
   EXPECT_EQ(results(g, {0, 3, 0, 5, 7, 0})[0]->dims, (Dims{2, 1}));
   EXPECT_EQ(results(g, {0, 3, 0, 0, 0, 0})[0]->dims, (Dims{1, 1}));
-  // The last ones, and all but the last, depend on the count.
-  for (const auto& [start, end] : {std::pair(-2, 100), std::pair(0, -1), std::pair(1, 3)}) {
-    Graph h = slice(start, end);
-    EXPECT_TRUE(run(h).has_errors()) << start << " " << end;
-  }
+}
+
+TEST(CountedSlices, EndsThatCountFromTheBackCountFromTheLastCountedElement) {
+  const auto cut = [](int64_t start, int64_t end, int64_t step, const std::vector<float>& x) {
+    Graph g = counted([=](TestGraph& t, auto node, Value*, Value* rows) {
+      return node("y", "Slice",
+                  {rows, t.ints("start", {start}), t.ints("end", {end}), t.ints("axes", {0}), t.ints("step", {step})});
+    });
+    EXPECT_FALSE(run(g).has_errors()) << start << " " << end << " " << step;
+    return whole(results(g, x)[0]);
+  };
+  using Rows = std::vector<int64_t>;
+  const std::vector<float> three = {0, 3, 0, 5, 7, 0}, one = {0, 0, 0, 5, 0, 0}, none(6, 0);  // the rows 1, 3, 4; 3
+  EXPECT_EQ(cut(-2, 100, 1, three), (Rows{3, 4}));
+  EXPECT_EQ(cut(-2, 100, 1, one), Rows{3});
+  EXPECT_EQ(cut(0, -1, 1, three), (Rows{1, 3}));
+  EXPECT_EQ(cut(0, -1, 1, one), Rows{});
+  EXPECT_EQ(cut(1, 3, 1, three), (Rows{3, 4}));
+  EXPECT_EQ(cut(1, 3, 1, one), Rows{});
+  EXPECT_EQ(cut(-1, INT64_MIN, -1, three), (Rows{4, 3, 1}));
+  EXPECT_EQ(cut(-1, INT64_MIN, -2, three), (Rows{4, 1}));
+  EXPECT_EQ(cut(-2, INT64_MIN, -1, one), Rows{3});
+  EXPECT_EQ(cut(1, 0, -1, three), Rows{3});
+  EXPECT_EQ(cut(-1, INT64_MIN, -1, none), Rows{});
+  EXPECT_EQ(cut(0, 100, 2, three), (Rows{1, 4}));
 }
 
 TEST(CountedSlices, PositionsFromTheEndLeadToTheLastCountedElement) {

@@ -8,6 +8,9 @@
 namespace tc {
 namespace {
 
+/// How many choices of counts are tried for the ends of a form.
+constexpr int64_t kMostChoices = 1 << 14;
+
 void add_term(SizeForm& f, const std::vector<int>& ids, int64_t factor) {
   int64_t& sum = f.terms[ids];
   sum = checked_add(sum, factor);
@@ -93,8 +96,11 @@ void Counts::limit(const SizeForm& f, int64_t bound) {
 
 int64_t Counts::end_of_atom(int id, bool upper) const {
   if (id >= 0) return upper ? counts_.at(id).most : counts_.at(id).least;
-  const Quotient& q = quotients_.at(size_t(-1 - id));
-  return floor_div_int(end_of(q.form, upper), q.divisor);
+  const Derived& d = derived_.at(size_t(-1 - id));
+  const int64_t end = end_of(d.form, upper);
+  if (d.kind == Derived::Kind::Quotient) return floor_div_int(end, d.divisor);
+  const int64_t other = end_of(d.other, upper);
+  return d.kind == Derived::Kind::Lesser ? std::min(end, other) : std::max(end, other);
 }
 
 int64_t Counts::end_of(const SizeForm& f, bool upper) const {
@@ -104,8 +110,70 @@ int64_t Counts::end_of(const SizeForm& f, bool upper) const {
     for (const int id : ids) product = checked_mul(product, end_of_atom(id, upper == (factor > 0)));
     n = checked_add(n, product);
   }
+  if (const auto tried = end_by_trying(f, upper)) n = upper ? std::min(n, *tried) : std::max(n, *tried);
   const auto limit = upper ? limits_.find(f) : limits_.end();
   return limit == limits_.end() ? n : std::min(n, limit->second);
+}
+
+void Counts::collect(const SizeForm& f, Parts& parts) const {
+  for (const auto& [ids, factor] : f.terms) {
+    parts.falls = parts.falls || factor < 0;
+    for (const int id : ids) {
+      if (id >= 0) {
+        parts.counts.insert(id);
+        continue;
+      }
+      parts.derived = true;
+      collect(derived_.at(size_t(-1 - id)).form, parts);
+      collect(derived_.at(size_t(-1 - id)).other, parts);
+    }
+  }
+}
+
+int64_t Counts::at_atom(int id, const std::map<int, int64_t>& counts) const {
+  if (id >= 0) return counts.at(id);
+  const Derived& d = derived_.at(size_t(-1 - id));
+  const int64_t n = at(d.form, counts);
+  if (d.kind == Derived::Kind::Quotient) return floor_div_int(n, d.divisor);
+  const int64_t other = at(d.other, counts);
+  return d.kind == Derived::Kind::Lesser ? std::min(n, other) : std::max(n, other);
+}
+
+int64_t Counts::at(const SizeForm& f, const std::map<int, int64_t>& counts) const {
+  int64_t n = f.addend;
+  for (const auto& [ids, factor] : f.terms) {
+    int64_t product = factor;
+    for (const int id : ids) product = checked_mul(product, at_atom(id, counts));
+    n = checked_add(n, product);
+  }
+  return n;
+}
+
+// n - 4 floor(n / 4) is 3 at most, which the ends of its parts don't say.
+std::optional<int64_t> Counts::end_by_trying(const SizeForm& f, bool upper) const {
+  Parts parts;
+  collect(f, parts);
+  if (!parts.falls || !parts.derived || f.terms.size() < 2) return std::nullopt;
+  if (const auto known = tried_.find({f, upper}); known != tried_.end()) return known->second;
+  int64_t choices = 1;
+  std::map<int, int64_t> counts;
+  for (const int id : parts.counts) {
+    const Count& c = counts_.at(id);
+    if (c.most - c.least >= kMostChoices || (choices *= std::max<int64_t>(1, c.most - c.least + 1)) > kMostChoices)
+      return std::nullopt;
+    counts[id] = c.least;
+  }
+  int64_t end = at(f, counts);
+  for (auto it = counts.begin(); it != counts.end();) {  // an odometer
+    if (++it->second > counts_.at(it->first).most) {
+      it->second = counts_.at(it->first).least;
+      ++it;
+      continue;
+    }
+    it = counts.begin();
+    end = upper ? std::max(end, at(f, counts)) : std::min(end, at(f, counts));
+  }
+  return tried_[{f, upper}] = end;
 }
 
 int64_t Counts::bound(const SizeForm& f) const { return end_of(f, true); }
@@ -113,44 +181,73 @@ int64_t Counts::bound(const SizeForm& f) const { return end_of(f, true); }
 int64_t Counts::least(const SizeForm& f) const { return end_of(f, false); }
 
 // floor((5 h + 3) / 2) = 2 h + 1 + floor((h + 1) / 2), and floor((floor(h / 2) + 1) / 2) = floor((h + 2) / 4): what is left
-// has one form for equal numbers, as far as that is easy to see.
+// has one form for equal numbers, as far as that is easy to see. floor(-h / 4) = -floor((h + 3) / 4), which is known by its ends.
 SizeForm Counts::quotient(const SizeForm& a, int64_t n) {
   check(n > 0, "quotient: no divisor");
   SizeForm whole = fixed_size(floor_div_int(a.addend, n)), rest = fixed_size(a.addend - checked_mul(whole.addend, n));
+  const bool falls = std::all_of(a.terms.begin(), a.terms.end(),
+                                 [&](const auto& t) { return t.second % n <= 0 && -2 * (t.second % n) < n; });
   int64_t common = n;
   for (const auto& [ids, factor] : a.terms) {
-    const int64_t q = floor_div_int(factor, n), r = factor - q * n;
+    const int64_t q = falls ? factor / n : floor_div_int(factor, n), r = factor - q * n;
     if (q != 0) whole.terms[ids] = q;
     if (r != 0) rest.terms[ids] = r;
     common = std::gcd(common, r);
   }
   if (rest.fixed()) return whole;
+  if (falls) return whole - quotient(rest * -1 + fixed_size(n - 1), n);
   for (auto& [ids, factor] : rest.terms) factor /= common;
   rest.addend /= common;
   n /= common;
   const auto& [ids, factor] = *rest.terms.begin();
   if (rest.terms.size() == 1 && factor == 1 && ids.size() == 1 && ids[0] < 0) {
-    const Quotient inner = quotients_[size_t(-1 - ids[0])];
-    return whole +
-           quotient(inner.form + fixed_size(checked_mul(rest.addend, inner.divisor)), checked_mul(inner.divisor, n));
+    const Derived inner = derived_[size_t(-1 - ids[0])];
+    if (inner.kind == Derived::Kind::Quotient)
+      return whole +
+             quotient(inner.form + fixed_size(checked_mul(rest.addend, inner.divisor)), checked_mul(inner.divisor, n));
   }
-  const auto twin = std::find_if(quotients_.begin(), quotients_.end(),
-                                 [&](const Quotient& q) { return q.form == rest && q.divisor == n; });
-  const int id = -1 - int(twin - quotients_.begin());
-  if (twin == quotients_.end()) quotients_.push_back({rest, n, nullptr});
-  add_term(whole, {id}, 1);
-  return whole;
+  return whole + derived_atom({Derived::Kind::Quotient, rest, n, {}, nullptr});
+}
+
+SizeForm Counts::derived_atom(const Derived& d) {
+  const auto twin = std::find_if(derived_.begin(), derived_.end(), [&](const Derived& o) {
+    return o.kind == d.kind && o.form == d.form && o.divisor == d.divisor && o.other == d.other;
+  });
+  const int id = -1 - int(twin - derived_.begin());
+  if (twin == derived_.end()) derived_.push_back(d);
+  return SizeForm{{{{id}, 1}}, 0};
+}
+
+SizeForm Counts::lesser(const SizeForm& a, const SizeForm& b) {
+  if (least(b - a) >= 0) return a;
+  if (least(a - b) >= 0) return b;
+  check(least(a) >= 0 && least(b) >= 0, "lesser: a number that may be negative");
+  return derived_atom({Derived::Kind::Lesser, std::min(a, b), 1, std::max(a, b), nullptr});
+}
+
+SizeForm Counts::larger(const SizeForm& a, const SizeForm& b) {
+  if (least(a - b) >= 0) return a;
+  if (least(b - a) >= 0) return b;
+  check(least(a) >= 0 || least(b) >= 0, "larger: two numbers that may be negative");
+  return derived_atom({Derived::Kind::Larger, std::min(a, b), 1, std::max(a, b), nullptr});
 }
 
 Value* Counts::value_of_atom(Graph& g, Node* before, int id, const ModelText& name) {
   if (id >= 0) return counts_.at(id).value;
   const auto at = size_t(-1 - id);
-  if (quotients_[at].value) return quotients_[at].value;
-  const Quotient q = quotients_[at];
-  Value* form = value_of(g, before, q.form, derived(name, "_dividend"));
-  Value* divisor = g.add_constant(derived(name, "_divisor"), make_constant(DType::I64, {}, &q.divisor));
-  Value* value = add_op(g, before, "Div", {form, divisor}, derived(name, "_quotient"));
-  quotients_[at].value = value;
+  if (derived_[at].value) return derived_[at].value;
+  const Derived d = derived_[at];
+  const auto part = [&](const SizeForm& f, const std::string& suffix) {
+    return f.fixed() ? g.add_constant(derived(name, suffix), make_constant(DType::I64, {}, &f.addend))
+                     : value_of(g, before, f, derived(name, suffix));
+  };
+  Value* form = part(d.form, "_dividend");
+  Value* value =
+      d.kind == Derived::Kind::Quotient
+          ? add_op(g, before, "Div", {form, part(fixed_size(d.divisor), "_divisor")}, derived(name, "_quotient"))
+          : add_op(g, before, d.kind == Derived::Kind::Lesser ? "Min" : "Max", {form, part(d.other, "_other")},
+                   derived(name, "_end"));
+  derived_[at].value = value;
   forms_[value->id] = SizeForm{{{{id}, 1}}, 0};
   new_.push_back(value);
   return value;

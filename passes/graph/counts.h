@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,8 @@
 namespace tc {
 
 /// A number of elements: products of atoms, each times a factor, and an addend. An atom is a count, an i64 scalar of the graph, or
-/// the quotient of a form and a number, which Counts knows by a negative id. Atoms are never negative.
+/// made of forms, which Counts knows by a negative id: the quotient of a form and a number, the lesser or larger of two forms. Atoms
+/// are never negative.
 struct SizeForm {
   std::map<std::vector<int>, int64_t> terms;  // factors by the ids that are multiplied, in order; none is 0
   int64_t addend = 0;
@@ -46,6 +48,10 @@ class Counts {
   int64_t least(const SizeForm& f) const;
   /// The largest whole number that is not above a / n; n > 0.
   SizeForm quotient(const SizeForm& a, int64_t n);
+  /// The lesser of two, neither of which is ever negative.
+  SizeForm lesser(const SizeForm& a, const SizeForm& b);
+  /// The larger of two, one of which is never negative.
+  SizeForm larger(const SizeForm& a, const SizeForm& b);
   /// The value of a form that is not fixed, made before `before` where it is new.
   Value* value_of(Graph& g, Node* before, const SizeForm& f, const ModelText& name);
   /// `v` may be asked for again.
@@ -58,19 +64,32 @@ class Counts {
     Value* value = nullptr;
     int64_t least = 0, most = 0;
   };
-  struct Quotient {
+  struct Derived {
+    enum class Kind { Quotient, Lesser, Larger } kind = Kind::Quotient;
     SizeForm form;
-    int64_t divisor = 1;
+    int64_t divisor = 1;     // of a quotient
+    SizeForm other;          // of the others
     Value* value = nullptr;  // made when it is asked for
-    auto operator<=>(const Quotient&) const = default;
   };
+  SizeForm derived_atom(const Derived& d);
   int64_t end_of_atom(int id, bool upper) const;
+  struct Parts {
+    std::set<int> counts;
+    bool falls = false, derived = false;  // has it negative factors, atoms that are made of forms?
+  };
+  void collect(const SizeForm& f, Parts& parts) const;
+  /// What it is where the counts are known.
+  int64_t at(const SizeForm& f, const std::map<int, int64_t>& counts) const;
+  int64_t at_atom(int id, const std::map<int, int64_t>& counts) const;
+  /// Its end over all choices of its counts, where it falls with some and these are few.
+  std::optional<int64_t> end_by_trying(const SizeForm& f, bool upper) const;
   int64_t end_of(const SizeForm& f, bool upper) const;
   Value* value_of_atom(Graph& g, Node* before, int id, const ModelText& name);
 
-  std::map<int, Count> counts_;      // by id: what is no form of others
-  std::vector<Quotient> quotients_;  // the one with id -1, that with id -2 ...
-  std::map<int, SizeForm> forms_;    // by id of the value that has been made of one
+  std::map<int, Count> counts_;    // by id: what is no form of others
+  std::vector<Derived> derived_;   // the one with id -1, that with id -2 ...
+  std::map<int, SizeForm> forms_;  // by id of the value that has been made of one
+  mutable std::map<std::pair<SizeForm, bool>, int64_t> tried_;
   std::map<SizeForm, Value*> values_;
   std::map<SizeForm, int64_t> limits_;
   std::vector<Value*> new_;

@@ -50,6 +50,23 @@ TEST(Counts, EqualQuotientsAreEqual) {
   EXPECT_EQ(s.counts.least(s.counts.quotient(c, 2)), 0);
 }
 
+TEST(Counts, RemaindersAndEndsAreKnownByTheirEnds) {
+  Sizes s;
+  const SizeForm c = s.of(2), four = fixed_size(4);
+  const auto mod4 = [&](const SizeForm& f) { return f - s.counts.quotient(f, 4) * 4; };
+  EXPECT_EQ(s.counts.bound(mod4(c)), 3);
+  EXPECT_EQ(s.counts.least(mod4(c)), 0);
+  const SizeForm up = c + mod4(four - mod4(c));  // filled up to a multiple of 4
+  EXPECT_EQ(exact_quotient(up, four), s.counts.quotient(c + fixed_size(3), 4));
+  EXPECT_EQ(s.counts.bound(up), 40);
+  const SizeForm a = s.of(0), b = s.of(1);
+  EXPECT_EQ(s.counts.lesser(c, fixed_size(40)), c);
+  EXPECT_EQ(s.counts.lesser(a, b), s.counts.lesser(b, a));
+  EXPECT_EQ(s.counts.bound(s.counts.lesser(a, b)), 7);
+  EXPECT_EQ(s.counts.least(s.counts.larger(a, b)), 2);
+  EXPECT_EQ(s.counts.least(s.counts.larger(a - c, fixed_size(0))), 0);
+}
+
 /// What a form's value computes, for numbers.
 int64_t number_of(const Value* v, const std::vector<Value*>& symbols, const std::vector<int64_t>& numbers) {
   if (v->constant) return v->constant->as_int(0);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/loop/visit.h"
-#include "ir/ops/op.h"
+#include "ir/ops/counted_sizes.h"
 #include "passes/graph/layout.h"
 
 namespace tc {
@@ -146,6 +146,9 @@ bool resize(Layouts& l, Node* n) {
     for (int d = 0; d < rank; ++d) axes.push_back(d);
   for (int64_t& a : axes) a = axis_in_last(a, rank);
   attrs["axes"] = axes;
+  auto counted = n->attr_ints(std::string(kCountedAxes));
+  for (int64_t& a : counted) a = axis_in_last(a, rank);
+  if (!counted.empty()) attrs[std::string(kCountedAxes)] = counted;
   in[0] = l.last(in[0], n);
   l.replace(n, remade(l, n, std::move(in), std::move(attrs)));
   return true;
