@@ -13,6 +13,9 @@ import export  # noqa: E402
 import models  # noqa: E402
 import reviews  # noqa: E402
 
+# Folders of models.py of other tests come last: those modules import their neighbours.
+sys.path += [str(ROOT / "generated_tests" / name) for name in ("sizes", "states")]
+
 EXAMPLES = ROOT / "examples"
 
 
