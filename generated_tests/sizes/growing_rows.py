@@ -60,7 +60,10 @@ def normalise(g):
 def reduce(g):
     v = g.pick(lambda v: v.rank > 0)
     kind = g.rng.choice(["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2"])
-    axes = [g.either_end(v, axis) for axis in g.rng.sample(range(v.rank), g.rng.randint(1, min(v.rank, 3)))]
+    axes = g.rng.sample(range(v.rank), g.rng.randint(1, min(v.rank, 3)))
+    if kind == "ReduceMean" and any(v.least(axis) == 0 for axis in axes):
+        raise Unfit("the mean of nothing is undefined")
+    axes = [g.either_end(v, axis) for axis in axes]
     g.op(kind, v, g.ints(*axes), keepdims=g.rng.randrange(2), exact=kind in ("ReduceMax", "ReduceMin"))
 
 
@@ -134,6 +137,21 @@ def pad(g):
         if most > 0 and g.rng.random() < 0.5:
             pads[axis], pads[axis + v.rank] = g.rng.randint(0, most), g.rng.randint(0, most)
     g.op("Pad", v, g.ints(*pads), g.number(1.5) if mode == "constant" else None, mode=mode)
+
+
+def pad_to(g):
+    """To a multiple of a number, in front, behind or on both sides."""
+    v = g.pick(lambda v: v.rank > 0)
+    axis = g.axis(v, lambda axis: v.least(axis) > 0)
+    number, mode = g.rng.choice([2, 3, 4]), g.rng.choice(["constant", "constant", "edge", "reflect"])
+    if mode == "reflect" and v.least(axis) < number:
+        raise Unfit("nothing to mirror")
+    whole = g.ints(number)
+    more = g.op("Mod", g.op("Sub", whole, g.op("Mod", g.size(v, axis), whole)), whole)
+    begin = g.rng.choice([g.ints(0), more, g.op("Div", more, g.ints(2))])
+    rest = [g.ints(*[0] * axis)] * (axis > 0), [g.ints(*[0] * (v.rank - 1 - axis))] * (axis + 1 < v.rank)
+    pads = g.op("Concat", *rest[0], begin, *rest[1], *rest[0], g.op("Sub", more, begin), *rest[1], axis=0)
+    g.op("Pad", v, pads, g.number(1.5) if mode == "constant" else None, mode=mode)
 
 
 def gather(g):
@@ -301,5 +319,5 @@ def attend(g):
     g.op("Reshape", joined, g.ints(0, 0, width))
 
 
-ROWS = {unary: 8, binary: 9, choose: 3, product: 8, along: 3, normalise: 3, reduce: 5, order: 4, transpose: 5, reshape: 6, concat: 4, cut: 5, pad: 4, gather: 3,
+ROWS = {unary: 8, binary: 9, choose: 3, product: 8, along: 3, normalise: 3, reduce: 5, order: 4, transpose: 5, reshape: 6, concat: 4, cut: 5, pad: 4, pad_to: 3, gather: 3,
         expand: 3, count: 6, conv: 6, conv_transpose: 2, pool: 4, resize: 4, resize_to: 3, sample: 2, roll: 2, arithmetic: 2, blocks: 3, recur: 2, attend: 2}

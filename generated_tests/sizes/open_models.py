@@ -82,6 +82,28 @@ def relative_positions(b):
     b.output(b.op("Softmax", b.op("Slice", moved, b.ints(1), b.ints(2**63 - 1), zero), axis=-1))
 
 
+def up_to_a_multiple(b):
+    """Images that are padded to a multiple of 4, behind or on both sides, and cut again."""
+    x = b.input("x", ["batch", 2, "h", "w"])
+
+    def missing(axis):
+        return b.op("Mod", b.op("Sub", b.ints(4), b.op("Mod", size(b, x, axis), b.ints(4))), b.ints(4))
+    h, w = missing(2), missing(3)
+    pads = b.op("Concat", b.ints(0, 0, 0, 0, 0, 0), h, w, axis=0)
+    y = b.op("Conv", b.op("Pad", x, pads), b.weight(3, 2, 4, 4), strides=[4, 4])
+    b.output(y)
+    b.output(b.op("Slice", b.op("Relu", b.op("Pad", x, pads, b.scalar(2.5))), b.ints(0, 0), b.op("Concat", size(b, x, 2), size(b, x, 3), axis=0), b.ints(2, 3)))
+    # As torch.onnx.export writes pads: pairs from the last axis on, turned round.
+    pairs = b.op("Reshape", b.op("Concat", b.ints(0), w, b.ints(0), h, b.ints(0, 0, 0, 0), axis=0), b.ints(-1, 2))
+    pairs = b.op("Slice", pairs, b.ints(-1), b.ints(-2**63), b.ints(0), b.ints(-1))
+    b.output(b.op("Pad", x, b.op("Reshape", b.op("Transpose", pairs, perm=[1, 0]), b.ints(-1)), mode="edge"))
+    above, left = b.op("Div", h, b.ints(2)), b.op("Div", w, b.ints(2))
+    both = b.op("Concat", b.ints(0, 0), above, left, b.ints(0, 0), b.op("Sub", h, above), b.op("Sub", w, left), axis=0)
+    for mode in ("constant", "edge", "reflect"):
+        b.output(b.op("Pad", x, both, mode=mode))
+    b.output(b.op("Pad", b.weight(1, 2, 4, 3), both))
+
+
 def size_arithmetic(b):
     x = b.input("x", ["n", "m"])
     n, m = size(b, x, 0), size(b, x, 1)
@@ -107,5 +129,5 @@ def size_arithmetic(b):
 ALL = [
     (pyramid, {"batch": (1, 2), "h": (4, 19), "w": (5, 14)}), (corners_aligned, {"h": (2, 12), "w": (2, 9)}),
     (sampled, {"n": (1, 2), "h": (1, 9), "w": (2, 8), "r": (1, 4)}), (slices, {"n": (1, 11), "m": (2, 6)}), (relative_positions, {"n": (1, 9)}),
-    (size_arithmetic, {"n": (1, 13), "m": (2, 6)}),
+    (up_to_a_multiple, {"batch": (1, 2), "h": (3, 11), "w": (4, 9)}), (size_arithmetic, {"n": (1, 13), "m": (2, 6)}),
 ]

@@ -116,6 +116,7 @@ class BoundedSizes {
   /// What an operator of arithmetic makes of two sizes.
   std::optional<SizeForm> computed(const Node& n, const SizeForm& a, const SizeForm& b);
   std::optional<SizeForm> part_of_list(const Node& n, int64_t k, int& budget);
+  std::optional<SizeForm> moved_element(const Node& n, int64_t k, int& budget);
   std::optional<SizeForm> product_of_list(const Node& n, int& budget);
   std::optional<SizeForm> part_of_split(const Value& v, int64_t k, int& budget);
   /// A size times a number, in floating point, before it is rounded.
@@ -153,7 +154,15 @@ class BoundedSizes {
   void give_axes(Graph& g, Node* n, const std::vector<ResizedAxis>& axes, const std::vector<SizeForm>& in,
                  const std::vector<SizeForm>& out);
   Node* sample(Graph& g, Node* n);
+  // counted_pad.cc
   Node* pad(Graph& g, Node* n);
+  struct AxisPads {
+    int axis;
+    SizeForm before, after;
+  };
+  Node* pad_by_forms(Graph& g, Node* n);
+  bool is_padded(const AxisPads& p, const SizeForm& length, const std::string& mode) const;
+  Value* pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, const std::string& mode);
   void pad_end(Graph& g, Node* n, const BoundedSize& size, std::vector<int64_t>& pads);
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);

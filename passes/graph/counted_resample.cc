@@ -1,14 +1,12 @@
-// Operators whose results lie along the axes of their operand, as many as a formula of its size says: Resize, Upsample, Pad,
+// Operators whose results lie along the axes of their operand, as many as a formula of its size says: Resize, Upsample,
 // DepthToSpace, SpaceToDepth, GridSample. Behind the counted elements stands what they read beyond an end.
 //   y = Resize(x, , [1, 1, 2]) <mode = "linear">   x: [1, 3, n]   ->   y = Resize(x, the last element behind it), counted by 2 n
-//   y = Pad(x, [0, 1, 0, 2])                       x: [1, n]      ->   y = Pad(zeros behind x), counted by n + 3
 //   y = Resize(x, , , Shape(z)) <align_corners>    z: [1, 3, m]   ->   y = Resize(x, , , bounds, n, m), counted by m
 //   y = GridSample(x, grid)                        x: [1, 3, n]   ->   y = GridSample(x, grid, n), counted as the grid is
 //
 // Preconditions: scales are constants, sizes forms of counts. Where scales are powers of two times whole numbers, or sizes have a
 // constant ratio to the operand's, and positions don't depend on the size (half_pixel, asymmetric, pytorch_half_pixel of more than
 // one element), nor do weights (no antialias, no exclude_outside), the operator stays as it is; else it gets the sizes as operands.
-// Pads are constants; what is mirrored has enough elements; nothing is wrapped.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -86,8 +84,9 @@ void BoundedSizes::note_sized(Graph& g, Node* n, const Value* x, const std::vect
 Node* BoundedSizes::resample(Graph& g, Node* n) {
   Value* x = operand(*n, 0);
   if (!x || !x->type.is_static_tensor() || !n->domain.empty()) return n;
-  if (!is_counted(x) && (!n->is("Resize") || !operand(*n, 3) || n->inputs[3]->constant || !n->outputs.at(0) ||
-                         n->outputs[0]->type.is_static_tensor()))
+  const size_t told = n->is("Pad") ? 1 : 3;  // the operand that may say sizes of the result
+  if (!is_counted(x) && ((!n->is("Resize") && !n->is("Pad")) || !operand(*n, told) || n->inputs[told]->constant ||
+                         !n->outputs.at(0) || n->outputs[0]->type.is_static_tensor()))
     return n;
   if (n->is("Pad")) return pad(g, n);
   const std::vector<SizeForm> in = forms(x);
@@ -222,63 +221,6 @@ void BoundedSizes::give_axes(Graph& g, Node* n, const std::vector<ResizedAxis>& 
     g.add_node_input(n, number_of(g, n, out[size_t(a.axis)], derived(name, "_to")));
   }
   if (!counted.empty()) n->attrs[std::string(kCountedAxes)] = counted;
-}
-
-Node* BoundedSizes::pad(Graph& g, Node* n) {
-  Value* x = n->inputs[0];
-  const std::string mode = n->attr_string("mode", "constant");
-  const auto rank = size_t(rank_of(x));
-  const auto pads = operand(*n, 1) ? ints_of(n->inputs[1]) : std::nullopt;
-  auto axes = operand(*n, 3) ? ints_of(n->inputs[3]) : std::vector<int64_t>();
-  if (!operand(*n, 3))
-    for (size_t d = 0; d < rank; d++) axes->push_back(int64_t(d));
-  if (!pads || !axes || pads->size() != 2 * axes->size()) return n;
-  if (std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < INT32_MIN || p > INT32_MAX; })) return n;
-  std::vector<int64_t> all(2 * rank, 0);  // of every axis
-  for (size_t k = 0; k < axes->size(); k++) {
-    const int64_t d = axis_from_front((*axes)[k], x);
-    if (d < 0 || d >= int64_t(rank)) return n;
-    all[size_t(d)] = (*pads)[k];
-    all[size_t(d) + rank] = (*pads)[k + axes->size()];
-  }
-  std::vector<SizeForm> out = forms(x);
-  const std::vector<BoundedSize> counted = sizes(x);
-  for (const BoundedSize& size : counted) {
-    const auto d = size_t(size.axis);
-    const int64_t before = all[d], after = all[d + rank];
-    if (mode == "wrap" && (before != 0 || after != 0)) return n;
-    if (mode == "reflect" && counts_.least(out[d]) <= std::max(before, after)) return n;
-    if (mode == "edge" && (before > 0 || after > 0) && counts_.least(out[d]) < 1) return n;
-    out[d] = out[d] + fixed_size(before + after);
-    if (counts_.least(out[d]) < 0) return n;
-  }
-  for (size_t d = 0; d < rank; d++)
-    if (!find(x, int(d))) out[d] = fixed_size(0);  // the type has it
-  for (const BoundedSize& size : counted) pad_end(g, n, size, all);
-  const ModelText& name = n->outputs.at(0)->name;
-  g.set_input(n, 1, g.add_constant(derived(name, "_pads"), int64_constant(all)));
-  if (operand(*n, 3)) g.set_input(n, 3, nullptr);
-  note_sized(g, n, x, out);
-  return n;
-}
-
-// What Pad reads behind the last element, along one axis.
-void BoundedSizes::pad_end(Graph& g, Node* n, const BoundedSize& size, std::vector<int64_t>& pads) {
-  const size_t rank = pads.size() / 2, d = size_t(size.axis);
-  const std::string mode = n->attr_string("mode", "constant");
-  if (pads[d + rank] <= 0) return;
-  Value *x = n->inputs[0], *number = mode == "constant" ? as_number(g, n, operand(*n, 2)) : nullptr;
-  const ModelText name = derived(n->outputs.at(0)->name, "_axis" + to_text(int64_t(d)));
-  if (mode == "reflect") {  // room for what is mirrored
-    std::vector<int64_t> room(2 * rank, 0);
-    std::swap(room[d + rank], pads[d + rank]);
-    Value* wide =
-        add_op(g, n, "Pad", {x, g.add_constant(derived(name, "_room"), int64_constant(room))}, derived(name, "_wide"));
-    const std::vector<BoundedSize> all = sizes(x);
-    for (const BoundedSize& s : all) note(wide, {s.axis, s.count, dims_of(wide)[size_t(s.axis)]});
-    x = wide;
-  }
-  g.set_input(n, 0, filled(g, n, x, size, mode == "constant" ? "zero" : mode, number));
 }
 
 }  // namespace tc

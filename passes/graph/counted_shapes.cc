@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 namespace {
@@ -157,7 +157,46 @@ std::optional<SizeForm> BoundedSizes::part_of_split(const Value& v, int64_t k, i
   return k < dims_of(n.inputs[0])[0] ? element(n.inputs[0], k, budget) : std::nullopt;
 }
 
+// Element k of what a Transpose or a Slice gives of lists of lists, or backwards.
+std::optional<SizeForm> BoundedSizes::moved_element(const Node& n, int64_t k, int& budget) {
+  const Value *x = n.inputs[0], *y = n.outputs.at(0);
+  if (!x->type.is_static_tensor() || !y || !y->type.is_static_tensor() || rank_of(x) != rank_of(y)) return std::nullopt;
+  const Dims in = dims_of(x), out = dims_of(y);
+  Dims axes(in.size()), first(in.size(), 0), step(in.size(), 1);  // by axis of the result
+  for (size_t d = 0; d < in.size(); d++) axes[d] = int64_t(d);
+  if (n.is("Transpose")) {
+    axes = n.attr_ints("perm");
+    if (axes.empty())
+      for (size_t d = in.size(); d-- > 0;) axes.push_back(int64_t(d));
+  } else {
+    const auto starts = ints_at(n, 1), along = ints_at(n, 3), steps = ints_at(n, 4);
+    if (!starts || (n.inputs.size() > 3 && n.inputs[3] && !along) || (n.inputs.size() > 4 && n.inputs[4] && !steps))
+      return std::nullopt;
+    for (size_t i = 0; i < starts->size(); i++) {
+      const auto d = size_t(along ? axis_from_front((*along)[i], x) : int64_t(i));
+      if (d >= in.size()) return std::nullopt;
+      step[d] = steps ? (*steps)[i] : 1;
+      const int64_t at = (*starts)[i] < 0 ? (*starts)[i] + in[d] : (*starts)[i];
+      first[d] = std::clamp<int64_t>(at, 0, step[d] < 0 ? std::max<int64_t>(in[d] - 1, 0) : in[d]);
+    }
+  }
+  int64_t from = 0;
+  std::vector<int64_t> strides(in.size(), 1);
+  for (size_t d = in.size(); d-- > 1;) strides[d - 1] = strides[d] * in[d];
+  for (size_t d = out.size(); d-- > 0;) {
+    const auto axis = size_t(axes[d]);
+    const int64_t at = out[d] > 0 ? first[d] + k % out[d] * step[d] : -1;
+    if (at < 0 || at >= in[axis]) return std::nullopt;
+    from += at * strides[axis];
+    k /= out[d];
+  }
+  return element(x, from, budget);
+}
+
 std::optional<SizeForm> BoundedSizes::part_of_list(const Node& n, int64_t k, int& budget) {
+  const auto by = n.is("Slice") ? ints_at(n, 4) : std::nullopt;
+  if (n.is("Transpose") || (n.is("Slice") && (!is_list(n.inputs[0]) || (by && *by != std::vector<int64_t>{1}))))
+    return moved_element(n, k, budget);
   if (!is_list(n.inputs[0])) return std::nullopt;
   if (n.is("Concat")) {
     for (const Value* part : n.inputs) {
