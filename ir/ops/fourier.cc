@@ -1,7 +1,8 @@
 // Fourier transforms of moderate length as products with a constant matrix of sines and cosines, which is computed in
-// double precision and rounded once. A product is a sum of n terms: up to some thousand of them it beats the steps of a
-// fast transform, whose sums are short.
-//   y = DFT(x) [b, n, 1]       ->   y = MatMul(x, [n, bins * 2])
+// double precision and rounded once. A long transform of n = n1 * n2 points is two short ones with a rotation between
+// them (Cooley and Tukey, Math. Comp. 19, 1965): with m = n2 * m1 + m2 and k = k1 + n1 * k2,
+//   X[k1 + n1 k2] = sum over m2 of w(n2, m2 k2) * w(n, m2 k1) * (sum over m1 of w(n1, m1 k1) * x[n2 m1 + m2])
+//   y = DFT(x) [b, n, 1]       ->   y = MatMul(x, [n, bins * 2]), or two of them
 //   y = STFT(x, step, window)  ->   y = Conv(x, [bins * 2, 1, n]) {strides = [step]}, transposed; the window is in the weights
 #include <cmath>
 
@@ -12,7 +13,8 @@ namespace tc {
 namespace {
 
 constexpr double kTau = 6.283185307179586476925;
-constexpr int64_t kLargestMatrix = 1 << 21;  // elements: 8 MiB of weights
+constexpr int64_t kLargestMatrix = 1 << 21;   // elements: 8 MiB of weights
+constexpr int64_t kLongestProduct = 1 << 16;  // multiplications of a row: 256 points of a real signal
 
 struct Transform {
   int64_t n = 1, used = 1;  // length; elements that enter it
@@ -59,6 +61,85 @@ Value* matrix(const Expansion& e, const Transform& t) {
   return e.floats(DType::F32, {t.used * t.parts, t.columns()}, list, "_matrix");
 }
 
+/// The largest factor of n that is not above its root.
+int64_t lesser_factor(int64_t n) {
+  int64_t best = 1;
+  for (int64_t f = 2; f * f <= n; f++)
+    if (n % f == 0) best = f;
+  return best;
+}
+
+/// Are two short transforms cheaper? Each passes over its points a few times, which short products do not repay.
+bool is_split(const Transform& t) {
+  return t.n <= kLargestMatrix && t.used * t.parts * t.columns() > kLongestProduct && lesser_factor(t.n) >= 4;
+}
+
+bool is_expandable(const Transform& t) {
+  if (!is_split(t)) return is_moderate(t);
+  const int64_t f = lesser_factor(t.n);
+  return is_expandable({.n = f, .used = f, .parts = 2, .bins = f}) &&
+         is_expandable({.n = t.n / f, .used = t.n / f, .parts = 2, .bins = t.n / f});
+}
+
+/// All n points of what enters, [rows, n, parts]: the rest is 0, and the other side of a real signal's spectrum is the
+/// mirrored conjugate of the one that is given.
+Value* all_points(const Expansion& e, Value* x, int64_t rows, Transform& t) {
+  const auto zeros = [&](int64_t from, int64_t to) {
+    if (from < to)
+      x = e.op("Concat", {x, e.zeros(DType::F32, {rows, to - from, t.parts}, "_zeros")}, "_filled",
+               {{"axis", int64_t(1)}});
+  };
+  if (t.inverse && t.onesided) {
+    zeros(t.used, t.n / 2 + 1);
+    std::vector<int64_t> mirrored;
+    for (int64_t k = t.n / 2 + 1; k < t.n; k++) mirrored.push_back(t.n - k);
+    Value* other = e.op("Gather", {x, e.ints(DType::I64, {int64_t(mirrored.size())}, mirrored, "_mirrored")}, "_side",
+                        {{"axis", int64_t(1)}});
+    if (t.parts == 2) other = e.op("Mul", {other, e.floats(DType::F32, {2}, {1, -1}, "_signs")}, "_conjugate");
+    x = e.op("Concat", {x, other}, "_sides", {{"axis", int64_t(1)}});
+    t.onesided = false;
+  } else {
+    zeros(t.used, t.n);
+  }
+  t.used = t.n;
+  return x;
+}
+
+/// x[rows, m2, k1, 2] times w(n, m2 k1).
+Value* rotated(const Expansion& e, Value* x, const Transform& t, int64_t n1, int64_t n2) {
+  std::vector<double> cosines, sines;
+  for (int64_t m = 0; m < n2; m++)
+    for (int64_t k = 0; k < n1; k++) {
+      const double angle = kTau * double(m * k) / double(t.n), sine = t.inverse ? -std::sin(angle) : std::sin(angle);
+      cosines.insert(cosines.end(), {std::cos(angle), std::cos(angle)});
+      sines.insert(sines.end(), {sine, -sine});
+    }
+  Value* other = e.op("Gather", {x, e.ints(DType::I64, {2}, {1, 0}, "_order")}, "_other", {{"axis", int64_t(3)}});
+  return e.op("Add",
+              {e.op("Mul", {x, e.floats(DType::F32, {n2, n1, 2}, cosines, "_cosines")}, "_along"),
+               e.op("Mul", {other, e.floats(DType::F32, {n2, n1, 2}, sines, "_sines")}, "_across")},
+              "_rotated");
+}
+
+/// [rows, used, parts] -> [rows, bins, out_parts]. The length of a part is at most half of the whole: it recurs rarely.
+Value* transformed(const Expansion& e, Value* x, int64_t rows, Transform t) {
+  if (!is_split(t)) {
+    x = e.op("MatMul", {e.reshape(x, {rows, t.used * t.parts}, "_flat"), matrix(e, t)}, "_bins");
+    return e.reshape(x, {rows, t.bins, t.out_parts}, "_parts");
+  }
+  const int64_t n1 = lesser_factor(t.n), n2 = t.n / n1, bins = std::min(n2, (t.bins + n1 - 1) / n1);
+  x = e.reshape(all_points(e, x, rows, t), {rows, n1, n2, t.parts}, "_grid");
+  x = e.reshape(e.transpose(x, {0, 2, 1, 3}, "_columns"), {rows * n2, n1, t.parts}, "_short");
+  x = transformed(e, x, rows * n2, {.n = n1, .used = n1, .parts = t.parts, .bins = n1, .inverse = t.inverse});
+  x = rotated(e, e.reshape(x, {rows, n2, n1, 2}, "_first"), t, n1, n2);
+  x = e.reshape(e.transpose(x, {0, 2, 1, 3}, "_turned"), {rows * n1, n2, 2}, "_second");
+  x = transformed(e, x, rows * n1,
+                  {.n = n2, .used = n2, .parts = 2, .bins = bins, .out_parts = t.out_parts, .inverse = t.inverse});
+  x = e.transpose(e.reshape(x, {rows, n1, bins, t.out_parts}, "_last"), {0, 2, 1, 3}, "_order");
+  x = e.reshape(x, {rows, bins * n1, t.out_parts}, "_all");
+  return t.bins < bins * n1 ? e.slice(x, 1, 0, t.bins, "_half") : x;
+}
+
 }  // namespace
 
 bool expand_dft(Graph& g, Node* n) {
@@ -80,7 +161,7 @@ bool expand_dft(Graph& g, Node* n) {
   t.used = std::min(have, real ? t.n / 2 + 1 : t.n);
   t.bins = t.onesided && !t.inverse ? t.n / 2 + 1 : t.n;
   t.out_parts = real ? 1 : 2;
-  if (!is_moderate(t)) return false;
+  if (!is_expandable(t)) return false;
   std::vector<int64_t> perm, back(static_cast<size_t>(rank));
   for (int64_t d = 0; d < rank; d++)
     if (d != axis && d != rank - 1) perm.push_back(d);
@@ -100,8 +181,8 @@ bool expand_dft(Graph& g, Node* n) {
   const bool moved = axis != rank - 2;
   if (moved) x = e.transpose(x, perm, "_rows");
   if (t.used < have) x = e.slice(x, rank - 2, 0, t.used, "_used");
-  x = e.op("MatMul", {e.reshape(x, {rows, t.used * t.parts}, "_flat"), matrix(e, t)}, "_bins");
-  x = e.reshape(x, out, moved ? "_parts" : "");
+  x = transformed(e, e.reshape(x, {rows, t.used, t.parts}, "_signal"), rows, t);
+  x = e.reshape(x, out, moved ? "_moved" : "");
   e.finish(0, moved ? e.transpose(x, back, "") : x);
   return true;
 }

@@ -105,7 +105,8 @@ Node* BoundedSizes::pad_by_forms(Graph& g, Node* n) {
 // Has the axis what Pad reads?
 bool BoundedSizes::is_padded(const AxisPads& p, const SizeForm& length, const std::string& mode) const {
   const int64_t before = counts_.bound(p.before), after = counts_.bound(p.after);
-  if (counts_.least(p.before) < 0 || counts_.least(p.after) < 0 || before > INT32_MAX || after > INT32_MAX) return false;
+  if (counts_.least(p.before) < 0 || counts_.least(p.after) < 0 || before > INT32_MAX || after > INT32_MAX)
+    return false;
   if (mode == "reflect") return counts_.least(length) > std::max(before, after);
   if (mode == "edge") return counts_.least(length) >= 1;
   return mode == "constant";
