@@ -83,25 +83,19 @@ bool is_expandable(const Transform& t) {
 
 /// All n points of what enters, [rows, n, parts]: the rest is 0, and the other side of a real signal's spectrum is the
 /// mirrored conjugate of the one that is given.
-Value* all_points(const Expansion& e, Value* x, int64_t rows, Transform& t) {
-  const auto zeros = [&](int64_t from, int64_t to) {
-    if (from < to)
-      x = e.op("Concat", {x, e.zeros(DType::F32, {rows, to - from, t.parts}, "_zeros")}, "_filled",
-               {{"axis", int64_t(1)}});
-  };
-  if (t.inverse && t.onesided) {
-    zeros(t.used, t.n / 2 + 1);
+Value* all_points(const Expansion& e, Value* x, int64_t rows, const Transform& t) {
+  const bool mirror = t.inverse && t.onesided;
+  const int64_t missing = (mirror ? t.n / 2 + 1 : t.n) - t.used;
+  if (missing > 0)
+    x = e.op("Concat", {x, e.zeros(DType::F32, {rows, missing, t.parts}, "_zeros")}, "_filled", {{"axis", int64_t(1)}});
+  if (mirror) {
     std::vector<int64_t> mirrored;
     for (int64_t k = t.n / 2 + 1; k < t.n; k++) mirrored.push_back(t.n - k);
     Value* other = e.op("Gather", {x, e.ints(DType::I64, {int64_t(mirrored.size())}, mirrored, "_mirrored")}, "_side",
                         {{"axis", int64_t(1)}});
     if (t.parts == 2) other = e.op("Mul", {other, e.floats(DType::F32, {2}, {1, -1}, "_signs")}, "_conjugate");
     x = e.op("Concat", {x, other}, "_sides", {{"axis", int64_t(1)}});
-    t.onesided = false;
-  } else {
-    zeros(t.used, t.n);
   }
-  t.used = t.n;
   return x;
 }
 
@@ -111,17 +105,17 @@ Value* rotated(const Expansion& e, Value* x, const Transform& t, int64_t n1, int
   for (int64_t m = 0; m < n2; m++)
     for (int64_t k = 0; k < n1; k++) {
       const double angle = kTau * double(m * k) / double(t.n), sine = t.inverse ? -std::sin(angle) : std::sin(angle);
-      cosines.insert(cosines.end(), {std::cos(angle), std::cos(angle)});
+      cosines.push_back(std::cos(angle));
       sines.insert(sines.end(), {sine, -sine});
     }
-  Value* other = e.op("Gather", {x, e.ints(DType::I64, {2}, {1, 0}, "_order")}, "_other", {{"axis", int64_t(3)}});
+  Value* other = e.op("Gather", {x, e.ints(DType::I64, {2}, {1, 0}, "_swapped")}, "_other", {{"axis", int64_t(3)}});
   return e.op("Add",
-              {e.op("Mul", {x, e.floats(DType::F32, {n2, n1, 2}, cosines, "_cosines")}, "_along"),
+              {e.op("Mul", {x, e.floats(DType::F32, {n2, n1, 1}, cosines, "_cosines")}, "_along"),
                e.op("Mul", {other, e.floats(DType::F32, {n2, n1, 2}, sines, "_sines")}, "_across")},
               "_rotated");
 }
 
-/// [rows, used, parts] -> [rows, bins, out_parts]. The length of a part is at most half of the whole: it recurs rarely.
+/// [rows, used, parts] -> [rows, bins, out_parts]. Parts have at most a quarter of the points, so that few levels recur.
 Value* transformed(const Expansion& e, Value* x, int64_t rows, Transform t) {
   if (!is_split(t)) {
     x = e.op("MatMul", {e.reshape(x, {rows, t.used * t.parts}, "_flat"), matrix(e, t)}, "_bins");

@@ -57,6 +57,9 @@ TEST(Fourier, LongTransformsAreShortOnes) {
     }
 }
 
+// 2431 = 17 * 143, and 143 points are still too many for one product.
+TEST(Fourier, ShortTransformsAreSplitAgain) { EXPECT_LT(expansion_error("DFT", {signal({1, 2431, 1})}, {}), 1e-4); }
+
 TEST(Fourier, FramesBecomeAConvolution) {
   const Constant window = random_tensor(DType::F32, {6}, 4, 1, false);
   for (const int64_t onesided : {0, 1})

@@ -1,6 +1,8 @@
 // What the rewrites of nodes with counted operands (counted_*.cc) ask of a node.
 #pragma once
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "passes/graph/bounded_sizes.h"
 
@@ -12,6 +14,13 @@ inline Value* operand(const Node& n, size_t k) { return k < n.inputs.size() ? n.
 /// An axis of `v`, counted from the front. May lie outside, as `axis` may.
 inline int64_t axis_from_front(int64_t axis, const Value* v) {
   return axis < 0 ? axis + int64_t(v->type.shape.size()) : axis;
+}
+
+/// 0, 1, ..., n - 1
+inline std::vector<int64_t> in_order(size_t n) {
+  std::vector<int64_t> list(n);
+  std::iota(list.begin(), list.end(), 0);
+  return list;
 }
 
 /// Is one of them a size of an image, [N, C, spatial...]?

@@ -6,22 +6,11 @@
 // Preconditions: pads are constants, or forms of counts that are never negative; what is mirrored has enough elements; nothing
 // is wrapped.
 #include <algorithm>
-#include <numeric>
 
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
 
 namespace tc {
-
-namespace {
-
-std::vector<int64_t> in_order(int64_t n) {
-  std::vector<int64_t> v(static_cast<size_t>(n));
-  std::iota(v.begin(), v.end(), 0);
-  return v;
-}
-
-}  // namespace
 
 Node* BoundedSizes::pad(Graph& g, Node* n) {
   Value* x = n->inputs[0];
@@ -29,9 +18,7 @@ Node* BoundedSizes::pad(Graph& g, Node* n) {
   const auto rank = size_t(rank_of(x));
   const auto pads = operand(*n, 1) ? ints_of(n->inputs[1]) : std::nullopt;
   if (!pads && operand(*n, 1)) return pad_by_forms(g, n);
-  auto axes = operand(*n, 3) ? ints_of(n->inputs[3]) : std::vector<int64_t>();
-  if (!operand(*n, 3))
-    for (size_t d = 0; d < rank; d++) axes->push_back(int64_t(d));
+  const auto axes = operand(*n, 3) ? ints_of(n->inputs[3]) : in_order(rank);
   if (!pads || !axes || pads->size() != 2 * axes->size()) return n;
   if (std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < INT32_MIN || p > INT32_MAX; })) return n;
   std::vector<int64_t> all(2 * rank, 0);  // of every axis
@@ -85,7 +72,7 @@ void BoundedSizes::pad_end(Graph& g, Node* n, const BoundedSize& size, std::vect
 Node* BoundedSizes::pad_by_forms(Graph& g, Node* n) {
   Value *x = n->inputs[0], *pads = n->inputs[1];
   const std::string mode = n->attr_string("mode", "constant");
-  const auto axes = operand(*n, 3) ? ints_of(n->inputs[3]) : in_order(rank_of(x));
+  const auto axes = operand(*n, 3) ? ints_of(n->inputs[3]) : in_order(size_t(rank_of(x)));
   if (!axes || !pads->type.is_static_tensor() || dims_of(pads) != Dims{2 * int64_t(axes->size())}) return n;
   std::vector<AxisPads> list;
   for (size_t k = 0; k < axes->size(); k++) {
@@ -124,7 +111,7 @@ Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, c
     return add_op(g, n, what, {a, b}, derived(name, suffix));
   };
   Value *zero = list("_zero", {0}), *end = number_of(g, n, length, derived(name, "_length"));
-  Value* at = op("Sub", list("_order", in_order(counts_.bound(out[size_t(p.axis)]))),
+  Value* at = op("Sub", list("_order", in_order(size_t(counts_.bound(out[size_t(p.axis)])))),
                  number_of(g, n, p.before, derived(name, "_before")), "_at");
   Value *place = at, *last = op("Sub", end, list("_one", {1}), "_last");
   if (mode == "reflect") {

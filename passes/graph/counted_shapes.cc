@@ -162,12 +162,13 @@ std::optional<SizeForm> BoundedSizes::moved_element(const Node& n, int64_t k, in
   const Value *x = n.inputs[0], *y = n.outputs.at(0);
   if (!x->type.is_static_tensor() || !y || !y->type.is_static_tensor() || rank_of(x) != rank_of(y)) return std::nullopt;
   const Dims in = dims_of(x), out = dims_of(y);
-  Dims axes(in.size()), first(in.size(), 0), step(in.size(), 1);  // by axis of the result
-  for (size_t d = 0; d < in.size(); d++) axes[d] = int64_t(d);
+  Dims axes = in_order(in.size()), first(in.size(), 0), step(in.size(), 1);  // by axis of the result
   if (n.is("Transpose")) {
     axes = n.attr_ints("perm");
-    if (axes.empty())
-      for (size_t d = in.size(); d-- > 0;) axes.push_back(int64_t(d));
+    if (axes.empty()) {
+      axes = in_order(in.size());
+      std::reverse(axes.begin(), axes.end());
+    }
   } else {
     const auto starts = ints_at(n, 1), along = ints_at(n, 3), steps = ints_at(n, 4);
     if (!starts || (n.inputs.size() > 3 && n.inputs[3] && !along) || (n.inputs.size() > 4 && n.inputs[4] && !steps))

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <numeric>
 
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
@@ -47,9 +46,7 @@ std::optional<BoundedSizes::Cut> BoundedSizes::only_open_cut(Graph& g, Node* n) 
   const auto list = [&](size_t i, std::vector<int64_t> otherwise) {
     return i < n->inputs.size() && n->inputs[i] ? ints_of(n->inputs[i]) : std::optional(std::move(otherwise));
   };
-  std::vector<int64_t> in_order(length);
-  std::iota(in_order.begin(), in_order.end(), 0);
-  const auto axes = list(3, in_order), steps = list(4, std::vector<int64_t>(length, 1));
+  const auto axes = list(3, in_order(length)), steps = list(4, std::vector<int64_t>(length, 1));
   if (!axes || !steps || axes->size() != length || steps->size() != length) return std::nullopt;
   std::optional<Cut> open;
   std::vector<int64_t> lists[4];  // what is known: starts, ends, axes, steps
@@ -132,9 +129,7 @@ Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
   for (const Border* b : {&c.start, &c.end})
     for (int64_t part : origin_of(b->list, b->index)) key.push_back(part);
   const auto [start, count] = parts_of(g, n, c, length, key);
-  std::vector<int64_t> order(static_cast<size_t>(size));
-  std::iota(order.begin(), order.end(), 0);
-  Value* all = g.add_constant(derived(y->name, "_order"), int64_constant(order));
+  Value* all = g.add_constant(derived(y->name, "_order"), int64_constant(in_order(size_t(size))));
   Value* indices = add_op(
       g, n, "Min",
       {add_op(g, n, "Add", {all, start}, derived(y->name, "_moved")), number(g, derived(y->name, "_last"), size - 1)},
@@ -231,9 +226,7 @@ Node* BoundedSizes::bound_slice(Graph& g, Node* n) {
   const auto list = [&](size_t i, std::vector<int64_t> otherwise) {
     return i < n->inputs.size() && n->inputs[i] ? ints_of(n->inputs[i]) : std::optional(std::move(otherwise));
   };
-  std::vector<int64_t> in_order(length);
-  std::iota(in_order.begin(), in_order.end(), 0);
-  auto axes = list(3, in_order), steps = list(4, std::vector<int64_t>(length, 1));
+  auto axes = list(3, in_order(length)), steps = list(4, std::vector<int64_t>(length, 1));
   if (!axes || !steps || axes->size() != length || steps->size() != length) return n;
   const auto rank = int64_t(rank_of(x));
   bool across = false;  // does it look across a counted axis?
