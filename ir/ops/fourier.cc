@@ -116,7 +116,7 @@ Value* rotated(const Expansion& e, Value* x, const Transform& t, int64_t n1, int
 }
 
 /// [rows, used, parts] -> [rows, bins, out_parts]. Parts have at most a quarter of the points, so that few levels recur.
-Value* transformed(const Expansion& e, Value* x, int64_t rows, Transform t) {
+Value* transformed(const Expansion& e, Value* x, int64_t rows, const Transform& t) {
   if (!is_split(t)) {
     x = e.op("MatMul", {e.reshape(x, {rows, t.used * t.parts}, "_flat"), matrix(e, t)}, "_bins");
     return e.reshape(x, {rows, t.bins, t.out_parts}, "_parts");

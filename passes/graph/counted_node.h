@@ -23,6 +23,12 @@ inline std::vector<int64_t> in_order(size_t n) {
   return list;
 }
 
+/// The integers of operand k, or `otherwise` where it is absent; nullopt: it is no constant.
+inline std::optional<std::vector<int64_t>> ints_or(const Node& n, size_t k, std::vector<int64_t> otherwise) {
+  const Value* v = operand(n, k);
+  return v ? ints_of(v) : std::optional(std::move(otherwise));
+}
+
 /// Is one of them a size of an image, [N, C, spatial...]?
 inline bool along_space(const std::vector<BoundedSize>& sizes) {
   return std::any_of(sizes.begin(), sizes.end(), [](const BoundedSize& s) { return s.axis > 1; });

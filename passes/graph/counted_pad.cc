@@ -18,7 +18,7 @@ Node* BoundedSizes::pad(Graph& g, Node* n) {
   const auto rank = size_t(rank_of(x));
   const auto pads = operand(*n, 1) ? ints_of(n->inputs[1]) : std::nullopt;
   if (!pads && operand(*n, 1)) return pad_by_forms(g, n);
-  const auto axes = operand(*n, 3) ? ints_of(n->inputs[3]) : in_order(rank);
+  const auto axes = ints_or(*n, 3, in_order(rank));
   if (!pads || !axes || pads->size() != 2 * axes->size()) return n;
   if (std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < INT32_MIN || p > INT32_MAX; })) return n;
   std::vector<int64_t> all(2 * rank, 0);  // of every axis
@@ -72,7 +72,7 @@ void BoundedSizes::pad_end(Graph& g, Node* n, const BoundedSize& size, std::vect
 Node* BoundedSizes::pad_by_forms(Graph& g, Node* n) {
   Value *x = n->inputs[0], *pads = n->inputs[1];
   const std::string mode = n->attr_string("mode", "constant");
-  const auto axes = operand(*n, 3) ? ints_of(n->inputs[3]) : in_order(size_t(rank_of(x)));
+  const auto axes = ints_or(*n, 3, in_order(size_t(rank_of(x))));
   if (!axes || !pads->type.is_static_tensor() || dims_of(pads) != Dims{2 * int64_t(axes->size())}) return n;
   std::vector<AxisPads> list;
   for (size_t k = 0; k < axes->size(); k++) {

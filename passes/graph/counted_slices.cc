@@ -43,10 +43,7 @@ std::optional<BoundedSizes::Cut> BoundedSizes::only_open_cut(Graph& g, Node* n) 
   const Value *starts = n->inputs.at(1), *ends = n->inputs.at(2);
   if (!is_list(starts) || !is_list(ends) || dims_of(starts) != dims_of(ends)) return std::nullopt;
   const auto length = size_t(dims_of(starts)[0]);
-  const auto list = [&](size_t i, std::vector<int64_t> otherwise) {
-    return i < n->inputs.size() && n->inputs[i] ? ints_of(n->inputs[i]) : std::optional(std::move(otherwise));
-  };
-  const auto axes = list(3, in_order(length)), steps = list(4, std::vector<int64_t>(length, 1));
+  const auto axes = ints_or(*n, 3, in_order(length)), steps = ints_or(*n, 4, std::vector<int64_t>(length, 1));
   if (!axes || !steps || axes->size() != length || steps->size() != length) return std::nullopt;
   std::optional<Cut> open;
   std::vector<int64_t> lists[4];  // what is known: starts, ends, axes, steps
@@ -223,10 +220,7 @@ Node* BoundedSizes::bound_slice(Graph& g, Node* n) {
   const Value *starts = n->inputs.at(1), *ends = n->inputs.at(2);
   if (!is_list(starts) || !is_list(ends) || dims_of(starts) != dims_of(ends)) return n;
   const auto length = size_t(dims_of(starts)[0]);
-  const auto list = [&](size_t i, std::vector<int64_t> otherwise) {
-    return i < n->inputs.size() && n->inputs[i] ? ints_of(n->inputs[i]) : std::optional(std::move(otherwise));
-  };
-  auto axes = list(3, in_order(length)), steps = list(4, std::vector<int64_t>(length, 1));
+  auto axes = ints_or(*n, 3, in_order(length)), steps = ints_or(*n, 4, std::vector<int64_t>(length, 1));
   if (!axes || !steps || axes->size() != length || steps->size() != length) return n;
   const auto rank = int64_t(rank_of(x));
   bool across = false;  // does it look across a counted axis?
