@@ -2,12 +2,16 @@
 """Compares emitted programs with ONNX Runtime and OpenVINO on the same cores of this machine.
 
 usage: run.py [--tool build/tc-emit] [--cpu native] [--cc gcc] [--threads 1,2] [--rounds 5] [--seconds 2]
-              [--packages DIR] [--json FILE] [NETWORK ...]                     (run it with `scripts/python_env nets`)
+              [--packages DIR] [--json FILE] [--floor] [NETWORK ...]           (run it with `scripts/python_env nets`)
 
 Every figure is the median over the rounds of the median of a round. In a round the engines take turns, each in a process
 of its own, pinned to as many cores as it has threads. Before anything is timed, each engine's outputs are compared with
 the stored ones. While an engine runs, the processor time that anything else takes is measured; a run beside which
 others kept more than 5 % of a core busy is named, for its figures are not worth much.
+
+--floor times no peers. It prints, for each network and number of threads, the kernels of our package: how long each took in
+a run, its floor (the larger of multiplications at the peak of a register loop and bytes at the bandwidth of the level that they
+come from, as manifest.json states it), the share of the time that is floor, and what is lost; the largest loss first.
 """
 import argparse
 import json
@@ -84,6 +88,43 @@ def time_network(network, program, folder, threads, options, disturbed):
     return {engine: statistics.median(values) for engine, values in medians.items()}
 
 
+def kernel_losses(profile):
+    """Of a program's profile: (lost us, time us, floor us, calls, kernel) of each kernel in a run, the largest loss first.
+    A kernel without a floor (one that only moves what others have in their caches) loses nothing that is known."""
+    rows = []
+    for kernel in profile["kernels"]:
+        time_us = kernel["total_us"]
+        floor_us = time_us * min(1.0, kernel.get("floor_share", 1.0))
+        rows.append((time_us - floor_us, time_us, floor_us, kernel["calls"], kernel["kernel"]))
+    return sorted(rows, key=lambda row: (-row[0], row[4]))
+
+
+def floor_table(name, threads, profile):
+    """The text of --floor for one network: a line a kernel, and the sum."""
+    rows = kernel_losses(profile)
+    total, floor = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    lines = [f"{name}, {threads} thread{'s' * (threads > 1)}", f"{'lost us':>10}{'time us':>10}{'floor us':>10}{'share':>7}{'calls':>6}  kernel"]
+    for lost, time_us, floor_us, calls, kernel in [*rows, (total - floor, total, floor, sum(row[3] for row in rows), "all")]:
+        lines.append(f"{lost:10.1f}{time_us:10.1f}{floor_us:10.1f}{floor_us / time_us if time_us else 1:7.0%}{calls:6}  {kernel}")
+    return "\n".join(lines)
+
+
+def print_floors(name, program, folder, options):
+    """Profiles our package alone, for each number of threads."""
+    profiled = program.with_name(program.name + "_profile")
+    made = subprocess.run(["make", "-C", program.parent, profiled.name, f"CC={options.cc}"], capture_output=True, text=True)
+    if made.returncode:
+        sys.exit(f"{name}: make ended with {made.returncode}\n{made.stderr[-2000:]}")
+    for threads in options.threads:
+        command = [profiled, "--inputs", folder / "inputs", "--threads", threads, "--profile", "--bench", options.seconds, "--json"]
+        code, text, others = machine.run_pinned(command, threads)
+        if code:
+            sys.exit(f"{name} ended with {code}: {text[-2000:]}")
+        print(floor_table(name, threads, json.loads(text.strip().splitlines()[-1])), flush=True)
+        if others > MAX_OTHERS:
+            print(f"NOT IDLE: others kept {others:.2f} cores busy")
+
+
 def ratio(row):
     """Our time over the faster peer's."""
     return row["ms"]["tc-emit"] / min(row["ms"]["onnxruntime"], row["ms"]["openvino"])
@@ -116,6 +157,7 @@ def parse_options():
     parser.add_argument("--packages", type=Path, help="keep the emitted packages in this folder")
     parser.add_argument("--emit-flags", type=str.split, default=[], help="more flags for tc-emit")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--floor", action="store_true", help="time no peers: the kernels of our packages beside their floors")
     parser.add_argument("networks", nargs="*", default=[*HEADLINE, *BESIDE])
     options = parser.parse_args()
     unknown = sorted(set(options.networks) - {network.name for network in NETWORKS})
@@ -135,6 +177,9 @@ def main():
         for name in options.networks:
             folder = options.cache / name
             program = build(by_name[name], folder / "model.onnx", (options.packages or Path(scratch)) / name, options)
+            if options.floor:
+                print_floors(name, program, folder, options)
+                continue
             errors = {engine: check_outputs(engine, program, folder) for engine in ENGINES}
             told = ", ".join(f"{engine} {error:.1e}" for engine, error in errors.items())
             print(f"{name}: relative error {told}", flush=True)
@@ -143,6 +188,8 @@ def main():
             for threads in options.threads:
                 ms = time_network(by_name[name], program, folder, threads, options, disturbed)
                 rows.append({"network": name, "threads": threads, "ms": ms, "errors": errors})
+    if options.floor:
+        return
     print(table(rows, options.threads))
     print("the machine was idle otherwise" if not disturbed else "NOT IDLE: figures are disturbed\n  " + "\n  ".join(disturbed))
     if options.json:
