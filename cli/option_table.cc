@@ -17,8 +17,9 @@ const std::vector<Option>& options() {
       {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target, stated_target},
       {"--cpu", "NAME",
        "any (default of emit and check): compiled for several processors, chosen when an instance is made; or for one: "
-       "generic, x86-64-v3, x86-64-v4, znver4, znver5, aarch64, native (default of verify, bench, run, tune and "
-       "reduce)",
+       "generic, x86-64-v3, x86-64-v4, znver4, znver5, alderlake, cascadelake, icelake-server, sapphirerapids, "
+       "aarch64, "
+       "native (default of verify, bench, run, tune and reduce)",
        kCompiles, C, set_cpu, stated_cpu},
       {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", kCompiles, Cuda,
        set_arch, stated_arch},

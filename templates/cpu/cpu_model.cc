@@ -9,8 +9,8 @@
 namespace tc {
 namespace {
 
-// Per core. Ports and latencies: the vendors' optimisation guides. Bandwidths of znver4 and znver5 were measured on
-// server parts, those of the other rows are round numbers for their class.
+// Per core. Ports and latencies: the vendors' optimisation guides. Bandwidths of znver4, znver5 and sapphirerapids were
+// measured on server parts, those of the other rows are round numbers for their class.
 const std::vector<CpuModel>& rows() {
   static const std::vector<CpuModel> list = {
       {.name = "generic",
@@ -68,6 +68,56 @@ const std::vector<CpuModel>& rows() {
        .l3_gbs = 98,
        .dram_gbs = 38,
        .ghz = 3.9},
+      // AVX2 with the byte products of AVX-VNNI: client parts of Intel since 2021.
+      {.name = "alderlake",
+       .march = "x86-64-v3 -mavxvnni",
+       .vector_lanes = 8,
+       .vector_registers = 16,
+       .half_vectors = true,
+       .byte_dot = true,
+       .fma_per_cycle = 2,
+       .loads_per_cycle = 3,
+       .l1_bytes = 48 << 10,
+       .l2_bytes = 1280 << 10,
+       .l1_ways = 12},
+      {.name = "cascadelake",
+       .march = "x86-64-v4 -mavx512vnni",
+       .vector_lanes = 16,
+       .vector_registers = 32,
+       .half_vectors = true,
+       .byte_dot = true,
+       .fma_per_cycle = 2,
+       .loads_per_cycle = 2,
+       .l2_bytes = 1 << 20,
+       .l3_bytes = 24 << 20},
+      {.name = "icelake-server",
+       .march = "x86-64-v4 -mavx512vnni",
+       .vector_lanes = 16,
+       .vector_registers = 32,
+       .half_vectors = true,
+       .byte_dot = true,
+       .fma_per_cycle = 2,
+       .loads_per_cycle = 2,
+       .l1_bytes = 48 << 10,
+       .l2_bytes = 1280 << 10,
+       .l3_bytes = 32 << 20,
+       .l1_ways = 12},
+      {.name = "sapphirerapids",
+       .march = "x86-64-v4 -mavx512vnni",
+       .vector_lanes = 16,
+       .vector_registers = 32,
+       .half_vectors = true,
+       .byte_dot = true,
+       .fma_per_cycle = 2,
+       .loads_per_cycle = 2,
+       .l1_bytes = 48 << 10,
+       .l2_bytes = 2 << 20,
+       .l3_bytes = 64 << 20,
+       .l1_ways = 12,
+       .l2_gbs = 131,
+       .l3_gbs = 29,
+       .dram_gbs = 13,
+       .ghz = 2.9},
       {.name = "aarch64",
        .march = "armv8-a",
        .vector_lanes = 4,
@@ -82,15 +132,16 @@ const std::vector<CpuModel>& rows() {
   return list;
 }
 
-// The words of the line "flags : ..." and the line "cpu family : ..." of /proc/cpuinfo; empty where there is none.
+// What the first processor of /proc/cpuinfo says: the words of "flags : ...", "cpu family : ..." and the vendor.
 struct CpuInfo {
   std::string flags;
   int family = 0;
   bool amd = false;
+
+  bool has(std::string_view flag) const { return flags.find(" " + std::string(flag) + " ") != std::string::npos; }
 };
-CpuInfo read_cpuinfo() {
+CpuInfo read_cpuinfo(std::istream& in) {
   CpuInfo r;
-  std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
     const size_t colon = line.find(':');
     if (colon == std::string::npos) {
@@ -105,21 +156,18 @@ CpuInfo read_cpuinfo() {
   return r;
 }
 
-std::string_view native_name() {
-#if defined(__aarch64__)
-  return "aarch64";
-#elif defined(__x86_64__)
-  const CpuInfo info = read_cpuinfo();
-  auto has = [&](const char* flag) { return info.flags.find(" " + std::string(flag) + " ") != std::string::npos; };
-  const bool v4 = has("avx512f") && has("avx512bw") && has("avx512cd") && has("avx512dq") && has("avx512vl");
-  if (info.amd && v4 && info.family >= 0x1a) return "znver5";
-  if (info.amd && v4 && info.family == 0x19) return "znver4";
+// The names are those of gcc's -march: the row has no instruction that the processor lacks.
+std::string_view x86_name(const CpuInfo& info) {
+  const bool v3 = info.has("avx2") && info.has("fma") && info.has("bmi2");
+  const bool v4 = v3 && info.has("avx512f") && info.has("avx512bw") && info.has("avx512cd") && info.has("avx512dq") &&
+                  info.has("avx512vl");
+  const bool vnni = info.has("avx512_vnni");
+  if (v4 && vnni && info.amd) return info.family >= 0x1a ? "znver5" : "znver4";
+  if (v4 && vnni && info.has("avx512_fp16")) return "sapphirerapids";
+  if (v4 && vnni) return info.has("avx512_vbmi2") ? "icelake-server" : "cascadelake";
   if (v4) return "x86-64-v4";
-  if (has("avx2") && has("fma") && has("bmi2")) return "x86-64-v3";
+  if (v3) return info.has("avx_vnni") && info.has("f16c") ? "alderlake" : "x86-64-v3";
   return "generic";
-#else
-  return "generic";
-#endif
 }
 
 }  // namespace
@@ -147,10 +195,21 @@ const CpuModel& any_cpu() {
   return model;
 }
 
-const CpuModel& native_cpu() {
-  const CpuModel* m = find_cpu(native_name());
-  check(m != nullptr, "the native row exists");
+const CpuModel& x86_cpu(std::istream& cpuinfo) {
+  const CpuModel* m = find_cpu(x86_name(read_cpuinfo(cpuinfo)));
+  check(m != nullptr, "the row of a processor exists");
   return *m;
+}
+
+const CpuModel& native_cpu() {
+#if defined(__aarch64__)
+  return *find_cpu("aarch64");
+#elif defined(__x86_64__)
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  return x86_cpu(cpuinfo);
+#else
+  return *find_cpu("generic");
+#endif
 }
 
 }  // namespace tc

@@ -1,6 +1,7 @@
 // The cost model's parameters: one row per microarchitecture (--cpu). Tiles are chosen from these numbers alone, so the
 // same command prints the same text on every machine.
 #pragma once
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ const CpuModel* find_cpu(std::string_view name);
 /// For text that is compiled for several processors (--cpu any): the row "generic", with what all but the baseline have
 /// and the floors of the fastest.
 const CpuModel& any_cpu();
+/// The row that describes the x86-64 processor of a text in the form of Linux's /proc/cpuinfo; "generic" where it says
+/// nothing.
+const CpuModel& x86_cpu(std::istream& cpuinfo);
 /// The row that describes this machine.
 const CpuModel& native_cpu();
 
