@@ -6,6 +6,9 @@
 //       for k: acc[i][v] += p[row i, k] * q[k, v]        one broadcast times vectors of the panel
 //       y[row i, v] = epilogue(acc[i][v])                activation, residual: on registers
 //
+// Text that is compiled for vectors of several lengths walks a panel in strips of so many vectors, around the rows, so that
+// the sums of a tile fill the registers of each processor, while all read one panel.
+//
 // The panel is outermost so that weights stream from memory once, while the left operand stays in the caches. Weights
 // that are known are packed at compile time as [panel][k][column in panel], padded with zeros to whole panels; at run
 // time only vectors of y that stick out of the tensor are cut. A convolution is the same thing: its rows are pixels,
@@ -22,8 +25,8 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kPrefetchBytes = 100 << 10;          // smaller weights stay in the second-level cache
-constexpr int64_t kMostRows = 32, kMostColumns = 256;  // of a tile that is stated
+constexpr int64_t kPrefetchBytes = 100 << 10;  // smaller weights stay in the second-level cache
+constexpr int64_t kMostRows = 32, kMostColumns = 256, kMostVectors = 4;  // of a tile that is stated
 
 }  // namespace
 
@@ -144,6 +147,10 @@ Stmt ContractionBuilder::panel_rows(const Expr& panel, const Var& chunk) {
   if (plan_.prefetch > 0 && chunk)
     next_panel_ = min((Expr(chunk) + Expr(1)) / Expr(plan_.row_blocks), Expr(plan_.panels - 1));
   if (m_.rows.empty()) return tile(1, {});
+  return in_strips([&] { return tile_rows(); });
+}
+
+Stmt ContractionBuilder::tile_rows() {
   const Axis& tiled = m_.rows.back();
   const int64_t mr = plan_.tile.rows, whole = tiled.extent.value / mr, rest = tiled.extent.value % mr;
   const bool flat = m_.rows.size() == 1;
@@ -202,6 +209,10 @@ Stmt ContractionBuilder::with_prefetch(const Expr& index, const std::function<St
 
 namespace {
 
+std::string count_of_vectors(const Tile& t) {
+  return to_text(int64_t(t.vectors)) + (t.vectors == 1 ? " vector" : " vectors");
+}
+
 // What was done to the loops of the definition, for the manifest.
 std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
   const std::string n = m.n.var->name, columns = to_text(int64_t(p.tile.columns));
@@ -209,6 +220,7 @@ std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
   const std::string form = has_shared_rows(m) ? "rows along " + n : "panels of " + columns;
   if (m.right != Contraction::Right::Direct) list.push_back("cache_read(right factor, " + form + ")");
   list.push_back("split(" + n + ", " + columns + ")");
+  if (p.tile.vectors > 0) list.push_back("split(" + n + "_i, " + count_of_vectors(p.tile) + ")");
   if (!m.rows.empty()) list.push_back("split(" + m.rows.back().var->name + ", " + to_text(int64_t(p.tile.rows)) + ")");
   if (p.unroll_k > 1) list.push_back("rfactor(" + m.k[0].var->name + ", " + to_text(p.unroll_k) + ")");
   list.push_back("reorder(panels, rows, sum, tile)");
@@ -228,7 +240,8 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
     s = n + " columns of " + name + " in registers";
     if (p.unroll_k > 1) s += ", " + to_text(p.unroll_k) + " partial sums each";
   } else {
-    s = to_text(int64_t(p.tile.rows)) + " rows by " + n + " columns in registers";
+    s = to_text(int64_t(p.tile.rows)) + " rows by " + (p.tile.vectors > 0 ? count_of_vectors(p.tile) : n + " columns") +
+        " in registers";
   }
   if (m.right == Contraction::Right::Packed) s += "; weights in panels, read once";
   if (m.right == Contraction::Right::Repacked)
@@ -247,16 +260,25 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, co
   ContractionPlan p;
   const PlanEntry plan(o.planner, "tile");
   const int64_t n = m.n.extent.value, tiled = m.rows.empty() ? 1 : m.rows.back().extent.value;
+  const bool in_strips = !cpu.best_variant.empty() && !m.rows.empty();
   Tile tile{1, std::max(16, 4 * cpu.vector_lanes)};
   if (!m.rows.empty()) {
     const int64_t stride = m.p_at.of(m.rows.back().var) * (m.type == DType::F64 ? 2 : 1);
-    tile = m.bytes ? choose_byte_tile(cpu, tiled, n, stride, bool(m.q_zero)) : choose_tile(cpu, tiled, n, stride);
+    if (m.bytes)
+      tile = (in_strips ? choose_byte_strip_tile : choose_byte_tile)(cpu, tiled, n, stride, bool(m.q_zero));
+    else
+      tile = (in_strips ? choose_strip_tile : choose_tile)(cpu, tiled, n, stride);
   }
   if (o.panel_columns > 0) tile.columns = int(std::min(o.panel_columns, kMostColumns));
+  if (tile.vectors > 0 && tile.columns % (tile.vectors * kMaxLanes) != 0) tile.vectors = 1;
   p.tile.rows = int(plan.in_range(
       "rows", [&] { return std::min<int64_t>(tile.rows, tiled); }, 1, std::min<int64_t>(tiled, kMostRows)));
+  if (in_strips)
+    p.tile.vectors = int(plan.in_range(
+        "vectors", [&] { return tile.vectors; }, 1, kMostVectors));
+  const int64_t strip = kMaxLanes * std::max(p.tile.vectors, 1);
   p.tile.columns = int(plan.in_range(
-      "columns", [&] { return tile.columns; }, 16, kMostColumns, 16));
+      "columns", [&] { return round_up(tile.columns, strip); }, strip, kMostColumns / strip * strip, strip));
   const bool splits_sum = m.rows.empty() && !m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8;
   p.unroll_k = plan.in_range(
       "partial_sums", [&] { return splits_sum ? 2 : 1; }, 1, splits_sum ? 8 : 1);

@@ -27,6 +27,8 @@ class ContractionBuilder {
   Stmt all_panels();
   Stmt panel_rows(const Expr& panel, const Var& chunk);
   Stmt with_prefetch(const Expr& index, const std::function<Stmt()>& make);
+  Stmt tile_rows();
+  Stmt in_strips(const std::function<Stmt()>& make);
   Stmt tile(int64_t mr, const Expr& row);
   Stmt tile_loops(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body);
   Stmt start(const Buffer& acc, int64_t height, bool has_rows);
@@ -39,6 +41,9 @@ class ContractionBuilder {
   Stmt finish(const Buffer& acc, int64_t mr, const Expr& row);
 
   Expr column(const Var& v) const;
+  Exprs sums_at(const Expr& i, const Var& v) const;
+  int64_t used_columns() const;
+  Expr vectors_in_strip() const;
   Expr lane_base(const Var& v) const;
   Expr lane_count(const Var& v) const;
   Expr left_index(const Point& at, const Expr& k_extra) const;
@@ -55,6 +60,7 @@ class ContractionBuilder {
   Var block_;               // row block; null: one
   Point at_;                // outer axes and row loops around the tile
   Expr panel_, next_panel_, prefetch_;
+  Expr strip_;  // of the panel; null: the panel is one
 };
 
 }  // namespace tc

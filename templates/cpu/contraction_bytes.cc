@@ -81,8 +81,10 @@ Stmt ContractionBuilder::sum_of_quads(const Buffer& acc, int64_t height, const E
     const Stmt update = tile_loops(height, [&](const Expr& i, const Var& v) {
       Point p = where;
       if (!m_.rows.empty()) p.push_back({m_.rows.back().var, row + i});
-      const Expr weights = right_base() + kk * Expr(columns_ * kQuad) + Expr(v) * Expr(kQuad) * lanes();
-      return intrin("dot4", {{acc, {i}}, {m_.p, {left_index(p, 0)}}, {packed_, {weights}}}, {column(v), Expr(count)});
+      const Expr weights = right_base() + kk * Expr(columns_ * kQuad) + column(v) * Expr(kQuad);
+      const Exprs sums = strip_ ? Exprs{i, Expr(v)} : Exprs{i};
+      const Expr first = strip_ ? Expr(0) : column(v);
+      return intrin("dot4", {{acc, sums}, {m_.p, {left_index(p, 0)}}, {packed_, {weights}}}, {first, Expr(count)});
     });
     Stmt row_sums;
     if (row_sums_) {

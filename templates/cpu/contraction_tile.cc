@@ -10,7 +10,9 @@ namespace tc {
 Stmt ContractionBuilder::tile(int64_t mr, const Expr& row) {
   const bool has_rows = !m_.rows.empty();
   const int64_t height = has_rows ? mr : plan_.unroll_k;
-  const Buffer acc = make_buffer("acc", m_.c.reduced->dtype, {Dim(height), Dim(columns_)}, Scope::Register);
+  const Shape shape = plan_.tile.vectors > 0 ? Shape{Dim(height), Dim(plan_.tile.vectors), Dim(kMaxLanes)}
+                                             : Shape{Dim(height), Dim(columns_)};
+  const Buffer acc = make_buffer("acc", m_.c.reduced->dtype, shape, Scope::Register);
   const Stmt body = with_row_sums(height, [&] {
     return seq({start(acc, height, has_rows), m_.bytes ? sum_of_quads(acc, height, row) : sum(acc, height, row),
                 has_rows ? Stmt() : join(acc), finish(acc, mr, row)});
@@ -18,7 +20,14 @@ Stmt ContractionBuilder::tile(int64_t mr, const Expr& row) {
   return alloc(acc, body);
 }
 
-Expr ContractionBuilder::column(const Var& v) const { return Expr(v) * lanes(); }
+Expr ContractionBuilder::column(const Var& v) const {
+  return (strip_ ? strip_ * Expr(plan_.tile.vectors) + Expr(v) : Expr(v)) * lanes();
+}
+// Vector v of row i of the tile.
+Exprs ContractionBuilder::sums_at(const Expr& i, const Var& v) const {
+  if (strip_) return {i, Expr(v), ramp(0)};
+  return {i, ramp(column(v))};
+}
 Expr ContractionBuilder::lane_base(const Var& v) const { return panel_ * Expr(columns_) + column(v); }
 // Lanes of vector v that exist; null where whole vectors do.
 Expr ContractionBuilder::lane_count(const Var& v) const {
@@ -27,9 +36,26 @@ Expr ContractionBuilder::lane_count(const Var& v) const {
 
 Stmt ContractionBuilder::tile_loops(int64_t height, const std::function<Stmt(const Expr& i, const Var& v)>& body) {
   const Var i = make_var("i"), v = make_var("v");
-  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
-  if (height == 1) return loop(v, vectors(used), body(Expr(0), v), ForKind::Unroll);
-  return loop(i, height, loop(v, vectors(used), body(Expr(i), v), ForKind::Unroll), ForKind::Unroll);
+  if (height == 1) return loop(v, vectors_in_strip(), body(Expr(0), v), ForKind::Unroll);
+  return loop(i, height, loop(v, vectors_in_strip(), body(Expr(i), v), ForKind::Unroll), ForKind::Unroll);
+}
+
+// Columns of a panel that may exist.
+int64_t ContractionBuilder::used_columns() const { return plan_.panels == 1 ? m_.n.extent.value : columns_; }
+Expr ContractionBuilder::vectors_in_strip() const {
+  return strip_ ? Expr(plan_.tile.vectors) : vectors(used_columns());
+}
+
+// Runs `make` for every strip of a panel.
+Stmt ContractionBuilder::in_strips(const std::function<Stmt()>& make) {
+  const int64_t width = plan_.tile.vectors, used = used_columns();
+  if (width == 0 || m_.rows.empty()) return make();
+  const Var s = make_var("s");
+  strip_ = Expr(s);
+  const Stmt body = make();
+  strip_ = {};
+  const bool whole = used % (width * kMaxLanes) == 0;
+  return loop(s, whole ? vectors(used / width) : (vectors(used) + Expr(width - 1)) / Expr(width), body);
 }
 
 Stmt ContractionBuilder::start(const Buffer& acc, int64_t height, bool has_rows) {
@@ -38,7 +64,7 @@ Stmt ContractionBuilder::start(const Buffer& acc, int64_t height, bool has_rows)
     const bool is_zero = as_const_number(m_.start) && *as_const_number(m_.start) == 0;
     // Partial sums other than the first start from zero.
     const Expr value = has_rows || is_zero || height == 1 ? first : select(eq(i, Expr(0)), first, zero(m_.type));
-    return store(acc, {i, ramp(column(v))}, broadcast(value));
+    return store(acc, sums_at(i, v), broadcast(value));
   });
 }
 
@@ -64,8 +90,8 @@ Stmt ContractionBuilder::sum(const Buffer& acc, int64_t height, const Expr& row)
       Point p = where;
       if (has_rows) p.push_back({m_.rows.back().var, row + i});
       Expr left = load(m_.p, {left_index(p, unrolled ? i : Expr(0))});
-      return store(acc, {i, ramp(column(v))},
-                   left * right(kk + (unrolled ? i : Expr(0)), where, unrolled ? i : Expr(0), v), Op::Add);
+      return store(acc, sums_at(i, v), left * right(kk + (unrolled ? i : Expr(0)), where, unrolled ? i : Expr(0), v),
+                   Op::Add);
     });
     Stmt fetch;
     if (prefetch_) fetch = prefetch(packed_, {prefetch_ + kk * Expr(plan_.prefetch)});
@@ -125,9 +151,8 @@ Expr ContractionBuilder::right(const Expr& k, const Point& at, const Expr& k_ext
 Stmt ContractionBuilder::join(const Buffer& acc) {
   if (plan_.unroll_k == 1) return {};
   const Var i = make_var("i"), v = make_var("v");
-  const Stmt add = store(acc, {Expr(0), ramp(column(v))}, load(acc, {Expr(i), ramp(column(v))}), Op::Add);
-  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
-  return loop(i, plan_.unroll_k - 1, loop(v, vectors(used), add, ForKind::Unroll), ForKind::Unroll, 1);
+  const Stmt add = store(acc, sums_at(0, v), load(acc, sums_at(Expr(i), v)), Op::Add);
+  return loop(i, plan_.unroll_k - 1, loop(v, vectors_in_strip(), add, ForKind::Unroll), ForKind::Unroll, 1);
 }
 
 Stmt ContractionBuilder::finish(const Buffer& acc, int64_t mr, const Expr& row) {
@@ -139,7 +164,7 @@ Stmt ContractionBuilder::finish(const Buffer& acc, int64_t mr, const Expr& row) 
   const bool two_steps = is_costly(m_.c.epilogue) && mr > 1 && !m_.bytes && m_.c.out->dtype == m_.type;
   const Expr plain = load(m_.c.reduced, {});
   const Stmt out = tile_loops(mr, [&](const Expr& i, const Var& v) {
-    LanePoint p = point(i, v, load(acc, {i, ramp(column(v))}));
+    LanePoint p = point(i, v, load(acc, sums_at(i, v)));
     p.acc = less_row_sum(p.acc, i, p);
     return store_lanes(m_.c.out, m_.c.out_index, two_steps ? plain : m_.c.epilogue, p);
   });
@@ -151,9 +176,8 @@ Stmt ContractionBuilder::finish(const Buffer& acc, int64_t mr, const Expr& row) 
   at.push_back({p.lane, p.base});
   p.acc = load(m_.c.out, {ramp(index_at(m_.c.out_index, at))});
   if (p.count) p.acc = partial(p.acc, p.count);
-  const int64_t used = plan_.panels == 1 ? m_.n.extent.value : columns_;
   const Stmt again = store_lanes(m_.c.out, m_.c.out_index, m_.c.epilogue, p);
-  return seq({out, loop(i, mr, loop(v, vectors(used), again))});
+  return seq({out, loop(i, mr, loop(v, vectors_in_strip(), again))});
 }
 
 }  // namespace tc

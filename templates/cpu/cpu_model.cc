@@ -189,7 +189,7 @@ const CpuModel& any_cpu() {
   static const CpuModel model = [] {
     CpuModel m = *find_cpu("generic");
     m.half_vectors = true;
-    m.floors_of = "x86-64-v4";
+    m.best_variant = "x86-64-v4";
     return m;
   }();
   return model;

@@ -24,8 +24,9 @@ struct CpuModel {
   int l1_ways = 8;
   double l2_gbs = 100, l3_gbs = 60, dram_gbs = 20;  // read bandwidth of one core
   double ghz = 3.0;
-  /// The row whose floors are stated; empty: this one, if it stands for a processor.
-  std::string_view floors_of = {};
+  /// The row of the best processor that the same text is compiled for as well (--cpu any): tiles suit both, and the floors
+  /// are its. Empty: there is none.
+  std::string_view best_variant = {};
 };
 
 /// For numbers of type `t`: a vector of doubles fills two registers, as if each had half of the lanes.

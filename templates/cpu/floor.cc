@@ -21,7 +21,7 @@ double bytes_per_ns(int64_t bytes, const CpuModel& cpu) {
 }  // namespace
 
 double floor_ns(const KernelWork& work, int64_t run_bytes, const CpuModel& cpu) {
-  if (!cpu.floors_of.empty()) return floor_ns(work, run_bytes, *find_cpu(cpu.floors_of));
+  if (!cpu.best_variant.empty()) return floor_ns(work, run_bytes, *find_cpu(cpu.best_variant));
   if (cpu.march.empty()) return 0;
   const double products = double(work.macs) / macs_per_ns(work, cpu);
   const double operands = double(work.bytes - work.weight_bytes) / bytes_per_ns(work.bytes, cpu) +

@@ -43,20 +43,27 @@ inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, 
   return out;
 }
 
-// The scheduled text gives what the definition says, whatever the number of lanes.
+inline void expect_equal_on(const CpuModel& cpu, const TestFunction& f, const std::string& family,
+                            const std::vector<Constant>& in, const Constant& expected) {
+  const Scheduled s = schedule_cpu(f.fn, f.constant, cpu);
+  EXPECT_EQ(s.family, family);
+  for (const int vl : {1, 4, 8, 16}) {
+    const std::vector<float> got = run_scheduled(s, f.fn, in, vl);
+    ASSERT_EQ(std::memcmp(got.data(), expected->bytes.get(), expected->num_bytes), 0)
+        << cpu.name << (cpu.best_variant.empty() ? "" : " and others") << ", " << vl << " lanes\n"
+        << to_text(f.fn) << to_text(s.body);
+  }
+}
+
+// The scheduled text gives what the definition says, whatever the number of lanes: text for one processor, and text for
+// several.
 inline void expect_equal(const TestFunction& f, const std::string& family, const char* cpu = "x86-64-v4",
                          std::vector<Constant> in = {}) {
   for (size_t i = in.size(); i < f.fn.inputs.size(); i++)
     in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
   const Constant expected = evaluate(f.fn, in)[0];
-  const Scheduled s = schedule_cpu(f.fn, f.constant, *find_cpu(cpu));
-  EXPECT_EQ(s.family, family);
-  for (const int vl : {1, 4, 8, 16}) {
-    const std::vector<float> got = run_scheduled(s, f.fn, in, vl);
-    ASSERT_EQ(std::memcmp(got.data(), expected->bytes.get(), expected->num_bytes), 0)
-        << cpu << ", " << vl << " lanes\n"
-        << to_text(f.fn) << to_text(s.body);
-  }
+  expect_equal_on(*find_cpu(cpu), f, family, in, expected);
+  expect_equal_on(any_cpu(), f, family, in, expected);
 }
 
 }  // namespace tc::testing

@@ -9,6 +9,9 @@ namespace tc {
 struct Tile {
   int rows = 1;      // MR
   int columns = 16;  // NR, floats: a multiple of 16, so that every vector length divides it
+  /// Of a strip: text for several vector lengths walks the panel in strips of so many vectors, whatever their length is, so that
+  /// rows * vectors sums fill the registers of each. 0: the panel is one strip.
+  int vectors = 0;
 };
 
 /// Vectors of accumulators, one row of the panel and one broadcast must fit: rows * nv + nv + 1 <= registers.
@@ -20,7 +23,11 @@ double cycles_per_step(const CpuModel& cpu, int rows, int columns);
 /// The cheapest tile for an m x n result whose rows of the left operand lie `stride` floats apart. Every row run of m
 /// is cut into full tiles and one smaller tail; every panel is computed in full.
 Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
-/// The same for sums of bytes, four products a step (dot4); `stride` in bytes. Where the processor has no instruction
+/// For a text that is compiled for another processor as well (cpu.best_variant): the tile, in strips, that is least far from the
+/// best on both.
+Tile choose_strip_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
+Tile choose_byte_strip_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride, bool row_sums);
+/// choose_tile() for sums of bytes, four products a step (dot4); `stride` in bytes. Where the processor has no instruction
 /// for it, every vector of the panel and every quad of the left operand take two registers each, as pairs of 16 bits.
 /// `row_sums`: every row has one sum more.
 Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride, bool row_sums);

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
+
+#include "templates/points.h"
 
 namespace tc {
 namespace {
@@ -56,6 +59,38 @@ TEST(Tile, StepsCostWhatThePortsAllow) {
   EXPECT_EQ(cycles_per_step(*find_cpu("znver4"), 8, 48), 24);
   EXPECT_EQ(cycles_per_step(*find_cpu("znver5"), 8, 48), 12);
   EXPECT_EQ(cycles_per_step(*find_cpu("znver5"), 1, 16), 4);
+}
+
+// One text for 16 registers of 8 lanes and 32 of 16: sums fill the registers of the first, and no step of the second waits
+// for latency, as one vector of 6 rows would.
+TEST(Tile, StripsSuitSeveralProcessors) {
+  const CpuModel& narrow = any_cpu();
+  const CpuModel& wide = *find_cpu(narrow.best_variant);
+  for (const auto& [m, n] :
+       std::vector<std::pair<int64_t, int64_t>>{{3136, 64}, {784, 128}, {128, 768}, {49, 2048}, {3136, 144}}) {
+    const Tile t = choose_strip_tile(narrow, m, n, 500);
+    EXPECT_EQ(t.columns, 16 * t.vectors);
+    EXPECT_TRUE(fits_registers(narrow, t.rows, t.vectors * narrow.vector_lanes)) << m << " " << n;
+    EXPECT_GE(t.rows * t.vectors, 10) << m << " " << n;
+    EXPECT_LE(cycles_per_step(wide, t.rows, t.vectors * wide.vector_lanes), 0.55 * t.rows * t.vectors) << m << " " << n;
+    EXPECT_EQ(round_up(n, t.columns), n) << m << ": lanes compute what is thrown away";
+  }
+}
+
+// A panel that is wider than the result costs what it computes for nothing.
+TEST(Tile, StripsOfNarrowResults) {
+  EXPECT_EQ(choose_strip_tile(any_cpu(), 3136, 16, 500).vectors, 1);
+  EXPECT_EQ(choose_strip_tile(any_cpu(), 3136, 32, 500).vectors, 2);
+}
+
+TEST(Tile, StripsOfBytes) {
+  for (const bool row_sums : {false, true})
+    for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{3136, 64}, {49, 2048}, {1, 16}}) {
+      const Tile t = choose_byte_strip_tile(any_cpu(), m, n, 500, row_sums);
+      // As pairs of 16 bits, a vector of the panel and a quad of the left operand take two registers.
+      EXPECT_LE(t.rows * (t.vectors + (row_sums ? 1 : 0)) + 2 * t.vectors + 3, 16) << m << " " << n;
+      EXPECT_EQ(t.columns, 16 * t.vectors);
+    }
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ perceptron_status perceptron_graph(const perceptron *m, const perceptron_inputs 
 perceptron_status perceptron_graph(const perceptron *m, const perceptron_inputs *in, const perceptron_outputs *out)
 {
   /* "hidden", "relu" */
-  perceptron_matmul_add_relu_2x6_2x10_26f5(in->x, WEIGHT(b1), WEIGHT(w1_packed), AT(a));
+  perceptron_matmul_add_relu_2x6_2x10_35d8(in->x, WEIGHT(b1), WEIGHT(w1_packed), AT(a));
   /* "out" */
   perceptron_matmul_add_2x10_2x3_9b66(AT(a), WEIGHT(w2), WEIGHT(b2), AT(l), SCRATCH);
   /* "softmax" */

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-void perceptron_matmul_add_relu_2x6_2x10_26f5(const float *TC_RESTRICT a, const float *TC_RESTRICT b2,
+void perceptron_matmul_add_relu_2x6_2x10_35d8(const float *TC_RESTRICT a, const float *TC_RESTRICT b2,
     const float *TC_RESTRICT b, float *TC_RESTRICT relu);
 void perceptron_matmul_add_2x10_2x3_9b66(const float *TC_RESTRICT a, const float *TC_RESTRICT b,
     const float *TC_RESTRICT b2, float *TC_RESTRICT add, unsigned char *scratch);

@@ -8,8 +8,8 @@
 #endif
 #undef perceptron_matmul_add_2x10_2x3_9b66
 #define perceptron_matmul_add_2x10_2x3_9b66(...) TC_TRACE("perceptron_matmul_add_2x10_2x3_9b66(" #__VA_ARGS__ ")", TC_OF_VARIANT(perceptron_matmul_add_2x10_2x3_9b66)(__VA_ARGS__))
-#undef perceptron_matmul_add_relu_2x6_2x10_26f5
-#define perceptron_matmul_add_relu_2x6_2x10_26f5(...) TC_TRACE("perceptron_matmul_add_relu_2x6_2x10_26f5(" #__VA_ARGS__ ")", TC_OF_VARIANT(perceptron_matmul_add_relu_2x6_2x10_26f5)(__VA_ARGS__))
+#undef perceptron_matmul_add_relu_2x6_2x10_35d8
+#define perceptron_matmul_add_relu_2x6_2x10_35d8(...) TC_TRACE("perceptron_matmul_add_relu_2x6_2x10_35d8(" #__VA_ARGS__ ")", TC_OF_VARIANT(perceptron_matmul_add_relu_2x6_2x10_35d8)(__VA_ARGS__))
 #undef perceptron_softmax_2x3_67fd
 #define perceptron_softmax_2x3_67fd(...) TC_TRACE("perceptron_softmax_2x3_67fd(" #__VA_ARGS__ ")", TC_OF_VARIANT(perceptron_softmax_2x3_67fd)(__VA_ARGS__))
 #undef memcpy
@@ -19,7 +19,7 @@
  * (0: not known), and on how many threads it can run. By name. */
 static const tc_work perceptron_work[] = {
   {"matmul_add_2x10_2x3_9b66", 60, 236, 0.7, 1},
-  {"matmul_add_relu_2x6_2x10_26f5", 120, 552, 1.5, 1},
+  {"matmul_add_relu_2x6_2x10_35d8", 120, 552, 1.5, 1},
   {"softmax_2x3_67fd", 0, 48, 0.2, 1}
 };
 #endif

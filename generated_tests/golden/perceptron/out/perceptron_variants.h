@@ -8,7 +8,7 @@
 #define TC_OF_VARIANT(symbol) TC_NAME_VARIANT(symbol, TC_VARIANT)
 
 #define perceptron_graph TC_OF_VARIANT(perceptron_graph)
-#define perceptron_matmul_add_relu_2x6_2x10_26f5 TC_OF_VARIANT(perceptron_matmul_add_relu_2x6_2x10_26f5)
+#define perceptron_matmul_add_relu_2x6_2x10_35d8 TC_OF_VARIANT(perceptron_matmul_add_relu_2x6_2x10_35d8)
 #define perceptron_matmul_add_2x10_2x3_9b66 TC_OF_VARIANT(perceptron_matmul_add_2x10_2x3_9b66)
 #define perceptron_softmax_2x3_67fd TC_OF_VARIANT(perceptron_softmax_2x3_67fd)
 
