@@ -145,7 +145,7 @@ Stmt ContractionBuilder::all_panels() {
 Stmt ContractionBuilder::panel_rows(const Expr& panel, const Var& chunk) {
   panel_ = panel;
   if (plan_.prefetch > 0 && chunk)
-    next_panel_ = min((Expr(chunk) + Expr(1)) / Expr(plan_.row_blocks), Expr(plan_.panels - 1));
+    next_panel_ = min((Expr(chunk) + Expr(1)) / Expr(plan_.row_blocks), Expr(points(m_.outer) * plan_.panels - 1));
   if (m_.rows.empty()) return tile(1, {});
   return in_strips([&] { return tile_rows(); });
 }
@@ -255,6 +255,16 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
 
 }  // namespace
 
+namespace {
+
+// Are the packed panels in the order of the chunks that read them?
+bool has_panel_of_each_chunk(const Contraction& m) {
+  return m.outer.size() == m.q_outer.size() && std::equal(m.outer.begin(), m.outer.end(), m.q_outer.begin(),
+                                                          [](const Axis& a, const Axis& b) { return a.var == b.var; });
+}
+
+}  // namespace
+
 ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, const ScheduleOptions& o) {
   const CpuModel cpu = with_lanes_of(model, m.type);
   ContractionPlan p;
@@ -293,9 +303,10 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, co
       cuts_rows ? std::max<int64_t>(runs, 1) : 1);
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
   p.fetch_ahead = o.fetch_ahead && m.type == DType::F32 && m.right == Contraction::Right::Packed;
-  const bool can_fetch = p.fetch_ahead && m.outer.empty() && !m.rows.empty() && p.panels > 1;
-  // A tile of all rows has had its panel in time without it.
-  const bool pays = tile.rows <= tiled && points(m.k) * p.panels * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
+  const int64_t all_panels = points(m.outer) * p.panels;
+  const bool can_fetch = p.fetch_ahead && has_panel_of_each_chunk(m) && !m.rows.empty() && all_panels > 1;
+  // Where one tile has all rows of a panel, there is no work during which the next one could come.
+  const bool pays = points(m.k) * all_panels * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
   p.prefetch = plan.in_range(
       "prefetch", [&] { return can_fetch && pays ? p.tile.columns / tiles : 0; }, 0, can_fetch ? p.tile.columns : 0);
   if (!m.bytes)

@@ -8,8 +8,9 @@
 // m = 4 takes 2.25 multiplications per result instead of 9, m = 2 takes 4. The constants are those of A. Lavin and S.
 // Gray, Fast Algorithms for Convolutional Neural Networks (2016). Errors are about those of the direct sum, but the
 // roundings differ: not used under strict floating point. Inputs beyond the edge of the tensor count as zero, results
-// are dropped.
-#include <array>
+// are dropped. Weights grow as multiplications get fewer, so that the direct sum may be cheaper: see expected_cycles().
+#include <algorithm>
+#include <vector>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
@@ -303,17 +304,57 @@ class Builder {
   std::string product_description_;
 };
 
+constexpr int64_t kDirect = 0;     // no tiles: the sum over the window
+constexpr int64_t kLeastSide = 7;  // of an image
+constexpr int64_t kLeastSideForFour = 12;
+constexpr double kTransformCycles = 12;  // for a vector of an input tile or of a tile of sums
+constexpr double kOverlap =
+    0.3;  // of products and weights, the part of the shorter that does not hide behind the longer
+
+// Cycles by m x m results a tile. Every weight comes from memory once: 36 instead of 9 for m = 4, which a core with little
+// bandwidth feels more than the multiplications that it saves.
+double expected_cycles(const Shape& s, const CpuModel& cpu, int64_t m) {
+  const int64_t oh = s.oh.extent.value, ow = s.ow.extent.value, ic = s.ic.extent.value, oc = s.m.n.extent.value;
+  const int64_t size = (m + 2) * (m + 2), tiles = ceil_div(oh, m) * ceil_div(ow, m);
+  const auto products = [&](int64_t rows, int64_t terms) {
+    return tile_cycles(cpu, rows, oc, choose_tile(cpu, rows, oc, ic)) * double(terms);
+  };
+  const double compute = m == kDirect ? products(ow, 9 * ic) * double(oh) : products(tiles, size * ic);
+  const double memory = double((m == kDirect ? 9 : size) * ic * oc * 4) / (cpu.dram_gbs / cpu.ghz);
+  const double transforms = m == kDirect ? 0 : double(tiles * size * (ic + oc)) / cpu.vector_lanes * kTransformCycles;
+  return std::max(compute, memory) + kOverlap * std::min(compute, memory) + transforms;
+}
+
+// Which of these is cheapest; for a text that is compiled for another processor as well, on both.
+int64_t cheapest(const Shape& s, const CpuModel& cpu, bool with_direct) {
+  std::vector<int64_t> list = {2};
+  if (std::min(s.oh.extent.value, s.ow.extent.value) >= kLeastSideForFour) list.push_back(4);
+  if (with_direct) list.push_back(kDirect);
+  std::vector<double> cost(list.size());
+  const auto add = [&](const CpuModel& on) {
+    std::vector<double> cycles;
+    for (const int64_t m : list) cycles.push_back(expected_cycles(s, on, m));
+    const double least = *std::min_element(cycles.begin(), cycles.end());
+    for (size_t i = 0; i < list.size(); i++) cost[i] += cycles[i] / least;
+  };
+  add(cpu);
+  if (!cpu.best_variant.empty()) add(*find_cpu(cpu.best_variant));
+  return list[size_t(std::min_element(cost.begin(), cost.end()) - cost.begin())];
+}
+
 }  // namespace
 
 std::optional<Scheduled> schedule_winograd(const TemplateArgs& a) {
   if (a.options.strict_fp || !a.options.winograd) return {};
   const auto s = match(a);
   if (!s) return {};
-  const int64_t least = std::min(s->oh.extent.value, s->ow.extent.value);
-  if (least < 7) return {};
+  if (std::min(s->oh.extent.value, s->ow.extent.value) < kLeastSide) return {};
+  const bool stated = a.options.planner && a.options.planner->applies();
+  const int64_t best = cheapest(*s, a.cpu, !stated);
+  if (best == kDirect) return {};
   // Tiles of 6 x 6 and of 4 x 4 inputs.
   const int64_t outputs = a.plan.in_range(
-      "outputs", [&] { return least >= 12 ? 4 : 2; }, 2, 4, 2);
+      "outputs", [&] { return best; }, 2, 4, 2);
   return Builder(*s, a, outputs).build();
 }
 
