@@ -69,7 +69,7 @@ const std::vector<Option>& options() {
       {"--records", "FILE",
        "schedule functions as tc-emit tune has measured it best (docs/tuning.md); tune: where it keeps what it "
        "measures",
-       kCompiles, C, [](CommandLine& c, const std::string& v) { c.records = v; }},
+       kCompiles, Any, [](CommandLine& c, const std::string& v) { c.records = v; }},
       {"--write-schedules", "FILE", "write what is decided on each function as text, for --schedules", kEmit, Any,
        [](CommandLine& c, const std::string& v) { c.write_schedules = v; }},
       {"--print-steps", "KERNEL",

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/new_file.h"
+#include "passes/program/kernel_name.h"
 #include "support/read_file.h"
 
 namespace tc {
@@ -21,15 +22,16 @@ ScheduleWriter::ScheduleWriter(const CommandLine& c, CompileRequest& request) : 
   request.scheduled = [this](const ScheduledFunction& f) {
     const FunctionPlan& plan = f.plan;
     // Functions that differ in which operands die behind them are scheduled alike.
-    if (met_.insert({plan.signature, plan.function}).second) plans_.push_back(plan);
+    if (!met_.insert({plan.signature, plan.function}).second) return;
+    texts_.push_back("# for " + language::print(selector_of(f.fn, stage_names(f.fn))) + "\n" + language::print(plan));
   };
 }
 
 std::string ScheduleWriter::write() const {
   std::string s;
-  for (const FunctionPlan& plan : plans_) s += (s.empty() ? "" : "\n") + language::print(plan);
+  for (const std::string& text : texts_) s += (s.empty() ? "" : "\n") + text;
   NewFile(c_.write_schedules, s).put_in_place();
-  return "wrote     " + printable(c_.write_schedules) + ": schedules of " + to_text(int64_t(plans_.size())) +
+  return "wrote     " + printable(c_.write_schedules) + ": schedules of " + to_text(int64_t(texts_.size())) +
          " functions\n";
 }
 

@@ -23,7 +23,7 @@ class ScheduleWriter {
 
  private:
   const CommandLine& c_;
-  std::vector<FunctionPlan> plans_;
+  std::vector<std::string> texts_;
   std::set<std::pair<std::string, std::string>> met_;  // their signatures and hashes
 };
 

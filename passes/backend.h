@@ -2,6 +2,7 @@
 // implementation, beside its templates (templates/cpu/backend.h, templates/cuda/backend.h).
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/program.h"
@@ -35,6 +36,8 @@ class Backend {
   /// a whole run of the program touches. 0 where the table of processors does not say. The only place that computes floors:
   /// bench, profiles, manifests and reports show this number.
   virtual double floor_ns(const KernelWork& work, int64_t run_bytes) const = 0;
+  /// The names of the templates, in the order in which they are asked. "naive" is the loops of the definition.
+  virtual std::vector<std::string_view> templates() const = 0;
 };
 
 }  // namespace tc

@@ -113,7 +113,11 @@ void run_plain_loops(const CommandLine& c, const TuneTask& task, const std::stri
                            {printable(r.output, 2000)},
                            false});
   };
-  write_candidate(c, candidate_program(c, task, {{"naive", {}}}), dir, false);
+  // Of C, whatever the target: what is compared with them is to have nothing in common with them.
+  CommandLine plain = c;
+  plain.request.target.kind = Target::Kind::C;
+  if (c.request.target.is_cuda()) plain.request.target.cpu = *find_cpu("generic");
+  write_candidate(plain, candidate_program(plain, task, {{"naive", {}}}), dir, false);
   const ProcessResult built = run_limited({"make", "-s", "-C", dir, kName}, seconds);
   if (built.status != 0) failed("cannot be built", built);
   const ProcessResult r = run_limited({dir + "/" + kName, "--inputs", folder, "--outputs", folder, "--threads",
@@ -131,6 +135,7 @@ Program candidate_program(const CommandLine& c, const TuneTask& task, const std:
   const std::unique_ptr<const Backend> backend = make_backend(c.request.target);
   Options options;
   options.strict_fp = c.request.options.strict_fp;
+  options.precision = c.request.options.precision;
   options.string_bytes = c.request.options.string_bytes;
   Diagnostics problems;
   PassContext cx{.target = backend->traits(),
@@ -145,7 +150,37 @@ Program candidate_program(const CommandLine& c, const TuneTask& task, const std:
   return p;
 }
 
+namespace {
+
+/// `make candidate` of a package that CMake builds.
+std::string makefile_for_cmake(bool on_cpu) {
+  return "# Builds the program that tc-emit tune times. TC_CUDA_ON_CPU=ON: without CUDA, by "
+         "cuda_on_cpu.\nTC_CUDA_ON_CPU ?= " +
+         std::string(on_cpu ? "ON" : "OFF") +
+         "\ncandidate:\n"
+         "\tcmake -S . -B build -DTC_CUDA_ON_CPU=$(TC_CUDA_ON_CPU) $(if $(filter "
+         "OFF,$(TC_CUDA_ON_CPU)),-DCMAKE_CUDA_ARCHITECTURES=native)\n"
+         "\tcmake --build build --target candidate_program\n"
+         "\tcp build/candidate candidate\n";
+}
+
+/// The program times on the device.
+void time_on_device(std::vector<OutputFile>& files) {
+  files.push_back({"measure_cuda.cc", std::string(measure_cuda_text())});
+  for (OutputFile& f : files) {
+    if (f.path == "main.c") f.bytes = "#define TC_ON_DEVICE\n" + f.bytes;
+    if (f.path != "CMakeLists.txt") continue;
+    const std::string program = "add_executable(candidate_program main.c";
+    const size_t at = f.bytes.find(program);
+    check(at != std::string::npos, "the package's program is built of main.c");
+    f.bytes.insert(at + program.size(), " measure_cuda.cc");
+  }
+}
+
+}  // namespace
+
 void write_candidate(const CommandLine& c, const Program& p, const std::string& dir, bool timed) {
+  const bool cuda = c.request.target.is_cuda();
   CommandLine single = c;
   single.any_cpu = false;
   single.jit = false;
@@ -153,6 +188,8 @@ void write_candidate(const CommandLine& c, const Program& p, const std::string& 
   for (OutputFile& f : files)
     if (timed && f.path == "main.c") f.path = "model_main.c";
   if (timed) files.push_back({"main.c", std::string(measure_text())});
+  if (timed && cuda) time_on_device(files);
+  if (cuda) files.push_back({"Makefile", makefile_for_cmake(!has_gpu())});
   write_package(dir, files);
 }
 

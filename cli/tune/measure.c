@@ -30,6 +30,25 @@ static void stay_here(int threads)
 #endif
 }
 
+#ifdef TC_ON_DEVICE
+/* measure_cuda.cc: times calls on the device, by its events, and returns how many; 0 if it failed. */
+size_t tc_time_on_device(void *instance, const void *const *in, const size_t *in_bytes, int inputs, const size_t *out_bytes, int outputs,
+                         double seconds, size_t evict, double *ns, size_t most);
+
+static int time_calls(const tc_model *m, tc_run_data *d, double seconds, size_t evict)
+{
+  static double ns[CALLS];
+  size_t *bytes = (size_t *)tc_allocate(((size_t)m->inputs + (size_t)m->outputs) * sizeof *bytes), n;
+  for (int k = 0; k < m->inputs; k++) bytes[k] = tc_bytes(&d->in[k]);
+  for (int k = 0; k < m->outputs; k++) bytes[m->inputs + k] = tc_bytes(&d->out[k]);
+  n = tc_time_on_device(m->instance, (const void *const *)d->in_data, bytes, m->inputs, bytes + m->inputs, m->outputs, seconds, evict, ns, CALLS);
+  free(bytes);
+  if (n == 0) return tc_fail("%s", "the device failed while calls were timed");
+  qsort(ns, n, sizeof *ns, tc_by_value);
+  printf("{\"calls\":%zu,\"min_ns\":%.1f,\"median_ns\":%.1f}\n", n, ns[0], ns[(n - 1) / 2]);
+  return 0;
+}
+#else
 static volatile unsigned char sink;
 
 static void touch(unsigned char *bytes, size_t n, int write)
@@ -65,6 +84,7 @@ static int time_calls(const tc_model *m, tc_run_data *d, double seconds, size_t 
   printf("{\"calls\":%zu,\"min_ns\":%.1f,\"median_ns\":%.1f}\n", n, ns[0], ns[(n - 1) / 2]);
   return 0;
 }
+#endif
 
 static int tc_measure(const tc_model *m, int argc, char **argv)
 {

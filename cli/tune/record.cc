@@ -35,8 +35,8 @@ TuneRecord record_of(const ordered_json& j) {
   TuneRecord r;
   r.function = j.at("function").get<std::string>();
   r.signature = j.at("signature").get<std::string>();
-  r.setting = {j.at("cpu").get<std::string>(), j.at("fp").get<std::string>(), j.at("processor").get<std::string>(),
-               j.at("compiler").get<std::string>(), j.at("threads").get<int>()};
+  r.setting = {j.at("cpu").get<std::string>(),      j.at("fp").get<std::string>(), j.at("processor").get<std::string>(),
+               j.at("compiler").get<std::string>(), j.at("threads").get<int>(),    j.at("target").get<std::string>()};
   r.plan = plan_of(j.at("plan"));
   r.baseline = j.at("model").get<std::string>();
   r.state = j.at("state").get<std::string>();
@@ -50,6 +50,7 @@ TuneRecord record_of(const ordered_json& j) {
 
 bool is_sound(const TuneRecord& r) {
   if (r.plan.empty() || r.function.empty() || r.setting.threads < 1) return false;
+  if (r.setting.target != "c" && r.setting.target != "cuda") return false;
   if (std::find(std::begin(kStates), std::end(kStates), r.state) == std::end(kStates)) return false;
   const auto time = [](double v) { return std::isfinite(v) && v > 0; };
   return r.state != "ok" || (time(r.ns) && time(r.of_model));
@@ -66,7 +67,7 @@ std::string plan_text(const std::vector<PlanLine>& lines) {
 std::string record_line(const TuneRecord& r) {
   ordered_json j{{"tc-emit", kFormat},
                  {"language", language::kLanguageVersion},
-                 {"target", "c"},
+                 {"target", r.setting.target},
                  {"function", r.function},
                  {"signature", r.signature},
                  {"cpu", r.setting.cpu},
@@ -96,8 +97,7 @@ RecordFile read_records(std::string_view text) {
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     const ordered_json j = ordered_json::parse(line, nullptr, false);
     try {
-      if (j.is_object() && j.at("tc-emit") == kFormat && j.at("language") == language::kLanguageVersion &&
-          j.at("target") == "c")
+      if (j.is_object() && j.at("tc-emit") == kFormat && j.at("language") == language::kLanguageVersion)
         if (TuneRecord r = record_of(j); is_sound(r)) {
           file.records.push_back(std::move(r));
           continue;

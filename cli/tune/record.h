@@ -9,11 +9,12 @@ namespace tc {
 
 /// Where, and how, something was measured. Times are compared within one setting only.
 struct TuneSetting {
-  std::string cpu;        // the row of --cpu
+  std::string cpu;        // the row of --cpu or --arch
   std::string fp;         // "fast" or "strict"
   std::string processor;  // what the machine calls it
   std::string compiler;   // its first line of --version, and the user's flags
   int threads = 1;
+  std::string target = "c";  // or "cuda"
   bool operator==(const TuneSetting&) const = default;
 };
 

@@ -53,9 +53,29 @@ std::string compiler_name() {
   return s;
 }
 
+/// The GPU's name, or that there is none and the CPU does its work.
+std::string device_name() {
+  if (!has_gpu()) return "cuda_on_cpu, " + processor_name();
+  const ProcessResult r = run_process({"nvidia-smi", "--query-gpu=name", "--format=csv,noheader"}, true);
+  return r.status == 0 ? first_line(r.output) : "unknown GPU";
+}
+
+/// The first line of the version of what compiles for the GPU, or for the CPU in its place.
+std::string device_compiler_name() {
+  const std::string command = has_gpu() ? "${CUDACXX:-nvcc} --version | tail -n 1" : "${CXX:-c++} --version";
+  const ProcessResult r = run_process({"sh", "-c", command}, true);
+  if (r.status != 0)
+    tool_missing("C++ compiler", "install one (Debian: apt install build-essential), or set CXX to one");
+  return first_line(r.output);
+}
+
 std::string fp_of(const CommandLine& c) { return c.request.options.strict_fp ? "strict" : "fast"; }
 
 }  // namespace
+
+std::string processor_row(const CommandLine& c) {
+  return std::string(c.request.target.is_cuda() ? c.request.target.gpu.name : c.request.target.cpu.name);
+}
 
 std::vector<FunctionPlan> best_plans(const std::vector<TuneRecord>& records, const std::string& cpu,
                                      const std::string& fp, int threads) {
@@ -89,15 +109,17 @@ void load_records(CommandLine& c) {
                            {"tc-emit tune MODEL --records " + shown + " measures some"},
                            false});
   std::vector<FunctionPlan> plans =
-      best_plans(file.records, std::string(c.request.target.cpu.name), fp_of(c), c.threads);
+      best_plans(file.records, processor_row(c), fp_of(c), c.request.target.is_cuda() ? 0 : c.threads);
   if (plans.empty()) {
+    const std::string row_option = c.request.target.is_cuda() ? "--arch" : "--cpu";
     std::set<std::string> rows;
     for (const TuneRecord& r : file.records)
-      rows.insert(printable(r.setting.cpu) + ", --fp " + printable(r.setting.fp));
+      rows.insert((r.setting.target == "cuda" ? "--arch " : "--cpu ") + printable(r.setting.cpu) + ", --fp " +
+                  printable(r.setting.fp));
     if (!c.json_diagnostics)
-      print_err("warning: " + shown + " has nothing for --cpu " + std::string(c.request.target.cpu.name) + ", --fp " +
-                fp_of(c) + (c.threads > 0 ? ", " + to_text(int64_t(c.threads)) + " threads" : "") +
-                "; its records are for --cpu " + join({rows.begin(), rows.end()}, "; ") + "\n");
+      print_err("warning: " + shown + " has nothing for " + row_option + " " + processor_row(c) + ", --fp " + fp_of(c) +
+                (c.threads > 0 ? ", " + to_text(int64_t(c.threads)) + " threads" : "") + "; its records are for " +
+                join({rows.begin(), rows.end()}, "; ") + "\n");
   }
   auto all = c.request.schedules ? std::make_shared<StatedSchedules>(*c.request.schedules)
                                  : std::make_shared<StatedSchedules>();
@@ -119,7 +141,8 @@ std::string RecordsUsed::text() const {
 }
 
 TuneSetting setting_of(const CommandLine& c) {
-  return {std::string(c.request.target.cpu.name), fp_of(c), processor_name(), compiler_name(), std::max(1, c.threads)};
+  if (c.request.target.is_cuda()) return {processor_row(c), fp_of(c), device_name(), device_compiler_name(), 1, "cuda"};
+  return {processor_row(c), fp_of(c), processor_name(), compiler_name(), std::max(1, c.threads)};
 }
 
 }  // namespace tc

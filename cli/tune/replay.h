@@ -11,6 +11,9 @@ namespace tc {
 /// settings, those of the first record count, with `threads` > 0 of the first of so many: times of different machines are not
 /// compared. Only what was confirmed, and measured against the same plan of the model as the last record of the setting. In the
 /// order in which functions first occur.
+/// The row of --cpu, or of --arch for CUDA.
+std::string processor_row(const CommandLine& c);
+
 std::vector<FunctionPlan> best_plans(const std::vector<TuneRecord>& records, const std::string& cpu,
                                      const std::string& fp, int threads);
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "cli/tune/record.h"
-#include "templates/cpu/cpu_model.h"
+#include "templates/cpu/backend.h"
 #include "templates/cpu/test_functions.h"
 
 namespace tc {
@@ -14,9 +14,12 @@ namespace {
 
 using namespace tc::testing;
 
-PlanSpace space_of(const TestFunction& f, int threads = 1) {
-  return {f.fn, f.constant, *find_cpu("x86-64-v3"), false, threads};
+const Backend& backend() {
+  static const CpuBackend made(*find_cpu("x86-64-v3"));
+  return made;
 }
+
+PlanSpace space_of(const TestFunction& f, int threads = 1) { return {f.fn, f.constant, backend(), {}, threads}; }
 
 int64_t number(const PlanPoint& p, const std::string& name) {
   for (const Knob& k : p.knobs)

@@ -20,6 +20,12 @@ double TuneState::share_of_floor(int threads) const {
   return best_ns() > 0 ? task.floor_ns / std::max(1, threads) / best_ns() : 0;
 }
 
+PlanSpace plans_of(const CommandLine& c, const Backend& backend, const TuneTask& t) {
+  const Options& o = c.request.options;
+  return {
+      t.fn, t.constant_input(), backend, {.strict_fp = o.strict_fp, .precision = o.precision}, std::max(1, c.threads)};
+}
+
 TuneSession::TuneSession(const CommandLine& c, TuneTasks tasks, const TuneLimits& limits, TuneSetting setting,
                          const std::vector<TuneRecord>& known, RecordWriter& records, Runner& runner, Listener tell)
     : c_(c),
@@ -28,12 +34,12 @@ TuneSession::TuneSession(const CommandLine& c, TuneTasks tasks, const TuneLimits
       records_(records),
       runner_(runner),
       tell_(std::move(tell)),
+      backend_(make_backend(c.request.target)),
       run_bytes_(tasks.run_bytes) {
   for (TuneTask& t : tasks.list) {
     stop_if_interrupted();
     c.request.listener.tell("tasks", to_text(int64_t(states_.size() + 1)) + "/" + to_text(int64_t(tasks.list.size())));
-    PlanSearch search(
-        PlanSpace(t.fn, t.constant_input(), c.request.target.cpu, c.request.options.strict_fp, limits.threads));
+    PlanSearch search(plans_of(c, *backend_, t));
     PlanPoint model = search.model();
     states_.push_back({std::move(t), std::move(search), std::move(model), 0, 1, 0, 0, ""});
     TuneState& s = states_.back();

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <functional>
+#include <memory>
 
 #include "cli/process.h"
 #include "cli/tune/record.h"
@@ -37,6 +38,9 @@ struct TuneState {
   /// The floor as a share of the best time; 0: not known.
   double share_of_floor(int threads) const;
 };
+
+/// The plans of a task, under the options of the command line. `backend` has to stay.
+PlanSpace plans_of(const CommandLine& c, const Backend& backend, const TuneTask& t);
 
 class TuneSession {
  public:
@@ -74,6 +78,7 @@ class TuneSession {
   RecordWriter& records_;
   Runner& runner_;
   Listener tell_;
+  std::unique_ptr<const Backend> backend_;
   std::vector<TuneState> states_;
   int64_t run_bytes_ = 0, trials_ = 0, packages_ = 0;
   TemporaryDir folder_;

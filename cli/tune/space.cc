@@ -5,19 +5,16 @@
 
 #include "cli/tune/record.h"
 #include "support/text.h"
-#include "templates/cpu/schedule_cpu.h"
 
 namespace tc {
 namespace {
 
-int64_t values_of(const Knob& k) { return (k.most - k.least) / k.step + 1; }
-
 /// The values of a knob: the first ones, then ever fewer, and the last one.
-std::vector<int64_t> spread(const Knob& k) {
+std::vector<int64_t> spread(const KnobValues& of) {
   constexpr int64_t kDense = 12;
   std::vector<int64_t> values;
-  for (int64_t i = 0; i < values_of(k); i += i < kDense ? 1 : i / 2) values.push_back(k.least + i * k.step);
-  if (values.back() + k.step <= k.most) values.push_back(k.least + (values_of(k) - 1) * k.step);
+  for (int64_t i = 0; i < of.count(); i += i < kDense ? 1 : i / 2) values.push_back(of.at(i));
+  if (values.back() != of.at(of.count() - 1)) values.push_back(of.at(of.count() - 1));
   return values;
 }
 
@@ -45,22 +42,22 @@ std::string PlanPoint::family() const {
   return join(names, " ");
 }
 
-PlanSpace::PlanSpace(TensorFn fn, std::vector<bool> constant_input, const CpuModel& cpu, bool strict_fp, int threads)
+PlanSpace::PlanSpace(TensorFn fn, std::vector<bool> constant_input, const Backend& backend,
+                     const ScheduleOptions& options, int threads)
     : fn_(std::move(fn)),
       constant_input_(std::move(constant_input)),
-      cpu_(cpu),
-      strict_fp_(strict_fp),
-      threaded_(threads > 1) {}
+      backend_(backend),
+      options_(options),
+      threaded_(threads > 1 || backend.traits().device_memory) {}
 
 std::optional<PlanPoint> PlanSpace::point(const std::vector<PlanLine>& lines) const {
   FunctionPlan plan{"*"};
   plan.lines = lines;
   Planner planner = Planner::beginning_with(std::move(plan));
-  ScheduleOptions o;
-  o.strict_fp = strict_fp_;
+  ScheduleOptions o = options_;
   o.planner = &planner;
   try {
-    schedule_cpu(fn_, constant_input_, cpu_, o);
+    backend_.schedule(fn_, constant_input_, o);
     planner.finish();
     if (planner.lines().size() < lines.size()) return {};
   } catch (const PlanRefused&) {
@@ -82,7 +79,7 @@ std::vector<PlanPoint> PlanSpace::alternatives() const {
   std::vector<PlanPoint> points;
   std::set<std::string> seen{plan_text(own.lines)};
   for (size_t i = 0; i < own.lines.size(); i++)
-    for (const std::string_view name : cpu_templates()) {
+    for (const std::string_view name : backend_.templates()) {
       if (name == "naive" || name == own.lines[i].name) continue;
       std::vector<PlanLine> lines(own.lines.begin(), own.lines.begin() + std::ptrdiff_t(i));
       lines.push_back({std::string(name), {}});
@@ -92,7 +89,9 @@ std::vector<PlanPoint> PlanSpace::alternatives() const {
 }
 
 // Threads are no question where there is one: the loop over chunks is the same.
-bool PlanSpace::is_open(const Knob& k) const { return values_of(k) > 1 && (threaded_ || k.name != "parallel"); }
+bool PlanSpace::is_open(const Knob& k) const {
+  return k.values.count() > 1 && (threaded_ || (k.name != "parallel" && k.name != "parts"));
+}
 
 bool PlanSpace::is_open(const PlanPoint& p) const {
   return std::any_of(p.knobs.begin(), p.knobs.end(), [this](const Knob& k) { return is_open(k); });
@@ -108,11 +107,11 @@ std::vector<PlanPoint> PlanSpace::grid(const PlanPoint& p) const {
     for (const Knob& k : p.knobs)
       if (k.line == i && is_open(k)) open.push_back(&k);
     if (open.empty()) continue;
-    for (const int64_t a : spread(*open[0])) {
+    for (const int64_t a : spread(open[0]->values)) {
       std::vector<PlanLine> lines = up_to(p.lines, *open[open.size() > 1 ? 1 : 0]);
       number_of(lines, *open[0]) = a;
       if (open.size() == 1) add(lines);
-      for (const int64_t b : open.size() > 1 ? spread(*open[1]) : std::vector<int64_t>()) {
+      for (const int64_t b : open.size() > 1 ? spread(open[1]->values) : std::vector<int64_t>()) {
         number_of(lines, *open[1]) = b;
         add(lines);
       }
@@ -133,8 +132,10 @@ std::vector<PlanPoint> PlanSpace::neighbours(const PlanPoint& p) const {
   for (const Knob& k : p.knobs) {
     if (!is_open(k)) continue;
     std::set<int64_t> values;
-    for (const int64_t v : {k.value - k.step, k.value + k.step, k.value / 2, k.value * 2, k.least, k.most})
-      values.insert(std::clamp(v - v % k.step, k.least, k.most));
+    const int64_t last = k.values.count() - 1, here = k.values.below(k.value);
+    for (const int64_t i :
+         {here - 1, here + 1, k.values.below(k.value / 2), k.values.below(k.value * 2), int64_t(0), last})
+      values.insert(k.values.at(std::clamp<int64_t>(i, 0, last)));
     values.erase(k.value);
     for (const int64_t v : values)
       if (auto q = changed(p, k, v)) points.push_back(std::move(*q));

@@ -4,9 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "passes/backend.h"
 #include "passes/schedule/planner.h"
-#include "passes/schedule/schedule.h"
-#include "templates/cpu/cpu_model.h"
 
 namespace tc {
 
@@ -22,8 +21,10 @@ struct PlanPoint {
 /// The plans of one function.
 class PlanSpace {
  public:
-  /// `cpu` has to stay. `threads`: on one, whether loops run on threads is no question.
-  PlanSpace(TensorFn fn, std::vector<bool> constant_input, const CpuModel& cpu, bool strict_fp, int threads);
+  /// `backend` has to stay. `options`: what of them concerns all plans. `threads`: on one of C, whether loops run on threads is no
+  /// question.
+  PlanSpace(TensorFn fn, std::vector<bool> constant_input, const Backend& backend, const ScheduleOptions& options,
+            int threads);
 
   /// The model's own.
   PlanPoint model() const;
@@ -48,8 +49,9 @@ class PlanSpace {
 
   TensorFn fn_;
   std::vector<bool> constant_input_;
-  const CpuModel& cpu_;
-  bool strict_fp_, threaded_;
+  const Backend& backend_;
+  ScheduleOptions options_;
+  bool threaded_;
 };
 
 }  // namespace tc

@@ -8,6 +8,9 @@ namespace {
 
 constexpr double kLambda = 0.3;
 
+/// Plans of one kind have the same numbers, as many features.
+std::string kind_of(const PlanPoint& p) { return p.family() + " " + std::to_string(p.knobs.size()); }
+
 std::vector<double> logarithms(const PlanPoint& p) {
   std::vector<double> x;
   for (const Knob& k : p.knobs) x.push_back(std::log2(1.0 + double(k.value)));
@@ -62,7 +65,7 @@ double TimeModel::prior(const PlanPoint& p) const {
 
 void TimeModel::fit(const std::vector<std::pair<PlanPoint, double>>& measured) {
   std::map<std::string, std::vector<size_t>> members;
-  for (size_t i = 0; i < measured.size(); i++) members[measured[i].first.family()].push_back(i);
+  for (size_t i = 0; i < measured.size(); i++) members[kind_of(measured[i].first)].push_back(i);
   families_.clear();
   for (const auto& [name, list] : members) {
     Family f;
@@ -90,7 +93,7 @@ void TimeModel::fit(const std::vector<std::pair<PlanPoint, double>>& measured) {
 }
 
 double TimeModel::predict(const PlanPoint& p) const {
-  const auto it = families_.find(p.family());
+  const auto it = families_.find(kind_of(p));
   const std::vector<double> x = features(p);
   if (it == families_.end() || it->second.centre.size() != x.size()) return std::exp(prior(p));
   const Family& f = it->second;

@@ -14,12 +14,15 @@
 namespace tc {
 namespace {
 
+constexpr std::string_view kEmulated = "emulated";  // --runner, for CUDA
+
 TuneLimits limits_of(const CommandLine& c) {
   TuneLimits l;
   if (c.trials > 0) l.trials = c.trials;
   if (c.was_given("--seconds")) l.seconds = c.seconds;
   l.early_stopping = c.early_stopping;
   if (c.repeat > 0) l.repeat = int(c.repeat);
+  if (c.request.target.is_cuda()) l.timeout = 300;  // nvcc, or the emulation, has to be built
   if (c.timeout > 0) l.timeout = c.timeout;
   l.threads = std::max(1, c.threads);
   l.jobs = c.jobs > 0 ? int(c.jobs) : int(std::max(1u, std::thread::hardware_concurrency()));
@@ -28,27 +31,29 @@ TuneLimits limits_of(const CommandLine& c) {
 
 void need_what_tune_needs(const CommandLine& c) {
   need_model(c);
-  if (c.request.target.is_cuda()) usage("tune is for --target c; nothing measures kernels of CUDA yet");
   if (c.json && c.tasks != "list")
     usage("--json is for --tasks list: what is measured is JSON anyway, in the file of records");
   if (c.records.empty() && c.tasks != "list")
     usage("no file of records given", "add --records FILE.jsonl; what it has stays, and is not measured again");
+  if (c.request.target.is_cuda() && c.tasks != "list" && c.runner.empty() && !has_gpu())
+    tool_missing("GPU with nvcc",
+                 "--runner COMMAND measures somewhere else; --runner emulated runs candidates on this CPU, which "
+                 "shows that they are right, not how fast they are");
 }
 
 ExitCode list_tasks(const CommandLine& c, const TuneTasks& tasks) {
+  const std::unique_ptr<const Backend> backend = make_backend(c.request.target);
   std::vector<bool> choice;
-  for (const TuneTask& t : tasks.list)
-    choice.push_back(PlanSearch(PlanSpace(t.fn, t.constant_input(), c.request.target.cpu, c.request.options.strict_fp,
-                                          std::max(1, c.threads)))
-                         .has_choice());
+  for (const TuneTask& t : tasks.list) choice.push_back(PlanSearch(plans_of(c, *backend, t)).has_choice());
   print_out(task_list(tasks, choice, c.json));
   return ExitCode::Ok;
 }
 
 /// How the command is said that replays the records.
 std::string next_command(const CommandLine& c) {
-  return "tc-emit --cpu " + std::string(c.request.target.cpu.name) + " --records " + printable(c.records) + " " +
-         printable(c.model) + " -o DIR";
+  const std::string row = processor_row(c);
+  return "tc-emit " + (c.request.target.is_cuda() ? "--target cuda --arch " + row : "--cpu " + row) + " --records " +
+         printable(c.records) + " " + printable(c.model) + " -o DIR";
 }
 
 }  // namespace
@@ -62,7 +67,11 @@ ExitCode tune_command(const CommandLine& c) {
   if (c.tasks == "list") return list_tasks(c, tasks);
   const RecordFile known = read_records(try_read_file(c.records).value_or(""));
   RecordWriter records(c.records);
-  const std::unique_ptr<Runner> runner = c.runner.empty() ? local_runner(limits_of(c).jobs) : command_runner(c.runner);
+  const bool emulated = c.request.target.is_cuda() && c.runner == kEmulated;
+  if (emulated && !c.quiet)
+    print_err("note: candidates run on the CPU, through cuda_on_cpu: their times say nothing about a GPU\n");
+  const std::unique_ptr<Runner> runner =
+      c.runner.empty() || emulated ? local_runner(limits_of(c).jobs) : command_runner(c.runner);
   TuneSetting setting = setting_of(c);
   runner->describe(setting);
   const bool live = ::isatty(2) == 1 && !c.quiet && c.progress == ProgressMode::Auto;

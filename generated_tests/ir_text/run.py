@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import knobs  # noqa: E402
 import schedules  # noqa: E402
 import steps  # noqa: E402
 from checks import ROOT, TOOL, Checks, files_of, run  # noqa: E402
@@ -137,7 +138,10 @@ def main():
         refusals(tmp)
         schedules.work(check, tmp / "schedules", ROOT / "generated_tests" / "golden" / "cnn" / "model.onnxtxt")
         cases += steps.Steps(check, tmp / "steps").cases()
+        numbers = knobs.Knobs(check, tmp / "knobs")
+        cases += numbers.cases()
         check.run(cases, quick=3)
+        numbers.all_met()
     return check.summary()
 
 

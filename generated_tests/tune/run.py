@@ -192,7 +192,6 @@ def refused(tmp):
     told = run(TOOL, DIGITS, *CPU, "--records", records, "-o", tmp / "none")
     check("a file without records is refused", told.returncode == 1 and "TC0608" in told.stderr and not (tmp / "none").exists(), told.stderr)
     for name, words, code, text in (("no file of records", ["tune", DIGITS], 2, "--records"),
-                                    ("CUDA", ["tune", "--target", "cuda", DIGITS, "--tasks", "list"], 2, "--target c"),
                                     ("a task that is not there", ["tune", DIGITS, "--records", tmp / "x", "--tasks", "conv9"], 2, "no task begins with 'conv9'"),
                                     ("--trials 0", ["tune", DIGITS, "--records", tmp / "x", "--trials", "0"], 2, "--trials"),
                                     ("a folder that is not there", ["tune", DIGITS, "--records", tmp / "no" / "x"], 6, "TC0601"),
@@ -201,6 +200,43 @@ def refused(tmp):
                                     ("a runner that says no times", ["tune", DIGITS, "--records", tmp / "x", *fake("--say", '{"id": 1, "ns": []}')], 7, "no times")):
         told = run(TOOL, *words)
         check(f"{name} is refused", told.returncode == code and text in told.stderr, (told.returncode, told.stderr))
+
+
+CUDA = ["--target", "cuda", "--arch", "sm_80"]
+
+
+@with_tmp
+def on_cuda(tmp):
+    """Templates of CUDA have a choice, too; who has no GPU is told, and records are for their target only."""
+    records, out, again = tmp / "r.jsonl", tmp / "out", tmp / "again"
+    told = run(TOOL, "tune", DIGITS, *CUDA, "--tasks", "list", "--json")
+    choice = {t["signature"].split("_")[0]: t["choice"] for t in json.loads(told.stdout or "[]")}
+    check("every kernel has a choice", choice and all(choice.values()), choice)
+    if not pathlib.Path("/dev/nvidia0").exists():
+        told = run(TOOL, "tune", DIGITS, *CUDA, "--records", records)
+        check("no GPU: it says so", told.returncode == 7 and "TC0705" in told.stderr and "no GPU with nvcc on this machine" in told.stderr and "--runner" in told.stderr, told.stderr)
+    told = run(TOOL, "tune", DIGITS, *CUDA, "--records", records, "--trials", "60", "--tasks", "conv2d", *fake())
+    check("another machine measures", told.returncode == 0 and "--target cuda --arch sm_80 --records" in told.stdout, told.stdout + told.stderr)
+    got = records_of(records)
+    check("records say the target", got and all(r["target"] == "cuda" and r["cpu"] == "sm_80" for r in got), got[:1])
+    conv = next(iter(best(got).values()), {"plan": []})
+    check("the search finds the best tile", re.search(r"rows = 64, columns = 32\b", plan(conv)), conv)
+    package = files_of(check.emit(DIGITS, out, *CUDA, "--records", records))
+    run(TOOL, "--quiet", DIGITS, *CUDA, "--records", records, "--write-schedules", tmp / "w.tc")
+    check("the package of its schedules as text", package == files_of(check.emit(DIGITS, again, *CUDA, "--schedules", tmp / "w.tc")))
+    check("not the model's", package != files_of(check.emit(DIGITS, tmp / "plain", *CUDA)))
+    told = run(TOOL, "--quiet", DIGITS, *CPU, "--records", records, "-o", tmp / "c")
+    check("they are not for C", told.returncode == 0 and "its records are for --arch sm_80" in told.stderr, told.stderr)
+
+
+@with_tmp
+def emulated(tmp):
+    """Without a GPU a candidate runs on the CPU, is checked, and timed by the events of the emulation."""
+    records = tmp / "r.jsonl"
+    told = run(TOOL, "tune", DIGITS, *CUDA, "--records", records, "--runner", "emulated", "--trials", "2", "--repeat", "1", "--tasks", "max_pool", "--timeout", "300")
+    got = records_of(records)
+    check("candidates are right", told.returncode == 0 and [r["state"] for r in got[:2]] == ["ok", "ok"], (got, told.stderr))
+    check("it is no GPU, and says so", "say nothing about a GPU" in told.stderr and all(r["processor"].startswith("cuda_on_cpu") for r in got), told.stderr)
 
 
 @with_tmp
@@ -223,5 +259,5 @@ def listed(tmp):
     check("named as --write-schedules names them", {t["function"] for t in tasks} == set(hashes), hashes)
 
 
-check.run([measured, replayed, gone_on, never_best, merged, refused, example, listed], quick=1)
+check.run([measured, replayed, gone_on, never_best, merged, refused, on_cuda, emulated, example, listed], quick=1)
 sys.exit(check.summary())

@@ -37,6 +37,10 @@ bool FunctionPlan::fits(const std::string& of_signature, const std::string& of_f
   return (function.empty() || function == of_function) && fits_pattern(signature, of_signature);
 }
 
+std::string FunctionPlan::shown() const {
+  return selects ? "for " + language::print(*selects) : language::quoted(signature);
+}
+
 std::string function_hash(const TensorFn& fn, const std::vector<bool>& constant_input) {
   const language::FunctionText printed = language::function_text(fn);
   std::string key = printed.text.empty() ? identity_of(fn) : printed.text;
@@ -70,7 +74,13 @@ class Reader {
     p.at = r_.peek().at;
     if (!begins_plan()) r_.expected("'schedule' at the beginning of a line");
     r_.take();
-    p.signature = r_.expect_text("the signature of a kernel, in quotes");
+    if (r_.is_word("for")) {
+      r_.take();
+      p.selects = read_selector(r_);
+      p.signature = "*";
+    } else {
+      p.signature = r_.expect_text("the signature of a kernel, in quotes, or 'for' and what it computes");
+    }
     if (r_.is_word("on")) {
       r_.take();
       p.processor = r_.expect_text("the name of a processor, in quotes");
@@ -178,7 +188,7 @@ std::string print(const PlanLine& line) {
 }
 
 std::string print(const FunctionPlan& plan) {
-  std::string s = "schedule " + quoted(plan.signature);
+  std::string s = "schedule " + plan.shown();
   if (!plan.processor.empty()) s += " on " + quoted(plan.processor);
   if (!plan.function.empty()) s += " of " + quoted(plan.function);
   for (const PlanLine& l : plan.lines) s += "\n  " + print(l);

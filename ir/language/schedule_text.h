@@ -9,7 +9,10 @@
 //
 //     split(i, 8) as i_o, i_i
 //
-// `of` is a hash of the function; without it, and with '*' in the signature, a schedule is for every function that fits.
+// `of` is a hash of the function; without it, and with '*' in the signature, a schedule is for every function that fits. Instead of the
+// signature it may say what is computed (function_selector.h):
+//
+//   schedule for conv2d + bias + relu (x: f32[1, 58, 58, 64], *)
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/language/function_selector.h"
 #include "ir/language/source.h"
 #include "ir/tensor_fn.h"
 
@@ -48,9 +52,12 @@ struct FunctionPlan {
   language::Place at = {};
   bool recorded =
       false;  // of --records: where it fits no function, or cannot be, the model decides. No part of the text
+  std::optional<FunctionSelector> selects = {};  // instead of the signature
 
   /// Whether it is for the function of that signature and hash.
   bool fits(const std::string& of_signature, const std::string& of_function) const;
+  /// `"conv2d_*"`, or `for conv2d + *`.
+  std::string shown() const;
 };
 
 /// A file of --schedules.

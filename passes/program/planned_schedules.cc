@@ -20,9 +20,25 @@ std::string signature_of(const TensorFn& fn) {
 PlannedSchedules::PlannedSchedules(const PassContext& cx)
     : cx_(cx), used_(cx.schedules ? cx.schedules->plans.size() : 0) {}
 
-size_t PlannedSchedules::stated_for(const std::string& signature, const std::string& function) const {
+bool PlannedSchedules::fits(const FunctionPlan& stated, const FunctionPlan& f, const TensorFn& fn) const {
+  return stated.fits(f.signature, f.function) && (!stated.selects || stated.selects->fits(fn, stage_names(fn)));
+}
+
+size_t PlannedSchedules::stated_for(const FunctionPlan& f, const TensorFn& fn) {
   size_t i = 0;
-  while (i < used_.size() && !cx_.schedules->plans[i].fits(signature, function)) i++;
+  while (i < used_.size() && !fits(cx_.schedules->plans[i], f, fn)) i++;
+  if (i == used_.size()) return i;
+  const FunctionPlan& p = cx_.schedules->plans[i];
+  const std::string it = "\"" + printable(f.signature) + "\"";
+  for (size_t k = i + 1; p.selects && k < used_.size(); k++)
+    if (const FunctionPlan& q = cx_.schedules->plans[k]; q.selects && fits(q, f, fn))
+      throw Error(refusal({q.at, "this schedule and the one in line " + to_text(int64_t(p.at.line)) + " are both for " +
+                                     it + "; say more of what they are for"}));
+  if (p.selects && p.selects->is_exact() && p.function.empty() && !used_[i].empty() && used_[i] != f.function)
+    throw Error(refusal({p.at, "this is for two functions, of \"" + used_[i] + "\" and of \"" + f.function +
+                                   "\": what they compute differs in more than that; say which, or put a '*' into it "
+                                   "for all"}));
+  used_[i] = f.function;
   return i;
 }
 
@@ -34,7 +50,8 @@ Diagnostic PlannedSchedules::refusal(const PlanRefused& why) const {
 
 Scheduled PlannedSchedules::apply(const FunctionPlan* stated, FunctionPlan& made, const TensorFn& fn,
                                   const std::vector<bool>& constant_input, const ScheduleOptions& options) {
-  Planner planner = stated ? Planner(*stated) : Planner();
+  // What a recorded plan does not say, because its template had fewer numbers then, the model decides.
+  Planner planner = !stated ? Planner() : stated->recorded ? Planner::beginning_with(*stated) : Planner(*stated);
   ScheduleOptions o = options;
   o.planner = &planner;
   std::string text;
@@ -73,7 +90,7 @@ Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Const
     return cx_.backend->schedule(fn, known, options);
   FunctionPlan made{signature_of(fn), std::string(cx_.target.processor), function_hash(fn, known)};
   function = made.function;
-  const size_t i = stated_for(made.signature, made.function);
+  const size_t i = stated_for(made, fn);
   const FunctionPlan* stated = i < used_.size() ? &cx_.schedules->plans[i] : nullptr;
   if (stated && !stated->processor.empty() && stated->processor != made.processor)
     throw Error(refusal(
@@ -92,7 +109,6 @@ Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Const
     stated = nullptr;
     s = apply(stated, made, fn, known, options);
   }
-  if (stated) used_[i] = true;
   made.recorded = stated && stated->recorded;
   if (cx_.scheduled) cx_.scheduled({made, fn, constants});
   return std::move(*s);
@@ -108,10 +124,15 @@ void PlannedSchedules::finish() const {
                           false});
   for (size_t i = 0; i < used_.size(); i++) {
     const FunctionPlan& p = cx_.schedules->plans[i];
-    if (used_[i] || p.recorded) continue;
-    cx_.diagnostics->add(
-        refusal({p.at, "no function of this model has the signature \"" + printable(p.signature) + "\"" +
-                           (p.function.empty() ? "" : " and this hash") + ", or a schedule above takes them all"}));
+    if (!used_[i].empty() || p.recorded) continue;
+    const std::string wanted = p.selects
+                                   ? "no function of this model is " + printable(language::print(*p.selects))
+                                   : "no function of this model has the signature \"" + printable(p.signature) + "\"";
+    cx_.diagnostics->add(refusal({p.at, wanted +
+                                            (p.function.empty() ? ""
+                                             : p.selects        ? " of that hash"
+                                                                : " and this hash") +
+                                            ", or a schedule above takes them all"}));
   }
 }
 

@@ -26,7 +26,10 @@ class PlannedSchedules {
   void finish() const;
 
  private:
-  size_t stated_for(const std::string& signature, const std::string& function) const;
+  /// The position of the schedule that is for `fn`; that of the end if there is none. Throws Error where several of equal standing are, or
+  /// where one that leaves nothing open is for another function, too.
+  size_t stated_for(const FunctionPlan& f, const TensorFn& fn);
+  bool fits(const FunctionPlan& stated, const FunctionPlan& f, const TensorFn& fn) const;
   /// By the plan, or by the model where it is null. Throws PlanRefused.
   Scheduled apply(const FunctionPlan* stated, FunctionPlan& made, const TensorFn& fn,
                   const std::vector<bool>& constant_input, const ScheduleOptions& options);
@@ -36,7 +39,7 @@ class PlannedSchedules {
   Diagnostic refusal(const PlanRefused& why) const;
 
   const PassContext& cx_;
-  std::vector<bool> used_;            // by cx_.schedules
+  std::vector<std::string> used_;     // by cx_.schedules: the hash of the last function that it was for; "": none yet
   std::set<std::string> signatures_;  // of all functions, where steps are to be shown
   bool shown_ = false;                // the loops of one at least
 };

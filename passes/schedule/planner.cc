@@ -12,6 +12,10 @@ void Planner::refuse(const std::string& message) const {
   throw PlanRefused{next < stated_.lines.size() ? stated_.lines[next].at : stated_.at, message};
 }
 
+void Planner::refuse_at(size_t line, const std::string& message) const {
+  throw PlanRefused{line < stated_.lines.size() ? stated_.lines[line].at : stated_.at, message};
+}
+
 bool Planner::wants(std::string_view name) const {
   if (lines_.size() >= stated_.lines.size()) return !applies_ || completes_;
   return stated_.lines[lines_.size()].name == name;
@@ -26,30 +30,79 @@ size_t Planner::open(std::string_view name) {
   return lines_.size() - 1;
 }
 
-namespace {
-
-// What a number that is stated has to be; "" if it is that.
-std::string complaint(const Knob& k) {
-  if (k.value >= k.least && k.value <= k.most && k.value % k.step == 0) return "";
-  if (k.least == k.most) return "here it is " + to_text(k.least);
-  return "it is " + std::string(k.step > 1 ? "a multiple of " + to_text(k.step) + " " : "") + "from " +
-         to_text(k.least) + " to " + to_text(k.most);
+KnobValues KnobValues::range(int64_t least, int64_t most, int64_t step) {
+  KnobValues v;
+  v.least_ = (least + step - 1) / step * step;
+  v.most_ = std::max(most, v.least_);
+  v.step_ = step;
+  return v;
 }
 
-}  // namespace
+KnobValues KnobValues::list(std::vector<int64_t> values, std::string why) {
+  check(!values.empty() && std::is_sorted(values.begin(), values.end()), "a knob has values, in order");
+  KnobValues v;
+  v.list_ = std::move(values);
+  v.why_ = std::move(why);
+  return v;
+}
+
+KnobValues KnobValues::flag(bool possible, std::string why) { return possible ? range(0, 1) : only(0, std::move(why)); }
+
+KnobValues KnobValues::powers_of_two(int64_t least, int64_t most, std::string why) {
+  std::vector<int64_t> values;
+  for (int64_t v = 1; v <= most; v *= 2)
+    if (v >= least) values.push_back(v);
+  return list(std::move(values), std::move(why));
+}
+
+KnobValues KnobValues::divisors(int64_t n, int64_t most, std::string why) {
+  std::vector<int64_t> values;
+  for (int64_t d = 1; d <= n / d; d++)
+    if (n % d == 0) values.insert(values.end(), {d, n / d});
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  std::erase_if(values, [&](int64_t d) { return d > most; });
+  return list(std::move(values), std::move(why));
+}
+
+int64_t KnobValues::below(int64_t v) const {
+  if (list_.empty()) return std::clamp<int64_t>(v < least_ ? 0 : (v - least_) / step_, 0, count() - 1);
+  const auto it = std::upper_bound(list_.begin(), list_.end(), v);
+  return std::max<int64_t>(0, it - list_.begin() - 1);
+}
+
+std::string KnobValues::text() const {
+  const std::string why = why_.empty() ? "" : ": " + why_;
+  if (count() == 1) return "here it is " + to_text(at(0)) + why;
+  if (list_.empty())
+    return "it is " + std::string(step_ > 1 ? "a multiple of " + to_text(step_) + " " : "") + "from " +
+           to_text(least_) + " to " + to_text(at(count() - 1)) + why;
+  constexpr size_t kShown = 12;
+  std::vector<std::string> some;
+  for (size_t i = 0; i < std::min(kShown, list_.size()); i++) some.push_back(to_text(list_[i]));
+  if (list_.size() > kShown) some.push_back(".. " + to_text(list_.back()));
+  return "it is one of " + join(some, ", ") + why;
+}
+
+std::optional<int64_t> Planner::stated(size_t line, const std::string& name) const {
+  if (line >= stated_.lines.size()) return {};
+  for (const auto& [n, value] : stated_.lines[line].numbers)
+    if (n == name) return value;
+  return {};
+}
 
 int64_t Planner::number(Knob knob, const std::function<int64_t()>& model) {
-  const PlanLine none, &said = knob.line < stated_.lines.size() ? stated_.lines[knob.line] : none;
-  const auto it =
-      std::find_if(said.numbers.begin(), said.numbers.end(), [&](const auto& n) { return n.first == knob.name; });
-  if (it != said.numbers.end()) {
-    knob.value = it->second;
-    const std::string wrong = complaint(knob);
-    if (!wrong.empty()) throw PlanRefused{said.at, knob.name + " = " + to_text(knob.value) + ": " + wrong};
+  if (const std::optional<int64_t> said = stated(knob.line, knob.name)) {
+    knob.value = *said;
+    if (!knob.values.has(knob.value))
+      throw PlanRefused{stated_.lines[knob.line].at,
+                        knob.name + " = " + to_text(knob.value) + ": " + knob.values.text()};
   } else if (applies_ && !completes_) {
-    throw PlanRefused{said.at, said.name + " needs " + knob.name};
+    const PlanLine none, &line = knob.line < stated_.lines.size() ? stated_.lines[knob.line] : none;
+    throw PlanRefused{line.at, line.name + " needs " + knob.name};
   } else {
     knob.value = model();
+    check(knob.values.has(knob.value), "what the model decides may be stated: " + knob.name);
   }
   lines_.at(knob.line).numbers.push_back({knob.name, knob.value});
   knobs_.push_back(std::move(knob));
@@ -82,10 +135,27 @@ void Planner::finish() const {
   if (lines_.size() < stated_.lines.size()) refuse("nothing is left to decide");
 }
 
+std::optional<int64_t> PlanEntry::stated(const std::string& name) const {
+  return planner_ ? planner_->stated(line_, name) : std::nullopt;
+}
+
+int64_t PlanEntry::number(const std::string& name, const std::function<int64_t()>& model, KnobValues values) const {
+  if (!planner_) return model();
+  return planner_->number({line_, name, 0, std::move(values)}, model);
+}
+
 int64_t PlanEntry::in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
                             int64_t step) const {
-  if (!planner_) return model();
-  return planner_->number({line_, name, 0, least, most, step}, model);
+  return number(name, model, KnobValues::range(least, most, step));
+}
+
+bool PlanEntry::flag(const std::string& name, bool model, bool possible, const std::string& why) const {
+  return number(
+             name, [&] { return model && possible; }, KnobValues::flag(possible, why)) == 1;
+}
+
+void PlanEntry::refuse(const std::string& message) const {
+  if (planner_ && planner_->applies()) planner_->refuse_at(line_, message);
 }
 
 namespace {

@@ -28,8 +28,35 @@ struct ArgReduce {
   Exprs start, next, value;   // of the state; `value`: what joins
   std::vector<RowStep> results;
   const Axis& along() const { return r.columns[0]; }
-  int64_t block() const { return std::min<int64_t>(n.extent.value / kMaxLanes, 4) * kMaxLanes; }
 };
+
+struct ArgReducePlan {
+  int64_t columns = kMaxLanes;  // of a block
+  bool parallel = false;        // on threads: the outermost axis, or parts of the blocks
+  int64_t parts = 1;            // of two blocks and more, since the last ones may overlap; 1: the outermost axis
+};
+
+ArgReducePlan decide(const ArgReduce& p, const PlanEntry& plan) {
+  constexpr int64_t kMostVectors = 8, kMostParts = 16;
+  ArgReducePlan d;
+  const int64_t vectors = p.n.extent.value / kMaxLanes;
+  d.columns = plan.in_range(
+      "columns", [&] { return std::min<int64_t>(vectors, 4) * kMaxLanes; }, kMaxLanes,
+      std::min(vectors, kMostVectors) * kMaxLanes, kMaxLanes);
+  const int64_t most = ceil_div(p.n.extent.value, d.columns) / 2;
+  const int64_t outer = p.outer.empty() ? 1 : p.outer[0].extent.value;
+  const bool pays = points(p.r.c.axes) * p.along().extent.value >= kParallelThreshold;
+  d.parallel =
+      plan.flag("parallel", pays && (outer >= 4 || most >= 2), outer > 1 || most >= 2, "there is nothing to share");
+  if (!d.parallel)
+    d.parts = plan.number(
+        "parts", [] { return 1; }, KnobValues::only(1, "it is not on threads"));
+  else
+    d.parts = plan.in_range(
+        "parts", [&] { return outer >= 4 ? 1 : std::min(kMostParts, most); }, outer > 1 ? 1 : 2,
+        std::max<int64_t>(1, most));
+  return d;
+}
 
 // The same value where integers have 32 bits; null if it has another form.
 Expr in_lanes(const Expr& e, const VarMap& to) {
@@ -104,14 +131,15 @@ std::optional<ArgReduce> match(const TemplateArgs& a) {
 
 class Builder {
  public:
-  explicit Builder(const ArgReduce& p) : p_(p), size_(p.block()), blocks_(ceil_div(p.n.extent.value, size_)) {
+  Builder(const ArgReduce& p, const ArgReducePlan& plan)
+      : p_(p), plan_(plan), size_(plan.columns), blocks_(ceil_div(p.n.extent.value, size_)) {
     for (const Axis& a : p.outer) at_.push_back({a.var, Expr(a.var)});
     for (const Buffer& b : p.state) acc_.push_back(make_buffer(b->name, b->dtype, {Dim(size_)}, Scope::Register));
   }
 
-  Stmt build(bool parallel) {
-    const bool outermost = parallel && !p_.outer.empty() && p_.outer[0].extent.value >= 4;
-    const int64_t parts = parallel && !outermost ? std::min<int64_t>(16, blocks_ / 2) : 1;
+  Stmt build() {
+    const int64_t parts = plan_.parts;
+    const bool outermost = plan_.parallel && parts == 1;
     auto over_outer = [&](Stmt body) {
       for (size_t i = p_.outer.size(); i-- > 0;)
         body =
@@ -206,6 +234,7 @@ class Builder {
   }
 
   const ArgReduce& p_;
+  const ArgReducePlan plan_;
   const int64_t size_, blocks_;  // columns of a block
   Point at_;
   std::vector<Buffer> acc_;
@@ -217,13 +246,13 @@ std::optional<Scheduled> schedule_arg_reduce(const TemplateArgs& a) {
   const auto p = match(a);
   if (!p) return {};
   Scheduled s;
-  const int64_t work = points(p->r.c.axes) * p->along().extent.value;
-  s.body = Builder(*p).build(work >= kParallelThreshold);
+  const ArgReducePlan plan = decide(*p, a.plan);
+  s.body = Builder(*p, plan).build();
   bind_operands(s, p->r.c);
   s.outputs = a.fn.outputs;
   for (size_t i = 1; i < s.outputs.size(); i++) s.views.push_back({p->r.outs[i], s.outputs[i]});
   s.family = "places";
-  s.description = to_text(p->block()) + " columns at a time, in vectors";
+  s.description = to_text(plan.columns) + " columns at a time, in vectors";
   return s;
 }
 

@@ -22,7 +22,8 @@ namespace tc {
 namespace {
 
 constexpr int64_t kTileBytes = 24 << 10;  // of scores: with a panel of keys in the first-level cache, or nearly
-constexpr int64_t kMaxTileRows = 32;      // rows
+constexpr int64_t kMaxTileRows = 32;      // rows that the model takes
+constexpr int64_t kMostTileRows = 128;    // that may be stated
 
 struct Product {
   ResultTile tile;
@@ -38,6 +39,7 @@ struct Attention {
   std::vector<AxisRange> tile_ranges, out_ranges;
   std::vector<Axis> outer;  // batches and heads
   int64_t rows = 1, columns = 1, tile_rows = 1;
+  int64_t groups = 1;  // chunks of a head's tiles
   Var row = make_var("row");
 };
 
@@ -118,12 +120,7 @@ std::optional<Product> match_product(const TensorFn& part, const std::vector<Axi
   const std::vector<bool> constant(tile->fn.inputs.size(), false);
   auto m = match_contraction({tile->fn, &*c, constant, a.cpu, a.options});
   if (!m || m->right == Contraction::Right::Packed || !m->outer.empty() || m->rows.size() != 1) return {};
-  ScheduleOptions own = a.options;
-  own.planner = nullptr;  // the template decides on the rest of the plan
-  ContractionPlan plan = plan_contraction(*m, a.cpu, own);
-  plan.parallel = false;
-  plan.row_blocks = 1;
-  plan.prefetch = 0;
+  const ContractionPlan plan = plan_part(*m, a.cpu, a.options);
   return Product{std::move(*tile), std::move(*m), plan};
 }
 
@@ -132,14 +129,21 @@ bool reads_only(const TensorFn& part, const TensorFn& whole, const Buffer& only)
                      [&](const Buffer& b) { return b == only || !producer(whole, b); });
 }
 
+int64_t choose_groups(int64_t heads, int64_t tiles) {
+  int64_t groups = 1;
+  while (heads * groups < 8 && tiles >= groups * 4) groups *= 2;
+  return groups;
+}
+
 // Heads and rows as ranges of the scores, and of the result, whose axes may be permuted.
-bool find_ranges(const TensorFn& last, Attention& t) {
+bool find_ranges(const TensorFn& last, Attention& t, const PlanEntry& plan) {
   const Dims dims = static_dims(t.weights->shape), out = static_dims(last.outputs[0]->shape);
   if (dims.size() < 2 || static_dims(t.scores_buffer->shape) != dims) return false;
   t.rows = dims[dims.size() - 2];
   t.columns = dims.back();
   if (t.rows < 2) return false;
-  t.tile_rows = choose_tile_rows(t.rows, t.columns);
+  t.tile_rows = plan.in_range(
+      "rows", [&] { return choose_tile_rows(t.rows, t.columns); }, 2, std::min(t.rows, kMostTileRows));
   for (size_t d = 0; d + 1 < dims.size(); d++) {
     if (dims[d] == 1) continue;
     const bool is_row = d + 2 == dims.size();
@@ -150,6 +154,10 @@ bool find_ranges(const TensorFn& last, Attention& t) {
     for (size_t o = 0; o < out.size(); o++)
       if (out[o] > 1 && operand_axis(last, o, t.weights) == int(d)) t.out_ranges.push_back({o, Expr(v), extent});
   }
+  const int64_t tiles = ceil_div(t.rows, t.tile_rows), heads = points(t.outer);
+  // Each group copies keys and values for itself; it has two tiles at least, since the last two may overlap.
+  t.groups = plan.in_range(
+      "groups", [&] { return choose_groups(heads, tiles); }, 1, std::max<int64_t>(1, tiles / 2));
   return t.out_ranges.size() == t.tile_ranges.size();
 }
 
@@ -164,7 +172,7 @@ std::optional<Attention> match(const TemplateArgs& a) {
   t.scores_buffer = scores.outputs[0];
   t.weights = softmax.outputs[0];
   if (!reads_only(scores, a.fn, nullptr) || softmax.inputs != std::vector<Buffer>{t.scores_buffer} ||
-      !reads_only(last, a.fn, t.weights) || last.outputs[0] != a.fn.outputs[0] || !find_ranges(last, t))
+      !reads_only(last, a.fn, t.weights) || last.outputs[0] != a.fn.outputs[0] || !find_ranges(last, t, a.plan))
     return {};
   // In place: what comes after the exponentials does not read the scores.
   for (size_t i = 2; i < 4; i++)
@@ -173,7 +181,8 @@ std::optional<Attention> match(const TemplateArgs& a) {
   const auto first = match_product(scores, t.tile_ranges, a), second = match_product(last, t.out_ranges, a);
   const auto rows = result_tile(softmax, t.tile_ranges);
   if (!first || !second || !rows) return {};
-  const auto inner = schedule_rows({rows->fn, nullptr, {false}, a.cpu, a.options});
+  const auto inner =
+      schedule_rows({rows->fn, nullptr, {false}, a.cpu, a.options, false, PlanEntry(a.options.planner, "rows")});
   if (!inner || second->m.p_at.of(second->m.rows[0].var) != t.columns) return {};
   t.scores = *first;
   t.result = *second;
@@ -187,8 +196,7 @@ class Builder {
  public:
   Builder(const Attention& t, const TemplateArgs& a) : t_(t), memory_(a.fn) {
     tiles_ = ceil_div(t.rows, t.tile_rows);
-    // Each group copies keys and values for itself; it has two tiles at least, since the last two may overlap.
-    while (points(t.outer) * groups_ < 8 && tiles_ >= groups_ * 4) groups_ *= 2;
+    groups_ = t.groups;
     keys_ = panels("keys", t.scores);
     values_ = panels("values", t.result);
     tile_ = make_buffer("scores", DType::F32, {Dim(t.tile_rows * t.columns)}, Scope::Workspace);

@@ -21,6 +21,8 @@ bool CpuBackend::reads_few_bits(const TensorFn& fn, const std::vector<bool>& con
   return tc::reads_few_bits(fn, constant_input, model_, options);
 }
 
+std::vector<std::string_view> CpuBackend::templates() const { return cpu_templates(); }
+
 Scheduled CpuBackend::schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                                const ScheduleOptions& options) const {
   return schedule_cpu(fn, constant_input, model_, options);

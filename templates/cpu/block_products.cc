@@ -27,8 +27,9 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kSteps = 32;  // of k that dot_words takes at a time
-constexpr int64_t kMostRows = 4;
+constexpr int64_t kSteps = 32;    // of k that dot_words takes at a time
+constexpr int64_t kMostRows = 4;  // that the model takes
+constexpr int64_t kMostStatedRows = 8, kMostColumns = 256;
 constexpr int64_t kManyRows = 16;  // their sums are shared among threads
 
 struct BlockProduct {
@@ -119,20 +120,43 @@ std::optional<BlockProduct> match(const TemplateArgs& a) {
   return m;
 }
 
+struct BlockProductsPlan {
+  int64_t rows = 1, columns = 16;  // of a tile
+  bool fetches_ahead = false;      // a single tile of rows reads each weight once
+  bool parallel = false;
+};
+
+BlockProductsPlan decide(const BlockProduct& m, const CpuModel& cpu, const ScheduleOptions& o, const PlanEntry& plan) {
+  BlockProductsPlan p;
+  const int64_t rows = points(m.rows), n = m.n.extent.value;
+  p.rows = plan.in_range(
+      "rows", [&] { return std::min(rows, kMostRows); }, 1, std::min(rows, kMostStatedRows));
+  const int64_t own = o.panel_columns > 0 ? o.panel_columns : std::max(16, (rows == 1 ? 4 : 2) * cpu.vector_lanes);
+  p.columns = plan.in_range(
+      "columns", [&] { return own; }, 16, kMostColumns, 16);
+  p.fetches_ahead =
+      plan.flag("prefetch", rows == p.rows, o.fetch_ahead && rows == p.rows, "weights are read more than once");
+  const int64_t panels = ceil_div(n, p.columns);
+  const bool pays = rows * panels * p.columns * m.block.extent.value * m.k.extent.value >= 4 * kParallelThreshold;
+  const bool shares = panels > 1 || (bool(m.zero) && rows >= kManyRows);
+  p.parallel = plan.number(
+                   "parallel", [&] { return pays ? 1 : 0; },
+                   shares ? KnobValues::flag(true) : KnobValues::only(pays ? 1 : 0, "there is one panel")) == 1;
+  return p;
+}
+
 class BlockProducts {
  public:
-  BlockProducts(const BlockProduct& m, const CpuModel& cpu, const ScheduleOptions& o)
+  BlockProducts(const BlockProduct& m, const BlockProductsPlan& plan)
       : m_(m),
         rows_(points(m.rows)),
         blocks_(m.block.extent.value),
-        height_(std::min(rows_, kMostRows)),
-        columns_(o.panel_columns > 0 ? o.panel_columns : std::max(16, (rows_ == 1 ? 4 : 2) * cpu.vector_lanes)),
+        height_(plan.rows),
+        columns_(plan.columns),
         panels_(ceil_div(m.n.extent.value, columns_)),
         words_(m.k.extent.value * m.bits / 32),
-        fetches_ahead_(o.fetch_ahead && rows_ == height_) {
-    const int64_t work = rows_ * panels_ * columns_ * blocks_ * m.k.extent.value;
-    parallel_ = work >= 4 * kParallelThreshold;
-  }
+        fetches_ahead_(plan.fetches_ahead),
+        parallel_(plan.parallel) {}
 
   Scheduled build() {
     Scheduled s;
@@ -280,8 +304,7 @@ class BlockProducts {
 
   const BlockProduct& m_;
   const int64_t rows_, blocks_, height_, columns_, panels_, words_;
-  const bool fetches_ahead_;  // a single tile of rows reads each weight once
-  bool parallel_ = false;
+  const bool fetches_ahead_, parallel_;
   Buffer packed_, scales_, zeros_, row_sums_;
   Expr panel_;
 };
@@ -291,7 +314,7 @@ class BlockProducts {
 std::optional<Scheduled> schedule_block_products(const TemplateArgs& a) {
   const auto m = match(a);
   if (!m) return {};
-  return BlockProducts(*m, a.cpu, a.options).build();
+  return BlockProducts(*m, decide(*m, a.cpu, a.options, a.plan)).build();
 }
 
 }  // namespace tc

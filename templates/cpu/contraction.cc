@@ -263,14 +263,13 @@ bool has_panel_of_each_chunk(const Contraction& m) {
                                                           [](const Axis& a, const Axis& b) { return a.var == b.var; });
 }
 
-}  // namespace
+int64_t tiled_rows(const Contraction& m) { return m.rows.empty() ? 1 : m.rows.back().extent.value; }
+// Text for several processors: panels are walked in strips.
+bool walks_strips(const Contraction& m, const CpuModel& cpu) { return !cpu.best_variant.empty() && !m.rows.empty(); }
 
-ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, const ScheduleOptions& o) {
-  const CpuModel cpu = with_lanes_of(model, m.type);
-  ContractionPlan p;
-  const PlanEntry plan(o.planner, "tile");
-  const int64_t n = m.n.extent.value, tiled = m.rows.empty() ? 1 : m.rows.back().extent.value;
-  const bool in_strips = !cpu.best_variant.empty() && !m.rows.empty();
+Tile best_tile(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o) {
+  const int64_t n = m.n.extent.value, tiled = tiled_rows(m);
+  const bool in_strips = walks_strips(m, cpu);
   Tile tile{1, std::max(16, 4 * cpu.vector_lanes)};
   if (!m.rows.empty()) {
     const int64_t stride = m.p_at.of(m.rows.back().var) * (m.type == DType::F64 ? 2 : 1);
@@ -281,9 +280,19 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, co
   }
   if (o.panel_columns > 0) tile.columns = int(std::min(o.panel_columns, kMostColumns));
   if (tile.vectors > 0 && tile.columns % (tile.vectors * kMaxLanes) != 0) tile.vectors = 1;
+  return tile;
+}
+
+// The tile in registers, and the panels that follow from it.
+ContractionPlan decide_tile(const Contraction& m, const CpuModel& model, const ScheduleOptions& o,
+                            const PlanEntry& plan) {
+  const CpuModel cpu = with_lanes_of(model, m.type);
+  const Tile tile = best_tile(m, cpu, o);
+  ContractionPlan p;
+  const int64_t tiled = tiled_rows(m);
   p.tile.rows = int(plan.in_range(
       "rows", [&] { return std::min<int64_t>(tile.rows, tiled); }, 1, std::min<int64_t>(tiled, kMostRows)));
-  if (in_strips)
+  if (walks_strips(m, cpu))
     p.tile.vectors = int(plan.in_range(
         "vectors", [&] { return tile.vectors; }, 1, kMostVectors));
   const int64_t strip = kMaxLanes * std::max(p.tile.vectors, 1);
@@ -292,21 +301,32 @@ ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, co
   const bool splits_sum = m.rows.empty() && !m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8;
   p.unroll_k = plan.in_range(
       "partial_sums", [&] { return splits_sum ? 2 : 1; }, 1, splits_sum ? 8 : 1);
-  p.panels = ceil_div(n, p.tile.columns);
-  const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
-  p.parallel = plan.in_range(
-                   "parallel", [&] { return work >= kParallelThreshold; }, 0, 1) == 1;
-  const int64_t runs = m.rows.size() > 1 ? m.rows[0].extent.value : tiled / p.tile.rows;
-  const bool cuts_rows = p.parallel && !m.rows.empty() && m.right != Contraction::Right::Repacked;
-  p.row_blocks = plan.in_range(
-      "row_blocks", [&] { return cuts_rows ? choose_row_blocks(points(m.outer) * p.panels, runs) : 1; }, 1,
-      cuts_rows ? std::max<int64_t>(runs, 1) : 1);
-  const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
+  p.panels = ceil_div(m.n.extent.value, p.tile.columns);
   p.fetch_ahead = o.fetch_ahead && m.type == DType::F32 && m.right == Contraction::Right::Packed;
-  const int64_t all_panels = points(m.outer) * p.panels;
-  const bool can_fetch = p.fetch_ahead && has_panel_of_each_chunk(m) && !m.rows.empty() && all_panels > 1;
+  return p;
+}
+
+}  // namespace
+
+ContractionPlan plan_part(const Contraction& m, const CpuModel& model, const ScheduleOptions& o) {
+  return decide_tile(m, model, o, PlanEntry(o.planner, "tile"));
+}
+
+ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, const ScheduleOptions& o) {
+  const CpuModel cpu = with_lanes_of(model, m.type);
+  const PlanEntry plan(o.planner, "tile");
+  ContractionPlan p = decide_tile(m, model, o, plan);
+  const int64_t n = m.n.extent.value, tiled = tiled_rows(m);
+  const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
+  const int64_t runs = m.rows.size() > 1 ? m.rows[0].extent.value : tiled / p.tile.rows;
+  const bool may_cut = !m.rows.empty() && m.right != Contraction::Right::Repacked;
+  const int64_t chunks = points(m.outer) * p.panels;
+  p.parallel = decide_parallel(plan, work >= kParallelThreshold, chunks, may_cut ? runs : 1);
+  p.row_blocks = decide_row_blocks(plan, p.parallel && may_cut, chunks, runs);
+  const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
+  const bool can_fetch = p.fetch_ahead && has_panel_of_each_chunk(m) && !m.rows.empty() && chunks > 1;
   // Where one tile has all rows of a panel, there is no work during which the next one could come.
-  const bool pays = points(m.k) * all_panels * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
+  const bool pays = points(m.k) * chunks * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
   p.prefetch = plan.in_range(
       "prefetch", [&] { return can_fetch && pays ? p.tile.columns / tiles : 0; }, 0, can_fetch ? p.tile.columns : 0);
   if (!m.bytes)

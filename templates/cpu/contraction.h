@@ -67,5 +67,7 @@ Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Schedu
 /// floats, columns that do not exist being zero. m.outer is empty.
 Stmt copy_to_panels(const Contraction& m, const ContractionPlan& plan, const Buffer& panels);
 ContractionPlan plan_contraction(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o);
+/// Of a product inside of another template's loops, which share it among threads: only the tile is decided on.
+ContractionPlan plan_part(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o);
 
 }  // namespace tc

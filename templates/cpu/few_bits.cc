@@ -86,6 +86,10 @@ constexpr int64_t kStackFloats = 1024;   // of what is unpacked for many rows: 4
 constexpr int64_t kLongestStretch = 64;  // steps of k
 constexpr int64_t kGroupColumns = 128;   // of many rows
 constexpr int64_t kMostParts = 64;       // each has scratch memory of its own
+constexpr int64_t kRowBlock = 128;       // of copied rows: 32 KiB
+// What may be stated:
+constexpr int64_t kMostColumns = 256, kMostStretch = 64, kMostRowBlock = 512;
+constexpr int64_t kMostTileRows = 32, kMostTileColumns = 128;
 
 class FewRows : FewBitsLoops {
  public:
@@ -178,30 +182,84 @@ std::vector<std::string> steps(const FewBitsProduct& p, const FewBitsPlan& plan)
 
 }  // namespace
 
-FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu, int64_t columns) {
-  FewBitsPlan plan;
+namespace {
+
+// Steps of k that are unpacked at a time: whole words, and whole blocks or equal parts of one; they fit the stack.
+KnobValues stretches(const FewBitsProduct& p, int64_t columns) {
+  const int64_t block = p.w.block >= p.depth() ? kLongestStretch : p.w.block;
+  std::vector<int64_t> values;
+  for (int64_t n = 1; n <= kStackFloats / columns && n <= kMostStretch; n *= 2)
+    if (n % p.w.per_word() == 0 && (n % block == 0 || block % n == 0)) values.push_back(n);
+  return KnobValues::list(std::move(values), to_text(kStackFloats) + " numbers are unpacked at most, for whole words " +
+                                                 "and whole scales");
+}
+
+int64_t choose_stretch(const FewBitsProduct& p, int64_t columns) {
+  const int64_t block = p.w.block >= p.depth() ? kLongestStretch : p.w.block;
+  int64_t n = kLongestStretch;
+  while (n * columns > kStackFloats || (n % block != 0 && block % n != 0)) n /= 2;
+  return n;
+}
+
+// Copied rows: whole tiles, or all.
+KnobValues row_blocks(int64_t rows, int64_t of_tile) {
+  std::vector<int64_t> values;
+  for (int64_t n = of_tile; n < std::min(rows, kMostRowBlock); n += of_tile) values.push_back(n);
+  if (rows <= kMostRowBlock) values.push_back(rows);
+  return KnobValues::list(std::move(values), "whole tiles, or all " + to_text(rows) + " rows");
+}
+
+void plan_few_rows(FewBitsPlan& p, int64_t rows, const CpuModel& cpu, int64_t columns, const PlanEntry& plan) {
+  const int64_t own = columns > 0 ? columns : std::max(16, (rows == 1 ? 4 : 2) * cpu.vector_lanes);
+  p.tile.rows = int(rows);
+  p.tile.columns = int(plan.in_range(
+      "columns", [&] { return own; }, 16, kMostColumns, 16));
+}
+
+void plan_many_rows(FewBitsPlan& p, const FewBitsProduct& f, const CpuModel& cpu, const PlanEntry& plan) {
+  const int64_t rows = f.rows(), n = f.m.n.extent.value;
+  const int64_t widest = std::min(kMostTileColumns, kStackFloats / f.w.per_word() / 16 * 16);  // a word fits the stack
+  const Tile tile = choose_tile(cpu, rows, n, 1);
+  p.tile.rows = int(plan.in_range(
+      "rows", [&] { return tile.rows; }, 1, std::min(rows, kMostTileRows)));
+  p.tile.columns = int(plan.in_range(
+      "columns", [&] { return std::min<int64_t>(tile.columns, widest); }, 16, widest, 16));
+  p.stretch = plan.number(
+      "stretch", [&] { return choose_stretch(f, p.tile.columns); }, stretches(f, p.tile.columns));
+  const int64_t panels = ceil_div(n, p.tile.columns);
+  p.group = plan.in_range(
+      "group", [&] { return std::min(ceil_div(kGroupColumns, p.tile.columns), std::max<int64_t>(1, panels / 16)); }, 1,
+      panels);
+  const int64_t groups = ceil_div(panels, p.group);
+  p.part = plan.in_range(
+      "part", [&] { return ceil_div(groups, kMostParts); }, ceil_div(groups, kMostParts), groups);
+  p.block = plan.number(
+      "row_block", [&] { return rows <= kRowBlock ? rows : kRowBlock / p.tile.rows * p.tile.rows; },
+      row_blocks(rows, p.tile.rows));
+}
+
+}  // namespace
+
+FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu, int64_t columns, const PlanEntry& plan) {
+  FewBitsPlan made;
   const int64_t rows = p.rows(), n = p.m.n.extent.value;
-  if (rows <= kFewRows) {
-    plan.tile = {int(rows), std::max(16, (rows == 1 ? 4 : 2) * cpu.vector_lanes)};
-    if (columns > 0) plan.tile.columns = int(columns);
-  } else {
-    plan.tile = choose_tile(cpu, rows, n, 1);
-    const int64_t block = p.w.block >= p.depth() ? kLongestStretch : p.w.block;
-    plan.stretch = kLongestStretch;
-    while (plan.stretch * plan.tile.columns > kStackFloats || (plan.stretch % block != 0 && block % plan.stretch != 0))
-      plan.stretch /= 2;
-    const int64_t panels = ceil_div(n, plan.tile.columns);
-    plan.group = std::min(ceil_div(kGroupColumns, plan.tile.columns), std::max<int64_t>(1, panels / 16));
-    plan.part = ceil_div(ceil_div(panels, plan.group), kMostParts);
-  }
-  plan.parallel = rows * round_up(n, plan.tile.columns) * p.depth() >= kParallelThreshold;
-  return plan;
+  if (rows <= kFewRows)
+    plan_few_rows(made, rows, cpu, columns, plan);
+  else
+    plan_many_rows(made, p, cpu, plan);
+  const int64_t panels = ceil_div(n, made.tile.columns);
+  const int64_t chunks = made.stretch == 0 ? panels : ceil_div(ceil_div(panels, made.group), made.part);
+  const bool pays = rows * round_up(n, made.tile.columns) * p.depth() >= kParallelThreshold;
+  made.parallel = plan.number(
+                      "parallel", [&] { return pays ? 1 : 0; },
+                      chunks > 1 ? KnobValues::flag(true) : KnobValues::only(pays ? 1 : 0, "there is one chunk")) == 1;
+  return made;
 }
 
 std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a) {
   const auto p = match_few_bits(a);
   if (!p) return {};
-  const FewBitsPlan plan = plan_few_bits(*p, a.cpu, a.options.panel_columns);
+  const FewBitsPlan plan = plan_few_bits(*p, a.cpu, a.options.panel_columns, a.plan);
   Scheduled s;
   s.body = plan.stretch == 0 ? FewRows(*p, plan).build(s) : many_rows(*p, plan, s);
   bind_operands(s, p->m.c);

@@ -25,10 +25,11 @@ struct FewBitsPlan {
   int64_t stretch = 0;  // many rows: steps of k that are unpacked at a time; 0: few rows
   int64_t group = 1;    // many rows: panels that share copies of rows
   int64_t part = 1;     // many rows: groups of a chunk
+  int64_t block = 1;    // many rows: of which copies are kept
   bool parallel = false;
 };
-/// `columns` of a panel; 0: the model decides.
-FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu, int64_t columns);
+/// `columns` of a panel of few rows; 0: the model decides.
+FewBitsPlan plan_few_bits(const FewBitsProduct& p, const CpuModel& cpu, int64_t columns, const PlanEntry& plan);
 
 /// The right factor in panels of columns, packed while compiling: [panel][word of k][column]; scales and zero points
 /// [panel][block of k][column]. Zeros fill what is missing in the last panel and the last word.

@@ -19,8 +19,6 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kRowBlock = 128;  // of copied rows: 32 KiB
-
 class ManyRows : FewBitsLoops {
  public:
   using FewBitsLoops::FewBitsLoops;
@@ -42,18 +40,12 @@ class ManyRows : FewBitsLoops {
  private:
   Stmt of_group() {
     const Var block = make_var("rows");
-    const int64_t size = row_block(), whole = rows_ / size, rest = rows_ % size;
+    const int64_t size = plan_.block, whole = rows_ / size, rest = rows_ % size;
     Stmt list;
     if (whole > 0) list = of_rows(whole == 1 ? Expr(0) : Expr(block) * Expr(size), size);
     if (whole > 1) list = loop(block, whole, list);
     if (rest > 0) list = seq({list, of_rows(Expr(whole * size), rest)});
     return list;
-  }
-
-  // Whole tiles.
-  int64_t row_block() const {
-    const int64_t mr = plan_.tile.rows;
-    return rows_ <= kRowBlock ? rows_ : kRowBlock / mr * mr;
   }
 
   Stmt of_rows(const Expr& first, int64_t count) {

@@ -93,7 +93,9 @@ std::optional<Scheduled> schedule_interleaved_store(const TemplateArgs& a) {
   const auto m = match(a);
   if (!m) return {};
   Scheduled s;
-  s.body = seq({fill_border(m->c), Builder(*m).build(points(m->c.axes) >= kParallelThreshold)});
+  const bool parallel = a.plan.flag("parallel", points(m->c.axes) >= kParallelThreshold, !m->rows.empty(),
+                                    "there are no rows around the vectors");
+  s.body = seq({fill_border(m->c), Builder(*m).build(parallel)});
   bind_operands(s, m->c);
   s.family = "interleave";
   s.description = "vectors along " + m->p.var->name + ", riffled by " + to_text(m->i.extent.value);

@@ -24,7 +24,10 @@ namespace {
 
 using Point = std::vector<std::pair<Var, Expr>>;
 
-constexpr int64_t kColumns = 16;  // channels of a block of the depthwise convolution
+constexpr int64_t kColumns = 16;    // channels of a block of the depthwise convolution
+constexpr int64_t kMostPixels = 8;  // of a tile of it
+constexpr int64_t kMostTaps = 27;   // that registers may hold
+constexpr int64_t kMostBands = 64;
 
 // Rows that two bands expand are work done twice: at most a twentieth of all rows, but two bands at least.
 int64_t choose_bands(const InvertedResidual& r) {
@@ -45,8 +48,7 @@ class Builder {
     has_zero_row_ = r.top > 0 || lowest >= r.height;
     ring_ = make_buffer("expanded", DType::F32, {Dim((slots_ + (has_zero_row_ ? 1 : 0)) * line_)}, Scope::Workspace);
     row_ = make_buffer("filtered", DType::F32, {Dim(r.out_width * r.channels)}, Scope::Workspace);
-    bands_ = choose_bands(r);
-    keep_taps_ = d_.kh * d_.kw + 5 <= a.cpu.vector_registers * a.cpu.vector_lanes / kColumns;
+    decide();
   }
 
   Scheduled build() {
@@ -69,6 +71,18 @@ class Builder {
   }
 
  private:
+  void decide() {
+    const int64_t taps = d_.kh * d_.kw;
+    bands_ = a_.plan.in_range(
+        "bands", [&] { return choose_bands(r_); }, 1, std::min(r_.out_height, kMostBands));
+    const bool fits = taps + 5 <= a_.cpu.vector_registers * a_.cpu.vector_lanes / kColumns;
+    keep_taps_ = a_.plan.flag("kept_weights", fits, taps <= kMostTaps, "there are " + to_text(taps) + " of a channel");
+    pixels_ = a_.plan.in_range(
+        "columns", [&] { return choose_pixels(); }, 1, std::min(r_.out_width, kMostPixels));
+    expand_ = plan_part(r_.expand.m, a_.cpu, a_.options);
+    project_ = plan_part(r_.project.m, a_.cpu, a_.options);
+  }
+
   // The zeros around the rows are written once; rows change between them.
   Stmt zeros() {
     const Expr zero = make_float(DType::F32, 0);
@@ -100,40 +114,28 @@ class Builder {
   }
 
   Stmt expand() {
-    const ContractionPlan plan = plan_of(r_.expand.m);
     TileMemory memory = memory_;
     const Expr slot = apply(Op::Mod, {Expr(r_.source), Expr(slots_)});
     memory.keep_in(r_.interior, ring_, slot * Expr(line_) + Expr(r_.left * r_.channels));
     ResultTile tile = r_.expand.tile;
     tile.result.step.assign(tile.result.step.size(), 0);
-    return memory.see(contraction_loops(r_.expand.m, plan, s_), tile, r_.expand.m.c, r_.source_row(), "row");
+    return memory.see(contraction_loops(r_.expand.m, expand_, s_), tile, r_.expand.m.c, r_.source_row(), "row");
   }
 
   Stmt project() {
-    const ContractionPlan plan = plan_of(r_.project.m);
     TileMemory memory = memory_;
     memory.keep_in(r_.filtered, row_);
     ResultTile tile = r_.project.tile;
     for (ResultTile::Operand& o : tile.operands)
       if (o.whole == r_.filtered) o.step.assign(o.step.size(), 0);
-    return memory.see(contraction_loops(r_.project.m, plan, s_), tile, r_.project.m.c, r_.result_row(), "row");
-  }
-
-  ContractionPlan plan_of(const Contraction& m) const {
-    ScheduleOptions own = a_.options;
-    own.planner = nullptr;  // the template decides on the rest of the plan
-    ContractionPlan p = plan_contraction(m, a_.cpu, own);
-    p.parallel = false;
-    p.row_blocks = 1;
-    p.prefetch = 0;
-    return p;
+    return memory.see(contraction_loops(r_.project.m, project_, s_), tile, r_.project.m.c, r_.result_row(), "row");
   }
 
   // --- the depthwise convolution of one row
-  int64_t pixels() const {
+  int64_t choose_pixels() const {
     const int64_t nv = std::max<int64_t>(1, kColumns / a_.cpu.vector_lanes), w = r_.out_width;
     const int64_t free_registers = (a_.cpu.vector_registers - 4) / nv - (keep_taps_ ? d_.kh * d_.kw : 0);
-    const int64_t most = std::min(std::clamp<int64_t>(free_registers, 1, 8), w);
+    const int64_t most = std::min(std::clamp<int64_t>(free_registers, 1, kMostPixels), w);
     for (int64_t p = most; p * 2 > most; p--)
       if (w % p == 0) return p;
     return most;
@@ -205,7 +207,7 @@ class Builder {
   }
 
   Stmt columns() {
-    const int64_t px = pixels(), whole = r_.out_width / px, rest = r_.out_width % px;
+    const int64_t px = pixels_, whole = r_.out_width / px, rest = r_.out_width % px;
     const Var t = make_var("ow_o");
     Stmt full = whole == 1 ? tile(px, 0) : loop(t, whole, tile(px, Expr(t) * Expr(px)));
     return seq({full, rest > 0 ? tile(rest, whole * px) : Stmt()});
@@ -240,8 +242,8 @@ class Builder {
       return to_text(int64_t(p.tile.rows)) + " pixels by " + to_text(int64_t(p.tile.columns)) + " channels";
     };
     s_.description = "row by row: " + to_text(slots_) + " expanded rows are kept, with their zeros; expand " +
-                     tile(plan_of(r_.expand.m)) + ", filter " + to_text(pixels()) + " by " + to_text(kColumns) +
-                     ", project " + tile(plan_of(r_.project.m)) + " in registers";
+                     tile(expand_) + ", filter " + to_text(pixels_) + " by " + to_text(kColumns) + ", project " +
+                     tile(project_) + " in registers";
     if (bands_ > 1) s_.description += "; " + to_text(bands_) + " bands of rows";
   }
 
@@ -250,7 +252,8 @@ class Builder {
   const TemplateArgs& a_;
   TileMemory memory_;
   Scheduled s_;
-  int64_t slots_ = 1, line_ = 1, bands_ = 1;
+  int64_t slots_ = 1, line_ = 1, bands_ = 1, pixels_ = 1;  // pixels: columns of a tile
+  ContractionPlan expand_, project_;
   bool has_zero_row_ = false, keep_taps_ = false;
   Expr base_;
   Buffer ring_, row_, weights_, taps_;

@@ -24,6 +24,14 @@ namespace {
 
 using Point = std::vector<std::pair<Var, Expr>>;
 
+constexpr int64_t kFewestParts = 4, kMostParts = 32;  // of the rows; fewer rows, or more parts, are rows one by one
+constexpr int64_t kMostAccumulators = 8;
+
+struct RowsPlan {
+  int64_t parts = 1;         // of the rows, for threads; 1: they are not shared
+  int64_t accumulators = 1;  // vectors of sums that are joined at the end
+};
+
 bool all_vector_forms(const Rows& r) {
   const Var lane = r.columns[0].var;
   if (r.columns[0].extent.value < 8) return false;
@@ -35,31 +43,54 @@ bool all_vector_forms(const Rows& r) {
   return true;
 }
 
+// Rows in at most 32 equal parts where there are some; else each row is one.
+int64_t choose_parts(int64_t rows) {
+  int64_t parts = kMostParts;
+  while (rows % parts != 0) parts--;
+  return parts < kFewestParts ? rows : parts;
+}
+
+RowsPlan decide(const Rows& r, const PlanEntry& plan) {
+  const int64_t n = r.columns[0].extent.value, rows = r.c.axes.empty() ? 1 : r.c.axes[0].extent.value;
+  const bool parallel = points(r.c.axes) * n * int64_t(r.steps.size()) >= kParallelThreshold;
+  RowsPlan p;
+  p.parts = plan.number(
+      "parts", [&] { return parallel ? choose_parts(rows) : 1; },
+      KnobValues::divisors(rows, INT64_MAX, "threads take equal shares of " + to_text(rows) + " rows"));
+  const bool reduces =
+      std::any_of(r.steps.begin(), r.steps.end(), [](const RowStep& s) { return s.kind == RowStep::Kind::Reduce; });
+  p.accumulators = plan.number(
+      "accumulators", [&] { return n >= 256  ? 4
+                                   : n >= 64 ? 2
+                                             : 1; },
+      KnobValues::powers_of_two(1, reduces ? std::clamp<int64_t>(n / kMaxLanes, 1, kMostAccumulators) : 1,
+                                "vectors of sums that a row of " + to_text(n) + " fills"));
+  return p;
+}
+
 class Builder {
  public:
-  explicit Builder(const Rows& r) : r_(r), lane_(r.columns[0].var), n_(r.columns[0].extent.value) {}
+  Builder(const Rows& r, const RowsPlan& plan)
+      : r_(r), plan_(plan), lane_(r.columns[0].var), n_(r.columns[0].extent.value) {}
 
   Stmt build() {
-    const int64_t work = points(r_.c.axes) * n_ * int64_t(r_.steps.size());
     for (const Axis& a : r_.c.axes) at_.push_back({a.var, Expr(a.var)});
     Stmt body = steps(0);
     for (const RowStep& k : r_.steps)
       if (k.kind == RowStep::Kind::Keep && k.kept->scope == Scope::Stack) body = alloc(k.kept, body);
     for (size_t i = r_.c.axes.size(); i-- > 1;) body = loop(r_.c.axes[i].var, r_.c.axes[i].extent, body);
-    if (r_.c.axes.empty()) return body;
-    return outermost(body, work >= kParallelThreshold);
+    return r_.c.axes.empty() ? body : outermost(body);
   }
 
  private:
-  // Rows in at most 32 equal parts where that is possible.
-  Stmt outermost(const Stmt& body, bool parallel) {
+  Stmt outermost(const Stmt& body) {
     const Axis& a = r_.c.axes[0];
-    if (!parallel) return loop(a.var, a.extent, body);
-    int64_t parts = 32;
-    while (a.extent.value % parts != 0) parts--;
-    if (parts < 4) return loop(a.var, a.extent, body, ForKind::Parallel);
-    const int64_t each = a.extent.value / parts;
+    const int64_t rows = a.extent.value, parts = plan_.parts;
+    if (parts == 1) return loop(a.var, a.extent, body);
+    if (parts == rows && (parts > kMostParts || parts < kFewestParts))
+      return loop(a.var, a.extent, body, ForKind::Parallel);
     const Var part = make_var("part");
+    const int64_t each = rows / parts;
     return loop(part, parts, loop(a.var, each, body, ForKind::Serial, Expr(part) * Expr(each)), ForKind::Parallel);
   }
 
@@ -92,7 +123,7 @@ class Builder {
 
   // One value of a row; `keep` is stored on the way. What is left of the row joins in lanes that exist.
   Stmt reduce(const RowStep& s, const RowStep* keep, size_t next) {
-    const int64_t ways = n_ >= 256 ? 4 : n_ >= 64 ? 2 : 1;
+    const int64_t ways = plan_.accumulators;
     const DType t = s.name->dtype;
     const Expr identity = s.op == Op::Add ? zero(t) : s.op == Op::Max ? lowest(t) : highest(t);
     const Buffer acc = make_buffer("acc", t, {Dim(kMaxLanes * ways)}, Scope::Register);
@@ -145,6 +176,7 @@ class Builder {
   }
 
   const Rows& r_;
+  const RowsPlan plan_;
   const Var lane_;
   const int64_t n_;
   Point at_;
@@ -213,7 +245,7 @@ std::optional<Scheduled> schedule_rows(const TemplateArgs& a) {
   if (!r || !all_vector_forms(*r)) return {};
   name_invariants(*r);
   Scheduled s;
-  s.body = Builder(*r).build();
+  s.body = Builder(*r, decide(*r, a.plan)).build();
   bind_operands(s, r->c);
   s.family = "rows";
   s.description =

@@ -11,6 +11,7 @@
 // no position among them, the function is left to others. What stands behind a condition is taken only if it reads no
 // memory that is not read anyway.
 #include <algorithm>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
@@ -22,10 +23,10 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kBlock = 256;        // points
-constexpr int64_t kStackBytes = 4096;  // of a local array
-constexpr int64_t kFewest = 4;         // results that share
-constexpr int64_t kTogether = 4;       // channels that take what a point needs out of the arrays at once
+constexpr int64_t kBlock = 256, kMostBlock = 2048;    // points: the model's, and what may be stated
+constexpr int64_t kStackBytes = 4096;                 // of a local array
+constexpr int64_t kFewest = 4;                        // results that share
+constexpr int64_t kTogether = 4, kMostTogether = 16;  // channels that take what a point needs out of the arrays at once
 constexpr int64_t kLongestPeriod = 8;
 constexpr int kFewOperations = 8;
 constexpr int64_t kLargest = 40000;  // nodes of a formula
@@ -40,7 +41,8 @@ struct Shared {
   Canonical c;
   Axis over;                 // the channels
   std::vector<Axis> around;  // loops around a block
-  std::vector<Axis> block;
+  std::vector<Axis> block;   // of `most` points at most
+  int64_t most = kBlock;
   std::optional<Axis> cut;  // chunks of an axis of `length` points: `block` then is the axis within a chunk
   int64_t length = 0;
   std::vector<SharedPart> parts;
@@ -181,24 +183,25 @@ class Taker {
   bool left_ = false;
 };
 
-// The function with the axis number `over` as channels; no parts: nothing is shared.
-Shared share(const Canonical& c, size_t over) {
+// The function with the axis number `over` as channels, in blocks of `most` points at most; no parts: nothing is shared.
+Shared share(const Canonical& c, size_t over, int64_t most) {
   Shared s;
   s.c = c;
+  s.most = most;
   s.over = c.axes[over];
   std::vector<Axis> inner(c.axes.begin() + std::ptrdiff_t(over) + 1, c.axes.end());
   s.around.assign(c.axes.begin(), c.axes.begin() + std::ptrdiff_t(over));
-  if (inner.back().extent.value > kBlock) {
+  if (inner.back().extent.value > most) {
     const Axis last = inner.back();
     inner.pop_back();
-    s.cut = Axis{make_var(last.var->name + "_o"), Dim(ceil_div(last.extent.value, kBlock))};
+    s.cut = Axis{make_var(last.var->name + "_o"), Dim(ceil_div(last.extent.value, most))};
     s.length = last.extent.value;
-    s.block = {{make_var(last.var->name + "_i"), Dim(kBlock)}};
-    const VarMap to{{last.var.get(), Expr(s.cut->var) * Expr(kBlock) + Expr(s.block[0].var)}};
+    s.block = {{make_var(last.var->name + "_i"), Dim(most)}};
+    const VarMap to{{last.var.get(), Expr(s.cut->var) * Expr(most) + Expr(s.block[0].var)}};
     for (Expr* e : {&s.c.value, &s.c.init, &s.c.epilogue, &s.c.out_index})
       if (*e) *e = substitute(*e, to);
   } else {
-    while (!inner.empty() && points(s.block) * inner.back().extent.value <= kBlock) {
+    while (!inner.empty() && points(s.block) * inner.back().extent.value <= most) {
       s.block.insert(s.block.begin(), inner.back());
       inner.pop_back();
     }
@@ -220,6 +223,26 @@ Shared share(const Canonical& c, size_t over) {
   return s;
 }
 
+// Points of a block of at most `most`.
+int64_t block_points(const Canonical& c, size_t over, int64_t most) {
+  if (c.axes.back().extent.value > most) return most;
+  int64_t n = 1;
+  for (size_t i = c.axes.size(); i-- > over + 1 && n * c.axes[i].extent.value <= most;) n *= c.axes[i].extent.value;
+  return n;
+}
+
+// `s` in blocks of another size, if the plan says so. False if nothing is shared then.
+bool decide_points(Shared& s, const Canonical& c, size_t over, const PlanEntry& plan) {
+  std::set<int64_t> sizes;
+  for (int64_t most = 32; most <= kMostBlock; most *= 2) sizes.insert(block_points(c, over, most));
+  const int64_t own = block_points(c, over, kBlock);
+  const int64_t points = plan.number(
+      "points", [&] { return own; },
+      KnobValues::list({sizes.begin(), sizes.end()}, "whole axes, or a power of two of one"));
+  if (points != own) s = share(c, over, points);
+  return !s.parts.empty();
+}
+
 std::optional<Shared> match(const TemplateArgs& a) {
   // What is computed once may be long.
   const std::optional<Canonical> found = a.canonical ? *a.canonical : canonicalize(a.fn, kLargest);
@@ -230,18 +253,26 @@ std::optional<Shared> match(const TemplateArgs& a) {
   merge_axes(c.axes, values, {&c.out_index});
   if (c.axes.size() < 2 || (!c.value && has_vector_form(c.epilogue, c.axes.back().var))) return {};
   std::optional<Shared> best;
+  size_t over = 0;
   for (size_t i = 0; i + 1 < c.axes.size(); i++) {
     if (c.axes[i].extent.value < kFewest) continue;
     if (best && c.axes[i].extent.value <= best->over.extent.value) continue;
-    Shared s = share(c, i);
-    if (!s.parts.empty()) best = std::move(s);
+    Shared s = share(c, i, kBlock);
+    if (s.parts.empty()) continue;
+    best = std::move(s);
+    over = i;
   }
+  if (best && !decide_points(*best, c, over, a.plan)) a.plan.refuse("nothing is shared by blocks of so many points");
   return best;
+}
+
+bool has_conditions(const Shared& s) {
+  return std::any_of(s.parts.begin(), s.parts.end(), [](const SharedPart& p) { return p.value->dtype == DType::Bool; });
 }
 
 class Builder {
  public:
-  explicit Builder(const Shared& s) : s_(s) {}
+  Builder(const Shared& s, int64_t together) : s_(s), together_(together) {}
 
   Stmt build(bool parallel) {
     Stmt body = seq({fill(), channels()});
@@ -257,8 +288,8 @@ class Builder {
   // The last chunk of an axis may be short.
   Expr extent(const Axis& a) const {
     if (!s_.cut || a.var != s_.block[0].var) return a.extent;
-    const Expr left = Expr(s_.length) - Expr(s_.cut->var) * Expr(kBlock);
-    return s_.length % kBlock == 0 ? Expr(kBlock) : min(Expr(kBlock), left);
+    const Expr left = Expr(s_.length) - Expr(s_.cut->var) * Expr(s_.most);
+    return s_.length % s_.most == 0 ? Expr(s_.most) : min(Expr(s_.most), left);
   }
 
   Stmt over_block(const std::vector<Axis>& axes, Stmt body) const {
@@ -287,18 +318,13 @@ class Builder {
     return comment("the same for every " + s_.over.var->name, seq(list));
   }
 
-  bool has_conditions() const {
-    return std::any_of(s_.parts.begin(), s_.parts.end(),
-                       [](const SharedPart& p) { return p.value->dtype == DType::Bool; });
-  }
-
-  // Where a point has conditions, a few channels at a time, so that each is tested once for these; then the others.
+  // A few channels at a time, so that what a point needs is read, and tested, once for these; then the others.
   Stmt channels() const {
-    const int64_t n = s_.over.extent.value, groups = n / kTogether, rest = n % kTogether;
-    if (!has_conditions()) return loop(s_.over.var, n, over_block(s_.block, results(Expr(s_.over.var), 1)));
+    const int64_t n = s_.over.extent.value, groups = n / together_, rest = n % together_;
+    if (together_ == 1) return loop(s_.over.var, n, over_block(s_.block, results(Expr(s_.over.var), 1)));
     const Var o = make_var(s_.over.var->name + "_o");
-    const Stmt whole = loop(o, groups, over_block(s_.block, results(Expr(o) * Expr(kTogether), kTogether)));
-    return seq({whole, rest > 0 ? over_block(s_.block, results(Expr(groups * kTogether), rest)) : Stmt()});
+    const Stmt whole = loop(o, groups, over_block(s_.block, results(Expr(o) * Expr(together_), together_)));
+    return seq({whole, rest > 0 ? over_block(s_.block, results(Expr(groups * together_), rest)) : Stmt()});
   }
 
   // Of `count` channels from `first` on.
@@ -322,6 +348,7 @@ class Builder {
   }
 
   const Shared& s_;
+  const int64_t together_;  // channels
 };
 
 }  // namespace
@@ -331,7 +358,12 @@ std::optional<Scheduled> schedule_shared_values(const TemplateArgs& a) {
   if (!s) return {};
   Scheduled r;
   const int64_t work = num_elements(static_dims(a.fn.outputs[0]->shape)) * points(s->c.raxes);
-  r.body = seq({fill_border(s->c), Builder(*s).build(work >= kParallelThreshold)});
+  const bool parallel = a.plan.flag("parallel", work >= kParallelThreshold, bool(s->cut) || !s->around.empty(),
+                                    "nothing is around the blocks");
+  const int64_t together = a.plan.number(
+      "together", [&] { return has_conditions(*s) ? kTogether : 1; },
+      KnobValues::powers_of_two(1, std::min(s->over.extent.value, kMostTogether)));
+  r.body = seq({fill_border(s->c), Builder(*s, together).build(parallel)});
   bind_operands(r, s->c);
   r.family = "shared_values";
   r.description = "what all " + s->over.var->name + " share is computed once, for " + to_text(points(s->block)) +

@@ -26,9 +26,9 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kBlock = 64;      // keys
-constexpr int64_t kMostHeads = 16;  // that read keys together
-constexpr int64_t kMostSize = 256;  // of a head, in registers
+constexpr int64_t kBlock = 64, kMostBlock = 512;  // keys: the model's, and what may be stated
+constexpr int64_t kMostHeads = 16;                // that read keys together
+constexpr int64_t kMostSize = 256;                // of a head, in registers
 
 struct Streamed {
   Axis b, h, i, j, d;  // of the scores and their products
@@ -42,6 +42,7 @@ struct Streamed {
   Exprs out_index;             // over b, h, i, value_d
   std::vector<DType> rounded;  // what a result is converted to, in order
   int64_t group = 1;           // heads that read the same keys and values
+  int64_t block = kBlock;      // keys at a time
 };
 
 bool is_load_of(const Expr& e, const Buffer& b) {
@@ -240,7 +241,7 @@ class Builder {
     const int64_t g = s.group, width = s.value_d.extent.value;
     top_ = make_buffer("top", DType::F32, {Dim(g)}, Scope::Workspace);
     total_ = make_buffer("total", DType::F32, {Dim(g)}, Scope::Workspace);
-    scores_ = make_buffer("scores", DType::F32, {Dim(g), Dim(kBlock)}, Scope::Workspace);
+    scores_ = make_buffer("scores", DType::F32, {Dim(g), Dim(s.block)}, Scope::Workspace);
     acc_ = make_buffer("acc", DType::F32, {Dim(g), Dim(width)}, Scope::Workspace);
   }
 
@@ -259,7 +260,7 @@ class Builder {
     for (size_t k = 0; k < fn_.inputs.size(); k++) r.input_index.push_back(int(k));
     r.outputs = fn_.outputs;
     r.family = "attention";
-    r.description = "one pass over the keys that there are, " + to_text(kBlock) +
+    r.description = "one pass over the keys that there are, " + to_text(s_.block) +
                     " at a time; the softmax is corrected on the way" +
                     (s_.group > 1 ? "; " + to_text(s_.group) + " heads read them together" : "");
     return r;
@@ -302,9 +303,9 @@ class Builder {
     for (const Expr& e : s_.begins) begin = max(begin, at(e, Expr(0)));
     const Var first = make_var("first"), last = make_var("last"), block = make_var("block"), from = make_var("from"),
               count = make_var("count");
-    Stmt blocks = let(from, Expr(first) + Expr(block) * Expr(kBlock),
-                      let(count, min(Expr(last) - Expr(from), Expr(kBlock)), keys(Expr(from), Expr(count))));
-    blocks = loop(block, (max(Expr(last) - Expr(first), Expr(0)) + Expr(kBlock - 1)) / Expr(kBlock), blocks);
+    Stmt blocks = let(from, Expr(first) + Expr(block) * Expr(s_.block),
+                      let(count, min(Expr(last) - Expr(from), Expr(s_.block)), keys(Expr(from), Expr(count))));
+    blocks = loop(block, (max(Expr(last) - Expr(first), Expr(0)) + Expr(s_.block - 1)) / Expr(s_.block), blocks);
     return seq({start, let(first, begin, let(last, end, blocks)), finish()});
   }
 
@@ -312,7 +313,7 @@ class Builder {
     const Var j = make_var("j"), pad = make_var("pad");
     const Stmt scores = loop(j, count, heads([&](const Expr& own) { return score(from, Expr(j), own); }));
     const Stmt rest = heads([&](const Expr& own) {
-      return loop(pad, Expr(kBlock) - count, store(scores_, {own, count + Expr(pad)}, lowest(DType::F32)));
+      return loop(pad, Expr(s_.block) - count, store(scores_, {own, count + Expr(pad)}, lowest(DType::F32)));
     });
     return seq({scores, rest, heads([&](const Expr& own) { return join(from, count, own); })});
   }
@@ -338,7 +339,7 @@ class Builder {
                  sum = make_buffer("sum", DType::F32, {Dim(kMaxLanes)}, Scope::Register),
                  held = make_buffer("held", DType::F32, {Dim(width)}, Scope::Register);
     const auto scores = [&](const Expr& base) { return load(scores_, {own, ramp(base)}); };
-    const Stmt exps = lanes_of(kBlock, "v", ForKind::Serial, [&](const Expr& base) {
+    const Stmt exps = lanes_of(s_.block, "v", ForKind::Serial, [&](const Expr& base) {
       return seq({store(scores_, {own, ramp(base)}, exp(scores(base) - broadcast(Expr(shift)))),
                   store(sum, {ramp(0)}, scores(base), Op::Add)});
     });
@@ -360,7 +361,7 @@ class Builder {
     rest = let(keep, exp(load(top_, {own}) - Expr(shift)), rest);
     rest = let(shift, select(eq(Expr(most), lowest(DType::F32)), zero(DType::F32), Expr(most)), rest);
     rest = let(most, max(load(top_, {own}), apply(Op::ReduceMax, {load(high, {ramp(0)})})), rest);
-    const Stmt highest = lanes_of(kBlock, "v", ForKind::Serial,
+    const Stmt highest = lanes_of(s_.block, "v", ForKind::Serial,
                                   [&](const Expr& base) { return store(high, {ramp(0)}, scores(base), Op::Max); });
     return alloc(high, seq({store(high, {ramp(0)}, broadcast(lowest(DType::F32))), highest, rest}));
   }
@@ -390,8 +391,15 @@ class Builder {
 }  // namespace
 
 std::optional<Scheduled> schedule_streaming_attention(const TemplateArgs& a) {
-  const auto s = match(a);
-  return s ? std::optional(Builder(*s, a.fn).build()) : std::nullopt;
+  auto s = match(a);
+  if (!s) return {};
+  s->block = a.plan.in_range(
+      "keys", [] { return kBlock; }, kMaxLanes, kMostBlock, kMaxLanes);
+  const int64_t group = s->group;
+  s->group = a.plan.number(
+      "heads", [&] { return group; },
+      KnobValues::divisors(group, INT64_MAX, to_text(group) + " heads read the same keys"));
+  return Builder(*s, a.fn).build();
 }
 
 }  // namespace tc

@@ -124,17 +124,15 @@ class SubpixelDecomposition {
   }
 
   std::optional<Scheduled> schedule() {
+    const bool joins = count_runs(true) < count_runs(false);
+    const std::optional<int64_t> stated = a_.plan.stated("joined");
     // Templates for windows know no weights that differ from row to row: their subpixels stay apart.
-    for (const bool join : {true, false}) {
-      s_ = {};
-      bodies_.clear();
-      families_.clear();
-      count_ = 0;
-      failed_ = !find_runs(join);
-      parts({});
-      if (!failed_) break;
-    }
-    if (failed_) return {};
+    const bool together = stated.value_or(1) != 0 && attempt(true);
+    if (stated.value_or(0) != 0 && !together) a_.plan.refuse("no template computes these results together");
+    if (!together && !attempt(false)) return {};
+    a_.plan.number(
+        "joined", [&] { return joins && together ? 1 : 0; },
+        joins ? KnobValues::flag(true) : KnobValues::only(0, "no neighbours take their terms alike"));
     s_.body = seq({fill_border(c_), seq(std::move(bodies_))});
     s_.outputs = {c_.original_out};
     s_.family = "phases";
@@ -144,6 +142,26 @@ class SubpixelDecomposition {
   }
 
  private:
+  bool attempt(bool join) {
+    if (Planner* const planner = a_.options.planner) {
+      if (!mark_) mark_ = planner->size();
+      planner->forget_from(*mark_);
+    }
+    s_ = {};
+    bodies_.clear();
+    families_.clear();
+    count_ = 0;
+    failed_ = !find_runs(join);
+    parts({});
+    return !failed_;
+  }
+
+  size_t count_runs(bool join) const {
+    size_t n = 0;
+    for (const Condition& p : conditions_) n += runs_of(p, join).size();
+    return n;
+  }
+
   // Results of one subpixel lie apart: vectors run along another axis.
   bool keeps_vectors(const Offset& to) const {
     return std::none_of(conditions_.begin(), conditions_.end(),
@@ -245,11 +263,22 @@ class SubpixelDecomposition {
     return p.o.var->name + " mod " + to_text(p.stride) + " = " + to_text(r.subpixel) + last;
   }
 
+  // The template's decisions in a line of their own.
+  static std::optional<Scheduled> in_line(const char* name, std::optional<Scheduled> (*make)(const TemplateArgs& a),
+                                          TemplateArgs args) {
+    Planner* const planner = args.options.planner;
+    const size_t mark = planner ? planner->size() : 0;
+    args.plan = PlanEntry(planner, name);
+    std::optional<Scheduled> s = make(args);
+    if (!s && planner) planner->forget_from(mark);
+    return s;
+  }
+
   void add(const Canonical& c, const std::string& subpixels) {
     const TemplateArgs args{a_.fn, &c, a_.constant_input, a_.cpu, a_.options, true};
     std::optional<Scheduled> s = bool(c.value) && !c.raxes.empty() ? schedule_contraction(args) : std::nullopt;
-    if (!s && bool(c.value)) s = schedule_window(args);
-    if (!s && !c.value) s = schedule_elementwise(args);
+    if (!s && bool(c.value)) s = in_line("window", schedule_window, args);
+    if (!s && !c.value) s = in_line("elementwise", schedule_elementwise, args);
     failed_ = !s;
     if (failed_) return;
     count_++;
@@ -283,6 +312,7 @@ class SubpixelDecomposition {
   std::string families_;
   size_t count_ = 0;
   bool failed_ = false;
+  std::optional<size_t> mark_;  // of the planner's lines: ours begin there
 };
 
 }  // namespace

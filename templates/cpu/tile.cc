@@ -149,6 +149,21 @@ double tile_cycles(const CpuModel& cpu, int64_t m, int64_t n, Tile tile) {
   return fits_registers(cpu, tile.rows, tile.columns) ? cost : 3 * cost;  // sums are stored and loaded in every step
 }
 
+bool decide_parallel(const PlanEntry& plan, bool pays, int64_t chunks, int64_t runs) {
+  return plan.number(
+             "parallel", [&] { return pays ? 1 : 0; },
+             chunks > 1 || runs > 1 ? KnobValues::flag(true) : KnobValues::only(pays ? 1 : 0, "there is one chunk")) ==
+         1;
+}
+
+int64_t decide_row_blocks(const PlanEntry& plan, bool cuts, int64_t chunks, int64_t runs) {
+  // A single chunk is shared by being cut.
+  const int64_t most = cuts ? std::max<int64_t>(runs, 1) : 1,
+                least = cuts && chunks == 1 ? std::min<int64_t>(2, most) : 1;
+  return plan.in_range(
+      "row_blocks", [&] { return cuts ? choose_row_blocks(chunks, runs) : 1; }, least, most);
+}
+
 int64_t choose_row_blocks(int64_t chunks, int64_t runs) {
   if (chunks >= 16 || (chunks >= 8 && chunks % 2 == 0)) return 1;
   int64_t best = 1;

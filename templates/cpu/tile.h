@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "passes/schedule/planner.h"
 #include "templates/cpu/cpu_model.h"
 
 namespace tc {
@@ -34,6 +35,11 @@ Tile choose_byte_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride,
 
 /// What choose_tile expects a tile to cost, in cycles a step of the sum; more where it does not fit the registers.
 double tile_cycles(const CpuModel& cpu, int64_t m, int64_t n, Tile tile);
+
+/// Whether threads share `chunks` chunks, each of which may be cut into `runs` runs, as the number "parallel" of a plan.
+bool decide_parallel(const PlanEntry& plan, bool pays, int64_t chunks, int64_t runs);
+/// Into how many blocks each chunk is cut, if `cuts`, as its number "row_blocks".
+int64_t decide_row_blocks(const PlanEntry& plan, bool cuts, int64_t chunks, int64_t runs);
 
 /// Into how many blocks a chunk of `runs` equal runs is cut, so that two threads, and more, get equal shares of
 /// chunks * blocks pieces; 1 where there are chunks enough.

@@ -103,24 +103,62 @@ std::optional<Transposition> match(const TemplateArgs& a) {
   return t;
 }
 
+struct TransposePlan {
+  bool read_outside = false;  // tiles along `read` go around those along `written`
+  bool parallel = false;      // on threads: the outermost axis, or parts of the tiles' outer axis
+  int64_t parts = 1;          // of whole tiles, two and more: only tiles of one part overlap; 1: the outermost axis
+};
+
+constexpr int64_t kMostParts = 16;
+
+// As near to `most` as it divides n tiles evenly; `most` if nothing above the half does.
+int64_t choose_parts(int64_t n, int64_t size) {
+  const int64_t most = std::min<int64_t>(kMostParts, n / (2 * size));
+  for (int64_t p = most; p * 2 > most; p--)
+    if (n % (p * size) == 0) return p;
+  return most;
+}
+
+TransposePlan decide(const Transposition& t, const PlanEntry& plan) {
+  TransposePlan p;
+  const int64_t read = t.read.extent.value, written = t.written.extent.value, size = t.size();
+  const bool one_loop = t.deinterleaved || (t.through_array && std::min(read, written) <= size);
+  const int64_t longer = !t.deinterleaved && read > written ? 1 : 0;
+  p.read_outside = plan.number(
+                       "read_outside", [&] { return longer; },
+                       one_loop ? KnobValues::only(longer, "tiles go along one axis") : KnobValues::flag(true)) == 1;
+  const int64_t most = (p.read_outside ? read : written) / (2 * size);
+  const int64_t outer = t.outer.empty() ? 1 : t.outer[0].extent.value;
+  p.parallel = plan.flag("parallel", points(t.c.axes) >= kParallelThreshold && (outer >= 4 || most >= 2),
+                         outer > 1 || most >= 2, "there is nothing to share");
+  if (!p.parallel)
+    p.parts = plan.number(
+        "parts", [] { return 1; }, KnobValues::only(1, "it is not on threads"));
+  else
+    p.parts = plan.in_range(
+        "parts",
+        [&] { return outer >= 4 ? 1 : std::max<int64_t>(1, choose_parts(p.read_outside ? read : written, size)); },
+        outer > 1 ? 1 : 2, std::max<int64_t>(1, most));
+  return p;
+}
+
 class Builder {
  public:
-  Builder(const Transposition& t, bool parallel) : t_(t), parallel_(parallel) {
+  Builder(const Transposition& t, const TransposePlan& plan) : t_(t), plan_(plan) {
     for (const Axis& a : t.outer) at_.push_back({a.var, Expr(a.var)});
   }
 
   // Tiles along the longer of the two axes go around those along the other one.
   Stmt build() {
-    const bool by_read = !t_.deinterleaved && t_.read.extent.value > t_.written.extent.value;
+    const bool by_read = plan_.read_outside;
     const Axis &far = by_read ? t_.read : t_.written, &near = by_read ? t_.written : t_.read;
     const Tiles row = [&](const Expr& outer) {
       if (t_.deinterleaved) return tile(0, outer);
       return over_tiles(near, 0, tiles(near.extent.value),
                         [&](const Expr& inner) { return by_read ? tile(outer, inner) : tile(inner, outer); });
     };
-    const bool outermost = parallel_ && !t_.outer.empty() && t_.outer[0].extent.value >= 4;
-    if (parallel_ && !outermost) return in_parts(far, row);
-    return over_outer(over_tiles(far, 0, tiles(far.extent.value), row), outermost);
+    if (plan_.parts > 1) return in_parts(far, row);
+    return over_outer(over_tiles(far, 0, tiles(far.extent.value), row), plan_.parallel);
   }
 
  private:
@@ -132,16 +170,8 @@ class Builder {
     return body;
   }
 
-  // Threads share the axis in parts of whole tiles, two and more: only tiles of one part overlap.
   Stmt in_parts(const Axis& a, const Tiles& body) const {
-    const int64_t n = a.extent.value, size = t_.size();
-    int64_t parts = std::min<int64_t>(16, n / (2 * size));
-    for (int64_t p = parts; p * 2 > parts; p--)
-      if (n % (p * size) == 0) {
-        parts = p;
-        break;
-      }
-    if (parts < 2) return over_outer(over_tiles(a, 0, tiles(n), body), false);
+    const int64_t n = a.extent.value, size = t_.size(), parts = plan_.parts;
     const Var part = make_var("part");
     auto first = [&](const Expr& p) {
       return n % (parts * size) == 0 ? p * tiles(n / parts) : p * tiles(n) / Expr(parts);
@@ -229,7 +259,7 @@ class Builder {
   }
 
   const Transposition& t_;
-  const bool parallel_;
+  const TransposePlan plan_;
   Point at_;
 };
 
@@ -239,7 +269,7 @@ std::optional<Scheduled> schedule_transpose(const TemplateArgs& a) {
   const auto t = match(a);
   if (!t) return {};
   Scheduled s;
-  s.body = seq({fill_border(t->c), Builder(*t, points(t->c.axes) >= kParallelThreshold).build()});
+  s.body = seq({fill_border(t->c), Builder(*t, decide(*t, a.plan)).build()});
   bind_operands(s, t->c);
   s.family = "transpose";
   const std::string size = t->in_registers() ? "VL" : to_text(t->size());

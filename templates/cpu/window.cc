@@ -149,13 +149,10 @@ void decide(Window& w, const CpuModel& cpu, const PlanEntry& plan) {
   w.unrolled = size_t(plan.in_range(
       "unrolled", [&] { return unrolled_loops(w, 72); }, 0, unrolled_loops(w, kMostCopies)));
   const int64_t work = points(w.rows) * n * taps;
-  w.parallel = plan.in_range(
-                   "parallel", [&] { return work >= kParallelThreshold; }, 0, 1) == 1;
   const int64_t runs = w.rows.size() > 1 ? w.rows[0].extent.value : tiled / w.pixels;
-  const bool cuts = w.parallel && !w.rows.empty();
-  w.row_blocks = plan.in_range(
-      "row_blocks", [&] { return cuts ? choose_row_blocks(ceil_div(n, w.columns), runs) : 1; }, 1,
-      cuts ? std::max<int64_t>(runs, 1) : 1);
+  const int64_t blocks = ceil_div(n, w.columns);
+  w.parallel = decide_parallel(plan, work >= kParallelThreshold, blocks, w.rows.empty() ? 1 : runs);
+  w.row_blocks = decide_row_blocks(plan, w.parallel && !w.rows.empty(), blocks, runs);
 }
 
 class Builder {

@@ -12,6 +12,8 @@
 // So a window of 13 x 13 takes 26 steps instead of 169. A few rows, because a vector that lies across two others has to
 // wait until these have left the processor's queue of stores. Positions that lie in the padding hold what joins to nothing from
 // the beginning; the row ends in a few more of them, so that whole vectors may be read.
+#include "templates/cpu/window_rows.h"
+
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -21,10 +23,7 @@
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/conditions.h"
-#include "templates/cpu/lanes.h"
-#include "templates/cpu/template.h"
 #include "templates/cpu/tile.h"
-#include "templates/match/axes.h"
 
 namespace tc {
 namespace {
@@ -33,156 +32,81 @@ using Point = std::vector<std::pair<Var, Expr>>;
 
 constexpr int64_t kStackFloats = 1024;  // a row of so many is a local array
 constexpr int64_t kMostRows = 8;
-constexpr int64_t kLongestRow = 1 << 20;  // positions
-constexpr int64_t kWidestStride = 16;     // from there on a result's taps are rows of their own
-constexpr int64_t kMostUnrolled = 72;     // vectors of an unrolled loop
+constexpr int64_t kMostColumns = 128;  // of a block
+constexpr int64_t kMostUnrolled = 72;  // vectors of an unrolled loop
 
-struct WindowRows {
-  Canonical c;
-  std::vector<Axis> rows;    // all but the results of a row
-  Axis n, k;                 // results of a row; taps along it, without a variable: one
-  std::vector<Axis> across;  // the other taps
-  int64_t stride = 1, dilation = 0;
-  Var position;
-  Expr value;                  // of a position: over rows, across and position
-  Exprs conditions;            // on rows and taps across: where one does not hold, nothing joins
-  int64_t begin = 0, end = 0;  // positions that exist
-  int64_t length() const { return (n.extent.value - 1) * stride + (taps() - 1) * dilation + 1; }
-  int64_t taps() const { return k.var ? k.extent.value : 1; }
+// Blocks of at most `most` columns, nearly equal ones.
+int64_t block_columns(int64_t count, int64_t most) {
+  return round_up(ceil_div(count, ceil_div(count, most)), kMaxLanes);
+}
+
+struct WindowRowsPlan {
+  int64_t rows = 1;      // at once
+  int64_t columns = 16;  // of a block of positions, or of results, at most
+  int64_t parts = 1;     // of the outermost axis, for threads
 };
 
-// The stride of the results in the loads, and the taps that move along the same row.
-bool find_steps(WindowRows& w) {
-  w.stride = 0;
-  for (const Load* l : loads_of(w.c.value)) {
-    if (l->index.size() != 1) return false;
-    const auto f = affine_in(l->index[0], {w.n.var});
-    if (!f) return false;
-    if (f->coefficients[0] == 0) continue;
-    if (w.stride != 0) continue;  // the others are compared later
-    w.stride = f->coefficients[0];
-    for (const Axis& r : w.c.raxes) {
-      const auto g = affine_in(l->index[0], {r.var});
-      if (!g) return false;
-      const int64_t step = g->coefficients[0];
-      if (step < 1 || step >= w.stride * w.n.extent.value || (w.k.var && step >= w.dilation)) continue;
-      w.k = r;
-      w.dilation = step;
-    }
-  }
-  for (const Axis& r : w.c.raxes)
-    if (r.var != w.k.var) w.across.push_back(r);
-  return w.stride >= 1;
-}
+class Decisions {
+ public:
+  Decisions(const WindowRows& w, const CpuModel& cpu, const PlanEntry& plan) : w_(w), cpu_(cpu), plan_(plan) {}
 
-// e as times * position + rest; null if the results and their taps move it in another way.
-struct OfPosition {
-  int64_t times = 0;
-  Expr rest;
+  WindowRowsPlan make() const {
+    WindowRowsPlan p;
+    const int64_t rows = w_.rows.empty() ? 1 : w_.rows.back().extent.value, fit = kStackFloats / w_.row_size();
+    p.rows = plan_.in_range(
+        "rows", [&] { return rows_at_once(rows, fit); }, 1, std::min({rows, std::max<int64_t>(fit, 1), kMostRows}));
+    p.columns = plan_.number(
+        "columns", [&] { return least_like(std::max(16, 8 * cpu_.vector_lanes)); }, columns());
+    const int64_t outermost = w_.rows.size() > 1 ? w_.rows[0].extent.value : ceil_div(rows, p.rows);
+    const int64_t steps = points(w_.across) * (w_.end - w_.begin) + w_.taps() * w_.n.extent.value;
+    const bool parallel = points(w_.rows) * steps >= kParallelThreshold;
+    p.parts = plan_.in_range(
+        "parts", [&] { return parallel ? choose_row_blocks(1, outermost) : 1; }, 1, outermost);
+    return p;
+  }
+
+ private:
+  // A divisor where there is one of three and more.
+  static int64_t rows_at_once(int64_t rows, int64_t free_registers) {
+    const int64_t most = std::min({rows, free_registers, kMostRows});
+    for (int64_t n = most; n >= 3; n--)
+      if (rows % n == 0) return n;
+    return std::max<int64_t>(most, 1);
+  }
+
+  // Several limits give the same blocks: the least of them stands for all.
+  int64_t least_like(int64_t most) const {
+    auto same = [&](int64_t count, int64_t a, int64_t b) {
+      return ceil_div(count, a) == ceil_div(count, b) || block_columns(count, a) == block_columns(count, b);
+    };
+    int64_t least = most;
+    while (least > kMaxLanes && same(w_.end - w_.begin, least - kMaxLanes, most) &&
+           same(w_.n.extent.value, least - kMaxLanes, most))
+      least -= kMaxLanes;
+    return least;
+  }
+  KnobValues columns() const {
+    std::vector<int64_t> list;
+    for (int64_t most = kMaxLanes; most <= kMostColumns; most += kMaxLanes)
+      if (least_like(most) == most) list.push_back(most);
+    return KnobValues::list(std::move(list), "others cut into the same blocks");
+  }
+
+  const WindowRows& w_;
+  const CpuModel& cpu_;
+  const PlanEntry& plan_;
 };
-std::optional<OfPosition> of_position(const Expr& e, const WindowRows& w) {
-  std::vector<Var> vars = {w.n.var};
-  if (w.k.var) vars.push_back(w.k.var);
-  const auto f = affine_in(e, vars);
-  if (!f || f->coefficients[0] % w.stride != 0) return {};
-  const int64_t times = f->coefficients[0] / w.stride;
-  if (w.k.var && f->coefficients[1] != times * w.dilation) return {};
-  return OfPosition{times, f->rest};
-}
-
-bool uses_row(const Expr& e, const WindowRows& w) { return uses_var(e, w.n.var) || (w.k.var && uses_var(e, w.k.var)); }
-
-// A comparison that every tap has to meet: of positions, which narrows begin .. end, or of rows and taps across.
-bool add_condition(WindowRows& w, const Expr& e) {
-  const Apply* k = as<Apply>(e);
-  if (!k) return false;
-  if (k->op == Op::And) return add_condition(w, k->args[0]) && add_condition(w, k->args[1]);
-  if (!uses_row(e, w)) return w.conditions.push_back(e), true;
-  const bool less = k->op == Op::Lt || k->op == Op::Le, strict = k->op == Op::Lt || k->op == Op::Gt;
-  if ((!less && k->op != Op::Gt && k->op != Op::Ge) || k->args[0]->dtype != DType::I64) return false;
-  // d = large - small; d > 0 or d >= 0
-  const auto d = of_position(k->args[less ? 1 : 0] - k->args[less ? 0 : 1], w);
-  const auto rest = d ? as_const_int(simplify(d->rest)) : std::nullopt;
-  if (!rest || (d->times != 1 && d->times != -1)) return false;
-  const int64_t least = strict ? 1 : 0;
-  if (d->times == 1)
-    w.begin = std::max(w.begin, least - *rest);
-  else
-    w.end = std::min(w.end, *rest - least + 1);
-  return true;
-}
-
-// What is joined, over positions; conditions aside.
-bool find_value(WindowRows& w) {
-  Expr e = w.c.value;
-  w.end = w.length();
-  if (const Select* s = as<Select>(e)) {
-    const auto no = as_const_number(s->no), none = as_const_number(identity_of(w.c.combine, e->dtype));
-    if (!no || !none || *no != *none || !add_condition(w, s->condition)) return false;
-    e = s->yes;
-  }
-  bool ok = true;
-  w.position = make_var("p");
-  w.value = rewrite(e, [&](const Expr& x) -> Expr {
-    const Load* l = as<Load>(x);
-    if (!l || !uses_row(l->index[0], w)) return {};
-    const auto at = of_position(l->index[0], w);
-    ok = ok && at && at->times == 1;
-    return ok ? load(l->buffer, {at->rest + Expr(w.position)}) : Expr();
-  });
-  return ok && !uses_row(w.value, w) && has_vector_form(w.value, w.position);
-}
-
-// Whether results are joined from a few neighbours each, one after the other, with nothing across: then rows of taps
-// are the longer ones, or there is little to do.
-bool is_short_row(const WindowRows& w) {
-  const bool apart = w.stride >= w.taps() * w.dilation && w.across.empty();
-  return apart && (w.stride > 4 || w.n.extent.value < kMaxLanes);
-}
-
-// Whether all taps of a result in vectors, as they lie, take no more steps than two passes: a step is a load and a
-// join; a position is stored as well, and its loops begin and end.
-bool direct_is_better(const WindowRows& w) {
-  if (w.stride != 1 || !has_vector_form(w.c.value, w.n.var)) return false;
-  const int64_t across = points(w.across);
-  return across * w.taps() <= across + w.taps() + 3;
-}
-
-std::optional<WindowRows> match(const TemplateArgs& a) {
-  if (!a.canonical || !a.canonical->value || a.canonical->raxes.empty()) return {};
-  WindowRows w;
-  w.c = *a.canonical;
-  const Op op = w.c.combine;
-  if (op != Op::Max && op != Op::Min && (op != Op::Add || a.options.strict_fp)) return {};
-  if (w.c.value->dtype != DType::F32 || !has_lanes(w.c.out->dtype)) return {};
-  const auto n = unit_axis(w.c);
-  if (!n) return {};
-  w.n = *n;
-  merge_axes(w.c.raxes, {&w.c.value}, {});
-  if (!find_steps(w) || w.stride > kWidestStride || w.length() > kLongestRow || (w.stride == 1 && !w.k.var)) return {};
-  if (!find_value(w) || w.begin >= w.end || is_short_row(w) || direct_is_better(w)) return {};
-  if (!has_vector_form(w.c.epilogue, w.n.var) || !has_vector_form(w.c.init, w.n.var)) return {};
-  for (const Axis& x : w.c.axes)
-    if (x.var != n->var) w.rows.push_back(x);
-  std::vector<Expr*> values = {&w.value, &w.c.epilogue, &w.c.init};
-  for (Expr& e : w.conditions) values.push_back(&e);
-  merge_axes(w.rows, values, {&w.c.out_index});
-  return w;
-}
 
 class Builder {
  public:
-  Builder(const WindowRows& w, const CpuModel& cpu) : w_(w), most_columns_(std::max(16, 8 * cpu.vector_lanes)) {
-    size_ = w.stride * round_up(w.n.extent.value, kMaxLanes) + round_up((w.taps() - 1) * w.dilation, kMaxLanes);
-    count_ = w.rows.empty() ? 1 : rows_at_once(w.rows.back().extent.value, kStackFloats / size_);
+  Builder(const WindowRows& w, const WindowRowsPlan& plan)
+      : w_(w), plan_(plan), size_(w.row_size()), count_(plan.rows) {
     row_ =
         make_buffer("row", DType::F32, {Dim(count_ * size_)}, size_ <= kStackFloats ? Scope::Stack : Scope::Workspace);
     for (const Axis& r : w.rows) rows_.push_back({r.var, Expr(r.var)});
   }
 
-  int64_t rows() const { return count_; }  // at once
-
-  Stmt build(bool parallel) {
+  Stmt build() {
     if (w_.rows.empty()) return with_rows(seq({join_across(0), join_along(0)}));
     const Axis& last = w_.rows.back();
     Expr count = last.extent;
@@ -197,20 +121,12 @@ class Builder {
     if (w_.rows.size() > 1) body = loop(number, count, body);
     for (size_t i = w_.rows.size() - 1; i-- > 1;) body = loop(w_.rows[i].var, w_.rows[i].extent, body);
     const Var outer = w_.rows.size() > 1 ? w_.rows[0].var : number;
-    return shared(outer, w_.rows.size() > 1 ? w_.rows[0].extent.value : *as_const_int(count), body, parallel);
+    return shared(outer, w_.rows.size() > 1 ? w_.rows[0].extent.value : *as_const_int(count), body);
   }
 
  private:
-  // A divisor where there is one of three and more.
-  static int64_t rows_at_once(int64_t rows, int64_t free_registers) {
-    const int64_t most = std::min({rows, free_registers, kMostRows});
-    for (int64_t n = most; n >= 3; n--)
-      if (rows % n == 0) return n;
-    return std::max<int64_t>(most, 1);
-  }
-
-  Stmt shared(const Var& outer, int64_t count, const Stmt& body, bool parallel) const {
-    const int64_t parts = parallel ? choose_row_blocks(1, count) : 1;
+  Stmt shared(const Var& outer, int64_t count, const Stmt& body) const {
+    const int64_t parts = plan_.parts;
     if (parts == 1) return with_rows(loop(outer, count, body));
     const Var part = make_var("part");
     const bool even = count % parts == 0;
@@ -231,10 +147,9 @@ class Builder {
 
   using Block = std::function<Stmt(const Expr& begin, int64_t size)>;
 
-  // Blocks of at most `most` columns, nearly equal ones.
   Stmt over_blocks(const std::string& name, int64_t count, const Block& body) const {
-    const int64_t blocks = ceil_div(count, most_columns_), columns = round_up(ceil_div(count, blocks), kMaxLanes);
-    if (blocks == 1) return body(0, count);
+    const int64_t columns = block_columns(count, plan_.columns);
+    if (count <= plan_.columns) return body(0, count);
     const Var b = make_var(name);
     const int64_t whole = count / columns, rest = count % columns;
     return seq({loop(b, whole, body(Expr(b) * Expr(columns), columns)),
@@ -345,8 +260,8 @@ class Builder {
   }
 
   const WindowRows& w_;
-  const int64_t most_columns_;    // of a block: eight vectors
-  int64_t size_ = 0, count_ = 1;  // of a row, and rows at once
+  const WindowRowsPlan plan_;
+  const int64_t size_, count_;  // of a row, and rows at once
   Buffer row_;
   Point rows_;  // where the row is among the axes around it
 };
@@ -354,17 +269,16 @@ class Builder {
 }  // namespace
 
 std::optional<Scheduled> schedule_window_rows(const TemplateArgs& a) {
-  const auto w = match(a);
+  const auto w = match_window_rows(a);
   if (!w) return {};
-  const int64_t steps = points(w->across) * (w->end - w->begin) + w->taps() * w->n.extent.value;
+  const WindowRowsPlan plan = Decisions(*w, a.cpu, a.plan).make();
   Scheduled s;
-  Builder builder(*w, a.cpu);
-  s.body = seq({fill_border(w->c), builder.build(points(w->rows) * steps >= kParallelThreshold)});
+  s.body = seq({fill_border(w->c), Builder(*w, plan).build()});
   bind_operands(s, w->c);
   s.family = "window_rows";
   std::string across;
   for (const Axis& r : w->across) across += (across.empty() ? "" : ", ") + r.var->name;
-  s.description = builder.rows() == 1 ? "a row" : to_text(builder.rows()) + " rows";
+  s.description = plan.rows == 1 ? "a row" : to_text(plan.rows) + " rows";
   s.description += across.empty() ? " at a time" : " at a time, joined over " + across + " in vectors";
   if (w->k.var) s.description += ", then over " + w->k.var->name;
   if (w->stride > 1)

@@ -102,7 +102,8 @@ std::optional<Shape> match(const TemplateArgs& a) {
 
 class Builder {
  public:
-  Builder(const Shape& s, const TemplateArgs& a, int64_t m) : s_(s), a_(a), t_(transform(m)) {
+  Builder(const Shape& s, const TemplateArgs& a, int64_t m, bool parallel)
+      : s_(s), a_(a), t_(transform(m)), parallel_(parallel) {
     const int64_t size = t_.size();
     tiles_h_ = ceil_div(s.oh.extent.value, m);
     tiles_w_ = ceil_div(s.ow.extent.value, m);
@@ -134,7 +135,7 @@ class Builder {
   Stmt over_tiles(int64_t channels, const std::function<Stmt(const Point&, const Var& v)>& body) {
     const Var h = make_var("tile_h"), w = make_var("tile_w"), v = make_var("v");
     const Stmt inner = loop(v, Expr(channels) / lanes(), body({{h, Expr(h)}, {w, Expr(w)}}, v));
-    return loop(h, tiles_h_, loop(w, tiles_w_, inner), ForKind::Parallel);
+    return loop(h, tiles_h_, loop(w, tiles_w_, inner), parallel_ ? ForKind::Parallel : ForKind::Serial);
   }
 
   // Element `index` of a Register array of vectors.
@@ -299,6 +300,7 @@ class Builder {
   const Shape& s_;
   const TemplateArgs& a_;
   const Transform& t_;
+  const bool parallel_;  // the transforms
   int64_t tiles_h_, tiles_w_, tiles_, ic_, oc_;
   Buffer v_, sums_;
   std::string product_description_;
@@ -355,7 +357,7 @@ std::optional<Scheduled> schedule_winograd(const TemplateArgs& a) {
   // Tiles of 6 x 6 and of 4 x 4 inputs.
   const int64_t outputs = a.plan.in_range(
       "outputs", [&] { return best; }, 2, 4, 2);
-  return Builder(*s, a, outputs).build();
+  return Builder(*s, a, outputs, a.plan.flag("parallel", true)).build();
 }
 
 }  // namespace tc

@@ -151,13 +151,13 @@ std::unique_ptr<AttentionLoops> simt_attention(const CudaAttention& m, const Cud
 
 bool cuda_attention_pays(const CudaArgs& a) {
   const auto m = match_cuda_attention(a);
-  return m && plan_cuda_attention(*m, a.gpu, a.options);
+  return m && plan_cuda_attention(*m, a.gpu, a.options, {});
 }
 
 std::optional<Scheduled> cuda_attention(const CudaArgs& a) {
   if (a.fn.outputs.size() > 1) return behind_caches(a);
   const auto m = match_cuda_attention(a);
-  const auto plan = m ? plan_cuda_attention(*m, a.gpu, a.options) : std::nullopt;
+  const auto plan = m ? plan_cuda_attention(*m, a.gpu, a.options, a.plan) : std::nullopt;
   if (!plan) return {};
   Scheduled s;
   const auto loops = plan->warp ? tensor_core_attention(*m, *plan) : simt_attention(*m, *plan);

@@ -47,7 +47,7 @@ struct CudaAttentionPlan {
 };
 /// Null if no tile fits into shared memory and registers.
 std::optional<CudaAttentionPlan> plan_cuda_attention(const CudaAttention& m, const CudaModel& gpu,
-                                                     const ScheduleOptions& o);
+                                                     const ScheduleOptions& o, const PlanEntry& plan);
 
 /// Whether one kernel takes the whole function. It always pays then: the matrix of scores is never stored, and three
 /// launches become one.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "templates/cuda/attention.h"
+#include "templates/narrowing.h"
 
 namespace tc {
 namespace {
@@ -98,10 +99,12 @@ std::optional<DType> tensor_core_type(const CudaAttention& m, const CudaModel& g
   return has(gpu, matrix_instruction(type, type)->name) ? std::optional(type) : std::nullopt;
 }
 
-std::optional<CudaAttentionPlan> cheapest(const CudaAttention& m, const CudaModel& gpu, const Candidates& list) {
+using Choice = Narrowing<CudaAttentionPlan>::Candidate;
+
+// Those that fit, each with the ways to share its keys.
+std::vector<Choice> choices(const CudaAttention& m, const CudaModel& gpu, const Candidates& list) {
   const int64_t depth = points(m.depth), width = points(m.values), keys = m.keys.extent.value;
-  std::optional<CudaAttentionPlan> best;
-  double least = 0;
+  std::vector<Choice> all;
   for (CudaAttentionPlan p : list) {
     p.converts = p.type != m.type;
     p.depth = round_up(depth, p.warp ? 32 / info(p.type).bytes : 4);
@@ -112,25 +115,43 @@ std::optional<CudaAttentionPlan> cheapest(const CudaAttention& m, const CudaMode
       if (splits > 1 && steps < 2 * splits) break;
       p.steps = ceil_div(steps, splits);
       p.splits = ceil_div(steps, p.steps);
-      const double cycles = estimate(m, gpu, p);
-      if (best && cycles >= least) continue;
-      best = p;
-      least = cycles;
+      all.push_back({p, estimate(m, gpu, p)});
     }
   }
-  return best;
+  return all;
+}
+
+std::optional<CudaAttentionPlan> decide(std::vector<Choice> all, const PlanEntry& plan) {
+  if (all.empty()) return {};
+  Narrowing<CudaAttentionPlan> left(std::move(all));
+  const std::string why = "what fits registers and shared memory beside the numbers before it";
+  left.decide(
+      plan, "rows", [](const CudaAttentionPlan& p) { return p.rows; }, why);
+  left.decide(
+      plan, "keys", [](const CudaAttentionPlan& p) { return p.keys; }, why);
+  left.decide(
+      plan, "thread_rows", [](const CudaAttentionPlan& p) { return p.tm; }, why);
+  left.decide(
+      plan, "threads_of_row", [](const CudaAttentionPlan& p) { return p.tx; }, why);
+  left.decide(
+      plan, "splits", [](const CudaAttentionPlan& p) { return p.splits; }, "two tiles of keys for each");
+  plan.expect(left.best().cost);
+  return left.best().plan;
 }
 
 }  // namespace
 
 std::optional<CudaAttentionPlan> plan_cuda_attention(const CudaAttention& m, const CudaModel& gpu,
-                                                     const ScheduleOptions& o) {
+                                                     const ScheduleOptions& o, const PlanEntry& plan) {
   if (points(m.depth) > kMaxDepth || points(m.values) > kMaxDepth || points(m.batch) > kMaxGridYz) return {};
   constexpr int64_t kFewRows = 4;  // the rest of a warp's 16 would be nothing
   const auto type = tensor_core_type(m, gpu, o.precision);
-  if (type && points(m.rows) > kFewRows)
-    if (const auto p = cheapest(m, gpu, warp_candidates(*type))) return p;
-  return cheapest(m, gpu, simt_candidates());
+  std::vector<Choice> on_tensor_cores;
+  if (type && points(m.rows) > kFewRows) on_tensor_cores = choices(m, gpu, warp_candidates(*type));
+  const bool possible = !on_tensor_cores.empty();
+  if (plan.flag("tensor_cores", possible, possible, "as --precision and the rows allow"))
+    return decide(std::move(on_tensor_cores), plan);
+  return decide(choices(m, gpu, simt_candidates()), plan);
 }
 
 }  // namespace tc

@@ -23,6 +23,8 @@ bool CudaBackend::region_pays(const TensorFn& fn, const std::vector<bool>& const
   return cuda_region_pays(fn, constant_input, model_, options);
 }
 
+std::vector<std::string_view> CudaBackend::templates() const { return cuda_templates(); }
+
 Scheduled CudaBackend::schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                                 const ScheduleOptions& options) const {
   return schedule_cuda(fn, constant_input, model_, options);

@@ -13,6 +13,7 @@ class CudaBackend final : public Backend {
   TargetTraits traits() const override { return cuda_traits(model_); }
   bool region_pays(const TensorFn& fn, const std::vector<bool>& constant_input,
                    const ScheduleOptions& options) const override;
+  std::vector<std::string_view> templates() const override;
   Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                      const ScheduleOptions& options) const override;
   Kernel lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const override;

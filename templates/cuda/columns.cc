@@ -6,6 +6,8 @@
 //   y[column] = epilogue(the parts, in order)
 //
 // Few results of long reductions along memory: a first launch reduces parts of them, a second one adds these up.
+#include <algorithm>
+
 #include "ir/loop/build.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
@@ -17,8 +19,9 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kColumns = 32, kParts = 8;
-constexpr int64_t kLeastDepth = 16;                        // shorter reductions are a thread's
+constexpr int64_t kColumns = 32, kParts = 8;  // of a block; threads of a column, where the model decides
+constexpr int64_t kLeastDepth = 16;           // shorter reductions are a thread's
+constexpr int64_t kShortestPart = 512, kLongestPart = 1 << 15;
 constexpr int64_t kPartLength = 4096, kLongest = 1 << 16;  // of rows that several blocks share
 
 // The order of the definition is given up: f32 and f64 join in parts.
@@ -36,7 +39,7 @@ bool is_neutral(const Canonical& c) {
 
 class ColumnLoops {
  public:
-  explicit ColumnLoops(const Canonical& c) : c_(c) {
+  ColumnLoops(const Canonical& c, int64_t parts) : c_(c), parts_(parts) {
     inner_ = c.axes.back();
     outer_.assign(c.axes.begin(), c.axes.end() - 1);
   }
@@ -44,22 +47,22 @@ class ColumnLoops {
   Stmt build() const {
     const DType t = c_.reduced->dtype;
     const Buffer sum = make_buffer(name_of_reduction(c_.combine), t, {}, Scope::Register),
-                 parts = make_buffer("part_of", t, {Dim(kParts), Dim(kColumns)}, Scope::Shared);
+                 parts = make_buffer("part_of", t, {Dim(parts_), Dim(kColumns)}, Scope::Shared);
     const Var thread = make_var("thread"), tx = make_var("tx"), part = make_var("part"), iteration = make_var("i"),
               block = make_var("block"), p = make_var("p"), line = make_var("group");
     const FlatPoint outer(outer_, Expr(line), "group");
-    const int64_t depth = points(c_.raxes), iterations = ceil_div(depth, kParts);
-    const FlatPoint r(c_.raxes, Expr(iteration) * Expr(kParts) + Expr(part), "r");
+    const int64_t depth = points(c_.raxes), iterations = ceil_div(depth, parts_);
+    const FlatPoint r(c_.raxes, Expr(iteration) * Expr(parts_) + Expr(part), "r");
     const VarMap at = joined({&outer.at, &r.at});
     Stmt add = store(sum, {}, substitute(c_.value, at), c_.combine);
-    if (depth % kParts != 0) add = if_then(r.flat < Expr(depth), add);
+    if (depth % parts_ != 0) add = if_then(r.flat < Expr(depth), add);
     add = loop(iteration, iterations, r.wrap(add));
     const Expr inside = Expr(inner_.var) < Expr(inner_.extent);
     const bool whole = inner_.extent.value % kColumns == 0;
     if (!whole) add = if_then(inside, add);
     const Expr result = substitute_buffers(substitute(c_.epilogue, outer.at), {{c_.reduced.get(), sum}});
     Stmt finish = seq({store(sum, {}, substitute(c_.init, outer.at)),
-                       loop(p, kParts, store(sum, {}, load(parts, {p, tx}), c_.combine), ForKind::Unroll),
+                       loop(p, parts_, store(sum, {}, load(parts, {p, tx}), c_.combine), ForKind::Unroll),
                        store(c_.out, {substitute(c_.out_index, outer.at)}, result)});
     finish = if_then(whole ? eq(part, 0) : eq(part, 0) && inside, finish);
     Stmt body = seq({store(sum, {}, identity_of(c_.combine, t)), comment("this thread's part of its column", add),
@@ -68,7 +71,7 @@ class ColumnLoops {
     body = alloc(sum, body);
     body = let(inner_.var, Expr(block) * Expr(kColumns) + Expr(tx), outer.wrap(body));
     body = let(tx, floor_mod(Expr(thread), kColumns), let(part, floor_div(Expr(thread), kColumns), body));
-    Stmt s = alloc(parts, loop(thread, kColumns * kParts, body, ForKind::ThreadX));
+    Stmt s = alloc(parts, loop(thread, kColumns * parts_, body, ForKind::ThreadX));
     s = loop(block, ceil_div(inner_.extent.value, kColumns), s, ForKind::BlockX);
     const int64_t lines = points(outer_);
     return lines > 1 ? loop(line, lines, s, ForKind::BlockY) : substitute(s, {{line.get(), Expr(0)}});
@@ -76,6 +79,7 @@ class ColumnLoops {
 
  private:
   const Canonical& c_;
+  const int64_t parts_;  // of a column, a thread each
   Axis inner_;
   std::vector<Axis> outer_;
 };
@@ -118,8 +122,8 @@ bool reads_along(const Canonical& c) {
 // Parts of rows, a block each, then rows of parts, a warp each.
 class SharedRows {
  public:
-  explicit SharedRows(const Canonical& c)
-      : c_(c), t_(c.reduced->dtype), count_(ceil_div(points(c.raxes), kPartLength)) {}
+  SharedRows(const Canonical& c, int64_t threads, int64_t length)
+      : c_(c), t_(c.reduced->dtype), threads_(threads), length_(length), count_(ceil_div(points(c.raxes), length)) {}
 
   Stmt build() const {
     const Buffer partial = make_buffer("partial", t_, {Dim(points(c_.axes)), Dim(count_)}, Scope::Workspace);
@@ -134,12 +138,12 @@ class SharedRows {
     const Buffer sum = scalar();
     const Axis& r = c_.raxes[0];
     Stmt add = store(sum, {}, substitute(c_.value, at.at), c_.combine);
-    if (r.extent.value % kPartLength != 0) add = if_then(Expr(r.var) < Expr(r.extent), add);
-    add = let(r.var, Expr(part) * Expr(kPartLength) + Expr(iteration) * Expr(kBlockThreads) + Expr(thread), add);
-    Stmt body = seq({store(sum, {}, identity_of(c_.combine, t_)), loop(iteration, kPartLength / kBlockThreads, add),
-                     allreduce(sum, c_.combine, kBlockThreads),
-                     if_then(eq(thread, 0), store(partial, {row, part}, load(sum, {})))});
-    return grid(loop(thread, kBlockThreads, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, part);
+    if (r.extent.value % length_ != 0) add = if_then(Expr(r.var) < Expr(r.extent), add);
+    add = let(r.var, Expr(part) * Expr(length_) + Expr(iteration) * Expr(threads_) + Expr(thread), add);
+    Stmt body =
+        seq({store(sum, {}, identity_of(c_.combine, t_)), loop(iteration, length_ / threads_, add),
+             allreduce(sum, c_.combine, threads_), if_then(eq(thread, 0), store(partial, {row, part}, load(sum, {})))});
+    return grid(loop(thread, threads_, at.wrap(alloc(sum, body)), ForKind::ThreadX), row, part);
   }
 
   Stmt joined(const Buffer& partial) const {
@@ -167,8 +171,17 @@ class SharedRows {
 
   const Canonical& c_;
   const DType t_;
-  const int64_t count_;
+  const int64_t threads_, length_, count_;  // of a block, of a part; parts
 };
+
+Stmt shared_rows(const Canonical& c, const PlanEntry& plan) {
+  const int64_t threads = plan.number(
+      "threads", [] { return kBlockThreads; }, KnobValues::powers_of_two(kWarp, kMaxBlockThreads));
+  const int64_t length = plan.number(
+      "part", [] { return kPartLength; },
+      KnobValues::powers_of_two(std::max(threads, kShortestPart), kLongestPart, "steps of a reduction for a block"));
+  return SharedRows(c, threads, length).build();
+}
 
 }  // namespace
 
@@ -185,11 +198,16 @@ std::optional<Scheduled> cuda_columns(const CudaArgs& a) {
   const bool shared = results * 4 <= a.gpu.multiprocessors && points(c.raxes) >= kLongest && reads_along(c);
   if (!shared && !(reads_columns(c) && results / c.axes.back().extent.value <= kMaxGridYz)) return {};
   Scheduled s;
-  s.body = shared ? SharedRows(c).build() : ColumnLoops(c).build();
+  const int64_t parts =
+      shared ? 0
+             : a.plan.number(
+                   "parts", [] { return kParts; },
+                   KnobValues::powers_of_two(1, kMaxBlockThreads / kColumns, "threads that share a column"));
+  s.body = shared ? shared_rows(c, a.plan) : ColumnLoops(c, parts).build();
   bind_operands(s, c);
   s.family = shared ? "shared_rows" : "columns";
   s.description = shared ? "blocks share a reduction, whose parts a second launch joins"
-                         : "32 columns a block, 8 threads share a column";
+                         : "32 columns a block, " + to_text(parts) + " threads share a column";
   return s;
 }
 

@@ -113,7 +113,7 @@ std::optional<Scheduled> cuda_contraction(const CudaArgs& a) {
   auto m = match_cuda_contraction(a);
   if (!m) return {};
   if (const auto bytes = factors_of_bytes(*m)) m = bytes;
-  const CudaPlan plan = plan_cuda_contraction(*m, a.gpu, a.options);
+  const CudaPlan plan = plan_cuda_contraction(*m, a.gpu, a.options, a.plan);
   if (ceil_div(m->rows(), plan.tile.rows) > kMaxGridYz || m->batches() * plan.splits > kMaxGridYz) return {};
   Scheduled s;
   subtract_zeros(*m, s);

@@ -52,7 +52,8 @@ struct CudaPlan {
   int64_t products = 1;                            // 3: of tf32, of a factor's rounded value and of what that leaves
   int64_t threads() const { return tile.threads() * k_groups; }
 };
-CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o);
+CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
+                               const PlanEntry& plan);
 
 /// The factor's values of one step of the sum, on their way to shared memory.
 struct TileCopy {

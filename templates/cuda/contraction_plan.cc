@@ -11,6 +11,7 @@
 
 #include "ir/loop/instruction.h"
 #include "templates/cuda/contraction.h"
+#include "templates/narrowing.h"
 
 namespace tc {
 namespace {
@@ -31,6 +32,7 @@ constexpr double kStepCycles = 500;        // from issuing the copies of a step 
 constexpr double kLaunchCycles = 12000;    // a second launch
 constexpr int64_t kBusyWarps = 8;          // of a multiprocessor, to hide the latency of its instructions
 constexpr int64_t kMaxThreads = 512;       // of a block whose threads share sums: 128 registers each
+constexpr int64_t kMostSums = 64;          // of a thread
 constexpr int64_t kMostShared = 99 << 10;  // bytes of a block: what every machine from sm_80 on has by request
 
 int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both factors' elements have the same size
@@ -121,14 +123,43 @@ std::vector<Arithmetic> arithmetics(const CudaContraction& m, const CudaModel& g
   return {};
 }
 
-// The candidates: tiles of the type that is multiplied.
-std::vector<CudaPlan> candidates(const Arithmetic& how) {
+// Tiles that the model considers.
+std::vector<CudaTile> own_tiles(const Arithmetic* how) {
+  if (how) return {std::begin(kWarpTiles), std::end(kWarpTiles)};
+  return {std::begin(kTiles), std::end(kTiles)};
+}
+
+// Others that may be stated.
+std::vector<CudaTile> other_tiles(const Arithmetic* how) {
+  const std::vector<CudaTile> own = own_tiles(how);
+  const std::vector<int64_t> parts = how ? std::vector<int64_t>{16, 32, 64} : std::vector<int64_t>{4, 8};
+  std::vector<CudaTile> list;
+  auto add = [&](const CudaTile& t) {
+    const bool whole = t.rows % t.tm == 0 && t.columns % t.tn == 0;
+    if (!whole || t.tm * t.tn > kMostSums * (t.warp ? 32 : 1) || t.threads() < 32 || t.threads() > kMaxThreads) return;
+    const bool known = std::any_of(own.begin(), own.end(), [&](const CudaTile& o) {
+      return o.rows == t.rows && o.columns == t.columns && o.tm == t.tm && o.tn == t.tn && o.depth == t.depth;
+    });
+    if (!known) list.push_back(t);
+  };
+  for (const int64_t rows : {16, 32, 64, 128})
+    for (const int64_t columns : {32, 64, 128})
+      for (const int64_t tm : parts)
+        for (const int64_t tn : parts)
+          for (const int64_t depth : how ? std::vector<int64_t>{64} : std::vector<int64_t>{8, 16, 32})
+            add({rows, columns, depth, tm, tn, how != nullptr});
+  return list;
+}
+
+// The candidates of tiles, of the type that is multiplied; `how`: on tensor cores, null: not.
+std::vector<CudaPlan> candidates(const CudaContraction& m, const Arithmetic* how, const std::vector<CudaTile>& tiles) {
   std::vector<CudaPlan> list;
-  for (const CudaTile& t : kWarpTiles) {
-    CudaPlan p{.tile = t, .p_type = how.p, .q_type = how.q, .products = how.products};
+  for (const CudaTile& t : tiles) {
+    CudaPlan p{.tile = t, .p_type = m.sum, .q_type = m.sum};
+    if (how) p.p_type = how->p, p.q_type = how->q, p.products = how->products;
     for (const int64_t bytes_of_depth : {64, 128}) {
-      if (bytes_of_depth > 64 && how.p != DType::F32) break;
-      p.tile.depth = bytes_of_depth / bytes_of(p);
+      if (bytes_of_depth > 64 && (!how || how->p != DType::F32)) break;
+      if (how) p.tile.depth = bytes_of_depth / bytes_of(p);
       for (const int64_t stages : {2, 3, 4}) {
         p.stages = stages;
         list.push_back(p);
@@ -137,21 +168,13 @@ std::vector<CudaPlan> candidates(const Arithmetic& how) {
   }
   return list;
 }
-std::vector<CudaPlan> candidates(const CudaContraction& m) {
-  std::vector<CudaPlan> list;
-  for (const CudaTile& t : kTiles)
-    for (const int64_t stages : {2, 3, 4})
-      list.push_back({.tile = t, .stages = stages, .p_type = m.sum, .q_type = m.sum});
-  return list;
-}
 
-struct Choice {
-  CudaPlan plan;
-  double cycles = -1;  // none
-};
-Choice cheapest(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
-                const std::vector<CudaPlan>& list) {
-  Choice best;
+using Choice = Narrowing<CudaPlan>::Candidate;
+
+// Each with all ways to share its sums that fit.
+std::vector<Choice> with_shares(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
+                                const std::vector<CudaPlan>& list) {
+  std::vector<Choice> choices;
   for (CudaPlan p : list) {
     const int64_t steps = ceil_div(m.depth(), p.tile.depth);
     for (const int64_t k_groups : {1, 2, 4, 8})
@@ -163,27 +186,84 @@ Choice cheapest(const CudaContraction& m, const CudaModel& gpu, const ScheduleOp
           break;
         p.splits = splits;
         p.steps = ceil_div(steps, parts);
-        const double cycles = estimate(m, gpu, p);
-        if (best.cycles < 0 || cycles < best.cycles) best = {p, cycles};
+        choices.push_back({p, estimate(m, gpu, p)});
       }
   }
+  return choices;
+}
+
+Choice cheapest(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o, const Arithmetic* how) {
+  return Narrowing<CudaPlan>(with_shares(m, gpu, o, candidates(m, how, own_tiles(how)))).best();
+}
+
+// The most precise of the ways that takes no longer than the fastest; null: there is none but CUDA cores.
+const Arithmetic* choose_arithmetic(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
+                                    const std::vector<Arithmetic>& ways) {
+  if (ways.empty()) return nullptr;
+  // Products and copies overlap.
+  auto cycles = [&](const Choice& c) { return std::max(c.cost, memory_cycles(gpu, moved_bytes(m, c.plan))); };
+  const double fastest = cycles(cheapest(m, gpu, o, &ways[0]));
+  const Arithmetic* best = &ways[0];
+  for (const Arithmetic& w : ways)
+    if (&w != &ways[0] && cycles(cheapest(m, gpu, o, &w)) <= fastest + kUnnoticedCycles) best = &w;
   return best;
+}
+
+// Whether and what tensor cores multiply, as numbers.
+const Arithmetic* decide_arithmetic(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
+                                    const std::vector<Arithmetic>& ways, const PlanEntry& plan) {
+  const Arithmetic* const own = choose_arithmetic(m, gpu, o, ways);
+  const std::string why = "as --precision allows";
+  if (!plan.flag("tensor_cores", own != nullptr, own != nullptr, why)) {
+    const std::string here = "on CUDA cores";
+    plan.number(
+        "bits", [&] { return info(m.sum).bits; }, KnobValues::only(info(m.sum).bits, here));
+    plan.number(
+        "products", [] { return 1; }, KnobValues::only(1, here));
+    return nullptr;
+  }
+  std::vector<Narrowing<const Arithmetic*>::Candidate> list;
+  for (const Arithmetic& w : ways) list.push_back({&w, &w == own ? 0.0 : 1.0});
+  Narrowing<const Arithmetic*> left(std::move(list));
+  left.decide(
+      plan, "bits", [](const Arithmetic* w) { return info(w->p).bits; }, why);
+  left.decide(
+      plan, "products", [](const Arithmetic* w) { return w->products; }, why);
+  return left.best().plan;
 }
 
 }  // namespace
 
-CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o) {
+CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
+                               const PlanEntry& plan) {
   const std::vector<Arithmetic> ways = arithmetics(m, gpu, o.precision);
-  if (ways.empty()) return cheapest(m, gpu, o, candidates(m)).plan;
-  // Products and copies overlap.
-  auto cycles = [&](const Choice& c) { return std::max(c.cycles, memory_cycles(gpu, moved_bytes(m, c.plan))); };
-  const Choice fastest = cheapest(m, gpu, o, candidates(ways[0]));
-  Choice best = fastest;
-  for (size_t i = 1; i < ways.size(); i++) {
-    const Choice c = cheapest(m, gpu, o, candidates(ways[i]));
-    if (cycles(c) <= cycles(fastest) + kUnnoticedCycles) best = c;
-  }
-  return best.plan;
+  const Arithmetic* const how = decide_arithmetic(m, gpu, o, ways, plan);
+  std::vector<Choice> choices = with_shares(m, gpu, o, candidates(m, how, own_tiles(how)));
+  if (plan.listens())
+    for (Choice& c : with_shares(m, gpu, o, candidates(m, how, other_tiles(how)))) {
+      c.is_own = false;
+      choices.push_back(std::move(c));
+    }
+  Narrowing<CudaPlan> left(std::move(choices));
+  const std::string why = "what fits registers and shared memory beside the numbers before it";
+  left.decide(
+      plan, "rows", [](const CudaPlan& p) { return p.tile.rows; }, why);
+  left.decide(
+      plan, "columns", [](const CudaPlan& p) { return p.tile.columns; }, why);
+  left.decide(
+      plan, how ? "warp_rows" : "thread_rows", [](const CudaPlan& p) { return p.tile.tm; }, why);
+  left.decide(
+      plan, how ? "warp_columns" : "thread_columns", [](const CudaPlan& p) { return p.tile.tn; }, why);
+  left.decide(
+      plan, "depth", [](const CudaPlan& p) { return p.tile.depth; }, why);
+  left.decide(
+      plan, "stages", [](const CudaPlan& p) { return p.stages; }, why);
+  left.decide(
+      plan, "groups", [](const CudaPlan& p) { return p.k_groups; }, "two steps of the sum for each, and " + why);
+  left.decide(
+      plan, "splits", [](const CudaPlan& p) { return p.splits; }, "two steps of the sum for each");
+  plan.expect(left.best().cost);
+  return left.best().plan;
 }
 
 }  // namespace tc

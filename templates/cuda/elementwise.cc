@@ -18,15 +18,14 @@ bool is_row_of_a_gather(const Expr& index, const Var& inner, int64_t n) {
   return f && f->coefficients[0] == 1 && multiple_of(f->rest, {}) % n == 0;
 }
 
-// Elements of a thread: neighbours in the result and in every operand that moves along the innermost axis.
-int64_t vector_of(const Canonical& c, const CudaModel& gpu) {
+// The most elements that a thread may have: neighbours in the result and in every operand that moves along the innermost axis.
+int64_t most_elements(const Canonical& c) {
   int64_t bytes = info(c.out->dtype).bytes;  // of the widest element
   for (const Load* l : loads_of(c.epilogue))
     if (!c.axes.empty() && l->index.size() == 1 && uses_var(l->index[0], c.axes.back().var))
       bytes = std::max<int64_t>(bytes, info(l->buffer->dtype).bytes);
   const int64_t n = bytes > 0 ? 16 / bytes : 1;
   if (n < 2 || c.axes.empty() || c.axes.back().extent.value % n != 0) return 1;
-  if (points(c.axes) < n * kThreadsToFill * gpu.multiprocessors) return 1;
   const std::vector<Var> vars = vars_of(c.axes);
   auto aligned = [&](const Expr& index, bool may_stay) {
     const auto o = offset_of(index, vars);
@@ -42,13 +41,13 @@ int64_t vector_of(const Canonical& c, const CudaModel& gpu) {
   return n;
 }
 
-Stmt in_vectors(Canonical c, int64_t n) {
+Stmt in_vectors(Canonical c, int64_t n, int64_t threads) {
   Axis& inner = c.axes.back();
   const Var j = make_var("j"), quad = make_var(inner.var->name);
   Stmt body = store(c.out, {c.out_index}, c.epilogue);
   body = substitute(body, {{inner.var.get(), Expr(quad) * Expr(n) + Expr(j)}});
   inner = {quad, Dim(inner.extent.value / n)};
-  return thread_per_point(c.axes, loop(j, n, body, ForKind::Vector));
+  return thread_per_point(c.axes, loop(j, n, body, ForKind::Vector), threads);
 }
 
 }  // namespace
@@ -57,10 +56,15 @@ std::optional<Scheduled> cuda_elementwise(const CudaArgs& a) {
   if (!a.canonical || bool(a.canonical->value)) return {};
   Canonical c = *a.canonical;
   merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
-  const int64_t n = vector_of(c, a.gpu);
+  const int64_t most = most_elements(c), all = points(c.axes);
+  const int64_t n = a.plan.number(
+      "elements", [&] { return all < most * kThreadsToFill * a.gpu.multiprocessors ? 1 : most; },
+      most == 1 ? KnobValues::only(1, "nothing lies on 16 bytes for several")
+                : KnobValues::list({1, most}, "one, or 16 bytes of them"));
+  const int64_t threads = decide_threads(a.plan, all / n);
+  const Stmt one = store(c.out, {c.out_index}, c.epilogue);
   Scheduled s;
-  s.body = seq(
-      {border_launch(c), n > 1 ? in_vectors(c, n) : thread_per_point(c.axes, store(c.out, {c.out_index}, c.epilogue))});
+  s.body = seq({border_launch(c), n > 1 ? in_vectors(c, n, threads) : thread_per_point(c.axes, one, threads)});
   bind_operands(s, c);
   s.family = "elementwise";
   s.description = n > 1 ? to_text(n) + " elements a thread, 16 bytes an access" : "a thread per element";

@@ -25,11 +25,20 @@ Stmt at_point(const std::vector<Axis>& axes, const Stmt& body, const Expr& i) {
 
 }  // namespace
 
-Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body) {
+int64_t decide_threads(const PlanEntry& plan, int64_t points, const std::string& name) {
+  const int64_t most = std::min(kMaxBlockThreads, round_up(points, kWarp));
+  if (points < 2)
+    return plan.number(
+        name, [] { return 1; }, KnobValues::only(1, "there is one point"));
+  return plan.in_range(
+      name, [&] { return std::min(kBlockThreads, most); }, kWarp, most, kWarp);
+}
+
+Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body, int64_t most) {
   const int64_t n = points(axes);
   if (n == 0) return {};
   if (n == 1) return at_point(axes, body, 0);
-  const int64_t threads = std::min(kBlockThreads, round_up(n, kWarp)), blocks = ceil_div(n, threads);
+  const int64_t threads = std::min(most, round_up(n, kWarp)), blocks = ceil_div(n, threads);
   const Var block = make_var("block"), thread = make_var("thread"), i = make_var("i");
   Stmt s = at_point(axes, body, Expr(i));
   if (n % threads != 0) s = if_then(Expr(i) < Expr(n), s);

@@ -17,19 +17,35 @@ namespace {
 constexpr int64_t kMaxRows = 8, kUnroll = 4, kThreads = 256;
 constexpr int64_t kAtOnce = 16;      // parts that one thread adds up
 constexpr int64_t kMostSums = 8192;  // of all threads of a block
+constexpr int64_t kMostColumns = 512;
 
 // Columns of a thread, its threads, and columns of a block: narrow enough to give every multiprocessor a block; parts enough
 // to leave each a few iterations.
 struct Widths {
   int64_t vector, threads = kThreads, block = 0;
 };
-Widths widths(const CudaContraction& m, const CudaModel& gpu) {
+Widths model_widths(const CudaContraction& m, const CudaModel& gpu) {
   Widths w{16 / info(m.q.type).bytes};
   while (w.threads * m.rows() * w.vector > kMostSums) w.threads /= 2;
   for (w.block = 128; w.block > 2 * w.vector; w.block /= 2)
     if (ceil_div(m.columns(), w.block) * m.batches() >= gpu.multiprocessors ||
         w.threads / (w.block / w.vector) * kUnroll > m.depth())
       break;
+  return w;
+}
+
+Widths decide_widths(const CudaContraction& m, const CudaModel& gpu, const PlanEntry& plan) {
+  const Widths own = model_widths(m, gpu);
+  Widths w{own.vector};
+  int64_t most = kMaxBlockThreads;
+  while (most * m.rows() * w.vector > kMostSums) most /= 2;
+  w.threads = plan.number(
+      "threads", [&] { return own.threads; },
+      KnobValues::powers_of_two(kWarp, most, to_text(kMostSums) + " sums fit the memory of a block"));
+  w.block = plan.number(
+      "columns", [&] { return own.block; },
+      KnobValues::powers_of_two(2 * w.vector, std::min(kMostColumns, w.threads * w.vector),
+                                "a thread has " + to_text(w.vector)));
   return w;
 }
 
@@ -184,7 +200,7 @@ std::optional<Scheduled> cuda_matrix_vector(const CudaArgs& a) {
   const bool rounds = a.options.precision == Precision::F16 || a.options.precision == Precision::Bf16;
   const double saved = memory_cycles(a.gpu, 2.0 * double(m->batches() * m->depth() * m->columns()));
   if (rounds && saved > kUnnoticedCycles && m->q.packed && m->q.type == DType::F32) m->q.type = half;
-  const Widths w = widths(*m, a.gpu);
+  const Widths w = decide_widths(*m, a.gpu, a.plan);
   if (!m->q.packed) {
     TileCopy q;
     q.value = m->q.value;

@@ -15,7 +15,7 @@ std::optional<Scheduled> cuda_per_result(const CudaArgs& a) {
   const Expr result = substitute_buffers(c.epilogue, {{c.reduced.get(), acc}});
   const Stmt body = alloc(acc, seq({store(acc, {}, c.init), reduce, store(c.out, {c.out_index}, result)}));
   Scheduled s;
-  s.body = seq({border_launch(c), thread_per_point(c.axes, body)});
+  s.body = seq({border_launch(c), thread_per_point(c.axes, body, decide_threads(a.plan, points(c.axes)))});
   bind_operands(s, c);
   s.family = "per_result";
   s.description = "a thread per result, which reduces in the order of the definition";

@@ -6,6 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/dependence.h"
+#include "support/text.h"
 #include "templates/cuda/template.h"
 
 namespace tc {
@@ -106,40 +107,49 @@ Stmt with_local_arrays(const Stmt& s) {
   return local.empty() ? s : substitute_buffers(s, local);
 }
 
-Stmt launches(const Stmt& s);
+// The launches of loops, one after the other; the threads of each are a number of the plan.
+class Launches {
+ public:
+  explicit Launches(const PlanEntry& plan) : plan_(plan) {}
 
-// What several launches share lies in memory that outlives them.
-Stmt alloc_between(const Alloc& a) {
-  const Buffer b = in_scope(a.buffer, Scope::Workspace);
-  return alloc(b, launches(substitute_buffers(a.body, {{a.buffer.get(), b}})));
-}
+  // Independent iterations get a thread each; the rest runs in one thread.
+  Stmt of(const Stmt& s) {
+    if (const Seq* q = as<Seq>(s)) {
+      Stmts list;
+      for (const Stmt& x : q->list) list.push_back(of(x));
+      return seq(std::move(list));
+    }
+    if (const Alloc* a = as<Alloc>(s)) return alloc_between(*a);
+    if (const Comment* c = as<Comment>(s)) return comment(c->text, of(c->body));
+    // Loops whose iterations are independent go outside, past those whose are not: no two of one conflict.
+    std::vector<Axis> axes;
+    std::vector<const For*> serial;
+    Stmt body = s;
+    while (const For* f = as<For>(body)) {
+      const auto extent = as_const_int(f->extent);
+      if (!extent || !is_const(f->begin, 0) || f->kind == ForKind::Vector) break;
+      if (conflicts(s, f->var, {}).empty())
+        axes.push_back({f->var, Dim(*extent)});
+      else
+        serial.push_back(f);
+      body = f->body;
+    }
+    for (size_t i = serial.size(); i-- > 0;) body = loop(serial[i]->var, serial[i]->extent, body, serial[i]->kind);
+    if (axes.empty() || !fits_a_thread(body)) return s;
+    const std::string name = "threads" + (count_++ == 0 ? "" : to_text(int64_t(count_)));
+    return thread_per_point(axes, with_local_arrays(body), decide_threads(plan_, points(axes), name));
+  }
 
-// Independent iterations get a thread each; the rest runs in one thread.
-Stmt launches(const Stmt& s) {
-  if (const Seq* q = as<Seq>(s)) {
-    Stmts list;
-    for (const Stmt& x : q->list) list.push_back(launches(x));
-    return seq(std::move(list));
+ private:
+  // What several launches share lies in memory that outlives them.
+  Stmt alloc_between(const Alloc& a) {
+    const Buffer b = in_scope(a.buffer, Scope::Workspace);
+    return alloc(b, of(substitute_buffers(a.body, {{a.buffer.get(), b}})));
   }
-  if (const Alloc* a = as<Alloc>(s)) return alloc_between(*a);
-  if (const Comment* c = as<Comment>(s)) return comment(c->text, launches(c->body));
-  // Loops whose iterations are independent go outside, past those whose are not: no two of one conflict.
-  std::vector<Axis> axes;
-  std::vector<const For*> serial;
-  Stmt body = s;
-  while (const For* f = as<For>(body)) {
-    const auto extent = as_const_int(f->extent);
-    if (!extent || !is_const(f->begin, 0) || f->kind == ForKind::Vector) break;
-    if (conflicts(s, f->var, {}).empty())
-      axes.push_back({f->var, Dim(*extent)});
-    else
-      serial.push_back(f);
-    body = f->body;
-  }
-  for (size_t i = serial.size(); i-- > 0;) body = loop(serial[i]->var, serial[i]->extent, body, serial[i]->kind);
-  if (axes.empty() || !fits_a_thread(body)) return s;
-  return thread_per_point(axes, with_local_arrays(body));
-}
+
+  const PlanEntry& plan_;
+  size_t count_ = 0;
+};
 
 }  // namespace
 
@@ -149,7 +159,8 @@ std::optional<Scheduled> cuda_stage(const CudaArgs& a) {
   std::vector<Buffer> allocs;
   const Stmt nest = inside_allocs(lower_naive(a.fn), allocs);
   Scheduled s = with_operands(a.fn, "per_result", "a thread per result, which reduces in the order of the definition");
-  s.body = with_allocs(thread_per_point(stage.axes, without_loops(nest, stage.axes, 0)), allocs);
+  const int64_t threads = decide_threads(a.plan, points(stage.axes));
+  s.body = with_allocs(thread_per_point(stage.axes, without_loops(nest, stage.axes, 0), threads), allocs);
   return s;
 }
 
@@ -171,7 +182,10 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
     most = std::max(most, points(parts.rest(s)));
     scalar = scalar && parts.rest(s).empty();
   }
-  const int64_t threads = std::min(kMaxBlockThreads, round_up(most, kWarp));
+  const int64_t most_threads = std::min(kMaxBlockThreads, round_up(most, kWarp));
+  const int64_t threads = scalar ? decide_threads(a.plan, points(parts.outer()))
+                                 : a.plan.in_range(
+                                       "threads", [&] { return most_threads; }, kWarp, most_threads, kWarp);
   const Var thread = make_var("thread"), block = make_var("block");
   Stmts step;
   for (size_t i = 0; i < a.fn.stages.size(); i++) {
@@ -190,7 +204,7 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
                     scalar ? "a thread per sequence, which goes through the steps"
                            : "a block per sequence, which goes through the steps; threads share a step's values");
   if (scalar) {
-    s.body = with_allocs(thread_per_point(parts.outer(), body), allocs);
+    s.body = with_allocs(thread_per_point(parts.outer(), body, threads), allocs);
     return s;
   }
   // One block per point of the axes that never conflict.
@@ -205,7 +219,7 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
 
 std::optional<Scheduled> cuda_nest(const CudaArgs& a) {
   Scheduled s = with_operands(a.fn, "nest", "independent turns of a loop in a thread each, the rest in one thread");
-  s.body = launches(lower_naive(a.fn));
+  s.body = Launches(a.plan).of(lower_naive(a.fn));
   return s;
 }
 

@@ -21,9 +21,9 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kFewSteps = 64;         // up to so many, a thread goes through them
-constexpr int64_t kThreadsToBeBusy = 64;  // of a multiprocessor, when each has a sequence
-constexpr int64_t kSequencesOfABlock = 4;
+constexpr int64_t kFewSteps = 64;          // up to so many, a thread goes through them
+constexpr int64_t kThreadsToBeBusy = 64;   // of a multiprocessor, when each has a sequence
+constexpr int64_t kSequencesOfABlock = 4;  // where the model decides
 
 /// out[0] = first, out[i] = op(out[i - 1], next(i)), for every point of the other axes.
 struct Recurrence {
@@ -61,11 +61,11 @@ std::optional<Recurrence> match(const TensorFn& fn) {
 
 class ScanLoops {
  public:
-  ScanLoops(const Recurrence& r, int64_t sequences)
+  ScanLoops(const Recurrence& r, int64_t sequences, int64_t of_block)
       : r_(r),
         steps_(r.stage.axes[0].extent.value),
         sequences_(sequences),
-        of_block_(std::min(sequences, kSequencesOfABlock)),
+        of_block_(of_block),
         rest_(r.stage.axes.begin() + 1, r.stage.axes.end()),
         at_(rest_, Expr(block_) * Expr(of_block_) + floor_div(Expr(thread_), kWarp), "sequence") {
     const DType t = r.stage.outputs[0]->dtype;
@@ -136,7 +136,10 @@ std::optional<Scheduled> cuda_prefix_scan(const CudaArgs& a) {
   if ((info(t).bytes != 4 && info(t).bytes != 8) || (is_float(t) && a.options.strict_fp)) return {};
   Scheduled s =
       with_operands(a.fn, "prefix_scan", "a warp per sequence, 32 steps at a time, which its lanes join by shuffles");
-  s.body = ScanLoops(*r, sequences).build();
+  const int64_t of_block = a.plan.in_range(
+      "sequences", [&] { return std::min(sequences, kSequencesOfABlock); }, 1,
+      std::min(sequences, kMaxBlockThreads / kWarp));
+  s.body = ScanLoops(*r, sequences, of_block).build();
   return s;
 }
 

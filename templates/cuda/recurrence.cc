@@ -21,7 +21,7 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kUnits = 8, kMaxSequences = 8;
+constexpr int64_t kUnits = 8, kMaxSequences = 8;  // of a block, where the model decides
 
 // A stage's values at our step and point.
 struct Formula {
@@ -63,6 +63,20 @@ class Recurrence {
     for (const Stage& s : stages)
       if (s.kind == Stage::Kind::Compute && !add(s)) return false;
     return points(outer_) > 0 && unit_.extent.value > 0 && k_.extent.value > 0 && has_sums_;
+  }
+
+  void decide(const PlanEntry& plan) {
+    units_ = plan.number(
+        "units", [] { return kUnits; }, KnobValues::powers_of_two(1, kMaxBlockThreads / kWarp, "a warp each"));
+    const int64_t all = points(outer_);
+    sequences_ = plan.number(
+        "sequences",
+        [&] {
+          int64_t n = kMaxSequences;
+          while (all % n != 0) n /= 2;
+          return n;
+        },
+        KnobValues::divisors(all, kWarp, "blocks have equal shares of " + to_text(all)));
   }
 
   Stmt build() const {
@@ -167,12 +181,6 @@ class Recurrence {
     return true;
   }
 
-  int64_t sequences_of_block() const {
-    int64_t n = kMaxSequences;
-    while (points(outer_) % n != 0) n /= 2;
-    return n;
-  }
-
   // The phase's own values of this step are names at the point that computes them.
   Stmt compute(const Phase& p, size_t i, const std::vector<Buffer>& arrays, const Expr& element,
                std::vector<std::pair<const BufferDef*, Var>>& named) const {
@@ -219,7 +227,7 @@ class Recurrence {
       const Sum& sum = p.sums[u];
       totals.push_back(make_buffer(sum_name(p, u), sum.type, {}, Scope::Register));
       add.push_back(store(totals[u], {}, sum.value, Op::Add));
-      store_sums.push_back(store(arrays[u], {Expr(s) * Expr(kUnits) + Expr(warp)}, load(totals[u], {})));
+      store_sums.push_back(store(arrays[u], {Expr(s) * Expr(units_) + Expr(warp)}, load(totals[u], {})));
     }
     Stmt one = seq(std::move(add));
     if (columns % kWarp != 0) one = if_then(Expr(k_.var) < Expr(columns), one);
@@ -231,8 +239,8 @@ class Recurrence {
     for (size_t u = totals.size(); u-- > 0;)
       all = alloc(totals[u], seq({store(totals[u], {}, zero(p.sums[u].type)), all}));
     // Lanes behind the last unit add up the last one's again.
-    const Expr unit = Expr(l.block) * Expr(kUnits) + Expr(warp);
-    const Expr clamped = units % kUnits == 0 ? unit : min(unit, Expr(units - 1));
+    const Expr unit = Expr(l.block) * Expr(units_) + Expr(warp);
+    const Expr clamped = units % units_ == 0 ? unit : min(unit, Expr(units - 1));
     all = loop(s, l.sequences, at_point(l, Expr(s), clamped, all));
     return let(lane, floor_mod(Expr(l.thread), kWarp), let(warp, floor_div(Expr(l.thread), kWarp), all));
   }
@@ -240,27 +248,27 @@ class Recurrence {
   // What the sums are for, by a thread per sequence and unit.
   Stmt finish(const Launch& l, const Phase& p, const std::vector<Buffer>& arrays) const {
     const int64_t units = unit_.extent.value;
-    const Expr thread = Expr(l.thread), unit = Expr(l.block) * Expr(kUnits) + floor_mod(thread, kUnits);
+    const Expr thread = Expr(l.thread), unit = Expr(l.block) * Expr(units_) + floor_mod(thread, units_);
     std::vector<std::pair<const BufferDef*, Var>> named;
-    const Stmt one = at_point(l, floor_div(thread, kUnits), unit, compute(p, 0, arrays, thread, named));
-    Expr mine = thread < Expr(l.sequences * kUnits);
-    if (units % kUnits != 0) mine = mine && unit < Expr(units);
+    const Stmt one = at_point(l, floor_div(thread, units_), unit, compute(p, 0, arrays, thread, named));
+    Expr mine = thread < Expr(l.sequences * units_);
+    if (units % units_ != 0) mine = mine && unit < Expr(units);
     return if_then(mine, one);
   }
 
   Stmt launch(const Phase& p) const {
-    const Launch l{sequences_of_block()};
+    const Launch l{sequences_};
     std::vector<Buffer> arrays;
     for (size_t u = 0; u < p.sums.size(); u++)
       arrays.push_back(
-          make_buffer(sum_name(p, u) + "_of_unit", p.sums[u].type, {Dim(l.sequences * kUnits)}, Scope::Shared));
+          make_buffer(sum_name(p, u) + "_of_unit", p.sums[u].type, {Dim(l.sequences * units_)}, Scope::Shared));
     Stmt body = finish(l, p, arrays);
     if (!p.sums.empty())
       body = seq({comment("the sums of a unit, the lanes of a warp along k", sums(l, p, arrays)),
                   barrier(Scope::Shared), comment("a thread per sequence and unit", body)});
-    body = loop(l.thread, kUnits * kWarp, body, ForKind::ThreadX);
+    body = loop(l.thread, units_ * kWarp, body, ForKind::ThreadX);
     for (size_t u = arrays.size(); u-- > 0;) body = alloc(arrays[u], body);
-    body = loop(l.block, ceil_div(unit_.extent.value, kUnits), body, ForKind::BlockX);
+    body = loop(l.block, ceil_div(unit_.extent.value, units_), body, ForKind::BlockX);
     const int64_t groups = points(outer_) / l.sequences;
     return groups > 1 ? loop(l.group, groups, body, ForKind::BlockY) : substitute(body, {{l.group.get(), Expr(0)}});
   }
@@ -275,6 +283,7 @@ class Recurrence {
   Exprs at_;
   std::vector<Phase> phases_;
   bool has_sums_ = false;
+  int64_t units_ = kUnits, sequences_ = 1;  // of a block
 };
 
 }  // namespace
@@ -287,6 +296,7 @@ std::optional<Scheduled> cuda_recurrence(const CudaArgs& a) {
     if (!producer(a.fn, b)) return {};
   Recurrence r(a.fn);
   if (!r.match()) return {};
+  r.decide(a.plan);
   Scheduled s = with_operands(a.fn, "recurrence", "a launch or two per step; a warp per unit sums all gates");
   s.body = r.build();
   return s;

@@ -16,7 +16,7 @@ struct RowPlan {
 };
 
 /// Null if neither columns nor rows are neighbours in memory, or if rows overlap. `r`'s columns may not be merged yet.
-std::optional<RowPlan> plan_rows(const Rows& r, const CudaModel& gpu);
+std::optional<RowPlan> plan_rows(const Rows& r, const CudaModel& gpu, const PlanEntry& plan);
 
 /// Elements of 16 bytes; 1 if there is no instruction for the type.
 int64_t vector_elements(DType t);

@@ -1,4 +1,5 @@
 // Which functions run row by row, and which threads have which rows, by where neighbours lie in memory.
+#include <bit>
 #include <cmath>
 
 #include "ir/loop/build.h"
@@ -69,24 +70,29 @@ int64_t lanes_along(int64_t columns) {
   return columns <= kWarpColumns ? kWarp : columns <= 8192 ? 256 : 1024;
 }
 
-// The most neighbours that a thread can have together: everything that moves along the row begins on 16 bytes.
-int64_t vector_along(const Rows& r, const std::vector<Access>& list, int64_t lanes) {
-  const int64_t columns = points(r.columns), inner = r.columns.back().extent.value;
+// Whether a thread can have n neighbours together: everything that moves along the row begins on 16 bytes.
+bool can_have(const Rows& r, const std::vector<Access>& list, int64_t lanes, int64_t n) {
+  if (n == 1) return true;
   const Var column = r.columns.back().var;
+  if (r.columns.back().extent.value % n != 0 || points(r.columns) < lanes * n) return false;
+  bool some = false;
+  for (const Access& a : list) {
+    const int64_t part = vector_elements(a.type);
+    if (!a.at || a.at->of(column) != 1 || part == 1 || part > n) continue;
+    some = true;
+    if (!begins_on(*a.at, column, part)) return false;
+  }
+  return some;
+}
+
+// Neighbours of a thread that can be, in ascending order.
+std::vector<int64_t> vectors_along(const Rows& r, const std::vector<Access>& list, int64_t lanes) {
   int64_t most = 1;
   for (const Access& a : list) most = std::max(most, vector_elements(a.type));
-  for (int64_t n = most; n > 1; n /= 2) {
-    if (inner % n != 0 || columns < lanes * n) continue;
-    bool ok = true, some = false;
-    for (const Access& a : list) {
-      const int64_t part = vector_elements(a.type);
-      if (!a.at || a.at->of(column) != 1 || part == 1 || part > n) continue;
-      some = true;
-      ok = ok && begins_on(*a.at, column, part);
-    }
-    if (ok && some) return n;
-  }
-  return 1;
+  std::vector<int64_t> possible;
+  for (int64_t n = 1; n <= (lanes > 1 ? most : 1); n *= 2)
+    if (can_have(r, list, lanes, n)) possible.push_back(n);
+  return possible;
 }
 
 int64_t kept_rows(const Rows& r) {
@@ -95,25 +101,60 @@ int64_t kept_rows(const Rows& r) {
   return n;
 }
 
-void plan_along(const Rows& r, const std::vector<Access>& list, const CudaModel& gpu, RowPlan& p) {
-  const int64_t columns = points(r.columns), rows = points(r.c.axes);
-  p.lanes = lanes_along(columns);
-  p.vector = p.lanes > 1 ? vector_along(r, list, p.lanes) : 1;
-  if (p.lanes > kWarp) return;
-  p.rows = p.lanes == 1 ? std::min<int64_t>(kBlockThreads, ceil_div(rows, kWarp) * kWarp) : kBlockThreads / p.lanes;
-  while (p.threads() > kWarp && p.lanes > 1 && ceil_div(rows, p.rows) < gpu.multiprocessors) p.rows /= 2;
+// Rows of a block that fill whole warps.
+KnobValues rows_of_block(int64_t lanes, int64_t rows) {
+  if (lanes > kWarp) return KnobValues::only(1, "a block has the row");
+  const int64_t step = kWarp / lanes;
+  return KnobValues::range(step, std::min(kMaxBlockThreads / lanes, round_up(rows, step)), step);
 }
 
-// A warp has as many neighbouring rows as it has threads. Where these are few, or long, several warps share them.
-void plan_across(const Rows& r, const CudaModel& gpu, RowPlan& p) {
-  const int64_t columns = points(r.columns), rows = points(r.c.axes), kept = kept_rows(r);
-  p.rows = kWarp;
-  while (p.rows / 2 >= rows) p.rows /= 2;
-  while (p.lanes < kWarp && columns >= p.lanes * 8 &&
-         (rows * p.lanes < kThreadsToFill * gpu.multiprocessors || ceil_div(columns, p.lanes) * kept > kMaxKept / 2))
-    p.lanes *= 2;
-  if (p.threads() < kWarp) p.rows = kWarp / p.lanes;
-  if (p.lanes == 1) p.rows = std::min<int64_t>(kBlockThreads, ceil_div(rows, kWarp) * kWarp);
+int64_t rows_along(int64_t lanes, int64_t rows, const CudaModel& gpu) {
+  if (lanes > kWarp) return 1;
+  if (lanes == 1) return std::min<int64_t>(kBlockThreads, round_up(rows, kWarp));
+  int64_t n = kBlockThreads / lanes;
+  while (n * lanes > kWarp && ceil_div(rows, n) < gpu.multiprocessors) n /= 2;
+  return n;
+}
+
+void plan_along(const Rows& r, const std::vector<Access>& list, const CudaModel& gpu, const PlanEntry& plan,
+                RowPlan& p) {
+  const int64_t columns = points(r.columns), rows = points(r.c.axes);
+  const auto whole = int64_t(std::bit_ceil(uint64_t(columns)));
+  p.lanes = plan.number(
+      "lanes", [&] { return lanes_along(columns); },
+      KnobValues::powers_of_two(1, std::min(kMaxBlockThreads, whole), "threads of a row of " + to_text(columns)));
+  const std::vector<int64_t> possible = vectors_along(r, list, p.lanes);
+  p.vector = plan.number(
+      "vector", [&] { return possible.back(); },
+      KnobValues::list(possible, "neighbours of a thread that lie on 16 bytes together"));
+  p.rows = plan.number(
+      "rows", [&] { return rows_along(p.lanes, rows, gpu); }, rows_of_block(p.lanes, rows));
+}
+
+// Where rows are few, or long, several warps share them.
+int64_t lanes_across(int64_t columns, int64_t rows, int64_t kept, const CudaModel& gpu) {
+  int64_t lanes = 1;
+  while (lanes < kWarp && columns >= lanes * 8 &&
+         (rows * lanes < kThreadsToFill * gpu.multiprocessors || ceil_div(columns, lanes) * kept > kMaxKept / 2))
+    lanes *= 2;
+  return lanes;
+}
+
+int64_t rows_across(int64_t lanes, int64_t rows) {
+  if (lanes == 1) return std::min<int64_t>(kBlockThreads, round_up(rows, kWarp));
+  int64_t n = kWarp;
+  while (n / 2 >= rows) n /= 2;
+  return n * lanes < kWarp ? kWarp / lanes : n;
+}
+
+// A warp has as many neighbouring rows as it has threads.
+void plan_across(const Rows& r, const CudaModel& gpu, const PlanEntry& plan, RowPlan& p) {
+  const int64_t columns = points(r.columns), rows = points(r.c.axes);
+  p.lanes = plan.number(
+      "lanes", [&] { return lanes_across(columns, rows, kept_rows(r), gpu); },
+      KnobValues::powers_of_two(1, kWarp, "threads of a row"));
+  p.rows = plan.number(
+      "rows", [&] { return rows_across(p.lanes, rows); }, rows_of_block(p.lanes, round_up(rows, kWarp)));
 }
 
 // Few rows that are so long that a block for each would leave the machine idle.
@@ -148,18 +189,24 @@ int64_t vector_elements(DType t) {
   return known ? 16 / info(t).bytes : 1;
 }
 
-std::optional<RowPlan> plan_rows(const Rows& r, const CudaModel& gpu) {
+std::optional<RowPlan> plan_rows(const Rows& r, const CudaModel& gpu, const PlanEntry& plan) {
   const std::vector<Access> list = accesses(r);
   const std::optional<bool> across = goes_across(r, list);
   if (!across || overlap(r, list)) return {};
   RowPlan p;
   p.across = *across;
   if (p.across)
-    plan_across(r, gpu, p);
+    plan_across(r, gpu, plan, p);
   else
-    plan_along(r, list, gpu, p);
+    plan_along(r, list, gpu, plan, p);
   p.iterations = ceil_div(points(r.columns), p.lanes * p.vector);
-  p.in_registers = p.iterations * p.vector * kept_rows(r) <= (p.threads() > 256 ? kMaxKept / 2 : kMaxKept);
+  const bool fits = p.iterations * p.vector * kept_rows(r) <= (p.threads() > 256 ? kMaxKept / 2 : kMaxKept);
+  if (points(r.columns) == 1)
+    p.in_registers =
+        plan.number(
+            "in_registers", [&] { return fits ? 1 : 0; }, KnobValues::only(fits ? 1 : 0, "a row is one element")) == 1;
+  else
+    p.in_registers = plan.flag("in_registers", fits, fits, "a thread has too few of them");
   return p;
 }
 
@@ -167,7 +214,7 @@ std::optional<Scheduled> cuda_rows(const CudaArgs& a) {
   std::optional<Rows> r = match_rows(a.fn, KeptRows::InArrays, RowForm::Any);
   if (!r || points(r->c.axes) == 0 || points(r->columns) == 0 || leaves_idle(*r, a.gpu)) return {};
   if (a.options.strict_fp && reorders_sums(*r)) return {};
-  const std::optional<RowPlan> plan = plan_rows(*r, a.gpu);
+  const std::optional<RowPlan> plan = plan_rows(*r, a.gpu, a.plan);
   if (!plan) return {};
   if (!plan->in_registers) r = match_rows(a.fn, KeptRows::Nowhere, RowForm::Any);
   merge_columns(*r);

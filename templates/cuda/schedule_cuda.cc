@@ -46,6 +46,12 @@ Scheduled schedule_cuda(const TensorFn& fn, const std::vector<bool>& constant_in
   return choose_template<CudaArgs>(kTemplates, {fn, canonical ? &*canonical : nullptr, constant_input, gpu, options});
 }
 
+std::vector<std::string_view> cuda_templates() {
+  std::vector<std::string_view> names;
+  for (const Template<CudaArgs>& t : kTemplates) names.push_back(t.name);
+  return names;
+}
+
 bool cuda_region_pays(const TensorFn& fn, const std::vector<bool>& constant_input, const CudaModel& gpu,
                       const ScheduleOptions& options) {
   return cuda_attention_pays({fn, nullptr, constant_input, gpu, options});

@@ -23,11 +23,12 @@ namespace tc {
 namespace {
 
 constexpr int64_t kShortRows = 128;
+constexpr int64_t kShortestPart = 64;
 constexpr int64_t kSpare = 1 << 14;  // numbers behind a row that stand for no position
 
 class SortLoops {
  public:
-  SortLoops(const TopK& t, bool wants_values, bool wants_indices)
+  SortLoops(const TopK& t, bool wants_values, bool wants_indices, const PlanEntry& plan)
       : t_(t),
         wants_values_(wants_values),
         wants_indices_(wants_indices),
@@ -37,7 +38,7 @@ class SortLoops {
     for (size_t d = 0; d < t.x->shape.size(); d++)
       if (int(d) != t.axis) outer_.push_back({make_var("i" + to_text(int64_t(d))), t.x->shape[d]});
     rows_ = points(outer_);
-    most_ = std::bit_floor(uint64_t(kStaticSharedBytes / (info(type_).bytes + info(position_type_).bytes)));
+    decide(plan);
   }
 
   Stmt build(std::string& description) {
@@ -71,6 +72,22 @@ class SortLoops {
   }
 
  private:
+  void decide(const PlanEntry& plan) {
+    fit_ = int64_t(std::bit_floor(uint64_t(kStaticSharedBytes / (info(type_).bytes + info(position_type_).bytes))));
+    const int64_t longest = std::min(fit_, int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(n_, 2)))));
+    most_ = plan.number(
+        "part", [&] { return longest; },
+        KnobValues::powers_of_two(std::min(longest, kShortestPart), longest, "elements of a row that a block sorts"));
+    const int64_t length = part_of(n_).length, lanes = std::min(kMaxBlockThreads, length / 2);
+    lanes_ = plan.number(
+        "lanes", [&] { return lanes; },
+        KnobValues::powers_of_two(std::min(lanes, kWarp), lanes, "threads of a row, which has so many pairs"));
+    rows_of_block_ = plan.number(
+        "rows", [&] { return part_of(n_).rows; },
+        KnobValues::powers_of_two(1, std::min(kMaxBlockThreads / lanes_, fit_ / length),
+                                  "rows that a block has threads and memory for"));
+  }
+
   Buffer make_positions(int64_t count) {
     between_.push_back(make_buffer("places", position_type_, {Dim(rows_), Dim(count)}, Scope::Workspace));
     return between_.back();
@@ -114,10 +131,13 @@ class SortLoops {
   Part part_of(int64_t count) const {
     Part p;
     p.length = std::max<int64_t>(2, std::min<int64_t>(most_, int64_t(std::bit_ceil(uint64_t(count)))));
-    p.lanes = std::min(kMaxBlockThreads, p.length / 2);
+    p.lanes = std::min(lanes_, p.length / 2);
     p.iterations = p.length / 2 / p.lanes;
-    p.rows = std::max<int64_t>(1, kShortRows / p.lanes);
-    while (p.rows > 1 && p.rows / 2 >= rows_ && p.rows * p.lanes > 32) p.rows /= 2;
+    p.rows = std::clamp<int64_t>(kShortRows / p.lanes, 1, fit_ / p.length);
+    if (rows_of_block_ > 0 && count == n_)
+      p.rows = rows_of_block_;
+    else
+      while (p.rows > 1 && p.rows / 2 >= rows_ && p.rows * p.lanes > 32) p.rows /= 2;
     return p;
   }
 
@@ -226,7 +246,8 @@ class SortLoops {
   const int64_t n_;
   const DType position_type_;  // of positions in memory
   std::vector<Axis> outer_;
-  int64_t rows_ = 1, most_ = 0;
+  int64_t rows_ = 1, fit_ = 0, most_ = 0;                 // rows; elements in a block's memory, and of a part
+  int64_t lanes_ = kMaxBlockThreads, rows_of_block_ = 0;  // threads of a row, at most; 0: not decided yet
   std::vector<Buffer> between_;
 };
 
@@ -240,7 +261,7 @@ std::optional<Scheduled> cuda_sort(const CudaArgs& a) {
     return std::find(a.fn.outputs.begin(), a.fn.outputs.end(), b) != a.fn.outputs.end();
   };
   Scheduled s = with_operands(a.fn, "sort", "");
-  s.body = SortLoops(*t, wants(t->values), wants(t->indices)).build(s.description);
+  s.body = SortLoops(*t, wants(t->values), wants(t->indices), a.plan).build(s.description);
   return s;
 }
 

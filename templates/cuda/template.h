@@ -72,8 +72,11 @@ std::string name_of_reduction(Op op);
 /// Threads of a block where nothing else is known.
 inline constexpr int64_t kBlockThreads = 256;
 
-/// A launch with one thread per point of `axes`; `body` is the code at a point. Null if there is no point.
-Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body);
+/// A launch with one thread per point of `axes`; `body` is the code at a point. Null if there is no point. `threads`: of a
+/// block, a multiple of a warp's; fewer points have fewer.
+Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body, int64_t threads = kBlockThreads);
+/// Decides on the threads of a block of thread_per_point() over `points` points, as a number of the plan.
+int64_t decide_threads(const PlanEntry& plan, int64_t points, const std::string& name = "threads");
 /// The same points, shared by the `threads` threads of a block; `thread` is the index of a thread.
 Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var& thread, int64_t threads);
 

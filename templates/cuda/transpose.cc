@@ -17,7 +17,8 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kTile = 32, kRows = 8;
+constexpr int64_t kTile = 32;   // a warp reads a row of it
+constexpr int64_t kRows = 8;    // that a block reads at once, where the model decides
 constexpr int64_t kLeast = 16;  // shorter axes leave most of a tile empty
 
 // Loads that are made at every point.
@@ -64,15 +65,21 @@ std::optional<TransposedAxes> match(const Canonical& c) {
 
 class Transpose {
  public:
-  Transpose(const Canonical& c, const TransposedAxes& t)
-      : c_(c), t_(t), inner_(c.axes[t.inner]), outer_(c.axes[t.outer]), rest_(rest()), at_(rest_, Expr(z_), "plane") {}
+  Transpose(const Canonical& c, const TransposedAxes& t, int64_t rows)
+      : c_(c),
+        t_(t),
+        at_once_(rows),
+        inner_(c.axes[t.inner]),
+        outer_(c.axes[t.outer]),
+        rest_(rest()),
+        at_(rest_, Expr(z_), "plane") {}
 
   Stmt build() const {
     std::vector<Buffer> tiles;
     Stmts fill;
     Expr value = c_.epilogue;
     const Var k = make_var("turn"), ty = make_var("ty"), tx = make_var("tx"), thread = make_var("thread");
-    const Expr along = Expr(k) * Expr(kRows) + Expr(ty);
+    const Expr along = Expr(k) * Expr(at_once_) + Expr(ty);
     for (const Expr& read : t_.loads) {
       const Load* l = as<Load>(read);
       const Buffer tile =
@@ -86,11 +93,11 @@ class Transpose {
     const Expr inner0 = Expr(x_) * Expr(kTile), outer0 = Expr(y_) * Expr(kTile);
     const Stmt in = at_point(seq(fill), inner0 + along, outer0 + Expr(tx));
     const Stmt out = at_point(store(c_.out, {c_.out_index}, value), inner0 + Expr(tx), outer0 + along);
-    auto rows = [&](const Stmt& s) { return loop(k, kTile / kRows, s, ForKind::Unroll); };
+    auto rows = [&](const Stmt& s) { return loop(k, kTile / at_once_, s, ForKind::Unroll); };
     Stmt body = seq({comment("neighbouring threads read neighbours", rows(in)), barrier(Scope::Shared),
                      comment("and write neighbours", rows(out))});
     body = let(tx, floor_mod(Expr(thread), kTile), let(ty, floor_div(Expr(thread), kTile), at_.wrap(body)));
-    Stmt s = loop(thread, kTile * kRows, body, ForKind::ThreadX);
+    Stmt s = loop(thread, kTile * at_once_, body, ForKind::ThreadX);
     for (const Buffer& b : tiles) s = alloc(b, s);
     s = loop(x_, tiles_of(inner_), s, ForKind::BlockX);
     s = loop(y_, tiles_of(outer_), s, ForKind::BlockY);
@@ -118,6 +125,7 @@ class Transpose {
 
   const Canonical& c_;
   const TransposedAxes& t_;
+  const int64_t at_once_;  // rows
   const Axis inner_, outer_;
   const Var x_ = make_var("block_x"), y_ = make_var("block_y"), z_ = make_var("plane");
   const std::vector<Axis> rest_;
@@ -132,7 +140,9 @@ std::optional<Scheduled> cuda_transpose(const CudaArgs& a) {
   merge_axes(c.axes, {&c.epilogue}, {&c.out_index});
   const auto t = match(c);
   if (!t) return {};
-  const Transpose loops(c, *t);
+  const int64_t rows = a.plan.number(
+      "rows", [] { return kRows; }, KnobValues::powers_of_two(1, kTile, "rows of a tile that a block moves at once"));
+  const Transpose loops(c, *t, rows);
   if (!loops.fits_a_grid()) return {};
   Scheduled s;
   s.body = seq({border_launch(c), loops.build()});

@@ -16,7 +16,8 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kUnrolled = 9;                  // points of a window that are written out
+constexpr int64_t kUnrolled = 9,
+                  kMostUnrolled = 64;             // points of a window that are written out: the model's, and at most
 constexpr int64_t kLargest = 256;                 // windows beyond are reductions of an image, and so are
 constexpr int64_t kLong = 16, kFewThreads = 512;  // long ones with few results
 
@@ -26,18 +27,22 @@ class Window {
 
   // Channels are innermost, four or eight of them always together.
   bool fits() {
-    for (const int64_t n : {8, 4}) {
-      vector_ = n;
-      if (fits_vector()) return true;
-    }
-    return false;
+    std::vector<int64_t> possible;
+    for (const int64_t n : {4, 8})
+      if (fits_vector(n)) possible.push_back(n);
+    if (possible.empty()) return false;
+    vector_ = a_.plan.number(
+        "channels", [&] { return possible.back(); },
+        KnobValues::list(possible, "16 bytes at most, all of them aligned"));
+    return fits_vector(vector_);
   }
   std::string describe() const {
     return std::string(vector_ == 8 ? "eight" : "four") + " channels a thread, " + to_text(vector_ * bytes_) +
            " bytes a read";
   }
 
-  bool fits_vector() {
+  bool fits_vector(int64_t channels) {
+    vector_ = channels;
     if (c_.axes.empty() || c_.raxes.empty() || points(c_.axes) == 0) return false;
     const int64_t n = points(c_.raxes);
     if (n < 2 || n > kLargest || c_.axes.back().extent.value % vector_ != 0) return false;
@@ -67,23 +72,32 @@ class Window {
     const Expr value = substitute(gather(c_.value, reads, Expr(j)), each_);
     Stmt join = neighbours(store(acc, {j}, value, c_.combine), ForKind::Unroll);
     for (size_t i = reads.size(); i-- > 0;) join = alloc(reads[i].to, seq({read(reads[i], j), join}));
-    int64_t unrolled = 1;
-    for (size_t i = c_.raxes.size(); i-- > 0;) {
-      unrolled *= c_.raxes[i].extent.value;
-      join = loop(c_.raxes[i].var, c_.raxes[i].extent, join, unrolled <= kUnrolled ? ForKind::Unroll : ForKind::Serial);
-    }
+    int64_t unrolled = a_.plan.in_range(
+        "unrolled", [&] { return unrolled_loops(kUnrolled); }, 0, unrolled_loops(kMostUnrolled));
+    for (size_t i = c_.raxes.size(); i-- > 0; unrolled--)
+      join = loop(c_.raxes[i].var, c_.raxes[i].extent, join, unrolled > 0 ? ForKind::Unroll : ForKind::Serial);
     const Expr result = with_reduced(c_.epilogue, c_.reduced, load(acc, {j}));
     const Stmt out = store(c_.out, {substitute(c_.out_index, each_)}, substitute(result, each_));
     const Stmt body = alloc(acc, seq({neighbours(store(acc, {j}, substitute(c_.init, each_)), ForKind::Unroll), join,
                                       neighbours(out, ForKind::Vector)}));
     std::vector<Axis> axes = c_.axes;
     axes.back() = {channel, Dim(inner.extent.value / vector_)};
-    return thread_per_point(axes, body);
+    return thread_per_point(axes, body, decide_threads(a_.plan, points(axes)));
   }
 
   const Canonical& canonical() const { return c_; }
 
  private:
+  // So many of the innermost loops over the window have `most` points together at most.
+  int64_t unrolled_loops(int64_t most) const {
+    int64_t n = 0, all = 1;
+    for (size_t i = c_.raxes.size(); i-- > 0; n++) {
+      all *= c_.raxes[i].extent.value;
+      if (all > most) break;
+    }
+    return n;
+  }
+
   // Four bytes, or halves.
   static bool is_number(DType t) { return info(t).bytes == 4 || t == DType::F16 || t == DType::BF16; }
 
