@@ -71,6 +71,7 @@ std::vector<StatePair> find_states(Context& c, const onnx::GraphProto& g, bool t
     }
     if (!found) refuse("no input is called so", inputs);
   }
+  std::sort(pairs.begin(), pairs.end(), [](const StatePair& a, const StatePair& b) { return a.input < b.input; });
   return pairs;
 }
 
