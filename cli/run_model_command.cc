@@ -212,7 +212,7 @@ ExitCode run_model_command(const CommandLine& c) {
   if (r.status != 0) program_failed(p, r, inputs);
   if (archive) {
     size_t count = 0;
-    for (const IoTensor& t : p.outputs) count += t.is_count ? 0 : 1;
+    for (const IoTensor& t : p.outputs) count += t.is_count || t.is_kept() ? 0 : 1;
     save_npz(c.outputs, outputs, "output", count);
   }
   if (!c.trace.empty()) NewFile(c.trace, read_file(trace)).put_in_place();

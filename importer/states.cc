@@ -35,6 +35,12 @@ bool same_sum(const Dim& a, const Dim& b) {
          std::is_permutation(a.terms.begin(), a.terms.end(), b.terms.begin());
 }
 
+/// Does the input have a value that no run changes?
+bool is_fixed(const Context& c, const onnx::GraphProto& g, const std::string& input) {
+  return c.options.input_values.count(input) > 0 ||
+         std::any_of(g.initializer().begin(), g.initializer().end(), [&](const auto& i) { return i.name() == input; });
+}
+
 std::string shown(const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   for (size_t k = 0; k < names.size() && k < 8; k++) parts.push_back(quoted(names[k]));
@@ -56,6 +62,10 @@ std::vector<StatePair> find_states(Context& c, const onnx::GraphProto& g, bool t
       const auto star = star_of(before, inputs[k]);
       if (!star) continue;
       found = true;
+      if (is_fixed(c, g, inputs[k])) {
+        refuse(quoted(inputs[k]) + " is a constant, by --input-value or as the model has it", inputs);
+        continue;
+      }
       const std::string name = with_star(after, *star);
       const auto output = std::find(outputs.begin(), outputs.end(), name);
       if (output == outputs.end()) {
@@ -71,6 +81,7 @@ std::vector<StatePair> find_states(Context& c, const onnx::GraphProto& g, bool t
     }
     if (!found) refuse("no input is called so", inputs);
   }
+  std::sort(pairs.begin(), pairs.end(), [](const StatePair& a, const StatePair& b) { return a.input < b.input; });
   return pairs;
 }
 

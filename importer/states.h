@@ -4,7 +4,7 @@
 
 namespace tc::importer {
 
-/// The pairs that ImportOptions::states names, by the positions of their inputs. A name that is none, an input or output that
+/// The pairs that ImportOptions::states names, in the order of their inputs. A name that is none, an input or output that
 /// is in two pairs: TC0154, if the function `tells`.
 std::vector<StatePair> find_states(Context& c, const onnx::GraphProto& g, bool tells);
 

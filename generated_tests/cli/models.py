@@ -158,4 +158,18 @@ def wrong_numbers_made_smaller(tmp, check):
     check("reduce keeps wrong numbers wrong", reduced.returncode == 0 and nodes == ["Exp", "Neg", "Exp", "Mul", "Sub", "Mul"], (reduced, nodes))
 
 
-PARTS = (runs, profiles, node_by_node, made_smaller, wrong_numbers_made_smaller)
+def states(tmp, check):
+    """What an instance keeps is no output of the program's, and has to be able to change."""
+    path = save(tmp, "kept.onnx", HEADER + "g (float[2] x, float[2] s, float[2] w, string[2] words, string[2] last)"
+                " => (float[2] t, float[2] y, float[2] u, string[2] next) <float[2] w = {1, 2}> { t = Add(x, s)  y = Mul(t, x)  u = Add(w, x)  next = Identity(words) }")
+    told = run(TOOL, "run", "--cpu", "generic", "--state", "s=t", "--input-value", "x=1,2", "--outputs", tmp / "kept.npz",
+               save(tmp, "counts.onnx", HEADER + "g (float[2] x, float[2] s, float[2] z) => (float[2] t, float[2] y) { t = Add(x, s)  y = Mul(t, z) }"), env=environment(tmp))
+    archive = np.load(tmp / "kept.npz").files if told.returncode == 0 else []
+    check("run with a state saves an archive of what is handed out", archive == ["output_0"], (told, archive))
+    for label, words, why in (("fixed by --input-value", ["--input-value", "s=1,2", "--state", "s=t"], '"s" is a constant'), ("that the model initialises", ["--state", "w=u"], '"w" is a constant'),
+                              ("of strings", ["--state", "last=next"], "strings do not outlive a run")):
+        told = run(TOOL, "check", *words, path)
+        check(f"a state {label} is refused", told.returncode == 2 and "TC0154" in told.stderr and why in told.stderr, told)
+
+
+PARTS = (states, runs, profiles, node_by_node, made_smaller, wrong_numbers_made_smaller)

@@ -19,7 +19,7 @@ check = Checks(only_failures=True)
 WEIGHTS = ", ".join(str((7 * k) % 11 / 8) for k in range(256))
 BYTES = ", ".join(str((5 * k) % 17 - 8) for k in range(108))
 
-# Control flow, bodies that share constants, names that are no names, results that nobody asked for, sizes that depend on data.
+# Control flow, bodies that share constants, names that are no names, results that nobody asked for, sizes that depend on data, states.
 MODELS = {
     "control": """g (float[4] x, bool c, int64 m) => (float[4] y, float[4, 1] u) <float[4] w = {1, 2, 3, 4}, int64[2] two = {4, 1}, float[1] k = {0}> {
       ["n 1"] h = If (c) <then_branch = t () => (float[4] p) { p = Add(x, w) }, else_branch = e () => (float[4] q) { q = Mul(x, w) }>
@@ -38,10 +38,13 @@ MODELS = {
       w = Constant <value = int8[4, 3, 3, 3] {BYTES}> ()  q = QuantizeLinear(x, s, z)  d = DequantizeLinear(q, s, z)  v = DequantizeLinear(w, ws, wz)
       c = Conv <pads = [1, 1, 1, 1]> (d, v)  e = QuantizeLinear(c, s, z)  y = DequantizeLinear(e, s, z)
     }""".replace("BYTES", BYTES),
+    "kept": """g (float[1, seq, 8] x, float[1, past, 8] p, float[8] s) => (float[1, 8] y, float[1, n, 8] q, float[8] t) <int64[1] axis = {1}> {
+      q = Concat <axis = 1> (p, x)  y = ReduceSum <keepdims = 0> (q, axis)  z = Squeeze(y)  t = Add(s, z)
+    }""",
     "own": """g (float[3, 4] x) => (float[3, 4] y) { a = my.Scale <alpha = 3.0> (x)  b = my.Scale(a)  y = Sigmoid(b) }""",
 }
 OPS = "op my.Scale(x: f32[*S], alpha: float = 2.0) -> y: f32[*S]\n  y[*i] = x[*i] * alpha\n"
-FLAGS = {"own": ["--ops", "{tmp}/ops.tc"], "loops": ["--dim", "m=3"]}
+FLAGS = {"own": ["--ops", "{tmp}/ops.tc"], "loops": ["--dim", "m=3"], "kept": ["--dim", "past=0..7", "--dim", "seq=1..3", "--state", "s=t", "--state", "p=q"]}
 
 
 def passes():

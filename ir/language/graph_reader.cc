@@ -157,7 +157,8 @@ void GraphReader::set_outputs(Scope& s, const std::vector<Reference>& names, Run
   for (const StatePair& p : sizes.states) {
     if (p.output >= values.size()) r_.fail(r_.peek().at, "there is no output " + tc::to_text(int64_t(p.output)));
     const Value *before = s.g.inputs()[p.input], *after = values[p.output];
-    if (!(before->type == after->type))
+    const bool known = before->type.is_static_tensor() && after->type.is_static_tensor();  // else sizes are bound later
+    if (known ? !(before->type == after->type) : before->type.dtype != after->type.dtype)
       r_.fail(names[p.output].at, "what is kept as " + shown({before->name.raw(), 1}) + " has another type");
   }
   s.g.set_outputs(std::move(values));

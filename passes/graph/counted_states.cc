@@ -2,7 +2,7 @@
 // reads. Both have room for the largest n.
 //   present = Concat(past, x)   past counted by n, a state   ->   present = tc.append(past, x, m, n)   n is n + m then
 //
-// Preconditions: input and output of a state have one type; its size along an axis that grows is a symbol of its own, which
+// Preconditions: input and output of a state have one type, which is not that of strings; its size along an axis that grows is a symbol of its own, which
 // all states along it share, and the output's is a sum of such symbols.
 #include <algorithm>
 
@@ -76,6 +76,8 @@ void BoundedSizes::keep_states(const Graph& g, RunTimeSizes& all) const {
     if (after->type.kind == ValueType::Kind::None) continue;  // behind a node with a problem, which has been told
     if (!(before->type == after->type))
       refuse(before, after, "the one is " + to_text(before->type) + ", the other " + to_text(after->type));
+    if (before->type.dtype == DType::String)  // views of the caller's bytes, or of those that the next run writes over
+      refuse(before, after, "strings do not outlive a run");
     for (const InputSize& size : all.inputs) {
       if (size.input != s.input) continue;
       if (!size.count.is_one())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, Union
 
 from . import _build
 from ._errors import RunError, ToolFailed, UsageError
-from ._types import numpy, numpy_type, to_numpy
+from ._types import as_package_reads, memory_type, numpy, numpy_type, to_numpy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -263,9 +263,9 @@ class Model:
             getattr(library, f"{self.name}_state")(ctypes.byref(self._instance), k, ctypes.byref(view))
             rank, most = int(view.rank), max(1, max(len(s["shape"]) for s in self._manifest["states"]))
             sizes, strides = tuple(view.numbers[:rank]), tuple(view.numbers[most:most + rank])
-            bytes_ = int(np.prod(state["shape"], dtype=np.int64)) * numpy_type(state["dtype"]).itemsize
+            dtype = memory_type(state["dtype"])
+            bytes_ = int(np.prod(state["shape"], dtype=np.int64)) * dtype.itemsize
             memory = (ctypes.c_char * max(1, bytes_)).from_address(view.data)
-            dtype = numpy_type(state["dtype"])
             if rank and self._manifest["target"] == "cuda" and not on_cpu:
                 result.append((state, DeviceArray(sizes, dtype, strides, view.data)))
                 continue
@@ -289,7 +289,7 @@ class Model:
             elif not _fits(array.shape, port):
                 problems.append(f"input {port} has shape {list(array.shape)}; sizes are fixed when the model is compiled, by dims or input_shapes")
             else:
-                arrays.append(array if port.dtype == "string" else np.ascontiguousarray(array).reshape(array.shape))
+                arrays.append(array if port.dtype == "string" else as_package_reads(np.ascontiguousarray(array).reshape(array.shape), port.dtype))
         if problems:
             raise RunError("; ".join(problems))
         return arrays

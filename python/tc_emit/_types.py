@@ -43,6 +43,24 @@ def numpy_type(onnx_type: str) -> "np.dtype[Any]":
         return np.dtype(bits)
 
 
+def has_few_bits(onnx_type: str) -> bool:
+    """Is it a type of integers of less than 8 bits? In packages each number fills a byte, with its sign. ml_dtypes looks at the lower bits alone, and
+    leaves the upper ones as they happen to be."""
+    return onnx_type.endswith(("int4", "int2"))
+
+
+def memory_type(onnx_type: str) -> "np.dtype[Any]":
+    """The type of arrays that see a package's memory: as numpy_type(), but integers for types of few bits."""
+    return numpy().dtype(SMALL[onnx_type][1]) if has_few_bits(onnx_type) else numpy_type(onnx_type)
+
+
+def as_package_reads(array: Any, onnx_type: str) -> Any:
+    """The array, or, where its type has few bits, one of the bytes that packages read."""
+    if not has_few_bits(onnx_type) or array.dtype.kind in "iu":
+        return array
+    return array.astype(memory_type(onnx_type))
+
+
 def _by_bits(value: Any) -> Any:
     """A tensor of PyTorch of a type that NumPy does not have: its bits, where they lie, as numpy_type() sees them. None: it is no such tensor."""
     torch, of = sys.modules.get("torch"), str(getattr(value, "dtype", ""))

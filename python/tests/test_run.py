@@ -153,6 +153,28 @@ def test_scalars_bfloat16_and_indices_out_of_range():
         made.run([x, 7])
 
 
+@pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
+def test_numbers_of_few_bits(name):
+    """Whatever lies in the upper bits of the bytes of ml_dtypes, which has no say."""
+    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    made = tc_emit.compile(onnx.parser.parse_model(f'<ir_version: 13, opset_import: ["" : 25]> g ({name}[16] x) => (float[16] y, {name}[16] z) {{ y = Cast<to = 1>(x)\n z = Identity(x) }}'))
+    for upper in (0, 0x30, 0xF0):
+        x = (np.arange(16) & (15 if "4" in name else 3) | upper).astype(np.uint8).view(dtype)
+        y = made.run(x)
+        assert y["y"].tolist() == x.astype(np.float32).tolist() == y["z"].astype(np.float32).tolist()
+
+
+def test_states_of_few_bits():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    m = tc_emit.compile(onnx.parser.parse_model('<ir_version: 10, opset_import: ["" : 21]> g (int4[3] x, int4[3] last) => (float[3] y, int4[3] next) { y = Cast<to = 1>(last)\n next = Identity(x) }'),
+                        states={"last": "next"})
+    x = np.array([-8, 7, -1], ml_dtypes.int4)
+    assert m.run(x)["y"].tolist() == [0, 0, 0] and m.run(x)["y"].tolist() == [-8, 7, -1]
+    assert m.states["last"].tolist() == [-8, 7, -1]
+    m.states["last"][:] = np.array([1, -2, 3], ml_dtypes.int4)
+    assert m.run(x)["y"].tolist() == [1, -2, 3]
+
+
 def test_bench(scale):
     timing = scale.bench(0.05)
     assert timing.runs > 0 and 0 < timing.min_ms <= timing.median_ms <= timing.p99_ms
