@@ -94,6 +94,13 @@ TEST(TopK, IsStableAndTakesBothEnds) {
   EXPECT_NE(error_of({"TopK", {x, ints({1}, {6})}}), "");
 }
 
+TEST(TopK, NanIsLargerThanAnyNumber) {
+  const Constant x = floats({5}, {2, float(kNan), float(kInf), float(kNan), -float(kInf)}), k = ints({1}, {5});
+  EXPECT_EQ(values(run({"TopK", {x, k}, {}, {}, {}, 2}).outputs[1]), (std::vector<double>{1, 3, 2, 0, 4}));
+  const Attrs smallest = {{"largest", int64_t(0)}};
+  EXPECT_EQ(values(run({"TopK", {x, k}, smallest, {}, {}, 2}).outputs[1]), (std::vector<double>{4, 0, 2, 1, 3}));
+}
+
 TEST(CumSum, DirectionsAndAxes) {
   const Constant axis = ints({}, {1});
   auto attrs = [](int64_t exclusive, int64_t reverse) { return Attrs{{"exclusive", exclusive}, {"reverse", reverse}}; };
