@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/raises.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
@@ -92,7 +93,7 @@ Expr flat_index(const Buffer& b, const Exprs& index) {
   }
   Expr e = b->offset;
   for (size_t d = 0; d < dims.size(); d++)
-    if (dims[d] != 1) e = e + index[d] * Expr(strides[d]);
+    if (dims[d] != 1 || raises_status(index[d])) e = e + index[d] * Expr(strides[d]);
   return e;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/raises.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "templates/cpu/lanes.h"
@@ -213,7 +214,7 @@ class Matcher {
       VarMap found;
       size_t next = 0;
       for (size_t d = 0; d < l->index.size(); d++) {
-        if (l->buffer->shape[d].value == 1) continue;
+        if (l->buffer->shape[d].value == 1 && !raises_status(l->index[d])) continue;
         const VarRef* v = as<VarRef>(l->index[d]);
         if (!v || next == made.size()) return false;
         found[v->var.get()] = made[next++].index;
@@ -233,7 +234,7 @@ class Matcher {
     const Ranges known = ranges();
     size_t next = 0;
     for (size_t d = 0; d < l.index.size(); d++) {
-      if (l.buffer->shape[d].value == 1) continue;
+      if (l.buffer->shape[d].value == 1 && !raises_status(l.index[d])) continue;
       if (next == expected.size() || !same(l.index[d], expected[next++].index, known)) return false;
     }
     return next == expected.size();

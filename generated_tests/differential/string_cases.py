@@ -110,6 +110,11 @@ def text_cases():
     listed = ", ".join(f"{key} = {text(value)}" for key, value in grams.items())
     yield Case("string_grams", f'y = TfIdfVectorizer <mode = "TF", min_gram_length = 1, max_gram_length = 2, max_skip_count = 0, {listed}> (x)',
                {"x": words("cat", "dog", "cat", "", "日本", "dog", "dog")})
+    # A weight is that of an n-gram, wherever its count stands.
+    listed += ", weights = [0.5, 0.25, 4.0, 3.0, 7.0]"
+    for mode in ("IDF", "TFIDF"):
+        yield Case(f"string_grams_{mode}", f'y = TfIdfVectorizer <mode = "{mode}", min_gram_length = 1, max_gram_length = 2, max_skip_count = 2, {listed}> (x)'
+                   .replace("[0, 1, 2, 3, 4]", "[3, 0, 4, 2, 1]"), {"x": words("cat", "dog", "cat", "", "日本", "dog", "dog")})
 
 
 def cast_cases():

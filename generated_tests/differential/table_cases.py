@@ -70,6 +70,7 @@ def movement_cases():
     yield Case("row_stft", "y = STFT (x, s, w)", {"x": (2, 61, 1)}, {"s": ints(7), "w": (15,)})
     for op in ("HannWindow", "HammingWindow", "BlackmanWindow"):
         yield Case(f"row_{op.lower()}", f"w = {op} <periodic = 0> (n)\n y = Mul (w, x)", {"x": (13,)}, {"n": np.int64(13)})
+        yield Case(f"row_{op.lower()}_of_one", f"w = {op} <periodic = 0> (n)\n y = Mul (w, x)", {"x": (1,)}, {"n": np.int64(1)}, nothing=True)
     yield Case("row_mel_weights", "w = MelWeightMatrix (a, b, c, d, e)\n y = MatMul (x, w)", {"x": (3, 33)}, {
         "a": np.int64(11), "b": np.int64(64), "c": np.int64(8000), "d": F32(20), "e": F32(4000)})
     yield Case("row_affine_grid", "y = AffineGrid <align_corners = 1> (t, s)", {"t": (2, 2, 3)}, {"s": ints(2, 3, 5, 7)})

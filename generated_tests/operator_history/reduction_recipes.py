@@ -40,6 +40,14 @@ def cumulative(o):
         yield o(o.x(3, 4, 5, low=1, high=2), const(axis, np.int32 if axis else np.int64), exclusive=exclusive, reverse=reverse)
 
 
+def nan_in(o, x, axis, more, calculate):
+    """TopK of numbers some of which are none, by its definition: to ONNX Runtime their place depends on where they stand."""
+    if o.is_float:
+        x = x.copy()
+        x[0, :2], x[1, 1:, 2], x[2, ::2, 3] = np.nan, np.nan, np.nan
+        yield o(x, k=2, axis=axis, outputs=2, expect=calculate, decided=True) if o.has("k") else o(x, const([2]), axis=axis, outputs=2, **more, expect=calculate, decided=True)
+
+
 @recipe("TopK")
 def top_k(o):
     for axis, more in ((1, {}), (None, {}), (0, {"largest": 0}), (2, {"sorted": 1, "largest": 1})):
@@ -48,9 +56,11 @@ def top_k(o):
 
         def calculate(x, *_, axis=axis, small=more.get("largest") == 0):
             k = -1 if axis is None else axis
-            order = np.argsort(x if small else -x.astype(float), k, kind="stable").take(range(2), k)
+            wide, what = x.astype(float), np.isnan(x.astype(float))  # NaN is larger than any number
+            order = np.lexsort((wide, what) if small else (-wide, ~what), k).take(range(2), k)
             return [np.take_along_axis(x, order, k), order.astype(np.int64)]
         x = o.x(3, 5, 4, low=0, high=50)
+        yield from nan_in(o, x, axis, more, calculate)
         yield o(x, k=2, axis=axis, outputs=2, expect=calculate) if o.has("k") else o(x, const([2]), axis=axis, outputs=2, **more, expect=calculate)
 
 

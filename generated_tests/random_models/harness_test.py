@@ -92,6 +92,41 @@ class Judge(unittest.TestCase):
         self.assertEqual(verdict(model, [y.array])[0], "passed")
         self.assertEqual(verdict(model, [y.array * np.float32(1.01)])[0], "failed")
 
+    def test_halves_are_rounded_or_not(self):
+        g = small_graph()
+        tiny = g.op("Mul", g.known(np.float16([3e-5, 0.03, 0.1, 0.2]), False), g.known(np.float16(7.6e-6)))
+        y = g.op("Mul", tiny, g.known(np.float16(1000)))  # of the first one nothing is left, as halves
+        model, unrounded = Model(1, g, [y]), np.float16([2.28e-7, 2.28e-4, 7.6e-4, 1.52e-3])
+        self.assertEqual(y.array[0], 0)
+        self.assertEqual(verdict(model, [y.array])[0], "passed")
+        self.assertEqual(verdict(model, [unrounded])[0], "passed")
+        self.assertEqual(verdict(model, [np.float16((y.array + unrounded) / 2)])[0], "passed")
+        for wrong in (unrounded * np.float16(1.1), -unrounded, np.zeros(4, np.float16), unrounded[::-1].copy()):
+            self.assertEqual(verdict(model, [wrong])[0], "failed")
+
+    def test_what_underflows_excuses_no_other_number(self):
+        g = small_graph()
+        x, small = np.float16([0.03, 0.1]), np.float16(7.6e-8)
+        y = g.op("Mul", g.op("Mul", g.known(x, False), g.known(small)), g.known(np.float16(30000)))
+        z = g.op("Exp", g.known(np.float16([1, 2]), False))
+        model, unrounded = Model(1, g, [y, z]), (x.astype(F32) * small * 30000).astype(F16)
+        self.assertEqual(verdict(model, [unrounded, z.array])[0], "passed")
+        self.assertEqual(verdict(model, [unrounded, z.array * np.float16(1.1)])[0], "failed")
+        self.assertEqual(verdict(model, [unrounded * np.float16(1.2), z.array])[0], "failed")
+
+    def test_ties_of_quantisation(self):
+        # The sum is 2.5e-5 of a step away from a tie. Noise crosses it now and then, not in the first trials.
+        model = random_model(8011066)
+        q = next(r for n in model.graph.nodes for r in n.results if r.name == "t46")
+        y = next(v for v in model.outputs if v.name == "t48")
+        model.outputs = [y]
+        tied = np.argmin(np.abs(next(r for n in model.graph.nodes for r in n.results if r.name == "t43").array.astype(np.float64) / 0.02 % 1 - 0.5))
+        other, far = y.array.copy(), y.array.copy()
+        other.flat[tied] += 0.02 * (1 if q.array.flat[tied] % 2 else -1)
+        far.flat[tied] += 0.2
+        self.assertEqual(verdict(model, [other])[0], "unstable")
+        self.assertEqual(verdict(model, [far])[0], "failed")
+
 
 def planted(change, text=None):
     """What a batch says of a sound model whose emitted C was changed."""

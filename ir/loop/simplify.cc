@@ -5,6 +5,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/named_buffers.h"
+#include "ir/loop/raises.h"
 #include "ir/loop/simplifier.h"
 #include "ir/loop/visit.h"
 
@@ -17,15 +18,7 @@ Stmt make(K kind) {
 }
 
 // Dropping the value must not drop a raised status.
-bool is_pure(const Expr& e) {
-  bool pure = true;
-  walk(e, [&](const Expr& x) {
-    auto* a = as<Apply>(x);
-    pure &= !(a && a->op == Op::Index);
-    return pure;
-  });
-  return pure;
-}
+bool is_pure(const Expr& e) { return !raises_status(e); }
 
 class StmtSimplifier {
  public:

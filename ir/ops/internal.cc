@@ -1,5 +1,6 @@
 // Operators of our own, inserted by passes.
 #include <algorithm>
+#include <limits>
 
 #include "ir/ops/families.h"
 #include "ir/ops/helpers.h"
@@ -141,6 +142,7 @@ void define_fill_behind(OpBuilder& b) {
   const Expr number = b.has(2)            ? cast(t, b.in(2)(Exprs(size_t(b.in(2).rank()), Expr(0))))
                       : fill == "lowest"  ? lowest(t)
                       : fill == "highest" ? highest(t)
+                      : fill == "nan"     ? make_const(t, std::numeric_limits<double>::quiet_NaN())
                       : fill == "one"     ? make_const(t, 1)
                                           : zero(t);
   b.output(0, b.compute("fill_behind", t, x.dims(),

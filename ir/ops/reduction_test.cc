@@ -94,6 +94,13 @@ TEST(TopK, IsStableAndTakesBothEnds) {
   EXPECT_NE(error_of({"TopK", {x, ints({1}, {6})}}), "");
 }
 
+TEST(TopK, NanIsLargerThanAnyNumber) {
+  const Constant x = floats({5}, {2, float(kNan), float(kInf), float(kNan), -float(kInf)}), k = ints({1}, {5});
+  EXPECT_EQ(values(run({"TopK", {x, k}, {}, {}, {}, 2}).outputs[1]), (std::vector<double>{1, 3, 2, 0, 4}));
+  const Attrs smallest = {{"largest", int64_t(0)}};
+  EXPECT_EQ(values(run({"TopK", {x, k}, smallest, {}, {}, 2}).outputs[1]), (std::vector<double>{4, 0, 2, 1, 3}));
+}
+
 TEST(CumSum, DirectionsAndAxes) {
   const Constant axis = ints({}, {1});
   auto attrs = [](int64_t exclusive, int64_t reverse) { return Attrs{{"exclusive", exclusive}, {"reverse", reverse}}; };
@@ -145,8 +152,25 @@ TEST(TfIdf, CountsWithSkips) {
                        {"ngram_counts", std::vector<int64_t>{0, 2}},
                        {"ngram_indexes", std::vector<int64_t>{0, 1, 2}},
                        {"pool_int64s", std::vector<int64_t>{5, 6, 5, 6}}};
-  // 5 twice, 6 twice; "5 6" next to each other twice and with one between them never.
+  // 5 twice, 6 twice; "5 6" next to each other twice, and with one between them never.
   EXPECT_EQ(values({"TfIdfVectorizer", {ints({4}, {5, 6, 5, 6})}, attrs}), (std::vector<double>{2, 2, 2}));
+}
+
+TEST(TfIdf, WeightsAreThoseOfThePool) {
+  const auto counted = [](const std::string& mode) {
+    const Attrs attrs = {{"min_gram_length", int64_t(1)},
+                         {"max_gram_length", int64_t(2)},
+                         {"max_skip_count", int64_t(0)},
+                         {"mode", mode},
+                         {"ngram_counts", std::vector<int64_t>{0, 2}},
+                         {"ngram_indexes", std::vector<int64_t>{2, 0, 1}},
+                         {"pool_int64s", std::vector<int64_t>{5, 6, 5, 6}},
+                         {"weights", std::vector<float>{10, 20, 30}}};
+    return values({"TfIdfVectorizer", {ints({4}, {5, 6, 5, 5})}, attrs});
+  };
+  EXPECT_EQ(counted("TF"), (std::vector<double>{1, 1, 3}));
+  EXPECT_EQ(counted("IDF"), (std::vector<double>{20, 30, 10}));
+  EXPECT_EQ(counted("TFIDF"), (std::vector<double>{20, 30, 30}));
 }
 
 }  // namespace

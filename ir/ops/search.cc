@@ -1,4 +1,5 @@
-// Positions of the largest and smallest elements. NaN counts as the most extreme value of all, as in NumPy.
+// Positions of the largest and smallest elements. To ArgMax and ArgMin NaN is the most extreme value of all, as in NumPy; to TopK
+// it is the largest one, as in PyTorch and ONNX's reference: ONNX Runtime's order depends on where it stands.
 #include "ir/ops/helpers.h"
 #include "ir/ops/parts.h"
 #include "ir/ops/top_k.h"

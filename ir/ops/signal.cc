@@ -1,6 +1,7 @@
 // Signal processing: windows, mel filters, Fourier transforms. Everything is computed in f64: the transforms' sums
 // cancel, and single precision would show. Transforms of moderate length become products before (fourier.cc).
 #include <algorithm>
+#include <limits>
 
 #include "ir/ops/helpers.h"
 #include "ir/ops/parts.h"
@@ -29,14 +30,15 @@ int64_t declared_size(OpBuilder& b) {
   return dims[0];
 }
 
-/// a0 - a1 cos(2 pi k / n) + a2 cos(4 pi k / n); n is the size, or one less for a symmetric window.
+/// a0 - a1 cos(2 pi k / n) + a2 cos(4 pi k / n); n is the size, or one less for a symmetric window: of one element, NaN.
 Define window(double a0, double a1, double a2) {
   return [=](OpBuilder& b) {
     const int64_t size = b.known(0) ? b.const_int(0) : declared_size(b);
-    const int64_t n = std::max<int64_t>(1, b.attr_int("periodic") != 0 ? size : size - 1);
+    const int64_t n = b.attr_int("periodic") != 0 ? size : size - 1;
+    const Expr step = f64(n > 0 ? kTau / double(n) : std::numeric_limits<double>::quiet_NaN());
     const DType t = output_type(b);
     b.output(0, b.compute(stage_label(b), t, {size}, [&](const Exprs& i) {
-      const Expr angle = f64(i[0]) * f64(kTau / double(n));
+      const Expr angle = f64(i[0]) * step;
       Expr w = f64(a0) - f64(a1) * cosine(angle);
       if (a2 != 0) w = w + f64(a2) * cosine(f64(2) * angle);
       return cast(t, w);

@@ -13,9 +13,12 @@ constexpr size_t kMaxGrams = 4096;  // each one is a loop of its own in the emit
 struct Gram {
   std::vector<int64_t> tokens;
   int64_t index;  // index in the output
+  float weight;
 };
 
+/// Of n-gram k of the pool ngram_indexes[k] is the index, and weights[k] the weight, whatever its index is.
 std::vector<Gram> grams_of(OpBuilder& b) {
+  const std::vector<float> weights = b.attr_string("mode") == "TF" ? std::vector<float>() : b.attr_floats("weights");
   const std::vector<int64_t> pool = b.attr_ints("pool_int64s"), starts = b.attr_ints("ngram_counts"),
                              indices = b.attr_ints("ngram_indexes");
   const int64_t shortest = b.attr_int("min_gram_length"), longest = b.attr_int("max_gram_length");
@@ -28,15 +31,17 @@ std::vector<Gram> grams_of(OpBuilder& b) {
       b.reject("attribute ngram_counts does not fit the pool");
     for (int64_t at = begin; at + length <= end; at += length, next++) {
       if (next >= indices.size() || indices[next] < 0) b.reject("attribute ngram_indexes does not fit the pool");
+      if (!weights.empty() && next >= weights.size()) b.reject("attribute weights does not fit the pool");
+      const float weight = weights.empty() ? 1 : weights[next];
       if (length >= shortest && length <= longest)
-        grams.push_back({{pool.begin() + at, pool.begin() + at + length}, indices[next]});
+        grams.push_back({{pool.begin() + at, pool.begin() + at + length}, indices[next], weight});
     }
   }
   return grams;
 }
 
-/// y[row, index] += 1 for each position where the gram's tokens stand `distance` apart.
-Stmt count_gram(const Tensor& x, const Buffer& y, const Gram& gram, const Exprs& row, int64_t max_skip) {
+/// For each position where the gram's tokens stand a distance apart, its weight is added to y[row, index], or stored there.
+Stmt count_gram(const Tensor& x, const Buffer& y, const Gram& gram, const Exprs& row, int64_t max_skip, bool adds) {
   const auto length = int64_t(gram.tokens.size()), n = x.dim(-1);
   Stmts list;
   for (int64_t distance = 1; distance <= (length == 1 ? 1 : max_skip + 1); distance++) {
@@ -47,8 +52,9 @@ Stmt count_gram(const Tensor& x, const Buffer& y, const Gram& gram, const Exprs&
     for (int64_t k = 0; k < length; k++)
       hit =
           hit && eq(cast(DType::I64, x(concat(row, {Expr(start) + Expr(k * distance)}))), Expr(gram.tokens[size_t(k)]));
-    const Stmt add = store(y, concat(row, {Expr(gram.index)}), make_float(DType::F32, 1), Op::Add);
-    list.push_back(loop(start, starts, if_then(hit, add)));
+    const Exprs at = concat(row, {Expr(gram.index)});
+    const Expr weight = make_float(DType::F32, double(gram.weight));
+    list.push_back(loop(start, starts, if_then(hit, adds ? store(y, at, weight, Op::Add) : store(y, at, weight))));
   }
   return seq(list);
 }
@@ -87,11 +93,9 @@ void define_tf_idf(OpBuilder& b) {
   if (indices.empty()) b.reject("attribute ngram_indexes is empty");
   const std::vector<Gram> grams = grams_of(b);
   if (grams.size() > kMaxGrams) b.unsupported("more than " + to_text(int64_t(kMaxGrams)) + " n-grams");
-  const std::vector<float> weights = b.attr_floats("weights");
   const int64_t size = checked_add(*std::max_element(indices.begin(), indices.end()), 1),
                 max_skip = b.attr_int("max_skip_count");
   if (max_skip < 0 || max_skip > x.dim(-1)) b.reject("attribute max_skip_count does not fit the input");
-  if (!weights.empty() && int64_t(weights.size()) < size) b.reject("attribute weights is too short");
   Dims dims = x.dims();
   dims.back() = size;
   const auto counts =
@@ -99,18 +103,10 @@ void define_tf_idf(OpBuilder& b) {
         const Var r = make_var("row"), c = make_var("col");
         const Exprs row = x.rank() == 2 ? Exprs{r} : Exprs{};
         Stmts body = {loop(c, size, store(out[0], concat(row, {Expr(c)}), make_float(DType::F32, 0)))};
-        for (const Gram& g : grams) body.push_back(count_gram(x, out[0], g, row, max_skip));
+        for (const Gram& g : grams) body.push_back(count_gram(x, out[0], g, row, max_skip, mode != "IDF"));
         return x.rank() == 2 ? loop(r, x.dim(0), seq(body)) : seq(body);
       });
-  if (mode == "TF") return b.output(0, counts[0]);
-  b.output(0, b.compute("tf_idf", DType::F32, dims, [&](const Exprs& i) {
-    Expr weight = make_float(DType::F32, 1);
-    for (size_t k = weights.size(); k-- > 0;)
-      if (double(weights[k]) != 1)
-        weight = select(eq(i.back(), Expr(int64_t(k))), make_float(DType::F32, double(weights[k])), weight);
-    const Expr n = counts[0](i);
-    return mode == "TFIDF" ? weight * n : select(n > num(n, 0), weight, num(n, 0));
-  }));
+  b.output(0, counts[0]);
 }
 
 Expr binarize(OpBuilder& b, const Expr& x) {

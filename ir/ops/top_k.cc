@@ -1,6 +1,7 @@
 #include "ir/ops/top_k.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/loop/build.h"
 #include "ir/loop/equal.h"
@@ -11,6 +12,12 @@ namespace tc {
 namespace {
 
 Expr is_nan(const Expr& e) { return apply(Op::IsNan, {e}); }
+
+/// Is a before b, whatever their positions?
+Expr precedes(const Expr& a, const Expr& b, bool largest) {
+  if (largest) return more_extreme(a, b, true);
+  return is_float(a->dtype) ? a < b || (is_nan(b) && apply(Op::Not, {is_nan(a)})) : a < b;
+}
 
 /// One row: elements are put into a sorted list of k, each behind those that are as extreme as itself. The outputs are
 /// the list.
@@ -24,7 +31,7 @@ Stmt one_row(const TopK& t, const Exprs& outer) {
   const Expr before = load(t.values, at(p - 1));
   const Stmt move_down =
       if_then(p < Expr(k), seq({store(t.values, at(p), before), store(t.indices, at(p), load(t.indices, at(p - 1)))}));
-  const Stmt search = while_loop(p > 0 && more_extreme(widen(value), widen(before), t.largest),
+  const Stmt search = while_loop(p > 0 && precedes(widen(value), widen(before), t.largest),
                                  seq({move_down, store(position, {0}, p - 1)}));
   const Stmt put = if_then(p < Expr(k), seq({store(t.values, at(p), value), store(t.indices, at(p), j)}));
   return loop(j, t.length(), alloc(position, seq({store(position, {0}, min(Expr(j), Expr(k))), search, put})));
@@ -42,7 +49,12 @@ Expr equally_extreme(const Expr& a, const Expr& b) {
 }
 
 Expr comes_before(const Expr& a, const Expr& p, const Expr& b, const Expr& q, bool largest) {
-  return more_extreme(a, b, largest) || (equally_extreme(a, b) && p < q);
+  return precedes(a, b, largest) || (equally_extreme(a, b) && p < q);
+}
+
+Expr last_in_order(DType t, bool largest) {
+  if (largest) return lowest(t);
+  return is_float(t) ? make_const(t, std::numeric_limits<double>::quiet_NaN()) : highest(t);
 }
 
 Stmt top_k_loops(const TopK& t) {

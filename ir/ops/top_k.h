@@ -8,7 +8,7 @@
 namespace tc {
 
 /// values and indices, of one shape, hold the most extreme elements of x along `axis`, most extreme first, equal ones
-/// in the order of their positions; NaN counts as the most extreme value of all. Either may be unused.
+/// in the order of their positions; NaN is larger than any number. Either may be unused.
 struct TopK {
   Buffer x, values, indices;  // indices: I64
   int axis = 0;
@@ -20,9 +20,12 @@ struct TopK {
 
 /// Does a (at position p) come before b (at q)? All four are of x's compute type and I64.
 Expr comes_before(const Expr& a, const Expr& p, const Expr& b, const Expr& q, bool largest);
-/// The part of that without positions: a is strictly more extreme than b.
+/// A value that comes behind all others, but for its equals in front of it.
+Expr last_in_order(DType t, bool largest);
+
+/// For positions of extremes (ArgMax, ArgMin): is a strictly more extreme than b? NaN is the most extreme one at both ends.
 Expr more_extreme(const Expr& a, const Expr& b, bool largest);
-/// Neither comes before the other.
+/// Is neither more extreme than the other?
 Expr equally_extreme(const Expr& a, const Expr& b);
 
 /// Insertion of one element after the other.

@@ -189,6 +189,7 @@ std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) c
       refuse(*n, n->inputs[k],
              "a tensor whose size is known only at run time cannot be an operand of a loop or a condition");
   std::vector<BoundedSizes> inside(n->regions.size());
+  for (BoundedSizes& s : inside) s.in_body_ = true;
   std::map<int, size_t> captures;  // of a captured count among the captures, by id
   for (size_t k = own; k < own + size_t(n->captures); k++) {
     const std::vector<BoundedSize> all = sizes(n->inputs[k]);
@@ -390,7 +391,8 @@ void BoundedSizes::finish(Graph& g) {
       auto input = std::find(g.inputs().begin(), g.inputs().end(), size.count);
       const auto counts_on = [&](const SizeInput& c) { return c.next && g.inputs()[c.input] == size.count; };
       if (std::any_of(all.chosen.begin(), all.chosen.end(), counts_on))
-        input = g.inputs().end();  // it is another one behind the run
+        input = g.inputs().end();                                               // it is another one behind the run
+      if (!broken_.empty() && outputs.size() == own) input = g.inputs().end();  // it is what is checked
       size_t at = own;
       while (at < outputs.size() && outputs[at] != size.count) at++;
       if (input != g.inputs().end()) {
@@ -410,7 +412,9 @@ void BoundedSizes::finish(Graph& g) {
     infer_types(g, *pack);
     outputs[k] = pack->outputs[0];
   }
-  if (outputs.size() > own || !all.outputs.empty()) g.set_outputs(std::move(outputs));
+  const bool counted = outputs.size() > own || !all.outputs.empty();
+  if (!broken_.empty()) check_promises(g, outputs, own);
+  if (counted || !broken_.empty()) g.set_outputs(std::move(outputs));
   g.set_sizes(std::move(all));
   release_counts(g);
 }

@@ -127,6 +127,12 @@ class BoundedSizes {
   std::optional<RealSize> real(const Value* v, int64_t k, int& budget);
   /// Are the sizes of its results noted, or told to be fixed?
   bool says_sizes(const Node& n) const;
+  // counted_promises.cc
+  /// Of a Reshape to the sizes `target`: where one of them is 0, ONNX takes the operand's size instead. True if that is no other
+  /// one, or can be checked in the run.
+  bool promise_zeros(const std::vector<SizeForm>& target, const std::vector<SizeForm>& from);
+  /// The outputs of the graph; those behind the first `own` are counts. One of them will have no result where a promise fails.
+  void check_promises(Graph& g, std::vector<Value*>& outputs, size_t own);
   Node* bound_sizes(Graph& g, Node* n);
   Node* view(Graph& g, Node* n);
   void count_positions(Graph& g, Node* n);
@@ -236,6 +242,8 @@ class BoundedSizes {
   std::map<int, std::vector<BoundedSize>> sizes_;         // by id of the value
   std::set<int> told_;  // ids of values whose sizes note_sized() has told, fixed ones too
   Counts counts_;
+  std::vector<SizeForm> broken_;  // 0 in runs that go well, else 1
+  bool in_body_ = false;
   Node* holder_ = nullptr;
   std::map<std::string, size_t> symbols_;  // which input each is
   RunTimeSizes chosen_;

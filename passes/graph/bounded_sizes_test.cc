@@ -76,6 +76,55 @@ TEST(BoundedSizes, ReductionsAndNonZeroSeeCountedElementsOnly) {
   EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), (std::vector<int64_t>{1, 2, 0, 0}));
 }
 
+// [2, n] as [n, -1] is [2, 0] where n is 0: ONNX takes the operand's size then.
+TEST(BoundedSizes, AReshapeToSizesThatMayBeZero) {
+  const auto reshaped = [](int64_t rest, int64_t allowzero) {
+    return counted([&](TestGraph& t, auto node, Value*, Value* rows) {
+      Value* two = node("two", "Concat", {rows, rows}, {{"axis", int64_t(1)}});
+      Value* n = node("n", "Shape", {rows}, {{"start", int64_t(0)}, {"end", int64_t(1)}});
+      Value* list = node("list", "Concat", {n, t.ints("rest", {rest})}, {{"axis", int64_t(0)}});
+      return node("y", "Reshape", {node("flat", "Transpose", {two}), list}, {{"allowzero", allowzero}});
+    });
+  };
+  for (const int64_t rest : {-1, 2})
+    for (const int64_t allowzero : {0, 1}) {
+      Graph g = reshaped(rest, allowzero);
+      EXPECT_FALSE(run(g).has_errors());
+      const Constant y = results(g, {0, 3, 0, 5, 7, 0})[0];
+      EXPECT_EQ(y->dims, (Dims{3, 2}));
+      EXPECT_EQ(whole(y), (std::vector<int64_t>{1, 3, 4, 1, 3, 4}));
+      if (rest < 0 && !allowzero)
+        EXPECT_THROW(results(g, {0, 0, 0, 0, 0, 0}), Error);
+      else
+        EXPECT_EQ(results(g, {0, 0, 0, 0, 0, 0})[0]->dims, (Dims{0, 2}));
+    }
+}
+
+// What no output is counted by is checked all the same.
+TEST(BoundedSizes, AnOutputOfFixedSizeTellsOfAZeroThatIsCopied) {
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {
+    Value* two = node("two", "Concat", {rows, rows}, {{"axis", int64_t(1)}});
+    Value* n = node("n", "Shape", {rows}, {{"start", int64_t(0)}, {"end", int64_t(1)}});
+    Value* list = node("list", "Concat", {n, t.ints("rest", {-1})}, {{"axis", int64_t(0)}});
+    Value* y = node("y", "Reshape", {node("flat", "Transpose", {two}), list});
+    return node("sum", "ReduceSum", {y}, {{"keepdims", int64_t(0)}});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), std::vector<int64_t>{16});
+  EXPECT_THROW(results(g, {0, 0, 0, 0, 0, 0}), Error);
+}
+
+// The list says the same axis, or one with as many elements: a 0 is a 0.
+TEST(BoundedSizes, AReshapeThatCopiesTheZeroThatItSays) {
+  Graph g = counted([](TestGraph& t, auto node, Value*, Value* rows) {
+    Value* two = node("two", "Concat", {rows, rows}, {{"axis", int64_t(1)}});
+    Value* n = node("n", "Shape", {rows}, {{"start", int64_t(0)}, {"end", int64_t(1)}});
+    return node("y", "Reshape", {two, node("list", "Concat", {n, t.ints("rest", {-1, 1})}, {{"axis", int64_t(0)}})});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  EXPECT_EQ(results(g, {0, 0, 0, 0, 0, 0})[0]->dims, (Dims{0, 2, 1}));
+}
+
 TEST(BoundedSizes, EqualMasksAreCountedOnce) {
   Graph g = counted([](TestGraph& t, auto node, Value* x, Value* rows) {
     Value* zero = t.constant("other_zero", scalar_constant(DType::F32, 0));

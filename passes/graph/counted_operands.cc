@@ -25,7 +25,10 @@ std::string neutral_fill(const Node& n) {
   if (n.is("ReduceProd")) return "one";
   if (n.is("ReduceMax") || n.is("ArgMax") || n.is("ReduceLogSumExp")) return "lowest";
   if (n.is("ReduceMin") || n.is("ArgMin")) return "highest";
-  if (n.is("TopK")) return n.attr_int("largest", 1) != 0 ? "lowest" : "highest";
+  if (n.is("TopK")) {  // what comes last in its order
+    if (n.attr_int("largest", 1) != 0) return "lowest";
+    return n.inputs.at(0) && is_float(n.inputs[0]->type.dtype) ? "nan" : "highest";
+  }
   return "";
 }
 

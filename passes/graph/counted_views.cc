@@ -146,7 +146,9 @@ Node* BoundedSizes::view(Graph& g, Node* n) {
       if (!e) return n;
       target.push_back(*e);
     }
-    to = resolved(std::move(target), from, n->attr_int("allowzero", 0) == 0);
+    const bool copies = n->attr_int("allowzero", 0) == 0;
+    if (copies && !promise_zeros(target, from)) return n;
+    to = resolved(std::move(target), from, copies);
   }
   return to ? view_as(g, n, *to) : n;
 }

@@ -101,8 +101,7 @@ class SortLoops {
   }
   // The value at a position; positions behind the row hold what comes last.
   Expr value_at(const Expr& position) const {
-    const Expr last = t_.largest ? lowest(type_) : highest(type_);
-    return select(position < Expr(n_), widen(load(t_.x, at(position))), last);
+    return select(position < Expr(n_), widen(load(t_.x, at(position))), last_in_order(type_, t_.largest));
   }
   // The element from `position` is number `rank` of the row.
   Stmt put(const Buffer& to, const Expr& row, const Expr& rank, const Expr& position) const {

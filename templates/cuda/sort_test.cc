@@ -79,7 +79,8 @@ void long_rows(DType t, int64_t rows, int64_t n, int64_t k, bool largest, double
     for (int64_t i = 0; i < n; i++) order.push_back(i);
     const double* row = from.data() + r * n;
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-      if (std::isnan(row[a]) || std::isnan(row[b])) return std::isnan(row[a]) && !std::isnan(row[b]);
+      if (std::isnan(row[a]) != std::isnan(row[b])) return std::isnan(row[a]) == largest;
+      if (std::isnan(row[a])) return false;
       return largest ? row[a] > row[b] : row[a] < row[b];
     });
     for (int64_t i = 0; i < k; i++) {

@@ -1,0 +1,17 @@
+#include "ir/loop/raises.h"
+
+#include "ir/loop/visit.h"
+
+namespace tc {
+
+bool raises_status(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const Apply* a = as<Apply>(x);
+    found = found || (a && a->op == Op::Index);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace tc
