@@ -125,9 +125,11 @@ class BoundedSizes {
     int64_t divisor = 1;
   };
   std::optional<RealSize> real(const Value* v, int64_t k, int& budget);
+  std::optional<RealSize> real_number(const Value* v);
   /// Are the sizes of its results noted, or told to be fixed?
   bool says_sizes(const Node& n) const;
   Node* bound_sizes(Graph& g, Node* n);
+  void bound_range(Graph& g, Node* n);
   Node* view(Graph& g, Node* n);
   void count_positions(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);
@@ -145,6 +147,14 @@ class BoundedSizes {
   Node* slide(Graph& g, Node* n);
   void fill_space(Graph& g, Node* n, const SlidingWindow& s);
   Value* average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out);
+  // counted_places.cc
+  Value* renumbered(Graph& g, Node* before, Value* at, const std::vector<SizeForm>& from,
+                    const std::vector<SizeForm>& to, const ModelText& name);
+  Node* pool_places(Graph& g, Node* n, const std::vector<SizeForm>& in);
+  Node* unpool(Graph& g, Node* n);
+  // counted_tile.cc
+  Value* list_of(Graph& g, Node* n, const std::vector<SizeForm>& sizes, const ModelText& name);
+  Node* tile(Graph& g, Node* n);
   // counted_resample.cc
   Node* resample(Graph& g, Node* n);
   struct ResizedAxis;
@@ -221,8 +231,12 @@ class BoundedSizes {
   Node* grow(Graph& g, Node* n, int axis, const SizeForm& total);
   SizeSum sum_of(const Graph& g, const SizeForm& f, const Value* before, const Value* after) const;
   void keep_states(const Graph& g, RunTimeSizes& all) const;
+  // counted_scatter.cc
   Node* scatter(Graph& g, Node* n);
-  Node* scatter_nd(Graph& g, Node* n);
+  Node* scatter_elements(Graph& g, Node* n);
+  Node* scatter_tuples(Graph& g, Node* n);
+  Value* scatter_open(Graph& g, Node* n, Value* data, Value* at, const std::vector<BoundedSize>& open, int axis);
+  Value* positions_from_front(Graph& g, Node* n, Value* at, Value* lengths, const ModelText& name);
 
   /// The result of a branch is empty where the condition is `when`.
   struct OrNone {

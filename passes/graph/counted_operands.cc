@@ -138,9 +138,9 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Identity") && n->outputs.at(0) && or_none_.count(n->outputs[0]->id)) count_or_none(g, n);
   if (n->is("Concat")) return join(g, n);
   if (n->is("Attention")) return attend(g, n);
-  if (n->is("ScatterElements")) return scatter(g, n);
-  if (n->is("ScatterND")) return scatter_nd(g, n);
+  if (n->is("ScatterElements") || n->is("ScatterND")) return scatter(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
+  if (n->is("Tile")) return tile(g, n);
   for (const auto rewrite : {&BoundedSizes::slide, &BoundedSizes::resample, &BoundedSizes::layer})
     if (Node* done = (this->*rewrite)(g, n); done != n || says_sizes(*n)) return done;
   n = look_along(g, n);

@@ -1,11 +1,11 @@
-// Sizes that the model computes from counts: lists of them for Expand and ConstantOfShape, the end of a Range. The
-// operator gets the list of the upper bounds, and its result is counted by the same number.
+// Sizes that the model computes from counts: lists of them for Expand and ConstantOfShape. The operator gets the list of the
+// upper bounds, and its result is counted by the same number.
 //   s = Shape(x)   x counted along 0   z = ConstantOfShape(s)   ->   z = ConstantOfShape([bound, 4]), counted
 // Elements of such lists that are no counts are constants.
 //   s = Shape(x)   x counted along 0   k = Gather(s, 1)   ->   k = 4
 //
 // Preconditions: every element of the list is a constant or a sum of counts with constant factors; a counted axis of an
-// Expand's operand keeps its count; a Range begins at 0 and has steps of 1.
+
 #include <algorithm>
 #include <cmath>
 
@@ -243,15 +243,14 @@ bool BoundedSizes::fold_sizes(Graph& g, Node* n) {
 
 Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   if (n->is("Slice")) return bound_slice(g, n);
-  const bool range = n->is("Range");
-  if (!range && !n->is("Expand") && !n->is("ConstantOfShape")) return n;
+  if (n->is("Range")) return bound_range(g, n), n;
+  if (!n->is("Expand") && !n->is("ConstantOfShape")) return n;
   const size_t operand = n->is("ConstantOfShape") ? 0 : 1;
   if (operand >= n->inputs.size() || !n->inputs[operand] || n->inputs[operand]->constant) return n;
   const Value* sizes = n->inputs[operand];
   if (!sizes->type.is_static_tensor() || (n->outputs.at(0) && n->outputs[0]->type.is_static_tensor())) return n;
-  if (!range && sizes->type.shape.size() != 1) return n;
-  if (range && (!is_scalar(n->inputs[0], 0) || n->inputs.size() < 3 || !is_scalar(n->inputs[2], 1))) return n;
-  const int64_t length = range ? 1 : dims_of(sizes).at(0);
+  if (sizes->type.shape.size() != 1) return n;
+  const int64_t length = dims_of(sizes).at(0);
   std::vector<int64_t> bounds;
   std::vector<std::pair<int, SizeForm>> counted;  // by axis
   for (int64_t k = 0; k < length; k++) {
@@ -262,8 +261,7 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   }
   if (counted.empty()) return n;
   const ModelText& name = n->outputs.at(0)->name;
-  Value* constant = g.add_constant(
-      derived(name, "_bounds"), range ? scalar_constant(sizes->type.dtype, double(bounds[0])) : int64_constant(bounds));
+  Value* constant = g.add_constant(derived(name, "_bounds"), int64_constant(bounds));
   // Broadcasting adds axes in front, never behind.
   const int64_t rank = n->is("Expand") ? rank_of(n->inputs[0]) : length, ahead = std::max<int64_t>(0, rank - length);
   if (n->is("Expand"))  // what is counted of the operand is what it is broadcast to, or goes with a 1
