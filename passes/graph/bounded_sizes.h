@@ -112,7 +112,10 @@ class BoundedSizes {
   /// Element k of a list of sizes, if it is a constant or a form of counts.
   std::optional<SizeForm> element(const Value* v, int64_t k);
   std::optional<SizeForm> element(const Value* v, int64_t k, int& budget);
+  std::optional<SizeForm> traced(const Value* v, int64_t k, int& budget);
   std::optional<SizeForm> element_of(const Node& n, int64_t k, int& budget);
+  /// Whether one size is equal to, less or more than another, where it is so in all runs or in none.
+  std::optional<bool> compared(const Node& n);
   /// What an operator of arithmetic makes of two sizes.
   std::optional<SizeForm> computed(const Node& n, const SizeForm& a, const SizeForm& b);
   std::optional<SizeForm> part_of_list(const Node& n, int64_t k, int& budget);
@@ -133,6 +136,10 @@ class BoundedSizes {
   Node* view(Graph& g, Node* n);
   void count_positions(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);
+  // counted_fit.cc
+  void fit(Graph& g, Node* n);
+  Node* split(Graph& g, Node* n);
+  Node* frames(Graph& g, Node* n);
   Node* take_mean(Graph& g, Node* n);
   Node* keep_axis(Graph& g, Node* n, const BoundedSize& size);
   Node* count_elements(Graph& g, Node* n);
@@ -164,6 +171,7 @@ class BoundedSizes {
   void give_axes(Graph& g, Node* n, const std::vector<ResizedAxis>& axes, const std::vector<SizeForm>& in,
                  const std::vector<SizeForm>& out);
   Node* sample(Graph& g, Node* n);
+  Node* align_rois(Graph& g, Node* n);
   // counted_pad.cc
   Node* pad(Graph& g, Node* n);
   struct AxisPads {
@@ -177,6 +185,7 @@ class BoundedSizes {
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);
   Node* recur(Graph& g, Node* n);
+  Node* reverse(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);
   Node* quantized_average(Graph& g, Node* n);
   Node* select_rows(Graph& g, Node* n);
@@ -245,6 +254,7 @@ class BoundedSizes {
     int axis = 0;
   };
   std::map<std::vector<int64_t>, CutParts> cuts_;         // by borders and length: equal cuts have one count
+  std::map<std::pair<int, int64_t>, SizeForm> elements_;  // of lists, by id of the value and index
   std::map<std::pair<SizeForm, double>, Value*> scaled_;  // by size and scale: equal ones have one count
   std::map<int, OrNone> or_none_;                         // by id of the value that an Identity makes
   std::map<int, std::vector<BoundedSize>> sizes_;         // by id of the value

@@ -32,7 +32,7 @@ void BoundedSizes::bound_range(Graph& g, Node* n) {
   if (n->inputs.size() != 3 || !y || y->type.is_static_tensor()) return;
   const auto start = real_number(n->inputs[0]), limit = real_number(n->inputs[1]), step = real_number(n->inputs[2]);
   if (!start || !limit || !step || !step->form.fixed() || step->form.addend == 0) return;
-  if (start->form.fixed() && limit->form.fixed()) return;
+  if (n->inputs[0]->constant && n->inputs[1]->constant && n->inputs[2]->constant) return;
   const int64_t common = std::lcm(std::lcm(start->divisor, limit->divisor), step->divisor);
   const SizeForm from = start->form * (common / start->divisor), to = limit->form * (common / limit->divisor);
   const int64_t by = step->form.addend * (common / step->divisor), width = std::abs(by);
