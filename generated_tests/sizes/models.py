@@ -1,5 +1,6 @@
 """Models with symbolic sizes: name, model, the ranges of the sizes."""
 import numpy as np
+import lookup_models
 import open_models
 from onnx import TensorProto, helper, numpy_helper
 
@@ -381,7 +382,7 @@ ALL = [
 
 def cases():
     """(name, model, ranges) of all."""
-    for seed, (build, ranges) in enumerate(ALL + open_models.ALL):
+    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL):
         b = Builder(seed)
         build(b)
         yield f"{build.__name__}_{'_'.join(f'{n}{lo}to{hi}' for n, (lo, hi) in ranges.items())}", b.model(build.__name__), ranges

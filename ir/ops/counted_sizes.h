@@ -13,6 +13,8 @@ constexpr std::string_view kCountedAxes = "tc_counted_axes";
 constexpr int kResizeCounts = 4;
 /// GridSample: for each axis of the image as many elements as there are.
 constexpr int kGridSampleCounts = 2;
+/// RoiAlign: the same.
+constexpr int kRoiAlignCounts = 3;
 
 /// Operand i, a number of elements, as one at least: what divides by it or ends at it stays defined.
 inline Expr counted_size(OpBuilder& op, int i) {

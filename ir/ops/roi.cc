@@ -1,5 +1,6 @@
 // RoiAlign and MaxRoiPool: pooling inside of boxes that a tensor gives. Where the box decides how many samples a bin
 // takes, the loops have run-time bounds, so these cases are nests.
+#include "ir/ops/counted_sizes.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/window.h"
 
@@ -11,11 +12,16 @@ Expr i64(const Expr& e) { return cast(DType::I64, e); }
 struct RoiAlign {
   Tensor x, rois, batch;
   DType t;
-  int64_t height = 0, width = 0, out_height = 1, out_width = 1, samples = 0;
+  Expr height = {}, width = {};
+  int64_t out_height = 1, out_width = 1, samples = 0;
   float scale = 1;
   bool half_pixel = true, maximum = false;
 
   Expr c(double v) const { return make_const(t, v); }
+  Expr real(const Expr& n) const {
+    const auto known = as_const_int(n);
+    return known ? c(double(*known)) : cast(t, n);
+  }
   Expr edge(const Expr& roi, int k) const {
     const Expr e = widen(rois({roi, k})) * parameter(t, scale);
     return half_pixel ? e - c(0.5) : e;
@@ -36,14 +42,14 @@ struct RoiAlign {
   /// One bilinear sample; 0 where it lies more than a pixel outside.
   Expr sample(const Exprs& i, const Expr& sy, const Expr& sx) const {
     const Expr y = position(i[0], 1, i[2], sy), xx = position(i[0], 0, i[3], sx);
-    const Expr inside = y >= c(-1) && y <= c(double(height)) && xx >= c(-1) && xx <= c(double(width));
+    const Expr inside = y >= c(-1) && y <= real(height) && xx >= c(-1) && xx <= real(width);
     struct Side {
       Expr low, high, w_low, w_high;
     };
-    auto side = [&](const Expr& v, int64_t n) {
+    auto side = [&](const Expr& v, const Expr& n) {
       const Expr p = max(v, c(0)), floor = i64(apply(Op::Floor, {p}));
-      const Expr last = floor >= n - 1;
-      const Expr low = min(floor, Expr(n - 1)), high = min(floor + 1, Expr(n - 1));
+      const Expr end = n - Expr(1), last = floor >= end;
+      const Expr low = min(floor, end), high = min(floor + 1, end);
       const Expr frac = select(last, c(0), p - cast(t, floor));
       return Side{low, high, c(1) - frac, frac};
     };
@@ -87,8 +93,11 @@ void define_roi_align(OpBuilder& op) {
   if (r.x.rank() != 4) op.reject("the input must have the shape [N, C, H, W]", 0);
   if (r.rois.rank() != 2 || r.rois.dim(1) != 4) op.reject("rois must have the shape [number of boxes, 4]", 1);
   if (r.batch.dims() != Dims{r.rois.dim(0)}) op.reject("batch_indices must have one value per box", 2);
-  r.height = r.x.dim(2);
-  r.width = r.x.dim(3);
+  r.height = Expr(r.x.dim(2));
+  r.width = Expr(r.x.dim(3));
+  int operand = kRoiAlignCounts;
+  for (const int64_t axis : op.attr_ints(std::string(kCountedAxes)))
+    (axis == 2 ? r.height : r.width) = counted_size(op, operand++);
   r.out_height = op.attr_int("output_height", 1);
   r.out_width = op.attr_int("output_width", 1);
   r.samples = op.attr_int("sampling_ratio", 0);
@@ -100,7 +109,7 @@ void define_roi_align(OpBuilder& op) {
     op.reject("coordinate_transformation_mode must be half_pixel or output_half_pixel");
   if (r.out_height < 1 || r.out_width < 1 || r.samples < 0)
     op.reject("output sizes must be positive, sampling_ratio not negative");
-  if (r.height < 1 || r.width < 1 || r.x.dim(0) < 1) op.reject("an empty image cannot be pooled", 0);
+  if (r.x.dim(2) < 1 || r.x.dim(3) < 1 || r.x.dim(0) < 1) op.reject("an empty image cannot be pooled", 0);
   r.maximum = mode == "max";
   r.half_pixel = pixel == "half_pixel";
   const Dims out = {r.rois.dim(0), r.x.dim(1), r.out_height, r.out_width};

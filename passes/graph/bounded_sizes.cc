@@ -103,13 +103,14 @@ std::optional<BoundedSize> BoundedSizes::only_size(const Value* v) const {
 }
 
 void BoundedSizes::note(const Value* v, const BoundedSize& size) {
+  counts_.add(size.count, size.capacity);
+  if (counts_.simplest(*counts_.find(size.count)) == fixed_size(size.capacity)) return;  // it can be no other
   std::vector<BoundedSize>& list = sizes_[v->id];
   const auto at = std::find_if(list.begin(), list.end(), [&](const BoundedSize& s) { return s.axis >= size.axis; });
   if (at != list.end() && at->axis == size.axis)
     *at = size;
   else
     list.insert(at, size);
-  counts_.add(size.count, size.capacity);
 }
 
 void BoundedSizes::note_others(const Value* y, const Value* x, int axis) {

@@ -112,7 +112,10 @@ class BoundedSizes {
   /// Element k of a list of sizes, if it is a constant or a form of counts.
   std::optional<SizeForm> element(const Value* v, int64_t k);
   std::optional<SizeForm> element(const Value* v, int64_t k, int& budget);
+  std::optional<SizeForm> traced(const Value* v, int64_t k, int& budget);
   std::optional<SizeForm> element_of(const Node& n, int64_t k, int& budget);
+  /// Whether one size is equal to, less or more than another, where it is so in all runs or in none.
+  std::optional<bool> compared(const Node& n);
   /// What an operator of arithmetic makes of two sizes.
   std::optional<SizeForm> computed(const Node& n, const SizeForm& a, const SizeForm& b);
   std::optional<SizeForm> part_of_list(const Node& n, int64_t k, int& budget);
@@ -125,6 +128,7 @@ class BoundedSizes {
     int64_t divisor = 1;
   };
   std::optional<RealSize> real(const Value* v, int64_t k, int& budget);
+  std::optional<RealSize> real_number(const Value* v);
   /// Are the sizes of its results noted, or told to be fixed?
   bool says_sizes(const Node& n) const;
   // counted_promises.cc
@@ -134,9 +138,14 @@ class BoundedSizes {
   /// The outputs of the graph; those behind the first `own` are counts. One of them will have no result where a promise fails.
   void check_promises(Graph& g, std::vector<Value*>& outputs, size_t own);
   Node* bound_sizes(Graph& g, Node* n);
+  void bound_range(Graph& g, Node* n);
   Node* view(Graph& g, Node* n);
   void count_positions(Graph& g, Node* n);
   Node* look_along(Graph& g, Node* n);
+  // counted_fit.cc
+  void fit(Graph& g, Node* n);
+  Node* split(Graph& g, Node* n);
+  Node* frames(Graph& g, Node* n);
   Node* take_mean(Graph& g, Node* n);
   Node* keep_axis(Graph& g, Node* n, const BoundedSize& size);
   Node* count_elements(Graph& g, Node* n);
@@ -151,6 +160,14 @@ class BoundedSizes {
   Node* slide(Graph& g, Node* n);
   void fill_space(Graph& g, Node* n, const SlidingWindow& s);
   Value* average_taps(Graph& g, Node* n, const SlidingWindow& s, std::vector<SizeForm> out);
+  // counted_places.cc
+  Value* renumbered(Graph& g, Node* before, Value* at, const std::vector<SizeForm>& from,
+                    const std::vector<SizeForm>& to, const ModelText& name);
+  Node* pool_places(Graph& g, Node* n, const std::vector<SizeForm>& in);
+  Node* unpool(Graph& g, Node* n);
+  // counted_tile.cc
+  Value* list_of(Graph& g, Node* n, const std::vector<SizeForm>& sizes, const ModelText& name);
+  Node* tile(Graph& g, Node* n);
   // counted_resample.cc
   Node* resample(Graph& g, Node* n);
   struct ResizedAxis;
@@ -160,6 +177,7 @@ class BoundedSizes {
   void give_axes(Graph& g, Node* n, const std::vector<ResizedAxis>& axes, const std::vector<SizeForm>& in,
                  const std::vector<SizeForm>& out);
   Node* sample(Graph& g, Node* n);
+  Node* align_rois(Graph& g, Node* n);
   // counted_pad.cc
   Node* pad(Graph& g, Node* n);
   struct AxisPads {
@@ -173,6 +191,7 @@ class BoundedSizes {
   // counted_layers.cc
   Node* layer(Graph& g, Node* n);
   Node* recur(Graph& g, Node* n);
+  Node* reverse(Graph& g, Node* n);
   Node* group_norm(Graph& g, Node* n);
   Node* quantized_average(Graph& g, Node* n);
   Node* select_rows(Graph& g, Node* n);
@@ -227,8 +246,12 @@ class BoundedSizes {
   Node* grow(Graph& g, Node* n, int axis, const SizeForm& total);
   SizeSum sum_of(const Graph& g, const SizeForm& f, const Value* before, const Value* after) const;
   void keep_states(const Graph& g, RunTimeSizes& all) const;
+  // counted_scatter.cc
   Node* scatter(Graph& g, Node* n);
-  Node* scatter_nd(Graph& g, Node* n);
+  Node* scatter_elements(Graph& g, Node* n);
+  Node* scatter_tuples(Graph& g, Node* n);
+  Value* scatter_open(Graph& g, Node* n, Value* data, Value* at, const std::vector<BoundedSize>& open, int axis);
+  Value* positions_from_front(Graph& g, Node* n, Value* at, Value* lengths, const ModelText& name);
 
   /// The result of a branch is empty where the condition is `when`.
   struct OrNone {
@@ -237,6 +260,7 @@ class BoundedSizes {
     int axis = 0;
   };
   std::map<std::vector<int64_t>, CutParts> cuts_;         // by borders and length: equal cuts have one count
+  std::map<std::pair<int, int64_t>, SizeForm> elements_;  // of lists, by id of the value and index
   std::map<std::pair<SizeForm, double>, Value*> scaled_;  // by size and scale: equal ones have one count
   std::map<int, OrNone> or_none_;                         // by id of the value that an Identity makes
   std::map<int, std::vector<BoundedSize>> sizes_;         // by id of the value

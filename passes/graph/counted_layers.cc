@@ -49,16 +49,19 @@ Node* BoundedSizes::replaced(Graph& g, Node* n, Value* v) {
 
 Node* BoundedSizes::layer(Graph& g, Node* n) {
   Value* x = operand(*n, 0);
+  if (n->is("RoiAlign")) return align_rois(g, n);
   if (!x || !is_counted(x) || !n->outputs.at(0)) return n;
   if (n->domain == "com.microsoft" && n->op == "QLinearGlobalAveragePool") return quantized_average(g, n);
   if (!n->domain.empty()) return n;
   if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) return recur(g, n);
+  if (n->is("STFT")) return frames(g, n);
   if (n->is("DynamicQuantizeLinear")) {
     for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x)))
       g.set_input(n, 0, filled(g, n, n->inputs[0], size, "zero"));
     note_sized(g, n, x, forms(x));
     return n;
   }
+  if (n->is("ReverseSequence")) return reverse(g, n);
   if (counts_from_front(*n)) {
     note_sized(g, n, x, forms(x));
     return n;
@@ -123,6 +126,18 @@ Node* BoundedSizes::group_norm(Graph& g, Node* n) {
   shape[2] = fixed_size(channels / groups);
   Value* grouped = viewed(g, n, x, shape, derived(n->outputs[0]->name, "_groups"));
   return replaced(g, n, normalized(g, n, grouped, 2));
+}
+
+// The first elements of each row, as many as an operand says, in turn: no row has more than there are.
+Node* BoundedSizes::reverse(Graph& g, Node* n) {
+  Value *x = n->inputs[0], *lengths = operand(*n, 1);
+  const auto rows = int(n->attr_int("batch_axis", 1));
+  if (!lengths || !lengths->type.is_static_tensor() || rank_of(lengths) != 1 || rows < 0 || rows >= rank_of(x))
+    return n;
+  if (form_along(lengths, 0) != form_along(x, rows)) return n;
+  if (const auto size = find(lengths, 0)) g.set_input(n, 1, filled(g, n, lengths, *size, "zero"));
+  note_sized(g, n, x, forms(x));
+  return n;
 }
 
 // Each row is sorted by itself.

@@ -139,11 +139,13 @@ bool BoundedSizes::says_sizes(const Node& n) const {
 
 Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Identity") && n->outputs.at(0) && or_none_.count(n->outputs[0]->id)) count_or_none(g, n);
+  fit(g, n);
   if (n->is("Concat")) return join(g, n);
+  if (n->is("Split")) return split(g, n);
   if (n->is("Attention")) return attend(g, n);
-  if (n->is("ScatterElements")) return scatter(g, n);
-  if (n->is("ScatterND")) return scatter_nd(g, n);
+  if (n->is("ScatterElements") || n->is("ScatterND")) return scatter(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
+  if (n->is("Tile")) return tile(g, n);
   for (const auto rewrite : {&BoundedSizes::slide, &BoundedSizes::resample, &BoundedSizes::layer})
     if (Node* done = (this->*rewrite)(g, n); done != n || says_sizes(*n)) return done;
   n = look_along(g, n);
@@ -158,6 +160,7 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
     if (looks_along(*n, size.axis)) {
       g.set_input(n, 0, filled(g, n, n->inputs[0], size, fill));
       if (n->attr_int("select_last_index", 0) != 0) return limit_position(g, n, size);
+      if (n->is("TopK") && !says_sizes(*n)) return select_rows(g, n);
     }
   return n;
 }

@@ -1,11 +1,13 @@
 // Positions that count from the end of a counted axis are positions from its front once the count is added.
 //   y = Gather(x, [-1])   x counted along 0 by n   ->   i = Where([-1] < 0, [-1] + n, [-1])   y = Gather(x, i)
 //
+// GatherElements gives as many as there are positions, along all axes.
+//
 // Preconditions: the axis is the counted one; positions that are known not to be negative stay.
 #include <algorithm>
 
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 namespace {
@@ -35,37 +37,26 @@ bool from_front(const Value* v, int& budget) {
 }  // namespace
 
 void BoundedSizes::count_positions(Graph& g, Node* n) {
-  if (!n->is("Gather") && !n->is("GatherND")) return;
+  const bool tuples = n->is("GatherND"), elements = n->is("GatherElements");
+  if (!n->is("Gather") && !tuples && !elements) return;
   Value *x = n->inputs.at(0), *at = n->inputs.at(1);
   if (!x || !at || !x->type.is_static_tensor() || !at->type.is_static_tensor() || !is_int(at->type.dtype)) return;
-  const auto rank = int64_t(x->type.shape.size()), axis = n->attr_int("axis", 0);
-  if (n->is("GatherND") && n->attr_int("batch_dims", 0) != 0) return;
-  const auto size = find(x, n->is("Gather") ? int(axis < 0 ? axis + rank : axis) : 0);
+  const int64_t axis = axis_from_front(n->attr_int("axis", 0), x);
+  if (!tuples && (axis < 0 || axis >= rank_of(x))) return;
+  const int64_t numbers = tuples ? (rank_of(at) > 0 ? dims_of(at).back() : 0) : 1;
+  if (tuples && (numbers < 1 || numbers > rank_of(x) || n->attr_int("batch_dims", 0) != 0)) return;
+  bool counted = false;
+  for (int d = 0; d < numbers; d++) counted = counted || find(x, tuples ? d : int(axis));
   int budget = 200;
-  if (!size || from_front(at, budget)) return;
   const ModelText& name = n->outputs.at(0)->name;
-  Value* length = size->count;
-  if (n->is("GatherND")) {  // a position has one number for each of the first axes
-    const Dims dims = dims_of(x), list = dims_of(at);
-    const int64_t numbers = list.empty() ? 0 : list.back();
-    if (numbers < 1 || numbers > rank) return;
-    for (int d = 1; d < numbers; d++)
-      if (find(x, d)) return;
-    const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
-      return g.add_constant(derived(name, suffix), int64_constant(v));
-    };
-    Value* first = add_op(g, n, "Reshape", {length, constant("_one", {1})}, derived(name, "_length"));
-    Value* rest = constant("_lengths", std::vector<int64_t>(dims.begin() + 1, dims.begin() + std::ptrdiff_t(numbers)));
-    length = add_op(g, n, "Concat", {first, rest}, derived(name, "_all_lengths"), {{"axis", int64_t(0)}});
+  if (counted && !from_front(at, budget)) {
+    std::vector<SizeForm> list = forms(x);
+    list.resize(size_t(numbers));
+    Value* lengths = tuples ? list_of(g, n, list, derived(name, "_lengths")) : find(x, int(axis))->count;
+    g.set_input(n, 1, positions_from_front(g, n, at, lengths, name));
   }
-  if (at->type.dtype != DType::I64) at = add_op(g, n, "Cast", {at}, derived(name, "_places"), {{"to", int64_t(7)}});
-  Value* zero = g.add_constant(derived(name, "_zero"), scalar_constant(DType::I64, 0));
-  Value* behind = add_op(g, n, "Less", {at, zero}, derived(name, "_from_end"));
-  Value* moved = add_op(g, n, "Add", {at, length}, derived(name, "_moved"));
-  Value* index = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
-  // What is counted along the positions' axes stays counted along the same ones.
-  note_others(index, n->inputs[1], -1);
-  g.set_input(n, 1, index);
+  // As many as there are positions, whatever the table has along other axes.
+  if (elements && (is_counted(x) || is_counted(at)) && rank_of(at) == rank_of(x)) note_sized(g, n, at, forms(at));
 }
 
 }  // namespace tc

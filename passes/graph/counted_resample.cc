@@ -126,6 +126,32 @@ Node* BoundedSizes::sample(Graph& g, Node* n) {
   return n;
 }
 
+// Boxes in an image: each result depends on its own box, and on how large the image is.
+Node* BoundedSizes::align_rois(Graph& g, Node* n) {
+  Value *x = operand(*n, 0), *rois = operand(*n, 1), *batch = operand(*n, 2);
+  if (!x || !rois || !batch || n->inputs.size() != size_t(kRoiAlignCounts) || !x->type.is_static_tensor()) return n;
+  if (!rois->type.is_static_tensor() || !batch->type.is_static_tensor() || rank_of(x) != 4 || rank_of(rois) != 2)
+    return n;
+  if (find(x, 1) || find(rois, 1) || forms(batch) != std::vector<SizeForm>{form_along(rois, 0)}) return n;
+  if (!is_counted(x) && !is_counted(rois)) return n;
+  const SizeForm boxes = form_along(rois, 0);
+  for (const size_t k : {size_t(1), size_t(2)})  // behind the last box none that takes long, or lies in no image
+    if (const auto size = find(n->inputs[k], 0)) g.set_input(n, k, filled(g, n, n->inputs[k], *size, "zero"));
+  std::vector<int64_t> axes;
+  for (const BoundedSize& size : std::vector<BoundedSize>(sizes(x))) {
+    if (size.axis < 2) continue;
+    axes.push_back(size.axis);
+    g.add_node_input(n, size.count);
+  }
+  if (!axes.empty()) n->attrs[std::string(kCountedAxes)] = axes;
+  n->fn.reset();
+  infer_types(g, *n);
+  std::vector<SizeForm> out = {boxes};
+  for (size_t d = 1; d < 4; d++) out.push_back(fixed_size(dims_of(n->outputs.at(0))[d]));
+  note_sized(g, n, rois, out);
+  return n;
+}
+
 // A scale that gives whole numbers only after rounding: as ONNX has it, floor(scale n) in f32.
 SizeForm BoundedSizes::scaled(Graph& g, Node* n, const BoundedSize& size, double scale) {
   const SizeForm in = *counts_.find(size.count);

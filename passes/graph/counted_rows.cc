@@ -1,10 +1,8 @@
 // Operators that need the number of elements of a counted axis, or keep the axis that they look along.
 //   y = ReduceMean(x)   x counted by n   ->   s = ReduceSum(tc.fill_behind(x, n))   y = s / n, in f32 at least
 //   y = Softmax(x)                       ->   y = tc.fill_behind(Softmax(tc.fill_behind(x, n) {"lowest"}), n)
-//   y = MatMul(a, b)    a counted along its columns, b along its rows, both by n   ->   zeros behind both
 //
-// Preconditions: axes are constants; Softmax runs along it, or not (then nothing is
-// filled); both factors of a product have the same count along the axis that is summed. A mean of none is NaN, as in ONNX.
+// Preconditions: axes are constants; Softmax runs along it, or not (then nothing is filled). A mean of none is NaN, as in ONNX.
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
 
@@ -94,17 +92,8 @@ Node* BoundedSizes::count_elements(Graph& g, Node* n) {
   return same;
 }
 
-void BoundedSizes::contract(Graph& g, Node* n) {
-  if (!n->inputs.at(0) || !n->inputs.at(1)) return;
-  const int rank = rank_of(n->inputs[1]);
-  const auto a = find(n->inputs[0], rank_of(n->inputs[0]) - 1), b = find(n->inputs[1], rank == 1 ? 0 : rank - 2);
-  if (!a || !b || a->count != b->count) return;
-  g.set_input(n, 0, filled(g, n, n->inputs[0], *a, "zero"));
-  g.set_input(n, 1, filled(g, n, n->inputs[1], *b, "zero"));
-}
-
 Node* BoundedSizes::look_along(Graph& g, Node* n) {
-  if (n->is("MatMul")) contract(g, n);
+  contract(g, n);
   if (n->inputs.empty() || !n->inputs[0] || !n->domain.empty() || !n->outputs.at(0)) return n;
   const std::vector<BoundedSize> all = sizes(n->inputs[0]);
   if (n->is("Size")) return all.empty() ? n : count_elements(g, n);

@@ -1,93 +1,108 @@
-// Scattering of counted updates: those behind the last one go to a row of their own behind the data, which is cut off
-// again.
+// Scattering along axes whose sizes are known at run time: updates behind the last one go to a row of their own behind the data,
+// which is cut off again. Positions that count from the end are positions from the front first.
 //   y = ScatterElements(x, i, u)   i, u counted by n   ->   f = tc.fill_behind(i, n, rows of x)
 //                                                           y = the rows of ScatterElements(Concat(x, row), f, u)
 //   y = ScatterND(x, i, u)         ->   positions in the flattened first axes of x, and the same
+// Along an axis that is not scattered along, and by which data and positions have the same count, what is behind stays behind.
 //
-// Preconditions: positions and updates have one count along the same axis; the data has a known shape, or is counted along the
-// axis that is scattered along.
+// Preconditions: positions and updates have the same counts; the axis of ScatterND's position tuples has a known size.
+#include <algorithm>
+
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 
-/// Updates behind the last one go to a row of their own behind the data, which is cut off again.
-Node* BoundedSizes::scatter(Graph& g, Node* n) {
-  const auto size = n->inputs.size() == 3 ? only_size(n->inputs[1]) : std::nullopt;
-  if (!size || !n->inputs[0] || !n->inputs[0]->type.is_static_tensor()) return n;
-  Value *data = n->inputs[0], *indices = n->inputs[1];
-  const int64_t along = n->attr_int("axis", 0);
-  const int axis = int(along < 0 ? along + rank_of(data) : along);
-  const auto own = only_size(data), updates = only_size(n->inputs[2]);
-  if (!updates || updates->count != size->count || updates->axis != size->axis) return n;
-  if (is_counted(data) && (!own || own->axis != axis)) return n;
-  Dims row = dims_of(data);
-  const int64_t rows = row[size_t(axis)];
-  row[size_t(axis)] = 1;
+// Positions below 0 count from the end: `lengths`, a number or one for each element of the last axis.
+Value* BoundedSizes::positions_from_front(Graph& g, Node* n, Value* at, Value* lengths, const ModelText& name) {
+  const Value* given = at;
+  if (at->type.dtype != DType::I64) at = add_op(g, n, "Cast", {at}, derived(name, "_places"), {{"to", int64_t(7)}});
+  Value* zero = g.add_constant(derived(name, "_zero"), scalar_constant(DType::I64, 0));
+  Value* behind = add_op(g, n, "Less", {at, zero}, derived(name, "_from_end"));
+  Value* moved = add_op(g, n, "Add", {at, lengths}, derived(name, "_moved"));
+  Value* index = add_op(g, n, "Where", {behind, moved, at}, derived(name, "_place"));
+  note_others(index, given, -1);
+  return index;
+}
+
+// Scatters into `data` with a spare row behind it, along `axis`, which the updates behind the last one of each of `open` go to.
+Value* BoundedSizes::scatter_open(Graph& g, Node* n, Value* data, Value* at, const std::vector<BoundedSize>& open,
+                                  int axis) {
   const ModelText name = n->outputs.at(0)->name;
-  const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
-    return g.add_constant(derived(name, suffix), int64_constant(v));
+  if (open.empty()) return add_op(g, n, n->op, {data, at, n->inputs[2]}, derived(name, "_scattered"), n->attrs);
+  const auto constant = [&](const std::string& suffix, int64_t v) {
+    return g.add_constant(derived(name, suffix), int64_constant({v}));
   };
+  Dims row = dims_of(data);
+  const int64_t rows = std::exchange(row[size_t(axis)], 1);
   Value* spare = g.add_constant(derived(name, "_spare_row"),
                                 std::make_shared<const TensorData>(new_tensor(data->type.dtype, row).data));
   Value* longer = add_op(g, n, "Concat", {data, spare}, derived(name, "_longer"), {{"axis", int64_t(axis)}});
-  Node* f = insert_for(g, *n, n, "fill_behind", {indices, size->count, constant("_spare", {rows})},
-                       {derived(indices->name, "_filled")}, {{"axis", int64_t(size->axis)}}, "tc");
-  infer_types(g, *f);
-  Value* whole = add_op(g, n, n->op, {longer, f->outputs[0], filled(g, n, n->inputs[2], *updates, "zero")},
-                        derived(name, "_scattered"), n->attrs);
-  Node* cut = insert_for(g, *n, n, "Slice",
-                         {whole, constant("_from", {0}), constant("_to", {rows}), constant("_along", {axis})}, {name});
-  g.replace_uses(n->outputs[0], cut->outputs[0]);
-  g.erase(n);
-  if (own) note(cut->outputs[0], *own);
-  return cut;
+  Value* past_end = constant("_spare", rows);
+  for (const BoundedSize& size : open) at = filled(g, n, at, size, "zero", past_end);
+  Value* whole = add_op(g, n, n->op, {longer, at, n->inputs[2]}, derived(name, "_scattered"), n->attrs);
+  return add_op(g, n, "Slice", {whole, constant("_from", 0), past_end, constant("_along", axis)},
+                derived(name, "_cut"));
 }
 
-Node* BoundedSizes::scatter_nd(Graph& g, Node* n) {
-  const auto size = n->inputs.size() == 3 ? only_size(n->inputs[1]) : std::nullopt;
-  const auto updates = size ? only_size(n->inputs[2]) : std::nullopt;
-  if (!updates || updates->count != size->count || updates->axis != size->axis) return n;
-  Value *data = n->inputs[0], *indices = n->inputs[1];
-  if (!data->type.is_static_tensor() || is_counted(data) || size->axis == rank_of(indices) - 1) return n;
+Node* BoundedSizes::scatter(Graph& g, Node* n) {
+  const auto open = [&](const Value* v) { return !v || !v->type.is_static_tensor(); };
+  if (n->inputs.size() != 3 || std::any_of(n->inputs.begin(), n->inputs.end(), open)) return n;
+  if (std::none_of(n->inputs.begin(), n->inputs.end(), [&](const Value* v) { return is_counted(v); })) return n;
+  return n->is("ScatterND") ? scatter_tuples(g, n) : scatter_elements(g, n);
+}
+
+Node* BoundedSizes::scatter_elements(Graph& g, Node* n) {
+  Value *data = n->inputs[0], *at = n->inputs[1];
+  const auto axis = int(axis_from_front(n->attr_int("axis", 0), data));
+  if (axis < 0 || axis >= rank_of(data) || rank_of(at) != rank_of(data) || forms(at) != forms(n->inputs[2])) return n;
+  std::vector<BoundedSize> open;
+  for (const BoundedSize& s : sizes(at)) {
+    const auto own = find(data, s.axis);
+    if (s.axis == axis || !own || own->count != s.count) open.push_back(s);
+  }
+  // A spare row would be the last one, from the end.
+  if (find(data, axis) || !open.empty())
+    at = positions_from_front(g, n, at, number_of(g, n, form_along(data, axis), derived(n->outputs.at(0)->name, "_rows")),
+                              n->outputs[0]->name);
+  Value* y = scatter_open(g, n, data, at, open, axis);
+  note_others(y, data, -1);
+  return replaced(g, n, y);
+}
+
+Node* BoundedSizes::scatter_tuples(Graph& g, Node* n) {
+  Value *data = n->inputs[0], *at = n->inputs[1];
   const Dims dims = dims_of(data);
-  const int64_t numbers = dims_of(indices).back();
-  if (numbers < 1 || numbers > int64_t(dims.size())) return n;
+  const int last = rank_of(at) - 1;
+  const int64_t numbers = last < 0 ? 0 : dims_of(at).back();
+  if (numbers < 1 || numbers > int64_t(dims.size()) || find(at, last)) return n;
+  std::vector<SizeForm> updates = forms(at);
+  updates.pop_back();
+  const std::vector<SizeForm> all = forms(data);
+  updates.insert(updates.end(), all.begin() + std::ptrdiff_t(numbers), all.end());
+  if (updates != forms(n->inputs[2])) return n;
   const ModelText name = n->outputs.at(0)->name;
   const auto constant = [&](const std::string& suffix, const std::vector<int64_t>& v) {
     return g.add_constant(derived(name, suffix), int64_constant(v));
   };
-  // One number instead of several: the index in the first axes, flattened.
+  // One number instead of several: the place in the first axes, flattened.
   const auto middle = dims.begin() + std::ptrdiff_t(numbers);
-  const std::vector<int64_t> first(dims.begin(), middle);
-  std::vector<int64_t> strides(first.size(), 1), flat(middle, dims.end());
-  for (size_t k = strides.size() - 1; k-- > 0;) strides[k] = checked_mul(strides[k + 1], first[k + 1]);
-  const int64_t rows = checked_mul(strides[0], first[0]);
-  flat.insert(flat.begin(), rows);
-  Value* zero = g.add_constant(derived(name, "_zero"), scalar_constant(DType::I64, 0));
-  Value* behind = add_op(g, n, "Less", {indices, zero}, derived(name, "_from_end"));
-  Value* moved = add_op(g, n, "Add", {indices, constant("_lengths", first)}, derived(name, "_moved"));
-  Value* index = add_op(g, n, "Where", {behind, moved, indices}, derived(name, "_place"));
+  std::vector<int64_t> strides(size_t(numbers), 1), flat(middle, dims.end());
+  for (size_t k = strides.size() - 1; k-- > 0;) strides[k] = checked_mul(strides[k + 1], dims[k + 1]);
+  flat.insert(flat.begin(), checked_mul(strides[0], dims[0]));
+  const std::vector<SizeForm> lengths(all.begin(), all.begin() + std::ptrdiff_t(numbers));
+  Value* index = positions_from_front(g, n, at, list_of(g, n, lengths, derived(name, "_lengths")), name);
   Value* parts = add_op(g, n, "Mul", {index, constant("_strides", strides)}, derived(name, "_parts"));
+  // The tuples stay tuples, of one number.
   Value* linear = add_op(g, n, "ReduceSum", {parts, constant("_last", {-1})}, derived(name, "_linear"));
-  note(linear, *size);
-  Value* table = add_op(g, n, "Reshape", {data, constant("_rows", flat)}, derived(name, "_table"));
-  Dims row = flat;
-  row[0] = 1;
-  Value* spare = g.add_constant(derived(name, "_spare_row"),
-                                std::make_shared<const TensorData>(new_tensor(data->type.dtype, row).data));
-  Value* longer = add_op(g, n, "Concat", {table, spare}, derived(name, "_longer"), {{"axis", int64_t(0)}});
-  Node* f = insert_for(g, *n, n, "fill_behind", {linear, size->count, constant("_spare", {rows})},
-                       {derived(indices->name, "_filled")}, {{"axis", int64_t(size->axis)}}, "tc");
-  infer_types(g, *f);
-  Value* whole = add_op(g, n, n->op, {longer, f->outputs[0], filled(g, n, n->inputs[2], *updates, "zero")},
-                        derived(name, "_scattered"), n->attrs);
-  Value* cut = add_op(g, n, "Slice", {whole, constant("_from", {0}), constant("_to", {rows}), constant("_along", {0})},
-                      derived(name, "_cut"));
-  Node* shaped = insert_for(g, *n, n, "Reshape", {cut, constant("_shape", dims)}, {name}, {{"allowzero", int64_t(1)}});
-  g.replace_uses(n->outputs[0], shaped->outputs[0]);
-  g.erase(n);
-  return shaped;
+  Value* table = add_op(g, n, "Reshape", {data, constant("_rows", flat)}, derived(name, "_table"),
+                        {{"allowzero", int64_t(1)}});
+  const std::vector<BoundedSize> open = sizes(at);
+  Value* cut = scatter_open(g, n, table, linear, open, 0);
+  Value* y = add_op(g, n, "Reshape", {cut, constant("_shape", dims)}, derived(name, "_whole"),
+                    {{"allowzero", int64_t(1)}});
+  note_others(y, data, -1);
+  return replaced(g, n, y);
 }
 
 }  // namespace tc

@@ -1,11 +1,11 @@
-// Sizes that the model computes from counts: lists of them for Expand and ConstantOfShape, the end of a Range. The
-// operator gets the list of the upper bounds, and its result is counted by the same number.
+// Sizes that the model computes from counts: lists of them for Expand and ConstantOfShape. The operator gets the list of the
+// upper bounds, and its result is counted by the same number.
 //   s = Shape(x)   x counted along 0   z = ConstantOfShape(s)   ->   z = ConstantOfShape([bound, 4]), counted
 // Elements of such lists that are no counts are constants.
 //   s = Shape(x)   x counted along 0   k = Gather(s, 1)   ->   k = 4
 //
 // Preconditions: every element of the list is a constant or a sum of counts with constant factors; a counted axis of an
-// Expand's operand keeps its count; a Range begins at 0 and has steps of 1.
+
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +32,14 @@ std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k) {
 }
 
 std::optional<SizeForm> BoundedSizes::element(const Value* v, int64_t k, int& budget) {
-  if (!v || --budget < 0) return std::nullopt;
+  if (!v) return std::nullopt;
+  if (const auto known = elements_.find({v->id, k}); known != elements_.end()) return known->second;
+  const auto f = traced(v, k, budget);
+  return f ? std::optional(elements_[{v->id, k}] = counts_.simplest(*f)) : std::nullopt;
+}
+
+std::optional<SizeForm> BoundedSizes::traced(const Value* v, int64_t k, int& budget) {
+  if (--budget < 0) return std::nullopt;
   if (const Constant& c = v->constant) {  // one number goes with all
     if (!is_int(c->dtype) || c->size() == 0) return std::nullopt;
     if (c->size() > 1 && k >= c->size()) return std::nullopt;
@@ -62,12 +69,22 @@ std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& 
     return a ? std::optional(*a * -1) : std::nullopt;
   }
   if (n.is("ReduceProd")) return product_of_list(n, budget);
+  if (n.is("OneHot")) {  // a list of one size among ones
+    const auto at = ints_at(n, 0), depth = ints_at(n, 1);
+    if (!at || at->size() != 1 || !depth || n.inputs.size() < 3 || !n.inputs[2]) return std::nullopt;
+    const int64_t hit = (*at)[0] < 0 ? (*at)[0] + depth->at(0) : (*at)[0];
+    return element(n.inputs[2], k == hit ? 1 : 0, budget);
+  }
   for (const char* op : {"Add", "Mul", "Sub", "Div", "Mod", "Max", "Min"}) {
     if (!n.is(op) || n.inputs.size() != 2) continue;
     const auto a = operand(0), b = a ? operand(1) : std::nullopt;
     return b ? computed(n, *a, *b) : std::nullopt;
   }
   if (n.is("Where")) {  // exporters' Where(Equal(sizes, -1), 1, sizes): a count is no negative number
+    if (const Constant& known = n.inputs[0]->constant) {
+      if (known->size() == 0 || (known->size() > 1 && k >= known->size())) return std::nullopt;
+      return operand(known->as_int(known->size() == 1 ? 0 : k) != 0 ? 1 : 2);
+    }
     const Node* equal = made_by(n.inputs[0], "Equal");
     const auto compared = equal ? element(equal->inputs[0], k, budget) : std::nullopt;
     if (!compared || compared != operand(2)) return std::nullopt;
@@ -90,6 +107,14 @@ std::optional<SizeForm> BoundedSizes::computed(const Node& n, const SizeForm& a,
     if (n.is("Max")) return least_a < 0 && least_b < 0 ? std::nullopt : std::optional(counts_.larger(a, b));
     return least_a < 0 || least_b < 0 ? std::nullopt : std::optional(counts_.lesser(a, b));
   }
+  if (!b.fixed() && counts_.least(b) > 0 && (n.is("Mod") || n.is("Div"))) {  // the quotient is 0, 1 or -1
+    const bool within = counts_.least(a) >= 0 && counts_.least(b - a) > 0;
+    if (within) return n.is("Mod") ? a : fixed_size(0);
+    const bool once = counts_.least(a - b) >= 0 && counts_.least(b * 2 - a) > 0;
+    if (once) return n.is("Mod") ? a - b : fixed_size(1);
+    const bool below = counts_.bound(a) < 0 && counts_.least(a + b) >= 0 && n.attr_int("fmod", 0) == 0;
+    if (below && n.is("Mod")) return a + b;
+  }
   const bool floor = b.fixed() && b.addend > 0 && counts_.least(a) >= 0;
   if (n.is("Div") && b.fixed() && b.addend > 0 && counts_.bound(a) <= 0) return counts_.quotient(a * -1, b.addend) * -1;
   if (n.is("Div")) return floor ? counts_.quotient(a, b.addend) : exact_quotient(a, b);
@@ -99,8 +124,8 @@ std::optional<SizeForm> BoundedSizes::computed(const Node& n, const SizeForm& a,
 // As far as floating point gives the exact number, or one that is rounded to the same whole number: products with whole numbers
 // divided by powers of two, quotients by whole numbers.
 std::optional<BoundedSizes::RealSize> BoundedSizes::real(const Value* v, int64_t k, int& budget) {
-  if (!v || v->constant || --budget < 0 || !v->producer || !v->type.is_tensor() || v->type.dtype != DType::F32)
-    return std::nullopt;
+  if (!v || v->constant || --budget < 0 || !v->producer || !v->type.is_tensor()) return std::nullopt;
+  if (v->type.dtype != DType::F32 && v->type.dtype != DType::F64) return std::nullopt;
   const Node& n = *v->producer;
   if (v->type.is_static_tensor() && num_elements(dims_of(v)) == 1) k = 0;
   const auto small = [&](const SizeForm& f) { return counts_.least(f) >= 0 && counts_.bound(f) < (1 << 24); };
@@ -114,6 +139,13 @@ std::optional<BoundedSizes::RealSize> BoundedSizes::real(const Value* v, int64_t
     const auto x = real(n.inputs[0], k, budget);
     if (!x) return std::nullopt;
     return RealSize{counts_.quotient(x->form + fixed_size(n.is("Ceil") ? x->divisor - 1 : 0), x->divisor), 1};
+  }
+  if (n.is("Add") || n.is("Sub")) {  // of a whole number
+    const auto x = real(n.inputs[0], k, budget);
+    const auto more = x ? scalar_of(n.inputs[1]) : std::nullopt;
+    if (!more || *more != std::floor(*more) || std::abs(*more) > 4096) return std::nullopt;
+    const RealSize y = {x->form + fixed_size(int64_t(n.is("Add") ? *more : -*more) * x->divisor), x->divisor};
+    return small(y.form * 4) ? std::optional(y) : std::nullopt;
   }
   if (!n.is("Mul") && !n.is("Div")) return std::nullopt;
   const size_t at = n.is("Mul") && n.inputs[0] && n.inputs[0]->constant ? 0 : 1;
@@ -225,15 +257,43 @@ std::optional<SizeForm> BoundedSizes::part_of_list(const Node& n, int64_t k, int
   return std::nullopt;
 }
 
+std::optional<bool> BoundedSizes::compared(const Node& n) {
+  const Value *x = n.inputs.at(0), *y = n.outputs.at(0);
+  if (!x || !is_int(x->type.dtype) || !y || !y->type.is_static_tensor() || num_elements(dims_of(y)) != 1)
+    return std::nullopt;
+  const auto a = element(x, 0), b = a ? element(n.inputs.at(1), 0) : std::nullopt;
+  if (!b) return std::nullopt;
+  const bool less = n.is("Less") || n.is("LessOrEqual"), more = n.is("Greater") || n.is("GreaterOrEqual");
+  const SizeForm above = more ? *a - *b : *b - *a;  // by how much the one is above that should be
+  const bool strict = n.is("Less") || n.is("Greater");
+  if (less || more) {
+    if (counts_.least(above) >= (strict ? 1 : 0)) return true;
+    return counts_.bound(above) <= (strict ? 0 : -1) ? std::optional(false) : std::nullopt;
+  }
+  if (counts_.simplest(above) == fixed_size(0)) return true;
+  return counts_.least(above) > 0 || counts_.bound(above) < 0 ? std::optional(false) : std::nullopt;
+}
+
 bool BoundedSizes::fold_sizes(Graph& g, Node* n) {
-  if ((!n->is("Gather") && !n->is("Slice")) || !n->inputs.at(0) || n->inputs[0]->constant) return false;
-  const Value* y = n->outputs.at(0);
-  if (!is_list(n->inputs[0]) || n->inputs[0]->type.dtype != DType::I64 || !y || !y->type.is_static_tensor())
+  for (const char* op : {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"}) {
+    if (!n->is(op)) continue;
+    const auto known = compared(*n);
+    if (!known) return false;
+    const Constant c = make_constant(DType::Bool, dims_of(n->outputs[0]), &*known);
+    replace_node(g, n, g.add_constant(derived(n->outputs[0]->name, "_known"), c));
+    return true;
+  }
+  constexpr const char* kOps[] = {"Gather", "Slice", "Concat", "Add", "Sub", "Mul", "Div", "Mod", "Min", "Max"};
+  if (std::none_of(std::begin(kOps), std::end(kOps), [&](const char* op) { return n->is(op); })) return false;
+  const Value *x = n->inputs.at(0), *y = n->outputs.at(0);
+  if (!x || x->type.dtype != DType::I64 || !y || !y->type.is_static_tensor() || y->type.dtype != DType::I64)
     return false;
+  if ((n->is("Gather") || n->is("Slice")) && (x->constant || !is_list(x))) return false;
+  if (y->type.shape.size() > 1 || num_elements(dims_of(y)) > 64 || is_counted(y)) return false;
   std::vector<int64_t> sizes;
   for (int64_t k = 0, length = num_elements(dims_of(y)); k < length; k++) {
     const auto e = element(y, k);
-    if (!e || !e->fixed() || k > 64) return false;
+    if (!e || !e->fixed()) return false;
     sizes.push_back(e->addend);
   }
   const Constant c = make_constant(DType::I64, dims_of(y), sizes.data());
@@ -243,15 +303,14 @@ bool BoundedSizes::fold_sizes(Graph& g, Node* n) {
 
 Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
   if (n->is("Slice")) return bound_slice(g, n);
-  const bool range = n->is("Range");
-  if (!range && !n->is("Expand") && !n->is("ConstantOfShape")) return n;
+  if (n->is("Range")) return bound_range(g, n), n;
+  if (!n->is("Expand") && !n->is("ConstantOfShape")) return n;
   const size_t operand = n->is("ConstantOfShape") ? 0 : 1;
   if (operand >= n->inputs.size() || !n->inputs[operand] || n->inputs[operand]->constant) return n;
   const Value* sizes = n->inputs[operand];
   if (!sizes->type.is_static_tensor() || (n->outputs.at(0) && n->outputs[0]->type.is_static_tensor())) return n;
-  if (!range && sizes->type.shape.size() != 1) return n;
-  if (range && (!is_scalar(n->inputs[0], 0) || n->inputs.size() < 3 || !is_scalar(n->inputs[2], 1))) return n;
-  const int64_t length = range ? 1 : dims_of(sizes).at(0);
+  if (sizes->type.shape.size() != 1) return n;
+  const int64_t length = dims_of(sizes).at(0);
   std::vector<int64_t> bounds;
   std::vector<std::pair<int, SizeForm>> counted;  // by axis
   for (int64_t k = 0; k < length; k++) {
@@ -260,10 +319,8 @@ Node* BoundedSizes::bound_sizes(Graph& g, Node* n) {
     if (!e->fixed()) counted.push_back({int(k), *e});
     bounds.push_back(counts_.bound(*e));
   }
-  if (counted.empty()) return n;
   const ModelText& name = n->outputs.at(0)->name;
-  Value* constant = g.add_constant(
-      derived(name, "_bounds"), range ? scalar_constant(sizes->type.dtype, double(bounds[0])) : int64_constant(bounds));
+  Value* constant = g.add_constant(derived(name, "_bounds"), int64_constant(bounds));
   // Broadcasting adds axes in front, never behind.
   const int64_t rank = n->is("Expand") ? rank_of(n->inputs[0]) : length, ahead = std::max<int64_t>(0, rank - length);
   if (n->is("Expand"))  // what is counted of the operand is what it is broadcast to, or goes with a 1

@@ -163,7 +163,7 @@ Node* BoundedSizes::cut_by_forms(Graph& g, Node* n, int axis, const SizeForm& fr
   if (!start || !end || capacity == 0 || step == 0 || std::abs(step) > INT32_MAX) return n;
   const int64_t stride = std::abs(step);
   const SizeForm span = counts_.larger(step > 0 ? *end - *start : *start - *end, fixed_size(0));
-  const SizeForm number = counts_.quotient(span + fixed_size(stride - 1), stride);
+  const SizeForm number = counts_.simplest(counts_.quotient(span + fixed_size(stride - 1), stride));
   const auto list = [&](const std::string& suffix, const std::vector<int64_t>& v) {
     return g.add_constant(derived(y->name, suffix), int64_constant(v));
   };

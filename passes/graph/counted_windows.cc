@@ -7,8 +7,7 @@
 //   y = GlobalAveragePool(x)                          ->   y = ReduceMean(x, [2, 3])
 //
 // Preconditions: channels are not counted, nor is any operand but the first; a window fits into the least input. Padding that
-// auto_pad says is the same for all sizes (where the stride is above 1: of multiples of it). MaxPool's positions, which are
-// linear, are not asked for; ConvTranspose has no output_shape.
+// auto_pad says is the same for all sizes (where the stride is above 1: of multiples of it). ConvTranspose has no output_shape.
 #include <algorithm>
 
 #include "ir/ops/op.h"
@@ -27,7 +26,14 @@ size_t weights_of(const Node& n) {
   return n.is("QLinearConv") ? 3 : 0;
 }
 
-bool slides(const Node& n) { return weights_of(n) > 0 || n.is("MaxPool") || n.is("AveragePool") || n.is("LpPool"); }
+bool slides(const Node& n) {
+  return weights_of(n) > 0 || n.is("MaxPool") || n.is("AveragePool") || n.is("LpPool") || n.is("MaxUnpool");
+}
+
+/// Does it give or take places in the image?
+bool tells_places(const Node& n) {
+  return n.is("MaxUnpool") || (n.is("MaxPool") && n.outputs.size() > 1 && n.outputs[1]);
+}
 
 }  // namespace
 
@@ -134,8 +140,9 @@ Attrs all_taps(const Node& n, const SlidingWindow& s) {
 
 Node* BoundedSizes::slide(Graph& g, Node* n) {
   Value* x = n->inputs.empty() ? nullptr : n->inputs[0];
-  if (!slides(*n) || !x || !along_space(sizes(x)) || find(x, 1) || n->attrs.count("data_layout")) return n;
-  if (n->is("MaxPool") && n->outputs.size() > 1 && n->outputs[1]) return n;
+  if (!slides(*n) || !x || !is_counted(x) || find(x, 1) || n->attrs.count("data_layout")) return n;
+  if (!along_space(sizes(x)) && !tells_places(*n)) return n;
+  if (n->is("MaxUnpool")) return unpool(g, n);
   for (size_t k = 1; k < n->inputs.size(); k++)
     if (n->inputs[k] && (is_counted(n->inputs[k]) || !n->inputs[k]->type.is_static_tensor())) return n;
   auto window = n->inputs.size() > weights_of(*n) ? slide_of(*n) : std::nullopt;
@@ -165,7 +172,7 @@ Node* BoundedSizes::slide(Graph& g, Node* n) {
     return average;
   }
   note_sized(g, n, x, out);
-  return n;
+  return n->is("MaxPool") && tells_places(*n) ? pool_places(g, n, in) : n;
 }
 
 Value* BoundedSizes::as_number(Graph& g, Node* before, Value* v) {

@@ -180,6 +180,11 @@ int64_t Counts::bound(const SizeForm& f) const { return end_of(f, true); }
 
 int64_t Counts::least(const SizeForm& f) const { return end_of(f, false); }
 
+SizeForm Counts::simplest(const SizeForm& f) const {
+  const int64_t most = f.fixed() ? f.addend : bound(f);
+  return f.fixed() || least(f) != most ? f : fixed_size(most);
+}
+
 // floor((5 h + 3) / 2) = 2 h + 1 + floor((h + 1) / 2), and floor((floor(h / 2) + 1) / 2) = floor((h + 2) / 4): what is left
 // has one form for equal numbers, as far as that is easy to see. floor(-h / 4) = -floor((h + 3) / 4), which is known by its ends.
 SizeForm Counts::quotient(const SizeForm& a, int64_t n) {

@@ -46,6 +46,8 @@ class Counts {
   int64_t bound(const SizeForm& f) const;
   /// The least number that it can be.
   int64_t least(const SizeForm& f) const;
+  /// The number itself where it can be no other.
+  SizeForm simplest(const SizeForm& f) const;
   /// The largest whole number that is not above a / n; n > 0.
   SizeForm quotient(const SizeForm& a, int64_t n);
   /// The lesser of two, neither of which is ever negative.

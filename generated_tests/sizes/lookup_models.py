@@ -1,0 +1,150 @@
+"""Models whose positions, parts and sums go by axes of symbolic sizes: Einsum, Range, Tile, scattering, gathering, Split, places of pools."""
+import numpy as np
+from onnx import TensorProto, helper
+from open_models import size
+
+
+def number(b, x, axis):
+    return b.op("Squeeze", size(b, x, axis))
+
+
+def einsums(b):
+    x, z = b.input("x", ["batch", "seq", 8]), b.input("z", ["batch", "t", 8])
+    scores = b.op("Einsum", x, x, equation="bid,bjd->bij")
+    b.output(b.op("Einsum", b.op("Softmax", scores, axis=-1), x, equation="bij,bjd->bid"))
+    b.output(b.op("Einsum", x, z, equation="bid,bjd->ij"))  # over the batch
+    b.output(b.op("Einsum", x, equation="bid->d"))
+    b.output(b.op("Einsum", scores, equation="bii->bi"))
+    b.output(b.op("Einsum", x, z, b.weight(8, 3), equation="bid,bjd,de->jbe"))
+    b.output(b.op("Einsum", scores, b.op("ReduceMax", x, b.ints(2), keepdims=0), equation="...ij,...j->...i"))
+    rows = b.op("Reshape", x, b.ints(-1, 8))
+    b.output(b.op("Gemm", rows, rows, b.weight(8), transA=1, alpha=0.5))
+
+
+def ranges(b):
+    x = b.input("x", ["n"])
+    n, zero, one = number(b, x, 0), b.scalar(0, np.int64), b.scalar(1, np.int64)
+    real = b.op("Cast", n, to=TensorProto.FLOAT)
+    b.output(b.op("Add", x, b.op("Range", b.scalar(0), real, b.scalar(1))))
+    b.output(b.op("Range", b.scalar(0.5), real, b.scalar(0.25)))
+    for start, end, step in ((one, n, 2), (b.op("Sub", n, one), b.scalar(-1, np.int64), -1), (b.op("Neg", n), n, 3), (n, b.op("Add", n, b.scalar(3, np.int64)), 1)):
+        b.output(b.op("Range", start, end, b.scalar(step, np.int64)), TensorProto.INT64)
+    half = b.op("Range", zero, b.op("Div", n, b.scalar(2, np.int64)), one)
+    b.output(b.op("Gather", x, b.op("Sub", half, n)))
+    small = b.op("Range", b.scalar(0, np.int32), b.op("Cast", n, to=TensorProto.INT32), b.scalar(2, np.int32))
+    b.output(small, TensorProto.INT32)
+
+
+def tiles(b):
+    x, y = b.input("x", ["n", 1, 3]), b.input("y", ["n", "m"])
+    n = size(b, x, 0)
+    b.output(b.op("Tile", x, b.op("Concat", b.ints(1), n, b.ints(1), axis=0)))
+    b.output(b.op("Tile", x, b.op("Concat", b.ints(2, 1), size(b, y, 1), axis=0)))
+    b.output(b.op("Tile", y, b.op("Concat", b.ints(2), n, axis=0)))
+    b.output(b.op("Tile", b.weight(1, 2), b.op("Concat", n, b.ints(1), axis=0)))
+    list_of_sizes = b.op("OneHot", b.ints(1), b.scalar(3, np.int64), b.op("Concat", b.ints(1), n, axis=0), axis=0)
+    b.output(b.op("Tile", x, b.op("Reshape", list_of_sizes, b.ints(-1))))
+
+
+def scattered(b):
+    """Positions from the front and from the end; as many as there are elements, or fewer, or in what has a fixed size."""
+    x, i, u = b.input("x", ["n", 5]), b.input("i", ["k", 5], TensorProto.INT64), b.input("u", ["k", 5])
+    n = size(b, x, 0)
+    _, order = b.op("TopK", x, n, outputs=2, axis=0)
+    b.output(b.op("ScatterElements", x, order, b.op("Tanh", x), axis=0))
+    b.output(b.op("ScatterElements", x, b.op("Sub", order, n), b.op("Tanh", x), axis=0))
+    _, best = b.op("TopK", x, b.ints(2), outputs=2, axis=1)
+    b.output(b.op("ScatterElements", x, b.op("Sub", best, b.ints(5)), b.op("GatherElements", x, best, axis=1), axis=1, reduction="add"))
+    places = b.op("Mod", i, n)
+    b.output(b.op("ScatterElements", x, b.op("Sub", places, n), u, axis=0, reduction="add"))
+    b.output(b.op("ScatterElements", b.weight(7, 5), b.op("Sub", b.op("Mod", i, b.ints(7)), b.ints(7)), u, axis=0, reduction="max"))
+    b.output(b.op("ScatterElements", x, b.constant(np.array([[0, -1, 0, -1, 0]])), b.weight(1, 5), axis=0))
+    first = b.op("Unsqueeze", b.op("Gather", places, b.scalar(0, np.int64), axis=1), b.ints(1))
+    b.output(b.op("ScatterND", x, b.op("Sub", first, n), u, reduction="add"))
+    b.output(b.op("ScatterND", b.weight(7, 5), b.op("Mod", first, b.ints(7)), u, reduction="add"))
+    # x[:, -1] = x[:, 0] and x[-1] = 0
+    rows = b.op("Unsqueeze", b.op("Range", b.scalar(0, np.int64), b.op("Squeeze", n), b.scalar(1, np.int64)), b.ints(1))
+    pairs = b.op("Concat", rows, b.op("Sub", b.op("Mul", rows, b.ints(0)), b.ints(1)), axis=1)
+    b.output(b.op("ScatterND", x, pairs, b.op("Gather", x, b.scalar(0, np.int64), axis=1)))
+    b.output(b.op("ScatterND", x, b.constant(np.array([[-1]])), b.constant(np.zeros((1, 5), np.float32))))
+
+
+def gathered(b):
+    x, i = b.input("x", ["n", "m"]), b.input("i", ["k"], TensorProto.INT64)
+    n, m = size(b, x, 0), size(b, x, 1)
+    half = b.op("Add", b.op("Div", m, b.ints(2)), b.ints(1))
+    values, order = b.op("TopK", x, half, outputs=2, axis=1)
+    b.output(values)
+    for positions in (order, b.op("Sub", order, m)):
+        b.output(b.op("GatherElements", x, positions, axis=1))
+    b.output(b.op("TopK", x, b.ints(1), outputs=2, axis=1, largest=0)[0])
+    rows, columns = (b.op("Unsqueeze", b.op("Sub", b.op("Mod", i, s), s), b.ints(1)) for s in (n, m))
+    b.output(b.op("GatherND", x, b.op("Concat", rows, columns, axis=1)))
+    b.output(b.op("GatherND", b.op("Relu", x), rows))
+
+
+def places(b):
+    x = b.input("x", ["batch", 3, "h", "w"])
+    for attributes in ({"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}, {"kernel_shape": [2, 1], "strides": [1, 2], "storage_order": 1},
+                       {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1}):
+        y, at = b.op("MaxPool", x, outputs=2, **attributes)
+        b.output(y)
+        b.output(at, TensorProto.INT64)
+
+
+def unpooled(b):
+    x = b.input("x", ["batch", 2, "2*h", "2*w"])
+    y, at = b.op("MaxPool", x, outputs=2, kernel_shape=[2, 2], strides=[2, 2])
+    b.output(b.op("MaxUnpool", b.op("Tanh", y), at, kernel_shape=[2, 2], strides=[2, 2]))
+
+
+def parts(b):
+    x, y = b.input("x", ["batch", "n", 6]), b.input("y", ["batch", "m", 6])
+    n, m = size(b, x, 1), size(b, y, 1)
+    both = b.op("Concat", x, y, axis=1)
+    first, second = b.op("Split", b.op("Relu", both), b.op("Concat", n, m, axis=0), outputs=2, axis=1)
+    b.output(b.op("Sub", first, x))
+    b.output(b.op("ReduceSum", second, b.ints(1)))
+    for part in b.op("Split", both, outputs=2, axis=1, num_outputs=2):
+        b.output(part)
+    for part in b.op("Split", both, b.ints(2, 4), outputs=2, axis=2):
+        b.output(part)
+
+
+def signals(b):
+    x, lengths = b.input("x", ["batch", "n", 1]), b.input("lengths", ["batch"], TensorProto.INT64)
+    b.output(b.op("STFT", x, b.scalar(3, np.int64), b.constant(np.hanning(9).astype(np.float32)), b.scalar(9, np.int64)))
+    counts = b.op("Add", b.op("Mod", lengths, size(b, x, 1)), b.ints(1))
+    b.output(b.op("ReverseSequence", x, counts, batch_axis=0, time_axis=1))
+
+
+def regions(b):
+    x, corners, sides = b.input("x", ["batch", 3, "h", "w"]), b.input("corners", ["k", 2]), b.input("sides", ["k", 2])
+    corners = b.op("Mul", b.op("Abs", corners), b.scalar(4))
+    boxes = b.op("Concat", corners, b.op("Add", corners, b.op("Mul", b.op("Abs", sides), b.scalar(6))), axis=1)
+    image = b.op("ConstantOfShape", size(b, boxes, 0), value=helper.make_tensor("zero", TensorProto.INT64, [1], [0]))
+    for attributes in ({"sampling_ratio": 2}, {"sampling_ratio": 0, "spatial_scale": 0.5}, {"sampling_ratio": 1, "coordinate_transformation_mode": "output_half_pixel"}):
+        b.output(b.op("RoiAlign", x, boxes, image, output_height=3, output_width=2, **attributes))
+
+
+def decided(b):
+    """Conditions that are the same for all sizes."""
+    x = b.input("x", ["n", 4])
+    n = number(b, x, 0)
+
+    def branch(kind):
+        info = helper.make_tensor_value_info(f"{kind}_y", TensorProto.FLOAT, None)
+        return helper.make_graph([helper.make_node(kind, [x], [info.name])], kind, [], [info])
+
+    for compare, bound in (("Equal", 1), ("Less", 2), ("Greater", 1)):
+        b.output(b.op("If", b.op(compare, n, b.scalar(bound, np.int64)), then_branch=branch("Tanh"), else_branch=branch("Exp")))
+    sizes = b.op("Mod", b.ints(1), size(b, x, 0))  # 1 where there are two at least
+    b.output(b.op("Slice", x, b.ints(0), sizes, b.ints(0)))
+
+
+ALL = [
+    (einsums, {"batch": (1, 3), "seq": (1, 9), "t": (1, 5)}), (ranges, {"n": (1, 13)}), (ranges, {"n": (0, 4)}), (tiles, {"n": (1, 6), "m": (1, 4)}),
+    (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
+    (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
+    (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
+]
