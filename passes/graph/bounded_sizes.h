@@ -206,6 +206,8 @@ class BoundedSizes {
   Node* join(Graph& g, Node* n);
   // counted_attention.cc
   void give_places(Graph& g, Node* n);
+  void give_steps(Graph& g, Node* n);
+  void follow_steps(Node* n);
   Value* count_along(Graph& g, const Value* v, int axis, const ModelText& name) const;
   SizeForm form_along(const Value* v, int axis) const;
   Value* number_of(Graph& g, Node* n, const SizeForm& f, const ModelText& name);
@@ -223,6 +225,7 @@ class BoundedSizes {
   void keep_states(const Graph& g, RunTimeSizes& all) const;
   Node* scatter(Graph& g, Node* n);
   Node* scatter_nd(Graph& g, Node* n);
+  void scatter_rows(Graph& g, Node* n);
 
   /// The result of a branch is empty where the condition is `when`.
   struct OrNone {

@@ -140,6 +140,7 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Attention")) return attend(g, n);
   if (n->is("ScatterElements")) return scatter(g, n);
   if (n->is("ScatterND")) return scatter_nd(g, n);
+  if (n->is("TensorScatter")) scatter_rows(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
   for (const auto rewrite : {&BoundedSizes::slide, &BoundedSizes::resample, &BoundedSizes::layer})
     if (Node* done = (this->*rewrite)(g, n); done != n || says_sizes(*n)) return done;

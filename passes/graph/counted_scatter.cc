@@ -3,11 +3,12 @@
 //   y = ScatterElements(x, i, u)   i, u counted by n   ->   f = tc.fill_behind(i, n, rows of x)
 //                                                           y = the rows of ScatterElements(Concat(x, row), f, u)
 //   y = ScatterND(x, i, u)         ->   positions in the flattened first axes of x, and the same
+//   y = TensorScatter(x, u, i)     u counted by n along the axis   ->   the same with n as an operand
 //
 // Preconditions: positions and updates have one count along the same axis; the data has a known shape, or is counted along the
 // axis that is scattered along.
 #include "ir/ops/op.h"
-#include "passes/graph/bounded_sizes.h"
+#include "passes/graph/counted_node.h"
 
 namespace tc {
 
@@ -42,6 +43,17 @@ Node* BoundedSizes::scatter(Graph& g, Node* n) {
   g.erase(n);
   if (own) note(cut->outputs[0], *own);
   return cut;
+}
+
+void BoundedSizes::scatter_rows(Graph& g, Node* n) {
+  Value *cache = n->inputs.at(0), *news = n->inputs.at(1);
+  if (!cache || !news || is_counted(cache) || !news->type.is_static_tensor() || n->inputs.size() > 3) return;
+  const auto size = only_size(news);
+  if (!size || size->axis != axis_from_front(n->attr_int("axis", -2), news)) return;
+  while (n->inputs.size() < 4) g.add_node_input(n, nullptr);
+  g.set_input(n, 3, size->count);
+  infer_types(g, *n);
+  if (n->outputs[0]) told_.insert(n->outputs[0]->id);
 }
 
 Node* BoundedSizes::scatter_nd(Graph& g, Node* n) {

@@ -1,0 +1,288 @@
+// Mixtures of experts (com.microsoft): each token goes through the k of several feed-forward networks that a router chooses.
+//   MoE(x, router, w1, b1, w2, b2)   ->   v, chosen = TopK(router, k)   p = Softmax(v)
+//       h = activation(tc.expert_matmul(x, chosen, w1, b1))   z = tc.expert_matmul(h, chosen, w2, b2)   y = sum(k) z * p
+// QMoE has the same weights in 2, 4 or 8 bits: (q - zero point) * scale, with a scale for each column or block of it. Only the
+// weights of experts that are chosen are read. Sums are in single precision.
+#include "ir/ops/expansion.h"
+#include "ir/ops/numeric.h"
+#include "ir/ops/packed_numbers.h"
+#include "ir/ops/parts.h"
+
+namespace tc {
+namespace {
+
+/// Weights of experts, [experts, columns, depth], as numbers or in few bits.
+struct ExpertWeights {
+  Tensor w, scales, zeros;
+  int64_t bits = 0;  // 0: numbers
+  int64_t experts = 0, columns = 0, depth = 0, block = 0;
+
+  Expr zero_point(const Expr& e, const Expr& n, const Expr& block_of) const {
+    if (!zeros) return make_int(DType::I32, int64_t(1) << (bits - 1));
+    if (zeros.rank() == 2) return unpacked([&](const Expr& at) { return zeros({e, at}); }, n, bits);
+    return unpacked([&](const Expr& at) { return zeros({e, n, at}); }, block_of, bits);
+  }
+  Expr at(const Expr& e, const Expr& n, const Expr& k) const {
+    if (bits == 0) return widen(w({e, n, k}));
+    const Expr b = floor_div(k, Expr(block));
+    const Expr q = unpacked([&](const Expr& byte) { return w({e, n, byte}); }, k, bits);
+    const Expr scale = scales.rank() == 2 ? scales({e, n}) : scales({e, n, b});
+    return cast(DType::F32, q - zero_point(e, n, b)) * widen(scale);
+  }
+};
+
+void read_scales(OpBuilder& op, ExpertWeights& w) {
+  w.scales = op.in(4);
+  w.block = op.attr_int("block_size") > 0 ? op.attr_int("block_size") : w.depth;
+  if (w.block < 1 || w.depth % w.block != 0) op.reject("block_size must divide the depth " + to_text(w.depth));
+  const int64_t blocks = w.depth / w.block;
+  const Dims by_column = {w.experts, w.columns}, by_block = {w.experts, w.columns, blocks};
+  if (w.scales.dims() != by_block && (blocks != 1 || w.scales.dims() != by_column))
+    op.reject("the scales must have the shape " + to_text(to_shape(blocks == 1 ? by_column : by_block)), 4);
+  if (!op.has(5)) return;
+  w.zeros = op.in(5);
+  const Dims packed_columns = {w.experts, ceil_quotient(w.columns * w.bits, 8)},
+             packed_blocks = {w.experts, w.columns, ceil_quotient(blocks * w.bits, 8)};
+  if (w.zeros.dtype() != DType::U8 ||
+      w.zeros.dims() != (w.scales.rank() == 2 ? packed_columns : packed_blocks))
+    op.reject("the zero points do not fit the scales", 5);
+}
+
+ExpertWeights read_weights(OpBuilder& op) {
+  ExpertWeights w;
+  w.w = op.in(2);
+  const Dims d = w.w.dims();
+  if (d.size() != 3) op.reject("the weights must have three axes", 2);
+  w.bits = op.has(4) ? op.attr_int("bits") : 0;
+  w.experts = d[0];
+  w.columns = d[1];
+  w.depth = d[2];
+  if (w.bits == 0) return w;
+  if (w.bits != 2 && w.bits != 4 && w.bits != 8) op.unsupported("weights of " + to_text(w.bits) + " bits");
+  if (w.w.dtype() != DType::U8) op.reject("the weights must be bytes", 2);
+  w.depth *= 8 / w.bits;
+  read_scales(op, w);
+  return w;
+}
+
+/// y[t, j, n] = b[e, n] + sum(k) x[t, j, k] * w[e, n, k], e = chosen[t, j]; an x of two axes is the same for all j.
+void define_expert_matmul(OpBuilder& op) {
+  const Tensor x = op.in(0), chosen = op.in(1);
+  const ExpertWeights w = read_weights(op);
+  const Dims rows = chosen.dims();
+  Dims wanted = rows;
+  if (x.rank() == 2) wanted.pop_back();
+  wanted.push_back(w.depth);
+  if (rows.size() != 2 || x.dims() != wanted) op.reject("the input does not fit the weights", 0);
+  if (op.has(3) && op.in(3).dims() != Dims{w.experts, w.columns}) op.reject("the bias does not fit the weights", 3);
+  auto expert = [&](const Exprs& i) { return checked_index(chosen({i[0], i[1]}), w.experts); };
+  const Tensor sum = op.reduce(
+      "matmul", Op::Add, DType::F32, {rows[0], rows[1], w.columns}, {w.depth},
+      [&](const Exprs& i, const Exprs& r) {
+        const Expr left = x.rank() == 2 ? x({i[0], r[0]}) : x({i[0], i[1], r[0]});
+        return widen(left) * w.at(expert(i), i[2], r[0]);
+      },
+      {"t", "j", "n", "k"});
+  if (!op.has(3)) return op.output(0, sum);
+  op.output(0, op.compute("bias", DType::F32, sum.dims(), [&](const Exprs& i) {
+    return sum(i) + widen(op.in(3)({expert(i), i[2]}));
+  }, {"t", "j", "n"}));
+}
+
+/// y = g' sigmoid(alpha g') (l' + beta) with g' = min(g, limit) and l' = l cut to [-limit, limit]. Both halves are operands, or one
+/// operand has them along its last axis, in turns or one behind the other.
+void define_swiglu(OpBuilder& op) {
+  const Tensor x = op.in(0);
+  Dims d = x.dims();
+  if (d.empty()) op.reject("the input must have axes", 0);
+  const bool apart = op.has(1), in_turns = op.attr_int("interleaved") != 0;
+  if (!apart && d.back() % 2 != 0) op.reject("the last axis must hold pairs", 0);
+  if (apart && op.in(1).dims() != d) op.reject("both halves must have one shape", 1);
+  if (!apart) d.back() /= 2;
+  const int last = x.rank() - 1;
+  const auto number = [&](const char* name) { return parameter(DType::F32, op.attr_float(name)); };
+  op.output(0, op.compute("swiglu", DType::F32, d, [&](const Exprs& i) {
+    const Expr k = i[size_t(last)];
+    const auto at = [&](const Expr& place) { return widen(x(with_axis(i, last, place))); };
+    Expr g = apart ? widen(x(i)) : at(in_turns ? k * 2 : k);
+    Expr l = apart ? widen(op.in(1)(i)) : at(in_turns ? k * 2 + 1 : k + d.back());
+    if (op.has_attr("limit")) {
+      const Expr limit = number("limit");
+      g = min(g, limit);
+      l = min(max(l, -limit), limit);
+    }
+    const Expr one = make_const(DType::F32, 1);
+    return g / (one + exp(-(number("alpha") * g))) * (l + number("beta"));
+  }));
+}
+
+/// Operands by their places, which differ between MoE and QMoE.
+struct Layer {
+  Value *w = nullptr, *bias = nullptr, *scales = nullptr, *zeros = nullptr;
+  int64_t bits = 0;
+};
+
+struct Experts {
+  const Expansion& e;
+  bool few_bits = false;
+  Dims dims{};             // of the input
+  Value* x = nullptr;      // [tokens, hidden]
+  Value *chosen = nullptr, *shares = nullptr;  // [tokens, k]: which experts, how much of each
+  int64_t k = 1;
+
+  Layer layer(int number) const;
+  Value* matmul(Value* input, const Layer& l, const std::string& suffix) const;
+  Value* activated(Value* h, Value* other) const;
+};
+
+Layer Experts::layer(int number) const {
+  const auto at = size_t(number - 1);
+  if (!few_bits) return {e.optional(2 + 2 * at), e.optional(3 + 2 * at)};
+  Layer l = {e.optional(2 + 3 * at), e.optional(4 + 3 * at), e.optional(3 + 3 * at), e.optional(11 + at),
+             e.attr_int("expert_weight_bits")};
+  const std::string own = "fc" + to_text(int64_t(number)) + "_expert_weight_bits";
+  if (e.has(own)) l.bits = e.attr_int(own);
+  if (l.w && !l.scales) e.reject("weights of few bits need scales");
+  return l;
+}
+
+Value* Experts::matmul(Value* input, const Layer& l, const std::string& suffix) const {
+  Attrs attrs;
+  if (few_bits) attrs = {{"bits", l.bits}, {"block_size", e.has("block_size") ? e.attr_int("block_size") : int64_t(0)}};
+  return e.op("expert_matmul", {input, chosen, l.w, l.bias, l.scales, l.zeros}, suffix, attrs, "tc");
+}
+
+/// Which experts a token goes to are those with the largest scores; its shares are a softmax of the scores.
+void route(Experts& m) {
+  const Expansion& e = m.e;
+  Value* scores = e.cast(DType::F32, e.in(1), "_scores");
+  const Dims d = dims_of_type(scores);
+  if (d.size() != 2 || d[0] != dims_of_type(m.x)[0]) e.reject("router_probs must have one row for each token");
+  m.k = e.attr_int("k");
+  if (m.k < 1 || m.k > d[1]) e.reject("k must be from 1 to the number of experts, " + to_text(d[1]));
+  if (e.attr_int("use_sparse_mixer") != 0)
+    e.unsupported("use_sparse_mixer; export the model with its router in ONNX's operators");
+  Node* top = e.node_of("TopK", {scores, e.ints(DType::I64, {1}, {m.k}, "_k")}, 2, "_best", {{"axis", int64_t(-1)}});
+  m.chosen = top->outputs[1];
+  Value* own = m.few_bits ? e.optional(14) : nullptr;
+  const bool normalized = e.attr_int("normalize_routing_weights") != 0;
+  const auto softmax = [&](Value* x) { return e.op("Softmax", {x}, "_shares", {{"axis", int64_t(-1)}}); };
+  const auto of_chosen = [&](Value* x) {
+    return e.op("GatherElements", {x, m.chosen}, "_own_shares", {{"axis", int64_t(1)}});
+  };
+  if (own) {
+    if (dims_of_type(own) != d) e.reject("router_weights must have the shape of router_probs");
+    m.shares = of_chosen(e.cast(DType::F32, own, "_weights"));
+    if (!normalized) return;
+    Value* axis = e.constant(int64_constant({1}), "_axis");
+    m.shares = e.op("Div", {m.shares, e.op("ReduceSum", {m.shares, axis}, "_all_shares")}, "_shares");
+  } else if (normalized || m.few_bits) {  // ONNX Runtime's QMoE does so in any case
+    m.shares = softmax(top->outputs[0]);
+  } else {
+    m.shares = of_chosen(softmax(scores));
+  }
+}
+
+Value* Experts::activated(Value* h, Value* other) const {
+  const std::string kind = e.attr_string("activation_type");
+  if (kind == "swiglu") {
+    const int64_t fusion = e.attr_int("swiglu_fusion");
+    if (fusion < 0 || fusion > 2) e.reject("swiglu_fusion must be 0, 1 or 2");
+    if ((fusion == 0) != (other != nullptr)) e.reject("swiglu needs fc3 where swiglu_fusion is 0, and only there");
+    Attrs attrs = {{"alpha", e.attr_float("activation_alpha")},
+                   {"beta", e.attr_float("activation_beta")},
+                   {"interleaved", int64_t(fusion == 1)}};
+    if (e.has("swiglu_limit")) attrs["limit"] = e.attr_float("swiglu_limit");
+    return e.op("swiglu", {h, other}, "_activated", attrs, "tc");
+  }
+  Value* y = h;
+  if (kind == "relu")
+    y = e.op("Relu", {h}, "_activated");
+  else if (kind == "gelu")
+    y = e.op("Gelu", {h}, "_activated", {{"approximate", std::string("tanh")}});
+  else if (kind == "silu")
+    y = e.op("Swish", {h}, "_activated");
+  else if (kind != "identity")
+    e.reject("activation_type must be relu, gelu, silu, swiglu or identity");
+  return other ? e.op("Mul", {y, other}, "_gated") : y;
+}
+
+/// y[t] = sum(j) shares[t, j] * z[t, j], in the shape and the type of the input.
+void finish(const Experts& m, Value* z) {
+  const Expansion& e = m.e;
+  Value* weighted = e.op("Mul", {z, e.unsqueeze(m.shares, {2}, "_factors")}, "_weighted");
+  Value* axis = e.constant(int64_constant({1}), "_experts_axis");
+  Value* y = e.op("ReduceSum", {weighted, axis}, "_mixed", {{"keepdims", int64_t(0)}});
+  y = e.cast(m.x->type.dtype, y, "_as_input");
+  e.finish(0, e.reshape(y, m.dims, ""));
+}
+
+bool expand_experts(Graph& g, Node* n, bool few_bits) {
+  const Expansion e(g, n);
+  Experts m{e, few_bits};
+  Value* x = e.in(0);
+  m.dims = dims_of_type(x);
+  if (m.dims.size() != 2 && m.dims.size() != 3) e.reject("the input must have two or three axes");
+  const int64_t hidden = m.dims.back();
+  m.x = m.dims.size() == 2 ? x : e.reshape(x, {m.dims[0] * m.dims[1], hidden}, "_tokens");
+  route(m);
+  const Layer first = m.layer(1), second = m.layer(2), third = m.layer(3);
+  if (!first.w || !second.w) e.reject("the weights of fc1 and fc2 must be given");
+  Value* other = third.w ? m.matmul(m.x, third, "_fc3") : nullptr;
+  Value* h = m.activated(m.matmul(m.x, first, "_fc1"), other);
+  finish(m, m.matmul(h, second, "_fc2"));
+  return true;
+}
+
+bool expand_moe(Graph& g, Node* n) { return expand_experts(g, n, false); }
+
+bool expand_qmoe(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  if (e.attr_string("quant_type") != "int")
+    e.unsupported("quant_type " + e.attr_string("quant_type") + "; export the experts with integers (quant_type int)");
+  if (e.attr_int("weights_prepacked") == 1)
+    e.unsupported("weights in the order of CUDA kernels; export with weights_prepacked = 0");
+  return expand_experts(g, n, true);
+}
+
+std::vector<AttrSpec> shared_attrs() {
+  return {int_attr("k", 1),
+          string_attr("activation_type", "relu"),
+          float_attr("activation_alpha", 1),
+          float_attr("activation_beta", 0),
+          int_attr("swiglu_fusion", 0),
+          optional_attr("swiglu_limit"),
+          int_attr("normalize_routing_weights", 0),
+          int_attr("use_sparse_mixer", 0)};
+}
+
+}  // namespace
+
+OpFamily microsoft_experts_ops() {
+  std::vector<AttrSpec> few_bits = shared_attrs();
+  for (AttrSpec a : {int_attr("expert_weight_bits", 4), optional_attr("fc1_expert_weight_bits"),
+                     optional_attr("fc2_expert_weight_bits"), optional_attr("fc3_expert_weight_bits"),
+                     optional_attr("block_size"), string_attr("quant_type", "int"), int_attr("weights_prepacked", -1),
+                     int_attr("accuracy_level", 0)})
+    few_bits.push_back(std::move(a));
+  return {
+      expanding_row("com.microsoft", "MoE", 1, shared_attrs(), expand_moe),
+      expanding_row("com.microsoft", "QMoE", 1, std::move(few_bits), expand_qmoe),
+      {"expert_matmul",
+       1,
+       {int_attr("bits", 0), int_attr("block_size", 0)},
+       define_expert_matmul,
+       "x chosen w bias scales zeros",
+       "expert_matmul",
+       "tc"},
+      {"swiglu",
+       1,
+       {float_attr("alpha", 1), float_attr("beta", 0), optional_attr("limit"), int_attr("interleaved", 0)},
+       define_swiglu,
+       "gate linear",
+       "swiglu",
+       "tc"},
+  };
+}
+
+}  // namespace tc
