@@ -52,15 +52,15 @@ def kinds(t):
         "qwen3_5": (lambda: t.Qwen3_5Config(text_config=text(**SIZES, **PARTS, head_dim=32).to_dict(), vision_config=VISION),
                     t.Qwen3_5ForConditionalGeneration),
         "olmo": (lambda: t.OlmoConfig(**SIZES), t.OlmoForCausalLM),
-        "phi": (lambda: t.PhiConfig(**SIZES, partial_rotary_factor=0.5), t.PhiForCausalLM),
-        "nemotron": (lambda: t.NemotronConfig(**SIZES, partial_rotary_factor=0.5), t.NemotronForCausalLM),
+        "phi": (lambda: t.PhiConfig(**{**SIZES, "hidden_size": 128}, partial_rotary_factor=0.5), t.PhiForCausalLM),
+        "nemotron": (lambda: t.NemotronConfig(**{**SIZES, "hidden_size": 128}, partial_rotary_factor=0.5), t.NemotronForCausalLM),
     }
 
 
 # kind, precision; where precision is int4, the level of accuracy: 1 multiplies by floats, 4 by bytes
 CHOSEN = [("llama", "fp32"), ("mistral", "int4_1"), ("qwen2", "int4_4"), ("qwen3", "int4_1"), ("phi3", "fp32"), ("gemma", "fp32"), ("gemma2", "fp32"),
           ("gemma3", "int4_1"), ("gpt_oss", "fp32"), ("gpt_oss", "int4_1"), ("granite", "fp32"), ("lfm2", "fp32"), ("lfm2_moe", "fp32"), ("qwen3_5", "fp32"),
-          ("qwen3_5", "int4_1"), ("olmo", "int4_4"), ("phi", "fp32"), ("nemotron", "fp32"), ("llama", "fp16"), ("qwen3", "fp16"), ("gemma2", "fp16")]
+          ("qwen3_5", "int4_1"), ("olmo", "int4_4"), ("phi", "fp32"), ("nemotron", "fp32"), ("llama", "fp16"), ("qwen3", "fp16"), ("gpt_oss", "fp16")]
 NAMES = [f"{kind}_{precision}" for kind, precision in CHOSEN]
 
 

@@ -42,6 +42,8 @@ FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=al
 # Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room; "nan" appends two elements of NaN, where
 # inputs may be so, and what is rewound must leave nothing.
 SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "nan", -2, 1, "reset", 1, 3, MOST]
+# Windows and recurrences have no way back.
+ONWARD = [5, 1, 1, MOST, 1, 1, "full", 1, 1, "reset", 1, 3, MOST, 1, 1]
 
 HEAD = """#include "{name}.h"
 #include <stdio.h>
@@ -127,7 +129,7 @@ def cut(info, array, length):
     return array
 
 
-def steps(model, kept, session, folder, random):
+def steps(model, kept, session, folder, random, onward=False):
     """Writes the inputs of all runs; returns what the program is told, and the outputs that it must give by (step, name)."""
     inputs = {i.name: i for i in model.graph.input}
     own = [i for name, i in inputs.items() if name not in kept]
@@ -135,7 +137,8 @@ def steps(model, kept, session, folder, random):
     all_grow = all(any(d.dim_param in ("past", "more") for d in inputs[name].type.tensor_type.shape.dim) for name in kept)
     states, words, wanted = {name: empty(inputs[name]) for name in kept}, [], {}
     length = 0
-    for step, n in enumerate(SCRIPT if grows else [1, 1, 1, "reset", 1, 1]):
+    script = ONWARD if onward and not all_grow else SCRIPT
+    for step, n in enumerate(script if grows else [1, 1, 1, "reset", 1, 1]):
         if n == "reset":
             states, length = {name: empty(inputs[name]) for name in kept}, 0
             words += ["0", "0"]
@@ -207,7 +210,7 @@ def check(case, tool, cpu, toolchain, folder, exported=False):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    told, wanted = steps(model, kept, session, io, random)
+    told, wanted = steps(model, kept, session, io, random, exported)
     result = call("run", [program_file, io, *told], {}, env={**os.environ, **HOSTILE})
     if result.returncode:
         raise Failed(f"run: exit code {result.returncode}: {first_line(result.stdout, 'rror|check: |status')}")
