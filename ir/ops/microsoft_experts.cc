@@ -11,80 +11,118 @@
 namespace tc {
 namespace {
 
-/// Weights of experts, [experts, columns, depth], as numbers or in few bits.
+/// Numbers of `bits` bits, packed along the last axis: y[..., k] = number k, `size` of them.
+void define_unpack_numbers(OpBuilder& op) {
+  const Tensor x = op.in(0);
+  const int64_t bits = op.attr_int("bits"), size = op.attr_int("size");
+  Dims d = x.dims();
+  if (d.empty() || d.back() * 8 < size * bits) op.reject("the zero points do not fit the scales", 0);
+  d.back() = size;
+  op.output(0, op.compute("numbers", DType::U8, d, [&](const Exprs& i) {
+    return cast(DType::U8,
+                unpacked([&](const Expr& at) { return x(with_axis(i, int(d.size()) - 1, at)); }, i.back(), bits));
+  }));
+}
+
+/// The numbers of each block of a row in another order: byte i of block b holds number i of each part of the block, the first part in
+/// its lowest bits, so that neighbours lie in neighbouring bytes. [experts, columns, bytes] -> [experts, columns, blocks, bytes].
+void define_part_numbers(OpBuilder& op) {
+  const Tensor x = op.in(0);
+  const Dims d = x.dims();
+  const int64_t bits = op.attr_int("bits"), parts = bits > 0 ? 8 / bits : 0, block = op.attr_int("block_size");
+  if (bits != 2 && bits != 4 && bits != 8) op.unsupported("weights of " + to_text(bits) + " bits");
+  if (d.size() != 3 || x.dtype() != DType::U8 || block < parts || block % parts != 0 || d[2] * parts % block != 0)
+    op.reject("the weights must be bytes of whole blocks along their last axis", 0);
+  op.output(0, op.compute("parts", DType::U8, {d[0], d[1], d[2] * parts / block, block / parts}, [&](const Exprs& i) {
+    Expr y = make_int(DType::I32, 0);
+    for (int64_t p = parts; p-- > 0;) {
+      const Expr k = i[2] * block + p * (block / parts) + i[3];
+      const Expr q = unpacked([&](const Expr& at) { return x({i[0], i[1], at}); }, k, bits);
+      y = p + 1 == parts ? q : y * make_int(DType::I32, int64_t(1) << bits) + q;
+    }
+    return cast(DType::U8, y);
+  }));
+}
+
+/// Weights of experts: numbers [experts, columns, depth], or few bits as part_numbers leaves them.
 struct ExpertWeights {
   Tensor w, scales, zeros;
   int64_t bits = 0;  // 0: numbers
-  int64_t experts = 0, columns = 0, depth = 0, block = 0;
+  int64_t experts = 0, columns = 0, blocks = 1, block = 0;
+  int64_t depth() const { return blocks * block; }
+  int64_t parts() const { return 8 / bits; }
 
-  Expr zero_point(const Expr& e, const Expr& n, const Expr& block_of) const {
-    if (!zeros) return make_int(DType::I32, int64_t(1) << (bits - 1));
-    if (zeros.rank() == 2) return unpacked([&](const Expr& at) { return zeros({e, at}); }, n, bits);
-    return unpacked([&](const Expr& at) { return zeros({e, n, at}); }, block_of, bits);
-  }
-  Expr at(const Expr& e, const Expr& n, const Expr& k) const {
-    if (bits == 0) return widen(w({e, n, k}));
-    const Expr b = floor_div(k, Expr(block));
-    const Expr q = unpacked([&](const Expr& byte) { return w({e, n, byte}); }, k, bits);
-    const Expr scale = scales.rank() == 2 ? scales({e, n}) : scales({e, n, b});
-    return cast(DType::F32, q - zero_point(e, n, b)) * widen(scale);
+  /// Number k of part p of a block, less its zero point.
+  Expr distance(const Expr& e, const Expr& n, const Expr& b, int64_t p, const Expr& k) const {
+    Expr q = cast(DType::I32, w({e, n, b, k}));
+    if (bits < 8) {
+      if (p > 0) q = apply(Op::Shr, {q, make_int(DType::I32, p * bits)});
+      q = apply(Op::BitAnd, {q, make_int(DType::I32, (int64_t(1) << bits) - 1)});
+    }
+    const Expr middle = make_const(DType::F32, double(int64_t(1) << (bits - 1)));
+    return cast(DType::F32, q) - (zeros ? cast(DType::F32, zeros({e, n, b})) : middle);
   }
 };
-
-void read_scales(OpBuilder& op, ExpertWeights& w) {
-  w.scales = op.in(4);
-  w.block = op.attr_int("block_size") > 0 ? op.attr_int("block_size") : w.depth;
-  if (w.block < 1 || w.depth % w.block != 0) op.reject("block_size must divide the depth " + to_text(w.depth));
-  const int64_t blocks = w.depth / w.block;
-  const Dims by_column = {w.experts, w.columns}, by_block = {w.experts, w.columns, blocks};
-  if (w.scales.dims() != by_block && (blocks != 1 || w.scales.dims() != by_column))
-    op.reject("the scales must have the shape " + to_text(to_shape(blocks == 1 ? by_column : by_block)), 4);
-  if (!op.has(5)) return;
-  w.zeros = op.in(5);
-  const Dims packed_columns = {w.experts, ceil_quotient(w.columns * w.bits, 8)},
-             packed_blocks = {w.experts, w.columns, ceil_quotient(blocks * w.bits, 8)};
-  if (w.zeros.dtype() != DType::U8 ||
-      w.zeros.dims() != (w.scales.rank() == 2 ? packed_columns : packed_blocks))
-    op.reject("the zero points do not fit the scales", 5);
-}
 
 ExpertWeights read_weights(OpBuilder& op) {
   ExpertWeights w;
   w.w = op.in(2);
-  const Dims d = w.w.dims();
-  if (d.size() != 3) op.reject("the weights must have three axes", 2);
   w.bits = op.has(4) ? op.attr_int("bits") : 0;
+  const Dims d = w.w.dims();
+  if (d.size() != (w.bits == 0 ? 3u : 4u)) op.reject("the weights must have three axes", 2);
   w.experts = d[0];
   w.columns = d[1];
-  w.depth = d[2];
+  w.block = d.back();
+  if (w.experts < 1) op.reject("there must be experts", 2);
   if (w.bits == 0) return w;
-  if (w.bits != 2 && w.bits != 4 && w.bits != 8) op.unsupported("weights of " + to_text(w.bits) + " bits");
-  if (w.w.dtype() != DType::U8) op.reject("the weights must be bytes", 2);
-  w.depth *= 8 / w.bits;
-  read_scales(op, w);
+  w.blocks = d[2];
+  w.block *= w.parts();
+  w.scales = op.in(4);
+  if (op.has(5)) w.zeros = op.in(5);
+  const Dims each = {w.experts, w.columns, w.blocks};
+  if (w.scales.dims() != each) op.reject("the scales must have the shape " + to_text(to_shape(each)), 4);
+  if (w.zeros && (w.zeros.dims() != each || w.zeros.dtype() != DType::U8)) op.reject("the zero points do not fit the scales", 5);
   return w;
 }
 
-/// y[t, j, n] = b[e, n] + sum(k) x[t, j, k] * w[e, n, k], e = chosen[t, j]; an x of two axes is the same for all j.
+/// y[t, j, n] = b[e, n] + sum(k) x[t, j, k] * w[e, n, k], e = chosen[t, j]; an x of two axes is the same for all j. Of few bits, block
+/// after block: sum(b) s[e, n, b] * sum(k) x[..., b, k] * (q[e, n, b, k] - z[e, n, b]).
 void define_expert_matmul(OpBuilder& op) {
   const Tensor x = op.in(0), chosen = op.in(1);
   const ExpertWeights w = read_weights(op);
   const Dims rows = chosen.dims();
   Dims wanted = rows;
-  if (x.rank() == 2) wanted.pop_back();
-  wanted.push_back(w.depth);
+  if (x.rank() == 2 && !wanted.empty()) wanted.pop_back();
+  wanted.push_back(w.depth());
   if (rows.size() != 2 || x.dims() != wanted) op.reject("the input does not fit the weights", 0);
   if (op.has(3) && op.in(3).dims() != Dims{w.experts, w.columns}) op.reject("the bias does not fit the weights", 3);
-  auto expert = [&](const Exprs& i) { return checked_index(chosen({i[0], i[1]}), w.experts); };
-  const Tensor sum = op.reduce(
-      "matmul", Op::Add, DType::F32, {rows[0], rows[1], w.columns}, {w.depth},
-      [&](const Exprs& i, const Exprs& r) {
-        const Expr left = x.rank() == 2 ? x({i[0], r[0]}) : x({i[0], i[1], r[0]});
-        return widen(left) * w.at(expert(i), i[2], r[0]);
-      },
-      {"t", "j", "n", "k"});
+  // Experts are chosen by a TopK over them: no number is out of range, and one that were would reach no further.
+  auto expert = [&](const Exprs& i) { return min(max(cast(DType::I64, chosen({i[0], i[1]})), Expr(0)), Expr(w.experts - 1)); };
+  auto left = [&](const Exprs& i, const Expr& k) { return widen(x.rank() == 2 ? x({i[0], k}) : x({i[0], i[1], k})); };
+  const Dims out = {rows[0], rows[1], w.columns};
+  Tensor sum;
+  if (w.bits == 0) {
+    sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.block}, [&](const Exprs& i, const Exprs& r) {
+      return left(i, r[0]) * widen(w.w({expert(i), i[2], r[0]}));
+    }, {"t", "j", "n", "k"});
+  } else {
+    const int64_t size = w.block / w.parts();
+    const Tensor partial = op.reduce("blocks", Op::Add, DType::F32, {out[0], out[1], out[2], w.blocks}, {size},
+        [&](const Exprs& i, const Exprs& r) {
+          Expr y;
+          for (int64_t p = 0; p < w.parts(); p++) {
+            const Expr term = left(i, i[3] * w.block + p * size + r[0]) * w.distance(expert(i), i[2], i[3], p, r[0]);
+            y = y ? y + term : term;
+          }
+          return y;
+        },
+        {"t", "j", "n", "b", "k"});
+    sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.blocks}, [&](const Exprs& i, const Exprs& r) {
+      return partial({i[0], i[1], i[2], r[0]}) * widen(w.scales({expert(i), i[2], r[0]}));
+    }, {"t", "j", "n", "b"});
+  }
   if (!op.has(3)) return op.output(0, sum);
-  op.output(0, op.compute("bias", DType::F32, sum.dims(), [&](const Exprs& i) {
+  op.output(0, op.compute("bias", DType::F32, out, [&](const Exprs& i) {
     return sum(i) + widen(op.in(3)({expert(i), i[2]}));
   }, {"t", "j", "n"}));
 }
@@ -147,9 +185,25 @@ Layer Experts::layer(int number) const {
 }
 
 Value* Experts::matmul(Value* input, const Layer& l, const std::string& suffix) const {
-  Attrs attrs;
-  if (few_bits) attrs = {{"bits", l.bits}, {"block_size", e.has("block_size") ? e.attr_int("block_size") : int64_t(0)}};
-  return e.op("expert_matmul", {input, chosen, l.w, l.bias, l.scales, l.zeros}, suffix, attrs, "tc");
+  if (!few_bits) return e.op("expert_matmul", {input, chosen, l.w, l.bias}, suffix, {}, "tc");
+  const Dims d = dims_of_type(l.w);
+  const int64_t bits = l.bits, depth = dims_of_type(input).back();
+  const int64_t block = e.has("block_size") && e.attr_int("block_size") > 0 ? e.attr_int("block_size") : depth;
+  if (d.size() != 3 || (bits != 2 && bits != 4 && bits != 8) || d[2] * (8 / bits) != depth || block < 1 || depth % block != 0)
+    e.reject("weights of " + to_text(bits) + " bits do not fit a depth of " + to_text(depth) + " in blocks of " + to_text(block));
+  const int64_t blocks = depth / block;
+  if (num_elements(dims_of_type(l.scales)) != d[0] * d[1] * blocks) e.reject("there must be a scale for each block of the weights");
+  const Dims each = {d[0], d[1], blocks};
+  Value* w = e.op("part_numbers", {l.w}, suffix + "_parts", {{"bits", bits}, {"block_size", block}}, "tc");
+  Value* scales = e.reshape(l.scales, each, suffix + "_scales");
+  Value* zeros = l.zeros;
+  if (zeros) {
+    const bool by_column = dims_of_type(zeros).size() == 2;
+    zeros = e.op("unpack_numbers", {zeros}, suffix + "_zeros", {{"bits", bits}, {"size", by_column ? d[1] : blocks}}, "tc");
+    if (num_elements(dims_of_type(zeros)) != d[0] * d[1] * blocks) e.reject("the zero points do not fit the scales");
+    zeros = e.reshape(zeros, each, suffix + "_zeros_of_blocks");
+  }
+  return e.op("expert_matmul", {input, chosen, w, l.bias, scales, zeros}, suffix, {{"bits", bits}}, "tc");
 }
 
 /// Which experts a token goes to are those with the largest scores; its shares are a softmax of the scores.
@@ -270,10 +324,24 @@ OpFamily microsoft_experts_ops() {
       expanding_row("com.microsoft", "QMoE", 1, std::move(few_bits), expand_qmoe),
       {"expert_matmul",
        1,
-       {int_attr("bits", 0), int_attr("block_size", 0)},
+       {int_attr("bits", 0)},
        define_expert_matmul,
        "x chosen w bias scales zeros",
        "expert_matmul",
+       "tc"},
+      {"part_numbers",
+       1,
+       {int_attr("bits", 4), int_attr("block_size", 0)},
+       define_part_numbers,
+       "packed",
+       "parts",
+       "tc"},
+      {"unpack_numbers",
+       1,
+       {int_attr("bits", 4), int_attr("size", 0)},
+       define_unpack_numbers,
+       "packed",
+       "numbers",
        "tc"},
       {"swiglu",
        1,

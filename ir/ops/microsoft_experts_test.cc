@@ -22,19 +22,27 @@ TEST(ExpertMatmul, ReadsTheExpertsThatAreChosen) {
   EXPECT_EQ(values(own[0]), (std::vector<double>{5, 2, 7, 22}));
 }
 
-TEST(ExpertMatmul, UnpacksNumbersOfFewBits) {
-  // One expert of two columns, four numbers of 4 bits each, in blocks of two.
-  const Constant w = u8({1, 2, 2}, {0x21, 0x43, 0x98, 0xba}), scales = f32({1, 2, 2}, {1, 10, 2, 20}),
-                 zeros = u8({1, 2, 1}, {0x31, 0x08});
-  const Attrs attrs = {{"bits", int64_t(4)}, {"block_size", int64_t(2)}};
-  const Constant x = f32({1, 4}, {1, 1, 1, 1}), chosen = i64({1, 1}, {0});
-  EXPECT_EQ(values(run_op({"expert_matmul", {x, chosen, w, nullptr, scales, zeros}, attrs, 1, "tc"})[0]),
-            (std::vector<double>{0 + 1 + 0 + 10, 2 * (0 + 1) + 20 * (10 + 11)}));
-  EXPECT_EQ(values(run_op({"expert_matmul", {x, chosen, w, nullptr, scales}, attrs, 1, "tc"})[0])[0], -7 - 6 - 50 - 40);
-  // A scale for each column; their zero points share a byte.
-  const Attrs whole = {{"bits", int64_t(4)}};
-  EXPECT_EQ(values(run_op({"expert_matmul", {x, chosen, w, nullptr, f32({1, 2}, {1, 10}), u8({1, 1}, {0x21})}, whole, 1, "tc"})[0]),
-            (std::vector<double>{1 + 2 + 3 + 4 - 4, 10 * (8 + 9 + 10 + 11 - 8)}));
+TEST(ExpertMatmul, MultipliesBlocksOfFewBits) {
+  // One expert of two columns, four numbers of 4 bits each, in blocks of two: 1 2 | 3 4 and 8 9 | 10 11.
+  const Constant packed = u8({1, 2, 2}, {0x21, 0x43, 0x98, 0xba}), scales = f32({1, 2, 2}, {1, 10, 2, 20});
+  const auto parts = [&](int64_t block) {
+    return run_op({"part_numbers", {packed}, {{"bits", int64_t(4)}, {"block_size", block}}, 1, "tc"})[0];
+  };
+  EXPECT_EQ(values(parts(2)), values(packed));
+  EXPECT_EQ(values(parts(4)), (std::vector<double>{0x31, 0x42, 0xa8, 0xb9}));
+  const Attrs attrs = {{"bits", int64_t(4)}};
+  const Constant x = f32({1, 4}, {1, 2, 3, 4}), chosen = i64({1, 1}, {0}), zeros = u8({1, 2, 2}, {1, 3, 8, 0});
+  EXPECT_EQ(values(run_op({"expert_matmul", {x, chosen, parts(2), nullptr, scales, zeros}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{2 + 10 * 4, 2 * 2 + 20 * (30 + 44)}));
+  const Constant whole = f32({1, 2, 1}, {1, 10});
+  EXPECT_EQ(values(run_op({"expert_matmul", {x, chosen, parts(4), nullptr, whole}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{-7 - 12 - 15 - 16, 10 * (0 + 2 + 6 + 12)}));
+}
+
+TEST(UnpackNumbers, LeavesThePaddingOut) {
+  const Attrs attrs = {{"bits", int64_t(2)}, {"size", int64_t(3)}};
+  EXPECT_EQ(values(run_op({"unpack_numbers", {u8({2, 1}, {0b11100100, 0b00000001})}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{0, 1, 2, 1, 0, 0}));
 }
 
 TEST(Swiglu, CutsBothHalvesAtTheLimit) {

@@ -15,6 +15,7 @@
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "ir/ops/top_k.h"
 
 namespace tc {
 namespace {
@@ -141,7 +142,18 @@ class Function {
     for (const Exprs* values : {&s.values, &s.init})
       for (const Expr& e : *values)
         if (e) loads(e, known);
-    if (s.nest) nest(s.nest, known);
+    if (s.nest && !sorted(s, list)) nest(s.nest, known);
+  }
+
+  /// What is sorted along an axis is needed along others as far as the results are.
+  bool sorted(const Stage& s, const List& results) {
+    const auto top = match_top_k(s);
+    if (!top) return false;
+    List list;
+    for (const LiveAxis& l : results)
+      if (l.axis != top->axis) list.push_back(l);
+    need(top->x, list);
+    return true;
   }
 
   /// Loops that end at a count say which elements are read.
