@@ -52,15 +52,20 @@ struct ExpertWeights {
   int64_t depth() const { return blocks * block; }
   int64_t parts() const { return 8 / bits; }
 
-  /// Number k of part p of a block, less its zero point.
-  Expr distance(const Expr& e, const Expr& n, const Expr& b, int64_t p, const Expr& k) const {
-    Expr q = cast(DType::I32, w({e, n, b, k}));
-    if (bits < 8) {
-      if (p > 0) q = apply(Op::Shr, {q, make_int(DType::I32, p * bits)});
-      q = apply(Op::BitAnd, {q, make_int(DType::I32, (int64_t(1) << bits) - 1)});
-    }
+  /// Numbers k of all parts of a block, less its zero point. In single precision, where bytes are exact and lanes are.
+  Exprs distances(const Expr& e, const Expr& n, const Expr& b, const Expr& k) const {
     const Expr middle = make_const(DType::F32, double(int64_t(1) << (bits - 1)));
-    return cast(DType::F32, q) - (zeros ? cast(DType::F32, zeros({e, n, b})) : middle);
+    const Expr zero_point = zeros ? cast(DType::F32, zeros({e, n, b})) : middle;
+    Expr left = cast(DType::F32, w({e, n, b, k}));
+    Exprs list;
+    for (int64_t p = 1; p < parts(); p++) {
+      const Expr size = make_const(DType::F32, double(int64_t(1) << bits));
+      const Expr above = apply(Op::Floor, {left * make_const(DType::F32, 1 / double(int64_t(1) << bits))});
+      list.push_back(left - above * size - zero_point);
+      left = above;
+    }
+    list.push_back(left - zero_point);
+    return list;
   }
 };
 
@@ -107,18 +112,20 @@ void define_expert_matmul(OpBuilder& op) {
     }, {"t", "j", "n", "k"});
   } else {
     const int64_t size = w.block / w.parts();
-    const Tensor partial = op.reduce("blocks", Op::Add, DType::F32, {out[0], out[1], out[2], w.blocks}, {size},
+    const Tensor of_blocks = op.reduce(
+        "blocks", Op::Add, DType::F32, {out[0], out[1], out[2], w.blocks}, {size},
         [&](const Exprs& i, const Exprs& r) {
+          const Exprs q = w.distances(expert(i), i[2], i[3], r[0]);
           Expr y;
-          for (int64_t p = 0; p < w.parts(); p++) {
-            const Expr term = left(i, i[3] * w.block + p * size + r[0]) * w.distance(expert(i), i[2], i[3], p, r[0]);
+          for (size_t p = 0; p < q.size(); p++) {
+            const Expr term = left(i, i[3] * w.block + int64_t(p) * size + r[0]) * q[p];
             y = y ? y + term : term;
           }
           return y;
         },
         {"t", "j", "n", "b", "k"});
     sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.blocks}, [&](const Exprs& i, const Exprs& r) {
-      return partial({i[0], i[1], i[2], r[0]}) * widen(w.scales({expert(i), i[2], r[0]}));
+      return of_blocks({i[0], i[1], i[2], r[0]}) * widen(w.scales({expert(i), i[2], r[0]}));
     }, {"t", "j", "n", "b"});
   }
   if (!op.has(3)) return op.output(0, sum);
