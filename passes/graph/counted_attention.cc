@@ -188,6 +188,10 @@ void BoundedSizes::give_counts(Graph& g, Node* n) {
     return;
   Value *x = n->inputs[0], *past = attends ? operand(*n, 3) : nullptr;
   const int axis = sequence_axis(x);
+  if (past && find(past, 2) && n->attr_int("sliding_window_cache", 0) != 0)
+    throw Error(problem_of(*n, "TC0303", ExitCode::Unsupported, "a cache of a window has as many rows in every run",
+                           {"give --dim a number in place of a range: local_window_size, " +
+                            to_text(n->attr_int("local_window_size", -1)) + ", or more"}));
   if (!find(x, axis) && !(past && find(past, 2))) return;
   while (n->inputs.size() <= kCountOperand + 1) g.add_node_input(n, nullptr);
   const ModelText name = n->outputs.at(0) ? n->outputs[0]->name : n->name;
