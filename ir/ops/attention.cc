@@ -206,7 +206,8 @@ void define_attention(OpBuilder& op) {
   qk_output(2, scores);
   const DType precision = DType(op.attr_int("softmax_precision", int64_t(t)));
   if (!is_float(precision)) op.reject("softmax_precision must be a type of floats");
-  const Tensor weights = convert(op, softmax_rows(op, scores, precision, op.has(8) ? op.in(8) : Tensor()), t, "weights");
+  const Tensor weights =
+      convert(op, softmax_rows(op, scores, precision, op.has(8) ? op.in(8) : Tensor()), t, "weights");
   qk_output(3, weights);
   const Tensor y = op.reduce("attention", Op::Add, t, {a.q.batch, a.q.heads, a.q.sequence, a.v.size}, {a.total},
                              [&](const Exprs& i, const Exprs& r) {

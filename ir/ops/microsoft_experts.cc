@@ -86,7 +86,8 @@ ExpertWeights read_weights(OpBuilder& op) {
   if (op.has(5)) w.zeros = op.in(5);
   const Dims each = {w.experts, w.columns, w.blocks};
   if (w.scales.dims() != each) op.reject("the scales must have the shape " + to_text(to_shape(each)), 4);
-  if (w.zeros && (w.zeros.dims() != each || w.zeros.dtype() != DType::U8)) op.reject("the zero points do not fit the scales", 5);
+  if (w.zeros && (w.zeros.dims() != each || w.zeros.dtype() != DType::U8))
+    op.reject("the zero points do not fit the scales", 5);
   return w;
 }
 
@@ -102,36 +103,43 @@ void define_expert_matmul(OpBuilder& op) {
   if (rows.size() != 2 || x.dims() != wanted) op.reject("the input does not fit the weights", 0);
   if (op.has(3) && op.in(3).dims() != Dims{w.experts, w.columns}) op.reject("the bias does not fit the weights", 3);
   // Experts are chosen by a TopK over them: no number is out of range, and one that were would reach no further.
-  auto expert = [&](const Exprs& i) { return min(max(cast(DType::I64, chosen({i[0], i[1]})), Expr(0)), Expr(w.experts - 1)); };
+  auto expert = [&](const Exprs& i) {
+    return min(max(cast(DType::I64, chosen({i[0], i[1]})), Expr(0)), Expr(w.experts - 1));
+  };
   auto left = [&](const Exprs& i, const Expr& k) { return widen(x.rank() == 2 ? x({i[0], k}) : x({i[0], i[1], k})); };
   const Dims out = {rows[0], rows[1], w.columns};
   Tensor sum;
   if (w.bits == 0) {
-    sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.block}, [&](const Exprs& i, const Exprs& r) {
-      return left(i, r[0]) * widen(w.w({expert(i), i[2], r[0]}));
-    }, {"t", "j", "n", "k"});
+    sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.block},
+                    [&](const Exprs& i, const Exprs& r) {
+                      return left(i, r[0]) * widen(w.w({expert(i), i[2], r[0]}));
+                    },
+                    {"t", "j", "n", "k"});
   } else {
     const int64_t size = w.block / w.parts();
-    const Tensor of_blocks = op.reduce(
-        "blocks", Op::Add, DType::F32, {out[0], out[1], out[2], w.blocks}, {size},
-        [&](const Exprs& i, const Exprs& r) {
-          const Exprs q = w.distances(expert(i), i[2], i[3], r[0]);
-          Expr y;
-          for (size_t p = 0; p < q.size(); p++) {
-            const Expr term = left(i, i[3] * w.block + int64_t(p) * size + r[0]) * q[p];
-            y = y ? y + term : term;
-          }
-          return y;
-        },
-        {"t", "j", "n", "b", "k"});
-    sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.blocks}, [&](const Exprs& i, const Exprs& r) {
-      return of_blocks({i[0], i[1], i[2], r[0]}) * widen(w.scales({expert(i), i[2], r[0]}));
-    }, {"t", "j", "n", "b"});
+    const Tensor of_blocks = op.reduce("blocks", Op::Add, DType::F32, {out[0], out[1], out[2], w.blocks}, {size},
+                                       [&](const Exprs& i, const Exprs& r) {
+                                         const Exprs q = w.distances(expert(i), i[2], i[3], r[0]);
+                                         Expr y;
+                                         for (size_t p = 0; p < q.size(); p++) {
+                                           const Expr term = left(i, i[3] * w.block + int64_t(p) * size + r[0]) * q[p];
+                                           y = y ? y + term : term;
+                                         }
+                                         return y;
+                                       },
+                                       {"t", "j", "n", "b", "k"});
+    sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.blocks},
+                    [&](const Exprs& i, const Exprs& r) {
+                      return of_blocks({i[0], i[1], i[2], r[0]}) * widen(w.scales({expert(i), i[2], r[0]}));
+                    },
+                    {"t", "j", "n", "b"});
   }
   if (!op.has(3)) return op.output(0, sum);
-  op.output(0, op.compute("bias", DType::F32, out, [&](const Exprs& i) {
-    return sum(i) + widen(op.in(3)({expert(i), i[2]}));
-  }, {"t", "j", "n"}));
+  op.output(0, op.compute("bias", DType::F32, out,
+                          [&](const Exprs& i) {
+                            return sum(i) + widen(op.in(3)({expert(i), i[2]}));
+                          },
+                          {"t", "j", "n"}));
 }
 
 /// y = g' sigmoid(alpha g') (l' + beta) with g' = min(g, limit) and l' = l cut to [-limit, limit]. Both halves are operands, or one
@@ -170,8 +178,8 @@ struct Layer {
 struct Experts {
   const Expansion& e;
   bool few_bits = false;
-  Dims dims{};             // of the input
-  Value* x = nullptr;      // [tokens, hidden]
+  Dims dims{};                                 // of the input
+  Value* x = nullptr;                          // [tokens, hidden]
   Value *chosen = nullptr, *shares = nullptr;  // [tokens, k]: which experts, how much of each
   int64_t k = 1;
 
@@ -196,17 +204,21 @@ Value* Experts::matmul(Value* input, const Layer& l, const std::string& suffix) 
   const Dims d = dims_of_type(l.w);
   const int64_t bits = l.bits, depth = dims_of_type(input).back();
   const int64_t block = e.has("block_size") && e.attr_int("block_size") > 0 ? e.attr_int("block_size") : depth;
-  if (d.size() != 3 || (bits != 2 && bits != 4 && bits != 8) || d[2] * (8 / bits) != depth || block < 1 || depth % block != 0)
-    e.reject("weights of " + to_text(bits) + " bits do not fit a depth of " + to_text(depth) + " in blocks of " + to_text(block));
+  if (d.size() != 3 || (bits != 2 && bits != 4 && bits != 8) || d[2] * (8 / bits) != depth || block < 1 ||
+      depth % block != 0)
+    e.reject("weights of " + to_text(bits) + " bits do not fit a depth of " + to_text(depth) + " in blocks of " +
+             to_text(block));
   const int64_t blocks = depth / block;
-  if (num_elements(dims_of_type(l.scales)) != d[0] * d[1] * blocks) e.reject("there must be a scale for each block of the weights");
+  if (num_elements(dims_of_type(l.scales)) != d[0] * d[1] * blocks)
+    e.reject("there must be a scale for each block of the weights");
   const Dims each = {d[0], d[1], blocks};
   Value* w = e.op("part_numbers", {l.w}, suffix + "_parts", {{"bits", bits}, {"block_size", block}}, "tc");
   Value* scales = e.reshape(l.scales, each, suffix + "_scales");
   Value* zeros = l.zeros;
   if (zeros) {
     const bool by_column = dims_of_type(zeros).size() == 2;
-    zeros = e.op("unpack_numbers", {zeros}, suffix + "_zeros", {{"bits", bits}, {"size", by_column ? d[1] : blocks}}, "tc");
+    zeros =
+        e.op("unpack_numbers", {zeros}, suffix + "_zeros", {{"bits", bits}, {"size", by_column ? d[1] : blocks}}, "tc");
     if (num_elements(dims_of_type(zeros)) != d[0] * d[1] * blocks) e.reject("the zero points do not fit the scales");
     zeros = e.reshape(zeros, each, suffix + "_zeros_of_blocks");
   }
@@ -321,10 +333,10 @@ std::vector<AttrSpec> shared_attrs() {
 
 OpFamily microsoft_experts_ops() {
   std::vector<AttrSpec> few_bits = shared_attrs();
-  for (AttrSpec a : {int_attr("expert_weight_bits", 4), optional_attr("fc1_expert_weight_bits"),
-                     optional_attr("fc2_expert_weight_bits"), optional_attr("fc3_expert_weight_bits"),
-                     optional_attr("block_size"), string_attr("quant_type", "int"), int_attr("weights_prepacked", -1),
-                     int_attr("accuracy_level", 0)})
+  for (AttrSpec a :
+       {int_attr("expert_weight_bits", 4), optional_attr("fc1_expert_weight_bits"),
+        optional_attr("fc2_expert_weight_bits"), optional_attr("fc3_expert_weight_bits"), optional_attr("block_size"),
+        string_attr("quant_type", "int"), int_attr("weights_prepacked", -1), int_attr("accuracy_level", 0)})
     few_bits.push_back(std::move(a));
   return {
       expanding_row("com.microsoft", "MoE", 1, shared_attrs(), expand_moe),

@@ -52,18 +52,25 @@ TEST(Swiglu, CutsBothHalvesAtTheLimit) {
                       {gate(1, 2), gate(3, -3), gate(-5, 3)}),
             1e-6);
   attrs["interleaved"] = int64_t(0);
-  EXPECT_LT(max_error(values(run_op({"swiglu", {f32({1, 4}, {1, 2, 5, -1})}, attrs, 1, "tc"})[0]), {gate(1, 3), gate(2, -1)}), 1e-6);
-  EXPECT_LT(max_error(values(run_op({"swiglu", {f32({1, 1}, {1}), f32({1, 1}, {2})}, attrs, 1, "tc"})[0]), {gate(1, 2)}), 1e-6);
+  EXPECT_LT(
+      max_error(values(run_op({"swiglu", {f32({1, 4}, {1, 2, 5, -1})}, attrs, 1, "tc"})[0]), {gate(1, 3), gate(2, -1)}),
+      1e-6);
+  EXPECT_LT(
+      max_error(values(run_op({"swiglu", {f32({1, 1}, {1}), f32({1, 1}, {2})}, attrs, 1, "tc"})[0]), {gate(1, 2)}),
+      1e-6);
 }
 
 TEST(MoE, SharesAreASoftmaxOfTheChosenOrOfAll) {
   // Two of three experts, each of which multiplies by a number.
-  const Constant x = f32({1, 1}, {1}), router = f32({1, 3}, {1, 3, 2}), w = f32({3, 1, 1}, {10, 20, 30}), u = f32({3, 1, 1}, {1, 1, 1});
+  const Constant x = f32({1, 1}, {1}), router = f32({1, 3}, {1, 3, 2}), w = f32({3, 1, 1}, {10, 20, 30}),
+                 u = f32({3, 1, 1}, {1, 1, 1});
   const double a = std::exp(3), b = std::exp(2), c = std::exp(1);
   Attrs attrs = {{"k", int64_t(2)}, {"activation_type", std::string("identity")}};
-  EXPECT_NEAR(values(run_rewritten({"MoE", {x, router, w, nullptr, u}, attrs, 1, kMs})[0])[0], (20 * a + 30 * b) / (a + b + c), 1e-5);
+  EXPECT_NEAR(values(run_rewritten({"MoE", {x, router, w, nullptr, u}, attrs, 1, kMs})[0])[0],
+              (20 * a + 30 * b) / (a + b + c), 1e-5);
   attrs["normalize_routing_weights"] = int64_t(1);
-  EXPECT_NEAR(values(run_rewritten({"MoE", {x, router, w, nullptr, u}, attrs, 1, kMs})[0])[0], (20 * a + 30 * b) / (a + b), 1e-5);
+  EXPECT_NEAR(values(run_rewritten({"MoE", {x, router, w, nullptr, u}, attrs, 1, kMs})[0])[0],
+              (20 * a + 30 * b) / (a + b), 1e-5);
 }
 
 TEST(MoE, SaysWhatItCannot) {
@@ -71,9 +78,13 @@ TEST(MoE, SaysWhatItCannot) {
   const auto message = [&](const Attrs& attrs, const std::string& op, const std::vector<Constant>& in) {
     return op_error({op, in, attrs, 1, kMs});
   };
-  EXPECT_NE(message({{"k", int64_t(4)}}, "MoE", {x, router, w, nullptr, w}).find("k must be from 1"), std::string::npos);
-  EXPECT_NE(message({{"use_sparse_mixer", int64_t(1)}}, "MoE", {x, router, w, nullptr, w}).find("use_sparse_mixer"), std::string::npos);
-  EXPECT_NE(message({{"quant_type", std::string("fp4")}}, "QMoE", {x, router, w, w, nullptr, w, w}).find("quant_type int"), std::string::npos);
+  EXPECT_NE(message({{"k", int64_t(4)}}, "MoE", {x, router, w, nullptr, w}).find("k must be from 1"),
+            std::string::npos);
+  EXPECT_NE(message({{"use_sparse_mixer", int64_t(1)}}, "MoE", {x, router, w, nullptr, w}).find("use_sparse_mixer"),
+            std::string::npos);
+  EXPECT_NE(
+      message({{"quant_type", std::string("fp4")}}, "QMoE", {x, router, w, w, nullptr, w, w}).find("quant_type int"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -56,9 +56,10 @@ void define_last_rows(OpBuilder& op) {
   if (dims.size() != 4) op.reject("the cache must have four axes");
   const Expr last = Expr(dims[2] - 1);
   dims[2] = op.attr_int("capacity");
-  op.output(0, op.compute("last_rows", x.dtype(), dims, [&](const Exprs& i) {
-    return x(with_axis(i, 2, min(max(i[2] + shift({i[0]}), Expr(0)), last)));
-  }, {"b", "h", "s", "d"}));
+  op.output(
+      0, op.compute("last_rows", x.dtype(), dims,
+                    [&](const Exprs& i) { return x(with_axis(i, 2, min(max(i[2] + shift({i[0]}), Expr(0)), last))); },
+                    {"b", "h", "s", "d"}));
 }
 
 /// The last axis of a cache of cosines, checked against what is rotated.

@@ -168,8 +168,8 @@ TEST(GroupQueryAttention, ACacheOfAWindowHoldsTheLastKeys) {
                        {"kv_num_heads", int64_t(1)},
                        {"local_window_size", int64_t(2)},
                        {"sliding_window_cache", int64_t(1)}};
-  const auto y = run_rewritten(
-      {"GroupQueryAttention", {q, k, v, past_k, past_v, i32({1}, {5}), i32({}, {6})}, attrs, 3, kMs});
+  const auto y =
+      run_rewritten({"GroupQueryAttention", {q, k, v, past_k, past_v, i32({1}, {5}), i32({}, {6})}, attrs, 3, kMs});
   EXPECT_EQ(values(y[0]), (std::vector<double>{35, 45}));  // no score: the mean of what is seen
   const auto kept = values(y[2]);
   EXPECT_EQ(kept[0], 40);

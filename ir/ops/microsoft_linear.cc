@@ -82,9 +82,8 @@ class RecurrentLoops {
     return loop(v, n, body(Expr(v)));
   }
   Stmt matrix(const std::function<Stmt(const Expr& i, const Expr& j)>& body) const {
-    return each(r_.size, "i", [&](const Expr& i) {
-      return each(r_.width, "j", [&](const Expr& j) { return body(i, j); });
-    });
+    return each(r_.size, "i",
+                [&](const Expr& i) { return each(r_.width, "j", [&](const Expr& j) { return body(i, j); }); });
   }
   Expr state(const Expr& i, const Expr& j) const { return widen(load(state_, {batch_, head_, i, j})); }
   Stmt set_state(const Expr& i, const Expr& j, const Expr& v) const {
@@ -103,21 +102,22 @@ class RecurrentLoops {
     const auto at = [&](const Expr& j) { return load(change_, {j}); };
     const auto value = [&](const Expr& j) { return widen(op_.in(2)({batch_, t_, head_ * r_.width + j})); };
     Stmts list;
-    if (r_.decays) list.push_back(matrix([&](const Expr& i, const Expr& j) { return set_state(i, j, state(i, j) * kept(i)); }));
+    if (r_.decays)
+      list.push_back(matrix([&](const Expr& i, const Expr& j) { return set_state(i, j, state(i, j) * kept(i)); }));
     if (!r_.corrects) {
       list.push_back(each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, value(j)); }));
       return seq(list);
     }
     const Expr rate = widen(op_.in(5)({batch_, t_, r_.one_rate ? Expr(0) : head_}));
     list.push_back(each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, zero(DType::F32)); }));
-    list.push_back(matrix([&](const Expr& i, const Expr& j) { return store(change_, {j}, state(i, j) * key(i), Op::Add); }));
+    list.push_back(
+        matrix([&](const Expr& i, const Expr& j) { return store(change_, {j}, state(i, j) * key(i), Op::Add); }));
     list.push_back(each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, rate * (value(j) - at(j))); }));
     return seq(list);
   }
   Stmt update() const {
-    return matrix([&](const Expr& i, const Expr& j) {
-      return set_state(i, j, state(i, j) + key(i) * load(change_, {j}));
-    });
+    return matrix(
+        [&](const Expr& i, const Expr& j) { return set_state(i, j, state(i, j) + key(i) * load(change_, {j})); });
   }
   // y[j] = scale sum(i) q[i] S[i, j], for each head of queries that reads this state
   Stmt results() const {
@@ -128,11 +128,12 @@ class RecurrentLoops {
       const Expr out = head_ * readers + reader;
       const Expr from = r_.q_heads >= r_.heads ? out : floor_div(head_, Expr(r_.heads / r_.q_heads));
       const auto query = [&](const Expr& i) { return widen(op_.in(0)({batch_, t_, from * r_.size + i})); };
-      return seq({each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, zero(DType::F32)); }),
-                  matrix([&](const Expr& i, const Expr& j) { return store(change_, {j}, query(i) * state(i, j), Op::Add); }),
-                  each(r_.width, "j", [&](const Expr& j) {
-                    return store(y_, {batch_, t_, out * r_.width + j}, cast(y_->dtype, scale * load(change_, {j})));
-                  })});
+      return seq(
+          {each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, zero(DType::F32)); }),
+           matrix([&](const Expr& i, const Expr& j) { return store(change_, {j}, query(i) * state(i, j), Op::Add); }),
+           each(r_.width, "j", [&](const Expr& j) {
+             return store(y_, {batch_, t_, out * r_.width + j}, cast(y_->dtype, scale * load(change_, {j})));
+           })});
     });
   }
 
@@ -162,9 +163,10 @@ bool expand_linear_attention(Graph& g, Node* n) {
   const Expansion e(g, n);
   refuse_windows(e);
   Attrs attrs = e.attrs_named({"q_num_heads", "kv_num_heads", "update_rule", "scale"});
-  Node* y = e.node_of("linear_attention",
-                      {e.in(0), e.in(1), e.in(2), e.optional(3), e.optional(4), e.optional(5), e.optional(kCountOperand)}, 2,
-                      "", attrs, "tc");
+  Node* y =
+      e.node_of("linear_attention",
+                {e.in(0), e.in(1), e.in(2), e.optional(3), e.optional(4), e.optional(5), e.optional(kCountOperand)}, 2,
+                "", attrs, "tc");
   for (size_t k = 0; k < 2; k++)
     if (e.wants(k)) e.finish(k, y->outputs[k]);
   return true;
@@ -174,16 +176,15 @@ bool expand_linear_attention(Graph& g, Node* n) {
 struct Steps {
   Tensor x;
   bool last;
-  Expr operator()(const Exprs& bc, const Expr& t) const {
-    return last ? x({bc[0], t, bc[1]}) : x({bc[0], bc[1], t});
-  }
+  Expr operator()(const Exprs& bc, const Expr& t) const { return last ? x({bc[0], t, bc[1]}) : x({bc[0], bc[1], t}); }
 };
 
 /// The sequence that goes on from `past`, at `t` steps behind its beginning.
 Expr going_on(const Steps& past, const Steps& x, const Exprs& bc, const Expr& t, int64_t before, int64_t length) {
   if (length == 0) return past(bc, t);
   if (before == 0) return x(bc, t);
-  return select(t < Expr(before), past(bc, min(t, Expr(before - 1))), x(bc, min(max(t - Expr(before), Expr(0)), Expr(length - 1))));
+  return select(t < Expr(before), past(bc, min(t, Expr(before - 1))),
+                x(bc, min(max(t - Expr(before), Expr(0)), Expr(length - 1))));
 }
 
 /// y[b, c, t] = f(bias[c] + sum(k) w[c, 0, k] * z[b, c, t + k * dilation]) with z the steps of the past, then x.
@@ -191,7 +192,8 @@ void define_causal_conv(OpBuilder& op) {
   const bool last = op.attr_int("channels_last") != 0;
   const Steps x{op.in(0), last}, past{op.in(3), last};
   const Dims d = x.x.dims(), w = op.in(1).dims();
-  if (d.size() != 3 || w.size() != 3 || w[1] != 1) op.reject("input and weights must have three axes, and the weights [channels, 1, taps]");
+  if (d.size() != 3 || w.size() != 3 || w[1] != 1)
+    op.reject("input and weights must have three axes, and the weights [channels, 1, taps]");
   const int64_t channels = d[last ? 2 : 1], length = d[last ? 1 : 2], dilation = op.attr_int("dilation"),
                 before = (w[2] - 1) * dilation;
   if (w[0] != channels || dilation < 1 || w[2] < 1) op.reject("the weights do not fit the input", 1);
@@ -202,15 +204,22 @@ void define_causal_conv(OpBuilder& op) {
   const bool gated = activation == "silu" || activation == "swish";
   if (!gated && activation != "none" && !activation.empty()) op.reject("activation must be silu, swish or none");
   const auto point = [&](const Exprs& i) { return Exprs{i[0], i[last ? 2 : 1]}; };
-  const std::vector<std::string> names = last ? std::vector<std::string>{"b", "t", "c", "k"} : std::vector<std::string>{"b", "c", "t", "k"};
-  const Tensor sum = op.reduce("conv", Op::Add, DType::F32, d, {w[2]}, [&](const Exprs& i, const Exprs& r) {
-    const Expr t = i[last ? 1 : 2] + r[0] * dilation;
-    return widen(op.in(1)({point(i)[1], Expr(0), r[0]})) * widen(going_on(past, x, point(i), t, before, length));
-  }, names);
-  op.output(0, op.compute("causal_conv", x.x.dtype(), d, [&](const Exprs& i) {
-    const Expr y = op.has(2) ? sum(i) + widen(op.in(2)({point(i)[1]})) : sum(i);
-    return cast(x.x.dtype(), gated ? y / (make_const(DType::F32, 1) + exp(-y)) : y);
-  }, names));
+  const std::vector<std::string> names =
+      last ? std::vector<std::string>{"b", "t", "c", "k"} : std::vector<std::string>{"b", "c", "t", "k"};
+  const Tensor sum = op.reduce(
+      "conv", Op::Add, DType::F32, d, {w[2]},
+      [&](const Exprs& i, const Exprs& r) {
+        const Expr t = i[last ? 1 : 2] + r[0] * dilation;
+        return widen(op.in(1)({point(i)[1], Expr(0), r[0]})) * widen(going_on(past, x, point(i), t, before, length));
+      },
+      names);
+  op.output(0, op.compute(
+                   "causal_conv", x.x.dtype(), d,
+                   [&](const Exprs& i) {
+                     const Expr y = op.has(2) ? sum(i) + widen(op.in(2)({point(i)[1]})) : sum(i);
+                     return cast(x.x.dtype(), gated ? y / (make_const(DType::F32, 1) + exp(-y)) : y);
+                   },
+                   names));
 }
 
 /// The last steps of the past and of the first `count` of x, as many as the past has.
@@ -232,7 +241,8 @@ bool expand_causal_conv(Graph& g, Node* n) {
   Value *x = e.in(0), *w = e.in(1), *past = e.optional(3);
   const bool last = e.attr_int("channels_last") != 0;
   const Dims d = dims_of_type(x), taps = dims_of_type(w);
-  if (d.size() != 3 || taps.size() != 3) e.unsupported("an input of " + to_text(int64_t(d.size())) + " axes; reshape it to three");
+  if (d.size() != 3 || taps.size() != 3)
+    e.unsupported("an input of " + to_text(int64_t(d.size())) + " axes; reshape it to three");
   const int64_t before = (taps[2] - 1) * e.attr_int("dilation");
   if (before < 0) e.reject("the weights do not fit the input");
   if (!past) past = e.zeros(x->type.dtype, last ? Dims{d[0], before, d[2]} : Dims{d[0], d[1], before}, "_none");
@@ -294,18 +304,24 @@ void define_rotary_sections(OpBuilder& op) {
   const bool in_turns = op.attr_int("interleaved") != 0;
   if (cache.rank() != 2 || positions.rank() != 3 || positions.dim(0) != 3 || sections.size() != 3)
     op.reject("the cache must have two axes, and position_ids the shape [3, batch, sequence]");
-  if (sections[0] + sections[1] + sections[2] != cache.dim(1) || *std::min_element(sections.begin(), sections.end()) < 0)
+  if (sections[0] + sections[1] + sections[2] != cache.dim(1) ||
+      *std::min_element(sections.begin(), sections.end()) < 0)
     op.reject("mrope_section must divide the width of the caches, " + to_text(cache.dim(1)));
-  op.output(0, op.compute("sections", cache.dtype(), {positions.dim(1), positions.dim(2), cache.dim(1)}, [&](const Exprs& i) {
-    const auto at = [&](int64_t part) { return cast(DType::I64, positions({Expr(part), i[0], i[1]})); };
-    const auto of_part = [&](int64_t part) {
-      if (!in_turns) return i[2] < Expr(part == 1 ? sections[0] + sections[1] : sections[0]);
-      return eq(floor_mod(i[2], Expr(3)), Expr(part)) && i[2] < Expr(3 * sections[size_t(part)]);
-    };
-    const Expr position = in_turns ? select(of_part(1), at(1), select(of_part(2), at(2), at(0)))
-                                   : select(of_part(0), at(0), select(of_part(1), at(1), at(2)));
-    return cache({checked_index(position, cache.dim(0)), i[2]});
-  }, {"b", "s", "k"}));
+  op.output(0,
+            op.compute("sections", cache.dtype(), {positions.dim(1), positions.dim(2), cache.dim(1)},
+                       [&](const Exprs& i) {
+                         const auto at = [&](int64_t part) {
+                           return cast(DType::I64, positions({Expr(part), i[0], i[1]}));
+                         };
+                         const auto of_part = [&](int64_t part) {
+                           if (!in_turns) return i[2] < Expr(part == 1 ? sections[0] + sections[1] : sections[0]);
+                           return eq(floor_mod(i[2], Expr(3)), Expr(part)) && i[2] < Expr(3 * sections[size_t(part)]);
+                         };
+                         const Expr position = in_turns ? select(of_part(1), at(1), select(of_part(2), at(2), at(0)))
+                                                        : select(of_part(0), at(0), select(of_part(1), at(1), at(2)));
+                         return cache({checked_index(position, cache.dim(0)), i[2]});
+                       },
+                       {"b", "s", "k"}));
 }
 
 bool expand_sectioned_rotary(Graph& g, Node* n) {
@@ -317,7 +333,8 @@ bool expand_sectioned_rotary(Graph& g, Node* n) {
   const auto cache = [&](size_t k, const char* name) {
     return e.op("rotary_sections", {e.in(k), e.in(1)}, name, sections, "tc");
   };
-  Attrs attrs = {{"interleaved", e.attr_int("interleaved")}, {"rotary_embedding_dim", e.attr_int("rotary_embedding_dim")}};
+  Attrs attrs = {{"interleaved", e.attr_int("interleaved")},
+                 {"rotary_embedding_dim", e.attr_int("rotary_embedding_dim")}};
   const Dims d = dims_of_type(x), width = dims_of_type(e.in(2));
   if (d.size() == 3) {
     int64_t heads = e.attr_int("num_heads");

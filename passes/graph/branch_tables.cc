@@ -42,7 +42,8 @@ void align_tables(const Node& n) {
     if (!n.outputs[k] || !only_looked_up(*n.outputs[k])) continue;
     const Value* tables[] = {n.regions[0]->outputs().at(k), n.regions[1]->outputs().at(k)};
     const Constant &a = tables[0]->constant, &b = tables[1]->constant;
-    if (!a || !b || a->dtype != b->dtype || !is_float(a->dtype) || a->dims.size() != b->dims.size() || a->dims.empty()) continue;
+    if (!a || !b || a->dtype != b->dtype || !is_float(a->dtype) || a->dims.size() != b->dims.size() || a->dims.empty())
+      continue;
     if (!std::equal(a->dims.begin() + 1, a->dims.end(), b->dims.begin() + 1) || a->dims[0] == b->dims[0]) continue;
     const int64_t rows = std::max(a->dims[0], b->dims[0]);
     const size_t shorter = a->dims[0] < rows ? 0 : 1;

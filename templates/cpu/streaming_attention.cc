@@ -237,7 +237,8 @@ std::optional<Streamed> match(const TemplateArgs& a) {
   Expr weight;
   if (!factors(substitute(r->result->values[0], from), s.value_d.var, weight, s.v)) return {};
   s.v = inlined(a.fn, s.v, {});
-  if (uses_var(s.v, s.i.var) || !is_softmax(a.fn, *r, weight, refs(axes), s.sink) || !find_output(a.fn, *r, s)) return {};
+  if (uses_var(s.v, s.i.var) || !is_softmax(a.fn, *r, weight, refs(axes), s.sink) || !find_output(a.fn, *r, s))
+    return {};
   // Bounds that are numbers are known to other templates, too.
   const bool open = std::any_of(s.ends.begin(), s.ends.end(), [](const Expr& e) {
     bool loads = false;
