@@ -1,6 +1,7 @@
-/* Goes on with a text: generate [TEXT [TOKENS [TEMPERATURE]]]. Temperature 0, the default, takes the likeliest character. */
+/* Goes on with a text: generate VOCABULARY [TEXT [TOKENS [TEMPERATURE]]]. Temperature 0, the default, takes the likeliest token. */
 #define _POSIX_C_SOURCE 199309L
 #include "decoder.h"
+#include "vocabulary.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,30 +33,38 @@ static int64_t choose(const float *logits, double temperature)
 
 int main(int argc, char **argv)
 {
-  const char *text = argc > 1 ? argv[1] : "Once upon a time";
-  const int tokens = argc > 2 ? atoi(argv[2]) : 64;
-  const double temperature = argc > 3 ? atof(argv[3]) : 0;
+  const char *text = argc > 2 ? argv[2] : "Once upon a time";
+  const int tokens = argc > 3 ? atoi(argv[3]) : 64;
+  const double temperature = argc > 4 ? atof(argv[4]) : 0;
   static int64_t ids[PROMPT], mask[CONTEXT];
   static float logits[PROMPT * VOCABULARY];
+  vocabulary words;
+  const char *problem = argc > 1 ? vocabulary_open(&words, argv[1]) : "which file?";
   decoder model;
-  decoder_status status = decoder_init(&model, NULL, 0, NULL, 0);
-  decoder_inputs in = {ids, mask, (int64_t)strlen(text)};
+  decoder_status status;
+  decoder_inputs in = {ids, mask, 0};
   const decoder_outputs out = {logits};
-  double start = now(), prompt = 0;
-  if (in.seq < 1 || in.seq > PROMPT) return fprintf(stderr, "the text must have 1 to %d characters\n", PROMPT), 1;
+  double start, prompt = 0;
+  if (problem == NULL && words.tokens != VOCABULARY) problem = "it is of another model";
+  if (problem != NULL) return fprintf(stderr, "vocabulary: %s\n", problem), 1;
+  in.seq = vocabulary_encode(&words, text, ids, PROMPT);
+  if (in.seq < 1) return fprintf(stderr, "the text must have 1 to %d tokens of the vocabulary\n", PROMPT), 1;
   for (int k = 0; k < CONTEXT; k++) mask[k] = 1;  /* every token is seen */
-  for (int64_t k = 0; k < in.seq; k++) ids[k] = text[k] >= 32 && text[k] < 127 ? text[k] - 32 : 0;
+  status = decoder_init(&model, NULL, 0, NULL, 0);
   printf("%s", text);
+  start = now();
+  const int64_t given = in.seq;
   for (int n = 0; n < tokens && status == DECODER_OK; n++) {
     status = decoder_run(&model, &in, &out);  /* the caches grow by in.seq */
     if (status != DECODER_OK) break;
     if (n == 0) prompt = now() - start, start = now();
     ids[0] = choose(logits + (in.seq - 1) * VOCABULARY, temperature);
-    putchar((int)ids[0] + 32);
+    fwrite(words.text[ids[0]], 1, words.length[ids[0]], stdout);
     in.seq = 1;
   }
   if (status != DECODER_OK) printf("\n%s", decoder_strerror(status));
-  printf("\n%.0f characters of the text a second, then %.0f\n", (double)strlen(text) / prompt, (tokens - 1) / (now() - start));
+  printf("\n%.0f tokens of the text a second, then %.0f\n", (double)given / prompt, (tokens - 1) / (now() - start));
   decoder_free(&model);
+  vocabulary_close(&words);
   return status == DECODER_OK ? 0 : 1;
 }

@@ -1,10 +1,13 @@
-"""Writes a small language model of Llama's kind with random weights, as exporters of such models write it: decoder.onnx.
+"""Writes a small language model of Llama's kind with random weights, as exporters of such models write it: decoder.onnx, and
+tokenizer.json beside it.
 
 usage: make_model.py [FILE]      (needs numpy and onnx)
 
 A token is a printable character. The caches of keys and values are inputs `past.*` and outputs `present.*`.
 """
+import json
 import sys
+from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
@@ -73,7 +76,12 @@ def main():
     outputs += [value(f"present.{c}", TensorProto.FLOAT, ["batch", KEY_HEADS, "total", SIZE]) for c in cache]
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     graph = helper.make_graph(nodes, "decoder", inputs, outputs, weights)
-    save(helper.make_model(graph, opset_imports=imports, ir_version=10), sys.argv[1] if len(sys.argv) > 1 else "decoder.onnx")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "decoder.onnx")
+    save(helper.make_model(graph, opset_imports=imports, ir_version=10), path)
+    spaces = {" ": "\u0120", "\x7f": "\u0121"}  # as tokenizers of bytes write them
+    characters = {spaces.get(chr(32 + k), chr(32 + k)): k for k in range(VOCABULARY)}
+    tokenizer = {"decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": characters, "merges": []}}
+    (path.parent / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
 
 
 main()

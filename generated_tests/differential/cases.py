@@ -10,6 +10,7 @@ import corner_cases
 import double_cases
 import few_bits_cases
 import half_cases
+import language_cases
 import microsoft_cases
 import ml_cases
 import quantised_cases
@@ -218,7 +219,7 @@ def all_cases():
     """Every case; names are distinct."""
     cases = [case for family in (conv_cases, matmul_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases)
              for case in family()]
-    for module in (control_cases, ml_cases, quantised_cases, few_bits_cases, string_cases, microsoft_cases, window_cases, attention_cases, table_cases, double_cases, half_cases, corner_cases, resize_cases):
+    for module in (control_cases, ml_cases, quantised_cases, few_bits_cases, string_cases, microsoft_cases, window_cases, attention_cases, table_cases, double_cases, half_cases, corner_cases, resize_cases, language_cases):
         cases += module.cases()
     assert len({case.name for case in cases}) == len(cases)
     return cases

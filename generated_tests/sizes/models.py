@@ -358,6 +358,25 @@ def known_sizes(b):
     b.output(b.op("Add", y, y))
 
 
+def experts(b):
+    """Mixtures of experts as ONNX Runtime's builder of language models writes them: floats, then weights of 4 bits."""
+    x = b.input("x", ["batch", "seq", 32])
+    gated = dict(k=2, activation_type="swiglu", swiglu_fusion=1, normalize_routing_weights=1, domain="com.microsoft")
+
+    def router(x):
+        return b.op("Reshape", b.op("MatMul", x, b.weight(32, 5)), b.ints(-1, 5))
+
+    y = b.op("MoE", x, router(x), b.weight(5, 96, 32), b.weight(5, 96), b.weight(5, 32, 48), b.weight(5, 32), **gated)
+    x = b.op("Add", x, y)
+
+    def few(columns, depth):
+        scales = (b.random.random((5, columns, depth // 16)) * 0.1).astype(np.float32)
+        return b.constant(b.random.integers(0, 256, (5, columns, depth // 2)).astype(np.uint8)), b.constant(scales)
+
+    y = b.op("QMoE", x, router(x), *few(96, 32), "", *few(32, 48), expert_weight_bits=4, block_size=16, **gated)
+    b.output(b.op("Add", x, y))
+
+
 def corners(b):
     x = b.input("x", ["n", "m"])
     b.output(b.op("Trilu", x, upper=0))
@@ -376,7 +395,7 @@ ALL = [
     (windows_beyond_the_input, {"h": (1, 8), "w": (1, 9)}), (hourglass, {"h": (1, 6), "w": (2, 5)}),
     (resized, {"h": (2, 17), "w": (2, 12)}), (padded, {"h": (4, 19), "w": (3, 9)}), (normalised, {"batch": (1, 3), "h": (2, 13)}),
     (flattened, {"batch": (1, 4), "seq": (1, 9)}), (boxes, {"batch": (1, 2), "h": (2, 9), "w": (2, 12)}),
-    (lines_of_text, {"batch": (1, 3), "width": (4, 37)}), (integers, {"h": (3, 15)}), (known_sizes, {"n": (1, 4), "m": (3, 17)}), (corners, {"n": (1, 7), "m": (1, 9)}),
+    (lines_of_text, {"batch": (1, 3), "width": (4, 37)}), (integers, {"h": (3, 15)}), (known_sizes, {"n": (1, 4), "m": (3, 17)}), (corners, {"n": (1, 7), "m": (1, 9)}), (experts, {"batch": (1, 1), "seq": (1, 9)}),
 ]
 
 

@@ -13,7 +13,7 @@ sized = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sized)
 Builder = sized.Builder
 
-ROOM, MOST, BATCH = 20, 8, 3
+ROOM, MOST, BATCH, CAPACITY = 20, 8, 3, 8
 HEADS, KEYS, SIZE, HIDDEN = 4, 2, 16, 64
 
 
@@ -68,8 +68,8 @@ def embedded(b):
     return standard(b, b.input("x", [1, "seq", HIDDEN]))
 
 
-def grouped(b, packed=True, dtype=np.float32, **attributes):
-    """As ONNX Runtime's builder of language models writes it."""
+def grouped(b, packed=True, dtype=np.float32, sinks=False, windowed=(), **attributes):
+    """As ONNX Runtime's builder of language models writes it. Layers in `windowed` have caches of CAPACITY rows."""
     def weight(*shape):
         return b.constant((b.random.standard_normal(shape) * 0.3).astype(dtype))
 
@@ -80,15 +80,18 @@ def grouped(b, packed=True, dtype=np.float32, **attributes):
     last = b.op("Cast", b.op("Sub", b.op("ReduceSum", mask, b.ints(1), keepdims=0), b.ints(1)), to=TensorProto.INT32)
     total = b.op("Cast", b.op("Gather", b.op("Shape", mask), b.scalar(1, np.int64)), to=TensorProto.INT32)
     for layer in range(2):
-        past = [b.input(f"past_{layer}_{n}", [1, KEYS, "past", SIZE], held) for n in "kv"]
+        slides = layer in windowed
+        past = [b.input(f"{'window' if slides else 'past'}_{layer}_{n}", [1, KEYS, CAPACITY if slides else "past", SIZE], held) for n in "kv"]
+        own = dict(local_window_size=6, sliding_window_cache=1) if slides else {}
         if packed:
             streams = [b.op("MatMul", x, weight(HIDDEN, (HEADS + 2 * KEYS) * SIZE)), "", ""]
         else:
             streams = [b.op("MatMul", x, weight(HIDDEN, n * SIZE)) for n in (HEADS, KEYS, KEYS)]
         angles = np.arange(64)[:, None] * 0.7 ** np.arange(SIZE // 2)[None]
         caches = [b.constant(f(angles).astype(dtype)) for f in (np.cos, np.sin)]
-        y, k, v = b.op("GroupQueryAttention", *streams, *past, last, total, *caches, outputs=3, domain="com.microsoft",
-                       num_heads=HEADS, kv_num_heads=KEYS, do_rotary=1, **attributes)
+        sink = ["", "", b.constant(np.array([0.5, -2, 3, 0], dtype))] if sinks else []
+        y, k, v = b.op("GroupQueryAttention", *streams, *past, last, total, *caches, *sink, outputs=3, domain="com.microsoft",
+                       num_heads=HEADS, kv_num_heads=KEYS, do_rotary=1, **attributes, **own)
         x = b.op("Add", x, b.op("MatMul", y, weight(HIDDEN, HIDDEN)))
         for name, result in zip(past, (k, v)):
             b.kept[name] = result
@@ -110,6 +113,44 @@ def halves(b):
 
 def capped(b):
     return grouped(b, softcap=3.0)
+
+
+def sinks(b):
+    return grouped(b, sinks=True)
+
+
+def windows(b):
+    """A layer whose cache holds the last keys alone, and one that holds all."""
+    return grouped(b, sinks=True, windowed=(0,))
+
+
+def recurrences(b):
+    """As Qwen3.5 has it: causal convolution and attention, both with a state of a fixed size."""
+    def ms(kind, *inputs, outputs, **attributes):
+        return b.op(kind, *inputs, outputs=outputs, domain="com.microsoft", **attributes)
+
+    x = b.input("x", [1, "seq", HIDDEN])
+    steps, state = b.input("steps", [1, 3 * 32, 3]), b.input("matrix", [1, 2, SIZE, SIZE])
+    mixed = b.op("Transpose", b.op("MatMul", x, b.weight(HIDDEN, 3 * 32)), perm=[0, 2, 1])
+    mixed, new_steps = ms("CausalConvWithState", mixed, b.weight(3 * 32, 1, 4), b.weight(3 * 32), steps, outputs=2, activation="silu")
+    q, k, v = b.op("Split", b.op("Transpose", mixed, perm=[0, 2, 1]), outputs=3, axis=2, num_outputs=3)
+    k = shape(b, b.op("LpNormalization", shape(b, k, 0, 0, 2, SIZE), axis=-1, p=2), 0, 0, 32)
+    decay, rate = ms("LinearAttentionGate", b.op("MatMul", x, b.weight(HIDDEN, 2)), b.weight(2), b.constant(np.array([-0.3, -0.7], np.float32)),
+                     b.op("MatMul", x, b.weight(HIDDEN, 2)), outputs=2)
+    y, new_state = ms("LinearAttention", q, k, v, state, decay, rate, outputs=2, q_num_heads=2, kv_num_heads=2)
+    y = ms("GatedRMSNorm", y, b.weight(SIZE), b.op("MatMul", x, b.weight(HIDDEN, 32)), outputs=1)
+    b.output(b.op("MatMul", y, b.weight(32, 10)))
+    return dict([keep(b, steps, new_steps), keep(b, state, new_state)])
+
+
+def scattered(b):
+    """Caches of a fixed size that TensorScatter writes: from a position on, and around the end."""
+    x, at = b.input("x", [1, KEYS, "seq", SIZE]), b.input("at", [1], TensorProto.INT64)
+    line, ring = b.input("line", [1, KEYS, 40, SIZE]), b.input("ring", [1, KEYS, 16, SIZE])
+    new_line = b.op("TensorScatter", line, x, at)
+    new_ring = b.op("TensorScatter", ring, x, at, mode="circular")
+    b.output(b.op("ReduceSum", b.op("Concat", new_line, new_ring, axis=2), b.ints(2), keepdims=0))
+    return dict([keep(b, line, new_line), keep(b, ring, new_ring)])
 
 
 def recurrent(b):
@@ -185,7 +226,10 @@ def several(b):
     return dict([keep(b, past, new), keep(b, total, added)])
 
 
-MODELS = [products, standard, grouped, window, halves, capped, recurrent, moving, updated, twice, both, embedded, wide, several]
+MODELS = [products, standard, grouped, window, halves, capped, sinks, windows, recurrences, scattered, recurrent, moving, updated, twice, both, embedded, wide, several]
+
+
+NEWER = {standard: 23, embedded: 23, scattered: 24}  # operator sets
 
 
 def cases():
@@ -195,7 +239,7 @@ def cases():
         b.kept = {}
         kept = make(b)
         graph = helper.make_graph(b.nodes, make.__name__, b.inputs, b.outputs, b.weights)
-        imports = [helper.make_opsetid("", 23 if make in (standard, embedded) else 18), helper.make_opsetid("com.microsoft", 1)]
+        imports = [helper.make_opsetid("", NEWER.get(make, 18)), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=imports, ir_version=10)
         names = {d.dim_param for i in b.inputs for d in i.type.tensor_type.shape.dim if d.dim_param}
         words = [f"--dim=seq=1..{MOST}"] * ("seq" in names) + [f"--dim=past=0..{ROOM}"] * ("past" in names)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Packages whose instances keep states, run after run, against ONNX Runtime, which gets the states from its own results; with sanitizers.
 
-usage: run.py [--tool build/tc-emit] [--cpus generic,native,cuda] [--only REGEX] [--share K/N] [--list]     (run it with `scripts/python_env base`)
+usage: run.py [--exported] [--tool build/tc-emit] [--cpus generic,native,cuda] [--only REGEX] [--share K/N] [--list]
+                                                        (run it with `scripts/python_env base`, with --exported by `builder`)
 
-models.py holds the models. The runs of one instance are followed by rewinding, by a run without room, and by a reset. Inputs lie in
+models.py holds the models, exported.py those of ONNX Runtime's builder of language models. The runs of one instance are followed by rewinding, by a run without room, and by a reset. Inputs lie in
 memory that ends where they end. Of `cuda` every access of memory is checked (docs/cuda_on_cpu.md). The last line reads 'N passed, N failed'.
 """
 import argparse
@@ -34,12 +35,16 @@ MOST, ROOM, BATCH = state_models.MOST, state_models.ROOM, state_models.BATCH
 
 HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md
 TYPES = {"float": "float", "float16": "uint16_t", "int64": "int64_t"}
-ROUNDED = {"halves": 6e-3}  # how far results may be apart, where both round between operators; else 1e-5
-COPIED = {"both": {"total"}, "several": {"total"}, "recurrent": {"h", "c"}, "moving": {"a", "c", "line"}}  # states that no loops update in place
+# How far results may be apart: where both round between operators (halves, or bytes instead of floats), or compute a whole language model.
+ROUNDED = {"halves": 6e-3, "fp16": 6e-3, "int4_4": 3e-2, "fp32": 1e-4, "int4_1": 1e-4}
+COPIED = {"both": {"total"}, "several": {"total"}, "recurrent": {"h", "c"}, "moving": {"a", "c", "line"},
+          "windows": {"window_0_k", "window_0_v"}, "recurrences": {"steps", "matrix"}}  # states that no loops update in place
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 # Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room; "nan" appends two elements of NaN, where
 # inputs may be so, and what is rewound must leave nothing.
 SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "nan", -2, 1, "reset", 1, 3, MOST]
+# Windows and recurrences have no way back.
+ONWARD = [5, 1, 1, MOST, 1, 1, "full", 1, 1, "reset", 1, 3, MOST, 1, 1]
 
 HEAD = """#include "{name}.h"
 #include <stdio.h>
@@ -108,7 +113,7 @@ def program(manifest):
 def value(info, n, total, random):
     shape = [{"seq": n, "total": total, "batch": BATCH}.get(d.dim_param, d.dim_value) for d in info.type.tensor_type.shape.dim]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
-    if info.name == "mask":
+    if info.name.endswith("mask"):
         return np.ones(shape, dtype)
     return random.integers(0, 24, shape).astype(dtype) if dtype.kind == "i" else random.standard_normal(shape).astype(dtype)
 
@@ -125,7 +130,7 @@ def cut(info, array, length):
     return array
 
 
-def steps(model, kept, session, folder, random):
+def steps(model, kept, session, folder, random, onward=False):
     """Writes the inputs of all runs; returns what the program is told, and the outputs that it must give by (step, name)."""
     inputs = {i.name: i for i in model.graph.input}
     own = [i for name, i in inputs.items() if name not in kept]
@@ -133,7 +138,11 @@ def steps(model, kept, session, folder, random):
     all_grow = all(any(d.dim_param in ("past", "more") for d in inputs[name].type.tensor_type.shape.dim) for name in kept)
     states, words, wanted = {name: empty(inputs[name]) for name in kept}, [], {}
     length = 0
-    for step, n in enumerate(SCRIPT if grows else [1, 1, 1, "reset", 1, 1]):
+    script = ONWARD if onward and not all_grow else SCRIPT
+    if not grows:
+        varies = any(d.dim_param == "seq" for i in own for d in i.type.tensor_type.shape.dim)
+        script = [3, 1, MOST, 2, "reset", 1, MOST] if varies else [1, 1, 1, "reset", 1, 1]
+    for step, n in enumerate(script):
         if n == "reset":
             states, length = {name: empty(inputs[name]) for name in kept}, 0
             words += ["0", "0"]
@@ -186,7 +195,7 @@ def compiled(package, folder, cpu, toolchain):
     return program
 
 
-def check(case, tool, cpu, toolchain, folder):
+def check(case, tool, cpu, toolchain, folder, exported=False):
     """The number of runs that were compared; raises Failed. `toolchain`: of `cuda`."""
     name, model, kept, words = case
     random = np.random.default_rng(2)
@@ -205,22 +214,24 @@ def check(case, tool, cpu, toolchain, folder):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    told, wanted = steps(model, kept, session, io, random)
+    told, wanted = steps(model, kept, session, io, random, exported or name == "windows")
     result = call("run", [program_file, io, *told], {}, env={**os.environ, **HOSTILE})
     if result.returncode:
         raise Failed(f"run: exit code {result.returncode}: {first_line(result.stdout, 'rror|check: |status')}")
     if cpu == "cuda" and NOTHING_FOUND not in result.stdout:
         raise Failed("run: the checker was not in it")
     fields = {p["name"]: p.get("field", p["name"]) for p in manifest["outputs"]}
+    bar = next((ROUNDED[end] for end in ROUNDED if name.endswith(end)), 1e-5)
     for (step, output), want in wanted.items():
         got = np.fromfile(io / f"{step}_out_{fields[output]}", want.dtype)
         if got.size != want.size:
             raise Failed(f"step {step}, {output}: {got.size} elements, not {want.size}")
-        if problem := difference(got.reshape(want.shape), want, ROUNDED.get(name, 1e-5)):
+        if problem := difference(got.reshape(want.shape), want, bar):
             raise Failed(f"step {step}, {output}: {problem}")
     executor = (package / f"{manifest['name']}.{'cu' if cpu == 'cuda' else 'c'}").read_text()
     copied = set(re.findall(r"(?:memcpy|cudaMemcpyAsync)\(AT\w*\((?:\w+, )?(\w+)\)", executor)) & kept.keys()
-    if copied - COPIED.get(name, set()):
+    grown = {i.name for i in model.graph.input if any(d.dim_param == "past" for d in i.type.tensor_type.shape.dim)}
+    if copied - COPIED.get(name, (kept.keys() - grown) if exported else set()):
         raise Failed(f"copied: {', '.join(sorted(copied))}")
     return len(wanted)
 
@@ -243,8 +254,18 @@ def streams(tool, toolchain, folder):
     return 3
 
 
+def chosen_cases(options, folder):
+    """Those that --only and --share leave. `folder`: for what the builder writes."""
+    if not options.exported:
+        return shares.part([case for case in state_models.cases() if re.search(options.only, case[0])], options)
+    import exported
+    names = shares.part([name for name in exported.NAMES if re.search(options.only, name)], options)
+    return [(name,) for name in names] if options.list else list(exported.cases(names, folder))
+
+
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--exported", action="store_true")
     parser.add_argument("--tool", default=str(ROOT / "build" / "tc-emit"))
     parser.add_argument("--cpus", default="generic,native,cuda")
     parser.add_argument("--only", default="")
@@ -252,19 +273,19 @@ def main():
     shares.add_option(parser, quick=2)
     options = parser.parse_args()
     tally = Tally()
-    chosen = shares.part([case for case in state_models.cases() if re.search(options.only, case[0])], options)
     with tempfile.TemporaryDirectory() as scratch:
+        chosen = chosen_cases(options, Path(scratch) / "exported")
         for cpu in options.cpus.split(","):
             (Path(scratch) / cpu).mkdir()
             toolchain = CheckedCudaToolchain(Path(scratch) / cpu, ["-O1"]) if cpu == "cuda" and not options.list else None
-            if toolchain and re.search(options.only, "streams"):
+            if toolchain and not options.exported and re.search(options.only, "streams"):
                 tally.judge("streams", lambda: streams(options.tool, toolchain, Path(scratch) / cpu / "streams"))
             partly = cpu == "cuda" and options.share != (1, 1)  # these take longest to compile
             for case in chosen[::3] if partly else chosen:
                 if options.list:
                     print(case[0])
                     continue
-                tally.judge(f"{case[0]} ({cpu})", lambda: check(case, options.tool, cpu, toolchain, Path(scratch) / cpu / case[0]))
+                tally.judge(f"{case[0]} ({cpu})", lambda: check(case, options.tool, cpu, toolchain, Path(scratch) / cpu / case[0], options.exported))
     return tally.status()
 
 

@@ -94,6 +94,7 @@ void check_shapes(const Attention& a) {
   if (op.has(6) && op.has(4)) op.reject("nonpad_kv_seqlen cannot be combined with a past", 6);
   if (op.has(7) && op.in(7).dims() != Dims{a.q.batch}) op.reject("a first position must be given for each batch", 7);
   if (op.has(6) && op.in(6).dims() != Dims{a.q.batch}) op.reject("nonpad_kv_seqlen must have one value per batch", 6);
+  if (op.has(8) && op.in(8).dims() != Dims{a.q.heads}) op.reject("a sink must be given for each head", 8);
   if (!op.has(3)) return;
   const Dims mask = op.in(3).dims(), full = a.scores();
   for (size_t k = 0; k < mask.size(); k++) {
@@ -144,8 +145,8 @@ Expr masked(const Attention& a, const Exprs& i, Expr score) {
   return select(ok, score, lowest(a.t));
 }
 
-/// Rows without any key become zero.
-Tensor softmax_rows(OpBuilder& op, const Tensor& x, DType precision) {
+/// Rows without any key become zero. A sink is the score of one more key, whose value is zero, for each head.
+Tensor softmax_rows(OpBuilder& op, const Tensor& x, DType precision, const Tensor& sink) {
   const Dims d = x.dims(), rows(d.begin(), d.end() - 1);
   const DType t = compute_type(precision);
   auto at = [&](const Exprs& i) { return widen(cast(precision, x(i))); };
@@ -157,20 +158,20 @@ Tensor softmax_rows(OpBuilder& op, const Tensor& x, DType precision) {
   const Tensor top = op.reduce(
       "row_max", Op::Max, t, rows, {d.back()}, [&](const Exprs& i, const Exprs& r) { return at(element(i, r)); },
       reduced);
+  auto sink_of = [&](const Exprs& i) { return cast(t, sink({i[1]})); };
+  auto shift = [&](const Exprs& i) {
+    const Expr m = sink ? max(top(row(i)), sink_of(i)) : top(row(i));
+    return select(eq(m, lowest(t)), zero(t), m);
+  };
   const Tensor e = op.compute(
-      "exp", t, d,
-      [&](const Exprs& i) {
-        const Expr m = top(row(i));
-        return exp(at(i) - select(eq(m, lowest(t)), zero(t), m));
-      },
-      names);
+      "exp", t, d, [&](const Exprs& i) { return exp(at(i) - shift(i)); }, names);
   const Tensor sum = op.reduce(
       "row_sum", Op::Add, t, rows, {d.back()}, [&](const Exprs& i, const Exprs& r) { return e(element(i, r)); },
       reduced);
   return op.compute(
       "softmax", t, d,
       [&](const Exprs& i) {
-        const Expr s = sum(row(i));
+        const Expr s = sink ? sum(row(i)) + exp(sink_of(i) - shift(i)) : sum(row(i));
         return e(i) / select(eq(s, zero(t)), make_const(t, 1), s);
       },
       names);
@@ -205,7 +206,8 @@ void define_attention(OpBuilder& op) {
   qk_output(2, scores);
   const DType precision = DType(op.attr_int("softmax_precision", int64_t(t)));
   if (!is_float(precision)) op.reject("softmax_precision must be a type of floats");
-  const Tensor weights = convert(op, softmax_rows(op, scores, precision), t, "weights");
+  const Tensor weights =
+      convert(op, softmax_rows(op, scores, precision, op.has(8) ? op.in(8) : Tensor()), t, "weights");
   qk_output(3, weights);
   const Tensor y = op.reduce("attention", Op::Add, t, {a.q.batch, a.q.heads, a.q.sequence, a.v.size}, {a.total},
                              [&](const Exprs& i, const Exprs& r) {
@@ -278,14 +280,15 @@ OpFamily attention_ops() {
         int_attr("left_window_size", -1), int_attr("right_window_size", -1)},
        define_attention,
        "q k v mask past_key past_value lengths"},
-      // The same with the position of the first query of each batch: how many queries there are is known at run time.
+      // The same with the position of the first query of each batch: how many queries there are is known at run time. And
+      // with a sink for each head.
       {"attention",
        1,
        {int_attr("is_causal", 0), optional_attr("scale"), optional_attr("q_num_heads"), optional_attr("kv_num_heads"),
         optional_attr("softmax_precision"), float_attr("softcap", 0), int_attr("qk_matmul_output_mode", 0),
         int_attr("left_window_size", -1), int_attr("right_window_size", -1)},
        define_attention,
-       "q k v mask past_key past_value lengths first",
+       "q k v mask past_key past_value lengths first sink",
        "",
        "tc"},
       {"RotaryEmbedding",

@@ -135,10 +135,7 @@ Value* Expansion::op(std::string name, std::vector<Value*> in, std::string_view 
 
 Value* Expansion::cast(DType t, Value* x, std::string_view suffix) const {
   if (x->type.dtype == t) return x;
-  // Cast names types by ONNX's numbers.
-  constexpr int64_t kFloat = 1, kInt64 = 7, kDouble = 11;
-  check(t == DType::F32 || t == DType::F64 || t == DType::I64, "Expansion::cast: f32, f64 or i64");
-  return op("Cast", {x}, suffix, {{"to", t == DType::F32 ? kFloat : t == DType::F64 ? kDouble : kInt64}});
+  return op("Cast", {x}, suffix, {{"to", int64_t(t)}});
 }
 
 Value* Expansion::reshape(Value* x, const Dims& dims, std::string_view suffix) const {

@@ -5,6 +5,8 @@
 //      query', key' = RotaryEmbedding(query | key, cos, sin, past_lengths + [0, S))
 //      present_key = tc.append_to_cache(past_key, key', past_lengths)
 //      y = Attention(query', present_key, present_value, , , , past_lengths + S) <is_causal = 1>
+// A cache that slides has a size of its own and holds the last keys: attention reads them with the new ones behind, and the next run
+// the last rows of that.
 #include <algorithm>
 #include <limits>
 
@@ -33,6 +35,31 @@ void define_append_to_cache(OpBuilder& op) {
   };
   op.output(
       0, op.compute("append_to_cache", past.dtype(), {past.dim(0), past.dim(1), total, size}, y, {"b", "h", "s", "d"}));
+}
+
+/// Rows that a cache of `capacity` holds of x tokens, the last `window` of which it must: all of them, or all but as many times
+/// the slack as it takes. ONNX Runtime's layout of caches with sliding_window_cache.
+void define_window_rows(OpBuilder& op) {
+  const Tensor tokens = op.in(0);
+  const int64_t capacity = op.attr_int("capacity"), slack = capacity - op.attr_int("window") + 1;
+  if (slack < 1) op.reject("the cache has no room for the window");
+  op.output(0, op.compute("rows", DType::I64, tokens.dims(), [&](const Exprs& i) {
+    const Expr beyond = max(tokens(i) - Expr(capacity), Expr(0));
+    return tokens(i) - floor_div(beyond + Expr(slack - 1), Expr(slack)) * Expr(slack);
+  }));
+}
+
+/// y[b, h, j] = x[b, h, j + shift[b]], `capacity` rows; the last row of x behind its last.
+void define_last_rows(OpBuilder& op) {
+  const Tensor x = op.in(0), shift = op.in(1);
+  Dims dims = x.dims();
+  if (dims.size() != 4) op.reject("the cache must have four axes");
+  const Expr last = Expr(dims[2] - 1);
+  dims[2] = op.attr_int("capacity");
+  op.output(
+      0, op.compute("last_rows", x.dtype(), dims,
+                    [&](const Exprs& i) { return x(with_axis(i, 2, min(max(i[2] + shift({i[0]}), Expr(0)), last))); },
+                    {"b", "h", "s", "d"}));
 }
 
 /// The last axis of a cache of cosines, checked against what is rotated.
@@ -82,11 +109,21 @@ struct GroupQuery {
   int64_t batch = 0, sequence = 0, total = 0;      // total: keys that the present cache has room for
   Value *q = nullptr, *k = nullptr, *v = nullptr;  // [batch, sequence, heads * size]
   Value *past_k = nullptr, *past_v = nullptr;      // [batch, kv_heads, capacity, size]
-  Value* past_lengths = nullptr;                   // [batch], i64: keys that the cache holds already
+  Value* past_lengths = nullptr;                   // [batch], i64: tokens before
+  Value* rows = nullptr;                           // [batch], i64: keys that the cache holds already
   Value* count = nullptr;                          // how much of `sequence` there is, if that is known at run time only
+  Value* fresh = nullptr;                          // the same, also where it is a constant
   bool starts = false;                             // the cache is known to be empty: the run is a prompt
   Value* prompt = nullptr;  // of one element: is the run one? Null: it is known, or there is one query
+  int64_t window = -1;      // keys that a query sees; all of them where it is not positive
+  bool slides = false;      // the cache has `capacity` rows, and holds the last keys only
+  int64_t capacity = 0;
 };
+
+/// How many rows a cache that slides holds of so many tokens.
+Value* rows_of(const GroupQuery& a, Value* tokens, const std::string& suffix) {
+  return a.e.op("window_rows", {tokens}, suffix, {{"capacity", a.capacity}, {"window", a.window}}, "tc");
+}
 
 void read_streams(GroupQuery& a) {
   const Expansion& e = a.e;
@@ -136,18 +173,9 @@ void read_open_cache(GroupQuery& a) {
 
 /// How many keys the caches hold before and behind. `total_sequence_length` may be unknown while compiling; the
 /// declared shape of the present cache says what its capacity is then.
-void read_cache(GroupQuery& a) {
+void read_lengths(GroupQuery& a) {
   const Expansion& e = a.e;
-  a.past_k = e.optional(3);
-  a.past_v = e.optional(4);
-  if ((a.past_k == nullptr) != (a.past_v == nullptr)) e.reject("past_key and past_value must be given together");
-  int64_t capacity = 0;
-  if (a.past_k) {
-    const Dims k = dims_of_type(a.past_k);
-    if (k.size() != 4 || k[0] != a.batch || k[1] != a.kv_heads || k[3] != a.size || dims_of_type(a.past_v) != k)
-      e.reject("the past does not fit the query");
-    capacity = k[2];
-  }
+  const int64_t capacity = a.capacity;
   a.count = e.optional(kCountOperand);
   if (a.count) return read_open_cache(a);
   Value *lengths = e.in(5), *total = e.in(6);
@@ -177,6 +205,30 @@ void read_cache(GroupQuery& a) {
                   "_is_prompt");
   a.past_lengths =
       e.op("Where", {a.prompt, e.ints(DType::I64, {1}, {0}, "_start"), a.past_lengths}, "_places_or_start");
+}
+
+void read_cache(GroupQuery& a) {
+  const Expansion& e = a.e;
+  a.past_k = e.optional(3);
+  a.past_v = e.optional(4);
+  if ((a.past_k == nullptr) != (a.past_v == nullptr)) e.reject("past_key and past_value must be given together");
+  if (a.past_k) {
+    const Dims k = dims_of_type(a.past_k);
+    if (k.size() != 4 || k[0] != a.batch || k[1] != a.kv_heads || k[3] != a.size || dims_of_type(a.past_v) != k)
+      e.reject("the past does not fit the query");
+    a.capacity = k[2];
+  }
+  a.window = e.attr_int("local_window_size");
+  a.slides = e.attr_int("sliding_window_cache") != 0;
+  read_lengths(a);
+  a.fresh = a.count ? a.count : e.ints(DType::I64, {1}, {a.sequence}, "_fresh_keys");
+  a.rows = a.past_lengths;
+  if (!a.slides) return;
+  if (!a.past_k || a.window < 1 || a.capacity < a.window)
+    e.reject("with sliding_window_cache the caches need a size of at least local_window_size = " + to_text(a.window) +
+             " (--dim gives it)");
+  a.rows = rows_of(a, a.past_lengths, "_rows");
+  a.total = a.capacity + a.sequence;
 }
 
 /// position_ids [batch, sequence]. Of a prompt the first one counts, for all batches: ONNX Runtime goes on from there.
@@ -213,7 +265,7 @@ Value* present(const GroupQuery& a, Value* past, Value* fresh, const std::string
     Value* split = e.reshape(fresh, {a.batch, a.sequence, a.kv_heads, a.size}, suffix + "_heads");
     Value* rows = e.transpose(split, {0, 2, 1, 3}, suffix + "_fresh");
     if (!past) past = e.zeros(fresh->type.dtype, {a.batch, a.kv_heads, 0, a.size}, suffix + "_none");
-    return e.op("append", {past, rows, a.count, a.past_lengths, e.in(kCountOperand + 1)}, suffix,
+    return e.op("append", {past, rows, a.count, a.rows, e.in(kCountOperand + 1)}, suffix,
                 {{"axis", int64_t(2)}, {"capacity", a.total}}, "tc");
   }
   if (!past && a.total == a.sequence) {
@@ -221,72 +273,70 @@ Value* present(const GroupQuery& a, Value* past, Value* fresh, const std::string
     return e.transpose(split, {0, 2, 1, 3}, suffix);
   }
   if (!past) past = e.zeros(fresh->type.dtype, {a.batch, a.kv_heads, 0, a.size}, suffix + "_none");
-  return e.op("append_to_cache", {past, fresh, a.past_lengths}, suffix, {{"total", a.total}}, "tc");
+  return e.op("append_to_cache", {past, fresh, a.rows}, suffix, {{"total", a.total}}, "tc");
 }
 
-/// Scores have one more column, of which every head knows the score (0 for smooth_softmax) and whose value is zero: a
-/// key of zeros is appended, and a mask that allows it. Returns the mask [batch, heads, sequence, total + 1].
-Value* with_sink(const GroupQuery& a, Value** k, Value** v, Value* bias, int64_t window) {
+/// Of each head the root mean square is 1, times a weight.
+Value* normalized(const GroupQuery& a, Value* x, int64_t heads, Value* weight, const std::string& suffix) {
   const Expansion& e = a.e;
-  const DType t = a.q->type.dtype;
-  Value* none = e.zeros(t, {a.batch, a.kv_heads, 1, a.size}, "_sink_key");
-  *k = e.op("Concat", {*k, none}, "_keys_and_sink", {{"axis", int64_t(2)}});
-  *v = e.op("Concat", {*v, none}, "_values_and_sink", {{"axis", int64_t(2)}});
-  Value* position = e.counted({1, 1, 1, a.total}, "_key_places");
-  Value* own = e.op(
-      "Add", {e.reshape(a.past_lengths, {a.batch, 1, 1, 1}, "_base"), e.counted({1, 1, a.sequence, 1}, "_query_steps")},
-      "_query_places");
-  Value* allowed = e.op("LessOrEqual", {position, own}, "_not_later");
-  if (window > 0) {
-    Value* oldest = e.op("Sub", {own, e.ints(DType::I64, {1}, {window}, "_window")}, "_before_window");
-    allowed = e.op("And", {allowed, e.op("Greater", {position, oldest}, "_in_window")}, "_allowed");
-  }
-  Value* mask = e.op("Where",
-                     {allowed, bias ? bias : e.scalar(t, 0, "_no_bias"),
-                      e.scalar(t, -std::numeric_limits<double>::infinity(), "_forbidden")},
-                     "_mask");
-  const auto spread = [&](Value* x, int64_t columns, const char* suffix) {
-    const Dims full = {a.batch, a.heads, a.sequence, columns};
-    return e.op("Expand", {x, e.constant(int64_constant(full), std::string(suffix) + "_shape")}, suffix);
-  };
-  Value* sink = e.optional(11);
-  sink = sink ? e.reshape(sink, {1, a.heads, 1, 1}, "_sink") : e.scalar(t, 0, "_sink");
-  return e.op("Concat", {spread(mask, a.total, "_full_mask"), spread(sink, 1, "_full_sink")}, "_mask_and_sink",
-              {{"axis", int64_t(3)}});
+  if (dims_of_type(weight) != Dims{a.size}) e.reject("q_norm_weight and k_norm_weight must have the size of a head");
+  Value* split = e.reshape(x, {a.batch, a.sequence, heads, a.size}, suffix + "_heads");
+  Value* y = e.op("RMSNormalization", {split, weight}, suffix + "_norm",
+                  {{"axis", int64_t(-1)}, {"epsilon", e.attr_float("qk_norm_epsilon")}});
+  return e.reshape(y, {a.batch, a.sequence, heads * a.size}, suffix);
+}
+
+void normalize_streams(GroupQuery& a) {
+  Value *q = a.e.optional(14), *k = a.e.optional(15);
+  if ((q == nullptr) != (k == nullptr)) a.e.reject("q_norm_weight and k_norm_weight must be given together");
+  if (!q) return;
+  a.q = normalized(a, a.q, a.heads, q, "_normalized_query");
+  a.k = normalized(a, a.k, a.kv_heads, k, "_normalized_key");
+}
+
+/// The caches of a window as the next run reads them: their last rows.
+void slide(const GroupQuery& a, Value** k, Value** v) {
+  const Expansion& e = a.e;
+  Value* all = e.op("Add", {a.past_lengths, a.fresh}, "_all_tokens");
+  Value* shift = e.op("Sub", {e.op("Add", {a.rows, a.fresh}, "_all_rows"), rows_of(a, all, "_rows_kept")}, "_shift");
+  for (Value** x : {k, v})
+    *x = e.op("last_rows", {*x, shift}, x == k ? "_last_keys" : "_last_values", {{"capacity", a.capacity}}, "tc");
+}
+
+void refuse_unknown_parts(const Expansion& e) {
+  if (e.wants(3) || e.attr_int("qk_output") != 0) e.unsupported("the scores as an output (qk_output)");
+  if (e.optional(12) || e.optional(13) || e.attr_string("k_quant_type") != "NONE" ||
+      e.attr_string("v_quant_type") != "NONE")
+    e.unsupported("a quantised cache (k_scale, v_scale): export the model with a cache of floats");
 }
 
 bool expand_group_query_attention(Graph& g, Node* n) {
   const Expansion e(g, n);
-  if (e.wants(3) || e.attr_int("qk_output") != 0) e.unsupported("the scores as an output");
-  for (size_t k = 12; k < n->inputs.size() && k < kCountOperand; k++)
-    if (n->inputs[k]) e.unsupported("a quantised cache");
+  refuse_unknown_parts(e);
   GroupQuery a{e};
   read_streams(a);
   read_cache(a);
+  normalize_streams(a);
   rotate_streams(a);
   Value *k = present(a, a.past_k, a.k, "_present_key"), *v = present(a, a.past_v, a.v, "_present_value");
-  if (e.wants(1)) e.finish(1, k);
-  if (e.wants(2)) e.finish(2, v);
-  const int64_t window = e.attr_int("local_window_size");
-  Value *bias = e.optional(10), *lengths = nullptr;
-  Attrs attrs = {{"q_num_heads", a.heads}, {"kv_num_heads", a.kv_heads}, {"softcap", e.attr_float("softcap")}};
+  Value *kept_k = k, *kept_v = v, *bias = e.optional(10), *sink = e.optional(11), *lengths = nullptr;
+  if (a.slides) slide(a, &kept_k, &kept_v);
+  if (a.slides && bias) e.unsupported("attention_bias beside sliding_window_cache");
+  if (e.wants(1)) e.finish(1, kept_k);
+  if (e.wants(2)) e.finish(2, kept_v);
+  Attrs attrs = {{"q_num_heads", a.heads},
+                 {"kv_num_heads", a.kv_heads},
+                 {"softcap", e.attr_float("softcap")},
+                 {"is_causal", e.attr_int("causal")}};
   if (const float scale = e.attr_float("scale"); scale != 0) attrs["scale"] = scale;
-  if (e.attr_int("smooth_softmax") == 1 || e.optional(11)) {
-    bias = with_sink(a, &k, &v, bias, window);
-  } else {
-    attrs["is_causal"] = int64_t(1);
-    if (window > 0) attrs["left_window_size"] = window - 1;
-    if (a.count)
-      lengths = e.op("Add", {a.past_lengths, a.count}, "_keys");
-    else if (a.total != a.sequence)
-      lengths = e.op("Add", {a.past_lengths, e.ints(DType::I64, {1}, {a.sequence}, "_fresh_keys")}, "_keys");
-  }
-  if (!a.count) {
+  if (a.window > 0) attrs["left_window_size"] = a.window - 1;
+  if (a.count || a.total != a.sequence) lengths = e.op("Add", {a.rows, a.fresh}, "_keys");
+  if (sink) sink = e.reshape(sink, {a.heads}, "_sink");
+  if (!sink && e.attr_int("smooth_softmax") == 1) sink = e.zeros(a.q->type.dtype, {a.heads}, "_sink");
+  if (a.count || sink)
+    e.finish(0, e.op("attention", {a.q, k, v, bias, nullptr, nullptr, lengths, a.rows, sink}, "", attrs, "tc"));
+  else
     e.finish(0, e.op("Attention", {a.q, k, v, bias, nullptr, nullptr, lengths}, "", attrs));
-    return true;
-  }
-  if (!lengths) e.unsupported("a sink beside sizes that are known at run time");
-  e.finish(0, e.op("attention", {a.q, k, v, bias, nullptr, nullptr, lengths, a.past_lengths}, "", attrs, "tc"));
   return true;
 }
 
@@ -306,11 +356,16 @@ OpFamily microsoft_language_ops() {
        .since = 1,
        .attrs = {optional_attr("num_heads"), optional_attr("kv_num_heads"), optional_attr("scale"),
                  float_attr("softcap", 0), int_attr("local_window_size", -1), int_attr("do_rotary", 0),
-                 int_attr("rotary_interleaved", 0), int_attr("smooth_softmax", -1), int_attr("qk_output", 0)},
+                 int_attr("rotary_interleaved", 0), int_attr("smooth_softmax", -1), int_attr("qk_output", 0),
+                 int_attr("causal", 1), int_attr("sliding_window_cache", 0), float_attr("qk_norm_epsilon", 1e-6f),
+                 string_attr("k_quant_type", "NONE"), string_attr("v_quant_type", "NONE"),
+                 optional_attr("kv_cache_bit_width")},
        .define = nullptr,
        .domain = ms,
        .expand = expand_group_query_attention},
       {"append_to_cache", 1, {int_attr("total", 0)}, define_append_to_cache, "past fresh places", "append", "tc"},
+      {"window_rows", 1, {int_attr("capacity", 0), int_attr("window", 0)}, define_window_rows, "tokens", "rows", "tc"},
+      {"last_rows", 1, {int_attr("capacity", 0)}, define_last_rows, "x shift", "last_rows", "tc"},
   };
 }
 

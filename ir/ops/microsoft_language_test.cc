@@ -127,5 +127,66 @@ TEST(GroupQueryAttention, AWindowAndASinkTakePart) {
             1e-6);
 }
 
+TEST(GroupQueryAttention, EachHeadHasItsSink) {
+  const std::vector<double> keys = {1, 2}, vals = {3, 5};
+  const Constant q = f32({1, 2, 2}, {1, -1, 0.5, 2}), k = f32({1, 2, 1}, keys), v = f32({1, 2, 1}, vals);
+  const Attrs attrs = {{"num_heads", int64_t(2)}, {"kv_num_heads", int64_t(1)}};
+  std::vector<Constant> in = {q, k, v, nullptr, nullptr, i32({1}, {1}), i32({}, {2})};
+  in.resize(12);
+  in[11] = f32({2}, {0.5, -3});
+  const auto row = [&](double query, double sink, int last) {
+    double sum = std::exp(sink), y = 0;
+    for (int j = 0; j <= last; j++) {
+      sum += std::exp(query * keys[size_t(j)]);
+      y += std::exp(query * keys[size_t(j)]) * vals[size_t(j)];
+    }
+    return y / sum;
+  };
+  EXPECT_LT(max_error(values(run_rewritten({"GroupQueryAttention", in, attrs, 1, kMs})[0]),
+                      {row(1, 0.5, 0), row(-1, -3, 0), row(0.5, 0.5, 1), row(2, -3, 1)}),
+            1e-6);
+}
+
+// Rows of a cache of 5 that serves windows of 4: two go at a time.
+TEST(WindowRows, KeepTheWindowAndWhatThereIsRoomFor) {
+  const Attrs attrs = {{"capacity", int64_t(5)}, {"window", int64_t(4)}};
+  EXPECT_EQ(values(run_op({"window_rows", {i64({8}, {0, 3, 5, 6, 7, 8, 9, 100})}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{0, 3, 5, 4, 5, 4, 5, 4}));
+}
+
+TEST(LastRows, BeginWhereTheShiftSays) {
+  const Constant x = f32({2, 1, 3, 1}, {1, 2, 3, 4, 5, 6});
+  const auto y = run_op({"last_rows", {x, i64({2}, {1, 0})}, {{"capacity", int64_t(2)}}, 1, "tc"});
+  EXPECT_EQ(values(y[0]), (std::vector<double>{2, 3, 4, 5}));
+}
+
+TEST(GroupQueryAttention, ACacheOfAWindowHoldsTheLastKeys) {
+  // Four tokens were before, of which the cache of three rows, for windows of two, holds 20 and 30; 40 and 50 are new.
+  const Constant q = f32({1, 2, 1}, {0, 0}), k = f32({1, 2, 1}, {4, 5}), v = f32({1, 2, 1}, {40, 50}),
+                 past_k = f32({1, 1, 3, 1}, {2, 3, 9}), past_v = f32({1, 1, 3, 1}, {20, 30, 90});
+  const Attrs attrs = {{"num_heads", int64_t(1)},
+                       {"kv_num_heads", int64_t(1)},
+                       {"local_window_size", int64_t(2)},
+                       {"sliding_window_cache", int64_t(1)}};
+  const auto y =
+      run_rewritten({"GroupQueryAttention", {q, k, v, past_k, past_v, i32({1}, {5}), i32({}, {6})}, attrs, 3, kMs});
+  EXPECT_EQ(values(y[0]), (std::vector<double>{35, 45}));  // no score: the mean of what is seen
+  const auto kept = values(y[2]);
+  EXPECT_EQ(kept[0], 40);
+  EXPECT_EQ(kept[1], 50);
+}
+
+TEST(GroupQueryAttention, HeadsAreNormalizedFirst) {
+  const Constant q = f32({1, 1, 4}, {3, 4, 1, 0}), k = f32({1, 1, 2}, {6, 8}), v = f32({1, 1, 2}, {1, 2});
+  std::vector<Constant> in = {q, k, v, nullptr, nullptr, i32({1}, {0}), i32({}, {1})};
+  in.resize(16);
+  in[14] = f32({2}, {1, 2});
+  in[15] = f32({2}, {1, 10});
+  const Attrs attrs = {{"num_heads", int64_t(2)}, {"kv_num_heads", int64_t(1)}, {"qk_norm_epsilon", 0.0f}};
+  const auto y = run_rewritten({"GroupQueryAttention", in, attrs, 3, kMs});
+  const double rms = std::sqrt(50.0);
+  EXPECT_LT(max_error(values(y[1]), {6 / rms, 80 / rms}), 1e-6);
+}
+
 }  // namespace
 }  // namespace tc

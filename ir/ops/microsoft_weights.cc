@@ -7,19 +7,11 @@
 //   s = tc.block_scales(x); q = tc.quantize_blocks(x, s); tc.matmul_blocks(q, s, packed, scales, zero points)
 #include "ir/ops/expansion.h"
 #include "ir/ops/numeric.h"
+#include "ir/ops/packed_numbers.h"
 #include "ir/ops/parts.h"
 
 namespace tc {
 namespace {
-
-/// Number `k` of the numbers of `bits` bits that `bytes(index)` holds, the lowest bits first.
-Expr unpacked(const std::function<Expr(const Expr&)>& bytes, const Expr& k, int64_t bits) {
-  if (bits == 8) return cast(DType::I32, bytes(k));
-  const Expr in_byte(8 / bits);
-  const Expr byte = cast(DType::I32, bytes(floor_div(k, in_byte)));
-  const Expr shifted = apply(Op::Shr, {byte, cast(DType::I32, floor_mod(k, in_byte) * bits)});
-  return apply(Op::BitAnd, {shifted, make_int(DType::I32, (int64_t(1) << bits) - 1)});
-}
 
 int64_t read_bits(const OpBuilder& op) {
   const int64_t bits = op.attr_int("bits", 4);

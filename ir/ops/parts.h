@@ -23,6 +23,8 @@ OpFamily random_ops();               // generator
 
 OpFamily microsoft_language_ops();  // microsoft: attention over a cache, rotated positions
 OpFamily microsoft_weights_ops();   // microsoft: weights of few bits
+OpFamily microsoft_experts_ops();   // microsoft: mixtures of experts
+OpFamily microsoft_linear_ops();    // microsoft: attention as a recurrence, causal convolution, with their states
 OpFamily microsoft_layout_ops();    // microsoft: channels last, and operators that stand for a few of ONNX
 OpFamily microsoft_fused_ops();     // microsoft: operators that stand for several of ONNX
 OpFamily qlinear_ops();             // microsoft: quantised operators

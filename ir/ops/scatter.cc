@@ -68,7 +68,8 @@ void define_scatter_nd(OpBuilder& b) {
   });
 }
 
-/// A cache with `update` written at a position per sequence. Said from the result's side, so that it fuses.
+/// A cache with `update` written at a position per sequence: a copy, and what changes of it, so that a result in the cache's place is
+/// that change alone. Operand 3: how much of the update there is, where that is known at run time only.
 void define_tensor_scatter(OpBuilder& b) {
   const Tensor cache = b.in(0), news = b.in(1);
   const int axis = b.axis(b.attr_int("axis"), cache.rank());
@@ -81,14 +82,28 @@ void define_tensor_scatter(OpBuilder& b) {
   const Tensor start = b.has(2) ? b.in(2) : Tensor();
   if (start && start.dims() != Dims{cache.dim(0)}) b.reject("one write index per sequence is needed", 2);
   const int64_t n = cache.dim(axis), written = news.dim(axis);
-  b.output(0, b.compute("tensor_scatter", cache.dtype(), cache.dims(), [&](const Exprs& i) {
-    Expr first = start ? cast(DType::I64, start({i[0]})) : Expr(0);
-    if (start && mode == "linear") first = checked_index(first, n - written + 1);
-    Expr k = i[size_t(axis)] - first;
-    if (mode == "circular") k = floor_mod(k, n);
-    const Expr hit = mode == "circular" ? k < Expr(written) : k >= Expr(0) && k < Expr(written);
-    return select(hit, news(with_axis(i, axis, k)), cache(i));
-  }));
+  const bool circular = mode == "circular" && n > 0;
+  const Dims dims = cache.dims(), lead(dims.begin(), dims.begin() + axis), trail(dims.begin() + axis + 1, dims.end());
+  const Expr count = b.has(3) ? min(max(b.in(3)({}), Expr(0)), Expr(written)) : Expr(written);
+  const auto y = b.nest(
+      stage_label(b), {ValueType::tensor(cache.dtype(), cache.buffer()->shape)}, [&](const std::vector<Buffer>& out) {
+        const Stmt copy = for_each_index(dims, [&](const Exprs& at) { return store(out[0], at, cache(at)); });
+        const Stmt rows = for_each_index(lead, [&](const Exprs& i) {
+          const Var row = make_var("row"), first = make_var("first");
+          const Expr from = start ? cast(DType::I64, start({i[0]})) : Expr(0), place = Expr(first) + Expr(row);
+          const Stmt slice = for_each_index(
+              trail,
+              [&](const Exprs& j) {
+                const Expr to = circular ? floor_mod(place, Expr(n)) : place;
+                return store(out[0], concat(concat(i, {to}), j), news(concat(concat(i, {Expr(row)}), j)));
+              },
+              "j");
+          return let(first, circular || !start ? from : apply(Op::Index, {from, Expr(n + 1) - count}),
+                     loop(row, count, slice));
+        });
+        return seq({copy, rows});
+      });
+  b.output(0, y[0]);
 }
 
 }  // namespace
@@ -103,7 +118,7 @@ OpFamily scatter_ops() {
        24,
        {{"axis", int64_t(-2)}, {"mode", std::string("linear")}},
        define_tensor_scatter,
-       "cache update write_indices"},
+       "cache update write_indices count"},
   };
 }
 

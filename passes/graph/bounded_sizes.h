@@ -231,6 +231,8 @@ class BoundedSizes {
   Node* join(Graph& g, Node* n);
   // counted_attention.cc
   void give_places(Graph& g, Node* n);
+  void give_steps(Graph& g, Node* n);
+  void follow_steps(Node* n);
   Value* count_along(Graph& g, const Value* v, int axis, const ModelText& name) const;
   SizeForm form_along(const Value* v, int axis) const;
   Value* number_of(Graph& g, Node* n, const SizeForm& f, const ModelText& name);
@@ -252,6 +254,7 @@ class BoundedSizes {
   Node* scatter_tuples(Graph& g, Node* n);
   Value* scatter_open(Graph& g, Node* n, Value* data, Value* at, const std::vector<BoundedSize>& open, int axis);
   Value* positions_from_front(Graph& g, Node* n, Value* at, Value* lengths, const ModelText& name);
+  void scatter_rows(Graph& g, Node* n);
 
   /// The result of a branch is empty where the condition is `when`.
   struct OrNone {

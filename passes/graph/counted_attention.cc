@@ -58,6 +58,22 @@ void BoundedSizes::follow_attention(Node* n) {
   if (const auto keys = find(k, sequence_axis(k))) note(scores, {3, keys->count, keys->capacity});
 }
 
+// Steps depend on those before: what a state goes through is as long as its first operand, and the state has the batch's size.
+void BoundedSizes::follow_steps(Node* n) {
+  const Value* steps = n->inputs[n->op == "last_steps" ? 1 : 0];
+  const std::vector<BoundedSize> all = sizes(steps);
+  const int axis = n->op == "linear_attention" || n->attr_int("channels_last", 0) != 0 ? 1 : 2;
+  for (const BoundedSize& s : all)
+    if (s.axis != 0 && s.axis != axis) forbid(*n);
+  for (size_t k = 0; k < n->outputs.size(); k++) {
+    const Value* y = n->outputs[k];
+    const bool is_state = k == 1 || n->op == "last_steps";
+    for (const BoundedSize& s : all)
+      if (y && (s.axis == 0 || !is_state)) note(y, {s.axis, s.count, dims_of(y)[size_t(s.axis)]});
+    if (y) told_.insert(y->id);
+  }
+}
+
 /// Keys or values as four axes behind those of the past.
 Value* BoundedSizes::appended(Graph& g, Node* n, size_t fresh_operand, size_t past_operand, const Value* result) {
   Value *past = n->inputs[past_operand], *fresh = n->inputs[fresh_operand];
@@ -150,16 +166,32 @@ void BoundedSizes::give_places(Graph& g, Node* n) {
   g.set_input(n, kPlaces, steps->outputs[0]);
 }
 
+// How many steps there are of the sequence that a state goes through.
+void BoundedSizes::give_steps(Graph& g, Node* n) {
+  const bool last = is_of(*n, "com.microsoft", "CausalConvWithState") && n->attr_int("channels_last", 0) == 0;
+  const Value* x = operand(*n, 0);
+  const int axis = last ? 2 : 1;
+  if (!x || !x->type.is_static_tensor() || rank_of(x) != 3 || !find(x, axis)) return;
+  while (n->inputs.size() <= kCountOperand) g.add_node_input(n, nullptr);
+  g.set_input(n, kCountOperand, find(x, axis)->count);
+}
+
 void BoundedSizes::give_counts(Graph& g, Node* n) {
   if (is_of(*n, "com.microsoft", "EmbedLayerNormalization")) return give_places(g, n);
   const bool rotary = is_of(*n, "com.microsoft", "RotaryEmbedding"),
-             attends = is_of(*n, "com.microsoft", "GroupQueryAttention");
-  if ((rotary || attends) && n->inputs.size() > kCountOperand)
+             attends = is_of(*n, "com.microsoft", "GroupQueryAttention"),
+             steps = is_of(*n, "com.microsoft", "CausalConvWithState") || is_of(*n, "com.microsoft", "LinearAttention");
+  if ((rotary || attends || steps) && n->inputs.size() > kCountOperand)
     throw Error(problem_of(*n, "TC0302", ExitCode::Unsupported, "the node has more operands than the operator"));
+  if (steps) return give_steps(g, n);
   if ((!rotary && !attends) || !operand(*n, 0) || !n->inputs[0]->type.is_static_tensor() || rank_of(n->inputs[0]) < 3)
     return;
   Value *x = n->inputs[0], *past = attends ? operand(*n, 3) : nullptr;
   const int axis = sequence_axis(x);
+  if (past && find(past, 2) && n->attr_int("sliding_window_cache", 0) != 0)
+    throw Error(problem_of(*n, "TC0303", ExitCode::Unsupported, "a cache of a window has as many rows in every run",
+                           {"give --dim a number in place of a range: local_window_size, " +
+                            to_text(n->attr_int("local_window_size", -1)) + ", or more"}));
   if (!find(x, axis) && !(past && find(past, 2))) return;
   while (n->inputs.size() <= kCountOperand + 1) g.add_node_input(n, nullptr);
   const ModelText name = n->outputs.at(0) ? n->outputs[0]->name : n->name;

@@ -144,6 +144,7 @@ Node* BoundedSizes::look_across(Graph& g, Node* n) {
   if (n->is("Split")) return split(g, n);
   if (n->is("Attention")) return attend(g, n);
   if (n->is("ScatterElements") || n->is("ScatterND")) return scatter(g, n);
+  if (n->is("TensorScatter")) scatter_rows(g, n);
   if (n->is("Reshape") || n->is("Flatten")) return view(g, n);
   if (n->is("Tile")) return tile(g, n);
   for (const auto rewrite : {&BoundedSizes::slide, &BoundedSizes::resample, &BoundedSizes::layer})

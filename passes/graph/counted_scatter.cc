@@ -4,6 +4,7 @@
 //                                                           y = the rows of ScatterElements(Concat(x, row), f, u)
 //   y = ScatterND(x, i, u)         ->   positions in the flattened first axes of x, and the same
 // Along an axis that is not scattered along, and by which data and positions have the same count, what is behind stays behind.
+//   y = TensorScatter(x, u, i)     u counted by n along the axis   ->   the same with n as an operand
 //
 // Preconditions: positions and updates have the same counts; the axis of ScatterND's position tuples has a known size.
 #include <algorithm>
@@ -43,6 +44,17 @@ Value* BoundedSizes::scatter_open(Graph& g, Node* n, Value* data, Value* at, con
   Value* whole = add_op(g, n, n->op, {longer, at, n->inputs[2]}, derived(name, "_scattered"), n->attrs);
   return add_op(g, n, "Slice", {whole, constant("_from", 0), past_end, constant("_along", axis)},
                 derived(name, "_cut"));
+}
+
+void BoundedSizes::scatter_rows(Graph& g, Node* n) {
+  Value *cache = n->inputs.at(0), *news = n->inputs.at(1);
+  if (!cache || !news || is_counted(cache) || !news->type.is_static_tensor() || n->inputs.size() > 3) return;
+  const auto size = only_size(news);
+  if (!size || size->axis != axis_from_front(n->attr_int("axis", -2), news)) return;
+  while (n->inputs.size() < 4) g.add_node_input(n, nullptr);
+  g.set_input(n, 3, size->count);
+  infer_types(g, *n);
+  if (n->outputs[0]) told_.insert(n->outputs[0]->id);
 }
 
 Node* BoundedSizes::scatter(Graph& g, Node* n) {

@@ -229,11 +229,13 @@ void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator la
       follow_append(n);
     } else if (n->domain == "tc" && n->op == "attention") {
       follow_attention(n);
+    } else if (n->domain == "tc" && (n->op == "linear_attention" || n->op == "causal_conv" || n->op == "last_steps")) {
+      follow_steps(n);
     } else if (n->is("Softmax") || n->is("LogSoftmax") || n->is("MatMul")) {
       Node* seen = look_along(g, n);
       infer_types(g, *seen);
       follow(g, seen);
-    } else if (n->is("Attention") || n->is("Conv") || n->is("MaxPool") || n->is("ReduceSum")) {
+    } else if (n->is("Attention") || n->is("Conv") || n->is("MaxPool") || n->is("ReduceSum") || n->is("TopK")) {
       Node* seen = look_across(g, n);
       infer_types(g, *seen);
       follow(g, seen);

@@ -22,6 +22,7 @@
 #include "ir/ops/op.h"
 #include "ir/ops/regions.h"
 #include "passes/graph/bounded_sizes.h"
+#include "passes/graph/branch_tables.h"
 #include "passes/graph/declared_shapes.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
@@ -158,6 +159,7 @@ class Sweep {
   }
 
   void regions(Graph& g, Node* n, const BoundedSizes& sizes) {
+    if (n->is("If")) align_tables(*n);
     if (n->is("Loop")) {
       Graph& body = *n->regions.at(0);
       if (body.inputs().size() != n->inputs.size() || body.inputs().size() < 2)

@@ -9,12 +9,14 @@
 #include "passes/program/live_axes.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/graph/views.h"
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "ir/ops/top_k.h"
 
 namespace tc {
 namespace {
@@ -141,7 +143,18 @@ class Function {
     for (const Exprs* values : {&s.values, &s.init})
       for (const Expr& e : *values)
         if (e) loads(e, known);
-    if (s.nest) nest(s.nest, known);
+    if (s.nest && !sorted(s, list)) nest(s.nest, known);
+  }
+
+  /// What is sorted along an axis is needed along others as far as the results are.
+  bool sorted(const Stage& s, const List& results) {
+    const auto top = match_top_k(s);
+    if (!top) return false;
+    List list;
+    for (const LiveAxis& l : results)
+      if (l.axis != top->axis) list.push_back(l);
+    need(top->x, list);
+    return true;
   }
 
   /// Loops that end at a count say which elements are read.
@@ -341,21 +354,43 @@ LiveAxes::LiveAxes(Graph& g) {
   }
 }
 
-// The same elements in front of the axis, and as many along it.
+namespace {
+
+/// The first elements of a tensor, as many as `l` says of sizes `to`, as the first along an axis of sizes `from`.
+std::optional<LiveAxis> first_elements(const LiveAxis& l, const Dims& to, const Dims& from) {
+  int64_t of_slice = 1, of_own = 1;
+  for (size_t a = 0; a < to.size(); a++) {
+    if (int(a) < l.axis && to[a] != 1) return {};
+    if (int(a) > l.axis) of_slice = checked_mul(of_slice, to[a]);
+  }
+  size_t axis = 0;
+  while (axis < from.size() && from[axis] == 1) axis++;
+  if (axis == from.size()) return {};
+  for (size_t a = axis + 1; a < from.size(); a++) of_own = checked_mul(of_own, from[a]);
+  if (of_own > 0 && of_slice % of_own == 0) return LiveAxis{int(axis), l.end * Expr(of_slice / of_own)};
+  if (of_slice < 1 || of_own % of_slice != 0) return {};
+  const int64_t slices = of_own / of_slice;
+  return LiveAxis{int(axis), floor_div(l.end + Expr(slices - 1), Expr(slices))};
+}
+
+}  // namespace
+
+// The same elements in front of the axis, and as many along it; or the first of all elements.
 void LiveAxes::view(const Node& n) {
   if (needed_.count(n.outputs[0]) == 0) return;
   const Dims to = static_dims(n.outputs[0]->type.shape), from = static_dims(n.inputs[0]->type.shape);
   List list;
   for (const LiveAxis& l : of(n.outputs[0])) {
     int64_t ahead = 1, before = 1;
+    std::optional<LiveAxis> same;
     for (int a = 0; a < l.axis; a++) ahead = checked_mul(ahead, to[size_t(a)]);
-    for (size_t a = 0; a < from.size(); a++) {
-      if (before == ahead && from[a] == to[size_t(l.axis)]) {
-        list.push_back({int(a), l.end});
-        break;
-      }
+    for (size_t a = 0; a < from.size() && !same; a++) {
+      if (before == ahead && from[a] == to[size_t(l.axis)]) same = LiveAxis{int(a), l.end};
       before = checked_mul(before, from[a]);
     }
+    if (!same) same = first_elements(l, to, from);
+    if (same && std::none_of(list.begin(), list.end(), [&](const LiveAxis& x) { return x.axis == same->axis; }))
+      list.push_back(*same);
   }
   need(n.inputs[0], list);
 }

@@ -253,10 +253,6 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
   return s;
 }
 
-}  // namespace
-
-namespace {
-
 // Are the packed panels in the order of the chunks that read them?
 bool has_panel_of_each_chunk(const Contraction& m) {
   return m.outer.size() == m.q_outer.size() && std::equal(m.outer.begin(), m.outer.end(), m.q_outer.begin(),
@@ -264,6 +260,7 @@ bool has_panel_of_each_chunk(const Contraction& m) {
 }
 
 int64_t tiled_rows(const Contraction& m) { return m.rows.empty() ? 1 : m.rows.back().extent.value; }
+
 // Text for several processors: panels are walked in strips.
 bool walks_strips(const Contraction& m, const CpuModel& cpu) { return !cpu.best_variant.empty() && !m.rows.empty(); }
 

@@ -7,7 +7,7 @@
 //         scores = f(q * keys)                         f: the scale and the mask
 //         top' = max(top, scores); scores = exp(scores - top'); keep = exp(top - top')
 //         total = total * keep + sum(scores); acc = acc * keep + scores * values
-//       y = acc / total
+//       y = acc / total                              with a sink: / (total + exp(sink - top))
 //
 // For functions whose mask has a bound that is known at run time only: the number of keys in a cache. Keys behind that bound are
 // not looked at, so that a run takes time by what there is, and no matrix of scores exists. Query heads that share keys read
@@ -43,7 +43,11 @@ struct Streamed {
   std::vector<DType> rounded;  // what a result is converted to, in order
   int64_t group = 1;           // heads that read the same keys and values
   int64_t block = kBlock;      // keys at a time
+  Expr sink;                   // the score of one more key, whose value is zero, over b, h, i; null: there is none
 };
+
+/// What exponentials subtract.
+Expr shift_of(const Expr& top) { return select(eq(top, lowest(DType::F32)), zero(DType::F32), top); }
 
 bool is_load_of(const Expr& e, const Buffer& b) {
   const Load* l = as<Load>(e);
@@ -124,8 +128,19 @@ Expr find_bounds(const Expr& condition, Streamed& s) {
   return {};
 }
 
+/// x of the first max(m, x) in `e`; null if there is none.
+Expr compared_with(const Expr& e, const Expr& m) {
+  Expr other;
+  walk(e, [&](const Expr& x) {
+    const Apply* a = as<Apply>(x);
+    if (!other && a && a->op == Op::Max && structurally_equal(a->args[0], m)) other = a->args[1];
+    return !other;
+  });
+  return other;
+}
+
 /// The softmax between the scores and the weights of the values, as the definition writes it.
-bool is_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, const Exprs& at) {
+bool is_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, const Exprs& at, Expr& sink) {
   const Load* terms = as<Load>(r.total->values[0]);
   const Stage* e = terms ? producer(fn, terms->buffer) : nullptr;
   if (!e || e->kind != Stage::Kind::Compute || e->axes.size() != 4) return false;
@@ -133,13 +148,17 @@ bool is_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, con
   VarMap to;
   for (size_t k = 0; k < 3; k++) to[r.top->axes[k].var.get()] = row[k];
   to[r.top->raxes[0].var.get()] = Expr(e->axes[3].var);
-  const Expr m = load(r.top->outputs[0], row);
-  const Expr shift = select(eq(m, lowest(DType::F32)), zero(DType::F32), m);
+  const Expr m = load(r.top->outputs[0], row), own_sink = compared_with(e->values[0], m);
+  const Expr shift = shift_of(own_sink ? max(m, own_sink) : m);
   if (!structurally_equal(e->values[0], exp(substitute(r.top->values[0], to) - shift))) return false;
+  VarMap to_row;
+  for (size_t k = 0; k < 3; k++) to_row[e->axes[k].var.get()] = at[k];
+  if (own_sink) sink = substitute(own_sink, to_row);
   Exprs summed = refs(r.total->axes);
   summed.push_back(Expr(r.total->raxes[0].var));
   if (!same(terms->index, summed)) return false;
-  const Expr s = load(r.total->outputs[0], {at[0], at[1], at[2]});
+  Expr s = load(r.total->outputs[0], {at[0], at[1], at[2]});
+  if (sink) s = s + exp(sink - substitute(shift, to_row));
   const Expr inverse = select(eq(s, zero(DType::F32)), make_const(DType::F32, 1), s);
   return structurally_equal(inlined(fn, weight, {terms->buffer}), load(terms->buffer, at) / inverse);
 }
@@ -219,7 +238,8 @@ std::optional<Streamed> match(const TemplateArgs& a) {
   Expr weight;
   if (!factors(substitute(r->result->values[0], from), s.value_d.var, weight, s.v)) return {};
   s.v = inlined(a.fn, s.v, {});
-  if (uses_var(s.v, s.i.var) || !is_softmax(a.fn, *r, weight, refs(axes)) || !find_output(a.fn, *r, s)) return {};
+  if (uses_var(s.v, s.i.var) || !is_softmax(a.fn, *r, weight, refs(axes), s.sink) || !find_output(a.fn, *r, s))
+    return {};
   // Bounds that are numbers are known to other templates, too.
   const bool open = std::any_of(s.ends.begin(), s.ends.end(), [](const Expr& e) {
     bool loads = false;
@@ -359,7 +379,7 @@ class Builder {
          store(top_, {own}, Expr(most)), alloc(held, seq({take, add, give}))});
     rest = alloc(sum, seq({store(sum, {ramp(0)}, broadcast(zero(DType::F32))), rest}));
     rest = let(keep, exp(load(top_, {own}) - Expr(shift)), rest);
-    rest = let(shift, select(eq(Expr(most), lowest(DType::F32)), zero(DType::F32), Expr(most)), rest);
+    rest = let(shift, shift_of(Expr(most)), rest);
     rest = let(most, max(load(top_, {own}), apply(Op::ReduceMax, {load(high, {ramp(0)})})), rest);
     const Stmt highest = lanes_of(s_.block, "v", ForKind::Serial,
                                   [&](const Expr& base) { return store(high, {ramp(0)}, scores(base), Op::Max); });
@@ -369,7 +389,8 @@ class Builder {
   Stmt finish() {
     return heads([&](const Expr& own) {
       const Var inverse = make_var("inverse", DType::F32);
-      const Expr total = load(total_, {own});
+      Expr total = load(total_, {own});
+      if (s_.sink) total = total + exp(at(s_.sink, own) - shift_of(load(top_, {own})));
       const Expr value =
           make_const(DType::F32, 1) / select(eq(total, zero(DType::F32)), make_const(DType::F32, 1), total);
       return let(inverse, value, lanes_of(s_.value_d.extent.value, "v", ForKind::Serial, [&](const Expr& base) {
