@@ -21,12 +21,14 @@ class Normalization {
 
   Value* build() {
     Value* x = l_.last(n_->inputs[0], n_);
-    Value* d = op("Sub", {x, mean_of(x, "_mean")}, "_centered");
-    Value* variance = mean_of(op("Mul", {d, d}, "_squares"), "_variance");
+    Value* mean = mean_of(x, "_mean");
+    // Differences are computed twice, so that no kernel has to store them for another.
+    Value* difference = op("Sub", {x, mean}, "_difference");
+    Value* variance = mean_of(op("Mul", {difference, difference}, "_squares"), "_variance");
     Value* root = op("Sqrt", {op("Add", {variance, number(double(n_->attr_float("epsilon", 1e-5f)), "_epsilon")}, "_stable")},
                      "_deviation");
     Value* factor = op("Div", {per_channel(n_->inputs[1], "_scale"), root}, "_factor");
-    Value* scaled = op("Mul", {d, factor}, "_scaled");
+    Value* scaled = op("Mul", {op("Sub", {x, mean}, "_centered"), factor}, "_scaled");
     return constant_op(l_.graph(), n_, "Add", {scaled, per_channel(n_->inputs[2], "_bias")}, Layouts::name_for(n_));
   }
 

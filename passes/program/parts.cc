@@ -172,7 +172,7 @@ bool Parts::readers_take(const Value* v, const Node* but, const std::vector<int6
 }
 
 bool Parts::may_move(const Value* v, const Node* reader, const std::vector<int64_t>& strides) const {
-  if (!is_function(v->producer) || of(v) || fixed_.count(v) || !is_plain(v)) return false;
+  if (!is_function(v->producer) || of(v) || outputs_.count(v) || viewed_.count(v) || !is_plain(v)) return false;
   const Dims dims = static_dims(v->type.shape);
   if (num_elements(dims) == 0) return false;
   const std::vector<int64_t> apart = proper(strides, dims);
@@ -183,7 +183,7 @@ bool Parts::may_move(const Value* v, const Node* reader, const std::vector<int64
 /// A Concat whose operands lie side by side already.
 bool Parts::continue_whole(const Node& n, const Layout& l) {
   const Value* w = n.outputs[0];
-  if (bool(l.border) || of(w) || shared(w) || fixed_.count(w)) return false;
+  if (bool(l.border) || of(w) || shared(w) || viewed_.count(w)) return false;
   const Part* first = of(n.inputs[l.boxes[0].operand]);
   if (!first) return false;
   Part whole = home_of(n.inputs[l.boxes[0].operand]);
@@ -204,7 +204,7 @@ bool Parts::continue_whole(const Node& n, const Layout& l) {
 void Parts::assemble(const Node& n) {
   const auto l = layout_of(n);
   const Value* w = n.outputs.empty() ? nullptr : n.outputs[0];
-  if (!l || bytes_of(w) < kLeastBytes || fixed_.count(w) || continue_whole(n, *l)) return;
+  if (!l || bytes_of(w) < kLeastBytes || outputs_.count(w) || continue_whole(n, *l)) return;
   const Part home = home_of(w);
   Assembly a;
   bool placed = false;
@@ -239,12 +239,13 @@ void Parts::assemble(const Node& n) {
 void Parts::view(const Node& n) {
   const Load* l = single_load(n);
   if (!l) return;
-  const Value *s = n.outputs[0], *x = n.inputs[operand_index(n, l->buffer)];
+  const Value *s = n.outputs[0], *x = n.inputs[operand_index(n, l->buffer)], *root = root_of(x);
   const auto from = begin_of(*l, n.fn->stages[0]);
-  if (!from || !is_function(x->producer) || fixed_.count(x) || x->type.dtype != s->type.dtype || !is_plain(s) || of(s) ||
-      fixed_.count(s) || bytes_of(s) < kLeastBytes)
+  if (!from || !is_function(root->producer) || outputs_.count(root) || root->type.dtype != s->type.dtype || !is_plain(s) ||
+      of(s) || outputs_.count(s) || viewed_.count(s) || bytes_of(s) < kLeastBytes)
     return;
   Part at = home_of(x);
+  at.whole = of(x) ? at.whole : root;  // what is viewed lies in memory of its own
   Dims begin = *from;
   for (int64_t& b : begin) b = -b;
   at.offset += offset_of(begin, at.strides);
@@ -256,9 +257,9 @@ void Parts::view(const Node& n) {
 }
 
 Parts::Parts(const Graph& g, const Backend& backend) : backend_(&backend) {
-  for (const Value* v : g.outputs()) fixed_[root_of(v)] = true;
+  for (const Value* v : g.outputs()) outputs_[root_of(v)] = true;
   for (const auto& n : g.nodes())
-    if (is_view(*n)) fixed_[n->inputs[0]] = fixed_[n->outputs[0]] = true;
+    if (is_view(*n)) viewed_[n->inputs[0]] = viewed_[n->outputs[0]] = true;
   for (auto it = g.nodes().rbegin(); it != g.nodes().rend(); ++it) assemble(**it);
   for (const auto& n : g.nodes()) view(*n);
 }

@@ -64,7 +64,8 @@ class Parts {
 
   const Backend* backend_ = nullptr;
   std::map<const Value*, Part> parts_;           // looked up only
-  std::map<const Value*, bool> shared_, fixed_;  // fixed_: lies where the caller says. Looked up only
+  std::map<const Value*, bool> shared_;
+  std::map<const Value*, bool> outputs_, viewed_;  // what is an output, or has views or is one. Looked up only
   std::map<const Node*, Assembly> assemblies_;   // looked up only
 };
 

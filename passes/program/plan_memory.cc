@@ -46,18 +46,24 @@ class Scratch {
   std::map<int, int64_t> bytes_;
 };
 
-// `least`: where each slot may begin at the earliest.
-void assign_in_order(std::vector<Slot>& slots, const std::vector<int>& order, const std::vector<int64_t>& least,
-                     Align aligned) {
+// `scratch_at`: where scratch memory lies, of which slot i must leave alone needs[i] bytes.
+void assign_in_order(std::vector<Slot>& slots, const std::vector<int>& order, int64_t scratch_at,
+                     const std::vector<int64_t>& needs, Align aligned) {
   std::vector<int> assigned;  // by offset
   for (const int i : order) {
     Slot& s = slots[size_t(i)];
-    int64_t at = least[size_t(i)];
+    int64_t at = 0;
+    const auto behind_scratch = [&] {
+      const int64_t need = needs[size_t(i)];
+      if (need > 0 && at < scratch_at + need && scratch_at < at + aligned(s.bytes)) at = scratch_at + need;
+    };
+    behind_scratch();
     for (const int j : assigned) {
       const Slot& o = slots[size_t(j)];
       if (!alive_together(s, o)) continue;
       if (at + aligned(s.bytes) <= o.offset) break;
       at = std::max(at, o.offset + aligned(o.bytes));
+      behind_scratch();
     }
     s.offset = at;
     const auto where = std::upper_bound(assigned.begin(), assigned.end(), at,
@@ -104,16 +110,20 @@ std::vector<std::vector<int>> orders_of(const std::vector<Slot>& slots, const st
   return {by_size, by_conflicts};
 }
 
-// The order, and the place of scratch memory, that take the least; the first of equal ones. Returns where scratch lies.
-int64_t assign_pairwise(std::vector<Slot>& slots, const std::vector<int>& roots, const Scratch& scratch, Align aligned) {
+// The order, and the place of scratch memory, that take the least; the first of equal ones. Returns where scratch lies:
+// where the tensors leave room, before them, or at the end of `bound` bytes.
+int64_t assign_pairwise(std::vector<Slot>& slots, const std::vector<int>& roots, const Scratch& scratch, int64_t bound,
+                        Align aligned) {
   int64_t best = -1, scratch_at = 0;
-  std::vector<int64_t> offsets(slots.size(), 0), none(slots.size(), 0), behind(slots.size(), 0);
-  for (const int i : roots) behind[size_t(i)] = scratch.most(slots[size_t(i)].first, slots[size_t(i)].last);
   const int64_t most = scratch.most(INT32_MIN, INT32_MAX);
+  std::vector<int64_t> offsets(slots.size(), 0), needs(slots.size(), 0), none(slots.size(), 0);
+  for (const int i : roots) needs[size_t(i)] = scratch.most(slots[size_t(i)].first, slots[size_t(i)].last);
+  std::vector<int64_t> places = {-1};
+  if (most > 0) places.insert(places.end(), {0, bound - most});
   for (const auto& order : orders_of(slots, roots))
-    for (const bool scratch_first : {false, true}) {
-      assign_in_order(slots, order, scratch_first ? behind : none, aligned);
-      const int64_t at = scratch_first ? 0 : place_scratch(slots, roots, scratch, aligned);
+    for (const int64_t place : places) {
+      assign_in_order(slots, order, place, place < 0 ? none : needs, aligned);
+      const int64_t at = place < 0 ? place_scratch(slots, roots, scratch, aligned) : place;
       const int64_t bytes = std::max(end_of(slots, roots, aligned), at + most);
       if (best >= 0 && bytes >= best) continue;
       best = bytes;
@@ -197,8 +207,9 @@ void plan_memory(Program& p, const std::vector<ScratchUse>& uses) {
       roots.push_back(int(i));
     }
   }
+  p.lower_bound_bytes = largest_live_set(p.slots, roots, scratch, aligned);
   if (roots.size() <= kPairwiseLimit) {
-    p.scratch_offset = assign_pairwise(p.slots, roots, scratch, aligned);
+    p.scratch_offset = assign_pairwise(p.slots, roots, scratch, p.lower_bound_bytes, aligned);
   } else {
     assign_by_time(p.slots, roots, aligned);
     p.scratch_offset = place_scratch(p.slots, roots, scratch, aligned);
@@ -207,7 +218,6 @@ void plan_memory(Program& p, const std::vector<ScratchUse>& uses) {
     if (s.alias_of >= 0) s.offset = p.slots[size_t(s.alias_of)].offset + std::max<int64_t>(s.within, 0);
   p.arena_bytes = end_of(p.slots, roots, aligned);
   for (const ScratchUse& u : uses) p.scratch_bytes = std::max(p.scratch_bytes, u.bytes);
-  p.lower_bound_bytes = largest_live_set(p.slots, roots, scratch, aligned);
 }
 
 }  // namespace tc
