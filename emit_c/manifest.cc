@@ -1,6 +1,7 @@
 #include "emit_c/manifest.h"
 
 #include <map>
+#include <set>
 #include <nlohmann/json.hpp>
 
 #include "support/json_text.h"
@@ -128,13 +129,22 @@ class Steps {
     return "";
   }
 
-  // A result that takes over an operand's memory is one parameter: what lay there before is read, too.
+  // A result that takes over an operand's memory is one parameter: what lay there before is read, too. A part of another
+  // tensor is written as such; a part that nobody has written is read where the whole was.
   void edges(Json& j, const std::vector<const Operand*>& read, const std::vector<const Operand*>& written) {
     Json reads = Json::array(), writes = Json::array();
-    for (const Operand* o : read) reads.push_back(name(*o));
+    for (const Operand* o : read) {
+      reads.push_back(name(*o));
+      const Slot* s = o->kind == Operand::Kind::Slot ? &p_.slots[size_t(o->index)] : nullptr;
+      if (s && s->within >= 0 && written_.count(o->index) == 0) reads.push_back("at." + n_.slots[size_t(s->alias_of)]);
+    }
     for (const Operand* o : written) {
-      if (o->kind == Operand::Kind::Slot) {
-        const Slot& s = p_.slots[size_t(o->index)];
+      const Slot* part = o->kind == Operand::Kind::Slot ? &p_.slots[size_t(o->index)] : nullptr;
+      if (part && part->within >= 0) {
+        written_.insert(o->index);
+        writes.push_back("at." + n_.slots[size_t(part->alias_of)]);
+      } else if (part) {
+        const Slot& s = *part;
         const int root = s.alias_of >= 0 ? s.alias_of : o->index;
         const auto holder = holder_.try_emplace(root, root).first;
         if (s.alias_of >= 0) reads.push_back("at." + n_.slots[size_t(holder->second)]);
@@ -156,6 +166,7 @@ class Steps {
   const ProgramNames& n_;
   std::vector<Json> list_;
   std::map<int, int> holder_;  // by root: the slot whose value lies there
+  std::set<int> written_;      // parts of others
 };
 
 std::vector<Json> tensors(const Program& p, const ProgramNames& n) {
@@ -163,6 +174,7 @@ std::vector<Json> tensors(const Program& p, const ProgramNames& n) {
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& s = p.slots[i];
     list.push_back({{"name", n.slots[i]}, {"dtype", dtype_text(s.dtype)}, {"shape", s.dims}, {"at", s.offset}});
+    if (s.within >= 0) list.back()["part_of"] = n.slots[size_t(s.alias_of)];
   }
   return list;
 }

@@ -132,9 +132,9 @@ template <class F> void for_each_field(const LoopStep& s, F&& f) {
 template <class F> void for_each_field(const ContinueStep& s, F&& f) { const auto& [a] = s; list_fields(f, {"condition"}, a); }
 template <class F> void for_each_field(const Step& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"kind", "begins_part"}, a, b); }
 template <class F> void for_each_field(const Slot& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k] = s;
-  list_fields(f, {"name", "suffix", "dtype", "dims", "bytes", "offset", "first", "last", "alias_of", "kept"}, a, b, c, d, e, g, h, i,
-              j, k);
+  const auto& [a, b, c, d, e, g, h, i, j, k, l] = s;
+  list_fields(f, {"name", "suffix", "dtype", "dims", "bytes", "offset", "first", "last", "alias_of", "within", "kept"}, a, b, c, d,
+              e, g, h, i, j, k, l);
 }
 template <class F> void for_each_field(const Weight& s, F&& f) {
   const auto& [a, b, c, d, e] = s;

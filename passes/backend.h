@@ -26,6 +26,9 @@ class Backend {
                               const ScheduleOptions& /*options*/) const {
     return false;
   }
+  /// Whether the loops of `fn` can read and write tensors whose rows lie apart (BufferDef::strides), as parts of larger ones:
+  /// any of its operands, or its result where `result` is set.
+  virtual bool takes_strides(const TensorFn& /*fn*/, bool /*result*/) const { return false; }
   /// The loops of `fn`. Every function has some; the same arguments give the same text on every machine.
   virtual Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                              const ScheduleOptions& options) const = 0;

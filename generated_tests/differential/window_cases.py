@@ -14,9 +14,53 @@ def mask_cases():
     yield Case("mask_of_a_comparison", "m = Greater (x, v)\n n = And (m, r)\n y = Where (n, x, v)", {"r": rows, "x": (37, 45), "v": (37, 45)})
 
 
+def part_cases():
+    """Tensors that lie inside of others: concatenations, slices, what is padded; and what channels last makes of shuffles and normalisations."""
+    x, conv = {"x": (2, 16, 13, 11)}, "Conv <pads = [1,1,1,1]>"
+    for name, (p, q) in {"even": (32, 16), "odd": (19, 13), "short": (3, 40)}.items():
+        w = {"v": (p, 16, 3, 3), "w": (q, 16, 1, 1), "b": (p,)}
+        two = f"a = {conv} (x, v, b)\n c = Relu (a)\n d = Conv (x, w)\n"
+        yield Case(f"concat_of_convolutions_{name}", f"{two} e = Concat <axis = 1> (c, d)\n y = Sigmoid (e)", x, w)
+        yield Case(f"concat_padded_{name}", f"{two} e = Concat <axis = 1> (c, d)\n y = {conv} (e, u)", x, {**w, "u": (8, p + q, 3, 3)})
+        yield Case(f"concat_and_pool_{name}", f"{two} z = MaxPool <kernel_shape = [2,2], strides = [2,2]> (c)\n e = Concat <axis = 1> (d, c, d)\n y = {conv} (e, u)", x, {**w, "u": (8, p + 2 * q, 3, 3)}, outputs=("y", "z"))
+        yield Case(f"concat_rows_{name}", f"{two} e = Concat <axis = 2> (c, c)\n y = Sigmoid (e)", x, w)
+        yield Case(f"concat_of_input_{name}", f"{two} e = Concat <axis = 1> (x, d, c)\n f = Relu (e)\n y = Conv (f, u)", x, {**w, "u": (8, p + q + 16, 1, 1)})
+        yield Case(f"concat_residual_{name}", f"{two} r = {conv} (c, r1)\n s = Add (r, c)\n e = Concat <axis = 1> (s, d)\n t = {conv} (s, r1)\n f = Softmax <axis = 1> (e)\n y = Conv (f, u)\n z = Neg (t)", x,
+                   {**w, "u": (8, p + q, 1, 1), "r1": (p, p, 3, 3)}, outputs=("y", "z"))
+        yield Case(f"slices_of_convolution_{name}", f"a = Conv (x, v, b)\n c, d = Split <axis = 1> (a, s)\n y = {conv} (c, u)\n z = MaxPool <kernel_shape = [3,2]> (d)\n g = Add (d, d)\n q = ReduceMean (g, k)", x,
+                   {"v": (p + q, 16, 1, 1), "b": (p + q,), "s": ints(p, q), "u": (7, p, 3, 3), "k": ints(2, 3)}, outputs=("y", "z", "q"))
+        yield Case(f"slice_into_concat_{name}", f"a = Conv (x, v)\n c, d = Split <axis = 1> (a, s)\n e = {conv} (d, u)\n f = Concat <axis = 1> (c, e)\n y = Sigmoid (f)", x, {"v": (p + q, 16, 1, 1), "s": ints(p, q), "u": (q, q, 3, 3)})
+    dense = {"u": (12, 16, 3, 3), "v": (12, 28, 3, 3), "w": (12, 40, 3, 3)}
+    yield Case("dense_block", f"a = Relu (x)\n b = {conv} (a, u)\n c = Concat <axis = 1> (a, b)\n c1 = Relu (c)\n d = {conv} (c1, v)\n e = Concat <axis = 1> (a, b, d)\n e1 = Relu (e)\n f = {conv} (e1, w)\n"
+               " h = Concat <axis = 1> (a, b, d, f)\n y = AveragePool <kernel_shape = [2,2], strides = [2,2]> (h)", x, dense)
+    yield Case("dense_block_of_pairs", f"a = Relu (x)\n b = {conv} (a, u)\n c = Concat <axis = 1> (a, b)\n d = {conv} (c, v)\n e = Concat <axis = 1> (c, d)\n f = {conv} (e, w)\n h = Concat <axis = 1> (e, f)\n y = Sigmoid (h)", x, dense)
+    yield Case("u_net", f"a = {conv} (x, u)\n b = Relu (a)\n c = MaxPool <kernel_shape = [2,2], strides = [2,2]> (b)\n d = {conv} (c, v)\n e = Relu (d)\n f = ConvTranspose <strides = [2,2]> (e, t)\n g = Concat <axis = 1> (f, b)\n y = {conv} (g, w)",
+               {"x": (1, 16, 14, 10)}, {"u": (24, 16, 3, 3), "v": (32, 24, 3, 3), "t": (32, 24, 2, 2), "w": (9, 48, 3, 3)})
+    yield Case("concat_of_winograd", f"a = {conv} (x, u)\n b = Relu (a)\n c = {conv} (b, v)\n d = Concat <axis = 1> (c, b)\n e = {conv} (d, w)\n f, g = Split <axis = 1, num_outputs = 2> (e)\n h = {conv} (g, t)\n i = MaxPool <kernel_shape = [2,2]> (f)\n y = Relu (h)", {"x": (1, 32, 16, 18)},
+               {"u": (32, 32, 3, 3), "v": (48, 32, 3, 3), "w": (64, 80, 3, 3), "t": (32, 32, 3, 3)}, outputs=("y", "i"), bar=3e-5)
+    yield Case("class_token", "p = Conv <strides = [4,4]> (x, w)\n q = Reshape (p, s)\n r = Transpose <perm = [0,2,1]> (q)\n t = Concat <axis = 1> (k, r)\n y = Add (t, e)", {"x": (1, 3, 32, 32)},
+               {"w": (48, 3, 4, 4), "s": ints(1, 48, 64), "k": (1, 1, 48), "e": (1, 65, 48)})
+    two = f"a = {conv} (x, v)\n"
+    for c, g in ((24, 3), (24, 24), (20, 5), (16, 1)):
+        w = {"v": (c, 16, 3, 3), "k": (c,), "b": (c,), "u": (9, c, 3, 3)}
+        yield Case(f"group_norm_{c}_{g}", f"{two} n = GroupNormalization <num_groups = {g}> (a, k, b)\n r = Relu (n)\n y = {conv} (r, u)", x, w, bar=3e-5)
+        spelled = {"v": (c, 16, 3, 3), "k": (c, 1, 1), "b": (c, 1, 1), "u": (9, c, 3, 3), "s": ints(0, g, -1), "o": np.ones(g, np.float32), "z": np.zeros(g, np.float32), "t": ints(2, c, 13, 11)}
+        yield Case(f"group_norm_spelled_{c}_{g}", f"{two} i = Reshape (a, s)\n j = InstanceNormalization (i, o, z)\n l = Reshape (j, t)\n m = Mul (l, k)\n n = Add (b, m)\n r = Relu (n)\n y = {conv} (r, u)", x, spelled, bar=3e-5)
+        yield Case(f"instance_norm_{c}_{g}", f"{two} n = InstanceNormalization (a, k, b)\n r = LeakyRelu (n)\n y = {conv} (r, u)", x, w, bar=3e-5)
+        shuffled = {"v": (c, 16, 3, 3), "u": (9, c, 3, 3), "s": ints(2, g, c // g, 13, 11), "t": ints(2, c, 13, 11)}
+        yield Case(f"channel_shuffle_{c}_{g}", f"{two} p = Reshape (a, s)\n q = Transpose <perm = [0,2,1,3,4]> (p)\n r = Reshape (q, t)\n y = {conv} (r, u)", x, shuffled)
+    for mode in ("DCR", "CRD"):
+        yield Case(f"pixel_shuffle_{mode}", f'{two} d = DepthToSpace <blocksize = 2, mode = "{mode}"> (a)\n r = Relu (d)\n y = {conv} (r, u)', x, {"v": (64, 16, 3, 3), "u": (5, 16, 3, 3)})
+    yield Case("pixel_unshuffle", f"{two} d = SpaceToDepth <blocksize = 2> (a)\n r = Relu (d)\n y = {conv} (r, u)", {"x": (2, 16, 12, 10)}, {"v": (24, 16, 3, 3), "u": (5, 96, 3, 3)})
+    yield Case("convnext_block", "d = Conv <pads = [3,3,3,3], group = 16> (x, w)\n t = Transpose <perm = [0,2,3,1]> (d)\n n = LayerNormalization <axis = -1> (t, k, b)\n p = MatMul (n, m1)\n g = Gelu (p)\n q = MatMul (g, m2)\n"
+               " u = Transpose <perm = [0,3,1,2]> (q)\n s = Mul (u, l)\n y0 = Add (x, s)\n e = Conv <pads = [3,3,3,3], group = 16> (y0, w)\n y = Add (e, y0)", x,
+               {"w": (16, 1, 7, 7), "k": (16,), "b": (16,), "m1": (16, 64), "m2": (64, 16), "l": (16, 1, 1)}, opset=20)
+
+
 def cases():
     """Pooling, resizing, padding, conditions from memory."""
     yield from mask_cases()
+    yield from part_cases()
     for kind in ("MaxPool", "AveragePool"):
         for name, attributes in {"k3s2p1": "kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]", "ceil": "kernel_shape = [2,2], strides = [2,2], ceil_mode = 1",
                                  "uneven": "kernel_shape = [3,2], pads = [1,0,0,1]", "row": "kernel_shape = [1,5]"}.items():

@@ -68,6 +68,55 @@ def layouts():
         yield after_conv(f"after_conv_{rank}_add", "u = Add (t, k)\n y = ReduceMean <keepdims = 0> (u, a)", shape, 4, {"k": some((4,) + (1,) * (rank - 2)), "a": ints(2)})
 
 
+# --- convert_layout: shuffles of channels, what the model itself puts channels last; program/parts: tensors inside of others
+
+def shuffled(name, x=(2, 3, 4, 5), channels=6, parts=None, perm=(0, 2, 1, 3, 4), back=None, conv=True, shared=False):
+    parts = parts or (x[0], 2, channels // 2) + x[2:]
+    body = ("a = Conv <pads = [1,1,1,1]> (x, w)\n" if conv else "a = Identity (x)\n") + f" s = Reshape (a, p)\n t = Transpose <perm = {list(perm)}> (s)\n u = Reshape (t, q)\n y = Relu (u)" + ("\n v = Neg (t)" if shared else "")
+    c = channels if conv else x[1]
+    weights = {"p": ints(*parts), "q": ints(*(back or (x[0], c) + x[2:]))}
+    if conv:
+        weights["w"] = some((channels, x[1], 3, 3), scale=0.5)
+    return case(name, body, {"x": some(x)}, weights, ("y", "v") if shared else ("y",), bar=3e-5)
+
+
+def last_by_model(name, perm=(0, 3, 1, 2), first=(0, 2, 3, 1), other=None, work="s = Mul (u, l)", l=(8, 1, 1), conv=True, x=(2, 8, 6, 6), outputs=("y",), after="y = Conv <pads = [1,1,1,1]> (z, w)"):
+    """Linear layers on channels last, between convolutions on channels first."""
+    rank = len(x)
+    body = ("a = Conv <pads = [1,1,1,1]> (x, w)\n" if conv else "a = Neg (x)\n") + f" t = Transpose <perm = {list(first)}> (a)\n p = MatMul (t, m)\n u = Transpose <perm = {list(perm)}> (p)\n {work}\n z = Add (s, {other or 'a'})\n {after}"
+    weights = {"m": some((x[first[-1]], x[first[-1]]), scale=0.4), "l": some(l), "k": ints(2, 3)}
+    if "Conv" in body:
+        weights["w"] = some((8, 8) + (3,) * (rank - 2), scale=0.2)
+    return case(name, body, {"x": some(x), **({other: some(x, seed=4)} if other else {})}, weights, outputs, bar=1e-4)
+
+
+def inside(name, x=(2, 8, 20, 9), parts=(16, 24), axis=1, reader="y = Sigmoid (e)", work="c = Relu (a)", operands="c, d", t=F32, outputs=("y",), weights=None, kernel=3):
+    """A Concat of what two convolutions make."""
+    p, q = parts
+    pads = [kernel // 2] * 4
+    body = f"a = Conv <pads = {pads}> (x, v)\n {work}\n d = Conv (x, w)\n e = Concat <axis = {axis}> ({operands})\n {reader}"
+    return case(name, body, {"x": some(x, t)}, {"v": some((p, x[1], kernel, kernel), t, 1, 0.3), "w": some((q, x[1], 1, 1), t, 2, 0.3), **(weights or {})}, outputs, bar=None if t != F32 else 3e-5)
+
+
+def neighbours():
+    yield from near(shuffled, shared=dict(shared=True), no_conv=dict(conv=False, x=(2, 6, 4, 5)), three=dict(parts=(2, 3, 2, 4, 5)), one=dict(parts=(2, 1, 6, 4, 5)), space=dict(perm=(0, 1, 2, 4, 3)), space_too=dict(perm=(0, 2, 1, 4, 3)), none=dict(perm=(0, 1, 2, 3, 4)), batch=dict(perm=(1, 0, 2, 3, 4)),
+                    other_parts=dict(parts=(2, 6, 2, 2, 5), perm=(0, 2, 1, 3, 4)), other_size=dict(back=(2, 6, 5, 4)), flat=dict(back=(2, 120)), square=dict(x=(2, 3, 4, 4), parts=(2, 4, 6, 4, 1), perm=(0, 2, 1, 3, 4)), points=dict(x=(2, 3, 1, 1)))
+    yield from near(last_by_model, other=dict(other="r"), no_conv=dict(conv=False), perm=dict(perm=(0, 3, 2, 1)), same=dict(perm=(0, 1, 2, 3), first=(0, 1, 3, 2), l=(6,)), output=dict(outputs=("y", "u")), scale_rows=dict(l=(6, 1)), scale_all=dict(l=(2, 8, 6, 6)),
+                    mean=dict(work="q = ReduceMean <keepdims = 1> (u, k)\n s = Mul (q, l)"), softmax=dict(work="s = Softmax <axis = 1> (u)"), first_perm=dict(first=(0, 3, 2, 1)), no_conv_behind=dict(after="y = Relu (z)"), nothing=dict(conv=False, after="y = Relu (z)"), twice=dict(work="q = Transpose <perm = [0,2,3,1]> (u)\n r = Relu (q)\n s = Transpose <perm = [0,3,1,2]> (r)"))
+    pool = "y = MaxPool <kernel_shape = [2,2]> ({})"
+    three = {"u": some((5, 40, 3, 3), scale=0.2)}
+    yield from near(inside, output=dict(outputs=("y", "c")), whole_output=dict(outputs=("y", "e")), twice=dict(operands="c, c"), thrice=dict(operands="c, d, c"), input=dict(operands="c, x, d"), short=dict(parts=(4, 7)), short_one=dict(parts=(2, 40)), rows=dict(axis=2, parts=(16, 16)), columns=dict(axis=3, parts=(16, 16)), batch=dict(axis=0, parts=(16, 16)),
+                    small=dict(x=(1, 8, 3, 3)), halves=dict(t=F16), doubles=dict(t=F64), read=dict(reader="y = Sigmoid (e)\n z = MaxPool <kernel_shape = [2,2]> (c)", outputs=("y", "z")), viewed=dict(reader="y = Sigmoid (e)\n f = Reshape (c, s)\n z = Neg (f)", outputs=("y", "z"), weights={"s": ints(2, -1)}),
+                    view_of_whole=dict(reader="f = Reshape (e, s)\n y = Neg (f)", weights={"s": ints(2, -1)}), view=dict(work="b = Relu (a)\n r = Reshape (b, s)\n q = Neg (r)\n c = Reshape (q, s2)", weights={"s": ints(2, 16, -1), "s2": ints(2, 16, 20, 9)}),
+                    softmax=dict(work="c = Softmax <axis = 1> (a)"), read_by_softmax=dict(reader="y = Softmax <axis = 1> (e)"), read_by_norm=dict(reader="y = Sigmoid (e)\n z = LayerNormalization <axis = 3> (c, s)", outputs=("y", "z"), weights={"s": some((9,))}), top_k=dict(reader="y = Sigmoid (e)\n z, i = TopK <axis = 1> (c, s)", outputs=("y", "z"), weights={"s": ints(3)}),
+                    cumsum=dict(reader="y = Sigmoid (e)\n z = CumSum (c, s)", outputs=("y", "z"), weights={"s": np.array(1, I64)}), padded=dict(reader="y = Conv <pads = [1,1,1,1]> (e, u)", weights=three), padded_end=dict(reader="y = Conv <pads = [0,0,2,1]> (e, u)", weights=three), padded_and_product=dict(reader="y = Conv <pads = [1,1,1,1]> (e, u)\n z = Conv (e, r)", outputs=("y", "z"), weights={**three, "r": some((3, 40, 1, 1))}),
+                    padded_and_pool=dict(reader="y = Conv <pads = [1,1,1,1]> (e, u)\n z = MaxPool <kernel_shape = [2,2]> (e)", outputs=("y", "z"), weights=three), padded_twice=dict(reader="y = Conv <pads = [1,1,1,1]> (e, u)\n z = Conv <pads = [0,0,2,2]> (e, u)", outputs=("y", "z"), weights=three), concat_of_concat=dict(reader="f = Concat <axis = 1> (d, e)\n y = Neg (f)"),
+                    concat_again=dict(reader="f = Concat <axis = 1> (d, c)\n y = Neg (f)\n z = Sigmoid (e)", outputs=("y", "z")), prefix=dict(reader="f = Concat <axis = 1> (c, d, c)\n y = Neg (f)\n z = Sigmoid (e)", outputs=("y", "z")), slice=dict(reader="f = Slice (e, s, s2, k)\n y = MaxPool <kernel_shape = [2,2]> (f)\n z = Sigmoid (f)", outputs=("y", "z"), weights={"s": ints(3), "s2": ints(20), "k": ints(1)}),
+                    slice_rows=dict(reader="f = Slice (e, s, s2, k)\n y = MaxPool <kernel_shape = [2,2]> (f)\n z = Sigmoid (f)", outputs=("y", "z"), weights={"s": ints(3), "s2": ints(19), "k": ints(2)}), slice_steps=dict(reader="f = Slice (e, s, s2, k, p)\n y = MaxPool <kernel_shape = [2,2]> (f)\n z = Sigmoid (f)", outputs=("y", "z"), weights={"s": ints(3), "s2": ints(20), "k": ints(1), "p": ints(2)}),
+                    slice_output=dict(reader="f = Slice (e, s, s2, k)\n y = MaxPool <kernel_shape = [2,2]> (f)", outputs=("y", "f"), weights={"s": ints(3), "s2": ints(20), "k": ints(1)}), slice_back=dict(reader="f = Slice (e, s, s2, k)\n g = Concat <axis = 1> (f, c)\n y = Sigmoid (g)", weights={"s": ints(3), "s2": ints(20), "k": ints(1)}),
+                    residual=dict(work="b = Relu (a)\n g = Conv <pads = [1,1,1,1]> (b, u)\n c = Add (g, b)", weights={"u": some((16, 16, 3, 3), scale=0.2)}), branch=dict(reader="y = If <then_branch = th () => (float[2,40,20,9] o) { o = Neg (e) }, else_branch = el () => (float[2,40,20,9] o) { o = Abs (c0) }> (q)", weights={"q": np.array(True), "c0": some((2, 40, 20, 9))}))
+
+
 # --- explicit_pad, phases, trailing pads
 
 def transposed_conv(name, x=(1, 3, 4, 5), oc=4, kernel=(2, 2), strides=(2, 2), pads=(0, 0, 0, 0), more=(0, 0), dilations=(1, 1), group=1, bias=False, t=F32, before="", auto="", shape=None, computed=False):

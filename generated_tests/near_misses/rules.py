@@ -76,6 +76,17 @@ def hard_swish(name, three=3.0, low=0.0, high=6.0, six=6.0, rank=0, six_rank=0, 
     return case(name, f"b = Add (x, a)\n c = Clip (b, l, h)\n d = Mul ({first}, c)\n y = {divide} (d, s)", inputs, weights)
 
 
+def group_norm(name, groups=3, x=(2, 6, 4, 5), inner=1.0, shift=0.0, scale=None, bias=None, apart=None, back=None, t=F32, wide=False, shared=False, conv=True, first=False):
+    c = x[1]
+    scale, bias = (scale or (c,) + (1,) * (len(x) - 2)), (bias or (c,) + (1,) * (len(x) - 2))
+    body = (f"a = Conv <pads = {[1] * 2 * (len(x) - 2)}> (x, w)\n" if conv else "a = Neg (x)\n") + " i = Reshape (a, s)\n j = InstanceNormalization (i, o, z)\n l = Reshape (j, r)\n m = Mul (" + ("k, l" if first else "l, k") + ")\n y = Add (m, b)" + ("\n v = Neg (j)" if shared else "")
+    n = (apart or (0, groups, -1))[1]
+    weights = {"s": ints(*(apart or (0, groups, -1))), "o": np.full(n, inner, t), "z": np.full(n, shift, t), "r": ints(*(back or x)), "k": some(scale, t, 1), "b": some(bias, t, 2)}
+    if conv:
+        weights["w"] = some((c, c) + (3,) * (len(x) - 2), t, 3, 0.3)
+    return case(name, body, {"x": some(x, t)}, weights, ("y", "v") if shared else ("y",), bar=None if t != F32 else 3e-5)
+
+
 def layer_norm(name, axes=(-1,), squared_axes=None, epsilon=1e-5, rank=0, power_rank=0, power=2.0, scale=None, bias=None, t=F32, x=(2, 3, 8),
                keep=1, squared_keep=1, root="Sqrt", first="x", d="d"):
     tail = x[min(axes) % len(x):]
@@ -112,6 +123,9 @@ def idioms():
                     bias_of_rows=dict(bias=(3, 1)), longer_scale=dict(scale=(3, 8)), half_precision=dict(t=F16), double_precision=dict(t=F64, epsilon=0.1), no_root=dict(root="Identity"),
                     other=dict(first="z"), squares_of_x=dict(d="x"), all_axes=dict(axes=(0, 1, 2)), rank_one=dict(x=(9,)), one_row=dict(x=(1, 1, 8), epsilon=0.5, rank=4),
                     wide_power=dict(x=(3, 8), power_rank=3, squared_axes=(1, 2), rank=0))
+    yield from near(group_norm, no_conv=dict(conv=False), scaled=dict(inner=1.5), shifted=dict(shift=0.25), all=dict(groups=1), each=dict(groups=6), one_axis=dict(x=(2, 6, 9)), volume=dict(x=(1, 6, 2, 3, 4)), scale_4=dict(scale=(1, 6, 1, 1)), bias_4=dict(bias=(1, 6, 1, 1), first=True),
+                    scale_each=dict(scale=(2, 6, 1, 1)), scale_rows=dict(scale=(4, 1)), bias_space=dict(bias=(4, 5)), one=dict(scale=(1,)), halves=dict(t=F16), doubles=dict(t=F64), shared=dict(shared=True), batch=dict(apart=(1, 6, -1)), other_back=dict(back=(2, 6, 5, 4)),
+                    other_rows=dict(apart=(4, 3, -1), groups=3), points=dict(x=(2, 6, 1, 1)))
     yield from near(masked_softmax, nan=dict(odd=(np.nan, 1.0)), infinite=dict(odd=(np.inf, -np.inf)), instead=dict(instead=1.0), axis=dict(axis=0), rank=dict(rank=3), test=dict(test="a"), other=dict(other="a"))
 
 

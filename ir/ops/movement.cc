@@ -310,18 +310,38 @@ void define_slice(OpBuilder& b) {
   }));
 }
 
+/// The sizes and indices of [N, C, H, W], in memory [N, H, W, C] where data_layout says so.
+struct ImageAxes {
+  bool last;
+  explicit ImageAxes(OpBuilder& b) : last(b.attr_string("data_layout") == "NHWC") {
+    if (!last && b.attr_string("data_layout") != "NCHW") b.reject("data_layout must be NCHW or NHWC");
+  }
+  template <class T>
+  std::vector<T> first(const std::vector<T>& i) const {
+    return last ? std::vector<T>{i[0], i[3], i[1], i[2]} : i;
+  }
+  template <class T>
+  std::vector<T> stored(const std::vector<T>& i) const {
+    return last ? std::vector<T>{i[0], i[2], i[3], i[1]} : i;
+  }
+};
+
 void define_depth_to_space(OpBuilder& b) {
   const Tensor x = b.in(0);
   const int64_t s = b.attr_int("blocksize");
   const std::string mode = b.attr_string("mode");
+  const ImageAxes axes(b);
   if (mode != "DCR" && mode != "CRD") b.reject("attribute mode must be DCR or CRD");
-  if (x.rank() != 4 || s < 1 || x.dim(1) % checked_mul(s, s) != 0)
+  const Dims d = x.rank() == 4 ? axes.first(x.dims()) : Dims();
+  if (d.empty() || s < 1 || d[1] % checked_mul(s, s) != 0)
     b.reject("the input must have 4 axes and a channel count that blocksize^2 divides", 0);
-  const int64_t c = x.dim(1) / (s * s);
-  b.output(0, b.compute("depth_to_space", x.dtype(), {x.dim(0), c, x.dim(2) * s, x.dim(3) * s}, [&](const Exprs& i) {
+  const int64_t c = d[1] / (s * s);
+  const Dims dims = axes.stored(Dims{d[0], c, d[2] * s, d[3] * s});
+  b.output(0, b.compute("depth_to_space", x.dtype(), dims, [&](const Exprs& at) {
+    const Exprs i = axes.first(at);
     const Expr part = floor_mod(i[2], s) * s + floor_mod(i[3], s);
     const Expr channel = mode == "DCR" ? part * c + i[1] : i[1] * (s * s) + part;
-    return x({i[0], channel, floor_div(i[2], s), floor_div(i[3], s)});
+    return x(axes.stored(Exprs{i[0], channel, floor_div(i[2], s), floor_div(i[3], s)}));
   }));
 }
 
@@ -329,16 +349,19 @@ void define_space_to_depth(OpBuilder& b) {
   const Tensor x = b.in(0);
   const int64_t s = b.attr_int("blocksize");
   const std::string mode = b.attr_string("mode");
+  const ImageAxes axes(b);
   if (mode != "DCR" && mode != "CRD") b.reject("attribute mode must be DCR or CRD");
-  if (x.rank() != 4 || s < 1 || x.dim(2) % s != 0 || x.dim(3) % s != 0)
+  const Dims d = x.rank() == 4 ? axes.first(x.dims()) : Dims();
+  if (d.empty() || s < 1 || d[2] % s != 0 || d[3] % s != 0)
     b.reject("the input must have 4 axes, the last two divisible by blocksize", 0);
-  const int64_t c = x.dim(1);
-  const Dims dims = {x.dim(0), checked_mul(c, checked_mul(s, s)), x.dim(2) / s, x.dim(3) / s};
-  b.output(0, b.compute("space_to_depth", x.dtype(), dims, [&](const Exprs& i) {
+  const int64_t c = d[1];
+  const Dims dims = axes.stored(Dims{d[0], checked_mul(c, checked_mul(s, s)), d[2] / s, d[3] / s});
+  b.output(0, b.compute("space_to_depth", x.dtype(), dims, [&](const Exprs& at) {
+    const Exprs i = axes.first(at);
     const bool dcr = mode == "DCR";
     const Expr part = dcr ? floor_div(i[1], c) : floor_mod(i[1], s * s);
     const Expr channel = dcr ? floor_mod(i[1], c) : floor_div(i[1], s * s);
-    return x({i[0], channel, i[2] * s + floor_div(part, s), i[3] * s + floor_mod(part, s)});
+    return x(axes.stored(Exprs{i[0], channel, i[2] * s + floor_div(part, s), i[3] * s + floor_mod(part, s)}));
   }));
 }
 
@@ -356,8 +379,8 @@ OpFamily movement_ops() {
       {"Concat", 13, {{"axis", {}}}, define_concat},
       {"Split", 18, {{"axis", int64_t(0)}, {"num_outputs", {}}}, define_split, "x sizes"},
       {"Slice", 13, {}, define_slice, "x starts ends axes steps"},
-      {"DepthToSpace", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}}, define_depth_to_space},
-      {"SpaceToDepth", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}}, define_space_to_depth},
+      {"DepthToSpace", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}, {"data_layout", std::string("NCHW")}}, define_depth_to_space},
+      {"SpaceToDepth", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}, {"data_layout", std::string("NCHW")}}, define_space_to_depth},
   };
   for (OpFamily part : {pad_ops(), gather_ops(), scatter_ops(), select_ops(), non_max_suppression_ops(), string_ops()})
     for (OpRow& row : part) rows.push_back(std::move(row));

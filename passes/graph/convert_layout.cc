@@ -5,6 +5,8 @@
 //                                                                   c = Conv(t, w) {data_layout = "NHWC"}
 //                                                                   r = Relu(c)  p = MaxPool(r) {NHWC}  y =
 //                                                                   Transpose(p)
+// What the model itself has put channels last and transposes back (linear layers between depthwise convolutions) is
+// followed in the same way, if an operator reads nothing else.
 // A flattening before a constant matrix moves the rows of the matrix instead; one of [N, C, 1, 1] moves nothing.
 // Weights keep their order [oc, ic, k...]: the schedule packs them.
 //
@@ -17,6 +19,13 @@
 //   Softmax, Concat      none: their axis is moved; that of tc.fill_behind, too
 //   Slice, Pad           the number of bounds is known, and so are the axes
 //   Resize, Upsample     no region of interest; known scales (Upsample)
+//   GroupNormalization, InstanceNormalization
+//                        floats of 32 or 64 bits, known scale and bias or not; both become sums over the places of each
+//                        channel, which vectors of channels add up (not under strict_fp: sums in another order)
+//   DepthToSpace, SpaceToDepth
+//                        none
+//   Reshape, Transpose, Reshape
+//                        that exchange the halves of [N, a * b, ...], as shuffles of channels do: the last one follows
 //   Reduce               the axes are known and some; without keepdims, what is left is in the old order
 //   Reshape              it merges the spatial axes of [N, C, ...]; or channels or space have one element; or it flattens
 //                        all but N, and only a product with a constant matrix on the right reads it
@@ -48,13 +57,7 @@ void convolution(Layouts& l, Node* n) {
   attrs["data_layout"] = std::string("NHWC");
   std::vector<Value*> in = n->inputs;
   in[0] = l.last(in[0], n);
-  l.replace(n, add_op(l.graph(), n, n->op, std::move(in), Layouts::name_for(n), std::move(attrs)));
-}
-
-bool reads_native(const Layouts& l, const Node& n) {
-  for (const Value* v : n.inputs)
-    if (l.native(v)) return true;
-  return false;
+  l.replace(n, add_op(l.graph(), n, n->op, std::move(in), Layouts::name_for(n), std::move(attrs)), true);
 }
 
 /// Transposes back that nobody needed.
@@ -72,14 +75,14 @@ void drop_unused(Graph& g) {
 }  // namespace
 
 void convert_layout(Graph& g, PassContext& cx) {
-  Layouts l(g);
+  Layouts l(g, cx.options.strict_fp);
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) convert_layout(*r, cx);
     if (!typed(*n)) continue;
     if (is_convolution(*n))
       convolution(l, n);
-    else if (reads_native(l, *n))
+    else if (!l.adopt(n) && (l.may_follow(n) || n->is("Reshape")))
       (void)follow_layout(l, n);
   }
   drop_unused(g);

@@ -1,5 +1,7 @@
 #include "passes/graph/layout.h"
 
+#include <algorithm>
+
 namespace tc {
 
 std::vector<int64_t> to_channels_last(int rank) {
@@ -22,6 +24,33 @@ int64_t axis_in_last(int64_t axis, int rank) {
 
 Value* Layouts::native(const Value* v) const {
   return v && size_t(v->id) < native_.size() ? native_[size_t(v->id)] : nullptr;
+}
+
+void Layouts::set_native(const Value* v, Value* last, bool adopted) {
+  native_.resize(size_t(g_.value_ids()));
+  adopted_.resize(native_.size());
+  native_[size_t(v->id)] = last;
+  adopted_[size_t(v->id)] = adopted;
+}
+
+// The axes of a tensor of rank 3 are exchanged both ways alike: behind a convolution that is the way to channels last.
+bool Layouts::adopt(const Node* n) {
+  if (!n->is("Transpose") || native(n->inputs[0]) || n->inputs[0]->constant) return false;
+  const int rank = rank_of(n->inputs[0]);
+  if (rank < 3 || n->attr_ints("perm") != to_channels_first(rank)) return false;
+  set_native(n->outputs[0], n->inputs[0], true);
+  return true;
+}
+
+bool Layouts::may_follow(const Node* n) const {
+  bool all = true, any = false;
+  for (const Value* v : n->inputs) {
+    if (!v || v->constant) continue;
+    if (native(v) && !adopted(v)) return true;
+    any = any || native(v);
+    all = all && (native(v) || num_elements(dims_of(v)) == 1);
+  }
+  return any && all;
 }
 
 Value* Layouts::transpose(Value* v, const std::vector<int64_t>& perm, ModelText name, Node* at) {
@@ -53,14 +82,15 @@ ModelText Layouts::name_for(const Node* n) {
   return v->output_uses > 0 ? derived(v->name, "_nhwc") : v->name;
 }
 
-void Layouts::replace(Node* n, Value* y) {
+void Layouts::replace(Node* n, Value* y, bool is_convolution) {
   Value* v = n->outputs[0];
   y->producer->name = n->name;
   y->producer->origins = n->origins;
   const bool is_output = v->output_uses > 0;
+  const bool by_convolution = std::any_of(n->inputs.begin(), n->inputs.end(),
+                                          [&](const Value* x) { return x && native(x) && !adopted(x); });
   Value* t = transpose(y, to_channels_first(rank_of(y)), is_output ? v->name : derived(v->name, "_nchw"), n);
-  native_.resize(size_t(g_.value_ids()));
-  native_[size_t(t->id)] = y;
+  set_native(t, y, !is_convolution && !by_convolution);
   g_.replace_uses(v, t);
   g_.erase(n);
 }

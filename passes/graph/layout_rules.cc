@@ -65,7 +65,7 @@ bool pointwise(Layouts& l, Node* n) {
   return true;
 }
 
-/// Pooling: an operator of one tensor that knows both layouts.
+/// Pooling, DepthToSpace: an operator of one tensor that knows both layouts.
 bool spatial(Layouts& l, Node* n) {
   if (n->inputs.size() != 1 || !knows(*n, "data_layout")) return false;
   if (n->outputs.size() > 1 && n->outputs[1]) return false;  // positions of maxima count in [N, C, H, W]
@@ -243,14 +243,43 @@ bool flatten_before_matmul(Layouts& l, Node* n) {
   return true;
 }
 
+/// [N, a * b, ...] -> [N, a, b, ...] -> [N, b, a, ...] -> [N, b * a, ...]: channels are shuffled. n is the last Reshape.
+bool shuffle(Layouts& l, Node* n) {
+  Node* exchange = made_by(n->inputs[0], "Transpose");
+  const Node* split = exchange ? made_by(exchange->inputs[0], "Reshape") : nullptr;
+  Value* x = split ? l.native(split->inputs[0]) : nullptr;
+  if (!x) return false;
+  const Dims in = dims_of(split->inputs[0]), parts = dims_of(split->outputs[0]), out = dims_of(n->outputs[0]);
+  if (parts.size() != in.size() + 1 || out != in || parts[0] != in[0] || parts[1] * parts[2] != in[1]) return false;
+  if (!std::equal(in.begin() + 2, in.end(), parts.begin() + 3)) return false;
+  std::vector<int64_t> perm(parts.size()), last(parts.size());
+  for (size_t d = 0; d < perm.size(); ++d) perm[d] = last[d] = int64_t(d);
+  std::swap(perm[1], perm[2]);
+  if (exchange->attr_ints("perm") != perm) return false;
+  std::swap(last[last.size() - 2], last.back());
+  Graph& g = l.graph();
+  Dims apart = {in[0]};
+  apart.insert(apart.end(), in.begin() + 2, in.end());
+  Dims whole = apart;
+  apart.insert(apart.end(), {parts[1], parts[2]});
+  whole.push_back(in[1]);
+  const Value* y = n->outputs[0];
+  Value* a = add_op(g, n, "Reshape", {x, ints(l, y, "_parts", apart)}, derived(y->name, "_apart"), sizes_as_given(y));
+  Value* b = add_op(g, n, "Transpose", {a}, derived(y->name, "_exchanged"), {{"perm", last}});
+  l.replace(n, add_op(g, n, "Reshape", {b, ints(l, y, "_shape", whole)}, Layouts::name_for(n), sizes_as_given(y)));
+  if (!exchange->outputs[0]->is_used()) erase_unused(g, exchange);
+  return true;
+}
+
 }  // namespace
 
 bool follow_layout(Layouts& l, Node* n) {
   if (n->outputs.empty() || !n->outputs[0]) return false;
-  if (n->is("Reshape")) return reshape_of_unmoved(l, n) || merge_spatial(l, n) || flatten_before_matmul(l, n);
+  if (n->is("Reshape"))
+    return shuffle(l, n) || (l.may_follow(n) && (reshape_of_unmoved(l, n) || merge_spatial(l, n) || flatten_before_matmul(l, n)));
   if (reduction(l, n)) return true;
   if (rank_of(n->outputs[0]) < 3) return false;
-  return spatial(l, n) || by_axis(l, n) || fill(l, n) || slice_or_pad(l, n) || resize(l, n) || upsample(l, n) ||
+  return spatial(l, n) || follow_normalization(l, n) || by_axis(l, n) || fill(l, n) || slice_or_pad(l, n) || resize(l, n) || upsample(l, n) ||
          pointwise(l, n);
 }
 

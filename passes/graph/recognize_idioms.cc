@@ -5,6 +5,7 @@
 //   x * sigmoid(x)                                                 ->   Swish(x)
 //   x * clip(x + 3, 0, 6) / 6,   x * HardSigmoid(x)                ->   HardSwish(x)
 //   d = x - mean(x),  d / sqrt(mean(d * d) + e) * scale + b        ->   LayerNormalization(x, scale, b)
+//   Reshape(InstanceNormalization(Reshape(x, [0, g, -1]))) * scale + b  ->  GroupNormalization(x, scale, b)
 //   p = Softmax(x),  Where(IsNaN(p), 0, p)                         ->   tc.softmax_or_zero(x)
 // The last is how exporters write attention whose mask may forbid a query every key.
 // Nothing is recognised under strict_fp: the order of the products would change.
@@ -14,6 +15,8 @@
 // are exact). The operators on the right compute halves in single precision. And of
 //   LayerNormalization   both means are over the same axes, the last ones, which are kept with size 1; d and d * d have
 //                        the type of x; scale and b have the shape of those axes; e is a number of single precision
+//   GroupNormalization   x has three axes at least; the inner scale is 1 everywhere and the inner bias 0; what is normalised
+//                        is [N, g, the rest]; scale and b are constants [C, 1, ...], one number for each channel
 //   Softmax              IsNaN and Where look at p itself; the number instead of NaN is 0
 //
 // Needs: types, and CSE, so that equal operands are one value. Leaves: the operators on the right.
@@ -192,6 +195,46 @@ bool layer_norm(Graph& g, Node* n) {
   return false;
 }
 
+bool is_filled(const Value* v, double number) {
+  if (!v->constant || !is_float(v->type.dtype)) return false;
+  for (int64_t i = 0; i < v->constant->size(); ++i)
+    if (v->constant->as_double(i) != number) return false;
+  return true;
+}
+
+/// Is it a constant with a number for each channel of a tensor of these dims: [C, 1, 1] of [N, C, H, W]?
+bool is_per_channel(const Value* v, const Dims& x) {
+  if (!v->constant || rank_of(v) + 1 < int(x.size()) || rank_of(v) > int(x.size())) return false;
+  Dims d(x.size(), 1);
+  d[1] = x[1];
+  return dims_of(v) == Dims(d.end() - rank_of(v), d.end());
+}
+
+bool group_norm(Graph& g, Node* n) {
+  if (!n->is("Add") || !n->outputs[0]->type.is_static_tensor()) return false;
+  const Dims dims = dims_of(n->outputs[0]);
+  if (dims.size() < 3 || num_elements(dims) == 0) return false;
+  const auto channels = [&](const Value* v) { return is_per_channel(v, dims); };
+  Value* product = other_operand(n, channels);
+  const Node* mul = product ? made_by(product, "Mul") : nullptr;
+  Value* whole = mul ? other_operand(mul, channels) : nullptr;
+  const Node* back = whole ? made_by(whole, "Reshape") : nullptr;
+  const Node* norm = back ? made_by(back->inputs[0], "InstanceNormalization") : nullptr;
+  const Node* apart = norm ? made_by(norm->inputs[0], "Reshape") : nullptr;
+  if (!apart || whole->type != n->outputs[0]->type || !is_filled(norm->inputs[1], 1) || !is_filled(norm->inputs[2], 0))
+    return false;
+  Value* x = apart->inputs[0];
+  const Dims rows = dims_of(apart->outputs[0]);
+  if (x->type != n->outputs[0]->type || rows[0] != dims[0] || dims[1] % rows[1] != 0) return false;
+  Value* size = g.add_constant(derived(n->outputs[0]->name, "_channels"), int64_constant({dims[1]}));
+  const auto flat = [&](Value* v) { return constant_op(g, n, "Reshape", {v, size}, derived(v->name, "_channels")); };
+  Value* scale = mul->inputs[0] == whole ? mul->inputs[1] : mul->inputs[0];
+  Value* bias = n->inputs[0] == product ? n->inputs[1] : n->inputs[0];
+  replace_by(g, n, "GroupNormalization", {x, flat(scale), flat(bias)},
+             {{"num_groups", rows[1]}, {"epsilon", norm->attr_float("epsilon", 1e-5f)}});
+  return true;
+}
+
 }  // namespace
 
 void recognize_idioms(Graph& g, PassContext& cx) {
@@ -200,7 +243,7 @@ void recognize_idioms(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) recognize_idioms(*r, cx);
     if (n->outputs.size() != 1 || !n->outputs[0] || !is_float(n->outputs[0]->type.dtype)) continue;
-    (void)(gelu(g, n) || swish(g, n) || hard_swish(g, n) || layer_norm(g, n) || masked_softmax(g, n));
+    (void)(gelu(g, n) || swish(g, n) || hard_swish(g, n) || layer_norm(g, n) || group_norm(g, n) || masked_softmax(g, n));
   }
 }
 

@@ -13,6 +13,14 @@ Buffer with_name(const Buffer& b, std::string name) {
   return d;
 }
 
+// Of a part of another tensor: "strides 3072, 96, 1", of the axes that have several elements.
+std::string strides_text(const BufferDef& b) {
+  std::vector<std::string> list;
+  for (size_t d = 0; d < b.strides.size(); d++)
+    if (b.shape[d] != Dim(1)) list.push_back(to_text(b.strides[d]));
+  return "strides " + join(list, ", ");
+}
+
 bool applies(const Stmt& s, bool (*wanted)(Op)) {
   bool found = false;
   walk(
@@ -43,6 +51,7 @@ std::string KernelInterface::take(const std::string& hint) {
 
 void KernelInterface::add(Param::Role role, const Buffer& b, std::string layout) {
   if (renamed_.count(b.get()) != 0) return;
+  if (!b->strides.empty()) layout = join({layout, strides_text(*b)}, layout.empty() ? "" : ", ");
   const Buffer n = with_name(b, take(b->name));
   renamed_[b.get()] = n;
   params_.push_back({role, n, static_dims(b->shape), std::move(layout)});

@@ -88,6 +88,8 @@ Program ProgramBuilder::take(Graph& g) {
     if (now != v && !kept_[v].empty()) kept_[v] = {root_of(g.outputs().at(s.output))};
   }
   live_ = LiveAxes(g);
+  const bool fixed_sizes = g.sizes().chosen.empty() && g.sizes().inputs.empty() && g.sizes().outputs.empty();
+  if (fixed_sizes && cx_.options.opt_level > 0) parts_ = Parts(g, *cx_.backend);
   take_sized_inputs(g);
   assign_outputs(g);
   add_nodes(g, p_.steps);
@@ -225,6 +227,7 @@ Operand ProgramBuilder::result_of(const Value* v) {
     touch(it->second);
     return it->second;
   }
+  if (const Part* p = parts_.of(v)) return operands_[v] = part_slot(v, "", *p);
   return operands_[v] = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
 }
 
@@ -265,7 +268,9 @@ void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
     step_++;
     if (cx_.progress) cx_.progress("kernels " + to_text(int64_t(step_)) + "/" + to_text(int64_t(nodes_)));
     if (is_view(*n)) continue;
-    if (n->is("If"))
+    if (const Assembly* a = parts_.assembly(n.get()))
+      add_assembly(*n, *a, steps);
+    else if (n->is("If"))
       add_if(*n, steps);
     else if (n->is("Loop"))
       add_loop(*n, steps);
@@ -278,7 +283,7 @@ void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
 
 void ProgramBuilder::finish() {
   pack_weights();
-  plan_memory(p_);
+  plan_memory(p_, scratch_);
   cut_steps(p_, cx_.target.device_memory);
   p_.weights_bytes = p_.align;  // of which the header takes 64
   for (Weight& w : p_.weights) {
@@ -286,17 +291,14 @@ void ProgramBuilder::finish() {
     p_.weights_bytes = checked_add(p_.weights_bytes, (int64_t(w.data->num_bytes) + p_.align - 1) / p_.align * p_.align);
     if (w.data->dtype != DType::String) p_.params += w.data->size();
   }
-  for (const Kernel& k : p_.kernels) p_.scratch_bytes = std::max(p_.scratch_bytes, k.scratch_bytes);
-  p_.scratch_offset = p_.arena_bytes;
+  int64_t used = std::max(p_.arena_bytes, p_.scratch_offset + p_.scratch_bytes);
   const auto makes = [](const Kernel& k) { return k.makes_strings; };
   if (std::any_of(p_.kernels.begin(), p_.kernels.end(), makes)) {
-    p_.strings_offset = (p_.scratch_offset + p_.scratch_bytes + 63) / 64 * 64;
+    p_.strings_offset = used = (used + 63) / 64 * 64;
     p_.strings_bytes = cx_.options.string_bytes;
-    p_.scratch_bytes = p_.strings_offset - p_.scratch_offset;
+    used = checked_add(used, checked_add(64, p_.strings_bytes));
   }
-  const int64_t strings = p_.strings_bytes > 0 ? checked_add(64, p_.strings_bytes) : 0;
-  p_.workspace_bytes =
-      p_.arena_bytes + p_.scratch_bytes + strings + p_.align;  // the status word begins the last 64 bytes
+  p_.workspace_bytes = (used + 63) / 64 * 64 + p_.align;  // the status word begins the last 64 bytes
   p_.weights_layout = hash_text(identity_of(p_));
   const int64_t run_bytes = checked_add(p_.workspace_bytes, p_.weights_bytes);
   for (Kernel& k : p_.kernels) {

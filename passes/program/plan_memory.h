@@ -1,11 +1,16 @@
-// Offsets of tensors in the arena.
+// Where the tensors of a program lie in its arena, and the scratch memory of its kernels.
 #pragma once
 #include "ir/program.h"
 
 namespace tc {
 
-/// Gives every slot of `p` an offset: tensors that live at the same time do not overlap. Fills arena_bytes, naive_bytes
-/// and lower_bound_bytes.
-void plan_memory(Program& p);
+/// Scratch memory that a call needs while it runs.
+struct ScratchUse {
+  int step = 0;
+  int64_t bytes = 0;
+};
+
+/// Sets the slots' offsets, arena_bytes, scratch_offset and scratch_bytes, naive_bytes and lower_bound_bytes.
+void plan_memory(Program& p, const std::vector<ScratchUse>& scratch = {});
 
 }  // namespace tc

@@ -54,6 +54,30 @@ TEST(PlanMemory, AliasesShareTheirRootsMemory) {
   EXPECT_EQ(p.arena_bytes, 512);
 }
 
+// Parts lie inside of their root, which lives as long as they do.
+TEST(PlanMemory, PartsLieInsideOfTheirRoot) {
+  std::vector<Slot> slots = {slot(512, 4, 5), slot(256, 1, 4, 0), slot(256, 2, 4, 0), slot(512, 2, 3)};
+  slots[1].within = 0, slots[2].within = 256;
+  const Program p = planned(slots);
+  EXPECT_EQ(p.slots[2].offset, p.slots[0].offset + 256);
+  EXPECT_EQ(p.arena_bytes, 1024);
+  EXPECT_EQ(p.naive_bytes, 1024);
+}
+
+// Scratch memory of a call may be where tensors lie that do not live during the call.
+TEST(PlanMemory, ScratchLiesInDeadTensors) {
+  Program p;
+  p.slots = {slot(1000, 0, 1), slot(1000, 1, 2), slot(64, 2, 3)};
+  plan_memory(p, {{3, 900}, {2, 64}});
+  EXPECT_EQ(p.scratch_bytes, 900);
+  EXPECT_EQ(p.lower_bound_bytes, 2048);
+  EXPECT_LE(std::max(p.arena_bytes, p.scratch_offset + p.scratch_bytes), 2048 + 64);
+  for (const Slot& s : p.slots) {
+    const int64_t need = s.last >= 3 ? 900 : s.last >= 2 ? 64 : 0;
+    EXPECT_TRUE(p.scratch_offset + need <= s.offset || s.offset + s.bytes <= p.scratch_offset || need == 0);
+  }
+}
+
 TEST(PlanMemory, RandomLivesDoNotMeetInShortAndLongGraphs) {
   testing::Dice d(1);
   for (const int64_t count : {60, 4100}) {  // the longer one is planned in order of time

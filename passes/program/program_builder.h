@@ -11,6 +11,8 @@
 #include "passes/loop/loop_pass.h"
 #include "passes/pass.h"
 #include "passes/program/live_axes.h"
+#include "passes/program/parts.h"
+#include "passes/program/plan_memory.h"
 #include "passes/program/planned_schedules.h"
 
 namespace tc {
@@ -112,6 +114,10 @@ class ProgramBuilder {
   void store_number(Operand number, Operand to, std::vector<Step>& steps);
   void clear_behind(const IoTensor& state, std::vector<Step>& steps);
 
+  // tensors inside of others: assemble.cc
+  void add_assembly(const Node& n, const Assembly& a, std::vector<Step>& steps);
+  Operand part_slot(const Value* v, const std::string& suffix, const Part& at);
+
   // control flow
   void add_copy(std::vector<Step>& steps, Operand from, Operand to, int64_t bytes);
   void add_part(std::vector<Step>& steps, CopyStep c);
@@ -135,10 +141,12 @@ class ProgramBuilder {
 
   PassContext& cx_;
   LiveAxes live_;
+  Parts parts_;  // of the outermost graph
   LoopPassRunner loop_passes_;
   PlannedSchedules planned_;
   Program p_;
   int step_ = 0;
+  std::vector<ScratchUse> scratch_;
   size_t nodes_ = 0;                          // of the outermost graph
   std::map<const Value*, Operand> operands_;  // looked up only
   std::map<const Value*, const Node*>

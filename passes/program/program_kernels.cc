@@ -145,7 +145,7 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
   const std::vector<const Value*> all = operands;
   TensorFn baked = bake_scalars(whole, operands);
   const auto live = live_outputs(n, baked, operands);
-  const TensorFn fn = name_axes(with_own_names(baked));
+  const TensorFn fn = name_axes(with_own_names(parts_.strided(baked, operands, n.outputs)));
   const std::vector<Constant> constants = constants_of(operands);
   const std::vector<int> dead = dying(n, operands);
   std::vector<std::string> ends;
@@ -194,7 +194,10 @@ Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value
         call.operands.push_back(
             output_operand(n, next_output++, c.replaced < 0 ? nullptr : operands[size_t(c.replaced)]));
         break;
-      case Param::Role::Scratch: call.operands.push_back({Operand::Kind::Scratch, 0}); break;
+      case Param::Role::Scratch:
+        call.operands.push_back({Operand::Kind::Scratch, 0});
+        scratch_.push_back({step_, p_.kernels[size_t(c.kernel)].scratch_bytes});
+        break;
       case Param::Role::Status: call.operands.push_back({Operand::Kind::Status, 0}); break;
       case Param::Role::Strings: call.operands.push_back({Operand::Kind::Strings, 0}); break;
     }
@@ -318,10 +321,11 @@ std::string ProgramBuilder::LiveOutput::as_text() const {
 // Operands in the arena that nobody needs after n, whose memory the result would fill.
 std::vector<int> ProgramBuilder::dying(const Node& n, const std::vector<const Value*>& operands) const {
   const Value* y = n.outputs.size() == 1 ? n.outputs[0] : nullptr;
-  if (!y || operands_.count(y) != 0) return {};
+  if (!y || operands_.count(y) != 0 || parts_.shared(y)) return {};
   std::vector<int> list;
   for (size_t i = 0; i < operands.size(); i++) {
     const Value* root = root_of(operands[i]);
+    if (parts_.shared(root)) continue;
     const auto operand = operands_.find(root);
     // What a body captures, or a loop carries, may be needed outside.
     const auto kept = kept_.find(root);

@@ -1,6 +1,7 @@
 #include "templates/cpu/backend.h"
 
 #include "passes/loop/lower_kernel.h"
+#include "templates/canonical.h"
 #include "templates/cpu/floor.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/schedule_cpu.h"
@@ -22,6 +23,12 @@ bool CpuBackend::reads_few_bits(const TensorFn& fn, const std::vector<bool>& con
 }
 
 std::vector<std::string_view> CpuBackend::templates() const { return cpu_templates(); }
+
+// Templates of a canonical form know memory by the coefficients of its indices alone, but for borders.
+bool CpuBackend::takes_strides(const TensorFn& fn, bool result) const {
+  const auto c = canonicalize(fn);
+  return c && !(result && c->border);
+}
 
 Scheduled CpuBackend::schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                                const ScheduleOptions& options) const {

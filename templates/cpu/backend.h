@@ -16,6 +16,7 @@ class CpuBackend final : public Backend {
   bool reads_few_bits(const TensorFn& fn, const std::vector<bool>& constant_input,
                       const ScheduleOptions& options) const override;
   std::vector<std::string_view> templates() const override;
+  bool takes_strides(const TensorFn& fn, bool result) const override;
   Scheduled schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
                      const ScheduleOptions& options) const override;
   Kernel lower(const Scheduled& s, const std::string& title, LoopPassRunner& passes) const override;

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define BRANCH_WORKSPACE_BYTES ((size_t)512)  /* of one instance, aligned to BRANCH_ALIGN */
+#define BRANCH_WORKSPACE_BYTES ((size_t)448)  /* of one instance, aligned to BRANCH_ALIGN */
 #define BRANCH_WEIGHTS_BYTES   ((size_t)384)
 #define BRANCH_ALIGN           64
 

@@ -3,13 +3,13 @@
 #ifndef BRANCH_PLAN_H
 #define BRANCH_PLAN_H
 
-/* workspace: 512 bytes; tensors 384 (without reuse 512, largest live set 384), scratch of kernels 64 */
+/* workspace: 448 bytes; tensors 384 (without reuse 512, largest live set 384), scratch of kernels 64 */
 #define BRANCH_AT_p        0         /* [4][5] f32 */
 #define BRANCH_AT_c        128       /* [4][5] f32 */
 #define BRANCH_AT_a        256       /* [4][5] f32 */
 #define BRANCH_AT_b        256       /* [4][5] f32 */
-#define BRANCH_AT_SCRATCH  384
-#define BRANCH_AT_STATUS   448
+#define BRANCH_AT_SCRATCH  0
+#define BRANCH_AT_STATUS   384
 
 /* weights: a header of 64 bytes, then */
 #define BRANCH_W_w_packed  64        /* [1][5][16] f32 */

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define CNN_WORKSPACE_BYTES ((size_t)4096)  /* of one instance, aligned to CNN_ALIGN */
+#define CNN_WORKSPACE_BYTES ((size_t)4032)  /* of one instance, aligned to CNN_ALIGN */
 #define CNN_WEIGHTS_BYTES   ((size_t)2176)
 #define CNN_ALIGN           64
 

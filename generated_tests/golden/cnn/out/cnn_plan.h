@@ -3,7 +3,7 @@
 #ifndef CNN_PLAN_H
 #define CNN_PLAN_H
 
-/* workspace: 4096 bytes; tensors 3968 (without reuse 7168, largest live set 3968), scratch of kernels 64 */
+/* workspace: 4032 bytes; tensors 3968 (without reuse 7168, largest live set 3968), scratch of kernels 64 */
 #define CNN_AT_image_nhwc_pad1  2944      /* [1][11][11][2] f32 */
 #define CNN_AT_r_pad1_inf       0         /* [1][11][11][6] f32 */
 #define CNN_AT_p                2944      /* [1][5][5][6] f32 */
@@ -11,8 +11,8 @@
 #define CNN_AT_d                1216      /* [1][5][5][6] f32 */
 #define CNN_AT_s                0         /* [1][5][5][6] f32 */
 #define CNN_AT_m                640       /* [1][1][1][6] f32 */
-#define CNN_AT_SCRATCH          3968
-#define CNN_AT_STATUS           4032
+#define CNN_AT_SCRATCH          0
+#define CNN_AT_STATUS           3968
 
 /* weights: a header of 64 bytes, then */
 #define CNN_W_w1_scaled_shift   64        /* [6] f32 */

@@ -5,7 +5,7 @@
 
 /* workspace: 2304 bytes; tensors 2048 (without reuse 2048, largest live set 2048), scratch of kernels 0 */
 #define DEVICE_AT_a        0         /* [20][24] f32 */
-#define DEVICE_AT_SCRATCH  2048
+#define DEVICE_AT_SCRATCH  0
 #define DEVICE_AT_STATUS   2240
 
 /* weights: a header of 64 bytes, then */

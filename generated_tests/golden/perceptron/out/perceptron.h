@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define PERCEPTRON_WORKSPACE_BYTES ((size_t)448)  /* of one instance, aligned to PERCEPTRON_ALIGN */
+#define PERCEPTRON_WORKSPACE_BYTES ((size_t)320)  /* of one instance, aligned to PERCEPTRON_ALIGN */
 #define PERCEPTRON_WEIGHTS_BYTES   ((size_t)704)
 #define PERCEPTRON_ALIGN           64
 

@@ -3,7 +3,7 @@
 #ifndef QUANTIZED_PLAN_H
 #define QUANTIZED_PLAN_H
 
-/* workspace: 832 bytes; tensors 192 (without reuse 192, largest live set 192), scratch of kernels 576 */
+/* workspace: 832 bytes; tensors 192 (without reuse 192, largest live set 768), scratch of kernels 576 */
 #define QUANTIZED_AT_image_nhwc_pad1 0         /* [1][8][8][3] u8 */
 #define QUANTIZED_AT_SCRATCH         192
 #define QUANTIZED_AT_STATUS          768
