@@ -40,6 +40,7 @@ FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=al
 # Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room; "nan" appends two elements of NaN, where
 # inputs may be so, and what is rewound must leave nothing.
 SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "nan", -2, 1, "reset", 1, 3, MOST]
+ONE_BY_ONE = [1, 1, 1, 1, -3, 1, 1, -2, 1, "reset", 1, 1]  # where a run brings one element
 
 HEAD = """#include "{name}.h"
 #include <stdio.h>
@@ -133,7 +134,8 @@ def steps(model, kept, session, folder, random):
     all_grow = all(any(d.dim_param in ("past", "more") for d in inputs[name].type.tensor_type.shape.dim) for name in kept)
     states, words, wanted = {name: empty(inputs[name]) for name in kept}, [], {}
     length = 0
-    for step, n in enumerate(SCRIPT if grows else [1, 1, 1, "reset", 1, 1]):
+    counted = any(d.dim_param == "seq" for i in own for d in i.type.tensor_type.shape.dim)
+    for step, n in enumerate(SCRIPT if counted else ONE_BY_ONE if grows else [1, 1, 1, "reset", 1, 1]):
         if n == "reset":
             states, length = {name: empty(inputs[name]) for name in kept}, 0
             words += ["0", "0"]
