@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "support/read_file.h"
 #include "support/text.h"
@@ -28,6 +29,28 @@ void save_strings(const std::string& path, const TensorData& t) {
   for (const int64_t d : t.dims) f << '\x08' << varint(uint64_t(d));
   f << "\x10\x08";
   for (const std::string& s : t.strings) f << '\x32' << varint(s.size()) << s;
+  if (!f) cannot_write(path);
+}
+
+/// Has NumPy a type of such numbers?
+bool is_numpys(DType t) {
+  const DTypeInfo& i = info(t);
+  return t == DType::Bool || t == DType::F16 || !(is_narrow_float(t) || i.bits < 8);
+}
+
+// A TensorProto: dims, data_type, raw_data. Numbers of less than 8 bits share bytes, the first one lowest.
+void save_raw(const std::string& path, const TensorData& t) {
+  const int bits = info(t.dtype).bits, together = bits < 8 ? 8 / bits : 1;
+  std::string raw(reinterpret_cast<const char*>(t.bytes.get()), t.num_bytes);
+  if (together > 1) {
+    const std::string each =
+        std::exchange(raw, std::string((t.num_bytes + size_t(together) - 1) / size_t(together), '\0'));
+    for (size_t k = 0; k < each.size(); k++)
+      raw[k / size_t(together)] |= char((each[k] & ((1 << bits) - 1)) << int(k % size_t(together)) * bits);
+  }
+  std::ofstream f(path, std::ios::binary);
+  for (const int64_t d : t.dims) f << '\x08' << varint(uint64_t(d));
+  f << '\x10' << varint(uint64_t(t.dtype)) << '\x4a' << varint(raw.size()) << raw;
   if (!f) cannot_write(path);
 }
 
@@ -64,6 +87,7 @@ std::string zip_fields(const std::string& name, const std::string& bytes) {
 
 void save_tensor(const std::string& stem, const TensorData& t) {
   if (t.dtype == DType::String) return save_strings(stem + ".pb", t);
+  if (!is_numpys(t.dtype)) return save_raw(stem + ".pb", t);
   const std::string path = stem + ".npy";
   const DTypeInfo& i = info(t.dtype);
   const char kind = t.dtype == DType::Bool ? 'b' : i.is_float ? 'f' : i.is_signed_int ? 'i' : 'u';

@@ -8,7 +8,7 @@
 
 namespace tc {
 
-/// Writes STEM.npy, or STEM.pb of strings. Throws Error TC0601.
+/// Writes STEM.npy, or STEM.pb where NumPy has no such type, and of strings. Throws Error TC0601.
 void save_tensor(const std::string& stem, const TensorData& t);
 
 /// `t` in the sizes that are chosen, by their inputs; those that an instance counts are 0.

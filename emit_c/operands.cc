@@ -1,6 +1,7 @@
 #include "emit_c/operands.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "emit_c/strings.h"
 #include "support/sum_text.h"
@@ -104,10 +105,17 @@ std::string room_tests(const Program& p, const ProgramNames& n, const std::strin
 }
 
 int64_t growth(const Program& p, const IoTensor& t) {
-  int64_t each = 0, sizes = 0;
-  for (const SizeSum::Term& term : t.next.terms)
-    if (!p.inputs[term.input].is_kept()) each = term.factor, sizes++;
-  return sizes == 1 && each > 0 ? each : 1;
+  const auto is_chosen = [&](const SizeSum::Term& term) { return !p.inputs[term.input].is_kept(); };
+  const auto chosen = [&](const IoTensor& x) {
+    return std::count_if(x.next.terms.begin(), x.next.terms.end(), is_chosen);
+  };
+  if (chosen(t) > 1) return 1;
+  if (chosen(t) == 1)
+    return std::max<int64_t>(1, std::find_if(t.next.terms.begin(), t.next.terms.end(), is_chosen)->factor);
+  int64_t together = 0;  // what every run brings: as many elements of one state for each of another
+  for (const IoTensor& x : p.inputs)
+    if (x.is_size && x.is_kept() && chosen(x) == 0) together = std::gcd(together, x.next.addend);
+  return together > 0 ? std::max<int64_t>(1, t.next.addend / together) : 1;
 }
 
 bool counts_states(const Program& p) {

@@ -24,7 +24,8 @@ std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s,
 std::string difference_tests(const Program& p, const ProgramNames& n, const std::string& counts = "");
 /// "in->past + in->seq > 20": is there no room for what a run appends? Empty: the instance counts nothing.
 std::string room_tests(const Program& p, const ProgramNames& n, const std::string& counts = "");
-/// How many elements a state grows by for each one that a run brings; of an input that the instance counts.
+/// How many elements a state grows by for each one that a run brings; of an input that the instance counts. Where every
+/// run brings a fixed number to each state, it is these numbers without their common divisor.
 int64_t growth(const Program& p, const IoTensor& t);
 /// Does the instance keep states? Does it count their elements?
 bool keeps_states(const Program& p);

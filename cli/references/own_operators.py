@@ -1,8 +1,8 @@
 """A model on inputs by ONNX's reference evaluator, in which operators of the user's are Python functions.
 
-arguments: FILE.py MODEL FOLDER ROWS. FOLDER/input_K.npy is read, FOLDER/output_K.npy written; ROWS is a list of [domain, name] as JSON.
+arguments: FILE.py MODEL FOLDER ROWS. FOLDER/input_K.npy is read, FOLDER/output_K.npy written (.pb where NumPy has no such type); ROWS is a list of [domain, name] as JSON.
 """
-import json, runpy, sys
+import json, os, runpy, sys
 try:
     import numpy as np, onnx, onnx.parser
     from onnx.reference import ReferenceEvaluator
@@ -29,6 +29,15 @@ used = {(n.domain, n.op_type) for n in model.graph.node}
 constants = {t.name for t in model.graph.initializer}
 names = [i.name for i in model.graph.input if i.name not in constants]
 evaluator = ReferenceEvaluator(model, new_ops=[operator(*r) for r in rows if tuple(r) in used])
-feed = {name: np.load('%s/input_%d.npy' % (folder, k)) for k, name in enumerate(names)}
+def load(stem):
+    if os.path.exists(stem + '.npy'):
+        return np.load(stem + '.npy')
+    with open(stem + '.pb', 'rb') as f:
+        return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
+feed = {name: load('%s/input_%d' % (folder, k)) for k, name in enumerate(names)}
 for k, y in enumerate(evaluator.run(None, feed)):
-    np.save('%s/output_%d.npy' % (folder, k), y)
+    if y.dtype.isbuiltin == 1:
+        np.save('%s/output_%d.npy' % (folder, k), y)
+    else:
+        with open('%s/output_%d.pb' % (folder, k), 'wb') as f:
+            f.write(onnx.numpy_helper.from_array(y).SerializeToString())

@@ -158,6 +158,19 @@ def wrong_numbers_made_smaller(tmp, check):
     check("reduce keeps wrong numbers wrong", reduced.returncode == 0 and nodes == ["Exp", "Neg", "Exp", "Mul", "Sub", "Mul"], (reduced, nodes))
 
 
+def types_that_numpy_lacks(tmp, check):
+    """What verify and run make up goes into .pb files."""
+    text = ("g (int4[3, 5] x, uint4[7] u, int2[5] d, bfloat16[3] b, float8e4m3fn[5] e) => (int4[5, 3] t, float[3, 5] y, uint4[7] v, int2[5] i, bfloat16[3] c, float8e4m3fn[5] f)"
+            " <float s = {0.3}> { t = Transpose(x)  y = DequantizeLinear(x, s)  v = Identity(u)  i = Identity(d)  c = Neg(b)  f = Identity(e) }")
+    path = save(tmp, "narrow.onnx", HEADER.replace("17", "25").replace(": 8", ": 13") + text)
+    for target in (["--cpu", "x86-64-v3"], ["--target", "cuda"]):
+        told = run(TOOL, "verify", "--against", "interpreter", *target, path, env=environment(tmp))
+        check(f"verify with numbers that NumPy has no type for, {target[1]}", told.returncode == 0 and told.stdout.count("PASS") == 6, told)
+    told = run(TOOL, "run", "--fill-mode", "ones", "--outputs", tmp / "narrow", path, env=environment(tmp))
+    numbers = [onnx.numpy_helper.to_array(onnx.load_tensor(tmp / "narrow" / f"output_{k}.pb")).astype(np.float32).tolist() for k in (0, 2, 3, 4, 5)] if told.returncode == 0 else []
+    check("and run", numbers == [[[1.0] * 3] * 5, [1.0] * 7, [1.0] * 5, [-1.0] * 3, [1.0] * 5], (told, numbers))
+
+
 def states(tmp, check):
     """What an instance keeps is no output of the program's, and has to be able to change."""
     path = save(tmp, "kept.onnx", HEADER + "g (float[2] x, float[2] s, float[2] w, string[2] words, string[2] last)"
@@ -172,4 +185,4 @@ def states(tmp, check):
         check(f"a state {label} is refused", told.returncode == 2 and "TC0154" in told.stderr and why in told.stderr, told)
 
 
-PARTS = (states, runs, profiles, node_by_node, made_smaller, wrong_numbers_made_smaller)
+PARTS = (types_that_numpy_lacks, states, runs, profiles, node_by_node, made_smaller, wrong_numbers_made_smaller)

@@ -187,15 +187,20 @@ def updated(b):
     return dict([keep(b, buffer, result), keep(b, other, elements)])
 
 
-def twice(b):
+def twice(b, rows="seq"):
     """Two that grow, one twice as fast."""
-    x = b.input("x", [1, "seq", 8])
+    x = b.input("x", [1, rows, 8])
     first, second = b.input("first", [1, "past", 8]), b.input("second", [1, "more", 8])
     new = b.op("Concat", first, x, axis=1)
     more = b.op("Concat", second, x, b.op("Mul", x, b.scalar(0.5)), axis=1)
     b.output(b.op("ReduceSum", new, b.ints(1), keepdims=0))
     b.output(b.op("ReduceMean", more, b.ints(1), keepdims=0))
     return dict([keep(b, first, new), keep(b, second, more)])
+
+
+def one_by_one(b):
+    """The same, with a run for each element."""
+    return twice(b, 1)
 
 
 def both(b):
@@ -226,7 +231,7 @@ def several(b):
     return dict([keep(b, past, new), keep(b, total, added)])
 
 
-MODELS = [products, standard, grouped, window, halves, capped, sinks, windows, recurrences, scattered, recurrent, moving, updated, twice, both, embedded, wide, several]
+MODELS = [products, standard, grouped, window, halves, capped, sinks, windows, recurrences, scattered, recurrent, moving, updated, twice, one_by_one, both, embedded, wide, several]
 
 
 NEWER = {standard: 23, embedded: 23, scattered: 24}  # operator sets

@@ -45,6 +45,7 @@ FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=al
 SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "nan", -2, 1, "reset", 1, 3, MOST]
 # Windows and recurrences have no way back.
 ONWARD = [5, 1, 1, MOST, 1, 1, "full", 1, 1, "reset", 1, 3, MOST, 1, 1]
+ONE_BY_ONE = [1, 1, 1, 1, -3, 1, 1, -2, 1, "reset", 1, 1]  # where a run brings one element
 
 HEAD = """#include "{name}.h"
 #include <stdio.h>
@@ -138,10 +139,13 @@ def steps(model, kept, session, folder, random, onward=False):
     all_grow = all(any(d.dim_param in ("past", "more") for d in inputs[name].type.tensor_type.shape.dim) for name in kept)
     states, words, wanted = {name: empty(inputs[name]) for name in kept}, [], {}
     length = 0
-    script = ONWARD if onward and not all_grow else SCRIPT
+    varies = any(d.dim_param == "seq" for i in own for d in i.type.tensor_type.shape.dim)
     if not grows:
-        varies = any(d.dim_param == "seq" for i in own for d in i.type.tensor_type.shape.dim)
         script = [3, 1, MOST, 2, "reset", 1, MOST] if varies else [1, 1, 1, "reset", 1, 1]
+    elif onward and not all_grow:
+        script = ONWARD
+    else:
+        script = SCRIPT if varies else ONE_BY_ONE
     for step, n in enumerate(script):
         if n == "reset":
             states, length = {name: empty(inputs[name]) for name in kept}, 0
