@@ -118,7 +118,9 @@ def machine_cases():
         total, pairs = sum(vectors), classes * (classes - 1) // 2
         machine = {"coefficients": floats(total * (classes - 1)), "rho": floats(pairs), "vectors_per_class": vectors, "kernel_type": "RBF",
                    "kernel_params": [0.3, 0.0, 3.0], "support_vectors": floats(total * 4), "classlabels_ints": list(range(classes))}
-        yield Case(f"svm_pairs_{classes}", call(["label", "p"], "SVMClassifier", ["x"], **machine), {"x": (6, 4)}, outputs=("label", "p"))
+        for transform in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
+            yield Case(f"svm_pairs_{classes}_{transform.lower()}", call(["label", "p"], "SVMClassifier", ["x"], post_transform=transform, **machine),
+                       {"x": (6, 4)}, outputs=("label", "p"))
         yield Case(f"svm_probability_{classes}",
                    call(["label", "p"], "SVMClassifier", ["x"], prob_a=[-abs(v) for v in floats(pairs)], prob_b=floats(pairs), **machine),
                    {"x": (6, 4)}, outputs=("label", "p"))

@@ -154,9 +154,10 @@ bool expand_classifier(Graph& g, Node* n) {
   Value* y = nullptr;
   if (p)
     y = post_transform(e, p, transform);
+  else if (classes == 2 && (transform == "NONE" || transform == "LOGISTIC"))
+    y = post_transform(e, with_negative(e, pairs), transform);
   else if (classes == 2)
-    y = transform == "NONE" ? with_negative(e, pairs)
-                            : with_complement(e, transform == "PROBIT" ? post_transform(e, pairs, transform) : pairs);
+    y = with_complement(e, transform == "PROBIT" ? post_transform(e, pairs, transform) : pairs);
   else
     y = post_transform(e, pairs, transform);
   e.finish(1, e.cast(DType::F32, y, "_f32"));
