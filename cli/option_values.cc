@@ -49,6 +49,8 @@ void set_dim(CommandLine& c, const std::string& v) {
     return;
   }
   const size_t dots = size.find("..");
+  if (dots != std::string::npos && dots + 2 == size.size())
+    usage("--dim needs an upper bound, too, not " + printable(size) + ": memory is planned for it");
   const int64_t least = integer("--dim", size.substr(0, dots));
   const int64_t most = dots == std::string::npos ? least : integer("--dim", size.substr(dots + 2));
   if (least < 0) usage("--dim needs a size of at least 0, not " + to_text(least));

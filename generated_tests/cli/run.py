@@ -181,6 +181,7 @@ def info_of_models(tmp):
     check("and has null for it", json.loads(call("info", "--json", path).stdout)["macs"] is None)
     answers("info with sizes counts", ["info", "--dim", "N=3", path], out="MACs        96\n")
     answers("a range that is empty", ["check", "--dim", "N=4..3", path], 2, err="a range that is not empty")
+    answers("a range without end", ["check", "--dim", "N=4..", path], 2, err="--dim needs an upper bound")
     answers("a range that is none", ["check", "--dim", "N=4..x", path], 2, err="--dim needs a whole number")
     answers("a size at run time on a GPU", ["check", "--target", "cuda", "--dim", "N=1..3", path], out="every node is supported")
     answers("--cuda-graphs of C", ["--dim", "N=1..3", "--cuda-graphs", "2", path, "-o", tmp / "none"], 2, err="--cuda-graphs is for --target cuda")

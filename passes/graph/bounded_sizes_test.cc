@@ -30,7 +30,6 @@ TEST(BoundedSizes, WhatLooksAcrossTheAxisIsRefused) {
   };
   const int64_t sixes[6] = {6, 6, 6, 6, 6, 6};
   const std::vector<Case> cases = {
-      {"Tile", int64_constant({2, 1})},
       {"LpNormalization", nullptr, {{"axis", int64_t(0)}}},
       {"Reshape", int64_constant({2, -1})},
       {"Add", make_constant(DType::I64, {6, 1}, sixes)},  // as many as there is room for is not as many as there are

@@ -275,28 +275,37 @@ std::optional<bool> BoundedSizes::compared(const Node& n) {
 }
 
 bool BoundedSizes::fold_sizes(Graph& g, Node* n) {
-  for (const char* op : {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"}) {
-    if (!n->is(op)) continue;
-    const auto known = compared(*n);
-    if (!known) return false;
-    const Constant c = make_constant(DType::Bool, dims_of(n->outputs[0]), &*known);
-    replace_node(g, n, g.add_constant(derived(n->outputs[0]->name, "_known"), c));
-    return true;
-  }
-  constexpr const char* kOps[] = {"Gather", "Slice", "Concat", "Add", "Sub", "Mul", "Div", "Mod", "Min", "Max"};
-  if (std::none_of(std::begin(kOps), std::end(kOps), [&](const char* op) { return n->is(op); })) return false;
-  const Value *x = n->inputs.at(0), *y = n->outputs.at(0);
-  if (!x || x->type.dtype != DType::I64 || !y || !y->type.is_static_tensor() || y->type.dtype != DType::I64)
+  const auto is_one_of = [&](std::initializer_list<const char*> ops) {
+    return std::any_of(ops.begin(), ops.end(), [&](const char* op) { return n->is(op); });
+  };
+  const bool compares = is_one_of({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"});
+  if (!compares && !is_one_of({"Gather", "Slice", "Concat", "Add", "Sub", "Mul", "Div", "Mod", "Min", "Max"}))
     return false;
+  const Value *x = n->inputs.at(0), *y = n->outputs.at(0);
+  if (!x || x->type.dtype != DType::I64 || !y || !y->type.is_static_tensor()) return false;
   if ((n->is("Gather") || n->is("Slice")) && (x->constant || !is_list(x))) return false;
+  if (std::all_of(n->inputs.begin(), n->inputs.end(), [](const Value* v) { return v && v->constant; })) return false;
   if (y->type.shape.size() > 1 || num_elements(dims_of(y)) > 64 || is_counted(y)) return false;
-  std::vector<int64_t> sizes;
-  for (int64_t k = 0, length = num_elements(dims_of(y)); k < length; k++) {
-    const auto e = element(y, k);
-    if (!e || !e->fixed()) return false;
-    sizes.push_back(e->addend);
+  const auto known = [&]() -> Constant {
+    if (compares) {
+      const auto holds = compared(*n);
+      return holds ? make_constant(DType::Bool, dims_of(y), &*holds) : nullptr;
+    }
+    std::vector<int64_t> sizes;
+    for (int64_t k = 0, length = num_elements(dims_of(y)); k < length; k++) {
+      const auto e = element(y, k);
+      if (!e || !e->fixed()) return nullptr;
+      sizes.push_back(e->addend);
+    }
+    return make_constant(DType::I64, dims_of(y), sizes.data());
+  };
+  Constant c;
+  try {
+    c = known();
+  } catch (const Error&) {  // beyond 64 bits: no size
+    return false;
   }
-  const Constant c = make_constant(DType::I64, dims_of(y), sizes.data());
+  if (!c) return false;
   replace_node(g, n, g.add_constant(derived(y->name, "_known"), c));
   return true;
 }
