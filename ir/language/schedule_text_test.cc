@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/loop/build.h"
+
 namespace tc {
 namespace {
 
