@@ -30,9 +30,26 @@ bool same(const Expr& a, const Expr& b, const Ranges& ranges) {
   return structurally_equal(simplify(a, ranges), simplify(b, ranges));
 }
 
+// Do the rows of the last axis lie side by side? So they do in a tile of whole rows, too, which has strides.
+bool is_dense(const Buffer& b) {
+  if (b->strides.empty()) return true;
+  int64_t next = 1;
+  for (size_t d = b->shape.size(); d-- > 0;) {
+    if (b->shape[d].value == 1) continue;
+    if (b->strides[d] != next) return false;
+    next *= b->shape[d].value;
+  }
+  return true;
+}
+
 Expr flat_of(const Buffer& b, const Exprs& index) {
   Expr e = 0;
-  for (size_t d = 0; d < index.size(); d++) e = e * Expr(b->shape[d]) + index[d];
+  if (is_dense(b)) {
+    for (size_t d = 0; d < index.size(); d++) e = e * Expr(b->shape[d]) + index[d];
+    return e;
+  }
+  for (size_t d = 0; d < index.size(); d++)
+    if (b->shape[d].value != 1) e = e + index[d] * Expr(b->strides[d]);
   return e;
 }
 
@@ -79,7 +96,10 @@ class Matcher {
 
  private:
   static Buffer flat(const Buffer& b) {
-    return make_buffer(b->name, b->dtype, {Dim(num_elements(static_dims(b->shape)))});
+    int64_t last = 0;
+    for (size_t d = 0; d < b->shape.size(); d++)
+      last += (b->shape[d].value - 1) * (is_dense(b) ? 0 : b->strides[d]);
+    return make_buffer(b->name, b->dtype, {Dim(is_dense(b) ? num_elements(static_dims(b->shape)) : last + 1)});
   }
 
   bool knows(DType t, bool reduced) const {
@@ -96,7 +116,7 @@ class Matcher {
     for (const Buffer& b : fn_.outputs)
       if (!producer(fn_, b)) return false;
     for (const Buffer& b : fn_.inputs)
-      if (!is_static(b->shape) || !b->strides.empty() || b->offset != 0) return false;
+      if (!is_static(b->shape) || b->offset != 0 || (form_ == RowForm::Any && !b->strides.empty())) return false;
     return std::all_of(fn_.stages.begin(), fn_.stages.end(), [&](const Stage& s) { return is_plain(s); });
   }
   bool is_plain(const Stage& s) const {
@@ -342,7 +362,7 @@ class Matcher {
       return make_buffer(s.name, s.outputs[0]->dtype, {Dim(points(r_.columns))}, Scope::Register);
     }
     if (kept_ || !is_costly(value) || fn_.outputs[0]->shape.empty() || !full_output()) return nullptr;
-    const bool fits = r_.c.out->dtype == s.outputs[0]->dtype;
+    const bool fits = r_.c.out->dtype == s.outputs[0]->dtype && is_dense(fn_.outputs[0]);
     if (!fits && points(r_.columns) > kMostKept) return nullptr;
     kept_ = true;
     return fits ? r_.c.out : make_buffer(s.name, s.outputs[0]->dtype, {Dim(points(r_.columns))}, Scope::Stack);

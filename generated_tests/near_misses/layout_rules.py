@@ -98,7 +98,14 @@ def inside(name, x=(2, 8, 20, 9), parts=(16, 24), axis=1, reader="y = Sigmoid (e
     return case(name, body, {"x": some(x, t)}, {"v": some((p, x[1], kernel, kernel), t, 1, 0.3), "w": some((q, x[1], 1, 1), t, 2, 0.3), **(weights or {})}, outputs, bar=None if t != F32 else 3e-5)
 
 
+def rows_inside(name, op="r = ReduceMax <keepdims = 0> (x, k)", other="Neg", shape=(6, 40, 30), axis=-1, reader="y = Sigmoid (e)", outputs=("y",), t=F32):
+    """A Concat of what reductions along rows make."""
+    return case(name, f"{op}\n q = {other} (r)\n p = Softmax (q)\n e = Concat <axis = {axis}> (r, p, q)\n {reader}", {"x": some(shape, t)}, {"k": ints(-1), "g": some((shape[-1],), t), "b": some((shape[-1],), t, 1)}, outputs)
+
+
 def neighbours():
+    yield from near(rows_inside, mean=dict(op="r = ReduceMean <keepdims = 0> (x, k)"), first=dict(axis=0), rank=dict(shape=(40, 30), axis=0), norm=dict(op="r = LayerNormalization (x, g, b)"), norm_rows=dict(op="r = LayerNormalization (x, g, b)", axis=1), softmax=dict(op="r = Softmax (x)", other="Softmax"), log_softmax=dict(op="r = LogSoftmax (x)"),
+                    read=dict(op="r = LayerNormalization (x, g, b)", reader="y = Sigmoid (e)\n z = Softmax (r)", outputs=("y", "z")), whole=dict(op="r = Softmax (x)", reader="y = Softmax (e)\n z = ReduceSum <keepdims = 0> (e, k)", outputs=("y", "z")), columns=dict(op="r = Softmax <axis = 1> (x)"), doubles=dict(op="r = LayerNormalization (x, g, b)", t=F64), argument=dict(op="a = ArgMax <axis = -1, keepdims = 0> (x)\n r = Cast <to = 1> (a)"))
     yield from near(shuffled, shared=dict(shared=True), no_conv=dict(conv=False, x=(2, 6, 4, 5)), three=dict(parts=(2, 3, 2, 4, 5)), one=dict(parts=(2, 1, 6, 4, 5)), space=dict(perm=(0, 1, 2, 4, 3)), space_too=dict(perm=(0, 2, 1, 4, 3)), none=dict(perm=(0, 1, 2, 3, 4)), batch=dict(perm=(1, 0, 2, 3, 4)),
                     other_parts=dict(parts=(2, 6, 2, 2, 5), perm=(0, 2, 1, 3, 4)), other_size=dict(back=(2, 6, 5, 4)), flat=dict(back=(2, 120)), square=dict(x=(2, 3, 4, 4), parts=(2, 4, 6, 4, 1), perm=(0, 2, 1, 3, 4)), points=dict(x=(2, 3, 1, 1)))
     yield from near(last_by_model, other=dict(other="r"), no_conv=dict(conv=False), perm=dict(perm=(0, 3, 2, 1)), same=dict(perm=(0, 1, 2, 3), first=(0, 1, 3, 2), l=(6,)), output=dict(outputs=("y", "u")), scale_rows=dict(l=(6, 1)), scale_all=dict(l=(2, 8, 6, 6)),

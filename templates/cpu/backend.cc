@@ -5,6 +5,7 @@
 #include "templates/cpu/floor.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/schedule_cpu.h"
+#include "templates/rows.h"
 
 namespace tc {
 
@@ -24,10 +25,10 @@ bool CpuBackend::reads_few_bits(const TensorFn& fn, const std::vector<bool>& con
 
 std::vector<std::string_view> CpuBackend::templates() const { return cpu_templates(); }
 
-// Templates of a canonical form know memory by the coefficients of its indices alone, but for borders.
+// Templates of a canonical form know memory by the coefficients of its indices alone, but for borders; so do rows.
 bool CpuBackend::takes_strides(const TensorFn& fn, bool result) const {
-  const auto c = canonicalize(fn);
-  return c && !(result && c->border);
+  if (const auto c = canonicalize(fn)) return !(result && c->border);
+  return match_rows(fn, KeptRows::Nowhere, RowForm::Strict).has_value();
 }
 
 Scheduled CpuBackend::schedule(const TensorFn& fn, const std::vector<bool>& constant_input,
