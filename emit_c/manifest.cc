@@ -1,8 +1,8 @@
 #include "emit_c/manifest.h"
 
 #include <map>
-#include <set>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "support/json_text.h"
 

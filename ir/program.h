@@ -139,8 +139,8 @@ struct Slot {
   int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of Program::align
   int first = 0, last = 0;         // steps (in print order) of first write and last read
   int alias_of = -1;               // same memory as another slot, which it replaces, or a part of which it is
-  int64_t within = -1;             // of a part: bytes from the begin of alias_of, whose rows are longer; -1: it replaces it
-  bool kept = false;               // a state: alive between runs
+  int64_t within = -1;  // of a part: bytes from the begin of alias_of, whose rows are longer; -1: it replaces it
+  bool kept = false;    // a state: alive between runs
 };
 
 struct Weight {

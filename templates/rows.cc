@@ -97,8 +97,7 @@ class Matcher {
  private:
   static Buffer flat(const Buffer& b) {
     int64_t last = 0;
-    for (size_t d = 0; d < b->shape.size(); d++)
-      last += (b->shape[d].value - 1) * (is_dense(b) ? 0 : b->strides[d]);
+    for (size_t d = 0; d < b->shape.size(); d++) last += (b->shape[d].value - 1) * (is_dense(b) ? 0 : b->strides[d]);
     return make_buffer(b->name, b->dtype, {Dim(is_dense(b) ? num_elements(static_dims(b->shape)) : last + 1)});
   }
 

@@ -379,8 +379,14 @@ OpFamily movement_ops() {
       {"Concat", 13, {{"axis", {}}}, define_concat},
       {"Split", 18, {{"axis", int64_t(0)}, {"num_outputs", {}}}, define_split, "x sizes"},
       {"Slice", 13, {}, define_slice, "x starts ends axes steps"},
-      {"DepthToSpace", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}, {"data_layout", std::string("NCHW")}}, define_depth_to_space},
-      {"SpaceToDepth", 28, {{"blocksize", {}}, {"mode", std::string("DCR")}, {"data_layout", std::string("NCHW")}}, define_space_to_depth},
+      {"DepthToSpace",
+       28,
+       {{"blocksize", {}}, {"mode", std::string("DCR")}, {"data_layout", std::string("NCHW")}},
+       define_depth_to_space},
+      {"SpaceToDepth",
+       28,
+       {{"blocksize", {}}, {"mode", std::string("DCR")}, {"data_layout", std::string("NCHW")}},
+       define_space_to_depth},
   };
   for (OpFamily part : {pad_ops(), gather_ops(), scatter_ops(), select_ops(), non_max_suppression_ops(), string_ops()})
     for (OpRow& row : part) rows.push_back(std::move(row));

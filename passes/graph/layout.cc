@@ -87,8 +87,8 @@ void Layouts::replace(Node* n, Value* y, bool is_convolution) {
   y->producer->name = n->name;
   y->producer->origins = n->origins;
   const bool is_output = v->output_uses > 0;
-  const bool by_convolution = std::any_of(n->inputs.begin(), n->inputs.end(),
-                                          [&](const Value* x) { return x && native(x) && !adopted(x); });
+  const bool by_convolution =
+      std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Value* x) { return x && native(x) && !adopted(x); });
   Value* t = transpose(y, to_channels_first(rank_of(y)), is_output ? v->name : derived(v->name, "_nchw"), n);
   set_native(t, y, !is_convolution && !by_convolution);
   g_.replace_uses(v, t);

@@ -25,8 +25,9 @@ class Normalization {
     // Differences are computed twice, so that no kernel has to store them for another.
     Value* difference = op("Sub", {x, mean}, "_difference");
     Value* variance = mean_of(op("Mul", {difference, difference}, "_squares"), "_variance");
-    Value* root = op("Sqrt", {op("Add", {variance, number(double(n_->attr_float("epsilon", 1e-5f)), "_epsilon")}, "_stable")},
-                     "_deviation");
+    Value* root =
+        op("Sqrt", {op("Add", {variance, number(double(n_->attr_float("epsilon", 1e-5f)), "_epsilon")}, "_stable")},
+           "_deviation");
     Value* factor = op("Div", {per_channel(n_->inputs[1], "_scale"), root}, "_factor");
     Value* scaled = op("Mul", {op("Sub", {x, mean}, "_centered"), factor}, "_scaled");
     return constant_op(l_.graph(), n_, "Add", {scaled, per_channel(n_->inputs[2], "_bias")}, Layouts::name_for(n_));
@@ -52,29 +53,37 @@ class Normalization {
     d.back() = channels_;
     return reshape(v, d, suffix);
   }
-  /// The mean over places and the channels of a group, for each channel: [N, 1, 1, C].
+  Value* sum_over(Value* x, const std::vector<int64_t>& axes, const std::string& suffix) {
+    return constant_op(l_.graph(), n_, "ReduceSum", {x, ints(axes, suffix + "_axes")}, derived(base_, suffix),
+                       {{"keepdims", int64_t(0)}});
+  }
+  /// The sum over places, for each channel: [N, C]. Rows of an image are added up one by one, so that sums stay short,
+  /// which rounds less, and are shared among threads.
+  Value* sum_of(Value* x, const std::string& suffix) {
+    std::vector<int64_t> outer;
+    for (size_t d = 1; d + 2 < rank_; ++d) outer.push_back(int64_t(d));
+    if (outer.empty()) return sum_over(x, {1}, suffix + "_sum");
+    return sum_over(sum_over(x, {int64_t(rank_) - 2}, suffix + "_rows"), outer, suffix + "_sum");
+  }
+  /// The mean over places and the channels of a group, for each channel: [N, 1, 1, C]. It ends with a Reshape and with it a
+  /// kernel: what reads the mean may then be shared among threads, and be padded.
   Value* mean_of(Value* x, const std::string& suffix) {
-    std::vector<int64_t> places;
-    int64_t count = channels_ / groups_;
-    Dims whole = {dims_[0]};
-    for (size_t d = 1; d + 1 < rank_; ++d) {
-      places.push_back(int64_t(d));
-      whole.push_back(1);
-      count = checked_mul(count, dims_[d + 1]);
-    }
-    whole.push_back(channels_);
-    Value* sum = constant_op(l_.graph(), n_, "ReduceSum", {x, ints(places, suffix + "_places")},
-                             derived(base_, suffix + "_sum"), {{"keepdims", int64_t(1)}});
-    Value* divisor = number(double(count), "_count");
-    if (groups_ == channels_)
-      return constant_op(l_.graph(), n_, "Div", {sum, divisor}, derived(base_, suffix));
     const int64_t each = channels_ / groups_;
-    Value* parts = reshape(sum, {dims_[0], groups_, each}, suffix + "_groups");
-    Value* joined = constant_op(l_.graph(), n_, "ReduceSum", {parts, ints({2}, suffix + "_axis")},
-                                derived(base_, suffix + "_joined"), {{"keepdims", int64_t(1)}});
-    Value* mean = constant_op(l_.graph(), n_, "Div", {joined, divisor}, derived(base_, suffix + "_of_group"));
-    Value* spread = constant_op(l_.graph(), n_, "Expand", {mean, ints({dims_[0], groups_, each}, suffix + "_size")},
-                                derived(base_, suffix + "_of_channel"));
+    int64_t count = each;
+    Dims whole(rank_, 1);
+    whole.front() = dims_[0];
+    whole.back() = channels_;
+    for (size_t d = 2; d < rank_; ++d) count = checked_mul(count, dims_[d]);
+    Value* sum = sum_of(x, suffix);
+    Value* divisor = number(double(count), "_count");
+    const std::string channel = suffix + "_of_channel", group = suffix + "_of_group";
+    if (each == 1)
+      return reshape(constant_op(l_.graph(), n_, "Div", {sum, divisor}, derived(base_, channel)), whole, suffix);
+    Value* joined = sum_over(reshape(sum, {dims_[0], groups_, each}, suffix + "_groups"), {2}, suffix + "_joined");
+    Value* mean = reshape(constant_op(l_.graph(), n_, "Div", {joined, divisor}, derived(base_, group)),
+                          {dims_[0], groups_, 1}, group + "s");
+    Value* spread = constant_op(l_.graph(), n_, "Expand", {mean, ints({dims_[0], groups_, each}, channel + "_size")},
+                                derived(base_, channel));
     return reshape(spread, whole, suffix);
   }
 

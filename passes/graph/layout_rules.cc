@@ -276,11 +276,12 @@ bool shuffle(Layouts& l, Node* n) {
 bool follow_layout(Layouts& l, Node* n) {
   if (n->outputs.empty() || !n->outputs[0]) return false;
   if (n->is("Reshape"))
-    return shuffle(l, n) || (l.may_follow(n) && (reshape_of_unmoved(l, n) || merge_spatial(l, n) || flatten_before_matmul(l, n)));
+    return shuffle(l, n) ||
+           (l.may_follow(n) && (reshape_of_unmoved(l, n) || merge_spatial(l, n) || flatten_before_matmul(l, n)));
   if (reduction(l, n)) return true;
   if (rank_of(n->outputs[0]) < 3) return false;
-  return spatial(l, n) || follow_normalization(l, n) || by_axis(l, n) || fill(l, n) || slice_or_pad(l, n) || resize(l, n) || upsample(l, n) ||
-         pointwise(l, n);
+  return spatial(l, n) || follow_normalization(l, n) || by_axis(l, n) || fill(l, n) || slice_or_pad(l, n) ||
+         resize(l, n) || upsample(l, n) || pointwise(l, n);
 }
 
 }  // namespace tc

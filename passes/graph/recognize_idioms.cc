@@ -243,7 +243,8 @@ void recognize_idioms(Graph& g, PassContext& cx) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) recognize_idioms(*r, cx);
     if (n->outputs.size() != 1 || !n->outputs[0] || !is_float(n->outputs[0]->type.dtype)) continue;
-    (void)(gelu(g, n) || swish(g, n) || hard_swish(g, n) || layer_norm(g, n) || group_norm(g, n) || masked_softmax(g, n));
+    (void)(gelu(g, n) || swish(g, n) || hard_swish(g, n) || layer_norm(g, n) || group_norm(g, n) ||
+           masked_softmax(g, n));
   }
 }
 

@@ -14,7 +14,8 @@ Buffer part_buffer(const std::string& name, DType dtype, const Dims& dims, const
 }
 
 /// y[i, j, ...] = x[i, j, ...]
-TensorFn copy_function(DType dtype, const Dims& dims, const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+TensorFn copy_function(DType dtype, const Dims& dims, const std::vector<int64_t>& from,
+                       const std::vector<int64_t>& to) {
   TensorFn fn;
   fn.inputs = {part_buffer("x", dtype, dims, from)};
   Stage s;
@@ -79,8 +80,7 @@ void ProgramBuilder::add_assembly(const Node& n, const Assembly& a, std::vector<
     call_own(copy_function(v->type.dtype, static_dims(v->type.shape), strides_of(v), c.to.strides), {operand_of(v), to},
              steps);
   }
-  if (a.border)
-    call_own(border_function(w->type.dtype, static_dims(w->type.shape), strides_of(w), a), {whole}, steps);
+  if (a.border) call_own(border_function(w->type.dtype, static_dims(w->type.shape), strides_of(w), a), {whole}, steps);
   for (size_t i = before; i < steps.size(); ++i)
     if (Call* c = std::get_if<Call>(&steps[i].kind)) c->origins = n.origins;
 }

@@ -97,7 +97,9 @@ bool is_there(const Expr& value, const Load& l, const Stage& s, const Dims& begi
   return true;
 }
 
-int64_t bytes_of(const Value* v) { return checked_mul(num_elements(static_dims(v->type.shape)), info(v->type.dtype).bytes); }
+int64_t bytes_of(const Value* v) {
+  return checked_mul(num_elements(static_dims(v->type.shape)), info(v->type.dtype).bytes);
+}
 
 int64_t offset_of(const Dims& begin, const std::vector<int64_t>& strides) {
   int64_t offset = 0;
@@ -106,7 +108,8 @@ int64_t offset_of(const Dims& begin, const std::vector<int64_t>& strides) {
 }
 
 const Load* single_load(const Node& n) {
-  if (!is_function(&n) || n.fn->stages.size() != 1 || n.outputs.size() != 1 || n.fn->outputs[0] != n.fn->stages[0].outputs[0])
+  if (!is_function(&n) || n.fn->stages.size() != 1 || n.outputs.size() != 1 ||
+      n.fn->outputs[0] != n.fn->stages[0].outputs[0])
     return nullptr;
   const Stage& s = n.fn->stages[0];
   return s.kind == Stage::Kind::Compute && s.scan < 0 ? as<Load>(s.values[0]) : nullptr;
@@ -210,9 +213,7 @@ void Parts::assemble(const Node& n) {
   bool placed = false;
   for (const Box& b : l->boxes) {
     const Value* v = n.inputs[b.operand];
-    const auto is_product = [&](const Node* u) {
-      return u != &n && traits_of(*u).kind == GroupKind::Contraction;
-    };
+    const auto is_product = [&](const Node* u) { return u != &n && traits_of(*u).kind == GroupKind::Contraction; };
     Part at = home;
     at.offset += offset_of(b.begin, home.strides);
     const bool others = bool(l->border) && std::any_of(v->users.begin(), v->users.end(), is_product);
@@ -241,8 +242,8 @@ void Parts::view(const Node& n) {
   if (!l) return;
   const Value *s = n.outputs[0], *x = n.inputs[operand_index(n, l->buffer)], *root = root_of(x);
   const auto from = begin_of(*l, n.fn->stages[0]);
-  if (!from || !is_function(root->producer) || outputs_.count(root) || root->type.dtype != s->type.dtype || !is_plain(s) ||
-      of(s) || outputs_.count(s) || viewed_.count(s) || bytes_of(s) < kLeastBytes)
+  if (!from || !is_function(root->producer) || outputs_.count(root) || root->type.dtype != s->type.dtype ||
+      !is_plain(s) || of(s) || outputs_.count(s) || viewed_.count(s) || bytes_of(s) < kLeastBytes)
     return;
   Part at = home_of(x);
   at.whole = of(x) ? at.whole : root;  // what is viewed lies in memory of its own
@@ -276,7 +277,8 @@ TensorFn Parts::strided(const TensorFn& fn, const std::vector<const Value*>& ope
   TensorFn r = fn;
   BufferMap map;
   for (size_t i = 0; i < fn.inputs.size(); ++i)
-    if (const Buffer b = with(fn.inputs[i], operands.at(i)); b != fn.inputs[i]) map[fn.inputs[i].get()] = r.inputs[i] = b;
+    if (const Buffer b = with(fn.inputs[i], operands.at(i)); b != fn.inputs[i])
+      map[fn.inputs[i].get()] = r.inputs[i] = b;
   for (size_t k = 0; k < fn.outputs.size(); ++k)
     if (const Buffer b = with(fn.outputs[k], results.at(k)); b != fn.outputs[k])
       map[fn.outputs[k].get()] = r.outputs[k] = b;

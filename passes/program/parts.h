@@ -63,10 +63,10 @@ class Parts {
   void place(const Value* v, Part at);
 
   const Backend* backend_ = nullptr;
-  std::map<const Value*, Part> parts_;           // looked up only
+  std::map<const Value*, Part> parts_;  // looked up only
   std::map<const Value*, bool> shared_;
   std::map<const Value*, bool> outputs_, viewed_;  // what is an output, or has views or is one. Looked up only
-  std::map<const Node*, Assembly> assemblies_;   // looked up only
+  std::map<const Node*, Assembly> assemblies_;     // looked up only
 };
 
 }  // namespace tc

@@ -34,23 +34,26 @@ const std::string kBranches = R"(float[1,16,12,12] x, float[32,16,1,1] w, float[
 
 TEST(Parts, AConcatWritesThroughItsProducers) {
   const Program p = program_of("g (" + kBranches + R"() => (float[1,48,12,12] y) {
-    a = Conv (x, w)  b = Conv <pads = [1,1,1,1]> (x, v)  c = Concat <axis = 1> (a, b)  y = Relu (c) })", false);
+    a = Conv (x, w)  b = Conv <pads = [1,1,1,1]> (x, v)  c = Concat <axis = 1> (a, b)  y = Relu (c) })",
+                               false);
   EXPECT_EQ(count(kernels_of(p), "concat"), 0) << kernels_of(p);
   EXPECT_EQ(parts_in(p), 2);
-  for (const Slot& s : p.slots)
-    EXPECT_TRUE(s.within <= 0 || s.within == 32 * 4) << s.within;
+  for (const Slot& s : p.slots) EXPECT_TRUE(s.within <= 0 || s.within == 32 * 4) << s.within;
 }
 
 // An input lies where the caller says, and so does what the caller wants.
 TEST(Parts, InputsAndOutputsStay) {
-  const Program p = program_of(R"(g (float[48,64] x, float[48,64] z) => (float[96,64] y, float[48,64] r, float[96,64] s) {
-    r = Neg (x)  y = Concat <axis = 0> (r, z)  t = Tanh (x)  q = Concat <axis = 0> (z, x)  s = Sigmoid (q) })", false);
+  const Program p =
+      program_of(R"(g (float[48,64] x, float[48,64] z) => (float[96,64] y, float[48,64] r, float[96,64] s) {
+    r = Neg (x)  y = Concat <axis = 0> (r, z)  t = Tanh (x)  q = Concat <axis = 0> (z, x)  s = Sigmoid (q) })",
+                 false);
   EXPECT_EQ(parts_in(p), 0);
 }
 
 TEST(Parts, OperandsMadeElsewhereAreCopiedAlone) {
   const Program p = program_of("g (" + kBranches + R"() => (float[1,48,12,12] y) {
-    a = Conv (x, w)  c = Concat <axis = 1> (a, x)  y = Relu (c) })", false);
+    a = Conv (x, w)  c = Concat <axis = 1> (a, x)  y = Relu (c) })",
+                               false);
   EXPECT_EQ(parts_in(p), 2);
   EXPECT_EQ(count(kernels_of(p), "concat"), 0) << kernels_of(p);
 }
@@ -62,7 +65,8 @@ TEST(Parts, ADenseBlockIsOneTensor) {
     a = Relu (x)
     b = Conv <pads = [1,1,1,1]> (a, u)   c = Concat <axis = 1> (a, b)
     d = Conv (c, v)   e = Concat <axis = 1> (a, b, d)
-    f = Conv (e, w)   h = Concat <axis = 1> (a, b, d, f)   y = Tanh (h) })", false);
+    f = Conv (e, w)   h = Concat <axis = 1> (a, b, d, f)   y = Tanh (h) })",
+                               false);
   EXPECT_EQ(count(kernels_of(p), "concat"), 0) << kernels_of(p);
   int wholes = 0;
   for (const Slot& s : p.slots) wholes += s.bytes == 4 * 64 * 144 ? 1 : 0;
@@ -73,23 +77,27 @@ TEST(Parts, ADenseBlockIsOneTensor) {
 TEST(Parts, APaddedConcatHasABorder) {
   const Program p = program_of("g (" + kBranches + R"(, float[8,48,3,3] u) => (float[1,8,12,12] y) {
     a = Conv (x, w)  b = Conv <pads = [1,1,1,1]> (x, v)  c = Concat <axis = 1> (a, b)
-    y = Conv <pads = [1,1,1,1]> (c, u) })", false);
+    y = Conv <pads = [1,1,1,1]> (c, u) })",
+                               false);
   EXPECT_EQ(count(kernels_of(p), "border"), 1) << kernels_of(p);
   EXPECT_EQ(count(kernels_of(p), "concat"), 0) << kernels_of(p);
 }
 
 TEST(Parts, SlicesAreViews) {
-  const Program p = program_of(R"(g (float[1,16,12,12] x, float[64,16,1,1] w) => (float[1,32,6,6] y, float[1,32,6,6] z) {
+  const Program p =
+      program_of(R"(g (float[1,16,12,12] x, float[64,16,1,1] w) => (float[1,32,6,6] y, float[1,32,6,6] z) {
     a = Conv (x, w)  b, c = Split <axis = 1, num_outputs = 2> (a)
     y = MaxPool <kernel_shape = [2,2], strides = [2,2]> (b)  z = AveragePool <kernel_shape = [2,2], strides = [2,2]> (c)
-    })", false);
+    })",
+                 false);
   EXPECT_EQ(count(kernels_of(p), "split"), 0) << kernels_of(p);
 }
 
 // One number a pixel beside others would leave vectors empty; a small tensor is copied in no time.
 TEST(Parts, ShortRowsAndSmallTensorsAreCopied) {
   const Program p = program_of(R"(g (float[1,16,30,30] x, float[4,16,1,1] w) => (float[1,8,30,30] y) {
-    a = Conv (x, w)  b = Relu (a)  c = Concat <axis = 1> (a, b)  y = Tanh (c) })", false);
+    a = Conv (x, w)  b = Relu (a)  c = Concat <axis = 1> (a, b)  y = Tanh (c) })",
+                               false);
   EXPECT_EQ(parts_in(p), 0);
 }
 
