@@ -67,7 +67,7 @@ TEST(TuneRecords, TornLinesAndOthersAreLeftOut) {
   EXPECT_EQ(with("\"threads\":1", "\"threads\":0"), 0u);
   EXPECT_EQ(with("\"contraction()\"", "\"contraction(\""), 0u);
   EXPECT_EQ(with("\"contraction()\"", "\"x() schedule \\\"*\\\" y()\""), 0u);
-  EXPECT_EQ(with("\"target\":\"c\"", "\"target\":\"cuda\""), 0u);
+  EXPECT_EQ(with("\"target\":\"c\"", "\"target\":\"opencl\""), 0u);
 }
 
 TEST(TuneRecords, AFileGoesOnBehindATornLine) {
