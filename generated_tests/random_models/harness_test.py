@@ -29,6 +29,7 @@ ELSEWHERE = {
     "differential/ml_cases.py": {"SVMClassifier"},
     "maps: differential cases": {"CastMap", "DictVectorizer"},
     "differential/microsoft_cases.py": {"DynamicQuantizeLSTM"},
+    "layers of language models: differential/language_cases.py": {"MoE", "QMoE", "LinearAttention", "LinearAttentionGate", "CausalConvWithState", "GatedRMSNorm", "GatedAdd", "MRotaryEmbedding"},
     "not in ONNX Runtime for processors: unit tests": {"NhwcConv", "NhwcFusedConv", "GroupNorm", "SkipGroupNorm", "BiasSplitGelu", "BiasAdd", "BiasDropout", "BiasSoftmax"},
 }
 
