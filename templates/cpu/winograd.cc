@@ -310,21 +310,21 @@ constexpr int64_t kDirect = 0;     // no tiles: the sum over the window
 constexpr int64_t kLeastSide = 7;  // of an image
 constexpr int64_t kLeastSideForFour = 12;
 constexpr double kTransformCycles = 12;  // for a vector of an input tile or of a tile of sums
-constexpr double kOverlap =
-    0.3;  // of products and weights, the part of the shorter that does not hide behind the longer
+// Of products and weights, the part of the shorter that does not hide behind the longer.
+constexpr double kOverlap = 0.3;
 
 // Cycles by m x m results a tile. Every weight comes from memory once: 36 instead of 9 for m = 4, which a core with little
 // bandwidth feels more than the multiplications that it saves.
 double expected_cycles(const Shape& s, const CpuModel& cpu, int64_t m) {
   const int64_t oh = s.oh.extent.value, ow = s.ow.extent.value, ic = s.ic.extent.value, oc = s.m.n.extent.value;
-  const int64_t size = (m + 2) * (m + 2), tiles = ceil_div(oh, m) * ceil_div(ow, m);
-  const auto products = [&](int64_t rows, int64_t terms) {
-    return tile_cycles(cpu, rows, oc, choose_tile(cpu, rows, oc, ic)) * double(terms);
+  const auto of = [&](int64_t rows, double repeated, int64_t weights) {
+    const double compute = tile_cycles(cpu, rows, oc, choose_tile(cpu, rows, oc, ic)) * repeated * double(weights * ic);
+    const double memory = double(weights * ic * oc * 4) / (cpu.dram_gbs / cpu.ghz);
+    return std::max(compute, memory) + kOverlap * std::min(compute, memory);
   };
-  const double compute = m == kDirect ? products(ow, 9 * ic) * double(oh) : products(tiles, size * ic);
-  const double memory = double((m == kDirect ? 9 : size) * ic * oc * 4) / (cpu.dram_gbs / cpu.ghz);
-  const double transforms = m == kDirect ? 0 : double(tiles * size * (ic + oc)) / cpu.vector_lanes * kTransformCycles;
-  return std::max(compute, memory) + kOverlap * std::min(compute, memory) + transforms;
+  if (m == kDirect) return of(ow, double(oh), 9);
+  const int64_t size = (m + 2) * (m + 2), tiles = ceil_div(oh, m) * ceil_div(ow, m);
+  return of(tiles, 1, size) + double(tiles * size * (ic + oc)) / cpu.vector_lanes * kTransformCycles;
 }
 
 // Which of these is cheapest; for a text that is compiled for another processor as well, on both.
