@@ -1,5 +1,7 @@
 #include "emit_c/header.h"
 
+#include <algorithm>
+
 #include "emit_c/operands.h"
 #include "emit_c/strings.h"
 
@@ -154,8 +156,10 @@ std::string plan_header(const Program& p, const ProgramNames& n) {
 }
 
 std::string plan_text(const Program& p, const ProgramNames& n) {
+  const bool has_parts = std::any_of(p.slots.begin(), p.slots.end(), [](const Slot& t) { return t.within >= 0; });
   std::string s = "/* Where the tensors live. Offsets count bytes; every tensor starts on " + to_text(p.align) +
-                  ". */\n" + guard_open(n.upper + "_PLAN_H") + "\n";
+                  (has_parts ? ", but for those inside of others" : "") + ". */\n" + guard_open(n.upper + "_PLAN_H") +
+                  "\n";
   size_t width = 8;
   for (const std::string& x : n.slots) width = std::max(width, x.size());
   for (const std::string& x : n.weights) width = std::max(width, x.size());
@@ -165,7 +169,8 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& t = p.slots[i];
     s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(to_text(t.offset), 9) + " /* " +
-         shape_text(t.dims) + " " + std::string(info(t.dtype).name) + " */\n";
+         shape_text(t.dims) + " " + std::string(info(t.dtype).name) +
+         (t.within >= 0 ? ", inside of " + n.slots[size_t(t.alias_of)] : "") + " */\n";
   }
   s += "#define " + n.upper + "_AT_" + pad("SCRATCH", width) + " " + to_text(p.scratch_offset) + "\n";
   if (p.strings_bytes > 0)
