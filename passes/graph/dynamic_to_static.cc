@@ -121,7 +121,8 @@ class Sweep {
     sizes.follow(g, n);
     if (sizes.fold_sizes(g, n)) return;
     // Exporters expand masks to the size that they have; what is counted is then the same mask.
-    if (n->is("Expand") && n->outputs[0]->type == n->inputs[0]->type) return replace_node(g, n, n->inputs[0]);
+    if (n->is("Expand") && n->outputs[0]->type == n->inputs[0]->type && sizes.sized_alike(n->outputs[0], n->inputs[0]))
+      return replace_node(g, n, n->inputs[0]);
     const bool counted =
         std::any_of(n->outputs.begin(), n->outputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
     // realize_quantization wants weights as they are.
