@@ -143,6 +143,9 @@ class Sweep {
     } catch (const std::out_of_range&) {  // rows ask for axes by at()
       Expansion(g, n).reject("an operand has fewer elements or axes than the operator reads");
     }
+    for (size_t k = 0; k < n->outputs.size(); ++k)  // of com.microsoft no schema has counted them
+      if (n->outputs[k] && n->outputs[k]->is_used())
+        Expansion(g, n).reject("the operator has no output " + to_text(int64_t(k)));
     if (counted) sizes.follow_expanded(g, point.next(), n->self);
     erase_unused(g, n);
     return true;
