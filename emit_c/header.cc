@@ -31,7 +31,7 @@ std::string state_functions(const Program& p, const ProgramNames& n) {
       "run that failed while it\n"
       "   computed they mean nothing; reset empties them. */\n";
   s += "void " + x + "_reset(" + x + " *" + m + ");\n";
-  if (counts_states(p))
+  if (!growths(p).empty())
     s += "/* Drops what the last n elements have appended; " + u + "_E_ARG if there are fewer. */\n" + x + "_status " +
          x + "_rewind(" + x + " *" + m + ", int64_t n);\n";
   s += "/* State k, to be saved and restored, as it lies in the workspace: element [i][j]... at data + i * strides[0] "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "emit_c/strings.h"
 #include "support/sum_text.h"
@@ -104,18 +105,48 @@ std::string room_tests(const Program& p, const ProgramNames& n, const std::strin
   return join(tests, " || ");
 }
 
-int64_t growth(const Program& p, const IoTensor& t) {
-  const auto is_chosen = [&](const SizeSum::Term& term) { return !p.inputs[term.input].is_kept(); };
-  const auto chosen = [&](const IoTensor& x) {
-    return std::count_if(x.next.terms.begin(), x.next.terms.end(), is_chosen);
-  };
-  if (chosen(t) > 1) return 1;
-  if (chosen(t) == 1)
-    return std::max<int64_t>(1, std::find_if(t.next.terms.begin(), t.next.terms.end(), is_chosen)->factor);
-  int64_t together = 0;  // what every run brings: as many elements of one state for each of another
-  for (const IoTensor& x : p.inputs)
-    if (x.is_size && x.is_kept() && chosen(x) == 0) together = std::gcd(together, x.next.addend);
-  return together > 0 ? std::max<int64_t>(1, t.next.addend / together) : 1;
+namespace {
+
+/// What a run adds to a size that the instance counts, over its common divisor.
+struct Growth {
+  SizeSum unit;
+  int64_t times = 0;
+};
+
+/// No times at all: what there is afterwards is not what there was and more.
+Growth growth_of(const Program& p, size_t input) {
+  Growth g{p.inputs[input].next, 0};
+  const auto self = std::find(g.unit.terms.begin(), g.unit.terms.end(), SizeSum::Term{input, 1});
+  if (self == g.unit.terms.end()) return g;
+  g.unit.terms.erase(self);
+  std::sort(g.unit.terms.begin(), g.unit.terms.end(),
+            [](const SizeSum::Term& a, const SizeSum::Term& b) { return a.input < b.input; });
+  g.times = std::gcd(int64_t(0), g.unit.addend);
+  for (const SizeSum::Term& t : g.unit.terms) g.times = std::gcd(g.times, t.factor);
+  if (g.times == 0) return g;
+  g.unit.addend /= g.times;
+  for (SizeSum::Term& t : g.unit.terms) t.factor /= g.times;
+  return g;
+}
+
+}  // namespace
+
+std::map<size_t, int64_t> growths(const Program& p) {
+  std::map<size_t, int64_t> list;
+  std::optional<SizeSum> unit;
+  int64_t common = 0;
+  for (size_t k = 0; k < p.inputs.size(); ++k) {
+    if (!p.inputs[k].is_size || !p.inputs[k].is_kept()) continue;
+    const Growth g = growth_of(p, k);
+    const bool some_more = !g.unit.terms.empty() && g.unit.addend != 0;  // past + seq + 1: how often 1, nobody knows
+    if (g.times == 0 || some_more || (unit && *unit != g.unit)) return {};
+    unit = g.unit;
+    list[k] = g.times;
+    common = std::gcd(common, g.times);
+  }
+  if (unit && unit->terms.empty())  // every run brings as many elements of one state for each of another
+    for (auto& [k, times] : list) times /= common;
+  return list;
 }
 
 bool counts_states(const Program& p) {

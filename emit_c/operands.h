@@ -1,6 +1,7 @@
 // What the executors of all targets say alike: operands of calls, tests of arguments.
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 
 #include "emit_c/names.h"
@@ -24,9 +25,9 @@ std::string size_text(const Program& p, const ProgramNames& n, const SizeSum& s,
 std::string difference_tests(const Program& p, const ProgramNames& n, const std::string& counts = "");
 /// "in->past + in->seq > 20": is there no room for what a run appends? Empty: the instance counts nothing.
 std::string room_tests(const Program& p, const ProgramNames& n, const std::string& counts = "");
-/// How many elements a state grows by for each one that a run brings; of an input that the instance counts. Where every
-/// run brings a fixed number to each state, it is these numbers without their common divisor.
-int64_t growth(const Program& p, const IoTensor& t);
+/// How many elements of each input that the instance counts a run brings for each one of its own; where every run brings a
+/// fixed number to each state, these numbers without their common divisor. Empty: they grow in no proportion.
+std::map<size_t, int64_t> growths(const Program& p);
 /// Does the instance keep states? Does it count their elements?
 bool keeps_states(const Program& p);
 bool counts_states(const Program& p);

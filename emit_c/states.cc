@@ -43,9 +43,7 @@ std::string rewind_function(const Program& p, const ProgramNames& n, const State
                             const std::string& begin, const std::string& refused, const std::string& end) {
   std::vector<std::string> tests = {refused, "n < 0"};
   std::string less;
-  for (size_t k = 0; k < p.inputs.size(); k++) {
-    if (!p.inputs[k].is_kept() || !p.inputs[k].is_size) continue;
-    const int64_t each = growth(p, p.inputs[k]);
+  for (const auto& [k, each] : growths(p)) {
     tests.push_back(memory.count(k) + (each == 1 ? "" : " / " + to_text(each)) + " < n");
     less += "  " + memory.count(k) + " -= " + (each == 1 ? "n" : to_text(each) + " * n") + ";\n";
   }

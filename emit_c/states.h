@@ -18,7 +18,7 @@ struct StateMemory {
 std::vector<size_t> emptied_by_zeros(const Program& p);
 
 /// `begin`, `end`: lines in front and behind; `refused`: a condition besides that there are fewer elements. Empty if the
-/// instance counts nothing.
+/// instance counts nothing, or states grow in no proportion.
 std::string rewind_function(const Program& p, const ProgramNames& n, const StateMemory& memory,
                             const std::string& begin, const std::string& refused, const std::string& end = "");
 /// `begin`: lines in front.

@@ -126,6 +126,8 @@ class DeclaredOutputs {
       if (now.type().value_case() == onnx::TypeProto::VALUE_NOT_SET) *now.mutable_type() = before.type();
       if (!before.type().has_tensor_type()) continue;
       const auto& declared = before.type().tensor_type();
+      if (now.type().has_tensor_type() && now.type().tensor_type().elem_type() == 0)  // inference knew the shape alone
+        now.mutable_type()->mutable_tensor_type()->set_elem_type(declared.elem_type());
       const std::string who = "output " + quoted(before.name());
       if (!now.type().has_tensor_type() ||
           (declared.elem_type() != 0 && declared.elem_type() != now.type().tensor_type().elem_type())) {

@@ -285,6 +285,18 @@ TEST(Hostile, ContradictingTypes) {
   EXPECT_EQ(to_text(m.graph.outputs()[0]->type), "f32[2]");
 }
 
+// Of operators of other domains ONNX's inference knows no type, so that of what is made of them it finds the shape alone.
+TEST(Hostile, ShapesWithoutElementTypesContradictNothing) {
+  ImportOptions every;
+  every.has_row = [](std::string_view, std::string_view) { return true; };
+  const Imported m = import_text(header(8, R"("" : 17, "ai.onnx.ml" : 3)") + R"(g (float[4,3] x) => (float[2,2] y)
+<int64[2] s = {2, 2}> {
+  v = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0, 3.0], intercepts = [0.5]> (x)  y = Reshape(v, s) })",
+                                 every);
+  EXPECT_EQ(m.exit, ExitCode::Ok) << m.problems;
+  EXPECT_EQ(m.problems, "");
+}
+
 TEST(Hostile, AllProblemsAreToldInOneRun) {
   const Imported m = import_text(header() + R"(g (float[2] x, float[N] z) => (float[2] y)
 <float[3] w = {1}>

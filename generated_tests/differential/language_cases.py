@@ -59,6 +59,11 @@ def expert_cases():
         biased = name != "silu"
         yield Case(f"experts_{name}", f"y = com.microsoft.MoE <k = 2{attributes}> (x, r, w, {'b' if biased else ''}, u{', c' if biased else ''})",
                    {"x": shape, "r": (tokens, experts)}, {k: v for k, v in weights.items() if biased or k in "wu"})
+    # Of experts with equal scores ONNX Runtime takes the last.
+    scores = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 1, 0], [0, 1, 1, 0, 1], [2, 1, 1, 1, 1], [-1, -1, -2, -1, -2]], np.float32)
+    weights = {"w": rng.standard_normal((experts, inner, hidden)).astype(np.float32), "u": rng.standard_normal((experts, hidden, inner)).astype(np.float32)}
+    for k, normalized in ((1, 0), (3, 1)):
+        yield Case(f"experts_equal_{k}", f"y = com.microsoft.MoE <k = {k}, normalize_routing_weights = {normalized}> (x, r, w, , u)", {"x": (5, hidden), "r": scores}, weights)
     for bits, block, zeros, own in itertools.product((2, 4, 8), (0, 16), (False, True), (False, True)):
         def few(columns, depth):
             q = rng.integers(0, 2**bits, (experts, columns, depth))

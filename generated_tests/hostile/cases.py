@@ -110,6 +110,9 @@ def structure():
     yield text("types that an operator without a schema does not take together", REJECTED, "TC0201", "operands of add are f32 and f64",
                "g (float[2,4] x, double[2,4] s, float[4] w) => (float[2,4] y) { y = com.microsoft.SkipSimplifiedLayerNormalization (x, s, w) }",
                'ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]')
+    for made, node in (("a formula", "QuickGelu (x)"), ("other nodes", "FusedGemm (x, x)")):
+        yield text(f"an output that an operator without a schema, made of {made}, has not", REJECTED, "TC0201", "has no output 1",
+                   f"g (float[4,4] x) => (float[4,4] y, float[4,4] z) {{ y, z = com.microsoft.{node} }}", 'ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]')
     yield text("a size without elements", REJECTED, "TC0201", "fewer elements", "g (float[13] x) => (float[13] y) <int64[0] n = {}> { w = HammingWindow (n)  y = Mul (w, x) }")
     yield text("two nodes of one result", REJECTED, "TC0110", 'already defined', g + " { y = Neg(x)  y = Abs(x) }")
     yield changed("two inputs of one name", REJECTED, "TC0110", "already defined", lambda m, _: m.graph.input.append(m.graph.input[0]))

@@ -82,7 +82,9 @@ class Noise:
         # What is rounded inside of a node moves its result as rounded operands do: a sum may cancel all but its last bits.
         return shaken(array, self.rng, any(not v.exact for v in node.results) and node.draft.op not in SIZED)
 
-    def result(self, value, array):
+    def result(self, node, value, array):
+        if node.draft.op in SIZED and not value.exact and np.issubdtype(array.dtype, np.integer):
+            return array + self.rng.integers(0, 2, array.shape).astype(array.dtype)  # ONNX Runtime cuts fractions off
         return shaken(array, self.rng, not value.exact)
 
 
@@ -94,7 +96,7 @@ class Unrounded:
             return narrowed(array, value.dtype)
         return array.astype(np.float32) if array.dtype in NARROW else array
 
-    def result(self, value, array):
+    def result(self, node, value, array):
         return array
 
 
@@ -133,7 +135,7 @@ def replay(model, change):
                 raise
             arrays = evaluate(draft, node_of(draft, list(node.proto.output)), captured | {v.name: v.array for v in operands if v is not None}, MEANING)
         for v, array in zip(node.results, arrays):
-            env[v.name] = change.result(v, array)
+            env[v.name] = change.result(node, v, array)
     return env
 
 

@@ -104,6 +104,15 @@ def up_to_a_multiple(b):
     b.output(b.op("Pad", b.weight(1, 2, 4, 3), both))
 
 
+def one_row_or_none(b):
+    """A size that is 1 at most is no size that is 1."""
+    x = b.input("x", ["n", 4])
+    rows = b.op("Concat", b.op("Div", size(b, x, 0), b.ints(3)), b.ints(4), axis=0)
+    copies = b.op("Expand", b.weight(1, 4), rows)
+    b.output(copies)
+    b.output(b.op("Concat", copies, x, b.op("Tanh", copies), axis=0))
+
+
 def size_arithmetic(b):
     x = b.input("x", ["n", "m"])
     n, m = size(b, x, 0), size(b, x, 1)
@@ -129,5 +138,5 @@ def size_arithmetic(b):
 ALL = [
     (pyramid, {"batch": (1, 2), "h": (4, 19), "w": (5, 14)}), (corners_aligned, {"h": (2, 12), "w": (2, 9)}),
     (sampled, {"n": (1, 2), "h": (1, 9), "w": (2, 8), "r": (1, 4)}), (slices, {"n": (1, 11), "m": (2, 6)}), (relative_positions, {"n": (1, 9)}),
-    (up_to_a_multiple, {"batch": (1, 2), "h": (3, 11), "w": (4, 9)}), (size_arithmetic, {"n": (1, 13), "m": (2, 6)}),
+    (up_to_a_multiple, {"batch": (1, 2), "h": (3, 11), "w": (4, 9)}), (one_row_or_none, {"n": (1, 3)}), (size_arithmetic, {"n": (1, 13), "m": (2, 6)}),
 ]

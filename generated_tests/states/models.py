@@ -203,6 +203,14 @@ def one_by_one(b):
     return twice(b, 1)
 
 
+def marked(b):
+    """A mark behind what each run brings: rewinding could not tell how many there are."""
+    x, past = b.input("x", [1, "seq", 8]), b.input("rows", [1, "past", 8])
+    new = b.op("Concat", past, x, b.weight(1, 1, 8), axis=1)
+    b.output(b.op("ReduceSum", new, b.ints(1), keepdims=0))
+    return dict([keep(b, past, new)])
+
+
 def both(b):
     """One that grows, one that adds up."""
     x = b.input("x", [1, "seq", 8])
@@ -231,7 +239,7 @@ def several(b):
     return dict([keep(b, past, new), keep(b, total, added)])
 
 
-MODELS = [products, standard, grouped, window, halves, capped, sinks, windows, recurrences, scattered, recurrent, moving, updated, twice, one_by_one, both, embedded, wide, several]
+MODELS = [products, standard, grouped, window, halves, capped, sinks, windows, recurrences, scattered, recurrent, moving, updated, twice, one_by_one, marked, both, embedded, wide, several]
 
 
 NEWER = {standard: 23, embedded: 23, scattered: 24}  # operator sets

@@ -45,6 +45,7 @@ FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=al
 SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "nan", -2, 1, "reset", 1, 3, MOST]
 # Windows and recurrences have no way back.
 ONWARD = [5, 1, 1, MOST, 1, 1, "full", 1, 1, "reset", 1, 3, MOST, 1, 1]
+FORWARD = [5, 1, 1, 4, "reset", 1, 3, MOST]  # where states grow by what a run brings and a number beside it: no NAME_rewind
 ONE_BY_ONE = [1, 1, 1, 1, -3, 1, 1, -2, 1, "reset", 1, 1]  # where a run brings one element
 
 HEAD = """#include "{name}.h"
@@ -76,14 +77,14 @@ static void save(const char *folder, int step, const char *name, const void *dat
 """
 
 
-def program(manifest):
+def program(manifest, rewinds):
     """A C program: FOLDER, then for each step the number that a run appends, and the status that it must have."""
     name = manifest["name"]
     text = HEAD.format(name=name) + "int main(int argc, char **argv)\n{\n  " + f"{name} m;\n  if ({name}_init(&m, NULL, 0, NULL, 0)) return 2;\n"
     text += "  for (int k = 2; k + 1 < argc; k += 2) {\n    const int64_t n = atoll(argv[k]);\n    const int wanted = atoi(argv[k + 1]), step = k / 2 - 1;\n"
     text += f"    {name}_inputs in;\n    {name}_outputs out;\n    int status;\n    (void)n;\n"
     text += f"    if (n == 0) {{ {name}_reset(&m); continue; }}\n"
-    if any(s["counts"] for s in manifest["states"]):
+    if any(s["counts"] for s in manifest["states"]) and rewinds:
         text += f"    if (n < 0) {{ if ({name}_rewind(&m, -n)) return 3; continue; }}\n"
     frees = []
     for port in manifest["inputs"]:
@@ -131,7 +132,7 @@ def cut(info, array, length):
     return array
 
 
-def steps(model, kept, session, folder, random, onward=False):
+def steps(name, model, kept, session, folder, random, onward=False):
     """Writes the inputs of all runs; returns what the program is told, and the outputs that it must give by (step, name)."""
     inputs = {i.name: i for i in model.graph.input}
     own = [i for name, i in inputs.items() if name not in kept]
@@ -142,6 +143,8 @@ def steps(model, kept, session, folder, random, onward=False):
     varies = any(d.dim_param == "seq" for i in own for d in i.type.tensor_type.shape.dim)
     if not grows:
         script = [3, 1, MOST, 2, "reset", 1, MOST] if varies else [1, 1, 1, "reset", 1, 1]
+    elif name == "marked":
+        script = FORWARD
     elif onward and not all_grow:
         script = ONWARD
     else:
@@ -213,12 +216,15 @@ def check(case, tool, cpu, toolchain, folder, exported=False):
     if result.returncode:
         raise Failed("emit: " + first_line(result.stdout))
     manifest = json.loads((package / "manifest.json").read_text())
-    (folder / "steps.c").write_text(program(manifest))
+    rewinds = "_rewind(" in (package / f"{manifest['name']}.h").read_text()
+    if rewinds != (name != "marked" and any(s["counts"] for s in manifest["states"])):
+        raise Failed("NAME_rewind is there" if rewinds else "NAME_rewind is missing")
+    (folder / "steps.c").write_text(program(manifest, rewinds))
     program_file = compiled(package, folder, cpu, toolchain)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    told, wanted = steps(model, kept, session, io, random, exported or name == "windows")
+    told, wanted = steps(name, model, kept, session, io, random, exported or name == "windows")
     result = call("run", [program_file, io, *told], {}, env={**os.environ, **HOSTILE})
     if result.returncode:
         raise Failed(f"run: exit code {result.returncode}: {first_line(result.stdout, 'rror|check: |status')}")

@@ -225,7 +225,8 @@ Value* Experts::matmul(Value* input, const Layer& l, const std::string& suffix) 
   return e.op("expert_matmul", {input, chosen, w, l.bias, scales, zeros}, suffix, {{"bits", bits}}, "tc");
 }
 
-/// Which experts a token goes to are those with the largest scores; its shares are a softmax of the scores.
+/// Which experts a token goes to are those with the largest scores; its shares are a softmax of the scores. Of equal ones
+/// ONNX Runtime takes the last expert first, TopK the first: so the scores are turned round.
 void route(Experts& m) {
   const Expansion& e = m.e;
   Value* scores = e.cast(DType::F32, e.in(1), "_scores");
@@ -235,8 +236,12 @@ void route(Experts& m) {
   if (m.k < 1 || m.k > d[1]) e.reject("k must be from 1 to the number of experts, " + to_text(d[1]));
   if (e.attr_int("use_sparse_mixer") != 0)
     e.unsupported("use_sparse_mixer; export the model with its router in ONNX's operators");
-  Node* top = e.node_of("TopK", {scores, e.ints(DType::I64, {1}, {m.k}, "_k")}, 2, "_best", {{"axis", int64_t(-1)}});
-  m.chosen = top->outputs[1];
+  const auto number = [&](int64_t n, std::string_view suffix) { return e.ints(DType::I64, {1}, {n}, suffix); };
+  Value* turned =
+      e.op("Slice", {scores, number(-1, "_last"), number(INT64_MIN, "_end"), number(1, "_along"), number(-1, "_back")},
+           "_turned");
+  Node* top = e.node_of("TopK", {turned, number(m.k, "_k")}, 2, "_best", {{"axis", int64_t(-1)}});
+  m.chosen = e.op("Sub", {number(d[1] - 1, "_last_expert"), top->outputs[1]}, "_chosen");
   Value* own = m.few_bits ? e.optional(14) : nullptr;
   const bool normalized = e.attr_int("normalize_routing_weights") != 0;
   const auto softmax = [&](Value* x) { return e.op("Softmax", {x}, "_shares", {{"axis", int64_t(-1)}}); };

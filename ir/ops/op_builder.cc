@@ -321,6 +321,8 @@ TensorFn OpBuilder::take() {
   std::set<const BufferDef*> needed;
   for (size_t k = 0; k < outputs_.size(); k++) {
     if (!node_.outputs[k]) continue;
+    if (!outputs_[k] && node_.domain == "com.microsoft")  // no schema of ONNX has counted them
+      reject("the operator has no output " + to_text(int64_t(k)));
     check(outputs_[k] != nullptr, "define() of " + node_.op + " left output " + to_text(int64_t(k)) + " open");
     fn.outputs.push_back(outputs_[k]);
     needed.insert(outputs_[k].get());

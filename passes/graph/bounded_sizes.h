@@ -87,6 +87,8 @@ class BoundedSizes {
   /// All of them, by axis.
   const std::vector<BoundedSize>& sizes(const Value* v) const;
   bool is_counted(const Value* v) const { return !sizes(v).empty(); }
+  /// Have both the same sizes, whatever the counts are?
+  bool sized_alike(const Value* a, const Value* b) const { return forms(a) == forms(b); }
 
  private:
   /// The count of output k along `axis`, of a node that follows an operand of `bound` elements: the

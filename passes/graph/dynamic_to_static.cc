@@ -121,7 +121,8 @@ class Sweep {
     sizes.follow(g, n);
     if (sizes.fold_sizes(g, n)) return;
     // Exporters expand masks to the size that they have; what is counted is then the same mask.
-    if (n->is("Expand") && n->outputs[0]->type == n->inputs[0]->type) return replace_node(g, n, n->inputs[0]);
+    if (n->is("Expand") && n->outputs[0]->type == n->inputs[0]->type && sizes.sized_alike(n->outputs[0], n->inputs[0]))
+      return replace_node(g, n, n->inputs[0]);
     const bool counted =
         std::any_of(n->outputs.begin(), n->outputs.end(), [&](const Value* v) { return v && sizes.is_counted(v); });
     // realize_quantization wants weights as they are.
@@ -142,6 +143,9 @@ class Sweep {
     } catch (const std::out_of_range&) {  // rows ask for axes by at()
       Expansion(g, n).reject("an operand has fewer elements or axes than the operator reads");
     }
+    for (size_t k = 0; k < n->outputs.size(); ++k)  // of com.microsoft no schema has counted them
+      if (n->outputs[k] && n->outputs[k]->is_used())
+        Expansion(g, n).reject("the operator has no output " + to_text(int64_t(k)));
     if (counted) sizes.follow_expanded(g, point.next(), n->self);
     erase_unused(g, n);
     return true;

@@ -90,8 +90,8 @@ std::shared_ptr<const TensorFn> reshaped(const TensorFn& fn, const Shape& shape)
   }
   BufferMap buffers;
   for (const Buffer& b : fn.inputs) {
-    const bool single = num_elements(static_dims(b->shape)) == 1;
-    to.inputs.push_back(single ? b : make_buffer(b->name, b->dtype, shape));
+    const bool whole = b->shape == s.outputs[0]->shape && num_elements(static_dims(b->shape)) != 1;
+    to.inputs.push_back(whole ? make_buffer(b->name, b->dtype, shape) : b);  // what nothing reads has any shape
     buffers[b.get()] = to.inputs.back();
   }
   s.values[0] = rewrite(s.values[0], [&](const Expr& e) -> Expr {

@@ -231,11 +231,11 @@ class Model:
             getattr(self._keeping(), f"{self.name}_reset")(ctypes.byref(self._instance))
 
     def rewind(self, n: int) -> None:
-        """Drops the last `n` elements of what has grown (tokens). Raises UsageError if nothing grows, RunError if there are fewer."""
+        """Drops the last `n` elements of what has grown (tokens). Raises UsageError if nothing grows, or in no proportion, RunError if there are fewer."""
         with self._lock:
             library = self._keeping()
             if not hasattr(library, f"{self.name}_rewind"):
-                raise UsageError("no state of the package grows")
+                raise UsageError("no state of the package grows, or they grow in no proportion to each other")
             if getattr(library, f"{self.name}_rewind")(ctypes.byref(self._instance), ctypes.c_int64(int(n))):
                 raise RunError(f"there are fewer than {n} elements")
 

@@ -113,11 +113,11 @@ std::vector<Constant> operands(const TestFunction& f, int64_t bits) {
   return in;
 }
 
-void expect_exact(const Product& p, const char* cpu = "x86-64-v4") {
+void expect_exact(const Product& p, const char* cpu = "x86-64-v4", const ScheduleOptions& options = {}) {
   const TestFunction f = p.block_sums ? blocks_times_blocks(p) : floats_times_bits(p);
   std::vector<bool> loaded = f.constant;
   EXPECT_EQ(reads_few_bits(f.fn, f.constant, *find_cpu(cpu), {}), !p.block_sums);
-  expect_equal(f, p.rows == 1 ? "matrix_vector" : "matmul", cpu, operands(f, p.bits));
+  expect_equal(f, p.rows == 1 ? "matrix_vector" : "matmul", cpu, operands(f, p.bits), options);
 }
 
 TEST(FewBits, RowsAndBits) {
@@ -139,6 +139,16 @@ TEST(FewBits, EveryCpu) {
     for (const int64_t rows : {1, 3, 30}) {
       expect_exact({.rows = rows, .columns = 150, .zeros = true}, std::string(cpu.name).c_str());
       expect_exact({.rows = rows, .columns = 150, .zeros = true, .block_sums = true}, std::string(cpu.name).c_str());
+    }
+}
+
+// Sixteen numbers of 2 bits lie in a word: stretches of the sum and panels of several vectors cut them elsewhere than those of 4.
+TEST(FewBits, WidePanelsOfTwoBits) {
+  for (const int64_t panel_columns : {48, 256})
+    for (const int64_t rows : {1, 3, 20}) {
+      const ScheduleOptions wide = {.panel_columns = panel_columns};
+      expect_exact({.rows = rows, .columns = 200, .depth = 101, .bits = 2, .block = 16, .zeros = true}, "znver4", wide);
+      expect_exact({.rows = rows, .columns = 100, .depth = 160, .bits = 2, .block = 64}, "generic", wide);
     }
 }
 

@@ -44,8 +44,9 @@ inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, 
 }
 
 inline void expect_equal_on(const CpuModel& cpu, const TestFunction& f, const std::string& family,
-                            const std::vector<Constant>& in, const Constant& expected) {
-  const Scheduled s = schedule_cpu(f.fn, f.constant, cpu);
+                            const std::vector<Constant>& in, const Constant& expected,
+                            const ScheduleOptions& options = {}) {
+  const Scheduled s = schedule_cpu(f.fn, f.constant, cpu, options);
   EXPECT_EQ(s.family, family);
   for (const int vl : {1, 4, 8, 16}) {
     const std::vector<float> got = run_scheduled(s, f.fn, in, vl);
@@ -58,12 +59,12 @@ inline void expect_equal_on(const CpuModel& cpu, const TestFunction& f, const st
 // The scheduled text gives what the definition says, whatever the number of lanes: text for one processor, and text for
 // several.
 inline void expect_equal(const TestFunction& f, const std::string& family, const char* cpu = "x86-64-v4",
-                         std::vector<Constant> in = {}) {
+                         std::vector<Constant> in = {}, const ScheduleOptions& options = {}) {
   for (size_t i = in.size(); i < f.fn.inputs.size(); i++)
     in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
   const Constant expected = evaluate(f.fn, in)[0];
-  expect_equal_on(*find_cpu(cpu), f, family, in, expected);
-  expect_equal_on(any_cpu(), f, family, in, expected);
+  expect_equal_on(*find_cpu(cpu), f, family, in, expected, options);
+  expect_equal_on(any_cpu(), f, family, in, expected, options);
 }
 
 }  // namespace tc::testing

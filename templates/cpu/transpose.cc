@@ -43,6 +43,15 @@ const Axis* neighbours(const Load& l, const std::vector<Axis>& axes) {
   return nullptr;
 }
 
+// Tiles are loaded whatever a condition around the load says: what is padded, or one operand of a Concat, may end before.
+bool lies_inside(const Load& l, const std::vector<Axis>& axes) {
+  const auto o = offset_of(l.index[0], vars_of(axes));
+  if (!o) return false;
+  int64_t least = o->constant, most = o->constant;
+  for (const Axis& a : axes) (o->of(a.var) < 0 ? least : most) += o->of(a.var) * (a.extent.value - 1);
+  return least >= 0 && most < l.buffer->shape[0].value;
+}
+
 bool find_axes(Transposition& t) {
   t.written = t.c.axes.back();
   const auto out = affine_in(t.c.out_index, {t.written.var});
@@ -53,7 +62,7 @@ bool find_axes(Transposition& t) {
     if (!f) return false;
     if (f->coefficients[0] == 0 || f->coefficients[0] == 1) continue;
     const Axis* read = neighbours(*l, t.c.axes);
-    if (!read || (t.read.var && t.read.var != read->var) || !offset_of(l->index[0], vars_of(t.c.axes))) return false;
+    if (!read || (t.read.var && t.read.var != read->var) || !lies_inside(*l, t.c.axes)) return false;
     t.read = *read;
     t.crossed.push_back(l);
   }

@@ -95,6 +95,26 @@ TEST(CpuTranspose, TwoOperandsAndABorder) {
                         "transpose");
 }
 
+// A tile is loaded whatever a condition says: so not where the operand has no such element (y has a plane more than x), and
+// not where it is one of two (c has columns that a has not).
+TEST(CpuTranspose, WhatEndsBeforeTheResultIsNoTile) {
+  FunctionBuilder p;
+  const Buffer x = p.input("x", {2, 20, 34});
+  const TestFunction padded = p.take(p.compute("y", {3, 34, 20}, [&](const Exprs& i) {
+    return select(i[0] < 2, load(x, {i[0], i[2], i[1]}), make_float(DType::F32, 0));
+  }));
+  FunctionBuilder c;
+  const Buffer a = c.input("a", {32, 18}), b = c.input("b", {16, 18});
+  const TestFunction joined = c.take(c.compute("y", {18, 48}, [&](const Exprs& i) {
+    return select(i[1] < 32, load(a, {i[1], i[0]}), load(b, {i[1] - Expr(32), i[0]}));
+  }));
+  for (const TestFunction* f : {&padded, &joined}) {
+    const Scheduled s = schedule_cpu(f->fn, f->constant, *find_cpu("generic"));
+    EXPECT_EQ(to_text(s.body).find("load_transposed"), std::string::npos) << to_text(s.body);
+    testing::expect_equal(*f, s.family, "generic");
+  }
+}
+
 // What lies side by side on both sides needs no tiles, and neither do axes shorter than a row of 16 bytes.
 TEST(CpuTranspose, LeavesOthersAlone) {
   const auto family = [](const TestFunction& f) { return schedule_cpu(f.fn, f.constant, *find_cpu("generic")).family; };
