@@ -138,8 +138,10 @@ class Knobs:
                     check(f"{what} counts", kernels(changed) != own)
                     accepted.append((what, file.read_text()))
                 else:
-                    place = rf"k\.tc:{at + 1 if other == LARGEST else '[0-9]+'}:\d+: "  # later ones may not fit any more
-                    right = r.returncode == 1 and re.search(place, r.stderr) and "\n    ^\n" in r.stderr and "nothing was written" in r.stderr
+                    column = text.splitlines()[at].index(f"{number} = ") + 1
+                    place = rf"k\.tc:{at + 1}:{column}: " if other == LARGEST else r"k\.tc:\d+:\d+: "  # later ones may not fit any more
+                    caret = rf"\n {{{column + 1}}}\^\n" if other == LARGEST else r"\n {4,}\^\n"
+                    right = r.returncode == 1 and re.search(place, r.stderr) and re.search(caret, r.stderr) and "nothing was written" in r.stderr
                     check(f"{what} is refused with its place", right and (other != LARGEST or f"{number} = {other}: " in r.stderr), r.stderr)
         if model not in HEAVY:
             self.right(target, model, name, folder, accepted)
