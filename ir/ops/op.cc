@@ -2,7 +2,6 @@
 #include "ir/ops/op.h"
 
 #include <algorithm>
-
 #include <stdexcept>
 
 #include "ir/graph/origin.h"
