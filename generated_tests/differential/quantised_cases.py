@@ -93,6 +93,14 @@ def row_cases(rng):
     axis = {"k": np.array([1])}
     yield Case("mean_of_bytes", conv + "m = GlobalAveragePool (d)\n y = QuantizeLinear (m, s, z)", {"x": (2, 6, 9, 7)}, known)
     yield Case("sum_with_bytes", conv + "r = Mul (x, s)\n e = ReduceMax (r, k)\n h = Add (d, e)\n y = QuantizeLinear (h, u, v)", {"x": (2, 6, 9, 7)}, {**known, **axis})
+    quantised = "\n ".join(f"q{k} = QuantizeLinear (t{k}, s{k}, z{k})\n d{k} = DequantizeLinear (q{k}, s{k}, z{k})\n {then}"
+                            for k, then in enumerate(("t1 = Add (d0, b)", "t2 = Erf (d1)", "t3 = Add (d2, one)", "t4 = Mul (d1, d3)", "y = Mul (d4, half)")))
+    steps = {f"{kind}{k}": value for k, (scale, zero) in enumerate(((0.05, U8(121)), (0.06, U8(118)), (1 / 127, I8(0)), (2 / 255, U8(0)), (0.05, I8(-100))))
+             for kind, value in (("s", F32(scale)), ("z", zero))}
+    yield Case("bytes_between_all", "t0 = MatMul (x, w)\n " + quantised, {"x": (13, 40)}, {"w": (40, 37), "b": (37,), "one": F32(1), "half": F32(0.5), **steps})
+    yield Case("bytes_have_no_negative_zero", "q = QuantizeLinear (x, s, z)\n d = DequantizeLinear (q, s, z)\n y = Div (one, d)", {"x": np.linspace(-0.4, 0.4, 37, dtype=F32)},
+               {"s": F32(1), "z": I8(0), "one": F32(1)})
+    yield Case("bytes_that_wrap", "r = Round (x)\n q = Cast <to = 2> (r)\n y = Cast <to = 1> (q)", {"x": np.linspace(0, 255, 53, dtype=F32)})
     yield Case("floats_of_bytes_twice", conv + "m = GlobalAveragePool (d)\n y = Sub (d, m)", {"x": (2, 6, 9, 7)}, known)
 
 

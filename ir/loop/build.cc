@@ -1,10 +1,12 @@
 #include "ir/loop/build.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "ir/loop/op_rules.h"
 #include "ir/loop/operand_mismatch.h"
+#include "ir/loop/visit.h"
 #include "support/text.h"
 
 namespace tc {
@@ -137,6 +139,71 @@ void check_text(Op op, const Exprs& args) {
     check_same("the position of " + std::string(info(op).name) + " is", args[1]->dtype, DType::I64);
 }
 
+bool is_whole(double v) { return v == std::trunc(v); }
+
+// Has it no fraction? It may be infinite, or no number.
+bool is_whole(const Expr& e) {
+  if (const FloatImm* k = as<FloatImm>(e)) return is_whole(k->value);
+  if (const Cast* c = as<Cast>(e)) return is_int(c->value->dtype);
+  const Apply* a = as<Apply>(e);
+  if (!a) return false;
+  if (a->op == Op::Add || a->op == Op::Sub) return is_whole(a->args[0]) && is_whole(a->args[1]);
+  return a->op == Op::Round || a->op == Op::Floor || a->op == Op::Ceil || a->op == Op::Trunc;
+}
+
+struct Bounds {
+  double low, high;
+};
+
+// Of what is a whole number for sure; where(x > low, x, low) is low where x is no number.
+std::optional<Bounds> bounds_of_whole(const Expr& e) {
+  if (const FloatImm* k = as<FloatImm>(e); k && is_whole(k->value)) return Bounds{k->value, k->value};
+  if (const Select* s = as<Select>(e)) {
+    const Apply* above = as<Apply>(s->condition);
+    const FloatImm* low = as<FloatImm>(s->no);
+    const bool clamps = above && low && above->op == Op::Gt && structurally_equal(above->args[0], s->yes) &&
+                        structurally_equal(above->args[1], s->no);
+    if (!clamps || !is_whole(low->value) || !is_whole(s->yes)) return {};
+    return Bounds{low->value, std::numeric_limits<double>::infinity()};
+  }
+  const Apply* a = as<Apply>(e);
+  if (!a || (a->op != Op::Min && a->op != Op::Max)) return {};
+  const auto x = bounds_of_whole(a->args[0]), y = bounds_of_whole(a->args[1]);
+  if (!x || !y) return {};
+  return a->op == Op::Min ? Bounds{std::min(x->low, y->low), std::min(x->high, y->high)}
+                          : Bounds{std::max(x->low, y->low), std::max(x->high, y->high)};
+}
+
+// The float that `e` was converted from, if that is a whole number that e's type has; null if not.
+Expr whole_source(const Expr& e) {
+  const Cast* c = as<Cast>(e);
+  if (!c || c->value->dtype != DType::F32 || !is_int(e->dtype) || info(e->dtype).bits > 32 || info(e->dtype).bits < 8)
+    return {};
+  constexpr double kExact = 1 << 24;  // of f32
+  const double low = double(*as_const_int(lowest(e->dtype))), high = double(*as_const_int(highest(e->dtype)));
+  const auto b = bounds_of_whole(c->value);
+  return b && b->low >= std::max(low, -kExact) && b->high <= std::min(high, kExact) ? c->value : Expr();
+}
+
+// Integers have no -0.0.
+Expr with_positive_zero(const Expr& v) { return bounds_of_whole(v)->low >= 0 ? v : v + make_float(v->dtype, 0); }
+
+// Quantised and dequantised at once, a number takes a detour through bytes that changes nothing: f32(i32(u8(v)) - 3) is
+// v - 3.0, and i32(u8(v)) is i32(v), where v is whole and in the range of u8. Null: it is none.
+Expr without_detour(DType t, const Expr& e) {
+  if (t != DType::I32 && t != DType::F32) return {};
+  if (const Expr v = whole_source(e)) return t == DType::I32 ? cast(t, v) : with_positive_zero(v);
+  if (t == DType::I32) return {};
+  const Apply* a = as<Apply>(e);
+  if (!a || a->op != Op::Sub || e->dtype != DType::I32) return {};
+  const Cast* to_i32 = as<Cast>(a->args[1]);
+  const auto taken = as_const_int(to_i32 ? to_i32->value : a->args[1]);
+  const Expr v = whole_source(a->args[0]);
+  const bool is_byte = taken && *taken >= -128 && *taken <= 255;
+  if (!is_byte || v.get() == nullptr) return {};
+  return *taken == 0 ? with_positive_zero(v) : v - make_float(t, double(*taken));
+}
+
 }  // namespace
 
 Expr::Expr(int64_t v) : Expr(make_int(DType::I64, v)) {}
@@ -227,6 +294,7 @@ Expr select(Expr condition, Expr yes, Expr no) {
 
 Expr cast(DType t, Expr e, bool saturate) {
   if (e->dtype == t) return e;
+  if (const Expr r = without_detour(t, e)) return r;
   refuse_string("a conversion", t);
   refuse_string("a conversion", e->dtype);
   if (const auto i = as_const_int(e); i && is_int(t) && info(t).bits == 64 && e->dtype != DType::U64)

@@ -40,6 +40,31 @@ TEST(Simplify, ConvertsConstantsThatTheTypeHas) {
   }
 }
 
+TEST(Cast, TakesNoDetourThroughBytesThatChangesNothing) {
+  const Expr x = load(make_buffer("x", DType::F32, {}, Scope::Register), {});
+  const auto f32 = [](double v) { return make_float(DType::F32, v); };
+  const auto clamped = [&](const Expr& v, double low, double high) {
+    return min(select(v > f32(low), v, f32(low)), f32(high));
+  };
+  const Expr whole = apply(Op::Round, {x}) + f32(3), byte = clamped(whole, 0, 255),
+             signed_byte = clamped(whole, -128, 127);
+  const auto detour = [](DType t, const Expr& v) { return cast(DType::F32, cast(DType::I32, cast(t, v))); };
+  EXPECT_TRUE(detour(DType::U8, byte).same_as(byte));
+  EXPECT_TRUE(structurally_equal(detour(DType::I8, signed_byte), signed_byte + f32(0)));
+  const Expr taken = cast(DType::I32, cast(DType::U8, byte)) - cast(DType::I32, make_int(DType::U8, 7));
+  EXPECT_TRUE(structurally_equal(cast(DType::F32, taken), byte - f32(7)));
+  // One thing more each: a fraction, a range that the type lacks, no lower bound, no upper one, another type.
+  const auto stays = [&](DType t, const Expr& v) { return as<Cast>(detour(t, v)) != nullptr; };
+  EXPECT_TRUE(stays(DType::U8, clamped(x, 0, 255)));
+  EXPECT_TRUE(stays(DType::U8, clamped(whole + f32(0.5), 0, 255)));
+  EXPECT_TRUE(stays(DType::U8, clamped(whole, 0.5, 255)));
+  EXPECT_TRUE(stays(DType::I8, byte));
+  EXPECT_TRUE(stays(DType::U8, signed_byte));
+  EXPECT_TRUE(stays(DType::U8, min(whole, f32(255))));
+  EXPECT_TRUE(stays(DType::U8, select(whole > f32(0), whole, f32(0))));
+  EXPECT_TRUE(stays(DType::U8, min(select(whole > f32(1), whole, f32(0)), f32(255))));
+}
+
 TEST(Simplify, KeepsTheNodeWhenNothingChanges) {
   Scope1 s;
   Var i = s.var("i", 0, 9), j = s.var("j", 0, 9);
