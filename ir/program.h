@@ -136,7 +136,7 @@ struct Slot {
   std::string suffix;  // our own name when the slot is not the model's tensor itself: "padded"
   DType dtype;
   Dims dims;
-  int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of Program::align
+  int64_t bytes = 0, offset = -1;  // offset: bytes, a multiple of Program::align, unless it is a part of another slot
   int first = 0, last = 0;         // steps (in print order) of first write and last read
   int alias_of = -1;               // same memory as another slot, which it replaces, or a part of which it is
   int64_t within = -1;  // of a part: bytes from the begin of alias_of, whose rows are longer; -1: it replaces it

@@ -6,8 +6,9 @@ namespace tc {
 namespace {
 
 TEST(Reserved, NamesOfTheLibraryAreFound) {
-  for (const char* name : {"abort", "exp", "main", "yn", "fits", "signgam", "significand", "int8_t", "cudaMalloc",
-                           "expf", "out", "all", "clock_gettime", "in", "s", "input0_dims"})
+  for (const char* name : {"abort",  "exp",         "main",  "yn",      "fits",  "signgam",       "significand",
+                           "int8_t", "cudaMalloc",  "expf",  "out",     "all",   "clock_gettime", "in",
+                           "s",      "input0_dims", "bytes", "weights", "sizes", "cpu",           "choose"})
     EXPECT_TRUE(is_library_name(name)) << name;
   for (const char* name : {"digits", "resnet50", "expo", "m", ""}) EXPECT_FALSE(is_library_name(name)) << name;
 }

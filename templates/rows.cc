@@ -7,67 +7,12 @@
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "templates/cpu/lanes.h"
+#include "templates/row_axes.h"
 
 namespace tc {
 namespace {
 
 constexpr int64_t kMostKept = 1024;  // numbers of a row on the stack
-
-// An axis of stages over whole rows, in terms of rows and columns.
-struct IndexedAxis {
-  int64_t extent;
-  Expr index;
-};
-
-std::vector<int64_t> sizes(const std::vector<Axis>& axes) {
-  std::vector<int64_t> v;
-  for (const Axis& a : axes)
-    if (a.extent.value > 1) v.push_back(a.extent.value);
-  return v;
-}
-
-bool same(const Expr& a, const Expr& b, const Ranges& ranges) {
-  return structurally_equal(simplify(a, ranges), simplify(b, ranges));
-}
-
-// Do the rows of the last axis lie side by side? So they do in a tile of whole rows, too, which has strides.
-bool is_dense(const Buffer& b) {
-  if (b->strides.empty()) return true;
-  int64_t next = 1;
-  for (size_t d = b->shape.size(); d-- > 0;) {
-    if (b->shape[d].value == 1) continue;
-    if (b->strides[d] != next) return false;
-    next *= b->shape[d].value;
-  }
-  return true;
-}
-
-Expr flat_of(const Buffer& b, const Exprs& index) {
-  Expr e = 0;
-  if (is_dense(b)) {
-    for (size_t d = 0; d < index.size(); d++) e = e * Expr(b->shape[d]) + index[d];
-    return e;
-  }
-  for (size_t d = 0; d < index.size(); d++)
-    if (b->shape[d].value != 1) e = e + index[d] * Expr(b->strides[d]);
-  return e;
-}
-
-// Does `index` count through an axis of that size as its variables count through theirs?
-bool counts_through(const Expr& index, int64_t extent, const std::vector<Axis>& axes) {
-  const auto o = offset_of(index, vars_of(axes));
-  if (!o || o->constant != 0) return false;
-  std::vector<std::pair<int64_t, int64_t>> digits;  // coefficient, extent
-  for (const Axis& a : axes)
-    if (o->of(a.var) != 0) digits.push_back({o->of(a.var), a.extent.value});
-  std::sort(digits.begin(), digits.end());
-  int64_t next = 1;
-  for (const auto& [coefficient, n] : digits) {
-    if (coefficient != next) return false;
-    next *= n;
-  }
-  return next == extent;
-}
 
 class Matcher {
  public:
@@ -198,7 +143,7 @@ class Matcher {
     for (const auto* l : {&s.axes, &s.raxes})
       for (const Axis& a : *l) to[a.var.get()] = 0;
     auto in_order = [&](const std::vector<Axis>& from, const std::vector<Axis>& ours) {
-      if (sizes(from) != sizes(ours)) return false;
+      if (sizes_of(from) != sizes_of(ours)) return false;
       size_t next = 0;
       for (const Axis& a : from)
         if (a.extent.value > 1) to[a.var.get()] = Expr(ours[next++].var);
@@ -241,7 +186,7 @@ class Matcher {
       }
       for (const Axis& a : s.axes)
         if (a.extent.value > 1 && !found.contains(a.var.get())) return false;
-      if (found.size() != made.size() || sizes(s.axes).size() != made.size()) return false;
+      if (found.size() != made.size() || sizes_of(s.axes).size() != made.size()) return false;
       for (const Axis& a : s.axes)
         if (a.extent.value > 1) to[a.var.get()] = found[a.var.get()];
       return true;
@@ -255,7 +200,7 @@ class Matcher {
     size_t next = 0;
     for (size_t d = 0; d < l.index.size(); d++) {
       if (l.buffer->shape[d].value == 1 && !raises_status(l.index[d])) continue;
-      if (next == expected.size() || !same(l.index[d], expected[next++].index, known)) return false;
+      if (next == expected.size() || !same_index(l.index[d], expected[next++].index, known)) return false;
     }
     return next == expected.size();
   }

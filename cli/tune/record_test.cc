@@ -86,7 +86,7 @@ std::string best(const std::vector<TuneRecord>& records, int threads = 0) {
   std::string s;
   for (const FunctionPlan& p : best_plans(records, "x86-64-v3", "fast", threads)) {
     EXPECT_TRUE(p.recorded);
-    s += p.function + to_text(p.lines.at(1).numbers.at(0).second) + " ";
+    s += p.function + to_text(p.lines.at(1).numbers.at(0).value) + " ";
   }
   return s;
 }

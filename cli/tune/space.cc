@@ -20,16 +20,16 @@ std::vector<int64_t> spread(const KnobValues& of) {
 
 int64_t& number_of(std::vector<PlanLine>& lines, const Knob& k) {
   auto& numbers = lines.at(k.line).numbers;
-  const auto it = std::find_if(numbers.begin(), numbers.end(), [&](const auto& n) { return n.first == k.name; });
+  const auto it = std::find_if(numbers.begin(), numbers.end(), [&](const PlanNumber& n) { return n.name == k.name; });
   check(it != numbers.end(), "a knob is a number of its line");
-  return it->second;
+  return it->value;
 }
 
 /// The lines up to and with the number of `k`.
 std::vector<PlanLine> up_to(std::vector<PlanLine> lines, const Knob& k) {
   lines.resize(k.line + 1);
   auto& numbers = lines.back().numbers;
-  const auto it = std::find_if(numbers.begin(), numbers.end(), [&](const auto& n) { return n.first == k.name; });
+  const auto it = std::find_if(numbers.begin(), numbers.end(), [&](const PlanNumber& n) { return n.name == k.name; });
   numbers.erase(it + 1, numbers.end());
   return lines;
 }
@@ -148,7 +148,7 @@ std::optional<PlanPoint> PlanSpace::cross(const PlanPoint& a, const PlanPoint& b
   std::vector<PlanLine> lines = a.lines;
   for (size_t i = 0; i < lines.size(); i++)
     for (size_t k = 0; k < lines[i].numbers.size() && k < b.lines[i].numbers.size(); k++, from_b >>= 1)
-      if ((from_b & 1) != 0) lines[i].numbers[k].second = b.lines[i].numbers[k].second;
+      if ((from_b & 1) != 0) lines[i].numbers[k].value = b.lines[i].numbers[k].value;
   return point(lines);
 }
 

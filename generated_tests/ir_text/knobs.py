@@ -56,8 +56,9 @@ MODELS = {
     "odd": ("g (float[37, 5, 11] a, float[37, 1, 11] b) => (float[37, 5, 11] y) { y = Div(a, b) }", []),
     "lstm": ("g (float[4, 2, 8] x) => (float[4, 1, 2, 16] y) " + weights(w=floats(1, 64, 8), r=floats(1, 64, 16)) + " { y = LSTM <hidden_size = 16> (x, w, r) }", []),
     "attention": ("g (float[1, 500, 16] q, float[1, 16, 1100] k, float[1, 1100, 16] v) => (float[1, 500, 16] y) { s = MatMul(q, k)  p = Softmax(s)  y = MatMul(p, v) }", []),
-    "residual": ("g (float[1, 24, 64, 64] x) => (float[1, 24, 64, 64] y) " + weights(a=floats(144, 24, 1, 1), b=floats(144, 1, 3, 3), c=floats(24, 144, 1, 1)) +
-                 " { e = Conv(x, a)  f = Relu(e)  g = Conv <group = 144, pads = [1, 1, 1, 1]> (f, b)  h = Relu(g)  y = Conv(h, c) }", []),
+    "residual": ("g (float[1, 8, 80, 80] x) => (float[1, 8, 80, 80] y) " + weights(u=floats(8, 8, 1, 1), a=floats(96, 8, 1, 1), b=floats(96, 1, 3, 3), c=floats(8, 96, 1, 1)) +
+                 " { p = Conv(x, u)  q = Relu(p)  e = Conv(q, a)  f = Relu(e)  g = Conv <group = 96, pads = [1, 1, 1, 1]> (f, b)  h = Relu(g)  i = Conv(h, c)  y = Conv(i, u) }", []),
+    "places": ("g (float[2, 5, 12, 13] x) => (float[2, 5, 10, 11] y, int64[2, 5, 10, 11] i) { y, i = MaxPool <kernel_shape = [3, 3]> (x) }", []),
     "cache": ("g (float[1, 4, 3, 16] q, float[1, 2, 150, 16] k, float[1, 2, 150, 16] v, int64[1] n) => (float[1, 4, 3, 16] y) { y = Attention(q, k, v, , , , n) }", []),
     "running": ("g (float[3, 200] x, int64 a) => (float[3, 200] y) <int64 a = {1}> { y = CumSum(x, a) }", []),
     "order": ("g (float[6, 200] x, int64[1] k) => (float[6, 200] v, int64[6, 200] i) <int64[1] k = {200}> { v, i = TopK(x, k) }", []),
@@ -73,8 +74,8 @@ MODELS = {
 PROCESSOR = {"c": ["--cpu", "x86-64-v3"], "cuda": ["--target", "cuda", "--arch", "sm_80"]}
 # What one of the models at least has to be scheduled by; the others are for plans that a unit test makes.
 TEMPLATES = {
-    "c": {"tile", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "transpose", "interleaved_store", "shared_values", "attention", "streaming_attention", "recurrence"},
-    "cuda": {"transpose", "elementwise", "matrix_vector", "contraction", "window", "columns", "rows", "per_result", "attention", "prefix_scan", "recurrence", "sort"},
+    "c": {"tile", "winograd", "subpixels", "block_products", "few_bits", "window_rows", "window", "rows", "arg_reduce", "transpose", "interleaved_store", "shared_values", "attention", "streaming_attention", "inverted_residual", "recurrence"},
+    "cuda": {"transpose", "elementwise", "matrix_vector", "contraction", "window", "columns", "rows", "per_result", "stage", "attention", "prefix_scan", "recurrence", "sort"},
 }
 ONLY = {"halved": "cuda", "doubles": "c"}
 LARGEST = 1000003
@@ -100,6 +101,13 @@ def with_number(text, at, span, value):
     lines = text.splitlines()
     lines[at] = lines[at][:span[0]] + str(value) + lines[at][span[1]:]
     return "\n".join(lines) + "\n"
+
+
+def under_caret(message):
+    """What stands above the caret of a message, from there on."""
+    lines = message.split("\n")
+    at = next((k for k, line in enumerate(lines) if line.strip() == "^"), None)
+    return "" if at is None else lines[at - 1][lines[at].index("^"):]
 
 
 def kernels(package):
@@ -150,8 +158,11 @@ class Knobs:
                     check(f"{what} counts", kernels(changed) != own)
                     accepted.append((what, file.read_text()))
                 else:
-                    place = rf"k\.tc:{at + 1 if other == LARGEST else '[0-9]+'}:\d+: "  # later ones may not fit any more
-                    right = r.returncode == 1 and re.search(place, r.stderr) and "\n    ^\n" in r.stderr and "nothing was written" in r.stderr
+                    column = text.splitlines()[at].index(f"{number} = ") + 1
+                    place = rf"k\.tc:{at + 1}:{column}: " if other == LARGEST else r"k\.tc:\d+:\d+: "  # later ones may not fit any more
+                    told = under_caret(r.stderr)
+                    at_number = told.startswith(f"{number} = {other}") if other == LARGEST else told
+                    right = r.returncode == 1 and re.search(place, r.stderr) and at_number and "nothing was written" in r.stderr
                     check(f"{what} is refused with its place", right and (other != LARGEST or f"{number} = {other}: " in r.stderr), r.stderr)
         if accepted:
             self.right(target, model, name, folder, accepted)

@@ -18,6 +18,9 @@ MODELS = {
     "softmax": "g (float[8, 24] x) => (float[8, 24] y) { y = Softmax(x) }",
     "distance": "g (float[16, 32] a, float[40, 32] b) => (float[16, 40] y) { y = my.L1Distance(a, b) }",
     "turn": "g (double[20, 30] x) => (double[30, 20] y) { y = Transpose(x) }",
+    "move": "g (float[20, 32] x) => (float[32, 20] y) { y = Transpose(x) }",
+    "quads": "g (uint8[6, 8] x) => (int32[6, 32] y) <int8[8, 32] w = {WEIGHTS}> { y = MatMulInteger(x, w) }".replace(
+        "WEIGHTS", ", ".join(str((5 * k) % 251 - 125) for k in range(256))),
 }
 
 # By target and model: the steps, and what the kernel's text then has.
@@ -60,6 +63,19 @@ STEPS = {
         parallel(j_o)""", "tc_vf acc[4][16 / TC_VL];"),
     ("c", "turn"): ("""tile(i, j, 8, 8, min) as i_o, j_o, i_i, j_i
         parallel(i_o)""", "_part(const void *arguments, int i_o)"),
+    ("c", "move"): ("""tile(i, j, 4, 4) as i_o, j_o, i_i, j_i
+        annotate(i_o, "tiles of 4 columns, from the left")
+        tensorize(i_i, transpose_tile)""", "  /* tiles of 4 columns, from the left */\n"),
+    ("c", "quads"): ("""pack(b, [1, 0], [1, 0], [16, 4]) as panels
+        split(n, 16) as n_o, n_i
+        split(k, 4) as k_o, k_i
+        decompose_reduction(n_i) as start, add, result
+        reorder(k_o, add, k_i)
+        blockize(add)
+        vectorize(start)
+        vectorize(result)
+        parallel(n_o)
+        tensorize(add, dot4) as v""", "tc_dot4_u8("),
     ("cuda", "product"): ("""tile(m, n, 4, 10) as m_o, n_o, m_i, n_i
         bind(m_o, block.y)
         bind(n_o, block.x)
@@ -104,6 +120,14 @@ STEPS = {
         split(k, 16) as k_o, k_i
         cache_read(b, k_o, shared) as columns
         transform_layout(columns, 1, 0)""", "float columns[16][10];"),
+    ("cuda", "move"): ("""annotate(i, "a row of the result")
+        blockize(j)
+        bind(i, block.x)""", "/* block: reads x[20, 1]; writes transpose[1, 20] */"),
+    ("cuda", "quads"): ("""pack(b, [1, 0], [0], [4]) as columns
+        bind(m, block.x)
+        bind(n, thread.x)
+        split(k, 4) as k_o, k_i
+        unroll(k_i)""", "i8, packed: d1, d0 / 4, d0 % 4"),
 }
 
 PROCESSOR = {"c": ["--cpu", "x86-64-v3"], "cuda": ["--target", "cuda", "--arch", "sm_80"]}
@@ -121,7 +145,7 @@ def changed_numbers(text):
     """The text with each number of a step changed."""
     lines = text.splitlines(keepends=True)
     for at, line in enumerate(lines):
-        for found in re.finditer(r"(?<=[(,] )\d+|(?<=\()\d+", line.split(" as ")[0]):
+        for found in re.finditer(r"(?<=[(,] )\d+|(?<=[(\[])\d+", line.split(" as ")[0]):
             value = int(found.group())
             other = {0: 1, 1: 0}.get(value, value + 1) if "transform_layout" in line else value + 1
             yield f"{line.strip()}: {other}", "".join(lines[:at]) + line[:found.start()] + str(other) + line[found.end():] + "".join(lines[at + 1:])
@@ -185,8 +209,22 @@ class Steps:
     def refused(self):
         file, out = self.tmp / "wrong.tc", self.tmp / "nothing"
         for target, text, *told in (
-                ("c", "split(i, 3) as rows, row\n  vectorise(row)", "wrong.tc:3:3: there is no step vectorise; there are bind, "),
-                ("c", "split(z, 3)", "wrong.tc:2:3: split(z, 3): there is no loop z; there are i, j", "the loops before it:\n  for i in 0 .. +30:"),
+                ("c", "split(i, 3) as rows, row\n  vectorise(row)", "wrong.tc:3:3: there is no step vectorise; there are annotate, "),
+                ("c", "split(z, 3)", "wrong.tc:2:9: split(z, 3): there is no loop z; there are i, j", "the loops before it:\n  for i in 0 .. +30:"),
+                ("c", "split(i, 0)", "wrong.tc:2:12: split(i, 0, guard): the factor is below 1", "\n    split(i, 0)\n             ^\n"),
+                ("c", "tile(i, j, 2, -1)", "wrong.tc:2:17: tile(i, j, 2, -1, guard): the second factor is below 1"),
+                ("c", "split(i, 3, most)", "wrong.tc:2:15: split(i, 3, most): argument 3 is one of guard, min"),
+                ("c", "annotate(i, rows)", "wrong.tc:2:15: annotate(i, rows): argument 2 is what is said of the loop, a text in quotes"),
+                ("c", 'annotate(i, "")', 'wrong.tc:2:15: annotate(i, ""): the text has from 1 to 100 characters'),
+                ("c", 'annotate(i, "*/ int x; /*")', "wrong.tc:2:15: ", "the text has what no comment can have"),
+                ("c", 'annotate(i, "a\\\\")', "wrong.tc:2:15: ", "the text has what no comment can have"),
+                ("c", 'annotate("i", "rows")', "wrong.tc:2:12: ", "it is told the name of a loop here"),
+                ("c", "blockize(j)\n  fuse(i, j)", "wrong.tc:3:3: fuse(i, j): loop j is not the only statement of loop i"),
+                ("c", "pack(x, [1, 0])", 'wrong.tc:2:8: pack(x, [1, 0], [], []): "x" is no operand that is known while compiling'),
+                ("c", "pack(x, 1)", "wrong.tc:2:11: pack(x, 1): argument 2 is the order of the dimensions, a list of numbers"),
+                ("c", "tensorize(i, dot5)", "wrong.tc:2:16: tensorize(i, dot5): argument 2 is one of dot4, "),
+                ("c", "tensorize(i, transpose_tile)", "wrong.tc:2:3: tensorize(i, transpose_tile): the loop does not compute what the instruction does: to[column * s + row] = from[row * t + column]"),
+                ("cuda", "tensorize(i, transpose_tile)", "instructions of a GPU are a warp's"),
                 ("c", "split(i, 3) as j, k", "wrong.tc:2:3: split(i, 3, guard) as i_o, i_i: the name j is taken"),
                 ("c", "reorder(j, i)\n  parallel(i)\n  parallel(j)", "wrong.tc:4:3: parallel(j): loop i is parallel"),
                 ("c", "bind(i, block.x)", "the C target has no blocks and threads"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/language/nest.h"
+#include "ir/language/rounding.h"
 #include "ir/loop/build.h"
 #include "ir/loop/op_rules.h"
 #include "ir/ops/helpers.h"
@@ -26,23 +27,6 @@ Op reduction_op(const std::string& word) {
   if (word == "max") return Op::Max;
   if (word == "min") return Op::Min;
   return word == "all" ? Op::And : Op::Or;
-}
-
-// A narrow float that was only widened on its way, or null.
-Expr unwidened(const Expr& e, DType to) {
-  if (const Cast* c = as<Cast>(e); c && c->value->dtype == to) return c->value;
-  if (const auto v = as_const_number(e); v && is_float(e->dtype)) return make_const(to, *v);
-  if (const Select* s = as<Select>(e)) {
-    const Expr yes = unwidened(s->yes, to), no = unwidened(s->no, to);
-    if (bool(yes) && bool(no)) return select(s->condition, yes, no);  // && of expressions is an expression
-  }
-  return {};
-}
-
-Expr narrowed(const Expr& e, DType to) {
-  if (e->dtype == to) return e;
-  const Expr moved = unwidened(e, to);
-  return moved ? moved : cast(to, e);
 }
 
 class Elaborator {
@@ -351,24 +335,10 @@ class Elaborator {
       }
       const Buffer wide = make_buffer(b->name, out.values[k]->dtype, to_shape(extents));
       out.outputs.push_back(wide);
-      conversions.push_back(conversion(out, wide, b));
+      conversions.push_back(rounding_stage(out, wide, b));
     }
     result_.stages.push_back(std::move(out));
     for (Stage& c : conversions) result_.stages.push_back(std::move(c));
-  }
-
-  static Stage conversion(const Stage& of, const Buffer& from, const Buffer& to) {
-    Stage c;
-    c.name = of.name;
-    c.scan = of.scan;
-    Exprs index;
-    for (const Axis& a : of.axes) {
-      c.axes.push_back({make_var(a.var->name), a.extent});
-      index.emplace_back(c.axes.back().var);
-    }
-    c.values = {cast(to->dtype, load(from, index))};
-    c.outputs = {to};
-    return c;
   }
 
   // --- accesses

@@ -121,12 +121,17 @@ class Reader {
     std::string name = r_.expect_name("the name of a number");
     r_.expect("=", "after the name");
     const int64_t value = r_.expect_integer("a number");
-    if (std::any_of(l.numbers.begin(), l.numbers.end(), [&](const auto& n) { return n.first == name; }))
+    if (std::any_of(l.numbers.begin(), l.numbers.end(), [&](const PlanNumber& n) { return n.name == name; }))
       r_.tell(at, name + " is given twice");
-    l.numbers.push_back({std::move(name), value});
+    l.numbers.push_back({std::move(name), value, at});
   }
 
   StepArg argument(int depth) {
+    const Place at = r_.peek().at;
+    return {argument_value(depth), at};
+  }
+
+  decltype(StepArg::value) argument_value(int depth) {
     constexpr int kDeepest = 4;
     if (r_.is_symbol("[") && depth < kDeepest) {
       r_.take();
@@ -135,13 +140,13 @@ class Reader {
         if (!list.empty()) r_.expect(",", "between arguments");
         list.push_back(argument(depth + 1));
       }
-      return {std::move(list)};
+      return list;
     }
-    if (!r_.is_name())
-      return {r_.expect_integer("the name of a loop or a buffer, a number, a list, or NUMBER = VALUE")};
+    if (r_.peek().kind == Token::Kind::Text) return StepArg::Text{r_.take().text};
+    if (!r_.is_name()) return r_.expect_integer("the name of a loop or a buffer, a number, a list, or NUMBER = VALUE");
     std::string name = r_.take().text;
     while (r_.accept(".")) name += "." + r_.expect_name("the rest of the name");
-    return {std::move(name)};
+    return name;
   }
 
   void add_results(PlanLine& l) {
@@ -173,6 +178,7 @@ std::string print(const std::vector<StepArg>& args) {
   for (const StepArg& a : args) {
     if (const auto* name = std::get_if<std::string>(&a.value)) texts.push_back(*name);
     if (const auto* number = std::get_if<int64_t>(&a.value)) texts.push_back(std::to_string(*number));
+    if (const auto* text = std::get_if<StepArg::Text>(&a.value)) texts.push_back(quoted(text->text));
     if (const auto* list = std::get_if<StepArg::List>(&a.value)) texts.push_back("[" + print(*list) + "]");
   }
   return join(texts, ", ");
@@ -182,7 +188,7 @@ std::string print(const std::vector<StepArg>& args) {
 
 std::string print(const PlanLine& line) {
   std::vector<std::string> numbers;
-  for (const auto& [name, value] : line.numbers) numbers.push_back(name + " = " + std::to_string(value));
+  for (const PlanNumber& n : line.numbers) numbers.push_back(n.name + " = " + std::to_string(n.value));
   return line.name + "(" + (line.is_step() ? print(line.args) : join(numbers, ", ")) + ")" +
          (line.results.empty() ? "" : " as " + join(line.results, ", "));
 }

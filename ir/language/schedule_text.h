@@ -26,17 +26,31 @@
 
 namespace tc {
 
-/// What a step is told: the name of a loop or a buffer, a word ("block.x", "register"), a number, or a list of these.
+/// What a step is told: the name of a loop or a buffer, a word ("block.x", "register"), a number, a text in quotes, or a list
+/// of these.
 struct StepArg {
   using List = std::vector<StepArg>;
-  std::variant<std::string, int64_t, List> value;
+  struct Text {
+    std::string text;
+    bool operator==(const Text&) const = default;
+  };
+  std::variant<std::string, int64_t, Text, List> value;
+  language::Place at = {};
   bool operator==(const StepArg&) const = default;
+};
+
+/// `rows = 4` of a decision, and where that is written.
+struct PlanNumber {
+  std::string name;
+  int64_t value = 0;
+  language::Place at = {};
+  bool operator==(const PlanNumber&) const = default;
 };
 
 /// A line: `name(number = 4)` or, if it is a step, `name(i, 8) as i_o, i_i`.
 struct PlanLine {
   std::string name;
-  std::vector<std::pair<std::string, int64_t>> numbers;
+  std::vector<PlanNumber> numbers;
   language::Place at = {};
   std::vector<StepArg> args = {};
   std::vector<std::string> results = {};

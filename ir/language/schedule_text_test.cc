@@ -22,7 +22,7 @@ TEST(ScheduleText, IsReadAsItIsPrinted) {
   ASSERT_EQ(plans.size(), 2u);
   EXPECT_EQ(print(plans[0]), kText);
   EXPECT_EQ(print(plans[1]), "schedule \"*\"\n  naive()\n");
-  EXPECT_EQ(plans[0].lines[1].numbers[2], (std::pair<std::string, int64_t>{"prefetch", -1}));
+  EXPECT_EQ(plans[0].lines[1].numbers[2], (PlanNumber{"prefetch", -1}));
   EXPECT_EQ(plans[0].lines[1].at.line, 3);
 }
 

@@ -34,7 +34,8 @@ std::string render(const SourceText& source, const Problem& p) {
   constexpr size_t kWidth = 120;  // of a long line, what stands around the place is shown
   const std::string line = visible(line_of(source.text, p.at.line));
   const size_t column = std::min(size_t(p.at.column - 1), line.size());
-  const size_t from = column < kWidth ? 0 : column - kWidth / 2;
+  const size_t most = line.size() - std::min(line.size(), kWidth), half = kWidth / 2;
+  const size_t from = std::min(column - std::min(column, half), most);
   return place_text(source, p.at) + ": " + p.message + "\n  " + line.substr(from, kWidth) + "\n  " +
          std::string(column - from, ' ') + "^\n";
 }

@@ -21,7 +21,7 @@ void add_vector_rows(Table& t) {
        .operands = {{"sum", Vector, Both, {DType::I32}, 64, 0},
                     {"a", Memory, Read, {DType::I8, DType::U8}, 4},
                     {"b", Memory, Read, {DType::I8}, 64}},
-       .scalars = {{"first"}, {"n"}},
+       .scalars = {{"first"}, {"n", false, 1, 4}},
        .meaning = Assignments{sums_of_quads},
        .c = {{"{sum} = tc_dot4_{a.type}({sum}, {a}, {b})", 4}, {"{sum} = tc_dot4_{a.type}_n({sum}, {a}, {b}, {n})"}},
        .support = SupportText::IntegerVectors,

@@ -67,6 +67,7 @@ struct InstructionOperand {
 struct InstructionScalar {
   std::string_view name;
   bool is_data = false;
+  int64_t least = 0, most = INT64_MAX;  // of a size
 };
 
 /// Who makes it together: none of them may be elsewhere. Group: as many threads as its last scalar says.

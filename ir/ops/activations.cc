@@ -119,7 +119,7 @@ void define_swiglu(OpBuilder& b) {
 }  // namespace
 
 OpFamily activation_ops() {
-  return {
+  const OpFamily first = {
       {"Relu", 14, {}, elementwise([](Expr x) { return max(x, num(x, 0)); })},
       {"Sigmoid", 13, {}, elementwise(sigmoid)},
       {"Tanh", 13, {}, elementwise([](Expr x) { return tanh(x); })},
@@ -136,7 +136,8 @@ OpFamily activation_ops() {
          require_float(b, x->dtype);
          return select(x < num(x, 0), num(x, double(b.attr_float("alpha"))) * x, x);
        })},
-      {"PRelu", 16, {}, define_prelu, "x slope", "prelu"},
+  };
+  const OpFamily second = {
       {"ThresholdedRelu", 22, {{"alpha", 1.0f}}, elementwise([](OpBuilder& b, Expr x) {
          return select(x > num(x, double(b.attr_float("alpha"))), x, num(x, 0));
        })},
@@ -144,12 +145,21 @@ OpFamily activation_ops() {
       {"HardSigmoid", 22, {{"alpha", 0.2f}, {"beta", 0.5f}}, elementwise(hard_sigmoid)},
       {"HardSwish", 22, {}, elementwise(hard_swish)},
       {"Swish", 24, {{"alpha", 1.0f}}, elementwise(swish)},
+  };
+  const OpFamily others = {
       {"SwiGLU", 28, {{"alpha", 1.0f}}, define_swiglu, "gate value", "swiglu"},
-      {"Identity", 25, {}, [](OpBuilder& b) { b.output(0, b.in(0)); }},
+      marked(OpTrait::SameSizes,
+             marked(OpTrait::KeepsElements, {"Identity", 25, {}, [](OpBuilder& b) { b.output(0, b.in(0)); }})),
       {"Dropout", 22, {{"seed", {}}}, define_dropout, "x ratio training"},
       {"OptionalHasElement", 28, {}, define_has_element},
       {"OptionalGetElement", 28, {}, [](OpBuilder& b) { b.output(0, b.in(0)); }},
   };
+  return joined({
+      all_marked(OpTrait::Activation, first),
+      {marked(OpTrait::Broadcasts, {"PRelu", 16, {}, define_prelu, "x slope", "prelu"})},
+      all_marked(OpTrait::Activation, second),
+      others,
+  });
 }
 
 }  // namespace tc

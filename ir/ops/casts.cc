@@ -314,7 +314,7 @@ void define_bit_cast(OpBuilder& b) {
 }  // namespace
 
 OpFamily cast_ops() {
-  return {
+  const OpFamily casts = {
       {"Cast",
        28,
        {{"saturate", int64_t(1)}, {"round_mode", std::string("up")}, {"to", {}}},
@@ -331,9 +331,12 @@ OpFamily cast_ops() {
        "",
        "",
        [](Graph& g, Node* n) { return expand_cast(g, n, Expansion(g, n).in_of_any_type(1)->type.dtype); }},
+  };
+  const OpFamily others = {
       {"text_of_number", 1, {}, define_text_of_number, "x characters", "text_of_number", "tc"},
       {"BitCast", 26, {{"to", {}}}, define_bit_cast},
   };
+  return joined({all_marked(OpTrait::SameSizes, casts), others});
 }
 
 }  // namespace tc

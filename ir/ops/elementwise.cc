@@ -133,7 +133,7 @@ void define_is_inf(OpBuilder& b) {
 }  // namespace
 
 OpFamily elementwise_ops() {
-  OpFamily rows = {
+  const OpFamily functions = {
       {"Abs", 13, {}, elementwise(absolute)},
       {"Acos", 22, {}, unary(Op::Acos)},
       {"Acosh", 22, {}, unary(Op::Acosh)},
@@ -158,39 +158,48 @@ OpFamily elementwise_ops() {
       {"Tan", 22, {}, unary(Op::Tan)},
       {"IsNaN", 20, {}, predicate([](Expr x) { return apply(Op::IsNan, {x}); }), "x", "isnan"},
       {"IsInf", 20, {{"detect_negative", int64_t(1)}, {"detect_positive", int64_t(1)}}, define_is_inf, "x", "isinf"},
-
-      {"Add", 14, {}, binary(Op::Add)},
+  };
+  const OpFamily arithmetic = {
+      marked(OpTrait::Commutes, {"Add", 14, {}, binary(Op::Add)}),
       {"Sub", 14, {}, binary(Op::Sub)},
-      {"Mul", 14, {}, binary(Op::Mul)},
+      marked(OpTrait::Commutes, {"Mul", 14, {}, binary(Op::Mul)}),
       {"Div", 14, {}, binary(Op::Div)},
       {"Mod", 28, {{"fmod", int64_t(0)}}, elementwise(modulo)},
       {"Pow", 15, {}, define_pow, "base exponent"},
       {"BitShift", 28, {}, elementwise(shift), "x count"},
-      {"BitwiseAnd", 18, {}, binary(Op::BitAnd)},
-      {"BitwiseOr", 18, {}, binary(Op::BitOr)},
-      {"BitwiseXor", 18, {}, binary(Op::BitXor)},
-      {"BitwiseNot", 18, {}, unary(Op::BitNot)},
-
-      {"Equal", 19, {}, comparison(Op::Eq)},
+      marked(OpTrait::Commutes, {"BitwiseAnd", 18, {}, binary(Op::BitAnd)}),
+      marked(OpTrait::Commutes, {"BitwiseOr", 18, {}, binary(Op::BitOr)}),
+      marked(OpTrait::Commutes, {"BitwiseXor", 18, {}, binary(Op::BitXor)}),
+  };
+  const OpFamily comparisons = {
+      marked(OpTrait::Commutes, {"Equal", 19, {}, comparison(Op::Eq)}),
       {"Greater", 13, {}, comparison(Op::Gt)},
       {"GreaterOrEqual", 16, {}, comparison(Op::Ge)},
       {"Less", 13, {}, comparison(Op::Lt)},
       {"LessOrEqual", 16, {}, comparison(Op::Le)},
-      {"And", 7, {}, comparison(Op::And)},
-      {"Or", 7, {}, comparison(Op::Or)},
-      {"Xor", 7, {}, comparison(Op::Ne)},
-      {"Not", 1, {}, unary(Op::Not)},
-
+      marked(OpTrait::Commutes, {"And", 7, {}, comparison(Op::And)}),
+      marked(OpTrait::Commutes, {"Or", 7, {}, comparison(Op::Or)}),
+      marked(OpTrait::Commutes, {"Xor", 7, {}, comparison(Op::Ne)}),
+  };
+  const OpFamily variadics = {
       {"Max", 13, {}, variadic(Op::Max)},
       {"Min", 13, {}, variadic(Op::Min)},
       {"Sum", 13, {}, variadic(Op::Add)},
       {"Mean", 13, {}, variadic(Op::Add, true)},
-      {"Clip", 13, {}, define_clip, "x lo hi"},
-      {"Where", 16, {}, define_where, "condition x y"},
   };
-  for (OpFamily part : {activation_ops(), cast_ops(), training_ops()})
-    for (OpRow& row : part) rows.push_back(std::move(row));
-  return rows;
+  return joined({
+      all_marked(OpTrait::SameSizes, functions),
+      all_marked(OpTrait::Broadcasts, arithmetic),
+      {marked(OpTrait::SameSizes, {"BitwiseNot", 18, {}, unary(Op::BitNot)})},
+      all_marked(OpTrait::Broadcasts, comparisons),
+      {marked(OpTrait::SameSizes, {"Not", 1, {}, unary(Op::Not)})},
+      all_marked(OpTrait::Broadcasts, variadics),
+      {marked(OpTrait::Activation, {"Clip", 13, {}, define_clip, "x lo hi"})},
+      {marked(OpTrait::Broadcasts, {"Where", 16, {}, define_where, "condition x y"})},
+      activation_ops(),
+      cast_ops(),
+      training_ops(),
+  });
 }
 
 }  // namespace tc

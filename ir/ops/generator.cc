@@ -168,9 +168,9 @@ OpFamily generator_ops() {
   OpFamily rows = {
       {"Range", 27, {{"stash_type", int64_t(1)}}, define_range, "start limit delta"},
       {"ConstantOfShape", 25, {{"value", {}}}, define_constant_of_shape, "shape"},
-      {"EyeLike", 22, {{"dtype", {}}, {"k", int64_t(0)}}, define_eye_like},
+      marked(OpTrait::PlacesFromFront, {"EyeLike", 22, {{"dtype", {}}, {"k", int64_t(0)}}, define_eye_like}),
       {"OneHot", 28, {{"axis", int64_t(-1)}}, define_one_hot, "indices depth values"},
-      {"Trilu", 14, {{"upper", int64_t(1)}}, define_trilu, "x k"},
+      marked(OpTrait::PlacesFromFront, {"Trilu", 14, {{"upper", int64_t(1)}}, define_trilu, "x k"}),
       {"Shape", 25, {{"start", int64_t(0)}, {"end", {}}}, define_shape},
       {"Size", 25, {}, define_size},
   };

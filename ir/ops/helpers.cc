@@ -28,6 +28,28 @@ std::string stage_label(const OpBuilder& b) {
   return row && !row->label.empty() ? std::string(row->label) : snake_case(b.node().op);
 }
 
+OpRow marked(OpTrait t, OpRow row) {
+  row.traits.push_back(t);
+  if (t == OpTrait::Activation) row.traits.push_back(OpTrait::SameSizes);
+  return row;
+}
+
+OpFamily all_marked(OpTrait t, OpFamily rows) {
+  for (OpRow& row : rows) row = marked(t, std::move(row));
+  return rows;
+}
+
+OpRow joins_nothing(std::string_view neutral, OpRow row) {
+  row.neutral = neutral;
+  return row;
+}
+
+OpFamily joined(std::vector<OpFamily> parts) {
+  OpFamily all;
+  for (OpFamily& part : parts) all.insert(all.end(), std::move_iterator(part.begin()), std::move_iterator(part.end()));
+  return all;
+}
+
 Dims broadcast_dims(const OpBuilder& b, const std::vector<Tensor>& tensors) {
   Dims result;
   for (const Tensor& t : tensors) {

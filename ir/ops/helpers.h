@@ -35,6 +35,14 @@ void require_number(const OpBuilder& b, DType t, int input = 0);
 /// Rejects unless `t` is a float.
 void require_float(const OpBuilder& b, DType t, int input = 0);
 
+/// Rows that have a trait, in addition to what they have; an activation has the sizes of its operand, too.
+OpRow marked(OpTrait t, OpRow row);
+OpFamily all_marked(OpTrait t, OpFamily rows);
+/// The row of a reduction with OpRow::neutral.
+OpRow joins_nothing(std::string_view neutral, OpRow row);
+/// One family behind the other.
+OpFamily joined(std::vector<OpFamily> parts);
+
 /// y = f(x), elementwise, in x's compute type; the result has x's type.
 Define elementwise(std::function<Expr(Expr)> f);
 /// The same with access to the attributes.

@@ -368,17 +368,19 @@ void define_space_to_depth(OpBuilder& b) {
 }  // namespace
 
 OpFamily movement_ops() {
-  OpFamily rows = {
+  const OpFamily in_order = {
       {"Reshape", 25, {{"allowzero", int64_t(0)}}, define_reshape, "x shape"},
       {"Flatten", 25, {{"axis", int64_t(1)}}, define_flatten},
       {"Squeeze", 25, {}, define_squeeze, "x axes"},
       {"Unsqueeze", 25, {}, define_unsqueeze, "x axes"},
-      {"Transpose", 25, {{"perm", {}}}, define_transpose},
+  };
+  const OpFamily moved = {
+      marked(OpTrait::Chooses, {"Transpose", 25, {{"perm", {}}}, define_transpose}),
       {"Expand", 13, {}, define_expand, "x shape"},
       {"Tile", 13, {}, define_tile, "x repeats"},
       {"Concat", 13, {{"axis", {}}}, define_concat},
       {"Split", 18, {{"axis", int64_t(0)}, {"num_outputs", {}}}, define_split, "x sizes"},
-      {"Slice", 13, {}, define_slice, "x starts ends axes steps"},
+      marked(OpTrait::Chooses, {"Slice", 13, {}, define_slice, "x starts ends axes steps"}),
       {"DepthToSpace",
        28,
        {{"blocksize", {}}, {"mode", std::string("DCR")}, {"data_layout", std::string("NCHW")}},
@@ -388,9 +390,8 @@ OpFamily movement_ops() {
        {{"blocksize", {}}, {"mode", std::string("DCR")}, {"data_layout", std::string("NCHW")}},
        define_space_to_depth},
   };
-  for (OpFamily part : {pad_ops(), gather_ops(), scatter_ops(), select_ops(), non_max_suppression_ops(), string_ops()})
-    for (OpRow& row : part) rows.push_back(std::move(row));
-  return rows;
+  return joined({all_marked(OpTrait::Chooses, all_marked(OpTrait::KeepsElements, in_order)), moved, pad_ops(),
+                 gather_ops(), scatter_ops(), select_ops(), non_max_suppression_ops(), string_ops()});
 }
 
 }  // namespace tc

@@ -1,6 +1,7 @@
 // What a node means and which types it gives: both from the define() of its operator's row.
 #include "ir/ops/op.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "ir/graph/origin.h"
@@ -46,6 +47,11 @@ std::vector<Buffer> operand_buffers(const Node& n, const OpRow& row) {
 }  // namespace
 
 const OpRow* row_of(const Node& n) { return n.row ? n.row.get() : find_op(n.domain, n.op); }
+
+bool has_trait(const Node& n, OpTrait t) {
+  const OpRow* row = row_of(n);
+  return row && std::find(row->traits.begin(), row->traits.end(), t) != row->traits.end();
+}
 
 const TensorFn& tensor_fn(Node& n) {
   if (n.fn) return *n.fn;

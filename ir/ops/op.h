@@ -1,5 +1,6 @@
 // Operators: one row each. A row is the operator's formula; shape inference, folding, C, CUDA and tests follow from it.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -113,6 +114,18 @@ struct AttrSpec {
   Attr otherwise;  // the default; std::monostate: none
 };
 
+/// What passes know of operators without their formulas.
+enum class OpTrait : uint8_t {
+  Broadcasts,       // its operands meet element by element, by NumPy's rules
+  Commutes,         // its two operands may change places
+  SameSizes,        // the result has the sizes of the first operand; the others are its parameters
+  Activation,       // and each element of it is a function of that of the first operand
+  KeepsElements,    // the elements of the first operand, in their order: only the sizes may be others
+  Chooses,          // each element is one of the first operand's, whatever these are
+  PlacesFromFront,  // an element of the result is the same, however many there are behind it
+  Random,           // other numbers in every run
+};
+
 struct OpRow {
   std::string_view name;
   int since;  // opset version of the definition that this row implements, the newest one
@@ -124,6 +137,10 @@ struct OpRow {
   /// Rewrites the node into simpler operators; returns false to keep it.
   std::function<bool(Graph&, Node*)> expand = {};
   std::string definition = {};  // of an operator of the user's: its text (docs/language.md)
+  std::vector<OpTrait> traits = {};
+  /// Of a reduction: what may stand among the elements and changes no result: "zero", "one", "lowest" or "highest", as
+  /// tc.fill_behind calls it.
+  std::string_view neutral = "";
 };
 
 using OpFamily = std::vector<OpRow>;
@@ -134,6 +151,8 @@ const std::vector<const OpRow*>& all_ops();
 const OpRow* find_op(std::string_view domain, std::string_view name);
 /// The row of a node's operator: the user's where the node carries one, else the table's; null if there is none.
 const OpRow* row_of(const Node& n);
+/// Whether the node's operator has a row that says so.
+bool has_trait(const Node& n, OpTrait t);
 
 /// The meaning of a node: its row's define on its operand types; cached in node.fn. The fn's inputs are the operands
 /// that it reads: fn_operands() lists their indices. Throws Error naming the node.

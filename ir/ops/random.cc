@@ -112,14 +112,18 @@ OpFamily random_ops() {
     attrs.push_back({"shape", {}});
     return attrs;
   };
-  return {
-      {"RandomUniform", 22, with_shape(uniform_like), random_uniform(false)},
-      {"RandomUniformLike", 22, uniform_like, random_uniform(true), "x", "random_uniform"},
-      {"RandomNormal", 22, with_shape(normal_like), random_normal(false)},
-      {"RandomNormalLike", 22, normal_like, random_normal(true), "x", "random_normal"},
-      {"Bernoulli", 22, {{"dtype", {}}, {"seed", {}}}, define_bernoulli, "p"},
-      {"Multinomial", 22, {{"dtype", int64_t(6)}, {"sample_size", int64_t(1)}, {"seed", {}}}, define_multinomial},
-  };
+  return all_marked(
+      OpTrait::Random,
+      {
+          {"RandomUniform", 22, with_shape(uniform_like), random_uniform(false)},
+          marked(OpTrait::PlacesFromFront,
+                 {"RandomUniformLike", 22, uniform_like, random_uniform(true), "x", "random_uniform"}),
+          {"RandomNormal", 22, with_shape(normal_like), random_normal(false)},
+          marked(OpTrait::PlacesFromFront,
+                 {"RandomNormalLike", 22, normal_like, random_normal(true), "x", "random_normal"}),
+          marked(OpTrait::PlacesFromFront, {"Bernoulli", 22, {{"dtype", {}}, {"seed", {}}}, define_bernoulli, "p"}),
+          {"Multinomial", 22, {{"dtype", int64_t(6)}, {"sample_size", int64_t(1)}, {"seed", {}}}, define_multinomial},
+      });
 }
 
 }  // namespace tc

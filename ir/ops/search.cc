@@ -67,8 +67,8 @@ OpFamily search_ops() {
   const std::vector<AttrSpec> attrs = {
       {"axis", int64_t(0)}, {"keepdims", int64_t(1)}, {"select_last_index", int64_t(0)}};
   return {
-      {"ArgMax", 13, attrs, arg(true), "x", "argmax"},
-      {"ArgMin", 13, attrs, arg(false), "x", "argmin"},
+      joins_nothing("lowest", {"ArgMax", 13, attrs, arg(true), "x", "argmax"}),
+      joins_nothing("highest", {"ArgMin", 13, attrs, arg(false), "x", "argmin"}),
       {"TopK",
        24,
        {{"axis", int64_t(-1)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}},

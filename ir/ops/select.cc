@@ -247,7 +247,7 @@ void define_unique(OpBuilder& b) {
 OpFamily select_ops() {
   return {
       {"Compress", 28, {{"axis", {}}}, define_compress, "x condition"},
-      {"NonZero", 13, {}, define_non_zero, "x", "nonzero"},
+      joins_nothing("zero", {"NonZero", 13, {}, define_non_zero, "x", "nonzero"}),
       {"Unique", 28, {{"axis", {}}, {"sorted", int64_t(1)}}, define_unique},
   };
 }

@@ -33,7 +33,7 @@ OpFamily window_ops() {
   const std::vector<AttrSpec> grid = {string_attr("mode", "linear"), string_attr("padding_mode", "zeros"),
                                       int_attr("align_corners", 0)};
   return {
-      {"MaxPool", 22, with(int_attr("storage_order", 0)), define_max_pool},
+      marked(OpTrait::Chooses, {"MaxPool", 22, with(int_attr("storage_order", 0)), define_max_pool}),
       {"AveragePool", 22, with(int_attr("count_include_pad", 0)), define_average_pool},
       {"LpPool", 22, with(int_attr("p", 2)), define_lp_pool},
       {"GlobalAveragePool", 22, {layout}, define_global_average_pool},

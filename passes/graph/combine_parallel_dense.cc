@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/ops/op.h"
 #include "passes/graph/match.h"
 #include "passes/graph/passes.h"
 
@@ -40,10 +41,7 @@ bool only_moves_follow(const Value* v) {
 bool is_activation(const Node& n) {
   if (!std::all_of(n.inputs.begin() + 1, n.inputs.end(), [](const Value* v) { return !v || v->constant; }))
     return false;
-  for (const char* op : {"Relu", "LeakyRelu", "Elu", "Selu", "Sigmoid", "HardSigmoid", "Tanh", "Softplus", "Gelu",
-                         "Swish", "HardSwish", "Mish", "Clip"})
-    if (n.is(op)) return true;
-  return false;
+  return has_trait(n, OpTrait::Activation);
 }
 
 /// The product with the constant of one value per column that is added to it, and the activation behind.

@@ -68,7 +68,7 @@ std::optional<Move> move_of(const Node& n) {
     m.index = delinearized(linear(vars_of(m.axes), dims_of(n.outputs[0])), dims_of(m.operand), ranges_of(m.axes));
     return m;
   }
-  if (n.domain != "tc" || n.op != "fused" || n.fn->stages.size() != 1 || n.fn->inputs.size() != 1) return std::nullopt;
+  if (!is_fused(&n) || n.fn->stages.size() != 1 || n.fn->inputs.size() != 1) return std::nullopt;
   const Stage& s = n.fn->stages[0];
   const Load* l = s.kind == Stage::Kind::Compute && s.scan < 0 ? as<Load>(s.values[0]) : nullptr;
   if (!l || l->buffer != n.fn->inputs[0] || n.fn->outputs[0] != s.outputs[0]) return std::nullopt;

@@ -11,22 +11,9 @@
 #include "passes/graph/counted_node.h"
 
 namespace tc {
-namespace {
-
-/// Do its operands meet element by element, with their last axes aligned?
-bool broadcasts(const Node& n) {
-  constexpr const char* kOps[] = {"Add",   "Sub",         "Mul",  "Div",     "Pow",
-                                  "Mod",   "Min",         "Max",  "And",     "Or",
-                                  "Xor",   "Equal",       "Less", "Greater", "GreaterOrEqual",
-                                  "Where", "LessOrEqual", "PRelu"};
-  return std::any_of(std::begin(kOps), std::end(kOps), [&](const char* op) { return n.is(op); });
-}
-
-}  // namespace
-
 // What is counted alike has room for as many elements.
 void BoundedSizes::fit(Graph& g, Node* n) {
-  if (!broadcasts(*n)) return;
+  if (!has_trait(*n, OpTrait::Broadcasts)) return;
   const auto cut = [&](size_t k, int axis, int64_t room) {
     Value* x = n->inputs[k];
     const BoundedSize size = *find(x, axis);

@@ -23,11 +23,7 @@ std::vector<int64_t> axes_from(int first, int rank) {
 }
 
 /// Has the result the sizes of the first operand, and an element the same value however many there are?
-bool counts_from_front(const Node& n) {
-  for (const char* op : {"Trilu", "EyeLike", "RandomNormalLike", "RandomUniformLike", "Bernoulli"})
-    if (n.is(op)) return true;
-  return false;
-}
+bool counts_from_front(const Node& n) { return has_trait(n, OpTrait::PlacesFromFront); }
 
 }  // namespace
 

@@ -20,16 +20,12 @@ namespace {
 
 /// What changes no result of a reduction; "" for what is no reduction of this kind.
 std::string neutral_fill(const Node& n) {
-  for (const char* op : {"ReduceSum", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "NonZero"})
-    if (n.is(op)) return "zero";
-  if (n.is("ReduceProd")) return "one";
-  if (n.is("ReduceMax") || n.is("ArgMax") || n.is("ReduceLogSumExp")) return "lowest";
-  if (n.is("ReduceMin") || n.is("ArgMin")) return "highest";
   if (n.is("TopK")) {  // what comes last in its order
     if (n.attr_int("largest", 1) != 0) return "lowest";
     return n.inputs.at(0) && is_float(n.inputs[0]->type.dtype) ? "nan" : "highest";
   }
-  return "";
+  const OpRow* row = row_of(n);
+  return row ? std::string(row->neutral) : "";
 }
 
 /// Does the operator look along this axis of its first operand?
@@ -48,8 +44,7 @@ std::optional<int64_t> upper_bound(const Value* v, int depth = 16) {
   if (const auto known = ints_of(v); known && known->size() == 1) return known->front();
   const Node* n = v->producer;
   if (!n || depth == 0) return std::nullopt;
-  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Identity", "Cast"})
-    if (n->is(op)) return upper_bound(n->inputs[0], depth - 1);
+  if (has_trait(*n, OpTrait::KeepsElements) || n->is("Cast")) return upper_bound(n->inputs[0], depth - 1);
   if (n->is("ReduceMin") && n->inputs.size() == 1) return upper_bound(n->inputs[0], depth - 1);
   if (!n->is("Min") && !n->is("Concat")) return std::nullopt;
   // The least of a list: of the operands of a Min, or of the parts that a ReduceMin joins.

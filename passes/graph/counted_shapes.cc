@@ -54,8 +54,7 @@ std::optional<SizeForm> BoundedSizes::traced(const Value* v, int64_t k, int& bud
 
 std::optional<SizeForm> BoundedSizes::element_of(const Node& n, int64_t k, int& budget) {
   const auto operand = [&](size_t i) { return i < n.inputs.size() ? element(n.inputs[i], k, budget) : std::nullopt; };
-  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Identity"})
-    if (n.is(op)) return operand(0);
+  if (has_trait(n, OpTrait::KeepsElements)) return operand(0);
   if (n.is("Cast")) {
     const Value* y = n.outputs[0];
     const bool to_ints = y && y->type.is_tensor() && (y->type.dtype == DType::I64 || y->type.dtype == DType::I32);
@@ -133,8 +132,7 @@ std::optional<BoundedSizes::RealSize> BoundedSizes::real(const Value* v, int64_t
     const auto whole = element(n.inputs[0], k, budget);
     return whole && small(*whole) ? std::optional(RealSize{*whole, 1}) : std::nullopt;
   }
-  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Identity"})
-    if (n.is(op)) return real(n.inputs[0], k, budget);
+  if (has_trait(n, OpTrait::KeepsElements)) return real(n.inputs[0], k, budget);
   if (n.is("Floor") || n.is("Ceil")) {
     const auto x = real(n.inputs[0], k, budget);
     if (!x) return std::nullopt;

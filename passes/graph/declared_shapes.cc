@@ -7,22 +7,10 @@
 #include <numeric>
 #include <string_view>
 
+#include "ir/ops/op.h"
+
 namespace tc {
 namespace {
-
-constexpr std::string_view kUnary[] = {
-    "Abs",     "Acos", "Acosh", "Asin",  "Asinh",    "Atan", "Atanh", "Cast",  "Ceil",     "CastLike",   "Cos",
-    "Cosh",    "Erf",  "Exp",   "Floor", "Identity", "Log",  "Neg",   "Not",   "Relu",     "Reciprocal", "Round",
-    "Sigmoid", "Sign", "Sin",   "Sinh",  "Sqrt",     "Tan",  "Tanh",  "IsNaN", "Softplus", "BitwiseNot"};
-constexpr std::string_view kBroadcast[] = {"Add",        "Sub",   "Mul",   "Div",     "Mod",  "Pow",
-                                           "And",        "Or",    "Xor",   "Max",     "Min",  "Sum",
-                                           "Mean",       "Where", "Equal", "Greater", "Less", "GreaterOrEqual",
-                                           "LessOrEqual"};
-
-template <size_t N>
-bool among(const std::string_view (&names)[N], const Node& n) {
-  return n.domain.empty() && std::find(std::begin(names), std::end(names), n.op) != std::end(names);
-}
 
 class Ties {
  public:
@@ -39,11 +27,11 @@ class Ties {
  private:
   void node(const Node& n) {
     if (n.outputs.empty() || !n.outputs[0]) return;
-    if (among(kUnary, n)) {
+    if (has_trait(n, OpTrait::SameSizes)) {
       if (!n.inputs.empty() && n.inputs[0]) tie(n.outputs[0], n.inputs[0]);
       return;
     }
-    if (!among(kBroadcast, n)) return;
+    if (!has_trait(n, OpTrait::Broadcasts)) return;
     const Value* shared = nullptr;
     for (const Value* v : n.inputs) {
       if (!v) return;

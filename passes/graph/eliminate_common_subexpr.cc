@@ -17,6 +17,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "ir/ops/op.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
 
@@ -67,10 +68,7 @@ bool same_outputs(const Node& a, const Node& b) {
 }
 
 bool commutes(const Node& n) {
-  if (!n.domain.empty() || n.inputs.size() != 2 || !n.inputs[0] || !n.inputs[1]) return false;
-  for (const char* op : {"Add", "Mul", "And", "Or", "Xor", "Equal", "BitwiseAnd", "BitwiseOr", "BitwiseXor"})
-    if (n.op == op) return true;
-  return false;
+  return n.inputs.size() == 2 && n.inputs[0] && n.inputs[1] && has_trait(n, OpTrait::Commutes);
 }
 
 /// The operands in an order that is the same for all nodes that may exchange theirs.

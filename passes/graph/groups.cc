@@ -5,6 +5,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/graph/rewrite.h"
 
 namespace tc {
 
@@ -116,7 +117,7 @@ bool is_affine_index(const Expr& index, const std::vector<Axis>& axes, bool quot
 
 NodeTraits traits_of(const Node& n) {
   NodeTraits t;
-  if (n.domain != "tc" || n.op != "fused" || !n.fn) return t;
+  if (!is_fused(&n)) return t;
   const TensorFn& fn = *n.fn;
   if (fn.outputs.empty() || !is_static(fn.outputs[0]->shape)) return t;
   t.domain = static_dims(fn.outputs[0]->shape);

@@ -3,6 +3,7 @@
 
 #include "ir/loop/visit.h"
 #include "ir/ops/counted_sizes.h"
+#include "ir/ops/op.h"
 #include "passes/graph/layout.h"
 
 namespace tc {
@@ -39,13 +40,6 @@ bool knows(const Node& n, std::string_view attribute) {
          std::any_of(row->attrs.begin(), row->attrs.end(), [&](const AttrSpec& a) { return a.name == attribute; });
 }
 
-bool broadcasts(const Node& n) {
-  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "Where", "PRelu", "Equal", "Less",
-                         "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor"})
-    if (n.is(op)) return true;
-  return false;
-}
-
 std::vector<ModelText> result_name(const Node* n) { return {Layouts::name_for(n)}; }
 
 /// The node with other operands and attributes, before n; its result typed.
@@ -58,7 +52,7 @@ bool pointwise(Layouts& l, Node* n) {
   const Dims dims = dims_of(n->outputs[0]);
   if (n->outputs.size() != 1 || !is_pointwise(*n)) return false;
   for (const Value* v : n->inputs)
-    if (v && dims_of(v) != dims && num_elements(dims_of(v)) != 1 && !broadcasts(*n)) return false;
+    if (v && dims_of(v) != dims && num_elements(dims_of(v)) != 1 && !has_trait(*n, OpTrait::Broadcasts)) return false;
   std::vector<Value*> in;
   for (Value* v : n->inputs) in.push_back(v ? l.broadcast_last(v, rank, n) : nullptr);
   l.replace(n, remade(l, n, std::move(in), n->attrs));

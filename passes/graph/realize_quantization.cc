@@ -41,6 +41,7 @@
 #include <cmath>
 
 #include "ir/loop/build.h"
+#include "ir/ops/op.h"
 #include "passes/graph/match.h"
 #include "passes/graph/multiply_blocks.h"
 #include "passes/graph/passes.h"
@@ -273,11 +274,7 @@ class Realization {
 
 /// Does the operator only choose among the elements of its first operand, so that integers go through it as their
 /// floats do?
-bool only_chooses(const Node& n) {
-  for (const char* op : {"MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Slice"})
-    if (n.is(op)) return n.outputs.size() == 1;
-  return false;
-}
+bool only_chooses(const Node& n) { return has_trait(n, OpTrait::Chooses) && n.outputs.size() == 1; }
 
 /// Between DequantizeLinear and QuantizeLinear with the same scale and zero point, such an operator works on the
 /// integers.

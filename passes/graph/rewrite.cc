@@ -158,7 +158,7 @@ std::vector<Value*> inline_graph(Graph& g, Node* at, const Graph& body, const st
 }
 
 bool is_random(const Node& n) {
-  return n.op.starts_with("Random") || n.op == "Bernoulli" || n.op == "Multinomial" ||
+  return has_trait(n, OpTrait::Random) ||
          (n.op == "Dropout" && n.inputs.size() > 2 && n.inputs[2] && !is_scalar(n.inputs[2], 0));
 }
 

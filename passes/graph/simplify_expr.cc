@@ -37,6 +37,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/ops/op.h"
 #include "passes/graph/constant_chains.h"
 #include "passes/graph/match.h"
 #include "passes/graph/passes.h"
@@ -172,16 +173,9 @@ bool merge_casts(Graph& g, Node* n) {
   return true;
 }
 
-bool broadcasts(const Node& n) {
-  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Where", "Equal", "Less", "Greater", "LessOrEqual",
-                         "GreaterOrEqual", "And", "Or", "Xor", "PRelu"})
-    if (n.is(op)) return true;
-  return false;
-}
-
 /// Operands that an Expand has made large, though another operand gives the size.
 bool drop_expand(Graph& g, Node* n) {
-  if (!broadcasts(*n)) return false;
+  if (!has_trait(*n, OpTrait::Broadcasts)) return false;
   bool changed = false;
   for (size_t k = 0; k < n->inputs.size(); ++k) {
     Node* expand = made_by(n->inputs[k], "Expand");

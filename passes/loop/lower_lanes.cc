@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 
 #include "ir/loop/build.h"
@@ -317,6 +318,17 @@ Stmt settle_registers(const Stmt& s, const Buffers& kept) {
   });
 }
 
+// Registers that are reached in vectors, whoever made these, and one element at a time as well.
+Buffers mixed_registers(const Stmt& s) {
+  Buffers reached[2], mixed;
+  for_each_access(s, [&](const Buffer& b, const Exprs& index) {
+    if (b->scope == Scope::Register && !index.empty()) reached[as<Ramp>(index.back()) ? 1 : 0].insert(b.get());
+  });
+  std::set_intersection(reached[0].begin(), reached[0].end(), reached[1].begin(), reached[1].end(),
+                        std::inserter(mixed, mixed.end()));
+  return mixed;
+}
+
 Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lanes(lane, base, {}, {}, false).expr(e); }
 
 }  // namespace
@@ -383,6 +395,7 @@ Stmt lower_lanes(const Stmt& s) {
     const For* f = as<For>(x);
     return f && f->kind == ForKind::Vector ? lower_loop(*f, kept) : Stmt();
   });
+  kept.merge(mixed_registers(vectors));
   return kept.empty() ? vectors : settle_registers(vectors, kept);
 }
 

@@ -27,6 +27,7 @@
 #include "ir/loop/visit.h"
 #include "passes/graph/groups.h"
 #include "passes/graph/match.h"
+#include "passes/graph/rewrite.h"
 
 namespace tc {
 
@@ -48,8 +49,6 @@ std::vector<int64_t> proper(std::vector<int64_t> strides, const Dims& dims) {
     if (dims[d] != 1 && strides[d] != own[d]) return strides;
   return {};
 }
-
-bool is_function(const Node* n) { return n && n->domain == "tc" && n->op == "fused" && n->fn; }
 
 bool is_plain(const Value* v) {
   return v->type.is_static_tensor() && v->type.dtype != DType::String && info(v->type.dtype).bits >= 8;
@@ -108,7 +107,7 @@ int64_t offset_of(const Dims& begin, const std::vector<int64_t>& strides) {
 }
 
 const Load* single_load(const Node& n) {
-  if (!is_function(&n) || n.fn->stages.size() != 1 || n.outputs.size() != 1 ||
+  if (!is_fused(&n) || n.fn->stages.size() != 1 || n.outputs.size() != 1 ||
       n.fn->outputs[0] != n.fn->stages[0].outputs[0])
     return nullptr;
   const Stage& s = n.fn->stages[0];
@@ -125,7 +124,7 @@ size_t operand_index(const Node& n, const Buffer& b) {
 
 /// How the result of a node is put together from its operands; nothing if it is made otherwise.
 std::optional<Parts::Layout> Parts::layout_of(const Node& n) {
-  if (!is_function(&n) || n.outputs.size() != 1 || n.fn->stages.size() != 1) return std::nullopt;
+  if (!is_fused(&n) || n.outputs.size() != 1 || n.fn->stages.size() != 1) return std::nullopt;
   const Stage& s = n.fn->stages[0];
   const Value* w = n.outputs[0];
   if (s.kind != Stage::Kind::Compute || s.scan >= 0 || n.fn->outputs[0] != s.outputs[0] || !as<Select>(s.values[0]) ||
@@ -170,12 +169,12 @@ void Parts::place(const Value* v, Part at) {
 
 bool Parts::readers_take(const Value* v, const Node* but, const std::vector<int64_t>& strides) const {
   return std::all_of(v->users.begin(), v->users.end(), [&](const Node* u) {
-    return u == but || (is_function(u) && (strides.empty() || backend_->takes_strides(*u->fn, false)));
+    return u == but || (is_fused(u) && (strides.empty() || backend_->takes_strides(*u->fn, false)));
   });
 }
 
 bool Parts::may_move(const Value* v, const Node* reader, const std::vector<int64_t>& strides) const {
-  if (!is_function(v->producer) || of(v) || outputs_.count(v) || viewed_.count(v) || !is_plain(v)) return false;
+  if (!is_fused(v->producer) || of(v) || outputs_.count(v) || viewed_.count(v) || !is_plain(v)) return false;
   const Dims dims = static_dims(v->type.shape);
   if (num_elements(dims) == 0) return false;
   const std::vector<int64_t> apart = proper(strides, dims);
@@ -242,8 +241,8 @@ void Parts::view(const Node& n) {
   if (!l) return;
   const Value *s = n.outputs[0], *x = n.inputs[operand_index(n, l->buffer)], *root = root_of(x);
   const auto from = begin_of(*l, n.fn->stages[0]);
-  if (!from || !is_function(root->producer) || outputs_.count(root) || root->type.dtype != s->type.dtype ||
-      !is_plain(s) || of(s) || outputs_.count(s) || viewed_.count(s) || bytes_of(s) < kLeastBytes)
+  if (!from || !is_fused(root->producer) || outputs_.count(root) || root->type.dtype != s->type.dtype || !is_plain(s) ||
+      of(s) || outputs_.count(s) || viewed_.count(s) || bytes_of(s) < kLeastBytes)
     return;
   Part at = home_of(x);
   at.whole = of(x) ? at.whole : root;  // what is viewed lies in memory of its own

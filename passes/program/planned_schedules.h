@@ -1,4 +1,4 @@
-// Schedules of the user's, and what the backend decided where there is none: program_kernels.cc schedules each function here.
+// Schedules of the user's, and what the backend decided where there is none: compile_kernel.cc schedules each function here.
 #pragma once
 #include <set>
 #include <string>

@@ -1,5 +1,5 @@
 // The state of build_program: what is decided so far. build_program.cc has operands and weights,
-// program_kernels.cc the kernels and their calls, control_flow.cc the steps of If, Loop and Scan.
+// program_kernels.cc calls and compile_kernel.cc their kernels, control_flow.cc the steps of If, Loop and Scan.
 #pragma once
 #include <map>
 #include <optional>

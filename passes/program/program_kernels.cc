@@ -1,21 +1,13 @@
-// The kernels of build_program: every distinct function is scheduled and lowered once, nodes that mean the same share a
-// kernel, and a call gives its parameters their operands.
+// The calls of build_program: the function of a node, without its scalars and with names of its own, which nodes that mean the
+// same share, and the operands that a call gives its kernel (compile_kernel.cc).
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
-#include "ir/ops/macs.h"
 #include "ir/ops/op.h"
-#include "passes/backend.h"
 #include "passes/loop/assign_names.h"
-#include "passes/loop/lower_kernel.h"
 #include "passes/program/first_slice.h"
-#include "passes/program/formula.h"
-#include "passes/program/in_place.h"
-#include "passes/program/kernel_name.h"
-#include "passes/program/kernel_work.h"
 #include "passes/program/name_axes.h"
-#include "passes/program/own_outputs.h"
 #include "passes/program/program_builder.h"
 
 namespace tc {
@@ -74,55 +66,6 @@ TensorFn with_own_names(const TensorFn& fn) {
   }
   return changed ? instantiate(fn, inputs) : fn;
 }
-
-// The stages of several contractions are too many for a name: their template has one.
-bool is_region(const Scheduled& s) { return s.family == "attention" || s.family == "inverted_residual"; }
-
-std::string summary(const TensorFn& fn) {
-  const std::vector<std::string> names = stage_names(fn);
-  return names.size() > 1 ? "Fused: " + join(names, ", ") + "." : "";
-}
-
-// Numbers that went into packed operands are unknown to the loops, which calls with other numbers may share: the formula
-// calls them constants.
-TensorFn without_packed_numbers(TensorFn fn, const Scheduled& s) {
-  std::set<double> packed, in_loops;
-  const auto collect = [](std::set<double>& numbers) {
-    return [&numbers](const Expr& e) {
-      if (const FloatImm* k = as<FloatImm>(e)) numbers.insert(k->value);
-      return true;
-    };
-  };
-  for (const Stage& stage : s.prologue.stages)
-    for (const Expr& e : stage.values) walk(e, collect(packed));
-  walk(
-      s.body, [](const Stmt&) { return true; }, collect(in_loops));
-  std::map<double, Expr> constants;
-  const auto name = [&](const Expr& e) -> Expr {
-    const FloatImm* k = as<FloatImm>(e);
-    if (!k || packed.count(k->value) == 0 || in_loops.count(k->value) != 0) return {};
-    Expr& c = constants[k->value];
-    if (!c) c = Expr(make_var("constant", e->dtype));
-    return c;
-  };
-  for (Stage& stage : fn.stages)
-    for (Expr& e : stage.values) e = rewrite(e, name);
-  return fn;
-}
-
-// What the four digits of a kernel's name are a hash of.
-std::string loops_as_text(const Kernel& k) {
-  std::string s = to_text(k.body);
-  for (const DeviceFunction& f : k.device) s += to_text(f.body);
-  for (const Param& p : k.params)
-    s +=
-        p.buffer->name + to_text(ValueType::tensor(p.buffer->dtype, to_shape(p.dims))) + (p.by_value ? " value;" : ";");
-  return s;
-}
-
-}  // namespace
-
-namespace {
 
 std::vector<Constant> constants_of(const std::vector<const Value*>& operands) {
   std::vector<Constant> list;
@@ -271,16 +214,6 @@ bool ProgramBuilder::ends_early(const Compiled& c, int count) const {
   return true;
 }
 
-// The function that was compiled last, and the kernels behind the first `kept`, which nobody calls.
-void ProgramBuilder::forget_kernels(size_t kept) {
-  compiled_.erase(last_key_);
-  while (p_.kernels.size() > kept) {
-    names_.erase(p_.kernels.back().name);
-    std::erase_if(kernels_, [&](const auto& k) { return k.second == int(p_.kernels.size()) - 1; });
-    p_.kernels.pop_back();
-  }
-}
-
 // What nobody needs of the results; the sizes that say so become operands of the function.
 std::vector<ProgramBuilder::LiveOutput> ProgramBuilder::live_outputs(const Node& n, TensorFn& fn,
                                                                      std::vector<const Value*>& operands) const {
@@ -363,80 +296,6 @@ Operand ProgramBuilder::output_operand(Node& n, size_t k, const Value* replaced)
   }
   const Buffer& b = n.fn->outputs.at(k);  // computed, wanted by nobody
   return new_slot(n.name, "unused", b->dtype, static_dims(b->shape));
-}
-
-// `key`: of the function `meaning`. `constants`: its operands that are known, else null. `n`: whose function it is; null: one of ours.
-ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const TensorFn& meaning,
-                                                  const std::vector<Constant>& constants, const Node* n,
-                                                  const std::vector<LiveOutput>& live) {
-  last_key_ = key;
-  if (const auto it = compiled_.find(key); it != compiled_.end()) return it->second;
-  const TensorFn fn = own_outputs(meaning);
-  const auto is_text = [](const Buffer& b) { return b->dtype == DType::String; };
-  if (!cx_.target.strings && (std::any_of(fn.inputs.begin(), fn.inputs.end(), is_text) ||
-                              std::any_of(fn.outputs.begin(), fn.outputs.end(), is_text)))
-    throw Error({"TC3104",
-                 ExitCode::Unsupported,
-                 {"", n ? n->name.raw() : "", n ? n->op : "", "", -1},
-                 "strings have no kernels on a GPU",
-                 {"--target c has them"},
-                 false});
-  ScheduleOptions o{
-      .strict_fp = cx_.options.strict_fp, .panel_columns = key.panel_columns, .precision = cx_.options.precision};
-  Compiled c;
-  for (const LiveOutput& l : live)
-    if (l.output == 0) o.open_axes.push_back(l.axis);
-  Scheduled s = planned_.schedule(fn, constants, o, c.function);
-  for (size_t k = 0; k < s.inputs.size() && c.replaced < 0; k++)
-    if (std::find(key.dead.begin(), key.dead.end(), s.input_index[k]) != key.dead.end()) {
-      const bool state = std::find(key.kept.begin(), key.kept.end(), s.input_index[k]) != key.kept.end();
-      if (!may_be_in_place(s, k, state)) continue;
-      c.replaced = s.input_index[k];
-      s = in_place(std::move(s), k, state);
-    }
-  for (const LiveOutput& l : live) {
-    Scheduled::Live here{s.outputs[size_t(l.output)], l.axis, l.end, {}, true};
-    VarMap loads;
-    for (const auto& [symbol, operand] : l.sizes) {
-      const Buffer& b = fn.inputs[size_t(operand)];
-      if (std::find(s.inputs.begin(), s.inputs.end(), b) == s.inputs.end()) {
-        s.inputs.push_back(b);
-        s.input_index.push_back(operand);
-      }
-      loads[symbol.var.get()] = load(b, {});
-      here.sizes.push_back({b, symbol.range.min, symbol.range.max});
-      here.on_host = here.on_host && key.by_value.at(size_t(operand));
-    }
-    here.end = substitute(l.end, loads);
-    s.live.push_back(std::move(here));
-  }
-  c.input_index = s.input_index;
-  for (const Buffer& b : s.prologue.inputs) {
-    size_t i = 0;
-    while (i < fn.inputs.size() && fn.inputs[i] != b) i++;
-    c.prologue_operands.push_back(int(i));
-  }
-  c.prologue_key = identity_of(s.prologue);
-  c.prologue = s.prologue;
-  const std::string title = join(stage_names(fn), " ");
-  loop_passes_.verify_schedule(s);
-  Kernel k = cx_.backend->lower(s, title, loop_passes_);
-  size_t input = 0;
-  for (Param& p : k.params)
-    if (p.role == Param::Role::Input) p.by_value = key.by_value.at(size_t(c.input_index.at(input++)));
-  k.formula = formula(without_packed_numbers(fn, s));
-  k.summary = summary(fn);
-  // Operands that are constant or dying in one place only may make no difference to the loops.
-  const auto [known, is_new] = kernels_.try_emplace(identity_of(k), int(p_.kernels.size()));
-  c.kernel = known->second;
-  if (is_new) {
-    k.name = kernel_name(fn, loops_as_text(k), is_region(s) ? s.family : "");
-    while (!names_.insert(k.name).second)
-      k.name = k.name.substr(0, 58) + "_" + hex(hash_text(known->first + k.name), 4);
-    k.work = work_of(fn, s, key.constant, c.replaced);
-    p_.kernels.push_back(std::move(k));
-  }
-  return compiled_[key] = std::move(c);
 }
 
 }  // namespace tc

@@ -36,18 +36,18 @@ class Arguments {
   bool has(size_t i) const { return i < size(); }
   const std::vector<std::string>& results() const { return line_.results; }
 
-  Var loop(size_t i) const { return loop_of(argument(i, "a loop")); }
-  Buffer buffer(size_t i) const { return buffer_of(argument(i, "a buffer")); }
+  Var loop(size_t i) const { return find(loops_, argument(i, "a loop"), i, "a loop"); }
+  Buffer buffer(size_t i) const { return buffer_of(argument(i, "a buffer"), i); }
   int64_t number(size_t i, const std::string& what) const {
     if (const auto* n = std::get_if<int64_t>(&argument(i, what).value)) return *n;
-    refuse("argument " + to_text(int64_t(i + 1)) + " is " + what + ", a number");
+    refuse("argument " + to_text(int64_t(i + 1)) + " is " + what + ", a number", i);
   }
   /// The position of the word in `words`; `otherwise` if there is no such argument.
   size_t word(size_t i, const std::vector<std::string>& words, std::optional<size_t> otherwise = std::nullopt) const {
     if (!has(i) && otherwise) return *otherwise;
     const auto* w = std::get_if<std::string>(&argument(i, "a word").value);
     const auto at = w ? std::find(words.begin(), words.end(), *w) : words.end();
-    if (at == words.end()) refuse("argument " + to_text(int64_t(i + 1)) + " is one of " + join(words, ", "));
+    if (at == words.end()) refuse("argument " + to_text(int64_t(i + 1)) + " is one of " + join(words, ", "), i);
     return size_t(at - words.begin());
   }
   std::vector<Var> loops_from(size_t first) const {
@@ -60,22 +60,40 @@ class Arguments {
     for (size_t i = first; i < size(); i++) list.push_back(number(i, what));
     return list;
   }
+  /// A list of numbers; empty if there is no such argument.
+  std::vector<int64_t> number_list(size_t i, const std::string& what) const {
+    std::vector<int64_t> all;
+    if (!has(i)) return all;
+    const auto* list = std::get_if<StepArg::List>(&argument(i, what).value);
+    if (!list) refuse("argument " + to_text(int64_t(i + 1)) + " is " + what + ", a list of numbers", i);
+    for (const StepArg& x : *list) {
+      const auto* n = std::get_if<int64_t>(&x.value);
+      if (!n) refuse("argument " + to_text(int64_t(i + 1)) + " is " + what + ", a list of numbers", i);
+      all.push_back(*n);
+    }
+    return all;
+  }
   /// One buffer, or a list of them.
   std::vector<Buffer> buffers(size_t i) const {
     const StepArg& a = argument(i, "a buffer or a list of buffers");
     std::vector<Buffer> list;
     if (const auto* several = std::get_if<StepArg::List>(&a.value))
-      for (const StepArg& x : *several) list.push_back(buffer_of(x));
+      for (const StepArg& x : *several) list.push_back(buffer_of(x, i));
     else
-      list.push_back(buffer_of(a));
+      list.push_back(buffer_of(a, i));
     return list;
   }
 
-  void require_at_most(size_t n) const {
-    if (size() > n) refuse("it takes " + to_text(int64_t(n)) + " arguments at most");
+  std::string text(size_t i, const std::string& what) const {
+    if (const auto* t = std::get_if<StepArg::Text>(&argument(i, what).value)) return t->text;
+    refuse("argument " + to_text(int64_t(i + 1)) + " is " + what + ", a text in quotes", i);
   }
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw ScheduleError(language::print(line_) + ": " + why + "\n" + to_text(s_.body(), 1));
+
+  void require_at_most(size_t n) const {
+    if (size() > n) refuse("it takes " + to_text(int64_t(n)) + " arguments at most", n);
+  }
+  [[noreturn]] void refuse(const std::string& why, std::optional<size_t> argument = std::nullopt) const {
+    throw ScheduleError(language::print(line_) + ": " + why + "\n" + to_text(s_.body(), 1), argument);
   }
 
  private:
@@ -84,17 +102,16 @@ class Arguments {
     return line_.args[i];
   }
   template <class T>
-  const T& find(const std::map<std::string, T>& list, const StepArg& a, const std::string& what) const {
+  const T& find(const std::map<std::string, T>& list, const StepArg& a, size_t i, const std::string& what) const {
     const auto* name = std::get_if<std::string>(&a.value);
-    if (!name) refuse("it is told the name of " + what + " here");
+    if (!name) refuse("it is told the name of " + what + " here", i);
     const auto it = list.find(*name);
     if (it != list.end()) return it->second;
     std::vector<std::string> all;
     for (const auto& [n, _] : list) all.push_back(n);
-    refuse("there is no " + what.substr(2) + " " + *name + (all.empty() ? "" : "; there are " + join(all, ", ")));
+    refuse("there is no " + what.substr(2) + " " + *name + (all.empty() ? "" : "; there are " + join(all, ", ")), i);
   }
-  Var loop_of(const StepArg& a) const { return find(loops_, a, "a loop"); }
-  Buffer buffer_of(const StepArg& a) const { return find(buffers_, a, "a buffer"); }
+  Buffer buffer_of(const StepArg& a, size_t i) const { return find(buffers_, a, i, "a buffer"); }
 
   const Schedule& s_;
   const PlanLine& line_;
@@ -112,6 +129,8 @@ Scope scope_of(const Arguments& a, size_t i, std::optional<size_t> otherwise = s
   return kScopes[a.word(i, words, otherwise)];
 }
 constexpr size_t kRegister = 0, kWorkspace = 2;
+
+void annotate(Schedule& s, const Arguments& a) { s.annotate(a.loop(0), a.text(1, "what is said of the loop")); }
 
 void bind(Schedule& s, const Arguments& a) {
   static constexpr ForKind kKinds[] = {ForKind::BlockX,  ForKind::BlockY,  ForKind::BlockZ,
@@ -132,6 +151,7 @@ void rename(Schedule& s, const Arguments& a) {
   s.rename(a.loop(0), a.results()[0]);
 }
 
+void blockize(Schedule& s, const Arguments& a) { s.blockize(a.loop(0)); }
 void cache_read(Schedule& s, const Arguments& a) { s.cache_read(a.buffer(0), a.loop(1), scope_of(a, 2)); }
 void cache_write(Schedule& s, const Arguments& a) { s.cache_write(a.buffer(0), a.loop(1), scope_of(a, 2)); }
 void compute_at(Schedule& s, const Arguments& a) { s.compute_at(a.buffer(0), a.loop(1), scope_of(a, 2, kWorkspace)); }
@@ -141,6 +161,10 @@ void decompose_reduction(Schedule& s, const Arguments& a) {
 }
 void double_buffer(Schedule& s, const Arguments& a) { s.pipeline(a.buffers(0), 2); }
 void fuse(Schedule& s, const Arguments& a) { s.fuse(a.loops_from(0)); }
+void pack(Schedule& s, const Arguments& a) {
+  s.pack(a.buffer(0), a.number_list(1, "the order of the dimensions"), a.number_list(2, "dimensions that are cut"),
+         a.number_list(3, "the tiles"));
+}
 void pad(Schedule& s, const Arguments& a) {
   s.pad(a.loop(0), a.number(1, "a multiple"),
         a.word(2, {"guard", "identity"}, 0) == 1 ? PadWith::Identity : PadWith::Guard);
@@ -161,6 +185,11 @@ void storage_align(Schedule& s, const Arguments& a) {
 void tile(Schedule& s, const Arguments& a) {
   s.tile(a.loop(0), a.loop(1), a.number(2, "the first factor"), a.number(3, "the second factor"), tail_of(a, 4));
 }
+void tensorize(Schedule& s, const Arguments& a) {
+  if (a.gpu()) a.refuse("instructions of a GPU are a warp's; vectorize makes accesses of 16 bytes of a thread's");
+  const std::vector<std::string> names = tensorizable_instructions();
+  s.tensorize(a.loop(0), names[a.word(1, names)]);
+}
 void transform_layout(Schedule& s, const Arguments& a) {
   s.transform_layout(a.buffer(0), a.numbers_from(1, "a dimension"));
 }
@@ -174,7 +203,9 @@ struct StepRow {
 };
 constexpr size_t kAny = SIZE_MAX;
 constexpr StepRow kSteps[] = {
+    {"annotate", annotate, 2},
     {"bind", bind, 2},
+    {"blockize", blockize, 1},
     {"cache_read", cache_read, 3},
     {"cache_write", cache_write, 3},
     {"compute_at", compute_at, 3},
@@ -182,6 +213,7 @@ constexpr StepRow kSteps[] = {
     {"decompose_reduction", decompose_reduction, 2},
     {"double_buffer", double_buffer, 1},
     {"fuse", fuse, kAny},
+    {"pack", pack, 4},
     {"pad", pad, 3},
     {"parallel", parallel, 1},
     {"partition", partition, kAny},
@@ -194,6 +226,7 @@ constexpr StepRow kSteps[] = {
     {"set_scope", set_scope, 2},
     {"split", split, 3},
     {"storage_align", storage_align, 4},
+    {"tensorize", tensorize, 2},
     {"tile", tile, 5},
     {"transform_layout", transform_layout, kAny},
     {"unroll", unroll, 1},

@@ -71,7 +71,7 @@ TEST(ApplyStep, AListOfBuffersIsOneArgument) {
 
 TEST(ApplyStep, RefusesWhatIsNotThere) {
   const TensorFn fn = twice(6, 8);
-  EXPECT_TRUE(refused(fn, {}, "slice(i0, 4)").starts_with("there is no step slice; there are bind, cache_read, "));
+  EXPECT_TRUE(refused(fn, {}, "slice(i0, 4)").starts_with("there is no step slice; there are annotate, bind, "));
   EXPECT_EQ(refused(fn, {}, "split(k, 4)"), "split(k, 4): there is no loop k; there are i0, i1");
   EXPECT_EQ(refused(fn, {}, "cache_read(w, i0, stack)"),
             "cache_read(w, i0, stack): there is no buffer w; there are add, x");
@@ -124,10 +124,39 @@ TEST(ApplyStep, EachTargetHasItsOwnThreads) {
   expect_same(fn, s.body());
 }
 
+// The argument that cannot be, where it is a single one.
+TEST(ApplyStep, SaysWhichArgumentCannotBe) {
+  const TensorFn fn = twice(6, 8);
+  auto argument = [&](const std::string& text) -> int {
+    Schedule s(fn);
+    try {
+      apply_step(s, line_of(text), false);
+    } catch (const ScheduleError& e) {
+      return e.argument ? int(*e.argument) : -1;
+    }
+    return -2;
+  };
+  for (const auto& [text, at] : std::vector<std::pair<std::string, int>>{{"split(i0, 0)", 1},
+                                                                         {"split(z, 4)", 0},
+                                                                         {"split(i0, 4, most)", 2},
+                                                                         {"tile(i0, i1, 2, 0)", 3},
+                                                                         {"partition(i0, 2, 2)", 2},
+                                                                         {"partition(i0, 6)", 1},
+                                                                         {"pad(i0, 0)", 1},
+                                                                         {"annotate(i0, 4)", 1},
+                                                                         {"annotate(i0, \"\")", 1},
+                                                                         {"pack(x, 4)", 1},
+                                                                         {"pack(x, [0, 1])", 0},
+                                                                         {"tensorize(i0, dot5)", 1},
+                                                                         {"parallel(i0, 4)", 1},
+                                                                         {"fuse(i1, i0)", -1}})
+    EXPECT_EQ(argument(text), at) << text;
+}
+
 TEST(ApplyStep, AllStepsHaveNames) {
   const std::vector<std::string> names = step_names();
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
-  EXPECT_EQ(names.size(), 24u);
+  EXPECT_EQ(names.size(), 28u);
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ std::vector<Var> Schedule::partition(const Var& v, const std::vector<int64_t>& a
   std::vector<StepOperand> results;
   for (size_t i = 0; i <= at.size(); i++) {
     const int64_t to = i < at.size() ? at[i] : *begin + *extent;
-    step.require(to > from && to <= *begin + *extent,
-                 "the cuts do not ascend strictly inside " + to_text(*begin) + " .. " + to_text(*begin + *extent),
-                 site.stmt);
+    step.require_argument(
+        std::min(i + 1, at.size()), to > from && to <= *begin + *extent,
+        "the cuts do not ascend strictly inside " + to_text(*begin) + " .. " + to_text(*begin + *extent), site.stmt);
     const Var w = i == 0 ? v : make_var(v->name);
     const Stmt body = i == 0 ? f.body : substitute(fresh_copy(f.body), {{v.get(), Expr(w)}});
     parts.push_back(tidy(with_body(For{w, from, to - from, f.kind, {}}, body), site.ranges));
@@ -62,7 +62,7 @@ void Schedule::pad(const Var& v, int64_t multiple, PadWith with) {
   const For& f = *site.loop;
   const auto extent = as_const_int(f.extent);
   step.require_fixed_bounds(site);
-  step.require(multiple >= 1, "the multiple is below 1", site.stmt);
+  step.require_argument(1, multiple >= 1, "the multiple is below 1", site.stmt);
   step.require(extent.has_value(), "the extent is no constant", site.stmt);
   step.require(f.kind == ForKind::Serial || f.kind == ForKind::Unroll,
                "loop " + v->name + " is " + std::string(kind_name(f.kind)), site.stmt);

@@ -46,7 +46,7 @@ std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
   const LoopSite at = step.find(v);
   const For& f = *at.loop;
   step.require_fixed_bounds(at);
-  step.require(factor >= 1, "the factor is below 1", at.stmt);
+  step.require_argument(1, factor >= 1, "the factor is below 1", at.stmt);
   step.require(f.kind == ForKind::Serial || f.kind == ForKind::Unroll,
                "loop " + v->name + " is " + std::string(kind_name(f.kind)) + " already", at.stmt);
   const Var outer = make_var(v->name + "_o"), inner = make_var(v->name + "_i");
@@ -194,6 +194,8 @@ Var Schedule::rename(const Var& v, const std::string& name) {
 
 std::vector<Var> Schedule::tile(const Var& a, const Var& b, int64_t factor_a, int64_t factor_b, Tail tail) {
   Step step(*this, "tile", {{a}, {b}, {factor_a}, {factor_b}, {tail == Tail::Min ? "min" : "guard"}});
+  step.require_argument(2, factor_a >= 1, "the first factor is below 1", step.find(a).stmt);
+  step.require_argument(3, factor_b >= 1, "the second factor is below 1", step.find(b).stmt);
   Schedule s = *this;  // all of it or nothing
   const auto [ao, ai] = s.split(a, factor_a, tail);
   const auto [bo, bi] = s.split(b, factor_b, tail);

@@ -131,7 +131,7 @@ std::vector<Buffer> Schedule::pipeline(const std::vector<Buffer>& tiles, int64_t
   StepOperand::List list;
   for (const Buffer& t : tiles) list.push_back({t});
   Step step(*this, "pipeline", {{list}, {stages}});
-  step.require(stages >= 2, "there are fewer than 2 stages", body_);
+  step.require_argument(1, stages >= 2, "there are fewer than 2 stages", body_);
   step.require(!tiles.empty(), "no tile is given", body_);
   for (const Buffer& t : tiles) step.require(find_alloc(body_, t), "\"" + t->name + "\" is not allocated here", body_);
   const Loading l = take_apart(step, tiles);

@@ -84,19 +84,18 @@ std::string KnobValues::text() const {
   return "it is one of " + join(some, ", ") + why;
 }
 
-std::optional<int64_t> Planner::stated(size_t line, const std::string& name) const {
-  if (line >= stated_.lines.size()) return {};
-  for (const auto& [n, value] : stated_.lines[line].numbers)
-    if (n == name) return value;
-  return {};
+const PlanNumber* Planner::stated(size_t line, const std::string& name) const {
+  if (line >= stated_.lines.size()) return nullptr;
+  for (const PlanNumber& n : stated_.lines[line].numbers)
+    if (n.name == name) return &n;
+  return nullptr;
 }
 
 int64_t Planner::number(Knob knob, const std::function<int64_t()>& model) {
-  if (const std::optional<int64_t> said = stated(knob.line, knob.name)) {
-    knob.value = *said;
+  if (const PlanNumber* said = stated(knob.line, knob.name)) {
+    knob.value = said->value;
     if (!knob.values.has(knob.value))
-      throw PlanRefused{stated_.lines[knob.line].at,
-                        knob.name + " = " + to_text(knob.value) + ": " + knob.values.text()};
+      throw PlanRefused{said->at, knob.name + " = " + to_text(knob.value) + ": " + knob.values.text()};
   } else if (applies_ && !completes_) {
     const PlanLine none, &line = knob.line < stated_.lines.size() ? stated_.lines[knob.line] : none;
     throw PlanRefused{line.at, line.name + " needs " + knob.name};
@@ -127,16 +126,17 @@ void Planner::forget_from(size_t line) {
 void Planner::finish() const {
   if (!applies_) return;
   for (size_t i = 0; i < std::min(lines_.size(), stated_.lines.size()); i++)
-    for (const auto& said : stated_.lines[i].numbers) {
-      const auto same = [&](const auto& n) { return n.first == said.first; };
+    for (const PlanNumber& said : stated_.lines[i].numbers) {
+      const auto same = [&](const PlanNumber& n) { return n.name == said.name; };
       if (std::none_of(lines_[i].numbers.begin(), lines_[i].numbers.end(), same))
-        throw PlanRefused{stated_.lines[i].at, lines_[i].name + " has no number " + said.first};
+        throw PlanRefused{said.at, lines_[i].name + " has no number " + said.name};
     }
   if (lines_.size() < stated_.lines.size()) refuse("nothing is left to decide");
 }
 
 std::optional<int64_t> PlanEntry::stated(const std::string& name) const {
-  return planner_ ? planner_->stated(line_, name) : std::nullopt;
+  const PlanNumber* said = planner_ ? planner_->stated(line_, name) : nullptr;
+  return said ? std::optional(said->value) : std::nullopt;
 }
 
 int64_t PlanEntry::number(const std::string& name, const std::function<int64_t()>& model, KnobValues values) const {
@@ -165,7 +165,9 @@ void take(Schedule& s, const PlanLine& line, bool gpu) try {
 } catch (const ScheduleError& e) {
   const std::string text = e.what();
   const size_t end = std::min(text.find('\n'), text.size());
-  throw PlanRefused{line.at, text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
+  const bool at_argument = e.argument && *e.argument < line.args.size();
+  throw PlanRefused{at_argument ? line.args[*e.argument].at : line.at, text.substr(0, end),
+                    text.substr(std::min(end + 1, text.size()))};
 }
 
 // The loops behind each of the steps that were taken.

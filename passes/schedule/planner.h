@@ -77,8 +77,8 @@ class Planner {
   size_t open(std::string_view name);
   /// A number of a line, whose range `knob` says: `model` is called where nothing is stated. Throws PlanRefused.
   int64_t number(Knob knob, const std::function<int64_t()>& model);
-  /// What is stated for a number of a line.
-  std::optional<int64_t> stated(size_t line, const std::string& name) const;
+  /// What is stated for a number of a line; null: nothing.
+  const PlanNumber* stated(size_t line, const std::string& name) const;
   /// The steps over loops that are stated next; nothing where the model decides on them.
   std::optional<std::vector<PlanLine>> stated_steps() const;
   /// Writes steps down; stated ones as they are.

@@ -58,7 +58,10 @@ class StoreFinder {
 
 }  // namespace
 
-Schedule::Schedule(const TensorFn& fn, const ScheduleOptions& options) : options_(options) {
+Schedule::Schedule(const TensorFn& fn, const ScheduleOptions& options, const std::vector<bool>& known)
+    : options_(options) {
+  for (size_t i = 0; i < known.size(); i++)
+    if (known[i]) known_.push_back(fn.inputs.at(i));
   // lower_naive gives temporaries a buffer of their own, the first one innermost.
   const Stmt body = lower_naive(fn);
   std::vector<Buffer> temporaries;
@@ -94,6 +97,21 @@ Buffer Schedule::buffer(const Stage& stage, size_t result) const {
   for (const Result& r : results_)
     if (r.original == stage.outputs.at(0) && result < r.buffers.size()) return r.buffers[result];
   throw ScheduleError("stage \"" + printable(stage.name) + "\" is not one of\n" + excerpt(body_));
+}
+
+void Schedule::hand_over(Scheduled& s) const {
+  s.body = body_;
+  s.steps = steps();
+  s.prologue = prologue_;
+  s.prologue_layouts = prologue_layouts_;
+  s.views = views_;
+  // What is read as it was packed only is no operand of the loops any more.
+  for (const Buffer& b : prologue_.inputs) {
+    const auto it = std::find(s.inputs.begin(), s.inputs.end(), b);
+    if (it == s.inputs.end()) continue;
+    s.input_index.erase(s.input_index.begin() + (it - s.inputs.begin()));
+    s.inputs.erase(it);
+  }
 }
 
 bool Schedule::attempt(const std::function<void(Schedule&)>& steps) {

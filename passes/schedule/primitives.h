@@ -13,6 +13,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -22,7 +23,6 @@
 #include "ir/language/schedule_text.h"
 #include "ir/loop/ir.h"
 #include "ir/tensor_fn.h"
-#include "passes/schedule/intrinsic.h"
 #include "passes/schedule/schedule.h"
 
 namespace tc {
@@ -31,7 +31,9 @@ namespace tc {
 /// shows the loop.
 class ScheduleError : public std::logic_error {
  public:
-  using std::logic_error::logic_error;
+  explicit ScheduleError(const std::string& message, std::optional<size_t> argument = std::nullopt)
+      : std::logic_error(message), argument(argument) {}
+  std::optional<size_t> argument;  // the position of the one that cannot be, where it is a single one
 };
 
 /// What split does with the last, partial piece.
@@ -46,17 +48,18 @@ enum class PadWith {
   Identity,  // the body joins the identity of its operation: `acc += i < n ? x[i] : 0`
 };
 
-/// What a step is told or makes: a loop, a buffer, a number, a word ("register"), or a list of these.
+/// What a step is told or makes: a loop, a buffer, a number, a word ("register"), a text, or a list of these.
 struct StepOperand {
   using List = std::vector<StepOperand>;
-  std::variant<Var, Buffer, int64_t, std::string, List> value;
+  std::variant<Var, Buffer, int64_t, std::string, StepArg::Text, List> value;
 };
 
 class Schedule {
  public:
   /// The plain loops of `fn` (lower_naive): a nest per stage, in order, temporaries in Workspace. Loops keep the
   /// variables of the stages' axes; a variable that serves twice is replaced at its second binding.
-  explicit Schedule(const TensorFn& fn, const ScheduleOptions& options = {});
+  /// `known`: which operands are known while compiling, for pack; none of them if it is empty.
+  explicit Schedule(const TensorFn& fn, const ScheduleOptions& options = {}, const std::vector<bool>& known = {});
   /// Any statement. Variables and buffers that are bound twice are replaced at their second binding.
   explicit Schedule(const Stmt& body, const ScheduleOptions& options = {});
 
@@ -76,6 +79,13 @@ class Schedule {
   /// Gives what the last step has made these names, one each; "_" is what became no loop because it runs once. Throws
   /// ScheduleError if there are more or fewer of them, or if a name is taken.
   void name_results(const std::vector<std::string>& names);
+
+  /// What pack has made of the operands that are known while compiling.
+  const TensorFn& prologue() const { return prologue_; }
+  /// Memory of operands and results as instructions know it: elements one behind the other.
+  const std::vector<Scheduled::View>& views() const { return views_; }
+  /// Puts the loops, the steps and the prologue into a result that has the operands of the function.
+  void hand_over(Scheduled& s) const;
 
   /// Takes several steps or, if one of them is refused, none; returns whether they were taken.
   bool attempt(const std::function<void(Schedule&)>& steps);
@@ -139,12 +149,20 @@ class Schedule {
   Buffer storage_align(const Buffer& b, size_t dimension, int64_t factor, int64_t offset = 0);
   Buffer transform_layout(const Buffer& b, const std::vector<int64_t>& order);
   void prefetch(const Buffer& b, const Var& v, int64_t distance);
+  /// An operand that is known while compiling, in another layout (pack.cc).
+  Buffer pack(const Buffer& b, const std::vector<int64_t>& order, const std::vector<int64_t>& dimensions = {},
+              const std::vector<int64_t>& tiles = {});
+
+  // --- parts of a nest, and what is said of them (blocks.cc)
+  void annotate(const Var& v, const std::string& text);
+  void blockize(const Var& v);
 
   // --- instructions (tensorize.cc)
-  void tensorize(const Var& v, const Intrinsic& row);
+  std::optional<Var> tensorize(const Var& v, const std::string& instruction);
 
  private:
   friend class Step;
+  Buffer flat_view(const Buffer& b);
   /// Other names of loops and temporaries; where the name is empty, it stays.
   void rename_all(const std::function<std::string(const void* id, const std::string& name)>& renamed);
   Stmt body_;
@@ -152,6 +170,10 @@ class Schedule {
   std::vector<PlanLine> lines_;
   std::vector<StepOperand> made_;  // by the last step
   std::vector<Var> independent_;   // parts of loops of independent iterations, whose conditions hide that they are, too
+  std::vector<Buffer> known_;      // operands that are known while compiling
+  TensorFn prologue_;              // see Scheduled
+  std::vector<std::string> prologue_layouts_;
+  std::vector<Scheduled::View> views_;  // of operands that instructions read and write
   struct Result {
     std::string stage;
     Buffer original;  // the stage's first output
@@ -159,5 +181,8 @@ class Schedule {
   };
   std::vector<Result> results_;
 };
+
+/// The instructions that tensorize() knows, in alphabetical order.
+std::vector<std::string> tensorizable_instructions();
 
 }  // namespace tc

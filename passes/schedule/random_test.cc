@@ -2,6 +2,7 @@
 // behind. Sizes are awkward on purpose, 1 and 0 among them.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "ir/loop/visit.h"
 #include "ir/test_random.h"
@@ -130,8 +131,16 @@ TensorFn running_sum(Dice& d) {
   return fn;
 }
 
+TensorFn transposed(Dice& d) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {4 + 4 * d.below(3), 4 + size_of(d)});
+  const Dims dims = static_dims(x->shape);
+  return b.take(b.compute("move", {dims[1], dims[0]}, [&](const Exprs& i) { return load(x, {i[1], i[0]}); })).fn;
+}
+
 TensorFn random_function(Dice& d) {
-  switch (d.below(8)) {
+  switch (d.below(9)) {
+    case 8: return transposed(d);
     case 5: return grouped_conv(d);
     case 6: return arg_max(d);
     case 7: return running_sum(d);
@@ -161,7 +170,7 @@ std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
   const Var v = d.pick(loops), w = d.pick(loops);
   const Buffer b = d.pick(buffers);
   const Scope scope = d.pick(std::vector<Scope>{Scope::Register, Scope::Stack, Scope::Workspace});
-  switch (d.below(gpu ? 23 : 21)) {
+  switch (d.below(gpu ? 25 : 23)) {
     case 0: return s.split(v, 1 + d.below(5), d.below(3) == 0 ? Tail::Min : Tail::Guard), "split";
     case 1: return s.fuse(v, w), "fuse";
     case 2:
@@ -189,7 +198,17 @@ std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
       for (size_t i = 0; i < order.size(); i++) order[i] = int64_t(order.size() - 1 - i);
       return s.transform_layout(b, order), "transform_layout";
     }
-    case 21: return s.bind(v, d.below(2) ? ForKind::BlockX : ForKind::BlockY), "bind";
+    case 21: {
+      const std::string text = "loop " + v->name;
+      return d.below(2) ? (s.annotate(v, text), "annotate") : (s.blockize(v), "blockize");
+    }
+    case 22: {
+      const int64_t last = int64_t(b->shape.size()) - 1;
+      std::vector<int64_t> order(b->shape.size());
+      for (size_t i = 0; i < order.size(); i++) order[i] = last - int64_t(i);
+      return d.below(3) == 0 ? s.pack(b, order) : s.pack(b, order, {last}, {1 + d.below(4)}), "pack";
+    }
+    case 23: return s.bind(v, d.below(2) ? ForKind::BlockX : ForKind::BlockY), "bind";
     default:
       return d.below(3) ? (s.cache_read(b, v, Scope::Shared), "cache_read shared")
                         : (s.bind(v, d.below(2) ? ForKind::ThreadX : ForKind::ThreadY), "bind");
@@ -218,25 +237,68 @@ void random_launch(Schedule& s, const TensorFn& fn, Dice& d, std::map<std::strin
 
 // The same steps again, from what was written down of them: the same loops.
 void expect_replayed(const TensorFn& fn, const Schedule& s, const std::string& what) {
-  Schedule again(fn);
+  Schedule again(fn, {}, std::vector<bool>(fn.inputs.size(), true));
   for (const PlanLine& line : s.lines()) {
     language::Problems problems;
     const auto read = language::read_schedules("schedule \"*\"\n  naive()\n  " + language::print(line), problems);
     ASSERT_TRUE(problems.empty() && read.size() == 1 && read[0].lines.size() == 2) << what << language::print(line);
     ASSERT_EQ(read[0].lines[1], line);
-    ASSERT_NO_THROW(apply_step(again, line, line.name != "parallel")) << what << language::print(line);
+    ASSERT_NO_THROW(apply_step(again, line, line.name == "bind")) << what << language::print(line);
   }
   ASSERT_EQ(to_text(again.body()), to_text(s.body())) << what;
   ASSERT_EQ(again.lines(), s.lines()) << what;
+}
+
+Scheduled scheduled(const TensorFn& fn, const Schedule& loops) {
+  Scheduled s;
+  s.inputs = fn.inputs;
+  s.input_index.resize(fn.inputs.size());
+  std::iota(s.input_index.begin(), s.input_index.end(), 0);
+  s.outputs = fn.outputs;
+  loops.hand_over(s);
+  return s;
+}
+
+// The operands that the loops still read, and what a prologue makes of the others.
+std::vector<Constant> with_packed(const TensorFn& fn, const Schedule& loops, const std::vector<Constant>& in) {
+  std::vector<Constant> all, known;
+  for (const int i : scheduled(fn, loops).input_index) all.push_back(in[size_t(i)]);
+  for (const Buffer& b : loops.prologue().inputs)
+    known.push_back(in[size_t(std::find(fn.inputs.begin(), fn.inputs.end(), b) - fn.inputs.begin())]);
+  if (known.empty()) return all;
+  const std::vector<Constant> packed = evaluate(loops.prologue(), known);
+  all.insert(all.end(), packed.begin(), packed.end());
+  return all;
+}
+
+// Tiles that an instruction moves, where the function is a transposition; it comes now, or last.
+void tile_moves(Schedule& s, const TensorFn& fn, Dice& d, std::map<std::string, int>& taken) {
+  if (fn.stages[0].name != "move") return;
+  const std::vector<Var> loops = s.loops(fn.outputs[0]);
+  const std::vector<Var> tile = s.tile(loops[0], loops[1], 4, 4);
+  taken["tensorize"] += d.below(2) && s.attempt([&](Schedule& t) { t.tensorize(tile[2], "transpose_tile"); });
+}
+
+// Instructions come last, wherever a loop is one.
+void tensorize_all(Schedule& s, std::map<std::string, int>& taken, std::string& what) {
+  for (const Var& v : s.loops())
+    for (const std::string& name : tensorizable_instructions()) try {
+        s.tensorize(v, name);
+        taken["tensorize"]++;
+        what += s.steps().back() + "\n";
+        break;
+      } catch (const ScheduleError&) {
+      }
 }
 
 void run_random(int from, int to, bool gpu, std::map<std::string, int>& taken) {
   for (int seed = from; seed < to; seed++) {
     Dice d{uint64_t(seed)};
     const TensorFn fn = random_function(d);
-    Schedule s(fn);
+    Schedule s(fn, {}, std::vector<bool>(fn.inputs.size(), true));
     std::string what = "seed " + std::to_string(seed) + "\n";
     if (gpu) random_launch(s, fn, d, taken);
+    if (!gpu) tile_moves(s, fn, d, taken);
     if (gpu && d.below(2)) {  // a reduction may be the last nest then
       for (const Stage& stage : fn.stages) try {
           s.compute_inline(s.buffer(stage.name));
@@ -251,13 +313,15 @@ void run_random(int from, int to, bool gpu, std::map<std::string, int>& taken) {
       } catch (const ScheduleError&) {
         continue;
       }
-      ASSERT_NO_FATAL_FAILURE(expect_same(fn, s.body(), what));
+      ASSERT_NO_FATAL_FAILURE(expect_same(fn, s, what));
     }
+    if (!gpu) tensorize_all(s, taken, what);
+    ASSERT_NO_FATAL_FAILURE(expect_same(fn, s, what));
     ASSERT_NO_FATAL_FAILURE(expect_replayed(fn, s, what));
     if (gpu) continue;
     std::vector<Constant> in;
     for (const Buffer& b : fn.inputs) in.push_back(small_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
-    ASSERT_NO_FATAL_FAILURE(expect_passes_keep(fn, s.body(), in, evaluate(fn, in), what));
+    ASSERT_NO_FATAL_FAILURE(expect_passes_keep(scheduled(fn, s), with_packed(fn, s, in), evaluate(fn, in), what));
   }
 }
 
@@ -284,7 +348,11 @@ TEST(ScheduleRandom, StepsKeepEveryBit) {
                            "storage_align",
                            "prefetch",
                            "pipeline",
-                           "transform_layout"})
+                           "transform_layout",
+                           "annotate",
+                           "blockize",
+                           "pack",
+                           "tensorize"})
     EXPECT_GE(taken[name], 5) << name;
 }
 

@@ -84,6 +84,7 @@ StepArg named(const Names& names, const StepOperand& o) {
   return std::visit(Cases{[&](const Var& v) { return StepArg{name_of(names, v)}; },
                           [&](const Buffer& b) { return StepArg{name_of(names, b)}; },
                           [&](int64_t n) { return StepArg{n}; }, [&](const std::string& word) { return StepArg{word}; },
+                          [&](const StepArg::Text& text) { return StepArg{text}; },
                           [&](const StepOperand::List& list) {
                             StepArg::List all;
                             for (const StepOperand& x : list) all.push_back(named(names, x));
@@ -124,6 +125,18 @@ void Schedule::rename_all(const std::function<std::string(const void* id, const 
       }
     return true;
   });
+  for (size_t i = 0; i < prologue_.outputs.size(); i++) {
+    Buffer& b = prologue_.outputs[i];
+    const std::string name = renamed(b.get(), b->name);
+    if (name.empty()) continue;
+    auto def = std::make_shared<BufferDef>(*b);
+    def->name = name;
+    buffers[b.get()] = def;
+    prologue_.stages[i].outputs = {def};
+    for (Scheduled::View& v : views_)
+      if (v.of == b) v.of = def;
+    b = def;
+  }
   if (!buffers.empty()) body_ = substitute_buffers(body_, buffers);
   if (!loops.empty())
     body_ = rewrite(substitute(body_, uses), {}, [&](const Stmt& s) {
@@ -204,8 +217,8 @@ LoopSite Step::find(const Var& v) const {
   return std::move(*site);
 }
 
-void Step::refuse(const std::string& why, const Stmt& where) const {
-  throw ScheduleError(language::print(line_) + ": " + why + (where ? "\n" + excerpt(where) : ""));
+void Step::refuse(const std::string& why, const Stmt& where, std::optional<size_t> argument) const {
+  throw ScheduleError(language::print(line_) + ": " + why + (where ? "\n" + excerpt(where) : ""), argument);
 }
 
 void Step::require_fixed_bounds(const LoopSite& site) const {

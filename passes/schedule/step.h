@@ -24,9 +24,14 @@ class Step {
   /// The loop of `v`; refuses if there is none.
   LoopSite find(const Var& v) const;
   /// Throws ScheduleError: "split(i, 0): the factor is 0\n<where as text>". `where` may be null.
-  [[noreturn]] void refuse(const std::string& why, const Stmt& where = {}) const;
+  [[noreturn]] void refuse(const std::string& why, const Stmt& where = {},
+                           std::optional<size_t> argument = std::nullopt) const;
   void require(bool ok, const std::string& why, const Stmt& where = {}) const {
     if (!ok) refuse(why, where);
+  }
+  /// The same of the argument at that position: a number that cannot be.
+  void require_argument(size_t argument, bool ok, const std::string& why, const Stmt& where = {}) const {
+    if (!ok) refuse(why, where, argument);
   }
   /// Refuses bounds that read memory: they are evaluated once, before the first iteration.
   void require_fixed_bounds(const LoopSite& site) const;

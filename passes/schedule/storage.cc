@@ -113,9 +113,9 @@ Buffer Schedule::storage_align(const Buffer& b, size_t dimension, int64_t factor
   const Alloc* a = find_alloc(body_, b, &where);
   step.require(a, "\"" + b->name + "\" is not allocated here", body_);
   require_plain_uses(step, a->body, b);
-  step.require(dimension + 1 < b->shape.size(), "there is no dimension behind it", where);
-  step.require(factor >= 1 && offset >= 0 && offset < factor, "the factor is below 1 or the offset not below it",
-               where);
+  step.require_argument(1, dimension + 1 < b->shape.size(), "there is no dimension behind it", where);
+  step.require_argument(2, factor >= 1, "the factor is below 1", where);
+  step.require_argument(3, offset >= 0 && offset < factor, "the offset is not below the factor", where);
   step.require(b->scope != Scope::Register, "registers have no strides", where);
   auto def = std::make_shared<BufferDef>(*b);
   std::vector<int64_t> strides(b->shape.size(), 1);
@@ -185,7 +185,7 @@ void Schedule::prefetch(const Buffer& b, const Var& v, int64_t distance) {
   Step step(*this, "prefetch", {{b}, {v}, {distance}});
   const LoopSite site = step.find(v);
   const For& f = *site.loop;
-  step.require(distance >= 1, "the distance is below 1", site.stmt);
+  step.require_argument(2, distance >= 1, "the distance is below 1", site.stmt);
   const Accesses all = accesses_of(site.stmt, site.ranges);
   const auto a = std::find_if(all.list.begin(), all.list.end(), [&](const Access& x) {
     return x.buffer == b && !x.write &&

@@ -1,201 +1,179 @@
-// tensorize: a nest that computes what an instruction computes becomes that instruction.
+// tensorize: a nest that computes what a row of the table of instructions computes becomes that instruction.
 //
-// The nest must be equal to the row's semantics up to names: the same loops, the same expressions, and every access of
-// an operand at a fixed offset plus the row's own index, along the last dimensions of the buffer.
+//   for n in 0 .. +16:                                           for v in 0 .. +16 / VL:
+//     for q in 0 .. +4:                                    ->      sums = acc[v * VL:VL]
+//       acc[n] += i32(x[k * 4 + q]) * i32(w[k, n, q])              dot4(sums, x[k * 4], w[k, v * VL, 0], 0, 4)
+//                                                                  acc[v * VL:VL] = sums
+//
+// The row says what it does as loops around a store (Assignments). The nest has to be that but for names, the order of loops
+// whose order means nothing, and the places of the operands: each index is a sum of a place that no loop of the nest moves and
+// of the steps of the loops, which are the row's, or become its scalars. A loop over the lanes of a vector has a multiple of
+// the most lanes there are.
 #include <algorithm>
 
 #include "ir/loop/build.h"
-#include "ir/loop/intrin.h"
+#include "ir/loop/instruction.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/print.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/region.h"
+#include "passes/loop/lower_lanes.h"
+#include "passes/schedule/match_instruction.h"
 #include "passes/schedule/step.h"
 #include "support/text.h"
 
 namespace tc {
 namespace {
 
-// Where an operand lies.
-struct BoundOperand {
-  Buffer buffer;
-  Exprs begin;
+constexpr int64_t kMostUnrolled = 64;  // iterations over vectors of registers
+
+// A vector operand is a register of its own, which is filled before and stored behind.
+struct Registers {
+  std::vector<Buffer> buffers;
+  Stmts before, behind;
+  Stmt around(const Stmt& call) const {
+    Stmts list = before;
+    list.push_back(call);
+    list.insert(list.end(), behind.begin(), behind.end());
+    Stmt s = seq(std::move(list));
+    for (const Buffer& b : buffers) s = alloc(b, s);
+    return s;
+  }
+  IntrinOperand add(const OperandPlace& p, const Expr& at, OperandUse use) {
+    const Buffer b = make_buffer(p.buffer->name + "_v", p.buffer->dtype, {Dim(kMaxLanes)}, Scope::Register);
+    Exprs there = p.lead;
+    there.push_back(ramp(at));
+    if (use != OperandUse::Written) before.push_back(store(b, {ramp(0)}, load(p.buffer, there)));
+    if (use != OperandUse::Read) behind.push_back(store(p.buffer, there, load(b, {ramp(0)})));
+    buffers.push_back(b);
+    return {b, {}};
+  }
 };
 
-class Match {
- public:
-  explicit Match(const Intrinsic& row) : operands(row.operands.size()), row_(row) {}
-
-  bool stmt(const Stmt& a, const Stmt& b) {
-    if (!a || !b) return bool(a) == bool(b);
-    if (a->kind.index() != b->kind.index()) return fail(a, b);
-    if (const For* f = as<For>(a)) {
-      const For& g = *as<For>(b);
-      if (!is_const(f->begin, 0) || !is_const(g.begin, 0) || f->kind != ForKind::Serial) return fail(a, b);
-      if (!as_const_int(f->extent) || as_const_int(f->extent) != as_const_int(g.extent)) return fail(a, b);
-      vars_[g.var.get()] = Expr(f->var);
-      bound_.push_back(f->var);
-      return stmt(f->body, g.body);
-    }
-    if (const Seq* q = as<Seq>(a)) {
-      const Seq& r = *as<Seq>(b);
-      if (q->list.size() != r.list.size()) return fail(a, b);
-      for (size_t i = 0; i < q->list.size(); i++)
-        if (!stmt(q->list[i], r.list[i])) return false;
-      return true;
-    }
-    if (const Store* k = as<Store>(a)) {
-      const Store& l = *as<Store>(b);
-      const bool ok = k->reduce == l.reduce && !k->count && !l.count &&
-                      access(k->buffer, k->index, l.buffer, l.index) && expr(k->value, l.value);
-      return ok || fail(a, b);
-    }
-    return fail(a, b);
-  }
-
-  std::vector<BoundOperand> operands;
-  std::string why;
-
- private:
-  bool fail(const Stmt& a, const Stmt& b) {
-    if (why.empty()) why = "here:\n" + to_text(a, 1) + "the instruction:\n" + to_text(b, 1);
-    return false;
-  }
-
-  bool exprs(const Exprs& a, const Exprs& b) {
-    if (a.size() != b.size()) return false;
-    for (size_t i = 0; i < a.size(); i++)
-      if (!expr(a[i], b[i])) return false;
-    return true;
-  }
-
-  bool expr(const Expr& a, const Expr& b) {
-    if (a->dtype != b->dtype || a->vector || b->vector) return false;
-    if (a->dtype == DType::I64) return same_index(a, b);
-    if (a->kind.index() != b->kind.index()) return false;
-    if (const Load* l = as<Load>(a)) return access(l->buffer, l->index, as<Load>(b)->buffer, as<Load>(b)->index);
-    if (const Apply* k = as<Apply>(a)) return k->op == as<Apply>(b)->op && exprs(k->args, as<Apply>(b)->args);
-    if (const Cast* k = as<Cast>(a)) return k->saturate == as<Cast>(b)->saturate && expr(k->value, as<Cast>(b)->value);
-    if (const Select* k = as<Select>(a)) {
-      const Select& o = *as<Select>(b);
-      return exprs({k->condition, k->yes, k->no}, {o.condition, o.yes, o.no});
-    }
-    return structurally_equal(a, b);  // constants
-  }
-
-  bool same_index(const Expr& a, const Expr& b) {
-    if (!reads_nothing(a) || !reads_nothing(b))
-      return a->kind.index() == b->kind.index() && as<Load>(a) && expr_load(a, b);
-    return is_const(simplify(a - substitute(b, vars_)), 0);
-  }
-  bool expr_load(const Expr& a, const Expr& b) {
-    return access(as<Load>(a)->buffer, as<Load>(a)->index, as<Load>(b)->buffer, as<Load>(b)->index);
-  }
-
-  // index = begin + the row's index, with a begin that no loop of the nest moves, the same for all accesses.
-  bool access(const Buffer& have, const Exprs& index, const Buffer& want, const Exprs& pattern) {
-    const auto it = std::find(row_.operands.begin(), row_.operands.end(), want);
-    if (it == row_.operands.end() || have->dtype != want->dtype || index.size() < pattern.size()) return false;
-    BoundOperand& p = operands[size_t(it - row_.operands.begin())];
-    const size_t lead = index.size() - pattern.size();
-    Exprs begin;
-    for (size_t d = 0; d < index.size(); d++) {
-      const Expr own = d < lead ? Expr(0) : substitute(pattern[d - lead], vars_);
-      begin.push_back(simplify(index[d] - own));
-      for (const Var& v : bound_)
-        if (uses_var(begin.back(), v)) return false;
-      if (!reads_nothing(begin.back())) return false;
-    }
-    if (!p.buffer) {
-      p = {have, begin};
-      return true;
-    }
-    if (p.buffer != have) return false;
-    for (size_t d = 0; d < begin.size(); d++)
-      if (!is_const(simplify(begin[d] - p.begin[d]), 0)) return false;
-    return true;
-  }
-
-  const Intrinsic& row_;
-  VarMap vars_;
-  std::vector<Var> bound_;
-};
-
-bool is_thread_array(const Buffer& b) { return b->scope == Scope::Register || b->scope == Scope::Stack; }
-
-Stmt expanded(const Intrin& k, const Intrinsic& row) {
-  const IntrinCall call = parse(k);
-  check(call.operands.size() == row.operands.size(), "operands of an instruction");
-  Stmt s = fresh_copy(row.semantics);
-  for (size_t i = 0; i < row.operands.size(); i++) {
-    const Buffer &from = row.operands[i], &to = call.operands[i].buffer;
-    Exprs begin = call.operands[i].index;
-    if (is_thread_array(to)) begin.push_back(0);
-    auto index = [&](const Exprs& own) {
-      Exprs all = begin;
-      for (size_t d = 0; d < own.size(); d++) {
-        Expr& e = all[all.size() - own.size() + d];
-        e = e + own[d];
-      }
-      return all;
-    };
-    auto on_expr = [&](const Expr& e) {
-      const Load* l = as<Load>(e);
-      return l && l->buffer == from ? load(to, index(l->index)) : Expr();
-    };
-    auto on_stmt = [&](const Stmt& x) {
-      const Store* st = as<Store>(x);
-      return st && st->buffer == from ? store(to, index(st->index), st->value, st->reduce, st->count) : Stmt();
-    };
-    s = rewrite(s, on_expr, on_stmt);
-  }
-  return s;
+bool is_tensorizable(const Instruction& row) {
+  const bool forms = std::all_of(row.operands.begin(), row.operands.end(), [](const InstructionOperand& o) {
+    return o.form == OperandForm::Memory || o.form == OperandForm::Vector;
+  });
+  return std::holds_alternative<Assignments>(row.meaning) && !row.operands.empty() && forms && !row.c.empty();
 }
 
 }  // namespace
 
-// Before and after, for a row dot4(c, a, b) with c[0] += a[k] * b[k] for k in 0 .. +4:
-//   for k in 0 .. +4: acc[i] += x[j + k] * w[k]   ->   dot4(i, j, 0, acc, x, w)
-// Refused: a nest that is not equal to the semantics of the row; loops that are unrolled, in vectors or bound; a result
-// that is an operand, too; an operand in registers or on the stack that is not the array of the buffer's last axis.
-void Schedule::tensorize(const Var& v, const Intrinsic& row) {
-  Step step(*this, "tensorize", {{v}, {row.name}});
-  const LoopSite site = step.find(v);
-  Match m(row);
-  const bool same = m.stmt(site.stmt, row.semantics);
-  step.require(same, "the loop does not compute what the instruction computes; " + m.why, site.stmt);
-  const Accesses all = accesses_of(site.stmt);
-  std::vector<IntrinOperand> operands;
-  for (const BoundOperand& p : m.operands) {
-    step.require(bool(p.buffer), "an operand of the instruction is not used by its semantics", site.stmt);
-    const auto uses = std::count_if(m.operands.begin(), m.operands.end(),
-                                    [&](const BoundOperand& o) { return o.buffer == p.buffer; });
-    step.require(uses == 1 || !touches(all, p.buffer, false, true),
-                 "\"" + p.buffer->name + "\" is a result and an operand", site.stmt);
-    operands.push_back({p.buffer, p.begin});
-    if (!is_thread_array(p.buffer)) continue;
-    const size_t rank = row.operands[operands.size() - 1]->shape.size();
-    step.require(rank == 1 && !p.begin.empty() && is_const(p.begin.back(), 0),
-                 "the operand in \"" + p.buffer->name + "\" is not the array of its last axis", site.stmt);
-    operands.back().index.pop_back();
-  }
-  Intrin k{row.name, {}, {}};
-  for (const IntrinOperand& o : operands) {
-    k.buffers.push_back(o.buffer);
-    k.args.insert(k.args.end(), o.index.begin(), o.index.end());
-  }
-  step.done(replace_stmt(body_, site.stmt.get(), Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(k)}))));
+std::vector<std::string> tensorizable_instructions() {
+  std::vector<std::string> names;
+  for (const Instruction& row : instructions())
+    if (is_tensorizable(row)) names.push_back(row.name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
-Stmt expand_intrinsics(const Stmt& s, const std::vector<Intrinsic>& table) {
-  return rewrite(s, {}, [&](const Stmt& x) -> Stmt {
-    const Intrin* k = as<Intrin>(x);
-    if (!k) return {};
-    for (const Intrinsic& row : table)
-      if (row.name == k->name) return expanded(*k, row);
-    return {};
-  });
+namespace {
+
+// All elements of the memory that the buffer lies in, from its beginning on.
+int64_t memory_size(const Buffer& b) {
+  int64_t last = b->offset;
+  for (size_t d = 0; d < b->shape.size() && !b->strides.empty(); d++) last += (b->shape[d].value - 1) * b->strides[d];
+  return b->strides.empty() ? last + num_elements(static_dims(b->shape)) : last + 1;
+}
+
+// A lane that moves by several elements comes with all of these.
+bool is_readable(const OperandPlace& p, const For& over_lanes, size_t lanes, const Ranges& ranges) {
+  const int64_t step = p.steps[lanes];
+  const Range begin = interval(p.begin, ranges);
+  return step <= 1 || (bounded(begin) && begin.max + *as_const_int(over_lanes.extent) * step <= memory_size(p.buffer));
+}
+
+// ": sum[lane] += i32(a[q]) * i32(b[lane * 4 + q])"
+std::string store_text(const Stmt& meaning) {
+  const auto nest = store_nest(meaning);
+  if (!nest) return "";
+  const std::string text =
+      to_text(store(nest->store->buffer, nest->store->index, nest->store->value, nest->store->reduce));
+  return ": " + text.substr(0, text.find('\n'));
+}
+
+void require_vector(const Step& step, const OperandPlace& p, int64_t lanes, const Stmt& where) {
+  const std::string b = "\"" + p.buffer->name + "\"";
+  step.require(p.buffer->strides.empty() || p.buffer->strides.back() == 1, b + " has strides", where);
+  const bool whole = is_const(simplify(floor_mod(p.begin, kMaxLanes)), 0) && lanes <= kMostUnrolled;
+  step.require(p.buffer->scope != Scope::Register || whole, b + " lies in registers that are no few whole vectors",
+               where);
+}
+
+Exprs scalars_of(const Step& step, const Instruction& row, const MatchedNest& found, const Stmt& where) {
+  Exprs scalars;
+  for (size_t i = 0; i < row.scalars.size(); i++) {
+    const int64_t n = found.scalars[i].value_or(0);
+    const InstructionScalar& s = row.scalars[i];
+    step.require(
+        n >= s.least && n <= s.most,
+        std::string(s.name) + " would be " + to_text(n) + ": it is from " + to_text(s.least) + " to " + to_text(s.most),
+        where);
+    scalars.push_back(Expr(n));
+  }
+  return scalars;
+}
+
+}  // namespace
+
+Buffer Schedule::flat_view(const Buffer& b) {
+  if (b->shape.size() == 1 && b->strides.empty() && b->offset == 0) return b;
+  for (const Scheduled::View& v : views_)
+    if (v.of == b) return v.flat;
+  views_.push_back({make_buffer(b->name, b->dtype, {Dim(memory_size(b))}), b});
+  return views_.back().flat;
+}
+
+// Returns the loop over vectors, if the row is about the lanes of one.
+// Refused: a nest that is not equal to what the row says; loops that are in vectors, parallel or bound; an operand in memory that
+// is none of the kernel's; a result that is an operand, too; vectors of registers that do not begin on whole ones, or more of
+// them than are unrolled.
+std::optional<Var> Schedule::tensorize(const Var& v, const std::string& name) {
+  Step step(*this, "tensorize", {{v}, {name}});
+  const LoopSite site = step.find(v);
+  const Stmt& here = site.stmt;
+  const Instruction* row = find_instruction(name);
+  step.require_argument(
+      1, row && is_tensorizable(*row),
+      "no instruction of that name is one thread's; there are " + join(tensorizable_instructions(), ", "), here);
+  const Stmt simple = tidy(here, site.ranges);
+  const auto nest = store_nest(simple);
+  step.require(nest.has_value(), "there are not only loops around one store", here);
+  Stmt meaning;
+  const auto found = match_instruction(*row, *nest, meaning);
+  step.require(found.has_value(), "the loop does not compute what the instruction does" + store_text(meaning), here);
+  for (const For* f : nest->loops)
+    step.require(nest->store->reduce || conflicts(simple, f->var, site.ranges).empty(),
+                 "iterations of loop " + f->var->name + " may depend on each other", here);
+  const For* over_lanes = found->lanes ? nest->loops[*found->lanes] : nullptr;
+  const int64_t lane_count = over_lanes ? *as_const_int(over_lanes->extent) : 0;
+  const Var vector = make_var(v->name + "_v");
+  std::vector<IntrinOperand> operands;
+  Registers registers;
+  for (size_t i = 0; i < found->places.size(); i++) {
+    const OperandPlace& p = found->places[i];
+    const std::string b = "\"" + p.buffer->name + "\"";
+    step.require(i == 0 || p.buffer != nest->store->buffer, b + " is a result and an operand", here);
+    const Expr shift = over_lanes ? Expr(vector) * lanes() * Expr(p.steps[*found->lanes]) : Expr(0);
+    const Expr at = simplify(p.begin + shift);
+    if (row->operands[i].form == OperandForm::Vector) {
+      require_vector(step, p, lane_count, here);
+      operands.push_back(registers.add(p, at, row->operands[i].use));
+      continue;
+    }
+    step.require(p.buffer->scope == Scope::Global, b + " is no memory of the kernel's operands", here);
+    step.require(!over_lanes || is_readable(p, *over_lanes, *found->lanes, site.ranges),
+                 "whole vectors of " + b + " may reach behind its end", here);
+    operands.push_back({flat_view(p.buffer), {at}});
+  }
+  Stmt call = registers.around(intrin(row->name, operands, scalars_of(step, *row, *found, here)));
+  if (over_lanes)
+    call =
+        loop(vector, Expr(lane_count) / lanes(), call, lane_count <= kMostUnrolled ? ForKind::Unroll : ForKind::Serial);
+  step.done(replace_stmt(body_, here.get(), call),
+            over_lanes ? std::vector<StepOperand>{{vector}} : std::vector<StepOperand>());
+  return over_lanes ? std::optional(vector) : std::nullopt;
 }
 
 }  // namespace tc

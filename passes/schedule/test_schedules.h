@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "ir/interpreter.h"
@@ -15,21 +16,33 @@
 
 namespace tc::testing {
 
-/// The body runs to the bytes that the definition gives.
-inline void expect_same(const TensorFn& fn, const Stmt& body, const std::string& what = "") {
+/// The body runs to the bytes that the definition gives. `prologue`: of packed operands; `views`: of memory as it lies.
+inline void expect_same(const TensorFn& fn, const Stmt& body, const std::string& what = "",
+                        const TensorFn& prologue = {}, const std::vector<Scheduled::View>& views = {}) {
   std::vector<Constant> in;
   std::vector<Binding> bindings;
   std::vector<Buffer> buffers = fn.inputs;
   buffers.insert(buffers.end(), fn.outputs.begin(), fn.outputs.end());
+  buffers.insert(buffers.end(), prologue.outputs.begin(), prologue.outputs.end());
+  for (const Scheduled::View& v : views) buffers.push_back(v.flat);
   ASSERT_NO_THROW(verify(body, buffers)) << what << "\n" << to_text(body);
   for (const Buffer& b : fn.inputs) {
-    in.push_back(small_integers(static_dims(b->shape), uint32_t(in.size() + 1)));
+    in.push_back(small_integers(static_dims(b->shape), uint32_t(in.size() + 1), b->dtype));
     bindings.push_back({b, const_cast<uint8_t*>(in.back()->bytes.get())});
   }
   const std::vector<Constant> expected = evaluate(fn, in);
   std::vector<std::vector<uint8_t>> out;
   for (const Constant& c : expected) out.emplace_back(c->num_bytes + 8, uint8_t(0xa7));
   for (size_t i = 0; i < out.size(); i++) bindings.push_back({fn.outputs[i], out[i].data()});
+  std::vector<Constant> known;
+  for (const Buffer& b : prologue.inputs)
+    known.push_back(in.at(size_t(std::find(fn.inputs.begin(), fn.inputs.end(), b) - fn.inputs.begin())));
+  const std::vector<Constant> packed = prologue.outputs.empty() ? known : evaluate(prologue, known);
+  for (size_t i = 0; i < prologue.outputs.size(); i++)
+    bindings.push_back({prologue.outputs[i], const_cast<uint8_t*>(packed[i]->bytes.get())});
+  for (const Scheduled::View& v : views)
+    for (size_t i = 0, n = bindings.size(); i < n; i++)
+      if (bindings[i].buffer == v.of) bindings.push_back({v.flat, bindings[i].bytes});
   RunOptions o;
   o.check_races = true;
   ASSERT_NO_THROW(run(body, bindings, o)) << what << "\n" << to_text(body);
@@ -37,6 +50,10 @@ inline void expect_same(const TensorFn& fn, const Stmt& body, const std::string&
     ASSERT_EQ(std::memcmp(out[i].data(), expected[i]->bytes.get(), expected[i]->num_bytes), 0)
         << what << "\n"
         << to_text(fn) << to_text(body);
+}
+
+inline void expect_same(const TensorFn& fn, const Schedule& s, const std::string& what = "") {
+  expect_same(fn, s.body(), what, s.prologue(), s.views());
 }
 
 /// The message of the refusal; empty if the step was taken.

@@ -25,8 +25,8 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kPrefetchBytes = 100 << 10;  // smaller weights stay in the second-level cache
-constexpr int64_t kMostRows = 32, kMostColumns = 256, kMostVectors = 4;  // of a tile that is stated
+constexpr int64_t kPrefetchBytes = 100 << 10;          // smaller weights stay in the second-level cache
+constexpr int64_t kMostRows = 32, kMostColumns = 256;  // of a tile that is stated
 
 }  // namespace
 

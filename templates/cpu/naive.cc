@@ -29,15 +29,14 @@ void share_outermost(Schedule& loops, const TensorFn& fn) {
 }  // namespace
 
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
-  Schedule loops(a.fn, a.options);
+  Schedule loops(a.fn, a.options, a.constant_input);
   a.plan.steps(
       loops, [&](Schedule& s) { share_outermost(s, a.fn); }, false);
   Scheduled s;
-  s.body = loops.body();
-  s.steps = loops.steps();
   s.inputs = a.fn.inputs;
   for (size_t i = 0; i < s.inputs.size(); i++) s.input_index.push_back(int(i));
   s.outputs = a.fn.outputs;
+  loops.hand_over(s);
   s.description = loops.only({"parallel"}) ? "plain loops in the order of the definition" : join(s.steps, "; ");
   s.family = "naive";
   return s;

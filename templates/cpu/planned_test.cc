@@ -49,7 +49,7 @@ void expect_open(const TestFunction& f, const char* cpu = "x86-64-v3") {
     for (size_t k = 0; k < made.lines[i].numbers.size(); k++)
       for (const int64_t other : {-1, 0, 1, 2, 3, 5, 8, 16, 32, 48, 1000000}) {
         std::vector<PlanLine> lines = made.lines;
-        auto& [name, value] = lines[i].numbers[k];
+        auto& [name, value, at] = lines[i].numbers[k];
         if (value == other) continue;
         value = other;
         std::vector<PlanLine> changed = lines;

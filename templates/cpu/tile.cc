@@ -76,7 +76,6 @@ double cost_in_strips(int64_t m, int64_t n, int rows, int vectors, const TileCos
 }
 
 Tile choose_strips(int64_t m, int64_t n, int most, const TileCost& narrow, const TileCost& wide) {
-  constexpr int kMostVectors = 4;
   struct Choice {
     int rows, vectors;
     double on_narrow, on_wide;

@@ -7,6 +7,8 @@
 
 namespace tc {
 
+inline constexpr int64_t kMostVectors = 4;  // of a strip
+
 struct Tile {
   int rows = 1;      // MR
   int columns = 16;  // NR, floats: a multiple of 16, so that every vector length divides it

@@ -1,0 +1,224 @@
+#include "passes/program/live_function.h"
+
+#include <optional>
+
+#include "ir/loop/build.h"
+#include "ir/loop/visit.h"
+#include "ir/ops/top_k.h"
+
+namespace tc {
+namespace {
+
+using List = std::vector<LiveAxis>;
+
+/// Longer ends would cost more to compute and to read than they save.
+constexpr int kLongest = 24;
+
+int length(const Expr& e) {
+  int n = 0;
+  walk(e, [&](const Expr&) { return ++n <= kLongest; });
+  return n;
+}
+
+bool has_symbol(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) { return !(found = found || as<VarRef>(x)); });
+  return found;
+}
+
+/// The larger one; null where that is too long to say.
+Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
+  if (structurally_equal(a, b)) return a;
+  const Range apart = interval(simplify(a - b, ranges), ranges);
+  if (apart.min >= 0) return a;
+  if (apart.max <= 0) return b;
+  const Expr e = max(a, b);
+  return length(e) <= kLongest ? e : Expr();
+}
+
+/// A scalar of I64 that is not above `e`, which `leaf` knows the leaves of; null: not known.
+template <class F>
+Expr upper_bound(const Expr& e, const F& leaf, const Ranges& ranges) {
+  if (const Expr known = leaf(e)) return known;
+  const auto of = [&](const Expr& x) { return upper_bound(x, leaf, ranges); };
+  if (const Cast* c = as<Cast>(e); c && e->dtype == DType::I64 && is_int(c->value->dtype)) return of(c->value);
+  if (const Select* k = as<Select>(e)) {
+    const Expr yes = of(k->yes), no = yes ? of(k->no) : Expr();
+    return no ? max(yes, no) : no;
+  }
+  const Apply* a = as<Apply>(e);
+  if (!a || a->args.size() != 2) return {};
+  const Expr x = of(a->args[0]), &second = a->args[1];
+  const auto c = as_const_int(second);
+  switch (a->op) {
+    case Op::Min: {
+      const Expr y = of(second);
+      return bool(x) && (!bool(y) || has_symbol(x)) ? x : y;
+    }
+    case Op::FloorMod: {
+      const Expr n = of(second);
+      return n ? n - Expr(1) : x;
+    }
+    case Op::Sub: {
+      const Range r = interval(second, ranges);
+      return bool(x) && r.min != INT64_MIN ? x - Expr(r.min) : Expr();
+    }
+    case Op::Mul: return bool(x) && c && *c >= 0 ? x * second : Expr();
+    case Op::Div:
+    case Op::FloorDiv: return bool(x) && c && *c > 0 && interval(x, ranges).min >= 0 ? floor_div(x, second) : Expr();
+    default: break;
+  }
+  const Expr y = of(second);
+  if (!bool(x) || !bool(y)) return {};
+  return a->op == Op::Add ? x + y : a->op == Op::Max ? max(x, y) : Expr();
+}
+
+}  // namespace
+
+List needed_by_both(const List& a, const List& b, const Ranges& ranges) {
+  List list;
+  for (const LiveAxis& x : a)
+    for (const LiveAxis& y : b)
+      if (x.axis == y.axis)
+        if (const Expr end = larger(x.end, y.end, ranges)) list.push_back({x.axis, end});
+  return list;
+}
+
+Expr if_short(const Expr& e, const Ranges& ranges) { return length(e) <= kLongest ? simplify(e, ranges) : Expr(); }
+
+void LiveFunction::need(const Buffer& b, const List& list) {
+  const auto [it, first] = needed_.try_emplace(b.get(), list);
+  if (!first) it->second = needed_by_both(it->second, list, symbols_);
+}
+
+const List* LiveFunction::of(const Buffer& b) const {
+  const auto it = needed_.find(b.get());
+  return it == needed_.end() ? nullptr : &it->second;
+}
+
+void LiveFunction::run() {
+  for (size_t k = fn_.stages.size(); k-- > 0;) stage(fn_.stages[k]);
+}
+
+void LiveFunction::stage(const Stage& s) {
+  bool needed = false;
+  List list;
+  for (const Buffer& b : s.outputs) {
+    const List* of_output = of(b);
+    if (!of_output) continue;
+    list = needed ? needed_by_both(list, *of_output, symbols_) : *of_output;
+    needed = true;
+  }
+  if (!needed) return;
+  Known known{{}, symbols_};
+  for (const auto* axes : {&s.axes, &s.raxes})
+    for (const Axis& a : *axes) known.ranges[a.var.get()] = {0, a.extent.value - 1};
+  for (const LiveAxis& l : list)
+    if (!s.nest && s.scan < 0 && size_t(l.axis) < s.axes.size())
+      known.below.push_back({Expr(s.axes[size_t(l.axis)].var), l.end});
+  for (const Exprs* values : {&s.values, &s.init})
+    for (const Expr& e : *values)
+      if (e) loads(e, known);
+  if (s.nest && !sorted(s, list)) nest(s.nest, known);
+}
+
+// What is sorted along an axis is needed along others as far as the results are.
+bool LiveFunction::sorted(const Stage& s, const List& results) {
+  const auto top = match_top_k(s);
+  if (!top) return false;
+  List list;
+  for (const LiveAxis& l : results)
+    if (l.axis != top->axis) list.push_back(l);
+  need(top->x, list);
+  return true;
+}
+
+// Loops that end at a count say which elements are read.
+void LiveFunction::nest(const Stmt& s, const Known& known) {
+  walk(
+      s,
+      [&](const Stmt& x) {
+        const For* loop = as<For>(x);
+        if (!loop) return true;
+        Known inside = known;
+        inside.ranges[loop->var.get()] = loop_range(*loop, known.ranges);
+        const Expr end = is_const(loop->begin, 0) ? end_of(loop->extent, known) : Expr();
+        if (bool(end) && has_symbol(end)) inside.below.push_back({Expr(loop->var), end});
+        loads(loop->begin, known);
+        loads(loop->extent, known);
+        nest(loop->body, inside);
+        return false;
+      },
+      [&](const Expr& e) {
+        loads(e, known);
+        return false;
+      });
+}
+
+void LiveFunction::loads(const Expr& e, const Known& known) {
+  walk(e, [&](const Expr& x) {
+    if (const Select* k = as<Select>(x)) {
+      Known inside = known;
+      learn(k->condition, inside);
+      loads(k->condition, known);
+      loads(k->yes, inside);
+      loads(k->no, known);
+      return false;
+    }
+    if (const Apply* test = as<Apply>(x); test && test->op == Op::Index) {
+      for (const Expr& a : test->args) whole(a);
+      return false;
+    }
+    const Load* l = as<Load>(x);
+    if (!l) return true;
+    List list;
+    for (size_t a = 0; a < l->index.size(); a++)
+      if (const Expr end = end_of(l->index[a] + Expr(1), known); bool(end) && has_symbol(end))
+        list.push_back({int(a), end});
+    need(l->buffer, list);
+    return true;
+  });
+}
+
+// What decides whether an index is out of range: behind the sizes it could be anything.
+void LiveFunction::whole(const Expr& e) {
+  walk(e, [&](const Expr& x) {
+    if (const Load* l = as<Load>(x)) need(l->buffer, {});
+    return true;
+  });
+}
+
+// i < count, and what else an && says.
+void LiveFunction::learn(const Expr& condition, Known& known) const {
+  const Apply* a = as<Apply>(condition);
+  if (!a) return;
+  if (a->op == Op::And)
+    for (const Expr& e : a->args) learn(e, known);
+  if (a->op == Op::Lt)
+    if (const Expr end = end_of(a->args[1], known); bool(end) && has_symbol(end))
+      known.below.push_back({a->args[0], end});
+}
+
+// An expression over the symbols that `e` is never above; null: not known.
+Expr LiveFunction::end_of(const Expr& e, const Known& known) const {
+  if (e->dtype != DType::I64) return {};
+  const Expr end = upper_bound(
+      e,
+      [&](const Expr& x) {
+        // The condition that stands nearest: what lies behind a fill has been told.
+        for (auto b = known.below.rbegin(); b != known.below.rend(); ++b)
+          if (structurally_equal(x, b->index)) return b->end - Expr(1);
+        if (const Load* l = as<Load>(x)) {
+          const auto it = sizes_.find(l->buffer.get());
+          return it == sizes_.end() ? Expr() : it->second;
+        }
+        if (as_const_int(x)) return x;
+        const VarRef* v = as<VarRef>(x);
+        const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
+        return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
+      },
+      symbols_);
+  return end ? if_short(end, symbols_) : Expr();
+}
+
+}  // namespace tc

@@ -1,0 +1,227 @@
+// Attention whose mask has a bound that is known at run time: finds the queries, keys, values and mask in the stages of the
+// definition.
+#include <algorithm>
+
+#include "ir/loop/build.h"
+#include "ir/loop/simplify.h"
+#include "ir/loop/visit.h"
+#include "passes/loop/lower_lanes.h"
+#include "passes/loop/vector_form.h"
+#include "templates/canonical.h"
+#include "templates/cpu/streaming_attention.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kMostHeads = 16;  // that read keys together
+constexpr int64_t kMostSize = 256;  // of a head, in registers
+
+bool is_load_of(const Expr& e, const Buffer& b) {
+  const Load* l = as<Load>(e);
+  return l && l->buffer == b;
+}
+
+/// `e` with the values of pointwise stages for their loads, but of `stops`.
+Expr inlined(const TensorFn& fn, const Expr& e, const std::vector<Buffer>& stops) {
+  return rewrite(e, [&](const Expr& x) -> Expr {
+    const Load* l = as<Load>(x);
+    if (!l || std::find(stops.begin(), stops.end(), l->buffer) != stops.end()) return {};
+    const Stage* s = producer(fn, l->buffer);
+    if (!s || s->kind != Stage::Kind::Compute || s->outputs.size() != 1 || s->scan >= 0) return {};
+    VarMap at;
+    for (size_t k = 0; k < s->axes.size(); k++) at[s->axes[k].var.get()] = l->index[k];
+    return inlined(fn, substitute(s->values[0], at), stops);
+  });
+}
+
+Exprs refs(const std::vector<Axis>& axes) {
+  Exprs list;
+  for (const Axis& a : axes) list.push_back(Expr(a.var));
+  return list;
+}
+
+bool same(const Exprs& a, const Exprs& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return structurally_equal(x, y); });
+}
+
+/// The sums and the maximum, in order.
+struct Reductions {
+  const Stage *products = nullptr, *top = nullptr, *total = nullptr, *result = nullptr;
+};
+
+std::optional<Reductions> reductions(const TensorFn& fn) {
+  std::vector<const Stage*> list;
+  for (const Stage& s : fn.stages) {
+    if (s.kind == Stage::Kind::Nest || s.scan >= 0 || s.outputs.size() != 1) return {};
+    if (s.kind == Stage::Kind::Reduce) list.push_back(&s);
+  }
+  constexpr Op kOps[] = {Op::Add, Op::Max, Op::Add, Op::Add};
+  if (list.size() != 4 || fn.outputs.size() != 1) return {};
+  for (size_t k = 0; k < 4; k++)
+    if (list[k]->combiner.op != kOps[k] || list[k]->raxes.size() != 1 || list[k]->outputs[0]->dtype != DType::F32 ||
+        list[k]->axes.size() != (k == 0 || k == 3 ? 4u : 3u))
+      return {};
+  return Reductions{list[0], list[1], list[2], list[3]};
+}
+
+/// a * b of which only one reads `v`; the other first.
+bool factors(const Expr& e, const Var& v, Expr& without, Expr& with) {
+  const Apply* m = as<Apply>(e);
+  if (!m || m->op != Op::Mul) return false;
+  without = m->args[0];
+  with = m->args[1];
+  if (uses_var(without, v)) std::swap(without, with);
+  return !uses_var(without, v) && uses_var(with, v);
+}
+
+/// Bounds of j that a conjunction says; returns what else it says, null for nothing.
+Expr find_bounds(const Expr& condition, StreamedAttention& s) {
+  const Apply* a = as<Apply>(condition);
+  if (!a) return condition;
+  if (a->op == Op::And) {
+    Expr rest;
+    for (const Expr& e : a->args)
+      if (const Expr more = find_bounds(e, s)) rest = rest ? rest && more : more;
+    return rest;
+  }
+  if ((a->op != Op::Lt && a->op != Op::Le) || !is_int(a->args[0]->dtype)) return condition;
+  const int64_t closed = a->op == Op::Le ? 1 : 0;
+  const auto left = affine_in(a->args[0], {s.j.var}), right = affine_in(a->args[1], {s.j.var});
+  const int64_t c = left && right ? left->coefficients[0] - right->coefficients[0] : 0;
+  if (c != 1 && c != -1) return condition;
+  if (c == 1) s.ends.push_back(right->rest - left->rest + Expr(closed));
+  if (c == -1) s.begins.push_back(left->rest - right->rest + Expr(1 - closed));
+  return {};
+}
+
+/// x of the first max(m, x) in `e`; null if there is none.
+Expr compared_with(const Expr& e, const Expr& m) {
+  Expr other;
+  walk(e, [&](const Expr& x) {
+    const Apply* a = as<Apply>(x);
+    if (!other && a && a->op == Op::Max && structurally_equal(a->args[0], m)) other = a->args[1];
+    return !other;
+  });
+  return other;
+}
+
+/// The softmax between the scores and the weights of the values, as the definition writes it.
+bool is_softmax(const TensorFn& fn, const Reductions& r, const Expr& weight, const Exprs& at, Expr& sink) {
+  const Load* terms = as<Load>(r.total->values[0]);
+  const Stage* e = terms ? producer(fn, terms->buffer) : nullptr;
+  if (!e || e->kind != Stage::Kind::Compute || e->axes.size() != 4) return false;
+  const Exprs row = {refs(e->axes)[0], refs(e->axes)[1], refs(e->axes)[2]};
+  VarMap to;
+  for (size_t k = 0; k < 3; k++) to[r.top->axes[k].var.get()] = row[k];
+  to[r.top->raxes[0].var.get()] = Expr(e->axes[3].var);
+  const Expr m = load(r.top->outputs[0], row), own_sink = compared_with(e->values[0], m);
+  const Expr shift = shift_of(own_sink ? max(m, own_sink) : m);
+  if (!structurally_equal(e->values[0], exp(substitute(r.top->values[0], to) - shift))) return false;
+  VarMap to_row;
+  for (size_t k = 0; k < 3; k++) to_row[e->axes[k].var.get()] = at[k];
+  if (own_sink) sink = substitute(own_sink, to_row);
+  Exprs summed = refs(r.total->axes);
+  summed.push_back(Expr(r.total->raxes[0].var));
+  if (!same(terms->index, summed)) return false;
+  Expr s = load(r.total->outputs[0], {at[0], at[1], at[2]});
+  if (sink) s = s + exp(sink - substitute(shift, to_row));
+  const Expr inverse = select(eq(s, zero(DType::F32)), make_const(DType::F32, 1), s);
+  return structurally_equal(inlined(fn, weight, {terms->buffer}), load(terms->buffer, at) / inverse);
+}
+
+bool is_half_or_single(DType t) { return is_half(t) || t == DType::F32; }
+
+/// Where element (b, h, i, d) of the result lies in the output.
+bool find_output(const TensorFn& fn, const Reductions& r, StreamedAttention& s) {
+  const Exprs at = {Expr(s.b.var), Expr(s.h.var), Expr(s.i.var), Expr(s.value_d.var)};
+  s.out_index = at;
+  if (fn.outputs[0] == r.result->outputs[0]) return true;
+  const Stage* last = producer(fn, fn.outputs[0]);
+  if (!last || last->kind != Stage::Kind::Compute || last->axes.size() != 3) return false;
+  s.out_index = {at[0], at[2], at[1] * Expr(s.value_d.extent) + at[3]};
+  VarMap to;
+  for (size_t k = 0; k < 3; k++) to[last->axes[k].var.get()] = s.out_index[k];
+  const Expr value = substitute(inlined(fn, last->values[0], {r.result->outputs[0]}), to);
+  Expr result = value;
+  for (const Cast* c = as<Cast>(result); c; c = as<Cast>(result)) {
+    s.rounded.insert(s.rounded.begin(), result->dtype);
+    result = c->value;
+  }
+  const Load* l = as<Load>(result);
+  if (!l || l->buffer != r.result->outputs[0]) return false;
+  if (s.rounded.size() > 2 || !std::all_of(s.rounded.begin(), s.rounded.end(), is_half_or_single)) return false;
+  Ranges ranges;
+  const Axis* axes[] = {&s.b, &s.h, &s.i, &s.value_d};
+  for (const Axis* a : axes) ranges[a->var.get()] = {0, a->extent.value - 1};
+  for (size_t k = 0; k < 4; k++)
+    if (axes[k]->extent.value > 1 && !structurally_equal(simplify(l->index[k], ranges), at[k])) return false;
+  return true;
+}
+
+/// As many heads as read the same keys and values.
+void find_group(StreamedAttention& s) {
+  const int64_t heads = s.h.extent.value;
+  for (int64_t n = std::min(heads, kMostHeads); n > 1; n--) {
+    if (heads % n != 0) continue;
+    const Var g = make_var("g"), own = make_var("own");
+    const Ranges ranges = {{g.get(), {0, heads / n - 1}}, {own.get(), {0, n - 1}}};
+    const auto reads_own = [&](const Expr& e) {
+      return uses_var(simplify(substitute(e, {{s.h.var.get(), Expr(g) * Expr(n) + Expr(own)}}), ranges), own);
+    };
+    if (reads_own(s.k) || reads_own(s.v)) continue;
+    s.group = n;
+    return;
+  }
+}
+
+}  // namespace
+
+std::optional<StreamedAttention> match_streaming_attention(const TemplateArgs& a) {
+  const auto r = a.options.strict_fp ? std::nullopt : reductions(a.fn);
+  if (!r) return {};
+  StreamedAttention s;
+  const auto& axes = r->products->axes;
+  s.b = axes[0], s.h = axes[1], s.i = axes[2], s.j = axes[3], s.d = r->products->raxes[0];
+  if (!factors(inlined(a.fn, r->products->values[0], {}), s.j.var, s.q, s.k) || uses_var(s.k, s.i.var)) return {};
+  // the score, over the axes of the products
+  VarMap to;
+  for (size_t k = 0; k < 3; k++) to[r->top->axes[k].var.get()] = Expr(axes[k].var);
+  to[r->top->raxes[0].var.get()] = Expr(s.j.var);
+  bool plain = true;
+  s.score = rewrite(substitute(inlined(a.fn, r->top->values[0], {r->products->outputs[0]}), to), [&](const Expr& e) {
+    if (!is_load_of(e, r->products->outputs[0])) return Expr();
+    plain = plain && same(as<Load>(e)->index, refs(axes));
+    return Expr(s.dot);
+  });
+  const Select* masked = as<Select>(s.score);
+  if (!plain || !masked || !structurally_equal(masked->no, lowest(DType::F32))) return {};
+  const Expr rest = find_bounds(masked->condition, s);
+  s.score = rest ? select(rest, masked->yes, masked->no) : masked->yes;
+  // the values
+  const auto& out = r->result->axes;
+  VarMap from;
+  for (size_t k = 0; k < 3; k++) from[out[k].var.get()] = Expr(axes[k].var);
+  from[r->result->raxes[0].var.get()] = Expr(s.j.var);
+  s.value_d = out[3];
+  Expr weight;
+  if (!factors(substitute(r->result->values[0], from), s.value_d.var, weight, s.v)) return {};
+  s.v = inlined(a.fn, s.v, {});
+  if (uses_var(s.v, s.i.var) || !is_softmax(a.fn, *r, weight, refs(axes), s.sink) || !find_output(a.fn, *r, s))
+    return {};
+  // Bounds that are numbers are known to other templates, too.
+  const bool open = std::any_of(s.ends.begin(), s.ends.end(), [](const Expr& e) {
+    bool loads = false;
+    walk(e, [&](const Expr& x) { return loads = loads || as<Load>(x), true; });
+    return loads;
+  });
+  const int64_t size = s.d.extent.value, width = s.value_d.extent.value;
+  if (!open || size % kMaxLanes != 0 || width % kMaxLanes != 0 || width > kMostSize) return {};
+  if (!has_vector_form(s.q, s.d.var, false) || !has_vector_form(s.k, s.d.var, false) ||
+      !has_vector_form(s.v, s.value_d.var, false))
+    return {};
+  find_group(s);
+  return s;
+}
+
+}  // namespace tc
