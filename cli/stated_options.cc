@@ -7,7 +7,7 @@
 namespace tc {
 namespace {
 
-constexpr std::string_view kStated[] = {"--precision", "--jit", "--cuda-graphs", "--single-file", "--string-bytes",
+constexpr std::string_view kStated[] = {"--precision", "--jit", "--cuda-graphs", "--single-file", "--weights", "--string-bytes",
                                         "--fp",        "-O",    "--disable-pass"};
 
 const Option& row(std::string_view flag) {
