@@ -256,7 +256,8 @@ TEST(BoundedSizes, BodiesReadCountedCaptures) {
     EXPECT_FALSE(run(g).has_errors());
     const std::vector<int64_t> expected = results_counted ? std::vector<int64_t>{-1, -3, -4} : std::vector<int64_t>{8};
     EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 7, 0})[0]), expected);
-    if (!results_counted) EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), std::vector<int64_t>{3});
+    if (results_counted) continue;
+    EXPECT_EQ(whole(results(g, {0, 3, 0, 5, 0, 0})[0]), std::vector<int64_t>{3});
   }
 }
 
