@@ -161,8 +161,8 @@ class ProgramBuilder {
   std::map<FunctionKey, Compiled> compiled_;
   FunctionKey last_key_;  // of what was compiled last
   std::set<std::string>
-      packed_otherwise_;  // functions of one row that do not read the weights as they are, by identity
-  std::map<std::string, int> kernels_;                                           // by identity
+      packed_otherwise_;                // functions of one row that do not read the weights as they are, by identity
+  std::map<std::string, int> kernels_;  // by identity
   std::map<const TensorData*, int> ordinals_, stored_;                           // looked up only
   std::map<std::pair<std::string, std::vector<int>>, std::vector<int>> packed_;  // by prologue and ordinals
   std::set<std::string> names_;
