@@ -85,8 +85,10 @@ std::string summary(const CommandLine& c, const Program& p, const WriteReport& w
 std::string difference_text(const CommandLine& c, const PackageDifference& d) {
   if (c.quiet) return d.what + " " + printable(d.path) + "\n";
   const std::string path = printable(d.path);
-  const std::string diff = unified_diff(d.before, d.after, d.what == "missing" ? "/dev/null" : "a/" + path,
-                                        d.what == "stale" ? "/dev/null" : "b/" + path);
+  const std::string before = d.what == "missing" ? "/dev/null" : "a/" + path,
+                    after = d.what == "stale" ? "/dev/null" : "b/" + path;
+  if (d.binary) return "Binary files " + before + " and " + after + " differ\n";
+  const std::string diff = unified_diff(d.before, d.after, before, after);
   // Empty files, and links to files of the same bytes.
   return diff.empty() ? d.what + " " + path + "\n" : diff;
 }
@@ -122,7 +124,8 @@ std::vector<OutputFile> package_of(const Program& p, const CommandLine& c) {
                          .jit = c.jit,
                          .cuda_graphs = c.cuda_graphs,
                          .version = std::string(version()),
-                         .options = stated_options(c)};
+                         .options = stated_options(c),
+                         .progress = [&c](const std::string& part) { c.request.listener.tell("write", part); }};
   return c.request.target.is_cuda() ? cuda_package(p, o) : c_package(p, o);
 }
 

@@ -18,6 +18,21 @@ std::string default_name(const std::string& path) {
 
 namespace {
 
+/// Programs of the usual code model end at 2 GiB, of which the code gets some.
+constexpr int64_t kMostLinkedBytes = (int64_t(2) << 30) - (int64_t(64) << 20);
+
+void place_weights(Program& p, bool external) {
+  p.external_weights = external;
+  if (external || p.weights_bytes <= kMostLinkedBytes) return;
+  throw Error(
+      {"TC0504",
+       ExitCode::Limit,
+       {},
+       "the weights take " + to_text(p.weights_bytes) + " bytes, which is more than can be linked into a program",
+       {"--weights external leaves them in a file that the program maps"},
+       false});
+}
+
 /// Says what the passes have written by now, and, since an exception may end them, at its own end the rest.
 class Log {
  public:
@@ -62,6 +77,7 @@ void run(const CompileRequest& r, PassContext& cx, Compilation& c, Log& log) {
       r.listener.tell(what.substr(0, space), what.substr(space + 1));
     };
     c.program = build_program(c.graph, r.name.empty() ? default_name(r.model) : r.name, cx, log.text);
+    place_weights(c.program, r.external_weights);
   } catch (const std::logic_error& e) {
     // Of a text that anybody may have written, an invariant that does not hold says that the graph is none of ours.
     if (!r.graph) throw;

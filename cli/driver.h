@@ -43,6 +43,7 @@ struct CompileRequest {
   std::shared_ptr<const StatedSchedules> schedules = {};                     // of the user's; null: none
   std::function<void(const ScheduledFunction&)> scheduled = {};              // told what is decided on each function
   std::function<void(const std::string& function, int kernel)> called = {};  // told of each call, see PassContext
+  bool external_weights = false;                                             // --weights external
   bool package = true;  // false: ends after options.stop_after, or after import if that is empty
 };
 

@@ -64,6 +64,9 @@ std::vector<std::string> stated_input_values(const CommandLine& c) {
   return pairs(c.request.import.input_values, [](const std::vector<std::string>& v) { return join(v, ","); });
 }
 std::vector<std::string> stated_string_bytes(const CommandLine& c) { return {to_text(c.request.options.string_bytes)}; }
+std::vector<std::string> stated_weights(const CommandLine& c) {
+  return {c.request.external_weights ? "external" : "linked"};
+}
 std::vector<std::string> stated_fp(const CommandLine& c) { return {c.request.options.strict_fp ? "strict" : "fast"}; }
 std::vector<std::string> stated_level(const CommandLine& c) { return {to_text(int64_t(c.request.options.opt_level))}; }
 std::vector<std::string> stated_disabled(const CommandLine& c) {

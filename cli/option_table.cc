@@ -52,6 +52,10 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.ops_files.push_back(v); }},
       {"--single-file", "", "one NAME.c instead of a file per kernel", kPackages, Any,
        [](CommandLine& c, const std::string&) { c.single_file = true; }},
+      {"--weights", "linked|external",
+       "external: the weights are a file that the program maps, or memory that it is given, and no part of it (default "
+       "linked)",
+       kCompiles, Any, set_weights, stated_weights},
       {"--string-bytes", "N", "room in the workspace for the strings that a run makes (default 65536)", kCompiles, C,
        [](CommandLine& c, const std::string& v) {
          c.request.options.string_bytes = (limit("--string-bytes", v, int64_t(1) << 40) + 63) / 64 * 64;

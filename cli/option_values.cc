@@ -163,6 +163,11 @@ void set_fp(CommandLine& c, const std::string& v) {
   c.request.options.strict_fp = v == "strict";
 }
 
+void set_weights(CommandLine& c, const std::string& v) {
+  if (v != "linked" && v != "external") usage("--weights is linked or external, not '" + printable(v) + "'");
+  c.request.external_weights = v == "external";
+}
+
 void set_precision(CommandLine& c, const std::string& v) {
   constexpr std::pair<std::string_view, Precision> kNames[] = {{"fp32", Precision::F32},
                                                                {"tf32", Precision::Tf32},

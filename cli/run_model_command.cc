@@ -136,7 +136,7 @@ std::string cache_key(const CommandLine& c, const std::vector<OutputFile>& files
   add(run_process({"sh", "-c", compilers}, true).output);
   for (const OutputFile& f : files) {
     add(f.path);
-    add(f.bytes);
+    add(bytes_of(f));
   }
   return hex(xxh64(all.data(), all.size()), 16) + hex(hash_text(all), 16);
 }

@@ -4,6 +4,7 @@
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "emit_c/strings.h"
+#include "emit_c/weights.h"
 #include "ir/identity.h"
 
 namespace tc {
@@ -245,9 +246,9 @@ std::string step_includes(const Program& p, const ProgramNames& n) {
 }  // namespace
 
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
-  std::string s = std::string(kLicenseLine) + "\n" + step_includes(p, n) + "#include \"tc_rt.h\"\n#include \"" +
-                  n.lower + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
-  s += linked_weights(n) + step_macros(p, n);
+  std::string s = std::string(kLicenseLine) + "\n" + map_include(p) + step_includes(p, n) +
+                  "#include \"tc_rt.h\"\n#include \"" + n.lower + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
+  s += linked_weights(p, n) + step_macros(p, n);
   return s + Executor(p, n).run_function(true) + "\n" + life_cycle(p, n, layout_id, {});
 }
 

@@ -88,6 +88,16 @@ std::string counted_note(const Program& p, const ProgramNames& n) {
   return "";
 }
 
+std::string map_declarations(const ProgramNames& n) {
+  const std::string& x = n.lower;
+  return "/* The weights are no part of the program, but the file " + x +
+         "_weights.bin. This puts it into memory, mapped where there is mmap, for\n   any number of instances. " +
+         n.upper + "_E_FILE: it cannot be read; " + n.upper +
+         "_E_WEIGHTS: it has another size, or is of another model. */\n" + x + "_status " + x +
+         "_map_weights(const char *path, const void **weights);\nvoid " + x +
+         "_unmap_weights(const void *weights);  /* when no instance uses them any more */\n\n";
+}
+
 }  // namespace
 
 std::string api_header(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants) {
@@ -112,11 +122,14 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
        "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
        "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
        "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
-       (made || chooses || counts_states(p) ? ",  " : "   ") +
+       (made || chooses || counts_states(p) || p.external_weights ? ",  " : "   ") +
        " /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n" +
-       (counts_states(p) ? "  " + u + "_E_STATE" + (made || chooses ? ",  " : "   ") +
+       (counts_states(p) ? "  " + u + "_E_STATE" + (made || chooses || p.external_weights ? ",  " : "   ") +
                                " /* no room in the states for what this run appends; they are as before */\n"
                          : "") +
+       (p.external_weights ? "  " + u + "_E_FILE" + (made || chooses ? ",   " : "    ") +
+                                 " /* map_weights: the file cannot be read */\n"
+                           : "") +
        (chooses ? "  " + u + "_E_CPU" + (made ? ",    " : "     ") +
                       " /* init_cpu: this processor, or this build, does not have these kernels */\n"
                 : "") +
@@ -135,7 +148,10 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
                       run_parameters(n, "struct " + x) + ";\n"
                 : "") +
        "} " + x + ";\n\n";
-  s += "/* weights NULL: those linked in. workspace NULL: init allocates one, free gives it back. */\n";
+  if (p.external_weights) s += map_declarations(n);
+  s += std::string(p.external_weights ? "/* weights: mapped, or memory of yours with the bytes of the file. "
+                                      : "/* weights NULL: those linked in. ") +
+       "workspace NULL: init allocates one, free gives it back. */\n";
   s += x + "_status " + x + "_init(" + init_parameters(n) + ");\n";
   if (chooses)
     s += "/* The same, with kernels that you choose. */\n" + x + "_status " + x + "_init_cpu(" + init_parameters(n) +
@@ -145,7 +161,8 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   s += x + "_status " + x + "_run" + run_parameters(n) + ";\n";
   s += state_functions(p, n);
   s += "void " + x + "_free(" + x + " *" + n.self + ");\n";
-  s += "const void *" + x + "_weights(void);                  /* the weights linked in with " + x + "_weights.S */\n";
+  if (!p.external_weights)
+    s += "const void *" + x + "_weights(void);                  /* the weights linked in with " + x + "_weights.S */\n";
   s += "int " + x + "_check_weights(const void *weights);     /* 1 if they fit, and their content hash is right */\n";
   s += "const char *" + x + "_strerror(" + x + "_status s);\n";
   return s + std::string(kExternClose);

@@ -4,6 +4,7 @@
 
 #include "emit_c/operands.h"
 #include "emit_c/states.h"
+#include "emit_c/weights.h"
 
 namespace tc {
 
@@ -14,14 +15,7 @@ std::vector<std::string> argument_tests(const Program& p, const ProgramNames& n)
   return lines;
 }
 
-std::string linked_weights(const ProgramNames& n) {
-  const std::string& x = n.lower;
-  return "#ifdef __cplusplus\nextern \"C\" const unsigned char " + x +
-         "_weights_blob[];\n#else\nextern const unsigned char " + x + "_weights_blob[];\n#endif\n\nconst void *" + x +
-         "_weights(void) { return " + x + "_weights_blob; }\n\n";
-}
-
-std::string strerror_rows(const ProgramNames& n, bool makes_strings, bool chooses, bool counts_states) {
+std::string strerror_rows(const Program& p, const ProgramNames& n, bool chooses) {
   const std::string& u = n.upper;
   std::string s;
   const std::pair<const char*, std::string> rows[] = {
@@ -34,10 +28,11 @@ std::string strerror_rows(const ProgramNames& n, bool makes_strings, bool choose
       {"E_DEVICE", "a call to the device failed"},
       {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
   for (const auto& [code, message] : rows) s += "    case " + u + "_" + code + ": return \"" + message + "\";\n";
-  if (counts_states) s += "    case " + u + "_E_STATE: return \"no room in the states\";\n";
+  if (p.external_weights) s += "    case " + u + "_E_FILE: return \"the file of weights cannot be read\";\n";
+  if (counts_states(p)) s += "    case " + u + "_E_STATE: return \"no room in the states\";\n";
   if (chooses)
     s += "    case " + u + "_E_CPU: return \"this processor, or this build, does not have these kernels\";\n";
-  if (makes_strings) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
+  if (p.strings_bytes > 0) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
   return s;
 }
 
@@ -68,8 +63,10 @@ std::string init_function(const Program& p, const ProgramNames& n, bool chooses)
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
   std::string s = x + "_status " + x + (chooses ? "_init_cpu(" : "_init(") + init_parameters(n) +
                   (chooses ? ", " + x + "_cpu cpu" : "") + ")\n{\n";
-  s += "  if (!" + m + " || (workspace && workspace_bytes < " + u + "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
-  s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
+  s += "  if (!" + m + (p.external_weights ? " || !weights" : "") + " || (workspace && workspace_bytes < " + u +
+       "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
+  if (!p.external_weights)
+    s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
   s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u +
        "_E_ALIGN;\n";
   s += "  if (!fits(weights, weights_bytes)) return " + u + "_E_WEIGHTS;\n";
@@ -104,22 +101,23 @@ std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_
   std::string s;
   s += "static int fits(const void *weights, size_t bytes)\n{\n  return bytes == " + u +
        "_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x" + hex(layout_id, 16) + "));\n}\n\n";
-  s += init_function(p, n, !variants.empty()) + state_functions(p, n);
+  s += map_functions(p, n) + init_function(p, n, !variants.empty()) + state_functions(p, n);
   if (!variants.empty()) s += run_function(p, n);
   s += "void " + x + "_free(" + x + " *" + m + ")\n{\n  if (!" + m + ") return;\n  free(" + m + "->allocated);\n  " +
        m + "->allocated = NULL;\n  " + m + "->workspace = NULL;\n}\n\n";
   s += "int " + x + "_check_weights(const void *weights)\n{\n";
   s += "  return weights && fits(weights, " + u + "_WEIGHTS_BYTES) && tc_weights_intact(weights);\n}\n\n";
   s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
-  s += strerror_rows(n, p.strings_bytes > 0, !variants.empty(), counts_states(p));
+  s += strerror_rows(p, n, !variants.empty());
   return s + "  }\n  return \"unknown status\";\n}\n";
 }
 
 std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id,
                        const std::vector<Variant>& variants) {
-  return std::string(kLicenseLine) + "\n#include \"tc_cpu.h\"\n#include \"tc_rt.h\"\n#include \"" + n.lower +
-         ".h\"\n#include <stdlib.h>\n" + (keeps_states(p) ? "#include <string.h>\n\n" : "\n") + linked_weights(n) +
-         variant_choice(variants, n) + life_cycle(p, n, layout_id, variants);
+  return std::string(kLicenseLine) + "\n" + map_include(p) +
+         "#include \"tc_cpu.h\"\n#include \"tc_rt.h\"\n#include \"" + n.lower + ".h\"\n#include <stdlib.h>\n" +
+         (keeps_states(p) ? "#include <string.h>\n\n" : "\n") + linked_weights(p, n) + variant_choice(variants, n) +
+         life_cycle(p, n, layout_id, variants);
 }
 
 }  // namespace tc

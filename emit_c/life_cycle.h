@@ -6,8 +6,6 @@ namespace tc {
 
 /// "if (!m || !in || !out || !in->image) return NAME_E_ARG;": how NAME_run begins.
 std::vector<std::string> argument_tests(const Program& p, const ProgramNames& n);
-/// NAME_weights, and the blob that it returns.
-std::string linked_weights(const ProgramNames& n);
 /// The functions themselves; with `variants` NAME_init_cpu, which chooses among them, and NAME_run, too.
 std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_id,
                        const std::vector<Variant>& variants);
@@ -15,7 +13,6 @@ std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_
 std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id,
                        const std::vector<Variant>& variants);
 /// The cases of NAME_strerror.
-std::string strerror_rows(const ProgramNames& n, bool makes_strings = false, bool chooses = false,
-                          bool counts_states = false);
+std::string strerror_rows(const Program& p, const ProgramNames& n, bool chooses = false);
 
 }  // namespace tc

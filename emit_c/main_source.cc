@@ -140,34 +140,41 @@ std::string main_source(const Program& p, const ProgramNames& n, const std::vect
   const int64_t sizes = size_number(p, p.inputs.size());
   const std::string run = run_call(p, n);
   const bool checks_lanes = p.lanes > 0 && variants.empty();
-  return fill(support_text("main.c.in"),
-              {{"name", n.lower},
-               {"NAME", n.upper},
-               {"includes", checks_lanes ? "#include \"tc_simd.h\"\n" : ""},
-               {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
-               {"inputs", rows("input", p.inputs)},
-               {"outputs", rows("output", p.outputs)},
-               {"input_args", arguments("i", "in", p.inputs, n.inputs, true)},
-               {"output_args", arguments("o", "out", p.outputs, n.outputs, false)},
-               {"sizes", size_rows(p) + axes},
-               {"size_list", sizes > 0 ? "sizes" : "NULL"},
-               {"n_sizes", to_text(sizes)},
-               {"axis_list", axes.empty() ? "NULL" : "sized_axes"},
-               {"n_axes", axes.empty() ? "0" : "(int)(sizeof sized_axes / sizeof *sized_axes)"},
-               {"reset", keeps_states(p) ? "static void reset_model(void *instance) { " + n.lower + "_reset((" +
-                                               n.lower + " *)instance); }\n\n"
-                                         : ""},
-               {"reset_name", keeps_states(p) ? "reset_model" : "NULL"},
-               {"n_inputs", to_text(port_number(p.inputs, p.inputs.size()))},
-               {"n_outputs", to_text(tensor_outputs(p))},
-               {"counts", counts + (run.find("status =") != std::string::npos ? "  int status;\n" : "")},
-               {"run", run},
-               {"cpus", cpu_names(variants)},
-               {"init", init_call(n, !variants.empty())},
-               {"cpu_list", variants.empty() ? "NULL" : "cpus"},
-               {"n_cpus", to_text(int64_t(variants.empty() ? 0 : variants.size() + 2))},
-               {"lanes", to_text(int64_t(checks_lanes ? p.lanes : 0))},
-               {"built_lanes", checks_lanes ? "TC_VL" : "0"}});
+  return fill(
+      support_text("main.c.in"),
+      {{"name", n.lower},
+       {"NAME", n.upper},
+       {"weights_file", p.external_weights ? "\"" + n.lower + "_weights.bin\"" : "NULL"},
+       {"map",
+        p.external_weights ? fill(support_text("map_weights.c.in"), {{"name", n.lower}, {"NAME", n.upper}}) : ""},
+       {"map_name", p.external_weights ? "map_weights" : "NULL"},
+       {"unmap_name", p.external_weights ? n.lower + "_unmap_weights" : "NULL"},
+       {"opened", p.external_weights ? "weights" : "weights != NULL ? weights : " + n.lower + "_weights()"},
+       {"includes", checks_lanes ? "#include \"tc_simd.h\"\n" : ""},
+       {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
+       {"inputs", rows("input", p.inputs)},
+       {"outputs", rows("output", p.outputs)},
+       {"input_args", arguments("i", "in", p.inputs, n.inputs, true)},
+       {"output_args", arguments("o", "out", p.outputs, n.outputs, false)},
+       {"sizes", size_rows(p) + axes},
+       {"size_list", sizes > 0 ? "sizes" : "NULL"},
+       {"n_sizes", to_text(sizes)},
+       {"axis_list", axes.empty() ? "NULL" : "sized_axes"},
+       {"n_axes", axes.empty() ? "0" : "(int)(sizeof sized_axes / sizeof *sized_axes)"},
+       {"reset", keeps_states(p) ? "static void reset_model(void *instance) { " + n.lower + "_reset((" + n.lower +
+                                       " *)instance); }\n\n"
+                                 : ""},
+       {"reset_name", keeps_states(p) ? "reset_model" : "NULL"},
+       {"n_inputs", to_text(port_number(p.inputs, p.inputs.size()))},
+       {"n_outputs", to_text(tensor_outputs(p))},
+       {"counts", counts + (run.find("status =") != std::string::npos ? "  int status;\n" : "")},
+       {"run", run},
+       {"cpus", cpu_names(variants)},
+       {"init", init_call(n, !variants.empty())},
+       {"cpu_list", variants.empty() ? "NULL" : "cpus"},
+       {"n_cpus", to_text(int64_t(variants.empty() ? 0 : variants.size() + 2))},
+       {"lanes", to_text(int64_t(checks_lanes ? p.lanes : 0))},
+       {"built_lanes", checks_lanes ? "TC_VL" : "0"}});
 }
 
 namespace {

@@ -1,7 +1,5 @@
 #include "emit_c/package.h"
 
-#include <cmath>
-#include <cstring>
 #include <set>
 
 #include "emit_c/build_files.h"
@@ -14,37 +12,10 @@
 #include "emit_c/readme.h"
 #include "emit_c/single_file.h"
 #include "emit_c/strings.h"
-#include "support/xxh64.h"
+#include "emit_c/weights.h"
 #include "templates/text.h"
 
 namespace tc {
-
-std::string weights_assembly(const std::string& x) {
-  std::string s = std::string(kLicenseLine) + "\n";
-  s += "#if defined(__APPLE__)\n  .const_data\n  .globl _" + x + "_weights_blob\n  .balign 64\n_" + x +
-       "_weights_blob:\n#else\n";
-  s += "  .section .rodata\n  .globl " + x + "_weights_blob\n  .hidden " + x + "_weights_blob\n  .balign 64\n" + x +
-       "_weights_blob:\n#endif\n";
-  s +=
-      "  .incbin \"" + x +
-      "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
-  return s;
-}
-
-std::string weights_blob(const Program& p, uint64_t layout_id) {
-  std::string blob(size_t(p.weights_bytes), '\0');
-  for (const Weight& w : p.weights)
-    if (w.data->num_bytes > 0) std::memcpy(blob.data() + w.offset, w.data->bytes.get(), w.data->num_bytes);
-  const uint32_t order = 0x01020304, version = 1;
-  const uint64_t bytes = blob.size(), content = xxh64(blob.data() + 64, blob.size() - 64);
-  std::memcpy(blob.data(), "TCWEIGHT", 8);
-  std::memcpy(blob.data() + 8, &order, 4);
-  std::memcpy(blob.data() + 12, &version, 4);
-  std::memcpy(blob.data() + 16, &bytes, 8);
-  std::memcpy(blob.data() + 24, &layout_id, 8);
-  std::memcpy(blob.data() + 32, &content, 8);
-  return blob;
-}
 
 namespace {
 
@@ -112,12 +83,13 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   std::vector<Variant> variants;
   if (o.any_cpu && !o.single_file) variants = processor_variants(needs);
   if (!variants.empty()) support.insert("tc_cpu.h");
+  if (p.external_weights) support.insert("tc_map.h");
 
   std::vector<OutputFile> files{{x + ".h", api_header(p, n, variants)}};
   Sources code = o.single_file ? one_source(p, n, kernels, support) : sources(p, n, kernels, variants);
   for (OutputFile& f : code.files) files.push_back(std::move(f));
-  files.push_back({x + "_weights.bin", weights_blob(p, p.weights_layout)});
-  files.push_back({x + "_weights.S", weights_assembly(x)});
+  files.push_back(weights_file(p, n, o.progress));
+  if (!p.external_weights) files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n, variants)});
   files.push_back(
       {x + "_profile.h", profile_header(p, n, variants.empty() ? TracedCalls::Plain : TracedCalls::Variants)});

@@ -1,5 +1,7 @@
 // A whole package of C: every file of out/, rendered.
 #pragma once
+#include <functional>
+
 #include "ir/program.h"
 #include "support/output_dir.h"
 
@@ -14,14 +16,9 @@ struct PackageOptions {
   int64_t cuda_graphs = kCudaGraphs;      // CUDA: of how many choices of sizes an instance keeps the captured graphs
   std::string version = {};               // of the tool, for the manifest
   std::vector<std::string> options = {};  // those that the manifest states: {"--fp", "strict"}
+  std::function<void(const std::string&)> progress = {};  // told which weight is made
 };
 
 std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o);
-
-/// The weights blob: header, then every constant at its offset.
-std::string weights_blob(const Program& p, uint64_t layout_id);
-
-/// NAME_weights.S, which includes the blob. Of every target.
-std::string weights_assembly(const std::string& name);
 
 }  // namespace tc

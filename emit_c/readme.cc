@@ -64,18 +64,39 @@ std::string graphs(const Program& p) {
                 : " and\ncaptures the run as a CUDA graph; `run` replays it.";
 }
 
+constexpr std::string_view kLinkedInit =
+    "{{name}} m;\nif ({{name}}_init(&m, NULL, 0, NULL, 0) != {{NAME}}_OK) return 1;  /* linked weights; a workspace of "
+    "its own "
+    "*/";
+constexpr std::string_view kLinkedFree = "{{name}}_free(&m);";
+constexpr std::string_view kExternalInit =
+    "const void *weights;\nif ({{name}}_map_weights(\"{{name}}_weights.bin\", &weights) != {{NAME}}_OK) return "
+    "1;\n{{name}} m;\n"
+    "if ({{name}}_init(&m, weights, {{NAME}}_WEIGHTS_BYTES, NULL, 0) != {{NAME}}_OK) return 1;  /* a workspace of its "
+    "own */";
+constexpr std::string_view kExternalFree = "{{name}}_free(&m);\n{{name}}_unmap_weights(weights);";
+constexpr std::string_view kExternalNote =
+    "The weights are no part of the program: keep `{{name}}_weights.bin` with it. `init` takes memory, mapped or "
+    "yours, aligned to\n"
+    "`{{NAME}}_ALIGN`, and refuses another model's. The program looks for the file beside itself; `--weights FILE` "
+    "names another.\n\n";
+
 std::string filled(std::string_view text, const Program& p, const ProgramNames& n, const std::string& note) {
   std::string run = assignments("in", p.inputs, n.inputs) + assignments("out", p.outputs, n.outputs);
   if (!run.empty()) run.pop_back();
   std::string tensors =
       list("input", p.inputs, n.inputs, p, n) + list("output", p.outputs, n.outputs, p, n) + states(p);
   if (!tensors.empty()) tensors.pop_back();
+  const std::vector<Hole> names{{"name", n.lower}, {"NAME", n.upper}};
   return fill(text, {{"name", n.lower},
                      {"NAME", n.upper},
                      {"title", p.title.empty() ? "An ONNX model" : "The ONNX model " + code(p.title)},
                      {"tensors", tensors},
                      {"run", run},
                      {"graphs", graphs(p)},
+                     {"init", fill(p.external_weights ? kExternalInit : kLinkedInit, names)},
+                     {"free", fill(p.external_weights ? kExternalFree : kLinkedFree, names)},
+                     {"weights_note", p.external_weights ? fill(kExternalNote, names) : ""},
                      {"flags_note", note}});
 }
 

@@ -7,6 +7,7 @@
 #include "emit_c/life_cycle.h"
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
+#include "emit_c/weights.h"
 #include "emit_cuda/device_parts.h"
 #include "emit_cuda/states.h"
 #include "templates/text.h"
@@ -277,6 +278,18 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
       support_text("executor.cu.in"),
       {{"name", n.lower},
        {"NAME", n.upper},
+       {"map_include", map_include(p)},
+       {"linked_blob",
+        p.external_weights ? "" : "\nextern \"C\" const unsigned char " + n.lower + "_weights_blob[];\n"},
+       {"map_functions", map_functions(p, n)},
+       {"no_weights", p.external_weights ? " || !weights" : ""},
+       {"own_weights", p.external_weights
+                           ? ""
+                           : "  if (!weights) {\n    weights = " + n.lower +
+                                 "_weights();\n    weights_bytes = " + n.upper + "_WEIGHTS_BYTES;\n  }\n"},
+       {"weights_function",
+        p.external_weights ? ""
+                           : "const void *" + n.lower + "_weights(void) { return " + n.lower + "_weights_blob; }\n\n"},
        {"kernels_include", parts.includes},
        {"kernels", parts.text},
        {"segments", functions},
@@ -324,7 +337,7 @@ std::string cuda_executor_source(const Program& p, const ProgramNames& n, uint64
        {"jit_scope", launch_only(jit, "  const tc_jit_scope scope(d.jit);\n")},
        {"jit_scope_async", launch_only(jit, "  const tc_jit_scope scope(d->jit);\n")},
        {"kernel_setup", kernel_setup(p, n)},
-       {"strerror_rows", strerror_rows(n, false, false, counts_states(p))}});
+       {"strerror_rows", strerror_rows(p, n)}});
 }
 
 std::string cuda_header(const Program& p, const ProgramNames& n) {

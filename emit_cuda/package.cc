@@ -8,6 +8,7 @@
 #include "emit_c/main_source.h"
 #include "emit_c/manifest.h"
 #include "emit_c/readme.h"
+#include "emit_c/weights.h"
 #include "emit_cuda/executor.h"
 #include "emit_cuda/kernel.h"
 #include "templates/text.h"
@@ -71,6 +72,7 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   std::set<std::string> support{"tc_cuda.h", "tc_rt.h", "tc_trace.h", "tc_main.h"};
   if (o.jit)
     support.insert({"tc_jit.h", "tc_scalar.h", "tc_types.h"});  // NVRTC gets every header that a kernel may include
+  if (p.external_weights) support.insert("tc_map.h");
   std::vector<KernelText> kernels;
   std::string sources = "  " + x + ".cu";
   for (const Kernel& k : p.kernels) kernels.push_back(print_cuda_kernel(k, x, p.cpu));
@@ -88,8 +90,8 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
       sources += "\n  kernels/" + f.stem + ".cu";
     }
   }
-  files.push_back({x + "_weights.bin", weights_blob(p, layout_id)});
-  files.push_back({x + "_weights.S", weights_assembly(x)});
+  files.push_back(weights_file(p, n, o.progress));
+  if (!p.external_weights) files.push_back({x + "_weights.S", weights_assembly(x)});
   files.push_back({"main.c", main_source(p, n)});
   files.push_back({x + "_profile.h", profile_header(p, n, TracedCalls::None)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
@@ -97,8 +99,9 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
   for (const std::string_view f : with_included(wanted)) files.push_back({std::string(f), support_for(f, false)});
   for (const SupportFile& f : support_files())
     if (f.name.starts_with("cuda_on_cpu/")) files.push_back({std::string(f.name), std::string(f.text)});
-  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"),
-                                          {{"name", x}, {"sources", sources}, {"jit", o.jit ? "ON" : "OFF"}})});
+  std::vector<Hole> holes = weights_holes(p, n, " ");
+  holes.insert(holes.end(), {{"name", x}, {"sources", sources}, {"jit", o.jit ? "ON" : "OFF"}});
+  files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"), holes)});
   files.push_back({"README.md", cuda_package_readme(p, n)});
   files.push_back({"manifest.json", manifest(p, n, o, files, layout_id, "cuda")});
   return files;

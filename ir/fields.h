@@ -137,8 +137,8 @@ template <class F> void for_each_field(const Slot& s, F&& f) {
               e, g, h, i, j, k, l);
 }
 template <class F> void for_each_field(const Weight& s, F&& f) {
-  const auto& [a, b, c, d, e] = s;
-  list_fields(f, {"name", "suffix", "data", "layout", "offset"}, a, b, c, d, e);
+  const auto& [a, b, c, d, e, g] = s;
+  list_fields(f, {"name", "suffix", "data", "layout", "offset", "pack"}, a, b, c, d, e, g);
 }
 template <class F> void for_each_field(const SizeSum::Term& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"input", "factor"}, a, b); }
 template <class F> void for_each_field(const SizeSum& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"terms", "addend"}, a, b); }
@@ -152,11 +152,11 @@ template <class F> void for_each_field(const IoTensor& s, F&& f) {
               j, k);
 }
 template <class F> void for_each_field(const Program& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z] = s;
+  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z, aa] = s;
   list_fields(f, {"name", "title", "inputs", "outputs", "kernels", "steps", "slots", "weights", "arena_bytes", "scratch_offset",
                   "scratch_bytes", "strings_offset", "strings_bytes", "workspace_bytes", "weights_bytes", "naive_bytes",
-                  "lower_bound_bytes", "cpu", "march", "lanes", "align", "macs", "params", "weights_layout"}, a, b, c, d, e, g, h, i, j, k, l,
-              m, n, o, p, q, r, t, u, v, w, x, y, z);
+                  "lower_bound_bytes", "cpu", "march", "lanes", "align", "macs", "params", "weights_layout",
+                  "external_weights"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z, aa);
 }
 // clang-format on
 

@@ -75,6 +75,7 @@ class Encoder {
 
   void put(const ModelText&) {}
   void put(const KernelWork&) {}  // an estimate
+  void put(const std::function<Constant()>&) {}
   void put(const Constant& c) {
     put(bool(c));
     if (!c) return;
@@ -126,7 +127,8 @@ std::string identity_of(const Program& p) {
   Encoder e;
   for_each_field(p, [&](const char* name, const auto& value) {
     const std::string_view field = name;
-    if (field != "name" && field != "weights_layout") e.put(value);  // which is made of the rest
+    // The layout is made of the rest, and holds for weights in the program and outside of it.
+    if (field != "name" && field != "weights_layout" && field != "external_weights") e.put(value);
   });
   return std::move(e.bytes);
 }

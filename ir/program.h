@@ -1,6 +1,7 @@
 // Program: everything that the emitters print, decided. Kernels in printable Loop IR, the executor's steps, the arena
 // plan, the weights. Printers decide nothing.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -146,10 +147,14 @@ struct Slot {
 struct Weight {
   ModelText name;
   std::string suffix;  // "packed"
-  Constant data;       // as stored, physical layout
+  Constant data;       // as stored, physical layout; of packed weights without the bytes
   std::string layout;  // description
   int64_t offset = 0;  // bytes from the start of the blob, a multiple of Program::align; the header takes the first 64
+  /// Packs, whenever it is asked: the packed weights of a large model are never in memory together. Null: `data` has the bytes.
+  std::function<Constant()> pack = {};
 };
+/// The elements of a weight. Throws Error (TC0502, TC0503).
+inline Constant data_of(const Weight& w) { return w.pack ? w.pack() : w.data; }
 
 /// A size of an input or output along an axis: a sum of inputs that are sizes, or, if that has no terms, what output `count`
 /// says.
@@ -191,6 +196,7 @@ struct Program {
   int64_t align = 64;                              // of tensors in the arena and in the blob of weights
   int64_t macs = 0, params = 0;
   uint64_t weights_layout = 0;  // fingerprint of all of this but names: a blob of weights of another program is refused
+  bool external_weights = false;  // the blob is a file that the program opens, no part of it
 };
 
 }  // namespace tc

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "support/error.h"
 #include "support/interrupt.h"
@@ -25,30 +27,89 @@ namespace fs = std::filesystem;
   throw Error("TC0601", ExitCode::Io, what + " " + printable(path.string()) + ": " + std::strerror(errno));
 }
 
+void give_parts(const OutputFile& f, const TakesPart& take) {
+  if (f.parts) return f.parts(take);
+  take(0, f.bytes);
+}
+
 bool same_bytes(const fs::path& path, const std::string& bytes) {
   std::error_code ec;
   if (fs::is_symlink(path, ec) || fs::file_size(path, ec) != bytes.size() || ec) return false;
   return try_read_file(path) == bytes;
 }
 
-// A new file beside the target, synced.
-void write_temporary(const fs::path& path, const std::string& bytes) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (fd < 0) fail("cannot create", path);
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      const int why = errno;
-      ::close(fd);
-      ::unlink(path.c_str());
-      errno = why;
-      fail("cannot write", path);
-    }
-    done += size_t(n);
+// A file that is written anywhere, by its name in messages.
+class NewBytes {
+ public:
+  explicit NewBytes(const fs::path& path) : path_(path) {
+    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd_ < 0) fail("cannot create", path);
   }
-  if (::close(fd) != 0) fail("cannot write", path);
+  ~NewBytes() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  NewBytes(const NewBytes&) = delete;
+  NewBytes& operator=(const NewBytes&) = delete;
+
+  void write(int64_t offset, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), off_t(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) fail("cannot write", path_);
+      bytes.remove_prefix(size_t(n));
+      offset += n;
+    }
+  }
+  void close() {
+    if (::close(std::exchange(fd_, -1)) != 0) fail("cannot write", path_);
+  }
+
+ private:
+  fs::path path_;
+  int fd_ = -1;
+};
+
+void write_temporary(const fs::path& path, const OutputFile& f) {
+  NewBytes file(path);
+  give_parts(f, [&file](int64_t offset, std::string_view bytes) { file.write(offset, bytes); });
+  file.close();
+}
+
+// Whether a file has these bytes, which are asked for once.
+bool has_parts(const fs::path& path, const OutputFile& f) {
+  std::ifstream file(path, std::ios::binary);
+  bool same = file.good();
+  int64_t bytes = 0;
+  std::string there;
+  give_parts(f, [&](int64_t offset, std::string_view part) {
+    bytes = std::max(bytes, offset + int64_t(part.size()));
+    if (!same) return;
+    there.resize(part.size());
+    same = file.seekg(offset) && file.read(there.data(), std::streamsize(there.size())) && there == part;
+  });
+  std::error_code ec;
+  return same && int64_t(fs::file_size(path, ec)) == bytes && !ec;
+}
+
+bool is_up_to_date(const fs::path& path, const OutputFile& f) {
+  std::error_code ec;
+  if (!f.parts) return same_bytes(path, f.bytes);
+  return !fs::is_symlink(path, ec) && fs::is_regular_file(path, ec) && has_parts(path, f);
+}
+
+bool same_files(const fs::path& a, const fs::path& b) {
+  std::error_code ec;
+  if (fs::is_symlink(b, ec) || !fs::is_regular_file(b, ec) || fs::file_size(a, ec) != fs::file_size(b, ec) || ec)
+    return false;
+  std::ifstream left(a, std::ios::binary), right(b, std::ios::binary);
+  std::string x(size_t(1) << 20, '\0'), y = x;
+  while (left && right) {
+    left.read(x.data(), std::streamsize(x.size()));
+    right.read(y.data(), std::streamsize(y.size()));
+    const auto n = size_t(left.gcount());
+    if (right.gcount() != left.gcount() || std::memcmp(x.data(), y.data(), n) != 0) return false;
+  }
+  return left.eof() && right.eof();
 }
 
 // The "files" of a manifest; empty if there is none or it is not ours.
@@ -119,7 +180,7 @@ class Staging {
     for (const OutputFile* f : files) {
       stop_if_interrupted();
       const fs::path target = dir_ / f->path;
-      if (same_bytes(target, f->bytes)) {
+      if (!f->parts && same_bytes(target, f->bytes)) {
         report.unchanged.push_back(f->path);
         continue;
       }
@@ -129,7 +190,14 @@ class Staging {
         fail("will not write through the link", target.parent_path());
       }
       files_.push_back(with(target, kNew));
-      write_temporary(files_.back(), f->bytes);
+      write_temporary(files_.back(), *f);
+      // What comes in parts is made once: whether anything has changed is seen when it is there.
+      if (f->parts && same_files(files_.back(), target)) {
+        ::unlink(files_.back().c_str());
+        files_.pop_back();
+        report.unchanged.push_back(f->path);
+        continue;
+      }
       report.written.push_back(f->path);
     }
   }
@@ -178,6 +246,16 @@ void exchange(const fs::path& dir, const std::set<std::string>& stale, WriteRepo
 
 }  // namespace
 
+std::string bytes_of(const OutputFile& f) {
+  if (!f.parts) return f.bytes;
+  std::string bytes;
+  f.parts([&bytes](int64_t offset, std::string_view part) {
+    bytes.resize(std::max(bytes.size(), size_t(offset) + part.size()));
+    part.copy(bytes.data() + offset, part.size());
+  });
+  return bytes;
+}
+
 WriteReport write_package(const std::string& dir_text, const std::vector<OutputFile>& files) {
   const fs::path dir(dir_text);
   std::error_code ec;
@@ -210,9 +288,10 @@ std::vector<PackageDifference> compare_package(const std::string& dir_text, cons
   std::vector<PackageDifference> differences;
   for (const OutputFile& f : files) {
     stale.erase(f.path);
-    if (same_bytes(dir / f.path, f.bytes)) continue;
-    const std::optional<std::string> old = try_read_file(dir / f.path);
-    differences.push_back({old ? "differs" : "missing", f.path, old.value_or(""), f.bytes});
+    if (is_up_to_date(dir / f.path, f)) continue;
+    const bool there = fs::is_regular_file(dir / f.path);
+    const std::string old = f.parts || !there ? "" : try_read_file(dir / f.path).value_or("");
+    differences.push_back({there ? "differs" : "missing", f.path, old, f.bytes, bool(f.parts)});
   }
   for (const std::string& p : stale) differences.push_back({"stale", p, try_read_file(dir / p).value_or(""), ""});
   return differences;

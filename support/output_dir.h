@@ -2,15 +2,26 @@
 // happens headers and build files are set aside, so that whoever interrupts it finds the old package, the new one, or one
 // that does not build. Files that an earlier manifest lists and this one does not are removed.
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tc {
 
+/// Takes bytes of a file, which begin at `offset`.
+using TakesPart = std::function<void(int64_t offset, std::string_view bytes)>;
+
 struct OutputFile {
   std::string path;  // relative, with '/', made of our own text only
   std::string bytes;
+  /// In place of `bytes`: gives the bytes part by part, in any order, so that a large file is never in memory as a whole.
+  std::function<void(const TakesPart&)> parts = {};
 };
+
+/// All bytes of a file.
+std::string bytes_of(const OutputFile& file);
 
 struct WriteReport {
   std::vector<std::string> written, unchanged, removed;
@@ -24,6 +35,7 @@ WriteReport write_package(const std::string& dir, const std::vector<OutputFile>&
 struct PackageDifference {
   std::string what, path;
   std::string before, after;  // bytes in the folder, and those that would be written
+  bool binary = false;        // then neither
 };
 
 /// How `dir` differs from `files`. Empty: up to date.

@@ -110,5 +110,45 @@ TEST_F(OutputDir, WhatStopsInTheMiddleDoesNotBuild) {
   EXPECT_EQ(count(), 5u);
 }
 
+// Parts in any order, with what makes them called once for each time that they are written.
+TEST_F(OutputDir, FilesOfPartsAreWrittenWhereTheyChange) {
+  int made = 0;
+  const auto with_blob = [&](const std::string& end) {
+    std::vector<OutputFile> files = package("a.c", "one\n");
+    files.push_back({"m.bin", "", [&made, end](const TakesPart& take) {
+                       made++;
+                       take(4, end);
+                       take(0, "head");
+                     }});
+    return files;
+  };
+  EXPECT_EQ(bytes_of(with_blob("tail").back()), "headtail");
+  EXPECT_EQ(write_package(dir_.string(), with_blob("tail")).written.size(), 6u);
+  EXPECT_EQ(read("m.bin"), "headtail");
+  made = 0;
+  EXPECT_TRUE(write_package(dir_.string(), with_blob("tail")).written.empty());
+  EXPECT_EQ(made, 1);
+  EXPECT_TRUE(compare_package(dir_.string(), with_blob("tail")).empty());
+  for (const std::string end : {"tall", "tai", "tails"}) {
+    const std::vector<PackageDifference> differences = compare_package(dir_.string(), with_blob(end));
+    ASSERT_EQ(differences.size(), 1u) << end;
+    EXPECT_EQ(differences[0].what, "differs");
+    EXPECT_TRUE(differences[0].binary);
+  }
+  EXPECT_EQ(write_package(dir_.string(), with_blob("tails")).written, std::vector<std::string>{"m.bin"});
+  EXPECT_EQ(read("m.bin"), "headtails");
+  EXPECT_EQ(count(), 6u);
+  const auto fails = [](const TakesPart& take) {
+    take(0, "new");
+    throw Error("TC0503", ExitCode::Rejected, "an index");
+  };
+  std::vector<OutputFile> files = package("a.c", "two\n");
+  files.push_back({"m.bin", "", fails});
+  EXPECT_THROW(write_package(dir_.string(), files), Error);
+  EXPECT_EQ(read("m.bin"), "headtails");
+  EXPECT_EQ(read("m.c"), "one\n");
+  EXPECT_EQ(count(), 6u);
+}
+
 }  // namespace
 }  // namespace tc

@@ -114,6 +114,8 @@ const OutputFile* PackageFacts::file(const std::string& path) const {
 PackageFacts facts_of(std::vector<OutputFile> files, const std::string& where) {
   PackageFacts p;
   p.files = std::move(files);
+  for (OutputFile& f : p.files)
+    if (f.parts) f = {f.path, bytes_of(f)};
   const OutputFile* f = p.file("manifest.json");
   if (!f) no_package(where, "it has no manifest.json");
   const Json j = Json::parse(f->bytes, nullptr, false);

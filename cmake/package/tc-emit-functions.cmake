@@ -5,7 +5,7 @@
 #   tc_emit_vendored(NAME DIR FOLDER MODEL FILE [OPTION...])
 #     adds the test tc_emit_vendored_NAME, which fails with the diff where FOLDER is not what the model gives
 #
-# Options of both: TARGET c|cuda, CPU, ARCH, PRECISION, FP, OPT_LEVEL, STRING_BYTES, RECORDS, SCHEDULES with one value; DIMS, STATES,
+# Options of both: TARGET c|cuda, CPU, ARCH, PRECISION, FP, OPT_LEVEL, STRING_BYTES, WEIGHTS, RECORDS, SCHEDULES with one value; DIMS, STATES,
 # INPUT_SHAPES, INPUT_VALUES, ELEMENTS, OPS with some; SINGLE_FILE, JIT without; FLAGS with further words for tc-emit's command line.
 include_guard(GLOBAL)
 
@@ -16,7 +16,7 @@ set_property(GLOBAL PROPERTY TC_EMIT_CMAKE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 # `more` the further options with one value, which become tc_OPTION.
 function(_tc_emit_arguments kind name more)
   set(switches SINGLE_FILE JIT)
-  set(one MODEL TARGET CPU ARCH PRECISION FP OPT_LEVEL STRING_BYTES RECORDS SCHEDULES ${more})
+  set(one MODEL TARGET CPU ARCH PRECISION FP OPT_LEVEL STRING_BYTES WEIGHTS RECORDS SCHEDULES ${more})
   set(several DIMS STATES INPUT_SHAPES INPUT_VALUES ELEMENTS OPS FLAGS)
   cmake_parse_arguments(tc "${switches}" "${one}" "${several}" ${ARGN})
   if(tc_UNPARSED_ARGUMENTS)
@@ -40,7 +40,8 @@ function(_tc_emit_arguments kind name more)
       "has to be there when CMake configures: where a command makes it, run that command before (execute_process)")
   endif()
   set(flags --name "${name}")
-  foreach(pair IN ITEMS TARGET=--target CPU=--cpu ARCH=--arch PRECISION=--precision FP=--fp OPT_LEVEL=-O STRING_BYTES=--string-bytes)
+  foreach(pair IN ITEMS TARGET=--target CPU=--cpu ARCH=--arch PRECISION=--precision FP=--fp OPT_LEVEL=-O STRING_BYTES=--string-bytes
+               WEIGHTS=--weights)
     string(REPLACE "=" ";" pair "${pair}")
     list(GET pair 0 option)
     list(GET pair 1 flag)

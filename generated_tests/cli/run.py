@@ -287,7 +287,7 @@ def progress(tmp):
     _, seen = on_terminal(["--progress", "none", DIGITS, "-o", tmp / "unseen"])
     check("--progress none", b"\x1b" not in seen and b"passes" not in seen, seen[:100])
     phases = r"(digits\.onnx: \w+ \d+\.\d{3} s\n)+"
-    for words, last in (([DIGITS, "-o", tmp / "phases"], "write"), (["check", DIGITS], "weights"), (["report", DIGITS, "-o", tmp / "r.html"], "page"),
+    for words, last in (([DIGITS, "-o", tmp / "phases"], "write"), (["check", DIGITS], "kernels"), (["report", DIGITS, "-o", tmp / "r.html"], "page"),
                         (["verify", "--against", "interpreter", DIGITS], "run"), (["bench", "--seconds", "0.1", DIGITS], "bench"), (["run", DIGITS], "run")):
         r = call(*words, "--progress", "plain")
         told = r.stderr.replace("--cpu native is", "", 1).partition("digits.onnx: import")

@@ -125,7 +125,7 @@ static void close_model(void *m) { (void)m; }
 static const char *message(int status) { (void)status; return "?"; }
 int main(int argc, char **argv)
 {
-  const tc_model model = {"copy", 1, 1, info, info, NULL, 0, NULL, 0, NULL, 0, 0, 0, NULL, 64, open_model, run_model, close_model, NULL, message};
+  const tc_model model = {"copy", 1, 1, info, info, NULL, 0, NULL, 0, NULL, 0, 0, 0, NULL, 64, NULL, NULL, NULL, open_model, run_model, close_model, NULL, message};
   return tc_main(&model, argc, argv);
 }
 """

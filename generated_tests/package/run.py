@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import external  # noqa: E402
 import models  # noqa: E402
 import names  # noqa: E402
 import variants  # noqa: E402
@@ -300,10 +301,11 @@ def main():
         for model in (cnn, typed):
             check.emit(model, tmp / f"{model.stem}_v4", "--cpu", "x86-64-v4")
         clean = [functools.partial(is_clean, tmp, model, *flags) for model, flags in
-                 ((cnn, []), (typed, []), (loops, []), (cnn, ["--single-file"]), (typed, ["--single-file"]))]
+                 ((cnn, []), (typed, []), (loops, []), (cnn, ["--single-file"]), (typed, ["--single-file"]), (cnn, ["--weights", "external"]),
+                  (cnn, ["--weights", "external", "--single-file"]))]
         sanitized = [functools.partial(is_sanitized, tmp, model) for model in (cnn, typed, loops)]
         check.run([*clean, *sanitized, lambda: names_may_be_those_of_variables(tmp, cnn), lambda: counts_iterations(tmp),
-                   lambda: names.macros_may_be_names(check, tmp), lambda: foreign_weights_are_refused(tmp),
+                   lambda: names.macros_may_be_names(check, tmp), lambda: foreign_weights_are_refused(tmp), lambda: external.work(check, tmp, SANITIZE),
                    lambda: symbols_are_prefixed(check.emit(cnn, tmp / "symbols" / "cnn"), "cnn"),
                    lambda: two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5)), lambda: same_bytes_everywhere(tmp, cnn),
                    lambda: diffs_are_small(tmp), lambda: random_chain_is_quick(tmp), lambda: weighted_chain_is_quick(tmp),

@@ -142,9 +142,34 @@ def decided(b):
     b.output(b.op("Slice", x, b.ints(0), sizes, b.ints(0)))
 
 
+def undecided(b):
+    """Conditions that the run decides; both branches give as many elements."""
+    x, z, flag = b.input("x", ["batch", "n", 4]), b.input("z", ["batch", "n", 4]), b.input("flag", [], TensorProto.INT64)
+    whole = helper.make_node("Softmax", [x], ["whole"], axis=1)
+    axes = helper.make_node("Constant", [], ["axes"], value_ints=[1])
+
+    def branch(name, *nodes):
+        infos = [helper.make_tensor_value_info(f"{name}_{k}", TensorProto.FLOAT, None) for k in range(2)]
+        return helper.make_graph(list(nodes), name, [], infos)
+
+    def then(name):
+        return branch(name, whole, axes, helper.make_node("Add", ["whole", z], [f"{name}_0"]), helper.make_node("ReduceSum", [z, "axes"], [f"{name}_1"], keepdims=0))
+
+    def otherwise(name):
+        return branch(name, axes, helper.make_node("Exp", [z], [f"{name}_0"]), helper.make_node("ReduceMax", [x, "axes"], [f"{name}_1"], keepdims=0))
+
+    conditions = b.op("Greater", flag, b.scalar(20, np.int64)), b.op("Greater", number(b, x, 1), b.scalar(4, np.int64))
+    for k, condition in enumerate(conditions):
+        y, sums = b.op("If", condition, outputs=2, then_branch=then(f"then{k}"), else_branch=otherwise(f"else{k}"))
+        b.output(y)
+        b.output(b.op("Add", b.op("ReduceMean", y, b.ints(1), keepdims=0), sums))
+        b.output(b.op("Softmax", b.op("Mul", y, x), axis=1))
+
+
 ALL = [
     (einsums, {"batch": (1, 3), "seq": (1, 9), "t": (1, 5)}), (ranges, {"n": (1, 13)}), (ranges, {"n": (0, 4)}), (tiles, {"n": (1, 6), "m": (1, 4)}),
     (scattered, {"n": (1, 9), "k": (1, 6)}), (gathered, {"n": (1, 5), "m": (1, 8), "k": (1, 7)}), (places, {"batch": (1, 2), "h": (3, 12), "w": (3, 9)}),
     (unpooled, {"batch": (1, 3), "h": (1, 5), "w": (1, 4)}), (parts, {"batch": (1, 2), "n": (1, 6), "m": (1, 5)}), (signals, {"batch": (1, 3), "n": (9, 30)}),
     (regions, {"batch": (1, 2), "h": (3, 14), "w": (4, 11), "k": (1, 5)}), (decided, {"n": (2, 9)}),
+    (undecided, {"batch": (1, 3), "n": (1, 11)}),
 ]

@@ -295,6 +295,10 @@ def normalised(b):
     b.output(b.op("InstanceNormalization", x, b.weight(6), b.weight(6)))
     y = b.op("Conv", x, b.weight(6, 6, 3, 3), pads=[1, 1, 1, 1])
     b.output(b.op("ReduceMean", y, b.ints(0, 2, 3)))
+    shape = b.op("Slice", b.op("Shape", x), b.ints(1), b.ints(4))
+    scale = b.op("Expand", b.weight(6, 1, 5), shape)
+    b.output(b.op("LayerNormalization", x, scale, scale, axis=1))
+    b.output(b.op("LayerNormalization", y, b.op("Expand", b.weight(1, 5), b.op("Slice", shape, b.ints(1), b.ints(3))), axis=-2, epsilon=1e-3))
     flat = b.op("Reshape", y, b.ints(0, 3, -1))
     b.output(b.op("Reshape", b.op("InstanceNormalization", flat, b.weight(3), b.weight(3)), b.op("Shape", y)))
 

@@ -269,7 +269,7 @@ static int run(void *m, const void *const *x, const int64_t *sizes, void *const 
 }
 int main(int c, char **v)
 {
-  tc_model m = {"scale", 2, 1, in, out, NULL, 0, NULL, 0, NULL, 0, 16, 4, NULL, 64, open_model, run, close_model, NULL, message};
+  tc_model m = {"scale", 2, 1, in, out, NULL, 0, NULL, 0, NULL, 0, 16, 4, NULL, 64, NULL, NULL, NULL, open_model, run, close_model, NULL, message};
   return tc_main(&m, c, v);
 }
 """

@@ -211,9 +211,41 @@ std::vector<BoundedSizes> BoundedSizes::capture(Graph& g, Node* n, size_t own) c
   return inside;
 }
 
-void BoundedSizes::forbid_results(const Node& n, const Graph& body) const {
-  for (const Value* v : body.outputs())
-    if (is_counted(v)) refuse(n, v, "the size of a result of a loop or a condition is known only at run time");
+namespace {
+
+// The sizes of a result of a body by counts of outside; nothing if one is counted inside.
+std::optional<std::vector<BoundedSize>> seen_outside(const Node& n, const Graph& body, std::vector<BoundedSize> sizes) {
+  const auto& in = body.inputs();
+  for (BoundedSize& s : sizes) {
+    const auto captured = std::find(in.end() - n.captures, in.end(), s.count);
+    if (captured == in.end()) return std::nullopt;
+    s.count = n.inputs[n.inputs.size() - size_t(in.end() - captured)];
+  }
+  return sizes;
+}
+
+}  // namespace
+
+void BoundedSizes::take_results(const Node& n, const std::vector<BoundedSizes>& inside) {
+  const auto same = [](const BoundedSize& a, const BoundedSize& b) {
+    return a.axis == b.axis && a.count == b.count && a.capacity == b.capacity;
+  };
+  for (size_t k = 0; k < n.regions.at(0)->outputs().size(); k++) {
+    std::vector<std::optional<std::vector<BoundedSize>>> branches;
+    const Value* counted = nullptr;
+    for (size_t r = 0; r < inside.size(); r++) {
+      const Value* v = n.regions[r]->outputs().at(k);
+      if (inside[r].is_counted(v)) counted = v;
+      branches.push_back(seen_outside(n, *n.regions[r], inside[r].sizes(v)));
+    }
+    if (!counted) continue;
+    const bool agree =
+        n.is("If") && branches.size() == 2 && branches[0] && branches[1] &&
+        std::equal(branches[0]->begin(), branches[0]->end(), branches[1]->begin(), branches[1]->end(), same);
+    if (!agree) refuse(n, counted, "the size of a result of a loop or a condition is known only at run time");
+    for (const BoundedSize& s : *branches[0])
+      if (n.outputs.at(k)) note(n.outputs[k], s);
+  }
 }
 
 void BoundedSizes::follow(Graph& g, Node* n) {

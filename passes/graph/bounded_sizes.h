@@ -65,8 +65,9 @@ class BoundedSizes {
   std::vector<BoundedSizes> capture(Graph& g, Node* n, size_t own) const;
   /// Gives results of a body that are counted the sizes that the model declares for them; the run checks these.
   void keep_declared(Graph& body, const std::vector<ValueType>& declared);
-  /// Throws Error TC0303 if a result of `body`, one of n's, is counted.
-  void forbid_results(const Node& n, const Graph& body) const;
+  /// Results of the bodies of `n` that are counted. Those of an If that both branches count by the same count of outside are counted by
+  /// it; others throw Error TC0303. `inside`: what the bodies know.
+  void take_results(const Node& n, const std::vector<BoundedSizes>& inside);
   /// Throws Error TC0303 if `n`, which is no function of its operands' elements, reads a tensor with such a size.
   void forbid(const Node& n) const;
   /// After the types of `n` are inferred: its results follow its operands. Throws Error TC0303 where they cannot.

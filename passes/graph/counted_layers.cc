@@ -2,6 +2,7 @@
 // with the length of their sequences.
 //   y = GlobalAveragePool(x)                 ->   y = ReduceMean(x, [2, 3])
 //   y = InstanceNormalization(x, s, b)       ->   d = x - ReduceMean(x, [2, 3])   y = d / sqrt(ReduceMean(d d, [2, 3]) + e) s + b
+//   y = LayerNormalization(x, s, b)          ->   the same over the axes from `axis` on, times s, plus b; RMSNormalization without the mean
 //   y = LSTM(x, w, r)   x: [n, 4, 8]         ->   y = LSTM(zeros behind x, w, r, , sequence_lens = [n, n, n, n])
 //   y, s, z = DynamicQuantizeLinear(x)       ->   ... of zeros behind x: the range has 0 in it anyway
 // TopK along another axis sorts each row by itself. Trilu, EyeLike and random tensors count from the front: what they give at the
@@ -9,6 +10,7 @@
 //
 // Preconditions: channels and features are not counted; a GroupNormalization's groups have whole channels.
 #include <algorithm>
+#include <functional>
 
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
@@ -24,6 +26,36 @@ std::vector<int64_t> axes_from(int first, int rank) {
 
 /// Has the result the sizes of the first operand, and an element the same value however many there are?
 bool counts_from_front(const Node& n) { return has_trait(n, OpTrait::PlacesFromFront); }
+
+using MakesOp = std::function<Value*(const char* op, const std::vector<Value*>& inputs, const Attrs& attrs)>;
+
+DType wide_type(DType t) { return t == DType::F64 ? t : DType::F32; }
+
+Value* to_type(const MakesOp& op, Value* v, DType to) {
+  return v->type.dtype == to ? v : op("Cast", {v}, {{"to", int64_t(to)}});
+}
+
+/// d / sqrt(mean(d d) + epsilon) over the axes from `first` on; d is x, or what is left of it without the mean.
+Value* standardized(Graph& g, const Node& n, Value* x, int first, bool centred, const MakesOp& op) {
+  const ModelText& base = n.outputs[0]->name;
+  const Attrs keep = {{"keepdims", int64_t(1)}};
+  Value* axes = g.add_constant(derived(base, "_axes"), int64_constant(axes_from(first, rank_of(x))));
+  Value* d = centred ? op("Sub", {x, op("ReduceMean", {x, axes}, keep)}, {}) : x;
+  Value* variance = op("ReduceMean", {op("Mul", {d, d}, {}), axes}, keep);
+  Value* epsilon =
+      g.add_constant(derived(base, "_epsilon"), scalar_constant(x->type.dtype, n.attr_float("epsilon", 1e-5f)));
+  return op("Div", {d, op("Sqrt", {op("Add", {variance, epsilon}, {})}, {})}, {});
+}
+
+/// LayerNormalization and RMSNormalization: scale and bias broadcast to the operand.
+Value* normalized_rows(Graph& g, const Node& n, int first, const MakesOp& op) {
+  const bool centred = n.is("LayerNormalization");
+  const DType wide = wide_type(n.inputs[0]->type.dtype);
+  Value* y = standardized(g, n, to_type(op, n.inputs[0], wide), first, centred, op);
+  y = op("Mul", {y, to_type(op, n.inputs.at(1), wide)}, {});
+  if (n.inputs.size() > 2 && n.inputs[2]) y = op("Add", {y, to_type(op, n.inputs[2], wide)}, {});
+  return to_type(op, y, n.inputs[centred ? 0 : 1]->type.dtype);
+}
 
 }  // namespace
 
@@ -63,6 +95,18 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
     return n;
   }
   if (n->is("TopK")) return select_rows(g, n);
+  if (n->is("LayerNormalization") || n->is("RMSNormalization")) {
+    const int64_t first = axis_from_front(n->attr_int("axis", -1), x);
+    const auto is_normalised = [first](const BoundedSize& s) { return s.axis >= first; };
+    const std::vector<BoundedSize>& all = sizes(x);
+    const bool one_result =
+        std::count(n->outputs.begin() + 1, n->outputs.end(), nullptr) + 1 == int64_t(n->outputs.size());
+    if (first < 0 || !one_result || std::none_of(all.begin(), all.end(), is_normalised)) return n;
+    const MakesOp op = [&, step = 0](const char* kind, const std::vector<Value*>& inputs, const Attrs& attrs) mutable {
+      return made(g, n, kind, inputs, derived(n->outputs[0]->name, "_step" + to_text(int64_t(step++))), attrs);
+    };
+    return replaced(g, n, normalized_rows(g, *n, int(first), op));
+  }
   if (!along_space(sizes(x)) || find(x, 1) || n->attrs.count("data_layout")) return n;
   const ModelText& name = n->outputs[0]->name;
   const auto reduced = [&](const char* op) {
@@ -82,29 +126,19 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
 // narrow types.
 Value* BoundedSizes::normalized(Graph& g, Node* n, Value* x, int first) {
   const ModelText base = n->outputs[0]->name;
-  const DType t = x->type.dtype, wide = t == DType::F64 ? t : DType::F32;
-  int64_t step = 0;
-  const auto op = [&](const char* kind, const std::vector<Value*>& inputs, const Attrs& attrs = {}) {
-    return made(g, n, kind, inputs, derived(base, "_step" + to_text(step++)), attrs);
+  const DType t = x->type.dtype;
+  const MakesOp op = [&, step = 0](const char* kind, const std::vector<Value*>& inputs, const Attrs& attrs) mutable {
+    return made(g, n, kind, inputs, derived(base, "_step" + to_text(int64_t(step++))), attrs);
   };
-  const auto to_type = [&](Value* v, DType to) {
-    return v->type.dtype == to ? v : op("Cast", {v}, {{"to", int64_t(to)}});
-  };
-  Value* axes = g.add_constant(derived(base, "_axes"), int64_constant(axes_from(first, rank_of(x))));
-  const Attrs keep = {{"keepdims", int64_t(1)}};
   const std::vector<SizeForm> shape = forms(n->inputs[0]);
-  Value* w = to_type(x, wide);
-  Value* d = op("Sub", {w, op("ReduceMean", {w, axes}, keep)});
-  Value* variance = op("ReduceMean", {op("Mul", {d, d}), axes}, keep);
-  Value* epsilon = g.add_constant(derived(base, "_epsilon"), scalar_constant(wide, n->attr_float("epsilon", 1e-5f)));
-  Value* y = op("Div", {d, op("Sqrt", {op("Add", {variance, epsilon})})});
+  Value* y = standardized(g, *n, to_type(op, x, wide_type(t)), first, true, op);
   if (rank_of(y) != int(shape.size())) y = viewed(g, n, y, shape, derived(base, "_whole"));
   Dims channels(shape.size() - 1, 1);
   channels[0] = -1;
   Value* by_channel = g.add_constant(derived(base, "_channels"), int64_constant(channels));
-  y = op("Mul", {y, op("Reshape", {to_type(n->inputs.at(1), wide), by_channel})});
-  y = op("Add", {y, op("Reshape", {to_type(n->inputs.at(2), wide), by_channel})});
-  return to_type(y, t);
+  y = op("Mul", {y, op("Reshape", {to_type(op, n->inputs.at(1), wide_type(t)), by_channel}, {})}, {});
+  y = op("Add", {y, op("Reshape", {to_type(op, n->inputs.at(2), wide_type(t)), by_channel}, {})}, {});
+  return to_type(op, y, t);
 }
 
 Value* BoundedSizes::viewed(Graph& g, Node* n, Value* x, const std::vector<SizeForm>& to, const ModelText& name) {

@@ -162,7 +162,7 @@ class Sweep {
     return point.next();
   }
 
-  void regions(Graph& g, Node* n, const BoundedSizes& sizes) {
+  void regions(Graph& g, Node* n, BoundedSizes& sizes) {
     if (n->is("If")) align_tables(*n);
     if (n->is("Loop")) {
       Graph& body = *n->regions.at(0);
@@ -186,9 +186,9 @@ class Sweep {
       for (const Value* v : n->regions[k]->outputs()) declared.push_back(v->type);
       graph(*n->regions[k], inside[k], false);
       inside[k].keep_declared(*n->regions[k], declared);
-      inside[k].forbid_results(*n, *n->regions[k]);
-      inside[k].release_counts(*n->regions[k]);
     }
+    sizes.take_results(*n, inside);
+    for (size_t k = 0; k < inside.size(); k++) inside[k].release_counts(*n->regions[k]);
   }
 
   /// Operands [first, last) of a Loop or Scan are its states; `skip` outputs of the body come before the next states.

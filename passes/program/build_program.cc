@@ -282,7 +282,6 @@ void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
 }
 
 void ProgramBuilder::finish() {
-  pack_weights();
   plan_memory(p_, scratch_);
   cut_steps(p_, cx_.target.device_memory);
   p_.weights_bytes = p_.align;  // of which the header takes 64

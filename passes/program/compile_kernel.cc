@@ -133,6 +133,7 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const 
   }
   c.prologue_key = identity_of(s.prologue);
   c.prologue = s.prologue;
+  c.packer = std::make_shared<Packer>(s.prologue);
   const std::string title = join(stage_names(fn), " ");
   loop_passes_.verify_schedule(s);
   Kernel k = cx_.backend->lower(s, title, loop_passes_);

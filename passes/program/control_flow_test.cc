@@ -80,7 +80,7 @@ TEST(ControlFlow, BranchesKeepTheirOwnWeights) {
     y = If (c) <then_branch = t () => (float[4,4] a) { a = MatMul(x, w) }, else_branch = e () => (float[4,4] b) { b = MatMul(x, u) }> })");
   ASSERT_EQ(p.weights.size(), 2u);
   EXPECT_EQ(p.weights[0].suffix, "packed");
-  EXPECT_NE(p.weights[0].data->as_double(0), p.weights[1].data->as_double(0));
+  EXPECT_NE(data_of(p.weights[0])->as_double(0), data_of(p.weights[1])->as_double(0));
 }
 
 TEST(ControlFlow, NothingIsCopiedForTensorsWithoutElements) {

@@ -1,5 +1,5 @@
-// Weights that kernels read in another order: scheduled prologues, evaluated at the end, so that packed constants are what the blob of
-// weights holds.
+// Weights that kernels read in another order: scheduled prologues. They are evaluated when the blob of weights is written, one after
+// another, so that a model needs no memory for all of its packed weights.
 #include "passes/program/program_builder.h"
 
 namespace tc {
@@ -43,7 +43,34 @@ std::vector<Constant> of_shapes(const std::vector<Buffer>& buffers, std::vector<
   return constants;
 }
 
+// The results of one prologue for the same constants, which several weights are: made together, and each given away once.
+class Packing {
+ public:
+  Packing(std::shared_ptr<Packer> how, std::vector<Constant> inputs)
+      : how_(std::move(how)), inputs_(std::move(inputs)) {}
+  Constant take(size_t k) {
+    if (results_.empty() || !results_[k]) results_ = how_->pack(inputs_);
+    return std::exchange(results_[k], nullptr);
+  }
+
+ private:
+  std::shared_ptr<Packer> how_;
+  std::vector<Constant> inputs_, results_;
+};
+
+// Type and sizes of a weight that is not made yet.
+Constant outline(const Buffer& b) {
+  TensorData t{b->dtype, static_dims(b->shape), nullptr, 0, {}};
+  t.num_bytes = size_t(checked_mul(t.size(), info(t.dtype).bytes));
+  return std::make_shared<const TensorData>(std::move(t));
+}
+
 }  // namespace
+
+std::vector<Constant> Packer::pack(const std::vector<Constant>& inputs) {
+  if (!evaluator_) evaluator_.emplace(prologue_);
+  return (*evaluator_)(inputs);
+}
 
 // The k-th packed weight of a call; the same constants packed the same way are stored once.
 int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operands, size_t k) {
@@ -53,26 +80,17 @@ int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operand
   for (const Constant& x : inputs) ordinals.push_back(ordinal(x));
   std::vector<int>& weights = packed_[{c.prologue_key, std::move(ordinals)}];
   if (weights.empty()) {
+    const auto packing = std::make_shared<Packing>(c.packer, of_shapes(c.prologue.inputs, std::move(inputs)));
     for (size_t i = 0; i < c.prologue.outputs.size(); i++) {
       const bool table = c.prologue_operands.empty();  // of nothing but positions: what reads it gives it its name
       const int owner = table ? 0 : c.prologue_operands.at(size_t(owner_of(c.prologue, c.prologue.outputs[i])));
       const Value* v = root_of(operands.at(size_t(owner)));
-      weights.push_back(add_weight(*v, nullptr, table ? c.prologue.outputs[i]->name : "packed", ""));
+      weights.push_back(
+          add_weight(*v, outline(c.prologue.outputs[i]), table ? c.prologue.outputs[i]->name : "packed", ""));
+      p_.weights.back().pack = [packing, i] { return packing->take(i); };
     }
-    packings_.push_back({&c, of_shapes(c.prologue.inputs, std::move(inputs)), weights});
   }
   return weights.at(k);
-}
-
-void ProgramBuilder::pack_weights() {
-  for (size_t i = 0; i < packings_.size(); i++) {
-    if (cx_.progress) cx_.progress("weights " + to_text(int64_t(i + 1)) + "/" + to_text(int64_t(packings_.size())));
-    Packing& p = packings_[i];
-    if (!p.how->pack) p.how->pack.emplace(p.how->prologue);
-    const std::vector<Constant> results = (*p.how->pack)(p.inputs);
-    for (size_t k = 0; k < results.size(); k++) p_.weights[size_t(p.weights[k])].data = results[k];
-    p = {};
-  }
 }
 
 }  // namespace tc

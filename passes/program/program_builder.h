@@ -17,6 +17,17 @@
 
 namespace tc {
 
+/// Evaluates a prologue, which is made ready once, when it is first needed.
+class Packer {
+ public:
+  explicit Packer(const TensorFn& prologue) : prologue_(prologue) {}
+  std::vector<Constant> pack(const std::vector<Constant>& inputs);
+
+ private:
+  TensorFn prologue_;
+  std::optional<Evaluator> evaluator_;
+};
+
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, PassContext& cx);
@@ -45,13 +56,7 @@ class ProgramBuilder {
     TensorFn prologue;
     std::vector<int> prologue_operands;  // operand of the function behind each prologue input
     std::string prologue_key;            // identity_of
-    std::optional<Evaluator> pack;       // of the prologue, once it has been needed
-  };
-  // Weights whose elements are computed when all kernels are known.
-  struct Packing {
-    Compiled* how;
-    std::vector<Constant> inputs;
-    std::vector<int> weights;
+    std::shared_ptr<Packer> packer;      // of the prologue
   };
   struct States;
   struct Move;
@@ -64,7 +69,6 @@ class ProgramBuilder {
   int keep(const Value* v);
   void copy_states(const Graph& g);
   void add_nodes(Graph& g, std::vector<Step>& steps);
-  void pack_weights();
   void finish();
 
   // operands: control_flow.cc reads and assigns values by these
@@ -157,9 +161,8 @@ class ProgramBuilder {
   std::map<FunctionKey, Compiled> compiled_;
   FunctionKey last_key_;  // of what was compiled last
   std::set<std::string>
-      packed_otherwise_;  // functions of one row that do not read the weights as they are, by identity
-  std::vector<Packing> packings_;
-  std::map<std::string, int> kernels_;                                           // by identity
+      packed_otherwise_;                // functions of one row that do not read the weights as they are, by identity
+  std::map<std::string, int> kernels_;  // by identity
   std::map<const TensorData*, int> ordinals_, stored_;                           // looked up only
   std::map<std::pair<std::string, std::vector<int>>, std::vector<int>> packed_;  // by prologue and ordinals
   std::set<std::string> names_;

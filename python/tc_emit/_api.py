@@ -62,7 +62,7 @@ def emit(model: ModelLike, out: Union[str, "os.PathLike[str]"], **options: Any) 
         target: "c" or "cuda"; cpu: "any" (default: kernels for several processors), "native", "x86-64-v3", ...; arch: "sm_80", ...; precision; fp: "strict" or
         "fast"; name: prefix of every symbol; dims: {"batch": 4}, {"x:2": 8}, {"batch": (1, 8)}: chosen at run time, by the shapes of the inputs; input_shapes: {"x": (1, 3, 8, 8)}; input_values:
         {"rate": 16000}; elements: {"list": [(3, 4), (5, 4)]}, None for an empty optional; opt_level: 0 to 3; string_bytes, in bytes;
-        ops: files of formulas; records: of tc-emit tune; schedules: a file of schedules; disable_pass: names of passes; states: {"past": "present"};
+        weights: "external" leaves them in a file of their own; ops: files of formulas; records: of tc-emit tune; schedules: a file of schedules; disable_pass: names of passes; states: {"past": "present"};
         cuda_graphs: of how many choices of sizes graphs are kept; limit_memory, in MiB; limit_nodes; single_file, jit: True.
     Raises a TcEmitError with `diagnostics`; then nothing was written.
     """

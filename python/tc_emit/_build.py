@@ -54,6 +54,12 @@ def _hash_of(folder: Path, names: Sequence[str]) -> str:
     return total.hexdigest()
 
 
+def external_weights(folder: Path, manifest: dict[str, Any]) -> Path | None:
+    """The file of weights that are no part of what is built."""
+    linked = f"{manifest['name']}_weights.S" in manifest["files"]
+    return None if linked else folder / f"{manifest['name']}_weights.bin"
+
+
 def keep(folder: Path) -> Path:
     """Moves a package that was emitted below the cache to its place there, and returns that."""
     place = cache() / _hash_of(folder, read_manifest(folder)["files"]) / "package"
@@ -112,6 +118,12 @@ def _link(source: str, target: str) -> str:
     return target
 
 
+def _built_files(folder: Path, manifest: dict[str, Any]) -> list[str]:
+    """The files of the package that what is built depends on."""
+    weights = external_weights(folder, manifest)
+    return [file for file in manifest["files"] if weights is None or file != weights.name]
+
+
 def _make(folder: Path, manifest: dict[str, Any], compilers: Sequence[str], shared: bool, built: Path) -> None:
     """Builds in a copy of the package and puts the result to `built`."""
     name = manifest["name"]
@@ -119,7 +131,7 @@ def _make(folder: Path, manifest: dict[str, Any], compilers: Sequence[str], shar
     target = name + ("_shared" if shared else "_program")
     with tempfile.TemporaryDirectory(dir=built.parent, prefix="build-") as made:
         copy = Path(made) / "package"
-        for file in manifest["files"]:
+        for file in _built_files(folder, manifest):
             (copy / file).parent.mkdir(parents=True, exist_ok=True)
             _link(str(folder / file), str(copy / file))
         if manifest["target"] == "c" and shutil.which("make"):
@@ -139,7 +151,8 @@ def build(folder: Path, manifest: dict[str, Any], shared: bool = True) -> Path:
     every file of the package, else what this machine makes of it, which the cache keeps."""
     name = manifest["name"]
     result = f"lib{name}.so" if shared else name
-    newest = max((folder / file).stat().st_mtime_ns for file in manifest["files"])
+    files = _built_files(folder, manifest)
+    newest = max((folder / file).stat().st_mtime_ns for file in files)
     for there in (folder / result, folder / "build" / result):
         if there.is_file() and there.stat().st_mtime_ns >= newest:
             return there
@@ -148,7 +161,7 @@ def build(folder: Path, manifest: dict[str, Any], shared: bool = True) -> Path:
     versions = [subprocess.run([*words.split(), "--version"], capture_output=True, text=True).stdout for words in compilers]
     flags = [os.environ.get(v) for v in ("CFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_VARIANTS", "TC_FP", "TC_OPENMP")]
     key = hashlib.blake2b(json.dumps([compilers, versions, flags, cuda and _on_gpu()]).encode(), digest_size=8).hexdigest()
-    built = cache() / _hash_of(folder, manifest["files"]) / key / result
+    built = cache() / _hash_of(folder, files) / key / result
     if not built.exists():
         built.parent.mkdir(parents=True, exist_ok=True)
         _make(folder, manifest, compilers, shared, built)

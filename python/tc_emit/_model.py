@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import re
 import subprocess
 import threading
@@ -200,6 +201,8 @@ class Model:
             raise UsageError(f"bench() takes seconds and a number of threads, not {seconds} and {threads}")
         program = _build.build(self.folder, self._manifest, shared=False)
         words = [str(program), "--bench", str(float(seconds)), "--json"] + (["--threads", str(int(threads))] if threads else [])
+        if path := _build.external_weights(self.folder, self._manifest):
+            words += ["--weights", str(path)]
         result = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         if result.returncode:
             raise ToolFailed(f"the package's program failed: {(result.stderr or result.stdout)[-2000:]}")
@@ -336,10 +339,23 @@ class Model:
         getattr(library, f"{self.name}_run").argtypes = [ctypes.c_void_p] * 3
         free.argtypes, free.restype = [ctypes.c_void_p], None
         strerror.argtypes, strerror.restype = [ctypes.c_int], ctypes.c_char_p
-        instance = _Instance()
-        if status := init(ctypes.byref(instance), None, 0, None, 0):
+        instance, weights, unmap = _Instance(), ctypes.c_void_p(), None
+        if path := _build.external_weights(self.folder, self._manifest):
+            unmap = getattr(library, f"{self.name}_unmap_weights")
+            unmap.argtypes, unmap.restype = [ctypes.c_void_p], None
+            if status := getattr(library, f"{self.name}_map_weights")(os.fsencode(path), ctypes.byref(weights)):
+                raise RunError(f"{path}: {strerror(status).decode()}")
+        if status := init(ctypes.byref(instance), weights, self._manifest["memory"]["weights_bytes"] if path else 0, None, 0):
+            if unmap:
+                unmap(weights)
             raise RunError(f"{self.name}_init: {strerror(status).decode()}")
-        weakref.finalize(self, lambda: free(ctypes.byref(instance)))
+
+        def close() -> None:
+            free(ctypes.byref(instance))
+            if unmap:
+                unmap(weights)
+
+        weakref.finalize(self, close)
         self._library, self._instance = library, instance
         return library
 

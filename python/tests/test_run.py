@@ -175,6 +175,21 @@ def test_states_of_few_bits():
     assert m.run(x)["y"].tolist() == [1, -2, 3]
 
 
+def test_weights_outside_of_the_library(tmp_path, cache):
+    text = "g (float[4,32] x) => (float[4,32] y) <float[32,32] w = {%s}> { y = MatMul(x, w) }" % ", ".join(str(i % 7 - 3) for i in range(1024))
+    x, w = np.arange(128, dtype=np.float32).reshape(4, 32), (np.arange(1024) % 7 - 3).reshape(32, 32)
+    for target in ("c", "cuda"):
+        made = tc_emit.compile(model(text), name="m", target=target, weights="external")
+        np.testing.assert_array_equal(made.run(x)["y"], x @ w)
+        assert made.bench(0.02).runs > 0
+        out = tmp_path / target
+        tc_emit.emit(model(text), out, name="m", target=target, weights="external")
+        blob = (out / "m_weights.bin").read_bytes()
+        (out / "m_weights.bin").write_bytes(blob[:-1])
+        with pytest.raises(tc_emit.RunError, match="m_weights.bin: these weights do not belong to this code"):
+            tc_emit.load(out).run(x)
+
+
 def test_bench(scale):
     timing = scale.bench(0.05)
     assert timing.runs > 0 and 0 < timing.min_ms <= timing.median_ms <= timing.p99_ms

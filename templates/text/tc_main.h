@@ -36,6 +36,9 @@ typedef struct {
   int               lanes, built_lanes;  /* floats of a vector: as scheduled, and as compiled; 0: does not apply */
   void             *instance;
   size_t            align;  /* of weights */
+  const char       *weights_file;  /* beside the program, where they are no part of it; NULL: they are */
+  int (*map)(const char *path, const void **weights, size_t *bytes);  /* with it: 0, or a status for message() */
+  void (*unmap)(const void *weights);
   int (*open)(void *instance, const void *weights, size_t bytes, int cpu);  /* NULL: its own weights. 0, or a status for message() */
   int (*run)(void *instance, const void *const *in, const int64_t *sizes, void *const *out, int64_t *const *out_dims);
   void (*close)(void *instance);
@@ -389,23 +392,47 @@ TC_IO int tc_use_outputs(const tc_model *m, const tc_options *o, tc_run_data *d)
   return bad;
 }
 
-/* Opens the model with its own weights, or with those of a file; *memory holds them until the model is closed. */
-TC_IO int tc_open(const tc_model *m, const char *path, const char *cpu, void **memory)
+/* The path of a file that lies beside the program. */
+TC_IO char *tc_beside(const char *program, const char *name)
 {
-  unsigned char *file = NULL, *weights = NULL;
+  size_t folder = 0;
+  char *path = (char *)tc_allocate(strlen(program) + strlen(name) + 1);
+  for (size_t k = 0; program[k] != '\0'; k++)
+    if (program[k] == '/' || program[k] == '\\') folder = k + 1;
+  memcpy(path, program, folder);
+  strcpy(path + folder, name);
+  return path;
+}
+
+/* Puts the weights of a file into memory. *held: what holds them until the model is closed. */
+TC_IO int tc_take_weights(const tc_model *m, const char *path, const void **held, const void **weights, size_t *bytes)
+{
+  unsigned char *file, *memory;
+  if (m->map != NULL) {
+    const int status = m->map(path, weights, bytes);
+    *held = *weights;
+    return status == 0 ? 0 : tc_fail("%s: %s", path, m->message(status));
+  }
+  if ((file = tc_read_file(path, bytes)) == NULL) return tc_fail("cannot read %s", path);
+  memory = (unsigned char *)tc_allocate(*bytes + m->align);
+  *held = memory;
+  *weights = memory + (m->align - (uintptr_t)memory % m->align);
+  memcpy(memory + (m->align - (uintptr_t)memory % m->align), file, *bytes);
+  free(file);
+  return 0;
+}
+
+/* Opens the model with its own weights, or with those of a file, which *held holds until the model is closed. */
+TC_IO int tc_open(const tc_model *m, const char *path, const char *cpu, const void **held)
+{
+  const void *weights = NULL;
   size_t bytes = 0;
   int status, which = 0;
   if (cpu != NULL) {
     while (which < m->cpus && strcmp(cpu, m->cpu[which]) != 0) which++;
     if (which == m->cpus) return tc_fail(m->cpus > 0 ? "--cpu: there are no kernels %s; see --help" : "--cpu %s: there are kernels of one processor only", cpu);
   }
-  if (path != NULL) {
-    if ((file = tc_read_file(path, &bytes)) == NULL) return tc_fail("cannot read %s", path);
-    *memory = tc_allocate(bytes + m->align);
-    weights = (unsigned char *)*memory + (m->align - (uintptr_t)*memory % m->align);
-    memcpy(weights, file, bytes);
-    free(file);
-  }
+  if (path != NULL && tc_take_weights(m, path, held, &weights, &bytes)) return 1;
   status = m->open(m->instance, weights, bytes, which);
   if (status == 0) return 0;
   return path != NULL ? tc_fail("%s: %s", path, m->message(status)) : tc_fail("init: %s", m->message(status));
@@ -415,7 +442,8 @@ TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 {
   tc_options o = {NULL, NULL, NULL, NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0, 0, 0};
   tc_run_data d = {NULL, NULL, NULL, NULL, NULL, NULL};
-  void *weights = NULL;
+  const void *held = NULL;
+  char *own = NULL;
   int bad = tc_parse_options(&o, argc, argv);
   if (bad) return 2;
   if (o.help) {
@@ -427,13 +455,16 @@ TC_IO int tc_main(const tc_model *m, int argc, char **argv)
 #else
   if (o.threads > 1) fputs("note: built without OpenMP, runs on one thread\n", stderr);
 #endif
-  bad = tc_open(m, o.weights, o.cpu, &weights);
+  if (o.weights == NULL && m->weights_file != NULL) o.weights = own = tc_beside(argc > 0 ? argv[0] : "", m->weights_file);
+  bad = tc_open(m, o.weights, o.cpu, &held);
   if (!bad) {
     bad = tc_prepare(m, &o, argc, argv, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
     m->close(m->instance);
     tc_release(m, &d);
   }
-  free(weights);
+  if (m->unmap != NULL) m->unmap(held);
+  else free((void *)(uintptr_t)held);
+  free(own);
   return bad;
 }
 

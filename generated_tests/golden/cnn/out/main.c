@@ -64,6 +64,9 @@ int main(int argc, char **argv)
   model.built_lanes = TC_VL;
   model.instance = &instance;
   model.align = CNN_ALIGN;
+  model.weights_file = NULL;
+  model.map = NULL;
+  model.unmap = NULL;
   model.open = open_model;
   model.run = run_model;
   model.close = close_model;

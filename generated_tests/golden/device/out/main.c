@@ -66,6 +66,9 @@ int main(int argc, char **argv)
   model.built_lanes = 0;
   model.instance = &instance;
   model.align = DEVICE_ALIGN;
+  model.weights_file = NULL;
+  model.map = NULL;
+  model.unmap = NULL;
   model.open = open_model;
   model.run = run_model;
   model.close = close_model;
