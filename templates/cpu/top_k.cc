@@ -24,23 +24,21 @@ class HeapLoops {
  public:
   explicit HeapLoops(const TopK& t) : t_(t) {}
 
-  Stmt build() {
-    std::vector<Var> vars;
+  /// Of the rows around; `plan` says whether threads share the outermost axis of them.
+  Stmt build(const PlanEntry& plan) {
+    std::vector<Axis> around;
     for (size_t d = 0; d < t_.x->shape.size(); d++) {
-      vars.push_back(make_var("i" + to_text(int64_t(d))));
-      outer_.emplace_back(vars.back());
+      const Axis a{make_var("i" + to_text(int64_t(d))), t_.x->shape[d]};
+      outer_.emplace_back(a.var);
+      if (int(d) != t_.axis) around.push_back(a);
     }
+    const bool shares = !around.empty() && around[0].extent.value > 1;
+    const bool parallel =
+        plan.flag("parallel", points(around) * t_.length() >= kParallelThreshold, shares, "there is one row");
     Stmt body = row();
-    int64_t work = t_.length();
-    for (size_t d = vars.size(); d-- > 0;) {
-      if (int(d) == t_.axis) continue;
-      const int64_t n = t_.x->shape[d].value;
-      work *= n;
-      outermost_ = vars[d];
-      body = loop(vars[d], n, body);
-    }
-    const For* f = outermost_ ? as<For>(body) : nullptr;
-    return f && work >= kParallelThreshold ? loop(f->var, f->extent, f->body, ForKind::Parallel) : body;
+    for (size_t d = around.size(); d-- > 0;)
+      body = loop(around[d].var, around[d].extent, body, d == 0 && parallel ? ForKind::Parallel : ForKind::Serial);
+    return body;
   }
 
  private:
@@ -88,7 +86,6 @@ class HeapLoops {
 
   const TopK& t_;
   Exprs outer_;
-  Var outermost_;
 };
 
 }  // namespace
@@ -99,7 +96,7 @@ std::optional<Scheduled> schedule_top_k(const TemplateArgs& a) {
   const auto t = match_top_k(a.fn.stages[0]);
   if (!t || t->k() < kShortest || num_elements(static_dims(t->values->shape)) == 0) return {};
   Scheduled s;
-  s.body = HeapLoops(*t).build();
+  s.body = HeapLoops(*t).build(a.plan);
   for (const Buffer& b : {t->values, t->indices}) {
     if (std::find(a.fn.outputs.begin(), a.fn.outputs.end(), b) != a.fn.outputs.end()) continue;
     const Buffer unused = make_buffer(b->name, b->dtype, b->shape, Scope::Workspace);
