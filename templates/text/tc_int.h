@@ -183,8 +183,8 @@ TC_INLINE tc_vm tc_load_bool_n(const uint8_t *p, int n)
   const __m128i v = _mm_maskz_loadu_epi8(tc_first_lanes(n), p);
   return tc_mask_of_bits(_mm_test_epi8_mask(v, v));
 }
-TC_INLINE void tc_store_bool(uint8_t *p, tc_vm m) { _mm_storeu_si128((__m128i *)(void *)p, _mm_maskz_set1_epi8(tc_mask_bits(m), 1)); }
-TC_INLINE void tc_store_bool_n(uint8_t *p, tc_vm m, int n) { _mm_mask_storeu_epi8(p, tc_first_lanes(n), _mm_maskz_set1_epi8(tc_mask_bits(m), 1)); }
+TC_INLINE void tc_store_bool(uint8_t *p, tc_vm m) { _mm_storeu_si128((__m128i *)(void *)p, _mm_maskz_mov_epi8(tc_mask_bits(m), _mm_set1_epi8(1))); }
+TC_INLINE void tc_store_bool_n(uint8_t *p, tc_vm m, int n) { _mm_mask_storeu_epi8(p, tc_first_lanes(n), _mm_maskz_mov_epi8(tc_mask_bits(m), _mm_set1_epi8(1))); }
 
 #else
 
