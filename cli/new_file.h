@@ -10,7 +10,8 @@ namespace tc {
 /// Throws Error TC0601 (Io) with the reason of the operating system.
 [[noreturn]] void cannot_write(const std::filesystem::path& path);
 
-/// Written beside its place first, then put there; gone if it is not. Throws Error TC0601 (Io).
+/// Written beside its place first, then put there; gone if it is not. A device or a pipe, which nothing may replace, is
+/// written to at once. Throws Error TC0601 (Io).
 class NewFile {
  public:
   NewFile(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill);
@@ -21,7 +22,9 @@ class NewFile {
   void put_in_place() const;
 
  private:
-  std::filesystem::path path_, written_;
+  void remove() const;
+
+  std::filesystem::path path_, written_;  // written_: empty for a device
 };
 
 }  // namespace tc

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "cli/new_file.h"
 #include "support/read_file.h"
 #include "support/text.h"
 
@@ -135,11 +136,9 @@ Constant filled_tensor(const IoTensor& t, FillMode mode, uint64_t seed) {
 }
 
 void save_npz(const std::string& path, const std::string& folder, const std::string& kind, size_t count) {
-  const std::string beside = path + ".tc-new";
-  std::string directory;
-  uint64_t at = 0;
-  try {
-    std::ofstream out(beside, std::ios::binary);
+  NewFile(path, [&](std::ostream& out) {
+    std::string directory;
+    uint64_t at = 0;
     for (size_t k = 0; k < count; k++) {
       const std::string name = kind + "_" + to_text(int64_t(k)) + ".npy";
       const std::optional<std::string> read = try_read_file(folder + "/" + name);
@@ -155,12 +154,7 @@ void save_npz(const std::string& path, const std::string& folder, const std::str
     }
     out << directory << "PK\x05\x06" << little_endian(0, 4) << little_endian(count, 2) << little_endian(count, 2)
         << little_endian(directory.size(), 4) << little_endian(at, 4) << little_endian(0, 2);
-    out.close();
-    if (!out || std::rename(beside.c_str(), path.c_str()) != 0) cannot_write(path);
-  } catch (...) {
-    std::remove(beside.c_str());
-    throw;
-  }
+  }).put_in_place();
 }
 
 }  // namespace tc

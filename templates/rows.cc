@@ -107,7 +107,8 @@ class Matcher {
   }
 
   bool knows(DType t, bool reduced) const {
-    if (form_ == RowForm::Strict) return !reduced && is_half(t) ? fn_.outputs[0]->dtype == t : t == type_;
+    if (form_ == RowForm::Strict)
+      return t == type_ || (!reduced && t == fn_.outputs[0]->dtype && (is_half(t) || t == DType::I8 || t == DType::U8));
     const bool number = t == DType::Bool || is_float(t) || is_int(t);
     return number && info(t).bits >= (t == DType::Bool ? 0 : 8) &&
            !(reduced && (is_narrow_float(t) || t == DType::Bool));

@@ -40,16 +40,16 @@ struct Rows {
 };
 
 /// Where costly stages over whole rows that are read more than once are kept: one of them in the row of the result, or
-/// each in an array of its own (Register, one element a column), and so is a stage that joins several rows. A result of halves is no
-/// place for a row: then it is an array on the stack.
+/// each in an array of its own (Register, one element a column), and so is a stage that joins several rows. A result of halves
+/// or bytes is no place for a row: then it is an array on the stack.
 enum class KeptRows { InResult, InArrays, Nowhere };
 
 /// Null if the stages of `fn` have another shape. What is not kept is written in place into what reads it.
 ///
-/// Strict: every stage is f32, but for one that rounds the result to halves; or every one is f64. The rows' axes come before the columns, which
-/// are one axis unless all steps along them are reductions; one result. Any: all types, results and
-/// combiners of several values; columns anywhere among the axes, or parts of an axis (the channels of a group); the
-/// column with the smallest stride in memory comes last.
+/// Strict: every stage is f32, but for one that rounds the result to halves or to bytes; or every one is f64. The rows'
+/// axes come before the columns, which are one axis unless all steps along them are reductions; one result. Any: all types,
+/// results and combiners of several values; columns anywhere among the axes, or parts of an axis (the channels of a group);
+/// the column with the smallest stride in memory comes last.
 enum class RowForm { Strict, Any };
 std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept, RowForm form);
 

@@ -1,6 +1,7 @@
 """The command line as its users meet it: commands, exit codes, what goes to stdout and what to stderr, progress on a
 terminal. Every check prints one line; the last line counts them."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -250,6 +251,23 @@ def files_and_limits(tmp):
     answers("--limit-memory of nothing", ["check", "--limit-memory", "0", path], 2, err="from 1 to")
 
 
+def streams_and_links(tmp):
+    """What is no file is written to, not replaced; behind a link, what it names is replaced."""
+    for name, words in (("--write-schedules", [DIGITS, "--write-schedules"]), ("report", ["report", DIGITS, "-o"])):
+        pipe, plain, link = tmp / f"{name}.pipe", tmp / f"{name}.txt", tmp / f"{name}.link"
+        os.mkfifo(pipe)
+        end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 1 << 20)
+        r = call(*words, pipe)
+        told = os.read(end, 1 << 20)
+        os.close(end)
+        plain.touch()
+        link.symlink_to(plain)
+        linked = call(*words, link)
+        check(f"{name} into a pipe", r.returncode == 0 and pipe.is_fifo() and told, r.stderr)
+        check(f"{name} through a link", linked.returncode == 0 and link.is_symlink() and plain.read_bytes() == told, linked.stderr)
+
+
 def progress(tmp):
     # Long enough to be shown: it starts after half a second.
     nodes = " ".join(f"v{k + 1} = {'Sigmoid' if k % 3 else 'Neg'}(v{k})" for k in range(40000))
@@ -283,7 +301,7 @@ def progress(tmp):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits, progress):
+        for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits, streams_and_links, progress):
             part(tmp)
         for part in (*models.PARTS, *other_tools.PARTS, *reviews.PARTS):
             part(tmp, check)

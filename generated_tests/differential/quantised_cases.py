@@ -80,7 +80,23 @@ def byte_cases(rng):
     yield Case("numbers_of_bytes", "a = Cast <to = 1> (x)\n b = Mul (a, h)\n c = Cast <to = 6> (b)\n y = Add (c, c)", {"x": some(rng, I8, (4, 50))}, {"h": F32(1.5)})
 
 
+def row_cases(rng):
+    """Rows between bytes: what is dequantised in front of them and quantised behind, also into parts of a tensor."""
+    scales = {"s": F32(0.05), "z": I8(-3), "u": F32(0.004), "v": I8(-128), "h": F32(0.9)}  # without h, ONNX Runtime takes e^x from a table
+    for n in (9, 67, 300, 1500):
+        yield Case(f"softmax_bytes_{n}", "a = DequantizeLinear (x, s, z)\n f = Mul (a, h)\n b = Softmax (f)\n y = QuantizeLinear (b, u, v)", {"x": some(rng, I8, (2, 5, n))}, scales)
+        yield Case(f"norm_bytes_{n}", "a = LayerNormalization (x, w, b)\n y = QuantizeLinear (a, s, z)", {"x": (7, n)}, {"w": (n,), "b": (n,), "s": F32(0.03), "z": U8(120)})
+    yield Case("softmax_bytes_joined", "a = Softmax (x)\n b = QuantizeLinear (a, u, v)\n c = Softmax (t)\n d = QuantizeLinear (c, u, v)\n y = Concat <axis = 1> (b, d)",
+               {"x": (3, 4, 40), "t": (3, 2, 40)}, {"u": F32(0.004), "v": I8(-128)})
+    conv = "q = QuantizeLinear (x, s, z)\n p = QLinearConv <pads = [1,1,1,1]> (q, s, z, w, t, o, u, v)\n d = DequantizeLinear (p, u, v)\n "
+    known = {"s": F32(0.05), "z": I8(-3), "w": some(rng, I8, (20, 6, 3, 3), True), "t": F32(0.02), "o": I8(0), "u": F32(0.1), "v": I8(5)}
+    axis = {"k": np.array([1])}
+    yield Case("mean_of_bytes", conv + "m = GlobalAveragePool (d)\n y = QuantizeLinear (m, s, z)", {"x": (2, 6, 9, 7)}, known)
+    yield Case("sum_with_bytes", conv + "r = Mul (x, s)\n e = ReduceMax (r, k)\n h = Add (d, e)\n y = QuantizeLinear (h, u, v)", {"x": (2, 6, 9, 7)}, {**known, **axis})
+    yield Case("floats_of_bytes_twice", conv + "m = GlobalAveragePool (d)\n y = Sub (d, m)", {"x": (2, 6, 9, 7)}, known)
+
+
 def cases():
     rng = np.random.default_rng(12)
-    for family in (conv_cases, matmul_cases, dequantised_cases, byte_cases):
+    for family in (row_cases, conv_cases, matmul_cases, dequantised_cases, byte_cases):
         yield from family(rng)

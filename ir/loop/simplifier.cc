@@ -49,6 +49,15 @@ std::optional<int64_t> scaled_bound(Op op, int64_t constant, int64_t g) {
   }
 }
 
+// Is the whole number exact in the type?
+bool holds(DType t, int64_t k) {
+  const int64_t bound = t == DType::F32   ? int64_t(1) << 24
+                        : t == DType::F64 ? int64_t(1) << 53
+                        : t == DType::I32 ? INT32_MAX
+                                          : 0;
+  return bound > 0 && -bound <= k && k <= bound;
+}
+
 // Both propagate NaN, so only integer operands come here.
 bool is_bound(Op op) { return op == Op::Min || op == Op::Max; }
 
@@ -81,6 +90,8 @@ Expr Simplifier::simplify(const Expr& e) {
           Range wide = interval_of(inner->value), narrow = interval(make(v, Load{}), {});
           if (wide.min >= narrow.min && wide.max <= narrow.max) return inner->value;
         }
+        if (const IntImm* k = as<IntImm>(v); k && holds(e->dtype, k->value))
+          return is_float(e->dtype) ? make_float(e->dtype, double(k->value)) : make_int(e->dtype, k->value);
         return v.same_as(c.value) ? e : cast(e->dtype, v, c.saturate);
       },
       [&](const Bitcast& b) {

@@ -29,6 +29,17 @@ TEST(Simplify, CollectsTermsInOrderOfAppearance) {
   EXPECT_EQ(s.text(-(Expr(i) - Expr(j)) - 2), "j - i - 2");
 }
 
+TEST(Simplify, ConvertsConstantsThatTheTypeHas) {
+  Scope1 s;
+  const Expr byte = make_int(DType::I8, -3), large = make_int(DType::I64, (int64_t(1) << 24) + 1);
+  EXPECT_EQ(s.text(cast(DType::F32, byte)), s.text(make_float(DType::F32, -3)));
+  EXPECT_EQ(s.text(cast(DType::I32, byte)), s.text(make_int(DType::I32, -3)));
+  for (const DType t : {DType::F32, DType::F16, DType::U8}) {
+    const Expr e = cast(t, large);
+    EXPECT_TRUE(simplify(e, s.ranges).same_as(e)) << info(t).name;
+  }
+}
+
 TEST(Simplify, KeepsTheNodeWhenNothingChanges) {
   Scope1 s;
   Var i = s.var("i", 0, 9), j = s.var("j", 0, 9);

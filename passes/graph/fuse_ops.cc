@@ -9,6 +9,8 @@
 //   - elementwise work on one shape joins; so do the moves (Transpose, Slice) of values nobody else reads;
 //   - reductions over rows join with the elementwise work before and after them (softmax, normalisations);
 //   - a contraction reads an operand through a move, if the index stays affine; on CUDA, also if the move repeats it.
+// A DequantizeLinear that would end a kernel begins the one that reads its result, if there is only one and each element
+// is read once there: bytes lie between the two instead of floats.
 // No join makes a cycle. Long groups are cut at nodes whose definitions have locally the smallest hash, so that an
 // insertion moves no other cut. Where not all joined that might have, or where a cut goes through a diamond, a group
 // has several outputs: each of these nodes then ends a kernel, which has the nodes that it post-dominates in the group.
@@ -70,6 +72,7 @@ class Fusion {
     }
     std::vector<std::vector<Node*>> kernels;
     for (const auto& nodes : runs) split_at_outputs(nodes, kernels);
+    widen_where_read(kernels);
     if (kept_) list_kept(runs, kernels);
     for (const auto& nodes : kernels)
       if (nodes.size() > 1) join_nodes(g_, nodes);
@@ -104,6 +107,52 @@ class Fusion {
       }
       settle(a, b);
     }
+  }
+
+  /// What ends a kernel by making floats of bytes (a DequantizeLinear) goes to the one kernel that reads them, if that
+  /// reads each once: what is stored between the two is a quarter as large.
+  void widen_where_read(std::vector<std::vector<Node*>>& kernels) {
+    std::map<const Node*, size_t> kernel;  // looked up only
+    for (size_t i = 0; i < kernels.size(); ++i)
+      for (const Node* n : kernels[i]) kernel[n] = i;
+    for (size_t i = 0, all = kernels.size(); i < all; ++i) {
+      Node* const last = kernels[i].back();
+      if (kernels[i].size() < 2 || !widens(*last)) continue;
+      const Value* const wide = last->outputs[0];
+      Node* const first = wide->users.front();
+      if (!kernel.contains(first)) {
+        kernel[first] = kernels.size();
+        kernels.push_back({first});
+      }
+      const size_t reader = kernel.at(first);
+      if (!std::all_of(wide->users.begin(), wide->users.end(), [&](const Node* n) {
+            return kernel.contains(n) && kernel.at(n) == reader && reads_once(n, wide);
+          }))
+        continue;
+      std::vector<Node*>& there = kernels[reader];
+      kernels[i].pop_back();
+      kernel[last] = reader;
+      there.insert(std::find_if(there.begin(), there.end(),
+                                [&](const Node* n) { return groups_.position(n) > groups_.position(last); }),
+                   last);
+    }
+  }
+
+  /// Does n make floats of bytes that the same kernel has, and that nobody else reads?
+  bool widens(const Node& n) const {
+    const Value *narrow = n.inputs.empty() ? nullptr : n.inputs[0], *wide = n.outputs[0];
+    if (!narrow || !narrow->producer || groups_.traits(&n).kind != GroupKind::Elementwise) return false;
+    const auto is_known = [&](const Value* v) { return v == narrow || (v && v->is_constant()); };
+    const DType t = narrow->type.dtype;
+    return (t == DType::I8 || t == DType::U8) && is_float(wide->type.dtype) && dims_of(narrow) == dims_of(wide) &&
+           std::all_of(n.inputs.begin(), n.inputs.end(), is_known) && n.outputs.size() == 1 && !wide->users.empty() &&
+           wide->output_uses == 0 && narrow->output_uses == 0 &&
+           std::all_of(narrow->users.begin(), narrow->users.end(), [&](const Node* user) { return user == &n; });
+  }
+
+  bool reads_once(const Node* n, const Value* v) const {
+    const NodeTraits& t = groups_.traits(n);
+    return dims_of(v) == t.domain && (t.kind == GroupKind::Rows || t.kind == GroupKind::Elementwise);
   }
 
   /// Reasons of the edges between kernels, in the order of their readers.

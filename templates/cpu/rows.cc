@@ -229,6 +229,8 @@ void name_invariants(Rows& r) {
     if (!along_row(r.steps[i])) continue;
     std::vector<RowStep> named;
     std::function<Expr(const Expr&)> split = [&](const Expr& e) -> Expr {
+      if (const Cast* c = as<Cast>(e)) return cast(e->dtype, split(c->value), c->saturate);
+      if (const Select* c = as<Select>(e)) return select(split(c->condition), split(c->yes), split(c->no));
       const Apply* k = as<Apply>(e);
       if (!k) return e;
       if (!uses_var(e, lane) && !uses_any(e, pieces) && is_float(e->dtype) && !is_narrow_float(e->dtype) &&
