@@ -103,8 +103,7 @@ std::string ExprPrinter::print(const Expr& e, int parent, Context c) {
       [&](const Lanes&) { return std::string("TC_VL"); }, [&](const Apply& k) { return apply(e, k, parent, c); },
       [&](const Select& k) {
         if (k.condition->vector)
-          return std::string(e->dtype == DType::F32 ? "tc_sel(" : "tc_isel(") + vector_operand(k.condition) + ", " +
-                 vector_operand(k.yes) + ", " + vector_operand(k.no) + ")";
+          return vector_select(e->dtype, vector_operand(k.condition), vector_operand(k.yes), vector_operand(k.no));
         const std::string s = print(k.condition, 4, Context::Index) + " ? " +
                               (e->vector ? vector_operand(k.yes) : print(k.yes, 4, c)) + " : " +
                               (e->vector ? vector_operand(k.no) : print(k.no, 3, c));
@@ -234,6 +233,12 @@ std::string ExprPrinter::integer_vector_apply(const Apply& k) {
   return f + "(" + vector_operand(args[0]) + ", " + vector_operand(args[1]) + ")";
 }
 
+std::string ExprPrinter::vector_select(DType t, const std::string& mask, const std::string& yes,
+                                       const std::string& no) {
+  if (t != DType::F32) needs_.ints = true;
+  return (t == DType::F32 ? "tc_sel(" : "tc_isel(") + mask + ", " + yes + ", " + no + ")";
+}
+
 // Bytes lie in lanes of 32 bits, so that only what is computed from them needs a conversion.
 std::string ExprPrinter::vector_conversion(const Expr& e, const Cast& k) {
   if (is_half(k.value->dtype)) return vector_operand(k.value);  // floats since they were loaded
@@ -241,6 +246,10 @@ std::string ExprPrinter::vector_conversion(const Expr& e, const Cast& k) {
     needs_.halves = true;
     return "tc_round_" + std::string(info(e->dtype).name) + "(" + vector_operand(k.value) + ")";
   }
+  if (k.value->dtype == DType::Bool)
+    return vector_select(e->dtype, vector_operand(k.value), vector_operand(make_const(e->dtype, 1)),
+                         vector_operand(zero(e->dtype)));
+  if (e->dtype == DType::Bool) return vector_operand(tc::apply(Op::Ne, {k.value, broadcast(zero(k.value->dtype))}));
   const bool from_float = k.value->dtype == DType::F32, to_float = e->dtype == DType::F32;
   if (from_float != to_float) needs_.ints = true;
   const std::string value = vector_operand(k.value);
@@ -274,7 +283,7 @@ std::string ExprPrinter::vector_apply(const Apply& k, int parent) {
     return both_scalar ? "tc_set(" + infix(k, 0, Context::Value) + ")" : infix(k, parent, Context::Value);
   }
   std::string f(row.c_vector);
-  if (row.compares && f.empty()) f = "tc_" + std::string(row.name);
+  if (row.compares && f.empty()) f = k.args[0]->dtype == DType::Bool ? "tc_xor" : "tc_" + std::string(row.name);
   check(!f.empty(), "an operation without a vector form in a vector expression");
   const bool simple = k.op == Op::Abs || k.op == Op::Sign || k.op == Op::Min || k.op == Op::Max || k.op == Op::Floor ||
                       k.op == Op::Ceil || k.op == Op::Round || k.op == Op::Trunc || row.compares;

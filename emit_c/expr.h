@@ -71,6 +71,7 @@ class ExprPrinter {
   std::string integer_vector_apply(const Apply& k);
   std::string double_vector_apply(const Apply& k);
   std::string vector_conversion(const Expr& e, const Cast& k);
+  std::string vector_select(DType t, const std::string& mask, const std::string& yes, const std::string& no);
   std::string lane_count(const Expr& e, int parent, Context c);
 
   Needs& needs_;

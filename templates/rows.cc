@@ -35,7 +35,7 @@ class Matcher {
     for (const Stage& s : fn_.stages)
       if (!add(s)) return {};
     merge();
-    if (form_ == RowForm::Strict && r_.columns.size() != 1) return {};
+    if (form_ == RowForm::Strict && r_.columns.size() != 1 && !only_reduces()) return {};
     return std::move(r_);
   }
 
@@ -44,6 +44,11 @@ class Matcher {
     int64_t last = 0;
     for (size_t d = 0; d < b->shape.size(); d++) last += (b->shape[d].value - 1) * (is_dense(b) ? 0 : b->strides[d]);
     return make_buffer(b->name, b->dtype, {Dim(is_dense(b) ? num_elements(static_dims(b->shape)) : last + 1)});
+  }
+
+  bool only_reduces() const {
+    auto of_a_row = [](const RowStep& s) { return s.kind == RowStep::Kind::Reduce || !along_row(s); };
+    return !r_.columns.empty() && std::all_of(r_.steps.begin(), r_.steps.end(), of_a_row);
   }
 
   bool knows(DType t, bool reduced) const {

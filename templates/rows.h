@@ -46,10 +46,10 @@ enum class KeptRows { InResult, InArrays, Nowhere };
 
 /// Null if the stages of `fn` have another shape. What is not kept is written in place into what reads it.
 ///
-/// Strict: every stage is f32, but for those that round to bytes and one that rounds the result to halves; or every one is f64. The rows'
-/// axes come before the columns, one result. Any: all types, results and combiners of several values; columns anywhere
-/// among the axes, or parts of an axis (the channels of a group); the column with the smallest stride in memory comes
-/// last.
+/// Strict: every stage is f32, but for those that round to bytes and one that rounds the result to halves; or every one is
+/// f64. The rows' axes come before the columns, which are one axis unless all steps along them are reductions; one result.
+/// Any: all types, results and combiners of several values; columns anywhere among the axes, or parts of an axis (the
+/// channels of a group); the column with the smallest stride in memory comes last.
 enum class RowForm { Strict, Any };
 std::optional<Rows> match_rows(const TensorFn& fn, KeptRows kept, RowForm form);
 

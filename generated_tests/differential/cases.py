@@ -2,6 +2,8 @@
 
 A case is the text of a graph's body, the inputs and the constants with their shapes; numbers are seeded by the case's name.
 """
+import itertools
+
 import numpy as np
 
 import attention_cases
@@ -114,6 +116,17 @@ def row_cases():
     yield Case("instance_norm", "y = InstanceNormalization (x, s, b)", {"x": (2, 13, 9, 9)}, {"s": (13,), "b": (13,)})
     yield Case("cumsum", "y = CumSum (x, a)", {"x": (5, 23)}, {"a": np.int64(1)})
     yield Case("topk", "y, i = TopK <largest = 1> (x, k)", {"x": (4, 41)}, {"k": ints(5)}, outputs=("y", "i"))
+    rng = np.random.default_rng(9)
+    ties_of_rows = np.round(rng.standard_normal((3, 70)) * 3).astype(np.float32)
+    for k in (1, 2, 9, 69, 70):
+        for largest in (0, 1):
+            yield Case(f"topk_{k}_{largest}", f"y, i = TopK <largest = {largest}> (x, k)", {"x": ties_of_rows}, {"k": ints(k)}, outputs=("y", "i"))
+    yield Case("topk_across", "y, i = TopK <axis = 1> (x, k)", {"x": rng.integers(-9, 9, (2, 40, 3))}, {"k": ints(20)}, outputs=("y", "i"))
+    yield Case("topk_positions", "v, i = TopK (x, k)\n y = Cast <to = 1> (i)", {"x": (5, 300)}, {"k": ints(30)})
+    yield Case("topk_of_parts", "v, i = TopK (x, k)\n y = Relu (v)", {"x": (40, 1100)}, {"k": ints(7)})
+    yield Case("unique_of_many", "y, i, j, c = Unique (x)", {"x": rng.integers(-50, 50, 300)}, outputs=("y", "i", "j", "c"))
+    yield Case("unique_of_rows", "y, i, j, c = Unique <axis = 0> (x)", {"x": rng.integers(0, 2, (40, 3)).astype(np.float32)}, outputs=("y", "i", "j", "c"))
+    yield Case("unique_unsorted", "y, i, j, c = Unique <sorted = 0> (x)", {"x": rng.integers(0, 9, 77)}, outputs=("y", "i", "j", "c"))
     yield Case("lrn", "y = LRN <size = 5> (x)", {"x": (1, 12, 5, 5)})
 
 
@@ -172,6 +185,34 @@ def elementwise_cases():
                {"t0": (19, 21)}, {"c": np.float32(0.3)})
 
 
+def mask_cases():
+    """Results that are bools, made, joined and read as lanes; and triangles, whose rows end where a count says."""
+    rng = np.random.default_rng(10)
+    numbers = np.round(rng.standard_normal((7, 61)) * 2).astype(np.float32)
+    numbers[3, ::7] = np.nan
+    a, b = rng.integers(0, 2, (7, 61)).astype(bool), rng.integers(0, 2, (7, 61)).astype(bool)
+    for op in ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"):
+        yield Case(f"mask_{op.lower()}", f"y = {op} (x, z)\n v = {op} (i, k)", {"x": numbers, "z": np.roll(numbers, 5), "i": np.nan_to_num(numbers).astype(np.int32)},
+                   {"k": np.int32(1)}, outputs=("y", "v"))
+    for op in ("And", "Or", "Xor"):
+        yield Case(f"mask_{op.lower()}", f"y = {op} (x, z)", {"x": a, "z": b})
+        yield Case(f"mask_{op.lower()}_row", f"n = Not (z)\n y = {op} (x, n)", {"x": a, "z": b[0]})
+    yield Case("mask_of_kinds", "n = IsNaN (x)\n i = IsInf (x)\n o = Or (n, i)\n y = Not (o)", {"x": np.where(numbers == 2, np.inf, numbers).astype(np.float32)})
+    for name, to in (("f32", 1), ("i32", 6), ("u8", 2), ("i8", 3), ("i64", 7), ("f16", 10), ("f64", 11)):
+        yield Case(f"mask_to_{name}", f"y = Cast <to = {to}> (x)", {"x": a})
+    for dtype in (np.float32, np.int32, np.uint8, np.int8, np.int64, np.float16, np.float64):
+        yield Case(f"mask_from_{np.dtype(dtype).name}", "y = Cast <to = 9> (x)", {"x": np.nan_to_num(numbers).astype(dtype)})
+    yield Case("mask_chosen", "g = Greater (x, z)\n h = Not (g)\n c = And (g, a)\n d = And (h, b)\n y = Or (c, d)", {"x": numbers, "z": np.roll(numbers, 3), "a": a, "b": b})
+    yield Case("mask_behind_a_product", "p = MatMul (x, w)\n y = Greater (p, c)", {"x": (9, 20)}, {"w": (20, 37), "c": np.float32(0.1)})
+    yield Case("mask_of_rows", "m = ReduceMax <keepdims = 1> (x, r)\n y = Equal (x, m)", {"x": np.nan_to_num(numbers)}, {"r": ints(1)})
+    yield Case("mask_large", "g = Greater (x, z)\n y = And (g, m)", {"x": (3, 9001), "z": (3, 9001), "m": rng.integers(0, 2, (3, 9001)).astype(bool)})
+    for upper, k in itertools.product((0, 1), (-70, -3, 0, 2, 40, 70)):
+        yield Case(f"triangle_{upper}_{k}".replace("-", "m"), f"y = Trilu <upper = {upper}> (x, k)", {"x": (2, 43, 61)}, {"k": np.int64(k)}, nothing=abs(k) == 70)
+    yield Case("triangle_of_bools", "y = Trilu (x)", {"x": a})
+    yield Case("triangle_of_integers", "y = Trilu <upper = 0> (x)", {"x": np.nan_to_num(numbers).astype(np.int32)})
+    yield Case("triangle_of_sums", "s = Add (x, z)\n t = Trilu (s)\n y = Mul (t, z)", {"x": (33, 50), "z": (50,)})
+
+
 def other_cases():
     """Recurrent operators, quantised ones, and graphs with regions."""
     for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
@@ -217,7 +258,7 @@ y2 = Add (h, f)"""
 
 def all_cases():
     """Every case; names are distinct."""
-    cases = [case for family in (conv_cases, matmul_cases, row_cases, move_cases, elementwise_cases, integer_cases, other_cases)
+    cases = [case for family in (conv_cases, matmul_cases, row_cases, move_cases, elementwise_cases, mask_cases, integer_cases, other_cases)
              for case in family()]
     for module in (control_cases, ml_cases, quantised_cases, few_bits_cases, string_cases, microsoft_cases, window_cases, attention_cases, table_cases, double_cases, half_cases, corner_cases, resize_cases, language_cases):
         cases += module.cases()

@@ -52,6 +52,8 @@ static void check_memory(const int32_t *w, const uint8_t *u, const int8_t *s)
   int32_t     y[17];
   uint8_t     yu[17];
   int8_t      ys[17];
+  tc_store_bool(yu, tc_ilt(v, tc_iset(0)));
+  for (int l = 0; l < TC_VL; l++) expect(yu[l] == (w[l] < 0), "tc_store_bool", l);
   for (int n = -1; n <= TC_VL + 1; n++) {
     tc_store_i32(y, tc_load_u8_n(u, n));
     for (int l = 0; l < TC_VL; l++) expect(y[l] == (l < n ? u[l] : 0), "tc_load_u8_n", l);
@@ -61,6 +63,9 @@ static void check_memory(const int32_t *w, const uint8_t *u, const int8_t *s)
     for (int l = 0; l < TC_VL; l++) expect(y[l] == (l < n ? s[l] : 0), "tc_load_i8_n", l);
     tc_store_i32(y, tc_load_i32_n(w, n));
     for (int l = 0; l < TC_VL; l++) expect(y[l] == (l < n ? w[l] : 0), "tc_load_i32_n", l);
+    for (int l = 0; l < 17; l++) yu[l] = 77;
+    tc_store_bool_n(yu, tc_load_bool(u), n);
+    for (int l = 0; l < 17; l++) expect(yu[l] == (l < n && l < TC_VL ? u[l] != 0 : 77), "tc_store_bool_n", l);
     for (int l = 0; l < 17; l++) y[l] = yu[l] = (uint8_t)(ys[l] = 77);
     tc_store_u8_n(yu, v, n);
     tc_store_i8_n(ys, v, n);

@@ -91,8 +91,8 @@ ExpertWeights read_weights(OpBuilder& op) {
   return w;
 }
 
-/// y[t, j, n] = b[e, n] + sum(k) x[t, j, k] * w[e, n, k], e = chosen[t, j]; an x of two axes is the same for all j. Of few bits, block
-/// after block: sum(b) s[e, n, b] * sum(k) x[..., b, k] * (q[e, n, b, k] - z[e, n, b]).
+/// y[t, j, n] = b[e, n] + sum(k) x[t, j, k] * w[e, n, k], e = chosen[t, j]; an x of two axes is the same for all j. Of few bits it is
+/// one sum over blocks and what is in them: sum(b, k) x[..., b, k] * (q[e, n, b, k] - z[e, n, b]) * s[e, n, b].
 void define_expert_matmul(OpBuilder& op) {
   const Tensor x = op.in(0), chosen = op.in(1);
   const ExpertWeights w = read_weights(op);
@@ -117,22 +117,17 @@ void define_expert_matmul(OpBuilder& op) {
                     {"t", "j", "n", "k"});
   } else {
     const int64_t size = w.block / w.parts();
-    const Tensor of_blocks = op.reduce("blocks", Op::Add, DType::F32, {out[0], out[1], out[2], w.blocks}, {size},
-                                       [&](const Exprs& i, const Exprs& r) {
-                                         const Exprs q = w.distances(expert(i), i[2], i[3], r[0]);
-                                         Expr y;
-                                         for (size_t p = 0; p < q.size(); p++) {
-                                           const Expr term = left(i, i[3] * w.block + int64_t(p) * size + r[0]) * q[p];
-                                           y = y ? y + term : term;
-                                         }
-                                         return y;
-                                       },
-                                       {"t", "j", "n", "b", "k"});
-    sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.blocks},
+    sum = op.reduce("matmul", Op::Add, DType::F32, out, {w.blocks, size},
                     [&](const Exprs& i, const Exprs& r) {
-                      return of_blocks({i[0], i[1], i[2], r[0]}) * widen(w.scales({expert(i), i[2], r[0]}));
+                      const Exprs q = w.distances(expert(i), i[2], r[0], r[1]);
+                      Expr y;
+                      for (size_t p = 0; p < q.size(); p++) {
+                        const Expr term = left(i, r[0] * w.block + int64_t(p) * size + r[1]) * q[p];
+                        y = y ? y + term : term;
+                      }
+                      return y * widen(w.scales({expert(i), i[2], r[0]}));
                     },
-                    {"t", "j", "n", "b"});
+                    {"t", "j", "n", "b", "k"});
   }
   if (!op.has(3)) return op.output(0, sum);
   op.output(0, op.compute("bias", DType::F32, out,

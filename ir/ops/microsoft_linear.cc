@@ -56,7 +56,8 @@ Recurrent read_recurrent(OpBuilder& op) {
   return r;
 }
 
-/// The loops: of a head of a batch, token by token. Its rows are `size`, its columns `width`.
+/// The loops: of a head of a batch, token by token. Its rows are `size`, its columns `width`. The state is walked as seldom as
+/// the rule allows: once a token, twice where what it says is corrected first.
 class RecurrentLoops {
  public:
   RecurrentLoops(OpBuilder& op, const Recurrent& r, const std::vector<Buffer>& out)
@@ -72,7 +73,7 @@ class RecurrentLoops {
     head_ = r_.batch == 1 ? Expr(part) : floor_mod(Expr(part), Expr(r_.heads));
     t_ = Expr(t);
     const Expr count = op_.has(6) ? min(max(op_.in(6)({}), Expr(0)), Expr(r_.tokens)) : Expr(r_.tokens);
-    const Stmt tokens = loop(t, count, alloc(change_, seq({correct(), update(), results()})));
+    const Stmt tokens = loop(t, count, alloc(change_, alloc(sum_, seq({change(), update(), results()}))));
     return seq({start, loop(part, r_.batch * r_.heads, tokens)});
   }
 
@@ -97,50 +98,57 @@ class RecurrentLoops {
     return exp(widen(op_.in(4)({batch_, t_, r_.by_row ? head_ * r_.size + i : head_})));
   }
 
+  Expr decayed(const Expr& i, const Expr& j) const { return r_.decays ? state(i, j) * kept(i) : state(i, j); }
+
   // change[j] = v[j], or beta (v[j] - sum(i) S[i, j] k[i]), after S has decayed
-  Stmt correct() const {
+  Stmt change() const {
     const auto at = [&](const Expr& j) { return load(change_, {j}); };
     const auto value = [&](const Expr& j) { return widen(op_.in(2)({batch_, t_, head_ * r_.width + j})); };
-    Stmts list;
-    if (r_.decays)
-      list.push_back(matrix([&](const Expr& i, const Expr& j) { return set_state(i, j, state(i, j) * kept(i)); }));
-    if (!r_.corrects) {
-      list.push_back(each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, value(j)); }));
-      return seq(list);
-    }
+    if (!r_.corrects) return each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, value(j)); });
     const Expr rate = widen(op_.in(5)({batch_, t_, r_.one_rate ? Expr(0) : head_}));
-    list.push_back(each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, zero(DType::F32)); }));
-    list.push_back(
-        matrix([&](const Expr& i, const Expr& j) { return store(change_, {j}, state(i, j) * key(i), Op::Add); }));
-    list.push_back(each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, rate * (value(j) - at(j))); }));
-    return seq(list);
+    return seq({cleared(change_), matrix([&](const Expr& i, const Expr& j) {
+                  return seq({r_.decays ? set_state(i, j, decayed(i, j)) : Stmt(),
+                              store(change_, {j}, state(i, j) * key(i), Op::Add)});
+                }),
+                each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, rate * (value(j) - at(j))); })});
   }
+  // S += k[i] change[j], and what the only reader sums up
   Stmt update() const {
-    return matrix(
-        [&](const Expr& i, const Expr& j) { return set_state(i, j, state(i, j) + key(i) * load(change_, {j})); });
+    const Stmt walk = matrix([&](const Expr& i, const Expr& j) {
+      const Expr before = r_.corrects ? state(i, j) : decayed(i, j);
+      return seq({set_state(i, j, before + key(i) * load(change_, {j})),
+                  readers() == 1 ? store(sum_, {j}, query(head_, i) * state(i, j), Op::Add) : Stmt()});
+    });
+    return readers() == 1 ? seq({cleared(sum_), walk}) : walk;
+  }
+  Stmt cleared(const Buffer& b) const {
+    return each(r_.width, "j", [&](const Expr& j) { return store(b, {j}, zero(DType::F32)); });
+  }
+  int64_t readers() const { return r_.out_heads() / r_.heads; }
+  Expr query(const Expr& out, const Expr& i) const {
+    const Expr from = r_.q_heads >= r_.heads ? out : floor_div(head_, Expr(r_.heads / r_.q_heads));
+    return widen(op_.in(0)({batch_, t_, from * r_.size + i}));
   }
   // y[j] = scale sum(i) q[i] S[i, j], for each head of queries that reads this state
   Stmt results() const {
     const float given = op_.attr_float("scale");
     const Expr scale = make_const(DType::F32, given != 0 ? double(given) : 1 / std::sqrt(double(r_.size)));
-    const int64_t readers = r_.out_heads() / r_.heads;
-    return each(readers, "reader", [&](const Expr& reader) {
-      const Expr out = head_ * readers + reader;
-      const Expr from = r_.q_heads >= r_.heads ? out : floor_div(head_, Expr(r_.heads / r_.q_heads));
-      const auto query = [&](const Expr& i) { return widen(op_.in(0)({batch_, t_, from * r_.size + i})); };
-      return seq(
-          {each(r_.width, "j", [&](const Expr& j) { return store(change_, {j}, zero(DType::F32)); }),
-           matrix([&](const Expr& i, const Expr& j) { return store(change_, {j}, query(i) * state(i, j), Op::Add); }),
-           each(r_.width, "j", [&](const Expr& j) {
-             return store(y_, {batch_, t_, out * r_.width + j}, cast(y_->dtype, scale * load(change_, {j})));
-           })});
+    return each(readers(), "reader", [&](const Expr& reader) {
+      const Expr out = head_ * readers() + reader;
+      const Stmt walk = seq({cleared(sum_), matrix([&](const Expr& i, const Expr& j) {
+                               return store(sum_, {j}, query(out, i) * state(i, j), Op::Add);
+                             })});
+      return seq({readers() == 1 ? Stmt() : walk, each(r_.width, "j", [&](const Expr& j) {
+                    return store(y_, {batch_, t_, out * r_.width + j}, cast(y_->dtype, scale * load(sum_, {j})));
+                  })});
     });
   }
 
   OpBuilder& op_;
   const Recurrent& r_;
   Buffer y_, state_;
-  Buffer change_ = make_buffer("change", DType::F32, {Dim(r_.width)}, Scope::Workspace);
+  Buffer change_ = make_buffer("change", DType::F32, {Dim(r_.width)}, Scope::Workspace),
+         sum_ = make_buffer("sum", DType::F32, {Dim(r_.width)}, Scope::Workspace);
   Expr batch_, head_, t_;
 };
 

@@ -142,6 +142,22 @@ Stmt compare_rows(const Tensor& rows, const Buffer& order, const Expr& p, const 
   return seq({set(order, 0), loop(e, rows.dim(1), if_then(eq(value_of(order), 0), set(order, sign)))});
 }
 
+/// slot = the place of row `row` in the sorted list of the rows `first`, which has `size` elements: where an equal one is
+/// (order = 0), or the first larger one (order = 1). Half of what is left is ruled out at a time.
+Stmt halve(const Tensor& rows, const Buffer& first, const Expr& size, const Buffer& slot, const Buffer& order,
+           const Expr& row) {
+  const Buffer end = counter("end"), middle = counter("middle");
+  const Stmt look = compare_rows(rows, order, load(first, {value_of(middle)}), row);
+  const Stmt step =
+      seq({set(middle, floor_div(value_of(slot) + value_of(end), 2)), look,
+           if_then(eq(value_of(order), -1), set(slot, value_of(middle) + 1), set(end, value_of(middle)))});
+  const Stmt settle = seq(
+      {set(order, 1), if_then(value_of(slot) < size, compare_rows(rows, order, load(first, {value_of(slot)}), row))});
+  return alloc(
+      end,
+      alloc(middle, seq({set(slot, 0), set(end, size), while_loop(value_of(slot) < value_of(end), step), settle})));
+}
+
 /// A number that two elements share exactly when compare() calls them equal.
 int64_t key_of(const TensorData& x, int64_t at) {
   if (!is_float(x.dtype)) return x.as_int(at);
@@ -180,9 +196,10 @@ Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool so
   const Expr p = value_of(slot);
   auto compare_at_slot = [&] { return if_then(p < value_of(used), compare_rows(rows, order, load(u.first, {p}), r)); };
   // `order` is what the row at `slot` says: beyond the end of the list it is 1, "larger".
-  const Expr passes = sorted ? eq(value_of(order), -1) : ne(value_of(order), 0) && p < value_of(used);
-  const Stmt search = seq({set(slot, 0), set(order, 1), compare_at_slot(),
-                           while_loop(passes, seq({increment(slot), set(order, 1), compare_at_slot()}))});
+  const Expr passes = ne(value_of(order), 0) && p < value_of(used);
+  const Stmt walk = seq({set(slot, 0), set(order, 1), compare_at_slot(),
+                         while_loop(passes, seq({increment(slot), set(order, 1), compare_at_slot()}))});
+  const Stmt search = sorted ? halve(rows, u.first, value_of(used), slot, order, r) : walk;
   const Expr from = value_of(used) - 1 - Expr(s);
   const Stmt shift = loop(
       s, value_of(used) - p,
@@ -194,11 +211,11 @@ Stmt fill_lists(const Tensor& rows, const UniqueLists& u, int64_t count, bool so
   const Stmt fill =
       loop(r, rows.dim(0),
            if_then(value_of(used) <= Expr(count), seq({search, if_then(eq(value_of(order), 0), found, insert)})));
-  const Stmt number = loop(q, rows.dim(0),
-                           seq({set(slot, 0), compare_rows(rows, order, load(u.first, {0}), q),
-                                while_loop(ne(value_of(order), 0) && p < Expr(count - 1),
-                                           seq({increment(slot), compare_rows(rows, order, load(u.first, {p}), q)})),
-                                store(u.inverse, {q}, p)}));
+  const Stmt next = seq({increment(slot), compare_rows(rows, order, load(u.first, {p}), q)});
+  const Stmt find = sorted ? halve(rows, u.first, min(value_of(used), Expr(count)), slot, order, q)
+                           : seq({set(slot, 0), compare_rows(rows, order, load(u.first, {0}), q),
+                                  while_loop(ne(value_of(order), 0) && p < Expr(count - 1), next)});
+  const Stmt number = loop(q, rows.dim(0), seq({find, store(u.inverse, {q}, min(p, Expr(count - 1)))}));
   // Rows that are declared but do not come must not leave wild indexes behind.
   const Var c = make_var("c");
   const Stmt clear = loop(c, count, seq({store(u.first, {c}, 0), store(u.counts, {c}, 0)}));

@@ -13,12 +13,6 @@ namespace {
 
 Expr is_nan(const Expr& e) { return apply(Op::IsNan, {e}); }
 
-/// Is a before b, whatever their positions?
-Expr precedes(const Expr& a, const Expr& b, bool largest) {
-  if (largest) return more_extreme(a, b, true);
-  return is_float(a->dtype) ? a < b || (is_nan(b) && apply(Op::Not, {is_nan(a)})) : a < b;
-}
-
 /// One row: elements are put into a sorted list of k, each behind those that are as extreme as itself. The outputs are
 /// the list.
 Stmt one_row(const TopK& t, const Exprs& outer) {
@@ -38,6 +32,11 @@ Stmt one_row(const TopK& t, const Exprs& outer) {
 }
 
 }  // namespace
+
+Expr precedes(const Expr& a, const Expr& b, bool largest) {
+  if (largest) return more_extreme(a, b, true);
+  return is_float(a->dtype) ? a < b || (is_nan(b) && apply(Op::Not, {is_nan(a)})) : a < b;
+}
 
 Expr more_extreme(const Expr& a, const Expr& b, bool largest) {
   const Expr plain = largest ? a > b : a < b;

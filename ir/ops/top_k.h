@@ -18,6 +18,8 @@ struct TopK {
   int64_t k() const { return values->shape[size_t(axis)].value; }
 };
 
+/// Does a come before b, whatever their positions? Both are of x's compute type.
+Expr precedes(const Expr& a, const Expr& b, bool largest);
 /// Does a (at position p) come before b (at q)? All four are of x's compute type and I64.
 Expr comes_before(const Expr& a, const Expr& p, const Expr& b, const Expr& q, bool largest);
 /// A value that comes behind all others, but for its equals in front of it.

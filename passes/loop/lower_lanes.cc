@@ -21,6 +21,7 @@
 #include "ir/loop/linear.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/lane_conditions.h"
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/vector_form.h"
 #include "passes/loop/vectorize_loops.h"
@@ -217,54 +218,13 @@ Stmt lower_loop(const For& f, Buffers& kept) {
   return seq(list);
 }
 
-// --- conditions
-void conjuncts(const Expr& e, Exprs& list) {
-  const Apply* k = as<Apply>(e);
-  if (!k || k->op != Op::And) return list.push_back(e);
-  for (const Expr& a : k->args) conjuncts(a, list);
-}
-
-// The end of the iterations for which `condition` holds, if it holds for all before that one: `lane + c < n`.
-std::optional<Expr> end_of(const Expr& condition, const Var& lane) {
-  const Apply* k = as<Apply>(condition);
-  if (!k || k->args.size() != 2 || k->args[0]->dtype != DType::I64 || k->args[0]->vector) return {};
-  const bool less = k->op == Op::Lt || k->op == Op::Le, more = k->op == Op::Gt || k->op == Op::Ge;
-  if (!less && !more) return {};
-  const Expr &small = k->args[less ? 0 : 1], &large = k->args[less ? 1 : 0];
-  const auto f = affine_in(small, {lane}), g = affine_in(large, {lane});
-  if (!f || !g || f->coefficients[0] - g->coefficients[0] != 1) return {};
-  const VarMap first = {{lane.get(), Expr(0)}};
-  const Expr behind = substitute(large, first) - substitute(small, first);
-  return simplify(k->op == Op::Lt || k->op == Op::Gt ? behind : behind + Expr(1));
-}
-
-// `vector j: if j < n: B` ends at n.
-Stmt end_at_condition(const For& f) {
-  const If* k = as<If>(f.body);
-  if (!k || k->otherwise) return {};
-  Exprs all, around;
-  conjuncts(k->condition, all);
-  Expr extent = f.extent;
-  for (const Expr& c : all) {
-    const std::optional<Expr> end = end_of(c, f.var);
-    if (!end && uses_var(c, f.var)) return {};
-    if (end)
-      extent = min(extent, *end - f.begin);
-    else
-      around.push_back(c);
-  }
-  extent = simplify(max(extent, Expr(0)));
-  Stmt s = loop(f.var, extent, k->then, ForKind::Vector, f.begin);
-  for (size_t i = around.size(); i-- > 0;) s = if_then(around[i], s);
-  return s;
-}
-
 Stmt ended(const Stmt& s) {
   bool open = false;
   const Stmt all = rewrite(s, {}, [&](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);
     if (!f || f->kind != ForKind::Vector) return {};
-    const Stmt e = end_at_condition(*f);
+    Stmt e = end_at_condition(*f);
+    if (!e) e = cut_at_stairs(*f);
     open = open || e || !as_const_int(f->extent);
     return e;
   });
@@ -333,6 +293,11 @@ Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lane
 
 }  // namespace
 
+bool runs_on_vectors(const For& f) {
+  const auto n = as_const_int(f.extent);
+  return f.body && n && *n >= kShortest && has_lanes(widen(f.body, f.var).body, f.var);
+}
+
 Expr in_lanes(const Expr& e, const Var& lane, const Expr& base) { return whole_lanes(e, lane, base); }
 
 namespace {
@@ -353,12 +318,12 @@ bool op_has_lanes(Op op, DType operand) {
     case Op::Sub:
     case Op::Mul:
     case Op::Neg: return operand == DType::F32 || operand == DType::I32;
+    case Op::Ne: return has_lanes(operand) || operand == DType::Bool;
     case Op::Lt:
     case Op::Le:
     case Op::Gt:
     case Op::Ge:
     case Op::Eq:
-    case Op::Ne:
     case Op::Min:
     case Op::Max: return has_lanes(operand);
     case Op::IsNan:
@@ -379,6 +344,8 @@ bool has_integer_lanes(DType t) { return t == DType::I32 || t == DType::I8 || t 
 
 bool cast_has_lanes(const Expr& value, DType to) {
   const DType from = value->dtype;
+  auto of_mask = [](DType t) { return t == DType::F32 || has_integer_lanes(t); };
+  if (from == DType::Bool || to == DType::Bool) return of_mask(from == DType::Bool ? to : from);
   if (!has_lanes(from) || !has_lanes(to)) return false;
   if (from == DType::F64 || to == DType::F64) return from == to;
   if (to == DType::F32 || to == DType::I32 || to == from) return true;

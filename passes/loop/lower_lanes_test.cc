@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ir/interpreter.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
@@ -63,6 +65,54 @@ TEST(LowerLanes, DoublesHaveLanesButNoMasks) {
   EXPECT_FALSE(is_vector(select(v < none, none, v)));
   EXPECT_FALSE(is_vector(apply(Op::Erf, {v})));
   EXPECT_FALSE(is_vector(cast(DType::F64, cast(DType::F32, v))));
+}
+
+// Bools are masks in registers and bytes in memory.
+TEST(LowerLanes, BoolsAreMasks) {
+  const Var j = make_var("j");
+  const Buffer a = make_buffer("a", DType::F32, {37}), b = make_buffer("b", DType::Bool, {37}),
+               y = make_buffer("y", DType::Bool, {37}), f = make_buffer("f", DType::F32, {37});
+  std::vector<float> numbers(37), floats(37);
+  std::vector<uint8_t> bools(37);
+  for (size_t k = 0; k < 37; k++) numbers[k] = k % 7 == 2 ? NAN : float(int(k * 5 % 11) - 4), bools[k] = k % 3 == 0;
+  auto bytes_of = [&](const Stmt& s, int vl) {
+    std::vector<uint8_t> out(37, 9);
+    RunOptions o;
+    o.vl = vl;
+    run(s,
+        {{a, reinterpret_cast<uint8_t*>(numbers.data())},
+         {b, bools.data()},
+         {y, out.data()},
+         {f, reinterpret_cast<uint8_t*>(floats.data())}},
+        o);
+    return out;
+  };
+  const Expr v = load(a, {j}), m = load(b, {j}), none = make_float(DType::F32, 0);
+  for (const Expr& e : {v > none, apply(Op::And, {m, v <= none}), ne(m, v > none), logical_not(m), cast(DType::Bool, v),
+                        select(v > none, m, logical_not(m)), apply(Op::IsNan, {v})}) {
+    const Stmt s = loop(j, 37, store(y, {j}, e), ForKind::Vector), lanes = lower_lanes(s);
+    EXPECT_NE(to_text(lanes).find(":VL"), std::string::npos) << to_text(lanes);
+    for (const int vl : {1, 4, 8, 16}) EXPECT_EQ(bytes_of(s, 4), bytes_of(lanes, vl)) << to_text(e) << ", " << vl;
+  }
+  const Stmt s = lower_lanes(loop(j, 37, store(f, {j}, cast(DType::F32, m)), ForKind::Vector));
+  EXPECT_NE(to_text(s).find(":VL"), std::string::npos) << to_text(s);
+  bytes_of(s, 8);
+  for (size_t k = 0; k < 37; k++) EXPECT_EQ(floats[k], float(bools[k]));
+}
+
+// j <= i ? a : b, as a triangle of a matrix has it, is a loop of a and one of b.
+TEST(LowerLanes, StairsAreTwoLoops) {
+  const Fixture f;
+  const Expr below = load(f.x, {f.i, f.j}), above = load(f.b, {f.i}), row = Expr(f.i) * Expr(40), at = Expr(f.j);
+  for (const Expr& c : {at - row <= Expr(3), at<row + Expr(9), at - row >= Expr(0), at> row - Expr(50),
+                        row + Expr(60) > at, at - row<Expr(-5), at - row> Expr(200)}) {
+    const Stmt s = f.nest(select(c, below, above), 100);
+    const std::string text = to_text(lower_lanes(s));
+    EXPECT_EQ(text.find("where"), std::string::npos) << text;
+    EXPECT_EQ(text.find("vector"), std::string::npos) << text;
+    f.expect_same(s);
+  }
+  EXPECT_EQ(to_text(lower_lanes(f.nest(select(at < Expr(64), below, above), 100))).find("where"), std::string::npos);
 }
 
 TEST(LowerLanes, MultiplesNeedNoPartialVector) {

@@ -32,7 +32,7 @@ bool has_stored_form(const Expr& e, DType to, const Var& lane, bool accumulators
   const bool is_byte = to == DType::I8 || to == DType::U8;
   if (is_half(to) ? of_floats : is_byte && (of_floats || of_integers))
     return has_vector_form(k->value, lane, accumulators);
-  return has_lanes(to) && has_vector_form(e, lane, accumulators);
+  return (has_lanes(to) || to == DType::Bool) && has_vector_form(e, lane, accumulators);
 }
 
 std::optional<int> lane_step(const Exprs& index, const Var& lane) {
@@ -55,7 +55,7 @@ bool has_vector_form(const Expr& e, const Var& lane, bool accumulators) {
   if (const Select* k = as<Select>(e)) {
     if (e->dtype == DType::F64 && depends_on_lane(k->condition, lane, accumulators))
       return false;  // masks are narrower
-    return has_lanes(e->dtype) && all({k->condition, k->yes, k->no});
+    return (has_lanes(e->dtype) || e->dtype == DType::Bool) && all({k->condition, k->yes, k->no});
   }
   if (const Cast* k = as<Cast>(e)) {
     if (e->dtype == DType::F32 && is_half(k->value->dtype)) return widens_lanes(k->value, lane, accumulators);

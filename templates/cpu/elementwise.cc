@@ -7,6 +7,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "passes/loop/lane_conditions.h"
 #include "passes/schedule/primitives.h"
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
@@ -21,7 +22,10 @@ bool vectorizable(const Canonical& c) {
   if (c.axes.empty() || c.axes.back().extent.value < 8) return false;
   const Var lane = c.axes.back().var;
   const auto f = affine_in(c.out_index, {lane});
-  return f && f->coefficients[0] == 1 && has_stored_form(c.epilogue, c.out->dtype, lane);
+  if (!f || f->coefficients[0] != 1) return false;
+  auto stored = [&](const Expr& e) { return has_stored_form(e, c.out->dtype, lane); };
+  const std::optional<Stairs> stairs = stairs_of(c.epilogue, lane);
+  return stairs ? stored(stairs->before) && stored(stairs->behind) : stored(c.epilogue);
 }
 
 // A chunk that divides n, where there is one not much smaller.
@@ -131,7 +135,8 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
   s.steps = loops.steps();
   bind_operands(s, c);
   s.family = "elementwise";
-  s.description = description(loops, c);
+  const bool stairs = vector && stairs_of(c.epilogue, c.axes.back().var);
+  s.description = description(loops, c) + (stairs ? ", before and behind where a row's condition ends" : "");
   return s;
 }
 

@@ -1,5 +1,8 @@
 // The plain loops, in the order of the definition: what every function falls back on. The outermost loop of a stage is
-// shared among threads where its iterations are independent and worth it.
+// shared among threads where its iterations are independent and worth it, innermost loops run over vectors where they can.
+#include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
+#include "passes/loop/lower_lanes.h"
 #include "passes/schedule/primitives.h"
 #include "support/text.h"
 #include "templates/cpu/template.h"
@@ -26,18 +29,38 @@ void share_outermost(Schedule& loops, const TensorFn& fn) {
   }
 }
 
+// The innermost loops that have a form on vectors, of iterations that are independent.
+void vectorize_innermost(Schedule& loops) {
+  std::vector<Var> innermost;
+  walk(loops.body(), [&](const Stmt& s) {
+    const For* f = as<For>(s);
+    if (f && f->kind == ForKind::Serial && loops_in(f->body).empty() && runs_on_vectors(*f))
+      innermost.push_back(f->var);
+    return true;
+  });
+  for (const Var& v : innermost) loops.attempt([&](Schedule& s) { s.vectorize(v); });
+}
+
 }  // namespace
 
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
   Schedule loops(a.fn, a.options, a.constant_input);
   a.plan.steps(
-      loops, [&](Schedule& s) { share_outermost(s, a.fn); }, false);
+      loops,
+      [&](Schedule& s) {
+        share_outermost(s, a.fn);
+        vectorize_innermost(s);
+      },
+      false);
   Scheduled s;
   s.inputs = a.fn.inputs;
   for (size_t i = 0; i < s.inputs.size(); i++) s.input_index.push_back(int(i));
   s.outputs = a.fn.outputs;
   loops.hand_over(s);
-  s.description = loops.only({"parallel"}) ? "plain loops in the order of the definition" : join(s.steps, "; ");
+  const std::string plain = "plain loops in the order of the definition";
+  s.description = loops.only({"parallel"})                ? plain
+                  : loops.only({"parallel", "vectorize"}) ? plain + ", vectors along the innermost"
+                                                          : join(s.steps, "; ");
   s.family = "naive";
   return s;
 }

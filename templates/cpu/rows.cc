@@ -5,6 +5,9 @@
 //     m = max(row); s = sum(exp(row - m))     vectors with several accumulators, joined over the lanes at the end
 //     row' = exp(row - m) / s                 vectors again; the row is still in the first-level cache
 //
+// Rows that memory does not let walk as one axis (the blocks of a quantised row) are reduced piece by piece, into the same
+// accumulators.
+//
 // Stages over whole rows (templates/rows.h) are written in place into what reads them, unless they are costly and read twice: these are
 // stored to the row of the result, and read back. What has one value per row is a scalar.
 #include "templates/rows.h"
@@ -18,6 +21,7 @@
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
 #include "templates/cpu/template.h"
+#include "templates/match/axes.h"
 
 namespace tc {
 namespace {
@@ -33,8 +37,8 @@ struct RowsPlan {
 };
 
 bool all_vector_forms(const Rows& r) {
-  const Var lane = r.columns[0].var;
-  if (r.columns[0].extent.value < 8) return false;
+  const Var lane = r.columns.back().var;
+  if (r.columns.back().extent.value < 8) return false;
   for (const RowStep& s : r.steps)
     if (s.kind == RowStep::Kind::Row ? !has_stored_form(s.value, r.c.out->dtype, lane)
         : along_row(s)               ? !has_vector_form(s.value, lane)
@@ -51,8 +55,8 @@ int64_t choose_parts(int64_t rows) {
 }
 
 RowsPlan decide(const Rows& r, const PlanEntry& plan) {
-  const int64_t n = r.columns[0].extent.value, rows = r.c.axes.empty() ? 1 : r.c.axes[0].extent.value;
-  const bool parallel = points(r.c.axes) * n * int64_t(r.steps.size()) >= kParallelThreshold;
+  const int64_t n = r.columns.back().extent.value, rows = r.c.axes.empty() ? 1 : r.c.axes[0].extent.value;
+  const bool parallel = points(r.c.axes) * points(r.columns) * int64_t(r.steps.size()) >= kParallelThreshold;
   RowsPlan p;
   p.parts = plan.number(
       "parts", [&] { return parallel ? choose_parts(rows) : 1; },
@@ -71,10 +75,15 @@ RowsPlan decide(const Rows& r, const PlanEntry& plan) {
 class Builder {
  public:
   Builder(const Rows& r, const RowsPlan& plan)
-      : r_(r), plan_(plan), lane_(r.columns[0].var), n_(r.columns[0].extent.value) {}
+      : r_(r),
+        plan_(plan),
+        pieces_(r.columns.begin(), r.columns.end() - 1),
+        lane_(r.columns.back().var),
+        n_(r.columns.back().extent.value) {}
 
   Stmt build() {
-    for (const Axis& a : r_.c.axes) at_.push_back({a.var, Expr(a.var)});
+    for (const auto* axes : {&r_.c.axes, &pieces_})
+      for (const Axis& a : *axes) at_.push_back({a.var, Expr(a.var)});
     Stmt body = steps(0);
     for (const RowStep& k : r_.steps)
       if (k.kind == RowStep::Kind::Keep && k.kept->scope == Scope::Stack) body = alloc(k.kept, body);
@@ -156,7 +165,9 @@ class Builder {
     Stmt rest;
     if (n_ % (ways * kMaxLanes) != 0)
       rest = ways_loop([&](const Expr& u) { return join(u, done + u * lanes(), Expr(n_) - done - u * lanes()); });
-    return alloc(acc, seq({start, main, rest, let(s.name, joined(s, acc, ways), steps(next))}));
+    Stmt all = seq({main, rest});
+    for (size_t i = pieces_.size(); i-- > 0;) all = loop(pieces_[i].var, pieces_[i].extent, all);
+    return alloc(acc, seq({start, all, let(s.name, joined(s, acc, ways), steps(next))}));
   }
 
   // The lanes joined.
@@ -177,6 +188,7 @@ class Builder {
 
   const Rows& r_;
   const RowsPlan plan_;
+  const std::vector<Axis> pieces_;  // of a row, each of n_ elements side by side
   const Var lane_;
   const int64_t n_;
   Point at_;
@@ -211,7 +223,8 @@ Expr with_inverses(const Rows& r, const Expr& e) {
 
 // What is costly and the same for a whole row is computed in a step of its own.
 void name_invariants(Rows& r) {
-  const Var lane = r.columns[0].var;
+  const Var lane = r.columns.back().var;
+  const std::vector<Axis> pieces(r.columns.begin(), r.columns.end() - 1);
   for (size_t i = 0; i < r.steps.size(); i++) {
     if (!along_row(r.steps[i])) continue;
     std::vector<RowStep> named;
@@ -220,7 +233,7 @@ void name_invariants(Rows& r) {
       if (const Select* c = as<Select>(e)) return select(split(c->condition), split(c->yes), split(c->no));
       const Apply* k = as<Apply>(e);
       if (!k) return e;
-      if (!uses_var(e, lane) && is_float(e->dtype) && !is_narrow_float(e->dtype) &&
+      if (!uses_var(e, lane) && !uses_any(e, pieces) && is_float(e->dtype) && !is_narrow_float(e->dtype) &&
           (is_costly(e) || k->op == Op::Div)) {
         for (const RowStep& s : named)
           if (structurally_equal(s.value, e)) return Expr(s.name);
@@ -250,8 +263,7 @@ std::optional<Scheduled> schedule_rows(const TemplateArgs& a) {
   s.body = Builder(*r, decide(*r, a.plan)).build();
   bind_operands(s, r->c);
   s.family = "rows";
-  s.description =
-      "rows of " + to_text(r->columns[0].extent.value) + " in vectors, sums over the lanes joined at the end";
+  s.description = "rows of " + to_text(points(r->columns)) + " in vectors, sums over the lanes joined at the end";
   return s;
 }
 

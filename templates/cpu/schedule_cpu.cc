@@ -38,6 +38,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"streaming_attention", schedule_streaming_attention},  // over keys whose number is known at run time
     {"attention", schedule_attention},                      // scores, softmax, times the values: tile by tile
     {"inverted_residual", schedule_inverted_residual},      // expand, filter, project: row by row
+    {"top_k", schedule_top_k},                              // the first elements in order of size: a heap
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"stages", schedule_stages},                            // several of these, one after the other
     {"naive", schedule_naive},                              // everything

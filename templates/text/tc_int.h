@@ -4,7 +4,7 @@
  * every processor; the processor's own instructions stand beside a body in plain C.
  *
  *   tc_load_u8, tc_load_i8, tc_load_i32       lanes from memory; with _n, the first n of them, the others being 0
- *   tc_load_bool                              a mask from memory; with _n, of the first n lanes
+ *   tc_load_bool, tc_store_bool               a mask from memory, and to memory; with _n, of the first n lanes
  *   tc_store_u8, tc_store_i8, tc_store_i32    the low bits of the lanes; with _n, of the first n lanes
  *   tc_iadd, tc_isub, tc_imul                 modulo 2^32
  *   tc_float, tc_int                          to float, rounded to nearest; from float, toward zero (INT32_MIN if out of range)
@@ -169,8 +169,31 @@ TC_FIRST_LANES(int32_t, i32)
 #endif
 
 /* A bool is a byte, 0 or 1. */
+#if defined(TC_INT_AVX512)
+
+TC_INLINE __mmask16 tc_mask_bits(tc_vm m) { return _mm512_test_epi32_mask((__m512i)m, (__m512i)m); }
+TC_INLINE tc_vm tc_mask_of_bits(__mmask16 k) { return (tc_vm)_mm512_maskz_set1_epi32(k, -1); }
+TC_INLINE tc_vm tc_load_bool(const uint8_t *p)
+{
+  const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+  return tc_mask_of_bits(_mm_test_epi8_mask(v, v));
+}
+TC_INLINE tc_vm tc_load_bool_n(const uint8_t *p, int n)
+{
+  const __m128i v = _mm_maskz_loadu_epi8(tc_first_lanes(n), p);
+  return tc_mask_of_bits(_mm_test_epi8_mask(v, v));
+}
+TC_INLINE void tc_store_bool(uint8_t *p, tc_vm m) { _mm_storeu_si128((__m128i *)(void *)p, _mm_maskz_mov_epi8(tc_mask_bits(m), _mm_set1_epi8(1))); }
+TC_INLINE void tc_store_bool_n(uint8_t *p, tc_vm m, int n) { _mm_mask_storeu_epi8(p, tc_first_lanes(n), _mm_maskz_mov_epi8(tc_mask_bits(m), _mm_set1_epi8(1))); }
+
+#else
+
 TC_INLINE tc_vm tc_load_bool(const uint8_t *p) { return tc_ine(tc_load_u8(p), tc_iset(0)); }
 TC_INLINE tc_vm tc_load_bool_n(const uint8_t *p, int n) { return tc_ine(tc_load_u8_n(p, n), tc_iset(0)); }
+TC_INLINE void  tc_store_bool(uint8_t *p, tc_vm m) { tc_store_u8(p, m & 1); }
+TC_INLINE void  tc_store_bool_n(uint8_t *p, tc_vm m, int n) { tc_store_u8_n(p, m & 1, n); }
+
+#endif
 
 #if TC_VL > 1
 

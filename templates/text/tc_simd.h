@@ -154,25 +154,31 @@ TC_INLINE tc_vf tc_copysign(tc_vf x, tc_vf s) { return tc_from_bits((tc_bits(x) 
 TC_INLINE tc_vf tc_sign(tc_vf x) { return tc_sel(tc_eq(tc_abs(x), tc_zero()), tc_zero(), tc_sel(tc_isnan(x), x, tc_copysign(tc_set(1.0f), x))); }
 TC_INLINE tc_vf tc_rcp(tc_vf x) { return 1.0f / x; }  /* correctly rounded */
 
-/* To an integer, ties to even: adding 2^23 rounds away the fraction. From 2^23 on every float is an integer. */
-TC_INLINE tc_vf tc_round(tc_vf x)
-{
+/* To an integer: tc_round to the nearest, ties to even. */
 #if TC_VL == 16 && defined(__AVX512F__) && defined(__clang__)
-  return __builtin_ia32_rndscaleps_mask(x, 8, x, 0xffff, 4);  /* 8: to nearest, and no flag is raised */
+#  define TC_TO_INTEGER(x, how) __builtin_ia32_rndscaleps_mask(x, how, x, 0xffff, 4)
 #elif TC_VL == 16 && defined(__AVX512F__)
-  return __builtin_ia32_rndscaleps_mask(x, 8, x, -1, 4);
+#  define TC_TO_INTEGER(x, how) __builtin_ia32_rndscaleps_mask(x, how, x, -1, 4)
 #elif TC_VL == 8 && defined(__AVX__)
-  return __builtin_ia32_roundps256(x, 8);
+#  define TC_TO_INTEGER(x, how) __builtin_ia32_roundps256(x, how)
 #elif TC_VL == 4 && defined(__SSE4_1__)
-  return __builtin_ia32_roundps(x, 8);
+#  define TC_TO_INTEGER(x, how) __builtin_ia32_roundps(x, how)
+#endif
+#ifdef TC_TO_INTEGER  /* 8 to 11: to the nearest, down, up, toward zero, and no flag is raised */
+TC_INLINE tc_vf tc_round(tc_vf x) { return TC_TO_INTEGER(x, 8); }
+TC_INLINE tc_vf tc_floor(tc_vf x) { return TC_TO_INTEGER(x, 9); }
+TC_INLINE tc_vf tc_ceil(tc_vf x) { return TC_TO_INTEGER(x, 10); }
+TC_INLINE tc_vf tc_trunc(tc_vf x) { return TC_TO_INTEGER(x, 11); }
 #else
+TC_INLINE tc_vf tc_round(tc_vf x)
+{ /* Adding 2^23 rounds away the fraction. From 2^23 on every float is an integer. */
   const tc_vf r = tc_copysign(tc_abs(x) + 8388608.0f - 8388608.0f, x);
   return tc_sel(tc_lt(tc_abs(x), tc_set(8388608.0f)), r, x);
-#endif
 }
 TC_INLINE tc_vf tc_floor(tc_vf x) { const tc_vf r = tc_round(x); return tc_copysign(r - tc_sel(tc_lt(x, r), tc_set(1.0f), tc_zero()), x); }
 TC_INLINE tc_vf tc_ceil(tc_vf x) { return -tc_floor(-x); }
 TC_INLINE tc_vf tc_trunc(tc_vf x) { return tc_copysign(tc_floor(tc_abs(x)), x); }
+#endif
 
 /* Lanes that do not lie side by side: p[0], p[stride], ...; p[index[0]], p[index[1]], ... */
 TC_INLINE tc_vf tc_load_stride(const float *p, ptrdiff_t stride)
