@@ -303,6 +303,50 @@ Stmt settle_unaligned(const Stmt& s) {
   });
 }
 
+// Whether whole vectors may be stored to `b` in `body` though fewer of their lanes exist: nobody reads the others.
+bool lanes_agree(const Stmt& body, const Buffer& b) {
+  const For* first = nullptr;
+  bool agree = true, whole = true;
+  const auto elsewhere = [&](const Buffer& x) { agree = agree && x != b; };
+  walk(
+      body,
+      [&](const Stmt& s) {
+        if (const Store* k = as<Store>(s)) elsewhere(k->buffer);
+        const For* f = as<For>(s);
+        if (!f || f->kind != ForKind::Vector) return true;
+        bool touched = false;
+        for_each_access(f->body, [&](const Buffer& x, const Exprs& index) {
+          if (x != b) return;
+          touched = true;
+          agree = agree && uses_var(index.back(), f->var);
+        });
+        if (!touched) return false;
+        const auto n = as_const_int(f->extent);
+        whole = whole && n && (*n % kMaxLanes == 0 || *n == b->shape.back().value);
+        agree = agree && (!first ||
+                          (structurally_equal(first->begin, f->begin) && structurally_equal(first->extent, f->extent)));
+        first = f;
+        return false;
+      },
+      [&](const Expr& e) {
+        if (const Load* k = as<Load>(e)) elsewhere(k->buffer);
+        return true;
+      });
+  return !first || agree || whole;
+}
+
+// Registers of which a vector stores fewer lanes than others read lie in memory, where lanes that do not exist stay as they are.
+Stmt settle_partial(const Stmt& s) {
+  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
+    const Alloc* k = as<Alloc>(x);
+    if (!k || k->buffer->scope != Scope::Register || k->buffer->shape.empty() || lanes_agree(k->body, k->buffer))
+      return {};
+    auto def = std::make_shared<BufferDef>(*k->buffer);
+    def->scope = Scope::Stack;
+    return alloc(def, substitute_buffers(k->body, {{k->buffer.get(), def}}));
+  });
+}
+
 // Registers of vectors have room for whole ones; those of `kept` that are read one element at a time as well lie in memory.
 Stmt settle_registers(const Stmt& s, const Buffers& kept) {
   Buffers scalars;
@@ -379,7 +423,7 @@ bool cast_has_lanes(const Expr& value, DType to) {
 
 Stmt lower_lanes(const Stmt& s) {
   Buffers kept;
-  const Stmt vectors = rewrite(settle_unaligned(ended(s)), {}, [&](const Stmt& x) -> Stmt {
+  const Stmt vectors = rewrite(settle_partial(settle_unaligned(ended(s))), {}, [&](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);
     return f && f->kind == ForKind::Vector ? lower_loop(*f, kept) : Stmt();
   });
