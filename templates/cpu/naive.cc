@@ -32,6 +32,10 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
   Schedule loops(a.fn, a.options);
   a.plan.steps(
       loops, [&](Schedule& s) { share_outermost(s, a.fn); }, false);
+  return with_steps(a, loops);
+}
+
+Scheduled with_steps(const TemplateArgs& a, const Schedule& loops) {
   Scheduled s;
   s.body = loops.body();
   s.steps = loops.steps();
