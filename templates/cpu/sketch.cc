@@ -82,9 +82,11 @@ void compute_at(Schedule& s, const TemplateArgs& a, Structure& made) {
 }
 
 /// Loops that other code than formulas has written: the innermost ones in vectors where that is possible.
-void vectorize_innermost(Schedule& s, const Stmt& nest) {
-  for (const For* f : loops_in(nest))
-    if (loops_in(f->body).empty()) s.attempt([&](Schedule& t) { t.vectorize(f->var); });
+void vectorize_innermost(Schedule& s) {
+  std::vector<Var> innermost;
+  for (const For* f : loops_in(s.body()))
+    if (loops_in(f->body).empty()) innermost.push_back(f->var);
+  for (const Var& v : innermost) s.attempt([&](Schedule& t) { t.vectorize(v); });
 }
 
 void share_outermost(Schedule& s, const Structure& made) {
@@ -112,7 +114,7 @@ std::optional<Scheduled> schedule_sketch(const TemplateArgs& a) {
   }
   const bool any_nest =
       std::any_of(made.stages.begin(), made.stages.end(), [](const Stage* x) { return x->kind == Stage::Kind::Nest; });
-  if (any_nest && a.plan.flag("vectors", true)) vectorize_innermost(s, s.body());
+  if (any_nest && a.plan.flag("vectors", true)) vectorize_innermost(s);
   if (a.plan.flag("parallel", true)) share_outermost(s, made);
   if (s.lines().empty()) return {};
   std::vector<PlanLine> lines = {{"naive", {}}};
