@@ -34,11 +34,20 @@ std::vector<PlanLine> up_to(std::vector<PlanLine> lines, const Knob& k) {
   return lines;
 }
 
-/// Whether line `i` of a plan, or something behind a line that divides the function, is plain loops.
+/// Whether line `i` of a plan, or something behind a line that divides the function, is plain loops: those of the definition, or of one
+/// formula without vectors.
 bool runs_plain_loops(const PlanPoint& p, size_t i) {
-  const auto plain = [](const PlanLine& l) { return l.name == "naive" || l.name == "elementwise"; };
-  return plain(p.lines[i]) ||
-         (i == 0 && p.lines[0].name == "stages" && std::any_of(p.lines.begin(), p.lines.end(), plain));
+  const auto plain = [&](size_t at) {
+    size_t end = at + 1;
+    while (end < p.lines.size() && p.lines[end].is_step()) end++;
+    const auto vectors = std::any_of(p.lines.begin() + std::ptrdiff_t(at), p.lines.begin() + std::ptrdiff_t(end),
+                                     [](const PlanLine& l) { return l.name == "vectorize"; });
+    return p.lines[at].name == "naive" || (p.lines[at].name == "elementwise" && !vectors);
+  };
+  if (p.lines[i].name != "stages" || i > 0) return plain(i);
+  for (size_t at = 1; at < p.lines.size(); at++)
+    if (plain(at)) return true;
+  return false;
 }
 
 }  // namespace
