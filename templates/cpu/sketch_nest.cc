@@ -6,6 +6,8 @@
 //   lane (rfactor) and joins them at the end; 0: none, one element at a time.
 // - each loop's own number: of a loop over results the iterations that stand in the tile, all of whose sums are kept in registers
 //   (decompose_reduction), of the sum's the iterations that are unrolled, or the lanes.
+// - `copied`: where lanes are results whose operands lie apart, iterations of the outermost loop that share a copy in which they lie
+//   side by side (cache_read, transform_layout).
 // - `inner`: the loop of the sum that stands innermost; `outer`: the loop over tiles that does.
 //
 // What is possible is asked of the steps themselves.
@@ -20,6 +22,7 @@
 #include "passes/loop/vector_form.h"
 #include "support/text.h"
 #include "templates/cpu/sketch.h"
+#include "templates/cpu/sketch_lanes.h"
 
 namespace tc {
 namespace {
@@ -41,21 +44,6 @@ KnobValues columns_of(int64_t n, int64_t most) {
   for (int64_t v = kMaxLanes; v < std::min(n, most + 1); v += v < 4 * kMaxLanes ? kMaxLanes : v) list.push_back(v);
   if (n <= most || list.empty()) list.push_back(n);
   return KnobValues::list(std::move(list));
-}
-
-/// Whether the stores in `s` have a vector form whose lanes are iterations of `v`; sums in registers then are vectors.
-bool runs_in_lanes(const Stmt& s, const Var& v) {
-  bool all = true;
-  walk(s, [&](const Stmt& x) {
-    const Store* k = as<Store>(x);
-    if (as<Let>(x) || as<While>(x) || as<Intrin>(x)) all = false;
-    if (!k) return all;
-    const bool own = k->index.empty();
-    all = all && (own || lane_step(k->index, v) == 1) && has_stored_form(k->value, k->buffer->dtype, v, true) &&
-          (!k->reduce || op_has_lanes(*k->reduce, k->buffer->dtype));
-    return all;
-  });
-  return all;
 }
 
 /// The store that joins into a sum; null where there is none, or several.
@@ -121,6 +109,7 @@ class NestSketch {
   void run() {
     if (!nest_ || (!red_.empty() && !sum_)) return;
     choose();
+    if (!apart_.empty()) copy_operands();
     if (!lane_ || is_space(lane_))
       over_results();
     else
@@ -140,17 +129,29 @@ class NestSketch {
     return !(a_.options.strict_fp && rounds) && has_vector_form(sum_->value, v, false);
   }
 
+  /// How good lanes along `v` promise to be, from 3: results side by side, 2: partial sums, 1: results side by side in copies; 0: there are none.
+  int64_t rank_of_lanes(const Var& v) const {
+    if (!is_space(v)) return may_join_lanes(v) ? 2 : 0;
+    if (runs_in_lanes(nest_, v)) return 3;
+    if (red_.empty() || space_.size() < 2) return 0;
+    const auto apart = operands_apart(nest_, v);
+    return apart && runs_in_lanes(brought_together(nest_, *apart), v) ? 1 : 0;
+  }
+
+  /// The outermost loop that is not the one over lanes.
+  const Var& first() const { return space_[space_[0] == lane_ ? 1 : 0]; }
+
   void choose() {
     std::vector<Var> loops = space_;
     loops.insert(loops.end(), red_.begin(), red_.end());
     std::vector<int64_t> possible = {0};
-    int64_t own = 0;
+    int64_t own = 0, best = 0;
     for (size_t i = 0; i < loops.size(); i++) {
       if (*trips(s_, loops[i]) < 4) continue;
-      const bool results = is_space(loops[i]) && runs_in_lanes(nest_, loops[i]);
-      if (!results && !may_join_lanes(loops[i])) continue;
+      const int64_t rank = rank_of_lanes(loops[i]);
+      if (rank == 0) continue;
       possible.push_back(int64_t(i) + 1);
-      if (results || own == 0 || !is_space(loops[size_t(own) - 1])) own = int64_t(i) + 1;
+      if (rank >= best) best = rank, own = int64_t(i) + 1;
     }
     const KnobValues values = KnobValues::list(std::move(possible));
     const int64_t lanes = a_.plan.kind(
@@ -158,7 +159,14 @@ class NestSketch {
     if (lanes > 0) lane_ = loops[size_t(lanes) - 1];
     choose_tile();
     choose_sum();
-    if (space_.size() > 1) outer_ = number("outer", 0, KnobValues::range(0, int64_t(space_.size())));
+    if (const auto n = int64_t(space_.size()); n > 1) {
+      const int64_t outer = number("outer", 0, KnobValues::range(0, n));
+      if (outer > 0) last_ = space_[size_t(outer) - 1];
+    }
+    if (!lane_ || !is_space(lane_) || runs_in_lanes(nest_, lane_)) return;
+    apart_ = *operands_apart(nest_, lane_);
+    const int64_t n = *trips(s_, first());
+    copied_ = number("copied", n, KnobValues::divisors(n, n / 2));
   }
 
   void choose_tile() {
@@ -189,6 +197,38 @@ class NestSketch {
     }
   }
 
+  /// Copies operands so that results along the lanes lie side by side, a copy for `copied_` iterations of the outermost loop.
+  void copy_operands() {
+    Var outermost = first();
+    std::vector<Var> order = space_;
+    const auto at = std::find(order.begin(), order.end(), outermost);
+    std::rotate(order.begin(), at, at + 1);
+    reorder(order);
+    order.erase(order.begin());
+    if (copied_ > 1) {
+      const auto [o, i] = s_.split(outermost, copied_);
+      size_[i] = size_[outermost];
+      if (last_ == outermost) last_ = i;
+      order.insert(order.begin(), i);
+      outermost = o;
+    }
+    space_ = order;
+    std::vector<Buffer> in_order;  // in which they are read
+    walk(
+        nest_, [](const Stmt&) { return true; },
+        [&](const Expr& e) {
+          const Load* l = as<Load>(e);
+          if (l && apart_.count(l->buffer) != 0 &&
+              std::find(in_order.begin(), in_order.end(), l->buffer) == in_order.end())
+            in_order.push_back(l->buffer);
+          return true;
+        });
+    for (const Buffer& b : in_order) {
+      const Buffer copy = s_.cache_read(b, outermost, Scope::Workspace);
+      s_.transform_layout(copy, order_with(b->shape.size(), apart_.at(b)));
+    }
+  }
+
   /// Cuts the loops over results and puts those of the tile inside, the one over lanes last. Returns these.
   std::vector<Var> tile() {
     std::vector<Var> outer, inner;
@@ -200,7 +240,7 @@ class NestSketch {
         i = v, o = nullptr;
       else if (size > 1)
         std::tie(o, i) = s_.split(v, size);
-      if (o && outer_ > 0 && v == space_[size_t(outer_) - 1])
+      if (o && v == last_)
         last = o;
       else if (o)
         outer.push_back(o);
@@ -323,7 +363,9 @@ class NestSketch {
   Var lane_;
   std::map<Var, std::string> name_;  // looked up only
   std::map<Var, int64_t> size_;      // looked up only
-  int64_t inner_ = -1, outer_ = 0;
+  Var last_;                         // of the loops over tiles the innermost one; null: as they are
+  int64_t inner_ = -1, copied_ = 1;
+  OperandsApart apart_;  // looked up only
 };
 
 }  // namespace
