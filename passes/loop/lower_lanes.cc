@@ -22,14 +22,13 @@
 #include "ir/loop/visit.h"
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/vector_form.h"
+#include "passes/loop/vector_room.h"
 #include "passes/loop/vectorize_loops.h"
 
 namespace tc {
 namespace {
 
 constexpr int64_t kShortest = 8;  // iterations
-
-using Buffers = std::set<const BufferDef*>;  // looked up only
 
 bool has_lanes(const Stmt& s, const Var& lane) {
   if (!s) return true;
@@ -156,19 +155,6 @@ class Lanes {
   const bool from_zero_;
 };
 
-void for_each_access(const Stmt& body, const std::function<void(const Buffer&, const Exprs&)>& look) {
-  walk(
-      body,
-      [&](const Stmt& s) {
-        if (const Store* k = as<Store>(s)) look(k->buffer, k->index);
-        return true;
-      },
-      [&](const Expr& e) {
-        if (const Load* k = as<Load>(e)) look(k->buffer, k->index);
-        return true;
-      });
-}
-
 // Registers that outlive an iteration and have elements of their own for lanes.
 Buffers shared_registers(const Stmt& body, const Var& lane, const Buffers& own) {
   Buffers found;
@@ -178,9 +164,6 @@ Buffers shared_registers(const Stmt& body, const Var& lane, const Buffers& own) 
   });
   return found;
 }
-
-// To whole vectors, however many lanes they have.
-int64_t round_up(int64_t n) { return (n + kMaxLanes - 1) / kMaxLanes * kMaxLanes; }
 
 constexpr int64_t kMostUnrolled = 64;  // iterations of a loop whose vectors are registers
 
@@ -268,97 +251,6 @@ Stmt ended(const Stmt& s) {
     return e;
   });
   return open ? partition_loops(all) : s;
-}
-
-// `s` with other definitions of the local buffers for which `change` has one.
-Stmt with_buffers(const Stmt& s, const std::function<bool(BufferDef& b, const BufferDef* was)>& change) {
-  BufferMap to;
-  walk(s, [&](const Stmt& x) {
-    const Alloc* k = as<Alloc>(x);
-    if (!k) return true;
-    auto def = std::make_shared<BufferDef>(*k->buffer);
-    if (change(*def, k->buffer.get())) to[k->buffer.get()] = def;
-    return true;
-  });
-  return to.empty() ? s : substitute_buffers(s, to);
-}
-
-// Registers are reached by whole vectors from their first element on; those that are not lie in memory.
-Stmt settle_unaligned(const Stmt& s) {
-  Buffers unaligned;
-  walk(s, [&](const Stmt& x) {
-    const For* f = as<For>(x);
-    if (!f || f->kind != ForKind::Vector) return true;
-    for_each_access(f->body, [&](const Buffer& b, const Exprs& index) {
-      if (b->scope != Scope::Register || index.empty() || !uses_var(index.back(), f->var)) return;
-      const auto at = affine_in(index.back(), {f->var});
-      if (!at || multiple_of(at->rest + f->begin, {}) % kMaxLanes != 0) unaligned.insert(b.get());
-    });
-    return true;
-  });
-  return with_buffers(s, [&](BufferDef& b, const BufferDef* was) {
-    if (unaligned.count(was) == 0) return false;
-    b.scope = Scope::Stack;
-    return true;
-  });
-}
-
-// Whether whole vectors may be stored to `b` in `body` though fewer of their lanes exist: nobody reads the others.
-bool lanes_agree(const Stmt& body, const Buffer& b) {
-  const For* first = nullptr;
-  bool agree = true, whole = true;
-  const auto elsewhere = [&](const Buffer& x) { agree = agree && x != b; };
-  walk(
-      body,
-      [&](const Stmt& s) {
-        if (const Store* k = as<Store>(s)) elsewhere(k->buffer);
-        const For* f = as<For>(s);
-        if (!f || f->kind != ForKind::Vector) return true;
-        bool touched = false;
-        for_each_access(f->body, [&](const Buffer& x, const Exprs& index) {
-          if (x != b) return;
-          touched = true;
-          agree = agree && uses_var(index.back(), f->var);
-        });
-        if (!touched) return false;
-        const auto n = as_const_int(f->extent);
-        whole = whole && n && (*n % kMaxLanes == 0 || *n == b->shape.back().value);
-        agree = agree && (!first ||
-                          (structurally_equal(first->begin, f->begin) && structurally_equal(first->extent, f->extent)));
-        first = f;
-        return false;
-      },
-      [&](const Expr& e) {
-        if (const Load* k = as<Load>(e)) elsewhere(k->buffer);
-        return true;
-      });
-  return !first || agree || whole;
-}
-
-// Registers of which a vector stores fewer lanes than others read lie in memory, where lanes that do not exist stay as they are.
-Stmt settle_partial(const Stmt& s) {
-  return rewrite(s, {}, [](const Stmt& x) -> Stmt {
-    const Alloc* k = as<Alloc>(x);
-    if (!k || k->buffer->scope != Scope::Register || k->buffer->shape.empty() || lanes_agree(k->body, k->buffer))
-      return {};
-    auto def = std::make_shared<BufferDef>(*k->buffer);
-    def->scope = Scope::Stack;
-    return alloc(def, substitute_buffers(k->body, {{k->buffer.get(), def}}));
-  });
-}
-
-// Registers of vectors have room for whole ones; those of `kept` that are read one element at a time as well lie in memory.
-Stmt settle_registers(const Stmt& s, const Buffers& kept) {
-  Buffers scalars;
-  for_each_access(s, [&](const Buffer& b, const Exprs& index) {
-    if (!index.empty() && !as<Ramp>(index.back())) scalars.insert(b.get());
-  });
-  return with_buffers(s, [&](BufferDef& b, const BufferDef* was) {
-    if (kept.count(was) == 0) return false;
-    b.shape.back() = Dim(round_up(b.shape.back().value));
-    if (scalars.count(was) != 0) b.scope = Scope::Stack;
-    return b.shape.back().value != was->shape.back().value || b.scope != was->scope;
-  });
 }
 
 Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lanes(lane, base, {}, {}, false).expr(e); }
