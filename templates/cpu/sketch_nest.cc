@@ -147,7 +147,7 @@ class NestSketch {
     std::vector<int64_t> possible = {0};
     int64_t own = 0, best = 0;
     for (size_t i = 0; i < loops.size(); i++) {
-      if (*trips(s_, loops[i]) < 4) continue;
+      if (*trips(s_, loops[i]) < kMaxLanes) continue;
       const int64_t rank = rank_of_lanes(loops[i]);
       if (rank == 0) continue;
       possible.push_back(int64_t(i) + 1);
