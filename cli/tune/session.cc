@@ -174,10 +174,21 @@ bool TuneSession::begin(TuneState& s) {
 
 void TuneSession::serve(TuneState& s) {
   const int64_t left = limits_.trials - trials_;
-  const std::vector<PlanPoint> points = s.search.next(size_t(std::min<int64_t>(limits_.jobs, left)));
+  std::vector<PlanPoint> points = s.search.next(size_t(std::min<int64_t>(limits_.jobs, left)));
   if (points.empty()) s.ended = "all tried";
   std::vector<TuneTrial> trials;
-  for (const PlanPoint& p : points) trials.push_back(trial(s, write(s, p), s.best_package, limits_.repeat));
+  // Steps may lead to loops that nobody can print: that is a defect, and the end of this candidate, not of the search.
+  std::erase_if(points, [&](const PlanPoint& p) {
+    try {
+      trials.push_back(trial(s, write(s, p), s.best_package, limits_.repeat));
+      return false;
+    } catch (const InternalError& e) {
+      record(s, p, {"build", e.what(), {}, {}}, 0, false);
+      s.search.tell(p, 0);
+      s.trials++, s.since_gain++, trials_++;
+      return true;
+    }
+  });
   size_t promising = points.size();
   double least = kGain;
   runner_.run(trials, [&](size_t i, const TuneResult& r) {
