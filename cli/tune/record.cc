@@ -38,6 +38,7 @@ TuneRecord record_of(const ordered_json& j) {
   r.setting = {j.at("cpu").get<std::string>(),      j.at("fp").get<std::string>(), j.at("processor").get<std::string>(),
                j.at("compiler").get<std::string>(), j.at("threads").get<int>(),    j.at("target").get<std::string>()};
   r.plan = plan_of(j.at("plan"));
+  if (j.contains("sketch")) r.sketch = plan_of(j.at("sketch"));
   r.baseline = j.at("model").get<std::string>();
   r.state = j.at("state").get<std::string>();
   r.reason = j.value("reason", "");
@@ -76,6 +77,7 @@ std::string record_line(const TuneRecord& r) {
                  {"compiler", r.setting.compiler},
                  {"threads", r.setting.threads}};
   for (const PlanLine& l : r.plan) j["plan"].push_back(language::print(l));
+  for (const PlanLine& l : r.sketch) j["sketch"].push_back(language::print(l));
   j["model"] = r.baseline;
   j["state"] = r.state;
   if (r.state != "ok") {

@@ -23,11 +23,12 @@ struct TuneRecord {
   std::string function, signature;  // function_hash(); of the kernel's name what does not depend on its loops
   TuneSetting setting;
   std::vector<PlanLine> plan;
-  std::string baseline;    // plan_text() of the cost model's own plan, to which `of_model` refers
-  std::string state;       // "ok", "wrong", "timeout", "crash" or "build"
-  std::string reason;      // of all but "ok"
-  double ns = 0;           // of a call, the median
-  double of_model = 0;     // its time as a share of that of the model's plan, measured in turns
+  std::vector<PlanLine> sketch = {};  // whose steps stand in the plan; empty: none
+  std::string baseline = {};          // plan_text() of the cost model's own plan, to which `of_model` refers
+  std::string state = {};             // "ok", "wrong", "timeout", "crash" or "build"
+  std::string reason = {};            // of all but "ok"
+  double ns = 0;                      // of a call, the median
+  double of_model = 0;                // its time as a share of that of the model's plan, measured in turns
   bool confirmed = false;  // measured once more since it was best; what is not may have been luck, and is not replayed
 };
 

@@ -48,6 +48,18 @@ TEST(TuneRecords, AreReadAsTheyWereWritten) {
   EXPECT_EQ(file.records[1].ns, 0);
 }
 
+TEST(TuneRecords, ASketchStandsBesideItsSteps) {
+  TuneRecord r = trial("f", 4, 0.5);
+  r.plan = {{"naive", {}}, {"split", {}, {}, {{"n"}, {int64_t(8)}}, {"n_o", "n_i"}}};
+  r.sketch = {{"sketch", {{"n", 8}}}};
+  const std::string text = record_line(r);
+  const RecordFile file = read_records(text);
+  ASSERT_EQ(file.records.size(), 1u);
+  EXPECT_EQ(record_line(file.records[0]), text);
+  EXPECT_EQ(plan_text(file.records[0].plan), "naive(); split(n, 8) as n_o, n_i");
+  EXPECT_EQ(plan_text(file.records[0].sketch), "sketch(n = 8)");
+}
+
 TEST(TuneRecords, TornLinesAndOthersAreLeftOut) {
   const std::string good = record_line(trial("f", 4, 1));
   for (size_t length = 1; length + 1 < good.size(); length++) {

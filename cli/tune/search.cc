@@ -24,11 +24,11 @@ uint64_t PlanSearch::random() {
 void PlanSearch::widen() {
   const auto take = [&](PlanPoint p) {
     if (pool_.size() >= kLargestPool) return;
-    const std::string text = plan_text(p.lines);
+    const std::string text = plan_text(p.written);
     if (pooled_.insert(text).second) pool_.push_back(std::move(p));
   };
   const auto widen_at = [&](const PlanPoint& p, bool grid) {
-    if (!widened_.insert(plan_text(p.lines)).second) return;
+    if (!widened_.insert(plan_text(p.written)).second) return;
     if (grid)
       for (PlanPoint& q : space_.grid(p)) take(std::move(q));
     for (PlanPoint& q : space_.neighbours(p)) take(std::move(q));
@@ -54,7 +54,7 @@ bool PlanSearch::has_choice() const { return !first_.empty() || space_.is_open(m
 const PlanPoint* PlanSearch::untried_best() {
   std::vector<const PlanPoint*> open;
   for (const PlanPoint& p : pool_)
-    if (tried_.count(plan_text(p.lines)) == 0) open.push_back(&p);
+    if (tried_.count(plan_text(p.written)) == 0) open.push_back(&p);
   if (open.empty()) return nullptr;
   if (!measured_.empty() && ++proposed_ % kExploring == 0) return open[random() % open.size()];
   return *std::min_element(open.begin(), open.end(), [&](const PlanPoint* a, const PlanPoint* b) {
@@ -68,7 +68,7 @@ std::vector<PlanPoint> PlanSearch::next(size_t count) {
   stale_ = false;
   std::vector<PlanPoint> list;
   const auto propose = [&](const PlanPoint& p) {
-    if (list.size() < count && tried_.insert(plan_text(p.lines)).second) list.push_back(p);
+    if (list.size() < count && tried_.insert(plan_text(p.written)).second) list.push_back(p);
   };
   propose(model_);
   for (const PlanPoint& p : first_) propose(p);
@@ -81,11 +81,11 @@ std::vector<PlanPoint> PlanSearch::next(size_t count) {
 }
 
 void PlanSearch::tell(const PlanPoint& p, double of_model) {
-  tried_.insert(plan_text(p.lines));
+  tried_.insert(plan_text(p.written));
   if (of_model <= 0) return;
-  const std::string text = plan_text(p.lines);
-  const auto it =
-      std::find_if(measured_.begin(), measured_.end(), [&](const auto& m) { return plan_text(m.first.lines) == text; });
+  const std::string text = plan_text(p.written);
+  const auto it = std::find_if(measured_.begin(), measured_.end(),
+                               [&](const auto& m) { return plan_text(m.first.written) == text; });
   if (it != measured_.end())
     it->second = of_model;
   else

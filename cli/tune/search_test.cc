@@ -52,6 +52,28 @@ TEST(PlanSpace, TemplatesSayWhatCouldBe) {
   }
 }
 
+// Steps over loops, where there would be plain ones; what is written down are the steps.
+TEST(PlanSpace, PlainLoopsHaveSketches) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {8, 24}), w = b.input("w", {6, 24, 32}), z = b.input("z", {8, 32});
+  const PlanSpace space =
+      space_of(b.take(b.reduce("form", Op::Add, {8, 6}, {24, 32}, [&](const Exprs& i, const Exprs& r) {
+        return load(x, {i[0], r[0]}) * load(w, {i[1], r[0], r[1]}) * load(z, {i[0], r[1]});
+      })));
+  EXPECT_EQ(space.model().lines[0].name, "naive");
+  const std::vector<PlanPoint> others = space.alternatives();
+  ASSERT_EQ(others.size(), 1u);
+  EXPECT_EQ(others[0].lines[0].name, "sketch");
+  EXPECT_EQ(others[0].written[0].name, "naive");
+  EXPECT_GT(others[0].written.size(), 5u);
+  EXPECT_EQ(plan_text(space.point(others[0].written)->written), plan_text(others[0].written));
+  std::set<std::string> families;
+  for (const PlanPoint& p : space.grid(others[0])) families.insert(p.family());
+  EXPECT_GT(families.size(), 1u) << "loops over other lanes are of another kind";
+  for (const PlanPoint& p : space_of(product(1, 23, 70, 31, false, true)).alternatives())
+    EXPECT_NE(p.lines[0].name, "sketch") << "templates know products";
+}
+
 TEST(PlanSpace, WhatCannotBeIsNoPoint) {
   const PlanSpace space = space_of(product(1, 23, 70, 31, false, true));
   EXPECT_TRUE(space.point({}));

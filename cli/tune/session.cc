@@ -14,6 +14,13 @@ constexpr int64_t kMostEvicted = int64_t(64) << 20;  // larger than what caches 
 constexpr double kPatience = 0.1;                    // how much a trial without a gain makes a task less urgent
 constexpr double kReferenceTime = 12;                // times --timeout that plain loops may take
 
+/// What the search calls a record's plan: the sketch, if its steps are the plan's.
+const std::vector<PlanLine>& asked(const TuneRecord& r, const PlanSpace& space) {
+  if (r.sketch.empty()) return r.plan;
+  const std::optional<PlanPoint> p = space.point(r.sketch);
+  return p && plan_text(p->written) == plan_text(r.plan) ? r.sketch : r.plan;
+}
+
 }  // namespace
 
 double TuneState::share_of_floor(int threads) const {
@@ -55,15 +62,17 @@ void TuneSession::take_over(TuneState& s, const std::vector<TuneRecord>& known) 
   for (const TuneRecord& r : known) {
     if (r.function != s.task.function || r.setting.cpu != setting_.cpu || r.setting.fp != setting_.fp) continue;
     if (r.setting != setting_ || r.baseline != own) {
-      if (r.state == "ok" && r.confirmed && r.of_model < kGain && s.ended.empty()) s.search.suggest(r.plan);
+      if (r.state == "ok" && r.confirmed && r.of_model < kGain && s.ended.empty())
+        s.search.suggest(asked(r, s.search.space()));
       continue;
     }
-    if (!s.search.recall(r.plan, r.state == "ok" ? r.of_model : 0)) continue;
+    const std::vector<PlanLine>& plan = asked(r, s.search.space());
+    if (!s.search.recall(plan, r.state == "ok" ? r.of_model : 0)) continue;
     if (r.state != "ok" || !r.confirmed) continue;
     if (plan_text(r.plan) == own) s.model_ns = r.ns;
     if (r.of_model < s.best_share) {
       s.best_share = r.of_model;
-      s.best = *s.search.space().point(r.plan);
+      s.best = *s.search.space().point(plan);
     }
   }
 }
@@ -120,7 +129,7 @@ void TuneSession::run() {
 
 std::string TuneSession::write(const TuneState& s, const PlanPoint& p) {
   const std::string dir = folder_.path() + "/" + to_text(packages_++);
-  write_candidate(c_, candidate_program(c_, s.task, p.lines), dir, true);
+  write_candidate(c_, candidate_program(c_, s.task, p.written), dir, true);
   return dir;
 }
 
@@ -131,8 +140,9 @@ TuneTrial TuneSession::trial(const TuneState& s, const std::string& package, con
 }
 
 void TuneSession::record(const TuneState& s, const PlanPoint& p, const TuneResult& r, double share, bool confirmed) {
-  records_.add({s.task.function, s.task.signature, setting_, p.lines, plan_text(s.search.model().lines), r.state,
-                r.reason, r.time(), share, confirmed});
+  const bool sketched = plan_text(p.written) != plan_text(p.lines);
+  records_.add({s.task.function, s.task.signature, setting_, p.written, sketched ? p.lines : std::vector<PlanLine>(),
+                plan_text(s.search.model().lines), r.state, r.reason, r.time(), share, confirmed});
 }
 
 // Reference, package and time of the model's plan; false where the task has ended.
@@ -164,10 +174,21 @@ bool TuneSession::begin(TuneState& s) {
 
 void TuneSession::serve(TuneState& s) {
   const int64_t left = limits_.trials - trials_;
-  const std::vector<PlanPoint> points = s.search.next(size_t(std::min<int64_t>(limits_.jobs, left)));
+  std::vector<PlanPoint> points = s.search.next(size_t(std::min<int64_t>(limits_.jobs, left)));
   if (points.empty()) s.ended = "all tried";
   std::vector<TuneTrial> trials;
-  for (const PlanPoint& p : points) trials.push_back(trial(s, write(s, p), s.best_package, limits_.repeat));
+  // Steps may lead to loops that nobody can print: that is a defect, and the end of this candidate, not of the search.
+  std::erase_if(points, [&](const PlanPoint& p) {
+    try {
+      trials.push_back(trial(s, write(s, p), s.best_package, limits_.repeat));
+      return false;
+    } catch (const InternalError& e) {
+      record(s, p, {"build", e.what(), {}, {}}, 0, false);
+      s.search.tell(p, 0);
+      s.trials++, s.since_gain++, trials_++;
+      return true;
+    }
+  });
   size_t promising = points.size();
   double least = kGain;
   runner_.run(trials, [&](size_t i, const TuneResult& r) {

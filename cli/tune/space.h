@@ -12,9 +12,10 @@ namespace tc {
 /// A complete plan.
 struct PlanPoint {
   std::vector<PlanLine> lines;
-  std::vector<Knob> knobs;  // what its numbers could be
-  double cost = 0;          // the cost model's, comparable within a family; 0: it says nothing
-  /// The names of its lines: plans of one family differ in numbers only.
+  std::vector<PlanLine> written;  // the same for a record: sketches as the steps that they stand for
+  std::vector<Knob> knobs;        // what its numbers could be
+  double cost = 0;                // the cost model's, comparable within a family; 0: it says nothing
+  /// The names of its lines, and the numbers that decide on what others mean: plans of one family differ in the rest only.
   std::string family() const;
 };
 

@@ -3,7 +3,8 @@
     tc-emit tune --records net.jsonl --jobs 8 --runner 'python runner.py --scheduler tcp://10.0.0.1:8786' net.onnx
 
 Without --scheduler candidates are built and timed one after the other by this process. Packages travel as archives, so
-that workers share no file system with who asks. Workers need make and a C compiler, and have to be alike: their times go into one file of records."""
+that workers share no file system with who asks. Workers need make and a C compiler. Those that are not like the first one are left out:
+times of different processors go into different files of records, and are not compared. What a worker had that is gone goes to another one."""
 import argparse
 import io
 import json
@@ -12,6 +13,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
+
+SAYING = threading.Lock()
 
 
 def archive(folder):
@@ -85,7 +89,36 @@ def packed(asked):
 
 
 def say(told):
-    print(json.dumps(told), flush=True)
+    with SAYING:
+        print(json.dumps(told), flush=True)
+
+
+def over_cluster(client, asked):
+    """Answers what is asked by workers of one kind: those that are like the first one. A candidate whose worker is gone goes to another."""
+    known = client.run(setting)
+    if not known:
+        raise SystemExit("the scheduler has no workers")
+    like = known[min(known)]
+    others = sorted(address for address, told in known.items() if told != like)
+    if others:
+        print(f"left out, as they are no {like['processor']}: {', '.join(others)}", file=sys.stderr)
+    say(like)
+    alike = {"workers": [address for address in known if address not in others]} if others else {}
+    said = threading.Semaphore(0)
+
+    def tell(question, done):
+        try:
+            say(done.result())
+        except Exception as gone:  # it has killed several workers, or cannot come back
+            say({"id": question["id"], "state": "crash", "reason": f"{type(gone).__name__}: {gone}"[:500]})
+        said.release()
+
+    kept = []  # what nobody holds is not computed
+    for question in asked:
+        kept.append(client.submit(answer, *packed(question), pure=False, **alike))
+        kept[-1].add_done_callback(lambda done, question=question: tell(question, done))
+    for _ in kept:
+        said.acquire()
 
 
 def main():
@@ -101,13 +134,7 @@ def main():
         return
     import distributed  # pip install -r requirements.txt
     client = distributed.Client(options.scheduler)
-    say(client.submit(setting).result())
-    waiting = []
-    for question in asked:
-        future = client.submit(answer, *packed(question), pure=False)
-        future.add_done_callback(lambda done: say(done.result()))
-        waiting.append(future)
-    distributed.wait(waiting)
+    over_cluster(client, asked)
 
 
 if __name__ == "__main__":

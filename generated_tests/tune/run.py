@@ -100,6 +100,38 @@ def replayed(tmp):
 
 
 @with_tmp
+def sketched(tmp):
+    """A function without a template gets steps over its loops: found, checked, kept as steps, replayed to the same bytes, not measured again."""
+    model, records = tmp / "bilinear.onnxtxt", tmp / "r.jsonl"
+    model.write_text('<ir_version: 8, opset_import: ["" : 18, "odd" : 1]>\n'
+                     "m (float[8,32] x, float[12,32,32] w, float[8,32] z) => (float[8,12] y) { y = odd.Bilinear (x, w, z) }\n")
+    ops = ["--ops", ROOT / "bench" / "odd.tc"]
+    told = tune(records, "--trials", "3", "--repeat", "2", "--jobs", "2", "--timeout", "120", *ops, model=model)
+    got = records_of(records)
+    check("steps are found", told.returncode == 0 and any(r["state"] == "ok" and r["confirmed"] and r["of_model"] < 0.7 and "sketch" in r for r in got), (got, told.stderr))
+    check("all are right", all(r["state"] == "ok" for r in got), got)
+    found = next(iter(best(got).values()), {"plan": []})
+    check("the record holds the steps", found["plan"][:1] == ["naive()"] and len(found["plan"]) > 4 and any(step.startswith("vectorize(") for step in found["plan"]), found)
+    check("and no record leads anywhere else", all("sketch(" not in plan(r) for r in got), got)
+    package = files_of(check.emit(model, tmp / "out", *CPU, *ops, "--records", records))
+    run(TOOL, "--quiet", model, *CPU, *ops, "--records", records, "--write-schedules", tmp / "w.tc")
+    check("the package of its steps as text", package == files_of(check.emit(model, tmp / "again", *CPU, *ops, "--schedules", tmp / "w.tc")))
+    check("not the plain loops", package != files_of(check.emit(model, tmp / "plain", *CPU, *ops)))
+    right = run(TOOL, "verify", model, *CPU, *ops, "--records", records, "--against", "interpreter")
+    check("a program of steps is right", right.returncode == 0, right.stdout + right.stderr)
+    numbers = re.search(r"\((.*)\)", found["sketch"][0])[1] if "sketch" in found else ""
+    (tmp / "s.tc").write_text(f'schedule "*"\n  sketch({numbers})\n')
+    check("its numbers stand for the steps", package == files_of(check.emit(model, tmp / "numbers", *CPU, *ops, "--schedules", tmp / "s.tc")))
+    lied = tmp / "lied.jsonl"
+    lied.write_text("".join(json.dumps({**r, "sketch": [re.sub(r"outer = 0", "outer = 1", line) for line in r.get("sketch", [])]} if "sketch" in r else r) + "\n" for r in got))
+    for name, file in (("what was measured", records), ("what a sketch that is another one says", lied)):
+        before = {plan(r) for r in records_of(file)}
+        told = tune(file, "--trials", "2", "--jobs", "1", *ops, *fake(), model=model)
+        check(f"{name}: it goes on", told.returncode == 0 and "trials added" in told.stdout, told.stdout + told.stderr)
+        check(f"{name}: the plan in the record counts", before <= {plan(r) for r in records_of(file)}, told.stdout)
+
+
+@with_tmp
 def gone_on(tmp):
     """Who is killed loses one trial at most, and what was measured is not measured again."""
     records = tmp / "r.jsonl"
@@ -259,5 +291,5 @@ def listed(tmp):
     check("named as --write-schedules names them", {t["function"] for t in tasks} == set(hashes), hashes)
 
 
-check.run([measured, replayed, gone_on, never_best, merged, refused, on_cuda, emulated, example, listed], quick=1)
+check.run([measured, replayed, sketched, gone_on, never_best, merged, refused, on_cuda, emulated, example, listed], quick=1)
 sys.exit(check.summary())

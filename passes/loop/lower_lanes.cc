@@ -24,14 +24,13 @@
 #include "passes/loop/lane_conditions.h"
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/vector_form.h"
+#include "passes/loop/vector_room.h"
 #include "passes/loop/vectorize_loops.h"
 
 namespace tc {
 namespace {
 
 constexpr int64_t kShortest = 8;  // iterations
-
-using Buffers = std::set<const BufferDef*>;  // looked up only
 
 bool has_lanes(const Stmt& s, const Var& lane) {
   if (!s) return true;
@@ -158,19 +157,6 @@ class Lanes {
   const bool from_zero_;
 };
 
-void for_each_access(const Stmt& body, const std::function<void(const Buffer&, const Exprs&)>& look) {
-  walk(
-      body,
-      [&](const Stmt& s) {
-        if (const Store* k = as<Store>(s)) look(k->buffer, k->index);
-        return true;
-      },
-      [&](const Expr& e) {
-        if (const Load* k = as<Load>(e)) look(k->buffer, k->index);
-        return true;
-      });
-}
-
 // Registers that outlive an iteration and have elements of their own for lanes.
 Buffers shared_registers(const Stmt& body, const Var& lane, const Buffers& own) {
   Buffers found;
@@ -180,9 +166,6 @@ Buffers shared_registers(const Stmt& body, const Var& lane, const Buffers& own) 
   });
   return found;
 }
-
-// To whole vectors, however many lanes they have.
-int64_t round_up(int64_t n) { return (n + kMaxLanes - 1) / kMaxLanes * kMaxLanes; }
 
 constexpr int64_t kMostUnrolled = 64;  // iterations of a loop whose vectors are registers
 
@@ -229,64 +212,6 @@ Stmt ended(const Stmt& s) {
     return e;
   });
   return open ? partition_loops(all) : s;
-}
-
-// `s` with other definitions of the local buffers for which `change` has one.
-Stmt with_buffers(const Stmt& s, const std::function<bool(BufferDef& b, const BufferDef* was)>& change) {
-  BufferMap to;
-  walk(s, [&](const Stmt& x) {
-    const Alloc* k = as<Alloc>(x);
-    if (!k) return true;
-    auto def = std::make_shared<BufferDef>(*k->buffer);
-    if (change(*def, k->buffer.get())) to[k->buffer.get()] = def;
-    return true;
-  });
-  return to.empty() ? s : substitute_buffers(s, to);
-}
-
-// Registers are reached by whole vectors from their first element on; those that are not lie in memory.
-Stmt settle_unaligned(const Stmt& s) {
-  Buffers unaligned;
-  walk(s, [&](const Stmt& x) {
-    const For* f = as<For>(x);
-    if (!f || f->kind != ForKind::Vector) return true;
-    for_each_access(f->body, [&](const Buffer& b, const Exprs& index) {
-      if (b->scope != Scope::Register || index.empty() || !uses_var(index.back(), f->var)) return;
-      const auto at = affine_in(index.back(), {f->var});
-      if (!at || multiple_of(at->rest + f->begin, {}) % kMaxLanes != 0) unaligned.insert(b.get());
-    });
-    return true;
-  });
-  return with_buffers(s, [&](BufferDef& b, const BufferDef* was) {
-    if (unaligned.count(was) == 0) return false;
-    b.scope = Scope::Stack;
-    return true;
-  });
-}
-
-// Registers of vectors have room for whole ones; those of `kept` that are read one element at a time as well lie in memory.
-Stmt settle_registers(const Stmt& s, const Buffers& kept) {
-  Buffers scalars;
-  for_each_access(s, [&](const Buffer& b, const Exprs& index) {
-    if (!index.empty() && !as<Ramp>(index.back())) scalars.insert(b.get());
-  });
-  return with_buffers(s, [&](BufferDef& b, const BufferDef* was) {
-    if (kept.count(was) == 0) return false;
-    b.shape.back() = Dim(round_up(b.shape.back().value));
-    if (scalars.count(was) != 0) b.scope = Scope::Stack;
-    return b.shape.back().value != was->shape.back().value || b.scope != was->scope;
-  });
-}
-
-// Registers that are reached in vectors, whoever made these, and one element at a time as well.
-Buffers mixed_registers(const Stmt& s) {
-  Buffers reached[2], mixed;
-  for_each_access(s, [&](const Buffer& b, const Exprs& index) {
-    if (b->scope == Scope::Register && !index.empty()) reached[as<Ramp>(index.back()) ? 1 : 0].insert(b.get());
-  });
-  std::set_intersection(reached[0].begin(), reached[0].end(), reached[1].begin(), reached[1].end(),
-                        std::inserter(mixed, mixed.end()));
-  return mixed;
 }
 
 Expr whole_lanes(const Expr& e, const Var& lane, const Expr& base) { return Lanes(lane, base, {}, {}, false).expr(e); }
@@ -358,7 +283,7 @@ bool cast_has_lanes(const Expr& value, DType to) {
 
 Stmt lower_lanes(const Stmt& s) {
   Buffers kept;
-  const Stmt vectors = rewrite(settle_unaligned(ended(s)), {}, [&](const Stmt& x) -> Stmt {
+  const Stmt vectors = rewrite(settle_partial(settle_unaligned(ended(s))), {}, [&](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);
     return f && f->kind == ForKind::Vector ? lower_loop(*f, kept) : Stmt();
   });

@@ -227,6 +227,26 @@ TEST(LowerLanes, RegistersHaveRoomForWholeVectors) {
   f.expect_same(nest(ForKind::Serial));
 }
 
+// part[16] joins 10 elements a row, the last of them partial vectors; all 16 are read: those behind the tenth stay 0, not exp(0).
+TEST(LowerLanes, RegistersKeepLanesThatAPartialVectorLacks) {
+  const Fixture f;
+  const Buffer part = make_buffer("part", DType::F32, {16}, Scope::Register);
+  const Var p = make_var("p"), k = make_var("k");
+  for (const ForKind last : {ForKind::Serial, ForKind::Vector})
+    for (const int64_t rows : {1, 2}) {
+      const Stmt sums =
+          loop(f.j, 10, store(part, {f.j}, apply(Op::Exp, {load(f.x, {f.i, f.j})}), Op::Add), ForKind::Vector);
+      const Stmt more =
+          loop(f.j, 16, store(part, {f.j}, apply(Op::Exp, {load(f.x, {f.i, f.j})}), Op::Add), ForKind::Vector);
+      const Stmt s = loop(
+          f.i, 2,
+          alloc(part,
+                seq({loop(p, 16, store(part, {p}, Expr(make_float(DType::F32, 0))), ForKind::Vector),
+                     rows == 1 ? sums : seq({more, sums}), loop(k, 16, store(f.y, {f.i, k}, load(part, {k})), last)})));
+      f.expect_same(s);
+    }
+}
+
 TEST(LowerLanes, OtherFormsBecomePlainLoops) {
   const Fixture f;
   const Stmt plain[] = {

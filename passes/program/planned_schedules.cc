@@ -61,7 +61,7 @@ Scheduled PlannedSchedules::apply(const FunctionPlan* stated, FunctionPlan& made
     };
   Scheduled s = cx_.backend->schedule(fn, constant_input, o);
   planner.finish();
-  made.lines = planner.lines();
+  made.lines = planner.written();
   if (planner.shown) show(made, text.empty() ? s.body : Stmt(), text);
   return s;
 }

@@ -97,6 +97,14 @@ TEST(ApplyStep, RefusesWrongNames) {
   EXPECT_EQ(refused(fn, {}, "rename(i0)"), "rename(i0): the new name stands behind 'as'");
 }
 
+// Two results of one name: the second one is called as it was told to be, whatever the first one is called from then on.
+TEST(ApplyStep, ASecondOfItsNameKeepsTheNameThatItGot) {
+  const TensorFn fn = twice(6, 8);
+  Schedule s(fn);
+  take(s, {"partition(i0, 2) as first, i0_2", "unroll(i0_2)"});
+  EXPECT_NE(to_text(s.body()).find("unroll i0_2 in 2 .. +4"), std::string::npos) << to_text(s.body());
+}
+
 // What is known of the parts of a loop does not hang on their names.
 TEST(ApplyStep, OtherNamesChangeNothing) {
   FunctionBuilder b;

@@ -118,8 +118,21 @@ std::optional<std::vector<PlanLine>> Planner::stated_steps() const {
 
 void Planner::add_steps(const std::vector<PlanLine>& steps) { lines_.insert(lines_.end(), steps.begin(), steps.end()); }
 
+std::vector<PlanLine> Planner::written() const {
+  std::vector<PlanLine> all;
+  for (size_t i = 0; i < lines_.size(); i++) {
+    const auto it = meant_.find(i);
+    if (it == meant_.end())
+      all.push_back(lines_[i]);
+    else
+      all.insert(all.end(), it->second.begin(), it->second.end());
+  }
+  return all;
+}
+
 void Planner::forget_from(size_t line) {
   lines_.resize(line);
+  meant_.erase(meant_.lower_bound(line), meant_.end());
   std::erase_if(knobs_, [&](const Knob& k) { return k.line >= line; });
 }
 
@@ -142,6 +155,11 @@ std::optional<int64_t> PlanEntry::stated(const std::string& name) const {
 int64_t PlanEntry::number(const std::string& name, const std::function<int64_t()>& model, KnobValues values) const {
   if (!planner_) return model();
   return planner_->number({line_, name, 0, std::move(values)}, model);
+}
+
+int64_t PlanEntry::kind(const std::string& name, const std::function<int64_t()>& model, KnobValues values) const {
+  if (!planner_) return model();
+  return planner_->number({line_, name, 0, std::move(values), true}, model);
 }
 
 int64_t PlanEntry::in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,

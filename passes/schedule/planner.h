@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ struct Knob {
   std::string name;
   int64_t value = 0;
   KnobValues values = {};
+  bool divides = false;  // what the other numbers mean depends on it: plans that differ in it are of different kinds
 };
 
 /// The decisions on one function, in the order in which they are made.
@@ -89,6 +91,10 @@ class Planner {
   void expect(double cost) { cost_ += cost; }
   /// The sum of these; 0: the model says nothing. Comparable between plans of the same templates.
   double cost() const { return cost_; }
+  /// What `line` stands for, in words of which the template that opened it is not needed.
+  void stands_for(size_t line, std::vector<PlanLine> lines) { meant_[line] = std::move(lines); }
+  /// lines() to be written down: what some of them stand for in their place.
+  std::vector<PlanLine> written() const;
   /// What a template that declines has decided is forgotten.
   void forget_from(size_t line);
   /// Nothing stated is left. Throws PlanRefused.
@@ -105,6 +111,7 @@ class Planner {
   FunctionPlan stated_;
   bool applies_ = false, completes_ = false;
   std::vector<PlanLine> lines_;
+  std::map<size_t, std::vector<PlanLine>> meant_;
   std::vector<Knob> knobs_;
   double cost_ = 0;
 };
@@ -119,6 +126,8 @@ class PlanEntry {
   bool listens() const { return planner_ != nullptr; }
   /// A number that `values` has. Throws PlanRefused where another one is stated.
   int64_t number(const std::string& name, const std::function<int64_t()>& model, KnobValues values) const;
+  /// The same for one that decides on what others mean.
+  int64_t kind(const std::string& name, const std::function<int64_t()>& model, KnobValues values) const;
   /// A number from `least` to `most`, a multiple of `step`.
   int64_t in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
                    int64_t step = 1) const;
@@ -130,6 +139,10 @@ class PlanEntry {
   /// Takes the steps that are stated, or those of `model`, and writes them down. `gpu`: which loops of threads there are.
   /// Throws PlanRefused.
   void steps(Schedule& s, const std::function<void(Schedule&)>& model, bool gpu) const;
+  /// See Planner::stands_for().
+  void stands_for(std::vector<PlanLine> lines) const {
+    if (planner_) planner_->stands_for(line_, std::move(lines));
+  }
   /// See Planner::expect().
   void expect(double cost) const {
     if (planner_) planner_->expect(cost);

@@ -186,19 +186,27 @@ void Schedule::name_results(const std::vector<std::string>& names) {
     throw ScheduleError(text + ": it makes " + to_text(int64_t(made_.size())) + ", " + to_text(int64_t(names.size())) +
                         " names are given");
   const Names printed = printed_names(body_);
-  Names wanted;
+  Names wanted, kept;
+  const auto call = [&](const StepOperand& o, const std::string& name, Names& list) {
+    if (const Var* v = std::get_if<Var>(&o.value)) list[v->get()] = name;
+    if (const Buffer* b = std::get_if<Buffer>(&o.value)) list[b->get()] = name;
+  };
   for (size_t i = 0; i < names.size(); i++) {
     const std::string before = result_name(printed, made_[i]);
-    if (names[i] == before) continue;
+    if (names[i] == before) {
+      call(made_[i], before, kept);
+      continue;
+    }
     if (names[i] == kGone || before == kGone)
       throw ScheduleError(
           text + ": result " + to_text(int64_t(i + 1)) +
           (before == kGone ? " runs once and is no loop: its name is _" : " is a loop, its name is not _"));
     for (const auto& [_, taken] : printed)
       if (taken == names[i]) throw ScheduleError(text + ": the name " + names[i] + " is taken");
-    if (const Var* v = std::get_if<Var>(&made_[i].value)) wanted[v->get()] = names[i];
-    if (const Buffer* b = std::get_if<Buffer>(&made_[i].value)) wanted[b->get()] = names[i];
+    call(made_[i], names[i], wanted);
   }
+  // Where the first of two of a name is called something else the second one stays what it is.
+  if (!wanted.empty()) wanted.insert(kept.begin(), kept.end());
   rename_all([&](const void* id, const std::string&) {
     const auto it = wanted.find(id);
     return it == wanted.end() ? "" : it->second;

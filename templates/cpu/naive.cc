@@ -52,6 +52,10 @@ std::optional<Scheduled> schedule_naive(const TemplateArgs& a) {
         vectorize_innermost(s);
       },
       false);
+  return with_steps(a, loops);
+}
+
+Scheduled with_steps(const TemplateArgs& a, const Schedule& loops) {
   Scheduled s;
   s.inputs = a.fn.inputs;
   for (size_t i = 0; i < s.inputs.size(); i++) s.input_index.push_back(int(i));

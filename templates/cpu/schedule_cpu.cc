@@ -42,6 +42,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"stages", schedule_stages},                            // several of these, one after the other
     {"naive", schedule_naive},                              // everything
+    {"sketch", schedule_sketch},                            // the same in other loops, where they are asked for
 };
 
 }  // namespace

@@ -62,6 +62,11 @@ std::optional<Scheduled> schedule_top_k(const TemplateArgs& a);
 std::optional<Scheduled> schedule_streaming_attention(const TemplateArgs& a);
 /// Takes every function.
 std::optional<Scheduled> schedule_naive(const TemplateArgs& a);
+/// Steps over the plain loops, whose sizes are numbers: for who looks for better ones, never the model's choice. Declines where no
+/// step is possible.
+std::optional<Scheduled> schedule_sketch(const TemplateArgs& a);
+/// What becomes of the loops of a.fn after these steps.
+Scheduled with_steps(const TemplateArgs& a, const Schedule& loops);
 
 /// Whether all loads of `e`, which may read fn.inputs or their flat views, are of operands known at compile time.
 inline bool is_constant(const Expr& e, const TemplateArgs& a) { return is_constant(e, *a.canonical, a.constant_input); }
