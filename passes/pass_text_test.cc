@@ -26,6 +26,7 @@
 #include <sstream>
 
 #include "importer/test_import.h"
+#include "ir/ops/op.h"
 #include "passes/graph/test_graph.h"
 
 namespace tc {
@@ -164,10 +165,14 @@ class PassText : public testing::TestWithParam<Case> {};
 TEST_P(PassText, Case) {
   const Case& c = GetParam();
   ASSERT_EQ(c.problem, "");
-  const std::string header =
-      c.model.starts_with("<") ? ""
-                               : "<ir_version: 11, opset_import: [\"\" : " + to_text(int64_t(newest_opset())) + "]>\n";
-  auto imported = importer_testing::import_text(header + c.model, {.keep_dead_nodes = true});
+  const std::string header = c.model.starts_with("<")
+                                 ? ""
+                                 : "<ir_version: 11, opset_import: [\"\" : " + to_text(int64_t(newest_opset())) +
+                                       ", \"com.microsoft\" : 1]>\n";
+  const auto has_row = [](std::string_view domain, std::string_view op) {
+    return domain.empty() || find_op(domain, op) != nullptr;
+  };
+  auto imported = importer_testing::import_text(header + c.model, {.has_row = has_row, .keep_dead_nodes = true});
   ASSERT_EQ(imported.problems, "");
   Graph g = std::move(imported.graph);
   Diagnostics problems;

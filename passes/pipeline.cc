@@ -13,6 +13,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"eliminate_identity", 1, eliminate_identity, "removes nodes that copy their operand"},
       // Equal operands are one value from here on; the patterns of the next two compare values.
       {"eliminate_common_subexpr", 1, eliminate_common_subexpr, "computes equal things once"},
+      {"qlinear_to_qdq", 1, qlinear_to_qdq, "writes quantised operators as those of floats between quantisers"},
       {"realize_quantization", 0, realize_quantization,
        "multiplies quantised tensors as integers: in C, and for CUDA under --precision int8"},
       {"recognize_idioms", 1, recognize_idioms, "finds operators that exporters spell out in smaller ones"},

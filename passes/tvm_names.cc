@@ -12,6 +12,7 @@ std::string_view tvm_name(std::string_view graph_pass) {
       {"simplify_inference", "SimplifyInference"},
       {"eliminate_identity", "SimplifyExpr"},
       {"eliminate_common_subexpr", "EliminateCommonSubexpr"},
+      {"qlinear_to_qdq", "CanonicalizeOps of QNN"},
       {"realize_quantization", "FakeQuantizationToInteger"},
       {"canonicalize_ops", "CanonicalizeOps, Legalize"},
       {"simplify_expr", "SimplifyExpr, CanonicalizeCast"},

@@ -52,7 +52,7 @@ TEST(PlanSpace, TemplatesSayWhatCouldBe) {
   }
 }
 
-// Steps over loops, where there would be plain ones; what is written down are the steps.
+// Steps over loops, where templates know little of them; what is written down are the steps.
 TEST(PlanSpace, PlainLoopsHaveSketches) {
   FunctionBuilder b;
   const Buffer x = b.input("x", {8, 24}), w = b.input("w", {6, 24, 32}), z = b.input("z", {8, 32});
@@ -60,7 +60,7 @@ TEST(PlanSpace, PlainLoopsHaveSketches) {
       space_of(b.take(b.reduce("form", Op::Add, {8, 6}, {24, 32}, [&](const Exprs& i, const Exprs& r) {
         return load(x, {i[0], r[0]}) * load(w, {i[1], r[0], r[1]}) * load(z, {i[0], r[1]});
       })));
-  EXPECT_EQ(space.model().lines[0].name, "naive");
+  EXPECT_EQ(space.model().lines[0].name, "rows");
   const std::vector<PlanPoint> others = space.alternatives();
   ASSERT_EQ(others.size(), 1u);
   EXPECT_EQ(others[0].lines[0].name, "sketch");

@@ -34,15 +34,16 @@ std::vector<PlanLine> up_to(std::vector<PlanLine> lines, const Knob& k) {
   return lines;
 }
 
-/// Whether line `i` of a plan, or something behind a line that divides the function, is plain loops: those of the definition, or of one
-/// formula without vectors.
-bool runs_plain_loops(const PlanPoint& p, size_t i) {
+/// Whether line `i` of a plan, or something behind a line that divides the function, knows little of it: plain loops, those of the
+/// definition or of one formula without vectors, and rows, which read all operands of a sum again for each result.
+bool leaves_loops_plain(const PlanPoint& p, size_t i) {
   const auto plain = [&](size_t at) {
     size_t end = at + 1;
     while (end < p.lines.size() && p.lines[end].is_step()) end++;
     const auto vectors = std::any_of(p.lines.begin() + std::ptrdiff_t(at), p.lines.begin() + std::ptrdiff_t(end),
                                      [](const PlanLine& l) { return l.name == "vectorize"; });
-    return p.lines[at].name == "naive" || (p.lines[at].name == "elementwise" && !vectors);
+    const std::string& name = p.lines[at].name;
+    return name == "naive" || name == "rows" || (name == "elementwise" && !vectors);
   };
   if (p.lines[i].name != "stages" || i > 0) return plain(i);
   for (size_t at = 1; at < p.lines.size(); at++)
@@ -99,7 +100,7 @@ std::vector<PlanPoint> PlanSpace::alternatives() const {
   std::set<std::string> seen{plan_text(own.lines)};
   for (size_t i = 0; i < own.lines.size(); i++)
     for (const std::string_view name : backend_.templates()) {
-      if (name == "naive" || name == own.lines[i].name || (name == "sketch" && !runs_plain_loops(own, i))) continue;
+      if (name == "naive" || name == own.lines[i].name || (name == "sketch" && !leaves_loops_plain(own, i))) continue;
       std::vector<PlanLine> lines(own.lines.begin(), own.lines.begin() + std::ptrdiff_t(i));
       lines.push_back({std::string(name), {}});
       if (auto p = point(lines); p && seen.insert(plan_text(p->lines)).second) points.push_back(std::move(*p));

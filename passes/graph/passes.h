@@ -28,6 +28,7 @@ void narrow_weights(Graph& g, PassContext& cx);
 void fuse_ops(Graph& g, PassContext& cx);
 void form_regions(Graph& g, PassContext& cx);
 void to_mixed_precision(Graph& g, PassContext& cx);
+void qlinear_to_qdq(Graph& g, PassContext& cx);
 void realize_quantization(Graph& g, PassContext& cx);
 
 /// Is it no optimisation? What comes behind counts on what it leaves; --disable-pass does not take it.

@@ -13,7 +13,7 @@
  *   w2         [1][3][3][16][4]   i8, packed: oc block, kh, kwic / 4, oc in block, 4
  *   transpose  [1][4][6][6]       u8
  * Schedule (generic): stage by stage: matmul, elementwise */
-void quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_c061(const uint8_t *TC_RESTRICT x,
+void quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_867d(const uint8_t *TC_RESTRICT x,
     const int32_t *TC_RESTRICT b, const int32_t *TC_RESTRICT w, const int8_t *TC_RESTRICT w2,
     uint8_t *TC_RESTRICT transpose, unsigned char *scratch)
 {
@@ -39,11 +39,10 @@ void quantized_conv2d_bias_requantize_transpose_8x8x3_4x6x6_k3_u8_c061(const uin
         tc_store_i32_n(conv2d_oh + i * 4, acc[i][0], 4 - s * TC_VL);
     }
   const float quot = 0.02f * 0.005f / 0.03f;
-  const float v = (float)120u;
   for (int j = 0; j < 4; j++) {
     const int32_t b_v = b[j];
     for (int kl = 0; kl < 36; kl++)
       transpose[j * 36 + kl] = tc_u8_from_f32(tc_min_f32(tc_max_f32(rintf((float)tc_add_i32(conv2d[kl * 4 + j], b_v)
-          * quot) + v, 0.0f), 255.0f));
+          * quot) + 120.0f, 0.0f), 255.0f));
   }
 }
