@@ -98,8 +98,8 @@ def row_cases(rng):
     steps = {f"{kind}{k}": value for k, (scale, zero) in enumerate(((0.05, U8(121)), (0.06, U8(118)), (1 / 127, I8(0)), (2 / 255, U8(0)), (0.05, I8(-100))))
              for kind, value in (("s", F32(scale)), ("z", zero))}
     yield Case("bytes_between_all", "t0 = MatMul (x, w)\n " + quantised, {"x": (13, 40)}, {"w": (40, 37), "b": (37,), "one": F32(1), "half": F32(0.5), **steps})
-    yield Case("bytes_have_no_negative_zero", "q = QuantizeLinear (x, s, z)\n d = DequantizeLinear (q, s, z)\n y = Div (one, d)", {"x": np.linspace(-0.4, 0.4, 37, dtype=F32)},
-               {"s": F32(1), "z": I8(0), "one": F32(1)})
+    yield Case("bytes_have_no_negative_zero", "q = QuantizeLinear (x, s, z)\n d = DequantizeLinear (q, s, z)\n i = Div (one, d)\n y = Clip (i, low, high)", {"x": np.linspace(-0.4, 0.4, 37, dtype=F32)},
+               {"s": F32(1), "z": I8(0), "one": F32(1), "low": F32(-2), "high": F32(2)})
     yield Case("bytes_that_wrap", "r = Round (x)\n q = Cast <to = 2> (r)\n y = Cast <to = 1> (q)", {"x": np.linspace(0, 255, 53, dtype=F32)})
     yield Case("floats_of_bytes_twice", conv + "m = GlobalAveragePool (d)\n y = Sub (d, m)", {"x": (2, 6, 9, 7)}, known)
 

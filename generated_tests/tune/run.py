@@ -80,7 +80,7 @@ def measured(tmp):
 def replayed(tmp):
     """The best that was measured is what is emitted, byte for byte as its schedules as text say it."""
     records, out, again = tmp / "r.jsonl", tmp / "out", tmp / "again"
-    told = tune(records, "--trials", "40", *fake())
+    told = tune(records, "--trials", "160", *fake())
     check("a runner is asked", told.returncode == 0, told.stderr)
     wanted = best(records_of(records))
     applied = written_schedules(tmp, "--records", records)
