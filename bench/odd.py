@@ -41,7 +41,7 @@ def gains(records):
     """(time of a run by the model's schedules, by the best ones) in nanoseconds: sums over the functions of a file of records."""
     own, best = {}, {}
     for record in map(json.loads, records.read_text().splitlines()):
-        if record["state"] == "ok" and record["confirmed"]:
+        if record.get("state") == "ok" and record["confirmed"]:
             own.setdefault(record["function"], record["ns"])
             best[record["function"]] = min(best.get(record["function"], 1), record["of_model"])
     return sum(own.values()), sum(own[f] * best[f] for f in own)

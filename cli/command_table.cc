@@ -31,6 +31,9 @@ const std::vector<Command>& commands() {
       {kTune, "tune", "MODEL --records FILE", "look for better schedules by measuring, and keep what was measured",
        "  tc-emit tune --records net.jsonl --seconds 600 model.onnx\n  tc-emit tune --tasks list model.onnx\n"
        "  tc-emit --cpu native --records net.jsonl model.onnx -o out/\n"},
+      {kRecords, "records", "FILE...", "print, filter, merge and prune what tune has measured",
+       "  tc-emit records net.jsonl\n  tc-emit records mine.jsonl theirs.jsonl -o all.jsonl\n"
+       "  tc-emit records --prune net.jsonl -o best.jsonl\n"},
       {kReduce, "reduce", "MODEL -o SMALL.onnx", "shrink a model that goes wrong to the smallest that still does",
        "  tc-emit reduce model.onnx -o small.onnx\n"
        "  tc-emit reduce --keep 'tc-emit check {} 2>&1 | grep -q TC0301' model.onnx -o small.onnx\n"},

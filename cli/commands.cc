@@ -219,7 +219,7 @@ ExitCode run_command(CommandLine c) {
     if (c.command == "emit") print_err("nothing was written\n");
     return ExitCode::Rejected;
   }
-  if (c.command != "tune") load_records(c);
+  if (c.command != "tune" && c.command != "records") load_records(c);
   Progress progress(printable(c.model.substr(c.model.find_last_of('/') + 1), 40),
                     c.quiet ? ProgressMode::None : c.progress);
   c.request.listener.progress = [&](const std::string& phase, const std::string& part) {
@@ -245,6 +245,7 @@ ExitCode run_command(CommandLine c) {
   if (c.command == "report") return report_command(c);
   if (c.command == "bench") return bench_command(c);
   if (c.command == "tune") return tune_command(c);
+  if (c.command == "records") return records_command(c);
   if (c.command == "reduce") return reduce_command(c);
   if (c.command == "run") return run_model_command(c);
   return emit_command(c);

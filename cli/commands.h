@@ -18,6 +18,7 @@ ExitCode run_model_command(const CommandLine& c);
 ExitCode reduce_command(const CommandLine& c);
 ExitCode help_command(const CommandLine& c);
 ExitCode tune_command(const CommandLine& c);
+ExitCode records_command(const CommandLine& c);
 ExitCode diff_command(const CommandLine& c);
 ExitCode report_command(const CommandLine& c);
 ExitCode doctor_command(const CommandLine& c);

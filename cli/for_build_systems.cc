@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/new_file.h"
+#include "cli/tune/record.h"
 #include "support/read_file.h"
 #include "support/text.h"
 
@@ -35,7 +36,8 @@ void watch_reads(const CommandLine& c, CompileRequest& request, std::vector<std:
   if (c.reads_ir() && fs::exists(request.model + ".bin")) read.push_back(request.model + ".bin");
   read.insert(read.end(), c.ops_files.begin(), c.ops_files.end());
   if (!c.schedules.empty()) read.push_back(c.schedules);
-  if (!c.records.empty()) read.push_back(c.records);
+  const std::vector<std::string> records = record_paths(c.records);
+  read.insert(read.end(), records.begin(), records.end());
   const std::string folder = fs::path(request.model).parent_path().string();
   request.import.data_file_read = [&read, folder](const std::string& location) {
     read.push_back(folder.empty() ? location : folder + "/" + location);

@@ -28,11 +28,12 @@ enum CommandBits : unsigned {
   kReport = 32768,
   kTune = 65536,
   kDoctor = 131072,
+  kRecords = 262144,
   kBuilds = kVerify | kBench | kRun | kReduce | kTune,              // make a program for this machine
   kCompiles = kEmit | kCheck | kBuilds | kCmake | kDiff | kReport,  // run the passes
   kPackages = kEmit | kBuilds | kCmake | kDiff | kReport,           // make a package
   kImports = kCompiles | kInfo,                                     // read a model
-  kEvery = 262143,
+  kEvery = 524287,
 };
 
 struct Command {

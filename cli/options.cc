@@ -61,6 +61,8 @@ void set_operand(CommandLine& c, const std::string& word, bool& command_given) {
     command_given = true;
   } else if (command_given && find_command(c.command)->operands.empty()) {
     usage("tc-emit " + c.command + " takes nothing but options, not '" + printable(word) + "'");
+  } else if (c.command == "records") {
+    c.records.push_back(word);
   } else if (c.model.empty()) {
     c.model = word;
   } else if (c.command == "diff" && c.other.empty()) {

@@ -21,15 +21,6 @@ std::string format(const char* form, T... values) {
   return text;
 }
 
-// "12.3 us".
-std::string time_text(double ns) {
-  if (ns <= 0) return "-";
-  constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
-  size_t unit = 0;
-  for (; ns >= 999.5 && unit < 3; unit++) ns /= 1000;
-  return format("%.3g %s", ns, kUnits[unit]);
-}
-
 std::string name_of(const TuneTask& t) { return printable(t.signature, 52); }
 
 // Those that were measured, by their share of a run, the heaviest first.
@@ -62,6 +53,14 @@ size_t terminal_rows() {
 }
 
 }  // namespace
+
+std::string time_text(double ns) {
+  if (ns <= 0) return "-";
+  constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
+  size_t unit = 0;
+  for (; ns >= 999.5 && unit < 3; unit++) ns /= 1000;
+  return format("%.3g %s", ns, kUnits[unit]);
+}
 
 TuneDisplay::~TuneDisplay() { clear(); }
 

@@ -25,6 +25,8 @@ class TuneDisplay {
   std::map<const TuneState*, double> told_;  // looked up only
 };
 
+/// "12.3 us"; "-" for no time.
+std::string time_text(double ns);
 /// A line for each task that was measured, and one for the network.
 std::string tune_table(const TuneSession& session);
 /// The tasks without measurements, as a table, or as an array of JSON.

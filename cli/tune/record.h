@@ -1,5 +1,6 @@
 // What `tc-emit tune` has measured: a file of JSON lines that only grows. Files are merged by concatenation.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,13 +39,32 @@ std::string plan_text(const std::vector<PlanLine>& lines);
 /// One line, which ends with '\n'.
 std::string record_line(const TuneRecord& r);
 
-struct RecordFile {
-  std::vector<TuneRecord> records;
-  size_t left_out = 0;  // lines that are no records: torn ones, since whoever wrote them was killed, and others
+/// A line that says what a function is, for people and for later versions: records name it by its hash.
+std::string definition_line(const FunctionDefinition& d);
+
+/// A line that is no record: torn, since whoever wrote it was killed, of another version, or not what tune writes.
+struct LineLeftOut {
+  std::string file;  // as it was given; empty: a text
+  size_t line = 1;
+  std::string reason;
 };
 
-/// All records of a text; lines of other versions of the format or of the language are left out.
+struct RecordFile {
+  std::vector<TuneRecord> records;
+  std::map<std::string, FunctionDefinition> definitions;  // by hash, which is theirs
+  std::vector<LineLeftOut> left_out;
+};
+
+/// All records of a text, added to `file`; `name`: of what holds the text.
+void read_records(std::string_view text, const std::string& name, RecordFile& file);
 RecordFile read_records(std::string_view text);
+
+/// All records of files, one behind the other: each is a file, a folder, whose files *.jsonl are taken in the order of their
+/// names, or `default`, which are those that the tool brings along. Throws Error TC0601 (Io).
+RecordFile read_record_files(const std::vector<std::string>& files);
+
+/// The files that read_record_files() reads.
+std::vector<std::string> record_paths(const std::vector<std::string>& files);
 
 /// A file of records that grows. Each is one write(2), so that who is killed loses at most the one in flight.
 class RecordWriter {
@@ -54,9 +74,12 @@ class RecordWriter {
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;
   RecordWriter& operator=(const RecordWriter&) = delete;
-  void add(const TuneRecord& r);
+  void add(const TuneRecord& r) { write(record_line(r)); }
+  void add(const FunctionDefinition& d) { write(definition_line(d)); }
 
  private:
+  void write(const std::string& line);
+
   std::string path_;
   int file_ = -1;
 };

@@ -13,16 +13,6 @@
 namespace tc {
 namespace {
 
-/// The best of one function in one setting; null if the model's own plan is.
-const TuneRecord* best_of(const std::vector<const TuneRecord*>& trials) {
-  const std::string& baseline = trials.back()->baseline;
-  const TuneRecord* best = nullptr;
-  for (const TuneRecord* r : trials)
-    if (r->state == "ok" && r->confirmed && r->baseline == baseline && (!best || r->of_model < best->of_model))
-      best = r;
-  return best;
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 /// "model name", family and model of /proc/cpuinfo, which together name a microarchitecture.
@@ -71,10 +61,34 @@ std::string device_compiler_name() {
 
 std::string fp_of(const CommandLine& c) { return c.request.options.strict_fp ? "strict" : "fast"; }
 
+std::string names_of(const CommandLine& c) { return printable(join(c.records, ", ")); }
+
+// That there are records, and of what, but none for this row.
+void warn_of_rows(const CommandLine& c, const RecordFile& file) {
+  if (c.json_diagnostics) return;
+  const std::string row_option = c.request.target.is_cuda() ? "--arch" : "--cpu";
+  std::set<std::string> rows;
+  for (const TuneRecord& r : file.records)
+    rows.insert((r.setting.target == "cuda" ? "--arch " : "--cpu ") + printable(r.setting.cpu) + ", --fp " +
+                printable(r.setting.fp));
+  print_err("warning: " + names_of(c) + " has nothing for " + row_option + " " + processor_row(c) + ", --fp " + fp_of(c) +
+            (c.threads > 0 ? ", " + to_text(int64_t(c.threads)) + " threads" : "") + "; its records are for " +
+            join({rows.begin(), rows.end()}, "; ") + "\n");
+}
+
 }  // namespace
 
 std::string processor_row(const CommandLine& c) {
   return std::string(c.request.target.is_cuda() ? c.request.target.gpu.name : c.request.target.cpu.name);
+}
+
+const TuneRecord* best_of(const std::vector<const TuneRecord*>& trials) {
+  const std::string& baseline = trials.back()->baseline;
+  const TuneRecord* best = nullptr;
+  for (const TuneRecord* r : trials)
+    if (r->state == "ok" && r->confirmed && r->baseline == baseline && (!best || r->of_model < best->of_model))
+      best = r;
+  return best;
 }
 
 std::vector<FunctionPlan> best_plans(const std::vector<TuneRecord>& records, const std::string& cpu,
@@ -97,30 +111,35 @@ std::vector<FunctionPlan> best_plans(const std::vector<TuneRecord>& records, con
   return plans;
 }
 
+void no_records(const CommandLine& c) {
+  throw Error(Diagnostic{"TC0608",
+                         ExitCode::Rejected,
+                         {},
+                         names_of(c) + " has no record of tc-emit tune that this version reads",
+                         {"tc-emit tune MODEL --records FILE measures some"},
+                         false});
+}
+
+void warn_of_lines(const CommandLine& c, const RecordFile& file) {
+  constexpr size_t kShown = 5;
+  if (c.json_diagnostics) return;
+  for (size_t i = 0; i < std::min(kShown, file.left_out.size()); i++) {
+    const LineLeftOut& l = file.left_out[i];
+    print_err("warning: " + printable(l.file) + ":" + to_text(int64_t(l.line)) + ": no record: " + printable(l.reason, 200) +
+              "\n");
+  }
+  if (file.left_out.size() > kShown)
+    print_err("warning: " + to_text(int64_t(file.left_out.size() - kShown)) + " more lines are no records\n");
+}
+
 void load_records(CommandLine& c) {
   if (c.records.empty()) return;
-  const RecordFile file = read_records(read_file(c.records));
-  const std::string shown = printable(c.records);
-  if (file.records.empty())
-    throw Error(Diagnostic{"TC0608",
-                           ExitCode::Rejected,
-                           {},
-                           shown + " has no record of tc-emit tune that this version reads",
-                           {"tc-emit tune MODEL --records " + shown + " measures some"},
-                           false});
+  const RecordFile file = read_record_files(c.records);
+  warn_of_lines(c, file);
+  if (file.records.empty()) no_records(c);
   std::vector<FunctionPlan> plans =
       best_plans(file.records, processor_row(c), fp_of(c), c.request.target.is_cuda() ? 0 : c.threads);
-  if (plans.empty()) {
-    const std::string row_option = c.request.target.is_cuda() ? "--arch" : "--cpu";
-    std::set<std::string> rows;
-    for (const TuneRecord& r : file.records)
-      rows.insert((r.setting.target == "cuda" ? "--arch " : "--cpu ") + printable(r.setting.cpu) + ", --fp " +
-                  printable(r.setting.fp));
-    if (!c.json_diagnostics)
-      print_err("warning: " + shown + " has nothing for " + row_option + " " + processor_row(c) + ", --fp " + fp_of(c) +
-                (c.threads > 0 ? ", " + to_text(int64_t(c.threads)) + " threads" : "") + "; its records are for " +
-                join({rows.begin(), rows.end()}, "; ") + "\n");
-  }
+  if (plans.empty()) warn_of_rows(c, file);
   auto all = c.request.schedules ? std::make_shared<StatedSchedules>(*c.request.schedules)
                                  : std::make_shared<StatedSchedules>();
   for (FunctionPlan& p : plans) all->plans.push_back(std::move(p));
@@ -137,7 +156,7 @@ RecordsUsed::RecordsUsed(const CommandLine& c, CompileRequest& request) : c_(c) 
 
 std::string RecordsUsed::text() const {
   return "records   " + to_text(int64_t(recorded_.size())) + " of " + to_text(int64_t(functions_.size())) +
-         " functions as " + printable(c_.records) + " has them\n";
+         " functions as " + names_of(c_) + (c_.records.size() == 1 ? " has" : " have") + " them\n";
 }
 
 TuneSetting setting_of(const CommandLine& c) {

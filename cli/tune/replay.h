@@ -7,19 +7,28 @@
 
 namespace tc {
 
+/// The row of --cpu, or of --arch for CUDA.
+std::string processor_row(const CommandLine& c);
+
+/// The best of trials of one function in one setting, which may be the model's own plan; null if nothing was confirmed.
+const TuneRecord* best_of(const std::vector<const TuneRecord*>& trials);
+
 /// The best plan of each function among records of the row `cpu` and of `fp`. Of a function that was measured in several
 /// settings, those of the first record count, with `threads` > 0 of the first of so many: times of different machines are not
 /// compared. Only what was confirmed, and measured against the same plan of the model as the last record of the setting. In the
 /// order in which functions first occur.
-/// The row of --cpu, or of --arch for CUDA.
-std::string processor_row(const CommandLine& c);
-
 std::vector<FunctionPlan> best_plans(const std::vector<TuneRecord>& records, const std::string& cpu,
                                      const std::string& fp, int threads);
 
-/// Reads c.records and puts the best plans behind those of c.request.schedules. Warns on stderr where the file has nothing
-/// for this row. Throws Error TC0601 (Io), TC0608 where it has no record at all.
+/// Reads the files of c.records and puts the best plans behind those of c.request.schedules. Warns on stderr where they have nothing
+/// for this row, and of lines that are no records. Throws Error TC0601 (Io), TC0608 where there is no record at all.
 void load_records(CommandLine& c);
+
+/// Throws Error TC0608: the files of c.records hold no record.
+[[noreturn]] void no_records(const CommandLine& c);
+
+/// Says on stderr which lines are no records, the first few of them.
+void warn_of_lines(const CommandLine& c, const RecordFile& file);
 
 /// Counts the functions of a compilation that records decide on.
 class RecordsUsed {

@@ -34,7 +34,7 @@ PlanSpace plans_of(const CommandLine& c, const Backend& backend, const TuneTask&
 }
 
 TuneSession::TuneSession(const CommandLine& c, TuneTasks tasks, const TuneLimits& limits, TuneSetting setting,
-                         const std::vector<TuneRecord>& known, RecordWriter& records, Runner& runner, Listener tell)
+                         const RecordFile& known, RecordWriter& records, Runner& runner, Listener tell)
     : c_(c),
       limits_(limits),
       setting_(std::move(setting)),
@@ -43,6 +43,7 @@ TuneSession::TuneSession(const CommandLine& c, TuneTasks tasks, const TuneLimits
       tell_(std::move(tell)),
       backend_(make_backend(c.request.target)),
       run_bytes_(tasks.run_bytes) {
+  for (const auto& [hash, definition] : known.definitions) defined_.insert(hash);
   for (TuneTask& t : tasks.list) {
     stop_if_interrupted();
     c.request.listener.tell("tasks", to_text(int64_t(states_.size() + 1)) + "/" + to_text(int64_t(tasks.list.size())));
@@ -51,7 +52,7 @@ TuneSession::TuneSession(const CommandLine& c, TuneTasks tasks, const TuneLimits
     states_.push_back({std::move(t), std::move(search), std::move(model), 0, 1, 0, 0, ""});
     TuneState& s = states_.back();
     if (!s.search.has_choice()) s.ended = "no choice";
-    take_over(s, known);
+    take_over(s, known.records);
   }
   c.request.listener.tell("");
 }
@@ -140,6 +141,8 @@ TuneTrial TuneSession::trial(const TuneState& s, const std::string& package, con
 }
 
 void TuneSession::record(const TuneState& s, const PlanPoint& p, const TuneResult& r, double share, bool confirmed) {
+  if (defined_.insert(s.task.function).second)
+    if (const FunctionDefinition d = definition_of(s.task.fn, s.task.constant_input()); !d.text.empty()) records_.add(d);
   const bool sketched = plan_text(p.written) != plan_text(p.lines);
   records_.add({s.task.function, s.task.signature, setting_, p.written, sketched ? p.lines : std::vector<PlanLine>(),
                 plan_text(s.search.model().lines), r.state, r.reason, r.time(), share, confirmed});

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 
 #include "cli/process.h"
 #include "cli/tune/record.h"
@@ -48,7 +49,7 @@ class TuneSession {
 
   /// `c` and `runner` have to stay; `known`: what the file of records has. `tell` hears of every change.
   TuneSession(const CommandLine& c, TuneTasks tasks, const TuneLimits& limits, TuneSetting setting,
-              const std::vector<TuneRecord>& known, RecordWriter& records, Runner& runner, Listener tell);
+              const RecordFile& known, RecordWriter& records, Runner& runner, Listener tell);
 
   /// Until the limits are reached, or nothing is left to try.
   void run();
@@ -76,6 +77,7 @@ class TuneSession {
   TuneLimits limits_;
   TuneSetting setting_;
   RecordWriter& records_;
+  std::set<std::string> defined_;  // functions that the file of records defines
   Runner& runner_;
   Listener tell_;
   std::unique_ptr<const Backend> backend_;

@@ -35,6 +35,9 @@ void need_what_tune_needs(const CommandLine& c) {
     usage("--json is for --tasks list: what is measured is JSON anyway, in the file of records");
   if (c.records.empty() && c.tasks != "list")
     usage("no file of records given", "add --records FILE.jsonl; what it has stays, and is not measured again");
+  if (c.records.size() > 1)
+    usage("tune keeps what it measures in one file of --records, not in " + to_text(int64_t(c.records.size())),
+          "tc-emit records A B -o FILE makes one file of several");
   if (c.request.target.is_cuda() && c.tasks != "list" && c.runner.empty() && !has_gpu())
     tool_missing("GPU with nvcc",
                  "--runner COMMAND measures somewhere else; --runner emulated runs candidates on this CPU, which "
@@ -53,7 +56,7 @@ ExitCode list_tasks(const CommandLine& c, const TuneTasks& tasks) {
 std::string next_command(const CommandLine& c) {
   const std::string row = processor_row(c);
   return "tc-emit " + (c.request.target.is_cuda() ? "--target cuda --arch " + row : "--cpu " + row) + " --records " +
-         printable(c.records) + " " + printable(c.model) + " -o DIR";
+         printable(c.records[0]) + " " + printable(c.model) + " -o DIR";
 }
 
 }  // namespace
@@ -65,8 +68,10 @@ ExitCode tune_command(const CommandLine& c) {
   if (const ExitCode e = report(problems, c); e != ExitCode::Ok) return e;
   tasks.list = named_tasks(std::move(tasks.list), c.tasks);
   if (c.tasks == "list") return list_tasks(c, tasks);
-  const RecordFile known = read_records(try_read_file(c.records).value_or(""));
-  RecordWriter records(c.records);
+  RecordFile known;
+  read_records(try_read_file(c.records[0]).value_or(""), c.records[0], known);
+  warn_of_lines(c, known);
+  RecordWriter records(c.records[0]);
   const bool emulated = c.request.target.is_cuda() && c.runner == kEmulated;
   if (emulated && !c.quiet)
     print_err("note: candidates run on the CPU, through cuda_on_cpu: their times say nothing about a GPU\n");
@@ -78,7 +83,7 @@ ExitCode tune_command(const CommandLine& c) {
   int64_t done = 0;
   {
     TuneDisplay display(live, c.progress == ProgressMode::Plain);
-    TuneSession session(c, std::move(tasks), limits_of(c), setting, known.records, records, *runner,
+    TuneSession session(c, std::move(tasks), limits_of(c), setting, known, records, *runner,
                         [&](const TuneSession& s, const TuneState* now) { display.show(s, now); });
     session.run();
     display.clear();
@@ -86,9 +91,9 @@ ExitCode tune_command(const CommandLine& c) {
     if (!c.quiet) print_out(tune_table(session));
   }
   if (c.quiet) return ExitCode::Ok;
-  print_out("records   " + printable(c.records) + ": " + to_text(int64_t(known.records.size())) + " were there, " +
+  print_out("records   " + printable(c.records[0]) + ": " + to_text(int64_t(known.records.size())) + " were there, " +
             to_text(done) + " trials added" +
-            (known.left_out > 0 ? ", " + to_text(int64_t(known.left_out)) + " lines are no records" : "") +
+            (known.left_out.empty() ? "" : ", " + to_text(int64_t(known.left_out.size())) + " lines are no records") +
             "\nnext      " + next_command(c) + "\n");
   return ExitCode::Ok;
 }

@@ -65,11 +65,12 @@ def larger(array, other):
 
 
 def shaken(array, rng, rounded):
-    """The array with noise on its numbers, if they are rounded ones."""
+    """The array with noise on its numbers, if they are rounded ones. A zero may be what is left of a number too small to be one."""
     if not rounded or array.dtype not in NOISE:
         return array
+    tiny = np.finfo(np.float32).tiny if array.dtype in (np.float32, np.float64) else 0
     with np.errstate(all="ignore"):
-        return (wide(array) * (1 + NOISE[array.dtype] * rng.standard_normal(array.shape))).astype(array.dtype)
+        return (wide(array) * (1 + NOISE[array.dtype] * rng.standard_normal(array.shape)) + tiny * rng.standard_normal(array.shape)).astype(array.dtype)
 
 
 class Noise:

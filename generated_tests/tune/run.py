@@ -29,6 +29,11 @@ def tune(records, *words, model=DIGITS, **options):
 
 
 def records_of(path):
+    """The trials of a file; lines that define functions are others."""
+    return [r for r in lines_of(path) if "definition" not in r]
+
+
+def lines_of(path):
     return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
 
 
@@ -145,9 +150,10 @@ def gone_on(tmp):
     killed.wait()
     text = records.read_text()
     before = records_of(records)
-    check("what was measured is there", len(before) >= 8 and len(before) == text.count("\n"), text[-200:])
+    check("what was measured is there", len(before) >= 5 and len(lines_of(records)) == text.count("\n"), text[-200:])
     records.write_text(text + text.splitlines()[0][:100])
     told = tune(records, "--trials", "10", *fake())
+    check("a torn line is named", f"{records}:{text.count(chr(10)) + 1}: no record: it is no object of JSON" in told.stderr, told.stderr)
     check("it goes on behind a torn line", told.returncode == 0 and f"{len(before)} were there, 10 trials added, 1 lines are no records" in told.stdout, told.stdout + told.stderr)
     after = records_of(records)
     check("nothing is lost", after[:len(before)] == before)
@@ -161,7 +167,7 @@ def gone_on(tmp):
     time.sleep(1)
     interrupted.send_signal(signal.SIGINT)
     check("Ctrl-C ends it with 130", interrupted.wait(timeout=20) == 130)
-    check("and leaves a sound file", records.read_text().endswith("\n") and len(records_of(records)) == records.read_text().count("\n") - 1)
+    check("and leaves a sound file", records.read_text().endswith("\n") and len(lines_of(records)) == records.read_text().count("\n") - 1)
 
 
 @with_tmp
@@ -208,6 +214,59 @@ def merged(tmp):
     told = run(TOOL, "--quiet", DIGITS, "--cpu", "x86-64-v4", "--records", records, "-o", tmp / "v4")
     check("another row of processors: a warning", told.returncode == 0 and "has nothing for --cpu x86-64-v4" in told.stderr, told.stderr)
     check("and the model's package", files_of(tmp / "v4") == files_of(check.emit(DIGITS, tmp / "v4plain", "--cpu", "x86-64-v4")))
+
+
+def records_said(*words):
+    return run(TOOL, "records", *words)
+
+
+@with_tmp
+def kept(tmp):
+    """tc-emit records: what is in files, parts of it, several as one, and only what counts."""
+    one, two, out = tmp / "one.jsonl", tmp / "two.jsonl", tmp / "out.jsonl"
+    tune(one, "--trials", "60", *fake("--wrong", "by 24 columns"))
+    tune(two, "--trials", "9", "--tasks", "max_pool", *fake())
+    mine, functions = records_of(one), {r["function"] for r in records_of(one)}
+    told = records_said(one)
+    rows = {m[1]: m[2] for m in re.finditer(r"^  (\w{16})  (.*)$", told.stdout, re.M)}
+    check("a row for each function", told.returncode == 0 and set(rows) == functions, told.stdout + told.stderr)
+    check("the setting stands above", told.stdout.startswith("--cpu x86-64-v3 --fp fast, 1 thread; none; none\n"), told.stdout)
+    listed = {j["function"]: j for j in json.loads(records_said(one, "--json").stdout)}
+    wanted = best(mine)
+    check("the best are those that are replayed", {f: j["plan"] for f, j in listed.items() if "plan" in j} == {f: r["plan"] for f, r in wanted.items()}, listed)
+    check("failures are counted", sum(j["failed"] for j in listed.values()) == sum(r["state"] != "ok" for r in mine) > 0, listed)
+    check("functions are defined", all("stage" in j["definition"] or "fn" in j["definition"] for j in listed.values()), listed)
+    told = records_said(one, "--tasks", "conv2d", "-o", out)
+    check("a part of them", told.returncode == 0 and records_of(out) == [r for r in mine if r["signature"].startswith("conv2d")], told.stdout + told.stderr)
+    check("with their definitions only", [d["function"] for d in lines_of(out) if "definition" in d] == sorted({r["function"] for r in records_of(out)}), lines_of(out)[:2])
+    for words, count in ((("--cpu", "x86-64-v4"), 0), (("--cpu", "x86-64-v3", "--threads", "1"), len(mine)), (("--threads", "2"), 0), (("--target", "cuda"), 0)):
+        records_said(one, *words, "-o", out)
+        check(f"those of {' '.join(words)}", len(records_of(out)) == count, out.read_text())
+    records_said(one, two, one, "-o", out)
+    both = mine + [r for r in records_of(two) if r not in mine]
+    check("several as one, nothing twice", records_of(out) == both, (len(both), len(records_of(out))))
+    told = records_said("--prune", one, "-o", out)
+    check("pruned: two records a function at most", told.returncode == 0 and len(records_of(out)) <= 2 * len(functions) < len(mine), told.stdout)
+    check("and the same package", files_of(check.emit(DIGITS, tmp / "a", *CPU, "--records", one)) == files_of(check.emit(DIGITS, tmp / "b", *CPU, "--records", out)))
+    folder = tmp / "folder"
+    folder.mkdir()
+    (folder / "b.jsonl").write_text(one.read_text())
+    (folder / "a.jsonl").write_text(two.read_text())
+    told = run(TOOL, "--quiet", DIGITS, *CPU, "--records", folder, "--depfile", tmp / "d", "-o", tmp / "c")
+    check("a folder is its files by name", told.returncode == 0 and files_of(tmp / "c") == files_of(check.emit(DIGITS, tmp / "e", *CPU, "--records", two, "--records", one)), told.stderr)
+    check("which are dependencies", all(str(folder / name) in (tmp / "d").read_text() for name in ("a.jsonl", "b.jsonl")))
+    lines = one.read_text().splitlines()
+    bad = {"torn": lines[1][:40], "another version": lines[1].replace('"tc-emit":1', '"tc-emit":7'), "another function": lines[0].replace('"function":"', '"function":"0', 1),
+           "no schedule": re.sub(r'"plan":\[".*?"', lambda m: '"plan":["x() */ int y; /*"', lines[1])}
+    (tmp / "bad.jsonl").write_text("\n".join([lines[1], *bad.values()]) + "\n")
+    told = records_said(tmp / "bad.jsonl")
+    for number, name in enumerate(bad, 2):
+        check(f"a line that is {name} is named", f"bad.jsonl:{number}: no record: " in told.stderr, told.stderr)
+    told = run(TOOL, "--quiet", DIGITS, *CPU, "--records", tmp / "bad.jsonl", "-o", tmp / "f")
+    check("and never trusted", told.returncode == 0 and told.stderr.count("no record: ") == len(bad) and files_of(tmp / "f") == files_of(check.emit(DIGITS, tmp / "g", *CPU)), told.stderr)
+    for name, words, code, text in (("no file", [], 2, "no file of records"), ("a file that is not there", [tmp / "none"], 6, "TC0601"), ("two files to tune", None, 2, "one file")):
+        told = tune(one, "--records", two) if words is None else records_said(*words)
+        check(f"{name} is refused", told.returncode == code and text in told.stderr, (told.returncode, told.stderr))
 
 
 @with_tmp
@@ -280,6 +339,41 @@ def example(tmp):
     check("the example of a runner measures", told.returncode == 0 and [r["state"] for r in records_of(records)][:2] == ["ok", "ok"], told.stderr)
 
 
+def worker_of(address, tmp, name):
+    """A worker of a cluster: a process of its own, with one thread."""
+    words = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--name", name, "--local-directory", str(tmp / name), "--no-dashboard", "--nanny"]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+@with_tmp
+def cluster(tmp):
+    """The runner over a cluster of two workers, one of which is killed while it measures."""
+    import distributed  # generated_tests/python/cluster.txt
+    records = tmp / "r.jsonl"
+    runner = shlex.join([sys.executable, str(ROOT / "examples" / "tuning" / "runner.py"), "--scheduler"])
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None, processes=True, silence_logs=50) as local:
+        address = local.scheduler_address
+        workers = [worker_of(address, tmp, f"w{k}") for k in range(2)]
+        try:
+            with distributed.Client(address) as client:
+                client.wait_for_workers(2, timeout=60)
+                tuning = subprocess.Popen([str(w) for w in (TOOL, "tune", DIGITS, *CPU, "--records", records, "--trials", "8", "--repeat", "1", "--jobs", "2", "--tasks", "conv2d",
+                                                            "--timeout", "120", "--runner", f"{runner} {address}")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                deadline = time.monotonic() + 120
+                while (not records.exists() or len(records_of(records)) < 3) and time.monotonic() < deadline and tuning.poll() is None:
+                    time.sleep(0.05)
+                os.killpg(workers[0].pid, signal.SIGKILL)
+                told = tuning.communicate(timeout=300)
+        finally:
+            for w in workers:
+                if w.poll() is None:
+                    os.killpg(w.pid, signal.SIGKILL)
+                w.wait()
+    got = records_of(records)
+    check("a cluster measures, though a worker vanishes", tuning.returncode == 0 and len({plan(r) for r in got}) >= 8, told)
+    check("and all is right", all(r["state"] == "ok" for r in got), [(r["state"], r.get("reason")) for r in got])
+
+
 @with_tmp
 def listed(tmp):
     told = run(TOOL, "tune", DIGITS, *CPU, "--tasks", "list", "--json")
@@ -291,5 +385,5 @@ def listed(tmp):
     check("named as --write-schedules names them", {t["function"] for t in tasks} == set(hashes), hashes)
 
 
-check.run([measured, replayed, sketched, gone_on, never_best, merged, refused, on_cuda, emulated, example, listed], quick=1)
+check.run([measured, replayed, sketched, gone_on, never_best, merged, kept, refused, on_cuda, emulated, example, cluster, listed], quick=1)
 sys.exit(check.summary())

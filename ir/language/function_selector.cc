@@ -118,14 +118,14 @@ FunctionSelector read_selector(TokenReader& r) {
   do s.stages.push_back(r.accept("*") ? "*" : r.expect_name("the name of a stage, or '*' for any"));
   while (r.accept("+"));
   if (r.accept("(")) {
-    s.inputs.emplace();
+    s.inputs = FunctionSelector::Operands();
     if (!r.is_symbol(")"))
       while (read_pattern(r, *s.inputs) && r.accept(",")) {
       }
     r.expect(")", "after the operands");
   }
   if (r.accept("->")) {
-    s.outputs.emplace();
+    s.outputs = FunctionSelector::Operands();
     while (read_pattern(r, *s.outputs) && r.accept(",")) {
     }
   }

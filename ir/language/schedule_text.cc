@@ -41,11 +41,21 @@ std::string FunctionPlan::shown() const {
   return selects ? "for " + language::print(*selects) : language::quoted(signature);
 }
 
-std::string function_hash(const TensorFn& fn, const std::vector<bool>& constant_input) {
-  const language::FunctionText printed = language::function_text(fn);
-  std::string key = printed.text.empty() ? identity_of(fn) : printed.text;
-  for (const bool known : constant_input) key += known ? 'k' : '-';
+std::string FunctionDefinition::hash() const {
+  const std::string key = text + known;
   return hex(xxh64(key.data(), key.size()), 16);
+}
+
+FunctionDefinition definition_of(const TensorFn& fn, const std::vector<bool>& constant_input) {
+  FunctionDefinition d{language::function_text(fn).text, ""};
+  for (const bool known : constant_input) d.known += known ? 'k' : '-';
+  return d;
+}
+
+std::string function_hash(const TensorFn& fn, const std::vector<bool>& constant_input) {
+  FunctionDefinition d = definition_of(fn, constant_input);
+  if (d.text.empty()) d.text = identity_of(fn);
+  return d.hash();
 }
 
 namespace language {

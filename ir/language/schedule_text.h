@@ -80,6 +80,15 @@ struct StatedSchedules {
   std::vector<FunctionPlan> plans;
 };
 
+/// A function as records keep it: what the language prints, empty where it does not have it, and a 'k' for each operand that
+/// is known while compiling, a '-' for others.
+struct FunctionDefinition {
+  std::string text, known;
+  /// 16 hex digits: the function_hash() of what is defined.
+  std::string hash() const;
+};
+FunctionDefinition definition_of(const TensorFn& fn, const std::vector<bool>& constant_input);
+
 /// 16 hex digits of what the language prints for the function, and of which operands are known while compiling; of the
 /// function's identity where the language does not have it. Names of functions of one model may be equal, these are not.
 std::string function_hash(const TensorFn& fn, const std::vector<bool>& constant_input);

@@ -1,5 +1,7 @@
 // The calls of build_program: the function of a node, without its scalars and with names of its own, which nodes that mean the
 // same share, and the operands that a call gives its kernel (compile_kernel.cc).
+#include <algorithm>
+
 #include "ir/identity.h"
 #include "ir/loop/build.h"
 #include "ir/loop/print.h"
@@ -14,7 +16,8 @@ namespace tc {
 
 namespace {
 
-// Scalars become literals of the function; what is left of the operands is returned.
+// Scalars become literals of the function, unless they are its results, too, which are copies of memory; what is left of
+// the operands is returned.
 TensorFn bake_scalars(const TensorFn& fn, std::vector<const Value*>& operands) {
   std::vector<const Value*> kept;
   TensorFn r = fn;
@@ -24,7 +27,8 @@ TensorFn bake_scalars(const TensorFn& fn, std::vector<const Value*>& operands) {
     const Constant c = root_of(operands[i])->constant;
     const DType t = fn.inputs[i]->dtype;
     const bool number = is_float(t) || is_int(t) || t == DType::Bool;
-    if (c && number && c->size() == 1) {
+    const bool is_result = std::find(fn.outputs.begin(), fn.outputs.end(), fn.inputs[i]) != fn.outputs.end();
+    if (c && number && c->size() == 1 && !is_result) {
       literals[fn.inputs[i].get()] = is_float(t) ? make_float(t, c->as_double(0)) : make_int(t, c->as_int(0));
     } else {
       r.inputs.push_back(fn.inputs[i]);

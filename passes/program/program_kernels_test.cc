@@ -8,12 +8,13 @@
 namespace tc {
 namespace {
 
-Program program_of(const std::string& graph) {
+Program program_of(const std::string& graph, int level = 2) {
   const auto imported = importer_testing::import_text("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph);
   EXPECT_EQ(imported.problems, "");
   TestTarget target(test_target("x86-64-v3"));
   PassContext& cx = target.cx;
   cx.options.verify_each = true;
+  cx.options.opt_level = level;
   Graph g = imported.graph.clone();
   std::string log;
   run_passes(graph_passes(), g, cx, log);
@@ -54,6 +55,17 @@ TEST(Kernels, PackedNumbersAreOperands) {
     if (k.name.starts_with("conv2d_requantize_4x4x32")) formulas.push_back(k.formula);
   ASSERT_EQ(formulas.size(), 1u) << p.kernels.size();
   EXPECT_NE(formulas[0].find("constant * "), std::string::npos) << formulas[0];
+}
+
+// What a scan passes through is a constant, and its view a copy of that: a function whose result is its operand.
+TEST(Kernels, AScalarThatIsTheResultStaysAnOperand) {
+  const Program p = program_of(R"(g (float[2,3] x) => (int64[1] f, int64[1] y, float[2,3] o)
+    <int64[1] c = {30}, int64[1] e = {1}> {
+    f, o = Scan <num_scan_inputs = 1, body = b (int64[1] s, float[3] r) => (int64[1] t, float[3] n)
+      { t = Identity (s)  n = Neg (r) }> (c, x)
+    y = Reshape (f, e) })",
+                               0);
+  for (const Kernel& k : p.kernels) EXPECT_GE(k.params.size(), 2u) << k.name;
 }
 
 }  // namespace
