@@ -9,8 +9,8 @@
 #include "emit_cuda/device_stmt.h"
 #include "ir/loop/build.h"
 #include "ir/loop/expand_intrin.h"
+#include "ir/loop/max_lanes.h"
 #include "ir/verify.h"
-#include "passes/loop/lower_lanes.h"
 #include "support/error.h"
 
 namespace tc {

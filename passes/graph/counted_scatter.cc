@@ -75,7 +75,8 @@ Node* BoundedSizes::scatter_elements(Graph& g, Node* n) {
   }
   // A spare row would be the last one, from the end.
   if (find(data, axis) || !open.empty())
-    at = positions_from_front(g, n, at, number_of(g, n, form_along(data, axis), derived(n->outputs.at(0)->name, "_rows")),
+    at = positions_from_front(g, n, at,
+                              number_of(g, n, form_along(data, axis), derived(n->outputs.at(0)->name, "_rows")),
                               n->outputs[0]->name);
   Value* y = scatter_open(g, n, data, at, open, axis);
   note_others(y, data, -1);
@@ -107,12 +108,12 @@ Node* BoundedSizes::scatter_tuples(Graph& g, Node* n) {
   Value* parts = add_op(g, n, "Mul", {index, constant("_strides", strides)}, derived(name, "_parts"));
   // The tuples stay tuples, of one number.
   Value* linear = add_op(g, n, "ReduceSum", {parts, constant("_last", {-1})}, derived(name, "_linear"));
-  Value* table = add_op(g, n, "Reshape", {data, constant("_rows", flat)}, derived(name, "_table"),
-                        {{"allowzero", int64_t(1)}});
+  Value* table =
+      add_op(g, n, "Reshape", {data, constant("_rows", flat)}, derived(name, "_table"), {{"allowzero", int64_t(1)}});
   const std::vector<BoundedSize> open = sizes(at);
   Value* cut = scatter_open(g, n, table, linear, open, 0);
-  Value* y = add_op(g, n, "Reshape", {cut, constant("_shape", dims)}, derived(name, "_whole"),
-                    {{"allowzero", int64_t(1)}});
+  Value* y =
+      add_op(g, n, "Reshape", {cut, constant("_shape", dims)}, derived(name, "_whole"), {{"allowzero", int64_t(1)}});
   note_others(y, data, -1);
   return replaced(g, n, y);
 }

@@ -13,8 +13,8 @@ Value* BoundedSizes::list_of(Graph& g, Node* n, const std::vector<SizeForm>& siz
   std::vector<Value*> parts;
   for (const SizeForm& f : sizes) {
     const std::string suffix = "_" + to_text(int64_t(parts.size()));
-    parts.push_back(
-        constant_op(g, n, "Reshape", {number_of(g, n, f, derived(name, suffix)), one}, derived(name, suffix + "_list")));
+    parts.push_back(constant_op(g, n, "Reshape", {number_of(g, n, f, derived(name, suffix)), one},
+                                derived(name, suffix + "_list")));
   }
   return constant_op(g, n, "Concat", parts, name, {{"axis", int64_t(0)}});
 }

@@ -1,6 +1,7 @@
 // See lower_lanes.cc.
 #pragma once
 #include "ir/loop/ir.h"
+#include "ir/loop/max_lanes.h"
 
 namespace tc {
 
@@ -24,8 +25,5 @@ inline bool has_lanes(DType t) { return t == DType::F32 || t == DType::F64 || ha
 /// Whether the conversion of `value` to a type has a form on vectors. To bytes it has one where the value lies in their
 /// range, which a clamp with constant bounds says.
 bool cast_has_lanes(const Expr& value, DType to);
-
-/// Lanes never exceed this number; what is a multiple of it needs no partial vectors.
-inline constexpr int64_t kMaxLanes = 16;
 
 }  // namespace tc

@@ -5,9 +5,9 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/max_lanes.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
-#include "passes/loop/lower_lanes.h"
 #include "passes/loop/vectorize_loops.h"
 
 namespace tc {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ir/loop/ir.h"
-#include "passes/loop/lower_lanes.h"
+#include "ir/loop/max_lanes.h"
 
 namespace tc {
 

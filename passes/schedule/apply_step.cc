@@ -50,9 +50,15 @@ class Arguments {
     if (at == words.end()) refuse("argument " + to_text(int64_t(i + 1)) + " is one of " + join(words, ", "), i);
     return size_t(at - words.begin());
   }
-  std::vector<Var> loops_from(size_t first) const {
+  /// Whether the last argument is this word, and no loop of that name.
+  bool ends_in(const std::string& word) const {
+    const auto* w = size() > 0 ? std::get_if<std::string>(&line_.args.back().value) : nullptr;
+    return w && *w == word && loops_.count(word) == 0;
+  }
+  /// All arguments from there on, but for the last `rest`.
+  std::vector<Var> loops_from(size_t first, size_t rest = 0) const {
     std::vector<Var> list;
-    for (size_t i = first; i < size(); i++) list.push_back(loop(i));
+    for (size_t i = first; i + rest < size(); i++) list.push_back(loop(i));
     return list;
   }
   std::vector<int64_t> numbers_from(size_t first, const std::string& what) const {
@@ -160,7 +166,10 @@ void decompose_reduction(Schedule& s, const Arguments& a) {
   s.decompose_reduction(a.loop(0), scope_of(a, 1, kRegister));
 }
 void double_buffer(Schedule& s, const Arguments& a) { s.pipeline(a.buffers(0), 2); }
-void fuse(Schedule& s, const Arguments& a) { s.fuse(a.loops_from(0)); }
+void fuse(Schedule& s, const Arguments& a) {
+  const bool let = a.ends_in("let");
+  s.fuse(a.loops_from(0, let ? 1 : 0), {{}, let});
+}
 void pack(Schedule& s, const Arguments& a) {
   s.pack(a.buffer(0), a.number_list(1, "the order of the dimensions"), a.number_list(2, "dimensions that are cut"),
          a.number_list(3, "the tiles"));
@@ -176,7 +185,10 @@ void reorder(Schedule& s, const Arguments& a) { s.reorder(a.loops_from(0)); }
 void reverse_compute_at(Schedule& s, const Arguments& a) { s.reverse_compute_at(a.buffer(0), a.loop(1)); }
 void rfactor(Schedule& s, const Arguments& a) { s.rfactor(a.loop(0), scope_of(a, 1, kRegister)); }
 void set_scope(Schedule& s, const Arguments& a) { s.set_scope(a.buffer(0), scope_of(a, 1)); }
-void split(Schedule& s, const Arguments& a) { s.split(a.loop(0), a.number(1, "the factor"), tail_of(a, 2)); }
+void split(Schedule& s, const Arguments& a) {
+  const bool let = a.has(3) && a.word(3, {"let"}) == 0;
+  s.split(a.loop(0), a.number(1, "the factor"), tail_of(a, 2), {{}, let});
+}
 void storage_align(Schedule& s, const Arguments& a) {
   const int64_t dimension = a.number(1, "a dimension"), factor = a.number(2, "the factor");
   if (dimension < 0) a.refuse("dimensions count from 0");
@@ -224,7 +236,7 @@ constexpr StepRow kSteps[] = {
     {"reverse_compute_at", reverse_compute_at, 2},
     {"rfactor", rfactor, 2},
     {"set_scope", set_scope, 2},
-    {"split", split, 3},
+    {"split", split, 4},
     {"storage_align", storage_align, 4},
     {"tensorize", tensorize, 2},
     {"tile", tile, 5},

@@ -79,7 +79,10 @@ TEST(ApplyStep, RefusesWhatIsNotThere) {
   EXPECT_EQ(refused(fn, {}, "split(i0, i1)"), "split(i0, i1): argument 2 is the factor, a number");
   EXPECT_EQ(refused(fn, {}, "split(4, 4)"), "split(4, 4): it is told the name of a loop here");
   EXPECT_EQ(refused(fn, {}, "split(i0, 4, most)"), "split(i0, 4, most): argument 3 is one of guard, min");
-  EXPECT_EQ(refused(fn, {}, "split(i0, 4, min, 5)"), "split(i0, 4, min, 5): it takes 3 arguments at most");
+  EXPECT_EQ(refused(fn, {}, "split(i0, 4, min, 5)"), "split(i0, 4, min, 5): argument 4 is one of let");
+  EXPECT_EQ(refused(fn, {}, "split(i0, 4, min, let, 5)"), "split(i0, 4, min, let, 5): it takes 4 arguments at most");
+  EXPECT_EQ(refused(fn, {}, "fuse(i0, let, i1)"), "fuse(i0, let, i1): there is no loop let; there are i0, i1");
+  EXPECT_EQ(refused(fn, {}, "fuse(let)"), "fuse(let): no loops are given");
   EXPECT_EQ(refused(fn, {}, "cache_read(x, i0, attic)"),
             "cache_read(x, i0, attic): argument 3 is one of register, stack, workspace, shared");
   EXPECT_EQ(refused(fn, {}, "storage_align(x, -1, 2)"), "storage_align(x, -1, 2): dimensions count from 0");

@@ -115,8 +115,8 @@ void Schedule::parallel(const Var& v) {
 //   for i in 2 .. +256: B(i)   ->   thread.x i in 0 .. +256: B(i + 2)
 // Refused: a kind that is none of BlockX .. ThreadZ; iterations that depend on each other or carry a reduction; an
 // extent that is no constant, below 1 or above the limit of CUDA; another loop of the same kind around or inside;
-// blocks inside threads; blocks, or threads, that do not stand right inside each other; a parallel loop or a loop of
-// vectors around or inside; registers, stack or, for blocks, shared memory of outside used inside; workspace inside.
+// blocks inside threads; blocks, or threads, that do not stand right inside each other; a parallel loop around or inside; a
+// loop of vectors around; registers, stack or, for blocks, shared memory of outside used inside; workspace inside.
 void Schedule::bind(const Var& v, ForKind kind) {
   Step step(*this, "bind", {{v}, {std::string(kind_name(kind))}});
   const LoopSite at = step.find(v);
@@ -128,10 +128,12 @@ void Schedule::bind(const Var& v, ForKind kind) {
   step.require(*n >= 1 && *n <= limit_of(kind), "the extent is not in 1 .. " + to_text(limit_of(kind)), at.stmt);
   std::vector<const For*> others = loops_in(at.loop->body);
   const bool any_block_inside = find_kind(others, is_block) != nullptr;
+  const For* lanes = find_kind(at.outer, [](ForKind k) { return k == ForKind::Vector; });
+  step.require(!lanes, lanes ? quoted(*lanes) + " around is vector" : "", at.stmt);
   others.insert(others.end(), at.outer.begin(), at.outer.end());
   const For* same = find_kind(others, [&](ForKind k) { return k == kind; });
   step.require(!same, same ? quoted(*same) + " is " + std::string(kind_name(kind)) + " too" : "", at.stmt);
-  const For* cpu = find_kind(others, [](ForKind k) { return k == ForKind::Parallel || k == ForKind::Vector; });
+  const For* cpu = find_kind(others, [](ForKind k) { return k == ForKind::Parallel; });
   step.require(!cpu, cpu ? quoted(*cpu) + " is " + std::string(kind_name(cpu->kind)) : "", at.stmt);
   step.require(!(is_thread(kind) && any_block_inside), "a loop of blocks stands inside", at.stmt);
   step.require(!(is_block(kind) && find_kind(at.outer, is_thread)), "a loop of threads stands around", at.stmt);

@@ -34,22 +34,68 @@ std::vector<Var> independent_loops(const LoopSite& at) {
   return list;
 }
 
+// Loops that may become one.
+std::vector<const For*> fusible(const Step& step, const LoopSite& at, const std::vector<Var>& loops) {
+  step.require_fixed_bounds(at);
+  std::vector<const For*> nest = {at.loop};
+  int64_t all = as_const_int(at.loop->extent).value_or(1);
+  for (size_t i = 1; i < loops.size(); i++) {
+    const For &f = *nest.back(), *g = as<For>(f.body);
+    step.require(g && g->var == loops[i],
+                 "loop " + loops[i]->name + " is not the only statement of loop " + f.var->name, at.stmt);
+    step.require_fixed_bounds(step.find(g->var));
+    for (const For* outer : nest)
+      step.require(!uses_var(g->begin, outer->var) && !uses_var(g->extent, outer->var),
+                   "the bounds of loop " + g->var->name + " depend on " + outer->var->name, at.stmt);
+    step.require(f.kind == g->kind && !is_gpu(f.kind) && f.kind != ForKind::Vector,
+                 "the loops are " + std::string(kind_name(f.kind)) + " and " + std::string(kind_name(g->kind)),
+                 at.stmt);
+    const bool fits = !__builtin_mul_overflow(all, as_const_int(g->extent).value_or(1), &all);
+    step.require(fits, "the fused loop has too many iterations", at.stmt);
+    nest.push_back(g);
+  }
+  step.require(bool(nest.back()->body), "the loops compute nothing", at.stmt);
+  return nest;
+}
+
+std::vector<StepOperand> with_let(std::vector<StepOperand> args, const Naming& names) {
+  if (names.let) args.push_back({"let"});
+  return args;
+}
+
+std::string made(const Naming& names, size_t i, const std::string& otherwise) {
+  return i < names.made.size() ? names.made[i] : otherwise;
+}
+
+// The body of loops that are no more, with the values that their variables had.
+Stmt replaced(const std::vector<std::pair<Var, Expr>>& values, Stmt body, bool let_them) {
+  VarMap formulas;
+  for (const auto& [v, value] : values)
+    if (!let_them || as_const_int(value)) formulas[v.get()] = value;
+  if (!formulas.empty()) body = substitute(body, formulas);
+  for (size_t i = values.size(); i-- > 0;)
+    if (formulas.count(values[i].first.get()) == 0) body = let(values[i].first, values[i].second, body);
+  return body;
+}
+
 }  // namespace
 
 // A loop becomes two, one right inside the other: the outer one counts pieces of `factor` iterations.
 //   for i in 0 .. +10: B(i)
 //   for i_o in 0 .. +3: for i_i in 0 .. +4: if i_o * 4 + i_i < 10: B(i_o * 4 + i_i)          Tail::Guard
 //   for i_o in 0 .. +3: for i_i in 0 .. +min(4, 10 - i_o * 4): B(i_o * 4 + i_i)              Tail::Min
+//   for i_o in 0 .. +3: for i_i in 0 .. +4: let i = i_o * 4 + i_i: if i < 10: B(i)           Tail::Guard, let
 // Refused: a factor below 1; a loop that runs in parallel, in vectors or on a GPU already; bounds that read memory.
-std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
-  Step step(*this, "split", {{v}, {factor}, {tail == Tail::Min ? "min" : "guard"}});
+std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail, const Naming& names) {
+  Step step(*this, "split", with_let({{v}, {factor}, {tail == Tail::Min ? "min" : "guard"}}, names));
   const LoopSite at = step.find(v);
   const For& f = *at.loop;
   step.require_fixed_bounds(at);
   step.require_argument(1, factor >= 1, "the factor is below 1", at.stmt);
   step.require(f.kind == ForKind::Serial || f.kind == ForKind::Unroll,
                "loop " + v->name + " is " + std::string(kind_name(f.kind)) + " already", at.stmt);
-  const Var outer = make_var(v->name + "_o"), inner = make_var(v->name + "_i");
+  step.require(bool(f.body), "the loop computes nothing", at.stmt);
+  const Var outer = make_var(made(names, 0, v->name + "_o")), inner = make_var(made(names, 1, v->name + "_i"));
   const Expr pieces = simplify(floor_div(f.extent + Expr(factor - 1), Expr(factor)), at.ranges);
   const auto extent = as_const_int(f.extent);
   const bool divides = factor == 1 || (extent && *extent % factor == 0);
@@ -57,62 +103,58 @@ std::pair<Var, Var> Schedule::split(const Var& v, int64_t factor, Tail tail) {
   ranges[outer.get()] = loop_range(For{outer, 0, pieces, ForKind::Serial, {}}, at.ranges);
   ranges[inner.get()] = {0, factor - 1};
   const Expr start = Expr(outer) * Expr(factor), offset = start + Expr(inner);
-  Stmt body = substitute(f.body, {{v.get(), simplify(f.begin + offset, ranges)}});
-  step.require(bool(body), "the loop computes nothing", at.stmt);
+  Stmt body = f.body;
   const Expr guard = simplify(offset < f.extent, ranges);
-  if (!divides && tail == Tail::Guard && !is_const(guard, 0))
-    body = if_then(guard, body);  // false: no iteration at all
+  const bool guarded = !divides && tail == Tail::Guard && !is_const(guard, 0);  // false: no iteration at all
+  if (guarded) body = if_then(names.let && !is_const(guard, 1) ? Expr(v) < simplify(f.begin + f.extent) : guard, body);
+  body = replaced({{v, simplify(f.begin + offset, ranges)}}, body, names.let);
   Expr inner_extent = factor;
   if (!divides && tail == Tail::Min) inner_extent = simplify(min(Expr(factor), f.extent - start), ranges);
   body = loop(outer, pieces, loop(inner, inner_extent, body, f.kind), f.kind);
   // Of numbers that may lie behind the end of their digit less can be proved than before: what is known now stays known.
   std::vector<Var> independent;
-  if (!divides) independent = independent_loops(at);
-  if (std::find(independent.begin(), independent.end(), v) != independent.end())
+  if (!divides && !step.is_independent(v)) independent = independent_loops(at);
+  if (step.is_independent(v) || std::find(independent.begin(), independent.end(), v) != independent.end())
     independent.insert(independent.end(), {outer, inner});
   step.done(replace_stmt(body_, at.stmt.get(), body), {{outer}, {inner}});
   independent_.insert(independent_.end(), independent.begin(), independent.end());
   return {outer, inner};
 }
 
-// Two loops, one right inside the other, become one.
+// Loops, each right inside the one before, become one.
 //   for i in 0 .. +4: for j in 0 .. +6: B(i, j)   ->   for i_j in 0 .. +24: B(i_j / 6, i_j % 6)
+//                                                      for i_j in 0 .. +24: let i = i_j / 6: let j = i_j % 6: B(i, j)    let
 // Refused: loops that are not right inside each other; an inner loop whose bounds depend on the outer one; loops of
 // different kinds; bounds that read memory.
-Var Schedule::fuse(const Var& outer, const Var& inner) {
-  Step step(*this, "fuse", {{outer}, {inner}});
-  const LoopSite at = step.find(outer);
-  const For& f = *at.loop;
-  const For* g = as<For>(f.body);
-  step.require(g && g->var == inner, "loop " + inner->name + " is not the only statement of loop " + outer->name,
-               at.stmt);
-  step.require_fixed_bounds(at);
-  step.require_fixed_bounds(step.find(inner));
-  step.require(!uses_var(g->begin, outer) && !uses_var(g->extent, outer),
-               "the bounds of loop " + inner->name + " depend on " + outer->name, at.stmt);
-  step.require(f.kind == g->kind && !is_gpu(f.kind) && f.kind != ForKind::Vector,
-               "the loops are " + std::string(kind_name(f.kind)) + " and " + std::string(kind_name(g->kind)), at.stmt);
-  const auto n = as_const_int(f.extent), m = as_const_int(g->extent);
-  int64_t all = 0;
-  step.require(!n || !m || !__builtin_mul_overflow(*n, *m, &all), "the fused loop has too many iterations", at.stmt);
-  const Var v = make_var(outer->name + "_" + inner->name);
-  const Expr count = simplify(f.extent * g->extent, at.ranges);
+Var Schedule::fuse(const std::vector<Var>& loops, const Naming& names) {
+  Step step(*this, "fuse", with_let(operands(loops), names));
+  step.require(!loops.empty(), "no loops are given", body_);
+  if (loops.size() == 1) return names.made.empty() ? loops[0] : rename(loops[0], names.made[0]);
+  const LoopSite at = step.find(loops[0]);
+  const std::vector<const For*> nest = fusible(step, at, loops);
+  std::string name;
+  Expr count = 1;
+  bool independent = true;
+  for (const For* f : nest) {
+    name += (name.empty() ? "" : "_") + f->var->name;
+    count = simplify(count * f->extent, at.ranges);
+    independent = independent && step.is_independent(f->var);
+  }
+  const Var v = make_var(made(names, 0, name));
   Ranges ranges = at.ranges;
-  ranges[v.get()] = loop_range(For{v, 0, count, f.kind, {}}, at.ranges);
-  const Expr width = m && *m < 1 ? Expr(1) : g->extent;  // no iteration at all: any divisor will do
-  const Expr i = simplify(f.begin + floor_div(Expr(v), width), ranges);
-  const Expr j = simplify(g->begin + floor_mod(Expr(v), width), ranges);
-  const Stmt body = substitute(g->body, {{outer.get(), i}, {inner.get(), j}});
-  step.require(bool(body), "the loops compute nothing", at.stmt);
-  step.done(replace_stmt(body_, at.stmt.get(), loop(v, count, body, f.kind)), {{v}});
-  return v;
-}
-
-// All of them, outermost first; one loop stays as it is.
-Var Schedule::fuse(const std::vector<Var>& loops) {
-  if (loops.empty()) Step(*this, "fuse", {}).refuse("no loops are given", body_);
-  Var v = loops[0];
-  for (size_t i = 1; i < loops.size(); i++) v = fuse(v, loops[i]);
+  ranges[v.get()] = loop_range(For{v, 0, count, nest[0]->kind, {}}, at.ranges);
+  std::vector<std::pair<Var, Expr>> values(nest.size());
+  Expr rest(v);
+  for (size_t i = nest.size(); i-- > 0;) {
+    const For& f = *nest[i];
+    const auto n = as_const_int(f.extent);
+    const Expr width = n && *n < 1 ? Expr(1) : f.extent;  // no iteration at all: any divisor will do
+    values[i] = {f.var, simplify(f.begin + (i > 0 ? floor_mod(rest, width) : rest), ranges)};
+    if (i > 0) rest = simplify(floor_div(rest, width), ranges);
+  }
+  const Stmt body = replaced(values, nest.back()->body, names.let);
+  step.done(replace_stmt(body_, at.stmt.get(), loop(v, count, body, nest[0]->kind)), {{v}});
+  if (independent) independent_.push_back(v);
   return v;
 }
 
@@ -165,7 +207,7 @@ void Schedule::reorder(const std::vector<Var>& order) {
   // A loop of independent iterations may stand anywhere; the others keep their order.
   std::vector<std::pair<const For*, Conflict>> carries;
   for (const For* f : chain->loops) {
-    if (std::find(independent_.begin(), independent_.end(), f->var) != independent_.end()) continue;
+    if (step.is_independent(f->var)) continue;
     for (const Conflict& c : conflicts(top.stmt, f->var, top.ranges))
       if (!may_reorder(c, step.strict_fp())) carries.push_back({f, c});
   }
@@ -188,7 +230,9 @@ Var Schedule::rename(const Var& v, const std::string& name) {
   const For& f = *at.loop;
   const Var w = make_var(name);
   const Stmt body = substitute(f.body, {{v.get(), Expr(w)}});
+  const bool independent = step.is_independent(v);
   step.done(replace_stmt(body_, at.stmt.get(), loop(w, f.extent, body, f.kind, f.begin)), {{w}});
+  if (independent) independent_.push_back(w);
   return w;
 }
 

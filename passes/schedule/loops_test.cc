@@ -52,6 +52,66 @@ TEST(ScheduleLoops, FuseDivides) {
   expect_same(fn, s.body());
 }
 
+TEST(ScheduleLoops, SplitAndFuseKeepCoordinatesInLets) {
+  const TensorFn fn = twice(5, 7);
+  Schedule s(fn);
+  const Var i = s.fuse(s.loops(), {{"i"}, true});
+  const auto [block, thread] = s.split(i, 8, Tail::Guard, {{"block", "thread"}, true});
+  s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
+  EXPECT_EQ(to_text(s.body()),
+            "block.x block in 0 .. +5:\n"
+            "  thread.x thread in 0 .. +8:\n"
+            "    let i = block * 8 + thread\n"
+            "    if i < 35:\n"
+            "      let i0 = floor_div(i, 7)\n"
+            "      let i1 = floor_mod(i, 7)\n"
+            "      add[i0, i1] = x[i0, i1] + x[i0, i1]\n");
+  EXPECT_EQ(s.steps(), (std::vector<std::string>{"fuse(i0, i1, let) as i", "split(i, 8, guard, let) as block, thread",
+                                                 "bind(block, block.x)", "bind(thread, thread.x)"}));
+  expect_same(fn, s.body());
+}
+
+TEST(ScheduleLoops, FuseOfSeveralIsOneStep) {
+  const Buffer x = make_buffer("x", DType::F32, {2, 1, 3, 4}), y = make_buffer("y", DType::F32, {2, 1, 3, 4});
+  const std::vector<Var> v = {make_var("a"), make_var("b"), make_var("c"), make_var("d")};
+  Stmt nest = store(y, {v[0], v[1], v[2], v[3]}, load(x, {v[0], v[1], v[2], v[3]}));
+  for (size_t k = 4; k-- > 0;) nest = loop(v[k], y->shape[k], nest);
+  Schedule s(nest);
+  s.fuse(v, {{}, true});
+  EXPECT_EQ(s.steps(), std::vector<std::string>{"fuse(a, b, c, d, let) as a_b_c_d"});
+  EXPECT_EQ(to_text(s.body()),
+            "for a_b_c_d in 0 .. +24:\n"
+            "  let a = floor_div(a_b_c_d, 12)\n"
+            "  let c = floor_mod(floor_div(a_b_c_d, 4), 3)\n"
+            "  let d = floor_mod(a_b_c_d, 4)\n"
+            "  y[a, 0, c, d] = x[a, 0, c, d]\n");
+}
+
+// What is known of the loops is not proved again: an index that is read from memory tells nothing.
+TEST(ScheduleLoops, IndependenceIsKeptThroughFuseSplitAndBind) {
+  const Buffer at = make_buffer("at", DType::I64, {12}), y = make_buffer("y", DType::F32, {12});
+  const Var i = make_var("i"), j = make_var("j");
+  const Stmt nest = loop(i, 3, loop(j, 4, store(y, {load(at, {Expr(i) * Expr(4) + Expr(j)})}, make_float(DType::F32, 1))));
+  auto launch = [&](Schedule s) {
+    const auto [block, thread] = s.split(s.fuse({i, j}, {{"all"}, true}), 5);
+    s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
+    return s.steps().size();
+  };
+  EXPECT_EQ(launch(Schedule(nest, {}, {i, j})), 4u);
+  EXPECT_NE(refusal([&] { launch(Schedule(nest, {}, {i})); }).find("may depend on each other"), std::string::npos);
+  EXPECT_NE(refusal([&] { launch(Schedule(nest)); }).find("may depend on each other"), std::string::npos);
+}
+
+TEST(ScheduleLoops, BlocksAndThreadsMayHaveVectorsInside) {
+  const TensorFn fn = twice(4, 16);
+  Schedule s(fn);
+  const std::vector<Var> l = s.loops();
+  const auto [o, i] = s.split(l[1], 4);
+  s.vectorize(i);
+  s.bind(l[0], ForKind::BlockX), s.bind(o, ForKind::ThreadX);
+  expect_same(fn, s.body());
+}
+
 TEST(ScheduleLoops, FuseRefusesWhatIsNotRightInside) {
   Schedule s(row_sums(3, 4));
   const auto loops = s.loops();

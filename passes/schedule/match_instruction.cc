@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "ir/loop/build.h"
+#include "ir/loop/max_lanes.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/nest.h"
-#include "passes/loop/lower_lanes.h"
 
 namespace tc {
 

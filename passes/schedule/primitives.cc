@@ -85,7 +85,8 @@ Schedule::Schedule(const TensorFn& fn, const ScheduleOptions& options, const std
   body_ = bind_once(body);
 }
 
-Schedule::Schedule(const Stmt& body, const ScheduleOptions& options) : body_(bind_once(body)), options_(options) {}
+Schedule::Schedule(const Stmt& body, const ScheduleOptions& options, std::vector<Var> independent)
+    : body_(bind_once(body)), options_(options), independent_(std::move(independent)) {}
 
 Buffer Schedule::buffer(const std::string& stage, size_t result) const {
   for (const Result& r : results_)

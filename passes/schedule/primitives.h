@@ -48,6 +48,12 @@ enum class PadWith {
   Identity,  // the body joins the identity of its operation: `acc += i < n ? x[i] : 0`
 };
 
+/// How the loops that a step makes are called, and what is written for those that it takes away.
+struct Naming {
+  std::vector<std::string> made = {};  // empty: after the loops that were
+  bool let = false;  // `let i = i_j / 6`: the text keeps them; otherwise formulas stand where they were
+};
+
 /// What a step is told or makes: a loop, a buffer, a number, a word ("register"), a text, or a list of these.
 struct StepOperand {
   using List = std::vector<StepOperand>;
@@ -61,7 +67,8 @@ class Schedule {
   /// `known`: which operands are known while compiling, for pack; none of them if it is empty.
   explicit Schedule(const TensorFn& fn, const ScheduleOptions& options = {}, const std::vector<bool>& known = {});
   /// Any statement. Variables and buffers that are bound twice are replaced at their second binding.
-  explicit Schedule(const Stmt& body, const ScheduleOptions& options = {});
+  /// `independent`: loops of which it is known that no two iterations touch the same memory.
+  explicit Schedule(const Stmt& body, const ScheduleOptions& options = {}, std::vector<Var> independent = {});
 
   const Stmt& body() const { return body_; }
   /// The steps in order, with the names that loops and buffers have in to_text(body()) before each: apply_step() takes them
@@ -107,9 +114,10 @@ class Schedule {
   const For& loop_of(const Var& v) const;
 
   // --- the shape of loops (loops.cc)
-  std::pair<Var, Var> split(const Var& v, int64_t factor, Tail tail = Tail::Guard);
-  Var fuse(const Var& outer, const Var& inner);
-  Var fuse(const std::vector<Var>& loops);
+  std::pair<Var, Var> split(const Var& v, int64_t factor, Tail tail = Tail::Guard, const Naming& names = {});
+  Var fuse(const Var& outer, const Var& inner) { return fuse({outer, inner}); }
+  /// One loop alone stays as it is.
+  Var fuse(const std::vector<Var>& loops, const Naming& names = {});
   void reorder(const std::vector<Var>& order);
   /// Another name for the loop's variable, and so in the text that is printed.
   Var rename(const Var& v, const std::string& name);
@@ -169,7 +177,7 @@ class Schedule {
   ScheduleOptions options_;
   std::vector<PlanLine> lines_;
   std::vector<StepOperand> made_;  // by the last step
-  std::vector<Var> independent_;   // parts of loops of independent iterations, whose conditions hide that they are, too
+  std::vector<Var> independent_;   // loops of independent iterations, also where their conditions hide that they are
   std::vector<Buffer> known_;      // operands that are known while compiling
   TensorFn prologue_;              // see Scheduled
   std::vector<std::string> prologue_layouts_;

@@ -170,9 +170,10 @@ std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
   const Var v = d.pick(loops), w = d.pick(loops);
   const Buffer b = d.pick(buffers);
   const Scope scope = d.pick(std::vector<Scope>{Scope::Register, Scope::Stack, Scope::Workspace});
+  const bool let = d.below(2) == 1;
   switch (d.below(gpu ? 25 : 23)) {
-    case 0: return s.split(v, 1 + d.below(5), d.below(3) == 0 ? Tail::Min : Tail::Guard), "split";
-    case 1: return s.fuse(v, w), "fuse";
+    case 0: return s.split(v, 1 + d.below(5), d.below(3) == 0 ? Tail::Min : Tail::Guard, {{}, let}), "split";
+    case 1: return s.fuse({v, w}, {{}, let}), "fuse";
     case 2:
     case 3: return s.reorder({v, w}), "reorder";
     case 4: return s.tile(v, w, 1 + d.below(4), 1 + d.below(4)), "tile";
@@ -221,7 +222,8 @@ void random_launch(Schedule& s, const TensorFn& fn, Dice& d, std::map<std::strin
     const std::vector<Var> loops = s.loops(fn.outputs[0]);
     const int64_t shape = d.below(3);
     if (shape == 0 || loops.size() < 2) {
-      const auto [block, thread] = s.split(s.fuse(loops), 1 + d.below(9));
+      const bool let = d.below(2) == 1;
+      const auto [block, thread] = s.split(s.fuse(loops, {{}, let}), 1 + d.below(9), Tail::Guard, {{}, let});
       s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
     } else if (shape == 1) {
       s.bind(loops[0], ForKind::BlockX), s.bind(loops[1], ForKind::ThreadX);

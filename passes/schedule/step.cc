@@ -235,7 +235,7 @@ void Step::require_fixed_bounds(const LoopSite& site) const {
 }
 
 void Step::require_independent(const LoopSite& site) const {
-  if (std::find(s_.independent_.begin(), s_.independent_.end(), site.loop->var) != s_.independent_.end()) return;
+  if (is_independent(site.loop->var)) return;
   const std::vector<Conflict> found = conflicts(site.stmt, site.loop->var, site.ranges);
   if (found.empty()) return;
   const Conflict& c = found[0];
@@ -268,13 +268,28 @@ void Step::rename_result(const Buffer& from, const Buffer& to) {
       if (b == from) b = to;
 }
 
+bool Step::is_independent(const Var& v) const {
+  return std::find(s_.independent_.begin(), s_.independent_.end(), v) != s_.independent_.end();
+}
+
+namespace {
+
+// Steps behind which every iteration of a loop touches what it has touched before.
+bool keeps_accesses(const std::string& step) {
+  static constexpr std::string_view kSteps[] = {"bind",    "fuse",  "parallel", "rename",
+                                                "reorder", "split", "unroll",   "vectorize"};
+  return std::find(std::begin(kSteps), std::end(kSteps), step) != std::end(kSteps);
+}
+
+}  // namespace
+
 void Step::done(Stmt body, std::vector<StepOperand> results) {
   std::vector<Buffer> visible;
   while (const StmtNode* lost = lost_prefetch(body, s_.body_, body, visible)) body = replace_stmt(body, lost, {});
   s_.body_ = std::move(body);
   const Names names = results.empty() ? Names() : printed_names(s_.body_);
   for (const StepOperand& r : results) line_.results.push_back(result_name(names, r));
-  if (line_.name != "split" && line_.name != "reorder") s_.independent_.clear();
+  if (!keeps_accesses(line_.name)) s_.independent_.clear();
   s_.lines_.push_back(std::move(line_));
   s_.made_ = std::move(results);
 }

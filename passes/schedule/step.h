@@ -35,6 +35,8 @@ class Step {
   }
   /// Refuses bounds that read memory: they are evaluated once, before the first iteration.
   void require_fixed_bounds(const LoopSite& site) const;
+  /// Whether it is known, without looking at the loops, that no two iterations touch the same memory.
+  bool is_independent(const Var& v) const;
   /// Refuses unless the iterations of the loop are independent of each other.
   void require_independent(const LoopSite& site) const;
 

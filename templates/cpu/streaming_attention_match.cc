@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/max_lanes.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
-#include "passes/loop/lower_lanes.h"
 #include "passes/loop/vector_form.h"
 #include "templates/canonical.h"
 #include "templates/cpu/streaming_attention.h"

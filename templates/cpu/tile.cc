@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "passes/loop/lower_lanes.h"
+#include "ir/loop/max_lanes.h"
 #include "templates/points.h"
 
 namespace tc {

@@ -41,15 +41,6 @@ int64_t most_elements(const Canonical& c) {
   return n;
 }
 
-Stmt in_vectors(Canonical c, int64_t n, int64_t threads) {
-  Axis& inner = c.axes.back();
-  const Var j = make_var("j"), quad = make_var(inner.var->name);
-  Stmt body = store(c.out, {c.out_index}, c.epilogue);
-  body = substitute(body, {{inner.var.get(), Expr(quad) * Expr(n) + Expr(j)}});
-  inner = {quad, Dim(inner.extent.value / n)};
-  return thread_per_point(c.axes, loop(j, n, body, ForKind::Vector), threads);
-}
-
 }  // namespace
 
 std::optional<Scheduled> cuda_elementwise(const CudaArgs& a) {
@@ -62,9 +53,15 @@ std::optional<Scheduled> cuda_elementwise(const CudaArgs& a) {
       most == 1 ? KnobValues::only(1, "nothing lies on 16 bytes for several")
                 : KnobValues::list({1, most}, "one, or 16 bytes of them"));
   const int64_t threads = decide_threads(a.plan, all / n);
-  const Stmt one = store(c.out, {c.out_index}, c.epilogue);
+  Schedule loops = point_loops(c.axes, store(c.out, {c.out_index}, c.epilogue), a.options);
+  std::vector<Var> outer = vars_of(c.axes);
+  Var j;
+  if (n > 1) std::tie(outer.back(), j) = loops.split(outer.back(), n, Tail::Guard, {{outer.back()->name, "j"}});
+  bind_points(loops, outer, threads);
+  if (n > 1) loops.vectorize(j);
   Scheduled s;
-  s.body = seq({border_launch(c), n > 1 ? in_vectors(c, n, threads) : thread_per_point(c.axes, one, threads)});
+  s.body = seq({border_launch(c), loops.body()});
+  s.steps = loops.steps();
   bind_operands(s, c);
   s.family = "elementwise";
   s.description = n > 1 ? to_text(n) + " elements a thread, 16 bytes an access" : "a thread per element";

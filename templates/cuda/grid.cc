@@ -34,16 +34,28 @@ int64_t decide_threads(const PlanEntry& plan, int64_t points, const std::string&
       name, [&] { return std::min(kBlockThreads, most); }, kWarp, most, kWarp);
 }
 
-Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body, int64_t most) {
-  const int64_t n = points(axes);
-  if (n == 0) return {};
-  if (n == 1) return at_point(axes, body, 0);
-  const int64_t threads = std::min(most, round_up(n, kWarp)), blocks = ceil_div(n, threads);
-  const Var block = make_var("block"), thread = make_var("thread"), i = make_var("i");
-  Stmt s = at_point(axes, body, Expr(i));
-  if (n % threads != 0) s = if_then(Expr(i) < Expr(n), s);
-  s = let(i, Expr(block) * Expr(threads) + Expr(thread), s);
-  return loop(block, blocks, loop(thread, threads, s, ForKind::ThreadX), ForKind::BlockX);
+Schedule point_loops(const std::vector<Axis>& axes, const Stmt& body, const ScheduleOptions& options) {
+  Stmt nest = body;
+  for (size_t k = axes.size(); k-- > 0;) nest = loop(axes[k].var, axes[k].extent, nest);
+  return Schedule(nest, options, vars_of(axes));
+}
+
+void bind_points(Schedule& s, const std::vector<Var>& loops, int64_t threads) {
+  int64_t n = 1;
+  for (const Var& v : loops) n *= *as_const_int(s.loop_of(v).extent);
+  if (n < 2) return;  // in a single thread
+  const Var i = s.fuse(loops, {{"i"}, true});
+  const auto [block, thread] =
+      s.split(i, std::min(threads, round_up(n, kWarp)), Tail::Guard, {{"block", "thread"}, true});
+  s.bind(block, ForKind::BlockX);
+  s.bind(thread, ForKind::ThreadX);
+}
+
+Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body, int64_t threads) {
+  if (points(axes) == 0) return {};
+  Schedule s = point_loops(axes, body);
+  bind_points(s, vars_of(axes), threads);
+  return s.body();
 }
 
 Stmt points_by_thread(const std::vector<Axis>& axes, const Stmt& body, const Var& thread, int64_t threads) {

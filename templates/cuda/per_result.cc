@@ -14,8 +14,11 @@ std::optional<Scheduled> cuda_per_result(const CudaArgs& a) {
   for (size_t i = c.raxes.size(); i-- > 0;) reduce = loop(c.raxes[i].var, c.raxes[i].extent, reduce);
   const Expr result = substitute_buffers(c.epilogue, {{c.reduced.get(), acc}});
   const Stmt body = alloc(acc, seq({store(acc, {}, c.init), reduce, store(c.out, {c.out_index}, result)}));
+  Schedule loops = point_loops(c.axes, body, a.options);
+  bind_points(loops, vars_of(c.axes), decide_threads(a.plan, points(c.axes)));
   Scheduled s;
-  s.body = seq({border_launch(c), thread_per_point(c.axes, body, decide_threads(a.plan, points(c.axes)))});
+  s.body = seq({border_launch(c), loops.body()});
+  s.steps = loops.steps();
   bind_operands(s, c);
   s.family = "per_result";
   s.description = "a thread per result, which reduces in the order of the definition";

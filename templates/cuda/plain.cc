@@ -87,66 +87,57 @@ struct ScanParts {
 
 constexpr int64_t kLocalBytes = 1024;  // of a thread's own arrays
 
-bool fits_a_thread(const Stmt& s) {
-  bool fits = true;
-  walk(s, [&](const Stmt& x) {
-    if (const Alloc* a = as<Alloc>(x))
-      fits = fits && num_elements(static_dims(a->buffer->shape)) * info(a->buffer->dtype).bytes <= kLocalBytes;
-    return fits;
-  });
-  return fits;
-}
-
-Stmt with_local_arrays(const Stmt& s) {
-  BufferMap local;
-  walk(s, [&](const Stmt& x) {
-    if (const Alloc* a = as<Alloc>(x); a && a->buffer->scope == Scope::Workspace)
-      local[a->buffer.get()] = in_scope(a->buffer, Scope::Stack);
-    return true;
-  });
-  return local.empty() ? s : substitute_buffers(s, local);
-}
-
-// The launches of loops, one after the other; the threads of each are a number of the plan.
+// Steps that make launches of plain loops, one after the other; the threads of each are a number of the plan.
 class Launches {
  public:
-  explicit Launches(const PlanEntry& plan) : plan_(plan) {}
+  Launches(Schedule& s, const PlanEntry& plan) : s_(s), plan_(plan) {}
 
-  // Independent iterations get a thread each; the rest runs in one thread.
-  Stmt of(const Stmt& s) {
+  // `s`: plain loops of the schedule, as they are before the first step.
+  void of(const Stmt& s) {
     if (const Seq* q = as<Seq>(s)) {
-      Stmts list;
-      for (const Stmt& x : q->list) list.push_back(of(x));
-      return seq(std::move(list));
+      for (const Stmt& x : q->list) of(x);
+      return;
     }
-    if (const Alloc* a = as<Alloc>(s)) return alloc_between(*a);
-    if (const Comment* c = as<Comment>(s)) return comment(c->text, of(c->body));
-    // Loops whose iterations are independent go outside, past those whose are not: no two of one conflict.
-    std::vector<Axis> axes;
-    std::vector<const For*> serial;
+    if (const Comment* c = as<Comment>(s)) return of(c->body);
+    if (const Alloc* a = as<Alloc>(s)) {  // what several launches share lies in memory that outlives them
+      if (a->buffer->scope != Scope::Workspace) s_.set_scope(a->buffer, Scope::Workspace);
+      return of(a->body);
+    }
+    // Independent iterations get a thread each, past loops whose are not; the rest runs in one thread.
+    std::vector<Var> free, order;
+    int64_t n = 1;
     Stmt body = s;
-    while (const For* f = as<For>(body)) {
+    for (const For* f = as<For>(body); f && f->kind != ForKind::Vector; f = as<For>(body)) {
       const auto extent = as_const_int(f->extent);
-      if (!extent || !is_const(f->begin, 0) || f->kind == ForKind::Vector) break;
-      if (conflicts(s, f->var, {}).empty())
-        axes.push_back({f->var, Dim(*extent)});
-      else
-        serial.push_back(f);
+      if (!extent || !is_const(f->begin, 0)) break;
+      const bool independent = conflicts(s, f->var, {}).empty();
+      (independent ? free : order).push_back(f->var);
+      if (independent) n = checked_mul(n, *extent);
       body = f->body;
     }
-    for (size_t i = serial.size(); i-- > 0;) body = loop(serial[i]->var, serial[i]->extent, body, serial[i]->kind);
-    if (axes.empty() || !fits_a_thread(body)) return s;
-    const std::string name = "threads" + (count_++ == 0 ? "" : to_text(int64_t(count_)));
-    return thread_per_point(axes, with_local_arrays(body), decide_threads(plan_, points(axes), name));
+    std::vector<Buffer> own;
+    if (free.empty() || !fits_a_thread(body, own)) return;
+    order.insert(order.begin(), free.begin(), free.end());
+    s_.reorder(order);
+    for (const Buffer& b : own) s_.set_scope(b, Scope::Stack);
+    bind_points(s_, free, decide_threads(plan_, n, "threads" + (count_++ == 0 ? "" : to_text(int64_t(count_)))));
   }
 
  private:
-  // What several launches share lies in memory that outlives them.
-  Stmt alloc_between(const Alloc& a) {
-    const Buffer b = in_scope(a.buffer, Scope::Workspace);
-    return alloc(b, of(substitute_buffers(a.body, {{a.buffer.get(), b}})));
+  // `own`: what becomes the thread's.
+  static bool fits_a_thread(const Stmt& s, std::vector<Buffer>& own) {
+    bool fits = true;
+    walk(s, [&](const Stmt& x) {
+      const Alloc* a = as<Alloc>(x);
+      if (!a) return true;
+      fits = fits && num_elements(static_dims(a->buffer->shape)) * info(a->buffer->dtype).bytes <= kLocalBytes;
+      if (a->buffer->scope == Scope::Workspace) own.push_back(a->buffer);
+      return true;
+    });
+    return fits;
   }
 
+  Schedule& s_;
   const PlanEntry& plan_;
   size_t count_ = 0;
 };
@@ -156,11 +147,10 @@ class Launches {
 std::optional<Scheduled> cuda_stage(const CudaArgs& a) {
   if (a.fn.stages.size() != 1 || a.fn.stages[0].kind == Stage::Kind::Nest || a.fn.stages[0].scan >= 0) return {};
   const Stage& stage = a.fn.stages[0];
-  std::vector<Buffer> allocs;
-  const Stmt nest = inside_allocs(lower_naive(a.fn), allocs);
+  Schedule loops(a.fn, a.options);
+  bind_points(loops, loops.loops(loops.buffer(stage)), decide_threads(a.plan, points(stage.axes)));
   Scheduled s = with_operands(a.fn, "per_result", "a thread per result, which reduces in the order of the definition");
-  const int64_t threads = decide_threads(a.plan, points(stage.axes));
-  s.body = with_allocs(thread_per_point(stage.axes, without_loops(nest, stage.axes, 0), threads), allocs);
+  loops.hand_over(s);
   return s;
 }
 
@@ -218,8 +208,11 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
 }
 
 std::optional<Scheduled> cuda_nest(const CudaArgs& a) {
+  Schedule loops(a.fn, a.options);
+  const Stmt plain = loops.body();
+  Launches(loops, a.plan).of(plain);
   Scheduled s = with_operands(a.fn, "nest", "independent turns of a loop in a thread each, the rest in one thread");
-  s.body = Launches(a.plan).of(lower_naive(a.fn));
+  loops.hand_over(s);
   return s;
 }
 

@@ -12,6 +12,7 @@
 
 #include "ir/loop/cuda_limits.h"
 #include "passes/schedule/planner.h"
+#include "passes/schedule/primitives.h"
 #include "templates/canonical.h"
 #include "templates/cuda/cuda_model.h"
 
@@ -72,8 +73,12 @@ std::string name_of_reduction(Op op);
 /// Threads of a block where nothing else is known.
 inline constexpr int64_t kBlockThreads = 256;
 
-/// A launch with one thread per point of `axes`; `body` is the code at a point. Null if there is no point. `threads`: of a
-/// block, a multiple of a warp's; fewer points have fewer.
+/// The plain loops over `axes`, whose iterations are independent of each other, around the code at a point.
+Schedule point_loops(const std::vector<Axis>& axes, const Stmt& body, const ScheduleOptions& options = {});
+/// Makes loops right inside each other a launch with a thread per point. `threads`: of a block, a multiple of a warp's; fewer
+/// points have fewer.
+void bind_points(Schedule& s, const std::vector<Var>& loops, int64_t threads);
+/// Both; null if there is no point.
 Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body, int64_t threads = kBlockThreads);
 /// Decides on the threads of a block of thread_per_point() over `points` points, as a number of the plan.
 int64_t decide_threads(const PlanEntry& plan, int64_t points, const std::string& name = "threads");
