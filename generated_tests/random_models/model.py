@@ -10,9 +10,10 @@ import names
 from evaluate import DOMAINS, NEWEST, Unfit, onnx_type
 from graph import BF16, F16, F32, F64, I8, I32, I64, U8, Graph, free_names
 from tables import TABLES, draw_row
+from wrappings import wrapped
 
 NODES = (1, 14)
-FOCUS = [None, None, None, "near_misses", "near_misses", "quantised", "quantised", "products", "control", "rowwise", "moves", "elementwise", "microsoft", "learned"]
+FOCUS = [None, None, None, "near_misses", "near_misses", "quantised", "quantised", "products", "control", "rowwise", "moves", "elementwise", "microsoft", "learned", "wrapped"]
 COUNTED = {"NonZero", "Compress", "Unique", "NonMaxSuppression"}  # declare their sizes, which depend on data
 TYPES = [(F32,)] * 8 + [(F16,), (F16, F32), (F64,), (BF16, F32), (I64, I32, F32), (I8, U8, I32)]
 
@@ -22,6 +23,7 @@ class Model:
     seed: int
     graph: Graph
     outputs: list  # of Value
+    wrapping: bool = False  # parts of it are written otherwise
 
     @property
     def inputs(self):
@@ -35,7 +37,10 @@ class Model:
         graph.value_info.extend(info(r) for n in g.nodes if n.proto.op_type in COUNTED for r in n.results)
         domains = {n.domain for n in walk(graph)} - {""}
         imports = [helper.make_opsetid("", g.opset)] + [helper.make_opsetid(d, DOMAINS[d]) for d in sorted(domains)]
-        return helper.make_model(graph, opset_imports=imports, ir_version=8 if g.opset < 19 else 10)
+        model = helper.make_model(graph, opset_imports=imports, ir_version=8 if g.opset < 19 else 10)
+        if not self.wrapping:
+            return model
+        return wrapped(model, {v.name: v for v in g.inputs + g.constants + [r for n in g.nodes for r in n.results]}, random.Random(self.seed))
 
 
 def free_names_of(proto):
@@ -66,6 +71,8 @@ def random_model(seed, focus=None):
     """The model of a seed."""
     rng = random.Random(seed)
     focus = focus or rng.choice(FOCUS)
+    wrapping = focus == "wrapped"
+    focus = rng.choice(FOCUS[:-1]) if wrapping else focus
     g = Graph(rng, draw_opset(rng, focus), rng.choice(TYPES), names=names.maker(rng))
     g.shapes.extend(g.draw_shape() for _ in range(2))
     wanted = rng.randint(*NODES)
@@ -81,7 +88,7 @@ def random_model(seed, focus=None):
             draw_row(g)
         except Unfit:
             pass
-    model = Model(seed, g, choose_outputs(rng, g))
+    model = Model(seed, g, choose_outputs(rng, g), wrapping)
     g.rng = g.names = None  # a finished graph can be sent to another process
     return model
 
