@@ -7,8 +7,8 @@ import dataclasses
 import shutil
 
 from batch import Outcome, run_batch
+from graph import free_names_of
 from judge import verdict
-from model import Model, free_names_of
 
 ROUNDS = 12
 MOST_TRIES = 40
