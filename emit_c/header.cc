@@ -74,18 +74,21 @@ std::string fields(const std::vector<IoTensor>& tensors, const std::vector<std::
   return s.empty() ? "  int nothing;  /* C has no empty struct */\n" : s;
 }
 
-// What a size that depends on data means for the caller.
+// What a size that the caller chooses, and one that run finds, mean for the caller.
 std::string counted_note(const Program& p, const ProgramNames& n) {
-  if (!size_tests(p, n).empty())
-    return "/* Elements lie densely in the sizes that the inputs name. A run takes time by these sizes, memory by the "
-           "largest "
-           "ones. */\n";
-  for (const IoTensor& t : p.outputs)
-    if (t.is_count)
-      return "/* Sizes that depend on data: run counts, and writes the elements that there are densely at the start of "
-             "the output; give it room\n"
-             "   for the largest size. */\n";
-  return "";
+  const bool chosen = !size_tests(p, n).empty();
+  const bool found = std::any_of(p.outputs.begin(), p.outputs.end(), [](const IoTensor& t) { return t.is_count; });
+  std::string s;
+  if (chosen)
+    s += "/* Elements lie densely in the sizes that the inputs name. A run takes time by these sizes, memory by the "
+         "largest ones. */\n";
+  if (chosen && found)
+    s += "/* Sizes of outputs that no input names: run writes them, and the elements densely at the start of the "
+         "output; give it room for\n   its largest sizes, all of them. */\n";
+  else if (found)
+    s += "/* Sizes that depend on data: run counts, and writes the elements that there are densely at the start of "
+         "the output; give it room\n   for the largest size. */\n";
+  return s;
 }
 
 std::string map_declarations(const ProgramNames& n) {

@@ -43,6 +43,29 @@ f <alpha, beta: float = 4.0> (a, low) => (b) {
   EXPECT_EQ(clip.inputs.at(1), nullptr);
 }
 
+/// A convolution whose groups and order of axes a call of "f" says.
+std::string grouped(const std::string& attributes) {
+  return R"(<ir_version: 9, opset_import: ["" : 17, "my" : 1]>
+net (float[1,2,3,3] x, float[2,1,1,1] w) => (y) { [p] y = my.f <)" +
+         attributes + R"(> (x, w) }
+<domain: "my", opset_import: ["" : 17]>
+f <groups, order, keep: int = 1> (x, w) => (b) {
+  t = Conv <group: int = @groups> (x, w)
+  u = Transpose <perm: ints = @order> (t)
+  b = ReduceMax <axes = [0], keepdims: int = @keep> (u)
+})";
+}
+
+TEST(InlineFunctions, AttributesOfTheCallAreInTheirRanges) {
+  const Imported m = import_text(grouped("groups = 2, order = [0, 2, 3, 1], keep = 0"));
+  EXPECT_EQ(m.problems, "");
+  EXPECT_EQ(m.graph.nodes().front()->attr_int("group", 1), 2);
+  for (const char* wrong : {"groups = 0, order = [0, 2, 3, 1]", "groups = 2, order = [0, 2, 2, 1]",
+                            "groups = 2, order = [0, 2, 3, 1], keep = 3"})
+    EXPECT_NE(import_text(grouped(wrong)).problems.find("TC0117"), std::string::npos) << wrong;
+  EXPECT_NE(import_text(grouped("groups = 2.0, order = [0, 2, 3, 1]")).problems.find("TC0143"), std::string::npos);
+}
+
 TEST(InlineFunctions, NestedCallsAndCallsInBodies) {
   const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
 net (bool c, float[3] x) => (float[3] y) {

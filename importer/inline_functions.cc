@@ -148,10 +148,40 @@ class Inliner {
   int64_t opset_ = 0;
 };
 
+/// The value that an attribute of the call has, or else its default; null without one.
+const onnx::AttributeProto* value_of(const onnx::FunctionProto& f, const onnx::NodeProto& call,
+                                     const std::string& name) {
+  for (const auto* list : {&call.attribute(), &f.attribute_proto()})
+    for (const auto& a : *list)
+      if (a.name() == name) return &a;
+  return nullptr;
+}
+
+/// Attributes of the function's nodes that refer to those of the call get values which such attributes may have.
+/// The depth of the recursion is that of the bodies, which is limited.
+bool bindings_ok(Context& c, const onnx::FunctionProto& f, const Nodes& nodes, const onnx::NodeProto& call) {
+  for (const auto& n : nodes)
+    for (const auto& a : n.attribute()) {
+      if (a.has_g() && !bindings_ok(c, f, a.g().node(), call)) return false;
+      const onnx::AttributeProto* value = a.ref_attr_name().empty() ? nullptr : value_of(f, call, a.ref_attr_name());
+      if (!value) continue;
+      if (a.type() != onnx::AttributeProto::UNDEFINED && a.type() != value->type()) {
+        c.reject("TC0143", &call,
+                 "attribute " + quoted(value->name()) + " has another type than in function " + quoted(f.name()));
+        return false;
+      }
+      onnx::AttributeProto bound = *value;
+      bound.set_name(a.name());
+      if (domain_of(n.domain()).empty() && !check_range(c, call, bound)) return false;
+    }
+  return true;
+}
+
 }  // namespace
 
 bool call_ok(Context& c, const onnx::FunctionProto& f, const onnx::NodeProto& call) {
-  if (call.input_size() <= f.input_size() && call.output_size() <= f.output_size()) return true;
+  if (call.input_size() <= f.input_size() && call.output_size() <= f.output_size())
+    return bindings_ok(c, f, f.node(), call);
   c.reject("TC0143", &call, "the call has more inputs or outputs than function " + quoted(f.name()));
   return false;
 }

@@ -27,6 +27,8 @@ struct NodeRules {
 };
 /// Attributes are well formed and in range, and the operator's schema accepts the node. validate_node.cc
 void check_node(Context& c, onnx::NodeProto& n, const NodeRules& rules);
+/// The value of attribute `a` is one that attributes of its name may have. validate_node.cc
+bool check_range(Context& c, const onnx::NodeProto& n, const onnx::AttributeProto& a);
 
 /// "domain::name:overload", the key of a model-local function.
 std::string function_key(const std::string& domain, const std::string& name, const std::string& overload);

@@ -133,43 +133,6 @@ bool check_form(Context& c, const onnx::NodeProto& n, AttributeProto& a, bool in
   return true;
 }
 
-bool check_range(Context& c, const onnx::NodeProto& n, const AttributeProto& a) {
-  const std::string who = "attribute " + quoted(a.name()) + ": ";
-  const auto* b =
-      std::find_if(std::begin(kBounds), std::end(kBounds), [&](const Bounds& x) { return x.name == a.name(); });
-  std::vector<int64_t> values(a.ints().begin(), a.ints().end());
-  if (a.type() == AttributeProto::INT) values.push_back(a.i());
-  if (b != std::end(kBounds))
-    for (const int64_t v : values)
-      if (v < b->least || v > b->most) {
-        c.reject("TC0117", &n,
-                 who + to_text(v) + " is out of range; allowed " + to_text(b->least) + ".." + to_text(b->most));
-        return false;
-      }
-  if (a.type() == AttributeProto::INT && (a.i() < 0 || a.i() > 1) &&
-      std::find(std::begin(kFlags), std::end(kFlags), a.name()) != std::end(kFlags)) {
-    c.reject("TC0117", &n, who + to_text(a.i()) + " is out of range; allowed 0..1");
-    return false;
-  }
-  if (a.name() == "perm") {
-    std::sort(values.begin(), values.end());
-    for (size_t i = 0; i < values.size(); ++i)
-      if (values[i] != int64_t(i)) {
-        c.reject("TC0117", &n, who + "it is not a permutation");
-        return false;
-      }
-  }
-  const bool names_type = a.name() == "to" || (a.name() == "dtype" && a.type() == AttributeProto::INT);
-  if (names_type && !values.empty()) {
-    const int64_t t = values[0];
-    if (t <= 0 || t > 1000 || element_type(int32_t(t)) == DType::Undefined) {
-      c.reject("TC0117", &n, who + to_text(t) + " is no element type" + (t == 0 ? "" : " that is supported"));
-      return false;
-    }
-  }
-  return true;
-}
-
 /// What ONNX's check says of a node whose operator this version gives up: it says no more than that.
 std::string deprecated_problem(const onnx::OpSchema& schema, const onnx::NodeProto& n) {
   if (n.input_size() < schema.min_input() || n.input_size() > schema.max_input())
@@ -231,6 +194,43 @@ void check_schema(Context& c, const onnx::NodeProto& n, const NodeRules& rules) 
 
 }  // namespace
 
+bool check_range(Context& c, const onnx::NodeProto& n, const AttributeProto& a) {
+  const std::string who = "attribute " + quoted(a.name()) + ": ";
+  const auto* b =
+      std::find_if(std::begin(kBounds), std::end(kBounds), [&](const Bounds& x) { return x.name == a.name(); });
+  std::vector<int64_t> values(a.ints().begin(), a.ints().end());
+  if (a.type() == AttributeProto::INT) values.push_back(a.i());
+  if (b != std::end(kBounds))
+    for (const int64_t v : values)
+      if (v < b->least || v > b->most) {
+        c.reject("TC0117", &n,
+                 who + to_text(v) + " is out of range; allowed " + to_text(b->least) + ".." + to_text(b->most));
+        return false;
+      }
+  if (a.type() == AttributeProto::INT && (a.i() < 0 || a.i() > 1) &&
+      std::find(std::begin(kFlags), std::end(kFlags), a.name()) != std::end(kFlags)) {
+    c.reject("TC0117", &n, who + to_text(a.i()) + " is out of range; allowed 0..1");
+    return false;
+  }
+  if (a.name() == "perm") {
+    std::sort(values.begin(), values.end());
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] != int64_t(i)) {
+        c.reject("TC0117", &n, who + "it is not a permutation");
+        return false;
+      }
+  }
+  const bool names_type = a.name() == "to" || (a.name() == "dtype" && a.type() == AttributeProto::INT);
+  if (names_type && !values.empty()) {
+    const int64_t t = values[0];
+    if (t <= 0 || t > 1000 || element_type(int32_t(t)) == DType::Undefined) {
+      c.reject("TC0117", &n, who + to_text(t) + " is no element type" + (t == 0 ? "" : " that is supported"));
+      return false;
+    }
+  }
+  return true;
+}
+
 void check_node(Context& c, onnx::NodeProto& n, const NodeRules& rules) {
   if (n.op_type().empty()) return c.reject("TC0115", &n, "a node without an operator");
   std::set<std::string> names;
@@ -241,7 +241,7 @@ void check_node(Context& c, onnx::NodeProto& n, const NodeRules& rules) {
       ok = false;
     }
     ok = check_form(c, n, a, rules.in_function) && ok;
-    if (domain_of(n.domain()).empty()) ok = check_range(c, n, a) && ok;
+    if (domain_of(n.domain()).empty() && a.ref_attr_name().empty()) ok = check_range(c, n, a) && ok;
   }
   const bool is_call = rules.functions->count(function_key(n.domain(), n.op_type(), n.overload())) > 0;
   if (ok && !is_call) check_schema(c, n, rules);

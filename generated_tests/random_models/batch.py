@@ -19,7 +19,7 @@ from toolchain import REFUSED, refusal  # noqa: E402
 
 TEXTS = ROOT / "templates" / "text"
 WARNINGS = ["-Wall", "-Wextra"]
-ENDS = {90: "two runs differ: something is read that nobody wrote", 91: "writes outside of an output or the workspace", 92: "writes into an input"}
+ENDS = {90: "two runs differ: something is read that nobody wrote", 91: "writes outside of an output or the workspace", 92: "writes into an input", 179: "the first run fails", 180: "counts another size of an output"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,8 @@ CONFIGS = {c.name: c for c in (
     Config("znver5-scalar", ("--cpu", "znver5"), ("-O0", "-DTC_VL=1"), "clang"), Config("aarch64", ("--cpu", "aarch64"), ("-O0", "-DTC_VL=4"), "clang"),
     Config("strict", ("--cpu", "x86-64-v3", "--fp", "strict"), ("-O0",), "clang"), Config("threads", ("--cpu", "native"), ("-O1", "-march=native", "-fopenmp")), Config("O0", ("-O", "0"), ("-O0",), "clang"), Config("O1", ("-O", "1", "--verify-each"), ("-O0",)), Config("O3", ("-O", "3", "--verify-each"), ("-O0",), "clang"),
     Config("cuda", ("--target", "cuda", "--verify-each"), ("-O0",), "clang++"), Config("cuda-sm_75", ("--target", "cuda", "--arch", "sm_75"), ("-O0",), "clang++"),
-    Config("cuda-sm_90", ("--target", "cuda", "--arch", "sm_90"), ("-O0",), "g++"))}
+    Config("cuda-sm_90", ("--target", "cuda", "--arch", "sm_90"), ("-O0",), "g++"), Config("cuda-int8", ("--target", "cuda", "--precision", "int8"), ("-O0",), "clang++"),
+    Config("any", (), ("-O0",)), Config("tcc", ("--cpu", "znver4", "--verify-each"), ("-DTC_VL=1",), "tcc"))}
 
 
 @dataclasses.dataclass
@@ -86,7 +87,7 @@ def emit(emitter, config, model, folder):
     name = f"m{model.seed}"
     path = folder / f"{name}.onnx"
     path.write_bytes(model.proto().SerializeToString())
-    code, said = emitter([str(path), "-o", str(folder / name), "--name", name, "--quiet", *config.emit, *([] if config.cuda else ["--single-file"])], folder / f"{name}.log")
+    code, said = emitter([str(path), "-o", str(folder / name), "--name", name, "--quiet", *model.sizes.words(), *(f"--state={x}={y}" for x, y in model.states.items()), *config.emit, *([] if config.cuda else ["--single-file"])], folder / f"{name}.log")
     if code in REFUSED:
         return Outcome("refused", refusal(said))
     if code >= 1000:
@@ -94,18 +95,48 @@ def emit(emitter, config, model, folder):
     if code:
         return Outcome("failed", f"emit: exit code {code}: {refusal(said)}")
     manifest = json.loads((folder / name / "manifest.json").read_text())
+    told = {what: [tuple(entry["shape"]) for entry in manifest[what] if "size" not in entry] for what in ("inputs", "outputs")}
+    counts = told["outputs"][len(model.outputs):]
+    if counts and not model.sizes.axes:
+        return Outcome("refused", "an output has a count beside it, which the driver does not pass")
     for what, values in (("inputs", model.inputs), ("outputs", model.outputs)):
-        told = [tuple(entry["shape"]) for entry in manifest[what]]
-        if what == "outputs" and len(told) > len(values):
-            return Outcome("refused", "an output has a count beside it, which the driver does not pass")
-        if told != [v.shape for v in values]:
-            return Outcome("failed", f"the package's {what} have shapes {told}, not {[v.shape for v in values]}")
+        shapes, known = told[what][:len(values)], [v.shape for v in values]
+        if shapes != known if not model.sizes.axes else any(len(s) != len(k) or any(a < b for a, b in zip(s, k)) for s, k in zip(shapes, known)):
+            return Outcome("failed", f"the package's {what} have shapes {shapes}, not {known}")
+    model.fields = fields_of(model, manifest)
     return None
+
+
+@dataclasses.dataclass
+class Fields:
+    """What a package asks for beside its tensors: sizes of inputs, and room for those of outputs that it counts."""
+    sizes: list   # their names
+    counts: list  # what they are
+    room: list    # bytes of each output
+
+
+def fields_of(model, manifest):
+    entries = list(zip(model.outputs, manifest["outputs"]))
+    by = {c["by"]: v.shape[c["axis"]] for v, entry in entries for c in entry.get("counted", []) if "by" in c}
+    room = [v.array.itemsize * int(np.prod(entry["shape"])) if any("by" in c for c in entry.get("counted", [])) else v.array.nbytes for v, entry in entries]
+    return Fields([entry["name"] for entry in manifest["inputs"] if "size" in entry], [by[entry["name"]] for entry in manifest["outputs"][len(entries):]], room)
 
 
 def stored(array):
     """The array as packages have it: integers of 4 bits take a byte each."""
     return array.astype(AS_BYTES.get(array.dtype, array.dtype))
+
+
+def call_of(m, name):
+    """C text that runs a package once more than needed if it keeps states; with sizes and counts beside the tensors, if it has them."""
+    call = f"{name}_run(({name} *)m, (const {name}_inputs *)in, (const {name}_outputs *)out)"
+    if not m.sizes.axes:
+        return f"if ({call} != 0) return 79;" if m.states else "", call, ""
+    ins, outs, sizes, counts = len(m.inputs), len(m.outputs), [m.sizes.values[size] for size in m.fields.sizes], m.fields.counts
+    before = [f"int64_t i[{ins + len(sizes)}], counts[{len(counts) + 1}]; void *o[{outs + len(counts)}]; memcpy(i, in, {ins} * sizeof *in); memcpy(o, out, {outs} * sizeof *out);",
+              *(f"i[{ins + k}] = {size};" for k, size in enumerate(sizes)), *(f"o[{outs + k}] = &counts[{k}];" for k in range(len(counts)))]
+    after = "".join(f" if (s == 0 && counts[{k}] != {size}) return 80;" for k, size in enumerate(counts))
+    return " ".join(before), f"{name}_run((const {name} *)m, (const {name}_inputs *)(const void *)i, (const {name}_outputs *)(const void *)o)", after
 
 
 def table(models):
@@ -114,13 +145,14 @@ def table(models):
     for m in models:
         name, upper = f"m{m.seed}", f"M{m.seed}"
         sizes = [[v.array.nbytes for v in values] for values in (m.inputs, m.outputs)]
+        before, call, after = call_of(m, name)
         lines.append(f"static int init_{name}(void *m, void *w, size_t n) {{ return (int){name}_init(({name} *)m, NULL, 0, w, n); }}\n"
-                     f"static int run_{name}(void *m, void *const *in, void *const *out) {{ const {name}_status s = {name}_run((const {name} *)m, (const {name}_inputs *)in, (const {name}_outputs *)out);"
+                     f"static int run_{name}(void *m, void *const *in, void *const *out) {{ {before} const {name}_status s = {call};{after}"
                      f" {name}_free(({name} *)m); return (int)s; }}\n"
-                     f"static const size_t in_{name}[] = {{{', '.join(map(str, sizes[0] or [0]))}}}, out_{name}[] = {{{', '.join(map(str, sizes[1]))}}};")
-        rows.append(f'  {{"{name}", sizeof({name}), {upper}_WORKSPACE_BYTES, {len(sizes[0])}, {len(sizes[1])}, in_{name}, out_{name}, {at}, {to}, init_{name}, run_{name}}},')
+                     f"static const size_t in_{name}[] = {{{', '.join(map(str, sizes[0] or [0]))}}}, out_{name}[] = {{{', '.join(map(str, sizes[1]))}}}, room_{name}[] = {{{', '.join(map(str, m.fields.room))}}};")
+        rows.append(f'  {{"{name}", sizeof({name}), {upper}_WORKSPACE_BYTES, {len(sizes[0])}, {len(sizes[1])}, in_{name}, out_{name}, room_{name}, {at}, {to}, init_{name}, run_{name}}},')
         at, to = at + sum(sizes[0]), to + sum(sizes[1])
-    head = ("typedef struct { const char *name; size_t instance_bytes, workspace_bytes; int inputs, outputs; const size_t *input_bytes, *output_bytes; size_t inputs_at, outputs_at;\n"
+    head = ("typedef struct { const char *name; size_t instance_bytes, workspace_bytes; int inputs, outputs; const size_t *input_bytes, *output_bytes, *output_room; size_t inputs_at, outputs_at;\n"
             "  int (*init)(void *, void *, size_t); int (*run)(void *, void *const *, void *const *); } batch_model;\n")
     return "\n".join(lines) + "\n" + head + "static const batch_model models[] = {\n" + "\n".join(rows) + "\n};\n" + \
         f"enum {{ INPUT_BYTES = {max(at, 1)}, OUTPUT_BYTES = {max(to, 1)} }};\n#include \"{HERE}/driver.c\"\n", at, to
@@ -178,7 +210,11 @@ class Compiler:
         source = folder / ("batch.cc" if self.config.cuda else "batch.c")
         source.write_text("#define _GNU_SOURCE\n" * (not self.config.cuda) + unity(models, self.config.cuda, folder) + text)
         (folder / "batch.S").write_text("".join(f'#include "m{m.seed}/m{m.seed}_weights.S"\n' for m in models))
-        command = [*self.command, *(f"-I{folder}/m{m.seed}" for m in models), source, folder / "batch.S", *self.objects, "-lm", *(["-lpthread"] if self.config.cuda else []), "-o", folder / "batch"]
+        assembled = folder / "batch.S"
+        if self.config.compiler == "tcc":  # whose assembler knows no .incbin
+            assembled = folder / "batch.o"
+            subprocess.run(["gcc", *(f"-I{folder}/m{m.seed}" for m in models), "-c", folder / "batch.S", "-o", assembled], check=True)
+        command = [*self.command, *(f"-I{folder}/m{m.seed}" for m in models), source, assembled, *self.objects, "-lm", *(["-lpthread"] if self.config.cuda else []), "-o", folder / "batch"]
         done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=900)
         return done.returncode, done.stdout, at, to
 

@@ -40,7 +40,7 @@ static int run(const batch_model *m, const unsigned char *inputs, unsigned char 
     in[i] = guarded(m->input_bytes[i], from, 0);
     from += m->input_bytes[i];
   }
-  for (int i = 0; i < m->outputs; i++) out[i] = guarded(m->output_bytes[i], NULL, fill);
+  for (int i = 0; i < m->outputs; i++) out[i] = guarded(m->output_room[i], NULL, fill);
   int status = m->init(instance, workspace, m->workspace_bytes);
   if (status == 0) status = m->run(instance, in, out);
   if (status != 0) return RETURNED + status;
@@ -51,7 +51,7 @@ static int run(const batch_model *m, const unsigned char *inputs, unsigned char 
     from += m->input_bytes[i];
   }
   for (int i = 0; i < m->outputs; i++) {
-    if (!untouched((unsigned char *)out[i], m->output_bytes[i])) return OUTSIDE;
+    if (!untouched((unsigned char *)out[i], m->output_room[i])) return OUTSIDE;
     if (fill == 0 && memcmp(to, out[i], m->output_bytes[i]) != 0) return UNEQUAL;
     memcpy(to, out[i], m->output_bytes[i]);
     to += m->output_bytes[i];

@@ -115,8 +115,8 @@ def evaluate(draft, node, constants, opset):
         raise Unfit("ONNX Runtime rounds to bytes between the axes")
     if draft.op in ("Resize", "Upsample") and not draft.operands[0].exact and np.issubdtype(draft.operands[0].dtype, np.integer):
         raise Unfit("ONNX Runtime cuts fractions off instead of rounding: the second time it may be two steps away")
-    if draft.op == "MaxPool" and draft.attributes.get("auto_pad") == "SAME_UPPER" and any(s > k for s, k in zip(draft.attributes.get("strides", ()), draft.attributes["kernel_shape"])):
-        raise Unfit("ONNX Runtime pads bytes by less than nothing")
+    if draft.op in ("MaxPool", "AveragePool", "LpPool") and draft.attributes.get("auto_pad") == "SAME_UPPER" and any(s > k for s, k in zip(draft.attributes.get("strides", ()), draft.attributes["kernel_shape"])):
+        raise Unfit("ONNX Runtime pads by less than nothing")
     if draft.op == "TopK" and (draft.operands[0].array != draft.operands[0].array).any():
         raise Unfit("what is no number has no place in an order")
     if draft.op in ("Max", "Min", "Sign", "Clip") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):
@@ -168,8 +168,9 @@ def reference_knows(draft, opset):
     if draft.op in ("Conv", "ConvInteger", "QLinearConv"):
         return draft.attributes.get("auto_pad", "NOTSET") == "NOTSET"
     # Loses states of loops; goes one way over whole sequences; takes pads of pools in another order; takes two axes for those of
-    # any image; reads indices modulo the depth; adds the groups of ConvTranspose.
-    return draft.op not in ("If", "Loop", "Scan", "RNN", "GRU", "LSTM", "MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "OneHot", "ConvTranspose")
+    # any image; reads indices modulo the depth; adds the groups of ConvTranspose;
+    # normalises over as many channels as there are images.
+    return draft.op not in ("If", "Loop", "Scan", "RNN", "GRU", "LSTM", "MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "OneHot", "ConvTranspose", "LRN")
 
 
 def by_reference(node, constants, opset, wide):

@@ -18,7 +18,7 @@ I8, U8, I16, U16, I32, U32, I64, U64, BOOL = (np.dtype(t) for t in ("i1", "u1", 
 FLOATS, WHOLE = (F32, F16, BF16, F64), (I64, I32, I16, I8, U8, U16, U32, U64)
 NUMBERS = FLOATS + WHOLE
 ALL = NUMBERS + (BOOL,)
-MOST_ELEMENTS = 6000
+MOST_ELEMENTS = 6000  # of a tensor
 STEP = {F32: 32.0, F64: 32.0, F16: 2.0, BF16: 1.0}       # operands that are multiples of 1 / STEP
 EXACT_BELOW = {F32: 4096.0, F64: 4096.0, F16: 256.0, BF16: 64.0}  # and sums and products below this are exact
 LARGEST = {F32: 1e4, F64: 1e6, F16: 3e4, BF16: 1e4}
@@ -92,6 +92,7 @@ class Graph:
         self.nodes, self.inputs, self.constants, self.values = [], [], [], []
         self.captured = list(outer.values[-6:]) if outer else []
         self.depth = outer.depth + 1 if outer else 0
+        self.most = outer.most if outer else MOST_ELEMENTS
         self.style = outer.style if outer else rng.choice(["fractions", "normal", "ties", "normal", "large"])
 
     # --- values ---
@@ -212,7 +213,7 @@ class Graph:
         random = draft.op in RANDOM or any(v.random for v in operands) or any(body.is_random() for body in bodies)
         results = tuple(Value(name, array, exact or (kind == "whole" and not is_float(array.dtype)), all(v.constant for v in operands), random)
                         for name, array in zip(outputs, arrays))
-        if len(results) != draft.outputs or any(v.size > MOST_ELEMENTS for v in results):
+        if len(results) != draft.outputs or any(v.size > self.most for v in results):
             raise Unfit("too large")
         for v in results:
             if is_float(v.dtype) and not v.most <= LARGEST[v.dtype]:
@@ -267,6 +268,11 @@ def free_names(graph):
             if attribute.HasField("g"):
                 read |= free_names(attribute.g)
     return read - defined
+
+
+def free_names_of(proto):
+    """Names that the bodies of a node read from outside."""
+    return {name for a in proto.attribute if a.HasField("g") for name in free_names(a.g)}
 
 
 RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}

@@ -4,20 +4,23 @@ import argparse
 import collections
 import dataclasses
 import pathlib
+import random
 import re
 import tempfile
 import unittest
 
 import numpy as np
+import onnxruntime
 
 import batch
 import run
 import tables
 from batch import CONFIGS, Compiler, Emitter, Outcome, run_batch
-from evaluate import Draft, evaluate
+from evaluate import OPTIONS, Draft, evaluate
 from graph import F16, F32, I32, Graph, Value, node_of
 from judge import difference, verdict
-from model import Model, random_model
+from kept import keeping
+from model import Model, random_model, walk
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Operators of the table that no row draws, and why.
@@ -36,7 +39,6 @@ ELSEWHERE = {
 
 def small_graph():
     import names
-    import random
     rng = random.Random(1)
     g = Graph(rng, 17, (F32,), names=names.maker(random.Random(3)))
     g.shapes.append((3, 4))
@@ -59,6 +61,40 @@ class Generator(unittest.TestCase):
         used = {node.proto.op_type for m in models for node in m.graph.nodes}
         self.assertGreater(len(used), 120)
         self.assertGreater(len({m.graph.opset for m in models}), 15)
+
+
+class OtherWays(unittest.TestCase):
+    def test_wrapped_models_mean_the_same(self):
+        compared, used = 0, set()
+        for seed in range(1, 40):
+            model = random_model(seed, "wrapped")
+            proto = model.proto()
+            used |= {node.op_type for node in walk(proto.graph)} | {"a function" for _ in proto.functions}
+            try:
+                arrays = onnxruntime.InferenceSession(proto.SerializeToString(), OPTIONS, providers=["CPUExecutionProvider"]).run(None, {v.name: v.array for v in model.inputs})
+            except Exception:
+                continue  # ONNX Runtime lacks an operator
+            self.assertNotEqual(verdict(model, arrays)[0], "failed", seed)
+            compared += 1
+        self.assertGreater(compared, 15)
+        self.assertLessEqual({"If", "Loop", "Scan", "a function"}, used)
+
+    def test_sizes_have_names_and_bounds_around_them(self):
+        models = [m for m in (random_model(seed, "sizes") for seed in range(1, 12)) if m.sizes.axes]
+        self.assertGreater(len(models), 5)
+        for m in models:
+            self.assertEqual({d.dim_param for v in m.proto().graph.input for d in v.type.tensor_type.shape.dim} - {""}, set(m.sizes.values))
+            self.assertTrue(all(low <= m.sizes.values[name] <= high for name, (low, high) in m.sizes.bounds.items()))
+
+    def test_the_second_run_reads_what_the_first_one_wrote(self):
+        g = small_graph()
+        x, state = g.known(np.float32([1, 2]), False), g.known(np.float32([7, 7]), False)
+        total = g.op("Add", x, state, kind="short")
+        one = g.op("ReduceSum", total, g.known(np.array([0]), True), kind="short", keepdims=0)
+        kept = keeping(random.Random(2), Model(1, g, [one]))
+        self.assertEqual(list(kept.states.values()), [total.name])
+        given, = kept.inputs
+        np.testing.assert_array_equal(kept.outputs[0].array, 2 * given.array.sum())
 
 
 class Judge(unittest.TestCase):

@@ -11,8 +11,7 @@ import numpy as np
 
 from evaluate import BF16, F8, F8_2, NARROW, OWN_TYPES, evaluate, narrowed
 from forms import MEANING, stands_in, written_then
-from model import free_names_of
-from graph import F16, F32, F64, is_float, node_of
+from graph import F16, F32, F64, free_names_of, is_float, node_of
 
 BARS = {F32: 2e-5, F64: 2e-6, F16: 4e-3, BF16: 3e-2, F8: 0.2, F8_2: 0.3}  # relative, in norm; ten times as much at worst
 NOISE = {F32: 1e-6, F64: 1e-11, F16: 1e-3, BF16: 8e-3}

@@ -7,12 +7,18 @@ import onnx
 from onnx import helper, numpy_helper
 
 import names
+import pictures
 from evaluate import DOMAINS, NEWEST, Unfit, onnx_type
-from graph import BF16, F16, F32, F64, I8, I32, I64, U8, Graph, free_names
-from tables import TABLES, draw_row
+from graph import BF16, F16, F32, F64, I8, I32, I64, U8, Graph
+from kept import keeping
+from open_sizes import NONE, Sizes, opened
+from tables import LARGE, draw_row
+from wrappings import wrapped
 
 NODES = (1, 14)
 FOCUS = [None, None, None, "near_misses", "near_misses", "quantised", "quantised", "products", "control", "rowwise", "moves", "elementwise", "microsoft", "learned"]
+WAYS = ("wrapped", "sizes", "states")  # any focus, and the model in another way
+NEWER = (*LARGE, *WAYS)  # of every fifth seed
 COUNTED = {"NonZero", "Compress", "Unique", "NonMaxSuppression"}  # declare their sizes, which depend on data
 TYPES = [(F32,)] * 8 + [(F16,), (F16, F32), (F64,), (BF16, F32), (I64, I32, F32), (I8, U8, I32)]
 
@@ -22,25 +28,32 @@ class Model:
     seed: int
     graph: Graph
     outputs: list  # of Value
+    wrapping: bool = False  # parts of it are written otherwise
+    sizes: Sizes = NONE  # that are chosen when it runs
+    states: dict = dataclasses.field(default_factory=dict)  # {an input: the output that the next run reads there}
 
     @property
     def inputs(self):
-        return self.graph.inputs
+        return [v for v in self.graph.inputs if v.name not in self.states]
 
     def proto(self):
         """The ONNX model. Inputs that nothing reads stay."""
         g = self.graph
         constants = [numpy_helper.from_array(v.array, v.name) for v in g.constants]
-        graph = helper.make_graph([n.proto for n in g.nodes], "random", [info(v) for v in g.inputs], [info(v) for v in self.outputs], constants)
-        graph.value_info.extend(info(r) for n in g.nodes if n.proto.op_type in COUNTED for r in n.results)
+        inputs = [helper.make_tensor_value_info(v.name, onnx_type(v.dtype), self.sizes.shape(v)) for v in g.inputs]
+        kept = [r for n in g.nodes for r in n.results if r.name in self.states.values()]
+        graph = helper.make_graph([n.proto for n in g.nodes], "random", inputs, [info(v) for v in self.outputs + kept], constants)
+        if self.sizes.axes:
+            for output in graph.output:
+                output.type.tensor_type.ClearField("shape")
+        else:
+            graph.value_info.extend(info(r) for n in g.nodes if n.proto.op_type in COUNTED for r in n.results)
         domains = {n.domain for n in walk(graph)} - {""}
         imports = [helper.make_opsetid("", g.opset)] + [helper.make_opsetid(d, DOMAINS[d]) for d in sorted(domains)]
-        return helper.make_model(graph, opset_imports=imports, ir_version=8 if g.opset < 19 else 10)
-
-
-def free_names_of(proto):
-    """Names that the bodies of a node read from outside."""
-    return {name for a in proto.attribute if a.HasField("g") for name in free_names(a.g)}
+        model = helper.make_model(graph, opset_imports=imports, ir_version=8 if g.opset < 19 else 10)
+        if not self.wrapping:
+            return model
+        return wrapped(model, {v.name: v for v in g.inputs + g.constants + [r for n in g.nodes for r in n.results]}, random.Random(self.seed))
 
 
 def walk(graph):
@@ -65,9 +78,15 @@ def draw_opset(rng, focus):
 def random_model(seed, focus=None):
     """The model of a seed."""
     rng = random.Random(seed)
-    focus = focus or rng.choice(FOCUS)
+    if not focus:
+        focus = rng.choice(FOCUS)
+        focus = NEWER[seed // 5 % len(NEWER)] if seed % 5 == 0 else focus
+    way = focus if focus in WAYS else None
+    focus = rng.choice([*FOCUS, *LARGE]) if way else focus
     g = Graph(rng, draw_opset(rng, focus), rng.choice(TYPES), names=names.maker(rng))
     g.shapes.extend(g.draw_shape() for _ in range(2))
+    if focus in LARGE:
+        g.most = 2 * pictures.MOST
     wanted = rng.randint(*NODES)
     for _ in range(4 * wanted):
         if len(g.nodes) >= wanted:
@@ -81,9 +100,19 @@ def random_model(seed, focus=None):
             draw_row(g)
         except Unfit:
             pass
-    model = Model(seed, g, choose_outputs(rng, g))
-    g.rng = g.names = None  # a finished graph can be sent to another process
+    model = another_way(rng, Model(seed, g, choose_outputs(rng, g)), way)
+    model.graph.rng = model.graph.names = g.rng = g.names = None  # a finished graph can be sent to another process
     return model
+
+
+def another_way(rng, model, way):
+    """The model, some of it in functions, branches and loops; or with sizes that are chosen when it runs; or with states."""
+    try:
+        if way == "states":
+            return keeping(rng, model)
+        return dataclasses.replace(model, wrapping=way == "wrapped", sizes=opened(rng, model.graph) if way == "sizes" else NONE)
+    except Unfit:
+        return model
 
 
 def choose_outputs(rng, g):

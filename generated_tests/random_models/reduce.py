@@ -3,11 +3,12 @@
 Each round tries every such step at once, as one batch, and goes on with the smallest model that still fails.
 """
 import copy
+import dataclasses
 import shutil
 
 from batch import Outcome, run_batch
+from graph import free_names_of
 from judge import verdict
-from model import Model, free_names_of
 
 ROUNDS = 12
 MOST_TRIES = 40
@@ -34,7 +35,7 @@ def smaller(model, seed, outputs, dropped):
     g.nodes = kept
     g.inputs = [v for v in g.inputs if v.name in read] + cut
     g.constants = [v for v in g.constants if v.name in read]
-    return Model(seed, g, [v for v in outputs if v.name in made])
+    return dataclasses.replace(model, graph=g, outputs=[v for v in outputs if v.name in made], seed=seed)
 
 
 def candidates(model):

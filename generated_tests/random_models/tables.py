@@ -5,18 +5,23 @@ import learned
 import microsoft
 import moves
 import near_misses
+import pictures
 import products
 import quantised
 import rowwise
+import turns
 from evaluate import Unfit
 
 TABLES = {"elementwise": (elementwise, 30), "moves": (moves, 22), "rowwise": (rowwise, 14), "products": (products, 22), "quantised": (quantised, 14), "near_misses": (near_misses, 20),
-          "control": (control, 4), "microsoft": (microsoft, 4), "learned": (learned, 2)}
+          "control": (control, 4), "microsoft": (microsoft, 4), "learned": (learned, 2), "pictures": (pictures, 0), "turns": (turns, 0)}
+
+LARGE = ("pictures", "turns")
 
 
 def draw_row(g, focus=None):
     """Adds the nodes of a row; raises Unfit, and then the graph is as before but for operands."""
-    name = focus if focus and g.rng.random() < 0.6 else g.rng.choices(list(TABLES), [weight for _, weight in TABLES.values()])[0]
+    share = 0.9 if focus in LARGE else 0.6  # others would not be as large
+    name = focus if focus and g.rng.random() < share else g.rng.choices(list(TABLES), [weight for _, weight in TABLES.values()])[0]
     rows = TABLES[name][0].ROWS
     row = g.rng.choices(rows, [row.weight for row in rows])[0]
     row.draw(g, g.rng.choice(row.names() or [""]))

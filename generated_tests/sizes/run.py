@@ -9,6 +9,7 @@ lie in memory that ends where they end. Of `cuda` every access of memory is chec
 captured graphs are met again. The last line reads 'N passed, N failed'.
 """
 import argparse
+import json
 import math
 import os
 import re
@@ -86,6 +87,14 @@ def refuses(program, model, ranges, folder, random):
         raise Failed(f"a size out of bounds: exit code {result.returncode}, {first_line(result.stdout)}")
 
 
+def unsaid(package):
+    """Outputs whose sizes the run finds need room for the largest ones, which the header says."""
+    outputs = json.loads((package / "manifest.json").read_text())["outputs"]
+    header = "".join(path.read_text() for path in package.glob("*.h") if not path.name.startswith("tc_"))
+    found = any("by" in count for entry in outputs for count in entry.get("counted", []))
+    return "the header does not say how much room outputs need" if found and "give it room" not in header else ""
+
+
 def check(case, tool, cpu, toolchain, folder):
     """The number of runs; raises Failed."""
     name, model, ranges, *known = case
@@ -101,6 +110,8 @@ def check(case, tool, cpu, toolchain, folder):
         return 0
     if result.returncode:
         raise Failed("emit: " + first_line(result.stdout))
+    if told := unsaid(package):
+        raise Failed("emit: " + told)
     toolchain.build(package, program, {})
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4

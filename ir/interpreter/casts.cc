@@ -6,8 +6,9 @@
 namespace tc::interp {
 namespace {
 
-float round_to(DType t, double v, bool saturate) {
-  return float(narrow_float_to_double(t, double_to_narrow_float(t, v, saturate)));
+/// By way of single precision, as the emitted text (and ONNX Runtime) round doubles and whole numbers.
+float round_to(DType t, float v, bool saturate) {
+  return float(narrow_float_to_double(t, double_to_narrow_float(t, double(v), saturate)));
 }
 
 template <class From, class To, class F>
@@ -36,7 +37,7 @@ template <class From>
 void to_narrow(Machine& m, const Instr& i) {
   DType t = DType(i.aux & 255);
   bool saturate = i.aux >> 8;
-  each<From, float>(m, i, [=](From v) { return round_to(t, double(v), saturate); });
+  each<From, float>(m, i, [=](From v) { return round_to(t, float(v), saturate); });
 }
 template <class From>
 void to_int(Machine& m, const Instr& i) {

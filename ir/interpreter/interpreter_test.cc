@@ -255,6 +255,19 @@ TEST(Run, RoundingToHalfAndBfloat) {
   }
 }
 
+TEST(Run, DoublesAndWholeNumbersBecomeHalvesByWayOfSinglePrecision) {
+  Array<double> x("x", DType::F64, {1});
+  Array<int64_t> n("n", DType::I64, {1});
+  x.data = {1.00048828125 + 1e-12};      // as a float it is the tie between 1 and the next half
+  n.data = {(1 << 24) + (1 << 16) + 1};  // and this one between two of bfloat16
+  Array<uint16_t> y("y", DType::F16, {1}), z("z", DType::BF16, {1});
+  run(seq({store(y.buffer, {0}, cast(DType::F16, load(x.buffer, {0}))),
+           store(z.buffer, {0}, cast(DType::BF16, load(n.buffer, {0})))}),
+      {x.bind(), n.bind(), y.bind(), z.bind()});
+  EXPECT_EQ(narrow_float_to_double(DType::F16, y.data[0]), 1);
+  EXPECT_EQ(narrow_float_to_double(DType::BF16, z.data[0]), 1 << 24);
+}
+
 TEST(Run, Vectors) {
   Floats x("x", {10}), y("y", {12}), s("s", {3});
   x.count();
