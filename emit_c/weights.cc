@@ -68,15 +68,7 @@ OutputFile weights_file(const Program& p, const ProgramNames& n,
 }
 
 std::string weights_assembly(const std::string& x) {
-  std::string s = std::string(kLicenseLine) + "\n";
-  s += "#if defined(__APPLE__)\n  .const_data\n  .globl _" + x + "_weights_blob\n  .balign 64\n_" + x +
-       "_weights_blob:\n#else\n";
-  s += "  .section .rodata\n  .globl " + x + "_weights_blob\n  .hidden " + x + "_weights_blob\n  .balign 64\n" + x +
-       "_weights_blob:\n#endif\n";
-  s +=
-      "  .incbin \"" + x +
-      "_weights.bin\"\n#if defined(__linux__) && defined(__ELF__)\n  .section .note.GNU-stack,\"\",%progbits\n#endif\n";
-  return s;
+  return std::string(kLicenseLine) + "\n" + fill(support_text("weights.S.in"), {{"name", x}});
 }
 
 std::string map_include(const Program& p) { return p.external_weights ? "#include \"tc_map.h\"\n" : ""; }

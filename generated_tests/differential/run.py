@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Emits small models of awkward sizes, compiles and runs them, and compares them with ONNX Runtime.
 
-usage: run.py [--tool build/tc-emit] [--cpus generic,native] [--compilers gcc] [--sanitize] [--one-in N]
+usage: run.py [--tool build/tc-emit] [--cpus generic,native] [--compilers gcc,clang,x86_64-w64-mingw32-gcc] [--sanitize] [--one-in N]
               [--loops N [--seed S]] [--only REGEX] [--share K/N] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Each model is emitted once for each of --cpus that this machine can run, compiled with warnings as errors and that
@@ -41,6 +41,8 @@ from answers import session  # noqa: E402
 from toolchain import REFUSED, CudaToolchain, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 from verdicts import Verdicts  # noqa: E402
 
+# Programs for Windows, run by Wine. The moves of vectors do with the stack that gcc has there, as the build files see to.
+WINDOWS = {"x86_64-w64-mingw32-gcc": ["-static", "-Wa,-muse-unaligned-vector-move", "-DTC_UNALIGNED_STACK"]}
 MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"], "interpreter": []}
 NEEDS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
 SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -115,6 +117,13 @@ def emit(trial, cpu, tools, known, options):
     return trial.verdict not in known
 
 
+def on_this_system(words, tools):
+    """The words that run a program; a failure stays what it is. gcc for Windows adds .exe to names without an ending."""
+    if isinstance(words, Failed) or tools.compiler not in WINDOWS:
+        return words
+    return ["wine", next(path for path in (f"{words[0]}.exe", words[0]) if Path(path).exists()), *words[1:]]
+
+
 def compare(trial, words, known):
     """Runs one case and compares its outputs; raises Failed."""
     if isinstance(words, Failed):
@@ -154,7 +163,7 @@ def work_on(some, number, cpu, tools, known, options, scratch):
             if group:
                 programs |= batches.link({batches.name_of(t.case.name): t.package for t in group}, tools, folder, {})
         for trial in compiled:
-            attempt(trial, lambda: compare(trial, programs[batches.name_of(trial.case.name)], known))
+            attempt(trial, lambda: compare(trial, on_this_system(programs[batches.name_of(trial.case.name)], tools), known))
         for trial in trials:
             if trial.told:
                 print(f"FAILED {trial.case.name} ({cpu}): {trial.told}", flush=True)
@@ -205,7 +214,7 @@ def main():
         for turn, (cpu, compiler) in enumerate(itertools.product(options.cpus, options.compilers)):
             folder = Path(temporary) / f"tools-{turn}"
             folder.mkdir()
-            flags = [*(SANITIZE if options.sanitize else ["-O2" if cpu == "native" else "-O1"]), "-ffp-contract=fast"]
+            flags = [*(SANITIZE if options.sanitize else ["-O2" if cpu == "native" else "-O1"]), "-ffp-contract=fast", *WINDOWS.get(compiler, [])]
             tools = CudaToolchain(folder, flags) if cpu == "cuda" else Toolchain(folder, [*flags, *MARCH[cpu]], compiler)
             some = [case for case in chosen[turn % options.one_in::options.one_in] if runs_on(cpu, case)]
             groups = [some[k:k + batches.SIZE] for k in range(0, len(some), batches.SIZE)]

@@ -116,6 +116,10 @@ def examples(folder):
     return lambda block: "no arm-none-eabi-gcc or qemu-system-arm, which run_firmware installs" if any("make" in line or "cd " in line for line in block.lines) else ""
 
 
+def thread_pool(folder):
+    shutil.copytree(EXAMPLES / "thread_pool", folder, ignore=shutil.ignore_patterns("build"), dirs_exist_ok=True)
+
+
 MAKERS = {
     "README.md": readme,
     "docs/architecture.md": digits,
@@ -136,6 +140,7 @@ MAKERS = {
     "examples/language_model/README.md": language_model,
     "docs/states.md": states,
     "examples/firmware/README.md": examples,
+    "examples/thread_pool/README.md": thread_pool,
 }
 
 

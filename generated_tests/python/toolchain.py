@@ -88,7 +88,7 @@ class Toolchain:
 
     def __init__(self, folder, flags, compiler="gcc", build=True):
         self.texts = {**texts_of_program(TEXTS), **{name: without_strings((TEXTS / name).read_bytes()) for name in self.COMMON}}
-        linker = [] if "clang" in compiler else LINKER  # clang complains of it where it only compiles
+        linker = [] if "clang" in compiler or "mingw" in compiler else LINKER  # clang complains of it where it only compiles
         self.compiler, self.base = compiler, [compiler, "-pipe", *linker, *WARNINGS, *flags]
         self.declarations, self.program = folder / "tc_main_declarations.h", folder / "tc_main.o"
         if build:

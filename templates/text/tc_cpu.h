@@ -8,24 +8,33 @@
  *   tc_cpu_dotprod   -march=armv8.2-a+dotprod           products of bytes on 64-bit ARM */
 #ifndef TC_CPU_H
 #define TC_CPU_H
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #  define TC_CPU_X86
 #  include <cpuid.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #  include <sys/auxv.h>
 #endif
 
-/* The compiler's own function asks the system, too: whether it saves the wide registers. It does not know of all that
- * -march=x86-64-v3 allows; the levels are those of the System V ABI for x86-64, section 3.1.1. */
+#ifdef TC_CPU_X86
+/* 1 if the system saves the registers of these bits of XCR0 when it changes threads. */
+static inline int tc_cpu_saves(unsigned registers)
+{
+  const unsigned osxsave = 1u << 27;
+  unsigned a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & osxsave) == 0) return 0;
+  __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  return (a & registers) == registers;
+}
+#endif
+
+/* The levels are those of the System V ABI for x86-64, section 3.1.1. */
 static inline int tc_cpu_v3(void)
 {
 #ifdef TC_CPU_X86
-  const unsigned movbe = 1u << 22, f16c = 1u << 29, lzcnt = 1u << 5;
+  const unsigned ymm = 6, movbe = 1u << 22, fma = 1u << 12, f16c = 1u << 29, bmi = 1u << 3, avx2 = 1u << 5, bmi2 = 1u << 8, lzcnt = 1u << 5;
   unsigned a, b, c, d;
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
-  if (!__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2")) return 0;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & movbe) == 0 || (c & f16c) == 0) return 0;
+  if (!tc_cpu_saves(ymm) || !__get_cpuid(1, &a, &b, &c, &d) || (~c & (movbe | fma | f16c)) != 0) return 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (~b & (bmi | avx2 | bmi2)) != 0) return 0;
   return __get_cpuid(0x80000001u, &a, &b, &c, &d) && (c & lzcnt) != 0;
 #else
   return 0;
@@ -35,8 +44,10 @@ static inline int tc_cpu_v3(void)
 static inline int tc_cpu_v4(void)
 {
 #ifdef TC_CPU_X86
-  if (!tc_cpu_v3() || !__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw")) return 0;
-  return __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const unsigned zmm = 0xe6, f = 1u << 16, dq = 1u << 17, cd = 1u << 28, bw = 1u << 30, vl = 1u << 31;
+  unsigned a, b, c, d;
+  if (!tc_cpu_v3() || !tc_cpu_saves(zmm)) return 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (~b & (f | dq | cd | bw | vl)) == 0;
 #else
   return 0;
 #endif
@@ -45,7 +56,9 @@ static inline int tc_cpu_v4(void)
 static inline int tc_cpu_v4_vnni(void)
 {
 #ifdef TC_CPU_X86
-  return tc_cpu_v4() && __builtin_cpu_supports("avx512vnni");
+  const unsigned vnni = 1u << 11;
+  unsigned a, b, c, d;
+  return tc_cpu_v4() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & vnni) != 0;
 #else
   return 0;
 #endif

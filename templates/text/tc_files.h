@@ -4,7 +4,9 @@
 #define TC_FILES_H
 #include "tc_npz.h"
 #include "tc_pb.h"
-#if !defined(_WIN32)
+#if defined(_WIN32)
+#  include <direct.h>
+#else
 #  include <sys/stat.h>
 #  include <sys/types.h>
 #endif
@@ -165,8 +167,10 @@ TC_IO int tc_save(const char *folder, const char *kind, int k, const tc_tensor *
   const int npy = tc_dtype(t->dtype)->npy != NULL;
   char *path = (char *)tc_allocate(room);
   int bad;
-#if !defined(_WIN32)
-  mkdir(folder, 0777);  /* if it is there already, or cannot be made, writing tells */
+#if defined(_WIN32)
+  _mkdir(folder);  /* if it is there already, or cannot be made, writing tells */
+#else
+  mkdir(folder, 0777);
 #endif
   snprintf(path, room, "%s/%s_%d.%s", folder, kind, k, npy ? "npy" : "pb");
 #ifdef TC_STRINGS

@@ -13,11 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #  define TC_IO static __attribute__((unused))
-#  define TC_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #  define TC_IO static
+#endif
+#if defined(__MINGW_PRINTF_FORMAT)
+#  define TC_PRINTF(text, first) __attribute__((format(__MINGW_PRINTF_FORMAT, text, first)))
+#elif defined(__GNUC__) || defined(__clang__)
+#  define TC_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
 #  define TC_PRINTF(text, first)
 #endif
 

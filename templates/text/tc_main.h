@@ -10,6 +10,22 @@
 #  include <omp.h>
 #endif
 
+/* TC_SET_THREADS(n): how many threads run the chunks of kernels, after n are asked for (0: as many as there are). Who defines
+ * TC_PARALLEL_FOR (tc_parallel.h) may define it, too. */
+#ifndef TC_SET_THREADS
+#  define TC_SET_THREADS(n) tc_set_threads(n)
+TC_IO int tc_set_threads(int n)
+{
+#  ifdef _OPENMP
+  if (n > 0) omp_set_num_threads(n);
+  return omp_get_max_threads();
+#  else
+  (void)n;
+  return 1;
+#  endif
+}
+#endif
+
 /* A size that is chosen when the model runs. */
 typedef struct {
   const char *name;
@@ -74,7 +90,7 @@ TC_IO void tc_usage(const tc_model *m)
          "  --repeat N       time N runs\n"
          "  --profile        compiled with TC_PROFILE: where the time goes, by kernel (--bench: for how long, default 1)\n"
          "  --trace FILE     compiled with TC_PROFILE: the steps of one run as Chrome's trace events\n"
-         "  --threads N      threads of a build with OpenMP\n"
+         "  --threads N      threads, where it is built with OpenMP or a pool of threads\n"
          "  --dim NAME=K     a size that is chosen at run time; without it that of the inputs, or the largest\n"
          "  --json           end with one line of JSON\n",
          m->name);
@@ -334,10 +350,8 @@ TC_IO int tc_profile(const tc_model *m, const tc_options *o, tc_run_data *d)
   tc_profile_row *rows = (tc_profile_row *)tc_allocate(((size_t)m->works + 1) * sizeof *rows);
   const double wanted = o->bench > 0 ? o->bench : 1, start = tc_now();
   double runs = 0, seconds = 0, first;
-  int bad = 0, threads = 1;
-#  ifdef _OPENMP
-  threads = omp_get_max_threads();
-#  endif
+  const int threads = TC_SET_THREADS(0);
+  int bad = 0;
   memset(rows, 0, ((size_t)m->works + 1) * sizeof *rows);
   do {
     tc_events.used = 0;
@@ -444,17 +458,14 @@ TC_IO int tc_main(const tc_model *m, int argc, char **argv)
   tc_run_data d = {NULL, NULL, NULL, NULL, NULL, NULL};
   const void *held = NULL;
   char *own = NULL;
-  int bad = tc_parse_options(&o, argc, argv);
+  int threads, bad = tc_parse_options(&o, argc, argv);
   if (bad) return 2;
   if (o.help) {
     tc_usage(m);
     return 0;
   }
-#ifdef _OPENMP
-  if (o.threads > 0) omp_set_num_threads(o.threads);
-#else
-  if (o.threads > 1) fputs("note: built without OpenMP, runs on one thread\n", stderr);
-#endif
+  threads = TC_SET_THREADS(o.threads);
+  if (o.threads > threads) fprintf(stderr, "note: runs on %d thread%s, as it was built\n", threads, threads == 1 ? "" : "s");
   if (o.weights == NULL && m->weights_file != NULL) o.weights = own = tc_beside(argc > 0 ? argv[0] : "", m->weights_file);
   bad = tc_open(m, o.weights, o.cpu, &held);
   if (!bad) {

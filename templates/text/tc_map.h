@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD -- support text of tc-emit; do not edit */
-/* A file as memory: mapped where there is mmap, else read. To be included first. */
+/* A file as memory: mapped where the system can do that, else read. To be included first. */
 #ifndef TC_MAP_H
 #define TC_MAP_H
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
@@ -13,6 +13,9 @@
 #  include <sys/mman.h>
 #  include <sys/stat.h>
 #  include <unistd.h>
+#elif defined(_WIN32)
+#  define WIN32_LEAN_AND_MEAN
+#  include <windows.h>
 #else
 #  include <stdio.h>
 #  include <stdlib.h>
@@ -45,6 +48,34 @@ static inline tc_map_result tc_map(const char *path, size_t bytes, size_t align,
 static inline void tc_unmap(const void *data, size_t bytes)
 {
   if (data) munmap((void *)(uintptr_t)data, bytes);
+}
+#elif defined(_WIN32)
+/* *data begins on a multiple of 64 KiB. What is mapped stays when its handles are closed. */
+static inline tc_map_result tc_map(const char *path, size_t bytes, size_t align, const void **data)
+{
+  LARGE_INTEGER size;
+  tc_map_result result = TC_MAP_UNREADABLE;
+  const HANDLE  file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+  (void)align;
+  *data = NULL;
+  if (file == INVALID_HANDLE_VALUE) return result;
+  if (GetFileType(file) == FILE_TYPE_DISK && GetFileSizeEx(file, &size)) {
+    result = TC_MAP_SIZE;
+    if (size.QuadPart >= 0 && (uint64_t)size.QuadPart == bytes) {
+      const HANDLE mapping = CreateFileMappingA(file, NULL, PAGE_READONLY, 0, 0, NULL);
+      if (mapping) *data = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, bytes);
+      if (mapping) CloseHandle(mapping);
+      result = *data ? TC_MAP_OK : TC_MAP_MEMORY;
+    }
+  }
+  CloseHandle(file);
+  return result;
+}
+
+static inline void tc_unmap(const void *data, size_t bytes)
+{
+  (void)bytes;
+  if (data) UnmapViewOfFile(data);
 }
 #else
 /* The address that malloc gave stands in front of *data. */

@@ -3,7 +3,8 @@
  * fixed in the text and chunks share no memory that they write, so results do not depend on the number of threads.
  *
  * OpenMP runs them where the compiler has it switched on: a static schedule, so that each of two threads gets one half.
- * A loop runs them elsewhere. To use a pool of your own, define TC_PARALLEL_FOR(part, args, chunks) before compiling. */
+ * A loop runs them elsewhere. To use a pool of your own, define TC_PARALLEL_FOR(part, args, chunks) before
+ * compiling; with TC_SET_THREADS (tc_main.h) the program's --threads reaches it. */
 #ifndef TC_PARALLEL_H
 #define TC_PARALLEL_H
 

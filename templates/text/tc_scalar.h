@@ -14,7 +14,7 @@
 
 #if defined(__CUDACC__)
 #  define TC_SCALAR static __host__ __device__ inline
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) || defined(__clang__)
 #  define TC_SCALAR static inline __attribute__((unused))
 #else
 #  define TC_SCALAR static inline

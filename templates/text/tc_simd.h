@@ -15,8 +15,10 @@
 #include <string.h>
 
 #ifndef TC_VL
-#  if !defined(__GNUC__)
+#  if !defined(__GNUC__) && !defined(__clang__)
 #    define TC_VL 1
+#  elif defined(_WIN32) && !defined(__clang__) && !defined(TC_UNALIGNED_STACK)
+#    define TC_VL 4  /* gcc for Windows aligns its stack for these only; the build files make it do with any stack */
 #  elif defined(__AVX512F__)
 #    define TC_VL 16
 #  elif defined(__AVX__)
@@ -48,7 +50,7 @@
 #  define TC_UNROLL
 #endif
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #  define TC_INLINE static inline __attribute__((always_inline, unused))
 #  define TC_PREFETCH(p) __builtin_prefetch(p)
 #else
