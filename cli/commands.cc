@@ -15,6 +15,7 @@
 #include "cli/version.h"
 #include "emit_c/package.h"
 #include "emit_cuda/package.h"
+#include "ir/open_size.h"
 #include "ir/ops/op.h"
 #include "passes/loop/loop_pass.h"
 #include "support/diff.h"
@@ -69,8 +70,13 @@ std::string shell_word(const std::string& path) {
 std::string summary(const CommandLine& c, const Program& p, const WriteReport& w) {
   std::string s = p.name + ": " + count_text(p.steps.size(), "step") + ", " +
                   count_text(p.kernels.size(), "distinct kernel") + ", " + count_with_unit(p.macs) + "MACs\n";
-  s += "memory    workspace " + bytes_text(p.workspace_bytes) + " (tensors " + bytes_text(p.arena_bytes) +
-       ", without reuse " + bytes_text(p.naive_bytes) + "), weights " + bytes_text(p.weights_bytes) + "\n";
+  const OpenNumber open = open_number(p.workspace_bytes);
+  s += "memory    workspace " +
+       (open.times > 0
+            ? bytes_text(open.rest) + " and " + bytes_text(open.times) + " for each of the size that has no bound"
+            : bytes_text(p.workspace_bytes) + " (tensors " + bytes_text(p.arena_bytes) + ", without reuse " +
+                  bytes_text(p.naive_bytes) + ")") +
+       ", weights " + bytes_text(p.weights_bytes) + "\n";
   s += "wrote     " + printable(c.out) + ": " + count_text(w.written.size(), "file") + ", " +
        to_text(int64_t(w.unchanged.size())) + " unchanged";
   if (!w.removed.empty()) s += ", " + to_text(int64_t(w.removed.size())) + " removed";

@@ -12,6 +12,7 @@
 #include "cli/tolerance.h"
 #include "emit_c/operands.h"
 #include "importer/model_parts.h"
+#include "ir/open_size.h"
 #include "ir/ops/evaluate.h"
 #include "passes/graph/multiply_blocks.h"
 #include "passes/graph/passes.h"
@@ -71,11 +72,12 @@ std::vector<std::map<int, int64_t>> choices(const Program& p, uint64_t seed) {
   for (size_t k = 0; k < p.inputs.size(); k++) {
     const IoTensor& t = p.inputs[k];
     if (!t.is_size || t.is_kept()) continue;
-    most[int(k)] = t.most;
+    const int64_t largest = most_tried(t.least, t.most);
+    most[int(k)] = largest;
     least[int(k)] = t.least;
-    const auto inside = uint64_t(std::max<int64_t>(1, t.most - t.least - 1));
-    between[int(k)] = std::min(t.most, t.least + 1 + int64_t((seed * 0x9e3779b97f4a7c15u + k) % inside));
-    others = others || t.most - t.least > 1;
+    const auto inside = uint64_t(std::max<int64_t>(1, largest - t.least - 1));
+    between[int(k)] = std::min(largest, t.least + 1 + int64_t((seed * 0x9e3779b97f4a7c15u + k) % inside));
+    others = others || largest - t.least > 1;
   }
   if (most.empty()) return {most};
   return others ? std::vector{most, least, between} : std::vector{most, least};

@@ -35,7 +35,8 @@ const std::vector<Option>& options() {
       {"--name", "NAME", "prefix of every symbol (default: the model's file name)", kCompiles, Any, set_name,
        stated_name},
       {"--dim", "D=K",
-       "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; K..L: chosen at run time; A+B: follows from "
+       "size of a symbolic dimension, or of one axis: INPUT:AXIS=K; K..L: chosen at run time; K..: without an upper "
+       "bound; A+B: follows from "
        "others; "
        "may be repeated",
        kImports, Any, set_dim, stated_dims},

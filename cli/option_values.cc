@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "cli/option_table.h"
+#include "ir/open_size.h"
 #include "passes/graph/passes.h"
 #include "passes/loop/loop_pass.h"
 #include "support/reserved.h"
@@ -49,10 +50,12 @@ void set_dim(CommandLine& c, const std::string& v) {
     return;
   }
   const size_t dots = size.find("..");
-  if (dots != std::string::npos && dots + 2 == size.size())
-    usage("--dim needs an upper bound, too, not " + printable(size) + ": memory is planned for it");
   const int64_t least = integer("--dim", size.substr(0, dots));
-  const int64_t most = dots == std::string::npos ? least : integer("--dim", size.substr(dots + 2));
+  const bool open = dots != std::string::npos && dots + 2 == size.size();
+  const int64_t most = dots == std::string::npos ? least : open ? kOpenSize : integer("--dim", size.substr(dots + 2));
+  if (!open && is_open(most))
+    usage("--dim needs a size below " + to_text(kOpenSize / 2) + ", not " + to_text(most) +
+          "; one without an upper bound is written " + to_text(least) + "..");
   if (least < 0) usage("--dim needs a size of at least 0, not " + to_text(least));
   if (most < least) usage("--dim needs a range that is not empty, not " + printable(size));
   c.request.import.dims[name] = {least, most};

@@ -13,6 +13,7 @@
 #include "cli/program_cache.h"
 #include "cli/tensor_files.h"
 #include "cli/version.h"
+#include "ir/open_size.h"
 #include "support/read_file.h"
 #include "support/xxh64.h"
 
@@ -32,8 +33,8 @@ std::vector<std::string> input_lines(const Program& p) {
   std::vector<std::string> lines;
   for (const IoTensor& t : p.inputs)
     if (!t.is_kept())
-      lines.push_back(t.is_size ? "size \"" + printable(t.name.raw()) + "\" from " + to_text(t.least) + " to " +
-                                      to_text(t.most)
+      lines.push_back(t.is_size ? "size \"" + printable(t.name.raw()) + "\" from " + to_text(t.least) +
+                                      (is_open(t.most) ? " on" : " to " + to_text(t.most))
                                 : "input " + describe(t));
   return lines;
 }
@@ -82,7 +83,7 @@ std::pair<size_t, fs::path> named_file(const Program& p, const std::string& give
 std::map<int, int64_t> largest_sizes(const Program& p) {
   std::map<int, int64_t> sizes;
   for (size_t k = 0; k < p.inputs.size(); k++)
-    if (p.inputs[k].is_size && !p.inputs[k].is_kept()) sizes[int(k)] = p.inputs[k].most;
+    if (p.inputs[k].is_size && !p.inputs[k].is_kept()) sizes[int(k)] = most_tried(p.inputs[k].least, p.inputs[k].most);
   return sizes;
 }
 

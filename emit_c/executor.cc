@@ -6,6 +6,7 @@
 #include "emit_c/strings.h"
 #include "emit_c/weights.h"
 #include "ir/identity.h"
+#include "ir/open_size.h"
 
 namespace tc {
 namespace {
@@ -110,13 +111,20 @@ class Executor {
     const std::string bytes = sized_bytes(p_, n_, c, "->"), to = operand(c.to), from = operand(c.from);
     reads_in_ = true;
     out_.line("memcpy(" + to + ", " + from + ", " + bytes + ");");
-    if (c.room > 0 && c.times.size() == 1 && never_empty(c.times[0])) {
+    if (is_open(c.room) && c.times.size() == 1 && never_empty(c.times[0])) {
+      const std::string part = bytes_text(c.bytes, dtype_of(p_, c.to));
+      const int64_t more = (open_number(c.room).rest + c.bytes - 1) / c.bytes;  // that a tile may read
+      if (more > 0)
+        out_.line("for (size_t k = 0; k < " + to_text(more) + "; k++) memcpy((unsigned char *)" + to + " + " + bytes +
+                  " + k * " + part + ", " + from + ", " + part + ");");
+    } else if (c.room > 0 && c.times.size() == 1 && never_empty(c.times[0])) {
       const std::string part = bytes_text(c.bytes, dtype_of(p_, c.to)), first = sized_number(p_, n_, c, "->");
       out_.line("for (size_t k = " + first + "; k < " + to_text(c.room / c.bytes) + "; k++) memcpy((unsigned char *)" +
                 to + " + k * " + part + ", " + from + ", " + part + ");");
     } else if (c.room > 0)
-      out_.line("memset((unsigned char *)" + to + " + " + bytes + ", 0, " + bytes_text(c.room, dtype_of(p_, c.to)) +
-                " - " + bytes + ");");
+      out_.line("memset((unsigned char *)" + to + " + " + bytes + ", 0, " +
+                (is_open(c.room) ? memory_text(n_, c.room) : bytes_text(c.room, dtype_of(p_, c.to))) + " - " + bytes +
+                ");");
   }
   bool never_empty(const SizeSum& s) const {
     int64_t least = s.addend;

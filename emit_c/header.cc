@@ -4,6 +4,7 @@
 
 #include "emit_c/operands.h"
 #include "emit_c/strings.h"
+#include "ir/open_size.h"
 
 namespace tc {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 // "[*count <= 20][3]" where the size depends on data, "[batch][3]" where the caller chooses it.
 std::string io_shape(const IoTensor& t, const ProgramNames& n) {
   if (t.is_count) return "a size, see above";
+  if (t.is_size && is_open(t.most)) return "a size, from " + to_text(t.least) + " to what init is told";
   if (t.is_size) return "a size, from " + to_text(t.least) + " to " + to_text(t.most);
   std::vector<std::string> sizes;
   for (int64_t d : t.dims) sizes.push_back(to_text(d));
@@ -81,7 +83,8 @@ std::string counted_note(const Program& p, const ProgramNames& n) {
   std::string s;
   if (chosen)
     s += "/* Elements lie densely in the sizes that the inputs name. A run takes time by these sizes, memory by the "
-         "largest ones. */\n";
+         "largest ones" +
+         std::string(open_sizes(p).empty() ? "" : ", those of init") + ". */\n";
   if (chosen && found)
     s += "/* Sizes of outputs that no input names: run writes them, and the elements densely at the start of the "
          "output; give it room for\n   its largest sizes, all of them. */\n";
@@ -89,6 +92,19 @@ std::string counted_note(const Program& p, const ProgramNames& n) {
     s += "/* Sizes that depend on data: run counts, and writes the elements that there are densely at the start of "
          "the output; give it room\n   for the largest size. */\n";
   return s;
+}
+
+// Sizes that have no upper bound: the instance is made for some.
+std::string sizes_type(const Program& p, const ProgramNames& n) {
+  const std::string& x = n.lower;
+  std::string s =
+      "/* How large the sizes get that have no upper bound: what an instance has memory for. */\ntypedef struct {\n";
+  for (const size_t k : open_sizes(p))
+    s += "  int64_t " + n.inputs[k] + ";  /* \"" + comment_text(p.inputs[k].name) + "\" */\n";
+  return s + "} " + x +
+         "_sizes;\n\n/* Bytes of a workspace for them; 0 if one of them is too small, or no memory holds so much. "
+         "*/\nsize_t " +
+         x + "_workspace_bytes(const " + x + "_sizes *sizes);\n\n";
 }
 
 std::string map_declarations(const ProgramNames& n) {
@@ -110,8 +126,10 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   s += guard_open(u + "_H") + "#include <stddef.h>\n#include <stdint.h>\n" + std::string(kExternOpen);
   if (has_strings(p))
     s += "/* A string: a view of bytes that the caller, the model or the workspace holds. */\n" + string_type() + "\n";
-  s += "#define " + u + "_WORKSPACE_BYTES ((size_t)" + to_text(p.workspace_bytes) +
-       ")  /* of one instance, aligned to " + u + "_ALIGN */\n";
+  const bool grows = !open_sizes(p).empty();
+  if (!grows)
+    s += "#define " + u + "_WORKSPACE_BYTES ((size_t)" + to_text(p.workspace_bytes) +
+         ")  /* of one instance, aligned to " + u + "_ALIGN */\n";
   if (p.strings_bytes > 0)
     s += "#define " + u + "_STRING_BYTES    ((size_t)" + to_text(p.strings_bytes) +
          ")  /* of it, for the strings that a run makes */\n";
@@ -119,9 +137,11 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   s += "#define " + u + "_ALIGN           64\n\n";
   const bool made = p.strings_bytes > 0, chooses = !variants.empty();
   s += "typedef enum {\n  " + u + "_OK = 0,\n  " + u + "_E_ARG,     /* a null pointer, " +
-       (size_tests(p, n).empty() ? "" : "a size out of its bounds, ") + "or a workspace that is too small */\n  " + u +
-       "_E_ALIGN,   /* workspace or weights not aligned to " + u + "_ALIGN */\n  " + u +
-       "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
+       (size_tests(p, n).empty() ? ""
+        : grows                  ? "a size out of its bounds or beyond those of init, "
+                                 : "a size out of its bounds, ") +
+       "or a workspace that is too small */\n  " + u + "_E_ALIGN,   /* workspace or weights not aligned to " + u +
+       "_ALIGN */\n  " + u + "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
        "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
        "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
        "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
@@ -140,6 +160,7 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
        "} " + x + "_status;\n\n";
   s += "typedef struct {\n" + fields(p.inputs, n.inputs, true, n) + "} " + x + "_inputs;\n\n";
   s += "typedef struct {\n" + fields(p.outputs, n.outputs, false, n) + "} " + x + "_outputs;\n\n";
+  if (grows) s += sizes_type(p, n);
   if (chooses) s += variant_type(variants, n);
   s += "/* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */\n"
        "typedef struct " +
@@ -147,6 +168,8 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
        "{\n  const unsigned char *weights;\n  unsigned char *workspace;\n  void *allocated;  /* what free gives back "
        "*/\n"
        "  void *device;     /* what the CUDA build of the same model holds */\n" +
+       (grows ? "  " + x + "_sizes sizes;  /* that init was told */\n  size_t room;      /* the largest of them */\n"
+              : "") +
        (chooses ? "  " + pad(x + "_cpu cpu;", 18) + "/* which kernels init chose */\n  " + x + "_status (*graph)" +
                       run_parameters(n, "struct " + x) + ";\n"
                 : "") +
@@ -155,9 +178,9 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   s += std::string(p.external_weights ? "/* weights: mapped, or memory of yours with the bytes of the file. "
                                       : "/* weights NULL: those linked in. ") +
        "workspace NULL: init allocates one, free gives it back. */\n";
-  s += x + "_status " + x + "_init(" + init_parameters(n) + ");\n";
+  s += x + "_status " + x + "_init(" + init_parameters(p, n) + ");\n";
   if (chooses)
-    s += "/* The same, with kernels that you choose. */\n" + x + "_status " + x + "_init_cpu(" + init_parameters(n) +
+    s += "/* The same, with kernels that you choose. */\n" + x + "_status " + x + "_init_cpu(" + init_parameters(p, n) +
          ", " + x + "_cpu cpu);\n";
   s += counted_note(p, n) +
        "/* Outputs are written completely; inputs and outputs must not overlap. Allocates nothing. */\n";
@@ -183,19 +206,23 @@ std::string plan_text(const Program& p, const ProgramNames& n) {
   size_t width = 8;
   for (const std::string& x : n.slots) width = std::max(width, x.size());
   for (const std::string& x : n.weights) width = std::max(width, x.size());
-  s += "/* workspace: " + to_text(p.workspace_bytes) + " bytes; tensors " + to_text(p.arena_bytes) +
-       " (without reuse " + to_text(p.naive_bytes) + ", largest live set " + to_text(p.lower_bound_bytes) +
-       "), scratch of kernels " + to_text(p.scratch_bytes) + " */\n";
+  const bool grows = !open_sizes(p).empty();
+  const auto bytes = [](int64_t b) { return open_text(b, "room"); };
+  s += "/* workspace: " + bytes(p.workspace_bytes) + " bytes; tensors " + bytes(p.arena_bytes) + " (without reuse " +
+       bytes(p.naive_bytes) + ", largest live set " + bytes(p.lower_bound_bytes) + "), scratch of kernels " +
+       to_text(p.scratch_bytes) +
+       (grows ? ".\n   room: the largest of the sizes that init was told; [n] has so many elements at most" : "") +
+       " */\n";
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& t = p.slots[i];
-    s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(to_text(t.offset), 9) + " /* " +
+    s += "#define " + n.upper + "_AT_" + pad(n.slots[i], width) + " " + pad(memory_text(n, t.offset), 9) + " /* " +
          shape_text(t.dims) + " " + std::string(info(t.dtype).name) +
          (t.within >= 0 ? ", inside of " + n.slots[size_t(t.alias_of)] : "") + " */\n";
   }
   s += "#define " + n.upper + "_AT_" + pad("SCRATCH", width) + " " + to_text(p.scratch_offset) + "\n";
   if (p.strings_bytes > 0)
     s += "#define " + n.upper + "_AT_" + pad("MADE", width) + " " + to_text(p.strings_offset) + "\n";
-  s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + to_text(p.workspace_bytes - 64) +
+  s += "#define " + n.upper + "_AT_" + pad("STATUS", width) + " " + memory_text(n, p.workspace_bytes - 64) +
        "\n\n/* weights: a header of 64 bytes, then */\n";
   for (size_t i = 0; i < p.weights.size(); i++) {
     const Weight& w = p.weights[i];

@@ -5,6 +5,7 @@
 #include "emit_c/operands.h"
 #include "emit_c/states.h"
 #include "emit_c/weights.h"
+#include "ir/open_size.h"
 
 namespace tc {
 
@@ -59,12 +60,40 @@ std::string state_functions(const Program& p, const ProgramNames& n) {
          rewind_function(p, n, in_workspace(p, n), "", "!" + m) + state_function(p, n, in_workspace(p, n));
 }
 
+// Of sizes without an upper bound.
+std::string workspace_functions(const Program& p, const ProgramNames& n) {
+  const std::string& x = n.lower;
+  const std::vector<size_t> open = open_sizes(p);
+  if (open.empty()) return "";
+  std::vector<std::string> bad, most;
+  for (const size_t k : open) {
+    const std::string size = "sizes->" + n.inputs[k];
+    bad.push_back(size + " < " + to_text(p.inputs[k].least) + " || " + size + " > " + to_text(kOpenSize));
+    most.push_back("  if (" + size + " > most) most = " + size + ";\n");
+  }
+  const OpenNumber bytes = open_number(p.workspace_bytes);
+  std::string s =
+      "/* The largest of the sizes, 1 at least; 0: one is out of its bounds. */\nstatic size_t room_for(const " + x +
+      "_sizes *sizes)\n{\n  int64_t most = 1;\n  if (!sizes || " + join(bad, " || ") + ") return 0;\n" +
+      join(most, "") + "  return (size_t)most;\n}\n\n";
+  s += "size_t " + x + "_workspace_bytes(const " + x + "_sizes *sizes)\n{\n  const size_t room = room_for(sizes);\n" +
+       (bytes.times == 0
+            ? "  return room == 0 ? 0 : " + to_text(bytes.rest) + ";\n"
+            : "  if (room == 0 || room > (SIZE_MAX / 2 - " + to_text(bytes.rest) + ") / " + to_text(bytes.times) +
+                  ") return 0;\n  return " + open_text(p.workspace_bytes, "room") + ";\n") +
+       "}\n\n";
+  return s;
+}
+
 std::string init_function(const Program& p, const ProgramNames& n, bool chooses) {
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
-  std::string s = x + "_status " + x + (chooses ? "_init_cpu(" : "_init(") + init_parameters(n) +
+  const bool grows = !open_sizes(p).empty();
+  const std::string needed = grows ? "needed" : u + "_WORKSPACE_BYTES";
+  std::string s = x + "_status " + x + (chooses ? "_init_cpu(" : "_init(") + init_parameters(p, n) +
                   (chooses ? ", " + x + "_cpu cpu" : "") + ")\n{\n";
-  s += "  if (!" + m + (p.external_weights ? " || !weights" : "") + " || (workspace && workspace_bytes < " + u +
-       "_WORKSPACE_BYTES)) return " + u + "_E_ARG;\n";
+  if (grows) s += "  const size_t needed = " + x + "_workspace_bytes(sizes);\n";
+  s += "  if (!" + m + (grows ? " || needed == 0" : "") + (p.external_weights ? " || !weights" : "") +
+       " || (workspace && workspace_bytes < " + needed + ")) return " + u + "_E_ARG;\n";
   if (!p.external_weights)
     s += "  if (!weights) {\n    weights = " + x + "_weights();\n    weights_bytes = " + u + "_WEIGHTS_BYTES;\n  }\n";
   s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u +
@@ -73,16 +102,17 @@ std::string init_function(const Program& p, const ProgramNames& n, bool chooses)
   if (chooses) s += "  if (!choose(" + m + ", cpu)) return " + u + "_E_CPU;\n";
   s += "  " + m + "->weights = (const unsigned char *)weights;\n  " + m +
        "->workspace = (unsigned char *)workspace;\n  " + m + "->allocated = NULL;\n  " + m + "->device = NULL;\n";
-  s += "  if (!workspace) {\n    " + m + "->allocated = malloc(" + u + "_WORKSPACE_BYTES + " + u +
-       "_ALIGN);\n    if (!" + m + "->allocated) return " + u + "_E_MEMORY;\n";
+  if (grows) s += "  " + m + "->sizes = *sizes;\n  " + m + "->room = room_for(sizes);\n";
+  s += "  if (!workspace) {\n    " + m + "->allocated = malloc(" + needed + " + " + u + "_ALIGN);\n    if (!" + m +
+       "->allocated) return " + u + "_E_MEMORY;\n";
   s += "    " + m + "->workspace = (unsigned char *)" + m + "->allocated + (" + u + "_ALIGN - (uintptr_t)" + m +
        "->allocated % " + u + "_ALIGN);\n  }\n";
   for (size_t k = 0; k < p.inputs.size(); k++)  // caches, too: what is behind their elements is multiplied by zero
     if (p.inputs[k].is_kept()) s += cleared(p, n, k);
   s += "  return " + u + "_OK;\n}\n\n";
   if (chooses)
-    s += x + "_status " + x + "_init(" + init_parameters(n) + ")\n{\n  return " + x + "_init_cpu(" + m +
-         ", weights, weights_bytes, workspace, workspace_bytes, " + u + "_CPU_BEST);\n}\n\n";
+    s += x + "_status " + x + "_init(" + init_parameters(p, n) + ")\n{\n  return " + x + "_init_cpu(" + m +
+         (grows ? ", sizes" : "") + ", weights, weights_bytes, workspace, workspace_bytes, " + u + "_CPU_BEST);\n}\n\n";
   return s;
 }
 
@@ -101,7 +131,7 @@ std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_
   std::string s;
   s += "static int fits(const void *weights, size_t bytes)\n{\n  return bytes == " + u +
        "_WEIGHTS_BYTES && tc_weights_match(weights, bytes, UINT64_C(0x" + hex(layout_id, 16) + "));\n}\n\n";
-  s += map_functions(p, n) + init_function(p, n, !variants.empty()) + state_functions(p, n);
+  s += map_functions(p, n) + workspace_functions(p, n) + init_function(p, n, !variants.empty()) + state_functions(p, n);
   if (!variants.empty()) s += run_function(p, n);
   s += "void " + x + "_free(" + x + " *" + m + ")\n{\n  if (!" + m + ") return;\n  free(" + m + "->allocated);\n  " +
        m + "->allocated = NULL;\n  " + m + "->workspace = NULL;\n}\n\n";

@@ -5,6 +5,7 @@
 #include "emit_c/fill.h"
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
+#include "ir/open_size.h"
 #include "templates/text.h"
 
 namespace tc {
@@ -70,7 +71,8 @@ std::string size_rows(const Program& p) {
   std::vector<std::string> list;
   for (const IoTensor& t : p.inputs)
     if (t.is_size && !t.is_kept())
-      list.push_back("  {" + c_string(t.name.raw()) + ", " + to_text(t.least) + ", " + to_text(t.most) + "}");
+      list.push_back("  {" + c_string(t.name.raw()) + ", " + to_text(t.least) + ", " + to_text(t.most) + ", " +
+                     to_text(is_open(t.most) ? std::max<int64_t>(t.least, 1) : t.most) + "}");
   return list.empty() ? "" : "static const tc_size sizes[] = {\n" + join(list, ",\n") + "\n};\n";
 }
 
@@ -128,9 +130,35 @@ std::string cpu_names(const std::vector<Variant>& variants) {
   return s + "};\n\n";
 }
 
-std::string init_call(const ProgramNames& n, bool chooses) {
-  const std::string &x = n.lower, operands = "((" + x + " *)instance, weights, bytes, NULL, 0";
-  return chooses ? x + "_init_cpu" + operands + ", (" + x + "_cpu)cpu);" : x + "_init" + operands + ");\n  (void)cpu;";
+/// The sizes that have no upper bound, as NAME_sizes.
+std::string capacity(const Program& p, const ProgramNames& n) {
+  std::string s;
+  for (const size_t k : open_sizes(p))
+    s += "  room." + n.inputs[k] + " = sizes_[" + to_text(size_number(p, k)) + "];\n";
+  return s;
+}
+
+/// What is known of the outputs' sizes before a run.
+std::string shape_function(const Program& p) {
+  if (open_sizes(p).empty()) return "";
+  std::string s;
+  for (size_t k = 0; k < p.outputs.size(); k++)
+    for (const IoSize& z : p.outputs[k].sizes)
+      if (!p.outputs[k].is_kept() && z.of_inputs())
+        s += "  out_dims[" + to_text(port_number(p.outputs, k)) + "][" + to_text(int64_t(z.axis)) +
+             "] = " + size_text(z.sum, [&](size_t i) { return "sizes_[" + to_text(size_number(p, i)) + "]"; }) + ";\n";
+  return "static void shape_outputs(const int64_t *sizes_, int64_t *const *out_dims)\n{\n  (void)sizes_, "
+         "(void)out_dims;\n" +
+         s + "}\n\n";
+}
+
+std::string init_call(const Program& p, const ProgramNames& n, bool chooses) {
+  const bool grows = !open_sizes(p).empty();
+  const std::string &x = n.lower,
+                    operands = "((" + x + " *)instance, " + (grows ? "&room, " : "") + "weights, bytes, NULL, 0";
+  return (chooses ? x + "_init_cpu" + operands + ", (" + x + "_cpu)cpu);"
+                  : x + "_init" + operands + ");\n  (void)cpu;") +
+         (grows ? "" : "\n  (void)sizes_;");
 }
 
 }  // namespace
@@ -170,7 +198,12 @@ std::string main_source(const Program& p, const ProgramNames& n, const std::vect
        {"counts", counts + (run.find("status =") != std::string::npos ? "  int status;\n" : "")},
        {"run", run},
        {"cpus", cpu_names(variants)},
-       {"init", init_call(n, !variants.empty())},
+       {"room", open_sizes(p).empty() ? "" : "  " + n.lower + "_sizes room;\n"},
+       {"status", open_sizes(p).empty() ? "const " + n.lower + "_status s = "
+                                        : n.lower + "_status s;\n" + capacity(p, n) + "  s = "},
+       {"init", init_call(p, n, !variants.empty())},
+       {"shape", shape_function(p)},
+       {"shape_name", open_sizes(p).empty() ? "NULL" : "shape_outputs"},
        {"cpu_list", variants.empty() ? "NULL" : "cpus"},
        {"n_cpus", to_text(int64_t(variants.empty() ? 0 : variants.size() + 2))},
        {"lanes", to_text(int64_t(checks_lanes ? p.lanes : 0))},

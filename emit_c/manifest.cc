@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ir/open_size.h"
 #include "support/json_text.h"
 
 namespace tc {
@@ -39,6 +40,7 @@ Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fi
     Json port = {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}};
     if (fields[i] != t.name.raw()) port["field"] = fields[i];
     if (t.is_size) port["size"] = {{"least", t.least}, {"most", t.most}};
+    if (t.is_size && is_open(t.most)) port["size"]["open"] = true;  // the instance is made for some
     for (const IoSize& z : t.sizes) port["counted"].push_back(counted(z, list, inputs));
     a.push_back(std::move(port));
   }
@@ -173,7 +175,9 @@ std::vector<Json> tensors(const Program& p, const ProgramNames& n) {
   std::vector<Json> list;
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& s = p.slots[i];
-    list.push_back({{"name", n.slots[i]}, {"dtype", dtype_text(s.dtype)}, {"shape", s.dims}, {"at", s.offset}});
+    list.push_back(
+        {{"name", n.slots[i]}, {"dtype", dtype_text(s.dtype)}, {"shape", s.dims}, {"at", open_number(s.offset).rest}});
+    if (const int64_t times = open_number(s.offset).times; times > 0) list.back()["at_each"] = times;
     if (s.within >= 0) list.back()["part_of"] = n.slots[size_t(s.alias_of)];
   }
   return list;
@@ -211,12 +215,15 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
   for (const Variant& v : variants) j["variants"].push_back({{"name", v.name}, {"flags", v.flags}});
   if (!o.options.empty()) j["options"] = o.options;
   j["layout_id"] = hex(layout_id, 16);
-  j["memory"] = {{"workspace_bytes", p.workspace_bytes},
-                 {"tensors_bytes", p.arena_bytes},
-                 {"tensors_without_reuse_bytes", p.naive_bytes},
-                 {"largest_live_set_bytes", p.lower_bound_bytes},
+  const auto fixed = [](int64_t bytes) { return open_number(bytes).rest; };
+  j["memory"] = {{"workspace_bytes", fixed(p.workspace_bytes)},
+                 {"tensors_bytes", fixed(p.arena_bytes)},
+                 {"tensors_without_reuse_bytes", fixed(p.naive_bytes)},
+                 {"largest_live_set_bytes", fixed(p.lower_bound_bytes)},
                  {"scratch_bytes", p.scratch_bytes},
                  {"weights_bytes", p.weights_bytes}};
+  if (const int64_t grows = open_number(p.workspace_bytes).times; grows > 0)  // for each of a size without bounds
+    j["memory"]["workspace_bytes_of_each"] = grows;
   j["macs"] = p.macs;
   j["inputs"] = ports(p.inputs, n.inputs, p.inputs);
   j["outputs"] = ports(p.outputs, n.outputs, p.inputs);

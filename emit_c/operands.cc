@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "emit_c/strings.h"
+#include "ir/open_size.h"
 #include "support/sum_text.h"
 
 namespace tc {
@@ -57,8 +58,8 @@ std::string run_parameters(const ProgramNames& n, const std::string& instance) {
          "_outputs *out)";
 }
 
-std::string init_parameters(const ProgramNames& n) {
-  return n.lower + " *" + n.self +
+std::string init_parameters(const Program& p, const ProgramNames& n) {
+  return n.lower + " *" + n.self + (open_sizes(p).empty() ? "" : ", const " + n.lower + "_sizes *sizes") +
          ", const void *weights, size_t weights_bytes, void *workspace, size_t workspace_bytes";
 }
 
@@ -82,8 +83,20 @@ std::string size_tests(const Program& p, const ProgramNames& n) {
   for (size_t i = 0; i < p.inputs.size(); i++)
     if (const IoTensor& t = p.inputs[i]; t.is_size && !t.is_kept())
       tests.push_back("in->" + n.inputs[i] + " < " + to_text(t.least) + " || in->" + n.inputs[i] + " > " +
-                      to_text(t.most));
+                      (is_open(t.most) ? n.self + "->sizes." + n.inputs[i] : to_text(t.most)));
   return join(tests, " || ");
+}
+
+std::vector<size_t> open_sizes(const Program& p) {
+  std::vector<size_t> list;
+  for (size_t i = 0; i < p.inputs.size(); i++)
+    if (p.inputs[i].is_size && !p.inputs[i].is_kept() && is_open(p.inputs[i].most)) list.push_back(i);
+  return list;
+}
+
+std::string memory_text(const ProgramNames& n, int64_t bytes) {
+  const OpenNumber o = open_number(bytes);
+  return o.times == 0 ? to_text(bytes) : "(" + open_text(bytes, n.self + "->room") + ")";
 }
 
 std::string difference_tests(const Program& p, const ProgramNames& n, const std::string& counts) {

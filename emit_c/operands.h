@@ -15,6 +15,10 @@ std::string operand_text(const Program& p, const ProgramNames& n, const Operand&
 std::string null_tests(const Program& p, const ProgramNames& n);
 /// "in->batch < 1 || in->batch > 8": is a size that the caller chooses out of its bounds? Empty: there are none.
 std::string size_tests(const Program& p, const ProgramNames& n);
+/// The inputs that are sizes without an upper bound: NAME_init is told how large they get.
+std::vector<size_t> open_sizes(const Program& p);
+/// "4096"; of what grows with such a size "(96 * m->room + 4096)".
+std::string memory_text(const ProgramNames& n, int64_t bytes);
 /// "past + 2 * seq", with what `name` says of the inputs.
 std::string size_text(const SizeSum& s, const std::function<std::string(size_t)>& name);
 /// "in->past + 2 * in->seq", with "in->" for `inputs`. What the instance counts is read from its workspace, or is a member
@@ -39,7 +43,7 @@ int64_t state_rank(const Program& p);
 std::string run_parameters(const ProgramNames& n, const std::string& instance = "");
 
 /// "cnn *m, const void *weights, ..., size_t workspace_bytes": of NAME_init, without parentheses.
-std::string init_parameters(const ProgramNames& n);
+std::string init_parameters(const Program& p, const ProgramNames& n);
 
 /// Does any kernel raise the status word?
 bool can_fail(const Program& p);

@@ -4,6 +4,7 @@
 
 #include "emit_c/fill.h"
 #include "emit_c/operands.h"
+#include "ir/open_size.h"
 #include "templates/text.h"
 
 namespace tc {
@@ -19,7 +20,9 @@ std::string code(const ModelText& t) {
 
 std::string counted(const IoTensor& t, const Program& p, const ProgramNames& n) {
   if (t.is_count) return ", a size that depends on data";
-  if (t.is_size) return ", a size that you choose, from " + to_text(t.least) + " to " + to_text(t.most);
+  if (t.is_size)
+    return ", a size that you choose, from " + to_text(t.least) + " to " +
+           (is_open(t.most) ? "what init is told" : to_text(t.most));
   // What the instance counts is no field.
   const auto name = [&](size_t k) { return (p.inputs[k].is_kept() ? "" : "in.") + n.inputs[k]; };
   std::string s;
@@ -65,14 +68,16 @@ std::string graphs(const Program& p) {
 }
 
 constexpr std::string_view kLinkedInit =
-    "{{name}} m;\nif ({{name}}_init(&m, NULL, 0, NULL, 0) != {{NAME}}_OK) return 1;  /* linked weights; a workspace of "
+    "{{name}} m;\n{{capacity}}if ({{name}}_init(&m, {{sizes}}NULL, 0, NULL, 0) != {{NAME}}_OK) return 1;  /* linked "
+    "weights; a workspace of "
     "its own "
     "*/";
 constexpr std::string_view kLinkedFree = "{{name}}_free(&m);";
 constexpr std::string_view kExternalInit =
     "const void *weights;\nif ({{name}}_map_weights(\"{{name}}_weights.bin\", &weights) != {{NAME}}_OK) return "
     "1;\n{{name}} m;\n"
-    "if ({{name}}_init(&m, weights, {{NAME}}_WEIGHTS_BYTES, NULL, 0) != {{NAME}}_OK) return 1;  /* a workspace of its "
+    "{{capacity}}if ({{name}}_init(&m, {{sizes}}weights, {{NAME}}_WEIGHTS_BYTES, NULL, 0) != {{NAME}}_OK) return 1;  "
+    "/* a workspace of its "
     "own */";
 constexpr std::string_view kExternalFree = "{{name}}_free(&m);\n{{name}}_unmap_weights(weights);";
 constexpr std::string_view kExternalNote =
@@ -87,7 +92,15 @@ std::string filled(std::string_view text, const Program& p, const ProgramNames& 
   std::string tensors =
       list("input", p.inputs, n.inputs, p, n) + list("output", p.outputs, n.outputs, p, n) + states(p);
   if (!tensors.empty()) tensors.pop_back();
-  const std::vector<Hole> names{{"name", n.lower}, {"NAME", n.upper}};
+  std::vector<std::string> room;
+  for (const size_t k : open_sizes(p))
+    room.push_back("." + n.inputs[k] + " = " + to_text(most_tried(p.inputs[k].least, p.inputs[k].most)));
+  const std::vector<Hole> names{{"name", n.lower},
+                                {"NAME", n.upper},
+                                {"capacity", room.empty() ? ""
+                                                          : "const " + n.lower + "_sizes sizes = {" + join(room, ", ") +
+                                                                "};  /* the largest of your runs */\n"},
+                                {"sizes", room.empty() ? "" : "&sizes, "}};
   return fill(text, {{"name", n.lower},
                      {"NAME", n.upper},
                      {"title", p.title.empty() ? "An ONNX model" : "The ONNX model " + code(p.title)},

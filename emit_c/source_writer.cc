@@ -1,5 +1,6 @@
 #include "emit_c/source_writer.h"
 
+#include "ir/open_size.h"
 #include "support/text.h"
 
 namespace tc {
@@ -35,7 +36,7 @@ size_t break_at(std::string_view s, size_t from, size_t limit) {
 
 std::string extents(const std::vector<int64_t>& dims) {
   std::string s;
-  for (const int64_t d : dims) s += "[" + to_text(d) + "]";
+  for (const int64_t d : dims) s += "[" + open_text(d, "n") + "]";
   return s;
 }
 std::string shape_text(const std::vector<int64_t>& dims) { return dims.empty() ? "scalar" : extents(dims); }

@@ -14,6 +14,7 @@
 
 #include "importer/context.h"
 #include "importer/states.h"
+#include "ir/open_size.h"
 
 namespace tc::importer {
 
@@ -316,7 +317,8 @@ namespace tc {
 
 std::string to_text(const SizeRange& r) {
   if (r.follows()) return to_text(r.sum);
-  return r.is_fixed() ? to_text(r.most) : to_text(r.least) + ".." + to_text(r.most);
+  if (r.is_fixed()) return to_text(r.most);
+  return to_text(r.least) + ".." + (is_open(r.most) ? "" : to_text(r.most));
 }
 
 }  // namespace tc

@@ -403,9 +403,30 @@ ALL = [
 ]
 
 
+def rows(b):
+    """Each result depends on one row."""
+    x = b.input("x", ["batch", 33])
+    y = b.op("LayerNormalization", b.op("Tanh", b.op("Gemm", x, b.weight(33, 50), b.weight(50))), b.weight(50), axis=-1)
+    b.output(b.op("Softmax", b.op("MatMul", y, b.weight(50, 16))))
+    b.output(b.op("ReduceMax", x, b.ints(1), keepdims=0))
+
+
+def summed(b):
+    b.output(b.op("ReduceSum", b.input("x", ["n", 3]), b.ints(0), keepdims=0))
+
+
+# Sizes without an upper bound: instances are made for some.
+ENDLESS = [
+    (rows, {"batch": (1, None)}), (rows, {"batch": (0, None)}), (convolutions, {"batch": (1, None)}),
+    (attention, {"batch": (1, None), "seq": (1, 13)}), (attention, {"batch": (1, None), "seq": (9, 9)}),
+    (contrib, {"batch": (1, None), "seq": (1, 6)}), (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}),
+]
+NEEDS_BOUND = [(summed, {"n": (1, None)}), (recurrent, {"batch": (1, None)})]
+
+
 def cases():
     """(name, model, ranges) of all."""
-    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL):
+    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + ENDLESS + NEEDS_BOUND):
         b = Builder(seed)
         build(b)
-        yield f"{build.__name__}_{'_'.join(f'{n}{lo}to{hi}' for n, (lo, hi) in ranges.items())}", b.model(build.__name__), ranges
+        yield f"{build.__name__}_" + "_".join(f"{n}{lo}to{'end' if hi is None else hi}" for n, (lo, hi) in ranges.items()), b.model(build.__name__), ranges

@@ -35,8 +35,12 @@ HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
+ENDLESS = 70  # the largest that is tried of a size without an upper bound
+
+
 def choices(ranges, random):
     """Sizes to try: the least, the largest, and three between."""
+    ranges = {name: (low, low + ENDLESS if high is None else high) for name, (low, high) in ranges.items()}
     yield {name: low for name, (low, _) in ranges.items()}
     yield {name: high for name, (_, high) in ranges.items()}
     for _ in range(3):
@@ -79,7 +83,7 @@ def run(program, session, model, sizes, folder, random, cuda):
 def refuses(program, model, ranges, folder, random):
     """A size out of its bounds, and two that contradict each other, are told with exit code 1."""
     folder.mkdir()
-    too_many = {name: high + (low < high) for name, (low, high) in ranges.items()}
+    too_many = {name: max(low - 1, 0) if high is None else high + (low < high) for name, (low, high) in ranges.items()}
     for k, info in enumerate(model.graph.input):
         np.save(folder / f"input_{k}.npy", array(info, too_many, random))
     result = call("run", [program, "--inputs", folder], {})
@@ -102,9 +106,14 @@ def check(case, tool, cpu, toolchain, folder):
     folder.mkdir(parents=True)
     path, package, program = folder / "model.onnx", folder / "out", folder / "program"
     onnx.save(model, path)
-    words = [f"--dim={n}={low}..{high}" for n, (low, high) in ranges.items()]
+    words = [f"--dim={n}={low}..{'' if high is None else high}" for n, (low, high) in ranges.items()]
     words += ["--target=cuda"] if cpu == "cuda" else [f"--cpu={cpu}"]
     result = call("emit", [tool, "--quiet", "--verify-each", *words, path, "-o", package], {})
+    endless = any(high is None for _, high in ranges.values())
+    if endless and (cpu == "cuda" or model.graph.name in {build.__name__ for build, _ in models.NEEDS_BOUND}):
+        if "[TC3106]" not in result.stdout or "give it one: --dim" not in result.stdout:
+            raise Failed("it needs an upper bound: " + first_line(result.stdout))
+        return 1
     if known and result.returncode in REFUSED:
         print(f"refused {name} ({cpu}): {refusal(result.stdout)}")
         return 0
@@ -123,7 +132,7 @@ def check(case, tool, cpu, toolchain, folder):
         except Failed as failure:
             raise Failed(f"{sizes}: {failure}") from None
         count += 1
-    if any(low < high for low, high in ranges.values()):
+    if any(low > 0 if high is None else low < high for low, high in ranges.values()):
         refuses(program, model, ranges, folder / "refused", random)
         count += 1
     return count
@@ -145,6 +154,27 @@ def graphs(tool, toolchain, folder):
         if result.returncode or NOTHING_FOUND not in result.stdout:
             raise Failed("run: " + first_line(result.stdout, "rror|check: "))
     return 2
+
+
+def capacities(tool, toolchain, folder):
+    """Instances for several sizes, in memory that ends where they say: capacities.c."""
+    folder.mkdir(parents=True)
+    builder = models.Builder(1)
+    models.rows(builder)
+    onnx.save(builder.model("rows"), folder / "rows.onnx")
+    package, program = folder / "out", folder / "program"
+    result = call("emit", [tool, "--quiet", "--cpu=generic", "--name=endless", "--dim=batch=1..", folder / "rows.onnx", "-o", package], {})
+    if result.returncode:
+        raise Failed("emit: " + first_line(result.stdout))
+    sources = [package / "endless.c", *sorted((package / "kernels").glob("*.c")), package / "endless_weights.S"]
+    command = ["gcc", "-std=gnu11", *FLAGS, f"-I{package}", ROOT / "generated_tests" / "sizes" / "capacities.c", *sources, "-lm", "-o", program]
+    result = call("compile", command, {})
+    if result.returncode:
+        raise Failed("compile: " + first_line(result.stdout, "error"))
+    result = call("run", [program], {})
+    if result.returncode or "as it should be" not in result.stdout:
+        raise Failed("run: " + first_line(result.stdout, "."))
+    return 1
 
 
 def every_case(options):
@@ -175,6 +205,8 @@ def main():
                 toolchain = Toolchain(folder, [*FLAGS, *(["-march=native"] if cpu == "native" else [])])
             if cpu == "cuda" and not options.list and re.search(options.only, "graphs"):
                 tally.judge("graphs", lambda: graphs(options.tool, toolchain, folder / "graphs"))
+            if cpu == "generic" and not options.list and re.search(options.only, "capacities"):
+                tally.judge("capacities", lambda: capacities(options.tool, toolchain, folder / "capacities"))
             partly = cpu == "cuda" and options.share != (1, 1)  # these take longest to compile
             for case in chosen[::3] if partly else chosen:
                 if options.list:

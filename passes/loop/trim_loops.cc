@@ -3,7 +3,10 @@
 // computes beyond the last element has memory of its own.
 //   for (i = 0; i < 8; i++)            ->   n = min(max(count, 0), 48)
 //     y[6 * i .. 6 * i + 5, :] = ...        for (i = 0; i < (n + 5) / 6; i++) ...
-// Chunks of a parallel loop are as many as before, and those behind the last do nothing.
+// Chunks of a parallel loop are as many as before, and those behind the last do nothing. Where the largest size is no size that
+// a run could have, chunks share what is needed:
+//   for (i = part * 123; i < min(part * 123 + 123, n); i++)   ->   each = (n + 7) / 8
+//                                                                  for (i = part * each; i < min(part * each + each, n); i++)
 //
 // Preconditions: every store in the loop is to an output that is needed up to a count, at an index along that axis that
 // grows with the loop's variable; or to memory that is read in the loop only.
@@ -15,6 +18,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "passes/loop/live_stores.h"
 
 namespace tc {
@@ -27,6 +31,7 @@ class Trim {
   Trim(const Stmt& body, const std::vector<Live>& live) : live_(live), body_(body), stores_(body, live) {
     for (const Live& l : live) {
       several_axes_ = several_axes_ || l.axis != live[0].axis;
+      open_ = open_ || is_open(l);
       if (number_of(l)) continue;
       ends_.push_back({&l, make_var("n")});
       stores_.ranges[ends_.back().n.get()] = {0, l.dims[size_t(l.axis)]};
@@ -66,6 +71,10 @@ class Trim {
       ranges[known->second.get()] = {size.least, size.most};
     }
     return simplify(max(min(end, largest), Expr(0)), ranges);
+  }
+  /// Is it a size without an upper bound, or computed from one?
+  static bool is_open(const Live& l) {
+    return std::any_of(l.sizes.begin(), l.sizes.end(), [](const auto& size) { return tc::is_open(size.most); });
   }
   static Expr replace_load(const Expr& e, const Buffer& b, const Expr& by) {
     return rewrite(e, [&](const Expr& x) {
@@ -128,9 +137,31 @@ class Trim {
     const Stmt body = end && exact && !several_axes_ ? Stmt(f.body) : statement(f.body);
     around_.pop_back();
     if (!end) return body.same_as(f.body) ? s : loop(f.var, f.extent, body, f.kind, f.begin);
+    if (const auto shared = shared_part(f, *end, body)) return *shared;
     const Expr whole = simplify(f.begin + f.extent, stores_.ranges);
     const bool below = as_const_int(whole) && interval(*end, stores_.ranges).max <= *as_const_int(whole);
     return loop(f.var, (below ? *end : min(whole, *end)) - f.begin, body, f.kind, f.begin);
+  }
+
+  /// Of a size without bounds: a chunk's loop over one of `parts` equal parts of all iterations, as one of all that are needed.
+  std::optional<Stmt> shared_part(const For& f, const Expr& end, const Stmt& body) const {
+    const Linear begin = linear_form(f.begin);
+    const std::optional<int64_t> extent = as_const_int(f.extent);
+    if (!open_ || !extent || begin.constant != 0 || begin.terms.size() != 1 || begin.terms[0].coefficient != *extent)
+      return std::nullopt;
+    const Expr part = begin.terms[0].atom;
+    const Range parts = interval(part, stores_.ranges);
+    bool apart = parts.min == 0 && bounded(parts);  // nothing but the loop's ends may say which part this is
+    walk(part, [&](const Expr& e) {
+      const VarRef* v = as<VarRef>(e);
+      apart = apart && (!v || !uses_var(end, v->var));
+      return apart;
+    });
+    if (!apart) return std::nullopt;
+    const Var each = make_var("each");
+    return let(
+        each, floor_div(end + Expr(parts.max), Expr(parts.max + 1)),
+        loop(f.var, min(part * Expr(each) + Expr(each), end) - part * Expr(each), body, f.kind, part * Expr(each)));
   }
 
   /// As many chunks as before: those that nobody needs do nothing.
@@ -311,14 +342,30 @@ class Trim {
   const Stmt& body_;
   LiveStores stores_;
   std::vector<End> ends_;
-  bool several_axes_ = false;
+  bool several_axes_ = false, open_ = false;
   std::vector<Var> around_;
 };
+
+/// As many chunks as elements along an axis without bounds become a number of chunks.
+Stmt few_chunks(const Stmt& body) {
+  constexpr int64_t kChunks = 64;
+  return rewrite(body, {}, [](const Stmt& s) -> Stmt {
+    const For* f = as<For>(s);
+    const auto extent = f && f->kind == ForKind::Parallel ? as_const_int(f->extent) : std::nullopt;
+    if (!extent || !is_open(*extent) || *extent % kChunks != 0 || !is_const(f->begin, 0)) return {};
+    const Var part = make_var("part");
+    return loop(part, kChunks,
+                loop(f->var, *extent / kChunks, f->body, ForKind::Serial, Expr(part) * (*extent / kChunks)),
+                ForKind::Parallel);
+  });
+}
 
 }  // namespace
 
 Stmt trim_loops(const Stmt& body, const std::vector<KernelInterface::Live>& live) {
-  return live.empty() ? body : Trim(body, live).run();
+  if (live.empty()) return body;
+  const Stmt few = few_chunks(body);
+  return Trim(few, live).run();
 }
 
 }  // namespace tc

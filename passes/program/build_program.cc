@@ -8,11 +8,13 @@
 #include <cmath>
 
 #include "ir/identity.h"
+#include "ir/open_size.h"
 #include "ir/ops/macs.h"
 #include "passes/backend.h"
 #include "passes/loop/lower_kernel.h"
 #include "passes/program/cut_steps.h"
 #include "passes/program/plan_memory.h"
+#include "passes/program/plan_open_sizes.h"
 #include "passes/program/program_builder.h"
 
 namespace tc {
@@ -65,6 +67,13 @@ Program ProgramBuilder::take(Graph& g) {
     t.is_size = true;
     t.least = s.least;
     t.most = s.most;
+    if (is_open(t.most) && cx_.target.device_memory)
+      throw Error({"TC3106",
+                   ExitCode::Unsupported,
+                   {"", "", "", t.name.raw(), -1},
+                   "sizes without an upper bound are those of --target c",
+                   {"give it one: --dim " + printable(t.name.raw()) + "=" + to_text(t.least) + "..64 (for example)"},
+                   false});
     if (!s.next) continue;
     t.state = keep(g.inputs()[s.input]);
     t.next = *s.next;
@@ -282,7 +291,10 @@ void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
 }
 
 void ProgramBuilder::finish() {
-  plan_memory(p_, scratch_);
+  if (has_open_sizes(p_))
+    plan_open_sizes(p_, scratch_);
+  else
+    plan_memory(p_, scratch_);
   cut_steps(p_, cx_.target.device_memory);
   p_.weights_bytes = p_.align;  // of which the header takes 64
   for (Weight& w : p_.weights) {
@@ -299,8 +311,12 @@ void ProgramBuilder::finish() {
   }
   p_.workspace_bytes = (used + 63) / 64 * 64 + p_.align;  // the status word begins the last 64 bytes
   p_.weights_layout = hash_text(identity_of(p_));
+  const bool grows = has_open_sizes(p_);
+  const auto of_one = [](int64_t n) { return open_number(n).at(1); };  // without bounds nobody knows how much it is
+  if (grows) p_.macs = of_one(p_.macs);
   const int64_t run_bytes = checked_add(p_.workspace_bytes, p_.weights_bytes);
   for (Kernel& k : p_.kernels) {
+    if (grows) k.work.macs = of_one(k.work.macs), k.work.bytes = of_one(k.work.bytes);
     k.work.floor_ns = std::ceil(cx_.backend->floor_ns(k.work, run_bytes) * 10) / 10;  // as it is shown: never none
     finish_kernel(k, loop_passes_);
   }

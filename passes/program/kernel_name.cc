@@ -1,7 +1,9 @@
 #include "passes/program/kernel_name.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "ir/open_size.h"
 #include "support/text.h"
 
 namespace tc {
@@ -32,10 +34,18 @@ bool contains(const std::vector<std::string_view>& list, const std::string& name
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
+// "8"; of a size without an upper bound "n", "2n", "nplus2".
+std::string size_word(int64_t d) {
+  const OpenNumber o = open_number(d);
+  if (o.times == 0) return to_text(d);
+  const std::string n = (o.times == 1 ? "" : to_text(o.times)) + "n";
+  return n + (o.rest == 0 ? "" : (o.rest < 0 ? "minus" : "plus") + to_text(std::abs(o.rest)));
+}
+
 std::string sizes(const Dims& dims) {
   std::vector<std::string> parts;
   for (const int64_t d : dims)
-    if (d != 1) parts.push_back(to_text(d));
+    if (d != 1) parts.push_back(size_word(d));
   return parts.empty() ? "1" : join(parts, "x");
 }
 

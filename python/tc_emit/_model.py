@@ -10,7 +10,7 @@ import threading
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _build
 from ._errors import RunError, ToolFailed, UsageError
@@ -73,7 +73,7 @@ class Outputs(Sequence["np.ndarray[Any, Any]"]):
 
 
 class _Instance(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("weights", "workspace", "allocated", "device", "cpu", "graph")]  # the last two where it has several variants
+    _fields_ = [(name, ctypes.c_void_p) for name in ("weights", "workspace", "allocated", "device", "cpu", "graph")] + [("sizes", ctypes.c_int64 * 64)]  # the last of the pointers where it has several variants
 
 
 class _StateView(ctypes.Structure):
@@ -129,8 +129,10 @@ class Model:
         self.folder = Path(folder)
         self._manifest = _build.read_manifest(self.folder)
         ports = [[_port(p) for p in self._manifest[which] if "size" not in p] for which in ("inputs", "outputs")]
-        #: Sizes that the inputs choose when the model runs, with the least and the largest: {"batch": (1, 8)}.
-        self.sizes: dict[str, tuple[int, int]] = {p["name"]: (p["size"]["least"], p["size"]["most"]) for p in self._manifest["inputs"] if "size" in p}
+        #: Sizes that the inputs choose when the model runs, with the least and the largest: {"batch": (1, 8)}; (1, None) has no bound.
+        self.sizes: dict[str, tuple[int, Optional[int]]] = {
+            p["name"]: (p["size"]["least"], None if p["size"].get("open") else p["size"]["most"]) for p in self._manifest["inputs"] if "size" in p}
+        self._room: dict[str, int] = {name: max(least, 1) for name, (least, most) in self.sizes.items() if most is None}  # that the instance is made for
         counts = {c["by"] for p in self._manifest["outputs"] for c in p.get("counted", ()) if "by" in c}
         self.inputs: tuple[Port, ...] = tuple(ports[0])
         self._all_outputs = ports[1]
@@ -302,20 +304,28 @@ class Model:
         sizes: dict[str, int] = {}
         for port, array in zip(self.inputs, arrays):
             for axis, name in port.counted:
-                n, (least, most) = int(array.shape[axis]), self.sizes[name]
-                if not least <= n <= most:
-                    raise RunError(f"input {port} has {n} elements along axis {axis}; {name} is from {least} to {most}")
+                n = int(array.shape[axis])
+                if not self._allows(name, n):
+                    raise RunError(f"input {port} has {n} elements along axis {axis}; {self._range(name)}")
                 if sizes.setdefault(name, n) != n:
                     raise RunError(f"input {port} has {n} elements along axis {axis}, but {name} is {sizes[name]}")
         kept = {state["name"]: int(n) for state, n in self._states() if state["counts"]} if "states" in self._manifest else {}
         self._solve(arrays, sizes, kept)
-        sizes = {name: sizes.get(name, most) for name, (_, most) in self.sizes.items()}
+        sizes = {name: sizes.get(name, max(least, 1) if most is None else most) for name, (least, most) in self.sizes.items()}
         for port, array in zip(self.inputs, arrays):
             for axis, terms, plus in port.sums:
                 want = plus + sum(times * {**kept, **sizes}[name] for name, times in terms.items())
                 if int(array.shape[axis]) != want:
                     raise RunError(f"input {port} has {array.shape[axis]} elements along axis {axis}, not {want}")
         return sizes
+
+    def _allows(self, name: str, n: int) -> bool:
+        least, most = self.sizes[name]
+        return least <= n and (most is None or n <= most)
+
+    def _range(self, name: str) -> str:
+        least, most = self.sizes[name]
+        return f"{name} is {least} or more" if most is None else f"{name} is from {least} to {most}"
 
     def _solve(self, arrays: Sequence[Any], sizes: dict[str, int], kept: Mapping[str, int]) -> None:
         """Sizes that stand in sums only: a sum with one that is not known says it."""
@@ -324,9 +334,8 @@ class Model:
                 open_ = [name for name in terms if name not in sizes and name not in kept]
                 if len(open_) == 1:
                     rest = int(array.shape[axis]) - plus - sum(t * {**kept, **sizes}[n] for n, t in terms.items() if n != open_[0])
-                    least, most = self.sizes[open_[0]]
-                    if rest % terms[open_[0]] or not least <= rest // terms[open_[0]] <= most:
-                        raise RunError(f"input {port} has {array.shape[axis]} elements along axis {axis}; {open_[0]} is from {least} to {most}")
+                    if rest % terms[open_[0]] or not self._allows(open_[0], rest // terms[open_[0]]):
+                        raise RunError(f"input {port} has {array.shape[axis]} elements along axis {axis}; {self._range(open_[0])}")
                     sizes[open_[0]] = rest // terms[open_[0]]
 
     def _load(self) -> Any:
@@ -335,7 +344,7 @@ class Model:
             return self._library
         library = ctypes.CDLL(str(self.build()))
         init, free, strerror = (getattr(library, f"{self.name}_{word}") for word in ("init", "free", "strerror"))
-        init.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t]
+        init.argtypes = [ctypes.c_void_p] * (2 if self._room else 1) + [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t]
         getattr(library, f"{self.name}_run").argtypes = [ctypes.c_void_p] * 3
         free.argtypes, free.restype = [ctypes.c_void_p], None
         strerror.argtypes, strerror.restype = [ctypes.c_int], ctypes.c_char_p
@@ -345,10 +354,16 @@ class Model:
             unmap.argtypes, unmap.restype = [ctypes.c_void_p], None
             if status := getattr(library, f"{self.name}_map_weights")(os.fsencode(path), ctypes.byref(weights)):
                 raise RunError(f"{path}: {strerror(status).decode()}")
-        if status := init(ctypes.byref(instance), weights, self._manifest["memory"]["weights_bytes"] if path else 0, None, 0):
+
+        def make() -> int:
+            room = [(ctypes.c_int64 * len(self._room))(*self._room.values())] if self._room else []
+            return int(init(ctypes.byref(instance), *room, weights, self._manifest["memory"]["weights_bytes"] if path else 0, None, 0))
+
+        if status := make():
             if unmap:
                 unmap(weights)
             raise RunError(f"{self.name}_init: {strerror(status).decode()}")
+        self._make = make
 
         def close() -> None:
             free(ctypes.byref(instance))
@@ -359,9 +374,33 @@ class Model:
         self._library, self._instance = library, instance
         return library
 
+    def _make_room(self, library: Any, sizes: Mapping[str, int]) -> None:
+        """Of sizes without bounds: an instance for the largest that have come."""
+        if all(sizes[name] <= n for name, n in self._room.items()):
+            return
+        before = self._room
+        getattr(library, f"{self.name}_free")(ctypes.byref(self._instance))
+        self._room = {name: max(n, sizes[name]) for name, n in before.items()}
+        if status := self._make():
+            self._room = before
+            self._library = None  # the next run begins anew
+            raise RunError(f"{self.name}_init: {getattr(library, f'{self.name}_strerror')(status).decode()}")
+
+    def _shape_of(self, port: Port, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape that a result has room for."""
+        if not self._room:
+            return port.shape
+        shape = list(port.shape)
+        for axis, name in port.counted:
+            shape[axis] = sizes.get(name, shape[axis])
+        for axis, terms, plus in port.sums:
+            shape[axis] = plus + sum(times * sizes[name] for name, times in terms.items())
+        return tuple(shape)
+
     def _call(self, arrays: Sequence[Any], sizes: Mapping[str, int]) -> Outputs:
         np = numpy()
         library = self._load()
+        self._make_room(library, sizes)
         kept, addresses = [], []
         for port, array in zip(self.inputs, arrays):
             views = _views(array) if port.dtype == "string" else None
@@ -370,8 +409,9 @@ class Model:
         addresses.extend(sizes.values())  # by value, behind the pointers
         made: dict[str, Any] = {}
         for port in self._all_outputs:
-            n = int(np.prod(port.shape, dtype=np.int64))
-            made[port.name] = (_String * max(n, 1))() if port.dtype == "string" else np.empty(port.shape, numpy_type(port.dtype))
+            room = self._shape_of(port, sizes)
+            n = int(np.prod(room, dtype=np.int64))
+            made[port.name] = (_String * max(n, 1))() if port.dtype == "string" else np.empty(room, numpy_type(port.dtype))
         places = [m.ctypes.data if isinstance(m, np.ndarray) else ctypes.addressof(m) for m in made.values()]
         status = getattr(library, f"{self.name}_run")(ctypes.byref(self._instance), _pointers(addresses), _pointers(places))
         if status:
@@ -381,12 +421,12 @@ class Model:
         return Outputs([p.name for p in self.outputs], results)
 
     def _result(self, port: Port, made: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
-        shape, value = port.shape, made[port.name]
+        shape, value = self._shape_of(port, sizes), made[port.name]
         for axis, name in port.counted:
             shape = (*shape[:axis], sizes[name] if name in sizes else int(made[name]), *shape[axis + 1:])
         if port.dtype == "string":
             return _texts(value, shape)
-        if shape == port.shape:
+        if port.dtype != "string" and shape == value.shape:
             return value
         n = 1
         for size in shape:

@@ -81,10 +81,10 @@ SWITCHES = {"single_file": "--single-file", "jit": "--jit"}
 
 
 def _size(value: Any) -> str:
-    """4, the least and the largest of what is chosen at run time: (1, 8), or what follows from others: "past+seq"."""
+    """4, the least and the largest of what is chosen at run time: (1, 8), (1, None) without a largest one, or what follows from others: "past+seq"."""
     if isinstance(value, str):
         return value
-    return "..".join(str(int(n)) for n in value) if isinstance(value, (list, tuple)) else str(int(value))
+    return "..".join("" if n is None else str(int(n)) for n in value) if isinstance(value, (list, tuple)) else str(int(value))
 
 
 MAPPINGS = {"dims": ("--dim", _size), "input_shapes": ("--input-shape", _sizes), "input_values": ("--input-value", _numbers),

@@ -51,6 +51,18 @@ def test_sizes_that_the_arrays_choose():
         m.run([np.zeros((3, 3), np.float32), W])
 
 
+def test_sizes_without_an_upper_bound():
+    m = tc_emit.compile(SCALE, dims={"n": (1, None)}, name="endless")
+    assert m.sizes == {"n": (1, None)}
+    for n in (5, 1, 3000, 7):
+        x = np.arange(2 * n, dtype=np.float32).reshape(n, 2)
+        outputs = m.run([x, W])
+        assert outputs["y"].shape == (n, 2)
+        check(outputs, x)
+    with pytest.raises(tc_emit.RunError, match="n is 1 or more"):
+        m.run([np.zeros((0, 2), np.float32), W])
+
+
 def test_views_that_are_not_contiguous(scale):
     check(scale.run([np.asfortranarray(X), W]))
     check(scale.run([np.repeat(X, 2, 0)[::2], np.stack([W, W], 1)[:, 0]]))

@@ -29,7 +29,7 @@ TC_IO int tc_set_threads(int n)
 /* A size that is chosen when the model runs. */
 typedef struct {
   const char *name;
-  int64_t     least, most;
+  int64_t     least, most, usual;  /* usual: where nobody states it */
 } tc_size;
 
 /* Of how many elements axis `axis` of input `input` has: `factor` times size `size`, or, if that is -1, `factor`. Terms of one
@@ -55,7 +55,8 @@ typedef struct {
   const char       *weights_file;  /* beside the program, where they are no part of it; NULL: they are */
   int (*map)(const char *path, const void **weights, size_t *bytes);  /* with it: 0, or a status for message() */
   void (*unmap)(const void *weights);
-  int (*open)(void *instance, const void *weights, size_t bytes, int cpu);  /* NULL: its own weights. 0, or a status for message() */
+  int (*open)(void *instance, const void *weights, size_t bytes, int cpu, const int64_t *sizes);  /* NULL: its own weights. 0, or a status for message() */
+  void (*shape)(const int64_t *sizes, int64_t *const *out_dims);  /* what is known before a run; NULL: the largest */
   int (*run)(void *instance, const void *const *in, const int64_t *sizes, void *const *out, int64_t *const *out_dims);
   void (*close)(void *instance);
   void (*reset)(void *instance);  /* empties the states before each run; NULL: there are none */
@@ -95,7 +96,9 @@ TC_IO void tc_usage(const tc_model *m)
          "  --json           end with one line of JSON\n",
          m->name);
   for (int k = 0; k < m->cpus; k++) printf("%s%s%s", k == 0 ? "  --cpu NAME       kernels: " : "", m->cpu[k], k + 1 < m->cpus ? ", " : "\n");
-  for (int k = 0; k < m->sizes; k++) printf("size   \"%s\" from %lld to %lld\n", m->size[k].name, (long long)m->size[k].least, (long long)m->size[k].most);
+  for (int k = 0; k < m->sizes; k++)
+    if (m->size[k].usual < m->size[k].most) printf("size   \"%s\" from %lld on; where nobody states it %lld\n", m->size[k].name, (long long)m->size[k].least, (long long)m->size[k].usual);
+    else printf("size   \"%s\" from %lld to %lld\n", m->size[k].name, (long long)m->size[k].least, (long long)m->size[k].most);
   for (int k = 0; k < m->inputs; k++) printf("input  %d \"%s\" %s\n", k, m->input[k].name, tc_describe(text, sizeof text, m->input[k].dtype, m->input[k].rank, m->input[k].dims));
   for (int k = 0; k < m->outputs; k++) printf("output %d \"%s\" %s\n", k, m->output[k].name, tc_describe(text, sizeof text, m->output[k].dtype, m->output[k].rank, m->output[k].dims));
 }
@@ -238,7 +241,7 @@ TC_IO int tc_input(const tc_model *m, const tc_options *o, const tc_source *sour
     return tc_source_read(source, "input", k, &m->input[k], any.dims, t) || tc_take_sizes(m, d, k);
   }
   for (int a = 0; a < m->axes; a++) {  /* sizes that nobody states are the largest */
-    const int64_t size = m->axis[a].size < 0 ? 1 : d->sizes[m->axis[a].size] >= 0 ? d->sizes[m->axis[a].size] : m->size[m->axis[a].size].most;
+    const int64_t size = m->axis[a].size < 0 ? 1 : d->sizes[m->axis[a].size] >= 0 ? d->sizes[m->axis[a].size] : m->size[m->axis[a].size].usual;
     if (m->axis[a].input != k) continue;
     if (a == 0 || m->axis[a - 1].input != k || m->axis[a - 1].axis != m->axis[a].axis) t->dims[m->axis[a].axis] = 0;
     t->dims[m->axis[a].axis] += m->axis[a].factor * size;
@@ -267,15 +270,18 @@ TC_IO int tc_prepare(const tc_model *m, const tc_options *o, int argc, char **ar
   for (int round = 0; round < 2 && o->inputs != NULL; round++) {  /* by now others may be known */
     for (int k = 0; k < m->inputs && !bad; k++) bad = tc_take_sizes(m, d, k);
     for (int k = 0; k < m->sizes; k++)
-      if (d->sizes[k] < 0) d->sizes[k] = m->size[k].most;
+      if (d->sizes[k] < 0) d->sizes[k] = m->size[k].usual;
   }
   for (int k = 0; k < m->sizes; k++)
-    if (d->sizes[k] < 0) d->sizes[k] = m->size[k].most;
+    if (d->sizes[k] < 0) d->sizes[k] = m->size[k].usual;
   for (int k = 0; k < m->outputs && !bad; k++) {
     tc_tensor_of(&d->out[k], &m->output[k]);
+    d->out_dims[k] = d->out[k].dims;
+  }
+  if (m->shape != NULL && !bad) m->shape(d->sizes, d->out_dims);
+  for (int k = 0; k < m->outputs && !bad; k++) {
     d->out[k].data = tc_allocate(tc_bytes(&d->out[k]));
     d->out_data[k] = d->out[k].data;
-    d->out_dims[k] = d->out[k].dims;
   }
   free(source.archive);
   return bad;
@@ -437,7 +443,7 @@ TC_IO int tc_take_weights(const tc_model *m, const char *path, const void **held
 }
 
 /* Opens the model with its own weights, or with those of a file, which *held holds until the model is closed. */
-TC_IO int tc_open(const tc_model *m, const char *path, const char *cpu, const void **held)
+TC_IO int tc_open(const tc_model *m, const char *path, const char *cpu, const int64_t *sizes, const void **held)
 {
   const void *weights = NULL;
   size_t bytes = 0;
@@ -447,7 +453,7 @@ TC_IO int tc_open(const tc_model *m, const char *path, const char *cpu, const vo
     if (which == m->cpus) return tc_fail(m->cpus > 0 ? "--cpu: there are no kernels %s; see --help" : "--cpu %s: there are kernels of one processor only", cpu);
   }
   if (path != NULL && tc_take_weights(m, path, held, &weights, &bytes)) return 1;
-  status = m->open(m->instance, weights, bytes, which);
+  status = m->open(m->instance, weights, bytes, which, sizes);
   if (status == 0) return 0;
   return path != NULL ? tc_fail("%s: %s", path, m->message(status)) : tc_fail("init: %s", m->message(status));
 }
@@ -467,12 +473,12 @@ TC_IO int tc_main(const tc_model *m, int argc, char **argv)
   threads = TC_SET_THREADS(o.threads);
   if (o.threads > threads) fprintf(stderr, "note: runs on %d thread%s, as it was built\n", threads, threads == 1 ? "" : "s");
   if (o.weights == NULL && m->weights_file != NULL) o.weights = own = tc_beside(argc > 0 ? argv[0] : "", m->weights_file);
-  bad = tc_open(m, o.weights, o.cpu, &held);
+  bad = tc_prepare(m, &o, argc, argv, &d) || tc_open(m, o.weights, o.cpu, d.sizes, &held);
   if (!bad) {
-    bad = tc_prepare(m, &o, argc, argv, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
+    bad = tc_run(m, &d) || tc_use_outputs(m, &o, &d);
     m->close(m->instance);
-    tc_release(m, &d);
   }
+  tc_release(m, &d);
   if (m->unmap != NULL) m->unmap(held);
   else free((void *)(uintptr_t)held);
   free(own);

@@ -27,9 +27,10 @@ static const tc_io_info outputs[] = {
 
 static const char *const cpus[] = {"best", "baseline", "v3", "v4"};
 
-static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu, const int64_t *sizes_)
 {
   const branch_status s = branch_init_cpu((branch *)instance, weights, bytes, NULL, 0, (branch_cpu)cpu);
+  (void)sizes_;
   if (s != BRANCH_OK) return (int)s;
   if (branch_check_weights(weights != NULL ? weights : branch_weights())) return (int)BRANCH_OK;
   branch_free((branch *)instance);
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
   model.map = NULL;
   model.unmap = NULL;
   model.open = open_model;
+  model.shape = NULL;
   model.run = run_model;
   model.close = close_model;
   model.reset = NULL;

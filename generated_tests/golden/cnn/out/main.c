@@ -23,10 +23,11 @@ static const tc_io_info outputs[] = {
   {"logits", TC_FLOAT, 2, output0_dims}
 };
 
-static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu, const int64_t *sizes_)
 {
   const cnn_status s = cnn_init((cnn *)instance, weights, bytes, NULL, 0);
   (void)cpu;
+  (void)sizes_;
   if (s != CNN_OK) return (int)s;
   if (cnn_check_weights(weights != NULL ? weights : cnn_weights())) return (int)CNN_OK;
   cnn_free((cnn *)instance);
@@ -70,6 +71,7 @@ int main(int argc, char **argv)
   model.map = NULL;
   model.unmap = NULL;
   model.open = open_model;
+  model.shape = NULL;
   model.run = run_model;
   model.close = close_model;
   model.reset = NULL;

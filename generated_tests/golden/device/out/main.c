@@ -24,10 +24,11 @@ static const tc_io_info outputs[] = {
   {"probability", TC_FLOAT, 2, output0_dims}
 };
 
-static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu, const int64_t *sizes_)
 {
   const device_status s = device_init((device *)instance, weights, bytes, NULL, 0);
   (void)cpu;
+  (void)sizes_;
   if (s != DEVICE_OK) return (int)s;
   if (device_check_weights(weights != NULL ? weights : device_weights())) return (int)DEVICE_OK;
   device_free((device *)instance);
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
   model.map = NULL;
   model.unmap = NULL;
   model.open = open_model;
+  model.shape = NULL;
   model.run = run_model;
   model.close = close_model;
   model.reset = NULL;

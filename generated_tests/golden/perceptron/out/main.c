@@ -24,9 +24,10 @@ static const tc_io_info outputs[] = {
 
 static const char *const cpus[] = {"best", "baseline", "v3", "v4"};
 
-static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu, const int64_t *sizes_)
 {
   const perceptron_status s = perceptron_init_cpu((perceptron *)instance, weights, bytes, NULL, 0, (perceptron_cpu)cpu);
+  (void)sizes_;
   if (s != PERCEPTRON_OK) return (int)s;
   if (perceptron_check_weights(weights != NULL ? weights : perceptron_weights())) return (int)PERCEPTRON_OK;
   perceptron_free((perceptron *)instance);
@@ -70,6 +71,7 @@ int main(int argc, char **argv)
   model.map = NULL;
   model.unmap = NULL;
   model.open = open_model;
+  model.shape = NULL;
   model.run = run_model;
   model.close = close_model;
   model.reset = NULL;

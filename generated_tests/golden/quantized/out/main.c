@@ -28,9 +28,10 @@ static const tc_io_info outputs[] = {
 
 static const char *const cpus[] = {"best", "baseline", "v3", "v4", "dotprod"};
 
-static int open_model(void *instance, const void *weights, size_t bytes, int cpu)
+static int open_model(void *instance, const void *weights, size_t bytes, int cpu, const int64_t *sizes_)
 {
   const quantized_status s = quantized_init_cpu((quantized *)instance, weights, bytes, NULL, 0, (quantized_cpu)cpu);
+  (void)sizes_;
   if (s != QUANTIZED_OK) return (int)s;
   if (quantized_check_weights(weights != NULL ? weights : quantized_weights())) return (int)QUANTIZED_OK;
   quantized_free((quantized *)instance);
@@ -76,6 +77,7 @@ int main(int argc, char **argv)
   model.map = NULL;
   model.unmap = NULL;
   model.open = open_model;
+  model.shape = NULL;
   model.run = run_model;
   model.close = close_model;
   model.reset = NULL;

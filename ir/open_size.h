@@ -1,0 +1,38 @@
+// Sizes without an upper bound (--dim batch=1..).
+//
+// To the passes such a size is a number like any other, one that no memory holds: kernels are right up to it. A number of
+// bytes, elements or offsets that is computed from it is `times` such sizes and `rest`, and is printed so: "96 * m->room + 64".
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "support/text.h"
+
+namespace tc {
+
+/// 2^14 * 3^2 * 5 * 7 * 11 * 13: tiles of any usual size divide it, so that none is cut short.
+inline constexpr int64_t kOpenSize = 738'017'280;
+
+inline bool is_open(int64_t n) { return n >= kOpenSize / 2; }
+
+struct OpenNumber {
+  int64_t times = 0, rest = 0;  // times * size + rest; the rest is less than half a size
+  int64_t at(int64_t size) const { return times * size + rest; }
+};
+inline OpenNumber open_number(int64_t n) {
+  const int64_t times = n < 0 ? 0 : (n + kOpenSize / 2) / kOpenSize;
+  return {times, n - times * kOpenSize};
+}
+
+/// The largest size to try where one from `least` to `most` is chosen.
+inline int64_t most_tried(int64_t least, int64_t most) { return is_open(most) ? least + 37 : most; }
+
+/// The number; of an open one "96 * SIZE + 64".
+inline std::string open_text(int64_t n, const std::string& size) {
+  const OpenNumber o = open_number(n);
+  if (o.times == 0) return to_text(n);
+  const std::string all = o.times == 1 ? size : to_text(o.times) + " * " + size;
+  return o.rest == 0 ? all : all + (o.rest < 0 ? " - " + to_text(-o.rest) : " + " + to_text(o.rest));
+}
+
+}  // namespace tc

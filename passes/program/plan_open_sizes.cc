@@ -1,0 +1,358 @@
+// plan_open_sizes: where tensors live whose number of elements has no upper bound.
+//
+// A kernel is right for every size up to kOpenSize, and its text has strides of the memory of that size. It may run in the
+// memory of a smaller one if it touches no more than that: so every access of every kernel is bounded, by intervals, for a
+// capacity of some number, and what it reaches beyond that many rows is a tile's overhang, which has room of its own.
+//
+//   slot relu: 738017280 rows of 96 bytes, of which a run of at most `room` rows touches 96 * room + 480
+//
+// Tensors that grow with the size lie behind the others, in the order of a plan of their bytes for each unit of the size: what
+// lies behind another one then does so for every size.
+// Preconditions: kernels are lowered, operands final. Leaves: open numbers in slots, arena and copies.
+#include "passes/program/plan_open_sizes.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/loop/build.h"
+#include "ir/loop/linear.h"
+#include "ir/loop/visit.h"
+#include "ir/open_size.h"
+
+namespace tc {
+namespace {
+
+constexpr int64_t kUnknown = INT64_MAX;
+constexpr int64_t kMostLanes = 16;
+// One more than a multiple of every usual tile, so that the last tile hangs over as far as it can; and few.
+constexpr int64_t kCapacities[] = {1, 2, 720'720 * 64 + 1};
+constexpr int64_t kOverhang = 64,
+                  kOverhangBytes = 65'536;  // rows and bytes that tiles may reach beyond the last element
+
+/// Bytes of each parameter that a kernel's loops touch where open sizes are at most a capacity.
+class Reach {
+ public:
+  Reach(const Kernel& k, const std::vector<bool>& open, int64_t capacity) {
+    std::map<const BufferDef*, Var> sizes;
+    for (size_t i = 0; i < k.params.size(); i++)
+      if (open[i]) {
+        const Var v = make_var("size");
+        sizes[k.params[i].buffer.get()] = v;
+        ranges_[v.get()] = {0, capacity};
+      }
+    stmt(rewrite(k.body, [&](const Expr& e) -> Expr {
+      if (as<Lanes>(e)) return kMostLanes;
+      const Load* l = as<Load>(e);
+      const auto size = l ? sizes.find(l->buffer.get()) : sizes.end();
+      return size == sizes.end() ? Expr() : Expr(size->second);
+    }));
+  }
+  int64_t of(const Buffer& b) const {
+    const auto it = ends_.find(b.get());
+    return it == ends_.end() ? 0 : it->second;
+  }
+
+ private:
+  void stmt(const Stmt& s) {
+    if (!s) return;
+    visit(
+        s,
+        [&](const Store& k) {
+          for (const Expr& i : k.index) expr(i);
+          expr(k.value);
+          access(k.buffer, k.index, k.count);
+        },
+        [&](const For& k) {
+          expr(k.begin);
+          expr(k.extent);
+          const Range begin = interval(k.begin, ranges_), end = interval(linear_form(k.begin + k.extent), ranges_),
+                      extent = interval(k.extent, ranges_);
+          if (extent.max <= 0 || end.max <= begin.min) return;  // it never runs
+          const Range with_extent = begin + extent;
+          const int64_t behind = std::min(end.max, with_extent.max);
+          ranges_[k.var.get()] = {begin.min, behind == INT64_MAX ? behind : behind - 1};
+          stmt(k.body);
+        },
+        [&](const While& k) {
+          expr(k.condition);
+          stmt(k.body);
+        },
+        [&](const If& k) {
+          expr(k.condition);
+          where(k.condition, true, [&] { stmt(k.then); });
+          where(k.condition, false, [&] { stmt(k.otherwise); });
+        },
+        [&](const Let& k) {
+          expr(k.value);
+          ranges_[k.var.get()] = interval(k.value, ranges_);
+          stmt(k.body);
+        },
+        [&](const Alloc& k) { stmt(k.body); },
+        [&](const Alias& k) {
+          expr(k.offset);
+          views_[k.view.get()] = {k.base, k.offset};
+          stmt(k.body);
+        },
+        [&](const Seq& k) {
+          for (const Stmt& x : k.list) stmt(x);
+        },
+        [&](const Barrier&) {}, [&](const Prefetch&) {},
+        [&](const Intrin& k) {
+          for (const Expr& e : k.args) expr(e);
+          for (const Buffer& b : k.buffers) reach(b, kUnknown);
+        },
+        [&](const Launch& k) {
+          for (const Buffer& b : k.buffers) reach(b, kUnknown);
+        },
+        [&](const Comment& k) { stmt(k.body); });
+  }
+
+  template <class F>
+  void where(const Expr& condition, bool holds, F&& body) {
+    const Ranges all = ranges_;
+    assume(ranges_, condition, holds);
+    body();
+    ranges_ = all;
+  }
+
+  void expr(const Expr& e) {
+    if (!e) return;
+    if (const Select* s = as<Select>(e)) {
+      expr(s->condition);
+      where(s->condition, true, [&] { expr(s->yes); });
+      where(s->condition, false, [&] { expr(s->no); });
+      return;
+    }
+    if (const Partial* p = as<Partial>(e))
+      if (const Load* l = as<Load>(p->value)) {
+        for (const Expr& i : l->index) expr(i);
+        expr(p->count);
+        return access(l->buffer, l->index, p->count);
+      }
+    if (const Load* l = as<Load>(e)) access(l->buffer, l->index, {});
+    bool top = true;
+    walk(e, [&](const Expr& x) {
+      if (top) return !(top = false);
+      expr(x);
+      return false;
+    });
+  }
+
+  /// `count`: so many lanes; null: all.
+  void access(const Buffer& b, const Exprs& index, const Expr& count) {
+    if (index.empty()) return reach(b, 1);
+    if (index.size() != 1) return reach(b, kUnknown);
+    const Ramp* lanes = as<Ramp>(index[0]);
+    int64_t last = 0;
+    if (lanes) last = (count ? std::min(interval(count, ranges_).max, kMostLanes) : kMostLanes) - 1;
+    if (last >= 0) element(b, lanes ? lanes->base : index[0], last);
+  }
+
+  /// The elements from `at` to the one `more` behind it. Views are looked through: a base pointer may lie before its buffer.
+  void element(Buffer b, Expr at, int64_t more) {
+    for (auto view = views_.find(b.get()); view != views_.end(); view = views_.find(b.get())) {
+      const Buffer base = view->second.base;
+      if (base->dtype != b->dtype) return reach(root(base), base->scope == Scope::Global ? kUnknown : 0);
+      at = view->second.offset + at;
+      b = base;
+    }
+    const Range r = interval(linear_form(at), ranges_);
+    reach(b, r.max == INT64_MAX || r.max >= INT64_MAX / 64 ? kUnknown : r.max + more + 1);
+  }
+  Buffer root(Buffer b) const {
+    for (auto view = views_.find(b.get()); view != views_.end(); view = views_.find(b.get())) b = view->second.base;
+    return b;
+  }
+  void reach(const Buffer& b, int64_t elements) {
+    int64_t& end = ends_[root(b).get()];
+    const int64_t bytes = info(b->dtype).bytes;
+    end = std::max(end, elements == kUnknown ? kUnknown : elements * std::max<int64_t>(bytes, 1));
+  }
+
+  struct View {
+    Buffer base;
+    Expr offset;
+  };
+  Ranges ranges_;
+  std::map<const BufferDef*, View> views_;    // looked up only
+  std::map<const BufferDef*, int64_t> ends_;  // looked up only
+};
+
+class OpenPlan {
+ public:
+  OpenPlan(Program& p, const std::vector<ScratchUse>& uses) : p_(p), uses_(uses) {}
+
+  void run() {
+    for (const Weight& w : p_.weights)
+      if (is_open(int64_t(w.data->num_bytes))) refuse({}, "a constant would have as many elements");
+    for (const IoTensor& t : p_.outputs)
+      for (const IoSize& z : t.sizes)
+        if (!z.of_inputs() && is_open(t.dims[size_t(z.axis)]))
+          refuse({}, "the size of output \"" + printable(t.name.raw()) + "\" depends on data");
+    for (const IoTensor& t : p_.inputs)
+      if (t.is_kept() && (is_open(t.most) || is_open(p_.slots[size_t(t.state)].bytes)))
+        refuse({}, "state \"" + printable(t.name.raw()) + "\" grows with it");
+    overhang_.assign(p_.slots.size(), 0);
+    steps(p_.steps);
+    for (size_t i = 0; i < p_.slots.size(); i++) {
+      Slot& s = p_.slots[i];
+      const OpenNumber bytes = open_number(s.bytes);
+      if (bytes.times > 0) s.bytes = checked_mul(bytes.times, kOpenSize) + std::max(bytes.rest, overhang_[i]);
+    }
+    rooms(p_.steps);
+    place();
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::vector<ModelText>& origins, const std::string& why) const {
+    std::string name;
+    for (const IoTensor& t : p_.inputs)
+      if (name.empty() && t.is_size && is_open(t.most)) name = printable(t.name.raw());
+    throw Error({"TC3106",
+                 ExitCode::Unsupported,
+                 {"", origins.empty() ? "" : origins[0].raw(), "", "", -1},
+                 "size \"" + name + "\" has no upper bound, and needs one here: " + why,
+                 {"give it one: --dim " + name + "=1..64 (for example)"},
+                 false});
+  }
+
+  void steps(const std::vector<Step>& list) {
+    for (const Step& s : list) std::visit([&](const auto& k) { step(k); }, s.kind);
+  }
+  void step(const Call& c) {
+    const Kernel& k = p_.kernels[size_t(c.kernel)];
+    if (is_open(k.scratch_bytes)) refuse(c.origins, "the scratch memory of kernel \"" + k.name + "\" grows with it");
+    std::vector<bool> open;
+    for (const Operand& o : c.operands)
+      open.push_back(o.kind == Operand::Kind::Input && p_.inputs[size_t(o.index)].is_size &&
+                     is_open(p_.inputs[size_t(o.index)].most));
+    const auto grows = [&](const Operand& o) {
+      return o.kind == Operand::Kind::Slot && is_open(p_.slots[size_t(o.index)].bytes);
+    };
+    if (std::none_of(c.operands.begin(), c.operands.end(), grows)) return;
+    for (const int64_t capacity : kCapacities) {
+      const Reach reach(k, open, capacity);
+      for (size_t i = 0; i < c.operands.size(); i++) {
+        if (!grows(c.operands[i])) continue;
+        const size_t slot = size_t(c.operands[i].index);
+        const OpenNumber bytes = open_number(p_.slots[slot].bytes);
+        const int64_t all = reach.of(k.params[i].buffer);
+        const int64_t least = bytes.times * capacity;
+        if (all == kUnknown || all - least > bytes.times * kOverhang + kOverhangBytes)
+          refuse(c.origins,
+                 "kernel \"" + k.name + "\" would touch all of the largest \"" + k.params[i].buffer->name + "\"");
+        overhang_[slot] = std::max(overhang_[slot], all - least);
+      }
+    }
+  }
+  void step(const CopyStep& c) {
+    if (c.times.empty() && is_open(c.bytes)) refuse(c.origins, "a tensor that grows with it is copied as a whole");
+  }
+  void step(const IfStep& c) {
+    steps(c.then);
+    steps(c.otherwise);
+  }
+  void step(const LoopStep& c) {
+    if (is_open(c.trips) || is_open(c.declared)) refuse(c.origins, "a loop has as many iterations");
+    steps(c.body);
+  }
+  void step(const ContinueStep&) {}
+
+  /// What there is room for behind inputs.
+  void rooms(std::vector<Step>& list) {
+    for (Step& s : list) {
+      if (CopyStep* c = std::get_if<CopyStep>(&s.kind); c && c->room > 0 && c->to.kind == Operand::Kind::Slot)
+        c->room = p_.slots[size_t(c->to.index)].bytes;
+      if (IfStep* c = std::get_if<IfStep>(&s.kind)) {
+        rooms(c->then);
+        rooms(c->otherwise);
+      }
+      if (LoopStep* c = std::get_if<LoopStep>(&s.kind)) rooms(c->body);
+    }
+  }
+
+  /// A plan of the slots of constant size, and behind it one of the others by their bytes for each unit of the size.
+  void place() {
+    const auto part_of = [&](bool open) {
+      Program part;
+      part.align = p_.align;
+      std::vector<size_t> at;
+      for (size_t i = 0; i < p_.slots.size(); i++) {
+        const Slot& s = p_.slots[i];
+        const size_t root = s.alias_of >= 0 ? size_t(s.alias_of) : i;
+        if (is_open(p_.slots[root].bytes) != open) continue;
+        at.push_back(i);
+        part.slots.push_back(s);
+        if (open) part.slots.back().bytes = open_number(s.bytes).times;
+        if (open && s.within > 0) refuse({}, "a tensor that grows with it lies inside of another one");
+      }
+      for (Slot& s : part.slots)
+        if (s.alias_of >= 0) s.alias_of = int(std::find(at.begin(), at.end(), size_t(s.alias_of)) - at.begin());
+      return std::pair{std::move(part), std::move(at)};
+    };
+    auto [fixed, fixed_at] = part_of(false);
+    plan_memory(fixed, uses_);
+    auto [open, open_at] = part_of(true);
+    plan_memory(open, {});
+    const int64_t begin = std::max(fixed.arena_bytes, fixed.scratch_offset + fixed.scratch_bytes);
+    const int64_t open_begin = (begin + p_.align - 1) / p_.align * p_.align;
+    for (size_t k = 0; k < fixed_at.size(); k++) p_.slots[fixed_at[k]] = fixed.slots[k];
+    restore_aliases(fixed_at);
+    std::vector<size_t> order(open_at.size());  // from the lowest: the overhangs of those below come before
+    for (size_t k = 0; k < order.size(); k++) order[k] = k;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return open.slots[a].offset < open.slots[b].offset; });
+    std::vector<int64_t> rest(open_at.size(), 0);  // bytes in front of a slot that do not grow
+    OpenNumber end = {open.arena_bytes, 0};
+    const auto aligned = [&](int64_t n) { return (n + p_.align - 1) / p_.align * p_.align; };
+    for (size_t i = 0; i < order.size(); i++) {
+      const size_t k = order[i];
+      if (open.slots[k].alias_of >= 0) continue;
+      for (size_t j = 0; j < i; j++) {
+        const Slot& below = open.slots[order[j]];
+        if (below.alias_of >= 0) continue;
+        if (below.offset + below.bytes <= open.slots[k].offset)
+          rest[k] = std::max(rest[k], rest[order[j]] + most_rest(open_at, open, order[j], aligned));
+      }
+      end.rest = std::max(end.rest, rest[k] + most_rest(open_at, open, k, aligned));
+    }
+    for (size_t k = 0; k < open_at.size(); k++) {
+      const size_t root = open.slots[k].alias_of >= 0 ? size_t(open.slots[k].alias_of) : k;
+      Slot& s = p_.slots[open_at[k]];
+      s.offset = checked_mul(open.slots[root].offset, kOpenSize) + open_begin + rest[root];
+      s.first = open.slots[k].first;
+      s.last = open.slots[k].last;
+    }
+    p_.scratch_offset = fixed.scratch_offset;
+    p_.scratch_bytes = fixed.scratch_bytes;
+    p_.arena_bytes = checked_add(checked_mul(end.times, kOpenSize), open_begin + end.rest);
+    p_.naive_bytes = checked_add(checked_mul(open.naive_bytes, kOpenSize), fixed.naive_bytes);
+    p_.lower_bound_bytes = checked_add(checked_mul(open.lower_bound_bytes, kOpenSize), fixed.lower_bound_bytes);
+  }
+  /// Parts of plans have their own numbers.
+  void restore_aliases(const std::vector<size_t>& at) {
+    for (const size_t i : at)
+      if (Slot& s = p_.slots[i]; s.alias_of >= 0) s.alias_of = int(at[size_t(s.alias_of)]);
+  }
+  /// What does not grow of a slot and of those that share its memory.
+  int64_t most_rest(const std::vector<size_t>& at, const Program& open, size_t k, const auto& aligned) const {
+    int64_t rest = 0;
+    for (size_t j = 0; j < at.size(); j++)
+      if (j == k || open.slots[j].alias_of == int(k)) rest = std::max(rest, open_number(p_.slots[at[j]].bytes).rest);
+    return aligned(rest);
+  }
+
+  Program& p_;
+  const std::vector<ScratchUse>& uses_;
+  std::vector<int64_t> overhang_;
+};
+
+}  // namespace
+
+bool has_open_sizes(const Program& p) {
+  return std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_size && is_open(t.most); });
+}
+
+void plan_open_sizes(Program& p, const std::vector<ScratchUse>& uses) { OpenPlan(p, uses).run(); }
+
+}  // namespace tc

@@ -1,0 +1,14 @@
+// Memory of programs with sizes that have no upper bound (ir/open_size.h).
+#pragma once
+#include "passes/program/plan_memory.h"
+
+namespace tc {
+
+/// Has an input a size without an upper bound?
+bool has_open_sizes(const Program& p);
+
+/// plan_memory for those: offsets and sizes become open numbers, which are no more than what kernels touch. Throws Error
+/// (TC3106) where a kernel touches memory that does not follow from the size.
+void plan_open_sizes(Program& p, const std::vector<ScratchUse>& uses);
+
+}  // namespace tc
