@@ -15,8 +15,9 @@ const std::vector<Option>& options() {
       {"-o", "DIR", "where the package goes; reduce: the smaller model; report: the page",
        kEmit | kCmake | kReduce | kReport, Any, [](CommandLine& c, const std::string& v) { c.out = v; }},
       {"--target", "c|cuda", "what to print (default c)", kCompiles, Any, set_target, stated_target},
-      {"--cpu", "NAME",
-       "any (default of emit and check): compiled for several processors, chosen when an instance is made; or for one: "
+      {"--cpu", "NAMES",
+       "any (default of emit and check): compiled for several processors, chosen when an instance is made; a list, as "
+       "x86-64-v3,x86-64-v4: with a schedule for each; or for one: "
        "generic, x86-64-v3, x86-64-v4, znver4, znver5, alderlake, cascadelake, icelake-server, sapphirerapids, "
        "aarch64, "
        "native (default of verify, bench, run, tune and reduce)",

@@ -282,6 +282,7 @@ void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
 }
 
 void ProgramBuilder::finish() {
+  add_variants();
   plan_memory(p_, scratch_);
   cut_steps(p_, cx_.target.device_memory);
   p_.weights_bytes = p_.align;  // of which the header takes 64
@@ -301,7 +302,9 @@ void ProgramBuilder::finish() {
   p_.weights_layout = hash_text(identity_of(p_));
   const int64_t run_bytes = checked_add(p_.workspace_bytes, p_.weights_bytes);
   for (Kernel& k : p_.kernels) {
-    k.work.floor_ns = std::ceil(cx_.backend->floor_ns(k.work, run_bytes) * 10) / 10;  // as it is shown: never none
+    const size_t best = k.variants.empty() ? cx_.others.size() : size_t(k.variants.back());
+    const Backend& backend = best < cx_.others.size() ? *cx_.others[best] : *cx_.backend;
+    k.work.floor_ns = std::ceil(backend.floor_ns(k.work, run_bytes) * 10) / 10;  // as it is shown: never none
     finish_kernel(k, loop_passes_);
   }
 }
