@@ -12,6 +12,7 @@
 #include "ir/test_random.h"
 #include "ir/verify.h"
 #include "passes/loop/lower_lanes.h"
+#include "passes/schedule/planner.h"
 #include "templates/cpu/schedule_cpu.h"
 #include "templates/cpu/test_functions.h"
 
