@@ -67,10 +67,23 @@ std::string shell_word(const std::string& path) {
   return printable(s + "'");
 }
 
+// "x86-64-v3 has 25 kernels of its own, x86-64-v4 25, several share 7".
+std::string kernels_of_list(const Program& p) {
+  std::vector<int64_t> own(p.variants.size());
+  int64_t shared = 0;
+  for (const Kernel& k : p.kernels) (k.variants.size() == 1 ? own.at(size_t(k.variants[0])) : shared)++;
+  std::string s;
+  for (size_t v = 0; v < own.size(); v++)
+    s += (v == 0 ? "" : ", ") + p.variants[v].cpu +
+         (v == 0 ? " has " + count_text(size_t(own[v]), "kernel") + " of its own" : " " + to_text(own[v]));
+  return s + ", several share " + to_text(shared);
+}
+
 std::string summary(const CommandLine& c, const Program& p, const WriteReport& w) {
   std::string s = p.name + ": " + count_text(p.steps.size(), "step") + ", " +
                   count_text(p.kernels.size(), "distinct kernel") + ", " + count_with_unit(p.macs) + "MACs\n";
   const OpenNumber open = open_number(p.workspace_bytes);
+  if (!p.variants.empty()) s += "cpus      " + kernels_of_list(p) + "\n";
   s += "memory    workspace " +
        (open.times > 0
             ? bytes_text(open.rest) + " and " + bytes_text(open.times) + " for each of the size that has no bound"

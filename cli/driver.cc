@@ -96,6 +96,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   Compilation c;
   Diagnostics found;  // by passes, which know no file
   const std::unique_ptr<const Backend> backend = make_backend(r.target);
+  const std::vector<std::unique_ptr<const Backend>> others = other_backends(r.target);
   Log log(r);
   PassContext cx{.target = backend->traits(),
                  .options = r.options,
@@ -106,6 +107,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
                  .called = r.called,
                  .shown = [&log](const std::string& text) { log.text += text; },
                  .passed = listeners(r, log)};
+  for (const auto& b : others) cx.others.push_back(b.get());
   auto add = [&](Diagnostic d) {
     if (d.loc.file.empty()) d.loc.file = r.model.substr(r.model.find_last_of('/') + 1);
     problems.add(std::move(d));

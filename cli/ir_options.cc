@@ -30,7 +30,9 @@ std::vector<std::string> pairs(const std::map<std::string, T>& table, const F& t
 
 std::vector<std::string> stated_target(const CommandLine& c) { return {c.request.target.is_cuda() ? "cuda" : "c"}; }
 std::vector<std::string> stated_cpu(const CommandLine& c) {
-  return {c.any_cpu ? "any" : std::string(c.request.target.cpu.name)};
+  std::string list;
+  for (const CpuModel& m : c.request.target.others) list += std::string(m.name) + ",";
+  return {c.any_cpu ? "any" : list + std::string(c.request.target.cpu.name)};
 }
 std::vector<std::string> stated_arch(const CommandLine& c) { return {std::string(c.request.target.gpu.name)}; }
 

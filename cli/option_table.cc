@@ -14,9 +14,11 @@ const std::vector<Option>& options() {
   static const std::vector<Option> table = {
       {"-o", "DIR", "where the package goes; reduce: the smaller model; report: the page; records: the file",
        kEmit | kCmake | kReduce | kReport | kRecords, Any, [](CommandLine& c, const std::string& v) { c.out = v; }},
-      {"--target", "c|cuda", "what to print (default c); records: only of this target", kCompiles | kRecords, Any, set_target, stated_target},
-      {"--cpu", "NAME",
-       "any (default of emit and check): compiled for several processors, chosen when an instance is made; or for one: "
+      {"--target", "c|cuda", "what to print (default c); records: only of this target", kCompiles | kRecords, Any,
+       set_target, stated_target},
+      {"--cpu", "NAMES",
+       "any (default of emit and check): compiled for several processors, chosen when an instance is made; a list, as "
+       "x86-64-v3,x86-64-v4: with a schedule for each; or for one: "
        "generic, x86-64-v3, x86-64-v4, znver4, znver5, alderlake, cascadelake, icelake-server, sapphirerapids, "
        "aarch64, "
        "native (default of verify, bench, run, tune and reduce); records: only of this row",

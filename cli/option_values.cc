@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 
 #include "cli/option_table.h"
 #include "ir/open_size.h"
@@ -125,17 +126,64 @@ void set_input_value(CommandLine& c, const std::string& v) {
   for (const std::string_view part : parts_of(text, ',')) numbers.emplace_back(part);
 }
 
-void set_cpu(CommandLine& c, const std::string& v) {
-  const CpuModel* row = v == "native" ? &native_cpu() : v == "any" ? &any_cpu() : find_cpu(v);
-  if (!row) {
-    std::vector<std::string_view> names{"any", "native"};
-    for (const CpuModel& m : cpu_models()) names.push_back(m.name);
-    std::string list;
-    for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
-    const std::string guess = did_you_mean(v, names);
-    usage("unknown --cpu '" + printable(v) + "'" + guess + (guess.empty() ? "; known: " : " Known: ") + list);
+namespace {
+
+const CpuModel& cpu_row(const std::string& v, bool in_list) {
+  const CpuModel* row = in_list ? find_cpu(v) : v == "native" ? &native_cpu() : v == "any" ? &any_cpu() : find_cpu(v);
+  if (row) return *row;
+  std::vector<std::string_view> names;
+  if (!in_list) names = {"any", "native"};
+  for (const CpuModel& m : cpu_models()) names.push_back(m.name);
+  std::string list;
+  for (const std::string_view n : names) list += (list.empty() ? "" : ", ") + std::string(n);
+  const std::string guess = did_you_mean(v, names);
+  usage("unknown --cpu '" + printable(v) + "'" + guess + (guess.empty() ? "; known: " : " Known: ") + list);
+}
+
+/// A processor of a list, unless it stands for others, or cannot be beside them.
+void refuse_in_list(const std::string& v, const std::vector<CpuModel>& before) {
+  if (v.empty()) usage("--cpu needs names between its commas");
+  if (v == "any") usage("--cpu any is a package for several processors already: leave it out of the list");
+  if (v == "native")
+    usage("a list of --cpu names processors, and native is the one of this machine: say " +
+          std::string(native_cpu().name));
+  const CpuModel& row = cpu_row(v, true);
+  for (const CpuModel& other : before) {
+    const std::string both = std::string(other.name) + " and " + std::string(row.name);
+    if (other.name == row.name) usage("--cpu has " + v + " twice");
+    const bool arm = row.name == "aarch64" || other.name == "aarch64";
+    if (arm && (row.march.empty() || other.march.empty()))
+      usage("--cpu " + both + ": aarch64 is what every 64-bit ARM processor has; give it alone");
+    if (arm) usage("--cpu " + both + ": no program runs on both x86-64 and 64-bit ARM; make a package for each");
+    if (other.march == row.march)
+      usage("--cpu " + both + " have the same instructions, so that a program cannot choose between them: name one");
   }
-  c.request.target.cpu = *row;
+}
+
+/// "A,B": the best is the target, and the others follow it.
+void set_cpu_list(CommandLine& c, const std::string& v) {
+  std::vector<CpuModel> rows;
+  for (const std::string_view part : parts_of(v, ',')) {
+    refuse_in_list(std::string(part), rows);
+    rows.push_back(*find_cpu(part));
+  }
+  const auto worse = [](const CpuModel& a, const CpuModel& b) {
+    return std::tuple(!a.march.empty(), a.vector_lanes, a.byte_dot) <
+           std::tuple(!b.march.empty(), b.vector_lanes, b.byte_dot);
+  };
+  std::sort(rows.begin(), rows.end(), worse);
+  c.request.target.cpu = rows.back();
+  rows.pop_back();
+  c.request.target.others = std::move(rows);
+  c.native = c.any_cpu = false;
+}
+
+}  // namespace
+
+void set_cpu(CommandLine& c, const std::string& v) {
+  if (v.find(',') != std::string::npos) return set_cpu_list(c, v);
+  c.request.target.cpu = cpu_row(v, false);
+  c.request.target.others.clear();
   c.native = v == "native";
   c.any_cpu = v == "any";
 }

@@ -40,6 +40,8 @@ void refuse_options_of_other_commands(const CommandLine& c) {
 
 void refuse_contradictions(const CommandLine& c) {
   if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
+  if (c.command == "tune" && !c.request.target.others.empty())
+    usage("tune measures on one processor: give one --cpu, and its records to emit");
   if (c.check && c.list_outputs) usage("--check and --list-outputs both write nothing: give one of them");
   if (!c.depfile.empty() && (c.check || c.list_outputs))
     usage("--depfile is for a run that writes: leave out --check and --list-outputs");
@@ -78,6 +80,7 @@ void set_operand(CommandLine& c, const std::string& word, bool& command_given) {
 /// What runs here is made for this machine, unless another is asked for.
 void take_native_cpu(CommandLine& c) {
   c.request.target.cpu = native_cpu();
+  c.request.target.others.clear();
   c.native = true;
   c.any_cpu = false;
 }

@@ -6,8 +6,9 @@
 
 namespace tc {
 
-/// `stems`: what is compiled beside NAME.c, once or, with `variants`, for each of them too: "digits_graph", "kernels/...".
-std::vector<OutputFile> build_files(const Program& p, const ProgramNames& n, const std::vector<std::string>& stems,
+/// `graph`: what is compiled beside NAME.c, once or, with `variants`, for each of them too: "digits_graph", "kernels/..."; of a
+/// list of processors for those that the file says.
+std::vector<OutputFile> build_files(const Program& p, const ProgramNames& n, const std::vector<GraphFile>& graph,
                                     const std::vector<Variant>& variants);
 
 }  // namespace tc

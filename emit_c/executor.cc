@@ -4,6 +4,7 @@
 #include "emit_c/operands.h"
 #include "emit_c/source_writer.h"
 #include "emit_c/strings.h"
+#include "emit_c/variants.h"
 #include "emit_c/weights.h"
 #include "ir/identity.h"
 #include "ir/open_size.h"
@@ -13,10 +14,14 @@ namespace {
 
 class Executor {
  public:
-  Executor(const Program& p, const ProgramNames& n) : p_(p), n_(n) {}
+  /// `variant`: one of p.variants, whose kernels are called.
+  explicit Executor(const Program& p, const ProgramNames& n, std::optional<size_t> variant = {})
+      : p_(p), n_(n), variant_(variant), of_variant_(variant ? "_" + variant_name(p.variants.at(*variant)) : "") {}
 
   /// NAME_run, or, without tests of its arguments, NAME_graph, which NAME_run calls.
-  std::string run_function(bool tests_arguments) {
+  enum class Function : uint8_t { Run, Graph, StaticGraph };
+  std::string run_function(Function kind) {
+    const bool tests_arguments = kind == Function::Run;
     std::vector<size_t> parts;  // where they begin
     for (size_t i = 0; i < p_.steps.size(); i++)
       if (p_.steps[i].begins_part) parts.push_back(i);
@@ -24,7 +29,8 @@ class Executor {
     for (size_t k = 0; k < parts.size(); k++)
       part(k + 1, parts[k], k + 1 < parts.size() ? parts[k + 1] : p_.steps.size(), counted);
     out_.line("/* The graph, one kernel a line, in the order of the model. */");
-    out_.line(n_.lower + "_status " + n_.lower + (tests_arguments ? "_run" : "_graph") + run_parameters(n_));
+    out_.line((kind == Function::StaticGraph ? "static " : "") + n_.lower + "_status " + n_.lower +
+              (tests_arguments ? "_run" : "_graph" + of_variant_) + run_parameters(n_));
     out_.open();
     if (tests_arguments)
       for (const std::string& test : argument_tests(p_, n_)) out_.line(test);
@@ -51,14 +57,15 @@ class Executor {
   }
 
  private:
+  std::string part_name(size_t number) const { return n_.lower + of_variant_ + "_steps_" + to_text(int64_t(number)); }
   // `counted`: a loop may find that it runs another number of times than it must.
   void call_part(size_t number, bool counted) {
-    const std::string call = n_.lower + "_steps_" + to_text(int64_t(number)) + "(" + n_.self + ", in, out)";
+    const std::string call = part_name(number) + "(" + n_.self + ", in, out)";
     out_.line(counted ? "if (" + call + " != " + n_.upper + "_OK) return " + n_.upper + "_E_TRIPS;" : call + ";");
   }
   void part(size_t number, size_t from, size_t to, bool counted) {
-    out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + n_.lower + "_steps_" +
-              to_text(int64_t(number)) + run_parameters(n_));
+    out_.line("static " + (counted ? n_.lower + "_status " : std::string("void ")) + part_name(number) +
+              run_parameters(n_));
     out_.open();
     out_.line("(void)" + n_.self + ", (void)in, (void)out;");
     for (size_t i = from; i < to; i++) step(p_.steps[i]);
@@ -94,7 +101,8 @@ class Executor {
     print_origins(out_, c.origins, c.note);
     std::vector<std::string> args;
     for (const Operand& o : c.operands) args.push_back(operand(o));
-    out_.line(n_.lower + "_" + p_.kernels[size_t(c.kernel)].name + "(" + join(args, ", ") + ");");
+    out_.line(n_.lower + "_" + p_.kernels[size_t(variant_ ? c.kernel_of(*variant_) : c.kernel)].name + "(" +
+              join(args, ", ") + ");");
   }
   void print(const CopyStep& c) {
     print_origins(out_, c.origins, "");
@@ -198,6 +206,8 @@ class Executor {
 
   const Program& p_;
   const ProgramNames& n_;
+  std::optional<size_t> variant_;
+  std::string of_variant_;  // behind names: "_v3"
   SourceWriter out_;
   bool touches_self_ = false, reads_in_ = false, writes_out_ = false;  // by the steps so far
   std::vector<LoopNames> counters_;                                    // of the loops around a step
@@ -251,21 +261,33 @@ std::string step_includes(const Program& p, const ProgramNames& n) {
          (string_tables(p, n).empty() ? "" : "#include \"" + x + "_strings.h\"\n");
 }
 
+// NAME_run of a single file of a list of processors: one build, whose vectors choose the schedule.
+std::string run_by_vectors(const Program& p, const ProgramNames& n) {
+  return "/* Schedules for " + processors_text(p) + ": the one for the vectors that the compiler's flags give. */\n" +
+         n.lower + "_status " + n.lower + "_run" + run_parameters(n) + "\n{\n  " + join(argument_tests(p, n), "\n  ") +
+         "\n  return (" + graph_by_vectors(p, n) + ")(" + n.self + ", in, out);\n}\n";
+}
+
 }  // namespace
 
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
   std::string s = std::string(kLicenseLine) + "\n" + map_include(p) + step_includes(p, n) +
                   "#include \"tc_rt.h\"\n#include \"" + n.lower + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
   s += linked_weights(p, n) + step_macros(p, n);
-  return s + Executor(p, n).run_function(true) + "\n" + life_cycle(p, n, layout_id, {});
+  if (p.variants.empty()) s += Executor(p, n).run_function(Executor::Function::Run);
+  for (size_t v = 0; v < p.variants.size(); v++)
+    s += Executor(p, n, v).run_function(Executor::Function::StaticGraph) + "\n";
+  if (!p.variants.empty()) s += run_by_vectors(p, n);
+  return s + "\n" + life_cycle(p, n, layout_id, {});
 }
 
-std::string graph_source(const Program& p, const ProgramNames& n) {
+std::string graph_source(const Program& p, const ProgramNames& n, std::optional<size_t> variant) {
   const std::string& x = n.lower;
   std::string s =
       std::string(kLicenseLine) + "\n" + step_includes(p, n) + "#include \"" + x + ".h\"\n#include <string.h>\n\n";
-  s += "#ifdef __cplusplus\nextern \"C\"\n#endif\n" + x + "_status " + x + "_graph" + run_parameters(n) + ";\n\n";
-  return s + step_macros(p, n) + Executor(p, n).run_function(false);
+  s += "#ifdef __cplusplus\nextern \"C\"\n#endif\n" + x + "_status " + x + "_graph" +
+       (variant ? "_" + variant_name(p.variants.at(*variant)) : "") + run_parameters(n) + ";\n\n";
+  return s + step_macros(p, n) + Executor(p, n, variant).run_function(Executor::Function::Graph);
 }
 
 }  // namespace tc

@@ -154,14 +154,15 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
                                  " /* map_weights: the file cannot be read */\n"
                            : "") +
        (chooses ? "  " + u + "_E_CPU" + (made ? ",    " : "     ") +
-                      " /* init_cpu: this processor, or this build, does not have these kernels */\n"
+                      (p.variants.empty() ? " /* init_cpu" : " /* init, init_cpu") +
+                      ": this processor, or this build, does not have these kernels */\n"
                 : "") +
        (made ? "  " + u + "_E_STRINGS  /* the strings of this run need more room; outputs mean nothing */\n" : "") +
        "} " + x + "_status;\n\n";
   s += "typedef struct {\n" + fields(p.inputs, n.inputs, true, n) + "} " + x + "_inputs;\n\n";
   s += "typedef struct {\n" + fields(p.outputs, n.outputs, false, n) + "} " + x + "_outputs;\n\n";
   if (grows) s += sizes_type(p, n);
-  if (chooses) s += variant_type(variants, n);
+  if (chooses) s += variant_type(p, variants, n);
   s += "/* No hidden state: any number of instances, each used by one thread at a time. Weights may be shared. */\n"
        "typedef struct " +
        (chooses ? x + " " : "") +

@@ -2,17 +2,24 @@
 
 #include <map>
 
+#include "emit_c/variants.h"
+
 namespace tc {
 
 std::vector<KernelFile> kernel_files(const Program& p, const std::vector<KernelText>& texts) {
   std::vector<KernelFile> files;
   if (texts.size() <= kKernelsApart) {
-    for (size_t i = 0; i < texts.size(); i++) files.push_back({p.kernels[i].name, {texts[i]}});
+    for (size_t i = 0; i < texts.size(); i++) files.push_back({p.kernels[i].name, {texts[i]}, p.kernels[i].variants});
     return files;
   }
-  std::map<char, std::vector<KernelText>> by_digit;
-  for (size_t i = 0; i < texts.size(); i++) by_digit[p.kernels[i].name.back()].push_back(texts[i]);
-  for (auto& [digit, kernels] : by_digit) files.push_back({std::string("kernels_") + digit, std::move(kernels)});
+  std::map<std::pair<char, std::vector<int>>, std::vector<KernelText>> together;
+  for (size_t i = 0; i < texts.size(); i++)
+    together[{p.kernels[i].name.back(), p.kernels[i].variants}].push_back(texts[i]);
+  for (auto& [key, kernels] : together) {
+    std::string stem = std::string("kernels_") + key.first;
+    for (const int v : key.second) stem += "_" + variant_name(p.variants.at(size_t(v)));
+    files.push_back({stem, std::move(kernels), key.second});
+  }
   return files;
 }
 

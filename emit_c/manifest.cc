@@ -82,6 +82,8 @@ class Steps {
   void fill(const Call& c, Json& j) {
     const Kernel& k = p_.kernels[size_t(c.kernel)];
     j["kernel"] = k.name;
+    for (size_t v = 0; v < c.by_variant.size(); v++)
+      if (c.by_variant[v] != c.kernel) j["kernels"][p_.variants[v].cpu] = p_.kernels[size_t(c.by_variant[v])].name;
     std::vector<const Operand*> read, written;
     for (size_t i = 0; i < k.params.size(); i++)
       if (is_tensor(k.params[i])) (k.params[i].role == Param::Role::Output ? written : read).push_back(&c.operands[i]);
@@ -212,7 +214,10 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
   j["name"] = p.name;
   j["target"] = target;
   j[target == "c" ? "cpu" : "arch"] = o.any_cpu ? std::string("any") : p.cpu;
-  for (const Variant& v : variants) j["variants"].push_back({{"name", v.name}, {"flags", v.flags}});
+  for (const Variant& v : variants) {
+    j["variants"].push_back({{"name", v.name}, {"flags", v.flags}});
+    if (v.schedule >= 0) j["variants"].back()["cpu"] = p.variants.at(size_t(v.schedule)).cpu;
+  }
   if (!o.options.empty()) j["options"] = o.options;
   j["layout_id"] = hex(layout_id, 16);
   const auto fixed = [](int64_t bytes) { return open_number(bytes).rest; };
@@ -239,6 +244,8 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
                        {"macs", k.work.macs},
                        {"bytes", k.work.bytes},
                        {"floor_ns", k.work.floor_ns}});
+  for (size_t i = 0; i < p.kernels.size(); i++)
+    for (const int v : p.kernels[i].variants) kernels[i]["cpus"].push_back(p.variants.at(size_t(v)).cpu);
   j["kernels"] = std::move(kernels);
   std::vector<Json> names;
   for (const OutputFile& f : files) names.push_back(f.path);

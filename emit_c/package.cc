@@ -39,8 +39,20 @@ std::set<std::string> support_of(const Needs& needs, bool strings) {
 /// NAME.c with its headers, and what is compiled beside it.
 struct Sources {
   std::vector<OutputFile> files;
-  std::vector<std::string> stems = {};  // of the files beside NAME.c
+  std::vector<GraphFile> graph = {};  // of the files beside NAME.c
 };
+
+void add_graph(Sources& s, const std::string& stem, std::string text, const std::vector<int>& variants) {
+  s.files.push_back({stem + ".c", std::move(text)});
+  s.graph.push_back({stem, variants});
+}
+
+// The processors that the comment of a kernel names.
+std::string scheduled_for(const Program& p, const Kernel& k) {
+  std::vector<std::string> names;
+  for (const int v : k.variants) names.push_back(p.variants.at(size_t(v)).cpu);
+  return names.empty() ? p.cpu : join(names, ", ");
+}
 
 Sources sources(const Program& p, const ProgramNames& n, const std::vector<KernelText>& kernels,
                 const std::vector<Variant>& variants) {
@@ -50,17 +62,16 @@ Sources sources(const Program& p, const ProgramNames& n, const std::vector<Kerne
     r.files.push_back({x + ".c", executor_source(p, n, p.weights_layout)});
   } else {
     r.files.push_back({x + ".c", api_source(p, n, p.weights_layout, variants)});
-    r.files.push_back({x + "_graph.c", graph_source(p, n)});
+    if (p.variants.empty()) add_graph(r, x + "_graph", graph_source(p, n), {});
+    for (size_t v = 0; v < p.variants.size(); v++)
+      add_graph(r, x + "_graph_" + variant_name(p.variants[v]), graph_source(p, n, v), {int(v)});
     r.files.push_back({x + "_variants.h", variants_header(p, n)});
-    r.stems.push_back(x + "_graph");
   }
   r.files.push_back({x + "_plan.h", plan_header(p, n)});
   if (const std::string tables = string_tables(p, n); !tables.empty()) r.files.push_back({x + "_strings.h", tables});
   r.files.push_back({x + "_kernels.h", kernels_header(kernels, n, !variants.empty())});
-  for (const KernelFile& f : kernel_files(p, kernels)) {
-    r.files.push_back({"kernels/" + f.stem + ".c", kernel_source(f, x)});
-    r.stems.push_back("kernels/" + f.stem);
-  }
+  for (const KernelFile& f : kernel_files(p, kernels))
+    add_graph(r, "kernels/" + f.stem, kernel_source(f, x), f.variants);
   return r;
 }
 
@@ -77,11 +88,12 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   const std::string& x = n.lower;
   const bool strings = has_strings(p);
   std::vector<KernelText> kernels;
-  for (const Kernel& k : p.kernels) kernels.push_back(print_kernel(k, x, p.cpu));
+  for (const Kernel& k : p.kernels) kernels.push_back(print_kernel(k, x, scheduled_for(p, k)));
   const Needs needs = needs_of(kernels);
   std::set<std::string> support = support_of(needs, strings);
   std::vector<Variant> variants;
   if (o.any_cpu && !o.single_file) variants = processor_variants(needs);
+  if (!o.single_file && !p.variants.empty()) variants = listed_variants(p);
   if (!variants.empty()) support.insert("tc_cpu.h");
   if (p.external_weights) support.insert("tc_map.h");
 
@@ -96,7 +108,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   for (const std::string_view f : with_included(wanted, strings))
     files.push_back({std::string(f), support_for(f, strings)});
-  for (OutputFile& f : build_files(p, n, code.stems, variants)) files.push_back(std::move(f));
+  for (OutputFile& f : build_files(p, n, code.graph, variants)) files.push_back(std::move(f));
   files.push_back({"README.md", package_readme(p, n, variants)});
   files.push_back({"manifest.json", manifest(p, n, o, files, p.weights_layout, "c", variants)});
   return files;

@@ -113,15 +113,38 @@ std::string filled(std::string_view text, const Program& p, const ProgramNames& 
                      {"flags_note", note}});
 }
 
+// Of a single file for a list of processors.
+std::string by_vectors_note(const Program& p) {
+  return "It holds schedules for " + processors_text(p) +
+         "; the vectors that the compiler's flags give choose\namong them. `TC_ARCH` of the build files passes such "
+         "flags.";
+}
+
+// Of a list of processors. `names`: the lines of the variants.
+std::string list_note(const Program& p, const ProgramNames& n, const std::string& names) {
+  std::string s = "It has schedules for " + processors_text(p) +
+                  ", over the same packed weights. Each\nprocessor's graph and kernels are compiled for it, where the "
+                  "compiler knows it:\n\n" +
+                  names + "\n`" + n.lower + "_init` takes the best that the processor runs, `" + n.lower +
+                  "_init_cpu` and the program's `--cpu`\nthe one that you name. ";
+  s += has_plain_schedule(p) ? "The schedule for " + p.variants[0].cpu + ", `baseline`, runs on every other processor. "
+                             : "A processor that runs none of them gets `" + n.upper + "_E_CPU`. ";
+  return s +
+         "`TC_VARIANTS=`,\n`TC_ARCH=-march=native` and a plain `cc *.c kernels/*.c` make one build, whose vectors "
+         "choose the schedule.";
+}
+
 }  // namespace
 
 std::string package_readme(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants) {
   const std::string note =
       p.march.empty() ? "It was scheduled for any processor; -march flags of yours may still widen its vectors."
                       : "It was scheduled for `" + p.cpu + "` and is compiled with `-march=" + p.march + "`.";
-  if (variants.empty()) return filled(support_text("README.md.in"), p, n, note);
+  if (variants.empty())
+    return filled(support_text("README.md.in"), p, n, p.variants.empty() ? note : by_vectors_note(p));
   std::string names;
   for (const Variant& v : variants) names += "- `" + v.name + "`: `" + v.flags + "`\n";
+  if (!p.variants.empty()) return filled(support_text("README.md.in"), p, n, list_note(p, n, names));
   return filled(
       support_text("README.md.in"), p, n,
       "The graph and its\nkernels are compiled for any processor and, where the compiler knows them, once more for "

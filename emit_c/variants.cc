@@ -1,5 +1,7 @@
 #include "emit_c/variants.h"
 
+#include <algorithm>
+
 #include "emit_c/operands.h"
 
 namespace tc {
@@ -18,6 +20,21 @@ constexpr Row kRows[] = {
     {"dotprod", "DOTPROD", nullptr, nullptr, "-march=armv8.2-a+dotprod", "tc_cpu_dotprod"},
 };
 
+// Tests of what -march=... allows, for the rows of --cpu.
+constexpr std::pair<std::string_view, const char*> kTests[] = {{"x86-64-v3", "tc_cpu_v3"},
+                                                               {"x86-64-v3 -mavxvnni", "tc_cpu_v3_vnni"},
+                                                               {"x86-64-v4", "tc_cpu_v4"},
+                                                               {"x86-64-v4 -mavx512vnni", "tc_cpu_v4_vnni"}};
+
+std::string in_capitals(std::string s) {
+  for (char& c : s)
+    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
+  return s;
+}
+
+// What any processor runs has as many lanes as there is nothing below.
+int lanes_of(const ProgramVariant& v) { return v.march.empty() ? 0 : v.lanes; }
+
 }  // namespace
 
 std::vector<Variant> processor_variants(const Needs& needs) {
@@ -26,6 +43,51 @@ std::vector<Variant> processor_variants(const Needs& needs) {
     if (const char* flags = needs.byte_products ? r.byte_flags : r.flags)
       list.push_back({r.name, r.macro, flags, needs.byte_products ? r.byte_test : r.test});
   return list;
+}
+
+std::string march_flags(const std::string& march, int lanes) {
+  return march.empty() ? "" : "-march=" + march + (lanes >= 16 ? " -mprefer-vector-width=512" : "");
+}
+
+std::string variant_name(const ProgramVariant& v) {
+  if (v.march.empty()) return "baseline";
+  std::string s = v.cpu.starts_with("x86-64-") ? v.cpu.substr(7) : v.cpu;
+  std::replace(s.begin(), s.end(), '-', '_');
+  return s;
+}
+
+bool has_plain_schedule(const Program& p) { return !p.variants.empty() && p.variants[0].march.empty(); }
+
+std::vector<Variant> listed_variants(const Program& p) {
+  std::vector<Variant> list;
+  for (size_t i = has_plain_schedule(p) ? 1 : 0; i < p.variants.size(); i++) {
+    const ProgramVariant& v = p.variants[i];
+    const auto* test =
+        std::find_if(std::begin(kTests), std::end(kTests), [&](const auto& t) { return t.first == v.march; });
+    check(test != std::end(kTests), "a processor of a list can be told from others");
+    const std::string name = variant_name(v);
+    list.push_back({name, in_capitals(name), march_flags(v.march, v.lanes), test->second, int(i)});
+  }
+  return list;
+}
+
+std::string graph_by_vectors(const Program& p, const ProgramNames& n) {
+  const auto graph = [&](const ProgramVariant& v) { return n.lower + "_graph_" + variant_name(v); };
+  std::string s = graph(p.variants[0]);
+  int lanes = lanes_of(p.variants[0]);
+  for (const ProgramVariant& v : p.variants) {
+    if (lanes_of(v) <= lanes) continue;
+    lanes = lanes_of(v);
+    s = "TC_VL >= " + to_text(int64_t(lanes)) + " ? " + graph(v) + " : " + s;
+  }
+  return s;
+}
+
+std::string processors_text(const Program& p) {
+  std::string s;
+  for (size_t i = 0; i < p.variants.size(); i++)
+    s += (i == 0 ? "" : i + 1 < p.variants.size() ? ", " : " and ") + p.variants[i].cpu;
+  return s;
 }
 
 std::string variants_header(const Program& p, const ProgramNames& n) {
@@ -38,22 +100,56 @@ std::string variants_header(const Program& p, const ProgramNames& n) {
       "TC_NAME_VARIANT(symbol, variant) TC_JOIN_VARIANT(symbol, variant)\n#define TC_OF_VARIANT(symbol) "
       "TC_NAME_VARIANT(symbol, TC_VARIANT)\n\n";
   const auto row = [&s](const std::string& symbol) { s += "#define " + symbol + " TC_OF_VARIANT(" + symbol + ")\n"; };
-  row(x + "_graph");
+  if (p.variants.empty()) row(x + "_graph");
   for (const Kernel& k : p.kernels) row(x + "_" + k.name);
   return s + "\n#endif\n";
 }
 
-std::string variant_type(const std::vector<Variant>& variants, const ProgramNames& n) {
+std::string variant_type(const Program& p, const std::vector<Variant>& variants, const ProgramNames& n) {
+  const bool others_only = !p.variants.empty() && !has_plain_schedule(p);
   std::string s =
       "/* Kernels for several processors: which ones an instance has. BEST: the best that the library was built "
       "with and this\n * processor runs. */\ntypedef enum {\n  ";
-  s += n.upper + "_CPU_BEST = 0,\n  " + n.upper + "_CPU_BASELINE,\n";
+  s += n.upper + "_CPU_BEST = 0,\n  " + n.upper + "_CPU_BASELINE," +
+       (others_only ? "  /* of a build by your flags only */\n" : "\n");
   for (const Variant& v : variants)
     s += "  " + n.upper + "_CPU_" + v.macro + (&v != &variants.back() ? ",  /* " : "   /* ") + v.flags + " */\n";
   return s + "} " + n.lower + "_cpu;\n\n";
 }
 
-std::string variant_choice(const std::vector<Variant>& variants, const ProgramNames& n) {
+namespace {
+
+// "  if ((best || cpu == NAME_CPU_V3) && tc_cpu_v3()) {" and what is set then. `test`: in C, or "".
+std::string take(const ProgramNames& n, const std::string& macro, const std::string& test, const std::string& graph) {
+  const std::string asked = "best || cpu == " + n.upper + "_CPU_" + macro;
+  return "  if (" + (test.empty() ? asked : "(" + asked + ") && " + test) + ") {\n    " + n.self +
+         "->graph = " + graph + ";\n    " + n.self + "->cpu = " + n.upper + "_CPU_" + macro + ";\n    return 1;\n  }\n";
+}
+
+// Of a list: each graph is a function of its own.
+std::string listed_choice(const Program& p, const std::vector<Variant>& variants, const ProgramNames& n) {
+  const std::string &x = n.lower, &u = n.upper;
+  std::string s = "/* Graphs and kernels for " + processors_text(p) +
+                  ", each compiled for its processor. The build says which it has: TC_HAVE_" + variants.back().name +
+                  ".\n * Where it says nothing, all are compiled once, and the vectors of its flags choose. */\n";
+  s += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+  std::vector<std::string> have;
+  for (const ProgramVariant& v : p.variants)
+    s += x + "_status " + x + "_graph_" + variant_name(v) + run_parameters(n) + ";\n";
+  for (const Variant& v : variants) have.push_back("!defined TC_HAVE_" + v.name);
+  s += "#ifdef __cplusplus\n}\n#endif\n\nstatic int choose(" + x + " *" + n.self + ", " + x +
+       "_cpu cpu)\n{\n  const int best = cpu == " + u + "_CPU_BEST;\n";
+  for (auto v = variants.rbegin(); v != variants.rend(); ++v)
+    s += "#ifdef TC_HAVE_" + v->name + "\n" + take(n, v->macro, v->test + "()", x + "_graph_" + v->name) + "#endif\n";
+  s += "#if " + join(have, " && ") + "\n" + take(n, "BASELINE", "", graph_by_vectors(p, n));
+  if (has_plain_schedule(p)) s += "#else\n" + take(n, "BASELINE", "", x + "_graph_baseline");
+  return s + "#endif\n  return 0;\n}\n\n";
+}
+
+}  // namespace
+
+std::string variant_choice(const Program& p, const std::vector<Variant>& variants, const ProgramNames& n) {
+  if (!p.variants.empty()) return listed_choice(p, variants, n);
   const std::string &x = n.lower, &u = n.upper, &m = n.self;
   std::string s = "/* " + x +
                   "_graph.c and kernels/, compiled for any processor and once more for others. The build says what it "

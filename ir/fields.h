@@ -105,16 +105,16 @@ template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
 }
 template <class F> void for_each_field(const ParallelPart& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"chunk", "around"}, a, b); }
 template <class F> void for_each_field(const Kernel& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t] = s;
+  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u] = s;
   list_fields(f, {"name", "params", "body", "device", "chunks", "scratch_bytes", "formula", "summary", "schedule",
-                  "schedule_steps", "can_fail", "makes_strings", "work", "wide_index", "vectors", "single_vectors",
-                  "parts", "part_views"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t);
+                  "schedule_steps", "can_fail", "makes_strings", "variants", "work", "wide_index", "vectors", "single_vectors",
+                  "parts", "part_views"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u);
 }
 
 template <class F> void for_each_field(const Operand& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"kind", "index"}, a, b); }
 template <class F> void for_each_field(const Call& s, F&& f) {
-  const auto& [a, b, c, d] = s;
-  list_fields(f, {"kernel", "operands", "origins", "note"}, a, b, c, d);
+  const auto& [a, b, c, d, e] = s;
+  list_fields(f, {"kernel", "operands", "origins", "note", "by_variant"}, a, b, c, d, e);
 }
 template <class F> void for_each_field(const CopyStep& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j] = s;
@@ -151,12 +151,16 @@ template <class F> void for_each_field(const IoTensor& s, F&& f) {
   list_fields(f, {"name", "dtype", "dims", "sizes", "is_count", "is_size", "least", "most", "state", "next"}, a, b, c, d, e, g, h, i,
               j, k);
 }
+template <class F> void for_each_field(const ProgramVariant& s, F&& f) {
+  const auto& [a, b, c] = s;
+  list_fields(f, {"cpu", "march", "lanes"}, a, b, c);
+}
 template <class F> void for_each_field(const Program& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z, aa] = s;
+  const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z, aa, ab] = s;
   list_fields(f, {"name", "title", "inputs", "outputs", "kernels", "steps", "slots", "weights", "arena_bytes", "scratch_offset",
                   "scratch_bytes", "strings_offset", "strings_bytes", "workspace_bytes", "weights_bytes", "naive_bytes",
                   "lower_bound_bytes", "cpu", "march", "lanes", "align", "macs", "params", "weights_layout",
-                  "external_weights"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z, aa);
+                  "external_weights", "variants"}, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u, v, w, x, y, z, aa, ab);
 }
 // clang-format on
 

@@ -127,7 +127,9 @@ std::string identity_of(const Program& p) {
   Encoder e;
   for_each_field(p, [&](const char* name, const auto& value) {
     const std::string_view field = name;
-    // The layout is made of the rest, and holds for weights in the program and outside of it.
+    // The layout is made of the rest, and holds for weights in the program and outside of it. Without variants it is what it
+    // was before there were any.
+    if (field == "variants" && p.variants.empty()) return;
     if (field != "name" && field != "weights_layout" && field != "external_weights") e.put(value);
   });
   return std::move(e.bytes);

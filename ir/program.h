@@ -69,6 +69,7 @@ struct Kernel {
   std::vector<std::string> schedule_steps;  // Scheduled::steps, for the manifest
   bool can_fail = false;                    // has a Status parameter
   bool makes_strings = false;               // C: has a Strings parameter, the arena of made strings
+  std::vector<int> variants = {};           // by which of Program::variants it is called; empty where there are none
   KernelWork work = {};
   // What last_loop_passes() find out of the finished kernel; neither its name nor its identity knows of it.
   bool wide_index = false;             // loops count in int64_t
@@ -90,6 +91,9 @@ struct Call {
   std::vector<Operand> operands;   // one per parameter
   std::vector<ModelText> origins;  // the model's nodes
   std::string note;                // our own text, when there is no origin
+  /// The kernel of each of Program::variants, with the same parameters; the last is `kernel`. Empty where there are none.
+  std::vector<int> by_variant = {};
+  int kernel_of(size_t variant) const { return by_variant.empty() ? kernel : by_variant.at(variant); }
 };
 struct CopyStep {
   Operand from, to;
@@ -177,6 +181,12 @@ struct IoTensor {
   bool is_kept() const { return state >= 0; }
 };
 
+/// A processor of a list (--cpu A,B): kernels of its own, where they differ, for the same steps, tensors and weights.
+struct ProgramVariant {
+  std::string cpu, march;
+  int lanes = 0;
+};
+
 struct Program {
   std::string name;  // C identifier, the prefix
   ModelText title;   // the model's own name
@@ -191,12 +201,13 @@ struct Program {
   int64_t workspace_bytes = 0;                     // arena, scratch, made strings and status
   int64_t weights_bytes = 64;                      // header included
   int64_t naive_bytes = 0, lower_bound_bytes = 0;  // what no reuse would take; largest live set
-  std::string cpu, march;                          // of --cpu; CUDA: cpu is the name of --arch
-  int lanes = 0;                                   // f32 lanes that it was scheduled for; CUDA: 0
-  int64_t align = 64;                              // of tensors in the arena and in the blob of weights
+  std::string cpu, march;  // of --cpu; CUDA: cpu is the name of --arch; of a list: the names, and nothing
+  int lanes = 0;           // f32 lanes that it was scheduled for; CUDA: 0
+  int64_t align = 64;      // of tensors in the arena and in the blob of weights
   int64_t macs = 0, params = 0;
   uint64_t weights_layout = 0;  // fingerprint of all of this but names: a blob of weights of another program is refused
-  bool external_weights = false;  // the blob is a file that the program opens, no part of it
+  bool external_weights = false;              // the blob is a file that the program opens, no part of it
+  std::vector<ProgramVariant> variants = {};  // of --cpu with a list, the best last; empty: kernels are for `cpu`
 };
 
 }  // namespace tc

@@ -43,8 +43,9 @@ struct PassContext {
   TargetTraits target;
   Options options;
   Diagnostics* diagnostics = nullptr;
-  std::function<void(const std::string&)> progress = {};         // told what is being done; empty: nobody listens
-  const Backend* backend = nullptr;                              // asked by read_few_bits and what comes behind it
+  std::function<void(const std::string&)> progress = {};  // told what is being done; empty: nobody listens
+  const Backend* backend = nullptr;                       // asked by read_few_bits and what comes behind it
+  std::vector<const Backend*> others = {};  // of a list of processors all but the best, which is `backend`; not owned
   const StatedSchedules* schedules = nullptr;                    // of the user's; null: none. Not owned
   std::function<void(const ScheduledFunction&)> scheduled = {};  // told what is decided on each function
   /// Told of each call: the function_hash() of its function, and its kernel in Program::kernels.

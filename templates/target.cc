@@ -14,4 +14,10 @@ std::unique_ptr<const Backend> make_backend(const Target& target) {
   return std::make_unique<CpuBackend>(target.cpu);
 }
 
+std::vector<std::unique_ptr<const Backend>> other_backends(const Target& target) {
+  std::vector<std::unique_ptr<const Backend>> list;
+  for (const CpuModel& cpu : target.others) list.push_back(std::make_unique<CpuBackend>(cpu));
+  return list;
+}
+
 }  // namespace tc

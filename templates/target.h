@@ -10,8 +10,9 @@ namespace tc {
 
 struct Target {
   enum class Kind { C, Cuda } kind = Kind::C;
-  CpuModel cpu;   // the row of --cpu
-  CudaModel gpu;  // the row of --arch
+  CpuModel cpu;                       // the row of --cpu; of a list, that of the best
+  CudaModel gpu;                      // the row of --arch
+  std::vector<CpuModel> others = {};  // of a list: all but the best, in ascending order
   bool is_cuda() const { return kind == Kind::Cuda; }
 };
 
@@ -19,5 +20,7 @@ struct Target {
 TargetTraits traits_of(const Target& target);
 /// The target's way to make loops; never null.
 std::unique_ptr<const Backend> make_backend(const Target& target);
+/// Those of the other processors of a list.
+std::vector<std::unique_ptr<const Backend>> other_backends(const Target& target);
 
 }  // namespace tc

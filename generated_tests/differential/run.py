@@ -43,8 +43,10 @@ from verdicts import Verdicts  # noqa: E402
 
 # Programs for Windows, run by Wine. The moves of vectors do with the stack that gcc has there, as the build files see to.
 WINDOWS = {"x86_64-w64-mingw32-gcc": ["-static", "-Wa,-muse-unaligned-vector-move", "-DTC_UNALIGNED_STACK"]}
-MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"], "interpreter": []}
-NEEDS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
+MARCH = {"generic": [], "x86-64-v3": ["-march=x86-64-v3"], "x86-64-v4": ["-march=x86-64-v4"], "native": ["-march=native"], "interpreter": [],
+         "list": ["-march=x86-64-v3"]}  # the vectors choose the schedule of the narrower one, over panels of the wider
+NEEDS = {"x86-64-v3": "avx2", "x86-64-v4": "avx512vl", "list": "avx2"}
+LIST = "x86-64-v3,x86-64-v4"
 SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -106,7 +108,7 @@ def emit(trial, cpu, tools, known, options):
     for index, value in enumerate(inputs.values()):
         save(work / f"input_{index}", value)
     emitted = call("emit", [options.tool, work / "model.onnx", "-o", trial.package, "--verify-each", "--name", batches.name_of(case.name),
-                            *(["--target", "cuda"] if cpu == "cuda" else ["--cpu", cpu])], {})
+                            *(["--target", "cuda"] if cpu == "cuda" else ["--cpu", LIST if cpu == "list" else cpu])], {})
     if emitted.returncode in REFUSED:
         raise Failed(f"refused: {refusal(emitted.stdout)}")
     if emitted.returncode:
@@ -183,7 +185,7 @@ def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
     parser.add_argument("--cpus", type=lambda text: text.split(","), default=["generic", "native", "interpreter"],
-                        help="generic, x86-64-v3, native, cuda (on the CPU), interpreter; generic has as many lanes as x86-64-v3")
+                        help="generic, x86-64-v3, native, list (of processors), cuda (on the CPU), interpreter; generic has as many lanes as x86-64-v3")
     parser.add_argument("--compilers", type=lambda text: text.split(","), default=["gcc"])
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--one-in", type=int, default=1)

@@ -11,6 +11,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import external  # noqa: E402
+import listed  # noqa: E402
 import models  # noqa: E402
 import names  # noqa: E402
 import variants  # noqa: E402
@@ -309,7 +310,8 @@ def main():
                    lambda: symbols_are_prefixed(check.emit(cnn, tmp / "symbols" / "cnn"), "cnn"),
                    lambda: two_models_link(tmp, cnn, models.cnn(tmp / "other.onnx", 5)), lambda: same_bytes_everywhere(tmp, cnn),
                    lambda: diffs_are_small(tmp), lambda: random_chain_is_quick(tmp), lambda: weighted_chain_is_quick(tmp),
-                   lambda: long_chain_is_quick(tmp), lambda: variants.work(check, tmp, cnn, models.reference(cnn, tmp / "cnn_variants_io"))], quick=5)
+                   lambda: long_chain_is_quick(tmp), lambda: variants.work(check, tmp, cnn, models.reference(cnn, tmp / "cnn_variants_io")),
+                   lambda: listed.work(check, tmp, cnn, models.reference(cnn, tmp / "cnn_listed_io"), compiles_clean, runs_sanitized)], quick=5)
     return check.summary()
 
 

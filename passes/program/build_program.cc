@@ -291,6 +291,7 @@ void ProgramBuilder::add_nodes(Graph& g, std::vector<Step>& steps) {
 }
 
 void ProgramBuilder::finish() {
+  add_variants();
   if (has_open_sizes(p_))
     plan_open_sizes(p_, scratch_);
   else
@@ -317,7 +318,9 @@ void ProgramBuilder::finish() {
   const int64_t run_bytes = checked_add(p_.workspace_bytes, p_.weights_bytes);
   for (Kernel& k : p_.kernels) {
     if (grows) k.work.macs = of_one(k.work.macs), k.work.bytes = of_one(k.work.bytes);
-    k.work.floor_ns = std::ceil(cx_.backend->floor_ns(k.work, run_bytes) * 10) / 10;  // as it is shown: never none
+    const size_t best = k.variants.empty() ? cx_.others.size() : size_t(k.variants.back());
+    const Backend& backend = best < cx_.others.size() ? *cx_.others[best] : *cx_.backend;
+    k.work.floor_ns = std::ceil(backend.floor_ns(k.work, run_bytes) * 10) / 10;  // as it is shown: never none
     finish_kernel(k, loop_passes_);
   }
 }

@@ -122,37 +122,52 @@ ProgramBuilder::Compiled& ProgramBuilder::compile(const FunctionKey& key, const 
   Compiled c;
   for (const LiveOutput& l : live)
     if (l.output == 0) o.open_axes.push_back(l.axis);
-  Scheduled s = planned_.schedule(fn, constants, o, c.function);
-  c.replaced = take_over(s, key.dead, key.kept);
-  for (const LiveOutput& l : live) s.live.push_back(live_part(s, fn, l, key.by_value));
-  c.input_index = s.input_index;
-  for (const Buffer& b : s.prologue.inputs) {
+  std::vector<PlanLine> packing;
+  Scheduled s = planned_.schedule(fn, constants, o, c.function, cx_.others.empty() ? nullptr : &packing);
+  const Making making = {key, fn, key.constant, live, o};
+  const Made made = lowered(making, std::move(s), *cx_.backend, key.dead);
+  c.replaced = made.replaced;
+  c.input_index = made.s.input_index;
+  for (const Buffer& b : made.s.prologue.inputs) {
     size_t i = 0;
     while (i < fn.inputs.size() && fn.inputs[i] != b) i++;
     c.prologue_operands.push_back(int(i));
   }
-  c.prologue_key = identity_of(s.prologue);
-  c.prologue = s.prologue;
-  c.packer = std::make_shared<Packer>(s.prologue);
-  const std::string title = join(stage_names(fn), " ");
-  loop_passes_.verify_schedule(s);
-  Kernel k = cx_.backend->lower(s, title, loop_passes_);
-  size_t input = 0;
-  for (Param& p : k.params)
-    if (p.role == Param::Role::Input) p.by_value = key.by_value.at(size_t(c.input_index.at(input++)));
-  k.formula = formula(without_packed_numbers(fn, s));
-  k.summary = summary(fn);
-  // Operands that are constant or dying in one place only may make no difference to the loops.
-  const auto [known, is_new] = kernels_.try_emplace(identity_of(k), int(p_.kernels.size()));
-  c.kernel = known->second;
-  if (is_new) {
-    k.name = kernel_name(fn, loops_as_text(k), is_region(s) ? s.family : "");
-    while (!names_.insert(k.name).second)
-      k.name = k.name.substr(0, 58) + "_" + hex(hash_text(known->first + k.name), 4);
-    k.work = work_of(fn, s, key.constant, c.replaced);
-    p_.kernels.push_back(std::move(k));
-  }
+  c.prologue_key = identity_of(made.s.prologue);
+  c.prologue = made.s.prologue;
+  c.packer = std::make_shared<Packer>(made.s.prologue);
+  c.kernel = add_kernel(making, made);
+  for (const Backend* other : cx_.others) c.by_variant.push_back(kernel_for(*other, making, made, c.kernel, packing));
+  if (!cx_.others.empty()) c.by_variant.push_back(c.kernel);
   return compiled_[key] = std::move(c);
+}
+
+// The printable kernel of loops. `dead`: operands whose memory the result may take over.
+ProgramBuilder::Made ProgramBuilder::lowered(const Making& m, Scheduled s, const Backend& backend,
+                                             const std::vector<int>& dead) {
+  Made r{std::move(s), {}, -1};
+  r.replaced = take_over(r.s, dead, m.key.kept);
+  for (const LiveOutput& l : m.live) r.s.live.push_back(live_part(r.s, m.fn, l, m.key.by_value));
+  loop_passes_.verify_schedule(r.s);
+  r.k = backend.lower(r.s, join(stage_names(m.fn), " "), loop_passes_);
+  size_t input = 0;
+  for (Param& p : r.k.params)
+    if (p.role == Param::Role::Input) p.by_value = m.key.by_value.at(size_t(r.s.input_index.at(input++)));
+  r.k.formula = formula(without_packed_numbers(m.fn, r.s));
+  r.k.summary = summary(m.fn);
+  return r;
+}
+
+// Operands that are constant or dying in one place only may make no difference to the loops.
+int ProgramBuilder::add_kernel(const Making& m, Made made) {
+  const auto [known, is_new] = kernels_.try_emplace(identity_of(made.k), int(p_.kernels.size()));
+  if (!is_new) return known->second;
+  Kernel& k = made.k;
+  k.name = kernel_name(m.fn, loops_as_text(k), is_region(made.s) ? made.s.family : "");
+  while (!names_.insert(k.name).second) k.name = k.name.substr(0, 58) + "_" + hex(hash_text(known->first + k.name), 4);
+  k.work = work_of(m.fn, made.s, m.key.constant, made.replaced);
+  p_.kernels.push_back(std::move(k));
+  return known->second;
 }
 
 // The function that was compiled last, and the kernels behind the first `kept`, which nobody calls.

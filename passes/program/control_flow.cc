@@ -262,7 +262,9 @@ void ProgramBuilder::count(Node& n, const Operand& number, std::vector<Step>& st
   s.outputs = fn.outputs;
   fn.stages = {s};
   Call c;
-  c.kernel = compile({identity_of(fn), {false}, {}, {}, {false}}, fn, {nullptr}, &n).kernel;
+  const Compiled& counting = compile({identity_of(fn), {false}, {}, {}, {false}}, fn, {nullptr}, &n);
+  c.kernel = counting.kernel;
+  c.by_variant = counting.by_variant;
   check(p_.kernels[size_t(c.kernel)].params.size() == 2, "counting needs no more than two numbers");
   step_++;
   const Operand next = new_slot(n.regions[0]->inputs()[0]->name, "next", DType::I64, {});

@@ -49,7 +49,8 @@ Diagnostic PlannedSchedules::refusal(const PlanRefused& why) const {
 }
 
 Scheduled PlannedSchedules::apply(const FunctionPlan* stated, FunctionPlan& made, const TensorFn& fn,
-                                  const std::vector<bool>& constant_input, const ScheduleOptions& options) {
+                                  const std::vector<bool>& constant_input, const ScheduleOptions& options,
+                                  std::vector<PlanLine>* packing) {
   // What a recorded plan does not say, because its template had fewer numbers then, the model decides.
   Planner planner = !stated ? Planner() : stated->recorded ? Planner::beginning_with(*stated) : Planner(*stated);
   ScheduleOptions o = options;
@@ -62,6 +63,7 @@ Scheduled PlannedSchedules::apply(const FunctionPlan* stated, FunctionPlan& made
   Scheduled s = cx_.backend->schedule(fn, constant_input, o);
   planner.finish();
   made.lines = planner.written();
+  if (packing) *packing = planner.packing();
   if (planner.shown) show(made, text.empty() ? s.body : Stmt(), text);
   return s;
 }
@@ -83,10 +85,11 @@ void PlannedSchedules::show(const FunctionPlan& made, const Stmt& whole, const s
 }
 
 Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Constant>& constants,
-                                     const ScheduleOptions& options, std::string& function) {
+                                     const ScheduleOptions& options, std::string& function,
+                                     std::vector<PlanLine>* packing) {
   std::vector<bool> known;
   for (const Constant& c : constants) known.push_back(c != nullptr);
-  if (!cx_.schedules && !cx_.scheduled && !cx_.called && cx_.options.print_steps.empty())
+  if (!cx_.schedules && !cx_.scheduled && !cx_.called && cx_.options.print_steps.empty() && !packing)
     return cx_.backend->schedule(fn, known, options);
   FunctionPlan made{signature_of(fn), std::string(cx_.target.processor), function_hash(fn, known)};
   function = made.function;
@@ -97,7 +100,7 @@ Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Const
         {stated->at, "this schedule is for \"" + printable(stated->processor) + "\", and --cpu is " + made.processor}));
   std::optional<Scheduled> s;
   try {
-    s = apply(stated, made, fn, known, options);
+    s = apply(stated, made, fn, known, options, packing);
   } catch (const PlanRefused& e) {
     if (!stated->recorded) throw Error(refusal(e));
     cx_.diagnostics->add({"TC0607",
@@ -107,7 +110,7 @@ Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Const
                           {"the cost model decides instead; tc-emit tune measures anew"},
                           true});
     stated = nullptr;
-    s = apply(stated, made, fn, known, options);
+    s = apply(stated, made, fn, known, options, packing);
   }
   made.recorded = stated && stated->recorded;
   if (cx_.scheduled) cx_.scheduled({made, fn, constants});

@@ -18,9 +18,9 @@ class PlannedSchedules {
   /// The loops of `fn`: by the first of cx.schedules that fits, else as the backend likes; cx.scheduled is told. Throws Error
   /// TC0606 where a stated schedule cannot be.
   /// A recorded one that cannot be is left out, with a warning. `constants`: one per fn.inputs, null where it is none.
-  /// `function`: becomes its function_hash() where somebody asks for it.
+  /// `function`: becomes its function_hash() where somebody asks for it. `packing`: becomes Planner::packing(), unless it is null.
   Scheduled schedule(const TensorFn& fn, const std::vector<Constant>& constants, const ScheduleOptions& options,
-                     std::string& function);
+                     std::string& function, std::vector<PlanLine>* packing = nullptr);
   /// Adds an error TC0606 to cx.diagnostics for every stated schedule that no function took, and where no function is the one
   /// whose steps are to be shown.
   void finish() const;
@@ -32,7 +32,8 @@ class PlannedSchedules {
   bool fits(const FunctionPlan& stated, const FunctionPlan& f, const TensorFn& fn) const;
   /// By the plan, or by the model where it is null. Throws PlanRefused.
   Scheduled apply(const FunctionPlan* stated, FunctionPlan& made, const TensorFn& fn,
-                  const std::vector<bool>& constant_input, const ScheduleOptions& options);
+                  const std::vector<bool>& constant_input, const ScheduleOptions& options,
+                  std::vector<PlanLine>* packing);
   bool is_shown(const FunctionPlan& f);
   /// The decisions on a function and its loops, after every step where there are steps, go to cx.shown.
   void show(const FunctionPlan& made, const Stmt& whole, const std::string& steps);

@@ -50,9 +50,10 @@ class ProgramBuilder {
   // One distinct function: its kernel and how its operands are found.
   struct Compiled {
     int kernel = 0;
-    std::vector<int> input_index;  // operands of the function that are parameters
-    std::string function = {};     // function_hash(), where somebody asks for it
-    int replaced = -1;             // the operand whose memory the result takes over; -1: none
+    std::vector<int> by_variant = {};  // Call::by_variant
+    std::vector<int> input_index;      // operands of the function that are parameters
+    std::string function = {};         // function_hash(), where somebody asks for it
+    int replaced = -1;                 // the operand whose memory the result takes over; -1: none
     TensorFn prologue;
     std::vector<int> prologue_operands;  // operand of the function behind each prologue input
     std::string prologue_key;            // identity_of
@@ -96,9 +97,26 @@ class ProgramBuilder {
   };
   struct FirstRow {
     SizeSum size;
-    int kernel = 0;
-    std::vector<Operand> operands;
+    Call call;
   };
+  /// Of a function: what does not depend on the processor, and the loops for one.
+  struct Making {
+    const FunctionKey& key;
+    const TensorFn& fn;
+    const std::vector<bool> known;
+    const std::vector<LiveOutput>& live;
+    const ScheduleOptions& options;
+  };
+  struct Made {
+    Scheduled s;
+    Kernel k;
+    int replaced = -1;
+  };
+  Made lowered(const Making& m, Scheduled s, const Backend& backend, const std::vector<int>& dead);
+  int add_kernel(const Making& m, Made made);
+  int kernel_for(const Backend& other, const Making& m, const Made& best, int kernel,
+                 const std::vector<PlanLine>& packing);
+  void add_variants();
   Call call_of(Compiled& c, Node& n, const std::vector<const Value*>& operands);
   std::optional<FirstRow> first_row(Node& n, const LiveOutput& live, std::vector<const Value*> own,
                                     const std::vector<const Value*>& operands, const std::vector<int>& dead);

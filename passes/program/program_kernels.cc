@@ -77,6 +77,13 @@ std::vector<Constant> constants_of(const std::vector<const Value*>& operands) {
   return list;
 }
 
+// Of the kernels that a call stands for on one processor or another.
+int64_t most_scratch(const Program& p, const Call& c) {
+  int64_t bytes = p.kernels[size_t(c.kernel)].scratch_bytes;
+  for (const int k : c.by_variant) bytes = std::max(bytes, p.kernels[size_t(k)].scratch_bytes);
+  return bytes;
+}
+
 std::vector<bool> are_constant(const std::vector<Constant>& list) {
   std::vector<bool> known;
   for (const Constant& c : list) known.push_back(c != nullptr);
@@ -107,8 +114,9 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
       IfStep both = {.condition = {}, .then = {}, .otherwise = {}, .origins = {}};  // a size decides
       both.size = one->size;
       Call few = call;
-      few.kernel = one->kernel;
-      few.operands = one->operands;
+      few.kernel = one->call.kernel;
+      few.by_variant = one->call.by_variant;
+      few.operands = one->call.operands;
       if (IfStep* before = steps.empty() ? nullptr : std::get_if<IfStep>(&steps.back().kind);
           before && before->size == both.size) {
         before->then.push_back({std::move(few)});
@@ -127,6 +135,7 @@ void ProgramBuilder::add_call(Node& n, std::vector<Step>& steps) {
 Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value*>& operands) {
   Call call;
   call.kernel = c.kernel;
+  call.by_variant = c.by_variant;
   call.origins = n.origins;
   size_t next_input = 0, next_weight = 0, next_output = 0;
   for (const Param& p : p_.kernels[size_t(c.kernel)].params) {
@@ -143,7 +152,7 @@ Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value
         break;
       case Param::Role::Scratch:
         call.operands.push_back({Operand::Kind::Scratch, 0});
-        scratch_.push_back({step_, p_.kernels[size_t(c.kernel)].scratch_bytes});
+        scratch_.push_back({step_, most_scratch(p_, call)});
         break;
       case Param::Role::Status: call.operands.push_back({Operand::Kind::Status, 0}); break;
       case Param::Role::Strings: call.operands.push_back({Operand::Kind::Strings, 0}); break;
@@ -194,8 +203,7 @@ std::optional<ProgramBuilder::FirstRow> ProgramBuilder::first_row(Node& n, const
     return {};
   }
   if (cx_.called) cx_.called(c.function, c.kernel);
-  const Call call = call_of(c, n, own);
-  return FirstRow{SizeSum::of(size_t(at - sizes_.begin())), call.kernel, call.operands};
+  return FirstRow{SizeSum::of(size_t(at - sizes_.begin())), call_of(c, n, own)};
 }
 
 // Do the loops ask how many there are?

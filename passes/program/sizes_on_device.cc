@@ -31,6 +31,7 @@ void ProgramBuilder::call_own(const TensorFn& fn, std::vector<Operand> operands,
                               std::vector<Constant>(fn.inputs.size()), nullptr);
   Call call;
   call.kernel = c.kernel;
+  call.by_variant = c.by_variant;
   size_t input = 0, output = fn.inputs.size();
   step_++;
   for (const Param& p : p_.kernels[size_t(c.kernel)].params) {

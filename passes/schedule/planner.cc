@@ -130,6 +130,17 @@ std::vector<PlanLine> Planner::written() const {
   return all;
 }
 
+std::vector<PlanLine> Planner::packing() const {
+  std::vector<PlanLine> list;
+  for (const PlanLine& line : lines_) {
+    if (line.is_step()) break;
+    list.push_back({line.name, {}, line.at});
+  }
+  for (const Knob& k : knobs_)
+    if (k.packs && k.line < list.size()) list[k.line].numbers.push_back({k.name, k.value});
+  return list;
+}
+
 void Planner::forget_from(size_t line) {
   lines_.resize(line);
   meant_.erase(meant_.lower_bound(line), meant_.end());
@@ -165,6 +176,11 @@ int64_t PlanEntry::kind(const std::string& name, const std::function<int64_t()>&
 int64_t PlanEntry::in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
                             int64_t step) const {
   return number(name, model, KnobValues::range(least, most, step));
+}
+
+int64_t PlanEntry::packing(const std::string& name, const std::function<int64_t()>& model, KnobValues values) const {
+  if (!planner_) return model();
+  return planner_->number({line_, name, 0, std::move(values), false, true}, model);
 }
 
 bool PlanEntry::flag(const std::string& name, bool model, bool possible, const std::string& why) const {

@@ -56,6 +56,7 @@ struct Knob {
   int64_t value = 0;
   KnobValues values = {};
   bool divides = false;  // what the other numbers mean depends on it: plans that differ in it are of different kinds
+  bool packs = false;    // weights are packed by it
 };
 
 /// The decisions on one function, in the order in which they are made.
@@ -103,6 +104,9 @@ class Planner {
   [[noreturn]] void refuse(const std::string& message) const;
   [[noreturn]] void refuse_at(size_t line, const std::string& message) const;
 
+  /// Of lines() what says how weights are packed: the templates up to the first step, and their numbers that pack.
+  std::vector<PlanLine> packing() const;
+
   const std::vector<PlanLine>& lines() const { return lines_; }
   const std::vector<Knob>& knobs() const { return knobs_; }
   size_t size() const { return lines_.size(); }
@@ -131,6 +135,8 @@ class PlanEntry {
   /// A number from `least` to `most`, a multiple of `step`.
   int64_t in_range(const std::string& name, const std::function<int64_t()>& model, int64_t least, int64_t most,
                    int64_t step = 1) const;
+  /// The same for one that weights are packed by.
+  int64_t packing(const std::string& name, const std::function<int64_t()>& model, KnobValues values) const;
   bool flag(const std::string& name, bool model, bool possible = true, const std::string& why = "") const;
   /// What is stated for a number that is decided on later.
   std::optional<int64_t> stated(const std::string& name) const;

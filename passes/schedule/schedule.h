@@ -53,6 +53,8 @@ struct ScheduleOptions {
   bool winograd = true;       // transformed 3 x 3 convolutions: as exact as the direct sums, but other roundings
   bool fetch_ahead = true;    // CPU: weights come from memory, each once, so that loops ask for the next ones early
   int64_t panel_columns = 0;  // CPU: of packed weights that another function reads, too; 0: the model decides
+  /// CPU: where the columns of packed panels are given, they may be too many for the registers, and are walked in strips.
+  bool wide_panels = false;
   Precision precision = Precision::F32;  // CUDA: of the factors of sums of products
   /// Of the first output: a run may need only the first elements along these (Scheduled::Live). Loops over long ones stay apart
   /// from those around them, so that they can end early.

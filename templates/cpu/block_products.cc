@@ -132,8 +132,8 @@ BlockProductsPlan decide(const BlockProduct& m, const CpuModel& cpu, const Sched
   p.rows = plan.in_range(
       "rows", [&] { return std::min(rows, kMostRows); }, 1, std::min(rows, kMostStatedRows));
   const int64_t own = o.panel_columns > 0 ? o.panel_columns : std::max(16, (rows == 1 ? 4 : 2) * cpu.vector_lanes);
-  p.columns = plan.in_range(
-      "columns", [&] { return own; }, 16, kMostColumns, 16);
+  p.columns = plan.packing(
+      "columns", [&] { return own; }, KnobValues::range(16, kMostColumns, 16));
   p.fetches_ahead =
       plan.flag("prefetch", rows == p.rows, o.fetch_ahead && rows == p.rows, "weights are read more than once");
   const int64_t panels = ceil_div(n, p.columns);

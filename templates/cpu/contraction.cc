@@ -261,16 +261,27 @@ bool has_panel_of_each_chunk(const Contraction& m) {
 
 int64_t tiled_rows(const Contraction& m) { return m.rows.empty() ? 1 : m.rows.back().extent.value; }
 
-// Text for several processors: panels are walked in strips.
-bool walks_strips(const Contraction& m, const CpuModel& cpu) { return !cpu.best_variant.empty() && !m.rows.empty(); }
+// The columns of panels that another processor's schedule has chosen; 0: they are chosen here.
+int64_t given_columns(const Contraction& m, const ScheduleOptions& o, const PlanEntry& plan) {
+  if (!o.wide_panels || m.right != Contraction::Right::Packed) return 0;
+  return std::min(plan.stated("columns").value_or(o.panel_columns), kMostColumns);
+}
 
-Tile best_tile(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o) {
+// Text for several processors, and panels of another's: they are walked in strips.
+bool walks_strips(const Contraction& m, const CpuModel& cpu, int64_t given) {
+  return (!cpu.best_variant.empty() || given > 0) && !m.rows.empty();
+}
+
+Tile best_tile(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o, int64_t given) {
   const int64_t n = m.n.extent.value, tiled = tiled_rows(m);
-  const bool in_strips = walks_strips(m, cpu);
+  const bool in_strips = walks_strips(m, cpu, given);
   Tile tile{1, std::max(16, 4 * cpu.vector_lanes)};
   if (!m.rows.empty()) {
     const int64_t stride = m.p_at.of(m.rows.back().var) * (m.type == DType::F64 ? 2 : 1);
-    if (m.bytes)
+    if (given > 0)
+      tile = choose_strips_of_panel(
+          cpu, tiled, int(given), {stride, cpu.vector_lanes * (m.type == DType::F64 ? 2 : 1), m.bytes, bool(m.q_zero)});
+    else if (m.bytes)
       tile = (in_strips ? choose_byte_strip_tile : choose_byte_tile)(cpu, tiled, n, stride, bool(m.q_zero));
     else
       tile = (in_strips ? choose_strip_tile : choose_tile)(cpu, tiled, n, stride);
@@ -284,20 +295,24 @@ Tile best_tile(const Contraction& m, const CpuModel& cpu, const ScheduleOptions&
 ContractionPlan decide_tile(const Contraction& m, const CpuModel& model, const ScheduleOptions& o,
                             const PlanEntry& plan) {
   const CpuModel cpu = with_lanes_of(model, m.type);
-  const Tile tile = best_tile(m, cpu, o);
+  const int64_t given = given_columns(m, o, plan);
+  const Tile tile = best_tile(m, cpu, o, given);
   ContractionPlan p;
   const int64_t tiled = tiled_rows(m);
   p.tile.rows = int(plan.in_range(
       "rows", [&] { return std::min<int64_t>(tile.rows, tiled); }, 1, std::min<int64_t>(tiled, kMostRows)));
-  if (walks_strips(m, cpu))
+  if (walks_strips(m, cpu, given))
     p.tile.vectors = int(plan.in_range(
         "vectors", [&] { return tile.vectors; }, 1, kMostVectors));
   const int64_t strip = kMaxLanes * std::max(p.tile.vectors, 1);
-  p.tile.columns = int(plan.in_range(
-      "columns", [&] { return round_up(tile.columns, strip); }, strip, kMostColumns / strip * strip, strip));
+  p.tile.columns = int(plan.packing(
+      "columns", [&] { return round_up(tile.columns, strip); },
+      KnobValues::range(strip, kMostColumns / strip * strip, strip)));
   const bool splits_sum = m.rows.empty() && !m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8;
+  // A wide panel has sums enough to hide the latency of an addition, and fills the registers.
+  const bool fills = given > 0 && 2 * given > cpu.vector_lanes * (cpu.vector_registers - 2);
   p.unroll_k = plan.in_range(
-      "partial_sums", [&] { return splits_sum ? 2 : 1; }, 1, splits_sum ? 8 : 1);
+      "partial_sums", [&] { return splits_sum && !fills ? 2 : 1; }, 1, splits_sum ? 8 : 1);
   p.panels = ceil_div(m.n.extent.value, p.tile.columns);
   p.fetch_ahead = o.fetch_ahead && m.type == DType::F32 && m.right == Contraction::Right::Packed;
   return p;

@@ -212,8 +212,8 @@ KnobValues row_blocks(int64_t rows, int64_t of_tile) {
 void plan_few_rows(FewBitsPlan& p, int64_t rows, const CpuModel& cpu, int64_t columns, const PlanEntry& plan) {
   const int64_t own = columns > 0 ? columns : std::max(16, (rows == 1 ? 4 : 2) * cpu.vector_lanes);
   p.tile.rows = int(rows);
-  p.tile.columns = int(plan.in_range(
-      "columns", [&] { return own; }, 16, kMostColumns, 16));
+  p.tile.columns = int(plan.packing(
+      "columns", [&] { return own; }, KnobValues::range(16, kMostColumns, 16)));
 }
 
 void plan_many_rows(FewBitsPlan& p, const FewBitsProduct& f, const CpuModel& cpu, const PlanEntry& plan) {
@@ -222,9 +222,9 @@ void plan_many_rows(FewBitsPlan& p, const FewBitsProduct& f, const CpuModel& cpu
   const Tile tile = choose_tile(cpu, rows, n, 1);
   p.tile.rows = int(plan.in_range(
       "rows", [&] { return tile.rows; }, 1, std::min(rows, kMostTileRows)));
-  p.tile.columns = int(plan.in_range(
-      "columns", [&] { return std::min<int64_t>(tile.columns, widest); }, 16, widest, 16));
-  p.stretch = plan.number(
+  p.tile.columns = int(plan.packing(
+      "columns", [&] { return std::min<int64_t>(tile.columns, widest); }, KnobValues::range(16, widest, 16)));
+  p.stretch = plan.packing(
       "stretch", [&] { return choose_stretch(f, p.tile.columns); }, stretches(f, p.tile.columns));
   const int64_t panels = ceil_div(n, p.tile.columns);
   p.group = plan.in_range(

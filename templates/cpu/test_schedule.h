@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/identity.h"
 #include "ir/interpreter.h"
 #include "ir/loop/print.h"
 #include "ir/test_random.h"
 #include "ir/verify.h"
 #include "passes/loop/lower_lanes.h"
+#include "passes/schedule/planner.h"
 #include "templates/cpu/schedule_cpu.h"
 #include "templates/cpu/test_functions.h"
 
@@ -43,11 +45,8 @@ inline std::vector<float> run_scheduled(const Scheduled& s, const TensorFn& fn, 
   return out;
 }
 
-inline void expect_equal_on(const CpuModel& cpu, const TestFunction& f, const std::string& family,
-                            const std::vector<Constant>& in, const Constant& expected,
-                            const ScheduleOptions& options = {}) {
-  const Scheduled s = schedule_cpu(f.fn, f.constant, cpu, options);
-  EXPECT_EQ(s.family, family);
+inline void expect_equal_to(const Scheduled& s, const CpuModel& cpu, const TestFunction& f,
+                            const std::vector<Constant>& in, const Constant& expected) {
   for (const int vl : {1, 4, 8, 16}) {
     const std::vector<float> got = run_scheduled(s, f.fn, in, vl);
     ASSERT_EQ(std::memcmp(got.data(), expected->bytes.get(), expected->num_bytes), 0)
@@ -56,8 +55,34 @@ inline void expect_equal_on(const CpuModel& cpu, const TestFunction& f, const st
   }
 }
 
-// The scheduled text gives what the definition says, whatever the number of lanes: text for one processor, and text for
-// several.
+inline Scheduled expect_equal_on(const CpuModel& cpu, const TestFunction& f, const std::string& family,
+                                 const std::vector<Constant>& in, const Constant& expected,
+                                 const ScheduleOptions& options = {}) {
+  Scheduled s = schedule_cpu(f.fn, f.constant, cpu, options);
+  EXPECT_EQ(s.family, family);
+  expect_equal_to(s, cpu, f, in, expected);
+  return s;
+}
+
+// Another processor's loops over what is packed for `best`, as a list of processors has them.
+inline void expect_equal_over_panels_of(const CpuModel& best, const CpuModel& other, const TestFunction& f,
+                                        const std::vector<Constant>& in, const Constant& expected,
+                                        ScheduleOptions options) {
+  Planner planned;
+  options.planner = &planned;
+  const Scheduled wanted = schedule_cpu(f.fn, f.constant, best, options);
+  Planner as_packed = Planner::beginning_with({.signature = "", .lines = planned.packing()});
+  options.planner = &as_packed;
+  options.wide_panels = true;
+  const Scheduled s = schedule_cpu(f.fn, f.constant, other, options);
+  as_packed.finish();
+  EXPECT_EQ(identity_of(s.prologue), identity_of(wanted.prologue)) << other.name << " over the panels of " << best.name;
+  EXPECT_EQ(s.family, wanted.family);
+  expect_equal_to(s, other, f, in, expected);
+}
+
+// The scheduled text gives what the definition says, whatever the number of lanes: text for one processor, text for
+// several, and text for one of several over one blob of weights.
 inline void expect_equal(const TestFunction& f, const std::string& family, const char* cpu = "x86-64-v4",
                          std::vector<Constant> in = {}, const ScheduleOptions& options = {}) {
   for (size_t i = in.size(); i < f.fn.inputs.size(); i++)
@@ -65,6 +90,8 @@ inline void expect_equal(const TestFunction& f, const std::string& family, const
   const Constant expected = evaluate(f.fn, in)[0];
   expect_equal_on(*find_cpu(cpu), f, family, in, expected, options);
   expect_equal_on(any_cpu(), f, family, in, expected, options);
+  if (std::string_view(cpu) == "x86-64-v4")
+    expect_equal_over_panels_of(*find_cpu(cpu), *find_cpu("x86-64-v3"), f, in, expected, options);
 }
 
 }  // namespace tc::testing

@@ -138,6 +138,24 @@ Tile choose_byte_strip_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t s
   return choose_strips(m, n, most_rows(cpu, stride), cost_of_bytes(cpu, row_sums), cost_of_bytes(best, row_sums));
 }
 
+Tile choose_strips_of_panel(const CpuModel& cpu, int64_t m, int columns, const PanelNumbers& numbers) {
+  const TileCost t = numbers.bytes ? cost_of_bytes(cpu, numbers.row_sums) : cost_of_floats(cpu);
+  const int most = most_rows(cpu, numbers.stride * (numbers.bytes ? 1 : 4));
+  Tile best{1, columns, 1};
+  double least = 0;
+  for (int vectors = int(kMostVectors); vectors >= 1; vectors--) {
+    if (columns % (vectors * kMaxLanes) != 0) continue;
+    for (int rows = 1; rows <= most; rows++) {
+      if (!t.fits(rows, vectors * numbers.vl)) continue;
+      const double cost = cost_of(m, columns, rows, vectors * numbers.vl, t);
+      if (least != 0 && cost >= least) continue;
+      least = cost;
+      best = {rows, columns, vectors};
+    }
+  }
+  return best;
+}
+
 double tile_cycles(const CpuModel& cpu, int64_t m, int64_t n, Tile tile) {
   // A strip is what is in registers at a time, and so many of them are as wide as the panel.
   if (tile.vectors > 0) {

@@ -30,6 +30,13 @@ Tile choose_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
 /// best on both.
 Tile choose_strip_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride);
 Tile choose_byte_strip_tile(const CpuModel& cpu, int64_t m, int64_t n, int64_t stride, bool row_sums);
+/// The best strips of panels of so many columns, a multiple of 16, of such numbers.
+struct PanelNumbers {
+  int64_t stride = 0;  // of the left operand, in units of choose_tile() or choose_byte_tile()
+  int vl = 8;          // numbers of a vector, which may fill two registers
+  bool bytes = false, row_sums = false;
+};
+Tile choose_strips_of_panel(const CpuModel& cpu, int64_t m, int columns, const PanelNumbers& numbers);
 /// choose_tile() for sums of bytes, four products a step (dot4); `stride` in bytes. Where the processor has no instruction
 /// for it, every vector of the panel and every quad of the left operand take two registers each, as pairs of 16 bits.
 /// `row_sums`: every row has one sum more.

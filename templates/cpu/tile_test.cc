@@ -77,6 +77,22 @@ TEST(Tile, StripsSuitSeveralProcessors) {
   }
 }
 
+// Panels of a processor with 32 registers of 16 lanes, walked by one with 16 of 8: its registers are full, and strips have no rest.
+TEST(Tile, StripsOfGivenPanels) {
+  const CpuModel& narrow = *find_cpu("x86-64-v3");
+  for (const int columns : {16, 32, 48, 64, 80, 96})
+    for (const int64_t m : {3136, 784, 49}) {
+      const Tile t = choose_strips_of_panel(narrow, m, columns, {.stride = 500});
+      EXPECT_EQ(t.columns, columns);
+      EXPECT_EQ(columns % (16 * t.vectors), 0) << columns;
+      EXPECT_TRUE(fits_registers(narrow, t.rows, t.vectors * 8)) << columns;
+      EXPECT_GE(t.rows * t.vectors, 10) << columns << " " << m;
+    }
+  // A vector of doubles takes two registers.
+  const Tile doubles = choose_strips_of_panel(with_lanes_of(narrow, DType::F64), 784, 48, {.stride = 500});
+  EXPECT_LE(doubles.rows * 2 * doubles.vectors + 2 * doubles.vectors + 1, 16);
+}
+
 // A panel that is wider than the result costs what it computes for nothing.
 TEST(Tile, StripsOfNarrowResults) {
   EXPECT_EQ(choose_strip_tile(any_cpu(), 3136, 16, 500).vectors, 1);

@@ -355,8 +355,8 @@ std::optional<Scheduled> schedule_winograd(const TemplateArgs& a) {
   const int64_t best = cheapest(*s, a.cpu, !stated);
   if (best == kDirect) return {};
   // Tiles of 6 x 6 and of 4 x 4 inputs.
-  const int64_t outputs = a.plan.in_range(
-      "outputs", [&] { return best; }, 2, 4, 2);
+  const int64_t outputs = a.plan.packing(
+      "outputs", [&] { return best; }, KnobValues::range(2, 4, 2));
   return Builder(*s, a, outputs, a.plan.flag("parallel", true)).build();
 }
 

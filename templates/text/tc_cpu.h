@@ -3,6 +3,7 @@
  * beside it, and 0 where that is not known.
  *
  *   tc_cpu_v3        -march=x86-64-v3                   AVX2, FMA
+ *   tc_cpu_v3_vnni   -march=x86-64-v3 -mavxvnni         and products of bytes (AVX-VNNI)
  *   tc_cpu_v4        -march=x86-64-v4                   AVX-512 F, BW, CD, DQ, VL
  *   tc_cpu_v4_vnni   -march=x86-64-v4 -mavx512vnni      and its products of bytes
  *   tc_cpu_dotprod   -march=armv8.2-a+dotprod           products of bytes on 64-bit ARM */
@@ -36,6 +37,16 @@ static inline int tc_cpu_v3(void)
   if (!tc_cpu_saves(ymm) || !__get_cpuid(1, &a, &b, &c, &d) || (~c & (movbe | fma | f16c)) != 0) return 0;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (~b & (bmi | avx2 | bmi2)) != 0) return 0;
   return __get_cpuid(0x80000001u, &a, &b, &c, &d) && (c & lzcnt) != 0;
+#else
+  return 0;
+#endif
+}
+
+static inline int tc_cpu_v3_vnni(void)
+{
+#ifdef TC_CPU_X86
+  unsigned a, b, c, d;
+  return tc_cpu_v3() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 4) != 0;
 #else
   return 0;
 #endif
