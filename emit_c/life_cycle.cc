@@ -68,7 +68,7 @@ std::string workspace_functions(const Program& p, const ProgramNames& n) {
   std::vector<std::string> bad, most;
   for (const size_t k : open) {
     const std::string size = "sizes->" + n.inputs[k];
-    bad.push_back(size + " < " + to_text(p.inputs[k].least) + " || " + size + " > " + to_text(kOpenSize));
+    bad.push_back(size + " < " + to_text(p.inputs[k].least) + " || " + size + " > " + to_text(kMostRoom));
     most.push_back("  if (" + size + " > most) most = " + size + ";\n");
   }
   const OpenNumber bytes = open_number(p.workspace_bytes);

@@ -13,6 +13,8 @@ namespace tc {
 /// 2^21 * 3^2 * 5 * 7 * 11 * 13: tiles of any usual size divide it, so that none is cut short. Half of it is more bytes (44 GiB)
 /// than any tensor has whose size is known, and 90 MiB for each of the size are still a number of 64 bits.
 inline constexpr int64_t kOpenSize = int64_t(738'017'280) << 7;
+/// The largest size that an instance is made for; a size_t of 32 bits holds it.
+inline constexpr int64_t kMostRoom = 738'017'280;
 
 inline bool is_open(int64_t n) { return n >= kOpenSize / 2; }
 
