@@ -23,9 +23,8 @@ const std::vector<Option>& options() {
        "aarch64, "
        "native (default of verify, bench, run, tune and reduce); records: only of this row",
        kCompiles | kRecords, C, set_cpu, stated_cpu},
-      {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120", kCompiles | kRecords,
-       Cuda,
-       set_arch, stated_arch},
+      {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120",
+       kCompiles | kRecords, Cuda, set_arch, stated_arch},
       {"--jit", "", "NVRTC compiles the kernels when an instance is made", kPackages, Cuda,
        [](CommandLine& c, const std::string&) { c.jit = true; }},
       {"--cuda-graphs", "N", "with sizes chosen at run time: of how many choices graphs are kept (default 4)",
@@ -75,7 +74,8 @@ const std::vector<Option>& options() {
       {"--schedules", "FILE", "schedule the functions that a file names as it says (docs/schedules.md)", kCompiles, Any,
        [](CommandLine& c, const std::string& v) { c.schedules = v; }},
       {"--records", "FILE",
-       "schedule functions as tc-emit tune has measured it best (docs/tuning.md), also a folder of such files; may be repeated; tune: "
+       "schedule functions as tc-emit tune has measured it best (docs/tuning.md), also a folder of such files; may be "
+       "repeated; tune: "
        "where it keeps what it measures",
        kCompiles, Any, [](CommandLine& c, const std::string& v) { c.records.push_back(v); }},
       {"--write-schedules", "FILE", "write what is decided on each function as text, for --schedules", kEmit, Any,
@@ -151,8 +151,8 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.jobs = limit("--jobs", v, 1024); }},
       {"--runner", "COMMAND", "a command of the shell that builds and times candidates (docs/tuning.md)", kTune, Any,
        [](CommandLine& c, const std::string& v) { c.runner = v; }},
-      {"--prune", "", "only what is replayed of each function, and the model's plan that it was measured against", kRecords,
-       Any, [](CommandLine& c, const std::string&) { c.prune = true; }},
+      {"--prune", "", "only what is replayed of each function, and the model's plan that it was measured against",
+       kRecords, Any, [](CommandLine& c, const std::string&) { c.prune = true; }},
       {"--json", "", "JSON instead of a table or words",
        kInfo | kOps | kBench | kRun | kDiff | kTune | kDoctor | kRecords, Any,
        [](CommandLine& c, const std::string&) { c.json = true; }},

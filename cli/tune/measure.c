@@ -91,7 +91,7 @@ static int tc_measure(const tc_model *m, int argc, char **argv)
   tc_options  o = {NULL, NULL, NULL, NULL, NULL, NULL, 0, 1e-3, 1e-7, 0, 0, 0, 0, 0, 0, 0};
   tc_run_data d = {NULL, NULL, NULL, NULL, NULL, NULL};
   double      seconds = 0, evict = 0;
-  void       *weights = NULL;
+  const void *held = NULL;
   int         kept = 1, bad = 0;
   for (int i = 1; i < argc && !bad; i++) {
     if (strcmp(argv[i], "--measure") == 0 && i + 1 < argc) bad = tc_number("--measure", argv[++i], &seconds);
@@ -100,17 +100,16 @@ static int tc_measure(const tc_model *m, int argc, char **argv)
   }
   if (bad || tc_parse_options(&o, kept, argv)) return 2;
   stay_here(o.threads);
-#ifdef _OPENMP
-  if (o.threads > 0) omp_set_num_threads(o.threads);
-#endif
-  bad = tc_open(m, o.weights, o.cpu, &weights);
+  TC_SET_THREADS(o.threads);
+  bad = tc_prepare(m, &o, kept, argv, &d) || tc_open(m, o.weights, o.cpu, d.sizes, &held);
   if (!bad) {
-    bad = tc_prepare(m, &o, kept, argv, &d) || tc_run(m, &d) || tc_use_outputs(m, &o, &d);
+    bad = tc_run(m, &d) || tc_use_outputs(m, &o, &d);
     if (!bad && seconds > 0) bad = time_calls(m, &d, seconds, (size_t)evict);
     m->close(m->instance);
-    tc_release(m, &d);
   }
-  free(weights);
+  tc_release(m, &d);
+  if (m->unmap != NULL) m->unmap(held);
+  else free((void *)(uintptr_t)held);
   return bad;
 }
 

@@ -39,9 +39,7 @@ std::vector<PlanLine> plan_of(const ordered_json& lines) {
   return std::move(plans[0].lines);
 }
 
-bool is_hash(const std::string& s) {
-  return s.size() == 16 && s.find_first_not_of("0123456789abcdef") == s.npos;
-}
+bool is_hash(const std::string& s) { return s.size() == 16 && s.find_first_not_of("0123456789abcdef") == s.npos; }
 
 void check_record(const TuneRecord& r) {
   if (!is_hash(r.function)) throw NoRecord{"its function is no hash of 16 digits"};
@@ -87,7 +85,8 @@ void take_line(std::string_view line, RecordFile& file) {
   if (!j.is_object()) throw NoRecord{"it is no object of JSON: torn, or of something else"};
   try {
     if (const int format = j.at("tc-emit"); format != kFormat)
-      throw NoRecord{"it is of version " + to_text(int64_t(format)) + " of the format, not of " + to_text(int64_t(kFormat))};
+      throw NoRecord{"it is of version " + to_text(int64_t(format)) + " of the format, not of " +
+                     to_text(int64_t(kFormat))};
     if (const int version = j.at("language"); version != language::kLanguageVersion)
       throw NoRecord{"it is of version " + to_text(int64_t(version)) + " of the language, not of " +
                      to_text(int64_t(language::kLanguageVersion))};
@@ -174,7 +173,8 @@ std::vector<std::string> record_paths(const std::vector<std::string>& files) {
     }
     std::vector<std::string> inside;
     fs::directory_iterator entries(given, ignored);
-    if (ignored) throw Error("TC0601", ExitCode::Io, "cannot read the folder " + printable(given) + ": " + ignored.message());
+    if (ignored)
+      throw Error("TC0601", ExitCode::Io, "cannot read the folder " + printable(given) + ": " + ignored.message());
     for (const fs::directory_entry& e : entries)
       if (e.path().extension() == ".jsonl") inside.push_back(e.path().string());
     std::sort(inside.begin(), inside.end());

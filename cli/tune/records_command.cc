@@ -52,8 +52,8 @@ std::vector<Trials> trials_of(const std::vector<const TuneRecord*>& records) {
   std::map<std::string, std::vector<size_t>> of_function;
   for (const TuneRecord* r : records) {
     std::vector<size_t>& places = of_function[r->function];
-    auto at = std::find_if(places.begin(), places.end(),
-                           [&](size_t k) { return groups[k].all[0]->setting == r->setting; });
+    auto at =
+        std::find_if(places.begin(), places.end(), [&](size_t k) { return groups[k].all[0]->setting == r->setting; });
     if (at == places.end()) {
       places.push_back(groups.size());
       groups.emplace_back();
@@ -107,8 +107,8 @@ std::string table_of(const std::vector<Trials>& groups) {
   for (const TuneSetting& setting : settings) {
     s += setting_text(setting) + "\n";
     char line[160];
-    std::snprintf(line, sizeof line, "  %-16s  %-48s %6s %6s %9s %8s  %s\n", "of", "function", "trials", "failed", "best",
-                  "of model", "plan");
+    std::snprintf(line, sizeof line, "  %-16s  %-48s %6s %6s %9s %8s  %s\n", "of", "function", "trials", "failed",
+                  "best", "of model", "plan");
     s += line;
     for (const Trials& t : groups) {
       if (t.all[0]->setting != setting) continue;
@@ -117,7 +117,8 @@ std::string table_of(const std::vector<Trials>& groups) {
                     t.best ? time_text(t.best->ns).c_str() : "-");
       s += line;
       std::snprintf(line, sizeof line, "%8.3f  ", t.best ? t.best->of_model : 1.0);
-      s += t.best ? line + (t.is_model() ? "the model's" : printable(plan_text(t.best->plan), 200)) : std::string("       -  nothing was confirmed");
+      s += t.best ? line + (t.is_model() ? "the model's" : printable(plan_text(t.best->plan), 200))
+                  : std::string("       -  nothing was confirmed");
       s += "\n";
     }
   }
@@ -138,8 +139,7 @@ std::string json_of(const RecordFile& file, const std::vector<Trials>& groups) {
                              {"threads", r.setting.threads},
                              {"trials", t.all.size()},
                              {"failed", t.failed}};
-    if (const auto d = file.definitions.find(r.function); d != file.definitions.end())
-      j["definition"] = d->second.text;
+    if (const auto d = file.definitions.find(r.function); d != file.definitions.end()) j["definition"] = d->second.text;
     if (t.best) {
       j["ns"] = t.best->ns;
       j["of_model"] = t.best->of_model;

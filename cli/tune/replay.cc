@@ -71,9 +71,9 @@ void warn_of_rows(const CommandLine& c, const RecordFile& file) {
   for (const TuneRecord& r : file.records)
     rows.insert((r.setting.target == "cuda" ? "--arch " : "--cpu ") + printable(r.setting.cpu) + ", --fp " +
                 printable(r.setting.fp));
-  print_err("warning: " + names_of(c) + " has nothing for " + row_option + " " + processor_row(c) + ", --fp " + fp_of(c) +
-            (c.threads > 0 ? ", " + to_text(int64_t(c.threads)) + " threads" : "") + "; its records are for " +
-            join({rows.begin(), rows.end()}, "; ") + "\n");
+  print_err("warning: " + names_of(c) + " has nothing for " + row_option + " " + processor_row(c) + ", --fp " +
+            fp_of(c) + (c.threads > 0 ? ", " + to_text(int64_t(c.threads)) + " threads" : "") +
+            "; its records are for " + join({rows.begin(), rows.end()}, "; ") + "\n");
 }
 
 }  // namespace
@@ -125,8 +125,8 @@ void warn_of_lines(const CommandLine& c, const RecordFile& file) {
   if (c.json_diagnostics) return;
   for (size_t i = 0; i < std::min(kShown, file.left_out.size()); i++) {
     const LineLeftOut& l = file.left_out[i];
-    print_err("warning: " + printable(l.file) + ":" + to_text(int64_t(l.line)) + ": no record: " + printable(l.reason, 200) +
-              "\n");
+    print_err("warning: " + printable(l.file) + ":" + to_text(int64_t(l.line)) +
+              ": no record: " + printable(l.reason, 200) + "\n");
   }
   if (file.left_out.size() > kShown)
     print_err("warning: " + to_text(int64_t(file.left_out.size() - kShown)) + " more lines are no records\n");

@@ -142,7 +142,8 @@ TuneTrial TuneSession::trial(const TuneState& s, const std::string& package, con
 
 void TuneSession::record(const TuneState& s, const PlanPoint& p, const TuneResult& r, double share, bool confirmed) {
   if (defined_.insert(s.task.function).second)
-    if (const FunctionDefinition d = definition_of(s.task.fn, s.task.constant_input()); !d.text.empty()) records_.add(d);
+    if (const FunctionDefinition d = definition_of(s.task.fn, s.task.constant_input()); !d.text.empty())
+      records_.add(d);
   const bool sketched = plan_text(p.written) != plan_text(p.lines);
   records_.add({s.task.function, s.task.signature, setting_, p.written, sketched ? p.lines : std::vector<PlanLine>(),
                 plan_text(s.search.model().lines), r.state, r.reason, r.time(), share, confirmed});

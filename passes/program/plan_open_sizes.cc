@@ -4,7 +4,7 @@
 // memory of a smaller one if it touches no more than that: so every access of every kernel is bounded, by intervals, for a
 // capacity of some number, and what it reaches beyond that many rows is a tile's overhang, which has room of its own.
 //
-//   slot relu: 738017280 rows of 96 bytes, of which a run of at most `room` rows touches 96 * room + 480
+//   slot relu: 94466211840 rows of 96 bytes, of which a run of at most `room` rows touches 96 * room + 480
 //
 // Tensors that grow with the size lie behind the others, in the order of a plan of their bytes for each unit of the size: what
 // lies behind another one then does so for every size.
