@@ -91,7 +91,8 @@ TEST(ScheduleLoops, FuseOfSeveralIsOneStep) {
 TEST(ScheduleLoops, IndependenceIsKeptThroughFuseSplitAndBind) {
   const Buffer at = make_buffer("at", DType::I64, {12}), y = make_buffer("y", DType::F32, {12});
   const Var i = make_var("i"), j = make_var("j");
-  const Stmt nest = loop(i, 3, loop(j, 4, store(y, {load(at, {Expr(i) * Expr(4) + Expr(j)})}, make_float(DType::F32, 1))));
+  const Stmt nest =
+      loop(i, 3, loop(j, 4, store(y, {load(at, {Expr(i) * Expr(4) + Expr(j)})}, make_float(DType::F32, 1))));
   auto launch = [&](Schedule s) {
     const auto [block, thread] = s.split(s.fuse({i, j}, {{"all"}, true}), 5);
     s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
