@@ -6,6 +6,7 @@
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
 #include "passes/loop/lower_lanes.h"
+#include "passes/loop/vectorize_loops.h"
 #include "support/text.h"
 
 namespace tc {
@@ -15,16 +16,19 @@ std::string parens(std::string s, bool needed) { return needed ? "(" + std::move
 
 std::string helper(std::string_view op, DType t) { return "tc_" + std::string(op) + "_" + std::string(info(t).name); }
 
-// v of v * VL; the index of a vector in a Register buffer counts vectors.
+// v of v * VL, and i * (16 / VL) of i * 16; the index of a vector in a Register buffer counts vectors.
 Expr in_vectors(const Expr& e) {
   if (is_const(e, 0)) return e;
   if (const Apply* k = as<Apply>(e)) {
     if (k->op == Op::Mul && as<Lanes>(k->args[1])) return k->args[0];
     if (k->op == Op::Mul && as<Lanes>(k->args[0])) return k->args[1];
     if (k->op == Op::Add) return in_vectors(k->args[0]) + in_vectors(k->args[1]);
+    const auto n = k->op == Op::Mul ? as_const_int(k->args[1]) : std::nullopt;
+    if (n && *n % kMaxLanes == 0) return k->args[0] * floor_div(k->args[1], lanes());
   }
   if (as<Lanes>(e)) return 1;
-  throw InternalError("a vector in registers sits at a multiple of VL");
+  check(multiple_of(e, {}) % kMaxLanes == 0, "a vector in registers sits at a multiple of VL");
+  return floor_div(e, lanes());
 }
 
 /// The function of tc_double.h: "tc_dexp" beside "tc_exp".

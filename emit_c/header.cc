@@ -117,6 +117,34 @@ std::string map_declarations(const ProgramNames& n) {
          "_unmap_weights(const void *weights);  /* when no instance uses them any more */\n\n";
 }
 
+std::string status_type(const Program& p, const ProgramNames& n, bool chooses) {
+  const std::string &x = n.lower, &u = n.upper;
+  const bool made = p.strings_bytes > 0;
+  return "typedef enum {\n  " + u + "_OK = 0,\n  " + u + "_E_ARG,     /* a null pointer, " +
+         (size_tests(p, n).empty() ? ""
+          : open_sizes(p).empty()  ? "a size out of its bounds, "
+                                   : "a size out of its bounds or beyond those of init, ") +
+         "or a workspace that is too small */\n  " + u + "_E_ALIGN,   /* workspace or weights not aligned to " + u + "_ALIGN */\n  " + u +
+         "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
+         "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
+         "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
+         "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
+         (made || chooses || counts_states(p) || p.external_weights ? ",  " : "   ") +
+         " /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n" +
+         (counts_states(p) ? "  " + u + "_E_STATE" + (made || chooses || p.external_weights ? ",  " : "   ") +
+                                 " /* no room in the states for what this run appends; they are as before */\n"
+                           : "") +
+         (p.external_weights ? "  " + u + "_E_FILE" + (made || chooses ? ",   " : "    ") +
+                                   " /* map_weights: the file cannot be read */\n"
+                             : "") +
+         (chooses ? "  " + u + "_E_CPU" + (made ? ",    " : "     ") +
+                        (p.variants.empty() ? " /* init_cpu" : " /* init, init_cpu") +
+                        ": this processor, or this build, does not have these kernels */\n"
+                  : "") +
+         (made ? "  " + u + "_E_STRINGS  /* the strings of this run need more room; outputs mean nothing */\n" : "") +
+         "} " + x + "_status;\n\n";
+}
+
 }  // namespace
 
 std::string api_header(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants) {
@@ -135,30 +163,8 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
          ")  /* of it, for the strings that a run makes */\n";
   s += "#define " + u + "_WEIGHTS_BYTES   ((size_t)" + to_text(p.weights_bytes) + ")\n";
   s += "#define " + u + "_ALIGN           64\n\n";
-  const bool made = p.strings_bytes > 0, chooses = !variants.empty();
-  s += "typedef enum {\n  " + u + "_OK = 0,\n  " + u + "_E_ARG,     /* a null pointer, " +
-       (size_tests(p, n).empty() ? ""
-        : grows                  ? "a size out of its bounds or beyond those of init, "
-                                 : "a size out of its bounds, ") +
-       "or a workspace that is too small */\n  " + u + "_E_ALIGN,   /* workspace or weights not aligned to " + u +
-       "_ALIGN */\n  " + u + "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
-       "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
-       "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
-       "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
-       (made || chooses || counts_states(p) || p.external_weights ? ",  " : "   ") +
-       " /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n" +
-       (counts_states(p) ? "  " + u + "_E_STATE" + (made || chooses || p.external_weights ? ",  " : "   ") +
-                               " /* no room in the states for what this run appends; they are as before */\n"
-                         : "") +
-       (p.external_weights ? "  " + u + "_E_FILE" + (made || chooses ? ",   " : "    ") +
-                                 " /* map_weights: the file cannot be read */\n"
-                           : "") +
-       (chooses ? "  " + u + "_E_CPU" + (made ? ",    " : "     ") +
-                      (p.variants.empty() ? " /* init_cpu" : " /* init, init_cpu") +
-                      ": this processor, or this build, does not have these kernels */\n"
-                : "") +
-       (made ? "  " + u + "_E_STRINGS  /* the strings of this run need more room; outputs mean nothing */\n" : "") +
-       "} " + x + "_status;\n\n";
+  const bool chooses = !variants.empty();
+  s += status_type(p, n, chooses);
   s += "typedef struct {\n" + fields(p.inputs, n.inputs, true, n) + "} " + x + "_inputs;\n\n";
   s += "typedef struct {\n" + fields(p.outputs, n.outputs, false, n) + "} " + x + "_outputs;\n\n";
   if (grows) s += sizes_type(p, n);

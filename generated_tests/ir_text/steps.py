@@ -12,6 +12,7 @@ OPS = "op my.L1Distance(a: f32[N, K], b: f32[M, K]) -> y: f32[N, M]\n  y[i, j] =
 MODELS = {
     "product": "g (double[12, 20] a, double[20, 30] b) => (double[12, 30] y) { y = MatMul(a, b) }",
     "root": "g (float[6, 50] x, float[50] b) => (float[6, 50] y) { s = Add(x, b)  y = Sqrt(s) }",
+    "rows": "g (float[6, 64] x, float[64] b) => (float[6, 64] y) { s = Add(x, b)  y = Sqrt(s) }",
     "filter": "g (float[1, 3, 10, 12] x, float[8, 3, 3, 3] w) => (float[1, 8, 8, 10] y) { c = Conv(x, w)  y = Relu(c) }",
     "pool": "g (float[1, 4, 9, 21] x) => (float[1, 4, 7, 19] y) { y = MaxPool <kernel_shape = [3, 3]> (x) }",
     "total": "g (float[8, 60] x) => (float[8] y) { y = ReduceSumSquare <axes = [1], keepdims = 0> (x) }",
@@ -34,6 +35,10 @@ STEPS = {
         fuse(i_2, j_2) as all
         split(all, 100) as part, element
         parallel(part)""", "_part(const void *arguments, int part)"),
+    ("c", "rows"): ("""compute_at(add, i_2, register)
+        split(j, 16) as panel, column
+        vectorize(column)
+        vectorize(j_2)""", "add[0][panel * (16 / TC_VL) + v]"),
     ("c", "filter"): ("""reverse_compute_at(relu, oc)
         compute_at(transpose, oh, stack)
         unroll(kw)
@@ -90,6 +95,11 @@ STEPS = {
         split(all, 64) as block, thread
         bind(block, block.x)
         bind(thread, thread.x)""", "(int)blockIdx.x"),
+    ("cuda", "rows"): ("""compute_inline(add)
+        fuse(i_2, j_2, let) as all
+        split(all, 48, guard, let) as block, thread
+        bind(block, block.x)
+        bind(thread, thread.x)""", "const int all = block * 48 + thread"),
     ("cuda", "filter"): ("""reverse_compute_at(relu, oc)
         bind(j, block.x)
         bind(k, thread.x)

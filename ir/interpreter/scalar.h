@@ -40,11 +40,52 @@ namespace scalar {
 template <class T>
 inline constexpr bool kFloat = std::is_floating_point_v<T>;
 
+/// Functions that are computed in double, whatever the type.
+template <Op op>
+double in_double(double d) {
+  if constexpr (op == Op::Exp)
+    return std::exp(d);
+  else if constexpr (op == Op::Expm1)
+    return std::expm1(d);
+  else if constexpr (op == Op::Log)
+    return std::log(d);
+  else if constexpr (op == Op::Log1p)
+    return std::log1p(d);
+  else if constexpr (op == Op::Sin)
+    return std::sin(d);
+  else if constexpr (op == Op::Cos)
+    return std::cos(d);
+  else if constexpr (op == Op::Tan)
+    return std::tan(d);
+  else if constexpr (op == Op::Asin)
+    return std::asin(d);
+  else if constexpr (op == Op::Acos)
+    return std::acos(d);
+  else if constexpr (op == Op::Atan)
+    return std::atan(d);
+  else if constexpr (op == Op::Sinh)
+    return std::sinh(d);
+  else if constexpr (op == Op::Cosh)
+    return std::cosh(d);
+  else if constexpr (op == Op::Tanh)
+    return std::tanh(d);
+  else if constexpr (op == Op::Asinh)
+    return std::asinh(d);
+  else if constexpr (op == Op::Acosh)
+    return std::acosh(d);
+  else if constexpr (op == Op::Atanh)
+    return std::atanh(d);
+  else if constexpr (op == Op::Erf)
+    return std::erf(d);
+  else if constexpr (op == Op::Sigmoid)
+    return 1 / (1 + std::exp(-d));
+  else
+    return d;
+}
+
 /// One operand. T: float, double, int64_t or uint64_t (U64).
 template <Op op, class T>
 T unary(T a) {
-  auto f = [&](double v) { return T(v); };
-  double d = double(a);
   if constexpr (op == Op::Neg) {
     if constexpr (kFloat<T>)
       return -a;
@@ -81,44 +122,8 @@ T unary(T a) {
     return std::trunc(a);
   else if constexpr (op == Op::Sqrt)
     return std::sqrt(a);
-  else if constexpr (op == Op::Exp)
-    return f(std::exp(d));
-  else if constexpr (op == Op::Expm1)
-    return f(std::expm1(d));
-  else if constexpr (op == Op::Log)
-    return f(std::log(d));
-  else if constexpr (op == Op::Log1p)
-    return f(std::log1p(d));
-  else if constexpr (op == Op::Sin)
-    return f(std::sin(d));
-  else if constexpr (op == Op::Cos)
-    return f(std::cos(d));
-  else if constexpr (op == Op::Tan)
-    return f(std::tan(d));
-  else if constexpr (op == Op::Asin)
-    return f(std::asin(d));
-  else if constexpr (op == Op::Acos)
-    return f(std::acos(d));
-  else if constexpr (op == Op::Atan)
-    return f(std::atan(d));
-  else if constexpr (op == Op::Sinh)
-    return f(std::sinh(d));
-  else if constexpr (op == Op::Cosh)
-    return f(std::cosh(d));
-  else if constexpr (op == Op::Tanh)
-    return f(std::tanh(d));
-  else if constexpr (op == Op::Asinh)
-    return f(std::asinh(d));
-  else if constexpr (op == Op::Acosh)
-    return f(std::acosh(d));
-  else if constexpr (op == Op::Atanh)
-    return f(std::atanh(d));
-  else if constexpr (op == Op::Erf)
-    return f(std::erf(d));
-  else if constexpr (op == Op::Sigmoid)
-    return f(1 / (1 + std::exp(-d)));
   else
-    return a;
+    return T(in_double<op>(double(a)));
 }
 
 /// x ^ n for integers, wrapping; a negative n rounds the true quotient toward zero (0 ^ -1 gives 0).

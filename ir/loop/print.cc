@@ -33,78 +33,77 @@ class Printer {
 
   void stmt(const Stmt& s, int indent) {
     if (!s) return line(indent, "nothing");
-    visit(
-        s,
-        [&](const Store& k) {
-          const std::string target = name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]";
-          const std::string count = k.count ? "  (first " + expr(k.count) + ")" : "";
-          const std::string op = !k.reduce                         ? " = "
-                                 : info(*k.reduce).c_infix.empty() ? " " + std::string(info(*k.reduce).name) + "= "
-                                                                   : " " + std::string(info(*k.reduce).c_infix) + "= ";
-          line(indent, target + op + expr(k.value) + count);
-        },
-        [&](const For& k) {
-          const std::string from = expr(k.begin), n = expr(k.extent);
-          line(indent, std::string(k.kind == ForKind::Serial ? "for" : kind_name(k.kind)) + " " +
-                           name(k.var.get(), k.var->name) + " in " + from + " .. +" + n + ":");
-          stmt(k.body, indent + 1);
-        },
-        [&](const While& k) {
-          line(indent, "while " + expr(k.condition) + ":");
-          stmt(k.body, indent + 1);
-        },
-        [&](const If& k) {
-          line(indent, "if " + expr(k.condition) + ":");
-          stmt(k.then, indent + 1);
-          if (k.otherwise) {
-            line(indent, "else:");
-            stmt(k.otherwise, indent + 1);
-          }
-        },
-        [&](const Let& k) {
-          const std::string v = expr(k.value);
-          line(indent, "let " + name(k.var.get(), k.var->name) + " = " + v);
-          stmt(k.body, indent);
-        },
-        [&](const Alloc& k) {
-          line(indent, "alloc " + name(k.buffer.get(), k.buffer->name) + ": " +
-                           to_text(ValueType::tensor(k.buffer->dtype, k.buffer->shape)) + " " +
-                           scope_name(k.buffer->scope));
-          stmt(k.body, indent);
-        },
-        [&](const Alias& k) {
-          const std::string base = name(k.base.get(), k.base->name) + "[" + expr(k.offset) + "]";
-          line(indent, "alias " + name(k.view.get(), k.view->name) + ": " + std::string(info(k.view->dtype).name) +
-                           " = &" + base);
-          stmt(k.body, indent);
-        },
-        [&](const Seq& k) {
-          for (const Stmt& x : k.list) stmt(x, indent);
-        },
-        [&](const Barrier& k) { line(indent, "barrier " + scope_name(k.scope)); },
-        [&](const Prefetch& k) {
-          line(indent, "prefetch " + name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]");
-        },
-        [&](const Intrin& k) {
-          std::string s = k.name + "(" + list(k.args);
-          for (const Buffer& b : k.buffers) s += ", " + name(b.get(), b->name);
-          line(indent, s + ")");
-        },
-        [&](const Launch& k) {
-          std::string s = "launch " + k.kernel + "<" + list(k.grid) + "><" + list(k.block) + ">(";
-          for (const Buffer& b : k.buffers) s += name(b.get(), b->name) + " ";
-          line(indent, s + list(k.args) + ")");
-        },
-        [&](const Comment& k) {
-          line(indent, "# " + k.text);
-          if (k.body) stmt(k.body, indent);
-        });
+    visit(s, [&](const auto& k) { print(k, indent); });
   }
 
   std::string text;
   std::map<const void*, std::string> names;  // of variables and buffers
 
  private:
+  void print(const Store& k, int indent) {
+    const std::string target = name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]";
+    const std::string count = k.count ? "  (first " + expr(k.count) + ")" : "";
+    const std::string op = !k.reduce                         ? " = "
+                           : info(*k.reduce).c_infix.empty() ? " " + std::string(info(*k.reduce).name) + "= "
+                                                             : " " + std::string(info(*k.reduce).c_infix) + "= ";
+    line(indent, target + op + expr(k.value) + count);
+  }
+  void print(const For& k, int indent) {
+    const std::string from = expr(k.begin), n = expr(k.extent);
+    line(indent, std::string(k.kind == ForKind::Serial ? "for" : kind_name(k.kind)) + " " +
+                     name(k.var.get(), k.var->name) + " in " + from + " .. +" + n + ":");
+    stmt(k.body, indent + 1);
+  }
+  void print(const While& k, int indent) {
+    line(indent, "while " + expr(k.condition) + ":");
+    stmt(k.body, indent + 1);
+  }
+  void print(const If& k, int indent) {
+    line(indent, "if " + expr(k.condition) + ":");
+    stmt(k.then, indent + 1);
+    if (k.otherwise) {
+      line(indent, "else:");
+      stmt(k.otherwise, indent + 1);
+    }
+  }
+  void print(const Let& k, int indent) {
+    const std::string v = expr(k.value);
+    line(indent, "let " + name(k.var.get(), k.var->name) + " = " + v);
+    stmt(k.body, indent);
+  }
+  void print(const Alloc& k, int indent) {
+    line(indent, "alloc " + name(k.buffer.get(), k.buffer->name) + ": " +
+                     to_text(ValueType::tensor(k.buffer->dtype, k.buffer->shape)) + " " + scope_name(k.buffer->scope));
+    stmt(k.body, indent);
+  }
+  void print(const Alias& k, int indent) {
+    const std::string base = name(k.base.get(), k.base->name) + "[" + expr(k.offset) + "]";
+    line(indent,
+         "alias " + name(k.view.get(), k.view->name) + ": " + std::string(info(k.view->dtype).name) + " = &" + base);
+    stmt(k.body, indent);
+  }
+  void print(const Seq& k, int indent) {
+    for (const Stmt& x : k.list) stmt(x, indent);
+  }
+  void print(const Barrier& k, int indent) { line(indent, "barrier " + scope_name(k.scope)); }
+  void print(const Prefetch& k, int indent) {
+    line(indent, "prefetch " + name(k.buffer.get(), k.buffer->name) + "[" + list(k.index) + "]");
+  }
+  void print(const Intrin& k, int indent) {
+    std::string s = k.name + "(" + list(k.args);
+    for (const Buffer& b : k.buffers) s += ", " + name(b.get(), b->name);
+    line(indent, s + ")");
+  }
+  void print(const Launch& k, int indent) {
+    std::string s = "launch " + k.kernel + "<" + list(k.grid) + "><" + list(k.block) + ">(";
+    for (const Buffer& b : k.buffers) s += name(b.get(), b->name) + " ";
+    line(indent, s + list(k.args) + ")");
+  }
+  void print(const Comment& k, int indent) {
+    line(indent, "# " + k.text);
+    if (k.body) stmt(k.body, indent);
+  }
+
   static std::string integer(DType t, int64_t v) {
     if (t == DType::I64) return to_text(v);
     if (t == DType::Bool) return v != 0 ? "true" : "false";

@@ -100,97 +100,96 @@ class Rewriter {
   }
 
   Stmt children(const Stmt& s) {
-    return visit(
-        s,
-        [&](const Store& k) {
-          Exprs index;
-          bool changed = exprs(k.index, index);
-          const Expr v = expr(k.value), n = expr(k.count);
-          const Buffer b = buffer(k.buffer);
-          changed |= !v.same_as(k.value) || !n.same_as(k.count) || b != k.buffer;
-          return changed ? with(Store{b, std::move(index), v, k.reduce, n}) : s;
-        },
-        [&](const For& k) {
-          const Expr b = expr(k.begin), n = expr(k.extent);
-          const Stmt body = stmt(k.body);
-          if (!body) return Stmt();
-          return b.same_as(k.begin) && n.same_as(k.extent) && body.same_as(k.body)
-                     ? s
-                     : with(For{k.var, b, n, k.kind, body});
-        },
-        [&](const While& k) {
-          const Expr c = expr(k.condition);
-          const Stmt body = stmt(k.body);
-          return c.same_as(k.condition) && body.same_as(k.body) ? s : with(While{c, body});
-        },
-        [&](const If& k) {
-          const Expr c = expr(k.condition);
-          const Stmt t = stmt(k.then), o = stmt(k.otherwise);
-          if (!t && !o) return Stmt();
-          if (const auto v = as_const_int(c)) return *v != 0 ? t : o;
-          return c.same_as(k.condition) && t.same_as(k.then) && o.same_as(k.otherwise) ? s : with(If{c, t, o});
-        },
-        [&](const Let& k) {
-          const Expr v = expr(k.value);
-          const Stmt body = stmt(k.body);
-          if (!body) return Stmt();
-          return v.same_as(k.value) && body.same_as(k.body) ? s : with(Let{k.var, v, body});
-        },
-        [&](const Alloc& k) {
-          const Stmt body = stmt(k.body);
-          const Buffer b = buffer(k.buffer);
-          if (!body) return Stmt();
-          return body.same_as(k.body) && b == k.buffer ? s : with(Alloc{b, body});
-        },
-        [&](const Alias& k) {
-          const Stmt body = stmt(k.body);
-          const Expr offset = expr(k.offset);
-          const Buffer v = buffer(k.view), b = buffer(k.base);
-          if (!body) return Stmt();
-          const bool same = body.same_as(k.body) && offset.same_as(k.offset) && v == k.view && b == k.base;
-          return same ? s : with(Alias{v, b, offset, body});
-        },
-        [&](const Seq& k) {
-          Stmts list;
-          bool changed = false;
-          for (const Stmt& x : k.list) {
-            list.push_back(stmt(x));
-            changed |= !list.back().same_as(x);
-          }
-          return changed ? seq(std::move(list)) : s;
-        },
-        [&](const Barrier&) { return s; },
-        [&](const Prefetch& k) {
-          Exprs index;
-          const bool changed = exprs(k.index, index);
-          const Buffer b = buffer(k.buffer);
-          return changed || b != k.buffer ? with(Prefetch{b, std::move(index)}) : s;
-        },
-        [&](const Intrin& k) {
-          Exprs args;
-          bool changed = exprs(k.args, args);
-          std::vector<Buffer> buffers;
-          for (const Buffer& b : k.buffers) {
-            buffers.push_back(buffer(b));
-            changed |= buffers.back() != b;
-          }
-          return changed ? with(Intrin{k.name, std::move(args), std::move(buffers)}) : s;
-        },
-        [&](const Launch& k) {
-          Launch l{k.kernel, {}, {}, {}, {}};
-          bool changed = exprs(k.grid, l.grid);
-          changed |= exprs(k.block, l.block);
-          changed |= exprs(k.args, l.args);
-          for (const Buffer& b : k.buffers) {
-            l.buffers.push_back(buffer(b));
-            changed |= l.buffers.back() != b;
-          }
-          return changed ? with(std::move(l)) : s;
-        },
-        [&](const Comment& k) {
-          const Stmt body = stmt(k.body);
-          return body.same_as(k.body) ? s : with(Comment{k.text, body});
-        });
+    return visit(s, [&](const auto& k) { return rebuilt(k, s); });
+  }
+
+  // `s`, which is `k`, with what its parts have become; null: nothing is left of it.
+  Stmt rebuilt(const Store& k, const Stmt& s) {
+    Exprs index;
+    bool changed = exprs(k.index, index);
+    const Expr v = expr(k.value), n = expr(k.count);
+    const Buffer b = buffer(k.buffer);
+    changed |= !v.same_as(k.value) || !n.same_as(k.count) || b != k.buffer;
+    return changed ? with(Store{b, std::move(index), v, k.reduce, n}) : s;
+  }
+  Stmt rebuilt(const For& k, const Stmt& s) {
+    const Expr b = expr(k.begin), n = expr(k.extent);
+    const Stmt body = stmt(k.body);
+    if (!body) return Stmt();
+    return b.same_as(k.begin) && n.same_as(k.extent) && body.same_as(k.body) ? s : with(For{k.var, b, n, k.kind, body});
+  }
+  Stmt rebuilt(const While& k, const Stmt& s) {
+    const Expr c = expr(k.condition);
+    const Stmt body = stmt(k.body);
+    return c.same_as(k.condition) && body.same_as(k.body) ? s : with(While{c, body});
+  }
+  Stmt rebuilt(const If& k, const Stmt& s) {
+    const Expr c = expr(k.condition);
+    const Stmt t = stmt(k.then), o = stmt(k.otherwise);
+    if (!t && !o) return Stmt();
+    if (const auto v = as_const_int(c)) return *v != 0 ? t : o;
+    return c.same_as(k.condition) && t.same_as(k.then) && o.same_as(k.otherwise) ? s : with(If{c, t, o});
+  }
+  Stmt rebuilt(const Let& k, const Stmt& s) {
+    const Expr v = expr(k.value);
+    const Stmt body = stmt(k.body);
+    if (!body) return Stmt();
+    return v.same_as(k.value) && body.same_as(k.body) ? s : with(Let{k.var, v, body});
+  }
+  Stmt rebuilt(const Alloc& k, const Stmt& s) {
+    const Stmt body = stmt(k.body);
+    const Buffer b = buffer(k.buffer);
+    if (!body) return Stmt();
+    return body.same_as(k.body) && b == k.buffer ? s : with(Alloc{b, body});
+  }
+  Stmt rebuilt(const Alias& k, const Stmt& s) {
+    const Stmt body = stmt(k.body);
+    const Expr offset = expr(k.offset);
+    const Buffer v = buffer(k.view), b = buffer(k.base);
+    if (!body) return Stmt();
+    const bool same = body.same_as(k.body) && offset.same_as(k.offset) && v == k.view && b == k.base;
+    return same ? s : with(Alias{v, b, offset, body});
+  }
+  Stmt rebuilt(const Seq& k, const Stmt& s) {
+    Stmts list;
+    bool changed = false;
+    for (const Stmt& x : k.list) {
+      list.push_back(stmt(x));
+      changed |= !list.back().same_as(x);
+    }
+    return changed ? seq(std::move(list)) : s;
+  }
+  Stmt rebuilt(const Barrier&, const Stmt& s) { return s; }
+  Stmt rebuilt(const Prefetch& k, const Stmt& s) {
+    Exprs index;
+    const bool changed = exprs(k.index, index);
+    const Buffer b = buffer(k.buffer);
+    return changed || b != k.buffer ? with(Prefetch{b, std::move(index)}) : s;
+  }
+  Stmt rebuilt(const Intrin& k, const Stmt& s) {
+    Exprs args;
+    bool changed = exprs(k.args, args);
+    std::vector<Buffer> buffers;
+    for (const Buffer& b : k.buffers) {
+      buffers.push_back(buffer(b));
+      changed |= buffers.back() != b;
+    }
+    return changed ? with(Intrin{k.name, std::move(args), std::move(buffers)}) : s;
+  }
+  Stmt rebuilt(const Launch& k, const Stmt& s) {
+    Launch l{k.kernel, {}, {}, {}, {}};
+    bool changed = exprs(k.grid, l.grid);
+    changed |= exprs(k.block, l.block);
+    changed |= exprs(k.args, l.args);
+    for (const Buffer& b : k.buffers) {
+      l.buffers.push_back(buffer(b));
+      changed |= l.buffers.back() != b;
+    }
+    return changed ? with(std::move(l)) : s;
+  }
+  Stmt rebuilt(const Comment& k, const Stmt& s) {
+    const Stmt body = stmt(k.body);
+    return body.same_as(k.body) ? s : with(Comment{k.text, body});
   }
 
   const ExprFn& fe_;

@@ -9,7 +9,8 @@
 // stores to a run of global or scratch memory that moves by one element an iteration and begins at a multiple of these
 // bytes, as it follows from the coefficients of the index and from what the lets around say. Reads of the same form
 // that are made in every iteration are gathered too; others stay. Results that are a row of registers already are
-// stored from there. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs: flattened
+// stored from there. Of a loop that stores to registers the reads are gathered, also those of `inside ? x[..] : 0`, where the
+// condition is the same for all iterations. A loop of another form is unrolled. Arrays begin at multiples of 16 bytes. Needs: flattened
 // buffers; runs before pointers are hoisted. Leaves: no loop of kind Vector.
 #include "passes/loop/vectorize_loops.h"
 
@@ -102,9 +103,9 @@ class Vectorizer {
     }
     const Store* out = as<Store>(body);
     const Expr first = out && !out->reduce && !out->count ? first_of(out->buffer, out->index, f) : Expr();
-    if (!first) return unrolled;
     const Expr lane = Expr(f.var) - f.begin;
     gathered_.clear();
+    if (!first) return out && lets.empty() ? into_registers(f, *out, lane) : unrolled;
     out_ = {out->buffer, {first}};
     for (auto& [v, value] : lets) value = gather(value, f, lane);
     const Expr value = gather(out->value, f, lane);
@@ -119,9 +120,32 @@ class Vectorizer {
       s = loop(f.var, f.extent, s, ForKind::Unroll, f.begin);
       s = alloc(result, seq({s, store_vector(to, {result, {}})}));
     }
+    return behind_loads(s, f);
+  }
+
+  // What is joined into registers: its reads are gathered.
+  Stmt into_registers(const For& f, const Store& out, const Expr& lane) {
+    const Stmt unrolled = loop(f.var, f.extent, f.body, ForKind::Unroll, f.begin);
+    if (out.buffer->scope != Scope::Register || bool(out.count)) return unrolled;
+    out_ = {out.buffer, {}}, fills_ = true;
+    const Expr value = gather(out.value, f, lane);
+    fills_ = false;
+    if (gathered_.empty()) return unrolled;
+    const Stmt each = store(out.buffer, out.index, value, out.reduce);
+    return behind_loads(loop(f.var, f.extent, each, ForKind::Unroll, f.begin), f);
+  }
+
+  // `s` behind the reads of all arrays.
+  Stmt behind_loads(Stmt s, const For& f) const {
     for (size_t i = gathered_.size(); i-- > 0;) {
       const Gathered& g = gathered_[i];
-      s = alloc(g.array, seq({intrin("load" + to_text(lanes_), {{g.array, {}}, {g.from, {g.first}}}), s}));
+      Stmt read = intrin("load" + to_text(lanes_), {{g.array, {}}, {g.from, {g.first}}});
+      if (g.inside) {
+        const Expr lane = Expr(f.var) - f.begin;
+        const Stmt fill = loop(f.var, f.extent, store(g.array, {lane}, g.otherwise), ForKind::Unroll, f.begin);
+        read = seq({fill, if_then(g.inside, read)});
+      }
+      s = alloc(g.array, seq({read, s}));
     }
     return s;
   }
@@ -161,10 +185,26 @@ class Vectorizer {
       return v.same_as(k->value) ? e : cast(e->dtype, v, k->saturate);
     }
     if (const Select* k = as<Select>(e)) {  // its sides are read or not
+      if (const Expr read = fills_ ? gather_inside(*k, f, lane) : Expr()) return cast(e->dtype, read);
       const Expr c = gather(k->condition, f, lane);
       return select(c, gathered(k->yes, f, lane), gathered(k->no, f, lane));
     }
     return e;
+  }
+
+  // `inside ? x[..] : number`, where all iterations are inside or none: the array has the number where nothing is read. Null:
+  // of another form.
+  Expr gather_inside(const Select& k, const For& f, const Expr& lane) {
+    const Cast* widened = as<Cast>(k.yes);
+    const Load* l = as<Load>(widened ? widened->value : k.yes);
+    const auto number = as_const_number(k.no);
+    if (!l || !number || uses_var(k.condition, f.var)) return {};
+    if (widened && !(is_narrow_float(l->buffer->dtype) && k.yes->dtype == DType::F32)) return {};
+    const Expr first = l->buffer == out_.buffer ? Expr() : first_of(l->buffer, l->index, f);
+    const Expr otherwise = make_const(l->buffer->dtype, *number);
+    if (!first || as_const_number(otherwise) != number) return {};
+    gathered_.push_back({array_like(l->buffer), l->buffer, first, k.condition, otherwise});
+    return load(gathered_.back().array, {lane});
   }
 
   // What is in arrays already comes from there.
@@ -174,7 +214,7 @@ class Vectorizer {
       const Expr first = l ? first_of(l->buffer, l->index, f) : Expr();
       if (!first) return {};
       for (const Gathered& g : gathered_)
-        if (g.from == l->buffer && structurally_equal(g.first, first)) return load(g.array, {lane});
+        if (!g.inside && g.from == l->buffer && structurally_equal(g.first, first)) return load(g.array, {lane});
       return {};
     });
   }
@@ -182,10 +222,11 @@ class Vectorizer {
   struct Gathered {
     Buffer array, from;
     Expr first;
+    Expr inside = {}, otherwise = {};  // where something is read, and what there is elsewhere; null: everywhere
   };
   Buffer array_of(const Buffer& from, const Expr& first) {
     for (const Gathered& g : gathered_)
-      if (g.from == from && structurally_equal(g.first, first)) return g.array;
+      if (!g.inside && g.from == from && structurally_equal(g.first, first)) return g.array;
     gathered_.push_back({array_like(from), from, first});
     return gathered_.back().array;
   }
@@ -196,6 +237,7 @@ class Vectorizer {
   Multiples multiples_;
   IntrinOperand out_;  // where the vector goes
   int64_t lanes_ = 0;
+  bool fills_ = false;  // arrays may be filled where a condition holds
   std::vector<Gathered> gathered_;
 };
 

@@ -43,6 +43,41 @@ TEST(VectorizeLoops, ARowOfRegistersIsStoredFromThere) {
   EXPECT_NE(text(4, Expr(3) - Expr(c.j)).find("y_v"), std::string::npos);  // backwards
 }
 
+// What is joined into registers is read together; where all of it may be outside, the array is filled before.
+TEST(VectorizeLoops, ReadsOfRegistersAreGathered) {
+  const Case c;
+  const Buffer acc = make_buffer("acc", DType::F32, {4}, Scope::Register);
+  const Expr at = Expr(c.n) * Expr(8);
+  auto text = [&](const Expr& condition, const Expr& number) {
+    const Expr read = load(c.x, {at + Expr(c.j)}), value = condition ? select(condition, read, number) : read;
+    const Stmt join = store(acc, {c.j}, value * load(c.b, {at + Expr(4) + Expr(c.j)}), Op::Add);
+    return to_text(vectorize_loops(loop(c.n, 8, loop(c.j, 4, join, ForKind::Vector))));
+  };
+  EXPECT_EQ(text({}, {}),
+            "for n in 0 .. +8:\n"
+            "  alloc x_v: f32[4] register\n"
+            "  load4(n * 8, x_v, x)\n"
+            "  alloc b_v: f32[4] register\n"
+            "  load4(n * 8 + 4, b_v, b)\n"
+            "  unroll j in 0 .. +4:\n"
+            "    acc[j] += x_v[j] * b_v[j]\n");
+  EXPECT_EQ(text(Expr(c.n) < Expr(3), zero(DType::F32)),
+            "for n in 0 .. +8:\n"
+            "  alloc x_v: f32[4] register\n"
+            "  unroll j in 0 .. +4:\n"
+            "    x_v[j] = 0.0f\n"
+            "  if n < 3:\n"
+            "    load4(n * 8, x_v, x)\n"
+            "  alloc b_v: f32[4] register\n"
+            "  load4(n * 8 + 4, b_v, b)\n"
+            "  unroll j in 0 .. +4:\n"
+            "    acc[j] += x_v[j] * b_v[j]\n");
+  const std::string each = text(Expr(c.j) < Expr(3), zero(DType::F32));  // not the same for all
+  EXPECT_EQ(each.find("load4(n * 8, "), std::string::npos) << each;
+  const std::string other = text(Expr(c.n) < Expr(3), load(c.y, {Expr(c.n)}));  // no number
+  EXPECT_EQ(other.find("load4(n * 8, "), std::string::npos) << other;
+}
+
 TEST(VectorizeLoops, OthersAreUnrolled) {
   const Case c;
   const Expr aligned = Expr(c.n) * Expr(8);

@@ -150,6 +150,24 @@ std::vector<Var> open_rows(const TemplateArgs& a) {
   return list;
 }
 
+// How the right factor is read, and its index; null if no loop can read it. The index of one that is packed is 0.
+std::optional<Expr> right_factor(Contraction& m, const Factors& f, const TemplateArgs& a) {
+  if (bool(f.q_shaped) && is_constant(f.q, a)) {
+    m.right = Contraction::Right::Packed;
+    m.q_value = half_of(f.q_shaped);
+    for (const Axis& x : m.outer)
+      if (reads_axis(f.q, x.var)) m.q_outer.push_back(x);
+    m.q_k = m.k;
+    return Expr(0);
+  }
+  const Load* q = as<Load>(f.q);
+  const auto at = q ? offset_of(q->index[0], all_vars(m.c)) : std::nullopt;
+  if (!at) return {};
+  m.right = at->of(m.n.var) == 1 ? Contraction::Right::Direct : Contraction::Right::Repacked;
+  m.q = q->buffer;
+  return q->index[0];
+}
+
 std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   const Canonical& c = *a.canonical;
   const auto n = vector_axis(c);
@@ -182,21 +200,10 @@ std::optional<Contraction> match(const TemplateArgs& a, bool bytes) {
   if (m.q_zero.get() && (!has_vector_form(m.q_zero, n->var) || uses_any(m.q_zero, m.rows))) return {};
   if (bytes || !a.options.strict_fp) start_from_bias(m, a);
 
-  Expr p_index = as<Load>(f->p)->index[0], q_index = 0;
-  if (bool(f->q_shaped) && is_constant(f->q, a)) {
-    m.right = Contraction::Right::Packed;
-    m.q_value = half_of(f->q_shaped);
-    for (const Axis& x : m.outer)
-      if (reads_axis(f->q, x.var)) m.q_outer.push_back(x);
-    m.q_k = m.k;
-  } else {
-    const Load* q = as<Load>(f->q);
-    const auto q_at = q ? offset_of(q->index[0], all_vars(c)) : std::nullopt;
-    if (!q_at) return {};
-    m.right = q_at->of(n->var) == 1 ? Contraction::Right::Direct : Contraction::Right::Repacked;
-    m.q = q->buffer;
-    q_index = q->index[0];
-  }
+  Expr p_index = as<Load>(f->p)->index[0];
+  const std::optional<Expr> q_at = right_factor(m, *f, a);
+  if (!q_at) return {};
+  Expr q_index = *q_at;
   std::vector<Expr*> values = {&m.c.epilogue, &m.start}, indices = {&p_index, &m.c.out_index};
   if (m.q) indices.push_back(&q_index);
   merge_axes(m.rows, values, indices, open_rows(a));

@@ -34,6 +34,14 @@ int64_t decide_threads(const PlanEntry& plan, int64_t points, const std::string&
       name, [&] { return std::min(kBlockThreads, most); }, kWarp, most, kWarp);
 }
 
+Stmt reduce_at_point(const Canonical& c, const std::string& name) {
+  const Buffer acc = make_buffer(name, c.reduced->dtype, {}, Scope::Register);
+  Stmt reduce = store(acc, {}, c.value, c.combine);
+  for (size_t i = c.raxes.size(); i-- > 0;) reduce = loop(c.raxes[i].var, c.raxes[i].extent, reduce);
+  const Expr result = substitute_buffers(c.epilogue, {{c.reduced.get(), acc}});
+  return alloc(acc, seq({store(acc, {}, c.init), reduce, store(c.out, {c.out_index}, result)}));
+}
+
 Schedule point_loops(const std::vector<Axis>& axes, const Stmt& body, const ScheduleOptions& options) {
   Stmt nest = body;
   for (size_t k = axes.size(); k-- > 0;) nest = loop(axes[k].var, axes[k].extent, nest);

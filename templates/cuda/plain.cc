@@ -118,9 +118,12 @@ class Launches {
     std::vector<Buffer> own;
     if (free.empty() || !fits_a_thread(body, own)) return;
     order.insert(order.begin(), free.begin(), free.end());
-    s_.reorder(order);
-    for (const Buffer& b : own) s_.set_scope(b, Scope::Stack);
-    bind_points(s_, free, decide_threads(plan_, n, "threads" + (count_++ == 0 ? "" : to_text(int64_t(count_)))));
+    const int64_t threads = decide_threads(plan_, n, "threads" + (count_++ == 0 ? "" : to_text(int64_t(count_))));
+    s_.attempt([&](Schedule& launch) {
+      launch.reorder(order);
+      for (const Buffer& b : own) launch.set_scope(b, Scope::Stack);
+      bind_points(launch, free, threads);
+    });
   }
 
  private:

@@ -73,6 +73,8 @@ std::string name_of_reduction(Op op);
 /// Threads of a block where nothing else is known.
 inline constexpr int64_t kBlockThreads = 256;
 
+/// The code at a point of a reduction: start value, sum, result. `name`: of the sum.
+Stmt reduce_at_point(const Canonical& c, const std::string& name);
 /// The plain loops over `axes`, whose iterations are independent of each other, around the code at a point.
 Schedule point_loops(const std::vector<Axis>& axes, const Stmt& body, const ScheduleOptions& options = {});
 /// Makes loops right inside each other a launch with a thread per point. `threads`: of a block, a multiple of a warp's; fewer

@@ -6,8 +6,9 @@
 //     if inside the image: x_v[0..3] = x[h][w][c ..]       else what the padding says
 //     acc[j] += x_v[j] * weight_v[j]                       weights packed with the channel innermost
 //   y[c ..] = epilogue(acc)
+#include <tuple>
+
 #include "ir/loop/build.h"
-#include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cuda/template.h"
@@ -60,34 +61,36 @@ class Window {
     return walks;
   }
 
-  Stmt build(Scheduled& s) {
+  // False where the steps cannot be proved to keep the result.
+  bool schedule(Scheduled& s) {
     pack_weights(s);
-    const Axis inner = c_.axes.back();
-    const Var j = make_var("j"), channel = make_var(inner.var->name);
-    first_ = {{inner.var.get(), Expr(channel) * Expr(vector_)}};
-    each_ = {{inner.var.get(), Expr(channel) * Expr(vector_) + Expr(j)}};
-    const Buffer acc = make_buffer(name_of_reduction(c_.combine), c_.reduced->dtype, {Dim(vector_)}, Scope::Register);
-    auto neighbours = [&](const Stmt& body, ForKind kind) { return loop(j, vector_, body, kind); };
-    std::vector<Read> reads;
-    const Expr value = substitute(gather(c_.value, reads, Expr(j)), each_);
-    Stmt join = neighbours(store(acc, {j}, value, c_.combine), ForKind::Unroll);
-    for (size_t i = reads.size(); i-- > 0;) join = alloc(reads[i].to, seq({read(reads[i], j), join}));
-    int64_t unrolled = a_.plan.in_range(
+    const int64_t unrolled = a_.plan.in_range(
         "unrolled", [&] { return unrolled_loops(kUnrolled); }, 0, unrolled_loops(kMostUnrolled));
-    for (size_t i = c_.raxes.size(); i-- > 0; unrolled--)
-      join = loop(c_.raxes[i].var, c_.raxes[i].extent, join, unrolled > 0 ? ForKind::Unroll : ForKind::Serial);
-    const Expr result = with_reduced(c_.epilogue, c_.reduced, load(acc, {j}));
-    const Stmt out = store(c_.out, {substitute(c_.out_index, each_)}, substitute(result, each_));
-    const Stmt body = alloc(acc, seq({neighbours(store(acc, {j}, substitute(c_.init, each_)), ForKind::Unroll), join,
-                                      neighbours(out, ForKind::Vector)}));
-    std::vector<Axis> axes = c_.axes;
-    axes.back() = {channel, Dim(inner.extent.value / vector_)};
-    return thread_per_point(axes, body, decide_threads(a_.plan, points(axes)));
+    const int64_t threads = decide_threads(a_.plan, points(c_.axes) / vector_);
+    Schedule loops = point_loops(c_.axes, reduce_at_point(c_, name_of_reduction(c_.combine)), a_.options);
+    const bool taken = loops.attempt([&](Schedule& l) { take_steps(l, unrolled, threads); });
+    s.body = seq({border_launch(c_), loops.body()});
+    s.steps = loops.steps();
+    return taken;
   }
 
   const Canonical& canonical() const { return c_; }
 
  private:
+  void take_steps(Schedule& loops, int64_t unrolled, int64_t threads) const {
+    std::vector<Var> outer = vars_of(c_.axes), order = vars_of(c_.raxes);
+    Var j;
+    std::tie(outer.back(), j) = loops.split(outer.back(), vector_, Tail::Guard, {{outer.back()->name, "j"}});
+    bind_points(loops, outer, threads);
+    const std::vector<Var> channels = loops.decompose_reduction(j);  // of start values, sums, results
+    order.push_back(channels.at(1));
+    loops.reorder(order);
+    for (size_t i = c_.raxes.size() - size_t(unrolled); i < c_.raxes.size(); i++) loops.unroll(order[i]);
+    loops.unroll(channels.at(0));
+    loops.vectorize(channels.at(1));
+    loops.vectorize(channels.at(2));
+  }
+
   // So many of the innermost loops over the window have `most` points together at most.
   int64_t unrolled_loops(int64_t most) const {
     int64_t n = 0, all = 1;
@@ -100,12 +103,6 @@ class Window {
 
   // Four bytes, or halves.
   static bool is_number(DType t) { return info(t).bytes == 4 || t == DType::F16 || t == DType::BF16; }
-
-  // An array of neighbours, filled where `inside` holds.
-  struct Read {
-    Buffer to, from;
-    Expr index, inside, otherwise;
-  };
 
   std::vector<Var> vars() const {
     std::vector<Var> v = vars_of(c_.axes), r = vars_of(c_.raxes);
@@ -143,36 +140,9 @@ class Window {
     return l && (!c || (is_narrow_float(l->buffer->dtype) && e->dtype == DType::F32)) ? l : nullptr;
   }
 
-  Expr gather(const Expr& e, std::vector<Read>& reads, const Expr& j) const {
-    const Select* s = as<Select>(e);
-    const Load* l = widened(s ? s->yes : e);
-    const bool same = !s || (!uses_var(s->condition, c_.axes.back().var) && as_const_number(s->no));
-    if (l && same && is_aligned(l->index[0])) {
-      const DType t = l->buffer->dtype;
-      const Buffer v = make_buffer(l->buffer->name + "_v", t, {Dim(vector_)}, Scope::Register);
-      const Expr otherwise = s ? make_const(t, *as_const_number(s->no)) : Expr();
-      if (!s || *as_const_number(otherwise) == *as_const_number(s->no)) {
-        reads.push_back({v, l->buffer, l->index[0], s ? s->condition : Expr(), otherwise});
-        return cast(e->dtype, load(v, {j}));
-      }
-    }
-    if (const Cast* c = as<Cast>(e)) return cast(e->dtype, gather(c->value, reads, j));
-    const Apply* k = as<Apply>(e);
-    if (!k || k->op == Op::And || k->op == Op::Or || k->op == Op::Index) return e;
-    Exprs args;
-    for (const Expr& x : k->args) args.push_back(gather(x, reads, j));
-    return apply(k->op, std::move(args));
-  }
-  Stmt read(const Read& r, const Var& j) const {
-    const Stmt all = intrin("load" + to_text(vector_), {{r.to, {}}, {r.from, {substitute(r.index, first_)}}});
-    if (!r.inside) return all;
-    return seq({loop(j, vector_, store(r.to, {j}, r.otherwise), ForKind::Unroll), if_then(r.inside, all)});
-  }
-
   Canonical c_;
   const CudaArgs& a_;
   int64_t vector_ = 4, bytes_ = 4;
-  VarMap first_, each_;
 };
 
 }  // namespace
@@ -182,7 +152,7 @@ std::optional<Scheduled> cuda_window(const CudaArgs& a) {
   Window w(*a.canonical, a);
   if (!w.fits()) return {};
   Scheduled s;
-  s.body = seq({border_launch(*a.canonical), w.build(s)});
+  if (!w.schedule(s)) return {};
   bind_operands(s, w.canonical());
   s.family = "window";
   s.description = w.describe();
