@@ -10,8 +10,9 @@ from evaluate import NEWEST, Unfit, onnx_type
 from forms import schema_of
 from graph import BOOL, F32, I64, free_names_of
 
+OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 LOCAL = "local"  # domain of the functions
-REFERRED = {onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRING}
+REFERRED = {onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRING, onnx.AttributeProto.TENSOR}
 
 
 def reads(node):
@@ -98,7 +99,7 @@ def in_function(rng, model, values, fresh):
     nodes, attributes, required, defaults = part.nodes, {}, [], []
     for n in nodes:
         for k, a in enumerate(n.attribute):
-            if a.type in REFERRED and rng.random() < 0.4 and n.op_type != "Constant":
+            if a.type in REFERRED and rng.random() < 0.4:
                 outer = copy.deepcopy(a)
                 outer.name = fresh("attribute")
                 n.attribute[k].CopyFrom(onnx.AttributeProto(name=a.name, ref_attr_name=outer.name, type=a.type))
@@ -224,14 +225,16 @@ def constants_as_nodes(rng, model, values, fresh):
 
 
 def unread(rng, model, values, fresh):
-    """Results that nobody reads have no name, or are left out at the end."""
+    """Results that nobody reads and that need not be there have no name, or are left out at the end."""
     graph = model.graph
     read = {name for n in graph.node for name in reads(n)} | {v.name for v in graph.output}
     for n in graph.node:
-        if len(n.output) > 1 and n.op_type not in ("Split", "If", "Loop", "Scan") and n.domain != LOCAL and n.output[0] in read:
-            n.output[:] = [name if name in read else "" for name in n.output]
-            while n.output and not n.output[-1]:
-                del n.output[-1]
+        if n.domain:
+            continue
+        forms = schema_of(n.op_type, "", model.opset_import[0].version).outputs
+        n.output[:] = [name if name in read or forms[min(k, len(forms) - 1)].option != OPTIONAL else "" for k, name in enumerate(n.output)]
+        while n.output and not n.output[-1]:
+            del n.output[-1]
 
 
 def same_twice(rng, model, values, fresh):
