@@ -23,6 +23,8 @@ const std::vector<PassInfo>& graph_passes() {
       {"hoist_from_loops", 1, hoist_from_loops, "computes before a loop what is the same in every iteration"},
       {"fold_scale_axis", 1, fold_scale_axis, "folds constants per channel into weights"},
       {"combine_parallel_dense", 2, combine_parallel_dense, "makes one matrix product of several of the same operand"},
+      {"combine_parallel_conv2d", 2, combine_parallel_conv2d,
+       "makes one convolution of several of the same operand that leave vectors partly empty"},
       {"convert_layout", 1, convert_layout, "puts channels last around convolutions"},
       {"explicit_pad", 1, explicit_pad, "gives padding a node of its own"},
       {"simplify_expr", 1, simplify_expr, "lets the transpositions and reshapes of the last two meet"},

@@ -20,6 +20,7 @@ std::string_view tvm_name(std::string_view graph_pass) {
       {"hoist_from_loops", "PartialEvaluate"},
       {"fold_scale_axis", "FoldScaleAxis"},
       {"combine_parallel_dense", "CombineParallelDense, CombineParallelBatchMatmul"},
+      {"combine_parallel_conv2d", "CombineParallelConv2D"},
       {"convert_layout", "ConvertLayout"},
       {"explicit_pad", "FoldExplicitPadding, the other way round"},
       {"to_functions", "the lowering of Relay to TE"},

@@ -157,6 +157,39 @@ def padded(name, mode="constant", pads=(1, 0, 0, 2), x=(3, 4), then="", value=0.
     return case(name, body, {"x": some(x)}, weights)
 
 
+# --- combine_parallel_conv2d
+
+def parallel_convs(name, channels=(5, 6, 3), attributes=("", "", ""), biases=(1, 1, 1), activations=("Relu", "Relu", "Relu"), readers=("conv", "conv", "conv"), kernels=((3, 3),) * 3,
+                   t=F32, group=1, other=False, computed=False, shared=False, slope=False, outputs=None):
+    """Convolutions of one tensor with too few channels for a vector, an activation behind each, and readers."""
+    body, inputs, weights = ["v = Neg (x)"], {"x": some((2, 4, 7, 6), t)}, {"r": ints(2, -1), "e": some((1,), t, 9), "f": some((1,), t, 8)}
+    results = []
+    for k, (c, (kh, kw)) in enumerate(zip(channels, kernels)):
+        weights |= {f"w{k}": some((c, 4 // group, kh, kw), t, k), f"b{k}": some((c,), t, k + 7), f"u{k}": some((3, c, 1, 1), t, k + 3), f"p{k}": some((3, c, 3, 3), t, k + 5), f"s{k}": some((c, 1, 1), t, k)}
+        if computed:
+            inputs[f"w{k}"] = weights.pop(f"w{k}")
+        body.append(f"c{k} = Conv <group = {group}{attributes[k]}> ({'x' if other and k else 'v'}, w{k}{f', b{k}' if biases[k] else ''})")
+        act = activations[k]
+        body.append(f"a{k} = {act} (c{k}{f', s{k}' if act == 'PRelu' and slope else f', {act[-1]}' if act[:-1] == 'PRelu_' else ''})".replace("PRelu_e", "PRelu").replace("PRelu_f", "PRelu") if act else f"a{k} = Identity (c{k})")
+        reader = {"conv": f"y{k} = Conv (a{k}, u{k})", "padded": f"y{k} = Conv <pads = [1,1,1,1]> (a{k}, p{k})", "reshape": f"y{k} = Reshape (a{k}, r)", "work": f"y{k} = Exp (a{k})", "output": f"y{k} = Identity (a{k})"}[readers[k]]
+        body.append(reader)
+        results.append(f"y{k}")
+    if shared:
+        body.append("z = Mul (c0, c0)")
+        results.append("z")
+    return case(name, "\n".join(body), inputs, {k: w for k, w in weights.items() if any(k in line.replace(",", " ").replace("(", " ").replace(")", " ").split() for line in body)}, tuple(results), bar=3e-5 if t == F32 else None)
+
+
+def parallel():
+    yield from near(parallel_convs, without_activation=dict(activations=("", "", "")), one_activation=dict(activations=("Relu", "", "")), activations=dict(activations=("Relu", "Tanh", "Relu")), one_slope=dict(activations=("PRelu_e",) * 3),
+                    slopes=dict(activations=("PRelu_e", "PRelu_f", "PRelu_e")), slope_of_channels=dict(activations=("PRelu",) * 3, slope=True), slope_of_equal_channels=dict(channels=(5, 5, 5), activations=("PRelu",) * 3, slope=True),
+                    no_bias=dict(biases=(0, 0, 0)), one_bias=dict(biases=(1, 0, 1)), kernel=dict(kernels=((3, 3), (1, 3), (3, 3))), strides=dict(attributes=("", ", strides = [2,2]", "")), all_strides=dict(attributes=(", strides = [2,1]",) * 3),
+                    pads=dict(attributes=(", pads = [1,0,0,1]", "", "")), all_pads=dict(attributes=(", pads = [1,0,0,1]",) * 3), auto_pad=dict(attributes=(', auto_pad = "SAME_UPPER"',) * 3), dilations=dict(attributes=(", dilations = [2,1]", "", "")),
+                    group=dict(group=2, channels=(4, 6, 2)), operand=dict(other=True), computed=dict(computed=True), halves=dict(t=F16), reads_before=dict(shared=True), padded=dict(readers=("padded", "conv", "padded")),
+                    moved=dict(readers=("reshape",) * 3), worked_on=dict(readers=("work", "conv", "work")), outputs=dict(readers=("output",) * 3), full=dict(channels=(16, 32, 16)), one_full=dict(channels=(16, 5, 3), readers=("output", "conv", "conv")),
+                    equal=dict(channels=(5, 5, 5)), many=dict(channels=(24, 40, 20)))
+
+
 def windows():
     yield from near(transposed_conv, batch=dict(x=(2, 3, 4, 5)), wide_batch=dict(x=(2, 24, 10, 12), oc=24), wide_batch_3=dict(x=(3, 16, 9, 11), oc=16, kernel=(3, 3), pads=(1, 1, 1, 1), more=(1, 1)), wide_batch_4=dict(x=(2, 32, 8, 8), oc=16, kernel=(4, 4), pads=(1, 1, 1, 1)),
                     large_batch=dict(x=(2, 32, 16, 16), oc=32), groups=dict(x=(2, 4, 4, 5), group=2), stride_3=dict(strides=(3, 1), kernel=(3, 3)), computed=dict(computed=True), computed_batch=dict(x=(2, 24, 10, 12), oc=24, computed=True), bias_batch=dict(x=(2, 24, 10, 12), oc=24, bias=True), relu_batch=dict(x=(2, 24, 10, 12), oc=24, before="r"),

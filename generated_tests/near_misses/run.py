@@ -36,7 +36,7 @@ from verdicts import Verdicts  # noqa: E402
 
 def all_cases():
     for family in (rules.idioms, rules.canonical, rules.simplified, rules.inference, product_rules.quantised, product_rules.scales, layout_rules.layouts, layout_rules.neighbours,
-                   layout_rules.windows, layout_rules.padding, layout_rules.chains, layout_rules.loops, fusion_rules.fusion, fusion_rules.regions, fusion_rules.control,
+                   layout_rules.windows, layout_rules.parallel, layout_rules.padding, layout_rules.chains, layout_rules.loops, fusion_rules.fusion, fusion_rules.regions, fusion_rules.control,
                    fusion_rules.counts):
         yield from family()
 

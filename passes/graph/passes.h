@@ -18,6 +18,7 @@ void recognize_idioms(Graph& g, PassContext& cx);
 void simplify_expr(Graph& g, PassContext& cx);
 void fold_scale_axis(Graph& g, PassContext& cx);
 void combine_parallel_dense(Graph& g, PassContext& cx);
+void combine_parallel_conv2d(Graph& g, PassContext& cx);
 void convert_layout(Graph& g, PassContext& cx);
 void explicit_pad(Graph& g, PassContext& cx);
 void to_functions(Graph& g, PassContext& cx);
