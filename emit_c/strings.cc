@@ -65,7 +65,9 @@ std::string string_tables(const Program& p, const ProgramNames& n) {
       s += "\n/* \"" + comment_text(p.weights[i].name) + "\"  " + shape_text(p.weights[i].data->dims) + " */\n" +
            table(*p.weights[i].data, table_name(n, i));
   if (s.empty()) return s;
-  return std::string(kLicenseLine) + "\n/* Constants of strings: views of bytes. */\n#include \"tc_string.h\"\n" + s;
+  const std::string guard = n.upper + "_STRINGS_H";
+  return std::string(kLicenseLine) + "\n/* Constants of strings: views of bytes. */\n#ifndef " + guard + "\n#define " +
+         guard + "\n#include \"tc_string.h\"\n" + s + "\n#endif\n";
 }
 
 }  // namespace tc
