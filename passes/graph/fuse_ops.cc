@@ -32,8 +32,8 @@
 #include <set>
 
 #include "ir/graph/views.h"
-#include "ir/identity.h"
 #include "ir/loop/visit.h"
+#include "passes/graph/cut_group.h"
 #include "passes/graph/fusion_reasons.h"
 #include "passes/graph/groups.h"
 #include "passes/graph/join.h"
@@ -45,12 +45,7 @@ namespace tc {
 
 namespace {
 
-constexpr size_t kLongGroup = 24;   // nodes; a longer group is cut
-constexpr size_t kCutWindow = 6;    // a cut has the smallest hash of this many nodes on each side
-constexpr size_t kCutNodes = 4;     // nodes that a hash covers: few kinds of nodes repeat, sequences of them hardly
-constexpr uint64_t kCutSeed = 4;    // of the hash: any number would do, this one cuts chains of common operators evenly
-constexpr size_t kLongestRun = 32;  // between two cuts; only runs of equal nodes come near
-constexpr size_t kDiamond = 64;     // nodes on the ways from a value to where they join
+constexpr size_t kDiamond = 64;  // nodes on the ways from a value to where they join
 
 int64_t elements(const Value* v) { return num_elements(dims_of(v)); }
 
@@ -68,7 +63,7 @@ class Fusion {
     std::vector<std::vector<Node*>> runs;
     for (size_t i = 0; i < groups_.size(); ++i) {
       Group& group = groups_[int(i)];
-      if (group.nodes.size() > 1) cut(group.nodes, runs);
+      if (group.nodes.size() > 1) cut_group(group.nodes, runs);
     }
     std::vector<std::vector<Node*>> kernels;
     for (const auto& nodes : runs) split_at_outputs(nodes, kernels);
@@ -327,31 +322,6 @@ class Fusion {
       }
     }
     return true;
-  }
-
-  /// Parts of a group in order; cut after nodes whose definitions hash to a local minimum.
-  static void cut(const std::vector<Node*>& nodes, std::vector<std::vector<Node*>>& runs) {
-    if (nodes.size() <= kLongGroup) {
-      runs.push_back(nodes);
-      return;
-    }
-    std::vector<uint64_t> one, hash;
-    for (const Node* n : nodes) one.push_back(hash_text(identity_of(*n->fn), kCutSeed));
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      hash.push_back(one[i]);
-      for (size_t k = 1; k < kCutNodes && k <= i; ++k) hash[i] = hash_text(hex(one[i - k], 16), hash[i]);
-    }
-    auto is_cut = [&](size_t i) {
-      if (i < kCutWindow || i + kCutWindow >= nodes.size()) return false;
-      for (size_t j = i - kCutWindow; j <= i + kCutWindow; ++j)
-        if (j != i && hash[j] <= hash[i]) return false;
-      return true;
-    };
-    runs.emplace_back();
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      runs.back().push_back(nodes[i]);
-      if (i + 1 < nodes.size() && (is_cut(i) || runs.back().size() >= kLongestRun)) runs.emplace_back();
-    }
   }
 
   /// Cuts a run into parts of one output each: a node is in the part that has all of its uses, or else ends one.
