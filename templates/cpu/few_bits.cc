@@ -221,7 +221,7 @@ void plan_many_rows(FewBitsPlan& p, const FewBitsProduct& f, const CpuModel& cpu
   const int64_t widest = std::min(kMostTileColumns, kStackFloats / f.w.per_word() / 16 * 16);  // a word fits the stack
   const Tile tile = choose_tile(cpu, rows, n, 1);
   p.tile.rows = int(plan.in_range(
-      "rows", [&] { return tile.rows; }, 1, std::min(rows, kMostTileRows)));
+      "rows", [&] { return std::min<int64_t>(tile.rows, rows); }, 1, std::min(rows, kMostTileRows)));
   p.tile.columns = int(plan.packing(
       "columns", [&] { return std::min<int64_t>(tile.columns, widest); }, KnobValues::range(16, widest, 16)));
   p.stretch = plan.packing(
