@@ -98,7 +98,7 @@ def help_and_tables(tmp):
     check("passes lists those that have tests", tests <= set(passes), tests - set(passes))
 
 
-SAMPLES = {"IN=OUT": "x=y", "D=K": "n=1", "X=1x3x8x8": "image=1x1x8x8", "X=3x4,5x4": "x=3", "X=16000": "image=1", "0..3": "1", "PASS": "fuse_ops", "strict|fast": "fast",
+SAMPLES = {"IN=OUT": "x=y", "D=K": "n=1", "X=1x3x8x8": "image=1x1x8x8", "X=3x4,5x4": "x=3", "X=16000": "image=1", "0..3": "1", "PASS": "fuse_ops", "strict|fast": "fast", "linked|external": "linked", "model|int8": "model",
            "c|cuda": "c", "onnxruntime|interpreter": "interpreter", "text|json": "json", "auto|plain|none": "auto", "random|zeros|ones": "ones"}
 NAMES = {"--cpu": "generic", "--arch": "sm_80", "--precision": "fp32", "--name": "m"}
 
