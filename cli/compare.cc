@@ -52,6 +52,7 @@ std::string write_reference(const CommandLine& c, const std::string& folder, con
   }
   c.request.listener.tell("reference");
   Graph plain = import_model(c.model, c.request.import, problems);
+  if (c.request.int8_activations) allow_byte_products(plain);
   PassContext cx;
   dynamic_to_static(plain, cx);  // the interpreter runs static shapes
   if (!c.request.target.is_cuda() && !c.request.options.strict_fp) multiply_blocks(plain);  // as the package rounds

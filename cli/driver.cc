@@ -1,5 +1,6 @@
 #include "cli/driver.h"
 
+#include "passes/graph/multiply_blocks.h"
 #include "passes/program/build_program.h"
 #include "support/reserved.h"
 
@@ -115,6 +116,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
   try {
     r.listener.tell("import");
     c.graph = r.graph ? r.graph->clone() : import_model(r.model, r.import, problems);
+    if (r.int8_activations) allow_byte_products(c.graph);
     if (!problems.has_errors()) run(r, cx, c, log);
   } catch (const Error& e) {
     found.add(e.diagnostic());

@@ -44,6 +44,7 @@ struct CompileRequest {
   std::function<void(const ScheduledFunction&)> scheduled = {};              // told what is decided on each function
   std::function<void(const std::string& function, int kernel)> called = {};  // told of each call, see PassContext
   bool external_weights = false;                                             // --weights external
+  bool int8_activations = false;                                             // --activations int8
   bool package = true;  // false: ends after options.stop_after, or after import if that is empty
 };
 

@@ -69,6 +69,9 @@ std::vector<std::string> stated_string_bytes(const CommandLine& c) { return {to_
 std::vector<std::string> stated_weights(const CommandLine& c) {
   return {c.request.external_weights ? "external" : "linked"};
 }
+std::vector<std::string> stated_activations(const CommandLine& c) {
+  return {c.request.int8_activations ? "int8" : "model"};
+}
 std::vector<std::string> stated_fp(const CommandLine& c) { return {c.request.options.strict_fp ? "strict" : "fast"}; }
 std::vector<std::string> stated_level(const CommandLine& c) { return {to_text(int64_t(c.request.options.opt_level))}; }
 std::vector<std::string> stated_disabled(const CommandLine& c) {

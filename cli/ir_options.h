@@ -19,6 +19,7 @@ std::vector<std::string> stated_elements(const CommandLine& c);
 std::vector<std::string> stated_input_values(const CommandLine& c);
 std::vector<std::string> stated_string_bytes(const CommandLine& c);
 std::vector<std::string> stated_fp(const CommandLine& c);
+std::vector<std::string> stated_activations(const CommandLine& c);
 std::vector<std::string> stated_weights(const CommandLine& c);
 std::vector<std::string> stated_level(const CommandLine& c);
 std::vector<std::string> stated_disabled(const CommandLine& c);

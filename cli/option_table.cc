@@ -64,6 +64,10 @@ const std::vector<Option>& options() {
          c.request.options.string_bytes = (limit("--string-bytes", v, int64_t(1) << 40) + 63) / 64 * 64;
        },
        stated_string_bytes},
+      {"--activations", "model|int8",
+       "int8: what is multiplied by weights of few bits is rounded to bytes in blocks, as accuracy_level 4 of a model "
+       "says (default model)",
+       kCompiles, C, set_activations, stated_activations},
       {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", kCompiles, Any,
        set_fp, stated_fp},
       {"-O", "0..3", "optimisation level of the graph passes (default 2)", kCompiles, Any, set_level, stated_level},

@@ -214,6 +214,11 @@ void set_fp(CommandLine& c, const std::string& v) {
   c.request.options.strict_fp = v == "strict";
 }
 
+void set_activations(CommandLine& c, const std::string& v) {
+  if (v != "model" && v != "int8") usage("--activations is model or int8, not '" + printable(v) + "'");
+  c.request.int8_activations = v == "int8";
+}
+
 void set_weights(CommandLine& c, const std::string& v) {
   if (v != "linked" && v != "external") usage("--weights is linked or external, not '" + printable(v) + "'");
   c.request.external_weights = v == "external";

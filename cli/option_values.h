@@ -23,6 +23,7 @@ void set_cpu(CommandLine& c, const std::string& v);
 void set_arch(CommandLine& c, const std::string& v);
 void set_target(CommandLine& c, const std::string& v);
 void set_fp(CommandLine& c, const std::string& v);
+void set_activations(CommandLine& c, const std::string& v);
 void set_weights(CommandLine& c, const std::string& v);
 void set_precision(CommandLine& c, const std::string& v);
 void set_fill(CommandLine& c, const std::string& v);

@@ -39,6 +39,8 @@ void refuse_options_of_other_commands(const CommandLine& c) {
 }
 
 void refuse_contradictions(const CommandLine& c) {
+  if (c.request.int8_activations && c.request.options.strict_fp)
+    usage("--activations int8 rounds what --fp strict would not: leave out one of them");
   if (c.jit && c.single_file) usage("--jit needs a file per kernel: leave out --single-file");
   if (c.command == "tune" && !c.request.target.others.empty())
     usage("tune measures on one processor: give one --cpu, and its records to emit");

@@ -7,9 +7,9 @@
 namespace tc {
 namespace {
 
-constexpr std::string_view kStated[] = {"--precision",   "--jit",     "--cuda-graphs",
-                                        "--single-file", "--weights", "--string-bytes",
-                                        "--fp",          "-O",        "--disable-pass"};
+constexpr std::string_view kStated[] = {"--precision", "--jit",          "--cuda-graphs", "--single-file",
+                                        "--weights",   "--string-bytes", "--activations", "--fp",
+                                        "-O",          "--disable-pass"};
 
 const Option& row(std::string_view flag) {
   const Option* o = find_option(flag);

@@ -98,8 +98,8 @@ def help_and_tables(tmp):
     check("passes lists those that have tests", tests <= set(passes), tests - set(passes))
 
 
-SAMPLES = {"IN=OUT": "x=y", "D=K": "n=1", "X=1x3x8x8": "image=1x1x8x8", "X=3x4,5x4": "x=3", "X=16000": "image=1", "0..3": "1", "PASS": "fuse_ops", "strict|fast": "fast",
-           "c|cuda": "c", "onnxruntime|interpreter": "interpreter", "text|json": "json", "auto|plain|none": "auto", "linked|external": "linked", "random|zeros|ones": "ones"}
+SAMPLES = {"IN=OUT": "x=y", "D=K": "n=1", "X=1x3x8x8": "image=1x1x8x8", "X=3x4,5x4": "x=3", "X=16000": "image=1", "0..3": "1", "PASS": "fuse_ops", "strict|fast": "fast", "linked|external": "linked", "model|int8": "model",
+           "c|cuda": "c", "onnxruntime|interpreter": "interpreter", "text|json": "json", "auto|plain|none": "auto", "random|zeros|ones": "ones"}
 NAMES = {"--cpu": "generic", "--arch": "sm_80", "--precision": "fp32", "--name": "m"}
 
 
@@ -302,10 +302,45 @@ def progress(tmp):
         check(f"{command} --time-passes", re.search(r"^fuse_ops +\d", call(command, "--time-passes", DIGITS).stderr, re.M))
 
 
+def activations_of_bytes(tmp):
+    """--activations int8: what accuracy_level 4 says, and, written out, what is multiplied."""
+    random = np.random.default_rng(5)
+    depth, columns, block, rows = 96, 24, 32, 5
+    packed = random.integers(0, 256, (columns, depth // block, block // 2)).astype(np.uint8)
+    scales = (random.random((columns, depth // block)) * 0.02 + 0.001).astype(np.float32)
+    x = random.standard_normal((rows, depth)).astype(np.float32)
+    paths = []
+    for level in (0, 4):
+        node = onnx.helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=depth, N=columns, bits=4, block_size=block, accuracy_level=level)
+        ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in (("x", [rows, depth]), ("y", [rows, columns]))]
+        graph = onnx.helper.make_graph([node], "g", ports[:1], ports[1:], [onnx.numpy_helper.from_array(packed, "w"), onnx.numpy_helper.from_array(scales, "s")])
+        paths.append(tmp / f"level{level}.onnx")
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("com.microsoft", 1)], ir_version=9), paths[-1])
+    texts = []
+    for path, words in ((paths[0], []), (paths[0], ["--activations", "int8"]), (paths[1], [])):
+        out = tmp / f"activations{len(texts)}"
+        call("--quiet", "--cpu", "x86-64-v3", "--name", "g", *words, path, "-o", out)
+        texts.append({file.name: file.read_text() for file in (out / "kernels").glob("*.c")})
+    check("--activations int8 is accuracy_level 4", texts[1] == texts[2] and texts[0] != texts[1])
+    np.save(tmp / "bytes_x.npy", x)
+    answers("run --activations int8", ["run", "--cpu", "generic", "--activations", "int8", "--inputs", f"x={tmp / 'bytes_x.npy'}", "--outputs", tmp / "bytes", paths[0]])
+    w = np.stack([packed & 15, packed >> 4], -1).reshape(columns, depth // block, block).astype(np.int64) - 8
+    blocks = x.reshape(rows, depth // block, block)
+    steps = np.abs(blocks).max(-1) / np.float32(127)
+    q = np.clip(np.rint(blocks * (1 / steps)[..., None]), -127, 127).astype(np.int64)
+    want = (np.einsum("mbk,nbk->mnb", q, w) * steps[:, None].astype(np.float64) * scales).sum(-1)
+    exact = np.einsum("mbk,nbk,nb->mn", blocks.astype(np.float64), w, scales)
+    made = np.load(next((tmp / "bytes").glob("*.npy")))
+    check("bytes are multiplied as the definition says", np.abs(made - want).max() < 1e-4 < np.abs(made - exact).max(), (np.abs(made - want).max(), np.abs(made - exact).max()))
+    answers("--activations of nothing", ["check", "--activations", "int4", paths[0]], 2, err="--activations is model or int8")
+    answers("--activations on a GPU", ["check", "--target", "cuda", "--activations", "int8", paths[0]], 2, err="is for --target c")
+    answers("--activations and --fp strict", ["check", "--fp", "strict", "--activations", "int8", paths[0]], 2, err="leave out one of them")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
-        for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits, streams_and_links, progress):
+        for part in (help_and_tables, options_of_commands, what_runs_here, check_against_a_folder, messages, info_of_models, operators_of_the_users, files_and_limits, streams_and_links, activations_of_bytes, progress):
             part(tmp)
         for part in (*models.PARTS, *other_tools.PARTS, *reviews.PARTS):
             part(tmp, check)

@@ -8,9 +8,11 @@ namespace tc {
 
 namespace {
 
+constexpr int64_t kBytes = 4;  // accuracy_level
+
 /// y = MatMul(x, tc.unpack_weights <accuracy_level = 4> (p, sw, zw)) as a product of blocks of bytes.
 void multiply(Graph& g, Node* n) {
-  constexpr int64_t kBytes = 4, kWordBits = 32;
+  constexpr int64_t kWordBits = 32;
   const Node* w = n->inputs[1]->producer;
   if (!w || w->domain != "tc" || w->op != "unpack_weights" || w->attr_int("accuracy_level", 0) != kBytes) return;
   Value* x = n->inputs[0];
@@ -48,6 +50,14 @@ void multiply_blocks(Graph& g) {
     if (n->is("MatMul")) products.push_back(n.get());
   }
   for (Node* n : products) multiply(g, n);
+}
+
+void allow_byte_products(Graph& g) {
+  for (const auto& n : g.nodes()) {
+    for (const auto& r : n->regions) allow_byte_products(*r);
+    if ((n->domain == "com.microsoft" && n->op == "MatMulNBits") || (n->domain == "tc" && n->op == "unpack_weights"))
+      n->attrs["accuracy_level"] = kBytes;
+  }
 }
 
 }  // namespace tc

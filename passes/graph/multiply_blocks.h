@@ -11,4 +11,7 @@ namespace tc {
 /// words of neighbours. Bodies of control flow are graphs like any other. The result is what the model means, and ONNX Runtime computes.
 void multiply_blocks(Graph& g);
 
+/// Allows that of every product of weights of few bits, whatever its model says (--activations int8).
+void allow_byte_products(Graph& g);
+
 }  // namespace tc

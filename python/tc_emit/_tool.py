@@ -73,7 +73,7 @@ def _paths(value: Any) -> list[str]:
     return [os.fspath(value)] if isinstance(value, (str, os.PathLike)) else [os.fspath(path) for path in value]
 
 
-OPTIONS = ("target", "cpu", "arch", "precision", "name", "fp", "weights")
+OPTIONS = ("target", "cpu", "arch", "precision", "name", "fp", "weights", "activations")
 NUMBERS = {"opt_level": "-O", "string_bytes": "--string-bytes", "cuda_graphs": "--cuda-graphs", "limit_memory": "--limit-memory", "limit_nodes": "--limit-nodes"}
 FILES = {"ops": "--ops", "records": "--records", "schedules": "--schedules"}  # a path; "ops": or several
 SEVERAL = {"disable_pass": "--disable-pass"}  # a word or several
