@@ -124,8 +124,8 @@ std::string status_type(const Program& p, const ProgramNames& n, bool chooses) {
          (size_tests(p, n).empty() ? ""
           : open_sizes(p).empty()  ? "a size out of its bounds, "
                                    : "a size out of its bounds or beyond those of init, ") +
-         "or a workspace that is too small */\n  " + u + "_E_ALIGN,   /* workspace or weights not aligned to " + u + "_ALIGN */\n  " + u +
-         "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
+         "or a workspace that is too small */\n  " + u + "_E_ALIGN,   /* workspace or weights not aligned to " + u +
+         "_ALIGN */\n  " + u + "_E_WEIGHTS, /* weights of another model, layout or byte order */\n  " + u +
          "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
          "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
          "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
