@@ -1,5 +1,6 @@
 #include "cli/driver.h"
 
+#include "ir/open_size.h"
 #include "passes/graph/multiply_blocks.h"
 #include "passes/program/build_program.h"
 #include "support/reserved.h"
@@ -91,6 +92,18 @@ void run(const CompileRequest& r, PassContext& cx, Compilation& c, Log& log) {
   }
 }
 
+// What is said of a number of bytes that 64 bits do not hold, where a size has no upper bound.
+Diagnostic with_way_out(Diagnostic d, const CompileRequest& r) {
+  if (d.code != "TC0501" || !d.notes.empty()) return d;
+  for (const auto& [name, range] : r.import.dims)
+    if (is_open(range.most))
+      d.notes.push_back("\"" + printable(name) +
+                        "\" has no upper bound, and a tensor grows with two such sizes, or by more than 90 MiB with this one: "
+                        "give it one, --dim " +
+                        printable(name) + "=" + to_text(range.least) + "..64 (for example)");
+  return d;
+}
+
 }  // namespace
 
 Compilation compile(const CompileRequest& r, Diagnostics& problems) {
@@ -119,7 +132,7 @@ Compilation compile(const CompileRequest& r, Diagnostics& problems) {
     if (r.int8_activations) allow_byte_products(c.graph);
     if (!problems.has_errors()) run(r, cx, c, log);
   } catch (const Error& e) {
-    found.add(e.diagnostic());
+    found.add(with_way_out(e.diagnostic(), r));
   }
   r.listener.tell("");
   for (const Diagnostic& d : found.list()) add(d);
