@@ -50,7 +50,7 @@ TEST(DiagnosticsPage, AParagraphEndsBeforeTheNextHeading) {
     const std::string text = explanation_of(c);
     EXPECT_TRUE(text.starts_with(c + ": ")) << text;
     EXPECT_GT(text.size(), 60u) << text;
-    EXPECT_EQ(text.find('#'), std::string::npos) << text;
+    EXPECT_EQ(text.find("\n#"), std::string::npos) << text;
     EXPECT_TRUE(text.ends_with(".\n")) << text;
   }
   EXPECT_EQ(explanation_of("TC9999"), "");
