@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/loop/build.h"
+#include "ir/loop/expand_intrin.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/print.h"
 #include "ir/loop/visit.h"
@@ -61,10 +62,15 @@ class AccessVerifier {
           if (parted_ > 0)
             throw InternalError("verify: a barrier of scope " + scope_name(k.scope) + " that threads may pass by");
         },
-        [&](const Prefetch&) {}, [&](const Intrin&) {}, [&](const Launch&) {}, [&](const Comment& k) { stmt(k.body); });
+        [&](const Prefetch&) {}, [&](const Intrin& k) { intrin(k); }, [&](const Launch&) {}, [&](const Comment& k) { stmt(k.body); });
   }
 
  private:
+  // Of what a thread does by itself; what a warp does together lies in tiles and registers.
+  void intrin(const Intrin& k) {
+    if (std::holds_alternative<Assignments>(instruction(k).meaning)) stmt(expand_intrin(k));
+  }
+
   void loop(const For& k) {
     const std::optional<int64_t> begin = as_const_int(k.begin), extent = as_const_int(k.extent);
     if (extent && *extent <= 0) return;  // nothing in it ever runs

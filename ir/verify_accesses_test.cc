@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/op.h"
 
 namespace tc {
@@ -67,6 +68,17 @@ TEST(VerifyAccesses, TheFirstLaneCounts) {
   };
   EXPECT_EQ(message(vectors(3)), "fine");
   EXPECT_NE(message(vectors(4)), "fine");
+}
+
+TEST(VerifyAccesses, InstructionsTouchWhatTheyStandFor) {
+  const Buffer x = tensor("x", 32), y = tensor("y", 32);
+  const auto tile = [&](Expr from, Expr to) { return intrin("transpose_tile", {{y, {to}}, {x, {from}}}, {4, 8}); };
+  EXPECT_EQ(message(tile(4, 16)), "fine");
+  EXPECT_NE(message(tile(5, 16)).find("load of buffer \"x\""), std::string::npos);
+  EXPECT_NE(message(tile(4, 17)).find("store to buffer \"y\""), std::string::npos);
+  const Var i = make_var("i");
+  EXPECT_EQ(message(loop(i, 2, tile(Expr(i) * 4, Expr(i) * 16))), "fine");
+  EXPECT_NE(message(loop(i, 3, tile(Expr(i) * 4, Expr(i) * 16))), "fine");
 }
 
 TEST(VerifyAccesses, NoThreadPassesABarrierBy) {

@@ -59,6 +59,14 @@ def convolutions(b):
     b.output(b.op("Softmax", b.op("Gemm", y, b.weight(16, 10), b.weight(10))))
 
 
+def interleaved(b):
+    """Channels first outside, last inside: instructions that interleave, and borders."""
+    y = b.input("x", ["batch", 3, 32, 32])
+    for inside, outside in ((3, 8), (8, 8), (8, 2)):
+        y = b.op("Relu", b.op("Conv", y, b.weight(outside, inside, 3, 3), pads=[1, 1, 1, 1]))
+    b.output(y)
+
+
 def dense(b):
     x = b.input("x", ["batch", 33])
     y = b.op("Tanh", b.op("Gemm", x, b.weight(33, 50), b.weight(50)))
@@ -417,7 +425,7 @@ def summed(b):
 
 # Sizes without an upper bound: instances are made for some.
 ENDLESS = [
-    (rows, {"batch": (1, None)}), (rows, {"batch": (0, None)}), (convolutions, {"batch": (1, None)}),
+    (rows, {"batch": (1, None)}), (rows, {"batch": (0, None)}), (convolutions, {"batch": (1, None)}), (interleaved, {"batch": (1, None)}),
     (attention, {"batch": (1, None), "seq": (1, 13)}), (attention, {"batch": (1, None), "seq": (9, 9)}),
     (contrib, {"batch": (1, None), "seq": (1, 6)}), (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}),
 ]

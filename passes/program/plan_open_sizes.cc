@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/loop/expand_intrin.h"
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
@@ -40,8 +41,7 @@ class Reach {
         sizes[k.params[i].buffer.get()] = v;
         ranges_[v.get()] = {0, capacity};
       }
-    stmt(rewrite(k.body, [&](const Expr& e) -> Expr {
-      if (as<Lanes>(e)) return kMostLanes;
+    stmt(rewrite(with_most_lanes(k.body), [&](const Expr& e) -> Expr {
       const Load* l = as<Load>(e);
       const auto size = l ? sizes.find(l->buffer.get()) : sizes.end();
       return size == sizes.end() ? Expr() : Expr(size->second);
@@ -97,14 +97,15 @@ class Reach {
           for (const Stmt& x : k.list) stmt(x);
         },
         [&](const Barrier&) {}, [&](const Prefetch&) {},
-        [&](const Intrin& k) {
-          for (const Expr& e : k.args) expr(e);
-          for (const Buffer& b : k.buffers) reach(b, kUnknown);
-        },
+        [&](const Intrin& k) { stmt(with_most_lanes(expand_intrin(k))); },
         [&](const Launch& k) {
           for (const Buffer& b : k.buffers) reach(b, kUnknown);
         },
         [&](const Comment& k) { stmt(k.body); });
+  }
+
+  static Stmt with_most_lanes(const Stmt& s) {
+    return rewrite(s, [](const Expr& e) -> Expr { return as<Lanes>(e) ? Expr(kMostLanes) : Expr(); });
   }
 
   template <class F>
