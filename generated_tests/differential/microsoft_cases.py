@@ -16,6 +16,10 @@ def weight_cases():
             weights["z"] = rng.integers(0, 256, columns * -(-blocks * bits // 8)).astype(np.uint8)
         yield Case(f"nbits_{bits}_{block}_{columns}x{depth}", f"y = com.microsoft.MatMulNBits <K = {depth}, N = {columns}, bits = {bits}, "
                    f"block_size = {block}> (x, w, s{', z' if zeros else ''})", {"x": (2, 3, depth)}, weights)
+    for kind, block, columns, depth in ((0, 16, 24, 96), (1, 64, 17, 50), (1, 32, 1, 33)):  # blocks go on across columns
+        weights = {"w": rng.integers(0, 256, -(-columns * depth // 2)).astype(np.uint8), "s": (rng.random(-(-columns * depth // block)) + 0.1).astype(np.float32)}
+        yield Case(f"bnb4_{kind}_{block}_{columns}x{depth}", f"y = com.microsoft.MatMulBnb4 <K = {depth}, N = {columns}, block_size = {block}, quant_type = {kind}> (x, w, s)",
+                   {"x": (2, 3, depth)}, weights)
     for bits in (4, 8):
         table = {"d": rng.integers(0, 256, (20, 64 * bits // 8)).astype(np.uint8), "s": (rng.random((20, 2)) * 0.1).astype(np.float32),
                  "z": rng.integers(0, 256, (20, 2 * bits // 8)).astype(np.uint8)}

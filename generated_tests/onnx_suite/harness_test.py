@@ -112,7 +112,7 @@ MAIN = """#include "tc_main.h"
 #include <string.h>
 static const int64_t dims[] = {3};
 static const tc_io_info info[] = {{"x", TC_FLOAT, 1, dims}};
-static int open_model(void *m, const void *weights, size_t bytes, int cpu) { (void)m, (void)weights, (void)bytes, (void)cpu; return 0; }
+static int open_model(void *m, const void *weights, size_t bytes, int cpu, const int64_t *sizes) { (void)m, (void)weights, (void)bytes, (void)cpu, (void)sizes; return 0; }
 static int run_model(void *m, const void *const *in, const int64_t *sizes, void *const *out, int64_t *const *out_dims)
 {
   (void)m;
@@ -125,7 +125,7 @@ static void close_model(void *m) { (void)m; }
 static const char *message(int status) { (void)status; return "?"; }
 int main(int argc, char **argv)
 {
-  const tc_model model = {"copy", 1, 1, info, info, NULL, 0, NULL, 0, NULL, 0, 0, 0, NULL, 64, NULL, NULL, NULL, open_model, run_model, close_model, NULL, message};
+  const tc_model model = {"copy", 1, 1, info, info, NULL, 0, NULL, 0, NULL, 0, 0, 0, NULL, 64, NULL, NULL, NULL, open_model, NULL, run_model, close_model, NULL, message};
   return tc_main(&model, argc, argv);
 }
 """

@@ -256,7 +256,7 @@ SCALE = r"""
 #include "tc_main.h"
 static const int64_t dims[] = {2, 3};
 static const tc_io_info in[] = {{"a", TC_FLOAT, 2, dims}, {"b", TC_INT64, 0, NULL}}, out[] = {{"y", TC_FLOAT, 2, dims}};
-static int open_model(void *m, const void *weights, size_t bytes, int cpu) { (void)m, (void)weights, (void)bytes, (void)cpu; return 0; }
+static int open_model(void *m, const void *weights, size_t bytes, int cpu, const int64_t *sizes) { (void)m, (void)weights, (void)bytes, (void)cpu, (void)sizes; return 0; }
 static void close_model(void *m) { (void)m; }
 static const char *message(int s) { return s == 4 ? "out of range" : "?"; }
 static int run(void *m, const void *const *x, const int64_t *sizes, void *const *y, int64_t *const *y_dims)
@@ -269,7 +269,7 @@ static int run(void *m, const void *const *x, const int64_t *sizes, void *const 
 }
 int main(int c, char **v)
 {
-  tc_model m = {"scale", 2, 1, in, out, NULL, 0, NULL, 0, NULL, 0, 16, 4, NULL, 64, NULL, NULL, NULL, open_model, run, close_model, NULL, message};
+  tc_model m = {"scale", 2, 1, in, out, NULL, 0, NULL, 0, NULL, 0, 16, 4, NULL, 64, NULL, NULL, NULL, open_model, NULL, run, close_model, NULL, message};
   return tc_main(&m, c, v);
 }
 """

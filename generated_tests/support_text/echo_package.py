@@ -53,7 +53,8 @@ def write_package(out):
         "output_args": "\n".join(f"  o.t{i} = ({c} *)out[{i}];" for i, (_, c) in enumerate(DTYPES)),
         "n_inputs": str(len(DTYPES)), "n_outputs": str(len(DTYPES)), "lanes": "16", "built_lanes": "TC_VL",
         "weights_file": "NULL", "map": "", "map_name": "NULL", "unmap_name": "NULL", "opened": "weights != NULL ? weights : echo_weights()",
-        "cpus": "", "cpu_list": "NULL", "n_cpus": "0", "init": "echo_init((echo *)instance, weights, bytes, NULL, 0);\n  (void)cpu;",
+        "cpus": "", "cpu_list": "NULL", "n_cpus": "0", "init": "echo_init((echo *)instance, weights, bytes, NULL, 0);\n  (void)cpu;\n  (void)sizes_;",
+        "room": "", "status": "const echo_status s = ", "shape": "", "shape_name": "NULL",
         "counts": "", "reset": "", "reset_name": "NULL", "run": "  return (int)echo_run((const echo *)instance, &i, &o);",
     }
     (out / "main.c").write_text(fill("main.c.in", holes))

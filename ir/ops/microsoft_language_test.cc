@@ -52,6 +52,21 @@ TEST(MatMulNBits, AnOrderSaysTheBlockOfEachRow) {
             (std::vector<double>{-70, -6, -5, -40}));
 }
 
+TEST(MatMulBnb4, CodesStandHighBitsFirst) {
+  // N = 2, K = 3, blocks of 4: the second row begins in the middle of a byte and of a block.
+  const Constant packed = u8({3}, {0x01, 0xf7, 0x9a}), absmax = f32({2}, {1, 10});
+  Attrs attrs = {{"K", int64_t(3)}, {"N", int64_t(2)}, {"block_size", int64_t(4)}, {"quant_type", int64_t(1)}};
+  const Constant x = f32({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
+  auto y = values(run_rewritten({"MatMulBnb4", {x, packed, absmax}, attrs, 1, kMs})[0]);
+  ASSERT_EQ(y.size(), 6u);
+  const std::vector<double> normal = {-1, 0, -0.6961928, 1.6093020, 1, 2.4611230};
+  for (size_t k = 0; k < 6; k++) EXPECT_NEAR(y[k], normal[k], 1e-6) << k;
+  attrs["quant_type"] = int64_t(0);
+  y = values(run_rewritten({"MatMulBnb4", {x, packed, absmax}, attrs, 1, kMs})[0]);
+  const std::vector<double> floats = {0, 0.25, 5.208333e-3, -0.05208333, -0.25, -6.6666667};
+  for (size_t k = 0; k < 6; k++) EXPECT_NEAR(y[k], floats[k], 1e-6) << k;
+}
+
 TEST(BlocksOfBytes, AreRoundedToTheStepOfTheirBlock) {
   const Constant x = f32({1, 5}, {127, -50.4, 0, 0, 254});
   const Attrs block = {{"block_size", int64_t(2)}};

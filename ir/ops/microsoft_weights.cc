@@ -2,6 +2,7 @@
 // (com.microsoft). A weight is (q - zero point) * scale; without zero points, q is an offset from the middle of its
 // range.
 //   MatMulNBits(x, packed, scales, zero points)  ->  w = tc.unpack_weights(packed, scales, zero points); MatMul(x, w)
+//   MatMulBnb4(x, packed, absmax)  ->  w = tc.unpack_bnb4(packed, absmax, the numbers that its 16 codes stand for); MatMul(x, w)
 // Weights are known while compiling, so that what is emitted multiplies by numbers of the scales' type. Where a model allows
 // products of bytes (accuracy_level 4), realize_quantization makes of that, in C,
 //   s = tc.block_scales(x); q = tc.quantize_blocks(x, s); tc.matmul_blocks(q, s, packed, scales, zero points)
@@ -147,6 +148,68 @@ bool expand_matmul(Graph& g, Node* n) {
   return true;
 }
 
+/// w[k, n], K x N: code number n * K + k of packed, the high four bits of a byte first, as a number of the table, times the
+/// largest magnitude of its block (bitsandbytes; Dettmers et al., "QLoRA", 2023).
+void define_unpack_bnb4(OpBuilder& op) {
+  const Tensor packed = op.in(0), absmax = op.in(1), table = op.in(2);
+  const int64_t columns = op.attr_int("N"), depth = op.attr_int("K"), block = op.attr_int("block_size");
+  if (columns < 1 || depth < 1 || block < 1) op.reject("N, K and block_size must be positive");
+  const int64_t all = checked_mul(columns, depth);
+  if (num_elements(packed.dims()) != ceil_quotient(all, 2)) op.reject("the weights do not fit N and K", 0);
+  if (num_elements(absmax.dims()) != ceil_quotient(all, block)) op.reject("one number per block is needed", 1);
+  auto flat = [](const Tensor& x, const Expr& at) { return x(delinearize(at, x.dims())); };
+  op.output(0, op.compute(
+                   "weights", absmax.dtype(), {depth, columns},
+                   [&](const Exprs& i) {
+                     const Expr at = i[1] * depth + i[0];
+                     const Expr byte = cast(DType::I32, flat(packed, floor_div(at, Expr(2))));
+                     const Expr shift = (Expr(1) - floor_mod(at, Expr(2))) * 4;
+                     const Expr code = apply(Op::BitAnd, {apply(Op::Shr, {byte, cast(DType::I32, shift)}), make_int(DType::I32, 15)});
+                     return cast(absmax.dtype(), table({cast(DType::I64, code)}) * widen(flat(absmax, floor_div(at, Expr(block)))));
+                   },
+                   {"k", "n"}));
+}
+
+/// What the codes of `quant_type` stand for: of 0, floats of four bits (their largest is 1), of 1, the quantiles of a normal
+/// distribution ("NormalFloat").
+std::vector<double> numbers_of_codes(int64_t quant_type) {
+  if (quant_type == 1)
+    return {-1.0,
+            -0.6961928009986877,
+            -0.5250730514526367,
+            -0.39491748809814453,
+            -0.28444138169288635,
+            -0.18477343022823334,
+            -0.09105003625154495,
+            0.0,
+            0.07958029955625534,
+            0.16093020141124725,
+            0.24611230194568634,
+            0.33791524171829224,
+            0.44070982933044434,
+            0.5626170039176941,
+            0.7229568362236023,
+            1.0};
+  std::vector<double> t = {0, 5.208333333e-3, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25};
+  for (size_t k = 0; k < 8; k++) t.push_back(-t[k]);
+  t[8] = 0;
+  return t;
+}
+
+/// x, packed weights, the largest magnitudes of their blocks.
+bool expand_matmul_bnb4(Graph& g, Node* n) {
+  const Expansion e(g, n);
+  if (e.attr_int("transB") != 1) e.unsupported("weights that are not transposed (transB)");
+  const int64_t type = e.attr_int("quant_type");
+  if (type != 0 && type != 1) e.reject("quant_type is 0 (FP4) or 1 (NF4)");
+  Value* table = e.floats(DType::F32, {16}, numbers_of_codes(type), "_codes");
+  Value* w = e.op("unpack_bnb4", {e.in(1), e.in(2), table}, "_weights",
+                  e.attrs_named({"K", "N", "block_size"}), "tc");
+  if (w->type.dtype != e.in(0)->type.dtype) e.reject("the magnitudes must have the type of the input");
+  e.finish(0, e.op("MatMul", {e.in(0), w}, ""));
+  return true;
+}
+
 /// Rows of a table that is stored in blocks: data, indices, scales, zero points. Bytes hold one number of 8 bits or two
 /// of 4 along their last axis; zero points are stored as the data is.
 void define_gather(OpBuilder& op) {
@@ -201,6 +264,13 @@ OpFamily microsoft_weights_ops() {
        .define = nullptr,
        .domain = ms,
        .expand = expand_matmul},
+      {.name = "MatMulBnb4",
+       .since = 1,
+       .attrs = {optional_attr("K"), optional_attr("N"), optional_attr("block_size"), optional_attr("quant_type"),
+                 int_attr("training_mode", 0), int_attr("transB", 1)},
+       .define = nullptr,
+       .domain = ms,
+       .expand = expand_matmul_bnb4},
       {"GatherBlockQuantized",
        1,
        {int_attr("gather_axis", 0), int_attr("quantize_axis", 1), int_attr("block_size", 128), int_attr("bits", 4)},
@@ -214,6 +284,13 @@ OpFamily microsoft_weights_ops() {
         int_attr("accuracy_level", 0)},
        define_unpack_weights,
        "packed scales zeros order",
+       "weights",
+       "tc"},
+      {"unpack_bnb4",
+       1,
+       {int_attr("K", 0), int_attr("N", 0), int_attr("block_size", 0)},
+       define_unpack_bnb4,
+       "packed absmax codes",
        "weights",
        "tc"},
       {"block_scales", 1, {int_attr("block_size", 0)}, define_block_scales, "x", "scale", "tc"},
