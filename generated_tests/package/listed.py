@@ -126,6 +126,7 @@ def cmake(check, package, name, io):
 
 
 def profile(check, package, name):
+    run("make", "-C", package, "clean")  # what was built before has other flags
     built = run("make", "-j2", "-s", "-C", package, f"{name}_profile", f"lib{name}.so")
     if check(f"{name}: a list has a profile and a shared library", built.returncode == 0, built.stderr[-300:]) and "v3" in variants.here(False):
         kernel = re.search(rf"{name}_(conv2d\w+_[0-9a-f]{{4}})\(", (package / f"{name}_graph_v3.c").read_text()).group(1)
