@@ -82,6 +82,9 @@ def blocks(g, op):
         return ms(g, op, table, g.fresh(I64, (2, 3), low=0, high=8), g.known((r.random((9, 32 // block)) * 0.1).astype(F32)), maybe(g, lambda: g.known(r.integers(0, 256, (9, -(-32 // block * bits // 8))).astype(U8))) if bits == 4 else None,
                   gather_axis=0, quantize_axis=1, block_size=block, bits=bits)
     n, k = g.rng.choice([1, 5, 16, 17]), g.rng.choice([16, 20, 33, 50])
+    if op == "MatMulBnb4":
+        return ms(g, op, g.fresh(F32, (2, g.rng.choice([1, 3]), k), style="normal"), g.known(r.integers(0, 256, -(-n * k // 2)).astype(U8)),
+                  g.known((r.random(-(-n * k // block)) + 0.01).astype(F32)), K=k, N=n, block_size=block, quant_type=g.rng.randrange(2))
     count = -(-k // block)
     zeros = maybe(g, lambda: g.known(r.integers(0, 256, n * -(-count * bits // 8)).astype(U8)))
     ms(g, op, g.fresh(F32, (2, g.rng.choice([1, 3]), k), style="normal"), g.known(r.integers(0, 256, (n, count, block * bits // 8)).astype(U8)),
@@ -158,7 +161,7 @@ def old_forms(g, op):
 ROWS = [
     Row("Gelu BiasGelu FastGelu QuickGelu", activations, 0.8, MS), Row("FusedMatMul FusedGemm", fused_product, 0.6, MS), Row("FusedConv", fused_conv, 0.4, MS),
     Row("SkipLayerNormalization SkipSimplifiedLayerNormalization", skip_norm, 0.6, MS), Row("Attention MultiHeadAttention QAttention", self_attention, 0.7, MS), Row("GroupQueryAttention", grouped, 0.3, MS),
-    Row("MatMulNBits GatherBlockQuantized", blocks, 0.6, MS), Row("QLinearAdd QLinearMul", quantised_pair, 0.8, MS),
+    Row("MatMulNBits GatherBlockQuantized MatMulBnb4", blocks, 0.6, MS), Row("QLinearAdd QLinearMul", quantised_pair, 0.8, MS),
     Row("QLinearLeakyRelu QLinearSigmoid QLinearAveragePool QLinearGlobalAveragePool QLinearSoftmax", quantised_single, 0.8, MS),
     Row("QLinearConcat QLinearWhere QGemm MatMulIntegerToFloat DynamicQuantizeMatMul", quantised_more, 1.4, MS), Row("NhwcMaxPool QLinearConv", channels_last, 0.3, MS),
     Row("Trilu ExpandDims Pad GatherND CDist GridSample RotaryEmbedding EmbedLayerNormalization", old_forms, 0.6, MS),
