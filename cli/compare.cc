@@ -113,6 +113,13 @@ void take_outputs(const Program& p, const std::string& from, const std::string& 
   }
 }
 
+/// What is imported for the reference: a size without an upper bound, of which no memory holds the tensors, is the chosen one.
+CommandLine of_sizes(CommandLine c, const Program& p, const std::map<int, int64_t>& sizes) {
+  for (const auto& [k, size] : sizes)
+    if (const IoTensor& t = p.inputs[size_t(k)]; is_open(t.most)) c.request.import.dims[t.name.raw()] = size;
+  return c;
+}
+
 /// One run, of chosen sizes.
 AgainstReference compare_run(const CommandLine& c, const Built& b, const std::string& io,
                              const std::map<int, int64_t>& sizes, Diagnostics& problems) {
@@ -121,7 +128,8 @@ AgainstReference compare_run(const CommandLine& c, const Built& b, const std::st
   AgainstReference result;
   const std::string whole = keeps_states(p) ? io + "/reference" : io;
   std::filesystem::create_directory(whole);
-  result.against = write_reference(c, whole, make_inputs(p, sizes, c.fill, c.seed, io, whole), problems);
+  result.against =
+      write_reference(of_sizes(c, p, sizes), whole, make_inputs(p, sizes, c.fill, c.seed, io, whole), problems);
   if (whole != io) take_outputs(p, whole, io);
   const auto [rtol, atol] = tolerance_of(b.compilation.graph, c.request.options.precision);
   std::vector<std::string> command = {b.program, "--inputs", io, "--expect", io, "--rtol", rtol, "--atol", atol};

@@ -97,10 +97,11 @@ Diagnostic with_way_out(Diagnostic d, const CompileRequest& r) {
   if (d.code != "TC0501" || !d.notes.empty()) return d;
   for (const auto& [name, range] : r.import.dims)
     if (is_open(range.most))
-      d.notes.push_back("\"" + printable(name) +
-                        "\" has no upper bound, and a tensor grows with two such sizes, or by more than 90 MiB with this one: "
-                        "give it one, --dim " +
-                        printable(name) + "=" + to_text(range.least) + "..64 (for example)");
+      d.notes.push_back(
+          "\"" + printable(name) +
+          "\" has no upper bound, and a tensor grows with two such sizes, or by more than 90 MiB with this one: "
+          "give it one, --dim " +
+          printable(name) + "=" + to_text(range.least) + "..64 (for example)");
   return d;
 }
 

@@ -263,7 +263,12 @@ class DimBinder {
     try {
       checked_mul(num_elements(dims), std::max(1, info(DType(type)).bytes));
     } catch (const Error&) {
-      c_.error("TC0501", ExitCode::Limit, nullptr, who + ": its size in bytes does not fit in 64 bits");
+      const bool grows = std::any_of(dims.begin(), dims.end(), [](int64_t d) { return tc::is_open(d); });
+      c_.error(
+          "TC0501", ExitCode::Limit, nullptr, who + ": its size in bytes does not fit in 64 bits",
+          grows ? std::vector<std::string>{"a tensor may have one size without an upper bound: give others one, --dim "
+                                           "NAME=1..64 (for example)"}
+                : std::vector<std::string>{});
     }
   }
 

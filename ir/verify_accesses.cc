@@ -62,7 +62,8 @@ class AccessVerifier {
           if (parted_ > 0)
             throw InternalError("verify: a barrier of scope " + scope_name(k.scope) + " that threads may pass by");
         },
-        [&](const Prefetch&) {}, [&](const Intrin& k) { intrin(k); }, [&](const Launch&) {}, [&](const Comment& k) { stmt(k.body); });
+        [&](const Prefetch&) {}, [&](const Intrin& k) { intrin(k); }, [&](const Launch&) {},
+        [&](const Comment& k) { stmt(k.body); });
   }
 
  private:

@@ -158,16 +158,17 @@ void define_unpack_bnb4(OpBuilder& op) {
   if (num_elements(packed.dims()) != ceil_quotient(all, 2)) op.reject("the weights do not fit N and K", 0);
   if (num_elements(absmax.dims()) != ceil_quotient(all, block)) op.reject("one number per block is needed", 1);
   auto flat = [](const Tensor& x, const Expr& at) { return x(delinearize(at, x.dims())); };
-  op.output(0, op.compute(
-                   "weights", absmax.dtype(), {depth, columns},
-                   [&](const Exprs& i) {
-                     const Expr at = i[1] * depth + i[0];
-                     const Expr byte = cast(DType::I32, flat(packed, floor_div(at, Expr(2))));
-                     const Expr shift = (Expr(1) - floor_mod(at, Expr(2))) * 4;
-                     const Expr code = apply(Op::BitAnd, {apply(Op::Shr, {byte, cast(DType::I32, shift)}), make_int(DType::I32, 15)});
-                     return cast(absmax.dtype(), table({cast(DType::I64, code)}) * widen(flat(absmax, floor_div(at, Expr(block)))));
-                   },
-                   {"k", "n"}));
+  op.output(0, op.compute("weights", absmax.dtype(), {depth, columns},
+                          [&](const Exprs& i) {
+                            const Expr at = i[1] * depth + i[0];
+                            const Expr byte = cast(DType::I32, flat(packed, floor_div(at, Expr(2))));
+                            const Expr shift = (Expr(1) - floor_mod(at, Expr(2))) * 4;
+                            const Expr code = apply(Op::BitAnd, {apply(Op::Shr, {byte, cast(DType::I32, shift)}),
+                                                                 make_int(DType::I32, 15)});
+                            return cast(absmax.dtype(), table({cast(DType::I64, code)}) *
+                                                            widen(flat(absmax, floor_div(at, Expr(block)))));
+                          },
+                          {"k", "n"}));
 }
 
 /// What the codes of `quant_type` stand for: of 0, floats of four bits (their largest is 1), of 1, the quantiles of a normal
@@ -203,8 +204,7 @@ bool expand_matmul_bnb4(Graph& g, Node* n) {
   const int64_t type = e.attr_int("quant_type");
   if (type != 0 && type != 1) e.reject("quant_type is 0 (FP4) or 1 (NF4)");
   Value* table = e.floats(DType::F32, {16}, numbers_of_codes(type), "_codes");
-  Value* w = e.op("unpack_bnb4", {e.in(1), e.in(2), table}, "_weights",
-                  e.attrs_named({"K", "N", "block_size"}), "tc");
+  Value* w = e.op("unpack_bnb4", {e.in(1), e.in(2), table}, "_weights", e.attrs_named({"K", "N", "block_size"}), "tc");
   if (w->type.dtype != e.in(0)->type.dtype) e.reject("the magnitudes must have the type of the input");
   e.finish(0, e.op("MatMul", {e.in(0), w}, ""));
   return true;

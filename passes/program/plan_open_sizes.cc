@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/loop/expand_intrin.h"
 #include "ir/loop/build.h"
+#include "ir/loop/expand_intrin.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/visit.h"
 #include "ir/open_size.h"
