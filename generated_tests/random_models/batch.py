@@ -209,7 +209,7 @@ class Compiler:
         text, at, to = table(models)
         source = folder / ("batch.cc" if self.config.cuda else "batch.c")
         source.write_text("#define _GNU_SOURCE\n" * (not self.config.cuda) + unity(models, self.config.cuda, folder) + text)
-        (folder / "batch.S").write_text("".join(f'#include "m{m.seed}/m{m.seed}_weights.S"\n' for m in models))
+        (folder / "batch.S").write_text("".join(f'#include "m{m.seed}/m{m.seed}_weights.S"\n#undef BLOB\n' for m in models))
         assembled = folder / "batch.S"
         if self.config.compiler == "tcc":  # whose assembler knows no .incbin
             assembled = folder / "batch.o"

@@ -426,10 +426,12 @@ def summed(b):
 # Sizes without an upper bound: instances are made for some.
 ENDLESS = [
     (rows, {"batch": (1, None)}), (rows, {"batch": (0, None)}), (convolutions, {"batch": (1, None)}), (interleaved, {"batch": (1, None)}),
+]
+NEEDS_BOUND = [
+    (summed, {"n": (1, None)}), (recurrent, {"batch": (1, None)}),
     (attention, {"batch": (1, None), "seq": (1, 13)}), (attention, {"batch": (1, None), "seq": (9, 9)}),
     (contrib, {"batch": (1, None), "seq": (1, 6)}), (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}),
 ]
-NEEDS_BOUND = [(summed, {"n": (1, None)}), (recurrent, {"batch": (1, None)})]
 
 
 def cases():
