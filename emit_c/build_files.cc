@@ -26,12 +26,14 @@ std::string names_of(const std::vector<Variant>& variants) {
 template <class F>
 std::string each(const std::vector<Variant>& variants, const F& line) {
   std::vector<std::string> lines;
+  lines.reserve(variants.size());
   for (const Variant& v : variants) lines.push_back(line(v));
   return join(lines, "\n");
 }
 
 std::vector<std::string> stems_of(const std::vector<GraphFile>& graph) {
   std::vector<std::string> stems;
+  stems.reserve(graph.size());
   for (const GraphFile& f : graph) stems.push_back(f.stem);
   return stems;
 }
@@ -47,6 +49,7 @@ std::vector<std::string> stems_of(const std::vector<GraphFile>& graph, int varia
 // Of a list: "NAME_graph_v3" of each processor.
 std::vector<std::string> graph_names(const Program& p, const ProgramNames& n) {
   std::vector<std::string> names;
+  names.reserve(p.variants.size());
   for (const ProgramVariant& v : p.variants) names.push_back(n.lower + "_graph_" + variant_name(v));
   return names;
 }
@@ -98,6 +101,7 @@ MakeObjects objects_of_list(const Program& p, const ProgramNames& n, const std::
   for (size_t v = 0; v < p.variants.size(); v++)
     m.lists += "GRAPH_" + variant_name(p.variants[v]) + " = \\\n" + listed(stems_of(graph, int(v)), "", " \\") + "\n";
   std::vector<std::string> all;
+  all.reserve(p.variants.size());
   for (const ProgramVariant& v : p.variants) all.push_back("$(GRAPH_" + variant_name(v) + ":=.o)");
   m.objects = "$(if $(TC_VARIANTS),$(foreach v,$(TC_VARIANTS),$(GRAPH_$v:=.$v.o))" +
               std::string(plain ? " $(GRAPH_baseline:=.o)" : "") + ",$(sort " + join(all, " ") + "))";

@@ -50,6 +50,7 @@ void add_graph(Sources& s, const std::string& stem, std::string text, const std:
 // The processors that the comment of a kernel names.
 std::string scheduled_for(const Program& p, const Kernel& k) {
   std::vector<std::string> names;
+  names.reserve(k.variants.size());
   for (const int v : k.variants) names.push_back(p.variants.at(size_t(v)).cpu);
   return names.empty() ? p.cpu : join(names, ", ");
 }
@@ -88,6 +89,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   const std::string& x = n.lower;
   const bool strings = has_strings(p);
   std::vector<KernelText> kernels;
+  kernels.reserve(p.kernels.size());
   for (const Kernel& k : p.kernels) kernels.push_back(print_kernel(k, x, scheduled_for(p, k)));
   const Needs needs = needs_of(kernels);
   std::set<std::string> support = support_of(needs, strings);

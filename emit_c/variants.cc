@@ -136,6 +136,7 @@ std::string listed_choice(const Program& p, const std::vector<Variant>& variants
   std::vector<std::string> have;
   for (const ProgramVariant& v : p.variants)
     s += x + "_status " + x + "_graph_" + variant_name(v) + run_parameters(n) + ";\n";
+  have.reserve(variants.size());
   for (const Variant& v : variants) have.push_back("!defined TC_HAVE_" + v.name);
   s += "#ifdef __cplusplus\n}\n#endif\n\nstatic int choose(" + x + " *" + n.self + ", " + x +
        "_cpu cpu)\n{\n  const int best = cpu == " + u + "_CPU_BEST;\n";

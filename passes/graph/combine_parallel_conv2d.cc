@@ -101,6 +101,7 @@ void combine(Graph& g, const std::vector<Branch>& list) {
   const std::string suffix = "_x" + to_text(int64_t(list.size()));
   const auto joined = [&](Value* (Branch::*member)() const) {
     std::vector<Value*> parts;
+    parts.reserve(list.size());
     for (const Branch& b : list) parts.push_back((b.*member)());
     return constant_op(g, at, "Concat", parts, derived(parts[0]->name, suffix), {{"axis", int64_t(0)}});
   };

@@ -125,7 +125,7 @@ class Vectorizer {
 
   // What is joined into registers: its reads are gathered.
   Stmt into_registers(const For& f, const Store& out, const Expr& lane) {
-    const Stmt unrolled = loop(f.var, f.extent, f.body, ForKind::Unroll, f.begin);
+    Stmt unrolled = loop(f.var, f.extent, f.body, ForKind::Unroll, f.begin);
     if (out.buffer->scope != Scope::Register || bool(out.count)) return unrolled;
     out_ = {out.buffer, {}}, fills_ = true;
     const Expr value = gather(out.value, f, lane);

@@ -224,6 +224,7 @@ class OpenPlan {
     const Kernel& k = p_.kernels[size_t(c.kernel)];
     if (is_open(k.scratch_bytes)) refuse(c.origins, "the scratch memory of kernel \"" + k.name + "\" grows with it");
     std::vector<bool> open;
+    open.reserve(c.operands.size());
     for (const Operand& o : c.operands)
       open.push_back(o.kind == Operand::Kind::Input && p_.inputs[size_t(o.index)].is_size &&
                      is_open(p_.inputs[size_t(o.index)].most));

@@ -25,6 +25,7 @@ bool PlannedSchedules::fits(const FunctionPlan& stated, const FunctionPlan& f, c
 }
 
 size_t PlannedSchedules::stated_for(const FunctionPlan& f, const TensorFn& fn) {
+  if (!cx_.schedules) return used_.size();
   size_t i = 0;
   while (i < used_.size() && !fits(cx_.schedules->plans[i], f, fn)) i++;
   if (i == used_.size()) return i;
@@ -94,7 +95,7 @@ Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Const
   FunctionPlan made{signature_of(fn), std::string(cx_.target.processor), function_hash(fn, known)};
   function = made.function;
   const size_t i = stated_for(made, fn);
-  const FunctionPlan* stated = i < used_.size() ? &cx_.schedules->plans[i] : nullptr;
+  const FunctionPlan* stated = cx_.schedules && i < used_.size() ? &cx_.schedules->plans[i] : nullptr;
   if (stated && !stated->processor.empty() && stated->processor != made.processor)
     throw Error(refusal(
         {stated->at, "this schedule is for \"" + printable(stated->processor) + "\", and --cpu is " + made.processor}));
