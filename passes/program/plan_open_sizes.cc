@@ -17,6 +17,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/expand_intrin.h"
 #include "ir/loop/linear.h"
+#include "ir/loop/max_lanes.h"
 #include "ir/loop/visit.h"
 #include "ir/open_size.h"
 
@@ -24,7 +25,6 @@ namespace tc {
 namespace {
 
 constexpr int64_t kUnknown = INT64_MAX;
-constexpr int64_t kMostLanes = 16;
 // One more than a multiple of every usual tile, so that the last tile hangs over as far as it can; and few.
 constexpr int64_t kCapacities[] = {1, 2, 720'720 * 64 + 1};
 constexpr int64_t kOverhang = 64,
@@ -105,7 +105,7 @@ class Reach {
   }
 
   static Stmt with_most_lanes(const Stmt& s) {
-    return rewrite(s, [](const Expr& e) -> Expr { return as<Lanes>(e) ? Expr(kMostLanes) : Expr(); });
+    return rewrite(s, [](const Expr& e) -> Expr { return as<Lanes>(e) ? Expr(kMaxLanes) : Expr(); });
   }
 
   template <class F>
@@ -145,7 +145,7 @@ class Reach {
     if (index.size() != 1) return reach(b, kUnknown);
     const Ramp* lanes = as<Ramp>(index[0]);
     int64_t last = 0;
-    if (lanes) last = (count ? std::min(interval(count, ranges_).max, kMostLanes) : kMostLanes) - 1;
+    if (lanes) last = (count ? std::min(interval(count, ranges_).max, kMaxLanes) : kMaxLanes) - 1;
     if (last >= 0) element(b, lanes ? lanes->base : index[0], last);
   }
 
@@ -221,7 +221,12 @@ class OpenPlan {
     for (const Step& s : list) std::visit([&](const auto& k) { step(k); }, s.kind);
   }
   void step(const Call& c) {
-    const Kernel& k = p_.kernels[size_t(c.kernel)];
+    kernel(c, p_.kernels[size_t(c.kernel)]);
+    for (const int other : c.by_variant)
+      if (other != c.kernel) kernel(c, p_.kernels[size_t(other)]);
+  }
+  /// One that the call stands for, on one processor or another.
+  void kernel(const Call& c, const Kernel& k) {
     if (is_open(k.scratch_bytes)) refuse(c.origins, "the scratch memory of kernel \"" + k.name + "\" grows with it");
     std::vector<bool> open;
     open.reserve(c.operands.size());
@@ -297,7 +302,8 @@ class OpenPlan {
     auto [open, open_at] = part_of(true);
     plan_memory(open, {});
     const int64_t begin = std::max(fixed.arena_bytes, fixed.scratch_offset + fixed.scratch_bytes);
-    const int64_t open_begin = (begin + p_.align - 1) / p_.align * p_.align;
+    const auto aligned = [&](int64_t n) { return (n + p_.align - 1) / p_.align * p_.align; };
+    const int64_t open_begin = aligned(begin);
     for (size_t k = 0; k < fixed_at.size(); k++) p_.slots[fixed_at[k]] = fixed.slots[k];
     restore_aliases(fixed_at);
     std::vector<size_t> order(open_at.size());  // from the lowest: the overhangs of those below come before
@@ -306,7 +312,6 @@ class OpenPlan {
                      [&](size_t a, size_t b) { return open.slots[a].offset < open.slots[b].offset; });
     std::vector<int64_t> rest(open_at.size(), 0);  // bytes in front of a slot that do not grow
     OpenNumber end = {open.arena_bytes, 0};
-    const auto aligned = [&](int64_t n) { return (n + p_.align - 1) / p_.align * p_.align; };
     for (size_t i = 0; i < order.size(); i++) {
       const size_t k = order[i];
       if (open.slots[k].alias_of >= 0) continue;

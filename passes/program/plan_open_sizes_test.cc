@@ -79,6 +79,19 @@ TEST(PlanOpenSizes, ATilesOverhangHasRoomOfItsOwn) {
   expect_valid(p);
 }
 
+// Of a list of processors each has tiles of its own, and the memory holds those of all.
+TEST(PlanOpenSizes, EveryProcessorsTilesHaveRoom) {
+  Program p = program();
+  const int y = add_slot(p, kOpenSize, 40, 0, 1);
+  add_call(p, y, 6, 10, 10);
+  add_call(p, y, 14, 10, 10);
+  p.steps.pop_back();
+  std::get<Call>(p.steps[0].kind).by_variant = {1, 0};
+  plan_open_sizes(p, {});
+  EXPECT_EQ(open_number(p.slots[0].bytes).rest, 13 * 40);
+  expect_valid(p);
+}
+
 // Large constant tensors, and gaps that only the largest size has, are no place for what grows.
 TEST(PlanOpenSizes, TensorsStandApartForEverySize) {
   Program p = program();
