@@ -100,8 +100,8 @@ Diagnostic with_way_out(Diagnostic d, const CompileRequest& r) {
       d.notes.push_back(
           "\"" + printable(name) +
           "\" has no upper bound, and a tensor grows with two such sizes, or by more than 90 MiB with this one: "
-          "give it one, --dim " +
-          printable(name) + "=" + to_text(range.least) + "..64 (for example)");
+          "give it one, " +
+          bounded_option(printable(name), range.least) + " (for example)");
   return d;
 }
 

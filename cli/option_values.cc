@@ -70,9 +70,6 @@ void set_state(CommandLine& c, const std::string& v) {
   c.request.import.states.push_back(pair);
 }
 
-namespace {
-
-// What stands between the separators; an empty text has no parts.
 std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (size_t at = 0; at <= text.size() && !text.empty();) {
@@ -82,8 +79,6 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   }
   return parts;
 }
-
-}  // namespace
 
 namespace {
 

@@ -11,6 +11,8 @@ namespace tc {
 int64_t integer(std::string_view what, std::string_view text);
 int64_t limit(std::string_view what, std::string_view text, int64_t most);
 double number(std::string_view what, std::string_view text);
+/// What stands between the separators; an empty text has no parts.
+std::vector<std::string_view> parts_of(std::string_view text, char separator);
 /// "fold_constant#2" as pass_label() says it; the first of a name may be called #1.
 std::string known_label(std::string v);
 

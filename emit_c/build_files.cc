@@ -62,7 +62,8 @@ std::string weights_rule(const Program& p, const ProgramNames& n) {
 std::string for_one_processor(const Program& p, const std::string& march, const ProgramNames& n,
                               const std::vector<GraphFile>& graph) {
   std::vector<std::string> objects{n.lower};
-  for (const GraphFile& f : graph) objects.push_back(f.stem);
+  const std::vector<std::string> stems = stems_of(graph);
+  objects.insert(objects.end(), stems.begin(), stems.end());
   if (!p.external_weights) objects.push_back(n.lower + "_weights");
   return fill(support_text("Makefile.in"),
               {{"name", n.lower},

@@ -31,9 +31,14 @@ class FreshNames {
 
 }  // namespace
 
-ProgramNames::ProgramNames(const Program& p) : self(p.name == "m" ? "model" : "m"), lower(p.name), upper(p.name) {
-  for (char& c : upper)
+std::string in_capitals(std::string s) {
+  for (char& c : s)
     if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
+  return s;
+}
+
+ProgramNames::ProgramNames(const Program& p)
+    : self(p.name == "m" ? "model" : "m"), lower(p.name), upper(in_capitals(p.name)) {
   FreshNames in, out, at{"SCRATCH", "STATUS", "MADE"}, w{"HEADER"};
   for (const IoTensor& t : p.inputs) inputs.push_back(in.name(t.name));
   for (const IoTensor& t : p.outputs) outputs.push_back(out.name(t.name));  // the same tensor may be an output twice

@@ -7,6 +7,9 @@
 
 namespace tc {
 
+/// "DIGITS" of "digits"; what is no letter of ASCII stays.
+std::string in_capitals(std::string s);
+
 struct ProgramNames {
   explicit ProgramNames(const Program& p);
   std::vector<std::string> inputs, outputs;  // fields of the structs

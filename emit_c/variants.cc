@@ -26,12 +26,6 @@ constexpr std::pair<std::string_view, const char*> kTests[] = {{"x86-64-v3", "tc
                                                                {"x86-64-v4", "tc_cpu_v4"},
                                                                {"x86-64-v4 -mavx512vnni", "tc_cpu_v4_vnni"}};
 
-std::string in_capitals(std::string s) {
-  for (char& c : s)
-    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  return s;
-}
-
 // What any processor runs has as many lanes as there is nothing below.
 int lanes_of(const ProgramVariant& v) { return v.march.empty() ? 0 : v.lanes; }
 

@@ -27,6 +27,11 @@ inline OpenNumber open_number(int64_t n) {
   return {times, n - times * kOpenSize};
 }
 
+/// What bounds such a size: "--dim batch=1..64". `name`: as it is printed.
+inline std::string bounded_option(const std::string& name, int64_t least) {
+  return "--dim " + name + "=" + to_text(least) + ".." + to_text(least < 64 ? 64 : least + 63);
+}
+
 /// The largest size to try where one from `least` to `most` is chosen.
 inline int64_t most_tried(int64_t least, int64_t most) { return is_open(most) ? least + 37 : most; }
 

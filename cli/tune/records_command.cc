@@ -1,8 +1,6 @@
 // records: what tune has measured, printed, filtered, merged and pruned.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -10,8 +8,10 @@
 #include "cli/commands.h"
 #include "cli/new_file.h"
 #include "cli/option_table.h"
+#include "cli/option_values.h"
 #include "cli/tune/display.h"
 #include "cli/tune/replay.h"
+#include "cli/tune/tasks.h"
 #include "support/json_text.h"
 
 namespace tc {
@@ -25,17 +25,6 @@ struct Trials {
   bool is_model() const { return plan_text(best->plan) == best->baseline; }
 };
 
-/// Whether one of the words, with commas between them, begins the signature or the hash.
-bool is_named(const TuneRecord& r, const std::string& words) {
-  for (size_t at = 0; at <= words.size();) {
-    const size_t end = std::min(words.find(',', at), words.size());
-    const std::string word = words.substr(at, end - at);
-    if (!word.empty() && (r.signature.starts_with(word) || r.function.starts_with(word))) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
 /// Whether the options of the command line ask for it.
 bool is_wanted(const CommandLine& c, const TuneRecord& r) {
   const bool row = c.was_given("--cpu") || c.was_given("--arch");
@@ -43,7 +32,9 @@ bool is_wanted(const CommandLine& c, const TuneRecord& r) {
     if (r.setting.target != (c.request.target.is_cuda() ? "cuda" : "c")) return false;
   if (row && r.setting.cpu != processor_row(c)) return false;
   if (c.threads > 0 && r.setting.threads != c.threads) return false;
-  return c.tasks.empty() || is_named(r, c.tasks);
+  const std::vector<std::string_view> words = parts_of(c.tasks, ',');
+  return words.empty() ||
+         std::any_of(words.begin(), words.end(), [&](auto word) { return is_named(word, r.signature, r.function); });
 }
 
 /// Groups in the order in which they first occur.

@@ -5,6 +5,7 @@
 
 #include "cli/build_model.h"
 #include "cli/option_table.h"
+#include "cli/option_values.h"
 
 namespace tc {
 namespace {
@@ -58,22 +59,23 @@ TuneTasks tasks_of(const CommandLine& given, Diagnostics& problems) {
   return tasks;
 }
 
+bool is_named(std::string_view word, const std::string& signature, const std::string& function) {
+  return !word.empty() && (signature.starts_with(word) || function.starts_with(word));
+}
+
 std::vector<TuneTask> named_tasks(std::vector<TuneTask> all, const std::string& words) {
   if (words.empty() || words == "list") return all;
   std::vector<bool> wanted(all.size());
-  for (size_t at = 0; at <= words.size();) {
-    const size_t end = std::min(words.find(',', at), words.size());
-    const std::string word = words.substr(at, end - at);
+  for (const std::string_view word : parts_of(words, ',')) {
     bool found = false;
-    for (size_t i = 0; i < all.size() && !word.empty(); i++)
-      if (all[i].signature.starts_with(word) || all[i].function.starts_with(word)) found = wanted[i] = true;
+    for (size_t i = 0; i < all.size(); i++)
+      if (is_named(word, all[i].signature, all[i].function)) found = wanted[i] = true;
     if (!found) {
       std::vector<std::string_view> names;
       for (const TuneTask& t : all) names.push_back(t.signature);
       usage("no task begins with '" + printable(word) + "'" + printable(did_you_mean(word, names)),
             "tc-emit tune MODEL --tasks list names them");
     }
-    at = end + 1;
   }
   std::vector<TuneTask> some;
   for (size_t i = 0; i < all.size(); i++)

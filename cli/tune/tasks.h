@@ -27,6 +27,9 @@ struct TuneTasks {
 /// Compiles the model of the command line and lists its functions. Problems go to `problems`, then the result is empty.
 TuneTasks tasks_of(const CommandLine& c, Diagnostics& problems);
 
+/// Does a word of --tasks name the function: begins its signature or its hash so?
+bool is_named(std::string_view word, const std::string& signature, const std::string& function);
+
 /// Those that the words of --tasks name: signatures, hashes, or the beginnings of either, separated by commas. Throws Error TC0001 for a
 /// word that names none.
 std::vector<TuneTask> named_tasks(std::vector<TuneTask> all, const std::string& words);

@@ -8,23 +8,6 @@ from checks import TOOL, compare, files_of, last_line, run
 LIST = "x86-64-v3,x86-64-v4"
 HEADER = 64  # bytes of a blob before the weights
 
-CHOICE = r"""
-#include "cnn.h"
-#include <stdio.h>
-int main(void)
-{
-  cnn m;
-  int kinds[] = {CNN_CPU_BEST, CNN_CPU_BASELINE, CNN_CPU_V3, CNN_CPU_V4, 99};
-  for (int k = 0; k < 5; k++) {
-    cnn_status s = cnn_init_cpu(&m, NULL, 0, NULL, 0, (cnn_cpu)kinds[k]);
-    printf("%d ", s == CNN_OK ? (int)m.cpu : s == CNN_E_CPU ? -1 : -2);
-    if (s == CNN_OK) cnn_free(&m);
-  }
-  printf("%d\n", (int)cnn_init(&m, NULL, 0, NULL, 0) == CNN_E_CPU);
-  return 0;
-}
-"""
-
 REFUSED = (("x86-64-v3,x86-64-v9", "unknown --cpu 'x86-64-v9'"), ("x86-64-v3,x86-64-v3", "--cpu has x86-64-v3 twice"),
            ("x86-64-v3,aarch64", "no program runs on both x86-64 and 64-bit ARM"), ("generic,aarch64", "give it alone"),
            ("x86-64-v3,native", "native is the one of this machine"), ("any,x86-64-v3", "leave it out of the list"),
@@ -94,11 +77,10 @@ def one_build(check, package, name, io):
 
 
 def choose(check, tmp, package, plain):
-    (tmp / "list_choice.c").write_text(CHOICE)
     run("make", "-C", package, "clean")
     run("make", "-j2", "-s", "-C", package, "CFLAGS=-O1", "libcnn.a")
-    built = run("gcc", "-std=c99", "-I", package, tmp / "list_choice.c", package / "libcnn.a", "-lm", "-fopenmp", "-o", tmp / "list_choice")
-    if not check("a program that chooses from a list", built.returncode == 0, built.stderr[-300:]):
+    program = variants.chooser(check, tmp, package, "a program that chooses from a list")
+    if program is None:
         return
     ways = [("this processor", [], variants.here(False))]
     if shutil.which("qemu-x86_64"):
@@ -106,8 +88,8 @@ def choose(check, tmp, package, plain):
     for label, words, runs in ways:
         any_one = 1 if plain else -1
         best = 3 if "v4" in runs else 2 if "v3" in runs else any_one
-        expected = [best, any_one, 2 if "v3" in runs else -1, 3 if "v4" in runs else -1, -1, int(best < 0)]
-        told = run(*words, tmp / "list_choice")
+        expected = [best, any_one, 2 if "v3" in runs else -1, 3 if "v4" in runs else -1, -1, best]
+        told = run(*words, program)
         check(f"init of a list{' with any' if plain else ''} on {label} chooses {best}", told.stdout.split() == [str(k) for k in expected], f"{told.stdout} {told.stderr[-200:]}")
 
 

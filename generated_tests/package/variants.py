@@ -20,12 +20,19 @@ int main(void)
     printf("%d ", s == CNN_OK ? (int)m.cpu : s == CNN_E_CPU ? -1 : -2);
     if (s == CNN_OK) cnn_free(&m);
   }
-  if (cnn_init(&m, NULL, 0, NULL, 0) != CNN_OK) return 1;
-  printf("%d\n", (int)m.cpu);
-  cnn_free(&m);
+  cnn_status s = cnn_init(&m, NULL, 0, NULL, 0);
+  printf("%d\n", s == CNN_OK ? (int)m.cpu : s == CNN_E_CPU ? -1 : -2);
+  if (s == CNN_OK) cnn_free(&m);
   return 0;
 }
 """
+
+
+def chooser(check, tmp, package, what):
+    """The program CHOICE with the library of a package, which is built; None if it does not build."""
+    (tmp / "choice.c").write_text(CHOICE)
+    built = run("gcc", "-std=c99", "-I", package, tmp / "choice.c", package / "libcnn.a", "-lm", "-fopenmp", "-o", tmp / "choice")
+    return tmp / "choice" if check(what, built.returncode == 0, built.stderr[-300:]) else None
 
 
 def here(bytes_too):
@@ -83,9 +90,8 @@ def stay_apart(check, package, name):
 
 def choose(check, tmp, package):
     """cnn_init takes the best; what is not there is refused; other processors are tried where qemu can be one."""
-    (tmp / "choice.c").write_text(CHOICE)
-    built = run("gcc", "-std=c99", "-I", package, tmp / "choice.c", package / "libcnn.a", "-lm", "-fopenmp", "-o", tmp / "choice")
-    if not check("a program that chooses", built.returncode == 0, built.stderr[-300:]):
+    program = chooser(check, tmp, package, "a program that chooses")
+    if program is None:
         return
     ways = [("this processor", [], here(False))]
     if shutil.which("qemu-x86_64"):
@@ -97,7 +103,7 @@ def choose(check, tmp, package):
     for label, words, variants in ways:
         best = 3 if "v4" in variants else 2 if "v3" in variants else 1
         expected = [best, 1, 2 if "v3" in variants else -1, 3 if "v4" in variants else -1, -1, best]
-        told = run(*words, tmp / "choice")
+        told = run(*words, program)
         check(f"init on {label} chooses {best}", told.stdout.split() == [str(k) for k in expected], f"{told.stdout} {told.stderr[-200:]}")
 
 

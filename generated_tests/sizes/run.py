@@ -138,16 +138,21 @@ def check(case, tool, cpu, toolchain, folder):
     return count
 
 
-def graphs(tool, toolchain, folder):
-    """A package on the GPU runs with changing sizes: graphs.cc."""
+def package_of(tool, build, folder, *words):
+    """The package of one of the models, below `folder`, which is made."""
     folder.mkdir(parents=True)
     builder = models.Builder(1)
-    models.dense(builder)
-    onnx.save(builder.model("dense"), folder / "dense.onnx")
-    package, program = folder / "out", folder / "program"
-    result = call("emit", [tool, "--quiet", "--target=cuda", "--name=sized", "--dim=batch=1..70", "--cuda-graphs=2", folder / "dense.onnx", "-o", package], {})
+    build(builder)
+    onnx.save(builder.model(build.__name__), folder / "model.onnx")
+    result = call("emit", [tool, "--quiet", *words, folder / "model.onnx", "-o", folder / "out"], {})
     if result.returncode:
         raise Failed("emit: " + first_line(result.stdout))
+    return folder / "out"
+
+
+def graphs(tool, toolchain, folder):
+    """A package on the GPU runs with changing sizes: graphs.cc."""
+    package, program = package_of(tool, models.dense, folder, "--target=cuda", "--name=sized", "--dim=batch=1..70", "--cuda-graphs=2"), folder / "program"
     toolchain.program_of(package, [ROOT / "generated_tests" / "sizes" / "graphs.cc"], program, ["-DcudaGraphInstantiate=counted_instantiate"])
     for order in ("late", "early"):
         result = call("run", [program], {}, env={**os.environ, "TC_CUDA_STREAM": order})
@@ -158,14 +163,7 @@ def graphs(tool, toolchain, folder):
 
 def capacities(tool, toolchain, folder):
     """Instances for several sizes, in memory that ends where they say: capacities.c."""
-    folder.mkdir(parents=True)
-    builder = models.Builder(1)
-    models.rows(builder)
-    onnx.save(builder.model("rows"), folder / "rows.onnx")
-    package, program = folder / "out", folder / "program"
-    result = call("emit", [tool, "--quiet", "--cpu=generic", "--name=endless", "--dim=batch=1..", folder / "rows.onnx", "-o", package], {})
-    if result.returncode:
-        raise Failed("emit: " + first_line(result.stdout))
+    package, program = package_of(tool, models.rows, folder, "--cpu=generic", "--name=endless", "--dim=batch=1.."), folder / "program"
     sources = [package / "endless.c", *sorted((package / "kernels").glob("*.c")), package / "endless_weights.S"]
     command = ["gcc", "-std=gnu11", *FLAGS, f"-I{package}", ROOT / "generated_tests" / "sizes" / "capacities.c", *sources, "-lm", "-o", program]
     result = call("compile", command, {})

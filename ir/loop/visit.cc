@@ -151,13 +151,7 @@ class Rewriter {
     return same ? s : with(Alias{v, b, offset, body});
   }
   Stmt rebuilt(const Seq& k, const Stmt& s) {
-    Stmts list;
-    bool changed = false;
-    for (const Stmt& x : k.list) {
-      list.push_back(stmt(x));
-      changed |= !list.back().same_as(x);
-    }
-    return changed ? seq(std::move(list)) : s;
+    return rewrite_each(k, s, [&](const Stmt& x) { return stmt(x); });
   }
   Stmt rebuilt(const Barrier&, const Stmt& s) { return s; }
   Stmt rebuilt(const Prefetch& k, const Stmt& s) {
@@ -216,6 +210,16 @@ void walk_children(const Expr& e, const std::function<void(const Expr&)>& f) {
 const BufferFn kSameBuffer;
 
 }  // namespace
+
+Stmt rewrite_each(const Seq& k, const Stmt& s, const std::function<Stmt(const Stmt&)>& f) {
+  Stmts list;
+  bool changed = false;
+  for (const Stmt& x : k.list) {
+    list.push_back(f(x));
+    changed |= !list.back().same_as(x);
+  }
+  return changed ? seq(std::move(list)) : s;
+}
 
 Expr rewrite(const Expr& e, const ExprFn& f) {
   const StmtFn none;

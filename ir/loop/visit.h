@@ -13,6 +13,9 @@ Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& f);
 Stmt rewrite(const Stmt& s, const std::function<Expr(const Expr&)>& fe,
              const std::function<Stmt(const Stmt&)>& fs = {});
 
+/// `s`, which is `k`, with f of each of its statements; one that becomes null goes.
+Stmt rewrite_each(const Seq& k, const Stmt& s, const std::function<Stmt(const Stmt&)>& f);
+
 /// Calls f on every node, parents before children; f returns false to skip the children.
 void walk(const Expr& e, const std::function<bool(const Expr&)>& f);
 void walk(const Stmt& s, const std::function<bool(const Stmt&)>& fs, const std::function<bool(const Expr&)>& fe = {});

@@ -12,11 +12,10 @@
 // are the same operator with the same attributes and constants of one element, of convolutions that nobody else reads.
 //
 // Needs: folded constants and scales, channels first. Leaves: one such convolution for each operand, where it pays.
-#include <algorithm>
-#include <map>
-
+#include "ir/ops/numeric.h"
 #include "ir/ops/op.h"
 #include "passes/graph/match.h"
+#include "passes/graph/parallel_branches.h"
 #include "passes/graph/passes.h"
 
 namespace tc {
@@ -24,8 +23,6 @@ namespace tc {
 namespace {
 
 constexpr int64_t kCopy = 16;  // multiplications that a vector's copy costs
-
-int64_t vectors_of(int64_t channels, int64_t lanes) { return (channels + lanes - 1) / lanes; }
 
 struct Branch {
   Node* conv;
@@ -51,12 +48,6 @@ std::optional<Branch> branch_of(Node* n) {
   return b;
 }
 
-bool same_activation(const Node* a, const Node* b) {
-  if (!a || !b) return !a && !b;
-  return a->op == b->op && a->attrs == b->attrs &&
-         std::equal(a->inputs.begin() + 1, a->inputs.end(), b->inputs.begin() + 1, b->inputs.end());
-}
-
 bool go_together(const Branch& a, const Branch& b) {
   const Dims x = dims_of(a.weight()), y = dims_of(b.weight());
   return std::equal(x.begin() + 1, x.end(), y.begin() + 1) && a.conv->attrs == b.conv->attrs &&
@@ -80,13 +71,13 @@ bool pays(const std::vector<Branch>& list, int64_t lanes) {
   if (list.size() < 2 || lanes < 2) return false;
   int64_t channels = 0, vectors = 0, copied = 0;
   for (const Branch& b : list) {
-    const int64_t own = vectors_of(b.channels(), lanes);
+    const int64_t own = ceil_quotient(b.channels(), lanes);
     channels += b.channels();
     vectors += own;
     if (is_copied(b)) copied += own;
   }
   const int64_t weights = num_elements(dims_of(list[0].weight())) / list[0].channels();
-  return (vectors - vectors_of(channels, lanes)) * weights > kCopy * copied;
+  return (vectors - ceil_quotient(channels, lanes)) * weights > kCopy * copied;
 }
 
 /// All of them, those whose results are read in place, or none.
@@ -119,38 +110,21 @@ void combine(Graph& g, const std::vector<Branch>& list) {
     y = add_op(g, at, f->op, in, derived(list[0].result()->name, suffix), f->attrs);
     origins_of(y->producer, &Branch::activation);
   }
-  int64_t begin = 0;
-  for (const Branch& b : list) {
-    Value* old = b.result();
-    const ModelText name = old->name;
-    const int64_t end = begin + b.channels();
-    const auto number = [&](std::string_view what, int64_t v) {
-      return g.add_constant(derived(name, what), int64_constant({v}));
-    };
-    Value* part = add_op(g, at, "Slice", {y, number("_from", begin), number("_to", end), number("_axis", 1)}, name);
-    part->producer->origins.clear();
-    g.replace_uses(old, part);
-    begin = end;
-  }
-  for (const Branch& b : list) erase_unused(g, b.result()->producer);
+  std::vector<BranchPart> parts;
+  parts.reserve(list.size());
+  for (const Branch& b : list) parts.push_back({b.result(), b.channels()});
+  read_parts(g, at, y, 1, parts);
 }
 
 }  // namespace
 
 void combine_parallel_conv2d(Graph& g, PassContext& cx) {
-  std::map<int, std::vector<std::vector<Branch>>> groups;  // by the operand's id, each in order of creation
+  BranchGroups<Branch> groups;
   for (const auto& n : g.nodes()) {
     for (const auto& r : n->regions) combine_parallel_conv2d(*r, cx);
-    const auto b = branch_of(n.get());
-    if (!b) continue;
-    auto& lists = groups[b->conv->inputs[0]->id];
-    const auto with = std::find_if(lists.begin(), lists.end(), [&](const auto& l) { return go_together(l[0], *b); });
-    if (with != lists.end())
-      with->push_back(*b);
-    else
-      lists.push_back({*b});
+    if (const auto b = branch_of(n.get())) groups.add(b->conv->inputs[0]->id, *b, go_together);
   }
-  for (const auto& [operand, lists] : groups)
+  for (const auto& [operand, lists] : groups.all())
     for (const auto& list : lists)
       if (const auto chosen = those_that_pay(list, cx.target.vector_lanes); !chosen.empty()) combine(g, chosen);
   g.drop_unused_constants();

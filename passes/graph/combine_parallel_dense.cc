@@ -12,11 +12,9 @@
 // nobody else reads; results are no outputs, and only Reshapes and Transposes read them.
 //
 // Needs: canonicalize_ops, folded constants. Leaves: one such product for each operand.
-#include <algorithm>
-#include <map>
-
 #include "ir/ops/op.h"
 #include "passes/graph/match.h"
+#include "passes/graph/parallel_branches.h"
 #include "passes/graph/passes.h"
 
 namespace tc {
@@ -70,12 +68,6 @@ bool equal_but_last(const Value* a, const Value* b) {
   return x == y && a->type.dtype == b->type.dtype;
 }
 
-bool same_activation(const Node* a, const Node* b) {
-  if (!a || !b) return !a && !b;
-  return a->op == b->op && a->attrs == b->attrs &&
-         std::equal(a->inputs.begin() + 1, a->inputs.end(), b->inputs.begin() + 1, b->inputs.end());
-}
-
 bool go_together(const Branch& a, const Branch& b) {
   return equal_but_last(a.weight, b.weight) && equal_but_last(a.bias, b.bias) &&
          same_activation(a.activation, b.activation);
@@ -110,37 +102,21 @@ void combine(Graph& g, const std::vector<Branch>& list) {
     y->producer->origins.clear();
     for (const Branch& b : list) add_origins(y->producer->origins, b.activation->origins);
   }
-  int64_t begin = 0;
-  for (const Branch& b : list) {
-    const ModelText name = b.result->name;
-    const int64_t end = begin + dims_of(b.weight).back();
-    auto number = [&](std::string_view what, int64_t v) {
-      return g.add_constant(derived(name, what), int64_constant({v}));
-    };
-    Value* part = add_op(g, at, "Slice", {y, number("_from", begin), number("_to", end), number("_axis", -1)}, name);
-    part->producer->origins.clear();
-    g.replace_uses(b.result, part);
-    begin = end;
-  }
-  for (const Branch& b : list) erase_unused(g, b.result->producer);
+  std::vector<BranchPart> parts;
+  parts.reserve(list.size());
+  for (const Branch& b : list) parts.push_back({b.result, dims_of(b.weight).back()});
+  read_parts(g, at, y, -1, parts);
 }
 
 }  // namespace
 
 void combine_parallel_dense(Graph& g, PassContext& cx) {
-  std::map<int, std::vector<std::vector<Branch>>> groups;  // by the operand's id, each in order of creation
+  BranchGroups<Branch> groups;
   for (const auto& n : g.nodes()) {
     for (const auto& r : n->regions) combine_parallel_dense(*r, cx);
-    const auto b = branch_of(n.get());
-    if (!b) continue;
-    auto& list = groups[b->product->inputs[0]->id];
-    const auto with = std::find_if(list.begin(), list.end(), [&](const auto& l) { return go_together(l[0], *b); });
-    if (with != list.end())
-      with->push_back(*b);
-    else
-      list.push_back({*b});
+    if (const auto b = branch_of(n.get())) groups.add(b->product->inputs[0]->id, *b, go_together);
   }
-  for (const auto& [operand, list] : groups)
+  for (const auto& [operand, list] : groups.all())
     for (const auto& branches : list)
       if (branches.size() > 1) combine(g, branches);
   g.drop_unused_constants();

@@ -221,15 +221,10 @@ Stmt block(const Stmt& s, bool views) {
   Block b(items, views);
   if (b.changes()) return b.run();
   // Nothing to bind here: keep the nodes, look inside.
-  if (auto* q = as<Seq>(s)) {
-    Stmts list;
-    bool changed = false;
-    for (const Stmt& x : q->list) {
-      list.push_back(as<Let>(x) || as<Store>(x) || as<Intrin>(x) ? block(x, views) : inside(x, views));
-      changed |= !list.back().same_as(x);
-    }
-    return changed ? seq(std::move(list)) : s;
-  }
+  if (auto* q = as<Seq>(s))
+    return rewrite_each(*q, s, [&](const Stmt& x) {
+      return as<Let>(x) || as<Store>(x) || as<Intrin>(x) ? block(x, views) : inside(x, views);
+    });
   if (auto* l = as<Let>(s)) {
     Stmt body = block(l->body, views);
     return body.same_as(l->body) ? s : let(l->var, l->value, body);

@@ -68,15 +68,7 @@ class Hoister {
           Stmt body = iteration(k.body);
           return value.same_as(k.value) && body.same_as(k.body) ? s : let(k.var, value, body);
         },
-        [&](const Seq& k) {
-          Stmts list;
-          bool changed = false;
-          for (const Stmt& x : k.list) {
-            list.push_back(iteration(x));
-            changed |= !list.back().same_as(x);
-          }
-          return changed ? seq(std::move(list)) : s;
-        },
+        [&](const Seq& k) { return rewrite_each(k, s, [&](const Stmt& x) { return iteration(x); }); },
         [&](const Alloc& k) {
           Stmt body = iteration(k.body);
           return body.same_as(k.body) ? s : alloc(k.buffer, body);

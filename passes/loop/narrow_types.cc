@@ -61,15 +61,7 @@ class NarrowTypes {
           Stmt body = stmt(k.body);
           return offset.same_as(k.offset) && body.same_as(k.body) ? s : alias(k.view, k.base, offset, body);
         },
-        [&](const Seq& k) {
-          Stmts list;
-          bool changed = false;
-          for (const Stmt& x : k.list) {
-            list.push_back(stmt(x));
-            changed |= !list.back().same_as(x);
-          }
-          return changed ? seq(std::move(list)) : s;
-        },
+        [&](const Seq& k) { return rewrite_each(k, s, [&](const Stmt& x) { return stmt(x); }); },
         [&](const Barrier&) { return s; }, [&](const Prefetch&) { return s; }, [&](const Intrin&) { return s; },
         [&](const Launch&) { return s; },
         [&](const Comment& k) {

@@ -115,15 +115,7 @@ class Partitioner {
           Stmt body = stmt(k.body, ranges);
           return body.same_as(k.body) ? s : alias(k.view, k.base, k.offset, body);
         },
-        [&](const Seq& k) {
-          Stmts list;
-          bool changed = false;
-          for (const Stmt& x : k.list) {
-            list.push_back(stmt(x, ranges));
-            changed |= !list.back().same_as(x);
-          }
-          return changed ? seq(std::move(list)) : s;
-        },
+        [&](const Seq& k) { return rewrite_each(k, s, [&](const Stmt& x) { return stmt(x, ranges); }); },
         [&](const Barrier&) { return s; }, [&](const Prefetch&) { return s; }, [&](const Intrin&) { return s; },
         [&](const Launch&) { return s; },
         [&](const Comment& k) {

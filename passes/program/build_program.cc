@@ -72,7 +72,7 @@ Program ProgramBuilder::take(Graph& g) {
                    ExitCode::Unsupported,
                    {"", "", "", t.name.raw(), -1},
                    "sizes without an upper bound are those of --target c",
-                   {"give it one: --dim " + printable(t.name.raw()) + "=" + to_text(t.least) + "..64 (for example)"},
+                   {"give it one: " + bounded_option(printable(t.name.raw()), t.least) + " (for example)"},
                    false});
     if (!s.next) continue;
     t.state = keep(g.inputs()[s.input]);

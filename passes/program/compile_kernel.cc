@@ -159,10 +159,10 @@ ProgramBuilder::Made ProgramBuilder::lowered(const Making& m, Scheduled s, const
 }
 
 // Operands that are constant or dying in one place only may make no difference to the loops.
-int ProgramBuilder::add_kernel(const Making& m, Made made) {
+int ProgramBuilder::add_kernel(const Making& m, const Made& made) {
   const auto [known, is_new] = kernels_.try_emplace(identity_of(made.k), int(p_.kernels.size()));
   if (!is_new) return known->second;
-  Kernel& k = made.k;
+  Kernel k = made.k;
   k.name = kernel_name(m.fn, loops_as_text(k), is_region(made.s) ? made.s.family : "");
   while (!names_.insert(k.name).second) k.name = k.name.substr(0, 58) + "_" + hex(hash_text(known->first + k.name), 4);
   k.work = work_of(m.fn, made.s, m.key.constant, made.replaced);

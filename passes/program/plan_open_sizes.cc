@@ -206,14 +206,14 @@ class OpenPlan {
 
  private:
   [[noreturn]] void refuse(const std::vector<ModelText>& origins, const std::string& why) const {
-    std::string name;
-    for (const IoTensor& t : p_.inputs)
-      if (name.empty() && t.is_size && is_open(t.most)) name = printable(t.name.raw());
+    const auto size = std::find_if(p_.inputs.begin(), p_.inputs.end(),
+                                   [](const IoTensor& t) { return t.is_size && is_open(t.most); });
+    const std::string name = printable(size->name.raw());
     throw Error({"TC3106",
                  ExitCode::Unsupported,
                  {"", origins.empty() ? "" : origins[0].raw(), "", "", -1},
                  "size \"" + name + "\" has no upper bound, and needs one here: " + why,
-                 {"give it one: --dim " + name + "=1..64 (for example)"},
+                 {"give it one: " + bounded_option(name, size->least) + " (for example)"},
                  false});
   }
 

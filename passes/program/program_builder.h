@@ -113,7 +113,7 @@ class ProgramBuilder {
     int replaced = -1;
   };
   Made lowered(const Making& m, Scheduled s, const Backend& backend, const std::vector<int>& dead);
-  int add_kernel(const Making& m, Made made);
+  int add_kernel(const Making& m, const Made& made);
   int kernel_for(const Backend& other, const Making& m, const Made& best, int kernel,
                  const std::vector<PlanLine>& packing);
   void add_variants();

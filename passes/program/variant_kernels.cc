@@ -52,7 +52,7 @@ int ProgramBuilder::kernel_for(const Backend& other, const Making& m, const Made
       if (as_packed) planner.finish();
       if (identity_of(s.prologue) != weights) continue;
       Made made = lowered(m, std::move(s), other, dead);
-      if (agrees(made)) return add_kernel(m, std::move(made));
+      if (agrees(made)) return add_kernel(m, made);
     } catch (const PlanRefused&) {  // its templates cannot do with these numbers
     }
   return kernel;

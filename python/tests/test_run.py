@@ -37,14 +37,18 @@ def test_results_are_new_arrays(scale):
     check(second, X + 1)
 
 
-def test_sizes_that_the_arrays_choose():
-    m = tc_emit.compile(SCALE, dims={"n": (1, 5)}, name="sized")
-    assert m.sizes == {"n": (1, 5)} and [p.name for p in m.inputs] == ["x", "w"] and m.inputs[0].counted == ((0, "n"),)
-    for n in (5, 1, 3):
+def runs_with_rows(m, *sizes):
+    for n in sizes:
         x = np.arange(2 * n, dtype=np.float32).reshape(n, 2)
         outputs = m.run([x, W])
         assert outputs["y"].shape == (n, 2)
         check(outputs, x)
+
+
+def test_sizes_that_the_arrays_choose():
+    m = tc_emit.compile(SCALE, dims={"n": (1, 5)}, name="sized")
+    assert m.sizes == {"n": (1, 5)} and [p.name for p in m.inputs] == ["x", "w"] and m.inputs[0].counted == ((0, "n"),)
+    runs_with_rows(m, 5, 1, 3)
     with pytest.raises(tc_emit.RunError, match="n is from 1 to 5"):
         m.run([np.zeros((6, 2), np.float32), W])
     with pytest.raises(tc_emit.RunError, match="shape"):
@@ -54,11 +58,7 @@ def test_sizes_that_the_arrays_choose():
 def test_sizes_without_an_upper_bound():
     m = tc_emit.compile(SCALE, dims={"n": (1, None)}, name="endless")
     assert m.sizes == {"n": (1, None)}
-    for n in (5, 1, 3000, 7):
-        x = np.arange(2 * n, dtype=np.float32).reshape(n, 2)
-        outputs = m.run([x, W])
-        assert outputs["y"].shape == (n, 2)
-        check(outputs, x)
+    runs_with_rows(m, 5, 1, 3000, 7)
     with pytest.raises(tc_emit.RunError, match="n is 1 or more"):
         m.run([np.zeros((0, 2), np.float32), W])
 
