@@ -177,7 +177,7 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
        "  void *device;     /* what the CUDA build of the same model holds */\n" +
        (grows ? "  " + x + "_sizes sizes;  /* that init was told */\n  size_t room;      /* the largest of them */\n"
               : "") +
-       (chooses ? "  " + pad(x + "_cpu cpu;", 18) + "/* which kernels init chose */\n  " + x + "_status (*graph)" +
+       (chooses ? "  " + pad(x + "_cpu cpu;", 17) + " /* which kernels init chose */\n  " + x + "_status (*graph)" +
                       run_parameters(n, "struct " + x) + ";\n"
                 : "") +
        "} " + x + ";\n\n";
