@@ -47,7 +47,7 @@ typedef struct perceptron {
   unsigned char *workspace;
   void *allocated;  /* what free gives back */
   void *device;     /* what the CUDA build of the same model holds */
-  perceptron_cpu cpu;/* which kernels init chose */
+  perceptron_cpu cpu; /* which kernels init chose */
   perceptron_status (*graph)(const struct perceptron *m, const perceptron_inputs *in, const perceptron_outputs *out);
 } perceptron;
 

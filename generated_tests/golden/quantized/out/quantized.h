@@ -50,7 +50,7 @@ typedef struct quantized {
   unsigned char *workspace;
   void *allocated;  /* what free gives back */
   void *device;     /* what the CUDA build of the same model holds */
-  quantized_cpu cpu;/* which kernels init chose */
+  quantized_cpu cpu; /* which kernels init chose */
   quantized_status (*graph)(const struct quantized *m, const quantized_inputs *in, const quantized_outputs *out);
 } quantized;
 
