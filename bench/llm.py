@@ -165,7 +165,7 @@ def main():
         subprocess.run([o.tool, "--quiet", f"--cpu={o.cpu}", *words, scratch / "llm.onnx", "-o", scratch / "out"], check=True)
         subprocess.run(["make", "-s", "-j2", "-C", scratch / "out", f"CC={o.cc}", "libllm.a"], check=True)
         (scratch / "driver.c").write_text(DRIVER)
-        subprocess.run([o.cc, "-O2", f"-I{scratch / 'out'}", scratch / "driver.c", scratch / "out" / "libllm.a", "-fopenmp", "-lm", "-o", scratch / "driver"], check=True)
+        subprocess.run([o.cc, "-O2", f"-I{scratch / 'out'}", scratch / "driver.c", scratch / "out" / "libllm.a", "-pthread", "-lm", "-o", scratch / "driver"], check=True)
         for threads in (1, 2):
             prompts, tokens = ([], []), ([], [])
             for _ in range(o.rounds):

@@ -50,8 +50,8 @@ void look_for_c(std::vector<Finding>& list) {
   for (const std::string other : {"gcc", "clang", "arm-none-eabi-gcc"})
     if (const std::string version = other == cc ? "" : version_of(other); !version.empty())
       list.push_back({"C", "also", other + ": " + version, "", ""});
-  list.push_back({"C", "OpenMP", compiler(cc, "p.c", "-fopenmp").empty() ? "" : "-fopenmp", "threads",
-                  "gcc has it; for clang apt install libomp-dev"});
+  list.push_back({"C", "threads", compiler(cc, "p.c", "-pthread -include pthread.h").empty() ? "" : "-pthread",
+                  "kernels on several threads", "a C library with pthreads"});
   list.push_back({"C", "make", version_of("make"), "verify, run, bench, tune", "apt install make"});
   list.push_back({"C", "CMake", version_of("cmake"), "find_package(tc-emit), packages in CMake projects, CUDA",
                   "apt install cmake"});

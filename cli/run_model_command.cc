@@ -127,7 +127,7 @@ std::string cache_key(const CommandLine& c, const std::vector<OutputFile>& files
   std::string all = std::string(version()) + (profile ? " profile" : "") + (has_gpu() ? " gpu" : "");
   const auto add = [&](std::string_view part) { all += to_text(int64_t(part.size())) + ":" + std::string(part); };
   for (const char* name : {"CC", "CXX", "CUDACXX", "CFLAGS", "CXXFLAGS", "CUDAFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH",
-                           "TC_VARIANTS", "TC_FP", "TC_OPENMP"}) {
+                           "TC_VARIANTS", "TC_FP", "TC_THREADS"}) {
     const char* value = std::getenv(name);
     add(name);
     add(value ? "=" + std::string(value) : "");  // set to nothing is not the same as not set

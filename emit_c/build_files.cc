@@ -60,10 +60,11 @@ std::string weights_rule(const Program& p, const ProgramNames& n) {
 }
 
 std::string for_one_processor(const Program& p, const std::string& march, const ProgramNames& n,
-                              const std::vector<GraphFile>& graph) {
+                              const std::vector<GraphFile>& graph, bool pool) {
   std::vector<std::string> objects{n.lower};
   const std::vector<std::string> stems = stems_of(graph);
   objects.insert(objects.end(), stems.begin(), stems.end());
+  if (pool) objects.emplace_back("tc_pool");
   if (!p.external_weights) objects.push_back(n.lower + "_weights");
   return fill(support_text("Makefile.in"),
               {{"name", n.lower},
@@ -120,27 +121,27 @@ MakeObjects objects_of_list(const Program& p, const ProgramNames& n, const std::
 }
 
 std::string for_several_processors(const Program& p, const ProgramNames& n, const std::vector<GraphFile>& graph,
-                                   const std::vector<Variant>& variants) {
+                                   const std::vector<Variant>& variants, bool pool) {
   const std::string& x = n.lower;
   const std::string help =
       "#   make TC_VARIANTS=     " +
       std::string(p.variants.empty() ? "for any processor only" : "all compiled once, by your flags") +
       "; or the names of some: " + names_of(variants) + "\n#   make TC_ARCH=-march=native   for one processor only";
   const MakeObjects m = p.variants.empty() ? objects_of_one_text(n, graph) : objects_of_list(p, n, graph);
-  return fill(
-      support_text("Makefile.in"),
-      {{"name", x},
-       {"march_flags", ""},
-       {"arch_help", help},
-       {"objects", m.lists + "OBJECTS = " + x + ".o " + m.objects + (p.external_weights ? "" : " " + x + "_weights.o")},
-       {"profiled", m.profiled},
-       {"cleaned", "*.o kernels/*.o"},
-       {"variants", fill(support_text("variants.mk.in"),
-                         {{"comment", m.comment},
-                          {"flags", each(variants, [](const Variant& v) { return v.name + " = " + v.flags; })},
-                          {"variants", names_of(variants)}})},
-       {"weights_rule", weights_rule(p, n)},
-       {"variant_rules", fill(support_text("variant_rules.mk.in"), {{"name", x}})}});
+  return fill(support_text("Makefile.in"),
+              {{"name", x},
+               {"march_flags", ""},
+               {"arch_help", help},
+               {"objects", m.lists + "OBJECTS = " + x + ".o " + m.objects + (pool ? " tc_pool.o" : "") +
+                               (p.external_weights ? "" : " " + x + "_weights.o")},
+               {"profiled", m.profiled},
+               {"cleaned", "*.o kernels/*.o"},
+               {"variants", fill(support_text("variants.mk.in"),
+                                 {{"comment", m.comment},
+                                  {"flags", each(variants, [](const Variant& v) { return v.name + " = " + v.flags; })},
+                                  {"variants", names_of(variants)}})},
+               {"weights_rule", weights_rule(p, n)},
+               {"variant_rules", fill(support_text("variant_rules.mk.in"), {{"name", x}})}});
 }
 
 /// What CMake compiles for several processors.
@@ -199,12 +200,13 @@ CMakeObjects cmake_of_list(const Program& p, const ProgramNames& n, const std::v
 }
 
 std::string cmake_lists(const Program& p, const std::string& march, const ProgramNames& n,
-                        const std::vector<GraphFile>& graph, const std::vector<Variant>& variants) {
+                        const std::vector<GraphFile>& graph, const std::vector<Variant>& variants, bool pool) {
   const std::string& x = n.lower;
   const bool several = !variants.empty();
   const CMakeObjects m = p.variants.empty() || !several ? cmake_of_one_text(n, graph) : cmake_of_list(p, n, graph);
   std::vector<std::string> sources{x};
   sources.insert(sources.end(), m.sources.begin(), m.sources.end());
+  if (pool) sources.emplace_back("tc_pool");
   const std::string one_help = "#   TC_ARCH    \"" + march + "\", or \"\" for a build that runs everywhere";
   const std::string several_help =
       "#   TC_VARIANTS  a list of processors" + std::string(p.variants.empty() ? " beside any: " : ": ") +
@@ -237,11 +239,11 @@ std::string cmake_lists(const Program& p, const std::string& march, const Progra
 }  // namespace
 
 std::vector<OutputFile> build_files(const Program& p, const ProgramNames& n, const std::vector<GraphFile>& graph,
-                                    const std::vector<Variant>& variants) {
+                                    const std::vector<Variant>& variants, bool pool) {
   const std::string march = march_flags(p.march, p.lanes);
-  return {{"Makefile",
-           variants.empty() ? for_one_processor(p, march, n, graph) : for_several_processors(p, n, graph, variants)},
-          {"CMakeLists.txt", cmake_lists(p, march, n, graph, variants)}};
+  return {{"Makefile", variants.empty() ? for_one_processor(p, march, n, graph, pool)
+                                        : for_several_processors(p, n, graph, variants, pool)},
+          {"CMakeLists.txt", cmake_lists(p, march, n, graph, variants, pool)}};
 }
 
 }  // namespace tc

@@ -163,7 +163,7 @@ std::string init_call(const Program& p, const ProgramNames& n, bool chooses) {
 
 }  // namespace
 
-std::string main_source(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants) {
+std::string main_source(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants, bool threads) {
   const std::string counts = count_variables(p, n), axes = sized_axes(p);
   const int64_t sizes = size_number(p, p.inputs.size());
   const std::string run = run_call(p, n);
@@ -178,6 +178,7 @@ std::string main_source(const Program& p, const ProgramNames& n, const std::vect
        {"map_name", p.external_weights ? "map_weights" : "NULL"},
        {"unmap_name", p.external_weights ? n.lower + "_unmap_weights" : "NULL"},
        {"opened", p.external_weights ? "weights" : "weights != NULL ? weights : " + n.lower + "_weights()"},
+       {"threads", threads ? "#include \"tc_parallel.h\"\n" : ""},
        {"includes", checks_lanes ? "#include \"tc_simd.h\"\n" : ""},
        {"dims", dims_tables("input", p.inputs) + dims_tables("output", p.outputs)},
        {"inputs", rows("input", p.inputs)},

@@ -5,8 +5,9 @@
 
 namespace tc {
 
-/// main.c: the model as a table for tc_main.h.
-std::string main_source(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants = {});
+/// main.c: the model as a table for tc_main.h. `threads`: kernels have chunks, so that --threads reaches tc_parallel.h.
+std::string main_source(const Program& p, const ProgramNames& n, const std::vector<Variant>& variants = {},
+                        bool threads = false);
 /// Which calls of kernels NAME_profile.h makes steps of: none, as CUDA's executor does it by itself; those of NAME.c; those of
 /// NAME_graph.c, where a kernel may have the name of a variant.
 enum class TracedCalls : uint8_t { None, Plain, Variants };

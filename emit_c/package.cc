@@ -30,7 +30,7 @@ std::set<std::string> support_of(const Needs& needs, bool strings) {
   if (needs.transposes) names.insert("tc_transpose.h");
   if (needs.scalar) names.insert("tc_scalar.h");
   if (needs.types) names.insert("tc_types.h");
-  if (needs.parallel) names.insert("tc_parallel.h");
+  if (needs.parallel) names.insert({"tc_parallel.h", "tc_pool.c"});
   if (needs.letters) names.insert("tc_case.h");
   if (strings) names.insert("tc_string.h");
   return names;
@@ -104,13 +104,14 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   for (OutputFile& f : code.files) files.push_back(std::move(f));
   files.push_back(weights_file(p, n, o.progress));
   if (!p.external_weights) files.push_back({x + "_weights.S", weights_assembly(x)});
-  files.push_back({"main.c", main_source(p, n, variants)});
+  files.push_back({"main.c", main_source(p, n, variants, needs.parallel)});
   files.push_back(
       {x + "_profile.h", profile_header(p, n, variants.empty() ? TracedCalls::Plain : TracedCalls::Variants)});
   const std::vector<std::string_view> wanted(support.begin(), support.end());
   for (const std::string_view f : with_included(wanted, strings))
     files.push_back({std::string(f), support_for(f, strings)});
-  for (OutputFile& f : build_files(p, n, code.graph, variants)) files.push_back(std::move(f));
+  for (OutputFile& f : build_files(p, n, code.graph, variants, needs.parallel && !o.single_file))
+    files.push_back(std::move(f));
   files.push_back({"README.md", package_readme(p, n, variants)});
   files.push_back({"manifest.json", manifest(p, n, o, files, p.weights_layout, "c", variants)});
   return files;

@@ -187,7 +187,10 @@ void write_candidate(const CommandLine& c, const Program& p, const std::string& 
   std::vector<OutputFile> files = package_of(p, single);
   for (OutputFile& f : files)
     if (timed && f.path == "main.c") f.path = "model_main.c";
-  if (timed) files.push_back({"main.c", std::string(measure_text())});
+  const auto is_pool = [](const OutputFile& f) { return f.path == "tc_pool.c"; };
+  const bool threads = std::any_of(files.begin(), files.end(), is_pool);  // that --threads has to reach
+  const std::string include = threads ? "#include \"tc_parallel.h\"\n" : "";
+  if (timed) files.push_back({"main.c", include + std::string(measure_text())});
   if (timed && cuda) time_on_device(files);
   if (cuda) files.push_back({"Makefile", makefile_for_cmake(!has_gpu())});
   write_package(dir, files);

@@ -38,7 +38,7 @@ std::string compiler_name() {
   const ProcessResult r = run_process({"sh", "-c", "${CC:-cc} --version"}, true);
   if (r.status != 0) tool_missing("C compiler", "install one (Debian: apt install build-essential), or set CC to one");
   std::string s = first_line(r.output);
-  for (const char* flags : {"CFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_FP", "TC_OPENMP"})
+  for (const char* flags : {"CFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_FP", "TC_THREADS"})
     if (const char* value = std::getenv(flags)) s += "; " + std::string(flags) + "=" + value;
   return s;
 }

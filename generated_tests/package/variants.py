@@ -31,7 +31,7 @@ int main(void)
 def chooser(check, tmp, package, what):
     """The program CHOICE with the library of a package, which is built; None if it does not build."""
     (tmp / "choice.c").write_text(CHOICE)
-    built = run("gcc", "-std=c99", "-I", package, tmp / "choice.c", package / "libcnn.a", "-lm", "-fopenmp", "-o", tmp / "choice")
+    built = run("gcc", "-std=c99", "-I", package, tmp / "choice.c", package / "libcnn.a", "-lm", "-pthread", "-o", tmp / "choice")
     return tmp / "choice" if check(what, built.returncode == 0, built.stderr[-300:]) else None
 
 

@@ -127,8 +127,8 @@ def check_integers(work, _):
 
 
 def check_parallel(work, _):
-    """Each chunk runs once: in a loop, by OpenMP with any number of threads, in the user's pool."""
-    (work / "pool.h").write_text("static int pool_calls;\nstatic void pool(void (*part)(const void *, int), const void *args, int chunks)\n"
+    """Each chunk runs once: in a loop, by tc_pool.c and by OpenMP with any number of threads, in the user's pool."""
+    (work / "pool.h").write_text("static int pool_calls;\nstatic inline void pool(void (*part)(const void *, int), const void *args, int chunks)\n"
                                  "{\n  pool_calls++;\n  while (chunks-- > 0) part(args, chunks);\n}\n#define TC_PARALLEL_FOR(part, args, chunks) pool(part, args, chunks)\n")
     source = work / "parallel.c"
     source.write_text('#include "tc_parallel.h"\n#include <stdio.h>\ntypedef struct { int *ran; } arguments;\n'
@@ -137,10 +137,10 @@ def check_parallel(work, _):
                       "  for (int i = 0; i < 37; i++) bad += ran[i] != i + 1;\n#ifdef POOL\n  bad += pool_calls != 2;\n#endif\n  return bad;\n}\n")
     for compiler in compilers(False):
         program = work / "parallel"
-        for flags in [[], ["-fopenmp"], ["-DPOOL", "-include", work / "pool.h"]]:
+        for flags in [[], ["-fopenmp"], ["-DTC_PTHREADS", "-pthread"], ["-DPOOL", "-DTC_PTHREADS", "-include", work / "pool.h"]]:
             if call([compiler, *flags, "-x", "c", "/dev/null", "-fsyntax-only"]).returncode != 0:
                 continue  # no OpenMP
-            must([compiler, "-std=c99", *WARNINGS, "-O2", *flags, f"-I{TEXT}", source, "-o", program])
+            must([compiler, "-std=c99", *WARNINGS, "-O2", *flags, f"-I{TEXT}", source, TEXT / "tc_pool.c", "-o", program])
             for threads in ("1", "2", "5"):
                 must([program], env={**os.environ, "OMP_NUM_THREADS": threads})
 
@@ -151,7 +151,7 @@ def build_package(work):
     must(["make", "-C", out, "-j2", "CFLAGS=-O1 -Wall -Wextra -Werror -std=c99"])
     must(["make", "-C", out, "clean"])
     must(["make", "-C", out, "-j2", "echo_profile", "CFLAGS=-O1 -std=c99 -D_POSIX_C_SOURCE=199309L " + " ".join(WARNINGS)])
-    must(["make", "-C", out, "CC=clang" if shutil.which("clang") else "CC=gcc", "TC_ARCH=", "TC_OPENMP="])
+    must(["make", "-C", out, "CC=clang" if shutil.which("clang") else "CC=gcc", "TC_ARCH=", "TC_THREADS="])
     (work / "app").mkdir()
     (work / "app" / "app.c").write_text('#include "echo.h"\nint main(void) { return echo_check_weights(echo_weights()) ? 0 : 1; }\n')
     (work / "app" / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.13)\nproject(app C)\nadd_subdirectory(../echo echo)\nadd_executable(app app.c)\n"

@@ -48,7 +48,7 @@ def write_package(out):
     (out / "echo_weights.S").write_text("  .section .rodata\n  .globl echo_weights_blob\necho_weights_blob:\n  .incbin \"echo_weights.bin\"\n  .section .note.GNU-stack,\"\",%progbits\n")
     rows = ",\n".join(f'  {{"x/{n.lower()}", TC_{n}, 2, dims}}' for n, _ in DTYPES)
     holes = {
-        "name": "echo", "NAME": "ECHO", "sizes": "", "size_list": "NULL", "n_sizes": "0", "axis_list": "NULL", "n_axes": "0", "includes": '#include "tc_simd.h"\n', "dims": "static const int64_t dims[] = {3, 5};", "inputs": rows, "outputs": rows,
+        "name": "echo", "NAME": "ECHO", "sizes": "", "size_list": "NULL", "n_sizes": "0", "axis_list": "NULL", "n_axes": "0", "threads": "", "includes": '#include "tc_simd.h"\n', "dims": "static const int64_t dims[] = {3, 5};", "inputs": rows, "outputs": rows,
         "input_args": "\n".join(f"  i.t{i} = (const {c} *)in[{i}];" for i, (_, c) in enumerate(DTYPES)),
         "output_args": "\n".join(f"  o.t{i} = ({c} *)out[{i}];" for i, (_, c) in enumerate(DTYPES)),
         "n_inputs": str(len(DTYPES)), "n_outputs": str(len(DTYPES)), "lanes": "16", "built_lanes": "TC_VL",

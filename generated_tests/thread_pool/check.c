@@ -1,10 +1,14 @@
-/* The pool of examples/thread_pool by itself: chunks run once each, at the same time, from several callers, with any number of threads. */
-#define _POSIX_C_SOURCE 200809L
+/* A pool by itself, by its two macros: chunks run once each, at the same time, from several callers, with any number of threads, and (with
+ * FORKS) in the child of a fork as well. The macros come from -include: pool.h of examples/thread_pool, or tc_parallel.h of packages. */
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "pool.h"
+#ifndef TC_SET_THREADS
+#  define TC_SET_THREADS(n) tc_pool_threads(n)
+#endif
 
 enum { CHUNKS = 8, CALLERS = 3, LOOPS = 2000 };
 static const struct timespec nap = {0, 50000000};
@@ -48,6 +52,20 @@ static void *calls(void *bad)
   return NULL;
 }
 
+/* Right after a loop: workers wait, sleep, or are about to. */
+static int works_in_a_child(void)
+{
+  int bad = 0, status = 1;
+  calls(&bad);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    calls(&bad);
+    _exit(bad != 0);
+  }
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0 && bad == 0;
+}
+
 int main(void)
 {
   pthread_t caller[CALLERS];
@@ -61,6 +79,12 @@ int main(void)
     for (int i = 0; i < CALLERS; i++) pthread_join(caller[i], NULL), wrong += bad[i];
   }
   if (wrong != 0) return 4;
+#ifdef FORKS
+  for (int i = 0; i < 50; i++)
+    if (!works_in_a_child()) return 6;
+#else
+  (void)works_in_a_child;
+#endif
   one = seconds_of_naps(1);
   eight = seconds_of_naps(CHUNKS);
   printf("%d naps: %.3f s on one thread, %.3f s on %d\n", CHUNKS, one, eight, CHUNKS);

@@ -98,7 +98,7 @@ def by_cmake(tmp, model, io):
 def by_clang(tmp, model, io):
     """Clang for mingw-w64, with gcc's linker and libraries."""
     package = check.emit(model, tmp / "clang", "--name", "m")
-    built = make(package, "CC=clang --target=x86_64-w64-windows-gnu", f"CFLAGS=-O2 {' '.join(WARNINGS)}", "TC_OPENMP=",
+    built = make(package, "CC=clang --target=x86_64-w64-windows-gnu", f"CFLAGS=-O2 {' '.join(WARNINGS)}", "TC_THREADS=",
                  f"LDFLAGS=-static -L{libraries()} --ld-path={shutil.which(LD)}", "m")
     if check("clang for mingw-w64, make: no warnings", built.returncode == 0, built.stderr[-300:]):
         runs("clang for mingw-w64", package / "m.exe", io)

@@ -159,7 +159,7 @@ def build(folder: Path, manifest: dict[str, Any], shared: bool = True) -> Path:
     cuda = manifest["target"] == "cuda"
     compilers = _needed(cuda)
     versions = [subprocess.run([*words.split(), "--version"], capture_output=True, text=True).stdout for words in compilers]
-    flags = [os.environ.get(v) for v in ("CFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_VARIANTS", "TC_FP", "TC_OPENMP")]
+    flags = [os.environ.get(v) for v in ("CFLAGS", "CPPFLAGS", "LDFLAGS", "TC_ARCH", "TC_VARIANTS", "TC_FP", "TC_THREADS")]
     key = hashlib.blake2b(json.dumps([compilers, versions, flags, cuda and _on_gpu()]).encode(), digest_size=8).hexdigest()
     built = cache() / _hash_of(folder, files) / key / result
     if not built.exists():

@@ -196,7 +196,7 @@ class Model:
     __call__ = run
 
     def bench(self, seconds: float = 1.0, threads: int = 0) -> Timing:
-        """Times runs on seeded inputs for about `seconds`, with the package's own program. threads: 0: as many as OpenMP takes.
+        """Times runs on seeded inputs for about `seconds`, with the package's own program. threads: 0: as many as there are processors.
 
         Raises UsageError, CompilerMissing, ToolFailed."""
         if not 0 <= float(seconds) <= 1e9 or int(threads) < 0:

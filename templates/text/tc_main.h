@@ -19,6 +19,8 @@ TC_IO int tc_set_threads(int n)
 #  ifdef _OPENMP
   if (n > 0) omp_set_num_threads(n);
   return omp_get_max_threads();
+#  elif defined(TC_POOL)
+  return tc_pool_threads(n);
 #  else
   (void)n;
   return 1;
@@ -91,7 +93,7 @@ TC_IO void tc_usage(const tc_model *m)
          "  --repeat N       time N runs\n"
          "  --profile        compiled with TC_PROFILE: where the time goes, by kernel (--bench: for how long, default 1)\n"
          "  --trace FILE     compiled with TC_PROFILE: the steps of one run as Chrome's trace events\n"
-         "  --threads N      threads, where it is built with OpenMP or a pool of threads\n"
+         "  --threads N      threads, where it is built with any\n"
          "  --dim NAME=K     a size that is chosen at run time; without it that of the inputs, or the largest\n"
          "  --json           end with one line of JSON\n",
          m->name);
