@@ -54,6 +54,13 @@ std::vector<std::string> graph_names(const Program& p, const ProgramNames& n) {
   return names;
 }
 
+// Whichever package of a program has it runs the loops of all: on any processor.
+std::string pool_rule(bool pool) {
+  return pool ? "# The packages of a program share one pool, whatever processor each is for.\ntc_pool.o tc_pool.pic.o: "
+                "override TC_ARCH :=\n\n"
+              : "";
+}
+
 std::string weights_rule(const Program& p, const ProgramNames& n) {
   const std::string w = n.lower + "_weights";
   return p.external_weights ? "" : "\n" + w + ".o " + w + ".pic.o: " + w + ".S " + w + ".bin\n\t$(CC) -c $< -o $@\n";
@@ -74,6 +81,7 @@ std::string for_one_processor(const Program& p, const std::string& march, const 
                {"profiled", n.lower + ".profile.o"},
                {"cleaned", "$(OBJECTS) $(OBJECTS:.o=.pic.o) main.o main.profile.o " + n.lower + ".profile.o"},
                {"variants", ""},
+               {"pool", pool_rule(pool)},
                {"weights_rule", weights_rule(p, n)},
                {"variant_rules", ""}});
 }
@@ -140,6 +148,7 @@ std::string for_several_processors(const Program& p, const ProgramNames& n, cons
                                  {{"comment", m.comment},
                                   {"flags", each(variants, [](const Variant& v) { return v.name + " = " + v.flags; })},
                                   {"variants", names_of(variants)}})},
+               {"pool", pool_rule(pool)},
                {"weights_rule", weights_rule(p, n)},
                {"variant_rules", fill(support_text("variant_rules.mk.in"), {{"name", x}})}});
 }
@@ -206,7 +215,6 @@ std::string cmake_lists(const Program& p, const std::string& march, const Progra
   const CMakeObjects m = p.variants.empty() || !several ? cmake_of_one_text(n, graph) : cmake_of_list(p, n, graph);
   std::vector<std::string> sources{x};
   sources.insert(sources.end(), m.sources.begin(), m.sources.end());
-  if (pool) sources.emplace_back("tc_pool");
   const std::string one_help = "#   TC_ARCH    \"" + march + "\", or \"\" for a build that runs everywhere";
   const std::string several_help =
       "#   TC_VARIANTS  a list of processors" + std::string(p.variants.empty() ? " beside any: " : ": ") +
@@ -220,6 +228,7 @@ std::string cmake_lists(const Program& p, const std::string& march, const Progra
        {"march_flags", march},
        {"arch_help", several ? several_help : one_help},
        {"sources", listed(sources, ".c", "")},
+       {"pool", pool ? fill(support_text("pool.cmake.in"), {{"name", x}}) : ""},
        {"profiled", several ? "${" + x + "_profiled}" : x + ".c"},
        {"profiled_variants",
         several

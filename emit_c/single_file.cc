@@ -28,6 +28,10 @@ std::string single_file(const ProgramNames& n, const std::string& executor, cons
   std::string s = std::string(kLicenseLine) + "\n\n";
   // clang warns of unused inline functions in a file that is compiled; not every model needs all of the support text
   s += "#ifdef __clang__\n#  pragma clang diagnostic ignored \"-Wunused-function\"\n#endif\n\n";
+  // Before anything is included, which tc_pool.c asks of a file of its own.
+  if (support.count("tc_pool.c") != 0)
+    s += "#ifndef _GNU_SOURCE\n#  define _GNU_SOURCE\n#endif\n#ifndef _DARWIN_C_SOURCE\n#  define "
+         "_DARWIN_C_SOURCE\n#endif\n\n";
   // in the order in which they include each other
   for (const char* f : {"tc_map.h", "tc_simd.h", "tc_types.h", "tc_half.h", "tc_double.h", "tc_int.h", "tc_bits.h",
                         "tc_tail.h", "tc_transpose.h", "tc_math.h", "tc_rt.h", "tc_scalar.h", "tc_string.h",

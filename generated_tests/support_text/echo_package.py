@@ -60,7 +60,7 @@ def write_package(out):
     (out / "main.c").write_text(fill("main.c.in", holes))
     (out / "echo_profile.h").write_text('static const tc_work echo_work[] = {\n  {"cop", 0, 1, 0, 1},\n  {"copy", 1500, 3000, 2, 1},\n  {"copy_2", 0, 1, 0, 1}\n};\n')
     build = {"name": "echo", "march_flags": "-march=x86-64-v3", "objects": "OBJECTS = echo.o kernels/copy.o echo_weights.o", "sources": "  echo.c\n  kernels/copy.c",
-             "arch_help": "", "variants": "", "variant_rules": "", "profiled_variants": "",
+             "arch_help": "", "pool": "", "variants": "", "variant_rules": "", "profiled_variants": "",
              "weights_rule": "\necho_weights.o: echo_weights.S echo_weights.bin\n\t$(CC) -c $< -o $@\n", "asm": " ASM", "weights_source": "\n  echo_weights.S",
              "weights_properties": fill("weights_linked.cmake.in", {"name": "echo"}), "weights_beside": ""}
     (out / "Makefile").write_text(fill("Makefile.in", {**build, "profiled": "echo.profile.o", "cleaned": "$(OBJECTS) main.o main.profile.o echo.profile.o"}))
