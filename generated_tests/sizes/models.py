@@ -419,6 +419,17 @@ def rows(b):
     b.output(b.op("ReduceMax", x, b.ints(1), keepdims=0))
 
 
+def pointwise(b):
+    """Kernels whose chunks and vectors are no whole rows; indices that are computed."""
+    ids, x = b.input("ids", ["batch", 9], TensorProto.INT64), b.input("x", ["batch", 701])
+    b.output(b.op("Cast", ids, to=1))
+    b.output(b.op("Tanh", x))
+    b.output(b.op("Cast", b.op("Greater", x, b.scalar(0.0)), to=TensorProto.INT64), TensorProto.INT64)
+    y = b.op("Gather", b.weight(43, 33), b.op("Add", ids, b.scalar(2, np.int64)))
+    b.output(b.op("Where", b.op("Equal", b.op("Unsqueeze", ids, b.ints(2)), b.scalar(0, np.int64)), b.scalar(0.0), y))
+    b.output(b.op("Transpose", y, perm=[0, 2, 1]))
+
+
 def summed(b):
     b.output(b.op("ReduceSum", b.input("x", ["n", 3]), b.ints(0), keepdims=0))
 
@@ -426,12 +437,16 @@ def summed(b):
 # Sizes without an upper bound: instances are made for some.
 ENDLESS = [
     (rows, {"batch": (1, None)}), (rows, {"batch": (0, None)}), (convolutions, {"batch": (1, None)}), (interleaved, {"batch": (1, None)}),
+    (pointwise, {"batch": (0, None)}), (pointwise, {"batch": (0, 60)}), (attention, {"batch": (1, None), "seq": (9, 9)}), (contrib, {"batch": (1, None), "seq": (1, 6)}),
+    (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}), (quantised, {"batch": (1, None)}), (halves, {"batch": (1, None)}),
 ]
 NEEDS_BOUND = [
-    (summed, {"n": (1, None)}), (recurrent, {"batch": (1, None)}),
-    (attention, {"batch": (1, None), "seq": (1, 13)}), (attention, {"batch": (1, None), "seq": (9, 9)}),
-    (contrib, {"batch": (1, None), "seq": (1, 6)}), (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}),
+    (summed, {"n": (1, None)}), (recurrent, {"batch": (1, None)}), (attention, {"batch": (1, None), "seq": (1, 13)}),
 ]
+
+
+def name_of(build, ranges):
+    return f"{build.__name__}_" + "_".join(f"{n}{lo}to{'end' if hi is None else hi}" for n, (lo, hi) in ranges.items())
 
 
 def cases():
@@ -439,4 +454,4 @@ def cases():
     for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + ENDLESS + NEEDS_BOUND):
         b = Builder(seed)
         build(b)
-        yield f"{build.__name__}_" + "_".join(f"{n}{lo}to{'end' if hi is None else hi}" for n, (lo, hi) in ranges.items()), b.model(build.__name__), ranges
+        yield name_of(build, ranges), b.model(build.__name__), ranges

@@ -4,6 +4,7 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "ir/ops/top_k.h"
 
 namespace tc {
@@ -23,6 +24,16 @@ int length(const Expr& e) {
 bool has_symbol(const Expr& e) {
   bool found = false;
   walk(e, [&](const Expr& x) { return !(found = found || as<VarRef>(x)); });
+  return found;
+}
+
+bool has_open_symbol(const Expr& e, const Ranges& ranges) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const VarRef* v = as<VarRef>(x);
+    const auto r = v ? ranges.find(v->var.get()) : ranges.end();
+    return !(found = found || (r != ranges.end() && is_open(r->second.max)));
+  });
   return found;
 }
 
@@ -166,24 +177,31 @@ void LiveFunction::loads(const Expr& e, const Known& known) {
       return false;
     }
     if (const Apply* test = as<Apply>(x); test && test->op == Op::Index) {
-      for (const Expr& a : test->args) whole(a);
+      for (const Expr& a : test->args) tested(a, known);
       return false;
     }
-    const Load* l = as<Load>(x);
-    if (!l) return true;
-    List list;
-    for (size_t a = 0; a < l->index.size(); a++)
-      if (const Expr end = end_of(l->index[a] + Expr(1), known); bool(end) && has_symbol(end))
-        list.push_back({int(a), end});
-    need(l->buffer, list);
+    if (const Load* l = as<Load>(x)) need(l->buffer, read_by(*l, known));
     return true;
   });
 }
 
-// What decides whether an index is out of range: behind the sizes it could be anything.
-void LiveFunction::whole(const Expr& e) {
+List LiveFunction::read_by(const Load& l, const Known& known) const {
+  List list;
+  for (size_t a = 0; a < l.index.size(); a++)
+    if (const Expr end = end_of(l.index[a] + Expr(1), known); bool(end) && has_symbol(end))
+      list.push_back({int(a), end});
+  return list;
+}
+
+// What decides whether an index is out of range: behind the sizes it could be anything. Only of a size without an upper bound
+// nothing else can be computed, and plan_open_sizes sees to it that nothing else is read.
+void LiveFunction::tested(const Expr& e, const Known& known) {
   walk(e, [&](const Expr& x) {
-    if (const Load* l = as<Load>(x)) need(l->buffer, {});
+    const Load* l = as<Load>(x);
+    if (!l) return true;
+    List list = read_by(*l, known);
+    std::erase_if(list, [&](const LiveAxis& a) { return !has_open_symbol(a.end, symbols_); });
+    need(l->buffer, list);
     return true;
   });
 }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/expand_intrin.h"
@@ -33,13 +34,14 @@ constexpr int64_t kOverhang = 64,
 /// Bytes of each parameter that a kernel's loops touch where open sizes are at most a capacity.
 class Reach {
  public:
-  Reach(const Kernel& k, const std::vector<bool>& open, int64_t capacity) {
+  /// `most`: of each parameter that is a size the largest; 0 for others.
+  Reach(const Kernel& k, const std::vector<int64_t>& most, int64_t capacity) {
     std::map<const BufferDef*, Var> sizes;
     for (size_t i = 0; i < k.params.size(); i++)
-      if (open[i]) {
+      if (most[i] > 0) {
         const Var v = make_var("size");
         sizes[k.params[i].buffer.get()] = v;
-        ranges_[v.get()] = {0, capacity};
+        ranges_[v.get()] = {0, is_open(most[i]) ? capacity : most[i]};
       }
     stmt(rewrite(with_most_lanes(k.body), [&](const Expr& e) -> Expr {
       const Load* l = as<Load>(e);
@@ -51,6 +53,8 @@ class Reach {
     const auto it = ends_.find(b.get());
     return it == ends_.end() ? 0 : it->second;
   }
+  /// May it tell an index of that tensor to be out of range?
+  bool tests(const Buffer& b) const { return tests_own_ || tested_.contains(b.get()); }
 
  private:
   void stmt(const Stmt& s) {
@@ -85,6 +89,7 @@ class Reach {
         [&](const Let& k) {
           expr(k.value);
           ranges_[k.var.get()] = interval(k.value, ranges_);
+          lets_[k.var.get()] = without_names(k.value);
           stmt(k.body);
         },
         [&](const Alloc& k) { stmt(k.body); },
@@ -111,9 +116,36 @@ class Reach {
   template <class F>
   void where(const Expr& condition, bool holds, F&& body) {
     const Ranges all = ranges_;
+    const size_t known = below_.size();
     assume(ranges_, condition, holds);
+    if (holds) learn(condition);
     body();
     ranges_ = all;
+    below_.resize(known);
+  }
+  /// What a condition says of an expression that is no variable: i / n < rows.
+  void learn(const Expr& condition) {
+    const Apply* a = as<Apply>(condition);
+    if (a && a->op == Op::And)
+      for (const Expr& e : a->args) learn(e);
+    if (!a || a->op != Op::Lt || as<VarRef>(without_names(a->args[0]))) return;
+    const Range r = interval(a->args[0], ranges_), end = interval(a->args[1], ranges_);
+    if (end.max == INT64_MAX || r.max < end.max) return;
+    const Var v = make_var("below");
+    ranges_[v.get()] = {std::min(r.min, end.max - 1), end.max - 1};
+    below_.push_back({without_names(a->args[0]), v});
+  }
+  Expr without_names(const Expr& e) const { return substitute(e, lets_); }
+  Range interval_of(const Expr& e) const {
+    Range r = interval(linear_form(e), ranges_);
+    if (below_.empty()) return r;
+    const Expr known = rewrite(without_names(e), [&](const Expr& x) -> Expr {
+      for (const Below& b : below_)
+        if (structurally_equal(x, b.what)) return Expr(b.var);
+      return {};
+    });
+    r.max = std::min(r.max, interval(linear_form(known), ranges_).max);
+    return r;
   }
 
   void expr(const Expr& e) {
@@ -131,6 +163,13 @@ class Reach {
         return access(l->buffer, l->index, p->count);
       }
     if (const Load* l = as<Load>(e)) access(l->buffer, l->index, {});
+    if (const Apply* a = as<Apply>(e); a && a->op == Op::Index)
+      walk(without_names(e), [&](const Expr& x) {
+        const Load* l = as<Load>(x);
+        if (l && root(l->buffer)->scope != Scope::Global) tests_own_ = true;
+        if (l) tested_.insert(root(l->buffer).get());
+        return true;
+      });
     bool top = true;
     walk(e, [&](const Expr& x) {
       if (top) return !(top = false);
@@ -157,7 +196,7 @@ class Reach {
       at = view->second.offset + at;
       b = base;
     }
-    const Range r = interval(linear_form(at), ranges_);
+    const Range r = interval_of(at);
     reach(b, r.max == INT64_MAX || r.max >= INT64_MAX / 64 ? kUnknown : r.max + more + 1);
   }
   Buffer root(Buffer b) const {
@@ -174,7 +213,15 @@ class Reach {
     Buffer base;
     Expr offset;
   };
+  struct Below {
+    Expr what;
+    Var var;  // in its place, with the range that a condition leaves
+  };
   Ranges ranges_;
+  VarMap lets_;  // values of names, without names
+  std::vector<Below> below_;
+  bool tests_own_ = false;                    // what the kernel has computed itself
+  std::set<const BufferDef*> tested_;         // looked up only
   std::map<const BufferDef*, View> views_;    // looked up only
   std::map<const BufferDef*, int64_t> ends_;  // looked up only
 };
@@ -228,17 +275,18 @@ class OpenPlan {
   /// One that the call stands for, on one processor or another.
   void kernel(const Call& c, const Kernel& k) {
     if (is_open(k.scratch_bytes)) refuse(c.origins, "the scratch memory of kernel \"" + k.name + "\" grows with it");
-    std::vector<bool> open;
-    open.reserve(c.operands.size());
-    for (const Operand& o : c.operands)
-      open.push_back(o.kind == Operand::Kind::Input && p_.inputs[size_t(o.index)].is_size &&
-                     is_open(p_.inputs[size_t(o.index)].most));
+    std::vector<int64_t> most;
+    most.reserve(c.operands.size());
+    for (const Operand& o : c.operands) {
+      const bool size = o.kind == Operand::Kind::Input && p_.inputs[size_t(o.index)].is_size;
+      most.push_back(size ? p_.inputs[size_t(o.index)].most : 0);
+    }
     const auto grows = [&](const Operand& o) {
       return o.kind == Operand::Kind::Slot && is_open(p_.slots[size_t(o.index)].bytes);
     };
     if (std::none_of(c.operands.begin(), c.operands.end(), grows)) return;
     for (const int64_t capacity : kCapacities) {
-      const Reach reach(k, open, capacity);
+      const Reach reach(k, most, capacity);
       for (size_t i = 0; i < c.operands.size(); i++) {
         if (!grows(c.operands[i])) continue;
         const size_t slot = size_t(c.operands[i].index);
@@ -248,11 +296,15 @@ class OpenPlan {
         if (all == kUnknown || all - least > bytes.times * kOverhang + kOverhangBytes)
           refuse(c.origins,
                  "kernel \"" + k.name + "\" would touch all of the largest \"" + k.params[i].buffer->name + "\"");
+        if (all > least && reach.tests(k.params[i].buffer) && !filled_.contains(int(slot)))
+          refuse(c.origins, "kernel \"" + k.name + "\" would test what lies behind the last index in \"" +
+                                k.params[i].buffer->name + "\"");
         overhang_[slot] = std::max(overhang_[slot], all - least);
       }
     }
   }
   void step(const CopyStep& c) {
+    if (c.room > 0 && c.to.kind == Operand::Kind::Slot) filled_.insert(c.to.index);
     if (c.times.empty() && is_open(c.bytes)) refuse(c.origins, "a tensor that grows with it is copied as a whole");
   }
   void step(const IfStep& c) {
@@ -352,6 +404,7 @@ class OpenPlan {
   Program& p_;
   const std::vector<ScratchUse>& uses_;
   std::vector<int64_t> overhang_;
+  std::set<int> filled_;  // slots of inputs, behind which stand copies of what there is
 };
 
 }  // namespace
