@@ -430,6 +430,23 @@ def pointwise(b):
     b.output(b.op("Transpose", y, perm=[0, 2, 1]))
 
 
+def masked(b):
+    """A mask is read at positions that are tensors, as transformers' masks are exported: in the flat mask, and by pairs."""
+    mask, x = b.input("mask", ["batch", 9], TensorProto.INT64), b.input("x", ["batch", 9, 8])
+    n = b.op("Squeeze", size_of(b, mask, 0))
+    rows = b.op("Reshape", b.op("Range", b.scalar(0, np.int64), n, b.scalar(1, np.int64)), b.ints(-1, 1, 1, 1))
+    words = b.constant(np.arange(9).reshape(1, 1, 1, 9))
+    seen = b.op("Cast", mask, to=TensorProto.BOOL)
+    at = b.op("Add", b.op("Mul", rows, b.ints(9)), words)
+    flat = b.op("Gather", b.op("Reshape", seen, b.ints(-1)), at)
+    shape = b.op("Concat", size_of(b, mask, 0), b.ints(1, 1, 9), axis=0)
+    pairs = [b.op("Unsqueeze", b.op("Expand", part, shape), b.ints(4)) for part in (rows, words)]
+    b.output(b.op("GatherND", seen, b.op("Concat", *pairs, axis=4)), TensorProto.BOOL)
+    scores = b.op("MatMul", x, b.op("Transpose", x, perm=[0, 2, 1]))
+    scores = b.op("Where", b.op("Reshape", flat, b.ints(-1, 1, 9)), scores, b.scalar(-1e4))
+    b.output(b.op("MatMul", b.op("Softmax", scores, axis=-1), x))
+
+
 def summed(b):
     b.output(b.op("ReduceSum", b.input("x", ["n", 3]), b.ints(0), keepdims=0))
 
@@ -437,7 +454,7 @@ def summed(b):
 # Sizes without an upper bound: instances are made for some.
 ENDLESS = [
     (rows, {"batch": (1, None)}), (rows, {"batch": (0, None)}), (convolutions, {"batch": (1, None)}), (interleaved, {"batch": (1, None)}),
-    (pointwise, {"batch": (0, None)}), (pointwise, {"batch": (0, 60)}), (attention, {"batch": (1, None), "seq": (9, 9)}), (contrib, {"batch": (1, None), "seq": (1, 6)}),
+    (pointwise, {"batch": (0, None)}), (pointwise, {"batch": (0, 60)}), (masked, {"batch": (1, None)}), (masked, {"batch": (0, 5)}), (attention, {"batch": (1, None), "seq": (9, 9)}), (contrib, {"batch": (1, None), "seq": (1, 6)}),
     (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}), (quantised, {"batch": (1, None)}), (halves, {"batch": (1, None)}),
 ]
 NEEDS_BOUND = [
