@@ -303,6 +303,17 @@ class Trim {
     }
   };
 
+  /// Is it the variable of a loop, or a name, around the one that is looked at?
+  bool stands(const Expr& e) const {
+    const VarRef* v = as<VarRef>(e);
+    return v && std::find(around_.begin(), around_.end(), v->var) != around_.end();
+  }
+  /// Does the term lead from within one element of the axis to within another?
+  bool crosses_elements(const Linear::Term& t, int64_t unit) const {
+    const Range r = interval(t.atom, stores_.ranges);
+    return t.coefficient > 0 && t.coefficient % unit != 0 && r.max > (unit - 1) / t.coefficient;
+  }
+
   /// From which iteration on a store lies behind what is needed.
   std::optional<Expr> end(const For& f, const Live& l, const LiveCoordinate& c, bool& exact) const {
     Step step;
@@ -320,17 +331,14 @@ class Trim {
     // Within one element of the axis there is nothing behind the last.
     const auto extent = elements ? elements : as_const_int(f.extent);
     const bool crosses = std::any_of(others.terms.begin(), others.terms.end(), [&](const Linear::Term& t) {
-      const Range r = interval(t.atom, stores_.ranges);
-      return t.coefficient % c.unit != 0 && t.coefficient > 0 && r.max > (c.unit - 1) / t.coefficient;
+      return stands(t.atom) && crosses_elements(t, c.unit);
     });
     if (extent && !crosses && checked_mul(step.by, *extent / step.group) <= c.unit) return std::nullopt;
     const bool whole = step.by % c.unit == 0;  // elements of the axis
     Linear needed, inside;                     // unit * n - what stands still in the loop
     needed.add(Expr(*number_of(l)), c.unit);
     for (const Linear::Term& t : others.terms) {
-      const VarRef* v = as<VarRef>(t.atom);
-      const bool stands = v && std::find(around_.begin(), around_.end(), v->var) != around_.end();
-      if (stands && (!whole || t.coefficient % c.unit == 0))
+      if (stands(t.atom) && (!whole || t.coefficient % c.unit == 0))
         needed.add(t.atom, -t.coefficient);
       else
         inside.add(t.atom, t.coefficient);
