@@ -470,10 +470,10 @@ def trees(b):
 
     def scores(prefix, ids):
         return {f"{prefix}_treeids": [t for t, _ in leaves], f"{prefix}_nodeids": [k for _, k in leaves], f"{prefix}_ids": ids,
-                f"{prefix}_weights": [float(np.float32(v)) for v in b.random.standard_normal(len(leaves))]}
+                f"{prefix}_weights": [float(np.float32(v)) for v in abs(b.random.standard_normal(len(leaves)))]}
 
     b.output(b.op("TreeEnsembleRegressor", x, domain="ai.onnx.ml", n_targets=2, **scores("target", [k % 2 for _, k in leaves]), **tables))
-    classes, likely = b.op("TreeEnsembleClassifier", x, domain="ai.onnx.ml", outputs=2, classlabels_int64s=[3, 5, 8], post_transform="SOFTMAX",
+    classes, likely = b.op("TreeEnsembleClassifier", x, domain="ai.onnx.ml", outputs=2, classlabels_int64s=[3, 5, 8], post_transform="LOGISTIC",
                            **scores("class", [k % 3 for _, k in leaves]), **tables)
     b.output(classes, TensorProto.INT64)
     b.output(likely)

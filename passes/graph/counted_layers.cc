@@ -80,7 +80,6 @@ Node* BoundedSizes::layer(Graph& g, Node* n) {
   if (n->is("RoiAlign")) return align_rois(g, n);
   if (!x || !is_counted(x) || !n->outputs.at(0)) return n;
   if (n->domain == "com.microsoft" && n->op == "QLinearGlobalAveragePool") return quantized_average(g, n);
-  if (n->domain == "tc" && n->op == "tree_leaves") return select_rows(g, n);
   if (!n->domain.empty()) return n;
   if (n->is("LSTM") || n->is("GRU") || n->is("RNN")) return recur(g, n);
   if (n->is("STFT")) return frames(g, n);
@@ -171,7 +170,7 @@ Node* BoundedSizes::reverse(Graph& g, Node* n) {
   return n;
 }
 
-// Each row is sorted, or walks through trees, by itself.
+// Each row is sorted by itself.
 Node* BoundedSizes::select_rows(Graph& g, Node* n) {
   Value* x = n->inputs[0];
   const int64_t along = axis_from_front(n->attr_int("axis", -1), x);

@@ -59,19 +59,13 @@ class Trim {
       s = let(name, value_of(*e.of, sizes), s);
     }
     for (const auto& [size, v] : sizes)
-      s = let(v,
-              max(tc::is_open(size.most) ? load(size.buffer, {}) : min(load(size.buffer, {}), Expr(size.most)),
-                  Expr(size.least)),
-              s);
+      s = let(v, max(min(load(size.buffer, {}), Expr(size.most)), Expr(size.least)), s);
     return s;
   }
   /// Not beyond the tensor, whatever memory says.
   static Expr value_of(const Live& l, std::vector<std::pair<Scheduled::ChosenSize, Var>>& sizes) {
     const Expr largest = l.dims[size_t(l.axis)];
-    const auto within = [](const Expr& e, const Expr& most) {
-      return tc::is_open(as_const_int(most).value_or(0)) ? e : min(e, most);
-    };
-    if (as<Load>(l.end)) return max(within(l.end, largest), Expr(0));
+    if (as<Load>(l.end)) return max(min(l.end, largest), Expr(0));
     Ranges ranges;
     Expr end = l.end;
     for (const Scheduled::ChosenSize& size : l.sizes) {
@@ -81,7 +75,7 @@ class Trim {
       end = replace_load(end, size.buffer, Expr(known->second));
       ranges[known->second.get()] = {size.least, size.most};
     }
-    return simplify(max(within(end, largest), Expr(0)), ranges);
+    return simplify(max(min(end, largest), Expr(0)), ranges);
   }
   /// Is it a size without an upper bound, or computed from one?
   static bool is_open(const Live& l) {
@@ -314,10 +308,11 @@ class Trim {
     const VarRef* v = as<VarRef>(e);
     return v && std::find(around_.begin(), around_.end(), v->var) != around_.end();
   }
-  /// Does the term lead from within one element of the axis to within another?
+  /// Does the term lead from within one element of the axis to within another, in steps that may end inside of one?
   bool crosses_elements(const Linear::Term& t, int64_t unit) const {
     const Range r = interval(t.atom, stores_.ranges);
-    return t.coefficient > 0 && t.coefficient % unit != 0 && r.max > (unit - 1) / t.coefficient;
+    return t.coefficient > 0 && unit % t.coefficient != 0 && t.coefficient % unit != 0 &&
+           r.max > (unit - 1) / t.coefficient;
   }
 
   /// From which iteration on a store lies behind what is needed.

@@ -61,6 +61,7 @@ class Reach {
           const Range with_extent = begin + extent;
           const int64_t behind = std::min(end.max, with_extent.max);
           ranges_[k.var.get()] = {begin.min, behind == INT64_MAX ? behind : behind - 1};
+          limits_[k.var.get()] = is_const(k.begin, 0) ? limits_of(without_names(k.extent)) : std::vector<Limit>();
           stmt(k.body);
         },
         [&](const While& k) {
@@ -121,9 +122,58 @@ class Reach {
     ranges_[v.get()] = {std::min(r.min, end.max - 1), end.max - 1};
     below_.push_back({without_names(a->args[0]), v});
   }
+  /// A loop's variable v: by * v <= end - by.
+  struct Limit {
+    Expr end;
+    int64_t by = 1;
+  };
+  /// Of a loop that runs so often: of the least of several numbers each one.
+  static std::vector<Limit> limits_of(const Expr& extent) {
+    const Apply* a = as<Apply>(extent);
+    if (a && (a->op == Op::Div || a->op == Op::FloorDiv) && as_const_int(a->args[1]).value_or(0) > 0) {
+      std::vector<Limit> list = limits_of(a->args[0]);
+      std::erase_if(list, [](const Limit& l) { return l.by != 1; });
+      for (Limit& l : list) l.by = *as_const_int(a->args[1]);
+      return list;
+    }
+    if (a && a->op == Op::Min) {
+      std::vector<Limit> list = limits_of(a->args[0]);
+      const std::vector<Limit> more = limits_of(a->args[1]);
+      list.insert(list.end(), more.begin(), more.end());
+      return list;
+    }
+    if (a && (a->op == Op::Add || a->op == Op::Sub) && as_const_int(a->args[1])) {
+      std::vector<Limit> list = limits_of(a->args[0]);
+      const int64_t more = a->op == Op::Add ? *as_const_int(a->args[1]) : -*as_const_int(a->args[1]);
+      std::erase_if(list, [](const Limit& l) { return l.by != 1; });
+      for (Limit& l : list) l.end = l.end + Expr(more);
+      return list;
+    }
+    return {{extent, 1}};
+  }
+  /// The largest value, where what limits a loop's variable takes away what stands around it: p * 8 + j for j < n - p * 8.
+  int64_t most(const Linear& l) const {
+    int64_t least = interval(l, ranges_).max;
+    for (const Linear::Term& t : l.terms) {
+      const VarRef* v = as<VarRef>(t.atom);
+      const auto limits = v && t.coefficient > 0 ? limits_.find(v->var.get()) : limits_.end();
+      if (limits == limits_.end()) continue;
+      for (const Limit& limit : limits->second) {
+        if (t.coefficient % limit.by != 0) continue;
+        Linear there = l;
+        there.add(t.atom, -t.coefficient);
+        there.add(linear_form(limit.end), t.coefficient / limit.by);
+        there.constant -= t.coefficient;
+        least = std::min(least, interval(there, ranges_).max);
+      }
+    }
+    return least;
+  }
+
   Expr without_names(const Expr& e) const { return substitute(e, lets_); }
   Range interval_of(const Expr& e) const {
     Range r = interval(linear_form(e), ranges_);
+    r.max = std::min(r.max, most(linear_form(without_names(e))));
     if (below_.empty()) return r;
     const Expr known = rewrite(without_names(e), [&](const Expr& x) -> Expr {
       for (const Below& b : below_)
@@ -206,7 +256,8 @@ class Reach {
   Ranges ranges_;
   VarMap lets_;  // values of names, without names
   std::vector<Below> below_;
-  std::map<const BufferDef*, View> views_;  // looked up only
+  std::map<const VarDef*, std::vector<Limit>> limits_;  // looked up only
+  std::map<const BufferDef*, View> views_;              // looked up only
   KernelReach result_;
 };
 

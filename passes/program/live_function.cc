@@ -1,6 +1,7 @@
 #include "passes/program/live_function.h"
 
 #include <optional>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
@@ -130,7 +131,7 @@ void LiveFunction::stage(const Stage& s) {
   for (const Exprs* values : {&s.values, &s.init})
     for (const Expr& e : *values)
       if (e) loads(e, known);
-  if (s.nest && !sorted(s, list)) nest(s.nest, known);
+  if (s.nest && !sorted(s, list)) nest(s.nest, known, s.outputs.size() == 1 ? s.outputs[0] : Buffer(), list);
 }
 
 // What is sorted along an axis is needed along others as far as the results are.
@@ -144,8 +145,37 @@ bool LiveFunction::sorted(const Stage& s, const List& results) {
   return true;
 }
 
-// Loops that end at a count say which elements are read.
-void LiveFunction::nest(const Stmt& s, const Known& known) {
+namespace {
+
+/// Does the loop's variable say where, along an axis of the result, all is stored and read that the loop stores but for its own
+/// buffers?
+bool stores_at_own_index(const For& loop, const Buffer& result, size_t axis) {
+  bool some = false, own = true;
+  std::set<const BufferDef*> inside;
+  const auto is_own = [&](const Exprs& index) {
+    const VarRef* v = index.size() == result->shape.size() ? as<VarRef>(index[axis]) : nullptr;
+    return v && v->var == loop.var;
+  };
+  walk(
+      loop.body,
+      [&](const Stmt& s) {
+        if (const Alloc* a = as<Alloc>(s)) inside.insert(a->buffer.get());
+        const Store* k = as<Store>(s);
+        if (!k || inside.contains(k->buffer.get())) return own = own && !as<Intrin>(s) && !as<Alias>(s);
+        some = true;
+        return own = own && k->buffer == result && is_own(k->index);
+      },
+      [&](const Expr& e) {
+        const Load* l = as<Load>(e);
+        return own = own && (!l || l->buffer != result || is_own(l->index));
+      });
+  return some && own;
+}
+
+}  // namespace
+
+// Loops that end at a count say which elements are read, and so do those whose results are needed in part.
+void LiveFunction::nest(const Stmt& s, const Known& known, const Buffer& result, const List& needed) {
   walk(
       s,
       [&](const Stmt& x) {
@@ -155,9 +185,12 @@ void LiveFunction::nest(const Stmt& s, const Known& known) {
         inside.ranges[loop->var.get()] = loop_range(*loop, known.ranges);
         const Expr end = is_const(loop->begin, 0) ? end_of(loop->extent, known) : Expr();
         if (bool(end) && has_symbol(end)) inside.below.push_back({Expr(loop->var), end});
+        for (const LiveAxis& l : needed)
+          if (result && stores_at_own_index(*loop, result, size_t(l.axis)))
+            inside.below.push_back({Expr(loop->var), l.end});
         loads(loop->begin, known);
         loads(loop->extent, known);
-        nest(loop->body, inside);
+        nest(loop->body, inside, result, needed);
         return false;
       },
       [&](const Expr& e) {

@@ -39,7 +39,7 @@ class LiveFunction {
   /// What is sorted along an axis is needed along others as far as the results are.
   bool sorted(const Stage& s, const std::vector<LiveAxis>& results);
   /// Loops that end at a count say which elements are read.
-  void nest(const Stmt& s, const Known& known);
+  void nest(const Stmt& s, const Known& known, const Buffer& result, const std::vector<LiveAxis>& needed);
   void loads(const Expr& e, const Known& known);
   /// What of the load's buffer is read, along the axes where it follows from the sizes.
   std::vector<LiveAxis> read_by(const Load& l, const Known& known) const;

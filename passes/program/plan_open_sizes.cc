@@ -21,8 +21,13 @@
 namespace tc {
 namespace {
 
-// One more than a multiple of every usual tile, so that the last tile hangs over as far as it can; and few.
-constexpr int64_t kCapacities[] = {1, 2, 720'720 * 64 + 1};
+// The few, and so many in a row that some of them leave the last tile as empty as it gets, also where each of the size is several
+// rows: 9 * n rows in tiles of 14.
+std::vector<int64_t> capacities() {
+  std::vector<int64_t> list = {1, 2, 3};
+  for (int64_t k = 0; k < 64; k++) list.push_back(720'720 * 64 + k);
+  return list;
+}
 constexpr int64_t kOverhang = 64,
                   kOverhangBytes = 65'536;  // rows and bytes that tiles may reach beyond the last element
 
@@ -79,7 +84,7 @@ class OpenPlan {
       return o.kind == Operand::Kind::Slot && is_open(p_.slots[size_t(o.index)].bytes);
     };
     if (std::none_of(c.operands.begin(), c.operands.end(), grows)) return;
-    for (const int64_t capacity : kCapacities) {
+    for (const int64_t capacity : capacities()) {
       std::vector<std::optional<Range>> elements;
       for (const Operand& o : c.operands) elements.push_back(elements_of(o, capacity));
       const KernelReach reach = reach_of(k, elements);

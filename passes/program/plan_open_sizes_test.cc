@@ -71,43 +71,6 @@ void expect_valid(const Program& p) {
     }
 }
 
-TEST(PlanOpenSizes, ATilesOverhangHasRoomOfItsOwn) {
-  Program p = program();
-  const int y = add_slot(p, kOpenSize, 40, 0, 1);
-  add_call(p, y, 6, 10, 10);
-  plan_open_sizes(p, {});
-  EXPECT_EQ(open_number(p.slots[0].bytes).times, 40);
-  EXPECT_EQ(open_number(p.slots[0].bytes).rest, 5 * 40);
-  expect_valid(p);
-}
-
-// Of a list of processors each has tiles of its own, and the memory holds those of all.
-TEST(PlanOpenSizes, EveryProcessorsTilesHaveRoom) {
-  Program p = program();
-  const int y = add_slot(p, kOpenSize, 40, 0, 1);
-  add_call(p, y, 6, 10, 10);
-  add_call(p, y, 14, 10, 10);
-  p.steps.pop_back();
-  std::get<Call>(p.steps[0].kind).by_variant = {1, 0};
-  plan_open_sizes(p, {});
-  EXPECT_EQ(open_number(p.slots[0].bytes).rest, 13 * 40);
-  expect_valid(p);
-}
-
-// Large constant tensors, and gaps that only the largest size has, are no place for what grows.
-TEST(PlanOpenSizes, TensorsStandApartForEverySize) {
-  Program p = program();
-  add_slot(p, 1, 1'000'000, 0, 5);
-  for (int k = 0; k < 12; k++) {
-    const int64_t row = 4 * (1 + k * 7 % 11);
-    add_call(p, add_slot(p, kOpenSize, 4 * row, k, k + 1 + k % 3), 1 + k % 5, row, row);
-  }
-  add_slot(p, 1, 700, 2, 9);
-  plan_open_sizes(p, {{3, 5000}});
-  EXPECT_GE(p.scratch_bytes, 5000);
-  expect_valid(p);
-}
-
 // A kernel over `rows` rows (an expression over the sizes batch and seq) of 10 elements; what `body` stores for each.
 Program rows_of(const std::function<Expr(const Expr& batch, const Expr& seq)>& rows,
                 const std::function<Stmt(const Buffer& x, const Buffer& y, const Expr& row, const Expr& batch)>& body) {
@@ -135,6 +98,56 @@ Program rows_of(const std::function<Expr(const Expr& batch, const Expr& seq)>& r
       {Operand::Kind::Slot, from}, {Operand::Kind::Input, 0}, {Operand::Kind::Input, 1}, {Operand::Kind::Slot, to}};
   p.steps.push_back({c});
   return p;
+}
+
+TEST(PlanOpenSizes, ATilesOverhangHasRoomOfItsOwn) {
+  Program p = program();
+  const int y = add_slot(p, kOpenSize, 40, 0, 1);
+  add_call(p, y, 6, 10, 10);
+  plan_open_sizes(p, {});
+  EXPECT_EQ(open_number(p.slots[0].bytes).times, 40);
+  EXPECT_EQ(open_number(p.slots[0].bytes).rest, 5 * 40);
+  expect_valid(p);
+}
+
+// Nine rows of each of the size, in tiles of 14: at one size in 14 the last tile has one row.
+TEST(PlanOpenSizes, TheLastTileMayBeAsEmptyAsItGets) {
+  const auto rows = [](const Expr& batch, const Expr&) { return floor_div(batch * 9 + 13, 14); };
+  const auto tile = [](const Buffer&, const Buffer& y, const Expr& row, const Expr&) {
+    const Var i = make_var("i");
+    return loop(i, 14, store(y, {row * 14 + Expr(i)}, make_float(DType::F32, 0)));
+  };
+  Program p = rows_of(rows, tile);
+  p.slots[1].bytes = kOpenSize * 36;
+  plan_open_sizes(p, {});
+  EXPECT_EQ(open_number(p.slots[1].bytes).rest, 13 * 4);
+}
+
+// Of a list of processors each has tiles of its own, and the memory holds those of all.
+TEST(PlanOpenSizes, EveryProcessorsTilesHaveRoom) {
+  Program p = program();
+  const int y = add_slot(p, kOpenSize, 40, 0, 1);
+  add_call(p, y, 6, 10, 10);
+  add_call(p, y, 14, 10, 10);
+  p.steps.pop_back();
+  std::get<Call>(p.steps[0].kind).by_variant = {1, 0};
+  plan_open_sizes(p, {});
+  EXPECT_EQ(open_number(p.slots[0].bytes).rest, 13 * 40);
+  expect_valid(p);
+}
+
+// Large constant tensors, and gaps that only the largest size has, are no place for what grows.
+TEST(PlanOpenSizes, TensorsStandApartForEverySize) {
+  Program p = program();
+  add_slot(p, 1, 1'000'000, 0, 5);
+  for (int k = 0; k < 12; k++) {
+    const int64_t row = 4 * (1 + k * 7 % 11);
+    add_call(p, add_slot(p, kOpenSize, 4 * row, k, k + 1 + k % 3), 1 + k % 5, row, row);
+  }
+  add_slot(p, 1, 700, 2, 9);
+  plan_open_sizes(p, {{3, 5000}});
+  EXPECT_GE(p.scratch_bytes, 5000);
+  expect_valid(p);
 }
 
 std::string refusal(Program p) {
