@@ -47,7 +47,7 @@ class Executor {
       for (const Step& s : p_.steps) step(s);
     if (!tests_arguments && parts.empty()) unused_parameters();
     if (p_.strings_bytes > 0) out_.line("if (MADE->full) return " + n_.upper + "_E_STRINGS;");
-    const bool counts = counts_states(p_);
+    const bool counts = tests_states(p_);
     if (counts && can_fail(p_)) out_.line("if (*STATUS != 0) return " + n_.upper + "_E_RANGE;");
     if (counts) count_states();
     out_.line(can_fail(p_) && !counts ? "return *STATUS != 0 ? " + n_.upper + "_E_RANGE : " + n_.upper + "_OK;"
@@ -146,10 +146,18 @@ class Executor {
   void test_states() {
     const std::string full = room_tests(p_, n_);
     if (!full.empty()) out_.line("if (" + full + ") return " + n_.upper + "_E_STATE;");
+    std::vector<std::string> other;
+    for (const size_t k : sizes_of_states(p_))
+      other.push_back("(" + same(k) + " != 0 && in->" + n_.inputs[k] + " != " + same(k) + ")");
+    if (!other.empty()) out_.line("if (" + join(other, " || ") + ") return " + n_.upper + "_E_STATE;");
     const std::string negative = difference_tests(p_, n_);
     if (!negative.empty()) out_.line("if (" + negative + ") return " + n_.upper + "_E_ARG;");
   }
+  std::string same(size_t size) const {
+    return "*" + operand_text(p_, n_, {Operand::Kind::Slot, p_.inputs[size].same}, "->");
+  }
   void count_states() {
+    for (const size_t k : sizes_of_states(p_)) out_.line(same(k) + " = in->" + n_.inputs[k] + ";");
     std::vector<std::string> slots, sums;
     for (const IoTensor& t : p_.inputs)
       if (t.is_size && t.is_kept()) {

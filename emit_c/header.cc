@@ -117,6 +117,13 @@ std::string map_declarations(const ProgramNames& n) {
          "_unmap_weights(const void *weights);  /* when no instance uses them any more */\n\n";
 }
 
+std::string refused_states(const Program& p) {
+  std::vector<std::string> why;
+  if (counts_states(p)) why.push_back("no room in the states for what this run appends");
+  if (!sizes_of_states(p).empty()) why.push_back("a size that is not the one of the states, which reset changes");
+  return join(why, ", or ");
+}
+
 std::string status_type(const Program& p, const ProgramNames& n, bool chooses) {
   const std::string &x = n.lower, &u = n.upper;
   const bool made = p.strings_bytes > 0;
@@ -129,11 +136,11 @@ std::string status_type(const Program& p, const ProgramNames& n, bool chooses) {
          "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
          "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
          "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
-         (made || chooses || counts_states(p) || p.external_weights ? ",  " : "   ") +
+         (made || chooses || tests_states(p) || p.external_weights ? ",  " : "   ") +
          " /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n" +
-         (counts_states(p) ? "  " + u + "_E_STATE" + (made || chooses || p.external_weights ? ",  " : "   ") +
-                                 " /* no room in the states for what this run appends; they are as before */\n"
-                           : "") +
+         (tests_states(p) ? "  " + u + "_E_STATE" + (made || chooses || p.external_weights ? ",  " : "   ") + " /* " +
+                                refused_states(p) + "; they are as before */\n"
+                          : "") +
          (p.external_weights ? "  " + u + "_E_FILE" + (made || chooses ? ",   " : "    ") +
                                    " /* map_weights: the file cannot be read */\n"
                              : "") +

@@ -30,7 +30,12 @@ std::string strerror_rows(const Program& p, const ProgramNames& n, bool chooses)
       {"E_TRIPS", "a loop ran more or fewer times than the shapes of its results say"}};
   for (const auto& [code, message] : rows) s += "    case " + u + "_" + code + ": return \"" + message + "\";\n";
   if (p.external_weights) s += "    case " + u + "_E_FILE: return \"the file of weights cannot be read\";\n";
-  if (counts_states(p)) s += "    case " + u + "_E_STATE: return \"no room in the states\";\n";
+  if (tests_states(p))
+    s += "    case " + u + "_E_STATE: return \"" +
+         (sizes_of_states(p).empty() ? "no room in the states"
+          : counts_states(p)         ? "no room in the states, or a size that is not theirs"
+                                     : "a size that is not the one of the states") +
+         "\";\n";
   if (chooses)
     s += "    case " + u + "_E_CPU: return \"this processor, or this build, does not have these kernels\";\n";
   if (p.strings_bytes > 0) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
@@ -46,6 +51,15 @@ StateMemory in_workspace(const Program& p, const ProgramNames& n) {
   return {.data = at, .count = [at](size_t k) { return "*(int64_t *)(void *)(" + at(k) + ")"; }};
 }
 
+// Of which no run has told yet.
+std::string forgotten_sizes(const Program& p, const ProgramNames& n) {
+  std::string s;
+  for (const size_t k : sizes_of_states(p))
+    s += "  memset(" + n.self + "->workspace + " + to_text(p.slots[size_t(p.inputs[k].same)].offset) +
+         ", 0, sizeof(int64_t));\n";
+  return s;
+}
+
 std::string cleared(const Program& p, const ProgramNames& n, size_t input) {
   return "  memset(" + in_workspace(p, n).data(input) + ", 0, " +
          to_text(p.slots[size_t(p.inputs[input].state)].bytes) + ");\n";
@@ -56,6 +70,7 @@ std::string state_functions(const Program& p, const ProgramNames& n) {
   const std::string &x = n.lower, &m = n.self;
   std::string clear;
   for (const size_t k : emptied_by_zeros(p)) clear += cleared(p, n, k);
+  clear += forgotten_sizes(p, n);
   return "void " + x + "_reset(" + x + " *" + m + ")\n{\n" + clear + "}\n\n" +
          rewind_function(p, n, in_workspace(p, n), "", "!" + m) + state_function(p, n, in_workspace(p, n));
 }
@@ -109,6 +124,7 @@ std::string init_function(const Program& p, const ProgramNames& n, bool chooses)
        "->allocated % " + u + "_ALIGN);\n  }\n";
   for (size_t k = 0; k < p.inputs.size(); k++)  // caches, too: what is behind their elements is multiplied by zero
     if (p.inputs[k].is_kept()) s += cleared(p, n, k);
+  s += forgotten_sizes(p, n);
   s += "  return " + u + "_OK;\n}\n\n";
   if (chooses)
     s += x + "_status " + x + "_init(" + init_parameters(p, n) + ")\n{\n  return " + x + "_init_cpu(" + m +

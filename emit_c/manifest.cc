@@ -30,6 +30,13 @@ Json counted(const IoSize& z, const std::vector<IoTensor>& list, const std::vect
   return c;
 }
 
+/// Numbers; of an axis without an upper bound the formula: "n", "9 * n".
+Json shape(const Dims& dims) {
+  Json a = Json::array();
+  for (const int64_t d : dims) a.push_back(is_open(d) ? Json(open_text(d, "n")) : Json(d));
+  return a;
+}
+
 // `inputs`: those of the program, which may count.
 Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fields,
            const std::vector<IoTensor>& inputs) {
@@ -37,10 +44,9 @@ Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fi
   for (size_t i = 0; i < list.size(); i++) {
     const IoTensor& t = list[i];
     if (t.is_kept()) continue;
-    Json port = {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}};
+    Json port = {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", shape(t.dims)}};
     if (fields[i] != t.name.raw()) port["field"] = fields[i];
-    if (t.is_size) port["size"] = {{"least", t.least}, {"most", t.most}};
-    if (t.is_size && is_open(t.most)) port["size"]["open"] = true;  // the instance is made for some
+    if (t.is_size) port["size"] = {{"least", t.least}, {"most", is_open(t.most) ? Json() : Json(t.most)}};
     for (const IoSize& z : t.sizes) port["counted"].push_back(counted(z, list, inputs));
     a.push_back(std::move(port));
   }
@@ -177,8 +183,10 @@ std::vector<Json> tensors(const Program& p, const ProgramNames& n) {
   std::vector<Json> list;
   for (size_t i = 0; i < p.slots.size(); i++) {
     const Slot& s = p.slots[i];
-    list.push_back(
-        {{"name", n.slots[i]}, {"dtype", dtype_text(s.dtype)}, {"shape", s.dims}, {"at", open_number(s.offset).rest}});
+    list.push_back({{"name", n.slots[i]},
+                    {"dtype", dtype_text(s.dtype)},
+                    {"shape", shape(s.dims)},
+                    {"at", open_number(s.offset).rest}});
     if (const int64_t times = open_number(s.offset).times; times > 0) list.back()["at_each"] = times;
     if (s.within >= 0) list.back()["part_of"] = n.slots[size_t(s.alias_of)];
   }
@@ -235,7 +243,7 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
   for (const IoTensor& t : p.inputs)  // in the order of NAME_state()
     if (t.is_kept())
       j["states"].push_back(
-          {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", t.dims}, {"counts", t.is_size}});
+          {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", shape(t.dims)}, {"counts", t.is_size}});
   Json kernels = Json::array();
   for (const Kernel& k : p.kernels)
     kernels.push_back({{"name", k.name},

@@ -166,6 +166,15 @@ bool counts_states(const Program& p) {
   return std::any_of(p.inputs.begin(), p.inputs.end(), [](const IoTensor& t) { return t.is_size && t.is_kept(); });
 }
 
+std::vector<size_t> sizes_of_states(const Program& p) {
+  std::vector<size_t> list;
+  for (size_t k = 0; k < p.inputs.size(); k++)
+    if (p.inputs[k].same >= 0) list.push_back(k);
+  return list;
+}
+
+bool tests_states(const Program& p) { return counts_states(p) || !sizes_of_states(p).empty(); }
+
 int64_t state_rank(const Program& p) {
   size_t rank = 1;
   for (const IoTensor& t : p.inputs)

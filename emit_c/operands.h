@@ -35,6 +35,10 @@ std::map<size_t, int64_t> growths(const Program& p);
 /// Does the instance keep states? Does it count their elements?
 bool keeps_states(const Program& p);
 bool counts_states(const Program& p);
+/// Sizes that the caller chooses and states have: they stay the same until NAME_reset().
+std::vector<size_t> sizes_of_states(const Program& p);
+/// Does a run test whether it fits the states?
+bool tests_states(const Program& p);
 /// Of the state with most axes, one at least.
 int64_t state_rank(const Program& p);
 

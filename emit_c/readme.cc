@@ -27,7 +27,8 @@ std::string counted(const IoTensor& t, const Program& p, const ProgramNames& n) 
   const auto name = [&](size_t k) { return (p.inputs[k].is_kept() ? "" : "in.") + n.inputs[k]; };
   std::string s;
   for (const IoSize& z : t.sizes)
-    s += "; along axis " + to_text(int64_t(z.axis)) + " this is the most, and `" +
+    s += "; along axis " + to_text(int64_t(z.axis)) +
+         (is_open(t.dims[size_t(z.axis)]) ? " `" : " this is the most, and `") +
          (z.of_inputs() ? size_text(z.sum, name) : "*" + n.outputs[size_t(z.count)]) + "` says how many there are";
   return s;
 }

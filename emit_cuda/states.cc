@@ -47,6 +47,23 @@ void add_counts(const Program& p, const ProgramNames& n, DeviceStates& s) {
   s.end_run = "  if (d->host->status == 0) d->counts = d->written;\n";
 }
 
+// Sizes that stay the same until the states are reset.
+void add_sizes(const Program& p, const ProgramNames& n, DeviceStates& s) {
+  std::string keep;
+  std::vector<std::string> other;
+  for (const size_t k : sizes_of_states(p)) {
+    const std::string name = "same_" + n.inputs[k];
+    s.members += "  int64_t " + name + " = 0;  /* what it is in the states; 0: no run has told yet */\n";
+    other.push_back("(d->" + name + " != 0 && in->" + n.inputs[k] + " != d->" + name + ")");
+    keep += " d->" + name + " = in->" + n.inputs[k] + ";";
+    s.keep += "  d." + name + " = in." + n.inputs[k] + ";\n";
+    s.forget += "  d->" + name + " = 0;\n";
+  }
+  if (other.empty()) return;
+  s.test_room += "  if (" + join(other, " || ") + ") return " + n.upper + "_E_STATE;\n";
+  s.end_run += "  if (d->host->status == 0) {" + keep + " }\n";
+}
+
 // Returns whether there are any.
 bool add_zeros(const Program& p, const ProgramNames& n, DeviceStates& s) {
   std::string zeros;
@@ -69,7 +86,7 @@ bool add_zeros(const Program& p, const ProgramNames& n, DeviceStates& s) {
   return true;
 }
 
-std::string async_function(const ProgramNames& n, bool clears, bool counts) {
+std::string async_function(const ProgramNames& n, const std::string& sizes, bool clears, bool counts) {
   return "/* A graph of the caller's would begin with the same states every time: a stream that captures is refused. "
          "*/\n"
          "bool is_captured(cudaStream_t stream)\n{\n"
@@ -79,7 +96,7 @@ std::string async_function(const ProgramNames& n, bool clears, bool counts) {
          "cudaError_t execute_and_keep(" +
          n.lower + "_device &d, const " + n.lower + "_inputs &in, const " + n.lower +
          "_outputs &out, cudaStream_t stream)\n{\n" + (clears ? "  TRY(clear_states(d, stream));\n" : "") +
-         "  TRY(execute(d, in, out, stream));\n" + (counts ? "  d.counts = d.written;\n" : "") +
+         "  TRY(execute(d, in, out, stream));\n" + (counts ? "  d.counts = d.written;\n" : "") + sizes +
          "  return cudaSuccess;\n}\n\n";
 }
 
@@ -97,14 +114,15 @@ DeviceStates device_states(const Program& p, const ProgramNames& n) {
   if (!keeps_states(p)) return s;
   add_counts(p, n, s);
   const bool counted = !s.counts.empty(), clears = add_zeros(p, n, s);
-  s.functions += async_function(n, clears, counted);
+  add_sizes(p, n, s);
+  s.functions += async_function(n, s.keep, clears, counted);
   s.execute = "execute_and_keep";
   s.refuse_captured = "  if (is_captured(stream)) return " + n.upper + "_E_ARG;\n";
   const std::string get = "  " + n.lower + "_device *const d = device_of(" + n.self + ");\n",
                     now = clears ? " || (d->clears && clear_now(*d) != cudaSuccess)" : "";
   s.api = "void " + n.lower + "_reset(" + n.lower + " *" + n.self + ")\n{\n" + get + "  if (!d) return;\n" +
-          (counted ? "  d->counts = {};\n" + s.drop : "") + (clears ? "  d->clears = true;\n" : "") + "}\n\n" +
-          rewind_function(p, n, on_device(p, n), get, "!d", s.drop) +
+          (counted ? "  d->counts = {};\n" + s.drop : "") + (clears ? "  d->clears = true;\n" : "") + s.forget +
+          "}\n\n" + rewind_function(p, n, on_device(p, n), get, "!d", s.drop) +
           state_function(p, n, on_device(p, n), get + "  if (!d || !view" + now + ") return 0;\n");
   s.comment = fill(support_text("states_comment.cu.in"), {{"name", n.lower}, {"NAME", n.upper}});
   return s;

@@ -26,6 +26,7 @@ struct DeviceStates {
   std::string functions;  // what runs do with states
   std::string test_room;  // of run, where the instance is a pointer
   std::string begin_run, end_run;
+  std::string keep, forget;                          // sizes that stay the same: of run_async, and of reset
   std::string refuse_captured, execute = "execute";  // of run_async: the function that enqueues
   std::string api;                                   // NAME_reset, NAME_rewind, NAME_state
   std::string comment;                               // of NAME_cuda.h: what holds for a stream, how one saves

@@ -63,11 +63,25 @@ TEST(CudaStates, StatesThatDoNotGrowAreClearedByTheNextRun) {
   EXPECT_TRUE(has(between(text, "cudaError_t execute_and_keep(", "execute("), "TRY(clear_states(d, stream));"));
 }
 
+TEST(CudaStates, ABatchOfStatesStaysUntilTheyAreReset) {
+  ImportOptions options;
+  options.dims["B"] = {1, 3};
+  options.states = {{"total", "added"}};
+  const std::string text = executor_of(
+      "g (float[B, 4] x, float[B, 4] total) => (float[B, 4] y, float[B, 4] added) {"
+      " added = Add(total, x)  y = Neg(added) }",
+      options);
+  for (const auto& [run, enqueues] : {std::pair("m_status m_run(", "run_once("), {"m_status m_run_async(", "execute"}})
+    EXPECT_TRUE(has(between(text, run, enqueues), "if ((d->same_B != 0 && in->B != d->same_B)) return M_E_STATE;"));
+  EXPECT_TRUE(has(between(text, "void m_reset(", "}"), "d->same_B = 0;"));
+  EXPECT_TRUE(has(between(text, "cudaError_t execute_and_keep(", "return cudaSuccess;"), "d.same_B = in.B;"));
+}
+
 TEST(CudaStates, WithoutStatesThereIsNothing) {
   const Program p = testing::program_of("g (float[4] x) => (float[4] y) { y = Neg(x) }", true);
   const DeviceStates s = device_states(p, ProgramNames(p));
   EXPECT_EQ(s.counts + s.members + s.functions + s.test_room + s.begin_run + s.end_run + s.refuse_captured + s.api +
-                s.comment,
+                s.comment + s.keep + s.forget,
             "");
   EXPECT_EQ(s.execute, "execute");
 }

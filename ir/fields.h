@@ -147,9 +147,9 @@ template <class F> void for_each_field(const IoSize& s, F&& f) {
   list_fields(f, {"axis", "count", "sum"}, a, b, c);
 }
 template <class F> void for_each_field(const IoTensor& s, F&& f) {
-  const auto& [a, b, c, d, e, g, h, i, j, k] = s;
-  list_fields(f, {"name", "dtype", "dims", "sizes", "is_count", "is_size", "least", "most", "state", "next"}, a, b, c, d, e, g, h, i,
-              j, k);
+  const auto& [a, b, c, d, e, g, h, i, j, k, l] = s;
+  list_fields(f, {"name", "dtype", "dims", "sizes", "is_count", "is_size", "least", "most", "state", "next", "same"}, a, b, c, d, e, g,
+              h, i, j, k, l);
 }
 template <class F> void for_each_field(const ProgramVariant& s, F&& f) {
   const auto& [a, b, c] = s;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/open_size.h"
 #include "support/sum_text.h"
 #include "support/text.h"
 
@@ -55,7 +56,7 @@ std::string to_text(const Shape& s) {
   if (s.empty()) return "scalar";
   std::vector<std::string> parts;
   for (const Dim& d : s)
-    parts.push_back(!d.symbol.empty() ? printable(d.symbol) : d.value < 0 ? "?" : to_text(d.value));
+    parts.push_back(!d.symbol.empty() ? printable(d.symbol) : d.value < 0 ? "?" : open_text(d.value, "n"));
   return join(parts, "x");
 }
 

@@ -31,6 +31,7 @@ const std::vector<PassInfo>& graph_passes() {
       {"fold_constant", 1, fold_constant, "evaluates what they made of constants"},
       {"eliminate_identity", 1, eliminate_identity, "removes what copies now"},
       {"to_functions", 0, to_functions, "replaces operators by their meanings, the only thing known from here on"},
+      {"inline_positions", 1, inline_positions, "puts formulas into indices that tensors of positions say"},
       {"compose_moves", 1, compose_moves, "makes one move of several"},
       {"sink_reshape", 1, sink_reshape, "puts elementwise work directly behind sums of products"},
       {"compose_moves", 1, compose_moves, "composes the reshapes that this left"},

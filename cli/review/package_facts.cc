@@ -1,9 +1,11 @@
 #include "cli/review/package_facts.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "ir/open_size.h"
 #include "support/error.h"
 #include "support/text.h"
 
@@ -25,13 +27,30 @@ std::vector<std::string> texts(const Json& j, const char* key) {
   return j.contains(key) ? j.at(key).get<std::vector<std::string>>() : std::vector<std::string>();
 }
 
+/// An axis without an upper bound is a formula of n: "n", "9 * n".
+Dims dims_of(const Json& shape) {
+  Dims dims;
+  for (const Json& d : shape) {
+    if (d.is_number()) {
+      dims.push_back(d.get<int64_t>());
+      continue;
+    }
+    const std::string text = d.get<std::string>();
+    int64_t times = 1;
+    std::from_chars(text.data(), text.data() + text.size(), times);
+    if (times < 1 || times > INT64_MAX / kOpenSize || text.find('n') == std::string::npos)
+      throw std::out_of_range("no size: " + text);
+    dims.push_back(times * kOpenSize);
+  }
+  return dims;
+}
+
 std::vector<PackageFacts::Tensor> tensors(const Json& j, const char* key) {
   std::vector<PackageFacts::Tensor> list;
   if (!j.contains(key)) return list;
   for (const Json& t : j.at(key)) {
     const std::string name = t.at("name");
-    list.push_back(
-        {name, t.at("dtype"), t.value("field", name), t.at("shape").get<Dims>(), t.value("at", int64_t(-1))});
+    list.push_back({name, t.at("dtype"), t.value("field", name), dims_of(t.at("shape")), t.value("at", int64_t(-1))});
     for (const int64_t d : list.back().shape)
       if (d < 0) throw std::out_of_range("negative size");
   }

@@ -7,6 +7,7 @@
 
 #include "cli/review/renamed_files.h"
 #include "cli/review/weight_diff.h"
+#include "ir/open_size.h"
 #include "support/text.h"
 
 namespace tc {
@@ -17,7 +18,7 @@ using Tensor = PackageFacts::Tensor;
 
 std::string type_text(const Tensor& t) {
   std::string s = t.dtype + "[";
-  for (size_t i = 0; i < t.shape.size(); i++) s += (i ? "," : "") + to_text(t.shape[i]);
+  for (size_t i = 0; i < t.shape.size(); i++) s += (i ? "," : "") + open_text(t.shape[i], "n");
   return s + "]";
 }
 

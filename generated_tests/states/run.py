@@ -40,7 +40,7 @@ ROUNDED = {"halves": 6e-3, "fp16": 6e-3, "int4_4": 3e-2, "fp32": 1e-4, "int4_1":
 COPIED = {"both": {"total"}, "several": {"total"}, "recurrent": {"h", "c"}, "moving": {"a", "c", "line"},
           "windows": {"window_0_k", "window_0_v"}, "recurrences": {"steps", "matrix"}}  # states that no loops update in place
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-# Runs by what they append; a number below 0 takes so many away, "reset" all, "full" finds no room; "nan" appends two elements of NaN, where
+# Runs by what they append, plus 1000 for one sequence more; a number below 0 takes so many away, "reset" all, "full" finds no room; "nan" appends two elements of NaN, where
 # inputs may be so, and what is rewound must leave nothing.
 SCRIPT = [5, 1, 1, MOST, -3, 2, 1, "full", 1, "nan", -2, 1, "reset", 1, 3, MOST]
 # Windows and recurrences have no way back.
@@ -81,8 +81,8 @@ def program(manifest, rewinds):
     """A C program: FOLDER, then for each step the number that a run appends, and the status that it must have."""
     name = manifest["name"]
     text = HEAD.format(name=name) + "int main(int argc, char **argv)\n{\n  " + f"{name} m;\n  if ({name}_init(&m, NULL, 0, NULL, 0)) return 2;\n"
-    text += "  for (int k = 2; k + 1 < argc; k += 2) {\n    const int64_t n = atoll(argv[k]);\n    const int wanted = atoi(argv[k + 1]), step = k / 2 - 1;\n"
-    text += f"    {name}_inputs in;\n    {name}_outputs out;\n    int status;\n    (void)n;\n"
+    text += f"  for (int k = 2; k + 1 < argc; k += 2) {{\n    const int64_t word = atoll(argv[k]), n = word % 1000, batch = {BATCH} + word / 1000;\n    const int wanted = atoi(argv[k + 1]), step = k / 2 - 1;\n"
+    text += f"    {name}_inputs in;\n    {name}_outputs out;\n    int status;\n    (void)n, (void)batch;\n"
     text += f"    if (n == 0) {{ {name}_reset(&m); continue; }}\n"
     if any(s["counts"] for s in manifest["states"]) and rewinds:
         text += f"    if (n < 0) {{ if ({name}_rewind(&m, -n)) return 3; continue; }}\n"
@@ -90,7 +90,7 @@ def program(manifest, rewinds):
     for port in manifest["inputs"]:
         field = port.get("field", port["name"])
         if "size" in port:
-            text += f"    in.{field} = {BATCH if field == 'batch' else 'n'};\n"
+            text += f"    in.{field} = {'batch' if field == 'batch' else 'n'};\n"
             continue
         text += "    {\n      char path[4096];\n      long bytes;\n      FILE *f;\n"
         text += f'      snprintf(path, sizeof path, "%s/%d_{field}", argv[1], step);\n      f = fopen(path, "rb");\n      if (f == NULL) return 4;\n'
@@ -102,7 +102,7 @@ def program(manifest, rewinds):
         open_, others = [c for c in port.get("counted", [])], 1
         for axis, size in enumerate(port["shape"]):
             others *= 1 if any(c["axis"] == axis for c in open_) else size
-        count = " * ".join([f"(size_t){BATCH if c['by_input'] == 'batch' else 'n'}" for c in open_] + [str(others)])
+        count = " * ".join([f"(size_t){'batch' if c['by_input'] == 'batch' else 'n'}" for c in open_] + [str(others)])
         sizes.append((field, count))
         text += f"    out.{field} = ({TYPES[port['dtype']]} *)malloc(({count} + 1) * sizeof *out.{field});\n"
     text += f"    status = (int){name}_run(&m, &in, &out);\n    if (status != wanted) {{ fprintf(stderr, \"status %d\\n\", status); return 5; }}\n    if (status == 0) {{\n"
@@ -112,8 +112,8 @@ def program(manifest, rewinds):
     return text + f"  }}\n  {name}_free(&m);\n  return 0;\n}}\n"
 
 
-def value(info, n, total, random):
-    shape = [{"seq": n, "total": total, "batch": BATCH}.get(d.dim_param, d.dim_value) for d in info.type.tensor_type.shape.dim]
+def value(info, n, total, random, batch=BATCH):
+    shape = [{"seq": n, "total": total, "batch": batch}.get(d.dim_param, d.dim_value) for d in info.type.tensor_type.shape.dim]
     dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
     if info.name.endswith("mask"):
         return np.ones(shape, dtype)
@@ -149,7 +149,14 @@ def steps(name, model, kept, session, folder, random, onward=False):
         script = ONWARD
     else:
         script = SCRIPT if varies else ONE_BY_ONE
+    if any(d.dim_param == "batch" for i in own for d in i.type.tensor_type.shape.dim):
+        script = [script[0], "other", *script[1:], "reset", "anew"]
     for step, n in enumerate(script):
+        if n in ("other", "anew"):  # one sequence more: states keep their number of sequences until they are reset
+            for info in own:
+                value(info, 1, 1 + length, random, BATCH + 1).tofile(folder / f"{step}_{info.name}")
+            words += ["1001", "8" if n == "other" else "0"]
+            continue
         if n == "reset":
             states, length = {name: empty(inputs[name]) for name in kept}, 0
             words += ["0", "0"]

@@ -1,5 +1,5 @@
 // Ensembles of decision trees (ai.onnx.ml): TreeEnsembleRegressor, TreeEnsembleClassifier. The lists of the node become
-// tables, which tc.tree_ensemble walks; leaves have negative numbers, so that one comparison with zero ends a walk.
+// tables, which tc.tree_leaves walks; leaves have negative numbers, so that one comparison with zero ends a walk.
 #include "ir/ops/ml_trees.h"
 
 #include <algorithm>
@@ -232,16 +232,15 @@ Expr goes_yes(int64_t rule, const Expr& x, const Expr& threshold) {
   }
 }
 
-/// Operands: x [N, C]; roots [trees]; feature, threshold, yes, no [branches]; weight [leaves, targets], or [leaves]
-/// with the target of each tree; the rule of each branch; whether NaN goes to `yes`; base values.
-void define_tree_ensemble(OpBuilder& b) {
-  enum { kX, kRoot, kFeature, kThreshold, kYes, kNo, kWeight, kRule, kMissing, kTarget, kBase };
+/// The leaf of each tree in which a row ends. Operands: x [N, C]; roots [trees]; feature, threshold, yes, no [branches]; the rule of
+/// each branch; whether NaN goes to `yes`.
+void define_tree_leaves(OpBuilder& b) {
+  enum { kX, kRoot, kFeature, kThreshold, kYes, kNo, kRule, kMissing };
   const Tensor x = b.in(kX), root = b.in(kRoot), feature = b.in(kFeature), threshold = b.in(kThreshold),
-               yes = b.in(kYes), no = b.in(kNo), weight = b.in(kWeight);
-  const Tensor rules = b.has(kRule) ? b.in(kRule) : Tensor(), missing = b.has(kMissing) ? b.in(kMissing) : Tensor(),
-               target = b.has(kTarget) ? b.in(kTarget) : Tensor(), base = b.has(kBase) ? b.in(kBase) : Tensor();
+               yes = b.in(kYes), no = b.in(kNo);
+  const Tensor rules = b.has(kRule) ? b.in(kRule) : Tensor(), missing = b.has(kMissing) ? b.in(kMissing) : Tensor();
   const DType t = threshold.dtype();
-  const int64_t trees = root.dim(0), targets = b.attr_int("targets");
+  const int64_t trees = root.dim(0);
   const auto next = [&](const Expr& row, const Expr& branch) {
     const Expr value = cast(t, x({row, cast(DType::I64, feature({branch}))})), bar = threshold({branch});
     Expr is_yes = goes_yes(b.attr_int("rule"), value, bar);
@@ -264,9 +263,19 @@ void define_tree_ensemble(OpBuilder& b) {
                                store(out[0], {row, tree}, cast(DType::I32, apply(Op::BitNot, {node})))});
         return loop(row, x.dim(0), loop(tree, trees, alloc(at, walk)));
       })[0];
+  b.output(0, leaf);
+}
+
+/// The scores of the leaves. Operands: leaf [N, trees]; weight [leaves, targets], or [leaves] with the target of each tree; base values.
+void define_tree_scores(OpBuilder& b) {
+  enum { kLeaf, kWeight, kTarget, kBase };
+  const Tensor leaf = b.in(kLeaf), weight = b.in(kWeight);
+  const Tensor target = b.has(kTarget) ? b.in(kTarget) : Tensor(), base = b.has(kBase) ? b.in(kBase) : Tensor();
+  const DType t = weight.dtype();
+  const int64_t rows = leaf.dim(0), trees = leaf.dim(1), targets = b.attr_int("targets");
   const std::string aggregate = b.attr_string("aggregate");
   const Op op = aggregate == "MIN" ? Op::Min : aggregate == "MAX" ? Op::Max : Op::Add;
-  const Tensor sum = b.reduce("sum", op, t, {x.dim(0), targets}, {trees},
+  const Tensor sum = b.reduce("sum", op, t, {rows, targets}, {trees},
                               [&](const Exprs& i, const Exprs& r) {
                                 const Expr k = cast(DType::I64, leaf({i[0], r[0]}));
                                 if (!target) return weight({k, i[1]});
@@ -279,7 +288,7 @@ void define_tree_ensemble(OpBuilder& b) {
   // A target that no leaf of this row speaks of scores 0, whatever the aggregate (ONNX Runtime leaves its base value out, too).
   const bool silent = b.attr_int("silent") != 0;
   if (aggregate != "AVERAGE" && !base && !silent) return b.output(0, sum);
-  b.output(0, b.compute("scores", t, {x.dim(0), targets}, [&](const Exprs& i) {
+  b.output(0, b.compute("scores", t, {rows, targets}, [&](const Exprs& i) {
     Expr y = sum(i);
     if (silent) y = select(eq(y, op == Op::Min ? highest(t) : lowest(t)), zero(t), y);
     if (aggregate == "AVERAGE") y = y / make_float(t, double(trees));
@@ -325,21 +334,20 @@ Value* tree_scores(const Expansion& e, Value* x, const Forest& f, const Weights&
                             table(f.feature, "_feature"),
                             e.floats(t, {branches}, f.threshold, "_threshold"),
                             table(f.yes, "_yes"),
-                            table(f.no, "_no")};
+                            table(f.no, "_no"),
+                            f.one_rule ? nullptr : table(f.rule, "_rule"),
+                            f.any_missing ? table(f.missing, "_missing") : nullptr};
+  in = {e.op("tree_leaves", in, "_leaves", {{"rule", f.rule.front()}}, "tc")};
   if (w.tree_target.empty())
     in.push_back(e.floats(t, {leaves, targets}, w.dense, "_weight"));
   else
     in.push_back(e.floats(t, {leaves}, w.one, "_weight"));
-  in.push_back(f.one_rule ? nullptr : table(f.rule, "_rule"));
-  in.push_back(f.any_missing ? table(f.missing, "_missing") : nullptr);
   in.push_back(w.tree_target.empty() ? nullptr : table(w.tree_target, "_target"));
   in.push_back(base.empty() ? nullptr : e.floats(t, {int64_t(base.size())}, base, "_base"));
-  return e.op("tree_ensemble", in, "_scores",
-              {{"rule", f.rule.front()},
-               {"targets", targets},
-               {"aggregate", aggregate},
-               {"silent", int64_t(extreme && leaves_say_nothing(w, targets))}},
-              "tc");
+  return e.op(
+      "tree_scores", in, "_scores",
+      {{"targets", targets}, {"aggregate", aggregate}, {"silent", int64_t(extreme && leaves_say_nothing(w, targets))}},
+      "tc");
 }
 
 double absent_weight(const std::string& aggregate) {
@@ -360,12 +368,19 @@ OpFamily ml_tree_ops() {
       tree_ensemble_row(),
       ml_row("TreeEnsembleRegressor", 5, regressor, expand_regressor),
       ml_row("TreeEnsembleClassifier", 5, classifier, expand_classifier),
-      {"tree_ensemble",
+      {"tree_leaves",
        1,
-       {{"rule", int64_t(0)}, {"targets", int64_t(1)}, {"aggregate", std::string("SUM")}, {"silent", int64_t(0)}},
-       define_tree_ensemble,
-       "x root feature threshold yes no weight rule missing target base",
-       "tree_ensemble",
+       {{"rule", int64_t(0)}},
+       define_tree_leaves,
+       "x root feature threshold yes no rule missing",
+       "tree_leaves",
+       "tc"},
+      {"tree_scores",
+       1,
+       {{"targets", int64_t(1)}, {"aggregate", std::string("SUM")}, {"silent", int64_t(0)}},
+       define_tree_scores,
+       "leaf weight target base",
+       "tree_scores",
        "tc"},
   };
 }

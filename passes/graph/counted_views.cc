@@ -231,6 +231,8 @@ void BoundedSizes::follow_expanded(Graph& g, NodeIterator first, NodeIterator la
       follow_attention(n);
     } else if (n->domain == "tc" && (n->op == "linear_attention" || n->op == "causal_conv" || n->op == "last_steps")) {
       follow_steps(n);
+    } else if (n->domain == "tc" && n->op == "tree_leaves" && !find(n->inputs[0], 1)) {
+      note_others(n->outputs[0], n->inputs[0], 1);  // each row walks through the trees by itself
     } else if (n->is("Softmax") || n->is("LogSoftmax") || n->is("MatMul")) {
       Node* seen = look_along(g, n);
       infer_types(g, *seen);

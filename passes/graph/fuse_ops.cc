@@ -20,7 +20,7 @@
 //   elementwise   element i of its result needs element i of v, or v is a move of no more elements than the result; behind
 //                 a sum of products or a window it is the first such work, or its value is the group's own
 //   a move        nobody else reads v, and the move repeats none of it; behind a sum of products it permutes whole axes
-//   a Pad         nobody else reads v; nothing joins behind it
+//   a Pad         nobody else reads v, and behind sums its index is affine; nothing joins behind it
 //   rows          v has the shape that is reduced; the work before is elementwise or an affine move, or other rows of
 //                 the same shape along the same axes
 //   a contraction nobody else reads v, which only affine moves make
@@ -238,7 +238,11 @@ class Fusion {
             (p.kind == GroupKind::Contraction && groups_.traits(n).permutes))
           return nullptr;
         return "behind sums, a move can only permute whole axes of a sum of products";
-      case GroupKind::Pad: return private_value ? nullptr : "others read it without the padding";
+      case GroupKind::Pad:
+        if (!private_value) return "others read it without the padding";
+        return groups_.traits(n).affine || p.kind == GroupKind::Elementwise || p.kind == GroupKind::Move
+                   ? nullptr
+                   : "behind sums, padding can only move whole axes";
       case GroupKind::Rows: return why_not_rows(p, n, v, private_value);
       case GroupKind::Contraction:
         return private_value && (is_affine_move(p) || (splits_axes_ && repeats(p, n, v)))

@@ -25,8 +25,10 @@ bool is_padded_load(const Expr& e) {
   return (as<Load>(s->yes) && is_constant(s->no)) || (as<Load>(s->no) && is_constant(s->yes));
 }
 
+/// Of a load, or of one that stands beside a constant.
 bool is_affine_load(const Stage& s) {
-  const Load* l = as<Load>(s.values[0]);
+  const Select* choice = as<Select>(s.values[0]);
+  const Load* l = as<Load>(!choice ? s.values[0] : as<Load>(choice->yes) ? choice->yes : choice->no);
   return l && std::all_of(l->index.begin(), l->index.end(),
                           [&](const Expr& e) { return is_affine_index(e, s.axes, false); });
 }
@@ -138,7 +140,7 @@ NodeTraits traits_of(const Node& n) {
     case Pattern::Contraction: t.kind = GroupKind::Contraction; break;
     case Pattern::Opaque: break;
   }
-  t.affine = t.kind == GroupKind::Move && is_affine_load(fn.stages[0]);
+  t.affine = (t.kind == GroupKind::Move || t.kind == GroupKind::Pad) && is_affine_load(fn.stages[0]);
   t.permutes = t.kind == GroupKind::Move && is_permutation(fn.stages[0]);
   return t;
 }

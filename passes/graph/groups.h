@@ -31,7 +31,7 @@ struct Group {
 struct NodeTraits {
   GroupKind kind = GroupKind::Opaque;
   Dims domain, reduced;   // as in Group
-  bool affine = false;    // Move: every index is a sum of axes times constants
+  bool affine = false;    // Move, Pad: every index is a sum of axes times constants
   bool permutes = false;  // Move: every element goes to exactly one index, axes stay whole
 };
 NodeTraits traits_of(const Node& n);

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "ir/language/graph_text.h"
+#include "ir/loop/print.h"
 #include "passes/graph/test_counted.h"
+#include "passes/program/live_axes.h"
 
 namespace tc {
 namespace {
@@ -42,6 +44,23 @@ TEST(OpenSizes, ASymbolBecomesAnInputThatCounts) {
   const Constant y = evaluate_model(g, {make_constant(DType::F32, {3, 2}, numbers.data())})[0];
   EXPECT_EQ(y->dims, (Dims{3, 1}));
   EXPECT_EQ(floats_of(y), (std::vector<float>{21, 43, 65}));
+}
+
+// What packs it reads the product at an index that is no sum of axes: the product would be stored inside of a kernel of both.
+TEST(OpenSizes, WhatPacksAProductIsAKernelOfItsOwnAndNeededInPart) {
+  Graph g = of({bounded("a", 1, 4), bounded("b", 1, 6), 2}, [](TestGraph& t, auto node, Value* x) {
+    return node("y", "MatMul", {x, t.constant("w", float_constant({2, 3}, {1, 10, 2, 20, 3, 30}))});
+  });
+  EXPECT_FALSE(run(g).has_errors());
+  PassContext cx;
+  to_functions(g, cx);
+  fuse_ops(g, cx);
+  EXPECT_EQ(kernels_of(g), "Reshape unpack matmul pack");
+  const LiveAxes live(g);
+  const std::vector<LiveAxis> packed = live.of(g.outputs()[0]);
+  ASSERT_EQ(packed.size(), 1u);
+  EXPECT_EQ(packed[0].axis, 0);
+  EXPECT_EQ(to_text(packed[0].end), "floor_div(n_2 * n + 5, 6)");  // of 6 in each of the first axis
 }
 
 TEST(OpenSizes, TwoAxesOfOneTensorAndTheirTexts) {

@@ -22,6 +22,7 @@ void combine_parallel_conv2d(Graph& g, PassContext& cx);
 void convert_layout(Graph& g, PassContext& cx);
 void explicit_pad(Graph& g, PassContext& cx);
 void to_functions(Graph& g, PassContext& cx);
+void inline_positions(Graph& g, PassContext& cx);
 void compose_moves(Graph& g, PassContext& cx);
 void sink_reshape(Graph& g, PassContext& cx);
 void read_few_bits(Graph& g, PassContext& cx);

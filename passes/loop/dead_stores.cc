@@ -1,6 +1,7 @@
 // dead_stores: where partition_loops decides a condition, one side of it may not need a sum that is computed before.
 //   alloc acc: acc = 0; for k: acc += x[k] * y[k]; s[j] = -inf    ->    s[j] = -inf
-// A buffer is dead if it is in registers or on the stack and nothing reads it but its own sums. Where something raises the
+// A buffer is dead if it is the kernel's own and nothing reads it but its own sums: the largest values beside the places of
+// an ArgMax are in scratch memory. Where something raises the
 // status word, makes text, or repeats until a condition fails, all stays. Needs: nothing. Leaves: no such buffer.
 #include "passes/loop/dead_stores.h"
 
@@ -11,7 +12,7 @@ namespace tc {
 namespace {
 
 bool is_dead(const Buffer& b, const Stmt& body) {
-  if (b->scope != Scope::Register && b->scope != Scope::Stack) return false;
+  if (b->scope == Scope::Global) return false;
   bool dead = true;
   walk(
       body,

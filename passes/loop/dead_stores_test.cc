@@ -21,6 +21,8 @@ Buffer accumulator(Scope scope = Scope::Register) { return make_buffer("acc", DT
 TEST(DeadStores, ASumThatNobodyReadsGoes) {
   const Stmt s = sum_beside(accumulator(), make_float(DType::F32, 1));
   EXPECT_EQ(to_text(dead_stores(s)), "y[0] = 1.0f\n");
+  const Stmt scratch = sum_beside(accumulator(Scope::Workspace), make_float(DType::F32, 1));
+  EXPECT_EQ(to_text(dead_stores(scratch)), "y[0] = 1.0f\n");
 }
 
 TEST(DeadStores, WhatIsReadOrMayFailOrRepeatsStays) {
@@ -29,7 +31,7 @@ TEST(DeadStores, WhatIsReadOrMayFailOrRepeatsStays) {
   EXPECT_TRUE(dead_stores(read).same_as(read));
   const Stmt checked = sum_beside(acc, make_float(DType::F32, 1), apply(Op::Index, {Expr(make_var("n")), Expr(4)}));
   EXPECT_TRUE(dead_stores(checked).same_as(checked));
-  const Stmt memory = sum_beside(accumulator(Scope::Workspace), make_float(DType::F32, 1));
+  const Stmt memory = sum_beside(accumulator(Scope::Global), make_float(DType::F32, 1));
   EXPECT_TRUE(dead_stores(memory).same_as(memory));
   const Stmt repeats = alloc(acc, while_loop(Expr(make_var("n")) < 4, store(acc, {0}, make_float(DType::F32, 0))));
   EXPECT_TRUE(dead_stores(repeats).same_as(repeats));

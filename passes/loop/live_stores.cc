@@ -35,14 +35,14 @@ Range at_least_zero(const Expr& e, const Ranges& ranges) {
   return r.min == INT64_MIN && never_negative(e, ranges) ? Range{0, r.max} : r;
 }
 
-/// The n of n / VL.
+}  // namespace
+
 std::optional<int64_t> elements_of_vectors(const Expr& extent) {
   const Apply* a = as<Apply>(extent);
   if (!a || (a->op != Op::FloorDiv && a->op != Op::Div) || !as<Lanes>(a->args[1])) return std::nullopt;
   return as_const_int(a->args[0]);
 }
 
-/// The v of v * VL.
 const VarDef* vector_number(const Expr& e) {
   const Apply* a = as<Apply>(e);
   if (!a || a->op != Op::Mul) return nullptr;
@@ -50,8 +50,6 @@ const VarDef* vector_number(const Expr& e) {
   const VarRef* v = as<VarRef>(a->args[first ? 1 : 0]);
   return v && as<Lanes>(a->args[first ? 0 : 1]) ? v->var.get() : nullptr;
 }
-
-}  // namespace
 
 LiveStores::LiveStores(const Stmt& body, const std::vector<Live>& live) : live_(live) {
   walk(body, [&](const Stmt& s) {

@@ -13,6 +13,11 @@ struct LiveCoordinate {
   int64_t unit = 1;
 };
 
+/// The n of n / VL.
+std::optional<int64_t> elements_of_vectors(const Expr& extent);
+/// The v of v * VL.
+const VarDef* vector_number(const Expr& e);
+
 class LiveStores {
  public:
   using Live = KernelInterface::Live;

@@ -39,13 +39,19 @@ constexpr int64_t kScratchAlign = 64, kCudaScratchAlign = 256;  // bytes
 Stmt simplified(const Stmt& s) { return simplify(s); }
 Stmt partitioned(const Stmt& s) { return partition_loops(s); }
 
-// Chunks are counted in int (tc_parallel.h). Where there are more, no memory holds the tensor anyway: one thread.
+// More chunks than any tensor has whose size is known: a size without an upper bound counts them. They become a number that
+// threads can share, and that can be counted in int (tc_parallel.h).
 Stmt countable_chunks(const Stmt& body) {
+  constexpr int64_t kMost = 1 << 22, kChunks = 64;
   return rewrite(body, {}, [](const Stmt& s) -> Stmt {
     const For* f = as<For>(s);
-    if (!f || f->kind != ForKind::Parallel) return {};
-    const std::optional<int64_t> chunks = as_const_int(f->extent);
-    return chunks && *chunks > INT32_MAX ? loop(f->var, f->extent, f->body, ForKind::Serial, f->begin) : Stmt();
+    const auto chunks = f && f->kind == ForKind::Parallel ? as_const_int(f->extent) : std::nullopt;
+    if (!chunks || *chunks <= kMost) return {};
+    if (*chunks % kChunks != 0 || !is_const(f->begin, 0))
+      return *chunks > INT32_MAX ? loop(f->var, f->extent, f->body, ForKind::Serial, f->begin) : Stmt();
+    const Var share = make_var("share");
+    const int64_t each = *chunks / kChunks;
+    return loop(share, kChunks, loop(f->var, each, f->body, ForKind::Serial, Expr(share) * each), ForKind::Parallel);
   });
 }
 
@@ -157,7 +163,7 @@ constexpr std::string_view kPlanScratch = "gives temporaries their place in the 
 
 const std::vector<LoopPass>& c_loop_passes() {
   static const std::vector<LoopPass> list = {
-      {"countable_chunks", rewrite_body<countable_chunks>, "runs loops of more than 2^31 chunks in one thread"},
+      {"countable_chunks", rewrite_body<countable_chunks>, "gives threads a number of chunks that can be counted"},
       {"outermost_chunks", rewrite_body<outermost_chunks>, "runs chunks inside of another loop in its thread"},
       {"lower_lanes", rewrite_body<lower_lanes>, "makes vectors of loops of kind Vector"},
       kPartitionLoops,

@@ -7,6 +7,10 @@
 // a run could have, chunks share what is needed:
 //   for (i = part * 123; i < min(part * 123 + 123, n); i++)   ->   each = (n + 7) / 8
 //                                                                  for (i = part * each; i < min(part * each + each, n); i++)
+// Where iterations are no whole elements of the axis (a chunk of 8192 of [batch][9]), what is needed is the first elements in
+// memory:
+//   for (v = 0; v < 8192 / VL; v++)       ->   if (part * 8192 < n * 9)
+//     y[part * 8192 + v * VL + lanes]            for (v = 0; v < (min(8192, n * 9 - part * 8192) + VL - 1) / VL; v++)
 //
 // Preconditions: every store in the loop is to an output that is needed up to a count, at an index along that axis that
 // grows with the loop's variable; or to memory that is read in the loop only.
@@ -17,6 +21,7 @@
 #include <set>
 
 #include "ir/loop/build.h"
+#include "ir/loop/max_lanes.h"
 #include "ir/loop/visit.h"
 #include "ir/open_size.h"
 #include "passes/loop/live_stores.h"
@@ -137,10 +142,18 @@ class Trim {
     const Stmt body = end && exact && !several_axes_ ? Stmt(f.body) : statement(f.body);
     around_.pop_back();
     if (!end) return body.same_as(f.body) ? s : loop(f.var, f.extent, body, f.kind, f.begin);
+    if (const auto elements = elements_of_vectors(f.extent))
+      return loop(f.var, vectors_of(*end, *elements, f), body, f.kind, f.begin);
     if (const auto shared = shared_part(f, *end, body)) return *shared;
     const Expr whole = simplify(f.begin + f.extent, stores_.ranges);
     const bool below = as_const_int(whole) && interval(*end, stores_.ranges).max <= *as_const_int(whole);
     return loop(f.var, (below ? *end : min(whole, *end)) - f.begin, body, f.kind, f.begin);
+  }
+
+  /// How many vectors have some of `needed` elements, of a loop over as many whole ones as `all` elements have.
+  static Expr vectors_of(const Expr& needed, int64_t all, const For& f) {
+    const auto vectors = [](const Expr& elements) { return (elements + lanes() - 1) / lanes(); };
+    return all % kMaxLanes == 0 ? vectors(min(Expr(all), needed)) : min(f.extent, vectors(needed));
   }
 
   /// Of a size without bounds: a chunk's loop over one of `parts` equal parts of all iterations, as one of all that are needed.
@@ -186,10 +199,11 @@ class Trim {
                          f.body, around_, [&](const Buffer& b) { return is_local(f, b); }, each);
   }
 
-  /// The number of the first iteration that is not needed; nothing if that is not known. `exact`: an iteration is one element
-  /// of the axis, so that loops inside have nothing to trim along it.
+  /// The number of the first iteration that is not needed, of a loop over vectors that of its first element; nothing if that
+  /// is not known. `exact`: an iteration is one element of the axis, so that loops inside have nothing to trim along it.
   std::optional<Expr> end_of(const For& f, bool& exact) const {
     if (as_const_int(f.extent).value_or(2) < 2) return std::nullopt;
+    if (elements_of_vectors(f.extent) && !is_const(f.begin, 0)) return std::nullopt;
     std::optional<Expr> most;
     exact = true;
     const bool ok = each_store(f, [&](const Live& l, const LiveCoordinate& c) {
@@ -214,18 +228,19 @@ class Trim {
     std::vector<Expr> conditions;
     const bool ok = each_store(f, [&](const Live& l, const LiveCoordinate& c) {
       if (axis && l.axis != *axis) return false;
-      Linear first, inside;  // elements of the axis in front of the chunk
+      Linear first, inside;  // what lies in front of the chunk, and in it
       inside.constant = c.at.constant;
+      bool whole = true;  // elements of the axis lie in front of it
       for (const Linear::Term& t : c.at.terms) {
-        if (t.coefficient % c.unit == 0 && is_of_chunk(f, t.atom))
-          first.add(t.atom, t.coefficient / c.unit);
-        else
-          inside.add(t.atom, t.coefficient);
+        const bool of_chunk = is_of_chunk(f, t.atom);
+        (of_chunk ? first : inside).add(t.atom, t.coefficient);
+        whole = whole && (!of_chunk || t.coefficient % c.unit == 0);
       }
       const int64_t rest = stores_.least(inside);
       if (first.is_constant() || rest == INT64_MIN) return false;
-      first.constant = floor_div_int(rest, c.unit);
-      const Expr condition = to_expr(first) < Expr(*number_of(l));
+      first.constant = rest;
+      if (whole) first = divided(first, c.unit);
+      const Expr condition = to_expr(first) < Expr(*number_of(l)) * Expr(whole ? 1 : c.unit);
       if (std::none_of(conditions.begin(), conditions.end(),
                        [&](const Expr& e) { return structurally_equal(e, condition); }))
         conditions.push_back(condition);
@@ -270,37 +285,79 @@ class Trim {
     return n;
   }
 
+  /// How a store moves from one iteration to the next.
+  struct Step {
+    int64_t by = 0;     // units of the axis
+    int64_t group = 1;  // so many iterations are one step
+    bool vectors = false;
+    bool is_of(const Linear::Term& t, const Var& v) {
+      const VarRef* r = as<VarRef>(t.atom);
+      const auto n = divided(t.atom, v);
+      if (vector_number(t.atom) == v.get())
+        vectors = true;
+      else if (n)
+        group = *n;
+      else if (!r || r->var != v)
+        return false;
+      return true;
+    }
+  };
+
+  /// Is it the variable of a loop, or a name, around the one that is looked at?
+  bool stands(const Expr& e) const {
+    const VarRef* v = as<VarRef>(e);
+    return v && std::find(around_.begin(), around_.end(), v->var) != around_.end();
+  }
+  /// Does the term lead from within one element of the axis to within another, in steps that may end inside of one?
+  bool crosses_elements(const Linear::Term& t, int64_t unit) const {
+    const Range r = interval(t.atom, stores_.ranges);
+    return t.coefficient > 0 && unit % t.coefficient != 0 && t.coefficient % unit != 0 &&
+           r.max > (unit - 1) / t.coefficient;
+  }
+
   /// From which iteration on a store lies behind what is needed.
   std::optional<Expr> end(const For& f, const Live& l, const LiveCoordinate& c, bool& exact) const {
-    Linear needed;  // unit * n - what stands still in the loop
-    needed.add(Expr(*number_of(l)), c.unit);
-    needed.constant -= c.at.constant;
-    int64_t step = 0, group = 1;
-    Linear inside;
+    Step step;
+    Linear others;
     for (const Linear::Term& t : c.at.terms) {
-      const VarRef* v = as<VarRef>(t.atom);
-      if (v && v->var == f.var) {
-        step = t.coefficient;
-      } else if (v && t.coefficient % c.unit == 0 &&
-                 std::find(around_.begin(), around_.end(), v->var) != around_.end()) {
+      if (!step.is_of(t, f.var))
+        others.add(t.atom, t.coefficient);
+      else if (step.by != 0)
+        return std::nullopt;
+      else
+        step.by = t.coefficient;
+    }
+    const std::optional<int64_t> elements = elements_of_vectors(f.extent);
+    if (step.by <= 0 || step.vectors != elements.has_value() || (step.vectors && step.by != 1)) return std::nullopt;
+    // Within one element of the axis there is nothing behind the last.
+    const auto extent = elements ? elements : as_const_int(f.extent);
+    const bool crosses = std::any_of(others.terms.begin(), others.terms.end(), [&](const Linear::Term& t) {
+      return stands(t.atom) && crosses_elements(t, c.unit);
+    });
+    if (extent && !crosses && checked_mul(step.by, *extent / step.group) <= c.unit) return std::nullopt;
+    const bool whole = step.by % c.unit == 0;  // elements of the axis
+    Linear needed, inside;                     // unit * n - what stands still in the loop
+    needed.add(Expr(*number_of(l)), c.unit);
+    for (const Linear::Term& t : others.terms) {
+      if (stands(t.atom) && (!whole || t.coefficient % c.unit == 0))
         needed.add(t.atom, -t.coefficient);
-      } else if (const auto n = divided(t.atom, f.var)) {
-        if (step != 0) return std::nullopt;
-        step = t.coefficient;
-        group = *n;
-      } else {
+      else
         inside.add(t.atom, t.coefficient);
-      }
     }
     const int64_t rest = stores_.least(inside);
-    if (step <= 0 || rest == INT64_MIN) return std::nullopt;
-    // Within one element of the axis there is nothing behind the last.
-    if (const auto extent = as_const_int(f.extent); extent && checked_mul(step, *extent / group) <= c.unit)
-      return std::nullopt;
-    needed.constant -= rest;
-    exact = exact && step == c.unit && group == 1;
-    const Expr groups = ceil_div(needed, step);
-    return group == 1 ? groups : groups * Expr(group);
+    if (rest == INT64_MIN) return std::nullopt;
+    needed.constant -= c.at.constant + rest;
+    exact = exact && step.by == c.unit && step.group == 1 && !step.vectors;
+    if (step.vectors) return to_expr(needed);
+    const Expr groups = ceil_div(needed, step.by);
+    return step.group == 1 ? groups : groups * Expr(step.group);
+  }
+
+  /// Rounded down; `n` divides the coefficients.
+  static Linear divided(Linear l, int64_t n) {
+    for (Linear::Term& t : l.terms) t.coefficient /= n;
+    l.constant = floor_div_int(l.constant, n);
+    return l;
   }
 
   /// The n of floor_div(v, n).
@@ -346,26 +403,10 @@ class Trim {
   std::vector<Var> around_;
 };
 
-/// As many chunks as elements along an axis without bounds become a number of chunks.
-Stmt few_chunks(const Stmt& body) {
-  constexpr int64_t kChunks = 64;
-  return rewrite(body, {}, [](const Stmt& s) -> Stmt {
-    const For* f = as<For>(s);
-    const auto extent = f && f->kind == ForKind::Parallel ? as_const_int(f->extent) : std::nullopt;
-    if (!extent || !is_open(*extent) || *extent % kChunks != 0 || !is_const(f->begin, 0)) return {};
-    const Var part = make_var("part");
-    return loop(part, kChunks,
-                loop(f->var, *extent / kChunks, f->body, ForKind::Serial, Expr(part) * (*extent / kChunks)),
-                ForKind::Parallel);
-  });
-}
-
 }  // namespace
 
 Stmt trim_loops(const Stmt& body, const std::vector<KernelInterface::Live>& live) {
-  if (live.empty()) return body;
-  const Stmt few = few_chunks(body);
-  return Trim(few, live).run();
+  return live.empty() ? body : Trim(body, live).run();
 }
 
 }  // namespace tc

@@ -59,6 +59,60 @@ TEST_F(TrimLoops, ChunksStayAndDoNothing) {
   EXPECT_NE(text.find("if i < n:"), std::string::npos) << text;
 }
 
+// [12][5] in chunks of 8 elements, which are no whole rows.
+TEST_F(TrimLoops, ChunksOfTheFlatTensorEndBehindTheLastElement) {
+  const Expr at = Expr(i) * 8 + Expr(j);
+  const Stmt chunk = loop(j, 8, store(y.buffer, {at}, load(x.buffer, {at})));
+  const std::string text = trimmed(loop(i, 7, chunk, ForKind::Parallel));
+  EXPECT_NE(text.find("if i * 8 < n * 5:"), std::string::npos) << text;
+  EXPECT_NE(text.find("for j in 0 .. +min(8, n * 5 - i * 8):"), std::string::npos) << text;
+}
+
+TEST_F(TrimLoops, VectorsOfTheFlatTensorEndBehindTheLastElement) {
+  const auto vectors = [&](int64_t elements, const Expr& from) {
+    const Expr at = Expr(j) * lanes() + from;
+    return loop(j, floor_div(elements, lanes()), store(y.buffer, {ramp(at)}, load(x.buffer, {ramp(at)})));
+  };
+  const std::string whole = trimmed(loop(i, 3, vectors(16, Expr(i) * 16), ForKind::Parallel));
+  EXPECT_NE(whole.find("if i * 16 < n * 5:"), std::string::npos) << whole;
+  EXPECT_NE(whole.find("+(min(16, n * 5 - i * 16) + VL - 1) / VL:"), std::string::npos) << whole;
+  // No vector more than before, where the last is a partial one that stands behind the loop.
+  const std::string partial = trimmed(vectors(12, 48));
+  EXPECT_NE(partial.find("+min(floor_div(12, VL), (n * 5 - 48 + VL - 1) / VL):"), std::string::npos) << partial;
+  // Within a row there is nothing behind the last element.
+  const std::string row = trimmed(vectors(12, 0), {5, 12});
+  EXPECT_NE(row.find("for j in 0 .. +floor_div(12, VL):"), std::string::npos) << row;
+}
+
+// Whatever the chunks, what is needed is computed, and no more than a vector beyond it.
+TEST_F(TrimLoops, WhatIsNeededIsComputedForEveryCount) {
+  x.count();
+  for (const int64_t chunk : {1, 4, 8, 12, 16, 32})
+    for (const int vl : {1, 4, 16})
+      for (int64_t n = 0; n <= kRows; n++) {
+        const bool vector = chunk % 16 == 0;
+        const Expr step = Expr(j) * (vector ? lanes() : Expr(1)), at = Expr(i) * chunk + step;
+        const auto element = [&](const Expr& e) { return vector ? ramp(e) : e; };
+        const Stmt copy = store(y.buffer, {element(at)}, load(x.buffer, {element(at)}));
+        const Stmt inner = loop(j, vector ? floor_div(chunk, lanes()) : Expr(chunk), copy);
+        const int64_t chunks = kRows * kColumns / chunk;
+        y.data.assign(y.data.size(), -1);
+        const Stmt s = trim_loops(loop(i, chunks, inner, ForKind::Parallel),
+                                  {{{make_buffer("other", DType::F32, {Dim(kRows), Dim(kColumns)}), y.buffer},
+                                    {kRows, kColumns},
+                                    0,
+                                    load(count, {}),
+                                    {{count, 0, kRows}}}});
+        RunOptions options;
+        options.vl = vl;
+        run(s, {x.bind(), y.bind(), {count, reinterpret_cast<uint8_t*>(&n)}}, options);
+        const int64_t all = std::min(n * kColumns, chunks * chunk);
+        for (int64_t k = 0; k < all; k++) ASSERT_EQ(y.data[size_t(k)], float(k)) << chunk << " " << vl << " " << n;
+        for (int64_t k = all + (vector ? vl : 1) - 1; k < kRows * kColumns; k++)
+          ASSERT_EQ(y.data[size_t(k)], -1) << chunk << " " << vl << " " << n;
+      }
+}
+
 TEST_F(TrimLoops, AnInnerAxisIsFoundInTheFlatIndex) {
   // y[3][4][5], of which axis 1 is counted.
   const Expr r = Expr(k) * 4 + Expr(i);

@@ -95,6 +95,10 @@ Program ProgramBuilder::take(Graph& g) {
          now = root_of(now->producer->inputs[0]))
       kept_[v].insert(now);
     if (now != v && !kept_[v].empty()) kept_[v] = {root_of(g.outputs().at(s.output))};
+    for (const IoSize& size : p_.inputs[s.input].sizes)
+      for (const SizeSum::Term& term : size.sum.terms)
+        if (IoTensor& t = p_.inputs[term.input]; !t.is_kept() && t.same < 0)
+          t.same = kept_slot(new_slot(t.name, "of_states", DType::I64, {}));
   }
   live_ = LiveAxes(g);
   const bool fixed_sizes = g.sizes().chosen.empty() && g.sizes().inputs.empty() && g.sizes().outputs.empty();
@@ -176,12 +180,13 @@ void ProgramBuilder::copy_remaining_outputs(Graph& g) {
 
 // The tensor, or the size, that `v` is, in memory of its own; returns the slot.
 int ProgramBuilder::keep(const Value* v) {
-  const Operand slot = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape));
+  return kept_slot(operands_[v] = new_slot(v->name, "", v->type.dtype, static_dims(v->type.shape)));
+}
+int ProgramBuilder::kept_slot(const Operand& slot) {
   Slot& s = p_.slots[size_t(slot.index)];
   s.kept = true;
   s.first = 0;
   s.last = INT32_MAX;
-  operands_[v] = slot;
   return slot.index;
 }
 

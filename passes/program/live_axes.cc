@@ -9,6 +9,7 @@
 #include "passes/program/live_axes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "ir/graph/views.h"
@@ -91,6 +92,32 @@ std::vector<LiveAxis> LiveAxes::of(const Value* v) const {
   return it == needed_.end() ? List() : it->second;
 }
 
+Expr LiveAxes::size_of(Graph& g, const OutputSize& s) {
+  return size(s.of_input ? g.inputs()[s.count] : g.outputs()[s.count]);
+}
+
+/// Of an output that lies densely in its sizes: the first along the first axis of its memory that hold all elements.
+std::optional<LiveAxis> LiveAxes::dense_part(Graph& g, const Dims& dims, const std::vector<OutputSize>& sizes) {
+  int axis = 0;
+  while (size_t(axis) < dims.size() && dims[size_t(axis)] == 1) axis++;
+  if (sizes.empty() || size_t(axis) == dims.size()) return {};
+  int64_t known = 1, slice = 1;  // elements of all axes whose sizes are constants; of those behind the first
+  Expr all = 1;
+  for (int a = 0; a < int(dims.size()); a++) {
+    const auto chosen = std::find_if(sizes.begin(), sizes.end(), [&](const OutputSize& s) { return s.axis == a; });
+    const Expr n = chosen == sizes.end() ? Expr() : size_of(g, *chosen);
+    if (chosen != sizes.end() && !n) return {};
+    if (n) all = all * n;
+    if (!n) known = checked_mul(known, dims[size_t(a)]);
+    if (a > axis) slice = checked_mul(slice, dims[size_t(a)]);
+  }
+  const int64_t common = std::gcd(known, slice);
+  if (common == 0) return {};
+  const Expr end =
+      if_short(floor_div(all * Expr(known / common) + Expr(slice / common - 1), Expr(slice / common)), ranges_);
+  return end ? std::optional(LiveAxis{axis, end}) : std::nullopt;
+}
+
 LiveAxes::LiveAxes(Graph& g) {
   if (g.sizes().chosen.empty()) return;
   for (const SizeInput& s : g.sizes().chosen) {
@@ -100,16 +127,17 @@ LiveAxes::LiveAxes(Graph& g) {
     sizes_[input] = Expr(symbols_.back().var);
   }
   for (size_t k = 0; k < g.outputs().size(); k++) {
-    // A dense output of several sizes has nothing to spare along any axis.
     std::vector<OutputSize> sizes;
     for (const OutputSize& s : g.sizes().outputs)
       if (s.output == k) sizes.push_back(s);
     List list;
     const Shape& shape = g.outputs()[k]->type.shape;
     if (sizes.size() == 1 &&
-        std::all_of(shape.begin(), shape.begin() + sizes[0].axis, [](const Dim& d) { return d.value == 1; }))
-      if (const Expr end = size(sizes[0].of_input ? g.inputs()[sizes[0].count] : g.outputs()[sizes[0].count]))
-        list.push_back({sizes[0].axis, end});
+        std::all_of(shape.begin(), shape.begin() + sizes[0].axis, [](const Dim& d) { return d.value == 1; })) {
+      if (const Expr end = size_of(g, sizes[0])) list.push_back({sizes[0].axis, end});
+    } else if (const auto first = dense_part(g, static_dims(shape), sizes)) {
+      list.push_back(*first);
+    }
     need(g.outputs()[k], list);
   }
   for (auto it = g.nodes().rbegin(); it != g.nodes().rend(); ++it) {

@@ -1,6 +1,7 @@
 // Which elements of the tensors of a program are needed, where sizes are chosen at run time.
 #pragma once
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "ir/graph/graph.h"
@@ -40,6 +41,8 @@ class LiveAxes {
   List both(const List& a, const List& b) const;
   /// What an i64 scalar is, computed from the symbols; null where data decides. Whoever reads it may run before it is computed.
   Expr size(const Value* v, int depth = 32);
+  Expr size_of(Graph& g, const OutputSize& s);
+  std::optional<LiveAxis> dense_part(Graph& g, const Dims& dims, const std::vector<OutputSize>& sizes);
   Expr exact(const Expr& e, const std::map<const BufferDef*, Expr>& known) const;
 
   std::vector<SizeSymbol> symbols_;

@@ -1,9 +1,11 @@
 #include "passes/program/live_function.h"
 
 #include <optional>
+#include <set>
 
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
+#include "ir/open_size.h"
 #include "ir/ops/top_k.h"
 
 namespace tc {
@@ -23,6 +25,16 @@ int length(const Expr& e) {
 bool has_symbol(const Expr& e) {
   bool found = false;
   walk(e, [&](const Expr& x) { return !(found = found || as<VarRef>(x)); });
+  return found;
+}
+
+bool has_open_symbol(const Expr& e, const Ranges& ranges) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const VarRef* v = as<VarRef>(x);
+    const auto r = v ? ranges.find(v->var.get()) : ranges.end();
+    return !(found = found || (r != ranges.end() && is_open(r->second.max)));
+  });
   return found;
 }
 
@@ -119,7 +131,7 @@ void LiveFunction::stage(const Stage& s) {
   for (const Exprs* values : {&s.values, &s.init})
     for (const Expr& e : *values)
       if (e) loads(e, known);
-  if (s.nest && !sorted(s, list)) nest(s.nest, known);
+  if (s.nest && !sorted(s, list)) nest(s.nest, known, s.outputs.size() == 1 ? s.outputs[0] : Buffer(), list);
 }
 
 // What is sorted along an axis is needed along others as far as the results are.
@@ -133,8 +145,37 @@ bool LiveFunction::sorted(const Stage& s, const List& results) {
   return true;
 }
 
-// Loops that end at a count say which elements are read.
-void LiveFunction::nest(const Stmt& s, const Known& known) {
+namespace {
+
+/// Does the loop's variable say where, along an axis of the result, all is stored and read that the loop stores but for its own
+/// buffers?
+bool stores_at_own_index(const For& loop, const Buffer& result, size_t axis) {
+  bool some = false, own = true;
+  std::set<const BufferDef*> inside;
+  const auto is_own = [&](const Exprs& index) {
+    const VarRef* v = index.size() == result->shape.size() ? as<VarRef>(index[axis]) : nullptr;
+    return v && v->var == loop.var;
+  };
+  walk(
+      loop.body,
+      [&](const Stmt& s) {
+        if (const Alloc* a = as<Alloc>(s)) inside.insert(a->buffer.get());
+        const Store* k = as<Store>(s);
+        if (!k || inside.contains(k->buffer.get())) return own = own && !as<Intrin>(s) && !as<Alias>(s);
+        some = true;
+        return own = own && k->buffer == result && is_own(k->index);
+      },
+      [&](const Expr& e) {
+        const Load* l = as<Load>(e);
+        return own = own && (!l || l->buffer != result || is_own(l->index));
+      });
+  return some && own;
+}
+
+}  // namespace
+
+// Loops that end at a count say which elements are read, and so do those whose results are needed in part.
+void LiveFunction::nest(const Stmt& s, const Known& known, const Buffer& result, const List& needed) {
   walk(
       s,
       [&](const Stmt& x) {
@@ -144,9 +185,12 @@ void LiveFunction::nest(const Stmt& s, const Known& known) {
         inside.ranges[loop->var.get()] = loop_range(*loop, known.ranges);
         const Expr end = is_const(loop->begin, 0) ? end_of(loop->extent, known) : Expr();
         if (bool(end) && has_symbol(end)) inside.below.push_back({Expr(loop->var), end});
+        for (const LiveAxis& l : needed)
+          if (result && stores_at_own_index(*loop, result, size_t(l.axis)))
+            inside.below.push_back({Expr(loop->var), l.end});
         loads(loop->begin, known);
         loads(loop->extent, known);
-        nest(loop->body, inside);
+        nest(loop->body, inside, result, needed);
         return false;
       },
       [&](const Expr& e) {
@@ -166,24 +210,31 @@ void LiveFunction::loads(const Expr& e, const Known& known) {
       return false;
     }
     if (const Apply* test = as<Apply>(x); test && test->op == Op::Index) {
-      for (const Expr& a : test->args) whole(a);
+      for (const Expr& a : test->args) tested(a, known);
       return false;
     }
-    const Load* l = as<Load>(x);
-    if (!l) return true;
-    List list;
-    for (size_t a = 0; a < l->index.size(); a++)
-      if (const Expr end = end_of(l->index[a] + Expr(1), known); bool(end) && has_symbol(end))
-        list.push_back({int(a), end});
-    need(l->buffer, list);
+    if (const Load* l = as<Load>(x)) need(l->buffer, read_by(*l, known));
     return true;
   });
 }
 
-// What decides whether an index is out of range: behind the sizes it could be anything.
-void LiveFunction::whole(const Expr& e) {
+List LiveFunction::read_by(const Load& l, const Known& known) const {
+  List list;
+  for (size_t a = 0; a < l.index.size(); a++)
+    if (const Expr end = end_of(l.index[a] + Expr(1), known); bool(end) && has_symbol(end))
+      list.push_back({int(a), end});
+  return list;
+}
+
+// What decides whether an index is out of range: behind the sizes it could be anything. Only of a size without an upper bound
+// nothing else can be computed, and plan_open_sizes sees to it that nothing else is read.
+void LiveFunction::tested(const Expr& e, const Known& known) {
   walk(e, [&](const Expr& x) {
-    if (const Load* l = as<Load>(x)) need(l->buffer, {});
+    const Load* l = as<Load>(x);
+    if (!l) return true;
+    List list = read_by(*l, known);
+    std::erase_if(list, [&](const LiveAxis& a) { return !has_open_symbol(a.end, symbols_); });
+    need(l->buffer, list);
     return true;
   });
 }

@@ -39,10 +39,12 @@ class LiveFunction {
   /// What is sorted along an axis is needed along others as far as the results are.
   bool sorted(const Stage& s, const std::vector<LiveAxis>& results);
   /// Loops that end at a count say which elements are read.
-  void nest(const Stmt& s, const Known& known);
+  void nest(const Stmt& s, const Known& known, const Buffer& result, const std::vector<LiveAxis>& needed);
   void loads(const Expr& e, const Known& known);
-  /// What decides whether an index is out of range: behind the sizes it could be anything.
-  void whole(const Expr& e);
+  /// What of the load's buffer is read, along the axes where it follows from the sizes.
+  std::vector<LiveAxis> read_by(const Load& l, const Known& known) const;
+  /// What decides whether an index is out of range.
+  void tested(const Expr& e, const Known& known);
   /// i < count, and what else an && says.
   void learn(const Expr& condition, Known& known) const;
   /// An expression over the symbols that `e` is never above; null: not known.

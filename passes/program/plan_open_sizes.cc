@@ -13,171 +13,23 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "ir/loop/build.h"
-#include "ir/loop/expand_intrin.h"
-#include "ir/loop/linear.h"
-#include "ir/loop/max_lanes.h"
-#include "ir/loop/visit.h"
 #include "ir/open_size.h"
+#include "passes/program/kernel_reach.h"
 
 namespace tc {
 namespace {
 
-constexpr int64_t kUnknown = INT64_MAX;
-// One more than a multiple of every usual tile, so that the last tile hangs over as far as it can; and few.
-constexpr int64_t kCapacities[] = {1, 2, 720'720 * 64 + 1};
+// The few, and so many in a row that some of them leave the last tile as empty as it gets, also where each of the size is several
+// rows: 9 * n rows in tiles of 14.
+std::vector<int64_t> capacities() {
+  std::vector<int64_t> list = {1, 2, 3};
+  for (int64_t k = 0; k < 64; k++) list.push_back(720'720 * 64 + k);
+  return list;
+}
 constexpr int64_t kOverhang = 64,
                   kOverhangBytes = 65'536;  // rows and bytes that tiles may reach beyond the last element
-
-/// Bytes of each parameter that a kernel's loops touch where open sizes are at most a capacity.
-class Reach {
- public:
-  Reach(const Kernel& k, const std::vector<bool>& open, int64_t capacity) {
-    std::map<const BufferDef*, Var> sizes;
-    for (size_t i = 0; i < k.params.size(); i++)
-      if (open[i]) {
-        const Var v = make_var("size");
-        sizes[k.params[i].buffer.get()] = v;
-        ranges_[v.get()] = {0, capacity};
-      }
-    stmt(rewrite(with_most_lanes(k.body), [&](const Expr& e) -> Expr {
-      const Load* l = as<Load>(e);
-      const auto size = l ? sizes.find(l->buffer.get()) : sizes.end();
-      return size == sizes.end() ? Expr() : Expr(size->second);
-    }));
-  }
-  int64_t of(const Buffer& b) const {
-    const auto it = ends_.find(b.get());
-    return it == ends_.end() ? 0 : it->second;
-  }
-
- private:
-  void stmt(const Stmt& s) {
-    if (!s) return;
-    visit(
-        s,
-        [&](const Store& k) {
-          for (const Expr& i : k.index) expr(i);
-          expr(k.value);
-          access(k.buffer, k.index, k.count);
-        },
-        [&](const For& k) {
-          expr(k.begin);
-          expr(k.extent);
-          const Range begin = interval(k.begin, ranges_), end = interval(linear_form(k.begin + k.extent), ranges_),
-                      extent = interval(k.extent, ranges_);
-          if (extent.max <= 0 || end.max <= begin.min) return;  // it never runs
-          const Range with_extent = begin + extent;
-          const int64_t behind = std::min(end.max, with_extent.max);
-          ranges_[k.var.get()] = {begin.min, behind == INT64_MAX ? behind : behind - 1};
-          stmt(k.body);
-        },
-        [&](const While& k) {
-          expr(k.condition);
-          stmt(k.body);
-        },
-        [&](const If& k) {
-          expr(k.condition);
-          where(k.condition, true, [&] { stmt(k.then); });
-          where(k.condition, false, [&] { stmt(k.otherwise); });
-        },
-        [&](const Let& k) {
-          expr(k.value);
-          ranges_[k.var.get()] = interval(k.value, ranges_);
-          stmt(k.body);
-        },
-        [&](const Alloc& k) { stmt(k.body); },
-        [&](const Alias& k) {
-          expr(k.offset);
-          views_[k.view.get()] = {k.base, k.offset};
-          stmt(k.body);
-        },
-        [&](const Seq& k) {
-          for (const Stmt& x : k.list) stmt(x);
-        },
-        [&](const Barrier&) {}, [&](const Prefetch&) {},
-        [&](const Intrin& k) { stmt(with_most_lanes(expand_intrin(k))); },
-        [&](const Launch& k) {
-          for (const Buffer& b : k.buffers) reach(b, kUnknown);
-        },
-        [&](const Comment& k) { stmt(k.body); });
-  }
-
-  static Stmt with_most_lanes(const Stmt& s) {
-    return rewrite(s, [](const Expr& e) -> Expr { return as<Lanes>(e) ? Expr(kMaxLanes) : Expr(); });
-  }
-
-  template <class F>
-  void where(const Expr& condition, bool holds, F&& body) {
-    const Ranges all = ranges_;
-    assume(ranges_, condition, holds);
-    body();
-    ranges_ = all;
-  }
-
-  void expr(const Expr& e) {
-    if (!e) return;
-    if (const Select* s = as<Select>(e)) {
-      expr(s->condition);
-      where(s->condition, true, [&] { expr(s->yes); });
-      where(s->condition, false, [&] { expr(s->no); });
-      return;
-    }
-    if (const Partial* p = as<Partial>(e))
-      if (const Load* l = as<Load>(p->value)) {
-        for (const Expr& i : l->index) expr(i);
-        expr(p->count);
-        return access(l->buffer, l->index, p->count);
-      }
-    if (const Load* l = as<Load>(e)) access(l->buffer, l->index, {});
-    bool top = true;
-    walk(e, [&](const Expr& x) {
-      if (top) return !(top = false);
-      expr(x);
-      return false;
-    });
-  }
-
-  /// `count`: so many lanes; null: all.
-  void access(const Buffer& b, const Exprs& index, const Expr& count) {
-    if (index.empty()) return reach(b, 1);
-    if (index.size() != 1) return reach(b, kUnknown);
-    const Ramp* lanes = as<Ramp>(index[0]);
-    int64_t last = 0;
-    if (lanes) last = (count ? std::min(interval(count, ranges_).max, kMaxLanes) : kMaxLanes) - 1;
-    if (last >= 0) element(b, lanes ? lanes->base : index[0], last);
-  }
-
-  /// The elements from `at` to the one `more` behind it. Views are looked through: a base pointer may lie before its buffer.
-  void element(Buffer b, Expr at, int64_t more) {
-    for (auto view = views_.find(b.get()); view != views_.end(); view = views_.find(b.get())) {
-      const Buffer base = view->second.base;
-      if (base->dtype != b->dtype) return reach(root(base), base->scope == Scope::Global ? kUnknown : 0);
-      at = view->second.offset + at;
-      b = base;
-    }
-    const Range r = interval(linear_form(at), ranges_);
-    reach(b, r.max == INT64_MAX || r.max >= INT64_MAX / 64 ? kUnknown : r.max + more + 1);
-  }
-  Buffer root(Buffer b) const {
-    for (auto view = views_.find(b.get()); view != views_.end(); view = views_.find(b.get())) b = view->second.base;
-    return b;
-  }
-  void reach(const Buffer& b, int64_t elements) {
-    int64_t& end = ends_[root(b).get()];
-    const int64_t bytes = info(b->dtype).bytes;
-    end = std::max(end, elements == kUnknown ? kUnknown : elements * std::max<int64_t>(bytes, 1));
-  }
-
-  struct View {
-    Buffer base;
-    Expr offset;
-  };
-  Ranges ranges_;
-  std::map<const BufferDef*, View> views_;    // looked up only
-  std::map<const BufferDef*, int64_t> ends_;  // looked up only
-};
 
 class OpenPlan {
  public:
@@ -228,31 +80,51 @@ class OpenPlan {
   /// One that the call stands for, on one processor or another.
   void kernel(const Call& c, const Kernel& k) {
     if (is_open(k.scratch_bytes)) refuse(c.origins, "the scratch memory of kernel \"" + k.name + "\" grows with it");
-    std::vector<bool> open;
-    open.reserve(c.operands.size());
-    for (const Operand& o : c.operands)
-      open.push_back(o.kind == Operand::Kind::Input && p_.inputs[size_t(o.index)].is_size &&
-                     is_open(p_.inputs[size_t(o.index)].most));
     const auto grows = [&](const Operand& o) {
       return o.kind == Operand::Kind::Slot && is_open(p_.slots[size_t(o.index)].bytes);
     };
     if (std::none_of(c.operands.begin(), c.operands.end(), grows)) return;
-    for (const int64_t capacity : kCapacities) {
-      const Reach reach(k, open, capacity);
+    for (const int64_t capacity : capacities()) {
+      std::vector<std::optional<Range>> elements;
+      for (const Operand& o : c.operands) elements.push_back(elements_of(o, capacity));
+      const KernelReach reach = reach_of(k, elements);
       for (size_t i = 0; i < c.operands.size(); i++) {
         if (!grows(c.operands[i])) continue;
         const size_t slot = size_t(c.operands[i].index);
         const OpenNumber bytes = open_number(p_.slots[slot].bytes);
         const int64_t all = reach.of(k.params[i].buffer);
         const int64_t least = bytes.times * capacity;
-        if (all == kUnknown || all - least > bytes.times * kOverhang + kOverhangBytes)
+        if (all == kUnknownReach || all - least > bytes.times * kOverhang + kOverhangBytes)
           refuse(c.origins,
                  "kernel \"" + k.name + "\" would touch all of the largest \"" + k.params[i].buffer->name + "\"");
+        if (all > least && reach.tests(k.params[i].buffer) && !filled_.contains(int(slot)))
+          refuse(c.origins, "kernel \"" + k.name + "\" would test what lies behind the last index in \"" +
+                                k.params[i].buffer->name + "\"");
         overhang_[slot] = std::max(overhang_[slot], all - least);
       }
     }
   }
+  /// What an operand's elements can be, of open sizes that are at most a capacity.
+  std::optional<Range> elements_of(const Operand& o, int64_t capacity) {
+    if (o.kind == Operand::Kind::Input && p_.inputs[size_t(o.index)].is_size) {
+      const int64_t most = p_.inputs[size_t(o.index)].most;
+      return Range{0, is_open(most) ? capacity : most};
+    }
+    if (o.kind != Operand::Kind::Weight) return {};
+    const Weight& w = p_.weights[size_t(o.index)];
+    if (w.pack || !is_int(w.data->dtype) || w.data->size() == 0) return {};
+    const auto [known, first] = tables_.try_emplace(o.index);
+    Range& r = known->second;
+    if (first) r = {INT64_MAX, INT64_MIN};
+    for (int64_t k = 0; first && k < w.data->size(); k++) {
+      r.min = std::min(r.min, w.data->as_int(k));
+      r.max = std::max(r.max, w.data->as_int(k));
+    }
+    return r;
+  }
+
   void step(const CopyStep& c) {
+    if (c.room > 0 && c.to.kind == Operand::Kind::Slot) filled_.insert(c.to.index);
     if (c.times.empty() && is_open(c.bytes)) refuse(c.origins, "a tensor that grows with it is copied as a whole");
   }
   void step(const IfStep& c) {
@@ -352,6 +224,8 @@ class OpenPlan {
   Program& p_;
   const std::vector<ScratchUse>& uses_;
   std::vector<int64_t> overhang_;
+  std::map<int, Range> tables_;  // by weight
+  std::set<int> filled_;         // slots of inputs, behind which stand copies of what there is
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "ir/loop/build.h"
 #include "ir/open_size.h"
 #include "support/error.h"
@@ -69,6 +71,35 @@ void expect_valid(const Program& p) {
     }
 }
 
+// A kernel over `rows` rows (an expression over the sizes batch and seq) of 10 elements; what `body` stores for each.
+Program rows_of(const std::function<Expr(const Expr& batch, const Expr& seq)>& rows,
+                const std::function<Stmt(const Buffer& x, const Buffer& y, const Expr& row, const Expr& batch)>& body) {
+  Program p = program();
+  IoTensor seq = p.inputs[0];
+  seq.name = ModelText("seq");
+  seq.most = 6;
+  p.inputs.push_back(seq);
+  const Buffer batch = make_buffer("batch", DType::I64, {}), length = make_buffer("seq", DType::I64, {});
+  const Buffer x = make_buffer("x", DType::I64, {Dim(kOpenSize * 10)}),
+               y = make_buffer("y", DType::F32, {Dim(kOpenSize * 10)});
+  const Var i = make_var("i");
+  Kernel k;
+  k.name = "rows";
+  k.params = {{Param::Role::Input, x, {kOpenSize, 10}, "", false},
+              {Param::Role::Input, batch, {}, "", false},
+              {Param::Role::Input, length, {}, "", false},
+              {Param::Role::Output, y, {kOpenSize, 10}, "", false}};
+  k.body = loop(i, rows(load(batch, {}), load(length, {})), body(x, y, i, load(batch, {})));
+  p.kernels.push_back(k);
+  const int from = add_slot(p, kOpenSize, 80, 0, 1), to = add_slot(p, kOpenSize, 40, 0, 1);
+  Call c;
+  c.kernel = 0;
+  c.operands = {
+      {Operand::Kind::Slot, from}, {Operand::Kind::Input, 0}, {Operand::Kind::Input, 1}, {Operand::Kind::Slot, to}};
+  p.steps.push_back({c});
+  return p;
+}
+
 TEST(PlanOpenSizes, ATilesOverhangHasRoomOfItsOwn) {
   Program p = program();
   const int y = add_slot(p, kOpenSize, 40, 0, 1);
@@ -77,6 +108,19 @@ TEST(PlanOpenSizes, ATilesOverhangHasRoomOfItsOwn) {
   EXPECT_EQ(open_number(p.slots[0].bytes).times, 40);
   EXPECT_EQ(open_number(p.slots[0].bytes).rest, 5 * 40);
   expect_valid(p);
+}
+
+// Nine rows of each of the size, in tiles of 14: at one size in 14 the last tile has one row.
+TEST(PlanOpenSizes, TheLastTileMayBeAsEmptyAsItGets) {
+  const auto rows = [](const Expr& batch, const Expr&) { return floor_div(batch * 9 + 13, 14); };
+  const auto tile = [](const Buffer&, const Buffer& y, const Expr& row, const Expr&) {
+    const Var i = make_var("i");
+    return loop(i, 14, store(y, {row * 14 + Expr(i)}, make_float(DType::F32, 0)));
+  };
+  Program p = rows_of(rows, tile);
+  p.slots[1].bytes = kOpenSize * 36;
+  plan_open_sizes(p, {});
+  EXPECT_EQ(open_number(p.slots[1].bytes).rest, 13 * 4);
 }
 
 // Of a list of processors each has tiles of its own, and the memory holds those of all.
@@ -104,6 +148,61 @@ TEST(PlanOpenSizes, TensorsStandApartForEverySize) {
   plan_open_sizes(p, {{3, 5000}});
   EXPECT_GE(p.scratch_bytes, 5000);
   expect_valid(p);
+}
+
+std::string refusal(Program p) {
+  try {
+    plan_open_sizes(p, {});
+  } catch (const Error& e) {
+    return e.diagnostic().code + " " + e.diagnostic().message;
+  }
+  return "";
+}
+
+// Rows that lie densely in two sizes, one of them with a bound, which the caller's sizes are known to keep.
+TEST(PlanOpenSizes, OtherSizesAreWithinTheirBounds) {
+  const auto copy = [](const Buffer& x, const Buffer& y, const Expr& row, const Expr&) {
+    return store(y, {row * 10}, cast(DType::F32, load(x, {row * 10})));
+  };
+  const auto rows = [](const Expr& batch, const Expr& seq) { return floor_div(batch * seq + 5, 6); };
+  EXPECT_EQ(refusal(rows_of(rows, copy)), "");
+  const auto more = [](const Expr& batch, const Expr& seq) { return batch * seq; };
+  EXPECT_NE(refusal(rows_of(more, copy)).find("TC3106"), std::string::npos);
+}
+
+// A condition says how far a quotient goes that intervals do not bound; without it, too far.
+TEST(PlanOpenSizes, ConditionsBoundWhatTheyCompare) {
+  const auto pack = [](bool tested) {
+    return [=](const Buffer& x, const Buffer& y, const Expr& row, const Expr& batch) {
+      const Var at = make_var("at");
+      const Expr quotient = floor_div(row * 7, 3), value = cast(DType::F32, load(x, {quotient * 10}));
+      const Expr zero = make_float(DType::F32, 0);
+      return let(at, quotient, store(y, {row * 10}, tested ? select(Expr(at) < batch, value, zero) : value));
+    };
+  };
+  const auto rows = [](const Expr& batch, const Expr&) { return batch; };
+  EXPECT_EQ(refusal(rows_of(rows, pack(true))), "");
+  EXPECT_NE(refusal(rows_of(rows, pack(false))).find("would touch all of the largest \"x\""), std::string::npos);
+}
+
+// What lies behind the last index could be anything, and the run would fail by it; behind an input stand copies of what there is.
+TEST(PlanOpenSizes, WhatMayFailTestsNothingBehindTheLastIndex) {
+  const auto gather = [](const Buffer& x, const Buffer& y, const Expr& row, const Expr&) {
+    return store(y, {row * 10}, cast(DType::F32, apply(Op::Index, {load(x, {row * 10 + 9}), Expr(40)})));
+  };
+  const auto exact = [](const Expr& batch, const Expr&) { return batch; };
+  const auto tiles = [](const Expr& batch, const Expr&) { return floor_div(batch + 3, 4) * 4; };
+  EXPECT_EQ(refusal(rows_of(exact, gather)), "");
+  Program p = rows_of(tiles, gather);
+  EXPECT_NE(refusal(p).find("would test what lies behind the last index in \"x\""), std::string::npos);
+  CopyStep input;
+  input.from = {Operand::Kind::Input, 0};
+  input.to = {Operand::Kind::Slot, 0};
+  input.bytes = 80;
+  input.times = {SizeSum()};
+  input.room = 80;
+  p.steps.insert(p.steps.begin(), Step{input});
+  EXPECT_EQ(refusal(p), "");
 }
 
 // Rows whose distance is the size's would lie outside of a smaller memory.

@@ -68,6 +68,7 @@ class ProgramBuilder {
   void assign_outputs(const Graph& g);
   void copy_remaining_outputs(Graph& g);
   int keep(const Value* v);
+  int kept_slot(const Operand& slot);
   void copy_states(const Graph& g);
   void add_nodes(Graph& g, std::vector<Step>& steps);
   void finish();

@@ -131,7 +131,7 @@ class Model:
         ports = [[_port(p) for p in self._manifest[which] if "size" not in p] for which in ("inputs", "outputs")]
         #: Sizes that the inputs choose when the model runs, with the least and the largest: {"batch": (1, 8)}; (1, None) has no bound.
         self.sizes: dict[str, tuple[int, Optional[int]]] = {
-            p["name"]: (p["size"]["least"], None if p["size"].get("open") else p["size"]["most"]) for p in self._manifest["inputs"] if "size" in p}
+            p["name"]: (p["size"]["least"], p["size"]["most"]) for p in self._manifest["inputs"] if "size" in p}
         self._room: dict[str, int] = {name: max(least, 1) for name, (least, most) in self.sizes.items() if most is None}  # that the instance is made for
         counts = {c["by"] for p in self._manifest["outputs"] for c in p.get("counted", ()) if "by" in c}
         self.inputs: tuple[Port, ...] = tuple(ports[0])
