@@ -236,10 +236,14 @@ void define_unique(OpBuilder& b) {
     count = most == 0 ? 0 : capacity_for(most);
   } else if (b.constant(0)) {
     count = distinct_rows(*b.constant(0), by_axis, axis);
-  } else {
+  } else if (b.declares(0)) {
     const Dims declared = b.declared_dims(0, 0);
     if (declared.size() != dims.size()) b.reject("the declared shape does not fit the input", 0);
     count = declared[size_t(axis)];
+  } else {
+    const Dims declared = b.declared_dims(b.declares(1) ? 1 : 3, 0);
+    if (declared.size() != 1) b.reject("the declared shape does not fit the input", 0);
+    count = declared[0];
   }
   dims[size_t(axis)] = count;
   const Tensor rows = rows_of(b, x);
