@@ -230,7 +230,9 @@ void define_unique(OpBuilder& b) {
   const int axis = by_axis ? b.axis(b.attr_int("axis"), x.rank()) : 0;
   int64_t count = 0;
   Dims dims = by_axis ? x.dims() : Dims{0};
-  const bool counts = b.wants(4);
+  // Where each element has its like needs no list of a known size.
+  const bool only_places = !b.constant(0) && !b.wants(0) && !b.wants(1) && !b.wants(3);
+  const bool counts = b.wants(4) || only_places;
   if (counts) {
     const int64_t most = by_axis ? x.dim(axis) : num_elements(x.dims());
     count = most == 0 ? 0 : capacity_for(most);
