@@ -8,11 +8,13 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "importer/infer.h"
 #include "importer/norms.h"
 #include "importer/shape_registry.h"
+#include "importer/types.h"
 #include "importer/upgrade.h"
 
 namespace tc::importer {
@@ -166,6 +168,36 @@ class DeclaredOutputs {
   google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> declared_;
 };
 
+/// What the model declares of values inside of the main graph: taken where inference has no number for a size, as where
+/// it depends on data. It is said of inputs of the model's own sizes: with others, or with ranges, it says nothing.
+class DeclaredInside {
+ public:
+  explicit DeclaredInside(const Context& c, const onnx::ModelProto& m) {
+    const auto& dims = c.options.dims;
+    const bool others = !c.options.input_shapes.empty() || std::any_of(dims.begin(), dims.end(), [](const auto& d) {
+      return d.first.find(':') != std::string::npos || !d.second.is_fixed();
+    });
+    if (others) return;
+    for (const auto& v : m.graph().value_info())
+      if (rank_of(&v.type()) >= 0) declared_[v.name()] = v.type().tensor_type().shape();
+  }
+
+  void settle(onnx::ModelProto& m) const {
+    for (auto& v : *m.mutable_graph()->mutable_value_info()) {
+      const auto found = declared_.find(v.name());
+      if (found == declared_.end() || rank_of(&v.type()) != found->second.dim_size()) continue;
+      for (int i = 0; i < found->second.dim_size(); ++i) {
+        auto& ours = *v.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(i);
+        if (found->second.dim(i).has_dim_value() && !ours.has_dim_value())
+          ours.set_dim_value(found->second.dim(i).dim_value());
+      }
+    }
+  }
+
+ private:
+  std::map<std::string, onnx::TensorShapeProto> declared_;
+};
+
 }  // namespace
 
 void infer_shapes(Context& c, onnx::ModelProto& m) {
@@ -208,6 +240,7 @@ void materialise_defaults(onnx::ModelProto& m) {
 
 bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   const int before = c.errors;
+  const DeclaredInside inside(c, m);
   name_norms(m);
   name_encoders(m);
   give_intercepts(m);
@@ -224,6 +257,7 @@ bool convert_to_newest(Context& c, onnx::ModelProto& m) {
   materialise_defaults(m);
   if (changed) infer_shapes(c, m);
   outputs.settle(c, m);
+  inside.settle(m);
   return c.errors == before;
 }
 

@@ -245,6 +245,22 @@ net (float[2] x) => (float[2] y) { y = Neg(b)  b = Abs(a)  a = Relu(x) })");
   EXPECT_EQ(m.graph.nodes().back()->op, "Neg");
 }
 
+TEST(Import, DeclaredSizesInsideCountWhereNothingElseTellsThem) {
+  const std::string model =
+      "<ir_version: 8, opset_import: [\"\" : 17]> g (float[n, 6] x, int64[2] s) => (float[k] y, float[n, 6] z) "
+      "<float[2, 3] t, float[4, 4] w> { t = Reshape(x, s)  u = Relu(t)  f = Constant <value_ints = [-1]> ()  "
+      "y = Reshape(u, f)  w = Neg(x)  z = Abs(w) }";
+  ImportOptions named, other;
+  named.dims["n"] = 1;
+  const Imported m = import_text(model, named);
+  EXPECT_EQ(m.problems, "");
+  EXPECT_NE(m.text.find("t: f32[2, 3] = Reshape"), std::string::npos) << m.text;
+  EXPECT_NE(m.text.find("w: f32[1, 6] = Neg"), std::string::npos) << m.text;  // inference knows better
+  // They are said of inputs of the model's own sizes.
+  other.input_shapes["x"] = {1, 6};
+  EXPECT_EQ(import_text(model, other).text.find("t: f32[2, 3]"), std::string::npos);
+}
+
 TEST(Import, NamedGraph) {
   const Imported m = import_text(R"(<ir_version: 8, opset_import: ["" : 17]>
 net (float[2] x) => (float[2] y) { y = Neg(x) })",

@@ -102,6 +102,8 @@ def row_cases():
     for dtype in (np.float32, np.int32, np.uint8, np.float16, np.float64):
         yield Case(f"argmax_channels_{np.dtype(dtype).name}", "y = ArgMax <axis = 1> (x)\n z = ArgMax <axis = 1, select_last_index = 1, keepdims = 0> (x)",
                    {"x": ties.astype(dtype)}, outputs=("y", "z"))
+    for shape in ((16, 1, 3, 16), (15, 2, 12, 8)):  # their parts of a thread's number share factors with a block of threads
+        yield Case(f"argmax_of_{shape[0]}_rows", "y = ArgMax <axis = 1, keepdims = 0> (x)", {"x": shape})
     for axis in (0, 1, 2):  # two functions of one text but for their beginnings, which must not become one kernel
         yield Case(f"argmax_of_ties_{axis}", f"y = ArgMax <axis = {axis}> (x)\n z = ArgMax <axis = {axis}, select_last_index = 1> (x)",
                    {"x": ties[0].astype(np.float32)}, outputs=("y", "z"))

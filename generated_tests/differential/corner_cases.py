@@ -46,6 +46,11 @@ def absent_cases():
         yield Case(f"absent_gru_{direction}", f', y = GRU <hidden_size = 3, direction = "{direction}"> (x, v, q, , l)', x,
                    {"v": (states, 9, 4), "q": (states, 9, 3), "l": np.int32([5, 3])})
     yield Case("absent_topk_values", "v, y = TopK (x, k)", {"x": ODD}, {"k": ints(2)})
+    # Sizes that are known only when the model runs are those of the results that are there.
+    yield Case("absent_topk_values_of_a_computed_k", "v, y = TopK (x, k)", {"x": ODD, "k": ints(2)})
+    yield Case("absent_topk_positions_of_a_computed_k", "y, i = TopK (x, k)", {"x": ODD, "k": ints(2)})
+    yield Case("absent_part_of_a_computed_split", "a, b, y = Split <axis = 2> (x, s)", {"x": ODD, "s": ints(2, 1, 4)})
+    yield Case("absent_parts_of_a_computed_split", "a, y, b, c = Split <axis = 2> (x, s)", {"x": (3, 7), "s": ints(1, 3, 2, 1)} | {"x": ODD}, outputs=("y", "a"))
     yield Case("absent_max_pool_values", "v, y = MaxPool <kernel_shape = [2, 2]> (x)", {"x": (2, 3, 6, 7)})
     yield Case("absent_batch_norm_results", "y, m, v = BatchNormalization <training_mode = 1> (x, s, b, n, t)", {"x": (4, 3, 5)},
                {"s": (3,), "b": (3,), "n": (3,), "t": np.abs(F32([1, 2, 0.5]))}, outputs=("v",))

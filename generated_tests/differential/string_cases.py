@@ -104,6 +104,12 @@ def text_cases():
     for name, attributes in (("comma", '<delimiter = ",">'), ("long", '<delimiter = ", ">'), ("once", '<delimiter = ",", maxsplit = 1>'), ("space", "")):
         yield Case(f"string_split_{name}", f"y, z = StringSplit {attributes} (x)",
                    {"x": np.array([["a, b", "ab"], [" p q  r,s ", ",,"]], object)}, outputs=("y", "z"))
+    split = np.array(["a,b,c", "ab", ",", "x,y"], object)
+    yield Case("string_split_counts", 'p, y = StringSplit <delimiter = ","> (x)', {"x": split})
+    yield Case("string_split_counts_of_words", "p, y = StringSplit <maxsplit = 1> (x)", {"x": words(" a b c", "ab", "p q")})
+    yield Case("string_split_counts_of_nothing", 'p, n = StringSplit <delimiter = ","> (x)\ny = Concat <axis = 0> (n, z)', {"x": split[:0], "z": ints(3)})
+    yield Case("string_unique_places", "u, i, y = Unique (x)", {"x": X})
+    yield Case("string_unique_positions", "u, y = Unique (x)", {"x": X})
     for name, pattern in (("words", "[a-zé ]+"), ("dots", ".a.|Z.*"), ("repeated", "(a{3}){100}|(do|ca)[gt]"), ("not", "[^a-z]{2}")):
         yield Case(f"string_regex_{name}", f'y = RegexFullMatch <pattern = "{pattern}"> (x)', {"x": X})
     grams = {"ngram_counts": [0, 3], "ngram_indexes": [0, 1, 2, 3, 4], "pool_strings": ["cat", "dog", "日本", "cat", "dog", "dog", "cat"]}

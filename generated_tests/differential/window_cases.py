@@ -125,4 +125,8 @@ def cases():
     yield Case("pad_reflect", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 3, 0, 0, 1, 4)})
     yield Case("pad_reflect_widest", 'y = Pad <mode = "reflect"> (x, p)', {"x": (2, 4, 21)}, {"p": ints(0, 3, 1, 0, 3, 20)})
     yield Case("pad_edge", 'y = Pad <mode = "edge"> (x, p)', {"x": (2, 3, 6, 7)}, {"p": ints(0, 0, 2, 9, 0, 1, 1, 0)})
+    # What negative pads leave is what is repeated.
+    for name, pads in (("front", (-1, -2, 2, 4)), ("back", (2, 5, -1, -3)), ("both", (-1, -2, -1, -2)), ("far", (-2, 13, 9, -5))):
+        yield Case(f"pad_wrap_negative_{name}", 'y = Pad <mode = "wrap"> (x, p)', {"x": (4, 9)}, {"p": ints(*pads)})
+        yield Case(f"pad_wrap_negative_{name}_late", 'y = Pad <mode = "wrap"> (x, p)', {"x": (4, 9), "p": ints(*pads)})
     yield Case("pad_negative", "y = Pad (x, p, v)", {"x": (4, 9)}, {"p": ints(-1, 2, 1, -3), "v": np.float32(1.5)})

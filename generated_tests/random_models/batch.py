@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from evaluate import I4, U4
+from rewritten import emitted
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -29,6 +30,7 @@ class Config:
     emit: tuple
     compile: tuple
     compiler: str = "gcc"
+    way: str = ""  # of rewritten.py
 
     @property
     def cuda(self):
@@ -43,6 +45,9 @@ CONFIGS = {c.name: c for c in (
     Config("strict", ("--cpu", "x86-64-v3", "--fp", "strict"), ("-O0",), "clang"), Config("threads", ("--cpu", "native"), ("-O1", "-march=native", "-fopenmp")), Config("O0", ("-O", "0"), ("-O0",), "clang"), Config("O1", ("-O", "1", "--verify-each"), ("-O0",)), Config("O3", ("-O", "3", "--verify-each"), ("-O0",), "clang"),
     Config("cuda", ("--target", "cuda", "--verify-each"), ("-O0",), "clang++"), Config("cuda-sm_75", ("--target", "cuda", "--arch", "sm_75"), ("-O0",), "clang++"),
     Config("cuda-sm_90", ("--target", "cuda", "--arch", "sm_90"), ("-O0",), "g++"), Config("cuda-int8", ("--target", "cuda", "--precision", "int8"), ("-O0",), "clang++"),
+    Config("schedules", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3"), "clang", "schedules"), Config("schedules-znver4", ("--cpu", "znver4"), ("-O0", "-DTC_VL=16"), "gcc", "schedules"),
+    Config("schedules-cuda", ("--target", "cuda"), ("-O0",), "clang++", "schedules"), Config("schedules-sm_90", ("--target", "cuda", "--arch", "sm_90"), ("-O0",), "clang++", "schedules"),
+    Config("text", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3"), "clang", "text"), Config("text-cuda", ("--target", "cuda"), ("-O0",), "clang++", "text"),
     Config("any", (), ("-O0",)), Config("tcc", ("--cpu", "znver4", "--verify-each"), ("-DTC_VL=1",), "tcc"))}
 
 
@@ -87,7 +92,10 @@ def emit(emitter, config, model, folder):
     name = f"m{model.seed}"
     path = folder / f"{name}.onnx"
     path.write_bytes(model.proto().SerializeToString())
-    code, said = emitter([str(path), "-o", str(folder / name), "--name", name, "--quiet", *model.sizes.words(), *(f"--state={x}={y}" for x, y in model.states.items()), *config.emit, *([] if config.cuda else ["--single-file"])], folder / f"{name}.log")
+    words = [str(path), "--name", name, "--quiet", *model.sizes.words(), *(f"--state={x}={y}" for x, y in model.states.items()), *config.emit, *([] if config.cuda else ["--single-file"])]
+    code, said = emitted(config.way, lambda words: emitter(words, folder / f"{name}.log"), words, folder / name, model.seed, emitter.tool)
+    if code >= 2000:
+        return Outcome("failed", f"emit: {said[:300]}" if code == 2000 else f"emit: exit code {code - 2000} {said[:400]}")
     if code in REFUSED:
         return Outcome("refused", refusal(said))
     if code >= 1000:

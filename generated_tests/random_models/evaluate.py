@@ -121,8 +121,11 @@ def evaluate(draft, node, constants, opset):
         raise Unfit("what is no number has no place in an order")
     if draft.op in ("Max", "Min", "Sign", "Clip") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):
         raise Unfit("ONNX Runtime compares the lower halves of such integers")
+    beyond(draft)
     if draft.op in ("AveragePool", "MaxPool", "GlobalMaxPool"):
         opset = max(opset, 7)  # what version 1 says, and of these sets ONNX Runtime casts
+    if in_ranks(draft):
+        return by_ranks(draft, node, opset)
     kinds = {array.dtype for array in constants.values()}
     narrow = {kind: np.dtype(np.float32) for kind in NARROW & kinds} if draft.op not in OWN_TYPES else {}
     plans = [lambda: run_node(node, constants, opset, narrow, unreadable_result(draft))]
@@ -143,9 +146,61 @@ def evaluate(draft, node, constants, opset):
         raise Unfit(first)
     if draft.op == "MaxPool" and len(results) > 1 and ((results[1] < 0) | (results[1] >= max(1, draft.operands[0].size))).any():
         raise Unfit("a window of padding alone")
+    if draft.op.startswith("Reduce") and draft.operands[0].size == 0 and (draft.op == "ReduceMean" or results[0].shape != reduced_shape(draft)):
+        raise Unfit("ONNX Runtime keeps axes of an empty tensor, and has a mean of nothing")
     if number or narrow:
         check(node, constants, opset)
     return results
+
+
+def reduced_shape(draft):
+    """The shape that a reduction has, written as today."""
+    x, axes = draft.operands[0], draft.operands[1] if len(draft.operands) > 1 else None
+    if axes is None or axes.size == 0 and draft.attributes.get("noop_with_empty_axes"):
+        return x.shape if axes is not None else (1,) * x.rank if draft.attributes.get("keepdims", 1) else ()
+    return x.array.sum(tuple(axes.array) or None, keepdims=draft.attributes.get("keepdims", 1) != 0).shape
+
+
+def beyond(draft):
+    """Raises Unfit where ONNX Runtime does something of its own with numbers that are not finite, or large."""
+    arrays = [v.array for v in draft.operands if v is not None and v.array.dtype.kind not in "OUb"]
+    wild = [a for a in arrays if not np.isfinite(a.astype(np.float64)).all()]
+    if not wild and draft.op != "LRN":
+        return
+    no_number = any(np.isnan(a.astype(np.float64)).any() for a in wild)
+    if draft.op == "Clip" and any(np.isinf(a.astype(np.float64)).any() for a in wild):
+        raise Unfit("clips infinities where there is no bound, which ONNX's reference and PyTorch do not")
+    if draft.op == "DynamicQuantizeLinear" or draft.op == "LogSoftmax" and arrays[0].dtype == np.float64:
+        raise Unfit("a scale or a sum that is no number")
+    if draft.op in ("Conv", "ConvTranspose") and len(arrays) > 1 and any(a is arrays[1] for a in wild):
+        raise Unfit("weights times the zeros of a border, or of taps that are none")
+    if draft.op == "Resize":
+        raise Unfit("ONNX Runtime multiplies by weights of 0 along axes that stay")
+    if draft.op in ("Unique", "ReduceLogSumExp", "ReduceLogSum", "Hardmax", "ArgMax", "ArgMin", "Sign") and no_number:
+        raise Unfit("what is no number equals itself, or does not, and is forgotten here and there")
+    if draft.op == "LRN" and (wild or np.abs(arrays[0].astype(np.float64)).max(initial=0) > 1e3):
+        raise Unfit("ONNX Runtime keeps a running sum of squares, which does not forget a large one")
+
+
+def in_ranks(draft):
+    """Whether the largest or least of these numbers is found by ranks."""
+    if draft.op not in ("ReduceMax", "ReduceMin", "MaxPool", "GlobalMaxPool") or draft.operands[0].size == 0:
+        return False
+    wide = draft.operands[0].array.astype(np.float64)
+    return not np.isfinite(wide).all() or draft.operands[0].dtype.kind in "iu" and np.abs(wide).max() >= 2**31
+
+
+def by_ranks(draft, node, opset):
+    """The largest or least of numbers, found among their places in an order that has NaN at the end that wins: ONNX Runtime
+    forgets NaN here and there, and takes the least finite number for -inf."""
+    x, = {v.name: v.array for v in draft.operands[:1]}.items()
+    kinds, ranks = np.unique(x[1] if x[1].dtype.kind in "iu" else x[1].astype(np.float64), return_inverse=True)  # NaN is last, and one
+    order = np.roll(np.arange(len(kinds)), 1) if draft.op == "ReduceMin" and kinds[-1] != kinds[-1] else np.arange(len(kinds))
+    place = np.argsort(order)[ranks].astype(np.float32).reshape(x[1].shape)
+    found = run_node(node, {v.name: v.array for v in draft.operands if v is not None} | {x[0]: place}, opset)
+    if found[0].size and found[0].min() < 0:
+        raise Unfit("a window of padding alone")
+    return [narrowed(kinds[order][found[0].astype(int)], x[1].dtype), *found[1:]]
 
 
 def check(node, constants, opset):

@@ -6,6 +6,7 @@ products of short fractions. Only exact values are compared, rounded, sorted or 
 """
 import dataclasses
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import helper
@@ -104,6 +105,8 @@ class Graph:
         if dtype == BOOL:
             return r.integers(0, 2, shape).astype(BOOL)
         if not is_float(dtype):
+            if style == "edges" and low is None and high is None and dtype not in (I4, U4):
+                return self.edges(r, dtype, shape)
             info = (-8, 8) if dtype == I4 else (0, 16) if dtype == U4 else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
             span = (-9, 10) if style != "large" else (-120, 256)
             low, high = (info[0] if span[0] < info[0] else span[0]) if low is None else low, (min(span[1], info[1]) if high is None else high + 1)
@@ -111,6 +114,8 @@ class Graph:
         if low is not None or high is not None:
             low, high = (-4.0 if low is None else low), (4.0 if high is None else high)
             return (np.round(r.uniform(low, high, shape) * 64) / 64).clip(low, high).astype(dtype)
+        if style == "edges":
+            return self.edges(r, dtype, shape)
         if style == "normal":
             return r.standard_normal(shape).astype(dtype)
         if style == "ties":
@@ -118,6 +123,21 @@ class Graph:
         if style == "large":
             return (r.standard_normal(shape) * (1000 if dtype == F16 else 30)).astype(dtype)
         return (r.integers(-16, 17, shape) / (2 if dtype in (F16, BF16) else 8)).astype(dtype)
+
+    def edges(self, r, dtype, shape):
+        """Numbers at the edges of a type among others: some tensors have many of them, others one kind."""
+        if is_float(dtype):
+            info = ml_dtypes.finfo(dtype)
+            most = float(info.max) if dtype in (F16, BF16) else float(info.max)**0.4  # of which products are finite
+            odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, most, -most, float(info.tiny), float(info.smallest_subnormal), -float(info.tiny) / 2, 2.5, -2.5, 0.5, 88.8, -104.0, 65504.0, 2.0**31, -2.0**63]
+            usual = r.standard_normal(shape) * 2
+        else:
+            info = np.iinfo(dtype)
+            odd = [info.max, info.min, info.max - 1, info.min + 1, *(n for n in (2**53 + 1, 2**31, -2**31, 2**24 + 1) if info.min <= n <= info.max)]
+            usual = r.integers(0, 9, shape)
+        few = self.rng.sample(odd, self.rng.choice([1, 1, 2, len(odd)]))
+        with np.errstate(all="ignore"):
+            return np.where(r.random(shape) < self.rng.choice([0.1, 0.5]), np.array(few, np.asarray(odd, None).dtype if is_float(dtype) else dtype)[r.integers(0, len(few), shape)], usual).astype(dtype)
 
     def fresh(self, dtype, shape, constant=None, **limits):
         return self.known(self.draw_array(dtype, shape, **limits), constant)
@@ -216,7 +236,7 @@ class Graph:
         if len(results) != draft.outputs or any(v.size > self.most for v in results):
             raise Unfit("too large")
         for v in results:
-            if is_float(v.dtype) and not v.most <= LARGEST[v.dtype]:
+            if is_float(v.dtype) and self.style != "edges" and not v.most <= LARGEST[v.dtype]:
                 raise Unfit("too large a number")
         self.nodes.append(Node(node, draft, kind, results))
         self.values.extend(results)

@@ -49,7 +49,7 @@ def difference(actual, value, extra=0.0, other=None):
         return f"{wrong} of {value.size} whole numbers differ by more than a step" if wrong else ""
     e = np.atleast_1d(wide(value.array if other is None else larger(value.array, other)))
     e = np.where(np.isfinite(e), e, 0)
-    gap = np.maximum(gap - extra, 0)
+    gap = np.where(gap <= extra, 0, gap - np.where(gap <= extra, 0, extra))
     bar = BARS[value.dtype]
     norm, worst = np.linalg.norm(gap) / max(np.linalg.norm(e), 1e-30), gap.max(initial=0) / max(np.abs(e).max(initial=0), 1e-30)
     if norm < bar and worst < 10 * bar or gap.max(initial=0) < 1e-6 and value.dtype != F64:

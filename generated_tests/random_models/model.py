@@ -18,8 +18,8 @@ from wrappings import wrapped
 NODES = (1, 14)
 FOCUS = [None, None, None, "near_misses", "near_misses", "quantised", "quantised", "products", "control", "rowwise", "moves", "elementwise", "microsoft", "learned"]
 WAYS = ("wrapped", "sizes", "states")  # any focus, and the model in another way
-NEWER = (*LARGE, *WAYS)  # of every fifth seed
-COUNTED = {"NonZero", "Compress", "Unique", "NonMaxSuppression"}  # declare their sizes, which depend on data
+NEWER = (*LARGE, "edges", "texts", *WAYS)  # of every fifth seed
+COUNTED = {"StringSplit", "NonZero", "Compress", "Unique", "NonMaxSuppression"}  # declare their sizes, which depend on data
 TYPES = [(F32,)] * 8 + [(F16,), (F16, F32), (F64,), (BF16, F32), (I64, I32, F32), (I8, U8, I32)]
 
 
@@ -87,6 +87,8 @@ def random_model(seed, focus=None):
     g.shapes.extend(g.draw_shape() for _ in range(2))
     if focus in LARGE:
         g.most = 2 * pictures.MOST
+    if focus == "edges":
+        g.style = "edges"
     wanted = rng.randint(*NODES)
     for _ in range(4 * wanted):
         if len(g.nodes) >= wanted:
@@ -116,7 +118,8 @@ def another_way(rng, model, way):
 
 
 def choose_outputs(rng, g):
-    """What nothing reads, now and then a tensor in the middle, an input or a constant; some of it stays dead."""
+    """What nothing reads, now and then a tensor in the middle, an input or a constant; some of it stays dead, or all but one of
+    a node's results."""
     read = {name for node in g.nodes for name in node.proto.input} | {v.name for b in [g] for v in b.captured_used()}
     results = [r for node in g.nodes for r in node.results if r.name and comparable(r)]
     leaves = [r for r in results if r.name not in read]
@@ -125,6 +128,9 @@ def choose_outputs(rng, g):
     chosen = leaves + [r for r in results if r.name in read and rng.random() < 0.08]
     if g.inputs and rng.random() < 0.02:
         chosen.append(rng.choice(g.inputs))
+    several = [r for node in g.nodes if len(node.results) > 1 for r in node.results if r.name and comparable(r)]
+    if several and rng.random() < 0.1:
+        return [rng.choice(several)]
     if not chosen:
         chosen = results[-1:] or [g.op("Identity", g.known(g.draw_array(F32, (2,))), kind="move")]
     rng.shuffle(chosen)

@@ -101,6 +101,22 @@ bool exact_atom(const Expr& e, const Ranges& ranges) {
   return false;
 }
 
+bool same(const Linear& a, const Linear& b) {
+  Linear difference = a;
+  difference.add(b, -1);
+  return difference.terms.empty() && difference.constant == 0;
+}
+
+// Whether the atom is floor(x / n), however it is written: (a * 256 + b) / 48 is x / 3 where x = a * 16 + b / 16.
+bool is_quotient(const Expr& atom, const Linear& x, int64_t n, const Ranges& ranges) {
+  const Expr quotient = floor_div_linear(x, n, ranges).single();
+  if (bool(quotient) && same_atom(atom, quotient)) return true;
+  const Division d = match(atom, Op::FloorDiv);
+  if (!d || d.by % n != 0) return false;
+  const Linear y = linear_form(*d.value);
+  return is_exact(y, ranges) && same(floor_div_linear(y, d.by / n, ranges), x);
+}
+
 // One pair of terms that belong together replaced by its sum; false if there is none.
 bool recombine_once(Linear& l, const Ranges& ranges) {
   for (size_t i = 0; i < l.terms.size(); ++i) {
@@ -110,15 +126,13 @@ bool recombine_once(Linear& l, const Ranges& ranges) {
     if (__builtin_mul_overflow(k, low.by, &up)) continue;
     Linear x = linear_form(*low.value);
     if (!is_exact(x, ranges)) continue;
-    Expr quotient = floor_div_linear(x, low.by, ranges).single();
-    if (!quotient) continue;
     for (size_t j = 0; j < l.terms.size(); ++j) {
       if (j == i || l.terms[j].coefficient != up) continue;
       Division high = match(l.terms[j].atom, Op::FloorMod);
       Linear joined;
-      if (same_atom(l.terms[j].atom, quotient))
+      if (is_quotient(l.terms[j].atom, x, low.by, ranges))
         joined = x;
-      else if (high && same_atom(*high.value, quotient))
+      else if (high && is_quotient(*high.value, x, low.by, ranges))
         joined = floor_mod_linear(x, low.by * high.by, ranges);
       else
         continue;

@@ -140,6 +140,21 @@ Exprs unflatten(Expr e, const std::vector<int64_t>& dims) {
   return index;
 }
 
+TEST(Simplify, ThePartsOfAThreadsNumberMakeItUp) {
+  // A block of 256 threads shares factors with some axes and none with others.
+  Scope1 s;
+  const int64_t sizes[] = {2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 100};
+  const Var block = s.var("block", 0, 9);
+  for (int64_t threads : {64, 96, 256})
+    for (int64_t m : sizes)
+      for (int64_t n : sizes) {
+        const Var thread = s.var("thread", 0, threads - 1);
+        const Expr i = Expr(block) * Expr(threads) + Expr(thread);
+        const Exprs parts = {floor_div(i, m * n), floor_mod(floor_div(i, n), m), floor_mod(i, n)};
+        EXPECT_EQ(s.text(flat(parts, {10 * threads, m, n})), to_text(i)) << m << " x " << n;
+      }
+}
+
 TEST(Simplify, ReshapesAndTransposesComeOutAffine) {
   // [128, 768] -> [128, 12, 64] -> transpose -> [12, 128, 64] -> [1536, 64]
   Scope1 s;

@@ -192,6 +192,27 @@ void define_concat(OpBuilder& b) {
                         [&](const Exprs& i) { return choose_part(parts, begins, 0, parts.size(), i, axis); }));
 }
 
+/// Sizes of the parts that a Split makes, of what the model declares. Those of neighbours that nobody reads are any with
+/// the right sum: the first one has it all.
+std::vector<int64_t> declared_sizes(OpBuilder& b, int axis, const Tensor& x) {
+  std::vector<int64_t> sizes(size_t(b.num_outputs()), 0);
+  int64_t known = 0;
+  int unread = -1, last = -1;  // the neighbours
+  for (int k = 0; k < b.num_outputs(); k++) {
+    if (!b.is_read(k) && !b.declares(k) && (unread < 0 || last == k - 1)) {
+      unread = unread < 0 ? k : unread;
+      last = k;
+      continue;
+    }
+    const Dims declared = b.declared_dims(k, 1);
+    if (int(declared.size()) != x.rank()) b.reject("an output's declared shape does not fit the input", 1);
+    sizes[size_t(k)] = declared[size_t(axis)];
+    known = checked_add(known, sizes[size_t(k)]);
+  }
+  if (unread >= 0) sizes[size_t(unread)] = x.dim(axis) - known;
+  return sizes;
+}
+
 void define_split(OpBuilder& b) {
   const Tensor x = b.in(0);
   const int axis = b.axis(b.attr_int("axis"), x.rank());
@@ -201,11 +222,7 @@ void define_split(OpBuilder& b) {
     if (b.known(1))
       sizes = b.const_ints(1);
     else
-      for (int k = 0; k < int(count); k++) {
-        const Dims declared = b.declared_dims(k, 1);
-        if (int(declared.size()) != x.rank()) b.reject("an output's declared shape does not fit the input", 1);
-        sizes.push_back(declared[size_t(axis)]);
-      }
+      sizes = declared_sizes(b, axis, x);
     int64_t total = 0;
     for (int64_t s : sizes) total = s < 0 ? -1 : total < 0 ? -1 : checked_add(total, s);
     if (int64_t(sizes.size()) != count || total != n) b.reject("the sizes do not fit the axis and the outputs", 1);

@@ -53,6 +53,9 @@ class OpBuilder {
   Dims declared_dims(int k, int input) const;
   int num_outputs() const { return int(node_.outputs.size()); }
   bool wants(int k) const { return k < num_outputs() && node_.outputs[size_t(k)] != nullptr; }
+  /// Has a node or the graph use of output k? Before dead code is removed, a node may want what nobody reads.
+  bool is_read(int k) const { return wants(k) && node_.outputs[size_t(k)]->is_used(); }
+  bool declares(int k) const { return wants(k) && node_.outputs[size_t(k)]->type.is_static_tensor(); }
 
   /// Given on the node. The getters below fall back on the default of the operator's row, then on `otherwise`.
   bool has_attr(const std::string& name) const;

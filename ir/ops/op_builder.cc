@@ -93,8 +93,7 @@ std::vector<int64_t> OpBuilder::const_ints(int i) const {
 }
 
 Dims OpBuilder::declared_dims(int k, int input) const {
-  if (wants(k) && node_.outputs[size_t(k)]->type.is_static_tensor())
-    return static_dims(node_.outputs[size_t(k)]->type.shape);
+  if (declares(k)) return static_dims(node_.outputs[size_t(k)]->type.shape);
   unsupported("this input must be known when the model is compiled, or the model must declare the result's shape",
               input);
 }

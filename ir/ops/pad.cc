@@ -20,6 +20,18 @@ Expr reflect(const Expr& j, int64_t n, bool once) {
   return min(m, Expr(2 * (n - 1)) - m);
 }
 
+/// Position j of an axis of n elements, `before` of them in front, where those that negative pads leave are repeated.
+Expr wrap(const Expr& j, int64_t n, const Expr& before, const Expr& after) {
+  if (as_const_int(before) && as_const_int(after)) {
+    const int64_t first = std::max<int64_t>(0, -*as_const_int(before)),
+                  behind = std::max<int64_t>(0, -*as_const_int(after));
+    return floor_mod(j - Expr(first), std::max<int64_t>(1, n - first - behind)) + Expr(first);
+  }
+  const Expr first = max(Expr(0), Expr(0) - before), behind = max(Expr(0), Expr(0) - after);
+  const Expr at = floor_mod(j - first, max(Expr(1), Expr(n) - first - behind)) + first;
+  return max(Expr(0), min(at, Expr(n - 1)));
+}
+
 struct Pads {
   Exprs before;  // per axis of the input: elements in front
   Dims dims;     // size of the result
@@ -98,7 +110,7 @@ void define_pad(OpBuilder& b) {
       else if (mode == "reflect")
         at.push_back(reflect(j, n, p.known && before < n && p.dims[d] - before < 2 * n));
       else if (mode == "wrap")
-        at.push_back(floor_mod(j, n));
+        at.push_back(wrap(j, n, p.before[d], Expr(p.dims[d] - n) - p.before[d]));
       else {
         at.push_back(j);
         if (front) inside = inside && j >= Expr(0);

@@ -19,7 +19,7 @@ Define arg(bool largest) {
 
 /// A K that is known only at run time must be what the model declares.
 int64_t declared_k(OpBuilder& b, int axis, int rank) {
-  const Dims dims = b.declared_dims(0, 1);
+  const Dims dims = b.declared_dims(b.declares(0) ? 0 : 1, 1);  // of the values, or their positions
   if (int(dims.size()) != rank) b.reject("the declared shape does not fit the input", 1);
   return dims[size_t(axis)];
 }

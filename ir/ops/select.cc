@@ -230,16 +230,22 @@ void define_unique(OpBuilder& b) {
   const int axis = by_axis ? b.axis(b.attr_int("axis"), x.rank()) : 0;
   int64_t count = 0;
   Dims dims = by_axis ? x.dims() : Dims{0};
-  const bool counts = b.wants(4);
+  // Where each element has its like needs no list of a known size.
+  const bool only_places = !b.constant(0) && !b.wants(0) && !b.wants(1) && !b.wants(3);
+  const bool counts = b.wants(4) || only_places;
   if (counts) {
     const int64_t most = by_axis ? x.dim(axis) : num_elements(x.dims());
     count = most == 0 ? 0 : capacity_for(most);
   } else if (b.constant(0)) {
     count = distinct_rows(*b.constant(0), by_axis, axis);
-  } else {
+  } else if (b.declares(0)) {
     const Dims declared = b.declared_dims(0, 0);
     if (declared.size() != dims.size()) b.reject("the declared shape does not fit the input", 0);
     count = declared[size_t(axis)];
+  } else {
+    const Dims declared = b.declared_dims(b.declares(1) ? 1 : 3, 0);
+    if (declared.size() != 1) b.reject("the declared shape does not fit the input", 0);
+    count = declared[0];
   }
   dims[size_t(axis)] = count;
   const Tensor rows = rows_of(b, x);

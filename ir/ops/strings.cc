@@ -43,9 +43,10 @@ void define_concat(OpBuilder& b) {
 // --- StringSplit
 struct Splitting {
   Tensor x;
-  std::string delimiter;  // empty: runs of white space
-  int64_t most = -1;      // splits; -1: any number
-  int64_t capacity = 0;   // pieces
+  std::string delimiter;     // empty: runs of white space
+  int64_t most = -1;         // splits; -1: any number
+  int64_t capacity = 0;      // pieces
+  bool counts_only = false;  // nobody wants the pieces
   Buffer at, start, pieces, largest, y, z;
 
   Expr text(const Exprs& i) const { return x(i); }
@@ -56,8 +57,10 @@ struct Splitting {
     return eq(c, Expr(' ')) || (c >= Expr('\t') && c <= Expr('\r'));
   }
   Expr may_split() const { return most < 0 ? make_int(DType::Bool, 1) : value_of(pieces) < Expr(most); }
+  Stmt begin_piece(const Expr& from) const { return counts_only ? Stmt() : set(start, from); }
   /// Bytes start..to-1 are the next piece.
   Stmt piece(const Exprs& i, const Expr& to) const {
+    if (counts_only) return increment(pieces);
     const Stmt put = store(y, concat(i, {value_of(pieces)}), part_of(text(i), value_of(start), to));
     return seq({if_then(value_of(pieces) < Expr(capacity), put), increment(pieces)});
   }
@@ -66,21 +69,23 @@ struct Splitting {
     Expr hit = value_of(at) + Expr(length) <= size_of(text(i));
     for (int64_t k = 0; k < length; k++)
       hit = hit && eq(byte_of(text(i), value_of(at) + Expr(k)), Expr(int64_t(uint8_t(delimiter[size_t(k)]))));
-    const Stmt split = seq({piece(i, value_of(at)), set(at, value_of(at) + Expr(length)), set(start, value_of(at))});
-    return seq({set(start, 0), while_loop(inside(i), if_then(may_split() && hit, split, increment(at))),
+    const Stmt split = seq({piece(i, value_of(at)), set(at, value_of(at) + Expr(length)), begin_piece(value_of(at))});
+    return seq({begin_piece(0), while_loop(inside(i), if_then(may_split() && hit, split, increment(at))),
                 piece(i, size_of(text(i)))});
   }
   Stmt by_space(const Exprs& i) const {
     const Stmt skip = while_loop(inside(i) && is_space(i), increment(at));
     const Stmt word = if_then(may_split(), while_loop(inside(i) && logical_not(is_space(i)), increment(at)),
                               set(at, size_of(text(i))));
-    return seq({skip, while_loop(inside(i), seq({set(start, value_of(at)), word, piece(i, value_of(at)), skip}))});
+    return seq({skip, while_loop(inside(i), seq({begin_piece(value_of(at)), word, piece(i, value_of(at)), skip}))});
   }
   Stmt whole() const {
+    const Stmt most_so_far = counts_only ? Stmt() : set(largest, max(value_of(largest), value_of(pieces)));
     const Stmt each = for_each_index(x.dims(), [&](const Exprs& i) {
       return seq({set(at, 0), set(pieces, 0), delimiter.empty() ? by_space(i) : by_delimiter(i),
-                  store(z, i, value_of(pieces)), set(largest, max(value_of(largest), value_of(pieces)))});
+                  store(z, i, value_of(pieces)), most_so_far});
     });
+    if (counts_only) return alloc(at, alloc(pieces, each));
     return alloc(at,
                  alloc(start, alloc(pieces, alloc(largest, seq({set(largest, 0), each, must_be(largest, capacity)})))));
   }
@@ -95,8 +100,9 @@ void define_split(OpBuilder& b) {
   if (b.has_attr("maxsplit")) s.most = b.attr_int("maxsplit");
   Dims dims = s.x.dims();
   dims.push_back(0);
-  // Of no strings there are no pieces; else the model says how many.
-  if (num_elements(s.x.dims()) > 0 || b.node().outputs[0]->type.is_static_tensor()) dims = b.declared_dims(0, 0);
+  // Of no strings there are no pieces; else the model says how many, if anybody wants them.
+  s.counts_only = !b.is_read(0) && !b.declares(0);
+  if (!s.counts_only && (num_elements(s.x.dims()) > 0 || b.declares(0))) dims = b.declared_dims(0, 0);
   if (int(dims.size()) != s.x.rank() + 1 || Dims(dims.begin(), dims.end() - 1) != s.x.dims())
     b.reject("the declared shape does not fit the input", 0);
   s.capacity = dims.back();

@@ -52,6 +52,11 @@ bool lies_inside(const Load& l, const std::vector<Axis>& axes) {
   return least >= 0 && most < l.buffer->shape[0].value;
 }
 
+// Equal reads are one, whether or not they are the same object.
+bool same_element(const Load& a, const Load& b) {
+  return a.buffer == b.buffer && structurally_equal(a.index[0], b.index[0]);
+}
+
 bool find_axes(Transposition& t) {
   t.written = t.c.axes.back();
   const auto out = affine_in(t.c.out_index, {t.written.var});
@@ -64,7 +69,9 @@ bool find_axes(Transposition& t) {
     const Axis* read = neighbours(*l, t.c.axes);
     if (!read || (t.read.var && t.read.var != read->var) || !lies_inside(*l, t.c.axes)) return false;
     t.read = *read;
-    t.crossed.push_back(l);
+    const bool known =
+        std::any_of(t.crossed.begin(), t.crossed.end(), [&](const Load* k) { return same_element(*k, *l); });
+    if (!known) t.crossed.push_back(l);
   }
   for (const Axis& a : t.c.axes)
     if (a.var != t.read.var && a.var != t.written.var) t.outer.push_back(a);
@@ -75,7 +82,8 @@ bool find_axes(Transposition& t) {
 Expr with_rows(const Transposition& t, const std::vector<Buffer>& rows) {
   return rewrite(t.c.epilogue, [&](const Expr& e) -> Expr {
     for (size_t i = 0; i < t.crossed.size(); i++)
-      if (as<Load>(e) == t.crossed[i]) return load(rows[i], {Expr(t.written.var)});
+      if (const Load* l = as<Load>(e); l && same_element(*l, *t.crossed[i]))
+        return load(rows[i], {Expr(t.written.var)});
     return {};
   });
 }

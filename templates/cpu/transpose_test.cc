@@ -115,6 +115,20 @@ TEST(CpuTranspose, WhatEndsBeforeTheResultIsNoTile) {
   }
 }
 
+// Two reads of an element are one tile, whether or not they are one object: so they are in a graph that was text.
+TEST(CpuTranspose, EqualReadsAreOneTile) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {40, 36});
+  const TestFunction squares = b.take(b.compute("y", {36, 40}, [&](const Exprs& i) {
+    return load(x, {i[1], i[0]}) * load(x, {i[1], i[0]});
+  }));
+  const std::string text = to_text(schedule_cpu(squares.fn, squares.constant, *find_cpu("generic")).body);
+  const size_t first = text.find("load_transposed");
+  EXPECT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("load_transposed", first + 1), std::string::npos) << text;
+  testing::expect_equal(squares, "transpose", "generic");
+}
+
 // What lies side by side on both sides needs no tiles, and neither do axes shorter than a row of 16 bytes.
 TEST(CpuTranspose, LeavesOthersAlone) {
   const auto family = [](const TestFunction& f) { return schedule_cpu(f.fn, f.constant, *find_cpu("generic")).family; };
