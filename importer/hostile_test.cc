@@ -352,6 +352,17 @@ TEST(Hostile, LongVectorsAreNoShapes) {
   EXPECT_EQ(to_text(m.graph.outputs()[0]->type), "i64[100000000000000000]");
 }
 
+/// ONNX's inference counts the steps of a Slice of a shape in 32 bits.
+TEST(Hostile, LongStepsOfSlicesEnd) {
+  for (const char* step : {"1099511627776", "-1099511627776", "4294967296"}) {
+    const Imported m = import_text(header() + R"(g (float[2,3,4] x) => (int64[1] y)
+<int64[1] first = {0}, int64[1] last = {100}, int64[1] axis = {0}, int64[1] step = {)" +
+                                   step + R"(}> {
+  s = Shape(x)  y = Slice(s, first, last, axis, step) })");
+    EXPECT_EQ(m.exit, ExitCode::Ok) << m.problems;
+  }
+}
+
 TEST(Hostile, NestedBodies) {
   EXPECT_EQ(import_text(nested(31)).problems, "");
   EXPECT_EQ(import_text(nested(32)).problems, "");

@@ -1,6 +1,7 @@
 #include "importer/shape_registry.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace tc::importer {
 
@@ -14,6 +15,16 @@ bool is_long(const onnx::TypeProto* t) {
   for (const auto& d : t->tensor_type().shape().dim())
     if (d.has_dim_value() && d.dim_value() > kLongestShape) return true;
   return false;
+}
+
+/// A Slice whose step ONNX's library would count in 32 bits: 2^40 is 0 then, and its loop never ends.
+bool has_long_step(onnx::DataPropagationContext& c) {
+  constexpr size_t kSteps = 4;
+  const onnx::TensorShapeProto* steps = c.getNumInputs() > kSteps ? c.getInputData(kSteps) : nullptr;
+  if (!steps) return false;
+  return std::any_of(steps->dim().begin(), steps->dim().end(), [](const auto& d) {
+    return d.has_dim_value() && (d.dim_value() > INT32_MAX || d.dim_value() < -INT32_MAX);
+  });
 }
 
 /// The operands of a node, where one that must be there has at least the type that says nothing. One that may be absent
@@ -61,12 +72,13 @@ onnx::OpSchema guarded(const onnx::OpSchema& schema) {
         });
   // Shape reads the sizes of its operand, not its values: any operand will do.
   if (schema.has_data_propagation_function() && schema.Name() != "Shape" && schema.Name() != "Size")
-    copy.PartialDataPropagationFunction(
-        [propagate = schema.GetDataPropagationFunction()](onnx::DataPropagationContext& c) {
-          for (size_t i = 0; i < c.getNumInputs(); ++i)
-            if (is_long(c.getInputType(i))) return;
-          propagate(c);
-        });
+    copy.PartialDataPropagationFunction([propagate = schema.GetDataPropagationFunction(),
+                                         slices = schema.Name() == "Slice"](onnx::DataPropagationContext& c) {
+      if (slices && has_long_step(c)) return;
+      for (size_t i = 0; i < c.getNumInputs(); ++i)
+        if (is_long(c.getInputType(i))) return;
+      propagate(c);
+    });
   return copy;
 }
 

@@ -178,7 +178,7 @@ struct IoTensor {
   int64_t least = 0, most = 0;
   int state = -1;     // not passed by the caller: the slot that keeps it; of a size: 0, the instance counts
   SizeSum next = {};  // of a size that the instance counts: what it is after a run, at most `most`
-  int same = -1;      // of a size that the caller chooses and states have: the slot with what it is until they are reset
+  int same = -1;  // of a size that the caller chooses and states have: the slot with what it is until they are reset
   bool is_kept() const { return state >= 0; }
 };
 
