@@ -43,4 +43,10 @@ inline std::string open_text(int64_t n, const std::string& size) {
   return o.rest == 0 ? all : all + (o.rest < 0 ? " - " + to_text(-o.rest) : " + " + to_text(o.rest));
 }
 
+/// Of an axis: "128", "9 * n". What is added to open sizes is small; another number that large is one that a model states.
+inline std::string axis_text(int64_t n) {
+  const int64_t rest = open_number(n).rest;
+  return rest > -kMostRoom && rest < kMostRoom ? open_text(n, "n") : to_text(n);
+}
+
 }  // namespace tc

@@ -56,7 +56,7 @@ std::string to_text(const Shape& s) {
   if (s.empty()) return "scalar";
   std::vector<std::string> parts;
   for (const Dim& d : s)
-    parts.push_back(!d.symbol.empty() ? printable(d.symbol) : d.value < 0 ? "?" : open_text(d.value, "n"));
+    parts.push_back(!d.symbol.empty() ? printable(d.symbol) : d.value < 0 ? "?" : axis_text(d.value));
   return join(parts, "x");
 }
 

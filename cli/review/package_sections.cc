@@ -18,7 +18,7 @@ using Tensor = PackageFacts::Tensor;
 
 std::string type_text(const Tensor& t) {
   std::string s = t.dtype + "[";
-  for (size_t i = 0; i < t.shape.size(); i++) s += (i ? "," : "") + open_text(t.shape[i], "n");
+  for (size_t i = 0; i < t.shape.size(); i++) s += (i ? "," : "") + axis_text(t.shape[i]);
   return s + "]";
 }
 

@@ -99,7 +99,7 @@ bool forward(Graph& g, Value* from, Value* to) {
 void replace_value(Graph& g, Node* at, Value* from, Value* to) {
   if (forward(g, from, to)) return;
   Node* copy = insert_for(g, *at, at, "Identity", {to}, {from->name});
-  g.set_type(copy->outputs[0], from->type);
+  g.set_type(copy->outputs[0], to->type.is_static_tensor() ? to->type : from->type);
   g.replace_uses(from, copy->outputs[0]);
 }
 

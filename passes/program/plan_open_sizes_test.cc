@@ -223,6 +223,9 @@ TEST(PlanOpenSizes, NumbersReadAsTheyAreMeant) {
   EXPECT_EQ(open_text(kOpenSize, "n"), "n");
   EXPECT_EQ(open_text(3 * kOpenSize + 64, "room"), "3 * room + 64");
   EXPECT_EQ(open_text(2 * kOpenSize - 4, "n"), "2 * n - 4");
+  EXPECT_EQ(axis_text(9 * kOpenSize + 2), "9 * n + 2");
+  EXPECT_EQ(axis_text(100'000'000'000'000'000), "100000000000000000");
+  EXPECT_EQ(axis_text(4096), "4096");
 }
 
 }  // namespace
