@@ -86,6 +86,7 @@ class OpenPlan {
     if (std::none_of(c.operands.begin(), c.operands.end(), grows)) return;
     for (const int64_t capacity : capacities()) {
       std::vector<std::optional<Range>> elements;
+      elements.reserve(c.operands.size());
       for (const Operand& o : c.operands) elements.push_back(elements_of(o, capacity));
       const KernelReach reach = reach_of(k, elements);
       for (size_t i = 0; i < c.operands.size(); i++) {
