@@ -146,10 +146,8 @@ class Executor {
   void test_states() {
     const std::string full = room_tests(p_, n_);
     if (!full.empty()) out_.line("if (" + full + ") return " + n_.upper + "_E_STATE;");
-    std::vector<std::string> other;
-    for (const size_t k : sizes_of_states(p_))
-      other.push_back("(" + same(k) + " != 0 && in->" + n_.inputs[k] + " != " + same(k) + ")");
-    if (!other.empty()) out_.line("if (" + join(other, " || ") + ") return " + n_.upper + "_E_STATE;");
+    const std::string other = other_size_tests(p_, n_, [&](size_t k) { return same(k); });
+    if (!other.empty()) out_.line("if (" + other + ") return " + n_.upper + "_E_STATE;");
     const std::string negative = difference_tests(p_, n_);
     if (!negative.empty()) out_.line("if (" + negative + ") return " + n_.upper + "_E_ARG;");
   }

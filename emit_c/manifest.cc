@@ -30,13 +30,6 @@ Json counted(const IoSize& z, const std::vector<IoTensor>& list, const std::vect
   return c;
 }
 
-/// Numbers; of an axis without an upper bound the formula: "n", "9 * n".
-Json shape(const Dims& dims) {
-  Json a = Json::array();
-  for (const int64_t d : dims) a.push_back(is_open(d) ? Json(open_text(d, "n")) : Json(d));
-  return a;
-}
-
 // `inputs`: those of the program, which may count.
 Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fields,
            const std::vector<IoTensor>& inputs) {
@@ -44,7 +37,7 @@ Json ports(const std::vector<IoTensor>& list, const std::vector<std::string>& fi
   for (size_t i = 0; i < list.size(); i++) {
     const IoTensor& t = list[i];
     if (t.is_kept()) continue;
-    Json port = {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", shape(t.dims)}};
+    Json port = {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", shape_json(t.dims)}};
     if (fields[i] != t.name.raw()) port["field"] = fields[i];
     if (t.is_size) port["size"] = {{"least", t.least}, {"most", is_open(t.most) ? Json() : Json(t.most)}};
     for (const IoSize& z : t.sizes) port["counted"].push_back(counted(z, list, inputs));
@@ -185,7 +178,7 @@ std::vector<Json> tensors(const Program& p, const ProgramNames& n) {
     const Slot& s = p.slots[i];
     list.push_back({{"name", n.slots[i]},
                     {"dtype", dtype_text(s.dtype)},
-                    {"shape", shape(s.dims)},
+                    {"shape", shape_json(s.dims)},
                     {"at", open_number(s.offset).rest}});
     if (const int64_t times = open_number(s.offset).times; times > 0) list.back()["at_each"] = times;
     if (s.within >= 0) list.back()["part_of"] = n.slots[size_t(s.alias_of)];
@@ -211,6 +204,12 @@ std::string lines(const char* key, const std::vector<Json>& list) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json shape_json(const Dims& dims) {
+  Json a = Json::array();
+  for (const int64_t d : dims) a.push_back(is_open(d) ? Json(open_text(d, "n")) : Json(d));
+  return a;
+}
 
 std::string manifest(const Program& p, const ProgramNames& n, const PackageOptions& o,
                      const std::vector<OutputFile>& files, uint64_t layout_id, const std::string& target,
@@ -242,8 +241,10 @@ std::string manifest(const Program& p, const ProgramNames& n, const PackageOptio
   j["outputs"] = ports(p.outputs, n.outputs, p.inputs);
   for (const IoTensor& t : p.inputs)  // in the order of NAME_state()
     if (t.is_kept())
-      j["states"].push_back(
-          {{"name", t.name.raw()}, {"dtype", dtype_text(t.dtype)}, {"shape", shape(t.dims)}, {"counts", t.is_size}});
+      j["states"].push_back({{"name", t.name.raw()},
+                             {"dtype", dtype_text(t.dtype)},
+                             {"shape", shape_json(t.dims)},
+                             {"counts", t.is_size}});
   Json kernels = Json::array();
   for (const Kernel& k : p.kernels)
     kernels.push_back({{"name", k.name},

@@ -173,6 +173,13 @@ std::vector<size_t> sizes_of_states(const Program& p) {
   return list;
 }
 
+std::string other_size_tests(const Program& p, const ProgramNames& n, const std::function<std::string(size_t)>& same) {
+  std::vector<std::string> tests;
+  for (const size_t k : sizes_of_states(p))
+    tests.push_back("(" + same(k) + " != 0 && in->" + n.inputs[k] + " != " + same(k) + ")");
+  return join(tests, " || ");
+}
+
 bool tests_states(const Program& p) { return counts_states(p) || !sizes_of_states(p).empty(); }
 
 int64_t state_rank(const Program& p) {

@@ -37,6 +37,8 @@ bool keeps_states(const Program& p);
 bool counts_states(const Program& p);
 /// Sizes that the caller chooses and states have: they stay the same until NAME_reset().
 std::vector<size_t> sizes_of_states(const Program& p);
+/// "(d->same_n != 0 && in->n != d->same_n)": is one of them another? `same` says where it is kept. Empty: there are none.
+std::string other_size_tests(const Program& p, const ProgramNames& n, const std::function<std::string(size_t)>& same);
 /// Does a run test whether it fits the states?
 bool tests_states(const Program& p);
 /// Of the state with most axes, one at least.

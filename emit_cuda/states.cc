@@ -49,18 +49,18 @@ void add_counts(const Program& p, const ProgramNames& n, DeviceStates& s) {
 
 // Sizes that stay the same until the states are reset.
 void add_sizes(const Program& p, const ProgramNames& n, DeviceStates& s) {
+  const auto same = [&](size_t k) { return "same_" + n.inputs[k]; };
+  const std::string other = other_size_tests(p, n, [&](size_t k) { return "d->" + same(k); });
+  if (other.empty()) return;
   std::string keep;
-  std::vector<std::string> other;
   for (const size_t k : sizes_of_states(p)) {
-    const std::string name = "same_" + n.inputs[k];
+    const std::string name = same(k);
     s.members += "  int64_t " + name + " = 0;  /* what it is in the states; 0: no run has told yet */\n";
-    other.push_back("(d->" + name + " != 0 && in->" + n.inputs[k] + " != d->" + name + ")");
     keep += " d->" + name + " = in->" + n.inputs[k] + ";";
     s.keep += "  d." + name + " = in." + n.inputs[k] + ";\n";
     s.forget += "  d->" + name + " = 0;\n";
   }
-  if (other.empty()) return;
-  s.test_room += "  if (" + join(other, " || ") + ") return " + n.upper + "_E_STATE;\n";
+  s.test_room += "  if (" + other + ") return " + n.upper + "_E_STATE;\n";
   s.end_run += "  if (d->host->status == 0) {" + keep + " }\n";
 }
 

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "emit_c/manifest.h"
 #include "emit_c/names.h"
-#include "ir/open_size.h"
 #include "support/json_text.h"
 
 namespace tc {
@@ -11,19 +11,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json shape(const Dims& dims) {
-  Json a = Json::array();
-  for (const int64_t d : dims) a.push_back(is_open(d) ? Json(open_text(d, "n")) : Json(d));
-  return a;
-}
-
 Json tensors(const std::vector<PackageFacts::Tensor>& list) {
   Json a = Json::array();
   for (const PackageFacts::Tensor& t : list)
     a.push_back({{"name", t.name},
                  {"field", t.field},
                  {"dtype", t.dtype},
-                 {"shape", shape(t.shape)},
+                 {"shape", shape_json(t.shape)},
                  {"at", t.at},
                  {"bytes", byte_size(t)}});
   return a;

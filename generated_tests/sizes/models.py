@@ -2,6 +2,7 @@
 import numpy as np
 import lookup_models
 import open_models
+from endless_models import masked, newer_trees, pointwise, rows, summed, trees
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -45,11 +46,6 @@ class Builder:
         return helper.make_model(graph, opset_imports=imports, ir_version=9)
 
 
-def size_of(b, x, axis):
-    """The size of x along an axis, as a list of one number."""
-    return b.op("Gather", b.op("Shape", x), b.ints(axis), axis=0)
-
-
 def convolutions(b):
     x = b.input("x", ["batch", 3, 12, 12])
     y = b.op("Relu", b.op("Conv", x, b.weight(16, 3, 3, 3), b.weight(16), pads=[1, 1, 1, 1]))
@@ -77,17 +73,17 @@ def dense(b):
 
 def attention(b, batch="batch", layers=1):
     ids, mask = b.input("ids", [batch, "seq"], TensorProto.INT64), b.input("mask", [batch, "seq"], TensorProto.INT64)
-    n = size_of(b, ids, 1)
+    n = open_models.size(b, ids, 1)
     y = b.op("Add", b.op("Gather", b.weight(40, 32), ids), b.op("Slice", b.weight(64, 32), b.ints(0), n))
     far = b.op("Mul", b.op("Sub", b.scalar(1.0), b.op("Cast", b.op("Unsqueeze", mask, b.ints(1, 2)), to=1)), b.scalar(-10000.0))
     for _ in range(layers):
         x = b.op("LayerNormalization", y, b.weight(32), b.weight(32), axis=-1)
-        heads = b.op("Concat", size_of(b, ids, 0), n, b.ints(4, 8), axis=0)
+        heads = b.op("Concat", open_models.size(b, ids, 0), n, b.ints(4, 8), axis=0)
         q, k, v = (b.op("Transpose", b.op("Reshape", b.op("MatMul", x, b.weight(32, 32)), heads), perm=perm)
                    for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
         weights = b.op("Softmax", b.op("Add", b.op("Div", b.op("MatMul", q, k), b.scalar(8 ** 0.5)), far), axis=-1)
         joined = b.op("Transpose", b.op("MatMul", weights, v), perm=[0, 2, 1, 3])
-        flat = b.op("Reshape", joined, b.op("Concat", size_of(b, ids, 0), n, b.ints(32), axis=0))
+        flat = b.op("Reshape", joined, b.op("Concat", open_models.size(b, ids, 0), n, b.ints(32), axis=0))
         y = b.op("Add", y, b.op("MatMul", flat, b.weight(32, 32)))
     b.output(y)
     b.output(b.op("ReduceMean", y, b.ints(1), keepdims=0))
@@ -131,7 +127,7 @@ def reductions(b):
 def positions(b):
     x = b.input("x", ["n", 5])
     b.output(b.op("Gather", x, b.ints(-1, 0)))
-    n = size_of(b, x, 0)
+    n = open_models.size(b, x, 0)
     b.output(b.op("Range", b.scalar(0, np.int64), b.op("Squeeze", n), b.scalar(1, np.int64)), TensorProto.INT64)
     b.output(b.op("Expand", b.weight(1, 5), b.op("Concat", n, b.ints(5), axis=0)))
     b.output(b.op("Concat", x, b.weight(2, 5), x, axis=0))
@@ -149,7 +145,7 @@ def two_sizes(b):
 
 def causal(b):
     x = b.input("x", ["n", 8])
-    n = b.op("Squeeze", size_of(b, x, 0))
+    n = b.op("Squeeze", open_models.size(b, x, 0))
     steps = b.op("Range", b.scalar(0, np.int64), n, b.scalar(1, np.int64))
     later = b.op("Greater", b.op("Unsqueeze", steps, b.ints(0)), b.op("Unsqueeze", steps, b.ints(1)))
     scores = b.op("MatMul", x, b.op("Transpose", x, perm=[1, 0]))
@@ -196,7 +192,7 @@ def same_again(b):
     """Outputs that are what they are made of, to the size that it has anyway; they are read again."""
     x, z = b.input("x", ["n", 3]), b.input("z", ["n", 2, "m"])
     y = b.op("Expand", x, b.op("Shape", x))
-    v = b.op("Expand", b.op("Transpose", z, perm=[1, 2, 0]), b.op("Concat", b.ints(1), size_of(b, z, 2), size_of(b, x, 0), axis=0))
+    v = b.op("Expand", b.op("Transpose", z, perm=[1, 2, 0]), b.op("Concat", b.ints(1), open_models.size(b, z, 2), open_models.size(b, x, 0), axis=0))
     b.output(y)
     b.output(v)
     b.output(b.op("ConstantOfShape", b.op("Shape", y)))
@@ -364,7 +360,7 @@ def known_sizes(b):
     """What is asked for is known; the size beside it is counted by a quotient that nobody else reads."""
     x = b.input("x", ["n", 8, "m", 9])
     y = b.op("Resize", x, "", b.constant(np.array([1, 1, 0.5, 2], np.float32)), mode="linear")
-    b.output(b.op("Cast", size_of(b, y, 1), to=TensorProto.FLOAT))
+    b.output(b.op("Cast", open_models.size(b, y, 1), to=TensorProto.FLOAT))
     z = b.op("MaxPool", y, kernel_shape=[2, 2], strides=[2, 1], pads=[1, 0, 1, 0])
     b.output(b.op("Cast", b.op("Slice", b.op("Shape", z), b.ints(1), b.ints(2)), to=TensorProto.FLOAT))
     b.output(b.op("Relu", z))
@@ -410,90 +406,6 @@ ALL = [
     (flattened, {"batch": (1, 4), "seq": (1, 9)}), (boxes, {"batch": (1, 2), "h": (2, 9), "w": (2, 12)}),
     (lines_of_text, {"batch": (1, 3), "width": (4, 37)}), (integers, {"h": (3, 15)}), (known_sizes, {"n": (1, 4), "m": (3, 17)}), (corners, {"n": (1, 7), "m": (1, 9)}), (experts, {"batch": (1, 1), "seq": (1, 9)}),
 ]
-
-
-def rows(b):
-    """Each result depends on one row."""
-    x = b.input("x", ["batch", 33])
-    y = b.op("LayerNormalization", b.op("Tanh", b.op("Gemm", x, b.weight(33, 50), b.weight(50))), b.weight(50), axis=-1)
-    b.output(b.op("Softmax", b.op("MatMul", y, b.weight(50, 16))))
-    b.output(b.op("ReduceMax", x, b.ints(1), keepdims=0))
-
-
-def pointwise(b):
-    """Kernels whose chunks and vectors are no whole rows; indices that are computed."""
-    ids, x = b.input("ids", ["batch", 9], TensorProto.INT64), b.input("x", ["batch", 701])
-    b.output(b.op("Cast", ids, to=1))
-    b.output(b.op("Tanh", x))
-    b.output(b.op("Cast", b.op("Greater", x, b.scalar(0.0)), to=TensorProto.INT64), TensorProto.INT64)
-    y = b.op("Gather", b.weight(43, 33), b.op("Add", ids, b.scalar(2, np.int64)))
-    b.output(b.op("Where", b.op("Equal", b.op("Unsqueeze", ids, b.ints(2)), b.scalar(0, np.int64)), b.scalar(0.0), y))
-    b.output(b.op("Transpose", y, perm=[0, 2, 1]))
-
-
-def masked(b):
-    """A mask is read at positions that are tensors, as transformers' masks are exported: in the flat mask, and by pairs."""
-    mask, x = b.input("mask", ["batch", 9], TensorProto.INT64), b.input("x", ["batch", 9, 8])
-    n = b.op("Squeeze", size_of(b, mask, 0))
-    rows = b.op("Reshape", b.op("Range", b.scalar(0, np.int64), n, b.scalar(1, np.int64)), b.ints(-1, 1, 1, 1))
-    words = b.constant(np.arange(9).reshape(1, 1, 1, 9))
-    seen = b.op("Cast", mask, to=TensorProto.BOOL)
-    at = b.op("Add", b.op("Mul", rows, b.ints(9)), words)
-    flat = b.op("Gather", b.op("Reshape", seen, b.ints(-1)), at)
-    shape = b.op("Concat", size_of(b, mask, 0), b.ints(1, 1, 9), axis=0)
-    pairs = [b.op("Unsqueeze", b.op("Expand", part, shape), b.ints(4)) for part in (rows, words)]
-    b.output(b.op("GatherND", seen, b.op("Concat", *pairs, axis=4)), TensorProto.BOOL)
-    scores = b.op("MatMul", x, b.op("Transpose", x, perm=[0, 2, 1]))
-    scores = b.op("Where", b.op("Reshape", flat, b.ints(-1, 1, 9)), scores, b.scalar(-1e4))
-    b.output(b.op("MatMul", b.op("Softmax", scores, axis=-1), x))
-
-
-def tree_tables(random, depth, trees, features):
-    """Full trees as the lists of ai.onnx.ml 3: branches first, then leaves."""
-    branches, nodes = 2 ** depth - 1, 2 ** (depth + 1) - 1
-    lists = {name: [] for name in ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids")}
-    for tree in range(trees):
-        for k in range(nodes):
-            row = (tree, k, int(random.integers(features)), "BRANCH_LEQ" if k < branches else "LEAF", float(np.float32(random.standard_normal())),
-                   2 * k + 1 if k < branches else 0, 2 * k + 2 if k < branches else 0)
-            for name, value in zip(lists, row):
-                lists[name].append(value)
-    leaves = [(tree, k) for tree in range(trees) for k in range(branches, nodes)]
-    return {f"nodes_{name}": values for name, values in lists.items()}, leaves
-
-
-def trees(b):
-    """Ensembles of ai.onnx.ml 3: scores, and classes."""
-    b.imports["ai.onnx.ml"] = 3
-    x = b.input("x", ["batch", 7])
-    tables, leaves = tree_tables(b.random, 3, 5, 7)
-
-    def scores(prefix, ids):
-        return {f"{prefix}_treeids": [t for t, _ in leaves], f"{prefix}_nodeids": [k for _, k in leaves], f"{prefix}_ids": ids,
-                f"{prefix}_weights": [float(np.float32(v)) for v in abs(b.random.standard_normal(len(leaves)))]}
-
-    b.output(b.op("TreeEnsembleRegressor", x, domain="ai.onnx.ml", n_targets=2, **scores("target", [k % 2 for _, k in leaves]), **tables))
-    classes, likely = b.op("TreeEnsembleClassifier", x, domain="ai.onnx.ml", outputs=2, classlabels_int64s=[3, 5, 8], post_transform="LOGISTIC",
-                           **scores("class", [k % 3 for _, k in leaves]), **tables)
-    b.output(classes, TensorProto.INT64)
-    b.output(likely)
-
-
-def newer_trees(b):
-    """The one of ai.onnx.ml 5, behind a layer."""
-    b.imports["ai.onnx.ml"] = 5
-    x = b.op("MatMul", b.input("x", ["batch", 6]), b.weight(6, 7))
-
-    def tensor(values, dtype):
-        return numpy_helper.from_array(np.array(values, dtype))
-
-    b.output(b.op("TreeEnsemble", x, domain="ai.onnx.ml", n_targets=2, aggregate_function=1, post_transform=0, tree_roots=[0, 2], nodes_featureids=[0, 6, 3],
-                  nodes_modes=tensor([0, 2, 0], np.uint8), nodes_splits=tensor([0.1, -0.2, 0.05], np.float32), nodes_truenodeids=[1, 0, 2], nodes_trueleafs=[0, 1, 1],
-                  nodes_falsenodeids=[1, 2, 3], nodes_falseleafs=[1, 1, 1], leaf_targetids=[0, 1, 0, 1], leaf_weights=tensor([1.5, 2.5, -3, 0.25], np.float32)))
-
-
-def summed(b):
-    b.output(b.op("ReduceSum", b.input("x", ["n", 3]), b.ints(0), keepdims=0))
 
 
 # Sizes without an upper bound: instances are made for some.

@@ -22,20 +22,25 @@ int length(const Expr& e) {
   return n;
 }
 
-bool has_symbol(const Expr& e) {
-  bool found = false;
-  walk(e, [&](const Expr& x) { return !(found = found || as<VarRef>(x)); });
-  return found;
-}
-
-bool has_open_symbol(const Expr& e, const Ranges& ranges) {
+template <class F>
+bool has_variable(const Expr& e, const F& f) {
   bool found = false;
   walk(e, [&](const Expr& x) {
     const VarRef* v = as<VarRef>(x);
-    const auto r = v ? ranges.find(v->var.get()) : ranges.end();
-    return !(found = found || (r != ranges.end() && is_open(r->second.max)));
+    return !(found = found || (v && f(v->var)));
   });
   return found;
+}
+
+bool has_symbol(const Expr& e) {
+  return has_variable(e, [](const Var&) { return true; });
+}
+
+bool has_open_symbol(const Expr& e, const Ranges& ranges) {
+  return has_variable(e, [&](const Var& v) {
+    const auto r = ranges.find(v.get());
+    return r != ranges.end() && is_open(r->second.max);
+  });
 }
 
 /// The larger one; null where that is too long to say.
