@@ -3,8 +3,11 @@
 // To the passes such a size is a number like any other, one that no memory holds: kernels are right up to it. A number of
 // bytes, elements or offsets that is computed from it is `times` such sizes and `rest`, and is printed so: "96 * m->room + 64".
 #pragma once
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "support/text.h"
 
@@ -47,6 +50,17 @@ inline std::string open_text(int64_t n, const std::string& size) {
 inline std::string axis_text(int64_t n) {
   const int64_t rest = open_number(n).rest;
   return rest > -kMostRoom && rest < kMostRoom ? open_text(n, "n") : to_text(n);
+}
+/// The size of which axis_text() makes such a formula; nothing if there is none.
+inline std::optional<int64_t> open_axis(std::string_view text) {
+  OpenNumber o{1, 0};
+  std::from_chars(text.data(), text.data() + text.size(), o.times);
+  if (o.times < 1 || o.times > INT64_MAX / kOpenSize - 1) return std::nullopt;
+  const size_t sign = text.find_last_of("+-");
+  if (sign != std::string_view::npos && sign + 2 <= text.size())
+    std::from_chars(text.data() + sign + 2, text.data() + text.size(), o.rest);
+  const int64_t n = o.times * kOpenSize + (sign != std::string_view::npos && text[sign] == '-' ? -o.rest : o.rest);
+  return axis_text(n) == text ? std::optional(n) : std::nullopt;
 }
 
 }  // namespace tc

@@ -1,7 +1,6 @@
 #include "cli/review/package_facts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -36,11 +35,9 @@ Dims dims_of(const Json& shape) {
       continue;
     }
     const std::string text = d.get<std::string>();
-    int64_t times = 1;
-    std::from_chars(text.data(), text.data() + text.size(), times);
-    if (times < 1 || times > INT64_MAX / kOpenSize || text.find('n') == std::string::npos)
-      throw std::out_of_range("no size: " + text);
-    dims.push_back(times * kOpenSize);
+    const auto open = open_axis(text);
+    if (!open) throw std::out_of_range("no size: " + text);
+    dims.push_back(*open);
   }
   return dims;
 }

@@ -226,6 +226,10 @@ TEST(PlanOpenSizes, NumbersReadAsTheyAreMeant) {
   EXPECT_EQ(axis_text(9 * kOpenSize + 2), "9 * n + 2");
   EXPECT_EQ(axis_text(100'000'000'000'000'000), "100000000000000000");
   EXPECT_EQ(axis_text(4096), "4096");
+  for (const int64_t n : {kOpenSize, 9 * kOpenSize, kOpenSize + 3, 2 * kOpenSize - 4})
+    EXPECT_EQ(open_axis(axis_text(n)), n);
+  for (const char* text : {"", "4096", "0 * n", "n * 9", "9 * m", "n + x", "99999999999 * n", "n + 3 "})
+    EXPECT_EQ(open_axis(text), std::nullopt) << text;
 }
 
 }  // namespace
