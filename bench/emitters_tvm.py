@@ -2,11 +2,11 @@
 """TVM's part of emitters.py, run by a Python that has apache-tvm.
 
 usage: emitters_tvm.py compile MODEL.onnx LIBRARY.so
+       emitters_tvm.py tune MODEL.onnx LIBRARY.so TRIALS FOLDER     (MetaSchedule, one thread; it needs xgboost-cpu, too)
        emitters_tvm.py time LIBRARY.so INPUT.raw OUTPUT.raw SECONDS
 """
 import json
 import statistics
-import subprocess
 import sys
 import time
 
@@ -15,18 +15,33 @@ import onnx
 import tvm
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
+from tvm.s_tir import meta_schedule as ms
+from tvm.target.codegen import llvm_get_system_cpu
 
 
-def host_target():
-    """LLVM's name of this processor, as gcc knows it."""
-    said = subprocess.run(["gcc", "-march=native", "-Q", "--help=target"], capture_output=True, text=True, check=True).stdout
-    cpu = next(line.split()[-1] for line in said.splitlines() if line.strip().startswith("-march="))
-    return tvm.target.Target({"kind": "llvm", "mcpu": cpu, "mtriple": "x86_64-linux-gnu"})
+def host_target(**more):
+    """This processor, by LLVM's name."""
+    return tvm.target.Target({"kind": "llvm", "mcpu": llvm_get_system_cpu(), "mtriple": "x86_64-linux-gnu", **more})
 
 
 def compile_model(model, library):
     module = relax.transform.LegalizeOps()(from_onnx(onnx.load(model), keep_params_in_input=False))
     tvm.compile(module, target=host_target()).export_library(library)
+
+
+def tune_model(model, library, trials, folder):
+    """MetaSchedule over the network's fused functions: so many measurements together, kept in the folder."""
+    passes = relax.transform
+    module = tvm.ir.transform.Sequential([passes.LegalizeOps(), passes.AnnotateTIROpPattern(), passes.FoldConstant(), passes.FuseOps(),
+                                          passes.FuseTIR()])(from_onnx(onnx.load(model), keep_params_in_input=False))
+    start = time.monotonic()
+    with host_target(**{"num-cores": 1}) as target:
+        # A candidate is timed as `tc-emit tune` does it: repeatedly for 60 ms, five times.
+        runner = ms.runner.LocalRunner(evaluator_config=ms.runner.EvaluatorConfig(number=1, repeat=5, min_repeat_ms=60))
+        database = ms.relax_integration.tune_relax(module, {}, target, folder, int(trials), num_trials_per_iter=16, database="memory",
+                                                   builder=ms.builder.LocalBuilder(max_workers=1), runner=runner)
+        print(json.dumps({"tuned_s": time.monotonic() - start}), flush=True)
+        ms.relax_integration.compile_relax(database, module, target, {}).export_library(library)
 
 
 def time_library(library, source, target, seconds):
@@ -54,4 +69,4 @@ def time_library(library, source, target, seconds):
 
 
 if __name__ == "__main__":
-    {"compile": compile_model, "time": time_library}[sys.argv[1]](*sys.argv[2:])
+    {"compile": compile_model, "tune": tune_model, "time": time_library}[sys.argv[1]](*sys.argv[2:])

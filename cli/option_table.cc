@@ -78,9 +78,9 @@ const std::vector<Option>& options() {
       {"--schedules", "FILE", "schedule the functions that a file names as it says (docs/schedules.md)", kCompiles, Any,
        [](CommandLine& c, const std::string& v) { c.schedules = v; }},
       {"--records", "FILE",
-       "schedule functions as tc-emit tune has measured it best (docs/tuning.md), also a folder of such files; may be "
-       "repeated; tune: "
-       "where it keeps what it measures",
+       "schedule functions as tc-emit tune has measured it best (docs/tuning.md), also a folder of such files, or "
+       "default: "
+       "those that ship with it; may be repeated; tune: where it keeps what it measures",
        kCompiles, Any, [](CommandLine& c, const std::string& v) { c.records.push_back(v); }},
       {"--write-schedules", "FILE", "write what is decided on each function as text, for --schedules", kEmit, Any,
        [](CommandLine& c, const std::string& v) { c.write_schedules = v; }},
@@ -157,6 +157,8 @@ const std::vector<Option>& options() {
        [](CommandLine& c, const std::string& v) { c.runner = v; }},
       {"--prune", "", "only what is replayed of each function, and the model's plan that it was measured against",
        kRecords, Any, [](CommandLine& c, const std::string&) { c.prune = true; }},
+      {"--gains", "", "only functions of which a better plan than the model's was found", kRecords, Any,
+       [](CommandLine& c, const std::string&) { c.gains = true; }},
       {"--json", "", "JSON instead of a table or words",
        kInfo | kOps | kBench | kRun | kDiff | kTune | kDoctor | kRecords, Any,
        [](CommandLine& c, const std::string&) { c.json = true; }},

@@ -150,23 +150,20 @@ void refuse_in_list(const std::string& v, const std::vector<CpuModel>& before) {
     if (arm && (row.march.empty() || other.march.empty()))
       usage("--cpu " + both + ": aarch64 is what every 64-bit ARM processor has; give it alone");
     if (arm) usage("--cpu " + both + ": no program runs on both x86-64 and 64-bit ARM; make a package for each");
-    if (other.march == row.march)
-      usage("--cpu " + both + " have the same instructions, so that a program cannot choose between them: name one");
   }
 }
 
-/// "A,B": the best is the target, and the others follow it.
+/// "A,B": the best is the target, and the others follow it. Of the same instructions the one that stands last in the table is the best.
 void set_cpu_list(CommandLine& c, const std::string& v) {
   std::vector<CpuModel> rows;
   for (const std::string_view part : parts_of(v, ',')) {
     refuse_in_list(std::string(part), rows);
     rows.push_back(*find_cpu(part));
   }
-  const auto worse = [](const CpuModel& a, const CpuModel& b) {
-    return std::tuple(!a.march.empty(), a.vector_lanes, a.byte_dot) <
-           std::tuple(!b.march.empty(), b.vector_lanes, b.byte_dot);
+  const auto rank = [](const CpuModel& m) {
+    return std::tuple(!m.march.empty(), m.vector_lanes, m.byte_dot, find_cpu(m.name) - cpu_models().data());
   };
-  std::sort(rows.begin(), rows.end(), worse);
+  std::sort(rows.begin(), rows.end(), [&](const CpuModel& a, const CpuModel& b) { return rank(a) < rank(b); });
   c.request.target.cpu = rows.back();
   rows.pop_back();
   c.request.target.others = std::move(rows);

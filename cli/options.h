@@ -53,7 +53,7 @@ struct CommandLine {
   std::string tasks, runner;                         // --tasks, --runner
   int64_t trials = 0, early_stopping = 0, jobs = 0;  // 0: the default
   double timeout = 0;
-  bool prune = false;  // records
+  bool prune = false, gains = false;  // records
   bool reads_ir() const { return model.ends_with(".tc"); }
   bool makes_package() const { return !out.empty() || check || list_outputs; }
   bool makes_program() const { return makes_package() || !write_schedules.empty(); }

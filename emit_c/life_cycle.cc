@@ -160,7 +160,8 @@ std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_
 
 std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id,
                        const std::vector<Variant>& variants) {
-  return std::string(kLicenseLine) + "\n" + map_include(p) + "#include \"tc_cpu.h\"\n#include \"tc_rt.h\"\n" +
+  return std::string(kLicenseLine) + "\n" + map_include(p) + "#include \"" +
+         (asks_maker(variants) ? "tc_cpu_maker.h" : "tc_cpu.h") + "\"\n#include \"tc_rt.h\"\n" +
          (p.variants.empty() ? "" : "#include \"tc_simd.h\"\n") + "#include \"" + n.lower +
          ".h\"\n#include <stdlib.h>\n" + (keeps_states(p) ? "#include <string.h>\n\n" : "\n") + linked_weights(p, n) +
          variant_choice(p, variants, n) + life_cycle(p, n, layout_id, variants);

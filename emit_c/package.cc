@@ -96,7 +96,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   std::vector<Variant> variants;
   if (o.any_cpu && !o.single_file) variants = processor_variants(needs);
   if (!o.single_file && !p.variants.empty()) variants = listed_variants(p);
-  if (!variants.empty()) support.insert("tc_cpu.h");
+  if (!variants.empty()) support.insert(asks_maker(variants) ? "tc_cpu_maker.h" : "tc_cpu.h");
   if (p.external_weights) support.insert("tc_map.h");
 
   std::vector<OutputFile> files{{x + ".h", api_header(p, n, variants)}};

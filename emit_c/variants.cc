@@ -26,6 +26,20 @@ constexpr std::pair<std::string_view, const char*> kTests[] = {{"x86-64-v3", "tc
                                                                {"x86-64-v4", "tc_cpu_v4"},
                                                                {"x86-64-v4 -mavx512vnni", "tc_cpu_v4_vnni"}};
 
+// Of rows whose instructions are those of others: whether this is such a processor.
+constexpr std::pair<std::string_view, const char*> kMakers[] = {{"znver4", "tc_cpu_znver4"},
+                                                                {"znver5", "tc_cpu_znver5"},
+                                                                {"cascadelake", "tc_cpu_cascadelake"},
+                                                                {"icelake-server", "tc_cpu_icelake_server"},
+                                                                {"sapphirerapids", "tc_cpu_sapphirerapids"}};
+
+// The value of `key`; null if there is none.
+template <size_t N>
+const char* find_in(const std::pair<std::string_view, const char*> (&table)[N], std::string_view key) {
+  const auto* at = std::find_if(std::begin(table), std::end(table), [&](const auto& row) { return row.first == key; });
+  return at == std::end(table) ? nullptr : at->second;
+}
+
 // What any processor runs has as many lanes as there is nothing below.
 int lanes_of(const ProgramVariant& v) { return v.march.empty() ? 0 : v.lanes; }
 
@@ -56,13 +70,18 @@ std::vector<Variant> listed_variants(const Program& p) {
   std::vector<Variant> list;
   for (size_t i = has_plain_schedule(p) ? 1 : 0; i < p.variants.size(); i++) {
     const ProgramVariant& v = p.variants[i];
-    const auto* test =
-        std::find_if(std::begin(kTests), std::end(kTests), [&](const auto& t) { return t.first == v.march; });
-    check(test != std::end(kTests), "a processor of a list can be told from others");
+    const char* const test = find_in(kTests, v.march);
+    const bool is_for_all = i == 0 || p.variants[i - 1].march != v.march;
+    const char* const is_best = is_for_all ? "" : find_in(kMakers, v.cpu);
+    check(test && is_best, "a processor of a list can be told from others");
     const std::string name = variant_name(v);
-    list.push_back({name, in_capitals(name), march_flags(v.march, v.lanes), test->second, int(i)});
+    list.push_back({name, in_capitals(name), march_flags(v.march, v.lanes), test, int(i), is_best});
   }
   return list;
+}
+
+bool asks_maker(const std::vector<Variant>& variants) {
+  return std::any_of(variants.begin(), variants.end(), [](const Variant& v) { return !v.is_best.empty(); });
 }
 
 std::string graph_by_vectors(const Program& p, const ProgramNames& n) {
@@ -113,11 +132,14 @@ std::string variant_type(const Program& p, const std::vector<Variant>& variants,
 
 namespace {
 
-// "  if ((best || cpu == NAME_CPU_V3) && tc_cpu_v3()) {" and what is set then. `test`: in C, or "".
-std::string take(const ProgramNames& n, const std::string& macro, const std::string& test, const std::string& graph) {
-  const std::string asked = "best || cpu == " + n.upper + "_CPU_" + macro;
-  return "  if (" + (test.empty() ? asked : "(" + asked + ") && " + test) + ") {\n    " + n.self +
-         "->graph = " + graph + ";\n    " + n.self + "->cpu = " + n.upper + "_CPU_" + macro + ";\n    return 1;\n  }\n";
+// "  if ((best || cpu == NAME_CPU_V3) && tc_cpu_v3()) {" and what is set then. Who asks for one by name gets it wherever it runs.
+std::string take(const ProgramNames& n, const Variant& v, const std::string& graph) {
+  const std::string named = "cpu == " + n.upper + "_CPU_" + v.macro, runs = v.test + "()";
+  const std::string asked = v.test.empty()      ? "best || " + named
+                            : v.is_best.empty() ? "(best || " + named + ") && " + runs
+                                                : "best ? " + v.is_best + "() : " + named + " && " + runs;
+  return "  if (" + asked + ") {\n    " + n.self + "->graph = " + graph + ";\n    " + n.self + "->cpu = " + n.upper +
+         "_CPU_" + v.macro + ";\n    return 1;\n  }\n";
 }
 
 // Of a list: each graph is a function of its own.
@@ -127,6 +149,7 @@ std::string listed_choice(const Program& p, const std::vector<Variant>& variants
                   ", each compiled for its processor. The build says which it has: TC_HAVE_" + variants.back().name +
                   ".\n * Where it says nothing, all are compiled once, and the vectors of its flags choose. */\n";
   s += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+  const Variant baseline{"baseline", "BASELINE", "", ""};
   std::vector<std::string> have;
   for (const ProgramVariant& v : p.variants)
     s += x + "_status " + x + "_graph_" + variant_name(v) + run_parameters(n) + ";\n";
@@ -135,9 +158,9 @@ std::string listed_choice(const Program& p, const std::vector<Variant>& variants
   s += "#ifdef __cplusplus\n}\n#endif\n\nstatic int choose(" + x + " *" + n.self + ", " + x +
        "_cpu cpu)\n{\n  const int best = cpu == " + u + "_CPU_BEST;\n";
   for (auto v = variants.rbegin(); v != variants.rend(); ++v)
-    s += "#ifdef TC_HAVE_" + v->name + "\n" + take(n, v->macro, v->test + "()", x + "_graph_" + v->name) + "#endif\n";
-  s += "#if " + join(have, " && ") + "\n" + take(n, "BASELINE", "", graph_by_vectors(p, n));
-  if (has_plain_schedule(p)) s += "#else\n" + take(n, "BASELINE", "", x + "_graph_baseline");
+    s += "#ifdef TC_HAVE_" + v->name + "\n" + take(n, *v, x + "_graph_" + v->name) + "#endif\n";
+  s += "#if " + join(have, " && ") + "\n" + take(n, baseline, graph_by_vectors(p, n));
+  if (has_plain_schedule(p)) s += "#else\n" + take(n, baseline, x + "_graph_baseline");
   return s + "#endif\n  return 0;\n}\n\n";
 }
 

@@ -4,7 +4,8 @@
 //
 // Of a list of processors (Program::variants) each has a graph of its own, NAME_graph_v3.c, and those of kernels/ that it calls;
 // what a processor's graph calls is compiled for it. A processor for which nothing was compiled runs the schedule that suits the
-// vectors of the build's own flags.
+// vectors of the build's own flags. Of several with the same instructions the first of the list is for all that have them, the others
+// for the processors of their row.
 #pragma once
 #include <string>
 #include <string_view>
@@ -21,10 +22,15 @@ struct Variant {
   std::string flags;  // of the compiler
   std::string test;   // tc_cpu.h: whether this processor runs what was compiled with the flags
   int schedule = -1;  // of a list: the position among Program::variants
+  std::string is_best =
+      {};  // tc_cpu_maker.h: whether, of those that run it, it is meant for this one; empty: for each of them
 };
 
 /// The variants of a package, the best last. Those for byte products alone only where kernels have such products.
 std::vector<Variant> processor_variants(const Needs& needs);
+
+/// Whether a variant is meant for some of the processors that run it (tc_cpu_maker.h).
+bool asks_maker(const std::vector<Variant>& variants);
 
 /// The variants of a list of processors, without the one that any processor runs (plain_schedule()).
 std::vector<Variant> listed_variants(const Program& p);

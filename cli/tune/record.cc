@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/new_file.h"
+#include "cli/tune/shipped_records.h"
 #include "ir/language/graph_text.h"
 #include "support/json_text.h"
 #include "support/read_file.h"
@@ -99,6 +100,23 @@ void take_line(std::string_view line, RecordFile& file) {
   }
 }
 
+// A file, or those of a folder.
+void add_paths(const std::string& given, std::vector<std::string>& paths) {
+  std::error_code ignored;
+  if (!fs::is_directory(given, ignored)) {
+    paths.push_back(given);
+    return;
+  }
+  std::vector<std::string> inside;
+  fs::directory_iterator entries(given, ignored);
+  if (ignored)
+    throw Error("TC0601", ExitCode::Io, "cannot read the folder " + printable(given) + ": " + ignored.message());
+  for (const fs::directory_entry& e : entries)
+    if (e.path().extension() == ".jsonl") inside.push_back(e.path().string());
+  std::sort(inside.begin(), inside.end());
+  paths.insert(paths.end(), inside.begin(), inside.end());
+}
+
 }  // namespace
 
 std::string plan_text(const std::vector<PlanLine>& lines) {
@@ -165,27 +183,18 @@ RecordFile read_records(std::string_view text) {
 
 std::vector<std::string> record_paths(const std::vector<std::string>& files) {
   std::vector<std::string> paths;
-  for (const std::string& given : files) {
-    std::error_code ignored;
-    if (!fs::is_directory(given, ignored)) {
-      paths.push_back(given);
-      continue;
-    }
-    std::vector<std::string> inside;
-    fs::directory_iterator entries(given, ignored);
-    if (ignored)
-      throw Error("TC0601", ExitCode::Io, "cannot read the folder " + printable(given) + ": " + ignored.message());
-    for (const fs::directory_entry& e : entries)
-      if (e.path().extension() == ".jsonl") inside.push_back(e.path().string());
-    std::sort(inside.begin(), inside.end());
-    paths.insert(paths.end(), inside.begin(), inside.end());
-  }
+  for (const std::string& given : files)
+    if (given != kShippedRecords) add_paths(given, paths);
   return paths;
 }
 
 RecordFile read_record_files(const std::vector<std::string>& files) {
   RecordFile all;
-  for (const std::string& path : record_paths(files)) read_records(read_file(path), path, all);
+  for (const std::string& given : files) {
+    if (given == kShippedRecords)
+      for (const SupportFile& f : shipped_records()) read_records(f.text, "tune/records/" + std::string(f.name), all);
+    for (const std::string& path : record_paths({given})) read_records(read_file(path), path, all);
+  }
   return all;
 }
 

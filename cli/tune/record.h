@@ -59,8 +59,11 @@ struct RecordFile {
 void read_records(std::string_view text, const std::string& name, RecordFile& file);
 RecordFile read_records(std::string_view text);
 
-/// All records of files, one behind the other: each is a file, or a folder, whose files *.jsonl are taken in the order of their
-/// names. Throws Error TC0601 (Io).
+/// The word in place of a file for the records that this program brings along.
+inline constexpr std::string_view kShippedRecords = "default";
+
+/// All records of files, one behind the other: each is a file, a folder, whose files *.jsonl are taken in the order of their
+/// names, or kShippedRecords. Throws Error TC0601 (Io).
 RecordFile read_record_files(const std::vector<std::string>& files);
 
 /// The files that read_record_files() reads.

@@ -23,6 +23,7 @@ struct Trials {
   const TuneRecord* best = nullptr;  // null: nothing was confirmed
   size_t failed = 0;
   bool is_model() const { return plan_text(best->plan) == best->baseline; }
+  bool has_gain() const { return best && !is_model() && best->of_model < 1; }
 };
 
 /// Whether the options of the command line ask for it.
@@ -153,6 +154,11 @@ ExitCode records_command(const CommandLine& c) {
   for (const TuneRecord& r : file.records)
     if (is_wanted(c, r) && lines.insert(record_line(r)).second) wanted.push_back(&r);
   std::vector<Trials> groups = trials_of(wanted);
+  if (c.gains) {
+    std::erase_if(groups, [](const Trials& t) { return !t.has_gain(); });
+    wanted.clear();
+    for (const Trials& t : groups) wanted.insert(wanted.end(), t.all.begin(), t.all.end());
+  }
   if (c.prune) {
     wanted = pruned(groups);
     groups = trials_of(wanted);

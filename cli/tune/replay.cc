@@ -61,7 +61,12 @@ std::string device_compiler_name() {
 
 std::string fp_of(const CommandLine& c) { return c.request.options.strict_fp ? "strict" : "fast"; }
 
-std::string names_of(const CommandLine& c) { return printable(join(c.records, ", ")); }
+std::string names_of(const CommandLine& c) {
+  std::vector<std::string> names;
+  for (const std::string& given : c.records)
+    names.push_back(given == kShippedRecords ? "tc-emit itself" : printable(given));
+  return join(names, ", ");
+}
 
 // That there are records, and of what, but none for this row.
 void warn_of_rows(const CommandLine& c, const RecordFile& file) {

@@ -27,6 +27,11 @@ double TuneState::share_of_floor(int threads) const {
   return best_ns() > 0 ? task.floor_ns / std::max(1, threads) / best_ns() : 0;
 }
 
+void TuneState::hear(double ns, double share) {
+  if (ns <= 0 || share <= 0) return;
+  model_ns = model_ns > 0 ? std::min(model_ns, ns / share) : ns / share;
+}
+
 PlanSpace plans_of(const CommandLine& c, const Backend& backend, const TuneTask& t) {
   const Options& o = c.request.options;
   return {
@@ -69,8 +74,9 @@ void TuneSession::take_over(TuneState& s, const std::vector<TuneRecord>& known) 
     }
     const std::vector<PlanLine>& plan = asked(r, s.search.space());
     if (!s.search.recall(plan, r.state == "ok" ? r.of_model : 0)) continue;
-    if (r.state != "ok" || !r.confirmed) continue;
-    if (plan_text(r.plan) == own) s.model_ns = r.ns;
+    if (r.state != "ok") continue;
+    s.hear(r.ns, r.of_model);
+    if (!r.confirmed) continue;
     if (r.of_model < s.best_share) {
       s.best_share = r.of_model;
       s.best = *s.search.space().point(plan);
@@ -169,7 +175,7 @@ bool TuneSession::begin(TuneState& s) {
     s.trials++;
     trials_++;
     if (r.state == "ok")
-      s.model_ns = r.time();
+      s.hear(r.time(), 1);
     else
       s.failed = s.ended = r.reason;
   });
@@ -199,6 +205,7 @@ void TuneSession::serve(TuneState& s) {
     const double share = r.share() * s.best_share;
     record(s, points[i], r, share, false);
     s.search.tell(points[i], r.state == "ok" ? share : 0);
+    if (r.state == "ok") s.hear(r.time(), share);
     s.trials++;
     s.since_gain++;
     trials_++;

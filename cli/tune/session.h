@@ -36,6 +36,9 @@ struct TuneState {
   std::string model_package = {}, best_package = {};
 
   double best_ns() const { return model_ns * best_share; }
+  /// A trial took `ns`, which was `share` of the model's plan then. The least of what that says of the model's counts: whatever else the
+  /// machine does only adds to it, and a call that seems to take long would get all the trials.
+  void hear(double ns, double share);
   /// The floor as a share of the best time; 0: not known.
   double share_of_floor(int threads) const;
 };

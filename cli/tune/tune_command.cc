@@ -38,6 +38,8 @@ void need_what_tune_needs(const CommandLine& c) {
   if (c.records.size() > 1)
     usage("tune keeps what it measures in one file of --records, not in " + to_text(int64_t(c.records.size())),
           "tc-emit records A B -o FILE makes one file of several");
+  if (!c.records.empty() && c.records[0] == kShippedRecords && c.tasks != "list")
+    usage("--records default are those that tc-emit brings along, which do not grow", "name a file, or say ./default");
   if (c.request.target.is_cuda() && c.tasks != "list" && c.runner.empty() && !has_gpu())
     tool_missing("GPU with nvcc",
                  "--runner COMMAND measures somewhere else; --runner emulated runs candidates on this CPU, which "

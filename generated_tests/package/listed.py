@@ -1,4 +1,5 @@
 """Packages for a list of processors: a schedule for each, over one blob of weights."""
+import pathlib
 import re
 import shutil
 
@@ -11,7 +12,7 @@ HEADER = 64  # bytes of a blob before the weights
 REFUSED = (("x86-64-v3,x86-64-v9", "unknown --cpu 'x86-64-v9'"), ("x86-64-v3,x86-64-v3", "--cpu has x86-64-v3 twice"),
            ("x86-64-v3,aarch64", "no program runs on both x86-64 and 64-bit ARM"), ("generic,aarch64", "give it alone"),
            ("x86-64-v3,native", "native is the one of this machine"), ("any,x86-64-v3", "leave it out of the list"),
-           ("znver4,sapphirerapids", "have the same instructions"), ("x86-64-v3,", "needs names between its commas"))
+           ("x86-64-v3,", "needs names between its commas"))
 
 
 def refused(check, tmp, model):
@@ -116,8 +117,52 @@ def profile(check, package, name):
         check(f"{name}: a profile of v3 in a list", told.returncode == 0 and kernel in told.stdout, told.stdout + told.stderr)
 
 
+WHICH = r"""
+#include "cnn.h"
+#include "tc_cpu_maker.h"
+#include <stdio.h>
+int main(void)
+{
+  cnn m;
+  cnn_status s = cnn_init(&m, NULL, 0, NULL, 0);
+  if (s == CNN_OK) cnn_free(&m);
+  printf("%d %d%d %d%d%d\n", s == CNN_OK ? (int)m.cpu - CNN_CPU_ZNVER4 : s == CNN_E_CPU ? -1 : -2, tc_cpu_znver4(), tc_cpu_znver5(),
+         tc_cpu_cascadelake(), tc_cpu_icelake_server(), tc_cpu_sapphirerapids());
+  return 0;
+}
+"""
+
+
+def same_instructions(check, tmp, cnn, io):
+    """Rows that only their maker and generation tell apart: the first is for all that run it, and each can be had by name."""
+    rows = ["znver4", "znver5", "sapphirerapids"]  # in the order of the list, whoever writes it otherwise
+    package = check.emit(cnn, tmp / "listed" / "makers", "--cpu", "sapphirerapids,znver4,znver5")
+    one_build(check, package, "cnn", io)
+    built = run("make", "-j2", "-s", "-C", package, "CFLAGS=-O1", "cnn", "libcnn.a")
+    if not check("a list of the same instructions builds", built.returncode == 0, built.stderr[-300:]):
+        return
+    check("each row of the same instructions has a graph", sorted(variants.made(package / "libcnn.a", "cnn")) == sorted(rows))
+    field = {key.strip(): value.strip() for key, value in (line.split(":", 1) for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)}
+    flags = set(field["flags"].split())
+    runs, amd = "v4" in variants.here(True), field["vendor_id"] == "AuthenticAMD"
+    for row in rows:
+        told = compare(package / "cnn", io, 1e-3, 1e-5, "--cpu", row)
+        check(f"--cpu {row} {'runs' if runs else 'is refused'}", told.returncode == (0 if runs else 1), (told.stdout + told.stderr)[-300:])
+    (tmp / "which.c").write_text(WHICH)
+    built = run("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", package, tmp / "which.c", package / "libcnn.a", "-lm", "-pthread", "-o", tmp / "which")
+    if not check("a program asks for the maker", built.returncode == 0, built.stderr[-300:]):
+        return
+    family = int(field["cpu family"])
+    is_row = [runs and amd and family >= 0x19, runs and amd and family >= 0x1A, runs and not amd, runs and not amd and "avx512_vbmi2" in flags,
+              runs and not amd and "avx512_fp16" in flags]
+    best = 2 if is_row[4] else 1 if is_row[1] else 0 if runs else -1
+    told = run(tmp / "which").stdout.split()
+    check("init takes the row of this processor", told == [str(best), *("".join(str(int(k)) for k in part) for part in (is_row[:2], is_row[2:]))], told)
+
+
 def work(check, tmp, cnn, io, is_clean, is_sanitized):
     refused(check, tmp, cnn)
+    same_instructions(check, tmp, cnn, io)
     package = check.emit(cnn, tmp / "listed" / "cnn", "--cpu", LIST)
     one_blob(check, tmp, cnn, package)
     schedules_differ(check, "cnn", package)

@@ -216,6 +216,24 @@ def merged(tmp):
     check("and the model's package", files_of(tmp / "v4") == files_of(check.emit(DIGITS, tmp / "v4plain", "--cpu", "x86-64-v4")))
 
 
+@with_tmp
+def shipped(tmp):
+    """--records default: what is in tune/records/, of which nothing concerns this network."""
+    told = records_said("default", "--json")
+    there = {j["function"] for j in json.loads(told.stdout)}
+    mine = {r["function"] for path in (ROOT / "tune" / "records").glob("*.jsonl") for r in records_of(path)}
+    check("default: the records of the source", told.returncode == 0 and there == mine != set(), told.stderr)
+    rows = [path.stem for path in sorted((ROOT / "tune" / "records").glob("*.jsonl"))]
+    told = run(TOOL, DIGITS, "--cpu", rows[0], "--records", "default", "-o", tmp / "a")
+    check("default: none for this network", told.returncode == 0 and "records   0 of 5 functions as tc-emit itself has them" in told.stdout and not told.stderr, told.stdout + told.stderr)
+    check("default: the model's package", files_of(tmp / "a") == files_of(check.emit(DIGITS, tmp / "b", "--cpu", rows[0])))
+    told = run(TOOL, DIGITS, "--cpu", "x86-64-v3", "--records", "default", "-o", tmp / "c")
+    check("default: nothing for another processor is a warning", told.returncode == 0 and "has nothing for --cpu x86-64-v3" in told.stderr, told.stderr)
+    told = run(TOOL, "tune", DIGITS, "--records", "default")
+    check("default: tune writes nothing there", told.returncode == 2 and "name a file" in told.stderr, told.stderr)
+    check("default: no file of that name", not (ROOT / "default").exists())
+
+
 def records_said(*words):
     return run(TOOL, "records", *words)
 
@@ -247,6 +265,10 @@ def kept(tmp):
     check("several as one, nothing twice", records_of(out) == both, (len(both), len(records_of(out))))
     told = records_said("--prune", one, "-o", out)
     check("pruned: two records a function at most", told.returncode == 0 and len(records_of(out)) <= 2 * len(functions) < len(mine), told.stdout)
+    gains = {f for f, r in wanted.items() if r["of_model"] < 1}
+    told = records_said("--gains", one, "-o", out)
+    check("gains: all records of functions that have one", told.returncode == 0 and records_of(out) == [r for f in dict.fromkeys(r["function"] for r in mine) if f in gains for r in mine if r["function"] == f] != mine, told.stdout)
+    records_said("--prune", one, "-o", out)
     check("and the same package", files_of(check.emit(DIGITS, tmp / "a", *CPU, "--records", one)) == files_of(check.emit(DIGITS, tmp / "b", *CPU, "--records", out)))
     folder = tmp / "folder"
     folder.mkdir()

@@ -20,7 +20,7 @@ extern "C" {
  * longjmp, nor in the child of a fork of its own. */
 void tc_pool_for(tc_part part, const void *args, int chunks);
 /* Loops run on at most `wanted` threads from now on, the caller's among them; 0 changes nothing. Returns how many they are: unless
- * somebody asked, as many as OMP_NUM_THREADS says, or as there are processors that this process may use. */
+ * somebody asked, as many as OMP_NUM_THREADS says, or as there are processors that this process, or its container, may use. */
 int tc_pool_threads(int wanted);
 #    ifdef __cplusplus
 }

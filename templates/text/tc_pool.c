@@ -16,12 +16,16 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define TC_POOL_MOST    256  /* threads */
 #define TC_POOL_BATCHES 8    /* of a share, at most: what is left of them fits into four bits */
 #define TC_POOL_SPINS   2000 /* pauses until a thread that waits goes to sleep: 50 to 100 microseconds on most processors */
+#ifndef TC_POOL_CPU_MAX
+#  define TC_POOL_CPU_MAX "/sys/fs/cgroup/cpu.max" /* of Linux's control groups, version 2 */
+#endif
 
 #if defined(__ELF__) || defined(__APPLE__)
 #  define TC_POOL_SHARED __attribute__((weak)) /* packages that are linked into one program have one pool */
@@ -182,19 +186,32 @@ static void tc_pool_start(int threads)
   pthread_mutex_unlock(&tc_pool_lock);
 }
 
+/* The time of so many processors is all that a container may have; 0: of any number. The file says "MICROSECONDS PERIOD" or "max PERIOD". */
+static int tc_pool_quota(void)
+{
+  long  quota = 0, period = 0;
+  FILE *file = fopen(TC_POOL_CPU_MAX, "r");
+  if (!file) return 0;
+  if (fscanf(file, "%ld %ld", &quota, &period) != 2 || quota <= 0 || period <= 0) quota = period = 0;
+  fclose(file);
+  if (period == 0 || quota / period >= TC_POOL_MOST) return 0;
+  return (int)(quota / period) + (quota % period != 0);
+}
+
 static int tc_pool_processors(void)
 {
   const char *const asked = getenv("OMP_NUM_THREADS");
+  const int quota = tc_pool_quota();
+  int count = 1;
   if (asked && atoi(asked) > 0) return atoi(asked);
+#ifdef _SC_NPROCESSORS_ONLN
+  count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+#endif
 #ifdef CPU_COUNT
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
 #endif
-#ifdef _SC_NPROCESSORS_ONLN
-  return (int)sysconf(_SC_NPROCESSORS_ONLN);
-#else
-  return 1;
-#endif
+  return quota > 0 && quota < count ? quota : count;
 }
 
 static int tc_pool_most(int threads) { return threads < 1 ? 1 : threads > TC_POOL_MOST ? TC_POOL_MOST : threads; }
