@@ -90,6 +90,7 @@ def fused_cases():
     yield Case("ms_attention_causal", f"y = {attention}, unidirectional = 1, scale = 0.3> (x, w, c)", packed, weights)
     yield Case("ms_attention_mask", f"y = {attention}> (x, w, c, m)", packed, weights | {"m": mask})
     yield Case("ms_attention_lengths", f"y = {attention}> (x, w, c, m)", packed, weights | {"m": np.array([3, 5], np.int32)})
+    yield Case("ms_attention_places", f"y = {attention}> (x, w, c, m)", packed, weights | {"m": np.array([4, 5, 1, 0], np.int32)})
     yield Case("ms_attention_past", f"y, z = {attention}, unidirectional = 1> (x, w, c, , p)",
                packed | {"p": (2, b, heads, 4, h // heads)}, weights, outputs=("y", "z"))
     yield Case("ms_attention_bias", f"y = {attention}> (x, w, c, , , a)", packed | {"a": (b, heads, s, s)}, weights)
@@ -97,6 +98,8 @@ def fused_cases():
     multi = "com.microsoft.MultiHeadAttention <num_heads = 3"
     yield Case("ms_multi_head", f"y = {multi}> (q, k, v, c)", streams, {"c": (3 * h,)})
     yield Case("ms_multi_head_mask", f"y = {multi}> (q, k, v, , m)", streams, {"m": np.array([[1] * 6 + [0], [1] * 4 + [0] * 3], np.int32)})
+    yield Case("ms_multi_head_one_query", f"y = {multi}, unidirectional = 1> (q, k, v)", streams | {"q": (b, 1, h)})
+    yield Case("ms_multi_head_fewer_keys", f"y = {multi}, unidirectional = 1> (q, k, v)", {"q": (b, s, h), "k": (b, 3, h), "v": (b, 3, h)})
     past = {"p": (b, heads, 3, h // heads), "r": (b, heads, 3, h // heads)}
     yield Case("ms_multi_head_past", f"y, z, t = {multi}> (q, k, v, c, , , p, r)", {"q": (b, s, h), "k": (b, s, h), "v": (b, s, h)} | past,
                {"c": (3 * h,)}, outputs=("y", "z", "t"))

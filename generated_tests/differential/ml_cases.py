@@ -124,6 +124,10 @@ def machine_cases():
         yield Case(f"svm_probability_{classes}",
                    call(["label", "p"], "SVMClassifier", ["x"], prob_a=[-abs(v) for v in floats(pairs)], prob_b=floats(pairs), **machine),
                    {"x": (6, 4)}, outputs=("label", "p"))
+    for transform in ("LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
+        yield Case(f"svm_one_target_{transform.lower()}", call(["y"], "SVMRegressor", ["x"], coefficients=floats(4), rho=floats(1), n_supports=4,
+                                                               support_vectors=floats(16), kernel_type="RBF", kernel_params=[0.1, 0.0, 3.0],
+                                                               post_transform=transform), {"x": (5, 4)})
     yield Case("svm_one_class", call(["y"], "SVMRegressor", ["x"], coefficients=floats(5), rho=floats(1), n_supports=5, one_class=1,
                                      support_vectors=floats(20), kernel_type="RBF", kernel_params=[0.1, 0.0, 3.0]), {"x": (9, 4)})
 

@@ -1,7 +1,7 @@
 """Operators that treat each element by itself."""
 import numpy as np
 
-from evaluate import Draft, Unfit, onnx_type
+from evaluate import I4, U4, Draft, Unfit, onnx_type
 from graph import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I8, I16, I32, I64, NUMBERS, U8, U16, U32, U64, WHOLE, is_float
 from rows import Row, attributes_of, binary, composite, kind_for, maybe, partner, several, trimmed, unary
 
@@ -72,11 +72,21 @@ def clip(g, op):
     g.add(Draft(op, trimmed(v, low, high)), "move")
 
 
+def between_ties(g, dtype, to):
+    """Floats that have one nearest integer, within the range of `to`: ONNX Runtime rounds a tie away from zero."""
+    low, high = (-8, 7) if to == I4 else (0, 15)
+    r = np.random.default_rng(g.rng.randrange(1 << 30))
+    shape = g.draw_shape()
+    return np.clip(r.integers(low, high + 1, shape) + r.choice([-0.375, -0.25, 0, 0.25, 0.375], shape), low, high).astype(dtype)
+
+
 def cast(g, op):
     v = g.operand(ALL)
-    to = g.rng.choice(ALL)
+    to = g.rng.choice([*ALL, I4, U4] if g.opset >= 21 and v.dtype in (F16, F32, F64) else ALL)
     kind = "move"
-    if is_float(v.dtype) and not is_float(to):
+    if to in (I4, U4):
+        v = g.known(between_ties(g, v.dtype, to), False)
+    elif is_float(v.dtype) and not is_float(to):
         v = g.operand((v.dtype,), exact=True, low=0 if to.kind == "u" else -100, high=100)
         kind = "decides"
     elif not is_float(v.dtype) and is_float(to):

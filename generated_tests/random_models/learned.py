@@ -60,11 +60,12 @@ def trees(g, op):
     ids, nodes, modes, feats, values, yes, no = [], [], [], [], [], [], []
     # Where both of two classes have weights, ONNX Runtime goes by the sign of the second alone.
     leaves, targets = [], g.rng.choice([1, 3] if op == "TreeEnsembleClassifier" else [1, 2, 3])
-    mode = g.rng.choice(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ"])
+    rules = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+    rules = g.rng.sample(rules, g.rng.choice([1, 1, 2, 6]))
     for tree in range(g.rng.choice([1, 2, 3])):
         for node in range(7):
             inner = node < 3
-            ids.append(tree), nodes.append(node), modes.append(mode if inner else "LEAF"), feats.append(g.rng.randrange(x.shape[1]) if inner else 0)
+            ids.append(tree), nodes.append(node), modes.append(g.rng.choice(rules) if inner else "LEAF"), feats.append(g.rng.randrange(x.shape[1]) if inner else 0)
             values.append(g.rng.choice([0.0, 0.5, -1.0, 1.25]) if inner else 0.0), yes.append(2 * node + 1 if inner else 0), no.append(2 * node + 2 if inner else 0)
             if not inner:
                 leaves.append((tree, node))
@@ -73,11 +74,14 @@ def trees(g, op):
         leaves = [(tree, node, target) for tree, node in leaves for target in range(targets)]  # as exporters do: each leaf says something of each target
     else:
         leaves = [(tree, node, target) for tree, node in leaves for target in range(targets) if target == 0 or g.rng.random() < 0.5]
+    each = len({target for _, _, target in leaves}) * len({(tree, node) for tree, node, _ in leaves}) == len(leaves)
     attributes = {f"{what}_treeids": [t for t, _, _ in leaves], f"{what}_nodeids": [n for _, n, _ in leaves], f"{what}_ids": [i for _, _, i in leaves], f"{what}_weights": numbers(g, len(leaves))}
     attributes |= {"nodes_treeids": ids, "nodes_nodeids": nodes, "nodes_modes": modes, "nodes_featureids": feats, "nodes_values": values, "nodes_truenodeids": yes, "nodes_falsenodeids": no,
                    "post_transform": g.rng.choice(TRANSFORMS)}
     if what == "class":
         return ml(g, op, x, classlabels_int64s=list(range(max(2, targets))), kind="never", outputs=2, **attributes)
+    if each and g.rng.random() < 0.3:  # ONNX Runtime forgets the base value of a target that no leaf of a row speaks of
+        attributes["base_values"] = numbers(g, targets)
     ml(g, op, x, n_targets=targets, **attributes, **attributes_of(g, {"aggregate_function": ["SUM", "AVERAGE", "MIN", "MAX"]}))
 
 

@@ -57,10 +57,38 @@ def self_attention(g, op):
         x = byte_array(g, U8, (b, s, h), narrow=False, constant=False)
         return ms(g, op, x, byte_array(g, I8, (h, 3 * h), constant=True), g.fresh(F32, (3 * h,)), g.known(F32.type(0.02)), g.known(F32.type(0.02)), None, g.known(U8.type(120)), g.known(I8.type(0)), **attributes)
     if op == "MultiHeadAttention":
-        q, k, v = g.fresh(F32, (b, s, h)), g.fresh(F32, (b, 4, h)), g.fresh(F32, (b, 4, h))
-        return ms(g, op, q, k, v, maybe(g, lambda: g.fresh(F32, (3 * h,))), num_heads=heads, **attributes_of(g, {"scale": [0.3]}))
-    mask = maybe(g, lambda: g.known(np.array([[1] * max(1, s - k % 2) + [0] * (s - max(1, s - k % 2)) for k in range(b)], I32), False), 0.4)
-    ms(g, op, g.fresh(F32, (b, s, h)), g.fresh(F32, (h, 3 * h)), g.fresh(F32, (3 * h,)), mask, **attributes)
+        return streams(g, op, (b, s, heads, w))
+    past = maybe(g, lambda: g.fresh(F32, (2, b, heads, 3, w), style="normal"), 0.3)
+    keys = s + (3 if past is not None else 0)
+    mask = maybe(g, lambda: key_mask(g, b, s, keys, ("rows", "squares", "ends", "places")), 0.6)
+    bias = maybe(g, lambda: g.fresh(F32, (g.rng.choice([1, b]), heads, s, keys))) if past is None else None
+    ms(g, op, g.fresh(F32, (b, s, h)), g.fresh(F32, (h, 3 * h)), g.fresh(F32, (3 * h,)), mask, past, bias, outputs=1 if past is None else 2,
+       **attributes, **attributes_of(g, {"mask_filter_value": [-10000.0, -1e9]}))
+
+
+def streams(g, op, sizes):
+    """MultiHeadAttention; with more keys than queries ONNX Runtime lets the last query see all of them."""
+    b, s, heads, w = sizes
+    keys, past = g.rng.choice([s, 4]), maybe(g, lambda: g.fresh(F32, (b, heads, 2, w), style="normal"), 0.3)
+    q, k, v = (g.fresh(F32, (b, n, heads * w)) for n in (s, keys, keys))
+    all_keys = keys + (2 if past is not None else 0)
+    mask = maybe(g, lambda: key_mask(g, b, s, all_keys, ("rows", "squares", "ends")))
+    scores = maybe(g, lambda: g.fresh(F32, (g.rng.choice([1, b]), g.rng.choice([1, heads]), s, all_keys)))
+    causal = attributes_of(g, {"unidirectional": [0, 1]}) if keys <= s or s == 1 else {}
+    ms(g, op, q, k, v, maybe(g, lambda: g.fresh(F32, (3 * heads * w,))), mask, scores, past, past and g.fresh(F32, past.shape, style="normal"),
+       outputs=1 if past is None else 3, num_heads=heads, **causal, **attributes_of(g, {"scale": [0.3]}))
+
+
+def key_mask(g, b, s, keys, forms):
+    """Which keys there are: in rows, for each query, as many of each batch, or from one place to another; each query sees one."""
+    form, rng = g.rng.choice(forms), np.random.default_rng(g.rng.randrange(1 << 30))
+    ends = rng.integers(1, keys + 1, b)
+    if form in ("ends", "places"):
+        begins = rng.integers(0, ends)
+        return g.known(np.concatenate([ends, begins] if form == "places" else [ends]).astype(I32), False)
+    mask = rng.integers(0, 2, (b, keys) if form == "rows" else (b, s, keys))
+    mask[..., 0] = 1
+    return g.known(mask.astype(I32), False)
 
 
 def grouped(g, op):

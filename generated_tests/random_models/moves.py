@@ -144,25 +144,30 @@ def gather_nd(g, op):
 
 
 def scatter(g, op):
-    v = g.operand((F32, I64, I32, F64), where=lambda v: v.rank > 0 and min(v.shape) > 0)
+    v = g.operand((F32, I64, I32, F64, BOOL), where=lambda v: v.rank > 0 and min(v.shape) > 0)
     axis = axis_of(g, v) if g.opset >= 11 else g.rng.randrange(v.rank)
     at = axis % v.rank
     n = g.rng.randrange(1, v.shape[at] + 1)
     shape = [n if a == at else g.rng.randrange(1, d + 1) for a, d in enumerate(v.shape)]
-    reduction = g.rng.choice(["none", "add", "mul", "max", "min"][: 1 if g.opset < 16 or op == "Scatter" else 3 if g.opset < 18 else 5])
+    reduction = g.rng.choice(reductions(g, v)[: 1 if op == "Scatter" else None])
     order = np.argsort(g.draw_array(F64, [*shape[:at], v.shape[at], *shape[at + 1:]], style="normal"), axis=at).take(range(n), axis=at)  # none twice
     where = g.known(order if reduction == "none" else g.draw_array(I64, shape, low=-v.shape[at], high=v.shape[at] - 1))
     g.add(Draft(op, (v, where, g.fresh(v.dtype, shape)), {"axis": axis} | ({"reduction": reduction} if reduction != "none" else {})), "move" if reduction in ("none", "max", "min") else "short")
 
 
+def reductions(g, v):
+    """Ways to scatter; ONNX Runtime has no larger one of truth values."""
+    return ["none", "add", "mul", "max", "min"][: 1 if g.opset < 16 else 3 if g.opset < 18 or v.dtype == BOOL else 5]
+
+
 def scatter_nd(g, op):
-    v = g.operand((F32, I64, I32, F64), where=lambda v: v.rank > 0 and min(v.shape) > 0)
+    v = g.operand((F32, I64, I32, F64, BOOL), where=lambda v: v.rank > 0 and min(v.shape) > 0)
     depth = g.rng.randrange(1, v.rank + 1)
     places = int(np.prod(v.shape[:depth]))
     n = g.rng.randrange(1, min(places, 9) + 1)
     flat = g.rng.sample(range(places), n)
     where = g.known(np.stack(np.unravel_index(flat, v.shape[:depth]), -1).astype(I64))
-    reduction = g.rng.choice(["none", "add", "mul", "max", "min"][: 1 if g.opset < 16 else 3 if g.opset < 18 else 5])
+    reduction = g.rng.choice(reductions(g, v))
     g.add(Draft(op, (v, where, g.fresh(v.dtype, [n, *v.shape[depth:]])), {"reduction": reduction} if reduction != "none" else {}), "move" if reduction in ("none", "max", "min") else "short")
 
 

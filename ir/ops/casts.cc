@@ -294,9 +294,9 @@ void define_conversion(OpBuilder& b, DType t, const std::string& name) {
   b.output(0, b.compute(name, t, x.dims(), [&](const Exprs& i) {
     const Expr e = x(i);
     if (t == DType::F8E8M0) return to_e8m0(b, e, saturate);
-    // Integers below a byte wrap also when a float does not fit, where Loop IR's cast would take the nearest.
-    const bool wraps = is_int(t) && info(t).bits < 8 && is_float(x.dtype());
-    return cast(t, wraps ? cast(DType::I32, e) : e, saturate);
+    // Of a float, integers below a byte have the low bits of the nearest integer, as ONNX's pages on them say.
+    const bool low_bits = is_int(t) && info(t).bits < 8 && is_float(x.dtype());
+    return cast(t, low_bits ? cast(DType::I32, apply(Op::Round, {widen(e)})) : e, saturate);
   }));
 }
 

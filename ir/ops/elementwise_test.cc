@@ -133,7 +133,10 @@ TEST(Casts, WrapSaturateAndRound) {
     return values({"Cast", {x}, attrs});
   };
   EXPECT_EQ(cast(ints({3}, {200, -129, 256}), DType::I8), (std::vector<double>{-56, 127, 0}));
-  EXPECT_EQ(cast(floats({3}, {-9, 7.9f, 15}), DType::I4), (std::vector<double>{7, 7, -1}));
+  EXPECT_EQ(cast(floats({6}, {-9, 7.4f, 15, 2.5, 3.5, -0.6f}), DType::I4), (std::vector<double>{7, 7, -1, 2, 4, -1}));
+  EXPECT_EQ(cast(floats({3}, {15.4f, 15.6f, -1.2f}), DType::U4), (std::vector<double>{15, 0, 15}));
+  EXPECT_EQ(cast(numbers(DType::F16, {2}, {0.75, -1.75}), DType::I2), (std::vector<double>{1, -2}));
+  EXPECT_EQ(cast(floats({2}, {7.9f, -7.9f}), DType::I8), (std::vector<double>{7, -7}));
   EXPECT_EQ(cast(floats({3}, {-0.0f, float(kNan), 0.5}), DType::Bool), (std::vector<double>{0, 1, 1}));
   EXPECT_EQ(cast(floats({2}, {1000, 0.3f}), DType::F8E4M3FN), (std::vector<double>{448, 0.3125}));
   expect_near(cast(floats({1}, {1000}), DType::F8E4M3FN, {{"saturate", int64_t(0)}}), {kNan});

@@ -9,14 +9,24 @@
 namespace tc {
 namespace {
 
-/// What is added to the scores [batch, heads, queries, keys] where `mask` forbids a key: the number of keys of each
-/// batch [B], or zeros at forbidden keys in [B, keys] or [B, queries, keys].
+/// Which of the keys 0, 1, ... there are, [B, keys], from where those of each batch end [B], or end and begin [2B].
+Value* mask_of_places(const Expansion& e, Value* places, int64_t batch, int64_t keys) {
+  Value* position = e.counted({1, keys}, "_places");
+  Value* ends = e.cast(DType::I64, places, "_lengths");
+  Value* begins = dims_of_type(places) == Dims{batch} ? nullptr : e.slice(ends, 0, batch, 2 * batch, "_begins");
+  if (begins) ends = e.slice(ends, 0, 0, batch, "_ends");
+  Value* mask = e.op("Less", {position, e.reshape(ends, {batch, 1}, "_lengths_column")}, "_mask");
+  if (!begins) return mask;
+  Value* begun = e.op("GreaterOrEqual", {position, e.reshape(begins, {batch, 1}, "_begins_column")}, "_begun");
+  return e.op("And", {mask, begun}, "_mask_between");
+}
+
+/// What is added to the scores [batch, heads, queries, keys] where `mask` forbids a key: the places of each batch's keys
+/// [B] or [2B], or zeros at forbidden keys in [B, keys] or [B, queries, keys].
 Value* mask_bias(const Expansion& e, Value* mask, int64_t batch, int64_t keys, DType t) {
   const Dims dims = dims_of_type(mask);
-  if (dims == Dims{batch} && batch > 0) {
-    Value* position = e.counted({1, keys}, "_places");
-    Value* lengths = e.reshape(e.cast(DType::I64, mask, "_lengths"), {batch, 1}, "_lengths_column");
-    mask = e.op("Less", {position, lengths}, "_mask");
+  if ((dims == Dims{batch} || dims == Dims{2 * batch}) && batch > 0) {
+    mask = mask_of_places(e, mask, batch, keys);
   } else {
     const bool rows = dims.size() == 2 && dims[1] == keys, squares = dims.size() == 3 && dims[2] == keys;
     if ((!rows && !squares) || (dims[0] != batch && dims[0] != 1))
@@ -35,17 +45,25 @@ struct Streams {
   Value* bias;                                // added to the scores
 };
 
+/// Whether queries see no keys behind their own. A single query sees all of them; which key is that of a query is known only
+/// where both are as many, or the keys fewer.
+int64_t causal(const Expansion& e, int64_t queries, int64_t keys) {
+  if (e.attr_int("unidirectional") == 0 || (queries == 1 && keys > 1)) return 0;
+  if (keys > queries) e.unsupported("attribute unidirectional for more keys than queries");
+  return e.attr_int("unidirectional");
+}
+
 /// ai.onnx's Attention of these; its outputs are y, present_key, present_value.
 Node* attention(const Expansion& e, Streams s, bool present) {
   const int64_t heads = e.attr_int("num_heads");
   if (heads < 1) e.reject("attribute num_heads must be given and positive");
   const Dims q = dims_of_type(s.q), k = dims_of_type(s.k);
-  const int64_t keys = (k.size() == 4 ? k[2] : k[1]) + (s.past_k ? dims_of_type(s.past_k)[2] : 0);
+  const int64_t added = k.size() == 4 ? k[2] : k[1], keys = added + (s.past_k ? dims_of_type(s.past_k)[2] : 0);
   const DType t = s.q->type.dtype;
   Value* bias = s.mask ? mask_bias(e, s.mask, q[0], keys, t) : nullptr;
   if (bias && s.bias) bias = e.op("Add", {bias, s.bias}, "_bias");
   if (!bias) bias = s.bias;
-  Attrs attrs = {{"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", e.attr_int("unidirectional")}};
+  Attrs attrs = {{"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", causal(e, q[1], added)}};
   if (const float scale = e.attr_float("scale"); scale != 0) attrs["scale"] = scale;
   return e.node_of("Attention", {s.q, s.k, s.v, bias, s.past_k, s.past_v}, present ? 3 : 1, "_attention", attrs);
 }

@@ -61,7 +61,7 @@ bool expand_regressor(Graph& g, Node* n) {
     Value* inside = e.op("Greater", {y, e.number(t, 0, "_zero")}, "_inside");
     y = e.op("Where", {inside, e.number(t, 1, "_in"), e.number(t, -1, "_out")}, "_class");
   } else {
-    y = post_transform(e, y, e.attr_string("post_transform"));
+    y = transform_targets(e, y, e.attr_string("post_transform"));
   }
   e.finish(0, e.cast(DType::F32, y, "_f32"));
   return true;

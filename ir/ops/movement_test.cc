@@ -118,6 +118,16 @@ TEST(Scatter, Reductions) {
   EXPECT_EQ(scatter("mul"), (std::vector<double>{35, 2, 30}));
   EXPECT_EQ(scatter("max"), (std::vector<double>{7, 2, 10}));
   EXPECT_EQ(scatter("min"), (std::vector<double>{1, 2, 3}));
+  const auto truth = [](std::vector<double> v) { return numbers(DType::Bool, {3}, v); };
+  auto combined = [&](const char* how) {
+    return values({"ScatterElements", {truth({0, 1, 1}), at, truth({1, 0, 0})}, {{"reduction", std::string(how)}}});
+  };
+  EXPECT_EQ(combined("add"), (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(combined("max"), (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(combined("mul"), (std::vector<double>{0, 1, 0}));
+  EXPECT_EQ(combined("min"), (std::vector<double>{0, 1, 0}));
+  const Constant words = string_constant({3}, {"a", "b", "c"});
+  EXPECT_NE(error_of({"ScatterElements", {words, at, words}, {{"reduction", std::string("add")}}}), "");
   EXPECT_EQ(values({"ScatterND", {kGrid, ints({1, 1}, {1}), floats({1, 3}, {7, 8, 9})}}),
             (std::vector<double>{0, 1, 2, 7, 8, 9}));
   EXPECT_NE(error_of({"ScatterND", {kGrid, ints({1, 1}, {2}), floats({1, 3}, {7, 8, 9})}}), "");

@@ -145,15 +145,23 @@ TEST(Inverse, ExchangesRows) {
 TEST(Det, ExchangesRows) { expect_near(values({"Det", {floats({2, 2, 2}, {0, 2, 3, 4, 1, 2, 2, 4})}}), {-6, 0}); }
 
 TEST(TfIdf, CountsWithSkips) {
-  const Attrs attrs = {{"min_gram_length", int64_t(1)},
-                       {"max_gram_length", int64_t(2)},
-                       {"max_skip_count", int64_t(1)},
-                       {"mode", std::string("TF")},
-                       {"ngram_counts", std::vector<int64_t>{0, 2}},
-                       {"ngram_indexes", std::vector<int64_t>{0, 1, 2}},
-                       {"pool_int64s", std::vector<int64_t>{5, 6, 5, 6}}};
+  Attrs attrs = {{"min_gram_length", int64_t(1)},
+                 {"max_gram_length", int64_t(2)},
+                 {"max_skip_count", int64_t(1)},
+                 {"mode", std::string("TF")},
+                 {"ngram_counts", std::vector<int64_t>{0, 2}},
+                 {"ngram_indexes", std::vector<int64_t>{0, 1, 2}},
+                 {"pool_int64s", std::vector<int64_t>{5, 6, 5, 6}}};
   // 5 twice, 6 twice; "5 6" next to each other twice, and with one between them never.
   EXPECT_EQ(values({"TfIdfVectorizer", {ints({4}, {5, 6, 5, 6})}, attrs}), (std::vector<double>{2, 2, 2}));
+  // A skip that is longer than the text counts what there is: "5 6" with two between them, too.
+  for (int64_t skip : {int64_t(5), INT64_MAX}) {
+    attrs["max_skip_count"] = skip;
+    EXPECT_EQ(values({"TfIdfVectorizer", {ints({4}, {5, 6, 5, 6})}, attrs}), (std::vector<double>{2, 2, 3}));
+    EXPECT_EQ(values({"TfIdfVectorizer", {ints({1}, {5})}, attrs}), (std::vector<double>{1, 0, 0}));
+  }
+  attrs["max_skip_count"] = int64_t(-1);
+  EXPECT_NE(error_of({"TfIdfVectorizer", {ints({1}, {5})}, attrs}), "");
 }
 
 TEST(TfIdf, WeightsAreThoseOfThePool) {

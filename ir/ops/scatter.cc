@@ -5,17 +5,21 @@
 namespace tc {
 namespace {
 
-std::optional<Op> reduction_of(const OpBuilder& b) {
+/// How data of type `t` and updates are combined; of truth values a sum is true where one of them is, as the larger one is.
+std::optional<Op> reduction_of(const OpBuilder& b, DType t) {
   const std::string how = b.attr_string("reduction", "none");
   if (how == "none") return std::nullopt;
-  if (how == "add") return Op::Add;
-  if (how == "mul") return Op::Mul;
-  if (how == "max") return Op::Max;
-  if (how == "min") return Op::Min;
+  if (t == DType::String) b.unsupported("attribute reduction is \"" + printable(how) + "\", and strings have none", 0);
+  const bool truth = t == DType::Bool;
+  if (how == "add") return truth ? Op::Or : Op::Add;
+  if (how == "mul") return truth ? Op::And : Op::Mul;
+  if (how == "max") return truth ? Op::Or : Op::Max;
+  if (how == "min") return truth ? Op::And : Op::Min;
   b.reject("attribute reduction must be none, add, mul, max or min");
 }
 
 Stmt update(const Buffer& y, const Exprs& at, const Expr& value, std::optional<Op> op) {
+  if (op && y->dtype == DType::Bool) return store(y, at, apply(*op, {load(y, at), value}));
   if (!op || !is_narrow_float(y->dtype)) return store(y, at, value, op);
   return store(y, at, cast(y->dtype, apply(*op, {widen(load(y, at)), widen(value)})));
 }
@@ -34,7 +38,7 @@ void scatter(OpBuilder& b, const Tensor& data, const Dims& dims,
 
 void define_scatter_elements(OpBuilder& b) {
   const Tensor data = b.in(0), indices = b.in(1), updates = b.in(2);
-  const std::optional<Op> op = reduction_of(b);
+  const std::optional<Op> op = reduction_of(b, data.dtype());
   const int axis = b.axis(b.attr_int("axis"), data.rank());
   if (!is_int(indices.dtype())) b.reject("indices must be integers", 1);
   if (updates.dtype() != data.dtype() || updates.dims() != indices.dims() || indices.rank() != data.rank())
@@ -49,7 +53,7 @@ void define_scatter_elements(OpBuilder& b) {
 
 void define_scatter_nd(OpBuilder& b) {
   const Tensor data = b.in(0), indices = b.in(1), updates = b.in(2);
-  const std::optional<Op> op = reduction_of(b);
+  const std::optional<Op> op = reduction_of(b, data.dtype());
   if (!is_int(indices.dtype())) b.reject("indices must be integers", 1);
   if (indices.rank() < 1 || indices.dim(-1) > data.rank())
     b.reject("the index tuples are longer than the data has axes", 1);

@@ -93,9 +93,9 @@ void define_tf_idf(OpBuilder& b) {
   if (indices.empty()) b.reject("attribute ngram_indexes is empty");
   const std::vector<Gram> grams = grams_of(b);
   if (grams.size() > kMaxGrams) b.unsupported("more than " + to_text(int64_t(kMaxGrams)) + " n-grams");
-  const int64_t size = checked_add(*std::max_element(indices.begin(), indices.end()), 1),
-                max_skip = b.attr_int("max_skip_count");
-  if (max_skip < 0 || max_skip > x.dim(-1)) b.reject("attribute max_skip_count does not fit the input");
+  const int64_t size = checked_add(*std::max_element(indices.begin(), indices.end()), 1);
+  if (b.attr_int("max_skip_count") < 0) b.reject("attribute max_skip_count must not be negative");
+  const int64_t max_skip = std::min(b.attr_int("max_skip_count"), x.dim(-1));  // no n-gram skips more than there is
   Dims dims = x.dims();
   dims.back() = size;
   const auto counts =
