@@ -1,5 +1,6 @@
 """Models with symbolic sizes: name, model, the ranges of the sizes."""
 import numpy as np
+import inner_models
 import lookup_models
 import open_models
 from endless_models import masked, newer_trees, pointwise, rows, summed, trees
@@ -414,9 +415,10 @@ ENDLESS = [
     (pointwise, {"batch": (0, None)}), (pointwise, {"batch": (0, 60)}), (masked, {"batch": (1, None)}), (masked, {"batch": (0, 5)}), (trees, {"batch": (0, None)}), (trees, {"batch": (1, 40)}),
     (newer_trees, {"batch": (1, None)}), (newer_trees, {"batch": (1, 9)}), (attention, {"batch": (1, None), "seq": (9, 9)}), (contrib, {"batch": (1, None), "seq": (1, 6)}),
     (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}), (quantised, {"batch": (1, None)}), (halves, {"batch": (1, None)}),
+    (recurrent, {"batch": (1, None)}), (recurrent_steps, {"batch": (1, None)}),
 ]
 NEEDS_BOUND = [
-    (summed, {"n": (1, None)}), (recurrent, {"batch": (1, None)}), (attention, {"batch": (1, None), "seq": (1, 13)}),
+    (summed, {"n": (1, None)}), (attention, {"batch": (1, None), "seq": (1, 13)}),
 ]
 
 
@@ -426,7 +428,7 @@ def name_of(build, ranges):
 
 def cases():
     """(name, model, ranges) of all."""
-    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + ENDLESS + NEEDS_BOUND):
+    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + ENDLESS + inner_models.ENDLESS + NEEDS_BOUND):
         b = Builder(seed)
         build(b)
         yield name_of(build, ranges), b.model(build.__name__), ranges
