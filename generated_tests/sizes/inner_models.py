@@ -90,6 +90,6 @@ def joined(b):
 
 
 ENDLESS = [
-    (many_heads, {"batch": (1, None)}), (tagger, {"batch": (1, None)}), (states, {"batch": (1, None)}), (from_zeros, {"batch": (0, None)}),
+    (many_heads, {"batch": (1, None)}), (tagger, {"batch": (1, None)}), (states, {"batch": (1, None)}), (from_zeros, {"batch": (1, None)}),
     (mixed_words, {"words": (1, None)}), (joined, {"n": (1, None)}),
 ]

@@ -40,12 +40,13 @@ ENDLESS = 70  # the largest that is tried of a size without an upper bound
 
 
 def choices(ranges, random):
-    """Sizes to try: the least, the largest, and three between."""
+    """Sizes to try: the least, the largest, and three between; of those without an upper bound some that end a tile early."""
+    endless = {name for name, (_, high) in ranges.items() if high is None}
     ranges = {name: (low, low + ENDLESS if high is None else high) for name, (low, high) in ranges.items()}
     yield {name: low for name, (low, _) in ranges.items()}
     yield {name: high for name, (_, high) in ranges.items()}
-    for _ in range(3):
-        yield {name: int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()}
+    for few in (2, 7, 33):
+        yield {name: few if name in endless else int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()}
 
 
 def number(text, sizes):

@@ -46,10 +46,10 @@ std::string type_of(const Graph& g, const std::string& name) {
 
 TEST(OpenAxesFirst, TheBorderHasTheOrderOfTheModel) {
   Graph g = functions_of([](TestGraph&, auto node, Value* x) { return node("y", "Relu", {x}); });
-  EXPECT_EQ(type_of(g, "x_unpacked"), "f32[n, 5, 8]");
-  EXPECT_EQ(type_of(g, "y_unpacked"), "f32[n, 5, 8]");
-  EXPECT_EQ(type_of(g, "x"), "f32[5, n, 8]");
-  EXPECT_EQ(type_of(g, "y"), "f32[5, n, 8]");
+  EXPECT_EQ(type_of(g, "x_unpacked"), "f32[n,5,8]");
+  EXPECT_EQ(type_of(g, "y_unpacked"), "f32[n,5,8]");
+  EXPECT_EQ(type_of(g, "x"), "f32[5,n,8]");
+  EXPECT_EQ(type_of(g, "y"), "f32[5,n,8]");
   EXPECT_EQ(type_of(g, "y_packed"), "f32[40 * n]");
   const LiveAxes live(g);
   const std::vector<LiveAxis> packed = live.of(find(g, "y_packed")), rows = live.of(find(g, "y_unpacked"));
@@ -65,7 +65,7 @@ TEST(OpenAxesFirst, WhatIsJoinedRowByRowStaysApart) {
     Value* y = node("y", "MatMul", {flat, t.constant("w", float_constant({8, 2}, std::vector<float>(16, 1)))});
     return node("z", "Reshape", {y, t.ints("apart", {5, -1, 2})});
   });
-  EXPECT_EQ(type_of(g, "y"), "f32[n, 5, 2]");
+  EXPECT_EQ(type_of(g, "y"), "f32[n,5,2]");
   EXPECT_EQ(to_text(g).find("regroup"), std::string::npos) << to_text(g);
 }
 
@@ -78,9 +78,9 @@ TEST(OpenAxesFirst, RowsWhoseNumbersCountAreJoined) {
     Value* column = node("column", "Unsqueeze", {node("floats", "Cast", {numbers}, {{"to", int64_t(1)}}), t.ints("one", {1})});
     return node("z", "Reshape", {node("y", "Add", {flat, column}), t.ints("apart", {5, -1, 8})});
   });
-  EXPECT_EQ(type_of(g, "flat_joined"), "f32[5 * n, 8]");
-  EXPECT_EQ(type_of(g, "y"), "f32[5 * n, 8]");
-  EXPECT_EQ(type_of(g, "z_unpacked"), "f32[n, 5, 8]");
+  EXPECT_EQ(type_of(g, "flat_joined"), "f32[5 * n,8]");
+  EXPECT_EQ(type_of(g, "y"), "f32[5 * n,8]");
+  EXPECT_EQ(type_of(g, "z_unpacked"), "f32[n,5,8]");
 }
 
 TEST(OpenAxesFirst, HeadsBecomePartOfTheSize) {
@@ -90,7 +90,7 @@ TEST(OpenAxesFirst, HeadsBecomePartOfTheSize) {
     Value* back = node("back", "Transpose", {node("r", "Relu", {first})}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
     return node("y", "Reshape", {back, t.ints("one", {5, -1, 8})});
   });
-  EXPECT_EQ(type_of(g, "r"), "f32[2 * n, 5, 4]");
+  EXPECT_EQ(type_of(g, "r"), "f32[2 * n,5,4]");
 }
 
 }  // namespace
