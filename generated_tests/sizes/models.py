@@ -1,5 +1,6 @@
 """Models with symbolic sizes: name, model, the ranges of the sizes."""
 import numpy as np
+import inner_models
 import lookup_models
 import open_models
 from endless_models import masked, newer_trees, pointwise, rows, summed, trees
@@ -414,9 +415,14 @@ ENDLESS = [
     (pointwise, {"batch": (0, None)}), (pointwise, {"batch": (0, 60)}), (masked, {"batch": (1, None)}), (masked, {"batch": (0, 5)}), (trees, {"batch": (0, None)}), (trees, {"batch": (1, 40)}),
     (newer_trees, {"batch": (1, None)}), (newer_trees, {"batch": (1, 9)}), (attention, {"batch": (1, None), "seq": (9, 9)}), (contrib, {"batch": (1, None), "seq": (1, 6)}),
     (images, {"batch": (1, None), "h": (9, 20), "w": (16, 20)}), (quantised, {"batch": (1, None)}), (halves, {"batch": (1, None)}),
+    (recurrent, {"batch": (1, None)}), (recurrent_steps, {"batch": (1, None)}), (attention, {"batch": (1, None), "seq": (1, 13)}),
+    (contrib, {"batch": (1, 3), "seq": (1, None)}), (same_again, {"n": (1, None), "m": (1, 4)}), (same_again, {"n": (1, 5), "m": (1, None)}),
+    (optimized, {"batch": (1, None), "seq": (1, 10)}), (lines_of_text, {"batch": (1, None), "width": (4, 37)}), (corners, {"n": (1, 7), "m": (1, None)}),
+    (open_models.sampled, {"n": (1, 2), "h": (1, 9), "w": (2, 8), "r": (1, None)}), (open_models.up_to_a_multiple, {"batch": (1, None), "h": (3, 11), "w": (4, 9)}),
+    (lookup_models.regions, {"batch": (1, 2), "h": (3, None), "w": (4, 11), "k": (1, 5)}),
 ]
 NEEDS_BOUND = [
-    (summed, {"n": (1, None)}), (recurrent, {"batch": (1, None)}), (attention, {"batch": (1, None), "seq": (1, 13)}),
+    (summed, {"n": (1, None)}), (two_sizes, {"a": (1, None), "b": (1, 4)}),
 ]
 
 
@@ -426,7 +432,7 @@ def name_of(build, ranges):
 
 def cases():
     """(name, model, ranges) of all."""
-    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + ENDLESS + NEEDS_BOUND):
+    for seed, (build, ranges) in enumerate(ALL + open_models.ALL + lookup_models.ALL + ENDLESS + inner_models.ENDLESS + NEEDS_BOUND):
         b = Builder(seed)
         build(b)
         yield name_of(build, ranges), b.model(build.__name__), ranges

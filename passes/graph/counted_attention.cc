@@ -9,6 +9,7 @@
 // Preconditions: q, k and v have the same counts along other axes; heads are not counted.
 #include <algorithm>
 
+#include "ir/open_size.h"
 #include "ir/ops/microsoft_counts.h"
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
@@ -130,8 +131,12 @@ Node* BoundedSizes::attend(Graph& g, Node* n) {
   } else {
     if (const auto size = find(v, sequence_axis(v))) v = filled(g, n, v, *size, "zero");
     Value* queries = count_along(g, q, sequence_axis(q), derived(name, "_queries"));
-    first = lengths ? add_op(g, n, "Sub", {lengths, queries}, derived(name, "_first"))
-                    : g.add_constant(derived(name, "_first"), int64_constant(std::vector<int64_t>(size_t(batch), 0)));
+    if (lengths)
+      first = add_op(g, n, "Sub", {lengths, queries}, derived(name, "_first"));
+    else if (is_open(batch))  // more than memory holds
+      first = each(g.add_constant(derived(name, "_none"), int64_constant({0})), "_first");
+    else
+      first = g.add_constant(derived(name, "_first"), int64_constant(std::vector<int64_t>(size_t(batch), 0)));
   }
   if (!lengths) lengths = each(number_of(g, n, form_along(k, sequence_axis(k)), derived(name, "_number")), "_keys");
   std::vector<ModelText> outputs = output_names(*n);

@@ -9,6 +9,7 @@
 
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
+#include "passes/graph/counted_order.h"
 
 namespace tc {
 
@@ -111,7 +112,7 @@ Value* BoundedSizes::pad_along(Graph& g, Node* n, Value* x, const AxisPads& p, c
     return add_op(g, n, what, {a, b}, derived(name, suffix));
   };
   Value *zero = list("_zero", {0}), *end = number_of(g, n, length, derived(name, "_length"));
-  Value* at = op("Sub", list("_order", in_order(size_t(counts_.bound(out[size_t(p.axis)])))),
+  Value* at = op("Sub", numbers_in_steps(g, n, counts_.bound(out[size_t(p.axis)]), 1, derived(name, "_order")),
                  number_of(g, n, p.before, derived(name, "_before")), "_at");
   Value *place = at, *last = op("Sub", end, list("_one", {1}), "_last");
   if (mode == "reflect") {

@@ -10,6 +10,7 @@
 
 #include "ir/ops/op.h"
 #include "passes/graph/counted_node.h"
+#include "passes/graph/counted_order.h"
 
 namespace tc {
 namespace {
@@ -126,7 +127,7 @@ Node* BoundedSizes::cut(Graph& g, Node* n, const Cut& c) {
   for (const Border* b : {&c.start, &c.end})
     for (int64_t part : origin_of(b->list, b->index)) key.push_back(part);
   const auto [start, count] = parts_of(g, n, c, length, key);
-  Value* all = g.add_constant(derived(y->name, "_order"), int64_constant(in_order(size_t(size))));
+  Value* all = numbers_in_steps(g, n, size, 1, derived(y->name, "_order"));
   Value* indices = add_op(
       g, n, "Min",
       {add_op(g, n, "Add", {all, start}, derived(y->name, "_moved")), number(g, derived(y->name, "_last"), size - 1)},
@@ -177,10 +178,9 @@ Node* BoundedSizes::cut_by_forms(Graph& g, Node* n, int axis, const SizeForm& fr
                                           list("_along", {axis}), list("_step", {step})};
     part = insert_for(g, *n, n, "Slice", operands, {y->name});
   } else {
-    std::vector<int64_t> order(static_cast<size_t>(most));
-    for (size_t k = 0; k < order.size(); k++) order[k] = int64_t(k) * step;
     Value* first = number_of(g, n, step > 0 ? *start : *start - fixed_size(1), derived(y->name, "_start"));
-    Value* places = add_op(g, n, "Add", {list("_order", order), first}, derived(y->name, "_moved"));
+    Value* places = add_op(g, n, "Add", {numbers_in_steps(g, n, most, step, derived(y->name, "_order")), first},
+                           derived(y->name, "_moved"));
     places = add_op(g, n, "Min", {places, number_of(g, n, fixed_size(capacity - 1), derived(y->name, "_last"))},
                     derived(y->name, "_below"));
     places = add_op(g, n, "Max", {places, number_of(g, n, fixed_size(0), derived(y->name, "_first"))},

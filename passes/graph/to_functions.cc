@@ -14,6 +14,7 @@
 #include "ir/ops/op.h"
 #include "passes/graph/passes.h"
 #include "passes/graph/rewrite.h"
+#include "passes/graph/to_function.h"
 
 namespace tc {
 
@@ -98,35 +99,15 @@ Value* only_output(const Node& n) {
   return *std::find_if(n.outputs.begin(), n.outputs.end(), [](const Value* v) { return v != nullptr; });
 }
 
-void to_reshape(Graph& g, Node* n, Value* from) {
-  if (n->is("Reshape")) return;
+Node* to_reshape(Graph& g, Node* n, Value* from) {
+  if (n->is("Reshape")) return n;
   Value* y = only_output(*n);
   Value* shape = g.add_constant(derived(y->name, "_shape"), int64_constant(dims_of(y)));
   Node* r = insert_for(g, *n, n, "Reshape", {from, shape}, {y->name});
   g.set_type(r->outputs[0], y->type);
   g.replace_uses(y, r->outputs[0]);
   g.erase(n);
-}
-
-void to_fused(Graph& g, Node* n) {
-  const bool typed = std::all_of(n->outputs.begin(), n->outputs.end(),
-                                 [](const Value* v) { return !v || v->type.is_static_tensor(); });
-  if (!typed || (n->domain == "tc" && n->op == "fused")) return;
-  auto [fn, values] = bind_operands(*n);
-  if (values.size() == 1 && fn.outputs.size() == 1 && pattern_of(fn) == Pattern::View)
-    return to_reshape(g, n, values[0]);
-  std::vector<ModelText> names;
-  for (const Value* v : n->outputs)
-    if (v) names.push_back(v->name);
-  Node* f = insert_for(g, *n, n, "fused", std::move(values), std::move(names), {}, "tc");
-  f->fn = std::make_shared<const TensorFn>(std::move(fn));
-  size_t k = 0;
-  for (Value* v : n->outputs) {
-    if (!v) continue;
-    g.set_type(f->outputs[k], v->type);
-    g.replace_uses(v, f->outputs[k++]);
-  }
-  g.erase(n);
+  return r;
 }
 
 /// An output that is an input, a constant or another output gets an Identity: a copy is its producer.
@@ -146,11 +127,33 @@ void own_outputs(Graph& g) {
 
 }  // namespace
 
+Node* to_function(Graph& g, Node* n) {
+  const bool typed = std::all_of(n->outputs.begin(), n->outputs.end(),
+                                 [](const Value* v) { return !v || v->type.is_static_tensor(); });
+  if (!typed || is_fused(n)) return n;
+  auto [fn, values] = bind_operands(*n);
+  if (values.size() == 1 && fn.outputs.size() == 1 && pattern_of(fn) == Pattern::View)
+    return to_reshape(g, n, values[0]);
+  std::vector<ModelText> names;
+  for (const Value* v : n->outputs)
+    if (v) names.push_back(v->name);
+  Node* f = insert_for(g, *n, n, "fused", std::move(values), std::move(names), {}, "tc");
+  f->fn = std::make_shared<const TensorFn>(std::move(fn));
+  size_t k = 0;
+  for (Value* v : n->outputs) {
+    if (!v) continue;
+    g.set_type(f->outputs[k], v->type);
+    g.replace_uses(v, f->outputs[k++]);
+  }
+  g.erase(n);
+  return f;
+}
+
 void to_functions(Graph& g, PassContext& cx) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     Node* n = (it++)->get();
     for (const auto& r : n->regions) to_functions(*r, cx);
-    if (n->regions.empty() && !n->is("Identity")) to_fused(g, n);
+    if (n->regions.empty() && !n->is("Identity")) to_function(g, n);
   }
   dead_code(g, cx);  // what computed an operand of which only the type was read
   own_outputs(g);

@@ -131,14 +131,27 @@ LiveAxes::LiveAxes(Graph& g) {
     for (const OutputSize& s : g.sizes().outputs)
       if (s.output == k) sizes.push_back(s);
     List list;
-    const Shape& shape = g.outputs()[k]->type.shape;
+    const Value* all = g.outputs()[k];
+    const Shape& shape = all->type.shape;
+    // What is packed element by element is one axis.
+    const Node* made = all->producer;
+    const bool flat = made && is_view(*made) && made->inputs[0]->type.shape.size() == 1;
     if (sizes.size() == 1 &&
         std::all_of(shape.begin(), shape.begin() + sizes[0].axis, [](const Dim& d) { return d.value == 1; })) {
       if (const Expr end = size_of(g, sizes[0])) list.push_back({sizes[0].axis, end});
+    } else if (flat && !sizes.empty()) {
+      Expr elements = 1;
+      for (int a = 0; a < int(shape.size()) && bool(elements); a++) {
+        const auto chosen = std::find_if(sizes.begin(), sizes.end(), [&](const OutputSize& s) { return s.axis == a; });
+        const Expr n = chosen == sizes.end() ? Expr(shape[size_t(a)]) : size_of(g, *chosen);
+        elements = n ? elements * n : n;
+      }
+      if (const Expr end = elements ? if_short(elements, ranges_) : elements) list.push_back({0, end});
+      all = made->inputs[0];
     } else if (const auto first = dense_part(g, static_dims(shape), sizes)) {
       list.push_back(*first);
     }
-    need(g.outputs()[k], list);
+    need(all, list);
   }
   for (auto it = g.nodes().rbegin(); it != g.nodes().rend(); ++it) {
     Node& n = **it;

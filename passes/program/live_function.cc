@@ -1,5 +1,6 @@
 #include "passes/program/live_function.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -53,11 +54,12 @@ Expr larger(const Expr& a, const Expr& b, const Ranges& ranges) {
   return length(e) <= kLongest ? e : Expr();
 }
 
-/// A scalar of I64 that is not above `e`, which `leaf` knows the leaves of; null: not known.
-template <class F>
-Expr upper_bound(const Expr& e, const F& leaf, const Ranges& ranges) {
+/// A scalar of I64 that is not above `e`, which `leaf` knows the leaves of; null: not known. `may_be_negative`: what is no factor of a
+/// product with a size.
+template <class F, class G>
+Expr upper_bound(const Expr& e, const F& leaf, const G& may_be_negative, const Ranges& ranges) {
   if (const Expr known = leaf(e)) return known;
-  const auto of = [&](const Expr& x) { return upper_bound(x, leaf, ranges); };
+  const auto of = [&](const Expr& x) { return upper_bound(x, leaf, may_be_negative, ranges); };
   if (const Cast* c = as<Cast>(e); c && e->dtype == DType::I64 && is_int(c->value->dtype)) return of(c->value);
   if (const Select* k = as<Select>(e)) {
     const Expr yes = of(k->yes), no = yes ? of(k->no) : Expr();
@@ -80,7 +82,12 @@ Expr upper_bound(const Expr& e, const F& leaf, const Ranges& ranges) {
       const Range r = interval(second, ranges);
       return bool(x) && r.min != INT64_MIN ? x - Expr(r.min) : Expr();
     }
-    case Op::Mul: return bool(x) && c && *c >= 0 ? x * second : Expr();
+    case Op::Mul: {
+      if (c) return bool(x) && *c >= 0 ? x * second : Expr();
+      const Expr y = x ? of(second) : x;  // only a size without a bound is worth it
+      const bool grows = bool(y) && (has_open_symbol(x, ranges) || has_open_symbol(y, ranges));
+      return grows && !may_be_negative(a->args[0]) && !may_be_negative(second) ? x * y : Expr();
+    }
     case Op::Div:
     case Op::FloorDiv: return bool(x) && c && *c > 0 && interval(x, ranges).min >= 0 ? floor_div(x, second) : Expr();
     default: break;
@@ -114,7 +121,40 @@ const List* LiveFunction::of(const Buffer& b) const {
 }
 
 void LiveFunction::run() {
-  for (size_t k = fn_.stages.size(); k-- > 0;) stage(fn_.stages[k]);
+  for (size_t k = fn_.stages.size(); k-- > 0;) {
+    const int scan = fn_.stages[k].scan;
+    size_t first = k;
+    while (scan >= 0 && first > 0 && fn_.stages[first - 1].scan == scan) first--;
+    if (scan >= 0)
+      steps(first, k + 1);
+    else
+      stage(fn_.stages[k]);
+    k = first;
+  }
+}
+
+// What a step reads of the one before is needed, too.
+void LiveFunction::steps(size_t first, size_t last) {
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; round++) {
+    const auto before = needed_;
+    for (size_t k = last; k-- > first;) stage(fn_.stages[k]);
+    const auto is_same = [&](const Buffer& b) {
+      const auto was = before.find(b.get());
+      const List *now = of(b), *then = was == before.end() ? nullptr : &was->second;
+      return !now || (then && std::equal(now->begin(), now->end(), then->begin(), then->end(),
+                                         [](const LiveAxis& x, const LiveAxis& y) {
+                                           return x.axis == y.axis && structurally_equal(x.end, y.end);
+                                         }));
+    };
+    bool same = true;
+    for (size_t k = first; k < last; k++)
+      same = same && std::all_of(fn_.stages[k].outputs.begin(), fn_.stages[k].outputs.end(), is_same);
+    if (same) return;
+  }
+  for (size_t k = first; k < last; k++)
+    for (const Buffer& b : fn_.stages[k].outputs) need(b, {});
+  for (size_t k = last; k-- > first;) stage(fn_.stages[k]);
 }
 
 void LiveFunction::stage(const Stage& s) {
@@ -130,8 +170,12 @@ void LiveFunction::stage(const Stage& s) {
   Known known{{}, symbols_};
   for (const auto* axes : {&s.axes, &s.raxes})
     for (const Axis& a : *axes) known.ranges[a.var.get()] = {0, a.extent.value - 1};
+  // Of a step's axes only what nothing else bounds: what it keeps of others is computed whole.
+  const auto is_known = [&](const LiveAxis& l) {
+    return s.scan < 0 || (l.axis > 0 && has_open_symbol(l.end, symbols_));
+  };
   for (const LiveAxis& l : list)
-    if (!s.nest && s.scan < 0 && size_t(l.axis) < s.axes.size())
+    if (!s.nest && is_known(l) && size_t(l.axis) < s.axes.size())
       known.below.push_back({Expr(s.axes[size_t(l.axis)].var), l.end});
   for (const Exprs* values : {&s.values, &s.init})
     for (const Expr& e : *values)
@@ -184,6 +228,13 @@ void LiveFunction::nest(const Stmt& s, const Known& known, const Buffer& result,
   walk(
       s,
       [&](const Stmt& x) {
+        const Let* k = as<Let>(x);
+        const Expr named = k && k->value->dtype == DType::I64 ? end_of(k->value, known) : Expr();
+        if (bool(named) && has_open_symbol(named, symbols_)) {
+          loads(k->value, known);
+          nest(substitute(k->body, {{k->var.get(), k->value}}), known, result, needed);
+          return false;
+        }
         const For* loop = as<For>(x);
         if (!loop) return true;
         Known inside = known;
@@ -272,6 +323,13 @@ Expr LiveFunction::end_of(const Expr& e, const Known& known) const {
         const VarRef* v = as<VarRef>(x);
         const auto r = v ? known.ranges.find(v->var.get()) : known.ranges.end();
         return r == known.ranges.end() || r->second.max == INT64_MAX ? Expr() : Expr(r->second.max);
+      },
+      [&](const Expr& x) {
+        const Expr sized = rewrite(x, [&](const Expr& l) -> Expr {
+          const auto it = as<Load>(l) ? sizes_.find(as<Load>(l)->buffer.get()) : sizes_.end();
+          return it == sizes_.end() ? Expr() : it->second;
+        });
+        return interval(sized, known.ranges).min < 0;
       },
       symbols_);
   return end ? if_short(end, symbols_) : Expr();

@@ -36,6 +36,8 @@ class LiveFunction {
   };
 
   void stage(const Stage& s);
+  /// Stages [first, last), which advance together.
+  void steps(size_t first, size_t last);
   /// What is sorted along an axis is needed along others as far as the results are.
   bool sorted(const Stage& s, const std::vector<LiveAxis>& results);
   /// Loops that end at a count say which elements are read.

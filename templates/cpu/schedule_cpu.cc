@@ -3,6 +3,7 @@
 #include "templates/choose_template.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/few_bits.h"
+#include "templates/cpu/open_rows.h"
 #include "templates/cpu/regions.h"
 #include "templates/cpu/template.h"
 #include "templates/join_stages.h"
@@ -38,6 +39,7 @@ constexpr Template<TemplateArgs> kTemplates[] = {
     {"streaming_attention", schedule_streaming_attention},  // over keys whose number is known at run time
     {"attention", schedule_attention},                      // scores, softmax, times the values: tile by tile
     {"inverted_residual", schedule_inverted_residual},      // expand, filter, project: row by row
+    {"open_rows", schedule_open_rows},                      // several stages over an axis that no memory holds
     {"top_k", schedule_top_k},                              // the first elements in order of size: a heap
     {"recurrence", schedule_recurrence},                    // stages that advance together: step by step
     {"stages", schedule_stages},                            // several of these, one after the other
