@@ -146,9 +146,10 @@ class CudaKernelPrinter {
       const auto begin = as_const_int(f->begin), extent = as_const_int(f->extent);
       check(begin && extent, "the host repeats launches a constant number of times");
       const std::string& v = f->var->name;
-      if (launches++ == 0) out_.line("cudaError_t e = cudaSuccess;");
+      if (launches++ == 0) out_.line("cudaError_t " + error_ + " = cudaSuccess;");
       const std::string end = v + " < " + to_text(*begin + *extent);
-      out_.line("for (int " + v + " = " + to_text(*begin) + "; " + end + " && e == cudaSuccess; " + v + "++) {");
+      out_.line("for (int " + v + " = " + to_text(*begin) + "; " + end + " && " + error_ + " == cudaSuccess; " + v +
+                "++) {");
       out_.indent();
       succeeded_ = true;
       host_body(f->body, launches);
@@ -160,9 +161,9 @@ class CudaKernelPrinter {
       const bool only = k_.device.size() == 1 && launches == 0;
       const std::string call = launch(*l);  // what it counts stands in front of it
       out_.line((only            ? "return "
-                 : launches == 0 ? "cudaError_t e = "
-                 : succeeded_    ? "e = "
-                                 : "if (e == cudaSuccess) e = ") +
+                 : launches == 0 ? "cudaError_t " + error_ + " = "
+                 : succeeded_    ? error_ + " = "
+                                 : "if (" + error_ + " == cudaSuccess) " + error_ + " = ") +
                 call + ";");
       succeeded_ = false;
       launches++;
@@ -174,11 +175,12 @@ class CudaKernelPrinter {
     out_.open();
     for (const Param& p : k_.params)
       if (!passed(p)) out_.line("(void)" + (p.role == Param::Role::Scratch ? "scratch" : p.buffer->name) + ";");
+    for (int64_t n = 2; is_taken(error_); n++) error_ = "e" + to_text(n);
     size_t launches = 0;
     host_body(k_.body, launches);
     if (launches == 0) out_.line("(void)stream;");
     const bool returned = launches == 1 && k_.device.size() == 1;
-    if (!returned) out_.line(launches == 0 ? "return cudaSuccess;" : "return e;");
+    if (!returned) out_.line(launches == 0 ? "return cudaSuccess;" : "return " + error_ + ";");
     out_.close();
   }
 
@@ -224,8 +226,9 @@ class CudaKernelPrinter {
   const Kernel& k_;
   std::string full_;
   bool wide_;
-  int64_t counted_ = 0;     // names of numbers of blocks
-  bool succeeded_ = false;  // the line before has just asked, and there was no error
+  int64_t counted_ = 0;      // names of numbers of blocks
+  bool succeeded_ = false;   // the line before has just asked, and there was no error
+  std::string error_ = "e";  // the variable of the first error
   SourceWriter out_;
   KernelText text_;
 };

@@ -8,6 +8,7 @@
 #include "cli/tune/record.h"
 #include "templates/cpu/backend.h"
 #include "templates/cpu/test_functions.h"
+#include "templates/cuda/backend.h"
 
 namespace tc {
 namespace {
@@ -53,13 +54,16 @@ TEST(PlanSpace, TemplatesSayWhatCouldBe) {
 }
 
 // Steps over loops, where templates know little of them; what is written down are the steps.
-TEST(PlanSpace, PlainLoopsHaveSketches) {
+TestFunction bilinear() {
   FunctionBuilder b;
   const Buffer x = b.input("x", {8, 24}), w = b.input("w", {6, 24, 32}), z = b.input("z", {8, 32});
-  const PlanSpace space =
-      space_of(b.take(b.reduce("form", Op::Add, {8, 6}, {24, 32}, [&](const Exprs& i, const Exprs& r) {
-        return load(x, {i[0], r[0]}) * load(w, {i[1], r[0], r[1]}) * load(z, {i[0], r[1]});
-      })));
+  return b.take(b.reduce("form", Op::Add, {8, 6}, {24, 32}, [&](const Exprs& i, const Exprs& r) {
+    return load(x, {i[0], r[0]}) * load(w, {i[1], r[0], r[1]}) * load(z, {i[0], r[1]});
+  }));
+}
+
+TEST(PlanSpace, PlainLoopsHaveSketches) {
+  const PlanSpace space = space_of(bilinear());
   EXPECT_EQ(space.model().lines[0].name, "rows");
   const std::vector<PlanPoint> others = space.alternatives();
   ASSERT_EQ(others.size(), 1u);
@@ -72,6 +76,22 @@ TEST(PlanSpace, PlainLoopsHaveSketches) {
   EXPECT_GT(families.size(), 1u) << "loops over other lanes are of another kind";
   for (const PlanPoint& p : space_of(product(1, 23, 70, 31, false, true)).alternatives())
     EXPECT_NE(p.lines[0].name, "sketch") << "templates know products";
+}
+
+TEST(PlanSpace, PlainLoopsHaveSketchesOnCuda) {
+  const CudaBackend gpu(*find_arch("sm_80"));
+  const TestFunction form = bilinear(), known = product(1, 128, 64, 128, false, true);
+  const auto sketched = [&](const TestFunction& f) {
+    std::vector<PlanPoint> points = PlanSpace(f.fn, f.constant, gpu, {}, 1).alternatives();
+    std::erase_if(points, [](const PlanPoint& p) { return p.lines[0].name != "sketch"; });
+    return points;
+  };
+  const std::vector<PlanPoint> points = sketched(form);
+  ASSERT_EQ(points.size(), 1u);
+  const auto again = PlanSpace(form.fn, form.constant, gpu, {}, 1).point(points[0].written);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(plan_text(again->written), plan_text(points[0].written));
+  EXPECT_TRUE(sketched(known).empty()) << "templates know products";
 }
 
 TEST(PlanSpace, WhatCannotBeIsNoPoint) {

@@ -104,12 +104,15 @@ def replayed(tmp):
     check("--schedules win over --records", stated.get(conv.get("function")) == "naive()", stated)
 
 
+BILINEAR = ('<ir_version: 8, opset_import: ["" : 18, "odd" : 1]>\n'
+            "m (float[8,32] x, float[12,32,32] w, float[8,32] z) => (float[8,12] y) { y = odd.Bilinear (x, w, z) }\n")
+
+
 @with_tmp
 def sketched(tmp):
     """A function without a template gets steps over its loops: found, checked, kept as steps, replayed to the same bytes, not measured again."""
     model, records = tmp / "bilinear.onnxtxt", tmp / "r.jsonl"
-    model.write_text('<ir_version: 8, opset_import: ["" : 18, "odd" : 1]>\n'
-                     "m (float[8,32] x, float[12,32,32] w, float[8,32] z) => (float[8,12] y) { y = odd.Bilinear (x, w, z) }\n")
+    model.write_text(BILINEAR)
     ops = ["--ops", ROOT / "bench" / "odd.tc"]
     told = tune(records, "--trials", "3", "--repeat", "2", "--jobs", "2", "--timeout", "120", *ops, model=model)
     got = records_of(records)
@@ -353,6 +356,27 @@ def emulated(tmp):
 
 
 @with_tmp
+def sketched_on_cuda(tmp):
+    """Blocks, threads and sums that these share: right, without races, kept as steps, replayed to the same bytes."""
+    model, records, ops = tmp / "bilinear.onnxtxt", tmp / "r.jsonl", ["--ops", ROOT / "bench" / "odd.tc"]
+    model.write_text(BILINEAR)
+    told = run(TOOL, "tune", model, *CUDA, *ops, "--records", records, "--runner", "emulated", "--trials", "6", "--repeat", "1", "--timeout", "300")
+    got = [r for r in records_of(records) if "sketch" in r]
+    check("sketches are proposed, and right", told.returncode == 0 and got and all(r["state"] == "ok" for r in got), (got, told.stderr))
+    packages = []
+    for name in ("plan", "sketch"):
+        (tmp / f"{name}.tc").write_text("\n  ".join(['schedule "*"', *got[0][name]]) + "\n")
+        packages.append(files_of(check.emit(model, tmp / name, *CUDA, *ops, "--schedules", tmp / f"{name}.tc")))
+    (tmp / "best.jsonl").write_text("".join(json.dumps({**r, "confirmed": r["plan"] == got[0]["plan"], "of_model": 0.5}) + "\n" for r in got))
+    packages.append(files_of(check.emit(model, tmp / "records", *CUDA, *ops, "--records", tmp / "best.jsonl")))
+    check("steps, numbers and records give the same package", packages[0] == packages[1] == packages[2])
+    built = run("cmake", "-S", tmp / "plan", "-B", tmp / "checked", "-DTC_CUDA_ON_CPU=ON", "-DTC_CUDA_CHECK=ON")
+    built = run("cmake", "--build", tmp / "checked") if built.returncode == 0 else built
+    ran = run(tmp / "checked" / "bilinear") if built.returncode == 0 else built
+    check("every access is checked", ran.returncode == 0, (built.stderr, ran.stdout, ran.stderr))
+
+
+@with_tmp
 def example(tmp):
     """The runner of examples/ builds and times as tc-emit itself does."""
     records = tmp / "r.jsonl"
@@ -407,5 +431,5 @@ def listed(tmp):
     check("named as --write-schedules names them", {t["function"] for t in tasks} == set(hashes), hashes)
 
 
-check.run([measured, replayed, sketched, gone_on, never_best, merged, kept, refused, on_cuda, emulated, example, cluster, listed], quick=1)
+check.run([measured, replayed, sketched, gone_on, never_best, merged, kept, refused, on_cuda, emulated, sketched_on_cuda, example, cluster, listed], quick=1)
 sys.exit(check.summary())

@@ -2,7 +2,8 @@
 //
 // What emitted C and CUDA can say without nested array types: one pointer and one index, strides and offset of the
 // buffer applied. Horner's form is kept for row-major buffers, since it shows the shape to the reader.
-// Needs: static shapes. Leaves: rank 1 everywhere but in Register and Shared buffers, which are printed as arrays.
+// Needs: static shapes. Leaves: rank 1 everywhere but in Register and Shared buffers, which are printed as arrays; a Shared one
+// whose rows lie apart (storage_align) has rank 1, too.
 #include "passes/loop/flatten_buffers.h"
 
 #include "ir/loop/build.h"
@@ -13,7 +14,7 @@ namespace {
 
 // Local arrays of the text keep their shape.
 bool keeps_shape(const Buffer& b) {
-  return b->scope == Scope::Register || b->scope == Scope::Shared || b->scope == Scope::Warp ||
+  return b->scope == Scope::Register || (b->scope == Scope::Shared && b->strides.empty()) || b->scope == Scope::Warp ||
          b->scope == Scope::Fragment;
 }
 

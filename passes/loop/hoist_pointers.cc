@@ -118,7 +118,8 @@ class Tile {
   }
 
   std::optional<std::pair<Buffer, Expr>> through_alias(const Buffer& b, const Exprs& index) {
-    if (b->scope == Scope::Register || local_.count(b.get()) != 0 || index.size() != 1) return std::nullopt;
+    const bool array = b->scope == Scope::Register || b->scope == Scope::Shared;  // of the text, not a pointer
+    if (array || local_.count(b.get()) != 0 || index.size() != 1) return std::nullopt;
     const Ramp* r = as<Ramp>(index[0]);
     const Expr scalar = r ? r->base : index[0];
     if (!depends(scalar, inner_) || depends(scalar, bound_) || has_load(scalar)) return std::nullopt;

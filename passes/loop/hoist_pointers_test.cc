@@ -57,6 +57,14 @@ TEST_F(HoistPointers, PointersStandBehindTheConditionOfTheirTile) {
   EXPECT_EQ(result(hoisted), result(s));
 }
 
+// Shared memory is an array of the text, whose elements need no pointer.
+TEST_F(HoistPointers, SharedArraysAreReadAsTheyAre) {
+  const Buffer copy = make_buffer("copy", DType::F32, {Dim(8 * kColumns)}, Scope::Shared);
+  const Expr term = load(x.buffer, {Expr(i) * 8 + Expr(k)}) * load(copy, {Expr(k) * kColumns + Expr(v)});
+  const std::string text = to_text(hoist_pointers(alloc(copy, kernel(tile(store(acc, {i, v}, term, Op::Add))))));
+  EXPECT_NE(text.find("acc[i, v] += x_k[i * 8] * copy[k * 32 + v]\n"), std::string::npos) << text;
+}
+
 // x[y[i]]: no base and constant.
 TEST_F(HoistPointers, IndexesThatAreReadStay) {
   const Stmt s = kernel(

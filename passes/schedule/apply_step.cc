@@ -157,6 +157,11 @@ void rename(Schedule& s, const Arguments& a) {
   s.rename(a.loop(0), a.results()[0]);
 }
 
+void bind_reduction(Schedule& s, const Arguments& a) {
+  if (!a.gpu()) a.refuse("threads of a GPU share sums; those of a CPU do not");
+  s.bind_reduction(a.loop(0));
+}
+
 void blockize(Schedule& s, const Arguments& a) { s.blockize(a.loop(0)); }
 void cache_read(Schedule& s, const Arguments& a) { s.cache_read(a.buffer(0), a.loop(1), scope_of(a, 2)); }
 void cache_write(Schedule& s, const Arguments& a) { s.cache_write(a.buffer(0), a.loop(1), scope_of(a, 2)); }
@@ -217,6 +222,7 @@ constexpr size_t kAny = SIZE_MAX;
 constexpr StepRow kSteps[] = {
     {"annotate", annotate, 2},
     {"bind", bind, 2},
+    {"bind_reduction", bind_reduction, 1},
     {"blockize", blockize, 1},
     {"cache_read", cache_read, 3},
     {"cache_write", cache_write, 3},

@@ -65,19 +65,44 @@ Stmt shared_copy(const Region& r, const Buffer& b, const Buffer& tile, const std
 
 bool is_barrier(const Stmt& s) { return as<Barrier>(s) != nullptr; }
 
-// barrier; copy; barrier; use. A body that begins with shared copies between barriers takes one more between them,
-// unless they read the new tile.
-Stmt behind_barrier(const Buffer& tile, const Stmt& copy, const Stmt& use) {
+// barrier; copy; barrier; use. The first barrier is for places that are passed `again`, when others may still read the tile.
+// A body that begins with shared copies before a barrier takes one more there, unless they read the new tile.
+Stmt behind_barrier(const Buffer& tile, const Stmt& copy, const Stmt& use, bool again) {
   const Seq* list = as<Seq>(use);
-  if (list && is_barrier(list->list[0]) && std::count_if(list->list.begin(), list->list.end(), is_barrier) == 2) {
+  const int barriers = again ? 2 : 1;
+  if (list && (!again || is_barrier(list->list[0])) &&
+      std::count_if(list->list.begin(), list->list.end(), is_barrier) == barriers) {
     Stmts all = list->list;
-    const auto second = std::find_if(all.begin() + 1, all.end(), is_barrier);
-    if (!touches(accesses_of(seq(Stmts(all.begin(), second))), tile, true, false)) {
-      all.insert(second, copy);
+    const auto last = std::find_if(all.begin() + (again ? 1 : 0), all.end(), is_barrier);
+    if (!touches(accesses_of(seq(Stmts(all.begin(), last))), tile, true, false)) {
+      all.insert(last, copy);
       return seq(all);
     }
   }
-  return seq({barrier(Scope::Shared), copy, barrier(Scope::Shared), use});
+  return seq({again ? barrier(Scope::Shared) : Stmt(), copy, barrier(Scope::Shared), use});
+}
+
+// The variables around a place that are not the same for all threads of a block.
+std::vector<Var> varying_around(const LoopSite& site) {
+  std::vector<Var> list;
+  for (const Stmt& s : site.path) {
+    if (const For* f = as<For>(s); f && is_thread(f->kind)) list.push_back(f->var);
+    if (const Let* k = as<Let>(s); k && (uses_any(k->value, list) || !reads_nothing(k->value))) list.push_back(k->var);
+  }
+  return list;
+}
+
+// Refuses a place that some threads of the block may pass by.
+void require_uniform(const Step& step, const LoopSite& site, const std::vector<Var>& varying) {
+  const auto require = [&](const Expr& e) {
+    step.require(!uses_any(e, varying) && reads_nothing(e), "not all threads of the block come by here", site.stmt);
+  };
+  for (const Stmt& s : site.path) {
+    if (const If* k = as<If>(s)) require(k->condition);
+    if (const For* k = as<For>(s); k && !is_gpu(k->kind)) require(k->begin), require(k->extent);
+    step.require(!as<While>(s), "not all threads of the block come by here", site.stmt);
+  }
+  require(site.loop->begin), require(site.loop->extent);
 }
 
 }  // namespace
@@ -86,7 +111,7 @@ Stmt behind_barrier(const Buffer& tile, const Stmt& copy, const Stmt& use) {
 //   for i: for j in 0 .. +4: y[i, j] = x[i * 4 + j]
 //   for i: { alloc t[4]; for c0 in 0 .. +4: t[c0] = x[i * 4 + c0]; for j in 0 .. +4: y[i, j] = t[j] }
 // A Shared tile holds what all threads of the block read; they copy it together, with a barrier before and after (one
-// pair for several tiles of the loop).
+// pair for several tiles of the loop). In the innermost loop of threads they do so once, before anything else.
 // Refused: a buffer that the loop writes or does not read; reads in vectors; GPU loops inside the loop; a Shared tile
 // outside threads, of what every thread has for itself, or where not all threads come by; other scopes than registers,
 // stack and (CPU) workspace.
@@ -102,25 +127,15 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
   std::vector<const For*> threads;
   for (const For* f : site.outer)
     if (is_thread(f->kind)) threads.push_back(f);
+  const bool by_thread = is_thread(site.loop->kind);  // at its begin, which it passes once
   if (scope == Scope::Shared) {
+    if (by_thread) threads.push_back(site.loop), inner.push_back(v);
     step.require(b->scope != Scope::Register && b->scope != Scope::Stack,
                  "every thread has its own \"" + b->name + "\"", site.stmt);
     step.require(!threads.empty(), "a shared tile needs loops of threads around", site.stmt);
-    step.require(!is_thread(site.loop->kind), "all threads copy together: the place is inside the loops of threads",
-                 site.stmt);
-    for (const For* f : threads) inner.push_back(f->var);
-    bool uniform = true;
-    auto depends = [&](const Expr& e) {
-      for (const For* f : threads) uniform = uniform && !uses_var(e, f->var);
-      uniform = uniform && reads_nothing(e);
-    };
-    for (const Stmt& s : site.path) {
-      if (const If* k = as<If>(s)) depends(k->condition);
-      if (const For* k = as<For>(s); k && !is_gpu(k->kind)) depends(k->begin), depends(k->extent);
-      uniform = uniform && !as<Let>(s) && !as<While>(s);
-    }
-    depends(site.loop->begin), depends(site.loop->extent);
-    step.require(uniform, "not all threads of the block come by here", site.stmt);
+    const std::vector<Var> varying = varying_around(site);
+    require_uniform(step, site, varying);
+    inner.insert(inner.end(), varying.begin(), varying.end());
   }
   const auto region = region_of(all.list, b, inner, inside_of(site));
   step.require(region.has_value(), "\"" + b->name + "\" is read in vectors", site.stmt);
@@ -133,7 +148,7 @@ Buffer Schedule::cache_read(const Buffer& b, const Var& v, Scope scope) {
     return tile;
   }
   const Stmt copy = shared_copy(*region, b, tile, threads);
-  const Stmt body = behind_barrier(tile, copy, use);
+  const Stmt body = behind_barrier(tile, copy, use, !by_thread);
   Stmt all_of = replace_stmt(body_, site.stmt.get(), tidy(with_body(*site.loop, body), site.ranges));
   const LoopSite outermost = *find_loop(all_of, threads[0]->var);
   all_of = replace_stmt(all_of, outermost.stmt.get(), alloc(tile, outermost.stmt));

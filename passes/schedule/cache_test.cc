@@ -178,6 +178,43 @@ TEST(ScheduleCache, SharedTilesOfAMatrixProduct) {
   }
 }
 
+// Copied once by all threads, before the condition that some of them do not meet; names of blocks and threads stay names.
+TEST(ScheduleCache, SharedTilesAtTheBeginOfAThread) {
+  FunctionBuilder b;
+  const Buffer x = b.input("x", {3, 12}), w = b.input("w", {3});
+  const TensorFn fn = b.take(b.reduce("window", Op::Add, {3, 10}, {3}, [&](const Exprs& i, const Exprs& r) {
+                         return load(x, {i[0], i[1] + r[0]}) * load(w, {r[0]});
+                       })).fn;
+  Schedule s(fn);
+  const auto [block, thread] = s.split(s.loops()[1], 4);
+  s.bind(s.fuse({s.loops()[0], block}, {{"block"}, true}), ForKind::BlockX);
+  s.bind(thread, ForKind::ThreadX);
+  s.cache_read(x, thread, Scope::Shared);
+  s.cache_read(w, thread, Scope::Shared);
+  EXPECT_EQ(to_text(s.body()),
+            "block.x block in 0 .. +9:\n"
+            "  let i0 = floor_div(block, 3)\n"
+            "  let i1_o = floor_mod(block, 3)\n"
+            "  alloc x_tile: f32[1,6] shared\n"
+            "  alloc w_tile: f32[3] shared\n"
+            "  thread.x i1_i in 0 .. +4:\n"
+            "    for copy in 0 .. +2:\n"
+            "      if copy * 4 + i1_i < 6:\n"
+            "        if i1_o * 4 + copy * 4 + i1_i < 12:\n"
+            "          x_tile[0, copy * 4 + i1_i] = x[i0, i1_o * 4 + copy * 4 + i1_i]\n"
+            "    for copy_2 in 0 .. +1:\n"
+            "      if i1_i < 3:\n"
+            "        w_tile[i1_i] = w[i1_i]\n"
+            "    barrier shared\n"
+            "    if i1_o * 4 + i1_i < 10:\n"
+            "      alloc acc: f32[] register\n"
+            "      acc[] = 0.0f\n"
+            "      for r0 in 0 .. +3:\n"
+            "        acc[] += x_tile[0, i1_i + r0] * w_tile[r0]\n"
+            "      window[i0, i1_o * 4 + i1_i] = acc[]\n");
+  expect_same(fn, s);
+}
+
 TEST(ScheduleCache, PipelineOfAPrivateTile) {
   const TensorFn fn = twice(3, 8);
   Schedule s(fn);

@@ -149,6 +149,8 @@ class Schedule {
 
   // --- reductions (reduction.cc)
   Buffer rfactor(const Var& v, Scope scope = Scope::Register);
+  /// The iterations are threads of a block that share the sum: always ForKind::ThreadX, neighbours of each other.
+  void bind_reduction(const Var& v);
   /// Returns the loops that take the place of `v`: of the start values, the sum, the results.
   std::vector<Var> decompose_reduction(const Var& v, Scope scope = Scope::Register);
 

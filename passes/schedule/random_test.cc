@@ -171,7 +171,7 @@ std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
   const Buffer b = d.pick(buffers);
   const Scope scope = d.pick(std::vector<Scope>{Scope::Register, Scope::Stack, Scope::Workspace});
   const bool let = d.below(2) == 1;
-  switch (d.below(gpu ? 25 : 23)) {
+  switch (d.below(gpu ? 26 : 23)) {
     case 0: return s.split(v, 1 + d.below(5), d.below(3) == 0 ? Tail::Min : Tail::Guard, {{}, let}), "split";
     case 1: return s.fuse({v, w}, {{}, let}), "fuse";
     case 2:
@@ -210,18 +210,21 @@ std::string random_step(Schedule& s, const TensorFn& fn, Dice& d, bool gpu) {
       return d.below(3) == 0 ? s.pack(b, order) : s.pack(b, order, {last}, {1 + d.below(4)}), "pack";
     }
     case 23: return s.bind(v, d.below(2) ? ForKind::BlockX : ForKind::BlockY), "bind";
+    case 24: return d.below(2) ? s.bind_reduction(v) : s.bind_reduction(s.split(v, 32).second), "bind_reduction";
     default:
       return d.below(3) ? (s.cache_read(b, v, Scope::Shared), "cache_read shared")
                         : (s.bind(v, d.below(2) ? ForKind::ThreadX : ForKind::ThreadY), "bind");
   }
 }
 
-// The last nest as one launch, in one of three shapes, as far as its loops allow.
+// The last nest as one launch, in one of four shapes, as far as its loops allow.
 void random_launch(Schedule& s, const TensorFn& fn, Dice& d, std::map<std::string, int>& taken) {
   try {
     const std::vector<Var> loops = s.loops(fn.outputs[0]);
-    const int64_t shape = d.below(3);
-    if (shape == 0 || loops.size() < 2) {
+    const int64_t shape = d.below(4);
+    if (shape == 3) {
+      s.bind(loops[0], ForKind::BlockX);
+    } else if (shape == 0 || loops.size() < 2) {
       const bool let = d.below(2) == 1;
       const auto [block, thread] = s.split(s.fuse(loops, {{}, let}), 1 + d.below(9), Tail::Guard, {{}, let});
       s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
@@ -245,7 +248,7 @@ void expect_replayed(const TensorFn& fn, const Schedule& s, const std::string& w
     const auto read = language::read_schedules("schedule \"*\"\n  naive()\n  " + language::print(line), problems);
     ASSERT_TRUE(problems.empty() && read.size() == 1 && read[0].lines.size() == 2) << what << language::print(line);
     ASSERT_EQ(read[0].lines[1], line);
-    ASSERT_NO_THROW(apply_step(again, line, line.name == "bind")) << what << language::print(line);
+    ASSERT_NO_THROW(apply_step(again, line, line.name.starts_with("bind"))) << what << language::print(line);
   }
   ASSERT_EQ(to_text(again.body()), to_text(s.body())) << what;
   ASSERT_EQ(again.lines(), s.lines()) << what;
@@ -362,6 +365,7 @@ TEST(ScheduleRandom, GpuLoopsHaveNoRaces) {
   std::map<std::string, int> taken;
   run_random(5000, 5500, true, taken);
   EXPECT_GE(taken["bind"], 100);
+  EXPECT_GE(taken["bind_reduction"], 5);
   EXPECT_GE(taken["cache_read shared"], 5);
 }
 

@@ -1,11 +1,13 @@
-// Reductions: rfactor and decompose_reduction.
+// Reductions: rfactor, bind_reduction and decompose_reduction.
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/cuda_limits.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/region.h"
+#include "passes/loop/lower_thread_allreduce.h"
 #include "passes/schedule/step.h"
 #include "support/text.h"
 
@@ -75,11 +77,116 @@ class WideAccumulators {
 // Accumulators of a loop whose extent is no constant.
 constexpr int64_t kMaxTile = 1 << 20;
 
+// The store of a loop that joins the value of every iteration into a cell that is the same for all of them; refuses others.
+Stmt joining_store(const Step& step, const LoopSite& site) {
+  const For& f = *site.loop;
+  const auto extent = as_const_int(f.extent);
+  step.require(extent && *extent >= 1 && is_const(f.begin, 0), "the bounds of the loop are no constants", site.stmt);
+  step.require(f.kind == ForKind::Serial, "loop " + f.var->name + " is " + std::string(kind_name(f.kind)), site.stmt);
+  Stmt at = site.stmt;
+  while (as<For>(at) || (as<If>(at) && !as<If>(at)->otherwise)) at = as<For>(at) ? as<For>(at)->body : as<If>(at)->then;
+  const Store* k = as<Store>(at);
+  step.require(k && k->reduce, "the loop is not the loop of one joining store", site.stmt);
+  step.require(!k->value->vector && !k->count, "the store is one of vectors", site.stmt);
+  step.require(!index_uses(*k, f.var), "\"" + k->buffer->name + "\" has a cell for every iteration already", site.stmt);
+  step.require(!uses_buffer(k->value, k->buffer), "the value depends on the result", site.stmt);
+  step.require(bool(identity_of(*k->reduce, k->buffer->dtype)), "the operation is not known to be associative",
+               site.stmt);
+  step.require(may_reorder({k->buffer, k->reduce, ""}, step.strict_fp()),
+               "strict floating point keeps the order of the sum", site.stmt);
+  return at;
+}
+
 // What is known of the variables of a chain and around it.
 Ranges ranges_at(const LoopSite& site, const Chain& chain) {
   Ranges ranges = site.ranges;
   for (const For* f : chain.loops) ranges[f->var.get()] = loop_range(*f, ranges);
   return ranges;
+}
+
+/// Where the sum of a loop begins and ends: the accumulator, and what stands between it and the loops of the GPU.
+struct SumSite {
+  size_t alloc = 0;           // of the accumulator, in the path of the loop
+  size_t begins = 0;          // what becomes the code of a thread, there
+  const Seq* list = nullptr;  // start values, sum, results
+  size_t sum = 0;             // which of them
+};
+
+SumSite sum_site(const Step& step, const LoopSite& site, const Buffer& acc) {
+  SumSite at;
+  const std::vector<Stmt>& path = site.path;
+  const auto holds = [&](const Stmt& s) { return as<Alloc>(s) && as<Alloc>(s)->buffer == acc; };
+  at.alloc = size_t(std::find_if(path.begin(), path.end(), holds) - path.begin());
+  step.require(at.alloc + 1 < path.size(), "\"" + acc->name + "\" is no accumulator around the loop", site.stmt);
+  at.list = as<Seq>(path[at.alloc + 1]);
+  step.require(at.list, "the sum has neither a start nor an end", path[at.alloc]);
+  const Stmt& sum = at.alloc + 2 < path.size() ? path[at.alloc + 2] : site.stmt;
+  while (!at.list->list[at.sum].same_as(sum)) at.sum++;
+  for (size_t i = at.alloc + 2; i < path.size(); i++) {
+    const For* f = as<For>(path[i]);
+    const If* c = as<If>(path[i]);
+    step.require(f || (c && !c->otherwise), "the sum is more than one nest", path[at.alloc]);
+    step.require(!f || f->kind == ForKind::Serial || f->kind == ForKind::Unroll,
+                 f ? "loop " + f->var->name + " is " + std::string(kind_name(f->kind)) : "", path[at.alloc]);
+  }
+  const auto runs_once_more = [](const Stmt& s) {
+    const For* f = as<For>(s);
+    const Alloc* a = as<Alloc>(s);
+    return (f && !is_gpu(f->kind) && f->kind != ForKind::Parallel) || as<Let>(s) ||
+           (a && (a->buffer->scope == Scope::Register || a->buffer->scope == Scope::Stack));
+  };
+  at.begins = at.alloc;
+  while (at.begins > 0 && runs_once_more(path[at.begins - 1])) at.begins--;
+  const For* around = at.begins > 0 ? as<For>(path[at.begins - 1]) : nullptr;
+  const bool gpu = std::any_of(site.outer.begin(), site.outer.end(), [](const For* f) { return is_gpu(f->kind); });
+  step.require(!gpu || (around && is_gpu(around->kind)),
+               "what stands around the sum in the loops of the GPU is more than loops", path[at.begins]);
+  return at;
+}
+
+// As many threads as the loop has iterations, a power of two, beside those that there are.
+void require_threads(const Step& step, const LoopSite& site) {
+  const int64_t n = *as_const_int(site.loop->extent);
+  int64_t all = n;
+  for (const For* f : site.outer) {
+    step.require(f->kind != ForKind::ThreadX, "loop " + f->var->name + " is thread.x too", site.stmt);
+    if (is_thread(f->kind)) all *= *as_const_int(f->extent);
+  }
+  step.require((n & (n - 1)) == 0 && n > 1, "the number of iterations is no power of two", site.stmt);
+  step.require(n <= kWarp || all == n, "more threads than a warp's share a sum, and the block has other ones",
+               site.stmt);
+  step.require(all <= kMaxBlockThreads && all % kWarp == 0,
+               "a block would have " + to_text(all) + " threads, which are no whole warps, or too many", site.stmt);
+}
+
+// Start values that are joined once, though every thread has a sum of its own; stores to nothing else.
+Stmt starts_of_threads(const Step& step, const Stmts& starts, const Store& sum, const Var& thread) {
+  const Expr identity = identity_of(*sum.reduce, sum.buffer->dtype);
+  const auto n = as_const_number(identity);
+  return rewrite(seq(starts), {}, [&](const Stmt& s) -> Stmt {
+    step.require(!as<If>(s) && !as<While>(s), "a sum may have no start", s);
+    const Store* k = as<Store>(s);
+    if (!k) return {};
+    step.require(k->buffer == sum.buffer && !k->reduce, "more than the sum is stored before it", s);
+    const auto start = as_const_number(k->value);
+    if (start && n && *start == *n) return {};
+    return store(k->buffer, k->index, select(eq(Expr(thread), 0), k->value, identity));
+  });
+}
+
+// Every accumulator joined over the threads.
+Stmt join_threads(const Buffer& acc, Op op, int64_t threads) {
+  if (acc->shape.empty()) return allreduce(acc, op, threads);
+  std::vector<Var> vars;
+  Exprs at;
+  for (size_t d = 0; d < acc->shape.size(); d++) {
+    vars.push_back(make_var("c" + to_text(int64_t(d))));
+    at.push_back(Expr(vars.back()));
+  }
+  const Buffer one = make_buffer(acc->name + "_all", acc->dtype, {}, Scope::Register);
+  Stmt s = alloc(one, seq({store(one, {}, load(acc, at)), allreduce(one, op, threads), store(acc, at, load(one, {}))}));
+  for (size_t d = vars.size(); d-- > 0;) s = loop(vars[d], acc->shape[d], s, ForKind::Unroll);
+  return s;
 }
 
 }  // namespace
@@ -94,22 +201,10 @@ Buffer Schedule::rfactor(const Var& v, Scope scope) {
   Step step(*this, "rfactor", {{v}, {scope_name(scope)}});
   const LoopSite site = step.find(v);
   step.require_scope(site, scope);
-  const auto extent = as_const_int(site.loop->extent);
-  step.require(extent && *extent >= 1 && is_const(site.loop->begin, 0), "the bounds of the loop are no constants",
-               site.stmt);
-  step.require(site.loop->kind == ForKind::Serial, "loop " + v->name + " is " + std::string(kind_name(site.loop->kind)),
-               site.stmt);
-  Stmt at = site.stmt;
-  while (as<For>(at) || (as<If>(at) && !as<If>(at)->otherwise)) at = as<For>(at) ? as<For>(at)->body : as<If>(at)->then;
+  const Stmt at = joining_store(step, site);
   const Store* k = as<Store>(at);
-  step.require(k && k->reduce, "the loop is not the loop of one joining store", site.stmt);
-  step.require(!k->value->vector && !k->count, "the store is one of vectors", site.stmt);
-  step.require(!index_uses(*k, v), "\"" + k->buffer->name + "\" has a cell for every iteration already", site.stmt);
-  step.require(!uses_buffer(k->value, k->buffer), "the value depends on the result", site.stmt);
+  const int64_t extent = *as_const_int(site.loop->extent);
   const Expr identity = identity_of(*k->reduce, k->buffer->dtype);
-  step.require(bool(identity), "the operation is not known to be associative", site.stmt);
-  step.require(may_reorder({k->buffer, k->reduce, ""}, step.strict_fp()),
-               "strict floating point keeps the order of the sum", site.stmt);
   const Stmt top = reduction_nest(site, *k);
   walk(top, [&](const Stmt& s) {
     const If* c = as<If>(s);
@@ -129,13 +224,54 @@ Buffer Schedule::rfactor(const Var& v, Scope scope) {
     step.require(at.min >= 0 && at.max < k->buffer->shape[d].value,
                  "the cell may lie outside of \"" + k->buffer->name + "\"", top);
   }
-  const Buffer part = make_buffer(k->buffer->name + "_part", k->buffer->dtype, {Dim(*extent)}, scope);
+  const Buffer part = make_buffer(k->buffer->name + "_part", k->buffer->dtype, {Dim(extent)}, scope);
   const Var first = make_var("p"), last = make_var("p");
-  const Stmt start = loop(first, *extent, store(part, {first}, identity));
+  const Stmt start = loop(first, extent, store(part, {first}, identity));
   const Stmt sums = replace_stmt(top, at.get(), store(part, {v}, k->value, k->reduce));
-  const Stmt join = loop(last, *extent, store(k->buffer, k->index, load(part, {last}), k->reduce));
+  const Stmt join = loop(last, extent, store(k->buffer, k->index, load(part, {last}), k->reduce));
   step.done(replace_stmt(body_, top.get(), alloc(part, seq({start, sums, join}))), {{part}});
   return part;
+}
+
+// The iterations of a loop of a sum become neighbouring threads of a block. Each has accumulators of its own, which are joined
+// behind the sum; what is made of the sums is left to the first thread.
+//   block.x i: { alloc acc; acc = 0; for k_o: for k_i in 0 .. +32: acc += x[i, k_o * 32 + k_i]; y[i] = acc }
+//   block.x i: thread.x k_i in 0 .. +32: { alloc acc; acc = 0; for k_o: acc += x[i, k_o * 32 + k_i]
+//                                          allreduce_add(32, acc); if k_i == 0: y[i] = acc }
+// Refused: anything but one joining store of 4 or 8 bytes, whose accumulator stands around start values, the nest of the sum
+// and results; operations other than sums, products, minimum and maximum; sums and products of floats under strict_fp;
+// numbers of threads that are no power of two or fill no whole warps; thread.x around, and other threads where more than a
+// warp's share a sum; conditions around the sum; barriers inside; results that the sum reads.
+void Schedule::bind_reduction(const Var& v) {
+  Step step(*this, "bind_reduction", {{v}});
+  const LoopSite site = step.find(v);
+  const Stmt at = joining_store(step, site);
+  const Store& k = *as<Store>(at);
+  const Op op = *k.reduce;
+  const int64_t bytes = info(k.buffer->dtype).bytes;
+  step.require((op == Op::Add || op == Op::Mul || op == Op::Max || op == Op::Min) && (bytes == 4 || bytes == 8),
+               "threads join sums, products, minima and maxima of 4 or 8 bytes", site.stmt);
+  require_threads(step, site);
+  const SumSite sum = sum_site(step, site, k.buffer);
+  const Stmt where = site.path[sum.alloc], code = sum.begins < sum.alloc ? site.path[sum.begins] : where;
+  for (const For* f : loops_in(where))
+    step.require(!is_gpu(f->kind) && f->kind != ForKind::Parallel,
+                 "loop " + f->var->name + " is " + std::string(kind_name(f->kind)), where);
+  const auto split = sum.list->list.begin() + std::ptrdiff_t(sum.sum);
+  const Stmts starts(sum.list->list.begin(), split), results(split + 1, sum.list->list.end());
+  const Accesses inside = accesses_of(code), before = accesses_of(seq(starts)), summed = accesses_of(*split),
+                 made = accesses_of(seq(results));
+  step.require(inside.opaque.empty() && !inside.has_barrier, "there is a barrier or an instruction", code);
+  for (const Access& a : made.list)
+    step.require(!a.write || a.buffer == k.buffer ||
+                     (!touches(summed, a.buffer, true, false) && !touches(before, a.buffer, true, false)),
+                 "the sum reads \"" + a.buffer->name + "\", which is made of it", where);
+
+  const Stmt result = if_then(eq(Expr(v), 0), seq(results));
+  const Stmt body = seq({starts_of_threads(step, starts, k, v), replace_stmt(*split, site.stmt.get(), site.loop->body),
+                         join_threads(k.buffer, op, *as_const_int(site.loop->extent)), result});
+  const Stmt thread = replace_stmt(code, where.get(), alloc(k.buffer, body));
+  step.done(replace_stmt(body_, code.get(), loop(v, site.loop->extent, thread, ForKind::ThreadX)));
 }
 
 // The start of the accumulators, the reduction and the stores of results become nests of their own, from loop `v` on;
@@ -165,6 +301,8 @@ std::vector<Var> Schedule::decompose_reduction(const Var& v, Scope scope) {
   }
   const Seq* list = as<Seq>(body);
   step.require(!accs.empty() && list, "the loops do not lead to accumulators", site.stmt);
+  const Accesses inside = accesses_of(body);
+  step.require(inside.opaque.empty(), "there is " + inside.opaque, site.stmt);
   for (const For* f : loops_in(body))
     step.require(!is_gpu(f->kind) && f->kind != ForKind::Parallel,
                  "loop " + f->var->name + " is " + std::string(kind_name(f->kind)), site.stmt);

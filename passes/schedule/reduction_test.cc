@@ -1,4 +1,4 @@
-// rfactor, decompose_reduction, pad, partition.
+// rfactor, bind_reduction, decompose_reduction, pad, partition.
 #include "passes/schedule/test_schedules.h"
 
 namespace tc {
@@ -43,6 +43,114 @@ TEST(ScheduleReduction, RfactorRefuses) {
   const Var i = make_var("i");
   Schedule differences(loop(i, 4, store(y, {0}, load(x, {i}), Op::Sub)));
   EXPECT_NE(refusal([&] { differences.rfactor(i); }).find("is not known to be associative"), std::string::npos);
+}
+
+TEST(ScheduleReduction, ThreadsShareASum) {
+  const TensorFn fn = row_sums(2, 80);
+  Schedule s(fn);
+  const Var i = s.loops()[0], k = s.loops()[1];
+  const auto [turns, thread] = s.split(k, 32);
+  s.bind(i, ForKind::BlockX);
+  s.bind_reduction(thread);
+  EXPECT_EQ(to_text(s.body()),
+            "block.x i0 in 0 .. +2:\n"
+            "  thread.x r0_i in 0 .. +32:\n"
+            "    alloc acc: f32[] register\n"
+            "    acc[] = 0.0f\n"
+            "    for r0_o in 0 .. +3:\n"
+            "      if r0_o * 32 + r0_i < 80:\n"
+            "        acc[] += x[i0, r0_o * 32 + r0_i]\n"
+            "    allreduce_add(32, acc)\n"
+            "    if r0_i == 0:\n"
+            "      sum[i0] = acc[]\n");
+  EXPECT_EQ(s.steps().back(), "bind_reduction(r0_i)");
+  expect_same(fn, s);
+}
+
+TEST(ScheduleReduction, ThreadsShareSumsOfATile) {
+  const TensorFn fn = row_sums(8, 64);
+  Schedule s(fn);
+  const Var k = s.loops()[1];
+  const auto [outer, row] = s.split(s.loops()[0], 4);
+  s.decompose_reduction(row);
+  const auto [turns, thread] = s.split(k, 32);
+  s.reorder({turns, thread, row});
+  s.bind(outer, ForKind::ThreadY);
+  s.bind_reduction(thread);
+  EXPECT_EQ(to_text(s.body()),
+            "thread.y i0_o in 0 .. +2:\n"
+            "  thread.x r0_i in 0 .. +32:\n"
+            "    alloc acc: f32[4] register\n"
+            "    for i0_i in 0 .. +4:\n"
+            "      acc[i0_i] = 0.0f\n"
+            "    for r0_o in 0 .. +2:\n"
+            "      for i0_i_2 in 0 .. +4:\n"
+            "        acc[i0_i_2] += x[i0_o * 4 + i0_i_2, r0_o * 32 + r0_i]\n"
+            "    unroll c0 in 0 .. +4:\n"
+            "      alloc acc_all: f32[] register\n"
+            "      acc_all[] = acc[c0]\n"
+            "      allreduce_add(32, acc_all)\n"
+            "      acc[c0] = acc_all[]\n"
+            "    if r0_i == 0:\n"
+            "      for i0_i_3 in 0 .. +4:\n"
+            "        sum[i0_o * 4 + i0_i_3] = acc[i0_i_3]\n");
+  expect_same(fn, s);
+}
+
+TEST(ScheduleReduction, StartValuesAreJoinedOnce) {
+  const Buffer x = make_buffer("x", DType::F32, {2, 32}), y = make_buffer("y", DType::F32, {2}),
+               acc = make_buffer("acc", DType::F32, {}, Scope::Register);
+  const Var i = make_var("i"), k = make_var("k");
+  const Stmt nest =
+      alloc(acc, seq({store(acc, {}, make_float(DType::F32, 3)), loop(k, 32, store(acc, {}, load(x, {i, k}), Op::Add)),
+                      store(y, {i}, load(acc, {}))}));
+  Schedule s(loop(i, 2, nest));
+  s.bind_reduction(k);
+  EXPECT_EQ(to_text(s.body()),
+            "thread.x k in 0 .. +32:\n"
+            "  for i in 0 .. +2:\n"
+            "    alloc acc: f32[] register\n"
+            "    acc[] = select(k == 0, 3.0f, 0.0f)\n"
+            "    acc[] += x[i, k]\n"
+            "    allreduce_add(32, acc)\n"
+            "    if k == 0:\n"
+            "      y[i] = acc[]\n");
+  EXPECT_NE(refusal([&] { s.decompose_reduction(i); }).find("there is an instruction"), std::string::npos);
+}
+
+TEST(ScheduleReduction, BindReductionRefuses) {
+  const TensorFn fn = row_sums(4, 64);
+  const auto why = [&](const std::function<void(Schedule&, const Var& row, const Var& k)>& steps,
+                       const ScheduleOptions& options = {}) {
+    Schedule s(fn, options);
+    const std::string message = refusal([&] { steps(s, s.loops()[0], s.loops()[1]); });
+    return message.substr(0, message.find('\n'));
+  };
+  EXPECT_EQ(why([](Schedule& s, const Var&, const Var& k) { s.bind_reduction(k); }, {.strict_fp = true}),
+            "bind_reduction(r0): strict floating point keeps the order of the sum");
+  EXPECT_EQ(why([](Schedule& s, const Var& row, const Var&) { s.bind_reduction(row); }),
+            "bind_reduction(i0): the loop is not the loop of one joining store");
+  EXPECT_EQ(why([](Schedule& s, const Var&, const Var& k) { s.bind_reduction(s.split(k, 24).second); }),
+            "bind_reduction(r0_i): the number of iterations is no power of two");
+  EXPECT_EQ(why([](Schedule& s, const Var&, const Var& k) { s.bind_reduction(s.split(k, 8).second); }),
+            "bind_reduction(r0_i): a block would have 8 threads, which are no whole warps, or too many");
+  EXPECT_EQ(why([](Schedule& s, const Var& row, const Var& k) {
+              s.bind(row, ForKind::ThreadX);
+              s.bind_reduction(k);
+            }),
+            "bind_reduction(r0): loop i0 is thread.x too");
+  EXPECT_EQ(why([](Schedule& s, const Var& row, const Var& k) {
+              s.bind(row, ForKind::ThreadY);
+              s.bind_reduction(k);
+            }),
+            "bind_reduction(r0): more threads than a warp's share a sum, and the block has other ones");
+  EXPECT_EQ(why([](Schedule& s, const Var& row, const Var& k) {
+              const auto [block, thread] = s.split(row, 3);
+              s.reorder({block, thread});
+              s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadY);
+              s.bind_reduction(s.split(k, 32).second);
+            }),
+            "bind_reduction(r0_i): what stands around the sum in the loops of the GPU is more than loops");
 }
 
 TEST(ScheduleReduction, DecomposeMakesThreeNests) {

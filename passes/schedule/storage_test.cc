@@ -52,6 +52,20 @@ TEST(ScheduleStorage, AlignChangesStrides) {
             std::string::npos);
 }
 
+// What is printed has the unused ends of rows as well.
+TEST(ScheduleStorage, AlignedSharedTilesKeepTheirStrides) {
+  const TensorFn fn = row_sums(8, 32);
+  Schedule s(fn);
+  const auto [block, thread] = s.split(s.loops()[0], 4);
+  s.bind(block, ForKind::BlockX), s.bind(thread, ForKind::ThreadX);
+  s.storage_align(s.cache_read(fn.inputs[0], thread, Scope::Shared), 0, 2, 1);
+  expect_same(fn, s.body());
+  BufferMap flat;
+  const std::string text = to_text(flatten_buffers(s.body(), flat));
+  EXPECT_NE(text.find("alloc x_tile: f32[131] shared"), std::string::npos) << text;
+  EXPECT_NE(text.find("acc[] += x_tile[i0_i * 33 + r0]"), std::string::npos) << text;
+}
+
 TEST(ScheduleStorage, PrefetchLooksAhead) {
   const TensorFn fn = twice(8, 3);
   Schedule s(fn);

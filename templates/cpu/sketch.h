@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "passes/schedule/primitives.h"
 #include "templates/cpu/template.h"
+#include "templates/sketch.h"
 
 namespace tc {
 
@@ -12,8 +12,5 @@ namespace tc {
 /// steps. `shared`: loops around the nest that are others' as well. Throws ScheduleError where a step is refused.
 void sketch_nest(Schedule& s, const Buffer& result, const std::set<Var>& shared, const std::string& suffix,
                  const TemplateArgs& a);
-
-/// The iterations of a loop, if they are a constant.
-std::optional<int64_t> trips(const Schedule& s, const Var& v);
 
 }  // namespace tc

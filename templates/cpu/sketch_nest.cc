@@ -12,15 +12,12 @@
 //
 // What is possible is asked of the steps themselves.
 #include <algorithm>
-#include <map>
 
 #include "ir/loop/build.h"
-#include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/nest.h"
 #include "passes/loop/lower_lanes.h"
 #include "passes/loop/vector_form.h"
-#include "support/text.h"
 #include "templates/cpu/sketch.h"
 #include "templates/cpu/sketch_lanes.h"
 
@@ -28,15 +25,6 @@ namespace tc {
 namespace {
 
 constexpr int64_t kMostRows = 16, kMostColumns = 256, kMostSums = 1024;  // of a tile; 4 KiB of floats
-constexpr int64_t kMostUnrolled = 16;
-
-/// Of n iterations: what divides them, powers of two, and all of them.
-KnobValues parts_of(int64_t n, int64_t most) {
-  std::vector<int64_t> list;
-  for (int64_t v = 1; v <= std::min(n, most); v++)
-    if (n % v == 0 || ((v & (v - 1)) == 0 && n >= 2 * v)) list.push_back(v);
-  return KnobValues::list(std::move(list));
-}
 
 /// Of n neighbouring elements: whole vectors of every length, or all of them.
 KnobValues columns_of(int64_t n, int64_t most) {
@@ -46,68 +34,13 @@ KnobValues columns_of(int64_t n, int64_t most) {
   return KnobValues::list(std::move(list));
 }
 
-/// The store that joins into a sum; null where there is none, or several.
-const Store* joining_store(const Stmt& s) {
-  const Store* found = nullptr;
-  int count = 0;
-  walk(s, [&](const Stmt& x) {
-    if (const Store* k = as<Store>(x); k && k->reduce) found = k, count++;
-    return true;
-  });
-  return count == 1 ? found : nullptr;
-}
-
-/// The loops of a nest from `v` on, each right inside the other.
-std::vector<Var> nest_from(const Schedule& s, const Var& v) {
-  std::vector<Var> list;
-  const std::optional<LoopSite> site = find_loop(s.body(), v);
-  if (!site) return list;  // it runs once
-  const std::optional<Chain> chain = chain_of(site->stmt, nullptr);
-  for (const For* f : chain->loops) list.push_back(f->var);
-  return list;
-}
-
-/// The sum of which `result` is made at last; null where there is none.
-Buffer sum_of(const Stmt& body, const Buffer& result) {
-  Buffer sum;
-  walk(body, [&](const Stmt& s) {
-    const Store* k = as<Store>(s);
-    if (!k || k->buffer != result) return true;
-    walk(k->value, [&](const Expr& e) {
-      if (const Load* l = as<Load>(e); l && l->index.empty() && l->buffer->scope == Scope::Register) sum = l->buffer;
-      return true;
-    });
-    return true;
-  });
-  return sum;
-}
-
-class NestSketch {
+class CpuNest : public SketchedNest {
  public:
-  NestSketch(Schedule& s, const Buffer& result, const std::set<Var>& shared, const std::string& suffix,
-             const TemplateArgs& a)
-      : s_(s), suffix_(suffix), a_(a) {
-    const std::map<const void*, std::string> names = printed_names(s.body());
-    const auto take = [&](const std::vector<Var>& loops, std::vector<Var>& list) {
-      for (const Var& v : loops)
-        if (const auto n = trips(s, v); shared.count(v) == 0 && n && *n > 1) {
-          list.push_back(v);
-          name_[v] = names.at(v.get());
-        }
-    };
-    take(s.loops(result), space_);
-    if (const Buffer acc = sum_of(s.body(), result)) {
-      std::vector<Var> loops = s.loops(acc);
-      std::erase_if(loops, [&](const Var& v) { return is_space(v); });
-      take(loops, red_);
-    }
-    const std::vector<Var>& outermost = space_.empty() ? red_ : space_;
-    if (!outermost.empty()) nest_ = find_loop(s.body(), outermost[0])->stmt;
-    if (!red_.empty()) sum_ = joining_store(nest_);
-  }
+  CpuNest(Schedule& s, const Buffer& result, const std::set<Var>& shared, const std::string& suffix,
+          const TemplateArgs& a)
+      : SketchedNest(s, result, shared, suffix, a.plan), a_(a) {}
 
   void run() {
-    if (!nest_ || (!red_.empty() && !sum_)) return;
     choose();
     if (!apart_.empty()) copy_operands();
     if (!lane_ || is_space(lane_))
@@ -117,16 +50,9 @@ class NestSketch {
   }
 
  private:
-  bool is_space(const Var& v) const { return std::find(space_.begin(), space_.end(), v) != space_.end(); }
-  int64_t number(const std::string& name, int64_t model, KnobValues values) const {
-    return a_.plan.number(
-        name + suffix_, [&] { return values.at(values.below(model)); }, values);
-  }
-
   bool may_join_lanes(const Var& v) const {
-    if (!sum_ || is_space(v) || !op_has_lanes(*sum_->reduce, sum_->buffer->dtype)) return false;
-    const bool rounds = is_float(sum_->buffer->dtype) && (*sum_->reduce == Op::Add || *sum_->reduce == Op::Mul);
-    return !(a_.options.strict_fp && rounds) && has_vector_form(sum_->value, v, false);
+    return may_join_parts(a_.options.strict_fp) && !is_space(v) && op_has_lanes(*sum_->reduce, sum_->buffer->dtype) &&
+           has_vector_form(sum_->value, v, false);
   }
 
   /// How good lanes along `v` promise to be, from 3: results side by side, 2: partial sums, 1: results side by side in copies; 0: there are none.
@@ -142,21 +68,18 @@ class NestSketch {
   const Var& first() const { return space_[space_[0] == lane_ ? 1 : 0]; }
 
   void choose() {
-    std::vector<Var> loops = space_;
-    loops.insert(loops.end(), red_.begin(), red_.end());
+    const std::vector<Var> all = loops();
     std::vector<int64_t> possible = {0};
     int64_t own = 0, best = 0;
-    for (size_t i = 0; i < loops.size(); i++) {
-      if (*trips(s_, loops[i]) < kMaxLanes) continue;
-      const int64_t rank = rank_of_lanes(loops[i]);
+    for (size_t i = 0; i < all.size(); i++) {
+      if (*trips(s_, all[i]) < kMaxLanes) continue;
+      const int64_t rank = rank_of_lanes(all[i]);
       if (rank == 0) continue;
       possible.push_back(int64_t(i) + 1);
       if (rank >= best) best = rank, own = int64_t(i) + 1;
     }
-    const KnobValues values = KnobValues::list(std::move(possible));
-    const int64_t lanes = a_.plan.kind(
-        "lanes" + suffix_, [&] { return own; }, values);
-    if (lanes > 0) lane_ = loops[size_t(lanes) - 1];
+    const int64_t lanes = kind("lanes", own, KnobValues::list(std::move(possible)));
+    if (lanes > 0) lane_ = all[size_t(lanes) - 1];
     choose_tile();
     choose_sum();
     if (const auto n = int64_t(space_.size()); n > 1) {
@@ -185,9 +108,8 @@ class NestSketch {
   }
 
   void choose_sum() {
-    const auto count = int64_t(red_.size());
-    if (count > 0) inner_ = count > 1 ? number("inner", count, KnobValues::range(1, count)) - 1 : 0;
-    for (int64_t i = 0; i < count; i++) {
+    choose_inner();
+    for (int64_t i = 0; i < int64_t(red_.size()); i++) {
       const Var& v = red_[size_t(i)];
       const int64_t n = *trips(s_, v);
       if (v == lane_)
@@ -234,12 +156,7 @@ class NestSketch {
     std::vector<Var> outer, inner;
     Var last, in_lanes;
     for (const Var& v : space_) {
-      const int64_t n = *trips(s_, v), size = size_[v];
-      Var o = v, i;
-      if (size >= n)
-        i = v, o = nullptr;
-      else if (size > 1)
-        std::tie(o, i) = s_.split(v, size);
+      const auto [o, i] = cut(v, size_[v]);
       if (o && v == last_)
         last = o;
       else if (o)
@@ -256,19 +173,6 @@ class NestSketch {
     return inner;
   }
 
-  void reorder(const std::vector<Var>& order) {
-    if (order.size() > 1) s_.reorder(order);
-  }
-
-  /// Loops of a tile: the last one in vectors where `lanes` is set, the others unrolled.
-  void finish(const std::vector<Var>& loops, bool lanes) {
-    for (size_t i = 0; i < loops.size(); i++)
-      if (lanes && i + 1 == loops.size())
-        s_.vectorize(loops[i]);
-      else if (*trips(s_, loops[i]) <= kMostUnrolled)
-        s_.unroll(loops[i]);
-  }
-
   /// The loops of the sum but for that over lanes, the innermost one last, which is cut where some of its iterations are unrolled.
   std::vector<Var> sum_loops(Var& unrolled) {
     std::vector<Var> list;
@@ -276,14 +180,9 @@ class NestSketch {
       if (int64_t(i) != inner_ && red_[i] != lane_) list.push_back(red_[i]);
     const Var& v = red_[size_t(inner_)];
     if (v == lane_) return list;
-    const int64_t n = *trips(s_, v), size = size_[v];
-    list.push_back(v);
-    if (size >= n) unrolled = v;
-    if (size > 1 && size < n) {
-      const auto [o, i] = s_.split(v, size);
-      list.back() = o;
-      list.push_back(unrolled = i);
-    }
+    const auto [o, i] = cut(v, size_[v]);
+    if (o) list.push_back(o);
+    if (i) list.push_back(unrolled = i);
     return list;
   }
 
@@ -297,10 +196,8 @@ class NestSketch {
     std::vector<Var> order = sum_loops(unrolled);
     order.insert(order.end(), inner.begin(), inner.end());
     reorder(order);
-    if (unrolled && *trips(s_, unrolled) <= kMostUnrolled) s_.unroll(unrolled);
-    finish(inner, bool(lane_));
-    for (const Var& v : made)
-      if (std::find(inner.begin(), inner.end(), v) == inner.end()) finish(nest_from(s_, v), bool(lane_));
+    if (unrolled) finish({unrolled}, false);
+    finish_tile(inner, made, bool(lane_));
   }
 
   /// Lanes are iterations of the sum.
@@ -337,7 +234,7 @@ class NestSketch {
     in_tile.push_back(sums.back());
     order.insert(order.end(), in_tile.begin(), in_tile.end());
     reorder(order);
-    if (unrolled && *trips(s_, unrolled) <= kMostUnrolled) s_.unroll(unrolled);
+    if (unrolled) finish({unrolled}, false);
     finish(in_tile, true);
     finish(nest_from(s_, made.at(0)), true);
     std::vector<Var> joins = nest_from(s_, made.at(2));
@@ -354,27 +251,19 @@ class NestSketch {
     return nullptr;
   }
 
-  Schedule& s_;
-  const std::string suffix_;
   const TemplateArgs& a_;
-  std::vector<Var> space_, red_;  // loops of several iterations, outermost first
-  Stmt nest_;
-  const Store* sum_ = nullptr;
   Var lane_;
-  std::map<Var, std::string> name_;  // looked up only
-  std::map<Var, int64_t> size_;      // looked up only
-  Var last_;                         // of the loops over tiles the innermost one; null: as they are
-  int64_t inner_ = -1, copied_ = 1;
+  Var last_;  // of the loops over tiles the innermost one; null: as they are
+  int64_t copied_ = 1;
   OperandsApart apart_;  // looked up only
 };
 
 }  // namespace
 
-std::optional<int64_t> trips(const Schedule& s, const Var& v) { return as_const_int(s.loop_of(v).extent); }
-
 void sketch_nest(Schedule& s, const Buffer& result, const std::set<Var>& shared, const std::string& suffix,
                  const TemplateArgs& a) {
-  NestSketch(s, result, shared, suffix, a).run();
+  CpuNest nest(s, result, shared, suffix, a);
+  if (nest.has_loops()) nest.run();
 }
 
 }  // namespace tc

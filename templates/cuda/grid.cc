@@ -7,6 +7,7 @@
 #include "support/text.h"
 #include "templates/conditions.h"
 #include "templates/cuda/template.h"
+#include "templates/sketch.h"
 
 namespace tc {
 namespace {
@@ -48,13 +49,14 @@ Schedule point_loops(const std::vector<Axis>& axes, const Stmt& body, const Sche
   return Schedule(nest, options, vars_of(axes));
 }
 
-void bind_points(Schedule& s, const std::vector<Var>& loops, int64_t threads) {
+void bind_points(Schedule& s, const std::vector<Var>& loops, int64_t threads, bool apart) {
   int64_t n = 1;
   for (const Var& v : loops) n *= *as_const_int(s.loop_of(v).extent);
   if (n < 2) return;  // in a single thread
-  const Var i = s.fuse(loops, {{"i"}, true});
+  const auto name = [&](const std::string& wanted) { return apart ? unused_name(s, wanted) : wanted; };
+  const Var i = s.fuse(loops, {{name("i")}, true});
   const auto [block, thread] =
-      s.split(i, std::min(threads, round_up(n, kWarp)), Tail::Guard, {{"block", "thread"}, true});
+      s.split(i, std::min(threads, round_up(n, kWarp)), Tail::Guard, {{name("block"), name("thread")}, true});
   s.bind(block, ForKind::BlockX);
   s.bind(thread, ForKind::ThreadX);
 }

@@ -61,13 +61,17 @@ std::string why_no_barriers(const Stmt& s) {
 
 }  // namespace
 
+std::string why_no_kernel(const Stmt& s) {
+  const std::string why = why_no_launches(s);
+  return why.empty() ? why_no_barriers(s) : why;
+}
+
 std::optional<Scheduled> cuda_naive(const CudaArgs& a) {
   if (!a.options.planner || !a.options.planner->applies()) return {};
   Schedule loops(a.fn, a.options, a.constant_input);
   a.plan.steps(
       loops, [](Schedule&) {}, true);
-  if (const std::string why = why_no_launches(loops.body()); !why.empty()) a.options.planner->refuse(why);
-  if (const std::string why = why_no_barriers(loops.body()); !why.empty()) a.options.planner->refuse(why);
+  if (const std::string why = why_no_kernel(loops.body()); !why.empty()) a.options.planner->refuse(why);
   Scheduled s = with_operands(a.fn, "naive", join(loops.steps(), "; "));
   loops.hand_over(s);
   return s;

@@ -6,6 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/dependence.h"
+#include "passes/analysis/nest.h"
 #include "support/text.h"
 #include "templates/cuda/template.h"
 
@@ -85,15 +86,21 @@ struct ScanParts {
   }
 };
 
-constexpr int64_t kLocalBytes = 1024;  // of a thread's own arrays
+// Loops of blocks and threads, or shared memory around them.
+bool is_launch(const Stmt& s) {
+  const For* f = as<For>(s);
+  const Alloc* a = as<Alloc>(s);
+  return has_device_loops(s) && (f || (a && a->buffer->scope == Scope::Shared));
+}
 
 // Steps that make launches of plain loops, one after the other; the threads of each are a number of the plan.
 class Launches {
  public:
-  Launches(Schedule& s, const PlanEntry& plan) : s_(s), plan_(plan) {}
+  Launches(Schedule& s, const PlanEntry& plan, bool apart) : s_(s), plan_(plan), apart_(apart) {}
 
-  // `s`: plain loops of the schedule, as they are before the first step.
+  // `s`: loops of the schedule, as they are before the first step. Launches stay as they are.
   void of(const Stmt& s) {
+    if (is_launch(s)) return;
     if (const Seq* q = as<Seq>(s)) {
       for (const Stmt& x : q->list) of(x);
       return;
@@ -122,7 +129,7 @@ class Launches {
     s_.attempt([&](Schedule& launch) {
       launch.reorder(order);
       for (const Buffer& b : own) launch.set_scope(b, Scope::Stack);
-      bind_points(launch, free, threads);
+      bind_points(launch, free, threads, apart_);
     });
   }
 
@@ -133,7 +140,7 @@ class Launches {
     walk(s, [&](const Stmt& x) {
       const Alloc* a = as<Alloc>(x);
       if (!a) return true;
-      fits = fits && num_elements(static_dims(a->buffer->shape)) * info(a->buffer->dtype).bytes <= kLocalBytes;
+      fits = fits && num_elements(static_dims(a->buffer->shape)) * info(a->buffer->dtype).bytes <= kThreadBytes;
       if (a->buffer->scope == Scope::Workspace) own.push_back(a->buffer);
       return true;
     });
@@ -142,6 +149,7 @@ class Launches {
 
   Schedule& s_;
   const PlanEntry& plan_;
+  const bool apart_;
   size_t count_ = 0;
 };
 
@@ -210,10 +218,14 @@ std::optional<Scheduled> cuda_scan(const CudaArgs& a) {
   return s;
 }
 
+void bind_independent(Schedule& s, const PlanEntry& plan, bool apart) {
+  const Stmt plain = s.body();
+  Launches(s, plan, apart).of(plain);
+}
+
 std::optional<Scheduled> cuda_nest(const CudaArgs& a) {
   Schedule loops(a.fn, a.options);
-  const Stmt plain = loops.body();
-  Launches(loops, a.plan).of(plain);
+  bind_independent(loops, a.plan, false);
   Scheduled s = with_operands(a.fn, "nest", "independent turns of a loop in a thread each, the rest in one thread");
   loops.hand_over(s);
   return s;

@@ -35,6 +35,7 @@ constexpr Template<CudaArgs> kTemplates[] = {
     {"sort", cuda_sort},                    // top-k
     {"nest", cuda_nest},                    // loops that no formula says
     {"naive", cuda_naive},                  // what a stated schedule makes of the definition's loops
+    {"sketch", cuda_sketch},                // the same by numbers, where they are asked for
 };
 
 }  // namespace

@@ -61,6 +61,18 @@ std::optional<Scheduled> cuda_sort(const CudaArgs& a);
 std::optional<Scheduled> cuda_nest(const CudaArgs& a);
 /// The loops of the definition under the steps of a stated schedule. Declines where none is stated.
 std::optional<Scheduled> cuda_naive(const CudaArgs& a);
+/// Steps over the plain loops, whose sizes are numbers: for who looks for better ones, never the model's choice. Declines where no
+/// step is possible.
+std::optional<Scheduled> cuda_sketch(const CudaArgs& a);
+
+/// Why loops under steps are no sequence of launches as described above; "" if they are.
+std::string why_no_kernel(const Stmt& s);
+/// Gives independent iterations of every nest outside of launches a thread each; the threads of a block are a number of the plan.
+/// `apart`: loops of several launches have names of their own, so that the steps give the same text when they are read again.
+void bind_independent(Schedule& s, const PlanEntry& plan, bool apart);
+
+/// Of a thread's own arrays, where nothing else is known.
+inline constexpr int64_t kThreadBytes = 1024;
 
 /// `body` for `count` pieces, shared by the `threads` threads of a block; it gets the numbers of iteration and piece.
 /// `kind`: of the loop over iterations, where there are several.
@@ -78,8 +90,8 @@ Stmt reduce_at_point(const Canonical& c, const std::string& name);
 /// The plain loops over `axes`, whose iterations are independent of each other, around the code at a point.
 Schedule point_loops(const std::vector<Axis>& axes, const Stmt& body, const ScheduleOptions& options = {});
 /// Makes loops right inside each other a launch with a thread per point. `threads`: of a block, a multiple of a warp's; fewer
-/// points have fewer.
-void bind_points(Schedule& s, const std::vector<Var>& loops, int64_t threads);
+/// points have fewer. `apart`: the new loops have names that nothing else has.
+void bind_points(Schedule& s, const std::vector<Var>& loops, int64_t threads, bool apart = false);
 /// Both; null if there is no point.
 Stmt thread_per_point(const std::vector<Axis>& axes, const Stmt& body, int64_t threads = kBlockThreads);
 /// Decides on the threads of a block of thread_per_point() over `points` points, as a number of the plan.
