@@ -119,8 +119,7 @@ class OpenAxesFirst {
   // --- for who cannot read it where it is
   Value* in_order(Value* v, Node* before) {
     Stored& s = stored_.at(v);
-    if (!s.in_order)
-      s.in_order = moved(v, before, in_order_of_axes(v->type.dtype, dims_of(v), s.layout), "_in_order");
+    if (!s.in_order) s.in_order = moved(v, before, in_order_of_axes(v->type.dtype, dims_of(v), s.layout), "_in_order");
     return s.in_order;
   }
   void see_in_order(Node* n) {

@@ -72,10 +72,12 @@ TEST(OpenAxesFirst, WhatIsJoinedRowByRowStaysApart) {
 TEST(OpenAxesFirst, RowsWhoseNumbersCountAreJoined) {
   Graph g = functions_of([](TestGraph& t, auto node, Value* x) {
     Value* flat = node("flat", "Reshape", {x, t.ints("rows", {-1, 8})});
-    Value* size = node("size", "Squeeze", {node("first", "Gather", {node("sizes", "Shape", {flat}), t.ints("zero", {0})})});
+    Value* size =
+        node("size", "Squeeze", {node("first", "Gather", {node("sizes", "Shape", {flat}), t.ints("zero", {0})})});
     const auto number = [&](const char* name, double v) { return t.constant(name, scalar_constant(DType::I64, v)); };
     Value* numbers = node("numbers", "Range", {number("from", 0), size, number("step", 1)});
-    Value* column = node("column", "Unsqueeze", {node("floats", "Cast", {numbers}, {{"to", int64_t(1)}}), t.ints("one", {1})});
+    Value* column =
+        node("column", "Unsqueeze", {node("floats", "Cast", {numbers}, {{"to", int64_t(1)}}), t.ints("one", {1})});
     return node("z", "Reshape", {node("y", "Add", {flat, column}), t.ints("apart", {5, -1, 8})});
   });
   EXPECT_EQ(type_of(g, "flat_joined"), "f32[5 * n,8]");

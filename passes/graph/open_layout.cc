@@ -110,12 +110,13 @@ class Permutation {
     const OpenLayout* found = nullptr;
     for (const Exprs* list : {&s.values, &s.init})
       for (const Expr& e : *list)
-        if (e) walk(e, [&](const Expr& x) {
-          const Load* l = as<Load>(x);
-          const Stored* b = l ? find(l->buffer) : nullptr;
-          if (b && b->layout && b->layout->front > 1) found = &*b->layout;
-          return !found;
-        });
+        if (e)
+          walk(e, [&](const Expr& x) {
+            const Load* l = as<Load>(x);
+            const Stored* b = l ? find(l->buffer) : nullptr;
+            if (b && b->layout && b->layout->front > 1) found = &*b->layout;
+            return !found;
+          });
     return found;
   }
 
@@ -274,7 +275,9 @@ struct Elements {
   }
 
  private:
-  Exprs in_order(const Exprs& by_axis) const { return in_stored_order(by_axis, layout_, by_axis[layout_.axis], Expr()); }
+  Exprs in_order(const Exprs& by_axis) const {
+    return in_stored_order(by_axis, layout_, by_axis[layout_.axis], Expr());
+  }
 
   OpenLayout layout_;
   std::vector<Axis> axes_;

@@ -41,7 +41,8 @@ class OpenRows {
       for (const Buffer& b : s.outputs) between = between || !holds(fn_.outputs, b);
     }
     const auto reads = [&](const Stage& s) { return reads_rows(s); };
-    return between && std::all_of(fn_.stages.begin(), fn_.stages.end(), reads) && std::all_of(fn_.outputs.begin(), fn_.outputs.end(), [&](const Buffer& b) {
+    return between && std::all_of(fn_.stages.begin(), fn_.stages.end(), reads) &&
+           std::all_of(fn_.outputs.begin(), fn_.outputs.end(), [&](const Buffer& b) {
              const auto axis = axes_.find(b.get());
              return axis != axes_.end() && is_outermost(b, axis->second);
            });
@@ -122,7 +123,8 @@ class OpenRows {
 
   static bool is_outermost(const Buffer& b, size_t axis) {
     return b->strides.empty() && b->offset == 0 &&
-           std::all_of(b->shape.begin(), b->shape.begin() + std::ptrdiff_t(axis), [](const Dim& d) { return d.value == 1; });
+           std::all_of(b->shape.begin(), b->shape.begin() + std::ptrdiff_t(axis),
+                       [](const Dim& d) { return d.value == 1; });
   }
   int64_t row_of(const Buffer& b) const { return num_elements(dims_of(b)) / size_; }
   int64_t bytes_between() const {
@@ -203,7 +205,8 @@ class OpenRows {
   static constexpr size_t kWhole = SIZE_MAX;
   const TensorFn& fn_;
   int64_t size_ = 0, rows_ = 1;
-  std::map<const BufferDef*, size_t> axes_;  // where the axis is; kWhole: of an operand that is read everywhere. Looked up only
+  std::map<const BufferDef*, size_t>
+      axes_;  // where the axis is; kWhole: of an operand that is read everywhere. Looked up only
   BufferMap tiles_;
 };
 
