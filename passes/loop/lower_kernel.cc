@@ -130,7 +130,10 @@ void merge_shared(Lowering& l) {
 }
 
 void choose_index_width(Lowering& l) { l.kernel->wide_index = needs_wide_index(*l.kernel); }
-void choose_vector_registers(Lowering& l) { find_vector_registers(*l.kernel); }
+void choose_vector_registers(Lowering& l) {
+  l.kernel->body = l.body = with_places_by_formula(l.body);
+  find_vector_registers(*l.kernel);
+}
 void find_parts(Lowering& l) { outline_chunks(*l.kernel); }
 
 void name_variables(Lowering& l) { l.body = assign_names(l.body, l.io->names()); }
