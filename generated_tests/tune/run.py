@@ -2,67 +2,16 @@
 records give the package that their schedules give as text. The last line counts."""
 import json
 import os
-import pathlib
 import re
 import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[0] / "python"))
-from checks import ROOT, TOOL, Checks, files_of, run  # noqa: E402
-
-check = Checks(only_failures=True)
-DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
-CPU = ["--cpu", "x86-64-v3"]
-
-
-def fake(*words):
-    return ["--runner", shlex.join([sys.executable, str(HERE / "fake_runner.py"), *map(str, words)])]
-
-
-def tune(records, *words, model=DIGITS, **options):
-    return run(TOOL, "tune", model, *CPU, "--records", records, *words, **options)
-
-
-def records_of(path):
-    """The trials of a file; lines that define functions are others."""
-    return [r for r in lines_of(path) if "definition" not in r]
-
-
-def lines_of(path):
-    return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
-
-
-def plan(record):
-    return "; ".join(record["plan"])
-
-
-def best(records):
-    """The best plan of each function, told by what was measured."""
-    found = {}
-    for r in records:
-        if r["state"] == "ok" and r["confirmed"] and r["of_model"] < found.get(r["function"], {"of_model": 2})["of_model"]:
-            found[r["function"]] = r
-    return found
-
-
-def written_schedules(tmp, *words):
-    file = tmp / "written.tc"
-    told = run(TOOL, "--quiet", DIGITS, *CPU, *words, "--write-schedules", file)
-    check("schedules are written", told.returncode == 0, told.stderr)
-    return {m[1]: "; ".join(line.strip() for line in m[2].strip().splitlines())
-            for m in re.finditer(r'schedule "[^"]*" on "[^"]*" of "(\w+)"\n((?:  .*\n?)+)', file.read_text())}
-
-
-def with_tmp(part):
-    def run_part():
-        with tempfile.TemporaryDirectory() as folder:
-            part(pathlib.Path(folder))
-    return run_part
+from common import (BILINEAR, CPU, DIGITS, ROOT, TOOL, best, check, fake, files_of, lines_of, plan, records_of, run, tune, with_tmp,
+                    written_schedules)
+from on_cuda import emulated, on_cuda, sketched_on_cuda
 
 
 @with_tmp
@@ -102,10 +51,6 @@ def replayed(tmp):
     (tmp / "plain.tc").write_text('schedule "conv2d_*"\n  naive()\n')
     stated = written_schedules(tmp, "--records", records, "--schedules", tmp / "plain.tc")
     check("--schedules win over --records", stated.get(conv.get("function")) == "naive()", stated)
-
-
-BILINEAR = ('<ir_version: 8, opset_import: ["" : 18, "odd" : 1]>\n'
-            "m (float[8,32] x, float[12,32,32] w, float[8,32] z) => (float[8,12] y) { y = odd.Bilinear (x, w, z) }\n")
 
 
 @with_tmp
@@ -318,64 +263,6 @@ def refused(tmp):
         check(f"{name} is refused", told.returncode == code and text in told.stderr, (told.returncode, told.stderr))
 
 
-CUDA = ["--target", "cuda", "--arch", "sm_80"]
-
-
-@with_tmp
-def on_cuda(tmp):
-    """Templates of CUDA have a choice, too; who has no GPU is told, and records are for their target only."""
-    records, out, again = tmp / "r.jsonl", tmp / "out", tmp / "again"
-    told = run(TOOL, "tune", DIGITS, *CUDA, "--tasks", "list", "--json")
-    choice = {t["signature"].split("_")[0]: t["choice"] for t in json.loads(told.stdout or "[]")}
-    check("every kernel has a choice", choice and all(choice.values()), choice)
-    if not pathlib.Path("/dev/nvidia0").exists():
-        told = run(TOOL, "tune", DIGITS, *CUDA, "--records", records)
-        check("no GPU: it says so", told.returncode == 7 and "TC0705" in told.stderr and "no GPU with nvcc on this machine" in told.stderr and "--runner" in told.stderr, told.stderr)
-    told = run(TOOL, "tune", DIGITS, *CUDA, "--records", records, "--trials", "60", "--tasks", "conv2d", *fake())
-    check("another machine measures", told.returncode == 0 and "--target cuda --arch sm_80 --records" in told.stdout, told.stdout + told.stderr)
-    got = records_of(records)
-    check("records say the target", got and all(r["target"] == "cuda" and r["cpu"] == "sm_80" for r in got), got[:1])
-    conv = next(iter(best(got).values()), {"plan": []})
-    check("the search finds the best tile", re.search(r"rows = 64, columns = 32\b", plan(conv)), conv)
-    package = files_of(check.emit(DIGITS, out, *CUDA, "--records", records))
-    run(TOOL, "--quiet", DIGITS, *CUDA, "--records", records, "--write-schedules", tmp / "w.tc")
-    check("the package of its schedules as text", package == files_of(check.emit(DIGITS, again, *CUDA, "--schedules", tmp / "w.tc")))
-    check("not the model's", package != files_of(check.emit(DIGITS, tmp / "plain", *CUDA)))
-    told = run(TOOL, "--quiet", DIGITS, *CPU, "--records", records, "-o", tmp / "c")
-    check("they are not for C", told.returncode == 0 and "its records are for --arch sm_80" in told.stderr, told.stderr)
-
-
-@with_tmp
-def emulated(tmp):
-    """Without a GPU a candidate runs on the CPU, is checked, and timed by the events of the emulation."""
-    records = tmp / "r.jsonl"
-    told = run(TOOL, "tune", DIGITS, *CUDA, "--records", records, "--runner", "emulated", "--trials", "2", "--repeat", "1", "--tasks", "max_pool", "--timeout", "300")
-    got = records_of(records)
-    check("candidates are right", told.returncode == 0 and [r["state"] for r in got[:2]] == ["ok", "ok"], (got, told.stderr))
-    check("it is no GPU, and says so", "say nothing about a GPU" in told.stderr and all(r["processor"].startswith("cuda_on_cpu") for r in got), told.stderr)
-
-
-@with_tmp
-def sketched_on_cuda(tmp):
-    """Blocks, threads and sums that these share: right, without races, kept as steps, replayed to the same bytes."""
-    model, records, ops = tmp / "bilinear.onnxtxt", tmp / "r.jsonl", ["--ops", ROOT / "bench" / "odd.tc"]
-    model.write_text(BILINEAR)
-    told = run(TOOL, "tune", model, *CUDA, *ops, "--records", records, "--runner", "emulated", "--trials", "6", "--repeat", "1", "--timeout", "300")
-    got = [r for r in records_of(records) if "sketch" in r]
-    check("sketches are proposed, and right", told.returncode == 0 and got and all(r["state"] == "ok" for r in got), (got, told.stderr))
-    packages = []
-    for name in ("plan", "sketch"):
-        (tmp / f"{name}.tc").write_text("\n  ".join(['schedule "*"', *got[0][name]]) + "\n")
-        packages.append(files_of(check.emit(model, tmp / name, *CUDA, *ops, "--schedules", tmp / f"{name}.tc")))
-    (tmp / "best.jsonl").write_text("".join(json.dumps({**r, "confirmed": r["plan"] == got[0]["plan"], "of_model": 0.5}) + "\n" for r in got))
-    packages.append(files_of(check.emit(model, tmp / "records", *CUDA, *ops, "--records", tmp / "best.jsonl")))
-    check("steps, numbers and records give the same package", packages[0] == packages[1] == packages[2])
-    built = run("cmake", "-S", tmp / "plan", "-B", tmp / "checked", "-DTC_CUDA_ON_CPU=ON", "-DTC_CUDA_CHECK=ON")
-    built = run("cmake", "--build", tmp / "checked") if built.returncode == 0 else built
-    ran = run(tmp / "checked" / "bilinear") if built.returncode == 0 else built
-    check("every access is checked", ran.returncode == 0, (built.stderr, ran.stdout, ran.stderr))
-
-
 @with_tmp
 def example(tmp):
     """The runner of examples/ builds and times as tc-emit itself does."""
@@ -431,5 +318,5 @@ def listed(tmp):
     check("named as --write-schedules names them", {t["function"] for t in tasks} == set(hashes), hashes)
 
 
-check.run([measured, replayed, sketched, gone_on, never_best, merged, kept, refused, on_cuda, emulated, sketched_on_cuda, example, cluster, listed], quick=1)
+check.run([measured, replayed, sketched, gone_on, never_best, merged, kept, shipped, refused, on_cuda, emulated, sketched_on_cuda, example, cluster, listed], quick=1)
 sys.exit(check.summary())
