@@ -178,6 +178,8 @@ def beyond(draft):
         raise Unfit("ONNX Runtime multiplies by weights of 0 along axes that stay")
     if draft.op in ("Unique", "ReduceLogSumExp", "ReduceLogSum", "Hardmax", "ArgMax", "ArgMin", "Sign") and no_number:
         raise Unfit("what is no number equals itself, or does not, and is forgotten here and there")
+    if draft.op in ("ScatterElements", "ScatterND") and draft.attributes.get("reduction") in ("max", "min") and no_number:
+        raise Unfit("ONNX Runtime takes the other one for larger, or what came last; ONNX's reference and PyTorch keep NaN")
     if draft.op == "LRN" and (wild or np.abs(arrays[0].astype(np.float64)).max(initial=0) > 1e3):
         raise Unfit("ONNX Runtime keeps a running sum of squares, which does not forget a large one")
 
