@@ -69,6 +69,8 @@ def trees(b):
                            **scores("class", [k % 3 for _, k in leaves]), **tables)
     b.output(classes, TensorProto.INT64)
     b.output(likely)
+    b.output(b.op("TreeEnsembleRegressor", x, domain="ai.onnx.ml", n_targets=3, aggregate_function="AVERAGE", post_transform="SOFTMAX_ZERO",
+                  **scores("target", [k % 3 for _, k in leaves]), **tables))
 
 
 def newer_trees(b):

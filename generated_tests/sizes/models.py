@@ -357,6 +357,17 @@ def integers(b):
     b.output(y, TensorProto.UINT8)
 
 
+def filters(b):
+    """A filter a channel, whose tiles reach over several rows of a narrow image."""
+    x = b.input("x", [3, 6, "h", "h"])
+    scale, zero = b.scalar(0.02), b.scalar(153, np.uint8)
+    w = b.constant(b.random.integers(-60, 60, (12, 1, 3, 3)).astype(np.int8))
+    scales = b.constant(b.random.choice([0.01, 0.05, 0.1], 12).astype(np.float32))
+    y = b.op("QLinearConv", b.op("QuantizeLinear", x, scale, zero), scale, zero, w, scales, b.constant(np.zeros(12, np.int8)), b.scalar(0.5), b.scalar(120, np.uint8),
+             b.constant(b.random.integers(-900, 900, 12).astype(np.int32)), group=6, dilations=[2, 1], pads=[2, 1, 2, 2], strides=[2, 2])
+    b.output(y, TensorProto.UINT8)
+
+
 def known_sizes(b):
     """What is asked for is known; the size beside it is counted by a quotient that nobody else reads."""
     x = b.input("x", ["n", 8, "m", 9])
@@ -405,7 +416,7 @@ ALL = [
     (windows_beyond_the_input, {"h": (1, 8), "w": (1, 9)}), (hourglass, {"h": (1, 6), "w": (2, 5)}),
     (resized, {"h": (2, 17), "w": (2, 12)}), (padded, {"h": (4, 19), "w": (3, 9)}), (normalised, {"batch": (1, 3), "h": (2, 13)}),
     (flattened, {"batch": (1, 4), "seq": (1, 9)}), (boxes, {"batch": (1, 2), "h": (2, 9), "w": (2, 12)}),
-    (lines_of_text, {"batch": (1, 3), "width": (4, 37)}), (integers, {"h": (3, 15)}), (known_sizes, {"n": (1, 4), "m": (3, 17)}), (corners, {"n": (1, 7), "m": (1, 9)}), (experts, {"batch": (1, 1), "seq": (1, 9)}),
+    (lines_of_text, {"batch": (1, 3), "width": (4, 37)}), (integers, {"h": (3, 15)}), (filters, {"h": (5, 14)}), (known_sizes, {"n": (1, 4), "m": (3, 17)}), (corners, {"n": (1, 7), "m": (1, 9)}), (experts, {"batch": (1, 1), "seq": (1, 9)}),
 ]
 
 

@@ -272,19 +272,21 @@ void define_tree_scores(OpBuilder& b) {
   const Tensor leaf = b.in(kLeaf), weight = b.in(kWeight);
   const Tensor target = b.has(kTarget) ? b.in(kTarget) : Tensor(), base = b.has(kBase) ? b.in(kBase) : Tensor();
   const DType t = weight.dtype();
-  const int64_t rows = leaf.dim(0), trees = leaf.dim(1), targets = b.attr_int("targets");
+  const int64_t rows = leaf.dim(0), trees = leaf.dim(1), leaves = weight.dim(0), targets = b.attr_int("targets");
   const std::string aggregate = b.attr_string("aggregate");
   const Op op = aggregate == "MIN" ? Op::Min : aggregate == "MAX" ? Op::Max : Op::Add;
-  const Tensor sum = b.reduce("sum", op, t, {rows, targets}, {trees},
-                              [&](const Exprs& i, const Exprs& r) {
-                                const Expr k = cast(DType::I64, leaf({i[0], r[0]}));
-                                if (!target) return weight({k, i[1]});
-                                return select(eq(cast(DType::I64, target({r[0]})), i[1]), weight({k}),
-                                              op == Op::Add   ? zero(t)
-                                              : op == Op::Min ? highest(t)
-                                                              : lowest(t));
-                              },
-                              {"n", "target"});
+  const Tensor sum =
+      b.reduce("sum", op, t, {rows, targets}, {trees},
+               [&](const Exprs& i, const Exprs& r) {
+                 // A row that no run asks for may hold anything.
+                 const Expr k = min(max(cast(DType::I64, leaf({i[0], r[0]})), Expr(0)), Expr(leaves - 1));
+                 if (!target) return weight({k, i[1]});
+                 return select(eq(cast(DType::I64, target({r[0]})), i[1]), weight({k}),
+                               op == Op::Add   ? zero(t)
+                               : op == Op::Min ? highest(t)
+                                               : lowest(t));
+               },
+               {"n", "target"});
   // A target that no leaf of this row speaks of scores 0, whatever the aggregate (ONNX Runtime leaves its base value out, too).
   const bool silent = b.attr_int("silent") != 0;
   if (aggregate != "AVERAGE" && !base && !silent) return b.output(0, sum);

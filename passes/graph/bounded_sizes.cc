@@ -27,6 +27,20 @@ namespace {
   throw Error(std::move(d));
 }
 
+/// Does the node say how long a result is along this axis of an operand, whatever that has there?
+bool states_length(const Node& n, int axis, int rank) {
+  if (n.is("ConvTranspose")) return axis >= 2 && n.attrs.contains("output_shape");
+  if (!n.is("CenterCropPad")) return false;
+  const std::vector<int64_t> axes = n.attr_ints("axes");
+  return !n.attrs.contains("axes") ||
+         std::any_of(axes.begin(), axes.end(), [&](int64_t a) { return a == axis || a + rank == axis; });
+}
+
+/// Are the axes that go those that have one element?
+bool drops_what_is_one(const Node& n) {
+  return n.is("Squeeze") && !n.attrs.contains("axes") && (n.inputs.size() < 2 || !n.inputs[1]);
+}
+
 }  // namespace
 
 int counting_output(const Node& n) {
@@ -282,6 +296,12 @@ void BoundedSizes::follow_operands(Graph& g, Node* n) {
     const auto i = size_t(fn.operands[k]);
     for (const BoundedSize& size : sizes(n->inputs[i])) {
       if (is_table(*n, i, size.axis)) continue;
+      if (states_length(*n, size.axis, rank_of(n->inputs[i])))
+        refuse(*n, n->inputs[i],
+               "the size of this tensor is known only at run time, and the operator says what its result has instead");
+      if (drops_what_is_one(*n) && may_be_one(size.count))
+        refuse(*n, n->inputs[i],
+               "the size of this tensor is known only at run time, and where it is 1 the operator drops the axis");
       auto group =
           std::find_if(groups.begin(), groups.end(), [&](const Group& o) { return o.size.count == size.count; });
       if (group == groups.end()) group = groups.insert(groups.end(), Group{size, n->inputs[i], {}});
@@ -309,6 +329,11 @@ void BoundedSizes::follow_operands(Graph& g, Node* n) {
     }
   }
   for (const auto& [k, size] : found) note(n->outputs[k], size);
+}
+
+bool BoundedSizes::may_be_one(Value* count) const {
+  const auto form = counts_.find(count);
+  return !form || counts_.least(*form) <= 1;
 }
 
 Value* BoundedSizes::count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound) {

@@ -92,6 +92,8 @@ class BoundedSizes {
   bool sized_alike(const Value* a, const Value* b) const { return forms(a) == forms(b); }
 
  private:
+  /// Is one element among those that a run may have?
+  bool may_be_one(Value* count) const;
   /// The count of output k along `axis`, of a node that follows an operand of `bound` elements: the
   /// operand's own, or, of the first elements of a Slice, as many as there are; null where there are always as many as wanted.
   Value* count_of(Graph& g, Node* n, size_t k, int axis, Value* count, int64_t bound);

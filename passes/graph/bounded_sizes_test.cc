@@ -34,6 +34,8 @@ TEST(BoundedSizes, WhatLooksAcrossTheAxisIsRefused) {
       {"Reshape", int64_constant({2, -1})},
       {"Add", make_constant(DType::I64, {6, 1}, sixes)},  // as many as there is room for is not as many as there are
       {"Hardmax", nullptr, {{"axis", int64_t(0)}}},
+      {"Squeeze", nullptr},                                                         // of one element the axis would go
+      {"CenterCropPad", int64_constant({6}), {{"axes", std::vector<int64_t>{0}}}},  // zeros around fewer
   };
   for (const Case& c : cases) {
     Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {

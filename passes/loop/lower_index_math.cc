@@ -9,19 +9,23 @@
 namespace tc {
 namespace {
 
-// Of loop variables and of named indexes.
+// Of loop variables and of named indexes; of one that is bound several times all that it can be.
 Ranges index_ranges(const Stmt& s) {
   Ranges ranges;
+  const auto add = [&ranges](const Var& v, const Range& r) {
+    const auto [known, is_new] = ranges.try_emplace(v.get(), r);
+    if (!is_new) known->second = {std::min(known->second.min, r.min), std::max(known->second.max, r.max)};
+  };
   walk(s, [&](const Stmt& x) {
     if (const Let* l = as<Let>(x); l && l->value->dtype == DType::I64 && !l->value->vector)
-      if (const auto r = range_of(l->value, ranges)) ranges[l->var.get()] = *r;
+      if (const auto r = range_of(l->value, ranges)) add(l->var, *r);
     const For* f = as<For>(x);
     if (!f) return true;
     const auto begin = range_of(f->begin, ranges), extent = range_of(f->extent, ranges);
     if (begin && extent)
-      ranges[f->var.get()] = {begin->min, begin->max + std::max<int64_t>(extent->max, 1) - 1};
+      add(f->var, {begin->min, begin->max + std::max<int64_t>(extent->max, 1) - 1});
     else if (begin)
-      ranges[f->var.get()] = {begin->min, int64_t(1) << 40};  // an extent in vectors: unknown, not negative
+      add(f->var, {begin->min, int64_t(1) << 40});  // an extent in vectors: unknown, not negative
     return true;
   });
   return ranges;

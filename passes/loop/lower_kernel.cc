@@ -6,6 +6,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
+#include "passes/analysis/nest.h"
 #include "passes/loop/assign_names.h"
 #include "passes/loop/common_subexpr.h"
 #include "passes/loop/dead_stores.h"
@@ -101,11 +102,20 @@ void rewrite_body(Lowering& l) {
   l.body = Pass(l.body);
 }
 
+// What is live is told by the ranges of loops, which copies of one have each of its own.
+void tell_loops_apart(Lowering& l) {
+  if (!l.io->live().empty()) l.body = bind_once(l.body);
+}
+
 void trim_launches(Lowering& l) {
+  tell_loops_apart(l);
   l.grids = trim_grids(l.body, l.io->live());
   l.grid_params = l.io->buffers();
 }
-void trim(Lowering& l) { l.body = trim_loops(l.body, l.io->live()); }
+void trim(Lowering& l) {
+  tell_loops_apart(l);
+  l.body = trim_loops(l.body, l.io->live());
+}
 
 void flatten(Lowering& l) { l.body = flatten_buffers(l.body, l.flat); }
 
