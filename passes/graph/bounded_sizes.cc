@@ -30,6 +30,11 @@ namespace {
 /// Does the node say how long a result is along this axis of an operand, whatever that has there?
 bool states_length(const Node& n, int axis, int rank) {
   if (n.is("ConvTranspose")) return axis >= 2 && n.attrs.contains("output_shape");
+  if (n.is("Expand")) {  // one element is stretched, several stay
+    const Constant shape = n.inputs.at(1)->constant;
+    const int64_t k = shape ? shape->size() - rank + axis : -1;
+    return k >= 0 && shape->as_int(k) != 1;
+  }
   if (!n.is("CenterCropPad")) return false;
   const std::vector<int64_t> axes = n.attr_ints("axes");
   return !n.attrs.contains("axes") ||
@@ -296,7 +301,8 @@ void BoundedSizes::follow_operands(Graph& g, Node* n) {
     const auto i = size_t(fn.operands[k]);
     for (const BoundedSize& size : sizes(n->inputs[i])) {
       if (is_table(*n, i, size.axis)) continue;
-      if (states_length(*n, size.axis, rank_of(n->inputs[i])))
+      const bool is_noted = n->outputs[0] && is_counted(n->outputs[0]);
+      if (!is_noted && states_length(*n, size.axis, rank_of(n->inputs[i])))
         refuse(*n, n->inputs[i],
                "the size of this tensor is known only at run time, and the operator says what its result has instead");
       if (drops_what_is_one(*n) && may_be_one(size.count))
