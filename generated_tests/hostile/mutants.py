@@ -86,12 +86,12 @@ def change_constant(rng, model):
     a = numpy_helper.to_array(t).copy()
     change = rng.randrange(4)
     if change == 0 and a.size:
-        a.flat[rng.randrange(a.size)] = rng.choice(FLOATS) if a.dtype.kind == "f" else np.int64(rng.choice(NUMBERS)).astype(a.dtype)
+        a.flat[rng.randrange(a.size)] = rng.choice(FLOATS) if a.dtype.kind == "f" else str(rng.choice(NUMBERS)) if a.dtype == object else np.int64(rng.choice(NUMBERS)).astype(a.dtype)
     elif change == 1:
         a = a.reshape(-1)[: rng.randrange(a.size + 1)]
     elif change == 2:
         a = a.reshape(*a.shape, 1) if rng.randrange(2) else a.reshape(1, *a.shape)
-    else:
+    elif a.dtype != object:
         with np.errstate(all="ignore"):
             a = a.astype(rng.choice([np.float32, np.float64, np.int64, np.int32, np.uint8, np.bool_, np.float16]))
     t.CopyFrom(numpy_helper.from_array(a, t.name))

@@ -119,7 +119,7 @@ void add_copy_rows(Table& t) {
 
 // --- CUDA: exchange between threads
 void add_exchange_rows(Table& t) {
-  // Over more than a warp they are cut into those of warps: passes/loop/lower_thread_allreduce.h.
+  // Over more than a warp they are cut into those of warps: pass lower_thread_allreduce.
   auto reduction = [&](const char* name, Op op, std::string_view warp, std::string_view lanes) {
     t.push_back({.name = name,
                  .operands = {{"value", Scalar, Both}},

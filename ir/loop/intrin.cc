@@ -1,6 +1,7 @@
 #include "ir/loop/intrin.h"
 
 #include "ir/loop/instruction.h"
+#include "ir/loop/op.h"
 #include "support/error.h"
 
 namespace tc {
@@ -37,6 +38,13 @@ Stmt intrin(std::string name, const std::vector<IntrinOperand>& operands, const 
   }
   k.args.insert(k.args.end(), scalars.begin(), scalars.end());
   return Stmt(std::make_shared<const StmtNode>(StmtNode{std::move(k)}));
+}
+
+Stmt allreduce(const Buffer& value, Op op, int64_t n) {
+  check(value->scope == Scope::Register && value->shape.empty(), "threads reduce a scalar of their own");
+  check(op == Op::Add || op == Op::Mul || op == Op::Max || op == Op::Min, "threads add, multiply or compare");
+  if (n == 1) return {};
+  return intrin("allreduce_" + std::string(info(op).name), {{value, {}}}, {Expr(n)});
 }
 
 }  // namespace tc

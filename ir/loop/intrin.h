@@ -23,5 +23,8 @@ struct IntrinCall {
 IntrinCall parse(const Intrin& k);
 /// Throws InternalError if no instruction has that name, or others as many indices.
 Stmt intrin(std::string name, const std::vector<IntrinOperand>& operands, const Exprs& scalars = {});
+/// The statement: Intrin "allreduce_add", "_mul", "_max" or "_min" with the scalar and n, a power of two. The value has
+/// 4 or 8 bytes. Null where n is 1.
+Stmt allreduce(const Buffer& value, Op op, int64_t n);
 
 }  // namespace tc

@@ -64,13 +64,6 @@ class Lowering {
 
 }  // namespace
 
-Stmt allreduce(const Buffer& value, Op op, int64_t n) {
-  check(value->scope == Scope::Register && value->shape.empty(), "threads reduce a scalar of their own");
-  check(op == Op::Add || op == Op::Mul || op == Op::Max || op == Op::Min, "threads add, multiply or compare");
-  if (n == 1) return {};
-  return intrin("allreduce_" + std::string(info(op).name), {{value, {}}}, {Expr(n)});
-}
-
 Stmt lower_thread_allreduce(const Stmt& s) {
   return rewrite(s, {}, [](const Stmt& x) -> Stmt {
     const For* f = as<For>(x);

@@ -6,10 +6,6 @@
 
 namespace tc {
 
-/// The statement: Intrin "allreduce_add", "_mul", "_max" or "_min" with the scalar and n, a power of two. The value has
-/// 4 or 8 bytes.
-Stmt allreduce(const Buffer& value, Op op, int64_t n);
-
 /// Rewrites those of more than a warp; see lower_thread_allreduce.cc.
 Stmt lower_thread_allreduce(const Stmt& s);
 

@@ -4,6 +4,7 @@
 
 #include "ir/interpreter/test_arrays.h"
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/print.h"
 #include "support/error.h"
 

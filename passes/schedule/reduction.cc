@@ -3,11 +3,11 @@
 
 #include "ir/loop/build.h"
 #include "ir/loop/cuda_limits.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/linear.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
 #include "passes/analysis/region.h"
-#include "passes/loop/lower_thread_allreduce.h"
 #include "passes/schedule/step.h"
 #include "support/text.h"
 

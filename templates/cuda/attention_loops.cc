@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ir/loop/intrin.h"
-#include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
 #include "templates/conditions.h"
 

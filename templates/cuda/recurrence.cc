@@ -11,9 +11,9 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/simplify.h"
 #include "ir/loop/visit.h"
-#include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
 #include "templates/cuda/flat_point.h"
 #include "templates/cuda/template.h"

@@ -15,7 +15,6 @@
 #include "ir/loop/intrin.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
-#include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
 #include "templates/cuda/row_elements.h"
 
