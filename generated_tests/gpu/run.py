@@ -1,4 +1,4 @@
-"""The part of run.sh that is Python: only its standard library, and torch where that is installed."""
+"""The part of run.sh that is Python: only its standard library."""
 import argparse
 import ast
 import json
@@ -17,12 +17,31 @@ HERE = Path(__file__).resolve().parent
 C_TYPES = {"float": "float", "double": "double", "int64": "int64_t", "int32": "int32_t", "bool": "unsigned char", "float16": "uint16_t",
            "bfloat16": "uint16_t", "int8": "int8_t", "uint8": "uint8_t"}
 
-# Replays a run with its tensors on the device, as a graph of the user's own stream.
+# Replays a run with its tensors on the device, as a graph of the user's own stream. Zeros would be faster than what is real.
 TIMER = """#include "{name}_cuda.h"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
+static void *tensor(size_t count, size_t width, char kind)
+{{
+  std::vector<unsigned char> host(count * width);
+  unsigned state = 1;
+  for (size_t i = 0; i < count; i++) {{
+    state = state * 1664525u + 1013904223u;
+    const float f = (float)(state >> 8) / 8388608.0f - 1.0f;
+    const double d = f;
+    const unsigned short half = (unsigned short)((state >> 16 & 0x83ff) | 0x3800);  // 0.5 to 1, and negative
+    const long long integer = state >> 31;
+    if (kind == 'f') memcpy(&host[i * width], width == 8 ? (const void *)&d : width == 2 ? (const void *)&half : (const void *)&f, width);
+    else memcpy(&host[i * width], &integer, width);
+  }}
+  void *p = nullptr;
+  if (cudaMalloc(&p, host.size() + 16) != cudaSuccess || cudaMemcpy(p, host.data(), host.size(), cudaMemcpyHostToDevice) != cudaSuccess) exit(6);
+  return p;
+}}
 int main(int argc, char **argv)
 {{
   const double seconds = argc > 1 ? atof(argv[1]) : 1.0;
@@ -57,33 +76,6 @@ int main(int argc, char **argv)
 }}
 """
 
-CUBLAS = """#include <cublas_v2.h>
-#include <cstdio>
-int main()
-{
-  const int n = 4096;
-  float *a, *b, *c;
-  cudaMalloc(&a, 4ull * n * n), cudaMalloc(&b, 4ull * n * n), cudaMalloc(&c, 4ull * n * n);
-  cudaMemset(a, 0, 4ull * n * n), cudaMemset(b, 0, 4ull * n * n);
-  cublasHandle_t h;
-  if (cublasCreate(&h) != CUBLAS_STATUS_SUCCESS) return 1;
-  const float one = 1, zero = 0;
-  cudaEvent_t begin, end;
-  cudaEventCreate(&begin), cudaEventCreate(&end);
-  for (int mode = 0; mode < 2; mode++) {
-    float t = 0;
-    for (int i = 0; i < 13; i++) {
-      if (i == 3) cudaEventRecord(begin);
-      if (mode == 0) cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n);
-      else cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, CUDA_R_16F, n, b, CUDA_R_16F, n, &zero, c, CUDA_R_16F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    }
-    cudaEventRecord(end), cudaEventSynchronize(end), cudaEventElapsedTime(&t, begin, end);
-    printf("%.3f\\n", 1000.0 * t / 10);
-  }
-  return 0;
-}
-"""
-
 
 def run(*command, **options):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
@@ -102,9 +94,9 @@ def timer_source(item, package):
     for side, ports in (("in", item["inputs"]), ("out", item["outputs"])):
         for field, port in zip(fields(package / f"{name}.h", f"{name}_{side}puts"), ports):
             const, kind = "const " if side == "in" else "", C_TYPES.get(port["dtype"], "unsigned char")
-            size = max(math.prod(port["shape"]), 1) * {"double": 8, "int64": 8, "int32": 4, "float": 4}.get(port["dtype"], 4)
-            lines.append(f"  {{ void *p = nullptr; if (cudaMalloc(&p, {size}) != cudaSuccess || cudaMemset(p, 0, {size}) != cudaSuccess) return 6; "
-                         f"{side}.{field} = ({const}{kind} *)p; }}")
+            width = {"double": 8, "int64": 8, "int32": 4, "float": 4, "float16": 2, "bfloat16": 2}.get(port["dtype"], 1)
+            letter = "f" if "float" in port["dtype"] or port["dtype"] == "double" else "i"
+            lines.append(f"  {side}.{field} = ({const}{kind} *)tensor({max(math.prod(port['shape']), 1)}, {width}, '{letter}');")
     return TIMER.format(name=name, NAME=name.upper(), allocate="\n".join(lines))
 
 
@@ -173,8 +165,9 @@ def judge(folder, options):
         if item["small"] and shutil.which("compute-sanitizer"):
             for tool in ("memcheck", "racecheck"):
                 result = run("compute-sanitizer", "--tool", tool, "--error-exitcode", "9", folder / "build" / item["name"], "--inputs", folder / "io",
-                             timeout=150)
+                             timeout=60)
                 row["sanitizer"] += ("" if not row["sanitizer"] else ", ") + f"{tool} {'clean' if result.returncode == 0 else 'FAILED'}"
+                (options.results / f"{folder.name}_{tool}.txt").write_text((result.stdout + result.stderr)[-20000:] if result.returncode else "")
         timed = run(folder / "build" / "timer", str(options.seconds), timeout=100)
         row["us"] = timed.stdout.strip() if timed.returncode == 0 else f"timer ended with {timed.returncode}"
     except (RuntimeError, subprocess.TimeoutExpired, KeyError) as problem:
@@ -182,27 +175,24 @@ def judge(folder, options):
     return row
 
 
-def peers(options):
-    """cuBLAS on 4096 x 4096, torch's eager and compiled ResNet-50, where they exist."""
-    lines = []
-    source = HERE / "bundle" / "cublas.cu"
-    source.write_text(CUBLAS)
-    if shutil.which("nvcc") and run("nvcc", "-O2", "-arch", "native", source, "-lcublas", "-o", source.with_suffix("")).returncode == 0:
-        times = run(source.with_suffix(""), timeout=60).stdout.split()
-        if len(times) == 2:
-            lines.append(f"cuBLAS 4096 x 4096 x 4096: f32 {times[0]} us, f16 {times[1]} us")
-    code = ("import torch, time, torchvision\nm = torchvision.models.resnet50().eval().cuda()\nx = torch.randn(1, 3, 224, 224, device='cuda')\n"
-            "def us(f):\n  for _ in range(10): f()\n  torch.cuda.synchronize(); t = time.time()\n  for _ in range(50): f()\n"
-            "  torch.cuda.synchronize(); return (time.time() - t) / 50 * 1e6\n"
-            "with torch.no_grad():\n  print('torch eager ResNet-50 f32 %.0f us' % us(lambda: m(x)), flush=True)\n"
-            "  c = torch.compile(m, mode='max-autotune')\n"
-            "  print('torch.compile ResNet-50 f32 %.0f us' % us(lambda: c(x)), flush=True)\n")
+def by_kernel(folder, options):
+    """What Nsight Compute measures of each launch of one run, as NAME_kernels.csv of the results."""
+    name = folder.name
+    metrics = "gpu__time_duration.sum,dram__bytes.sum,sm__throughput.avg.pct_of_peak_sustained_elapsed"
+    if not shutil.which("ncu"):
+        return
+    result = run("ncu", "--clock-control", "none", "--csv", "--launch-count", "150", "--metrics", metrics, folder / "build" / "timer", "0", timeout=60)
+    table = [line for line in result.stdout.splitlines() if line.startswith('"')]
+    (options.results / f"{name}_kernels.csv").write_text("\n".join(table) + "\n")
+
+
+def peers():
+    """The lines of peers.py, which are fewer where a library is not here."""
     try:
-        result = run(sys.executable, "-c", code, timeout=200)
-        lines += [line for line in result.stdout.splitlines() if "us" in line] or ["torch: not here"]
+        result = run(sys.executable, HERE / "peers.py", timeout=200)
+        return result.stdout.splitlines() or [f"peers: {result.stderr.strip()[-200:]}"]
     except subprocess.TimeoutExpired:
-        lines.append("torch: no end after 200 s")
-    return lines
+        return ["peers: no end after 200 s"]
 
 
 def main():
@@ -211,6 +201,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--arch", default="native")
     parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--peers", action="store_true", help="time cuBLAS and PyTorch, too")
+    parser.add_argument("--kernels", type=lambda text: text.split(","), default=[], help="networks whose launches Nsight Compute measures")
     options = parser.parse_args()
     if Path("/usr/local/cuda/bin").exists():
         os.environ["PATH"] += ":/usr/local/cuda/bin"
@@ -224,6 +216,7 @@ def main():
     lines += [f"{time.strftime('%Y-%m-%d')}, {gpu}, commit {bundle['commit']}", "", "| network | kernels in the text | error against ONNX Runtime | sanitizer | replay, median us | |",
               "|---|---|---|---|---|---|"]
     failed = 0
+    options.results.mkdir(parents=True, exist_ok=True)
     for folder in folders:
         if built[folder.name]:
             row = {"name": folder.name, "launches": "", "error": "", "sanitizer": "", "us": "", "note": built[folder.name]}
@@ -232,8 +225,12 @@ def main():
         failed += bool(row["note"]) or "FAILED" in row["sanitizer"]
         lines.append("| " + " | ".join(str(row[k]) for k in ("name", "launches", "error", "sanitizer", "us", "note")) + " |")
         print(lines[-1], flush=True)
-    lines += [""] + (peers(options) if not options.cpu else [])
-    options.results.mkdir(parents=True, exist_ok=True)
+        if folder.name in options.kernels and not built[folder.name]:
+            try:
+                by_kernel(folder, options)
+            except subprocess.TimeoutExpired:
+                print(f"ncu of {folder.name}: no end", flush=True)
+    lines += [""] + (peers() if options.peers else [])
     (options.results / "gpu_results.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
     return 1 if failed else 0

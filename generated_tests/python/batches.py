@@ -83,18 +83,18 @@ def link_c(packages, tools, folder):
         sources[-1].write_text("\n".join(unit["lines"]) + "\n")
     (folder / "all.c").write_text(chooser(packages))
     includes = [f"-Wa,-I{package}" for package in packages.values()]
-    return [*tools.base, folder / "all.c", *sources, *includes, f"-I{next(iter(packages.values()))}", tools.program, "-lm", "-o", folder / "all"]
+    return [[*tools.base, folder / "all.c", *sources, *includes, f"-I{next(iter(packages.values()))}", tools.program, "-lm", "-o", folder / "all"]]
 
 
 def link_cuda(packages, tools, folder):
-    lines, first = [f'#include "{tools.header}"'], next(iter(packages.values()))
+    lines = [f'#include "{tools.header}"']
     support = {path.name: path for package in packages.values() for path in package.glob("tc_*.h") if path.name not in tools.texts}
     lines += [f'#include "{support[name]}"' for name in sorted(support)]
     for name, package in packages.items():
         lines += cuda_text(name, package)
-    (folder / "all.cc").write_text("\n".join(lines) + "\n" + chooser(packages))
-    return [*tools.cxx, f"-I{first / 'cuda_on_cpu'}", f"-I{first}", folder / "all.cc", *(path for package in packages.values() for path in package.glob("*.S")),
-            *(f"-Wa,-I{package}" for package in packages.values()), tools.program, tools.library, f"-Wl,-rpath,{tools.library.parent}", "-lm", "-o", folder / "all"]
+    source = folder / f"all{tools.suffix}"
+    source.write_text("\n".join(lines) + "\n" + chooser(packages))
+    return tools.link_words(source, list(packages.values()), folder / "all")
 
 
 def link(packages, tools, folder, seconds):
@@ -106,9 +106,11 @@ def link(packages, tools, folder, seconds):
 
 def together(packages, tools, folder, seconds):
     """Whether all of them became one program."""
-    command = (link_cuda if isinstance(tools, CudaToolchain) else link_c)(packages, tools, folder)
+    commands = (link_cuda if isinstance(tools, CudaToolchain) else link_c)(packages, tools, folder)
+    built = subprocess.CompletedProcess([], 0, "")
     try:
-        built = call("compile", command, seconds, cwd=folder)
+        for command in commands:
+            built = built if built.returncode else call("compile", command, seconds, cwd=folder)
     except Failed as failure:
         built = subprocess.CompletedProcess([], 1, str(failure))
     if built.returncode:

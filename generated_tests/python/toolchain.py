@@ -5,6 +5,7 @@ all of them and take longer to compile than a small model. They are compiled onc
 sees their declarations instead. A package whose copy of that text is not the repository's is compiled whole.
 """
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ TEXTS = Path(__file__).resolve().parent.parent.parent / "templates" / "text"
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
 REFUSED = (1, 3, 5)  # exit codes of tc-emit: rejected, unsupported, over a limit
 LINKER = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []  # binutils' other one needs three times as long for C++
+GPU = os.environ.get("TC_TEST_GPU")  # "sm_90": nvcc compiles what is CUDA, for the GPU of this machine, and it runs there
 SECONDS = {"emit": 120, "compile": 300, "run": 240}  # that a step may take; a large network as CUDA on a CPU takes more than one minute
 
 PROGRAM = """#define tc_main tc_main_here
@@ -134,9 +136,13 @@ class Toolchain:
 def precompile(folder, command, headers, declarations_of_program):
     """A header, compiled once, that a file includes before all others: `headers`, and instead of tc_main.h its declarations."""
     header = folder / "headers.h"
-    header.write_text("".join(f"#include {name}\n" for name in headers) + "#define TC_MAIN_H\n" + declarations_of_program.read_text())
+    header.write_text(included(headers, declarations_of_program))
     subprocess.run([*command, "-x", "c++-header" if "++" in command[0] else "c-header", header, "-o", f"{header}.gch"], check=True)
     return header
+
+
+def included(headers, declarations_of_program):
+    return "".join(f"#include {name}\n" for name in headers) + "#define TC_MAIN_H\n" + declarations_of_program.read_text()
 
 
 def one_source(package, name, header, sources):
@@ -147,12 +153,14 @@ def one_source(package, name, header, sources):
 
 class CudaToolchain(Toolchain):
     """Builds CUDA packages with the C++ compiler, through the headers that they carry. What runs CUDA on a CPU is compiled
-    once, the headers that all packages have, too, and the files of a package are one translation unit."""
+    once, the headers that all packages have, too, and the files of a package are one translation unit. With TC_TEST_GPU
+    they are built by nvcc, and run on a GPU."""
 
     ON_CPU = TEXTS / "cuda_on_cpu"
     COMMON = ("tc_cuda.h", "tc_rt.h")
 
     def __init__(self, folder, flags, build=True):
+        self.suffix, self.library_words = ".cc", []
         self.cxx = ["g++", "-pipe", *LINKER, "-std=gnu++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
                     "-Wno-maybe-uninitialized",  # gcc does not see that a register is read only where it was filled
                     "-fno-strict-aliasing", *flags]
@@ -161,20 +169,41 @@ class CudaToolchain(Toolchain):
 
     def prepare(self, folder):
         super().prepare(folder)
+        if GPU:
+            return self.prepare_for_gpu(folder)
         sources = [source for source in sorted(self.ON_CPU.glob("*.cc")) if "check" not in source.name]
         self.library = folder / "libcuda_on_cpu.so"  # a program that holds all of it takes twice as long to link
         subprocess.run([*self.cxx, "-O2", "-fPIC", "-shared", f"-I{TEXTS}", f"-I{self.ON_CPU}", *sources, "-lpthread", "-o", self.library], check=True)
-        headers = [*(f'"{name}"' for name in self.COMMON), "<cstdio>", "<cstring>", "<new>"]
-        self.header = precompile(folder, [*self.cxx, f"-I{self.text}", f"-I{self.ON_CPU}"], headers, self.declarations)
+        self.library_words = [self.library, f"-Wl,-rpath,{self.library.parent}"]
+        self.header = precompile(folder, [*self.cxx, f"-I{self.text}", f"-I{self.ON_CPU}"], self.headers(), self.declarations)
+
+    def headers(self):
+        return [*(f'"{name}"' for name in self.COMMON), "<cstdio>", "<cstring>", "<new>"]
+
+    def prepare_for_gpu(self, folder):
+        self.cxx, self.suffix = ["nvcc", f"-arch={GPU}", "-std=c++17", "-diag-suppress=177", "-Xcompiler=-O1,-fno-strict-aliasing,-w", f"-I{self.text}"], ".cu"
+        self.header = folder / "headers.h"
+        self.header.write_text(included(self.headers(), self.declarations))
+
+    def link_words(self, source, packages, program):
+        """The commands that make a program of one translation unit and the weights of packages."""
+        weights = [path for package in packages for path in sorted(package.glob("*.S"))]
+        where = [f"-I{package}" for package in packages[:1]]
+        if not GPU:
+            return [[*self.cxx, f"-I{packages[0] / 'cuda_on_cpu'}", *where, source, *weights, *(f"-Wa,-I{package}" for package in packages), self.program,
+                     *self.library_words, "-lm", "-o", program]]
+        objects = [path.with_suffix(".o") for path in weights]
+        assembled = [["gcc", f"-Wa,-I{path.parent}", "-c", path, "-o", compiled] for path, compiled in zip(weights, objects)]
+        return [*assembled, [*self.cxx, *where, source, *objects, self.program, "-lm", "-o", program]]
 
     @functools.cached_property
     def identity(self):
-        return digest_of(super().identity, compiler_version("g++"), self.cxx, self.on_cpu)
+        return digest_of(super().identity, compiler_version(self.cxx[0]), self.cxx, self.on_cpu)
 
     def commands(self, package, program):
         for name, text in {**self.texts, **{"cuda_on_cpu/" + name: text for name, text in self.on_cpu.items()}}.items():
             if (package / name).read_bytes() != text:
                 raise Failed(f"{name} of the package is not the repository's")
-        source = one_source(package, "all.cc", self.header, [*sorted(package.rglob("*.cu")), package / "main.c"])
-        return [[*self.cxx, f"-I{package / 'cuda_on_cpu'}", f"-I{package}", source, *package.glob("*.S"), self.program,
-                 self.library, f"-Wl,-rpath,{self.library.parent}", "-lm", "-o", program]]
+        (package / "all.cu").unlink(missing_ok=True)
+        source = one_source(package, "all" + self.suffix, self.header, [*sorted(package.rglob("*.cu")), package / "main.c"])
+        return self.link_words(source, [package], program)

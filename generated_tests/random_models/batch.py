@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "python"))
 from batches import own_macros  # noqa: E402
-from toolchain import REFUSED, refusal  # noqa: E402
+from toolchain import GPU, REFUSED, refusal  # noqa: E402
 
 TEXTS = ROOT / "templates" / "text"
 WARNINGS = ["-Wall", "-Wextra"]
@@ -204,22 +204,25 @@ class Compiler:
     """Compiles unities; `folder` has what they share."""
 
     def __init__(self, folder, config, sanitize=False):
-        self.config, self.objects = config, cuda_library(folder) if config.cuda else []
+        self.config, self.on_gpu = config, bool(config.cuda and GPU)
+        self.objects = cuda_library(folder) if config.cuda and not GPU else []
         flags = [*config.compile, "-g0", *WARNINGS, "-Wno-psabi"]
         if sanitize:
             flags += ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         self.command = [config.compiler, "-pipe", "-std=gnu11", *flags]
-        if config.cuda:
+        if self.on_gpu:
+            self.command = ["nvcc", f"-arch={GPU}", "-std=c++17", "-diag-suppress=177", "-Xcompiler=-O1,-fno-strict-aliasing,-w", f"-I{TEXTS}"]
+        elif config.cuda:
             self.command = [config.compiler, "-pipe", "-std=gnu++17", *flags, "-Wno-unknown-pragmas", "-Wno-maybe-uninitialized", "-fno-strict-aliasing", f"-I{TEXTS}", f"-I{TEXTS / 'cuda_on_cpu'}"]
 
     def build(self, models, folder):
         """Makes FOLDER/batch; returns (input bytes, output bytes) or the compiler's messages."""
         text, at, to = table(models)
-        source = folder / ("batch.cc" if self.config.cuda else "batch.c")
+        source = folder / ("batch.cu" if self.on_gpu else "batch.cc" if self.config.cuda else "batch.c")
         source.write_text("#define _GNU_SOURCE\n" * (not self.config.cuda) + unity(models, self.config.cuda, folder) + text)
         (folder / "batch.S").write_text("".join(f'#include "m{m.seed}/m{m.seed}_weights.S"\n#undef BLOB\n' for m in models))
         assembled = folder / "batch.S"
-        if self.config.compiler == "tcc":  # whose assembler knows no .incbin
+        if self.config.compiler == "tcc" or self.on_gpu:  # neither knows .incbin
             assembled = folder / "batch.o"
             subprocess.run(["gcc", *(f"-I{folder}/m{m.seed}" for m in models), "-c", folder / "batch.S", "-o", assembled], check=True)
         command = [*self.command, *(f"-I{folder}/m{m.seed}" for m in models), source, assembled, *self.objects, "-lm", *(["-lpthread"] if self.config.cuda else []), "-o", folder / "batch"]
