@@ -47,6 +47,7 @@ class CudaKernelPrinter {
     out_.line("static __global__ void __launch_bounds__(" + to_text(f.threads) + blocks + ")");
     out_.line(full_ + "_" + f.name + "(" + join(params, ", ") + ")");
     out_.open();
+    out_.line("tc_grid_dependency_wait();");
     DeviceStmtPrinter body(out_, text_.needs, k_, f);
     body.print(f.body);
     out_.close();

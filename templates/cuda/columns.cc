@@ -1,7 +1,7 @@
 // One reduction whose neighbouring results read neighbours: means over pixels, sums over rows.
 //
-//   each thread, for its column and its part of the sum:     32 columns a block, the threads of a warp side by side
-//     sum += x[r][column]                                    neighbouring threads read neighbours
+//   each thread, for its column and its part of the sum:     32 columns a block, the threads of a warp side by side,
+//     sum += x[r][column]                                    or 16 or 8, which still read whole sectors of 32 bytes
 //   part_of[part][column] = sum, barrier
 //   y[column] = epilogue(the parts, in order)
 //
@@ -9,9 +9,9 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/op_rules.h"
 #include "ir/loop/visit.h"
-#include "passes/loop/lower_thread_allreduce.h"
 #include "support/text.h"
 #include "templates/cuda/flat_point.h"
 #include "templates/cuda/template.h"
@@ -19,8 +19,9 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kColumns = 32, kParts = 8;  // of a block; threads of a column, where the model decides
-constexpr int64_t kLeastDepth = 16;           // shorter reductions are a thread's
+constexpr int64_t kColumns = 32, kFewestColumns = 8;  // of a block
+constexpr int64_t kParts = 8, kShortestShare = 8;  // threads of a column, at least; what each has to read to have more
+constexpr int64_t kLeastDepth = 16;                // shorter reductions are a thread's
 constexpr int64_t kShortestPart = 512, kLongestPart = 1 << 15;
 constexpr int64_t kPartLength = 4096, kLongest = 1 << 16;  // of rows that several blocks share
 
@@ -39,7 +40,7 @@ bool is_neutral(const Canonical& c) {
 
 class ColumnLoops {
  public:
-  ColumnLoops(const Canonical& c, int64_t parts) : c_(c), parts_(parts) {
+  ColumnLoops(const Canonical& c, int64_t columns, int64_t parts) : c_(c), columns_(columns), parts_(parts) {
     inner_ = c.axes.back();
     outer_.assign(c.axes.begin(), c.axes.end() - 1);
   }
@@ -47,7 +48,7 @@ class ColumnLoops {
   Stmt build() const {
     const DType t = c_.reduced->dtype;
     const Buffer sum = make_buffer(name_of_reduction(c_.combine), t, {}, Scope::Register),
-                 parts = make_buffer("part_of", t, {Dim(parts_), Dim(kColumns)}, Scope::Shared);
+                 parts = make_buffer("part_of", t, {Dim(parts_), Dim(columns_)}, Scope::Shared);
     const Var thread = make_var("thread"), tx = make_var("tx"), part = make_var("part"), iteration = make_var("i"),
               block = make_var("block"), p = make_var("p"), line = make_var("group");
     const FlatPoint outer(outer_, Expr(line), "group");
@@ -58,7 +59,7 @@ class ColumnLoops {
     if (depth % parts_ != 0) add = if_then(r.flat < Expr(depth), add);
     add = loop(iteration, iterations, r.wrap(add));
     const Expr inside = Expr(inner_.var) < Expr(inner_.extent);
-    const bool whole = inner_.extent.value % kColumns == 0;
+    const bool whole = inner_.extent.value % columns_ == 0;
     if (!whole) add = if_then(inside, add);
     const Expr result = substitute_buffers(substitute(c_.epilogue, outer.at), {{c_.reduced.get(), sum}});
     Stmt finish = seq({store(sum, {}, substitute(c_.init, outer.at)),
@@ -69,20 +70,46 @@ class ColumnLoops {
                      store(parts, {part, tx}, load(sum, {})), barrier(Scope::Shared),
                      comment("the parts joined, in order", finish)});
     body = alloc(sum, body);
-    body = let(inner_.var, Expr(block) * Expr(kColumns) + Expr(tx), outer.wrap(body));
-    body = let(tx, floor_mod(Expr(thread), kColumns), let(part, floor_div(Expr(thread), kColumns), body));
-    Stmt s = alloc(parts, loop(thread, kColumns * parts_, body, ForKind::ThreadX));
-    s = loop(block, ceil_div(inner_.extent.value, kColumns), s, ForKind::BlockX);
+    body = let(inner_.var, Expr(block) * Expr(columns_) + Expr(tx), outer.wrap(body));
+    body = let(tx, floor_mod(Expr(thread), columns_), let(part, floor_div(Expr(thread), columns_), body));
+    Stmt s = alloc(parts, loop(thread, columns_ * parts_, body, ForKind::ThreadX));
+    s = loop(block, ceil_div(inner_.extent.value, columns_), s, ForKind::BlockX);
     const int64_t lines = points(outer_);
     return lines > 1 ? loop(line, lines, s, ForKind::BlockY) : substitute(s, {{line.get(), Expr(0)}});
   }
 
  private:
   const Canonical& c_;
-  const int64_t parts_;  // of a column, a thread each
+  const int64_t columns_, parts_;  // of a block; of a column, a thread each
   Axis inner_;
   std::vector<Axis> outer_;
 };
+
+// Fewer columns a block and more threads a column, as long as multiprocessors are idle and a thread has much to read.
+Stmt column_loops(const Canonical& c, const CudaArgs& a, std::string& description) {
+  const int64_t width = c.axes.back().extent.value, lines = points(c.axes) / width, depth = points(c.raxes);
+  auto blocks = [&](int64_t columns) { return lines * ceil_div(width, columns); };
+  const int64_t columns = a.plan.number(
+      "columns",
+      [&] {
+        int64_t n = kColumns;
+        while (n > kFewestColumns && blocks(n) < a.gpu.multiprocessors) n /= 2;
+        return n;
+      },
+      KnobValues::powers_of_two(kFewestColumns, kColumns));
+  const int64_t most = kMaxBlockThreads / columns;
+  const int64_t parts = a.plan.number(
+      "parts",
+      [&] {
+        int64_t n = kParts;
+        const bool few = blocks(columns) < 2 * a.gpu.multiprocessors;
+        while (few && n < most && depth / n > kShortestShare) n *= 2;
+        return n;
+      },
+      KnobValues::powers_of_two(1, most, "threads that share a column"));
+  description = to_text(columns) + " columns a block, " + to_text(parts) + " threads share a column";
+  return ColumnLoops(c, columns, parts).build();
+}
 
 void name_column(Canonical& c) {
   const Var column = make_var("column");
@@ -198,16 +225,10 @@ std::optional<Scheduled> cuda_columns(const CudaArgs& a) {
   const bool shared = results * 4 <= a.gpu.multiprocessors && points(c.raxes) >= kLongest && reads_along(c);
   if (!shared && !(reads_columns(c) && results / c.axes.back().extent.value <= kMaxGridYz)) return {};
   Scheduled s;
-  const int64_t parts =
-      shared ? 0
-             : a.plan.number(
-                   "parts", [] { return kParts; },
-                   KnobValues::powers_of_two(1, kMaxBlockThreads / kColumns, "threads that share a column"));
-  s.body = shared ? shared_rows(c, a.plan) : ColumnLoops(c, parts).build();
-  bind_operands(s, c);
   s.family = shared ? "shared_rows" : "columns";
-  s.description = shared ? "blocks share a reduction, whose parts a second launch joins"
-                         : "32 columns a block, " + to_text(parts) + " threads share a column";
+  s.description = "blocks share a reduction, whose parts a second launch joins";
+  s.body = shared ? shared_rows(c, a.plan) : column_loops(c, a, s.description);
+  bind_operands(s, c);
   return s;
 }
 

@@ -131,15 +131,33 @@ TEST(CudaContraction, FewRowsOrColumns) {
 }
 
 TEST(CudaContraction, LongSumsAreShared) {
-  const std::pair<int64_t, const char*> lengths[] = {{700, "groups of threads share a sum"},
-                                                     {6000, "blocks share a sum"}};
-  for (const auto& [length, description] : lengths) {
+  for (const int64_t length : {700, 6000}) {
     const TestFunction f = product(1, 20, 30, length, false, true);
     expect_tiled(f, "matmul");
     const Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"));
-    EXPECT_NE(s.description.find(description), std::string::npos) << s.description;
+    EXPECT_NE(s.description.find("blocks share a sum"), std::string::npos) << s.description;
     const Scheduled strict = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), {.strict_fp = true});
     EXPECT_EQ(strict.description.find("share a sum"), std::string::npos) << strict.description;
+  }
+}
+
+// Groups of threads of a block share a sum where a schedule says so.
+TEST(CudaContraction, GroupsOfThreadsShareASum) {
+  for (const DType type : {DType::F32, DType::F16}) {
+    TestFunction f = product(1, 20, 30, 700, false, true);
+    if (type == DType::F16) f = of_halves(f);
+    Planner listening;
+    ScheduleOptions o{.planner = &listening};
+    schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), o);
+    std::vector<PlanLine> lines = listening.lines();
+    for (auto& [name, value, at] : lines.at(0).numbers) value = name == "groups" ? 4 : name == "splits" ? 1 : value;
+    Planner stated(FunctionPlan{"*", "", "", lines});
+    o.planner = &stated;
+    Scheduled s = schedule_cuda(f.fn, f.constant, *find_arch("sm_80"), o);
+    EXPECT_NE(s.description.find("4 groups of threads share a sum"), std::string::npos) << s.description;
+    const std::vector<Constant> in = small_integers_for(f.fn);
+    s.body = infer_fragment(s.body);
+    expect_close(ScheduleMemory(s, f.fn, in).run()[0], evaluate(f.fn, in)[0], 0, to_text(s.body));
   }
 }
 

@@ -1,5 +1,5 @@
 // Windows over images with channels last: pooling, depthwise convolutions. A thread has four neighbouring channels of a
-// pixel, eight of halves, and reads them up to 16 bytes at a time.
+// pixel, eight of halves, and reads them up to 16 bytes at a time; two, where the GPU would be idle otherwise.
 //
 //   acc[0..3] = init
 //   for the points of the window:
@@ -17,8 +17,9 @@
 namespace tc {
 namespace {
 
-constexpr int64_t kUnrolled = 9,
+constexpr int64_t kUnrolled = 25,
                   kMostUnrolled = 64;             // points of a window that are written out: the model's, and at most
+constexpr int64_t kBusyThreads = 256;             // of a multiprocessor, to hide the latency of its reads
 constexpr int64_t kLargest = 256;                 // windows beyond are reductions of an image, and so are
 constexpr int64_t kLong = 16, kFewThreads = 512;  // long ones with few results
 
@@ -29,17 +30,24 @@ class Window {
   // Channels are innermost, four or eight of them always together.
   bool fits() {
     std::vector<int64_t> possible;
-    for (const int64_t n : {4, 8})
+    for (const int64_t n : {2, 4, 8})
       if (fits_vector(n)) possible.push_back(n);
-    if (possible.empty()) return false;
+    if (possible.empty() || possible.back() == 2) return false;
     vector_ = a_.plan.number(
-        "channels", [&] { return possible.back(); },
+        "channels",
+        [&] {
+          size_t k = possible.size() - 1;
+          while (k > 0 && points(c_.axes) / possible[k] < a_.gpu.multiprocessors * kBusyThreads) k--;
+          return possible[k];
+        },
         KnobValues::list(possible, "16 bytes at most, all of them aligned"));
     return fits_vector(vector_);
   }
   std::string describe() const {
-    return std::string(vector_ == 8 ? "eight" : "four") + " channels a thread, " + to_text(vector_ * bytes_) +
-           " bytes a read";
+    return std::string(vector_ == 8   ? "eight"
+                       : vector_ == 4 ? "four"
+                                      : "two") +
+           " channels a thread, " + to_text(vector_ * bytes_) + " bytes a read";
   }
 
   bool fits_vector(int64_t channels) {

@@ -45,10 +45,17 @@ TEST(CudaWindow, Pools) {
 TEST(CudaWindow, Halves) {
   for (const DType t : {DType::F16, DType::BF16}) {
     EXPECT_EQ(expect_equal(of_halves(window(Op::Add, {9, 11, 16, 3, 1, 1}, true), t), "window"),
-              "eight channels a thread, 16 bytes a read");
+              "two channels a thread, 4 bytes a read");
     EXPECT_EQ(expect_equal(of_halves(window(Op::Max, {9, 11, 12, 3, 2, 1}, false), t), "window"),
-              "four channels a thread, 8 bytes a read");
+              "two channels a thread, 4 bytes a read");
   }
+}
+
+TEST(CudaWindow, ManyResultsAreComputedEightAndFourAtATime) {
+  EXPECT_EQ(expect_equal(of_halves(window(Op::Add, {86, 86, 16, 2, 1, 0}, true), DType::F16), "window"),
+            "eight channels a thread, 16 bytes a read");
+  EXPECT_EQ(expect_equal(of_halves(window(Op::Max, {70, 70, 12, 2, 1, 0}, false), DType::F16), "window"),
+            "four channels a thread, 8 bytes a read");
 }
 
 TEST(CudaWindow, OtherNumbersOfChannelsAreReadOneByOne) {

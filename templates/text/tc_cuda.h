@@ -36,13 +36,49 @@ typedef unsigned long long uint64_t;
 
 /* --- launches: tc_launch(kernel, grid, block, shared_bytes, stream, arguments ...) starts a kernel and returns what
  * cudaGetLastError() says. kernel is the name of a __global__ function; shared_bytes are those of tc_dynamic_shared(). More
- * than 48 KiB of them have to be asked for first, once a kernel and device: tc_allow_shared(kernel, shared_bytes). */
-#if !defined(__CUDACC_RTC__)
-template <class... P, class... A>
-static inline cudaError_t tc_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... arguments)
+ * than 48 KiB of them have to be asked for first, once a kernel and device: tc_allow_shared(kernel, shared_bytes).
+ *
+ * From sm_90 on the blocks of a kernel may be made ready while the last ones of the kernel before it in the stream still run
+ * (programmatic dependent launch). So each begins with tc_grid_dependency_wait(), behind which all that came before is done
+ * and seen. What was compiled for less has no such instruction, and starts when the kernel before it has ended. */
+TC_DEVICE void tc_grid_dependency_wait(void)
 {
-  kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+#if !defined(__CUDACC_RTC__)
+/* Starts `kernel`, a function or what NVRTC made, early where that is possible; `arguments` has the address of each. */
+static inline cudaError_t tc_launch_early(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, void **arguments)
+{
+#  if CUDART_VERSION >= 12030
+  cudaFuncAttributes function;
+  if (cudaFuncGetAttributes(&function, kernel) == cudaSuccess && function.ptxVersion >= 90) {
+    cudaLaunchAttribute early;
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = 1;
+    cudaLaunchKernelExC(&config, kernel, arguments);
+    return cudaGetLastError();
+  }
+#  endif
+  cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
   return cudaGetLastError();
+}
+template <class T>
+struct tc_parameter { typedef T type; }; /* arguments become what the kernel takes */
+template <class... P>
+static inline cudaError_t tc_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+    typename tc_parameter<P>::type... arguments)
+{
+  void *values[] = {(void *)&arguments..., nullptr};
+  return tc_launch_early((const void *)kernel, grid, block, shared_bytes, stream, values);
 }
 template <class... P>
 static inline cudaError_t tc_allow_shared(void (*kernel)(P...), size_t shared_bytes)
@@ -66,23 +102,23 @@ TC_DEVICE T &tc_shared_view(unsigned char *p) { return *reinterpret_cast<T *>(p)
 
 /* --- vectors: N neighbours of one type, 2 to 16 bytes together; p is on as many bytes */
 template <int Bytes>
-struct tc_bytes; /* a type of so many bytes that one instruction moves */
-template <> struct tc_bytes<2> { typedef uint16_t type; };
-template <> struct tc_bytes<4> { typedef uint32_t type; };
-template <> struct tc_bytes<8> { typedef uint2 type; };
-template <> struct tc_bytes<16> { typedef uint4 type; };
+struct tc_word_of; /* a type of so many bytes that one instruction moves */
+template <> struct tc_word_of<2> { typedef uint16_t type; };
+template <> struct tc_word_of<4> { typedef uint32_t type; };
+template <> struct tc_word_of<8> { typedef uint2 type; };
+template <> struct tc_word_of<16> { typedef uint4 type; };
 #define TC_VECTOR(N)                                                                                                        \
   template <class T>                                                                                                        \
   TC_DEVICE void tc_load##N(T *to, const T *p)                                                                              \
   {                                                                                                                         \
-    typedef typename tc_bytes<N * (int)sizeof(T)>::type V;                                                                  \
+    typedef typename tc_word_of<N * (int)sizeof(T)>::type V;                                                                \
     const V v = *reinterpret_cast<const V *>(p);                                                                            \
     memcpy(to, &v, sizeof(V));                                                                                              \
   }                                                                                                                         \
   template <class T>                                                                                                        \
   TC_DEVICE void tc_store##N(T *p, const T *from)                                                                           \
   {                                                                                                                         \
-    typedef typename tc_bytes<N * (int)sizeof(T)>::type V;                                                                  \
+    typedef typename tc_word_of<N * (int)sizeof(T)>::type V;                                                                \
     V v;                                                                                                                    \
     memcpy(&v, from, sizeof(V));                                                                                            \
     *reinterpret_cast<V *>(p) = v;                                                                                          \

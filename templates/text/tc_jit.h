@@ -40,6 +40,7 @@ class tc_jit {
     if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (e == cudaSuccess) e = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
     if (e != cudaSuccess) return e;
+    starts_early_ = major >= 9;
     std::vector<std::string> lowered;
     std::vector<char> code;
     if (!translate("sm_" + std::to_string(major * 10 + minor), p, lowered, code)) return cudaErrorJitCompilationDisabled;
@@ -51,6 +52,9 @@ class tc_jit {
     }
     return e;
   }
+
+  /* May kernels start before the one ahead of them in the stream has ended? (tc_grid_dependency_wait() of tc_cuda.h) */
+  bool starts_early() const { return starts_early_; }
 
   cudaKernel_t find(const char *name) const
   {
@@ -97,6 +101,7 @@ class tc_jit {
     fprintf(stderr, "NVRTC: %s\n", log.c_str());
   }
 
+  bool starts_early_ = false;
   cudaLibrary_t library_ = nullptr;
   std::vector<std::pair<const char *, cudaKernel_t>> kernels_;
 };
@@ -125,7 +130,21 @@ static inline cudaError_t tc_jit_launch(const char *kernel, dim3 grid, dim3 bloc
   const cudaKernel_t k = jit ? jit->find(kernel) : nullptr;
   if (!k) return cudaErrorInvalidDeviceFunction;
   void *values[] = {(void *)&arguments..., nullptr};
+#if CUDART_VERSION >= 12030
+  cudaLaunchAttribute early;
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = jit->starts_early() ? 1 : 0;
+  return cudaLaunchKernelExC(&config, (const void *)k, values);
+#else
   return cudaLaunchKernel((const void *)k, grid, block, values, shared_bytes, stream);
+#endif
 }
 #define tc_launch(kernel, ...) tc_jit_launch(#kernel, __VA_ARGS__)
 

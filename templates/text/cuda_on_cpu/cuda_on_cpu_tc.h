@@ -35,6 +35,7 @@ cudaError_t tc_allow_shared(void (*kernel)(P...), size_t shared_bytes)
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
 }
 
+inline void tc_grid_dependency_wait() {}  // kernels run one after the other
 inline unsigned char *tc_dynamic_shared() { return tc_cpu::now.dynamic_shared; }
 template <class T>
 T &tc_shared_view(unsigned char *p, const char *name, TC_CUDA_HERE)

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define DEVICE_WORKSPACE_BYTES ((size_t)2304)  /* of one instance, aligned to DEVICE_ALIGN */
+#define DEVICE_WORKSPACE_BYTES ((size_t)8192)  /* of one instance, aligned to DEVICE_ALIGN */
 #define DEVICE_WEIGHTS_BYTES   ((size_t)256)
 #define DEVICE_ALIGN           64
 

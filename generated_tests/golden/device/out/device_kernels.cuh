@@ -3,7 +3,8 @@
 #define DEVICE_KERNELS_CUH
 #include "tc_cuda.h"
 
-cudaError_t device_matmul_relu_20x70_20x24_a535(const float *a, const float *b, float *relu, cudaStream_t stream);
+cudaError_t device_matmul_relu_20x70_20x24_1d81(const float *a, const float *b, float *relu, unsigned char *scratch,
+    cudaStream_t stream);
 cudaError_t device_softmax_20x24_ae9f(const float *x, float *softmax, cudaStream_t stream);
 
 #endif

@@ -3,10 +3,10 @@
 #ifndef DEVICE_PLAN_H
 #define DEVICE_PLAN_H
 
-/* workspace: 2304 bytes; tensors 2048 (without reuse 2048, largest live set 2048), scratch of kernels 0 */
+/* workspace: 8192 bytes; tensors 2048 (without reuse 2048, largest live set 7936), scratch of kernels 5888 */
 #define DEVICE_AT_a        0         /* [20][24] f32 */
-#define DEVICE_AT_SCRATCH  0
-#define DEVICE_AT_STATUS   2240
+#define DEVICE_AT_SCRATCH  2048
+#define DEVICE_AT_STATUS   8128
 
 /* weights: a header of 64 bytes, then */
 

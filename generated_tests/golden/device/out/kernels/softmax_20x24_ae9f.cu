@@ -10,6 +10,7 @@
 static __global__ void __launch_bounds__(32)
 device_softmax_20x24_ae9f_kernel(const float *__restrict__ x, float *__restrict__ softmax)
 {
+  tc_grid_dependency_wait();
   const int block = (int)blockIdx.x;
   const int thread = (int)threadIdx.x;
   const int lane = thread % 16;
