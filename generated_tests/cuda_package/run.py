@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -84,16 +85,26 @@ def attentions(work):
             check(f"attention in {name}: within {error}, no race", checked_right(result), last_line(result))
 
 
+def with_groups(model, work):
+    """The schedules of a model, but that groups of threads of a block share the sum of a product, in more than 48 KiB."""
+    file = work / "schedules.tc"
+    emit(model, work / "as_the_model_says", "cuda", "--write-schedules", file)
+    numbers = "tensor_cores = 0, bits = 32, products = 1, rows = 64, columns = 64, thread_rows = 4, thread_columns = 4, depth = 16, stages = 3, groups = 2, splits = 1"
+    file.write_text(re.sub(r"contraction\([^)]*\)", f"contraction({numbers})", file.read_text()))
+    return file
+
+
 def shared_memory(work):
     """Arrays that share their bytes, more of them than a block has without asking, and values that lanes exchange: right,
     without a race, in one file too; and a barrier that is taken away between two arrays on the same bytes is found."""
     model = models.phases(work / "phases.onnx")
     io = models.reference(model, work / "phases_io")
-    package = emit(model, work / "phases", "cuda")
+    schedules = with_groups(model, work)
+    package = emit(model, work / "phases", "cuda", "--schedules", schedules)
     text = "".join(path.read_text() for path in sorted(package.rglob("*.cu")))
     for word in ("TC_SHARED_VIEW(", "= tc_dynamic_shared();", "tc_allow_shared(", "tc_shuffle_up("):
         check(f"phases: has {word}", word in text)
-    one_file = emit(model, work / "phases_one_file", "cuda", "--single-file")
+    one_file = emit(model, work / "phases_one_file", "cuda", "--schedules", schedules, "--single-file")
     broken = work / "phases_broken"
     shutil.copytree(package, broken)
     planted = 0
