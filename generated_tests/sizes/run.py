@@ -46,7 +46,7 @@ def choices(ranges, random):
     yield {name: low for name, (low, _) in ranges.items()}
     yield {name: high for name, (_, high) in ranges.items()}
     for few in (2, 7, 33):
-        yield {name: few if name in endless else int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()}
+        yield {name: max(low, few) if name in endless else int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()}
 
 
 def number(text, sizes):
