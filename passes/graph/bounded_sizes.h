@@ -237,6 +237,7 @@ class BoundedSizes {
   // counted_attention.cc
   void give_places(Graph& g, Node* n);
   void give_no_lengths(Graph& g, Node* n);
+  bool makes_state(const Graph& g, const Node& n) const;
   SizeForm keys_of_present(const Graph& g, const Node& n, const SizeForm& fresh, const Value* past);
   void give_steps(Graph& g, Node* n);
   void follow_steps(Node* n);

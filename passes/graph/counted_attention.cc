@@ -197,13 +197,16 @@ void BoundedSizes::give_steps(Graph& g, Node* n) {
   g.set_input(n, kCountOperand, find(x, axis)->count);
 }
 
+bool BoundedSizes::makes_state(const Graph& g, const Node& n) const {
+  return std::any_of(n.outputs.begin(), n.outputs.end(), [&](const Value* v) { return v && state_of(g, v); });
+}
+
 // The present of a GroupQueryAttention has the past's rows, or as many as total_sequence_length says if those are more. A state whose
 // past has a fixed size, or one whose length nobody knows, is a buffer that past and present share.
 SizeForm BoundedSizes::keys_of_present(const Graph& g, const Node& n, const SizeForm& fresh, const Value* past) {
   const SizeForm before = past ? form_along(past, 2) : fixed_size(0);
-  const auto is_state = [&](const Value* v) { return v && state_of(g, v); };
   const bool slides = n.attr_int("sliding_window_cache", 0) != 0;
-  if (past && !find(past, 2) && (slides || std::any_of(n.outputs.begin(), n.outputs.end(), is_state))) return before;
+  if (past && !find(past, 2) && (slides || makes_state(g, n))) return before;
   if (const auto stated = element(operand(n, 6), 0)) return counts_.larger(before, *stated);
   return past && !find(past, 2) ? before : before + fresh;
 }
@@ -236,6 +239,7 @@ void BoundedSizes::give_counts(Graph& g, Node* n) {
   for (size_t k = 1; k < 3 && k < n->outputs.size(); k++)
     if (n->outputs[k]) limit_state(g, total, n->outputs[k], 2);
   n->attrs[std::string(kCapacityAttr)] = counts_.bound(total);
+  n->attrs[std::string(kOwnCacheAttr)] = int64_t(past && !makes_state(g, *n));
   g.set_input(n, kCountOperand + 1, number_of(g, n, total, derived(name, "_total")));
 }
 
