@@ -32,7 +32,8 @@ from agreement import difference  # noqa: E402
 from tally import Tally  # noqa: E402
 from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
-HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse"}  # docs/cuda_on_cpu.md
+# docs/cuda_on_cpu.md; memory that nobody has written is no number.
+HOSTILE = {"TC_CUDA_STREAM": "late", "TC_CUDA_ORDER": "reverse", "ASAN_OPTIONS": f"malloc_fill_byte=255:max_malloc_fill_size={1 << 30}"}
 FLAGS = ["-O1", "-g0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -46,7 +47,7 @@ def choices(ranges, random):
     yield {name: low for name, (low, _) in ranges.items()}
     yield {name: high for name, (_, high) in ranges.items()}
     for few in (2, 7, 33):
-        yield {name: few if name in endless else int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()}
+        yield {name: max(low, few) if name in endless else int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()}
 
 
 def number(text, sizes):

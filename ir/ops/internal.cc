@@ -183,7 +183,8 @@ void define_steps(OpBuilder& b) {
 
 /// `past` with the first operand(2) slices of `fresh` from position operand(3) on, one for all or one for each index of
 /// axis 0; zeros where the past is shorter than the result, which has `capacity` slices. No room for them: E_RANGE. As a copy
-/// and what changes of it, so that a result in place of the past is that change alone. Operand 4 is for who counts the result.
+/// and what changes of it, so that a result in place of the past is that change alone. With `zeros_behind` the rest of the past does
+/// not show. Operand 4 is for who counts the result.
 void define_append(OpBuilder& b) {
   const Tensor past = b.in(0), fresh = b.in(1), number = b.in(2), positions = b.in(3);
   const int axis = b.axis(b.attr_int("axis"), past.rank());
@@ -213,7 +214,18 @@ void define_append(OpBuilder& b) {
                              fresh(concat(concat(i, {Expr(row)}), j)));
               },
               "j");
-          return let(start, apply(Op::Index, {from, Expr(capacity + 1) - count}), loop(row, count, slice));
+          Stmt placed = loop(row, count, slice);
+          if (b.attr_int("zeros_behind") != 0) {
+            const Var behind = make_var("behind");
+            const Stmt none = for_each_index(
+                trail,
+                [&](const Exprs& j) {
+                  return store(out[0], concat(concat(i, {Expr(start) + count + Expr(behind)}), j), zero(past.dtype()));
+                },
+                "j");
+            placed = seq({placed, loop(behind, Expr(capacity) - count - Expr(start), none)});
+          }
+          return let(start, apply(Op::Index, {from, Expr(capacity + 1) - count}), placed);
         });
         return capacity == past.dim(axis) ? seq({copy, rows}) : seq({copy, zeros, rows});
       });
@@ -235,7 +247,7 @@ OpFamily internal_ops() {
        "tc"},
       {"append",
        1,
-       {{"axis", int64_t(0)}, {"capacity", int64_t(0)}},
+       {{"axis", int64_t(0)}, {"capacity", int64_t(0)}, {"zeros_behind", int64_t(0)}},
        define_append,
        "past fresh count positions total",
        "",

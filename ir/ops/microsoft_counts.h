@@ -10,5 +10,7 @@ namespace tc {
 constexpr size_t kCountOperand = 16;
 /// How many keys the present cache has room for.
 constexpr std::string_view kCapacityAttr = "tc_capacity";
+/// Is the present cache a tensor of its own, with zeros behind the last key? A state is the past with more keys.
+constexpr std::string_view kOwnCacheAttr = "tc_own_cache";
 
 }  // namespace tc

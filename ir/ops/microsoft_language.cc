@@ -266,7 +266,10 @@ Value* present(const GroupQuery& a, Value* past, Value* fresh, const std::string
     Value* rows = e.transpose(split, {0, 2, 1, 3}, suffix + "_fresh");
     if (!past) past = e.zeros(fresh->type.dtype, {a.batch, a.kv_heads, 0, a.size}, suffix + "_none");
     return e.op("append", {past, rows, a.count, a.rows, e.in(kCountOperand + 1)}, suffix,
-                {{"axis", int64_t(2)}, {"capacity", a.total}}, "tc");
+                {{"axis", int64_t(2)},
+                 {"capacity", a.total},
+                 {"zeros_behind", e.node().attr_int(std::string(kOwnCacheAttr), 0)}},
+                "tc");
   }
   if (!past && a.total == a.sequence) {
     Value* split = e.reshape(fresh, {a.batch, a.sequence, a.kv_heads, a.size}, suffix + "_heads");

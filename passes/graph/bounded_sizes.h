@@ -236,6 +236,9 @@ class BoundedSizes {
   Node* join(Graph& g, Node* n);
   // counted_attention.cc
   void give_places(Graph& g, Node* n);
+  void give_no_lengths(Graph& g, Node* n);
+  bool makes_state(const Graph& g, const Node& n) const;
+  SizeForm keys_of_present(const Graph& g, const Node& n, const SizeForm& fresh, const Value* past);
   void give_steps(Graph& g, Node* n);
   void follow_steps(Node* n);
   Value* count_along(Graph& g, const Value* v, int axis, const ModelText& name) const;

@@ -36,6 +36,7 @@ TEST(BoundedSizes, WhatLooksAcrossTheAxisIsRefused) {
       {"Hardmax", nullptr, {{"axis", int64_t(0)}}},
       {"Squeeze", nullptr},                                                         // of one element the axis would go
       {"CenterCropPad", int64_constant({6}), {{"axes", std::vector<int64_t>{0}}}},  // zeros around fewer
+      {"Expand", int64_constant({6, 1})},                                           // only one element is stretched
   };
   for (const Case& c : cases) {
     Graph g = counted([&](TestGraph& t, auto node, Value*, Value* rows) {

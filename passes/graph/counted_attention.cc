@@ -171,6 +171,22 @@ void BoundedSizes::give_places(Graph& g, Node* n) {
   g.set_input(n, kPlaces, steps->outputs[0]);
 }
 
+// How many tokens each row has, where no mask says so: 0, of as many rows as there are.
+void BoundedSizes::give_no_lengths(Graph& g, Node* n) {
+  constexpr size_t kLengths = 1, kMask = 7;
+  const Value *ids = operand(*n, 0), *lengths = n->outputs.size() > kLengths ? n->outputs[kLengths] : nullptr;
+  if (!lengths || operand(*n, kMask) || !ids || !ids->type.is_static_tensor() || rank_of(ids) != 2) return;
+  const auto size = find(ids, 0);
+  if (!size) return;
+  const ModelText name = lengths->name;
+  Value* zero = g.add_constant(derived(name, "_none"), scalar_constant(DType::I32, 0));
+  Value* shape = g.add_constant(derived(name, "_rows"), int64_constant({size->capacity}));
+  Value* none = add_op(g, n, "Expand", {zero, shape}, name);
+  note(none, *size);
+  g.replace_uses(n->outputs[kLengths], none);
+  g.drop_output(n, kLengths);
+}
+
 // How many steps there are of the sequence that a state goes through.
 void BoundedSizes::give_steps(Graph& g, Node* n) {
   const bool last = is_of(*n, "com.microsoft", "CausalConvWithState") && n->attr_int("channels_last", 0) == 0;
@@ -181,8 +197,25 @@ void BoundedSizes::give_steps(Graph& g, Node* n) {
   g.set_input(n, kCountOperand, find(x, axis)->count);
 }
 
+bool BoundedSizes::makes_state(const Graph& g, const Node& n) const {
+  return std::any_of(n.outputs.begin(), n.outputs.end(), [&](const Value* v) { return v && state_of(g, v); });
+}
+
+// The present of a GroupQueryAttention has the past's rows, or as many as total_sequence_length says if those are more. A state whose
+// past has a fixed size, or one whose length nobody knows, is a buffer that past and present share.
+SizeForm BoundedSizes::keys_of_present(const Graph& g, const Node& n, const SizeForm& fresh, const Value* past) {
+  const SizeForm before = past ? form_along(past, 2) : fixed_size(0);
+  const bool slides = n.attr_int("sliding_window_cache", 0) != 0;
+  if (past && !find(past, 2) && (slides || makes_state(g, n))) return before;
+  if (const auto stated = element(operand(n, 6), 0)) return counts_.larger(before, *stated);
+  return past && !find(past, 2) ? before : before + fresh;
+}
+
 void BoundedSizes::give_counts(Graph& g, Node* n) {
-  if (is_of(*n, "com.microsoft", "EmbedLayerNormalization")) return give_places(g, n);
+  if (is_of(*n, "com.microsoft", "EmbedLayerNormalization")) {
+    give_no_lengths(g, n);
+    return give_places(g, n);
+  }
   const bool rotary = is_of(*n, "com.microsoft", "RotaryEmbedding"),
              attends = is_of(*n, "com.microsoft", "GroupQueryAttention"),
              steps = is_of(*n, "com.microsoft", "CausalConvWithState") || is_of(*n, "com.microsoft", "LinearAttention");
@@ -202,12 +235,11 @@ void BoundedSizes::give_counts(Graph& g, Node* n) {
   const ModelText name = n->outputs.at(0) ? n->outputs[0]->name : n->name;
   g.set_input(n, kCountOperand, count_along(g, x, axis, derived(name, "_queries")));
   if (!attends || (past && rank_of(past) != 4)) return;
-  SizeForm total = form_along(x, axis) + (past ? form_along(past, 2) : fixed_size(0));
-  if (const auto stated = element(operand(*n, 6), 0); stated && !stated->fixed()) total = *stated;
-  if (past && !find(past, 2)) total = fixed_size(dims_of(past)[2]);  // a buffer that past and present share
+  const SizeForm total = keys_of_present(g, *n, form_along(x, axis), past);
   for (size_t k = 1; k < 3 && k < n->outputs.size(); k++)
     if (n->outputs[k]) limit_state(g, total, n->outputs[k], 2);
   n->attrs[std::string(kCapacityAttr)] = counts_.bound(total);
+  n->attrs[std::string(kOwnCacheAttr)] = int64_t(past && !makes_state(g, *n));
   g.set_input(n, kCountOperand + 1, number_of(g, n, total, derived(name, "_total")));
 }
 

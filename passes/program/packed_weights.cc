@@ -1,5 +1,7 @@
 // Weights that kernels read in another order: scheduled prologues. They are evaluated when the blob of weights is written, one after
 // another, so that a model needs no memory for all of its packed weights.
+#include <algorithm>
+
 #include "passes/program/program_builder.h"
 
 namespace tc {
@@ -58,6 +60,10 @@ class Packing {
   std::vector<Constant> inputs_, results_;
 };
 
+const Value* first_output(const Node& n) {
+  return *std::find_if(n.outputs.begin(), n.outputs.end(), [](const Value* v) { return v != nullptr; });
+}
+
 // Type and sizes of a weight that is not made yet.
 Constant outline(const Buffer& b) {
   TensorData t{b->dtype, static_dims(b->shape), nullptr, 0, {}};
@@ -73,7 +79,7 @@ std::vector<Constant> Packer::pack(const std::vector<Constant>& inputs) {
 }
 
 // The k-th packed weight of a call; the same constants packed the same way are stored once.
-int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operands, size_t k) {
+int ProgramBuilder::packed(Compiled& c, const Node& n, const std::vector<const Value*>& operands, size_t k) {
   std::vector<Constant> inputs;
   for (const int i : c.prologue_operands) inputs.push_back(root_of(operands[size_t(i)])->constant);
   std::vector<int> ordinals;
@@ -84,7 +90,7 @@ int ProgramBuilder::packed(Compiled& c, const std::vector<const Value*>& operand
     for (size_t i = 0; i < c.prologue.outputs.size(); i++) {
       const bool table = c.prologue_operands.empty();  // of nothing but positions: what reads it gives it its name
       const int owner = table ? 0 : c.prologue_operands.at(size_t(owner_of(c.prologue, c.prologue.outputs[i])));
-      const Value* v = root_of(operands.at(size_t(owner)));
+      const Value* v = operands.empty() ? first_output(n) : root_of(operands.at(size_t(owner)));  // random numbers alone
       weights.push_back(
           add_weight(*v, outline(c.prologue.outputs[i]), table ? c.prologue.outputs[i]->name : "packed", ""));
       p_.weights.back().pack = [packing, i] { return packing->take(i); };

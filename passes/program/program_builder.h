@@ -127,7 +127,7 @@ class ProgramBuilder {
   Compiled& compile(const FunctionKey& key, const TensorFn& meaning, const std::vector<Constant>& constants,
                     const Node* n, const std::vector<LiveOutput>& live = {});
   std::vector<LiveOutput> live_outputs(const Node& n, TensorFn& fn, std::vector<const Value*>& operands) const;
-  int packed(Compiled& c, const std::vector<const Value*>& operands, size_t k);
+  int packed(Compiled& c, const Node& n, const std::vector<const Value*>& operands, size_t k);
 
   // sizes that the caller chooses, on a device: sizes_on_device.cc
   bool is_host_number(const Operand& o) const;

@@ -144,7 +144,7 @@ Call ProgramBuilder::call_of(Compiled& c, Node& n, const std::vector<const Value
         call.operands.push_back(operand_of(operands[size_t(c.input_index[next_input++])]));
         break;
       case Param::Role::Weight:
-        call.operands.push_back({Operand::Kind::Weight, packed(c, operands, next_weight++)});
+        call.operands.push_back({Operand::Kind::Weight, packed(c, n, operands, next_weight++)});
         break;
       case Param::Role::Output:
         call.operands.push_back(

@@ -57,6 +57,16 @@ TEST(Kernels, PackedNumbersAreOperands) {
   EXPECT_NE(formulas[0].find("constant * "), std::string::npos) << formulas[0];
 }
 
+// A function of random numbers alone has no operand to name its table after: the table is the result's.
+TEST(Kernels, TablesOfFunctionsWithoutOperands) {
+  const Program p = program_of(R"(g (float[2] x) => (float[2] z, float[1,16,1,1] y) <float low = {0}, float high = {1}> {
+    z = Neg (x)
+    r = RandomNormal <shape = [1,16,1,1], seed = 1.0> ()  c = Clip (r, low, high)
+    m = Mul (c, low)  y = GlobalAveragePool (m) })");
+  ASSERT_EQ(p.weights.size(), 1u);
+  EXPECT_EQ(p.weights[0].name.raw(), "y");
+}
+
 // What a scan passes through is a constant, and its view a copy of that: a function whose result is its operand.
 TEST(Kernels, AScalarThatIsTheResultStaysAnOperand) {
   const Program p = program_of(R"(g (float[2,3] x) => (int64[1] f, int64[1] y, float[2,3] o)

@@ -1,0 +1,50 @@
+"""Models whose results say more than their operands' sizes: lengths without a mask, caches of keys that are as long as a number says, large images."""
+import numpy as np
+from onnx import TensorProto
+from open_models import size
+
+HEAD = 8
+
+
+def embedded(b):
+    """The lengths of rows that no mask gives are zeros."""
+    ids, segments = (b.input(name, ["batch", "seq"], TensorProto.INT32) for name in ("ids", "mask"))
+    norm = b.weight(16), b.weight(16)
+    for tables in ([ids, "", b.weight(40, 16), b.weight(64, 16), ""], [ids, segments, b.weight(40, 16), b.weight(64, 16), b.weight(2, 16)]):
+        y, lengths = b.op("EmbedLayerNormalization", *tables, *norm, domain="com.microsoft", outputs=2)
+        b.output(y)
+        b.output(lengths, TensorProto.INT32)
+
+
+def attention_over(b, past, total):
+    """GroupQueryAttention of 4 heads, 2 of the keys, in a cache of `past` rows; total: of the queries, how many tokens there are with the run's own."""
+    streams = [b.input(name, [1, "seq", heads * HEAD]) for name, heads in (("q", 4), ("k", 2), ("v", 2))]
+    caches = [b.input(name, [1, 2, past, HEAD]) for name in ("past_k", "past_v")]
+    number = b.op("Cast", total(streams[0]), to=TensorProto.INT32)
+    last = b.op("Sub", number, b.constant(np.array([1], np.int32)))
+    for y in b.op("GroupQueryAttention", *streams, *caches, last, number, num_heads=4, kv_num_heads=2, domain="com.microsoft", outputs=3):
+        b.output(y)
+
+
+def longer_cache(b):
+    """The present has more rows than the past."""
+    attention_over(b, 5, lambda x: b.op("Add", size(b, x, 1), b.ints(5)))
+
+
+def same_cache(b):
+    """The present has the past's rows, more than are filled."""
+    attention_over(b, 9, lambda x: b.ints(6))
+
+
+def large_images(b):
+    """Filters of 3 by 3 and 32 channels, as Winograd's transforms are for: what lies behind the last row must not be mixed in."""
+    x = b.input("x", [1, 32, "h", "w"])
+    y = b.op("Conv", x, b.weight(32, 32, 3, 3, scale=0.05), b.weight(32), pads=[1, 1, 1, 1])
+    y = b.op("Mul", y, b.op("Sigmoid", y))
+    b.output(b.op("Conv", b.op("Sqrt", b.op("Abs", y)), b.weight(32, 32, 3, 3, scale=0.05), pads=[1, 1, 1, 1]))
+
+
+ALL = [
+    (embedded, {"batch": (0, 5), "seq": (1, 6)}), (embedded, {"batch": (1, None), "seq": (3, 3)}), (longer_cache, {"seq": (1, 5)}), (same_cache, {"seq": (1, 6)}),
+    (large_images, {"h": (1, 17), "w": (1, 17)}),
+]
