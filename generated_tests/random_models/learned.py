@@ -74,7 +74,7 @@ def trees(g, op):
         leaves = [(tree, node, target) for tree, node in leaves for target in range(targets)]  # as exporters do: each leaf says something of each target
     else:
         leaves = [(tree, node, target) for tree, node in leaves for target in range(targets) if target == 0 or g.rng.random() < 0.5]
-    each = len({target for _, _, target in leaves}) * len({(tree, node) for tree, node, _ in leaves}) == len(leaves)
+    each = targets * len({(tree, node) for tree, node, _ in leaves}) == len(leaves)
     attributes = {f"{what}_treeids": [t for t, _, _ in leaves], f"{what}_nodeids": [n for _, n, _ in leaves], f"{what}_ids": [i for _, _, i in leaves], f"{what}_weights": numbers(g, len(leaves))}
     attributes |= {"nodes_treeids": ids, "nodes_nodeids": nodes, "nodes_modes": modes, "nodes_featureids": feats, "nodes_values": values, "nodes_truenodeids": yes, "nodes_falsenodeids": no,
                    "post_transform": g.rng.choice(TRANSFORMS)}

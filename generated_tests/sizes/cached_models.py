@@ -36,6 +36,25 @@ def same_cache(b):
     attention_over(b, 9, lambda x: b.ints(6))
 
 
+def without_past(b):
+    """The first run of a language model: no batch has tokens before."""
+    streams = [b.input(name, ["batch", 3, heads * HEAD]) for name, heads in (("q", 4), ("k", 2), ("v", 2))]
+    last = b.op("Expand", b.constant(np.array([2], np.int32)), size(b, streams[0], 0))
+    for y in b.op("GroupQueryAttention", *streams, "", "", last, b.constant(np.array(3, np.int32)), num_heads=4, kv_num_heads=2, domain="com.microsoft", outputs=3):
+        b.output(y)
+
+
+def one_class(b):
+    """The leaves say something of one of two classes; the scores of the other are zeros."""
+    b.imports["ai.onnx.ml"] = 1
+    leaves = dict(class_treeids=[0, 0], class_nodeids=[1, 2], class_ids=[1, 1], class_weights=[0.25, 0.75], classlabels_int64s=[4, 7])
+    nodes = dict(nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2], nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_featureids=[1, 0, 0], nodes_values=[0.1, 0.0, 0.0],
+                 nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0])
+    label, scores = b.op("TreeEnsembleClassifier", b.input("x", ["batch", 2]), outputs=2, domain="ai.onnx.ml", post_transform="NONE", **leaves, **nodes)
+    b.output(label, TensorProto.INT64)
+    b.output(scores)
+
+
 def large_images(b):
     """Filters of 3 by 3 and 32 channels, as Winograd's transforms are for: what lies behind the last row must not be mixed in."""
     x = b.input("x", [1, 32, "h", "w"])
@@ -46,5 +65,6 @@ def large_images(b):
 
 ALL = [
     (embedded, {"batch": (0, 5), "seq": (1, 6)}), (embedded, {"batch": (1, None), "seq": (3, 3)}), (longer_cache, {"seq": (1, 5)}), (same_cache, {"seq": (1, 6)}),
+    (without_past, {"batch": (1, 3)}), (without_past, {"batch": (1, None)}), (one_class, {"batch": (0, 5)}), (one_class, {"batch": (1, None)}),
     (large_images, {"h": (1, 17), "w": (1, 17)}),
 ]

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/open_size.h"
 #include "ir/ops/expansion.h"
 #include "ir/ops/microsoft_counts.h"
 #include "ir/ops/numeric.h"
@@ -153,12 +154,18 @@ void read_streams(GroupQuery& a) {
   if (dims_of_type(a.k) != fresh || dims_of_type(a.v) != fresh) e.reject("key and value do not fit the query");
 }
 
+/// 0 for each of a batch, which may have no upper bound: no constant has as many elements.
+Value* no_tokens(const Expansion& e, int64_t batch) {
+  if (!is_open(batch)) return e.ints(DType::I64, {batch}, std::vector<int64_t>(size_t(batch), 0), "_places");
+  return e.op("Expand", {e.number(DType::I64, 0, "_none"), e.constant(int64_constant({batch}), "_batch")}, "_places");
+}
+
 /// The numbers of queries and keys are operands: kCountOperand and the one behind it.
 void read_open_cache(GroupQuery& a) {
   const Expansion& e = a.e;
   a.total = e.node().attr_int(std::string(kCapacityAttr), 0);
   if (!a.past_k) {
-    a.past_lengths = e.ints(DType::I64, {a.batch}, std::vector<int64_t>(size_t(a.batch), 0), "_places");
+    a.past_lengths = no_tokens(e, a.batch);
     a.starts = true;
     return;
   }
@@ -190,7 +197,7 @@ void read_lengths(GroupQuery& a) {
     a.total = capacity + a.sequence;
   if (a.total < a.sequence) e.reject("total_sequence_length is less than the length of the query");
   if (capacity == 0 || (known && total->constant->as_int(0) == a.sequence)) {
-    a.past_lengths = e.ints(DType::I64, {a.batch}, std::vector<int64_t>(size_t(a.batch), 0), "_places");
+    a.past_lengths = no_tokens(e, a.batch);
     a.starts = true;
     return;
   }

@@ -184,9 +184,8 @@ void finish_binary(const Expansion& e, Value* score, const Constant& labels, con
   if (!e.wants(1)) return;
   Value* y = nullptr;
   if (*w.targets.begin() == 1) {
-    const int64_t rows = dims_of_type(score)[0];
-    Value* nothing = e.floats(score->type.dtype, {rows, 1}, std::vector<double>(size_t(rows), 0), "_nothing");
-    y = post_transform(e, e.op("Concat", {nothing, score}, "_pair", {{"axis", int64_t(1)}}), transform);
+    Value* nothing = e.constant(int64_constant({0, 1, 0, 0}), "_nothing");  // in front of each row
+    y = post_transform(e, e.op("Pad", {score, nothing}, "_pair"), transform);
   } else if (transform == "PROBIT") {
     e.unsupported("PROBIT for two classes with one score");
   } else if (transform == "LOGISTIC") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/expand_intrin.h"
 #include "ir/loop/instruction.h"
 #include "ir/loop/visit.h"
 
@@ -35,6 +36,16 @@ Range at_least_zero(const Expr& e, const Ranges& ranges) {
   return r.min == INT64_MIN && never_negative(e, ranges) ? Range{0, r.max} : r;
 }
 
+/// The statements that an instruction stands for, if they are a known number of elements; else null.
+Stmt assignments(const Intrin& k) {
+  if (!meaning_as<Assignments>(k)) return {};
+  const Stmt made = expand_intrin(k);
+  bool known = true;
+  walk(
+      made, [](const Stmt&) { return true; }, [&](const Expr& e) { return known = known && !as<Lanes>(e); });
+  return known ? made : Stmt();
+}
+
 }  // namespace
 
 std::optional<int64_t> elements_of_vectors(const Expr& extent) {
@@ -51,7 +62,9 @@ const VarDef* vector_number(const Expr& e) {
   return v && as<Lanes>(a->args[first ? 0 : 1]) ? v->var.get() : nullptr;
 }
 
-LiveStores::LiveStores(const Stmt& body, const std::vector<Live>& live) : live_(live) {
+LiveStores::LiveStores(const Stmt& body, const std::vector<Live>& live) : live_(live) { look_at(body); }
+
+void LiveStores::look_at(const Stmt& body) {
   walk(body, [&](const Stmt& s) {
     if (const For* f = as<For>(s)) {
       ranges[f->var.get()] = range_of_loop(*f);
@@ -62,6 +75,11 @@ LiveStores::LiveStores(const Stmt& body, const std::vector<Live>& live) : live_(
       lets_[k->var.get()] = k->value;
     }
     if (const Alias* k = as<Alias>(s)) aliases_[k->view.get()] = k;
+    if (const Intrin* k = as<Intrin>(s))
+      if (const Stmt made = assignments(*k)) {
+        assigned_[k] = made;
+        look_at(made);
+      }
     return true;
   });
 }
@@ -100,6 +118,10 @@ bool LiveStores::all(const Stmt& s, const std::vector<Var>& kept, const std::fun
   walk(s, [&](const Stmt& x) {
     if (const Store* k = as<Store>(x)) ok = ok && store(k->buffer, k->index, k->count, kept, is_local, serves);
     if (const Intrin* k = as<Intrin>(x)) {
+      if (const auto it = assigned_.find(k); it != assigned_.end()) {
+        ok = ok && all(it->second, kept, is_local, serves);
+        return false;
+      }
       const IntrinCall call = parse(*k);
       for (size_t i = 0; i < call.operands.size(); i++)
         if (writes_operand(*k, i))

@@ -38,6 +38,8 @@ class LiveStores {
   Ranges ranges;  // of the loops' variables and of names
 
  private:
+  /// The loops, names and instructions of `body`.
+  void look_at(const Stmt& body);
   Range range_of_loop(const For& f) const;
   Range range_of(const Linear& l) const;
   /// `count`: so many lanes are stored; null: all.
@@ -52,6 +54,8 @@ class LiveStores {
   VarMap lets_;                                       // the values of names
   std::map<const VarDef*, int64_t> vectors_;          // of loops over so many elements, a vector each
   std::map<const BufferDef*, const Alias*> aliases_;  // looked up only
+  /// What instructions do, element by element: a tile may end in another row than it begins in. Looked up only.
+  std::map<const Intrin*, Stmt> assigned_;
 };
 
 }  // namespace tc

@@ -4,6 +4,7 @@
 
 #include "ir/interpreter/test_arrays.h"
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/print.h"
 
 namespace tc {
@@ -119,6 +120,15 @@ TEST_F(TrimLoops, AnInnerAxisIsFoundInTheFlatIndex) {
   const std::string text = trimmed(loop(k, 3, loop(i, 4, row(r))), {3, 4, 5}, 1);
   EXPECT_NE(text.find("for k in 0 .. +3:"), std::string::npos) << text;
   EXPECT_NE(text.find("for i in 0 .. +n:"), std::string::npos) << text;
+}
+
+// A tile of 4 x 4 that begins in one row of the axis may end in the next.
+TEST_F(TrimLoops, TilesOfInstructionsReachBeyondTheirBeginning) {
+  const Stmt tiles =
+      loop(k, 2, intrin("transpose_tile", {{y.buffer, {Expr(k) * 4}}, {x.buffer, {Expr(k) * 16}}}, {10, 4}));
+  const std::string within = trimmed(tiles, {6, 10}, 1);
+  EXPECT_NE(within.find("floor_div(n + 3, 4)"), std::string::npos) << within;
+  EXPECT_EQ(trimmed(tiles, {6, 2, 5}, 2), to_text(tiles));
 }
 
 // What breaks one precondition each stays as it is.

@@ -90,7 +90,8 @@ int ProgramBuilder::packed(Compiled& c, const Node& n, const std::vector<const V
     for (size_t i = 0; i < c.prologue.outputs.size(); i++) {
       const bool table = c.prologue_operands.empty();  // of nothing but positions: what reads it gives it its name
       const int owner = table ? 0 : c.prologue_operands.at(size_t(owner_of(c.prologue, c.prologue.outputs[i])));
-      const Value* v = operands.empty() ? first_output(n) : root_of(operands.at(size_t(owner)));  // random numbers alone
+      const Value* v =
+          operands.empty() ? first_output(n) : root_of(operands.at(size_t(owner)));  // random numbers alone
       weights.push_back(
           add_weight(*v, outline(c.prologue.outputs[i]), table ? c.prologue.outputs[i]->name : "packed", ""));
       p_.weights.back().pack = [packing, i] { return packing->take(i); };

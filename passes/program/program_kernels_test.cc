@@ -59,7 +59,8 @@ TEST(Kernels, PackedNumbersAreOperands) {
 
 // A function of random numbers alone has no operand to name its table after: the table is the result's.
 TEST(Kernels, TablesOfFunctionsWithoutOperands) {
-  const Program p = program_of(R"(g (float[2] x) => (float[2] z, float[1,16,1,1] y) <float low = {0}, float high = {1}> {
+  const Program p =
+      program_of(R"(g (float[2] x) => (float[2] z, float[1,16,1,1] y) <float low = {0}, float high = {1}> {
     z = Neg (x)
     r = RandomNormal <shape = [1,16,1,1], seed = 1.0> ()  c = Clip (r, low, high)
     m = Mul (c, low)  y = GlobalAveragePool (m) })");
