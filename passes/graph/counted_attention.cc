@@ -204,7 +204,7 @@ bool BoundedSizes::makes_state(const Graph& g, const Node& n) const {
 // The present of a GroupQueryAttention has the past's rows, or as many as total_sequence_length says if those are more. A state whose
 // past has a fixed size, or one whose length nobody knows, is a buffer that past and present share.
 SizeForm BoundedSizes::keys_of_present(const Graph& g, const Node& n, const SizeForm& fresh, const Value* past) {
-  const SizeForm before = past ? form_along(past, 2) : fixed_size(0);
+  SizeForm before = past ? form_along(past, 2) : fixed_size(0);
   const bool slides = n.attr_int("sliding_window_cache", 0) != 0;
   if (past && !find(past, 2) && (slides || makes_state(g, n))) return before;
   if (const auto stated = element(operand(n, 6), 0)) return counts_.larger(before, *stated);
