@@ -100,6 +100,13 @@ def phases(path):
     return save(path, nodes, [("x", T.FLOAT, [64, 1024]), ("z", T.FLOAT, [3, 500])], [("y", T.FLOAT, [64, 128]), ("s", T.FLOAT, [3, 500])], init)
 
 
+def unread_sum(path):
+    """A sum of which a triangle leaves nothing."""
+    init = [numpy_helper.from_array(np.int64(3), "k")]
+    nodes = [helper.make_node("ReduceSum", ["x"], ["s"], name="sum", keepdims=1), helper.make_node("Trilu", ["s", "k"], ["y"], name="triangle", upper=1)]
+    return save(path, nodes, [("x", T.FLOAT, [1, 7])], [("y", T.FLOAT, [1, 1])], init)
+
+
 def mixed_types(path):
     """Integers, bools, float16 and a gather with run-time indices beside floats."""
     rng = np.random.RandomState(3)

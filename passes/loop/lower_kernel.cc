@@ -154,6 +154,7 @@ namespace {
 
 // Rows that stand in several lists.
 constexpr LoopPass kSimplify{"simplify", rewrite_body<simplified>, "simplifies indices and conditions"};
+constexpr LoopPass kDeadStores{"dead_stores", rewrite_body<dead_stores>, "removes local sums that nobody reads"};
 constexpr LoopPass kPartitionLoops{"partition_loops", rewrite_body<partitioned>,
                                    "cuts loops where their conditions are decided"};
 constexpr LoopPass kNarrowTypes{"lower_narrow_types", rewrite_body<lower_narrow_types>,
@@ -180,7 +181,7 @@ const std::vector<LoopPass>& c_loop_passes() {
       {"outermost_chunks", rewrite_body<outermost_chunks>, "runs chunks inside of another loop in its thread"},
       {"lower_lanes", rewrite_body<lower_lanes>, "makes vectors of loops of kind Vector"},
       kPartitionLoops,
-      {"dead_stores", rewrite_body<dead_stores>, "removes local sums that nobody reads"},
+      kDeadStores,
       kNarrowTypes,
       kCommonSubexpr,
       kHoistInvariants,
@@ -200,6 +201,7 @@ const std::vector<LoopPass>& c_loop_passes() {
 const std::vector<LoopPass>& cuda_loop_passes() {
   static const std::vector<LoopPass> list = {
       kSimplify,
+      kDeadStores,
       {"infer_fragment", rewrite_body<infer_fragment>, "finds which lane of a warp has which element of a tile"},
       {"synchronise", rewrite_body<synchronise>, "lowers exchanges between threads and places barriers"},
       {"trim_grids", trim_launches, "counts the blocks that sizes chosen at run time need"},
