@@ -151,6 +151,11 @@ def one_source(package, name, header, sources):
     return package / name
 
 
+def nvcc(texts):
+    """The words that compile CUDA for the GPU of this machine; `texts`: the folder of support texts."""
+    return ["nvcc", f"-arch={GPU}", "-std=c++17", "-diag-suppress=177", "-Xcompiler=-O1,-fno-strict-aliasing,-w", f"-I{texts}"]
+
+
 class CudaToolchain(Toolchain):
     """Builds CUDA packages with the C++ compiler, through the headers that they carry. What runs CUDA on a CPU is compiled
     once, the headers that all packages have, too, and the files of a package are one translation unit. With TC_TEST_GPU
@@ -181,7 +186,7 @@ class CudaToolchain(Toolchain):
         return [*(f'"{name}"' for name in self.COMMON), "<cstdio>", "<cstring>", "<new>"]
 
     def prepare_for_gpu(self, folder):
-        self.cxx, self.suffix = ["nvcc", f"-arch={GPU}", "-std=c++17", "-diag-suppress=177", "-Xcompiler=-O1,-fno-strict-aliasing,-w", f"-I{self.text}"], ".cu"
+        self.cxx, self.suffix = nvcc(self.text), ".cu"
         self.header = folder / "headers.h"
         self.header.write_text(included(self.headers(), self.declarations))
 

@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "python"))
 from batches import own_macros  # noqa: E402
-from toolchain import GPU, REFUSED, refusal  # noqa: E402
+from toolchain import GPU, REFUSED, nvcc, refusal  # noqa: E402
 
 TEXTS = ROOT / "templates" / "text"
 WARNINGS = ["-Wall", "-Wextra"]
@@ -205,13 +205,13 @@ class Compiler:
 
     def __init__(self, folder, config, sanitize=False):
         self.config, self.on_gpu = config, bool(config.cuda and GPU)
-        self.objects = cuda_library(folder) if config.cuda and not GPU else []
+        self.objects = cuda_library(folder) if config.cuda and not self.on_gpu else []
         flags = [*config.compile, "-g0", *WARNINGS, "-Wno-psabi"]
         if sanitize:
             flags += ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         self.command = [config.compiler, "-pipe", "-std=gnu11", *flags]
         if self.on_gpu:
-            self.command = ["nvcc", f"-arch={GPU}", "-std=c++17", "-diag-suppress=177", "-Xcompiler=-O1,-fno-strict-aliasing,-w", f"-I{TEXTS}"]
+            self.command = nvcc(TEXTS)
         elif config.cuda:
             self.command = [config.compiler, "-pipe", "-std=gnu++17", *flags, "-Wno-unknown-pragmas", "-Wno-maybe-uninitialized", "-fno-strict-aliasing", f"-I{TEXTS}", f"-I{TEXTS / 'cuda_on_cpu'}"]
 

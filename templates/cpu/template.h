@@ -20,7 +20,7 @@ struct TemplateArgs {
 
 /// 3 x 3 convolutions of stride 1 by Winograd's filtering. Declines under strict_fp, others than f32, weights that are
 /// not known, fewer than 32 channels, channels that are no whole vectors, images of fewer than 7 rows or columns, where the direct
-/// sum is cheaper, and images whose size is chosen at run time.
+/// sum is cheaper, and results that end early in some runs.
 std::optional<Scheduled> schedule_winograd(const TemplateArgs& a);
 /// Sums of products of f32 or bytes. Declines if no axis of at least 4 has unit stride in the result, if both factors
 /// read that axis or none does, or if an index is not affine.
