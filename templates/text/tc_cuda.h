@@ -48,28 +48,25 @@ TC_DEVICE void tc_grid_dependency_wait(void)
 #endif
 }
 #if !defined(__CUDACC_RTC__)
-/* Starts `kernel`, a function or what NVRTC made, early where that is possible; `arguments` has the address of each. */
-static inline cudaError_t tc_launch_early(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, void **arguments)
+/* Starts `kernel`, a function or what NVRTC made; `early`: it has the instruction. `arguments` has the address of each. */
+static inline cudaError_t tc_start(const void *kernel, bool early, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, void **arguments)
 {
 #  if CUDART_VERSION >= 12030
-  cudaFuncAttributes function;
-  if (cudaFuncGetAttributes(&function, kernel) == cudaSuccess && function.ptxVersion >= 90) {
-    cudaLaunchAttribute early;
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = 1;
-    cudaLaunchKernelExC(&config, kernel, arguments);
-    return cudaGetLastError();
-  }
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = early ? 1 : 0;
+  return cudaLaunchKernelExC(&config, kernel, arguments);
+#  else
+  (void)early;
+  return cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
 #  endif
-  cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
-  return cudaGetLastError();
 }
 template <class T>
 struct tc_parameter { typedef T type; }; /* arguments become what the kernel takes */
@@ -78,7 +75,10 @@ static inline cudaError_t tc_launch(void (*kernel)(P...), dim3 grid, dim3 block,
     typename tc_parameter<P>::type... arguments)
 {
   void *values[] = {(void *)&arguments..., nullptr};
-  return tc_launch_early((const void *)kernel, grid, block, shared_bytes, stream, values);
+  cudaFuncAttributes function;
+  const bool early = cudaFuncGetAttributes(&function, (const void *)kernel) == cudaSuccess && function.ptxVersion >= 90;
+  tc_start((const void *)kernel, early, grid, block, shared_bytes, stream, values);
+  return cudaGetLastError();
 }
 template <class... P>
 static inline cudaError_t tc_allow_shared(void (*kernel)(P...), size_t shared_bytes)
@@ -87,6 +87,7 @@ static inline cudaError_t tc_allow_shared(void (*kernel)(P...), size_t shared_by
 }
 #endif
 
+#if !defined(TC_LAUNCH_ONLY) /* the host's side of a package of --jit has no use for the rest */
 /* The block's shared memory of the size given to tc_launch, on 128 bytes; its content is undefined when the block begins. */
 TC_DEVICE unsigned char *tc_dynamic_shared(void)
 {
@@ -288,9 +289,11 @@ TC_MMA_BY_SHUFFLES(tc_mma_tf32_k8, TC_PRODUCT_TF32)
  * that both wait at. They need sm_90a, not sm_90 (TMA: sm_90), so a kernel that calls them stands behind
  * __CUDA_ARCH_FEAT_SM90_ALL and has another for all other machines. No kernel does so far. */
 
+#endif
 #undef TC_DEVICE
 #endif
 
+#if !defined(TC_LAUNCH_ONLY)
 /* --- reductions over a warp, or over groups of Lanes neighbours: all lanes call, and all get the result. Of numbers and
  * NaN, min and max are NaN. */
 #if defined(TC_CUDA_ON_CPU) /* messages name the caller's line */
@@ -317,4 +320,5 @@ TC_WARP_REDUCTION(tc_warp_min, y < x ? y : x <= y ? x : x + y)
 #undef TC_WARP_REDUCTION
 #undef TC_CALLER
 #undef TC_CALLED_AT
+#endif
 #endif

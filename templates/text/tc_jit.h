@@ -3,7 +3,10 @@
  * or newer: NVRTC and the runtime's libraries of kernels. The compiler of the host sees only the functions that launch. */
 #ifndef TC_JIT_H
 #define TC_JIT_H
-#include <cuda_runtime.h>
+#ifndef TC_LAUNCH_ONLY
+#  define TC_LAUNCH_ONLY
+#endif
+#include "tc_cuda.h"
 #include <nvrtc.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,21 +133,7 @@ static inline cudaError_t tc_jit_launch(const char *kernel, dim3 grid, dim3 bloc
   const cudaKernel_t k = jit ? jit->find(kernel) : nullptr;
   if (!k) return cudaErrorInvalidDeviceFunction;
   void *values[] = {(void *)&arguments..., nullptr};
-#if CUDART_VERSION >= 12030
-  cudaLaunchAttribute early;
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &early;
-  config.numAttrs = jit->starts_early() ? 1 : 0;
-  return cudaLaunchKernelExC(&config, (const void *)k, values);
-#else
-  return cudaLaunchKernel((const void *)k, grid, block, values, shared_bytes, stream);
-#endif
+  return tc_start((const void *)k, jit->starts_early(), grid, block, shared_bytes, stream, values);
 }
 #define tc_launch(kernel, ...) tc_jit_launch(#kernel, __VA_ARGS__)
 
