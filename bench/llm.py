@@ -2,12 +2,12 @@
 """A decoder of Llama's kind, prompt and next token, against ONNX Runtime on this machine.
 
 usage: llm.py [--tool build/tc-emit] [--cpu native] [--cc gcc] [--rounds 3] [--tokens 32] [--prompt 128] [--layers 4] [--bits 4|16|32]
-                                                                                (run it with `scripts/python_env base`)
+              [--llama-cpp PYTHON]                                              (run it with `scripts/python_env base`)
 
 The model has random weights and the operators that ONNX Runtime's builder of language models writes: 2048 hidden, 5632 inner, 32 heads,
 4 of keys; with 4 bits, products are MatMulNBits of accuracy level 4; with 16 bits all of it is halves, weights and cache, too. The engines take turns, each with one thread, then with two: a
 prompt, best of three, then tokens one by one, the median. The package keeps its cache; ONNX Runtime gets that of the run before.
-Logits of both are compared first.
+Logits of both are compared first. PYTHON has llama-cpp-python, gguf and onnx: then llama.cpp takes its turn, too, with the same weights of 4 bits.
 """
 import argparse
 import os
@@ -147,6 +147,29 @@ def of_package(program, threads, prompt, tokens, scratch):
     return [float(line) for line in result.stdout.split()], np.fromfile(scratch / "logits", np.float32).reshape(-1, VOCABULARY)
 
 
+def of_llama_cpp(python, threads, prompt, tokens, scratch):
+    words = [python, ROOT / "bench" / "llama_cpp.py", scratch / "llm.onnx", scratch / "llm.gguf", threads, prompt, tokens, scratch / "logits"]
+    result = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
+    return [float(line) for line in result.stdout.split()], np.fromfile(scratch / "logits", np.float32).reshape(-1, VOCABULARY)
+
+
+def compare(engines, threads, rounds):
+    """The engines in turns; the first is compared with each of the others."""
+    prompts, tokens, logits = ({name: [] for name in engines} for _ in range(3))
+    for _ in range(rounds):
+        for name, engine in engines.items():
+            times, logits[name] = engine(threads)
+            prompts[name].append(min(times[:3]))
+            tokens[name].append(statistics.median(times[3:]))
+    own, *peers = engines
+    for peer in peers:
+        error = np.linalg.norm(logits[own] - logits[peer]) / np.linalg.norm(logits[peer])
+        for what, times in (("prompt", prompts), ("token", tokens)):
+            mine, theirs = min(times[own]), min(times[peer])
+            print(f"{threads} thread{'s' * (threads > 1)}  {what:6}  {mine:8.2f} ms   {peer} {theirs:8.2f} ms   ratio {mine / theirs:.2f}", flush=True)
+        print(f"          logits differ by {error:.1e} of their norm", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tool", default=str(ROOT / "build" / "tc-emit"))
@@ -157,6 +180,7 @@ def main():
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--bits", type=int, default=4, choices=(4, 16, 32))
+    parser.add_argument("--llama-cpp", metavar="PYTHON", default="")
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -166,17 +190,12 @@ def main():
         subprocess.run(["make", "-s", "-j2", "-C", scratch / "out", f"CC={o.cc}", "libllm.a"], check=True)
         (scratch / "driver.c").write_text(DRIVER)
         subprocess.run([o.cc, "-O2", f"-I{scratch / 'out'}", scratch / "driver.c", scratch / "out" / "libllm.a", "-pthread", "-lm", "-o", scratch / "driver"], check=True)
+        engines = {"tc-emit": lambda threads: of_package(scratch / "driver", threads, o.prompt, o.tokens, scratch),
+                   "ONNX Runtime": lambda threads: of_runtime(str(scratch / "llm.onnx"), threads, o.prompt, o.tokens)}
+        if o.llama_cpp:
+            engines["llama.cpp"] = lambda threads: of_llama_cpp(o.llama_cpp, threads, o.prompt, o.tokens, scratch)
         for threads in (1, 2):
-            prompts, tokens = ([], []), ([], [])
-            for _ in range(o.rounds):
-                results = [of_package(scratch / "driver", threads, o.prompt, o.tokens, scratch), of_runtime(str(scratch / "llm.onnx"), threads, o.prompt, o.tokens)]
-                error = np.linalg.norm(results[0][1] - results[1][1]) / np.linalg.norm(results[1][1])
-                for k, (times, _) in enumerate(results):
-                    prompts[k].append(min(times[:3]))
-                    tokens[k].append(statistics.median(times[3:]))
-            for what, (own, peer) in (("prompt", map(min, prompts)), ("token", map(min, tokens))):
-                print(f"{threads} thread{'s' * (threads > 1)}  {what:6}  {own:8.2f} ms   ONNX Runtime {peer:8.2f} ms   ratio {own / peer:.2f}", flush=True)
-            print(f"          logits differ by {error:.1e} of their norm", flush=True)
+            compare(engines, threads, o.rounds)
     return 0
 
 

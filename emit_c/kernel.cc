@@ -68,6 +68,15 @@ struct Uses {
   }
 };
 
+// The names of loop variables that parts are told.
+std::vector<std::string> counters_of(const Kernel& k) {
+  std::vector<std::string> names;
+  for (const ParallelPart& p : k.parts)
+    for (const Var& v : p.counters)
+      if (std::find(names.begin(), names.end(), v->name) == names.end()) names.push_back(v->name);
+  return names;
+}
+
 class KernelPrinter {
  public:
   KernelPrinter(const Kernel& k, const std::string& prefix)
@@ -97,7 +106,9 @@ class KernelPrinter {
     if (!printer.parts.empty()) {
       std::vector<std::string> names;
       for (const Param& p : k_.params) names.push_back(name_of(p));
-      out_.line("const " + full_ + "_arguments arguments = {" + join(names, ", ") + "};");
+      const std::vector<std::string> counters = counters_of(k_);
+      for (size_t i = 0; i < counters.size(); i++) names.push_back("0");
+      out_.line((counters.empty() ? "const " : "") + full_ + "_arguments arguments = {" + join(names, ", ") + "};");
     }
     out_.raw_block(inner.text());
     close();
@@ -117,16 +128,13 @@ class KernelPrinter {
     out_.line("typedef struct {");
     out_.indent();
     for (const Param& p : k_.params) out_.line(parameter(p, false) + ";");
+    for (const std::string& c : counters_of(k_)) out_.line(counter_type() + c + ";");
     out_.dedent();
     out_.line("} " + full_ + "_arguments;");
     out_.blank();
   }
 
-  const std::vector<Stmt>& around_of(const For& chunks) const {
-    for (const ParallelPart& p : k_.parts)
-      if (p.chunk == chunks.var) return p.around;
-    throw InternalError("a parallel loop that last_loop_passes() have not seen");
-  }
+  std::string counter_type() const { return wide_ ? "int64_t " : "int "; }
 
   void part(const For& chunks, size_t index) {
     const std::string v = chunks.var->name;
@@ -135,20 +143,21 @@ class KernelPrinter {
     out_.line("static void " + full_ + "_part" + (index > 0 ? to_text(int64_t(index + 1)) : "") +
               "(const void *arguments, int " + (shifted ? "chunk" : v) + ")");
     open();
-    const std::vector<Stmt>& around = around_of(chunks);
+    const ParallelPart& own = part_of(k_.parts, chunks);
     Uses used;
     used.add(chunks.body);
     used.add(chunks.begin);
-    for (const Stmt& s : around) used.add_head(s);
+    for (const Stmt& s : own.around) used.add_head(s);
     out_.line("const " + full_ + "_arguments *const args = (const " + full_ + "_arguments *)arguments;");
     for (const Param& p : k_.params)
       if (p.role == Param::Role::Status ? used.status : used.buffers.count(p.buffer.get()) != 0)
         out_.line(parameter(p, is_restricted(p)) + " = args->" + name_of(p) + ";");
+    for (const Var& c : own.counters) out_.line("const " + counter_type() + c->name + " = args->" + c->name + ";");
     if (shifted)
-      out_.line(std::string("const ") + (wide_ ? "int64_t " : "int ") + v + " = chunk" +
+      out_.line("const " + counter_type() + v + " = chunk" +
                 (is_const(chunks.begin, 0) ? "" : " + " + ExprPrinter(text_.needs).index(chunks.begin)) + ";");
     StmtPrinter body(out_, text_.needs, k_);
-    for (const Stmt& s : around) {
+    for (const Stmt& s : own.around) {
       if (const Let* k = as<Let>(s)) body.declare(*k);
       if (const Alias* k = as<Alias>(s)) {
         Alias here = *k;

@@ -10,7 +10,11 @@
 namespace tc {
 namespace {
 
-bool is_single(const Stmt& s) { return as<Store>(s) || as<For>(s) || as<Prefetch>(s) || as<Intrin>(s); }
+// Is it printed without a line before it? Whoever starts chunks may have something to tell them.
+bool is_single(const Stmt& s) {
+  const For* f = as<For>(s);
+  return as<Store>(s) || (f && f->kind != ForKind::Parallel) || as<Prefetch>(s) || as<Intrin>(s);
+}
 
 std::string c_type(const Expr& e) {
   if (e->vector) return vector_type(e->dtype);
@@ -61,8 +65,14 @@ bool is_written(const Stmt& s, const Buffer& b) {
   return written;
 }
 
+const ParallelPart& part_of(const std::vector<ParallelPart>& parts, const For& chunks) {
+  for (const ParallelPart& p : parts)
+    if (p.chunk == chunks.var) return p;
+  throw InternalError("a parallel loop that last_loop_passes() have not seen");
+}
+
 StmtPrinter::StmtPrinter(SourceWriter& out, Needs& needs, const Kernel& k)
-    : out_(out), expr_(needs), needs_(needs), wide_(k.wide_index) {
+    : out_(out), expr_(needs), needs_(needs), outlined_(k.parts), wide_(k.wide_index) {
   for (const Buffer& b : k.vectors) vector_buffers_.insert(b.get());
   for (const Buffer& b : k.single_vectors) expr_.single_vectors.insert(b.get());
   for (const Param& p : k.params)
@@ -237,6 +247,7 @@ void StmtPrinter::print_for(const For& k) {
     fill("{part}", "part" + (parts.size() > 1 ? to_text(int64_t(parts.size())) : ""));
     fill("{chunks}", expr_.index(k.extent));
     needs_.parallel = true;
+    for (const Var& c : part_of(outlined_, k).counters) out_.line("arguments." + c->name + " = " + c->name + ";");
     out_.line(call);
     return;
   }

@@ -13,6 +13,9 @@ namespace tc {
 /// Is memory of `b` written in `s`, through views or by instructions too?
 bool is_written(const Stmt& s, const Buffer& b);
 
+/// What outline_chunks() has found out of a parallel loop.
+const ParallelPart& part_of(const std::vector<ParallelPart>& parts, const For& chunks);
+
 class StmtPrinter {
  public:
   /// What last_loop_passes() found out of the kernel is taken over. Parallel loops are appended to `parts`; the line of C
@@ -57,6 +60,7 @@ class StmtPrinter {
 
   bool is_index(const Expr& e) const;
 
+  const std::vector<ParallelPart> outlined_;
   bool wide_;
   std::set<const BufferDef*> vector_buffers_, part_views_;  // looked up only
 };

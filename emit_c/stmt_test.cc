@@ -15,6 +15,21 @@ std::string printed(const Stmt& s) {
   return out.text();
 }
 
+// A loop around chunks tells them which iteration it is, and is no single statement then.
+TEST(StmtPrinter, LoopsAroundChunksTellTheirNumber) {
+  const Buffer y = make_buffer("y", DType::F32, {Dim(8)});
+  const Var image = make_var("image"), i = make_var("i");
+  Kernel k;
+  k.body = loop(image, 2, loop(i, 4, store(y, {Expr(image) * 4 + i}, make_float(DType::F32, 1)), ForKind::Parallel));
+  k.parts = {{i, {}, {image}}};
+  SourceWriter out;
+  Needs needs;
+  StmtPrinter printer(out, needs, k);
+  printer.part_call = "run({part}, {chunks});";
+  printer.print(k.body);
+  EXPECT_EQ(out.text(), "for (int image = 0; image < 2; image++) {\n  arguments.image = image;\n  run(part, 4);\n}\n");
+}
+
 // A byte gets 0 or 1 from an expression that strict compilers see to be one: isnan() is any int to them.
 TEST(StmtPrinter, BytesOfConditionsAreZeroOrOne) {
   const Buffer y = make_buffer("y", DType::Bool, {Dim(4)}), x = make_buffer("x", DType::F32, {Dim(4)}),

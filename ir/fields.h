@@ -103,7 +103,7 @@ template <class F> void for_each_field(const DeviceFunction& s, F&& f) {
   list_fields(f, {"name", "params", "body", "threads", "can_fail", "blocks_per_sm", "rolled", "initialised", "dynamic_shared",
                   "turns"}, a, b, c, d, e, g, h, i, j, k);
 }
-template <class F> void for_each_field(const ParallelPart& s, F&& f) { const auto& [a, b] = s; list_fields(f, {"chunk", "around"}, a, b); }
+template <class F> void for_each_field(const ParallelPart& s, F&& f) { const auto& [a, b, c] = s; list_fields(f, {"chunk", "around", "counters"}, a, b, c); }
 template <class F> void for_each_field(const Kernel& s, F&& f) {
   const auto& [a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, r, t, u] = s;
   list_fields(f, {"name", "params", "body", "device", "chunks", "scratch_bytes", "formula", "summary", "schedule",

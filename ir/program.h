@@ -39,10 +39,11 @@ struct DeviceFunction {
 };
 
 /// A Parallel loop, whose chunks become a function of their own, and the Alias and Let statements around the loop that this
-/// function needs, outermost first.
+/// function needs, outermost first; and the variables of loops around it that it needs.
 struct ParallelPart {
   Var chunk;
   std::vector<Stmt> around;
+  std::vector<Var> counters;
 };
 
 /// What a call has to do at least, and how long that takes on the target. Of the cost model, no part of an identity.

@@ -63,8 +63,15 @@ def large_images(b):
     b.output(b.op("Conv", b.op("Sqrt", b.op("Abs", y)), b.weight(32, 32, 3, 3, scale=0.05), pads=[1, 1, 1, 1]))
 
 
+def many_images(b):
+    """The same of a batch: images one by one, whatever lies where there are none."""
+    x = b.input("x", ["batch", 32, 14, 13])
+    y = b.op("Relu", b.op("Conv", x, b.weight(64, 32, 3, 3, scale=0.05), b.weight(64), pads=[1, 1, 1, 1]))
+    b.output(b.op("Add", y, b.op("Conv", y, b.weight(64, 64, 3, 3, scale=0.05), pads=[1, 1, 1, 1])))
+
+
 ALL = [
     (embedded, {"batch": (0, 5), "seq": (1, 6)}), (embedded, {"batch": (1, None), "seq": (3, 3)}), (longer_cache, {"seq": (1, 5)}), (same_cache, {"seq": (1, 6)}),
     (without_past, {"batch": (1, 3)}), (without_past, {"batch": (1, None)}), (one_class, {"batch": (0, 5)}), (one_class, {"batch": (1, None)}),
-    (large_images, {"h": (1, 17), "w": (1, 17)}),
+    (large_images, {"h": (1, 17), "w": (1, 17)}), (many_images, {"batch": (0, 5)}), (many_images, {"batch": (1, None)}),
 ]

@@ -56,9 +56,18 @@ Stmt countable_chunks(const Stmt& body) {
   });
 }
 
+// Is it nothing but loops of chunks, one after the other?
+bool only_chunks(const Stmt& s) {
+  if (const For* f = as<For>(s)) return f->kind == ForKind::Parallel;
+  if (const Alloc* k = as<Alloc>(s)) return only_chunks(k->body);
+  if (const Comment* k = as<Comment>(s)) return only_chunks(k->body);
+  const Seq* k = as<Seq>(s);
+  return k && std::all_of(k->list.begin(), k->list.end(), only_chunks);
+}
+
 // The chunks of a Parallel loop run wherever they like, in a function of their own. One inside of another loop, or of a
 // condition, is a loop like any other: what is around it may need what it wrote, and its function would not know where
-// that is.
+// that is. But a loop around nothing else (the images of a batch, each in several steps that threads share) stays around them.
 Stmt outermost_chunks(const Stmt& body) {
   auto serial = [](const Stmt& s) {
     return rewrite(s, {}, [](const Stmt& x) -> Stmt {
@@ -69,6 +78,7 @@ Stmt outermost_chunks(const Stmt& body) {
   return rewrite(body, {}, [&](const Stmt& s) -> Stmt {
     if (const For* f = as<For>(s); f && is_const(f->extent, 1)) return {};  // no loop
     if (const For* f = as<For>(s)) {
+      if (f->kind == ForKind::Serial && only_chunks(f->body)) return {};
       const Stmt inner = serial(f->body);
       return inner.same_as(f->body) ? Stmt() : loop(f->var, f->extent, inner, f->kind, f->begin);
     }

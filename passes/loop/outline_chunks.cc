@@ -8,6 +8,8 @@
 //         parallel i in 0 .. +4:          ->     parts: i needs rows, n
 //           y[i] = rows[i * n]                   part_views: rows, which nobody else uses
 //
+// The numbers of loops around it are told to the function.
+//
 // Needs: the body as it is printed. Changes no statement.
 #include "passes/loop/outline_chunks.h"
 
@@ -63,7 +65,11 @@ class Outliner {
     if (const Comment* k = as<Comment>(s)) stmt(k->body);
     if (const Seq* k = as<Seq>(s))
       for (const Stmt& x : k->list) stmt(x);
-    if (const For* f = as<For>(s); f && f->kind == ForKind::Parallel) k_.parts.push_back({f->var, needed(*f)});
+    const For* f = as<For>(s);
+    if (f && f->kind == ForKind::Parallel)
+      k_.parts.push_back(needed(*f));
+    else if (f)
+      inside(s, f->body);
   }
 
  private:
@@ -74,24 +80,28 @@ class Outliner {
   }
 
   // What is needed may need others in its turn.
-  std::vector<Stmt> needed(const For& chunks) const {
+  ParallelPart needed(const For& chunks) const {
     Uses used;
     used.add(chunks.body);
     used.add(chunks.begin);
-    std::vector<Stmt> list;
+    ParallelPart part{chunks.var, {}, {}};
     for (size_t n = around_.size(); n-- > 0;) {
+      if (const For* f = as<For>(around_[n])) {
+        if (used.vars.count(f->var.get()) != 0) part.counters.insert(part.counters.begin(), f->var);
+        continue;
+      }
       const Alias* a = as<Alias>(around_[n]);
       const Let* l = as<Let>(around_[n]);
       if (a ? used.buffers.count(a->view.get()) == 0 : used.vars.count(l->var.get()) == 0) continue;
       if (a) used.buffers.insert(a->base.get());
       used.add(a ? a->offset : l->value);
-      list.insert(list.begin(), around_[n]);
+      part.around.insert(part.around.begin(), around_[n]);
     }
-    return list;
+    return part;
   }
 
   Kernel& k_;
-  std::vector<Stmt> around_;  // Let and Alias statements, outermost first
+  std::vector<Stmt> around_;  // Let and Alias statements and loops, outermost first
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 namespace tc {
 
-/// Sets k.parts and k.part_views. Needs: no loop of kind Parallel inside of another statement than Let, Alias, Alloc, Seq and
-/// Comment.
+/// Sets k.parts and k.part_views. Needs: no loop of kind Parallel inside of another statement than Let, Alias, Alloc, Seq,
+/// Comment and serial loops.
 void outline_chunks(Kernel& k);
 
 }  // namespace tc

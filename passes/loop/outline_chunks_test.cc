@@ -31,6 +31,21 @@ TEST(OutlineChunks, FindsWhatChunksNeed) {
   EXPECT_EQ(k.part_views, (std::vector<Buffer>{unused, part}));  // part is a view of rows, which the kernel declares
 }
 
+// A function is told the number of a loop around its own, also where a name needs it.
+TEST(OutlineChunks, KnowsTheLoopsAroundChunks) {
+  const Var image = make_var("image"), other = make_var("other"), first = make_var("first"), i = make_var("i"),
+            j = make_var("j");
+  const Stmt chunks = loop(i, 4, store(kY, {i}, load(kX, {first})), ForKind::Parallel),
+             others = loop(j, 4, store(kY, {j}, load(kX, {j})), ForKind::Parallel);
+  Kernel k;
+  k.body = loop(other, 2, loop(image, 3, let(first, Expr(image) * 4, seq({chunks, others}))));
+  outline_chunks(k);
+  ASSERT_EQ(k.parts.size(), 2u);
+  EXPECT_EQ(k.parts[0].counters, std::vector<Var>{image});
+  EXPECT_EQ(k.parts[0].around.size(), 1u);
+  EXPECT_TRUE(k.parts[1].counters.empty());
+}
+
 TEST(VectorRegisters, AreThoseThatHoldVectors) {
   const Buffer acc = make_buffer("acc", DType::F32, {Dim(4), Dim(32)}, Scope::Register),
                one = make_buffer("one", DType::F32, {Dim(16)}, Scope::Register),

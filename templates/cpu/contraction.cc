@@ -21,17 +21,12 @@
 #include "support/text.h"
 #include "templates/cpu/contraction_builder.h"
 #include "templates/cpu/lanes.h"
+#include "templates/cpu/row_blocks.h"
 
 namespace tc {
-namespace {
-
-constexpr int64_t kPrefetchBytes = 100 << 10;          // smaller weights stay in the second-level cache
-constexpr int64_t kMostRows = 32, kMostColumns = 256;  // of a tile that is stated
-
-}  // namespace
 
 ContractionBuilder::ContractionBuilder(const Contraction& m, const ContractionPlan& plan)
-    : m_(m), plan_(plan), columns_(plan.tile.columns) {
+    : m_(plan.images_outside ? with_images_outside(m) : m), plan_(plan), columns_(plan.tile.columns) {
   steps_ = m.bytes ? points(m.k) / m.k.back().extent.value * quads_per_run(m) : points(m.k);
 }
 
@@ -71,24 +66,22 @@ Stmt ContractionBuilder::chunks() {
   const bool plain_panel = m_.outer.empty() && plan_.row_blocks == 1;
   const Var panel_var = plain_panel ? chunk : make_var("nb");
   std::vector<std::pair<Var, Expr>> lets;
-  if (per_panel && !plain_panel && plan_.panels > 1) {
+  const auto digit = [&](const Var& v, int64_t count, bool slowest) {
+    lets.push_back({v, slowest ? rest : apply(Op::Mod, {rest, Expr(count)})});
+    rest = rest / Expr(count);
+  };
+  if (per_panel && !plain_panel) {
+    const bool several = plan_.panels > 1, outermost = m_.outer.empty();
     if (plan_.row_blocks > 1) block_ = make_var("rows");
-    if (block_) lets.push_back({block_, apply(Op::Mod, {rest, Expr(plan_.row_blocks)})});
-    Expr panel = rest / Expr(plan_.row_blocks);
-    if (!m_.outer.empty()) panel = apply(Op::Mod, {panel, Expr(plan_.panels)});
-    lets.push_back({panel_var, panel});
-    rest = rest / Expr(inner);
-  } else if (per_panel && !plain_panel && plan_.row_blocks > 1) {
-    block_ = make_var("rows");
-    lets.push_back({block_, m_.outer.empty() ? rest : apply(Op::Mod, {rest, Expr(plan_.row_blocks)})});
-    rest = rest / Expr(plan_.row_blocks);
+    if (several && plan_.panels_inside) digit(panel_var, plan_.panels, outermost && !block_);
+    if (block_) digit(block_, plan_.row_blocks, outermost && (!several || plan_.panels_inside));
+    if (several && !plan_.panels_inside) digit(panel_var, plan_.panels, outermost);
   }
   for (size_t i = m_.outer.size(); i-- > 0;) {
     const Axis& a = m_.outer[i];
     const Var v = make_var(a.var->name);
-    lets.push_back({v, i == 0 ? rest : apply(Op::Mod, {rest, Expr(a.extent)})});
     at_.push_back({a.var, Expr(v)});
-    rest = rest / Expr(a.extent);
+    digit(v, a.extent.value, i == 0);
   }
   const Expr one_panel = plan_.panels > 1 ? Expr(panel_var) : Expr(0);
   Stmt body = per_panel ? panel_rows(one_panel, chunk) : repacked();
@@ -229,7 +222,10 @@ std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
   list.push_back("unroll(rows of the tile)");
   list.push_back("vectorize(" + n + "_i)");
   if (p.prefetch > 0) list.push_back("prefetch(next panel)");
-  if (p.parallel) list.push_back("parallel(panels" + std::string(p.row_blocks > 1 ? ", row blocks)" : ")"));
+  const std::string shared = p.row_blocks == 1 ? "panels"
+                             : p.panels_inside ? "row blocks, panels"
+                                               : "panels, row blocks";
+  if (p.parallel) list.push_back("parallel(" + shared + ")");
   return list;
 }
 
@@ -248,104 +244,17 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
     s += "; " + m.q->name +
          (has_shared_rows(m) ? " copied to rows along " + name + " first" : " copied to panels first");
   if (m.bytes) s += "; four products of bytes at a time";
-  if (p.row_blocks > 1) s += "; each panel's rows in " + to_text(p.row_blocks) + " chunks";
+  if (p.panels_inside && p.row_blocks > 1)
+    s += "; rows in " + to_text(p.row_blocks) + " blocks for the cache, each with all panels";
+  else if (p.panels_inside)
+    s += "; image by image with all panels";
+  else if (p.row_blocks > 1)
+    s += "; each panel's rows in " + to_text(p.row_blocks) + " chunks";
   if (p.prefetch > 0) s += "; the next panel is fetched ahead";
   return s;
 }
 
-// Are the packed panels in the order of the chunks that read them?
-bool has_panel_of_each_chunk(const Contraction& m) {
-  return m.outer.size() == m.q_outer.size() && std::equal(m.outer.begin(), m.outer.end(), m.q_outer.begin(),
-                                                          [](const Axis& a, const Axis& b) { return a.var == b.var; });
-}
-
-int64_t tiled_rows(const Contraction& m) { return m.rows.empty() ? 1 : m.rows.back().extent.value; }
-
-// The columns of panels that another processor's schedule has chosen; 0: they are chosen here.
-int64_t given_columns(const Contraction& m, const ScheduleOptions& o, const PlanEntry& plan) {
-  if (!o.wide_panels || m.right != Contraction::Right::Packed) return 0;
-  return std::min(plan.stated("columns").value_or(o.panel_columns), kMostColumns);
-}
-
-// Text for several processors, and panels of another's: they are walked in strips.
-bool walks_strips(const Contraction& m, const CpuModel& cpu, int64_t given) {
-  return (!cpu.best_variant.empty() || given > 0) && !m.rows.empty();
-}
-
-Tile best_tile(const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o, int64_t given) {
-  const int64_t n = m.n.extent.value, tiled = tiled_rows(m);
-  const bool in_strips = walks_strips(m, cpu, given);
-  Tile tile{1, std::max(16, 4 * cpu.vector_lanes)};
-  if (!m.rows.empty()) {
-    const int64_t stride = m.p_at.of(m.rows.back().var) * (m.type == DType::F64 ? 2 : 1);
-    if (given > 0)
-      tile = choose_strips_of_panel(
-          cpu, tiled, int(given), {stride, cpu.vector_lanes * (m.type == DType::F64 ? 2 : 1), m.bytes, bool(m.q_zero)});
-    else if (m.bytes)
-      tile = (in_strips ? choose_byte_strip_tile : choose_byte_tile)(cpu, tiled, n, stride, bool(m.q_zero));
-    else
-      tile = (in_strips ? choose_strip_tile : choose_tile)(cpu, tiled, n, stride);
-  }
-  if (o.panel_columns > 0) tile.columns = int(std::min(o.panel_columns, kMostColumns));
-  if (tile.vectors > 0 && tile.columns % (tile.vectors * kMaxLanes) != 0) tile.vectors = 1;
-  return tile;
-}
-
-// The tile in registers, and the panels that follow from it.
-ContractionPlan decide_tile(const Contraction& m, const CpuModel& model, const ScheduleOptions& o,
-                            const PlanEntry& plan) {
-  const CpuModel cpu = with_lanes_of(model, m.type);
-  const int64_t given = given_columns(m, o, plan);
-  const Tile tile = best_tile(m, cpu, o, given);
-  ContractionPlan p;
-  const int64_t tiled = tiled_rows(m);
-  p.tile.rows = int(plan.in_range(
-      "rows", [&] { return std::min<int64_t>(tile.rows, tiled); }, 1, std::min<int64_t>(tiled, kMostRows)));
-  if (walks_strips(m, cpu, given))
-    p.tile.vectors = int(plan.in_range(
-        "vectors", [&] { return tile.vectors; }, 1, kMostVectors));
-  const int64_t strip = kMaxLanes * std::max(p.tile.vectors, 1);
-  p.tile.columns = int(plan.packing(
-      "columns", [&] { return round_up(tile.columns, strip); },
-      KnobValues::range(strip, kMostColumns / strip * strip, strip)));
-  const bool splits_sum = m.rows.empty() && !m.bytes && !o.strict_fp && m.k.size() == 1 && m.k[0].extent.value >= 8;
-  // A wide panel has sums enough to hide the latency of an addition, and fills the registers.
-  const bool fills = given > 0 && 2 * given > cpu.vector_lanes * (cpu.vector_registers - 2);
-  p.unroll_k = plan.in_range(
-      "partial_sums", [&] { return splits_sum && !fills ? 2 : 1; }, 1, splits_sum ? 8 : 1);
-  p.panels = ceil_div(m.n.extent.value, p.tile.columns);
-  p.fetch_ahead = o.fetch_ahead && m.type == DType::F32 && m.right == Contraction::Right::Packed;
-  return p;
-}
-
 }  // namespace
-
-ContractionPlan plan_part(const Contraction& m, const CpuModel& model, const ScheduleOptions& o) {
-  return decide_tile(m, model, o, PlanEntry(o.planner, "tile"));
-}
-
-ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, const ScheduleOptions& o) {
-  const CpuModel cpu = with_lanes_of(model, m.type);
-  const PlanEntry plan(o.planner, "tile");
-  ContractionPlan p = decide_tile(m, model, o, plan);
-  const int64_t n = m.n.extent.value, tiled = tiled_rows(m);
-  const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
-  const int64_t runs = m.rows.size() > 1 ? m.rows[0].extent.value : tiled / p.tile.rows;
-  const bool may_cut = !m.rows.empty() && m.right != Contraction::Right::Repacked;
-  const int64_t chunks = points(m.outer) * p.panels;
-  p.parallel = decide_parallel(plan, work >= kParallelThreshold, chunks, may_cut ? runs : 1);
-  p.row_blocks = decide_row_blocks(plan, p.parallel && may_cut, chunks, runs);
-  const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
-  const bool can_fetch = p.fetch_ahead && has_panel_of_each_chunk(m) && !m.rows.empty() && chunks > 1;
-  // Where one tile has all rows of a panel, there is no work during which the next one could come.
-  const bool pays = points(m.k) * chunks * p.tile.columns * 4 >= kPrefetchBytes && tiles >= 2;
-  p.prefetch = plan.in_range(
-      "prefetch", [&] { return can_fetch && pays ? p.tile.columns / tiles : 0; }, 0, can_fetch ? p.tile.columns : 0);
-  if (!m.bytes)
-    plan.expect(tile_cycles(cpu, tiled, n, p.tile) * double(points(m.k)) * double(points(m.rows)) / double(tiled) *
-                double(points(m.outer)));
-  return p;
-}
 
 Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Scheduled& s) {
   return ContractionBuilder(m, plan).build(s);

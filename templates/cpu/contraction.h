@@ -54,11 +54,13 @@ SharedRows shared_rows(const Contraction& m, int64_t columns, const std::vector<
 /// The loops. `tile` must fit; `row_blocks` cuts the rows of a panel into that many chunks.
 struct ContractionPlan {
   Tile tile;
-  int64_t panels = 1;        // ceil(n / columns)
-  int64_t row_blocks = 1;    // chunks per panel
-  int64_t unroll_k = 1;      // > 1: rows is empty; so many partial sums
-  bool fetch_ahead = false;  // rows is empty: the panel is fetched ahead of the sum
-  int64_t prefetch = 0;      // floats of the next panel that a k step fetches ahead; 0: none
+  int64_t panels = 1;           // ceil(n / columns)
+  int64_t row_blocks = 1;       // chunks per panel
+  bool panels_inside = false;   // of the loop over row blocks; see row_blocks.h
+  bool images_outside = false;  // of both
+  int64_t unroll_k = 1;         // > 1: rows is empty; so many partial sums
+  bool fetch_ahead = false;     // rows is empty: the panel is fetched ahead of the sum
+  int64_t prefetch = 0;         // floats of the next panel that a k step fetches ahead; 0: none
   bool parallel = false;
 };
 /// Adds the packed right factor to s.prologue and s.views.

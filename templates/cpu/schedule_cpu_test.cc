@@ -29,6 +29,40 @@ TEST(ScheduleCpu, ManyChunksCoverAllRows) {
   expect_equal(convolution({.h = 25, .w = 30, .c = 8, .oc = 24}), "matmul");
 }
 
+// Rows that no cache holds are cut into blocks that one does hold, each with all panels; of a batch, image by image.
+TEST(ScheduleCpu, RowsAreCutForTheCache) {
+  const auto tail = [](const TestFunction& f) {
+    const std::string s = schedule_cpu(f.fn, f.constant, *find_cpu("x86-64-v3")).description;
+    return s.substr(s.rfind(';') + 1);
+  };
+  const ConvShape pixels = {.h = 80, .w = 80, .c = 128, .oc = 64, .kernel = 1, .images = 2},
+                  windows = {.h = 29, .w = 29, .c = 128, .oc = 128, .stride = 2, .images = 16},
+                  large = {.h = 157, .w = 157, .c = 48, .oc = 48, .stride = 2, .images = 2},
+                  few = {.h = 7, .w = 7, .c = 512, .oc = 512, .kernel = 1};
+  EXPECT_EQ(tail(convolution(pixels)), " rows in 27 blocks for the cache, each with all panels");
+  EXPECT_EQ(tail(convolution(windows)), " image by image with all panels");
+  EXPECT_EQ(tail(convolution(large)), " rows in 26 blocks for the cache, each with all panels");
+  EXPECT_EQ(tail(convolution(few)), " the next panel is fetched ahead");
+}
+
+// The same, wherever the blocks end.
+TEST(ScheduleCpu, BlocksOfRowsCoverAllRows) {
+  CpuModel cpu = *find_cpu("x86-64-v3");
+  cpu.l2_bytes = 16 << 10;
+  cpu.l3_bytes = 64 << 10;
+  for (const ConvShape& shape : {ConvShape{.h = 22, .w = 21, .c = 24, .oc = 40, .kernel = 1, .residual = true},
+                                 ConvShape{.h = 39, .w = 23, .c = 8, .oc = 40, .stride = 2, .images = 3},
+                                 ConvShape{.h = 21, .w = 21, .c = 8, .oc = 72, .stride = 2, .images = 4},
+                                 ConvShape{.h = 39, .w = 23, .c = 16, .oc = 80, .stride = 2, .groups = 2}}) {
+    const TestFunction f = convolution(shape);
+    std::vector<Constant> in;
+    for (size_t i = 0; i < f.fn.inputs.size(); i++)
+      in.push_back(small_integers(static_dims(f.fn.inputs[i]->shape), uint32_t(i + 1)));
+    const Scheduled s = expect_equal_on(cpu, f, "matmul", in, evaluate(f.fn, in)[0]);
+    EXPECT_NE(s.description.find(" with all panels"), std::string::npos) << s.description;
+  }
+}
+
 TEST(ScheduleCpu, DepthwiseConvolutions) {
   expect_equal(convolution({.h = 12, .w = 11, .c = 21, .oc = 21, .groups = 21}), "window");
   expect_equal(convolution({.h = 12, .w = 15, .c = 32, .oc = 32, .stride = 2, .groups = 32, .border = 1}), "window");
@@ -84,7 +118,8 @@ TEST(ScheduleCpu, MasksFromMemory) {
 TEST(ScheduleCpu, Winograd) {
   const ConvShape shapes[] = {{.h = 14, .w = 14, .c = 32, .oc = 48, .residual = true},  // tiles fit
                               {.h = 16, .w = 19, .c = 48, .oc = 32, .border = 1},       // cut on both sides
-                              {.h = 9, .w = 10, .c = 128, .oc = 128}};                  // 2 x 2
+                              {.h = 9, .w = 10, .c = 128, .oc = 128},                   // 2 x 2
+                              {.h = 16, .w = 19, .c = 48, .oc = 32, .border = 1, .images = 3}};
   for (const ConvShape& shape : shapes) {
     const TestFunction f = convolution(shape);
     std::vector<Constant> in;
@@ -109,6 +144,23 @@ TEST(ScheduleCpu, WinogradWhereItPays) {
   EXPECT_EQ(description(small, "sapphirerapids"), "7 rows by 32 co");
   EXPECT_EQ(description(middle, "sapphirerapids"), "Winograd, 2 x 2");
   EXPECT_EQ(description(large, "sapphirerapids"), "Winograd, 4 x 4");
+}
+
+// As many images at a time as a cache holds the tiles of; one where a run says how many there are.
+TEST(ScheduleCpu, WinogradOfImages) {
+  const auto scheduled = [](const ConvShape& shape, std::vector<int> open_axes) {
+    const TestFunction f = convolution(shape);
+    return schedule_cpu(f.fn, f.constant, *find_cpu("znver4"), {.open_axes = std::move(open_axes)});
+  };
+  const auto tail = [](const std::string& s) { return s.substr(s.rfind(';') + 1); };
+  const ConvShape small = {.h = 16, .w = 16, .c = 64, .oc = 64, .images = 8},
+                  large = {.h = 58, .w = 58, .c = 64, .oc = 64, .images = 6};
+  EXPECT_EQ(scheduled(small, {}).description,
+            "Winograd, 4 x 4 results from 6 x 6 inputs; products of 14 tiles by 32 channels in registers");
+  EXPECT_EQ(tail(scheduled(large, {}).description), " 2 images at a time");
+  EXPECT_EQ(tail(scheduled(small, {0}).description), " an image at a time");
+  EXPECT_EQ(scheduled(small, {1}).family, "matmul");  // the rows of an image end early
+  EXPECT_EQ(scheduled(small, {0, 2}).family, "matmul");
 }
 
 TEST(ScheduleCpu, PadsCopyTheirInterior) {

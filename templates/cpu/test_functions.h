@@ -70,6 +70,7 @@ struct ConvShape {
   int64_t h = 8, w = 8, c = 4, oc = 16, kernel = 3, stride = 1, dilation = 1, groups = 1;
   bool residual = false;
   int64_t border = 0;  // zeros around the result
+  int64_t images = 1;
 };
 /// Convolution, bias, residual, ReLU, border; channels last, the input is padded already.
 inline TestFunction convolution(const ConvShape& s) {
@@ -77,8 +78,9 @@ inline TestFunction convolution(const ConvShape& s) {
   const int64_t reach = (s.kernel - 1) * s.dilation + 1;
   const int64_t oh = (s.h - reach) / s.stride + 1, ow = (s.w - reach) / s.stride + 1;
   const int64_t icg = s.c / s.groups, ocg = s.oc / s.groups;
-  const Dims dims{1, oh, ow, s.oc};
-  const Buffer x = b.input("x", {1, s.h, s.w, s.c}), w = b.input("weight", {s.oc, icg, s.kernel, s.kernel}, true);
+  const Dims dims{s.images, oh, ow, s.oc};
+  const Buffer x = b.input("x", {s.images, s.h, s.w, s.c}),
+               w = b.input("weight", {s.oc, icg, s.kernel, s.kernel}, true);
   const Buffer bias = b.input("bias", {s.oc}, true), res = s.residual ? b.input("residual", dims) : nullptr;
   Buffer y = b.reduce("conv2d", Op::Add, dims, {icg, s.kernel, s.kernel}, [&](const Exprs& i, const Exprs& r) {
     const Expr c = s.groups == 1 ? r[0] : floor_div(i[3], Expr(ocg)) * Expr(icg) + r[0];
@@ -90,7 +92,7 @@ inline TestFunction convolution(const ConvShape& s) {
   y = b.compute("relu", dims, [&, y](const Exprs& i) { return max(load(y, i), make_float(DType::F32, 0)); });
   if (s.border > 0) {
     const Expr p = s.border;
-    y = b.compute("pad", {1, oh + 2 * s.border, ow + 2 * s.border, s.oc}, [&, y](const Exprs& i) {
+    y = b.compute("pad", {s.images, oh + 2 * s.border, ow + 2 * s.border, s.oc}, [&, y](const Exprs& i) {
       const Expr inside = i[1] >= p && i[1] < Expr(oh) + p && i[2] >= p && i[2] < Expr(ow) + p;
       return select(inside, load(y, {i[0], i[1] - p, i[2] - p, i[3]}), make_float(DType::F32, 0));
     });

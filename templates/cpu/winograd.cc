@@ -9,6 +9,10 @@
 // Gray, Fast Algorithms for Convolutional Neural Networks (2016). Errors are about those of the direct sum, but the
 // roundings differ: not used under strict floating point. Inputs beyond the edge of the tensor count as zero, results
 // are dropped. Weights grow as multiplications get fewer, so that the direct sum may be cheaper: see expected_cycles().
+//
+// The tiles of several images are the rows of one product, so that weights come from memory once for all of them. There are as many
+// images in a group as the memory between the steps may hold; groups follow one another. Where a run may have fewer images than
+// there is room for, a group is one image.
 #include <algorithm>
 #include <vector>
 
@@ -17,78 +21,48 @@
 #include "support/text.h"
 #include "templates/cpu/contraction.h"
 #include "templates/cpu/lanes.h"
+#include "templates/cpu/winograd_transform.h"
 
 namespace tc {
 namespace {
-
-using Point = std::vector<std::pair<Var, Expr>>;
-using Row = std::vector<double>;
-
-struct Transform {
-  int64_t m = 4;
-  std::vector<Row> bt, g, at;  // T x T, T x 3, m x T
-  int64_t size() const { return m + 2; }
-};
-
-const Transform& transform(int64_t m) {
-  static const Transform f2{2,
-                            {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-                            {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-                            {{1, 1, 1, 0}, {0, 1, -1, -1}}};
-  static const Transform f4{4,
-                            {{4, 0, -5, 0, 1, 0},
-                             {0, -4, -4, 1, 1, 0},
-                             {0, 4, -4, -1, 1, 0},
-                             {0, -2, -1, 2, 1, 0},
-                             {0, 2, -1, -2, 1, 0},
-                             {0, 4, 0, -5, 0, 1}},
-                            {{0.25, 0, 0},
-                             {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-                             {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                             {1.0 / 24, 1.0 / 12, 1.0 / 6},
-                             {1.0 / 24, -1.0 / 12, 1.0 / 6},
-                             {0, 0, 1}},
-                            {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}};
-  return m == 2 ? f2 : f4;
-}
-
-// sum(row[i] * x[i]), written with as few factors as possible.
-Expr combination(const Row& row, const Exprs& x) {
-  Expr sum;
-  auto add = [&](const Expr& term, bool negative) {
-    if (!sum)
-      sum = negative ? -term : term;
-    else
-      sum = negative ? sum - term : sum + term;
-  };
-  for (const bool negative : {false, true})  // a sum that starts with a minus reads badly
-    for (size_t i = 0; i < row.size(); i++) {
-      if (row[i] == 0 || (row[i] < 0) != negative) continue;
-      const double f = std::abs(row[i]);
-      add(f == 1 ? x[i] : x[i] * make_float(x[i]->dtype, f), negative);
-    }
-  return sum;
-}
 
 struct Shape {
   Contraction m;
   Axis oh, ow, kh, kw, ic;
   int64_t in_h, in_w;  // rows and columns of the input that exist
+  Axis image;  // of a batch, or of another axis that the window does not move along; no variable: there is one image
+  bool counted = false;  // a run may have fewer images
+  int64_t images() const { return image.var ? image.extent.value : 1; }
 };
 
-// Two row axes, and windows of 3 x 3 that move by one. `k` of a contraction is merged: (kh, kw and ic).
+// May a run have fewer images, and nothing else be less? Nothing: something else may be. Behind the last row of a run lies anything, no
+// number even, and transforms mix it into results that are needed. The result's axes may be others than those of the sum: a padded
+// image's.
+std::optional<bool> ends_early(const Axis& image, const TemplateArgs& a) {
+  const std::vector<Axis>& axes = a.fn.stages.back().axes;
+  for (const int axis : a.options.open_axes)
+    if (size_t(axis) >= axes.size() || !image.var || axes[size_t(axis)].var != image.var) return {};
+  return !a.options.open_axes.empty();
+}
+
+// Two row axes, or three with that of the images, and windows of 3 x 3 that move by one. `k` of a contraction is merged: (kh, kw and ic).
 std::optional<Shape> match(const TemplateArgs& a) {
   auto c = match_contraction(a);
-  if (!c || c->right != Contraction::Right::Packed || !c->outer.empty() || c->rows.size() != 2 || c->q_k.size() != 3)
-    return {};
+  if (!c || c->right != Contraction::Right::Packed || !c->outer.empty() || c->q_k.size() != 3) return {};
+  const size_t rows = c->rows.size();
+  if (rows != 2 && rows != 3) return {};
   Shape s{.m = *c,
-          .oh = c->rows[0],
-          .ow = c->rows[1],
+          .oh = c->rows[rows - 2],
+          .ow = c->rows[rows - 1],
           .kh = c->q_k[0],
           .kw = c->q_k[1],
           .ic = c->q_k[2],
           .in_h = 0,
-          .in_w = 0};
+          .in_w = 0,
+          .image = rows == 3 ? c->rows[0] : Axis{}};
+  const auto counted = ends_early(s.image, a);
+  if (!counted) return {};
+  s.counted = *counted;
   if (c->k.size() != 2 || s.kh.extent != Dim(3) || s.kw.extent != Dim(3) || c->k[0].var != s.kh.var) return {};
   const int64_t channels = s.ic.extent.value, line = c->p_at.of(s.oh.var);
   if (c->p_at.of(s.ow.var) != channels || c->p_at.of(c->k[1].var) != 1 || c->p_at.of(s.kh.var) != line) return {};
@@ -100,42 +74,78 @@ std::optional<Shape> match(const TemplateArgs& a) {
   return s;
 }
 
+// Of the memory between the steps, for the images of a group; a third-level cache holds it.
+constexpr int64_t kMostBytes = 8 << 20;
+
+int64_t bytes_of_image(const Shape& s, int64_t m) {
+  const int64_t tiles = ceil_div(s.oh.extent.value, m) * ceil_div(s.ow.extent.value, m);
+  return (m + 2) * (m + 2) * tiles * (s.ic.extent.value + s.m.n.extent.value) * info(DType::F32).bytes;
+}
+
+// Images of a group: so many that groups are equal.
+int64_t group_of_images(const Shape& s, int64_t m) {
+  int64_t group = s.counted ? 1 : std::clamp<int64_t>(kMostBytes / bytes_of_image(s, m), 1, s.images());
+  while (s.images() % group != 0) group--;
+  return group;
+}
+
 class Builder {
  public:
   Builder(const Shape& s, const TemplateArgs& a, int64_t m, bool parallel)
-      : s_(s), a_(a), t_(transform(m)), parallel_(parallel) {
+      : s_(s), a_(a), t_(winograd_transform(m)), parallel_(parallel), group_(group_of_images(s, m)) {
     const int64_t size = t_.size();
     tiles_h_ = ceil_div(s.oh.extent.value, m);
     tiles_w_ = ceil_div(s.ow.extent.value, m);
-    tiles_ = tiles_h_ * tiles_w_;
+    tiles_ = group_ * tiles_h_ * tiles_w_;
     ic_ = s.ic.extent.value;
     oc_ = s.m.n.extent.value;
     v_ = make_buffer("tiles", DType::F32, {Dim(size * size * tiles_ * ic_)}, Scope::Workspace);
     sums_ = make_buffer("sums", DType::F32, {Dim(size * size * tiles_ * oc_)}, Scope::Workspace);
+    if (s.images() > group_) first_ = make_var(group_ > 1 ? "images" : "image");
   }
 
   Scheduled build() {
     Scheduled s;
     const Stmt in = comment("input tiles, transformed",
-                            over_tiles(ic_, [&](const Point& at, const Var& v) { return input_tile(at, v); }));
+                            over_tiles(ic_, [&](const Place& at, const Var& v) { return input_tile(at, v); }));
     const Stmt products = comment("a matrix product for each place in a tile", multiply(s));
     const Stmt out = comment("results from the products",
-                             over_tiles(oc_, [&](const Point& at, const Var& v) { return output_tile(at, v); }));
-    s.body = alloc(v_, alloc(sums_, seq({fill_border(s_.m.c), in, products, out})));
+                             over_tiles(oc_, [&](const Place& at, const Var& v) { return output_tile(at, v); }));
+    Stmt steps = alloc(v_, alloc(sums_, seq({in, products, out})));
+    if (first_) steps = loop(first_, s_.images() / group_, steps);
+    s.body = seq({fill_border(s_.m.c), steps});
     bind_operands(s, s_.m.c);
     s.family = "winograd";
-    s.macs = t_.size() * t_.size() * tiles_ * ic_ * oc_;
+    const int64_t macs = t_.size() * t_.size() * tiles_ * ic_ * oc_, groups = s_.images() / group_;
+    s.macs = groups > INT64_MAX / macs ? INT64_MAX : groups * macs;
     s.description = "Winograd, " + to_text(t_.m) + " x " + to_text(t_.m) + " results from " + to_text(t_.size()) +
                     " x " + to_text(t_.size()) + " inputs; " + product_description_;
+    if (first_) s.description += "; " + (group_ > 1 ? to_text(group_) + " images" : "an image") + " at a time";
     return s;
   }
 
  private:
-  // Tiles row by row; the rows of tiles are shared among threads. The point holds (row, column) of the tile.
-  Stmt over_tiles(int64_t channels, const std::function<Stmt(const Point&, const Var& v)>& body) {
-    const Var h = make_var("tile_h"), w = make_var("tile_w"), v = make_var("v");
-    const Stmt inner = loop(v, Expr(channels) / lanes(), body({{h, Expr(h)}, {w, Expr(w)}}, v));
-    return loop(h, tiles_h_, loop(w, tiles_w_, inner), parallel_ ? ForKind::Parallel : ForKind::Serial);
+  // Of a tile: the image, row and column of tiles in it, and its number in the group.
+  struct Place {
+    Expr image, h, w, number;
+  };
+
+  // Tiles row by row; the rows of tiles are shared among threads.
+  Stmt over_tiles(int64_t channels, const std::function<Stmt(const Place&, const Var& v)>& body) {
+    const Var h = make_var("tile_h"), w = make_var("tile_w"), v = make_var("v"), row = make_var("row"),
+              image = make_var("image");
+    const ForKind kind = parallel_ ? ForKind::Parallel : ForKind::Serial;
+    const Expr of = first_ ? Expr(first_) : Expr(0);
+    const auto tiles_of = [&](const Expr& at, const Expr& rows) {
+      const Stmt tile = body({at, Expr(h), Expr(w), rows * Expr(tiles_w_) + Expr(w)}, v);
+      return loop(w, tiles_w_, loop(v, Expr(channels) / lanes(), tile));
+    };
+    if (group_ == 1) return loop(h, tiles_h_, tiles_of(of, Expr(h)), kind);
+    const Stmt tiles = tiles_of(Expr(image), Expr(row));
+    return loop(row, group_ * tiles_h_,
+                let(image, of * Expr(group_) + Expr(row) / Expr(tiles_h_),
+                    let(h, apply(Op::Mod, {Expr(row), Expr(tiles_h_)}), tiles)),
+                kind);
   }
 
   // Element `index` of a Register array of vectors.
@@ -154,14 +164,15 @@ class Builder {
     return loop(i, n, body(Expr(i)), ForKind::Unroll);
   }
 
-  Stmt input_tile(const Point& at, const Var& v) {
+  Stmt input_tile(const Place& at, const Var& v) {
     const int64_t size = t_.size();
     const Buffer d = square("d", size, size), r = square("r", size, size);
-    const Expr h = at[0].second * Expr(t_.m), w = at[1].second * Expr(t_.m);
+    const Expr h = at.h * Expr(t_.m), w = at.w * Expr(t_.m);
     const bool cut_h = tiles_h_ * t_.m + 2 > s_.in_h, cut_w = tiles_w_ * t_.m + 2 > s_.in_w;
     const Stmt read = unrolled("i", size, [&](const Expr& i) {
       return unrolled("j", size, [&](const Expr& j) {
-        const Expr index = ((h + i) * Expr(s_.in_w) + w + j) * Expr(ic_) + Expr(v) * lanes();
+        Expr index = ((h + i) * Expr(s_.in_w) + w + j) * Expr(ic_) + Expr(v) * lanes();
+        if (s_.image.var) index = at.image * Expr(s_.m.p_at.of(s_.image.var)) + index;
         Expr x = load(s_.m.p, {ramp(index)});
         Expr inside = make_int(DType::Bool, 1);
         if (cut_h) inside = inside && h + i < Expr(s_.in_h);
@@ -187,12 +198,11 @@ class Builder {
   }
 
   // Where element (a, b) of a tile lies in `tiles` and `sums`.
-  Expr element_offset(const Expr& a, const Expr& b, const Point& at, int64_t channels, const Var& v) const {
-    const Expr tile = at[0].second * Expr(tiles_w_) + at[1].second;
-    return (a * Expr(t_.size()) + b) * Expr(tiles_ * channels) + tile * Expr(channels) + Expr(v) * lanes();
+  Expr element_offset(const Expr& a, const Expr& b, const Place& at, int64_t channels, const Var& v) const {
+    return (a * Expr(t_.size()) + b) * Expr(tiles_ * channels) + at.number * Expr(channels) + Expr(v) * lanes();
   }
 
-  Stmt output_tile(const Point& at, const Var& v) {
+  Stmt output_tile(const Place& at, const Var& v) {
     const int64_t size = t_.size(), m = t_.m;
     const Buffer r = square("r", m, size), d = square("d", size, size);
     const Stmt read = unrolled("i", size, [&](const Expr& i) {
@@ -211,14 +221,15 @@ class Builder {
       for (int64_t j = 0; j < m; j++)
         list.push_back(result(at, i, j, combination(t_.at[size_t(j)], row_of(r, i, size, false)), v));
       const bool cut = s_.oh.extent.value % m > 0;
-      return cut ? if_then(at[0].second * Expr(m) + i < Expr(s_.oh.extent), seq(list)) : seq(list);
+      return cut ? if_then(at.h * Expr(m) + i < Expr(s_.oh.extent), seq(list)) : seq(list);
     });
     return alloc(d, alloc(r, seq({read, columns, rows})));
   }
 
-  Stmt result(const Point& at, const Expr& i, int64_t j, Expr sum, const Var& v) {
-    const Expr oh = at[0].second * Expr(t_.m) + i, ow = at[1].second * Expr(t_.m) + Expr(j);
+  Stmt result(const Place& at, const Expr& i, int64_t j, Expr sum, const Var& v) {
+    const Expr oh = at.h * Expr(t_.m) + i, ow = at.w * Expr(t_.m) + Expr(j);
     LanePoint p{{{s_.oh.var, oh}, {s_.ow.var, ow}}, s_.m.n.var, Expr(v) * lanes(), {}, {}};
+    if (s_.image.var) p.at.push_back({s_.image.var, at.image});
     const auto start = as_const_number(s_.m.start);
     if (!start || *start != 0) sum = sum + vector_form(s_.m.start, p);
     p.acc = sum;
@@ -299,9 +310,11 @@ class Builder {
 
   const Shape& s_;
   const TemplateArgs& a_;
-  const Transform& t_;
-  const bool parallel_;  // the transforms
-  int64_t tiles_h_, tiles_w_, tiles_, ic_, oc_;
+  const WinogradTransform& t_;
+  const bool parallel_;                          // the transforms
+  const int64_t group_;                          // images
+  Var first_;                                    // the number of the group; null: there is one
+  int64_t tiles_h_, tiles_w_, tiles_, ic_, oc_;  // tiles_: of a group
   Buffer v_, sums_;
   std::string product_description_;
 };
@@ -317,14 +330,19 @@ constexpr double kOverlap = 0.3;
 // bandwidth feels more than the multiplications that it saves.
 double expected_cycles(const Shape& s, const CpuModel& cpu, int64_t m) {
   const int64_t oh = s.oh.extent.value, ow = s.ow.extent.value, ic = s.ic.extent.value, oc = s.m.n.extent.value;
-  const auto of = [&](int64_t rows, double repeated, int64_t weights) {
-    const double compute = tile_cycles(cpu, rows, oc, choose_tile(cpu, rows, oc, ic)) * repeated * double(weights * ic);
-    const double memory = double(weights * ic * oc * 4) / (cpu.dram_gbs / cpu.ghz);
+  // Of a size that a run chooses, the largest says nothing about what it is.
+  const int64_t images = s.counted ? 1 : s.images();
+  const auto of = [&](int64_t rows, int64_t repeated, int64_t weights, int64_t times) {
+    const double compute =
+        tile_cycles(cpu, rows, oc, choose_tile(cpu, rows, oc, ic)) * double(repeated) * double(weights * ic);
+    const double memory = double(times * weights * ic * oc * 4) / (cpu.dram_gbs / cpu.ghz);
     return std::max(compute, memory) + kOverlap * std::min(compute, memory);
   };
-  if (m == kDirect) return of(ow, double(oh), 9);
-  const int64_t size = (m + 2) * (m + 2), tiles = ceil_div(oh, m) * ceil_div(ow, m);
-  return of(tiles, 1, size) + double(tiles * size * (ic + oc)) / cpu.vector_lanes * kTransformCycles;
+  if (m == kDirect) return of(ow, oh * images, 9, 1);
+  const int64_t size = (m + 2) * (m + 2), tiles = ceil_div(oh, m) * ceil_div(ow, m), group = group_of_images(s, m),
+                groups = ceil_div(images, group);
+  return of(tiles * group, groups, size, groups) +
+         double(images * tiles * size * (ic + oc)) / cpu.vector_lanes * kTransformCycles;
 }
 
 // Which of these is cheapest; for a text that is compiled for another processor as well, on both.
@@ -351,9 +369,6 @@ std::optional<Scheduled> schedule_winograd(const TemplateArgs& a) {
   const auto s = match(a);
   if (!s) return {};
   if (std::min(s->oh.extent.value, s->ow.extent.value) < kLeastSide) return {};
-  // Behind the last row of a run lies anything, no number even, and transforms mix it into results that are needed. The result's axes
-  // may be others than those of the sum: a padded image's.
-  if (!a.options.open_axes.empty()) return {};
   const bool stated = a.options.planner && a.options.planner->applies();
   const int64_t best = cheapest(*s, a.cpu, !stated);
   if (best == kDirect) return {};
