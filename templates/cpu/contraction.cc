@@ -239,7 +239,8 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
     s = to_text(int64_t(p.tile.rows)) + " rows by " + (p.tile.vectors > 0 ? count_of_vectors(p.tile) : n + " columns") +
         " in registers";
   }
-  if (m.right == Contraction::Right::Packed) s += "; weights in panels, read once";
+  if (m.right == Contraction::Right::Packed)
+    s += p.panels_inside ? "; weights in panels" : "; weights in panels, read once";
   if (m.right == Contraction::Right::Repacked)
     s += "; " + m.q->name +
          (has_shared_rows(m) ? " copied to rows along " + name + " first" : " copied to panels first");
