@@ -38,6 +38,8 @@ def result_like(body, dtype, shape, bounded):
     """A value of the body of this type and shape, other than a parameter where there is one; as a node's result."""
     fitting = [v for v in body.visible() if v.dtype == dtype and v.shape == shape]
     made = [v for v in fitting if any(v is r for n in body.nodes for r in n.results)]
+    if not fitting and dtype.kind == "O":
+        raise Unfit("no string to give")
     source = body.rng.choice(made or fitting) if fitting else body.fresh(dtype, shape)
     if bounded and is_float(dtype):
         return body.op("Tanh", source)
