@@ -1,8 +1,9 @@
 // dead_stores: where partition_loops decides a condition, one side of it may not need a sum that is computed before.
 //   alloc acc: acc = 0; for k: acc += x[k] * y[k]; s[j] = -inf    ->    s[j] = -inf
 // A buffer is dead if it is the kernel's own and nothing reads it but its own sums: the largest values beside the places of
-// an ArgMax are in scratch memory. Where something raises the
-// status word, makes text, or repeats until a condition fails, all stays. Needs: nothing. Leaves: no such buffer.
+// an ArgMax are in scratch memory. What only a dead buffer reads is dead once that is gone: a sum that would go into a
+// recurrence's scratch memory, in steps behind the end of a sequence. Where something raises the status word, makes
+// text, or repeats until a condition fails, all stays. Needs: nothing. Leaves: no such buffer.
 #include "passes/loop/dead_stores.h"
 
 #include "ir/loop/build.h"
@@ -29,7 +30,7 @@ bool is_dead(const Buffer& b, const Stmt& body) {
   return dead;
 }
 
-// Loops and conditions around nothing go, too.
+// Loops and conditions around nothing go, too, and what only these stores read.
 Stmt without_stores(const Stmt& s, const Buffer& b) {
   if (!s) return s;
   if (const Store* k = as<Store>(s)) return k->buffer == b ? Stmt() : s;
@@ -53,7 +54,8 @@ Stmt without_stores(const Stmt& s, const Buffer& b) {
   }
   if (const Alloc* k = as<Alloc>(s)) {
     const Stmt body = without_stores(k->body, b);
-    return body ? alloc(k->buffer, body) : Stmt();
+    if (!body || body.same_as(k->body)) return body ? s : body;
+    return is_dead(k->buffer, body) ? without_stores(body, k->buffer) : alloc(k->buffer, body);
   }
   if (const Comment* k = as<Comment>(s)) {
     const Stmt body = without_stores(k->body, b);

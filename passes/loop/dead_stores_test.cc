@@ -25,6 +25,17 @@ TEST(DeadStores, ASumThatNobodyReadsGoes) {
   EXPECT_EQ(to_text(dead_stores(scratch)), "y[0] = 1.0f\n");
 }
 
+TEST(DeadStores, WhatOnlyADeadBufferReadsGoes) {
+  const Buffer acc = accumulator(), sums = make_buffer("sums", DType::F32, {Dim(2)}, Scope::Workspace);
+  const Buffer x = make_buffer("x", DType::F32, {Dim(4)}), y = make_buffer("y", DType::F32, {Dim(1)});
+  const Var g = make_var("g"), i = make_var("i");
+  const Stmt sum = loop(i, 4, store(acc, {0}, load(x, {i}), Op::Add));
+  const Stmt kept =
+      alloc(acc, seq({store(acc, {0}, make_float(DType::F32, 0)), sum, store(sums, {g}, load(acc, {0}))}));
+  const Stmt s = alloc(sums, seq({loop(g, 2, kept), store(y, {0}, make_float(DType::F32, 1))}));
+  EXPECT_EQ(to_text(dead_stores(s)), "y[0] = 1.0f\n");
+}
+
 TEST(DeadStores, WhatIsReadOrMayFailOrRepeatsStays) {
   const Buffer acc = accumulator();
   const Stmt read = sum_beside(acc, load(acc, {0}));
