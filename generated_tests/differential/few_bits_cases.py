@@ -50,6 +50,15 @@ def byte_cases(rng):
     """accuracy_level 4: the left factor is rounded to bytes in blocks, as ONNX Runtime does; here and there a number next to a tie
     goes to the other side."""
     for turn, (word, rows) in enumerate({"row": (1,), "rows": (3,), "batch": (2, 7), "many": (70,)}.items()):
+def table_cases(rng):
+    """MatMulBnb4: codes of FP4 and NF4. Blocks lie in a column, hold several columns, or go on in the next one."""
+    for word, rows in {"row": (1,), "rows": (2, 2), "many": (70,)}.items():
+        for kind, block, columns, depth in ((0, 32, 37, 96), (1, 64, 64, 192), (1, 16, 100, 48), (0, 64, 33, 32), (1, 128, 40, 100)):
+            weights = {"w": rng.integers(0, 256, -(-columns * depth // 2)).astype(np.uint8), "s": (rng.random(-(-columns * depth // block)) + 0.1).astype(F32)}
+            yield Case(f"few_bits_{word}_{('fp4', 'nf4')[kind]}_{block}_{columns}x{depth}", f"t = com.microsoft.MatMulBnb4 <K = {depth}, N = {columns}, block_size = {block}, quant_type = {kind}> (x, w, s)\n"
+                       "y = Relu (t)", {"x": rng.standard_normal((*rows, depth)).astype(F32)}, weights)
+
+
         for bits, block, zeros, columns, depth in ((4, 32, "", 37, 100), (4, 16, "bytes", 64, 96), (4, 128, "bytes", 50, 256), (8, 64, "bytes", 70, 200),
                                                    (8, 32, "", 48, 129), (4, 64, "", 40, 64))[turn % 2::2]:
             yield packed_case(rng, f"few_bits_bytes_{word}_{bits}_{block}_{zeros or 'middle'}_{depth}", rows, columns, depth, bits, block, zeros, accuracy=4)

@@ -78,6 +78,12 @@ void define_block_scales(OpBuilder& op) {
   if (x.dtype() != DType::F32) op.reject("only float32 is quantised in blocks", 0);
   Dims d = x.dims();
   d.back() = ceil_quotient(d.back(), block);
+  // The block of w[k, n]; where blocks do not go from one column to the next, it depends on k / block alone.
+  auto block_of = [&](const Expr& k, const Expr& n) {
+    if (depth % block == 0) return n * Expr(depth / block) + floor_div(k, Expr(block));
+    if (block % depth == 0) return floor_div(n, Expr(block / depth));
+    return floor_div(n * Expr(depth) + k, Expr(block));
+  };
   const Tensor most = op.reduce(
       "amax", Op::Max, DType::F32, d, {block},
       [&](const Exprs& i, const Exprs& r) { return abs(in_block(x, i, i.back(), r[0], block)); }, {}, zero(DType::F32));
@@ -165,8 +171,8 @@ void define_unpack_bnb4(OpBuilder& op) {
                             const Expr shift = (Expr(1) - floor_mod(at, Expr(2))) * 4;
                             const Expr code = apply(Op::BitAnd, {apply(Op::Shr, {byte, cast(DType::I32, shift)}),
                                                                  make_int(DType::I32, 15)});
-                            return cast(absmax.dtype(), table({cast(DType::I64, code)}) *
-                                                            widen(flat(absmax, floor_div(at, Expr(block)))));
+                            return cast(absmax.dtype(),
+                                        table({cast(DType::I64, code)}) * widen(flat(absmax, block_of(i[0], i[1]))));
                           },
                           {"k", "n"}));
 }

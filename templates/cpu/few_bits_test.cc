@@ -14,6 +14,7 @@ struct Product {
   int64_t rows = 1, columns = 40, depth = 96, bits = 4, block = 32;
   bool zeros = false;       // one a block, else the middle of the range
   bool block_sums = false;  // bytes in blocks times bytes in blocks
+  bool table = false;       // of what the numbers stand for
 };
 
 Axis axis(const char* name, int64_t n) { return {make_var(name), Dim(n)}; }
@@ -51,16 +52,22 @@ TestFunction floats_times_bits(const Product& p) {
                y = make_buffer("y", DType::F32, to_shape({p.rows, p.columns}));
   f.fn.inputs = {x, packed, scales, bias};
   f.constant = {false, true, true, true};
+               table = make_buffer("table", DType::F32, to_shape({16})),
   if (p.zeros) {
     f.fn.inputs.push_back(zeros);
+    f.constant.push_back(true);
+  }
+  if (p.table) {
+    f.fn.inputs.push_back(table);
     f.constant.push_back(true);
   }
   const Axis m = axis("m", p.rows), n = axis("n", p.columns), k = axis("k", p.depth);
   const Expr block = floor_div(Expr(k.var), p.block);
   const Expr zero = p.zeros ? cast(DType::F32, cast(DType::I32, load(zeros, {Expr(n.var), block})))
                             : make_float(DType::F32, double(1 << (p.bits - 1)));
-  const Expr number = cast(DType::F32, low_bits(packed, Expr(n.var), Expr(k.var), p.bits));
-  const Expr w = (number - zero) * load(scales, {Expr(n.var), block});
+  const Expr number = low_bits(packed, Expr(n.var), Expr(k.var), p.bits);
+  const Expr distance = p.table ? load(table, {cast(DType::I64, number)}) : cast(DType::F32, number) - zero;
+  const Expr w = distance * load(scales, {Expr(n.var), block});
   f.fn.stages.push_back(sum_of({m, n}, {k}, load(x, {Expr(m.var), Expr(k.var)}) * w, sum));
   Stage last;
   last.name = "relu";
@@ -103,7 +110,8 @@ std::vector<Constant> operands(const TestFunction& f, int64_t bits) {
     MutableTensor m = new_tensor(b->dtype, dims);
     for (int64_t i = 0; i < num_elements(dims); i++)
       if (b->dtype == DType::F32)
-        m.as<float>()[i] = b->name == "x" || b->name == "bias" ? float(i * 7 % 9 - 4) : 1.0f / float(1 << i % 3);
+        m.as<float>()[i] =
+            b->name == "x" || b->name == "bias" || b->name == "table" ? float(i * 7 % 9 - 4) : 1.0f / float(1 << i % 3);
       else if (b->dtype == DType::I8)
         m.as<int8_t>()[i] = int8_t(i % 11 == 0 ? -127 : i * 37 % 255 - 127);
       else
@@ -211,3 +219,27 @@ TEST(FewBitsForm, NearMisses) {
 
 }  // namespace
 }  // namespace tc
+TEST(FewBits, NumbersOfATable) {
+  for (const CpuModel& cpu : cpu_models())
+    for (const int64_t rows : {1, 20})
+      expect_exact({.rows = rows, .columns = 37, .depth = 100, .table = true}, std::string(cpu.name).c_str());
+}
+
+TEST(FewBitsForm, NumbersOfATable) {
+  const Buffer table = make_buffer("table", DType::F32, to_shape({16})),
+               other = make_buffer("other", DType::F32, to_shape({15}));
+  const auto at = [](int64_t mask) {
+    return cast(DType::I64, apply(Op::BitAnd, {byte(), make_int(DType::I32, mask)}));
+  };
+  const auto w = few_bits_form(load(table, {at(15)}) * scale_of(16), kSum);
+  ASSERT_TRUE(w);
+  EXPECT_EQ(w->bits, 4);
+  EXPECT_EQ(w->block, 16);
+  EXPECT_EQ(w->table, table);
+  EXPECT_FALSE(w->zero);
+  EXPECT_FALSE(few_bits_form(load(table, {at(31)}) * scale_of(16), kSum));
+  EXPECT_FALSE(few_bits_form(load(other, {at(7)}) * scale_of(16), kSum));
+  EXPECT_FALSE(few_bits_form(load(table, {at(15)}) * load(table, {at(15)}) * scale_of(16), kSum));
+  EXPECT_FALSE(few_bits_form((load(table, {at(15)}) - make_float(DType::F32, 1)) * scale_of(16), kSum));
+}
+
