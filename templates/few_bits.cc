@@ -108,6 +108,10 @@ std::optional<Range> few_values(const Expr& e) {
     const auto mask = as_const_int(k->args[1]);
     if (mask && *mask >= 0 && *mask < 256) return Range{0, *mask};
   }
+  if (const Select* s = as<Select>(e)) {
+    const auto yes = few_values(s->yes), no = few_values(s->no);
+    return yes && no ? std::optional<Range>({std::min(yes->min, no->min), std::max(yes->max, no->max)}) : std::nullopt;
+  }
   const DType t = e->dtype;
   if (is_int(t) && info(t).bits <= 8) return Range{*as_const_int(lowest(t)), *as_const_int(highest(t))};
   const Cast* c = as<Cast>(e);
