@@ -65,8 +65,8 @@ const std::vector<Option>& options() {
        },
        stated_string_bytes},
       {"--activations", "model|int8",
-       "int8: what is multiplied by weights of few bits is rounded to bytes in blocks, as accuracy_level 4 of a model "
-       "says (default model)",
+       "int8: what is multiplied by weights of 4 or 8 bits is rounded to bytes in blocks, as accuracy_level 4 of a "
+       "model says (default model)",
        kCompiles, C, set_activations, stated_activations},
       {"--fp", "strict|fast", "strict: sums in the order of the definition, no Winograd (default fast)", kCompiles, Any,
        set_fp, stated_fp},

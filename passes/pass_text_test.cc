@@ -12,7 +12,7 @@
 // The model is in ONNX's text syntax; without a header it is of the newest operator set. `run` lists passes: the last
 // one is NAME, those before it prepare. "becomes" asserts that it changes the graph into the text below, "stays" that
 // it leaves the graph, which the text shows, as it is. Lines "with:" set options: strict_fp, fold_limit BYTES,
-// cuda (the target), cpu NAME (of --cpu), precision fp16|bf16|int8,
+// cuda (the target), cpu NAME (of --cpu), precision fp16|bf16|int8, activations int8,
 // tolerance T (results before and after the pass may differ by that; otherwise they have the same bits) and not_run
 // (the interpreter cannot run it). Lines before the first case, and those with # before `run`, are comments.
 //
@@ -27,6 +27,7 @@
 
 #include "importer/test_import.h"
 #include "ir/ops/op.h"
+#include "passes/graph/multiply_blocks.h"
 #include "passes/graph/test_graph.h"
 
 namespace tc {
@@ -42,7 +43,7 @@ struct Case {
   std::string model, expected;
   bool becomes = true;
   size_t first = 0, last = 0;  // lines of the expected text: [first, last)
-  bool strict_fp = false, cuda = false, runs = true;
+  bool strict_fp = false, cuda = false, int8_activations = false, runs = true;
   Precision precision = Precision::F32;
   CpuModel cpu = {};
   int64_t fold_limit = Options().fold_limit_bytes;
@@ -78,6 +79,8 @@ void set_option(Case& c, const std::string& text) {
     c.cpu = *find_cpu(w[1]);
   else if (w.size() == 2 && w[0] == "precision" && (w[1] == "fp16" || w[1] == "bf16" || w[1] == "int8"))
     c.precision = w[1] == "fp16" ? Precision::F16 : w[1] == "bf16" ? Precision::Bf16 : Precision::Int8;
+  else if (w.size() == 2 && w[0] == "activations" && w[1] == "int8")
+    c.int8_activations = true;
   else if (w.size() == 1 && w[0] == "not_run")
     c.runs = false;
   else if (!w.empty() &&
@@ -183,6 +186,7 @@ TEST_P(PassText, Case) {
   cx.options.precision = c.precision;
   cx.options.fold_limit_bytes = c.fold_limit;
   for (size_t k = 0; k + 1 < c.run.size(); ++k) run_pass(c.run[k], g, cx);
+  if (c.int8_activations) allow_byte_products(g);
   const Graph before = g.clone();
   run_pass(c.pass, g, cx);
   const std::string text = to_text(g);

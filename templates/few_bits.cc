@@ -41,6 +41,17 @@ std::optional<Distance> distance_of(const Expr& e) {
   return Distance{c->value, outer ? outer->args[1] : Expr()};
 }
 
+constexpr int64_t kTableSize = 16;
+
+// table[x] of a table with 16 elements.
+const Load* lookup_of(const Expr& e) {
+  const Load* l = as<Load>(e);
+  if (!l || l->buffer->dtype != DType::F32 || l->index.size() != 1 || !l->buffer->shape[0].is_const()) return nullptr;
+  const auto values = few_values(l->index[0]);
+  return l->buffer->shape[0].value == kTableSize && values && values->min >= 0 && values->max < kTableSize ? l
+                                                                                                           : nullptr;
+}
+
 // zero - middle, as an integer of i8 where it is one.
 Expr shifted_zero(Expr zero, int64_t middle) {
   const Cast* c = zero ? as<Cast>(zero) : nullptr;
@@ -69,6 +80,12 @@ std::optional<FewBits> with_block(const Exprs& factors, const Var& k, int64_t bl
       w.scale = w.scale ? w.scale * f : f;
     }
   }
+  if (const Load* l = varying ? lookup_of(varying) : nullptr) {
+    w.bits = 4;
+    w.number = cast(DType::I32, l->index[0]);
+    w.table = l->buffer;
+    return w;
+  }
   const auto d = varying ? distance_of(varying) : std::nullopt;
   const auto values = d ? few_values(d->x) : std::nullopt;
   if (!values || (d->zero.get() && !is_constant_along(d->zero, k, block))) return {};
@@ -90,6 +107,10 @@ std::optional<Range> few_values(const Expr& e) {
   if (const Apply* k = as<Apply>(e); k && k->op == Op::BitAnd) {
     const auto mask = as_const_int(k->args[1]);
     if (mask && *mask >= 0 && *mask < 256) return Range{0, *mask};
+  }
+  if (const Select* s = as<Select>(e)) {
+    const auto yes = few_values(s->yes), no = few_values(s->no);
+    return yes && no ? std::optional<Range>({std::min(yes->min, no->min), std::max(yes->max, no->max)}) : std::nullopt;
   }
   const DType t = e->dtype;
   if (is_int(t) && info(t).bits <= 8) return Range{*as_const_int(lowest(t)), *as_const_int(highest(t))};

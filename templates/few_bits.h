@@ -1,4 +1,5 @@
-// Weights that are stored in few bits: (number - zero) * scale, one zero and one scale for each block along the sum.
+// Weights that are stored in few bits: (number - zero) * scale, or table[number] * scale, one zero and one scale for each block
+// along the sum.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,8 +12,10 @@ namespace tc {
 
 /// A factor of a sum over k. All parts are expressions of what the factor reads, over its axes.
 struct FewBits {
-  Expr number;        // an integer of `bits` bits with a sign: -2^(bits - 1) <= number < 2^(bits - 1); a scalar i32
+  Expr
+      number;  // an integer of `bits` bits with a sign: -2^(bits - 1) <= number < 2^(bits - 1); a scalar i32. Of a table: from 0 on
   int64_t bits = 8;   // 2, 4 or 8
+  Buffer table;       // 16 numbers of type f32; null: numbers stand for themselves
   Expr zero;          // i32 in the range of i8, or f32; null: 0
   Expr scale;         // f32; null: 1
   int64_t block = 1;  // zero and scale depend on k through floor_div(k, block) alone

@@ -1,5 +1,6 @@
 """One small model and its numbers."""
 import dataclasses
+import typing
 import zlib
 
 import numpy as np
@@ -28,6 +29,8 @@ class Case:
     folded_only: bool = False  # computed while compiling, by `interpreter` alone
     too_large: bool = False  # to be computed while compiling: not for `interpreter`
     only_in_c: bool = False  # CUDA computes something more exact
+    words: tuple = ()  # of tc-emit
+    seen: typing.Callable = None  # of the inputs: what the reference gets in their place
     nothing: bool = False  # a result may be zeros, infinite, or have no elements
 
     def arrays(self, shapes):

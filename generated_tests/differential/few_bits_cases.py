@@ -1,7 +1,11 @@
 """Sums of products with weights of few bits: bits, blocks, zero points, odd sizes; one row, a few, and many.
 
+With --activations int8 what they are multiplied with is rounded to bytes: ONNX Runtime, which multiplies floats, gets the rounded numbers.
+
 Weights that take more than a mebibyte as floats stay packed behind DequantizeLinear; those of MatMulNBits always do.
 """
+import dataclasses
+
 import ml_dtypes
 import numpy as np
 
@@ -46,6 +50,15 @@ def packed_cases(rng):
     yield packed_case(rng, "few_bits_few_columns", (3,), 3, 96, 4, 32)
 
 
+def table_cases(rng):
+    """MatMulBnb4: codes of FP4 and NF4. Blocks lie in a column, hold several columns, or go on in the next one."""
+    for word, rows in {"row": (1,), "rows": (2, 2), "many": (70,)}.items():
+        for kind, block, columns, depth in ((0, 32, 37, 96), (1, 64, 64, 192), (1, 16, 100, 48), (0, 64, 33, 32), (1, 128, 40, 100)):
+            weights = {"w": rng.integers(0, 256, -(-columns * depth // 2)).astype(np.uint8), "s": (rng.random(-(-columns * depth // block)) + 0.1).astype(F32)}
+            yield Case(f"few_bits_{word}_{('fp4', 'nf4')[kind]}_{block}_{columns}x{depth}", f"t = com.microsoft.MatMulBnb4 <K = {depth}, N = {columns}, block_size = {block}, quant_type = {kind}> (x, w, s)\n"
+                       "y = Relu (t)", {"x": rng.standard_normal((*rows, depth)).astype(F32)}, weights)
+
+
 def byte_cases(rng):
     """accuracy_level 4: the left factor is rounded to bytes in blocks, as ONNX Runtime does; here and there a number next to a tie
     goes to the other side."""
@@ -81,6 +94,43 @@ def dequantised_cases(rng):
         yield dequantised(rng, f"few_bits_gemm_{word}", t, (512, 640), (512, 5), "axis = 1, block_size = 128", gemm, rows=9, weights={"b": rng.standard_normal(512).astype(F32)})
 
 
+def in_bytes(x, block):
+    """x, each block of its last axis rounded to multiples of its largest magnitude over 127."""
+    length = x.shape[-1]
+    whole = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -length % block)])
+    blocks = whole.reshape(*x.shape[:-1], -1, block)
+    steps = np.abs(blocks).max(-1, keepdims=True) / F32(127)
+    inverse = np.divide(F32(1), steps, out=np.zeros_like(steps), where=steps != 0)
+    return (np.clip(np.rint(blocks * inverse), -127, 127) * steps).astype(F32).reshape(whole.shape)[..., :length]
+
+
+def rounded(case, block):
+    """The case with --activations int8."""
+    return dataclasses.replace(case, name=f"{case.name}_bytes", words=("--activations", "int8"), bar=1e-4, only_in_c=True, too_large=True,
+                               seen=lambda inputs: {name: in_bytes(x, block) for name, x in inputs.items()})
+
+
+def rounded_cases(rng):
+    matmul, gemm = "y = MatMul (x, d)", "y = Gemm <transB = 1> (x, d, b)"
+    turned, bias = "q = Transpose <perm = [1,0]> (d)\n y = MatMul (x, q)", {"b": rng.standard_normal(37).astype(F32)}
+    for t in RANGES:
+        word = np.dtype(t).name
+        yield rounded(dequantised(rng, f"few_bits_tensor_{word}", t, (100, 37), (), "", matmul, rows=3), 128)
+        yield rounded(dequantised(rng, f"few_bits_axis_{word}", t, (300, 37), (37,), "axis = 1", matmul, rows=1), 128)
+        yield rounded(dequantised(rng, f"few_bits_turned_{word}", t, (37, 70), (37,), "axis = 0", turned, rows=20, zeros=t == np.int8), 96)
+        if t == np.int8:
+            continue  # ONNX Runtime asked for exact products of bytes refuses blocks of int8
+        yield rounded(dequantised(rng, f"few_bits_blocks_{word}", t, (100, 37), (4, 37), "axis = 0, block_size = 32", matmul, rows=1), 32)
+        yield rounded(dequantised(rng, f"few_bits_gemm_{word}", t, (37, 384), (37, 2), "axis = 1, block_size = 192", gemm, rows=5, weights=bias), 64)
+        yield rounded(dequantised(rng, f"few_bits_whole_{word}", t, (37, 40), (37, 1), "axis = 1, block_size = 40", gemm, rows=2, weights=bias), 64)
+    shared = "y = MatMul (x, d)\n z2 = MatMul (x, d)\n r = ReduceSum <keepdims = 0> (d)"
+    yield rounded(dequantised(rng, "few_bits_shared", np.uint8, (64, 37), (37,), "axis = 1", shared, outputs=("y", "z2", "r")), 64)
+    # Beside the form: what is multiplied stays as it is.
+    for name, t, shape, scales, attributes, body in (("across", np.uint8, (64, 48), (64, 3), "axis = 1, block_size = 16", matmul), ("rows_scaled", np.int8, (64, 48), (64,), "axis = 0", matmul),
+                                                     ("odd_blocks", np.uint8, (60, 48), (4, 48), "axis = 0, block_size = 15", matmul), ("three_columns", np.uint8, (64, 3), (), "", matmul)):
+        yield dataclasses.replace(dequantised(rng, f"few_bits_{name}_bytes", t, shape, scales, attributes, body), words=("--activations", "int8"), only_in_c=True)
+
+
 def gather_cases(rng):
     """Some rows of a table of few bits; a product reads the same table."""
     for t in (ml_dtypes.int4, np.uint8):
@@ -108,4 +158,4 @@ def near_misses(rng):
 
 def cases():
     rng = np.random.default_rng(17)
-    return [case for family in (packed_cases, byte_cases, dequantised_cases, gather_cases, near_misses) for case in family(rng)]
+    return [case for family in (packed_cases, table_cases, byte_cases, dequantised_cases, rounded_cases, gather_cases, near_misses) for case in family(rng)]

@@ -1,4 +1,5 @@
 """Layers of newer language models, as ONNX Runtime's builder writes them: sinks, caches of a window, experts, states of a fixed size."""
+import dataclasses
 import itertools
 
 import numpy as np
@@ -75,11 +76,16 @@ def expert_cases():
         weights = {"w": w, "s": s, "b": (experts, 2 * inner), "u": u, "t": t} | ({"z": z, "n": n} if zeros else {})
         inputs = {"x": (1, tokens, hidden), "r": (tokens, experts)} | ({"o": rng.random((tokens, experts)).astype(np.float32)} if own else {})
         block_size = f", block_size = {block}" if block else ""
-        yield Case(f"experts_{bits}_bits{'_blocks' * (block > 0)}{'_zeros' * zeros}{'_own' * own}",
+        case = Case(f"experts_{bits}_bits{'_blocks' * (block > 0)}{'_zeros' * zeros}{'_own' * own}",
                    f"y = com.microsoft.QMoE <k = 2, expert_weight_bits = {bits}{block_size}{gated}, normalize_routing_weights = {int(zeros)}> "
                    f"(x, r, w, s, b, u, t, , , , , {'z, n' if zeros else ', '}, , {'o' if own else ''})", inputs, weights,
                    # ONNX Runtime rounds what meets blocks of bytes to bytes
                    bar=2e-2 if bits == 8 and block else 2e-5)
+        yield case
+        if bits == 4 and block:
+            yield dataclasses.replace(case, name=f"{case.name}_level", body=case.body.replace("k = 2", "k = 2, accuracy_level = 4"), bar=1e-3, only_in_c=True)
+        if bits != 2 and not own:
+            yield dataclasses.replace(case, name=f"{case.name}_bytes", words=("--activations", "int8"), bar=1e-3 if bits == 8 and block else 2e-2, only_in_c=True)
 
 
 def state_cases():

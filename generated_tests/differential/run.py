@@ -53,7 +53,7 @@ SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=
 def reference(case):
     """(model with typed outputs, inputs, ONNX Runtime's outputs)."""
     inputs = case.arrays(case.inputs)
-    outputs = session(case.model(None).SerializeToString()).run(list(case.outputs), inputs)
+    outputs = session(case.model(None).SerializeToString()).run(list(case.outputs), case.seen(inputs) if case.seen else inputs)
     model = case.model([(value.dtype, value.shape) for value in outputs])
     onnx.checker.check_model(model)
     return model, inputs, outputs
@@ -107,7 +107,7 @@ def emit(trial, cpu, tools, known, options):
     onnx.save(model, work / "model.onnx")
     for index, value in enumerate(inputs.values()):
         save(work / f"input_{index}", value)
-    emitted = call("emit", [options.tool, work / "model.onnx", "-o", trial.package, "--verify-each", "--name", batches.name_of(case.name),
+    emitted = call("emit", [options.tool, work / "model.onnx", "-o", trial.package, "--verify-each", "--name", batches.name_of(case.name), *case.words,
                             *(["--target", "cuda"] if cpu == "cuda" else ["--cpu", LIST if cpu == "list" else cpu])], {})
     if emitted.returncode in REFUSED:
         raise Failed(f"refused: {refusal(emitted.stdout)}")

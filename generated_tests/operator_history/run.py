@@ -58,6 +58,7 @@ class Result:
 def run_onnx_runtime(case):
     """ONNX Runtime's outputs; raises its exceptions where it does not take the model."""
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.x64quantprecision", "1")  # exact products of bytes without VNNI, too
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ir/interpreter/compiler.h"
 #include "ir/loop/build.h"
 #include "ir/loop/expand_intrin.h"
@@ -344,9 +346,14 @@ void Compiler::alias(const Alias& a) {
       auto* l = as<Load>(e);
       return l && l->buffer == a.view ? tc::load(a.base, moved(l->index)) : Expr();
     };
-    auto fs = [&](const Stmt& s) -> Stmt {
+    auto stored = [&](const Stmt& s) -> Stmt {
       auto* k = as<Store>(s);
       return k && k->buffer == a.view ? tc::store(a.base, moved(k->index), k->value, k->reduce, k->count) : Stmt();
+    };
+    auto fs = [&](const Stmt& s) -> Stmt {
+      auto* k = as<Intrin>(s);
+      const bool reads = k && std::find(k->buffers.begin(), k->buffers.end(), a.view) != k->buffers.end();
+      return reads ? rewrite(expand_intrin(*k), fe, stored) : stored(s);
     };
     return let(Let{start, a.offset, rewrite(a.body, fe, fs)});
   }

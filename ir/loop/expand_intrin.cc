@@ -166,19 +166,32 @@ Stmt sums_of_words(const IntrinCall& c, int64_t) {
   return loop(lane, lanes(), loop(w, count, loop(j, parts, loop(i, 4, add))));
 }
 
+// Index of a vector operand's lane.
+static Exprs lane_of(const IntrinOperand& o, const Expr& lane) {
+  Exprs at = o.index;
+  at.push_back(lane);
+  return at;
+}
+
 Stmt unpacked_bits(const IntrinCall& c, int64_t) {
   const IntrinOperand &to = c.operands.at(0), &words = c.operands.at(1);
   const Var lane = make_var("lane");
   const Expr first = c.scalars.at(0) + Expr(lane), bits = c.scalars.at(2);
-  auto element = [&](const IntrinOperand& o) {
-    Exprs at = o.index;
-    at.push_back(first);
-    return at;
-  };
   auto shift = [](Op op, const Expr& x, const Expr& by) { return apply(op, {x, cast(DType::I32, by)}); };
-  const Expr top = shift(Op::Shl, load(words.buffer, element(words)), Expr(32) - bits * (c.scalars.at(1) + Expr(1)));
+  const Expr top =
+      shift(Op::Shl, load(words.buffer, lane_of(words, first)), Expr(32) - bits * (c.scalars.at(1) + Expr(1)));
   const Expr number = shift(Op::Shr, top, Expr(32) - bits);
-  return loop(lane, lanes(), store(to.buffer, element(to), cast(DType::F32, number)));
+  return loop(lane, lanes(), store(to.buffer, lane_of(to, first), cast(DType::F32, number)));
+}
+
+Stmt looked_up_bits(const IntrinCall& c, int64_t) {
+  const IntrinOperand &to = c.operands.at(0), &words = c.operands.at(1), &table = c.operands.at(2);
+  const Var lane = make_var("lane");
+  const Expr first = c.scalars.at(0) + Expr(lane), shift = cast(DType::I32, c.scalars.at(1) * Expr(4));
+  const Expr moved = apply(Op::Shr, {load(words.buffer, lane_of(words, first)), shift});
+  const Expr index = cast(DType::I64, apply(Op::BitAnd, {moved, make_int(DType::I32, 15)}));
+  const Expr begin = table.index.empty() ? index : table.index[0] + index;
+  return loop(lane, lanes(), store(to.buffer, lane_of(to, first), load(table.buffer, {begin})));
 }
 
 Stmt every_nth(const IntrinCall& c, int64_t) {

@@ -12,6 +12,7 @@ Stmt expand_intrin(const Intrin& k);
 Stmt sums_of_quads(const IntrinCall& c, int64_t);
 Stmt sums_of_words(const IntrinCall& c, int64_t);
 Stmt unpacked_bits(const IntrinCall& c, int64_t);
+Stmt looked_up_bits(const IntrinCall& c, int64_t);
 Stmt every_nth(const IntrinCall& c, int64_t);
 Stmt columns_as_rows(const IntrinCall& c, int64_t);
 Stmt deinterleaved_rows(const IntrinCall& c, int64_t);

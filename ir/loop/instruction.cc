@@ -44,6 +44,15 @@ void add_vector_rows(Table& t) {
                .meaning = Assignments{unpacked_bits},
                .c = {{"{to} = tc_unpack_{bits}({words}, {j})"}},
                .support = SupportText::FewBits});
+  // to[lane] = table[number `j` of the numbers of 4 bits without a sign in words[lane]], in every lane from `first` on
+  t.push_back({.name = "lookup_bits",
+               .operands = {{"to", Vector, Written, {DType::F32}, 64, 0},
+                            {"words", Vector, Read, {DType::I32}, 64, 0},
+                            {"table", Memory, Read, {DType::F32}, 16}},
+               .scalars = {{"first"}, {"j"}},
+               .meaning = Assignments{looked_up_bits},
+               .c = {{"{to} = tc_lookup_4({words}, {j}, {table})"}},
+               .support = SupportText::FewBits});
   // to[lane] = from[first + stride * lane] in every lane
   t.push_back({.name = "load_strided",
                .operands = {{"to", Vector, Written, {DType::F32}}, {"from", Memory, Read, {DType::F32}, 16, 0}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/block_products.h"
 #include "ir/ops/contraction.h"
 #include "ir/ops/families.h"
 #include "ir/ops/normalization.h"
@@ -191,8 +192,8 @@ OpFamily microsoft_ops() {
        "skip_rms_norm",
        ms},
   };
-  for (OpFamily (*part)() : {microsoft_fused_ops, microsoft_language_ops, microsoft_weights_ops, microsoft_experts_ops,
-                             microsoft_linear_ops, microsoft_layout_ops, qlinear_ops})
+  for (OpFamily (*part)() : {microsoft_fused_ops, microsoft_language_ops, microsoft_weights_ops, block_products_ops,
+                             microsoft_experts_ops, microsoft_linear_ops, microsoft_layout_ops, qlinear_ops})
     for (OpRow& row : part()) rows.push_back(std::move(row));
   for (OpRow& row : quantization_ops()) {
     if (row.name == "DynamicQuantizeLinear") continue;

@@ -2,8 +2,10 @@
 //   MoE(x, router, w1, b1, w2, b2)   ->   v, chosen = TopK(router, k)   p = Softmax(v)
 //       h = activation(tc.expert_matmul(x, chosen, w1, b1))   z = tc.expert_matmul(h, chosen, w2, b2)   y = sum(k) z * p
 // QMoE has the same weights in 2, 4 or 8 bits: (q - zero point) * scale, with a scale for each column or block of it. Only the
-// weights of experts that are chosen are read. Sums are in single precision.
+// weights of experts that are chosen are read. Sums are in single precision. Where a model allows bytes (accuracy_level 4), multiply_blocks
+// makes products of blocks of these tensors: block_products.h.
 #include "ir/ops/expansion.h"
+#include "ir/ops/experts.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/packed_numbers.h"
 #include "ir/ops/parts.h"
@@ -102,10 +104,7 @@ void define_expert_matmul(OpBuilder& op) {
   wanted.push_back(w.depth());
   if (rows.size() != 2 || x.dims() != wanted) op.reject("the input does not fit the weights", 0);
   if (op.has(3) && op.in(3).dims() != Dims{w.experts, w.columns}) op.reject("the bias does not fit the weights", 3);
-  // Experts are chosen by a TopK over them: no number is out of range, and one that were would reach no further.
-  auto expert = [&](const Exprs& i) {
-    return min(max(cast(DType::I64, chosen({i[0], i[1]})), Expr(0)), Expr(w.experts - 1));
-  };
+  auto expert = [&](const Exprs& i) { return chosen_expert(chosen, i, w.experts); };
   auto left = [&](const Exprs& i, const Expr& k) { return widen(x.rank() == 2 ? x({i[0], k}) : x({i[0], i[1], k})); };
   const Dims out = {rows[0], rows[1], w.columns};
   Tensor sum;
@@ -217,7 +216,9 @@ Value* Experts::matmul(Value* input, const Layer& l, const std::string& suffix) 
     if (num_elements(dims_of_type(zeros)) != d[0] * d[1] * blocks) e.reject("the zero points do not fit the scales");
     zeros = e.reshape(zeros, each, suffix + "_zeros_of_blocks");
   }
-  return e.op("expert_matmul", {input, chosen, w, l.bias, scales, zeros}, suffix, {{"bits", bits}}, "tc");
+  Attrs attrs = e.attrs_named({"accuracy_level"});
+  attrs["bits"] = bits;
+  return e.op("expert_matmul", {input, chosen, w, l.bias, scales, zeros}, suffix, std::move(attrs), "tc");
 }
 
 /// Which experts a token goes to are those with the largest scores; its shares are a softmax of the scores. Of equal ones
@@ -343,7 +344,7 @@ OpFamily microsoft_experts_ops() {
       expanding_row("com.microsoft", "QMoE", 1, std::move(few_bits), expand_qmoe),
       {"expert_matmul",
        1,
-       {int_attr("bits", 0)},
+       {int_attr("bits", 0), int_attr("accuracy_level", 0)},
        define_expert_matmul,
        "x chosen w bias scales zeros",
        "expert_matmul",

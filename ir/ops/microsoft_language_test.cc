@@ -83,6 +83,36 @@ TEST(BlocksOfBytes, AreRoundedToTheStepOfTheirBlock) {
             (std::vector<double>{127 - 100 + 127 * 4, -50}));
 }
 
+TEST(BlocksOfBytes, MultiplyWhatIsDequantised) {
+  // x = 127 -50 | 0 0 | 254: blocks of two.
+  const Constant q = tensor_of(DType::I8, {1, 3, 2}, {127, -50, 0, 0, 127, 0}), s = f32({1, 3}, {1, 0, 2});
+  const Constant w = tensor_of(DType::I4, {5, 2}, {1, 2, 3, 4, 5, 6, 7, -8, -8, 7});
+  EXPECT_EQ(values(run_op({"matmul_dequantized", {q, s, w, f32({2}, {1, 10})}, {{"axis", int64_t(1)}}, 1, "tc"})[0]),
+            (std::vector<double>{127 - 150 - 8 * 254, 10 * (254 - 200 + 7 * 254)}));
+  // The same matrix the other way round, with a scale and a zero point for each four numbers along the sum.
+  const Constant turned = tensor_of(DType::I8, {2, 5}, {1, 3, 5, 7, -8, 2, 4, 6, -8, 7});
+  const Constant scales = f32({2, 2}, {1, 10, 2, 4}), zeros = tensor_of(DType::I8, {2, 2}, {1, -1, 0, 7});
+  const Attrs attrs = {{"axis", int64_t(1)}, {"block_size", int64_t(4)}, {"transB", int64_t(1)}};
+  EXPECT_EQ(values(run_op({"matmul_dequantized", {q, s, turned, scales, zeros}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{-50 * 2 + 10 * -7 * 254, 2 * (254 - 200)}));
+  EXPECT_NE(op_error({"matmul_dequantized", {q, s, w, f32({5}, {1, 2, 3, 4, 5})}, {{"axis", int64_t(0)}}, 1, "tc"}),
+            "");
+}
+
+TEST(BlocksOfBytes, MultiplyTheWeightsOfChosenExperts) {
+  // Two experts of one column, four numbers of 4 bits each, one scale and zero point for each two: 1 2 | 3 4 and 8 9 | 10 11.
+  const Constant packed = u8({2, 1, 2}, {0x21, 0x43, 0x98, 0xba}), scales = f32({2, 1, 2}, {1, 10, 2, 20});
+  const Constant q = tensor_of(DType::I8, {1, 2, 2}, {1, 2, 3, -4}), s = f32({1, 2}, {1, 0.5}),
+                 bias = f32({2, 1}, {100, 1000}), zeros = u8({2, 1, 2}, {0, 1, 8, 0}), chosen = i64({1, 2}, {1, 0});
+  const Attrs attrs = {{"bits", int64_t(4)}, {"block_size", int64_t(2)}};
+  EXPECT_EQ(values(run_op({"expert_matmul_blocks", {q, s, chosen, packed, bias, scales, zeros}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{1000 + 2 * 2 + 10 * (30 - 44), 100 + 5 + 5 * (6 - 12)}));
+  const Constant own = tensor_of(DType::I8, {1, 2, 2, 2}, {1, 2, 3, -4, 1, 0, 0, 0}),
+                 steps = f32({1, 2, 2}, {1, 0.5, 1, 1});
+  EXPECT_EQ(values(run_op({"expert_matmul_blocks", {own, steps, chosen, packed, nullptr, scales}, attrs, 1, "tc"})[0]),
+            (std::vector<double>{2 * 2 + 10 * (6 - 12), -7}));
+}
+
 TEST(GatherBlockQuantized, GathersRowsOfPackedNumbers) {
   const Constant data = u8({2, 2}, {0x98, 0xba, 0x10, 0x32}), rows = i64({3}, {1, 0, -1}),
                  scales = f32({2, 1}, {1, 10}), zeros = u8({2, 1}, {0x08, 0x01});

@@ -3,9 +3,8 @@
 // range.
 //   MatMulNBits(x, packed, scales, zero points)  ->  w = tc.unpack_weights(packed, scales, zero points); MatMul(x, w)
 //   MatMulBnb4(x, packed, absmax)  ->  w = tc.unpack_bnb4(packed, absmax, the numbers that its 16 codes stand for); MatMul(x, w)
-// Weights are known while compiling, so that what is emitted multiplies by numbers of the scales' type. Where a model allows
-// products of bytes (accuracy_level 4), realize_quantization makes of that, in C,
-//   s = tc.block_scales(x); q = tc.quantize_blocks(x, s); tc.matmul_blocks(q, s, packed, scales, zero points)
+// Weights are known while compiling, so that what is emitted multiplies by numbers of the scales' type, or by bytes in blocks
+// (block_products.cc).
 #include "ir/ops/expansion.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/packed_numbers.h"
@@ -55,85 +54,6 @@ void define_unpack_weights(OpBuilder& op) {
   op.output(0, op.compute("weights", t, {depth, columns}, weight, {"k", "n"}));
 }
 
-int64_t read_block(OpBuilder& op) {
-  const int64_t block = op.attr_int("block_size");
-  if (block < 1 || op.in(0).rank() < 1) op.reject("block_size must be positive, and the input must have axes");
-  return block;
-}
-
-/// x[..., block * size + i], 0 behind the last element.
-Expr in_block(const Tensor& x, const Exprs& i, const Expr& block, const Expr& within, int64_t size) {
-  const int64_t length = x.dims().back();
-  Exprs at(i.begin(), i.begin() + std::ptrdiff_t(x.dims().size()) - 1);
-  at.push_back(block * Expr(size) + within);
-  const Expr last = at.back();
-  if (length % size == 0) return x(at);
-  return select(last < Expr(length), x(at), zero(x.dtype()));
-}
-
-/// s[..., block] = max |x| / 127 over a block of x[..., K]: what a step of q = x / s is.
-void define_block_scales(OpBuilder& op) {
-  const Tensor x = op.in(0);
-  const int64_t block = read_block(op);
-  if (x.dtype() != DType::F32) op.reject("only float32 is quantised in blocks", 0);
-  Dims d = x.dims();
-  d.back() = ceil_quotient(d.back(), block);
-  const Tensor most = op.reduce(
-      "amax", Op::Max, DType::F32, d, {block},
-      [&](const Exprs& i, const Exprs& r) { return abs(in_block(x, i, i.back(), r[0], block)); }, {}, zero(DType::F32));
-  op.output(0,
-            op.compute("scale", DType::F32, d, [&](const Exprs& i) { return most(i) / make_const(DType::F32, 127); }));
-}
-
-/// q[..., block, i] = x / s, rounded, as i8; zeros fill the last block.
-void define_quantize_blocks(OpBuilder& op) {
-  const Tensor x = op.in(0), scale = op.in(1);
-  const int64_t block = read_block(op);
-  Dims d = scale.dims();
-  d.push_back(block);
-  op.output(0, op.compute("quantize", DType::I8, d, [&](const Exprs& i) {
-    const Exprs in_scale(i.begin(), i.end() - 1);
-    const Expr s = scale(in_scale), none = zero(DType::F32);
-    const Expr inverse = select(eq(s, none), none, make_const(DType::F32, 1) / s);
-    const Expr q = apply(Op::Round, {in_block(x, i, in_scale.back(), i.back(), block) * inverse});
-    return cast(DType::I8, min(max(q, make_const(DType::F32, -127)), make_const(DType::F32, 127)));
-  }));
-}
-
-/// y[..., n] = sum(block, i) q[..., block, i] * (w[n, block, i] - zero[n, block]) * (s[..., block] * scale[n, block]): q and
-/// s of quantize_blocks, packed weights, their scales and zero points as those of unpack_weights.
-void define_matmul_blocks(OpBuilder& op) {
-  const Tensor q = op.in(0), s = op.in(1), packed = op.in(2), scales = op.in(3);
-  const int64_t bits = read_bits(op), columns = op.attr_int("N"), block = q.dims().back(), blocks = s.dims().back(),
-                bytes = block * bits / 8;
-  if (num_elements(packed.dims()) != columns * blocks * bytes) op.reject("the weights do not fit", 2);
-  if (num_elements(scales.dims()) != columns * blocks) op.reject("one scale per block is needed", 3);
-  const int64_t row = ceil_quotient(blocks * bits, 8);
-  if (op.has(4) && (op.in(4).dtype() != DType::U8 || num_elements(op.in(4).dims()) != columns * row))
-    op.reject("one packed zero point per block is needed", 4);
-  auto flat = [](const Tensor& x, const Expr& at) { return x(delinearize(at, x.dims())); };
-  auto zero_point = [&](const Expr& n, const Expr& index) {
-    if (!op.has(4)) return make_int(DType::I32, int64_t(1) << (bits - 1));
-    return unpacked([&](const Expr& at) { return flat(op.in(4), n * row + at); }, index, bits);
-  };
-  Dims y = s.dims();
-  y.back() = columns;
-  op.output(0, op.reduce(
-                   "matmul", Op::Add, DType::F32, y, {blocks, block},
-                   [&](const Exprs& i, const Exprs& r) {
-                     const Expr n = i.back();
-                     Exprs at(i.begin(), i.end() - 1);
-                     at.push_back(r[0]);
-                     const Expr scale = s(at) * flat(scales, n * blocks + r[0]);
-                     at.push_back(r[1]);
-                     const Expr w = unpacked(
-                         [&](const Expr& k) { return flat(packed, (n * blocks + r[0]) * bytes + k); }, r[1], bits);
-                     const Expr product = cast(DType::I32, q(at)) * (w - zero_point(n, r[0]));
-                     return cast(DType::F32, product) * scale;
-                   },
-                   y.size() == 2 ? std::vector<std::string>{"m", "n", "b", "k"} : std::vector<std::string>{}));
-}
-
 /// x, packed weights, scales, zero points, an order of the rows, bias.
 bool expand_matmul(Graph& g, Node* n) {
   const Expansion e(g, n);
@@ -158,6 +78,12 @@ void define_unpack_bnb4(OpBuilder& op) {
   if (num_elements(packed.dims()) != ceil_quotient(all, 2)) op.reject("the weights do not fit N and K", 0);
   if (num_elements(absmax.dims()) != ceil_quotient(all, block)) op.reject("one number per block is needed", 1);
   auto flat = [](const Tensor& x, const Expr& at) { return x(delinearize(at, x.dims())); };
+  // The block of w[k, n]; where blocks do not go from one column to the next, it depends on k / block alone.
+  auto block_of = [&](const Expr& k, const Expr& n) {
+    if (depth % block == 0) return n * Expr(depth / block) + floor_div(k, Expr(block));
+    if (block % depth == 0) return floor_div(n, Expr(block / depth));
+    return floor_div(n * Expr(depth) + k, Expr(block));
+  };
   op.output(0, op.compute("weights", absmax.dtype(), {depth, columns},
                           [&](const Exprs& i) {
                             const Expr at = i[1] * depth + i[0];
@@ -165,8 +91,8 @@ void define_unpack_bnb4(OpBuilder& op) {
                             const Expr shift = (Expr(1) - floor_mod(at, Expr(2))) * 4;
                             const Expr code = apply(Op::BitAnd, {apply(Op::Shr, {byte, cast(DType::I32, shift)}),
                                                                  make_int(DType::I32, 15)});
-                            return cast(absmax.dtype(), table({cast(DType::I64, code)}) *
-                                                            widen(flat(absmax, floor_div(at, Expr(block)))));
+                            return cast(absmax.dtype(),
+                                        table({cast(DType::I64, code)}) * widen(flat(absmax, block_of(i[0], i[1]))));
                           },
                           {"k", "n"}));
 }
@@ -292,15 +218,6 @@ OpFamily microsoft_weights_ops() {
        define_unpack_bnb4,
        "packed absmax codes",
        "weights",
-       "tc"},
-      {"block_scales", 1, {int_attr("block_size", 0)}, define_block_scales, "x", "scale", "tc"},
-      {"quantize_blocks", 1, {int_attr("block_size", 0)}, define_quantize_blocks, "x s", "quantize", "tc"},
-      {"matmul_blocks",
-       1,
-       {int_attr("N", 0), int_attr("bits", 4)},
-       define_matmul_blocks,
-       "q s packed scales zeros",
-       "matmul",
        "tc"},
   };
 }

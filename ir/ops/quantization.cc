@@ -1,49 +1,11 @@
 // Quantisation to integers and narrow floats, and back: per tensor, per axis or per block.
 #include "ir/ops/families.h"
+#include "ir/ops/granularity.h"
 #include "ir/ops/numeric.h"
 #include "ir/ops/parts.h"
 
 namespace tc {
 namespace {
-
-/// How a scale or zero point is spread over the quantised tensor.
-struct Granularity {
-  int axis = 0;
-  int64_t block = 0;  // > 0: one value for so many elements along the axis
-
-  Expr at(const Tensor& p, const Exprs& i) const {
-    if (num_elements(p.dims()) == 1) return only_element(p);
-    if (block == 0) return p({i[size_t(axis)]});
-    Exprs index = i;
-    index[size_t(axis)] = floor_div(index[size_t(axis)], Expr(block));
-    return p(index);
-  }
-};
-
-/// Reads axis and block_size and checks the shape of the scale (and the zero point) against x.
-Granularity read_granularity(OpBuilder& op, int scale_input, int zero_input) {
-  const Dims x = op.in(0).dims();
-  Granularity g;
-  g.block = op.attr_int("block_size", 0);
-  const Dims scale = op.in(scale_input).dims();
-  if (op.has(zero_input) && op.in(zero_input).dims() != scale &&
-      (num_elements(op.in(zero_input).dims()) != 1 || num_elements(scale) != 1))
-    op.reject("the zero point must have the shape of the scale", zero_input);
-  if (num_elements(scale) == 1) return g;
-  g.axis = op.axis(op.attr_int("axis", 1), int(x.size()));
-  if (g.block < 0) op.reject("block_size must not be negative");
-  Dims expected = x;
-  if (g.block == 0) {
-    expected = {x[size_t(g.axis)]};
-  } else {
-    expected[size_t(g.axis)] = ceil_quotient(x[size_t(g.axis)], g.block);
-  }
-  if (scale != expected)
-    op.reject("the scale has the shape " + to_text(to_shape(scale)) + " but must be a scalar or have the shape " +
-                  to_text(to_shape(expected)),
-              scale_input);
-  return g;
-}
 
 /// value in `precision`, held in its compute type.
 Expr in_precision(DType precision, const Expr& value) { return widen(cast(precision, value)); }
@@ -60,7 +22,7 @@ Expr to_integer(const Expr& q, const Expr& zero_point, DType t) {
 
 void define_quantize(OpBuilder& op) {
   const Tensor x = op.in(0), scale = op.in(1);
-  const Granularity g = read_granularity(op, 1, 2);
+  const Granularity g = read_granularity(op, 0, 1, 2);
   DType t = DType(op.attr_int("output_dtype", 0));
   if (op.has(2)) {
     if (t != DType::Undefined && t != op.in(2).dtype())
@@ -88,7 +50,7 @@ void define_quantize(OpBuilder& op) {
 
 void define_dequantize(OpBuilder& op) {
   const Tensor x = op.in(0), scale = op.in(1);
-  const Granularity g = read_granularity(op, 1, 2);
+  const Granularity g = read_granularity(op, 0, 1, 2);
   DType t = DType(op.attr_int("output_dtype", 0));
   if (t == DType::Undefined) t = scale.dtype();
   if (t != DType::F32 && t != DType::F16 && t != DType::BF16 && t != DType::F64)
@@ -110,6 +72,38 @@ void define_dynamic_quantize(OpBuilder& op) {
 }
 
 }  // namespace
+
+Expr Granularity::at(const Tensor& p, const Exprs& i) const {
+  if (num_elements(p.dims()) == 1) return only_element(p);
+  if (block == 0) return p({i[size_t(axis)]});
+  Exprs index = i;
+  index[size_t(axis)] = floor_div(index[size_t(axis)], Expr(block));
+  return p(index);
+}
+
+Granularity read_granularity(OpBuilder& op, int quantized, int scale_input, int zero_input) {
+  const Dims x = op.in(quantized).dims();
+  Granularity g;
+  g.block = op.attr_int("block_size", 0);
+  const Dims scale = op.in(scale_input).dims();
+  if (op.has(zero_input) && op.in(zero_input).dims() != scale &&
+      (num_elements(op.in(zero_input).dims()) != 1 || num_elements(scale) != 1))
+    op.reject("the zero point must have the shape of the scale", zero_input);
+  if (num_elements(scale) == 1) return g;
+  g.axis = op.axis(op.attr_int("axis", 1), int(x.size()));
+  if (g.block < 0) op.reject("block_size must not be negative");
+  Dims expected = x;
+  if (g.block == 0) {
+    expected = {x[size_t(g.axis)]};
+  } else {
+    expected[size_t(g.axis)] = ceil_quotient(x[size_t(g.axis)], g.block);
+  }
+  if (scale != expected)
+    op.reject("the scale has the shape " + to_text(to_shape(scale)) + " but must be a scalar or have the shape " +
+                  to_text(to_shape(expected)),
+              scale_input);
+  return g;
+}
 
 DynamicQuantization dynamic_quantization(OpBuilder& op, const Tensor& x) {
   const DType f = DType::F32;

@@ -33,10 +33,19 @@ bool any_constant(const Node& n) {
   return std::any_of(n.inputs.begin(), n.inputs.end(), [](const Value* v) { return v && v->constant; });
 }
 
-/// tc.unpack_weights for products of floats, which loops of C do as they multiply.
+/// Numbers of few bits that have their scale in common with a whole number of words of neighbours along the sum.
+bool has_whole_blocks(const Node& n) {
+  if (n.domain != "tc") return false;
+  if (n.op == "unpack_weights") return n.inputs.size() < 4 || !n.inputs[3];
+  if (n.op != "unpack_bnb4") return false;
+  constexpr int64_t kNumbersOfWord = 8;
+  const int64_t depth = n.attr_int("K", 0), block = n.attr_int("block_size", 0);
+  return depth > 0 && block > 0 && (block % depth == 0 || (depth % block == 0 && block % kNumbersOfWord == 0));
+}
+
+/// tc.unpack_weights or tc.unpack_bnb4 for products of floats, which loops of C do as they multiply.
 bool stays_packed(const Node& n, const PassContext& cx) {
-  if (n.domain != "tc" || n.op != "unpack_weights" || cx.target.picks_precision || cx.options.strict_fp) return false;
-  if (n.inputs.size() > 3 && n.inputs[3]) return false;  // blocks whose k are not neighbours
+  if (!has_whole_blocks(n) || cx.target.picks_precision || cx.options.strict_fp) return false;
   const Value* w = n.outputs[0];
   const auto multiplies = [&](const Node* user) { return user->is("MatMul") && user->inputs[1] == w; };
   return w->type.dtype == DType::F32 && w->output_uses == 0 &&

@@ -21,7 +21,7 @@
 //
 // In C only products with known weights: those have a template.
 //
-// Products of blocks come first: multiply_blocks.h.
+// What is left may be a product of blocks: multiply_blocks.h.
 //
 // Preconditions: x and w have 8 bits, scales and results are f32, scales are one number or a vector along the axis that
 // is said above, not blocks; the sum of integers, with its bias, fits into 32 bits whatever x is. And of
@@ -332,7 +332,6 @@ void concat_integers(Graph& g, Node* n) {
 void realize_quantization(Graph& g, PassContext& cx) {
   const bool picks_precision = cx.target.picks_precision;
   if (picks_precision ? cx.options.precision != Precision::Int8 : cx.options.strict_fp) return;
-  if (!picks_precision) multiply_blocks(g);
   std::vector<Node*> products, choosers, concats;  // none of them is erased but by itself
   for (const auto& n : g.nodes()) {
     for (const auto& r : n->regions) realize_quantization(*r, cx);
@@ -344,6 +343,7 @@ void realize_quantization(Graph& g, PassContext& cx) {
   for (Node* n : products) Realization(g, n, picks_precision).run();
   for (Node* n : choosers) choose_among_integers(g, n);
   for (Node* n : concats) concat_integers(g, n);
+  if (!picks_precision) multiply_blocks(g);  // it erases what made weights
 }
 
 }  // namespace tc

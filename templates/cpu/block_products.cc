@@ -3,7 +3,7 @@
 //   dot = sum(k) q[row, b, k] * (number[b, k, n] - zero[b, n])
 //       = sum(k) q[row, b, k] * number[b, k, n]  -  zero[b, n] * sum(k) q[row, b, k]
 //
-// is a whole number, and exact. The numbers of few bits are packed without a sign in words of 32 bits of one column, so that
+// is a whole number, and exact. The numbers of few bits are packed from 0 on in words of 32 bits of one column, so that
 // the numbers of four steps are the bytes of the word after a shift and a mask (dot_words). Sums of q are computed first, for
 // they are the same for all columns.
 //
@@ -13,6 +13,10 @@
 //       dot[v][i] = words[b][v] . q[row i, b]            32 steps of k at a time
 //       acc[i][v] += (s[row i, b] * scale[b, v]) * f32(dot[v][i] - zero[b, v] * row_sums[row i, b])
 //     y[row i, v] = epilogue(acc[i][v])
+//
+// Where each row has weights of its own (those of an expert), panels of all experts are packed, and a tile is one row.
+#include "templates/cpu/block_products.h"
+
 #include <algorithm>
 
 #include "ir/loop/build.h"
@@ -20,105 +24,13 @@
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
-#include "templates/cpu/template.h"
-#include "templates/few_bits.h"
-#include "templates/match/axes.h"
 
 namespace tc {
 namespace {
 
-constexpr int64_t kSteps = 32;    // of k that dot_words takes at a time
 constexpr int64_t kMostRows = 4;  // that the model takes
 constexpr int64_t kMostStatedRows = 8, kMostColumns = 256;
 constexpr int64_t kManyRows = 16;  // their sums are shared among threads
-
-struct BlockProduct {
-  Canonical c;
-  std::vector<Axis> rows;  // one axis at most
-  Axis n, block, k;
-  Buffer q, s;        // i8, f32
-  Expr q_at, s_at;    // of their elements, affine
-  Expr number, zero;  // i32; zero: null for 0
-  Expr scale;         // f32 over n and block
-  int64_t bits = 4;
-};
-
-// The factors of the sum, as loads of flat views (p) and as what they read (shaped).
-struct Parts {
-  const Load *q = nullptr, *s = nullptr;
-  Expr number, scale;
-};
-std::optional<Parts> parts_of(const Expr& value, const TemplateArgs& a) {
-  Parts p;
-  for (const Expr& f : factors_of(value)) {
-    const Cast* c = as<Cast>(f);
-    if (c && c->value->dtype == DType::I32 && as<Apply>(c->value) && !p.q) {
-      for (const Expr& g : factors_of(c->value)) {
-        const Cast* byte = as<Cast>(g);
-        const Load* l = byte ? as<Load>(byte->value) : nullptr;
-        if (l && l->buffer->dtype == DType::I8 && !is_constant(g, a) && !p.q)
-          p.q = l;
-        else if (is_constant(g, a) && !p.number)
-          p.number = g;
-        else
-          return {};
-      }
-    } else if (const Load* l = as<Load>(f); l && !is_constant(f, a) && l->buffer->dtype == DType::F32 && !p.s) {
-      p.s = l;
-    } else if (is_constant(f, a) && f->dtype == DType::F32) {
-      p.scale = p.scale ? p.scale * f : f;
-    } else {
-      return {};
-    }
-  }
-  if (!p.q || !p.s || !p.number || !p.scale) return {};
-  return p;
-}
-
-// number - zero, with numbers from 0 on.
-bool take_number(BlockProduct& m, const Expr& e) {
-  const Apply* k = as<Apply>(e);
-  const bool shifted = k && k->op == Op::Sub;
-  const Expr number = shifted ? k->args[0] : e, zero = shifted ? k->args[1] : make_int(DType::I32, 0);
-  const auto values = few_values(number);
-  if (!values || values->min != 0 || number->dtype != DType::I32 || uses_var(zero, m.k.var)) return false;
-  m.bits = values->max < 16 ? 4 : 8;
-  m.number = number;
-  if (!is_const(zero, 0)) m.zero = zero;
-  return true;
-}
-
-std::optional<BlockProduct> match(const TemplateArgs& a) {
-  if (a.options.strict_fp || !a.canonical || a.canonical->border || !a.canonical->value) return {};
-  const Canonical& c = *a.canonical;
-  if (c.combine != Op::Add || c.raxes.empty() || c.raxes.size() > 2 || c.out->dtype != DType::F32) return {};
-  if (c.value->dtype != DType::F32 || !as_const_number(c.init) || *as_const_number(c.init) != 0) return {};
-  const auto n = unit_axis(c);
-  const auto flat = parts_of(c.value, a), shaped = parts_of(c.shaped_value, a);
-  if (!n || n->extent.value < 4 || !flat || !shaped || !has_vector_form(c.epilogue, n->var)) return {};
-  BlockProduct m;
-  m.c = c;
-  m.n = *n;
-  m.k = c.raxes.back();
-  m.block = c.raxes.size() == 2 ? c.raxes[0] : Axis{make_var("block"), Dim(1)};
-  m.q = flat->q->buffer;
-  m.s = flat->s->buffer;
-  m.q_at = flat->q->index[0];
-  m.s_at = flat->s->index[0];
-  m.scale = shaped->scale;
-  if (!take_number(m, shaped->number) || uses_var(m.scale, m.k.var)) return {};
-  for (const Axis& x : c.axes)
-    if (x.var != n->var) m.rows.push_back(x);
-  if (uses_any(shaped->number, m.rows) || uses_any(m.scale, m.rows)) return {};
-  merge_axes(m.rows, {&m.c.epilogue}, {&m.q_at, &m.s_at, &m.c.out_index});
-  std::vector<Axis> all = m.rows;
-  all.insert(all.end(), {m.n, m.block, m.k});
-  const auto q = offset_of(m.q_at, vars_of(all)), s = offset_of(m.s_at, vars_of(all));
-  const int64_t length = m.k.extent.value;
-  if (m.rows.size() > 1 || !q || !s || q->of(m.k.var) != 1 || q->of(m.n.var) != 0 || s->of(m.n.var) != 0) return {};
-  if (s->of(m.k.var) != 0 || length * m.bits % 32 != 0 || (length > kSteps && length % kSteps != 0)) return {};
-  return m;
-}
 
 struct BlockProductsPlan {
   int64_t rows = 1, columns = 16;  // of a tile
@@ -128,7 +40,7 @@ struct BlockProductsPlan {
 
 BlockProductsPlan decide(const BlockProduct& m, const CpuModel& cpu, const ScheduleOptions& o, const PlanEntry& plan) {
   BlockProductsPlan p;
-  const int64_t rows = points(m.rows), n = m.n.extent.value;
+  const int64_t rows = points(m.rows), all = rows * points(m.outer), n = m.n.extent.value;
   p.rows = plan.in_range(
       "rows", [&] { return std::min(rows, kMostRows); }, 1, std::min(rows, kMostStatedRows));
   const int64_t own = o.panel_columns > 0 ? o.panel_columns : std::max(16, (rows == 1 ? 4 : 2) * cpu.vector_lanes);
@@ -137,7 +49,7 @@ BlockProductsPlan decide(const BlockProduct& m, const CpuModel& cpu, const Sched
   p.fetches_ahead =
       plan.flag("prefetch", rows == p.rows, o.fetch_ahead && rows == p.rows, "weights are read more than once");
   const int64_t panels = ceil_div(n, p.columns);
-  const bool pays = rows * panels * p.columns * m.block.extent.value * m.k.extent.value >= 4 * kParallelThreshold;
+  const bool pays = all * panels * p.columns * m.block.extent.value * m.k.extent.value >= 4 * kParallelThreshold;
   const bool shares = panels > 1 || (bool(m.zero) && rows >= kManyRows);
   p.parallel = plan.number(
                    "parallel", [&] { return pays ? 1 : 0; },
@@ -156,22 +68,27 @@ class BlockProducts {
         panels_(ceil_div(m.n.extent.value, columns_)),
         words_(m.k.extent.value * m.bits / 32),
         fetches_ahead_(plan.fetches_ahead),
-        parallel_(plan.parallel) {}
+        parallel_(plan.parallel),
+        summed_(m.rows) {
+    for (const Axis& a : m.outer)
+      if (uses_var(m.s_at, a.var)) summed_.push_back(a);
+  }
 
   Scheduled build() {
     Scheduled s;
     pack(s);
     const Var panel = make_var("nb");
     panel_ = panels_ == 1 ? Expr(0) : Expr(panel);
-    Stmt body = row_tiles();
+    Stmt body = m_.chosen ? expert_rows() : row_tiles();
     if (panels_ > 1) body = loop(panel, panels_, body, parallel_ ? ForKind::Parallel : ForKind::Serial);
     if (m_.zero) body = alloc(row_sums_, seq({sum_rows(), body}));
     s.body = body;
     bind_operands(s, m_.c);
-    s.family = m_.rows.empty() ? "matrix_vector" : "matmul";
+    s.family = m_.rows.empty() && !m_.chosen ? "matrix_vector" : "matmul";
     s.description = (rows_ > 1 ? to_text(height_) + " rows by " : "") + to_text(columns_) +
-                    " columns in registers; weights of " + to_text(m_.bits) + " bits in panels, " + to_text(kSteps) +
-                    " products of bytes at a time";
+                    " columns in registers; weights of " + to_text(m_.bits) + " bits in panels, " +
+                    to_text(BlockProduct::kSteps) + " products of bytes at a time" +
+                    (m_.chosen ? "; each row reads the weights of its expert" : "");
     const std::string n = m_.n.var->name;
     s.steps = {"cache_read(right factor, words of " + to_text(32 / m_.bits) + " numbers)",
                "split(" + n + ", " + to_text(columns_) + ")", "tensorize(" + m_.k.var->name + ", dot_words)",
@@ -190,6 +107,12 @@ class BlockProducts {
         word{make_var("word"), Dim(words_)}, lane{make_var("ni"), Dim(columns_)};
     const Expr at = Expr(panel.var) * Expr(columns_) + Expr(lane.var);
     const std::string name = m_.n.var->name, k = m_.k.var->name;
+    std::vector<Axis> lead = {panel};
+    if (m_.chosen) lead.insert(lead.begin(), m_.expert);
+    auto with = [&](std::vector<Axis> axes, const Axis& a) {
+      axes.push_back(a);
+      return axes;
+    };
     auto of_column = [&](const Expr& e, const Expr& step) {
       const Expr value =
           substitute(e, {{m_.n.var.get(), at}, {m_.block.var.get(), Expr(block.var)}, {m_.k.var.get(), step}});
@@ -204,28 +127,70 @@ class BlockProducts {
       const Expr there = bit == 0 ? x : apply(Op::Shl, {x, make_int(DType::I32, bit)});
       value = value ? apply(Op::BitOr, {value, there}) : there;
     }
-    packed_ = add_packed(s, m_.c, {panel, block, word, lane}, value,
-                         "packed: " + name + " block, block, " + k + " / " + to_text(32 / m_.bits) + ", " + name +
-                             " in block; the " + to_text(8 / m_.bits) + " numbers of a byte are 4 " + k + " apart");
-    const std::string rest = ": " + name + " block, block, " + name + " in block";
-    scales_ = add_packed(s, m_.c, {panel, block, lane}, of_column(m_.scale, 0), "scales" + rest);
+    const std::string first = m_.chosen ? "expert, " + name + " block" : name + " block";
+    packed_ = add_packed(s, m_.c, with(with(with(lead, block), word), lane), value,
+                         "packed: " + first + ", block, " + k + " / " + to_text(32 / m_.bits) + ", " + name +
+                             " in block" + (m_.bits == 4 ? "; the 2 numbers of a byte are 4 " + k + " apart" : ""));
+    // Those that are the same for all blocks of a column are stored once.
+    auto of_block = [&](const Expr& e, const std::string& what) {
+      const bool each = uses_var(e, block.var);
+      return add_packed(s, m_.c, with(each ? with(lead, block) : lead, lane), e,
+                        what + ": " + first + (each ? ", block, " : ", ") + name + " in block");
+    };
+    scales_ = of_block(of_column(m_.scale, 0), "scales");
     if (!m_.zero) return;
-    row_sums_ = make_buffer("row_sums", DType::I32, {Dim(rows_ * blocks_)}, Scope::Workspace);
-    if (!as_const_int(m_.zero))
-      zeros_ = add_packed(s, m_.c, {panel, block, lane}, cast(DType::U8, of_column(m_.zero, 0)), "zero points" + rest);
+    row_sums_ = make_buffer("row_sums", DType::I32, {Dim(points(summed_) * blocks_)}, Scope::Workspace);
+    if (!as_const_int(m_.zero)) zeros_ = of_block(cast(DType::U8, of_column(m_.zero, 0)), "zero points");
   }
 
   // --- loops
   Stmt sum_rows() const {
-    const Var row = make_var("m"), block = make_var("block"), k = make_var("k");
-    const Expr to = Expr(row) * Expr(blocks_) + Expr(block);
-    const Expr q = cast(DType::I32, load(m_.q, {at(m_.q_at, Expr(row), Expr(block), Expr(k))}));
+    const Var block = make_var("block"), k = make_var("k");
+    std::vector<Axis> axes;
+    std::vector<std::pair<Var, Expr>> point = {{m_.block.var, Expr(block)}, {m_.k.var, Expr(k)}};
+    for (const Axis& a : summed_) {
+      axes.push_back({make_var(a.var->name), a.extent});
+      point.push_back({a.var, Expr(axes.back().var)});
+    }
+    const Expr to = point_number(axes) * Expr(blocks_) + Expr(block);
+    const Expr q = cast(DType::I32, load(m_.q, {index_at(m_.q_at, point)}));
     const Buffer sum = make_buffer("sum", DType::I32, {}, Scope::Register);
     const Stmt body =
         alloc(sum, seq({store(sum, {}, make_int(DType::I32, 0)), loop(k, m_.k.extent, store(sum, {}, q, Op::Add)),
                         store(row_sums_, {to}, load(sum, {}))}));
-    return loop(row, rows_, loop(block, blocks_, body),
-                parallel_ && rows_ >= kManyRows ? ForKind::Parallel : ForKind::Serial);
+    Stmt all = loop(block, blocks_, body);
+    for (size_t i = axes.size(); i-- > 0;) {
+      const bool shared = i == 0 && parallel_ && axes[0].extent.value >= kManyRows;
+      all = loop(axes[i].var, axes[i].extent, all, shared ? ForKind::Parallel : ForKind::Serial);
+    }
+    return all;
+  }
+
+  // The number of a row among those whose sums are kept.
+  Expr sum_of_row(const Expr& row) const {
+    const Expr number = point_number(summed_);
+    return m_.rows.empty() ? number : substitute(number, {{m_.rows[0].var.get(), row}});
+  }
+
+  // One row after the other, each with its expert's panels for all of them.
+  Stmt expert_rows() {
+    struct View {
+      Buffer base, view;
+    };
+    std::vector<View> views;
+    for (Buffer* b : {&packed_, &scales_, &zeros_}) {
+      if (!*b) continue;
+      const int64_t size = (*b)->shape[0].value / m_.expert.extent.value;
+      views.push_back({*b, make_buffer((*b)->name + "_of_expert", (*b)->dtype, {Dim(size)})});
+      *b = views.back().view;
+    }
+    const Var expert = make_var("expert");
+    Stmt body = tile(0, 1);
+    for (size_t i = views.size(); i-- > 0;)
+      body = alias(views[i].view, views[i].base, Expr(expert) * Expr(views[i].view->shape[0]), body);
+    body = let(expert, m_.chosen, body);
+    for (size_t i = m_.outer.size(); i-- > 0;) body = loop(m_.outer[i].var, m_.outer[i].extent, body);
+    return body;
   }
 
   Stmt row_tiles() {
@@ -259,25 +224,32 @@ class BlockProducts {
 
   // acc[i][v] += (s * scale) * f32(dot - zero * row sum)
   Stmt of_block(const Buffer& acc, const Expr& row, int64_t height, const Expr& block) const {
-    const Expr in_panel = (panel_ * Expr(blocks_) + block) * Expr(columns_);
     return of_tile(height, [&](const Expr& i, const Expr& column) {
       const Buffer dot = make_buffer("dot", DType::I32, {Dim(kMaxLanes)}, Scope::Register);
       Expr sum = load(dot, {ramp(0)});
       if (m_.zero) {
-        const Expr of_row = load(row_sums_, {(row + i) * Expr(blocks_) + block});
-        const Expr zero = zeros_ ? cast(DType::I32, load(zeros_, {ramp(in_panel + column)})) : broadcast(m_.zero);
+        const Expr of_row = load(row_sums_, {sum_of_row(row + i) * Expr(blocks_) + block});
+        const Expr zero =
+            zeros_ ? cast(DType::I32, load(zeros_, {ramp(of_panel(zeros_, block) + column)})) : broadcast(m_.zero);
         sum = sum - (zeros_ ? zero * broadcast(of_row) : broadcast(m_.zero * of_row));
       }
-      const Expr scale =
-          broadcast(load(m_.s, {at(m_.s_at, row + i, block, 0)})) * load(scales_, {ramp(in_panel + column)});
+      const Expr scale = broadcast(load(m_.s, {at(m_.s_at, row + i, block, 0)})) *
+                         load(scales_, {ramp(of_panel(scales_, block) + column)});
       return alloc(dot, seq({store(dot, {ramp(0)}, broadcast(make_int(DType::I32, 0))),
                              dot_products(dot, row + i, block, column),
                              store(acc, {i, ramp(column)}, cast(DType::F32, sum) * scale, Op::Add)}));
     });
   }
 
+  // Where the columns of a panel begin in scales or zero points, which may be the same for all blocks.
+  Expr of_panel(const Buffer& packed, const Expr& block) const {
+    const bool each = packed->shape[0].value != panels_ * columns_;
+    return (each ? panel_ * Expr(blocks_) + block : panel_) * Expr(columns_);
+  }
+
   Stmt dot_products(const Buffer& dot, const Expr& row, const Expr& block, const Expr& column) const {
-    const int64_t length = m_.k.extent.value, steps = std::min(length, kSteps), count = steps * m_.bits / 32;
+    const int64_t length = m_.k.extent.value, steps = std::min(length, BlockProduct::kSteps),
+                  count = steps * m_.bits / 32;
     const Var part = make_var("k_o");
     const Expr p = length == steps ? Expr(0) : Expr(part);
     const Expr word = ((panel_ * Expr(blocks_) + block) * Expr(words_) + p * Expr(count)) * Expr(columns_) + column;
@@ -305,14 +277,15 @@ class BlockProducts {
   const BlockProduct& m_;
   const int64_t rows_, blocks_, height_, columns_, panels_, words_;
   const bool fetches_ahead_, parallel_;
+  std::vector<Axis> summed_;  // the rows of q
   Buffer packed_, scales_, zeros_, row_sums_;
-  Expr panel_;
+  Expr panel_;  // at which the loops are
 };
 
 }  // namespace
 
 std::optional<Scheduled> schedule_block_products(const TemplateArgs& a) {
-  const auto m = match(a);
+  const auto m = match_block_product(a);
   if (!m) return {};
   return BlockProducts(*m, decide(*m, a.cpu, a.options, a.plan)).build();
 }

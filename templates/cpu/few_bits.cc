@@ -3,7 +3,7 @@
 //   for panel of columns, block of k:                    panels are chunks for threads
 //     sums = 0
 //     for word in block, j in word:
-//       x[v] = number j of word - zero
+//       x[v] = number j of word - zero             or what it stands for in a table
 //       sums[i][v] += p[row i, k] * x[v]
 //     acc[i][v] += sums[i][v] * scale[block, v]
 #include "templates/cpu/few_bits.h"
@@ -32,6 +32,8 @@ Stmt FewBitsLoops::with_numbers(const Expr& word, int64_t numbers, const OfNumbe
       of_vectors([&](const Expr& column) { return store(words, {ramp(column)}, panels_.words(panel_, word, column)); });
   const Var j = make_var("j");
   const Stmt number = of_vectors([&](const Expr& column) {
+    if (panels_.table())
+      return intrin("lookup_bits", {{x, {}}, {words, {}}, {panels_.table(), {Expr(0)}}}, {column, Expr(j)});
     return intrin("unpack_bits", {{x, {}}, {words, {}}}, {column, Expr(j), Expr(w_.bits)});
   });
   Stmt distance;
@@ -155,7 +157,7 @@ class FewRows : FewBitsLoops {
 
 std::string describe(const FewBitsProduct& p, const FewBitsPlan& plan) {
   std::string s = to_text(int64_t(plan.tile.columns)) + " columns in registers; weights of " + to_text(p.w.bits) +
-                  " bits in panels, ";
+                  " bits in panels, " + (p.w.table ? "looked up in a table, " : "");
   if (p.rows() > 1) s = to_text(int64_t(plan.tile.rows)) + " rows by " + s;
   if (plan.stretch == 0) return s + "unpacked in registers";
   return s + "unpacked for " + to_text(plan.stretch) + " steps of " + p.m.k[0].var->name + " at a time";

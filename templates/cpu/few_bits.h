@@ -44,6 +44,8 @@ class FewBitsPanels {
   int64_t blocks() const { return blocks_; }
   bool has_scale() const { return bool(p_.w.scale); }
   bool has_zero() const { return bool(p_.w.zero); }
+  /// What the numbers stand for; null: themselves.
+  const Buffer& table() const { return table_; }
   /// Vectors of a panel that begin at `column`: words; scales and zeros of a block as f32, which may be one number for all.
   Expr words(const Expr& panel, const Expr& word, const Expr& column) const;
   Expr scale(const Expr& panel, const Expr& block, const Expr& column) const;
@@ -55,7 +57,7 @@ class FewBitsPanels {
 
   const FewBitsProduct& p_;
   const int64_t columns_, count_, blocks_, words_;
-  Buffer packed_, scales_, zeros_;
+  Buffer packed_, scales_, zeros_, table_;
 };
 
 /// What the loops for few and for many rows share.
@@ -68,7 +70,7 @@ class FewBitsLoops {
   using OfTile = std::function<Stmt(const Expr& i, const Expr& column)>;
   using OfNumber = std::function<Stmt(const Expr& j, const Buffer& x)>;
 
-  /// x = number - zero for the first `numbers` of a word, one after the other; inside of with_zero.
+  /// x = number - zero, or table[number], for the first `numbers` of a word, one after the other; inside of with_zero.
   Stmt with_numbers(const Expr& word, int64_t numbers, const OfNumber& use) const;
   /// Around the numbers of a block: its zero points.
   Stmt with_zero(const Expr& block, const std::function<Stmt()>& make);

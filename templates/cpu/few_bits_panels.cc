@@ -41,8 +41,13 @@ void FewBitsPanels::pack(Scheduled& s) {
   const std::string& name = n.var->name;
   packed_ = add_packed(s, p_.m.c, {panel, word, lane}, value,
                        "packed: " + name + " block, " + k.var->name + " / " + to_text(w.per_word()) + ", " + name +
-                           " in block; numbers of " + to_text(w.bits) + " bits with a sign, the first " + k.var->name +
-                           " lowest");
+                           " in block; numbers of " + to_text(w.bits) + " bits " +
+                           (w.table ? "that stand for those of a table" : "with a sign") + ", the first " +
+                           k.var->name + " lowest");
+  if (w.table) {
+    const Axis code{make_var("code"), w.table->shape[0]};
+    table_ = add_packed(s, p_.m.c, {code}, load(w.table, {Expr(code.var)}), "what the numbers stand for");
+  }
   if (w.scale.get() && !as_const_number(w.scale)) scales_ = pack_blocks(s, w.scale, "scales");
   if (w.zero.get() && !as_const_number(w.zero))
     zeros_ = pack_blocks(s, w.zero->dtype == DType::F32 ? w.zero : cast(DType::I8, w.zero), "zero points");

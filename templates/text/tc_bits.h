@@ -3,6 +3,7 @@
  * processor.
  *
  *   tc_unpack_2, tc_unpack_4, tc_unpack_8            number j of each word, the lowest bits being number 0, with its sign, as float
+ *   tc_lookup_4                                      the element of a table of 16 at number j of each word, without its sign
  *   tc_dot_words_4, tc_dot_words_8                   sum + the numbers of some words without sign times bytes with one, exactly */
 #ifndef TC_BITS_H
 #define TC_BITS_H
@@ -12,6 +13,46 @@
 TC_INLINE tc_vf tc_unpack_2(tc_vi words, int j) { return tc_float((tc_vi)((tc_vu)words << (30 - 2 * j)) >> 30); }
 TC_INLINE tc_vf tc_unpack_4(tc_vi words, int j) { return tc_float((tc_vi)((tc_vu)words << (28 - 4 * j)) >> 28); }
 TC_INLINE tc_vf tc_unpack_8(tc_vi words, int j) { return tc_float((tc_vi)((tc_vu)words << (24 - 8 * j)) >> 24); }
+
+#if defined(TC_INT_AVX512)
+
+/* Of an index the instruction takes the lowest four bits. */
+TC_INLINE tc_vf tc_lookup_4(tc_vi words, int j, const float *table)
+{
+  return (tc_vf)_mm512_permutexvar_ps((__m512i)((tc_vu)words >> (4 * j)), _mm512_loadu_ps(table));
+}
+
+#elif defined(TC_INT_AVX2)
+
+/* The lowest three bits choose from each half of the table, the fourth, moved to the top, between them. */
+TC_INLINE tc_vf tc_lookup_4(tc_vi words, int j, const float *table)
+{
+  const __m256i index = (__m256i)((tc_vu)words >> (4 * j)), top = (__m256i)((tc_vu)words << (28 - 4 * j));
+  const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), index);
+  const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), index);
+  return (tc_vf)_mm256_blendv_ps(low, high, _mm256_castsi256_ps(top));
+}
+
+#elif defined(TC_INT_NEON)
+
+/* The four bytes of element i are bytes 4 * i to 4 * i + 3 of the table. */
+TC_INLINE tc_vf tc_lookup_4(tc_vi words, int j, const float *table)
+{
+  const tc_vi index = (tc_vi)((tc_vu)words >> (4 * j)) & tc_iset(15);
+  const uint8x16x4_t bytes = {{vreinterpretq_u8_f32(vld1q_f32(table)), vreinterpretq_u8_f32(vld1q_f32(table + 4)), vreinterpretq_u8_f32(vld1q_f32(table + 8)), vreinterpretq_u8_f32(vld1q_f32(table + 12))}};
+  return (tc_vf)vqtbl4q_u8(bytes, (uint8x16_t)(tc_imul(index, tc_iset(0x04040404)) + tc_iset(0x03020100)));
+}
+
+#else
+
+TC_INLINE tc_vf tc_lookup_4(tc_vi words, int j, const float *table)
+{
+  tc_vf v = tc_zero();
+  TC_UNROLL for (int l = 0; l < TC_VL; l++) v = tc_put(v, l, table[(uint32_t)tc_iget(words, l) >> (4 * j) & 15]);
+  return v;
+}
+
+#endif
 
 /* sum + bytes[0] * quad[0] + ... + bytes[3] * quad[3] in every lane: bytes without sign, those of `quad` with one. */
 #if defined(TC_INT_AVX512)
