@@ -148,7 +148,7 @@ def of_package(program, threads, prompt, tokens, scratch):
 
 
 def of_llama_cpp(python, threads, prompt, tokens, scratch):
-    words = [python, ROOT / "bench" / "llama_cpp.py", scratch / "llm.onnx", scratch / "llm.gguf", threads, prompt, tokens, scratch / "logits"]
+    words = [python, ROOT / "bench" / "llama_peer.py", scratch / "llm.onnx", scratch / "llm.gguf", threads, prompt, tokens, scratch / "logits"]
     result = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
     return [float(line) for line in result.stdout.split()], np.fromfile(scratch / "logits", np.float32).reshape(-1, VOCABULARY)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """llama.cpp's part of llm.py, run by a Python that has llama-cpp-python, gguf, onnx and numpy.
 
-usage: llama_cpp.py MODEL.onnx MODEL.gguf THREADS PROMPT TOKENS LOGITS
+usage: llama_peer.py MODEL.onnx MODEL.gguf THREADS PROMPT TOKENS LOGITS
 
 Writes llm.py's model of 4 bits as GGUF, if that is not there yet: a block of MatMulNBits is one of Q4_0, its scale rounded to a half. Prints
 milliseconds as the driver of llm.py does: of the prompt, thrice, then of each token; the last logits of each run go to LOGITS.
