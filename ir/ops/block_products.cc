@@ -94,7 +94,7 @@ void define_matmul_blocks(OpBuilder& op) {
   op.output(0, op.reduce(
                    "matmul", Op::Add, DType::F32, y, {blocks, block},
                    [&](const Exprs& i, const Exprs& r) {
-                     const Expr n = i.back();
+                     const Expr& n = i.back();
                      Exprs at(i.begin(), i.end() - 1);
                      at.push_back(r[0]);
                      const Expr scale = s(at) * flat(scales, n * blocks + r[0]);
@@ -125,7 +125,8 @@ void define_matmul_dequantized(OpBuilder& op) {
   op.output(0, op.reduce(
                    "matmul", Op::Add, DType::F32, y, {blocks, size},
                    [&](const Exprs& i, const Exprs& r) {
-                     const Expr n = i.back(), first = r[0] * Expr(size), k = first + r[1];
+                     const Expr& n = i.back();
+                     const Expr first = r[0] * Expr(size), k = first + r[1];
                      Exprs of_block(i.begin(), i.end() - 1);
                      of_block.push_back(r[0]);
                      Exprs of_number = of_block;

@@ -23,16 +23,16 @@ Choice choice_of(const Expr& value, const TemplateArgs& a) {
     const Load* l = as<Load>(x);
     for (size_t d = 0; l && d < l->index.size(); d++) {
       if (is_constant(l->index[d], a)) continue;
-      if (found.place.get() && !structurally_equal(found.place, l->index[d])) several = true;
+      if (bool(found.place) && !structurally_equal(found.place, l->index[d])) several = true;
       found = {{make_var("expert"), l->buffer->shape[d]}, l->index[d]};
     }
     return true;
   });
-  return several || !found.place.get() || !found.expert.extent.is_const() ? Choice() : found;
+  return several || !found.place || !found.expert.extent.is_const() ? Choice() : found;
 }
 
 Expr with_expert(const Expr& e, const Choice& c) {
-  if (!c.place.get()) return e;
+  if (!c.place) return e;
   return rewrite(e, [&](const Expr& x) { return structurally_equal(x, c.place) ? Expr(c.expert.var) : Expr(); });
 }
 
@@ -49,7 +49,7 @@ Expr flat_place(const Choice& c, const Expr& flat, const TemplateArgs& a) {
     if (const Load* l = as<Load>(x); l && l->buffer == view) read = x;
     return true;
   });
-  if (!read.get()) return {};
+  if (!read) return {};
   return rewrite(c.place, [&](const Expr& x) { return as<Load>(x) ? read : Expr(); });
 }
 
@@ -144,10 +144,10 @@ std::optional<BlockProduct> match_block_product(const TemplateArgs& a) {
   for (const Axis& x : c.axes)
     if (x.var != n->var) m.rows.push_back(x);
   if (uses_any(number, m.rows) || uses_any(m.scale, m.rows)) return {};
-  if (choice.place.get()) {
+  if (choice.place) {
     m.expert = choice.expert;
     m.chosen = flat_place(choice, flat->number, a);
-    if (!m.chosen.get() || uses_var(m.chosen, n->var)) return {};
+    if (!m.chosen || uses_var(m.chosen, n->var)) return {};
     m.outer.swap(m.rows);
   }
   merge_axes(m.rows, {&m.c.epilogue}, {&m.q_at, &m.s_at, &m.c.out_index});

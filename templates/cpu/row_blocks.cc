@@ -16,7 +16,7 @@ namespace tc {
 namespace {
 
 // Of a third-level cache, which cores share: rows that it holds come from there while others are multiplied.
-constexpr int64_t kShareOfCache = 4;
+constexpr double kShareOfCache = 4;
 constexpr double kGain = 0.8;  // of the time for what comes from memory: by less another order is not worth its while
 
 double bytes_of_number(const Contraction& m) { return m.bytes ? 1 : info(m.type).bytes; }
@@ -33,13 +33,13 @@ double left_bytes(const Contraction& m, size_t row_axes) {
 double nanoseconds(const CpuModel& cpu, double bytes, double times) {
   return bytes * times /
          (bytes <= cpu.l2_bytes                   ? cpu.l2_gbs
-          : bytes <= cpu.l3_bytes / kShareOfCache ? cpu.l3_gbs
+          : kShareOfCache * bytes <= cpu.l3_bytes ? cpu.l3_gbs
                                                   : cpu.dram_gbs);
 }
 
 // At least so many blocks that one fits; a number of them near that which cuts evenly.
 int64_t blocks_of(double bytes, const CpuModel& cpu, int64_t runs) {
-  const auto needed = std::clamp<int64_t>(int64_t(bytes / (cpu.l2_bytes / 2)) + 1, 1, runs);
+  const auto needed = std::clamp<int64_t>(int64_t(2 * bytes / cpu.l2_bytes) + 1, 1, runs);
   for (int64_t n = needed; n <= std::min(runs, needed + needed / 2); n++)
     if (runs % n == 0) return n;
   return needed;
@@ -53,7 +53,7 @@ RowBlocks choose_cache_blocks(const Contraction& m, const CpuModel& cpu, int64_t
   for (const Axis& a : m.rows)
     if (is_open(a.extent.value)) return b;
   const double all = left_bytes(m, m.rows.size());
-  if (all <= std::max(cpu.l2_bytes, int(cpu.l3_bytes / kShareOfCache))) return b;
+  if (all <= std::max(double(cpu.l2_bytes), cpu.l3_bytes / kShareOfCache)) return b;
   b.images_outside = m.rows.size() == 3;
   const Axis& cut = m.rows[b.images_outside ? 1 : 0];
   const int64_t runs = m.rows.size() > 1 ? cut.extent.value : std::max<int64_t>(1, cut.extent.value / tile_rows);
