@@ -12,8 +12,8 @@ namespace tc {
 
 /// A factor of a sum over k. All parts are expressions of what the factor reads, over its axes.
 struct FewBits {
-  Expr
-      number;  // an integer of `bits` bits with a sign: -2^(bits - 1) <= number < 2^(bits - 1); a scalar i32. Of a table: from 0 on
+  /// An integer of `bits` bits with a sign: -2^(bits - 1) <= number < 2^(bits - 1); a scalar i32. Of a table: from 0 on.
+  Expr number;
   int64_t bits = 8;   // 2, 4 or 8
   Buffer table;       // 16 numbers of type f32; null: numbers stand for themselves
   Expr zero;          // i32 in the range of i8, or f32; null: 0

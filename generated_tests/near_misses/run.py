@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "differential")]
@@ -30,6 +29,7 @@ import product_rules  # noqa: E402
 import rules  # noqa: E402
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
+from answers import session as session_of  # noqa: E402
 from toolchain import REFUSED, CudaToolchain, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 from verdicts import Verdicts  # noqa: E402
 
@@ -43,15 +43,9 @@ def all_cases():
 
 def reference(case):
     """(model, inputs, outputs), or the reason why ONNX Runtime has none."""
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")  # exact products of bytes without VNNI, too
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         inputs = case.arrays(case.inputs)
-        session = onnxruntime.InferenceSession(case.model(None).SerializeToString(), options, providers=["CPUExecutionProvider"])
-        outputs = session.run(list(case.outputs), inputs)
+        outputs = session_of(case.model(None).SerializeToString(), optimised=False).run(list(case.outputs), inputs)
         model = case.model([(value.dtype, value.shape) for value in outputs])
         onnx.checker.check_model(model)
         return model, inputs, outputs

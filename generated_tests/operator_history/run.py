@@ -25,7 +25,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -33,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 for folder in ("python", "differential"):
     sys.path.insert(0, str(ROOT / "generated_tests" / folder))
 from agreement import difference  # noqa: E402
+from answers import session as session_of  # noqa: E402
 from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
 import batches  # noqa: E402
@@ -57,12 +57,7 @@ class Result:
 
 def run_onnx_runtime(case):
     """ONNX Runtime's outputs; raises its exceptions where it does not take the model."""
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")  # exact products of bytes without VNNI, too
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(list(case.outputs), case.inputs)
+    return session_of(case.model.SerializeToString()).run(list(case.outputs), case.inputs)
 
 
 def run_reference(case):

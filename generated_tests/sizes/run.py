@@ -20,7 +20,6 @@ from random import Random
 
 import numpy as np
 import onnx
-import onnxruntime
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
@@ -29,6 +28,7 @@ import random_models  # noqa: E402
 from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
+from answers import session as session_of  # noqa: E402
 from tally import Tally  # noqa: E402
 from toolchain import REFUSED, Failed, Toolchain, call, first_line, refusal  # noqa: E402
 
@@ -125,10 +125,7 @@ def check(case, tool, cpu, toolchain, folder):
     if told := unsaid(package):
         raise Failed("emit: " + told)
     toolchain.build(package, program, {})
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")  # exact products of bytes without VNNI, too
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = session_of(path)
     count = 0
     for sizes in known[0] if known else choices(ranges, random):
         try:

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "generated_tests" / folder) for folder in ("python", "sizes")]
 import shares  # noqa: E402
 from agreement import difference  # noqa: E402
+from answers import session as session_of  # noqa: E402
 from checked_cuda import NOTHING_FOUND, CheckedCudaToolchain  # noqa: E402
 from tally import Tally  # noqa: E402
 from toolchain import WARNINGS, Failed, call, first_line  # noqa: E402
@@ -228,10 +228,7 @@ def check(case, tool, cpu, toolchain, folder, exported=False):
         raise Failed("NAME_rewind is there" if rewinds else "NAME_rewind is missing")
     (folder / "steps.c").write_text(program(manifest, rewinds))
     program_file = compiled(package, folder, cpu, toolchain)
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")  # exact products of bytes without VNNI, too
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = session_of(path)
     told, wanted = steps(name, model, kept, session, io, random, exported or name == "windows")
     result = call("run", [program_file, io, *told], {}, env={**os.environ, **HOSTILE})
     if result.returncode:

@@ -157,13 +157,11 @@ void define_expert_matmul_blocks(OpBuilder& op) {
   if (block < size || block % size != 0 || depth % block != 0) op.reject("a block must have one scale", 5);
   const Dims each = {experts, columns, depth / block};
   if (scales.dims() != each || (op.has(6) && op.in(6).dims() != each)) op.reject("one scale per block is needed", 5);
-  if (op.has(4) && op.in(4).dims() != Dims{experts, columns}) op.reject("the bias does not fit the weights", 4);
-  auto expert = [&](const Exprs& i) { return chosen_expert(chosen, i, experts); };
   const Dims out = {rows[0], rows[1], columns};
   const Tensor sum =
       op.reduce("matmul", Op::Add, DType::F32, out, {s.dims().back(), size},
                 [&](const Exprs& i, const Exprs& r) {
-                  const Expr e = expert(i), first = r[0] * Expr(size);
+                  const Expr e = chosen_expert(chosen, i, experts), first = r[0] * Expr(size);
                   Exprs of_block = same_for_all ? Exprs{i[0], r[0]} : Exprs{i[0], i[1], r[0]};
                   const Exprs of_scale = {e, i[2], floor_div(first, Expr(block))};
                   const Expr scale = s(of_block) * widen(scales(of_scale));
@@ -174,12 +172,7 @@ void define_expert_matmul_blocks(OpBuilder& op) {
                   return term(q(of_block), w - zero, scale);
                 },
                 {"t", "j", "n", "b", "k"});
-  if (!op.has(4)) return op.output(0, sum);
-  op.output(0, op.compute("bias", DType::F32, out,
-                          [&](const Exprs& i) {
-                            return sum(i) + widen(op.in(4)({expert(i), i[2]}));
-                          },
-                          {"t", "j", "n"}));
+  output_with_bias(op, sum, 4, chosen, experts);
 }
 
 }  // namespace

@@ -103,7 +103,6 @@ void define_expert_matmul(OpBuilder& op) {
   if (x.rank() == 2 && !wanted.empty()) wanted.pop_back();
   wanted.push_back(w.depth());
   if (rows.size() != 2 || x.dims() != wanted) op.reject("the input does not fit the weights", 0);
-  if (op.has(3) && op.in(3).dims() != Dims{w.experts, w.columns}) op.reject("the bias does not fit the weights", 3);
   auto expert = [&](const Exprs& i) { return chosen_expert(chosen, i, w.experts); };
   auto left = [&](const Exprs& i, const Expr& k) { return widen(x.rank() == 2 ? x({i[0], k}) : x({i[0], i[1], k})); };
   const Dims out = {rows[0], rows[1], w.columns};
@@ -128,12 +127,7 @@ void define_expert_matmul(OpBuilder& op) {
                     },
                     {"t", "j", "n", "b", "k"});
   }
-  if (!op.has(3)) return op.output(0, sum);
-  op.output(0, op.compute("bias", DType::F32, out,
-                          [&](const Exprs& i) {
-                            return sum(i) + widen(op.in(3)({expert(i), i[2]}));
-                          },
-                          {"t", "j", "n"}));
+  output_with_bias(op, sum, 3, chosen, w.experts);
 }
 
 /// y = g' sigmoid(alpha g') (l' + beta) with g' = min(g, limit) and l' = l cut to [-limit, limit]. Both halves are operands, or one

@@ -82,19 +82,19 @@ ContractionPlan plan_part(const Contraction& m, const CpuModel& model, const Sch
   return decide_tile(m, model, o, PlanEntry(o.planner, "tile"));
 }
 
-ContractionPlan plan_contraction(const Contraction& m, const CpuModel& model, const ScheduleOptions& o) {
-  const CpuModel cpu = with_lanes_of(model, m.type);
+ContractionPlan plan_contraction(const Contraction& matched, const CpuModel& model, const ScheduleOptions& o) {
+  const CpuModel cpu = with_lanes_of(model, matched.type);
   const PlanEntry plan(o.planner, "tile");
-  ContractionPlan p = decide_tile(m, model, o, plan);
-  const int64_t n = m.n.extent.value, tiled = tiled_rows(m);
-  const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
-  const RowBlocks blocks = choose_cache_blocks(m, cpu, p.panels, p.tile.rows);
+  ContractionPlan p = decide_tile(matched, model, o, plan);
+  const RowBlocks blocks = choose_cache_blocks(matched, cpu, p.panels, p.tile.rows);
   p.panels_inside = blocks.panels_inside;
   p.images_outside = blocks.images_outside;
-  const int64_t images = p.images_outside ? m.rows[0].extent.value : 1;
-  const int64_t runs = m.rows.size() > 1 ? m.rows[p.images_outside ? 1 : 0].extent.value : tiled / p.tile.rows;
+  const Contraction m = p.images_outside ? with_images_outside(matched) : matched;
+  const int64_t n = m.n.extent.value, tiled = tiled_rows(m);
+  const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
+  const int64_t runs = m.rows.size() > 1 ? m.rows[0].extent.value : tiled / p.tile.rows;
   const bool may_cut = !m.rows.empty() && m.right != Contraction::Right::Repacked;
-  const int64_t chunks = points(m.outer) * images * p.panels;
+  const int64_t chunks = points(m.outer) * p.panels;
   p.parallel = decide_parallel(plan, work >= kParallelThreshold, chunks, may_cut ? runs : 1);
   if (p.panels_inside)
     p.row_blocks = plan.in_range(
