@@ -7,6 +7,7 @@
 #include "ir/loop/build.h"
 #include "ir/loop/visit.h"
 #include "ir/ops/op.h"
+#include "passes/graph/constant_arithmetic.h"
 
 namespace tc {
 
@@ -164,13 +165,6 @@ bool is_random(const Node& n) {
 
 namespace {
 
-/// The same bytes, shared, in another shape.
-Constant in_shape(const Constant& c, Dims dims) {
-  TensorData view = *c;
-  view.dims = std::move(dims);
-  return std::make_shared<const TensorData>(std::move(view));
-}
-
 /// The results of a node that reads constants only, nothing if that is not so or takes too much.
 std::vector<Constant> evaluate_node(Node& n, int64_t max_bytes) {
   if (!n.regions.empty() || is_random(n)) return {};
@@ -182,12 +176,15 @@ std::vector<Constant> evaluate_node(Node& n, int64_t max_bytes) {
   }
   if (bytes > max_bytes) return {};
   if (is_view(n) && n.inputs[0]->constant) return {in_shape(n.inputs[0]->constant, dims_of(n.outputs.at(0)))};
+  std::vector<Constant> operands;
+  for (const Value* v : n.inputs) operands.push_back(v ? v->constant : nullptr);
+  if (n.domain.empty() && n.outputs.size() == 1)
+    if (Constant c = constant_arithmetic(n.op, operands, n.attrs)) return {std::move(c)};
   const TensorFn& fn = tensor_fn(n);
   std::vector<Constant> args;
   for (int i : fn_operands(n)) {
-    const Value* v = n.inputs[size_t(i)];
-    if (!v->constant) return {};
-    args.push_back(v->constant);
+    if (!operands[size_t(i)]) return {};
+    args.push_back(operands[size_t(i)]);
   }
   try {
     RunOptions o;
@@ -211,6 +208,9 @@ bool fold_node(Graph& g, Node* n, int64_t max_bytes) {
 }
 
 Value* constant_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs, ModelText name, Attrs attrs) {
+  std::vector<Constant> operands;
+  for (const Value* in : inputs) operands.push_back(in ? in->constant : nullptr);
+  if (Constant c = constant_arithmetic(op, operands, attrs)) return g.add_constant(std::move(name), std::move(c));
   Value* v = add_op(g, before, std::move(op), std::move(inputs), std::move(name), std::move(attrs));
   const std::vector<Constant> results = evaluate_node(*v->producer, INT64_MAX);
   if (results.empty()) return v;
