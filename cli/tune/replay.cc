@@ -52,7 +52,7 @@ std::string device_name() {
 
 /// The first line of the version of what compiles for the GPU, or for the CPU in its place.
 std::string device_compiler_name() {
-  const std::string command = has_gpu() ? "${CUDACXX:-nvcc} --version | tail -n 1" : "${CXX:-c++} --version";
+  const std::string command = has_gpu() ? "${CUDACXX:-nvcc} --version | grep release" : "${CXX:-c++} --version";
   const ProcessResult r = run_process({"sh", "-c", command}, true);
   if (r.status != 0)
     tool_missing("C++ compiler", "install one (Debian: apt install build-essential), or set CXX to one");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Packs emitted networks, inputs and ONNX Runtime's results for a machine with a GPU.
 
-usage: prepare.py [--list default|small|large|kernels] [--tool build/tc-emit] [--bundle DIR] [--flags "..."] [NAME[@PRECISION] ...]
+usage: prepare.py [--list default|small|large|kernels] [--tool build/tc-emit] [--bundle DIR] [--flags "..."] [NAME[@PRECISION][+jit] ...]
                                                                                (run it with `scripts/python_env nets`)
 
 Writes bundle/NAME/{package/, io/input_K.npy, io/output_K.npy, item.json} and bundle/bundle.json. Weights are stored as
@@ -10,6 +10,7 @@ NAME_weights.bin.xz.
 import argparse
 import json
 import lzma
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from answers import answers  # noqa: E402
 from catalog import NETWORKS  # noqa: E402
 
 LISTS = {
+    "jit": ["ppocr_cls+jit", "lstm_tagger+jit", "mobilenet_v2+jit", "bert_base@fp16+jit"],
     "small": ["lstm_tagger", "gru_tagger", "ppocr_cls", "mobilenet_v2"],
     "large": ["resnet50", "bert_base"],
     "default": ["lstm_tagger", "gru_tagger", "mobilenet_v2", "efficientnet_b0", "resnet50", "resnet50@tf32", "resnet50@fp16", "vit_b_16", "vit_b_16@fp16",
@@ -73,9 +75,14 @@ def kernel_model(name):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
 
 
+def file_name(label):
+    return label.replace("@", "_").replace("+", "_")
+
+
 def pack(label, options):
-    name, _, precision = label.partition("@")
-    label = label.replace("@", "_")
+    words, _, jit = label.partition("+")
+    name, _, precision = words.partition("@")
+    label = file_name(label)
     folder = options.bundle / label
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -86,8 +93,8 @@ def pack(label, options):
         answers(model_path, folder / "io", lambda k, _: np.load(options.cache / name / "inputs" / f"input_{k}.npy"))
     else:
         onnx.save(kernel_model(name), model_path)
-    flags = [*(network.flags if network else ()), *(["--precision", precision] if precision else [])]
-    subprocess.run([options.tool, "--quiet", "--target", "cuda", *flags, *options.flags, "--name", label, model_path, "-o", folder / "package"],
+    flags = [*(network.flags if network else ()), *(["--precision", precision] if precision else []), *options.flags, *(["--jit"] if jit else [])]
+    subprocess.run([options.tool, "--quiet", "--target", "cuda", *flags, "--name", label, model_path, "-o", folder / "package"],
                    check=True)
     model_path.unlink()
     weights = folder / "package" / f"{label}_weights.bin"
@@ -96,7 +103,7 @@ def pack(label, options):
     manifest = json.loads((folder / "package" / "manifest.json").read_text())
     launches = sum(path.read_text().count("tc_launch(") for path in (folder / "package" / "kernels").glob("*.cu"))
     item = {"name": label, "inputs": manifest["inputs"], "outputs": manifest["outputs"], "compare": bool(network), "launches": launches,
-            "max_error": MAX_ERROR[precision], "flags": [*flags, *options.flags], "small": label in SANITIZED}
+            "max_error": MAX_ERROR[precision], "flags": flags, "jit": bool(jit), "small": label in SANITIZED}
     (folder / "item.json").write_text(json.dumps(item, indent=1) + "\n")
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
@@ -111,11 +118,11 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     names = options.names or LISTS[options.list]
-    export.make_missing([n.name for n in NETWORKS if n.name in {name.partition("@")[0] for name in names}], options.cache)
+    export.make_missing([n.name for n in NETWORKS if n.name in {re.split("[@+]", name)[0] for name in names}], options.cache)
     options.bundle.mkdir(parents=True, exist_ok=True)
     sizes = {name: pack(name, options) for name in names}
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    labels = [name.replace("@", "_") for name in names]
+    labels = [file_name(name) for name in names]
     (options.bundle / "bundle.json").write_text(json.dumps({"commit": commit, "names": labels}, indent=1) + "\n")
     for name, size in sizes.items():
         print(f"{name:20} {size / 2**20:7.1f} MiB")

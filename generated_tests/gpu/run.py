@@ -109,10 +109,11 @@ def build(folder, options):
         weights.write_bytes(lzma.decompress(weights.with_suffix(".bin.xz").read_bytes()))
     project = folder / "project"
     project.mkdir(exist_ok=True)
-    ending = "cc" if options.cpu else "cu"
+    on_host = options.cpu or item["jit"]  # without nvcc
+    ending = "cc" if on_host else "cu"
     (project / f"timer.{ending}").write_text(timer_source(item, package))
     (project / "CMakeLists.txt").write_text(
-        f"cmake_minimum_required(VERSION 3.18)\nproject({name}_gpu LANGUAGES C CXX ASM{'' if options.cpu else ' CUDA'})\nset(CMAKE_CXX_STANDARD 17)\n"
+        f"cmake_minimum_required(VERSION 3.18)\nproject({name}_gpu LANGUAGES C CXX ASM{'' if on_host else ' CUDA'})\nset(CMAKE_CXX_STANDARD 17)\n"
         f"add_subdirectory({package} package)\nadd_executable(timer timer.{ending})\ntarget_link_libraries(timer PRIVATE {name}::{name})\n"
         f"add_executable({name}_program {package}/main.c)\nset_target_properties({name}_program PROPERTIES OUTPUT_NAME {name} LINKER_LANGUAGE CXX)\n"
         f"target_link_libraries({name}_program PRIVATE {name}::{name})\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times sums of products with tiles drawn at random, to fit the costs of templates/cuda/contraction_plan.cc (fit.py).
 
-usage: sweep.py prepare [--tool build/tc-emit] [--arch sm_90] [--count 70] [--seed 5]     (needs no GPU; `scripts/python_env base`)
+usage: sweep.py prepare [--tool build/tc-emit] [--arch sm_90] [--count 70] [--seed 5] [--only REGEX]     (needs no GPU; `scripts/python_env base`)
        sweep.py run [--arch sm_90] [--results FILE]                                        (needs nvcc, a GPU and the folder sweep/)
 
 `prepare` emits each product once as the model has it and --count times with numbers that are stated, and writes a file of
@@ -22,10 +22,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SWEEP = HERE / "sweep"
-MATRICES = [(197, 3072, 768), (197, 768, 3072), (197, 768, 2304), (128, 768, 768), (128, 3072, 768), (2048, 2048, 2048)]  # rows, depth, columns
+MATRICES = [(197, 3072, 768), (197, 768, 3072), (197, 768, 2304), (128, 768, 768), (128, 3072, 768), (2048, 2048, 2048),
+            (4096, 4096, 4096)]  # rows, depth, columns
 IMAGES = [(14, 256, 256, 3), (14, 1024, 256, 1), (14, 256, 1024, 1), (7, 960, 160, 1), (14, 384, 64, 1), (28, 128, 128, 3), (56, 64, 64, 3),
           (7, 512, 512, 3)]  # side, channels, channels of the result, side of the window
-MOST_SHARED, MOST_THREADS = 99 << 10, 512
+MOST_SHARED, MOST_THREADS = 227 << 10, 512
 
 MAIN = """#include <cuda_runtime.h>
 #include <algorithm>
@@ -93,10 +94,10 @@ def models(folder):
 def numbers_of(halves):
     """All numbers that may be stated, as {name: number}, in an order that is always the same."""
     if halves:
-        tiles = itertools.product((16, 32, 64, 128), (32, 64, 128), (16, 32, 64), (16, 32, 64))
+        tiles = itertools.product((16, 32, 64, 128, 256), (32, 64, 128, 256), (16, 32, 64), (16, 32, 64))
         first, part, depths = {"tensor_cores": 1, "bits": 16, "products": 1}, "warp", (32, 64)
     else:
-        tiles = itertools.product((16, 32, 64, 128), (32, 64, 128), (4, 8), (4, 8))
+        tiles = itertools.product((16, 32, 64, 128, 256), (32, 64, 128, 256), (4, 8), (4, 8))
         first, part, depths = {"tensor_cores": 0, "bits": 32, "products": 1}, "thread", (8, 16, 32)
     for (rows, columns, tm, tn), depth, stages, groups, splits in itertools.product(tiles, depths, (2, 3, 4, 6), (1, 2, 4, 8), (1, 2, 4, 8, 16)):
         threads = rows * columns // (tm * tn) * (32 if halves else 1) * groups
@@ -151,6 +152,7 @@ def prepare(options):
     shutil.rmtree(SWEEP, ignore_errors=True)
     (SWEEP / "models").mkdir(parents=True)
     paths = models(SWEEP / "models")
+    paths = {name: path for name, path in paths.items() if re.search(options.only, name)}
     for name, path in paths.items():
         folder = SWEEP / "packages" / name
         folder.mkdir(parents=True)
@@ -182,6 +184,7 @@ def main():
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("--count", type=int, default=70)
     parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--only", default="", help="products whose names this finds")
     parser.add_argument("--results", type=Path, default=SWEEP / "sweep.tsv")
     options = parser.parse_args()
     return prepare(options) if options.step == "prepare" else run(options)

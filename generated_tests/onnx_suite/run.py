@@ -140,14 +140,14 @@ def passed(trial):
         trial.end(*PASSED[trial.case.random])
 
 
-def finish(trial, words, known):
+def finish(trial, words, tools, known):
     """Runs and compares one case; raises Failed where it is wrong."""
     if isinstance(words, Failed):
         raise words
     outputs = trial.work / "outputs"
     outputs.mkdir()
     inputs = suite.write_inputs(trial.case, trial.model, trial.work / "inputs", trial.fixed)
-    ran = call("run", [*words, "--inputs", inputs, "--outputs", outputs], trial.seconds, cwd=trial.package)
+    ran = tools.run([*words, "--inputs", inputs, "--outputs", outputs], trial.package, trial.seconds)
     if ran.returncode:
         raise Failed(f"the program ended with {ran.returncode}: {first_line(ran.stdout)}")
     check_outputs(trial.case, trial.model, outputs)
@@ -165,7 +165,7 @@ def work_on(some, number, options, tools, known, scratch):
     if compiled:
         programs = batches.link({package_name(t.case): t.package for t in compiled}, tools, folder, seconds)
         for trial in compiled:
-            trial.attempt(lambda: finish(trial, programs[package_name(trial.case)], known))
+            trial.attempt(lambda: finish(trial, programs[package_name(trial.case)], tools, known))
         compiled[0].seconds["compile"] = seconds.get("compile", 0)
     if not options.keep:
         shutil.rmtree(folder)

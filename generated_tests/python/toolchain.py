@@ -12,6 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from program_server import ProgramServers
 from verdicts import compiler_version, digest_of
 
 TEXTS = Path(__file__).resolve().parent.parent.parent / "templates" / "text"
@@ -35,10 +36,18 @@ class Failed(Exception):
 
 def call(step, command, seconds, **options):
     """Runs a command; adds its wall time to `seconds[step]`; a hang is a failure. Its output has both streams."""
-    start = time.monotonic()
-    try:
+    def process():
         return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=SECONDS[step], text=True, errors="replace", **options)
+
+    return timed(step, process, seconds)
+
+
+def timed(step, work, seconds):
+    """What `work` returns, its wall time added to `seconds[step]`; raises Failed where it has no end."""
+    start = time.monotonic()
+    try:
+        return work()
     except subprocess.TimeoutExpired:
         raise Failed(f"{step}: no end after {SECONDS[step]} s") from None
     finally:
@@ -125,6 +134,10 @@ class Toolchain:
         shared = [*base, "-DTC_MAIN_H", "-include", self.declarations, "-c", main, "-o", package / "main.o"]
         return [shared, [*base, *sources, package / "main.o", self.program, "-lm", "-o", program]]
 
+    def run(self, words, cwd, seconds):
+        """What a program that was built does, in the folder `cwd`."""
+        return call("run", words, seconds, cwd=cwd)
+
     def build(self, package, program, seconds):
         """Compiles and links every C and assembler file of a package; raises Failed with the compiler's first complaint."""
         for command in self.commands(package, program):
@@ -159,7 +172,7 @@ def nvcc(texts):
 class CudaToolchain(Toolchain):
     """Builds CUDA packages with the C++ compiler, through the headers that they carry. What runs CUDA on a CPU is compiled
     once, the headers that all packages have, too, and the files of a package are one translation unit. With TC_TEST_GPU
-    they are built by nvcc, and run on a GPU."""
+    nvcc makes libraries of them, which processes that live on run on a GPU."""
 
     ON_CPU = TEXTS / "cuda_on_cpu"
     COMMON = ("tc_cuda.h", "tc_rt.h")
@@ -170,7 +183,7 @@ class CudaToolchain(Toolchain):
                     "-Wno-maybe-uninitialized",  # gcc does not see that a register is read only where it was filled
                     "-fno-strict-aliasing", *flags]
         self.on_cpu = {path.name: path.read_bytes() for path in self.ON_CPU.iterdir() if path.is_file()}
-        super().__init__(folder, flags, build=build)
+        super().__init__(folder, flags if not GPU else [*flags, "-fPIC"], build=build)
 
     def prepare(self, folder):
         super().prepare(folder)
@@ -186,9 +199,14 @@ class CudaToolchain(Toolchain):
         return [*(f'"{name}"' for name in self.COMMON), "<cstdio>", "<cstring>", "<new>"]
 
     def prepare_for_gpu(self, folder):
-        self.cxx, self.suffix = nvcc(self.text), ".cu"
+        self.cxx, self.suffix, self.servers = [*nvcc(self.text), "-shared", "-Xcompiler=-fPIC"], ".cu", ProgramServers(folder)
         self.header = folder / "headers.h"
         self.header.write_text(included(self.headers(), self.declarations))
+
+    def run(self, words, cwd, seconds):
+        if not GPU:
+            return super().run(words, cwd, seconds)
+        return timed("run", lambda: self.servers.run(words, cwd, SECONDS["run"]), seconds)
 
     def link_words(self, source, packages, program):
         """The commands that make a program of one translation unit and the weights of packages."""

@@ -240,6 +240,21 @@ def blamed(messages):
     return found
 
 
+def run_program(models, compiler, folder):
+    """{model's name: (signal, status)} of a compiled batch, and what it said to stderr. On a GPU a failed model ends the process."""
+    ends, stderr, at = {}, "", 0
+    while at < len(models):
+        ran = subprocess.run([folder / "batch", str(at)], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=900)
+        told = {line.split()[0]: tuple(map(int, line.split()[1:])) for line in ran.stdout.splitlines() if re.fullmatch(r"m\d+ \d+ \d+", line)}
+        ends, stderr, at = ends | told, stderr + ran.stderr, at + len(told)
+        if not compiler.on_gpu or (not told and ran.returncode >= 0):
+            break
+        if ran.returncode < 0 and at < len(models):
+            ends[f"m{models[at].seed}"] = (-ran.returncode, 0)
+            at += 1
+    return ends, stderr
+
+
 def run_batch(models, emitter, compiler, folder):
     """{seed: Outcome or arrays of the outputs}."""
     results = {m.seed: outcome for m in models if (outcome := emit(emitter, compiler.config, m, folder))}
@@ -259,8 +274,7 @@ def run_batch(models, emitter, compiler, folder):
         return results | {m.seed: Outcome("failed", "compile: " + messages.strip()[:300]) for m in left}
     (folder / "inputs.bin").write_bytes(b"".join(stored(v.array).tobytes() for m in left for v in m.inputs) or b"\0")
     (folder / "outputs.bin").write_bytes(bytes(max(to, 1)))
-    ran = subprocess.run([folder / "batch"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=900)
-    ends = {line.split()[0]: tuple(map(int, line.split()[1:])) for line in ran.stdout.splitlines() if re.fullmatch(r"m\d+ \d+ \d+", line)}
+    ends, stderr = run_program(left, compiler, folder)
     data, at = (folder / "outputs.bin").read_bytes(), 0
     for m in left:
         signal, status = ends.get(f"m{m.seed}", (-1, 0))
@@ -271,7 +285,7 @@ def run_batch(models, emitter, compiler, folder):
         if m.seed in results:
             continue
         if signal:
-            results[m.seed] = Outcome("failed", f"run: signal {signal} {ran.stderr.strip()[:200]}")
+            results[m.seed] = Outcome("failed", f"run: signal {signal} {stderr.strip()[:200]}")
         elif status:
             results[m.seed] = Outcome("failed", "run: " + ENDS.get(status, f"returned {status - 100}"))
         else:

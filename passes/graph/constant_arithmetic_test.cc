@@ -37,9 +37,14 @@ void expect_as_formula(const std::string& op, const std::vector<Constant>& opera
 }
 
 TEST(ConstantArithmetic, GivesTheBitsOfTheFormulas) {
-  const std::vector<std::pair<Dims, Dims>> shapes = {{{}, {}},        {{5}, {}},           {{3, 1, 4}, {2, 1}},
-                                                     {{4}, {3, 4}},   {{2, 3}, {2, 3}},    {{1, 3, 1, 1}, {3, 2, 2}},
-                                                     {{0, 3}, {1, 3}}, {{7, 1, 1}, {7, 5, 3}}};
+  const std::vector<std::pair<Dims, Dims>> shapes = {{{}, {}},
+                                                     {{5}, {}},
+                                                     {{3, 1, 4}, {2, 1}},
+                                                     {{4}, {3, 4}},
+                                                     {{2, 3}, {2, 3}},
+                                                     {{1, 3, 1, 1}, {3, 2, 2}},
+                                                     {{0, 3}, {1, 3}},
+                                                     {{7, 1, 1}, {7, 5, 3}}};
   for (DType t : {DType::F32, DType::F64}) {
     for (const auto& [a, b] : shapes)
       for (const char* op : {"Add", "Sub", "Mul", "Div"}) expect_as_formula(op, {numbers(t, a, 1), numbers(t, b, 2)});
@@ -49,7 +54,8 @@ TEST(ConstantArithmetic, GivesTheBitsOfTheFormulas) {
     expect_as_formula("Expand", {numbers(t, {1, 1}, 6), int64_constant({2, 1, 3})});
   }
   for (const std::vector<int64_t>& axes : {std::vector<int64_t>{0}, {1}, {0, 2}, {1, 2}, {0, 1, 2}})
-    expect_as_formula("ReduceSum", {numbers(DType::F64, {5, 3, 7}, 7), int64_constant(axes)}, {{"keepdims", int64_t(0)}});
+    expect_as_formula("ReduceSum", {numbers(DType::F64, {5, 3, 7}, 7), int64_constant(axes)},
+                      {{"keepdims", int64_t(0)}});
 }
 
 TEST(ConstantArithmetic, LeavesToFormulasWhatItDoesNotKnow) {

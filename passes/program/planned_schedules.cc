@@ -64,6 +64,7 @@ Scheduled PlannedSchedules::apply(const FunctionPlan* stated, FunctionPlan& made
   Scheduled s = cx_.backend->schedule(fn, constant_input, o);
   planner.finish();
   made.lines = planner.written();
+  s.steps = planner.texts();
   if (packing) *packing = planner.packing();
   if (planner.shown) show(made, text.empty() ? s.body : Stmt(), text);
   return s;
@@ -90,9 +91,10 @@ Scheduled PlannedSchedules::schedule(const TensorFn& fn, const std::vector<Const
                                      std::vector<PlanLine>* packing) {
   std::vector<bool> known;
   for (const Constant& c : constants) known.push_back(c != nullptr);
-  if (!cx_.schedules && !cx_.scheduled && !cx_.called && cx_.options.print_steps.empty() && !packing)
-    return cx_.backend->schedule(fn, known, options);
-  FunctionPlan made{signature_of(fn), std::string(cx_.target.processor), function_hash(fn, known)};
+  FunctionPlan made;
+  const bool is_named = cx_.schedules || cx_.scheduled || cx_.called || !cx_.options.print_steps.empty() || packing;
+  if (!is_named) return apply(nullptr, made, fn, known, options, nullptr);
+  made = {signature_of(fn), std::string(cx_.target.processor), function_hash(fn, known)};
   function = made.function;
   const size_t i = stated_for(made, fn);
   const FunctionPlan* stated = cx_.schedules && i < used_.size() ? &cx_.schedules->plans[i] : nullptr;

@@ -46,10 +46,11 @@ int ProgramBuilder::kernel_for(const Backend& other, const Making& m, const Made
   ScheduleOptions o = m.options;
   o.wide_panels = true;
   for (const bool as_packed : {false, true}) try {
-      Planner planner = Planner::beginning_with({.signature = "", .lines = packing});
-      if (as_packed) o.planner = &planner;
+      Planner planner = as_packed ? Planner::beginning_with({.signature = "", .lines = packing}) : Planner();
+      o.planner = &planner;
       Scheduled s = other.schedule(m.fn, m.known, o);
-      if (as_packed) planner.finish();
+      planner.finish();
+      s.steps = planner.texts();
       if (identity_of(s.prologue) != weights) continue;
       Made made = lowered(m, std::move(s), other, dead);
       if (agrees(made)) return add_kernel(m, made);

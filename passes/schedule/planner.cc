@@ -130,6 +130,12 @@ std::vector<PlanLine> Planner::written() const {
   return all;
 }
 
+std::vector<std::string> Planner::texts() const {
+  std::vector<std::string> list;
+  for (const PlanLine& line : written()) list.push_back(language::print(line));
+  return list;
+}
+
 std::vector<PlanLine> Planner::packing() const {
   std::vector<PlanLine> list;
   for (const PlanLine& line : lines_) {

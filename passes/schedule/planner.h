@@ -96,6 +96,8 @@ class Planner {
   void stands_for(size_t line, std::vector<PlanLine> lines) { meant_[line] = std::move(lines); }
   /// lines() to be written down: what some of them stand for in their place.
   std::vector<PlanLine> written() const;
+  /// These as text, for Scheduled::steps.
+  std::vector<std::string> texts() const;
   /// What a template that declines has decided is forgotten.
   void forget_from(size_t line);
   /// Nothing stated is left. Throws PlanRefused.

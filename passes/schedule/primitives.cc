@@ -102,7 +102,6 @@ Buffer Schedule::buffer(const Stage& stage, size_t result) const {
 
 void Schedule::hand_over(Scheduled& s) const {
   s.body = body_;
-  s.steps = steps();
   s.prologue = prologue_;
   s.prologue_layouts = prologue_layouts_;
   s.views = views_;

@@ -22,13 +22,14 @@ struct Scheduled {
     Buffer flat, of;
   };
   std::vector<View> views;
-  std::vector<Buffer> scratch;     // Workspace buffers, per chunk
-  Stmt body;                       // printable Loop IR over inputs, prologue.outputs, outputs, scratch
-  std::string description;         // "one row of 8 pixels by 16 channels in registers; r, s reduced outside"
-  std::string family;              // template: "matmul", "rows", "elementwise", "naive"
-  std::vector<std::string> steps;  // of a template that used a Schedule, for the manifest: "split(i, 8) -> i_o, i_i"
-  std::string replaced;            // the operand whose memory the output takes over; "": none
-  int64_t macs = -1;               // multiply-accumulates, where they are others than the definition's; -1: the same
+  std::vector<Buffer> scratch;  // Workspace buffers, per chunk
+  Stmt body;                    // printable Loop IR over inputs, prologue.outputs, outputs, scratch
+  std::string description;      // "one row of 8 pixels by 16 channels in registers; r, s reduced outside"
+  std::string family;           // template: "matmul", "rows", "elementwise", "naive"
+  std::vector<std::string>
+      steps;  // the lines of its plan, as schedules state them: "tile(rows = 6, columns = 32)", "split(i, 8) as i_o, i_i"
+  std::string replaced;  // the operand whose memory the output takes over; "": none
+  int64_t macs = -1;     // multiply-accumulates, where they are others than the definition's; -1: the same
   /// A size that the caller chooses: an i64 scalar among the inputs, and its bounds.
   struct ChosenSize {
     Buffer buffer;

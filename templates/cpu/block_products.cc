@@ -89,12 +89,6 @@ class BlockProducts {
                     " columns in registers; weights of " + to_text(m_.bits) + " bits in panels, " +
                     to_text(BlockProduct::kSteps) + " products of bytes at a time" +
                     (m_.chosen ? "; each row reads the weights of its expert" : "");
-    const std::string n = m_.n.var->name;
-    s.steps = {"cache_read(right factor, words of " + to_text(32 / m_.bits) + " numbers)",
-               "split(" + n + ", " + to_text(columns_) + ")", "tensorize(" + m_.k.var->name + ", dot_words)",
-               "cache_write(acc, registers)", "vectorize(" + n + "_i)"};
-    if (fetches_ahead_) s.steps.push_back("prefetch(right factor)");
-    if (parallel_) s.steps.push_back("parallel(panels)");
     return s;
   }
 

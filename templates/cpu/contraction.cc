@@ -206,29 +206,6 @@ std::string count_of_vectors(const Tile& t) {
   return to_text(int64_t(t.vectors)) + (t.vectors == 1 ? " vector" : " vectors");
 }
 
-// What was done to the loops of the definition, for the manifest.
-std::vector<std::string> steps(const Contraction& m, const ContractionPlan& p) {
-  const std::string n = m.n.var->name, columns = to_text(int64_t(p.tile.columns));
-  std::vector<std::string> list;
-  const std::string form = has_shared_rows(m) ? "rows along " + n : "panels of " + columns;
-  if (m.right != Contraction::Right::Direct) list.push_back("cache_read(right factor, " + form + ")");
-  list.push_back("split(" + n + ", " + columns + ")");
-  if (p.tile.vectors > 0) list.push_back("split(" + n + "_i, " + count_of_vectors(p.tile) + ")");
-  if (!m.rows.empty()) list.push_back("split(" + m.rows.back().var->name + ", " + to_text(int64_t(p.tile.rows)) + ")");
-  if (p.unroll_k > 1) list.push_back("rfactor(" + m.k[0].var->name + ", " + to_text(p.unroll_k) + ")");
-  list.push_back("reorder(panels, rows, sum, tile)");
-  list.push_back("cache_write(acc, registers)");
-  if (m.bytes) list.push_back("tensorize(" + m.k.back().var->name + "_i, dot4)");
-  list.push_back("unroll(rows of the tile)");
-  list.push_back("vectorize(" + n + "_i)");
-  if (p.prefetch > 0) list.push_back("prefetch(next panel)");
-  const std::string shared = p.row_blocks == 1 ? "panels"
-                             : p.panels_inside ? "row blocks, panels"
-                                               : "panels, row blocks";
-  if (p.parallel) list.push_back("parallel(" + shared + ")");
-  return list;
-}
-
 std::string describe(const Contraction& m, const ContractionPlan& p) {
   std::string s;
   const std::string n = to_text(int64_t(p.tile.columns)), name = m.n.var->name;
@@ -299,7 +276,6 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   bind_operands(s, m->c);
   s.family = m->rows.empty() ? "matrix_vector" : "matmul";
   s.description = describe(*m, plan);
-  s.steps = steps(*m, plan);
   return s;
 }
 

@@ -132,7 +132,6 @@ std::optional<Scheduled> schedule_elementwise(const TemplateArgs& a) {
       false);
   Scheduled s;
   s.body = seq({fill_border(c), loops.body()});
-  s.steps = loops.steps();
   bind_operands(s, c);
   s.family = "elementwise";
   const bool stairs = vector && stairs_of(c.epilogue, c.axes.back().var);

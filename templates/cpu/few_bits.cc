@@ -163,25 +163,6 @@ std::string describe(const FewBitsProduct& p, const FewBitsPlan& plan) {
   return s + "unpacked for " + to_text(plan.stretch) + " steps of " + p.m.k[0].var->name + " at a time";
 }
 
-// What was done to the loops of the definition, for the manifest.
-std::vector<std::string> steps(const FewBitsProduct& p, const FewBitsPlan& plan) {
-  const std::string n = p.m.n.var->name, k = p.m.k[0].var->name, columns = to_text(int64_t(plan.tile.columns));
-  std::vector<std::string> list = {"cache_read(right factor, words of " + to_text(p.w.per_word()) + " numbers)",
-                                   "split(" + n + ", " + columns + ")"};
-  if (plan.stretch == 0) {
-    list.push_back("split(" + k + ", " + to_text(p.w.block) + ")");
-  } else {
-    list.push_back("split(" + p.m.rows[0].var->name + ", " + to_text(int64_t(plan.tile.rows)) + ")");
-    list.push_back("split(" + k + ", " + to_text(plan.stretch) + ")");
-    list.push_back("cache_read(right factor, unpacked on the stack)");
-    list.push_back("cache_read(left factor, a stretch of " + k + ")");
-  }
-  list.push_back("cache_write(acc, registers)");
-  list.push_back("vectorize(" + n + "_i)");
-  if (plan.parallel) list.push_back(plan.stretch == 0 ? "parallel(panels)" : "parallel(groups of panels)");
-  return list;
-}
-
 }  // namespace
 
 namespace {
@@ -267,7 +248,6 @@ std::optional<Scheduled> schedule_few_bits(const TemplateArgs& a) {
   bind_operands(s, p->m.c);
   s.family = p->m.rows.empty() ? "matrix_vector" : "matmul";
   s.description = describe(*p, plan);
-  s.steps = steps(*p, plan);
   return s;
 }
 

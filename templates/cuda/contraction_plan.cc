@@ -40,8 +40,15 @@ constexpr Costs kCudaCores = {2.5, 0.9, 24, 272, 78}, kTensorCores = {1.7, 0.86,
 constexpr double kLaunchCycles = 206;      // a second launch, in a graph
 constexpr double kPartialBytes = 0.155;    // of partial sums come from memory, the others from L2
 constexpr int64_t kMaxThreads = 512;       // of a block whose threads share sums: 128 registers each
-constexpr int64_t kMostSums = 64;          // of a thread
+constexpr int64_t kMostSums = 64;          // of a thread that multiplies itself
+constexpr int64_t kMostPieces = 128;       // sums of a thread in the pieces of its warp
 constexpr int64_t kMostShared = 99 << 10;  // bytes of a block: what every machine from sm_80 on has by request
+constexpr int kLarger = 90;                // from this one on all of the machine's own are taken
+
+/// Bytes of shared memory that a block may have. A package for sm_80 is run on what came between it and sm_90, too.
+int64_t most_shared(const CudaModel& gpu) {
+  return gpu.sm < kLarger ? std::min(kMostShared, gpu.shared_bytes) : gpu.shared_bytes;
+}
 
 int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both factors' elements have the same size
 
@@ -147,14 +154,14 @@ std::vector<CudaTile> other_tiles(const Arithmetic* how) {
   std::vector<CudaTile> list;
   auto add = [&](const CudaTile& t) {
     const bool whole = t.rows % t.tm == 0 && t.columns % t.tn == 0;
-    if (!whole || t.tm * t.tn > kMostSums * (t.warp ? 32 : 1) || t.threads() < 32 || t.threads() > kMaxThreads) return;
+    if (!whole || t.tm * t.tn > (t.warp ? kMostPieces * 32 : kMostSums) || t.threads() < 32 || t.threads() > kMaxThreads) return;
     const bool known = std::any_of(own.begin(), own.end(), [&](const CudaTile& o) {
       return o.rows == t.rows && o.columns == t.columns && o.tm == t.tm && o.tn == t.tn && o.depth == t.depth;
     });
     if (!known) list.push_back(t);
   };
-  for (const int64_t rows : {16, 32, 64, 128})
-    for (const int64_t columns : {32, 64, 128})
+  for (const int64_t rows : {16, 32, 64, 128, 256})
+    for (const int64_t columns : {32, 64, 128, 256})
       for (const int64_t tm : parts)
         for (const int64_t tn : parts)
           for (const int64_t depth : how ? std::vector<int64_t>{64} : std::vector<int64_t>{8, 16, 32})
@@ -193,7 +200,7 @@ std::vector<Choice> with_shares(const CudaContraction& m, const CudaModel& gpu, 
         const int64_t parts = k_groups * splits;
         if (parts > 1 && (o.strict_fp || steps < 2 * parts || m.batches() * splits > kMaxGridYz)) break;
         p.k_groups = k_groups;
-        if (shared_bytes(p) > std::min(kMostShared, gpu.shared_bytes) || (k_groups > 1 && p.threads() > kMaxThreads))
+        if (shared_bytes(p) > most_shared(gpu) || (k_groups > 1 && p.threads() > kMaxThreads))
           break;
         p.splits = splits;
         p.steps = ceil_div(steps, parts);

@@ -61,7 +61,6 @@ std::optional<Scheduled> cuda_elementwise(const CudaArgs& a) {
   if (n > 1) loops.vectorize(j);
   Scheduled s;
   s.body = seq({border_launch(c), loops.body()});
-  s.steps = loops.steps();
   bind_operands(s, c);
   s.family = "elementwise";
   s.description = n > 1 ? to_text(n) + " elements a thread, 16 bytes an access" : "a thread per element";

@@ -27,14 +27,6 @@ TEST(CudaElementwise, FourAThreadWhereTheyAreAligned) {
   expect_equal(scaled_sum(1, 1), "elementwise");
 }
 
-TEST(CudaElementwise, StepsAreThoseThatWereTaken) {
-  const TestFunction f = scaled_sum(1000, 64);
-  EXPECT_EQ(schedule_cuda(f.fn, f.constant, *find_arch("sm_80")).steps,
-            (std::vector<std::string>{"split(i1, 4, guard) as i1, j", "fuse(i0, i1, let) as i",
-                                      "split(i, 256, guard, let) as block, thread", "bind(block, block.x)",
-                                      "bind(thread, thread.x)", "vectorize(j)"}));
-}
-
 TEST(CudaElementwise, EightHalvesAThread) {
   EXPECT_EQ(expect_equal(of_halves(scaled_sum(2000, 64)), "elementwise"), "8 elements a thread, 16 bytes an access");
   // Operands of both widths: those of four bytes say how many.

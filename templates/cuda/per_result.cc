@@ -13,7 +13,6 @@ std::optional<Scheduled> cuda_per_result(const CudaArgs& a) {
   bind_points(loops, vars_of(c.axes), decide_threads(a.plan, points(c.axes)));
   Scheduled s;
   s.body = seq({border_launch(c), loops.body()});
-  s.steps = loops.steps();
   bind_operands(s, c);
   s.family = "per_result";
   s.description = "a thread per result, which reduces in the order of the definition";

@@ -78,7 +78,6 @@ class Window {
     Schedule loops = point_loops(c_.axes, reduce_at_point(c_, name_of_reduction(c_.combine)), a_.options);
     const bool taken = loops.attempt([&](Schedule& l) { take_steps(l, unrolled, threads); });
     s.body = seq({border_launch(c_), loops.body()});
-    s.steps = loops.steps();
     return taken;
   }
 
