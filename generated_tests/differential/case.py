@@ -28,7 +28,7 @@ class Case:
     random: bool = False  # the numbers are drawn: only their distribution is that of the reference
     folded_only: bool = False  # computed while compiling, by `interpreter` alone
     too_large: bool = False  # to be computed while compiling: not for `interpreter`
-    only_in_c: bool = False  # CUDA computes something more exact
+    only_in_c: bool = False  # CUDA computes something more exact, or has no strings
     words: tuple = ()  # of tc-emit
     seen: typing.Callable = None  # of the inputs: what the reference gets in their place
     nothing: bool = False  # a result may be zeros, infinite, or have no elements

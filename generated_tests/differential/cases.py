@@ -2,6 +2,7 @@
 
 A case is the text of a graph's body, the inputs and the constants with their shapes; numbers are seeded by the case's name.
 """
+import dataclasses
 import itertools
 
 import numpy as np
@@ -263,6 +264,6 @@ def all_cases():
     cases = [case for family in (conv_cases, matmul_cases, row_cases, move_cases, elementwise_cases, mask_cases, integer_cases, other_cases)
              for case in family()]
     for module in (control_cases, ml_cases, quantised_cases, few_bits_cases, string_cases, microsoft_cases, window_cases, attention_cases, table_cases, double_cases, half_cases, corner_cases, resize_cases, language_cases):
-        cases += module.cases()
+        cases += [dataclasses.replace(case, only_in_c=case.only_in_c or module is string_cases) for case in module.cases()]
     assert len({case.name for case in cases}) == len(cases)
     return cases

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Emits small models of awkward sizes, compiles and runs them, and compares them with ONNX Runtime.
 
-usage: run.py [--tool build/tc-emit] [--cpus generic,native] [--compilers gcc,clang,x86_64-w64-mingw32-gcc] [--sanitize] [--one-in N]
+usage: run.py [--tool build/tc-emit] [--cpus generic,native,cuda/4] [--compilers gcc,clang,x86_64-w64-mingw32-gcc] [--sanitize] [--one-in N]
               [--loops N [--seed S]] [--only REGEX] [--share K/N] [--jobs N] [--keep DIR]   (run it with `scripts/python_env base`)
 
 Each model is emitted once for each of --cpus that this machine can run, compiled with warnings as errors and that
 processor's instructions, one in some by itself and the others as one program, and run on seeded inputs. Floats agree if the difference is below 1e-5 of the reference in norm
 and below 1e-4 of its largest element everywhere; anything else has to be equal. --sanitize compiles with the compilers'
 address and undefined-behaviour checks, which takes ten times as long: --one-in 6 takes every sixth model, other ones for
-each processor and compiler. --loops takes random models of loops instead (random_loops.py); the processor `cuda` is the CUDA
+each processor and compiler; NAME/N of --cpus does so for one of them. --loops takes random models of loops instead (random_loops.py); the processor `cuda` is the CUDA
 target, run on the CPU, and `interpreter` stands for models whose inputs are constants: all of them is computed while compiling. A refused model fails: every operator here is a common one. The last line reads 'N passed,
 N failed'; the exit code is 0 if all passed.
 """
@@ -187,7 +187,8 @@ def runs_on(cpu, case):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", type=Path, default=ROOT / "build" / "tc-emit")
-    parser.add_argument("--cpus", type=lambda text: text.split(","), default=["generic", "native", "interpreter"],
+    parser.add_argument("--cpus", type=lambda text: [tuple((word + "/1").split("/")[:2]) for word in text.split(",")],
+                        default="generic,native,interpreter,cuda/4",
                         help="generic, x86-64-v3, native, list (of processors), cuda (on the CPU), interpreter; generic has as many lanes as x86-64-v3")
     parser.add_argument("--compilers", type=lambda text: text.split(","), default=["gcc"])
     parser.add_argument("--sanitize", action="store_true")
@@ -201,7 +202,7 @@ def parse_options():
     options = parser.parse_args()
     options.tool = options.tool.resolve()
     flags = next((line.split() for line in open("/proc/cpuinfo") if line.startswith("flags")), [])
-    options.cpus = [cpu for cpu in options.cpus if NEEDS.get(cpu, "fpu") in flags]
+    options.cpus = [(cpu, int(one_in)) for cpu, one_in in options.cpus if NEEDS.get(cpu, "fpu") in flags]
     return options
 
 
@@ -216,12 +217,13 @@ def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory(dir=base) as temporary, ThreadPoolExecutor(options.jobs) as pool:
         scratch = options.keep or Path(temporary)
-        for turn, (cpu, compiler) in enumerate(itertools.product(options.cpus, options.compilers)):
+        for turn, ((cpu, one_in), compiler) in enumerate(itertools.product(options.cpus, options.compilers)):
+            one_in *= options.one_in
             folder = Path(temporary) / f"tools-{turn}"
             folder.mkdir()
             flags = [*(SANITIZE if options.sanitize else ["-O2" if cpu == "native" else "-O1"]), "-ffp-contract=fast", *WINDOWS.get(compiler, [])]
             tools = CudaToolchain(folder, flags) if cpu == "cuda" else Toolchain(folder, [*flags, *MARCH[cpu]], compiler)
-            some = [case for case in chosen[turn % options.one_in::options.one_in] if runs_on(cpu, case)]
+            some = [case for case in chosen[turn % one_in::one_in] if runs_on(cpu, case)]
             groups = [some[k:k + batches.SIZE] for k in range(0, len(some), batches.SIZE)]
             right = sum(pool.map(lambda job: work_on(job[1], job[0], cpu, tools, verdicts, options, scratch), enumerate(groups)))
             print(f"{cpu} by {compiler}: {right} of {len(some)} passed", flush=True)

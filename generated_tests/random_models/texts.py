@@ -118,7 +118,10 @@ def split(g, op):
     v = strings(g)
     if not all(v.array.ravel()):
         raise Unfit("ONNX Runtime finds no piece in an empty string")
-    g.op(op, v, kind="move", outputs=2, **attributes_of(g, {"delimiter": [",", "a", " "], "maxsplit": [1, 2]}))
+    attributes = attributes_of(g, {"delimiter": [",", "a", " "], "maxsplit": [1, 2]})
+    if "delimiter" not in attributes and any(text.split() != [word for word in text.split(" ") if word] for text in v.array.ravel()):
+        raise Unfit("of white space ONNX Runtime knows the blank alone")
+    g.op(op, v, kind="move", outputs=2, **attributes)
 
 
 def choose(g, op):

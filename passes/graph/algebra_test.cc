@@ -94,6 +94,16 @@ TEST(RecognizeIdioms, LayerNormalization) {
   EXPECT_EQ(g.nodes().front()->attr_int("axis", 0), 2);
 }
 
+TEST(SimplifyExpr, OfTwoZerosTheOneOfTheResultsShapeStays) {
+  for (const bool swapped : {false, true}) {
+    TestGraph t;
+    Value *row = t.ints("row", {0}), *zero = t.scalar("zero", 0, DType::I64);
+    Value* sum = swapped ? t.op("sum", "Add", {zero, row}) : t.op("sum", "Add", {row, zero});
+    const Graph g = after_passes(t.out({t.op("y", "Gather", {t.in("x", {4, 3}), sum})}), {simplify_expr});
+    EXPECT_EQ(to_text(g.nodes().front()->inputs[1]->type), "i64[1]");
+  }
+}
+
 TEST(SimplifyExpr, NeutralOperands) {
   TestGraph t;
   Value* v = t.in("x", {2, 3});

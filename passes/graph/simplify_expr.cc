@@ -48,26 +48,23 @@ namespace {
 
 bool same_type(const Value* a, const Value* b) { return a->type == b->type; }
 
-/// x op c leaves x as it is.
-bool is_neutral(const Node& n, bool strict) {
+/// The operand that the other one, a constant, leaves as it is; null: there is none.
+Value* left_as_it_is(const Node& n, bool strict) {
   const bool mul = n.is("Mul"), add = n.is("Add");
   if ((mul || add) && n.inputs[1]) {
+    if (add && strict && is_float(n.outputs[0]->type.dtype)) return nullptr;
     for (size_t k = 0; k < 2; ++k)
-      if (is_scalar(n.inputs[1 - k], mul ? 1 : 0) && same_type(n.inputs[k], n.outputs[0]))
-        return mul || !strict || !is_float(n.outputs[0]->type.dtype);
-    return false;
+      if (is_scalar(n.inputs[1 - k], mul ? 1 : 0) && same_type(n.inputs[k], n.outputs[0])) return n.inputs[k];
+    return nullptr;
   }
-  if (n.is("Div") || n.is("Pow")) return is_scalar(n.inputs[1], 1) && same_type(n.inputs[0], n.outputs[0]);
-  return n.is("Sub") && is_scalar(n.inputs[1], 0) && same_type(n.inputs[0], n.outputs[0]);
+  if (!n.is("Div") && !n.is("Pow") && !n.is("Sub")) return nullptr;
+  return is_scalar(n.inputs[1], n.is("Sub") ? 0 : 1) && same_type(n.inputs[0], n.outputs[0]) ? n.inputs[0] : nullptr;
 }
 
 bool neutral(Graph& g, Node* n, bool strict) {
-  if (!is_neutral(*n, strict)) return false;
-  Value* x = n->inputs[0];
-  if ((n->is("Mul") || n->is("Add")) && (!same_type(x, n->outputs[0]) || is_scalar(x, n->is("Mul") ? 1 : 0)))
-    x = n->inputs[1];
-  replace_node(g, n, x);
-  return true;
+  Value* x = left_as_it_is(*n, strict);
+  if (x) replace_node(g, n, x);
+  return x != nullptr;
 }
 
 bool power(Graph& g, Node* n, bool strict) {

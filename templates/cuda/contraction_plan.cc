@@ -37,18 +37,14 @@ struct Costs {
   double latency;     // from issuing the copies of a step to their arrival
 };
 constexpr Costs kCudaCores = {2.5, 0.9, 24, 272, 78}, kTensorCores = {1.7, 0.86, 145, 93, 537};
-constexpr double kLaunchCycles = 206;      // a second launch, in a graph
-constexpr double kPartialBytes = 0.155;    // of partial sums come from memory, the others from L2
-constexpr int64_t kMaxThreads = 512;       // of a block whose threads share sums: 128 registers each
-constexpr int64_t kMostSums = 64;          // of a thread that multiplies itself
-constexpr int64_t kMostPieces = 128;       // sums of a thread in the pieces of its warp
-constexpr int64_t kMostShared = 99 << 10;  // bytes of a block: what every machine from sm_80 on has by request
-constexpr int kLarger = 90;                // from this one on all of the machine's own are taken
-
-/// Bytes of shared memory that a block may have. A package for sm_80 is run on what came between it and sm_90, too.
-int64_t most_shared(const CudaModel& gpu) {
-  return gpu.sm < kLarger ? std::min(kMostShared, gpu.shared_bytes) : gpu.shared_bytes;
-}
+constexpr double kLaunchCycles = 206;    // a second launch, in a graph
+constexpr double kPartialBytes = 0.155;  // of partial sums come from memory, the others from L2
+constexpr int64_t kMaxThreads = 512;     // of a block whose threads share sums: 128 registers each
+constexpr int64_t kMostSums = 64;        // of a thread that multiplies itself
+constexpr int64_t kMostPieces = 128;     // sums of a thread in the pieces of its warp
+// Bytes of a block's shared memory that the model takes: what every machine from sm_80 on has by request. What is stated
+// may have all that the row's machine has.
+constexpr int64_t kMostShared = 99 << 10;
 
 int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both factors' elements have the same size
 
@@ -154,7 +150,9 @@ std::vector<CudaTile> other_tiles(const Arithmetic* how) {
   std::vector<CudaTile> list;
   auto add = [&](const CudaTile& t) {
     const bool whole = t.rows % t.tm == 0 && t.columns % t.tn == 0;
-    if (!whole || t.tm * t.tn > (t.warp ? kMostPieces * 32 : kMostSums) || t.threads() < 32 || t.threads() > kMaxThreads) return;
+    if (!whole || t.tm * t.tn > (t.warp ? kMostPieces * 32 : kMostSums) || t.threads() < 32 ||
+        t.threads() > kMaxThreads)
+      return;
     const bool known = std::any_of(own.begin(), own.end(), [&](const CudaTile& o) {
       return o.rows == t.rows && o.columns == t.columns && o.tm == t.tm && o.tn == t.tn && o.depth == t.depth;
     });
@@ -189,9 +187,9 @@ std::vector<CudaPlan> candidates(const CudaContraction& m, const Arithmetic* how
 
 using Choice = Narrowing<CudaPlan>::Candidate;
 
-// Each with all ways to share its sums that fit.
+// Each with all ways to share its sums that fit into more than `least` and at most `most` bytes of shared memory.
 std::vector<Choice> with_shares(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
-                                const std::vector<CudaPlan>& list) {
+                                const std::vector<CudaPlan>& list, int64_t least, int64_t most) {
   std::vector<Choice> choices;
   for (CudaPlan p : list) {
     const int64_t steps = ceil_div(m.depth(), p.tile.depth);
@@ -200,8 +198,9 @@ std::vector<Choice> with_shares(const CudaContraction& m, const CudaModel& gpu, 
         const int64_t parts = k_groups * splits;
         if (parts > 1 && (o.strict_fp || steps < 2 * parts || m.batches() * splits > kMaxGridYz)) break;
         p.k_groups = k_groups;
-        if (shared_bytes(p) > most_shared(gpu) || (k_groups > 1 && p.threads() > kMaxThreads))
-          break;
+        const int64_t bytes = shared_bytes(p);
+        if (bytes > most || (k_groups > 1 && p.threads() > kMaxThreads)) break;
+        if (bytes <= least) continue;
         p.splits = splits;
         p.steps = ceil_div(steps, parts);
         choices.push_back({p, estimate(m, gpu, p)});
@@ -210,8 +209,24 @@ std::vector<Choice> with_shares(const CudaContraction& m, const CudaModel& gpu, 
   return choices;
 }
 
+// Those that the model chooses among.
+std::vector<Choice> own_choices(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
+                                const Arithmetic* how) {
+  return with_shares(m, gpu, o, candidates(m, how, own_tiles(how)), 0, std::min(kMostShared, gpu.shared_bytes));
+}
+
+// Others that may be stated.
+std::vector<Choice> other_choices(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
+                                  const Arithmetic* how) {
+  std::vector<Choice> list = with_shares(m, gpu, o, candidates(m, how, own_tiles(how)), kMostShared, gpu.shared_bytes);
+  for (Choice& c : with_shares(m, gpu, o, candidates(m, how, other_tiles(how)), 0, gpu.shared_bytes))
+    list.push_back(std::move(c));
+  for (Choice& c : list) c.is_own = false;
+  return list;
+}
+
 Choice cheapest(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o, const Arithmetic* how) {
-  return Narrowing<CudaPlan>(with_shares(m, gpu, o, candidates(m, how, own_tiles(how)))).best();
+  return Narrowing<CudaPlan>(own_choices(m, gpu, o, how)).best();
 }
 
 // The most precise of the ways that takes no longer than the fastest; null: there is none but CUDA cores.
@@ -256,12 +271,9 @@ CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, c
                                const PlanEntry& plan) {
   const std::vector<Arithmetic> ways = arithmetics(m, gpu, o.precision);
   const Arithmetic* const how = decide_arithmetic(m, gpu, o, ways, plan);
-  std::vector<Choice> choices = with_shares(m, gpu, o, candidates(m, how, own_tiles(how)));
+  std::vector<Choice> choices = own_choices(m, gpu, o, how);
   if (plan.listens())
-    for (Choice& c : with_shares(m, gpu, o, candidates(m, how, other_tiles(how)))) {
-      c.is_own = false;
-      choices.push_back(std::move(c));
-    }
+    for (Choice& c : other_choices(m, gpu, o, how)) choices.push_back(std::move(c));
   Narrowing<CudaPlan> left(std::move(choices));
   const std::string why = "what fits registers and shared memory beside the numbers before it";
   left.decide(

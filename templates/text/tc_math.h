@@ -168,16 +168,18 @@ TC_INLINE tc_vf tc_sin_quadrant(tc_vf x, uint32_t add)
   const tc_vm odd = (tc_vi)(0u - (quadrant & 1u));
   return tc_from_bits(tc_bits(tc_sel(odd, c, s)) ^ (tc_vi)((quadrant & 2u) << 30));
 }
-/* 2.5 ulp for |x| <= 12000; libm lane by lane where any |x| is larger */
+/* 2.5 ulp for |x| <= 12000; libm where |x| is larger. What a lane becomes does not depend on the others. */
 TC_INLINE tc_vf tc_sin(tc_vf x)
 {
-  if (tc_any(tc_not(tc_le(tc_abs(x), tc_set(12000.0f))))) return TC_LANES(sinf, x);
-  return tc_sel(tc_eq(x, tc_zero()), x, tc_sin_quadrant(x, 0u));
+  const tc_vf usual = tc_sel(tc_eq(x, tc_zero()), x, tc_sin_quadrant(x, 0u));
+  const tc_vm large = tc_not(tc_le(tc_abs(x), tc_set(12000.0f)));
+  return tc_any(large) ? tc_sel(large, TC_LANES(sinf, x), usual) : usual;
 }
 TC_INLINE tc_vf tc_cos(tc_vf x)
 {
-  if (tc_any(tc_not(tc_le(tc_abs(x), tc_set(12000.0f))))) return TC_LANES(cosf, x);
-  return tc_sin_quadrant(x, 1u);
+  const tc_vf usual = tc_sin_quadrant(x, 1u);
+  const tc_vm large = tc_not(tc_le(tc_abs(x), tc_set(12000.0f)));
+  return tc_any(large) ? tc_sel(large, TC_LANES(cosf, x), usual) : usual;
 }
 
 /* The rest is libm, lane by lane. */
