@@ -123,6 +123,7 @@ def evaluate(draft, node, constants, opset):
         raise Unfit("ONNX Runtime compares the lower halves of such integers")
     if draft.op == "Softplus" and draft.operands[0].dtype == np.float64 and (draft.operands[0].array > 700).any():
         raise Unfit("ONNX Runtime has no doubles here, and the reference's exponential overflows")
+    single(draft)
     beyond(draft)
     if draft.op in ("AveragePool", "MaxPool", "GlobalMaxPool"):
         opset = max(opset, 7)  # what version 1 says, and of these sets ONNX Runtime casts
@@ -161,6 +162,24 @@ def reduced_shape(draft):
     if axes is None or axes.size == 0 and draft.attributes.get("noop_with_empty_axes"):
         return x.shape if axes is not None else (1,) * x.rank if draft.attributes.get("keepdims", 1) else ()
     return x.array.sum(tuple(axes.array) or None, keepdims=draft.attributes.get("keepdims", 1) != 0).shape
+
+
+def single(draft):
+    """Raises Unfit where ONNX Runtime computes in floats of fewer digits than the operands have, or casts what does not fit."""
+    x = draft.operands[0].array if draft.operands and draft.operands[0] is not None else np.zeros(0)
+    if x.dtype.kind not in "iuf" or x.size == 0:
+        return
+    with np.errstate(all="ignore"):
+        most = np.abs(x.astype(np.float64)).max()
+    whole = x.dtype.kind in "iu"
+    if draft.op == "Shrink" and whole and most > 2**24:
+        raise Unfit("a sum of floats is cast to an integer that does not have it")
+    if draft.op == "Mod" and draft.attributes.get("fmod") and whole and any(np.abs(v.array.astype(np.float64)).max(initial=0) > 2**53 for v in draft.operands):
+        raise Unfit("ONNX Runtime takes the remainder of doubles")
+    if draft.op in ("GroupNormalization", "InstanceNormalization") and x.dtype == np.float64 and most > 1e15:
+        raise Unfit("ONNX Runtime has no doubles here, and squares overflow")
+    if draft.op == "QuantizeLinear" and not whole and not most < 1e6:
+        raise Unfit("ONNX Runtime casts quotients that no integer holds, of 4 bits to the least of them")
 
 
 def beyond(draft):
