@@ -23,7 +23,7 @@ const std::vector<Option>& options() {
        "aarch64, "
        "native (default of verify, bench, run, tune and reduce); records: only of this row",
        kCompiles | kRecords, C, set_cpu, stated_cpu},
-      {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_100 or sm_120",
+      {"--arch", "NAME", "schedule for sm_75, sm_80 (default), sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120",
        kCompiles | kRecords, Cuda, set_arch, stated_arch},
       {"--jit", "", "NVRTC compiles the kernels when an instance is made", kPackages, Cuda,
        [](CommandLine& c, const std::string&) { c.jit = true; }},

@@ -156,8 +156,16 @@ std::string package_readme(const Program& p, const ProgramNames& n, const std::v
           "for any processor.");
 }
 
+// Products of warp groups are of one architecture, and others take its text slowly, or have too little shared memory for it.
+CudaArchitectures cuda_architectures(const Program& p) {
+  if (!p.cpu.ends_with('a')) return {"75-real 80-real 86-real 89-real 90-real 100-real 120", "75 to 120 and PTX"};
+  const std::string number = p.cpu.substr(p.cpu.find('_') + 1);
+  return {number + "-real", number};
+}
+
 std::string cuda_package_readme(const Program& p, const ProgramNames& n) {
-  return filled(support_text("README_cuda.md.in"), p, n, "It was scheduled for `" + p.cpu + "`.");
+  const std::string note = "the default is " + cuda_architectures(p).words + ". It was scheduled for `" + p.cpu + "`.";
+  return filled(support_text("README_cuda.md.in"), p, n, note);
 }
 
 }  // namespace tc

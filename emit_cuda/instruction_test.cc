@@ -89,6 +89,19 @@ TEST(Instructions, EveryTextNamesAllOfTheCall) {
     }
 }
 
+// Lanes of vectors are counted from the first scalar on; rows of tiles are those of products of warp groups.
+TEST(Instructions, WhereOperandsBegin) {
+  for (const Instruction& row : instructions())
+    for (const InstructionOperand& o : row.operands) {
+      const bool has_first = !row.scalars.empty() && row.scalars[0].name == "first" && row.name != "load_strided";
+      if (o.form == OperandForm::Vector) {
+        EXPECT_EQ(o.offset, has_first ? 0 : -1) << row.name;
+      }
+      const bool in_rows = std::holds_alternative<GroupMatrixInstruction>(row.meaning) && o.form == OperandForm::Memory;
+      EXPECT_EQ(o.rows > 1, in_rows) << row.name;
+    }
+}
+
 TEST(Instructions, WhatNoRowSaysIsRefused) {
   const Buffer x = make_buffer("x", DType::F32, {Dim(64)}), r = make_buffer("r", DType::F32, {Dim(4)}, Scope::Register);
   EXPECT_THROW(intrin("load3", {{r, {}}, {x, {0}}}), InternalError);

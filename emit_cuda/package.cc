@@ -101,6 +101,8 @@ std::vector<OutputFile> cuda_package(const Program& p, const PackageOptions& o) 
     if (f.name.starts_with("cuda_on_cpu/")) files.push_back({std::string(f.name), std::string(f.text)});
   std::vector<Hole> holes = weights_holes(p, n, " ");
   holes.insert(holes.end(), {{"name", x}, {"sources", sources}, {"jit", o.jit ? "ON" : "OFF"}});
+  const CudaArchitectures compiled_for = cuda_architectures(p);
+  holes.insert(holes.end(), {{"architectures", compiled_for.list}, {"default_architectures", compiled_for.words}});
   files.push_back({"CMakeLists.txt", fill(support_text("CMakeLists_cuda.txt.in"), holes)});
   files.push_back({"README.md", cuda_package_readme(p, n)});
   files.push_back({"manifest.json", manifest(p, n, o, files, layout_id, "cuda")});

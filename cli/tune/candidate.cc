@@ -154,7 +154,7 @@ namespace {
 
 /// `make candidate` of a CUDA package, by nvcc for the GPU that is there: CMake needs longer to find out about a compiler than
 /// nvcc does for a kernel. Without CUDA CMake builds cuda_on_cpu.
-std::string cuda_makefile(bool on_cpu, bool strict_fp) {
+std::string cuda_makefile(bool on_cpu, const CudaModel& gpu, bool strict_fp) {
   const std::string head = "# Builds the program that tc-emit tune times";
   if (on_cpu)
     return head +
@@ -169,7 +169,8 @@ std::string cuda_makefile(bool on_cpu, bool strict_fp) {
          "CPPFLAGS = -I.\n"
          "weights = $(patsubst %.S,%.o,$(wildcard *.S))\n"
          "candidate: $(weights)\n"
-         "\t$(CUDACXX) -std=c++17 -O3 -arch=native -I." +
+         "\t$(CUDACXX) -std=c++17 -O3 " +
+         (gpu.has_wgmma ? "-gencode=arch=compute_90a,code=sm_90a" : "-arch=native") + " -I." +
          std::string(strict_fp ? " -fmad=false" : "") +
          " candidate.cu $(wildcard kernels/*.cu) measure_cuda.cc main.c $(weights) -o $@\n";
 }
@@ -202,7 +203,7 @@ void write_candidate(const CommandLine& c, const Program& p, const std::string& 
   const std::string include = threads ? "#include \"tc_parallel.h\"\n" : "";
   if (timed) files.push_back({"main.c", include + std::string(measure_text())});
   if (timed && cuda) time_on_device(files);
-  if (cuda) files.push_back({"Makefile", cuda_makefile(!has_gpu(), c.request.options.strict_fp)});
+  if (cuda) files.push_back({"Makefile", cuda_makefile(!has_gpu(), c.request.target.gpu, c.request.options.strict_fp)});
   write_package(dir, files);
 }
 

@@ -5,7 +5,7 @@ usage: run.py [--tool build/tc-emit] [--cache DIR] [--arch 80,90] [NETWORK ...] 
 
 Every kernel of the test networks is compiled by nvcc with `-Werror all-warnings`; ptxas must report no spilled register and no
 local memory. The same text goes through NVRTC in process. Products of models in f16, bf16 and bytes, and of what --precision
-rounds, must show their instructions in PTX (typed.py; alone with the name `typed`). One line per network and kind of check; the last line reads
+rounds, must show their instructions in PTX (typed.py; alone with the name `typed`), those of --arch sm_90a for sm_90a too. One line per network and kind of check; the last line reads
 'N passed, N failed'. Without a toolkit one line says so, and nothing is judged.
 """
 import argparse
@@ -66,6 +66,8 @@ def with_nvcc(package, archs):
     if run.returncode:
         told = [line for line in (run.stdout + run.stderr).splitlines() if "error" in line or "warning" in line]
         return (told or ["nvcc failed"])[0]
+    if "(C7514)" in run.stdout + run.stderr:
+        return "ptxas lets products of warp groups wait for each other"
     bad = spills(run.stdout + run.stderr)
     if not re.search(r"Compiling entry function", run.stdout + run.stderr):
         return "ptxas reported no kernel"
@@ -165,6 +167,13 @@ def main():
             subprocess.run([options.tool, "--quiet", "--target", "cuda", *typed.MODELS[name][2], model, "-o", package], check=True)
             complaint, ptx = with_nvrtc(nvrtc, package, archs[0])
             judge(name, "products in PTX", complaint or typed.complaint(name, ptx))
+    for name in typed.GROUPS if nvrtc and (options.names == CHOSEN or "typed" in options.names) else ():
+        with tempfile.TemporaryDirectory() as scratch:
+            model, package = typed.product(name, Path(scratch) / "model.onnx"), Path(scratch) / "package"
+            subprocess.run([options.tool, "--quiet", "--target", "cuda", "--arch", "sm_90a", *typed.MODELS[name][2], model, "-o", package], check=True)
+            complaint, ptx = with_nvrtc(nvrtc, package, "90a")
+            judge(name, "products of warp groups in PTX", complaint or typed.complaint_of_groups(name, ptx))
+            judge(name, "nvcc, no spills, sm_80, sm_90a", with_nvcc(package, ["80", "90a"]))
     with tempfile.TemporaryDirectory() as scratch:
         judge("digits", "CMake with nvcc, an honest program", whole_program(options.tool, Path(scratch)))
         judge("digits", "--jit: no nvcc, code from NVRTC", jit(options.tool, Path(scratch)))

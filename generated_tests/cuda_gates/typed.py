@@ -16,6 +16,8 @@ MODELS = {
     "attention_bf16": (TensorProto.BFLOAT16, TensorProto.BFLOAT16, (), "f32.bf16.bf16.f32"),
 }
 ROWS, DEPTH, COLUMNS = 512, 2048, 512
+# With --arch sm_90a: the types of the products of warp groups.
+GROUPS = {"f16": "f32.f16.f16", "bf16": "f32.bf16.bf16", "s8": "s32.s8.s8", "u8s8": "s32.u8.s8", "rounded_f16": "f32.f16.f16"}
 
 
 def save(node, inputs, output, initializers, path):
@@ -37,6 +39,14 @@ def product(name, path):
     weight = helper.make_tensor("w", right, numbers.shape, numbers.astype(np.int8 if integers else np.float32).flatten().tolist())
     node = helper.make_node("MatMulInteger" if integers else "MatMul", ["x", "w"], ["y"])
     return save(node, {"x": (left, (ROWS, DEPTH))}, (TensorProto.INT32 if integers else left, (ROWS, COLUMNS)), [weight], path)
+
+
+def complaint_of_groups(name, ptx):
+    """None if all products of `ptx` are those of warp groups, in the model's types."""
+    counts = {word: ptx.count(word) for word in ("wgmma.mma_async", "wgmma.commit_group", "mma.sync", "ldmatrix", "fence.proxy.async", ".local.")}
+    typed = len([line for line in ptx.splitlines() if "wgmma.mma_async" in line and GROUPS[name] in line])
+    wrong = counts["mma.sync"] or counts["ldmatrix"] or counts[".local."] or not counts["wgmma.commit_group"] or not counts["fence.proxy.async"]
+    return f"not all products are groups' of {GROUPS[name]}: {typed} of {counts}" if wrong or typed < 4 or typed != counts["wgmma.mma_async"] else None
 
 
 def complaint(name, ptx):

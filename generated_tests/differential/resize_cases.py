@@ -60,7 +60,20 @@ def matrix(transform, chosen, x, name, **options):
     return Case(name, "\n".join(nodes), {"x": x}, weights, tuple(f"y{k}" for k in range(len(nodes))), bar=1e-4, **options)
 
 
+def ties():
+    """Positions in the middle between two elements, which a rounded scale puts next to it."""
+    nodes, weights = [], {}
+    for k, (h, w) in enumerate(((8, 26), (2, 4), (12, 22), (10, 16))):
+        weights |= {f"z{k}": ints(1, 1, h, w), f"s{k}": F32([1, 1, h / 7, w / 11])}
+        for operands in (f"x, , , z{k}", f"x, , s{k}"):
+            for transform in ("asymmetric", "half_pixel", "align_corners"):
+                for rounding in NEAREST:
+                    nodes.append(f'y{len(nodes)} = Resize <mode = "nearest", coordinate_transformation_mode = "{transform}", nearest_mode = "{rounding}"> ({operands})')
+    return Case("resize_ties", "\n".join(nodes), {"x": (1, 1, 7, 11)}, weights, tuple(f"y{k}" for k in range(len(nodes))), folded_only=True)
+
+
 def cases():
+    yield ties()
     every = [way for way, *_ in ways()]
     scales = [way for way in every if way.startswith("scales")]
     for transform in TRANSFORMS:  # tf_half_pixel_for_nn is for the nearest element, and older than sizes' policies

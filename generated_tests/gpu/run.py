@@ -117,7 +117,8 @@ def build(folder, options):
         f"add_subdirectory({package} package)\nadd_executable(timer timer.{ending})\ntarget_link_libraries(timer PRIVATE {name}::{name})\n"
         f"add_executable({name}_program {package}/main.c)\nset_target_properties({name}_program PROPERTIES OUTPUT_NAME {name} LINKER_LANGUAGE CXX)\n"
         f"target_link_libraries({name}_program PRIVATE {name}::{name})\n")
-    flags = ["-DTC_CUDA_ON_CPU=ON"] if options.cpu else ["-DCMAKE_CUDA_ARCHITECTURES=" + options.arch]
+    arch = "90a-real" if "sm_90a" in item["flags"] else options.arch
+    flags = ["-DTC_CUDA_ON_CPU=ON"] if options.cpu else ["-DCMAKE_CUDA_ARCHITECTURES=" + arch]
     for command in (["cmake", "-S", project, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", *flags],
                     ["cmake", "--build", folder / "build", "--parallel", "8"]):
         result = run(*command)

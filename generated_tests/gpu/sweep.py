@@ -3,6 +3,7 @@
 
 usage: sweep.py prepare [--tool build/tc-emit] [--arch sm_90] [--count 70] [--seed 5] [--only REGEX]     (needs no GPU; `scripts/python_env base`)
        sweep.py run [--arch sm_90] [--results FILE]                                        (needs nvcc, a GPU and the folder sweep/)
+With --arch sm_90a the numbers are those of products of warp groups.
 
 `prepare` emits each product once as the model has it and --count times with numbers that are stated, and writes a file of
 kernels for each product into sweep/. `run` compiles them and times each launch in a graph of twenty; its lines are
@@ -23,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SWEEP = HERE / "sweep"
 MATRICES = [(197, 3072, 768), (197, 768, 3072), (197, 768, 2304), (128, 768, 768), (128, 3072, 768), (2048, 2048, 2048),
-            (4096, 4096, 4096)]  # rows, depth, columns
+            (4096, 4096, 4096), (1576, 768, 3072), (1024, 1024, 4096)]  # rows, depth, columns
 IMAGES = [(14, 256, 256, 3), (14, 1024, 256, 1), (14, 256, 1024, 1), (7, 960, 160, 1), (14, 384, 64, 1), (28, 128, 128, 3), (56, 64, 64, 3),
           (7, 512, 512, 3)]  # side, channels, channels of the result, side of the window
 MOST_SHARED, MOST_THREADS = 227 << 10, 512
@@ -112,6 +113,14 @@ def numbers_of(halves):
                    "splits": splits}
 
 
+def numbers_in_groups():
+    """The same for products of warp groups."""
+    tiles = [(rows, columns, part) for rows in (64, 128, 256) for columns in (64, 128, 256) for part in (64, 128) if rows % part == 0]
+    for (rows, columns, part), stages, splits in itertools.product(tiles, (3, 4, 5, 6), (1, 2, 3, 4, 6, 8, 12, 16)):
+        yield {"tensor_cores": 1, "bits": 16, "products": 1, "warps": 4, "rows": rows, "columns": columns, "warp_rows": part, "warp_columns": columns,
+               "depth": 64, "stages": stages, "groups": 1, "splits": splits}
+
+
 def is_large(name):
     """Whether only large tiles of a product, that are multiplied whole, are worth the time."""
     rows, columns = re.match(r"m(\d+)_k\d+_n(\d+)", name).groups()
@@ -130,7 +139,8 @@ def emitted(path, options, folder):
     text = own.read_text()
     said = re.search(r"contraction\((.*?)\)", text)[1]
     packages = [(said, folder / "own")]
-    candidates = [n for n in numbers_of(path.stem.endswith("h")) if not is_large(path.stem) or (n["rows"] * n["columns"] >= 8192 and n["splits"] == 1)]
+    every = numbers_in_groups() if options.arch.endswith("a") else numbers_of(path.stem.endswith("h"))
+    candidates = [n for n in every if not is_large(path.stem) or (n["rows"] * n["columns"] >= 8192 and n["splits"] == 1)]
     random.Random(options.seed).shuffle(candidates)
     for k, numbers in enumerate(candidates):
         if len(packages) > options.count:
@@ -178,7 +188,8 @@ def prepare(options):
 def run(options):
     if Path("/usr/local/cuda/bin").exists():
         os.environ["PATH"] += ":/usr/local/cuda/bin"
-    nvcc = ["nvcc", f"-arch={options.arch}", "-std=c++17", "-diag-suppress=177"]
+    number = options.arch.removeprefix("sm_")
+    nvcc = ["nvcc", f"-gencode=arch=compute_{number},code=sm_{number}", "-std=c++17", "-diag-suppress=177"]
     sources = sorted(SWEEP.glob("*.cu"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda file: subprocess.run([*nvcc, "-c", file, "-o", file.with_suffix(".o")], check=True), sources))

@@ -46,7 +46,7 @@ CONFIGS = {c.name: c for c in (
     Config("cuda", ("--target", "cuda", "--verify-each"), ("-O0",), "clang++"), Config("cuda-sm_75", ("--target", "cuda", "--arch", "sm_75"), ("-O0",), "clang++"),
     Config("cuda-sm_90", ("--target", "cuda", "--arch", "sm_90"), ("-O0",), "g++"), Config("cuda-int8", ("--target", "cuda", "--precision", "int8"), ("-O0",), "clang++"),
     Config("schedules", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3"), "clang", "schedules"), Config("schedules-znver4", ("--cpu", "znver4"), ("-O0", "-DTC_VL=16"), "gcc", "schedules"),
-    Config("schedules-cuda", ("--target", "cuda"), ("-O0",), "clang++", "schedules"), Config("schedules-sm_90", ("--target", "cuda", "--arch", "sm_90"), ("-O0",), "clang++", "schedules"),
+    Config("schedules-cuda", ("--target", "cuda"), ("-O0",), "clang++", "schedules"), Config("schedules-sm_90a", ("--target", "cuda", "--arch", "sm_90a"), ("-O0",), "clang++", "schedules"),
     Config("text", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3"), "clang", "text"), Config("text-cuda", ("--target", "cuda"), ("-O0",), "clang++", "text"),
     Config("any", (), ("-O0",)), Config("tcc", ("--cpu", "znver4", "--verify-each"), ("-DTC_VL=1",), "tcc"))}
 

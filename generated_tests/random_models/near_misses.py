@@ -187,6 +187,8 @@ def same_again(g):
         if found is None and old is not None and old.dtype in FLOATS:
             found = g.fresh(old.dtype, old.shape, **({"low": 0.25, "high": 3}))
         operands[index] = found
+    if operands and operands[0] is None and node.draft.operands[0] is not None:
+        raise Unfit("needed")
     if node.draft.op in ("TopK", "Gather", "NonZero", "Where") and any(o is None for o in operands):
         raise Unfit("needed")
     g.add(Draft(node.draft.op, tuple(operands), attributes, node.draft.outputs, node.draft.domain), node.kind)

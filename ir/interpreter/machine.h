@@ -89,6 +89,7 @@ struct Program {
   std::vector<uint8_t> image;  // of the first registers: constants
   int64_t arena_bytes = 0;     // of all registers, at least those of the image; the others begin as zeros
   std::vector<MatrixInstruction> matrix_instructions;
+  std::vector<GroupMatrixInstruction> group_instructions;
   std::string thread_loop;  // names of the thread loops, for messages
   int batch = kBatch;       // lanes that registers have room for
   int vl = 4;

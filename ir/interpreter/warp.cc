@@ -107,12 +107,69 @@ void multiply_matrices(Machine& m, const Instr& i) {
   m.steps += m.lanes * mma.depth;
 }
 
+// Element `column` of row `row`, from `begin` on, which is in the matrix's first row; its chunks are exchanged by the row.
+double swizzled_element(const BufferSlot& slot, DType t, int64_t begin, int64_t row, int64_t column) {
+  const int64_t first = begin / kSwizzledRow * kSwizzledRow, at = begin % kSwizzledRow + column * info(t).bytes;
+  check(first / kSwizzledRow % 8 == 0 && at < kSwizzledRow, "eight rows of 128 bytes are exchanged together");
+  const int64_t from = first + row * kSwizzledRow + ((at / 16) ^ (row % 8)) * 16 + at % 16;
+  check(from + info(t).bytes <= slot.elements * info(slot.buffer->dtype).bytes, "rows that are there");
+  uint32_t word = 0;
+  std::memcpy(&word, slot.bytes + from, size_t(info(t).bytes));
+  return element(t, word, 0);
+}
+
+// The bytes where the operand begins, one number for each lane.
+std::vector<int64_t> begins_of(Machine& m, const Access& x) {
+  Strided s;
+  const int64_t bytes = info(m.program.buffers[size_t(x.buffer)].buffer->dtype).bytes;
+  const bool strided = resolve(m, x, m.lanes, 1, s);
+  std::vector<int64_t> list;
+  for (int l = 0; l < m.lanes; l++)
+    list.push_back((strided ? s.offset + l * s.lane_step : m.addresses[size_t(l)]) * bytes);
+  return list;
+}
+
+// a, b, c: accesses of sums, left and right; aux: the instruction
+void multiply_in_group(Machine& m, const Instr& i) {
+  const GroupMatrixInstruction& g = m.program.group_instructions[size_t(i.aux)];
+  const Access &left = m.program.accesses[size_t(i.b)], &right = m.program.accesses[size_t(i.c)];
+  const std::vector<int64_t> a = begins_of(m, left), b = begins_of(m, right);
+  const BufferSlot &a_slot = m.program.buffers[size_t(left.buffer)], &b_slot = m.program.buffers[size_t(right.buffer)];
+  const Words c = words_of(m, i.a);
+  const int64_t depth = kGroupDepthBytes / info(g.left).bytes;
+  for (int l = 0; l < m.lanes; l++) {
+    const int group = l / int(kGroupWarps * kWarp) * int(kGroupWarps * kWarp), warp = (l - group) / kWarp;
+    check(m.active(l) == m.active(group), "the warps of a group are not all there");
+    if (!m.active(l)) continue;
+    check(a[size_t(l)] == a[size_t(group)] + warp * kTileRows * kSwizzledRow && b[size_t(l)] == b[size_t(group)],
+          "the left factors of a group lie one behind the other, and it has one right factor");
+    for (int64_t e = 0; e < g.columns / 2; e++) {
+      const int64_t row = l % kWarp / 4 + e % 4 / 2 * 8, column = e / 4 * kTileColumns + l % 4 * 2 + e % 2;
+      double sum = 0;
+      for (int64_t k = 0; k < depth; k++)
+        sum += swizzled_element(a_slot, g.left, a[size_t(l)], row, k) *
+               swizzled_element(b_slot, g.right, b[size_t(l)], column, k);
+      uint32_t& bits = c.at(l, e);
+      if (g.sum == DType::I32) {
+        bits = uint32_t(int64_t(int32_t(bits)) + int64_t(sum));
+      } else {
+        float f;
+        std::memcpy(&f, &bits, 4);
+        f += float(sum);
+        std::memcpy(&bits, &f, 4);
+      }
+    }
+  }
+  m.steps += m.lanes * g.columns * depth / 16;
+}
+
 }  // namespace
 
 bool Compiler::warp_instruction(const Intrin& k) {
   const auto* mma = meaning_as<MatrixInstruction>(k);
   const auto* loads = meaning_as<MatrixLoad>(k);
-  if ((!mma && !loads) || k.buffers.at(0)->scope == Scope::Fragment) return false;
+  const auto* group = meaning_as<GroupMatrixInstruction>(k);
+  if ((!mma && !loads && !group) || k.buffers.at(0)->scope == Scope::Fragment) return false;
   check(in_threads_ && threads_.total() % kWarp == 0, "warps are whole");
   const IntrinCall call = parse(k);
   std::vector<int32_t> at;
@@ -120,11 +177,14 @@ bool Compiler::warp_instruction(const Intrin& k) {
     Exprs index = o.index;
     if (o.buffer->scope == Scope::Register) index.push_back(0);
     bool varying = true, vector = false;
-    at.push_back(access(o.buffer, index, {}, at.empty() && bool(mma), varying, vector));
+    at.push_back(access(o.buffer, index, {}, at.empty() && !loads, varying, vector));
   }
-  const size_t i = emit_jump(mma ? &multiply_matrices : &read_matrices, at[mma ? 0 : 1]);
+  const size_t i = emit_jump(group ? &multiply_in_group : mma ? &multiply_matrices : &read_matrices, at[loads ? 1 : 0]);
   Instr& instr = program_.code[i];
-  if (mma) {
+  if (group) {
+    program_.group_instructions.push_back(*group);
+    instr.b = at[1], instr.c = at[2], instr.aux = int32_t(program_.group_instructions.size()) - 1;
+  } else if (mma) {
     program_.matrix_instructions.push_back(*mma);
     instr.b = at[1], instr.c = at[2], instr.aux = int32_t(program_.matrix_instructions.size()) - 1;
   } else {

@@ -223,11 +223,33 @@ Stmt interleaved_store(const IntrinCall& c, int64_t) {
               loop(lane, lanes(), store(to.buffer, {at}, load(rows.buffer, {Expr(row), Expr(lane)}))));
 }
 
+// sums[.., j, r, e] += left[row + r, k] * right[8 j + e, k], in the order in which rows lie.
+static Stmt multiply_add_swizzled(const GroupMatrixInstruction& m, const IntrinCall& c) {
+  const IntrinOperand &sums = c.operands.at(0), &left = c.operands.at(1), &right = c.operands.at(2);
+  const Var j = make_var("j"), k = make_var("k");
+  auto element = [&](const IntrinOperand& o, const Expr& row) {
+    Exprs index = o.index;
+    Expr &outer = index[index.size() - 2], &inner = index.back();
+    outer = outer + row;
+    inner = swizzled(outer, inner + Expr(k), o.buffer->dtype);
+    return cast(m.sum, load(o.buffer, index));
+  };
+  IntrinOperand piece = sums;
+  piece.index.back() = piece.index.back() + Expr(j);
+  return loop(j, m.columns / kTileColumns, over_tile(*sums.buffer, [&](const Expr& row, const Expr& column) {
+                const Expr product = element(left, row) * element(right, Expr(j) * Expr(kTileColumns) + column);
+                return loop(k, kGroupDepthBytes / info(m.left).bytes,
+                            store(sums.buffer, at(piece, row, column), product, Op::Add));
+              }));
+}
+
 Stmt expand_intrin(const Intrin& k) {
   const Meaning& meaning = instruction(k).meaning;
   const IntrinCall c = parse(k);
   if (const auto* m = std::get_if<Assignments>(&meaning)) return m->made(c, m->n);
   if (const auto* m = std::get_if<TileOperation>(&meaning)) return on_tile(m->form, c);
+  if (const auto* m = std::get_if<GroupMatrixInstruction>(&meaning); m && k.buffers.at(0)->scope == Scope::Fragment)
+    return multiply_add_swizzled(*m, c);
   const auto* m = std::get_if<MatrixInstruction>(&meaning);
   check(m && k.buffers.at(0)->scope == Scope::Fragment, "no assignments stand for instruction " + k.name);
   return multiply_add(*m, c);

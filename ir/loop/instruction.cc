@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/loop/build.h"
 #include "ir/loop/expand_intrin.h"
 #include "support/error.h"
 #include "support/text.h"
@@ -200,6 +201,48 @@ void add_matrix_rows(Table& t) {
   multiply({"mma_u8s8_k32", DType::U8, DType::I8, DType::I32, 32}, 75);
 }
 
+// --- CUDA: products of warp groups, of machines that have wgmma
+void add_group_rows(Table& t) {
+  auto multiply = [&](const std::string& types, DType left, DType right, DType sum) {
+    for (const int64_t columns : {64, 128, 256})
+      t.push_back({.name = "wgmma_" + types + "_n" + to_text(columns),
+                   .operands = {{"sums", Registers, Both, {sum}},
+                                {"left", Memory, Read, {left}, kSwizzledRow, -1, kTileRows},
+                                {"right", Memory, Read, {right}, kSwizzledRow, -1, columns}},
+                   .meaning = GroupMatrixInstruction{left, right, sum, columns},
+                   .collective = Collective::Warp,
+                   .cuda = {{}},
+                   .sm = 90,
+                   .is_wgmma = true});
+  };
+  multiply("f16", DType::F16, DType::F16, DType::F32);
+  multiply("bf16", DType::BF16, DType::BF16, DType::F32);
+  multiply("s8", DType::I8, DType::I8, DType::I32);
+  multiply("u8", DType::U8, DType::U8, DType::I32);
+  multiply("s8u8", DType::I8, DType::U8, DType::I32);
+  multiply("u8s8", DType::U8, DType::I8, DType::I32);
+  // What a thread has stored in shared memory, products of groups see behind the next barrier.
+  t.push_back(
+      {.name = "wgmma_publish", .meaning = Assignments{no_assignments}, .cuda = {{}}, .sm = 90, .is_wgmma = true});
+  // Before the first of several products, and behind them: they are a group.
+  for (const char* name : {"wgmma_begin", "wgmma_commit"})
+    t.push_back({.name = name, .meaning = Assignments{no_assignments}, .cuda = {{}}, .sm = 90, .is_wgmma = true});
+  // Until all groups but the newest are done, nobody may touch their factors; until the end, the sums.
+  t.push_back({.name = "wgmma_wait",
+               .scalars = {{"groups"}},
+               .meaning = Assignments{no_assignments},
+               .cuda = {{"tc_wgmma_wait<{groups}>()"}},
+               .sm = 90,
+               .is_wgmma = true});
+  t.push_back({.name = "wgmma_end",
+               .operands = {{"sums", Registers, Both}},
+               .scalars = {{"pieces"}},
+               .meaning = Assignments{no_assignments},
+               .cuda = {{"tc_wgmma_end<{pieces}>({sums})"}},
+               .sm = 90,
+               .is_wgmma = true});
+}
+
 // --- CUDA: tiles of a warp. They have no text: infer_fragment makes those on registers of them.
 void add_tile_rows(Table& t) {
   auto tile = [&](const char* name, TileForm form, std::vector<InstructionOperand> operands,
@@ -230,6 +273,7 @@ Table make_table() {
   add_copy_rows(t);
   add_exchange_rows(t);
   add_matrix_rows(t);
+  add_group_rows(t);
   add_tile_rows(t);
   return t;
 }
@@ -260,6 +304,20 @@ const Instruction& instruction(std::string_view name) {
 
 bool reads_operand(const Intrin& k, size_t i) { return instruction(k).operand(i).use != Written; }
 bool writes_operand(const Intrin& k, size_t i) { return instruction(k).operand(i).use != Read; }
+
+Expr swizzled(const Expr& row, const Expr& column, DType type, int64_t aligned) {
+  const int64_t chunk = 16 / info(type).bytes;
+  const Expr moved = apply(Op::BitXor, {floor_div(column, chunk), floor_mod(row, 8)});
+  return aligned % chunk == 0 ? moved * Expr(chunk) : moved * Expr(chunk) + floor_mod(column, chunk);
+}
+
+std::string group_matrix_instruction(DType left, DType right, int64_t columns) {
+  for (const Instruction& row : instructions())
+    if (const auto* m = std::get_if<GroupMatrixInstruction>(&row.meaning);
+        m && m->left == left && m->right == right && m->columns == columns)
+      return row.name;
+  return "";
+}
 
 const MatrixInstruction* matrix_instruction(DType left, DType right) {
   for (const Instruction& row : instructions())

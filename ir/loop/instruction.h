@@ -22,6 +22,20 @@ struct MatrixInstruction {
   int64_t per_word() const { return depth / 8; }
 };
 
+/// sums[16, columns] += left[16, depth] * right[columns, depth]^T of each of four warps, whose left factors lie one behind
+/// the other, and which have the same right one. Sums are pieces of 16 x 8, one behind the other. The factors are in shared
+/// memory, as rows of kSwizzledRow bytes from a multiple of eight of these on, and swizzled. (PTX ISA, asynchronous
+/// warpgroup level matrix multiply-accumulate.)
+struct GroupMatrixInstruction {
+  DType left, right, sum;
+  int64_t columns;
+};
+inline constexpr int64_t kGroupWarps = 4, kGroupRows = kGroupWarps * kTileRows, kGroupDepthBytes = 32,
+                         kSwizzledRow = 128;
+/// Where element `column` of row `row` lies in its row: chunks of 16 bytes change places, so that those of one column are in
+/// different banks. `column` is a multiple of `aligned`.
+Expr swizzled(const Expr& row, const Expr& column, DType type, int64_t aligned = 1);
+
 // --- what an instruction does
 /// The statements that it stands for; null: nothing. `n`: the number in its name, if it has one.
 struct Assignments {
@@ -48,7 +62,8 @@ enum class TileForm : uint8_t { Fill, Load, LoadTransposed, Join, Round, Split }
 struct TileOperation {
   TileForm form;
 };
-using Meaning = std::variant<Assignments, ThreadReduction, WarpShuffle, MatrixLoad, MatrixInstruction, TileOperation>;
+using Meaning = std::variant<Assignments, ThreadReduction, WarpShuffle, MatrixLoad, MatrixInstruction, TileOperation,
+                             GroupMatrixInstruction>;
 
 // --- operands
 /// What lies where an operand begins. Memory: elements one behind the other; Registers: the last axis of a thread's array;
@@ -62,6 +77,7 @@ struct InstructionOperand {
   std::vector<DType> types = {};  // one of these; empty: any
   int64_t reach = 16;             // bytes behind its beginning that one thread may touch
   int offset = -1;                // the scalar that its beginning is shifted by; -1: none
+  int64_t rows = 1;               // so many, along the axis before the last, each of that reach
 };
 /// An index or a size, or, if `is_data`, a value of a tensor's type or a condition.
 struct InstructionScalar {
@@ -97,6 +113,7 @@ struct Instruction {
   int optional_scalars = 0;    // so many of the last ones may be missing
   bool repeats_last = false;   // its last operand may stand several times
   int sm = 75;                 // CUDA: machines from here on have it; older ones do the same with other instructions
+  bool is_wgmma = false;       // CUDA: only machines with products of warp groups have it
   double cycles = 0;           // CUDA: of a multiprocessor, for one warp; 0: no cost model counts it
 
   /// Its operand `i`, however often the last one stands.
@@ -122,5 +139,7 @@ const T* meaning_as(const Intrin& k) {
 }
 /// The matrix instruction for factors of these types; f32 is rounded to tf32. Null if there is none.
 const MatrixInstruction* matrix_instruction(DType left, DType right);
+/// The name of the one of a warp group, for so many columns; empty if there is none.
+std::string group_matrix_instruction(DType left, DType right, int64_t columns);
 
 }  // namespace tc

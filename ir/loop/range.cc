@@ -1,5 +1,6 @@
 // Intervals of integer expressions. The ends of int64 are "not bounded" and stay so under arithmetic.
 #include <algorithm>
+#include <bit>
 
 #include "ir/loop/build.h"
 #include "ir/loop/linear.h"
@@ -69,6 +70,9 @@ Range shift_left(const Range& a, const Range& b) {
   return a * Range{int64_t(1) << b.min, int64_t(1) << b.max};
 }
 
+// Nonnegative, and of no more bits than `most`.
+Range same_bits(int64_t most) { return {0, infinite(most) ? kMax : int64_t(std::bit_ceil(uint64_t(most) + 1) - 1)}; }
+
 class Intervals {
  public:
   explicit Intervals(const Ranges& ranges) : ranges_(ranges) {}
@@ -124,6 +128,8 @@ class Intervals {
       case Op::Min: return {std::min(x.min, y.min), std::min(x.max, y.max)};
       case Op::Max: return {std::max(x.min, y.min), std::max(x.max, y.max)};
       case Op::BitAnd: return nonnegative(x) && nonnegative(y) ? Range{0, std::min(x.max, y.max)} : kAnything;
+      case Op::BitOr:
+      case Op::BitXor: return nonnegative(x) && nonnegative(y) ? same_bits(std::max(x.max, y.max)) : kAnything;
       case Op::Shl: return shift_left(x, y);
       case Op::Shr: return nonnegative(x) ? Range{0, x.max} : kAnything;
       case Op::Index: return {0, infinite(y.max) ? kMax : std::max<int64_t>(0, y.max - 1)};

@@ -13,21 +13,25 @@ constexpr int64_t kLongestPeriod = 4;
 /// Longer axes are not searched for closed forms.
 constexpr int64_t kLongestTable = 1 << 16;
 
+/// A position this near to the middle between two elements is there: a scale is rounded, and ONNX Runtime prefers in the same
+/// way.
+constexpr double kTie = 1e-6;
+
 Expr f64(double v) { return make_float(DType::F64, v); }
 
 int64_t nearest_position(const std::string& mode, double x) {
   const double low = std::floor(x), rest = x - low;
   if (mode == "floor") return int64_t(low);
   if (mode == "ceil") return int64_t(std::ceil(x));
-  return int64_t(low) + (mode == "round_prefer_ceil" ? rest >= 0.5 : rest > 0.5);
+  return int64_t(low) + (mode == "round_prefer_ceil" ? rest >= 0.5 - kTie : rest > 0.5 + kTie);
 }
 
 Expr nearest_position(const std::string& mode, const Expr& x) {
   const Expr low = apply(Op::Floor, {x});
   if (mode == "floor") return cast(DType::I64, low);
   if (mode == "ceil") return cast(DType::I64, apply(Op::Ceil, {x}));
-  const Expr half = make_float(x->dtype, 0.5);
-  const Expr up = mode == "round_prefer_ceil" ? x - low >= half : x - low > half;
+  auto half = [&](double tie) { return make_float(x->dtype, 0.5 + tie); };
+  const Expr up = mode == "round_prefer_ceil" ? x - low >= half(-kTie) : x - low > half(kTie);
   return cast(DType::I64, low) + select(up, Expr(1), Expr(0));
 }
 

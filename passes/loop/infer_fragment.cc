@@ -16,7 +16,8 @@
 //   sums    (r, c)    lane r % 8 * 4 + c / 2        register r / 8 * 2 + c % 2
 //   left    (r, k)    lane r % 8 * 4 + k / E % 4    register r / 8 + k / (4 E) * 2
 //   right   (k, c)    lane c * 4 + k / E % 4        register k / (4 E)
-// so that of rows r a lane has r = lane / 4 and r + 8, and of columns two neighbours. Loops over elements therefore go
+// so that of rows r a lane has r = lane / 4 and r + 8, and of columns two neighbours. Products of a warp group have the same
+// sums in the same lanes, 16 rows a warp, and read their factors from shared memory. Loops over elements therefore go
 // over all rows, and inside of that over pairs of columns. Factors are only loaded, made of sums, rounded and multiplied:
 // ldmatrix brings eight rows of 16 bytes at a time to where they are needed. Of a tile with one
 // column every lane has its own: numbers of its rows.
@@ -37,6 +38,8 @@
 
 namespace tc {
 namespace {
+
+constexpr int64_t kSums = kTileRows * kTileColumns / kWarp;  // of a tile in a lane
 
 enum class Role : uint8_t { Sums, Left, Right, Rows };
 
@@ -82,6 +85,7 @@ class Spreading {
       if (const Intrin* k = as<Intrin>(s); k && !k->buffers.empty() && is_fragment(k->buffers[0])) {
         find_pairs(*k);
         if (const auto* m = meaning_as<MatrixInstruction>(*k)) find_tiles(*m, *k);
+        if (const auto* m = meaning_as<GroupMatrixInstruction>(*k)) find_sums(k->buffers[0], m->sum);
       }
       return true;
     });
@@ -105,7 +109,7 @@ class Spreading {
 
   void find_tiles(const MatrixInstruction& m, const Intrin& k) {
     const Role roles[] = {Role::Sums, Role::Left, Role::Right};
-    const int64_t registers[] = {4, 4, 2};
+    const int64_t registers[] = {kSums, 4, 2};
     const Dims tiles[] = {{kTileRows, kTileColumns}, {kTileRows, m.depth}, {m.depth, kTileColumns}};
     for (size_t i = 0; i < 3; i++) {
       const Buffer& b = k.buffers.at(i);
@@ -119,6 +123,13 @@ class Spreading {
       shape.push_back(Dim(registers[i]));
       spread_[b.get()] = {roles[i], make_buffer(b->name, i == 0 ? m.sum : DType::U32, shape, Scope::Register)};
     }
+  }
+
+  void find_sums(const Buffer& b, DType type) {
+    if (spread_.count(b.get()) != 0) return;
+    Shape shape(b->shape.begin(), b->shape.end() - 2);
+    shape.push_back(Dim(kSums));
+    spread_[b.get()] = {Role::Sums, make_buffer(b->name, type, shape, Scope::Register)};
   }
 
   const Spread& spread(const Buffer& b) const {
@@ -147,7 +158,11 @@ class Spreading {
       return intrin(k.name, operands);
     }
     const auto* on = meaning_as<TileOperation>(k);
-    check(on != nullptr, "an instruction on tiles: " + k.name);
+    if (!on) {  // products of a warp group, and their end
+      std::vector<IntrinOperand> operands = c.operands;
+      operands[0].buffer = own.registers;
+      return intrin(k.name, operands, c.scalars);
+    }
     const std::string words = own.role == Role::Left ? "4" : "2";
     switch (on->form) {
       case TileForm::Fill: return filled(t, c.scalars.at(0));
@@ -168,7 +183,7 @@ class Spreading {
     Exprs at = t.index;
     at.push_back(Expr(e));
     check(own.role == Role::Sums, "sums are set to a number");
-    return loop(e, 4, store(own.registers, at, value), ForKind::Unroll);
+    return loop(e, kSums, store(own.registers, at, value), ForKind::Unroll);
   }
 
   // The lane's own row of 16 bytes: those of lanes 8 i .. 8 i + 7 make up matrix i, which goes to register i. Rows run

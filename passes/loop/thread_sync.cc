@@ -231,6 +231,11 @@ class Synchronizer {
       ThreadAccess a{o.buffer, inlined(o.index), false};
       const int64_t count = row.operand(i).reach / std::max<int64_t>(1, info(o.buffer->dtype).bytes);
       if (!a.index.empty() && count > 1) a.index.back() = a.index.back() + any_of(count);
+      if (row.operand(i).rows > 1) {
+        check(a.index.size() > 1, "rows of a tile");
+        Expr& r = a.index[a.index.size() - 2];
+        r = r + any_of(row.operand(i).rows);
+      }
       if (row.collective != Collective::No) {
         VarMap any;
         for (const Var& t : nest_.threads) any[t.get()] = any_of(nest_.ranges[t.get()].max + 1);

@@ -76,6 +76,7 @@ int64_t matrix_factor_bytes(const Stmt& body) {
       [&](const Stmt& s) {
         const Intrin* k = as<Intrin>(s);
         if (const MatrixInstruction* m = k ? meaning_as<MatrixInstruction>(*k) : nullptr) bytes = info(m->left).bytes;
+        if (const auto* m = k ? meaning_as<GroupMatrixInstruction>(*k) : nullptr) bytes = info(m->left).bytes;
         return true;
       },
       [](const Expr&) { return false; });

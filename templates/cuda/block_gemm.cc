@@ -74,9 +74,10 @@ TileCopy BlockGemm::tile_of(const Factor& f, DType type, const std::vector<Axis>
 
 // With S stages, iteration s issues the copies of step s and multiplies step s - (S - 1): S - 1 more than there are
 // steps. What passes through registers is read before the products and stored behind them. One barrier each: a stage
-// is filled when every thread has left it.
+// is filled when every thread has left it. Products that go on by themselves are begun before the copies are issued, and
+// those of the step before may still run, so that copies are one step less ahead.
 Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
-  const int64_t stages = plan_.stages;
+  const int64_t stages = plan_.stages, ahead = stages - (begins_products() ? 2 : 1);
   const Var step = make_var("step"), stage = make_var("stage");
   Expr part = plan_.splits > 1 ? split() : Expr(0);
   if (plan_.k_groups > 1) part = part * Expr(plan_.k_groups) + Expr(k_group_);
@@ -84,20 +85,23 @@ Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
   const Expr own = plan_.k_groups > 1 ? Expr(k_group_) * Expr(stages) : Expr(0);  // this group's tiles
   const Expr is_step = Expr(step) < Expr(plan_.steps);
   auto if_step = [&](const Stmt& s) { return s ? if_then(is_step, s) : s; };
-  const Expr ready = own + (stages == 2 ? Expr(1) - Expr(stage) : floor_mod(Expr(step) + Expr(1), stages));
+  const Expr ready = own + (stages == 2 ? Expr(1) - Expr(stage) : floor_mod(Expr(step) + Expr(stages - ahead), stages));
   const Expr filled = own + Expr(stage);
-  Stmt iteration = seq({intrin("cp_async_wait", {}, {Expr(stages - 2)}), barrier(Scope::Shared),
-                        if_step(seq({copy_tile(p, filled, first), copy_tile(q, filled, first)})),
-                        intrin("cp_async_commit", {}), if_then(Expr(step) >= Expr(stages - 1), multiply(p, q, ready)),
-                        if_step(seq({put_tile(p, filled), put_tile(q, filled)}))});
+  const Stmt wait = intrin("cp_async_wait", {}, {Expr(ahead - 1)});
+  const Stmt copies =
+      seq({if_step(seq({copy_tile(p, filled, first), copy_tile(q, filled, first)})), intrin("cp_async_commit", {})});
+  const Stmt products = if_then(Expr(step) >= Expr(ahead), multiply(p, q, ready));
+  const Stmt puts = if_step(seq({put_tile(p, filled), put_tile(q, filled)}));
+  Stmt iteration = begins_products() ? seq({wait, intrin("wgmma_publish", {}), barrier(Scope::Shared), products, copies,
+                                            wait_for_products(), puts})
+                                     : seq({wait, barrier(Scope::Shared), copies, products, puts});
   for (const TileCopy* t : {&p, &q})
     if (t->registers) iteration = alloc(t->registers, iteration);
-  const std::string description =
-      stages == 2
-          ? "while a step's tiles are on their way, the step before it is multiplied"
-          : "while the tiles of " + to_text(stages - 1) + " steps are on their way, the step before them is multiplied";
-  return comment(description,
-                 loop(step, plan_.steps + stages - 1, let(stage, floor_mod(Expr(step), stages), iteration)));
+  const std::string description = ahead == 1 ? "while a step's tiles are on their way, the step before it is multiplied"
+                                             : "while the tiles of " + to_text(ahead) +
+                                                   " steps are on their way, the step before them is multiplied";
+  const Stmt all = loop(step, plan_.steps + ahead, let(stage, floor_mod(Expr(step), stages), iteration));
+  return seq({comment(description, all), end_products()});
 }
 
 // The first group of threads adds up what all of them have, in order.

@@ -39,6 +39,11 @@ class BlockGemm {
   virtual Stmt clear() const = 0;
   /// acc += the product of the tiles of `stage`.
   virtual Stmt multiply(const TileCopy& p, const TileCopy& q, const Expr& stage) const = 0;
+  /// Are products only begun, and go on by themselves? Then wait_for_products() waits for all but those of the last step, and
+  /// end_products() for all.
+  virtual bool begins_products() const { return false; }
+  virtual Stmt wait_for_products() const { return {}; }
+  virtual Stmt end_products() const { return {}; }
   /// `body` for all runs of a thread; rows that are none are left out.
   virtual Stmt over_runs(const RunBody& body) const = 0;
   virtual Stmt over_sums(const SumBody& body) const = 0;
@@ -70,7 +75,7 @@ class BlockGemm {
   Buffer partial_;
 };
 
-/// On tensor cores (tensor_cores.cc).
+/// On tensor cores (tensor_cores.cc), of warps or of groups of them, as the tile says.
 std::unique_ptr<BlockGemm> tensor_core_gemm(const CudaContraction& m, const CudaPlan& plan);
 
 }  // namespace tc

@@ -98,7 +98,10 @@ class SimtGemm final : public BlockGemm {
 std::string describe(const CudaContraction& m, const CudaPlan& p) {
   const CudaTile& t = p.tile;
   std::string s = to_text(t.rows) + " x " + to_text(t.columns) + " results a block, " + to_text(t.tm) + " x " +
-                  to_text(t.tn) + (t.warp ? " a warp, on tensor cores" : " a thread") +
+                  to_text(t.tn) +
+                  (t.in_groups()         ? " a group of four warps, on tensor cores"
+                   : t.on_tensor_cores() ? " a warp, on tensor cores"
+                                         : " a thread") +
                   (p.products > 1 ? ", three products of tf32 for one" : "") + "; the sum in steps of " +
                   to_text(t.depth) + " through shared memory, " + to_text(p.stages) + " at a time";
   if (p.k_groups > 1) s += "; " + to_text(p.k_groups) + " groups of threads share a sum";
@@ -117,7 +120,7 @@ std::optional<Scheduled> cuda_contraction(const CudaArgs& a) {
   if (ceil_div(m->rows(), plan.tile.rows) > kMaxGridYz || m->batches() * plan.splits > kMaxGridYz) return {};
   Scheduled s;
   subtract_zeros(*m, s);
-  const auto gemm = plan.tile.warp ? tensor_core_gemm(*m, plan) : std::make_unique<SimtGemm>(*m, plan);
+  const auto gemm = plan.tile.on_tensor_cores() ? tensor_core_gemm(*m, plan) : std::make_unique<SimtGemm>(*m, plan);
   s.body = seq({border_launch(m->c), gemm->build(s)});
   bind_operands(s, m->c);
   s.family = "matmul";

@@ -35,12 +35,14 @@ inline bool is_zero(const Expr& e) { return as_const_number(e).value_or(1) == 0;
 
 std::optional<CudaContraction> match_cuda_contraction(const CudaArgs& a);
 
-/// What a block computes: rows x columns of the result, `depth` of the sum at a time; a thread has tm x tn of it, or a
-/// warp on tensor cores.
+/// What a block computes: rows x columns of the result, `depth` of the sum at a time; a thread has tm x tn of it, or, on
+/// tensor cores, a warp or a group of four.
 struct CudaTile {
   int64_t rows, columns, depth, tm, tn;
-  bool warp = false;
-  int64_t threads() const { return rows / tm * (columns / tn) * (warp ? 32 : 1); }
+  int64_t together = 1;  // threads that have a part
+  bool on_tensor_cores() const { return together > 1; }
+  bool in_groups() const { return together > kWarp; }
+  int64_t threads() const { return rows / tm * (columns / tn) * together; }
 };
 struct CudaPlan {
   CudaTile tile;
@@ -68,6 +70,7 @@ struct TileCopy {
   int64_t d_tile = 0, k_tile = 0;
   int64_t k_steps = 0;      // of the whole sum
   bool k_inner = false;     // shared[stage][d][k], else shared[stage][k][d]
+  bool swizzled = false;    // chunks of shared[stage][d] change places (ir/loop/instruction.h)
   DType type = DType::F32;  // of shared; f16 and bf16 may round the value
   Buffer shared;
   Buffer registers;  // where values wait that no copy can bring; null: see through_registers
@@ -76,6 +79,8 @@ struct TileCopy {
 };
 /// Elements of the source that are read at once along the inner axis of the tile: 16 bytes, or 8 or 4 of narrow types.
 int64_t copy_width(const TileCopy& t);
+/// Does the factor come to tensor cores best as rows along the sum? Elements of two bytes can also lie along rows or columns.
+bool lies_along_k(TileCopy t);
 /// A read that may be left out: where `inside` does not hold, the value is `otherwise`. Widening is seen through.
 struct Read {
   const Load* load = nullptr;  // null: the value is no plain read

@@ -1,4 +1,4 @@
-// Tiles of sums of products: the cheapest by an estimate of cycles. It knows numbers of the architecture, and what 1,979
+// Tiles of sums of products: the cheapest by an estimate of cycles. It knows numbers of the architecture, and what 2,509
 // launches of 28 products with tiles drawn at random took on an H200 (docs/gpu_results.md); nothing is measured here.
 //
 // --precision says how far factors may be rounded, not that they must be: rounding is for speed, and where memory or
@@ -24,8 +24,16 @@ constexpr CudaTile kTiles[] = {
 };
 // rows, columns, bytes of depth, and the part of a warp on tensor cores
 constexpr CudaTile kWarpTiles[] = {
-    {128, 128, 64, 64, 32, true}, {128, 64, 64, 32, 32, true}, {64, 128, 64, 32, 32, true}, {64, 64, 64, 32, 32, true},
-    {64, 32, 64, 16, 32, true},   {32, 64, 64, 16, 32, true},  {32, 32, 64, 16, 16, true},  {16, 64, 64, 16, 16, true},
+    {128, 128, 64, 64, 32, kWarp}, {128, 64, 64, 32, 32, kWarp}, {64, 128, 64, 32, 32, kWarp},
+    {64, 64, 64, 32, 32, kWarp},   {64, 32, 64, 16, 32, kWarp},  {32, 64, 64, 16, 32, kWarp},
+    {32, 32, 64, 16, 16, kWarp},   {16, 64, 64, 16, 16, kWarp},
+};
+// and of four warps together
+constexpr int64_t kGroup = kGroupWarps * kWarp;
+constexpr CudaTile kGroupTiles[] = {
+    {128, 256, 128, 64, 256, kGroup}, {256, 128, 128, 128, 128, kGroup}, {128, 128, 128, 64, 128, kGroup},
+    {64, 256, 128, 64, 256, kGroup},  {128, 64, 128, 64, 64, kGroup},    {64, 128, 128, 64, 128, kGroup},
+    {64, 64, 128, 64, 64, kGroup},
 };
 
 // What a step of a block takes, in cycles of a multiprocessor.
@@ -35,10 +43,12 @@ struct Costs {
   double l2_bytes;    // that come from L2 in a cycle
   double fixed;       // a step's barrier and its first reads
   double latency;     // from issuing the copies of a step to their arrival
+  double launch;      // a second one, in a graph
+  double partial;     // the share of partial sums' bytes that comes from memory, not from L2
 };
-constexpr Costs kCudaCores = {2.5, 0.9, 24, 272, 78}, kTensorCores = {1.7, 0.86, 145, 93, 537};
-constexpr double kLaunchCycles = 206;    // a second launch, in a graph
-constexpr double kPartialBytes = 0.155;  // of partial sums come from memory, the others from L2
+constexpr Costs kCudaCores = {2.5, 0.9, 24, 272, 78, 206, 0.155}, kTensorCores = {1.7, 0.86, 145, 93, 537, 206, 0.155},
+                kGroups = {4.4, 1.53, 114, 46, 1600, 759, 0.182};
+constexpr double kGroupProducts = 4096;  // a multiprocessor's in a cycle, times the bytes of a factor
 constexpr int64_t kMaxThreads = 512;     // of a block whose threads share sums: 128 registers each
 constexpr int64_t kMostSums = 64;        // of a thread that multiplies itself
 constexpr int64_t kMostPieces = 128;     // sums of a thread in the pieces of its warp
@@ -51,8 +61,9 @@ int64_t bytes_of(const CudaPlan& p) { return info(p.p_type).bytes; }  // both fa
 int64_t shared_bytes(const CudaPlan& p) {
   const CudaTile& t = p.tile;
   const int64_t bytes = bytes_of(p), sums = (p.k_groups - 1) * t.rows * t.columns * 4;
+  const int64_t pad = t.in_groups() ? 0 : 16;
   const int64_t step =
-      t.warp ? (t.rows + t.columns) * (t.depth * bytes + 16) : t.depth * (t.rows + t.columns + 8) * bytes;
+      t.on_tensor_cores() ? (t.rows + t.columns) * (t.depth * bytes + pad) : t.depth * (t.rows + t.columns + 8) * bytes;
   return std::max(p.k_groups * p.stages * step, sums);  // the sums come last, where the tiles were
 }
 
@@ -60,7 +71,8 @@ int64_t shared_bytes(const CudaPlan& p) {
 double step_cycles(const CudaPlan& p) {
   const CudaTile& t = p.tile;
   const double warps = double(t.threads()) / 32, bytes = double(bytes_of(p));
-  if (t.warp) {
+  if (t.in_groups()) return double(t.rows * t.columns * t.depth) * bytes / kGroupProducts + 20;
+  if (t.on_tensor_cores()) {
     const MatrixInstruction& mma = *matrix_instruction(p.p_type, p.q_type);
     auto cycles = [](std::string_view name) { return instruction(name).cycles; };
     const double products = double(p.products * t.rows * t.columns * t.depth) /
@@ -77,9 +89,9 @@ double step_cycles(const CudaPlan& p) {
 
 double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& p) {
   const CudaTile& t = p.tile;
-  const Costs& c = t.warp ? kTensorCores : kCudaCores;
+  const Costs& c = t.in_groups() ? kGroups : t.on_tensor_cores() ? kTensorCores : kCudaCores;
   const int64_t blocks = ceil_div(m.rows(), t.rows) * ceil_div(m.columns(), t.columns) * m.batches() * p.splits;
-  const int64_t sums = t.tm * t.tn / (t.warp ? 32 : 1), registers = p.threads() * (sums + 56);
+  const int64_t sums = t.tm * t.tn / t.together, registers = p.threads() * (sums + 56);
   const int64_t fit =
       std::max<int64_t>(1, std::min({gpu.registers_per_sm / registers, gpu.shared_per_sm / shared_bytes(p),
                                      gpu.threads_per_sm / p.threads()}));
@@ -88,12 +100,13 @@ double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& 
   const double groups = double(together * p.k_groups);
   const double work = groups * step_cycles(p) * c.issue / busy;
   const double read = groups * double((t.rows + t.columns) * t.depth * bytes_of(p)) / c.l2_bytes;
-  const double step = std::max({work + c.fixed, read, c.latency / double(p.stages - 1)});
-  double cycles = double(ceil_div(per_sm, together) * (p.steps + p.stages - 1)) * step;
+  const int64_t ahead = p.stages - (t.in_groups() ? 2 : 1);
+  const double step = std::max({work + c.fixed, read, c.latency / double(ahead)});
+  double cycles = double(ceil_div(per_sm, together) * (p.steps + ahead)) * step;
   if (p.k_groups > 1) cycles += double(per_sm * (p.k_groups - 1) * t.rows * t.columns) / 32 + 100;
   if (p.splits > 1) {  // partial sums are written and read again
     const double bytes = 8.0 * double(p.splits * m.batches() * m.rows() * m.columns());
-    cycles += kLaunchCycles + memory_cycles(gpu, bytes * kPartialBytes);
+    cycles += c.launch + memory_cycles(gpu, bytes * c.partial);
   }
   return cycles;
 }
@@ -137,7 +150,26 @@ std::vector<Arithmetic> arithmetics(const CudaContraction& m, const CudaModel& g
   return {};
 }
 
-// Tiles that the model considers.
+// Do groups of warps multiply these factors? Both must lie along the sum.
+bool multiplies_in_groups(const CudaContraction& m, const CudaModel& gpu, const Arithmetic* how) {
+  if (!how || how->products > 1) return false;
+  const std::string name = group_matrix_instruction(how->p, how->q, kGroupTiles[0].columns);
+  if (name.empty() || !has(gpu, name)) return false;
+  auto along_k = [&](const Factor& f, const std::vector<Axis>& axes, DType type) {
+    TileCopy c;
+    c.is_packed = f.packed;
+    c.value = f.value;
+    c.d = axes;
+    c.k = m.k;
+    c.d_tile = kGroupTiles[0].columns;
+    c.k_tile = kSwizzledRow / info(type).bytes;
+    c.type = type;
+    return lies_along_k(c);
+  };
+  return along_k(m.p, m.m, how->p) && along_k(m.q, m.n, how->q);
+}
+
+// Tiles of warps and of threads that the model considers.
 std::vector<CudaTile> own_tiles(const Arithmetic* how) {
   if (how) return {std::begin(kWarpTiles), std::end(kWarpTiles)};
   return {std::begin(kTiles), std::end(kTiles)};
@@ -150,7 +182,7 @@ std::vector<CudaTile> other_tiles(const Arithmetic* how) {
   std::vector<CudaTile> list;
   auto add = [&](const CudaTile& t) {
     const bool whole = t.rows % t.tm == 0 && t.columns % t.tn == 0;
-    if (!whole || t.tm * t.tn > (t.warp ? kMostPieces * 32 : kMostSums) || t.threads() < 32 ||
+    if (!whole || t.tm * t.tn > (t.on_tensor_cores() ? kMostPieces * kWarp : kMostSums) || t.threads() < 32 ||
         t.threads() > kMaxThreads)
       return;
     const bool known = std::any_of(own.begin(), own.end(), [&](const CudaTile& o) {
@@ -163,7 +195,7 @@ std::vector<CudaTile> other_tiles(const Arithmetic* how) {
       for (const int64_t tm : parts)
         for (const int64_t tn : parts)
           for (const int64_t depth : how ? std::vector<int64_t>{64} : std::vector<int64_t>{8, 16, 32})
-            add({rows, columns, depth, tm, tn, how != nullptr});
+            add({rows, columns, depth, tm, tn, how ? int64_t(kWarp) : 1});
   return list;
 }
 
@@ -175,6 +207,7 @@ std::vector<CudaPlan> candidates(const CudaContraction& m, const Arithmetic* how
     if (how) p.p_type = how->p, p.q_type = how->q, p.products = how->products;
     for (const int64_t bytes_of_depth : {64, 128}) {
       if (bytes_of_depth > 64 && !how) break;
+      if (bytes_of_depth != kSwizzledRow && t.in_groups()) continue;
       if (how) p.tile.depth = bytes_of_depth / bytes_of(p);
       for (const int64_t stages : {2, 3, 4, 5, 6}) {
         p.stages = stages;
@@ -199,7 +232,8 @@ std::vector<Choice> with_shares(const CudaContraction& m, const CudaModel& gpu, 
         if (parts > 1 && (o.strict_fp || steps < 2 * parts || m.batches() * splits > kMaxGridYz)) break;
         p.k_groups = k_groups;
         const int64_t bytes = shared_bytes(p);
-        if (bytes > most || (k_groups > 1 && p.threads() > kMaxThreads)) break;
+        if (p.tile.in_groups() && p.stages < 3) break;
+        if (bytes > most || (k_groups > 1 && (p.threads() > kMaxThreads || p.tile.in_groups()))) break;
         if (bytes <= least) continue;
         p.splits = splits;
         p.steps = ceil_div(steps, parts);
@@ -212,15 +246,22 @@ std::vector<Choice> with_shares(const CudaContraction& m, const CudaModel& gpu, 
 // Those that the model chooses among.
 std::vector<Choice> own_choices(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
                                 const Arithmetic* how) {
-  return with_shares(m, gpu, o, candidates(m, how, own_tiles(how)), 0, std::min(kMostShared, gpu.shared_bytes));
+  std::vector<Choice> list =
+      with_shares(m, gpu, o, candidates(m, how, own_tiles(how)), 0, std::min(kMostShared, gpu.shared_bytes));
+  // Swizzled tiles lie on 1024 bytes, which static shared memory does not promise.
+  if (multiplies_in_groups(m, gpu, how))
+    for (const Choice& c : with_shares(m, gpu, o, candidates(m, how, {std::begin(kGroupTiles), std::end(kGroupTiles)}),
+                                       kStaticSharedBytes, gpu.shared_bytes))
+      list.push_back(c);
+  return list;
 }
 
 // Others that may be stated.
 std::vector<Choice> other_choices(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
                                   const Arithmetic* how) {
   std::vector<Choice> list = with_shares(m, gpu, o, candidates(m, how, own_tiles(how)), kMostShared, gpu.shared_bytes);
-  for (Choice& c : with_shares(m, gpu, o, candidates(m, how, other_tiles(how)), 0, gpu.shared_bytes))
-    list.push_back(std::move(c));
+  for (const Choice& c : with_shares(m, gpu, o, candidates(m, how, other_tiles(how)), 0, gpu.shared_bytes))
+    list.push_back(c);
   for (Choice& c : list) c.is_own = false;
   return list;
 }
@@ -273,9 +314,13 @@ CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, c
   const Arithmetic* const how = decide_arithmetic(m, gpu, o, ways, plan);
   std::vector<Choice> choices = own_choices(m, gpu, o, how);
   if (plan.listens())
-    for (Choice& c : other_choices(m, gpu, o, how)) choices.push_back(std::move(c));
+    for (const Choice& c : other_choices(m, gpu, o, how)) choices.push_back(c);
   Narrowing<CudaPlan> left(std::move(choices));
   const std::string why = "what fits registers and shared memory beside the numbers before it";
+  if (gpu.has_wgmma && how)
+    left.decide(
+        plan, "warps", [](const CudaPlan& p) { return p.tile.together / kWarp; },
+        "4: products of warp groups, whose factors lie along the sum");
   left.decide(
       plan, "rows", [](const CudaPlan& p) { return p.tile.rows; }, why);
   left.decide(

@@ -11,6 +11,15 @@
 // tf32, and three products make up one: acc += a_rest b + a b_rest + a b, which is single precision but for 2^-21 of a
 // term.
 //
+// On machines with wgmma four warps multiply together, straight from shared memory: a group has 64 rows, or 128, and all
+// columns of the block's tile, 16 rows of every 64 in each warp.
+//
+//   for each 32 bytes of the step:
+//     acc[i] += 64 rows of p_tile * all columns of q_tile          wgmma
+//   the copies of a later step are issued; then the products of the step before are waited for
+//
+// There the rows of tiles are 128 bytes along the sum, and swizzled.
+//
 // Pieces are whole here; infer_fragment finds which lane has which of their elements. Tiles hold their rows along the
 // sum, and elements of two bytes also along rows or columns where only so 16 bytes can be copied at once. Their rows
 // are 16 bytes longer than needed, so that those that lanes read together fall into different banks.
@@ -24,10 +33,13 @@ namespace {
 
 constexpr int64_t kPieceElements = kTileRows * kTileColumns;
 
-class TensorCoreGemm final : public BlockGemm {
+class TensorCoreGemm : public BlockGemm {
  public:
   TensorCoreGemm(const CudaContraction& m, const CudaPlan& plan)
-      : BlockGemm(m, plan), down_(t_.tm / kTileRows), across_(t_.tn / kTileColumns) {
+      : BlockGemm(m, plan),
+        warps_(t_.together / kWarp),
+        down_(t_.tm / (kTileRows * warps_)),
+        across_(t_.tn / kTileColumns) {
     const MatrixInstruction* mma = matrix_instruction(plan.p_type, plan.q_type);
     check(mma != nullptr, "a matrix instruction for the types of the tiles");
     mma_ = *mma;
@@ -37,16 +49,11 @@ class TensorCoreGemm final : public BlockGemm {
  protected:
   void lay_out_tile(TileCopy& c, const std::string& name) const override {
     const int64_t bytes = info(c.type).bytes, stages = plan_.k_groups * plan_.stages, pad = 16 / bytes;
-    auto lies = [&](bool along_k) {
-      c.k_inner = along_k;
-      c.shared = make_buffer(
-          name + "_tile", c.type,
-          {Dim(stages), Dim(along_k ? c.d_tile : t_.depth), Dim((along_k ? t_.depth : c.d_tile) + pad)}, Scope::Shared);
-    };
-    lies(true);
-    if (bytes != 2 || c.is_packed || copy_width(c) > 1) return;
-    lies(false);
-    if (copy_width(c) == 1) lies(true);
+    c.k_inner = lies_along_k(c);
+    c.shared =
+        make_buffer(name + "_tile", c.type,
+                    {Dim(stages), Dim(c.k_inner ? c.d_tile : t_.depth), Dim((c.k_inner ? t_.depth : c.d_tile) + pad)},
+                    Scope::Shared);
   }
 
   Stmt with_thread_indices(Stmt code) const override {
@@ -100,8 +107,8 @@ class TensorCoreGemm final : public BlockGemm {
   // Two neighbouring results at a time.
   Stmt over_runs(const RunBody& body) const override {
     const Var i = make_var("i"), j = make_var("j"), r = make_var("r"), pair = make_var("pair");
-    const FlatPoint row(m_.m, Expr(block_m_) * Expr(t_.rows) + Expr(warp_m_) + Expr(i) * Expr(kTileRows) + Expr(r),
-                        "row");
+    const FlatPoint row(
+        m_.m, Expr(block_m_) * Expr(t_.rows) + Expr(warp_m_) + Expr(i) * Expr(kTileRows * warps_) + Expr(r), "row");
     const Expr first = Expr(pair) * Expr(2);
     const Expr column = Expr(block_n_) * Expr(t_.columns) + Expr(warp_n_) + Expr(j) * Expr(kTileColumns) + first;
     Stmt s = body({row, column, 2, [&](const Expr& e) { return load(acc_, {i, j, r, first + e}); }});
@@ -125,14 +132,48 @@ class TensorCoreGemm final : public BlockGemm {
     return loop(i, down_, loop(j, across_, body(i, j), ForKind::Unroll), ForKind::Unroll);
   }
 
-  const int64_t down_, across_;
+ protected:
+  const int64_t warps_, down_, across_;  // of a part; its pieces
   MatrixInstruction mma_{};
   const Var warp_m_ = make_var("warp_m"), warp_n_ = make_var("warp_n");
+};
+
+class WarpGroupGemm final : public TensorCoreGemm {
+ public:
+  using TensorCoreGemm::TensorCoreGemm;
+
+ protected:
+  void lay_out_tile(TileCopy& c, const std::string& name) const override {
+    check(t_.depth * info(c.type).bytes == kSwizzledRow && c.d_tile % 8 == 0, "rows as products of groups read them");
+    c.k_inner = c.swizzled = true;
+    c.shared = make_buffer(name + "_tile", c.type, {Dim(plan_.stages), Dim(c.d_tile), Dim(t_.depth)}, Scope::Shared);
+  }
+
+  Stmt with_thread_indices(Stmt code) const override {
+    const Expr warp = floor_div(Expr(thread_), kWarp), group = floor_div(Expr(thread_), t_.together);
+    const Expr row = group * Expr(t_.tm) + floor_mod(warp, kGroupWarps) * Expr(kTileRows);
+    return let(warp_m_, row, substitute(code, {{warp_n_.get(), Expr(0)}}));
+  }
+
+  Stmt multiply(const TileCopy& p, const TileCopy& q, const Expr& stage) const override {
+    const std::string name = group_matrix_instruction(p.type, q.type, t_.tn);
+    const Var k = make_var("k"), i = make_var("i");
+    const Expr depth = Expr(k) * Expr(kGroupDepthBytes / info(p.type).bytes);
+    const Expr row = Expr(warp_m_) + Expr(i) * Expr(kGroupRows);
+    const Stmt product = intrin(name, {{acc_, {i, 0}}, {p.shared, {stage, row, depth}}, {q.shared, {stage, 0, depth}}});
+    const Stmt all =
+        loop(k, kSwizzledRow / kGroupDepthBytes, loop(i, down_, product, ForKind::Unroll), ForKind::Unroll);
+    return seq({intrin("wgmma_begin", {}), all, intrin("wgmma_commit", {})});
+  }
+  bool begins_products() const override { return true; }
+  Stmt wait_for_products() const override { return intrin("wgmma_wait", {}, {1}); }
+  Stmt end_products() const override { return intrin("wgmma_end", {{acc_, {0, 0}}}, {Expr(down_ * across_)}); }
 };
 
 }  // namespace
 
 std::unique_ptr<BlockGemm> tensor_core_gemm(const CudaContraction& m, const CudaPlan& plan) {
+  if (plan.tile.in_groups()) return std::make_unique<WarpGroupGemm>(m, plan);
   return std::make_unique<TensorCoreGemm>(m, plan);
 }
 

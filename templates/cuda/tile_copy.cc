@@ -4,6 +4,7 @@
 //   plain reads                copies that no thread waits for: 16 bytes each where neighbours are aligned, else a word;
 //                              what lies outside (the last tile, the border of a convolution) is filled with zeros
 //   computed, or converted     read into registers while the step before is multiplied, stored behind that
+#include "ir/loop/instruction.h"
 #include "ir/loop/intrin.h"
 #include "ir/loop/simplify.h"
 #include "support/text.h"
@@ -40,8 +41,9 @@ Stmt copy_packed(const TileCopy& t, const Expr& stage, const Expr& step) {
   const int64_t vector = 16 / info(t.type).bytes, row = (t.k_inner ? t.k_tile : t.d_tile) / vector;
   return by_threads(t, t.k_tile * t.d_tile / vector, [&](const Expr&, const Expr& e) {
     const Expr from = (t.packed_tile * Expr(t.k_steps) + step) * Expr(t.k_tile * t.d_tile) + e * Expr(vector);
-    return intrin("cp_async16",
-                  {{t.shared, {stage, floor_div(e, row), floor_mod(e, row) * Expr(vector)}}, {t.packed, {from}}});
+    const Expr outer = floor_div(e, row), inner = floor_mod(e, row) * Expr(vector);
+    return intrin("cp_async16", {{t.shared, {stage, outer, t.swizzled ? swizzled(outer, inner, t.type) : inner}},
+                                 {t.packed, {from}}});
   });
 }
 
@@ -62,6 +64,7 @@ PieceIndex piece_index(const TileCopy& t, const Expr& e) {
   return p;
 }
 Exprs shared_index(const TileCopy& t, const Expr& stage, const PieceIndex& p) {
+  if (t.swizzled) return {stage, Expr(p.d), swizzled(Expr(p.d), Expr(p.k), t.type, copy_width(t))};
   return t.k_inner ? Exprs{stage, Expr(p.d), Expr(p.k)} : Exprs{stage, Expr(p.k), Expr(p.d)};
 }
 
@@ -150,6 +153,13 @@ int64_t copy_width(const TileCopy& t) {
     return 1;  // what passes through registers is read 16 bytes at a time, or one by one
   if (aligned(8 / bytes)) return 8 / bytes;
   return aligned(4 / bytes) ? 4 / bytes : 1;
+}
+
+bool lies_along_k(TileCopy t) {
+  t.k_inner = true;
+  if (info(t.type).bytes != 2 || t.is_packed || copy_width(t) > 1) return true;
+  t.k_inner = false;
+  return copy_width(t) == 1;
 }
 
 bool through_registers(const TileCopy& t) {

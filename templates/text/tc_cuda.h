@@ -91,7 +91,7 @@ static inline cudaError_t tc_allow_shared(void (*kernel)(P...), size_t shared_by
 /* The block's shared memory of the size given to tc_launch, on 128 bytes; its content is undefined when the block begins. */
 TC_DEVICE unsigned char *tc_dynamic_shared(void)
 {
-  extern __shared__ __align__(128) unsigned char tc_shared_bytes[];
+  extern __shared__ __align__(1024) unsigned char tc_shared_bytes[];
   return tc_shared_bytes;
 }
 
@@ -285,9 +285,93 @@ TC_MMA_BY_SHUFFLES(tc_mma_tf32_k8, TC_PRODUCT_TF32)
 #endif
 #undef TC_MMA
 
-/* --- Hopper: the place of products of a warp group (wgmma), copies of whole tiles (TMA) and the barriers in shared memory
- * that both wait at. They need sm_90a, not sm_90 (TMA: sm_90), so a kernel that calls them stands behind
- * __CUDA_ARCH_FEAT_SM90_ALL and has another for all other machines. No kernel does so far. */
+/* --- Hopper: products of a warp group, four warps whose first is a multiple of four (wgmma). Each warp adds to its own 16
+ * rows of sums, in pieces of 16 x 8 that lie in registers as those of tc_mma: sums[4 j] .. sums[4 j + 3] of columns 8 j ..
+ * 8 j + 7; left is its own first of 16 rows, which follow those of the warp before, right the first of N rows, one for each
+ * column, and both begin at the 32 bytes of them that are multiplied. Rows are 128 bytes, tiles lie on 1024, and the chunk
+ * of 16 bytes number c of row r lies at c ^ r % 8.
+ *   publish   before the barrier behind which others multiply what this thread has stored in shared memory
+ *   begin     before the first of several products
+ *   commit    behind them: they are a group
+ *   wait<N>   until all groups but the newest N are done: until then nobody may touch their factors
+ *   end       until all are: the thread's sums are there
+ * That needs sm_90a, as nvcc calls it. What is compiled for anything else takes mma.sync, which is right, and slow. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+TC_DEVICE void tc_wgmma_publish(void) { asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory"); }
+TC_DEVICE void tc_wgmma_begin(void) { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
+TC_DEVICE void tc_wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory"); }
+template <int Pending>
+TC_DEVICE void tc_wgmma_wait(void) { asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(Pending) : "memory"); }
+TC_DEVICE void tc_wgmma_hold(float &sum) { asm volatile("" : "+f"(sum)::"memory"); } /* nothing reads it before */
+TC_DEVICE void tc_wgmma_hold(int32_t &sum) { asm volatile("" : "+r"(sum)::"memory"); }
+template <int Pieces, class T>
+TC_DEVICE void tc_wgmma_end(T *sums)
+{
+  tc_wgmma_wait<0>();
+#pragma unroll
+  for (int i = 0; i < 4 * Pieces; i++) tc_wgmma_hold(sums[i]);
+}
+/* Where a matrix begins: its address, and from eight rows to the next eight, in 16 bytes; swizzled by 128 bytes. */
+TC_DEVICE uint64_t tc_wgmma_matrix(const void *rows, int before)
+{
+  const uint32_t begin = (uint32_t)__cvta_generic_to_shared(rows) - (uint32_t)before * 128u;
+  return (uint64_t)1 << 62 | (uint64_t)64 << 32 | (uint64_t)1 << 16 | (uint64_t)((begin & 0x3ffffu) >> 4);
+}
+#  define TC_TEN(T)         "%" #T "0,%" #T "1,%" #T "2,%" #T "3,%" #T "4,%" #T "5,%" #T "6,%" #T "7,%" #T "8,%" #T "9,"
+#  define TC_REGISTERS_64   TC_TEN() TC_TEN(1) TC_TEN(2) "%30,%31"
+#  define TC_REGISTERS_128  TC_TEN() TC_TEN(1) TC_TEN(2) TC_TEN(3) TC_TEN(4) TC_TEN(5) "%60,%61,%62,%63"
+#  define TC_REGISTERS_256  TC_TEN() TC_TEN(1) TC_TEN(2) TC_TEN(3) TC_TEN(4) TC_TEN(5) TC_TEN(6) TC_TEN(7) TC_TEN(8) TC_TEN(9) TC_TEN(10) TC_TEN(11) "%120,%121,%122,%123,%124,%125,%126,%127"
+#  define TC_SUMS_4(C, I)   C(sums[I]), C(sums[I + 1]), C(sums[I + 2]), C(sums[I + 3])
+#  define TC_SUMS_16(C, I)  TC_SUMS_4(C, I), TC_SUMS_4(C, I + 4), TC_SUMS_4(C, I + 8), TC_SUMS_4(C, I + 12)
+#  define TC_SUMS_64(C)     TC_SUMS_16(C, 0), TC_SUMS_16(C, 16)
+#  define TC_SUMS_128(C)    TC_SUMS_64(C), TC_SUMS_16(C, 32), TC_SUMS_16(C, 48)
+#  define TC_SUMS_256(C)    TC_SUMS_128(C), TC_SUMS_16(C, 64), TC_SUMS_16(C, 80), TC_SUMS_16(C, 96), TC_SUMS_16(C, 112)
+#  define TC_WGMMA(NAME, N, T, C, A, B, DEPTH, TYPES, REST)                                                                  \
+    TC_DEVICE void NAME##_n##N(T *sums, const void *left, const void *right)                                                 \
+    {                                                                                                                        \
+      const uint64_t a = tc_wgmma_matrix(left, (int)threadIdx.x / 32 % 4 * 16), b = tc_wgmma_matrix(right, 0);               \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n" #N DEPTH TYPES " {" TC_REGISTERS_##N "}, " A ", " B ", " REST ";\n"  \
+                   : TC_SUMS_##N(C)                                                                                          \
+                   : "l"(a), "l"(b));                                                                                        \
+    }
+#  define TC_WGMMA_ALL(NAME, T, C, MULTIPLY, DEPTH, TYPES, REST)                                                             \
+    TC_WGMMA(NAME, 64, T, C, "%32", "%33", DEPTH, TYPES, REST)                                                               \
+    TC_WGMMA(NAME, 128, T, C, "%64", "%65", DEPTH, TYPES, REST)                                                              \
+    TC_WGMMA(NAME, 256, T, C, "%128", "%129", DEPTH, TYPES, REST)
+#else
+TC_DEVICE void tc_wgmma_publish(void) {}
+TC_DEVICE void tc_wgmma_begin(void) {}
+TC_DEVICE void tc_wgmma_commit(void) {}
+template <int Pending>
+TC_DEVICE void tc_wgmma_wait(void) {}
+template <int Pieces, class T>
+TC_DEVICE void tc_wgmma_end(T *) {}
+#  define TC_WGMMA(NAME, N, T, MULTIPLY)                                                                                     \
+    TC_DEVICE void NAME##_n##N(T *sums, const void *left, const void *right)                                                 \
+    {                                                                                                                        \
+      const int lane = (int)threadIdx.x % 32, chunk = (int)(__cvta_generic_to_shared(right) % 128 / 16);                     \
+      const unsigned char *const a_rows = static_cast<const unsigned char *>(left) - chunk * 16;                             \
+      const unsigned char *const b_rows = static_cast<const unsigned char *>(right) - chunk * 16;                            \
+      uint32_t a[4];                                                                                                         \
+      tc_ldmatrix_x4(a, a_rows + lane % 16 * 128 + ((chunk + lane / 16) ^ lane % 8) * 16);                                   \
+      _Pragma("unroll") for (int j = 0; j < N / 8; j++)                                                                      \
+      {                                                                                                                      \
+        uint32_t b[2];                                                                                                       \
+        tc_ldmatrix_x2(b, b_rows + (j * 8 + lane % 8) * 128 + ((chunk + lane / 8 % 2) ^ lane % 8) * 16);                     \
+        MULTIPLY(sums + 4 * j, a, b);                                                                                        \
+      }                                                                                                                      \
+    }
+#  define TC_WGMMA_ALL(NAME, T, C, MULTIPLY, DEPTH, TYPES, REST)                                                             \
+    TC_WGMMA(NAME, 64, T, MULTIPLY) TC_WGMMA(NAME, 128, T, MULTIPLY) TC_WGMMA(NAME, 256, T, MULTIPLY)
+#endif
+TC_WGMMA_ALL(tc_wgmma_f16, float, "+f", tc_mma_f16_k16, "k16", ".f32.f16.f16", "1, 1, 1, 0, 0")
+TC_WGMMA_ALL(tc_wgmma_bf16, float, "+f", tc_mma_bf16_k16, "k16", ".f32.bf16.bf16", "1, 1, 1, 0, 0")
+TC_WGMMA_ALL(tc_wgmma_s8, int32_t, "+r", tc_mma_s8_k32, "k32", ".s32.s8.s8", "1")
+TC_WGMMA_ALL(tc_wgmma_u8, int32_t, "+r", tc_mma_u8_k32, "k32", ".s32.u8.u8", "1")
+TC_WGMMA_ALL(tc_wgmma_s8u8, int32_t, "+r", tc_mma_s8u8_k32, "k32", ".s32.s8.u8", "1")
+TC_WGMMA_ALL(tc_wgmma_u8s8, int32_t, "+r", tc_mma_u8s8_k32, "k32", ".s32.u8.s8", "1")
+#undef TC_WGMMA_ALL
+#undef TC_WGMMA
 
 #endif
 #undef TC_DEVICE

@@ -46,7 +46,8 @@ class tc_jit {
     starts_early_ = major >= 9;
     std::vector<std::string> lowered;
     std::vector<char> code;
-    if (!translate("sm_" + std::to_string(major * 10 + minor), p, lowered, code)) return cudaErrorJitCompilationDisabled;
+    const std::string arch = "sm_" + std::to_string(major * 10 + minor) + (major == 9 ? "a" : "");  // with products of warp groups
+    if (!translate(arch, p, lowered, code)) return cudaErrorJitCompilationDisabled;
     e = cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
     for (size_t i = 0; i < p.kernels.size() && e == cudaSuccess; i++) {
       cudaKernel_t kernel = nullptr;

@@ -206,7 +206,7 @@ void begin_launch(const Launch &l)
     if (m.dynamic == MAP_FAILED) out_of_memory("shared memory");
     mprotect(m.dynamic + kMaxDynamic, 65536, PROT_NONE);
   }
-  now.dynamic_shared = (unsigned char *)m.dynamic + kMaxDynamic - (l.shared_bytes + 127) / 128 * 128;
+  now.dynamic_shared = (unsigned char *)m.dynamic + kMaxDynamic - (l.shared_bytes + 1023) / 1024 * 1024;
   if (!m.begun) m.random.state = options().order_seed;
   m.begun = true;
   m.failed = false;

@@ -27,6 +27,8 @@ void mma_s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *
 void mma_u8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
 void mma_s8u8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
 void mma_u8s8(int32_t c[4], const uint32_t a[4], const uint32_t b[2], const char *file, int line);
+void wgmma(float *sums, const void *left, const void *right, int columns, void multiply(float *, const uint32_t *, const uint32_t *, const char *, int), const char *file, int line);
+void wgmma(int32_t *sums, const void *left, const void *right, int columns, void multiply(int32_t *, const uint32_t *, const uint32_t *, const char *, int), const char *file, int line);
 }  // namespace tc_cpu
 
 template <class... P>
@@ -175,5 +177,24 @@ inline void tc_mma_s8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2]
 inline void tc_mma_u8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_u8(c, a, b, file, line); }
 inline void tc_mma_s8u8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_s8u8(c, a, b, file, line); }
 inline void tc_mma_u8s8_k32(int32_t c[4], const uint32_t a[4], const uint32_t b[2], TC_CUDA_HERE) { tc_cpu::mma_u8s8(c, a, b, file, line); }
+
+inline void tc_wgmma_publish() {}
+inline void tc_wgmma_begin() {}
+inline void tc_wgmma_commit() {}
+template <int Pending>
+void tc_wgmma_wait() {}
+template <int Pieces, class T>
+void tc_wgmma_end(T *) {}
+#define TC_WGMMA(TYPES, T, MULTIPLY)                                                                                                                                            \
+  inline void tc_wgmma_##TYPES##_n64(T *sums, const void *left, const void *right, TC_CUDA_HERE) { tc_cpu::wgmma(sums, left, right, 64, tc_cpu::MULTIPLY, file, line); }   \
+  inline void tc_wgmma_##TYPES##_n128(T *sums, const void *left, const void *right, TC_CUDA_HERE) { tc_cpu::wgmma(sums, left, right, 128, tc_cpu::MULTIPLY, file, line); } \
+  inline void tc_wgmma_##TYPES##_n256(T *sums, const void *left, const void *right, TC_CUDA_HERE) { tc_cpu::wgmma(sums, left, right, 256, tc_cpu::MULTIPLY, file, line); }
+TC_WGMMA(f16, float, mma_f16)
+TC_WGMMA(bf16, float, mma_bf16)
+TC_WGMMA(s8, int32_t, mma_s8)
+TC_WGMMA(u8, int32_t, mma_u8)
+TC_WGMMA(s8u8, int32_t, mma_s8u8)
+TC_WGMMA(u8s8, int32_t, mma_u8s8)
+#undef TC_WGMMA
 
 #endif

@@ -217,7 +217,40 @@ void mma(const char *what, T *c, const uint32_t *a, const uint32_t *b, const cha
   warp_operation(what, ~0u, &m, file, line, op);
 }
 
+// --- wgmma: at once, by the warp, from rows of 128 bytes whose chunks of 16 are exchanged
+
+// Bytes `begin` .. begin + 15 of row r.
+const unsigned char *swizzled(const unsigned char *begin, int row, int chunk)
+{
+  const int first = (int)((uintptr_t)begin % 128 / 16);
+  return begin - first * 16 + row * 128 + ((first + chunk) ^ (row % 8)) * 16;
+}
+
+template <class T>
+void wgmma_in_pieces(T *sums, const void *left, const void *right, int columns, void multiply(T *, const uint32_t *, const uint32_t *, const char *, int), const char *file, int line)
+{
+  const int lane = now.linear % 32;
+  const unsigned char *const a_rows = (const unsigned char *)left, *const b_rows = (const unsigned char *)right;
+  check_aligned(a_rows - (uintptr_t)a_rows % 128, 1024, file, line);
+  check_aligned(b_rows - (uintptr_t)b_rows % 128, 1024, file, line);
+  uint32_t a[4], b[2];
+  ldmatrix(a, swizzled(a_rows, lane % 16, lane / 16), 4, false, file, line);
+  for (int j = 0; j < columns / 8; j++) {
+    ldmatrix(b, swizzled(b_rows, j * 8 + lane % 8, lane / 8 % 2), 2, false, file, line);
+    multiply(sums + 4 * j, a, b, file, line);
+  }
+}
+
 }  // namespace
+
+void wgmma(float *sums, const void *left, const void *right, int columns, void multiply(float *, const uint32_t *, const uint32_t *, const char *, int), const char *file, int line)
+{
+  wgmma_in_pieces(sums, left, right, columns, multiply, file, line);
+}
+void wgmma(int32_t *sums, const void *left, const void *right, int columns, void multiply(int32_t *, const uint32_t *, const uint32_t *, const char *, int), const char *file, int line)
+{
+  wgmma_in_pieces(sums, left, right, columns, multiply, file, line);
+}
 
 void cp_async(void *shared, const void *global, int bytes, bool valid, const char *file, int line)
 {
