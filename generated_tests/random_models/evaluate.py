@@ -117,6 +117,10 @@ def evaluate(draft, node, constants, opset):
         raise Unfit("ONNX Runtime cuts fractions off instead of rounding: the second time it may be two steps away")
     if draft.op in ("MaxPool", "AveragePool", "LpPool") and draft.attributes.get("auto_pad") == "SAME_UPPER" and any(s > k for s, k in zip(draft.attributes.get("strides", ()), draft.attributes["kernel_shape"])):
         raise Unfit("ONNX Runtime pads by less than nothing")
+    if draft.op == "ReduceProd" and np.issubdtype(draft.operands[0].dtype, np.floating) and draft.operands[0].array.size:
+        powers = np.log2(np.maximum(np.abs(np.nan_to_num(draft.operands[0].array.astype(np.float64))), 1e-300))
+        if max(powers[powers > 0].sum(), -powers[powers < 0].sum()) > np.log2(float(np.finfo(draft.operands[0].dtype).max)) - 8:
+            raise Unfit("what a product of all leaves depends on its order")
     if draft.op == "TopK" and (draft.operands[0].array != draft.operands[0].array).any():
         raise Unfit("what is no number has no place in an order")
     if draft.op in ("Max", "Min", "Sign", "Clip") and any(a.dtype == np.int64 and a.size and np.abs(a).max() >= 2**31 for a in constants.values()):

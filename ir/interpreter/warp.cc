@@ -123,9 +123,9 @@ std::vector<int64_t> begins_of(Machine& m, const Access& x) {
   Strided s;
   const int64_t bytes = info(m.program.buffers[size_t(x.buffer)].buffer->dtype).bytes;
   const bool strided = resolve(m, x, m.lanes, 1, s);
-  std::vector<int64_t> list;
+  std::vector<int64_t> list(size_t(m.lanes));
   for (int l = 0; l < m.lanes; l++)
-    list.push_back((strided ? s.offset + l * s.lane_step : m.addresses[size_t(l)]) * bytes);
+    list[size_t(l)] = (strided ? s.offset + l * s.lane_step : m.addresses[size_t(l)]) * bytes;
   return list;
 }
 

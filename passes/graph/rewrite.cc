@@ -177,6 +177,7 @@ std::vector<Constant> evaluate_node(Node& n, int64_t max_bytes) {
   if (bytes > max_bytes) return {};
   if (is_view(n) && n.inputs[0]->constant) return {in_shape(n.inputs[0]->constant, dims_of(n.outputs.at(0)))};
   std::vector<Constant> operands;
+  operands.reserve(n.inputs.size());
   for (const Value* v : n.inputs) operands.push_back(v ? v->constant : nullptr);
   if (n.domain.empty() && n.outputs.size() == 1)
     if (Constant c = constant_arithmetic(n.op, operands, n.attrs)) return {std::move(c)};
@@ -209,6 +210,7 @@ bool fold_node(Graph& g, Node* n, int64_t max_bytes) {
 
 Value* constant_op(Graph& g, Node* before, std::string op, std::vector<Value*> inputs, ModelText name, Attrs attrs) {
   std::vector<Constant> operands;
+  operands.reserve(inputs.size());
   for (const Value* in : inputs) operands.push_back(in ? in->constant : nullptr);
   if (Constant c = constant_arithmetic(op, operands, attrs)) return g.add_constant(std::move(name), std::move(c));
   Value* v = add_op(g, before, std::move(op), std::move(inputs), std::move(name), std::move(attrs));
