@@ -48,9 +48,9 @@ def facts(name, p):
     shared = max(groups * stages * step_bytes, (groups - 1) * rows * columns * 4)
     registers = threads * groups * (tm * tn // together + 56)
     per_sm = ceil_div(ceil_div(m, rows) * ceil_div(n, columns) * splits, MULTIPROCESSORS)
-    together = min(per_sm, max(1, min(REGISTERS // registers, SHARED // shared, THREADS // (threads * groups))))
-    return {"steps": ceil_div(ceil_div(k, depth), groups * splits), "ahead": stages - (2 if together == 128 else 1), "slots": slots, "rounds": ceil_div(per_sm, together), "per_sm": per_sm,
-            "groups": together * groups, "threads": together * threads * groups, "read": together * groups * (rows + columns) * depth * bytes_each,
+    resident = min(per_sm, max(1, min(REGISTERS // registers, SHARED // shared, THREADS // (threads * groups))))
+    return {"steps": ceil_div(ceil_div(k, depth), groups * splits), "ahead": stages - (2 if together == 128 else 1), "slots": slots, "rounds": ceil_div(per_sm, resident),
+            "per_sm": per_sm, "groups": resident * groups, "threads": resident * threads * groups, "read": resident * groups * (rows + columns) * depth * bytes_each,
             "joined": (groups - 1) * rows * columns, "splits": splits, "results": m * n}
 
 

@@ -44,16 +44,23 @@ double element(DType t, uint32_t word, int64_t i) {
   return double(f);
 }
 
+// The bytes where the operand begins, one number for each lane.
+std::vector<int64_t> begins_of(Machine& m, const Access& x) {
+  Strided s;
+  const int64_t bytes = info(m.program.buffers[size_t(x.buffer)].buffer->dtype).bytes;
+  const bool strided = resolve(m, x, m.lanes, 1, s);
+  std::vector<int64_t> list(size_t(m.lanes));
+  for (int l = 0; l < m.lanes; l++)
+    list[size_t(l)] = (strided ? s.offset + l * s.lane_step : m.addresses[size_t(l)]) * bytes;
+  return list;
+}
+
 // a, b: accesses of the rows' addresses and of the result; c: matrices; aux: 1 to transpose
 void read_matrices(Machine& m, const Instr& i) {
   const Access& from = m.program.accesses[size_t(i.a)];
   const BufferSlot& slot = m.program.buffers[size_t(from.buffer)];
   const int64_t bytes = info(slot.buffer->dtype).bytes;
-  Strided s;
-  std::vector<int64_t> rows(size_t(m.lanes), -1);
-  const bool strided = resolve(m, from, m.lanes, 1, s);
-  for (int l = 0; l < m.lanes; l++)
-    rows[size_t(l)] = (strided ? s.offset + l * s.lane_step : m.addresses[size_t(l)]) * bytes;
+  const std::vector<int64_t> rows = begins_of(m, from);
   const Words to = words_of(m, i.b);
   for (int w = 0; w < m.lanes; w += kWarp) {
     if (!warp_is_active(m, w)) continue;
@@ -116,17 +123,6 @@ double swizzled_element(const BufferSlot& slot, DType t, int64_t begin, int64_t 
   uint32_t word = 0;
   std::memcpy(&word, slot.bytes + from, size_t(info(t).bytes));
   return element(t, word, 0);
-}
-
-// The bytes where the operand begins, one number for each lane.
-std::vector<int64_t> begins_of(Machine& m, const Access& x) {
-  Strided s;
-  const int64_t bytes = info(m.program.buffers[size_t(x.buffer)].buffer->dtype).bytes;
-  const bool strided = resolve(m, x, m.lanes, 1, s);
-  std::vector<int64_t> list(size_t(m.lanes));
-  for (int l = 0; l < m.lanes; l++)
-    list[size_t(l)] = (strided ? s.offset + l * s.lane_step : m.addresses[size_t(l)]) * bytes;
-  return list;
 }
 
 // a, b, c: accesses of sums, left and right; aux: the instruction

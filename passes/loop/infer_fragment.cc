@@ -85,7 +85,7 @@ class Spreading {
       if (const Intrin* k = as<Intrin>(s); k && !k->buffers.empty() && is_fragment(k->buffers[0])) {
         find_pairs(*k);
         if (const auto* m = meaning_as<MatrixInstruction>(*k)) find_tiles(*m, *k);
-        if (const auto* m = meaning_as<GroupMatrixInstruction>(*k)) find_sums(k->buffers[0], m->sum);
+        if (const auto* m = meaning_as<GroupMatrixInstruction>(*k)) find_tile(k->buffers[0], Role::Sums, m->sum, kSums);
       }
       return true;
     });
@@ -116,20 +116,17 @@ class Spreading {
       const size_t rank = b->shape.size();
       check(rank >= 2 && b->shape[rank - 2].value == tiles[i][0] && b->shape[rank - 1].value == tiles[i][1],
             "tiles have the shape that their instruction multiplies");
-      const auto known = spread_.find(b.get());
-      check(known == spread_.end() || known->second.role == roles[i], "tiles are sums, or left or right factors");
-      if (known != spread_.end()) continue;
-      Shape shape(b->shape.begin(), b->shape.end() - 2);
-      shape.push_back(Dim(registers[i]));
-      spread_[b.get()] = {roles[i], make_buffer(b->name, i == 0 ? m.sum : DType::U32, shape, Scope::Register)};
+      find_tile(b, roles[i], i == 0 ? m.sum : DType::U32, registers[i]);
     }
   }
 
-  void find_sums(const Buffer& b, DType type) {
-    if (spread_.count(b.get()) != 0) return;
+  void find_tile(const Buffer& b, Role role, DType type, int64_t registers) {
+    const auto known = spread_.find(b.get());
+    check(known == spread_.end() || known->second.role == role, "tiles are sums, or left or right factors");
+    if (known != spread_.end()) return;
     Shape shape(b->shape.begin(), b->shape.end() - 2);
-    shape.push_back(Dim(kSums));
-    spread_[b.get()] = {Role::Sums, make_buffer(b->name, type, shape, Scope::Register)};
+    shape.push_back(Dim(registers));
+    spread_[b.get()] = {role, make_buffer(b->name, type, shape, Scope::Register)};
   }
 
   const Spread& spread(const Buffer& b) const {

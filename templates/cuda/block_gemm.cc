@@ -77,7 +77,7 @@ TileCopy BlockGemm::tile_of(const Factor& f, DType type, const std::vector<Axis>
 // is filled when every thread has left it. Products that go on by themselves are begun before the copies are issued, and
 // those of the step before may still run, so that copies are one step less ahead.
 Stmt BlockGemm::sum(const TileCopy& p, const TileCopy& q) const {
-  const int64_t stages = plan_.stages, ahead = stages - (begins_products() ? 2 : 1);
+  const int64_t stages = plan_.stages, ahead = plan_.ahead();
   const Var step = make_var("step"), stage = make_var("stage");
   Expr part = plan_.splits > 1 ? split() : Expr(0);
   if (plan_.k_groups > 1) part = part * Expr(plan_.k_groups) + Expr(k_group_);

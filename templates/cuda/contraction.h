@@ -53,6 +53,8 @@ struct CudaPlan {
   DType p_type = DType::F32, q_type = DType::F32;  // of the elements of the tiles
   int64_t products = 1;                            // 3: of tf32, of a factor's rounded value and of what that leaves
   int64_t threads() const { return tile.threads() * k_groups; }
+  /// Steps between the copies of a tile and its products: those of groups may still read a stage in the step behind theirs.
+  int64_t ahead() const { return stages - (tile.in_groups() ? 2 : 1); }
 };
 CudaPlan plan_cuda_contraction(const CudaContraction& m, const CudaModel& gpu, const ScheduleOptions& o,
                                const PlanEntry& plan);

@@ -47,7 +47,7 @@ struct Costs {
   double partial;     // the share of partial sums' bytes that comes from memory, not from L2
 };
 constexpr Costs kCudaCores = {2.5, 0.9, 24, 272, 78, 206, 0.155}, kTensorCores = {1.7, 0.86, 145, 93, 537, 206, 0.155},
-                kGroups = {4.4, 1.53, 114, 46, 1600, 759, 0.182};
+                kGroups = {4.23, 1.54, 93, 66, 1080, 527, 0.3};
 constexpr double kGroupProducts = 4096;  // a multiprocessor's in a cycle, times the bytes of a factor
 constexpr int64_t kMaxThreads = 512;     // of a block whose threads share sums: 128 registers each
 constexpr int64_t kMostSums = 64;        // of a thread that multiplies itself
@@ -100,9 +100,8 @@ double estimate(const CudaContraction& m, const CudaModel& gpu, const CudaPlan& 
   const double groups = double(together * p.k_groups);
   const double work = groups * step_cycles(p) * c.issue / busy;
   const double read = groups * double((t.rows + t.columns) * t.depth * bytes_of(p)) / c.l2_bytes;
-  const int64_t ahead = p.stages - (t.in_groups() ? 2 : 1);
-  const double step = std::max({work + c.fixed, read, c.latency / double(ahead)});
-  double cycles = double(ceil_div(per_sm, together) * (p.steps + ahead)) * step;
+  const double step = std::max({work + c.fixed, read, c.latency / double(p.ahead())});
+  double cycles = double(ceil_div(per_sm, together) * (p.steps + p.ahead())) * step;
   if (p.k_groups > 1) cycles += double(per_sm * (p.k_groups - 1) * t.rows * t.columns) / 32 + 100;
   if (p.splits > 1) {  // partial sums are written and read again
     const double bytes = 8.0 * double(p.splits * m.batches() * m.rows() * m.columns());
@@ -211,7 +210,7 @@ std::vector<CudaPlan> candidates(const CudaContraction& m, const Arithmetic* how
       if (how) p.tile.depth = bytes_of_depth / bytes_of(p);
       for (const int64_t stages : {2, 3, 4, 5, 6}) {
         p.stages = stages;
-        list.push_back(p);
+        if (p.ahead() > 0) list.push_back(p);
       }
     }
   }
@@ -232,7 +231,6 @@ std::vector<Choice> with_shares(const CudaContraction& m, const CudaModel& gpu, 
         if (parts > 1 && (o.strict_fp || steps < 2 * parts || m.batches() * splits > kMaxGridYz)) break;
         p.k_groups = k_groups;
         const int64_t bytes = shared_bytes(p);
-        if (p.tile.in_groups() && p.stages < 3) break;
         if (bytes > most || (k_groups > 1 && (p.threads() > kMaxThreads || p.tile.in_groups()))) break;
         if (bytes <= least) continue;
         p.splits = splits;

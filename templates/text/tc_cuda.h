@@ -88,7 +88,7 @@ static inline cudaError_t tc_allow_shared(void (*kernel)(P...), size_t shared_by
 #endif
 
 #if !defined(TC_LAUNCH_ONLY) /* the host's side of a package of --jit has no use for the rest */
-/* The block's shared memory of the size given to tc_launch, on 128 bytes; its content is undefined when the block begins. */
+/* The block's shared memory of the size given to tc_launch, on 1024 bytes; its content is undefined when the block begins. */
 TC_DEVICE unsigned char *tc_dynamic_shared(void)
 {
   extern __shared__ __align__(1024) unsigned char tc_shared_bytes[];
