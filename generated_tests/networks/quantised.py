@@ -113,3 +113,44 @@ def dynamic_mlp(signed):
     path = Path(folder().name) / f"mlp_{signed}.onnx"
     quantize_dynamic(m.save(m.dense(x, 64, 33), [19, 70], [19, 33]), path, weight_type=QuantType.QInt8 if signed else QuantType.QUInt8, reduce_range=True)
     return builders.Built({"x": np.random.default_rng(9).standard_normal((19, 70)).astype(np.float32)}, [], model=path)
+
+
+def exported(built, name):
+    """The file of a network that torch exports, in floats."""
+    import export
+    path = Path(folder().name) / f"{name}.onnx"
+    import torch
+    with torch.no_grad():
+        export.export_module(built, "old", str(path))
+    return path
+
+
+def static_network(name):
+    """A torchvision network as its users quantise it: QuantizeLinear and DequantizeLinear, a range for each tensor, weights of
+    eight bits with a scale for each channel."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+    built = builders.torchvision_network(name)
+    (input_name, picture), = built.inputs.items()
+
+    class Pictures(CalibrationDataReader):
+        def __init__(self):
+            self.left = [{input_name: builders.image(*picture.shape[2:], seed)} for seed in range(2)]
+
+        def get_next(self):
+            return self.left.pop() if self.left else None
+
+    prepared, path = Path(folder().name) / f"{name}_prepared.onnx", Path(folder().name) / f"{name}_qdq.onnx"
+    quant_pre_process(exported(built, name), prepared)
+    quantize_static(prepared, path, Pictures(), quant_format=QuantFormat.QDQ, activation_type=QuantType.QUInt8,
+                    weight_type=QuantType.QInt8, per_channel=True)
+    return builders.Built(built.inputs, [], model=path)
+
+
+def dynamic_bert():
+    """BERT-base whose dense layers quantise their inputs by their own range."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    built = builders.bert_base()
+    path = Path(folder().name) / "bert_dynamic.onnx"
+    quantize_dynamic(exported(built, "bert"), path, weight_type=QuantType.QInt8)
+    return builders.Built(built.inputs, [], model=path)

@@ -23,14 +23,14 @@ std::optional<StoreNest> store_nest(const Stmt& s) {
 namespace {
 
 // The row with operands and scalars of its own.
-struct Pattern {
+struct MeaningPattern {
   std::vector<Buffer> operands;
   std::vector<Var> scalars;
   Stmt meaning;
 };
 
-Pattern pattern_of(const Instruction& row, const std::vector<DType>& types) {
-  Pattern p;
+MeaningPattern pattern_of(const Instruction& row, const std::vector<DType>& types) {
+  MeaningPattern p;
   IntrinCall call;
   for (size_t i = 0; i < row.operands.size(); i++) {
     const InstructionOperand& o = row.operands[i];
@@ -59,7 +59,7 @@ Expr element_number(const Buffer& b, const Exprs& index) {
 class Match {
  public:
   /// `loops`: those of the nest in the order of the row's.
-  Match(const Instruction& row, const Pattern& p, std::vector<const For*> loops)
+  Match(const Instruction& row, const MeaningPattern& p, std::vector<const For*> loops)
       : row_(row), pattern_(p), loops_(std::move(loops)) {
     found_.places.resize(p.operands.size());
     found_.scalars.resize(p.scalars.size());
@@ -159,7 +159,7 @@ class Match {
   }
 
   const Instruction& row_;
-  const Pattern& pattern_;
+  const MeaningPattern& pattern_;
   const std::vector<const For*> loops_;
   std::vector<Var> own_;  // the row's
   MatchedNest found_;
@@ -185,7 +185,7 @@ bool takes(const Instruction& row, const std::vector<DType>& types) {
 }
 
 // As the row with operands of these types; the loops in any order that changes no sum.
-std::optional<MatchedNest> match(const Instruction& row, const Pattern& p, const StoreNest& nest) {
+std::optional<MatchedNest> match(const Instruction& row, const MeaningPattern& p, const StoreNest& nest) {
   const bool any_order = !nest.store->reduce || !is_float(nest.store->buffer->dtype);
   std::vector<size_t> order(nest.loops.size());
   std::iota(order.begin(), order.end(), 0);
@@ -220,7 +220,7 @@ std::optional<MatchedNest> match_instruction(const Instruction& row, const Store
     std::vector<DType> types = {nest.store->buffer->dtype};
     for (const size_t i : operand) types.push_back(read[i]->dtype);
     if (!takes(row, types)) continue;
-    const Pattern p = pattern_of(row, types);
+    const MeaningPattern p = pattern_of(row, types);
     meaning = p.meaning;
     if (auto found = match(row, p, nest)) return found;
   } while (std::next_permutation(operand.begin(), operand.end()));
