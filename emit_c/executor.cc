@@ -278,7 +278,8 @@ std::string run_by_vectors(const Program& p, const ProgramNames& n) {
 
 std::string executor_source(const Program& p, const ProgramNames& n, uint64_t layout_id) {
   std::string s = std::string(kLicenseLine) + "\n" + map_include(p) + step_includes(p, n) +
-                  "#include \"tc_rt.h\"\n#include \"" + n.lower + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
+                  (multiplies_tiles(p) ? "#include \"tc_cpu.h\"\n" : "") + "#include \"tc_rt.h\"\n#include \"" +
+                  n.lower + ".h\"\n#include <stdlib.h>\n#include <string.h>\n\n";
   s += linked_weights(p, n) + step_macros(p, n);
   if (p.variants.empty()) s += Executor(p, n).run_function(Executor::Function::Run);
   for (size_t v = 0; v < p.variants.size(); v++)

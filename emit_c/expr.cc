@@ -55,6 +55,7 @@ void Needs::add(const Needs& n) {
   halves |= n.halves;
   byte_products |= n.byte_products;
   few_bits |= n.few_bits;
+  byte_tiles |= n.byte_tiles;
   scalar |= n.scalar;
   runtime |= n.runtime;
   types |= n.types;
@@ -256,6 +257,8 @@ std::string ExprPrinter::vector_conversion(const Expr& e, const Cast& k) {
   if (e->dtype == DType::Bool) return vector_operand(tc::apply(Op::Ne, {k.value, broadcast(zero(k.value->dtype))}));
   const bool from_float = k.value->dtype == DType::F32, to_float = e->dtype == DType::F32;
   if (from_float != to_float) needs_.ints = true;
+  if (const Apply* a = as<Apply>(k.value); a && a->op == Op::Round && from_float && !to_float)
+    return "tc_int_nearest(" + vector_operand(a->args[0]) + ")";
   const std::string value = vector_operand(k.value);
   return from_float == to_float ? value : (to_float ? "tc_float(" : "tc_int(") + value + ")";
 }

@@ -17,6 +17,7 @@ struct Needs {
   bool doubles = false;        // tc_double.h: vectors of doubles
   bool byte_products = false;  // of them those that some processors have instructions for
   bool few_bits = false;       // tc_bits.h: numbers of few bits
+  bool byte_tiles = false;     // tc_tiles.h: products of tiles of bytes
   bool halves = false;         // tc_half.h: vectors of floats from and to halves
   bool scalar = false;         // tc_scalar.h: defined integer arithmetic, min/max, casts
   bool runtime = false;        // tc_rt.h: checked indexes

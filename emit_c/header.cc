@@ -124,7 +124,7 @@ std::string refused_states(const Program& p) {
   return join(why, ", or ");
 }
 
-std::string status_type(const Program& p, const ProgramNames& n, bool chooses) {
+std::string status_type(const Program& p, const ProgramNames& n, bool chooses, bool tests_cpu) {
   const std::string &x = n.lower, &u = n.upper;
   const bool made = p.strings_bytes > 0;
   return "typedef enum {\n  " + u + "_OK = 0,\n  " + u + "_E_ARG,     /* a null pointer, " +
@@ -136,18 +136,20 @@ std::string status_type(const Program& p, const ProgramNames& n, bool chooses) {
          "_E_RANGE,   /* an index in the input data is out of range; outputs are set, but mean nothing */\n  " + u +
          "_E_MEMORY,  /* init could not allocate a workspace */\n  " + u +
          "_E_DEVICE,  /* CUDA build only: a call to the device failed */\n  " + u + "_E_TRIPS" +
-         (made || chooses || tests_states(p) || p.external_weights ? ",  " : "   ") +
+         (made || tests_cpu || tests_states(p) || p.external_weights ? ",  " : "   ") +
          " /* a loop ran more or fewer times than the shapes of its results say; outputs mean nothing */\n" +
-         (tests_states(p) ? "  " + u + "_E_STATE" + (made || chooses || p.external_weights ? ",  " : "   ") + " /* " +
+         (tests_states(p) ? "  " + u + "_E_STATE" + (made || tests_cpu || p.external_weights ? ",  " : "   ") + " /* " +
                                 refused_states(p) + "; they are as before */\n"
                           : "") +
-         (p.external_weights ? "  " + u + "_E_FILE" + (made || chooses ? ",   " : "    ") +
+         (p.external_weights ? "  " + u + "_E_FILE" + (made || tests_cpu ? ",   " : "    ") +
                                    " /* map_weights: the file cannot be read */\n"
                              : "") +
-         (chooses ? "  " + u + "_E_CPU" + (made ? ",    " : "     ") +
-                        (p.variants.empty() ? " /* init_cpu" : " /* init, init_cpu") +
-                        ": this processor, or this build, does not have these kernels */\n"
-                  : "") +
+         (tests_cpu ? "  " + u + "_E_CPU" + (made ? ",    " : "     ") +
+                          (!chooses             ? " /* init"
+                           : p.variants.empty() ? " /* init_cpu"
+                                                : " /* init, init_cpu") +
+                          ": this processor, or this build, does not have these kernels */\n"
+                    : "") +
          (made ? "  " + u + "_E_STRINGS  /* the strings of this run need more room; outputs mean nothing */\n" : "") +
          "} " + x + "_status;\n\n";
 }
@@ -171,7 +173,7 @@ std::string api_header(const Program& p, const ProgramNames& n, const std::vecto
   s += "#define " + u + "_WEIGHTS_BYTES   ((size_t)" + to_text(p.weights_bytes) + ")\n";
   s += "#define " + u + "_ALIGN           64\n\n";
   const bool chooses = !variants.empty();
-  s += status_type(p, n, chooses);
+  s += status_type(p, n, chooses, chooses || multiplies_tiles(p));
   s += "typedef struct {\n" + fields(p.inputs, n.inputs, true, n) + "} " + x + "_inputs;\n\n";
   s += "typedef struct {\n" + fields(p.outputs, n.outputs, false, n) + "} " + x + "_outputs;\n\n";
   if (grows) s += sizes_type(p, n);

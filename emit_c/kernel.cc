@@ -225,6 +225,7 @@ std::string include_lines(const Needs& n, const std::string& dir) {
   if (n.doubles) s += "#include \"" + dir + "tc_double.h\"\n";
   if (n.ints) s += "#include \"" + dir + "tc_int.h\"\n";
   if (n.few_bits) s += "#include \"" + dir + "tc_bits.h\"\n";
+  if (n.byte_tiles) s += "#include \"" + dir + "tc_tiles.h\"\n";
   if (n.tails) s += "#include \"" + dir + "tc_tail.h\"\n";
   if (n.transposes) s += "#include \"" + dir + "tc_transpose.h\"\n";
   if (n.vector_math) s += "#include \"" + dir + "tc_math.h\"\n";

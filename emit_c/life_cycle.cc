@@ -16,7 +16,7 @@ std::vector<std::string> argument_tests(const Program& p, const ProgramNames& n)
   return lines;
 }
 
-std::string strerror_rows(const Program& p, const ProgramNames& n, bool chooses) {
+std::string strerror_rows(const Program& p, const ProgramNames& n, bool tests_cpu) {
   const std::string& u = n.upper;
   std::string s;
   const std::pair<const char*, std::string> rows[] = {
@@ -36,7 +36,7 @@ std::string strerror_rows(const Program& p, const ProgramNames& n, bool chooses)
           : counts_states(p)         ? "no room in the states, or a size that is not theirs"
                                      : "a size that is not the one of the states") +
          "\";\n";
-  if (chooses)
+  if (tests_cpu)
     s += "    case " + u + "_E_CPU: return \"this processor, or this build, does not have these kernels\";\n";
   if (p.strings_bytes > 0) s += "    case " + u + "_E_STRINGS: return \"no room for the strings of this run\";\n";
   return s;
@@ -114,6 +114,7 @@ std::string init_function(const Program& p, const ProgramNames& n, bool chooses)
   s += "  if ((uintptr_t)weights % " + u + "_ALIGN != 0 || (uintptr_t)workspace % " + u + "_ALIGN != 0) return " + u +
        "_E_ALIGN;\n";
   s += "  if (!fits(weights, weights_bytes)) return " + u + "_E_WEIGHTS;\n";
+  if (multiplies_tiles(p)) s += "#ifdef __AMX_INT8__\n  if (!tc_cpu_v4_amx()) return " + u + "_E_CPU;\n#endif\n";
   if (chooses) s += "  if (!choose(" + m + ", cpu)) return " + u + "_E_CPU;\n";
   s += "  " + m + "->weights = (const unsigned char *)weights;\n  " + m +
        "->workspace = (unsigned char *)workspace;\n  " + m + "->allocated = NULL;\n  " + m + "->device = NULL;\n";
@@ -154,7 +155,7 @@ std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_
   s += "int " + x + "_check_weights(const void *weights)\n{\n";
   s += "  return weights && fits(weights, " + u + "_WEIGHTS_BYTES) && tc_weights_intact(weights);\n}\n\n";
   s += "const char *" + x + "_strerror(" + x + "_status s)\n{\n  switch (s) {\n";
-  s += strerror_rows(p, n, !variants.empty());
+  s += strerror_rows(p, n, !variants.empty() || multiplies_tiles(p));
   return s + "  }\n  return \"unknown status\";\n}\n";
 }
 

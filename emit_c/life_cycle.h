@@ -13,6 +13,6 @@ std::string life_cycle(const Program& p, const ProgramNames& n, uint64_t layout_
 std::string api_source(const Program& p, const ProgramNames& n, uint64_t layout_id,
                        const std::vector<Variant>& variants);
 /// The cases of NAME_strerror.
-std::string strerror_rows(const Program& p, const ProgramNames& n, bool chooses = false);
+std::string strerror_rows(const Program& p, const ProgramNames& n, bool tests_cpu = false);
 
 }  // namespace tc

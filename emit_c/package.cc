@@ -26,6 +26,7 @@ std::set<std::string> support_of(const Needs& needs, bool strings) {
   if (needs.doubles) names.insert("tc_double.h");
   if (needs.halves) names.insert({"tc_half.h", "tc_types.h"});
   if (needs.few_bits) names.insert({"tc_int.h", "tc_bits.h"});
+  if (needs.byte_tiles) names.insert({"tc_int.h", "tc_tiles.h"});
   if (needs.tails) names.insert("tc_tail.h");
   if (needs.transposes) names.insert("tc_transpose.h");
   if (needs.scalar) names.insert("tc_scalar.h");
@@ -97,6 +98,7 @@ std::vector<OutputFile> c_package(const Program& p, const PackageOptions& o) {
   if (o.any_cpu && !o.single_file) variants = processor_variants(needs);
   if (!o.single_file && !p.variants.empty()) variants = listed_variants(p);
   if (!variants.empty()) support.insert(asks_maker(variants) ? "tc_cpu_maker.h" : "tc_cpu.h");
+  if (needs.byte_tiles) support.insert("tc_cpu.h");
   if (p.external_weights) support.insert("tc_map.h");
 
   std::vector<OutputFile> files{{x + ".h", api_header(p, n, variants)}};

@@ -34,11 +34,11 @@ std::string single_file(const ProgramNames& n, const std::string& executor, cons
          "_DARWIN_C_SOURCE\n#endif\n\n";
   // in the order in which they include each other
   for (const char* f : {"tc_map.h", "tc_simd.h", "tc_types.h", "tc_half.h", "tc_double.h", "tc_int.h", "tc_bits.h",
-                        "tc_tail.h", "tc_transpose.h", "tc_math.h", "tc_rt.h", "tc_scalar.h", "tc_string.h",
-                        "tc_case.h", "tc_parallel.h", "tc_pool.c"})
+                        "tc_tiles.h", "tc_cpu.h", "tc_tail.h", "tc_transpose.h", "tc_math.h", "tc_rt.h", "tc_scalar.h",
+                        "tc_string.h", "tc_case.h", "tc_parallel.h", "tc_pool.c"})
     if (support.count(f) != 0) s += without_includes(std::string(support_text(f))) + "\n";
-  for (const char* f : {"tc_half.h", "tc_double.h", "tc_int.h", "tc_bits.h", "tc_tail.h", "tc_transpose.h", "tc_math.h",
-                        "tc_scalar.h", "tc_pool.c", "tc_map.h"})
+  for (const char* f : {"tc_half.h", "tc_double.h", "tc_int.h", "tc_bits.h", "tc_tiles.h", "tc_cpu.h", "tc_tail.h",
+                        "tc_transpose.h", "tc_math.h", "tc_scalar.h", "tc_pool.c", "tc_map.h"})
     support.erase(f);
   if (needs_of(kernels).math) s += "#include <math.h>\n";
   for (const KernelText& k : kernels) s += static_kernel(k) + "\n";

@@ -143,6 +143,7 @@ std::string StmtPrinter::intrin_text(const Intrin& k) {
   needs_.byte_products |= row.byte_products;
   needs_.ints |= row.support == SupportText::IntegerVectors;
   needs_.few_bits |= row.support == SupportText::FewBits;
+  needs_.byte_tiles |= row.support == SupportText::ByteTiles;
   needs_.transposes |= row.support == SupportText::Transposes;
   const Spelling* spelling = nullptr;
   for (const Spelling& s : spellings(row))

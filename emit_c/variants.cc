@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "emit_c/operands.h"
+#include "ir/loop/instruction.h"
+#include "ir/loop/visit.h"
 
 namespace tc {
 namespace {
@@ -21,17 +23,18 @@ constexpr Row kRows[] = {
 };
 
 // Tests of what -march=... allows, for the rows of --cpu.
-constexpr std::pair<std::string_view, const char*> kTests[] = {{"x86-64-v3", "tc_cpu_v3"},
-                                                               {"x86-64-v3 -mavxvnni", "tc_cpu_v3_vnni"},
-                                                               {"x86-64-v4", "tc_cpu_v4"},
-                                                               {"x86-64-v4 -mavx512vnni", "tc_cpu_v4_vnni"}};
+constexpr std::pair<std::string_view, const char*> kTests[] = {
+    {"x86-64-v3", "tc_cpu_v3"},
+    {"x86-64-v3 -mavxvnni", "tc_cpu_v3_vnni"},
+    {"x86-64-v4", "tc_cpu_v4"},
+    {"x86-64-v4 -mavx512vnni", "tc_cpu_v4_vnni"},
+    {"x86-64-v4 -mavx512vnni -mamx-tile -mamx-int8", "tc_cpu_v4_amx"}};
 
 // Of rows whose instructions are those of others: whether this is such a processor.
 constexpr std::pair<std::string_view, const char*> kMakers[] = {{"znver4", "tc_cpu_znver4"},
                                                                 {"znver5", "tc_cpu_znver5"},
                                                                 {"cascadelake", "tc_cpu_cascadelake"},
-                                                                {"icelake-server", "tc_cpu_icelake_server"},
-                                                                {"sapphirerapids", "tc_cpu_sapphirerapids"}};
+                                                                {"icelake-server", "tc_cpu_icelake_server"}};
 
 // The value of `key`; null if there is none.
 template <size_t N>
@@ -78,6 +81,17 @@ std::vector<Variant> listed_variants(const Program& p) {
     list.push_back({name, in_capitals(name), march_flags(v.march, v.lanes), test, int(i), is_best});
   }
   return list;
+}
+
+bool multiplies_tiles(const Program& p) {
+  bool found = false;
+  for (const Kernel& k : p.kernels)
+    walk(k.body, [&](const Stmt& s) {
+      const Intrin* call = as<Intrin>(s);
+      found = found || (call && instruction(*call).support == SupportText::ByteTiles);
+      return !found;
+    });
+  return found;
 }
 
 bool asks_maker(const std::vector<Variant>& variants) {

@@ -29,6 +29,9 @@ struct Variant {
 /// The variants of a package, the best last. Those for byte products alone only where kernels have such products.
 std::vector<Variant> processor_variants(const Needs& needs);
 
+/// Whether kernels multiply tiles of bytes, which a process asks its system for where it was compiled for them: NAME_init does.
+bool multiplies_tiles(const Program& p);
+
 /// Whether a variant is meant for some of the processors that run it (tc_cpu_maker.h).
 bool asks_maker(const std::vector<Variant>& variants);
 

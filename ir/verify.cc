@@ -17,7 +17,7 @@ namespace {
 
 [[noreturn]] void wrong(const std::string& what) { throw InternalError("verify: " + what); }
 
-bool takes_floats_only(Op op) { return (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2; }
+bool takes_floats_only(Op op) { return (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2 || op == Op::Quotient; }
 bool takes_ints_only(Op op) { return op == Op::BitNot || (op >= Op::BitAnd && op <= Op::Shr) || op == Op::Index; }
 bool takes_strings(Op op) { return (op >= Op::Eq && op <= Op::Ge) || is_text_op(op); }
 bool takes_position(Op op) { return op == Op::TextByte || op == Op::TextFrom || op == Op::TextFirst; }

@@ -48,6 +48,7 @@ CONFIGS = {c.name: c for c in (
     Config("schedules", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3"), "clang", "schedules"), Config("schedules-znver4", ("--cpu", "znver4"), ("-O0", "-DTC_VL=16"), "gcc", "schedules"),
     Config("schedules-cuda", ("--target", "cuda"), ("-O0",), "clang++", "schedules"), Config("schedules-sm_90a", ("--target", "cuda", "--arch", "sm_90a"), ("-O0",), "clang++", "schedules"),
     Config("text", ("--cpu", "x86-64-v3"), ("-O0", "-march=x86-64-v3"), "clang", "text"), Config("text-cuda", ("--target", "cuda"), ("-O0",), "clang++", "text"),
+    Config("sapphirerapids", ("--cpu", "sapphirerapids", "--verify-each"), ("-O0", "-DTC_VL=16"), "clang"),
     Config("any", (), ("-O0",)), Config("tcc", ("--cpu", "znver4", "--verify-each"), ("-DTC_VL=1",), "tcc"))}
 
 

@@ -34,7 +34,7 @@ from model import random_model
 from reduce import needed, reduce
 
 ORDER = ["generic", "native", "cuda", "x86-64-v3", "O0", "generic", "znver4", "strict", "x86-64-v3", "cuda-sm_75", "znver5-scalar", "aarch64", "O3", "generic", "cuda-sm_90", "O1", "any", "cuda-int8",
-         "schedules", "text", "schedules-cuda", "schedules-znver4", "text-cuda", "schedules-sm_90a"]
+         "sapphirerapids", "schedules", "text", "schedules-cuda", "schedules-znver4", "text-cuda", "schedules-sm_90a"]
 
 
 def parse_options():

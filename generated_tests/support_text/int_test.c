@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares every function of tc_int.h and tc_bits.h, and tc_round, tc_max and tc_min, with plain C, on random bytes with many at the ends of
+/* Compares every function of tc_int.h, tc_bits.h and tc_tiles.h, and tc_round, tc_max and tc_min, with plain C, on random bytes with many at the ends of
  * their range: 255 * -128 four times is where 16 bits overflow. */
 #include "templates/text/tc_bits.h"
+#include "templates/text/tc_cpu.h"
+#include "templates/text/tc_tiles.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -44,6 +46,78 @@ static void check_dot4(const int32_t *sum, const uint8_t *u, const int8_t *s, co
     tc_store_i32(y, tc_dot4_i8_n(start, s, b, n));
     for (int l = 0; l < TC_VL; l++) expect(y[l] == dot(sum[l], wide_s, 128, b + 4 * l, n), "tc_dot4_i8_n", l);
   }
+}
+
+static void check_madd(const int32_t *sum, const uint8_t *u, const int8_t *s, const int32_t *w)
+{
+  int32_t y[16], factor[16];
+  for (int l = 0; l < TC_VL; l++) factor[l] = (int16_t)(w[l] & 0xffff);
+  const tc_vi start = tc_load_i32(sum), factors = tc_load_i32(factor);
+  tc_store_i32(y, tc_madd_u8(start, u, factors));
+  for (int l = 0; l < TC_VL; l++) expect(y[l] == (int32_t)((uint32_t)sum[l] + (uint32_t)(u[l] * factor[l])), "tc_madd_u8", l);
+  tc_store_i32(y, tc_madd_i8(start, s, factors));
+  for (int l = 0; l < TC_VL; l++) expect(y[l] == (int32_t)((uint32_t)sum[l] + (uint32_t)(s[l] * factor[l])), "tc_madd_i8", l);
+}
+
+/* What lies behind the last byte stays as it is. */
+static void check_riffled(const int32_t *w)
+{
+  tc_vi   t[4];
+  uint8_t y[4 * 16 + 8];
+  for (int i = 0; i < 4; i++) t[i] = tc_imul(tc_load_i32(w), tc_iset(2 * i + 1));
+  for (int n = 2; n <= 4; n++) {
+    memset(y, 0xee, sizeof y);
+    if (n == 2) tc_store_riffled_2_u8(y, t);
+    if (n == 3) tc_store_riffled_3_u8(y, t);
+    if (n == 4) tc_store_riffled_4_u8(y, t);
+    for (int l = 0; l < TC_VL; l++)
+      for (int i = 0; i < n; i++) expect(y[n * l + i] == (uint8_t)((uint32_t)w[l] * (uint32_t)(2 * i + 1)), "tc_store_riffled", l);
+    for (int k = n * TC_VL; k < n * TC_VL + 8; k++) expect(y[k] == 0xee, "behind tc_store_riffled", k);
+  }
+  tc_store_riffled_3_i8((int8_t *)y, t);
+  for (int l = 0; l < TC_VL; l++) expect(y[3 * l + 2] == (uint8_t)((uint32_t)w[l] * 5u), "tc_store_riffled_3_i8", l);
+}
+
+/* Rows of two tiles, which lie apart, times packed columns; as the matrix extensions do it where the flags have them. */
+static void check_tiles(int upper, int lower, int columns, int runs, int depth, int step)
+{
+  enum { kRowStride = 200, kRunStride = 70, kBelow = 5000 };
+  static uint8_t left[kBelow + 16 * kRowStride + 256];
+  static int8_t  right[32 * 256];
+  static int32_t sums[2][32 * 32 + 1];
+  for (size_t i = 0; i < sizeof left; i++) left[i] = (uint8_t)(random_bits() % 3 ? random_bits() % 256 : 255);
+  for (size_t i = 0; i < sizeof right; i++) right[i] = (int8_t)(random_bits() % 3 ? (int)(random_bits() % 256) - 128 : -128);
+  const int rows = upper + lower;
+  sums[0][rows * columns] = sums[1][rows * columns] = 12345;
+  tc_tiles_begin(upper, lower, step);
+  tc_multiply_tiles_u8(sums[0], columns, upper, lower, left, kRowStride, kBelow, right, runs, kRunStride, depth, step);
+  tc_multiply_tiles_i8(sums[1], columns, upper, lower, (const int8_t *)left, kRowStride, kBelow, right, runs, kRunStride, depth, step);
+  tc_tiles_end();
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < columns; j++) {
+      int64_t of_u8 = 0, of_i8 = 0;
+      for (int r = 0; r < runs; r++)
+        for (int k = 0; k < depth; k++) {
+          const uint8_t a = left[(i < upper ? i * kRowStride : kBelow + (i - upper) * kRowStride) + r * kRunStride + k];
+          const int     b = right[((r * depth + k) / 4 * columns + j) * 4 + k % 4];
+          of_u8 += a * b;
+          of_i8 += (int8_t)a * b;
+        }
+      expect(sums[0][i * columns + j] == of_u8, "tc_multiply_tiles_u8", i);
+      expect(sums[1][i * columns + j] == of_i8, "tc_multiply_tiles_i8", i);
+    }
+  expect(sums[0][rows * columns] == 12345 && sums[1][rows * columns] == 12345, "behind tc_multiply_tiles", rows);
+}
+
+static void check_all_tiles(void)
+{
+  for (int columns = 16; columns <= 32; columns += 16)
+    for (int upper = 1; upper <= 16; upper += 3)
+      for (int lower = 0; lower <= 16; lower += upper < 8 ? upper : 5) {
+        check_tiles(upper, lower, columns, 1, 64, 64);
+        check_tiles(upper, lower, columns, 2, 120, 24);
+        check_tiles(upper, lower, columns, 3, 64, 32);
+      }
 }
 
 static void check_memory(const int32_t *w, const uint8_t *u, const int8_t *s)
@@ -102,6 +176,7 @@ static void check_arithmetic(const int32_t *a, const int32_t *b, const float *x)
   LANES(tc_isel(tc_ile(p, q), p, q), a[l] <= b[l] ? a[l] : b[l])
   LANES(tc_isel(tc_ieq(p, q), p, tc_iset(3)), a[l] == b[l] ? a[l] : 3)
   LANES(tc_isel(tc_ine(p, q), p, tc_iset(3)), a[l] != b[l] ? a[l] : 3)
+  LANES(tc_int_nearest(tc_load(x)), x[l] >= -2147483648.0f && x[l] < 2147483648.0f ? (int32_t)rintf(x[l]) : INT32_MIN)
   LANES(tc_int(tc_load(x)), x[l] >= -2147483648.0f && x[l] < 2147483648.0f ? (int32_t)x[l] : INT32_MIN)
   tc_store(r, tc_float(p));
   for (int l = 0; l < TC_VL; l++) expect(r[l] == (float)a[l], "tc_float", l);
@@ -164,6 +239,11 @@ static void check_bits(const int32_t *sum, const int32_t *words, const int8_t *a
 
 int main(void)
 {
+#ifdef __AMX_INT8__
+  if (tc_cpu_v4_amx()) check_all_tiles();
+#else
+  check_all_tiles();
+#endif
   for (int turn = 0; turn < 5000; turn++) {
     uint8_t u[16];
     int8_t  s[16], b[64];
@@ -181,6 +261,8 @@ int main(void)
       if (turn % 2) x[i] = (float)((int)(random_bits() % 2000) - 1000) * 0.5f;
     }
     check_dot4(v, u, s, b);
+    check_madd(v, u, s, w);
+    check_riffled(v);
     check_memory(v, u, s);
     check_arithmetic(v, w, x);
     if (turn % 50 == 0) {

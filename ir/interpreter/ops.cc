@@ -112,7 +112,7 @@ Fn binary_of(Op op) {
   using enum Op;
   if (Fn f = pick_binary<T, Add, Sub, Mul, Div, FloorDiv, Mod, FloorMod, Min, Max, Pow>(op)) return f;
   if constexpr (scalar::kFloat<T>)
-    return pick_binary<T, Atan2>(op);
+    return pick_binary<T, Atan2, Quotient>(op);
   else
     return pick_binary<T, BitAnd, BitOr, BitXor, And, Or>(op);
 }

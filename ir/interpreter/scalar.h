@@ -150,7 +150,7 @@ T binary(T a, T b) {
       return a - b;
     else if constexpr (op == Op::Mul)
       return a * b;
-    else if constexpr (op == Op::Div)
+    else if constexpr (op == Op::Div || op == Op::Quotient)
       return a / b;
     else if constexpr (op == Op::FloorDiv)
       return std::floor(a / b);

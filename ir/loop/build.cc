@@ -42,7 +42,7 @@ void refuse_string(std::string_view what, DType t) {
 // those on bits in another.
 void check_kind_of_number(Op op, DType t) {
   check_truth_values(op, t);
-  const bool of_floats = (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2;
+  const bool of_floats = (op >= Op::Sqrt && op <= Op::IsInf) || op == Op::Atan2 || op == Op::Quotient;
   const bool of_integers = op == Op::BitNot || (op >= Op::BitAnd && op <= Op::Shr) || op == Op::Index;
   if (is_float(t) ? of_integers : of_floats)
     throw OperandMismatch(std::string(info(op).name) + " is of " + (of_floats ? "floats" : "integers") + ", not of " +

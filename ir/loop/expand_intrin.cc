@@ -173,6 +173,35 @@ static Exprs lane_of(const IntrinOperand& o, const Expr& lane) {
   return at;
 }
 
+// As processors have it: of the factor its lower 16 bits count.
+Stmt products_of_bytes(const IntrinCall& c, int64_t) {
+  const IntrinOperand &sum = c.operands.at(0), &a = c.operands.at(1), &factor = c.operands.at(2);
+  const Var lane = make_var("lane");
+  const Expr at = c.scalars.at(0) + Expr(lane);
+  const Expr left = cast(DType::I32, load(a.buffer, {a.index.at(0) + Expr(lane)}));
+  const Expr right = cast(DType::I32, cast(DType::I16, load(factor.buffer, lane_of(factor, at))));
+  return loop(lane, lanes(), store(sum.buffer, lane_of(sum, at), left * right, Op::Add));
+}
+
+Stmt products_of_tiles(const IntrinCall& c, int64_t) {
+  const IntrinOperand &sums = c.operands.at(0), &left = c.operands.at(1), &right = c.operands.at(2);
+  const Expr columns = c.scalars.at(0), upper = c.scalars.at(1), row_stride = c.scalars.at(3), runs = c.scalars.at(5),
+             run_stride = c.scalars.at(6), depth = c.scalars.at(7);
+  auto begins = [](const IntrinOperand& o) { return o.index.empty() ? Expr(0) : o.index[0]; };
+  auto rows = [&](const Expr& count, const Expr& first, const Expr& below) {
+    const Var i = make_var("i"), j = make_var("j"), r = make_var("r"), quad = make_var("k4"), q = make_var("q");
+    const Expr at = begins(sums) + (first + Expr(i)) * columns + Expr(j);
+    const Expr in_row = Expr(r) * run_stride + Expr(quad) * 4 + Expr(q);
+    const Expr x = load(left.buffer, {begins(left) + below + Expr(i) * row_stride + in_row});
+    const Expr quads = (Expr(r) * floor_div(depth, 4) + Expr(quad)) * columns + Expr(j);
+    const Expr w = load(right.buffer, {begins(right) + quads * Expr(4) + Expr(q)});
+    const Stmt add = store(sums.buffer, {at}, cast(DType::I32, x) * cast(DType::I32, w), Op::Add);
+    const Stmt all = loop(r, runs, loop(quad, floor_div(depth, 4), loop(q, 4, add)));
+    return loop(i, count, loop(j, columns, seq({store(sums.buffer, {at}, make_int(DType::I32, 0)), all})));
+  };
+  return seq({rows(upper, 0, 0), rows(c.scalars.at(2), upper, c.scalars.at(4))});
+}
+
 Stmt unpacked_bits(const IntrinCall& c, int64_t) {
   const IntrinOperand &to = c.operands.at(0), &words = c.operands.at(1);
   const Var lane = make_var("lane");
@@ -219,8 +248,9 @@ Stmt interleaved_store(const IntrinCall& c, int64_t) {
   const IntrinOperand &to = c.operands.at(0), &rows = c.operands.at(1);
   const Var row = make_var("row"), lane = make_var("lane");
   const Expr at = to.index.at(0) + Expr(lane) * c.scalars.at(0) + Expr(row);
-  return loop(row, c.scalars.at(0),
-              loop(lane, lanes(), store(to.buffer, {at}, load(rows.buffer, {Expr(row), Expr(lane)}))));
+  return loop(
+      row, c.scalars.at(0),
+      loop(lane, lanes(), store(to.buffer, {at}, cast(to.buffer->dtype, load(rows.buffer, {Expr(row), Expr(lane)})))));
 }
 
 // sums[.., j, r, e] += left[row + r, k] * right[8 j + e, k], in the order in which rows lie.

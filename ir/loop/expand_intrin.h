@@ -11,6 +11,8 @@ Stmt expand_intrin(const Intrin& k);
 // --- meanings of rows of the table (Assignments::made), which says what they do
 Stmt sums_of_quads(const IntrinCall& c, int64_t);
 Stmt sums_of_words(const IntrinCall& c, int64_t);
+Stmt products_of_bytes(const IntrinCall& c, int64_t);
+Stmt products_of_tiles(const IntrinCall& c, int64_t);
 Stmt unpacked_bits(const IntrinCall& c, int64_t);
 Stmt looked_up_bits(const IntrinCall& c, int64_t);
 Stmt every_nth(const IntrinCall& c, int64_t);

@@ -27,6 +27,16 @@ void add_vector_rows(Table& t) {
        .c = {{"{sum} = tc_dot4_{a.type}({sum}, {a}, {b})", 4}, {"{sum} = tc_dot4_{a.type}_n({sum}, {a}, {b}, {n})"}},
        .support = SupportText::IntegerVectors,
        .byte_products = true});
+  // sum[lane] += a[lane] * factor[lane] in every lane; factor: numbers of 16 bits
+  t.push_back({.name = "multiply_add_bytes",
+               .operands = {{"sum", Vector, Both, {DType::I32}, 64, 0},
+                            {"a", Memory, Read, {DType::I8, DType::U8}},
+                            {"factor", Vector, Read, {DType::I32}, 64, 0}},
+               .scalars = {{"first"}},
+               .meaning = Assignments{products_of_bytes},
+               .c = {{"{sum} = tc_madd_{a.type}({sum}, {a}, {factor})"}},
+               .support = SupportText::IntegerVectors,
+               .byte_products = true});
   // sum[lane] += the numbers of `bits` bits without a sign in words[stride * w + lane], in every lane from `first` on, times
   // a: number 4 * j + i is at bit 8 * i + bits * j, and `count` words have as many numbers as a has elements, 32 at most
   t.push_back({.name = "dot_words",
@@ -81,6 +91,13 @@ void add_vector_rows(Table& t) {
                .meaning = Assignments{interleaved_store},
                .c = {{"tc_store_riffled_{n}({to}, {rows})"}},
                .support = SupportText::Transposes});
+  // the same of bytes, which are the lower bits of the lanes
+  t.push_back({.name = "store_riffled_bytes",
+               .operands = {{"to", Memory, Written, {DType::I8, DType::U8}}, {"rows", Rows, Read, {DType::I32}}},
+               .scalars = {{"n"}},
+               .meaning = Assignments{interleaved_store},
+               .c = {{"tc_store_riffled_{n}_{to.type}({to}, {rows})"}},
+               .support = SupportText::IntegerVectors});
   // to[column * s + row] = from[row * t + column], as many rows and columns as elements are in 16 bytes
   t.push_back({.name = "transpose_tile",
                .operands = {{"to", Memory, Written}, {"from", Memory, Read}},
@@ -88,6 +105,43 @@ void add_vector_rows(Table& t) {
                .meaning = Assignments{transposed_tile},
                .c = {{"tc_transpose_{to.bytes}({to}, {s}, {from}, {t})"}},
                .support = SupportText::Transposes});
+}
+
+// --- C: tiles of bytes (tc_tiles.h)
+void add_byte_tile_rows(Table& t) {
+  // The shapes of a thread's tiles: rows of the left factor, in two tiles, and bytes of a sum at a time.
+  t.push_back({.name = "byte_tiles_begin",
+               .scalars = {{"upper", false, 1, 16}, {"lower", false, 0, 16}, {"step", false, 4, 64}},
+               .meaning = Assignments{no_assignments},
+               .c = {{"tc_tiles_begin({upper}, {lower}, {step})"}},
+               .support = SupportText::ByteTiles,
+               .byte_products = true});
+  t.push_back({.name = "byte_tiles_end",
+               .meaning = Assignments{no_assignments},
+               .c = {{"tc_tiles_end()"}},
+               .support = SupportText::ByteTiles,
+               .byte_products = true});
+  // sums[i * columns + j] = left[i * row_stride + r * run_stride + k] * right[(r * depth + k) / 4, j, k % 4], over r and k; the
+  // lower rows, counted anew, lie `below` behind
+  t.push_back(
+      {.name = "multiply_byte_tiles",
+       .operands = {{"sums", Memory, Written, {DType::I32}, 4096},
+                    {"left", Memory, Read, {DType::I8, DType::U8}, 64},
+                    {"right", Memory, Read, {DType::I8}, 64}},
+       .scalars = {{"columns", false, 16, 32},
+                   {"upper", false, 1, 16},
+                   {"lower", false, 0, 16},
+                   {"row_stride"},
+                   {"below"},
+                   {"runs"},
+                   {"run_stride"},
+                   {"depth"},
+                   {"step", false, 4, 64}},
+       .meaning = Assignments{products_of_tiles},
+       .c = {{"tc_multiply_tiles_{left.type}({sums}, {columns}, {upper}, {lower}, {left}, {row_stride}, {below}, "
+              "{right}, {runs}, {run_stride}, {depth}, {step})"}},
+       .support = SupportText::ByteTiles,
+       .byte_products = true});
 }
 
 // --- CUDA: copies (tc_cuda.h)
@@ -270,6 +324,7 @@ void add_tile_rows(Table& t) {
 Table make_table() {
   Table t;
   add_vector_rows(t);
+  add_byte_tile_rows(t);
   add_copy_rows(t);
   add_exchange_rows(t);
   add_matrix_rows(t);

@@ -91,7 +91,7 @@ enum class Collective : uint8_t { No, Warp, Group };
 /// Copies that arrive later: those of a thread since its last Commit are a group, and Wait waits for groups.
 enum class AsyncCopy : uint8_t { No, Copy, Commit, Wait };
 /// The header of emitted C that has it.
-enum class SupportText : uint8_t { None, IntegerVectors, FewBits, Transposes };
+enum class SupportText : uint8_t { None, IntegerVectors, FewBits, Transposes, ByteTiles };
 
 /// Text with holes: {a} an operand or a scalar, {a.type} its type, {a.bytes} the size of an element. Empty: tc_NAME(...)
 /// with all of them in order. `where_last`: only where the last scalar is that number; the first that fits is taken.

@@ -72,6 +72,7 @@ constexpr OpInfo kOps[] = {
     {Op::ReduceAdd, "reduce_add", 1, 0, "", "", "", "tc_hsum", false},
     {Op::ReduceMax, "reduce_max", 1, 0, "", "", "", "tc_hmax", false},
     {Op::ReduceMin, "reduce_min", 1, 0, "", "", "", "tc_hmin", false},
+    {Op::Quotient, "quotient", 2, 12, "/", "", "", "tc_quotient", false},
 };
 static_assert(sizeof kOps / sizeof kOps[0] == kOpCount);
 

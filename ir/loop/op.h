@@ -21,9 +21,12 @@ enum class Op : uint8_t {
   TextSize, TextByte, TextFrom, TextFirst, TextJoin, TextLower, TextUpper,
   // horizontal, vector -> scalar, fixed tree order
   ReduceAdd, ReduceMax, ReduceMin,
+  // x / y of f32 where |x / y| < 2^20, but for a last bit. Numbers of operations are part of the identity of kernels: new ones
+  // stand at the end.
+  Quotient,
 };
 // clang-format on
-inline constexpr int kOpCount = int(Op::ReduceMin) + 1;
+inline constexpr int kOpCount = int(Op::Quotient) + 1;
 
 struct OpInfo {
   Op op;

@@ -27,6 +27,7 @@
 #include "passes/loop/outline_chunks.h"
 #include "passes/loop/partition_loops.h"
 #include "passes/loop/plan_scratch.h"
+#include "passes/loop/round_to_bytes.h"
 #include "passes/loop/split_host_device.h"
 #include "passes/loop/trim_loops.h"
 #include "passes/loop/vector_registers.h"
@@ -193,6 +194,7 @@ const std::vector<LoopPass>& c_loop_passes() {
       kPartitionLoops,
       kDeadStores,
       kNarrowTypes,
+      {"round_to_bytes", rewrite_body<round_to_bytes>, "quantises vectors in few operations, without divisions"},
       kCommonSubexpr,
       kHoistInvariants,
       kSimplify,

@@ -1,4 +1,6 @@
 // Sums of products of bytes: every template gives the bits of the definition, for every number of lanes.
+#include <cstring>
+
 #include "ir/loop/build.h"
 #include "templates/cpu/test_schedule.h"
 
@@ -136,7 +138,41 @@ TEST(Bytes, EveryCpu) {
   }
 }
 
+// Rows and columns in tiles, whole and cut; two rows of pixels together, and the last one alone; runs, one and several; signed.
+TEST(Bytes, Tiles) {
+  const auto expect_tiles = [](const ByteConv& s, const char* described) {
+    expect_exact(s, "matmul", "sapphirerapids");
+    const TestFunction f = convolution(s);
+    EXPECT_EQ(schedule_cpu(f.fn, f.constant, *find_cpu("sapphirerapids")).description.substr(0, std::strlen(described)),
+              described);
+  };
+  expect_tiles({.h = 7, .w = 7, .c = 64, .oc = 40, .kernel = 1, .zero = 3}, "32 rows by 32 columns; weights in panels");
+  expect_tiles({.h = 9, .w = 9, .c = 64, .oc = 32}, "twice 7 rows by 32 columns");
+  expect_tiles({.h = 10, .w = 9, .c = 16, .oc = 12, .x = DType::I8, .y = DType::I8, .zero = -7},
+               "twice 7 rows by 16 columns");
+  expect_tiles({.h = 4, .w = 35, .c = 24, .oc = 64, .x = DType::I8, .run_time_zero = true}, "11 rows by 32 columns");
+  expect_tiles({.h = 13, .w = 13, .c = 32, .oc = 70, .stride = 2, .weights = DType::U8, .weight_zero = 128},
+               "twice 6 rows");
+  expect_tiles({.h = 5, .w = 5, .c = 128, .oc = 64, .kernel = 1, .groups = 2, .y = DType::I32},
+               "25 rows by 32 columns; w");
+}
+
+// No tiles: a run that no step divides, zero points of weights, too few columns, a single row.
+TEST(Bytes, NoTiles) {
+  const auto has_tiles = [](const ByteConv& s) {
+    const TestFunction f = convolution(s);
+    return schedule_cpu(f.fn, f.constant, *find_cpu("sapphirerapids")).description.find("tiles") != std::string::npos;
+  };
+  EXPECT_TRUE(has_tiles({.c = 64}));
+  EXPECT_FALSE(has_tiles({.c = 1, .kernel = 5}));
+  EXPECT_FALSE(has_tiles({.c = 64, .weights = DType::U8, .weight_zero = 5}));
+  EXPECT_FALSE(has_tiles({.c = 64, .oc = 4}));
+  EXPECT_FALSE(has_tiles({.h = 1, .w = 1, .c = 64, .kernel = 1}));
+}
+
 TEST(Bytes, Depthwise) {
+  expect_exact({.h = 9, .w = 12, .c = 32, .oc = 32, .groups = 32, .zero = 7}, "window");
+  expect_exact({.h = 9, .w = 12, .c = 48, .oc = 48, .groups = 48, .x = DType::I8, .weights = DType::U8}, "window");
   expect_exact({.h = 9, .w = 12, .c = 35, .oc = 35, .stride = 2, .groups = 35}, "window");
   expect_exact({.c = 16, .oc = 16, .groups = 16, .x = DType::I8, .y = DType::I8, .zero = -128}, "window");
 }

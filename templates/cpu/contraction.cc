@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/contraction_builder.h"
@@ -140,13 +141,16 @@ Stmt ContractionBuilder::panel_rows(const Expr& panel, const Var& chunk) {
   if (plan_.prefetch > 0 && chunk)
     next_panel_ = min((Expr(chunk) + Expr(1)) / Expr(plan_.row_blocks), Expr(points(m_.outer) * plan_.panels - 1));
   if (m_.rows.empty()) return tile(1, {});
+  if (plan_.tile_step > 0) return seq({tile_rows(), intrin("byte_tiles_end", {})});
   return in_strips([&] { return tile_rows(); });
 }
 
 Stmt ContractionBuilder::tile_rows() {
-  const Axis& tiled = m_.rows.back();
-  const int64_t mr = plan_.tile.rows, whole = tiled.extent.value / mr, rest = tiled.extent.value % mr;
-  const bool flat = m_.rows.size() == 1;
+  const size_t tiled_at = tiled_axis();
+  const Axis& tiled = m_.rows[tiled_at];
+  const int64_t mr = plan_.row_pairs ? 2 : plan_.tile.rows, whole = tiled.extent.value / mr,
+                rest = tiled.extent.value % mr;
+  const bool flat = tiled_at == 0;
   // A block is a run of the outermost row axis, or a run of tiles where there is only one.
   const int64_t count = flat ? whole : m_.rows[0].extent.value;
   Expr begin = 0, extent = count;
@@ -163,7 +167,7 @@ Stmt ContractionBuilder::tile_rows() {
   const Var t = make_var(tiled.var->name + "_o");
   std::vector<Var> loops;
   const size_t mark = at_.size();
-  for (size_t i = 0; i + 1 < m_.rows.size(); i++) {
+  for (size_t i = 0; i < tiled_at; i++) {
     loops.push_back(make_var(m_.rows[i].var->name));
     at_.push_back({m_.rows[i].var, Expr(loops.back())});
   }
@@ -184,12 +188,14 @@ Stmt ContractionBuilder::tile_rows() {
   }
   Stmt tail;
   if (rest > 0) tail = tile(rest, Expr(whole * mr));
+  const bool one_shape = whole == 0 || rest == 0;
+  if (!one_shape) full = with_tiles(mr, full), tail = with_tiles(rest, tail);
   if (rest > 0 && flat && block_) tail = if_then(eq(Expr(block_), Expr(plan_.row_blocks - 1)), tail);
   Stmt body = seq({full, tail});
   for (size_t i = loops.size(); i-- > 0;)
     body = loop(loops[i], i == 0 ? extent : Expr(m_.rows[i].extent), body, ForKind::Serial, i == 0 ? begin : Expr(0));
   at_.resize(mark);
-  return body;
+  return one_shape ? with_tiles(whole > 0 ? mr : rest, body) : body;
 }
 
 // The tiles of a panel share the work of fetching the next one: each k step asks for the next few elements.
@@ -213,15 +219,17 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
     s = n + " columns of " + name + " in registers";
     if (p.unroll_k > 1) s += ", " + to_text(p.unroll_k) + " partial sums each";
   } else {
-    s = to_text(int64_t(p.tile.rows)) + " rows by " + (p.tile.vectors > 0 ? count_of_vectors(p.tile) : n + " columns") +
-        " in registers";
+    s = (p.row_pairs ? "twice " : "") + to_text(int64_t(p.tile.rows)) + " rows by " +
+        (p.tile.vectors > 0 ? count_of_vectors(p.tile) : n + " columns") + (p.tile_step > 0 ? "" : " in registers");
   }
   if (m.right == Contraction::Right::Packed)
     s += p.panels_inside ? "; weights in panels" : "; weights in panels, read once";
   if (m.right == Contraction::Right::Repacked)
     s += "; " + m.q->name +
          (has_shared_rows(m) ? " copied to rows along " + name + " first" : " copied to panels first");
-  if (m.bytes) s += "; four products of bytes at a time";
+  if (m.bytes)
+    s += p.tile_step > 0 ? "; tiles of bytes, " + to_text(p.tile_step) + " of a sum at a time"
+                         : "; four products of bytes at a time";
   if (p.panels_inside && p.row_blocks > 1)
     s += "; rows in " + to_text(p.row_blocks) + " blocks for the cache, each with all panels";
   else if (p.panels_inside)
@@ -269,7 +277,7 @@ std::optional<Scheduled> schedule_contraction(const TemplateArgs& a) {
   const ContractionPlan plan = plan_contraction(*m, a.cpu, a.options);
   Scheduled s;
   if (m->bytes) {
-    fold_zero_points(*m, s);
+    fold_zero_points(*m, s, plan.tile_step == 0);
     m->c.epilogue = pack_known(s, m->c, a.constant_input, m->c.epilogue, m->n);
   }
   s.body = seq({fill_border(m->c), contraction_loops(*m, plan, s)});

@@ -39,7 +39,8 @@ std::optional<Contraction> match_double_contraction(const TemplateArgs& a);
 /// The same for bytes: sum(k) (i32(p) - p_zero) * (q - q_zero).
 std::optional<Contraction> match_byte_contraction(const TemplateArgs& a);
 /// Takes the zero point of p, and what dot4 adds to signed bytes, away from what the sums start with.
-void fold_zero_points(Contraction& m, Scheduled& s);
+/// `signed_as_unsigned`: what multiplies them takes 128 more for signed ones.
+void fold_zero_points(Contraction& m, Scheduled& s, bool signed_as_unsigned = true);
 
 /// A copy of a Repacked right factor in which neighbours along n are neighbours and windows overlap (shared_rows.cc).
 struct SharedRows {
@@ -62,7 +63,15 @@ struct ContractionPlan {
   bool fetch_ahead = false;     // rows is empty: the panel is fetched ahead of the sum
   int64_t prefetch = 0;         // floats of the next panel that a k step fetches ahead; 0: none
   bool parallel = false;
+  int64_t tile_step = 0;   // of products of tiles of bytes (contraction_tiles.cc): bytes of a sum at a time; 0: vectors
+  bool row_pairs = false;  // of these: two short rows of pixels together
 };
+/// The bytes of a sum that tiles take at a time; 0: the processor has none, or they do not suit.
+int64_t tile_step(const Contraction& m, const CpuModel& cpu);
+/// Whether rows of pixels are so short that two of them are multiplied together.
+bool has_row_pairs(const Contraction& m);
+/// How many rows, of `rows`, tiles have, where a sum takes so many steps.
+int64_t choose_tile_rows(int64_t rows, int64_t steps);
 /// Adds the packed right factor to s.prologue and s.views.
 Stmt contraction_loops(const Contraction& m, const ContractionPlan& plan, Scheduled& s);
 /// Copies the right factor, Repacked or Direct, into the panels that the plan wants: panels * points(k) * columns

@@ -1,4 +1,5 @@
-// The loops of a sum of products: contraction.cc (packing, chunks, rows), contraction_tile.cc, contraction_bytes.cc.
+// The loops of a sum of products: contraction.cc (packing, chunks, rows), contraction_tile.cc, contraction_bytes.cc,
+// contraction_tiles.cc.
 #pragma once
 #include <functional>
 
@@ -37,6 +38,12 @@ class ContractionBuilder {
   Stmt sum_of_quads(const Buffer& acc, int64_t height, const Expr& row);
   Stmt with_row_sums(int64_t height, const std::function<Stmt()>& tile);
   Expr less_row_sum(const Expr& sum, const Expr& i, const LanePoint& p) const;
+  size_t tiled_axis() const;
+  Stmt with_tiles(int64_t rows, const Stmt& body) const;
+  Stmt byte_tile(int64_t height, const Expr& row);
+  Stmt finish_row(const Buffer& sums, const Expr& i, const Point& rows);
+  Stmt finish_rows(const Buffer& sums, int64_t height, const Expr& row);
+  Stmt finish_pair(const Buffer& sums, int64_t height, const Expr& row);
   Stmt join(const Buffer& acc);
   Stmt finish(const Buffer& acc, int64_t mr, const Expr& row);
 

@@ -119,9 +119,10 @@ Expr ContractionBuilder::less_row_sum(const Expr& sum, const Expr& i, const Lane
   return sum - load(row_sums_, {i, ramp(0)}) * vector_form(m_.q_zero, p);
 }
 
-void fold_zero_points(Contraction& m, Scheduled& s) {
+void fold_zero_points(Contraction& m, Scheduled& s, bool signed_as_unsigned) {
   Expr zero = m.p_zero;
-  if (m.p->dtype == DType::I8) zero = zero ? zero + make_int(DType::I32, 128) : make_int(DType::I32, 128);
+  if (m.p->dtype == DType::I8 && signed_as_unsigned)
+    zero = zero ? zero + make_int(DType::I32, 128) : make_int(DType::I32, 128);
   if (!zero) return;
   // Row sums are of p as dot4 reads it: zero points and all.
   if (m.q_zero) {

@@ -49,13 +49,40 @@ Tile best_tile(const Contraction& m, const CpuModel& cpu, const ScheduleOptions&
   return tile;
 }
 
+constexpr int64_t kTileColumns = 16, kMostTileColumns = 32;  // of products of tiles of bytes
+
+// Tiles of bytes, if the processor has them and panels are nobody else's; false: vectors.
+bool decide_byte_tiles(ContractionPlan& p, const Contraction& m, const CpuModel& cpu, const ScheduleOptions& o,
+                       const PlanEntry& plan) {
+  const int64_t given = o.panel_columns;
+  const bool suit = given == 0 || given == kTileColumns || given == kMostTileColumns;
+  const int64_t step = cpu.best_variant.empty() && !o.wide_panels && suit ? tile_step(m, cpu) : 0,
+                tiled = tiled_rows(m), fitting = m.n.extent.value <= kTileColumns ? kTileColumns : kMostTileColumns;
+  if (step == 0 || plan.number(
+                       "byte_tiles", [] { return 1; }, KnobValues::flag(true)) == 0)
+    return false;
+  p.tile_step = step;
+  p.row_pairs = has_row_pairs(m);
+  if (p.row_pairs)
+    p.tile.rows = int(tiled);
+  else
+    p.tile.rows = int(plan.in_range(
+        "rows", [&] { return choose_tile_rows(tiled, points(m.k) / step); }, 1, std::min(tiled, kMostRows)));
+  p.tile.columns = int(plan.packing(
+      "columns", [&] { return given > 0 ? given : fitting; },
+      KnobValues::range(kTileColumns, kMostTileColumns, kTileColumns)));
+  p.panels = ceil_div(m.n.extent.value, p.tile.columns);
+  return true;
+}
+
 // The tile in registers, and the panels that follow from it.
 ContractionPlan decide_tile(const Contraction& m, const CpuModel& model, const ScheduleOptions& o,
                             const PlanEntry& plan) {
   const CpuModel cpu = with_lanes_of(model, m.type);
+  ContractionPlan p;
+  if (decide_byte_tiles(p, m, cpu, o, plan)) return p;
   const int64_t given = given_columns(m, o, plan);
   const Tile tile = best_tile(m, cpu, o, given);
-  ContractionPlan p;
   const int64_t tiled = tiled_rows(m);
   p.tile.rows = int(plan.in_range(
       "rows", [&] { return std::min<int64_t>(tile.rows, tiled); }, 1, std::min<int64_t>(tiled, kMostRows)));
@@ -92,7 +119,8 @@ ContractionPlan plan_contraction(const Contraction& matched, const CpuModel& mod
   const Contraction m = p.images_outside ? with_images_outside(matched) : matched;
   const int64_t n = m.n.extent.value, tiled = tiled_rows(m);
   const int64_t work = points(m.outer) * points(m.rows) * p.panels * p.tile.columns * points(m.k);
-  const int64_t runs = m.rows.size() > 1 ? m.rows[0].extent.value : tiled / p.tile.rows;
+  const bool pairs_outside = p.row_pairs && m.rows.size() == 2;
+  const int64_t runs = m.rows.size() > 1 ? m.rows[0].extent.value / (pairs_outside ? 2 : 1) : tiled / p.tile.rows;
   const bool may_cut = !m.rows.empty() && m.right != Contraction::Right::Repacked;
   const int64_t chunks = points(m.outer) * p.panels;
   p.parallel = decide_parallel(plan, work >= kParallelThreshold, chunks, may_cut ? runs : 1);

@@ -8,6 +8,7 @@ namespace tc {
 
 // --- one tile of `mr` rows from `row` on
 Stmt ContractionBuilder::tile(int64_t mr, const Expr& row) {
+  if (plan_.tile_step > 0) return byte_tile(mr, row);
   const bool has_rows = !m_.rows.empty();
   const int64_t height = has_rows ? mr : plan_.unroll_k;
   const Shape shape = plan_.tile.vectors > 0 ? Shape{Dim(height), Dim(plan_.tile.vectors), Dim(kMaxLanes)}

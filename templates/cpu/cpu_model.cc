@@ -103,11 +103,12 @@ const std::vector<CpuModel>& rows() {
        .l3_bytes = 32 << 20,
        .l1_ways = 12},
       {.name = "sapphirerapids",
-       .march = "x86-64-v4 -mavx512vnni",
+       .march = "x86-64-v4 -mavx512vnni -mamx-tile -mamx-int8",
        .vector_lanes = 16,
        .vector_registers = 32,
        .half_vectors = true,
        .byte_dot = true,
+       .byte_tiles = true,
        .fma_per_cycle = 2,
        .loads_per_cycle = 2,
        .l1_bytes = 48 << 10,
@@ -163,7 +164,7 @@ std::string_view x86_name(const CpuInfo& info) {
                   info.has("avx512vl");
   const bool vnni = info.has("avx512_vnni");
   if (v4 && vnni && info.amd) return info.family >= 0x1a ? "znver5" : "znver4";
-  if (v4 && vnni && info.has("avx512_fp16")) return "sapphirerapids";
+  if (v4 && vnni && info.has("amx_int8")) return "sapphirerapids";
   if (v4 && vnni) return info.has("avx512_vbmi2") ? "icelake-server" : "cascadelake";
   if (v4) return "x86-64-v4";
   if (v3) return info.has("avx_vnni") && info.has("f16c") ? "alderlake" : "x86-64-v3";

@@ -17,6 +17,7 @@ struct CpuModel {
   int vector_registers = 16;
   bool half_vectors = false;   // converts vectors of f16
   bool byte_dot = false;       // one instruction adds four products of bytes to every lane
+  bool byte_tiles = false;     // multiplies tiles of bytes (AMX): 16 rows by 16 columns, 64 bytes deep, in 16 cycles
   double fma_per_cycle = 2;    // vector FMAs of the full width
   double loads_per_cycle = 2;  // vector loads
   int fma_latency = 4;

@@ -25,7 +25,9 @@ TEST(CpuModel, RowsOfProcessors) {
   EXPECT_EQ(row_of("GenuineIntel", 6, kV4), "x86-64-v4");
   EXPECT_EQ(row_of("GenuineIntel", 6, kV4 + " avx512_vnni"), "cascadelake");
   EXPECT_EQ(row_of("GenuineIntel", 6, kV4 + " avx512_vbmi2 avx512_vnni"), "icelake-server");
-  EXPECT_EQ(row_of("GenuineIntel", 6, kV4 + " avx_vnni avx512_vbmi2 avx512_vnni avx512_fp16"), "sapphirerapids");
+  EXPECT_EQ(row_of("GenuineIntel", 6, kV4 + " avx_vnni avx512_vbmi2 avx512_vnni avx512_fp16"), "icelake-server");
+  EXPECT_EQ(row_of("GenuineIntel", 6, kV4 + " avx512_vbmi2 avx512_vnni avx512_fp16 amx_tile amx_int8"),
+            "sapphirerapids");
   EXPECT_EQ(row_of("AuthenticAMD", 0x17, kV3), "x86-64-v3");
   EXPECT_EQ(row_of("AuthenticAMD", 0x19, kV3), "x86-64-v3");  // a Zen 3, or a Zen 4 whose hypervisor hides AVX-512
   EXPECT_EQ(row_of("AuthenticAMD", 0x19, kV4 + " avx512_vnni"), "znver4");
@@ -42,8 +44,10 @@ TEST(CpuModel, NoProcessorIsGeneric) {
 
 // A row without instructions of its own cannot have those that its flags for the compiler do not name.
 TEST(CpuModel, ProductsOfBytesAreFlags) {
-  for (const CpuModel& m : cpu_models())
+  for (const CpuModel& m : cpu_models()) {
     EXPECT_EQ(m.byte_dot, m.march.find("vnni") != std::string_view::npos) << m.name;
+    EXPECT_EQ(m.byte_tiles, m.march.find("amx-int8") != std::string_view::npos) << m.name;
+  }
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 namespace tc {
 namespace {
 
-/// Products a nanosecond. Bytes are multiplied four at a time where there is an instruction for it, halves as f32.
+/// Products a nanosecond. Bytes are multiplied four at a time, or in tiles, where there is an instruction for it, halves
+/// as f32.
 double macs_per_ns(const KernelWork& work, const CpuModel& cpu) {
   const double of_floats = cpu.vector_lanes * cpu.fma_per_cycle * cpu.ghz;
   if (work.products == 8) return of_floats / 2;
+  if (work.products == 1 && cpu.byte_tiles) return 16 * 64 * cpu.ghz;
   return work.products == 1 && cpu.byte_dot ? of_floats * 4 : of_floats;
 }
 

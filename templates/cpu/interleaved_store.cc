@@ -1,4 +1,5 @@
-// Results that lie between those of other vectors: nearest resizing, depth to space, rows of pairs.
+// Results that lie between those of other vectors: nearest resizing, depth to space, rows of pairs, pictures of bytes whose
+// colours come to lie side by side.
 //
 //   y[.., p * s + i] = f(x[.., p], i)        i = 0 .. s - 1; s is 2, 3 or 4
 //
@@ -24,9 +25,12 @@ struct InterleavedStore {
 };
 
 std::optional<InterleavedStore> match(const TemplateArgs& a) {
-  if (!a.canonical || bool(a.canonical->value) || a.canonical->out->dtype != DType::F32) return {};
+  if (!a.canonical || bool(a.canonical->value)) return {};
   InterleavedStore s;
   s.c = *a.canonical;
+  const DType type = s.c.out->dtype;
+  if (type != DType::F32 && type != DType::U8 && type != DType::I8) return {};
+  if (type != DType::F32) s.c.epilogue = cast(DType::I32, s.c.epilogue);  // lanes of bytes are those of integers
   merge_axes(s.c.axes, {&s.c.epilogue}, {&s.c.out_index});
   if (s.c.axes.size() < 2) return {};
   s.i = s.c.axes.back();
@@ -67,7 +71,8 @@ class Builder {
  private:
   Stmt vectors_at(const Expr& p) const {
     const int64_t n = s_.i.extent.value;
-    const Buffer t = make_buffer("t", DType::F32, {Dim(n), Dim(kMaxLanes)}, Scope::Register);
+    const DType type = s_.c.epilogue->dtype;
+    const Buffer t = make_buffer("t", type, {Dim(n), Dim(kMaxLanes)}, Scope::Register);
     const Var i = make_var(s_.i.var->name);
     auto point = [&](const Expr& at) {
       auto list = at_;
@@ -79,7 +84,8 @@ class Builder {
         loop(i, n, store(t, {Expr(i), ramp(0)}, broadcast(vector_form(s_.c.epilogue, lanes_at))), ForKind::Unroll);
     auto to = point(0);
     to.push_back({s_.p.var, p});
-    const Stmt put = intrin("store_riffled", {{s_.c.out, {index_at(s_.c.out_index, to)}}, {t, {0}}}, {Expr(n)});
+    const Stmt put = intrin(type == DType::F32 ? "store_riffled" : "store_riffled_bytes",
+                            {{s_.c.out, {index_at(s_.c.out_index, to)}}, {t, {0}}}, {Expr(n)});
     return alloc(t, seq({fill, put}));
   }
 

@@ -32,6 +32,25 @@ TEST(CpuInterleavedStore, RowsBesideVectors) {
       }
 }
 
+// A picture is quantised, and its colours come to lie side by side.
+TEST(CpuInterleavedStore, Bytes) {
+  for (const DType type : {DType::U8, DType::I8})
+    for (const int64_t colours : {2, 3, 4})
+      for (const int64_t n : {16, 37, 64}) {
+        FunctionBuilder b;
+        const Buffer x = b.input("x", {colours, 5, n});
+        TestFunction f = b.take(b.compute("y", {5, n, colours}, [&](const Exprs& i) {
+          const Expr whole = apply(Op::Round, {load(x, {i[2], i[0], i[1]}) / make_float(DType::F32, 0.75)});
+          const double low = type == DType::U8 ? 0 : -128;
+          return cast(type, min(max(whole, make_float(DType::F32, low)), make_float(DType::F32, low + 255)));
+        }));
+        Stage& last = f.fn.stages.back();
+        last.outputs = {make_buffer("y", type, to_shape({5, n, colours}))};
+        f.fn.outputs = last.outputs;
+        for (const char* cpu : {"generic", "x86-64-v3", "x86-64-v4"}) testing::expect_equal(f, "interleave", cpu);
+      }
+}
+
 TEST(CpuInterleavedStore, Parallel) { testing::expect_equal(repeated(70, 300, 2), "interleave"); }
 
 TEST(CpuInterleavedStore, LeavesOthersAlone) {

@@ -5,10 +5,12 @@
 //     for rows, PX at a time:
 //       acc[PX][v] = start
 //       for taps: acc[i][v] = combine(acc[i][v], value)   unrolled, so that a pixel read by several taps is loaded once
+//                                                         (of bytes: multiply_add_bytes)
 //       y[row i, v] = epilogue(acc[i][v])
 #include <algorithm>
 
 #include "ir/loop/build.h"
+#include "ir/loop/intrin.h"
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
@@ -30,7 +32,8 @@ struct Window {
   Canonical c;
   std::vector<Axis> rows;  // all but the vector axis; the last one is tiled
   Axis n;
-  Expr weight;  // the factor that depends on taps and columns only; null: none
+  Expr weight;  // the factor that depends on taps and columns only, and is kept; null: none
+  Expr byte;    // the other factor, a load, where both are bytes; null: they are not
   int64_t pixels = 1, columns = 16, row_blocks = 1;
   size_t unrolled = 0;  // so many of the innermost taps' loops
   Scheduled s;          // with the packed weights
@@ -48,6 +51,19 @@ Expr row_invariant_factor(const Window& w) {
   for (const Expr& e : k->args)
     if ((as<Load>(e) || zero_point_form(e).x.get()) && uses_var(e, w.n.var) && !moves_with_rows(e, w)) return e;
   return {};
+}
+
+// The load that is widened to i32; null: none of bytes.
+Expr widened_byte(const Expr& e) {
+  const ZeroPointForm f = zero_point_form(e);
+  return bool(f.x) && !f.zero ? f.x : Expr();
+}
+
+// The factor of a sum of products of bytes that rows move, if the other one is to be kept.
+Expr moving_byte(const Window& w) {
+  if (!w.weight || w.c.combine != Op::Add || !widened_byte(w.weight)) return {};
+  const Apply* k = as<Apply>(w.c.value);
+  return widened_byte(k->args[k->args[0].same_as(w.weight) ? 1 : 0]);
 }
 
 // sum(taps) (x - z) * w   ->   sum(taps) x * w, which starts from - z * sum(taps) w where weights are known
@@ -136,6 +152,7 @@ void decide(Window& w, const CpuModel& cpu, const PlanEntry& plan) {
   const bool keeps = plan.in_range(
                          "kept_weights", [&] { return filters && fits; }, 0, filters && taps <= kMostKept ? 1 : 0) == 1;
   if (!keeps) w.weight = {};
+  w.byte = moving_byte(w);
   // Whole blocks are fast: partial vectors are read once more for each tap. With few registers, several rows share the
   // weights that are read for a tap.
   const bool narrow = filters && (cpu.vector_lanes < 16 || n % 64 != 0);
@@ -284,6 +301,7 @@ class Builder {
                             [&](const Expr& i, const Var& v) {
                               Point p = point(i);
                               p.insert(p.end(), taps.begin(), taps.end());
+                              if (bool(w_.byte) && !at(p, v).count) return add_bytes(acc, i, p, taps, v);
                               return store(acc, vector_index(i, v), broadcast(value(p, taps, v)), w_.c.combine);
                             }),
                   w_.unrolled);
@@ -291,6 +309,16 @@ class Builder {
       return store_lanes(w_.c.out, w_.c.out_index, w_.c.epilogue, at(point(i), v, load(acc, vector_index(i, v))));
     });
     return alloc(acc, seq({start, sum, finish}));
+  }
+
+  Stmt add_bytes(const Buffer& acc, const Expr& i, const Point& p, const Point& taps, const Var& v) {
+    const Load* x = as<Load>(w_.byte);
+    const LanePoint lanes_at = at(p, v);
+    Point first = p;
+    first.push_back({lanes_at.lane, lanes_at.base});
+    return intrin("multiply_add_bytes",
+                  {{acc, {i}}, {x->buffer, {index_at(x->index[0], first)}}, {weights(), {tap_index(taps)}}},
+                  {Expr(v) * lanes()});
   }
 
   Expr value(const Point& p, const Point& taps, const Var& v) {

@@ -6,6 +6,7 @@
  *   tc_cpu_v3_vnni   -march=x86-64-v3 -mavxvnni         and products of bytes (AVX-VNNI)
  *   tc_cpu_v4        -march=x86-64-v4                   AVX-512 F, BW, CD, DQ, VL
  *   tc_cpu_v4_vnni   -march=x86-64-v4 -mavx512vnni      and its products of bytes
+ *   tc_cpu_v4_amx    and -mamx-tile -mamx-int8          and those of tiles, whose registers the process asks for with it
  *   tc_cpu_dotprod   -march=armv8.2-a+dotprod           products of bytes on 64-bit ARM */
 #ifndef TC_CPU_H
 #define TC_CPU_H
@@ -70,6 +71,24 @@ static inline int tc_cpu_v4_vnni(void)
   const unsigned vnni = 1u << 11;
   unsigned a, b, c, d;
   return tc_cpu_v4() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & vnni) != 0;
+#else
+  return 0;
+#endif
+}
+
+static inline int tc_cpu_v4_amx(void)
+{
+#ifdef TC_CPU_X86
+  const unsigned tiles = 3u << 17, tile = 1u << 24, int8 = 1u << 25;
+  unsigned a, b, c, d;
+  if (!tc_cpu_v4_vnni() || !tc_cpu_saves(tiles) || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (~d & (tile | int8)) != 0) return 0;
+#  if defined(__linux__) && defined(__x86_64__)
+  long result; /* arch_prctl(ARCH_REQ_XCOMP_PERM, 18), which has no function in older C libraries */
+  __asm__ volatile("syscall" : "=a"(result) : "a"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+  return result == 0;
+#  else
+  return 1;
+#  endif
 #else
   return 0;
 #endif

@@ -54,15 +54,4 @@ static inline int tc_cpu_icelake_server(void)
 #endif
 }
 
-/* With AVX-512 FP16, which came with Sapphire Rapids. */
-static inline int tc_cpu_sapphirerapids(void)
-{
-#ifdef TC_CPU_X86
-  unsigned a, b, c, d;
-  return tc_cpu_cascadelake() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & 1u << 23) != 0;
-#else
-  return 0;
-#endif
-}
-
 #endif

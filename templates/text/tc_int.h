@@ -6,9 +6,12 @@
  *   tc_load_u8, tc_load_i8, tc_load_i32       lanes from memory; with _n, the first n of them, the others being 0
  *   tc_load_bool, tc_store_bool               a mask from memory, and to memory; with _n, of the first n lanes
  *   tc_store_u8, tc_store_i8, tc_store_i32    the low bits of the lanes; with _n, of the first n lanes
+ *   tc_store_riffled_N_u8, _i8                p[i + N * l] = t[i], lane l, as tc_store_u8 does: N vectors, 2 to 4
  *   tc_iadd, tc_isub, tc_imul                 modulo 2^32
  *   tc_float, tc_int                          to float, rounded to nearest; from float, toward zero (INT32_MIN if out of range)
- *   tc_dot4                                   sum + a[0] * b[0] + ... + a[3] * b[3], lane by lane */
+ *   tc_int_nearest                            from float, to the nearest, ties to even
+ *   tc_dot4                                   sum + a[0] * b[0] + ... + a[3] * b[3], lane by lane
+ *   tc_madd                                   sum + a * b of bytes a and numbers b of 16 bits */
 #ifndef TC_INT_H
 #define TC_INT_H
 #include "tc_simd.h"
@@ -50,6 +53,18 @@ TC_INLINE tc_vi   tc_int(tc_vf v)
   return (__builtin_convertvector(tc_sel(in_range, v, tc_zero()), tc_vi) & in_range) | (~in_range & INT32_MIN);
 #  endif
 }
+TC_INLINE tc_vi   tc_int_nearest(tc_vf v)
+{
+#  if defined(TC_INT_AVX512)
+  return (tc_vi)_mm512_maskz_cvtps_epi32((__mmask16)0xffff, (__m512)v);
+#  elif defined(TC_INT_AVX2)
+  return (tc_vi)_mm256_cvtps_epi32((__m256)v);
+#  elif defined(TC_INT_SSE2)
+  return (tc_vi)_mm_cvtps_epi32((__m128)v);
+#  else
+  return tc_int(tc_round(v));
+#  endif
+}
 
 #else
 
@@ -64,6 +79,7 @@ TC_INLINE tc_vm   tc_ieq(tc_vi a, tc_vi b) { return -(a == b); }
 TC_INLINE tc_vm   tc_ine(tc_vi a, tc_vi b) { return -(a != b); }
 TC_INLINE tc_vf   tc_float(tc_vi v) { return (float)v; }
 TC_INLINE tc_vi   tc_int(tc_vf v) { return tc_abs(v) < 2147483648.0f ? (int32_t)v : INT32_MIN; }
+TC_INLINE tc_vi   tc_int_nearest(tc_vf v) { return tc_int(tc_round(v)); }
 
 #endif
 
@@ -135,6 +151,30 @@ TC_INLINE void tc_store_u8(uint8_t *p, tc_vi v)
 
 TC_INLINE void tc_store_i8(int8_t *p, tc_vi v) { tc_store_u8((uint8_t *)p, v); }
 
+/* sum[l] + a[l] * b[l]; b: numbers of 16 bits. Where the processor multiplies pairs of 16 bits and adds them up, the upper one of
+ * every pair is 0 in one factor. */
+#if defined(TC_INT_AVX512) && defined(__AVX512VNNI__)
+TC_INLINE tc_vi tc_madd_pairs(tc_vi sum, tc_vi a, tc_vi b) { return (tc_vi)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b); }
+#elif defined(TC_INT_AVX512)
+TC_INLINE tc_vi tc_madd_pairs(tc_vi sum, tc_vi a, tc_vi b) { return tc_iadd(sum, (tc_vi)_mm512_madd_epi16((__m512i)a, (__m512i)b)); }
+#elif defined(TC_INT_AVX2) && defined(__AVX512VNNI__) && defined(__AVX512VL__)
+TC_INLINE tc_vi tc_madd_pairs(tc_vi sum, tc_vi a, tc_vi b) { return (tc_vi)_mm256_dpwssd_epi32((__m256i)sum, (__m256i)a, (__m256i)b); }
+#elif defined(TC_INT_AVX2) && defined(__AVXVNNI__)
+TC_INLINE tc_vi tc_madd_pairs(tc_vi sum, tc_vi a, tc_vi b) { return (tc_vi)_mm256_dpwssd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)b); }
+#elif defined(TC_INT_AVX2)
+TC_INLINE tc_vi tc_madd_pairs(tc_vi sum, tc_vi a, tc_vi b) { return tc_iadd(sum, (tc_vi)_mm256_madd_epi16((__m256i)a, (__m256i)b)); }
+#elif defined(TC_INT_SSE2)
+TC_INLINE tc_vi tc_madd_pairs(tc_vi sum, tc_vi a, tc_vi b) { return tc_iadd(sum, (tc_vi)_mm_madd_epi16((__m128i)a, (__m128i)b)); }
+#else
+TC_INLINE tc_vi tc_madd_pairs(tc_vi sum, tc_vi a, tc_vi b) { return tc_iadd(sum, tc_imul(a, b)); }
+#endif
+#if defined(TC_INT_AVX512) || defined(TC_INT_AVX2) || defined(TC_INT_SSE2)
+TC_INLINE tc_vi tc_madd_i8(tc_vi sum, const int8_t *a, tc_vi b) { return tc_madd_pairs(sum, tc_load_i8(a), b & tc_iset(0xffff)); }
+#else
+TC_INLINE tc_vi tc_madd_i8(tc_vi sum, const int8_t *a, tc_vi b) { return tc_madd_pairs(sum, tc_load_i8(a), b); }
+#endif
+TC_INLINE tc_vi tc_madd_u8(tc_vi sum, const uint8_t *a, tc_vi b) { return tc_madd_pairs(sum, tc_load_u8(a), b); }
+
 /* --- the first n lanes (n <= 0: none; n >= TC_VL: all) */
 #if defined(TC_INT_AVX512)
 
@@ -194,6 +234,66 @@ TC_INLINE void  tc_store_bool(uint8_t *p, tc_vm m) { tc_store_u8(p, m & 1); }
 TC_INLINE void  tc_store_bool_n(uint8_t *p, tc_vm m, int n) { tc_store_u8_n(p, m & 1, n); }
 
 #endif
+
+/* --- bytes of several vectors, riffled. Lane l of `quads` has those of lane l. */
+#if defined(TC_INT_AVX512)
+
+TC_INLINE void tc_store_triples(uint8_t *p, tc_vi quads)
+{
+  const __m512i in_lanes = _mm512_maskz_broadcast_i32x4((__mmask16)0xffff, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+  const __m512i twelves = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
+  _mm512_mask_storeu_epi32(p, 0x0fff, _mm512_maskz_permutexvar_epi32(0x0fff, twelves, _mm512_maskz_shuffle_epi8(~(__mmask64)0, (__m512i)quads, in_lanes)));
+}
+TC_INLINE void tc_store_pairs(uint8_t *p, tc_vi quads) { _mm256_storeu_si256((__m256i *)(void *)p, _mm512_maskz_cvtepi32_epi16((__mmask16)0xffff, (__m512i)quads)); }
+
+#else
+
+TC_INLINE void tc_store_triples(uint8_t *p, tc_vi quads)
+{
+#  if defined(TC_INT_AVX2)
+  const __m256i in_lanes = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+  const __m256i packed = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8((__m256i)quads, in_lanes), _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
+  _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(packed));
+  _mm_storel_epi64((__m128i *)(void *)(p + 16), _mm256_extracti128_si256(packed, 1));
+#  else
+  TC_UNROLL for (int l = 0; l < TC_VL; l++) {
+    const int32_t q = tc_iget(quads, l);
+    p[3 * l] = (uint8_t)(q & 255);
+    p[3 * l + 1] = (uint8_t)(q >> 8 & 255);
+    p[3 * l + 2] = (uint8_t)(q >> 16 & 255);
+  }
+#  endif
+}
+TC_INLINE void tc_store_pairs(uint8_t *p, tc_vi quads)
+{
+  TC_UNROLL for (int l = 0; l < TC_VL; l++) {
+    const int32_t q = tc_iget(quads, l);
+    p[2 * l] = (uint8_t)(q & 255);
+    p[2 * l + 1] = (uint8_t)(q >> 8 & 255);
+  }
+}
+
+#endif
+
+TC_INLINE tc_vi tc_byte_of_quad(tc_vi v, int byte) { return (tc_vi)((tc_vu)(v & 255) << 8 * byte); }
+TC_INLINE void tc_store_riffled_2_u8(uint8_t *p, const tc_vi *t) { tc_store_pairs(p, tc_byte_of_quad(t[0], 0) | tc_byte_of_quad(t[1], 1)); }
+TC_INLINE void tc_store_riffled_3_u8(uint8_t *p, const tc_vi *t)
+{
+  tc_store_triples(p, tc_byte_of_quad(t[0], 0) | tc_byte_of_quad(t[1], 1) | tc_byte_of_quad(t[2], 2));
+}
+TC_INLINE void tc_store_riffled_4_u8(uint8_t *p, const tc_vi *t)
+{
+#if defined(TC_INT_AVX512) || defined(TC_INT_AVX2) || defined(TC_INT_SSE2) || defined(TC_INT_NEON)
+  const tc_vi quads = tc_byte_of_quad(t[0], 0) | tc_byte_of_quad(t[1], 1) | tc_byte_of_quad(t[2], 2) | tc_byte_of_quad(t[3], 3);
+  memcpy(p, &quads, sizeof quads);
+#else
+  TC_UNROLL for (int l = 0; l < TC_VL; l++)
+    for (int i = 0; i < 4; i++) p[4 * l + i] = (uint8_t)(tc_iget(t[i], l) & 255);
+#endif
+}
+TC_INLINE void tc_store_riffled_2_i8(int8_t *p, const tc_vi *t) { tc_store_riffled_2_u8((uint8_t *)p, t); }
+TC_INLINE void tc_store_riffled_3_i8(int8_t *p, const tc_vi *t) { tc_store_riffled_3_u8((uint8_t *)p, t); }
+TC_INLINE void tc_store_riffled_4_i8(int8_t *p, const tc_vi *t) { tc_store_riffled_4_u8((uint8_t *)p, t); }
 
 #if TC_VL > 1
 

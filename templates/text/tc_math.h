@@ -59,23 +59,27 @@ TC_INLINE tc_vf tc_exp_reduce(tc_vf x, tc_vf *r, tc_vu *n)
 /* 2^n for -126 <= n <= 127 */
 TC_INLINE tc_vf tc_exp2_int(tc_vu n) { return tc_from_bits((tc_vi)((n + 127u) << 23)); }
 
-/* e^x; 1 ulp, denormal results included */
+/* e^x; 1 ulp, denormal results included. What is no more than half of the least float is 0 without arithmetic: that would
+ * underflow, for which processors take a hundred cycles and more, and masked attention has many of these. */
 TC_INLINE tc_vf tc_exp(tc_vf x)
 {
   tc_vf r;
   tc_vu n;
-  const tc_vf q = tc_exp_reduce(tc_min(tc_max(x, tc_set(-104.0f)), tc_set(89.0f)), &r, &n);
 #if TC_VL == 16 && defined(__AVX512F__) && TC_HAS(__builtin_ia32_scalefps512_mask)
-  /* times 2^n by one instruction, with n as a float; 4: rounding as the machine is set */
+  const tc_vf q = tc_exp_reduce(tc_min(x, tc_set(89.0f)), &r, &n);
+  /* times 2^n by one instruction, with n as a float, in the lanes that are not 0; 4: rounding as the machine is set */
   const tc_vf power = tc_from_bits((tc_vi)(n + 0x4B400000u)) - 12582912.0f;
 #  if defined(__clang__)
-  return __builtin_ia32_scalefps512_mask(q * (r * r) + r + 1.0f, power, power, 0xffff, 4);
+  const unsigned short some = __builtin_ia32_cmpps512_mask(x, tc_set(-103.972084f), 0x15, 0xffff, 4);  /* not less */
 #  else
-  return __builtin_ia32_scalefps512_mask(q * (r * r) + r + 1.0f, power, power, -1, 4);
+  const short some = (short)__builtin_ia32_cmpps512_mask(x, tc_set(-103.972084f), 0x15, 0xffff, 4);  /* not less */
 #  endif
+  return __builtin_ia32_scalefps512_mask(q * (r * r) + r + 1.0f, power, tc_zero(), some, 4);
 #else
+  const tc_vm none = tc_lt(x, tc_set(-103.972084f));
+  const tc_vf q = tc_exp_reduce(tc_min(tc_sel(none, tc_zero(), x), tc_set(89.0f)), &r, &n);
   const tc_vu half = ((n + 256u) >> 1) - 128u;  /* 2^n in two factors, since n goes from -150 to 128 */
-  return (q * (r * r) + r + 1.0f) * tc_exp2_int(half) * tc_exp2_int(n - half);
+  return tc_sel(none, tc_zero(), (q * (r * r) + r + 1.0f) * tc_exp2_int(half) * tc_exp2_int(n - half));
 #endif
 }
 

@@ -156,6 +156,25 @@ TC_INLINE tc_vf tc_copysign(tc_vf x, tc_vf s) { return tc_from_bits((tc_bits(x) 
 TC_INLINE tc_vf tc_sign(tc_vf x) { return tc_sel(tc_eq(tc_abs(x), tc_zero()), tc_zero(), tc_sel(tc_isnan(x), x, tc_copysign(tc_set(1.0f), x))); }
 TC_INLINE tc_vf tc_rcp(tc_vf x) { return 1.0f / x; }  /* correctly rounded */
 
+/* x / d where |x / d| < 2^20, rounded correctly but for a few x of some d; where it is larger, NaN may come. The reciprocal of a
+ * constant d is one, and the rest that its product leaves makes that good, for which multiplication and addition are fused. */
+#if TC_VL == 16 && defined(__AVX512F__) && defined(__clang__)
+#  define TC_FUSED(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, 0xffff, 4)
+#elif TC_VL == 16 && defined(__AVX512F__)
+#  define TC_FUSED(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#elif TC_VL == 8 && defined(__FMA__) && !defined(__clang__)
+#  define TC_FUSED(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#endif
+TC_INLINE tc_vf tc_quotient(tc_vf x, tc_vf d)
+{
+#ifdef TC_FUSED
+  const tc_vf inverse = 1.0f / d, near = x * inverse;
+  return TC_FUSED(TC_FUSED(-near, d, x), inverse, near);
+#else
+  return x / d;
+#endif
+}
+
 /* To an integer: tc_round to the nearest, ties to even. */
 #if TC_VL == 16 && defined(__AVX512F__) && defined(__clang__)
 #  define TC_TO_INTEGER(x, how) __builtin_ia32_rndscaleps_mask(x, how, x, 0xffff, 4)
