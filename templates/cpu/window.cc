@@ -59,11 +59,12 @@ Expr widened_byte(const Expr& e) {
   return bool(f.x) && !f.zero ? f.x : Expr();
 }
 
-// The factor of a sum of products of bytes that rows move, if the other one is to be kept.
+// The factor of a sum of products of bytes that rows move, if the other one is to be kept, and both step along the columns.
 Expr moving_byte(const Window& w) {
   if (!w.weight || w.c.combine != Op::Add || !widened_byte(w.weight)) return {};
   const Apply* k = as<Apply>(w.c.value);
-  return widened_byte(k->args[k->args[0].same_as(w.weight) ? 1 : 0]);
+  const Expr byte = widened_byte(k->args[k->args[0].same_as(w.weight) ? 1 : 0]);
+  return bool(byte) && uses_var(byte, w.n.var) ? byte : Expr();
 }
 
 // sum(taps) (x - z) * w   ->   sum(taps) x * w, which starts from - z * sum(taps) w where weights are known
