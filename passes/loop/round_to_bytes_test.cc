@@ -72,7 +72,8 @@ TEST(RoundToBytes, OthersStay) {
   EXPECT_TRUE(stays(rounded(floats() / number(0.5)))) << "no bytes";
   const Buffer one = make_buffer("one", DType::F32, {Dim(1)});
   const Expr scalar = apply(Op::Round, {load(one, {0}) / make_float(DType::F32, 0.5)});
-  EXPECT_TRUE(stays(broadcast(cast(DType::U8, min(max(scalar, make_float(DType::F32, 0)), make_float(DType::F32, 255))))));
+  EXPECT_TRUE(
+      stays(broadcast(cast(DType::U8, min(max(scalar, make_float(DType::F32, 0)), make_float(DType::F32, 255))))));
 }
 
 // Every float near the middle between two integers, by hundreds of scales.

@@ -171,7 +171,8 @@ TEST(Bytes, NoTiles) {
 }
 
 TEST(Bytes, Depthwise) {
-  expect_exact({.c = 1, .oc = 33, .kernel = 1, .x = DType::I8, .zero = 3}, "window");  // one product: rows times columns
+  expect_exact({.c = 1, .oc = 33, .kernel = 1, .x = DType::I8, .zero = 3},
+               "window");  // one product: rows times columns
   expect_exact({.h = 9, .w = 12, .c = 32, .oc = 32, .groups = 32, .zero = 7}, "window");
   expect_exact({.h = 9, .w = 12, .c = 48, .oc = 48, .groups = 48, .x = DType::I8, .weights = DType::U8}, "window");
   expect_exact({.h = 9, .w = 12, .c = 35, .oc = 35, .stride = 2, .groups = 35}, "window");

@@ -231,7 +231,7 @@ std::string describe(const Contraction& m, const ContractionPlan& p) {
     s += p.tile_step > 0 ? "; tiles of bytes, " + to_text(p.tile_step) + " of a sum at a time"
                          : "; four products of bytes at a time";
   if (p.panels_inside && p.row_blocks > 1)
-    s += "; rows in " + to_text(p.row_blocks) + " blocks for the cache, each with all panels";
+    s += "; rows in " + to_text(p.row_blocks) + " blocks, each with all panels";
   else if (p.panels_inside)
     s += "; image by image with all panels";
   else if (p.row_blocks > 1)

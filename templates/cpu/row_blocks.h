@@ -10,6 +10,9 @@ struct RowBlocks {
   int64_t count = 1;            // blocks, where panels are inside
 };
 
+/// Into how many blocks threads share `runs` of rows, each of which is nobody else's neighbour but at one edge.
+int64_t blocks_for_threads(int64_t runs);
+
 /// What moves the fewest bytes. `panels` of the right factor, tiles of `tile_rows` rows. Nothing but `m` and the processor decide on the
 /// order; the count may be another.
 RowBlocks choose_cache_blocks(const Contraction& m, const CpuModel& cpu, int64_t panels, int64_t tile_rows);

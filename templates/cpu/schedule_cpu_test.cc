@@ -39,10 +39,30 @@ TEST(ScheduleCpu, RowsAreCutForTheCache) {
                   windows = {.h = 29, .w = 29, .c = 128, .oc = 128, .stride = 2, .images = 16},
                   large = {.h = 157, .w = 157, .c = 48, .oc = 48, .stride = 2, .images = 2},
                   few = {.h = 7, .w = 7, .c = 512, .oc = 512, .kernel = 1};
-  EXPECT_EQ(tail(convolution(pixels)), " rows in 27 blocks for the cache, each with all panels");
+  EXPECT_EQ(tail(convolution(pixels)), " rows in 27 blocks, each with all panels");
   EXPECT_EQ(tail(convolution(windows)), " image by image with all panels");
-  EXPECT_EQ(tail(convolution(large)), " rows in 26 blocks for the cache, each with all panels");
+  EXPECT_EQ(tail(convolution(large)), " rows in 26 blocks, each with all panels");
   EXPECT_EQ(tail(convolution(few)), " the next panel is fetched ahead");
+}
+
+// Where weights are few beside rows, threads share the rows; where they are many, the panels.
+TEST(ScheduleCpu, ThreadsShareRowsWhereWeightsAreFew) {
+  const auto tail = [](const ConvShape& s, const char* cpu) {
+    const TestFunction f = convolution(s);
+    const std::string d = schedule_cpu(f.fn, f.constant, *find_cpu(cpu)).description;
+    return d.substr(d.rfind(';') + 1);
+  };
+  const ConvShape many = {.h = 56, .w = 56, .c = 64, .oc = 256, .kernel = 1},
+                  odd = {.h = 13, .w = 13, .c = 64, .oc = 128, .kernel = 3, .stride = 3},
+                  few = {.h = 14, .w = 14, .c = 512, .oc = 256, .kernel = 1};
+  for (const char* cpu : {"x86-64-v3", "znver4"}) {
+    EXPECT_EQ(tail(many, cpu), " rows in 2 blocks, each with all panels") << cpu;
+    for (const ConvShape& s : {few, odd}) EXPECT_EQ(tail(s, cpu).find("blocks"), std::string::npos) << cpu;
+  }
+  expect_equal(convolution({.h = 56, .w = 9, .c = 8, .oc = 96, .kernel = 1}), "matmul");
+  expect_equal(convolution({.h = 11, .w = 50, .c = 8, .oc = 96, .kernel = 1, .residual = true}), "matmul");
+  EXPECT_EQ(tail({.h = 31, .w = 160, .c = 16, .oc = 128, .stride = 2}, "znver4"),
+            " rows in 15 blocks, each with all panels");
 }
 
 // The same, wherever the blocks end.

@@ -1,6 +1,6 @@
 // Reductions whose results lie side by side in memory: pooling, depthwise convolutions, means over all pixels.
 //
-//   for block of columns, block of rows:             chunks for threads
+//   for block of rows, block of columns:             chunks for threads
 //     w[taps] = weights of these columns             where the definition has some, and they fit into registers
 //     for rows, PX at a time:
 //       acc[PX][v] = start
@@ -14,6 +14,7 @@
 #include "ir/loop/visit.h"
 #include "support/text.h"
 #include "templates/cpu/lanes.h"
+#include "templates/cpu/row_blocks.h"
 #include "templates/cpu/template.h"
 #include "templates/cpu/tile.h"
 #include "templates/match/axes.h"
@@ -170,7 +171,13 @@ void decide(Window& w, const CpuModel& cpu, const PlanEntry& plan) {
   const int64_t runs = w.rows.size() > 1 ? w.rows[0].extent.value : tiled / w.pixels;
   const int64_t blocks = ceil_div(n, w.columns);
   w.parallel = decide_parallel(plan, work >= kParallelThreshold, blocks, w.rows.empty() ? 1 : runs);
-  w.row_blocks = decide_row_blocks(plan, w.parallel && !w.rows.empty(), blocks, runs);
+  // Rows go around columns: each thread has rows of its own, as in the kernels before and after (row_blocks.cc).
+  const bool cuts = w.parallel && !w.rows.empty();
+  const int64_t most = cuts ? std::max<int64_t>(runs, 1) : 1,
+                least = cuts && blocks == 1 ? std::min<int64_t>(2, most) : 1;
+  w.row_blocks = plan.in_range(
+      "row_blocks", [&] { return cuts ? std::max(choose_row_blocks(blocks, runs), blocks_for_threads(runs)) : 1; },
+      least, most);
 }
 
 class Builder {
@@ -193,8 +200,8 @@ class Builder {
     }
     if (total == 1) return body;
     if (both) {
-      body = let(row_block, apply(Op::Mod, {Expr(part), Expr(w_.row_blocks)}), body);
-      body = let(columns, Expr(part) / Expr(w_.row_blocks), body);
+      body = let(row_block, Expr(part) / Expr(blocks), body);
+      body = let(columns, apply(Op::Mod, {Expr(part), Expr(blocks)}), body);
     }
     return loop(part, total, body, w_.parallel ? ForKind::Parallel : ForKind::Serial);
   }
