@@ -41,8 +41,8 @@ int64_t choose_tile_rows(int64_t rows, int64_t steps) {
   int64_t best = std::min(rows, kMostTileRows);
   double least = 0;
   for (int64_t n = best; n >= 1; n--) {
-    const double cost =
-        double(rows / n) * block(n) + block(rows % n) + (rows > n && rows % n != 0 ? kOtherShapes : 0.0);
+    const int64_t whole = rows / n, rest = rows % n;
+    const double cost = double(whole) * block(n) + block(rest) + (whole > 0 && rest != 0 ? kOtherShapes : 0.0);
     if (least != 0 && cost >= least) continue;
     least = cost;
     best = n;
