@@ -151,6 +151,8 @@ TEST(Bytes, Tiles) {
   expect_tiles({.h = 10, .w = 9, .c = 16, .oc = 12, .x = DType::I8, .y = DType::I8, .zero = -7},
                "twice 7 rows by 16 columns");
   expect_tiles({.h = 4, .w = 35, .c = 24, .oc = 64, .x = DType::I8, .run_time_zero = true}, "11 rows by 32 columns");
+  expect_tiles({.h = 27, .w = 27, .c = 16, .oc = 33, .stride = 2},
+               "twice 13 rows");  // threads share rows: 6 pairs, and one
   expect_tiles({.h = 13, .w = 13, .c = 32, .oc = 70, .stride = 2, .weights = DType::U8, .weight_zero = 128},
                "twice 6 rows");
   expect_tiles({.h = 5, .w = 5, .c = 128, .oc = 64, .kernel = 1, .groups = 2, .y = DType::I32},

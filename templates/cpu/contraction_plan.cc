@@ -126,7 +126,8 @@ ContractionPlan plan_contraction(const Contraction& matched, const CpuModel& mod
   p.parallel = decide_parallel(plan, work >= kParallelThreshold, chunks, may_cut ? runs : 1);
   if (p.panels_inside)
     p.row_blocks = plan.in_range(
-        "row_blocks", [&] { return blocks.count; }, 1, std::max<int64_t>(runs, 1));
+        "row_blocks", [&] { return std::clamp<int64_t>(blocks.count, 1, std::max<int64_t>(runs, 1)); }, 1,
+        std::max<int64_t>(runs, 1));
   else
     p.row_blocks = decide_row_blocks(plan, p.parallel && may_cut, chunks, runs);
   const int64_t tiles = (m.rows.size() > 1 ? points(m.rows) / tiled : 1) * ceil_div(tiled, p.tile.rows) / p.row_blocks;
