@@ -293,7 +293,8 @@ std::string ExprPrinter::vector_apply(const Apply& k, int parent) {
   if (row.compares && f.empty()) f = k.args[0]->dtype == DType::Bool ? "tc_xor" : "tc_" + std::string(row.name);
   check(!f.empty(), "an operation without a vector form in a vector expression");
   const bool simple = k.op == Op::Abs || k.op == Op::Sign || k.op == Op::Min || k.op == Op::Max || k.op == Op::Floor ||
-                      k.op == Op::Ceil || k.op == Op::Round || k.op == Op::Trunc || row.compares;
+                      k.op == Op::Ceil || k.op == Op::Round || k.op == Op::Trunc || k.op == Op::Quotient ||
+                      row.compares;
   if (!simple) needs_.vector_math = true;
   if ((k.op == Op::Min || k.op == Op::Max) && is_number(k.args[1])) f.pop_back();
   std::string s = f + "(";

@@ -67,7 +67,7 @@ struct Rounded {
 // max(x, c), or min, as a choice.
 std::optional<Bound> as_choice(const Select& k) {
   const Apply* c = as<Apply>(k.condition);
-  if (!c || c->args.size() != 2 || !c->args[0].same_as(k.yes)) return {};
+  if (!c || c->args.size() != 2 || !structurally_equal(c->args[0], k.yes)) return {};
   const auto at = small_constant(k.no);
   if (!at || at != small_constant(c->args[1])) return {};
   if (c->op == Op::Gt || c->op == Op::Ge) return Bound{true, *at, true};

@@ -43,6 +43,15 @@ TEST(RoundToBytes, BoundsComeFirst) {
             "u8(i32(round(min(select(x[0:VL] > all(-3.0f), x[0:VL], all(-3.0f)), all(252.0f)))) + all(i32(3)))");
 }
 
+// Of a choice the two values are equal, whether they are one expression or two: a graph that was read from text has two.
+TEST(RoundToBytes, EqualExpressionsNeedNotBeOne) {
+  const Buffer x = make_buffer("x", DType::F32, {Dim(64)});
+  auto whole = [&] { return rounded(load(x, {ramp(0)})) + number(3); };
+  const Expr chosen = select(apply(Op::Gt, {whole(), number(0)}), whole(), number(0));
+  EXPECT_EQ(after(cast(DType::U8, min(chosen, number(255)))),
+            "u8(i32(round(min(select(x[0:VL] > all(-3.0f), x[0:VL], all(-3.0f)), all(252.0f)))) + all(i32(3)))");
+}
+
 TEST(RoundToBytes, AConstantDividesByItsReciprocal) {
   const Expr e = cast(DType::U8, between(rounded(floats() / number(0.5)), 0, 255));
   EXPECT_EQ(after(e), "u8(i32(round(min(max(x[0:VL], all(0.0f)), all(127.5f)) / all(0.5f))))");
